@@ -13,7 +13,7 @@
 
 enum { GPU_LIMIT = 1 << 20 };
 
-enum field_kind { NUMBER, TEXT };
+enum field_kind { NUMBER, TEXT, CARRIED };
 struct field {
     const char *key;
     enum field_kind kind;
@@ -42,6 +42,7 @@ static const struct field fields[] = {
     FIELD("TOPT_STRATEGY", TEXT, strategy),
     FIELD("TOPT_NEEDS", TEXT, needs),
     FIELD("TOPT_HINT", TEXT, hint),
+    FIELD("TOPT_PLAN_DOC", CARRIED, plan_doc),
     FIELD("ERROR", TEXT, error),
     FIELD("DESCRIPTION", TEXT, description),
     FIELD("NEAREST", TEXT, nearest),
@@ -55,6 +56,16 @@ static void take_text(char *to, size_t size, const char *value, size_t len)
         unsigned char c = (unsigned char)value[i];
         to[i] = c < 32 || c == 127 ? ' ' : value[i];
     }
+    to[len] = '\0';
+}
+
+/* Whole or not at all: a part of a plan is none. */
+static void take_carried(char *to, const char *value, size_t len)
+{
+    to[0] = '\0';
+    if (!topt_carry_looks_right(value, len))
+        return;
+    memcpy(to, value, len);
     to[len] = '\0';
 }
 
@@ -82,6 +93,8 @@ static void take_line(const char *line, size_t len, struct topt_answer *ret)
         char *to = (char *)ret + f->offset;
         if (f->kind == TEXT) {
             take_text(to, f->size, eq + 1, value_len);
+        } else if (f->kind == CARRIED) {
+            take_carried(to, eq + 1, value_len);
         } else {
             int64_t n = take_number(eq + 1, value_len);
             memcpy(to, &n, sizeof n);

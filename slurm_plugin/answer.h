@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "topt_carry.h"
 #include "topt_error.h"
 
 /* Numbers are 0 and texts "" where the answer did not say.  Texts are cut to fit, and
@@ -23,6 +24,8 @@ struct topt_answer {
     char needs[256]; /* what the script must support */
     char hint[256];  /* another question that is worth asking */
     char error[64], description[512], nearest[256];
+    /* The plan itself, packed (topt_carry.h): copied as it is into the job's environment.  "" where it was too long. */
+    char plan_doc[TOPT_CARRY_MOST + 1];
 };
 
 /* What an HTTP status with this body means for the submission. */

@@ -64,11 +64,17 @@ const char *topt_ask_any(const struct topt_ask *ask)
     return NULL;
 }
 
-int topt_ask_aborts(const char *on_error)
+static const char *const answers[] = {[TOPT_ON_ERROR_GPUS] = "gpus",
+                                      [TOPT_ON_ERROR_SUBMIT] = "submit",
+                                      [TOPT_ON_ERROR_ABORT] = "abort",
+                                      NULL};
+
+int topt_ask_on_error(const char *word)
 {
-    if (!on_error || strcmp(on_error, "submit") == 0)
-        return 0;
-    return strcmp(on_error, "abort") == 0 ? 1 : -1;
+    for (int i = 0; word && answers[i]; i++)
+        if (strcmp(word, answers[i]) == 0)
+            return i;
+    return word ? -1 : TOPT_ON_ERROR_GPUS;
 }
 
 static int check_mode(const char *value, struct topt_error *err)
@@ -87,22 +93,33 @@ static int check_mode(const char *value, struct topt_error *err)
 
 static int check_on_error(const char *value, struct topt_error *err)
 {
-    static const char *const answers[] = {"submit", "abort", NULL};
     char meant[TOPT_NEAR_WORDS];
-    if (topt_ask_aborts(value) >= 0)
+    if (topt_ask_on_error(value) >= 0)
         return 0;
-    return topt_fail(err, TOPT_ERR_INVAL, "'%.60s' is neither submit nor abort%s", value,
-                     topt_near_among(value, answers, meant));
+    return topt_fail(err, TOPT_ERR_INVAL, "'%.60s' is none of gpus, submit, abort%s",
+                     value, topt_near_among(value, answers, meant));
 }
 
-static int check_value(enum topt_ask_option which, const char *value,
-                       struct topt_error *err)
+static int check_tasks(const char *value, struct topt_error *err)
+{
+    static const char *const kinds[] = {"gpu", "node", NULL};
+    char meant[TOPT_NEAR_WORDS];
+    if (strcmp(value, "gpu") == 0 || strcmp(value, "node") == 0)
+        return 0;
+    return topt_fail(err, TOPT_ERR_INVAL, "'%.60s' is neither gpu nor node%s", value,
+                     topt_near_among(value, kinds, meant));
+}
+
+int topt_ask_check_value(enum topt_ask_option which, const char *value,
+                         struct topt_error *err)
 {
     int64_t n;
     if (which == TOPT_ASK_MODE)
         return check_mode(value, err);
     if (which == TOPT_ASK_ON_ERROR)
         return check_on_error(value, err);
+    if (which == TOPT_ASK_TASKS)
+        return check_tasks(value, err);
     switch (topt_ask_table[which].kind) {
     case TOPT_ASK_IS_COUNT:
         return topt_parse_int(value, 1, count_limit, &n, err);
@@ -117,6 +134,46 @@ static int check_value(enum topt_ask_option which, const char *value,
     return *value ? 0 : topt_fail(err, TOPT_ERR_INVAL, "it is empty");
 }
 
+/* "topt-min-efficiency" is TOPT_MIN_EFFICIENCY. */
+static void variable_of(const char *option, char ret[64])
+{
+    size_t n = 0;
+    for (; option[n] && n < 63; n++)
+        ret[n] = (char)(option[n] == '-' ? '_' : toupper((unsigned char)option[n]));
+    ret[n] = '\0';
+}
+
+int topt_ask_environment(struct topt_ask *ask, struct topt_error *err)
+{
+    for (int i = 0; i < TOPT_ASK_COUNT; i++) {
+        char name[64];
+        variable_of(topt_ask_table[i].option, name);
+        const char *value = getenv(name);
+        int is_flag = topt_ask_table[i].kind == TOPT_ASK_IS_FLAG;
+        if (ask->value[i] || i == TOPT_ASK_GPUS || !value || !*value ||
+            (is_flag && strcmp(value, "0") == 0))
+            continue;
+        if (topt_ask_check_value((enum topt_ask_option)i, value, err))
+            return topt_wrap(err, "$%s", name);
+        if (topt_ask_set(ask, (enum topt_ask_option)i, value))
+            return topt_nomem(err, name);
+    }
+    return 0;
+}
+
+int topt_ask_find(const char *word, size_t len)
+{
+    for (int i = 0; i < TOPT_ASK_COUNT; i++) {
+        const char *name = topt_ask_table[i].option + strlen("topt-");
+        size_t n = 0;
+        while (n < len && (name[n] == word[n] || (name[n] == '-' && word[n] == '_')))
+            n++;
+        if (n == len && !name[n])
+            return i;
+    }
+    return -1;
+}
+
 int topt_ask_mini_time(const struct topt_ask *ask)
 {
     return strcmp(ask->value[TOPT_ASK_MODE], "mini-time") == 0;
@@ -126,7 +183,8 @@ int topt_ask_check(const struct topt_ask *ask, struct topt_error *err)
 {
     for (int i = 0; i < TOPT_ASK_COUNT; i++) {
         const struct topt_ask_row *row = &topt_ask_table[i];
-        if (ask->value[i] && check_value((enum topt_ask_option)i, ask->value[i], err))
+        if (ask->value[i] &&
+            topt_ask_check_value((enum topt_ask_option)i, ask->value[i], err))
             return topt_wrap(err, "--%s", row->option);
     }
     const char *given = topt_ask_any(ask);
@@ -202,7 +260,7 @@ static void add_field(struct topt_text *out, const char *key, const char *value)
 }
 
 void topt_ask_target(const struct topt_ask *ask, const char *name, int64_t bound,
-                     const char *hw, struct topt_text *out)
+                     struct topt_text *out)
 {
     topt_text_add(out, "/v1/plan?name=");
     topt_ask_escape(name, out);
@@ -212,8 +270,6 @@ void topt_ask_target(const struct topt_ask *ask, const char *name, int64_t bound
             add_field(out, row->query,
                       row->kind == TOPT_ASK_IS_FLAG ? "1" : ask->value[i]);
     }
-    if (hw && !ask->value[TOPT_ASK_HW])
-        add_field(out, "hw", hw);
     if (ask->value[TOPT_ASK_GPUS])
         add_field(out, "gpus", ask->value[TOPT_ASK_GPUS]);
     else if (bound > 0)

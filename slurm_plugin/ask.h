@@ -24,9 +24,14 @@ enum topt_ask_kind {
 #define TOPT_ASK_OPTIONS(X)                                                              \
     X(MODEL, "topt-model", "FILE", FILE,                                                 \
       "the model: native, a config.json or its folder, ONNX or Megatron-LM's arguments") \
+    X(TASKS, "topt-tasks", "WHAT", TEXT,                                                 \
+      "gpu: a task for each GPU; node: one a node, as torchrun and accelerate want; "    \
+      "else "                                                                            \
+      "gpu, and node with --ntasks-per-node=1")                                          \
     X(DRY_RUN, "topt-dry-run", NULL, FLAG, "say what the job would get, and end")        \
     X(ON_ERROR, "topt-on-error", "WHAT", TEXT,                                           \
-      "when the planner can't be reached: submit (the job as asked) or abort")
+      "when there is no plan: gpus (the job as asked, if it asks for GPUs), submit (as " \
+      "asked) or abort")
 
 enum topt_ask_option {
 #define X(ID, name, KIND, LEAST, MOST, WHERE, KEY, INTO, DOORS, ...)                     \
@@ -67,8 +72,25 @@ int topt_ask_check(const struct topt_ask *ask, struct topt_error *err) TOPT_MUST
 /* The mode is mini-time.  Only after topt_ask_check succeeded. */
 int topt_ask_mini_time(const struct topt_ask *ask);
 
-/* 1 when on_error is "abort", 0 for "submit" or NULL, -1 for anything else. */
-int topt_ask_aborts(const char *on_error);
+/* Give the options that were not given what $TOPT_<OPTION> says: TOPT_HW for --topt-hw.  Not of --topt-gpus, whose
+ * variable is an answer's.  Fails with one line that names the variable. */
+int topt_ask_environment(struct topt_ask *ask, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* The option that the first 'len' letters of 'word' stand for, as "min_efficiency" for --topt-min-efficiency, or -1. */
+int topt_ask_find(const char *word, size_t len);
+
+/* The value alone can be read. */
+int topt_ask_check_value(enum topt_ask_option which, const char *value,
+                         struct topt_error *err) TOPT_MUST_CHECK;
+
+/* What becomes of a job without a plan. */
+enum topt_on_error {
+    TOPT_ON_ERROR_GPUS, /* it goes as it was asked, where it was asked with GPUs; else it is refused */
+    TOPT_ON_ERROR_SUBMIT, /* it goes as it was asked */
+    TOPT_ON_ERROR_ABORT,  /* it is refused */
+};
+/* NULL is "gpus".  -1 for a word that is none of these. */
+int topt_ask_on_error(const char *word);
 
 /* Read the model file (a folder stands for its config.json) of at most 64 MiB.  The bytes
  * are the caller's to free; 'ret_name' is what plans call it. */
@@ -77,10 +99,9 @@ char *topt_ask_model(const struct topt_ask *ask, size_t *ret_len,
 
 /* Append "/v1/plan?mode=..&batch=..&name=.." to 'out' (its oom tells failure).
  * 'bound' is the most GPUs that the job's options allow, 0 for no bound (mini-time without
- * --topt-gpus takes that many); 'hw' the profile to name where the user named none, or
- * NULL. */
+ * --topt-gpus takes that many). */
 void topt_ask_target(const struct topt_ask *ask, const char *name, int64_t bound,
-                     const char *hw, struct topt_text *out);
+                     struct topt_text *out);
 
 /* Append 's' with everything but letters, digits and -._~ as %XX. */
 void topt_ask_escape(const char *s, struct topt_text *out);

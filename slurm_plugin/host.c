@@ -51,6 +51,12 @@ static int read_count(const struct topt_host *h, const char *name, int64_t *ret,
     return 0;
 }
 
+static void keep_type(const char type[64], struct topt_bounds *ret)
+{
+    if (*type)
+        memcpy(ret->gpu_type, type, sizeof ret->gpu_type);
+}
+
 int topt_host_bounds(const struct topt_host *h, struct topt_bounds *ret,
                      struct topt_error *err)
 {
@@ -64,17 +70,24 @@ int topt_host_bounds(const struct topt_host *h, struct topt_bounds *ret,
     if ((text = given(h, "gres")) &&
         topt_shape_gres(text, &ret->gpus_per_node, ret->gpu_type, &others, err))
         goto out;
+    if ((text = given(h, "tres-per-task")) &&
+        topt_shape_tres(text, &ret->gpus_per_task, type, &others, err))
+        goto out;
+    keep_type(type, ret);
+    if ((text = given(h, "gpus-per-task")) &&
+        topt_shape_gpus(text, &ret->gpus_per_task, type, err))
+        goto out;
+    keep_type(type, ret);
     if ((text = given(h, "gpus-per-node")) &&
         topt_shape_gpus(text, &ret->gpus_per_node, type, err))
         goto out;
-    if (*type)
-        memcpy(ret->gpu_type, type, sizeof type);
+    keep_type(type, ret);
     if ((text = given(h, "gpus")) && topt_shape_gpus(text, &ret->gpus, type, err))
         goto out;
-    if (*type)
-        memcpy(ret->gpu_type, type, sizeof type);
+    keep_type(type, ret);
     if (read_count(h, "ntasks", &ret->tasks, err) ||
-        read_count(h, "ntasks-per-node", &ret->tasks_per_node, err))
+        read_count(h, "ntasks-per-node", &ret->tasks_per_node, err) ||
+        read_count(h, "ntasks-per-gpu", &ret->tasks_per_gpu, err))
         goto out;
     rc = 0;
 out:
@@ -82,44 +95,51 @@ out:
     return rc;
 }
 
-/* --gres without its GPUs. */
-static int strip_gres(const struct topt_host *h, const char *text, struct topt_error *err)
+typedef int splitter(const char *text, int64_t *ret_gpus, char type[64],
+                     struct topt_text *others, struct topt_error *err);
+
+/* --gres or --tres-per-task without its GPUs. */
+static int strip(const struct topt_host *h, const char *option, splitter *split,
+                 struct topt_error *err)
 {
     struct topt_text others = {0};
+    const char *text = given(h, option);
     int64_t gpus;
     char type[64];
-    int rc = topt_shape_gres(text, &gpus, type, &others, err);
-    if (!rc && others.len == 0)
-        h->reset(h->opt, "gres");
-    else if (!rc && h->set(h->opt, "gres", others.s, false))
-        rc = topt_fail(err, TOPT_ERR_INTERNAL, "Slurm refuses --gres=%s", others.s);
+    int rc = text ? split(text, &gpus, type, &others, err) : 0;
+    if (text && !rc && others.len == 0)
+        h->reset(h->opt, option);
+    else if (text && !rc && h->set(h->opt, option, others.s, false))
+        rc = topt_fail(err, TOPT_ERR_INTERNAL, "Slurm refuses --%s=%s", option, others.s);
     topt_text_fini(&others);
     return rc;
 }
 
 static const char *const touched[] = {
-    "gpus",  "gpus-per-task", "gpus-per-socket", "gres",           "ntasks-per-gpu",
-    "nodes", "gpus-per-node", "ntasks",          "ntasks-per-node"};
+    "gpus",          "gpus-per-task", "gpus-per-socket", "gres",   "ntasks-per-gpu",
+    "tres-per-task", "nodes",         "gpus-per-node",   "ntasks", "ntasks-per-node"};
 enum { TOUCHED = sizeof touched / sizeof *touched };
 
 static int set_shape(const struct topt_host *h, const struct topt_answer *plan,
-                     const char *gpu_type, struct topt_error *err)
+                     const struct topt_bounds *bounds, struct topt_error *err)
 {
     char nodes[24], gpus[96], tasks[24], per_node[24];
-    const char *gres = given(h, "gres");
+    const char *gpu_type = bounds->gpu_type;
     static const char *const same[] = {"gpus", "gpus-per-task", "gpus-per-socket",
                                        "ntasks-per-gpu"};
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
         if (h->isset(h->opt, same[i]))
             h->reset(h->opt, same[i]);
     }
-    if (gres && strip_gres(h, gres, err))
+    if (strip(h, "gres", topt_shape_gres, err) ||
+        strip(h, "tres-per-task", topt_shape_tres, err))
         return -1;
     snprintf(nodes, sizeof nodes, "%lld", (long long)plan->nodes);
     snprintf(gpus, sizeof gpus, "%s%s%lld", gpu_type, *gpu_type ? ":" : "",
              (long long)plan->gpus_per_node);
-    snprintf(tasks, sizeof tasks, "%lld", (long long)plan->gpus);
-    snprintf(per_node, sizeof per_node, "%lld", (long long)plan->gpus_per_node);
+    snprintf(tasks, sizeof tasks, "%lld", (long long)topt_shape_tasks(bounds, plan));
+    snprintf(per_node, sizeof per_node, "%lld",
+             (long long)topt_shape_tasks_per_node(bounds, plan));
     const char *const set[][2] = {{"nodes", nodes},
                                   {"gpus-per-node", gpus},
                                   {"ntasks", tasks},
@@ -133,12 +153,12 @@ static int set_shape(const struct topt_host *h, const struct topt_answer *plan,
 }
 
 int topt_host_resize(const struct topt_host *h, const struct topt_answer *plan,
-                     const char *gpu_type, struct topt_error *err)
+                     const struct topt_bounds *bounds, struct topt_error *err)
 {
     const char *before[TOUCHED];
     for (int i = 0; i < TOUCHED; i++)
         before[i] = given(h, touched[i]);
-    if (!set_shape(h, plan, gpu_type, err))
+    if (!set_shape(h, plan, bounds, err))
         return 0;
     for (int i = 0; i < TOUCHED; i++) {
         if (before[i])

@@ -28,10 +28,11 @@ int topt_host_find(struct topt_host *ret) TOPT_MUST_CHECK;
 int topt_host_bounds(const struct topt_host *h, struct topt_bounds *ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Give the job the plan's shape: nodes, GPUs on each, one task for each GPU.  On failure
+/* Give the job the plan's shape: nodes, GPUs on each, one task for each GPU or for each node.  On failure
  * the options are what they were. */
 int topt_host_resize(const struct topt_host *h, const struct topt_answer *plan,
-                     const char *gpu_type, struct topt_error *err) TOPT_MUST_CHECK;
+                     const struct topt_bounds *bounds,
+                     struct topt_error *err) TOPT_MUST_CHECK;
 
 /* srun --jobid: a step of a job that exists. */
 int topt_host_is_step(const struct topt_host *h);

@@ -29,7 +29,7 @@
 #include "topt_credential.h"
 #include "topt_text.h"
 
-enum { REPLY_LIMIT = 64 << 10 };
+enum { REPLY_LIMIT = 192 << 10 }; /* a plan and some lines */
 
 union address {
     struct sockaddr any;
@@ -221,7 +221,7 @@ int topt_http_parse(const char *bytes, size_t len, int eof, struct topt_http_rep
     const char *body = end_of_head(bytes, len);
     if (!body) {
         if (eof)
-            return topt_fail(err, TOPT_ERR_IO,
+            return topt_fail(err, len ? TOPT_ERR_IO : TOPT_ERR_BUSY,
                              len ? "the planner's answer was cut off"
                                  : "the planner closed the connection without an answer");
         return 0;
@@ -367,8 +367,11 @@ static int connect_to(struct talk *t, struct topt_error *err)
     if (sys == 0)
         return 0;
     /* A Unix socket whose queue is full says EAGAIN: as good as a hanging daemon. */
-    return topt_fail(err, TOPT_ERR_IO, "nobody answers at %s: %s", t->url,
-                     sys == EAGAIN ? "too busy" : strerror(sys));
+    return topt_fail(
+        err,
+        sys == EAGAIN || sys == ECONNREFUSED || sys == ECONNRESET ? TOPT_ERR_BUSY
+                                                                  : TOPT_ERR_IO,
+        "nobody answers at %s: %s", t->url, sys == EAGAIN ? "too busy" : strerror(sys));
 }
 
 /* Send until done or until something is there to read. */
@@ -409,7 +412,8 @@ static int receive(struct talk *t, struct topt_http_reply *ret, struct topt_erro
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             continue;
         if (n < 0) {
-            rc = topt_fail(err, TOPT_ERR_IO, "%s broke off: %s", t->url, strerror(errno));
+            rc = topt_fail(err, errno == ECONNRESET ? TOPT_ERR_BUSY : TOPT_ERR_IO,
+                           "%s broke off: %s", t->url, strerror(errno));
             break;
         }
         topt_text_put(&got, chunk, (size_t)n);

@@ -29,8 +29,8 @@ struct topt_http_request {
     const struct topt_trust *trust; /* who may answer */
 };
 
-/* Send and wait for the whole reply (at most 64 KiB).  Fails with CANCELED past the
- * deadline, IO when there is nobody or it is not the daemon, INVAL for a URL that means nothing.
+/* Send and wait for the whole reply (at most 192 KiB).  Fails with CANCELED past the
+ * deadline, BUSY where it was refused or broken off before an answer, which may pass, IO when there is nobody or it is not the daemon, INVAL for a URL that means nothing.
  * The reply's body is the caller's: topt_http_fini.
  *
  * A Unix socket's listener is known by its uid.  Over TCP the request is signed, anew in each call,

@@ -12,14 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topt_text.h"
+
 enum { VALUE_SIZE = 512 };
 
 /* "TOPT_<name>" in the job, "SLURM_TOPT_<name>" on the way.  PLAN is what a job hands to
  * `topt run`; PLAN_ID is the same id under its own name. */
 static const char *const names[] = {
-    "PLAN_ID",      "PLAN",         "GPUS",     "NODES",     "URL",  "GPUS_PER_NODE",
-    "MEMORY_BYTES", "TIME_NS",      "DP",       "TP",        "FSDP", "RECOMPUTE",
-    "MICRO_BATCH",  "ACCUMULATION", "TORCHRUN", "DAEMON_UID"};
+    "PLAN_ID",      "PLAN",         "GPUS",     "NODES",      "URL",   "GPUS_PER_NODE",
+    "MEMORY_BYTES", "TIME_NS",      "DP",       "TP",         "FSDP",  "RECOMPUTE",
+    "MICRO_BATCH",  "ACCUMULATION", "TORCHRUN", "DAEMON_UID", "NTASKS"};
 enum { NAMES = sizeof names / sizeof *names };
 
 static void set_both(const struct topt_env *env, const char *name, const char *value)
@@ -48,13 +50,18 @@ static void set_torchrun(const struct topt_env *env, const struct topt_answer *p
 }
 
 void topt_mend_plan(const struct topt_env *env, const struct topt_answer *plan,
-                    const char *url, int64_t daemon_uid)
+                    int64_t tasks, const char *url, int64_t daemon_uid)
 {
     set_both(env, "PLAN_ID", plan->plan_id);
     set_both(env, "PLAN", plan->plan_id);
     set_both(env, "URL", url);
+    if (*plan->plan_doc)
+        env->set(env->ctx, TOPT_CARRY_VARIABLE, plan->plan_doc);
+    else
+        env->unset(env->ctx, TOPT_CARRY_VARIABLE);
     if (daemon_uid >= 0)
         set_number(env, "DAEMON_UID", daemon_uid);
+    set_number(env, "NTASKS", tasks);
     set_number(env, "GPUS", plan->gpus);
     set_number(env, "NODES", plan->nodes);
     set_number(env, "GPUS_PER_NODE", plan->gpus_per_node);
@@ -77,6 +84,7 @@ void topt_mend_forget(const struct topt_env *env)
     char full[48], value[VALUE_SIZE];
     if (env->get(env->ctx, "SLURM_TOPT_PLAN", value, sizeof value))
         return;
+    env->unset(env->ctx, TOPT_CARRY_VARIABLE);
     for (int i = 0; i < NAMES; i++) {
         snprintf(full, sizeof full, "SLURM_TOPT_%s", names[i]);
         env->unset(env->ctx, full);
@@ -122,13 +130,63 @@ int64_t topt_mend_tasks(const char *tasks_per_node)
     }
 }
 
+/* A number of the environment, or 0. */
+static int64_t number_of(const struct topt_env *env, const char *name)
+{
+    char value[VALUE_SIZE];
+    int64_t n = 0;
+    if (env->get(env->ctx, name, value, sizeof value) ||
+        topt_parse_int(value, 0, 1 << 30, &n, NULL))
+        return 0;
+    return n;
+}
+
+static int64_t tasks_of(const struct topt_env *env)
+{
+    char value[VALUE_SIZE];
+    return env->get(env->ctx, "SLURM_TASKS_PER_NODE", value, sizeof value)
+               ? 0
+               : topt_mend_tasks(value);
+}
+
+int topt_mend_stale(const struct topt_env *env, int is_batch, char *why, size_t size)
+{
+    const struct {
+        const char *what;
+        int64_t plan, has; /* 0: not known */
+    } rows[] = {
+        {"nodes", number_of(env, "SLURM_TOPT_NODES"),
+         number_of(env, "SLURM_JOB_NUM_NODES")},
+        {"GPUs a node", number_of(env, "SLURM_TOPT_GPUS_PER_NODE"),
+         is_batch ? number_of(env, "SLURM_GPUS_ON_NODE") : 0},
+        {"tasks", number_of(env, "SLURM_TOPT_NTASKS"), is_batch ? tasks_of(env) : 0},
+    };
+    char id[VALUE_SIZE] = "";
+    env->get(env->ctx, "SLURM_TOPT_PLAN", id, sizeof id);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (rows[i].plan <= 0 || rows[i].has <= 0 || rows[i].plan == rows[i].has)
+            continue;
+        snprintf(why, size,
+                 "plan %.80s is for %lld %s, and the job has %lld: it was resized", id,
+                 (long long)rows[i].plan, rows[i].what, (long long)rows[i].has);
+        topt_mend_forget(env);
+        env->set(env->ctx, "TOPT_STALE", why);
+        return 1;
+    }
+    return 0;
+}
+
 void topt_mend_batch(const struct topt_env *env)
 {
     static const char *const stale[] = {"SLURM_GPUS", "SLURM_GPUS_PER_TASK",
-                                        "SLURM_NTASKS_PER_NODE"};
+                                        "SLURM_NTASKS_PER_NODE", "SLURM_NTASKS_PER_GPU",
+                                        "SLURM_GPUS_PER_SOCKET"};
     char value[VALUE_SIZE];
     for (size_t i = 0; i < sizeof stale / sizeof *stale; i++)
         env->unset(env->ctx, stale[i]);
+    if (!env->get(env->ctx, "SLURM_TRES_PER_TASK", value, sizeof value) &&
+        strstr(value, "gpu"))
+        env->unset(env->ctx, "SLURM_TRES_PER_TASK");
     if (!env->get(env->ctx, "SLURM_TASKS_PER_NODE", value, sizeof value)) {
         int64_t tasks = topt_mend_tasks(value);
         if (tasks > 0) {

@@ -20,15 +20,20 @@ struct topt_env {
 };
 
 /* At submit time: SLURM_TOPT_* (Slurm carries SLURM_* even under --export=NONE) and the
- * plain TOPT_* (for salloc's shell, which is started from here).  'daemon_uid' -1: nobody was named. */
+ * plain TOPT_* (for salloc's shell, which is started from here); the plan itself once, as SLURM_TOPT_PLAN_DOC.  'daemon_uid' -1: nobody was named. */
 void topt_mend_plan(const struct topt_env *env, const struct topt_answer *plan,
-                    const char *url, int64_t daemon_uid);
+                    int64_t tasks, const char *url, int64_t daemon_uid);
 
 /* Forget a plan that another job left in the environment; TOPT_URL and TOPT_DAEMON_UID stay. */
 void topt_mend_forget(const struct topt_env *env);
 
 /* In a step: TOPT_* from SLURM_TOPT_*.  Returns 1 when there is a plan, else 0. */
 int topt_mend_step(const struct topt_env *env);
+
+/* In a step with a plan: is the allocation the one that the plan is for?  Where it was resized since, the plan is taken
+ * out of the environment, TOPT_STALE says why in words, as does 'why', and it returns 1; else 0.  In the batch script's
+ * step GPUs and tasks are compared as well, which a step may have fewer of. */
+int topt_mend_stale(const struct topt_env *env, int is_batch, char *why, size_t size);
 
 /* In the batch script's step of a job with a plan: Slurm wrote the numbers down before the
  * job was sized; make them agree with the allocation. */

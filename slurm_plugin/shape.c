@@ -2,7 +2,9 @@
  *
  * A job of topt has one task for each GPU and as many GPUs on each node, so every one of
  * these options bounds the GPUs: -n directly, -N together with GPUs (or tasks) per node.
- * -N alone can't be said to the planner as a number of GPUs; the plan is held against it. */
+ * -N alone can't be said to the planner as a number of GPUs; the plan is held against it.
+ * -n 1 is in scripts out of habit and bounds nothing.  Where a task is for a node (torchrun
+ * starts one process for each of its GPUs), tasks bound the nodes. */
 #include "shape.h"
 
 #include <ctype.h>
@@ -72,6 +74,12 @@ int topt_shape_gpus(const char *text, int64_t *ret, char type[64], struct topt_e
     return 0;
 }
 
+/* "gres/gpu=2", "gres/gpu:a100=2". */
+static int is_gpu_entry_of_tres(const char *entry)
+{
+    return strncmp(entry, "gres/gpu", 8) == 0 && strchr(":=", entry[8]);
+}
+
 static int is_gpu_entry(const char *entry)
 {
     if (strncmp(entry, "gres:", 5) == 0 || strncmp(entry, "gres/", 5) == 0)
@@ -108,6 +116,71 @@ out:
     return rc;
 }
 
+/* An entry of --tres-per-task as --gres has it: "gres/gpu:a100=2" is "gpu:a100:2". */
+static void as_gres(char *entry)
+{
+    char *equals = strchr(entry, '=');
+    if (equals && is_gpu_entry_of_tres(entry))
+        *equals = ':';
+}
+
+int topt_shape_tres(const char *text, int64_t *ret_gpus, char type[64],
+                    struct topt_text *others, struct topt_error *err)
+{
+    char *copy = strdup(text);
+    if (!copy)
+        return topt_nomem(err, "--tres-per-task");
+    struct topt_text gres = {0};
+    char *save = NULL;
+    for (char *e = strtok_r(copy, ",", &save); e; e = strtok_r(NULL, ",", &save)) {
+        as_gres(e);
+        topt_text_add(&gres, "%s%s", gres.len ? "," : "", e);
+    }
+    free(copy);
+    int rc = gres.oom
+                 ? topt_nomem(err, "--tres-per-task")
+                 : topt_shape_gres(gres.s ? gres.s : "", ret_gpus, type, others, err);
+    topt_text_fini(&gres);
+    return rc;
+}
+
+void topt_shape_settle(const struct topt_ask *ask, struct topt_bounds *b)
+{
+    const char *wish = ask->value[TOPT_ASK_TASKS];
+    int as_many = b->tasks > 1 && b->tasks == b->nodes &&
+                  (b->gpus_per_node > 1 || b->gpus > b->tasks);
+    b->by_node = wish ? strcmp(wish, "node") == 0
+                      : b->tasks_per_node == 1 || b->gpus_per_task > 1 || as_many;
+}
+
+int64_t topt_shape_tasks(const struct topt_bounds *b, const struct topt_answer *plan)
+{
+    return b->by_node ? plan->nodes : plan->gpus;
+}
+
+int64_t topt_shape_tasks_per_node(const struct topt_bounds *b,
+                                  const struct topt_answer *plan)
+{
+    return b->by_node ? 1 : plan->gpus_per_node;
+}
+
+/* GPUs that -n allows, nodes where a task is for a node; 0: any. */
+static int64_t gpus_of_tasks(const struct topt_bounds *b)
+{
+    int64_t of_task = b->gpus_per_task ? b->gpus_per_task : 1;
+    if (b->by_node)
+        return b->gpus_per_task ? b->tasks * of_task : 0;
+    if (b->tasks <= 1 && of_task == 1)
+        return 0;
+    int64_t gpus = b->tasks / (b->tasks_per_gpu ? b->tasks_per_gpu : 1);
+    return (gpus ? gpus : 1) * of_task;
+}
+
+static int64_t nodes_of_tasks(const struct topt_bounds *b)
+{
+    return b->by_node && !b->gpus_per_task && b->tasks > 1 ? b->tasks : 0;
+}
+
 static void lower(int64_t *bound, int64_t to)
 {
     if (to > 0 && (*bound == 0 || to < *bound))
@@ -119,10 +192,13 @@ int topt_shape_bound(const struct topt_ask *ask, const struct topt_bounds *b,
 {
     int64_t bound = 0, n = 0;
     char words[160];
+    int64_t nodes = b->nodes;
+    lower(&nodes, nodes_of_tasks(b));
     lower(&bound, b->gpus);
-    lower(&bound, b->tasks);
-    lower(&bound, b->nodes * b->gpus_per_node);
-    lower(&bound, b->nodes * b->tasks_per_node);
+    lower(&bound, gpus_of_tasks(b));
+    lower(&bound, nodes * b->gpus_per_node);
+    if (!b->by_node)
+        lower(&bound, nodes * b->tasks_per_node);
     if (ask->value[TOPT_ASK_GPUS] &&
         topt_parse_int(ask->value[TOPT_ASK_GPUS], 1, INT64_MAX, &n, err))
         return -1;
@@ -155,8 +231,12 @@ int topt_shape_fits(const struct topt_bounds *b, const struct topt_answer *plan,
         {"-N", "nodes", b->nodes, plan->nodes},
         {"--gpus", "GPUs", b->gpus, plan->gpus},
         {"--gpus-per-node", "GPUs on a node", b->gpus_per_node, plan->gpus_per_node},
-        {"-n", "tasks, one for each GPU,", b->tasks, plan->gpus},
-        {"--ntasks-per-node", "tasks on a node", b->tasks_per_node, plan->gpus_per_node},
+        {"-n", "tasks, one for each node,", nodes_of_tasks(b), plan->nodes},
+        {b->gpus_per_task ? "--gpus-per-task for" : "-n",
+         b->gpus_per_task ? "GPUs" : "tasks, one for each GPU,", gpus_of_tasks(b),
+         plan->gpus},
+        {"--ntasks-per-node", "tasks on a node", b->by_node ? 0 : b->tasks_per_node,
+         plan->gpus_per_node},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (rows[i].allowed > 0 && rows[i].needed > rows[i].allowed)
@@ -170,6 +250,11 @@ int topt_shape_fits(const struct topt_bounds *b, const struct topt_answer *plan,
     return 0;
 }
 
+int topt_shape_asks_gpus(const struct topt_bounds *b)
+{
+    return b->gpus > 0 || b->gpus_per_node > 0 || b->gpus_per_task > 0;
+}
+
 char *topt_shape_words(const struct topt_bounds *b, char *buf, size_t size)
 {
     const struct {
@@ -179,8 +264,10 @@ char *topt_shape_words(const struct topt_bounds *b, char *buf, size_t size)
         {"-N ", b->nodes},
         {"--gpus=", b->gpus},
         {"--gpus-per-node=", b->gpus_per_node},
-        {"-n ", b->tasks},
-        {"--ntasks-per-node=", b->tasks_per_node},
+        {"-n ", gpus_of_tasks(b) || nodes_of_tasks(b) ? b->tasks : 0},
+        {"--gpus-per-task=", gpus_of_tasks(b) ? b->gpus_per_task : 0},
+        {"--ntasks-per-gpu=", gpus_of_tasks(b) ? b->tasks_per_gpu : 0},
+        {"--ntasks-per-node=", b->by_node ? 0 : b->tasks_per_node},
     };
     size_t used = 0;
     buf[0] = '\0';

@@ -31,7 +31,11 @@ void topt_step(spank_t spank)
     uint32_t step = 0;
     if (!topt_mend_step(&env))
         return;
-    if (spank_get_item(spank, S_JOB_STEPID, &step) == ESPANK_SUCCESS &&
-        step == batch_step)
+    int is_batch = spank_get_item(spank, S_JOB_STEPID, &step) == ESPANK_SUCCESS &&
+                   step == batch_step;
+    char why[240];
+    if (is_batch)
         topt_mend_batch(&env);
+    if (topt_mend_stale(&env, is_batch, why, sizeof why))
+        slurm_error("topt: %s", why);
 }

@@ -94,17 +94,25 @@ static void say_waiting(void)
         slurm_info("topt: asking the planner ...");
 }
 
-/* The planner is of no help.  Returns what topt_submit returns. */
-static int without_plan(const struct topt_ask *ask, const struct topt_site *site,
+/* There is no plan.  'bounds' NULL: it isn't known what the job asks for itself.  Returns what topt_submit returns. */
+static int without_plan(const struct topt_ask *ask, const struct topt_bounds *bounds,
                         const struct topt_error *err)
 {
+    const char *wish = ask->value[TOPT_ASK_ON_ERROR];
+    int on_error = topt_ask_on_error(wish);
     if (ask->value[TOPT_ASK_DRY_RUN]) {
         slurm_error("topt: %s", err->text);
         return -1;
     }
-    const char *wish = ask->value[TOPT_ASK_ON_ERROR];
-    if (topt_ask_aborts(wish ? wish : site->on_error) > 0) {
+    if (on_error == TOPT_ON_ERROR_ABORT) {
         slurm_error("topt: %s; not submitted (on-error=abort)", err->text);
+        return -1;
+    }
+    if (on_error != TOPT_ON_ERROR_SUBMIT && !(bounds && topt_shape_asks_gpus(bounds))) {
+        slurm_error("topt: %s; not submitted, since it %s: give --gpus or "
+                    "--topt-on-error=submit",
+                    err->text,
+                    bounds ? "asks for no GPUs itself" : "may ask for no GPUs itself");
         return -1;
     }
     slurm_error("topt: %s; the job goes on as it was asked, without a plan", err->text);
@@ -124,33 +132,49 @@ static int pause_of(int retry_after_s, int64_t left_ms)
     return (int)(ms <= RETRY_MS ? RETRY_MS : ms < left_ms / 2 ? ms : left_ms / 2);
 }
 
-/* One question, asked again while the answer is "still searching" or "busy" and there is
- * time: equal searches are shared on the other side.  When that time runs out, what the
- * planner said before stays the reason. */
+/* Wait before the question is asked again, and say so to who waits.  0 where there is no time for that. */
+static int pause_for(struct topt_http_request *q, int64_t deadline, int ms)
+{
+    if (deadline - topt_http_now_ms() <= ms)
+        return 0;
+    poll(NULL, 0, ms);
+    if (q->waiting && topt_http_now_ms() >= q->said_ms)
+        q->waiting();
+    q->timeout_ms = deadline - topt_http_now_ms();
+    return q->timeout_ms > 0;
+}
+
+/* One question, asked again within its time while the answer is "still searching" or "busy", or
+ * nobody takes it just now (toptd restarts): equal searches are shared on the other side.  When that
+ * time runs out, what the planner said before stays the reason. */
 static enum topt_verdict ask_planner(struct topt_http_request *q, struct topt_answer *ret,
                                      struct topt_error *err)
 {
     int64_t deadline = topt_http_now_ms() + q->timeout_ms;
     enum topt_verdict verdict = TOPT_VERDICT_OUTAGE;
-    for (int again = 0;; again = 1) {
+    for (int said = 0;;) {
         struct topt_http_reply reply = {0};
         struct topt_error failure = {0};
+        int wait = RETRY_MS;
         if (topt_http_post(q, &reply, &failure)) {
-            if (!again)
+            if (!said)
                 *err = failure;
-            return verdict;
+            if (failure.code != TOPT_ERR_BUSY)
+                return verdict;
+        } else {
+            int status = reply.status, later = reply.retry_after_s;
+            topt_answer_parse(reply.body, reply.len, ret);
+            topt_http_fini(&reply);
+            said = 1;
+            verdict = topt_answer_judge(status, ret, err);
+            int is_busy = status == 429 || (status == 503 && later);
+            if (status != 202 && !is_busy)
+                return verdict;
+            if (is_busy)
+                wait = pause_of(later, deadline - topt_http_now_ms());
         }
-        int status = reply.status, later = reply.retry_after_s;
-        topt_answer_parse(reply.body, reply.len, ret);
-        topt_http_fini(&reply);
-        verdict = topt_answer_judge(status, ret, err);
-        q->timeout_ms = deadline - topt_http_now_ms() - RETRY_MS;
-        int is_busy = status == 429 || (status == 503 && later);
-        if ((status != 202 && !is_busy) || q->timeout_ms <= 0)
+        if (!pause_for(q, deadline, wait))
             return verdict;
-        int wait = status == 202 ? RETRY_MS : pause_of(later, q->timeout_ms);
-        poll(NULL, 0, wait);
-        q->timeout_ms = deadline - topt_http_now_ms();
     }
 }
 
@@ -168,7 +192,7 @@ static enum topt_verdict find_plan(const struct topt_ask *ask, struct topt_site 
     if (topt_shape_bound(ask, bounds, &bound, err) ||
         !(model = topt_ask_model(ask, &len, name, err)))
         goto out;
-    topt_ask_target(ask, name, bound, site->hw, &target);
+    topt_ask_target(ask, name, bound, &target);
     /* So that a long search is told from a planner that hangs, just before the deadline. */
     topt_text_add(&target, "&wait_ms=%lld", (long long)(site->timeout_ms * 9 / 10));
     if (target.oom) {
@@ -201,12 +225,12 @@ static void say_plan(const struct topt_answer *plan, const struct topt_bounds *b
 {
     char words[160];
     topt_shape_words(bounds, words, sizeof words);
-    slurm_info("topt: %lld GPU%s (%lld node%s of %lld)%s%s%s%s; plan %s%s%s%s",
+    slurm_info("topt: %lld GPU%s (%lld node%s of %lld%s)%s%s%s%s; plan %s%s%s%s",
                (long long)plan->gpus, plan->gpus == 1 ? "" : "s", (long long)plan->nodes,
                plan->nodes == 1 ? "" : "s", (long long)plan->gpus_per_node,
-               *plan->why ? ": " : "", plan->why, *plan->strategy ? "; " : "",
-               plan->strategy, plan->plan_id, *words ? " (within " : "", words,
-               *words ? ")" : "");
+               bounds->by_node ? ", one task a node" : "", *plan->why ? ": " : "",
+               plan->why, *plan->strategy ? "; " : "", plan->strategy, plan->plan_id,
+               *words ? " (within " : "", words, *words ? ")" : "");
     if (*plan->needs)
         slurm_info("topt: %s", plan->needs);
     if (*plan->hint)
@@ -231,11 +255,12 @@ static int submit_with(const struct topt_host *host, const struct topt_ask *ask,
     struct topt_answer plan = {0};
     if (topt_host_bounds(host, &bounds, &err))
         return refuse(&err);
+    topt_shape_settle(ask, &bounds);
     switch (find_plan(ask, site, &bounds, &plan, &err)) {
     case TOPT_VERDICT_REFUSED:
         return refuse(&err);
     case TOPT_VERDICT_OUTAGE:
-        return without_plan(ask, site, &err);
+        return without_plan(ask, &bounds, &err);
     case TOPT_VERDICT_PLAN:
         break;
     }
@@ -246,19 +271,30 @@ static int submit_with(const struct topt_host *host, const struct topt_ask *ask,
         say_prediction(&plan);
         return 1;
     }
-    if (topt_host_resize(host, &plan, bounds.gpu_type, &err))
-        return without_plan(ask, site, &err);
-    topt_mend_plan(&process_env, &plan, site->url, site->trust.uid);
+    if (topt_host_resize(host, &plan, &bounds, &err))
+        return without_plan(ask, &bounds, &err);
+    topt_mend_plan(&process_env, &plan, topt_shape_tasks(&bounds, &plan), site->url,
+                   site->trust.uid);
     say_plan(&plan, &bounds);
     return 0;
 }
 
-int topt_submit(const struct topt_ask *ask, int argc, char **argv)
+/* What to do with a job for which 'err' was found before its options were looked at. */
+static int unplanned(const struct topt_host *host, const struct topt_ask *ask,
+                     const struct topt_error *err)
+{
+    struct topt_bounds bounds;
+    int known = host && !topt_host_bounds(host, &bounds, NULL);
+    return without_plan(ask, known ? &bounds : NULL, err);
+}
+
+int topt_submit(struct topt_ask *ask, int argc, char **argv)
 {
     static int calls;
     struct topt_error err = {0};
     struct topt_site site;
     struct topt_host host;
+    int is_part = ++calls > 1; /* each part of a heterogeneous job comes here */
     if (!topt_ask_any(ask))
         return 0;
     int found = !topt_host_find(&host);
@@ -268,18 +304,23 @@ int topt_submit(const struct topt_ask *ask, int argc, char **argv)
                     topt_ask_any(ask));
         return 0;
     }
+    if (topt_ask_environment(ask, &err))
+        return refuse(&err);
+    int wrong =
+        topt_site_read(argc, argv, &site, &err) || topt_site_usual(&site, ask, &err);
+    struct topt_error of_site = err;
     if (topt_ask_check(ask, &err))
         return refuse(&err);
-    if (++calls > 1) {
+    if (is_part) {
         topt_fail(&err, TOPT_ERR_INVAL,
                   "the parts of a heterogeneous job can't be sized");
         return refuse(&err);
     }
-    if (topt_site_read(argc, argv, &site, &err))
-        return without_plan(ask, &site, &err);
+    if (wrong)
+        return unplanned(found ? &host : NULL, ask, &of_site);
     if (!found) {
         topt_fail(&err, TOPT_ERR_INTERNAL, "this Slurm doesn't let a plugin size a job");
-        return without_plan(ask, &site, &err);
+        return unplanned(NULL, ask, &err);
     }
     return submit_with(&host, ask, &site);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topt_carry.h"
 #include "topt_text.h"
 
 static void add_line(struct topt_text *t, const char *key, const json_t *value)
@@ -45,7 +46,25 @@ static void add_words(struct topt_text *t, const char *key, char *words)
     free(words);
 }
 
-static struct reply plan_text(const json_t *answer, int is_pinned)
+/* The plan itself, for the job's environment; none where it is too long for that, then it is fetched by its id. */
+static void add_plan(struct topt_text *t, const char *plan)
+{
+    struct topt_error err = {0};
+    char *word = NULL;
+    size_t len = 0;
+    if (!plan)
+        return;
+    if (topt_carry_write(plan, strlen(plan), &word, &len, &err) == 0) {
+        topt_text_add(t, "TOPT_PLAN_DOC=");
+        topt_text_put(t, word, len);
+        topt_text_add(t, "\n");
+    } else if (err.code != TOPT_ERR_LIMIT) {
+        t->oom = 1;
+    }
+    free(word);
+}
+
+static struct reply plan_text(const json_t *answer, const char *plan, int is_pinned)
 {
     static const struct {
         const char *key, *field;
@@ -70,6 +89,7 @@ static struct reply plan_text(const json_t *answer, int is_pinned)
     add_words(&t, "TOPT_HINT", hint ? hint : hint_with(answer, "--topt-"));
     if (!is_pinned)
         topt_text_add(&t, "TOPT_PINNED=0\n");
+    add_plan(&t, plan);
     if (t.oom)
         topt_text_fini(&t);
     return reply_owned(200, "text/plain; charset=utf-8", t.s);
@@ -169,7 +189,7 @@ static struct reply show_answer(const struct request *q, const struct store_answ
     else if (!a->feasible)
         r = without_plan(q, doc);
     else if (a->plan_id)
-        r = plan_text(doc, is_pinned);
+        r = plan_text(doc, a->plan, is_pinned);
     else
         r = reply_error(q, 406, "not_acceptable", "Accept", NULL,
                         "only a plan has a text/plain form; ask for application/json");

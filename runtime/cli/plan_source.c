@@ -1,9 +1,10 @@
-/* plan_source.c - where `topt run` gets its plan: a file, or a plan's id that toptd
- * knows.
+/* plan_source.c - where `topt run` gets its plan: a file, or a plan's id.  A job that topt sized carries its plan in its
+ * environment, so that it starts where no toptd can be reached; of another id toptd is asked.
  *
  * Only rank 0 touches either; the others get the document's bytes from it, so a job
  * needs neither a shared disk nor a server that stands a thousand questions at once. */
 #include "plan_source.h"
+#include "topt_carry.h"
 #include "topt_digest.h"
 #include "topt_json.h"
 #include "topt_text.h"
@@ -11,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -98,11 +100,27 @@ static int ask_server(const char *id, struct topt_text *out, struct topt_error *
     return rc;
 }
 
+/* What the job carries, else what toptd knows.  A carried plan that is damaged is said, and asked for. */
+static int plan_of_id(const char *id, struct topt_text *out, struct topt_error *err)
+{
+    struct topt_error damage = {0};
+    char *doc = NULL;
+    size_t len = 0;
+    int found = topt_carry_plan(id, &doc, &len, &damage);
+    if (found < 0)
+        fprintf(stderr, "topt run: warning: %s; asking toptd for %s\n", damage.text, id);
+    if (found <= 0)
+        return ask_server(id, out, err);
+    topt_text_put(out, doc, len);
+    free(doc);
+    return out->oom ? topt_nomem(err, NULL) : 0;
+}
+
 static int read_plan(const char *arg, struct topt_text *out, struct topt_error *err)
 {
     size_t len;
     if (access(arg, F_OK) && looks_like_id(arg))
-        return ask_server(arg, out, err);
+        return plan_of_id(arg, out, err);
     char *s = topt_read_file(arg, MAX_PLAN_BYTES, &len, err);
     if (!s)
         return -1;

@@ -5,8 +5,8 @@
 #include "topt_comm.h"
 #include "topt_plan.h"
 
-/* A plan on every rank: rank 0 reads the file, or asks the server where 'arg' is the
- * id of a plan, and broadcasts it. */
+/* A plan on every rank: rank 0 reads the file or, where 'arg' is the id of a plan, what the
+ * job carries, else asks the server; and broadcasts it. */
 int topt_plan_everywhere(struct topt_comm *comm, const char *arg,
                          struct topt_plan_doc **ret,
                          struct topt_error *err) TOPT_MUST_CHECK;

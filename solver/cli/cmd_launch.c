@@ -7,6 +7,7 @@
 
 #include "ask.h"
 #include "cmd_plan.h"
+#include "topt_carry.h"
 #include "topt_json.h"
 #include "topt_launch.h"
 #include "topt_text.h"
@@ -32,8 +33,10 @@ static const struct topt_option options[] = {
 static const char usage[] =
     "topt launch [plan.json] --for NAME [options]\n"
     "The command or the configuration files that make a framework train by a plan.\n"
-    "Without a plan, the file that $TOPT_PLAN names; with --env and --export in a job\n"
-    "that topt sized, what its environment says.";
+    "Without a plan, what $TOPT_PLAN names: a file, or in a job that topt sized the plan "
+    "that\n"
+    "it carries; where it carries none, --env and --export say what its environment "
+    "says.";
 
 /* Each of the files into 'dir', which is made where it is not there. */
 static int write_files(const json_t *launch, const char *dir, struct topt_error *err)
@@ -124,14 +127,35 @@ static int launch(const json_t *plan, const struct args *a, struct topt_error *e
     return rc;
 }
 
+/* The plan in the file or, of an id, in the environment of the job that was sized by it.  '*ret' NULL: there is
+ * none, and the environment's numbers do (args.target is NULL then). */
+static int load(const struct args *a, const char *plan, json_t **ret,
+                struct topt_error *err)
+{
+    char *doc = NULL;
+    size_t len = 0;
+    if (access(plan, R_OK) == 0 || !topt_is_id(plan)) {
+        *ret = topt_json_load(plan, MAX_PLAN_FILE, err);
+        return *ret ? 0 : -1;
+    }
+    int found = topt_carry_plan(plan, &doc, &len, err);
+    if (found > 0)
+        *ret = topt_json_parse(doc, len, plan, err);
+    free(doc);
+    if (found)
+        return *ret ? 0 : -1;
+    if (!a->target && in_job())
+        return 0;
+    return topt_fail(err, TOPT_ERR_NOTFOUND,
+                     "%s is not carried by a job here: topt client get-plan %s -o "
+                     "plan.json, then topt launch plan.json",
+                     plan, plan);
+}
+
 static int check(const struct args *a, const char **path, int n, struct topt_error *err)
 {
     if (!n)
         *path = getenv("TOPT_PLAN");
-    if (!n && *path && access(*path, R_OK) && !a->target && in_job()) {
-        *path = NULL; /* the id of a plan */
-        return 0;
-    }
     if (!*path)
         return topt_fail(err, TOPT_ERR_USAGE, "which plan? usage: %.*s",
                          (int)strcspn(usage, "\n"), usage);
@@ -153,8 +177,8 @@ int topt_cmd_launch(int argc, char **argv)
         return 0;
     }
     rc = rc || check(&a, path, n, &err);
-    json_t *plan = rc || !path[0] ? NULL : topt_json_load(path[0], MAX_PLAN_FILE, &err);
-    if (!plan && (rc || path[0]))
+    json_t *plan = NULL;
+    if (rc || load(&a, path[0], &plan, &err))
         return topt_cli_fail("launch", &err);
     rc = a.target ? launch(plan, &a, &err) : environment(plan, &a, &err);
     json_decref(plan);

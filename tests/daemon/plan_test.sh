@@ -41,8 +41,14 @@ ask POST "/v1/plan?mode=mini-parallelism&batch=8&seq=64&max_gpus=4&hw=$hw&memory
     "${text[@]}" --data-binary "@$dir/config.json"
 check "less memory, more GPUs" 200 '^TOPT_GPUS=[234]$'
 metric() { curl -s --unix-socket "$sock" http://localhost/metrics | sed -n "s/^$1 //p"; }
-running() { metric topt_searches_running; }
-for _ in $(seq 100); do [ "$(running)" = 0 ] && break; sleep 0.1; done # what is searched behind a question
+rest() # until nothing is searched any more, what is searched behind a question included
+{
+    for _ in $(seq 100); do
+        curl -s --unix-socket "$sock" http://localhost/metrics | grep -q '^topt_searches_running{lane="search"} 0' && return
+        sleep 0.1
+    done
+}
+rest
 for more in '--memory 1GiB' '--max-gpus 2' '--mode mini-time --gpus 1'; do
     searches=$(metric topt_searches_total) kept=$(metric topt_frontier_answers_total)
     # shellcheck disable=SC2086
@@ -92,6 +98,7 @@ topt_client curve "$dir/config.json" --hw a100-80-dgx --framework topt --space f
 took=$(( ($(date +%s%N) - began) / 1000000 ))
 [ "$status" = 0 ] || { [ "$status" = 1 ] && says 'took longer than 1 s .*raise --timeout' && [ $took -lt 2500 ]; }
 ok $? "--timeout is kept ($took ms)"
+rest
 before=$(metric topt_searches_total)
 topt_client curve "$model" "${small[@]}" --counts pow2 --hw "$hw" --json
 [ "$status" = 0 ] && says '"points"' && [ "$(metric topt_searches_total)" = "$before" ]

@@ -55,7 +55,7 @@ static void test_check(void)
     refused(TOPT_ASK_MEMORY, "80XiB", "unknown unit");
     refused(TOPT_ASK_MEMORY, "-1GiB", "positive");
     refused(TOPT_ASK_HW, "", "empty");
-    refused(TOPT_ASK_ON_ERROR, "perhaps", "neither");
+    refused(TOPT_ASK_ON_ERROR, "perhaps", "none of gpus");
     refused(TOPT_ASK_GPUS, "4", "mini-time");
 }
 
@@ -70,22 +70,21 @@ static void test_target(void)
     give(&ask, TOPT_ASK_ON_ERROR, "abort");
     give(&ask, TOPT_ASK_TENSOR_PARALLEL, "");
     give(&ask, TOPT_ASK_DRY_RUN, "");
-    topt_ask_target(&ask, "a&b\n\xc3\xa9.json", 4, "site hw", &out);
+    topt_ask_target(&ask, "a&b\n\xc3\xa9.json", 4, &out);
     ok(strcmp(out.s, "/v1/plan?name=a%26b%0A%C3%A9.json&mode=mini-parallelism"
-                     "&tensor_parallel=1&memory=16%20GiB&hw=site%20hw&max_gpus=4") == 0,
+                     "&tensor_parallel=1&memory=16%20GiB&max_gpus=4") == 0,
        "escaped: %s", out.s);
     topt_text_fini(&out);
     give(&ask, TOPT_ASK_MODE, "mini-time");
     give(&ask, TOPT_ASK_HW, "mine");
     give(&ask, TOPT_ASK_FRAMEWORK, "topt");
-    topt_ask_target(&ask, "m", 4, "site", &out);
+    topt_ask_target(&ask, "m", 4, &out);
     ok(strstr(out.s,
-              "&hw=mine&framework=topt&tensor_parallel=1&memory=16%20GiB&gpus=4") &&
-           !strstr(out.s, "site"),
-       "mini-time takes the bound as its number, the user's profile wins: %s", out.s);
+              "&hw=mine&framework=topt&tensor_parallel=1&memory=16%20GiB&gpus=4") != NULL,
+       "mini-time takes the bound as its number: %s", out.s);
     topt_text_fini(&out);
     give(&ask, TOPT_ASK_GPUS, "2");
-    topt_ask_target(&ask, "m", 4, NULL, &out);
+    topt_ask_target(&ask, "m", 4, &out);
     ok(strstr(out.s, "&gpus=2") && !strstr(out.s, "=4"), "or its own: %s", out.s);
     topt_text_fini(&out);
     topt_ask_fini(&ask);
@@ -128,13 +127,43 @@ static void test_model(void)
     topt_ask_fini(&ask);
 }
 
+/* What the environment says counts where the command line says nothing. */
+static void test_environment(void)
+{
+    struct topt_ask ask = {0};
+    struct topt_error err = {0};
+    setenv("TOPT_HW", "mine", 1);
+    setenv("TOPT_MIN_EFFICIENCY", "0.8", 1);
+    setenv("TOPT_TENSOR_PARALLEL", "0", 1);
+    setenv("TOPT_GPUS", "64", 1);
+    setenv("TOPT_SEQ", "", 1);
+    give(&ask, TOPT_ASK_HW, "given");
+    ok(!topt_ask_environment(&ask, &err) && !strcmp(ask.value[TOPT_ASK_HW], "given") &&
+           !strcmp(ask.value[TOPT_ASK_MIN_EFFICIENCY], "0.8") &&
+           !ask.value[TOPT_ASK_TENSOR_PARALLEL] && !ask.value[TOPT_ASK_GPUS] &&
+           !ask.value[TOPT_ASK_SEQ],
+       "options from the environment");
+    setenv("TOPT_BATCH", "many", 1);
+    ok(topt_ask_environment(&ask, &err) == -1 && strstr(err.text, "$TOPT_BATCH: 'many'"),
+       "a mistake is named: %s", err.text);
+    topt_ask_fini(&ask);
+    is_int(topt_ask_find("min_efficiency", 14), TOPT_ASK_MIN_EFFICIENCY,
+           "a word's option");
+    is_int(topt_ask_find("min", 3), -1, "half a word has none");
+    is_int(topt_ask_find("min_efficiency_", 15), -1, "nor has more than a word");
+}
+
 int main(void)
 {
     test_check();
     test_target();
     test_model();
-    ok(topt_ask_aborts(NULL) == 0 && topt_ask_aborts("submit") == 0 &&
-           topt_ask_aborts("abort") == 1 && topt_ask_aborts("x") == -1,
+    test_environment();
+    ok(topt_ask_on_error(NULL) == TOPT_ON_ERROR_GPUS &&
+           topt_ask_on_error("gpus") == TOPT_ON_ERROR_GPUS &&
+           topt_ask_on_error("submit") == TOPT_ON_ERROR_SUBMIT &&
+           topt_ask_on_error("abort") == TOPT_ON_ERROR_ABORT &&
+           topt_ask_on_error("x") == -1,
        "on-error words");
     return done_testing();
 }

@@ -26,7 +26,7 @@ done
 
 # --- environment of the batch script
 plan 2 4
-want_env="SLURM_GPUS_PER_NODE=4 SLURM_NPROCS=8 SLURM_NTASKS=8 TOPT_GPUS=8 TOPT_GPUS_PER_NODE=4 TOPT_MEMORY_BYTES=1048576 TOPT_NODES=2 TOPT_PLAN=p-0123456789abcdef TOPT_PLAN_ID=p-0123456789abcdef TOPT_TIME_NS=2500000 TOPT_URL=$url"
+want_env="SLURM_GPUS_PER_NODE=4 SLURM_NPROCS=8 SLURM_NTASKS=8 TOPT_GPUS=8 TOPT_GPUS_PER_NODE=4 TOPT_MEMORY_BYTES=1048576 TOPT_NODES=2 TOPT_NTASKS=8 TOPT_PLAN=p-0123456789abcdef TOPT_PLAN_ID=p-0123456789abcdef TOPT_TIME_NS=2500000 TOPT_URL=$url"
 for how in "" "--export=NONE" "-n8" "-N2 --gpus-per-node=4 --ntasks-per-node=4" "--gpus=8" "-N 1-2 --gres=gpu:4"; do
     job=$(sbatch --parsable $how $topt -o out env.sh 2>err)
     wait_job "$job"
@@ -69,10 +69,11 @@ plan 1 2
 job=$(sbatch --parsable -n 4 --topt-batch=8 --topt-seq=64 --topt-memory=16MiB --topt-hw='a b' lines.sh 2>err)
 wait_job "$job"
 is "$(shape "$job")" "1/2/gres:gpu:2" "#SBATCH lines are heard"
-is "$(cut -d' ' -f1 requests)" "/v1/plan?name=config&mode=mini-parallelism&hw=a%20b&batch=8&seq=64&memory=16MiB&max_gpus=4&wait_ms=9000" "and the command line wins over them"
+is "$(cut -d' ' -f1 requests)" "/v1/plan?name=config&mode=mini-parallelism&hw=a%20b&batch=8&seq=64&memory=16MiB&max_gpus=4&wait_ms=2700" "and the command line wins over them"
 is "$(cut -d' ' -f2- requests)" "$(wc -c <config.json) $(sha256sum <config.json | cut -d' ' -f1)" "the model's bytes are sent"
 job=$(sbatch --parsable <lines.sh 2>err)
-is "$?" 1 "-n 1 from the #SBATCH line bounds"
+is "$(shape "$job")" "1/2/gres:gpu:2" "-n 1 from the #SBATCH line is no bound"
+wait_job "$job"
 job=$(sbatch --parsable -n 2 <lines.sh 2>err)
 wait_job "$job"
 is "$(shape "$job")" "1/2/gres:gpu:2" "script on standard input"
@@ -84,7 +85,7 @@ is "$?" 0 "--test-only"
 is "$(sbatch -Q $topt -o out env.sh 2>&1)" "" "-Q: not a word"
 mkdir folder && cp config.json folder/
 is "$(sbatch -Q --topt-mode=mini-time --topt-gpus=2 --topt-model=folder -o out env.sh >/dev/null 2>&1; echo $?)" 0 "a folder stands for its config.json"
-like "$(tail -1 requests)" "name=folder&mode=mini-time&gpus=2&wait_ms=9000 " "mini-time sends its number"
+like "$(tail -1 requests)" "name=folder&mode=mini-time&gpus=2&wait_ms=2700 " "mini-time sends its number"
 : >out && chmod 666 out
 # A build inside a private home can't be entered by others, and so not its plugin.
 if su nobody -s /bin/bash -c "test -r '$TOPT_PLUGIN'"; then
@@ -104,6 +105,33 @@ like "$(cat out)" "p-0123456789abcdef 6" "its shell knows the plan"
 srun $topt /bin/bash -c 'echo $TOPT_PLAN $SLURM_NTASKS $SLURM_GPUS_ON_NODE $SLURMD_NODENAME' >out 2>err
 is "$?" 0 "srun"
 is "$(sort out | uniq -c | tr -s ' ' | tr '\n' ';')" " 3 p-0123456789abcdef 6 3 n1; 3 p-0123456789abcdef 6 3 n2;" "three tasks and GPUs on each node"
+
+# --- other launch shapes
+plan 2 4
+for how in "--ntasks-per-node=1" "--topt-tasks=node" "-N2 --ntasks-per-node=1 --gpus-per-node=4 -c 4" "-N2 -n2 --gpus-per-node=4" \
+    "--ntasks=2 --gpus-per-task=4"; do
+    job=$(sbatch --parsable $how $topt -o out --wrap 'env; srun env | grep -c ^SLURM_PROCID=; srun env >steps' 2>err)
+    wait_job "$job"
+    is "$(shape "$job")" "2/2/gres:gpu:4" "one task a node with '$how': $(cat err)"
+    is "$(grep -c ^SLURM_PROCID= steps)/$(grep -c ^SLURM_GPUS_ON_NODE=4 steps)" "2/2" "a step's tasks have all its GPUs"
+    is "$(grep -E '^(SLURM_NTASKS|SLURM_GPUS_PER_TASK|TOPT_NTASKS)=' out | sort | tr '\n' ' ')" "SLURM_NTASKS=2 TOPT_NTASKS=2 " \
+        "and the script knows with '$how'"
+done
+for how in "-n1" "--ntasks-per-gpu=1 -n8" "--ntasks-per-node=1 --topt-tasks=gpu -n1"; do
+    [ "${how#*tasks=gpu}" = "$how" ] || { plan 4 1; plan 2 1; }
+    job=$(sbatch --parsable $how $topt -o out tasks.sh 2>err)
+    wait_job "$job"
+    is "$(cut -d' ' -f2 out | sort -u)" "$(field "$job" NumTasks)" "a task for each GPU with '$how': $(cat err)"
+done
+plan 2 4
+
+# --- a job that is resized while it waits keeps no plan for other ranks
+job=$(sbatch --parsable --hold $topt -o out --wrap 'env; srun -n1 -N1 env | grep -c TOPT_PLAN' 2>err)
+scontrol update "JobId=$job" NumNodes=1-1 NumTasks=4 && scontrol update "JobId=$job" NumCPUs=4
+scontrol release "$job"
+wait_job "$job"
+is "$(grep -c TOPT_PLAN= out)/$(grep -c '^0$' out)" "0/1" "a resized job has no plan, nor have its steps"
+like "$(cat out)" "plan p-0123456789abcdef is for 2 nodes, and the job has 1: it was resized" "and says why"
 
 # --- several at once
 plan 1 2

@@ -68,7 +68,7 @@ static void test_carry(void)
 {
     table = (struct table){0};
     is_int(topt_mend_step(&env), 0, "no plan");
-    topt_mend_plan(&env, &plan, "unix:/s", 7);
+    topt_mend_plan(&env, &plan, 6, "unix:/s", 7);
     is_value("SLURM_TOPT_PLAN", "p-7");
     is_value("TOPT_PLAN_ID", "p-7");
     is_value("TOPT_MEMORY_BYTES", "1099511627776");
@@ -110,7 +110,7 @@ static void test_uniform(void)
     one.micro_batch = 4;
     one.accumulation = 5;
     table = (struct table){0};
-    topt_mend_plan(&env, &one, "unix:/s", -1);
+    topt_mend_plan(&env, &one, 2, "unix:/s", -1);
     is_value("TOPT_DP", "3");
     is_value("SLURM_TOPT_TP", "2");
     is_value("TOPT_FSDP", "3");
@@ -132,6 +132,8 @@ static void test_batch(void)
     set(&table, "SLURM_GPUS", "8");
     set(&table, "SLURM_GPUS_PER_TASK", "8");
     set(&table, "SLURM_NTASKS_PER_NODE", "1");
+    set(&table, "SLURM_NTASKS_PER_GPU", "1");
+    set(&table, "SLURM_TRES_PER_TASK", "cpu=1,gres/gpu=2");
     set(&table, "SLURM_GPUS_PER_NODE", "1");
     set(&table, "SLURM_TASKS_PER_NODE", "3(x2)");
     set(&table, "SLURM_GPUS_ON_NODE", "3");
@@ -142,6 +144,8 @@ static void test_batch(void)
         is_value("SLURM_GPUS", "(unset)");
         is_value("SLURM_GPUS_PER_TASK", "(unset)");
         is_value("SLURM_NTASKS_PER_NODE", "(unset)");
+        is_value("SLURM_NTASKS_PER_GPU", "(unset)");
+        is_value("SLURM_TRES_PER_TASK", "(unset)");
         is_value("SLURM_GPUS_PER_NODE", "3");
     }
     set(&table, "SLURM_TASKS_PER_NODE", "what");
@@ -150,6 +154,35 @@ static void test_batch(void)
     topt_mend_batch(&env);
     is_value("SLURM_NTASKS", "4");
     is_value("SLURM_GPUS_PER_NODE", "3");
+}
+
+/* A job that was resized has another number of ranks than its plan. */
+static void is_stale(int is_batch, const char *name, const char *has, const char *part)
+{
+    char why[240] = "";
+    table = (struct table){0};
+    topt_mend_plan(&env, &plan, 6, "unix:/s", 7);
+    set(&table, "SLURM_JOB_NUM_NODES", "2");
+    set(&table, "SLURM_GPUS_ON_NODE", "3");
+    set(&table, "SLURM_TASKS_PER_NODE", "3(x2)");
+    set(&table, name, has);
+    int stale = topt_mend_stale(&env, is_batch, why, sizeof why);
+    ok(stale == (part != NULL) && (!part || strstr(why, part)), "%s=%s: %s", name, has,
+       why);
+    is_value("SLURM_TOPT_PLAN", part ? "(unset)" : "p-7");
+    is_value("TOPT_PLAN", part ? "(unset)" : "p-7");
+    is_value("TOPT_STALE", part ? why : "(unset)");
+}
+
+static void test_stale(void)
+{
+    is_stale(1, "OTHER", "1", NULL);
+    is_stale(1, "SLURM_JOB_NUM_NODES", "1", "for 2 nodes, and the job has 1");
+    is_stale(1, "SLURM_GPUS_ON_NODE", "4", "for 3 GPUs a node, and the job has 4");
+    is_stale(1, "SLURM_TASKS_PER_NODE", "3,1", "for 6 tasks, and the job has 4");
+    is_stale(0, "SLURM_JOB_NUM_NODES", "1", "for 2 nodes, and the job has 1");
+    is_stale(0, "SLURM_GPUS_ON_NODE", "1", NULL);
+    is_stale(0, "SLURM_TASKS_PER_NODE", "1", NULL);
 }
 
 int main(void)
@@ -165,5 +198,6 @@ int main(void)
     test_carry();
     test_uniform();
     test_batch();
+    test_stale();
     return done_testing();
 }

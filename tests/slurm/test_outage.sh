@@ -45,10 +45,19 @@ plan 2 4
 plugstack "url=unix:$work/nobody timeout_ms=2000"
 goes_on "nobody answers at unix:$work/nobody" "no socket"
 refused "on-error=abort" "no socket, abort" $asked $topt --topt-on-error=abort
-salloc -n1 $topt /bin/true >out 2>err
+salloc --gpus=1 $topt /bin/true >out 2>err
 is "$?" 0 "salloc goes on"
-srun -n1 $topt /bin/true >out 2>err
+srun --gres=gpu:1 $topt /bin/true >out 2>err
 is "$?" 0 "srun goes on"
+refused "not submitted, since it asks for no GPUs itself" "no socket, no GPUs" -n 2 $topt
+refused "not submitted, since it asks for no GPUs itself" "no GPUs by the environment" --gres=license:1 $topt
+job=$(sbatch --parsable -n2 $topt --topt-on-error=submit -o out --wrap env 2>err)
+is "$?/$(grep -c 'goes on as it was asked' err)" "0/1" "who wants it so goes on without GPUs"
+job=$(TOPT_ON_ERROR=submit sbatch --parsable -n2 $topt -o out --wrap env 2>err)
+is "$?/$(grep -c 'goes on as it was asked' err)" "0/1" "or says so in the environment"
+plugstack "url=unix:$work/nobody on_error=submit"
+job=$(sbatch --parsable -n2 $topt -o out --wrap env 2>err)
+is "$?/$(grep -c 'goes on as it was asked' err)" "0/1" "and so does the site"
 plugstack "url=unix:$work/nobody on_error=abort"
 refused "on-error=abort" "the site's abort" $asked $topt
 goes_on "nobody answers" "the user's submit over the site's abort" --topt-on-error=submit
@@ -56,8 +65,16 @@ salloc -n1 $topt /bin/true >out 2>err
 is "$?" 1 "salloc is refused too"
 srun -n1 $topt /bin/true >out 2>err
 is "$?" 1 "srun is refused too"
-plugstack "url=http://127.0.0.1:1"
+plugstack "url=http://127.0.0.1:1 timeout_ms=600"
 goes_on "nobody answers at http://127.0.0.1:1" "no port"
+
+# A planner that is being restarted: its socket is there before anybody listens.
+python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$work/restarts"
+plugstack "url=unix:$work/restarts timeout_ms=10000"
+(sleep 0.5 && ln -sfT "$work/sock" "$work/restarts") &
+job=$(sbatch --parsable $topt -o out --wrap env 2>err)
+is "$(shape "$job")" "2/8/gres:gpu:4" "a refused connection is tried again: $(cat err)"
+wait_job "$job"
 
 echo hang >"$answer"
 plugstack "url=$url timeout_ms=400"
@@ -134,6 +151,11 @@ refused "the plan needs 4 GPUs on a node but the job has --gpus-per-node 2" "--g
 printf '#!/bin/bash\n#SBATCH -n1\n#SBATCH hetjob\n#SBATCH -n1\ntrue\n' >het.sh
 sbatch $topt het.sh >jobs 2>err
 is "$?/$(grep -c Submitted jobs)" "1/0" "a heterogeneous job is refused"
+printf '#!/bin/bash\n#SBATCH -n1\n#SBATCH hetjob\n#SBATCH -n1 %s\ntrue\n' "$topt" >het2.sh
+sbatch het2.sh >jobs 2>err
+is "$?/$(grep -c Submitted jobs)" "1/0" "also with topt in its second part"
+like "$(cat err)" "the parts of a heterogeneous job can't be sized" "which is said"
+refused "--topt-tasks: 'rank' is neither gpu nor node" "a bad --topt-tasks" $topt --topt-tasks=rank
 
 is "$(sinfo -h -N -o %T | grep -vc -E 'idle|alloc|mix|comp')" 0 "no node was drained"
 finish

@@ -326,11 +326,20 @@ static void test_outage(void)
     const char *const words[] = {ask_words[0], ask_words[1], "topt-on-error=abort", NULL};
     answer = NULL;
     option("nodes", "3");
+    option("gpus-per-node", "2");
     ok(submit(ask_words) == 0 && strstr(said, "error: topt: nobody answers"), "away: %s",
        said);
     ok(strcmp(shown("nodes"), "3") == 0 && !getenv("SLURM_TOPT_PLAN"), "as asked");
     said[0] = '\0';
     ok(submit(words) == -1, "a second call");
+}
+
+static void test_outage_without_gpus(void)
+{
+    answer = NULL;
+    option("nodes", "3");
+    ok(submit(ask_words) == -1 && strstr(said, "asks for no GPUs itself"),
+       "away, no GPUs: %s", said);
 }
 
 static void test_refused(void)
@@ -385,6 +394,46 @@ static void test_remote(void)
     ok(strcmp(getenv("SLURM_NTASKS"), "6") == 0, "the batch script's are mended");
 }
 
+/* topt's options stand in the second part of a heterogeneous job. */
+static void test_second_part(void)
+{
+    answer = good;
+    ok(submit((const char *const[]){NULL}) == 0 && !*said,
+       "nothing asked, nothing done");
+    ok(submit(ask_words) == -1 && strstr(said, "heterogeneous"), "a second part: %s",
+       said);
+}
+
+/* One task a node, as torchrun wants. */
+static void test_by_node(void)
+{
+    answer = good;
+    option("nodes", "2");
+    option("gpus-per-node", "3");
+    option("ntasks-per-node", "1");
+    option("tres-per-task", "cpu=8,gres/gpu=3");
+    ok(submit(ask_words) == 0 && strstr(said, "(2 nodes of 3, one task a node): it fits"),
+       "sized: %s", said);
+    ok(strcmp(shown("ntasks"), "2") == 0 && strcmp(shown("ntasks-per-node"), "1") == 0 &&
+           strcmp(shown("gpus-per-node"), "3") == 0,
+       "a task a node");
+    ok(strcmp(shown("tres-per-task"), "cpu=8") == 0, "GPUs of a task aren't said again");
+    ok(strcmp(getenv("TOPT_NTASKS"), "2") == 0, "the job knows its tasks");
+}
+
+/* The job was resized while it waited. */
+static void test_resized(void)
+{
+    setenv("SLURM_TOPT_PLAN", "p-3", 1);
+    setenv("SLURM_TOPT_NODES", "2", 1);
+    setenv("SLURM_JOB_NUM_NODES", "1", 1);
+    context = S_CTX_REMOTE;
+    topt_step(NULL);
+    ok(!getenv("TOPT_PLAN") && strstr(getenv("TOPT_STALE"), "for 2 nodes") &&
+           strstr(said, "error: topt: plan p-3 is for 2 nodes, and the job has 1"),
+       "no plan for other ranks: %s", said);
+}
+
 /* The callbacks themselves. */
 static void test_callbacks(void)
 {
@@ -392,11 +441,10 @@ static void test_callbacks(void)
     context = S_CTX_ALLOCATOR;
     ok(slurm_spank_init(NULL, 1, argv) == ESPANK_SUCCESS, "init");
     is_int(registrations, TOPT_ASK_COUNT, "all options are registered");
-    ok(slurm_spank_init_post_opt(NULL, 1, argv) == ESPANK_SUCCESS && !*said,
-       "nothing asked, nothing done");
     choose("topt-mode=mini-time");
     choose("topt-mode=mini-parallelism");
     choose("topt-model=/proc/self/stat");
+    choose("topt-on-error=submit");
     ok(slurm_spank_init_post_opt(NULL, 1, argv) == ESPANK_SUCCESS &&
            strstr(said, "goes on"),
        "nobody there: %s", said);
@@ -437,10 +485,14 @@ int main(void)
     scenario("other words are reset", test_others_reset);
     scenario("put back", test_put_back);
     scenario("outage", test_outage);
+    scenario("outage without GPUs", test_outage_without_gpus);
     scenario("refused", test_refused);
     scenario("a step in a job", test_step_in_job);
     scenario("srun --jobid", test_jobid);
     scenario("remote", test_remote);
+    scenario("a second part", test_second_part);
+    scenario("one task a node", test_by_node);
+    scenario("resized", test_resized);
     scenario("callbacks", test_callbacks);
     return done_testing();
 }

@@ -15,7 +15,8 @@ int main(void)
 {
     struct topt_site s;
     struct topt_error err = {0};
-    ok(!reads(NULL, &s, &err) && !s.url && s.timeout_ms == 10000 && !s.on_error && !s.hw,
+    ok(!reads(NULL, &s, &err) && !s.url && s.timeout_ms == 3000 &&
+           !s.usual[TOPT_ASK_ON_ERROR] && !s.usual[TOPT_ASK_HW],
        "defaults");
     setenv("TOPT_URL", "http://127.0.0.1:9", 1);
     ok(!topt_site_find(&s, &err) && strstr(s.url, ":9"), "TOPT_URL");
@@ -28,9 +29,21 @@ int main(void)
                strstr(err.text, "start `toptd`"),
            "nowhere: %s", err.text);
     ok(!reads((char[]){"timeout_ms=250"}, &s, &err) && s.timeout_ms == 250, "timeout");
-    ok(!reads((char[]){"on_error=abort"}, &s, &err) && strcmp(s.on_error, "abort") == 0,
+    ok(!reads((char[]){"on_error=abort"}, &s, &err) &&
+           strcmp(s.usual[TOPT_ASK_ON_ERROR], "abort") == 0,
        "on_error");
-    ok(!reads((char[]){"hw=h200"}, &s, &err) && strcmp(s.hw, "h200") == 0, "hw");
+    ok(!reads((char[]){"hw=h200"}, &s, &err) && strcmp(s.usual[TOPT_ASK_HW], "h200") == 0,
+       "hw");
+    struct topt_ask ask = {0};
+    ok(!reads((char[]){"min_efficiency=0.9"}, &s, &err) &&
+           !topt_site_usual(&s, &ask, &err) &&
+           strcmp(ask.value[TOPT_ASK_MIN_EFFICIENCY], "0.9") == 0,
+       "an option's");
+    ok(!reads((char[]){"min_efficiency=0.8"}, &s, &err) &&
+           !topt_site_usual(&s, &ask, &err) &&
+           strcmp(ask.value[TOPT_ASK_MIN_EFFICIENCY], "0.9") == 0,
+       "which stays where it was given");
+    topt_ask_fini(&ask);
     ok(!reads((char[]){"daemon_uid=77"}, &s, &err) && !strcmp(s.daemon_uid, "77"),
        "daemon_uid");
     s.url = "unix:/x";
@@ -42,7 +55,8 @@ int main(void)
     ok(topt_site_find(&s, &err) == -1 && strstr(err.text, "no-such-user-here"),
        "unless unknown: %s", err.text);
     const char *const bad[] = {"timeout_ms=0", "timeout_ms=1h", "on_error=no",
-                               "ur=x",         "url",           ""};
+                               "ur=x",         "url",           "",
+                               "gpus=8",       "model=m.json",  "batch=x"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char arg[32];
         snprintf(arg, sizeof arg, "%s", bad[i]);

@@ -19,11 +19,7 @@
 #include "narrowed_problem.h"
 #include "problem.h"
 #include "run.h"
-
-enum {
-    NEARER_TIMES = 4, /* entries of a small problem, to those of the one before */
-    SMALL_TIMES = 4,  /* what is larger by this only is searched as a whole */
-};
+#include "solve_tuning.h"
 
 static struct run run_of(const struct lazy_pricing *s)
 {

@@ -22,6 +22,7 @@
 #include "frontier.h"
 #include "two_phase.h"
 
+#include "drive_tuning.h"
 #include "segment.h"
 #include "crossover.h"
 #include "topt_pool.h"
@@ -362,7 +363,7 @@ static int zoom(struct scalarizer *b, struct segment *segment)
     int rc = 0;
     if (!topt_fixing_begin(&z, b, segment))
         return 0;
-    for (int i = 0; i < TOPT_FIXING_TRIES && !rc; i++) {
+    for (int i = 0; i < FIXING_TRIES && !rc; i++) {
         rc = topt_fixing_narrow(&z);
         rc = topt_fixing_end(&z, rc > 0 ? search_zoomed(&z) : rc);
     }

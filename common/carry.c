@@ -1,0 +1,102 @@
+/* carry.c - see topt_carry.h. */
+#include "topt_carry.h"
+
+#include <nettle/base64.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topt_digest.h"
+#include "topt_pack.h"
+
+/* Behind "1." and the digest with its dot. */
+enum { DIGEST_AT = TOPT_CARRY_DIGEST_AT, DATA_AT = TOPT_CARRY_DATA_AT };
+_Static_assert(DATA_AT - DIGEST_AT == TOPT_DIGEST_HEX, "digits and a dot");
+
+int topt_carry_write(const char *doc, size_t len, char **ret, size_t *ret_len,
+                     struct topt_error *err)
+{
+    void *packed = NULL;
+    size_t n = 0;
+    if (len > TOPT_CARRY_WHOLE)
+        return topt_fail(err, TOPT_ERR_LIMIT, "a document of %zu bytes is not carried",
+                         len);
+    if (topt_pack(doc, len, &packed, &n, err))
+        return -1;
+    size_t data = BASE64_ENCODE_RAW_LENGTH(n);
+    if (DATA_AT + data > TOPT_CARRY_MOST) {
+        free(packed);
+        return topt_fail(err, TOPT_ERR_LIMIT, "packed, the document has %zu bytes", n);
+    }
+    char *word = malloc(DATA_AT + data + 1);
+    if (!word) {
+        free(packed);
+        return topt_nomem(err, NULL);
+    }
+    memcpy(word, "1.", DIGEST_AT);
+    topt_sha256_hex(doc, len, word + DIGEST_AT);
+    word[DATA_AT - 1] = '.';
+    base64_encode_raw(word + DATA_AT, n, packed);
+    word[DATA_AT + data] = '\0';
+    free(packed);
+    *ret = word;
+    *ret_len = DATA_AT + data;
+    return 0;
+}
+
+static int damaged(struct topt_error *err)
+{
+    return topt_fail(err, TOPT_ERR_INVAL, "the document that is carried is damaged");
+}
+
+/* The packed bytes of 'len' letters of base64. */
+static int decode(const char *letters, size_t len, uint8_t **ret, size_t *ret_len,
+                  struct topt_error *err)
+{
+    struct base64_decode_ctx ctx;
+    uint8_t *out = malloc(BASE64_DECODE_LENGTH(len) + 1);
+    size_t n = BASE64_DECODE_LENGTH(len);
+    if (!out)
+        return topt_nomem(err, NULL);
+    base64_decode_init(&ctx);
+    if (!base64_decode_update(&ctx, &n, out, len, letters) ||
+        !base64_decode_final(&ctx)) {
+        free(out);
+        return damaged(err);
+    }
+    *ret = out;
+    *ret_len = n;
+    return 0;
+}
+
+int topt_carry_read(const char *word, char **ret, size_t *ret_len, struct topt_error *err)
+{
+    size_t len = strlen(word), n = 0, whole = 0;
+    uint8_t *packed = NULL;
+    char *doc = NULL, digest[TOPT_DIGEST_HEX];
+    if (!topt_carry_looks_right(word, len))
+        return damaged(err);
+    if (decode(word + DATA_AT, len - DATA_AT, &packed, &n, err))
+        return -1;
+    int rc = topt_unpack(packed, n, TOPT_CARRY_WHOLE, &doc, &whole, err);
+    free(packed);
+    if (rc)
+        return -1;
+    topt_sha256_hex(doc, whole, digest);
+    if (memcmp(digest, word + DIGEST_AT, TOPT_DIGEST_HEX - 1) != 0) {
+        free(doc);
+        return damaged(err);
+    }
+    *ret = doc;
+    *ret_len = whole;
+    return 0;
+}
+
+int topt_carry_plan(const char *id, char **ret, size_t *ret_len, struct topt_error *err)
+{
+    const char *carried = getenv("SLURM_TOPT_PLAN"), *word = getenv(TOPT_CARRY_VARIABLE);
+    if (!carried || !word || strcmp(carried, id) != 0)
+        return 0;
+    return topt_carry_read(word, ret, ret_len, err)
+               ? topt_wrap(err, "$" TOPT_CARRY_VARIABLE)
+               : 1;
+}
