@@ -72,22 +72,28 @@ function state(task, began) {
   const at = p ? [(p.phase || "").replace(/^searching, /, ""), p.of ? `${whole(p.done)} of ${whole(p.of)}` : "", p.best ? `best so far: ${p.best}` : ""].filter(Boolean).join(", ") : "";
   return `searching, ${seconds} s` + (at ? ` (${at})` : "");
 }
+function give_up(task) {
+  asking.tasks.delete(task);
+  return sent("DELETE", `v1/tasks/${task}`).catch(() => 0);
+}
 const STALE = Symbol("another question was asked since");
 /* The answer to a question, however long it is searched for.  'turn' is the asking that it belongs to. */
 async function answered(reply, turn) {
   const began = Date.now();
-  let r = await reply;
+  let r = await reply, said = "";
   while (r.status === 202 || (r.body && r.body.task && !r.body.result)) {
     if (turn !== asking.turn) {
-      sent("DELETE", `v1/tasks/${r.body.task}`).catch(() => 0);
+      give_up(r.body.task);
       throw STALE;
     }
-    asking.task = r.body.task;
-    tell(state(r.body, began));
-    r = await sent("GET", `v1/tasks/${asking.task}?wait_ms=900`);
+    const task = r.body.task, before = said;
+    said = r.body.state;
+    asking.tasks.add(task);
+    tell(state(r.body, began), false, said === before);
+    r = await sent("GET", `v1/tasks/${task}?wait_ms=900`);
+    if (r.status >= 400 || r.body.result) asking.tasks.delete(task);
     if (r.status >= 400) throw new Refusal(r.status, r.body);
   }
-  asking.task = null;
   if (turn !== asking.turn) throw STALE;
   if (r.body && r.body.task) r = { status: r.body.status, body: r.body.result };
   if (r.status >= 400) throw new Refusal(r.status, r.body);
@@ -166,7 +172,7 @@ function clearErrors() {
 }
 /* Where the field is; false where there is no such field. */
 function showError(source, text) {
-  const box = document.querySelector(`.field[data-name="${CSS.escape(source || "")}"]`);
+  const box = document.querySelector(`.field[data-name="${CSS.escape(source === "model" ? "model_id" : source || "")}"]`);
   if (!box) return false;
   const input = box.querySelector("input, select");
   box.append(el("p", { class: "error", id: "e-" + source }, sentence(text.replace(`${source}: `, ""))));
@@ -176,7 +182,9 @@ function showError(source, text) {
   input.focus();
   return true;
 }
-function tell(text, bad) {
+/* 'quietly': not read aloud, as each second of a search. */
+function tell(text, bad, quietly) {
+  $("note").setAttribute("aria-live", quietly ? "off" : "polite");
   $("note").textContent = text;
   $("note").className = bad ? "bad" : "soft";
 }
@@ -384,7 +392,7 @@ function pointMark(s, svg, p, named, speedOf, unit) {
     const text = p.batches ? shares(p) : `${many(p.gpus, "GPU")}: ${p.feasible === null ? "nothing was found that fits" : "does not fit"}`;
     return mark(p, x, below, el("path", { class: "not" + (p.batches ? " batch" : ""), d: `M${x - 4} ${below - 4}L${x + 4} ${below + 4}M${x - 4} ${below + 4}L${x + 4} ${below - 4}` }), text);
   }
-  const y = s.Y(speedOf(p)), name = named.get(p.gpus), end = x > s.L + 130;
+  const y = s.Y(speedOf(p)), name = named.get(p.gpus), end = p.gpus !== s.good[0].gpus || x > s.W - 130;
   if (name) label(svg, x + (end ? -12 : 12), y + (end ? -12 : 20), `${name}: ${whole(p.gpus)}`, { class: "name", "text-anchor": end ? "end" : "start" });
   return mark(p, x, y, el("circle", { class: "point" + (name ? " named" : ""), cx: x, cy: y, r: name ? 7 : 5 }),
     `${many(p.gpus, "GPU")}${name ? ` (${name})` : ""}: ${count(speedOf(p))} ${unit}, ${time(p.time_ns)} a step, ${bytes(p.memory_bytes)} a GPU. ${p.strategy}`);
@@ -463,21 +471,25 @@ function frontier(points, limit, chosen, W) {
   return svg;
 }
 async function pick(p, g) {
+  if (asking.busy) return;
   for (const e of document.querySelectorAll(".picked")) e.classList.remove("picked");
   g.classList.add("picked");
   drawn.picked = p.gpus;
   link(p.gpus);
-  const head = el("h3", {}, many(p.gpus, "GPU")), turn = asking.turn;
+  const head = el("h3", {}, many(p.gpus, "GPU")), turn = ++asking.turn;
   if (p.batches) return $("detail").replaceChildren(head, el("p", {}, shares(p) + "."));
   const { max_gpus, min_efficiency, mode, gpus, ...question } = asking.question, parts = el("div", {}), front = el("div", {});
   $("detail").replaceChildren(head, el("div", { class: "halves" }, parts, front));
   const limit = p.limit || (drawn.a && drawn.a.memory_limit);
+  $("cancel").hidden = false;
   try {
     await Promise.all([detail(p, question, turn, parts), front_of(p, question, turn, front, limit)]);
     tell("");
   } catch (error) {
-    if (error !== STALE) tell(error.message, true);
+    if (error === STALE) return;
+    tell(error.message, true);
   }
+  $("cancel").hidden = true;
 }
 async function detail(p, question, turn, box) {
   try {
@@ -496,8 +508,9 @@ async function front_of(p, question, turn, box, limit) {
   const f = await ofModel("frontier", question, turn, { gpus: p.gpus });
   const points = (f.points || []).filter(x => x.time_ns > 0 && x.memory_bytes);
   if (!points.length || !limit) return;
-  box.replaceChildren(el("p", {}, `${many(points.length, "strategy").replace("strategys", "strategies")} of ${many(p.gpus, "GPU")}, each the fastest with its memory:`),
-    frontier(points, limit, p.memory_bytes, room(box)));
+  box.replaceChildren(...[el("p", {}, `${many(points.length, "strategy").replace("strategys", "strategies")} of ${many(p.gpus, "GPU")}, each the fastest with its memory:`),
+    frontier(points, limit, p.memory_bytes, room(box)),
+    points.some(x => x.memory_bytes > beyond(points, limit)) ? el("p", { class: "soft" }, "Those that need yet more memory are left out.") : null].filter(Boolean));
 }
 
 /* ---- asking -------------------------------------------------------------------------------- */
@@ -517,11 +530,12 @@ async function choices(question, a, turn) {
     if (error === STALE) throw error; /* else: there are none */
   }
 }
-const asking = { turn: 0, task: null, question: {}, shown: false };
+const asking = { turn: 0, tasks: new Set(), question: {}, shown: false, busy: false };
 function link(point) {
   history.replaceState(null, "", "#" + new URLSearchParams(point ? { ...asking.question, point } : asking.question));
 }
 function busy(on) {
+  asking.busy = on;
   $("cancel").hidden = !on;
   for (const id of ["said", "curve", "detail"]) $(id).classList.toggle("stale", on);
   $("answer").setAttribute("aria-busy", String(on));
@@ -583,14 +597,12 @@ async function ask(point) {
   }
 }
 async function cancel() {
-  const task = asking.task;
   asking.turn++;
-  asking.task = null;
   busy(false);
   reveal(false);
   tell("Canceled.");
-  if (task) await sent("DELETE", `v1/tasks/${task}`).catch(() => 0);
-  queue();
+  await Promise.all([...asking.tasks].map(give_up));
+  queue().catch(() => 0);
 }
 async function upload(file) {
   clearErrors();
@@ -627,16 +639,16 @@ async function hardware() {
 }
 async function recent() {
   const list = (await get("v1/plans")).plans;
-  $("plans").replaceChildren(table([["plan"], ["model"], ["GPUs", "n"], ["strategy"], ["memory a GPU", "n"], ["step", "n"], ["made"]],
-    list.map(p => [[el("code", {}, p.id), "k"], [p.model_name, "k"], [p.gpus ?? "", "n"], [p.strategy ?? "", "t"], [p.memory_bytes ? bytes(p.memory_bytes) : "", "n"], [p.time_ns ? time(p.time_ns) : "", "n"], [when(p.created), "k"]]),
+  $("plans").replaceChildren(table([["model"], ["GPUs", "n"], ["step", "n"], ["memory a GPU", "n"], ["strategy"], ["made"], ["plan"]],
+    list.map(p => [[p.model_name, "k"], [p.gpus ?? "", "n"], [p.time_ns ? time(p.time_ns) : "", "n"], [p.memory_bytes ? bytes(p.memory_bytes) : "", "n"], [p.strategy ?? "", "t"], [when(p.created), "k"], [el("code", {}, p.id), "k"]]),
     "No plan was asked for yet."));
 }
 function stopButton(t) {
   const button = el("button", { type: "button", class: "quiet small", "aria-label": `Cancel ${t.task}` }, "Cancel");
   button.addEventListener("click", async () => {
     button.disabled = true;
-    await sent("DELETE", `v1/tasks/${t.task}`).catch(() => 0);
-    queue();
+    await give_up(t.task);
+    queue().catch(() => 0);
   });
   return button;
 }
@@ -687,12 +699,12 @@ async function observations() {
     list.map(o => { const said = o.predicted || {}; return [[String(o.job)], [el("code", {}, o.plan_id), "k"], cell(o.step_ns, said.time_ns, time), cell(o.peak_bytes, said.memory_bytes, bytes), [o.steps ? whole(o.steps) : "", "n"], [when(o.created), "k"]]; }),
     "No finished job has reported yet: topt report does."));
 }
-/* Ask again and again while somebody looks, until it is refused. */
+/* Ask again and again while somebody looks, until it is refused.  Done when it was answered for the first time. */
 function watch(f, seconds) {
   let refused = false;
-  const again = () => document.visibilityState === "visible" && !refused ? f().catch(error => { refused = error instanceof Refusal && [401, 403, 404].includes(error.status); }) : 0;
-  again();
-  setInterval(again, seconds * 1000);
+  const once = () => f().catch(error => { refused = error instanceof Refusal && [401, 403, 404].includes(error.status); });
+  setInterval(() => { if (document.visibilityState === "visible" && !refused) once(); }, seconds * 1000);
+  return once();
 }
 
 /* ---- the whole ----------------------------------------------------------------------------- */
@@ -715,12 +727,11 @@ async function start() {
   buildForm(await get("openapi.json"));
   const [known, clusters] = await Promise.all([models(), hardware()]);
   $("state").textContent = `${many(known.length, "model")}, ${many(clusters.length, "hardware profile")}`;
-  const point = fromLink();
+  const has = path => (api.paths[path] || {}).get, point = fromLink();
+  if (point) reveal(true);
+  await Promise.all([recent().catch(() => 0), watch(load, 15), has("/v1/tasks") && watch(queue, 5), has("/v1/observations") && watch(observations, 60)]);
+  $("page").hidden = false; /* all at once, so that nothing moves */
   if (point) ask(point);
-  recent().catch(() => 0);
-  if ((api.paths["/v1/tasks"] || {}).get) watch(queue, 5);
-  watch(load, 15);
-  if ((api.paths["/v1/observations"] || {}).get) watch(observations, 60);
 }
 $("ask").addEventListener("submit", event => { event.preventDefault(); ask(); });
 $("cancel").addEventListener("click", cancel);

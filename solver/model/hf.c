@@ -7,6 +7,7 @@
 #include "hf_complete.h"
 #include "hf_families.h"
 #include "hf_read.h"
+#include "hf_read_vision.h"
 #include "hf_suggest.h"
 #include "hf_vision.h"
 #include "model_impl.h"
@@ -201,8 +202,8 @@ static void take_capacity(double asked, struct hf_arch *a)
                  asked);
         topt_hf_note(a, text);
     } else {
-        topt_hf_note(a, "experts get equally many tokens, as if none were dropped; a run "
-                        "drops those beyond (--capacity)");
+        topt_hf_note(a, "experts get equally many tokens, as if none were dropped (a run "
+                        "drops those beyond: --capacity)");
     }
 }
 
@@ -282,7 +283,7 @@ static int note_parts(struct topt_model *m, const json_t *doc, const char *part,
 {
     char parts[500] = "", note[1500];
     name_parts(doc, sees, parts, sizeof parts);
-    if ((!parts[0] && !sees) || part)
+    if (part)
         return 0;
     snprintf(note, sizeof note, "%s%s%s%s%s%s", m->note ? m->note : "",
              m->note ? "; " : "",

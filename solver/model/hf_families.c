@@ -11,6 +11,7 @@
 #include "hf_read_hybrid.h"
 #include "hf_read_llama.h"
 #include "hf_read_text_encoders.h"
+#include "hf_read_vision.h"
 #include "hf_towers.h"
 #include "hf_vision.h"
 

@@ -4,9 +4,9 @@
  * A row has the type, the class whose defaults the tower's config takes where it names
  * none, and the readers of the tower and of what joins it to the text.  Where images may
  * be of any size one of 448 pixels a side is planned with. */
+#include "hf_read_vision.h"
 #include "hf_complete.h"
 #include "hf_read.h"
-#include "hf_vision.h"
 #include "topt_json.h"
 
 #include <string.h>

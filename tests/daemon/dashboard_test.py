@@ -227,6 +227,9 @@ def check_refusals(server, page):
     page.run(f"location.hash = '{base}&memory=80'")
     ok(page.until("!!document.querySelector('[data-name=memory] .error')"), "a wrong value is refused at its field: " + text(page, "[data-name=memory] .error"))
     ok(page.run("document.activeElement.name === 'memory' && document.activeElement.getAttribute('aria-invalid') === 'true'"), "which has the focus")
+    page.run(f"location.hash = '{base}&train=nosuch'")
+    ok(page.until("/nosuch/.test((document.querySelector('[data-name=model_id] .error') || {}).textContent)"),
+       "what the model does not have, at the model: " + text(page, "[data-name=model_id] .error"))
     page.run(f"location.hash = '{base}&epsilon=2'")
     ok(page.until("document.querySelector('#more').open && !!document.querySelector('[data-name=epsilon] .error')"), "one that was folded away is unfolded")
     page.run(f"location.hash = '{base}&gpus=2'")
@@ -243,10 +246,17 @@ CONTRAST = """(() => {
 })()"""
 
 
+MOVED = """var moved = 0, movers = [];
+new PerformanceObserver(list => {
+  for (const e of list.getEntries()) if (!e.hadRecentInput) { moved += e.value; movers.push(e.value + ' ' + e.sources.map(s => s.node && (s.node.id || s.node.nodeName + s.node.className))); }
+}).observe({ type: 'layout-shift', buffered: true });"""
+
+
 def check_widths(browser, server, page):
     hash_ = re.sub("&(point|gpus)=.*", "", page.run("location.hash")) + "&memory=48MiB&point=2"
     for width, scheme in (360, "dark"), (360, "light"), (1280, "dark"):
         narrow = browser.page(width, 800, scheme)
+        narrow.send("Page.addScriptToEvaluateOnNewDocument", source=MOVED)
         narrow.open(server.url + hash_)
         name = f"{width} px, {scheme}"
         ok(settled(narrow, "!!document.querySelector('#detail svg')"), f"{name}: answered")
@@ -258,6 +268,8 @@ def check_widths(browser, server, page):
         ok(not pale, f"{name}: all text stands out from its ground, 4.5 to 1", pale)
         size = narrow.run("(s => 12 * s.clientWidth / s.viewBox.baseVal.width)(document.querySelector('#curve svg'))")
         ok(size > 11, f"{name}: letters of the chart are {size:.1f} px")
+        moved = narrow.run("moved")
+        ok(moved < 0.1, f"{name}: nothing jumps as answers come (layout shift {moved:.3f})", narrow.run("movers.join('; ')"))
         ok(not narrow.complaints(), f"{name}: the console has no complaint", narrow.complaints())
         if os.environ.get("DASHBOARD_PICTURES"):
             narrow.picture(f"{os.environ['DASHBOARD_PICTURES']}/{width}-{scheme}.png")
@@ -380,6 +392,8 @@ def main():
             check_observations(browser, real)
             for p in page, again:
                 ok(not p.complaints(), "the console has no complaint", p.complaints())
+            again.run("document.body.append(Object.assign(document.createElement('script'), {text: 'document.title = \"inline\"'}))")
+            ok(again.until("document.title !== 'inline'", 2) and again.complaints(), "while a script inside of the page is refused, with a complaint")
     finally:
         status = [s.end() for s in (real, fake)]
         ok(status == [0, 0], "both servers end well", status)

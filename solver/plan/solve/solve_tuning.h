@@ -13,6 +13,9 @@ enum {
     /* What is larger than the next small problem by this only is searched as a whole, times;
      * 8b-frontier-64. */
     SMALL_TIMES = 4,
+    /* Entries whose moves are priced at most where no bound says which matter: a minute, and some
+     * GiB; GPT-3 in canonical on 1024. */
+    WHOLE_ENTRIES = 1 << 24,
     /* Entries of the first small problem for the fastest: a part of all, and at most;
      * 70b-canonical-pow2. */
     NEAR_PART = 512,
