@@ -152,6 +152,8 @@ static const struct {
               {"POST /v1/hardware", ROLE_ADMIN},
               {"GET /v1/hardware", ROLE_USER},
               {"GET /v1/hardware/{id}", ROLE_USER},
+              {"GET /dashboard.js", ROLE_NOBODY},
+              {"GET /dashboard.css", ROLE_NOBODY},
               {"GET /livez", ROLE_NOBODY},
               {"GET /readyz", ROLE_NOBODY},
               {"GET /metrics", ROLE_OPERATOR},
