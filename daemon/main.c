@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -335,6 +336,24 @@ static int check_people(const struct config *c, struct topt_error *err)
     return 0;
 }
 
+/* As many descriptors as there may be connections, where the system lets us. */
+static void allow_descriptors(const struct config *c)
+{
+    enum { OTHERS = 256 };
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit))
+        return;
+    rlim_t want = (rlim_t)c->connections + OTHERS;
+    if (limit.rlim_cur >= want)
+        return;
+    limit.rlim_cur = want < limit.rlim_max ? want : limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur < want)
+        topt_log(TOPT_LOG_WARN,
+                 "main: only %lld open files are allowed; --connections %lld "
+                 "takes %lld",
+                 (long long)limit.rlim_cur, (long long)c->connections, (long long)want);
+}
+
 static int run(struct daemon *d, struct topt_error *err)
 {
     const struct config *c = config_of(d);
@@ -349,6 +368,7 @@ static int run(struct daemon *d, struct topt_error *err)
     if (c->backup_to)
         return store_backup(c->state_dir, c->backup_to, err);
     json_object_seed(0); /* before there are threads */
+    allow_descriptors(c);
     block_signals(d);
     int rc = start(d, err);
     if (rc == 0) {
