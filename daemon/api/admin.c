@@ -94,3 +94,23 @@ struct reply api_dashboard(struct request *q)
     (void)q;
     return reply_fixed(200, "text/html; charset=utf-8", dashboard_html);
 }
+
+/* What the page consists of; short-lived, so that it and the page are of one version. */
+static struct reply part(const char *type, const char *text)
+{
+    struct reply r = reply_fixed(200, type, text);
+    r.max_age = 60;
+    return r;
+}
+
+struct reply api_dashboard_js(struct request *q)
+{
+    (void)q;
+    return part("text/javascript; charset=utf-8", dashboard_js);
+}
+
+struct reply api_dashboard_css(struct request *q)
+{
+    (void)q;
+    return part("text/css; charset=utf-8", dashboard_css);
+}

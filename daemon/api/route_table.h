@@ -27,10 +27,15 @@
     X(GET, "/v1/hardware/{id}", api_hw_get, USER)                                        \
     X(PUT, "/v1/hardware/{id}", api_hw_replace, ADMIN)                                   \
     X(DELETE, "/v1/hardware/{id}", api_hw_retire, ADMIN)                                 \
+    X(GET, "/v1/observations", api_observations, USER)                                   \
+    X(POST, "/v1/observations", api_observation_add, USER)                               \
+    X(DELETE, "/v1/observations/{id}", api_observation_drop, ADMIN)                      \
     X(GET, "/livez", api_livez, NOBODY)                                                  \
     X(GET, "/readyz", api_readyz, NOBODY)                                                \
     X(GET, "/metrics", api_metrics, OPERATOR)                                            \
     X(GET, "/openapi.json", api_openapi, NOBODY)                                         \
-    X(GET, "/", api_dashboard, NOBODY)
+    X(GET, "/", api_dashboard, NOBODY)                                                   \
+    X(GET, "/dashboard.js", api_dashboard_js, NOBODY)                                    \
+    X(GET, "/dashboard.css", api_dashboard_css, NOBODY)
 
 #endif

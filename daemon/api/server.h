@@ -87,6 +87,7 @@ struct reply {
     size_t len;
     char location[64];
     int retry_after;   /* seconds, 0 none */
+    int max_age;       /* seconds that a client may keep it, 0 not at all */
     const char *error; /* the word of a refusal; static */
     const char *allow;
 };
@@ -152,8 +153,10 @@ handler api_model_curve, api_model_frontier;
 handler api_tasks, api_task_get, api_task_delete; /* tasks.c */
 handler api_model_add, api_models, api_model_get; /* documents.c */
 handler api_hw_add, api_hw_replace, api_hw_retire, api_hw_list, api_hw_get;
-handler api_share, api_unshare;                                         /* sharing.c */
-handler api_livez, api_readyz, api_metrics, api_openapi, api_dashboard; /* admin.c */
+handler api_share, api_unshare;                                      /* sharing.c */
+handler api_observations, api_observation_add, api_observation_drop; /* observations.c */
+handler api_livez, api_readyz, api_metrics, api_openapi;             /* admin.c */
+handler api_dashboard, api_dashboard_js, api_dashboard_css;
 
 /* Who a question waits with. */
 enum metrics_lane lane_of(const struct query *q);

@@ -317,15 +317,18 @@ void http_tick(struct http *h)
 
 static void add_headers(struct MHD_Response *response, const struct reply *r)
 {
-    char seconds[16];
+    char seconds[16], cache[40] = "private, no-store";
     if (r->type)
         MHD_add_response_header(response, "Content-Type", r->type);
-    MHD_add_response_header(response, "Cache-Control", "private, no-store");
+    if (r->max_age)
+        snprintf(cache, sizeof cache, "private, max-age=%d", r->max_age);
+    MHD_add_response_header(response, "Cache-Control", cache);
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     MHD_add_response_header(
         response, "Content-Security-Policy",
-        "default-src 'none'; style-src 'unsafe-inline'; script-src "
-        "'unsafe-inline'; connect-src 'self'; frame-ancestors 'none'");
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'");
     if (*r->location)
         MHD_add_response_header(response, "Location", r->location);
     if (r->allow)

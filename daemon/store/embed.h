@@ -6,7 +6,7 @@ struct embedded {
     const char *name, *text;
 };
 
-extern const char dashboard_html[];
+extern const char dashboard_html[], dashboard_js[], dashboard_css[];
 extern const char openapi_json[];
 extern const struct embedded migrations[]; /* by number; ended by a NULL name */
 

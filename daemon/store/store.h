@@ -160,6 +160,10 @@ int store_set_default_hw(struct store *s, const char *name,
 /* NOTFOUND where it is not there, or 'who' may not read it. */
 int store_get_plan(struct store *s, const char *id, const struct store_who *who,
                    char **ret_doc, struct topt_error *err) TOPT_MUST_CHECK;
+/* The ids of the model and the profile that a plan of 'uid' is of; owned.  NOTFOUND where 'uid' does not own it
+ * (-1: whoever does). */
+int store_plan_of(struct store *s, const char *id, int64_t uid, char **ret_model,
+                  char **ret_hw, struct topt_error *err) TOPT_MUST_CHECK;
 /* Newest first, with the numbers of the plan. */
 json_t *store_list_plans(struct store *s, const struct store_who *who,
                          struct store_page *page, struct topt_error *err) TOPT_MUST_CHECK;

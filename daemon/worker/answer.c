@@ -271,6 +271,8 @@ static int do_plan(struct planner *planner, struct frame *request, struct watch 
     int searched = 1;
     if (take_query(request, &q, ret_source, err) < 0)
         return -1;
+    /* Its fields are good: what fails now is the model, or the search. */
+    *ret_source = "";
     struct planner_question pq = {.query = &q,
                                   .cancel = &w->cancel,
                                   .stop = &w->stop,

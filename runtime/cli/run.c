@@ -11,6 +11,7 @@
 #include "run_program.h"
 #include "run_steps.h"
 #include "topt_options.h"
+#include "topt_weights.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +57,12 @@ static const struct topt_option options[] = {
      "batches of an evaluation, the same each time (10)"},
     {"metrics", TOPT_OPT_STRING, offsetof(struct topt_run_args, metrics), "FILE",
      "a line of JSON a step: loss, learning rate, tokens a second, ..."},
+    {"weights", TOPT_OPT_STRING, offsetof(struct topt_run_args, weights), "DIR",
+     "start from the weights of a Hugging Face folder"},
+    {"save-weights", TOPT_OPT_STRING, offsetof(struct topt_run_args, save_weights), "DIR",
+     "write such a folder at the end"},
+    {"config", TOPT_OPT_STRING, offsetof(struct topt_run_args, config), "FILE",
+     "config.json of the model, for --save-weights without --weights"},
     {"seed", TOPT_OPT_INT, offsetof(struct topt_run_args, seed), "S",
      "of the weights and the samples (1)"},
     {"memory", TOPT_OPT_MEMORY, offsetof(struct topt_run_args, memory), "BYTES",
@@ -172,6 +179,13 @@ static int resume(struct topt_run *r, struct topt_error *err)
     return 0;
 }
 
+/* A checkpoint, where there is one, replaces them. */
+static int load_weights(struct topt_run *r, struct topt_error *err)
+{
+    topt_run_at(topt_guard_place(r->guard), 0, TOPT_DOING_LOAD, 0);
+    return r->args.weights ? topt_weights_load(r->session, r->args.weights, err) : 0;
+}
+
 static int start_checkpoints(struct topt_run *r, struct topt_error *err)
 {
     r->saved = -1;
@@ -233,10 +247,14 @@ static int perform(struct topt_run *r, struct topt_error *err)
         topt_comm_agree(r->host, topt_run_device_connect(&r->device, &r->comm, err),
                         err) ||
         topt_comm_agree(r->comm, check_same_data(r, err), err) || start_session(r, err) ||
-        start_checkpoints(r, err) || start_metrics(r, err))
+        load_weights(r, err) || start_checkpoints(r, err) || start_metrics(r, err))
         return -1;
     struct topt_error training = {0};
     int rc = topt_comm_agree(r->comm, topt_run_steps(r, &training), &training);
+    if (!rc && r->args.save_weights)
+        rc = topt_weights_save(r->session,
+                               r->args.config ? r->args.config : r->args.weights,
+                               r->args.save_weights, &training);
     r->report.ended = rc ? training.text : NULL;
     if (topt_run_finish(r, err))
         return -1;
@@ -300,6 +318,10 @@ static int parse(int argc, char **argv, struct topt_run *r, struct topt_error *e
         return topt_fail(err, TOPT_ERR_USAGE,
                          "unknown --schedule '%.40s' (constant or cosine)",
                          r->args.schedule);
+    if (!rc && r->args.save_weights && !r->args.weights && !r->args.config)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--save-weights: the names are those of which model? --config "
+                         "config.json says it");
     if (!rc && r->args.beta1 >= 1)
         return topt_fail(err, TOPT_ERR_USAGE, "--beta1 has to be below 1");
     if (!rc && r->args.beta2 >= 1)

@@ -48,6 +48,9 @@ int topt_run_probe(struct topt_run *r, struct topt_error *err)
 {
     if (r->args.report && probe_file(r->args.report, 4096 + 48 * r->args.steps, err))
         return topt_wrap(err, "--report");
+    if (r->args.save_weights && mkdir(r->args.save_weights, 0777) && errno != EEXIST)
+        return topt_fail(err, TOPT_ERR_IO, "--save-weights: create '%s': %s",
+                         r->args.save_weights, strerror(errno));
     if (r->args.gradients && mkdir(r->args.gradients, 0777) && errno != EEXIST)
         return topt_fail(err, TOPT_ERR_IO, "--dump-gradients: create '%s': %s",
                          r->args.gradients, strerror(errno));

@@ -7,6 +7,7 @@
 #include "hf_complete.h"
 #include "hf_families.h"
 #include "hf_read.h"
+#include "hf_read_vision.h"
 #include "hf_suggest.h"
 #include "hf_vision.h"
 #include "model_impl.h"
@@ -201,8 +202,8 @@ static void take_capacity(double asked, struct hf_arch *a)
                  asked);
         topt_hf_note(a, text);
     } else {
-        topt_hf_note(a, "experts get equally many tokens, as if none were dropped; a run "
-                        "drops those beyond (--capacity)");
+        topt_hf_note(a, "experts get equally many tokens, as if none were dropped (a run "
+                        "drops those beyond: --capacity)");
     }
 }
 
@@ -231,6 +232,7 @@ static struct topt_model *build_family(const json_t *doc, const json_t *around,
         topt_nomem(err, "a config");
     else if (whole) {
         a->traits = f->traits;
+        a->full_every = f->full_every;
         int rc = f->read(whole, a, err) || read_classes(doc, task->head, a, err);
         if (!rc && task->head == HF_LANGUAGE && !strcmp(task->suffix, "ForPreTraining"))
             topt_hf_note(a, "the pooler and the head that tells whether sentences follow "
@@ -266,9 +268,8 @@ static void name_parts(const json_t *doc, int sees, char *ret, size_t size)
         size_t k = strlen(key);
         const char *type = json_string_value(json_object_get(value, "model_type"));
         if (!json_is_object(value) || !strcmp(key, "text_config") || k < 7 ||
-            (sees && !strcmp(key, "vision_config")) ||
-            strcmp(key + k - 7, "_config") || !strcmp(key, "quantization_config") ||
-            n + 120 > size)
+            (sees && !strcmp(key, "vision_config")) || strcmp(key + k - 7, "_config") ||
+            !strcmp(key, "quantization_config") || n + 120 > size)
             continue;
         n += (size_t)snprintf(ret + n, size - n, "%s%.60s%s%.40s%s", n ? ", " : "", key,
                               type ? " (" : "", type ? type : "", type ? ")" : "");
@@ -282,7 +283,7 @@ static int note_parts(struct topt_model *m, const json_t *doc, const char *part,
 {
     char parts[500] = "", note[1500];
     name_parts(doc, sees, parts, sizeof parts);
-    if ((!parts[0] && !sees) || part)
+    if (part)
         return 0;
     snprintf(note, sizeof note, "%s%s%s%s%s%s", m->note ? m->note : "",
              m->note ? "; " : "",

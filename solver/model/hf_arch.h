@@ -102,10 +102,12 @@ struct hf_arch {
     const char *context_key;
     int64_t usual_seq; /* where nobody says; 0: the context, at most the default */
     unsigned traits;   /* of the family */
+    int full_every;    /* where a config does not say which layers have windows */
     uint8_t layer[HF_MAX_LAYERS];
     enum hf_norms norms;
     int activation, gated, rms;
     int squared;     /* what the activation gives */
+    int curved;      /* two trained numbers bend it */
     int shared_norm; /* parallel: attention and feed-forward read one norm */
     int unbiased_norms, untrained_norms;
     double residual_factor; /* of what is added; 0: 1 */
@@ -141,6 +143,10 @@ struct hf_arch {
     int64_t full_head_dim, full_kv_heads;
     int full_keys_are_values; /* one projection makes both */
     int value_norms;          /* with nothing trained */
+    /* numbers that each layer gets of a table of its own, and that table's rows; last
+     * layers that take keys and values of one before, and are twice as wide inside */
+    int64_t own_inputs, own_vocab, shared_kv;
+    int wide_where_shared;
     /* latent attention: ranks of what queries and of what keys and values are made; 0:
      * none */
     int64_t query_rank, latent_rank, plain_dim, value_dim;
@@ -167,7 +173,8 @@ struct hf_arch {
     /* that sees images beside the text, and puts its tokens among it; NULL: none */
     const struct hf_tower *tower;
     int (*look)(struct hf_builder *b, int x);
-    int layer_scale;              /* a gain of what each half of a block adds */
+    int mask_token, mean_beside, distilled; /* of images: what more they have */
+    int layer_scale;                        /* a gain of what each half of a block adds */
     /* towers */
     int64_t channels, image, patch, classes;                      /* of images */
     int64_t source, encoder_layers, encoder_inner, encoder_heads; /* of sound, of text */
@@ -189,6 +196,8 @@ struct hf_builder {
     int64_t layer;
     int relative; /* tensor of the table of relative positions, or -1 */
     int encoded;  /* what the encoder made, in a decoder */
+    int own;      /* all layers' own inputs, or -1 */
+    int *kept;    /* keys and values of the last local and the last full layer */
     int failed;
     struct topt_error *err;
 };
@@ -204,6 +213,7 @@ struct hf_family {
     const struct hf_task *tasks;
     unsigned traits;
     const char *like;
+    int full_every; /* where a config does not say which layers have windows; 0: all */
 };
 
 /* How an architecture's name ends, and what the model ends with.  The first of a list is

@@ -121,25 +121,41 @@ static int by_positions(struct hf_builder *b, int x, int q, int k)
     return topt_hf_add(b, "slice", x, -1, &own, "by.content");
 }
 
+/* Does the layer take keys and values of one before? */
+static int takes_keys(const struct hf_builder *b)
+{
+    return b->layer >= b->a->layers - b->a->shared_kv;
+}
+
+/* Keys and values of each head side by side; '*ret_k': the keys. */
+static int keys_and_values(struct hf_builder *b, int x, int *ret_k)
+{
+    const struct hf_arch *a = b->a;
+    struct topt_attrs plain = {
+        .head_dim = a->head_dim, .rms = a->rms, .plain = 1, .eps = a->eps};
+    int k = topt_hf_linear(b, x, a->kv_heads, a->head_dim, a->qkv_bias && !a->no_key_bias,
+                           "k");
+    int v = a->full_keys_are_values && !layer_is(b, HF_LOCAL)
+                ? k
+                : topt_hf_linear(b, x, a->kv_heads, a->head_dim, a->qkv_bias, "v");
+    *ret_k = prepared(b, k, "k");
+    if (a->value_norms)
+        v = topt_hf_add(b, "head_norm", v, -1, &plain, "v.norm");
+    return topt_hf_add(b, "concat", *ret_k, v, NULL, "kv");
+}
+
 /* Queries, keys and values apart. */
 static int attention_apart(struct hf_builder *b, int x)
 {
     const struct hf_arch *a = b->a;
     struct topt_attrs attrs = attend_attrs(b);
     int64_t queries = a->heads / a->kv_heads * a->head_dim;
-    struct topt_attrs plain = {
-        .head_dim = a->head_dim, .rms = a->rms, .plain = 1, .eps = a->eps};
     int q = topt_hf_linear(b, x, a->kv_heads, queries, a->qkv_bias, "q");
     q = prepared(b, q, "q");
-    int k = topt_hf_linear(b, x, a->kv_heads, a->head_dim, a->qkv_bias && !a->no_key_bias,
-                           "k");
-    int v = a->full_keys_are_values && !layer_is(b, HF_LOCAL)
-                ? k
-                : topt_hf_linear(b, x, a->kv_heads, a->head_dim, a->qkv_bias, "v");
-    k = prepared(b, k, "k");
-    if (a->value_norms)
-        v = topt_hf_add(b, "head_norm", v, -1, &plain, "v.norm");
-    int kv = topt_hf_add(b, "concat", k, v, NULL, "kv");
+    int k = -1, *kept = b->kept ? &b->kept[layer_is(b, HF_LOCAL) ? 0 : 1] : NULL;
+    int kv = takes_keys(b) && kept ? *kept : keys_and_values(b, x, &k);
+    if (kept)
+        *kept = kv;
     struct topt_attrs sinks = {.extra = a->heads / a->kv_heads};
     if (a->sinks)
         q = topt_hf_add(b, "beside", q, -1, &sinks, "sinks");
@@ -260,6 +276,8 @@ static int dense_mlp(struct hf_builder *b, int x, int64_t inner, const char *par
                  : topt_hf_add(b, "unary", x, -1, &attrs, "%sactivation", part);
     if (a->squared)
         x = topt_hf_add(b, "unary", x, -1, &square, "%ssquare", part);
+    for (int i = 0; a->curved && i < 2; i++)
+        x = topt_hf_add(b, "prelu_shared", x, -1, NULL, "%scurve%d", part, i);
     snprintf(name, sizeof name, "%sdown", part);
     return topt_hf_linear(b, x, a->width, 1, a->mlp_bias, name);
 }
@@ -348,8 +366,9 @@ static int mlp_beside_experts(struct hf_builder *b, int x)
 int topt_hf_mlp(struct hf_builder *b, int x)
 {
     const struct hf_arch *a = b->a;
+    int64_t times = a->wide_where_shared && takes_keys(b) ? 2 : 1;
     return a->experts && !layer_is(b, HF_DENSE) ? expert_mlp(b, x)
-                                                : dense_mlp(b, x, a->inner, "");
+                                                : dense_mlp(b, x, times * a->inner, "");
 }
 
 /* The sum, of which what is added may have a factor. */
@@ -416,10 +435,25 @@ static int feeding_half(struct hf_builder *b, int x)
     return norms == HF_POST ? topt_hf_norm(b, x, "norm2") : x;
 }
 
+/* A layer's own part of what was made for all, let through by the sum: in a plan the
+ * first part for each. */
+static int with_own_input(struct hf_builder *b, int x)
+{
+    const struct hf_arch *a = b->a;
+    struct topt_attrs part = {.features_unit = a->own_inputs}; /* so layers are alike */
+    int own = topt_hf_add(b, "slice", b->own, -1, &part, "own");
+    int y = topt_hf_linear(b, x, 1, a->own_inputs, 0, "own.gate");
+    y = topt_hf_unary(b, y, a->activation, "own.activation");
+    y = topt_hf_add(b, "mul", y, own, NULL, "own.gated");
+    y = topt_hf_norm(b, topt_hf_linear(b, y, a->width, 1, 0, "own.out"), "own.norm");
+    return topt_hf_add(b, "add", x, y, NULL, "own.add");
+}
+
 static int serial_block(struct hf_builder *b, int x)
 {
     x = layer_is(b, HF_NO_MIX) ? x : mixing_half(b, x);
-    return layer_is(b, HF_NO_MLP) ? x : feeding_half(b, x);
+    x = layer_is(b, HF_NO_MLP) ? x : feeding_half(b, x);
+    return b->own >= 0 ? with_own_input(b, x) : x;
 }
 
 /* With heads of the size that they have in layers that are not local. */
@@ -505,6 +539,27 @@ int topt_hf_stack(struct hf_builder *b, int x, int64_t n, const char *prefix,
     return x;
 }
 
+/* Inputs of all layers: of a table by the token, and of its embedding. */
+static int own_inputs(struct hf_builder *b, int x)
+{
+    const struct hf_arch *a = b->a;
+    int64_t all = a->layers * a->own_inputs;
+    struct topt_attrs table = {
+        .vocab = a->own_vocab, .features = all, .init_std = a->init_std};
+    struct topt_attrs by_layer = {.features = a->layers, .features_unit = a->own_inputs};
+    struct topt_attrs norm = {.head_dim = a->own_inputs, .rms = 1, .eps = a->eps};
+    struct topt_attrs whole = {.features = 1, .features_unit = all};
+    int y = topt_hf_add(b, "embedding", -1, -1, &table, "own.embedding");
+    y = topt_hf_scale(b, y, sqrt((double)a->own_inputs), "own.scale");
+    y = topt_hf_add(b, "regroup", y, -1, &by_layer, "own.layers");
+    int z = topt_hf_linear(b, x, a->layers, a->own_inputs, 0, "own.projection");
+    z = topt_hf_scale(b, z, 1 / sqrt((double)a->width), "own.projection.scale");
+    z = topt_hf_add(b, "head_norm", z, -1, &norm, "own.projection.norm");
+    y = topt_hf_scale(b, topt_hf_add(b, "add", y, z, NULL, "own.sum"), sqrt(0.5),
+                      "own.sum.scale");
+    return topt_hf_add(b, "regroup", y, -1, &whole, "own.all");
+}
+
 /* One stack of blocks over tokens. */
 static void build_stack(struct hf_builder *b)
 {
@@ -516,10 +571,14 @@ static void build_stack(struct hf_builder *b)
     int table = a->tied ? topt_hf_add(b, "variable", -1, -1, &tied, "wte") : -1;
     if (a->buckets)
         b->relative = topt_hf_add(b, "variable", -1, -1, &relative, "relative");
-    int x = embedding(b, table);
+    int x = embedding(b, table), kept[2] = {-1, -1};
+    b->kept = a->shared_kv ? kept : NULL;
     x = a->tower && a->look ? a->look(b, x) : x;
+    if (a->own_inputs)
+        b->own = own_inputs(b, x);
     x = topt_hf_stack(b, x, a->layers, "", topt_hf_block);
     topt_hf_head(b, x, table);
+    b->kept = NULL;
 }
 
 static int64_t usual_seq(const struct hf_arch *a)
@@ -553,7 +612,8 @@ struct topt_model *topt_hf_build_arch(const struct hf_arch *a, const char *name,
     struct topt_model *m = topt_model_create(name, batch, seq, err);
     if (!m)
         return NULL;
-    struct hf_builder b = {.m = m, .a = a, .prefix = "", .relative = -1, .err = err};
+    struct hf_builder b = {
+        .m = m, .a = a, .prefix = "", .relative = -1, .own = -1, .err = err};
     (build ? build : build_stack)(&b);
     if (b.failed || tell(m, a, err) || topt_model_finish(m, err)) {
         topt_model_destroy(m);

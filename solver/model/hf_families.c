@@ -11,7 +11,9 @@
 #include "hf_read_hybrid.h"
 #include "hf_read_llama.h"
 #include "hf_read_text_encoders.h"
+#include "hf_read_vision.h"
 #include "hf_towers.h"
+#include "hf_vision.h"
 
 #include <stddef.h>
 
@@ -26,6 +28,11 @@ static const struct hf_task decoder[] = {{"ForCausalLM", HF_LANGUAGE},
                                          {"TextModel", HF_BARE},
                                          {"Model", HF_BARE},
                                          {NULL, 0}};
+/* Calls itself a model alone, and has a head. */
+static const struct hf_task generator[] = {{"Model", HF_LANGUAGE},
+                                           {"ForConditionalGeneration", HF_LANGUAGE},
+                                           {"ForSequenceClassification", HF_LAST_CLASS},
+                                           {NULL, 0}};
 static const struct hf_task encoder[] = {{"ForMaskedLM", HF_LANGUAGE},
                                          {"ForSequenceClassification", HF_POOLED_TANH},
                                          {"ForTokenClassification", HF_TOKEN_CLASS},
@@ -56,8 +63,9 @@ static const struct hf_task distilled[] = {{"ForMaskedLM", HF_LANGUAGE},
                                            {NULL, 0}};
 static const struct hf_task generation[] = {{"ForConditionalGeneration", HF_LANGUAGE},
                                             {NULL, 0}};
-static const struct hf_task images[] = {{"ForImageClassification", HF_TOKEN_CLASS},
-                                        {NULL, 0}};
+static const struct hf_task pairs[] = {{"Model", HF_BARE}, {NULL, 0}};
+static const struct hf_task images[] = {
+    {"ForImageClassification", HF_TOKEN_CLASS}, {"Model", HF_BARE}, {NULL, 0}};
 
 /* ---- traits ------------------------------------------------------------------------ */
 
@@ -90,9 +98,10 @@ enum {
 };
 
 /* clang-format off */
-#define OWN(type, prefix, reader)         {type, prefix, reader, NULL, decoder, 0, NULL}
-#define ROW(type, prefix, traits)         {type, prefix, topt_hf_read_decoder, NULL, decoder, traits, NULL}
-#define LIKE(type, prefix, reader, traits, like) {type, prefix, reader, NULL, decoder, traits, like}
+#define WINDOWS(type, prefix, traits, every) {type, prefix, topt_hf_read_decoder, NULL, decoder, traits, NULL, every}
+#define OWN(type, prefix, reader)         {type, prefix, reader, NULL, decoder, 0, NULL, 0}
+#define ROW(type, prefix, traits)         {type, prefix, topt_hf_read_decoder, NULL, decoder, traits, NULL, 0}
+#define LIKE(type, prefix, reader, traits, like) {type, prefix, reader, NULL, decoder, traits, like, 0}
 
 const struct hf_family topt_hf_families[] = {
     OWN("gpt2", "GPT2", topt_hf_read_gpt2),
@@ -126,6 +135,14 @@ const struct hf_family topt_hf_families[] = {
     OWN("glm_moe_dsa", "GlmMoeDsa", topt_hf_read_deepseek_v3),
     OWN("glm4_moe_lite", "Glm4MoeLite", topt_hf_read_glm4_moe_lite),
     OWN("mistral4", "Mistral4", topt_hf_read_mistral4),
+    ROW("exaone", "Exaone", LLAMA),
+    ROW("internlm2", "InternLM2", LLAMA),
+    ROW("baichuan", "Baichuan", LLAMA),
+    ROW("minicpm", "MiniCPM", LLAMA),
+    ROW("bailing_moe", "BailingMoe", LLAMA),
+    {"chatglm", "ChatGLM", topt_hf_read_chatglm, NULL, generator, LLAMA, NULL, 0},
+    LIKE("qwen", "QWen", topt_hf_read_qwen, LLAMA | HF_T_QKV_BIAS, NULL),
+    ROW("apertus", "Apertus", RMS | HEADS),
     ROW("ministral", "Ministral", LLAMA),
     ROW("ministral3", "Ministral3", LLAMA),
     LIKE("mimo", "MiMo", topt_hf_read_qwen2, 0, "qwen2"),
@@ -142,19 +159,19 @@ const struct hf_family topt_hf_families[] = {
     ROW("glm4v_text", "Glm4v", LLAMA | SANDWICH | HF_T_QKV_BIAS),
     ROW("olmo", "Olmo", GATED | UNTRAINED),
     ROW("olmo2", "Olmo2", LLAMA | AFTER | WIDE),
-    ROW("olmo3", "Olmo3", LLAMA | AFTER | WIDE),
+    WINDOWS("olmo3", "Olmo3", LLAMA | AFTER | WIDE, 4),
     ROW("cohere", "Cohere", GATED | UNBIASED | PARALLEL | SHARED_NORM | EACH_HEAD),
-    ROW("cohere2", "Cohere2", GATED | UNBIASED | PARALLEL | SHARED_NORM),
+    WINDOWS("cohere2", "Cohere2", GATED | UNBIASED | PARALLEL | SHARED_NORM, 4),
     ROW("stablelm", "StableLm", GATED | EACH_HEAD),
     ROW("nemotron", "Nemotron", 0),
     ROW("persimmon", "Persimmon", BIASES | HEADS),
     ROW("nanochat", "NanoChat", RMS | UNTRAINED | HEADS),
-    {"bloom", "Bloom", topt_hf_read_decoder, NULL, decoder, BIASES | ALIBI | EMBED_NORM, NULL},
+    {"bloom", "Bloom", topt_hf_read_decoder, NULL, decoder, BIASES | ALIBI | EMBED_NORM, NULL, 0},
     LIKE("mpt", "MPT", topt_hf_read_mpt, UNBIASED | ALIBI, NULL),
     LIKE("falcon", "Falcon", topt_hf_read_falcon, 0, NULL),
     LIKE("gpt_neo", "GPTNeo", topt_hf_read_gpt_neo, POSITIONS | HF_T_OUT_BIAS | HF_T_MLP_BIAS, NULL),
     LIKE("gpt_bigcode", "GPTBigCode", topt_hf_read_gpt_bigcode, POSITIONS | BIASES, NULL),
-    ROW("gpt_oss", "GptOss", LLAMA | SINKS | EXPERT_BIAS | ALL_EXPERTS | ATTENTION_BIAS),
+    WINDOWS("gpt_oss", "GptOss", LLAMA | SINKS | EXPERT_BIAS | ALL_EXPERTS | ATTENTION_BIAS, 2),
     ROW("minimax_m2", "MiniMaxM2", LLAMA | WIDE | CORRECTED | ALL_EXPERTS),
     ROW("olmoe", "Olmoe", LLAMA | WIDE | ALL_EXPERTS),
     ROW("flex_olmo", "FlexOlmo", LLAMA | AFTER | WIDE | ALL_EXPERTS),
@@ -184,27 +201,31 @@ const struct hf_family topt_hf_families[] = {
     LIKE("jamba", "Jamba", topt_hf_read_jamba, LLAMA | UNTURNED | ALL_EXPERTS, NULL),
     LIKE("lfm2", "Lfm2", topt_hf_read_lfm2, LLAMA | HEADS, NULL),
     LIKE("lfm2_moe", "Lfm2Moe", topt_hf_read_lfm2, LLAMA | HEADS | CORRECTED, NULL),
-    {"t5", "T5", topt_hf_read_t5, topt_hf_build_translation, generation, 0, NULL},
-    {"mt5", "MT5", topt_hf_read_mt5, topt_hf_build_translation, generation, 0, NULL},
-    {"vit", "ViT", topt_hf_read_vit, topt_hf_build_vision, images, 0, NULL},
-    {"whisper", "Whisper", topt_hf_read_whisper, topt_hf_build_speech, generation, 0, NULL},
-    {"bert", "Bert", topt_hf_read_bert, NULL, encoder, 0, NULL},
-    {"distilbert", "DistilBert", topt_hf_read_distilbert, NULL, distilled, 0, NULL},
-    {"roberta", "Roberta", topt_hf_read_roberta, NULL, encoder, 0, NULL},
-    {"xlm-roberta", "XLMRoberta", topt_hf_read_roberta, NULL, encoder, 0, NULL},
-    {"camembert", "Camembert", topt_hf_read_roberta, NULL, encoder, 0, NULL},
-    {"mpnet", "MPNet", topt_hf_read_mpnet, NULL, encoder, 0, NULL},
-    {"electra", "Electra", topt_hf_read_electra, NULL, without_pooler, 0, NULL},
-    {"deberta-v2", "DebertaV2", topt_hf_read_deberta_v2, NULL, without_pooler, 0, NULL},
-    {"modernbert", "ModernBert", topt_hf_read_modernbert, NULL, without_pooler, 0, NULL},
-    {"esm", "Esm", topt_hf_read_esm, NULL, encoder, 0, NULL},
-    {"nomic_bert", "NomicBert", topt_hf_read_nomic_bert, NULL, encoder, 0, NULL},
-    {"eurobert", "EuroBert", topt_hf_read_eurobert, NULL, without_pooler, 0, NULL},
-    {"bart", "Bart", topt_hf_read_bart, topt_hf_build_seq2seq, translation, 0, NULL},
-    {"mbart", "MBart", topt_hf_read_mbart, topt_hf_build_seq2seq, translation, 0, NULL},
-    {"marian", "Marian", topt_hf_read_marian, topt_hf_build_seq2seq, translation, 0, NULL},
-    {"pegasus", "Pegasus", topt_hf_read_pegasus, topt_hf_build_seq2seq, translation, 0, NULL},
-    {"m2m_100", "M2M100", topt_hf_read_m2m_100, topt_hf_build_seq2seq, translation, 0, NULL},
+    {"t5", "T5", topt_hf_read_t5, topt_hf_build_translation, generation, 0, NULL, 0},
+    {"mt5", "MT5", topt_hf_read_mt5, topt_hf_build_translation, generation, 0, NULL, 0},
+    {"vit", "ViT", topt_hf_read_vit, topt_hf_build_vision, images, 0, NULL, 0},
+    {"whisper", "Whisper", topt_hf_read_whisper, topt_hf_build_speech, generation, 0, NULL, 0},
+    {"bert", "Bert", topt_hf_read_bert, NULL, encoder, 0, NULL, 0},
+    {"distilbert", "DistilBert", topt_hf_read_distilbert, NULL, distilled, 0, NULL, 0},
+    {"roberta", "Roberta", topt_hf_read_roberta, NULL, encoder, 0, NULL, 0},
+    {"xlm-roberta", "XLMRoberta", topt_hf_read_roberta, NULL, encoder, 0, NULL, 0},
+    {"camembert", "Camembert", topt_hf_read_roberta, NULL, encoder, 0, NULL, 0},
+    {"mpnet", "MPNet", topt_hf_read_mpnet, NULL, encoder, 0, NULL, 0},
+    {"electra", "Electra", topt_hf_read_electra, NULL, without_pooler, 0, NULL, 0},
+    {"deberta-v2", "DebertaV2", topt_hf_read_deberta_v2, NULL, without_pooler, 0, NULL, 0},
+    {"modernbert", "ModernBert", topt_hf_read_modernbert, NULL, without_pooler, 0, NULL, 0},
+    {"esm", "Esm", topt_hf_read_esm, NULL, encoder, 0, NULL, 0},
+    {"nomic_bert", "NomicBert", topt_hf_read_nomic_bert, NULL, encoder, 0, NULL, 0},
+    {"eurobert", "EuroBert", topt_hf_read_eurobert, NULL, without_pooler, 0, NULL, 0},
+    {"bart", "Bart", topt_hf_read_bart, topt_hf_build_seq2seq, translation, 0, NULL, 0},
+    {"mbart", "MBart", topt_hf_read_mbart, topt_hf_build_seq2seq, translation, 0, NULL, 0},
+    {"marian", "Marian", topt_hf_read_marian, topt_hf_build_seq2seq, translation, 0, NULL, 0},
+    {"pegasus", "Pegasus", topt_hf_read_pegasus, topt_hf_build_seq2seq, translation, 0, NULL, 0},
+    {"m2m_100", "M2M100", topt_hf_read_m2m_100, topt_hf_build_seq2seq, translation, 0, NULL, 0},
+    {"dinov2", "Dinov2", topt_hf_read_dinov2, topt_hf_build_vision, images, 0, NULL, 0},
+    {"deit", "DeiT", topt_hf_read_deit, topt_hf_build_vision, images, 0, NULL, 0},
+    {"clip_text_model", "CLIP", topt_hf_read_clip_text, topt_hf_build_pair, pairs, 0, NULL, 0},
+    {"siglip_text_model", "Siglip", topt_hf_read_siglip_text, topt_hf_build_pair, pairs, 0, NULL, 0},
     {0},
 };
 /* clang-format on */

@@ -647,6 +647,28 @@ static void shape_of(const struct topt_model *m, const struct topt_op *op,
     }
 }
 
+static enum topt_weight_piece told_as(enum piece piece)
+{
+    switch (piece) {
+    case WHOLE:
+        return TOPT_WEIGHT_WHOLE;
+    case TURNED:
+        return TOPT_WEIGHT_TURNED;
+    case QUERY:
+        return TOPT_WEIGHT_QUERY;
+    case KEY:
+        return TOPT_WEIGHT_KEY;
+    case VALUE:
+        return TOPT_WEIGHT_VALUE;
+    case FIRST:
+        return TOPT_WEIGHT_FIRST;
+    case SECOND:
+        return TOPT_WEIGHT_SECOND;
+    default:
+        return TOPT_WEIGHT_OTHER;
+    }
+}
+
 /* All tensors that a row gives of one layer. */
 static int visit_row(struct visit *v, const struct row *r, int64_t layer)
 {
@@ -656,7 +678,10 @@ static int visit_row(struct visit *v, const struct row *r, int64_t layer)
     const struct topt_operand *x = operand_of(op, r->operand);
     if (!x)
         return 0;
-    struct topt_weight w = {.name = name, .op = (int)(op - v->m->op)};
+    struct topt_weight w = {.name = name,
+                            .op = (int)(op - v->m->op),
+                            .operand = (int)(x - op->operand),
+                            .piece = told_as(r->piece)};
     int64_t each = strchr(r->tensor, '@') ? x->dim[0].count : 1;
     shape_of(v->m, op, x, op->spec->operand[x - op->operand].ndim, r->piece, &w);
     for (int64_t e = 0; e < each; e++) {

@@ -95,6 +95,7 @@ int topt_hf_activation_of(const char *key, const char *name, struct hf_arch *a,
                 {"xielu", "silu", "xielu"},
                 {"laplace", "gelu", "laplace"},
                 {"mish", "silu", "mish"}};
+    a->curved = !strcmp(name, "xielu");
     a->squared = !strcmp(name, "relu2") || !strcmp(name, "relu_squared");
     if (a->squared)
         name = "relu";

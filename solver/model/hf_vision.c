@@ -13,14 +13,14 @@ static int beside(struct hf_builder *v, int x, int64_t extra, const char *name)
 }
 
 /* So many of the whole. */
-static int unread(struct hf_builder *v, int x, int64_t n)
+static int unread(struct hf_builder *v, int x, int64_t n, const char *name)
 {
     struct topt_attrs sum = {.mean = 1}, extra = {.extra = n};
     if (!n)
         return x;
-    int y = topt_hf_add(v, "reduce_features", x, -1, &sum, "unread.sum");
-    y = topt_hf_add(v, "beside", y, -1, &extra, "unread");
-    return topt_hf_add(v, "weigh", x, y, NULL, "unread.weigh");
+    int y = topt_hf_add(v, "reduce_features", x, -1, &sum, "%s.sum", name);
+    y = topt_hf_add(v, "beside", y, -1, &extra, "%s", name);
+    return topt_hf_add(v, "weigh", x, y, NULL, "%s.weigh", name);
 }
 
 static int patches_of(struct hf_builder *v, const struct hf_tower *t)
@@ -42,7 +42,7 @@ static int patches_of(struct hf_builder *v, const struct hf_tower *t)
         x = topt_hf_add(v, "bias", x, -1, NULL, "patches.bias");
     x = topt_hf_add(v, "tokens", x, -1, NULL, "tokens");
     x = beside(v, x, t->class_token + t->beside, "class");
-    x = unread(v, x, t->unread);
+    x = unread(v, x, t->unread, "unread");
     if (t->rows)
         x = topt_hf_add(v, "position", x, -1, &rows, "position");
     return t->norm_before ? topt_hf_norm(v, x, "norm.before") : x;
@@ -99,17 +99,33 @@ static int projected(struct hf_builder *v, const struct hf_tower *t, int x,
     return t->newline ? beside(v, x, 1, "newline") : x;
 }
 
-int topt_hf_look(struct hf_builder *b, int x)
+static struct hf_builder own(const struct hf_builder *b)
+{
+    struct hf_builder v = *b;
+    v.a = &b->a->tower->a;
+    v.prefix = "vision.";
+    v.relative = v.own = -1;
+    v.kept = NULL;
+    return v;
+}
+
+int topt_hf_image(struct hf_builder *b)
 {
     const struct hf_tower *t = b->a->tower;
-    struct hf_builder v = *b;
-    v.a = &t->a;
-    v.prefix = "vision.";
-    v.relative = -1;
+    struct hf_builder v = own(b);
     int y = patches_of(&v, t);
     y = topt_hf_stack(&v, y, t->a.layers, "vision.", topt_hf_block);
     v.prefix = "vision.";
     y = t->norm_after ? topt_hf_norm(&v, y, "norm") : y;
+    b->failed |= v.failed;
+    return y;
+}
+
+int topt_hf_look(struct hf_builder *b, int x)
+{
+    const struct hf_tower *t = b->a->tower;
+    int y = topt_hf_image(b);
+    struct hf_builder v = own(b);
     int z = projected(&v, t, y, t->joint_beside, "join");
     for (int64_t i = 0; i < t->deep; i++) {
         char name[32];
@@ -120,4 +136,40 @@ int topt_hf_look(struct hf_builder *b, int x)
     }
     b->failed |= v.failed;
     return topt_hf_add(b, "insert", x, z, NULL, "images");
+}
+
+/* Tokens with their positions, blocks, and of the last position a projection. */
+static int text_row(struct hf_builder *b)
+{
+    const struct hf_arch *a = b->a;
+    struct topt_attrs table = {
+        .vocab = a->vocab, .features = a->width, .init_std = a->init_std};
+    struct topt_attrs rows = {.positions = a->positions, .init_std = a->init_std};
+    struct topt_attrs last = {.offset = b->m->seq - 1};
+    int x = topt_hf_add(b, "embedding", -1, -1, &table, "embedding");
+    x = topt_hf_add(b, "position", x, -1, &rows, "position");
+    x = topt_hf_stack(b, x, a->layers, "", topt_hf_block);
+    x = topt_hf_norm(b, x, "norm");
+    x = topt_hf_add(b, "select", x, -1, &last, "last");
+    return topt_hf_linear(b, x, a->tower->out, 1, a->tower->text_bias, "text_projection");
+}
+
+void topt_hf_build_pair(struct hf_builder *b)
+{
+    const struct hf_tower *t = b->a->tower;
+    if (!t) {
+        topt_fail(b->err, TOPT_ERR_INVAL,
+                  "it is a text encoder without the images that it is compared with");
+        b->failed = 1;
+        return;
+    }
+    int x = text_row(b), y = topt_hf_image(b);
+    struct hf_builder v = own(b);
+    y = topt_hf_add(&v, "select", y, -1, NULL, "first");
+    if (!t->text_bias)
+        y = topt_hf_linear(&v, y, t->out, 1, 0, "projection");
+    y = unread(&v, y, t->scales, "scales");
+    b->failed |= v.failed;
+    x = topt_hf_add(b, "mul", x, y, NULL, "compare");
+    topt_hf_add(b, "mse", x, -1, NULL, "loss");
 }

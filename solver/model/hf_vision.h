@@ -3,34 +3,13 @@
 #ifndef TOPT_HF_VISION_H
 #define TOPT_HF_VISION_H
 
-#include "hf_arch.h"
+#include "hf_tower.h"
 
-/* Blocks over patches of an image, and what makes tokens of the text's width of them. */
-struct hf_tower {
-    struct hf_arch a;                /* of the blocks */
-    int64_t patch, side, frames;     /* pixels, patches of a side, images at once */
-    int64_t rows;                    /* of learned positions; 0: none */
-    int patch_bias, class_token, norm_before, norm_after;
-    int64_t beside;                  /* parameters of each feature that nothing here reads */
-    int64_t unread;                  /* more of them, of the whole */
-    int64_t merge;                   /* patches of a side that become a token */
-    int pooled;                      /* by their mean, else by a convolution */
-    int64_t merge_features;          /* of that convolution */
-    int merge_bias, merge_activated;
-    int joint_norm, joint_rms;       /* before the projection */
-    int64_t joint_beside;
-    int64_t hidden, out;             /* of its linear maps; 0: one alone */
-    int hidden_bias, out_bias, activation;
-    int newline;                     /* a trained token ends each row */
-    int64_t deep;                    /* further projections, of outputs of blocks between */
-};
+/* What its blocks make of an image, before any projection. */
+int topt_hf_image(struct hf_builder *b);
 
-/* Is there a reader of this composite's tower? */
-int topt_hf_sees(const json_t *doc);
-
-/* The tower of a composite, and its projection to 'width' numbers. */
-int topt_hf_read_tower(const json_t *doc, int64_t width, struct hf_tower *ret,
-                       struct topt_error *err) TOPT_MUST_CHECK;
+/* Text and image side by side, each as one row of numbers that are compared. */
+void topt_hf_build_pair(struct hf_builder *b);
 
 /* Its tokens among those of a text, whose embeddings are 'x'. */
 int topt_hf_look(struct hf_builder *b, int x);

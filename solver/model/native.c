@@ -248,7 +248,7 @@ static int add_ops(struct topt_model *m, const json_t *ops, struct topt_error *e
 /* What is told of a model, in words. */
 static int read_words(const json_t *doc, struct topt_model *m, struct topt_error *err)
 {
-    enum { MOST = 1000 };
+    enum { MOST = 4000 };
     const char *note = NULL, *why = NULL, *train = NULL;
     if (topt_json_string_or(doc, "", "note", &note, err) ||
         topt_json_string_or(doc, "", "plan_only", &why, err) ||

@@ -607,14 +607,30 @@ struct topt_model *topt_model_rebatch(const struct topt_model *m, int64_t batch,
  * each, with the rows of that one.  Stops with -1 where 'f' does; visits nothing where
  * the family's names are not known.  'name' lives for the call. */
 enum { TOPT_WEIGHT_RANK = 4 };
+/* Which numbers of the parameter it is. */
+enum topt_weight_piece {
+    TOPT_WEIGHT_WHOLE,
+    TOPT_WEIGHT_TURNED, /* the transpose */
+    TOPT_WEIGHT_QUERY,  /* of each key-value head's rows those of its queries, */
+    TOPT_WEIGHT_KEY,    /* of the key after them, */
+    TOPT_WEIGHT_VALUE,  /* and of the value */
+    TOPT_WEIGHT_FIRST,  /* of each pair of rows the first */
+    TOPT_WEIGHT_SECOND,
+    TOPT_WEIGHT_OTHER /* kernels of convolutions, experts */
+};
 struct topt_weight {
     const char *name;
-    int op;   /* that holds it */
+    int op;      /* that holds it */
+    int operand; /* of the operator */
+    enum topt_weight_piece piece;
     int ndim; /* -1: of any shape */
     int64_t dim[TOPT_WEIGHT_RANK];
 };
 typedef int topt_weight_visit(void *ctx, const struct topt_weight *w);
 int topt_model_weights(const struct topt_model *m, topt_weight_visit *f, void *ctx);
+/* The first part of the family's names ("transformer."), which checkpoints of the bare
+ * model lack; "" where there is none. */
+const char *topt_weights_base(const struct topt_model *m);
 
 /* Repeated blocks: runs of operators that occur several times one after the other,
  * alike in rows, attributes, extents and in how they read from each other.  Encoder

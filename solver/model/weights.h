@@ -9,8 +9,4 @@
  * Buffers, tied tables stored twice, heads for another task, layers that are left out
  * here. */
 int topt_weights_may_be_there(const struct topt_model *m, const char *name);
-/* The first part of the names of a family's models ("transformer."), which checkpoints
- * of the bare model lack; "" where there is none. */
-const char *topt_weights_base(const struct topt_model *m);
-
 #endif

@@ -247,6 +247,15 @@ tcp GET "/v1/plans/$plan" "$(credential $alice GET "/v1/plans/$plan" '')" ''; ch
 unix $bob GET /v1/plans; ! grep -q "$plan" "$dir/body"; ok $? "it is in no list of his"
 unix $bob GET /v1/models; ! grep -q "$model_id" "$dir/body"; ok $? "nor is the model"
 unix 0 GET "/v1/plans/$plan"; check "an admin reads all" 200
+carol=61004
+measured="{\"job\":17,\"plan_id\":\"$plan\",\"step_ns\":1000}"
+unix $carol POST /v1/observations -d "$measured"; check "who does not own a plan can't report of it" 404 'you own no plan'
+unix $alice POST /v1/observations -d "$measured"; check "who owns it can" 201 '"step_ns":1000'
+unix $alice GET /v1/observations; check "and sees it" 200 '"job":17'
+unix $carol GET /v1/observations; check "others do not" 200 '"observations":\[\]'
+unix $bob GET /v1/observations; check "but an operator does" 200 '"job":17'
+unix $bob DELETE /v1/observations/1; check "who can't take it away" 403
+unix 0 DELETE /v1/observations/1; check "as an admin can" 204
 unix $bob PUT "/v1/plans/$plan/groups/$bob"; check "bob can't share it with himself" 404
 unix $alice PUT "/v1/plans/$plan/groups/$lab"; check "alice can't with a group that she is not in" 403 'not in that group'
 in_lab $alice "$client" client share "$plan" --group $lab --url "unix:$sock"; ok $? "with one of hers she can"

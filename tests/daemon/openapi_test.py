@@ -383,7 +383,28 @@ def exercise(server):
     small = "batch=8&seq=32&hw=lab-cpu"
     model = r.json["id"]
     r = ask("POST", f"/v1/plan?{small}&name=small", json.dumps(LLAMA))
-    for kind, name in (("models", model), ("plans", r.json["plan_id"])):
+    plan = r.json["plan_id"]
+    report = {"job": 17, "plan_id": plan, "step_ns": 1000000, "peak_bytes": 5 << 20, "steps": 100, "gpus": 1,
+              "cluster": "lab"}
+    kept = ask("POST", "/v1/observations", report)
+    ok(kept.status == 201 and kept.json["predicted"]["time_ns"] > 0, "what a job measured is kept beside what was said",
+       kept.json)
+    ask("POST", "/v1/observations", {**report, "step_ns": 2000000})
+    listed = ask("GET", f"/v1/observations?model={model}").json["observations"]
+    ok([o["step_ns"] for o in listed if o["job"] == 17] == [2000000], "a job that reports again replaces what it said",
+       listed)
+    ask("GET", "/v1/observations?hw=h-0"), ask("GET", "/v1/observations?colour=red")
+    for wrong, field in (({"job": 0}, "job"), ({"job": None}, "job"), ({"plan_id": "a/b"}, "plan_id"), ({"colour": 1}, "colour"),
+                         ({"plan_id": "p-00000000000000000000000000000000"}, "plan_id"), ({"step_ns": -1}, "step_ns"),
+                         ({"step_ns": 1 << 62}, "step_ns"), ({"peak_bytes": "many"}, "peak_bytes")):
+        r2 = ask("POST", "/v1/observations", {**report, **wrong})
+        ok(r2.status in (400, 404) and r2.source() == field, f"a report with {wrong} is refused", r2.json)
+    r2 = ask("POST", "/v1/observations", {"job": 1, "plan_id": plan})
+    ok(r2.status == 400 and r2.source() == "step_ns", "a report of nothing is refused", r2.json)
+    number = listed[0]["id"]
+    ask("DELETE", f"/v1/observations/{number}"), ask("DELETE", f"/v1/observations/{number}")
+    ask("DELETE", "/v1/observations/x")
+    for kind, name in (("models", model), ("plans", plan)):
         for group in str(os.getgid()), "no-such-group":
             ask("PUT", f"/v1/{kind}/{name}/groups/{group}"), ask("DELETE", f"/v1/{kind}/{name}/groups/{group}")
         ask("PUT", f"/v1/{kind}/x-0/groups/{os.getgid()}"), ask("DELETE", f"/v1/{kind}/x-0/groups/{os.getgid()}")

@@ -21,7 +21,7 @@ for line in TOPT_GPUS=4 TOPT_NODES=1 TOPT_GPUS_PER_NODE=4 TOPT_MEMORY_BYTES=5000
     'TOPT_WHY=one line with a break'; do
     grep -qx "$line" "$dir/body"; ok $? "has $line"
 done
-[ "$(wc -l <"$dir/body")" = 10 ]; ok $? "and nothing else"
+[ "$(wc -l <"$dir/body")" = 11 ] && grep -q "^TOPT_PLAN_DOC=" "$dir/body"; ok $? "the plan itself, and nothing else"
 plan=$(sed -n 's/TOPT_PLAN_ID=//p' "$dir/body")
 ask POST /v1/plan "${json[@]}" -d '{"mode":"mini-parallelism","batch":8,"seq":64,
     "model":{"fake_bytes":5000,"name":"tiny","format":"topt-model/1"}}'

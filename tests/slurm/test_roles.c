@@ -398,8 +398,7 @@ static void test_remote(void)
 static void test_second_part(void)
 {
     answer = good;
-    ok(submit((const char *const[]){NULL}) == 0 && !*said,
-       "nothing asked, nothing done");
+    ok(submit((const char *const[]){NULL}) == 0 && !*said, "nothing asked, nothing done");
     ok(submit(ask_words) == -1 && strstr(said, "heterogeneous"), "a second part: %s",
        said);
 }

@@ -1,7 +1,7 @@
 /* costgraph.c - a request's frontier as one bare problem, for programs that know no
  * models.
  *
- * A frontier is a union: over shapes of N devices, over their variants and over pairs of
+ * A frontier is a union: over device grids of N GPUs, over their variants and over pairs of
  * caps.  Each member of the union is a block of configurations; every operator has them
  * all, one block after the other, and an extra operator "in-flight" charges the block's
  * caps:
@@ -118,7 +118,7 @@ static int check_entries(const struct union_builder *u, double entries)
                : topt_fail(
                      u->err, TOPT_ERR_LIMIT,
                      "the cost graph would have at least %.3g edge entries, more than "
-                     "%lld: they grow with the square of the numbers of shapes, "
+                     "%lld: they grow with the square of the numbers of device grids, "
                      "variants and caps; take fewer GPUs or layers, --factors none or "
                      "--space uniform",
                      entries, (long long)MAX_ENTRIES);
@@ -160,8 +160,8 @@ static int add_blocks(struct union_builder *u, struct topt_problem *p)
     return rc;
 }
 
-static int add_shape(struct union_builder *u, struct topt_micros *m, int nodes,
-                     int per_node)
+static int add_grid(struct union_builder *u, struct topt_micros *m, int nodes,
+                    int per_node)
 {
     struct topt_grid_search s;
     int rc = topt_grid_open(&s, m, nodes, per_node, TOPT_GOAL_FRONTIER, u->err);
@@ -174,16 +174,16 @@ static int add_shape(struct union_builder *u, struct topt_micros *m, int nodes,
     return rc;
 }
 
-static int add_shapes(struct union_builder *u)
+static int add_grids(struct union_builder *u)
 {
-    int nodes = 0, per_node = 0, rc = 0, shapes = 0;
+    int nodes = 0, per_node = 0, rc = 0, grids = 0;
     struct topt_micros m;
     if (topt_micros_init(&m, u->r, u->err))
         return -1;
-    for (; !rc && topt_request_grid(u->r, u->r->gpus, &nodes, &per_node); shapes++)
-        rc = add_shape(u, &m, nodes, per_node);
+    for (; !rc && topt_request_grid(u->r, u->r->gpus, &nodes, &per_node); grids++)
+        rc = add_grid(u, &m, nodes, per_node);
     topt_micros_fini(&m);
-    return rc || shapes ? rc : topt_no_grid(u->r, u->r->gpus, u->err);
+    return rc || grids ? rc : topt_no_grid(u->r, u->r->gpus, u->err);
 }
 
 /* ---- what members have in common --------------------------------------------------- */
@@ -547,7 +547,7 @@ int topt_plan_costgraph(const struct topt_request *r, char **ret_text,
     else if (r->gpus < 1)
         topt_fail(err, TOPT_ERR_INVAL,
                   "a cost graph needs a number of GPUs (at least 1)");
-    else if (!check_names(r->model, err) && !add_shapes(&u))
+    else if (!check_names(r->model, err) && !add_grids(&u))
         rc = join(&u, ret_text);
     free(u.block);
     topt_arena_destroy(u.arena);

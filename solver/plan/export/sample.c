@@ -55,8 +55,8 @@ static int open_variant(struct topt_grid_search *s, int *at, struct topt_problem
 }
 
 /* Variants take turns; one problem after the other is made for them. */
-static int sample_shape(struct topt_micros *m, int nodes, int per_node, int count,
-                        uint64_t seed, json_t *into, struct topt_error *err)
+static int sample_grid(struct topt_micros *m, int nodes, int per_node, int count,
+                       uint64_t seed, json_t *into, struct topt_error *err)
 {
     struct topt_grid_search s;
     struct topt_problem *p = NULL;
@@ -82,14 +82,14 @@ out:
     return rc;
 }
 
-static int sample_shapes(struct topt_micros *m, int shapes, int count, uint64_t seed,
-                         json_t *into, struct topt_error *err)
+static int sample_grids(struct topt_micros *m, int grids, int count, uint64_t seed,
+                        json_t *into, struct topt_error *err)
 {
     int nodes = 0, per_node = 0;
     for (int i = 0; topt_next_grid(m->request->hw, m->request->gpus, &nodes, &per_node);
          i++) {
-        int share = count / shapes + (i < count % shapes);
-        if (sample_shape(m, nodes, per_node, share, seed + (uint64_t)i, into, err))
+        int share = count / grids + (i < count % grids);
+        if (sample_grid(m, nodes, per_node, share, seed + (uint64_t)i, into, err))
             return -1;
     }
     return 0;
@@ -98,18 +98,18 @@ static int sample_shapes(struct topt_micros *m, int shapes, int count, uint64_t 
 int topt_plan_sample(const struct topt_request *r, int count, uint64_t seed, json_t **ret,
                      struct topt_error *err)
 {
-    int nodes = 0, per_node = 0, shapes = 0;
+    int nodes = 0, per_node = 0, grids = 0;
     struct topt_micros m;
     struct topt_request any = *r;
     any.algorithm = NULL; /* of the whole space */
     while (topt_next_grid(r->hw, r->gpus, &nodes, &per_node))
-        shapes++;
-    if (!shapes)
+        grids++;
+    if (!grids)
         return topt_no_grid(r, r->gpus, err);
     if (topt_micros_init(&m, &any, err))
         return -1;
     json_t *all = json_array();
-    int rc = sample_shapes(&m, shapes, count, seed, all, err);
+    int rc = sample_grids(&m, grids, count, seed, all, err);
     topt_micros_fini(&m);
     if (rc)
         json_decref(all);

@@ -25,13 +25,11 @@
 #include "feasibility.h"
 #include "problem_stats.h"
 #include "run.h"
+#include "solve_tuning.h"
 #include "solutions.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-/* Searches for what fits beside its excess, at most, in a box. */
-enum { BELOW = 4 };
 
 struct box {
     struct topt_caps low, high;
@@ -43,7 +41,7 @@ struct box {
 };
 
 /* Tolerances of rough searches, by level; then comes the one that is asked for. */
-static const double rough[] = {1.0 / 64, 1.0 / 512};
+static const double rough[] = ROUGH_TOLERANCES;
 enum { LEVELS = sizeof rough / sizeof *rough };
 
 struct cap_search {
@@ -263,7 +261,8 @@ static int search_below(struct cap_search *b, const struct box *x,
 {
     struct topt_search_options o = *options;
     int some = 1;
-    for (int i = 0; some > 0 && i < BELOW && !best.fits && best.excess > 0; i++) {
+    for (int i = 0; some > 0 && i < EXCESS_SEARCHES && !best.fits && best.excess > 0;
+         i++) {
         o.memory_limit = options->memory_limit - best.excess;
         if (o.memory_limit <= 0 ||
             best.cost.memory + charge(b, best.need) > b->run.options->memory_limit)

@@ -25,19 +25,10 @@
 #include "problem_data.h"
 #include "problem_stats.h"
 #include "run.h"
+#include "solve_tuning.h"
 #include "topt_lower_bound.h"
 
 #include <math.h>
-
-enum {
-    WEIGHINGS = 24, /* at most, for one balance */
-    RANGES = 16,    /* at most, that are looked at */
-    PAID =
-        /* of what is between the bound and what is wanted; a rise by less did not pay */
-    8,
-    WIDE = 2,  /* the same, of what narrower caps can tell */
-    GUESS = 4, /* where nothing is known that fits: a part slower than the bound */
-};
 
 /* More than what numbers lose when they are divided and added: of a sum, and of a
  * level. */
@@ -164,7 +155,7 @@ static int find_balance(struct scope *c, int *ret_some)
     *ret_some = 1;
     if (!is_between(c) && find_ends(c, ret_some))
         return -1;
-    for (int i = 0; *ret_some && is_between(c) && more > 0 && i < WEIGHINGS; i++)
+    for (int i = 0; *ret_some && is_between(c) && more > 0 && i < BALANCE_PASSES; i++)
         more = move_end(c);
     return more < 0 ? -1 : 0;
 }
@@ -213,7 +204,7 @@ static void unweigh(struct scope *c)
 static void find_scale(struct scope *c)
 {
     struct caps_bound *s = c->s;
-    double guess = c->bound * (1 + 1.0 / GUESS);
+    double guess = c->bound * (1 + 1.0 / GUESS_PART);
     s->begin = (int64_t)fmin(c->bound, 0x1p62);
     s->end = s->aim < INT64_MAX ? s->aim : (int64_t)fmin(guess, 0x1p62);
     s->fast = c->at.fast;
@@ -287,7 +278,7 @@ static void halve(const struct scope *c, const struct range *r, struct range *be
  * look? */
 static int paid(const struct scope *c, double before)
 {
-    return (c->bound - before) * PAID > (double)c->s->aim - before;
+    return (c->bound - before) * PAID_PART > (double)c->s->aim - before;
 }
 
 /* Would narrower caps tell something that matters? */
@@ -295,7 +286,7 @@ static int worth(const struct scope *c, const struct range *r)
 {
     struct topt_caps width = width_of(c, r);
     int64_t wider = width.transient > width.crossing ? width.transient : width.crossing;
-    return (double)wider * c->slope * WIDE > (double)c->s->aim - c->bound;
+    return (double)wider * c->slope * WIDE_PART > (double)c->s->aim - c->bound;
 }
 
 /* Is more to be looked at than the range as a whole?  Not at first ('before' is 0), when

@@ -89,7 +89,7 @@ struct weighing {
     const struct dual_bound_options *o;
     struct topt_lower_bound *weigher;
     struct topt_error *err;
-    struct segment next[2 * TOPT_DUAL_BOUND_WEIGHINGS]; /* a queue */
+    struct segment next[2 * HULL_PASSES]; /* a queue */
     int done, n;
 };
 
@@ -155,7 +155,7 @@ static int weigh_all(struct weighing *x, int *ret_some)
         return -1;
     *ret_some = light.memory <= x->o->limit.memory && fast.time <= x->o->limit.time;
     x->next[x->n++] = (struct segment){light, fast};
-    while (*ret_some && x->done < x->n && x->h->n < TOPT_DUAL_BOUND_WEIGHINGS) {
+    while (*ret_some && x->done < x->n && x->h->n < HULL_PASSES) {
         struct segment s = x->next[x->done++];
         if (is_wanted(x, s) && part_segment(x, s))
             return -1;

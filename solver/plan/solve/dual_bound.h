@@ -4,9 +4,8 @@
 #define TOPT_DUAL_BOUND_H
 
 #include "problem_stats.h"
+#include "solve_tuning.h"
 #include "topt_lower_bound.h"
-
-#define TOPT_DUAL_BOUND_WEIGHINGS 24 /* at most */
 
 /* One weighing. */
 struct sheet {
@@ -20,7 +19,7 @@ struct sheet {
 struct dual_bound {
     const struct topt_problem *p; /* which may be gone when this is finished */
     int nfamilies;
-    struct sheet sheet[TOPT_DUAL_BOUND_WEIGHINGS];
+    struct sheet sheet[HULL_PASSES];
     int n;
     int64_t work; /* pairs of entries that were looked at */
 };

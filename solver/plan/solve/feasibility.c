@@ -15,10 +15,8 @@
 #include "feasibility.h"
 #include "caps.h"
 #include "run.h"
+#include "solve_tuning.h"
 #include "topt_lower_bound.h"
-
-/* Caps come down fast, or hardly: then it is time to search. */
-enum { STEPS = 16 };
 
 /* The least that adds up under some caps; 0 where that can't be weighed.  1, 0 where
  * there is no strategy, or -1. */
@@ -60,7 +58,7 @@ static struct topt_caps caps_beside(const struct run *r, int64_t sum,
 
 int topt_feasible_caps(struct run *r, struct topt_caps low, struct topt_caps *high)
 {
-    for (int i = 0; i < STEPS && r->options->memory_limit; i++) {
+    for (int i = 0; i < FEASIBLE_STEPS && r->options->memory_limit; i++) {
         struct topt_caps before = *high;
         int64_t sum;
         int some = lightest(r, before, &sum);

@@ -22,12 +22,7 @@
 #include "problem_data.h"
 #include "problem_stats.h"
 #include "run.h"
-
-enum {
-    NEAR_PART = 512,   /* of all entries, that are in the first small problem */
-    NEAR_MOST = 16384, /* ... at most */
-    PROOF_PART = 2,    /* of the tolerance, by which orbits are searched */
-};
+#include "solve_tuning.h"
 
 struct lazy_fastest {
     struct lazy_pricing lazy;       /* first, so that one is the other */

@@ -25,22 +25,13 @@
 #include "problem_data.h"
 #include "problem_stats.h"
 #include "run.h"
+#include "solve_tuning.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum {
-    SHRINK_TIMES = 2,  /* so much smaller has a problem to become for another round, */
-    ENOUGH_TIMES = 64, /* unless what was searched is less than such a part of it */
-    FINER_TIMES = 16,  /* a small problem's tolerance, to that of the one before */
-    NEAR = TOPT_LEVEL_BEYOND - 1,
-    WEIGHED_ENTRIES = 1 << 20, /* a weighing of these takes some hundredths of a second */
-};
-/* Of the first small problem; where the hull's corners are by so much nearer they are of
- * no use. */
-static const double ROUGH = 1.0 / 1024, FINEST = 1.0 / 8192;
-/* What is looked at first: all that is slower, or heavier, than the hull by that part. */
-static const double FIRST_REACH = 1.0 / 64;
+/* The last level of what matters. */
+enum { NEAR = TOPT_LEVEL_BEYOND - 1 };
 
 struct lazy_frontier {
     struct lazy_pricing lazy; /* first, so that one is the other */
@@ -264,7 +255,7 @@ static int bound_frontier(struct lazy_pricing *lazy, int *ret_level)
     struct dual_bound_options o = {.search = &search,
                                    .limit = limits_of(s),
                                    .reach = s->reach,
-                                   .fine = fmax(epsilon / 4, FINEST)};
+                                   .fine = fmax(epsilon / 4, FINEST_CORNER)};
     topt_dual_bound_fini(&s->hull);
     if (topt_dual_bound_init(&s->hull, lazy->part, &o, &some, lazy->err))
         return -1;
@@ -367,7 +358,7 @@ int topt_lazy_frontier(struct topt_problem *p, const struct topt_search_options 
                                        .whole = p,
                                        .part = p,
                                        .near = p->options.lazy_entries},
-                              .rough = ROUGH,
+                              .rough = FIRST_TOLERANCE,
                               .reach = FIRST_REACH,
                               .gap = INFINITY};
     *ret = (struct topt_solutions){.claim = topt_claim_exact()};

@@ -19,11 +19,7 @@
 #include "narrowed_problem.h"
 #include "problem.h"
 #include "run.h"
-
-enum {
-    NEARER_TIMES = 4, /* entries of a small problem, to those of the one before */
-    SMALL_TIMES = 4,  /* what is larger by this only is searched as a whole */
-};
+#include "solve_tuning.h"
 
 static struct run run_of(const struct lazy_pricing *s)
 {
@@ -114,16 +110,27 @@ static enum lazy_step search_and_fix(struct lazy_pricing *s, int level)
                                : step;
 }
 
+/* What can't be weighed is priced as a whole, if that can be done. */
+static enum lazy_step finish_unbounded(struct lazy_pricing *s)
+{
+    if (topt_bound_levels_entries(&s->levels, TOPT_LEVEL_BEYOND) > WHOLE_ENTRIES) {
+        (void)topt_wrap(
+            s->err,
+            "so many choices can't be bounded, use --space uniform or fewer --factors");
+        return LAZY_FAILED;
+    }
+    *s->err = (struct topt_error){0};
+    return finish(s, TOPT_LEVEL_BEYOND);
+}
+
 static enum lazy_step do_round(struct lazy_pricing *s)
 {
     int level;
     if (topt_bound_levels_init(&s->levels, s->part, s->err))
         return LAZY_FAILED;
     int some = s->question->bound(s, &level);
-    if (some < 0 && s->err->code == TOPT_ERR_LIMIT) {
-        *s->err = (struct topt_error){0};
-        return finish(s, TOPT_LEVEL_BEYOND);
-    }
+    if (some < 0 && s->err->code == TOPT_ERR_LIMIT)
+        return finish_unbounded(s);
     return some < 0 ? LAZY_FAILED : some ? search_and_fix(s, level) : LAZY_DONE;
 }
 

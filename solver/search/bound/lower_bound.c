@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Entries of a table, to those that a search may make, times; GPT-3 in canonical on 1024. */
+enum { WIDER = 4 };
+
 struct topt_lower_bound {
     const struct topt_search_problem *problem;
     struct topt_search_options options;
@@ -39,11 +42,24 @@ static int find_leaves(struct topt_lower_bound *w, struct topt_error *err)
     return 0;
 }
 
+/* Where the options leave it open, tables may be somewhat larger than a search's: a bound is worth more
+ * than the time of its passes. */
+static int plan_all(struct topt_lower_bound *w, struct topt_error *err)
+{
+    struct topt_search_options wide = w->options;
+    wide.max_entries = TOPT_SEARCH_EXACT_ENTRIES * WIDER;
+    int rc = topt_elimination_exactly(&w->plan, w->problem, &w->options, err);
+    if (!rc || !w->plan.entangled || w->options.max_entries)
+        return rc;
+    topt_elimination_fini(&w->plan);
+    return topt_elimination_exactly(&w->plan, w->problem, &wide, err);
+}
+
 static int init(struct topt_lower_bound *w, struct topt_error *err)
 {
     struct topt_cost most;
-    if (topt_elimination_exactly(&w->plan, w->problem, &w->options, err) ||
-        find_leaves(w, err) || topt_scalarizer_most(&w->plan, &most, err))
+    if (plan_all(w, err) || find_leaves(w, err) ||
+        topt_scalarizer_most(&w->plan, &most, err))
         return -1;
     if (most.time >= TOPT_HEAVY / 4 || most.memory >= TOPT_HEAVY / 4)
         return topt_fail(err, TOPT_ERR_LIMIT, "costs are too large to be weighed");

@@ -17,6 +17,7 @@
  * fixed, so that answers and counts do not depend on the number of threads. */
 #include "cutset_conditioning.h"
 
+#include "drive_tuning.h"
 #include "frontier.h"
 #include "search_common.h"
 #include "slices.h"
@@ -25,8 +26,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { AT_A_TIME = 8 }; /* slices, that know nothing of each other yet */
 
 static int nomem(struct conditioning *c)
 {

@@ -18,17 +18,12 @@
 #include "reduced_cost_fixing.h"
 #include "frontier.h"
 
+#include "drive_tuning.h"
 #include "reduced_tables.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-    MIN_DEPTH = 4,       /* of bands: before that, hardly anything is left out */
-    MIN_PAIRS = 1 << 12, /* of entries: what looks at less is not worth a plan */
-    GAIN = 3,            /* times fewer pairs of configurations */
-};
 
 static int64_t min(int64_t a, int64_t b)
 {

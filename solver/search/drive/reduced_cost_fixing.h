@@ -15,8 +15,6 @@ struct fixing {
         *frontier; /* of that, between the segment's ends: set by who searches it */
 };
 
-enum { TOPT_FIXING_TRIES = 2 };
-
 /* Begin with a segment that is to be parted; 0 where a problem of its own is not worth while. */
 int topt_fixing_begin(struct fixing *z, struct scalarizer *b, struct segment *segment);
 /* The problem of what is left within the allowance.  1, 0 where that is not much less, or -1 with the scalarizer's

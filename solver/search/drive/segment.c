@@ -29,28 +29,11 @@
 #include "segment.h"
 
 #include "backtrack.h"
+#include "drive_tuning.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-    FIRST_REACH = 64, /* part of what is to be explored that is tried first, ... */
-    /* the same where one strategy is wanted, which is hardly above its edge of the hull */
-    FIRST_REACH_FAST = 1 << 14,
-    NEXT_REACH = 2,       /* ... and times as far each further time, ... */
-    NEXT_REACH_CHEAP = 8, /* or this where a time costs more than what it finds, ... */
-    DEAR_PART = 3,        /* or only a part farther where it costs a lot */
-    CHEAP_PART = 4,       /* cheap is less than a part of a weighing, ... */
-    DEAR_TIMES = 2,       /* dear is more than so many */
-    STEP_BACK = 4,        /* so much less far where tables took too much, ... */
-    BUDGET_TIMES = 16,    /* and so much more may be taken from then on */
-    REST_REACH = 8,       /* rests are found so many times farther at a time */
-    KNOWN_PART = 8, /* where known costs leave less than a part, that is tried at once */
-    TABLE_PAIRS = 32, /* a table takes as long as that, however small it is */
-    TOL = 1,          /* sagging by so many times the tolerance, too */
-    SAG = 64,         /* a segment that sags by a part of its corner is parted untried */
-};
 
 static int64_t min(int64_t a, int64_t b)
 {

@@ -28,7 +28,7 @@ struct segment {
     double left_out; /* how much slower those are that stand for points left out */
     /* Counts. */
     int64_t work, points, bytes,
-        parts; /* parts: bands that it was searched in, if not one */
+        parts; /* parts: segments that it was searched in, if not one */
     int max_frontier;
 };
 

@@ -22,6 +22,7 @@
 #include "frontier.h"
 #include "two_phase.h"
 
+#include "drive_tuning.h"
 #include "segment.h"
 #include "crossover.h"
 #include "topt_pool.h"
@@ -41,11 +42,11 @@ struct two_phase {
     struct topt_cost most, limit; /* of any strategy; of those that are wanted */
     struct topt_pool *pool;
     struct scalarizer *scalarizer; /* by thread */
-    struct topt_error *bander_err;
-    int nbanders;
+    struct topt_error *scalarizer_err;
+    int nscalarizers;
     struct segment *segment; /* in the order of memory */
-    int nbands;
-    struct topt_cost *known;      /* ends and middles of bands */
+    int nsegments;
+    struct topt_cost *known;      /* ends and middles of segments */
     struct strategies strategies; /* theirs */
     int nknown, cap_known;
     int64_t work, points, most_bytes;
@@ -64,11 +65,11 @@ static int64_t max(int64_t a, int64_t b)
 
 /* ---- setting up ---- */
 
-static int add_bander(struct two_phase *s)
+static int add_scalarizer(struct two_phase *s)
 {
-    int i = s->nbanders++;
+    int i = s->nscalarizers++;
     if (topt_scalarizer_init(&s->scalarizer[i], s->plan, s->options, s->most,
-                             i ? &s->bander_err[i] : s->err))
+                             i ? &s->scalarizer_err[i] : s->err))
         return -1;
     s->scalarizer[i].known = s->had;
     return 0;
@@ -84,8 +85,8 @@ static int init(struct two_phase *s)
 {
     int n = s->options->threads > 1 ? s->options->threads : 1;
     s->scalarizer = calloc((size_t)n, sizeof *s->scalarizer);
-    s->bander_err = calloc((size_t)n, sizeof *s->bander_err);
-    if (!s->scalarizer || !s->bander_err)
+    s->scalarizer_err = calloc((size_t)n, sizeof *s->scalarizer_err);
+    if (!s->scalarizer || !s->scalarizer_err)
         return topt_search_nomem(s->err);
     if (topt_scalarizer_most(s->plan, &s->most, s->err) ||
         topt_tables_account(&s->plan->tables, topt_scalarizer_bytes(s->plan), s->err))
@@ -96,7 +97,7 @@ static int init(struct two_phase *s)
     if (topt_strategies_init(&s->strategies, width(s), s->err) ||
         (o->epsilon > 0 && topt_crosser_init(&s->crosser, s->plan->problem, s->err)))
         return -1;
-    return add_bander(s);
+    return add_scalarizer(s);
 }
 
 static int start_threads(struct two_phase *s)
@@ -106,10 +107,10 @@ static int start_threads(struct two_phase *s)
     int n = (int)min(s->options->threads, room);
     if (s->pool || n < 2)
         return 0;
-    while (s->nbanders < n)
-        if (add_bander(s)) {
+    while (s->nscalarizers < n)
+        if (add_scalarizer(s)) {
             if (s->err)
-                *s->err = s->bander_err[s->nbanders - 1];
+                *s->err = s->scalarizer_err[s->nscalarizers - 1];
             return -1;
         }
     s->pool = topt_pool_create(n, s->err);
@@ -119,15 +120,15 @@ static int start_threads(struct two_phase *s)
 static void fini(struct two_phase *s)
 {
     topt_pool_destroy(s->pool);
-    for (int i = 0; i < s->nbanders; i++)
+    for (int i = 0; i < s->nscalarizers; i++)
         topt_scalarizer_fini(&s->scalarizer[i]);
-    for (int i = 0; i < s->nbands; i++)
+    for (int i = 0; i < s->nsegments; i++)
         topt_segment_fini(&s->segment[i]);
     topt_strategies_fini(&s->strategies);
     topt_crosser_fini(&s->crosser);
     free(s->own_had);
     free(s->scalarizer);
-    free(s->bander_err);
+    free(s->scalarizer_err);
     free(s->segment);
     free(s->known);
 }
@@ -171,7 +172,7 @@ static int have(struct two_phase *s, const struct topt_cost *more, size_t n)
     s->own_had = all;
     s->had.at = all;
     s->had.n = (int)topt_reduce(all, before + n);
-    for (int i = 0; i < s->nbanders; i++)
+    for (int i = 0; i < s->nscalarizers; i++)
         s->scalarizer[i].known = s->had;
     return 0;
 }
@@ -287,8 +288,8 @@ static int cross(struct two_phase *s, const struct segment *b)
 /* ---- segments ---- */
 
 /* The segment between two strategies; 0 where nothing that is wanted can be in it. */
-static int band_between(const struct two_phase *s, struct topt_cost l, struct topt_cost r,
-                        int depth, struct segment *ret)
+static int segment_between(const struct two_phase *s, struct topt_cost l,
+                           struct topt_cost r, int depth, struct segment *ret)
 {
     *ret =
         (struct segment){.depth = depth, .left = l, .right = r, .slowest = s->limit.time};
@@ -304,8 +305,8 @@ static int band_between(const struct two_phase *s, struct topt_cost l, struct to
 
 /* What has the time of the fastest strategy and less memory, where the weighing by which it
  * was found was too coarse to tell. */
-static int band_at_end(const struct two_phase *s, struct topt_cost end,
-                       struct segment *ret)
+static int segment_at_end(const struct two_phase *s, struct topt_cost end,
+                          struct segment *ret)
 {
     *ret = (struct segment){.left = end,
                             .right = end,
@@ -362,7 +363,7 @@ static int zoom(struct scalarizer *b, struct segment *segment)
     int rc = 0;
     if (!topt_fixing_begin(&z, b, segment))
         return 0;
-    for (int i = 0; i < TOPT_FIXING_TRIES && !rc; i++) {
+    for (int i = 0; i < FIXING_TRIES && !rc; i++) {
         rc = topt_fixing_narrow(&z);
         rc = topt_fixing_end(&z, rc > 0 ? search_zoomed(&z) : rc);
     }
@@ -371,7 +372,7 @@ static int zoom(struct scalarizer *b, struct segment *segment)
 
 /* A segment that is to be parted may be searched by itself.  Where the search is stopped in the midst of a segment, that
  * is left as it is. */
-static int search_band(struct scalarizer *b, struct segment *segment, int stop)
+static int search_segment(struct scalarizer *b, struct segment *segment, int stop)
 {
     int rc = topt_segment_search(b, segment, stop);
     if (!rc && segment->state == SEGMENT_SPLIT)
@@ -386,11 +387,11 @@ static void work_on(void *ctx, int worker)
     struct scalarizer *b = &r->s->scalarizer[worker];
     for (;;) {
         int i = atomic_fetch_add(&r->next, 1);
-        if (i >= r->s->nbands || atomic_load(&r->failed))
+        if (i >= r->s->nsegments || atomic_load(&r->failed))
             return;
         struct segment *segment = &r->s->segment[i];
         r->by[i] = worker;
-        if (segment->state == SEGMENT_OPEN && search_band(b, segment, r->stop)) {
+        if (segment->state == SEGMENT_OPEN && search_segment(b, segment, r->stop)) {
             int none = 0;
             atomic_compare_exchange_strong(&r->failed, &none, i + 1);
             return;
@@ -401,7 +402,7 @@ static void work_on(void *ctx, int worker)
 static int count_open(const struct two_phase *s)
 {
     int n = 0;
-    for (int i = 0; i < s->nbands; i++)
+    for (int i = 0; i < s->nsegments; i++)
         n += s->segment[i].state == SEGMENT_OPEN;
     return n;
 }
@@ -415,13 +416,13 @@ static int stopping(struct two_phase *s)
 }
 
 /* Put two segments in the place of each that was parted. */
-static int part_bands(struct two_phase *s)
+static int part_segments(struct two_phase *s)
 {
-    struct segment *all = malloc(2 * (size_t)s->nbands * sizeof *all);
+    struct segment *all = malloc(2 * (size_t)s->nsegments * sizeof *all);
     int n = 0, rc = 0;
     if (!all)
         return topt_search_nomem(s->err);
-    for (int i = 0; i < s->nbands; i++) {
+    for (int i = 0; i < s->nsegments; i++) {
         struct segment *b = &s->segment[i];
         int first = n;
         if (b->state != SEGMENT_SPLIT) {
@@ -431,16 +432,16 @@ static int part_bands(struct two_phase *s)
         s->work += b->work;
         s->points += b->points;
         rc = rc || know(s, b->middle.cost, b->middle.choice);
-        n += band_between(s, b->left, b->middle.cost, b->depth + 1, &all[n]);
+        n += segment_between(s, b->left, b->middle.cost, b->depth + 1, &all[n]);
         if (b->middle.cost.memory <= s->limit.memory)
-            n += band_between(s, b->middle.cost, b->right, b->depth + 1, &all[n]);
+            n += segment_between(s, b->middle.cost, b->right, b->depth + 1, &all[n]);
         for (int k = first; k < n; k++)
             rc = rc || cross(s, &all[k]);
         topt_segment_fini(b);
     }
     free(s->segment);
     s->segment = all;
-    s->nbands = n;
+    s->nsegments = n;
     return rc ? -1 : 0;
 }
 
@@ -450,9 +451,9 @@ static int search_round(struct two_phase *s)
     int open = count_open(s);
     if (open > 1 && start_threads(s))
         return -1;
-    for (int i = 0; s->options->max_work && i < s->nbanders; i++)
+    for (int i = 0; s->options->max_work && i < s->nscalarizers; i++)
         s->scalarizer[i].work_budget = max((s->options->max_work - s->work) / open, 1);
-    r.by = calloc((size_t)s->nbands, sizeof *r.by);
+    r.by = calloc((size_t)s->nsegments, sizeof *r.by);
     if (!r.by)
         return topt_search_nomem(s->err);
     if (s->pool && open > 1)
@@ -463,8 +464,8 @@ static int search_round(struct two_phase *s)
     int by = failed ? r.by[failed - 1] : 0;
     free(r.by);
     if (failed && by && s->err)
-        *s->err = s->bander_err[by];
-    return failed || part_bands(s) ? -1 : 0;
+        *s->err = s->scalarizer_err[by];
+    return failed || part_segments(s) ? -1 : 0;
 }
 
 /* The best strategy by a weighing.  1, 0 where there is none at all, or -1. */
@@ -505,7 +506,7 @@ static void tell_progress(const struct two_phase *s)
     struct topt_progress *p = s->options->progress;
     int64_t points = s->nknown, parts = 0;
     double gap = 0;
-    for (int i = 0; i < s->nbands; i++) {
+    for (int i = 0; i < s->nsegments; i++) {
         const struct segment *b = &s->segment[i];
         points += b->nfound;
         parts += b->state == SEGMENT_OPEN;
@@ -519,7 +520,7 @@ static void tell_progress(const struct two_phase *s)
 }
 
 /* Segments until all are done. */
-static int search_bands(struct two_phase *s)
+static int search_segments(struct two_phase *s)
 {
     while (count_open(s)) {
         tell_progress(s);
@@ -530,12 +531,12 @@ static int search_bands(struct two_phase *s)
 }
 
 /* One segment for everything. */
-static int band_of_all(struct two_phase *s)
+static int segment_of_all(struct two_phase *s)
 {
     s->segment = calloc(1, sizeof *s->segment);
     if (!s->segment)
         return topt_search_nomem(s->err);
-    s->nbands = 1;
+    s->nsegments = 1;
     s->segment->corner = s->limit;
     s->segment->slowest = s->limit.time;
     s->segment->left.time = INT64_MAX; /* no point begins it */
@@ -545,7 +546,7 @@ static int band_of_all(struct two_phase *s)
 /* The search was stopped before both ends were known: nothing is proven. */
 static int leave_all(struct two_phase *s)
 {
-    if (band_of_all(s))
+    if (segment_of_all(s))
         return -1;
     s->segment->state = SEGMENT_DONE;
     s->segment->explored = -1;
@@ -563,11 +564,11 @@ static int search_all(struct two_phase *s)
     s->segment = malloc(2 * sizeof *s->segment);
     if (!s->segment)
         return topt_search_nomem(s->err);
-    s->nbands += band_between(s, light, fast, 0, &s->segment[s->nbands]);
-    if (s->nbands && cross(s, &s->segment[0]))
+    s->nsegments += segment_between(s, light, fast, 0, &s->segment[s->nsegments]);
+    if (s->nsegments && cross(s, &s->segment[0]))
         return -1;
-    s->nbands += band_at_end(s, fast, &s->segment[s->nbands]);
-    return search_bands(s);
+    s->nsegments += segment_at_end(s, fast, &s->segment[s->nsegments]);
+    return search_segments(s);
 }
 
 /* Are costs too large to be weighed? */
@@ -579,7 +580,7 @@ static int too_heavy(const struct two_phase *s)
 /* Then everything is in one segment. */
 static int search_plainly(struct two_phase *s)
 {
-    if (band_of_all(s))
+    if (segment_of_all(s))
         return -1;
     s->segment->explored = INT64_MAX;
     return topt_segment_plain(&s->scalarizer[0], s->segment);
@@ -592,7 +593,7 @@ static int search_plainly(struct two_phase *s)
 static struct pick *gather(const struct two_phase *s, size_t *ret_n)
 {
     size_t n = 0, most = (size_t)s->nknown;
-    for (int i = 0; i < s->nbands; i++)
+    for (int i = 0; i < s->nsegments; i++)
         most += (size_t)s->segment[i].nfound;
     struct pick *all = malloc((most + 1) * sizeof *all);
     if (!all) {
@@ -602,7 +603,7 @@ static struct pick *gather(const struct two_phase *s, size_t *ret_n)
     for (int i = 0; i < s->nknown; i++)
         if (s->known[i].memory <= s->limit.memory)
             all[n++] = (struct pick){s->known[i], 0, (uint32_t)i};
-    for (int i = 0; i < s->nbands; i++)
+    for (int i = 0; i < s->nsegments; i++)
         for (int k = 0; k < s->segment[i].nfound; k++)
             all[n++] =
                 (struct pick){s->segment[i].found[k], (uint32_t)i + 1, (uint32_t)k};
@@ -613,12 +614,12 @@ static struct pick *gather(const struct two_phase *s, size_t *ret_n)
 static int collect(struct two_phase *s, struct pick *all, size_t n,
                    struct topt_frontier *f)
 {
-    size_t nlists = (size_t)s->nbands + 1;
+    size_t nlists = (size_t)s->nsegments + 1;
     const struct strategies **list = calloc(nlists, sizeof(*list));
     if (!list)
         return topt_search_nomem(s->err);
     list[0] = &s->strategies;
-    for (int i = 0; i < s->nbands; i++)
+    for (int i = 0; i < s->nsegments; i++)
         list[i + 1] = &s->segment[i].strategies;
     int rc = topt_frontier_collect(f, list, nlists, all, n, s->err);
     free(list);
@@ -632,9 +633,9 @@ static void tell(const struct two_phase *s, struct topt_frontier *f)
     *t = s->plan->tables.stats;
     t->products = s->work;
     t->points += s->points;
-    t->bands = s->nbands;
+    t->bands = s->nsegments;
     f->epsilon = 0;
-    for (int i = 0; i < s->nbands; i++) {
+    for (int i = 0; i < s->nsegments; i++) {
         const struct segment *b = &s->segment[i];
         t->products += b->work;
         t->points += b->points;
@@ -695,8 +696,8 @@ static int search_between(struct elimination_plan *plan,
     if (!rc && !s.segment)
         rc = topt_search_nomem(err);
     if (!rc) {
-        s.nbands = band_between(&s, left, right, 0, s.segment);
-        rc = search_bands(&s) || answer(&s, ret) ? -1 : 0;
+        s.nsegments = segment_between(&s, left, right, 0, s.segment);
+        rc = search_segments(&s) || answer(&s, ret) ? -1 : 0;
     }
     fini(&s);
     return rc;

@@ -19,6 +19,7 @@
 
 #include "articulation.h"
 #include "condensed_problem.h"
+#include "presolve_tuning.h"
 #include "sparse_product.h"
 #include "search_common.h"
 #include "table_dominance.h"
@@ -26,23 +27,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-    MEAN_POINTS = 64, /* an entry's, in tables that are kept, ... */
-    OWN_POINTS =
-        256, /* ... and a value's in an operator's list of costs, of which there is one */
-    TABLE_POINTS = 1 << 22,
-    TABLE_WORK = 1 << 27,  /* pairs of points looked at for one table, */
-    TOTAL_WORK = 1 << 30,  /* and for all of them */
-    ENTRY_POINTS = 32,     /* of tables of very many entries: so many for each, */
-    ENTRY_WORK = 1024,     /* and these; */
-    PAIR_WORK = 32,        /* for all tables so many for each pair of configurations */
-    THIN_POINTS = 1 << 15, /* so many are looked at before it is known whether ... */
-    THIN_PART = 8,         /* a part of them that makes it worth while is left out */
-    THIN_AT_ONCE = 16,     /* edges */
-    MANY_LINKS = 4,        /* of a kind, that it is worth leaving out */
-    FEW_FACTORS = 16,      /* that see an operator, among which branches are looked for */
-};
 
 /* Of a table: BROKEN is one whose points are not made, nor those of any that is made of it. */
 enum verdict { NOT_MADE, ACCEPTED, REFUSED, BROKEN };

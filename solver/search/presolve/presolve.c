@@ -11,15 +11,11 @@
 #include "articulation.h"
 #include "frontier.h"
 #include "lift.h"
+#include "presolve_tuning.h"
 #include "topt_lower_bound.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-    MAX_SLICES = 1024, /* values that the operators of a cutset have together */
-    MANY_OPS = 80,     /* from so many on it pays to make a problem smaller first */
-};
 
 /* A frontier on its way back; by operator at least 0 where it was decided by heuristic. */
 struct lifted {

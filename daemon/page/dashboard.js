@@ -1,0 +1,745 @@
+/* dashboard.js - the dashboard: it asks what `topt client` asks, and draws what it is answered.
+ *
+ * Nothing of a question is written down here but how its commonest fields are called: which there are, of what
+ * kind and for which endpoint comes from openapi.json.  All addresses are relative, so that a site's proxy may
+ * serve this below a path of its own. */
+"use strict";
+
+const $ = id => document.getElementById(id);
+const SVG = ["svg", "path", "line", "circle", "rect", "text", "title", "g"];
+function el(name, attributes, ...children) {
+  const e = SVG.includes(name) ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
+  for (const [k, v] of Object.entries(attributes || {})) e.setAttribute(k, v);
+  e.append(...children.filter(c => c !== null && c !== undefined));
+  return e;
+}
+
+/* ---- quantities as people write them: three digits, units ---------------------------------- */
+
+const GIB = 2 ** 30;
+const digits = x => x >= 1000 ? Math.round(x / 10 ** (Math.floor(Math.log10(x)) - 2)) * 10 ** (Math.floor(Math.log10(x)) - 2) : Number(x.toPrecision(3));
+const whole = x => x.toLocaleString("en");
+const count = x => x > 0 ? digits(x).toLocaleString("en") : "?";
+const bytes = x => x === undefined ? "?" : x >= GIB ? digits(x / GIB) + " GiB" : x >= 2 ** 20 ? digits(x / 2 ** 20) + " MiB" : x >= 1024 ? digits(x / 1024) + " KiB" : whole(x) + " B";
+const time = ns => ns >= 1e9 ? digits(ns / 1e9) + " s" : ns >= 1e6 ? digits(ns / 1e6) + " ms" : digits(ns / 1e3) + " µs";
+const many = (n, what) => `${whole(n)} ${what}${n === 1 ? "" : "s"}`;
+const parameters = n => n >= 1e9 ? digits(n / 1e9) + " B" : n >= 1e6 ? digits(n / 1e6) + " M" : whole(n);
+const when = s => new Date(s * 1000).toLocaleString();
+const lasts = s => s >= 172800 ? many(Math.floor(s / 86400), "day") : s >= 7200 ? many(Math.floor(s / 3600), "hour") : s >= 120 ? many(Math.floor(s / 60), "minute") : many(Math.floor(s), "second");
+const sentence = text => text[0].toUpperCase() + text.slice(1) + (/[.?!]$/.test(text) ? "" : ".");
+const off = (seen, said) => `${seen >= said ? "+" : "−"}${Math.round(Math.abs(100 * (seen / said - 1)))} %`;
+
+/* Cells are [text, class]; 'chosen' on a row makes it bold. */
+function table(heads, rows, empty) {
+  if (!rows.length) return el("p", { class: "soft" }, empty);
+  const row = (cells, tag) => el("tr", cells.chosen ? { class: "chosen" } : {}, ...cells.map(([text, cls]) => el(tag, cls ? { class: cls } : {}, text)));
+  return el("table", {}, el("thead", {}, row(heads, "th")), el("tbody", {}, ...rows.map(r => row(r, "td"))));
+}
+const facts = list => list.filter(Boolean).map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)));
+
+/* ---- talking to the server ----------------------------------------------------------------- */
+
+class Refusal extends Error {
+  constructor(status, body) {
+    const e = (body && body.errors && body.errors[0]) || {};
+    super(e.description || `the server answered with status ${status}`);
+    this.status = status;
+    this.body = body || {};
+    this.source = e.source;
+  }
+}
+async function sent(method, path, body, type) {
+  const headers = { Accept: "application/json" };
+  if (method !== "GET") headers["Content-Type"] = type || "application/json";
+  let r;
+  try {
+    r = await fetch(path, { method, headers, body });
+  } catch (error) {
+    throw new Error("the server can't be reached: is toptd running, and the tunnel still open?");
+  }
+  return { status: r.status, body: await r.json().catch(() => null) };
+}
+async function get(path) {
+  const r = await sent("GET", path);
+  if (r.status >= 400) throw new Refusal(r.status, r.body);
+  return r.body;
+}
+/* How a task goes, in words. */
+function state(task, began) {
+  const seconds = Math.round((Date.now() - began) / 1000), p = task.progress;
+  if (task.state === "queued")
+    return task.ahead ? `queued behind ${whole(task.ahead)}, ${seconds} s` : `queued, next in line, ${seconds} s`;
+  const at = p ? [(p.phase || "").replace(/^searching, /, ""), p.of ? `${whole(p.done)} of ${whole(p.of)}` : "", p.best ? `best so far: ${p.best}` : ""].filter(Boolean).join(", ") : "";
+  return `searching, ${seconds} s` + (at ? ` (${at})` : "");
+}
+function give_up(task) {
+  asking.tasks.delete(task);
+  return sent("DELETE", `v1/tasks/${task}`).catch(() => 0);
+}
+const STALE = Symbol("another question was asked since");
+/* The answer to a question, however long it is searched for.  'turn' is the asking that it belongs to. */
+async function answered(reply, turn) {
+  const began = Date.now();
+  let r = await reply, said = "";
+  while (r.status === 202 || (r.body && r.body.task && !r.body.result)) {
+    if (turn !== asking.turn) {
+      give_up(r.body.task);
+      throw STALE;
+    }
+    const task = r.body.task, before = said;
+    said = r.body.state;
+    asking.tasks.add(task);
+    tell(state(r.body, began), false, said === before);
+    r = await sent("GET", `v1/tasks/${task}?wait_ms=900`);
+    if (r.status >= 400 || r.body.result) asking.tasks.delete(task);
+    if (r.status >= 400) throw new Refusal(r.status, r.body);
+  }
+  if (turn !== asking.turn) throw STALE;
+  if (r.body && r.body.task) r = { status: r.body.status, body: r.body.result };
+  if (r.status >= 400) throw new Refusal(r.status, r.body);
+  return r.body;
+}
+const plan = (question, turn) => answered(sent("POST", "v1/plan", JSON.stringify({ ...question, wait_ms: 400 })), turn);
+function ofModel(what, question, turn, more) {
+  const taken = api.taken[what], query = new URLSearchParams({ ...more, wait_ms: 400 });
+  for (const [k, v] of Object.entries(question)) if (taken.has(k) && !(more && k in more)) query.set(k, v);
+  return answered(sent("GET", `v1/models/${encodeURIComponent(question.model_id)}/${what}?${query}`), turn);
+}
+
+/* ---- the question's fields ----------------------------------------------------------------- */
+
+const COMMON = {
+  hw: "hardware", batch: "batch, samples a step", seq: "tokens a sample", framework: "framework", precision: "precision", train: "what is trained",
+  optimizer: "optimizer", memory: "memory of a GPU", gpus: "number of GPUs", max_gpus: "GPUs at most", min_efficiency: "least efficiency, 0 to 1"
+};
+/* Asked for elsewhere on the page, or another name of a field that is there. */
+const APART = ["model", "model_id", "name", "wait_ms", "memory_bytes"];
+const api = { fields: {}, taken: {}, paths: {} };
+
+/* The description is "WHAT IT IS; else WHAT IS TAKEN". */
+function described(schema) {
+  const text = schema.description || "", at = text.lastIndexOf("; else ");
+  return at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at + 7)];
+}
+function control(name, schema, other) {
+  const id = "f-" + name;
+  if (schema.enum || schema.type === "boolean") {
+    const choices = schema.enum ? schema.enum.map(w => [w, w]) : [["true", "yes"], ["false", "no"]];
+    return el("select", { id, name }, el("option", { value: "" }, other || "not said"), ...choices.map(([value, text]) => el("option", { value }, text)));
+  }
+  const input = el("input", { id, name, placeholder: other, type: "text", spellcheck: "false" });
+  if (schema.type === "integer") input.inputMode = "numeric";
+  if (schema.type === "number") input.inputMode = "decimal";
+  return input;
+}
+function field(name, schema) {
+  const [help, other] = described(schema), input = name === "hw" ? el("select", { id: "f-hw", name }) : control(name, schema, other);
+  const label = COMMON[name] || name.replace(/_/g, " "), words = help.replace(/^experts: /, "");
+  input.title = sentence(words || label) + (other ? ` If empty: ${other}.` : "");
+  return el("div", { class: "field", "data-name": name }, el("label", { for: "f-" + name }, label), input,
+    COMMON[name] ? null : el("p", { class: "hint", id: "h-" + name }, words));
+}
+function buildForm(doc) {
+  const names = Object.keys(doc.components.schemas.Question.properties).filter(n => !APART.includes(n));
+  api.fields = Object.fromEntries(names.map(n => [n, doc.components.schemas.Question.properties[n]]));
+  api.paths = doc.paths;
+  for (const what of ["curve", "frontier"])
+    api.taken[what] = new Set(doc.paths[`/v1/models/{id}/${what}`].get.parameters.map(p => p.name || p.$ref.split("/").pop()));
+  $("common").replaceChildren(...Object.keys(COMMON).filter(n => names.includes(n)).map(n => field(n, api.fields[n])));
+  $("rest").replaceChildren(...names.filter(n => !(n in COMMON)).map(n => field(n, api.fields[n])));
+}
+/* As JSON has it; what is no number goes as it stands, for the server to say what is wrong. */
+function typed(text, schema) {
+  const number = t => /^-?[0-9.]+$/.test(t.trim()) && Number.isFinite(Number(t)) ? Number(t) : t;
+  if (schema.type === "boolean") return text === "true";
+  if (schema.type === "integer" || schema.type === "number") return number(text.replace(/(\d)[, _](?=\d{3}\b)/g, "$1"));
+  if (schema.oneOf) return /,/.test(text) ? text.split(",").filter(t => t.trim()).map(number) : number(text);
+  return text.trim();
+}
+function read() {
+  const q = {}, form = $("ask").elements;
+  if (form.model_id.value) q.model_id = form.model_id.value;
+  for (const [name, schema] of Object.entries(api.fields))
+    if (form[name].value.trim()) q[name] = typed(form[name].value, schema);
+  return q;
+}
+function clearErrors() {
+  for (const e of document.querySelectorAll(".field .error")) e.remove();
+  for (const e of document.querySelectorAll("[aria-invalid]")) {
+    e.removeAttribute("aria-invalid");
+    e.removeAttribute("aria-describedby");
+  }
+}
+/* Where the field is; false where there is no such field. */
+function showError(source, text) {
+  const box = document.querySelector(`.field[data-name="${CSS.escape(source === "model" ? "model_id" : source || "")}"]`);
+  if (!box) return false;
+  const input = box.querySelector("input, select");
+  box.append(el("p", { class: "error", id: "e-" + source }, sentence(text.replace(`${source}: `, ""))));
+  input.setAttribute("aria-invalid", "true");
+  input.setAttribute("aria-describedby", "e-" + source);
+  if (box.closest("#rest")) $("more").open = true;
+  input.focus();
+  return true;
+}
+/* 'quietly': not read aloud, as each second of a search. */
+function tell(text, bad, quietly) {
+  $("note").setAttribute("aria-live", quietly ? "off" : "polite");
+  $("note").textContent = text;
+  $("note").className = bad ? "bad" : "soft";
+}
+
+/* ---- the answer ---------------------------------------------------------------------------- */
+
+const withWords = a => (a.with || []).map(w => `With ${w.ask.replace(/^--/, "").replace(/-/g, " ")} ${many(w.gpus, "GPU")} would do.`).join(" ");
+const tokensOf = job => job && job.seq > 1 ? job.seq : 1;
+function margin(a) {
+  const t = a.band && a.band.time;
+  return t ? Math.round(50 * (t.high_ns - t.low_ns) / a.time_ns) : null;
+}
+function rests(a) {
+  const r = a.band && a.band.time && a.band.time.rests_on_ns, share = x => Math.round(100 * x / a.time_ns);
+  return r ? `The time is within ${margin(a)} % to both sides: ${share(r.analytic)} % of it is estimated from data sheets, ` +
+    `${share(r.interpolated)} % lies between measured sizes, ${share(r.measured)} % is measured.` +
+    (r.analytic > a.time_ns / 2 ? " Running topt profile on the cluster narrows that." : "") : "";
+}
+function job(a) {
+  const j = a.job;
+  if (!j) return [];
+  const size = j.seq > 1 ? `${whole(j.batch)} × ${whole(j.seq)} tokens a step` : `${many(j.batch, "sample")} a step`;
+  const lines = [el("p", {}, `${j.model} (${parameters(j.parameters)} parameters), ${size}, ${j.precision}, for ${j.framework_title || "topt"} on ${j.hw}`)];
+  if ((a.assumed || []).length)
+    lines.push(el("p", { class: "soft", id: "assumed" }, "Assumed, as nobody said: " + a.assumed.map(x => `${x.what} ${typeof x.value === "number" ? whole(x.value) : x.value ?? ""}`.trim()).join(", ") + "."));
+  return lines;
+}
+function copyable(name, text, id) {
+  const code = el("code", id ? { id } : {}, text), button = el("button", { type: "button", class: "quiet small", "aria-label": `Copy ${name}` }, "Copy");
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      button.textContent = "Copied";
+    } catch (error) { /* not over plain http from afar: leave it selected */
+      getSelection().selectAllChildren(code);
+      button.textContent = "Selected";
+    }
+    setTimeout(() => { button.textContent = "Copy"; }, 1500);
+  });
+  return el("p", { class: "copy" }, el("span", {}, name), code, button);
+}
+function choose(r) {
+  const button = el("button", { type: "button", class: "quiet small", "aria-label": `Ask for ${many(r.gpus, "GPU")}` }, "Ask for it");
+  button.addEventListener("click", () => {
+    const form = $("ask").elements;
+    form.min_efficiency.value = r.min_efficiency || "";
+    for (const name of ["gpus", "mode"]) if (form[name]) form[name].value = "";
+    ask();
+  });
+  return button;
+}
+function alternatives(a) {
+  const tokens = a.alternatives.some(r => r.tokens_per_second);
+  const rows = a.alternatives.map(r => Object.assign([[(r.names || []).join(", "), "k"], [`${whole(r.gpus)} (${many(r.nodes, "node")})`, "n"], [time(r.time_ns), "n"],
+    [count(r.tokens_per_second || r.samples_per_second), "n"], [count(r.gpu_hours_per_million_samples), "n"], [bytes(r.memory_bytes), "n"],
+    [Math.round(100 * r.efficiency) + " %", "n"], [r.strategy, "t"], [r.gpus === a.gpus ? "" : choose(r)]], { chosen: r.gpus === a.gpus }));
+  return el("div", { class: "scroll" }, table([["Choices"], ["GPUs", "n"], ["step", "n"], [tokens ? "tokens/s" : "samples/s", "n"],
+    ["GPU-hours, 1 M samples", "n"], ["memory a GPU", "n"], ["efficiency", "n"], ["strategy"], [""]], rows, ""));
+}
+function speed(a) {
+  const j = a.job || { batch: 1 }, tokens = tokensOf(a.job), per = j.batch * tokens * 1e9 / a.time_ns;
+  return [
+    ["a step", `${time(a.time_ns)}${margin(a) === null ? "" : ` ± ${margin(a)} %`}`],
+    [tokens > 1 ? "tokens/s" : "samples/s", count(per)],
+    ["GPU-hours, 1 M samples", count(a.gpus * a.time_ns / 3600e9 / j.batch * 1e6)],
+    ["memory a GPU", `${bytes(a.memory_bytes)} of ${bytes(a.memory_limit)}`]
+  ];
+}
+function show(a) {
+  $("said").replaceChildren(...job(a),
+    el("p", { class: "big" }, `${many(a.gpus, "GPU")} (${many(a.nodes, "node")} of ${whole(a.gpus_per_node)})`),
+    el("p", {}, sentence(a.strategy)),
+    el("p", { id: "why" }, sentence(a.why), " ", withWords(a)),
+    ...(a.needs ? [el("p", { class: "bad" }, sentence(a.needs))] : []),
+    ...(a.stopped ? [el("p", { class: "bad" }, "The time for a search was up: this is the best that was found until then.")] : []),
+    el("dl", { class: "facts" }, ...facts(speed(a))),
+    ...(a.alternatives ? [alternatives(a)] : [el("div", { id: "beside" })]),
+    copyable("for Slurm", a.slurm ? a.slurm.flags : ""),
+    copyable("plan", a.plan_id, "plan"),
+    ...(a.pinned === false ? [el("p", { class: "bad" }, "The server had no room to keep this plan: its number will not be found later.")] : []),
+    el("p", { class: "soft" }, rests(a), a.job && a.job.not_searched ? ` Not tried: ${a.job.not_searched}.` : ""));
+}
+function refuse(body) {
+  const near = body.nearest;
+  $("said").replaceChildren(...job(body), el("p", { class: "big bad" }, body.batches ? "The batch can't be shared" : body.feasible === null ? "Nothing was found that fits" : "It does not fit"),
+    el("p", { id: "why" }, sentence(body.why || "")),
+    ...(near ? [el("p", { id: "nearest" }, `Nearest to fitting: ${many(near.gpus, "GPU")} (${many(near.nodes || 1, "node")}), which would need ${bytes(near.memory_bytes)} each.`)] : []),
+    ...(withWords(body) ? [el("p", {}, withWords(body))] : []),
+    ...(body.job && body.job.not_searched ? [el("p", { class: "soft" }, `Not tried: ${body.job.not_searched}.`)] : []));
+}
+
+/* ---- charts: scales and axes --------------------------------------------------------------- */
+
+/* 1, 2, 5, 10, ...: or of them the tens, where that is too many. */
+function ticks(low, high) {
+  const all = [];
+  for (let e = Math.floor(Math.log10(low)); e <= Math.log10(high); e++) all.push(...[1, 2, 5].map(x => x * 10 ** e));
+  const inside = all.filter(x => x >= low && x <= high);
+  return inside.length > 8 ? inside.filter(x => x.toExponential()[0] === "1") : inside;
+}
+/* Round steps from 0. */
+function steps(most, about) {
+  const raw = most / about, base = 10 ** Math.floor(Math.log10(raw)), step = [1, 2, 5, 10].map(x => x * base).find(x => x >= raw);
+  return Array.from({ length: Math.floor(most / step) + 1 }, (_, i) => Number((i * step).toPrecision(6)));
+}
+const room = box => Math.max(280, Math.floor(box.clientWidth));
+function canvas(W, H, name) {
+  return el("svg", { viewBox: `0 0 ${W} ${H}`, role: "group", "aria-label": name });
+}
+const label = (svg, x, y, text, more) => svg.append(el("text", { x, y, ...more }, text));
+const fold = (text, width) => text.match(new RegExp(`.{1,${width}}(?: |$)|\\S+`, "g")) || [];
+
+/* ---- speed against GPUs, both logarithmic -------------------------------------------------- */
+
+const isPoint = p => p.feasible && p.time_ns > 0;
+const shares = p => `${many(p.gpus, "GPU")} can't take equal shares of the batch; of ${p.batches.map(whole).join(" or ")} they can`;
+/* Without the long row of counts that the batch is too small for. */
+function shown(points) {
+  const last = Math.max(0, ...points.filter(isPoint).map(p => p.gpus));
+  return points.filter(p => p.gpus <= last || !p.batches);
+}
+function scale(points, speedOf, W) {
+  const good = points.filter(isPoint), H = !good.length ? 150 : W < 560 ? 300 : 380, L = W < 560 ? 62 : 76, R = 14, T = good.length ? 28 : 8, B = 58;
+  const ns = (shown(points).length ? shown(points) : points).map(p => p.gpus), more = ns.length < points.length; /* room for why */
+  const x0 = Math.log2(Math.min(...ns)), x1 = Math.max(x0 + 1, Math.log2(Math.max(...ns)) + (more ? 1 : 0));
+  const first = good[0], last = good.length ? good[good.length - 1].gpus : 0, ideal = n => speedOf(first) * n / first.gpus;
+  const all = good.length ? good.map(speedOf).concat(ideal(last)) : [1, 10];
+  const y0 = Math.log2(Math.min(...all)) - 0.4, y1 = Math.log2(Math.max(...all)) + 0.5;
+  return { W, H, L, R, T, B, x0, x1, y0, y1, good, ideal, last,
+    X: n => L + 12 + (Math.log2(n) - x0) / (x1 - x0) * (W - L - R - 24), Y: v => H - B - (Math.log2(v) - y0) / (y1 - y0) * (H - T - B) };
+}
+function axes(s, svg, unit) {
+  for (const v of s.good.length ? ticks(2 ** s.y0, 2 ** s.y1) : []) {
+    svg.append(el("line", { class: "grid", x1: s.L, x2: s.W - s.R, y1: s.Y(v), y2: s.Y(v) }));
+    label(svg, s.L - 8, s.Y(v) + 4, v >= 1e6 ? v / 1e6 + " M" : v >= 1 ? whole(v) : String(Number(v.toPrecision(1))), { "text-anchor": "end" });
+  }
+  const every = Math.ceil(38 / Math.max(1, s.X(2 ** (Math.ceil(s.x0) + 1)) - s.X(2 ** Math.ceil(s.x0))));
+  for (let e = Math.ceil(s.x0); e <= s.x1; e += every) label(svg, s.X(2 ** e), s.H - s.B + 36, whole(2 ** e), { "text-anchor": "middle" });
+  label(svg, s.W - s.R, s.H - 4, "GPUs", { "text-anchor": "end" });
+  label(svg, 2, 14, s.good.length ? unit : "");
+}
+/* A region in which nothing is drawn, and as many lines of why as it has room for. */
+function region(s, svg, from, to, cls, text) {
+  svg.append(el("rect", { class: cls, x: from, y: s.T, width: Math.max(0, to - from), height: s.H - s.T - s.B }));
+  if (to - from > 64)
+    fold(text, Math.floor((to - from - 10) / 6.6)).forEach((line, i) => label(svg, from + 8, s.T + 18 + 15 * i, line.trim(), { class: cls === "shade" ? "bad" : "" }));
+}
+const needed = a => ((a.why || "").match(/: (.*)$/) || [])[1] || "";
+/* What is shaded, and why, in words. */
+function shade(s, svg, points, a) {
+  const first = s.good.length ? s.good[0].gpus : Infinity, heavy = points.filter(p => !isPoint(p) && !p.batches && p.gpus < first);
+  const beyond = points.filter(p => p.batches && p.gpus > s.last), near = a.nearest, words = [];
+  if (heavy.length) {
+    const to = s.good.length ? (s.X(heavy[heavy.length - 1].gpus) + s.X(first)) / 2 : s.W - s.R;
+    region(s, svg, s.L, to, "shade", `does not fit: ${needed(a)}`);
+    const fits = s.good.length ? ` The nearest that fits is ${many(first, "GPU")} (${bytes(s.good[0].memory_bytes)} each).`
+      : near ? ` The nearest to fitting is ${many(near.gpus, "GPU")} (${bytes(near.memory_bytes)} each).` : "";
+    const last = heavy[heavy.length - 1].gpus;
+    words.push(`Shaded: ${heavy.length > 1 ? `up to ${many(last, "GPU")} it does` : `${many(last, "GPU")} ${last === 1 ? "does" : "do"}`} not fit${needed(a) ? ` (${needed(a)})` : ""}.${fits}`);
+  }
+  if (beyond.length && s.good.length && !points.some(p => !p.batches && p.gpus > s.last)) {
+    const why = `a batch of ${whole(a.job ? a.job.batch : 0)} can't be shared by more`;
+    region(s, svg, s.X(s.last * 1.15), s.W - s.R, "few", why);
+    words.push(`Beyond ${many(s.last, "GPU")} ${why}.`);
+  }
+  return words;
+}
+function curves(s, svg, speedOf) {
+  const edge = k => s.good.filter(p => p.band).map(p => [s.X(p.gpus), s.Y(speedOf(p) * p.time_ns / p.band.time[k])]);
+  const low = edge("high_ns"), high = edge("low_ns"), join = list => list.map(p => p.map(v => v.toFixed(1)).join(" ")).join("L");
+  const top = s.T, floor = s.H - s.B, inside = list => list.map(([x, y]) => [x, Math.min(floor, Math.max(top, y))]);
+  if (low.length > 1) svg.append(el("path", { class: "band", d: `M${join(inside(high))}L${join(inside(low).reverse())}Z` }));
+  if (!s.good.length) return;
+  svg.append(el("path", { class: "ideal", d: `M${join([[s.X(s.good[0].gpus), s.Y(speedOf(s.good[0]))], [s.X(s.last), s.Y(s.ideal(s.last))]])}` }),
+    el("path", { class: "line", d: "M" + join(s.good.map(p => [s.X(p.gpus), s.Y(speedOf(p))])) }));
+}
+/* A point that can be chosen: by the mouse, or by the arrow keys and Enter. */
+function mark(p, x, y, shape, text) {
+  const g = el("g", { class: "pick", tabindex: "-1", role: "button", "aria-label": text, "data-gpus": p.gpus }, el("title", {}, text),
+    el("circle", { class: "hit", cx: x, cy: y, r: 11 }), shape);
+  g.addEventListener("click", () => pick(p, g));
+  return g;
+}
+function keys(svg, marks, start) {
+  if (!marks.length) return;
+  (start || marks[0]).setAttribute("tabindex", "0");
+  svg.addEventListener("keydown", event => {
+    const at = marks.indexOf(document.activeElement), go = { ArrowRight: at + 1, ArrowUp: at + 1, ArrowLeft: at - 1, ArrowDown: at - 1, Home: 0, End: marks.length - 1 }[event.key];
+    if (at < 0) return;
+    if (event.key === "Enter" || event.key === " ") {
+      event.preventDefault();
+      marks[at].dispatchEvent(new MouseEvent("click"));
+    } else if (go !== undefined) {
+      event.preventDefault();
+      const next = marks[Math.max(0, Math.min(marks.length - 1, go))];
+      marks[at].setAttribute("tabindex", "-1");
+      next.setAttribute("tabindex", "0");
+      next.focus();
+    }
+  });
+}
+function pointMark(s, svg, p, named, speedOf, unit) {
+  const x = s.X(p.gpus), below = s.H - s.B + 10;
+  if (!isPoint(p)) {
+    const text = p.batches ? shares(p) : `${many(p.gpus, "GPU")}: ${p.feasible === null ? "nothing was found that fits" : "does not fit"}`;
+    return mark(p, x, below, el("path", { class: "not" + (p.batches ? " batch" : ""), d: `M${x - 4} ${below - 4}L${x + 4} ${below + 4}M${x - 4} ${below + 4}L${x + 4} ${below - 4}` }), text);
+  }
+  const y = s.Y(speedOf(p)), name = named.get(p.gpus), end = p.gpus !== s.good[0].gpus || x > s.W - 130;
+  if (name) label(svg, x + (end ? -12 : 12), y + (end ? -12 : 20), `${name}: ${whole(p.gpus)}`, { class: "name", "text-anchor": end ? "end" : "start" });
+  return mark(p, x, y, el("circle", { class: "point" + (name ? " named" : ""), cx: x, cy: y, r: name ? 7 : 5 }),
+    `${many(p.gpus, "GPU")}${name ? ` (${name})` : ""}: ${count(speedOf(p))} ${unit}, ${time(p.time_ns)} a step, ${bytes(p.memory_bytes)} a GPU. ${p.strategy}`);
+}
+let drawn = null; /* what is on the page: {points, a} */
+function draw() {
+  const { points, a } = drawn, j = a.job || { batch: 1 }, tokens = tokensOf(a.job);
+  const speedOf = p => j.batch * tokens * 1e9 / p.time_ns, unit = tokens > 1 ? "tokens/s" : "samples/s";
+  const box = $("curve"), s = scale(points, speedOf, room(box)), svg = canvas(s.W, s.H, `${unit} against GPUs`);
+  const named = new Map((a.alternatives || (a.gpus ? [{ gpus: a.gpus, names: ["answer"] }] : [])).map(r => [r.gpus, (r.names || ["answer"]).join(", ")]));
+  if (a.gpus && !named.has(a.gpus)) named.set(a.gpus, "answer");
+  axes(s, svg, unit);
+  const words = shade(s, svg, points, a);
+  curves(s, svg, speedOf);
+  const list = shown(points), marks = (list.length ? list : points).map(p => pointMark(s, svg, p, named, speedOf, unit));
+  svg.append(...marks);
+  const chosen = drawn.picked || a.gpus, start = marks.find(m => m.dataset.gpus === String(chosen));
+  keys(svg, marks, start);
+  if (drawn.picked && start) start.classList.add("picked");
+  box.replaceChildren(svg);
+  if (s.good.length)
+    words.unshift(`Line: what is expected; around it, the margin. Dashed: the speed of ${many(s.good[0].gpus, "GPU")}, if each further GPU added as much.`);
+  $("legend").replaceChildren(el("p", {}, words.join(" ")), el("p", {}, "Choose a point (arrow keys and Enter do, too) for its memory. Crosses are counts that don't do."));
+  $("points").replaceChildren(table([["GPUs", "n"], ["step", "n"], [unit, "n"], ["memory a GPU", "n"], ["strategy, or why not"]],
+    points.map(p => isPoint(p) ? [[whole(p.gpus), "n"], [time(p.time_ns), "n"], [count(speedOf(p)), "n"], [bytes(p.memory_bytes), "n"], [p.strategy, "t"]]
+      : [[whole(p.gpus), "n"], ["", "n"], ["", "n"], ["", "n"], [p.batches ? shares(p) : "does not fit", "t"]]), ""));
+}
+
+/* ---- one count: memory by component, and its frontier -------------------------------------- */
+
+const COLORS = ["#2459c9", "#6f9bf0", "#0b7a75", "#45b3a8", "#b3661f", "#e0a458", "#7a4ba8", "#b89bd6", "#a23b63", "#d98aa6", "#5b6577", "#9aa4b5"];
+const PARTS = { optimizer: "optimizer and master copy", data: "samples", buffers: "gathered parameters, reductions", activations: "activations kept for backward",
+  recomputed: "activations recomputed at once", transient: "temporaries of an operator", waiting: "tensors waiting between operators", reserve: "context and libraries" };
+function memory(a, W) {
+  const all = Object.entries(a.memory_parts || {}).filter(([, v]) => v > 0), parts = all.filter(([k]) => k !== "reserve").sort((x, y) => y[1] - x[1]);
+  const beside = (a.memory_parts || {}).reserve, limit = a.memory_limit, sum = parts.reduce((t, [, v]) => t + v, 0), used = Math.max(a.memory_bytes, sum);
+  const X = v => v / (1.04 * Math.max(limit, used)) * W, svg = canvas(W, 64, "memory of a GPU by component");
+  let at = 0;
+  svg.append(el("rect", { class: "few", x: 0, y: 6, width: X(limit), height: 30 }));
+  parts.forEach(([name, v], i) => {
+    svg.append(el("rect", { x: X(at), y: 6, width: Math.max(1, X(v)), height: 30, fill: COLORS[i % COLORS.length] }, el("title", {}, `${PARTS[name] || name}: ${bytes(v)}`)));
+    at += v;
+  });
+  svg.append(el("line", { class: "limit", x1: X(limit), x2: X(limit), y1: 0, y2: 44 }));
+  label(svg, X(limit), 58, `limit ${bytes(limit)}`, { class: "bad", "text-anchor": X(limit) > W - 60 ? "end" : "middle" });
+  const rows = parts.map(([name, v], i) => {
+    const swatch = el("i", {});
+    swatch.style.backgroundColor = COLORS[i % COLORS.length];
+    return el("li", {}, swatch, PARTS[name] || name, el("b", {}, bytes(v)));
+  });
+  return [svg, el("ul", { class: "parts" }, ...rows), ...(beside ? [el("p", { class: "soft" }, `Beside it, outside of the limit: ${bytes(beside)} for ${PARTS.reserve}.`)] : [])];
+}
+/* How much memory is drawn: not so much that the part below the limit is lost. */
+const beyond = (points, limit) => Math.min(1.06 * Math.max(limit, ...points.map(p => p.memory_bytes)),
+  Math.max(1.6 * limit, 1.25 * Math.min(...points.map(p => p.memory_bytes))));
+/* Each strategy that no other beats in both: less memory costs time. */
+function frontier(points, limit, chosen, W) {
+  const H = 260, L = 62, R = 12, T = 22, B = 40, most = beyond(points, limit), slow = 1.1 * Math.max(...points.map(p => p.time_ns));
+  const X = v => L + v / most * (W - L - R), Y = v => H - B - v / slow * (H - T - B), svg = canvas(W, H, "time of a step against memory of a GPU");
+  const unit = limit >= GIB ? [GIB, "GiB"] : [2 ** 20, "MiB"];
+  svg.append(el("rect", { class: "shade", x: X(limit), y: T, width: W - R - X(limit), height: H - T - B }));
+  for (const v of steps(slow, 5)) {
+    svg.append(el("line", { class: "grid", x1: L, x2: W - R, y1: Y(v), y2: Y(v) }));
+    label(svg, L - 8, Y(v) + 4, v ? time(v) : "0", { "text-anchor": "end" });
+  }
+  for (const v of steps(most / unit[0], W < 400 ? 4 : 7)) label(svg, X(v * unit[0]), H - B + 18, whole(v), { "text-anchor": "middle" });
+  const sorted = points.filter(p => p.memory_bytes <= most).sort((p, q) => p.memory_bytes - q.memory_bytes);
+  svg.append(el("path", { class: "line", d: sorted.map((p, i) => i ? `H${X(p.memory_bytes)}V${Y(p.time_ns)}` : `M${X(p.memory_bytes)} ${Y(p.time_ns)}`).join("") + `H${W - R}` }),
+    el("line", { class: "limit", x1: X(limit), x2: X(limit), y1: T, y2: H - B }));
+  for (const p of sorted)
+    svg.append(el("circle", { class: p.memory_bytes > limit ? "over" : "point" + (p.memory_bytes === chosen ? " named" : ""), cx: X(p.memory_bytes), cy: Y(p.time_ns), r: p.memory_bytes === chosen ? 7 : 4 },
+      el("title", {}, `${bytes(p.memory_bytes)} a GPU, ${time(p.time_ns)} a step`)));
+  label(svg, W - R, H - 4, `memory of a GPU, ${unit[1]}`, { "text-anchor": "end" });
+  label(svg, 2, 14, "time of a step");
+  label(svg, X(limit) - 5, T + 12, "limit", { class: "bad", "text-anchor": "end" });
+  return svg;
+}
+async function pick(p, g) {
+  if (asking.busy) return;
+  for (const e of document.querySelectorAll(".picked")) e.classList.remove("picked");
+  g.classList.add("picked");
+  drawn.picked = p.gpus;
+  link(p.gpus);
+  const head = el("h3", {}, many(p.gpus, "GPU")), turn = ++asking.turn;
+  if (p.batches) return $("detail").replaceChildren(head, el("p", {}, shares(p) + "."));
+  const { max_gpus, min_efficiency, mode, gpus, ...question } = asking.question, parts = el("div", {}), front = el("div", {});
+  $("detail").replaceChildren(head, el("div", { class: "halves" }, parts, front));
+  const limit = p.limit || (drawn.a && drawn.a.memory_limit);
+  $("cancel").hidden = false;
+  try {
+    await Promise.all([detail(p, question, turn, parts), front_of(p, question, turn, front, limit)]);
+    tell("");
+  } catch (error) {
+    if (error === STALE) return;
+    tell(error.message, true);
+  }
+  $("cancel").hidden = true;
+}
+async function detail(p, question, turn, box) {
+  try {
+    const a = await plan({ ...question, mode: "mini-time", gpus: p.gpus }, turn);
+    box.replaceChildren(el("p", {}, sentence(a.strategy)), el("p", {}, `${bytes(a.memory_bytes)} a GPU of ${bytes(a.memory_limit)} that plans may use:`),
+      ...memory(a, room(box)), el("p", {}, `${time(a.time_ns)} a step: ${time(a.compute_ns)} computing, ${time(a.network_ns)} waiting for the network.`),
+      copyable("plan", a.plan_id));
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.status !== 422) throw error;
+    const near = error.body.nearest;
+    box.replaceChildren(el("p", { class: "bad" }, sentence(error.message)), el("p", {}, withWords(error.body)),
+      ...(near && p.limit ? [el("p", {}, `What is lightest there needs ${bytes(near.memory_bytes)} a GPU, ${bytes(near.memory_bytes - p.limit)} more than there is.`)] : []));
+  }
+}
+async function front_of(p, question, turn, box, limit) {
+  const f = await ofModel("frontier", question, turn, { gpus: p.gpus });
+  const points = (f.points || []).filter(x => x.time_ns > 0 && x.memory_bytes);
+  if (!points.length || !limit) return;
+  box.replaceChildren(...[el("p", {}, `${many(points.length, "strategy").replace("strategys", "strategies")} of ${many(p.gpus, "GPU")}, each the fastest with its memory:`),
+    frontier(points, limit, p.memory_bytes, room(box)),
+    points.some(x => x.memory_bytes > beyond(points, limit)) ? el("p", { class: "soft" }, "Those that need yet more memory are left out.") : null].filter(Boolean));
+}
+
+/* ---- asking -------------------------------------------------------------------------------- */
+
+/* Beside an answer for a number of GPUs: what would have been chosen without that.  Milliseconds, of plans of one
+ * choice for the whole model; of others it would be another search, which nobody asked for. */
+async function choices(question, a, turn) {
+  const { mode, gpus, ...rest } = question;
+  if (a.alternatives || a.space !== "uniform" || !gpus) return;
+  try {
+    const free = await plan(rest, turn);
+    if (!free.alternatives || $("plot").hidden) return;
+    $("beside").replaceChildren(alternatives({ ...free, gpus: a.gpus }));
+    drawn.a.alternatives = free.alternatives;
+    draw();
+  } catch (error) {
+    if (error === STALE) throw error; /* else: there are none */
+  }
+}
+const asking = { turn: 0, tasks: new Set(), question: {}, shown: false, busy: false };
+function link(point) {
+  history.replaceState(null, "", "#" + new URLSearchParams(point ? { ...asking.question, point } : asking.question));
+}
+function busy(on) {
+  asking.busy = on;
+  $("cancel").hidden = !on;
+  for (const id of ["said", "curve", "detail"]) $(id).classList.toggle("stale", on);
+  $("answer").setAttribute("aria-busy", String(on));
+}
+/* Room is made as soon as something is asked, so that nothing below moves when the answer is there. */
+function reveal(on) {
+  if (!asking.shown) $("answer").hidden = $("plot").hidden = !on;
+}
+function wrong(error) {
+  const there = error instanceof Refusal && showError(error.source, error.message);
+  tell(there ? "One field needs another look." : sentence(error.message), true);
+}
+async function theAnswer(question, turn) {
+  try {
+    const a = await plan(question, turn);
+    if (a.points) return { job: null, points: a.points, ...a }; /* mode profiling: a curve, sizes no job */
+    show(a);
+    return a;
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.status !== 422) throw error;
+    refuse(error.body);
+    return error.body;
+  }
+}
+async function drawn_of(question, a, turn) {
+  const c = a.points ? a : await ofModel("curve", question, turn);
+  const j = a.job || { batch: c.batch, seq: c.seq };
+  $("plot").hidden = !c.points.length;
+  $("answer").hidden = Boolean(a.points);
+  if (!c.points.length) return;
+  drawn = { points: c.points, a: { ...a, job: j, memory_limit: c.memory_limit || a.memory_limit } };
+  $("detail").replaceChildren();
+  draw();
+}
+async function ask(point) {
+  const turn = ++asking.turn, question = read();
+  clearErrors();
+  if (!question.model_id) return wrong(new Refusal(400, { errors: [{ description: "choose a model, or a file", source: "model_id" }] }));
+  asking.question = question;
+  link();
+  tell("asking…");
+  reveal(true);
+  busy(true);
+  try {
+    const a = await theAnswer(question, turn);
+    asking.shown = true;
+    await drawn_of(question, a, turn);
+    await choices(question, a, turn);
+    tell("");
+    busy(false);
+    const mark = point && document.querySelector(`#curve [data-gpus="${Number(point)}"]`);
+    if (mark) mark.dispatchEvent(new MouseEvent("click"));
+    recent().catch(() => 0);
+  } catch (error) {
+    if (error === STALE) return;
+    busy(false);
+    reveal(false);
+    wrong(error);
+  }
+}
+async function cancel() {
+  asking.turn++;
+  busy(false);
+  reveal(false);
+  tell("Canceled.");
+  await Promise.all([...asking.tasks].map(give_up));
+  queue().catch(() => 0);
+}
+async function upload(file) {
+  clearErrors();
+  tell(`reading ${file.name}…`);
+  const text = await file.text();
+  try {
+    JSON.parse(text);
+  } catch (error) {
+    tell("", false);
+    return showError("file", `${file.name} is no JSON. For ONNX files and Megatron-LM's scripts run topt client add-model ${file.name}; then the model is in the list`);
+  }
+  const name = file.name === "config.json" ? "" : `?name=${encodeURIComponent(file.name)}`;
+  const r = await sent("POST", `v1/models${name}`, text);
+  if (r.status >= 400) return wrong(new Refusal(r.status, { errors: [{ ...r.body.errors[0], source: "file" }] }));
+  await models();
+  $("ask").elements.model_id.value = r.body.id;
+  tell(`${r.body.name}: ${parameters(r.body.parameters)} parameters. Press Ask.`);
+}
+
+/* ---- lists --------------------------------------------------------------------------------- */
+
+async function models() {
+  const list = (await get("v1/models")).models, before = $("ask").elements.model_id.value;
+  $("ask").elements.model_id.replaceChildren(...(list.length ? [] : [el("option", { value: "" }, "none yet: choose a file")]),
+    ...list.map(m => el("option", { value: m.id }, m.name)));
+  if (before) $("ask").elements.model_id.value = before;
+  return list;
+}
+async function hardware() {
+  const list = await get("v1/hardware");
+  $("ask").elements.hw.replaceChildren(...(list.default ? [] : [el("option", { value: "" }, "choose one")]),
+    ...list.hardware.map(h => el("option", h.name === list.default ? { value: h.name, selected: "" } : { value: h.name }, h.name + (h.name === list.default ? " (default)" : ""))));
+  return list.hardware;
+}
+async function recent() {
+  const list = (await get("v1/plans")).plans;
+  $("plans").replaceChildren(table([["model"], ["GPUs", "n"], ["step", "n"], ["memory a GPU", "n"], ["strategy"], ["made"], ["plan"]],
+    list.map(p => [[p.model_name, "k"], [p.gpus ?? "", "n"], [p.time_ns ? time(p.time_ns) : "", "n"], [p.memory_bytes ? bytes(p.memory_bytes) : "", "n"], [p.strategy ?? "", "t"], [when(p.created), "k"], [el("code", {}, p.id), "k"]]),
+    "No plan was asked for yet."));
+}
+function stopButton(t) {
+  const button = el("button", { type: "button", class: "quiet small", "aria-label": `Cancel ${t.task}` }, "Cancel");
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    await give_up(t.task);
+    queue().catch(() => 0);
+  });
+  return button;
+}
+const GOES = ["queued", "running"];
+/* Of who may not, or of a server that has none, nothing is shown. */
+async function queue() {
+  const list = (await get("v1/tasks")).tasks.filter(t => GOES.includes(t.state));
+  const others = list.some(t => t.uid !== undefined);
+  $("queue").hidden = false;
+  $("tasks").replaceChildren(table([["search"], ...(others ? [["user"]] : []), ["how it goes"], [""]],
+    list.map(t => [[el("code", {}, t.task), "k"], ...(others ? [[String(t.uid)]] : []), [state(t, Date.now() - t.elapsed_ms)], [stopButton(t)]]),
+    "Nothing is being searched."));
+}
+/* {name: [[labels, value]]} of Prometheus' text. */
+function samples(text) {
+  const all = {};
+  for (const line of text.split("\n")) {
+    const m = line.match(/^([a-z_]+)(?:\{(.*)\})? ([-0-9.e+]+)$/);
+    if (m) (all[m[1]] = all[m[1]] || []).push([Object.fromEntries([...(m[2] || "").matchAll(/(\w+)="([^"]*)"/g)].map(x => [x[1], x[2]])), Number(m[3])]);
+  }
+  return all;
+}
+async function load() {
+  const r = await fetch("metrics", { headers: { Accept: "text/plain" } });
+  if (!r.ok) throw new Refusal(r.status);
+  const all = samples(await r.text());
+  const sum = (name, only) => (all[name] || []).filter(([l]) => !only || Object.entries(only).every(([k, v]) => l[k] === v)).reduce((t, [, v]) => t + v, 0);
+  const hits = sum("topt_cache_hits_total") + sum("topt_request_seconds_count", { lane: "warm" }), searches = sum("topt_searches_total");
+  const took = sum("topt_search_seconds_count"), free = sum("topt_store_free_bytes");
+  $("server").hidden = false;
+  $("load").replaceChildren(...facts([
+    ["searches running", `${whole(sum("topt_searches_running"))} of ${whole(sum("topt_workers"))}`],
+    ["waiting", `${whole(sum("topt_queue_length"))} of ${whole(sum("topt_queue_limit"))}`],
+    ["answered without a search", hits + searches ? `${Math.round(100 * hits / (hits + searches))} % of ${whole(hits + searches)}` : "none asked"],
+    took ? ["a search took", `${time(1e9 * sum("topt_search_seconds_sum") / took)} on average`] : null,
+    ["searches shared", whole(sum("topt_searches_shared_total"))],
+    ["searches that failed", whole(sum("topt_searches_failed_total"))],
+    ["store", `${bytes(sum("topt_store_bytes"))}${free > 0 ? `, ${bytes(free)} free` : ""}`],
+    ["connections", `${whole(sum("topt_connections"))} of ${whole(sum("topt_connections_limit"))}`],
+    ["up for", lasts(sum("topt_uptime_seconds"))]]));
+  const refusals = (all.topt_refusals_total || []).filter(([, v]) => v > 0).sort((x, y) => y[1] - x[1]);
+  $("refusals").replaceChildren(table([["refused because"], ["times", "n"]], refusals.map(([l, v]) => [[l.reason.replace(/_/g, " ")], [whole(v), "n"]]), "Nothing was refused."));
+}
+async function observations() {
+  const list = (await get("v1/observations")).observations, cell = (seen, said, text) => [seen ? `${said ? text(said) : "?"} → ${text(seen)}${said ? ` (${off(seen, said)})` : ""}` : "", "n"];
+  $("jobs").hidden = false;
+  $("observed").replaceChildren(table([["job"], ["plan"], ["step: predicted → observed", "n"], ["memory: predicted → observed", "n"], ["steps", "n"], ["reported"]],
+    list.map(o => { const said = o.predicted || {}; return [[String(o.job)], [el("code", {}, o.plan_id), "k"], cell(o.step_ns, said.time_ns, time), cell(o.peak_bytes, said.memory_bytes, bytes), [o.steps ? whole(o.steps) : "", "n"], [when(o.created), "k"]]; }),
+    "No finished job has reported yet: topt report does."));
+}
+/* Ask again and again while somebody looks, until it is refused.  Done when it was answered for the first time. */
+function watch(f, seconds) {
+  let refused = false;
+  const once = () => f().catch(error => { refused = error instanceof Refusal && [401, 403, 404].includes(error.status); });
+  setInterval(() => { if (document.visibilityState === "visible" && !refused) once(); }, seconds * 1000);
+  return once();
+}
+
+/* ---- the whole ----------------------------------------------------------------------------- */
+
+/* The point to choose, "0": none; false where the link holds no question. */
+function fromLink() {
+  const q = new URLSearchParams(location.hash.slice(1)), form = $("ask").elements;
+  if (!q.has("model_id")) return false;
+  for (const name of ["model_id", ...Object.keys(api.fields)]) {
+    const value = q.get(name), select = form[name].tagName === "SELECT";
+    if (value !== null && select && ![...form[name].options].some(o => o.value === value)) form[name].append(el("option", { value }, value));
+    if (value !== null) form[name].value = value;
+    else if (!select) form[name].value = "";
+    else form[name].selectedIndex = Math.max(0, [...form[name].options].findIndex(o => o.defaultSelected));
+  }
+  if (Object.keys(api.fields).some(n => !(n in COMMON) && q.has(n))) $("more").open = true;
+  return q.get("point") || "0";
+}
+async function start() {
+  buildForm(await get("openapi.json"));
+  const [known, clusters] = await Promise.all([models(), hardware()]);
+  $("state").textContent = `${many(known.length, "model")}, ${many(clusters.length, "hardware profile")}`;
+  const has = path => (api.paths[path] || {}).get, point = fromLink();
+  if (point) reveal(true);
+  await Promise.all([recent().catch(() => 0), watch(load, 15), has("/v1/tasks") && watch(queue, 5), has("/v1/observations") && watch(observations, 60)]);
+  $("page").hidden = false; /* all at once, so that nothing moves */
+  if (point) ask(point);
+}
+$("ask").addEventListener("submit", event => { event.preventDefault(); ask(); });
+$("cancel").addEventListener("click", cancel);
+$("f-file").addEventListener("change", event => { if (event.target.files[0]) upload(event.target.files[0]).catch(wrong); });
+addEventListener("hashchange", () => { const point = fromLink(); if (point) ask(point); });
+let width = innerWidth;
+addEventListener("resize", () => { if (drawn && innerWidth !== width) draw(); width = innerWidth; });
+start().catch(error => {
+  $("state").textContent = error.status === 401 ? "The server does not know who you are: come through the tunnel of your own login, or log in at the site's proxy." : sentence(error.message);
+  $("state").className = "bad";
+});

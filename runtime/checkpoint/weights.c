@@ -1,0 +1,460 @@
+/* weights.c - weights by the names that Hugging Face's libraries give them.
+ *
+ * A parameter is here a matrix whose rows are the numbers of its first dimension.  Each of
+ * its rows is a row (or a column, where a tensor is the transpose) of one tensor there:
+ * queries, keys and values lie by key-value head here and apart there, gated pairs row by row
+ * here and apart there, and GPT-2's one projection has all queries, then all keys, then all
+ * values.  source_of() says which, and reading and writing follow it. */
+#include "memory.h"
+#include "number.h"
+#include "tensor_file.h"
+#include "tensors.h"
+#include "topt_json.h"
+#include "topt_text.h"
+#include "topt_weights.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { PATH = 4096, MOST_FILES = 4096, MOST_CONFIG = 16 << 20 };
+
+/* A tensor there. */
+struct piece {
+    char name[160];
+    int op, operand; /* of the config's model */
+    enum topt_weight_piece piece;
+    int ndim;
+    int64_t dim[TOPT_WEIGHT_RANK];
+};
+
+struct naming {
+    struct topt_model *model; /* of the config */
+    struct piece *piece;
+    int n, cap, oom;
+    struct topt_tensor_file *file;
+    int nfiles;
+};
+
+/* Held against transformers by tests/runtime/weights: losses, and gradients by what a step
+ * of SGD makes of them. */
+static const char *const families[] = {"gpt2",  "llama", "mistral",    "qwen2",
+                                       "qwen3", "phi",   "starcoder2", NULL};
+
+/* ---- what there is ----------------------------------------------------------------- */
+
+static int add_piece(void *ctx, const struct topt_weight *w)
+{
+    struct naming *n = ctx;
+    if (n->n == n->cap) {
+        int cap = n->cap ? 2 * n->cap : 64;
+        struct piece *more = realloc(n->piece, (size_t)cap * sizeof *more);
+        n->oom |= !more;
+        if (!more)
+            return -1;
+        n->piece = more;
+        n->cap = cap;
+    }
+    struct piece *p = &n->piece[n->n++];
+    *p = (struct piece){
+        .op = w->op, .operand = w->operand, .piece = w->piece, .ndim = w->ndim};
+    snprintf(p->name, sizeof p->name, "%s", w->name);
+    memcpy(p->dim, w->dim, sizeof p->dim);
+    return 0;
+}
+
+static void naming_fini(struct naming *n)
+{
+    for (int i = 0; i < n->nfiles; i++)
+        topt_tensor_file_close(&n->file[i]);
+    free(n->file);
+    free(n->piece);
+    topt_model_destroy(n->model);
+    *n = (struct naming){.model = NULL};
+}
+
+static int naming_init(struct naming *n, const struct topt_session *s, const char *config,
+                       struct topt_error *err)
+{
+    const struct topt_import_options o = {.batch = s->p->model->batch,
+                                          .seq = s->p->model->seq};
+    int known = 0;
+    *n = (struct naming){.model = topt_model_load(config, &o, err)};
+    if (!n->model)
+        return -1;
+    for (int i = 0; families[i] && n->model->family; i++)
+        known |= !strcmp(families[i], n->model->family);
+    if (!known)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "%s: weights of the family '%.40s' are not read yet; those of "
+                         "gpt2, llama, mistral, qwen2, qwen3, phi and starcoder2 are",
+                         config, n->model->family ? n->model->family : "none");
+    if (topt_model_weights(n->model, add_piece, n))
+        return topt_nomem(err, NULL);
+    return 0;
+}
+
+/* The config's operator of that name; -1: none, the model was made of something else. */
+static int op_there(const struct naming *n, const struct topt_program *p, int buffer)
+{
+    return topt_model_find(n->model, p->model->op[p->buffer[buffer].op].name);
+}
+
+/* ---- which row is which ------------------------------------------------------------ */
+
+/* Row 'row' of a parameter: row 'at' of tensor 'piece' (a column, where that is turned). */
+struct source {
+    const struct piece *piece;
+    int64_t at;
+};
+
+static const struct piece *find_piece(const struct naming *n, int op, int operand,
+                                      enum topt_weight_piece piece)
+{
+    for (int i = 0; i < n->n; i++)
+        if (n->piece[i].op == op && n->piece[i].operand == operand &&
+            n->piece[i].piece == piece)
+            return &n->piece[i];
+    return NULL;
+}
+
+/* The attention that reads "h3.qkv", of "h3.qkv" and of "h3.qkv.bias". */
+static const struct topt_attrs *heads_of(const struct naming *n, int op)
+{
+    char name[80];
+    const char *own = n->model->op[op].name, *end = strstr(own, "qkv");
+    snprintf(name, sizeof name, "%.*sattention", end ? (int)(end - own) : 0, own);
+    int at = end ? topt_model_find(n->model, name) : -1;
+    return at < 0 ? NULL : &n->model->op[at].attrs;
+}
+
+static struct source source_of(const struct naming *n, int op, int operand, int64_t row)
+{
+    const struct topt_attrs *a = heads_of(n, op);
+    const struct piece *whole = find_piece(n, op, operand, TOPT_WEIGHT_WHOLE);
+    whole = whole ? whole : find_piece(n, op, operand, TOPT_WEIGHT_TURNED);
+    if (a && a->kv_heads > 0) {
+        int64_t group = a->heads / a->kv_heads, d = a->head_dim;
+        int64_t head = row / ((group + 2) * d), o = row % ((group + 2) * d);
+        int kind = o < group * d ? 0 : o < (group + 1) * d ? 1 : 2;
+        int64_t within = kind == 0   ? head * group * d + o
+                         : kind == 1 ? head * d + o - group * d
+                                     : head * d + o - (group + 1) * d;
+        if (!whole)
+            return (struct source){
+                find_piece(n, op, operand,
+                           (enum topt_weight_piece)(TOPT_WEIGHT_QUERY + kind)),
+                within};
+        int64_t before = kind == 0   ? 0
+                         : kind == 1 ? a->heads * d
+                                     : (a->heads + a->kv_heads) * d;
+        return (struct source){whole, before + within};
+    }
+    if (whole)
+        return (struct source){whole, row};
+    return (struct source){
+        find_piece(n, op, operand, row % 2 ? TOPT_WEIGHT_SECOND : TOPT_WEIGHT_FIRST),
+        row / 2};
+}
+
+/* ---- reading ----------------------------------------------------------------------- */
+
+static int is_tensors(const struct dirent *e)
+{
+    size_t len = strlen(e->d_name);
+    return e->d_name[0] != '.' && len > 12 &&
+           !strcmp(e->d_name + len - 12, ".safetensors");
+}
+
+static int open_files(struct naming *n, const char *dir, struct topt_error *err)
+{
+    struct dirent **e;
+    char path[PATH];
+    int found = scandir(dir, &e, is_tensors, alphasort), rc = 0;
+    if (found < 0)
+        return topt_fail(err, TOPT_ERR_IO, "--weights: read '%s': %s", dir,
+                         strerror(errno));
+    n->file = calloc((size_t)found + 1, sizeof *n->file);
+    if (!n->file)
+        rc = topt_nomem(err, NULL);
+    for (int i = 0; i < found; i++) {
+        if (!rc && snprintf(path, sizeof path, "%s/%s", dir, e[i]->d_name) >= PATH)
+            rc = topt_fail(err, TOPT_ERR_INVAL, "a path in '%s' is too long", dir);
+        if (!rc)
+            rc = topt_tensor_file_open(path, &n->file[n->nfiles], err);
+        n->nfiles += !rc;
+        free(e[i]);
+    }
+    free(e);
+    return rc || n->nfiles
+               ? rc
+               : topt_fail(err, TOPT_ERR_NOTFOUND,
+                           "--weights: there is no *.safetensors in '%s'", dir);
+}
+
+/* Its numbers, by its name or by that of the bare model. */
+static int find_data(const struct naming *n, const struct piece *p, const char **ret,
+                     enum topt_dtype *ret_type, struct topt_error *err)
+{
+    const char *base = topt_weights_base(n->model), *dtype;
+    size_t skip = strncmp(p->name, base, strlen(base)) ? 0 : strlen(base);
+    int64_t len[TOPT_MAX_RANK], want = 1, have = 1;
+    int ndim, bare;
+    for (int i = 0; i < 2 * n->nfiles; i++) {
+        const struct topt_tensor_file *f = &n->file[i / 2];
+        bare = i % 2;
+        const char *name = p->name + (bare ? skip : 0);
+        if (!json_object_get(f->header, name))
+            continue;
+        if (topt_tensor_find(f, name, ret, &dtype, &ndim, len, err))
+            return -1;
+        for (int d = 0; d < ndim; d++)
+            have *= len[d];
+        for (int d = 0; d < p->ndim; d++)
+            want *= p->dim[d];
+        *ret_type = topt_tensor_dtype(dtype);
+        return have == want && ndim == p->ndim && (ndim == 0 || len[0] == p->dim[0])
+                   ? 0
+                   : topt_fail(err, TOPT_ERR_INVAL,
+                               "'%.100s' has another shape than the model", name);
+    }
+    return topt_fail(err, TOPT_ERR_NOTFOUND, "there is no tensor '%.120s'", p->name);
+}
+
+/* Rows and columns of a rank's block of a parameter. */
+struct block {
+    int64_t row, rows, col, cols, all_cols;
+};
+
+static struct block block_of(const struct topt_program *p, int buffer, int rank)
+{
+    struct topt_box box = topt_stay_box(p, buffer, rank);
+    struct topt_shape shape = topt_stay_shape(p, buffer);
+    struct block b = {box.off[0], box.len[0], 0, 1, 1};
+    if (shape.ndim == 2)
+        b = (struct block){box.off[0], box.len[0], box.off[1], box.len[1],
+                           shape.dim[1].count};
+    return b;
+}
+
+static int load_row(const struct naming *n, const struct source *src,
+                    const struct block *b, enum topt_dtype to, void *row,
+                    struct topt_error *err)
+{
+    const char *data;
+    enum topt_dtype from = TOPT_F32;
+    if (find_data(n, src->piece, &data, &from, err))
+        return -1;
+    int turned = src->piece->piece == TOPT_WEIGHT_TURNED && src->piece->ndim == 2;
+    int64_t step = turned ? src->piece->dim[1] : 1;
+    int64_t at = turned ? b->col * step + src->at : src->at * b->all_cols + b->col;
+    for (int64_t j = 0; j < b->cols; j++)
+        topt_number_put(to, row, j, topt_number_get(from, data, at + j * step));
+    return 0;
+}
+
+static int load_parameter(const struct naming *n, struct topt_session *s, int buffer,
+                          struct topt_error *err)
+{
+    const struct topt_buffer *x = &s->p->buffer[buffer];
+    struct block b = block_of(s->p, buffer, s->comm->rank);
+    int op = op_there(n, s->p, buffer), bytes = topt_session_element_bytes(s, x->elem);
+    int64_t row_bytes = b.cols * bytes;
+    void *row = topt_scratch(s, row_bytes);
+    if (!row)
+        return topt_nomem(err, NULL);
+    for (int64_t r = 0; r < b.rows; r++) {
+        struct source src = {NULL, 0};
+        if (op >= 0 && x->shape.ndim <= 2)
+            src = source_of(n, op, x->operand, b.row + r);
+        if (!src.piece)
+            return topt_fail(err, TOPT_ERR_INVAL,
+                             "the config has no name for parameter '%s' of '%.80s'",
+                             s->p->model->op[x->op].spec->operand[x->operand].name,
+                             s->p->model->op[x->op].name);
+        if (load_row(n, &src, &b, s->dev->dtype, row, err) ||
+            s->dev->ops->write(s->dev, (char *)s->ptr[buffer] + r * row_bytes, row,
+                               row_bytes, err))
+            return -1;
+    }
+    return 0;
+}
+
+static int load_all(struct topt_session *s, const char *dir, struct topt_error *err)
+{
+    struct naming n;
+    struct topt_stay *stay = NULL;
+    int nstays = 0;
+    int rc = naming_init(&n, s, dir, err) || open_files(&n, dir, err) ||
+             topt_stays(s->p, &stay, &nstays, err);
+    for (int t = 0; t < nstays && !rc; t++)
+        if (s->p->buffer[stay[t].buffer].cls == TOPT_CLASS_PARAM)
+            rc = load_parameter(&n, s, stay[t].buffer, err);
+    free(stay);
+    naming_fini(&n);
+    return rc ? topt_wrap(err, "--weights") : 0;
+}
+
+int topt_weights_load(struct topt_session *s, const char *dir, struct topt_error *err)
+{
+    return topt_comm_agree(s->comm, load_all(s, dir, err), err);
+}
+
+/* ---- writing ----------------------------------------------------------------------- */
+
+static int64_t elements(const struct piece *p)
+{
+    int64_t n = 1;
+    for (int d = 0; d < p->ndim; d++)
+        n *= p->dim[d];
+    return n;
+}
+
+/* The whole of a parameter into the tensors that are made of it; rank 0. */
+static int spread(const struct naming *n, int op, int operand, const double *whole,
+                  int64_t rows, int64_t cols, FILE *f, const int64_t *at,
+                  struct topt_error *err)
+{
+    for (int i = 0; i < n->n; i++) {
+        const struct piece *p = &n->piece[i];
+        if (p->op != op || p->operand != operand || at[i] < 0)
+            continue;
+        float *out = calloc((size_t)elements(p) + 1, sizeof *out);
+        int turned = p->piece == TOPT_WEIGHT_TURNED && p->ndim == 2;
+        if (!out)
+            return topt_nomem(err, NULL);
+        for (int64_t r = 0; r < rows; r++) {
+            struct source src = source_of(n, op, operand, r);
+            for (int64_t j = 0; j < cols && src.piece == p; j++)
+                out[turned ? j * p->dim[1] + src.at : src.at * cols + j] =
+                    (float)whole[r * cols + j];
+        }
+        int bad = fseek(f, (long)at[i], SEEK_SET) ||
+                  fwrite(out, sizeof *out, (size_t)elements(p), f) != (size_t)elements(p);
+        free(out);
+        if (bad)
+            return topt_fail(err, TOPT_ERR_IO, "write the weights: %s", strerror(errno));
+    }
+    return 0;
+}
+
+/* Where each tensor goes in the file; -1: it is another's copy (tied tables). */
+static char *lay_out(const struct naming *n, const struct topt_program *p,
+                     const struct topt_stay *stay, int nstays, int64_t *at,
+                     size_t *ret_len, struct topt_error *err)
+{
+    json_t *header = json_pack("{s:{s:s}}", "__metadata__", "format", "pt");
+    int64_t end = 0;
+    int rc = header ? 0 : topt_nomem(err, NULL);
+    for (int i = 0; i < n->n && !rc; i++) {
+        at[i] = -1;
+        int there = 0;
+        for (int t = 0; t < nstays && !there; t++)
+            there = p->buffer[stay[t].buffer].cls == TOPT_CLASS_PARAM &&
+                    p->buffer[stay[t].buffer].operand == n->piece[i].operand &&
+                    op_there(n, p, stay[t].buffer) == n->piece[i].op;
+        if (!there || json_object_get(header, n->piece[i].name))
+            continue;
+        at[i] = end;
+        rc = topt_tensor_entry(header, n->piece[i].name, "F32", n->piece[i].ndim,
+                               n->piece[i].dim, &end, err);
+    }
+    char *text = rc ? NULL : topt_tensor_header(header, ret_len, err);
+    for (int i = 0; i < n->n && text; i++)
+        at[i] += at[i] < 0 ? 0 : (int64_t)*ret_len;
+    json_decref(header);
+    return text;
+}
+
+static int copy_config(const char *config, const char *dir, struct topt_error *err)
+{
+    char from[PATH], to[PATH];
+    struct stat st;
+    size_t len;
+    int folder = !stat(config, &st) && S_ISDIR(st.st_mode);
+    snprintf(from, sizeof from, "%.4000s%s", config, folder ? "/config.json" : "");
+    snprintf(to, sizeof to, "%.4000s/config.json", dir);
+    char *text = topt_read_file(from, MOST_CONFIG, &len, err);
+    int rc = text ? topt_write_file(to, text, len, err) : -1;
+    free(text);
+    return rc;
+}
+
+/* What rank 0 writes into; the others have no file. */
+struct target {
+    FILE *f;
+    char tmp[PATH], path[PATH];
+    int64_t *at;
+};
+
+static int open_target(struct target *t, const struct naming *n, struct topt_session *s,
+                       const struct topt_stay *stay, int nstays, const char *config,
+                       const char *dir, struct topt_error *err)
+{
+    size_t len = 0;
+    if (s->comm->rank)
+        return 0;
+    if (mkdir(dir, 0777) && errno != EEXIST)
+        return topt_fail(err, TOPT_ERR_IO, "create '%s': %s", dir, strerror(errno));
+    snprintf(t->path, sizeof t->path, "%.4000s/model.safetensors", dir);
+    snprintf(t->tmp, sizeof t->tmp, "%.4000s/model.safetensors.tmp", dir);
+    t->at = calloc((size_t)n->n + 1, sizeof *t->at);
+    char *header = t->at ? lay_out(n, s->p, stay, nstays, t->at, &len, err) : NULL;
+    if (header)
+        t->f = fopen(t->tmp, "we");
+    int bad = header && (!t->f || fwrite(header, 1, len, t->f) != len);
+    free(header);
+    if (bad)
+        return topt_fail(err, TOPT_ERR_IO, "write '%s': %s", t->tmp, strerror(errno));
+    if (!t->at)
+        return topt_nomem(err, NULL);
+    return !header || copy_config(config, dir, err) ? -1 : 0;
+}
+
+static int close_target(struct target *t, int failed, struct topt_error *err)
+{
+    int bad = t->f && fclose(t->f);
+    free(t->at);
+    if (t->f && !failed && (bad || rename(t->tmp, t->path)))
+        return topt_fail(err, TOPT_ERR_IO, "write '%s': %s", t->path, strerror(errno));
+    if (t->f && failed)
+        remove(t->tmp);
+    return failed;
+}
+
+static int save_parameter(struct topt_session *s, const struct naming *n, int buffer,
+                          const struct target *t, struct topt_error *err)
+{
+    double *whole = NULL;
+    int64_t count, rows = topt_stay_shape(s->p, buffer).dim[0].count;
+    if (topt_session_gather(s, buffer, &whole, &count, NULL, err))
+        return -1;
+    int failed =
+        t->f && spread(n, op_there(n, s->p, buffer), s->p->buffer[buffer].operand, whole,
+                       rows, rows ? count / rows : 0, t->f, t->at, err);
+    free(whole);
+    return topt_comm_agree(s->comm, failed, err);
+}
+
+int topt_weights_save(struct topt_session *s, const char *config, const char *dir,
+                      struct topt_error *err)
+{
+    struct naming n;
+    struct topt_stay *stay = NULL;
+    struct target t = {.f = NULL};
+    int nstays = 0;
+    int failed = naming_init(&n, s, config, err) ||
+                 topt_stays(s->p, &stay, &nstays, err) ||
+                 open_target(&t, &n, s, stay, nstays, config, dir, err);
+    int rc = topt_comm_agree(s->comm, failed, err);
+    for (int i = 0; i < nstays && !rc; i++)
+        if (s->p->buffer[stay[i].buffer].cls == TOPT_CLASS_PARAM)
+            rc = save_parameter(s, &n, stay[i].buffer, &t, err);
+    rc = topt_comm_agree(s->comm, close_target(&t, rc, err), err);
+    free(stay);
+    naming_fini(&n);
+    return rc ? topt_wrap(err, "--save-weights") : 0;
+}

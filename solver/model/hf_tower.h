@@ -1,0 +1,29 @@
+/* hf_tower.h - what a config says of a tower that sees images.  Private to model/. */
+#ifndef TOPT_HF_TOWER_H
+#define TOPT_HF_TOWER_H
+
+#include "hf_arch.h"
+
+/* Blocks over patches of an image, and what makes tokens of the text's width of them. */
+struct hf_tower {
+    struct hf_arch a;            /* of the blocks */
+    int64_t patch, side, frames; /* pixels, patches of a side, images at once */
+    int64_t rows;                /* of learned positions; 0: none */
+    int patch_bias, class_token, norm_before, norm_after;
+    int64_t beside;         /* parameters of each feature that nothing here reads */
+    int64_t unread;         /* more of them, of the whole */
+    int64_t merge;          /* patches of a side that become a token */
+    int pooled;             /* by their mean, else by a convolution */
+    int64_t merge_features; /* of that convolution */
+    int merge_bias, merge_activated;
+    int joint_norm, joint_rms; /* before the projection */
+    int64_t joint_beside;
+    int64_t hidden, out; /* of its linear maps; 0: one alone */
+    int hidden_bias, out_bias, activation;
+    int64_t scales; /* numbers that a comparison with a text has */
+    int text_bias;  /* of the text's projection */
+    int newline;    /* a trained token ends each row */
+    int64_t deep;   /* further projections, of outputs of blocks between */
+};
+
+#endif

@@ -1,0 +1,407 @@
+#!/usr/bin/env python3
+"""dashboard_test.py SOURCES TOPTD TOPTD-FAKE - the dashboard in a headless Chromium.
+
+It loads without a complaint of the console, through a tunnel and below a path of a site's proxy; every field of a
+question has its place; a model is sent as a file and asked about with the keyboard alone; the answer, its points and
+its refusals are shown, the link gives them again; a phone's width and the dark scheme hold.
+
+TOPTD answers; TOPTD-FAKE takes as long as it is told, for what is shown while a search waits and runs.
+"""
+
+import http.client
+import http.server
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+from browser import Browser
+
+SOURCES, TOPTD, FAKE = sys.argv[1:4]
+CHROMIUM = shutil.which("chromium")
+if not CHROMIUM:
+    print("1..0 # skipped: chromium is not installed")
+    sys.exit(77)
+LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 256, "intermediate_size": 512,
+         "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 4096,
+         "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "tie_word_embeddings": False}
+IDLE = "document.querySelector('#cancel').hidden && !/asking|searching|queued|reading/.test(document.querySelector('#note').textContent)"
+tests = failed = 0
+
+
+def ok(good, text, detail=""):
+    global tests, failed
+    tests += 1
+    failed += not good
+    print(f"{'ok' if good else 'not ok'} {tests} - {text}", flush=True)
+    if not good and detail != "":
+        print("#   " + str(detail)[:900].replace("\n", "\n#   "))
+
+
+class Unix(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=60)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(60)
+        self.sock.connect(self.path)
+
+
+class Server:
+    """A toptd of its own, and a tunnel to its socket."""
+
+    def __init__(self, folder, program, hw, *settings):
+        self.folder = tempfile.mkdtemp(dir=folder)
+        os.chmod(self.folder, 0o755)
+        self.socket = self.folder + "/s"
+        self.log = open(self.folder + "/log", "w+")
+        env = {k: v for k, v in os.environ.items() if not k.startswith("TOPT_")}
+        self.processes = [subprocess.Popen([program, "--socket", self.socket, "--state", self.folder + "/state",
+                                            "--hw", hw, *settings], stdout=self.log, stderr=self.log, env=env)]
+        for _ in range(1000):
+            if os.path.exists(self.socket) or self.processes[0].poll() is not None:
+                break
+            time.sleep(0.02)
+        self.url = self.tunnel()
+
+    def tunnel(self, **who):
+        name = tempfile.mkdtemp(dir=self.folder)
+        os.chmod(name, 0o777)
+        program = shutil.copy(SOURCES + "/tests/slurm/forward.py", name)  # where another user can read it
+        self.processes.append(subprocess.Popen(["/usr/bin/python3", program, self.socket, name + "/port"], **who))
+        while not os.path.exists(name + "/port"):
+            time.sleep(0.02)
+        return f"http://localhost:{open(name + '/port').read().strip()}/"
+
+    def ask(self, method, path, body=None):
+        c = Unix(self.socket)
+        c.request(method, path, json.dumps(body) if body is not None else None, {"Content-Type": "application/json"})
+        r = c.getresponse()
+        text = r.read().decode()
+        c.close()
+        return r.status, r.headers, json.loads(text) if "json" in (r.headers.get("Content-Type") or "") else text
+
+    def end(self):
+        for p in reversed(self.processes):
+            p.terminate()
+            p.wait(60)
+        self.log.close()
+        return self.processes[0].returncode
+
+
+class Proxy(http.server.BaseHTTPRequestHandler):
+    """A site's: toptd below a path of its own."""
+    protocol_version, below, path_to, quiet = "HTTP/1.1", "/site/topt", None, True
+
+    def handle_any(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if not self.path.startswith(self.below + "/"):
+            self.send_error(404)
+            return
+        c = Unix(Proxy.path_to)
+        keep = {k: v for k, v in self.headers.items() if k in ("Host", "Origin", "Content-Type", "Accept")}
+        c.request(self.command, self.path[len(self.below):], body, keep)
+        r = c.getresponse()
+        data = r.read()
+        self.send_response(r.status)
+        for k, v in r.getheaders():
+            if k not in ("Date", "Connection", "Content-Length"):
+                self.send_header(k, v)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+        c.close()
+
+    do_GET = do_POST = do_DELETE = handle_any
+
+    def log_message(self, *_):
+        pass
+
+
+def text(page, selector):
+    return page.run(f"(document.querySelector({json.dumps(selector)}) || {{textContent: ''}}).textContent")
+
+
+def settled(page, more="true"):
+    return page.until(f"({IDLE}) && ({more})")
+
+
+def check_files(server):
+    for path, kind in ("/", "text/html"), ("/dashboard.js", "text/javascript"), ("/dashboard.css", "text/css"):
+        status, headers, body = server.ask("GET", path)
+        policy = headers.get("Content-Security-Policy", "")
+        ok(status == 200 and headers["Content-Type"].startswith(kind) and "unsafe" not in policy and "default-src 'none'" in policy
+           and "frame-ancestors 'none'" in policy, f"{path}: {kind} under a policy without unsafe-inline", headers)
+        if path == "/":
+            ok(not re.search(r"<script(?![^>]*src=)|<style| style=| on[a-z]+=", body), "the page has no script or style inside")
+            ok(not re.search(r'(?:src|href)="(?:/|https?:)', body), "and names nothing but relatively")
+        else:
+            ok("max-age=" in headers["Cache-Control"], f"{path} may be kept for a while", headers["Cache-Control"])
+            ok(not re.search(r"https?://(?!www\.w3\.org/2000/svg)|innerHTML|\beval\(", body), f"{path} takes nothing from elsewhere")
+
+
+def check_form(server, page):
+    page.open(server.url)
+    ok(page.until("/hardware profile/.test(document.querySelector('#state').textContent)"), "the page has asked for its lists")
+    names = set(server.ask("GET", "/openapi.json")[2]["components"]["schemas"]["Question"]["properties"])
+    shown = set(page.run("[...document.querySelectorAll('#ask [name]')].map(e => e.name)"))
+    ok(names - shown == {"model", "name", "wait_ms", "memory_bytes"}, f"each of the {len(names)} fields of a question has its place",
+       names ^ shown)
+    ok(page.run("!document.querySelector('#more').open && !!document.querySelector('#rest [name=\"epsilon\"]')"), "those for experts are folded away")
+    ok(page.run("[...document.querySelectorAll('#ask input, #ask select')].every(e => document.querySelector(`label[for=\"${e.id}\"]`))"), "and each has a label")
+
+
+def check_keyboard(server, page, config):
+    page.choose_file("#f-file", config)
+    ok(settled(page, "/parameters. Press Ask/.test(document.querySelector('#note').textContent)"), "a model is sent as a file: " + text(page, "#note"))
+    page.run("document.querySelector('[name=batch]').value = '8'; document.querySelector('[name=seq]').value = '64'; document.activeElement.blur()")
+    seen, hidden = [], []
+    for _ in range(60):
+        page.key("Tab")
+        at = page.run("(e => e.id || e.tagName)(document.activeElement)")
+        seen.append(at)
+        if page.run("getComputedStyle(document.activeElement).outlineStyle === 'none' || parseFloat(getComputedStyle(document.activeElement).outlineWidth) < 2"):
+            hidden.append(at)
+        if at == "go":
+            break
+    ok(seen[-1] == "go" and len(set(seen)) == len(seen), f"the keyboard reaches Ask in {len(seen)} steps", seen)
+    ok(not hidden, "and shows where it is", hidden)
+    page.key("Enter")
+    ok(settled(page, "!!document.querySelector('#plan')"), "Enter asks")
+
+
+def check_answer(server, page):
+    model = page.run("document.querySelector('[name=model_id]').value")
+    a = server.ask("POST", "/v1/plan", {"model_id": model, "batch": 8, "seq": 64, "hw": "lab-cpu"})[2]
+    ok(text(page, "#plan") == a["plan_id"], "the answer is the one of REST: " + a["plan_id"], text(page, "#said"))
+    said = text(page, "#said")
+    for what, part in (("GPUs", f"{a['gpus']} GPU"), ("why", a["why"][1:]), ("strategy", a["strategy"][1:]), ("flags for Slurm", a["slurm"]["flags"]),
+                       ("what was assumed", a["assumed"][0]["value"]), ("the margin", "±"), ("GPU-hours", "GPU-hours")):
+        ok(part in said, f"it has {what}", said)
+    ok(page.run("document.querySelectorAll('#said tbody tr').length") == len(a["alternatives"]), f"it has the {len(a['alternatives'])} choices")
+    ok(page.run("!!document.querySelector('#curve .ideal') && [...document.querySelectorAll('#curve .name')].some(e => /knee/.test(e.textContent))"),
+       "the curve has its ideal line, and the knee is marked")
+    ok(page.run("location.hash").find("batch=8") > 0, "the link holds the question", page.run("location.hash"))
+    return a
+
+
+def check_point(page):
+    page.run("document.querySelector('#curve [tabindex=\"0\"]').focus()")
+    first = page.run("document.activeElement.dataset.gpus")
+    page.key("ArrowRight")
+    second = page.run("document.activeElement.dataset.gpus")
+    ok(int(second) > int(first), f"an arrow key goes from {first} to {second} GPUs")
+    page.key("Enter")
+    ok(settled(page, "document.querySelectorAll('#detail svg .limit').length === 2"), "Enter shows memory and frontier, each with the GPU's limit", text(page, "#detail"))
+    ok(f"point={second}" in page.run("location.hash"), "and the link has the point")
+    ok(page.run("document.querySelectorAll('#detail .parts li').length") > 2, "memory is shown by component", text(page, "#detail"))
+    page.key("Tab")
+    ok(not page.run("document.activeElement.closest('svg')"), "Tab leaves the chart")
+
+
+def check_link(browser, server, page, a):
+    again = browser.page(1280, 900)
+    again.open(server.url + page.run("location.hash"))
+    ok(settled(again, "!!document.querySelector('#plan') && !!document.querySelector('#detail svg')"), "the link opened anew asks and picks the point")
+    ok(text(again, "#plan") == a["plan_id"] and again.run("document.querySelector('[name=seq]').value") == "64", "it has the same answer, and the question in the form")
+    return again
+
+
+def check_refusals(server, page):
+    base = re.sub("&point=.*", "", page.run("location.hash"))
+    page.run(f"location.hash = '{base}&memory=2MiB'")
+    ok(settled(page, "!!document.querySelector('#nearest')"), "what does not fit is said, with the nearest: " + text(page, "#nearest"))
+    ok(page.run("!!document.querySelector('#curve .shade') && /nearest/.test(document.querySelector('#legend').textContent)"),
+       "the curve is shaded, with the reason", text(page, "#legend"))
+    page.run(f"location.hash = '{base}&memory=48MiB'")
+    ok(settled(page, "!document.querySelector('#nearest') && !!document.querySelector('#curve .shade') && !!document.querySelector('#plan')"),
+       "where the first counts don't fit they are shaded: " + text(page, "#legend")[-160:])
+    page.run(f"location.hash = '{base}&memory=80'")
+    ok(page.until("!!document.querySelector('[data-name=memory] .error')"), "a wrong value is refused at its field: " + text(page, "[data-name=memory] .error"))
+    ok(page.run("document.activeElement.name === 'memory' && document.activeElement.getAttribute('aria-invalid') === 'true'"), "which has the focus")
+    page.run(f"location.hash = '{base}&train=nosuch'")
+    ok(page.until("/nosuch/.test((document.querySelector('[data-name=model_id] .error') || {}).textContent)"),
+       "what the model does not have, at the model: " + text(page, "[data-name=model_id] .error"))
+    page.run(f"location.hash = '{base}&epsilon=2'")
+    ok(page.until("document.querySelector('#more').open && !!document.querySelector('[data-name=epsilon] .error')"), "one that was folded away is unfolded")
+    page.run(f"location.hash = '{base}&gpus=2'")
+    ok(settled(page, "!!document.querySelector('#plan') && !!document.querySelector('#beside table')"), "beside an answer for a number of GPUs stand the choices")
+
+
+CONTRAST = """(() => {
+  const parse = c => c.match(/[0-9.]+/g).map(Number), linear = v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  const light = c => 0.2126 * linear(c[0]) + 0.7152 * linear(c[1]) + 0.0722 * linear(c[2]);
+  const under = e => { for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor); if (c.length < 4 || c[3] === 1) return c; } return [255, 255, 255]; };
+  return [...document.querySelectorAll('body *')].filter(e => e.getClientRects().length && !e.closest('.stale') && [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim()))
+    .map(e => { const s = getComputedStyle(e), t = parse(e.closest('svg') ? s.fill : s.color), [a, b] = [light(t), light(under(e.closest('svg') ? e.closest('svg') : e))].sort((x, y) => y - x);
+      return [(a + 0.05) / (b + 0.05), e.tagName + ' ' + e.textContent.slice(0, 30)]; }).filter(x => x[0] < 4.5).map(x => x.join(' '));
+})()"""
+
+
+MOVED = """var moved = 0, movers = [];
+new PerformanceObserver(list => {
+  for (const e of list.getEntries()) if (!e.hadRecentInput) { moved += e.value; movers.push(e.value + ' ' + e.sources.map(s => s.node && (s.node.id || s.node.nodeName + s.node.className))); }
+}).observe({ type: 'layout-shift', buffered: true });"""
+
+
+def check_widths(browser, server, page):
+    hash_ = re.sub("&(point|gpus)=.*", "", page.run("location.hash")) + "&memory=48MiB&point=2"
+    for width, scheme in (360, "dark"), (360, "light"), (1280, "dark"):
+        narrow = browser.page(width, 800, scheme)
+        narrow.send("Page.addScriptToEvaluateOnNewDocument", source=MOVED)
+        narrow.open(server.url + hash_)
+        name = f"{width} px, {scheme}"
+        ok(settled(narrow, "!!document.querySelector('#detail svg')"), f"{name}: answered")
+        ok(narrow.run("document.documentElement.scrollWidth <= innerWidth"), f"{name}: nothing to scroll sideways", narrow.run(
+            "[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth && !e.closest('.scroll')).map(e => e.tagName + e.id + e.className)"))
+        ground = [int(x) for x in re.findall(r"\d+", narrow.run("getComputedStyle(document.body).backgroundColor"))[:3]]
+        ok((max(ground) < 60) == (scheme == "dark"), f"{name}: the ground is {ground}")
+        pale = narrow.run(CONTRAST)
+        ok(not pale, f"{name}: all text stands out from its ground, 4.5 to 1", pale)
+        size = narrow.run("(s => 12 * s.clientWidth / s.viewBox.baseVal.width)(document.querySelector('#curve svg'))")
+        ok(size > 11, f"{name}: letters of the chart are {size:.1f} px")
+        moved = narrow.run("moved")
+        ok(moved < 0.1, f"{name}: nothing jumps as answers come (layout shift {moved:.3f})", narrow.run("movers.join('; ')"))
+        ok(not narrow.complaints(), f"{name}: the console has no complaint", narrow.complaints())
+        if os.environ.get("DASHBOARD_PICTURES"):
+            narrow.picture(f"{os.environ['DASHBOARD_PICTURES']}/{width}-{scheme}.png")
+
+
+def check_proxy(browser, server, hash_):
+    Proxy.path_to = server.socket
+    proxy = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
+    threading.Thread(target=proxy.serve_forever, daemon=True).start()
+    page = browser.page(1280, 900)
+    page.open(f"http://localhost:{proxy.server_port}{Proxy.below}/{hash_}")
+    ok(settled(page, "!!document.querySelector('#plan')"), "below a path of a site's proxy it answers, too", text(page, "#state") + text(page, "#note"))
+    ok(not page.complaints(), "without a complaint", page.complaints())
+    proxy.shutdown()
+
+
+def check_roles(browser, server, hash_):
+    if os.geteuid() != 0:
+        ok(True, "a plain user # SKIP only root can become another user")
+        return
+    os.chmod(server.socket, 0o666)
+    url = server.tunnel(user=65534, group=65534, extra_groups=[])
+    page = browser.page(1280, 900)
+    page.open(url)
+    ok(page.until("/hardware profile/.test(document.querySelector('#state').textContent)"), "a plain user gets the page: " + text(page, "#state"))
+    page.until("!document.querySelector('#queue').hidden", 3)
+    ok(page.run("document.querySelector('#server').hidden"), "who is no operator sees no load of the server")
+    ok(not page.complaints(), "and no complaint", page.complaints())
+
+
+def check_stranger(browser, server, port):
+    page = browser.page(1280, 900)
+    page.open(f"http://127.0.0.1:{port}/")
+    ok(page.until("/does not know who you are/.test(document.querySelector('#state').textContent)"), "who is not known is told how to come: " + text(page, "#state"))
+
+
+def check_waiting(browser, server):
+    slow = [server.ask("POST", "/v1/models?name=" + name, {"fake_ms": 60000, "fake_bytes": 100, "layers": i})[2]["id"] for i, name in enumerate(("a", "b"))]
+    status, _, task = server.ask("POST", "/v1/plan", {"model_id": slow[0], "space": "full", "wait_ms": 100})
+    ok(status == 202, "a long search runs", task)
+    page = browser.page(1280, 900)
+    page.open(f"{server.url}#model_id={slow[1]}&space=full")
+    note = page.until("(t => /queued/.test(t) && t)(document.querySelector('#note').textContent)")
+    ok(note and re.match(r"queued(, next in line| behind \d+), \d+ s", note), f"what waits says so: {note}")
+    if page.until("!document.querySelector('#queue').hidden && document.querySelectorAll('#tasks tbody tr').length === 2", 20):
+        ok(True, "the queue is shown: " + text(page, "#tasks"))
+        page.run(f"document.querySelector('[aria-label=\"Cancel {task['task']}\"]').click()")
+    else:
+        ok(False, "the queue is shown", text(page, "#tasks"))
+        server.ask("DELETE", "/v1/tasks/" + task["task"])
+    note = page.until("(t => /^searching, .*8 GPU/.test(t) && t)(document.querySelector('#note').textContent)")
+    ok(note and "8 GPUs on 1 node" in note, f"the first one canceled, the second is searched: {note}")
+    ok(server.ask("GET", "/v1/tasks/" + task["task"])[2]["state"] == "canceled", "and the first has ended")
+    page.run("document.querySelector('#cancel').click()")
+    ok(page.until("document.querySelector('#note').textContent === 'Canceled.' && document.querySelector('#cancel').hidden"), "Cancel ends it")
+    ok(page.until("/Nothing is being searched/.test(document.querySelector('#tasks').textContent)", 20), "and the queue is empty")
+    ok(not page.complaints(), "no complaint", page.complaints())
+
+
+OBSERVED = """(() => {
+  const real = fetch, reply = body => new Response(JSON.stringify(body), { headers: { "Content-Type": "application/json" } });
+  window.fetch = async (path, options) => {
+    if (path === "v1/observations")
+      return reply({ observations: [{ job: 17, plan_id: "p-1", created: 1, steps: 60, step_ns: 104200000, peak_bytes: 1 << 26, predicted: { time_ns: 99600000, memory_bytes: 1 << 27 } }] });
+    if (path !== "openapi.json") return real(path, options);
+    const doc = await (await real(path, options)).json();
+    doc.paths["/v1/observations"] = WHICH;
+    return reply(doc);
+  };
+})()"""
+
+
+def check_observations(browser, server):
+    """Of a server with them and of one without, as its description says; the reports are the test's."""
+    for which, there in ("{ get: {} }", True), ("undefined", False):
+        page = browser.page(1280, 900)
+        page.send("Page.addScriptToEvaluateOnNewDocument", source=OBSERVED.replace("WHICH", which))
+        page.open(server.url)
+        page.until("/hardware profile/.test(document.querySelector('#state').textContent) && document.querySelector('#server').hidden === false")
+        seen = page.until("!document.querySelector('#jobs').hidden", 60 if there else 1)
+        ok(bool(seen) == there, f"predicted against observed is {'shown' if there else 'absent, where the server has none'}")
+        if there:
+            said = text(page, "#observed")
+            ok(all(part in said for part in ("17", "99.6 ms → 104 ms (+5 %)", "128 MiB → 64 MiB (−50 %)")), "with both and their difference", said)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def main():
+    folder = tempfile.mkdtemp(prefix="toptd-dashboard-")
+    os.chmod(folder, 0o755)
+    os.mkdir(folder + "/small-llama")
+    config = folder + "/small-llama/config.json"
+    with open(config, "w") as f:
+        json.dump(LLAMA, f)
+    port = free_port()
+    real = Server(folder, TOPTD, "lab-cpu", "--listen", f"127.0.0.1:{port}")
+    fake = Server(folder, FAKE, "fake-hw")
+    try:
+        with Browser(CHROMIUM) as browser:
+            check_files(real)
+            page = browser.page(1280, 900)
+            check_form(real, page)
+            check_keyboard(real, page, config)
+            a = check_answer(real, page)
+            check_point(page)
+            if os.environ.get("DASHBOARD_PICTURES"):
+                page.picture(f"{os.environ['DASHBOARD_PICTURES']}/1280-light.png")
+            again = check_link(browser, real, page, a)
+            check_refusals(real, again)
+            check_widths(browser, real, page)
+            check_proxy(browser, real, re.sub("&point=.*", "", page.run("location.hash")))
+            check_roles(browser, real, page.run("location.hash"))
+            check_stranger(browser, real, port)
+            check_waiting(browser, fake)
+            check_observations(browser, real)
+            for p in page, again:
+                ok(not p.complaints(), "the console has no complaint", p.complaints())
+            again.run("document.body.append(Object.assign(document.createElement('script'), {text: 'document.title = \"inline\"'}))")
+            ok(again.until("document.title !== 'inline'", 2) and again.complaints(), "while a script inside of the page is refused, with a complaint")
+    finally:
+        status = [s.end() for s in (real, fake)]
+        ok(status == [0, 0], "both servers end well", status)
+        if failed:
+            print(re.sub("^", "# ", open(fake.folder + "/log").read()[-1500:], flags=re.M))
+        shutil.rmtree(folder, ignore_errors=True)
+    print(f"1..{tests}")
+    sys.exit(failed > 0)
+
+
+main()

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""make.py FOLDER - small random models of transformers, and how they train.
+
+Each becomes FOLDER/NAME: config.json, model.safetensors, tokens.bin (seq + 1 tokens of 16 bits, so that
+every sample is the same window), and expected.txt: the losses of four steps of SGD with rate 0.1, and
+the norm of the gradients in each.  Written by transformers 5.12.1 and torch 2.14.1 of Debian, in f32 on a CPU.
+"""
+
+import os
+import struct
+import sys
+
+import torch
+from transformers import (GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, MistralConfig,
+                          MistralForCausalLM, PhiConfig, PhiForCausalLM, Qwen2Config, Qwen2ForCausalLM,
+                          Qwen3Config, Qwen3ForCausalLM, Starcoder2Config, Starcoder2ForCausalLM)
+
+SEQ, BATCH, VOCAB = 8, 4, 32
+
+LLAMA = dict(vocab_size=VOCAB, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4,
+             num_key_value_heads=2, max_position_embeddings=16, tie_word_embeddings=False)
+MODELS = {
+    "gpt2": (GPT2LMHeadModel, GPT2Config(vocab_size=VOCAB, n_positions=16, n_embd=16, n_layer=2, n_head=4,
+                                         resid_pdrop=0, embd_pdrop=0, attn_pdrop=0)),
+    "llama": (LlamaForCausalLM, LlamaConfig(**LLAMA)),
+    "mistral": (MistralForCausalLM, MistralConfig(sliding_window=None, **LLAMA)),
+    "qwen2": (Qwen2ForCausalLM, Qwen2Config(**dict(LLAMA, tie_word_embeddings=True))),
+    "qwen3": (Qwen3ForCausalLM, Qwen3Config(head_dim=4, **LLAMA)),
+    "phi": (PhiForCausalLM, PhiConfig(**dict(LLAMA, num_key_value_heads=4), resid_pdrop=0, embd_pdrop=0,
+                                      attention_dropout=0)),
+    "starcoder2": (Starcoder2ForCausalLM, Starcoder2Config(sliding_window=None, residual_dropout=0,
+                                                           embedding_dropout=0, attention_dropout=0, **LLAMA)),
+}
+
+
+def write(folder, name, kind, config):
+    torch.manual_seed(len(name))
+    config.use_cache = False
+    model = kind(config)
+    model.config.architectures = [kind.__name__]
+    with torch.no_grad():
+        for parameter in model.parameters():  # norms and biases, too: what is 1 or 0 shows no mistake
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    path = os.path.join(folder, name)
+    model.save_pretrained(path)
+    tokens = torch.randint(0, VOCAB, (SEQ + 1,))
+    with open(os.path.join(path, "tokens.bin"), "wb") as out:
+        out.write(struct.pack("<%dH" % (SEQ + 1), *tokens.tolist()))
+    batch = tokens[:-1].repeat(BATCH, 1)
+    answers = tokens[1:].repeat(BATCH, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model.train()
+    with open(os.path.join(path, "expected.txt"), "w", encoding="utf-8") as out:
+        for _ in range(4):
+            logits = model(batch).logits
+            loss = torch.nn.functional.cross_entropy(logits.reshape(-1, VOCAB), answers.reshape(-1))
+            optimizer.zero_grad()
+            loss.backward()
+            norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1e9)
+            optimizer.step()
+            out.write("%.9g %.9g\n" % (loss.item(), norm.item()))
+
+
+if __name__ == "__main__":
+    for model_name, (model_kind, model_config) in MODELS.items():
+        write(sys.argv[1], model_name, model_kind, model_config)
