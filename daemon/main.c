@@ -225,6 +225,8 @@ static int start(struct daemon *d, struct topt_error *err)
         store_open(c->state_dir, &s->store, err) < 0)
         return -1;
     store_limits(s->store, c->cache_bytes, c->keep_plans_days);
+    if (site_create(c->scontrol, c->site_map, &s->site, err) < 0)
+        return -1;
     if (start_pool(d, err) < 0 || check_default_hw(s, err) < 0 || start_jobs(s, err) < 0)
         return -1;
     return start_http(d, err);
@@ -288,6 +290,8 @@ static void serve(struct daemon *d)
             reload(d);
         tasks_tick(d->server.tasks);
         http_tick(d->http);
+        if (site_tick(d->server.site))
+            atomic_fetch_add(&d->server.epoch, 1);
         store_keep(d->server.store, (int64_t)time(NULL));
         service_alive();
     }
@@ -316,6 +320,7 @@ static void stop(struct daemon *d)
     jobs_destroy(s->jobs);
     pool_destroy(s->pool);
     shipped_fini(&s->shipped);
+    site_destroy(s->site);
     store_close(s->store);
     roles_destroy(s->roles);
 }

@@ -3,7 +3,7 @@
 # names, for trying topt and for its system tests.
 #
 #   cluster.sh start DIR [--url URL] [--plugin FILE] [--plugin-args 'timeout_ms=.. ..']
-#                        [--owner PID] [--force]
+#                        [--owner PID] [--nodes FILE] [--force]
 #   cluster.sh stop DIR          end the daemons, the jobs and whatever they left running
 #   cluster.sh env DIR           shell lines: eval "$(cluster.sh env DIR)"
 #   cluster.sh run DIR [options as for start] -- COMMAND ARGS...
@@ -16,6 +16,8 @@
 #
 # --url and --plugin put topt's SPANK plugin into plugstack.conf (--plugin alone takes the
 # plugin's default URL; --url alone looks for the plugin in the build folders).
+# --nodes: a file with other resources for the nodes n1 and n2, and other partitions: lines "n1 CPUs=.. Gres=gpu:a100:4" and
+# "PartitionName=.."; a GPU's type is any word.
 # --owner stops the cluster when process PID is gone, however it ended.
 # --force: do it although this machine has a configured Slurm.
 #
@@ -222,14 +224,23 @@ SchedulerParameters=batch_sched_delay=0
 JobRequeue=0
 SlurmdParameters=config_overrides
 GresTypes=gpu
+CONF
+    if [ -n "$nodes" ]; then
+        sed -n "s/^n\([12]\) \(.*\)/NodeName=n\1 NodeHostname=$host NodeAddr=127.0.0.1 Port=PORT\1 \2/p; /^PartitionName=/p" \
+            "$nodes" | sed "s/Port=PORT1/Port=$((port + 1))/; s/Port=PORT2/Port=$((port + 2))/" >>"$dir/slurm.conf"
+    else
+        cat >>"$dir/slurm.conf" <<CONF
 NodeName=n[1-2] NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 1))-$((port + 2)) CPUs=16 RealMemory=4000 Gres=gpu:4
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 CONF
+    fi
     # Device files are required; these exist everywhere and nobody minds.
     cat >"$dir/gres.conf" <<CONF
 AutoDetect=off
-Name=gpu File=/dev/null,/dev/zero,/dev/full,/dev/random
+$([ -n "$nodes" ] || echo "Name=gpu File=/dev/null,/dev/zero,/dev/full,/dev/random")
 CONF
+    [ -z "$nodes" ] || sed -n 's/^\(n[12]\) .*Gres=gpu:\([a-z0-9]*\):4.*/NodeName=\1 Name=gpu Type=\2 File=\/dev\/null,\/dev\/zero,\/dev\/full,\/dev\/random/p' \
+        "$nodes" >>"$dir/gres.conf"
     version=$(slurmctld -V | tr -dc '0-9.\n' | cut -d. -f1,2)
     case $version in
         2[0-3].*) ;;
@@ -291,7 +302,7 @@ start_daemon() # NAME COMMAND...
 # Idle in the eyes of the controller, twice over.
 not_idle()
 {
-    [ "$(timeout 2 sinfo -h -N -o %T 2>/dev/null | grep -cx idle)" != 2 ]
+    [ "$(timeout 2 sinfo -h -N -o '%N %T' 2>/dev/null | sort -u | grep -c ' idle$')" != 2 ]
 }
 
 all_alive()
@@ -382,16 +393,17 @@ run_in_cluster()
 command=$1
 dir=$(realpath -m "$2")
 shift 2
-url='' plugin='' plugin_args='' owner='' force=0
+url='' plugin='' plugin_args='' owner='' nodes='' force=0
 while [ $# -gt 0 ]; do
     case $1 in
-        --url | --plugin | --plugin-args | --owner)
+        --url | --plugin | --plugin-args | --owner | --nodes)
             [ $# -ge 2 ] || usage "'$1' needs a value"
             ;;&
         --url) url=$2 && shift 2 ;;
         --plugin) plugin=$(realpath -m "$2") && shift 2 ;;
         --plugin-args) plugin_args=$2 && shift 2 ;;
         --owner) owner=$2 && shift 2 ;;
+        --nodes) nodes=$2 && shift 2 ;;
         --force) force=1 && shift ;;
         --)
             shift

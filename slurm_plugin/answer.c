@@ -40,6 +40,7 @@ static const struct field fields[] = {
     FIELD("TOPT_ACCUMULATION", NUMBER, accumulation),
     FIELD("TOPT_WHY", TEXT, why),
     FIELD("TOPT_STRATEGY", TEXT, strategy),
+    FIELD("TOPT_GPU_TYPE", TEXT, gpu_type),
     FIELD("TOPT_NEEDS", TEXT, needs),
     FIELD("TOPT_HINT", TEXT, hint),
     FIELD("TOPT_PLAN_DOC", CARRIED, plan_doc),
@@ -133,7 +134,8 @@ static int whole_plan(const struct topt_answer *a)
     return good_id(a->plan_id) && strlen(a->plan_id) <= 64 && a->gpus >= 1 &&
            a->gpus <= GPU_LIMIT && a->nodes >= 1 && a->nodes <= a->gpus &&
            a->gpus_per_node >= 1 && a->gpus_per_node <= a->gpus &&
-           a->nodes * a->gpus_per_node == a->gpus;
+           a->nodes * a->gpus_per_node == a->gpus &&
+           (!*a->gpu_type || good_id(a->gpu_type));
 }
 
 /* These say that another question would be answered.  404 is one only when toptd says so:

@@ -21,8 +21,9 @@ struct topt_answer {
      * at once, and how often a step does (0: not said).  'dp' 0: another plan. */
     int64_t dp, tp, fsdp, recompute, micro_batch, accumulation;
     char why[512], strategy[512];
-    char needs[256]; /* what the script must support */
-    char hint[256];  /* another question that is worth asking */
+    char gpu_type[64]; /* to be set on the job, where it names none */
+    char needs[256];   /* what the script must support */
+    char hint[256];    /* another question that is worth asking */
     char error[64], description[512], nearest[256];
     /* The plan itself, packed (topt_carry.h): copied as it is into the job's environment.  "" where it was too long. */
     char plan_doc[TOPT_CARRY_MOST + 1];

@@ -95,6 +95,35 @@ out:
     return rc;
 }
 
+static void add_about(const char *key, const char *value, struct topt_text *out)
+{
+    topt_text_add(out, "&slurm_%s=", key);
+    topt_ask_escape(value, out);
+}
+
+void topt_host_about(const struct topt_host *h, const struct topt_bounds *bounds,
+                     struct topt_text *out)
+{
+    static const char *const options[][2] = {{"partition", "partition"},
+                                             {"constraint", "constraint"},
+                                             {"time", "time"},
+                                             {"mem", "mem"},
+                                             {"account", "account"},
+                                             {"mem-per-gpu", "mem_per_gpu"},
+                                             {"qos", "qos"},
+                                             {"cpus-per-task", "cpus_per_task"}};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        const char *value = given(h, options[i][0]);
+        if (value && strcmp(value, "unset") != 0)
+            add_about(options[i][1], value, out);
+    }
+    if (*bounds->gpu_type)
+        add_about("gpu_type", bounds->gpu_type, out);
+    if (bounds->nodes > 0)
+        topt_text_add(out, "&slurm_nodes=%lld", (long long)bounds->nodes);
+    topt_text_add(out, "&slurm_tasks=%s", bounds->by_node ? "node" : "gpu");
+}
+
 typedef int splitter(const char *text, int64_t *ret_gpus, char type[64],
                      struct topt_text *others, struct topt_error *err);
 
@@ -124,7 +153,7 @@ static int set_shape(const struct topt_host *h, const struct topt_answer *plan,
                      const struct topt_bounds *bounds, struct topt_error *err)
 {
     char nodes[24], gpus[96], tasks[24], per_node[24];
-    const char *gpu_type = bounds->gpu_type;
+    const char *gpu_type = *bounds->gpu_type ? bounds->gpu_type : plan->gpu_type;
     static const char *const same[] = {"gpus", "gpus-per-task", "gpus-per-socket",
                                        "ntasks-per-gpu"};
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {

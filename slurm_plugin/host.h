@@ -28,6 +28,10 @@ int topt_host_find(struct topt_host *ret) TOPT_MUST_CHECK;
 int topt_host_bounds(const struct topt_host *h, struct topt_bounds *ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
+/* Append what else of the job bounds its plan, "&slurm_partition=gpu&slurm_time=60"; nothing where it says nothing. */
+void topt_host_about(const struct topt_host *h, const struct topt_bounds *bounds,
+                     struct topt_text *out);
+
 /* Give the job the plan's shape: nodes, GPUs on each, one task for each GPU or for each node.  On failure
  * the options are what they were. */
 int topt_host_resize(const struct topt_host *h, const struct topt_answer *plan,

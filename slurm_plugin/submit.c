@@ -179,7 +179,8 @@ static enum topt_verdict ask_planner(struct topt_http_request *q, struct topt_an
 }
 
 /* Read the model and ask; with 'bounds' named where they may be the reason for a refusal. */
-static enum topt_verdict find_plan(const struct topt_ask *ask, struct topt_site *site,
+static enum topt_verdict find_plan(const struct topt_host *host,
+                                   const struct topt_ask *ask, struct topt_site *site,
                                    const struct topt_bounds *bounds,
                                    struct topt_answer *ret, struct topt_error *err)
 {
@@ -193,6 +194,7 @@ static enum topt_verdict find_plan(const struct topt_ask *ask, struct topt_site 
         !(model = topt_ask_model(ask, &len, name, err)))
         goto out;
     topt_ask_target(ask, name, bound, &target);
+    topt_host_about(host, bounds, &target);
     /* So that a long search is told from a planner that hangs, just before the deadline. */
     topt_text_add(&target, "&wait_ms=%lld", (long long)(site->timeout_ms * 9 / 10));
     if (target.oom) {
@@ -256,7 +258,7 @@ static int submit_with(const struct topt_host *host, const struct topt_ask *ask,
     if (topt_host_bounds(host, &bounds, &err))
         return refuse(&err);
     topt_shape_settle(ask, &bounds);
-    switch (find_plan(ask, site, &bounds, &plan, &err)) {
+    switch (find_plan(host, ask, site, &bounds, &plan, &err)) {
     case TOPT_VERDICT_REFUSED:
         return refuse(&err);
     case TOPT_VERDICT_OUTAGE:

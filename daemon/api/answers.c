@@ -64,7 +64,8 @@ static void add_plan(struct topt_text *t, const char *plan)
     free(word);
 }
 
-static struct reply plan_text(const json_t *answer, const char *plan, int is_pinned)
+static struct reply plan_text(const struct request *q, const json_t *answer,
+                              const char *plan, int is_pinned)
 {
     static const struct {
         const char *key, *field;
@@ -89,6 +90,10 @@ static struct reply plan_text(const json_t *answer, const char *plan, int is_pin
     add_words(&t, "TOPT_HINT", hint ? hint : hint_with(answer, "--topt-"));
     if (!is_pinned)
         topt_text_add(&t, "TOPT_PINNED=0\n");
+    if (*q->gpu_type)
+        topt_text_add(&t, "TOPT_GPU_TYPE=%s\n", q->gpu_type);
+    if (*q->limit)
+        topt_text_add(&t, "TOPT_LIMIT=%s\n", q->limit);
     add_plan(&t, plan);
     if (t.oom)
         topt_text_fini(&t);
@@ -139,7 +144,12 @@ static struct reply without_plan(const struct request *q, const json_t *answer)
     if (!q->wants_text)
         return refusal_json(answer, name, why);
     char *line = nearest_line(answer);
-    struct reply r = reply_error(q, 422, name, NULL, line, why);
+    struct topt_text within = {0};
+    if (*q->limit)
+        topt_text_add(&within, "within %s: %s", q->limit, why);
+    struct reply r =
+        reply_error(q, 422, name, NULL, line, within.s && !within.oom ? within.s : why);
+    topt_text_fini(&within);
     free(line);
     return r;
 }
@@ -189,7 +199,7 @@ static struct reply show_answer(const struct request *q, const struct store_answ
     else if (!a->feasible)
         r = without_plan(q, doc);
     else if (a->plan_id)
-        r = plan_text(doc, a->plan, is_pinned);
+        r = plan_text(q, doc, a->plan, is_pinned);
     else
         r = reply_error(q, 406, "not_acceptable", "Accept", NULL,
                         "only a plan has a text/plain form; ask for application/json");

@@ -8,6 +8,7 @@
  * Each arrow that waits is a handler of its own, called when the job before it has ended. */
 #include "answers.h"
 #include "asking.h"
+#include "in_slurm.h"
 #include "tasks.h"
 #include "topt_log.h"
 #include "topt_digest.h"
@@ -326,8 +327,15 @@ static struct reply plan_of_file(struct request *q, struct question *x)
     struct topt_error err = {0};
     const char *source = NULL;
     struct query *asked = &x->plan->query;
+    struct site_job job;
+    struct reply r;
+    int no_job = in_slurm_take(q, &job, &r);
+    if (no_job < 0)
+        return r;
     if (query_from_pairs(QUERY_PLAN, q->pair, q->npairs, asked, &source, &err) < 0)
         return reply_fail(q, source, &err);
+    if (!no_job && in_slurm_apply(q, &job, asked, &r) < 0)
+        return r;
     if (*asked->model_id && q->body_len)
         return reply_error(q, 400, "invalid", "model_id", NULL,
                            "model_id and a body are both given");

@@ -21,6 +21,7 @@
 #include "one_line.h"
 #include "operation.h"
 #include "query.h"
+#include "site.h"
 #include "topt_digest.h"
 #include "store.h"
 #include "task_table.h"
@@ -31,6 +32,7 @@ struct server {
     struct pool *pool; /* worker processes */
     struct jobs *jobs;
     struct tasks *tasks;
+    struct site *site;      /* where jobs of Slurm go */
     struct shipped shipped; /* profiles that come with the program */
     struct roles *roles;
     uid_t proxy_uid; /* who may send logins on the proxy's socket */
@@ -61,6 +63,8 @@ struct request {
     int is_json;    /* Content-Type: application/json */
     int wants_text; /* Accept: text/plain */
     int wants_openmetrics;
+    /* Of a job in Slurm: the GPU type to set on it, and in words what bounds it ("": nothing). */
+    char gpu_type[SITE_NAME], limit[240];
     enum metrics_lane lane; /* of a question, once it is known */
     int is_gone;            /* the client went while its request waited */
     /* A handler's own, kept while the request waits; freed with the request. */

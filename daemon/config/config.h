@@ -38,6 +38,10 @@
     X(state, "state", STRING, NULL, "DIR",                                               \
       "where the store is kept (default: /var/lib/topt as root)")                        \
     X(hw, "hw", STRING, NULL, "NAME", "hardware profile of requests that name none")     \
+    X(site_map, "site-map", STRING, NULL, "FILE",                                        \
+      "which profile a partition's GPUs have: lines of PARTITION GPU-TYPE PROFILE")      \
+    X(scontrol, "scontrol", STRING, "scontrol", "PROGRAM",                               \
+      "what knows the limits of Slurm's partitions (scontrol; empty: nobody)")           \
     X(workers, "workers", INT, 2, "N", "searches at a time (2)")                         \
     X(threads, "threads", INT, 1, "N", "threads of one search (1)")                      \
     X(queue, "queue", INT, 16, "N", "searches that may wait (16)")                       \

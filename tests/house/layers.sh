@@ -37,13 +37,14 @@ declare -A knows=(
     [daemon/config]="common"
     [daemon/access]="common"
     [daemon/ask]="common"
+    [daemon/site]="common"
     [daemon/store]="common daemon"
     [daemon/work]="common daemon/ask"
-    [daemon/api]="common daemon daemon/config daemon/access daemon/ask daemon/store daemon/work"
-    [daemon/net]="common daemon/config daemon/access daemon/ask daemon/store daemon/work daemon/api"
+    [daemon/api]="common daemon daemon/config daemon/access daemon/ask daemon/site daemon/store daemon/work"
+    [daemon/net]="common daemon/config daemon/access daemon/ask daemon/site daemon/store daemon/work daemon/api"
     [daemon/worker]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/report solver/plan/ask solver/plan/explain solver/cli daemon/ask daemon/work"
     [daemon/client]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/report solver/plan/ask solver/plan/explain solver/cli daemon/api"
-    [daemon]="common daemon/config daemon/access daemon/ask daemon/store daemon/work daemon/api daemon/net"
+    [daemon]="common daemon/config daemon/access daemon/ask daemon/site daemon/store daemon/work daemon/api daemon/net"
     [slurm_plugin]="common"
 )
 # library header (extended regular expression): the parts that may include it

@@ -56,7 +56,7 @@ like "$(cat log)" 'uid 0 pid 0' "by root, over TCP"
 
 # --- a daemon that is not the site's
 plugstack daemon_uid=65534
-job=$(sbatch --parsable -n2 $topt -o out job.sh 2>err)
+job=$(sbatch --parsable -n2 --gpus=2 $topt -o out job.sh 2>err)
 is "$?/$(wc -l <err)" 0/1 "a daemon of another user is an outage"
 like "$(cat err)" "does not know who asks (401)" "which is said: $(cat err)"
 wait_job "$job"

@@ -1,0 +1,144 @@
+/* in_slurm.c - see in_slurm.h. */
+#include "in_slurm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topt_text.h"
+
+#define AT(name) offsetof(struct site_job, name), sizeof(((struct site_job *)0)->name)
+static const struct field {
+    const char *name;
+    size_t offset, size; /* size 8: a number */
+} fields[] = {{"slurm_partition", AT(partition)},
+              {"slurm_constraint", AT(constraint)},
+              {"slurm_gpu_type", AT(gpu_type)},
+              {"slurm_time", AT(time)},
+              {"slurm_mem", AT(mem)},
+              {"slurm_mem_per_gpu", AT(mem_per_gpu)},
+              {"slurm_account", AT(account)},
+              {"slurm_qos", AT(qos)},
+              {"slurm_nodes", AT(nodes)},
+              {"slurm_cpus_per_task", AT(cpus_per_task)}};
+enum { FIELDS = sizeof fields / sizeof *fields };
+
+static int store(const struct field *f, const char *value, struct site_job *ret,
+                 struct topt_error *err)
+{
+    char *to = (char *)ret + f->offset;
+    if (f->size == sizeof(int64_t))
+        return topt_parse_int(value, 0, 1 << 30, (int64_t *)(void *)to, err);
+    if (strlen(value) >= f->size)
+        return topt_fail(err, TOPT_ERR_INVAL, "it is longer than %zu bytes", f->size - 1);
+    for (const char *p = value; *p; p++)
+        if ((unsigned char)*p < ' ' || *p == 127)
+            return topt_fail(err, TOPT_ERR_INVAL, "it holds control characters");
+    strcpy(to, value);
+    return 0;
+}
+
+static int take(const struct query_pair *pair, struct site_job *ret,
+                struct topt_error *err)
+{
+    const char *value = pair->value ? pair->value : "";
+    if (!strcmp(pair->key, "slurm_tasks")) {
+        ret->by_node = !strcmp(value, "node");
+        return ret->by_node || !strcmp(value, "gpu")
+                   ? 0
+                   : topt_fail(err, TOPT_ERR_INVAL, "it is neither gpu nor node");
+    }
+    for (int i = 0; i < FIELDS; i++)
+        if (!strcmp(pair->key, fields[i].name))
+            return store(&fields[i], value, ret, err);
+    return topt_fail(err, TOPT_ERR_INVAL, "there is no such parameter");
+}
+
+int in_slurm_take(struct request *q, struct site_job *ret, struct reply *refusal)
+{
+    struct topt_error err = {0};
+    int kept = 0, taken = 0;
+    *ret = (struct site_job){0};
+    for (int i = 0; i < q->npairs; i++) {
+        if (strncmp(q->pair[i].key, "slurm_", 6)) {
+            q->pair[kept++] = q->pair[i];
+            continue;
+        }
+        taken++;
+        if (take(&q->pair[i], ret, &err)) {
+            *refusal = reply_fail(q, q->pair[i].key, &err);
+            return -1;
+        }
+    }
+    q->npairs = kept;
+    return taken ? 0 : 1;
+}
+
+/* GPUs that a node of the profile has; 0: not known. */
+static int64_t profile_gpus(struct server *s, const char *hw)
+{
+    char *id = NULL, *doc = NULL;
+    if (find_hw(s, hw, &id, &doc, NULL) < 0)
+        return 0;
+    json_t *profile = json_loads(doc, 0, NULL);
+    int64_t gpus = json_integer_value(json_object_get(profile, "gpus_per_node"));
+    json_decref(profile);
+    free(id);
+    free(doc);
+    return gpus;
+}
+
+/* The most GPUs: whole nodes of the profile where the partition's have as many, else those of one node; 0: any. */
+static int64_t most_gpus(const struct site_bound *b, int64_t of_profile)
+{
+    if (b->gpus_per_node && (!of_profile || b->gpus_per_node < of_profile))
+        return b->gpus_per_node;
+    return b->nodes * of_profile;
+}
+
+static int refuse_number(struct request *q, const struct site_job *job,
+                         const struct query *asked, struct reply *refusal)
+{
+    struct topt_error err = {0};
+    char other[SITE_NAME];
+    topt_fail(&err, TOPT_ERR_INFEASIBLE, "%lld GPUs are more than %s allows",
+              (long long)asked->gpus[0], q->limit);
+    if (site_look_elsewhere(q->server->site, job, asked->hw, asked->gpus[0] - 1, other)) {
+        struct topt_error was = err;
+        topt_fail(&err, was.code, "%s; partition '%s' would do", was.text, other);
+    }
+    *refusal = reply_fail(q, NULL, &err);
+    return -1;
+}
+
+int in_slurm_apply(struct request *q, const struct site_job *job, struct query *asked,
+                   struct reply *refusal)
+{
+    struct topt_error err = {0};
+    struct site_bound b;
+    if (site_look(q->server->site, job, asked->hw, &b, &err)) {
+        *refusal = reply_fail(q, NULL, &err);
+        return -1;
+    }
+    if (!*asked->hw && *b.profile)
+        memcpy(asked->hw, b.profile, sizeof b.profile);
+    memcpy(q->gpu_type, b.gpu_type, sizeof b.gpu_type);
+    int64_t most = most_gpus(&b, profile_gpus(q->server, asked->hw));
+    if (most <= 0)
+        return 0;
+    memcpy(q->limit, b.words, sizeof b.words);
+    if (asked->ngpus == 1 && asked->gpus[0] > most)
+        return refuse_number(q, job, asked, refusal);
+    if (!asked->ngpus && (!asked->max_gpus || asked->max_gpus > most)) {
+        char other[SITE_NAME];
+        asked->max_gpus = most;
+        if (site_look_elsewhere(q->server->site, job, asked->hw, most, other)) {
+            size_t n = strlen(q->limit);
+            snprintf(q->limit + n, sizeof q->limit - n, " (partition '%.40s' has more)",
+                     other);
+        }
+    } else {
+        *q->limit = '\0';
+    }
+    return 0;
+}

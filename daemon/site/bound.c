@@ -1,0 +1,301 @@
+/* bound.c - see bound.h.
+ *
+ * Nodes of a partition may differ.  Those with the GPUs that the most nodes together have count: the product of how
+ * many GPUs a node has at least and how many such nodes there are. */
+#include "bound.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topt_text.h"
+
+enum { MAP_LIMIT = 1 << 20 };
+
+int site_map_read(const char *path, struct site_map *ret, struct topt_error *err)
+{
+    size_t len = 0, lines = 1;
+    char *text = topt_read_file(path, MAP_LIMIT, &len, err), *save = NULL;
+    int number = 0, rc = 0;
+    *ret = (struct site_map){0};
+    if (!text)
+        return -1;
+    for (size_t i = 0; i < len; i++)
+        lines += text[i] == '\n';
+    ret->row = calloc(lines, sizeof *ret->row);
+    if (!ret->row)
+        rc = topt_nomem(err, path);
+    for (char *line = text; !rc && line && *line; line = save) {
+        struct site_row *r = &ret->row[ret->n];
+        char more;
+        number++;
+        save = strchr(line, '\n');
+        if (save)
+            *save++ = '\0';
+        line[strcspn(line, "#")] = '\0';
+        if (!line[strspn(line, " \t\r")])
+            continue;
+        if (sscanf(line, "%63s %63s %79s %c", r->partition, r->type, r->profile, &more) ==
+            3)
+            ret->n++;
+        else
+            rc = topt_fail(err, TOPT_ERR_INVAL,
+                           "%s:%d: a line is PARTITION GPU-TYPE PROFILE", path, number);
+    }
+    free(text);
+    if (rc)
+        site_map_fini(ret);
+    return rc;
+}
+
+void site_map_fini(struct site_map *m)
+{
+    free(m->row);
+    *m = (struct site_map){0};
+}
+
+static int fits(const char *pattern, const char *word)
+{
+    return strcmp(pattern, "*") == 0 || strcmp(pattern, word) == 0;
+}
+
+/* The partition that the job goes to: the first that it names, or the default one.  NULL: not known. */
+static const struct site_partition *partition_of(const struct site_slurm *s,
+                                                 const char *names)
+{
+    size_t n = strcspn(names, ",");
+    for (size_t i = 0; s && i < s->npartitions; i++) {
+        const struct site_partition *p = &s->partition[i];
+        if (n ? strlen(p->name) == n && !memcmp(p->name, names, n) : p->is_default)
+            return p;
+    }
+    return NULL;
+}
+
+/* Features are known where the constraint is one word, or several that must all be there. */
+static int has_features(const struct site_node *n, const char *constraint)
+{
+    char words[SITE_WORDS], *save = NULL;
+    if (strpbrk(constraint, "|[]*()"))
+        return 1;
+    snprintf(words, sizeof words, "%s", constraint);
+    for (char *w = strtok_r(words, "&,", &save); w; w = strtok_r(NULL, "&,", &save))
+        if (!site_has_word(n->features, w))
+            return 0;
+    return 1;
+}
+
+/* GPUs of a type on a node, "" being any. */
+static int64_t gpus_of(const struct site_node *n, const char *type)
+{
+    int64_t gpus = 0;
+    for (int i = 0; i < n->ntypes; i++)
+        if ((!*type || !strcmp(n->gpu[i].type, type)) && n->gpu[i].count > gpus)
+            gpus = n->gpu[i].count;
+    return gpus;
+}
+
+/* GPUs that a node can give to this job: by its tasks' CPUs and memory, too. */
+static int64_t usable_gpus(const struct site_node *n, const struct site_job *job,
+                           const char *type)
+{
+    int64_t gpus = gpus_of(n, type), cpus = job->cpus_per_task;
+    int64_t mem = *job->mem ? site_mebibytes(job->mem) : 0;
+    int64_t each = *job->mem_per_gpu ? site_mebibytes(job->mem_per_gpu) : 0;
+    if (cpus > 0 && n->cpus > 0) {
+        int64_t tasks = n->cpus / cpus;
+        gpus = job->by_node ? (tasks ? gpus : 0) : tasks < gpus ? tasks : gpus;
+    }
+    if (mem > 0 && n->memory_mib > 0 && mem > n->memory_mib)
+        return 0;
+    if (each > 0 && n->memory_mib > 0 && n->memory_mib / each < gpus)
+        gpus = n->memory_mib / each;
+    return gpus;
+}
+
+static int is_of(const struct site_node *n, const struct site_partition *p,
+                 const struct site_job *job)
+{
+    return n->is_up && site_has_word(n->partitions, p->name) &&
+           has_features(n, job->constraint);
+}
+
+/* The nodes of the partition: the largest product of GPUs a node and nodes with as many.  'job' NULL members
+ * bound nothing. */
+static void count_nodes(const struct site_slurm *s, const struct site_partition *p,
+                        const struct site_job *job, const char *type,
+                        struct site_bound *ret)
+{
+    ret->nodes = ret->gpus_per_node = 0;
+    for (size_t i = 0; i < s->nnodes; i++) {
+        int64_t gpus = usable_gpus(&s->node[i], job, type), nodes = 0;
+        if (!gpus || !is_of(&s->node[i], p, job))
+            continue;
+        for (size_t j = 0; j < s->nnodes; j++)
+            nodes +=
+                is_of(&s->node[j], p, job) && usable_gpus(&s->node[j], job, type) >= gpus;
+        if (p->max_nodes && nodes > p->max_nodes)
+            nodes = p->max_nodes;
+        if (nodes * gpus > ret->nodes * ret->gpus_per_node) {
+            ret->nodes = nodes;
+            ret->gpus_per_node = gpus;
+        }
+    }
+}
+
+/* Has the partition nodes with such GPUs, up or not? */
+static int has_type(const struct site_slurm *s, const struct site_partition *p,
+                    const char *type)
+{
+    for (size_t i = 0; i < s->nnodes; i++)
+        if (site_has_word(s->node[i].partitions, p->name) && gpus_of(&s->node[i], type))
+            return 1;
+    return 0;
+}
+
+/* The row of the table, and the type that it takes: the job's, or one that nodes of the partition have. */
+static const struct site_row *row_of(const struct site_slurm *s,
+                                     const struct site_partition *p,
+                                     const struct site_map *map,
+                                     const struct site_job *job, const char *name,
+                                     const char *hw, char type[SITE_NAME])
+{
+    for (size_t i = 0; map && i < map->n; i++) {
+        const struct site_row *r = &map->row[i];
+        if (!fits(r->partition, name) || (*hw && strcmp(r->profile, hw)))
+            continue;
+        if (*job->gpu_type && !fits(r->type, job->gpu_type))
+            continue;
+        snprintf(type, SITE_NAME, "%s",
+                 *job->gpu_type         ? job->gpu_type
+                 : strcmp(r->type, "*") ? r->type
+                                        : "");
+        if (p && *type && !*job->gpu_type && !has_type(s, p, type))
+            continue;
+        return r;
+    }
+    snprintf(type, SITE_NAME, "%s", job->gpu_type);
+    return NULL;
+}
+
+/* Why no node can take the job: the option that is too much, or that there is none. */
+static int no_node(const struct site_slurm *s, const struct site_partition *p,
+                   const struct site_job *job, const char *type, struct topt_error *err)
+{
+    struct site_job less = {0};
+    struct site_bound b;
+    int64_t cpus = 0, memory = 0;
+    memcpy(less.constraint, job->constraint, sizeof less.constraint);
+    count_nodes(s, p, &less, type, &b);
+    for (size_t i = 0; i < s->nnodes; i++) {
+        if (!is_of(&s->node[i], p, &less) || !gpus_of(&s->node[i], type))
+            continue;
+        cpus = s->node[i].cpus > cpus ? s->node[i].cpus : cpus;
+        memory = s->node[i].memory_mib > memory ? s->node[i].memory_mib : memory;
+    }
+    if (!b.nodes)
+        return topt_fail(err, TOPT_ERR_INFEASIBLE,
+                         "partition '%s' has no node up with GPUs%s%s%s%s", p->name,
+                         *type ? " of type " : "", type,
+                         *job->constraint ? " and --constraint=" : "", job->constraint);
+    if (job->cpus_per_task > cpus)
+        return topt_fail(err, TOPT_ERR_INFEASIBLE,
+                         "-c %lld is more than the %lld CPUs of a node in partition '%s'",
+                         (long long)job->cpus_per_task, (long long)cpus, p->name);
+    return topt_fail(err, TOPT_ERR_INFEASIBLE,
+                     "%s%s is more than the %lld MiB of a node in partition '%s'",
+                     *job->mem ? "--mem=" : "--mem-per-gpu=",
+                     *job->mem ? job->mem : job->mem_per_gpu, (long long)memory, p->name);
+}
+
+static void say(const struct site_slurm *s, const struct site_partition *p,
+                const char *type, struct site_bound *b)
+{
+    const struct site_job any = {0};
+    struct site_bound all;
+    count_nodes(s, p, &any, type, &all);
+    int n = snprintf(b->words, sizeof b->words,
+                     "partition '%.40s' with %lld node%s of %lld GPU%s", p->name,
+                     (long long)b->nodes, b->nodes == 1 ? "" : "s",
+                     (long long)b->gpus_per_node, b->gpus_per_node == 1 ? "" : "s");
+    if (p->max_nodes && b->nodes == p->max_nodes && n > 0)
+        n += snprintf(b->words + n, sizeof b->words - (size_t)n, ", MaxNodes=%lld",
+                      (long long)p->max_nodes);
+    if (b->gpus_per_node < all.gpus_per_node && n > 0)
+        snprintf(b->words + n, sizeof b->words - (size_t)n,
+                 ", by -c, --mem or --mem-per-gpu");
+}
+
+/* Without a word about other partitions. */
+static int bound_in(const struct site_slurm *s, const struct site_map *map,
+                    const struct site_job *job, const char *hw, struct site_bound *ret,
+                    struct topt_error *err)
+{
+    const struct site_partition *p = partition_of(s, job->partition);
+    char name[SITE_NAME];
+    *ret = (struct site_bound){0};
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(job->partition, ","),
+             job->partition);
+    if (p)
+        snprintf(name, sizeof name, "%s", p->name);
+    const struct site_row *row = row_of(s, p, map, job, name, hw, ret->gpu_type);
+    if (row)
+        memcpy(ret->profile, row->profile, sizeof ret->profile);
+    else if (map && map->n && !*hw && *name)
+        return topt_fail(err, TOPT_ERR_INFEASIBLE,
+                         "the site's table has no profile for partition '%s'%s%s: name "
+                         "one with --topt-hw",
+                         name, *job->gpu_type ? " and GPU type " : "", job->gpu_type);
+    ret->nodes = job->nodes;
+    if (job->nodes)
+        snprintf(ret->words, sizeof ret->words, "-N %lld", (long long)job->nodes);
+    if (!p)
+        return 0;
+    int64_t time = *job->time ? site_seconds(job->time) : 0;
+    if (p->max_time_s && time > p->max_time_s)
+        return topt_fail(err, TOPT_ERR_INFEASIBLE,
+                         "--time=%s is more than partition '%s' allows (MaxTime=%lld "
+                         "minutes)",
+                         job->time, p->name, (long long)p->max_time_s / 60);
+    count_nodes(s, p, job, ret->gpu_type, ret);
+    if (!ret->nodes)
+        return no_node(s, p, job, ret->gpu_type, err);
+    say(s, p, ret->gpu_type, ret);
+    if (job->nodes && job->nodes < ret->nodes) {
+        ret->nodes = job->nodes;
+        snprintf(ret->words, sizeof ret->words,
+                 "-N %lld in partition '%.40s', %lld GPUs a node", (long long)job->nodes,
+                 p->name, (long long)ret->gpus_per_node);
+    }
+    return 0;
+}
+
+const char *site_other(const struct site_slurm *s, const struct site_map *map,
+                       const struct site_job *job, const char *hw, int64_t gpus)
+{
+    for (size_t i = 0; s && i < s->npartitions; i++) {
+        const struct site_partition *p = &s->partition[i];
+        struct site_job there = *job;
+        struct site_bound b;
+        if (!p->is_up || p == partition_of(s, job->partition))
+            continue;
+        snprintf(there.partition, sizeof there.partition, "%s", p->name);
+        if (!bound_in(s, map, &there, hw, &b, NULL) && (!map || !map->n || *b.profile) &&
+            b.nodes * b.gpus_per_node > gpus)
+            return p->name;
+    }
+    return NULL;
+}
+
+int site_bound(const struct site_slurm *s, const struct site_map *map,
+               const struct site_job *job, const char *hw, struct site_bound *ret,
+               struct topt_error *err)
+{
+    if (!bound_in(s, map, job, hw, ret, err))
+        return 0;
+    const char *other = site_other(s, map, job, *hw ? hw : ret->profile, 0);
+    struct topt_error was = *err;
+    return other
+               ? topt_fail(err, was.code, "%s; partition '%s' would do", was.text, other)
+               : -1;
+}

@@ -1,0 +1,48 @@
+/* bound.h - what a job may have in the partition that it goes to, and which profile that is: the site's table and
+ * Slurm's limits put together.  Thread safety: reentrant. */
+#ifndef TOPTD_SITE_BOUND_H
+#define TOPTD_SITE_BOUND_H
+
+#include "slurm.h"
+
+/* What goes with a question: the job's own options as texts, "" and 0 where they say nothing. */
+struct site_job {
+    char partition[SITE_WORDS], constraint[SITE_WORDS], gpu_type[SITE_NAME],
+        time[SITE_NAME], mem[SITE_NAME], mem_per_gpu[SITE_NAME], account[SITE_NAME],
+        qos[SITE_NAME];
+    int64_t nodes, cpus_per_task;
+    int by_node; /* a task is for a node */
+};
+
+/* The site's table: which profile the GPUs of a type in a partition have; "*" is any. */
+struct site_row {
+    char partition[SITE_NAME], type[SITE_NAME], profile[SITE_NAME + 16];
+};
+struct site_map {
+    struct site_row *row;
+    size_t n;
+};
+
+/* Lines of PARTITION TYPE PROFILE; '#' begins a remark.  The first row that fits counts. */
+int site_map_read(const char *path, struct site_map *ret,
+                  struct topt_error *err) TOPT_MUST_CHECK;
+void site_map_fini(struct site_map *m);
+
+struct site_bound {
+    char profile[SITE_NAME + 16]; /* of the table; "" where it isn't said */
+    char gpu_type[SITE_NAME];     /* to be set on the job; "": none */
+    int64_t nodes, gpus_per_node; /* at most; 0: not known */
+    char words[160]; /* what bounds it, as "partition 'a', MaxNodes=1, 4 GPUs a node" */
+};
+
+/* 'hw' is the profile that was asked for, or "".  Either part may be NULL.  INFEASIBLE with the limit, and the
+ * partition that would do, where the job can't run at all; INVAL where the table says nothing of it. */
+int site_bound(const struct site_slurm *s, const struct site_map *map,
+               const struct site_job *job, const char *hw, struct site_bound *ret,
+               struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Another partition where the job would have more than 'gpus' GPUs of the same profile: its name, or NULL. */
+const char *site_other(const struct site_slurm *s, const struct site_map *map,
+                       const struct site_job *job, const char *hw, int64_t gpus);
+
+#endif

@@ -1,0 +1,218 @@
+/* slurm.c - see slurm.h.  A line is KEY=VALUE with blanks between; values of interest hold none. */
+#include "slurm.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "topt_text.h"
+
+/* The value of 'key' in a line of 'len' bytes: 1 and cut to fit, 0 where it isn't there. */
+static int value_of(const char *line, size_t len, const char *key, char *ret, size_t size)
+{
+    size_t n = strlen(key);
+    ret[0] = '\0';
+    for (const char *p = line, *end = line + len; p < end;) {
+        const char *blank = memchr(p, ' ', (size_t)(end - p));
+        const char *stop = blank ? blank : end;
+        if ((size_t)(stop - p) > n && p[n] == '=' && memcmp(p, key, n) == 0) {
+            size_t room = (size_t)(stop - p) - n - 1;
+            if (room >= size)
+                room = size - 1;
+            memcpy(ret, p + n + 1, room);
+            ret[room] = '\0';
+            return 1;
+        }
+        p = stop + 1;
+    }
+    return 0;
+}
+
+static int64_t number_of(const char *line, size_t len, const char *key)
+{
+    char text[32];
+    int64_t n = 0;
+    if (!value_of(line, len, key, text, sizeof text) ||
+        topt_parse_int(text, 0, INT64_MAX, &n, NULL))
+        return 0;
+    return n;
+}
+
+int64_t site_seconds(const char *text)
+{
+    int64_t days = 0, part[3] = {0};
+    int n = 0;
+    if (!isdigit((unsigned char)*text))
+        return strcasecmp(text, "UNLIMITED") && strcasecmp(text, "INFINITE") &&
+                       strcasecmp(text, "NONE")
+                   ? -1
+                   : 0;
+    const char *dash = strchr(text, '-');
+    char *end = (char *)text;
+    if (dash) {
+        days = strtoll(text, &end, 10);
+        if (end != dash)
+            return -1;
+        text = dash + 1;
+    }
+    for (;; text = end + 1) {
+        if (n == 3 || !isdigit((unsigned char)*text))
+            return -1;
+        part[n++] = strtoll(text, &end, 10);
+        if (*end != ':')
+            break;
+    }
+    if (*end || days > 1 << 20)
+        return -1;
+    if (dash) /* hours, minutes, seconds */
+        return ((days * 24 + part[0]) * 60 + part[1]) * 60 + part[2];
+    return n == 3 ? (part[0] * 60 + part[1]) * 60 + part[2] : part[0] * 60 + part[1];
+}
+
+int64_t site_mebibytes(const char *text)
+{
+    char *end;
+    long long n = strtoll(text, &end, 10);
+    if (end == text || n < 0 || n > INT64_C(1) << 40 || (*end && end[1]))
+        return -1;
+    switch (toupper((unsigned char)*end)) {
+    case 'K':
+        return n / 1024;
+    case '\0':
+    case 'M':
+        return n;
+    case 'G':
+        return n * 1024;
+    case 'T':
+        return n * 1024 * 1024;
+    default:
+        return -1;
+    }
+}
+
+int site_has_word(const char *list, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *p = list; n && *p; p += strcspn(p, ","), p += *p == ',')
+        if (strcspn(p, ",") == n && memcmp(p, word, n) == 0)
+            return 1;
+    return 0;
+}
+
+/* "gpu:a100:4(S:0-1),nic:1": its GPUs. */
+static void read_gres(const char *text, struct site_node *node)
+{
+    char plain[SITE_WORDS];
+    size_t n = 0;
+    int depth = 0;
+    for (; *text && n < sizeof plain - 1; text++) {
+        depth += (*text == '(') - (*text == ')');
+        if (!depth && *text != ')')
+            plain[n++] = *text;
+    }
+    plain[n] = '\0';
+    char *save = NULL;
+    for (char *e = strtok_r(plain, ",", &save); e; e = strtok_r(NULL, ",", &save)) {
+        char *colon = strrchr(e, ':');
+        int64_t count = 0;
+        if (strncmp(e, "gpu:", 4) || !colon || node->ntypes == SITE_TYPES ||
+            topt_parse_int(colon + 1, 1, 1 << 20, &count, NULL))
+            continue;
+        *colon = '\0';
+        int i = node->ntypes++;
+        snprintf(node->gpu[i].type, SITE_NAME, "%.63s", colon > e + 3 ? e + 4 : "");
+        node->gpu[i].count = count;
+    }
+}
+
+/* Words of a state in which a node takes no job, for now or at all. */
+static int state_is_up(const char *state)
+{
+    static const char *const down[] = {"DOWN",   "DRAIN",   "FAIL", "MAINT",
+                                       "FUTURE", "UNKNOWN", "*",    NULL};
+    for (int i = 0; down[i]; i++)
+        if (strstr(state, down[i]))
+            return 0;
+    return 1;
+}
+
+static int read_partition(const char *line, size_t len, struct site_partition *ret)
+{
+    char text[64];
+    *ret = (struct site_partition){0};
+    if (!value_of(line, len, "PartitionName", ret->name, sizeof ret->name))
+        return 0;
+    value_of(line, len, "Default", text, sizeof text);
+    ret->is_default = strcmp(text, "YES") == 0;
+    value_of(line, len, "State", text, sizeof text);
+    ret->is_up = strcmp(text, "UP") == 0;
+    ret->max_nodes = number_of(line, len, "MaxNodes");
+    value_of(line, len, "MaxTime", text, sizeof text);
+    int64_t seconds = site_seconds(text);
+    ret->max_time_s = seconds > 0 ? seconds : 0;
+    return 1;
+}
+
+static int read_node(const char *line, size_t len, struct site_node *ret)
+{
+    char text[SITE_WORDS];
+    *ret = (struct site_node){0};
+    if (!value_of(line, len, "NodeName", text, sizeof text))
+        return 0;
+    value_of(line, len, "Partitions", ret->partitions, sizeof ret->partitions);
+    value_of(line, len, "AvailableFeatures", ret->features, sizeof ret->features);
+    value_of(line, len, "State", text, sizeof text);
+    ret->is_up = state_is_up(text);
+    ret->cpus = number_of(line, len, "CPUEfctv");
+    if (!ret->cpus)
+        ret->cpus = number_of(line, len, "CPUTot");
+    ret->memory_mib = number_of(line, len, "RealMemory");
+    if (value_of(line, len, "Gres", text, sizeof text))
+        read_gres(text, ret);
+    return 1;
+}
+
+static size_t lines_of(const char *text)
+{
+    size_t n = 1;
+    for (; *text; text++)
+        n += *text == '\n';
+    return n;
+}
+
+int site_slurm_read(const char *partitions, const char *nodes, struct site_slurm *ret,
+                    struct topt_error *err)
+{
+    *ret = (struct site_slurm){0};
+    ret->partition = calloc(lines_of(partitions), sizeof *ret->partition);
+    ret->node = calloc(lines_of(nodes), sizeof *ret->node);
+    if (!ret->partition || !ret->node) {
+        site_slurm_fini(ret);
+        return topt_nomem(err, NULL);
+    }
+    for (const char *p = partitions; *p; p += strcspn(p, "\n"), p += *p == '\n')
+        ret->npartitions += (size_t)read_partition(p, strcspn(p, "\n"),
+                                                   &ret->partition[ret->npartitions]);
+    for (const char *p = nodes; *p; p += strcspn(p, "\n"), p += *p == '\n')
+        ret->nnodes += (size_t)read_node(p, strcspn(p, "\n"), &ret->node[ret->nnodes]);
+    if (ret->npartitions)
+        return 0;
+    site_slurm_fini(ret);
+    return topt_fail(err, TOPT_ERR_NOTFOUND, "scontrol names no partition");
+}
+
+void site_slurm_fini(struct site_slurm *s)
+{
+    free(s->partition);
+    free(s->node);
+    *s = (struct site_slurm){0};
+}
+
+int site_slurm_is_same(const struct site_slurm *a, const struct site_slurm *b)
+{
+    return a->npartitions == b->npartitions && a->nnodes == b->nnodes &&
+           !memcmp(a->partition, b->partition, a->npartitions * sizeof *a->partition) &&
+           !memcmp(a->node, b->node, a->nnodes * sizeof *a->node);
+}

@@ -1,0 +1,49 @@
+/* slurm.h - what `scontrol -o show partition` and `show node` say that bounds a job: read from their text.
+ * Thread safety: plain values. */
+#ifndef TOPTD_SITE_SLURM_H
+#define TOPTD_SITE_SLURM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "topt_error.h"
+
+enum { SITE_NAME = 64, SITE_WORDS = 256, SITE_TYPES = 4 };
+
+struct site_partition {
+    char name[SITE_NAME];
+    int is_default, is_up;
+    int64_t max_nodes, max_time_s; /* 0: no limit */
+};
+
+struct site_node {
+    char partitions[SITE_WORDS], features[SITE_WORDS]; /* with commas between */
+    int is_up;
+    int64_t cpus, memory_mib;
+    int ntypes;
+    struct {
+        char type[SITE_NAME]; /* "": GPUs of no type */
+        int64_t count;
+    } gpu[SITE_TYPES];
+};
+
+struct site_slurm {
+    struct site_partition *partition;
+    struct site_node *node;
+    size_t npartitions, nnodes;
+};
+
+/* Lines that can't be understood are passed over.  -1 without memory, or where there is no partition at all. */
+int site_slurm_read(const char *partitions, const char *nodes, struct site_slurm *ret,
+                    struct topt_error *err) TOPT_MUST_CHECK;
+void site_slurm_fini(struct site_slurm *s);
+int site_slurm_is_same(const struct site_slurm *a, const struct site_slurm *b);
+
+/* Slurm's times: "90" minutes, "1:30:00", "2-12", "1-00:00:00"; "UNLIMITED" and the like are 0.  -1: another text. */
+int64_t site_seconds(const char *text);
+/* Slurm's sizes in MiB: "4000", "4G"; -1: another text. */
+int64_t site_mebibytes(const char *text);
+/* Is 'word' one of 'list', which has commas between? */
+int site_has_word(const char *list, const char *word);
+
+#endif

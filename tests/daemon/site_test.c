@@ -1,0 +1,154 @@
+/* site_test.c - scontrol's text read, the site's table, and what they bound. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bound.h"
+#include "tap.h"
+#include "topt_text.h"
+
+static const char *const partitions =
+    "PartitionName=a AllowGroups=ALL Default=YES MaxNodes=UNLIMITED MaxTime=01:00:00 "
+    "Nodes=n[1-2] State=UP\n"
+    "PartitionName=v Default=NO MaxNodes=2 MaxTime=UNLIMITED Nodes=n[3-6] State=UP\n"
+    "PartitionName=off Default=NO MaxNodes=UNLIMITED MaxTime=UNLIMITED State=DOWN\n"
+    "something else\n";
+static const char *const nodes =
+    "NodeName=n1 CPUEfctv=62 CPUTot=64 AvailableFeatures=fast,ib "
+    "Gres=gpu:a100:8(S:0-1),nic:1 RealMemory=512000 "
+    "State=IDLE Partitions=a OS=Linux 6.1 #1 SMP\n"
+    "NodeName=n2 CPUTot=64 AvailableFeatures=fast Gres=gpu:a100:8(S:0,2) "
+    "RealMemory=512000 State=MIXED+PLANNED "
+    "Partitions=a\n"
+    "NodeName=n3 CPUTot=16 Gres=gpu:v100:4 RealMemory=64000 State=ALLOCATED "
+    "Partitions=v\n"
+    "NodeName=n4 CPUTot=16 Gres=gpu:v100:4 RealMemory=64000 State=IDLE Partitions=v\n"
+    "NodeName=n5 CPUTot=16 Gres=gpu:v100:4 RealMemory=64000 State=IDLE+DRAIN "
+    "Partitions=v\n"
+    "NodeName=n6 CPUTot=16 Gres=gpu:v100:2 RealMemory=64000 State=IDLE Partitions=v\n";
+
+static void test_words(void)
+{
+    is_int(site_seconds("90"), 5400, "minutes");
+    is_int(site_seconds("1:30"), 90, "minutes and seconds");
+    is_int(site_seconds("1:30:00"), 5400, "hours");
+    is_int(site_seconds("2-12"), 60 * 3600, "days and hours");
+    is_int(site_seconds("1-00:00:01"), 86401, "all of it");
+    is_int(site_seconds("UNLIMITED"), 0, "no limit");
+    const char *const bad[] = {"", "x", "1:2:3:4", "1-", "1:", "-1", "1h"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        is_int(site_seconds(bad[i]), -1, "no time: '%s'", bad[i]);
+    is_int(site_mebibytes("4000"), 4000, "MiB");
+    is_int(site_mebibytes("2G"), 2048, "GiB");
+    is_int(site_mebibytes("2048K"), 2, "KiB");
+    is_int(site_mebibytes("2X"), -1, "no size");
+    ok(site_has_word("a,bc,d", "bc") && !site_has_word("a,bc,d", "b") &&
+           !site_has_word("", "a"),
+       "words of a list");
+}
+
+static void test_read(struct site_slurm *s)
+{
+    struct topt_error err = {0};
+    struct site_slurm same;
+    ok(site_slurm_read(partitions, nodes, s, &err) == 0, "read: %s", err.text);
+    is_int((int64_t)s->npartitions, 3, "partitions");
+    is_int((int64_t)s->nnodes, 6, "nodes");
+    ok(s->partition[0].is_default && s->partition[0].max_time_s == 3600 &&
+           s->partition[1].max_nodes == 2 && !s->partition[2].is_up,
+       "partitions' limits");
+    ok(s->node[0].cpus == 62 && s->node[1].cpus == 64 && s->node[0].ntypes == 1 &&
+           !strcmp(s->node[0].gpu[0].type, "a100") && s->node[0].gpu[0].count == 8,
+       "CPUs and GPUs of a node");
+    ok(s->node[2].is_up && !s->node[4].is_up, "drained nodes are not up");
+    ok(site_slurm_read(partitions, nodes, &same, &err) == 0 &&
+           site_slurm_is_same(s, &same),
+       "the same again");
+    same.node[3].is_up = 0;
+    ok(!site_slurm_is_same(s, &same), "and a change");
+    site_slurm_fini(&same);
+    ok(site_slurm_read("", "", &same, &err) == -1, "nothing said: %s", err.text);
+}
+
+static struct site_slurm slurm;
+static struct site_map map;
+
+/* What a job is bound to; 'part' is of what is said where it is refused. */
+static void bounds(const char *text, struct site_job job, const char *hw,
+                   int64_t want_nodes, int64_t want_gpus, const char *part)
+{
+    struct topt_error err = {0};
+    struct site_bound b;
+    int rc = site_bound(&slurm, &map, &job, hw, &b, &err);
+    ok(rc == (want_nodes ? 0 : -1) &&
+           (rc || (b.nodes == want_nodes && b.gpus_per_node == want_gpus)),
+       "%s: %lld x %lld", text, (long long)b.nodes, (long long)b.gpus_per_node);
+    ok(strstr(rc ? err.text : b.words, part) != NULL, "%s: %s", text,
+       rc ? err.text : b.words);
+}
+
+static void test_bounds(void)
+{
+    struct topt_error err = {0};
+    struct site_bound b;
+    const struct site_job none = {0};
+    bounds("the default partition", none, "", 2, 8,
+           "partition 'a' with 2 nodes of 8 GPUs");
+    ok(!site_bound(&slurm, &map, &none, "", &b, &err) && !strcmp(b.profile, "dgx"),
+       "its profile");
+    bounds("MaxNodes and nodes that are not up", (struct site_job){.partition = "v"}, "",
+           2, 4, "MaxNodes=2");
+    bounds("-N", (struct site_job){.nodes = 1}, "", 1, 8, "-N 1 in partition 'a'");
+    bounds("-c for a GPU", (struct site_job){.cpus_per_task = 16}, "", 2, 3, "by -c");
+    bounds("-c for a node", (struct site_job){.cpus_per_task = 32, .by_node = 1}, "", 2,
+           8, "2 nodes of 8");
+    bounds("-c that no node has", (struct site_job){.cpus_per_task = 65}, "", 0, 0,
+           "more than the 64 CPUs");
+    bounds("--mem", (struct site_job){.mem = "1T"}, "", 0, 0,
+           "--mem=1T is more than the 512000 MiB");
+    bounds("--mem-per-gpu", (struct site_job){.mem_per_gpu = "125G"}, "", 2, 4,
+           "of 4 GPUs");
+    bounds("--constraint", (struct site_job){.constraint = "fast&ib"}, "", 1, 8,
+           "1 node of 8");
+    bounds("no such feature", (struct site_job){.constraint = "slow"}, "", 0, 0,
+           "--constraint=slow");
+    bounds("--time", (struct site_job){.time = "2:00:00"}, "", 0, 0,
+           "MaxTime=60 minutes");
+    bounds("another kind", (struct site_job){.partition = "a", .gpu_type = "v100"}, "v",
+           0, 0, "of type v100");
+    bounds("another kind without a profile",
+           (struct site_job){.partition = "a", .gpu_type = "v100"}, "", 0, 0,
+           "has no profile for partition 'a' and GPU type v100");
+    ok(!site_bound(NULL, NULL, &none, "", &b, &err) && !b.nodes && !*b.profile,
+       "nothing known, nothing bound");
+}
+
+static void test_map(void)
+{
+    struct topt_error err = {0};
+    char path[] = "/tmp/topt-site.XXXXXX";
+    int fd = mkstemp(path);
+    const char *text = "# ours\na a100 dgx # the good ones\n\nv * v\n";
+    const char *wrong = "a a100 dgx\nv v100\n";
+    if (fd < 0 || topt_write_file(path, text, strlen(text), &err))
+        abort();
+    close(fd);
+    ok(site_map_read(path, &map, &err) == 0 && map.n == 2, "a table: %s", err.text);
+    struct site_map none;
+    if (topt_write_file(path, wrong, strlen(wrong), &err))
+        abort();
+    ok(site_map_read(path, &none, &err) == -1 && strstr(err.text, ":2: a line is"),
+       "a wrong one: %s", err.text);
+    unlink(path);
+}
+
+int main(void)
+{
+    test_words();
+    test_read(&slurm);
+    test_map();
+    test_bounds();
+    site_slurm_fini(&slurm);
+    site_map_fini(&map);
+    return done_testing();
+}

@@ -1,0 +1,125 @@
+#!/bin/bash
+# test_limits.sh - partitions of two GPU kinds with limits: the profile and the limits of the one that a job goes to count.
+. "$(dirname "$0")/lib.sh"
+need_slurm
+[ -x "${TOPTD:-}" ] && [ -x "${TOPT:-}" ] || skip_all "toptd is not built"
+
+# toptd is started when there is a cluster to ask about.
+start_planner()
+{
+    planner=
+    url=unix:$work/toptd.sock
+    cat >"$work/nodes" <<N
+n1 CPUs=16 RealMemory=4000 Gres=gpu:a100:4 Feature=fast
+n2 CPUs=8 RealMemory=2000 Gres=gpu:v100:4
+PartitionName=ampere Nodes=n1 Default=YES MaxTime=60 State=UP
+PartitionName=volta Nodes=n2 MaxTime=INFINITE State=UP
+PartitionName=both Nodes=ALL MaxTime=INFINITE MaxNodes=1 State=UP
+PartitionName=twice Nodes=ALL MaxTime=INFINITE State=UP
+PartitionName=all Nodes=ALL MaxTime=INFINITE State=UP
+N
+    cat >"$work/map" <<M
+# partition  GPU type  profile
+both         a100      lab-cpu # the better ones of the two
+both         v100      v100-pcie-1x8
+volta        *         v100-pcie-1x8
+ampere       *         lab-cpu
+all          a100      lab-cpu
+twice        *         lab-cpu
+M
+}
+
+start_toptd()
+{
+    "$TOPTD" --socket "$work/toptd.sock" --state "$work/state" --site-map "$work/map" "$@" >>"$work/log" 2>&1 7>&- &
+    planner=$!
+    local left=200
+    while ! curl -s --unix-socket "$work/toptd.sock" http://localhost/readyz >/dev/null && [ $left -gt 0 ]; do
+        left=$((left - 1))
+        sleep 0.05
+    done
+}
+
+stop_planner()
+{
+    [ -z "$planner" ] || { kill "$planner" && wait "$planner"; }
+    planner=
+}
+
+# The folder is made by start_all, and the file in it by start_planner before the cluster is started.
+cluster_of_two()
+{
+    real=$cluster
+    cluster=two_kinds
+    two_kinds() { if [ "$1" = start ]; then "$real" "$@" --nodes "$work/nodes"; else "$real" "$@"; fi; }
+    start_all
+}
+cluster_of_two
+start_toptd
+cp "$source_dir/deploy/quickstart/gpt-small.json" model.json
+topt="--topt-model=model.json --topt-batch=8 --topt-seq=64 --topt-framework=topt --topt-precision=f32 --topt-on-error=abort"
+few="--topt-mode=mini-parallelism $topt"
+
+# Submitted with these options: nodes, tasks and GPUs; what was said is in err.
+gets() # WANT PART TEXT OPTIONS...
+{
+    local want=$1 part=$2 text=$3 job
+    shift 3
+    # shellcheck disable=SC2068
+    job=$(sbatch --parsable --hold $@ --wrap env 2>err)
+    is "$(shape "$job")" "$want" "$text: $(head -1 err)"
+    like "$(cat err)" "$part" "$text: it says so"
+    scontrol release "$job"
+    sleep 0.2
+    squeue -h -j "$job" -t PENDING -o %r 2>/dev/null | grep -qE 'BadConstraints|PartitionConfig|PartitionNodeLimit' &&
+        ok "$text: it can run" false
+    scancel "$job"
+}
+
+refused() # PART TEXT OPTIONS...
+{
+    local part=$1 text=$2 rc
+    shift 2
+    # shellcheck disable=SC2068
+    sbatch --parsable $@ --wrap env >jobs 2>err
+    rc=$?
+    is "$rc/$(wc -l <err)/$(cat jobs)" "1/1/" "$text: refused with one line"
+    like "$(cat err)" "$part" "$text: $(cat err)"
+}
+
+gets 1/1/gres:gpu:1 "1.00 GiB" "the default partition's profile" $few
+gets 1/1/gres:gpu:1 "14.50 GiB" "another partition's" $few -p volta
+gets 1/1/gres:gpu:a100:1 "1.00 GiB" "the first kind of several" $few -p both
+gets 1/1/gres:gpu:v100:1 "14.50 GiB" "the job's own GPU type" $few -p both --gpus=v100:4
+gets 1/1/gres:gpu:v100:1 "14.50 GiB" "the profile that was asked for" $few -p both --topt-hw=v100-pcie-1x8
+gets 1/4/gres:gpu:4 "4 GPUs" "all of a node" --topt-mode=mini-time --topt-gpus=4 $topt
+gets 1/4/gres:gpu:4 "4 GPUs" "as many CPUs as there are" --topt-mode=mini-time --topt-gpus=4 $topt -c 4
+is "$(grep -c "more than partition 'ampere'" err)" 0 "no word of limits where they don't matter"
+
+fast="--topt-mode=mini-time $topt"
+refused "8 GPUs are more than partition 'ampere' with 1 node of 4 GPUs allows; partition 'twice' would do" "more nodes than the partition has" $fast --topt-gpus=8
+refused "MaxNodes=1" "MaxNodes" $fast --topt-gpus=8 -p both
+refused "8 GPUs are more than -N 1 in partition 'twice', 4 GPUs a node allows" "-N 1" $fast --topt-gpus=8 -N 1 -p twice
+gets 2/8/gres:gpu:4 "8 GPUs" "two nodes" $fast --topt-gpus=8 -p twice
+refused "--time=02:00:00 is more than partition 'ampere' allows (MaxTime=60 minutes); partition 'both' would do" "MaxTime" $few \
+    --time=2:00:00
+refused "-c 17 is more than the 16 CPUs of a node in partition 'ampere'" "-c" $few -c 17
+refused "by -c, --mem or --mem-per-gpu" "-c for each of four tasks" $fast --topt-gpus=4 -c 8
+refused "--mem=8G is more than the 4000 MiB of a node in partition 'ampere'" "--mem" $few --mem=8G
+refused "--mem-per-gpu=5000 is more than the 4000 MiB" "--mem-per-gpu" $few --mem-per-gpu=5000M
+refused "no node up with GPUs and --constraint=slow" "--constraint" $few -C slow
+refused "within partition 'ampere' with 1 node of 4 GPUs" "what does not fit names the limit" $few --topt-memory=3MiB
+
+scontrol update NodeName=n2 State=DRAIN Reason=test
+stop_planner && start_toptd
+refused "partition 'volta' has no node up with GPUs" "a node that is drained" $few -p volta
+scontrol update NodeName=n2 State=RESUME
+
+# Without scontrol the table counts alone; with a table that says nothing of it a partition is refused.
+stop_planner && start_toptd --scontrol ''
+gets 1/1/gres:gpu:v100:1 "14.50 GiB" "the table alone" $few -p volta --gpus=v100:4
+refused "no profile for partition 'elsewhere'" "a partition that the table lacks" $few -p elsewhere
+echo 'too few' >map
+ok "a table that can't be read is an error" test -n "$("$TOPTD" --socket "$work/other.sock" --state "$work/other" --site-map map 2>&1 |
+    grep 'map:1: a line is PARTITION GPU-TYPE PROFILE')"
+finish
