@@ -83,24 +83,17 @@ struct reply api_model_add(struct request *q)
     return read_body(q, OPERATION_READ, name, after_model);
 }
 
-static struct reply listing(const struct request *q, const char *key, json_t *list,
-                            const struct topt_error *err)
-{
-    return list ? reply_json(200, json_pack("{s:o}", key, list))
-                : reply_fail(q, NULL, err);
-}
-
 struct reply api_models(struct request *q)
 {
     struct reply r;
     struct topt_error err = {0};
-    if (no_parameters(q, &r) < 0)
-        return r;
-    struct store_page page = {.limit = LIST_LIMIT};
+    struct store_page page;
     struct reader reader;
-    return listing(
-        q, "models",
-        store_list_models(q->server->store, reader_of(q, &reader), &page, &err), &err);
+    if (page_of(q, LIST_LIMIT, &page, &r) < 0)
+        return r;
+    json_t *list =
+        store_list_models(q->server->store, reader_of(q, &reader), &page, &err);
+    return reply_page(q, "models", list, &page, &err);
 }
 
 /* The names in a list of documents that 'near' may be a slip of. */
@@ -319,9 +312,9 @@ struct reply api_hw_list(struct request *q)
             list, json_pack("{s:s, s:b}", "name", come->hw[i].name, "shipped", 1));
     const struct config *c = q->server->config;
     if (list && c->hw)
-        return reply_json(200,
-                          json_pack("{s:o, s:s}", "hardware", list, "default", c->hw));
-    return listing(q, "hardware", list, &err);
+        return reply_json(200, json_pack("{s:o, s:b, s:s}", "hardware", list, "more",
+                                         page.more, "default", c->hw));
+    return reply_page(q, "hardware", list, &page, &err);
 }
 
 struct reply api_hw_get(struct request *q)

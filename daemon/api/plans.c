@@ -399,11 +399,10 @@ struct reply api_plans(struct request *q)
 {
     struct reply r;
     struct topt_error err = {0};
-    if (no_parameters(q, &r) < 0)
-        return r;
-    struct store_page page = {.limit = LIST_LIMIT};
+    struct store_page page;
     struct reader reader;
+    if (page_of(q, LIST_LIMIT, &page, &r) < 0)
+        return r;
     json_t *list = store_list_plans(q->server->store, reader_of(q, &reader), &page, &err);
-    return list ? reply_json(200, json_pack("{s:o}", "plans", list))
-                : reply_fail(q, NULL, &err);
+    return reply_page(q, "plans", list, &page, &err);
 }

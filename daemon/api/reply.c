@@ -155,6 +155,39 @@ int check_body(const struct request *q, struct reply *ret)
     return -1;
 }
 
+int page_of(const struct request *q, int most, struct store_page *page, struct reply *ret)
+{
+    *page = (struct store_page){.limit = most};
+    for (int i = 0; i < q->npairs; i++) {
+        const char *key = q->pair[i].key,
+                   *value = q->pair[i].value ? q->pair[i].value : "";
+        struct topt_error err = {0};
+        int64_t limit = page->limit;
+        int rc = 0;
+        if (!strcmp(key, "limit"))
+            rc = topt_parse_int(value, 1, most, &limit, &err);
+        else if (strcmp(key, "before"))
+            rc = topt_fail(&err, TOPT_ERR_INVAL, "%.60s: unknown parameter", key);
+        else if (query_is_name(value, 79))
+            page->before = value;
+        else
+            rc = topt_fail(&err, TOPT_ERR_INVAL, "before must be an id of the list");
+        if (rc < 0) {
+            *ret = reply_fail(q, key, &err);
+            return -1;
+        }
+        page->limit = (int)limit;
+    }
+    return 0;
+}
+
+struct reply reply_page(const struct request *q, const char *key, json_t *list,
+                        const struct store_page *page, const struct topt_error *err)
+{
+    return list ? reply_json(200, json_pack("{s:o, s:b}", key, list, "more", page->more))
+                : reply_fail(q, NULL, err);
+}
+
 int no_parameters(const struct request *q, struct reply *ret)
 {
     if (!q->npairs)

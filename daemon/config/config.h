@@ -56,7 +56,7 @@
       "most memory that a search's costs may take (4GiB)")                               \
     X(body_limit, "body-limit", BYTES, 16 << 20, "BYTES",                                \
       "largest request body (16MiB)")                                                    \
-    X(connections, "connections", INT, 1024, "N", "connections at a time (1024)")          \
+    X(connections, "connections", INT, 1024, "N", "connections at a time (1024)")        \
     X(idle_timeout, "idle-timeout", INT, 15, "SECONDS",                                  \
       "silence that closes a connection (15)")                                           \
     X(request_timeout, "request-timeout", INT, 30, "SECONDS",                            \

@@ -379,6 +379,7 @@ def exercise(server):
     ask("POST", "/v1/models", {"model_type": "nosuch"})
     ask("POST", "/v1/models", "[1]", Content_Type="multipart/form-data; boundary=x")
     ask("POST", "/v1/models?name=model%20of%20the%20test", json.dumps({**LLAMA, "vocab_size": 500}))
+    ask("GET", "/v1/models?limit=1"), ask("GET", "/v1/models?before=m-0"), ask("GET", "/v1/plans?limit=1&before=p-0")
     ask("GET", "/v1/models"), ask("GET", "/v1/models/nosuch"), ask("GET", "/v1/models/" + r.json["id"])
     small = "batch=8&seq=32&hw=lab-cpu"
     model = r.json["id"]

@@ -122,6 +122,14 @@ ask GET /v1/plans/../../etc/passwd --path-as-is; check "no way up" 404
 ask GET '/v1/plans/%2e%2e%2fx'; check "nor encoded" 404
 ask DELETE /v1/plan; check "wrong method" 405
 header '^Allow: POST'; ok $? "the right one is named"
+ask GET '/v1/models?limit=2'; check "a page of a list" 200 '"more":true'
+last=$(grep -o '"id":"[^"]*"' "$dir/body" | tail -1 | cut -d'"' -f4)
+cp "$dir/body" "$dir/first"
+ask GET "/v1/models?limit=500&before=$last"; check "and what is older" 200 '"more":false'
+! grep -q "$last" "$dir/body" && [ "$(cat "$dir/first" "$dir/body" | grep -o '"id":"[^"]*"' | sort | uniq -d)" = "" ]
+ok $? "each is on one page"
+ask GET '/v1/models?limit=0'; check "no page" 400 '"source":"limit"'
+ask GET '/v1/plans?before=/etc'; check "no id" 400 '"source":"before"'
 ask GET '/v1/models?x=1'; check "no parameters there" 400 'x: unknown parameter'
 ask POST /v1/models -F "file=@$dir/model.json"; check "a form" 415 'unsupported_media_type'
 ask POST "$mini" -H 'Content-Encoding: gzip' -d '{}'; check "compressed" 415
