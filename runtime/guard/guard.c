@@ -251,9 +251,10 @@ static _Noreturn void speak_of_failure(struct topt_guard *g, int r)
 
 static void look_at_ends(struct topt_guard *g, int64_t now)
 {
-    int *gone = calloc((size_t)g->comm->size, sizeof *gone), n = 0;
+    int size = g->comm->size > 0 ? g->comm->size : 1, n = 0;
+    int *gone = calloc((size_t)size, sizeof *gone);
     int failed = failed_rank(g);
-    for (int r = 0; r < g->comm->size && gone; r++)
+    for (int r = 0; r < size && gone; r++)
         if (g->seen[r].gone)
             gone[n++] = r;
     if (!n && failed < 0) {
