@@ -173,7 +173,7 @@ static pid_t serve(const char *answer, char *url, size_t size)
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof a) || listen(fd, 4))
         abort();
-    snprintf(url, size, "url=unix:%s", a.sun_path);
+    snprintf(url, size, "url=unix:%.50s", a.sun_path);
     pid_t pid = fork();
     if (pid == 0) {
         for (;;) {
