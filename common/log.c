@@ -1,25 +1,31 @@
 /* log.c - one line to stderr. */
 #include "topt_log.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
 static struct {
-    const char *name;
-    enum topt_level max;
+    const char *name; /* this and 'journal': set by main before any thread starts */
     int journal;
-} config = {"topt", TOPT_LOG_INFO, 0}; /* set once by main before any thread starts */
+    atomic_int max;
+} config = {"topt", 0, TOPT_LOG_INFO};
 
 void topt_log_init(const char *name, enum topt_level max, int journal)
 {
     config.name = name;
-    config.max = max;
     config.journal = journal;
+    topt_log_level(max);
+}
+
+void topt_log_level(enum topt_level max)
+{
+    atomic_store_explicit(&config.max, (int)max, memory_order_relaxed);
 }
 
 void topt_log(enum topt_level level, const char *fmt, ...)
 {
-    if (level > config.max)
+    if ((int)level > atomic_load_explicit(&config.max, memory_order_relaxed))
         return;
     char line[1024];
     int n = config.journal

@@ -17,6 +17,9 @@ enum topt_level {
  * Lines above 'max' are dropped. */
 void topt_log_init(const char *name, enum topt_level max, int journal);
 
+/* Another level, at any time. */
+void topt_log_level(enum topt_level max);
+
 void topt_log(enum topt_level level, const char *fmt, ...) TOPT_PRINTF(2, 3);
 
 #endif

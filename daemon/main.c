@@ -69,12 +69,16 @@ static const struct config *config_of(const struct daemon *d)
     return &d->settings->config;
 }
 
-static int set_log(const struct config *c, struct topt_error *err)
+static int set_log(const struct daemon *d, const struct config *c, struct topt_error *err)
 {
     int level = config_log_level(c, err);
-    if (level >= 0)
+    if (level < 0)
+        return -1;
+    if (d->settings) /* threads run by now */
+        topt_log_level((enum topt_level)level);
+    else
         topt_log_init("toptd", (enum topt_level)level, getenv("JOURNAL_STREAM") != NULL);
-    return level < 0 ? -1 : 0;
+    return 0;
 }
 
 /* Threads inherit the mask, so only the main thread gets them. */
@@ -241,7 +245,7 @@ static int load(struct daemon *d, struct topt_error *err)
     fresh->older = d->settings;
     int rc = config_load(&fresh->config, d->argc, d->argv, err);
     if (rc == 0)
-        rc = set_log(&fresh->config, err);
+        rc = set_log(d, &fresh->config, err);
     if (rc) {
         config_fini(&fresh->config);
         free(fresh);
