@@ -51,6 +51,26 @@ int topt_hf_divides(const char *what, int64_t n, const char *by, int64_t d,
                            what, (long long)n, by, (long long)d);
 }
 
+int topt_hf_unturned(const json_t *doc, int64_t every, struct hf_arch *a,
+                     struct topt_error *err)
+{
+    const json_t *list = json_object_get(doc, "no_rope_layers");
+    if (topt_json_int_or(doc, "", "no_rope_layer_interval", 1, HF_MAX_LAYERS, &every,
+                         err))
+        return -1;
+    if (json_array_size(list) && json_array_size(list) != (size_t)a->layers)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "no_rope_layers must be an array of %lld numbers",
+                         (long long)a->layers);
+    for (int64_t i = 0; i < a->layers; i++) {
+        int turned = json_array_size(list)
+                         ? json_integer_value(json_array_get(list, (size_t)i)) != 0
+                         : !every || (i + 1) % every;
+        a->layer[i] |= turned ? 0 : HF_UNTURNED;
+    }
+    return 0;
+}
+
 int topt_hf_activation_named(const char *key, const char *name, int *ret,
                              struct topt_error *err)
 {

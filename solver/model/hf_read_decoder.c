@@ -225,27 +225,6 @@ static int read_factors(const json_t *doc, struct hf_arch *a, struct topt_error 
 
 /* ---- layers ------------------------------------------------------------------------ */
 
-/* Layers without positions: a 0 for each in the list, or every so-and-so-many-th. */
-static int read_unturned(const json_t *doc, struct hf_arch *a, struct topt_error *err)
-{
-    const json_t *list = json_object_get(doc, "no_rope_layers");
-    int64_t every = 0;
-    if (topt_json_int_or(doc, "", "no_rope_layer_interval", 1, HF_MAX_LAYERS, &every,
-                         err))
-        return -1;
-    if (json_array_size(list) && json_array_size(list) != (size_t)a->layers)
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "no_rope_layers must be an array of %lld numbers",
-                         (long long)a->layers);
-    for (int64_t i = 0; i < a->layers; i++) {
-        int turned = json_array_size(list)
-                         ? json_integer_value(json_array_get(list, (size_t)i)) != 0
-                         : !every || (i + 1) % every;
-        a->layer[i] |= turned ? 0 : HF_UNTURNED;
-    }
-    return 0;
-}
-
 /* "LLLG": so many layers with a window and one that sees all, over and over. */
 static int read_letters(const char *letters, struct hf_arch *a, struct topt_error *err)
 {
@@ -385,7 +364,7 @@ static int read_positions(const json_t *doc, struct hf_arch *a, struct topt_erro
         return 0;
     return topt_hf_rope(doc, "partial_rotary_factor",
                         a->rope_share > 0 ? a->rope_share : 1, a, err) ||
-                   read_unturned(doc, a, err)
+                   topt_hf_unturned(doc, 0, a, err)
                ? -1
                : 0;
 }

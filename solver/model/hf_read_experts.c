@@ -280,26 +280,12 @@ int topt_hf_read_mistral4(const json_t *doc, struct hf_arch *a, struct topt_erro
 
 /* ---- Llama 4 ----------------------------------------------------------------------- */
 
-/* "no_rope_layers" has a 0 for each layer that knows no positions, in spite of its
- * name; by default every so-and-so-many-th.  All others see their own chunk of the
- * keys. */
-static int read_unturned(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+/* Every fourth layer knows no positions where "no_rope_layers" does not say which; all others see
+ * their own chunk of the keys. */
+static int read_chunked(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
-    const json_t *list = json_object_get(doc, "no_rope_layers");
-    int64_t every = 4;
-    if (topt_json_int_or(doc, "", "no_rope_layer_interval", 1, HF_MAX_LAYERS, &every,
-                         err))
+    if (topt_hf_unturned(doc, 4, a, err))
         return -1;
-    if (json_array_size(list) && json_array_size(list) != (size_t)a->layers)
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "no_rope_layers must be an array of %lld numbers",
-                         (long long)a->layers);
-    for (int64_t i = 0; i < a->layers; i++) {
-        int turned = json_array_size(list)
-                         ? json_integer_value(json_array_get(list, (size_t)i)) != 0
-                         : (i + 1) % every != 0;
-        a->layer[i] |= turned ? 0 : HF_UNTURNED;
-    }
     if (json_object_get(doc, "layer_types"))
         return topt_hf_local_layers(doc, 0, 0, a, err);
     for (int64_t i = 0; i < a->layers; i++)
@@ -368,7 +354,7 @@ int topt_hf_read_llama4(const json_t *doc, struct hf_arch *a, struct topt_error 
                          &dense_inner, err) ||
         topt_json_bool_or(doc, "", "use_qk_norm", &a->head_norms_after, err) ||
         topt_json_bool_or(doc, "", "attention_bias", &a->qkv_bias, err) ||
-        read_unturned(doc, a, err) || read_llama4_experts(doc, a, err) ||
+        read_chunked(doc, a, err) || read_llama4_experts(doc, a, err) ||
         read_temperature(doc, a, err) || read_balance(doc, a, err))
         return -1;
     if (a->top_k != 1)
