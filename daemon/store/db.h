@@ -117,6 +117,10 @@ struct reading {
 int store_reading(const struct store_who *who, struct reading *ret,
                   struct topt_error *err) TOPT_MUST_CHECK;
 void store_reading_fini(struct reading *r);
+/* A page of what 'who' may read: the statement takes all, uid, groups, before and the limit. */
+json_t *store_readable(struct store *s, const struct store_who *who, const char *sql,
+                       struct store_page *page, json_t *(*row)(sqlite3_stmt *),
+                       struct topt_error *err);
 
 /* In a transaction: the model under its name, owned by 'uid' where that is not -1.  1 new, 0, -1. */
 int store_add_model(struct conn *c, const struct store_doc *m, int64_t uid,

@@ -169,14 +169,5 @@ json_t *store_list_models(struct store *s, const struct store_who *who,
         " FROM models m" OWNED " WHERE " READABLE
         " AND m.rowid < coalesce((SELECT rowid FROM models WHERE id = ?4), 1 << 62)"
         " ORDER BY m.rowid DESC LIMIT ?5";
-    struct reading r;
-    if (store_reading(who, &r, err) < 0)
-        return NULL;
-    struct conn *c = store_reader(s);
-    sqlite3_stmt *st = db_bind(c, err, sql, "iissi", r.all, r.uid, r.groups, page->before,
-                               (int64_t)page->limit + 1);
-    json_t *out = st ? store_rows(c, st, page, row_model, err) : NULL;
-    store_reader_end(s, c);
-    store_reading_fini(&r);
-    return out;
+    return store_readable(s, who, sql, page, row_model, err);
 }

@@ -31,6 +31,22 @@ void store_reading_fini(struct reading *r)
     r->groups = NULL;
 }
 
+json_t *store_readable(struct store *s, const struct store_who *who, const char *sql,
+                       struct store_page *page, json_t *(*row)(sqlite3_stmt *),
+                       struct topt_error *err)
+{
+    struct reading r;
+    if (store_reading(who, &r, err) < 0)
+        return NULL;
+    struct conn *c = store_reader(s);
+    sqlite3_stmt *st = db_bind(c, err, sql, "iissi", r.all, r.uid, r.groups, page->before,
+                               (int64_t)page->limit + 1);
+    json_t *out = st ? store_rows(c, st, page, row, err) : NULL;
+    store_reader_end(s, c);
+    store_reading_fini(&r);
+    return out;
+}
+
 int store_can_read(struct store *s, const char *id, const struct store_who *who,
                    struct topt_error *err)
 {

@@ -294,15 +294,7 @@ json_t *store_list_plans(struct store *s, const struct store_who *who,
         "  WHERE s.id = p.id AND s.gid IN (SELECT value FROM json_each(?3))))"
         " AND p.rowid < coalesce((SELECT rowid FROM plans WHERE id = ?4), 1 << 62)"
         " ORDER BY p.rowid DESC LIMIT ?5";
-    struct reading r;
-    if (store_reading(who, &r, err) < 0)
-        return NULL;
-    struct conn *c = store_reader(s);
-    sqlite3_stmt *st = db_bind(c, err, sql, "iissi", r.all, r.uid, r.groups, page->before,
-                               (int64_t)page->limit + 1);
-    json_t *out = st ? store_rows(c, st, page, row_plan, err) : NULL;
-    store_reader_end(s, c);
-    store_reading_fini(&r);
+    json_t *out = store_readable(s, who, sql, page, row_plan, err);
     if (out)
         spread(out);
     return out;
