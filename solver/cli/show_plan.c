@@ -210,6 +210,9 @@ static void show_time(const json_t *a)
            100 * wide, 100 * sheets, 100 * (1 - sheets - measured), 100 * measured);
     if (sheets > 0.5)
         printf("          `topt profile` on the cluster narrows that\n");
+    if (json_object_get(a, "simulated_ns"))
+        printf("          %s by the schedule of the whole step (topt simulate)\n",
+               topt_show_ns(topt_cli_whole(a, "simulated_ns"), x, sizeof x));
 }
 
 static void show_search(const json_t *a)
