@@ -39,6 +39,9 @@ int site_slurm_read(const char *partitions, const char *nodes, struct site_slurm
 void site_slurm_fini(struct site_slurm *s);
 int site_slurm_is_same(const struct site_slurm *a, const struct site_slurm *b);
 
+/* Does `scontrol -o show job=N` say that the job, which has started, is of the user?  1 or 0. */
+int site_slurm_job_is_of(const char *said, int64_t job, int64_t uid);
+
 /* Slurm's times: "90" minutes, "1:30:00", "2-12", "1-00:00:00"; "UNLIMITED" and the like are 0.  -1: another text. */
 int64_t site_seconds(const char *text);
 /* Slurm's sizes in MiB: "4000", "4G"; -1: another text. */
