@@ -104,16 +104,13 @@ static void add_about(const char *key, const char *value, struct topt_text *out)
 void topt_host_about(const struct topt_host *h, const struct topt_bounds *bounds,
                      struct topt_text *out)
 {
-    static const char *const options[][2] = {{"partition", "partition"},
-                                             {"constraint", "constraint"},
-                                             {"time", "time"},
-                                             {"mem", "mem"},
-                                             {"account", "account"},
-                                             {"mem-per-gpu", "mem_per_gpu"},
-                                             {"qos", "qos"},
-                                             {"cpus-per-task", "cpus_per_task"}};
+    static const char *const options[][2] = {
+#define X(name, KIND, MOST, OPTION, ...) {OPTION, #name},
+        TOPT_SLURM_FIELDS(X)
+#undef X
+    };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-        const char *value = given(h, options[i][0]);
+        const char *value = options[i][0] ? given(h, options[i][0]) : NULL;
         if (value && strcmp(value, "unset") != 0)
             add_about(options[i][1], value, out);
     }

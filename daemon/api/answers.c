@@ -1,6 +1,8 @@
 /* answers.c - a stored answer as a reply: the whole document, or lines for the plugin. */
 #include "answers.h"
 #include "hint.h"
+#include "topt_answer_text.h"
+#include "topt_drawing.h"
 #include "topt_log.h"
 
 #include <stdio.h>
@@ -9,6 +11,8 @@
 
 #include "topt_carry.h"
 #include "topt_text.h"
+
+enum { COLUMNS = 100 };
 
 static void add_line(struct topt_text *t, const char *key, const json_t *value)
 {
@@ -64,6 +68,51 @@ static void add_plan(struct topt_text *t, const char *plan)
     free(word);
 }
 
+/* What people read, a line of it under the key each. */
+static void add_shown(struct topt_text *t, const char *shown)
+{
+    for (const char *s = shown; *s; s += *s == '\n') {
+        size_t n = strcspn(s, "\n");
+        topt_text_add(t, "TOPT_SHOWN=");
+        topt_text_put(t, s, n);
+        topt_text_add(t, "\n");
+        s += n;
+    }
+}
+
+/* The alternatives, or the whole answer, as `topt plan` shows them. */
+static void add_answer_shown(const struct request *q, const json_t *answer,
+                             struct topt_text *t)
+{
+    struct topt_text shown = {0};
+    const json_t *rows = json_object_get(answer, "alternatives");
+    if (q->shows == SHOW_LINES)
+        return;
+    if (q->shows == SHOW_ALL) {
+        topt_text_of_plan(&shown, answer, NULL);
+    } else {
+        topt_text_of_question(&shown, answer);
+        if (json_array_size(rows))
+            topt_text_of_rows(&shown, rows, 0);
+    }
+    t->oom |= shown.oom;
+    add_shown(t, shown.s ? shown.s : "");
+    topt_text_fini(&shown);
+}
+
+/* A curve of a job in Slurm, drawn. */
+static struct reply curve_text(const json_t *curve)
+{
+    struct topt_text t = {0};
+    char *shown = topt_plot_curve(curve, COLUMNS);
+    if (shown)
+        add_shown(&t, shown);
+    if (!shown || t.oom)
+        topt_text_fini(&t);
+    free(shown);
+    return reply_owned(200, "text/plain; charset=utf-8", t.s);
+}
+
 static struct reply plan_text(const struct request *q, const json_t *answer,
                               const char *plan, int is_pinned)
 {
@@ -94,6 +143,7 @@ static struct reply plan_text(const struct request *q, const json_t *answer,
         topt_text_add(&t, "TOPT_GPU_TYPE=%s\n", q->gpu_type);
     if (*q->limit)
         topt_text_add(&t, "TOPT_LIMIT=%s\n", q->limit);
+    add_answer_shown(q, answer, &t);
     add_plan(&t, plan);
     if (t.oom)
         topt_text_fini(&t);
@@ -200,6 +250,8 @@ static struct reply show_answer(const struct request *q, const struct store_answ
         r = without_plan(q, doc);
     else if (a->plan_id)
         r = plan_text(q, doc, a->plan, is_pinned);
+    else if (q->shows != SHOW_LINES && json_object_get(doc, "points"))
+        r = curve_text(doc);
     else
         r = reply_error(q, 406, "not_acceptable", "Accept", NULL,
                         "only a plan has a text/plain form; ask for application/json");

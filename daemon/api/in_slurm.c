@@ -1,34 +1,42 @@
 /* in_slurm.c - see in_slurm.h. */
 #include "in_slurm.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "topt_fields.h"
 #include "topt_text.h"
 
-#define AT(name) offsetof(struct site_job, name), sizeof(((struct site_job *)0)->name)
+enum kind { ABOUT_TEXT, ABOUT_INT, ABOUT_WORD };
 static const struct field {
     const char *name;
-    size_t offset, size; /* size 8: a number */
-} fields[] = {{"slurm_partition", AT(partition)},
-              {"slurm_constraint", AT(constraint)},
-              {"slurm_gpu_type", AT(gpu_type)},
-              {"slurm_time", AT(time)},
-              {"slurm_mem", AT(mem)},
-              {"slurm_mem_per_gpu", AT(mem_per_gpu)},
-              {"slurm_account", AT(account)},
-              {"slurm_qos", AT(qos)},
-              {"slurm_nodes", AT(nodes)},
-              {"slurm_cpus_per_task", AT(cpus_per_task)}};
+    enum kind kind;
+    size_t offset, size;
+    int64_t most;
+    const char *values; /* of a WORD */
+} fields[] = {
+#define X(name, KIND, MOST, OPTION, VALUES, HELP)                                        \
+    {"slurm_" #name,                                                                     \
+     ABOUT_##KIND,                                                                       \
+     offsetof(struct site_job, name),                                                    \
+     sizeof((struct site_job *)0)->name,                                                 \
+     MOST,                                                                               \
+     VALUES},
+    TOPT_SLURM_FIELDS(X)
+#undef X
+};
 enum { FIELDS = sizeof fields / sizeof *fields };
 
 static int store(const struct field *f, const char *value, struct site_job *ret,
                  struct topt_error *err)
 {
     char *to = (char *)ret + f->offset;
-    if (f->size == sizeof(int64_t))
-        return topt_parse_int(value, 0, 1 << 30, (int64_t *)(void *)to, err);
+    if (f->kind == ABOUT_INT)
+        return topt_parse_int(value, 0, f->most, (int64_t *)(void *)to, err);
+    if (f->kind == ABOUT_WORD && !site_has_word(f->values, value))
+        return topt_fail(err, TOPT_ERR_INVAL, "'%.20s' is none of %s", value, f->values);
     if (strlen(value) >= f->size)
         return topt_fail(err, TOPT_ERR_INVAL, "it is longer than %zu bytes", f->size - 1);
     for (const char *p = value; *p; p++)
@@ -41,16 +49,9 @@ static int store(const struct field *f, const char *value, struct site_job *ret,
 static int take(const struct query_pair *pair, struct site_job *ret,
                 struct topt_error *err)
 {
-    const char *value = pair->value ? pair->value : "";
-    if (!strcmp(pair->key, "slurm_tasks")) {
-        ret->by_node = !strcmp(value, "node");
-        return ret->by_node || !strcmp(value, "gpu")
-                   ? 0
-                   : topt_fail(err, TOPT_ERR_INVAL, "it is neither gpu nor node");
-    }
     for (int i = 0; i < FIELDS; i++)
         if (!strcmp(pair->key, fields[i].name))
-            return store(&fields[i], value, ret, err);
+            return store(&fields[i], pair->value ? pair->value : "", ret, err);
     return topt_fail(err, TOPT_ERR_INVAL, "there is no such parameter");
 }
 
@@ -71,6 +72,7 @@ int in_slurm_take(struct request *q, struct site_job *ret, struct reply *refusal
         }
     }
     q->npairs = kept;
+    q->shows = !*ret->show ? SHOW_LINES : *ret->show == 't' ? SHOW_TABLE : SHOW_ALL;
     return taken ? 0 : 1;
 }
 

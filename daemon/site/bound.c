@@ -104,7 +104,9 @@ static int64_t usable_gpus(const struct site_node *n, const struct site_job *job
     int64_t each = *job->mem_per_gpu ? site_mebibytes(job->mem_per_gpu) : 0;
     if (cpus > 0 && n->cpus > 0) {
         int64_t tasks = n->cpus / cpus;
-        gpus = job->by_node ? (tasks ? gpus : 0) : tasks < gpus ? tasks : gpus;
+        gpus = !strcmp(job->tasks, "node") ? (tasks ? gpus : 0)
+               : tasks < gpus              ? tasks
+                                           : gpus;
     }
     if (mem > 0 && n->memory_mib > 0 && mem > n->memory_mib)
         return 0;

@@ -4,14 +4,15 @@
 #define TOPTD_SITE_BOUND_H
 
 #include "slurm.h"
+#include "topt_fields.h"
 
-/* What goes with a question: the job's own options as texts, "" and 0 where they say nothing. */
+/* What goes with a question (topt_fields.h): the job's own options as texts, "" and 0 where they say nothing. */
+#define SITE_TEXT(name, most)                               char name[(most) + 1];
+#define SITE_WORD(name, most)                               SITE_TEXT(name, most)
+#define SITE_INT(name, most)                                int64_t name;
+#define SITE_MEMBER(name, KIND, MOST, OPTION, VALUES, HELP) SITE_##KIND(name, MOST)
 struct site_job {
-    char partition[SITE_WORDS], constraint[SITE_WORDS], gpu_type[SITE_NAME],
-        time[SITE_NAME], mem[SITE_NAME], mem_per_gpu[SITE_NAME], account[SITE_NAME],
-        qos[SITE_NAME];
-    int64_t nodes, cpus_per_task;
-    int by_node; /* a task is for a node */
+    TOPT_SLURM_FIELDS(SITE_MEMBER)
 };
 
 /* The site's table: which profile the GPUs of a type in a partition have; "*" is any. */

@@ -100,8 +100,8 @@ static void test_bounds(void)
            2, 4, "MaxNodes=2");
     bounds("-N", (struct site_job){.nodes = 1}, "", 1, 8, "-N 1 in partition 'a'");
     bounds("-c for a GPU", (struct site_job){.cpus_per_task = 16}, "", 2, 3, "by -c");
-    bounds("-c for a node", (struct site_job){.cpus_per_task = 32, .by_node = 1}, "", 2,
-           8, "2 nodes of 8");
+    bounds("-c for a node", (struct site_job){.cpus_per_task = 32, .tasks = "node"}, "",
+           2, 8, "2 nodes of 8");
     bounds("-c that no node has", (struct site_job){.cpus_per_task = 65}, "", 0, 0,
            "more than the 64 CPUs");
     bounds("--mem", (struct site_job){.mem = "1T"}, "", 0, 0,

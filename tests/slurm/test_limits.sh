@@ -110,6 +110,24 @@ refused "--mem-per-gpu=5000 is more than the 4000 MiB" "--mem-per-gpu" $few --me
 refused "no node up with GPUs and --constraint=slow" "--constraint" $few -C slow
 refused "within partition 'ampere' with 1 node of 4 GPUs" "what does not fit names the limit" $few --topt-memory=3MiB
 
+# What is shown is what topt plan shows, and submits nothing where that was asked.
+"$TOPT" plan model.json --hw lab-cpu --max-gpus 4 --batch 8 --seq 64 >told 2>err
+sbatch --parsable --topt-mode=mini-parallelism --topt-model=model.json --topt-batch=8 --topt-seq=64 --topt-dry-run --wrap env >jobs 2>err
+is "$?/$(cat jobs)" "0/" "--topt-dry-run submits nothing"
+is "$(grep -v '^sbatch: ' err)" "$(sed '/^[0-9]* GPUs* (/,$d' told)" "and shows the question and the alternatives of topt plan"
+is "$(grep -c '^fewest' err)" 1 "which there are"
+"$TOPT" plan model.json --hw lab-cpu --max-gpus 4 --batch 8 --seq 64 --framework topt --precision f32 >told 2>err
+sbatch --parsable $few --topt-dry-run --topt-explain --wrap env >jobs 2>err
+is "$(grep -v '^sbatch: ' err)" "$(cat told)" "--topt-explain shows all that topt plan does"
+job=$(sbatch --parsable --hold $few --topt-explain --wrap env 2>err)
+is "$(shape "$job")/$(grep -c '^memory  ' err)" "1/1/gres:gpu:1/1" "and submits"
+scancel "$job"
+sbatch --parsable --topt-mode=profiling $topt --wrap env >jobs 2>err
+is "$?/$(cat jobs)/$(cat err)" "0//$("$TOPT" plan model.json --mode profiling --hw lab-cpu --max-gpus 4 --batch 8 --seq 64 --framework topt --precision f32)" \
+    "--topt-mode=profiling shows the curve"
+sbatch --parsable --topt-mode=profiling --topt-gpus=1,2 $topt --wrap env 2>&1 | grep -cE '^ +[0-9]+ ' >rows
+is "$(cat rows)" 2 "of the numbers that were asked for"
+
 scontrol update NodeName=n2 State=DRAIN Reason=test
 stop_planner && start_toptd
 refused "partition 'volta' has no node up with GPUs" "a node that is drained" $few -p volta
