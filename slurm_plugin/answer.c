@@ -41,6 +41,7 @@ static const struct field fields[] = {
     FIELD("TOPT_WHY", TEXT, why),
     FIELD("TOPT_STRATEGY", TEXT, strategy),
     FIELD("TOPT_GPU_TYPE", TEXT, gpu_type),
+    FIELD("TOPT_PARTITION", TEXT, partition),
     FIELD("TOPT_NEEDS", TEXT, needs),
     FIELD("TOPT_HINT", TEXT, hint),
     FIELD("TOPT_SHOWN", LINES, shown),

@@ -21,9 +21,10 @@ struct topt_answer {
      * at once, and how often a step does (0: not said).  'dp' 0: another plan. */
     int64_t dp, tp, fsdp, recompute, micro_batch, accumulation;
     char why[512], strategy[512];
-    char gpu_type[64]; /* to be set on the job, where it names none */
-    char needs[256];   /* what the script must support */
-    char hint[256];    /* another question that is worth asking */
+    char gpu_type[64];   /* to be set on the job, where it names none */
+    char partition[256]; /* of several that it names those where the plan can run */
+    char needs[256];     /* what the script must support */
+    char hint[256];      /* another question that is worth asking */
     char error[64], description[512], nearest[256];
     /* What people read of the answer, lines of it; cut to fit. */
     char shown[16384];

@@ -113,6 +113,22 @@ static struct reply curve_text(const json_t *curve)
     return reply_owned(200, "text/plain; charset=utf-8", t.s);
 }
 
+/* Of the partitions that the job names those where the plan can run. */
+static void add_places(const struct request *q, const json_t *answer, struct topt_text *t)
+{
+    int64_t nodes = json_integer_value(json_object_get(answer, "nodes"));
+    int64_t each = json_integer_value(json_object_get(answer, "gpus_per_node"));
+    int said = 0;
+    for (int i = 0; i < q->nplaces; i++) {
+        const struct site_place *p = &q->place[i];
+        int fits = !p->gpus_per_node || (each <= p->gpus_per_node && nodes <= p->nodes);
+        if (fits && (!p->gpus || nodes * each <= p->gpus))
+            topt_text_add(t, "%s%s", said++ ? "," : "TOPT_PARTITION=", p->name);
+    }
+    if (said)
+        topt_text_add(t, "\n");
+}
+
 static struct reply plan_text(const struct request *q, const json_t *answer,
                               const char *plan, int is_pinned)
 {
@@ -135,14 +151,16 @@ static struct reply plan_text(const struct request *q, const json_t *answer,
     add_uniform(&t, json_object_get(answer, "uniform"));
     if (json_object_get(answer, "uniform"))
         add_line(&t, "TOPT_ACCUMULATION", json_object_get(answer, "micro_batches"));
-    char *hint = hint_line(answer, "--topt-min-efficiency=");
+    char *hint = q->most ? hint_beyond(answer, q->most, q->within)
+                         : hint_line(answer, "--topt-min-efficiency=");
     add_words(&t, "TOPT_HINT", hint ? hint : hint_with(answer, "--topt-"));
     if (!is_pinned)
         topt_text_add(&t, "TOPT_PINNED=0\n");
     if (*q->gpu_type)
         topt_text_add(&t, "TOPT_GPU_TYPE=%s\n", q->gpu_type);
     if (*q->limit)
-        topt_text_add(&t, "TOPT_LIMIT=%s\n", q->limit);
+        topt_text_add(&t, "TOPT_LIMIT=%s\n", *q->within ? q->within : q->limit);
+    add_places(q, answer, &t);
     add_answer_shown(q, answer, &t);
     add_plan(&t, plan);
     if (t.oom)
@@ -204,6 +222,18 @@ static struct reply without_plan(const struct request *q, const json_t *answer)
     return r;
 }
 
+/* The plan needs more nodes than the job's -N allows. */
+static struct reply beyond(const struct request *q, const json_t *answer)
+{
+    struct topt_error err = {0};
+    long long nodes = json_integer_value(json_object_get(answer, "nodes"));
+    topt_fail(&err, TOPT_ERR_INFEASIBLE,
+              "within %s: nothing fits; %lld GPUs on %lld node%s would do", q->within,
+              (long long)json_integer_value(json_object_get(answer, "gpus")), nodes,
+              nodes == 1 ? "" : "s");
+    return reply_fail(q, NULL, &err);
+}
+
 /* The stored answer with its plan put back: both are objects' texts, so they are joined
  * without being parsed again. */
 static struct reply whole(const struct store_answer *a, int is_pinned)
@@ -248,6 +278,8 @@ static struct reply show_answer(const struct request *q, const struct store_answ
                         "the stored answer can't be read");
     else if (!a->feasible)
         r = without_plan(q, doc);
+    else if (q->most && json_integer_value(json_object_get(doc, "gpus")) > q->most)
+        r = beyond(q, doc);
     else if (a->plan_id)
         r = plan_text(q, doc, a->plan, is_pinned);
     else if (q->shows != SHOW_LINES && json_object_get(doc, "points"))

@@ -72,6 +72,7 @@ int in_slurm_take(struct request *q, struct site_job *ret, struct reply *refusal
         }
     }
     q->npairs = kept;
+    login_name(q->caller.uid, ret->user, sizeof ret->user);
     q->shows = !*ret->show ? SHOW_LINES : *ret->show == 't' ? SHOW_TABLE : SHOW_ALL;
     return taken ? 0 : 1;
 }
@@ -90,12 +91,22 @@ static int64_t profile_gpus(struct server *s, const char *hw)
     return gpus;
 }
 
-/* The most GPUs: whole nodes of the profile where the partition's have as many, else those of one node; 0: any. */
-static int64_t most_gpus(const struct site_bound *b, int64_t of_profile)
+/* The most GPUs on so many nodes: whole ones of the profile where the partition's have as many, else those of one
+ * node; 0: any. */
+static int64_t most_gpus(const struct site_bound *b, int64_t nodes, int64_t of_profile)
 {
-    if (b->gpus_per_node && (!of_profile || b->gpus_per_node < of_profile))
-        return b->gpus_per_node;
-    return b->nodes * of_profile;
+    int64_t most = b->gpus_per_node && (!of_profile || b->gpus_per_node < of_profile)
+                       ? b->gpus_per_node
+                       : nodes * of_profile;
+    return b->gpus && (!most || b->gpus < most) ? b->gpus : most;
+}
+
+/* Does nothing but -N and the site bound it?  Then it is searched among all of the partition's nodes, and the answer
+ * says what more than -N would give. */
+static int asks_fewest(const struct query *asked)
+{
+    return asked->kind == QUERY_PLAN && !strcmp(asked->mode, "mini-parallelism") &&
+           !asked->ngpus && !asked->max_gpus && !(asked->min_efficiency > 0);
 }
 
 static int refuse_number(struct request *q, const struct site_job *job,
@@ -113,6 +124,17 @@ static int refuse_number(struct request *q, const struct site_job *job,
     return -1;
 }
 
+/* Say after the limit where there is more. */
+static void name_larger(struct request *q, const struct site_job *job,
+                        const struct query *asked, int64_t most)
+{
+    char other[SITE_NAME];
+    size_t n = strlen(q->limit);
+    if (site_look_elsewhere(q->server->site, job, asked->hw, most, other))
+        snprintf(q->limit + n, sizeof q->limit - n, " (partition '%.40s' has more)",
+                 other);
+}
+
 int in_slurm_apply(struct request *q, const struct site_job *job, struct query *asked,
                    struct reply *refusal)
 {
@@ -125,20 +147,29 @@ int in_slurm_apply(struct request *q, const struct site_job *job, struct query *
     if (!*asked->hw && *b.profile)
         memcpy(asked->hw, b.profile, sizeof b.profile);
     memcpy(q->gpu_type, b.gpu_type, sizeof b.gpu_type);
-    int64_t most = most_gpus(&b, profile_gpus(q->server, asked->hw));
+    memcpy(q->place, b.place, sizeof b.place);
+    q->nplaces = b.nplaces;
+    int64_t of_profile = profile_gpus(q->server, asked->hw);
+    int64_t most = most_gpus(&b, b.nodes, of_profile);
+    int64_t all = b.all_nodes  ? most_gpus(&b, b.all_nodes, of_profile)
+                  : job->nodes ? 0 /* it isn't known what the partition has: any */
+                               : most;
     if (most <= 0)
         return 0;
     memcpy(q->limit, b.words, sizeof b.words);
+    if ((!all || all > most) && asks_fewest(asked)) {
+        memcpy(q->within, b.words, sizeof b.words);
+        memcpy(q->limit, b.all_words, sizeof b.all_words);
+        q->most = most;
+        most = all;
+    }
     if (asked->ngpus == 1 && asked->gpus[0] > most)
         return refuse_number(q, job, asked, refusal);
-    if (!asked->ngpus && (!asked->max_gpus || asked->max_gpus > most)) {
-        char other[SITE_NAME];
+    if (!most) {
+        asked->max_gpus = 0;
+    } else if (!asked->ngpus && (!asked->max_gpus || asked->max_gpus > most)) {
         asked->max_gpus = most;
-        if (site_look_elsewhere(q->server->site, job, asked->hw, most, other)) {
-            size_t n = strlen(q->limit);
-            snprintf(q->limit + n, sizeof q->limit - n, " (partition '%.40s' has more)",
-                     other);
-        }
+        name_larger(q, job, asked, most);
     } else {
         *q->limit = '\0';
     }

@@ -68,6 +68,13 @@ struct request {
     int wants_openmetrics;
     /* Of a job in Slurm: the GPU type to set on it, and in words what bounds it ("": nothing). */
     char gpu_type[SITE_NAME], limit[240];
+    struct site_place
+        place[SITE_PLACES]; /* of a job that names several partitions: where it can go */
+    int nplaces;
+    /* Of a search among more nodes than the job's -N allows, so as to say what they would give: the most GPUs that
+     * it allows, and that in words; 0: there is no such limit. */
+    int64_t most;
+    char within[240];
     enum shows shows;
     enum metrics_lane lane; /* of a question, once it is known */
     int is_gone;            /* the client went while its request waited */

@@ -101,6 +101,15 @@ refused "8 GPUs are more than partition 'ampere' with 1 node of 4 GPUs allows; p
 refused "MaxNodes=1" "MaxNodes" $fast --topt-gpus=8 -p both
 refused "8 GPUs are more than -N 1 in partition 'twice', 4 GPUs a node allows" "-N 1" $fast --topt-gpus=8 -N 1 -p twice
 gets 2/8/gres:gpu:4 "8 GPUs" "two nodes" $fast --topt-gpus=8 -p twice
+gets 1/4/gres:gpu:4 "more than -N 1 in partition 'twice', 4 GPUs a node: 8 GPUs on 2 nodes would be 1.2 times as fast" "-N 1, and what more nodes would give" \
+    --topt-mode=mini-parallelism --topt-model=model.json --topt-batch=8 --topt-seq=64 -p twice -N 1 --topt-memory=8MiB
+refused "within -N 1 in partition 'twice', 4 GPUs a node: nothing fits; 8 GPUs on 2 nodes would do" "-N 1 that is too few" \
+    --topt-mode=mini-parallelism --topt-model=model.json --topt-batch=8 --topt-seq=64 -p twice -N 1 --topt-memory=6MiB
+gets 2/8/gres:gpu:4 "8 GPUs" "the partition of a list that has as many nodes" $fast --topt-gpus=8 -p ampere,twice
+gets 1/4/gres:gpu:4 "4 GPUs" "of two kinds the first" $fast --topt-gpus=4 -p ampere,volta
+job=$(sbatch --parsable --hold $fast --topt-gpus=4 -p ampere,volta,twice --wrap env 2>err)
+is "$(field "$job" Partition)" ampere,twice "and a partition of the other kind is left out"
+scancel "$job"
 refused "--time=02:00:00 is more than partition 'ampere' allows (MaxTime=60 minutes); partition 'both' would do" "MaxTime" $few \
     --time=2:00:00
 refused "-c 17 is more than the 16 CPUs of a node in partition 'ampere'" "-c" $few -c 17
