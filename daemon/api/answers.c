@@ -1,6 +1,8 @@
 /* answers.c - a stored answer as a reply: the whole document, or lines for the plugin. */
 #include "answers.h"
 #include "hint.h"
+#include "topt_answer_text.h"
+#include "topt_drawing.h"
 #include "topt_log.h"
 
 #include <stdio.h>
@@ -10,6 +12,8 @@
 #include "topt_carry.h"
 #include "topt_json.h"
 #include "topt_text.h"
+
+enum { COLUMNS = 100 };
 
 /* What is said of an answer beside what was found. */
 struct shown {
@@ -71,6 +75,67 @@ static void add_plan(struct topt_text *t, const char *plan)
     free(word);
 }
 
+/* What people read, a line of it under the key each. */
+static void add_shown(struct topt_text *t, const char *shown)
+{
+    for (const char *s = shown; *s; s += *s == '\n') {
+        size_t n = strcspn(s, "\n");
+        topt_text_add(t, "TOPT_SHOWN=");
+        topt_text_put(t, s, n);
+        topt_text_add(t, "\n");
+        s += n;
+    }
+}
+
+/* The alternatives, or the whole answer, as `topt plan` shows them. */
+static void add_answer_shown(const struct request *q, const json_t *answer,
+                             struct topt_text *t)
+{
+    struct topt_text shown = {0};
+    const json_t *rows = json_object_get(answer, "alternatives");
+    if (q->shows == SHOW_LINES)
+        return;
+    if (q->shows == SHOW_ALL) {
+        topt_text_of_plan(&shown, answer, NULL);
+    } else {
+        topt_text_of_question(&shown, answer);
+        if (json_array_size(rows))
+            topt_text_of_rows(&shown, rows, 0);
+    }
+    t->oom |= shown.oom;
+    add_shown(t, shown.s ? shown.s : "");
+    topt_text_fini(&shown);
+}
+
+/* A curve of a job in Slurm, drawn. */
+static struct reply curve_text(const json_t *curve)
+{
+    struct topt_text t = {0};
+    char *shown = topt_plot_curve(curve, COLUMNS);
+    if (shown)
+        add_shown(&t, shown);
+    if (!shown || t.oom)
+        topt_text_fini(&t);
+    free(shown);
+    return reply_owned(200, "text/plain; charset=utf-8", t.s);
+}
+
+/* Of the partitions that the job names those where the plan can run. */
+static void add_places(const struct request *q, const json_t *answer, struct topt_text *t)
+{
+    int64_t nodes = json_integer_value(json_object_get(answer, "nodes"));
+    int64_t each = json_integer_value(json_object_get(answer, "gpus_per_node"));
+    int said = 0;
+    for (int i = 0; i < q->nplaces; i++) {
+        const struct site_place *p = &q->place[i];
+        int fits = !p->gpus_per_node || (each <= p->gpus_per_node && nodes <= p->nodes);
+        if (fits && (!p->gpus || nodes * each <= p->gpus))
+            topt_text_add(t, "%s%s", said++ ? "," : "TOPT_PARTITION=", p->name);
+    }
+    if (said)
+        topt_text_add(t, "\n");
+}
+
 static struct reply plan_text(const struct request *q, const json_t *answer,
                               const char *plan, const struct shown *s)
 {
@@ -94,7 +159,8 @@ static struct reply plan_text(const struct request *q, const json_t *answer,
     add_uniform(&t, json_object_get(answer, "uniform"));
     if (json_object_get(answer, "uniform"))
         add_line(&t, "TOPT_ACCUMULATION", json_object_get(answer, "micro_batches"));
-    char *hint = hint_line(answer, "--topt-min-efficiency=");
+    char *hint = q->most ? hint_beyond(answer, q->most, q->within)
+                         : hint_line(answer, "--topt-min-efficiency=");
     add_words(&t, "TOPT_HINT", hint ? hint : hint_with(answer, "--topt-"));
     if (!s->is_pinned)
         topt_text_add(&t, "TOPT_PINNED=0\n");
@@ -105,7 +171,9 @@ static struct reply plan_text(const struct request *q, const json_t *answer,
     if (*q->gpu_type)
         topt_text_add(&t, "TOPT_GPU_TYPE=%s\n", q->gpu_type);
     if (*q->limit)
-        topt_text_add(&t, "TOPT_LIMIT=%s\n", q->limit);
+        topt_text_add(&t, "TOPT_LIMIT=%s\n", *q->within ? q->within : q->limit);
+    add_places(q, answer, &t);
+    add_answer_shown(q, answer, &t);
     add_plan(&t, plan);
     if (t.oom)
         topt_text_fini(&t);
@@ -189,6 +257,18 @@ static void add_correction(struct topt_text *t, const char *answer,
     json_decref(doc);
 }
 
+/* The plan needs more nodes than the job's -N allows. */
+static struct reply beyond(const struct request *q, const json_t *answer)
+{
+    struct topt_error err = {0};
+    long long nodes = json_integer_value(json_object_get(answer, "nodes"));
+    topt_fail(&err, TOPT_ERR_INFEASIBLE,
+              "within %s: nothing fits; %lld GPUs on %lld node%s would do", q->within,
+              (long long)json_integer_value(json_object_get(answer, "gpus")), nodes,
+              nodes == 1 ? "" : "s");
+    return reply_fail(q, NULL, &err);
+}
+
 /* The stored answer with its plan put back: both are objects' texts, so they are joined
  * without being parsed again. */
 static struct reply whole(const struct store_answer *a, const struct shown *s)
@@ -234,8 +314,12 @@ static struct reply show_answer(const struct request *q, const struct store_answ
                         "the stored answer can't be read");
     else if (!a->feasible)
         r = without_plan(q, doc, s);
+    else if (q->most && json_integer_value(json_object_get(doc, "gpus")) > q->most)
+        r = beyond(q, doc);
     else if (a->plan_id)
         r = plan_text(q, doc, a->plan, s);
+    else if (q->shows != SHOW_LINES && json_object_get(doc, "points"))
+        r = curve_text(doc);
     else
         r = reply_error(q, 406, "not_acceptable", "Accept", NULL,
                         "only a plan has a text/plain form; ask for application/json");

@@ -54,6 +54,9 @@ struct server {
 
 enum { MAX_PAIRS = 32, MAX_ARGS = 2, ARG_SIZE = 80 };
 
+/* What text/plain tells of an answer: KEY=VALUE lines, and with them its alternatives or all of it as for people. */
+enum shows { SHOW_LINES, SHOW_TABLE, SHOW_ALL };
+
 struct request {
     struct server *server;
     struct caller caller; /* nobody until it was found out who asks */
@@ -72,6 +75,14 @@ struct request {
     int wants_openmetrics;
     /* Of a job in Slurm: the GPU type to set on it, and in words what bounds it ("": nothing). */
     char gpu_type[SITE_NAME], limit[240];
+    struct site_place
+        place[SITE_PLACES]; /* of a job that names several partitions: where it can go */
+    int nplaces;
+    /* Of a search among more nodes than the job's -N allows, so as to say what they would give: the most GPUs that
+     * it allows, and that in words; 0: there is no such limit. */
+    int64_t most;
+    char within[240];
+    enum shows shows;
     enum metrics_lane lane; /* of a question, once it is known */
     int is_gone;            /* the client went while its request waited */
     /* A handler's own, kept while the request waits; freed with the request. */
