@@ -37,12 +37,12 @@ newest() { # step of the last checkpoint
     last=$(ls saved 2>/dev/null | grep -v tmp | tail -1 | tr -dc 0-9)
     expr "0$last" + 0
 }
-part=$((steps / 10))
-# hurt SIGNAL RANKS: they train on for a tenth of the steps, then one of them gets the signal; the run's status
+every=$((steps / 20))
+# hurt SIGNAL RANKS PARTS: they train on for so many twentieths of the steps, then one of them gets the signal; the run's status
 hurt() {
     rm -f pid.*
-    until_step=$(($(newest) + part))
-    run "$2" --checkpoint saved --every $((part / 2)) --resume &
+    until_step=$(($(newest) + $3 * every))
+    run "$2" --checkpoint saved --every $every --resume &
     job=$!
     while [ "$(newest)" -lt $until_step ] && kill -0 $job 2>/dev/null; do
         sleep 0.1
@@ -50,18 +50,18 @@ hurt() {
     kill -"$1" "$(cat pid.1)"
     wait $job
 }
-hurt KILL 4
+hurt KILL 4 2
 [ $? -ne 0 ] && grep -q '^topt run: rank 1 .*has ended without a word' err
 check "4 ranks, one of them killed: $(grep '^topt run' err)"
-hurt KILL 4
+hurt KILL 4 2
 [ $? -ne 0 ] && grep -q '^note: going on after step' err
 check "... they go on, and are killed again"
 for ranks in 2 3; do
-    hurt USR1 $ranks
+    hurt USR1 $ranks 7
     [ $? -eq 75 ] && grep -q '^note: told to end: saved' err
     check "$ranks ranks go on, and are told to end: $(grep '^note: going' err | tail -1)"
 done
-run 8 --checkpoint saved --every $((part / 2)) --resume --report eight.json --save-weights gpt --config gpt.json &&
+run 8 --checkpoint saved --every $every --resume --report eight.json --save-weights gpt --config gpt.json &&
     [ "$(newest)" = "$steps" ]
 check "8 ranks go on to the end: $(tail -1 out)"
 

@@ -50,6 +50,7 @@ MODELS = {
 def write(folder, name, kind, config):
     torch.manual_seed(len(name))
     config.use_cache = False
+    config.pad_token_id = None  # or its row would have no gradient
     model = kind(config)
     model.config.architectures = [kind.__name__]
     with torch.no_grad():
