@@ -26,6 +26,8 @@ static const struct {
     {"solve", "topt-solver", "the frontier of such a problem"},
     {"hw", "topt-solver", "hardware profiles: list, show, check"},
     {"run", "topt-runtime", "train by a plan, on every rank (mpirun, srun)"},
+    {"generate", "topt-runtime", "text from a model that was trained"},
+    {"tokenize", "topt-runtime", "texts as the tokens of a tokenizer.json"},
     {"profile", "topt-runtime", "measure this cluster, on every rank"},
     {"client", "topt-client", "ask a running toptd"},
 };

@@ -52,6 +52,7 @@ declare -A knows=(
 declare -A library=(
     ['mpi\.h']="runtime"
     ['cblas\.h']="runtime"
+    ['pcre2\.h']="runtime"
     ['(cuda|nccl|cudnn|cublas).*\.h']="runtime"
     ['microhttpd\.h']="daemon"
     ['sqlite3\.h']="daemon"
