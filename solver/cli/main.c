@@ -21,6 +21,7 @@ static const struct {
     {"explain", "topt-solver", "a plan in words"},
     {"launch", "topt-solver", "a plan as another framework's command or files"},
     {"evaluate", "topt-solver", "what a given plan costs, by part and by operator"},
+    {"simulate", "topt-solver", "a step of a plan in time: a trace, a timeline"},
     {"sample", "topt-solver", "random valid plans"},
     {"costgraph", "topt-solver", "the bare combinatorial problem of a model"},
     {"solve", "topt-solver", "the frontier of such a problem"},
