@@ -16,6 +16,7 @@ static const struct {
     {"compare", topt_cmd_compare}, {"solve", topt_cmd_solve},
     {"hw", topt_cmd_hw},           {"import", topt_cmd_import},
     {"inspect", topt_cmd_inspect}, {"launch", topt_cmd_launch},
+    {"study", topt_cmd_study},
 };
 
 /* What was printed has to have arrived: on a full disk nothing was answered. */

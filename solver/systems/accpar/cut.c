@@ -61,8 +61,8 @@ double topt_accpar_layer_share(const struct pricing *p, int l, enum topt_accpar_
     if (p->system != TOPT_ACCPAR_ACCPAR)
         return 0.5;
     for (int side = 0; side < 2; side++)
-        exchange[side] = within(p, l, t) * p->sides->element_bytes /
-                         p->sides->bytes_per_second[side];
+        exchange[side] =
+            within(p, l, t) * p->sides->element_bytes / p->sides->bytes_per_second[side];
     return topt_accpar_share(flops(p, l), p->sides->flops, exchange);
 }
 
@@ -267,9 +267,8 @@ double topt_accpar_exchange(const struct pricing *p, const struct topt_accpar_cu
 
 int topt_accpar_cut(const struct topt_accpar_net *net,
                     const struct topt_accpar_part *part,
-                    const struct topt_accpar_sides *sides,
-                    enum topt_accpar_system system, struct topt_accpar_cut *ret,
-                    struct topt_error *err)
+                    const struct topt_accpar_sides *sides, enum topt_accpar_system system,
+                    struct topt_accpar_cut *ret, struct topt_error *err)
 {
     struct pricing p = {net, part, sides, system};
     struct work w = {.ntables = 0};
