@@ -15,12 +15,14 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.parse
+
+import kit
+from kit import Unix, ok
 
 try:
     import jsonschema
@@ -39,27 +41,6 @@ LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_s
 SAMPLES = {"hw": ["lab-cpu"], "train": ["all", "lora:4"], "algorithm": ["ft", "data-parallel"],
            "model_id": ["small", "model of the test"], "name": ["x/config.json", "é"]}
 NEEDS = {("mode", "mini-time"): {"gpus": 2}, ("blocks", "free"): {"factors": "zero"}}
-tests = failed = 0
-
-
-def ok(good, text, detail=""):
-    global tests, failed
-    tests += 1
-    failed += not good
-    print(f"{'ok' if good else 'not ok'} {tests} - {text}")
-    if not good and detail:
-        print("#   " + str(detail)[:600].replace("\n", "\n#   "))
-
-
-class Unix(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost", timeout=60)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(60)
-        self.sock.connect(self.path)
 
 
 class Reply:
@@ -481,8 +462,7 @@ def main():
     ok(not wrong, "every reply has a status, a type and a body as described", "\n".join(wrong[:8]))
     statuses = [server.end() for server in (fake, real)]
     ok(statuses == [0, 0], "both servers end well", statuses)
-    print(f"1..{tests}")
-    return failed > 0
+    return kit.finish()
 
 
 sys.exit(main())

@@ -71,13 +71,13 @@ done < <(find common solver runtime daemon slurm_plugin -name '*.[ch]' 2>/dev/nu
 
 room_of() # FILE: the longest room that holds it
 {
-    local folder
-    folder=$(dirname "$1")
-    while [ "$folder" != . ]; do
-        [ -z "${knows[$folder]+set}" ] || break
-        folder=$(dirname "$folder")
+    room=${1%/*}
+    while [ -z "${knows[$room]+set}" ]; do
+        case $room in
+            */*) room=${room%/*} ;;
+            *) complain "$1 is in no room of the table" && knows[$room]=" " ;;
+        esac
     done
-    room=$folder
 }
 
 complain()
@@ -94,7 +94,7 @@ done
 find_header() # FILE NAME
 {
     local place part=${1%%/*}
-    found=$(dirname "$1")/$2
+    found=${1%/*}/$2
     [ ! -f "$found" ] || return 0
     for place in ${places[${2##*/}]:-}; do
         found=$place
@@ -140,7 +140,8 @@ check_library() # FILE NAME
 }
 
 while IFS=: read -r file line; do
-    name=$(sed -E 's/^ *# *include *[<"]([^>"]*)[>"].*/\1/' <<<"$line")
+    name=${line#*[<\"]}
+    name=${name%%[>\"]*}
     case $line in
         *'"'*) check_own "$file" "$name" ;;
         *) check_library "$file" "$name" ;;
