@@ -5,7 +5,9 @@
 #include "tap.h"
 #include "topt_accpar.h"
 
-enum { I = TOPT_ACCPAR_BATCH, II = TOPT_ACCPAR_INPUT, III = TOPT_ACCPAR_OUTPUT };
+#define I   TOPT_ACCPAR_BATCH
+#define II  TOPT_ACCPAR_INPUT
+#define III TOPT_ACCPAR_OUTPUT
 
 static uint64_t state = 20;
 

@@ -131,6 +131,14 @@ struct topt_accpar_boards {
     double flops, bytes_per_second;
 };
 
+struct topt_hw;
+enum { TOPT_ACCPAR_KINDS = 2 };
+/* What a profile has: its groups, only the one of that name where 'group' is not NULL; and how
+ * long a number of the type is that it computes in. */
+int topt_accpar_boards(const struct topt_hw *hw, const char *group,
+                       struct topt_accpar_boards ret[TOPT_ACCPAR_KINDS], int *ret_kinds,
+                       double *ret_element_bytes, struct topt_error *err) TOPT_MUST_CHECK;
+
 struct topt_accpar_answer {
     double seconds; /* of a step */
     double compute_seconds, exchange_seconds;
