@@ -25,8 +25,11 @@ static const struct {
     {"sample", "topt-solver", "random valid plans"},
     {"costgraph", "topt-solver", "the bare combinatorial problem of a model"},
     {"solve", "topt-solver", "the frontier of such a problem"},
+    {"study", "topt-solver", "another system's own search, as its paper has it"},
     {"hw", "topt-solver", "hardware profiles: list, show, check"},
     {"run", "topt-runtime", "train by a plan, on every rank (mpirun, srun)"},
+    {"generate", "topt-runtime", "text from a model that was trained"},
+    {"tokenize", "topt-runtime", "texts as the tokens of a tokenizer.json"},
     {"profile", "topt-runtime", "measure this cluster, on every rank"},
     {"client", "topt-client", "ask a running toptd"},
 };

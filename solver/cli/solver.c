@@ -23,6 +23,7 @@ static const struct {
     {"inspect", topt_cmd_inspect},
     {"launch", topt_cmd_launch},
     {"simulate", topt_cmd_simulate},
+    {"study", topt_cmd_study},
 };
 
 /* What was printed has to have arrived: on a full disk nothing was answered. */

@@ -81,6 +81,7 @@ struct topt_fragment_cost topt_tally_cost(const struct topt_tally *t, int op);
 /* What counts how often: the one place where the papers' accounting differs. */
 extern const struct topt_weights {
     int64_t cls[TOPT_CLASS_COUNT], flight, output;
+    int64_t copy; /* of a tensor kept in another layout than where it was made */
 } topt_weights[];
 /* With what a caching allocator holds beside what comes and goes; the operands are far
  * from where that could overflow (topt_model.h limits a tensor). */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Before a search may be said to improve nothing: proposals, and a part of the budget. */
-enum { FEWEST = 64, BUDGET_PART = 10 };
+enum { FEWEST = 200, BUDGET_PART = 4 };
 
 /* splitmix64 */
 static uint64_t next_random(uint64_t *seed)

@@ -201,6 +201,15 @@ static int64_t pass_ns(const struct topt_flexflow *f, const struct topt_op *o,
     return ns;
 }
 
+/* Parameters and their states are read and written, gradients read and set to zero. */
+static int64_t update_ns(const struct topt_flexflow *f, int64_t numbers)
+{
+    struct topt_settings run = *f->k.settings;
+    run.accounting = TOPT_ACCOUNTING_RUN;
+    return 1 + topt_hw_compute_ns(f->k.hw, run.dtype, TOPT_WORK_ELEMENTWISE, 0,
+                                  numbers * 2 * topt_parameter_bytes(&run), f->devices);
+}
+
 void ff_price(const struct topt_flexflow *f, int op, const struct topt_soap *s,
               struct ff_price *ret)
 {
@@ -221,9 +230,5 @@ void ff_price(const struct topt_flexflow *f, int op, const struct topt_soap *s,
     }
     int64_t out = ff_operand_elements(o, s, o->output) * number;
     ret->memory_bytes = kept + (paper ? (o->attrs.fused ? 0 : 2 * out) : out);
-    if (trained) /* the parameter and its states are read and written, its gradient read */
-        ret->update =
-            topt_hw_compute_ns(f->k.hw, set->dtype, TOPT_WORK_ELEMENTWISE, 0,
-                               trained * 2 * topt_parameter_bytes(set), f->devices) +
-            1;
+    ret->update = trained ? update_ns(f, trained) : 0;
 }
