@@ -251,6 +251,17 @@ static void show_next(const json_t *a, const char *path)
     printf("\n");
 }
 
+static void show_pins(const json_t *a)
+{
+    const json_t *pins = json_object_get(a, "pins");
+    char *words = pins ? topt_pins_words(pins, topt_cli_whole(a, "time_ns"),
+                                         topt_cli_whole(a, "memory_bytes"))
+                       : NULL;
+    if (words)
+        show_words("pinned", words);
+    free(words);
+}
+
 static void show_left_out(const json_t *a)
 {
     if (json_object_get(a, "left_out"))
@@ -297,6 +308,7 @@ void topt_show_plan(const json_t *a, const char *path)
         show_words("needs", topt_cli_words(a, "needs"));
     show_memory(a);
     show_time(a);
+    show_pins(a);
     show_search(a);
     show_left_out(a);
     topt_show_claim(a);

@@ -167,6 +167,15 @@ static struct topt_problem *problem_of(struct study *s, int variant)
     return s->problem[variant];
 }
 
+static int moved_again(const struct topt_model *m, const struct topt_strategy *s)
+{
+    int n = 0;
+    for (int i = 0; i < m->nops; i++)
+        for (int k = 0; k < m->op[i].ninputs; k++)
+            n += s->keep[i * TOPT_MAX_INPUTS + k] == TOPT_KEEP_BEFORE;
+    return n;
+}
+
 /* What a strategy costs, from scratch. */
 static struct figure figure_of(struct study *s, const struct topt_solution *at)
 {
@@ -190,6 +199,7 @@ static struct figure figure_of(struct study *s, const struct topt_solution *at)
                            .network = (double)c.sum.network_ns / 1e9,
                            .fused = (double)fused.time_ns / 1e9,
                            .apart = (double)apart.time_ns / 1e9,
+                           .again = moved_again(s->model, at->strategy),
                            .bytes = c.memory_bytes,
                            .time_ns = c.time_ns};
 }

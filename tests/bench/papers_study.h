@@ -44,6 +44,7 @@ struct figure {
     double gib, seconds, compute, network;
     double fused; /* seconds where gradients are reduced in buckets behind backward */
     double apart; /* ... one by one */
+    int again;    /* inputs that backward does not keep but moves again */
     int64_t bytes, time_ns;
 };
 

@@ -45,6 +45,10 @@ const char *topt_part_words(const char *part);
 json_t *topt_prediction_band(const struct topt_hw *hw, const struct topt_strategy_cost *c,
                              int64_t peak_bytes);
 
+/* What pins cost ("pins" of a plan or of an answer), beside what the plan takes: a sentence,
+ * freed by the caller. */
+char *topt_pins_words(const json_t *pins, int64_t time_ns, int64_t memory_bytes);
+
 /* What the plan does in a line ("data 2 x tensor 2"); freed by the caller. */
 char *topt_plan_strategy_words(const struct topt_plan_doc *p);
 
