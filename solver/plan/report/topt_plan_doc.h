@@ -36,18 +36,12 @@ void topt_plan_doc_destroy(struct topt_plan_doc *p);
 /* Memory of the largest device by component: what adds up to memory_bytes, and the
  * reserve beside it.  A new reference. */
 json_t *topt_memory_parts(const struct topt_hw *hw, const struct topt_strategy_cost *c);
-/* What people call such a part. */
-const char *topt_part_words(const char *part);
 /* Between what and what memory of the device and time will be, and what the time rests
  * on:
  *
  * {"memory":{"low_bytes","high_bytes"},"time":{"low_ns","high_ns","rests_on_ns":{...}}}. */
 json_t *topt_prediction_band(const struct topt_hw *hw, const struct topt_strategy_cost *c,
                              int64_t peak_bytes);
-
-/* What pins cost ("pins" of a plan or of an answer), beside what the plan takes: a sentence,
- * freed by the caller. */
-char *topt_pins_words(const json_t *pins, int64_t time_ns, int64_t memory_bytes);
 
 /* What the plan does in a line ("data 2 x tensor 2"); freed by the caller. */
 char *topt_plan_strategy_words(const struct topt_plan_doc *p);
