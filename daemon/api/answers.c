@@ -1,5 +1,6 @@
 /* answers.c - a stored answer as a reply: the whole document, or lines for the plugin. */
 #include "answers.h"
+#include "csv.h"
 #include "hint.h"
 #include "topt_log.h"
 
@@ -189,6 +190,61 @@ static void add_correction(struct topt_text *t, const char *answer,
     json_decref(doc);
 }
 
+/* A member of the list, and what is behind it. */
+static const char *next_field(const char **list, size_t *ret_len)
+{
+    const char *s = *list;
+    *ret_len = strcspn(s, ",");
+    *list = s + *ret_len + (s[*ret_len] == ',');
+    return s;
+}
+
+static int has_field(const char *list, const char *name)
+{
+    size_t n;
+    while (*list) {
+        const char *s = next_field(&list, &n);
+        if (n == strlen(name) && !memcmp(s, name, n))
+            return 1;
+    }
+    return 0;
+}
+
+/* Those members of 'from' that are asked for. */
+static void take_members(json_t *doc, const json_t *from, const char *list)
+{
+    char name[64];
+    size_t n;
+    while (*list) {
+        const char *s = next_field(&list, &n);
+        snprintf(name, sizeof name, "%.*s", (int)n, s);
+        if (json_object_get(from, name))
+            json_object_set(doc, name, json_object_get(from, name));
+    }
+}
+
+/* What of the answer is asked for. */
+static struct reply parts(const struct request *q, const struct store_answer *a,
+                          const json_t *answer, const struct shown *s)
+{
+    json_t *doc = json_pack("{s:s}", "fields", q->fields), *beside = json_object();
+    if (!doc || !beside) {
+        json_decref(doc);
+        json_decref(beside);
+        return reply_owned(503, NULL, NULL);
+    }
+    if (!s->is_pinned)
+        json_object_set_new(beside, "pinned", json_false());
+    if (correction_is_there(s->correction))
+        json_object_set_new(beside, "correction", correction_json(s->correction, answer));
+    if (a->plan && has_field(q->fields, "plan"))
+        json_object_set_new(beside, "plan", json_loads(a->plan, 0, NULL));
+    take_members(doc, answer, q->fields);
+    take_members(doc, beside, q->fields);
+    json_decref(beside);
+    return reply_json(200, doc);
+}
+
 /* The stored answer with its plan put back: both are objects' texts, so they are joined
  * without being parsed again. */
 static struct reply whole(const struct store_answer *a, const struct shown *s)
@@ -225,7 +281,7 @@ static int own_plan(const struct request *q, const struct store_answer *a)
 static struct reply show_answer(const struct request *q, const struct store_answer *a,
                                 const struct shown *s)
 {
-    if (a->feasible && !q->wants_text)
+    if (a->feasible && !q->wants_text && !q->wants_csv && !q->fields)
         return whole(a, s);
     json_t *doc = json_loads(a->doc, 0, NULL);
     struct reply r;
@@ -234,6 +290,10 @@ static struct reply show_answer(const struct request *q, const struct store_answ
                         "the stored answer can't be read");
     else if (!a->feasible)
         r = without_plan(q, doc, s);
+    else if (q->wants_csv)
+        r = csv_reply(q, doc);
+    else if (!q->wants_text)
+        r = parts(q, a, doc, s);
     else if (a->plan_id)
         r = plan_text(q, doc, a->plan, s);
     else
