@@ -179,7 +179,8 @@ static void add_correction(struct topt_text *t, const char *answer,
 {
     if (!correction_is_there(c))
         return;
-    json_t *doc = json_loads(answer, 0, NULL), *said = correction_json(c, doc);
+    json_t *doc = topt_json_parse(answer, strlen(answer), "the answer", NULL);
+    json_t *said = doc ? correction_json(c, doc) : NULL;
     char *text = said ? topt_json_text(said, 0) : NULL;
     if (text)
         topt_text_add(t, ",\"correction\":%s", text);
@@ -237,8 +238,14 @@ static struct reply parts(const struct request *q, const struct store_answer *a,
         json_object_set_new(beside, "pinned", json_false());
     if (correction_is_there(s->correction))
         json_object_set_new(beside, "correction", correction_json(s->correction, answer));
-    if (a->plan && has_field(q->fields, "plan"))
-        json_object_set_new(beside, "plan", json_loads(a->plan, 0, NULL));
+    if (a->plan && has_field(q->fields, "plan")) {
+        json_t *plan = topt_json_parse(a->plan, strlen(a->plan), "the plan", NULL);
+        if (!plan || json_object_set_new(beside, "plan", plan)) {
+            json_decref(doc);
+            json_decref(beside);
+            return reply_owned(503, NULL, NULL);
+        }
+    }
     take_members(doc, answer, q->fields);
     take_members(doc, beside, q->fields);
     json_decref(beside);
@@ -283,9 +290,12 @@ static struct reply show_answer(const struct request *q, const struct store_answ
 {
     if (a->feasible && !q->wants_text && !q->wants_csv && !q->fields)
         return whole(a, s);
-    json_t *doc = json_loads(a->doc, 0, NULL);
+    struct topt_error err = {0};
+    json_t *doc = topt_json_parse(a->doc, strlen(a->doc), "the answer", &err);
     struct reply r;
-    if (!doc)
+    if (!doc && err.code == TOPT_ERR_NOMEM)
+        r = reply_fail(q, NULL, &err);
+    else if (!doc)
         r = reply_error(q, 500, "internal", NULL, NULL,
                         "the stored answer can't be read");
     else if (!a->feasible)

@@ -146,8 +146,11 @@ static struct reply after_facts(struct request *q)
         return r;
     const struct operation *o = job_data(job);
     json_t *out = facts_json(o->model_id, o->model_name, &o->facts);
-    if (out)
-        json_object_set_new(out, "model", json_loads(o->model, 0, NULL));
+    json_t *model = topt_json_parse(o->model, strlen(o->model), "the model", NULL);
+    if (!model || json_object_set_new(out, "model", model)) {
+        json_decref(out);
+        out = NULL;
+    }
     r = reply_json(200, out);
     char tag[TOPT_ID + 24];
     if (!strcmp(q->arg, o->model_id))
@@ -196,6 +199,7 @@ static int shipped(const struct shipped_hw *h, char **ret_id, char **ret_doc,
         return 0;
     free(*ret_id);
     free(*ret_doc);
+    *ret_id = *ret_doc = NULL;
     return topt_nomem(err, NULL);
 }
 
