@@ -28,6 +28,7 @@ static const struct {
     {"run", "topt-runtime", "train by a plan, on every rank (mpirun, srun)"},
     {"profile", "topt-runtime", "measure this cluster, on every rank"},
     {"client", "topt-client", "ask a running toptd"},
+    {"sbatch", "topt-sbatch", "submit a job of Slurm with the plan's size"},
 };
 
 static void help(FILE *out)
