@@ -1,7 +1,6 @@
 /* sizing.h - sizing a job in the command that submits it: in sbatch, by the plugin, or before it, by `topt sbatch`.
  *
- * Knows no Slurm: its options are reached through 'struct topt_host', what is said goes through the functions below,
- * which the program defines.  Thread safety: none; for a program's main thread. */
+ * Knows no Slurm: its options are reached through 'struct topt_host', what is said goes by topt_say.  Thread safety: none; for a program's main thread. */
 #ifndef TOPT_SIZING_H
 #define TOPT_SIZING_H
 
@@ -9,11 +8,8 @@
 #include "ask.h"
 #include "host.h"
 #include "mend.h"
+#include "say.h"
 #include "site.h"
-
-/* One line for the user. */
-void topt_say_info(const char *format, ...) TOPT_PRINTF(1, 2);
-void topt_say_error(const char *format, ...) TOPT_PRINTF(1, 2);
 
 struct topt_sizing {
     const struct topt_host *host;

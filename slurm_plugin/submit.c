@@ -6,7 +6,6 @@
 #include "roles.h"
 
 #include <dlfcn.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,26 +14,12 @@
 
 extern char **environ;
 
-enum { LINE = 2048 };
-
-void topt_say_info(const char *format, ...)
+static void say(int is_error, const char *line)
 {
-    char line[LINE];
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(line, sizeof line, format, ap);
-    va_end(ap);
-    slurm_info("%s", line);
-}
-
-void topt_say_error(const char *format, ...)
-{
-    char line[LINE];
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(line, sizeof line, format, ap);
-    va_end(ap);
-    slurm_error("%s", line);
+    if (is_error)
+        slurm_error("%s", line);
+    else
+        slurm_info("%s", line);
 }
 
 static int find(const char *name, void *ret_function)
@@ -130,6 +115,7 @@ int topt_submit(struct topt_ask *ask, int argc, char **argv)
     struct topt_error err = {0};
     struct topt_site site;
     struct topt_host host;
+    topt_say_by(say);
     int is_part = ++calls > 1; /* each part of a heterogeneous job comes here */
     if (!topt_ask_any(ask))
         return 0;

@@ -5,7 +5,6 @@
  * shape: these are given anew, and are taken out of the script's lines and of the environment, so that none contradicts.
  * The plan is in the environment, which sbatch hands to the job. */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,26 +18,11 @@
 
 enum { SCRIPT_MOST = 64 << 20 };
 
-static int is_quiet;
-
-void topt_say_info(const char *format, ...)
+/* As sbatch does with -Q: errors alone. */
+static void say_errors(int is_error, const char *line)
 {
-    va_list ap;
-    if (is_quiet)
-        return;
-    va_start(ap, format);
-    vfprintf(stderr, format, ap);
-    va_end(ap);
-    fputc('\n', stderr);
-}
-
-void topt_say_error(const char *format, ...)
-{
-    va_list ap;
-    va_start(ap, format);
-    vfprintf(stderr, format, ap);
-    va_end(ap);
-    fputc('\n', stderr);
+    if (is_error)
+        fprintf(stderr, "%s\n", line);
 }
 
 /* ---- the job's environment and options, as sizing.h reaches them ----------------------------- */
@@ -210,7 +194,8 @@ static int size(struct submission *s, struct topt_error *err)
     const struct topt_sizing sizing = {&host, &env, sbatch_plan_here};
     struct topt_ask *ask = &s->options.ask;
     struct topt_site site;
-    is_quiet = sbatch_options_get(&s->options, "quiet") != NULL;
+    if (sbatch_options_get(&s->options, "quiet"))
+        topt_say_by(say_errors);
     if (getenv("SLURM_JOB_ID"))
         topt_mend_forget(&env);
     if (!topt_ask_any(ask))
