@@ -8,7 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topt_json.h"
 #include "topt_text.h"
+
+/* What is said of an answer beside what was found. */
+struct shown {
+    int is_pinned;
+    const struct correction *correction;
+};
 
 /* A curve of a job in Slurm, drawn. */
 static struct reply curve_text(const struct request *q, const json_t *curve)
@@ -37,14 +44,19 @@ static void add_places(const struct request *q, const json_t *answer, struct top
 }
 
 static struct reply plan_text(const struct request *q, const json_t *answer,
-                              const char *plan, int is_pinned)
+                              const char *plan, const struct shown *s)
 {
     struct topt_text t = {0};
+    char words[200];
     char *beyond = q->most ? hint_beyond(answer, q->most, q->within) : NULL;
     topt_lines_of_plan(&t, answer, beyond);
     free(beyond);
-    if (!is_pinned)
+    if (!s->is_pinned)
         topt_text_add(&t, "TOPT_PINNED=0\n");
+    if (correction_is_there(s->correction)) {
+        correction_words(s->correction, words, sizeof words);
+        topt_text_add(&t, "TOPT_CORRECTION=%s\n", words);
+    }
     if (*q->gpu_type)
         topt_text_add(&t, "TOPT_GPU_TYPE=%s\n", q->gpu_type);
     if (*q->limit)
@@ -58,7 +70,8 @@ static struct reply plan_text(const struct request *q, const json_t *answer,
 }
 
 /* The refusal as the envelope of errors, with what the answer says of why and of what to ask instead. */
-static struct reply refusal_json(const json_t *answer, const char *name, const char *why)
+static struct reply refusal_json(const json_t *answer, const char *name, const char *why,
+                                 const struct shown *s)
 {
     static const char *const fields[] = {"feasible", "nearest", "with", "batches",
                                          "assumed",  "job",     NULL};
@@ -68,20 +81,25 @@ static struct reply refusal_json(const json_t *answer, const char *name, const c
     for (int i = 0; doc && fields[i]; i++)
         if (json_object_get(answer, fields[i]))
             json_object_set(doc, fields[i], json_object_get(answer, fields[i]));
+    if (doc && !s->is_pinned)
+        json_object_set_new(doc, "pinned", json_false());
+    if (doc && correction_is_there(s->correction))
+        json_object_set_new(doc, "correction", correction_json(s->correction, NULL));
     struct reply r = reply_json(422, doc);
     r.error = name;
     return r;
 }
 
 /* Nothing fits, or nothing was found that does. */
-static struct reply without_plan(const struct request *q, const json_t *answer)
+static struct reply without_plan(const struct request *q, const json_t *answer,
+                                 const struct shown *s)
 {
     const char *why = json_string_value(json_object_get(answer, "why"));
     const json_t *feasible = json_object_get(answer, "feasible");
     const char *name = json_is_null(feasible) ? "undecided" : "infeasible";
     why = why ? why : "nothing fits";
     if (!q->wants_text)
-        return refusal_json(answer, name, why);
+        return refusal_json(answer, name, why, s);
     char *line = topt_nearest_line(answer);
     struct topt_text within = {0};
     if (*q->limit)
@@ -91,6 +109,23 @@ static struct reply without_plan(const struct request *q, const json_t *answer)
     topt_text_fini(&within);
     free(line);
     return r;
+}
+
+/* What jobs say of it; the answer is parsed where they do say something. */
+static void add_correction(struct topt_text *t, const char *answer,
+                           const struct correction *c)
+{
+    if (!correction_is_there(c))
+        return;
+    json_t *doc = json_loads(answer, 0, NULL), *said = correction_json(c, doc);
+    char *text = said ? topt_json_text(said, 0) : NULL;
+    if (text)
+        topt_text_add(t, ",\"correction\":%s", text);
+    else
+        t->oom = 1;
+    free(text);
+    json_decref(said);
+    json_decref(doc);
 }
 
 /* The plan needs more nodes than the job's -N allows. */
@@ -107,15 +142,16 @@ static struct reply beyond(const struct request *q, const json_t *answer)
 
 /* The stored answer with its plan put back: both are objects' texts, so they are joined
  * without being parsed again. */
-static struct reply whole(const struct store_answer *a, int is_pinned)
+static struct reply whole(const struct store_answer *a, const struct shown *s)
 {
     size_t len = strlen(a->doc);
-    if ((!a->plan && is_pinned) || len < 3)
+    if (len < 3)
         return reply_owned(200, "application/json", strdup(a->doc));
     struct topt_text t = {0};
     topt_text_put(&t, a->doc, len - 1);
-    if (!is_pinned)
+    if (!s->is_pinned)
         topt_text_add(&t, ",\"pinned\":false");
+    add_correction(&t, a->doc, s->correction);
     if (a->plan) {
         topt_text_put(&t, ",\"plan\":", 8);
         topt_text_put(&t, a->plan, strlen(a->plan));
@@ -138,21 +174,21 @@ static int own_plan(const struct request *q, const struct store_answer *a)
 }
 
 static struct reply show_answer(const struct request *q, const struct store_answer *a,
-                                int is_pinned)
+                                const struct shown *s)
 {
     if (a->feasible && !q->wants_text)
-        return whole(a, is_pinned);
+        return whole(a, s);
     json_t *doc = json_loads(a->doc, 0, NULL);
     struct reply r;
     if (!doc)
         r = reply_error(q, 500, "internal", NULL, NULL,
                         "the stored answer can't be read");
     else if (!a->feasible)
-        r = without_plan(q, doc);
+        r = without_plan(q, doc, s);
     else if (q->most && json_integer_value(json_object_get(doc, "gpus")) > q->most)
         r = beyond(q, doc);
     else if (a->plan_id)
-        r = plan_text(q, doc, a->plan, is_pinned);
+        r = plan_text(q, doc, a->plan, s);
     else if (q->shows != TOPT_LINES_ALONE && json_object_get(doc, "points"))
         r = curve_text(q, doc);
     else
@@ -163,10 +199,10 @@ static struct reply show_answer(const struct request *q, const struct store_answ
 }
 
 struct reply answer_reply(const struct request *q, const struct store_answer *a,
-                          int is_pinned)
+                          int is_pinned, const struct correction *c)
 {
-    int kept = is_pinned && own_plan(q, a);
-    struct reply r = show_answer(q, a, kept);
-    r.keep = kept;
+    const struct shown s = {is_pinned && own_plan(q, a), c};
+    struct reply r = show_answer(q, a, &s);
+    r.keep = s.is_pinned && !a->is_partial;
     return r;
 }

@@ -203,3 +203,24 @@ int site_tick(struct site *s)
     pthread_mutex_unlock(&s->lock);
     return changed;
 }
+
+int site_job_is_of(struct site *s, int64_t job, int64_t uid, struct topt_error *err)
+{
+    char what[40];
+    struct topt_text said = {0};
+    pthread_mutex_lock(&s->lock);
+    char *program = s->scontrol ? strdup(s->scontrol) : NULL;
+    pthread_mutex_unlock(&s->lock);
+    if (!program)
+        return topt_fail(err, TOPT_ERR_NOTFOUND, "there is no scontrol");
+    snprintf(what, sizeof what, "job=%lld", (long long)job);
+    int rc = show(program, what, now_ms() + SITE_ASK_MS, &said, err);
+    free(program);
+    topt_text_put(&said, "", 0);
+    if (!rc && said.oom)
+        rc = topt_nomem(err, NULL);
+    if (!rc)
+        rc = site_slurm_job_is_of(said.s, job, uid);
+    topt_text_fini(&said);
+    return rc;
+}

@@ -182,3 +182,27 @@ int site_slurm_is_same(const struct site_slurm *a, const struct site_slurm *b)
            !memcmp(a->node, b->node, a->nnodes * sizeof *a->node) &&
            site_accounts_are_same(&a->accounts, &b->accounts);
 }
+
+/* A job's name and comment are its owner's to choose, so a line that says a thing twice says nothing. */
+static int said_once(const char *line, size_t len, const char *key, char *ret,
+                     size_t size)
+{
+    char with_blank[32];
+    snprintf(with_blank, sizeof with_blank, " %s=", key);
+    const char *at = memmem(line, len, with_blank, strlen(with_blank));
+    size_t rest = at ? len - (size_t)(at + 1 - line) : 0;
+    return at && !memmem(at + 1, rest, with_blank, strlen(with_blank)) &&
+           value_of(line, len, key, ret, size);
+}
+
+int site_slurm_job_is_of(const char *said, int64_t job, int64_t uid)
+{
+    size_t len = strcspn(said, "\n");
+    char user[160], state[64], *open;
+    if (number_of(said, len, "JobId") != job ||
+        !said_once(said, len, "UserId", user, sizeof user) ||
+        !said_once(said, len, "JobState", state, sizeof state))
+        return 0;
+    open = strrchr(user, '(');
+    return open && strtoll(open + 1, NULL, 10) == uid && strcmp(state, "PENDING") != 0;
+}

@@ -45,6 +45,9 @@ int site_slurm_read(const char *partitions, const char *nodes, struct site_slurm
 void site_slurm_fini(struct site_slurm *s);
 int site_slurm_is_same(const struct site_slurm *a, const struct site_slurm *b);
 
+/* Does `scontrol -o show job=N` say that the job, which has started, is of the user?  1 or 0. */
+int site_slurm_job_is_of(const char *said, int64_t job, int64_t uid);
+
 /* Does `scontrol show config` say that limits of accounting are enforced? */
 int site_enforces_limits(const char *config);
 

@@ -47,6 +47,25 @@ static void test_words(void)
        "words of a list");
 }
 
+static void test_job(void)
+{
+    static const char said[] =
+        "JobId=17 JobName=a b UserId=alice(61001) GroupId=lab(7) JobState=COMPLETED "
+        "Reason=None Comment=x\nJobId=18 JobName=z UserId=bob(61002) JobState=RUNNING\n";
+    ok(site_slurm_job_is_of(said, 17, 61001), "whose job it is");
+    ok(!site_slurm_job_is_of(said, 17, 61002), "not another's");
+    ok(!site_slurm_job_is_of(said, 18, 61002), "of the job that was asked about");
+    ok(!site_slurm_job_is_of("JobId=17 UserId=alice(61001) JobState=PENDING", 17, 61001),
+       "one that has not started measured nothing");
+    ok(!site_slurm_job_is_of("JobId=17 JobName=a UserId=bob(61002) UserId=alice(61001) "
+                             "JobState=RUNNING",
+                             17, 61002),
+       "a name that says whose it is says nothing");
+    ok(!site_slurm_job_is_of("", 17, 0) &&
+           !site_slurm_job_is_of("slurm_load_jobs error", 0, 0),
+       "nor does an error");
+}
+
 static void test_read(struct site_slurm *s)
 {
     struct topt_error err = {0};
@@ -239,6 +258,7 @@ static void test_map(void)
 int main(void)
 {
     test_words();
+    test_job();
     test_read(&slurm);
     test_map();
     test_bounds();
