@@ -24,6 +24,7 @@
 #include "operation.h"
 #include "query.h"
 #include "site.h"
+#include "topt_answer_lines.h"
 #include "topt_digest.h"
 #include "store.h"
 #include "task_table.h"
@@ -56,9 +57,6 @@ struct server {
 
 enum { MAX_PAIRS = 32, MAX_ARGS = 2, ARG_SIZE = 80 };
 
-/* What text/plain tells of an answer: KEY=VALUE lines, and with them its alternatives or all of it as for people. */
-enum shows { SHOW_LINES, SHOW_TABLE, SHOW_ALL };
-
 struct request {
     struct server *server;
     struct caller caller; /* nobody until it was found out who asks */
@@ -88,9 +86,9 @@ struct request {
      * it allows, and that in words; 0: there is no such limit. */
     int64_t most;
     char within[240];
-    enum shows shows;
-    enum metrics_lane lane; /* of a question, once it is known */
-    int is_gone;            /* the client went while its request waited */
+    enum topt_lines_shown shows; /* what text/plain shows of its answer */
+    enum metrics_lane lane;      /* of a question, once it is known */
+    int is_gone;                 /* the client went while its request waited */
     /* A handler's own, kept while the request waits; freed with the request. */
     void *state;
     void (*state_free)(void *state);

@@ -47,7 +47,7 @@ declare -A knows=(
     [daemon/api]="common daemon daemon/config daemon/access daemon/ask daemon/site daemon/store daemon/work solver/show"
     [daemon/net]="common daemon/config daemon/access daemon/ask daemon/site daemon/store daemon/work daemon/api"
     [daemon/worker]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/report solver/plan/ask solver/plan/explain solver/cli daemon/ask daemon/work solver/show"
-    [daemon/client]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/report solver/plan/ask solver/plan/explain solver/cli daemon/api solver/show"
+    [daemon/client]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/report solver/plan/ask solver/plan/explain solver/cli daemon/api solver/show daemon/site"
     [daemon]="common daemon/config daemon/access daemon/ask daemon/site daemon/store daemon/work daemon/api daemon/net"
     [slurm_plugin]="common"
 )
