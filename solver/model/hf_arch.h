@@ -20,6 +20,7 @@ enum {
     HF_MAX_VOCAB = 1 << 26,
     HF_MAX_CONTEXT = 1 << 24,
     HF_MAX_EXPERTS = 1 << 16,
+    HF_MAX_STAGES = 8,
 };
 
 /* What a layer is beside the others. */
@@ -184,7 +185,16 @@ struct hf_arch {
     const struct hf_tower *tower;
     int (*look)(struct hf_builder *b, int x);
     int mask_token, mean_beside, distilled; /* of images: what more they have */
-    int layer_scale;                        /* a gain of what each half of a block adds */
+    int64_t registers;                      /* trained positions behind the class */
+    int no_positions;                       /* no table of them */
+    /* stages of images that become smaller: layers, width and heads of each */
+    int64_t stages, depth[HF_MAX_STAGES], stage_width[HF_MAX_STAGES],
+        stage_heads[HF_MAX_STAGES];
+    /* sound as it is sampled: the convolution that tells places */
+    int64_t places, place_layers, project;
+    int conv_bias, norm_each, no_joint_norm;
+    int bottleneck, first_smaller, stride_early, global_norms;
+    int layer_scale; /* a gain of what each half of a block adds */
     /* towers */
     int64_t channels, image, patch, classes;                      /* of images */
     int64_t source, encoder_layers, encoder_inner, encoder_heads; /* of sound, of text */

@@ -4,11 +4,14 @@
  * A family that differs from others in traits alone is a row of one reader
  * (hf_read_decoder.c). */
 #include "hf_families.h"
+#include "hf_audio.h"
 #include "hf_read_decoder.h"
 #include "hf_read_encoders.h"
 #include "hf_read_experts.h"
 #include "hf_read_gpt.h"
 #include "hf_read_hybrid.h"
+#include "hf_images.h"
+#include "hf_read_images.h"
 #include "hf_read_llama.h"
 #include "hf_read_text_encoders.h"
 #include "hf_read_vision.h"
@@ -66,6 +69,11 @@ static const struct hf_task distilled[] = {{"ForMaskedLM", HF_LANGUAGE},
 static const struct hf_task generation[] = {{"ForConditionalGeneration", HF_LANGUAGE},
                                             {NULL, 0}};
 static const struct hf_task pairs[] = {{"Model", HF_BARE}, {NULL, 0}};
+static const struct hf_task frames[] = {{"ForCTC", HF_LANGUAGE},
+                                        {"ForSequenceClassification", HF_LAST_CLASS},
+                                        {"ForAudioFrameClassification", HF_TOKEN_CLASS},
+                                        {"Model", HF_BARE},
+                                        {NULL, 0}};
 static const struct hf_task images[] = {
     {"ForImageClassification", HF_TOKEN_CLASS}, {"Model", HF_BARE}, {NULL, 0}};
 
@@ -215,6 +223,12 @@ const struct hf_family topt_hf_families[] = {
     {"switch_transformers", "SwitchTransformers", topt_hf_read_switch, topt_hf_build_translation, generation, 0, NULL, 0},
     {"longt5", "LongT5", topt_hf_read_longt5, topt_hf_build_translation, generation, 0, NULL, 0},
     {"vit", "ViT", topt_hf_read_vit, topt_hf_build_vision, images, 0, NULL, 0},
+    {"wav2vec2", "Wav2Vec2", topt_hf_read_wav2vec2, topt_hf_build_frames, frames, 0, NULL, 0},
+    {"hubert", "Hubert", topt_hf_read_hubert, topt_hf_build_frames, frames, 0, NULL, 0},
+    {"wavlm", "WavLM", topt_hf_read_wavlm, topt_hf_build_frames, frames, 0, NULL, 0},
+    {"unispeech", "UniSpeech", topt_hf_read_wav2vec2, topt_hf_build_frames, frames, 0, NULL, 0},
+    {"unispeech-sat", "UniSpeechSat", topt_hf_read_wav2vec2, topt_hf_build_frames, frames, 0, NULL, 0},
+    {"data2vec-audio", "Data2VecAudio", topt_hf_read_data2vec_audio, topt_hf_build_frames, frames, 0, NULL, 0},
     {"whisper", "Whisper", topt_hf_read_whisper, topt_hf_build_speech, generation, 0, NULL, 0},
     {"bert", "Bert", topt_hf_read_bert, NULL, encoder, 0, NULL, 0},
     {"distilbert", "DistilBert", topt_hf_read_distilbert, NULL, distilled, 0, NULL, 0},
@@ -243,6 +257,16 @@ const struct hf_family topt_hf_families[] = {
     {"marian", "Marian", topt_hf_read_marian, topt_hf_build_seq2seq, translation, 0, NULL, 0},
     {"pegasus", "Pegasus", topt_hf_read_pegasus, topt_hf_build_seq2seq, translation, 0, NULL, 0},
     {"m2m_100", "M2M100", topt_hf_read_m2m_100, topt_hf_build_seq2seq, translation, 0, NULL, 0},
+    {"resnet", "ResNet", topt_hf_read_resnet, topt_hf_build_resnet, images, 0, NULL, 0},
+    {"convnext", "ConvNext", topt_hf_read_convnext, topt_hf_build_convnext, images, 0, NULL, 0},
+    {"convnextv2", "ConvNextV2", topt_hf_read_convnextv2, topt_hf_build_convnext, images, 0, NULL, 0},
+    {"swin", "Swin", topt_hf_read_swin, topt_hf_build_swin, images, 0, NULL, 0},
+    {"vit_mae", "ViTMAE", topt_hf_read_vit_bare, topt_hf_build_vision, images, 0, NULL, 0},
+    {"vit_msn", "ViTMSN", topt_hf_read_vit_bare, topt_hf_build_vision, images, 0, NULL, 0},
+    {"beit", "Beit", topt_hf_read_beit, topt_hf_build_vision, images, 0, NULL, 0},
+    {"data2vec-vision", "Data2VecVision", topt_hf_read_beit, topt_hf_build_vision, images, 0, NULL, 0},
+    {"dinov3_vit", "DINOv3ViT", topt_hf_read_dinov3, topt_hf_build_vision, images, 0, NULL, 0},
+    {"dinov2_with_registers", "Dinov2WithRegisters", topt_hf_read_dinov2_registers, topt_hf_build_vision, images, 0, NULL, 0},
     {"dinov2", "Dinov2", topt_hf_read_dinov2, topt_hf_build_vision, images, 0, NULL, 0},
     {"deit", "DeiT", topt_hf_read_deit, topt_hf_build_vision, images, 0, NULL, 0},
     {"clip_text_model", "CLIP", topt_hf_read_clip_text, topt_hf_build_pair, pairs, 0, NULL, 0},

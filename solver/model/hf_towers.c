@@ -39,7 +39,10 @@ void topt_hf_build_vision(struct hf_builder *b)
     if (a->distilled)
         x = topt_hf_add(b, "prepend", x, -1, NULL, "distillation");
     x = topt_hf_add(b, "prepend", x, -1, NULL, "class");
-    x = topt_hf_add(b, "position", x, -1, &table, "position");
+    if (!a->no_positions)
+        x = topt_hf_add(b, "position", x, -1, &table, "position");
+    for (int i = 0; i < a->registers; i++)
+        x = topt_hf_add(b, "prepend", x, -1, NULL, "register%d", i);
     x = topt_hf_stack(b, x, a->layers, "", topt_hf_block);
     if (a->head == HF_BARE) {
         topt_hf_head(b, x, -1);
