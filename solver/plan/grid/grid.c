@@ -5,6 +5,7 @@
 #include "grid_data.h"
 #include "kept.h"
 #include "micros.h"
+#include "price_tuning.h"
 #include "problem.h"
 #include "problem_stats.h"
 #include "request.h"
@@ -144,12 +145,25 @@ static enum topt_recompute recompute_of(const struct topt_grid_search *s,
     return s->space == TOPT_SPACE_UNIFORM ? TOPT_RECOMPUTE_ALL : TOPT_RECOMPUTE_FREE;
 }
 
-/* From so many axes on finding ways between layouts takes longer than all else. */
-enum { MANY_AXES = 5, PRICED_FIRST = 2048 };
+/* Layouts of a tensor of three dimensions, names of alike axes aside: of each kind of axis so many go
+ * to each dimension, or to none. */
+static int64_t count_layouts(const struct topt_mesh *m)
+{
+    int64_t all = 1;
+    for (int end, first = 0; first < m->naxes; first = end) {
+        end = first + 1;
+        while (end < m->naxes && topt_mesh_alike(m, end - 1, end))
+            end++;
+        int64_t n = end - first;
+        all *= (n + 1) * (n + 2) * (n + 3) / 6;
+    }
+    return all;
+}
 
 static int prices_lazily(const struct topt_grid_search *s)
 {
-    return s->space != TOPT_SPACE_UNIFORM && s->mesh.naxes >= MANY_AXES && by_ft(s);
+    return s->space != TOPT_SPACE_UNIFORM && count_layouts(&s->mesh) >= MANY_LAYOUTS &&
+           by_ft(s);
 }
 
 /* Of the full space a hundredth tells all but what axes are called. */

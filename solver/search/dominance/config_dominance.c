@@ -17,6 +17,7 @@
  * that counts twice or thrice. */
 #include "config_dominance.h"
 
+#include "dominance_tuning.h"
 #include "substitution.h"
 #include "table.h"
 #include "topt_pool.h"
@@ -24,11 +25,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { ROUNDS = 3 };
-/* Pairs of entries that may be compared for one operator; it stays as it is where there would be more.  (Of a
- * hundred that may be, one or two are: most pairs of configurations differ too much at the first glance.) */
-static const double MAX_PAIRS = 0x1p34;
 
 /* One end of an edge of an operator. */
 struct side {

@@ -10,16 +10,14 @@
  * quickly: few rows wholly, the others with those alone who outdid something there. */
 #include "entry_dominance.h"
 
+#include "dominance_tuning.h"
+
 #include "wide.h"
 
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Costs beyond so many times what swaps may cost are left as they are; a swap that is not
- * possible costs more than those. */
-enum { ROOM = 4 };
 
 /* What is known of a swap: at least this; all of it?  And was it asked for before? */
 struct known_swap {
@@ -241,11 +239,6 @@ static uint32_t try_swap(const struct pass *ps, struct scratch *s, int c, int w,
         return 0;
     return take_out(r, entry(ps, ps->end->class_of[w], o), swap);
 }
-
-enum {
-    RECENT = 3,
-    FEW_ROWS = 8, /* of so many one is the first */
-};
 
 /* Who outdid something comes to the front of the few that are tried first. */
 static void note(int *recent, int w)

@@ -19,19 +19,13 @@
 #include "table_dominance.h"
 
 #include "articulation.h"
+#include "dominance_tuning.h"
 #include "entry_dominance.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    MOST_VALUES = 2048, /* of an end: as many squared are compared */
-    MOST_PARTS = 1024,  /* of a table */
-    MOST_FACTORS = 256, /* that see an operator, among which one is looked for */
-    MOST_SIDES = 1,     /* of an end; where there are more little is outdone, ... */
-    NBUCKETS = 1024,
-};
+enum { NBUCKETS = 1024 };
 
 /* What an operator has outside of a factor; factors with the same are thinned alike. */
 struct end_key {
@@ -126,8 +120,7 @@ int topt_table_dominance_init(struct table_dominance *t, struct elimination_plan
         return nomem(err);
     t->views.bucket = TOPT_NEW(t->arena, NBUCKETS, struct known *);
     t->ends.bucket = TOPT_NEW(t->arena, NBUCKETS, struct known *);
-    t->kinds.bucket = TOPT_NEW(t->arena, NBUCKETS, struct known *);
-    if (!t->views.bucket || !t->ends.bucket || !t->kinds.bucket || find_edges(t, p))
+    if (!t->views.bucket || !t->ends.bucket || find_edges(t, p))
         return nomem(err);
     return 0;
 }
@@ -135,9 +128,6 @@ int topt_table_dominance_init(struct table_dominance *t, struct elimination_plan
 void topt_table_dominance_fini(struct table_dominance *t)
 {
     topt_arena_destroy(t->arena);
-    for (int i = 0; i < t->nready; i++)
-        free(t->ready[i]);
-    free(t->ready);
 }
 
 /* ---- which edges a factor is made of ---- */
@@ -273,9 +263,9 @@ static int describe(const struct table_dominance *t, const struct factor *f, int
 }
 
 /* Unmark in 'alive' what is outdone at those ends of a factor that are known. */
-static int thin_points(const struct table_dominance *t, const struct factor *f,
+static int thin_points(struct table_dominance *t, const struct factor *f,
                        const struct outside *o, const struct outdone_table *table,
-                       char *alive, struct topt_pool *pool, int64_t *work)
+                       char *alive)
 {
     struct outdone_end end[2];
     const struct outdone_end *known[2] = {NULL, NULL};
@@ -287,7 +277,7 @@ static int thin_points(const struct table_dominance *t, const struct factor *f,
             known[d] = &end[d];
         }
     if (!rc)
-        rc = topt_entry_dominance(table, known, alive, pool, work);
+        rc = topt_entry_dominance(table, known, alive, t->pool, &t->work);
     topt_arena_destroy(a);
     return rc;
 }
@@ -347,18 +337,14 @@ static int put_table(struct table_dominance *t, struct factor *f, struct table *
 {
     struct elimination_plan *p = t->plan;
     struct place place = {f->place, -1, -1, -1, to};
-    if (to->inherits) {
-        place = p->place[f->place];
-        place.table = to;
-    }
     f->place = topt_elimination_place(p, place);
     f->table = to;
     return f->place < 0 ? -1 : 0;
 }
 
 /* By point of a factor's table: may it be on the frontier?  Malloc'ed; NULL: memory. */
-static char *find_alive(const struct table_dominance *t, const struct factor *f,
-                        const struct outside *o, struct topt_pool *pool, int64_t *work)
+static char *find_alive(struct table_dominance *t, const struct factor *f,
+                        const struct outside *o)
 {
     struct outdone_table table = {.n = {f->view[0].n, f->view[1].n}};
     struct run *run = runs_of(t, f->table, &table.npoints);
@@ -367,7 +353,7 @@ static char *find_alive(const struct table_dominance *t, const struct factor *f,
     table.run = run;
     if (!rc) {
         memset(alive, 1, table.npoints);
-        rc = thin_points(t, f, o, &table, alive, pool, work);
+        rc = thin_points(t, f, o, &table, alive);
     }
     free(run);
     if (!rc)
@@ -376,32 +362,13 @@ static char *find_alive(const struct table_dominance *t, const struct factor *f,
     return NULL;
 }
 
-/* Take what was found ahead (topt_table_dominance_prepare), or find it now. */
-static char *have_alive(struct table_dominance *t, int factor, const struct outside *o)
+static int fill_table(struct table_dominance *t, const struct factor *f,
+                      const struct outside *o, struct table *to, struct topt_error *err)
 {
-    char *alive = factor < t->nready ? t->ready[factor] : NULL;
-    if (!alive)
-        return find_alive(t, &t->plan->factor[factor], o, t->pool, &t->work);
-    t->ready[factor] = NULL;
-    return alive;
-}
-
-static int fill_table(struct table_dominance *t, int factor, const struct outside *o,
-                      struct table *to, int fresh, struct topt_error *err)
-{
-    char *alive = have_alive(t, factor, o);
-    int rc = alive ? topt_make_part(t->maker, t->plan->factor[factor].table, alive, to,
-                                    fresh, err)
-                   : nomem(err);
+    char *alive = find_alive(t, f, o);
+    int rc = alive ? topt_make_part(t->maker, f->table, alive, to, err) : nomem(err);
     free(alive);
     return rc;
-}
-
-/* A table that was moved is made again where it is needed as it was. */
-static int have_points(struct table_dominance *t, struct table *table,
-                       struct topt_error *err)
-{
-    return table->moved ? topt_make_again(t->maker, table, err) : 0;
 }
 
 /* What is outside of a factor, to which edges that are not marked belong. */
@@ -425,116 +392,25 @@ static int is_known(const struct outside *o)
     return o->end[0].number != NO_END || o->end[1].number != NO_END;
 }
 
-static int thin(struct table_dominance *t, int factor, const struct outside *o, int fresh,
+static int thin(struct table_dominance *t, struct factor *f, const struct outside *o,
                 struct topt_error *err)
 {
-    struct factor *f = &t->plan->factor[factor];
     size_t before = t->plan->tables.nall;
     struct table *to = plan_table(t, f, o->end[0].number, o->end[1].number, err);
-    if (!to ||
-        (t->plan->tables.nall > before &&
-         (have_points(t, f->table, err) || fill_table(t, factor, o, to, fresh, err))))
+    if (!to || (t->plan->tables.nall > before && fill_table(t, f, o, to, err)))
         return -1;
     return put_table(t, f, to);
 }
 
-int topt_table_dominance_apply(struct table_dominance *t, int factor, int fresh,
+int topt_table_dominance_apply(struct table_dominance *t, int factor,
                                struct topt_error *err)
 {
     struct factor *f = &t->plan->factor[factor];
     struct topt_arena *a = topt_arena_create(0);
     struct outside o;
     int rc = a ? find_outside(t, f, a, &o, err) : nomem(err);
-    if (!rc)
-        rc = is_known(&o) ? thin(t, factor, &o, fresh, err)
-                          : have_points(t, f->table, err);
-    topt_arena_destroy(a);
-    return rc;
-}
-
-/* ---- several by threads ---- */
-
-struct job {
-    int factor;
-    struct outside outside;
-    char *alive;
-    int64_t work;
-};
-
-struct jobs {
-    const struct table_dominance *thinner;
-    struct job *job;
-    int n;
-    atomic_int next;
-};
-
-static void work(void *ctx, int worker)
-{
-    struct jobs *jobs = ctx;
-    const struct table_dominance *t = jobs->thinner;
-    (void)worker;
-    for (int i; (i = jobs->next++) < jobs->n;) {
-        struct job *j = &jobs->job[i];
-        j->alive =
-            find_alive(t, &t->plan->factor[j->factor], &j->outside, NULL, &j->work);
-    }
-}
-
-/* Is it the first of its kind? */
-static int is_new(struct table_dominance *t, const struct job *j, int *ret)
-{
-    int key[] = {t->plan->factor[j->factor].table->id, j->outside.end[0].number,
-                 j->outside.end[1].number};
-    int before = t->kinds.n, number = number_of(t, &t->kinds, key, sizeof key);
-    *ret = is_known(&j->outside) && number == before;
-    return number < 0 ? -1 : 0;
-}
-
-static int find_jobs(struct table_dominance *t, int from, int to, struct topt_arena *a,
-                     struct jobs *jobs, struct topt_error *err)
-{
-    jobs->job = TOPT_NEW(a, to - from, struct job);
-    for (int i = from; i < to; i++) {
-        struct job *j = jobs->job ? &jobs->job[jobs->n] : NULL;
-        int fresh;
-        if (!j)
-            return nomem(err);
-        j->factor = i;
-        if (find_outside(t, &t->plan->factor[i], a, &j->outside, err))
-            return -1;
-        if (is_new(t, j, &fresh))
-            return nomem(err);
-        jobs->n += fresh;
-    }
-    return 0;
-}
-
-static int make_ready(struct table_dominance *t, int n)
-{
-    char **ready = realloc(t->ready, ((size_t)n + 1) * sizeof *ready);
-    if (!ready)
-        return -1;
-    for (int i = t->nready; i < n; i++)
-        ready[i] = NULL;
-    t->ready = ready;
-    t->nready = n > t->nready ? n : t->nready;
-    return 0;
-}
-
-int topt_table_dominance_prepare(struct table_dominance *t, int from, int to,
-                                 struct topt_error *err)
-{
-    struct topt_arena *a = topt_arena_create(0);
-    struct jobs jobs = {.thinner = t};
-    int rc = !a || make_ready(t, to) ? nomem(err) : find_jobs(t, from, to, a, &jobs, err);
-    if (!rc && t->pool)
-        topt_pool_run(t->pool, work, &jobs);
-    else if (!rc)
-        work(&jobs, 0);
-    for (int i = 0; i < jobs.n && !rc; i++) {
-        t->ready[jobs.job[i].factor] = jobs.job[i].alive;
-        t->work += jobs.job[i].work;
-    }
+    if (!rc && is_known(&o))
+        rc = thin(t, f, &o, err);
     topt_arena_destroy(a);
     return rc;
 }

@@ -20,14 +20,11 @@ struct table_dominance {
     struct maker *maker;
     struct topt_pool *pool; /* NULL: no threads */
     struct topt_arena *arena;
-    struct numbers views, ends, kinds; /* by what they are */
+    struct numbers views, ends; /* by what they are */
     const struct table **leaf;         /* by edge: its own table */
     int64_t work;                      /* pairs of points and of entries looked at */
     int *mark, stamp;                  /* by edge: is it part of the factor? */
     int *first, *edges;                /* by operator: its edges */
-    char **
-        ready; /* by factor: what topt_table_dominance_prepare found of its points, or NULL */
-    int nready;
 };
 
 int topt_table_dominance_init(struct table_dominance *t, struct elimination_plan *plan,
@@ -36,13 +33,8 @@ int topt_table_dominance_init(struct table_dominance *t, struct elimination_plan
 void topt_table_dominance_fini(struct table_dominance *t);
 
 /* Put a table that has only the points that may be on the frontier in the place of that of
- * a factor over two operators; all tables are made, and then again.  'fresh': the factor's
- * was made last, and nobody else has it.  0, or -1. */
-int topt_table_dominance_apply(struct table_dominance *t, int factor, int fresh,
+ * a factor over two operators; all tables are made, and then again.  0, or -1. */
+int topt_table_dominance_apply(struct table_dominance *t, int factor,
                                struct topt_error *err) TOPT_MUST_CHECK;
-
-/* Find what topt_table_dominance_apply will leave out of these factors, whose tables are there, by threads. */
-int topt_table_dominance_prepare(struct table_dominance *t, int from, int to,
-                                 struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

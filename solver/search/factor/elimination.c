@@ -29,6 +29,7 @@
  *   found by doubling and halving, not one by one. */
 #include "elimination.h"
 
+#include "factor_tuning.h"
 #include "heuristic.h"
 #include "leaves.h"
 #include "search_common.h"
@@ -37,11 +38,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Of so many factors of an operator, or operators that share one with it, all are looked at. */
-enum { MANY = 64 };
-/* Of so few factors all pairs are. */
-enum { FEW = 8 };
 
 static int nomem(struct elimination_plan *p)
 {
@@ -419,18 +415,18 @@ static void look_at_pairs(struct elimination_plan *p, int one, const int *other,
     }
 }
 
-/* Which two of an operator's factors to multiply first: of FEW, or of one of fewest points and the others of
- * the first MANY, those that come to no table over more operators, if there are such, and make the least work. */
+/* Which two of an operator's factors to multiply first: of FACTORS_PAIRED, or of one of fewest points and the others of
+ * the first FACTORS_SEEN, those that come to no table over more operators, if there are such, and make the least work. */
 static void pick_pair(struct elimination_plan *p, int op, int *ret_a, int *ret_b)
 {
-    int item[MANY] = {0}, n = 0, least = p->factors_of[op].first;
+    int item[FACTORS_SEEN] = {0}, n = 0, least = p->factors_of[op].first;
     struct pair best = {.a = -1};
-    for (int i = least; i >= 0 && n < MANY; i = topt_factor_after(p, op, i)) {
+    for (int i = least; i >= 0 && n < FACTORS_SEEN; i = topt_factor_after(p, op, i)) {
         item[n++] = i;
         if (points_of(p, i) < points_of(p, least))
             least = i;
     }
-    if (n > FEW)
+    if (n > FACTORS_PAIRED)
         look_at_pairs(p, least, item, n, &best);
     else
         for (int i = 0; i < n; i++)
@@ -463,12 +459,12 @@ static int eliminate(struct elimination_plan *p, int op)
 {
     const struct list *l = &p->factors_of[op];
     struct view remaining;
-    if (l->n > MANY && remaining_view(p, op, -1, -1, &remaining))
+    if (l->n > FACTORS_SEEN && remaining_view(p, op, -1, -1, &remaining))
         return -1;
     while (l->n > 2) {
         int a, b;
         pick_pair(p, op, &a, &b);
-        if ((l->n <= MANY && remaining_view(p, op, a, b, &remaining)) ||
+        if ((l->n <= FACTORS_SEEN && remaining_view(p, op, a, b, &remaining)) ||
             multiply(p, a, b, op, &remaining) < 0)
             return -1;
     }
@@ -494,7 +490,7 @@ struct turn topt_elimination_rate(struct elimination_plan *p, int op)
     int nops = 0, seen = 0, stamp = ++p->stamp, first = p->factors_of[op].first;
     for (int i = first; i >= 0; i = topt_factor_after(p, op, i)) {
         seen += bound_sizes(p, &p->factor[i]);
-        if (seen > MANY)
+        if (seen > FACTORS_SEEN)
             return last;
         points *= mean_frontier(p->factor[i].table);
     }

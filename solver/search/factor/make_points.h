@@ -28,12 +28,8 @@ int topt_make_start(struct maker *k, struct topt_error *err) TOPT_MUST_CHECK;
 enum topt_made topt_make_more(struct maker *k, size_t from, int64_t budget,
                               struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Make the next table, 'to', of the points of 'from' that are marked, by their number in it.
- * 'move': it inherits them, and 'from', which was made last, has none any more. */
-int topt_make_part(struct maker *k, struct table *from, const char *marked,
-                   struct table *to, int move, struct topt_error *err) TOPT_MUST_CHECK;
-/* Make a table that was moved once more. */
-int topt_make_again(struct maker *k, struct table *t,
-                    struct topt_error *err) TOPT_MUST_CHECK;
+/* Make the next table, 'to', of the points of 'from' that are marked, by their number in it. */
+int topt_make_part(struct maker *k, const struct table *from, const char *marked,
+                   struct table *to, struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

@@ -18,6 +18,7 @@
  * never to less than that. */
 #include "min_plus.h"
 
+#include "factor_tuning.h"
 #include "wide.h"
 
 #include <string.h>
@@ -32,7 +33,6 @@
 enum {
     ROWS = TOPT_TILE_ROWS,
     COLUMNS = TOPT_TILE_COLUMNS,
-    SPARSE = 8, /* fewer than a part of entries are looked at one by one */
 };
 
 static int none(const int32_t *off, int n)
@@ -410,7 +410,7 @@ void topt_min_plus_rest(const struct table *t, struct scalar_pass *b, int for_a,
                      .wanted = a.wanted + p.nx,
                      .asked = for_b};
     int64_t n = mark_wanted(t, b, &p, a.wanted, m.wanted);
-    if (n > (int64_t)p.nx * p.ny / SPARSE) {
+    if (n > (int64_t)p.nx * p.ny / WANTED_PART) {
         if (for_a)
             rest_by_tiles(t, b, &a, &m, room);
         if (for_b)

@@ -10,6 +10,7 @@
 
 #include "point_store.h"
 
+#include "factor_tuning.h"
 #include "search_common.h"
 #include "topt_hash.h"
 
@@ -61,11 +62,9 @@ static int by_entry(const void *x, const void *y)
     return (a->number > b->number) - (a->number < b->number);
 }
 
-enum { FEW = 16 }; /* choices of an entry, that are sorted one by one */
-
 static void sort_entry(struct choice *c, size_t n)
 {
-    if (n > FEW) {
+    if (n > FEW_CHOICES) {
         qsort(c, n, sizeof *c, by_entry);
         return;
     }

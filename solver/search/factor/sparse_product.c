@@ -8,13 +8,12 @@
  * time, each by one thread into an output of its own, and put behind one another in order. */
 #include "sparse_product.h"
 
+#include "factor_tuning.h"
 #include "table_points.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { WAVE = 16 }; /* rows, however many threads there are */
 
 /* One operand: the table, and its entry (x, k) or (k, y). */
 struct operand {
@@ -50,7 +49,7 @@ struct job {
     struct rows rows;
     int from, to; /* rows of this wave */
     atomic_int next, failed;
-    struct made_row made[WAVE];
+    struct made_row made[ROWS_AT_ONCE];
     uint32_t *count; /* by row of the wave and y */
 };
 
@@ -261,7 +260,7 @@ static int make_rows(struct job *j, struct maker *k, const struct table *t)
 {
     size_t before = k->merge.n;
     for (j->from = 0; j->from < j->rows.nrows; j->from = j->to) {
-        j->to = j->from + WAVE < j->rows.nrows ? j->from + WAVE : j->rows.nrows;
+        j->to = j->from + ROWS_AT_ONCE < j->rows.nrows ? j->from + ROWS_AT_ONCE : j->rows.nrows;
         j->next = j->from;
         if (j->product->pool)
             topt_pool_run(j->product->pool, work, j);
@@ -305,7 +304,7 @@ int topt_sparse_product_make(struct product *p, struct maker *k, const struct ta
     size_t pairs = (size_t)j.rows.nk * (size_t)j.rows.ny;
     int32_t *first = malloc(((size_t)j.rows.nk + 1) * sizeof *first);
     int32_t *y = malloc((pairs + 1) * sizeof *y);
-    j.count = malloc(((size_t)WAVE * (size_t)j.rows.ny + 1) * sizeof *j.count);
+    j.count = malloc(((size_t)ROWS_AT_ONCE * (size_t)j.rows.ny + 1) * sizeof *j.count);
     int rc = -1;
     if (!first || !y || !j.count) {
         k->merge.failed = TOPT_ERR_NOMEM;

@@ -34,9 +34,6 @@ struct step {
     size_t recipe_len;
 };
 
-/* Tiles of a product of matrices (min_plus.c). */
-enum { TOPT_TILE_ROWS = 4, TOPT_TILE_COLUMNS = 16 };
-
 /* Is the step a matrix times a matrix?  Sets s->matrix. */
 void topt_min_plus_find(struct step *s);
 /* How many values the dimensions have together that A tells apart, and those that B does. */

@@ -23,8 +23,6 @@ struct table {
      * (topt_leaf_choice). */
     uint32_t npoints;
     int single;      /* every entry has exactly one point */
-    int moved;       /* its points are not there any more, but for ... */
-    int inherits;    /* ... those of a table that has them as its own */
     int rest_wanted; /* a leaf of which topt_min_marginals_all finds what is left, too */
     int weighed;     /* its entries' least weights are kept: see min_marginals.c */
     int by_rows;     /* a step reads it row by row */

@@ -39,7 +39,6 @@ struct condensing {
     struct topt_error failed; /* of the plan, where that only refuses a table */
     char *stays;              /* by operator */
     char *gone;               /* by operator: eliminated */
-    char *full;               /* by operator: its own list of costs takes no more */
     int *span;     /* by operator: others that it shares a factor with, up to 3 */
     char *verdict; /* by table */
     size_t nverdicts, nmade; /* tables whose points are made, or that are broken */
@@ -60,7 +59,7 @@ static int nomem(struct condensing *k)
 
 static int is_broken(const struct condensing *k, const struct table *t)
 {
-    return k->verdict[t->id] == BROKEN || t->moved;
+    return k->verdict[t->id] == BROKEN;
 }
 
 static int made_of_broken(const struct condensing *k)
@@ -205,21 +204,19 @@ static int thinning_pays(const struct condensing *k)
     return k->thick < THIN_POINTS || (k->thick - k->thinned) * THIN_PART > k->thick;
 }
 
-/* Leave out what a swap at either end outdoes; where that takes too much the table stays as it
- * is.  1, 0 where there is none then, or -1. */
-static int thin(struct condensing *k, int factor, int fresh)
+/* Leave out what a substitution at either end dominates; where that takes too much the table stays as it is. */
+static int thin(struct condensing *k, int factor)
 {
     struct table *table = k->c->plan.factor[factor].table;
     size_t points = k->c->maker.merge.n;
     int64_t work = k->thinner.work;
     struct topt_error err = {0};
-    int moved = table->moved, broken = 0;
-    if (k->c->plan.factor[factor].nops != 2 || (!moved && !thinning_pays(k)))
-        return 1;
+    if (k->c->plan.factor[factor].nops != 2 || !thinning_pays(k))
+        return 0;
     if (leave_unmade(k))
         return -1;
     int64_t thick = count_points(k, table);
-    int rc = topt_table_dominance_apply(&k->thinner, factor, fresh, &err);
+    int rc = topt_table_dominance_apply(&k->thinner, factor, &err);
     k->work += k->thinner.work - work;
     if (make_verdicts(k))
         return -1;
@@ -230,8 +227,6 @@ static int thin(struct condensing *k, int factor, int fresh)
     }
     if (rc) {
         give_up(k, points);
-        table->moved = moved;
-        broken = moved;
     } else {
         memset(k->verdict + k->nmade, ACCEPTED, k->nverdicts - k->nmade);
         note_means(k);
@@ -239,26 +234,16 @@ static int thin(struct condensing *k, int factor, int fresh)
         k->thinned += count_points(k, k->c->plan.factor[factor].table);
     }
     k->nmade = k->c->plan.tables.nall;
-    return !broken;
+    return 0;
 }
 
-/* Of the edges themselves, before anything is made of them; some at a time, by threads. */
+/* The edges themselves, before anything is made of them. */
 static int thin_edges(struct condensing *k)
 {
     int n = k->p->nops + k->p->nedges;
-    for (int from = k->p->nops, to; from < n; from = to) {
-        to = from + THIN_AT_ONCE < n ? from + THIN_AT_ONCE : n;
-        if (topt_search_stopped(k->options))
-            return 0;
-        int64_t work = k->thinner.work;
-        if (thinning_pays(k) &&
-            topt_table_dominance_prepare(&k->thinner, from, to, k->err))
+    for (int i = k->p->nops; i < n && !topt_search_stopped(k->options); i++)
+        if (thin(k, i))
             return -1;
-        k->work += k->thinner.work - work;
-        for (int i = from; i < to; i++)
-            if (thin(k, i, 0) < 0)
-                return -1;
-    }
     return 0;
 }
 
@@ -282,9 +267,7 @@ static int add_to_own(struct condensing *k, int made)
     int op = p->factor[made].op[0], own;
     topt_own_factor(p, op, &own);
     int both = topt_elimination_multiply(p, own, made);
-    int rc = both < 0 ? refused(k) : judge(k, p->factor[both].table, OWN_POINTS);
-    k->full[op] = rc == 0;
-    return rc;
+    return both < 0 ? refused(k) : judge(k, p->factor[both].table, OWN_POINTS);
 }
 
 /* Eliminate operator 'op', or (op -1) multiply two factors, if the table is one to keep.  1, 0,
@@ -292,15 +275,14 @@ static int add_to_own(struct condensing *k, int made)
 static int attempt(struct condensing *k, int op, int a, int b)
 {
     struct elimination_plan *p = &k->c->plan;
-    int before = p->nfactors, ntables = (int)p->tables.nall;
+    int before = p->nfactors;
     int made =
         op >= 0 ? topt_elimination_step(p, op) : topt_elimination_multiply(p, a, b);
-    int fresh = made >= 0 && p->factor[made].table->id >= ntables;
     int rc = made < 0 ? refused(k) : judge(k, p->factor[made].table, MEAN_POINTS);
     if (rc > 0 && p->factor[made].nops == 1)
         rc = add_to_own(k, made);
-    else if (rc > 0)
-        rc = thin(k, made, fresh);
+    else if (rc > 0 && thin(k, made))
+        rc = -1;
     if (rc > 0 && k->largest && size_of(k, p->factor[made].table) > k->largest)
         rc = 0;
     if (rc == 0)
@@ -363,42 +345,6 @@ static void rate_again(struct condensing *k, const struct factor *f)
         rate(k, f->op[d]);
 }
 
-/* Has the operator only one neighbour, whose own list of costs takes no more? */
-static int is_shut_out(const struct condensing *k, int op)
-{
-    const struct elimination_plan *p = &k->c->plan;
-    int i = p->factors_of[op].first;
-    if (k->span[op] != 1)
-        return 0;
-    while (p->factor[i].nops < 2)
-        i = topt_factor_after(p, op, i);
-    return k->full[p->factor[i].op[p->factor[i].op[0] == op]];
-}
-
-/* Another factor over the same operators as the one that was made last; -1: there is none, or too many to look. */
-static int find_parallel(const struct elimination_plan *p)
-{
-    int made = p->nfactors - 1, op = p->factor[made].op[0];
-    if (p->factors_of[op].n > FEW_FACTORS)
-        return -1;
-    for (int i = p->factors_of[op].first; i >= 0; i = topt_factor_after(p, op, i))
-        if (i != made && topt_elimination_same_ops(p, i, made))
-            return i;
-    return -1;
-}
-
-/* The table of a block's branch, between operators that stay, is multiplied at once with those of the other
- * branches: of their product a hundredth may be left, and until then all of theirs takes room. */
-static int multiply_branches(struct condensing *k)
-{
-    const struct elimination_plan *p = &k->c->plan;
-    const struct factor *f = &p->factor[p->nfactors - 1];
-    int other, rc = f->nops == 2 && k->stays[f->op[0]] && k->stays[f->op[1]];
-    while (rc > 0 && (other = find_parallel(p)) >= 0)
-        rc = attempt(k, -1, other, p->nfactors - 1);
-    return rc < 0 ? -1 : 0;
-}
-
 static int eliminate_blocks(struct condensing *k)
 {
     struct elimination_plan *p = &k->c->plan;
@@ -406,15 +352,13 @@ static int eliminate_blocks(struct condensing *k)
         rate(k, i);
     for (int op; k->work < k->max_work && !topt_search_stopped(k->options) &&
                  (op = topt_elimination_order_first(&p->turns)) >= 0;) {
-        int rc = is_shut_out(k, op) ? 0 : attempt(k, op, -1, -1);
+        int rc = attempt(k, op, -1, -1);
         if (rc < 0)
             return -1;
         topt_elimination_order_drop(&p->turns, op);
         if (rc) {
             k->gone[op] = 1;
             rate_again(k, &p->factor[p->nfactors - 1]);
-            if (multiply_branches(k))
-                return -1;
         } else {
             k->stays[op] = 1;
         }
@@ -608,9 +552,8 @@ static int start(struct condensing *k, const char *keep)
     k->c->arena = topt_arena_create(0);
     k->stays = calloc(n, 1);
     k->gone = calloc(n, 1);
-    k->full = calloc(n, 1);
     k->span = calloc(n, sizeof *k->span);
-    if (!k->c->arena || !k->stays || !k->gone || !k->full || !k->span)
+    if (!k->c->arena || !k->stays || !k->gone || !k->span)
         return nomem(k);
     if (k->options->threads > 1 &&
         !(k->pool = topt_pool_create(k->options->threads, k->err)))
@@ -641,7 +584,6 @@ int topt_eliminate_blocks(const struct topt_search_problem *p, const char *keep,
     ret->work = k.work;
     free(k.stays);
     free(k.gone);
-    free(k.full);
     free(k.span);
     free(k.verdict);
     topt_table_dominance_fini(&k.thinner);

@@ -34,12 +34,8 @@ enum {
      * while is left out; forkjoin-96x32. */
     THIN_POINTS = 1 << 15,
     THIN_PART = 8,
-    /* Edges that are thinned at once; wideresnet-16. */
-    THIN_AT_ONCE = 16,
     /* Links of a kind, that it is worth leaving out; forkjoin-96x32. */
     MANY_LINKS = 4,
-    /* Factors that see an operator, among which branches are looked for; wideresnet-16. */
-    FEW_FACTORS = 16,
 };
 
 #endif
