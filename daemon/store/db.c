@@ -272,34 +272,42 @@ int db_step(struct conn *c, sqlite3_stmt *st, struct topt_error *err)
                : db_fail(c->db, sqlite3_stmt_readonly(st) ? "read" : "write", err);
 }
 
+/* One step.  1 a row, 0 none, -1; the number of rows changed, and the first number of the row where there is one. */
+static int run_once(struct conn *c, struct topt_error *err, const char *sql,
+                    const char *format, va_list ap, int *ret_changed, int64_t *ret_first)
+{
+    sqlite3_stmt *st = bind_list(c, err, sql, format, ap);
+    if (!st)
+        return -1;
+    int rc = db_step(c, st, err);
+    *ret_changed = rc < 0 ? -1 : sqlite3_changes(c->db);
+    if (rc > 0)
+        *ret_first = sqlite3_column_int64(st, 0);
+    db_done(st);
+    return rc;
+}
+
 int db_run(struct conn *c, struct topt_error *err, const char *sql, const char *format,
            ...)
 {
     va_list ap;
+    int changed;
+    int64_t unread;
     va_start(ap, format);
-    sqlite3_stmt *st = bind_list(c, err, sql, format, ap);
+    int rc = run_once(c, err, sql, format, ap, &changed, &unread);
     va_end(ap);
-    if (!st)
-        return -1;
-    int rc = db_step(c, st, err);
-    int changed = rc < 0 ? -1 : sqlite3_changes(c->db);
-    db_done(st);
-    return changed;
+    return rc < 0 ? -1 : changed;
 }
 
 int db_one(struct conn *c, struct topt_error *err, int64_t *ret, const char *sql,
            const char *format, ...)
 {
     va_list ap;
+    int changed;
+    int64_t unread;
     va_start(ap, format);
-    sqlite3_stmt *st = bind_list(c, err, sql, format, ap);
+    int rc = run_once(c, err, sql, format, ap, &changed, ret ? ret : &unread);
     va_end(ap);
-    if (!st)
-        return -1;
-    int rc = db_step(c, st, err);
-    if (rc > 0 && ret)
-        *ret = sqlite3_column_int64(st, 0);
-    db_done(st);
     return rc;
 }
 

@@ -15,7 +15,7 @@
 
 struct args {
     struct topt_import_options import;
-    const char *out;
+    const char *out, *weights;
     int json;
 };
 
@@ -54,7 +54,8 @@ static const struct topt_option inspect_table[] = {
     {"json", TOPT_OPT_FLAG, offsetof(struct args, json), NULL, "print JSON"},
     {0}};
 
-/* Parse and load.  NULL with '*ret_status' set where the command is over. */
+/* Parse and load.  NULL with '*ret_status' set where the command is over; weights that
+ * come without a config are no model: then their path is in 'args'. */
 static struct topt_model *begin(const char *usage, const struct topt_option *table,
                                 int argc, char **argv, struct args *args, int *ret_status)
 {
@@ -69,6 +70,10 @@ static struct topt_model *begin(const char *usage, const struct topt_option *tab
     }
     if (!rc && !path)
         rc = topt_fail(&err, TOPT_ERR_USAGE, "a model is needed; try --help");
+    if (!rc && table == inspect_table && topt_weights_alone(path)) {
+        args->weights = path;
+        return NULL;
+    }
     if (!rc)
         m = topt_model_load(path, &args->import, &err);
     if (!m) {
@@ -296,6 +301,69 @@ static void inspect_text(const struct topt_model *m, const struct topt_model_sta
         show_note("for planning only: no operator computes", m->plan_only);
 }
 
+/* ---- weights without a config ------------------------------------------------------ */
+
+static int weights_json(const struct topt_weights_told *told)
+{
+    struct topt_error err;
+    json_t *kinds = json_array(), *types = json_object();
+    for (int i = 0; i < told->nkinds; i++)
+        json_array_append_new(kinds,
+                              json_pack("{s:s, s:i, s:I}", "name", told->kind[i].name,
+                                        "tensors", told->kind[i].tensors, "parameters",
+                                        (json_int_t)told->kind[i].numbers));
+    for (int i = 0; i < told->ntypes; i++)
+        json_object_set_new(types, told->type[i].name,
+                            json_integer((json_int_t)told->type[i].bytes));
+    json_t *doc =
+        json_pack("{s:i, s:i, s:I, s:I, s:o, s:o}", "files", told->files, "tensors",
+                  told->tensors, "parameters", (json_int_t)told->numbers, "bytes",
+                  (json_int_t)told->bytes, "bytes_by_type", types, "kinds", kinds);
+    int rc = doc ? topt_cli_write_json(doc, "-", &err) : -1;
+    json_decref(doc);
+    return rc ? 1 : 0;
+}
+
+static void weights_text(const char *path, const struct topt_weights_told *told)
+{
+    char n[32], bytes[32];
+    printf("%s: weights without a config.json\n", path);
+    printf("  %-24s %s in %d file%s\n", "tensors", in_threes(told->tensors, n),
+           told->files, told->files == 1 ? "" : "s");
+    if (told->numbers)
+        printf("  %-24s %s\n", "parameters", in_threes(told->numbers, n));
+    printf("  %-24s %s", "bytes", topt_show_bytes(told->bytes, bytes, sizeof bytes));
+    for (int i = 0; i < told->ntypes; i++)
+        printf("%s%s %s", i ? ", " : " (", told->type[i].name,
+               topt_show_bytes(told->type[i].bytes, bytes, sizeof bytes));
+    printf("%s\n\n  %9s %18s  %s\n", told->ntypes ? ")" : "", "tensors", "parameters",
+           "name, each # a number");
+    for (int i = 0; i < told->nkinds; i++)
+        printf("  %9d %18s  %s\n", told->kind[i].tensors,
+               told->numbers ? in_threes(told->kind[i].numbers, n) : "",
+               told->kind[i].name);
+    show_note("for counting only:",
+              "a plan needs the model's config.json: shapes do not tell heads, nor the "
+              "experts that a token takes");
+}
+
+static int inspect_weights(const char *path, int json)
+{
+    struct topt_weights_told told;
+    struct topt_error err;
+    if (topt_weights_tell(path, &told, &err)) {
+        fprintf(stderr, "topt inspect: %s\n", err.text);
+        return topt_err_exit(err.code);
+    }
+    int status = 0;
+    if (json)
+        status = weights_json(&told);
+    else
+        weights_text(path, &told);
+    topt_weights_told_fini(&told);
+    return status;
+}
+
 int topt_cmd_inspect(int argc, char **argv)
 {
     struct args args = {0};
@@ -305,6 +373,8 @@ int topt_cmd_inspect(int argc, char **argv)
         begin("topt inspect MODEL [options]\n"
               "Operators, parameters, operations and bytes, by kind of operator.",
               inspect_table, argc, argv, &args, &status);
+    if (args.weights)
+        return inspect_weights(args.weights, args.json);
     if (!m)
         return status;
     topt_model_stats(m, &stats);

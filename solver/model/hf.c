@@ -173,6 +173,28 @@ static int read_classes(const json_t *doc, enum hf_head head, struct hf_arch *a,
                            "problem_type is \"%.40s\": there is no loss for that", kind);
 }
 
+/* Layers behind the last that predict further tokens, by the names that families have
+ * for how many there are; in Qwen3-Next's weights there is one that its config does not
+ * tell of. */
+static void note_further_layers(const json_t *doc, const struct hf_family *f,
+                                struct hf_arch *a)
+{
+    static const char *const keys[] = {
+        "num_nextn_predict_layers", "mtp_num_hidden_layers", "mtp_num_layers",
+        "num_mtp_modules",          "num_mtp_layers",        NULL};
+    int64_t n = !strcmp(f->model_type, "qwen3_next");
+    char text[120];
+    for (int i = 0; keys[i]; i++) {
+        const json_t *value = json_object_get(doc, keys[i]);
+        n = json_is_integer(value) ? json_integer_value(value) : n;
+    }
+    snprintf(text, sizeof text,
+             "left out: %lld layer%s that predict%s further tokens (MTP)", (long long)n,
+             n > 1 ? "s" : "", n > 1 ? "" : "s");
+    if (n > 0 && a->head == HF_LANGUAGE)
+        topt_hf_note(a, text);
+}
+
 /* What every family may ask for and no model here does. */
 static void note_what_is_left_out(const json_t *doc, struct hf_arch *a)
 {
@@ -245,6 +267,8 @@ static struct topt_model *build_family(const json_t *doc, const json_t *around,
         if (!rc) {
             take_capacity(o ? o->capacity : 0, a);
             note_what_is_left_out(doc, a);
+            if (!o || !o->part)
+                note_further_layers(whole, f, a);
             note_what_is_filled_in(doc, type, a);
             m = topt_hf_build_arch(a, name, f->build, o, err);
         }

@@ -202,20 +202,16 @@ static int read_latent(const json_t *doc, int64_t dense, struct hf_arch *a,
         {0}};
     static const struct hf_size optional[] = {
         HF_SIZE("q_lora_rank", query_rank, HF_MAX_WIDTH), {0}};
-    int64_t shared = 1, further = 0;
+    int64_t shared = 1;
     if (topt_hf_sizes(doc, sizes, a, err) || topt_hf_like_llama(doc, a, err) ||
         topt_hf_sizes_or(doc, optional, a, err) ||
         topt_json_int_or(doc, "", "n_shared_experts", 0, 64, &shared, err) ||
-        topt_json_int_or(doc, "", "num_nextn_predict_layers", 0, HF_MAX_LAYERS, &further,
-                         err) ||
         topt_json_bool_or(doc, "", "attention_bias", &a->latent_bias, err) ||
         read_first_dense(doc, dense, a, err))
         return -1;
     a->kv_heads = a->heads;
     a->head_dim = a->plain_dim + a->rope.rope_dim;
     a->shared_inner = shared * a->expert_inner;
-    if (further)
-        topt_hf_note(a, "the layers that predict further tokens are left out");
     topt_hf_give_slots(a);
     return read_deepseek_scores(doc, a, err);
 }

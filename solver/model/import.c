@@ -12,6 +12,7 @@
 #include "topt_label.h"
 #include "topt_near.h"
 #include "topt_text.h"
+#include "weights.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -277,6 +278,10 @@ load(const char *path, const struct topt_import_options *options, struct topt_er
                    ? NULL
                    : topt_paper_build(path + sizeof paper - 1, options, err);
     path += *path == '@'; /* as in arguments: the file that holds them */
+    if (topt_weights_alone(path)) {
+        topt_weights_refuse(path, err);
+        return NULL;
+    }
     if (topt_model_place(path, file, dir, err))
         return NULL;
     snprintf(what, sizeof what, "'%.190s'", file);

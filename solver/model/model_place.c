@@ -105,6 +105,29 @@ static int refuse_folder(const char *dir, struct topt_error *err)
     return topt_fail(err, TOPT_ERR_NOTFOUND, "'%.200s' has %s", dir, holds);
 }
 
+int topt_model_place_weights(const char *dir)
+{
+    int weights = is_there(dir, "model.safetensors.index.json");
+    if (is_there(dir, "config.json") || is_there(dir, "adapter_config.json") ||
+        is_there(dir, "model_index.json") || is_there(dir, "snapshots"))
+        return 0;
+    DIR *d = opendir(dir);
+    for (struct dirent *e; d && (e = readdir(d));)
+        weights |= ends_in(e->d_name, ".safetensors");
+    if (d)
+        closedir(d);
+    return weights;
+}
+
+int topt_model_place_beside(const char *path, char ret[TOPT_PLACE])
+{
+    const char *slash = strrchr(path, '/');
+    int n = slash ? (int)(slash - path) + 1 : 0;
+    struct stat st;
+    return snprintf(ret, TOPT_PLACE, "%.*sconfig.json", n, path) < TOPT_PLACE &&
+           !stat(ret, &st);
+}
+
 static int in_folder(const char *dir, char ret[TOPT_PLACE], char ret_dir[TOPT_PLACE],
                      struct topt_error *err)
 {
@@ -155,6 +178,11 @@ int topt_model_place(const char *path, char ret[TOPT_PLACE], char ret_dir[TOPT_P
     }
     if (S_ISDIR(st.st_mode))
         return in_folder(path, ret, ret_dir, err);
+    if (ends_in(path, ".safetensors") && topt_model_place_beside(path, ret)) {
+        int n = (int)(strlen(ret) - strlen("config.json"));
+        snprintf(ret_dir, TOPT_PLACE, "%.*s", n ? n : 1, n ? ret : ".");
+        return 0;
+    }
     snprintf(ret, TOPT_PLACE, "%s", path);
     return refuse_endless(path, &st, err);
 }

@@ -17,4 +17,9 @@ enum { TOPT_PLACE = 4096 };
 int topt_model_place(const char *path, char ret[TOPT_PLACE], char ret_dir[TOPT_PLACE],
                      struct topt_error *err) TOPT_MUST_CHECK;
 
+/* Has the folder weights of safetensors, and no config? */
+int topt_model_place_weights(const char *dir);
+/* The config.json in the folder of a file of weights: is there one? */
+int topt_model_place_beside(const char *path, char ret[TOPT_PLACE]);
+
 #endif

@@ -628,6 +628,28 @@ struct topt_weight {
 };
 typedef int topt_weight_visit(void *ctx, const struct topt_weight *w);
 int topt_model_weights(const struct topt_model *m, topt_weight_visit *f, void *ctx);
+/* Weights without a config (*.safetensors, or a folder of them): what their headers say,
+ * which is enough to count and not to plan.  'kind' has tensors whose names differ in
+ * numbers alone ("model.layers.#.mlp.up_proj.weight"), in the order of their names. */
+struct topt_weights_told {
+    int files, tensors, nkinds, ntypes;
+    int64_t numbers, bytes; /* numbers 0: only an index is here */
+    struct topt_weights_kind {
+        char name[120];
+        int tensors;
+        int64_t numbers;
+    } * kind;
+    struct {
+        const char *name;
+        int64_t bytes;
+    } type[24];
+};
+/* Is that what 'path' is? */
+int topt_weights_alone(const char *path);
+int topt_weights_tell(const char *path, struct topt_weights_told *ret,
+                      struct topt_error *err) TOPT_MUST_CHECK;
+void topt_weights_told_fini(struct topt_weights_told *told);
+
 /* The first part of the family's names ("transformer."), which checkpoints of the bare
  * model lack; "" where there is none. */
 const char *topt_weights_base(const struct topt_model *m);
@@ -675,6 +697,7 @@ struct topt_import_options {
     const char *as;    /* the family of a config whose own is not known */
     const char *part;  /* of a config of several: "text"; NULL: all that is read */
     double capacity;   /* slots of an expert over its share; 0: the family's */
+    int untrained;     /* an ONNX graph without weights is taken too */
 };
 
 /* A model from text: a native document, a Hugging Face config.json or an ONNX file,

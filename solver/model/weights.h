@@ -9,4 +9,8 @@
  * Buffers, tied tables stored twice, heads for another task, layers that are left out
  * here. */
 int topt_weights_may_be_there(const struct topt_model *m, const char *name);
+
+/* Weights without a config are no model: always -1, with what they are. */
+int topt_weights_refuse(const char *path, struct topt_error *err);
+
 #endif

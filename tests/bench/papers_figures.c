@@ -10,6 +10,7 @@
 
 #include "chart_svg.h"
 #include "papers_study.h"
+#include "papers_systems.h"
 #include "topt_text.h"
 
 static const char V100[] = "v100-dgx1-2x8";
@@ -578,6 +579,7 @@ int main(int argc, char **argv)
     figure8();
     table4();
     mini_parallelism();
+    papers_systems(claim, head);
     printf("\n%d of %d are as the paper says.\n", nheld, nclaims);
     fputs(closing, stdout);
     return 0;

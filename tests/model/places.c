@@ -88,7 +88,7 @@ static void folders(void)
     mkdir(at("empty"), 0700);
     refuses(at("empty"), "no config.json");
     mkdir(at("weights"), 0700);
-    write_text("weights/model.safetensors", "");
+    write_text("weights/pytorch_model.bin", "");
     refuses(at("weights"), "weights and no config.json");
     mkdir(at("adapters"), 0700);
     write_text("adapters/adapter_config.json",

@@ -186,11 +186,15 @@ static void huge(void)
 static void indexed(void)
 {
     static const char other[] = "{\"metadata\":{},\"weight_map\":{\"a\":\"x\"}}";
+    static const char other_here[] = "{\"weight_map\":{\"a\":\"model.safetensors\"}}";
     char index[1 << 14] = "{\"weight_map\":";
     struct header h = header_of(&(struct change){0});
     write_changed(&(struct change){0});
     write_file("model.safetensors.index.json", other, sizeof other - 1);
+    loads("1 of 1 files of weights is missing, 'x'");
+    write_file("model.safetensors.index.json", other_here, sizeof other_here - 1);
     loads("names 1 tensors, the files have 12");
+    write_file("model.safetensors.index.json", other, sizeof other - 1);
     remove_file("model.safetensors");
     loads("12 missing, 'lm_head.weight' first; 1 not of this model, 'a'");
     size_t n = strlen(index);
@@ -200,6 +204,66 @@ static void indexed(void)
     write_file("model.safetensors.index.json", index, n);
     loads(NULL);
     remove_file("model.safetensors.index.json");
+}
+
+/* Files that say of how many they are, and one that Git LFS has not fetched. */
+static void in_parts(void)
+{
+    static const char pointer[] = "version https://git-lfs.github.com/spec/v1\noid x\n";
+    struct header h = header_of(&(struct change){0});
+    write_weights("model-00001-of-00003.safetensors", h.text, (size_t)h.bytes);
+    loads("2 of 3 files of weights are missing, 'model-00002-of-00003.safetensors' "
+          "first");
+    write_file("model-00002-of-00003.safetensors", pointer, sizeof pointer - 1);
+    write_file("model-00003-of-00003.safetensors", pointer, sizeof pointer - 1);
+    loads(NULL);
+    remove_file("model-00001-of-00003.safetensors");
+    remove_file("model-00002-of-00003.safetensors");
+    remove_file("model-00003-of-00003.safetensors");
+}
+
+static void tell(const char *path, struct topt_weights_told *ret)
+{
+    struct topt_error err = {0};
+    ok(topt_weights_alone(path) && !topt_weights_tell(path, ret, &err),
+       "weights without a config are told of %s", err.text);
+}
+
+/* Weights alone are counted, and no model. */
+static void alone(void)
+{
+    static const char sizes[] =
+        "{\"metadata\":{\"total_size\":70},\"weight_map\":{\"a\":\"x\"}}";
+    struct topt_weights_told told;
+    char path[128];
+    snprintf(path, sizeof path, "%s/model.safetensors", dir);
+    write_weights("model.safetensors",
+                  "{" T("layers.0.w", "[2,3]", 0, 24) "," T(
+                      "layers.11.w", "[2,3]", 24,
+                      48) ",'n':{'dtype':'BF16','shape':[5],'data_offsets':[48,58]}}",
+                  58);
+    ok(!topt_weights_alone(dir) && !topt_weights_alone(path),
+       "weights beside a config are not alone");
+    remove_file("config.json");
+    tell(dir, &told);
+    is_int(told.numbers, 17, "... by the numbers");
+    is_int(told.bytes, 58, "... the bytes");
+    ok(told.nkinds == 2 && !strcmp(told.kind[0].name, "layers.#.w") &&
+           told.kind[0].tensors == 2 && told.kind[0].numbers == 12,
+       "... and names");
+    topt_weights_told_fini(&told);
+    tell(path, &told);
+    ok(told.ntypes == 2 && !strcmp(told.type[1].name, "BF16") && told.type[1].bytes == 10,
+       "... of one file, and types");
+    topt_weights_told_fini(&told);
+    loads("has weights of 17 numbers and no config.json");
+    remove_file("model.safetensors");
+    write_file("model.safetensors.index.json", sizes, sizeof sizes - 1);
+    tell(dir, &told);
+    ok(told.tensors == 1 && told.bytes == 70, "an index alone tells tensors and bytes");
+    topt_weights_told_fini(&told);
+    remove_file("model.safetensors.index.json");
+    write_file("config.json", config, sizeof config - 1);
 }
 
 static void broken(void)
@@ -259,6 +323,8 @@ int main(int argc, char **argv)
     loads(NULL);
     whole();
     indexed();
+    in_parts();
+    alone();
     huge();
     broken();
     fuzz(argc > 1 ? atoi(argv[1]) : 800);
