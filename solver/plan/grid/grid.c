@@ -56,8 +56,8 @@ static int resolve_blocks(struct topt_grid_search *s, enum topt_goal goal,
                : 0;
 }
 
-/* Variants are kept where their frontiers are (kept.h), for limits that the device has; and
- * where work is not counted out, which ends searches in between. */
+/* Variants are kept where their frontiers are (kept.h), for limits that the device has;
+ * and where work is not counted out, which ends searches in between. */
 static int open_kept(struct topt_grid_search *s, enum topt_goal goal,
                      struct topt_error *err)
 {
@@ -154,8 +154,8 @@ static enum topt_recompute recompute_of(const struct topt_grid_search *s,
     return s->space == TOPT_SPACE_UNIFORM ? TOPT_RECOMPUTE_ALL : TOPT_RECOMPUTE_FREE;
 }
 
-/* Layouts of a tensor of three dimensions, names of alike axes aside: of each kind of axis so many go
- * to each dimension, or to none. */
+/* Layouts of a tensor of three dimensions, names of alike axes aside: of each kind of
+ * axis so many go to each dimension, or to none. */
 static int64_t count_layouts(const struct topt_mesh *m)
 {
     int64_t all = 1;

@@ -1,5 +1,5 @@
-/* kept_solve.c - a variant answered from what is kept of it, which is found out where it is
- * missing. */
+/* kept_solve.c - a variant answered from what is kept of it, which is found out where it
+ * is missing. */
 #include "kept_solve.h"
 #include "apart.h"
 #include "grid.h"
@@ -96,8 +96,8 @@ static int keep(struct looker *l, const struct topt_solutions *found,
     return 0;
 }
 
-/* The fastest that the device can hold, or, 'below' that one, all of the frontier.  1 where it
- * can't be kept. */
+/* The fastest that the device can hold, or, 'below' that one, all of the frontier.  1
+ * where it can't be kept. */
 static int search(struct looker *l, enum topt_goal goal, int64_t limit,
                   struct topt_kept_points *ret)
 {

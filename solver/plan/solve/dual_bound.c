@@ -1,12 +1,12 @@
 /* dual_bound.c - what weighings from the lightest strategy to the fastest say of every
  * configuration.
  *
- *     time |o                  each line is a weighing (search/topt_lower_bound.h): no strategy is below it.
- *          | \                 Together they are the lower convex hull of what strategies cost, found from
- *          |  \  x             both ends by bisection.  A second pass of each gives the same lines of the
- *          |   o               strategies with one configuration (x: where these meet), so a cost that is below
- *          |     `-.     x     one of the lines no strategy with it has
- *          |         `-o
+ *     time |o                  each line is a weighted sum (search/topt_lower_bound.h): no
+ *          | \                 strategy is below it.  Together they are the lower convex
+ *          |  \  x             hull of what strategies cost, found from both ends by
+ *          |   o               bisection.  A second pass of each gives the same lines for
+ *          |     `-.     x     the strategies with one configuration (x: where these meet):
+ *          |         `-o       none of those costs less than they say
  *          +------------------ memory
  *
  * Memory is a sum, and what is in flight beside.  Of that the place that needs most at

@@ -1,5 +1,5 @@
-/* lazy_fastest.c - the fastest strategy that fits, and the lightest, where prices of moves
- * are lower bounds until they matter.
+/* lazy_fastest.c - the fastest strategy that fits, and the lightest, where prices of
+ * moves are lower bounds until they matter.
  *
  * The loop is lazy_pricing.c's.  Bounded are strategies weighed by memory and time at the
  * balance that the limit sets, at which the bound is best (Lagrange's multiplier), for
@@ -7,9 +7,9 @@
  * cap_search.c.
  *
  * A problem with orbits leaves open which of several interchangeable axes an operator
- * takes (price/orbit_count.c).  Of what is left of it in the end it is first asked whether
- * any strategy that it stands for can be as good as is wanted, and only then are all names
- * of axes listed. */
+ * takes (price/orbit_count.c).  Of what is left of it in the end it is first asked
+ * whether any strategy that it stands for can be as good as is wanted, and only then are
+ * all names of axes listed. */
 #include "lazy_fastest.h"
 #include "cap_search.h"
 #include "caps_bound.h"

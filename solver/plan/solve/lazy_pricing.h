@@ -17,7 +17,8 @@ enum lazy_step {
     LAZY_DONE     /* nothing that is left matters */
 };
 
-/* What is asked: the fastest strategy (lazy_fastest.c) or the frontier (lazy_frontier.c). */
+/* What is asked: the fastest strategy (lazy_fastest.c) or the frontier
+ * (lazy_frontier.c). */
 struct lazy_question {
     /* Bound the strategies of the part that is left: levels of its configurations, which
      * are all beyond at first, and the last that matters.  1, 0 where nothing matters, or

@@ -1,21 +1,22 @@
-/* table_dominance.c - tables of a plan without points that a swap at one end always outdoes.
+/* table_dominance.c - tables of a plan without points that a swap at one end always
+ * outdoes.
  *
  *       F(u, c) -- c --- y         the point p of F(u, c), and any strategy that has it
  *     u
  *       F(u, w) -- w --- y         w instead of c, with the point q of F(u, w)
  *
  * Where  q + (what the swap of c for w costs at most on all that is not in F)  is no more
- * than p in memory and in time, and less in one, every strategy with p is beaten by the same
- * strategy with q, so p is on no frontier.  That needs no bounds, and it does not matter
- * what else was left out: what beats is a strategy of the problem, whether or not its own
- * parts are still there.  (Of equal ones both stay: one could be left out for the other's sake
- * and the other for its.)
+ * than p in memory and in time, and less in one, every strategy with p is beaten by the
+ * same strategy with q, so p is on no frontier.  That needs no bounds, and it does not
+ * matter what else was left out: what beats is a strategy of the problem, whether or not
+ * its own parts are still there.  (Of equal ones both stay: one could be left out for the
+ * other's sake and the other for its.)
  *
- * config_dominance.c asks the same of a configuration for all u at once.  Few configurations are beaten
- * by one other wherever the neighbour is, but nearly all are for a given neighbour: next to a
- * matrix product split by rows, only a few of 175 layouts make sense. Of an edge's
- * table a fifth stays, of a table over longer chains some hundredths, and the tables made of
- * them take less in the same proportion. */
+ * config_dominance.c asks the same of a configuration for all u at once.  Few
+ * configurations are beaten by one other wherever the neighbour is, but nearly all are
+ * for a given neighbour: next to a matrix product split by rows, only a few of 175
+ * layouts make sense. Of an edge's table a fifth stays, of a table over longer chains
+ * some hundredths, and the tables made of them take less in the same proportion. */
 #include "table_dominance.h"
 
 #include "articulation.h"
@@ -36,7 +37,8 @@ struct end_key {
     } side[TOPT_MOST_SIDES];
 };
 
-/* One end of a factor: a number for what it has outside, or NO_END, and the edges there. */
+/* One end of a factor: a number for what it has outside, or NO_END, and the edges
+ * there. */
 enum { NO_END = -2 };
 struct outside_end {
     int number, nsides, edge[TOPT_MOST_SIDES];
@@ -47,7 +49,7 @@ struct outside {
     struct outside_end end[2];
 };
 
-/* ---- equal things get equal numbers ---- */
+/* ---- equal things get equal numbers ------------------------------------------------ */
 
 struct known {
     uint64_t hash;
@@ -92,7 +94,7 @@ static int number_of_view(struct table_dominance *t, int op, const struct view *
     return number_of_ints(t, v->of, t->plan->nvalues[op]);
 }
 
-/* ---- setting up ---- */
+/* ---- setting up -------------------------------------------------------------------- */
 
 static int find_edges(struct table_dominance *t, const struct topt_search_problem *p)
 {
@@ -130,7 +132,7 @@ void topt_table_dominance_fini(struct table_dominance *t)
     topt_arena_destroy(t->arena);
 }
 
-/* ---- which edges a factor is made of ---- */
+/* ---- which edges a factor is made of ----------------------------------------------- */
 
 /* Mark the edges that a place is made of. */
 static void mark_edges(struct table_dominance *t, int place)
@@ -144,14 +146,15 @@ static void mark_edges(struct table_dominance *t, int place)
         mark_edges(t, p->right);
 }
 
-/* ---- what is outside of a factor ---- */
+/* ---- what is outside of a factor --------------------------------------------------- */
 
 static int by_side(const void *x, const void *y)
 {
     return memcmp(x, y, sizeof((struct end_key *)0)->side[0]);
 }
 
-/* Marks of the classes that an edge's other end may take, as its operator ('is_from') sees it. */
+/* Marks of the classes that an edge's other end may take, as its operator ('is_from')
+ * sees it. */
 static char *find_used(const struct table_dominance *t, int edge, int is_from,
                        struct topt_arena *a)
 {
@@ -164,7 +167,8 @@ static char *find_used(const struct table_dominance *t, int edge, int is_from,
     return used;
 }
 
-/* A number for them: of blocks alike, one may be next to an operator that has less to choose. */
+/* A number for them: of blocks alike, one may be next to an operator that has less to
+ * choose. */
 static int number_of_used(struct table_dominance *t, int edge, int is_from,
                           struct topt_arena *a)
 {
@@ -173,7 +177,8 @@ static int number_of_used(struct table_dominance *t, int edge, int is_from,
     return used ? number_of(t, &t->views, used, (size_t)f->view[is_from].n) : -1;
 }
 
-/* The sides of an operator's edges that are not marked.  1, 0 where they are too many, or -1. */
+/* The sides of an operator's edges that are not marked.  1, 0 where they are too many, or
+ * -1. */
 static int find_sides(struct table_dominance *t, int op, int most, struct topt_arena *a,
                       struct end_key *end, struct outside_end *ret)
 {
@@ -223,7 +228,7 @@ static int find_end(struct table_dominance *t, const struct factor *f, int d, in
     return ret->number < 0 ? -1 : 0;
 }
 
-/* ---- thinning a table ---- */
+/* ---- thinning a table -------------------------------------------------------------- */
 
 /* An edge's end as its operator sees it. */
 static struct swap_side *find_side(const struct table_dominance *t, int edge, int is_from,
@@ -297,7 +302,8 @@ static struct run *runs_of(const struct table_dominance *t, const struct table *
     return run;
 }
 
-/* A table of the same entries, which is made of 'from' alone, told apart by two numbers. */
+/* A table of the same entries, which is made of 'from' alone, told apart by two
+ * numbers. */
 static struct table *plan_table(struct table_dominance *t, const struct factor *f,
                                 int tag0, int tag1, struct topt_error *err)
 {

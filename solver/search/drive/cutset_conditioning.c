@@ -1,17 +1,19 @@
-/* cutset_conditioning.c - a problem searched once for every configuration of a few of its operators.
+/* cutset_conditioning.c - a problem searched once for every configuration of a few of its
+ * operators.
  *
- * One operator that both ends of a chain read (a shared embedding) makes every table of the
- * chain a table over that operator, too, and the whole frontier a union of frontiers that
- * have little to do with each other: what is light with one of its configurations is far from
- * every strategy with another, so that bounds over all of them tell nothing.
+ * One operator that both ends of a chain read (a shared embedding) makes every table of
+ * the chain a table over that operator, too, and the whole frontier a union of frontiers
+ * that have little to do with each other: what is light with one of its configurations is
+ * far from every strategy with another, so that bounds over all of them tell nothing.
  *
  *      x ---.            x = 0:   o--o--o--o--o       a slice for each configuration (as far as
  *     / \    \           x = 1:   o--o--o--o--o       edges tell them apart): a chain with a
  *    o-o-o-o-o    -->    ...                          frontier and bounds of its own
  *
- * Slices (slices.c) are searched in the order of what they promise (their best strategies by one weighted
- * sum), a few at a time, and what the earlier ones found is known to the later.  How many are searched at
- * a time is fixed, so that answers and counts do not depend on the number of threads. */
+ * Slices (slices.c) are searched in the order of what they promise (their best strategies
+ * by one weighted sum), a few at a time, and what the earlier ones found is known to the
+ * later.  How many are searched at a time is fixed, so that answers and counts do not
+ * depend on the number of threads. */
 #include "cutset_conditioning.h"
 
 #include "drive_tuning.h"
@@ -29,7 +31,7 @@ static int nomem(struct conditioning *c)
     return topt_search_nomem(c->err);
 }
 
-/* ---- what is done with a slice ---- */
+/* ---- what is done with a slice ----------------------------------------------------- */
 
 static struct topt_search_options slice_options(const struct conditioning *c)
 {
@@ -132,7 +134,7 @@ static int do_slices(struct conditioning *c, int from, int to,
     return 0;
 }
 
-/* ---- the order ---- */
+/* ---- the order --------------------------------------------------------------------- */
 
 static int by_weight(const void *x, const void *y, void *ctx)
 {
@@ -143,7 +145,8 @@ static int by_weight(const void *x, const void *y, void *ctx)
     return *(const int *)x - *(const int *)y;
 }
 
-/* The line from the lightest to the fastest of one slice says what memory and time count. */
+/* The line from the lightest to the fastest of one slice says what memory and time
+ * count. */
 static int find_balance(struct conditioning *c)
 {
     int found = 0;
@@ -170,7 +173,7 @@ static int find_order(struct conditioning *c)
     return 0;
 }
 
-/* ---- what slices found ---- */
+/* ---- what slices found ------------------------------------------------------------- */
 
 static int know(struct conditioning *c, const struct slice *s)
 {
@@ -252,7 +255,7 @@ static int unite(struct conditioning *c)
     return 0;
 }
 
-/* ---- all of it ---- */
+/* ---- all of it --------------------------------------------------------------------- */
 
 static int init(struct conditioning *c, const char *cutset)
 {

@@ -11,10 +11,11 @@
  *          |          .  . o   of the frontier, 5 in a 32nd
  *          +------------------ memory
  *
- * So a segment is searched as a frontier by itself, of the problem without them.  How near is
- * guessed (as far beyond its ends as these are from its lightest), and held against what was found: a strategy that was left out is wanted only if
- * it is in the corner of a step, and all corners that weigh more than the guess are seen.
- * Then it is done once more, with what the corners weigh. */
+ * So a segment is searched as a frontier by itself, of the problem without them.  How
+ * near is guessed (as far beyond its ends as these are from its lightest), and held
+ * against what was found: a strategy that was left out is wanted only if it is in the
+ * corner of a step, and all corners that weigh more than the guess are seen. Then it is
+ * done once more, with what the corners weigh. */
 #include "reduced_cost_fixing.h"
 #include "frontier.h"
 
@@ -35,7 +36,7 @@ static int64_t max(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* ---- what is left ---- */
+/* ---- what is left ------------------------------------------------------------------ */
 
 static int is_left(const struct fixing *z, int op, int config)
 {

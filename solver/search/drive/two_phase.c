@@ -1,8 +1,8 @@
 /* two_phase.c - the frontier of a planned problem, segment after segment.
  *
- * The lightest and the fastest strategy are found first, by weighing.  Between them lies one
- * segment (segment.h).  Segments are searched, and parted where that is too much at once, until all
- * are done:
+ * The lightest and the fastest strategy are found first, by weighing.  Between them lies
+ * one segment (segment.h).  Segments are searched, and parted where that is too much at
+ * once, until all are done:
  *
  *     o                      o                       o
  *      \                      \                       \.
@@ -12,13 +12,13 @@
  *           .                      \ .                     \.
  *             o                       o                       o
  *
- * Segments do not depend on each other, so threads take them from a counter, round after round;
- * each is searched by the same code from the same numbers, so neither the answer nor the
- * counts depend on the number of threads.
+ * Segments do not depend on each other, so threads take them from a counter, round after
+ * round; each is searched by the same code from the same numbers, so neither the answer
+ * nor the counts depend on the number of threads.
  *
- * Where only the fastest strategy within a limit is wanted, only the segment that the limit goes
- * through is.  Every segment knows what it has not explored, so the search may stop anywhere and
- * still say how far from the truth its answer can be. */
+ * Where only the fastest strategy within a limit is wanted, only the segment that the
+ * limit goes through is.  Every segment knows what it has not explored, so the search may
+ * stop anywhere and still say how far from the truth its answer can be. */
 #include "frontier.h"
 #include "two_phase.h"
 
@@ -63,7 +63,7 @@ static int64_t max(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* ---- setting up ---- */
+/* ---- setting up -------------------------------------------------------------------- */
 
 static int add_scalarizer(struct two_phase *s)
 {
@@ -133,7 +133,7 @@ static void fini(struct two_phase *s)
     free(s->known);
 }
 
-/* ---- what is known ---- */
+/* ---- what is known ----------------------------------------------------------------- */
 
 static int know(struct two_phase *s, struct topt_cost cost, const int32_t *choice)
 {
@@ -177,7 +177,7 @@ static int have(struct two_phase *s, const struct topt_cost *more, size_t n)
     return 0;
 }
 
-/* ---- crossovers of a segment's ends ---- */
+/* ---- crossovers of a segment's ends ------------------------------------------------ */
 
 static int by_memory(const void *x, const void *y)
 {
@@ -205,8 +205,8 @@ static int reduce_crossovers(const struct segment *b, struct crossover *x, int n
     return kept;
 }
 
-/* Does 'before' stand for all that may be found below so much memory, by the tolerance, if it is wanted itself?  Below
- * the line between the segment's ends nothing is. */
+/* Does 'before' stand for all that may be found below so much memory, by the tolerance,
+ * if it is wanted itself?  Below the line between the segment's ends nothing is. */
 static int stands_for(const struct two_phase *s, const struct segment *b,
                       struct topt_cost before, int64_t memory)
 {
@@ -218,8 +218,8 @@ static int stands_for(const struct two_phase *s, const struct segment *b,
     return (wide)b->time * missed + (wide)b->memory * memory < line;
 }
 
-/* As few as are all that is needed of the segment, 0 where they are not.  Where only the fastest is asked for, it is of use
- * alone. */
+/* As few as are all that is needed of the segment, 0 where they are not.  Where only the
+ * fastest is asked for, it is of use alone. */
 static int choose_crossovers(const struct two_phase *s, const struct segment *b,
                              struct crossover *x, int n)
 {
@@ -262,7 +262,8 @@ static int32_t *choice_at(const struct two_phase *s, int at)
     return copy;
 }
 
-/* Crossovers of a segment's ends become known, where answers within a tolerance are asked for. */
+/* Crossovers of a segment's ends become known, where answers within a tolerance are asked
+ * for. */
 static int cross(struct two_phase *s, const struct segment *b)
 {
     int left = known_at(s, b->left), right = known_at(s, b->right), rc = -1;
@@ -285,7 +286,7 @@ static int cross(struct two_phase *s, const struct segment *b)
     return rc;
 }
 
-/* ---- segments ---- */
+/* ---- segments ---------------------------------------------------------------------- */
 
 /* The segment between two strategies; 0 where nothing that is wanted can be in it. */
 static int segment_between(const struct two_phase *s, struct topt_cost l,
@@ -303,8 +304,8 @@ static int segment_between(const struct two_phase *s, struct topt_cost l,
            ret->time > 0 && ret->memory > 0;
 }
 
-/* What has the time of the fastest strategy and less memory, where the weighing by which it
- * was found was too coarse to tell. */
+/* What has the time of the fastest strategy and less memory, where the weighing by which
+ * it was found was too coarse to tell. */
 static int segment_at_end(const struct two_phase *s, struct topt_cost end,
                           struct segment *ret)
 {
@@ -331,8 +332,8 @@ static int search_between(struct elimination_plan *plan,
                           struct topt_cost right, struct topt_frontier **ret,
                           struct topt_error *err);
 
-/* Search what is left of the problem within a segment.  1, 0 where it is too entangled to be searched exactly (in
- * another order its tables may be larger), or -1. */
+/* Search what is left of the problem within a segment.  1, 0 where it is too entangled to
+ * be searched exactly (in another order its tables may be larger), or -1. */
 static int search_zoomed(struct fixing *z)
 {
     const struct segment *segment = z->segment;
@@ -356,7 +357,8 @@ static int search_zoomed(struct fixing *z)
     return rc;
 }
 
-/* Search a segment on a problem of its own, if that is much less; then the segment is done. */
+/* Search a segment on a problem of its own, if that is much less; then the segment is
+ * done. */
 static int zoom(struct scalarizer *b, struct segment *segment)
 {
     struct fixing z;
@@ -370,8 +372,8 @@ static int zoom(struct scalarizer *b, struct segment *segment)
     return rc < 0 ? -1 : 0;
 }
 
-/* A segment that is to be parted may be searched by itself.  Where the search is stopped in the midst of a segment, that
- * is left as it is. */
+/* A segment that is to be parted may be searched by itself.  Where the search is stopped
+ * in the midst of a segment, that is left as it is. */
 static int search_segment(struct scalarizer *b, struct segment *segment, int stop)
 {
     int rc = topt_segment_search(b, segment, stop);
@@ -482,8 +484,8 @@ static int find_end(struct two_phase *s, int64_t time, int64_t memory,
     return rc;
 }
 
-/* The lightest and the fastest strategy, each the best of its kind where numbers allow.  1,
- * 0 where nothing is within the limits, or -1. */
+/* The lightest and the fastest strategy, each the best of its kind where numbers allow.
+ * 1, 0 where nothing is within the limits, or -1. */
 static int find_ends(struct two_phase *s, struct topt_cost *ret_light,
                      struct topt_cost *ret_fast)
 {
@@ -499,8 +501,8 @@ static int find_ends(struct two_phase *s, struct topt_cost *ret_light,
     return ret_light->memory <= s->limit.memory && ret_fast->time <= s->limit.time;
 }
 
-/* For who watches.  Nothing in a segment is faster than its right end, and its left end is no
- * heavier than anything in it. */
+/* For who watches.  Nothing in a segment is faster than its right end, and its left end
+ * is no heavier than anything in it. */
 static void tell_progress(const struct two_phase *s)
 {
     struct topt_progress *p = s->options->progress;
@@ -586,10 +588,10 @@ static int search_plainly(struct two_phase *s)
     return topt_segment_plain(&s->scalarizer[0], s->segment);
 }
 
-/* ---- the answer ---- */
+/* ---- the answer -------------------------------------------------------------------- */
 
-/* All that was found: what was known, then segment after segment.  Lists are numbered in this order,
- * too. */
+/* All that was found: what was known, then segment after segment.  Lists are numbered in
+ * this order, too. */
 static struct pick *gather(const struct two_phase *s, size_t *ret_n)
 {
     size_t n = 0, most = (size_t)s->nknown;
@@ -703,7 +705,7 @@ static int search_between(struct elimination_plan *plan,
     return rc;
 }
 
-/* ---- only ends ---- */
+/* ---- only ends --------------------------------------------------------------------- */
 
 int topt_two_phase_ends(struct elimination_plan *plan,
                         const struct topt_search_options *options, int *ret_some,

@@ -1,8 +1,9 @@
-/* make_points.c - the tables of a search, made once: the points of every entry within bounds.
+/* make_points.c - the tables of a search, made once: the points of every entry within
+ * bounds.
  *
- * Tables are made in the order they were planned, so that those a step needs are there.  An
- * entry that is no part of any strategy within the bounds is empty; of the others, only the
- * sums that leave room for their lightest completion are looked at. */
+ * Tables are made in the order they were planned, so that those a step needs are there.
+ * An entry that is no part of any strategy within the bounds is empty; of the others,
+ * only the sums that leave room for their lightest completion are looked at. */
 #include "make_points.h"
 
 #include "factor_tuning.h"
@@ -78,7 +79,8 @@ static int make_entry(struct maker *k, const struct step *s, int64_t ea, int64_t
 /* Have the first entries of a table so many points that all will have too many? */
 static int too_many(const struct maker *k, int64_t entries, size_t points)
 {
-    return entries >= MEAN_AFTER && (double)points > MEAN_TIMES * k->mean * (double)entries;
+    return entries >= MEAN_AFTER &&
+           (double)points > MEAN_TIMES * k->mean * (double)entries;
 }
 
 /* 0; 1 where that takes too much, and entries are missing; or -1. */
@@ -139,7 +141,8 @@ int topt_make_start(struct maker *k, struct topt_error *err)
     return topt_pareto_merge_begin(&k->merge) ? failed(k, err), -1 : 0;
 }
 
-/* For all entries that there are now; tables are added one by one, so half as many again. */
+/* For all entries that there are now; tables are added one by one, so half as many
+ * again. */
 static int make_room(struct maker *k)
 {
     size_t n = (size_t)k->tables->nentries;
@@ -201,7 +204,8 @@ int topt_make_part(struct maker *k, const struct table *from, const char *marked
     return 0;
 }
 
-/* Every strategy has a part in every table: where one is without points, there is nothing. */
+/* Every strategy has a part in every table: where one is without points, there is
+ * nothing. */
 static void make_empty(struct maker *k, size_t from)
 {
     const struct tables *ts = k->tables;
@@ -237,7 +241,8 @@ enum topt_made topt_make(struct maker *k, int64_t budget, struct topt_error *err
         }
         /* Later tables have more points than earlier ones: what is used up too early will
          * not do. */
-        k->budget = budget / FIRST_TABLE_PART + budget / (int64_t)ts->nall * (int64_t)(i + 1);
+        k->budget =
+            budget / FIRST_TABLE_PART + budget / (int64_t)ts->nall * (int64_t)(i + 1);
     }
     return TOPT_MADE;
 }

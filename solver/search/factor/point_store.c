@@ -1,11 +1,12 @@
 /* point_store.c - what a leaf has: for every entry, its choices that nothing beats.
  *
- * Most tables are frontiers already, entry for entry; their costs are not written down again.
+ * Most tables are frontiers already, entry for entry; their costs are not written down
+ * again.
  *
  * Tables are found by their address first, then by what is in them: models share them by
- * address, and a file's are equal at most.  Looking for them goes up to the store's parents,
- * so that a problem that differs from another in one operator makes anew only what that
- * operator has to do with. */
+ * address, and a file's are equal at most.  Looking for them goes up to the store's
+ * parents, so that a problem that differs from another in one operator makes anew only
+ * what that operator has to do with. */
 #include "point_store.h"
 
 #include "point_store.h"
@@ -174,7 +175,7 @@ const struct points *topt_points_of_choices(struct point_store *s, struct choice
     return i ? i->points : NULL;
 }
 
-/* ---- tables ---- */
+/* ---- tables ------------------------------------------------------------------------ */
 
 static size_t nentries_of(const struct topt_table *t)
 {
@@ -237,7 +238,8 @@ static int is_reduced(const struct topt_table *t)
     return 1;
 }
 
-/* A table of frontiers lends its costs, and alternatives have the numbers of their points. */
+/* A table of frontiers lends its costs, and alternatives have the numbers of their
+ * points. */
 static struct stored *borrow(struct point_store *s, const struct topt_table *t,
                              struct topt_error *err)
 {

@@ -1,5 +1,6 @@
-/* scalar_pass.h - a weighing of costs, and what every entry of every table weighs at least by it.
- * Internal to this part.  Thread safety: each bound has one owner; tables are read. */
+/* scalar_pass.h - a weighing of costs, and what every entry of every table weighs at
+ * least by it. Internal to this part.  Thread safety: each bound has one owner; tables
+ * are read. */
 #ifndef TOPT_SEARCH_SCALAR_PASS_H
 #define TOPT_SEARCH_SCALAR_PASS_H
 

@@ -2,10 +2,11 @@
  *
  *     C(x, y)  =  union over k of  A(x, k) x B(k, y)
  *
- * Tables that were thinned have no point in most of their entries.  So a row of C is collected
- * from those A(x, k) that have points, and for each of them from those B(k, y) that have: first
- * which k there are for every y, then entry by entry what is merged.  Rows are made a few at a
- * time, each by one thread into an output of its own, and put behind one another in order. */
+ * Tables that were thinned have no point in most of their entries.  So a row of C is
+ * collected from those A(x, k) that have points, and for each of them from those B(k, y)
+ * that have: first which k there are for every y, then entry by entry what is merged.
+ * Rows are made a few at a time, each by one thread into an output of its own, and put
+ * behind one another in order. */
 #include "sparse_product.h"
 
 #include "factor_tuning.h"
@@ -22,8 +23,8 @@ struct operand {
     const int32_t *k;   /* by k */
 };
 
-/* A product by rows: row x is made of those entries (x, k) of the one operand that have points, and
- * of those (k, y) of the other. */
+/* A product by rows: row x is made of those entries (x, k) of the one operand that have
+ * points, and of those (k, y) of the other. */
 struct rows {
     const struct maker *maker;
     struct operand row, other;
@@ -38,7 +39,8 @@ struct worker_rows {
     int64_t cap_list;
 };
 
-/* A row that was made: of whom, where in his output; and how many points each entry has. */
+/* A row that was made: of whom, where in his output; and how many points each entry
+ * has. */
 struct made_row {
     int worker;
     size_t first;
@@ -103,7 +105,7 @@ static struct run rows_entry(const struct rows *r, const struct operand *o, int 
                              o->table->first_entry + o->off[x] + o->k[k]);
 }
 
-/* ---- one row ---- */
+/* ---- one row ----------------------------------------------------------------------- */
 
 static int grow_list(struct worker_rows *w, int64_t need)
 {
@@ -178,7 +180,7 @@ static void work(void *ctx, int worker)
     }
 }
 
-/* ---- the table ---- */
+/* ---- the table --------------------------------------------------------------------- */
 
 /* Which y the other operand has points for, by k. */
 static void find_others(const struct rows *r, int32_t *first, int32_t *y)
@@ -260,7 +262,8 @@ static int make_rows(struct job *j, struct maker *k, const struct table *t)
 {
     size_t before = k->merge.n;
     for (j->from = 0; j->from < j->rows.nrows; j->from = j->to) {
-        j->to = j->from + ROWS_AT_ONCE < j->rows.nrows ? j->from + ROWS_AT_ONCE : j->rows.nrows;
+        j->to = j->from + ROWS_AT_ONCE < j->rows.nrows ? j->from + ROWS_AT_ONCE
+                                                       : j->rows.nrows;
         j->next = j->from;
         if (j->product->pool)
             topt_pool_run(j->product->pool, work, j);

@@ -1,17 +1,19 @@
-/* block_elimination.c - blocks become edges: tables of what a block costs between its ends, made once.
+/* block_elimination.c - blocks become edges: tables of what a block costs between its
+ * ends, made once.
  *
  *          .-- q -- k -- v --.                    T(r, a): for each configuration of the
  *     --- r                   a ---    -->  r === a    fork and of the join, the frontier of
  *          '-----------------'                    all that is between
  *
- * Where the graph falls apart at an operator (articulation.h), strategies are best carried from one
- * such operator to the next.  What is between two of them is a small problem of its own: it
- * is solved whole, to a short frontier for each pair of configurations, and takes the place
- * of an edge whose alternatives are the frontier's points.  Blocks that are alike are one
- * table (elimination.c finds them), so a model's depth costs nothing here, while every layer
- * stays free to choose.
+ * Where the graph falls apart at an operator (articulation.h), strategies are best
+ * carried from one such operator to the next.  What is between two of them is a small
+ * problem of its own: it is solved whole, to a short frontier for each pair of
+ * configurations, and takes the place of an edge whose alternatives are the frontier's
+ * points.  Blocks that are alike are one table (elimination.c finds them), so a model's
+ * depth costs nothing here, while every layer stays free to choose.
  *
- * Every table, the edges' own first, is thinned (table_dominance.c) before anything is made of it.
+ * Every table, the edges' own first, is thinned (table_dominance.c) before anything is
+ * made of it.
  *
  * An operator goes only if the table that comes of it is over at most two others, has few
  * points an entry and takes a bounded number of sums; otherwise it stays an operator. */
@@ -28,7 +30,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a table: BROKEN is one whose points are not made, nor those of any that is made of it. */
+/* Of a table: BROKEN is one whose points are not made, nor those of any that is made of
+ * it. */
 enum verdict { NOT_MADE, ACCEPTED, REFUSED, BROKEN };
 
 struct condensing {
@@ -55,7 +58,7 @@ static int nomem(struct condensing *k)
     return topt_search_nomem(k->err);
 }
 
-/* ---- making one more table whole ---- */
+/* ---- making one more table whole --------------------------------------------------- */
 
 static int is_broken(const struct condensing *k, const struct table *t)
 {
@@ -94,8 +97,8 @@ static int64_t count_points(const struct condensing *k, const struct table *t)
     return n;
 }
 
-/* What carrying a frontier across a table costs, about: its entries are weighed, its points
- * merged. */
+/* What carrying a frontier across a table costs, about: its entries are weighed, its
+ * points merged. */
 static int64_t size_of(const struct condensing *k, const struct table *t)
 {
     return t->nentries + count_points(k, t);
@@ -166,7 +169,8 @@ static int make_verdicts(struct condensing *k)
     return 0;
 }
 
-/* Is the table of a new factor one to keep, of at most so many points an entry in the mean? */
+/* Is the table of a new factor one to keep, of at most so many points an entry in the
+ * mean? */
 static int judge(struct condensing *k, const struct table *t, int mean)
 {
     if (make_verdicts(k))
@@ -188,7 +192,8 @@ static int judge(struct condensing *k, const struct table *t, int mean)
     return k->verdict[t->id] == ACCEPTED;
 }
 
-/* Tables of an elimination that was refused before any of them was made: nobody uses them. */
+/* Tables of an elimination that was refused before any of them was made: nobody uses
+ * them. */
 static int leave_unmade(struct condensing *k)
 {
     if (make_verdicts(k))
@@ -204,7 +209,8 @@ static int thinning_pays(const struct condensing *k)
     return k->thick < THIN_POINTS || (k->thick - k->thinned) * THIN_PART > k->thick;
 }
 
-/* Leave out what a substitution at either end dominates; where that takes too much the table stays as it is. */
+/* Leave out what a substitution at either end dominates; where that takes too much the
+ * table stays as it is. */
 static int thin(struct condensing *k, int factor)
 {
     struct table *table = k->c->plan.factor[factor].table;
@@ -247,9 +253,10 @@ static int thin_edges(struct condensing *k)
     return 0;
 }
 
-/* ---- trying, and taking back ---- */
+/* ---- trying, and taking back ------------------------------------------------------- */
 
-/* What a step of the plan that did not go through means: 0 where only the table is refused. */
+/* What a step of the plan that did not go through means: 0 where only the table is
+ * refused. */
 static int refused(struct condensing *k)
 {
     if (k->failed.code == TOPT_ERR_LIMIT)
@@ -259,8 +266,8 @@ static int refused(struct condensing *k)
     return -1;
 }
 
-/* A new factor over one operator and what that costs itself become one, if that is a table to keep:
- * an operator that stays has one list of costs.  1, 0, or -1. */
+/* A new factor over one operator and what that costs itself become one, if that is a
+ * table to keep: an operator that stays has one list of costs.  1, 0, or -1. */
 static int add_to_own(struct condensing *k, int made)
 {
     struct elimination_plan *p = &k->c->plan;
@@ -270,8 +277,8 @@ static int add_to_own(struct condensing *k, int made)
     return both < 0 ? refused(k) : judge(k, p->factor[both].table, OWN_POINTS);
 }
 
-/* Eliminate operator 'op', or (op -1) multiply two factors, if the table is one to keep.  1, 0,
- * or -1. */
+/* Eliminate operator 'op', or (op -1) multiply two factors, if the table is one to keep.
+ * 1, 0, or -1. */
 static int attempt(struct condensing *k, int op, int a, int b)
 {
     struct elimination_plan *p = &k->c->plan;
@@ -290,7 +297,7 @@ static int attempt(struct condensing *k, int op, int a, int b)
     return rc;
 }
 
-/* ---- which operators go ---- */
+/* ---- which operators go ------------------------------------------------------------ */
 
 /* Does a block begin next to the operator? */
 static int at_beginning(const struct condensing *k, int op)
@@ -322,10 +329,10 @@ static void find_span(struct condensing *k, int op)
     k->span[op] = others;
 }
 
-/* Of operators that may go those next to where a block begins are last, the cheaper one first.  A
- * table between two others has one edge outside at either end, and is thinned at both; one from a
- * fork on has several there, and hardly anything of it is left out.  The last step of a
- * block then is by an edge's own table, which has few points. */
+/* Of operators that may go those next to where a block begins are last, the cheaper one
+ * first.  A table between two others has one edge outside at either end, and is thinned
+ * at both; one from a fork on has several there, and hardly anything of it is left out.
+ * The last step of a block then is by an edge's own table, which has few points. */
 static void rate(struct condensing *k, int op)
 {
     struct elimination_plan *p = &k->c->plan;
@@ -366,9 +373,10 @@ static int eliminate_blocks(struct condensing *k)
     return 0;
 }
 
-/* ---- parallel edges ---- */
+/* ---- parallel edges ---------------------------------------------------------------- */
 
-/* Parallel edges become one, two and two, as far as that does not make them much longer. */
+/* Parallel edges become one, two and two, as far as that does not make them much
+ * longer. */
 static int multiply_run(struct condensing *k, int *item, int n)
 {
     for (; n > 1; n = (n + 1) / 2) {
@@ -405,7 +413,7 @@ static int multiply_edges(struct condensing *k)
     return 0;
 }
 
-/* ---- links of a chain ---- */
+/* ---- links of a chain -------------------------------------------------------------- */
 
 /* An operator that two blocks hang together at, by the tables of its factors. */
 struct link {
@@ -446,7 +454,8 @@ static int same_link(struct condensing *k, const struct link *l, const char *kee
            !memcmp(now.table, l->table, sizeof now.table);
 }
 
-/* Leave out a link where the table over its neighbours is smaller than what it is made of.  1, 0, or -1. */
+/* Leave out a link where the table over its neighbours is smaller than what it is made
+ * of.  1, 0, or -1. */
 static int leave_out(struct condensing *k, const struct link *l)
 {
     const struct tables *ts = &k->c->plan.tables;
@@ -496,8 +505,8 @@ static int leave_out_links(struct condensing *k, struct link *link, const char *
     return done;
 }
 
-/* What is left is chains, which are best walked operator by operator; but where the same links
- * come again and again, a longer step that is made once saves every walk some. */
+/* What is left is chains, which are best walked operator by operator; but where the same
+ * links come again and again, a longer step that is made once saves every walk some. */
 static int shorten_chains(struct condensing *k, const char *keep)
 {
     int done = 1;
@@ -510,9 +519,10 @@ static int shorten_chains(struct condensing *k, const char *keep)
     return done < 0 ? -1 : 0;
 }
 
-/* ---- all of it ---- */
+/* ---- all of it --------------------------------------------------------------------- */
 
-/* Those that stay are the operators where blocks hang together, and those that are to be kept. */
+/* Those that stay are the operators where blocks hang together, and those that are to be
+ * kept. */
 static int find_stays(struct condensing *k, const char *keep)
 {
     int largest;

@@ -1,16 +1,17 @@
-/* articulation.c - where a problem's graph falls apart: blocks, cut operators, and a cutset.
+/* articulation.c - where a problem's graph falls apart: blocks, cut operators, and a
+ * cutset.
  *
  *          .-- b --.       .-- e --.
  *     a - c         d --- d'        f      blocks {c b d ..}, {d' e f ..}; cut operators
  *          '-------'       '-------'       c, d, d'
  *
  * Strategies on both sides of a cut operator know of each other only through its
- * configuration.  Hopcroft and Tarjan's walk in depth finds blocks in linear time; here with
- * a stack of its own, since chains are long.
+ * configuration.  Hopcroft and Tarjan's walk in depth finds blocks in linear time; here
+ * with a stack of its own, since chains are long.
  *
- * A tensor that the first and the last operator share closes one circle through everything:
- * then the whole is one block until that operator is taken out (a cutset; its values are then
- * gone through one by one, see cutset_conditioning.c). */
+ * A tensor that the first and the last operator share closes one circle through
+ * everything: then the whole is one block until that operator is taken out (a cutset; its
+ * values are then gone through one by one, see cutset_conditioning.c). */
 #include "articulation.h"
 
 #include <stdlib.h>
@@ -83,7 +84,8 @@ static void enter(struct walk *w, int op, int parent)
     w->open[w->nopen++] = op;
 }
 
-/* The block under 'child' of 'op' is complete: all that is open from 'child' on, and 'op'. */
+/* The block under 'child' of 'op' is complete: all that is open from 'child' on, and
+ * 'op'. */
 static void close_block(struct walk *w, int op, int child)
 {
     int size = 1;
@@ -169,7 +171,7 @@ int topt_graph_blocks(const struct topt_search_problem *p, const char *removed,
     return rc;
 }
 
-/* ---- cutset ---- */
+/* ---- cutset ------------------------------------------------------------------------ */
 
 struct cutset {
     const struct topt_search_problem *p;
@@ -198,7 +200,8 @@ static int order_candidates(struct cutset *c)
     return at;
 }
 
-/* Take out the operator that leaves the smallest largest block; 1 where that is worth it. */
+/* Take out the operator that leaves the smallest largest block; 1 where that is worth
+ * it. */
 static int take_one(struct cutset *c, int *largest)
 {
     int best = -1, least = *largest, n = order_candidates(c);
