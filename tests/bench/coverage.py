@@ -61,11 +61,16 @@ def other_doors(build):
     run(topt, 'plan', model, *asked, '-o', 'fewest.json')
     run(topt, 'plan', model, *own, '-o', 'own.json')
     for plan in ('fewest.json', 'own.json'):
-        run(topt, 'explain', plan)
+        run(topt, 'explain', plan, '--around')
+        run(topt, 'explain', plan, '--operators', '--notation')
+        run(topt, 'explain', plan, '--json')
         run(topt, 'evaluate', plan)
     for command in ('plan', 'frontier'):
         run(topt, command, model, *asked, '--svg', 'drawn.svg')
         run(topt, command, model, *own, '--svg', 'drawn.svg')
+    run(topt, 'frontier', model, '--hw', 'a100-80-dgx', '--batch', '32', '--seq', '64', '--gpus', '32',
+        '--framework', 'topt', '--space', 'canonical', '--epsilon', '0.01')
+    run(topt, 'frontier', model, *own, '--seconds', '0')
     run(topt, 'compare', model, *asked, '--gpus', '4')
     run(topt, 'plan', model, *asked, '--mode', 'profiling')
     run(topt, 'plan', model, *own, '--factors', 'zero,recompute', '--micro-batches', '2')
@@ -73,7 +78,8 @@ def other_doors(build):
     run(topt, 'sample', model, *own)
     run(topt, 'costgraph', model, *own, '-o', 'costs.json')
     run(topt, 'solve', 'costs.json', '--json')
-    run(topt, 'solve', 'costs.json', '--epsilon', '0.01', '--max-memory', '100MiB')
+    run(topt, 'solve', 'costs.json', '--epsilon', '0.01', '--memory', '100MiB')
+    run(topt, 'solve', 'costs.json', '--max-entries', '4')
     worked = os.path.join(ROOT, 'tests/search/worked_example.json')
     for algorithm in ('ft', 'ft-plain', 'ft-elimination', 'brute-force'):
         run(topt, 'solve', worked, '--algorithm', algorithm)

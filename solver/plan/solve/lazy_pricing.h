@@ -36,7 +36,7 @@ struct lazy_question {
     /* All that is left was searched, with that claim. */
     int (*close)(struct lazy_pricing *s, const struct topt_claim *c);
     /* What the whole answer claims; 'stopped': not all was looked at. */
-    void (*conclude)(struct lazy_pricing *s, int stopped);
+    void (*claim)(struct lazy_pricing *s, int stopped);
 };
 
 struct lazy_pricing {

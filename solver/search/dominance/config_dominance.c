@@ -238,7 +238,7 @@ struct looking {
     atomic_llong work, removed;
 };
 
-static void look_at_kinds(void *ctx, int worker)
+static void compare_kinds(void *ctx, int worker)
 {
     struct looking *l = ctx;
     (void)worker;
@@ -256,9 +256,9 @@ static int narrow_kinds(struct narrowing *n, struct kind **kind, int nkinds)
 {
     struct looking l = {.n = n, .kind = kind, .nkinds = nkinds};
     if (n->pool)
-        topt_pool_run(n->pool, look_at_kinds, &l);
+        topt_pool_run(n->pool, compare_kinds, &l);
     else
-        look_at_kinds(&l, 0);
+        compare_kinds(&l, 0);
     n->work += l.work;
     n->removed += l.removed;
     return l.failed ? nomem(n) : 0;

@@ -173,7 +173,8 @@ static uint32_t first_heavier(struct run q, uint32_t at, int64_t memory)
 
 /* Take out what a point of q and the swap outdo.  (In both lists memory rises and time
  * falls.) Returns how many that were. */
-static uint32_t take_out(struct remains *r, struct run q, const struct known_swap *swap)
+static uint32_t drop_dominated(struct remains *r, struct run q,
+                               const struct known_swap *swap)
 {
     int64_t fastest = q.cost[q.n - 1].time + swap->time;
     uint32_t i = count_lighter(r, q.cost[0].memory + swap->memory), n = i, out;
@@ -243,11 +244,11 @@ static uint32_t try_swap(const struct pass *ps, struct scratch *s, int c, int w,
     }
     if (!swap->wholly || swap->memory > limit.memory || swap->time > limit.time)
         return 0;
-    return take_out(r, entry(ps, ps->end->class_of[w], o), swap);
+    return drop_dominated(r, entry(ps, ps->end->class_of[w], o), swap);
 }
 
 /* Who outdid something comes to the front of the few that are tried first. */
-static void note(int *recent, int w)
+static void move_to_front(int *recent, int w)
 {
     int i = 0;
     while (i < RECENT - 1 && recent[i] != w)
@@ -293,7 +294,7 @@ static void try_value(const struct pass *ps, struct scratch *s, int c, int w, in
                       struct remains *r)
 {
     if (try_swap(ps, s, c, w, o, r))
-        note(&s->recent[c * RECENT], w);
+        move_to_front(&s->recent[c * RECENT], w);
 }
 
 static void try_recent(const struct pass *ps, struct scratch *s, int c, int o,

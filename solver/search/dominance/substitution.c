@@ -159,8 +159,8 @@ static void fill_row(const struct swap_side *s, int v, const int32_t *column, in
 }
 
 /* How many of a row there are, and the best. */
-static uint32_t look_at_row(const double *memory, const double *time, int n,
-                            int32_t *ret_best)
+static uint32_t find_best_of_row(const double *memory, const double *time, int n,
+                                 int32_t *ret_best)
 {
     uint32_t some = 0;
     int best = 0;
@@ -191,7 +191,7 @@ static int make_rows(struct swap_side *s, const char *used, struct topt_arena *a
     r->cost[1] = time;
     for (int v = 0; v < s->nclasses; v++, memory += r->stride, time += r->stride) {
         fill_row(s, v, column, n, memory, time);
-        s->first[v + 1] = s->first[v] + look_at_row(memory, time, n, &r->best[v]);
+        s->first[v + 1] = s->first[v] + find_best_of_row(memory, time, n, &r->best[v]);
     }
     return 0;
 }
@@ -299,8 +299,8 @@ int topt_substitution_side(struct swap_side *s, struct swap_lists lists, int is_
 
 /* The alternative that stands best for another: the fastest of those that are no heavier,
  * or else the lightest. */
-static const struct topt_cost *stand_in(const struct topt_cost *w, int32_t n,
-                                        struct topt_cost v)
+static const struct topt_cost *closest_alternative(const struct topt_cost *w, int32_t n,
+                                                   struct topt_cost v)
 {
     const struct topt_cost *best = w;
     for (int32_t k = 1; k < n; k++) {
@@ -325,7 +325,7 @@ static void add(struct substitution *swap, struct topt_cost v, const struct topt
         swap->seen = TOPT_SUBSTITUTION_NEVER;
         return;
     }
-    const struct topt_cost *in = n > 1 ? stand_in(w, n, v) : w;
+    const struct topt_cost *in = n > 1 ? closest_alternative(w, n, v) : w;
     int64_t memory = in->memory - v.memory, time = in->time - v.time;
     swap->memory = max(swap->memory, memory);
     swap->time = max(swap->time, time);

@@ -80,7 +80,7 @@ static int promise_balance(struct conditioning *c, struct slice *s)
 }
 
 /* The search was stopped before the slice was planned. */
-static int leave_slice(struct slice *s)
+static int leave_unsearched(struct slice *s)
 {
     s->frontier = topt_frontier_create(&s->problem, &s->err);
     if (s->frontier)
@@ -94,7 +94,7 @@ static int search_slice(struct conditioning *c, struct slice *s)
     struct known_costs known = {c->known, o.fastest ? 0 : c->nknown};
     if ((!s->planned && plan_slice(c, s)) ||
         topt_two_phase(&s->plan, &o, known, &s->frontier, &s->err))
-        return topt_search_gave_up(&o, &s->err) ? leave_slice(s) : -1;
+        return topt_search_gave_up(&o, &s->err) ? leave_unsearched(s) : -1;
     return 0;
 }
 
@@ -175,7 +175,7 @@ static int find_order(struct conditioning *c)
 
 /* ---- what slices found ------------------------------------------------------------- */
 
-static int know(struct conditioning *c, const struct slice *s)
+static int add_known(struct conditioning *c, const struct slice *s)
 {
     const struct topt_frontier *f = s->frontier;
     size_t n = (size_t)c->nknown + (size_t)f->npoints;
@@ -202,7 +202,7 @@ static void tell_progress(const struct conditioning *c, int done)
 }
 
 /* What a slice found is the whole's from here on. */
-static int take(struct conditioning *c, int number)
+static int collect_slice(struct conditioning *c, int number)
 {
     struct slice *s = &c->slice[number];
     struct topt_frontier *f = s->frontier;
@@ -212,7 +212,7 @@ static int take(struct conditioning *c, int number)
     topt_search_stats_add(&c->stats, &f->stats);
     c->epsilon = fmax(c->epsilon, f->epsilon);
     c->work += f->stats.products;
-    if (know(c, s))
+    if (add_known(c, s))
         return -1;
     c->part[c->nparts++] = f;
     s->frontier = NULL;
@@ -318,7 +318,7 @@ static void fini(struct conditioning *c)
 }
 
 /* What the caller has. */
-static int know_first(struct conditioning *c)
+static int copy_known(struct conditioning *c)
 {
     int n = c->options->fastest ? 0 : c->options->nknown;
     c->known = malloc(((size_t)n + 1) * sizeof *c->known);
@@ -332,7 +332,7 @@ static int know_first(struct conditioning *c)
 
 static int search_all(struct conditioning *c)
 {
-    if (know_first(c) || (c->nslices > 1 && find_order(c)))
+    if (copy_known(c) || (c->nslices > 1 && find_order(c)))
         return -1;
     for (int from = 0, to; from < c->nslices; from = to) {
         to = from + (from ? AT_A_TIME : 1); /* the first has most to tell the others */
@@ -341,7 +341,7 @@ static int search_all(struct conditioning *c)
         if (do_slices(c, from, to, search_slice))
             return -1;
         for (int i = from; i < to; i++)
-            if (take(c, c->order[i]))
+            if (collect_slice(c, c->order[i]))
                 return -1;
     }
     return unite(c);

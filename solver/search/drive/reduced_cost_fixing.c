@@ -92,7 +92,7 @@ static int within(const struct fixing *z)
 }
 
 /* What was found becomes the segment's. */
-static int take(struct fixing *z)
+static int read_points(struct fixing *z)
 {
     struct topt_frontier *f = z->frontier;
     struct segment *segment = z->segment;
@@ -136,7 +136,7 @@ int topt_fixing_end(struct fixing *z, int searched)
         if (!within(z))
             rc = 1;
         else if (need <= z->allowance || stopped)
-            rc = take(z) ? -1 : 1;
+            rc = read_points(z) ? -1 : 1;
         else {
             z->allowance = need;
             rc = 0;

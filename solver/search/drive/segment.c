@@ -170,8 +170,8 @@ static struct run root_points(const struct scalarizer *b)
 /* Which points are to be kept: with a tolerance, those are left out that the one kept
  * before them stands for, as long as nothing unexplored gets between.  Returns how
  * many. */
-static size_t thin(const struct scalarizer *b, struct segment *segment, struct run r,
-                   uint32_t *keep)
+static size_t drop_within_tolerance(const struct scalarizer *b, struct segment *segment,
+                                    struct run r, uint32_t *keep)
 {
     const struct topt_search_options *o = b->options;
     int64_t before = segment->left.time; /* of the last that is kept */
@@ -228,7 +228,8 @@ static int keep_points(struct scalarizer *b, struct segment *segment)
     uint32_t *keep = malloc(((size_t)r.n + 1) * sizeof *keep);
     if (!keep)
         return topt_search_nomem(b->err);
-    int rc = unroll_points(b, segment, r, keep, thin(b, segment, r, keep));
+    int rc =
+        unroll_points(b, segment, r, keep, drop_within_tolerance(b, segment, r, keep));
     free(keep);
     return rc;
 }

@@ -411,7 +411,7 @@ static int is_better(const struct pair *x, const struct pair *than)
 }
 
 /* Is one of a factor and some others better? */
-static void look_at_pairs(struct elimination_plan *p, int one, const int *other, int n,
+static void compare_pairs(struct elimination_plan *p, int one, const int *other, int n,
                           struct pair *best)
 {
     for (int i = 0; i < n; i++) {
@@ -435,10 +435,10 @@ static void pick_pair(struct elimination_plan *p, int op, int *ret_a, int *ret_b
             least = i;
     }
     if (n > FACTORS_PAIRED)
-        look_at_pairs(p, least, item, n, &best);
+        compare_pairs(p, least, item, n, &best);
     else
         for (int i = 0; i < n; i++)
-            look_at_pairs(p, item[i], item + i + 1, n - i - 1, &best);
+            compare_pairs(p, item[i], item + i + 1, n - i - 1, &best);
     *ret_a = best.a;
     *ret_b = best.b;
 }

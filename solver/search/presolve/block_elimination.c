@@ -171,7 +171,7 @@ static int make_verdicts(struct condensing *k)
 
 /* Is the table of a new factor one to keep, of at most so many points an entry in the
  * mean? */
-static int judge(struct condensing *k, const struct table *t, int mean)
+static int accept_table(struct condensing *k, const struct table *t, int mean)
 {
     if (make_verdicts(k))
         return -1;
@@ -194,7 +194,7 @@ static int judge(struct condensing *k, const struct table *t, int mean)
 
 /* Tables of an elimination that was refused before any of them was made: nobody uses
  * them. */
-static int leave_unmade(struct condensing *k)
+static int mark_broken(struct condensing *k)
 {
     if (make_verdicts(k))
         return -1;
@@ -219,7 +219,7 @@ static int thin(struct condensing *k, int factor)
     struct topt_error err = {0};
     if (k->c->plan.factor[factor].nops != 2 || !thinning_pays(k))
         return 0;
-    if (leave_unmade(k))
+    if (mark_broken(k))
         return -1;
     int64_t thick = count_points(k, table);
     int rc = topt_table_dominance_apply(&k->thinner, factor, &err);
@@ -274,18 +274,18 @@ static int add_to_own(struct condensing *k, int made)
     int op = p->factor[made].op[0], own;
     topt_own_factor(p, op, &own);
     int both = topt_elimination_multiply(p, own, made);
-    return both < 0 ? refused(k) : judge(k, p->factor[both].table, OWN_POINTS);
+    return both < 0 ? refused(k) : accept_table(k, p->factor[both].table, OWN_POINTS);
 }
 
 /* Eliminate operator 'op', or (op -1) multiply two factors, if the table is one to keep.
  * 1, 0, or -1. */
-static int attempt(struct condensing *k, int op, int a, int b)
+static int try_elimination(struct condensing *k, int op, int a, int b)
 {
     struct elimination_plan *p = &k->c->plan;
     int before = p->nfactors;
     int made =
         op >= 0 ? topt_elimination_step(p, op) : topt_elimination_multiply(p, a, b);
-    int rc = made < 0 ? refused(k) : judge(k, p->factor[made].table, MEAN_POINTS);
+    int rc = made < 0 ? refused(k) : accept_table(k, p->factor[made].table, MEAN_POINTS);
     if (rc > 0 && p->factor[made].nops == 1)
         rc = add_to_own(k, made);
     else if (rc > 0 && thin(k, made))
@@ -333,7 +333,7 @@ static void find_span(struct condensing *k, int op)
  * first.  A table between two others has one edge outside at either end, and is thinned
  * at both; one from a fork on has several there, and hardly anything of it is left out.
  * The last step of a block then is by an edge's own table, which has few points. */
-static void rate(struct condensing *k, int op)
+static void rate_operator(struct condensing *k, int op)
 {
     struct elimination_plan *p = &k->c->plan;
     find_span(k, op);
@@ -346,26 +346,26 @@ static void rate(struct condensing *k, int op)
 }
 
 /* Operators that share a factor with one that has gone look different now. */
-static void rate_again(struct condensing *k, const struct factor *f)
+static void rate_neighbours(struct condensing *k, const struct factor *f)
 {
     for (int d = 0; d < f->nops; d++)
-        rate(k, f->op[d]);
+        rate_operator(k, f->op[d]);
 }
 
 static int eliminate_blocks(struct condensing *k)
 {
     struct elimination_plan *p = &k->c->plan;
     for (int i = 0; i < k->p->nops; i++)
-        rate(k, i);
+        rate_operator(k, i);
     for (int op; k->work < k->max_work && !topt_search_stopped(k->options) &&
                  (op = topt_elimination_order_first(&p->turns)) >= 0;) {
-        int rc = attempt(k, op, -1, -1);
+        int rc = try_elimination(k, op, -1, -1);
         if (rc < 0)
             return -1;
         topt_elimination_order_drop(&p->turns, op);
         if (rc) {
             k->gone[op] = 1;
-            rate_again(k, &p->factor[p->nfactors - 1]);
+            rate_neighbours(k, &p->factor[p->nfactors - 1]);
         } else {
             k->stays[op] = 1;
         }
@@ -381,7 +381,7 @@ static int multiply_run(struct condensing *k, int *item, int n)
 {
     for (; n > 1; n = (n + 1) / 2) {
         for (int i = 0; i < n / 2; i++) {
-            int rc = attempt(k, -1, item[2 * i], item[2 * i + 1]);
+            int rc = try_elimination(k, -1, item[2 * i], item[2 * i + 1]);
             if (rc <= 0)
                 return rc;
             item[i] = k->c->plan.nfactors - 1;
@@ -456,38 +456,38 @@ static int same_link(struct condensing *k, const struct link *l, const char *kee
 
 /* Leave out a link where the table over its neighbours is smaller than what it is made
  * of.  1, 0, or -1. */
-static int leave_out(struct condensing *k, const struct link *l)
+static int eliminate_link(struct condensing *k, const struct link *l)
 {
     const struct tables *ts = &k->c->plan.tables;
     int64_t size = 0;
     for (int i = 0; i < l->n; i++)
         size += size_of(k, ts->all[l->table[i]]);
     k->largest = size - size / 8;
-    int rc = attempt(k, l->op, -1, -1);
+    int rc = try_elimination(k, l->op, -1, -1);
     k->largest = 0;
     if (rc > 0) {
         k->gone[l->op] = 1;
-        rate_again(k, &k->c->plan.factor[k->c->plan.nfactors - 1]);
+        rate_neighbours(k, &k->c->plan.factor[k->c->plan.nfactors - 1]);
     }
     return rc;
 }
 
 /* Leave out links of one kind, until one does not pay: how many, or -1. */
-static int leave_out_kind(struct condensing *k, const struct link *l, int n,
-                          const char *keep)
+static int eliminate_links_of_kind(struct condensing *k, const struct link *l, int n,
+                                   const char *keep)
 {
     int done = 0, rc = 1;
     for (int i = 0; i < n && rc > 0; i++) {
         if (!same_link(k, &l[i], keep))
             continue;
-        rc = leave_out(k, &l[i]);
+        rc = eliminate_link(k, &l[i]);
         done += rc > 0;
     }
     return rc < 0 ? -1 : done;
 }
 
 /* One round over the links that there are, into room for all: how many went, or -1. */
-static int leave_out_links(struct condensing *k, struct link *link, const char *keep)
+static int eliminate_links(struct condensing *k, struct link *link, const char *keep)
 {
     int n = 0, done = 0;
     for (int i = 0; i < k->p->nops; i++)
@@ -497,7 +497,9 @@ static int leave_out_links(struct condensing *k, struct link *link, const char *
         for (end = i + 1;
              end < n && !memcmp(link[i].table, link[end].table, sizeof link[i].table);)
             end++;
-        int rc = end - i < MANY_LINKS ? 0 : leave_out_kind(k, link + i, end - i, keep);
+        int rc = end - i < MANY_LINKS
+                     ? 0
+                     : eliminate_links_of_kind(k, link + i, end - i, keep);
         if (rc < 0)
             return -1;
         done += rc;
@@ -514,7 +516,7 @@ static int shorten_chains(struct condensing *k, const char *keep)
     if (!link)
         return nomem(k);
     while (done > 0 && k->work < k->max_work && !topt_search_stopped(k->options))
-        done = leave_out_links(k, link, keep);
+        done = eliminate_links(k, link, keep);
     free(link);
     return done < 0 ? -1 : 0;
 }

@@ -98,7 +98,7 @@ static void close_block(struct walk *w, int op, int child)
         w->cut[op] = 1;
 }
 
-static void leave(struct walk *w, int op)
+static void finish_operator(struct walk *w, int op)
 {
     int parent = w->parent[op];
     w->npath--;
@@ -117,7 +117,7 @@ static void walk_from(struct walk *w, int root)
     while (w->npath) {
         int op = w->path[w->npath - 1];
         if (w->next[op] == w->near->first[op + 1]) {
-            leave(w, op);
+            finish_operator(w, op);
             continue;
         }
         int to = w->near->to[w->next[op]++];
@@ -202,7 +202,7 @@ static int order_candidates(struct cutset *c)
 
 /* Take out the operator that leaves the smallest largest block; 1 where that is worth
  * it. */
-static int take_one(struct cutset *c, int *largest)
+static int add_to_cutset(struct cutset *c, int *largest)
 {
     int best = -1, least = *largest, n = order_candidates(c);
     for (int i = 0; i < n; i++) {
@@ -241,7 +241,7 @@ int topt_graph_cutset(const struct topt_search_problem *p, int max_values,
     if (!rc)
         rc = blocks(p, &c.near, c.removed, c.scratch, &largest, err);
     for (int i = 0; !rc && more > 0 && i < MAX_CUTSET && largest > SMALL_BLOCK; i++) {
-        more = take_one(&c, &largest);
+        more = add_to_cutset(&c, &largest);
         rc = more < 0 ? -1 : 0;
     }
     adjacency_fini(&c.near);
