@@ -1,9 +1,9 @@
 /* topt_lower_bound.h - a problem whose strategies are weighed, not listed.
  *
- * A weighing counts memory and time together, as one number.  The lightest strategy is
- * found by one pass over all tables; a second says of every configuration what a strategy
- * with it weighs at least, so that who knows what is wanted knows which configurations do
- * not matter.
+ * A weighted sum counts memory and time together, as one number.  The lightest strategy
+ * is found by one pass over all tables; a second says of every configuration what a
+ * strategy with it weighs at least, so that who knows what is wanted knows which
+ * configurations do not matter.
  *
  * Thread safety: one owner; the problem is borrowed and must stay as it is. */
 #ifndef TOPT_LOWER_BOUND_H
@@ -53,7 +53,7 @@ struct topt_weights topt_lower_bound_weights(const struct topt_lower_bound *w);
 int64_t topt_lower_bound_min_marginal(const struct topt_lower_bound *w, int op,
                                       int config);
 
-/* Pairs of entries that weighings have looked at so far. */
+/* Pairs of entries that scalarised passes have looked at so far. */
 int64_t topt_lower_bound_work(const struct topt_lower_bound *w);
 
 #endif

@@ -89,12 +89,12 @@ struct topt_search_options {
 int topt_search_threads(int64_t given, int *ret, struct topt_error *err) TOPT_MUST_CHECK;
 
 struct topt_search_stats {
-    int64_t
-        products;   /* pairs of points, and in weighings of entries, that were added up */
-    int64_t points; /* points kept in all tables, each time they were made */
-    int64_t tables; /* tables planned */
-    int64_t shared; /* eliminations that an earlier, identical one stands for */
-    int64_t bands;  /* parts that the frontier was searched in */
+    /* Pairs of points, and in scalarised passes of entries, that were added up. */
+    int64_t products;
+    int64_t points;     /* points kept in all tables, each time they were made */
+    int64_t tables;     /* tables planned */
+    int64_t shared;     /* eliminations that an earlier, identical one stands for */
+    int64_t bands;      /* parts that the frontier was searched in */
     int64_t peak_bytes; /* memory of the search */
     int max_frontier;
 };

@@ -335,7 +335,8 @@ static int part_box(struct cap_search *b, const struct box *x, const struct opti
         int64_t bound = b->least ? best->cost.time + charge(b, x->low) : best->bound;
         return search_again(b, *x, next_level(b, x->level), bound);
     }
-    /* The first search was to be the only one; weighings for the least are exact. */
+    /* The first search was to be the only one; scalarised passes for the least are
+     * exact. */
     if (!x->number && !best->fits && !b->least)
         above.level = below.level = next_level(b, -1);
     if (over.transient >= over.crossing * topt_capped_crossing(b->run.p)) {
@@ -351,7 +352,8 @@ static int part_box(struct cap_search *b, const struct box *x, const struct opti
 /* ---- all of them ------------------------------------------------------------------- */
 
 /* Before many boxes are looked at for the fastest: does anything fit?  That takes
- * weighings only, and says in which time.  1 (perhaps), 0 where nothing does, or -1. */
+ * scalarised passes only, and says in which time.  1 (perhaps), 0 where nothing does, or
+ * -1. */
 static int least_fits(struct cap_search *b)
 {
     struct topt_solutions least;

@@ -1,4 +1,4 @@
-/* caps_bound.c - what can be as fast as is wanted, by weighings under caps.
+/* caps_bound.c - what can be as fast as is wanted, by scalarised passes under caps.
  *
  *     memory(S) = sum(S) + T(S) + W * U(S) <= limit
  *
@@ -18,7 +18,7 @@
  * much more in flight the bound can bear lowers the high caps, under which the bound is
  * higher, and bears less; then halves of the range, each with its own room, are looked at
  * by themselves.  What matters to none of them matters to nobody.  This is what
- * cap_search.c does by searches, at the price of weighings. */
+ * cap_search.c does by searches, at the price of scalarised passes. */
 #include "caps_bound.h"
 #include "bound_levels.h"
 #include "caps.h"
@@ -76,13 +76,13 @@ static int weigh(struct scope *c, struct topt_scalarization by, struct topt_cost
                : 0;
 }
 
-/* How much better a bound is worth another weighing. */
+/* How much better a bound is worth another pass. */
 static double near_enough(const struct scope *c)
 {
     return fmax(c->s->run.options->epsilon / 8, 1.0 / 8192);
 }
 
-/* What the last weighing says of strategies that need the room or less: by its own
+/* What the last pass says of strategies that need the room or less: by its own
  * weights, whose ratio is only about that which was asked for. */
 static void raise_bound(struct scope *c)
 {
@@ -106,7 +106,7 @@ static int is_between(const struct scope *c)
 }
 
 /* The fastest, and where that does not fit, the lightest; time counts in the last
- * weighing.  '*ret_some': can anything fit at all? */
+ * weighted sum.  '*ret_some': can anything fit at all? */
 static int find_ends(struct scope *c, int *ret_some)
 {
     struct range *r = &c->at;

@@ -220,7 +220,7 @@ static void claim_fastest(struct lazy_pricing *lazy, int stopped)
     topt_solutions_keep(ret, ret->n - 1);
 }
 
-/* Large enough that more would take longer to price than it tells, beside weighing
+/* Large enough that more would take longer to price than it tells, beside a pass over
  * all. */
 static int64_t first_near(const struct topt_problem *p)
 {

@@ -8,8 +8,8 @@
  *     time |   o--+
  *          |   .  |  +: a strategy that no point stands for is in one of these corners (with a
  *          |    . o-----+           tolerance they are lower); one that is above them by
- *          |      .     |           some weighing is not wanted, and a configuration of which
- *          |        .   o---        that is so of all strategies is left out
+ *          |      .     |           some weighted sum is not wanted, and a configuration
+ *          |        .   o---        of which that is so of all strategies is left out
  *          |   hull   ..  o
  *          +------------------ memory
  *

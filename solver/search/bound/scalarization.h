@@ -39,8 +39,8 @@ int topt_scalarizer_init(struct scalarizer *b, const struct elimination_plan *pl
 void topt_scalarizer_fini(struct scalarizer *b);
 int64_t topt_scalarizer_bytes(const struct elimination_plan *plan);
 
-/* The lightest strategy by a weighing, with choices to be freed; 'ret->choice' is NULL
- * where there is no strategy at all. */
+/* The lightest strategy by a weighted sum, with choices to be freed; 'ret->choice' is
+ * NULL where there is no strategy at all. */
 int topt_scalarizer_lightest(struct scalarizer *b, int64_t time, int64_t memory,
                              struct found *ret) TOPT_MUST_CHECK;
 

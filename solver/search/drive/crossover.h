@@ -10,7 +10,7 @@
 struct parents {
     const int32_t *choice[2];
     struct topt_cost cost[2];
-    int64_t time, memory; /* the weighing */
+    int64_t time, memory; /* the weighted sum */
 };
 
 /* The operators before number 'cut' choose as parent 'first' does, the others as the

@@ -17,8 +17,8 @@ enum {
     NEXT_REACH = 2,
     NEXT_REACH_CHEAP = 8,
     DEAR_PART = 3,
-    /* Of the pairs of a weighing: cheap is less than a part, dear is more than so many
-     * times; chain-480x28. */
+    /* Of the pairs of a scalarised pass: cheap is less than a part, dear is more than so
+     * many times; chain-480x28. */
     CHEAP_PART = 4,
     DEAR_TIMES = 2,
     /* So much less far where tables took too much, and so many times more may be taken

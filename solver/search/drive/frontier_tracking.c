@@ -16,7 +16,7 @@
  * model then is a chain.
  *
  * The plan of a slice says which tables are made of which (elimination.c); it is made
- * once.  A weighing of memory and time makes every table a table of single integers,
+ * once.  A weighted sum of memory and time makes every table a table of single integers,
  * which is cheap, and bounds what any part of a strategy can become (min_marginals.c).
  * Between two neighbouring points of the frontier's convex hull little is within such
  * bounds, so tables of points are made for one such segment at a time (segment.c), and

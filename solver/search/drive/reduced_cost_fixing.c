@@ -1,7 +1,8 @@
 /* reduced_cost_fixing.c - a segment of the frontier searched on a problem of its own.
  *
- * Segments become narrow quickly, while every weighing and every table still looks at all
- * configurations.  But what is wanted in a segment weighs hardly more than its ends:
+ * Segments become narrow quickly, while every scalarised pass and every table still looks
+ * at all configurations.  But what is wanted in a segment weighs hardly more than its
+ * ends:
  *
  *     time |  left
  *          |   o .             all of the frontier between two points of its hull is near the

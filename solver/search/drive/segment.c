@@ -1,7 +1,7 @@
 /* segment.c - one part of the frontier, between two of its points.
  *
  *     time |  left                 no strategy is below the line that touches the
- *          |   o-----------+       frontier (opt: the lightest by the segment's weighing);
+ *          |   o-----------+       frontier (opt: the lightest by the segment's weighted sum);
  *          |   | .         | c     none that is wanted is above or right of the corner c
  *          |   |  .  x     |
  *          |   |   .  -----|-- explored: all that is lighter is known
@@ -9,9 +9,9 @@
  *          |   +---------- o right
  *          +---------------------- memory
  *
- * The segment's weighing counts memory and time at the slope from left to right.  What
- * weighs at most 'explored' is found by making the tables with that allowance.  With the
- * strategies found, only the corners of the steps between them can hide others:
+ * The segment's weighted sum counts memory and time at the slope from left to right.
+ * What weighs at most 'explored' is found by making the tables with that allowance.  With
+ * the strategies found, only the corners of the steps between them can hide others:
  *
  *          o-----c
  *                |       a strategy that is not found, and that nothing beats, weighs no
@@ -24,9 +24,9 @@
  * the least, since a little too much costs a lot of points.
  *
  * A segment that takes too many points is parted where the lightest strategy is: two
- * smaller segments, each with a weighing that fits it better.  Where there is nothing to
- * part (left and right are neighbours on the convex hull), weighings around the segment's
- * own help. */
+ * smaller segments, each with a weighted sum that fits it better.  Where there is nothing
+ * to part (left and right are neighbours on the convex hull), weighted sums around the
+ * segment's own help. */
 #include "segment.h"
 
 #include "backtrack.h"
@@ -321,7 +321,7 @@ static int too_much(struct scalarizer *b, struct segment *segment, int can_split
     }
 }
 
-/* How far to look after 'explored': the dearer that was, beside weighing, the less
+/* How far to look after 'explored': the dearer that was, beside a pass, the less
  * farther. */
 static int64_t next_reach(const struct scalarizer *b, int64_t opt, int64_t explored)
 {

@@ -1,8 +1,8 @@
 /* two_phase.c - the frontier of a planned problem, segment after segment.
  *
- * The lightest and the fastest strategy are found first, by weighing.  Between them lies
- * one segment (segment.h).  Segments are searched, and parted where that is too much at
- * once, until all are done:
+ * The lightest and the fastest strategy are found first, by scalarised passes.  Between
+ * them lies one segment (segment.h).  Segments are searched, and parted where that is too
+ * much at once, until all are done:
  *
  *     o                      o                       o
  *      \                      \                       \.
@@ -304,8 +304,8 @@ static int segment_between(const struct two_phase *s, struct topt_cost l,
            ret->time > 0 && ret->memory > 0;
 }
 
-/* What has the time of the fastest strategy and less memory, where the weighing by which
- * it was found was too coarse to tell. */
+/* What has the time of the fastest strategy and less memory, where the weighted sum by
+ * which it was found was too coarse to tell. */
 static int segment_at_end(const struct two_phase *s, struct topt_cost end,
                           struct segment *ret)
 {
@@ -470,7 +470,7 @@ static int search_round(struct two_phase *s)
     return failed || part_segments(s) ? -1 : 0;
 }
 
-/* The best strategy by a weighing.  1, 0 where there is none at all, or -1. */
+/* The best strategy by a weighted sum.  1, 0 where there is none at all, or -1. */
 static int find_end(struct two_phase *s, int64_t time, int64_t memory,
                     struct topt_cost *ret)
 {

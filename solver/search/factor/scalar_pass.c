@@ -1,4 +1,4 @@
-/* scalar_pass.c - a weighing of costs, and what every entry of every table weighs at
+/* scalar_pass.c - a weighted sum of costs, and what every entry of every table weighs at
  * least by it. */
 #include "scalar_pass.h"
 

@@ -40,7 +40,7 @@ void topt_min_plus_find(struct step *s);
 /* How many values the dimensions have together that A tells apart, and those that B
  * does. */
 void topt_step_count_values(const struct step *s, int64_t *ret_x, int64_t *ret_y);
-/* Numbers that weighing such a step takes. */
+/* Numbers that a scalarised pass of such a step takes. */
 int64_t topt_min_plus_room(const struct step *s);
 
 #endif
