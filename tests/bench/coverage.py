@@ -40,7 +40,7 @@ def questions_in(text):
 
 def ask(build, names):
     for name in names:
-        done = subprocess.run(['sh', os.path.join(HERE, 'questions.sh'), build, '--once', '--only', name],
+        done = subprocess.run(['sh', os.path.join(HERE, 'questions.sh'), build, '--once', '--limit', '600', '--only', name],
                               capture_output=True, text=True)
         answer = [line for line in done.stdout.split('\n') if line.startswith(name + ' ')]
         print(*answer, done.stderr.strip(), file=sys.stderr)
@@ -64,15 +64,14 @@ def other_doors(build):
         run(topt, 'explain', plan, '--around')
         run(topt, 'explain', plan, '--operators', '--notation')
         run(topt, 'explain', plan, '--json')
-        run(topt, 'evaluate', plan)
-    for command in ('plan', 'frontier'):
-        run(topt, command, model, *asked, '--svg', 'drawn.svg')
-        run(topt, command, model, *own, '--svg', 'drawn.svg')
+    run(topt, 'frontier', model, *asked, '--gpus', '4', '--svg', 'drawn.svg')
+    run(topt, 'frontier', model, *own, '--svg', 'drawn.svg')
     run(topt, 'frontier', model, '--hw', 'a100-80-dgx', '--batch', '32', '--seq', '64', '--gpus', '32',
         '--framework', 'topt', '--space', 'canonical', '--epsilon', '0.01')
-    run(topt, 'frontier', model, *own, '--seconds', '0')
+    run(topt, 'frontier', model, *own, '--max-work', '1')
     run(topt, 'compare', model, *asked, '--gpus', '4')
-    run(topt, 'plan', model, *asked, '--mode', 'profiling')
+    run(topt, 'plan', model, *asked, '--mode', 'profiling', '--svg', 'drawn.svg')
+    run(topt, 'evaluate', model, '--plan', 'own.json', *asked)
     run(topt, 'plan', model, *own, '--factors', 'zero,recompute', '--micro-batches', '2')
     run(topt, 'plan', model, *own, '--blocks', 'alike', '--factors', 'all')
     run(topt, 'sample', model, *own)

@@ -154,14 +154,14 @@ static enum topt_recompute recompute_of(const struct topt_grid_search *s,
     return s->space == TOPT_SPACE_UNIFORM ? TOPT_RECOMPUTE_ALL : TOPT_RECOMPUTE_FREE;
 }
 
-/* Layouts of a tensor of three dimensions, names of alike axes aside: of each kind of
- * axis so many go to each dimension, or to none. */
-static int64_t count_layouts(const struct topt_mesh *m)
+/* Layouts of a tensor of three dimensions: of each kind of axis so many go to each
+ * dimension or to none; in the full space it matters which. */
+static int64_t count_layouts(const struct topt_mesh *m, int full)
 {
     int64_t all = 1;
     for (int end, first = 0; first < m->naxes; first = end) {
         end = first + 1;
-        while (end < m->naxes && topt_mesh_alike(m, end - 1, end))
+        while (!full && end < m->naxes && topt_mesh_alike(m, end - 1, end))
             end++;
         int64_t n = end - first;
         all *= (n + 1) * (n + 2) * (n + 3) / 6;
@@ -171,8 +171,9 @@ static int64_t count_layouts(const struct topt_mesh *m)
 
 static int prices_lazily(const struct topt_grid_search *s)
 {
-    return s->space != TOPT_SPACE_UNIFORM && count_layouts(&s->mesh) >= MANY_LAYOUTS &&
-           by_ft(s);
+    int full = s->space == TOPT_SPACE_FULL;
+    return s->space != TOPT_SPACE_UNIFORM && by_ft(s) &&
+           count_layouts(&s->mesh, full) >= (full ? MANY_FULL_LAYOUTS : MANY_LAYOUTS);
 }
 
 /* Of the full space a hundredth tells all but what axes are called. */
