@@ -17,8 +17,8 @@ struct topt_micros {
     double activation_bytes;   /* that backward reads, of the whole batch */
     struct topt_blocks blocks; /* of all of them */
     int64_t work;              /* of searches so far */
-    /* What is kept of the request's variants, and gets what is missing; borrowed, NULL: nothing
-     * is. */
+    /* What is kept of the request's variants, and gets what is missing; borrowed, NULL:
+     * nothing is. */
     struct topt_kept *kept;
     int n;
     struct topt_micro {
