@@ -20,21 +20,23 @@ static const struct topt_option plan_options[] = {
                                "profiling: draw the curve there"},
     {"lines", TOPT_OPT_STRING, ASK_AT(lines), "WHAT",
      "KEY=VALUE lines as sbatch reads them: plan, table (with the alternatives) or all"},
-    ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW) TOPT_FIELDS_ALGORITHM(ASK_ROW) ASK_SEARCH ASK_JSON,
+    ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW) TOPT_FIELDS_PIN(ASK_ROW)
+        TOPT_FIELDS_ALGORITHM(ASK_ROW) ASK_SEARCH ASK_JSON,
     ASK_QUIET,
     ASK_OUTPUT,
     {0}};
 static const struct topt_option frontier_options[] = {
     {"gpus", TOPT_OPT_STRING, ASK_AT(gpus), "N", "how many"},
     {"svg", TOPT_OPT_STRING, ASK_AT(svg), "FILE", "draw it there"},
-    ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW) TOPT_FIELDS_ALGORITHM(ASK_ROW) ASK_SEARCH ASK_JSON,
+    ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW) TOPT_FIELDS_PIN(ASK_ROW)
+        TOPT_FIELDS_ALGORITHM(ASK_ROW) ASK_SEARCH ASK_JSON,
     ASK_QUIET,
     ASK_OUTPUT,
     {0}};
 static const struct topt_option compare_options[] = {
     {"gpus", TOPT_OPT_STRING, ASK_AT(gpus), "N", "how many"},
     {"svg", TOPT_OPT_STRING, ASK_AT(svg), "FILE", "draw times and memory there"},
-    ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW) ASK_SEARCH ASK_JSON,
+    ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW) TOPT_FIELDS_PIN(ASK_ROW) ASK_SEARCH ASK_JSON,
     ASK_QUIET,
     ASK_OUTPUT,
     {0}};

@@ -63,7 +63,7 @@ static int open_kept(struct topt_grid_search *s, enum topt_goal goal,
 {
     const struct topt_request *r = s->request;
     if (!s->micros->kept || s->space != TOPT_SPACE_UNIFORM || !s->alike || s->algorithm ||
-        !by_ft(s) || r->max_work || goal == TOPT_GOAL_FRONTIER)
+        !by_ft(s) || r->max_work || r->pin || goal == TOPT_GOAL_FRONTIER)
         return 0;
     s->kept = topt_kept_grid(s->micros->kept, s->mesh.nodes, s->mesh.per_node);
     return s->kept ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
@@ -199,6 +199,7 @@ static int make_problem(struct topt_grid_search *s, const struct topt_variant *v
                                    .zero = zero_levels(s, v),
                                    .recompute = recompute_of(s, v),
                                    .mesh_starts = v->mesh_starts,
+                                   .pins = r->pin ? &s->micros->pins : NULL,
                                    .sums_stay =
                                        r->settings.accounting == TOPT_ACCOUNTING_PAPER,
                                    .lazy_entries = lazy_entries,
