@@ -2,6 +2,7 @@
  *
  * Each command differs by the question it puts to plan/. */
 #include "cmd_plan.h"
+#include "topt_flexflow_row.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +37,9 @@ static const struct topt_option frontier_options[] = {
 static const struct topt_option compare_options[] = {
     {"gpus", TOPT_OPT_STRING, ASK_AT(gpus), "N", "how many"},
     {"svg", TOPT_OPT_STRING, ASK_AT(svg), "FILE", "draw times and memory there"},
+    {"seed", TOPT_OPT_COUNT, ASK_AT(seed), "S", "of flexflow's random walk; else 1"},
+    {"proposals", TOPT_OPT_COUNT, ASK_AT(proposals), "N",
+     "that it tries at most; else by the size of its task graph"},
     ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW) TOPT_FIELDS_PIN(ASK_ROW) ASK_SEARCH ASK_JSON,
     ASK_QUIET,
     ASK_OUTPUT,
@@ -255,7 +259,7 @@ int topt_cmd_frontier(int argc, char **argv)
 
 /* Systems that search by themselves; those that search a part of our space are rows of
  * solver/plan/space/algorithm.c. */
-static const struct topt_system *const systems[] = {NULL};
+static const struct topt_system *const systems[] = {&topt_flexflow_row, NULL};
 
 static int compare_all(const struct topt_request *r, json_t **ret, struct topt_error *err)
 {
