@@ -3,7 +3,7 @@
 # names, for trying topt and for its system tests.
 #
 #   cluster.sh start DIR [--url URL] [--plugin FILE] [--plugin-args 'timeout_ms=.. ..']
-#                        [--owner PID] [--nodes FILE] [--force]
+#                        [--owner PID] [--nodes FILE] [--accounting ROOT] [--force]
 #   cluster.sh stop DIR          end the daemons, the jobs and whatever they left running
 #   cluster.sh env DIR           shell lines: eval "$(cluster.sh env DIR)"
 #   cluster.sh run DIR [options as for start] -- COMMAND ARGS...
@@ -18,6 +18,9 @@
 # plugin's default URL; --url alone looks for the plugin in the build folders).
 # --nodes: a file with other resources for the nodes n1 and n2, and other partitions: lines "n1 CPUs=.. Gres=gpu:a100:4" and
 # "PartitionName=.."; a GPU's type is any word.
+# --accounting: with a slurmdbd and a MariaDB of its own, which enforces limits.  ROOT is "/" where slurmdbd,
+# mariadb-server-core and slurm-wlm-mysql-plugin are installed, or a folder that their packages were unpacked into
+# (dpkg -x), with those they need.
 # --owner stops the cluster when process PID is gone, however it ended.
 # --force: do it although this machine has a configured Slurm.
 #
@@ -182,14 +185,14 @@ listening() # PORT
     (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
 }
 
-# Three ports in a row below the ephemeral range, with nobody listening.
+# Four ports in a row below the ephemeral range, with nobody listening.
 choose_ports()
 {
     for _ in 1 2 3 4 5 6 7 8 9; do
-        port=$((17000 + (RANDOM % 4900) * 3))
-        listening "$port" || listening $((port + 1)) || listening $((port + 2)) || return 0
+        port=$((17000 + (RANDOM % 3600) * 4))
+        listening "$port" || listening $((port + 1)) || listening $((port + 2)) || listening $((port + 3)) || return 0
     done
-    die "no three free ports found"
+    die "no four free ports found"
 }
 
 write_config()
@@ -224,6 +227,16 @@ SchedulerParameters=batch_sched_delay=0
 JobRequeue=0
 SlurmdParameters=config_overrides
 GresTypes=gpu
+CONF
+    [ -z "$accounting" ] || cat >>"$dir/slurm.conf" <<CONF
+AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost=127.0.0.1
+AccountingStoragePort=$((port + 3))
+AccountingStoragePass=$dir/munge/socket
+AccountingStorageEnforce=associations,limits,qos
+AccountingStorageTRES=gres/gpu
+JobAcctGatherType=jobacct_gather/linux
+JobAcctGatherFrequency=1
 CONF
     if [ -n "$nodes" ]; then
         sed -n "s/^n\([12]\) \(.*\)/NodeName=n\1 NodeHostname=$host NodeAddr=127.0.0.1 Port=PORT\1 \2/p; /^PartitionName=/p" \
@@ -299,6 +312,48 @@ start_daemon() # NAME COMMAND...
     remember $! "$name"
 }
 
+# The database, and slurmdbd with one user's account for who starts it.
+start_accounting()
+{
+    local share=$accounting/usr/share/mysql plugins
+    plugins=$accounting/usr/lib/x86_64-linux-gnu/slurm-wlm:/usr/lib/x86_64-linux-gnu/slurm-wlm
+    [ -x "$accounting/usr/sbin/mariadbd" ] && [ -x "$accounting/usr/sbin/slurmdbd" ] ||
+        die "--accounting: '$accounting' has no usr/sbin/mariadbd and usr/sbin/slurmdbd"
+    rm -rf "$dir/db" && mkdir -p "$dir/db"
+    in_accounting() { LD_LIBRARY_PATH=$accounting/usr/lib/x86_64-linux-gnu MYSQL_UNIX_PORT=$dir/db.sock "$@"; }
+    {
+        printf 'create database mysql;\nuse mysql;\n'
+        cat "$share/mysql_system_tables.sql" "$share/mysql_system_tables_data.sql"
+    } | in_accounting "$accounting/usr/sbin/mariadbd" --no-defaults --bootstrap --datadir="$dir/db" \
+        --lc-messages-dir="$share" --user=root >"$dir/log/bootstrap.out" 2>&1
+    in_accounting start_daemon mariadbd "$accounting/usr/sbin/mariadbd" --no-defaults --datadir="$dir/db" \
+        --socket="$dir/db.sock" --skip-networking --skip-grant-tables --lc-messages-dir="$share" --user=root \
+        --innodb-buffer-pool-size=16M || return 1
+    no_database() { [ ! -S "$dir/db.sock" ]; }
+    wait_while 1500 no_database || return 1
+    cat >"$dir/slurmdbd.conf" <<CONF
+AuthType=auth/munge
+AuthInfo=socket=$dir/munge/socket
+DbdHost=localhost
+DbdPort=$((port + 3))
+SlurmUser=root
+LogFile=$dir/log/slurmdbd.log
+PidFile=$dir/slurmdbd.pid
+PluginDir=$plugins
+StorageType=accounting_storage/mysql
+StorageHost=localhost
+StorageUser=root
+StorageLoc=slurm
+CONF
+    chmod 600 "$dir/slurmdbd.conf"
+    SLURM_CONF=$dir/slurmdbd.conf in_accounting start_daemon slurmdbd "$accounting/usr/sbin/slurmdbd" -D || return 1
+    no_slurmdbd() { ! listening $((port + 3)); }
+    wait_while 1500 no_slurmdbd || return 1
+    sacctmgr -iQ add cluster lab >"$dir/log/sacctmgr.out" 2>&1
+    sacctmgr -iQ add account lab >>"$dir/log/sacctmgr.out" 2>&1
+    sacctmgr -iQ add user "$(id -un)" account=lab >>"$dir/log/sacctmgr.out" 2>&1
+}
+
 # Idle in the eyes of the controller, twice over.
 not_idle()
 {
@@ -324,6 +379,7 @@ start_once()
     make_folders
     write_config
     start_munged || return 1
+    [ -z "$accounting" ] || start_accounting || return 1
     start_daemon slurmctld slurmctld -D -f "$dir/slurm.conf" || return 1
     local node
     for node in n1 n2; do
@@ -393,10 +449,10 @@ run_in_cluster()
 command=$1
 dir=$(realpath -m "$2")
 shift 2
-url='' plugin='' plugin_args='' owner='' nodes='' force=0
+url='' plugin='' plugin_args='' owner='' nodes='' accounting='' force=0
 while [ $# -gt 0 ]; do
     case $1 in
-        --url | --plugin | --plugin-args | --owner | --nodes)
+        --url | --plugin | --plugin-args | --owner | --nodes | --accounting)
             [ $# -ge 2 ] || usage "'$1' needs a value"
             ;;&
         --url) url=$2 && shift 2 ;;
@@ -404,6 +460,7 @@ while [ $# -gt 0 ]; do
         --plugin-args) plugin_args=$2 && shift 2 ;;
         --owner) owner=$2 && shift 2 ;;
         --nodes) nodes=$2 && shift 2 ;;
+        --accounting) accounting=$2 && shift 2 ;;
         --force) force=1 && shift ;;
         --)
             shift

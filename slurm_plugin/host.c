@@ -104,16 +104,13 @@ static void add_about(const char *key, const char *value, struct topt_text *out)
 void topt_host_about(const struct topt_host *h, const struct topt_bounds *bounds,
                      struct topt_text *out)
 {
-    static const char *const options[][2] = {{"partition", "partition"},
-                                             {"constraint", "constraint"},
-                                             {"time", "time"},
-                                             {"mem", "mem"},
-                                             {"account", "account"},
-                                             {"mem-per-gpu", "mem_per_gpu"},
-                                             {"qos", "qos"},
-                                             {"cpus-per-task", "cpus_per_task"}};
+    static const char *const options[][2] = {
+#define X(name, KIND, MOST, OPTION, ...) {OPTION, #name},
+        TOPT_SLURM_FIELDS(X)
+#undef X
+    };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-        const char *value = given(h, options[i][0]);
+        const char *value = options[i][0] ? given(h, options[i][0]) : NULL;
         if (value && strcmp(value, "unset") != 0)
             add_about(options[i][1], value, out);
     }
@@ -145,9 +142,26 @@ static int strip(const struct topt_host *h, const char *option, splitter *split,
 }
 
 static const char *const touched[] = {
-    "gpus",          "gpus-per-task", "gpus-per-socket", "gres",   "ntasks-per-gpu",
-    "tres-per-task", "nodes",         "gpus-per-node",   "ntasks", "ntasks-per-node"};
+    "gpus",           "gpus-per-task",   "gpus-per-socket", "gres",
+    "ntasks-per-gpu", "tres-per-task",   "nodes",           "gpus-per-node",
+    "ntasks",         "ntasks-per-node", "partition"};
 enum { TOUCHED = sizeof touched / sizeof *touched };
+
+/* The partitions of an answer where the job names several and these are among them; else "", which changes nothing. */
+static const char *narrowed(const struct topt_host *h, const char *partitions)
+{
+    const char *named = given(h, "partition");
+    for (const char *p = partitions; named && *p; p += *p == ',') {
+        size_t n = strcspn(p, ",");
+        const char *at = named;
+        while (*at && (strcspn(at, ",") != n || memcmp(at, p, n)))
+            at += strcspn(at, ","), at += *at == ',';
+        if (!*at)
+            return "";
+        p += n;
+    }
+    return named && strchr(named, ',') ? partitions : "";
+}
 
 static int set_shape(const struct topt_host *h, const struct topt_answer *plan,
                      const struct topt_bounds *bounds, struct topt_error *err)
@@ -172,9 +186,10 @@ static int set_shape(const struct topt_host *h, const struct topt_answer *plan,
     const char *const set[][2] = {{"nodes", nodes},
                                   {"gpus-per-node", gpus},
                                   {"ntasks", tasks},
-                                  {"ntasks-per-node", per_node}};
+                                  {"ntasks-per-node", per_node},
+                                  {"partition", narrowed(h, plan->partition)}};
     for (size_t i = 0; i < sizeof set / sizeof *set; i++) {
-        if (h->set(h->opt, set[i][0], set[i][1], false))
+        if (*set[i][1] && h->set(h->opt, set[i][0], set[i][1], false))
             return topt_fail(err, TOPT_ERR_INTERNAL, "Slurm refuses --%s=%s", set[i][0],
                              set[i][1]);
     }

@@ -24,7 +24,8 @@
 
 extern char **environ;
 
-enum { RETRY_MS = 200, PATIENCE_MS = 1000 };
+/* What submits nothing waits longer for a search that is under way: no job is held up, and somebody looks. */
+enum { RETRY_MS = 200, PATIENCE_MS = 1000, SHOW_MS = 30000 };
 
 static int process_get(void *ctx, const char *name, char *buf, size_t size)
 {
@@ -100,7 +101,7 @@ static int without_plan(const struct topt_ask *ask, const struct topt_bounds *bo
 {
     const char *wish = ask->value[TOPT_ASK_ON_ERROR];
     int on_error = topt_ask_on_error(wish);
-    if (ask->value[TOPT_ASK_DRY_RUN]) {
+    if (topt_ask_shows_only(ask)) {
         slurm_error("topt: %s", err->text);
         return -1;
     }
@@ -146,11 +147,12 @@ static int pause_for(struct topt_http_request *q, int64_t deadline, int ms)
 
 /* One question, asked again within its time while the answer is "still searching" or "busy", or
  * nobody takes it just now (toptd restarts): equal searches are shared on the other side.  When that
- * time runs out, what the planner said before stays the reason. */
-static enum topt_verdict ask_planner(struct topt_http_request *q, struct topt_answer *ret,
-                                     struct topt_error *err)
+ * time runs out, what the planner said before stays the reason.  'search_ms': of what may be longer, the time for a
+ * search that is under way. */
+static enum topt_verdict ask_planner(struct topt_http_request *q, int64_t search_ms,
+                                     struct topt_answer *ret, struct topt_error *err)
 {
-    int64_t deadline = topt_http_now_ms() + q->timeout_ms;
+    int64_t now = topt_http_now_ms(), deadline = now + q->timeout_ms;
     enum topt_verdict verdict = TOPT_VERDICT_OUTAGE;
     for (int said = 0;;) {
         struct topt_http_reply reply = {0};
@@ -167,6 +169,8 @@ static enum topt_verdict ask_planner(struct topt_http_request *q, struct topt_an
             topt_http_fini(&reply);
             said = 1;
             verdict = topt_answer_judge(status, ret, err);
+            if (status == 202 && deadline < now + search_ms)
+                deadline = now + search_ms;
             int is_busy = status == 429 || (status == 503 && later);
             if (status != 202 && !is_busy)
                 return verdict;
@@ -212,7 +216,7 @@ static enum topt_verdict find_plan(const struct topt_host *host,
                                   .said_ms = topt_http_now_ms() + PATIENCE_MS,
                                   .waiting = say_waiting,
                                   .trust = &site->trust};
-    verdict = ask_planner(&q, ret, err);
+    verdict = ask_planner(&q, topt_ask_shows_only(ask) ? SHOW_MS : 0, ret, err);
     if (verdict == TOPT_VERDICT_REFUSED && err->code == TOPT_ERR_INFEASIBLE &&
         *topt_shape_words(bounds, words, sizeof words))
         topt_wrap(err, "with %s as upper bound", words);
@@ -239,6 +243,13 @@ static void say_plan(const struct topt_answer *plan, const struct topt_bounds *b
         slurm_info("topt: %s", plan->hint);
 }
 
+/* What was asked to be shown.  To standard error, so that --parsable stays clean. */
+static void show(const struct topt_answer *answer)
+{
+    fflush(stdout);
+    fputs(answer->shown, stderr);
+}
+
 /* What else is of interest where nothing is submitted. */
 static void say_prediction(const struct topt_answer *plan)
 {
@@ -263,7 +274,11 @@ static int submit_with(const struct topt_host *host, const struct topt_ask *ask,
         return refuse(&err);
     case TOPT_VERDICT_OUTAGE:
         return without_plan(ask, &bounds, &err);
+    case TOPT_VERDICT_CURVE:
+        show(&plan);
+        return 1;
     case TOPT_VERDICT_PLAN:
+        show(&plan);
         break;
     }
     if (topt_shape_fits(&bounds, &plan, &err))

@@ -28,10 +28,42 @@ static int is_worth(const json_t *row, const json_t *answer)
            number(row, "min_efficiency") > 0 && hours(row, answer) <= MOST_HOURS;
 }
 
+/* "3.9 times as fast for the same GPU-hours". */
+static void add_gain(const json_t *row, const json_t *answer, struct topt_text *t)
+{
+    char cost[32] = "the same";
+    double faster = number(answer, "time_ns") / number(row, "time_ns");
+    if (fabs(hours(row, answer) - 1) > SAME_HOURS)
+        snprintf(cost, sizeof cost, "%.1f times the", hours(row, answer));
+    topt_text_add(t, "%.*f times as fast for %s GPU-hours", faster < 10 ? 1 : 0, faster,
+                  cost);
+}
+
+char *hint_beyond(const json_t *answer, int64_t most, const char *limit)
+{
+    const json_t *rows = json_object_get(answer, "alternatives"), *best = NULL;
+    struct topt_text t = {0};
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        if (number(row, "gpus") > (double)most &&
+            number(row, "time_ns") < number(answer, "time_ns") &&
+            (!best || number(row, "time_ns") < number(best, "time_ns")))
+            best = row;
+    }
+    topt_text_add(&t, "more than %s", limit);
+    if (best) {
+        topt_text_add(&t, ": %.0f GPUs on %.0f nodes would be ", number(best, "gpus"),
+                      number(best, "nodes"));
+        add_gain(best, answer, &t);
+    } else {
+        topt_text_add(&t, " would make it no faster");
+    }
+    return t.s;
+}
+
 char *hint_line(const json_t *answer, const char *option)
 {
     const json_t *rows = json_object_get(answer, "alternatives"), *best = NULL;
-    char cost[32] = "the same";
     struct topt_text t = {0};
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
@@ -40,12 +72,9 @@ char *hint_line(const json_t *answer, const char *option)
     }
     if (!best)
         return NULL;
-    double faster = number(answer, "time_ns") / number(best, "time_ns");
-    if (fabs(hours(best, answer) - 1) > SAME_HOURS)
-        snprintf(cost, sizeof cost, "%.1f times the", hours(best, answer));
-    topt_text_add(&t, "%.0f GPUs would be %.*f times as fast for %s GPU-hours: %s%.6g",
-                  number(best, "gpus"), faster < 10 ? 1 : 0, faster, cost, option,
-                  number(best, "min_efficiency"));
+    topt_text_add(&t, "%.0f GPUs would be ", number(best, "gpus"));
+    add_gain(best, answer, &t);
+    topt_text_add(&t, ": %s%.6g", option, number(best, "min_efficiency"));
     return t.s;
 }
 

@@ -42,6 +42,16 @@ struct reply reply_json(int status, json_t *takes)
     return reply_owned(status, type_json, text);
 }
 
+unsigned long long epoch_of(const struct server *s, int64_t uid)
+{
+    return atomic_load(&s->epoch) + atomic_load(&s->own_epoch[(uint64_t)uid % EPOCHS]);
+}
+
+void changed_for(struct server *s, int64_t uid)
+{
+    atomic_fetch_add(&s->own_epoch[(uint64_t)uid % EPOCHS], 1);
+}
+
 int64_t asker(const struct request *q)
 {
     return q->caller.uid != (uid_t)-1 ? q->caller.uid : geteuid();

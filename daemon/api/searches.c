@@ -57,7 +57,8 @@ static int search(struct server *s, const struct job_run *run, struct operation 
                                      .plan_id = found.plan_id,
                                      .plan = found.plan,
                                      .doc = found.answer,
-                                     .search_ns = ns};
+                                     .search_ns = ns,
+                                     .is_partial = found.is_stopped};
     return rc;
 }
 
@@ -95,7 +96,8 @@ static int run_plan(struct server *s, const struct job_run *run, struct operatio
                                   .plan_id = a.plan_id,
                                   .plan = a.plan,
                                   .doc = a.doc,
-                                  .search_ns = a.search_ns};
+                                  .search_ns = a.search_ns,
+                                  .is_partial = a.is_partial};
         return 0;
     }
     store_answer_fini(&a);

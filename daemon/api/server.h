@@ -17,6 +17,7 @@
 
 #include "caller.h"
 #include "config.h"
+#include "correction.h"
 #include "metrics.h"
 #include "one_line.h"
 #include "operation.h"
@@ -25,6 +26,8 @@
 #include "topt_digest.h"
 #include "store.h"
 #include "task_table.h"
+
+enum { EPOCHS = 256 };
 
 struct server {
     _Atomic(const struct config *) config; /* replaced by SIGHUP; old ones stay valid */
@@ -40,12 +43,19 @@ struct server {
     /* Counts changes of hardware, owners and documents: replies that were kept before one are
      * not given again. */
     atomic_ullong epoch;
+    /* The same of changes that concern one user alone, by uid; some share a count. */
+    atomic_ullong own_epoch[EPOCHS];
+    struct confirm
+        *confirm; /* asks Slurm whose jobs are that are reported; NULL: nobody does */
     atomic_bool completing; /* a job of frontiers.c is under way */
     atomic_bool stopping;
     int64_t started; /* Unix seconds */
 };
 
 enum { MAX_PAIRS = 32, MAX_ARGS = 2, ARG_SIZE = 80 };
+
+/* What text/plain tells of an answer: KEY=VALUE lines, and with them its alternatives or all of it as for people. */
+enum shows { SHOW_LINES, SHOW_TABLE, SHOW_ALL };
 
 struct request {
     struct server *server;
@@ -65,6 +75,14 @@ struct request {
     int wants_openmetrics;
     /* Of a job in Slurm: the GPU type to set on it, and in words what bounds it ("": nothing). */
     char gpu_type[SITE_NAME], limit[240];
+    struct site_place
+        place[SITE_PLACES]; /* of a job that names several partitions: where it can go */
+    int nplaces;
+    /* Of a search among more nodes than the job's -N allows, so as to say what they would give: the most GPUs that
+     * it allows, and that in words; 0: there is no such limit. */
+    int64_t most;
+    char within[240];
+    enum shows shows;
     enum metrics_lane lane; /* of a question, once it is known */
     int is_gone;            /* the client went while its request waited */
     /* A handler's own, kept while the request waits; freed with the request. */
@@ -105,6 +123,10 @@ struct reply dispatch(struct request *q);
 
 /* The row of the route that a request means, or -1.  Fills q->arg. */
 int route_of(struct request *q);
+/* Changes with all that decides what this user is answered; changed_for is for changes of one user's. */
+unsigned long long epoch_of(const struct server *s, int64_t uid);
+void changed_for(struct server *s, int64_t uid);
+
 /* Whose a document becomes that this request makes: the caller's, or the daemon's own where it is not known. */
 int64_t asker(const struct request *q);
 
@@ -160,9 +182,10 @@ handler api_model_curve, api_model_frontier;
 handler api_tasks, api_task_get, api_task_delete; /* tasks.c */
 handler api_model_add, api_models, api_model_get; /* documents.c */
 handler api_hw_add, api_hw_replace, api_hw_retire, api_hw_list, api_hw_get;
-handler api_share, api_unshare;                                      /* sharing.c */
+handler api_share, api_unshare, api_disown;                          /* sharing.c */
 handler api_observations, api_observation_add, api_observation_drop; /* observations.c */
-handler api_livez, api_readyz, api_metrics, api_openapi;             /* admin.c */
+handler api_corrections, api_correction_reset;
+handler api_livez, api_readyz, api_metrics, api_openapi; /* admin.c */
 handler api_dashboard, api_dashboard_js, api_dashboard_css;
 
 /* Who a question waits with. */

@@ -39,12 +39,15 @@ static struct reply stored_reply(const struct request *q, const struct operation
     struct store_answer a = {0};
     struct topt_error err = {0};
     const struct found *f = &x->found;
+    struct correction c;
+    correction_find(q->server->store, x->model_id, x->hw_id, q->caller.uid, &c);
     if (f->doc) {
-        a = (struct store_answer){f->feasible, f->plan_id, f->plan, f->doc, f->search_ns};
-        return answer_reply(q, &a, f->is_pinned);
+        a = (struct store_answer){f->feasible, f->plan_id,   f->plan,
+                                  f->doc,      f->search_ns, f->is_partial};
+        return answer_reply(q, &a, f->is_pinned, &c);
     }
     int rc = store_get_answer(q->server->store, &key, &a, &err);
-    struct reply r = rc > 0    ? answer_reply(q, &a, 1)
+    struct reply r = rc > 0    ? answer_reply(q, &a, 1, &c)
                      : rc == 0 ? reply_error(q, 500, "internal", NULL, NULL,
                                              "the answer was not stored")
                                : reply_fail(q, NULL, &err);

@@ -62,6 +62,10 @@ static const struct {
     {"delete-hw", client_delete_hw, "NAME", "retire a hardware profile"},
     {"share", client_share, "ID", "let a --group read a model or a plan of yours"},
     {"unshare", client_unshare, "ID", "let it no longer"},
+    {"forget", client_forget, "ID", "give up a model or a plan of yours"},
+    {"observations", client_observations, NULL, "what jobs measured of their plans"},
+    {"corrections", client_corrections, NULL, "how that corrects predictions"},
+    {"reset-correction", client_reset_correction, "MODEL-ID", "on --hw ID: not any more"},
     {"status", client_status, NULL, "is it ready, and what has it done"},
 };
 enum { NSUBS = sizeof subcommands / sizeof *subcommands };
@@ -72,7 +76,7 @@ static void help(FILE *out)
           "more)\n",
           out);
     for (int i = 0; i < NSUBS; i++)
-        fprintf(out, "  %-10s %-9s %s\n", subcommands[i].name,
+        fprintf(out, "  %-16s %-9s %s\n", subcommands[i].name,
                 subcommands[i].arg ? subcommands[i].arg : "", subcommands[i].help);
     fputs("MODEL is a file, a folder with a config.json, or model:NAME: an id or a name "
           "of\n"

@@ -28,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 
@@ -71,7 +72,8 @@ struct connection {
     /* guarded by http->lock */
     enum stage stage;
     int64_t since_ms;
-    int is_known;
+    int is_known,
+        has_ended; /* ended: nothing more comes, though its request is not whole */
     struct connection *next, **prev;
 };
 
@@ -254,6 +256,7 @@ static void enter(struct connection *c, enum stage stage)
     h->busy += is_busy(stage) - is_busy(c->stage);
     c->stage = stage;
     c->since_ms = clock_ms();
+    c->has_ended = 0;
     c->is_known = c->is_known || stage > HEADERS;
     if (!h->busy)
         pthread_cond_signal(&h->idle);
@@ -300,12 +303,22 @@ static int has_gone(const struct connection *c)
     return poll(&p, 1, 0) > 0 && p.revents & (POLLRDHUP | POLLHUP | POLLERR);
 }
 
+/* Has the client stopped in the middle of a body?  Seen twice, since the thread that serves it may be about to
+ * read the last of it.  Lock held. */
+static int has_stopped(struct connection *c)
+{
+    int unread = 0, was = c->has_ended;
+    c->has_ended =
+        c->stage == BODY && has_gone(c) && !ioctl(c->fd, FIONREAD, &unread) && !unread;
+    return was && c->has_ended;
+}
+
 void http_tick(struct http *h)
 {
     int64_t now = clock_ms();
     pthread_mutex_lock(&h->lock);
     for (struct connection *c = h->connections; c; c = c->next)
-        if (most_ms(c) && now - c->since_ms > most_ms(c))
+        if ((most_ms(c) && now - c->since_ms > most_ms(c)) || has_stopped(c))
             shutdown(c->fd, SHUT_RDWR);
     for (struct exchange *x = h->suspended; x; x = x->next)
         if (x->waits_for && has_gone(x->connection))
@@ -651,7 +664,7 @@ static int send_kept(struct exchange *x)
     if (!x->may_keep)
         return 0;
     warm_key(q, &x->key);
-    x->epoch = atomic_load(&q->server->epoch);
+    x->epoch = epoch_of(q->server, q->caller.uid);
     if (!warm_send(h->warm, &x->key, x->epoch, x->mc, &status))
         return 0;
     q->lane = METRICS_WARM;

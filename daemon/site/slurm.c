@@ -138,6 +138,24 @@ static int state_is_up(const char *state)
     return 1;
 }
 
+/* Names with commas between; "" for all of them, and where they are too many to be kept. */
+static void list_of(const char *line, size_t len, const char *key, char ret[SITE_LIST])
+{
+    value_of(line, len, key, ret, SITE_LIST);
+    if (!strcmp(ret, "ALL") || !strcmp(ret, "(null)") || strlen(ret) == SITE_LIST - 1)
+        ret[0] = '\0';
+}
+
+int site_enforces_limits(const char *config)
+{
+    static const char key[] = "AccountingStorageEnforce";
+    const char *at = strstr(config, key);
+    size_t n = at ? strcspn(at, "\n") : 0;
+    char line[SITE_WORDS];
+    snprintf(line, sizeof line, "%.*s", (int)(n < sizeof line ? n : 0), at ? at : "");
+    return strstr(line, "limits") || strstr(line, "qos");
+}
+
 static int read_partition(const char *line, size_t len, struct site_partition *ret)
 {
     char text[64];
@@ -149,6 +167,13 @@ static int read_partition(const char *line, size_t len, struct site_partition *r
     value_of(line, len, "State", text, sizeof text);
     ret->is_up = strcmp(text, "UP") == 0;
     ret->max_nodes = number_of(line, len, "MaxNodes");
+    list_of(line, len, "AllowAccounts", ret->allow_accounts);
+    list_of(line, len, "DenyAccounts", ret->deny_accounts);
+    list_of(line, len, "AllowQos", ret->allow_qos);
+    list_of(line, len, "DenyQos", ret->deny_qos);
+    value_of(line, len, "QoS", ret->qos, sizeof ret->qos);
+    if (!strcmp(ret->qos, "N/A"))
+        ret->qos[0] = '\0';
     value_of(line, len, "MaxTime", text, sizeof text);
     int64_t seconds = site_seconds(text);
     ret->max_time_s = seconds > 0 ? seconds : 0;
@@ -205,6 +230,7 @@ int site_slurm_read(const char *partitions, const char *nodes, struct site_slurm
 
 void site_slurm_fini(struct site_slurm *s)
 {
+    site_accounts_fini(&s->accounts);
     free(s->partition);
     free(s->node);
     *s = (struct site_slurm){0};
@@ -214,5 +240,30 @@ int site_slurm_is_same(const struct site_slurm *a, const struct site_slurm *b)
 {
     return a->npartitions == b->npartitions && a->nnodes == b->nnodes &&
            !memcmp(a->partition, b->partition, a->npartitions * sizeof *a->partition) &&
-           !memcmp(a->node, b->node, a->nnodes * sizeof *a->node);
+           !memcmp(a->node, b->node, a->nnodes * sizeof *a->node) &&
+           site_accounts_are_same(&a->accounts, &b->accounts);
+}
+
+/* A job's name and comment are its owner's to choose, so a line that says a thing twice says nothing. */
+static int said_once(const char *line, size_t len, const char *key, char *ret,
+                     size_t size)
+{
+    char with_blank[32];
+    snprintf(with_blank, sizeof with_blank, " %s=", key);
+    const char *at = memmem(line, len, with_blank, strlen(with_blank));
+    size_t rest = at ? len - (size_t)(at + 1 - line) : 0;
+    return at && !memmem(at + 1, rest, with_blank, strlen(with_blank)) &&
+           value_of(line, len, key, ret, size);
+}
+
+int site_slurm_job_is_of(const char *said, int64_t job, int64_t uid)
+{
+    size_t len = strcspn(said, "\n");
+    char user[160], state[64], *open;
+    if (number_of(said, len, "JobId") != job ||
+        !said_once(said, len, "UserId", user, sizeof user) ||
+        !said_once(said, len, "JobState", state, sizeof state))
+        return 0;
+    open = strrchr(user, '(');
+    return open && strtoll(open + 1, NULL, 10) == uid && strcmp(state, "PENDING") != 0;
 }

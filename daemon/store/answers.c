@@ -121,7 +121,7 @@ static int publish(struct conn *c, const struct publication *p, struct topt_erro
     if (p->a->plan_id && p->uid >= 0 &&
         store_add_owner(c, p->a->plan_id, p->uid, "", err) < 0)
         return -1;
-    return add_answer(c, p->key, p->a, err);
+    return p->a->is_partial ? 0 : add_answer(c, p->key, p->a, err);
 }
 
 /* What can be done before anybody is kept waiting. */

@@ -197,27 +197,36 @@ int store_add_plan(struct conn *c, const struct store_key *key,
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-int store_plan_of(struct store *s, const char *id, int64_t uid, char **ret_model,
-                  char **ret_hw, struct topt_error *err)
+void store_plan_facts_fini(struct store_plan_facts *f)
+{
+    free(f->model);
+    free(f->hw);
+    *f = (struct store_plan_facts){0};
+}
+
+int store_plan_of(struct store *s, const char *id, int64_t uid,
+                  struct store_plan_facts *ret, struct topt_error *err)
 {
     static const char sql[] =
-        "SELECT model, hw FROM plans p WHERE id = ?1 AND (?2 < 0 OR EXISTS"
+        "SELECT model, hw, CAST(json_extract(summary, '$.time_ns') AS INTEGER),"
+        " CAST(json_extract(summary, '$.memory_bytes') AS INTEGER)"
+        " FROM plans p WHERE id = ?1 AND (?2 < 0 OR EXISTS"
         " (SELECT 1 FROM owners WHERE id = ?1 AND uid = ?2))";
+    *ret = (struct store_plan_facts){0};
     struct conn *c = store_reader(s);
     sqlite3_stmt *st = db_bind(c, err, sql, "si", id, uid);
     int rc = st ? db_step(c, st, err) : -1;
-    if (rc > 0) {
-        *ret_model = strdup(db_words(st, 0));
-        *ret_hw = strdup(db_words(st, 1));
-    }
+    if (rc > 0)
+        *ret = (struct store_plan_facts){db_text(st, 0), db_text(st, 1),
+                                         sqlite3_column_int64(st, 2),
+                                         sqlite3_column_int64(st, 3)};
     if (st)
         db_done(st);
     store_reader_end(s, c);
     if (rc == 0)
         return topt_fail(err, TOPT_ERR_NOTFOUND, "you own no plan '%.60s'", id);
-    if (rc > 0 && !(*ret_model && *ret_hw)) {
-        free(*ret_model);
-        free(*ret_hw);
+    if (rc > 0 && !(ret->model && ret->hw)) {
+        store_plan_facts_fini(ret);
         return topt_nomem(err, NULL);
     }
     return rc < 0 ? -1 : 0;

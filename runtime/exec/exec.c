@@ -513,6 +513,52 @@ int topt_session_evaluate(struct topt_session *s, const struct topt_feed *feed, 
     return 0;
 }
 
+/* The first kernel of the loss; what it reads is there. */
+static int find_loss(const struct topt_program *p)
+{
+    for (int i = p->micro_begin; i < p->micro_end; i++)
+        if (p->instr[i].kind == TOPT_I_KERNEL && p->instr[i].op == p->model->loss &&
+            p->instr[i].kernel != TOPT_K_LOAD)
+            return i;
+    return -1;
+}
+
+static int read_logits(struct topt_session *s, int buffer, int64_t position, double *ret,
+                       int64_t n, struct topt_error *err)
+{
+    int bytes = topt_session_element_bytes(s, TOPT_ELEM_REAL);
+    void *host = topt_scratch(s, n * bytes);
+    if (!host || alive(s, buffer, err))
+        return host ? -1 : topt_nomem(err, NULL);
+    if (position < 0 || n < 1 || (position + 1) * n > topt_buffer_elements(s, buffer))
+        return topt_fail(err, TOPT_ERR_INVAL, "the loss reads no %lld numbers at %lld",
+                         (long long)n, (long long)position);
+    const char *at = (const char *)s->ptr[buffer] + position * n * bytes;
+    if (s->dev->ops->read(s->dev, host, at, n * bytes, err))
+        return -1;
+    for (int64_t i = 0; i < n; i++)
+        ret[i] = topt_number_get(s->dev->dtype, host, i);
+    return 0;
+}
+
+int topt_session_logits(struct topt_session *s, const struct topt_feed *feed,
+                        int64_t position, double *ret, int64_t n, struct topt_error *err)
+{
+    const struct topt_program *p = s->p;
+    int at = find_loss(p);
+    int64_t step = s->step;
+    if (s->comm->size > 1 || at < 0)
+        return topt_fail(err, TOPT_ERR_INVAL, "logits are read on a single rank");
+    s->feed = feed;
+    s->step = s->micro = 0;
+    int rc = run_part(s, p->micro_begin, at, FORWARD, err) ||
+             read_logits(s, p->instr[at].value[0], position, ret, n, err) ||
+             run_part(s, at, p->micro_end, FORWARD, err);
+    s->step = step;
+    s->feed = &s->options.feed;
+    return rc ? -1 : 0;
+}
+
 double topt_session_gradient_norm(const struct topt_session *s)
 {
     return s->norm;

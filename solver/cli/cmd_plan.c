@@ -30,6 +30,7 @@ static const struct topt_option frontier_options[] = {
     {0}};
 static const struct topt_option compare_options[] = {
     {"gpus", TOPT_OPT_STRING, ASK_AT(gpus), "N", "how many"},
+    {"svg", TOPT_OPT_STRING, ASK_AT(svg), "FILE", "draw times and memory there"},
     ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW) ASK_SEARCH ASK_JSON,
     ASK_QUIET,
     ASK_OUTPUT,
@@ -240,16 +241,28 @@ int topt_cmd_frontier(int argc, char **argv)
     return rc == 1 ? 0 : rc ? topt_cli_fail("frontier", &err) : 0;
 }
 
+/* Systems that search by themselves; those that search a part of our space are rows of
+ * solver/plan/space/algorithm.c. */
+static const struct topt_system *const systems[] = {NULL};
+
+static int compare_all(const struct topt_request *r, json_t **ret, struct topt_error *err)
+{
+    return topt_plan_compare(r, systems, ret, err);
+}
+
 int topt_cmd_compare(int argc, char **argv)
 {
-    static const char usage[] =
-        "topt compare MODEL --hw HW --gpus N [options]\n"
-        "What other systems would choose, beside ours, by one model of costs.";
+    static const char usage[] = "topt compare MODEL --hw HW --gpus N [options]\n"
+                                "What other systems would choose, beside ours, by one "
+                                "model of costs, and why each\n"
+                                "loses where it loses.";
     struct topt_question q;
     struct topt_error err = {0};
     json_t *doc = NULL;
-    int rc = answer_one(&q, compare_options, usage, "topt", argc, argv, topt_plan_compare,
-                        &doc, &err);
+    int rc = answer_one(&q, compare_options, usage, "topt", argc, argv, compare_all, &doc,
+                        &err);
+    if (!rc && q.a.svg)
+        rc = write_svg(topt_svg_compare(doc), q.a.svg, &err);
     if (!rc && (q.a.json || q.a.output)) {
         rc = topt_cli_write_json(doc, q.a.output ? q.a.output : "-", &err);
     } else if (!rc) {

@@ -39,7 +39,11 @@ LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_s
          "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "tie_word_embeddings": False}
 # Good values of text that is not one of a few words, and what else some values need.
 SAMPLES = {"hw": ["lab-cpu"], "train": ["all", "lora:4"], "algorithm": ["ft", "data-parallel"],
-           "model_id": ["small", "model of the test"], "name": ["x/config.json", "é"]}
+           "model_id": ["small", "model of the test"], "name": ["x/config.json", "é"],
+           # Of a job in Slurm, where no scontrol says what there is.
+           "slurm_partition": ["gpu", "gpu,long"], "slurm_constraint": ["a&b"], "slurm_gpu_type": ["a100"],
+           "slurm_time": ["1-12:00:00"], "slurm_mem": ["4G"], "slurm_mem_per_gpu": ["2000"], "slurm_account": ["x"],
+           "slurm_qos": ["long"]}
 NEEDS = {("mode", "mini-time"): {"gpus": 2}, ("blocks", "free"): {"factors": "zero"}}
 
 
@@ -383,12 +387,21 @@ def exercise(server):
         ok(r2.status in (400, 404) and r2.source() == field, f"a report with {wrong} is refused", r2.json)
     r2 = ask("POST", "/v1/observations", {"job": 1, "plan_id": plan})
     ok(r2.status == 400 and r2.source() == "step_ns", "a report of nothing is refused", r2.json)
+    corrections = ask("GET", "/v1/corrections").json["corrections"]
+    ok([c["time"]["jobs"] for c in corrections if c["model_id"] == model] == [1], "what was measured corrects", corrections)
+    r2 = ask("POST", f"/v1/plan?{small}&name=small", json.dumps(LLAMA))
+    ok(r2.json["correction"]["time"]["of"] == "yours", "which answers say", r2.json.get("correction"))
+    ask("POST", f"/v1/plan?{small}&memory=2MiB", json.dumps(LLAMA)), ask("GET", f"/v1/models/{model}/curve?{small}&max_gpus=2")
+    hw = listed[0]["hw_id"]
+    ask("DELETE", f"/v1/corrections/{model}/{hw}"), ask("DELETE", f"/v1/corrections/{model}/{hw}")
+    ask("GET", "/v1/corrections?colour=red"), ask("DELETE", f"/v1/corrections/{model}/{hw}?colour=red")
     number = listed[0]["id"]
     ask("DELETE", f"/v1/observations/{number}"), ask("DELETE", f"/v1/observations/{number}")
     ask("DELETE", "/v1/observations/x")
     for kind, name in (("models", model), ("plans", plan)):
         for group in str(os.getgid()), "no-such-group":
             ask("PUT", f"/v1/{kind}/{name}/groups/{group}"), ask("DELETE", f"/v1/{kind}/{name}/groups/{group}")
+        ask("DELETE", f"/v1/{kind}/{name}"), ask("DELETE", f"/v1/{kind}/{name}"), ask("DELETE", f"/v1/{kind}/x-0")
         ask("PUT", f"/v1/{kind}/x-0/groups/{os.getgid()}"), ask("DELETE", f"/v1/{kind}/x-0/groups/{os.getgid()}")
     ask("POST", f"/v1/plan?{small}&name=small", json.dumps(LLAMA), Accept="text/plain")
     ask("POST", f"/v1/plan?{small}&mode=profiling&name=small", json.dumps(LLAMA), Accept="text/plain")

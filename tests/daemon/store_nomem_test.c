@@ -204,6 +204,20 @@ static int observe(struct store *s)
     return store_put_observation(s, &o, &id, &err);
 }
 
+static int measured(struct store *s)
+{
+    struct store_measured got[4];
+    struct store_plan_facts facts = {0};
+    struct store_page page = {.limit = 3};
+    int rc = store_measured(s, "m-first", "h-kept", 1, got, 4, &err);
+    json_t *list = rc < 0 ? NULL : store_list_measured(s, -1, &page, &err);
+    if (list)
+        rc = store_plan_of(s, "p-0", -1, &facts, &err);
+    json_decref(list);
+    store_plan_facts_fini(&facts);
+    return list ? rc : -1;
+}
+
 static int keep(struct store *s)
 {
     store_keep(s, (int64_t)time(NULL) + 10000 + round_number * 100);
@@ -288,6 +302,7 @@ int main(int argc, char **argv)
                       {"lists", lists},
                       {"a frontier", frontier},
                       {"an observation", observe},
+                      {"what was measured", measured},
                       {"a backup", backup}};
     int stride = argc > 1 && !strcmp(argv[1], "all") ? 1 : 17; /* of what takes long */
     hook();

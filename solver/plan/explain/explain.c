@@ -4,6 +4,7 @@
 #include "explain_split.h"
 #include "explain_time.h"
 #include "notation.h"
+#include "topt_answer_text.h"
 #include "topt_framework.h"
 #include "topt_plan.h"
 #include "topt_plan_doc.h"

@@ -24,6 +24,15 @@ static int by_ft(const struct topt_grid_search *s)
     return !search || !strcmp(search, "ft");
 }
 
+/* Does ft search recomputation here?  Blocks of other systems are no freer than ours. */
+static int ours_remakes(const struct topt_grid_search *s)
+{
+    struct topt_request r = *s->request;
+    if (s->algorithm)
+        r.algorithm = NULL;
+    return topt_request_factors(&r, s->space) & TOPT_FACTOR_RECOMPUTE;
+}
+
 /* With recomputation the cost of free blocks is known to a little less than it is
  * (problem_data.h), which serves who asks for the fastest within a tolerance; frontiers,
  * the least memory and exact answers are of blocks alike. */
@@ -33,11 +42,11 @@ static int resolve_blocks(struct topt_grid_search *s, enum topt_goal goal,
     enum topt_block_choice asked = s->request->blocks;
     int remake = s->factors & TOPT_FACTOR_RECOMPUTE;
     int whole = goal == TOPT_GOAL_FRONTIER || !by_ft(s);
+    int often = whole || goal == TOPT_GOAL_LEAST || s->request->epsilon <= 0;
     s->alike = asked == TOPT_BLOCKS_ALIKE;
     if (asked == TOPT_BLOCKS_AUTO)
-        s->alike =
-            s->space == TOPT_SPACE_UNIFORM || (s->algorithm && s->algorithm->alike) ||
-            (remake && (whole || goal == TOPT_GOAL_LEAST || s->request->epsilon <= 0));
+        s->alike = s->space == TOPT_SPACE_UNIFORM ||
+                   (s->algorithm && s->algorithm->alike) || (ours_remakes(s) && often);
     return remake && whole && !s->alike
                ? topt_fail(err, TOPT_ERR_INVAL,
                            "a frontier with recomputation is searched only where blocks "
@@ -175,6 +184,8 @@ static int make_problem(struct topt_grid_search *s, const struct topt_variant *v
                                    .zero = zero_levels(s, v),
                                    .recompute = recompute_of(s, v),
                                    .mesh_starts = v->mesh_starts,
+                                   .sums_stay =
+                                       r->settings.accounting == TOPT_ACCOUNTING_PAPER,
                                    .lazy_entries = lazy_entries,
                                    .orbits = lazy_entries && wants_orbits(s),
                                    .threads = r->threads,

@@ -129,6 +129,14 @@ struct topt_request topt_request_uniform(const struct topt_request *r, int facto
     return uniform;
 }
 
+struct topt_request topt_request_canonical(const struct topt_request *r, int factors)
+{
+    struct topt_request canonical = *r;
+    canonical.space = TOPT_SPACE_CANONICAL;
+    canonical.factors = factors;
+    return canonical;
+}
+
 int topt_request_stopped(const struct topt_request *r)
 {
     return r->stop && atomic_load(r->stop);

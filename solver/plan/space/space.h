@@ -57,6 +57,7 @@ struct topt_space_options {
     int keep_dominated; /* list configurations that others of their classes beat */
     struct topt_progress *progress; /* told how many were priced; may be NULL */
     const struct topt_restriction *restriction; /* of another system; NULL: none */
+    int sums_stay; /* memory counts a sum that is due as if it stayed, whole (papers) */
     /* one_mesh: bit a says that a dimension of the device mesh starts at axis a */
     uint32_t mesh_starts;
 };

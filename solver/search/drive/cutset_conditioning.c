@@ -9,12 +9,9 @@
  *     / \    \           x = 1:   o--o--o--o--o       edges tell them apart): a chain with a
  *    o-o-o-o-o    -->    ...                          frontier and bounds of its own
  *
- * Slices (slices.c) differ in few tables.  What another one can do as well at these is taken out of a
- * slice, and most slices are nothing then; which goes first there, their cheapest entries say.
- *
- * The others are searched in the order of what they promise (their lightest strategies by one
- * weighing), a few at a time, and what the earlier ones found is known to the later.  How many are searched at a time is
- * fixed, so that answers and counts do not depend on the number of threads. */
+ * Slices (slices.c) are searched in the order of what they promise (their best strategies by one weighted
+ * sum), a few at a time, and what the earlier ones found is known to the later.  How many are searched at
+ * a time is fixed, so that answers and counts do not depend on the number of threads. */
 #include "cutset_conditioning.h"
 
 #include "drive_tuning.h"
@@ -37,7 +34,7 @@ static int nomem(struct conditioning *c)
 static struct topt_search_options slice_options(const struct conditioning *c)
 {
     struct topt_search_options o = *c->options;
-    int left = c->nleft - c->from;
+    int left = c->nslices - c->from;
     if (c->nslices > 1)
         o.progress = NULL; /* told by the whole */
     if (c->to - c->from > 1)
@@ -146,42 +143,6 @@ static int by_weight(const void *x, const void *y, void *ctx)
     return *(const int *)x - *(const int *)y;
 }
 
-static double weight_of_port(const struct conditioning *c, const struct port *p)
-{
-    double least = INFINITY;
-    for (int32_t i = 0; i < p->first[p->n]; i++)
-        least = fmin(least, c->balance[0] * (double)p->cost[i].memory +
-                                c->balance[1] * (double)p->cost[i].time);
-    return least;
-}
-
-/* The slices that have something that no earlier one has; the others are closed. */
-static void drop_dominated_slices(struct conditioning *c)
-{
-    for (int i = 0; i < c->nslices; i++) {
-        struct slice *s = &c->slice[i];
-        s->weight = 0;
-        for (int k = 0; k < s->nports; k++)
-            s->weight += weight_of_port(c, &s->port[k]);
-    }
-    qsort_r(c->order, (size_t)c->nslices, sizeof *c->order, by_weight, c->slice);
-    c->nleft = 0;
-    for (int i = 0; i < c->nslices; i++) {
-        struct slice *s = &c->slice[c->order[i]];
-        int left = 1;
-        for (int k = 0; k < c->nleft && left; k++)
-            left = topt_slice_dominance(c->slice[c->order[k]].port, s->port, s->nports);
-        if (!left) {
-            topt_slice_close(s);
-            continue;
-        }
-        c->order[c->nleft++] = c->order[i];
-    }
-    for (int i = 0; i < c->nleft; i++)
-        for (int k = 0; k < c->slice[c->order[i]].nports; k++)
-            topt_slice_dominance_drop(&c->slice[c->order[i]].port[k]);
-}
-
 /* The line from the lightest to the fastest of one slice says what memory and time count. */
 static int find_balance(struct conditioning *c)
 {
@@ -203,12 +164,9 @@ static int find_balance(struct conditioning *c)
 
 static int find_order(struct conditioning *c)
 {
-    if (find_balance(c))
+    if (find_balance(c) || do_slices(c, 0, c->nslices, promise_balance))
         return -1;
-    drop_dominated_slices(c);
-    if (do_slices(c, 0, c->nleft, promise_balance))
-        return -1;
-    qsort_r(c->order, (size_t)c->nleft, sizeof *c->order, by_weight, c->slice);
+    qsort_r(c->order, (size_t)c->nslices, sizeof *c->order, by_weight, c->slice);
     return 0;
 }
 
@@ -236,7 +194,7 @@ static void tell_progress(const struct conditioning *c, int done)
         return;
     TOPT_PROGRESS(p, phase, TOPT_PHASE_SEARCHING);
     TOPT_PROGRESS(p, points, c->nknown);
-    TOPT_PROGRESS(p, parts, c->nleft - done);
+    TOPT_PROGRESS(p, parts, c->nslices - done);
     TOPT_PROGRESS(p, gap, -1);
 }
 
@@ -371,12 +329,11 @@ static int know_first(struct conditioning *c)
 
 static int search_all(struct conditioning *c)
 {
-    c->nleft = c->nslices;
     if (know_first(c) || (c->nslices > 1 && find_order(c)))
         return -1;
-    for (int from = 0, to; from < c->nleft; from = to) {
+    for (int from = 0, to; from < c->nslices; from = to) {
         to = from + (from ? AT_A_TIME : 1); /* the first has most to tell the others */
-        to = to < c->nleft ? to : c->nleft;
+        to = to < c->nslices ? to : c->nslices;
         tell_progress(c, from);
         if (do_slices(c, from, to, search_slice))
             return -1;

@@ -37,17 +37,6 @@ static int answer_nothing(const struct topt_search_problem *problem,
     return *ret ? topt_frontier_add(*ret, (struct topt_cost){0, 0}, &none, err) : -1;
 }
 
-/* Nothing is within the limits. */
-static int answer_none(const struct presolve *p, struct topt_frontier **ret,
-                       struct topt_error *err)
-{
-    *ret = topt_frontier_create(p->original, err);
-    if (!*ret)
-        return -1;
-    (*ret)->stats.products = p->work;
-    return 0;
-}
-
 static int search_presolved(const struct presolve *p, struct topt_frontier **ret,
                             struct topt_error *err)
 {
@@ -72,7 +61,7 @@ int topt_search_smaller(const struct topt_search_problem *problem,
         return answer_nothing(problem, ret, err);
     int rc = topt_presolve(&p, problem, options, err);
     if (!rc)
-        rc = p.infeasible ? answer_none(&p, ret, err) : search_presolved(&p, ret, err);
+        rc = search_presolved(&p, ret, err);
     topt_presolve_fini(&p);
     return rc;
 }

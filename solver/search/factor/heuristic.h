@@ -1,4 +1,4 @@
-/* heuristic.h - choices made one operator at a time, where nothing better can be had.
+/* heuristic.h - operators decided one at a time, where no exact table is small enough.
  * Internal to this part.  Thread safety: one owner. */
 #ifndef TOPT_SEARCH_HEURISTIC_H
 #define TOPT_SEARCH_HEURISTIC_H
@@ -20,12 +20,5 @@ int topt_decisions_init(struct decisions *d, const struct topt_search_problem *p
 void topt_decisions_fini(struct decisions *d);
 /* Take one more; one must be left. */
 void topt_decide(struct decisions *d);
-
-/* The answer of a search that gave up before it found anything: strategies that are made operator by operator
- *, of which nothing is proven.  There may be none. */
-int topt_search_greedily(const struct topt_search_problem *problem,
-                         const struct topt_search_options *options,
-                         struct topt_frontier **ret,
-                         struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

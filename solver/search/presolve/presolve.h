@@ -6,7 +6,7 @@
 #include "block_elimination.h"
 #include "config_dominance.h"
 
-enum { TOPT_PRESOLVE_STEPS = 3 };
+enum { TOPT_PRESOLVE_STEPS = 2 };
 
 /* What one reduction made of the problem before it. */
 struct presolve_step {
@@ -23,8 +23,6 @@ struct presolve {
     int nsteps;
     char
         *cutset; /* by operator of what is left: not to be eliminated; NULL: none known */
-    int infeasible; /* nothing is within the limits */
-    int64_t work;   /* pairs of entries that were looked at to find that out */
 };
 
 /* Does any reduction pay?  Where little is wanted (the fastest, what is within a box) bounds leave

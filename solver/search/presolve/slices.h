@@ -6,15 +6,12 @@
 #include <stdatomic.h>
 
 #include "elimination.h"
-#include "slice_dominance.h"
 #include "topt_pool.h"
 
 struct slice {
     struct topt_arena *arena;
     struct topt_search_problem problem;
     const int32_t **config; /* by operator: numbers in the whole; NULL: all */
-    struct port *port;      /* its own tables */
-    int nports;
     struct elimination_plan plan;
     int planned;
     struct topt_frontier *frontier;
@@ -38,7 +35,7 @@ struct conditioning {
     int *nvalues;
     struct slice *slice;
     int nslices;
-    int *order, nleft;           /* the slices in which something is left, first */
+    int *order;                  /* in which slices are searched */
     struct topt_frontier **part; /* what slices found, as far as it is not united yet */
     int nparts;
     struct topt_search_stats stats; /* of all slices */

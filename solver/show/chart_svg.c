@@ -40,7 +40,7 @@ static const char style[] =
     ".rule,.cross{stroke:#ff8f6b}.bad{fill:#ff8f6b}}";
 
 /* Text of a document: markup is escaped, what XML does not know becomes a space. */
-static void put_escaped(struct topt_text *t, const char *s)
+void topt_svg_escape(struct topt_text *t, const char *s)
 {
     for (; *s; s++) {
         unsigned char c = (unsigned char)*s;
@@ -61,7 +61,7 @@ static void put_words(struct topt_text *t, double x, double y, const char *rest,
                       const char *words)
 {
     topt_text_add(t, "<text x=\"%.2f\" y=\"%.2f\" %s>", x, y, rest);
-    put_escaped(t, words);
+    topt_svg_escape(t, words);
     topt_text_add(t, "</text>\n");
 }
 
@@ -177,7 +177,7 @@ static void put_note(struct topt_text *t, const struct topt_series *s, int i)
 {
     if (s->note && s->note[i]) {
         topt_text_add(t, "<title>");
-        put_escaped(t, s->note[i]);
+        topt_svg_escape(t, s->note[i]);
         topt_text_add(t, "</title>");
     }
 }
@@ -279,9 +279,9 @@ static void put_head(struct topt_text *t, const struct topt_caption *caption, in
                   "font-family=\"system-ui,sans-serif\" font-size=\"12\">\n<title "
                   "id=\"t\">",
                   WIDTH, height, WIDTH, height);
-    put_escaped(t, caption->title);
+    topt_svg_escape(t, caption->title);
     topt_text_add(t, "</title>\n<desc id=\"d\">");
-    put_escaped(t, caption->description);
+    topt_svg_escape(t, caption->description);
     topt_text_add(t,
                   "</desc>\n<style>%s</style>\n"
                   "<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n",

@@ -16,4 +16,9 @@ char *topt_plot_frontier(const json_t *frontier, int width);
 char *topt_svg_curve(const json_t *curve);
 char *topt_svg_frontier(const json_t *frontier);
 
+/* What topt_plan_compare answers: a table with a clause for each system that says why it is
+ * where it is; and times and memory as bars, SVG as the others. */
+char *topt_compare_text(const json_t *compare);
+char *topt_svg_compare(const json_t *compare);
+
 #endif
