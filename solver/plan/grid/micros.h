@@ -19,8 +19,8 @@ struct topt_micros {
     struct topt_blocks blocks; /* of all of them */
     struct topt_pins pins;     /* of the request */
     int64_t work;              /* of searches so far */
-    /* What is kept of the request's variants, and gets what is missing; borrowed, NULL: nothing
-     * is. */
+    /* What is kept of the request's variants, and gets what is missing; borrowed, NULL:
+     * nothing is. */
     struct topt_kept *kept;
     int n;
     struct topt_micro {

@@ -1,8 +1,8 @@
 /* family.c - configurations of alike operators, and of alike hubs, made once.
  *
- *     which operators are alike (here)  ->  which configurations (configs.c)  ->  what they cost (prices.c)
- *                                                            ->  how they look from edges (classes.c)
- * */
+ *     which operators are alike (here)
+ *       -> which configurations (configs.c)
+ *            -> what they cost (prices.c), how they look from edges (classes.c) */
 #include "family.h"
 #include "classes.h"
 #include "configs.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- which operators are alike ------------------------------------------------------------------ */
+/* ---- which operators are alike ----------------------------------------------------- */
 
 static int multi(const struct topt_model *m, int tensor)
 {
