@@ -334,6 +334,13 @@ int topt_lower(const struct topt_model *m, const struct topt_mesh *mesh,
                struct topt_error *err) TOPT_MUST_CHECK;
 void topt_program_destroy(struct topt_program *p);
 
+/* Where each buffer lies in one block of memory, whose size comes back: by buffer, multiples of
+ * 'align'.  'order': the instructions in the order in which they are run; NULL: as they
+ * are.  What is never alive has no place. */
+int topt_program_offsets(const struct topt_program *p, const int *order, int64_t align,
+                         int64_t *ret_offset, int64_t *ret_bytes,
+                         struct topt_error *err) TOPT_MUST_CHECK;
+
 /* One line an instruction, for people and for golden tests. */
 char *topt_program_text(const struct topt_program *p);
 
