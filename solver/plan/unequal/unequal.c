@@ -180,8 +180,11 @@ static void add_alone(struct topt_text *t, const json_t *answer)
             rates = -1;
             continue;
         }
-        topt_text_add(t, "alone     %s would take %s\n", words(g, "name"),
-                      topt_show_ns(whole(g, "alone_ns"), buf, sizeof buf));
+        topt_text_add(t, "alone     %s would take %s%s\n", words(g, "name"),
+                      topt_show_ns(whole(g, "alone_ns"), buf, sizeof buf),
+                      real(g, "alone_ns") < time
+                          ? ": better without the others, which it would wait for"
+                          : "");
         if (rates >= 0)
             rates += 1 / real(g, "alone_ns");
     }
