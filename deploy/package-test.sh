@@ -7,12 +7,16 @@ set -eu
     echo "usage: package-test.sh FOLDER-WITH-PACKAGES" >&2
     exit 2
 }
+# What is mounted is so for this script alone.
+[ -n "${TOPT_PACKAGE_TEST:-}" ] || exec env TOPT_PACKAGE_TEST=1 unshare -m "$0" "$@"
 packages=$(realpath "$1")
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(mktemp -d /tmp/topt-packages.XXXXXX)
 end()
 {
-    umount -R "$root/dev" "$root/proc" 2>/dev/null || true
+    for folder in dev proc sys; do
+        umount -R -l "$root/r/$folder" 2>/dev/null || true
+    done
     rm -rf --one-file-system "$root"
 }
 trap end EXIT
@@ -21,8 +25,10 @@ mmdebstrap --quiet --variant=apt --mode=root --include=slurmctld,slurmd,slurm-cl
 mkdir -p "$root/r/packages" "$root/r/opt"
 cp "$packages"/*.deb "$root/r/packages/"
 cp "$here/cluster.sh" "$here/quickstart/gpt-small.json" "$root/r/opt/"
-mount --rbind /dev "$root/r/dev" && mount --make-rslave "$root/r/dev"
-mount -t proc proc "$root/r/proc"
+for folder in dev proc sys; do
+    mount --rbind "/$folder" "$root/r/$folder"
+    mount --make-rslave "$root/r/$folder"
+done
 in_it() { DEBIAN_FRONTEND=noninteractive chroot "$root/r" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive "$@"; }
 
 echo "# install"
