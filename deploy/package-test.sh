@@ -62,6 +62,6 @@ echo "# uninstall"
 in_it sh -euc '
     apt-get -qq purge -y topt toptd slurm-spank-topt libtopt-runtime topt-doc >/tmp/purge.log 2>&1 || { cat /tmp/purge.log; exit 1; }
     ! test -e /usr/bin/topt && ! test -e /etc/slurm/plugstack.conf.d/topt.conf && ! test -e /etc/slurm/plugstack.conf && ! test -e /var/lib/topt
-    test -z "$(find /usr /etc /run -path "*topt*" ! -path "*optparse*" -print -quit 2>/dev/null)" || find /usr /etc /run -path "*topt*"
+    test -z "$(find /usr /etc -path "*/topt*" -print -quit)" || { find /usr /etc -path "*/topt*" && exit 1; }
 '
 echo "ok - installed, a job planned and run, uninstalled"
