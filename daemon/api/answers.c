@@ -1,5 +1,6 @@
 /* answers.c - a stored answer as a reply: the whole document, or lines for the plugin. */
 #include "answers.h"
+#include "csv.h"
 #include "topt_hint.h"
 #include "topt_answer_lines.h"
 #include "topt_log.h"
@@ -117,7 +118,8 @@ static void add_correction(struct topt_text *t, const char *answer,
 {
     if (!correction_is_there(c))
         return;
-    json_t *doc = json_loads(answer, 0, NULL), *said = correction_json(c, doc);
+    json_t *doc = topt_json_parse(answer, strlen(answer), "the answer", NULL);
+    json_t *said = doc ? correction_json(c, doc) : NULL;
     char *text = said ? topt_json_text(said, 0) : NULL;
     if (text)
         topt_text_add(t, ",\"correction\":%s", text);
@@ -138,6 +140,61 @@ static struct reply beyond(const struct request *q, const json_t *answer)
               (long long)json_integer_value(json_object_get(answer, "gpus")), nodes,
               nodes == 1 ? "" : "s");
     return reply_fail(q, NULL, &err);
+}
+
+/* A member of the list, and what is behind it. */
+static const char *next_field(const char **list, size_t *ret_len)
+{
+    const char *s = *list;
+    *ret_len = strcspn(s, ",");
+    *list = s + *ret_len + (s[*ret_len] == ',');
+    return s;
+}
+
+static int has_field(const char *list, const char *name)
+{
+    size_t n;
+    while (*list) {
+        const char *s = next_field(&list, &n);
+        if (n == strlen(name) && !memcmp(s, name, n))
+            return 1;
+    }
+    return 0;
+}
+
+/* Those members of 'from' that are asked for. */
+static void take_members(json_t *doc, const json_t *from, const char *list)
+{
+    char name[64];
+    size_t n;
+    while (*list) {
+        const char *s = next_field(&list, &n);
+        snprintf(name, sizeof name, "%.*s", (int)n, s);
+        if (json_object_get(from, name))
+            json_object_set(doc, name, json_object_get(from, name));
+    }
+}
+
+/* What of the answer is asked for. */
+static struct reply parts(const struct request *q, const struct store_answer *a,
+                          const json_t *answer, const struct shown *s)
+{
+    json_t *doc = json_pack("{s:s}", "fields", q->fields), *beside = json_object();
+    int rc = !doc || !beside;
+    if (!s->is_pinned)
+        json_object_set_new(beside, "pinned", json_false());
+    if (correction_is_there(s->correction))
+        json_object_set_new(beside, "correction", correction_json(s->correction, answer));
+    if (a->plan && has_field(q->fields, "plan"))
+        rc |= json_object_set_new(
+            beside, "plan", topt_json_parse(a->plan, strlen(a->plan), "the plan", NULL));
+    take_members(doc, answer, q->fields);
+    take_members(doc, beside, q->fields);
+    json_decref(beside);
+    if (!rc)
+        return reply_json(200, doc);
+    json_decref(doc);
+    return reply_owned(503, NULL, NULL);
 }
 
 /* The stored answer with its plan put back: both are objects' texts, so they are joined
@@ -176,15 +233,22 @@ static int own_plan(const struct request *q, const struct store_answer *a)
 static struct reply show_answer(const struct request *q, const struct store_answer *a,
                                 const struct shown *s)
 {
-    if (a->feasible && !q->wants_text)
+    if (a->feasible && !q->wants_text && !q->wants_csv && !q->fields)
         return whole(a, s);
-    json_t *doc = json_loads(a->doc, 0, NULL);
+    struct topt_error err = {0};
+    json_t *doc = topt_json_parse(a->doc, strlen(a->doc), "the answer", &err);
     struct reply r;
-    if (!doc)
+    if (!doc && err.code == TOPT_ERR_NOMEM)
+        r = reply_fail(q, NULL, &err);
+    else if (!doc)
         r = reply_error(q, 500, "internal", NULL, NULL,
                         "the stored answer can't be read");
     else if (!a->feasible)
         r = without_plan(q, doc, s);
+    else if (q->wants_csv)
+        r = csv_reply(q, doc);
+    else if (!q->wants_text)
+        r = parts(q, a, doc, s);
     else if (q->most && json_integer_value(json_object_get(doc, "gpus")) > q->most)
         r = beyond(q, doc);
     else if (a->plan_id)

@@ -132,6 +132,7 @@ static void fill_report(struct topt_run *r)
     p->step_ns = r->step_ns;
     p->times = topt_session_times(r->session);
     p->peak_bytes = topt_session_peak_bytes(r->session);
+    p->arena_bytes = topt_session_arena_bytes(r->session);
     p->process_growth_bytes = topt_run_status_bytes("VmHWM") - r->start_rss;
 }
 
