@@ -24,6 +24,7 @@
 #include "operation.h"
 #include "query.h"
 #include "site.h"
+#include "topt_answer_lines.h"
 #include "topt_digest.h"
 #include "store.h"
 #include "task_table.h"
@@ -78,8 +79,16 @@ struct request {
     const char *fields;        /* of an answer, with commas between; NULL: all of it */
     /* Of a job in Slurm: the GPU type to set on it, and in words what bounds it ("": nothing). */
     char gpu_type[SITE_NAME], limit[240];
-    enum metrics_lane lane; /* of a question, once it is known */
-    int is_gone;            /* the client went while its request waited */
+    struct site_place
+        place[SITE_PLACES]; /* of a job that names several partitions: where it can go */
+    int nplaces;
+    /* Of a search among more nodes than the job's -N allows, so as to say what they would give: the most GPUs that
+     * it allows, and that in words; 0: there is no such limit. */
+    int64_t most;
+    char within[240];
+    enum topt_lines_shown shows; /* what text/plain shows of its answer */
+    enum metrics_lane lane;      /* of a question, once it is known */
+    int is_gone;                 /* the client went while its request waited */
     /* A handler's own, kept while the request waits; freed with the request. */
     void *state;
     void (*state_free)(void *state);

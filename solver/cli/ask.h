@@ -28,7 +28,8 @@ enum { TOPT_ASK_COUNTS = 64 };
 
 struct topt_args {
     TOPT_FIELDS(ASK_MEMBER)
-    const char *hw, *gpus, *batch, *output, *plan, *svg, *loss, *train, *as, *part;
+    const char *hw, *gpus, *batch, *output, *plan, *svg, *loss, *train, *as, *part,
+        *lines;
     int64_t memory, threads, count, seed, work, entries;
     double seconds, capacity;
     int json, quiet;

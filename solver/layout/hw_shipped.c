@@ -19,6 +19,7 @@
     X(rtx4090_1x8, "rtx4090-1x8")                                                        \
     X(rtx4090_p2p_1x8, "rtx4090-p2p-1x8")                                                \
     X(titanxp_8x6, "titanxp-8x6")                                                        \
+    X(tpu_v2_v3, "tpu-v2-v3")                                                            \
     X(v100_dgx1_2x8, "v100-dgx1-2x8")                                                    \
     X(v100_dgx1_2x8_4x, "v100-dgx1-2x8-4x")                                              \
     X(v100_dgx1_2x8_no_rdma, "v100-dgx1-2x8-no-rdma")                                    \

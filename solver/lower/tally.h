@@ -37,12 +37,16 @@ struct topt_tally {
     int muted;            /* buffers made now are counted elsewhere */
     int64_t
         len[TOPT_MAX_OPDIMS]; /* local box of the operator whose kernels are written */
+    const struct topt_buffer *named; /* those that instructions name: mostly 'buffer' */
     int nbuffers;
     struct topt_buffer buffer[TOPT_TALLY_BUFFERS];
     uint8_t counted[TOPT_TALLY_BUFFERS];
 };
 
 void topt_tally_init(struct topt_tally *t, const struct topt_costing *k);
+/* What an instruction takes each time it happens, and whether the network does. */
+struct topt_time topt_tally_price(struct topt_tally *t, const struct topt_instr *i,
+                                  int *ret_network);
 struct topt_fragments topt_tally_fragments(struct topt_tally *t, struct topt_error *err);
 /* What a framework's kernels keep and hold at once beside ours: 'cls' is where they
  * keep. */
@@ -72,6 +76,7 @@ struct topt_fragment_cost topt_tally_cost(const struct topt_tally *t, int op);
 /* What counts how often: the one place where the papers' accounting differs. */
 extern const struct topt_weights {
     int64_t cls[TOPT_CLASS_COUNT], flight, output;
+    int64_t copy; /* of a tensor kept in another layout than where it was made */
 } topt_weights[];
 /* With what a caching allocator holds beside what comes and goes; the operands are far
  * from where that could overflow (topt_model.h limits a tensor). */

@@ -10,6 +10,8 @@
 #include "onnx_map.h"
 #include "onnx_node.h"
 #include "onnx_read.h"
+#include "onnx_shape_order.h"
+#include "onnx_tie.h"
 #include "onnx_view.h"
 #include "topt_text.h"
 
@@ -17,6 +19,17 @@
 #include <string.h>
 
 /* ---- inputs ------------------------------------------------------------------------ */
+
+/* Does the node make samples, channels, rows, columns of samples, rows, columns,
+ * channels, as Keras has images? */
+static int puts_channels_first(const struct onnx *x, const struct onnx_node *n)
+{
+    int64_t perm[ONNX_MAX_RANK];
+    if (strcmp(n->kind->name, "Transpose") || topt_onnx_in(x, n, 0)->shape.ndim != 4)
+        return 0;
+    topt_onnx_perm(x, n, perm);
+    return perm[0] == 0 && perm[1] == 3 && perm[2] == 1 && perm[3] == 2;
+}
 
 /* How nodes read the values that are their first inputs. */
 static void mark_readings(struct onnx *x)
@@ -28,6 +41,8 @@ static void mark_readings(struct onnx *x)
             v->as_image = 1;
         if (v && n->kind->steps && !topt_onnx_int(n, "layout", 0))
             v->as_steps = 1;
+        if (v && v->input && v->uses == 1 && puts_channels_first(x, n))
+            v->as_image = v->channels_last = 1;
     }
 }
 
@@ -56,8 +71,8 @@ static int is_needed_sample(const struct onnx *x, int value)
 static int map_input(struct onnx *x, int value)
 {
     static const int8_t plain[] = {0, 1, 2}, turned[] = {1, 0, 2}, flat[] = {0, 2},
-                        image[] = {0, 1, 2, 3}, signal[] = {0, 1, 3},
-                        row[] = {0, -1, -1, 2};
+                        image[] = {0, 1, 2, 3}, last[] = {0, 2, 3, 1},
+                        signal[] = {0, 1, 3}, row[] = {0, -1, -1, 2};
     struct onnx_value *v = &x->value[value];
     const struct onnx_shape *s = &v->shape;
     struct onnx_node as = {.nout = 1, .out = &value};
@@ -83,11 +98,15 @@ static int map_input(struct onnx *x, int value)
         a = (struct topt_attrs){.channels = s->dim[1],
                                 .height = s->ndim == 4 ? s->dim[2] : 1,
                                 .width = s->dim[s->ndim - 1]};
+    if (v->channels_last)
+        a = (struct topt_attrs){
+            .channels = s->dim[3], .height = s->dim[1], .width = s->dim[2]};
     int t = topt_onnx_emit(x, &as, is_image ? "image" : "input", "", -1, -1, &a);
     if (t < 0)
         return -1;
     topt_onnx_view_fresh(v, t,
                          is_row                     ? row
+                         : v->channels_last         ? last
                          : s->ndim == 4             ? image
                          : is_image                 ? signal
                          : s->ndim <= 2             ? flat
@@ -237,6 +256,44 @@ static int check_output(const struct onnx *x)
     return 0;
 }
 
+/* Outputs after the first, with the weights that only they read. */
+static void note_outputs(struct onnx *x)
+{
+    char names[200] = "";
+    size_t n = 0, outputs = x->graph->n_output;
+    int64_t weights = 0;
+    enum { SHOWN = 4 };
+    for (size_t i = 1; i < outputs && i <= SHOWN; i++)
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s%.30s", i > 1 ? ", " : "",
+                              x->graph->output[i]->name ? x->graph->output[i]->name : "");
+    for (int i = 0; i < x->nvalues; i++) {
+        const struct onnx_value *v = &x->value[i];
+        if (v->constant && v->node < 0 && !v->integer && !v->uses)
+            weights += topt_onnx_elements(&v->shape);
+    }
+    if (outputs > 1)
+        topt_onnx_note(x,
+                       "left out: %zu output%s after the first (%s%s), with %lld "
+                       "weights that only those read",
+                       outputs - 1, outputs > 2 ? "s" : "", names,
+                       outputs > SHOWN + 1 ? "..." : "", (long long)weights);
+}
+
+/* What is not as in the file; without parameters there is nothing to train. */
+static int tell(struct onnx *x, const struct topt_import_options *o)
+{
+    struct topt_model_stats stats;
+    topt_model_stats(x->model, &stats);
+    for (char *c = x->note; *c; c++)
+        *c = (unsigned char)*c < ' ' || *c == 127 ? '?' : *c;
+    if (x->note[0] && topt_model_note(x->model, x->note, x->err))
+        return -1;
+    return stats.parameters || (o && o->untrained)
+               ? 0
+               : topt_fail(x->err, TOPT_ERR_INVAL,
+                           "it has no weights, so that there is nothing to train");
+}
+
 static int build(struct onnx *x, const Onnx__ModelProto *proto, const char *name,
                  const struct topt_import_options *o)
 {
@@ -246,7 +303,9 @@ static int build(struct onnx *x, const Onnx__ModelProto *proto, const char *name
     if (topt_onnx_infer(x) || check_output(x))
         return -1;
     topt_onnx_fuse(x);
-    return start_model(x, name, o) || map_nodes(x) || put_loss(x) ||
+    topt_onnx_find_tie(x);
+    note_outputs(x);
+    return start_model(x, name, o) || map_nodes(x) || put_loss(x) || tell(x, o) ||
                    topt_model_finish(x->model, x->err)
                ? -1
                : 0;
@@ -266,7 +325,7 @@ struct topt_model *topt_onnx_build(const char *bytes, size_t len, const char *na
 {
     if (topt_onnx_check_bytes((const uint8_t *)bytes, len, err))
         return NULL;
-    struct onnx x = {.err = err, .arena = topt_arena_create(0)};
+    struct onnx x = {.err = err, .arena = topt_arena_create(0), .table_tensor = -1};
     Onnx__ModelProto *proto =
         onnx__model_proto__unpack(NULL, len, (const uint8_t *)bytes);
     int rc = !proto || !x.arena ? topt_fail(err, TOPT_ERR_INVAL,

@@ -4,6 +4,7 @@
  * Numbers are doubles, as onnx_numbers.c reads them. */
 #include "onnx_const.h"
 #include "onnx_node.h"
+#include "onnx_shape.h"
 #include "onnx_shape_order.h"
 
 #include <math.h>
@@ -14,7 +15,7 @@ static double *take(struct onnx *x, const double *src, const struct onnx_shape *
                     int64_t off, const int64_t *stride)
 {
     int64_t n = topt_onnx_elements(to), at[ONNX_MAX_RANK] = {0};
-    double *ret = n <= ONNX_MAX_HELD ? TOPT_NEW(x->arena, n, double) : NULL;
+    double *ret = n <= ONNX_MAX_FOLDED ? TOPT_NEW(x->arena, n, double) : NULL;
     for (int64_t i = 0; ret && i < n; i++) {
         int64_t from = off;
         for (int d = 0; d < to->ndim; d++)
@@ -253,6 +254,50 @@ double *topt_onnx_fold_size(struct onnx *x, const struct onnx_node *n,
     return ret;
 }
 
+/* Along a dimension the numbers at the places that another tensor of that many dimensions
+ * says. */
+double *topt_onnx_fold_gather_elements(struct onnx *x, const struct onnx_node *n,
+                                       const struct onnx_value *y)
+{
+    const struct onnx_value *a = topt_onnx_in(x, n, 0), *at = topt_onnx_in(x, n, 1);
+    int axis = topt_onnx_axis(n, a->shape.ndim, 0);
+    int64_t count = topt_onnx_elements(&y->shape), step[ONNX_MAX_RANK],
+            k[ONNX_MAX_RANK] = {0};
+    double *ret = TOPT_NEW(x->arena, count, double);
+    strides(&a->shape, &a->shape, step);
+    for (int64_t i = 0; ret && i < count; i++) {
+        int64_t from = 0, place = (int64_t)at->held[i];
+        place += place < 0 ? a->shape.dim[axis] : 0;
+        for (int d = 0; d < y->shape.ndim; d++)
+            from += (d == axis ? place : k[d]) * step[d];
+        if (place < 0 || place >= a->shape.dim[axis])
+            return NULL;
+        ret[i] = a->held[from];
+        for (int d = y->shape.ndim - 1; d >= 0 && ++k[d] == y->shape.dim[d]; d--)
+            k[d] = 0;
+    }
+    return ret;
+}
+
+/* Sums of all numbers up to each, along the dimension of input 1. */
+double *topt_onnx_fold_cumsum(struct onnx *x, const struct onnx_node *n,
+                              const struct onnx_value *y)
+{
+    const struct onnx_value *a = topt_onnx_in(x, n, 0), *d = topt_onnx_in(x, n, 1);
+    int axis = d ? (int)d->held[0] : 0, ndim = y->shape.ndim;
+    int64_t count = topt_onnx_elements(&y->shape), inner = 1;
+    axis += axis < 0 ? ndim : 0;
+    if (axis < 0 || axis >= ndim || topt_onnx_int(n, "exclusive", 0) ||
+        topt_onnx_int(n, "reverse", 0))
+        return NULL;
+    for (int k = axis + 1; k < ndim; k++)
+        inner *= y->shape.dim[k];
+    double *ret = TOPT_NEW(x->arena, count, double);
+    for (int64_t i = 0; ret && i < count; i++)
+        ret[i] = a->held[i] + (i / inner % y->shape.dim[axis] ? ret[i - inner] : 0);
+    return ret;
+}
+
 /* The upper or lower triangle of the last two dimensions, from diagonal 'k' on. */
 double *topt_onnx_fold_trilu(struct onnx *x, const struct onnx_node *n,
                              const struct onnx_value *y)
@@ -283,12 +328,14 @@ double *topt_onnx_fold_range(struct onnx *x, const struct onnx_node *n,
 int topt_onnx_fold(struct onnx *x, const struct onnx_node *n)
 {
     struct onnx_value *y = onnx_out(x, n, 0);
-    if (!y || !n->kind->fold || !y->constant || y->held ||
-        topt_onnx_elements(&y->shape) > ONNX_MAX_HELD)
+    int64_t count = y ? topt_onnx_elements(&y->shape) : 0;
+    if (!y || !n->kind->fold || !y->constant || y->held || count > ONNX_MAX_FOLDED ||
+        x->folded + count > ONNX_MAX_ALL_FOLDED)
         return 0;
     for (int k = 0; k < n->nin && !n->kind->of_shape; k++)
         if (topt_onnx_in(x, n, k) && !topt_onnx_in(x, n, k)->held)
             return 0; /* weights: only the shape is known */
+    x->folded += count;
     y->held = n->kind->fold(x, n, y);
     return 0;
 }

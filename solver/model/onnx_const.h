@@ -11,7 +11,7 @@ int topt_onnx_fold(struct onnx *x, const struct onnx_node *n);
 topt_onnx_folder topt_onnx_fold_binary, topt_onnx_fold_cast, topt_onnx_fold_concat,
     topt_onnx_fold_expand, topt_onnx_fold_gather, topt_onnx_fold_range,
     topt_onnx_fold_same, topt_onnx_fold_shape, topt_onnx_fold_size, topt_onnx_fold_slice,
-    topt_onnx_fold_transpose, topt_onnx_fold_trilu, topt_onnx_fold_unary,
-    topt_onnx_fold_where;
+    topt_onnx_fold_transpose, topt_onnx_fold_gather_elements, topt_onnx_fold_cumsum,
+    topt_onnx_fold_trilu, topt_onnx_fold_unary, topt_onnx_fold_where;
 
 #endif

@@ -19,9 +19,11 @@ enum {
     ONNX_MAX_NODES = 1 << 17,
     ONNX_MAX_RANK = 8,
     ONNX_MAX_ATOMS = 12,
-    ONNX_MAX_HELD = 1 << 16, /* elements of a constant whose numbers are kept */
+    ONNX_MAX_HELD = 1 << 16,       /* elements of a constant whose numbers are kept */
+    ONNX_MAX_FOLDED = 1 << 21,     /* of one that is computed: masks of scores */
+    ONNX_MAX_ALL_FOLDED = 1 << 25, /* of all those together */
     ONNX_MIN_OPSET = 1,
-    ONNX_MAX_OPSET = 19,
+    ONNX_MAX_OPSET = 23,
 };
 
 struct onnx_shape {
@@ -54,6 +56,7 @@ struct onnx_value {
     int input; /* of the graph, without numbers */
     /* Read by a node as an image, as steps before samples. */
     int as_image, as_steps;
+    int channels_last; /* of an input that is turned to an image at once */
     /* Weights that the operator has already: a gain (1) and a shift (2) that follow
      * are its. */
     int own_weights;
@@ -94,10 +97,15 @@ struct onnx {
     struct onnx_node *node;
     struct onnx_value *value;
     int *slot, nslots; /* hash of names */
+    int64_t folded;    /* numbers of constants that were computed */
     int clashes;       /* operators whose first names were taken */
-    int output;        /* value that the loss is put on */
-    int classes;       /* dimension that has them where the file has the loss, else -1 */
-    const char *loss;  /* asked for, or the file's own */
+    /* A table of tokens (value), the node of the product that has it too, and the
+     * tensor of both; -1: none. */
+    int table, head, table_tensor;
+    int output;       /* value that the loss is put on */
+    int classes;      /* dimension that has them where the file has the loss, else -1 */
+    const char *loss; /* asked for, or the file's own */
+    char note[600];   /* what is not imported as it is: "; " between */
     struct topt_arena *arena;
     struct topt_model *model;
     struct topt_error *err;

@@ -45,11 +45,61 @@ static int feature_axis(const struct onnx *x, const struct onnx_value *a)
     return tensor_of(x, &a->view)->ndim == 4 ? 1 : 2;
 }
 
+/* A constant that is rows of a table of weights: how many rows that has, 0 where it is
+ * none; '*ret_one': all are the same row. */
+static int64_t table_of(const struct onnx *x, const struct onnx_value *c, int *ret_one)
+{
+    static const char *const copies[] = {"Cast",    "Identity", "Unsqueeze", "Squeeze",
+                                         "Reshape", "Expand",   NULL};
+    *ret_one = 0;
+    while (c && c->node >= 0) {
+        const struct onnx_node *n = &x->node[c->node];
+        const struct onnx_value *a = topt_onnx_in(x, n, 0), *at = topt_onnx_in(x, n, 1);
+        int copy = 0;
+        if (a && a->shape.ndim == 2 && a->node < 0 && !a->integer) {
+            int64_t count = at ? topt_onnx_elements(&at->shape) : 0;
+            if (!strcmp(n->kind->name, "Slice"))
+                return a->shape.dim[0];
+            if (strcmp(n->kind->name, "Gather") || !at->held || !count)
+                return 0;
+            *ret_one = 1;
+            for (int64_t i = 0; i < count; i++)
+                *ret_one &= !(at->held[i] < at->held[0] || at->held[i] > at->held[0]);
+            return a->shape.dim[0];
+        }
+        for (int i = 0; copies[i]; i++)
+            copy |= !strcmp(copies[i], n->kind->name);
+        c = copy ? a : NULL;
+    }
+    return 0;
+}
+
+/* Rows of a table: of positions, or of kinds of tokens, which all are the first. */
+static int add_rows(struct onnx *x, const struct onnx_node *n, const struct onnx_value *a,
+                    int64_t rows, int one)
+{
+    int64_t features = topt_onnx_extent_of(tensor_of(x, &a->view), 2);
+    struct topt_attrs places = {.positions = rows};
+    struct topt_attrs kinds = {.vocab = rows, .features = features};
+    if (!one)
+        return topt_onnx_put(
+            x, n, &a->view,
+            topt_onnx_emit(x, n, "position", "", a->view.tensor, -1, &places));
+    int t = topt_onnx_emit(x, n, "embedding", ".kinds", -1, -1, &kinds);
+    topt_onnx_note(x, "types of tokens are read as tokens are");
+    return topt_onnx_put(
+        x, n, &a->view,
+        t < 0 ? -1 : topt_onnx_emit(x, n, "add", "", a->view.tensor, t, NULL));
+}
+
 /* A vector that is added: a bias of features or channels, or a table of positions. */
 static int add_weights(struct onnx *x, const struct onnx_node *n,
                        const struct onnx_value *a, const struct onnx_value *c)
 {
-    int axis = feature_axis(x, a), along = axes_along(x, a, c);
+    int axis = feature_axis(x, a), along = axes_along(x, a, c), one;
+    int64_t rows = axis == 2 ? table_of(x, c, &one) : 0;
+    if (rows > 0 && (along & ~1) == (1 << 1 | 1 << 2))
+        return add_rows(x, n, a, rows, one);
     if (a->own_weights & 2 && along == 1 << axis)
         return topt_onnx_put(x, n, &a->view, a->view.tensor);
     int bias = along == 1 << axis ||
@@ -176,6 +226,21 @@ static int through(struct onnx *x, const struct onnx_node *n, struct onnx_value 
     return v->view.tensor < 0 ? -1 : 0;
 }
 
+/* Is the number, with a dimension, the bias of a product with one feature?  A number that
+ * is meant as one has no dimensions, or stands elsewhere. */
+static int is_only_bias(const struct onnx *x, const struct pair *p)
+{
+    static const char *const products[] = {"linear", "conv", "conv_grouped",
+                                           "conv_transpose", NULL};
+    const struct topt_tensor *t = tensor_of(x, &p->a.view);
+    const char *made = x->model->op[t->producer].spec->name;
+    int product = 0;
+    for (int i = 0; products[i]; i++)
+        product |= !strcmp(products[i], made);
+    return product && p->constant->shape.ndim > 0 && p->constant->node < 0 &&
+           topt_onnx_extent_of(t, feature_axis(x, &p->a)) == 1;
+}
+
 int topt_onnx_map_add(struct onnx *x, const struct onnx_node *n)
 {
     static const struct topt_attrs minus = {.factor = -1};
@@ -189,6 +254,9 @@ int topt_onnx_map_add(struct onnx *x, const struct onnx_node *n)
                    ? -1
                    : topt_onnx_put(x, n, &p.a.view,
                                    both(x, n, "add", "", &p.a.view, &p.b.view));
+    if (!sub && topt_onnx_elements(&p.constant->shape) == 1 && is_only_bias(x, &p))
+        return topt_onnx_put(x, n, &p.a.view,
+                             topt_onnx_emit(x, n, "bias", "", p.a.view.tensor, -1, NULL));
     if (number_of_pair(&p, &c))
         return topt_onnx_put_scaled(x, n, &p.a, sub && p.swapped ? -1 : 1,
                                     sub && !p.swapped ? -c : c);

@@ -219,16 +219,52 @@ int topt_onnx_map_batch_norm(struct onnx *x, const struct onnx_node *n)
                          topt_onnx_emit(x, n, "batch_norm", "", v.tensor, -1, &attrs));
 }
 
+/* So many groups of channels of each sample. */
+static int put_group_norm(struct onnx *x, const struct onnx_node *n,
+                          const struct onnx_value *a, int64_t groups)
+{
+    struct topt_attrs attrs = {.eps = topt_onnx_real(n, "epsilon", 1e-5)};
+    int t = topt_onnx_image(x, n, a);
+    t = t < 0 ? -1 : topt_onnx_regroup(x, n, t, groups, a->shape.dim[1] / groups);
+    if (t >= 0)
+        onnx_out(x, n, 0)->own_weights = onnx_out(x, n, 0)->uses == 1 ? 3 : 0;
+    t = t < 0 ? -1 : topt_onnx_emit(x, n, "group_norm", "", t, -1, &attrs);
+    return topt_onnx_put_image(x, n, t);
+}
+
 /* Each channel of each sample by itself. */
 int topt_onnx_map_instance_norm(struct onnx *x, const struct onnx_node *n)
 {
     const struct onnx_value *a = topt_onnx_sample(x, n, 0);
-    struct topt_attrs attrs = {.eps = topt_onnx_real(n, "epsilon", 1e-5)};
+    return a ? put_group_norm(x, n, a, a->shape.dim[1]) : -1;
+}
+
+/* Since set 21 gains and shifts are of channels, as the row has them; before, of groups. */
+int topt_onnx_map_group_norm(struct onnx *x, const struct onnx_node *n)
+{
+    const struct onnx_value *a = topt_onnx_sample(x, n, 0);
+    int64_t groups = topt_onnx_int(n, "num_groups", 0);
+    if (!a)
+        return -1;
+    if (groups < 1 || a->shape.ndim < 3 || a->shape.dim[1] % groups)
+        return topt_onnx_fail(x, n, "its groups do not divide the channels");
+    if (x->opset < 21)
+        return topt_onnx_fail(x, n, "its gains are those of groups: no row does that");
+    return put_group_norm(x, n, a, groups);
+}
+
+/* Channels become pixels, or the other way round: in a plan all numbers are moved twice. */
+int topt_onnx_map_depth_to_space(struct onnx *x, const struct onnx_node *n)
+{
+    const struct onnx_value *a = topt_onnx_sample(x, n, 0);
+    const struct onnx_shape *y = &onnx_out(x, n, 0)->shape;
+    struct topt_attrs attrs = {.height = y->dim[2], .width = y->dim[3]};
     int t = a ? topt_onnx_image(x, n, a) : -1;
-    t = t < 0 ? -1 : topt_onnx_regroup(x, n, t, a->shape.dim[1], 1);
-    if (t >= 0)
-        onnx_out(x, n, 0)->own_weights = onnx_out(x, n, 0)->uses == 1 ? 3 : 0;
-    t = t < 0 ? -1 : topt_onnx_emit(x, n, "group_norm", "", t, -1, &attrs);
+    t = t < 0 ? -1 : topt_onnx_emit(x, n, "flatten", ".flat", t, -1, NULL);
+    t = t < 0 ? -1 : topt_onnx_regroup(x, n, t, y->dim[1], y->dim[2] * y->dim[3]);
+    t = t < 0 ? -1 : topt_onnx_emit(x, n, "unflatten", "", t, -1, &attrs);
+    if (t >= 0 && topt_model_plan_only(x->model, "blocks of channels as pixels", x->err))
+        return -1;
     return topt_onnx_put_image(x, n, t);
 }
 

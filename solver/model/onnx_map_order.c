@@ -35,9 +35,36 @@ int topt_onnx_map_transpose(struct onnx *x, const struct onnx_node *n)
     return 0;
 }
 
+/* A trained position before those of the samples. */
+static int prepend(struct onnx *x, const struct onnx_node *n)
+{
+    static const int8_t axes[] = {0, 1, 2};
+    const struct onnx_value *b = topt_onnx_sample(x, n, 1), *c = topt_onnx_in(x, n, 0);
+    struct onnx_view v;
+    if (!b || topt_onnx_rows(x, n, b, 2, &v))
+        return -1;
+    int t = topt_onnx_regroup(x, n, v.tensor, b->shape.dim[2], 1);
+    if (t < 0 || topt_onnx_elements(&c->shape) % b->shape.dim[2])
+        return -1;
+    t = topt_onnx_emit(x, n, "prepend", "", t, -1, NULL);
+    if (t >= 0)
+        topt_onnx_view_fresh(onnx_out(x, n, 0), t, axes);
+    return t < 0 ? -1 : 0;
+}
+
+/* Does the node put a constant row before the positions of samples? */
+static int is_prepending(const struct onnx *x, const struct onnx_node *n)
+{
+    const struct onnx_value *c = topt_onnx_in(x, n, 0), *b = topt_onnx_in(x, n, 1);
+    return n->nin == 2 && c && b && c->constant && !b->constant && c->shape.ndim == 3 &&
+           c->shape.dim[1] == 1 && topt_onnx_axis(n, 3, 1) == 1;
+}
+
 /* Tensors side by side along features or channels, four at a time. */
 int topt_onnx_map_concat(struct onnx *x, const struct onnx_node *n)
 {
+    if (is_prepending(x, n))
+        return prepend(x, n);
     const struct onnx_value *a = topt_onnx_sample(x, n, 0);
     int inputs[TOPT_MAX_INPUTS], k = 0, t = -1;
     char name[200];
@@ -183,11 +210,20 @@ int topt_onnx_map_split(struct onnx *x, const struct onnx_node *n)
     return 0;
 }
 
-/* Is the value the tokens of an input, or a cast of them? */
+static int same_shape(const struct onnx_shape *a, const struct onnx_shape *b)
+{
+    int same = a->ndim == b->ndim;
+    for (int d = 0; same && d < a->ndim; d++)
+        same = a->dim[d] == b->dim[d];
+    return same;
+}
+
+/* Is the value the tokens of an input, or those in another type or the same shape? */
 static int tokens_of(const struct onnx *x, const struct onnx_value *at)
 {
-    while (!at->input && at->node >= 0 && x->node[at->node].nin == 1 &&
-           x->value[x->node[at->node].in[0]].integer)
+    while (!at->input && at->node >= 0 && x->node[at->node].nin > 0 &&
+           x->node[at->node].in[0] >= 0 && x->value[x->node[at->node].in[0]].integer &&
+           same_shape(&at->shape, &x->value[x->node[at->node].in[0]].shape))
         at = &x->value[x->node[at->node].in[0]];
     return at->input && at->integer && at->shape.ndim == 2;
 }
@@ -198,6 +234,13 @@ static int embed(struct onnx *x, const struct onnx_node *n,
 {
     struct topt_attrs attrs = {.vocab = table->shape.dim[0],
                                .features = table->shape.dim[1]};
+    if (x->table >= 0 && table == &x->value[x->table]) {
+        if (x->table_tensor < 0)
+            x->table_tensor = topt_onnx_emit(x, n, "variable", ".table", -1, -1, &attrs);
+        return x->table_tensor < 0
+                   ? -1
+                   : topt_onnx_emit(x, n, "embedding", suffix, x->table_tensor, -1, NULL);
+    }
     return table->shape.ndim == 2
                ? topt_onnx_emit(x, n, "embedding", suffix, -1, -1, &attrs)
                : topt_onnx_fail(x, n, "its table has other than 2 dimensions");

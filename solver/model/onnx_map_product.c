@@ -36,8 +36,14 @@ int topt_onnx_product(struct onnx *x, const struct onnx_node *n,
     if (topt_onnx_rows(x, n, a, first, &v))
         return -1;
     int scaling = factor < 1 || factor > 1;
+    int tied = x->head >= 0 && n == &x->node[x->head] ? x->table_tensor : -1;
+    if (tied >= 0)
+        v.tensor = topt_onnx_regroup(x, n, v.tensor,
+                                     topt_onnx_extent_of(tensor_of(x, &v), 2), 1);
+    if (v.tensor < 0)
+        return -1;
     v.tensor = topt_onnx_emit(x, n, "linear", scaling || bias ? ".linear" : "", v.tensor,
-                              -1, &attrs);
+                              tied, tied < 0 ? &attrs : NULL);
     if (v.tensor >= 0 && scaling)
         v.tensor =
             topt_onnx_emit(x, n, "scale", bias ? ".scale" : "", v.tensor, -1, &scale);
@@ -127,7 +133,7 @@ struct recurrence {
     struct topt_attrs attrs;
 };
 
-static int find_recurrence(const struct onnx *x, const struct onnx_node *n,
+static int find_recurrence(struct onnx *x, const struct onnx_node *n,
                            struct recurrence *ret)
 {
     static const char *const lstm[] = {"Sigmoid", "Tanh", "Tanh"},
@@ -149,6 +155,8 @@ static int find_recurrence(const struct onnx *x, const struct onnx_node *n,
     }
     if (!known || topt_onnx_attr(n, "clip"))
         return topt_onnx_fail(x, n, "it has activations or a clip of its own");
+    if (ret->gates == 3 && topt_onnx_in(x, n, 3))
+        topt_onnx_note(x, "of a GRU's two biases those of its first two gates are one");
     if (ret->gates == 3 && !topt_onnx_int(n, "linear_before_reset", 0))
         return topt_onnx_fail(x, n, "linear_before_reset is 0: the row resets after");
     return 0;
@@ -187,6 +195,8 @@ static int one_direction(struct onnx *x, const struct onnx_node *n,
     int t = topt_onnx_emit(x, n, "linear", ".inputs", rows, -1, &pre);
     if (t >= 0 && topt_onnx_in(x, n, 3))
         t = topt_onnx_emit(x, n, "bias", ".bias", t, -1, NULL);
+    if (t >= 0 && topt_onnx_in(x, n, 3) && r->gates != 3) /* of the state's product */
+        t = topt_onnx_emit(x, n, "bias", ".state_bias", t, -1, NULL);
     if (t >= 0 && backward)
         t = topt_onnx_emit(x, n, "reverse", ".turned", t, -1, NULL);
     t = t < 0 ? -1 : topt_onnx_emit(x, n, r->kind, ".steps", t, -1, &r->attrs);
@@ -278,36 +288,147 @@ static int64_t heads_of(const struct onnx *x, const struct onnx_value *v, int po
     return width == v->shape.dim[num] && s == v->shape.dim[pos] ? heads : 0;
 }
 
-int topt_onnx_map_attention(struct onnx *x, const struct onnx_node *n)
+/* Queries, keys and values of heads; the output lies as the queries do, with the width of
+ * the values, which is in dimension 'num'. */
+struct heads {
+    const struct onnx_value *q, *k, *v;
+    int64_t heads, kv_heads, width, values;
+    int causal;
+    double scale, cap;
+};
+
+static int put_attention(struct onnx *x, const struct onnx_node *n, const struct heads *h,
+                         int num)
 {
-    const struct onnx_value *q = &x->value[n->base[0]], *k = &x->value[n->base[1]],
-                            *v = &x->value[n->base[2]];
-    int last = q->shape.ndim - 1;
-    int64_t heads = heads_of(x, q, last - 1, last), width = q->shape.dim[last];
-    if (!heads || k->shape.ndim != last + 1 || v->shape.ndim != last + 1 ||
-        heads_of(x, k, last, last - 1) != heads ||
-        heads_of(x, v, last - 1, last) != heads)
-        return topt_onnx_fail(x, n,
-                              "queries, keys and values lie otherwise than by heads");
-    int64_t values = v->shape.dim[last];
-    struct topt_attrs attrs = {.heads = heads,
-                               .kv_heads = heads,
-                               .head_dim = width,
-                               .v_head_dim = values,
-                               .causal = n->flag,
-                               .scale = n->number};
-    int tq = topt_onnx_regroup(x, n, q->view.tensor, heads, width);
-    int tk = tq < 0 ? -1 : topt_onnx_regroup(x, n, k->view.tensor, heads, width);
-    int tv = tk < 0 ? -1 : topt_onnx_regroup(x, n, v->view.tensor, heads, values);
+    struct topt_attrs attrs = {.heads = h->heads,
+                               .kv_heads = h->kv_heads,
+                               .head_dim = h->width,
+                               .v_head_dim = h->values,
+                               .causal = h->causal,
+                               .cap = h->cap,
+                               .scale = h->scale};
+    int64_t each = h->heads / h->kv_heads * h->width;
+    int tq = topt_onnx_regroup(x, n, h->q->view.tensor, h->kv_heads, each);
+    int tk =
+        tq < 0 ? -1 : topt_onnx_regroup(x, n, h->k->view.tensor, h->kv_heads, h->width);
+    int tv =
+        tk < 0 ? -1 : topt_onnx_regroup(x, n, h->v->view.tensor, h->kv_heads, h->values);
     int kv = tv < 0 ? -1 : topt_onnx_emit(x, n, "concat", ".kv", tk, tv, NULL);
     int t = kv < 0 ? -1 : topt_onnx_emit(x, n, "attend", "", tq, kv, &attrs);
-    struct onnx_view y = q->view;
+    struct onnx_view y = h->q->view;
     for (int i = 0; i < y.natoms; i++)
-        if (y.atom[i].axis == 2 && y.atom[i].dim == last)
-            y.atom[i].extent = y.atom[i].extent == width ? values : y.atom[i].extent;
-    return values != width && topt_onnx_extent_on(&y, 2, last, last + 1) != values
+        if (y.atom[i].axis == 2 && y.atom[i].dim == num)
+            y.atom[i].extent =
+                y.atom[i].extent == h->width ? h->values : y.atom[i].extent;
+    return h->values != h->width && topt_onnx_extent_on(&y, 2, num, num + 1) != h->values
                ? topt_onnx_fail(x, n, "values of a head are wider than its keys in parts")
                : topt_onnx_put(x, n, &y, t);
+}
+
+/* Bit 0 of the node's flag: causal; bit 1: keys lie as queries do, and are fewer. */
+int topt_onnx_map_attention(struct onnx *x, const struct onnx_node *n)
+{
+    struct heads h = {.q = &x->value[n->base[0]],
+                      .k = &x->value[n->base[1]],
+                      .v = &x->value[n->base[2]],
+                      .causal = n->flag & 1,
+                      .scale = n->number};
+    int last = h.q->shape.ndim - 1, alike = n->flag >> 1 & 1;
+    h.heads = heads_of(x, h.q, last - 1, last);
+    h.width = h.q->shape.dim[last];
+    if (!h.heads || h.k->shape.ndim != last + 1 || h.v->shape.ndim != last + 1)
+        return topt_onnx_fail(x, n,
+                              "queries, keys and values lie otherwise than by heads");
+    h.kv_heads = heads_of(x, h.k, alike ? last - 1 : last, alike ? last : last - 1);
+    h.values = h.v->shape.dim[last];
+    if (!h.kv_heads || h.heads % h.kv_heads || (!alike && h.kv_heads != h.heads) ||
+        heads_of(x, h.v, last - 1, last) != h.kv_heads)
+        return topt_onnx_fail(x, n,
+                              "queries, keys and values lie otherwise than by heads");
+    return put_attention(x, n, &h, last);
+}
+
+/* Positions turned into angles of pairs of each head's numbers. */
+static int put_turned(struct onnx *x, const struct onnx_node *n,
+                      const struct onnx_value *a, int64_t heads, int64_t turned)
+{
+    int64_t all = topt_onnx_extent_of(tensor_of(x, &a->view), 2);
+    struct topt_attrs attrs = {
+        .head_dim = all / heads, .rope_dim = turned, .rope_theta = 10000};
+    int t = topt_onnx_regroup(x, n, a->view.tensor, heads, all / heads);
+    topt_onnx_note(x, "rotary angles are those of base 10000");
+    return topt_onnx_put(x, n, &a->view,
+                         t < 0 ? -1 : topt_onnx_emit(x, n, "rotary", "", t, -1, &attrs));
+}
+
+int topt_onnx_map_turned(struct onnx *x, const struct onnx_node *n)
+{
+    const struct onnx_value *a = &x->value[n->base[0]];
+    int last = a->shape.ndim - 1;
+    int64_t heads = last > 1 ? heads_of(x, a, last - 1, last) : 0;
+    if (!heads && last > 1)
+        heads = heads_of(x, a, 1, last);
+    return heads ? put_turned(x, n, a, heads, a->shape.dim[last])
+                 : topt_onnx_fail(x, n,
+                                  "what is turned by position lies otherwise than by "
+                                  "heads");
+}
+
+/* ---- types of sets 23 and on ------------------------------------------------------- */
+
+/* Heads of a value [n, heads, s, d], or [n, s, heads d] where the node says how many. */
+static int64_t heads_by(const struct onnx *x, const struct onnx_node *n,
+                        const struct onnx_value *v, const char *name)
+{
+    if (v->view.tensor < 0 || tensor_of(x, &v->view)->ndim != 3)
+        return 0;
+    int64_t said = topt_onnx_int(n, name, 0);
+    int whole = v->shape.ndim == 3 && topt_onnx_axis_of_dim(x, v, 2) == 2;
+    return v->shape.ndim == 4                                 ? heads_of(x, v, 2, 3)
+           : whole && said > 0 && v->shape.dim[2] % said == 0 ? said
+                                                              : 0;
+}
+
+int topt_onnx_map_attention_node(struct onnx *x, const struct onnx_node *n)
+{
+    const struct onnx_value *mask = topt_onnx_in(x, n, 3);
+    struct heads h = {.q = topt_onnx_sample(x, n, 0),
+                      .k = topt_onnx_sample(x, n, 1),
+                      .v = topt_onnx_sample(x, n, 2),
+                      .causal = topt_onnx_int(n, "is_causal", 0) != 0,
+                      .scale = topt_onnx_real(n, "scale", 0),
+                      .cap = topt_onnx_real(n, "softcap", 0)};
+    if (!h.q || !h.k || !h.v)
+        return -1;
+    if ((mask && !mask->constant) || topt_onnx_in(x, n, 4) || topt_onnx_in(x, n, 5))
+        return topt_onnx_fail(x, n, "it has a past, or a mask that depends on samples");
+    h.heads = heads_by(x, n, h.q, "q_num_heads");
+    h.kv_heads = heads_by(x, n, h.k, "kv_num_heads");
+    if (!h.heads || !h.kv_heads || h.heads % h.kv_heads ||
+        heads_by(x, n, h.v, "kv_num_heads") != h.kv_heads)
+        return topt_onnx_fail(x, n,
+                              "queries, keys and values lie otherwise than by heads");
+    int last = h.q->shape.ndim - 1;
+    h.width = topt_onnx_extent_of(tensor_of(x, &h.q->view), 2) / h.heads;
+    h.values = topt_onnx_extent_of(tensor_of(x, &h.v->view), 2) / h.kv_heads;
+    if (h.values != h.width && last == 2)
+        return topt_onnx_fail(x, n, "values of a head are wider than its keys");
+    return put_attention(x, n, &h, last);
+}
+
+int topt_onnx_map_rotary_node(struct onnx *x, const struct onnx_node *n)
+{
+    const struct onnx_value *a = topt_onnx_sample(x, n, 0);
+    int64_t heads = a ? heads_by(x, n, a, "num_heads") : 0;
+    if (!a)
+        return -1;
+    if (!heads)
+        return topt_onnx_fail(x, n,
+                              "what is turned by position lies otherwise than by "
+                              "heads");
+    int64_t all = topt_onnx_extent_of(tensor_of(x, &a->view), 2) / heads;
+    int64_t part = topt_onnx_int(n, "rotary_embedding_dim", 0);
+    return put_turned(x, n, a, heads, part > 0 && part < all ? part : all);
 }
 
 /* ---- types of another domain ------------------------------------------------------- */

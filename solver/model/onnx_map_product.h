@@ -12,9 +12,12 @@ int topt_onnx_product(struct onnx *x, const struct onnx_node *n,
 
 /* Attention of queries base[0], keys (transposed) base[1] and values base[2]. */
 topt_onnx_step topt_onnx_map_attention;
+/* A group of nodes that turns heads by position, fused: base[0] is what is turned. */
+topt_onnx_step topt_onnx_map_turned;
 
 /* Operators of a node on samples. */
-topt_onnx_step topt_onnx_map_gemm, topt_onnx_map_matmul, topt_onnx_map_recurrent,
+topt_onnx_step topt_onnx_map_attention_node, topt_onnx_map_rotary_node,
+    topt_onnx_map_gemm, topt_onnx_map_matmul, topt_onnx_map_recurrent,
     topt_onnx_map_whole_attention;
 
 #endif

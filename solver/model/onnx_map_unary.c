@@ -153,6 +153,16 @@ int topt_onnx_map_pow(struct onnx *x, const struct onnx_node *n)
                                   : topt_onnx_emit(x, n, "unary", "", t, -1, &attrs));
 }
 
+int topt_onnx_map_gelu(struct onnx *x, const struct onnx_node *n)
+{
+    const struct onnx_value *a = topt_onnx_sample(x, n, 0);
+    const Onnx__AttributeProto *how = topt_onnx_attr(n, "approximate");
+    int tanh_form = how && how->has_s && how->s.len == 4;
+    return a ? topt_onnx_put_activation(x, n, a,
+                                        tanh_form ? TOPT_ACT_GELU : TOPT_ACT_GELU_ERF)
+             : -1;
+}
+
 /* x tanh(softplus(x)) */
 int topt_onnx_map_mish(struct onnx *x, const struct onnx_node *n)
 {
@@ -218,13 +228,17 @@ int topt_onnx_map_layer_norm(struct onnx *x, const struct onnx_node *n)
                                     topt_onnx_real(n, "epsilon", 1e-5));
 }
 
-/* The root mean square alone; of another domain's making. */
+/* The root mean square alone. */
 int topt_onnx_map_rms_norm(struct onnx *x, const struct onnx_node *n)
 {
     const struct onnx_value *a = topt_onnx_sample(x, n, 0);
-    return a ? topt_onnx_put_norm(x, n, a, a->shape.ndim - 1, 1,
-                                  topt_onnx_real(n, "epsilon", 1e-5))
-             : -1;
+    int first = a ? topt_onnx_axis(n, a->shape.ndim, -1) : -1;
+    if (!a)
+        return -1;
+    return first < 0 || first >= a->shape.ndim
+               ? topt_onnx_fail(x, n, "its axis is not there")
+               : topt_onnx_put_norm(x, n, a, first, 1,
+                                    topt_onnx_real(n, "epsilon", 1e-5));
 }
 
 /* The norm of the sum of two tensors and a bias; the sum is output 3. */

@@ -23,8 +23,8 @@ int topt_onnx_put_activation(struct onnx *x, const struct onnx_node *n,
 
 /* Operators of a node on samples. */
 topt_onnx_step topt_onnx_map_activation, topt_onnx_map_biased, topt_onnx_map_clip,
-    topt_onnx_map_dropout, topt_onnx_map_layer_norm, topt_onnx_map_mish,
-    topt_onnx_map_neg, topt_onnx_map_pow, topt_onnx_map_rms_norm, topt_onnx_map_same,
-    topt_onnx_map_skip_norm;
+    topt_onnx_map_dropout, topt_onnx_map_layer_norm, topt_onnx_map_gelu,
+    topt_onnx_map_mish, topt_onnx_map_neg, topt_onnx_map_pow, topt_onnx_map_rms_norm,
+    topt_onnx_map_same, topt_onnx_map_skip_norm;
 
 #endif

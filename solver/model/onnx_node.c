@@ -59,3 +59,15 @@ int topt_onnx_fail(const struct onnx *x, const struct onnx_node *n, const char *
     return topt_fail(x->err, TOPT_ERR_INVAL, "%.40s (makes '%.60s'): %s",
                      n->proto->op_type, name, text);
 }
+
+void topt_onnx_note(struct onnx *x, const char *fmt, ...)
+{
+    char text[300];
+    size_t n = strlen(x->note);
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (!strstr(x->note, text) && n + strlen(text) + 3 < sizeof x->note)
+        snprintf(x->note + n, sizeof x->note - n, "%s%s", n ? "; " : "", text);
+}

@@ -19,4 +19,8 @@ int64_t topt_onnx_elements(const struct onnx_shape *s);
 int topt_onnx_fail(const struct onnx *x, const struct onnx_node *n, const char *fmt, ...)
     TOPT_PRINTF(3, 4);
 
+/* Say of the model what is not as in the file; once. */
+__attribute__((format(printf, 2, 3))) void topt_onnx_note(struct onnx *x, const char *fmt,
+                                                          ...);
+
 #endif

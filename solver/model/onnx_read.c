@@ -214,6 +214,27 @@ static int read_initializer(struct onnx *x, const Onnx__TensorProto *t)
     return 0;
 }
 
+/* Training has no padding: a mask of tokens is ones; and positions are counted from 0
+ * on.  Both become constants, so that what is made of them is known. */
+static int take_known_input(struct onnx *x, struct onnx_value *v)
+{
+    int mask = strstr(v->name, "mask") != NULL,
+        places = strstr(v->name, "position_ids") != NULL;
+    int64_t n = topt_onnx_elements(&v->shape), row = v->shape.dim[v->shape.ndim - 1];
+    if (!v->integer || v->shape.ndim != 2 || !(mask || places) || n > ONNX_MAX_HELD)
+        return 0;
+    v->held = TOPT_NEW(x->arena, n, double);
+    if (!v->held)
+        return topt_nomem(x->err, "the numbers of an input");
+    for (int64_t i = 0; i < n; i++)
+        v->held[i] = mask ? 1 : (double)(i % row);
+    v->constant = 1;
+    v->input = 0;
+    topt_onnx_note(x, "input %.60s is taken as %s", v->name,
+                   mask ? "ones: no padding" : "0, 1, 2...");
+    return 0;
+}
+
 /* The first extent without a number is the batch; other ones are the sequence's. */
 static int read_input(struct onnx *x, const Onnx__ValueInfoProto *info,
                       const struct topt_import_options *o)
@@ -252,7 +273,7 @@ static int read_input(struct onnx *x, const Onnx__ValueInfoProto *info,
         return topt_fail(x->err, TOPT_ERR_LIMIT, "input '%.60s' has over 2^46 elements",
                          v->name);
     v->known = 1;
-    return 0;
+    return take_known_input(x, v);
 }
 
 /* ---- nodes ------------------------------------------------------------------------- */
@@ -403,6 +424,15 @@ static void mark_needed(struct onnx *x)
     }
 }
 
+void topt_onnx_count_uses(struct onnx *x)
+{
+    for (int k = 0; k < x->nvalues; k++)
+        x->value[k].uses = 0;
+    for (int k = 0; k < x->nnodes; k++)
+        x->node[k].needed = 0;
+    mark_needed(x);
+}
+
 void topt_onnx_list_type(struct topt_text *list, int before, const struct onnx_kind *kind,
                          const char *type, int count)
 {
@@ -526,11 +556,7 @@ int topt_onnx_take_branch(struct onnx *x, int i, int condition)
         if (!p || read_node(x, i + 1 + (int)g->n_node + k, p))
             return p ? -1 : topt_nomem(x->err, "the graph");
     }
-    for (int k = 0; k < x->nvalues; k++)
-        x->value[k].uses = 0;
-    for (int k = 0; k < x->nnodes; k++)
-        x->node[k].needed = 0;
-    mark_needed(x);
+    topt_onnx_count_uses(x);
     if (refuse_unknown(x))
         return -1;
     topt_onnx_mark_weights(x);

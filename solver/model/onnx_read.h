@@ -19,4 +19,7 @@ int topt_onnx_take_branch(struct onnx *x, int i, int condition);
 /* Inputs that are used as weights alone are weights. */
 void topt_onnx_mark_weights(struct onnx *x);
 
+/* Find anew which nodes are needed, and how often values are used. */
+void topt_onnx_count_uses(struct onnx *x);
+
 #endif

@@ -282,6 +282,45 @@ int topt_onnx_infer_whole_attention(struct onnx *x, const struct onnx_node *n)
     return topt_onnx_set(x, n, &s, 0);
 }
 
+/* [samples, heads, positions, numbers], or [samples, positions, heads times numbers]. */
+int topt_onnx_infer_attention_node(struct onnx *x, const struct onnx_node *n)
+{
+    if (topt_onnx_need(x, n, 3))
+        return -1;
+    struct onnx_shape s = topt_onnx_in(x, n, 0)->shape;
+    const struct onnx_shape *v = &topt_onnx_in(x, n, 2)->shape;
+    int64_t heads = topt_onnx_int(n, "q_num_heads", 0),
+            of = topt_onnx_int(n, "kv_num_heads", 0);
+    if ((s.ndim != 3 && s.ndim != 4) || v->ndim != s.ndim)
+        return topt_onnx_fail(x, n, "its inputs have %d dimensions, 3 or 4 are done",
+                              s.ndim);
+    if (s.ndim == 3 && (heads < 1 || of < 1 || heads > 1 << 20 || of > 1 << 20))
+        return topt_onnx_fail(x, n, "q_num_heads or kv_num_heads is missing");
+    s.dim[s.ndim - 1] = s.ndim == 4 ? v->dim[3] : v->dim[2] / of * heads;
+    return topt_onnx_set(x, n, &s, 0);
+}
+
+int topt_onnx_infer_gather_elements(struct onnx *x, const struct onnx_node *n)
+{
+    if (topt_onnx_need(x, n, 2))
+        return -1;
+    const struct onnx_value *a = topt_onnx_in(x, n, 0), *at = topt_onnx_in(x, n, 1);
+    int axis = topt_onnx_axis(n, a->shape.ndim, 0),
+        fits = a->shape.ndim == at->shape.ndim;
+    for (int d = 0; fits && d < a->shape.ndim; d++)
+        fits = d == axis || at->shape.dim[d] <= a->shape.dim[d];
+    return !fits || axis < 0 || axis >= a->shape.ndim
+               ? topt_onnx_fail(x, n, "its places do not fit its input")
+               : topt_onnx_set(x, n, &at->shape, a->integer);
+}
+
+int topt_onnx_infer_truth(struct onnx *x, const struct onnx_node *n)
+{
+    return topt_onnx_need(x, n, 1)
+               ? -1
+               : topt_onnx_set(x, n, &topt_onnx_in(x, n, 0)->shape, 1);
+}
+
 int topt_onnx_infer_tile(struct onnx *x, const struct onnx_node *n)
 {
     int64_t times[ONNX_MAX_RANK];

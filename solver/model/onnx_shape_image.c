@@ -257,3 +257,31 @@ int topt_onnx_infer_resize(struct onnx *x, const struct onnx_node *n)
         s.dim[d] = (int64_t)floor((double)s.dim[d] * scale[d] * (1 + 1e-12));
     return topt_onnx_set(x, n, &s, 0);
 }
+
+/* Blocks of channels become pixels, or pixels channels. */
+static int infer_blocks(struct onnx *x, const struct onnx_node *n, int to_space)
+{
+    int64_t size = topt_onnx_int(n, "blocksize", 0);
+    if (topt_onnx_need(x, n, 1))
+        return -1;
+    struct onnx_shape s = topt_onnx_in(x, n, 0)->shape;
+    if (s.ndim != 4 || size < 1 || size > 1 << 12)
+        return topt_onnx_fail(x, n,
+                              "its input is no image, or its blocksize not 1..4096");
+    if (to_space ? s.dim[1] % (size * size) : s.dim[2] % size || s.dim[3] % size)
+        return topt_onnx_fail(x, n, "its blocks do not divide the image");
+    s.dim[1] = to_space ? s.dim[1] / size / size : s.dim[1] * size * size;
+    for (int d = 2; d < 4; d++)
+        s.dim[d] = to_space ? s.dim[d] * size : s.dim[d] / size;
+    return topt_onnx_set(x, n, &s, 0);
+}
+
+int topt_onnx_infer_depth_to_space(struct onnx *x, const struct onnx_node *n)
+{
+    return infer_blocks(x, n, 1);
+}
+
+int topt_onnx_infer_space_to_depth(struct onnx *x, const struct onnx_node *n)
+{
+    return infer_blocks(x, n, 0);
+}

@@ -19,7 +19,8 @@ int topt_onnx_pads(const struct onnx *x, const struct onnx_node *n, int64_t *ret
 int topt_onnx_scales(const struct onnx *x, const struct onnx_node *n, double *ret);
 
 /* Shapes: fill those of a node's outputs. */
-topt_onnx_step topt_onnx_infer_conv, topt_onnx_infer_conv_transpose,
+topt_onnx_step topt_onnx_infer_conv, topt_onnx_infer_depth_to_space,
+    topt_onnx_infer_space_to_depth, topt_onnx_infer_conv_transpose,
     topt_onnx_infer_global_pool, topt_onnx_infer_pad, topt_onnx_infer_pool,
     topt_onnx_infer_resize;
 

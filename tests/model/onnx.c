@@ -6,10 +6,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+static int needs_weights;
+
 static struct topt_model *import(struct graph *g, const char *loss, int64_t seq,
                                  struct topt_error *err)
 {
-    struct topt_import_options o = {.loss = loss, .seq = seq};
+    struct topt_import_options o = {
+        .loss = loss, .seq = seq, .untrained = !needs_weights};
     struct topt_model *m =
         topt_model_import(g->file.s, g->file.len, "graph.onnx", &o, err);
     topt_text_fini(&g->file);
@@ -116,8 +119,8 @@ static void steps(void)
     if (!ok(m != NULL, "a recurrence %s", err.text))
         return;
     topt_model_stats(m, &stats);
-    is_int(stats.parameters, 24 * 4 + 24 * 6 + 24 + 18,
-           "its parameters, one bias of two");
+    is_int(stats.parameters, 24 * 4 + 24 * 6 + 48 + 18,
+           "its parameters, both biases among them");
     ok(m->batch == 2 && m->seq == 5, "steps before samples");
     const struct topt_op *last = first(m, "select");
     ok(last && last->attrs.offset == 4, "the last step goes on");
@@ -285,12 +288,12 @@ static void large(void)
 static void limits(void)
 {
     struct topt_error err = {0};
-    struct graph g = graph_begin(20);
+    struct graph g = graph_begin(24);
     graph_input(&g, "x", 1, 2, DIMS(2, 8));
     graph_node(&g, "Relu", "x", "y", "");
     graph_end(&g, "y");
     struct topt_model *m = import(&g, NULL, 0, &err);
-    ok(!m && strstr(err.text, "operator set 20"), "a new set: %s", err.text);
+    ok(!m && strstr(err.text, "operator set 24"), "a new set: %s", err.text);
     g = graph_begin(13);
     graph_input(&g, "x", 1, 2, DIMS(2, 8));
     for (int i = 0; i < 1 << 20; i++)
@@ -315,6 +318,239 @@ static void limits(void)
     ok(!m && strstr(err.text, "nest"), "deep graphs: %s", err.text);
 }
 
+/* ---- what exporters of PyTorch and Keras write ------------------------------------- */
+
+static int64_t parameters_of(struct topt_model *m)
+{
+    struct topt_model_stats stats = {0};
+    if (m)
+        topt_model_stats(m, &stats);
+    return stats.parameters;
+}
+
+/* The node with each * of its names as the letter. */
+static void node_of(struct graph *g, char letter, const char *type, const char *inputs,
+                    const char *output, const char *attrs)
+{
+    char name[2][60];
+    const char *from[] = {inputs, output};
+    for (int i = 0; i < 2; i++) {
+        snprintf(name[i], sizeof name[i], "%s", from[i]);
+        for (char *c = name[i]; *c; c++)
+            *c = *c == '*' ? letter : *c;
+    }
+    graph_node(g, type, name[0], name[1], attrs);
+}
+
+/* Heads turned by position: *_t of *. */
+static void turn(struct graph *g, char letter)
+{
+    node_of(g, letter, "Mul", "* cos", "*_c", "");
+    node_of(g, letter, "Slice", "* none two three one", "*_lo", "");
+    node_of(g, letter, "Slice", "* two end three one", "*_hi", "");
+    node_of(g, letter, "Neg", "*_hi", "*_n", "");
+    node_of(g, letter, "Concat", "*_n *_lo", "*_r", "axis=-1");
+    node_of(g, letter, "Mul", "*_r sin", "*_s", "");
+    node_of(g, letter, "Add", "*_c *_s", "*_t", "");
+}
+
+/* Tokens under a mask that is an input, keys and values for two queries each, turned by
+ * position, a choice for what is hidden, zeros for what is no number, a table that is the
+ * head's too. */
+static void exported(void)
+{
+    struct graph g = graph_begin(17);
+    struct topt_error err = {0};
+    double lower[36], table[160], low = -1e30, zero = 0;
+    for (int i = 0; i < 36; i++)
+        lower[i] = i % 6 <= i / 6;
+    for (int i = 0; i < 160; i++)
+        table[i] = i;
+    graph_input(&g, "ids", 7, 2, DIMS(2, 6));
+    graph_input(&g, "attention_mask", 7, 2, DIMS(2, 6));
+    graph_tensor(&g, "table", 1, 2, DIMS(10, 16), table);
+    graph_weights(&g, "wq", 2, DIMS(16, 16));
+    graph_weights(&g, "wk", 2, DIMS(16, 8));
+    graph_weights(&g, "wv", 2, DIMS(16, 8));
+    graph_weights(&g, "cos", 4, DIMS(1, 1, 6, 4));
+    graph_weights(&g, "sin", 4, DIMS(1, 1, 6, 4));
+    graph_tensor(&g, "lower", 7, 4, DIMS(1, 1, 6, 6), lower);
+    graph_tensor(&g, "low", 1, 1, DIMS(1), &low);
+    graph_tensor(&g, "zero", 1, 1, DIMS(1), &zero);
+    graph_number(&g, "half", 0.5);
+    graph_list(&g, "q_heads", 4, DIMS(2, 6, 4, 4));
+    graph_list(&g, "k_heads", 4, DIMS(2, 6, 2, 4));
+    graph_list(&g, "copies", 5, DIMS(2, 2, 2, 6, 4));
+    graph_list(&g, "all_heads", 4, DIMS(2, 4, 6, 4));
+    graph_list(&g, "flat", 3, DIMS(2, 6, 16));
+    graph_list(&g, "one", 1, DIMS(1));
+    graph_list(&g, "two", 1, DIMS(2));
+    graph_list(&g, "three", 1, DIMS(3));
+    graph_list(&g, "none", 1, DIMS(0));
+    graph_list(&g, "end", 1, DIMS(100));
+    graph_list(&g, "rows4", 4, DIMS(2, 1, 1, 6));
+    graph_node(&g, "Gather", "table ids", "e", "");
+    graph_node(&g, "Reshape", "attention_mask rows4", "m0", "");
+    graph_node(&g, "And", "lower m0", "keep", "");
+    graph_node(&g, "MatMul", "e wq", "q0", "");
+    graph_node(&g, "Reshape", "q0 q_heads", "q1", "");
+    graph_node(&g, "Transpose", "q1", "q", "perm=0,2,1,3");
+    graph_node(&g, "MatMul", "e wk", "k0", "");
+    graph_node(&g, "Reshape", "k0 k_heads", "k1", "");
+    graph_node(&g, "Transpose", "k1", "k", "perm=0,2,1,3");
+    graph_node(&g, "MatMul", "e wv", "v0", "");
+    graph_node(&g, "Reshape", "v0 k_heads", "v1", "");
+    graph_node(&g, "Transpose", "v1", "v", "perm=0,2,1,3");
+    turn(&g, 'q');
+    turn(&g, 'k');
+    graph_node(&g, "Unsqueeze", "k_t two", "ku", "");
+    graph_node(&g, "Expand", "ku copies", "ke", "");
+    graph_node(&g, "Reshape", "ke all_heads", "kr", "");
+    graph_node(&g, "Unsqueeze", "v two", "vu", "");
+    graph_node(&g, "Expand", "vu copies", "ve", "");
+    graph_node(&g, "Reshape", "ve all_heads", "vr", "");
+    graph_node(&g, "Transpose", "kr", "kt", "perm=0,1,3,2");
+    graph_node(&g, "Mul", "q_t half", "qs", "");
+    graph_node(&g, "MatMul", "qs kt", "s0", "");
+    graph_node(&g, "Where", "keep s0 low", "s1", "");
+    graph_node(&g, "Softmax", "s1", "p", "axis=-1");
+    graph_node(&g, "IsNaN", "p", "nan", "");
+    graph_node(&g, "Where", "nan zero p", "p1", "");
+    graph_node(&g, "MatMul", "p1 vr", "a0", "");
+    graph_node(&g, "Transpose", "a0", "a1", "perm=0,2,1,3");
+    graph_node(&g, "Reshape", "a1 flat", "a2", "");
+    graph_node(&g, "Transpose", "table", "head", "perm=1,0");
+    graph_node(&g, "MatMul", "a2 head", "y", "");
+    graph_end(&g, "y");
+    struct topt_model *m = import(&g, NULL, 0, &err);
+    is_int(parameters_of(m), 160 + 256 + 128 + 128,
+           "the parameters of an exported decoder");
+    const struct topt_op *a = m ? first(m, "attend") : NULL;
+    ok(a && a->attrs.heads == 4 && a->attrs.kv_heads == 2 && a->attrs.causal &&
+           a->attrs.scale > 0.49 && a->attrs.scale < 0.51,
+       "attention, of two queries to a key, causal, with a factor %s", err.text);
+    ok(m && count(m, "rotary") == 2 && count(m, "mul") == 0 && count(m, "variable") == 1,
+       "both turned by position, one table");
+    ok(m && m->note && strstr(m->note, "attention_mask"), "the mask is told of");
+    topt_model_destroy(m);
+}
+
+/* Rows of tables for positions and for kinds of tokens that are known beforehand. */
+static void tables(void)
+{
+    struct graph g = graph_begin(17);
+    struct topt_error err = {0};
+    double zeros[6] = {0}, places[6] = {0, 1, 2, 3, 4, 5};
+    graph_input(&g, "ids", 7, 2, DIMS(2, 6));
+    graph_weights(&g, "table", 2, DIMS(10, 16));
+    graph_weights(&g, "places", 2, DIMS(64, 16));
+    graph_weights(&g, "kinds", 2, DIMS(2, 16));
+    graph_weights(&g, "head", 2, DIMS(16, 10));
+    graph_tensor(&g, "at", 7, 2, DIMS(1, 6), places);
+    graph_tensor(&g, "zeros", 7, 2, DIMS(1, 6), zeros);
+    graph_node(&g, "Gather", "table ids", "e", "");
+    graph_node(&g, "Gather", "places at", "p", "");
+    graph_node(&g, "Gather", "kinds zeros", "k", "");
+    graph_node(&g, "Add", "e k", "s", "");
+    graph_node(&g, "Add", "s p", "x", "");
+    graph_node(&g, "MatMul", "x head", "y", "");
+    graph_end(&g, "y");
+    struct topt_model *m = import(&g, NULL, 0, &err);
+    is_int(parameters_of(m), 160 + 64 * 16 + 2 * 16 + 160,
+           "tables have all their rows, also those that nobody looks up %s", err.text);
+    topt_model_destroy(m);
+}
+
+/* Samples, rows, columns, channels, as Keras has them; a bias of one number; an output
+ * more, which reads weights of its own. */
+static void channels_last(void)
+{
+    struct graph g = graph_begin(13);
+    struct topt_error err = {0};
+    double half = 0.5;
+    graph_input(&g, "image", 1, 4, DIMS(2, 8, 10, 3));
+    graph_weights(&g, "w", 4, DIMS(4, 3, 3, 3));
+    graph_weights(&g, "v", 2, DIMS(192, 1));
+    graph_tensor(&g, "b", 1, 1, DIMS(1), &half);
+    graph_weights(&g, "u", 2, DIMS(192, 7));
+    graph_node(&g, "Transpose", "image", "x", "perm=0,3,1,2");
+    graph_node(&g, "Conv", "x w", "c", "");
+    graph_node(&g, "Flatten", "c", "f", "axis=1");
+    graph_node(&g, "MatMul", "f v", "h", "");
+    graph_node(&g, "Add", "h b", "y", "");
+    graph_node(&g, "MatMul", "f u", "z", "");
+    struct topt_text info = {0};
+    pb_bytes(&info, 1, "y", 1);
+    pb_take(&g.rest, 12, &info);
+    graph_end(&g, "z");
+    struct topt_model *m = import(&g, NULL, 0, &err);
+    const struct topt_op *image = m ? first(m, "image") : NULL;
+    ok(image && image->attrs.channels == 3 && image->attrs.height == 8 &&
+           image->attrs.width == 10,
+       "channels behind rows and columns %s", err.text);
+    is_int(parameters_of(m), 108 + 192 + 1, "a bias of one number is trained");
+    ok(m && m->note && strstr(m->note, "1 output after the first (z), with 1344 weights"),
+       "an output that is left out is named: %s", m && m->note ? m->note : "");
+    topt_model_destroy(m);
+}
+
+static void untrained(void)
+{
+    struct graph g = graph_begin(13);
+    struct topt_error err = {0};
+    graph_input(&g, "x", 1, 2, DIMS(2, 8));
+    graph_node(&g, "Relu", "x", "y", "");
+    graph_end(&g, "y");
+    needs_weights = 1;
+    struct topt_model *m = import(&g, "mse", 0, &err);
+    ok(!m && strstr(err.text, "nothing to train"), "no weights: %s", err.text);
+    topt_model_destroy(m);
+    needs_weights = 0;
+}
+
+/* Types of operator sets 20 to 23. */
+static void new_sets(void)
+{
+    struct graph g = graph_begin(23);
+    struct topt_error err = {0};
+    graph_input(&g, "x", 1, 3, DIMS(2, 6, 16));
+    for (int i = 0; i < 3; i++)
+        graph_weights(&g, (const char *[]){"wq", "wk", "wv"}[i], 2, DIMS(16, i ? 8 : 16));
+    graph_weights(&g, "gain", 1, DIMS(16));
+    graph_weights(&g, "cos", 2, DIMS(6, 2));
+    graph_weights(&g, "sin", 2, DIMS(6, 2));
+    graph_node(&g, "RMSNormalization", "x gain", "n", "");
+    graph_node(&g, "MatMul", "n wq", "q", "");
+    graph_node(&g, "MatMul", "n wk", "k", "");
+    graph_node(&g, "MatMul", "n wv", "v", "");
+    graph_node(&g, "RotaryEmbedding", "q cos sin", "qt", "num_heads=4");
+    graph_node(&g, "RotaryEmbedding", "k cos sin", "kt", "num_heads=2");
+    graph_node(&g, "Attention", "qt kt v", "a",
+               "q_num_heads=4 kv_num_heads=2 is_causal=1");
+    graph_node(&g, "Gelu", "a", "y", "");
+    graph_end(&g, "y");
+    struct topt_model *m = import(&g, "mse", 0, &err);
+    const struct topt_op *a = m ? first(m, "attend") : NULL,
+                         *r = m ? first(m, "rotary") : NULL;
+    ok(a && a->attrs.heads == 4 && a->attrs.kv_heads == 2 && a->attrs.head_dim == 4 &&
+           a->attrs.causal,
+       "Attention of set 23 %s", err.text);
+    ok(r && r->attrs.head_dim == 4 && r->attrs.rope_dim == 4, "RotaryEmbedding");
+    is_int(parameters_of(m), 16 + 256 + 256, "its weights, without tables of angles");
+    topt_model_destroy(m);
+    g = graph_begin(21);
+    graph_input(&g, "x", 1, 4, DIMS(2, 8, 4, 4));
+    graph_weights(&g, "gain", 1, DIMS(8));
+    graph_node(&g, "GroupNormalization", "x gain gain", "n", "num_groups=2");
+    graph_node(&g, "DepthToSpace", "n", "y", "blocksize=2");
+    graph_end(&g, "y");
+    m = import(&g, "mse", 0, &err);
+    is_int(parameters_of(m), 16, "GroupNormalization has gains of channels %s", err.text);
+    ok(m && m->plan_only && strstr(m->plan_only, "blocks of channels"),
+       "DepthToSpace is planned and not run");
+    topt_model_destroy(m);
+}
+
 int main(void)
 {
     if (!reads_onnx())
@@ -326,6 +562,11 @@ int main(void)
     rows();
     own_loss(NULL);
     own_loss("mse");
+    exported();
+    tables();
+    channels_last();
+    untrained();
+    new_sets();
     branches(2, "relu");
     branches(3, "tanh");
     errors();

@@ -154,6 +154,12 @@ static void put_transposed(double *to, const double *from, int64_t rows, int64_t
             to[c * rows + r] = from[r * cols + c];
 }
 
+static int ends(const char *s, const char *with)
+{
+    size_t n = strlen(s), m = strlen(with);
+    return n >= m && !strcmp(s + n - m, with);
+}
+
 /* ONNX has the gates of an LSTM as i, o, f, c; the operator as i, f, g, o. */
 static int put_recurrent(const struct sample *s, const struct topt_op *op, double *to)
 {
@@ -166,11 +172,8 @@ static int put_recurrent(const struct sample *s, const struct topt_op *op, doubl
     else if (!strcmp(op->spec->name, "lstm"))
         put_gates(to, s->in[2].x, 4, cells, cells, order);
     else {
-        double *sum = calloc((size_t)(4 * cells), sizeof *sum);
-        for (int64_t i = 0; i < 4 * cells; i++)
-            sum[i] = s->in[3].x[i] + s->in[3].x[4 * cells + i];
-        put_gates(to, sum, 4, cells, 1, order);
-        free(sum);
+        int64_t from = ends(op->name, ".state_bias") ? 4 * cells : 0;
+        put_gates(to, s->in[3].x + from, 4, cells, 1, order);
     }
     return 0;
 }
@@ -207,12 +210,6 @@ static int put_param(const struct sample *s, const struct topt_op *op, int o, do
 }
 
 /* ---- running --------------------------------------------------------------------------- */
-
-static int ends(const char *s, const char *with)
-{
-    size_t n = strlen(s), m = strlen(with);
-    return n >= m && !strcmp(s + n - m, with);
-}
 
 /* A source is named after its input. */
 static double *load(const struct sample *s, const struct topt_op *op, int64_t n)
@@ -348,7 +345,7 @@ static void try_model(const char *dir)
     Onnx__ModelProto *proto =
         bytes ? onnx__model_proto__unpack(NULL, len, (const uint8_t *)bytes) : NULL;
     struct sample s = {.dir = dir};
-    struct topt_import_options o = {.loss = "mse"};
+    struct topt_import_options o = {.untrained = 1, .loss = "mse"};
     int whole = proto && proto->graph && proto->graph->n_node &&
                 !read_sample(proto->graph, &s) && comparable(&s);
     if (whole && s.in[0].ndim)
@@ -359,7 +356,7 @@ static void try_model(const char *dir)
     imported += m != NULL;
     refused += !m;
     silent += !m && (!err.text[0] || strchr(err.text, '\n'));
-    if (m && whole)
+    if (m && whole && !m->plan_only)
         compare(&s, m);
     topt_model_destroy(m);
     drop_sample(&s);

@@ -5,7 +5,9 @@
 #include "tap.h"
 #include "topt_accpar.h"
 
-enum { I = TOPT_ACCPAR_BATCH, II = TOPT_ACCPAR_INPUT, III = TOPT_ACCPAR_OUTPUT };
+#define I   TOPT_ACCPAR_BATCH
+#define II  TOPT_ACCPAR_INPUT
+#define III TOPT_ACCPAR_OUTPUT
 
 static uint64_t state = 20;
 
@@ -31,9 +33,8 @@ static double between(int from, int to, double a, double f, double e)
 static void tables(void)
 {
     const double f = 1000, e = 1000 * 7;
-    const double half[3][3] = {{0, .25 * (f + e), .5 * f},
-                               {.5 * e, .5 * e, 0},
-                               {.25 * (f + e), 0, .5 * f}};
+    const double half[3][3] = {
+        {0, .25 * (f + e), .5 * f}, {.5 * e, .5 * e, 0}, {.25 * (f + e), 0, .5 * f}};
     int good = 1;
     for (int p = 0; p < 3; p++)
         for (int t = 0; t < 3; t++)
@@ -124,8 +125,7 @@ static void search(enum topt_accpar_system system, int joins)
             good = 0;
         else
             good &= same(cut.cost, exhaustive(&net, had, &sides, system)) &&
-                    same(cut.cost,
-                         topt_accpar_cost(&net, had, &sides, system, cut.type));
+                    same(cut.cost, topt_accpar_cost(&net, had, &sides, system, cut.type));
     }
     ok(good, "%s, %s: the cheapest of all 3^L", topt_accpar_system_name(system),
        joins ? "paths that fork and join" : "chains");

@@ -149,11 +149,13 @@ json_t *topt_explain_around_json(const struct topt_plan_doc *p, const json_t *do
 }
 
 void topt_explain_around(struct topt_text *t, const struct topt_plan_doc *p,
-                         const json_t *around)
+                         const json_t *doc, const json_t *around)
 {
     size_t i;
     json_t *x;
-    topt_text_add(t, "\nOther numbers of GPUs:\n");
+    /* Parts that are pinned are those of one number. */
+    topt_text_add(t, "\nOther numbers of GPUs%s:\n",
+                  json_object_get(doc, "pins") ? ", where nothing is pinned" : "");
     json_array_foreach(around, i, x)
     {
         int64_t gpus = whole(x, "gpus");

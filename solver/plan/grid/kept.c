@@ -1,8 +1,8 @@
-/* kept.c - what was found out about the variants of one problem's grids: held in order, and
- * written down.
+/* kept.c - what was found out about the variants of one problem's grids: held in order,
+ * and written down.
  *
- * In a document a variant is a row of numbers.  Counts of work, which most variants of a grid
- * have alike, stand in a table of their own, named by number. */
+ * In a document a variant is a row of numbers.  Counts of work, which most variants of a
+ * grid have alike, stand in a table of their own, named by number. */
 #include "kept.h"
 #include "kept_strategy.h"
 #include "topt_json.h"
@@ -129,7 +129,8 @@ struct topt_kept_variant *topt_kept_variant(struct topt_kept_grid *g,
 
 /* ---- written ----------------------------------------------------------------------- */
 
-/* Numbers of a row, and what may stand behind them: the lightest, the fastest, what is lighter. */
+/* Numbers of a row, and what may stand behind them: the lightest, the fastest, what is
+ * lighter. */
 enum { COUNTS = 7, ROW = 11, LIGHTEST = ROW, FASTEST, LIGHTER };
 
 /* The number of a row of counts in the table, added where it is new. */

@@ -270,6 +270,8 @@ json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
         json_object_set_new(doc, "why", json_string(f->why));
     if (f->memory_limit)
         json_object_set_new(doc, "memory_limit", json_integer(f->memory_limit));
+    if (f->pins)
+        json_object_set(doc, "pins", f->pins);
     char id[TOPT_ID];
     if (topt_json_id(doc, 'p', id) < 0) {
         json_decref(doc);
@@ -533,10 +535,11 @@ static int read_choices(const json_t *doc, struct topt_error *err)
 static int read_all(const json_t *doc, struct topt_plan_doc *p, struct topt_error *err)
 {
     static const char *const allowed[] = {
-        "format",    "id",        "mode",      "space",    "exact",        "epsilon",
-        "heuristic", "strategy",  "mesh",      "settings", "predicted",    "ops",
-        "hubs",      "model",     "hw",        "why",      "memory_limit", "blocks",
-        "uniform",   "algorithm", "framework", NULL};
+        "format",    "id",           "mode",     "space",   "exact",
+        "epsilon",   "heuristic",    "strategy", "mesh",    "settings",
+        "predicted", "ops",          "hubs",     "model",   "hw",
+        "why",       "memory_limit", "blocks",   "uniform", "algorithm",
+        "framework", "pins",         NULL};
     const char *id = "";
     if (topt_json_format(doc, "plan", err) || topt_json_only(doc, "", allowed, err) ||
         topt_json_string_or(doc, "", "id", &id, err) ||

@@ -51,6 +51,7 @@ struct topt_request {
     enum topt_block_choice blocks;
     int factors;           /* bits of enum topt_factor */
     const char *algorithm; /* NULL: ft */
+    const char *pin;       /* splits that are chosen, "NAME=SPLIT;..."; NULL: none */
     double epsilon;
     int threads;
     int64_t micro_batches; /* just so many; 0: searched, or 1 where they are not */
@@ -84,7 +85,7 @@ void topt_request_init(struct topt_request *r);
 /* What is asked, in words; NULL and 0: not said.  Borrowed. */
 struct topt_words {
     const char *mode, *framework, *space, *blocks, *factors, *counts, *algorithm,
-        *precision, *optimizer, *accounting, *overlap, *eager;
+        *precision, *optimizer, *accounting, *overlap, *eager, *pin;
     int64_t batch, seq;
     int gradient_f32, tensor_parallel;
 };

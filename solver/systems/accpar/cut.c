@@ -61,8 +61,8 @@ double topt_accpar_layer_share(const struct pricing *p, int l, enum topt_accpar_
     if (p->system != TOPT_ACCPAR_ACCPAR)
         return 0.5;
     for (int side = 0; side < 2; side++)
-        exchange[side] = within(p, l, t) * p->sides->element_bytes /
-                         p->sides->bytes_per_second[side];
+        exchange[side] =
+            within(p, l, t) * p->sides->element_bytes / p->sides->bytes_per_second[side];
     return topt_accpar_share(flops(p, l), p->sides->flops, exchange);
 }
 
@@ -231,15 +231,15 @@ static void fill(const struct pricing *p, struct work *w, double share[][T])
     const struct topt_accpar_net *net = p->net;
     w->left = net->n;
     for (int l = 0; l < net->n; l++)
-        for (int t = 0; t < T; t++) {
+        for (enum topt_accpar_type t = 0; t < TOPT_ACCPAR_TYPES; t++) {
             share[l][t] = topt_accpar_layer_share(p, l, t);
             w->own[l][t] = allowed(p, l, t) ? own_cost(p, l, t, share[l][t]) : INFINITY;
         }
     for (int i = 0; i < net->nedges; i++) {
         const struct topt_accpar_edge *e = &net->edge[i];
         struct table table = {.from = e->from, .to = e->to};
-        for (int a = 0; a < T; a++)
-            for (int b = 0; b < T; b++) {
+        for (enum topt_accpar_type a = 0; a < TOPT_ACCPAR_TYPES; a++)
+            for (enum topt_accpar_type b = 0; b < TOPT_ACCPAR_TYPES; b++) {
                 double elements[2];
                 topt_accpar_edge(p, e, a, b, share[e->from][a], share[e->to][b],
                                  elements);
@@ -267,9 +267,8 @@ double topt_accpar_exchange(const struct pricing *p, const struct topt_accpar_cu
 
 int topt_accpar_cut(const struct topt_accpar_net *net,
                     const struct topt_accpar_part *part,
-                    const struct topt_accpar_sides *sides,
-                    enum topt_accpar_system system, struct topt_accpar_cut *ret,
-                    struct topt_error *err)
+                    const struct topt_accpar_sides *sides, enum topt_accpar_system system,
+                    struct topt_accpar_cut *ret, struct topt_error *err)
 {
     struct pricing p = {net, part, sides, system};
     struct work w = {.ntables = 0};

@@ -144,9 +144,9 @@ enum { NETS = sizeof nets / sizeof *nets };
 
 const char *const *topt_accpar_nets(void)
 {
-    static const char *const names[] = {"alexnet", "vgg11",    "vgg13",    "vgg16",
-                                        "vgg19",   "resnet18", "resnet34", "resnet50",
-                                        NULL};
+    static const char *const names[] = {"alexnet",  "vgg11",    "vgg13",
+                                        "vgg16",    "vgg19",    "resnet18",
+                                        "resnet34", "resnet50", NULL};
     return names;
 }
 

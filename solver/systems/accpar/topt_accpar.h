@@ -86,8 +86,8 @@ struct topt_accpar_part {
 };
 
 enum topt_accpar_system {
-    TOPT_ACCPAR_DATA,   /* every layer over the batch */
-    TOPT_ACCPAR_OWT,    /* "one weird trick": convolutions over the batch, products by features */
+    TOPT_ACCPAR_DATA, /* every layer over the batch */
+    TOPT_ACCPAR_OWT, /* "one weird trick": convolutions over the batch, products by features */
     TOPT_ACCPAR_HYPAR,  /* types I and II, by the elements exchanged alone, halves */
     TOPT_ACCPAR_ACCPAR, /* all three, by time, shares between unequal groups */
     TOPT_ACCPAR_SYSTEMS
@@ -103,8 +103,8 @@ struct topt_accpar_sides {
 struct topt_accpar_cut {
     enum topt_accpar_type type[TOPT_ACCPAR_LAYERS];
     double share[TOPT_ACCPAR_LAYERS]; /* of side 0 */
-    double cost;                      /* what the search made least: elements or seconds */
-    double exchange_seconds;          /* of both kinds of exchange, the slower side's */
+    double cost;             /* what the search made least: elements or seconds */
+    double exchange_seconds; /* of both kinds of exchange, the slower side's */
 };
 
 /* The types that cost least: node and edge elimination over types of a series-parallel
@@ -112,9 +112,8 @@ struct topt_accpar_cut {
  * INVAL where shortcuts cross. */
 int topt_accpar_cut(const struct topt_accpar_net *net,
                     const struct topt_accpar_part *part,
-                    const struct topt_accpar_sides *sides,
-                    enum topt_accpar_system system, struct topt_accpar_cut *ret,
-                    struct topt_error *err) TOPT_MUST_CHECK;
+                    const struct topt_accpar_sides *sides, enum topt_accpar_system system,
+                    struct topt_accpar_cut *ret, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The cost of given types, by the plainest sums. */
 double topt_accpar_cost(const struct topt_accpar_net *net,
@@ -131,6 +130,14 @@ struct topt_accpar_boards {
     int count; /* a power of two */
     double flops, bytes_per_second;
 };
+
+struct topt_hw;
+enum { TOPT_ACCPAR_KINDS = 2 };
+/* What a profile has: its groups, only the one of that name where 'group' is not NULL; and how
+ * long a number of the type is that it computes in. */
+int topt_accpar_boards(const struct topt_hw *hw, const char *group,
+                       struct topt_accpar_boards ret[TOPT_ACCPAR_KINDS], int *ret_kinds,
+                       double *ret_element_bytes, struct topt_error *err) TOPT_MUST_CHECK;
 
 struct topt_accpar_answer {
     double seconds; /* of a step */
