@@ -187,8 +187,7 @@ static struct reply parts(const struct request *q, const struct store_answer *a,
         json_object_set_new(beside, "correction", correction_json(s->correction, answer));
     if (a->plan && has_field(q->fields, "plan"))
         rc |= json_object_set_new(
-            beside, "plan",
-            topt_json_parse(a->plan, strlen(a->plan), "the plan", NULL));
+            beside, "plan", topt_json_parse(a->plan, strlen(a->plan), "the plan", NULL));
     take_members(doc, answer, q->fields);
     take_members(doc, beside, q->fields);
     json_decref(beside);

@@ -155,8 +155,7 @@ static void show_evaluation(const json_t *doc)
     char a[32], b[32], c[32];
     size_t i;
     json_t *o;
-    int counted =
-        topt_cli_whole(doc, "peak_bytes") > topt_cli_whole(doc, "memory_bytes");
+    int counted = topt_cli_whole(doc, "peak_bytes") > topt_cli_whole(doc, "memory_bytes");
     printf("memory %s %s, %s at the peak%s; time %s\n",
            topt_show_bytes(topt_cli_whole(doc, "memory_bytes"), a, sizeof a),
            counted ? "as papers count it" : "at most",

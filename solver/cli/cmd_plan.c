@@ -2,6 +2,7 @@
  *
  * Each command differs by the question it puts to plan/. */
 #include "cmd_plan.h"
+#include "topt_flexflow_row.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include "topt_show_plan.h"
 #include "topt_search_cmd.h"
 #include "topt_text.h"
+#include "topt_unequal.h"
 
 static const struct topt_option plan_options[] = {
     TOPT_FIELDS_ASKED(ASK_ROW){"svg", TOPT_OPT_STRING, ASK_AT(svg), "FILE",
@@ -36,6 +38,9 @@ static const struct topt_option frontier_options[] = {
 static const struct topt_option compare_options[] = {
     {"gpus", TOPT_OPT_STRING, ASK_AT(gpus), "N", "how many"},
     {"svg", TOPT_OPT_STRING, ASK_AT(svg), "FILE", "draw times and memory there"},
+    {"seed", TOPT_OPT_COUNT, ASK_AT(seed), "S", "of flexflow's random walk; else 1"},
+    {"proposals", TOPT_OPT_COUNT, ASK_AT(proposals), "N",
+     "that it tries at most; else by the size of its task graph"},
     ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW) TOPT_FIELDS_PIN(ASK_ROW) ASK_SEARCH ASK_JSON,
     ASK_QUIET,
     ASK_OUTPUT,
@@ -136,6 +141,30 @@ static int ask_batches(struct topt_question *q, json_t **ret, struct topt_error 
                          : topt_plan(&q->r, ret, err);
 }
 
+/* Groups of unlike devices: all of them, shares of rows and of the model's state. */
+static int plan_unequal(struct topt_question *q, struct topt_error *err)
+{
+    json_t *answer = NULL;
+    if (q->nbatch > 1 || q->batch_auto || q->a.output || q->a.svg)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "a profile with groups of unlike devices takes one --batch, and "
+                         "no -o, --svg: --json has the plan of each group");
+    q->r.stop = topt_stop_after(q->a.seconds);
+    topt_ask_watch(q);
+    int rc = topt_plan_unequal(&q->r, &answer, err);
+    topt_watch_stop(&q->watch);
+    if (!rc && q->a.json) {
+        rc = topt_cli_write_json(answer, "-", err);
+    } else if (!rc) {
+        char *text = topt_unequal_text(answer);
+        fputs(text ? text : "", stdout);
+        free(text);
+    }
+    int status = rc ? rc : exit_of(answer);
+    json_decref(answer);
+    return status;
+}
+
 int topt_cmd_plan(int argc, char **argv)
 {
     static const char usage[] =
@@ -149,6 +178,11 @@ int topt_cmd_plan(int argc, char **argv)
     struct topt_error err = {0};
     json_t *answer = NULL;
     int rc = topt_ask(&q, plan_options, usage, NULL, argc, argv, &err);
+    if (!rc && topt_hw_groups(q.hw)) {
+        int status = plan_unequal(&q, &err);
+        topt_ask_fini(&q);
+        return status < 0 ? topt_cli_fail("plan", &err) : status;
+    }
     if (!rc && !q.a.words.mode)
         q.r.mode = q.r.ngpu_list > 1    ? TOPT_PROFILING
                    : q.r.ngpu_list == 1 ? TOPT_MINI_TIME
@@ -255,7 +289,7 @@ int topt_cmd_frontier(int argc, char **argv)
 
 /* Systems that search by themselves; those that search a part of our space are rows of
  * solver/plan/space/algorithm.c. */
-static const struct topt_system *const systems[] = {NULL};
+static const struct topt_system *const systems[] = {&topt_flexflow_row, NULL};
 
 static int compare_all(const struct topt_request *r, json_t **ret, struct topt_error *err)
 {

@@ -236,6 +236,10 @@ static void show_time(struct topt_text *out, const json_t *a)
         100 * wide, 100 * sheets, 100 * (1 - sheets - measured), 100 * measured);
     if (sheets > 0.5)
         topt_text_add(out, "          `topt profile` on the cluster narrows that\n");
+    if (json_object_get(a, "simulated_ns"))
+        topt_text_add(out,
+                      "          %s by the schedule of the whole step (topt simulate)\n",
+                      topt_show_ns(whole(a, "simulated_ns"), x, sizeof x));
 }
 
 static void show_search(struct topt_text *out, const json_t *a)

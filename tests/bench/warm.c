@@ -144,7 +144,8 @@ static struct figures ask(const char *path, const struct topt_text *request,
 {
     static struct client client[MAX_CONNECTIONS];
     int ep = epoll_create1(0);
-    poll(NULL, 0, 500); /* until the server has seen that those before are closed: a user has 64 */
+    poll(NULL, 0,
+         500); /* until the server has seen that those before are closed: a user has 64 */
     for (int i = 0; i < connections; i++) {
         struct epoll_event e = {.events = EPOLLIN, .data.ptr = &client[i]};
         client[i].fd = connect_to(path);

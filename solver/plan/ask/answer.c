@@ -45,6 +45,8 @@ static json_t *answer_json(const struct topt_plan_facts *f, const struct topt_be
     json_t *predicted = json_object_get(plan, "predicted");
     json_object_set(a, "memory_parts", json_object_get(predicted, "memory_parts"));
     json_object_set(a, "band", json_object_get(predicted, "band"));
+    if (json_object_get(predicted, "simulated_ns"))
+        json_object_set(a, "simulated_ns", json_object_get(predicted, "simulated_ns"));
     json_t *uniform = json_object_get(plan, "uniform");
     if (uniform)
         json_object_set(a, "uniform", uniform);

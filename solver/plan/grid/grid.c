@@ -113,7 +113,8 @@ static struct topt_variant_settings *settings_of(struct topt_grid_search *s,
     struct topt_variant_settings *at = s->settings;
     while (at && (at->settings.micro_batches != v->micro_batches ||
                   at->settings.apart_bytes != v->apart_bytes ||
-                  at->settings.late_permille != v->late_permille))
+                  at->settings.late_permille != v->late_permille ||
+                  at->settings.hidden_ppm != v->hidden_ppm))
         at = at->next;
     if (at)
         return at;
@@ -125,6 +126,7 @@ static struct topt_variant_settings *settings_of(struct topt_grid_search *s,
     *at = (struct topt_variant_settings){t->settings, s->settings};
     at->settings.apart_bytes = v->apart_bytes;
     at->settings.late_permille = v->late_permille;
+    at->settings.hidden_ppm = v->hidden_ppm;
     s->settings = at;
     return at;
 }

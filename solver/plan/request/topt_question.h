@@ -75,6 +75,8 @@ struct topt_request {
     int64_t max_work; /* the same after so much counted work of the search; 0: no limit */
     int64_t
         max_entries; /* as of searches: larger tables are decided by heuristic; 0: 2^23 */
+    uint64_t seed;   /* of systems that search at random; 0: theirs */
+    int64_t proposals; /* that these try at most; 0: as many as they think right */
     int64_t
         max_table_bytes; /* fail with LIMIT where a problem's costs take more; 0: 4 GiB */
 };
