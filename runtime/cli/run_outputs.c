@@ -1,6 +1,7 @@
 /* run_outputs.c - what a run writes: gradients of the first step, its report, and the last
  * words of one that can't go on. */
 #include "run_outputs.h"
+#include "observe.h"
 #include "rank.h"
 #include "topt_json.h"
 #include "topt_text.h"
@@ -181,6 +182,8 @@ static int write_all(struct topt_run *r, struct topt_error *err)
         puts(text);
     else if (!rc && !r->args.quiet)
         say(r);
+    if (!rc)
+        topt_run_observe(&r->report);
     free(text);
     json_decref(doc);
     return rc;

@@ -115,6 +115,9 @@ struct topt_settings {
     int allocator_permille;
     enum topt_accounting accounting;
     enum topt_overlap overlap;
+    /* Of what moves aside so many millionths are hidden, at least 1 (topt_hidden_share); 0:
+     * of each operator's what its own computation hides. */
+    int hidden_ppm;
     int eager; /* bits of enum topt_eager_part */
 };
 struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
@@ -401,6 +404,14 @@ int topt_cost_op(const struct topt_costing *k, int op, const struct topt_config 
 int topt_cost_op_ask(const struct topt_costing *k, int op, const struct topt_config *c,
                      struct topt_fragment_cost *ret, int *ret_open,
                      struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Of a strategy that gives every operator the configuration in 'config', which share of what
+ * moves aside computation hides, in millionths, as settings.hidden_ppm says it: by the
+ * schedule of whole operators on a device and one link.  Gathers come a unit ahead; a unit
+ * is a block, or an operator where settings.gather is. */
+int topt_hidden_share(const struct topt_costing *k, const struct topt_blocks *blocks,
+                      const struct topt_config *config, int *ret_ppm,
+                      struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Cost of a hub itself: adding the gradients of its consumers up. */
 int topt_cost_hub(const struct topt_costing *k, int tensor, const struct topt_hub *h,

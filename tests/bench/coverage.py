@@ -40,7 +40,7 @@ def questions_in(text):
 
 def ask(build, names):
     for name in names:
-        done = subprocess.run(['sh', os.path.join(HERE, 'questions.sh'), build, '--once', '--only', name],
+        done = subprocess.run(['sh', os.path.join(HERE, 'questions.sh'), build, '--once', '--limit', '600', '--only', name],
                               capture_output=True, text=True)
         answer = [line for line in done.stdout.split('\n') if line.startswith(name + ' ')]
         print(*answer, done.stderr.strip(), file=sys.stderr)
@@ -61,19 +61,24 @@ def other_doors(build):
     run(topt, 'plan', model, *asked, '-o', 'fewest.json')
     run(topt, 'plan', model, *own, '-o', 'own.json')
     for plan in ('fewest.json', 'own.json'):
-        run(topt, 'explain', plan)
-        run(topt, 'evaluate', plan)
-    for command in ('plan', 'frontier'):
-        run(topt, command, model, *asked, '--svg', 'drawn.svg')
-        run(topt, command, model, *own, '--svg', 'drawn.svg')
+        run(topt, 'explain', plan, '--around')
+        run(topt, 'explain', plan, '--operators', '--notation')
+        run(topt, 'explain', plan, '--json')
+    run(topt, 'frontier', model, *asked, '--gpus', '4', '--svg', 'drawn.svg')
+    run(topt, 'frontier', model, *own, '--svg', 'drawn.svg')
+    run(topt, 'frontier', model, '--hw', 'a100-80-dgx', '--batch', '32', '--seq', '64', '--gpus', '32',
+        '--framework', 'topt', '--space', 'canonical', '--epsilon', '0.01')
+    run(topt, 'frontier', model, *own, '--max-work', '1')
     run(topt, 'compare', model, *asked, '--gpus', '4')
-    run(topt, 'plan', model, *asked, '--mode', 'profiling')
+    run(topt, 'plan', model, *asked, '--mode', 'profiling', '--svg', 'drawn.svg')
+    run(topt, 'evaluate', model, '--plan', 'own.json', *asked)
     run(topt, 'plan', model, *own, '--factors', 'zero,recompute', '--micro-batches', '2')
     run(topt, 'plan', model, *own, '--blocks', 'alike', '--factors', 'all')
     run(topt, 'sample', model, *own)
     run(topt, 'costgraph', model, *own, '-o', 'costs.json')
     run(topt, 'solve', 'costs.json', '--json')
-    run(topt, 'solve', 'costs.json', '--epsilon', '0.01', '--max-memory', '100MiB')
+    run(topt, 'solve', 'costs.json', '--epsilon', '0.01', '--memory', '100MiB')
+    run(topt, 'solve', 'costs.json', '--max-entries', '4')
     worked = os.path.join(ROOT, 'tests/search/worked_example.json')
     for algorithm in ('ft', 'ft-plain', 'ft-elimination', 'brute-force'):
         run(topt, 'solve', worked, '--algorithm', algorithm)

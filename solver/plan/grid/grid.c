@@ -5,6 +5,7 @@
 #include "grid_data.h"
 #include "kept.h"
 #include "micros.h"
+#include "price_tuning.h"
 #include "problem.h"
 #include "problem_stats.h"
 #include "request.h"
@@ -55,14 +56,14 @@ static int resolve_blocks(struct topt_grid_search *s, enum topt_goal goal,
                : 0;
 }
 
-/* Variants are kept where their frontiers are (kept.h), for limits that the device has; and
- * where work is not counted out, which ends searches in between. */
+/* Variants are kept where their frontiers are (kept.h), for limits that the device has;
+ * and where work is not counted out, which ends searches in between. */
 static int open_kept(struct topt_grid_search *s, enum topt_goal goal,
                      struct topt_error *err)
 {
     const struct topt_request *r = s->request;
     if (!s->micros->kept || s->space != TOPT_SPACE_UNIFORM || !s->alike || s->algorithm ||
-        !by_ft(s) || r->max_work || goal == TOPT_GOAL_FRONTIER)
+        !by_ft(s) || r->max_work || r->pin || goal == TOPT_GOAL_FRONTIER)
         return 0;
     s->kept = topt_kept_grid(s->micros->kept, s->mesh.nodes, s->mesh.per_node);
     return s->kept ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
@@ -112,7 +113,8 @@ static struct topt_variant_settings *settings_of(struct topt_grid_search *s,
     struct topt_variant_settings *at = s->settings;
     while (at && (at->settings.micro_batches != v->micro_batches ||
                   at->settings.apart_bytes != v->apart_bytes ||
-                  at->settings.late_permille != v->late_permille))
+                  at->settings.late_permille != v->late_permille ||
+                  at->settings.hidden_ppm != v->hidden_ppm))
         at = at->next;
     if (at)
         return at;
@@ -124,6 +126,7 @@ static struct topt_variant_settings *settings_of(struct topt_grid_search *s,
     *at = (struct topt_variant_settings){t->settings, s->settings};
     at->settings.apart_bytes = v->apart_bytes;
     at->settings.late_permille = v->late_permille;
+    at->settings.hidden_ppm = v->hidden_ppm;
     s->settings = at;
     return at;
 }
@@ -153,12 +156,26 @@ static enum topt_recompute recompute_of(const struct topt_grid_search *s,
     return s->space == TOPT_SPACE_UNIFORM ? TOPT_RECOMPUTE_ALL : TOPT_RECOMPUTE_FREE;
 }
 
-/* From so many axes on finding ways between layouts takes longer than all else. */
-enum { MANY_AXES = 5, PRICED_FIRST = 2048 };
+/* Layouts of a tensor of three dimensions: of each kind of axis so many go to each
+ * dimension or to none; in the full space it matters which. */
+static int64_t count_layouts(const struct topt_mesh *m, int full)
+{
+    int64_t all = 1;
+    for (int end, first = 0; first < m->naxes; first = end) {
+        end = first + 1;
+        while (!full && end < m->naxes && topt_mesh_alike(m, end - 1, end))
+            end++;
+        int64_t n = end - first;
+        all *= (n + 1) * (n + 2) * (n + 3) / 6;
+    }
+    return all;
+}
 
 static int prices_lazily(const struct topt_grid_search *s)
 {
-    return s->space != TOPT_SPACE_UNIFORM && s->mesh.naxes >= MANY_AXES && by_ft(s);
+    int full = s->space == TOPT_SPACE_FULL;
+    return s->space != TOPT_SPACE_UNIFORM && by_ft(s) &&
+           count_layouts(&s->mesh, full) >= (full ? MANY_FULL_LAYOUTS : MANY_LAYOUTS);
 }
 
 /* Of the full space a hundredth tells all but what axes are called. */
@@ -184,6 +201,7 @@ static int make_problem(struct topt_grid_search *s, const struct topt_variant *v
                                    .zero = zero_levels(s, v),
                                    .recompute = recompute_of(s, v),
                                    .mesh_starts = v->mesh_starts,
+                                   .pins = r->pin ? &s->micros->pins : NULL,
                                    .sums_stay =
                                        r->settings.accounting == TOPT_ACCOUNTING_PAPER,
                                    .lazy_entries = lazy_entries,

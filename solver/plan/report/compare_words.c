@@ -350,6 +350,8 @@ char *topt_compare_text(const json_t *doc)
     for (size_t i = 0; i < json_array_size(rows); i++)
         show_row(&t, json_array_get(rows, i));
     topt_text_add(&t, "\n");
+    if (!is_true(doc, "feasible"))
+        topt_text_add(&t, "%s\n", words(doc, "reading"));
     show_overlap(&t, rows);
     show_exact(&t, rows);
     show_why(&t, rows);

@@ -1,10 +1,10 @@
 /* heuristic.c - operators decided one at a time, where no exact table is small enough.
  *
- * Deciding operators before the search, the paper's heuristic elimination, is the last resort
- * where a graph is so entangled that no exact table is small enough.  The operator that most
- * others are joined to goes first (a mask that every block reads), to the configuration that is
- * cheapest on its own and at best on its edges, memory and time counting alike relative to the
- * largest of its costs. */
+ * Deciding operators before the search, the paper's heuristic elimination, is the last
+ * resort where a graph is so entangled that no exact table is small enough.  The operator
+ * that most others are joined to goes first (a mask that every block reads), to the
+ * configuration that is cheapest on its own and at best on its edges, memory and time
+ * counting alike relative to the largest of its costs. */
 #include "heuristic.h"
 
 #include "frontier.h"
@@ -25,7 +25,7 @@ static double weight(struct topt_cost c, struct balance by)
     return (double)c.memory / by.memory + (double)c.time / by.time;
 }
 
-/* ---- what edges cost --------------------------------------------------------------------- */
+/* ---- what edges cost --------------------------------------------------------------- */
 
 /* The cheapest of an edge's entry; infinite where there is none. */
 static double entry_weight(const struct topt_table *t, int32_t from, int32_t to,
@@ -60,7 +60,7 @@ static struct topt_cost most_of(const struct topt_search_op *o)
     return most;
 }
 
-/* ---- deciding operators ------------------------------------------------------------------ */
+/* ---- deciding operators ------------------------------------------------------------ */
 
 int topt_decisions_init(struct decisions *d, const struct topt_search_problem *problem,
                         struct topt_error *err)

@@ -5,15 +5,14 @@
 
 #include "topt_search.h"
 
-/* Operators in the order in which they are decided, each with its configuration: those whose turn
- * has been asked for so far. */
+/* Operators in the order in which they are decided, each with its configuration: those
+ * whose turn has been asked for so far. */
 struct decisions {
     const struct topt_search_problem *problem;
     int n;
     int *op;
     int32_t *config;
-    int *
-        degree; /* by operator: neighbours that are not decided, or -1 where it is itself */
+    int *degree; /* by operator: neighbours not decided, or -1 where it is itself */
 };
 int topt_decisions_init(struct decisions *d, const struct topt_search_problem *problem,
                         struct topt_error *err) TOPT_MUST_CHECK;

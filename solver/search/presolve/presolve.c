@@ -4,8 +4,8 @@
  *        ^                                                        |
  *        '----- lift <------------- lift <----------- its frontier'
  *
- * A reduction makes a smaller problem of the same kind, whose frontier is that of the one before, and
- * lifts strategies of the smaller one.  Another one is another row. */
+ * A reduction makes a smaller problem of the same kind, whose frontier is that of the one
+ * before, and lifts strategies of the smaller one.  Another one is another row. */
 #include "presolve.h"
 
 #include "articulation.h"
@@ -16,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A frontier on its way back; by operator at least 0 where it was decided by heuristic. */
+/* A frontier on its way back; by operator at least 0 where it was decided by
+ * heuristic. */
 struct lifted {
     struct topt_frontier *frontier;
     int32_t *fixed;

@@ -1,7 +1,8 @@
 /* slices.c - a problem cut at some operators, by what these take.
  *
- * A slice is the problem with one value of each operator cut at (a value: configurations that no edge tells apart).
- * Of an edge's table it has one row, or column; all else it shares with the whole. */
+ * A slice is the problem with one value of each operator cut at (a value: configurations
+ * that no edge tells apart). Of an edge's table it has one row, or column; all else it
+ * shares with the whole. */
 #include "slices.h"
 
 #include <stdlib.h>

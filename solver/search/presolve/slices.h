@@ -1,5 +1,5 @@
-/* slices.h - a problem cut at some operators: a slice for every configuration of these, as far as edges tell them
- * apart. */
+/* slices.h - a problem cut at some operators: a slice for every configuration of these,
+ * as far as edges tell them apart. */
 #ifndef TOPT_SEARCH_SLICES_H
 #define TOPT_SEARCH_SLICES_H
 
@@ -51,7 +51,8 @@ struct conditioning {
     atomic_int next;
 };
 
-/* slices.c: the operators cut at, and what configurations of these differ in; then slice after slice.  0, or -1. */
+/* slices.c: the operators cut at, and what configurations of these differ in; then slice
+ * after slice.  0, or -1. */
 int topt_slices_values(struct conditioning *c, const char *cutset) TOPT_MUST_CHECK;
 int topt_slice_open(struct conditioning *c, int number) TOPT_MUST_CHECK;
 void topt_slice_close_plan(struct slice *s);

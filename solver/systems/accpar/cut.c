@@ -167,7 +167,7 @@ static void eliminate(struct work *w, int layer, int in, int out)
     }
     *s = (struct step){.layer = layer, .from = x.from, .to = y.to};
     for (int p = 0; p < T; p++)
-        for (int t = 0; t < T; t++) {
+        for (int t = 0; t < TOPT_ACCPAR_TYPES; t++) {
             r.cost[p][t] = INFINITY;
             for (int j = 0; j < T; j++) {
                 double c = x.cost[p][j] + w->own[layer][j] + y.cost[j][t];
