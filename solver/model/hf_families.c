@@ -125,6 +125,7 @@ const struct hf_family topt_hf_families[] = {
     OWN("phi", "Phi", topt_hf_read_phi),
     OWN("phi3", "Phi3", topt_hf_read_phi3),
     OWN("llama", "Llama", topt_hf_read_llama),
+    OWN("mllama_text_model", "Mllama", topt_hf_read_mllama_text),
     OWN("llama4_text", "Llama4", topt_hf_read_llama4),
     OWN("mistral", "Mistral", topt_hf_read_mistral),
     OWN("mixtral", "Mixtral", topt_hf_read_mixtral),

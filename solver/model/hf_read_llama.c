@@ -119,10 +119,15 @@ int topt_hf_read_starcoder2(const json_t *doc, struct hf_arch *a, struct topt_er
 
 /* ---- Gemma ------------------------------------------------------------------------- */
 
-static int refuse_sight(const json_t *doc, struct topt_error *err)
+/* All positions may see all others, as in models of embeddings; a window to both sides
+ * costs what one to the left does. */
+static int read_sight(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
-    return topt_hf_refuse_flag(doc, "use_bidirectional_attention", 0,
-                               "no reader does that yet", err);
+    if (topt_json_bool_or(doc, "", "use_bidirectional_attention", &a->bidirectional, err))
+        return -1;
+    if (a->bidirectional && a->window)
+        a->not_run = "windows of keys to both sides of a query";
+    return 0;
 }
 
 /* Gains are stored as what is added to 1, which trains the same.  The root of the
@@ -137,7 +142,7 @@ int topt_hf_read_gemma(const json_t *doc, struct hf_arch *a, struct topt_error *
     a->activation = TOPT_ACT_GELU;
     if (topt_hf_activation(doc, "hidden_activation", &a->activation, err) ||
         topt_json_bool_or(doc, "", "attention_bias", &a->qkv_bias, err) ||
-        refuse_sight(doc, err))
+        read_sight(doc, a, err))
         return -1;
     a->embed_factor = sqrt((double)a->width);
     a->out_bias = a->qkv_bias;
@@ -191,6 +196,27 @@ static double cap_or(const json_t *doc, const char *key, double usual)
     return json_is_null(json_object_get(doc, key)) ? 0 : usual;
 }
 
+/* Some layers attend to an image in place of the text, and are let through by two
+ * numbers; eight more tokens are looked up than predicted. */
+int topt_hf_read_mllama_text(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    const json_t *across = json_object_get(doc, "cross_attention_layers");
+    if (topt_hf_read_llama(doc, a, err))
+        return -1;
+    if (!json_is_array(across))
+        return topt_fail(err, TOPT_ERR_INVAL, "cross_attention_layers is missing");
+    for (size_t i = 0; i < json_array_size(across); i++) {
+        int64_t layer = json_integer_value(json_array_get(across, i));
+        if (layer < 0 || layer >= a->layers)
+            return topt_fail(err, TOPT_ERR_INVAL,
+                             "cross_attention_layers[%zu] is no layer", i);
+        a->layer[layer] |= HF_ACROSS;
+    }
+    a->more_vocab = 8;
+    a->not_run = "attention to an image in place of the text";
+    return 0;
+}
+
 /* Gemma 2's without norms of what is added. */
 int topt_hf_read_vaultgemma(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
@@ -214,7 +240,7 @@ int topt_hf_read_gemma2(const json_t *doc, struct hf_arch *a, struct topt_error 
                           .window = 4096,
                           .score_cap = cap_or(doc, "attn_logit_softcapping", 50),
                           .logit_cap = cap_or(doc, "final_logit_softcapping", 30)};
-    return refuse_sight(doc, err) || read_like_gemma2(doc, 256, a, err) ||
+    return read_like_gemma2(doc, 256, a, err) || read_sight(doc, a, err) ||
                    topt_hf_local_layers(doc, 0, FULL_EVERY, a, err)
                ? -1
                : 0;
@@ -236,7 +262,7 @@ int topt_hf_read_gemma3(const json_t *doc, struct hf_arch *a, struct topt_error 
                           .window = 4096,
                           .rope = {.rope_theta = 1e6},
                           .local_rope = {.rope_theta = 10000}};
-    if (refuse_sight(doc, err) || read_like_gemma2(doc, 256, a, err) ||
+    if (read_like_gemma2(doc, 256, a, err) || read_sight(doc, a, err) ||
         topt_json_int_or(doc, "", "_sliding_window_pattern", 1, HF_MAX_LAYERS,
                          &full_every, err) ||
         topt_json_int_or(doc, "", "sliding_window_pattern", 1, HF_MAX_LAYERS, &full_every,

@@ -5,6 +5,7 @@
  *
  * A PyTorch module is a program, which is not run here; it is refused with the lines
  * that export it. */
+#include "hf_diffusers.h"
 #include "model_impl.h"
 #include "model_place.h"
 #include "model_text.h"
@@ -164,12 +165,8 @@ static struct topt_model *build(const json_t *doc, const char *what,
                json_object_get(doc, "peft_type")) {
         return build_adapters(doc, what, o, err);
     } else if (json_object_get(doc, "_class_name")) {
-        const char *class = json_string_value(json_object_get(doc, "_class_name"));
-        topt_fail(err, TOPT_ERR_INVAL,
-                  "a config of diffusers (%.60s), which is not read yet; a native "
-                  "document or ONNX of it is",
-                  class ? class : "no class");
-        m = NULL;
+        topt_label(what, name);
+        m = topt_diffusers_build(doc, name, o, err);
     } else if (topt_hf_looks_like(doc)) {
         topt_label(what, name);
         m = topt_hf_build(doc, name, o, err);

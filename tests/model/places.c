@@ -61,12 +61,12 @@ static void files(void)
     write_text("m.gguf", "GGUF\3");
     put("u16.json", "\xff\xfe{\0}\0", 6);
     write_text("page.json", "<!DOCTYPE html>");
-    write_text("unet.json", "{\"_class_name\":\"UNet2DConditionModel\"}");
+    write_text("unet.json", "{\"_class_name\":\"AutoencoderKL\"}");
     refuses(at("lfs.json"), "pointer of Git LFS");
     refuses(at("m.gguf"), "GGUF");
     refuses(at("u16.json"), "UTF-16");
     refuses(at("page.json"), "web page");
-    refuses(at("unet.json"), "UNet2DConditionModel");
+    refuses(at("unet.json"), "of the class AutoencoderKL; read are FluxTransformer2D");
     mkfifo(at("pipe"), 0600);
     refuses(at("pipe"), "a named pipe");
     refuses("/dev/zero", "a device");
@@ -85,6 +85,13 @@ static void folders(void)
     mkdir(at("pipeline"), 0700);
     write_text("pipeline/model_index.json", "{}");
     refuses(at("pipeline"), "diffusers pipeline");
+    mkdir(at("pipeline/transformer"), 0700);
+    write_text("pipeline/transformer/config.json",
+               "{\"_class_name\":\"SD3Transformer2DModel\",\"num_layers\":2}");
+    struct topt_model *part = takes(at("pipeline"), NULL, "a pipeline's transformer");
+    ok(part && part->note && strstr(part->note, "text's encoders"),
+       "... tells that the rest is left out");
+    topt_model_destroy(part);
     mkdir(at("empty"), 0700);
     refuses(at("empty"), "no config.json");
     mkdir(at("weights"), 0700);
