@@ -158,6 +158,8 @@ static int read_classes(const json_t *doc, enum hf_head head, struct hf_arch *a,
 {
     const char *kind = NULL;
     a->head = head;
+    if (a->pooler_kept && (head == HF_LANGUAGE || head == HF_TOKEN_CLASS))
+        a->unused += a->width * (a->width + 1);
     if (head == HF_LANGUAGE)
         return 0;
     a->tied = 0;

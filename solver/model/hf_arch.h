@@ -158,6 +158,8 @@ struct hf_arch {
     /* numbers that each layer gets of a table of its own, and that table's rows; last
      * layers that take keys and values of one before, and are twice as wide inside */
     int64_t own_inputs, own_vocab, shared_kv;
+    int64_t narrow; /* rank of a map beside attention; 0: none */
+    int64_t copies; /* of what goes from block to block; 0: one */
     int wide_where_shared;
     int64_t layer_groups; /* layers of a group share their parameters; 0: none do */
     /* latent attention: ranks of what queries and of what keys and values are made; 0:
@@ -177,7 +179,8 @@ struct hf_arch {
     int64_t index_heads, index_dim;
     /* head */
     enum hf_head head;
-    int pooler; /* the bare model ends with one */
+    int pooler;      /* the bare model ends with one */
+    int pooler_kept; /* it is there, and unread, where each position has its own output */
     int pooler_unbiased, pooler_norm;
     int class_transform; /* classes of positions read what the language head does */
     int tied, head_bias, head_transform, no_final_norm;

@@ -431,16 +431,42 @@ static int mix(struct hf_builder *b, int x)
                : y;
 }
 
+/* Beside attention a map by way of few numbers (LAuReL), and what predicts and corrects the
+ * copies of a layer's input (AltUp: Baykal et al., 2023). */
+static int with_narrow(struct hf_builder *b, int in, int y)
+{
+    const struct hf_arch *a = b->a;
+    int64_t n = a->copies, w = a->width;
+    int z = topt_hf_linear(b, in, a->narrow, 1, 0, "narrow.in");
+    z = topt_hf_norm(b, topt_hf_linear(b, z, w, 1, 0, "narrow.out"), "narrow.norm");
+    y = topt_hf_add(b, "add", y, z, NULL, "narrow.add");
+    return topt_hf_unread(b, y, 2 * w + n * w + n * n + n * n * n, "copies");
+}
+
+/* Maps to all copies but the first, or from them. */
+static int with_copies(struct hf_builder *b, int x, const char *name)
+{
+    const struct hf_arch *a = b->a;
+    struct topt_attrs first = {.features_unit = 1};
+    char part[40];
+    if (a->copies < 2)
+        return x;
+    snprintf(part, sizeof part, "%s.one", name);
+    int y = topt_hf_linear(b, x, a->width, a->copies - 1, 0, name);
+    y = topt_hf_add(b, "slice", y, -1, &first, "%s", part);
+    return topt_hf_add(b, "add", x, y, NULL, "%s.add", name);
+}
+
 static int mixing_half(struct hf_builder *b, int x)
 {
     enum hf_norms norms = b->a->norms;
     int bare =
         norms == HF_POST || norms == HF_AFTER || (!b->layer && b->a->no_first_norm);
-    int y = bare ? x : topt_hf_norm(b, x, "norm1");
-    y = mix(b, y);
+    int in = bare ? x : topt_hf_norm(b, x, "norm1"), y = mix(b, in);
     y = norms == HF_SANDWICH ? topt_hf_norm(b, y, "norm1.after")
         : norms == HF_AFTER  ? topt_hf_norm(b, y, "norm1")
                              : y;
+    y = b->a->narrow ? with_narrow(b, in, y) : y;
     y = b->a->layer_scale ? topt_hf_add(b, "gain", y, -1, NULL, "scale1") : y;
     x = sum(b, x, y, "add1");
     return norms == HF_POST ? topt_hf_norm(b, x, "norm1") : x;
@@ -597,7 +623,9 @@ static void build_stack(struct hf_builder *b)
     x = a->tower && a->look ? a->look(b, x) : x;
     if (a->own_inputs)
         b->own = own_inputs(b, x);
+    x = with_copies(b, x, "copies.in");
     x = topt_hf_stack(b, x, a->layers, "", topt_hf_block);
+    x = with_copies(b, x, "copies.out");
     topt_hf_free_shared(b->shared);
     b->shared = NULL;
     topt_hf_head(b, x, table);

@@ -45,6 +45,8 @@ static const struct hf_task encoder[] = {{"ForMaskedLM", HF_LANGUAGE},
                                          {"ForPreTraining", HF_LANGUAGE},
                                          {"Model", HF_BARE},
                                          {NULL, 0}};
+static const struct hf_task tokens_alone[] = {
+    {"ForMaskedLM", HF_LANGUAGE}, {"Model", HF_BARE}, {NULL, 0}};
 static const struct hf_task without_pooler[] = {
     {"ForMaskedLM", HF_LANGUAGE},
     {"ForSequenceClassification", HF_POOLED_GELU},
@@ -142,6 +144,7 @@ const struct hf_family topt_hf_families[] = {
     OWN("gemma2", "Gemma2", topt_hf_read_gemma2),
     OWN("vaultgemma", "VaultGemma", topt_hf_read_vaultgemma),
     OWN("gemma3_text", "Gemma3", topt_hf_read_gemma3),
+    OWN("gemma3n_text", "Gemma3n", topt_hf_read_gemma3n),
     OWN("gemma4_text", "Gemma4", topt_hf_read_gemma4),
     OWN("deepseek_v3", "DeepseekV3", topt_hf_read_deepseek_v3),
     LIKE("kimi_k2", "DeepseekV3", topt_hf_read_deepseek_v3, 0, "deepseek_v3"),
@@ -152,6 +155,11 @@ const struct hf_family topt_hf_families[] = {
     OWN("mistral4", "Mistral4", topt_hf_read_mistral4),
     ROW("exaone", "Exaone", LLAMA),
     ROW("internlm2", "InternLM2", LLAMA),
+    ROW("internlm3", "InternLM3", LLAMA),
+    ROW("xverse", "Xverse", LLAMA),
+    ROW("deepseek", "Deepseek", LLAMA),
+    ROW("jais2", "Jais2", 0),
+    LIKE("hyperclovax", "HyperCLOVAX", topt_hf_read_hyperclovax, LLAMA, NULL),
     ROW("baichuan", "Baichuan", LLAMA),
     ROW("minicpm", "MiniCPM", LLAMA),
     ROW("bailing_moe", "BailingMoe", LLAMA),
@@ -233,6 +241,9 @@ const struct hf_family topt_hf_families[] = {
     {"whisper", "Whisper", topt_hf_read_whisper, topt_hf_build_speech, generation, 0, NULL, 0},
     {"bert", "Bert", topt_hf_read_bert, NULL, encoder, 0, NULL, 0},
     {"distilbert", "DistilBert", topt_hf_read_distilbert, NULL, distilled, 0, NULL, 0},
+    {"longformer", "Longformer", topt_hf_read_longformer, NULL, tokens_alone, 0, NULL, 0},
+    {"layoutlm", "LayoutLM", topt_hf_read_layoutlm, NULL, encoder, 0, NULL, 0},
+    {"big_bird", "BigBird", topt_hf_read_big_bird, NULL, tokens_alone, 0, NULL, 0},
     {"albert", "Albert", topt_hf_read_albert, NULL, encoder, 0, NULL, 0},
     {"ernie", "Ernie", topt_hf_read_ernie, NULL, encoder, 0, NULL, 0},
     {"megatron-bert", "MegatronBert", topt_hf_read_megatron_bert, NULL, encoder, 0, NULL, 0},

@@ -360,12 +360,66 @@ int topt_hf_read_gemma4(const json_t *doc, struct hf_arch *a, struct topt_error 
         read_like_gemma2(doc, 1, a, err) || read_beside(doc, a, err) ||
         topt_hf_local_layers(doc, 0, FULL_EVERY, a, err))
         return -1;
-    a->layer[a->layers - 1] &= (uint8_t)~HF_LOCAL;
+    a->layer[a->layers - 1] &= (uint16_t)~HF_LOCAL;
     if (a->shared_kv >= a->layers)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "num_kv_shared_layers %lld leaves no layer of %lld with keys of "
                          "its own",
                          (long long)a->shared_kv, (long long)a->layers);
     topt_hf_note(a, "the fixed factor of each layer's output is 1");
+    return 0;
+}
+
+/* One number where a list has it for each layer. */
+static int one_width(json_t *doc, struct topt_error *err)
+{
+    const json_t *list = json_object_get(doc, "intermediate_size");
+    json_t *first = json_array_get(list, 0);
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (!json_equal(first, json_array_get(list, i)))
+            return topt_fail(err, TOPT_ERR_INVAL,
+                             "intermediate_size has numbers that differ from layer to "
+                             "layer, which no reader takes");
+    return first ? json_object_set(doc, "intermediate_size", first) : 0;
+}
+
+/* Gemma 4's smaller models' block, a narrow map beside attention, and copies of what goes
+ * from block to block, which are predicted and corrected by some numbers. */
+int topt_hf_read_gemma3n(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    enum { FULL_EVERY = 5 };
+    json_t *plain = json_copy((json_t *)doc);
+    int64_t copies = 4;
+    if (!plain)
+        return topt_nomem(err, "a config");
+    *a = (struct hf_arch){.head_norms = 1,
+                          .value_norms = 1,
+                          .width = 2048,
+                          .layers = 35,
+                          .heads = 8,
+                          .kv_heads = 2,
+                          .head_dim = 256,
+                          .inner = 16384,
+                          .vocab = 262400,
+                          .context = 32768,
+                          .window = 512,
+                          .narrow = 64,
+                          .rope = {.rope_theta = 1e6},
+                          .local_rope = {.rope_theta = 10000}};
+    int rc =
+        one_width(plain, err) || read_small(plain, a, err) ||
+        read_like_gemma2(plain, 1, a, err) ||
+        topt_json_int_or(plain, "", "laurel_rank", 1, HF_MAX_WIDTH, &a->narrow, err) ||
+        topt_json_int_or(plain, "", "altup_num_inputs", 1, 64, &copies, err) ||
+        topt_hf_local_layers(plain, 0, FULL_EVERY, a, err);
+    json_decref(plain);
+    if (rc)
+        return -1;
+    if (a->shared_kv >= a->layers)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "num_kv_shared_layers %lld leaves no layer with keys of its own",
+                         (long long)a->shared_kv);
+    a->copies = copies;
+    a->not_run = "copies of what goes from block to block";
     return 0;
 }
