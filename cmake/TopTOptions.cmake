@@ -6,7 +6,7 @@ include(GNUInstallDirs)
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
-foreach(part MPI CUDA SLURM ONNX MUNGE)
+foreach(part MPI CUDA SLURM ONNX MUNGE PCRE2)
     set(TOPT_${part} AUTO CACHE STRING "Build the ${part} part: AUTO, ON or OFF")
     set_property(CACHE TOPT_${part} PROPERTY STRINGS AUTO ON OFF)
 endforeach()
@@ -126,10 +126,14 @@ if(PROTOBUFC_FOUND AND TOPT_PROTOC_C AND TOPT_ONNX_PROTO)
 endif()
 topt_part(ONNX "${onnx_found}" "libonnx-dev, protobuf-c-compiler or libprotobuf-c-dev was not found")
 
+# Patterns of tokenizers; without it these are refused.
+pkg_check_modules(PCRE2 QUIET IMPORTED_TARGET libpcre2-8)
+topt_part(PCRE2 "${PCRE2_FOUND}" "libpcre2-dev was not found")
+
 function(topt_print_summary)
     message(STATUS "topt ${PROJECT_VERSION}: ${CMAKE_BUILD_TYPE}, ${CMAKE_C_COMPILER_ID}"
         " ${CMAKE_C_COMPILER_VERSION}, sanitizers: ${TOPT_SANITIZE}")
-    foreach(part MPI CUDA SLURM ONNX MUNGE)
+    foreach(part MPI CUDA SLURM ONNX MUNGE PCRE2)
         if(TOPT_HAVE_${part})
             message(STATUS "  ${part}: yes")
         else()

@@ -57,7 +57,7 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
     X(MODE, mode, WORD, 0, 23, TOPT_IN_PLAN, 1, WORDS, SBATCH, "mode", "MODE",                                         \
       "as gpus says: none, one, several", "mini-parallelism,mini-time,profiling",                                      \
       "mini-parallelism: the fewest GPUs that fit; mini-time: the fastest on a number of GPUs; profiling: a curve "    \
-      "of all numbers, which sizes no job")                                                                            \
+      "of all numbers, which is shown and sizes no job")                                                                            \
     X(GPUS, gpus, COUNTS, 1, 1 << 20, TOPT_IN_PLAN | TOPT_IN_FRONTIER, 1, OTHER, SBATCH, "gpus", "N",                  \
       "as the mode finds", NULL, "how many GPUs: a number, or for profiling a list")                                   \
     X(MAX_GPUS, max_gpus, INT, 1, 1 << 20, TOPT_IN_PLAN | TOPT_IN_CURVE, 1, REQUEST, SBATCH, "max-gpus", "N",          \
@@ -118,6 +118,11 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
     X(SEQUENCE_SPLITS, sequence_splits, BOOL, 0, 1, TOPT_IN_ANY, 1, REQUEST, TOPT, "sequence-splits", "",              \
       "not", NULL, "split positions of a sample over GPUs, too")
 
+#define TOPT_FIELDS_PIN(X)                                                                                             \
+    X(PIN, pin, LABEL, 0, 399, TOPT_IN_ANY, 1, WORDS, SBATCH, "pin", "NAME=SPLIT",                                     \
+      "nothing is pinned", NULL,                                                                                       \
+      "experts: splits that plans obey, as 'h0.up=n:8' or 'h*.up=data 2 x tensor 4 over n', with ; between")
+
 #define TOPT_FIELDS_MEMORY(X)                                                                                          \
     X(MEMORY_BYTES, memory_bytes, BYTES, 1, (int64_t)1 << 61, TOPT_IN_ANY, 1, OTHER, REST, NULL, NULL,                 \
       "what the profile's GPU has", NULL, "memory that a plan may use of a GPU, in bytes")                             \
@@ -151,10 +156,30 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
     TOPT_FIELDS_ASKED(X)                                                                                               \
     TOPT_FIELDS_JOB(X)                                                                                                 \
     TOPT_FIELDS_SPACE(X)                                                                                               \
+    TOPT_FIELDS_PIN(X)                                                                                                 \
     TOPT_FIELDS_MEMORY(X)                                                                                              \
     TOPT_FIELDS_ALGORITHM(X)                                                                                           \
     TOPT_FIELDS_SEARCH(X)                                                                                              \
     TOPT_FIELDS_REQUEST(X)
+
+/* What goes with a question of a job in Slurm, in its URL alone, as slurm_NAME: X(name, KIND, MOST, OPTION, VALUES, HELP).
+ * KIND is TEXT of at most MOST bytes, INT of at most MOST, or WORD, one of VALUES; OPTION is that of sbatch which says it,
+ * NULL: none alone does. */
+#define TOPT_SLURM_FIELDS(X)                                                                                           \
+    X(partition, TEXT, 255, "partition", NULL,                                                                         \
+      "where the job may go: a partition, or several with commas between; else the default one")                       \
+    X(constraint, TEXT, 255, "constraint", NULL, "features that its nodes must have")                                  \
+    X(gpu_type, TEXT, 63, NULL, NULL, "the type of GPU that it names")                                                 \
+    X(time, TEXT, 63, "time", NULL, "its time limit, as Slurm writes it")                                              \
+    X(nodes, INT, 1 << 30, NULL, NULL, "the most nodes that it takes")                                                 \
+    X(tasks, WORD, 7, NULL, "gpu,node", "what a task of it is for")                                                    \
+    X(cpus_per_task, INT, 1 << 30, "cpus-per-task", NULL, "CPUs of a task")                                            \
+    X(mem, TEXT, 63, "mem", NULL, "memory of a node")                                                                  \
+    X(mem_per_gpu, TEXT, 63, "mem-per-gpu", NULL, "memory for each GPU")                                               \
+    X(account, TEXT, 63, "account", NULL, "the account that is charged; else the user's own")                          \
+    X(qos, TEXT, 63, "qos", NULL, "its quality of service; else the account's")                                        \
+    X(show, WORD, 7, NULL, "table,all",                                                                                \
+      "what of the answer is told in lines TOPT_SHOWN of text/plain: the alternatives, or all; of a curve its drawing")
 
 /* clang-format on */
 

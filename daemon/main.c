@@ -6,12 +6,15 @@
  *   slot threads         jobs.c: --workers of them and one for short questions; each waits for its
  *                        worker process, the only program that holds the solver
  *   clock thread         jobs.c: deadlines, and telling those who wait
+ *   confirming thread    confirm.c: asks Slurm whose the jobs are that were reported
  *
- * Locks, in rank: http.lock, tasks.lock, jobs.lock, then the leaves (handlers, admit, warm, store).  None is
+ * Locks, in rank: http.lock, tasks.lock, jobs.lock, then the leaves (handlers, admit, warm, store, confirm).  None is
  * held while a search or a handler runs. */
 #include "http.h"
 #include "listen.h"
+#include "observations.h"
 #include "service.h"
+#include "topt_json.h"
 #include "topt_log.h"
 #include "topt_text.h"
 
@@ -233,7 +236,7 @@ static int start(struct daemon *d, struct topt_error *err)
         return -1;
     if (start_pool(d, err) < 0 || check_default_hw(s, err) < 0 || start_jobs(s, err) < 0)
         return -1;
-    return start_http(d, err);
+    return observations_start(s, err) < 0 ? -1 : start_http(d, err);
 }
 
 /* Read settings once more; 1 where --help or --version was asked for. */
@@ -320,6 +323,7 @@ static void stop(struct daemon *d)
                  stuck ? "request" : "search");
         _exit(EXIT_SUCCESS); /* the store is whole at any moment */
     }
+    observations_stop(s);
     tasks_destroy(s->tasks);
     jobs_destroy(s->jobs);
     pool_destroy(s->pool);
@@ -377,6 +381,7 @@ static int run(struct daemon *d, struct topt_error *err)
     if (c->backup_to)
         return store_backup(c->state_dir, c->backup_to, err);
     json_object_seed(0); /* before there are threads */
+    topt_json_watch_memory();
     allow_descriptors(c);
     block_signals(d);
     int rc = start(d, err);

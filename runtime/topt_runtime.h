@@ -53,6 +53,11 @@ struct topt_feed {
  * NULL: synthetic where the model takes real numbers, else USAGE. */
 int topt_feed_open(const char *data, const struct topt_model *m, uint64_t seed,
                    struct topt_feed *ret, struct topt_error *err) TOPT_MUST_CHECK;
+/* A text, or all of a directory, by a tokenizer.json (topt_tokenizer.h); each file ends with
+ * the token that ends a text, where there is one. */
+int topt_feed_tokenised(const char *data, const char *tokenizer,
+                        const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
+                        struct topt_error *err) TOPT_MUST_CHECK;
 int topt_feed_synthetic(const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
 /* Text from memory, which is copied. */
@@ -120,9 +125,17 @@ int64_t topt_clip_bytes(const struct topt_program *p);
 int topt_session_evaluate(struct topt_session *s, const struct topt_feed *feed, int64_t n,
                           double *ret_loss, struct topt_error *err) TOPT_MUST_CHECK;
 
+/* What the loss reads of one position of the first sample, after forward alone over batch 0 of
+ * 'feed': a number for each of 'n' classes.  INVAL on more ranks than one. */
+int topt_session_logits(struct topt_session *s, const struct topt_feed *feed,
+                        int64_t position, double *ret, int64_t n,
+                        struct topt_error *err) TOPT_MUST_CHECK;
+
 /* Most bytes of buffers alive at once on this rank so far, each rounded up to the
  * granule: counted from what was allocated, apart from the plan's own figure. */
 int64_t topt_session_peak_bytes(const struct topt_session *s);
+/* Bytes of the one block in which all buffers lie; it is taken when the session is made. */
+int64_t topt_session_arena_bytes(const struct topt_session *s);
 /* Time spent on this rank in all steps so far.  Waiting for other ranks is part of
  * what the collectives took. */
 struct topt_session_times {

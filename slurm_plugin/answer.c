@@ -13,7 +13,7 @@
 
 enum { GPU_LIMIT = 1 << 20 };
 
-enum field_kind { NUMBER, TEXT, CARRIED };
+enum field_kind { NUMBER, TEXT, LINES, CARRIED };
 struct field {
     const char *key;
     enum field_kind kind;
@@ -41,8 +41,10 @@ static const struct field fields[] = {
     FIELD("TOPT_WHY", TEXT, why),
     FIELD("TOPT_STRATEGY", TEXT, strategy),
     FIELD("TOPT_GPU_TYPE", TEXT, gpu_type),
+    FIELD("TOPT_PARTITION", TEXT, partition),
     FIELD("TOPT_NEEDS", TEXT, needs),
     FIELD("TOPT_HINT", TEXT, hint),
+    FIELD("TOPT_SHOWN", LINES, shown),
     FIELD("TOPT_PLAN_DOC", CARRIED, plan_doc),
     FIELD("ERROR", TEXT, error),
     FIELD("DESCRIPTION", TEXT, description),
@@ -58,6 +60,16 @@ static void take_text(char *to, size_t size, const char *value, size_t len)
         to[i] = c < 32 || c == 127 ? ' ' : value[i];
     }
     to[len] = '\0';
+}
+
+/* One more line; none that does not fit. */
+static void take_more(char *to, size_t size, const char *value, size_t len)
+{
+    size_t used = strlen(to);
+    if (len + 2 > size - used)
+        return;
+    take_text(to + used, size - used, value, len);
+    memcpy(to + used + len, "\n", 2);
 }
 
 /* Whole or not at all: a part of a plan is none. */
@@ -94,6 +106,8 @@ static void take_line(const char *line, size_t len, struct topt_answer *ret)
         char *to = (char *)ret + f->offset;
         if (f->kind == TEXT) {
             take_text(to, f->size, eq + 1, value_len);
+        } else if (f->kind == LINES) {
+            take_more(to, f->size, eq + 1, value_len);
         } else if (f->kind == CARRIED) {
             take_carried(to, eq + 1, value_len);
         } else {
@@ -151,6 +165,8 @@ enum topt_verdict topt_answer_judge(int status, const struct topt_answer *a,
 {
     if (status == 200 && whole_plan(a))
         return TOPT_VERDICT_PLAN;
+    if (status == 200 && !*a->plan_id && *a->shown)
+        return TOPT_VERDICT_CURVE;
     if (status == 422 && !strcmp(a->error, "undecided")) { /* it may fit */
         topt_fail(err, TOPT_ERR_LIMIT, "%s", a->description);
         return TOPT_VERDICT_OUTAGE;

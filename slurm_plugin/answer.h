@@ -21,10 +21,13 @@ struct topt_answer {
      * at once, and how often a step does (0: not said).  'dp' 0: another plan. */
     int64_t dp, tp, fsdp, recompute, micro_batch, accumulation;
     char why[512], strategy[512];
-    char gpu_type[64]; /* to be set on the job, where it names none */
-    char needs[256];   /* what the script must support */
-    char hint[256];    /* another question that is worth asking */
+    char gpu_type[64];   /* to be set on the job, where it names none */
+    char partition[256]; /* of several that it names those where the plan can run */
+    char needs[256];     /* what the script must support */
+    char hint[256];      /* another question that is worth asking */
     char error[64], description[512], nearest[256];
+    /* What people read of the answer, lines of it; cut to fit. */
+    char shown[16384];
     /* The plan itself, packed (topt_carry.h): copied as it is into the job's environment.  "" where it was too long. */
     char plan_doc[TOPT_CARRY_MOST + 1];
 };
@@ -32,6 +35,7 @@ struct topt_answer {
 /* What an HTTP status with this body means for the submission. */
 enum topt_verdict {
     TOPT_VERDICT_PLAN,    /* a whole plan: size the job with it */
+    TOPT_VERDICT_CURVE,   /* what was asked for to be shown, and sizes nothing */
     TOPT_VERDICT_REFUSED, /* the request itself is wrong or can't be met */
     TOPT_VERDICT_OUTAGE,  /* the planner isn't able to answer now, or isn't toptd */
 };

@@ -21,7 +21,7 @@ static const int64_t count_limit = INT64_C(1) << 30;
 #define SHOWN_REAL(arg)   SHOWN_TEXT(arg)
 #define SHOWN_INT(arg)    arg, TOPT_ASK_IS_COUNT
 #define SHOWN_BATCH(arg)  arg, TOPT_ASK_IS_COUNT
-#define SHOWN_COUNTS(arg) arg, TOPT_ASK_IS_COUNT
+#define SHOWN_COUNTS(arg) arg, TOPT_ASK_IS_COUNTS
 #define SHOWN_MEMORY(arg) arg, TOPT_ASK_IS_BYTES
 #define SHOWN_BOOL(arg)   NULL, TOPT_ASK_IS_FLAG
 const struct topt_ask_row topt_ask_table[TOPT_ASK_COUNT] = {
@@ -79,16 +79,22 @@ int topt_ask_on_error(const char *word)
 
 static int check_mode(const char *value, struct topt_error *err)
 {
-    static const char *const modes[] = {"mini-parallelism", "mini-time", NULL};
+    static const char *const modes[] = {"mini-parallelism", "mini-time", "profiling",
+                                        NULL};
     char meant[TOPT_NEAR_WORDS];
-    if (strcmp(value, "mini-parallelism") == 0 || strcmp(value, "mini-time") == 0)
-        return 0;
-    if (strcmp(value, "profiling") == 0)
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "a curve sizes no job; 'topt plan --mode profiling' prints it");
+    for (int i = 0; modes[i]; i++)
+        if (strcmp(value, modes[i]) == 0)
+            return 0;
     return topt_fail(err, TOPT_ERR_INVAL,
-                     "'%.60s' is neither mini-parallelism nor mini-time%s", value,
+                     "'%.60s' is none of mini-parallelism, mini-time, profiling%s", value,
                      topt_near_among(value, modes, meant));
+}
+
+static int check_counts(const char *value, struct topt_error *err)
+{
+    int64_t counts[TOPT_FIELD_COUNTS_MOST];
+    int n = 0;
+    return topt_parse_counts(value, count_limit, counts, TOPT_FIELD_COUNTS_MOST, &n, err);
 }
 
 static int check_on_error(const char *value, struct topt_error *err)
@@ -123,6 +129,8 @@ int topt_ask_check_value(enum topt_ask_option which, const char *value,
     switch (topt_ask_table[which].kind) {
     case TOPT_ASK_IS_COUNT:
         return topt_parse_int(value, 1, count_limit, &n, err);
+    case TOPT_ASK_IS_COUNTS:
+        return check_counts(value, err);
     case TOPT_ASK_IS_BYTES:
         return topt_parse_memory(value, &n, err);
     case TOPT_ASK_IS_FLAG:
@@ -179,6 +187,32 @@ int topt_ask_mini_time(const struct topt_ask *ask)
     return strcmp(ask->value[TOPT_ASK_MODE], "mini-time") == 0;
 }
 
+int topt_ask_profiling(const struct topt_ask *ask)
+{
+    return strcmp(ask->value[TOPT_ASK_MODE], "profiling") == 0;
+}
+
+int topt_ask_shows_only(const struct topt_ask *ask)
+{
+    return ask->value[TOPT_ASK_DRY_RUN] || topt_ask_profiling(ask);
+}
+
+/* How many GPUs a mode takes. */
+static int check_gpus(const struct topt_ask *ask, struct topt_error *err)
+{
+    int64_t n;
+    const char *gpus = ask->value[TOPT_ASK_GPUS];
+    if (!gpus || topt_ask_profiling(ask))
+        return 0;
+    if (!topt_ask_mini_time(ask))
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--topt-gpus is for mini-time and profiling; mini-parallelism "
+                         "takes --topt-max-gpus");
+    return topt_parse_int(gpus, 1, count_limit, &n, err)
+               ? topt_wrap(err, "--topt-gpus: mini-time takes one number")
+               : 0;
+}
+
 int topt_ask_check(const struct topt_ask *ask, struct topt_error *err)
 {
     for (int i = 0; i < TOPT_ASK_COUNT; i++) {
@@ -190,14 +224,12 @@ int topt_ask_check(const struct topt_ask *ask, struct topt_error *err)
     const char *given = topt_ask_any(ask);
     if (given && !ask->value[TOPT_ASK_MODE])
         return topt_fail(err, TOPT_ERR_USAGE,
-                         "--%s needs --topt-mode=mini-parallelism or mini-time", given);
+                         "--%s needs --topt-mode=mini-parallelism, mini-time or "
+                         "profiling",
+                         given);
     if (given && !ask->value[TOPT_ASK_MODEL])
         return topt_fail(err, TOPT_ERR_USAGE, "--%s needs --topt-model=FILE", given);
-    if (given && ask->value[TOPT_ASK_GPUS] && !topt_ask_mini_time(ask))
-        return topt_fail(err, TOPT_ERR_USAGE,
-                         "--topt-gpus is for mini-time; mini-parallelism takes "
-                         "--topt-max-gpus");
-    return 0;
+    return given ? check_gpus(ask, err) : 0;
 }
 
 /* Only a regular file is opened: a pipe would hold the submission up. */
@@ -275,4 +307,8 @@ void topt_ask_target(const struct topt_ask *ask, const char *name, int64_t bound
     else if (bound > 0)
         topt_text_add(out, "&%s=%lld", topt_ask_mini_time(ask) ? "gpus" : "max_gpus",
                       (long long)bound);
+    if (ask->value[TOPT_ASK_EXPLAIN])
+        topt_text_add(out, "&slurm_show=all");
+    else if (topt_ask_shows_only(ask))
+        topt_text_add(out, "&slurm_show=table");
 }

@@ -14,6 +14,7 @@
 enum topt_ask_kind {
     TOPT_ASK_IS_FILE,
     TOPT_ASK_IS_COUNT,
+    TOPT_ASK_IS_COUNTS, /* one, or several with commas between */
     TOPT_ASK_IS_BYTES,
     TOPT_ASK_IS_TEXT,
     TOPT_ASK_IS_FLAG, /* takes no argument */
@@ -28,7 +29,10 @@ enum topt_ask_kind {
       "gpu: a task for each GPU; node: one a node, as torchrun and accelerate want; "    \
       "else "                                                                            \
       "gpu, and node with --ntasks-per-node=1")                                          \
-    X(DRY_RUN, "topt-dry-run", NULL, FLAG, "say what the job would get, and end")        \
+    X(DRY_RUN, "topt-dry-run", NULL, FLAG,                                               \
+      "show the alternatives and what the job would get, and submit nothing")            \
+    X(EXPLAIN, "topt-explain", NULL, FLAG,                                               \
+      "show the whole answer: alternatives, why not fewer, where memory and time go")    \
     X(ON_ERROR, "topt-on-error", "WHAT", TEXT,                                           \
       "when there is no plan: gpus (the job as asked, if it asks for GPUs), submit (as " \
       "asked) or abort")
@@ -69,8 +73,12 @@ const char *topt_ask_any(const struct topt_ask *ask);
  * line that names the option. */
 int topt_ask_check(const struct topt_ask *ask, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The mode is mini-time.  Only after topt_ask_check succeeded. */
+/* The mode is mini-time; is profiling.  Only after topt_ask_check succeeded. */
 int topt_ask_mini_time(const struct topt_ask *ask);
+int topt_ask_profiling(const struct topt_ask *ask);
+
+/* Nothing is to be submitted, whatever the answer is.  Only after topt_ask_check succeeded. */
+int topt_ask_shows_only(const struct topt_ask *ask);
 
 /* Give the options that were not given what $TOPT_<OPTION> says: TOPT_HW for --topt-hw.  Not of --topt-gpus, whose
  * variable is an answer's.  Fails with one line that names the variable. */

@@ -9,26 +9,8 @@
  * in a command that is about to end. */
 #include "host.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
-
-static int find(const char *name, void *ret_function)
-{
-    void *symbol = dlsym(RTLD_DEFAULT, name);
-    memcpy(ret_function, &symbol, sizeof symbol);
-    return symbol ? 0 : -1;
-}
-
-int topt_host_find(struct topt_host *ret)
-{
-    *ret = (struct topt_host){0};
-    if (find("opt", &ret->opt) || find("slurm_option_set", &ret->set) ||
-        find("slurm_option_get", &ret->get) || find("slurm_option_isset", &ret->isset) ||
-        find("slurm_option_reset", &ret->reset))
-        return -1;
-    return 0;
-}
 
 int topt_host_is_step(const struct topt_host *h)
 {
@@ -104,16 +86,13 @@ static void add_about(const char *key, const char *value, struct topt_text *out)
 void topt_host_about(const struct topt_host *h, const struct topt_bounds *bounds,
                      struct topt_text *out)
 {
-    static const char *const options[][2] = {{"partition", "partition"},
-                                             {"constraint", "constraint"},
-                                             {"time", "time"},
-                                             {"mem", "mem"},
-                                             {"account", "account"},
-                                             {"mem-per-gpu", "mem_per_gpu"},
-                                             {"qos", "qos"},
-                                             {"cpus-per-task", "cpus_per_task"}};
+    static const char *const options[][2] = {
+#define X(name, KIND, MOST, OPTION, ...) {OPTION, #name},
+        TOPT_SLURM_FIELDS(X)
+#undef X
+    };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-        const char *value = given(h, options[i][0]);
+        const char *value = options[i][0] ? given(h, options[i][0]) : NULL;
         if (value && strcmp(value, "unset") != 0)
             add_about(options[i][1], value, out);
     }
@@ -144,10 +123,32 @@ static int strip(const struct topt_host *h, const char *option, splitter *split,
     return rc;
 }
 
-static const char *const touched[] = {
-    "gpus",          "gpus-per-task", "gpus-per-socket", "gres",   "ntasks-per-gpu",
-    "tres-per-task", "nodes",         "gpus-per-node",   "ntasks", "ntasks-per-node"};
+static const char *const touched[] = {TOPT_HOST_TOUCHED};
 enum { TOUCHED = sizeof touched / sizeof *touched };
+
+int topt_host_touches(const char *name)
+{
+    for (int i = 0; i < TOUCHED; i++)
+        if (strcmp(touched[i], name) == 0)
+            return 1;
+    return 0;
+}
+
+/* The partitions of an answer where the job names several and these are among them; else "", which changes nothing. */
+static const char *narrowed(const struct topt_host *h, const char *partitions)
+{
+    const char *named = given(h, "partition");
+    for (const char *p = partitions; named && *p; p += *p == ',') {
+        size_t n = strcspn(p, ",");
+        const char *at = named;
+        while (*at && (strcspn(at, ",") != n || memcmp(at, p, n)))
+            at += strcspn(at, ","), at += *at == ',';
+        if (!*at)
+            return "";
+        p += n;
+    }
+    return named && strchr(named, ',') ? partitions : "";
+}
 
 static int set_shape(const struct topt_host *h, const struct topt_answer *plan,
                      const struct topt_bounds *bounds, struct topt_error *err)
@@ -172,9 +173,10 @@ static int set_shape(const struct topt_host *h, const struct topt_answer *plan,
     const char *const set[][2] = {{"nodes", nodes},
                                   {"gpus-per-node", gpus},
                                   {"ntasks", tasks},
-                                  {"ntasks-per-node", per_node}};
+                                  {"ntasks-per-node", per_node},
+                                  {"partition", narrowed(h, plan->partition)}};
     for (size_t i = 0; i < sizeof set / sizeof *set; i++) {
-        if (h->set(h->opt, set[i][0], set[i][1], false))
+        if (*set[i][1] && h->set(h->opt, set[i][0], set[i][1], false))
             return topt_fail(err, TOPT_ERR_INTERNAL, "Slurm refuses --%s=%s", set[i][0],
                              set[i][1]);
     }

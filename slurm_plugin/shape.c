@@ -199,7 +199,7 @@ int topt_shape_bound(const struct topt_ask *ask, const struct topt_bounds *b,
     lower(&bound, nodes * b->gpus_per_node);
     if (!b->by_node)
         lower(&bound, nodes * b->tasks_per_node);
-    if (ask->value[TOPT_ASK_GPUS] &&
+    if (ask->value[TOPT_ASK_GPUS] && !topt_ask_profiling(ask) &&
         topt_parse_int(ask->value[TOPT_ASK_GPUS], 1, INT64_MAX, &n, err))
         return -1;
     if (bound > 0 && n > bound)

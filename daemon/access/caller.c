@@ -84,6 +84,14 @@ static int find_user(const char *name, uid_t uid, uid_t *ret_uid, gid_t *ret_gid
     return rc == 0 && found;
 }
 
+int login_name(uid_t uid, char *ret, size_t size)
+{
+    uid_t same;
+    gid_t gid;
+    *ret = '\0';
+    return find_user(NULL, uid, &same, &gid, ret, size) && *ret ? 0 : -1;
+}
+
 int login_uid(const char *name, uid_t *ret_uid, gid_t *ret_gid, struct topt_error *err)
 {
     if (is_number(name)) {

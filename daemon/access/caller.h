@@ -58,6 +58,8 @@ int roles_groups(struct roles *r, const struct caller *c, gid_t ret[ROLES_GROUPS
 /* The uid of a login, or the gid of a group: a name or a number.  NOTFOUND. */
 int login_uid(const char *name, uid_t *ret_uid, gid_t *ret_gid,
               struct topt_error *err) TOPT_MUST_CHECK;
+/* The name of a uid; -1 and "" where it has none, or it does not fit. */
+int login_name(uid_t uid, char *ret, size_t size);
 int group_gid(const char *name, gid_t *ret, struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

@@ -1,34 +1,42 @@
 /* in_slurm.c - see in_slurm.h. */
 #include "in_slurm.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "topt_fields.h"
 #include "topt_text.h"
 
-#define AT(name) offsetof(struct site_job, name), sizeof(((struct site_job *)0)->name)
+enum kind { ABOUT_TEXT, ABOUT_INT, ABOUT_WORD };
 static const struct field {
     const char *name;
-    size_t offset, size; /* size 8: a number */
-} fields[] = {{"slurm_partition", AT(partition)},
-              {"slurm_constraint", AT(constraint)},
-              {"slurm_gpu_type", AT(gpu_type)},
-              {"slurm_time", AT(time)},
-              {"slurm_mem", AT(mem)},
-              {"slurm_mem_per_gpu", AT(mem_per_gpu)},
-              {"slurm_account", AT(account)},
-              {"slurm_qos", AT(qos)},
-              {"slurm_nodes", AT(nodes)},
-              {"slurm_cpus_per_task", AT(cpus_per_task)}};
+    enum kind kind;
+    size_t offset, size;
+    int64_t most;
+    const char *values; /* of a WORD */
+} fields[] = {
+#define X(name, KIND, MOST, OPTION, VALUES, HELP)                                        \
+    {"slurm_" #name,                                                                     \
+     ABOUT_##KIND,                                                                       \
+     offsetof(struct site_job, name),                                                    \
+     sizeof((struct site_job *)0)->name,                                                 \
+     MOST,                                                                               \
+     VALUES},
+    TOPT_SLURM_FIELDS(X)
+#undef X
+};
 enum { FIELDS = sizeof fields / sizeof *fields };
 
 static int store(const struct field *f, const char *value, struct site_job *ret,
                  struct topt_error *err)
 {
     char *to = (char *)ret + f->offset;
-    if (f->size == sizeof(int64_t))
-        return topt_parse_int(value, 0, 1 << 30, (int64_t *)(void *)to, err);
+    if (f->kind == ABOUT_INT)
+        return topt_parse_int(value, 0, f->most, (int64_t *)(void *)to, err);
+    if (f->kind == ABOUT_WORD && !site_has_word(f->values, value))
+        return topt_fail(err, TOPT_ERR_INVAL, "'%.20s' is none of %s", value, f->values);
     if (strlen(value) >= f->size)
         return topt_fail(err, TOPT_ERR_INVAL, "it is longer than %zu bytes", f->size - 1);
     for (const char *p = value; *p; p++)
@@ -41,16 +49,9 @@ static int store(const struct field *f, const char *value, struct site_job *ret,
 static int take(const struct query_pair *pair, struct site_job *ret,
                 struct topt_error *err)
 {
-    const char *value = pair->value ? pair->value : "";
-    if (!strcmp(pair->key, "slurm_tasks")) {
-        ret->by_node = !strcmp(value, "node");
-        return ret->by_node || !strcmp(value, "gpu")
-                   ? 0
-                   : topt_fail(err, TOPT_ERR_INVAL, "it is neither gpu nor node");
-    }
     for (int i = 0; i < FIELDS; i++)
         if (!strcmp(pair->key, fields[i].name))
-            return store(&fields[i], value, ret, err);
+            return store(&fields[i], pair->value ? pair->value : "", ret, err);
     return topt_fail(err, TOPT_ERR_INVAL, "there is no such parameter");
 }
 
@@ -71,6 +72,10 @@ int in_slurm_take(struct request *q, struct site_job *ret, struct reply *refusal
         }
     }
     q->npairs = kept;
+    login_name(q->caller.uid, ret->user, sizeof ret->user);
+    q->shows = !*ret->show         ? TOPT_LINES_ALONE
+               : *ret->show == 't' ? TOPT_LINES_TABLE
+                                   : TOPT_LINES_ALL;
     return taken ? 0 : 1;
 }
 
@@ -88,12 +93,22 @@ static int64_t profile_gpus(struct server *s, const char *hw)
     return gpus;
 }
 
-/* The most GPUs: whole nodes of the profile where the partition's have as many, else those of one node; 0: any. */
-static int64_t most_gpus(const struct site_bound *b, int64_t of_profile)
+/* The most GPUs on so many nodes: whole ones of the profile where the partition's have as many, else those of one
+ * node; 0: any. */
+static int64_t most_gpus(const struct site_bound *b, int64_t nodes, int64_t of_profile)
 {
-    if (b->gpus_per_node && (!of_profile || b->gpus_per_node < of_profile))
-        return b->gpus_per_node;
-    return b->nodes * of_profile;
+    int64_t most = b->gpus_per_node && (!of_profile || b->gpus_per_node < of_profile)
+                       ? b->gpus_per_node
+                       : nodes * of_profile;
+    return b->gpus && (!most || b->gpus < most) ? b->gpus : most;
+}
+
+/* Does nothing but -N and the site bound it?  Then it is searched among all of the partition's nodes, and the answer
+ * says what more than -N would give. */
+static int asks_fewest(const struct query *asked)
+{
+    return asked->kind == QUERY_PLAN && !strcmp(asked->mode, "mini-parallelism") &&
+           !asked->ngpus && !asked->max_gpus && !(asked->min_efficiency > 0);
 }
 
 static int refuse_number(struct request *q, const struct site_job *job,
@@ -111,6 +126,17 @@ static int refuse_number(struct request *q, const struct site_job *job,
     return -1;
 }
 
+/* Say after the limit where there is more. */
+static void name_larger(struct request *q, const struct site_job *job,
+                        const struct query *asked, int64_t most)
+{
+    char other[SITE_NAME];
+    size_t n = strlen(q->limit);
+    if (site_look_elsewhere(q->server->site, job, asked->hw, most, other))
+        snprintf(q->limit + n, sizeof q->limit - n, " (partition '%.40s' has more)",
+                 other);
+}
+
 int in_slurm_apply(struct request *q, const struct site_job *job, struct query *asked,
                    struct reply *refusal)
 {
@@ -123,20 +149,29 @@ int in_slurm_apply(struct request *q, const struct site_job *job, struct query *
     if (!*asked->hw && *b.profile)
         memcpy(asked->hw, b.profile, sizeof b.profile);
     memcpy(q->gpu_type, b.gpu_type, sizeof b.gpu_type);
-    int64_t most = most_gpus(&b, profile_gpus(q->server, asked->hw));
+    memcpy(q->place, b.place, sizeof b.place);
+    q->nplaces = b.nplaces;
+    int64_t of_profile = profile_gpus(q->server, asked->hw);
+    int64_t most = most_gpus(&b, b.nodes, of_profile);
+    int64_t all = b.all_nodes  ? most_gpus(&b, b.all_nodes, of_profile)
+                  : job->nodes ? 0 /* it isn't known what the partition has: any */
+                               : most;
     if (most <= 0)
         return 0;
     memcpy(q->limit, b.words, sizeof b.words);
+    if ((!all || all > most) && asks_fewest(asked)) {
+        memcpy(q->within, b.words, sizeof b.words);
+        memcpy(q->limit, b.all_words, sizeof b.all_words);
+        q->most = most;
+        most = all;
+    }
     if (asked->ngpus == 1 && asked->gpus[0] > most)
         return refuse_number(q, job, asked, refusal);
-    if (!asked->ngpus && (!asked->max_gpus || asked->max_gpus > most)) {
-        char other[SITE_NAME];
+    if (!most) {
+        asked->max_gpus = 0;
+    } else if (!asked->ngpus && (!asked->max_gpus || asked->max_gpus > most)) {
         asked->max_gpus = most;
-        if (site_look_elsewhere(q->server->site, job, asked->hw, most, other)) {
-            size_t n = strlen(q->limit);
-            snprintf(q->limit + n, sizeof q->limit - n, " (partition '%.40s' has more)",
-                     other);
-        }
+        name_larger(q, job, asked, most);
     } else {
         *q->limit = '\0';
     }

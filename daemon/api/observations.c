@@ -1,15 +1,23 @@
-/* observations.c - what finished jobs measured, kept beside what their plans said.
+/* observations.c - what finished jobs measured, kept beside what their plans said, and what that corrects.
  *
  * Only who owns a plan reports of it, one report a job; users see their own, operators and admins
- * all.  Nothing is corrected by them: they are shown, and given out for calibration. */
+ * all.  Whose the job is Slurm is asked behind the report. */
+#include "confirm.h"
+#include "observations.h"
 #include "server.h"
+#include "topt_log.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "topt_json.h"
 
-enum { LIST_LIMIT = 500, BODY_LIMIT = 16 << 10 };
+enum {
+    LIST_LIMIT = 500,
+    CORRECTIONS_LIMIT = 100,
+    BODY_LIMIT = 16 << 10,
+    ASK_AGAIN_MS = 2000
+};
 static const int64_t most_time_ns = (int64_t)24 * 3600 * 1000000000,
                      most_bytes = (int64_t)1 << 50;
 
@@ -96,38 +104,44 @@ static int read_report(const struct request *q, struct report *r, const char **r
 
 /* ---- as documents ------------------------------------------------------------------------ */
 
-/* What the plan said, as {"time_ns", "memory_bytes"}; NULL where it is gone. */
-static json_t *said(struct server *s, const char *plan)
+/* What the plan said, as {"time_ns", "memory_bytes"}. */
+static json_t *said(int64_t time_ns, int64_t memory_bytes)
 {
-    struct topt_error err = {0};
-    char *text = NULL;
-    if (store_get_plan(s->store, plan, NULL, &text, &err) < 0)
-        return NULL;
-    json_t *doc = json_loads(text, 0, NULL);
-    const json_t *predicted = json_object_get(doc, "predicted");
-    json_t *out =
-        json_pack("{s:O?, s:O?}", "time_ns", json_object_get(predicted, "time_ns"),
-                  "memory_bytes", json_object_get(predicted, "memory_bytes"));
-    json_decref(doc);
-    free(text);
+    json_t *out = json_object();
+    if (out && time_ns)
+        json_object_set_new(out, "time_ns", json_integer(time_ns));
+    if (out && memory_bytes)
+        json_object_set_new(out, "memory_bytes", json_integer(memory_bytes));
     return out;
 }
 
-/* A row of the store in the words of the API, with what was said beside it. */
-static void complete(struct server *s, json_t *row)
+static int64_t take_out(json_t *row, const char *key)
+{
+    int64_t value = json_integer_value(json_object_get(row, key));
+    json_object_del(row, key);
+    return value;
+}
+
+static void rename_ids(json_t *row)
 {
     static const char *const renamed[][2] = {
         {"plan", "plan_id"}, {"model", "model_id"}, {"hw", "hw_id"}};
     for (size_t i = 0; i < 3; i++) {
-        json_object_set(row, renamed[i][1], json_object_get(row, renamed[i][0]));
+        if (json_object_get(row, renamed[i][0]))
+            json_object_set(row, renamed[i][1], json_object_get(row, renamed[i][0]));
         json_object_del(row, renamed[i][0]);
     }
-    json_object_set_new(
-        row, "confirmed",
-        json_boolean(json_integer_value(json_object_get(row, "confirmed"))));
-    json_t *predicted = said(s, json_string_value(json_object_get(row, "plan_id")));
-    if (predicted)
-        json_object_set_new(row, "predicted", predicted);
+}
+
+/* A row of the store in the words of the API, with what was said beside it. */
+static void complete(json_t *row)
+{
+    rename_ids(row);
+    json_object_set_new(row, "confirmed", json_boolean(take_out(row, "confirmed")));
+    json_object_set_new(row, "counts", json_boolean(take_out(row, "counts")));
+    int64_t time_ns = take_out(row, "said_time_ns");
+    json_object_set_new(row, "predicted",
+                        said(time_ns, take_out(row, "said_memory_bytes")));
 }
 
 static struct reply listing(const struct request *q, const char *model, const char *hw,
@@ -140,52 +154,64 @@ static struct reply listing(const struct request *q, const char *model, const ch
     size_t i;
     if (!list)
         return reply_fail(q, NULL, &err);
-    json_array_foreach(list, i, row) complete(q->server, row);
-    return reply_json(200,
-                      json_pack("{s:o, s:b}", "observations", list, "more", page.more));
+    json_array_foreach(list, i, row) complete(row);
+    return reply_json(200, json_pack("{s:s, s:o, s:b}", "format", "topt-observations/1",
+                                     "observations", list, "more", page.more));
 }
 
 /* ---- handlers ---------------------------------------------------------------------------- */
+
+/* Who asked is answered by it from now on, and Slurm is asked whose the job is. */
+static void follow_up(const struct request *q, const struct store_observation *o,
+                      int64_t id)
+{
+    changed_for(q->server, o->uid);
+    if (q->server->confirm && !*o->cluster &&
+        !confirm_add(q->server->confirm, id, o->job, o->uid))
+        topt_log(TOPT_LOG_INFO, "%s: job %lld waits for no confirmation: too many do",
+                 q->id, (long long)o->job);
+}
+
+static struct reply stored(const struct request *q, const struct store_observation *o,
+                           int64_t id)
+{
+    json_t *row =
+        json_pack("{s:I, s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:o}", "id", (json_int_t)id,
+                  "job", (json_int_t)o->job, "plan_id", o->plan, "model_id", o->model,
+                  "hw_id", o->hw, "step_ns", (json_int_t)o->step_ns, "peak_bytes",
+                  (json_int_t)o->peak_bytes, "steps", (json_int_t)o->steps, "predicted",
+                  said(o->said_time_ns, o->said_memory_bytes));
+    follow_up(q, o, id);
+    return reply_json(201, row);
+}
 
 struct reply api_observation_add(struct request *q)
 {
     struct topt_error err = {0};
     struct report r = {0};
+    struct store_plan_facts plan = {0};
     struct reply reply;
     const char *source;
-    char *model = NULL, *hw = NULL;
-    int64_t id;
+    int64_t id = 0;
     if (no_parameters(q, &reply) < 0 || check_body(q, &reply) < 0)
         return reply;
     int rc = read_report(q, &r, &source, &err);
     if (rc == 0) {
         source = "plan_id";
-        rc = store_plan_of(q->server->store, r.o.plan, q->caller.uid, &model, &hw, &err);
+        rc = store_plan_of(q->server->store, r.o.plan, q->caller.uid, &plan, &err);
     }
     if (rc == 0) {
         source = NULL;
-        r.o.model = model;
-        r.o.hw = hw;
+        r.o.model = plan.model;
+        r.o.hw = plan.hw;
         r.o.uid = q->caller.uid;
+        r.o.said_time_ns = plan.time_ns;
+        r.o.said_memory_bytes = plan.memory_bytes;
         rc = store_put_observation(q->server->store, &r.o, &id, &err);
     }
-    if (rc < 0) {
-        reply = reply_fail(q, source, &err);
-    } else {
-        json_t *row =
-            json_pack("{s:I, s:I, s:s, s:s, s:s, s:I, s:I, s:I}", "id", (json_int_t)id,
-                      "job", (json_int_t)r.o.job, "plan_id", r.o.plan, "model_id", model,
-                      "hw_id", hw, "step_ns", (json_int_t)r.o.step_ns, "peak_bytes",
-                      (json_int_t)r.o.peak_bytes, "steps", (json_int_t)r.o.steps);
-        json_t *predicted = said(q->server, r.o.plan);
-        if (row && predicted)
-            json_object_set(row, "predicted", predicted);
-        json_decref(predicted);
-        reply = reply_json(201, row);
-    }
+    reply = rc < 0 ? reply_fail(q, source, &err) : stored(q, &r.o, id);
     json_decref(r.doc);
-    free(model);
-    free(hw);
+    store_plan_facts_fini(&plan);
     return reply;
 }
 
@@ -217,5 +243,81 @@ struct reply api_observation_drop(struct request *q)
     if (topt_parse_int(q->arg, 1, INT64_MAX, &id, &err) < 0 ||
         store_drop_observation(q->server->store, id, &err) < 0)
         return reply_error(q, 404, "not_found", NULL, NULL, "no such observation");
+    atomic_fetch_add(&q->server->epoch, 1);
     return reply_fixed(204, NULL, "");
+}
+
+/* ---- corrections ------------------------------------------------------------------------- */
+
+struct reply api_corrections(struct request *q)
+{
+    struct reply r;
+    struct topt_error err = {0};
+    struct store_page page = {.limit = CORRECTIONS_LIMIT};
+    struct store *s = q->server->store;
+    if (no_parameters(q, &r) < 0)
+        return r;
+    json_t *list = store_list_measured(
+               s, q->caller.role >= ROLE_OPERATOR ? -1 : (int64_t)q->caller.uid, &page,
+               &err),
+           *row;
+    size_t i;
+    json_array_foreach(list, i, row)
+    {
+        struct correction c;
+        correction_find(s, json_string_value(json_object_get(row, "model")),
+                        json_string_value(json_object_get(row, "hw")), q->caller.uid, &c);
+        rename_ids(row);
+        json_t *said_of = correction_json(&c, NULL);
+        json_object_update(row, said_of);
+        json_decref(said_of);
+    }
+    return reply_page(q, "corrections", list, &page, &err);
+}
+
+struct reply api_correction_reset(struct request *q)
+{
+    struct topt_error err = {0};
+    struct reply r;
+    if (no_parameters(q, &r) < 0)
+        return r;
+    if (store_reset_measured(q->server->store, q->arg, q->group, &err) < 0)
+        return reply_fail(q, NULL, &err);
+    topt_log(TOPT_LOG_INFO, "%s: uid %d reset what was measured of %s on %s", q->id,
+             (int)q->caller.uid, q->arg, q->group);
+    atomic_fetch_add(&q->server->epoch, 1);
+    return reply_fixed(204, NULL, "");
+}
+
+/* ---- behind the reports ------------------------------------------------------------------ */
+
+static int ask_slurm(void *ctx, int64_t job, int64_t uid)
+{
+    struct server *s = ctx;
+    struct topt_error err = {0};
+    int rc = site_job_is_of(s->site, job, uid, &err);
+    if (rc < 0)
+        topt_log(TOPT_LOG_DEBUG, "job %lld: %s", (long long)job, err.text);
+    return rc < 0 && err.code == TOPT_ERR_NOTFOUND ? 0 : rc;
+}
+
+static void slurm_confirms(void *ctx, int64_t id)
+{
+    struct server *s = ctx;
+    struct topt_error err = {0};
+    if (store_confirm_observation(s->store, id, &err) < 0)
+        topt_log(TOPT_LOG_INFO, "observation %lld: %s", (long long)id, err.text);
+    atomic_fetch_add(&s->epoch, 1);
+}
+
+int observations_start(struct server *s, struct topt_error *err)
+{
+    const struct confirm_config c = {ask_slurm, slurm_confirms, s, ASK_AGAIN_MS};
+    return *atomic_load(&s->config)->scontrol ? confirm_create(&c, &s->confirm, err) : 0;
+}
+
+void observations_stop(struct server *s)
+{
+    confirm_destroy(s->confirm);
+    s->confirm = NULL;
 }

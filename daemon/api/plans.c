@@ -31,6 +31,7 @@ struct question {
     int64_t wait_ms;
     int is_checked; /* a worker knows its words */
     int is_given;   /* the request holds the whole model, which so becomes the asker's */
+    struct correction correction; /* what jobs say of such plans */
 };
 
 static void question_free(void *state)
@@ -194,7 +195,7 @@ static struct reply ask(struct request *q, struct question *x)
     own_model(
         q, x,
         &(struct store_doc){x->plan->model_id, x->plan->model_name, x->plan->model});
-    struct reply r = answer_reply(q, &a, 1);
+    struct reply r = answer_reply(q, &a, 1, &x->correction);
     store_answer_fini(&a);
     return r;
 }
@@ -223,9 +224,21 @@ static struct reply no_default(const struct request *q, const struct topt_error 
     return r;
 }
 
-/* The question's hardware and text; the model is there already. */
-static int complete(const struct request *q, struct operation *o, struct reply *ret)
+/* What jobs measured of the model on the profile: where they took more memory, plans have so much less. */
+static void correct(const struct request *q, struct question *x)
 {
+    struct operation *o = x->plan;
+    correction_find(q->server->store, o->model_id, o->hw_id, q->caller.uid,
+                    &x->correction);
+    int64_t mill = correction_memory(&x->correction);
+    if (mill > 1000 && o->query.kind != QUERY_FRONTIER)
+        o->memory_mill = mill;
+}
+
+/* The question's hardware and text; the model is there already. */
+static int complete(const struct request *q, struct question *x, struct reply *ret)
+{
+    struct operation *o = x->plan;
     struct topt_error err = {0};
     const char *source = "hw";
     struct topt_text t = {0}, problem = {0};
@@ -235,8 +248,11 @@ static int complete(const struct request *q, struct operation *o, struct reply *
         rc = find_hw(q->server, o->query.hw, &o->hw_id, &o->hw, &err);
     }
     if (rc == 0) {
+        correct(q, x);
         query_text(&o->query, &t);
         topt_text_add(&t, "model=%s;", o->model_name); /* a plan holds it */
+        if (o->memory_mill)
+            topt_text_add(&t, "memory_mill=%lld;", (long long)o->memory_mill);
         query_problem_text(&o->query, &problem);
         o->problem = problem.s;
         o->text = t.s;
@@ -255,7 +271,7 @@ static struct reply go_on(struct request *q)
     struct question *x = q->state;
     struct reply r;
     q->lane = lane_of(&x->plan->query);
-    return complete(q, x->plan, &r) < 0 ? r : ask(q, x);
+    return complete(q, x, &r) < 0 ? r : ask(q, x);
 }
 
 static struct reply with_known_model(struct request *q, const char *key)
@@ -348,7 +364,7 @@ struct reply api_plan(struct request *q)
     struct question *x = begin(q);
     if (!x)
         return no_memory();
-    if (check_body(q, &r) < 0)
+    if (take_fields(q, &r) < 0 || check_body(q, &r) < 0)
         return r;
     if (!q->is_json)
         return plan_of_file(q, x);
@@ -360,9 +376,12 @@ static struct reply about_model(struct request *q, enum query_kind kind)
 {
     struct topt_error err = {0};
     const char *source = NULL;
+    struct reply r;
     struct question *x = begin(q);
     if (!x)
         return no_memory();
+    if (take_fields(q, &r) < 0)
+        return r;
     if (query_from_pairs(kind, q->pair, q->npairs, &x->plan->query, &source, &err) < 0)
         return reply_fail(q, source, &err);
     return with_known_model(q, q->arg);
@@ -388,8 +407,15 @@ struct reply api_plan_get(struct request *q)
     if (no_parameters(q, &r) < 0)
         return r;
     struct reader reader;
-    if (store_get_plan(q->server->store, q->arg, reader_of(q, &reader), &doc, &err) == 0)
-        return reply_owned(200, "application/json", doc);
+    const struct store_who *who = reader_of(q, &reader);
+    if (*q->arg == 'p' && reply_is_known(q, q->arg, &r) &&
+        store_can_read(q->server->store, q->arg, who, &err) > 0)
+        return r;
+    if (store_get_plan(q->server->store, q->arg, who, &doc, &err) == 0) {
+        r = reply_owned(200, "application/json", doc);
+        reply_named(&r, q->arg);
+        return r;
+    }
     if (err.code == TOPT_ERR_NOTFOUND)
         topt_fail(&err, TOPT_ERR_NOTFOUND, "no plan '%.60s' was given out here", q->arg);
     return reply_fail(q, NULL, &err);

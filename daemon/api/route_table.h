@@ -10,6 +10,7 @@
     X(POST, "/v1/plan", api_plan, USER)                                                  \
     X(GET, "/v1/plans", api_plans, USER)                                                 \
     X(GET, "/v1/plans/{id}", api_plan_get, USER)                                         \
+    X(DELETE, "/v1/plans/{id}", api_disown, USER)                                        \
     X(PUT, "/v1/plans/{id}/groups/{group}", api_share, USER)                             \
     X(DELETE, "/v1/plans/{id}/groups/{group}", api_unshare, USER)                        \
     X(GET, "/v1/tasks", api_tasks, USER)                                                 \
@@ -18,6 +19,7 @@
     X(POST, "/v1/models", api_model_add, USER)                                           \
     X(GET, "/v1/models", api_models, USER)                                               \
     X(GET, "/v1/models/{id}", api_model_get, USER)                                       \
+    X(DELETE, "/v1/models/{id}", api_disown, USER)                                       \
     X(GET, "/v1/models/{id}/curve", api_model_curve, USER)                               \
     X(GET, "/v1/models/{id}/frontier", api_model_frontier, USER)                         \
     X(PUT, "/v1/models/{id}/groups/{group}", api_share, USER)                            \
@@ -30,6 +32,8 @@
     X(GET, "/v1/observations", api_observations, USER)                                   \
     X(POST, "/v1/observations", api_observation_add, USER)                               \
     X(DELETE, "/v1/observations/{id}", api_observation_drop, ADMIN)                      \
+    X(GET, "/v1/corrections", api_corrections, USER)                                     \
+    X(DELETE, "/v1/corrections/{id}/{hw}", api_correction_reset, ADMIN)                  \
     X(GET, "/livez", api_livez, NOBODY)                                                  \
     X(GET, "/readyz", api_readyz, NOBODY)                                                \
     X(GET, "/metrics", api_metrics, OPERATOR)                                            \

@@ -45,6 +45,8 @@ static int search(struct server *s, const struct job_run *run, struct operation 
                    : err->code == TOPT_ERR_CANCELED ? METRICS_CANCELED
                                                     : METRICS_SEARCH_FAILED,
                    ns / 1000000);
+    if (rc == 0 && found.searched)
+        cost_learn(&s->costs, &x->query, (double)ns / 1e9);
     if (rc == 0 && found.frontiers) {
         frontiers_put(s, x, found.frontiers);
         if (found.searched)
@@ -57,7 +59,8 @@ static int search(struct server *s, const struct job_run *run, struct operation 
                                      .plan_id = found.plan_id,
                                      .plan = found.plan,
                                      .doc = found.answer,
-                                     .search_ns = ns};
+                                     .search_ns = ns,
+                                     .is_partial = found.is_stopped};
     return rc;
 }
 
@@ -95,7 +98,8 @@ static int run_plan(struct server *s, const struct job_run *run, struct operatio
                                   .plan_id = a.plan_id,
                                   .plan = a.plan,
                                   .doc = a.doc,
-                                  .search_ns = a.search_ns};
+                                  .search_ns = a.search_ns,
+                                  .is_partial = a.is_partial};
         return 0;
     }
     store_answer_fini(&a);

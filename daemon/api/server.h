@@ -17,14 +17,19 @@
 
 #include "caller.h"
 #include "config.h"
+#include "correction.h"
+#include "cost.h"
 #include "metrics.h"
 #include "one_line.h"
 #include "operation.h"
 #include "query.h"
 #include "site.h"
+#include "topt_answer_lines.h"
 #include "topt_digest.h"
 #include "store.h"
 #include "task_table.h"
+
+enum { EPOCHS = 256 };
 
 struct server {
     _Atomic(const struct config *) config; /* replaced by SIGHUP; old ones stay valid */
@@ -37,9 +42,14 @@ struct server {
     struct roles *roles;
     uid_t proxy_uid; /* who may send logins on the proxy's socket */
     struct metrics metrics;
+    struct costs costs;
     /* Counts changes of hardware, owners and documents: replies that were kept before one are
      * not given again. */
     atomic_ullong epoch;
+    /* The same of changes that concern one user alone, by uid; some share a count. */
+    atomic_ullong own_epoch[EPOCHS];
+    struct confirm
+        *confirm; /* asks Slurm whose jobs are that are reported; NULL: nobody does */
     atomic_bool completing; /* a job of frontiers.c is under way */
     atomic_bool stopping;
     int64_t started; /* Unix seconds */
@@ -62,11 +72,23 @@ struct request {
     size_t body_len;
     int is_json;    /* Content-Type: application/json */
     int wants_text; /* Accept: text/plain */
+    int wants_csv;  /* Accept: text/csv */
     int wants_openmetrics;
+    int takes_gzip;            /* Accept-Encoding */
+    const char *if_none_match; /* NULL: not sent */
+    const char *fields;        /* of an answer, with commas between; NULL: all of it */
     /* Of a job in Slurm: the GPU type to set on it, and in words what bounds it ("": nothing). */
     char gpu_type[SITE_NAME], limit[240];
-    enum metrics_lane lane; /* of a question, once it is known */
-    int is_gone;            /* the client went while its request waited */
+    struct site_place
+        place[SITE_PLACES]; /* of a job that names several partitions: where it can go */
+    int nplaces;
+    /* Of a search among more nodes than the job's -N allows, so as to say what they would give: the most GPUs that
+     * it allows, and that in words; 0: there is no such limit. */
+    int64_t most;
+    char within[240];
+    enum topt_lines_shown shows; /* what text/plain shows of its answer */
+    enum metrics_lane lane;      /* of a question, once it is known */
+    int is_gone;                 /* the client went while its request waited */
     /* A handler's own, kept while the request waits; freed with the request. */
     void *state;
     void (*state_free)(void *state);
@@ -86,8 +108,11 @@ struct reply {
     const char *fixed;
     size_t len;
     char location[64];
-    int retry_after;   /* seconds, 0 none */
-    int max_age;       /* seconds that a client may keep it, 0 not at all */
+    int retry_after; /* seconds, 0 none */
+    int max_age;     /* seconds that a client may keep it, 0 not at all */
+    char etag[96];   /* names what never changes under this address; "": it may */
+    int is_gzip;
+    const char *vary;  /* the request's headers that decide the form; NULL: none */
     const char *error; /* the word of a refusal; static */
     const char *allow;
 };
@@ -105,6 +130,10 @@ struct reply dispatch(struct request *q);
 
 /* The row of the route that a request means, or -1.  Fills q->arg. */
 int route_of(struct request *q);
+/* Changes with all that decides what this user is answered; changed_for is for changes of one user's. */
+unsigned long long epoch_of(const struct server *s, int64_t uid);
+void changed_for(struct server *s, int64_t uid);
+
 /* Whose a document becomes that this request makes: the caller's, or the daemon's own where it is not known. */
 int64_t asker(const struct request *q);
 
@@ -150,6 +179,12 @@ int page_of(const struct request *q, int most, struct store_page *page,
 /* A list under its name, and whether there is more of it; NULL is refused by 'err'. */
 struct reply reply_page(const struct request *q, const char *key, json_t *list,
                         const struct store_page *page, const struct topt_error *err);
+/* Say that the reply is named by 'id', so never changes; of who has it already the answer is a 304.  1 where the client
+ * has it: then '*ret' is that. */
+int reply_is_known(const struct request *q, const char *id, struct reply *ret);
+void reply_named(struct reply *r, const char *id);
+/* Take ?fields=a,b out of the query.  0, or -1 with '*ret' filled. */
+int take_fields(struct request *q, struct reply *ret);
 /* Refuse every query parameter.  0, or -1 with '*ret' filled. */
 int no_parameters(const struct request *q, struct reply *ret);
 
@@ -160,9 +195,10 @@ handler api_model_curve, api_model_frontier;
 handler api_tasks, api_task_get, api_task_delete; /* tasks.c */
 handler api_model_add, api_models, api_model_get; /* documents.c */
 handler api_hw_add, api_hw_replace, api_hw_retire, api_hw_list, api_hw_get;
-handler api_share, api_unshare;                                      /* sharing.c */
+handler api_share, api_unshare, api_disown;                          /* sharing.c */
 handler api_observations, api_observation_add, api_observation_drop; /* observations.c */
-handler api_livez, api_readyz, api_metrics, api_openapi;             /* admin.c */
+handler api_corrections, api_correction_reset;
+handler api_livez, api_readyz, api_metrics, api_openapi; /* admin.c */
 handler api_dashboard, api_dashboard_js, api_dashboard_css;
 
 /* Who a question waits with. */

@@ -1,4 +1,4 @@
-/* sharing.c - a model or a plan of one's own, for a group to read. */
+/* sharing.c - a model or a plan of one's own: for a group to read, and given up. */
 #include "server.h"
 
 #include <string.h>
@@ -69,5 +69,21 @@ struct reply api_unshare(struct request *q)
     if (!is_of_path(q))
         return no_document(q);
     int rc = store_unshare(q->server->store, q->arg, q->caller.uid, gid, &err);
+    return changed(q, rc, &err);
+}
+
+/* Give up what is one's own; who is an admin and owns it not takes it from all. */
+struct reply api_disown(struct request *q)
+{
+    struct topt_error err = {0};
+    struct reply r;
+    struct store *s = q->server->store;
+    if (no_parameters(q, &r) < 0)
+        return r;
+    if (!is_of_path(q))
+        return no_document(q);
+    int rc = store_disown(s, q->arg, q->caller.uid, &err);
+    if (rc < 0 && err.code == TOPT_ERR_NOTFOUND && q->caller.role == ROLE_ADMIN)
+        rc = store_disown_all(s, q->arg, &err);
     return changed(q, rc, &err);
 }

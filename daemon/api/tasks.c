@@ -39,12 +39,15 @@ static struct reply stored_reply(const struct request *q, const struct operation
     struct store_answer a = {0};
     struct topt_error err = {0};
     const struct found *f = &x->found;
+    struct correction c;
+    correction_find(q->server->store, x->model_id, x->hw_id, q->caller.uid, &c);
     if (f->doc) {
-        a = (struct store_answer){f->feasible, f->plan_id, f->plan, f->doc, f->search_ns};
-        return answer_reply(q, &a, f->is_pinned);
+        a = (struct store_answer){f->feasible, f->plan_id,   f->plan,
+                                  f->doc,      f->search_ns, f->is_partial};
+        return answer_reply(q, &a, f->is_pinned, &c);
     }
     int rc = store_get_answer(q->server->store, &key, &a, &err);
-    struct reply r = rc > 0    ? answer_reply(q, &a, 1)
+    struct reply r = rc > 0    ? answer_reply(q, &a, 1, &c)
                      : rc == 0 ? reply_error(q, 500, "internal", NULL, NULL,
                                              "the answer was not stored")
                                : reply_fail(q, NULL, &err);
@@ -141,7 +144,7 @@ static struct reply show(struct request *q, struct job *job, int canceled)
     int ended = canceled || st.state >= JOB_DONE;
     if (ended)
         r = canceled ? canceled_reply(q) : task_ended(q, job, &st);
-    if (q->wants_text)
+    if (q->wants_text || q->wants_csv)
         return ended ? r : task_pending(q, q->arg, &st);
     return document(q, &st, job_state_name(canceled ? JOB_CANCELED : st.state),
                     ended ? &r : NULL);
@@ -161,7 +164,7 @@ struct reply api_task_get(struct request *q)
     struct reply r;
     int64_t wait_ms;
     int canceled;
-    if (task_wait(q, &wait_ms, &r) < 0)
+    if (take_fields(q, &r) < 0 || task_wait(q, &wait_ms, &r) < 0)
         return r;
     struct job *job =
         task_find(q->server->tasks, seen_by(q, ROLE_ADMIN), q->arg, wait_ms, &canceled);

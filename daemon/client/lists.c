@@ -132,6 +132,11 @@ int client_unshare(struct client *c)
     return change_sharing(c, "DELETE");
 }
 
+int client_forget(struct client *c)
+{
+    return act(c, "DELETE", *c->arg == 'p' ? "/v1/plans/" : "/v1/models/", NULL);
+}
+
 static int list(struct client *c, const char *path, const char *key)
 {
     json_t *answer = client_ask_json(c, "GET", path, NULL, 0, NULL);
@@ -250,6 +255,103 @@ int client_task(struct client *c)
 int client_cancel(struct client *c)
 {
     return about_task(c, "DELETE");
+}
+
+/* ---- what jobs measured ------------------------------------------------------------------- */
+
+/* "2.15 s (said 2.01 s)"; "" where it was not measured. */
+static const char *beside(const json_t *row, const char *seen, const char *said,
+                          char *(*show)(int64_t, char *, size_t), char *ret, size_t size)
+{
+    int64_t v = json_integer_value(json_object_get(row, seen));
+    int64_t w =
+        json_integer_value(json_object_get(json_object_get(row, "predicted"), said));
+    char a[32], b[32];
+    *ret = '\0';
+    if (v && w)
+        snprintf(ret, size, "%s (said %s)", show(v, a, sizeof a), show(w, b, sizeof b));
+    else if (v)
+        snprintf(ret, size, "%s", show(v, a, sizeof a));
+    return ret;
+}
+
+int client_observations(struct client *c)
+{
+    json_t *answer = client_ask_json(c, "GET", "/v1/observations", NULL, 0, NULL), *row;
+    char date[20], step[80], peak[80];
+    size_t i;
+    if (!answer)
+        return -1;
+    if (c->args.json)
+        client_print_json(answer);
+    json_array_foreach(json_object_get(answer, "observations"), i, row)
+    {
+        if (!c->args.json)
+            printf("%-36s job %-8lld %s  step %s  memory %s%s\n",
+                   client_words(row, "plan_id"),
+                   (long long)json_integer_value(json_object_get(row, "job")),
+                   date_of(row, date),
+                   beside(row, "step_ns", "time_ns", topt_show_ns, step, sizeof step),
+                   beside(row, "peak_bytes", "memory_bytes", topt_show_bytes, peak,
+                          sizeof peak),
+                   json_is_true(json_object_get(row, "confirmed")) ? "  confirmed" : "");
+    }
+    json_decref(answer);
+    return 0;
+}
+
+static void show_factor(const json_t *row, const char *what)
+{
+    const json_t *f = json_object_get(row, what);
+    json_int_t jobs = json_integer_value(json_object_get(f, "jobs"));
+    json_int_t users = json_integer_value(json_object_get(f, "users"));
+    if (!f)
+        return;
+    printf("  %s x %.3f of %lld job%s", what,
+           json_number_value(json_object_get(f, "factor")), (long long)jobs,
+           jobs == 1 ? "" : "s");
+    if (!strcmp(client_words(f, "of"), "yours"))
+        printf(" of yours");
+    else
+        printf(" of %lld users", (long long)users);
+}
+
+int client_corrections(struct client *c)
+{
+    json_t *answer = client_ask_json(c, "GET", "/v1/corrections", NULL, 0, NULL), *row;
+    size_t i;
+    if (!answer)
+        return -1;
+    if (c->args.json)
+        client_print_json(answer);
+    json_array_foreach(json_object_get(answer, "corrections"), i, row)
+    {
+        if (c->args.json)
+            continue;
+        printf("%s on %s", client_words(row, "model_id"), client_words(row, "hw_id"));
+        show_factor(row, "time");
+        show_factor(row, "memory");
+        printf("\n");
+    }
+    json_decref(answer);
+    return 0;
+}
+
+int client_reset_correction(struct client *c)
+{
+    struct topt_error err;
+    struct topt_text path = {0};
+    if (!c->args.hw) {
+        topt_fail(&err, TOPT_ERR_USAGE, "on which profile? give --hw ID");
+        return client_complain(c, &err);
+    }
+    topt_text_add(&path, "/v1/corrections/");
+    client_add_segment(&path, c->arg);
+    topt_text_add(&path, "/");
+    client_add_segment(&path, c->args.hw);
+    int rc = path.oom ? -1 : client_do(c, "DELETE", path.s);
+    topt_text_fini(&path);
+    return rc;
 }
 
 /* ---- the server -------------------------------------------------------------------------- */

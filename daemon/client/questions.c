@@ -3,7 +3,7 @@
  * Options of a question are passed on as they are written, and the server checks them: so the client
  * knows their names only. */
 #include "client.h"
-#include "hint.h"
+#include "topt_hint.h"
 #include "request.h"
 
 #include <stdio.h>
@@ -19,11 +19,47 @@
 
 /* ---- showing ----------------------------------------------------------------------------- */
 
+/* What finished jobs say of time or memory; their words begin with 'sep'. */
+static void show_part(const json_t *f, const char *what, const char *sep)
+{
+    json_int_t jobs = json_integer_value(json_object_get(f, "jobs"));
+    printf("%s%s %.3f times as said on %lld job%s of ", sep, what,
+           json_number_value(json_object_get(f, "factor")), (long long)jobs,
+           jobs == 1 ? "" : "s");
+    if (!strcmp(client_words(f, "of"), "yours"))
+        printf("yours");
+    else
+        printf("%lld users", (long long)json_integer_value(json_object_get(f, "users")));
+}
+
+/* What finished jobs make of what was predicted; nothing where none has reported. */
+static void show_correction(const json_t *c)
+{
+    const json_t *time = json_object_get(c, "time"), *mem = json_object_get(c, "memory");
+    int64_t ns = json_integer_value(json_object_get(c, "time_ns"));
+    int64_t bytes = json_integer_value(json_object_get(c, "memory_bytes"));
+    char text[32];
+    if (!time && !mem)
+        return;
+    printf("measured  ");
+    if (ns)
+        printf("%s a step", topt_show_ns(ns, text, sizeof text));
+    if (bytes)
+        printf("%s%s a GPU", ns ? ", " : "", topt_show_bytes(bytes, text, sizeof text));
+    printf(" are to be expected:\n          ");
+    if (time)
+        show_part(time, "time", "");
+    if (mem)
+        show_part(mem, "memory", time ? "; " : "");
+    printf("\n");
+}
+
 /* The same as `topt plan`, and what to ask next. */
 static int show_plan(const struct client *c, const json_t *a)
 {
     char *hint = hint_line(a, "--min-efficiency ");
     topt_show_plan(a, c->args.output);
+    show_correction(json_object_get(a, "correction"));
     if (hint)
         printf("or        %s\n", hint);
     printf("slurm     %s\n", client_words(json_object_get(a, "slurm"), "flags"));

@@ -253,6 +253,13 @@ function speed(a) {
     ["memory a GPU", `${bytes(a.memory_bytes)} of ${bytes(a.memory_limit)}`]
   ];
 }
+/* What finished jobs make of the predictions. */
+function measured(c) {
+  const from = f => `${many(f.jobs, "job")} of ${f.of === "yours" ? "yours" : many(f.users, "user")}`;
+  const parts = [["time", c.time], ["memory", c.memory]].filter(([, f]) => f).map(([name, f]) => `${name} ${f.factor} times as predicted on ${from(f)}`);
+  const what = [c.time_ns ? `${time(c.time_ns)} a step` : "", c.memory_bytes ? `${bytes(c.memory_bytes)} a GPU` : ""].filter(Boolean).join(", ");
+  return el("p", { id: "measured" }, `${what ? `By what finished jobs measured: ${what} (` : "What finished jobs measured ("}${parts.join("; ")}).`);
+}
 function show(a) {
   $("said").replaceChildren(...job(a),
     el("p", { class: "big" }, `${many(a.gpus, "GPU")} (${many(a.nodes, "node")} of ${whole(a.gpus_per_node)})`),
@@ -261,6 +268,7 @@ function show(a) {
     ...(a.needs ? [el("p", { class: "bad" }, sentence(a.needs))] : []),
     ...(a.stopped ? [el("p", { class: "bad" }, "The time for a search was up: this is the best that was found until then.")] : []),
     el("dl", { class: "facts" }, ...facts(speed(a))),
+    ...(a.correction ? [measured(a.correction)] : []),
     ...(a.alternatives ? [alternatives(a)] : [el("div", { id: "beside" })]),
     copyable("for Slurm", a.slurm ? a.slurm.flags : ""),
     copyable("plan", a.plan_id, "plan"),
@@ -273,6 +281,7 @@ function refuse(body) {
     el("p", { id: "why" }, sentence(body.why || "")),
     ...(near ? [el("p", { id: "nearest" }, `Nearest to fitting: ${many(near.gpus, "GPU")} (${many(near.nodes || 1, "node")}), which would need ${bytes(near.memory_bytes)} each.`)] : []),
     ...(withWords(body) ? [el("p", {}, withWords(body))] : []),
+    ...(body.correction ? [measured(body.correction)] : []),
     ...(body.job && body.job.not_searched ? [el("p", { class: "soft" }, `Not tried: ${body.job.not_searched}.`)] : []));
 }
 
@@ -690,7 +699,7 @@ async function load() {
     ["connections", `${whole(sum("topt_connections"))} of ${whole(sum("topt_connections_limit"))}`],
     ["up for", lasts(sum("topt_uptime_seconds"))]]));
   const refusals = (all.topt_refusals_total || []).filter(([, v]) => v > 0).sort((x, y) => y[1] - x[1]);
-  $("refusals").replaceChildren(table([["refused because"], ["times", "n"]], refusals.map(([l, v]) => [[l.reason.replace(/_/g, " ")], [whole(v), "n"]]), "Nothing was refused."));
+  $("refusals").replaceChildren(table([["refused because"], ["to"], ["times", "n"]], refusals.map(([l, v]) => [[l.reason.replace(/_/g, " ")], [l.role || "", "k"], [whole(v), "n"]]), "Nothing was refused."));
 }
 async function observations() {
   const list = (await get("v1/observations")).observations, cell = (seen, said, text) => [seen ? `${said ? text(said) : "?"} → ${text(seen)}${said ? ` (${off(seen, said)})` : ""}` : "", "n"];

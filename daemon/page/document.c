@@ -45,6 +45,21 @@ static const struct field fields[] = {
 };
 enum { NFIELDS = sizeof fields / sizeof *fields };
 
+/* What goes with a question of a job in Slurm. */
+enum about_kind { ABOUT_TEXT, ABOUT_INT, ABOUT_WORD };
+static const struct about {
+    const char *name;
+    enum about_kind kind;
+    int64_t most;
+    const char *option, *values, *help;
+} abouts[] = {
+#define X(name, KIND, MOST, OPTION, VALUES, HELP)                                        \
+    {"slurm_" #name, ABOUT_##KIND, MOST, OPTION, VALUES, HELP},
+    TOPT_SLURM_FIELDS(X)
+#undef X
+};
+enum { NABOUTS = sizeof abouts / sizeof *abouts };
+
 static const struct {
     const char *method, *path, *least; /* least: of roles */
 } routes[] = {
@@ -168,6 +183,19 @@ static json_t *parameter_of(const struct field *f)
     return p;
 }
 
+static json_t *about_parameter(const struct about *a)
+{
+    json_t *schema =
+        a->kind == ABOUT_INT ? json_pack("{s:s, s:i, s:I}", "type", "integer", "minimum",
+                                         0, "maximum", a->most)
+        : a->kind == ABOUT_TEXT
+            ? json_pack("{s:s, s:I}", "type", "string", "maxLength", a->most)
+            : json_pack("{s:s, s:o}", "type", "string", "enum", words_of(a->values));
+    return need(json_pack("{s:s, s:s, s:o, s:o}", "name", a->name, "in", "query",
+                          "description", json_sprintf("of a job in Slurm: %s", a->help),
+                          "schema", need(schema)));
+}
+
 static int endpoint(const char *name)
 {
     static const char *const names[] = {"plan", "curve", "frontier"};
@@ -206,6 +234,11 @@ static json_t *with_parameters(const json_t *list)
                     out, need(json_pack("{s:o}", "$ref",
                                         json_sprintf("#/components/parameters/%s",
                                                      fields[k].name))));
+        for (int k = 0; name && endpoint(name) == TOPT_IN_PLAN && k < NABOUTS; k++)
+            json_array_append_new(
+                out, need(json_pack(
+                         "{s:o}", "$ref",
+                         json_sprintf("#/components/parameters/%s", abouts[k].name))));
     }
     return out;
 }
@@ -332,12 +365,16 @@ static void write_openapi(const char *path, const char *to)
     json_t *doc = json_load_file(path, JSON_REJECT_DUPLICATES, &e);
     if (!doc)
         fail("%s:%d: %s", path, e.line, e.text);
-    json_t *parameters = need(json_object());
+    json_t *components = json_object_get(doc, "components");
+    json_t *parameters = json_object_get(components, "parameters"); /* of no field */
+    parameters = parameters ? json_incref(parameters) : need(json_object());
     for (int i = 0; i < NFIELDS; i++)
         json_object_set_new(parameters, fields[i].name, parameter_of(&fields[i]));
+    for (int i = 0; i < NABOUTS; i++)
+        json_object_set_new(parameters, abouts[i].name, about_parameter(&abouts[i]));
     keep_served(json_object_get(doc, "paths"));
     expand(doc);
-    json_object_set_new(json_object_get(doc, "components"), "parameters", parameters);
+    json_object_set_new(components, "parameters", parameters);
     keep_used(doc);
     if (json_dump_file(doc, to, JSON_INDENT(1)))
         fail("can't write %s", to);
@@ -410,6 +447,25 @@ static void print_rest(void)
     }
 }
 
+/* What goes with a question of a job. */
+static void print_abouts(void)
+{
+    puts("\nWith a question of a job in Slurm, in its URL:\n\n"
+         "| parameter | option | value | what it is |\n|---|---|---|---|");
+    for (int i = 0; i < NABOUTS; i++) {
+        const struct about *a = &abouts[i];
+        printf("| `%s` | %s%s%s | ", a->name, a->option ? "`--" : "",
+               a->option ? a->option : "", a->option ? "`" : "");
+        if (a->kind == ABOUT_INT)
+            printf("0 to %lld", (long long)a->most);
+        else if (a->kind == ABOUT_TEXT)
+            printf("text of at most %lld bytes", (long long)a->most);
+        else
+            print_words(a->values);
+        printf(" | %s |\n", a->help);
+    }
+}
+
 static void print_slurm(void)
 {
     puts("| option | | where it is not said |\n|---|---|---|");
@@ -464,7 +520,7 @@ int main(int argc, char **argv)
     if (!strcmp(what, "openapi") && argc == 4)
         write_openapi(argv[2], argv[3]);
     else if (!strcmp(what, "rest"))
-        print_rest();
+        print_rest(), print_abouts();
     else if (!strcmp(what, "slurm"))
         print_slurm();
     else if (!strcmp(what, "client"))

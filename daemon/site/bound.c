@@ -59,14 +59,13 @@ static int fits(const char *pattern, const char *word)
     return strcmp(pattern, "*") == 0 || strcmp(pattern, word) == 0;
 }
 
-/* The partition that the job goes to: the first that it names, or the default one.  NULL: not known. */
+/* The partition of that name, or the default one for "".  NULL: not known. */
 static const struct site_partition *partition_of(const struct site_slurm *s,
-                                                 const char *names)
+                                                 const char *name)
 {
-    size_t n = strcspn(names, ",");
     for (size_t i = 0; s && i < s->npartitions; i++) {
         const struct site_partition *p = &s->partition[i];
-        if (n ? strlen(p->name) == n && !memcmp(p->name, names, n) : p->is_default)
+        if (*name ? !strcmp(p->name, name) : p->is_default)
             return p;
     }
     return NULL;
@@ -104,7 +103,9 @@ static int64_t usable_gpus(const struct site_node *n, const struct site_job *job
     int64_t each = *job->mem_per_gpu ? site_mebibytes(job->mem_per_gpu) : 0;
     if (cpus > 0 && n->cpus > 0) {
         int64_t tasks = n->cpus / cpus;
-        gpus = job->by_node ? (tasks ? gpus : 0) : tasks < gpus ? tasks : gpus;
+        gpus = !strcmp(job->tasks, "node") ? (tasks ? gpus : 0)
+               : tasks < gpus              ? tasks
+                                           : gpus;
     }
     if (mem > 0 && n->memory_mib > 0 && mem > n->memory_mib)
         return 0;
@@ -136,7 +137,8 @@ static void count_nodes(const struct site_slurm *s, const struct site_partition 
                 is_of(&s->node[j], p, job) && usable_gpus(&s->node[j], job, type) >= gpus;
         if (p->max_nodes && nodes > p->max_nodes)
             nodes = p->max_nodes;
-        if (nodes * gpus > ret->nodes * ret->gpus_per_node) {
+        int64_t more = nodes * gpus - ret->nodes * ret->gpus_per_node;
+        if (more > 0 || (!more && gpus > ret->gpus_per_node)) {
             ret->nodes = nodes;
             ret->gpus_per_node = gpus;
         }
@@ -226,18 +228,86 @@ static void say(const struct site_slurm *s, const struct site_partition *p,
                  ", by -c, --mem or --mem-per-gpu");
 }
 
-/* Without a word about other partitions. */
-static int bound_in(const struct site_slurm *s, const struct site_map *map,
-                    const struct site_job *job, const char *hw, struct site_bound *ret,
-                    struct topt_error *err)
+/* May this account, with this QOS, use the partition? */
+static int may_use(const struct site_partition *p, const char *account, const char *qos,
+                   struct topt_error *err)
 {
-    const struct site_partition *p = partition_of(s, job->partition);
-    char name[SITE_NAME];
+    const struct {
+        const char *what, *name, *list, *option;
+        int allows;
+    } rows[] = {{"account", account, p->allow_accounts, "AllowAccounts", 1},
+                {"account", account, p->deny_accounts, "DenyAccounts", 0},
+                {"QOS", qos, p->allow_qos, "AllowQos", 1},
+                {"QOS", qos, p->deny_qos, "DenyQos", 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (*rows[i].name && *rows[i].list &&
+            site_has_word(rows[i].list, rows[i].name) != rows[i].allows)
+            return topt_fail(err, TOPT_ERR_INFEASIBLE,
+                             "%s '%s' may not use partition '%s' (%s=%.100s)",
+                             rows[i].what, rows[i].name, p->name, rows[i].option,
+                             rows[i].list);
+    return 0;
+}
+
+static int check_time(const struct site_partition *p, const struct site_job *job,
+                      const struct site_account_bound *of, struct topt_error *err)
+{
+    int64_t time = *job->time ? site_seconds(job->time) : 0;
+    if (p->max_time_s && time > p->max_time_s)
+        return topt_fail(err, TOPT_ERR_INFEASIBLE,
+                         "--time=%s is more than partition '%s' allows (MaxTime=%lld "
+                         "minutes)",
+                         job->time, p->name, (long long)p->max_time_s / 60);
+    if (of->most.time_s && time > of->most.time_s)
+        return topt_fail(err, TOPT_ERR_INFEASIBLE, "--time=%s is more than %s allows",
+                         job->time, of->of_time);
+    return 0;
+}
+
+/* What accounting and -N leave of what the partition has. */
+static void lower_to(const struct site_job *job, const struct site_partition *p,
+                     const struct site_account_bound *of, struct site_bound *ret)
+{
+    if (of->most.nodes && of->most.nodes < ret->nodes) {
+        ret->nodes = of->most.nodes;
+        snprintf(ret->words, sizeof ret->words, "%s in partition '%.40s'", of->of_nodes,
+                 p->name);
+    }
+    if (of->most.gpus && of->most.gpus < ret->nodes * ret->gpus_per_node) {
+        ret->gpus = of->most.gpus;
+        snprintf(ret->words, sizeof ret->words, "%s", of->of_gpus);
+    }
+    ret->all_nodes = ret->nodes;
+    memcpy(ret->all_words, ret->words, sizeof ret->words);
+    if (job->nodes && job->nodes < ret->nodes) {
+        ret->nodes = job->nodes;
+        if (!ret->gpus || ret->nodes * ret->gpus_per_node < ret->gpus)
+            snprintf(ret->words, sizeof ret->words,
+                     "-N %lld in partition '%.40s', %lld GPUs a node",
+                     (long long)job->nodes, p->name, (long long)ret->gpus_per_node);
+    }
+}
+
+/* Does the table say of this partition which profiles it has, and of this profile that it is another's? */
+static int is_elsewhere(const struct site_map *map, const char *partition, const char *hw)
+{
+    int named = 0, known = 0;
+    for (size_t i = 0; map && *hw && i < map->n; i++) {
+        known |= !strcmp(map->row[i].profile, hw);
+        named |= fits(map->row[i].partition, partition);
+    }
+    return named && known;
+}
+
+/* Of one partition, "" the default one, without a word about others. */
+static int bound_in(const struct site_slurm *s, const struct site_map *map,
+                    const struct site_job *job, const char *partition, const char *hw,
+                    struct site_bound *ret, struct topt_error *err)
+{
+    const struct site_partition *p = partition_of(s, partition);
+    const char *name = p ? p->name : partition;
+    struct site_account_bound of;
     *ret = (struct site_bound){0};
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(job->partition, ","),
-             job->partition);
-    if (p)
-        snprintf(name, sizeof name, "%s", p->name);
     const struct site_row *row = row_of(s, p, map, job, name, hw, ret->gpu_type);
     if (row)
         memcpy(ret->profile, row->profile, sizeof ret->profile);
@@ -246,42 +316,87 @@ static int bound_in(const struct site_slurm *s, const struct site_map *map,
                          "the site's table has no profile for partition '%s'%s%s: name "
                          "one with --topt-hw",
                          name, *job->gpu_type ? " and GPU type " : "", job->gpu_type);
+    else if (is_elsewhere(map, name, hw))
+        return topt_fail(err, TOPT_ERR_INFEASIBLE,
+                         "--topt-hw=%s: by the site's table partition '%s' has other "
+                         "GPUs%s%s",
+                         hw, name, *job->gpu_type ? " of type " : "", job->gpu_type);
     ret->nodes = job->nodes;
     if (job->nodes)
         snprintf(ret->words, sizeof ret->words, "-N %lld", (long long)job->nodes);
     if (!p)
         return 0;
-    int64_t time = *job->time ? site_seconds(job->time) : 0;
-    if (p->max_time_s && time > p->max_time_s)
-        return topt_fail(err, TOPT_ERR_INFEASIBLE,
-                         "--time=%s is more than partition '%s' allows (MaxTime=%lld "
-                         "minutes)",
-                         job->time, p->name, (long long)p->max_time_s / 60);
+    const char *account = site_account_of(&s->accounts, job->user, job->account);
+    site_accounts_bound(&s->accounts, job->user, account, job->qos, p->name, p->qos, &of);
+    if (may_use(p, account, job->qos, err) || check_time(p, job, &of, err))
+        return -1;
     count_nodes(s, p, job, ret->gpu_type, ret);
     if (!ret->nodes)
         return no_node(s, p, job, ret->gpu_type, err);
     say(s, p, ret->gpu_type, ret);
-    if (job->nodes && job->nodes < ret->nodes) {
-        ret->nodes = job->nodes;
-        snprintf(ret->words, sizeof ret->words,
-                 "-N %lld in partition '%.40s', %lld GPUs a node", (long long)job->nodes,
-                 p->name, (long long)ret->gpus_per_node);
-    }
+    lower_to(job, p, &of, ret);
     return 0;
+}
+
+static int64_t most_of(const struct site_bound *b)
+{
+    int64_t most = b->nodes * b->gpus_per_node;
+    return b->gpus && b->gpus < most ? b->gpus : most;
+}
+
+/* One more partition of the job's list: with the profile and the type of the first, it is one of the places, and the
+ * largest of them is what counts. */
+static void add_place(const struct site_bound *b, const char *name,
+                      struct site_bound *ret)
+{
+    struct site_place place[SITE_PLACES];
+    int n = ret->nplaces;
+    if (n == SITE_PLACES ||
+        (n && (strcmp(b->profile, ret->profile) || strcmp(b->gpu_type, ret->gpu_type))))
+        return;
+    memcpy(place, ret->place, sizeof place);
+    snprintf(place[n].name, sizeof place[n].name, "%s", name);
+    place[n].nodes = b->nodes;
+    place[n].gpus_per_node = b->gpus_per_node;
+    place[n].gpus = b->gpus;
+    if (!n || most_of(b) > most_of(ret))
+        *ret = *b;
+    memcpy(ret->place, place, sizeof place);
+    ret->nplaces = n + 1;
+}
+
+/* Of all partitions that the job names.  Where it can't go to any of them 'err' is about the first. */
+static int bound_any(const struct site_slurm *s, const struct site_map *map,
+                     const struct site_job *job, const char *hw, struct site_bound *ret,
+                     struct topt_error *err)
+{
+    char names[sizeof job->partition], *save = NULL;
+    struct site_bound b;
+    int failed = 0;
+    if (!strchr(job->partition, ','))
+        return bound_in(s, map, job, job->partition, hw, ret, err);
+    memcpy(names, job->partition, sizeof names);
+    *ret = (struct site_bound){0};
+    for (char *p = strtok_r(names, ",", &save); p; p = strtok_r(NULL, ",", &save)) {
+        if (bound_in(s, map, job, p, hw, &b, failed ? NULL : err))
+            failed = 1;
+        else
+            add_place(&b, p, ret);
+    }
+    return ret->nplaces ? 0 : -1;
 }
 
 const char *site_other(const struct site_slurm *s, const struct site_map *map,
                        const struct site_job *job, const char *hw, int64_t gpus)
 {
+    const struct site_partition *own = partition_of(s, job->partition);
     for (size_t i = 0; s && i < s->npartitions; i++) {
         const struct site_partition *p = &s->partition[i];
-        struct site_job there = *job;
         struct site_bound b;
-        if (!p->is_up || p == partition_of(s, job->partition))
+        if (!p->is_up || p == own || site_has_word(job->partition, p->name))
             continue;
-        snprintf(there.partition, sizeof there.partition, "%s", p->name);
-        if (!bound_in(s, map, &there, hw, &b, NULL) && (!map || !map->n || *b.profile) &&
-            b.nodes * b.gpus_per_node > gpus)
+        if (!bound_in(s, map, job, p->name, hw, &b, NULL) &&
+            (!map || !map->n || *b.profile) && most_of(&b) > gpus)
             return p->name;
     }
     return NULL;
@@ -291,7 +406,7 @@ int site_bound(const struct site_slurm *s, const struct site_map *map,
                const struct site_job *job, const char *hw, struct site_bound *ret,
                struct topt_error *err)
 {
-    if (!bound_in(s, map, job, hw, ret, err))
+    if (!bound_any(s, map, job, hw, ret, err))
         return 0;
     const char *other = site_other(s, map, job, *hw ? hw : ret->profile, 0);
     struct topt_error was = *err;

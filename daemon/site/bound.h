@@ -4,14 +4,18 @@
 #define TOPTD_SITE_BOUND_H
 
 #include "slurm.h"
+#include "topt_fields.h"
 
-/* What goes with a question: the job's own options as texts, "" and 0 where they say nothing. */
+/* What goes with a question (topt_fields.h): the job's own options as texts, "" and 0 where they say nothing. */
+enum { SITE_PLACES = 8 };
+
+#define SITE_TEXT(name, most)                               char name[(most) + 1];
+#define SITE_WORD(name, most)                               SITE_TEXT(name, most)
+#define SITE_INT(name, most)                                int64_t name;
+#define SITE_MEMBER(name, KIND, MOST, OPTION, VALUES, HELP) SITE_##KIND(name, MOST)
 struct site_job {
-    char partition[SITE_WORDS], constraint[SITE_WORDS], gpu_type[SITE_NAME],
-        time[SITE_NAME], mem[SITE_NAME], mem_per_gpu[SITE_NAME], account[SITE_NAME],
-        qos[SITE_NAME];
-    int64_t nodes, cpus_per_task;
-    int by_node; /* a task is for a node */
+    TOPT_SLURM_FIELDS(SITE_MEMBER)
+    char user[SITE_NAME]; /* who submits it; "": not known */
 };
 
 /* The site's table: which profile the GPUs of a type in a partition have; "*" is any. */
@@ -28,11 +32,23 @@ int site_map_read(const char *path, struct site_map *ret,
                   struct topt_error *err) TOPT_MUST_CHECK;
 void site_map_fini(struct site_map *m);
 
+/* A partition where a job can go, and the most that it can have there. */
+struct site_place {
+    char name[SITE_NAME];
+    int64_t nodes, gpus_per_node, gpus; /* gpus: of accounting; 0: no such limit */
+};
+
 struct site_bound {
     char profile[SITE_NAME + 16]; /* of the table; "" where it isn't said */
     char gpu_type[SITE_NAME];     /* to be set on the job; "": none */
     int64_t nodes, gpus_per_node; /* at most; 0: not known */
-    char words[160]; /* what bounds it, as "partition 'a', MaxNodes=1, 4 GPUs a node" */
+    int64_t gpus;                 /* that accounting allows; 0: no such limit */
+    int64_t all_nodes;            /* as 'nodes', but for -N */
+    char words[200]; /* what bounds it, as "partition 'a', MaxNodes=1, 4 GPUs a node" */
+    char all_words[200]; /* what does but for -N */
+    /* Of a job that names several partitions: those with the profile and type above. */
+    struct site_place place[SITE_PLACES];
+    int nplaces;
 };
 
 /* 'hw' is the profile that was asked for, or "".  Either part may be NULL.  INFEASIBLE with the limit, and the

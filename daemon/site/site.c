@@ -1,27 +1,21 @@
 /* site.c - see site.h. */
 #include "site.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
+#include "command.h"
+
 #include <pthread.h>
-#include <signal.h>
-#include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "topt_log.h"
 #include "topt_text.h"
 
 enum {
-    OUTPUT_LIMIT = 64 << 20,
+    SITE_PATH = 4096,
     USED_MS = 65 * 60 * 1000, /* answers are kept ready for an hour, and are of limits */
 };
-
-extern char **environ;
 
 struct site {
     pthread_mutex_t lock;
@@ -29,7 +23,8 @@ struct site {
     struct site_map map;
     struct site_slurm slurm; /* what was said last */
     int is_known, is_told;   /* there is such; a failure is in the log */
-    int has_changed;         /* since the last tick */
+    int is_told_accounts;
+    int has_changed; /* since the last tick */
     int64_t asked_ms, used_ms;
 };
 
@@ -68,83 +63,51 @@ void site_destroy(struct site *s)
     free(s);
 }
 
-/* All that comes from 'fd' until 'deadline'. */
-static int drain(int fd, int64_t deadline, struct topt_text *out, struct topt_error *err)
+/* The command of Slurm called 'name', beside scontrol where that is a path. */
+static void beside(const char *scontrol, const char *name, char ret[SITE_PATH])
 {
-    char block[16384];
-    for (;;) {
-        struct pollfd p = {.fd = fd, .events = POLLIN};
-        int64_t left = deadline - now_ms();
-        int n = left > 0 ? poll(&p, 1, (int)left) : 0;
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return topt_fail(err, TOPT_ERR_CANCELED, "it does not answer in time");
-        ssize_t got = read(fd, block, sizeof block);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return got ? topt_fail(err, TOPT_ERR_IO, "read: %s", strerror(errno)) : 0;
-        topt_text_put(out, block, (size_t)got);
-        if (out->oom || out->len > OUTPUT_LIMIT)
-            return topt_fail(err, TOPT_ERR_LIMIT, "it says too much");
-    }
+    const char *slash = strrchr(scontrol, '/');
+    snprintf(ret, SITE_PATH, "%.*s%s", slash ? (int)(slash - scontrol) + 1 : 0, scontrol,
+             name);
 }
 
-static int spawn(const char *program, const char *what, int out, pid_t *ret)
-{
-    char *const args[] = {(char *)program, (char *)"-o", (char *)"show", (char *)what,
-                          NULL};
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t none;
-    sigemptyset(&none);
-    int rc = posix_spawn_file_actions_init(&files);
-    if (rc)
-        return rc;
-    rc = posix_spawnattr_init(&attributes);
-    if (!rc) {
-        posix_spawnattr_setsigmask(&attributes, &none);
-        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-        rc = posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
-        if (!rc)
-            rc = posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null",
-                                                  O_RDONLY, 0);
-        if (!rc)
-            rc = posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null",
-                                                  O_WRONLY, 0);
-        if (!rc)
-            rc = posix_spawnp(ret, program, &files, &attributes, args, environ);
-        posix_spawnattr_destroy(&attributes);
-    }
-    posix_spawn_file_actions_destroy(&files);
-    return rc;
-}
-
-/* What 'scontrol -o show WHAT' says.  NOTFOUND: there is no such program. */
 static int show(const char *program, const char *what, int64_t deadline,
                 struct topt_text *out, struct topt_error *err)
 {
-    int pipes[2], status = 0;
-    pid_t child;
-    if (pipe2(pipes, O_CLOEXEC))
-        return topt_fail(err, TOPT_ERR_IO, "pipe: %s", strerror(errno));
-    int rc = spawn(program, what, pipes[1], &child);
-    close(pipes[1]);
-    if (rc) {
-        close(pipes[0]);
-        return topt_fail(err, rc == ENOENT ? TOPT_ERR_NOTFOUND : TOPT_ERR_IO, "%s: %s",
-                         program, strerror(rc));
+    const char *const args[] = {program, "-o", "show", what, NULL};
+    return site_run(args, deadline, out, err);
+}
+
+static int list(const char *program, const char *what, const char *format,
+                int64_t deadline, struct topt_text *out, struct topt_error *err)
+{
+    const char *const args[] = {program, "-nP", "show", what, format, NULL};
+    return site_run(args, deadline, out, err);
+}
+
+/* Limits of accounting, where Slurm enforces them. */
+static int ask_accounts(const char *scontrol, struct site_accounts *ret,
+                        struct topt_error *err)
+{
+    struct topt_text config = {0}, qos = {0}, assocs = {0}, users = {0};
+    int64_t deadline = now_ms() + SITE_ASK_MS;
+    char sacctmgr[SITE_PATH];
+    beside(scontrol, "sacctmgr", sacctmgr);
+    *ret = (struct site_accounts){0};
+    int rc = show(scontrol, "config", deadline, &config, err);
+    if (!rc && config.s && site_enforces_limits(config.s)) {
+        rc = list(sacctmgr, "qos", SITE_QOS_FORMAT, deadline, &qos, err) ||
+             list(sacctmgr, "assoc", SITE_ASSOC_FORMAT, deadline, &assocs, err) ||
+             list(sacctmgr, "user", SITE_USER_FORMAT, deadline, &users, err);
+        if (!rc)
+            rc = site_accounts_read(qos.s ? qos.s : "", assocs.s ? assocs.s : "",
+                                    users.s ? users.s : "", ret, err);
     }
-    rc = drain(pipes[0], deadline, out, err);
-    close(pipes[0]);
-    if (rc)
-        kill(child, SIGKILL);
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-        ;
-    if (!rc && (!WIFEXITED(status) || WEXITSTATUS(status)))
-        rc = topt_fail(err, TOPT_ERR_IO, "it fails");
-    return rc ? topt_wrap(err, "%s -o show %s", program, what) : 0;
+    topt_text_fini(&config);
+    topt_text_fini(&qos);
+    topt_text_fini(&assocs);
+    topt_text_fini(&users);
+    return rc ? -1 : 0;
 }
 
 static int ask(const char *program, struct site_slurm *ret, struct topt_error *err)
@@ -165,6 +128,18 @@ static int ask(const char *program, struct site_slurm *ret, struct topt_error *e
     return rc;
 }
 
+/* What can't be asked stays as it was. */
+static void refresh_accounts(struct site *s, struct site_slurm *fresh)
+{
+    struct topt_error err = {0};
+    if (!ask_accounts(s->scontrol, &fresh->accounts, &err))
+        return;
+    if (!s->is_told_accounts++)
+        topt_log(TOPT_LOG_WARN, "site: limits of accounting are not known: %s", err.text);
+    if (site_accounts_copy(&s->slurm.accounts, &fresh->accounts, NULL))
+        fresh->accounts = (struct site_accounts){0};
+}
+
 /* Ask where what is known is older than that.  What can't be asked stays as it was; the lock is held. */
 static void refresh(struct site *s, int64_t age_ms)
 {
@@ -183,6 +158,7 @@ static void refresh(struct site *s, int64_t age_ms)
         }
         return;
     }
+    refresh_accounts(s, &fresh);
     if (s->is_known && site_slurm_is_same(&s->slurm, &fresh)) {
         site_slurm_fini(&fresh);
         return;
@@ -226,4 +202,25 @@ int site_tick(struct site *s)
     s->has_changed = 0;
     pthread_mutex_unlock(&s->lock);
     return changed;
+}
+
+int site_job_is_of(struct site *s, int64_t job, int64_t uid, struct topt_error *err)
+{
+    char what[40];
+    struct topt_text said = {0};
+    pthread_mutex_lock(&s->lock);
+    char *program = s->scontrol ? strdup(s->scontrol) : NULL;
+    pthread_mutex_unlock(&s->lock);
+    if (!program)
+        return topt_fail(err, TOPT_ERR_NOTFOUND, "there is no scontrol");
+    snprintf(what, sizeof what, "job=%lld", (long long)job);
+    int rc = show(program, what, now_ms() + SITE_ASK_MS, &said, err);
+    free(program);
+    topt_text_put(&said, "", 0);
+    if (!rc && said.oom)
+        rc = topt_nomem(err, NULL);
+    if (!rc)
+        rc = site_slurm_job_is_of(said.s, job, uid);
+    topt_text_fini(&said);
+    return rc;
 }

@@ -26,6 +26,11 @@ int site_look(struct site *s, const struct site_job *job, const char *hw,
 int site_look_elsewhere(struct site *s, const struct site_job *job, const char *hw,
                         int64_t gpus, char ret[SITE_NAME]);
 
+/* Is the job one of that user's that has started?  1 yes, 0 no, or Slurm no longer knows it; -1 where it can't be asked.
+ * May wait for SITE_ASK_MS. */
+int site_job_is_of(struct site *s, int64_t job, int64_t uid,
+                   struct topt_error *err) TOPT_MUST_CHECK;
+
 /* About once a second.  1 where what Slurm says has changed, else 0. */
 int site_tick(struct site *s);
 

@@ -40,67 +40,6 @@ static int64_t number_of(const char *line, size_t len, const char *key)
     return n;
 }
 
-int64_t site_seconds(const char *text)
-{
-    int64_t days = 0, part[3] = {0};
-    int n = 0;
-    if (!isdigit((unsigned char)*text))
-        return strcasecmp(text, "UNLIMITED") && strcasecmp(text, "INFINITE") &&
-                       strcasecmp(text, "NONE")
-                   ? -1
-                   : 0;
-    const char *dash = strchr(text, '-');
-    char *end = (char *)text;
-    if (dash) {
-        days = strtoll(text, &end, 10);
-        if (end != dash)
-            return -1;
-        text = dash + 1;
-    }
-    for (;; text = end + 1) {
-        if (n == 3 || !isdigit((unsigned char)*text))
-            return -1;
-        part[n++] = strtoll(text, &end, 10);
-        if (*end != ':')
-            break;
-    }
-    if (*end || days > 1 << 20)
-        return -1;
-    if (dash) /* hours, minutes, seconds */
-        return ((days * 24 + part[0]) * 60 + part[1]) * 60 + part[2];
-    return n == 3 ? (part[0] * 60 + part[1]) * 60 + part[2] : part[0] * 60 + part[1];
-}
-
-int64_t site_mebibytes(const char *text)
-{
-    char *end;
-    long long n = strtoll(text, &end, 10);
-    if (end == text || n < 0 || n > INT64_C(1) << 40 || (*end && end[1]))
-        return -1;
-    switch (toupper((unsigned char)*end)) {
-    case 'K':
-        return n / 1024;
-    case '\0':
-    case 'M':
-        return n;
-    case 'G':
-        return n * 1024;
-    case 'T':
-        return n * 1024 * 1024;
-    default:
-        return -1;
-    }
-}
-
-int site_has_word(const char *list, const char *word)
-{
-    size_t n = strlen(word);
-    for (const char *p = list; n && *p; p += strcspn(p, ","), p += *p == ',')
-        if (strcspn(p, ",") == n && memcmp(p, word, n) == 0)
-            return 1;
-    return 0;
-}
-
 /* "gpu:a100:4(S:0-1),nic:1": its GPUs. */
 static void read_gres(const char *text, struct site_node *node)
 {
@@ -138,6 +77,24 @@ static int state_is_up(const char *state)
     return 1;
 }
 
+/* Names with commas between; "" for all of them, and where they are too many to be kept. */
+static void list_of(const char *line, size_t len, const char *key, char ret[SITE_LIST])
+{
+    value_of(line, len, key, ret, SITE_LIST);
+    if (!strcmp(ret, "ALL") || !strcmp(ret, "(null)") || strlen(ret) == SITE_LIST - 1)
+        ret[0] = '\0';
+}
+
+int site_enforces_limits(const char *config)
+{
+    static const char key[] = "AccountingStorageEnforce";
+    const char *at = strstr(config, key);
+    size_t n = at ? strcspn(at, "\n") : 0;
+    char line[SITE_WORDS];
+    snprintf(line, sizeof line, "%.*s", (int)(n < sizeof line ? n : 0), at ? at : "");
+    return strstr(line, "limits") || strstr(line, "qos");
+}
+
 static int read_partition(const char *line, size_t len, struct site_partition *ret)
 {
     char text[64];
@@ -149,6 +106,13 @@ static int read_partition(const char *line, size_t len, struct site_partition *r
     value_of(line, len, "State", text, sizeof text);
     ret->is_up = strcmp(text, "UP") == 0;
     ret->max_nodes = number_of(line, len, "MaxNodes");
+    list_of(line, len, "AllowAccounts", ret->allow_accounts);
+    list_of(line, len, "DenyAccounts", ret->deny_accounts);
+    list_of(line, len, "AllowQos", ret->allow_qos);
+    list_of(line, len, "DenyQos", ret->deny_qos);
+    value_of(line, len, "QoS", ret->qos, sizeof ret->qos);
+    if (!strcmp(ret->qos, "N/A"))
+        ret->qos[0] = '\0';
     value_of(line, len, "MaxTime", text, sizeof text);
     int64_t seconds = site_seconds(text);
     ret->max_time_s = seconds > 0 ? seconds : 0;
@@ -205,6 +169,7 @@ int site_slurm_read(const char *partitions, const char *nodes, struct site_slurm
 
 void site_slurm_fini(struct site_slurm *s)
 {
+    site_accounts_fini(&s->accounts);
     free(s->partition);
     free(s->node);
     *s = (struct site_slurm){0};
@@ -214,5 +179,30 @@ int site_slurm_is_same(const struct site_slurm *a, const struct site_slurm *b)
 {
     return a->npartitions == b->npartitions && a->nnodes == b->nnodes &&
            !memcmp(a->partition, b->partition, a->npartitions * sizeof *a->partition) &&
-           !memcmp(a->node, b->node, a->nnodes * sizeof *a->node);
+           !memcmp(a->node, b->node, a->nnodes * sizeof *a->node) &&
+           site_accounts_are_same(&a->accounts, &b->accounts);
+}
+
+/* A job's name and comment are its owner's to choose, so a line that says a thing twice says nothing. */
+static int said_once(const char *line, size_t len, const char *key, char *ret,
+                     size_t size)
+{
+    char with_blank[32];
+    snprintf(with_blank, sizeof with_blank, " %s=", key);
+    const char *at = memmem(line, len, with_blank, strlen(with_blank));
+    size_t rest = at ? len - (size_t)(at + 1 - line) : 0;
+    return at && !memmem(at + 1, rest, with_blank, strlen(with_blank)) &&
+           value_of(line, len, key, ret, size);
+}
+
+int site_slurm_job_is_of(const char *said, int64_t job, int64_t uid)
+{
+    size_t len = strcspn(said, "\n");
+    char user[160], state[64], *open;
+    if (number_of(said, len, "JobId") != job ||
+        !said_once(said, len, "UserId", user, sizeof user) ||
+        !said_once(said, len, "JobState", state, sizeof state))
+        return 0;
+    open = strrchr(user, '(');
+    return open && strtoll(open + 1, NULL, 10) == uid && strcmp(state, "PENDING") != 0;
 }

@@ -6,12 +6,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "accounts.h"
+#include "units.h"
 #include "topt_error.h"
 
-enum { SITE_NAME = 64, SITE_WORDS = 256, SITE_TYPES = 4 };
+enum { SITE_NAME = 64, SITE_WORDS = 256, SITE_LIST = 512, SITE_TYPES = 4 };
 
 struct site_partition {
-    char name[SITE_NAME];
+    char name[SITE_NAME], qos[SITE_NAME];
+    /* Who may use it: "" is everybody; with commas between. */
+    char allow_accounts[SITE_LIST], deny_accounts[SITE_LIST], allow_qos[SITE_LIST],
+        deny_qos[SITE_LIST];
     int is_default, is_up;
     int64_t max_nodes, max_time_s; /* 0: no limit */
 };
@@ -31,6 +36,7 @@ struct site_slurm {
     struct site_partition *partition;
     struct site_node *node;
     size_t npartitions, nnodes;
+    struct site_accounts accounts; /* empty where no accounting limits jobs */
 };
 
 /* Lines that can't be understood are passed over.  -1 without memory, or where there is no partition at all. */
@@ -39,11 +45,10 @@ int site_slurm_read(const char *partitions, const char *nodes, struct site_slurm
 void site_slurm_fini(struct site_slurm *s);
 int site_slurm_is_same(const struct site_slurm *a, const struct site_slurm *b);
 
-/* Slurm's times: "90" minutes, "1:30:00", "2-12", "1-00:00:00"; "UNLIMITED" and the like are 0.  -1: another text. */
-int64_t site_seconds(const char *text);
-/* Slurm's sizes in MiB: "4000", "4G"; -1: another text. */
-int64_t site_mebibytes(const char *text);
-/* Is 'word' one of 'list', which has commas between? */
-int site_has_word(const char *list, const char *word);
+/* Does `scontrol -o show job=N` say that the job, which has started, is of the user?  1 or 0. */
+int site_slurm_job_is_of(const char *said, int64_t job, int64_t uid);
+
+/* Does `scontrol show config` say that limits of accounting are enforced? */
+int site_enforces_limits(const char *config);
 
 #endif

@@ -5,6 +5,7 @@
  * out of it and stored once, and put back where they stood when the plan is read; nothing is parsed for that. */
 #include "db.h"
 #include "topt_digest.h"
+#include "topt_json.h"
 #include "topt_text.h"
 
 #include <stdlib.h>
@@ -197,27 +198,36 @@ int store_add_plan(struct conn *c, const struct store_key *key,
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-int store_plan_of(struct store *s, const char *id, int64_t uid, char **ret_model,
-                  char **ret_hw, struct topt_error *err)
+void store_plan_facts_fini(struct store_plan_facts *f)
+{
+    free(f->model);
+    free(f->hw);
+    *f = (struct store_plan_facts){0};
+}
+
+int store_plan_of(struct store *s, const char *id, int64_t uid,
+                  struct store_plan_facts *ret, struct topt_error *err)
 {
     static const char sql[] =
-        "SELECT model, hw FROM plans p WHERE id = ?1 AND (?2 < 0 OR EXISTS"
+        "SELECT model, hw, CAST(json_extract(summary, '$.time_ns') AS INTEGER),"
+        " CAST(json_extract(summary, '$.memory_bytes') AS INTEGER)"
+        " FROM plans p WHERE id = ?1 AND (?2 < 0 OR EXISTS"
         " (SELECT 1 FROM owners WHERE id = ?1 AND uid = ?2))";
+    *ret = (struct store_plan_facts){0};
     struct conn *c = store_reader(s);
     sqlite3_stmt *st = db_bind(c, err, sql, "si", id, uid);
     int rc = st ? db_step(c, st, err) : -1;
-    if (rc > 0) {
-        *ret_model = strdup(db_words(st, 0));
-        *ret_hw = strdup(db_words(st, 1));
-    }
+    if (rc > 0)
+        *ret = (struct store_plan_facts){db_text(st, 0), db_text(st, 1),
+                                         sqlite3_column_int64(st, 2),
+                                         sqlite3_column_int64(st, 3)};
     if (st)
         db_done(st);
     store_reader_end(s, c);
     if (rc == 0)
         return topt_fail(err, TOPT_ERR_NOTFOUND, "you own no plan '%.60s'", id);
-    if (rc > 0 && !(*ret_model && *ret_hw)) {
-        free(*ret_model);
-        free(*ret_hw);
+    if (rc > 0 && !(ret->model && ret->hw)) {
+        store_plan_facts_fini(ret);
         return topt_nomem(err, NULL);
     }
     return rc < 0 ? -1 : 0;
@@ -266,20 +276,23 @@ static json_t *row_plan(sqlite3_stmt *st)
                      sqlite3_column_int(st, 6));
 }
 
-/* The summary's members in its place. */
-static void spread(json_t *rows)
+/* The summary's members in its place.  -1 without memory. */
+static int spread(json_t *rows, struct topt_error *err)
 {
     size_t i;
     json_t *row;
     json_array_foreach(rows, i, row)
     {
-        json_t *numbers =
-            json_loads(json_string_value(json_object_get(row, "summary")), 0, NULL);
+        struct topt_error why = {0};
+        const char *text = json_string_value(json_object_get(row, "summary"));
+        json_t *numbers = topt_json_parse(text, strlen(text), "a summary", &why);
         json_object_del(row, "summary");
-        if (numbers)
-            json_object_update(row, numbers);
+        int rc = numbers ? json_object_update(row, numbers) : 0;
         json_decref(numbers);
+        if (rc || why.code == TOPT_ERR_NOMEM)
+            return topt_nomem(err, NULL);
     }
+    return 0;
 }
 
 json_t *store_list_plans(struct store *s, const struct store_who *who,
@@ -295,7 +308,8 @@ json_t *store_list_plans(struct store *s, const struct store_who *who,
         " AND p.rowid < coalesce((SELECT rowid FROM plans WHERE id = ?4), 1 << 62)"
         " ORDER BY p.rowid DESC LIMIT ?5";
     json_t *out = store_readable(s, who, sql, page, row_plan, err);
-    if (out)
-        spread(out);
-    return out;
+    if (!out || spread(out, err) == 0)
+        return out;
+    json_decref(out);
+    return NULL;
 }

@@ -160,10 +160,15 @@ int store_set_default_hw(struct store *s, const char *name,
 /* NOTFOUND where it is not there, or 'who' may not read it. */
 int store_get_plan(struct store *s, const char *id, const struct store_who *who,
                    char **ret_doc, struct topt_error *err) TOPT_MUST_CHECK;
-/* The ids of the model and the profile that a plan of 'uid' is of; owned.  NOTFOUND where 'uid' does not own it
- * (-1: whoever does). */
-int store_plan_of(struct store *s, const char *id, int64_t uid, char **ret_model,
-                  char **ret_hw, struct topt_error *err) TOPT_MUST_CHECK;
+/* What a plan is of, and what it says of a GPU's memory and of a step; strings owned, 0: not known. */
+struct store_plan_facts {
+    char *model, *hw;
+    int64_t time_ns, memory_bytes;
+};
+void store_plan_facts_fini(struct store_plan_facts *f);
+/* NOTFOUND where 'uid' does not own it (-1: whoever does). */
+int store_plan_of(struct store *s, const char *id, int64_t uid,
+                  struct store_plan_facts *ret, struct topt_error *err) TOPT_MUST_CHECK;
 /* Newest first, with the numbers of the plan. */
 json_t *store_list_plans(struct store *s, const struct store_who *who,
                          struct store_page *page, struct topt_error *err) TOPT_MUST_CHECK;
@@ -181,6 +186,7 @@ struct store_answer {
     char *plan;    /* its text */
     char *doc;     /* the answer less its plan */
     int64_t search_ns;
+    int is_partial; /* time was up: its plan is kept, and the answer is not for later */
 };
 void store_answer_fini(struct store_answer *a);
 
@@ -220,14 +226,17 @@ int store_drop_frontier(struct store *s, const struct store_key *key,
 
 /* ---- observations.c ------------------------------------------------------------------------ */
 
+enum { STORE_OBSERVATIONS = 200 /* kept of a user for a model and a profile */ };
+
 /* Strings borrowed. */
 struct store_observation {
     const char *plan, *model, *hw, *cluster;
     int64_t job, uid, gpus, step_ns, peak_bytes, steps;
+    int64_t said_time_ns, said_memory_bytes; /* of the plan; 0: not known */
     int confirmed;
 };
 
-/* A job that reports a plan again replaces what it said. */
+/* A job that reports a plan again replaces what it said.  Of more than STORE_OBSERVATIONS the user's oldest go. */
 int store_put_observation(struct store *s, const struct store_observation *o,
                           int64_t *ret_id, struct topt_error *err) TOPT_MUST_CHECK;
 int store_confirm_observation(struct store *s, int64_t id,
@@ -240,5 +249,24 @@ int store_drop_observation(struct store *s, int64_t id,
 json_t *store_list_observations(struct store *s, const char *model, const char *hw,
                                 int64_t uid, struct store_page *page,
                                 struct topt_error *err) TOPT_MUST_CHECK;
+
+/* One job's figures beside its plan's; 0: not known. */
+struct store_measured {
+    int64_t uid, step_ns, peak_bytes, said_time_ns, said_memory_bytes;
+    int confirmed;
+};
+enum { STORE_MEASURED_EACH = 32 /* jobs of a user that are looked at, the newest */ };
+/* Of a model and a profile: the jobs that Slurm confirmed and those of 'uid', each once with its last report, less those
+ * from before a reset; at most STORE_MEASURED_EACH of a user and 'most' in all.  How many, or -1. */
+int store_measured(struct store *s, const char *model, const char *hw, int64_t uid,
+                   struct store_measured *ret, int most,
+                   struct topt_error *err) TOPT_MUST_CHECK;
+/* Models and profiles of which 'uid' (-1: anybody) has reported, newest first: objects with "model" and "hw".  'before' is
+ * not taken: at most page->limit. */
+json_t *store_list_measured(struct store *s, int64_t uid, struct store_page *page,
+                            struct topt_error *err) TOPT_MUST_CHECK;
+/* What was reported until now corrects nothing any more.  NOTFOUND where nothing was. */
+int store_reset_measured(struct store *s, const char *model, const char *hw,
+                         struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

@@ -24,8 +24,8 @@ enum frame_type {
      *   ->  the question in it or "", model id, name, document (or none of these) */
     FRAME_READ = 1,
     FRAME_CHECK, /* question  ->  nothing */
-    /* question, model id, name, document, hw id, document, threads, table bytes
-     *   ->  feasible, answer, plan id, plan */
+    /* question, model id, name, document, hw id, document, threads, table bytes, thousandths of memory, what is kept
+     *   ->  feasible, answer, plan id, plan, what is to be kept, was there a search, was it stopped */
     FRAME_PLAN,
     FRAME_COMPLETE, /* as of FRAME_PLAN  ->  what is to be kept, or nothing */
     FRAME_FACTS,    /* name, document  ->  facts as numbers */

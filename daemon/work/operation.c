@@ -218,6 +218,7 @@ static int put_question(struct operation *o, const struct operation_limits *l,
         frame_put_text(f, texts[i]);
     frame_put_int(f, l->threads);
     frame_put_int(f, l->max_table_bytes);
+    frame_put_int(f, o->memory_mill);
     frame_put_text(f, frontiers);
     return 0;
 }
@@ -229,6 +230,7 @@ static int take_answer(struct frame *f, struct operation_answer *ret,
     if (take_text(f, &ret->answer, err) == 0 && take_text(f, &ret->plan_id, err) == 0 &&
         take_text(f, &ret->plan, err) == 0 && take_text(f, &ret->frontiers, err) == 0) {
         ret->searched = frame_get_int(f) != 0;
+        ret->is_stopped = frame_get_int(f) != 0;
         if (ret->answer)
             return 0;
         topt_fail(err, TOPT_ERR_INTERNAL, "the answer is empty");

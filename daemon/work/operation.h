@@ -23,6 +23,7 @@ enum operation_kind {
 /* An answer that the store could not take; 'doc' NULL where it did.  Owned. */
 struct found {
     int is_pinned, feasible; /* pinned: its plan is stored */
+    int is_partial;          /* time was up */
     char *plan_id, *plan, *doc;
     int64_t search_ns;
 };
@@ -51,7 +52,9 @@ struct operation {
     /* PLAN is given the profile; PROFILE finds it. */
     char *hw_id, *hw; /* the document of PLAN as above */
     char *text;       /* PLAN: of the question; with the two ids it is the store's key */
-    char *problem;    /* PLAN: the same of the problem, whose frontiers are kept */
+    int64_t
+        memory_mill; /* PLAN: thousandths that its memory counts for, above 1000; 0: as computed */
+    char *problem; /* PLAN: the same of the problem, whose frontiers are kept */
     /* FACTS, and READ where 'wants_facts', find them. */
     int wants_facts;
     struct operation_facts facts;
@@ -78,6 +81,7 @@ struct operation_answer {
     char *answer;         /* without the plan; owned, as those below */
     char *plan_id, *plan; /* NULL: none */
     int searched;         /* else all was kept */
+    int is_stopped;       /* time was up: more time may find better */
     char *frontiers; /* what is to be kept of the problem from now on; NULL: as it was */
 };
 /* PLAN, and COMPLETE, which has no answer.  'frontiers' is what is kept of the problem, or NULL. */

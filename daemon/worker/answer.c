@@ -268,7 +268,7 @@ static int do_plan(struct planner *planner, struct frame *request, struct watch 
     struct query q;
     json_t *found = NULL;
     char *grown = NULL;
-    int searched = 1;
+    int searched = 1, stopped = 0;
     if (take_query(request, &q, ret_source, err) < 0)
         return -1;
     /* Its fields are good: what fails now is the model, or the search. */
@@ -286,16 +286,20 @@ static int do_plan(struct planner *planner, struct frame *request, struct watch 
     pq.hw = frame_get_text(request);
     pq.threads = (int)frame_get_int(request);
     pq.max_table_bytes = frame_get_int(request);
+    pq.memory_mill = frame_get_int(request);
     pq.frontiers = frame_get_text(request);
     if (pq.frontiers && !*pq.frontiers)
         pq.frontiers = NULL;
     int rc = request->type == FRAME_COMPLETE ? planner_complete(planner, &pq, err)
                                              : planner_answer(planner, &pq, &found, err);
     if (rc == 0 && found)
+        stopped = json_is_true(json_object_get(found, "stopped"));
+    if (rc == 0 && found)
         rc = put_answer(&q, &pq, found, reply, err);
     if (rc == 0) {
         frame_put_text(reply, grown);
         frame_put_int(reply, searched);
+        frame_put_int(reply, stopped);
     }
     free(grown);
     json_decref(found);

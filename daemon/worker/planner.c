@@ -90,6 +90,7 @@ static const char *said(const char *word)
  * same name. */
 #define FILL_WORD(value)         said(value)
 #define FILL_LIST(value)         said(value)
+#define FILL_LABEL(value)        said(value)
 #define FILL_INT(value)          (value)
 #define FILL_BATCH(value)        (value)
 #define FILL_BOOL(value)         (value)
@@ -148,6 +149,16 @@ int planner_hw_get(const char *name, json_t **ret_doc, struct topt_error *err)
     return *ret_doc ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
 }
 
+/* The limit within which a plan's memory stays below the limit when it counts for more. */
+static int64_t scaled_limit(const struct planner_question *q, const struct topt_hw *hw)
+{
+    int64_t limit = q->query->memory_bytes;
+    if (!limit)
+        limit = topt_hw_memory_bytes(hw);
+    limit = (int64_t)((double)limit * 1000 / (double)q->memory_mill);
+    return limit > 0 ? limit : 1;
+}
+
 static int fill_request(const struct planner_question *q, const struct topt_model *m,
                         const struct topt_hw *hw, struct topt_request *r,
                         struct topt_error *err)
@@ -166,6 +177,8 @@ static int fill_request(const struct planner_question *q, const struct topt_mode
         r->gpus = x->gpus[0];
     }
     r->memory_limit = x->memory_bytes;
+    if (q->memory_mill > 1000 && x->kind != QUERY_FRONTIER)
+        r->memory_limit = scaled_limit(q, hw);
     r->threads = q->threads;
     if (!x->max_table_bytes)
         r->max_table_bytes = q->max_table_bytes;

@@ -52,6 +52,8 @@ struct planner_question {
     const struct query *query;
     int threads;
     int64_t max_table_bytes; /* where the query says nothing */
+    int64_t
+        memory_mill; /* thousandths that a plan's memory counts for where above 1000 */
     const atomic_bool *cancel, *stop;
     struct topt_progress *progress;
     /* What is kept of the question's problem, a "topt-frontiers/1" text that '*grown' got once;

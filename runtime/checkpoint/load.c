@@ -28,6 +28,7 @@ struct index {
     struct topt_checkpoint_facts facts;
     int nfiles;
     struct topt_tensor_file *file; /* mapped as they are needed */
+    int values;                    /* of the parameters, and nothing else, are wanted */
 };
 
 /* ---- which there are --------------------------------------------------------------- */
@@ -97,7 +98,7 @@ static int read_facts(struct index *x, const struct topt_session *s,
     if (strcmp(model, s->p->model->name))
         return topt_fail(err, TOPT_ERR_INVAL, "is of the model '%.80s', not of '%.80s'",
                          model, s->p->model->name);
-    return strcmp(optimizer, mine)
+    return strcmp(optimizer, mine) && !x->values
                ? topt_fail(err, TOPT_ERR_INVAL, "was trained by %.20s, not by %s",
                            optimizer, mine)
                : 0;
@@ -148,7 +149,7 @@ static int check_tensors(struct index *x, const struct topt_session *s,
         masters += len > 7 && !strcmp(name + len - 7, ".state2");
     }
     size_t has = json_object_size(x->tensors);
-    if (!rc && has != known && has != known + masters)
+    if (!rc && !x->values && has != known && has != known + masters)
         rc = topt_fail(err, TOPT_ERR_INVAL,
                        "is of another model: it has %zu tensors more than '%.80s'",
                        has - known, s->p->model->name);
@@ -431,9 +432,9 @@ static int try(struct topt_session *s, const char *path, struct index *x, int *r
     return 0;
 }
 
-int topt_checkpoint_load(struct topt_session *s, const char *dir,
-                         void (*note)(void *ctx, const char *text), void *ctx,
-                         struct topt_checkpoint_facts *ret, struct topt_error *err)
+static int load_last(struct topt_session *s, const char *dir, int values,
+                     void (*note)(void *ctx, const char *text), void *ctx,
+                     struct topt_checkpoint_facts *ret, struct topt_error *err)
 {
     struct topt_comm *c = s->comm;
     struct topt_text names = {0};
@@ -447,7 +448,7 @@ int topt_checkpoint_load(struct topt_session *s, const char *dir,
     int rc = 0, found = 0;
     for (char *at = names.s, *end; at && (end = strchr(at, '\n')) && !rc && !found;
          at = end + 1) {
-        struct index x = {.doc = NULL};
+        struct index x = {.values = values};
         struct topt_error why = {0};
         *end = '\0';
         snprintf(path, sizeof path, "%.4000s/%s", dir, at);
@@ -476,4 +477,18 @@ int topt_checkpoint_load(struct topt_session *s, const char *dir,
                             "--resume: none of the %d checkpoints can be used: %s", tried,
                             said),
         err);
+}
+
+int topt_checkpoint_load(struct topt_session *s, const char *dir,
+                         void (*note)(void *ctx, const char *text), void *ctx,
+                         struct topt_checkpoint_facts *ret, struct topt_error *err)
+{
+    return load_last(s, dir, 0, note, ctx, ret, err);
+}
+
+int topt_checkpoint_load_values(struct topt_session *s, const char *dir,
+                                void (*note)(void *ctx, const char *text), void *ctx,
+                                struct topt_checkpoint_facts *ret, struct topt_error *err)
+{
+    return load_last(s, dir, 1, note, ctx, ret, err);
 }

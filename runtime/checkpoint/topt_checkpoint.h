@@ -50,5 +50,10 @@ int topt_checkpoint_load(struct topt_session *s, const char *dir,
                          void (*note)(void *ctx, const char *text), void *ctx,
                          struct topt_checkpoint_facts *ret,
                          struct topt_error *err) TOPT_MUST_CHECK;
+/* The same, of whatever optimizer: for a session without states, which does not train. */
+int topt_checkpoint_load_values(struct topt_session *s, const char *dir,
+                                void (*note)(void *ctx, const char *text), void *ctx,
+                                struct topt_checkpoint_facts *ret,
+                                struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

@@ -4,7 +4,9 @@
  * its rows is a row (or a column, where a tensor is the transpose) of one tensor there:
  * queries, keys and values lie by key-value head here and apart there, gated pairs row by row
  * here and apart there, and GPT-2's one projection has all queries, then all keys, then all
- * values.  source_of() says which, and reading and writing follow it. */
+ * values.  GPT-J turns neighbouring numbers of a head where others turn those half a head
+ * apart, OPT's positions begin with row 2, and Gemma's norms multiply by one more than what is
+ * stored.  source_of() says which, and reading and writing follow it. */
 #include "memory.h"
 #include "number.h"
 #include "tensor_file.h"
@@ -37,12 +39,27 @@ struct naming {
     int n, cap, oom;
     struct topt_tensor_file *file;
     int nfiles;
+    int habits; /* of the family */
+};
+
+/* What of a family's tensors lies otherwise than the names alone say; bits. */
+enum habit {
+    NEIGHBOURS = 1, /* rotary pairs are neighbours */
+    LATE_ROWS = 2,  /* positions begin with row 2 */
+    ONE_LESS = 4,   /* norms are stored less 1 */
+    BY_HEAD = 8,    /* one projection has query, key and value of each head in turn */
 };
 
 /* Held against transformers by tests/runtime/weights: losses, and gradients by what a step
  * of SGD makes of them. */
-static const char *const families[] = {"gpt2",  "llama", "mistral",    "qwen2",
-                                       "qwen3", "phi",   "starcoder2", NULL};
+static const struct {
+    const char *name;
+    int habits;
+} families[] = {{"gpt2", 0},          {"llama", 0},       {"mistral", 0},
+                {"qwen2", 0},         {"qwen3", 0},       {"phi", 0},
+                {"starcoder2", 0},    {"opt", LATE_ROWS}, {"gemma", ONE_LESS},
+                {"gptj", NEIGHBOURS}, {"phi3", 0},        {"gpt_neox", BY_HEAD}};
+enum { NFAMILIES = sizeof families / sizeof *families };
 
 /* ---- what there is ----------------------------------------------------------------- */
 
@@ -76,6 +93,19 @@ static void naming_fini(struct naming *n)
     *n = (struct naming){.model = NULL};
 }
 
+static int refuse_family(const char *config, const struct topt_model *m,
+                         struct topt_error *err)
+{
+    struct topt_text known = {0};
+    for (int i = 0; i < NFAMILIES; i++)
+        topt_text_add(&known, "%s%s", i ? ", " : "", families[i].name);
+    topt_fail(err, TOPT_ERR_INVAL,
+              "%.60s: weights of the family '%.40s' are not read yet; read are %s",
+              config, m->family ? m->family : "none", known.s ? known.s : "some");
+    topt_text_fini(&known);
+    return -1;
+}
+
 static int naming_init(struct naming *n, const struct topt_session *s, const char *config,
                        struct topt_error *err)
 {
@@ -85,13 +115,13 @@ static int naming_init(struct naming *n, const struct topt_session *s, const cha
     *n = (struct naming){.model = topt_model_load(config, &o, err)};
     if (!n->model)
         return -1;
-    for (int i = 0; families[i] && n->model->family; i++)
-        known |= !strcmp(families[i], n->model->family);
+    for (int i = 0; i < NFAMILIES && n->model->family; i++)
+        if (!strcmp(families[i].name, n->model->family)) {
+            n->habits = families[i].habits;
+            known = 1;
+        }
     if (!known)
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "%s: weights of the family '%.40s' are not read yet; those of "
-                         "gpt2, llama, mistral, qwen2, qwen3, phi and starcoder2 are",
-                         config, n->model->family ? n->model->family : "none");
+        return refuse_family(config, n->model, err);
     if (topt_model_weights(n->model, add_piece, n))
         return topt_nomem(err, NULL);
     return 0;
@@ -121,43 +151,122 @@ static const struct piece *find_piece(const struct naming *n, int op, int operan
     return NULL;
 }
 
-/* The attention that reads "h3.qkv", of "h3.qkv" and of "h3.qkv.bias". */
-static const struct topt_attrs *heads_of(const struct naming *n, int op)
+/* Rows of all parameters that a tensor of that name holds, one after the other. */
+static int64_t all_rows(const struct naming *n, const char *name)
 {
-    char name[80];
-    const char *own = n->model->op[op].name, *end = strstr(own, "qkv");
-    snprintf(name, sizeof name, "%.*sattention", end ? (int)(end - own) : 0, own);
-    int at = end ? topt_model_find(n->model, name) : -1;
+    int64_t rows = 0;
+    for (int i = 0; i < n->n; i++)
+        if (!strcmp(n->piece[i].name, name))
+            rows += n->piece[i].dim[0];
+    return rows;
+}
+
+/* What reads "h3.qkv", of that and of "h3.qkv.bias": "h3.attention"; with 'ending' "q" what
+ * reads "h3.q": "h3.attend". */
+static const struct topt_attrs *heads_of(const struct naming *n, int op,
+                                         const char *ending)
+{
+    char name[80], part[16];
+    const char *own = n->model->op[op].name, *dot = strchr(own, '.');
+    snprintf(part, sizeof part, ".%s", ending);
+    size_t len = strlen(part);
+    if (!dot || strncmp(dot, part, len) != 0 || (dot[len] && strcmp(dot + len, ".bias")))
+        return NULL;
+    snprintf(name, sizeof name, "%.*s.att%s", (int)(dot - own), own,
+             strcmp(ending, "qkv") ? "end" : "ention");
+    int at = topt_model_find(n->model, name);
     return at < 0 ? NULL : &n->model->op[at].attrs;
+}
+
+/* Where row 'row' of a matrix of heads lies there, of numbers that are turned. */
+static int64_t turned_row(const struct naming *n, const struct topt_attrs *a, int op,
+                          int64_t row)
+{
+    const struct topt_attrs *rotary = a;
+    char name[96];
+    snprintf(name, sizeof name, "%.80s.rotary", n->model->op[op].name);
+    int at = topt_model_find(n->model, name);
+    rotary = at < 0 ? a : &n->model->op[at].attrs;
+    int64_t d = a->head_dim, o = row % d, half = rotary->rope_dim / 2;
+    if (!(n->habits & NEIGHBOURS) || o >= 2 * half)
+        return row;
+    return row - o + (o < half ? 2 * o : 2 * (o - half) + 1);
+}
+
+/* Queries, keys and values in one parameter here. */
+static struct source source_of_heads(const struct naming *n, int op, int operand,
+                                     int64_t row, const struct topt_attrs *a,
+                                     const struct piece *whole)
+{
+    int64_t group = a->heads / a->kv_heads, d = a->head_dim;
+    int64_t head = row / ((group + 2) * d), o = row % ((group + 2) * d);
+    int kind = o < group * d ? 0 : o < (group + 1) * d ? 1 : 2;
+    int64_t within = kind == 0   ? head * group * d + o
+                     : kind == 1 ? head * d + o - group * d
+                                 : head * d + o - (group + 1) * d;
+    if (whole && n->habits & BY_HEAD)
+        return (struct source){whole, row};
+    if (kind < 2)
+        within = turned_row(n, a, op, within);
+    if (!whole)
+        return (struct source){
+            find_piece(n, op, operand,
+                       (enum topt_weight_piece)(TOPT_WEIGHT_QUERY + kind)),
+            within};
+    int64_t before = kind == 0   ? 0
+                     : kind == 1 ? a->heads * d
+                                 : (a->heads + a->kv_heads) * d;
+    return (struct source){whole, before + within};
+}
+
+/* A parameter that has a whole tensor, or some rows of one. */
+static struct source source_of_rows(const struct naming *n, int op, int64_t row,
+                                    const struct piece *whole)
+{
+    static const char *const parts[] = {"q", "k", "v"};
+    const struct topt_op *o = &n->model->op[op];
+    int64_t rows = whole->dim[0], all = all_rows(n, whole->name);
+    for (int k = 0; k < 3; k++) {
+        const struct topt_attrs *a = heads_of(n, op, parts[k]);
+        if (!a)
+            continue;
+        int64_t d = a->head_dim, group = a->kv_heads ? a->heads / a->kv_heads : 1;
+        if (all == rows)
+            return (struct source){whole, k < 2 ? turned_row(n, a, op, row) : row};
+        if (n->habits & BY_HEAD) /* of each key-value head: its queries, key, value */
+            return (struct source){
+                whole, k ? row / d * (group + 2) * d + (group + k - 1) * d + row % d
+                         : row / (group * d) * (group + 2) * d + row % (group * d)};
+        return (struct source){whole, row + (k ? a->heads * d : 0) +
+                                          (k == 2 ? a->kv_heads * d : 0)};
+    }
+    if (n->habits & LATE_ROWS && !strcmp(o->spec->name, "position"))
+        return (struct source){whole, (row + 2) % rows};
+    if (strstr(o->name, "gate_up")) /* all that gate, then all that are gated */
+        return (struct source){whole, row / 2 + row % 2 * (rows / 2)};
+    return (struct source){whole, row};
 }
 
 static struct source source_of(const struct naming *n, int op, int operand, int64_t row)
 {
-    const struct topt_attrs *a = heads_of(n, op);
+    const struct topt_attrs *a = heads_of(n, op, "qkv");
     const struct piece *whole = find_piece(n, op, operand, TOPT_WEIGHT_WHOLE);
     whole = whole ? whole : find_piece(n, op, operand, TOPT_WEIGHT_TURNED);
-    if (a && a->kv_heads > 0) {
-        int64_t group = a->heads / a->kv_heads, d = a->head_dim;
-        int64_t head = row / ((group + 2) * d), o = row % ((group + 2) * d);
-        int kind = o < group * d ? 0 : o < (group + 1) * d ? 1 : 2;
-        int64_t within = kind == 0   ? head * group * d + o
-                         : kind == 1 ? head * d + o - group * d
-                                     : head * d + o - (group + 1) * d;
-        if (!whole)
-            return (struct source){
-                find_piece(n, op, operand,
-                           (enum topt_weight_piece)(TOPT_WEIGHT_QUERY + kind)),
-                within};
-        int64_t before = kind == 0   ? 0
-                         : kind == 1 ? a->heads * d
-                                     : (a->heads + a->kv_heads) * d;
-        return (struct source){whole, before + within};
-    }
+    if (a && a->kv_heads > 0)
+        return source_of_heads(n, op, operand, row, a, whole);
     if (whole)
-        return (struct source){whole, row};
+        return source_of_rows(n, op, row, whole);
     return (struct source){
         find_piece(n, op, operand, row % 2 ? TOPT_WEIGHT_SECOND : TOPT_WEIGHT_FIRST),
         row / 2};
+}
+
+/* What is added to a number from there. */
+static double offset_of(const struct naming *n, const struct piece *p)
+{
+    const struct topt_op *o = &n->model->op[p->op];
+    return n->habits & ONE_LESS && !strcmp(o->spec->operand[p->operand].name, "g") ? 1
+                                                                                   : 0;
 }
 
 /* ---- reading ----------------------------------------------------------------------- */
@@ -213,10 +322,12 @@ static int find_data(const struct naming *n, const struct piece *p, const char *
             return -1;
         for (int d = 0; d < ndim; d++)
             have *= len[d];
+        int64_t rows =
+            p->ndim && p->piece == TOPT_WEIGHT_WHOLE ? all_rows(n, p->name) : p->dim[0];
         for (int d = 0; d < p->ndim; d++)
-            want *= p->dim[d];
+            want *= d ? p->dim[d] : rows;
         *ret_type = topt_tensor_dtype(dtype);
-        return have == want && ndim == p->ndim && (ndim == 0 || len[0] == p->dim[0])
+        return have == want && ndim == p->ndim && (ndim == 0 || len[0] == rows)
                    ? 0
                    : topt_fail(err, TOPT_ERR_INVAL,
                                "'%.100s' has another shape than the model", name);
@@ -251,8 +362,9 @@ static int load_row(const struct naming *n, const struct source *src,
     int turned = src->piece->piece == TOPT_WEIGHT_TURNED && src->piece->ndim == 2;
     int64_t step = turned ? src->piece->dim[1] : 1;
     int64_t at = turned ? b->col * step + src->at : src->at * b->all_cols + b->col;
+    double more = offset_of(n, src->piece);
     for (int64_t j = 0; j < b->cols; j++)
-        topt_number_put(to, row, j, topt_number_get(from, data, at + j * step));
+        topt_number_put(to, row, j, topt_number_get(from, data, at + j * step) + more);
     return 0;
 }
 
@@ -313,6 +425,41 @@ static int64_t elements(const struct piece *p)
     return n;
 }
 
+static int write_at(FILE *f, int64_t at, const float *x, int64_t n,
+                    struct topt_error *err)
+{
+    return fseek(f, (long)at, SEEK_SET) || fwrite(x, sizeof *x, (size_t)n, f) != (size_t)n
+               ? topt_fail(err, TOPT_ERR_IO, "write the weights: %s", strerror(errno))
+               : 0;
+}
+
+/* Rows of a parameter into the tensor that holds them, beside others where it holds more. */
+static int spread_into(const struct naming *n, const struct piece *p, const double *whole,
+                       int64_t rows, int64_t cols, FILE *f, int64_t at,
+                       struct topt_error *err)
+{
+    int shared = p->piece == TOPT_WEIGHT_WHOLE && all_rows(n, p->name) != p->dim[0];
+    int turned = p->piece == TOPT_WEIGHT_TURNED && p->ndim == 2, rc = 0;
+    float *out = calloc((size_t)elements(p) + 1, sizeof *out);
+    if (!out)
+        return topt_nomem(err, NULL);
+    for (int64_t r = 0; r < rows && !rc; r++) {
+        struct source src = source_of(n, p->op, p->operand, r);
+        if (src.piece != p)
+            continue;
+        float *row = shared ? out : out + (turned ? src.at : src.at * cols);
+        for (int64_t j = 0; j < cols; j++)
+            row[turned ? j * p->dim[1] : j] =
+                (float)(whole[r * cols + j] - offset_of(n, p));
+        if (shared)
+            rc = write_at(f, at + src.at * cols * (int64_t)sizeof *row, row, cols, err);
+    }
+    if (!rc && !shared)
+        rc = write_at(f, at, out, elements(p), err);
+    free(out);
+    return rc;
+}
+
 /* The whole of a parameter into the tensors that are made of it; rank 0. */
 static int spread(const struct naming *n, int op, int operand, const double *whole,
                   int64_t rows, int64_t cols, FILE *f, const int64_t *at,
@@ -320,25 +467,20 @@ static int spread(const struct naming *n, int op, int operand, const double *who
 {
     for (int i = 0; i < n->n; i++) {
         const struct piece *p = &n->piece[i];
-        if (p->op != op || p->operand != operand || at[i] < 0)
-            continue;
-        float *out = calloc((size_t)elements(p) + 1, sizeof *out);
-        int turned = p->piece == TOPT_WEIGHT_TURNED && p->ndim == 2;
-        if (!out)
-            return topt_nomem(err, NULL);
-        for (int64_t r = 0; r < rows; r++) {
-            struct source src = source_of(n, op, operand, r);
-            for (int64_t j = 0; j < cols && src.piece == p; j++)
-                out[turned ? j * p->dim[1] + src.at : src.at * cols + j] =
-                    (float)whole[r * cols + j];
-        }
-        int bad = fseek(f, (long)at[i], SEEK_SET) ||
-                  fwrite(out, sizeof *out, (size_t)elements(p), f) != (size_t)elements(p);
-        free(out);
-        if (bad)
-            return topt_fail(err, TOPT_ERR_IO, "write the weights: %s", strerror(errno));
+        if (p->op == op && p->operand == operand && at[i] >= 0 &&
+            spread_into(n, p, whole, rows, cols, f, at[i], err))
+            return -1;
     }
     return 0;
+}
+
+/* The first piece of the same name. */
+static int first_of(const struct naming *n, int i)
+{
+    int k = 0;
+    while (strcmp(n->piece[k].name, n->piece[i].name) != 0)
+        k++;
+    return k;
 }
 
 /* Where each tensor goes in the file; -1: it is another's copy (tied tables). */
@@ -356,11 +498,16 @@ static char *lay_out(const struct naming *n, const struct topt_program *p,
             there = p->buffer[stay[t].buffer].cls == TOPT_CLASS_PARAM &&
                     p->buffer[stay[t].buffer].operand == n->piece[i].operand &&
                     op_there(n, p, stay[t].buffer) == n->piece[i].op;
-        if (!there || json_object_get(header, n->piece[i].name))
+        struct piece w = n->piece[i];
+        int before = there && json_object_get(header, w.name) ? first_of(n, i) : -1;
+        if (before >= 0 && w.piece == TOPT_WEIGHT_WHOLE)
+            at[i] = at[before];
+        if (!there || before >= 0)
             continue;
         at[i] = end;
-        rc = topt_tensor_entry(header, n->piece[i].name, "F32", n->piece[i].ndim,
-                               n->piece[i].dim, &end, err);
+        if (w.piece == TOPT_WEIGHT_WHOLE && w.ndim)
+            w.dim[0] = all_rows(n, w.name);
+        rc = topt_tensor_entry(header, w.name, "F32", w.ndim, w.dim, &end, err);
     }
     char *text = rc ? NULL : topt_tensor_header(header, ret_len, err);
     for (int i = 0; i < n->n && text; i++)

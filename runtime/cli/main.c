@@ -1,4 +1,5 @@
-/* main.c - topt-runtime: what `topt run` and `topt profile` start, once for each rank. */
+/* main.c - topt-runtime: what `topt run` and `topt profile` start, once for each rank, and
+ * `topt generate` and `topt tokenize` once. */
 #include "cli.h"
 
 #include <stdio.h>
@@ -23,16 +24,25 @@ static void settle_blas(char **argv)
     execv("/proc/self/exe", argv); /* goes on as it is where this fails */
 }
 
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    int computes;
+} commands[] = {{"run", topt_cmd_run, 1},
+                {"profile", topt_cmd_profile, 1},
+                {"generate", topt_cmd_generate, 1},
+                {"tokenize", topt_cmd_tokenize, 0}};
+
 int main(int argc, char **argv)
 {
-    if (argc >= 2 && !strcmp(argv[1], "run")) {
-        settle_blas(argv);
-        return topt_cmd_run(argc - 1, argv + 1);
+    for (size_t i = 0; argc >= 2 && i < sizeof commands / sizeof *commands; i++) {
+        if (strcmp(argv[1], commands[i].name) != 0)
+            continue;
+        if (commands[i].computes)
+            settle_blas(argv);
+        return commands[i].run(argc - 1, argv + 1);
     }
-    if (argc >= 2 && !strcmp(argv[1], "profile")) {
-        settle_blas(argv);
-        return topt_cmd_profile(argc - 1, argv + 1);
-    }
-    fprintf(stderr, "topt-runtime: it is started by 'topt run' and 'topt profile'\n");
+    fprintf(stderr, "topt-runtime: it is started by 'topt run', 'topt profile', 'topt "
+                    "generate' and 'topt tokenize'\n");
     return 2;
 }

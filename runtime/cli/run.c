@@ -21,6 +21,8 @@ static const struct topt_option options[] = {
     {"data", TOPT_OPT_STRING, offsetof(struct topt_run_args, data), "PATH",
      "to train on: text, tokens (*.bin), idx or csv, a file or a directory; or "
      "'synthetic'"},
+    {"tokenizer", TOPT_OPT_STRING, offsetof(struct topt_run_args, tokenizer), "FILE",
+     "tokenizer.json, or a folder with one, for texts (a token a byte value)"},
     {"steps", TOPT_OPT_COUNT, offsetof(struct topt_run_args, steps), "N",
      "steps of training (10)"},
     {"dtype", TOPT_OPT_STRING, offsetof(struct topt_run_args, dtype), "f32|f64|bf16",
@@ -93,16 +95,24 @@ static const char usage[] =
 
 /* ---- before the first step --------------------------------------------------------- */
 
+static int open_feed(const struct topt_run *r, const char *data, struct topt_feed *ret,
+                     struct topt_error *err)
+{
+    uint64_t seed = (uint64_t)r->args.seed;
+    if (r->args.tokenizer && data)
+        return topt_feed_tokenised(data, r->args.tokenizer, r->plan->model, seed, ret,
+                                   err);
+    return topt_feed_open(data, r->plan->model, seed, ret, err);
+}
+
 /* What each rank does by itself. */
 static int prepare_alone(struct topt_run *r, struct topt_error *err)
 {
     if (topt_comm_bind(r->comm, &r->plan->mesh, err) || topt_run_choose(r, err) ||
         (!r->comm->rank && topt_run_probe(r, err)) ||
         topt_run_device_open(&r->device, r->program->settings.dtype, err) ||
-        topt_feed_open(r->args.data, r->plan->model, (uint64_t)r->args.seed, &r->feed,
-                       err) ||
-        (r->args.eval_data && topt_feed_open(r->args.eval_data, r->plan->model,
-                                             (uint64_t)r->args.seed, &r->eval_feed, err)))
+        open_feed(r, r->args.data, &r->feed, err) ||
+        (r->args.eval_data && open_feed(r, r->args.eval_data, &r->eval_feed, err)))
         return -1;
     r->loss = calloc((size_t)r->args.steps + 1, sizeof *r->loss);
     r->step_ns = calloc((size_t)r->args.steps + 1, sizeof *r->step_ns);

@@ -16,7 +16,7 @@ struct topt_metrics;
 
 struct topt_run_args {
     const char *data, *dtype, *optimizer, *report, *gradients, *device, *comm,
-        *checkpoint;
+        *checkpoint, *tokenizer;
     int64_t every, keep;
     int resume;
     int64_t steps, seed, memory, watchdog;

@@ -2,8 +2,12 @@
 #include "feed_file.h"
 #include "topt_text.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #if TOPT_HAVE_ZLIB
 #define ZLIB_CONST /* inflate() reads what it is given */
@@ -70,4 +74,45 @@ char *topt_feed_read(const char *path, size_t *ret_len, struct topt_error *err)
     free(bytes);
     *ret_len = all.len;
     return all.s;
+}
+
+typedef int visit(void *ctx, const char *path, const char *bytes, size_t len,
+                  struct topt_error *err);
+
+static int visit_file(const char *path, visit *f, void *ctx, struct topt_error *err)
+{
+    size_t len;
+    char *bytes = topt_feed_read(path, &len, err);
+    int rc = bytes ? f(ctx, path, bytes, len, err) : -1;
+    free(bytes);
+    return rc;
+}
+
+static int visible(const struct dirent *e)
+{
+    return e->d_name[0] != '.';
+}
+
+int topt_feed_each_file(const char *path, visit *f, void *ctx, struct topt_error *err)
+{
+    struct dirent **e;
+    struct stat st;
+    char name[4096];
+    int rc = 0;
+    if (stat(path, &st) || !S_ISDIR(st.st_mode))
+        return visit_file(path, f, ctx, err);
+    int n = scandir(path, &e, visible, alphasort);
+    if (n < 0)
+        return topt_fail(err, TOPT_ERR_IO, "read directory '%s': %s", path,
+                         strerror(errno));
+    for (int i = 0; i < n; i++) {
+        if (!rc &&
+            snprintf(name, sizeof name, "%s/%s", path, e[i]->d_name) >= (int)sizeof name)
+            rc = topt_fail(err, TOPT_ERR_INVAL, "a path in '%s' is too long", path);
+        if (!rc && !stat(name, &st) && S_ISREG(st.st_mode))
+            rc = visit_file(name, f, ctx, err);
+        free(e[i]);
+    }
+    free(e);
+    return rc;
 }

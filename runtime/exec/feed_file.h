@@ -15,4 +15,11 @@ uint64_t topt_feed_digest(const void *bytes, size_t len);
 char *topt_feed_read(const char *path, size_t *ret_len,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
+/* Calls 'f' with each file in turn: that file, or all of a directory in order of name but
+ * hidden ones and what is no plain file. */
+int topt_feed_each_file(const char *path,
+                        int (*f)(void *ctx, const char *path, const char *bytes,
+                                 size_t len, struct topt_error *err),
+                        void *ctx, struct topt_error *err) TOPT_MUST_CHECK;
+
 #endif

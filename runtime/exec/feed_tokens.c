@@ -2,13 +2,15 @@
  *
  * Two kinds of "*.bin" are known: 16-bit numbers and nothing else (nanoGPT), and 256 32-bit
  * words of header, then 16-bit or 32-bit numbers (llm.c: magic 20240520 or 20240801, version,
- * number of tokens).  Files are mapped, so that a rank's memory is what it reads.  A sample is
+ * number of tokens).  Files are mapped, so that a rank's memory is what it reads.  A text that
+ * is tokenised here is one shard of 32-bit numbers in memory.  A sample is
  * a window of seq + 1 tokens of one shard, whose place is a function of the seed and of its
  * number among all samples. */
 #include "feed_tokens.h"
 #include "feed_file.h"
 #include "feed_model.h"
 #include "random.h"
+#include "topt_tokenizer.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -31,6 +33,7 @@ struct shard {
 struct tokens {
     struct shard *shard;
     int n;
+    struct topt_ids made; /* here, not mapped */
     int64_t seq, batch, vocab;
     uint64_t seed, digest;
 };
@@ -130,8 +133,9 @@ static int open_shard(struct tokens *f, const char *path, struct topt_error *err
 static void close_tokens(void *ctx)
 {
     struct tokens *f = ctx;
-    for (int i = 0; i < f->n; i++)
+    for (int i = 0; i < f->n && !f->made.id; i++)
         munmap((void *)(uintptr_t)f->shard[i].map, f->shard[i].bytes);
+    topt_ids_fini(&f->made);
     free(f->shard);
     free(f);
 }
@@ -217,8 +221,39 @@ static int check(struct tokens *f, const struct topt_model *m, struct topt_error
     return 0;
 }
 
-int topt_feed_tokens(const char *path, const struct topt_model *m, uint64_t seed,
-                     struct topt_feed *ret, struct topt_error *err)
+/* The shard that a text becomes. */
+static int tokenise(struct tokens *f, const char *path, const char *tokenizer,
+                    struct topt_error *err)
+{
+    struct topt_tokenizer *t;
+    if (topt_tokenizer_load(tokenizer, &t, err))
+        return topt_wrap(err, "--tokenizer");
+    int rc = topt_tokenizer_encode_files(t, path, &f->made, err);
+    if (!rc && topt_tokenizer_vocab(t) > f->vocab)
+        for (int64_t i = 0; i < f->made.n && !rc; i++)
+            if (f->made.id[i] >= f->vocab)
+                rc = topt_fail(err, TOPT_ERR_INVAL,
+                               "the tokenizer gives token %d, the model's vocabulary "
+                               "ends at %lld",
+                               (int)f->made.id[i], (long long)f->vocab - 1);
+    topt_tokenizer_destroy(t);
+    f->shard = rc ? NULL : calloc(1, sizeof *f->shard);
+    if (!f->shard)
+        return rc ? rc : topt_nomem(err, NULL);
+    f->shard[0] = (struct shard){.map = (const unsigned char *)f->made.id,
+                                 .bytes = (size_t)f->made.n * sizeof *f->made.id,
+                                 .wide = 1,
+                                 .tokens = f->made.n,
+                                 .places = f->made.n > f->seq ? f->made.n - f->seq : 0};
+    f->digest = topt_feed_digest(f->shard->map, f->shard->bytes);
+    f->n = 1;
+    return 0;
+}
+
+/* 'tokenizer' NULL: 'path' has tokens already. */
+static int open_tokens(const char *path, const char *tokenizer,
+                       const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
+                       struct topt_error *err)
 {
     struct tokens *f = calloc(1, sizeof *f);
     if (!f)
@@ -226,7 +261,8 @@ int topt_feed_tokens(const char *path, const struct topt_model *m, uint64_t seed
     f->seq = m->seq;
     f->batch = m->batch;
     f->seed = topt_mix(seed ^ 0x746f6b656e73u);
-    int rc = check(f, m, err) || open_shards(f, path, err);
+    int rc = check(f, m, err) ||
+             (tokenizer ? tokenise(f, path, tokenizer, err) : open_shards(f, path, err));
     if (!rc && f->shard[f->n - 1].places < 1)
         rc = topt_fail(err, TOPT_ERR_INVAL,
                        "'%s' has no %lld tokens in a row, which a sample needs (sequence "
@@ -242,4 +278,17 @@ int topt_feed_tokens(const char *path, const struct topt_model *m, uint64_t seed
                               .kind = "tokens",
                               .digest = f->digest};
     return 0;
+}
+
+int topt_feed_tokens(const char *path, const struct topt_model *m, uint64_t seed,
+                     struct topt_feed *ret, struct topt_error *err)
+{
+    return open_tokens(path, NULL, m, seed, ret, err);
+}
+
+int topt_feed_tokenised(const char *path, const char *tokenizer,
+                        const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
+                        struct topt_error *err)
+{
+    return open_tokens(path, tokenizer, m, seed, ret, err);
 }

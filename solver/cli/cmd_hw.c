@@ -329,6 +329,14 @@ static void check_text(const struct topt_hw *hw)
     printf("%s: up to %d nodes of %d %s, %s usable each\n", topt_hw_name(hw),
            topt_hw_max_nodes(hw), topt_hw_gpus_per_node(hw), topt_hw_device(hw),
            topt_show_bytes(topt_hw_memory_bytes(hw), memory, sizeof memory));
+    for (int i = 0; i < topt_hw_groups(hw); i++) {
+        const struct topt_hw *g = topt_hw_group(hw, i);
+        printf("group %s: %d nodes of %d %s, %s usable each\n", topt_hw_name(g),
+               topt_hw_max_nodes(g), topt_hw_gpus_per_node(g), topt_hw_device(g),
+               topt_show_bytes(topt_hw_memory_bytes(g), memory, sizeof memory));
+    }
+    if (topt_hw_groups(hw))
+        printf("of the groups together, which is as the least of each:\n");
     print_device(hw, json_object_get(doc, "device"));
     print_links(doc);
     print_curves(hw, doc);

@@ -8,6 +8,7 @@ int topt_cmd_compare(int argc, char **argv);
 int topt_cmd_explain(int argc, char **argv);
 int topt_cmd_launch(int argc, char **argv);
 int topt_cmd_evaluate(int argc, char **argv);
+int topt_cmd_simulate(int argc, char **argv);
 int topt_cmd_sample(int argc, char **argv);
 int topt_cmd_costgraph(int argc, char **argv);
 

@@ -21,13 +21,19 @@ static const struct {
     {"explain", "topt-solver", "a plan in words"},
     {"launch", "topt-solver", "a plan as another framework's command or files"},
     {"evaluate", "topt-solver", "what a given plan costs, by part and by operator"},
+    {"simulate", "topt-solver", "a step of a plan in time: a trace, a timeline"},
     {"sample", "topt-solver", "random valid plans"},
     {"costgraph", "topt-solver", "the bare combinatorial problem of a model"},
     {"solve", "topt-solver", "the frontier of such a problem"},
+    {"study", "topt-solver", "another system's own search, as its paper has it"},
     {"hw", "topt-solver", "hardware profiles: list, show, check"},
     {"run", "topt-runtime", "train by a plan, on every rank (mpirun, srun)"},
+    {"generate", "topt-runtime", "text from a model that was trained"},
+    {"tokenize", "topt-runtime", "texts as the tokens of a tokenizer.json"},
     {"profile", "topt-runtime", "measure this cluster, on every rank"},
     {"client", "topt-client", "ask a running toptd"},
+    {"report", "topt-client", "what a job's plan said, and what was seen"},
+    {"sbatch", "topt-sbatch", "submit a job of Slurm with the plan's size"},
 };
 
 static void help(FILE *out)

@@ -86,6 +86,9 @@ struct topt_hw {
     struct link node, cluster;
     int ncurves;
     struct curve *curve;
+    int ngroups; /* of unlike devices; 0: all are alike */
+    struct topt_hw **group;
+    double between_rate, between_latency_ns; /* bytes per second of a group */
 };
 
 static const char *const collective_names[TOPT_COLLECTIVE_COUNT] = {
@@ -527,11 +530,25 @@ static int read_curves(struct topt_hw *hw, const json_t *doc, struct topt_error 
     return 0;
 }
 
+static int read_between(struct topt_hw *hw, const json_t *doc, struct topt_error *err)
+{
+    static const char *const fields[] = {"bytes_per_second", "latency_ns", "source",
+                                         NULL};
+    const char *path = "between";
+    const json_t *link;
+    if (need_object(doc, path, &link, err) || topt_json_only(link, path, fields, err) ||
+        topt_json_real(link, path, "bytes_per_second", 1, 1e18, &hw->between_rate, err) ||
+        topt_json_real(link, path, "latency_ns", 0, 1e9, &hw->between_latency_ns, err))
+        return -1;
+    return need_source(link, path, err);
+}
+
 static int read_document(struct topt_hw *hw, const json_t *doc, struct topt_error *err)
 {
     static const char *const fields[] = {
-        "format", "name",       "description", "nodes",   "gpus_per_node", "device",
-        "links",  "collective", "curves",      "sources", "bands",         NULL};
+        "format", "name",   "description", "nodes",  "gpus_per_node",
+        "device", "links",  "collective",  "curves", "sources",
+        "bands",  "groups", "between",     NULL};
     int64_t nodes, per_node;
     const char *description = "";
     const json_t *sources = json_object_get(doc, "sources");
@@ -549,9 +566,50 @@ static int read_document(struct topt_hw *hw, const json_t *doc, struct topt_erro
     hw->nodes = (int)nodes;
     hw->per_node = (int)per_node;
     return read_device(hw, doc, err) || read_bands(hw, doc, err) ||
-                   read_links(hw, doc, err) || read_curves(hw, doc, err)
+                   read_links(hw, doc, err) || read_curves(hw, doc, err) ||
+                   (hw->ngroups && read_between(hw, doc, err))
                ? -1
                : 0;
+}
+
+/* A group is a profile of its own, which has no groups, in words that begin with its place. */
+static int read_group_profile(struct topt_hw *hw, json_t *groups, size_t i,
+                              struct topt_error *err)
+{
+    json_t *doc = json_array_get(groups, i);
+    struct topt_hw *group = NULL;
+    if (!json_is_object(doc))
+        return topt_fail(err, TOPT_ERR_INVAL, "groups[%zu] must be an object", i);
+    if (json_object_get(doc, "groups"))
+        return topt_fail(err, TOPT_ERR_INVAL, "groups[%zu] has groups itself", i);
+    json_object_set_new(doc, "format", json_string("topt-hw/1"));
+    group = topt_hw_from_json(doc, err);
+    if (!group)
+        return topt_wrap(err, "groups[%zu]", i);
+    hw->group[hw->ngroups++] = group;
+    json_array_set_new(groups, i, topt_hw_to_json(group));
+    return 0;
+}
+
+static int read_groups(struct topt_hw *hw, struct topt_error *err)
+{
+    json_t *groups = json_object_get(hw->doc, "groups");
+    size_t n = json_array_size(groups);
+    if (!groups)
+        return json_object_get(hw->doc, "between")
+                   ? topt_fail(err, TOPT_ERR_INVAL,
+                               "between is a link of groups, and there are none")
+                   : 0;
+    if (!json_is_array(groups) || n < 2 || n > TOPT_HW_GROUPS)
+        return topt_fail(err, TOPT_ERR_INVAL, "groups must be an array of 2 to %d",
+                         TOPT_HW_GROUPS);
+    hw->group = calloc(n, sizeof *hw->group);
+    if (!hw->group)
+        return topt_nomem(err, "groups of devices");
+    for (size_t i = 0; i < n; i++)
+        if (read_group_profile(hw, groups, i, err))
+            return -1;
+    return topt_hw_join_groups(hw->doc, err);
 }
 
 struct topt_hw *topt_hw_from_json(const json_t *doc, struct topt_error *err)
@@ -564,7 +622,8 @@ struct topt_hw *topt_hw_from_json(const json_t *doc, struct topt_error *err)
         free(hw);
         return NULL;
     }
-    if (topt_hw_expand(&hw->doc, err) || read_document(hw, hw->doc, err)) {
+    if (topt_hw_expand(&hw->doc, err) || read_groups(hw, err) ||
+        read_document(hw, hw->doc, err)) {
         topt_hw_destroy(hw);
         return NULL;
     }
@@ -608,6 +667,9 @@ void topt_hw_destroy(struct topt_hw *hw)
 {
     if (!hw)
         return;
+    for (int i = 0; i < hw->ngroups; i++)
+        topt_hw_destroy(hw->group[i]);
+    free(hw->group);
     for (int i = 0; i < hw->ncurves; i++)
         free_points(&hw->curve[i]);
     for (int t = 0; t < TOPT_DTYPE_COUNT; t++)
@@ -678,6 +740,26 @@ int64_t topt_hw_memory_bytes(const struct topt_hw *hw)
 int topt_hw_has_dtype(const struct topt_hw *hw, enum topt_dtype t)
 {
     return (unsigned)t < TOPT_DTYPE_COUNT && hw->flops[t] > 0;
+}
+
+double topt_hw_peak(const struct topt_hw *hw, enum topt_dtype t)
+{
+    return (unsigned)t < TOPT_DTYPE_COUNT ? hw->flops[t] : 0;
+}
+
+double topt_hw_network(const struct topt_hw *hw)
+{
+    return hw->cluster.any.otherwise;
+}
+
+int topt_hw_groups(const struct topt_hw *hw)
+{
+    return hw->ngroups;
+}
+
+const struct topt_hw *topt_hw_group(const struct topt_hw *hw, int i)
+{
+    return hw->ngroups ? hw->group[i] : hw;
 }
 
 /* ---- times ------------------------------------------------------------------------- */
@@ -973,6 +1055,14 @@ struct topt_time topt_hw_collective(const struct topt_hw *hw, enum topt_collecti
     struct schedule s = schedule_of(hw, c, g);
     return (struct topt_time){round_up(schedule_ns(&s, (double)bytes)),
                               basis_of(s.curve, c, g, (double)bytes)};
+}
+
+int64_t topt_hw_between_ns(const struct topt_hw *hw, int64_t bytes, int steps)
+{
+    if (!hw->ngroups || bytes <= 0)
+        return 0;
+    return round_up((double)bytes * 1e9 / hw->between_rate +
+                    steps * hw->between_latency_ns);
 }
 
 int64_t topt_hw_collective_ns(const struct topt_hw *hw, enum topt_collective c,

@@ -18,6 +18,10 @@ void topt_hw_refuse_name(const char *name, enum topt_err code, struct topt_error
  * one, in place.  INVAL where there is no such profile. */
 int topt_hw_expand(json_t **doc, struct topt_error *err) TOPT_MUST_CHECK;
 
+/* hw_groups.c: a document whose groups are whole profiles gets the fields of a cluster whose
+ * devices are all like the least of them, where it does not have those. */
+int topt_hw_join_groups(json_t *doc, struct topt_error *err) TOPT_MUST_CHECK;
+
 /* What topt_hw_collective_ns goes by: "measured", "all_reduce 1x8" (the curve of that
  * group, moved by the two-level model), "two-level", or "two-level+curve" where the
  * part inside the nodes comes from a curve.  Returns 'buf'. */

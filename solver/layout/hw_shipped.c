@@ -7,9 +7,11 @@
 #include <string.h>
 
 #define PROFILES(X)                                                                      \
+    X(a100_40_80, "a100-40-80")                                                          \
     X(a100_40_dgx, "a100-40-dgx")                                                        \
     X(a100_80_dgx, "a100-80-dgx")                                                        \
     X(a100_80_p4de, "a100-80-p4de")                                                      \
+    X(a100_v100, "a100-v100")                                                            \
     X(h100_80_a3mega, "h100-80-a3mega")                                                  \
     X(h100_80_dgx, "h100-80-dgx")                                                        \
     X(h100_96_500w, "h100-96-500w")                                                      \
@@ -19,6 +21,7 @@
     X(rtx4090_1x8, "rtx4090-1x8")                                                        \
     X(rtx4090_p2p_1x8, "rtx4090-p2p-1x8")                                                \
     X(titanxp_8x6, "titanxp-8x6")                                                        \
+    X(tpu_v2_v3, "tpu-v2-v3")                                                            \
     X(v100_dgx1_2x8, "v100-dgx1-2x8")                                                    \
     X(v100_dgx1_2x8_4x, "v100-dgx1-2x8-4x")                                              \
     X(v100_dgx1_2x8_no_rdma, "v100-dgx1-2x8-no-rdma")                                    \

@@ -1,7 +1,7 @@
 /* topt_hw.h - hardware profiles: what a device computes and how groups of them talk.
  *
- * A profile describes a cluster of equal nodes of equal devices, in the document
- * "topt-hw/1" with the source of every figure.  Times come from measured curves
+ * A profile describes a cluster of equal nodes of equal devices, or groups of such, in the
+ * document "topt-hw/1" with the source of every figure.  Times come from measured curves
  * (interpolated in time between sizes) where the profile has one for the group, else
  * from a two-level model of links.  Thread safety: a loaded profile is only read, by
  * any number of threads. */
@@ -75,6 +75,19 @@ double topt_hw_band(const struct topt_hw *hw, enum topt_basis b);
 double topt_hw_collective_share(const struct topt_hw *hw);
 
 int topt_hw_has_dtype(const struct topt_hw *hw, enum topt_dtype t);
+/* Peak operations a second, 0 without the type; bytes a second of a node's network, 0 without. */
+double topt_hw_peak(const struct topt_hw *hw, enum topt_dtype t);
+double topt_hw_network(const struct topt_hw *hw);
+
+/* Groups of unlike devices: how many, 0 where all are alike; and each as a profile of its own,
+ * whose nodes are all of the group's.  What is asked of the whole is then that of devices which
+ * are all like the least of any group: what equal shares of everything can count on. */
+enum { TOPT_HW_GROUPS = 8 };
+int topt_hw_groups(const struct topt_hw *hw);
+const struct topt_hw *topt_hw_group(const struct topt_hw *hw, int i);
+/* Nanoseconds in which a group sends 'bytes' to others and receives as many, in so many steps
+ * that wait for one another. */
+int64_t topt_hw_between_ns(const struct topt_hw *hw, int64_t bytes, int steps);
 
 struct topt_time {
     int64_t ns;

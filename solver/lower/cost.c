@@ -379,6 +379,13 @@ static int cost_kept(const struct edge *e, struct topt_edge_alternative *a)
     return 2;
 }
 
+/* The papers count the producer's copy with its operator, and beside it the consumer's, or
+ * a hub's, where it has another layout and is kept. */
+static int64_t kept_copy(const struct edge *e, const struct topt_edge_alternative *a)
+{
+    return a->keep == TOPT_KEEP_AFTER && !e->in_place && a->kept ? e->after : 0;
+}
+
 int topt_edge_alternatives(const struct topt_costing *k, const struct topt_edge_end *from,
                            const struct topt_edge_end *to, int in_place,
                            const struct topt_move_cost *there,
@@ -405,7 +412,8 @@ int topt_edge_alternatives(const struct topt_costing *k, const struct topt_edge_
         n = cost_kept(&e, ret);
     const struct topt_weights *w = &topt_weights[k->settings->accounting];
     for (int i = 0; i < n; i++) { /* both ends have the allocator's share already */
-        ret[i].kept *= w->cls[TOPT_CLASS_KEPT];
+        ret[i].kept =
+            w->cls[TOPT_CLASS_KEPT] * ret[i].kept + w->copy * kept_copy(&e, &ret[i]);
         ret[i].remade *= w->cls[TOPT_CLASS_REMADE];
         ret[i].transient =
             topt_apart(topt_in_flight(k, ret[i].transient), to->apart_bytes);

@@ -382,6 +382,12 @@ const char *topt_overlap_name(enum topt_overlap o)
     return (unsigned)o < TOPT_OVERLAP_COUNT ? name[o] : "unknown";
 }
 
+int topt_overlap_moves(enum topt_overlap o, enum topt_aside what)
+{
+    return (o == TOPT_OVERLAP_DDP && what == TOPT_ASIDE_GRADIENT) ||
+           (o == TOPT_OVERLAP_FSDP && what != TOPT_ASIDE_NOTHING);
+}
+
 const char *topt_gather_name(enum topt_gather g)
 {
     static const char *const name[] = {"operator", "unit", "pool"};

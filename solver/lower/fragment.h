@@ -8,9 +8,6 @@
 
 #include "topt_lower.h"
 
-/* What a system may move while it computes. */
-enum topt_aside { TOPT_ASIDE_NOTHING, TOPT_ASIDE_GRADIENT, TOPT_ASIDE_PARAM };
-
 /* What becomes of what forward saves for backward. */
 enum topt_pass {
     TOPT_PASS_KEEP,

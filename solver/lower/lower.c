@@ -4,6 +4,7 @@
  * written as fragments into the sink that records, between what is allocated once,
  * what starts a step and what ends it.  Layouts follow from configurations: that of
  * the place where a tensor waits is its hub's, or the producer's where it has none. */
+#include "lower.h"
 #include "operator.h"
 #include "order.h"
 #include "param.h"
@@ -239,22 +240,32 @@ static int check_strategy(const struct topt_model *m, const struct topt_mesh *me
     return rc;
 }
 
+int topt_lower_into(struct topt_recorder *r, const struct topt_strategy *s,
+                    struct topt_router *router, struct topt_error *err)
+{
+    struct topt_program *p = r->p;
+    const struct topt_model *m = p->model;
+    if (topt_settings_fit(m, &p->settings, err) || check_strategy(m, &p->mesh, s, err))
+        return -1;
+    struct lowering l = {carrier,
+                         {m, &p->mesh, &p->settings, router, &r->sink, err, NULL},
+                         .m = m,
+                         .s = s};
+    int rc = lowering_init(&l, err) || lower_all(&l, p, err);
+    lowering_fini(&l);
+    return rc ? -1 : 0;
+}
+
 int topt_lower(const struct topt_model *m, const struct topt_mesh *mesh,
                const struct topt_settings *settings, const struct topt_strategy *s,
                struct topt_router *router, struct topt_program **ret,
                struct topt_error *err)
 {
-    if (topt_settings_fit(m, settings, err) || check_strategy(m, mesh, s, err))
-        return -1;
     struct topt_program *p = topt_program_create(m, mesh, settings, s);
     if (!p)
         return topt_nomem(err, "the program");
     struct topt_recorder r = topt_recorder(p);
-    struct lowering l = {
-        carrier, {m, mesh, settings, router, &r.sink, err, NULL}, .m = m, .s = s};
-    int rc = lowering_init(&l, err) || lower_all(&l, p, err);
-    lowering_fini(&l);
-    if (rc) {
+    if (topt_lower_into(&r, s, router, err)) {
         topt_program_destroy(p);
         return -1;
     }

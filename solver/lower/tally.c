@@ -62,7 +62,7 @@ static const struct topt_buffer *tally_get(struct topt_sink *sink, int buffer)
 
 static int64_t bytes_of(const struct topt_tally *t, int buffer)
 {
-    return buffer >= 0 ? t->buffer[buffer].bytes : 0;
+    return buffer >= 0 ? t->named[buffer].bytes : 0;
 }
 
 static struct topt_time elementwise(const struct topt_tally *t, int64_t bytes)
@@ -161,7 +161,7 @@ static struct topt_time halo(const struct topt_tally *t, const struct topt_instr
 
 static struct topt_time move(const struct topt_tally *t, const struct topt_instr *i)
 {
-    const struct topt_buffer *b = &t->buffer[i->a];
+    const struct topt_buffer *b = &t->named[i->a];
     if (i->move.kind == TOPT_MOVE_SLICE)
         return (struct topt_time){0, TOPT_BASIS_MEASURED};
     int64_t bytes = topt_move_bytes(t->k->mesh, &b->shape, &i->move,
@@ -184,9 +184,8 @@ static struct topt_time update(const struct topt_tally *t, const struct topt_ins
                               bytes_of(t, i->b));
 }
 
-/* What an instruction takes once, and whether the network does. */
-static struct topt_time price(struct topt_tally *t, const struct topt_instr *i,
-                              int *ret_network)
+struct topt_time topt_tally_price(struct topt_tally *t, const struct topt_instr *i,
+                                  int *ret_network)
 {
     *ret_network = 1;
     switch (i->kind) {
@@ -222,14 +221,7 @@ static struct topt_time price(struct topt_tally *t, const struct topt_instr *i,
 /* What moves now may be hidden by computation: so the settings say of it. */
 static int moves_aside(const struct topt_tally *t)
 {
-    switch (t->k->settings->overlap) {
-    case TOPT_OVERLAP_DDP:
-        return t->aside == TOPT_ASIDE_GRADIENT;
-    case TOPT_OVERLAP_FSDP:
-        return t->aside != TOPT_ASIDE_NOTHING;
-    default:
-        return 0;
-    }
+    return topt_overlap_moves(t->k->settings->overlap, t->aside);
 }
 
 /* As often as what is written now happens. */
@@ -244,10 +236,14 @@ static int spend(struct topt_tally *t, struct topt_time time, int network,
         __builtin_add_overflow(*basis, ns, basis))
         return topt_fail(err, TOPT_ERR_LIMIT, "the time of a step overflows");
     struct topt_phase_time *spent = &t->spent[t->phase];
-    if (!network)
+    if (!network) {
         spent->compute_ns += ns; /* parts of the above */
-    else if (moves_aside(t))
+    } else if (moves_aside(t)) {
         spent->aside_ns[time.basis] += ns;
+        spent->param_ns += t->aside == TOPT_ASIDE_PARAM ? ns : 0;
+    } else {
+        spent->waited_ns += ns;
+    }
     return 0;
 }
 
@@ -256,7 +252,7 @@ static int tally_emit(struct topt_sink *sink, const struct topt_instr *i,
 {
     struct topt_tally *t = (struct topt_tally *)sink;
     int network;
-    struct topt_time time = price(t, i, &network);
+    struct topt_time time = topt_tally_price(t, i, &network);
     return spend(t, time, network, err);
 }
 
@@ -285,6 +281,7 @@ void topt_tally_init(struct topt_tally *t, const struct topt_costing *k)
     memset(t->spent, 0, sizeof t->spent);
     t->told = 0;
     t->live = t->output_bytes = 0;
+    t->named = t->buffer;
     t->muted = t->nbuffers = 0;
     memset(t->len, 0, sizeof t->len);
 }
@@ -312,8 +309,24 @@ static int64_t hide(struct topt_tally *t, enum topt_phase phase, int64_t room)
     return room - left;
 }
 
+/* So many millionths of all that moves aside. */
+static void hide_share(struct topt_tally *t)
+{
+    for (int p = 0; p < TOPT_PHASE_COUNT; p++)
+        for (int b = 0; b < TOPT_BASIS_COUNT; b++) {
+            int64_t part = (int64_t)((double)t->spent[p].aside_ns[b] *
+                                     t->k->settings->hidden_ppm / 1e6);
+            t->cost.network_ns -= part;
+            t->cost.basis_ns[b] -= part;
+        }
+}
+
 void topt_tally_hide(struct topt_tally *t)
 {
+    if (t->k->settings->hidden_ppm) {
+        hide_share(t);
+        return;
+    }
     int64_t backward = t->spent[TOPT_PHASE_BACKWARD].compute_ns;
     int64_t last = backward / t->k->settings->micro_batches;
     hide(t, TOPT_PHASE_FORWARD, t->spent[TOPT_PHASE_FORWARD].compute_ns);
@@ -322,8 +335,8 @@ void topt_tally_hide(struct topt_tally *t)
 }
 
 const struct topt_weights topt_weights[TOPT_ACCOUNTING_COUNT] = {
-    [TOPT_ACCOUNTING_RUN] = {{1, 1, 1, 1, 1, 1, 1, 1, 1}, 1, 0},
-    [TOPT_ACCOUNTING_PAPER] = {{[TOPT_CLASS_PARAM] = 1}, 0, 2},
+    [TOPT_ACCOUNTING_RUN] = {{1, 1, 1, 1, 1, 1, 1, 1, 1}, 1, 0, 0},
+    [TOPT_ACCOUNTING_PAPER] = {{[TOPT_CLASS_PARAM] = 1}, 0, 2, 1},
 };
 
 struct topt_fragment_cost topt_tally_cost(const struct topt_tally *t, int op)

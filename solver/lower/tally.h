@@ -17,6 +17,8 @@ enum topt_phase {
 /* Of one phase, over all micro-batches. */
 struct topt_phase_time {
     int64_t compute_ns;
+    int64_t waited_ns; /* of the network what computation waits for */
+    int64_t param_ns;  /* of aside_ns what gathers parameters */
     int64_t
         aside_ns[TOPT_BASIS_COUNT]; /* what computation may hide, by what it rests on */
 };
@@ -37,12 +39,16 @@ struct topt_tally {
     int muted;            /* buffers made now are counted elsewhere */
     int64_t
         len[TOPT_MAX_OPDIMS]; /* local box of the operator whose kernels are written */
+    const struct topt_buffer *named; /* those that instructions name: mostly 'buffer' */
     int nbuffers;
     struct topt_buffer buffer[TOPT_TALLY_BUFFERS];
     uint8_t counted[TOPT_TALLY_BUFFERS];
 };
 
 void topt_tally_init(struct topt_tally *t, const struct topt_costing *k);
+/* What an instruction takes each time it happens, and whether the network does. */
+struct topt_time topt_tally_price(struct topt_tally *t, const struct topt_instr *i,
+                                  int *ret_network);
 struct topt_fragments topt_tally_fragments(struct topt_tally *t, struct topt_error *err);
 /* What a framework's kernels keep and hold at once beside ours: 'cls' is where they
  * keep. */
@@ -63,7 +69,10 @@ void topt_tally_eager(struct topt_tally *t, int op, enum topt_class cls);
  *     max over j of (m_1 + .. + m_j + c_j + .. + c_n)  <=  sum of max(m_i, c_i) + min(m_j, c_j)
  *
  * (Johnson 1954, two machines; s m_i is part of c_i here), so that the sum is right up
- * to one operator's share, and it adds up over operators, which a search needs. */
+ * to one operator's share, and it adds up over operators, which a search needs.
+ *
+ * Where one choice is made for the whole model it is known before what hides what: then
+ * the settings say which share of all that moves aside does (topt_hidden_share). */
 void topt_tally_hide(struct topt_tally *t);
 
 /* What was added up of an operator (a hub: its producer), weighed as the settings say. */
@@ -72,6 +81,7 @@ struct topt_fragment_cost topt_tally_cost(const struct topt_tally *t, int op);
 /* What counts how often: the one place where the papers' accounting differs. */
 extern const struct topt_weights {
     int64_t cls[TOPT_CLASS_COUNT], flight, output;
+    int64_t copy; /* of a tensor kept in another layout than where it was made */
 } topt_weights[];
 /* With what a caching allocator holds beside what comes and goes; the operands are far
  * from where that could overflow (topt_model.h limits a tensor). */

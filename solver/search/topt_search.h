@@ -1,10 +1,11 @@
 /* topt_search.h - the bare combinatorial problem, and its exact cost frontier.
  *
- * A problem is a graph of operators.  Each operator has a list of configurations, each with
- * a cost (memory, time).  Each edge joins two operators; for a pair of configurations it has
- * a list of alternatives, each with a cost.  A strategy takes one configuration of each
- * operator and one alternative of each edge; its cost is the plain sum.  The frontier is
- * every cost that no strategy beats in both ways, with one witness strategy each.
+ * A problem is a graph of operators.  Each operator has a list of configurations, each
+ * with a cost (memory, time).  Each edge joins two operators; for a pair of
+ * configurations it has a list of alternatives, each with a cost.  A strategy takes one
+ * configuration of each operator and one alternative of each edge; its cost is the plain
+ * sum.  The frontier is every cost that no strategy beats in both ways, with one witness
+ * strategy each.
  *
  *     op a --edge--> op b          memory(S) = sum of chosen memories
  *      |configs|      |configs|    time(S)   = sum of chosen times
@@ -26,10 +27,10 @@ struct topt_cost {
     int64_t memory, time; /* both at least 0 */
 };
 
-/* Alternatives by class: configurations that cost the same on an edge share a class, so that
- * a table is small.  Entry (f, t) is alt[first[f * to_classes + t] .. first[... + 1]).
- * An empty entry means that the pair is not allowed.  Tables are shared by pointer between
- * edges that are alike: the search recognises repeated blocks by that. */
+/* Alternatives by class: configurations that cost the same on an edge share a class, so
+ * that a table is small.  Entry (f, t) is alt[first[f * to_classes + t] .. first[... +
+ * 1]). An empty entry means that the pair is not allowed.  Tables are shared by pointer
+ * between edges that are alike: the search recognises repeated blocks by that. */
 struct topt_table {
     int from_classes, to_classes;
     const int32_t *first; /* from_classes * to_classes + 1 */
@@ -66,8 +67,9 @@ struct topt_search_options {
     double epsilon; /* 0 is exact; else each true point has one that is no heavier and at
                        most (1 + epsilon) times as slow */
     /* Costs of incumbents, sorted by memory ascending, time strictly descending; points
-     * that one of them is as good as may be left out.  What is said of the frontier is said of
-     * it and these together.  Where only the fastest is wanted they are read with a tolerance only. */
+     * that one of them is as good as may be left out.  What is said of the frontier is
+     * said of it and these together.  Where only the fastest is wanted they are read with
+     * a tolerance only. */
     const struct topt_cost *known;
     int nknown;
     int threads; /* 0 or 1: the caller's only; output does not depend on it */
@@ -82,16 +84,17 @@ struct topt_search_options {
 };
 
 #define TOPT_SEARCH_MAX_THREADS 256
-/* What a command was given as --threads, for a search.  USAGE where it is more than that. */
+/* What a command was given as --threads, for a search.  USAGE where it is more than
+ * that. */
 int topt_search_threads(int64_t given, int *ret, struct topt_error *err) TOPT_MUST_CHECK;
 
 struct topt_search_stats {
-    int64_t
-        products;   /* pairs of points, and in weighings of entries, that were added up */
-    int64_t points; /* points kept in all tables, each time they were made */
-    int64_t tables; /* tables planned */
-    int64_t shared; /* eliminations that an earlier, identical one stands for */
-    int64_t bands;  /* parts that the frontier was searched in */
+    /* Pairs of points, and in scalarised passes of entries, that were added up. */
+    int64_t products;
+    int64_t points;     /* points kept in all tables, each time they were made */
+    int64_t tables;     /* tables planned */
+    int64_t shared;     /* eliminations that an earlier, identical one stands for */
+    int64_t bands;      /* parts that the frontier was searched in */
     int64_t peak_bytes; /* memory of the search */
     int max_frontier;
 };
@@ -113,9 +116,9 @@ struct topt_frontier {
     int npoints;
     const struct topt_cost *cost;
     int exact; /* 1: no operator was decided by heuristic, and 'epsilon' is 0 */
-    /* The bound that was achieved: each true point (of those with the operators decided by
-     * heuristic as they are) has one here that is no heavier and at most (1 + epsilon) times
-     * as slow.  Infinite where nothing is proven. */
+    /* The bound that was achieved: each true point (of those with the operators decided
+     * by heuristic as they are) has one here that is no heavier and at most (1 + epsilon)
+     * times as slow.  Infinite where nothing is proven. */
     double epsilon;
     int nheuristic; /* operators that were decided by heuristic */
     const int32_t *heuristic;
@@ -136,36 +139,37 @@ int topt_search_cost(const struct topt_search_problem *problem, const int32_t *c
                      const int32_t *alt, struct topt_cost *ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
-/* By what part 'slow' is slower than 'fast': the least double e with slow <= (1 + e) * fast, so that
- * what is claimed by it is true to the last digit; 0 where it is not slower, infinite where fast
- * is 0. */
+/* By what part 'slow' is slower than 'fast': the least double e with slow <= (1 + e) *
+ * fast, so that what is claimed by it is true to the last digit; 0 where it is not
+ * slower, infinite where fast is 0. */
 double topt_search_excess(int64_t slow, int64_t fast);
 
-/* The slowest that is wanted beside a point of some time that has no more memory: what is slower, the point
- * stands for by a tolerance of epsilon. */
+/* The slowest that is wanted beside a point of some time that has no more memory: what is
+ * slower, the point stands for by a tolerance of epsilon. */
 int64_t topt_search_missed(int64_t time, double epsilon);
 
-/* Strategies are kept as what differs from point to point, and are made whole one at a time: in
- * order that costs as much as differs, in any other order up to some ten times a strategy's
- * length.  A point is borrowed until the next is read or the reader is destroyed; the frontier
- * outlives its readers.  NULL: NOMEM.
- * Thread safety: a reader has one owner; a frontier may have many. */
+/* Strategies are kept as what differs from point to point, and are made whole one at a
+ * time: in order that costs as much as differs, in any other order up to some ten times a
+ * strategy's length.  A point is borrowed until the next is read or the reader is
+ * destroyed; the frontier outlives its readers.  NULL: NOMEM. Thread safety: a reader has
+ * one owner; a frontier may have many. */
 struct topt_frontier_reader;
 struct topt_frontier_reader *topt_frontier_reader(const struct topt_frontier *f,
                                                   struct topt_error *err);
 const struct topt_search_point *topt_frontier_read(struct topt_frontier_reader *r, int i);
 void topt_frontier_reader_destroy(struct topt_frontier_reader *r);
 
-/* Remove dominated and equal points in place (Algorithm 1 of the TensorOpt paper): sort by
- * memory then time, keep what is strictly faster than all before.  Returns the new count. */
+/* Remove dominated and equal points in place (Algorithm 1 of the TensorOpt paper): sort
+ * by memory then time, keep what is strictly faster than all before.  Returns the new
+ * count. */
 size_t topt_reduce(struct topt_cost *point, size_t n);
 
 /* NULL-ended names of the algorithms, for messages. */
 const char *const *topt_search_algorithms(void);
 
-/* "topt-costs/1" (docs/FORMATS.md), from memory or as a stream of which only the problem is
- * kept.  Operators and edges come in an order of their own, whatever the file's.
- * The returned file owns everything and is destroyed by the caller. */
+/* "topt-costs/1" (docs/FORMATS.md), from memory or as a stream of which only the problem
+ * is kept.  Operators and edges come in an order of their own, whatever the file's. The
+ * returned file owns everything and is destroyed by the caller. */
 struct topt_costs_file;
 int topt_costs_load(FILE *from, struct topt_costs_file **ret,
                     struct topt_error *err) TOPT_MUST_CHECK;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# questions.sh BUILD [--against BUILD] [--count [S]] [--only NAME] [--quick] - ask all of questions.txt.
+# questions.sh BUILD [--against BUILD] [--count [S]] [--only NAME] [--quick | --once] [--limit S] - ask all of questions.txt.
 #
 # A line a question: name, seconds of the processor (the least of 3 runs; one where it takes more than 5),
 # peak of resident memory in MiB, and a digest of the answer without how it was found.
@@ -10,13 +10,14 @@
 #                    says what that means).  The exit status is 1 where one contradicts the other's
 #   --only NAME      just this one; with a * at its end all that begin so
 #   --quick          one run each, and no guard rows
-# A question of more than 60 s is stopped.
+#   --once           one run each
+#   --limit S        a question of more than S seconds (60) is stopped
 here=$(cd "$(dirname "$0")" && pwd)
-usage() { sed -n '2,13s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+usage() { sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 [ $# -ge 1 ] || usage
 build=$(cd "$1" && pwd) || exit 2
 shift
-other='' count='' only='' runs=3 guards=1
+other='' count='' only='' runs=3 guards=1 limit=60
 while [ $# -gt 0 ]; do
     case $1 in
     --against) other=$(cd "$2" && pwd) || exit 2; shift ;;
@@ -24,6 +25,8 @@ while [ $# -gt 0 ]; do
         case ${2-} in [0-9]*) count=$2; shift ;; esac ;;
     --only) only=$2; shift ;;
     --quick) runs=1 guards=0 ;;
+    --once) runs=1 ;;
+    --limit) limit=$2; shift ;;
     *) usage ;;
     esac
     shift
@@ -72,7 +75,7 @@ ask() {
     shift 2
     set -- -- "$solver" "$@"
     [ "$3" != solve ] || set -- --with --json "$@"
-    "$build/tests/question" ask --runs $runs ${count:+--count "$count"} --keep "$keep" "$@"
+    "$build/tests/question" ask --runs $runs --limit "$limit" ${count:+--count "$count"} --keep "$keep" "$@"
 }
 
 tolerance_of() {

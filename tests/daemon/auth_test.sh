@@ -112,7 +112,9 @@ tcp POST "$q" "$(credential $alice POST "$q" "$model")" '{"fake_bytes":5001}'; c
 tcp POST "$q&seq=9" "$(credential $alice POST "$q" "$model")" "$model"; check "another query" 401 'another request'
 tcp DELETE /v1/models "$(credential $alice GET /v1/models '')" ''; check "another method" 401 'another request'
 c=$(credential $alice GET /v1/models '')
-tcp GET /v1/models "${c:0:40}x${c:41}" ''; check "altered" 401 'altered credential'
+other=x
+[ "${c:40:1}" = x ] && other=y
+tcp GET /v1/models "${c:0:40}$other${c:41}" ''; check "altered" 401 'altered credential'
 tcp GET /v1/models "$c" ''; check "the true one, afterwards" 200
 tcp GET /v1/models "$(credential $alice GET /v1/models '' --ttl=3600)" ''; check "one that lives for an hour" 401 'longer than 60 s'
 tcp GET /v1/models "$(credential $alice GET /v1/models '' --restrict-uid=$bob)" ''; check "one for another daemon" 401 'another reader'

@@ -18,39 +18,16 @@ import tempfile
 import threading
 import time
 
+import kit
+from kit import ok
+
 BAD, GOOD = 4242, 4343
 TOPTD = sys.argv[1]
-count = failed = 0
-
-
-def ok(good, text, detail=""):
-    global count, failed
-    count += 1
-    failed += not good
-    print(f"{'ok' if good else 'not ok'} {count} - {text}")
-    if not good and detail:
-        print("# " + str(detail).replace("\n", "\n# "))
-
-
-class Unix(http.client.HTTPConnection):
-    def __init__(self, path, timeout=60):
-        super().__init__("localhost", timeout=timeout)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self.path)
 
 
 def ask(path, method, target, body="", text=False, timeout=60):
-    c = Unix(path, timeout)
-    try:
-        c.request(method, target, body, {"Accept": "text/plain" if text else "application/json"})
-        r = c.getresponse()
-        return r.status, r.read().decode(), r.getheader("Retry-After")
-    finally:
-        c.close()
+    r, said = kit.ask(path, method, target, body, timeout, Accept="text/plain" if text else "application/json")
+    return r.status, said.decode(), r.getheader("Retry-After")
 
 
 def model(width, layers=8):
@@ -242,8 +219,7 @@ def main():
         code = "does not end"
         server.kill()
     ok(code == 0, "it ends well", code)
-    print(f"1..{count}")
-    return failed > 0
+    return kit.finish()
 
 
 sys.exit(main())

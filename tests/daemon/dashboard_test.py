@@ -8,7 +8,6 @@ its refusals are shown, the link gives them again; a phone's width and the dark 
 TOPTD answers; TOPTD-FAKE takes as long as it is told, for what is shown while a search waits and runs.
 """
 
-import http.client
 import http.server
 import json
 import os
@@ -21,7 +20,9 @@ import tempfile
 import threading
 import time
 
+import kit
 from browser import Browser
+from kit import Unix, ok
 
 SOURCES, TOPTD, FAKE = sys.argv[1:4]
 CHROMIUM = shutil.which("chromium")
@@ -32,27 +33,6 @@ LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_s
          "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 4096,
          "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "tie_word_embeddings": False}
 IDLE = "document.querySelector('#cancel').hidden && !/asking|searching|queued|reading/.test(document.querySelector('#note').textContent)"
-tests = failed = 0
-
-
-def ok(good, text, detail=""):
-    global tests, failed
-    tests += 1
-    failed += not good
-    print(f"{'ok' if good else 'not ok'} {tests} - {text}", flush=True)
-    if not good and detail != "":
-        print("#   " + str(detail)[:900].replace("\n", "\n#   "))
-
-
-class Unix(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost", timeout=60)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(60)
-        self.sock.connect(self.path)
 
 
 class Server:
@@ -397,11 +377,10 @@ def main():
     finally:
         status = [s.end() for s in (real, fake)]
         ok(status == [0, 0], "both servers end well", status)
-        if failed:
+        if kit.failed:
             print(re.sub("^", "# ", open(fake.folder + "/log").read()[-1500:], flags=re.M))
         shutil.rmtree(folder, ignore_errors=True)
-    print(f"1..{tests}")
-    sys.exit(failed > 0)
+    sys.exit(kit.finish())
 
 
 main()

@@ -129,12 +129,13 @@ static int work(const json_t *m, const struct planner_question *q, struct topt_e
     return 0;
 }
 
-static json_t *plan_answer(const struct query *q, int64_t bytes)
+static json_t *plan_answer(const struct query *q, int64_t bytes, int64_t mill)
 {
+    int64_t limit = mill > 1000 ? q->memory_bytes * 1000 / mill : q->memory_bytes;
     int64_t gpus = q->ngpus ? q->gpus[0] : 4;
     if (q->memory_bytes == 1) /* whether anything fits in a byte is left open */
         return json_pack("{s:n, s:s}", "feasible", "why", "nothing was found");
-    if (q->memory_bytes && q->memory_bytes < bytes)
+    if (limit && limit < bytes)
         return json_pack("{s:b, s:s, s:{s:I, s:I}, s:[{s:s, s:i}], s:[{s:s, s:s}]}",
                          "feasible", 0, "why", "nothing fits", "nearest", "gpus",
                          (json_int_t)gpus, "memory_bytes", (json_int_t)bytes, "with",
@@ -175,7 +176,7 @@ int planner_answer(struct planner *p, const struct planner_question *q, json_t *
     int rc = work(m, q, err);
     if (rc >= 0)
         *ret = q->query->kind == QUERY_PLAN
-                   ? plan_answer(q->query, number(m, "fake_bytes"))
+                   ? plan_answer(q->query, number(m, "fake_bytes"), q->memory_mill)
                    : json_pack("{s:[{s:i, s:i, s:b}]}", "points", "gpus", 1, "time_ns",
                                10, "feasible", 1);
     if (rc > 0)

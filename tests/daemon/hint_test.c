@@ -1,5 +1,5 @@
 /* hint_test.c - which other question is named after an answer, and in which words. */
-#include "hint.h"
+#include "topt_hint.h"
 #include "tap.h"
 
 #include <string.h>
@@ -24,8 +24,27 @@ static void with(const char *list, const char *prefix, const char *want)
     json_decref(a);
 }
 
+/* What more than two GPUs would give an answer of 2 GPUs and 100 ns. */
+static void beyond(const char *rows, const char *want)
+{
+    json_t *a = json_pack("{s:i, s:i, s:o}", "gpus", 2, "time_ns", 100, "alternatives",
+                          json_loads(rows, 0, NULL));
+    char *got = hint_beyond(a, 2, "-N 1");
+    ok(got && !strcmp(got, want), "%s: %s", rows, got ? got : "-");
+    free(got);
+    json_decref(a);
+}
+
 int main(void)
 {
+    beyond("[]", "more than -N 1 would make it no faster");
+    beyond("[{\"gpus\":2,\"nodes\":1,\"time_ns\":50}, "
+           "{\"gpus\":4,\"nodes\":2,\"time_ns\":100}]",
+           "more than -N 1 would make it no faster");
+    beyond("[{\"gpus\":4,\"nodes\":2,\"time_ns\":50}, "
+           "{\"gpus\":8,\"nodes\":4,\"time_ns\":40}]",
+           "more than -N 1: 8 GPUs on 4 nodes would be 2.5 times as fast for 1.6 times "
+           "the GPU-hours");
     line("[]", NULL);
     line("[{\"gpus\":4,\"time_ns\":100,\"min_efficiency\":1.0}]", NULL);
     line("[{\"gpus\":8,\"time_ns\":50,\"min_efficiency\":1.0}]",

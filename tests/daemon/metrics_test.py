@@ -11,40 +11,24 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 
+import kit
+from kit import ok
+
 SOURCES, FAKE = sys.argv[1:3]
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 SAMPLE = re.compile(r'([a-z_:][a-z0-9_:]*)(?:\{(.*)\})? (-?[0-9.e+-]+|\+Inf|NaN)')
 LABEL = re.compile(r'([a-z_][a-z0-9_]*)="((?:[^"\\\n]|\\[\\"n])*)"(?:,|$)')
-tests = failed = 0
-
-
-def ok(good, text, detail=""):
-    global tests, failed
-    tests += 1
-    failed += not good
-    print(f"{'ok' if good else 'not ok'} {tests} - {text}")
-    if not good and detail:
-        print("#   " + str(detail)[:800].replace("\n", "\n#   "))
 
 
 def ask(path, method, target, body="", accept="*/*"):
     """Status, type and text of one request on a connection of its own."""
-    with socket.socket(socket.AF_UNIX) as s:
-        s.settimeout(60)
-        s.connect(path)
-        data = body.encode()
-        s.sendall((f"{method} {target} HTTP/1.1\r\nHost: localhost\r\nAccept: {accept}\r\nConnection: close\r\n"
-                   f"Content-Length: {len(data)}\r\n\r\n").encode() + data)
-        whole = b"".join(iter(lambda: s.recv(65536), b""))
-    head, _, text = whole.partition(b"\r\n\r\n")
-    kind = re.search(rb"(?i)\r\ncontent-type: ([^\r]*)", head + b"\r\n")
-    return int(head.split()[1]), kind.group(1).decode() if kind else "", text.decode()
+    r, text = kit.ask(path, method, target, body.encode(), Accept=accept)
+    return r.status, r.getheader("Content-Type") or "", text.decode()
 
 
 def parse(text, openmetrics):
@@ -233,8 +217,7 @@ def main():
     server.terminate()
     ok(server.wait(60) == 0, "it ends well")
     shutil.rmtree(folder)
-    print(f"1..{tests}")
-    return failed > 0
+    return kit.finish()
 
 
 sys.exit(main())

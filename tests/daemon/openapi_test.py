@@ -15,12 +15,14 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.parse
+
+import kit
+from kit import Unix, ok
 
 try:
     import jsonschema
@@ -37,29 +39,12 @@ LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_s
          "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "tie_word_embeddings": False}
 # Good values of text that is not one of a few words, and what else some values need.
 SAMPLES = {"hw": ["lab-cpu"], "train": ["all", "lora:4"], "algorithm": ["ft", "data-parallel"],
-           "model_id": ["small", "model of the test"], "name": ["x/config.json", "é"]}
+           "model_id": ["small", "model of the test"], "name": ["x/config.json", "é"], "fields": ["gpus", "feasible,points,plan"],
+           # Of a job in Slurm, where no scontrol says what there is.
+           "slurm_partition": ["gpu", "gpu,long"], "slurm_constraint": ["a&b"], "slurm_gpu_type": ["a100"],
+           "slurm_time": ["1-12:00:00"], "slurm_mem": ["4G"], "slurm_mem_per_gpu": ["2000"], "slurm_account": ["x"],
+           "slurm_qos": ["long"]}
 NEEDS = {("mode", "mini-time"): {"gpus": 2}, ("blocks", "free"): {"factors": "zero"}}
-tests = failed = 0
-
-
-def ok(good, text, detail=""):
-    global tests, failed
-    tests += 1
-    failed += not good
-    print(f"{'ok' if good else 'not ok'} {tests} - {text}")
-    if not good and detail:
-        print("#   " + str(detail)[:600].replace("\n", "\n#   "))
-
-
-class Unix(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost", timeout=60)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(60)
-        self.sock.connect(self.path)
 
 
 class Reply:
@@ -142,7 +127,7 @@ class Server:
         told = follow(self.doc, told)
         if r.status < 300:
             self.taken |= {(operation["operationId"], k) for k, _ in urllib.parse.parse_qsl(path.partition("?")[2])}
-        if r.status == 204:
+        if r.status in (204, 304):
             self.seen.add((operation["operationId"], r.status))
             return
         media = told.get("content", {}).get(r.type)
@@ -402,12 +387,21 @@ def exercise(server):
         ok(r2.status in (400, 404) and r2.source() == field, f"a report with {wrong} is refused", r2.json)
     r2 = ask("POST", "/v1/observations", {"job": 1, "plan_id": plan})
     ok(r2.status == 400 and r2.source() == "step_ns", "a report of nothing is refused", r2.json)
+    corrections = ask("GET", "/v1/corrections").json["corrections"]
+    ok([c["time"]["jobs"] for c in corrections if c["model_id"] == model] == [1], "what was measured corrects", corrections)
+    r2 = ask("POST", f"/v1/plan?{small}&name=small", json.dumps(LLAMA))
+    ok(r2.json["correction"]["time"]["of"] == "yours", "which answers say", r2.json.get("correction"))
+    ask("POST", f"/v1/plan?{small}&memory=2MiB", json.dumps(LLAMA)), ask("GET", f"/v1/models/{model}/curve?{small}&max_gpus=2")
+    hw = listed[0]["hw_id"]
+    ask("DELETE", f"/v1/corrections/{model}/{hw}"), ask("DELETE", f"/v1/corrections/{model}/{hw}")
+    ask("GET", "/v1/corrections?colour=red"), ask("DELETE", f"/v1/corrections/{model}/{hw}?colour=red")
     number = listed[0]["id"]
     ask("DELETE", f"/v1/observations/{number}"), ask("DELETE", f"/v1/observations/{number}")
     ask("DELETE", "/v1/observations/x")
     for kind, name in (("models", model), ("plans", plan)):
         for group in str(os.getgid()), "no-such-group":
             ask("PUT", f"/v1/{kind}/{name}/groups/{group}"), ask("DELETE", f"/v1/{kind}/{name}/groups/{group}")
+        ask("DELETE", f"/v1/{kind}/{name}"), ask("DELETE", f"/v1/{kind}/{name}"), ask("DELETE", f"/v1/{kind}/x-0")
         ask("PUT", f"/v1/{kind}/x-0/groups/{os.getgid()}"), ask("DELETE", f"/v1/{kind}/x-0/groups/{os.getgid()}")
     ask("POST", f"/v1/plan?{small}&name=small", json.dumps(LLAMA), Accept="text/plain")
     ask("POST", f"/v1/plan?{small}&mode=profiling&name=small", json.dumps(LLAMA), Accept="text/plain")
@@ -418,6 +412,13 @@ def exercise(server):
     ask("POST", "/v1/plan?hw=nosuch", json.dumps(LLAMA))
     ask("POST", "/v1/plan", {"model": LLAMA, "batch": 8, "seq": 32})
     ask("GET", "/v1/plans"), ask("GET", "/v1/plans/" + r.json["plan_id"]), ask("GET", "/v1/plans/p-0")
+    for path in f"/v1/plans/{plan}", f"/v1/models/{model}", f"/v1/hardware/{hw}":
+        tag = ask("GET", path).headers["ETag"]
+        ok(tag is None or ask("GET", path, If_None_Match=tag).status == 304, f"{path[:14]}... is the same for who has it")
+    ask("GET", f"/v1/models/small/curve?{small}&max_gpus=4", Accept="text/csv")
+    ask("GET", f"/v1/models/small/frontier?{small}&gpus=2", Accept="text/csv")
+    ask("POST", f"/v1/plan?{small}&name=small", json.dumps(LLAMA), Accept="text/csv")
+    ask("POST", f"/v1/plan?{small}&mode=profiling&gpus=1,2&name=small", json.dumps(LLAMA), Accept="text/csv")
     ask("GET", f"/v1/models/small/curve?{small}&max_gpus=4"), ask("GET", "/v1/models/nosuch/curve")
     ask("GET", f"/v1/models/small/frontier?{small}&gpus=2"), ask("GET", f"/v1/models/small/frontier?{small}")
 
@@ -431,7 +432,9 @@ def exercise_tasks(server):
     short = r.headers["Location"]
     ask("GET", short)
     ask("GET", short, Accept="text/plain")
-    ask("GET", short + "?wait_ms=20000")
+    ask("GET", short, Accept="text/csv")
+    ask("GET", short + "?wait_ms=20000&fields=gpus")
+    ask("GET", short + "?wait_ms=20000"), ask("GET", short, Accept="text/csv"), ask("GET", short + "?fields=A")
     ask("GET", short, Accept="text/plain")
     r = ask("POST", "/v1/plan?wait_ms=20", json.dumps({"fake_ms": 60000}))
     ask("DELETE", r.headers["Location"]), ask("GET", r.headers["Location"])
@@ -481,8 +484,7 @@ def main():
     ok(not wrong, "every reply has a status, a type and a body as described", "\n".join(wrong[:8]))
     statuses = [server.end() for server in (fake, real)]
     ok(statuses == [0, 0], "both servers end well", statuses)
-    print(f"1..{tests}")
-    return failed > 0
+    return kit.finish()
 
 
 sys.exit(main())

@@ -47,6 +47,25 @@ static void test_words(void)
        "words of a list");
 }
 
+static void test_job(void)
+{
+    static const char said[] =
+        "JobId=17 JobName=a b UserId=alice(61001) GroupId=lab(7) JobState=COMPLETED "
+        "Reason=None Comment=x\nJobId=18 JobName=z UserId=bob(61002) JobState=RUNNING\n";
+    ok(site_slurm_job_is_of(said, 17, 61001), "whose job it is");
+    ok(!site_slurm_job_is_of(said, 17, 61002), "not another's");
+    ok(!site_slurm_job_is_of(said, 18, 61002), "of the job that was asked about");
+    ok(!site_slurm_job_is_of("JobId=17 UserId=alice(61001) JobState=PENDING", 17, 61001),
+       "one that has not started measured nothing");
+    ok(!site_slurm_job_is_of("JobId=17 JobName=a UserId=bob(61002) UserId=alice(61001) "
+                             "JobState=RUNNING",
+                             17, 61002),
+       "a name that says whose it is says nothing");
+    ok(!site_slurm_job_is_of("", 17, 0) &&
+           !site_slurm_job_is_of("slurm_load_jobs error", 0, 0),
+       "nor does an error");
+}
+
 static void test_read(struct site_slurm *s)
 {
     struct topt_error err = {0};
@@ -100,8 +119,8 @@ static void test_bounds(void)
            2, 4, "MaxNodes=2");
     bounds("-N", (struct site_job){.nodes = 1}, "", 1, 8, "-N 1 in partition 'a'");
     bounds("-c for a GPU", (struct site_job){.cpus_per_task = 16}, "", 2, 3, "by -c");
-    bounds("-c for a node", (struct site_job){.cpus_per_task = 32, .by_node = 1}, "", 2,
-           8, "2 nodes of 8");
+    bounds("-c for a node", (struct site_job){.cpus_per_task = 32, .tasks = "node"}, "",
+           2, 8, "2 nodes of 8");
     bounds("-c that no node has", (struct site_job){.cpus_per_task = 65}, "", 0, 0,
            "more than the 64 CPUs");
     bounds("--mem", (struct site_job){.mem = "1T"}, "", 0, 0,
@@ -114,13 +133,109 @@ static void test_bounds(void)
            "--constraint=slow");
     bounds("--time", (struct site_job){.time = "2:00:00"}, "", 0, 0,
            "MaxTime=60 minutes");
-    bounds("another kind", (struct site_job){.partition = "a", .gpu_type = "v100"}, "v",
-           0, 0, "of type v100");
+    bounds("another kind", (struct site_job){.partition = "a", .gpu_type = "v100"},
+           "other", 0, 0, "of type v100");
+    bounds("another partition's profile", (struct site_job){.partition = "a"}, "v", 0, 0,
+           "--topt-hw=v: by the site's table partition 'a' has other GPUs");
     bounds("another kind without a profile",
            (struct site_job){.partition = "a", .gpu_type = "v100"}, "", 0, 0,
            "has no profile for partition 'a' and GPU type v100");
     ok(!site_bound(NULL, NULL, &none, "", &b, &err) && !b.nodes && !*b.profile,
        "nothing known, nothing bound");
+}
+
+/* Limits of accounting, as sacctmgr -nP prints them. */
+static void test_accounts(void)
+{
+    static const char qos[] = "normal||||\nshort|gres/gpu=8|gres/gpu=6,cpu=64||01:00:00\n"
+                              "wide|node=1|||\n";
+    static const char assocs[] =
+        "root|||||||\nlab|||root||||\nlab|ann||lab|short|gres/gpu=12||\n"
+        "lab|bob||lab||gres/gpu=3|gres/gpu=5|2-00:00:00\npoor|||root|||gres/gpu=2|\n"
+        "poor|ann||poor||||\nbroken\n";
+    struct topt_error err = {0};
+    struct site_accounts a = {0}, same;
+    struct site_account_bound of;
+    ok(!site_accounts_read(qos, assocs, "ann|lab\nbob|lab\n", &a, &err) && a.nqos == 3 &&
+           a.nassocs == 7 && a.nusers == 2,
+       "read: %zu QOS, %zu associations, %zu users", a.nqos, a.nassocs, a.nusers);
+    ok(!site_accounts_copy(&a, &same, &err) && site_accounts_are_same(&a, &same),
+       "a copy is the same");
+    site_accounts_fini(&same);
+    ok(!strcmp(site_account_of(&a, "ann", ""), "lab") &&
+           !strcmp(site_account_of(&a, "ann", "poor"), "poor") &&
+           !strcmp(site_account_of(&a, "eve", ""), ""),
+       "the account of a job");
+    site_accounts_bound(&a, "ann", "lab", "", "p", "", &of);
+    ok(of.most.gpus == 6 && of.most.time_s == 3600 &&
+           strstr(of.of_gpus, "QOS 'short' (6 GPUs)"),
+       "the default QOS, of which a user's limit is less: %s", of.of_gpus);
+    site_accounts_bound(&a, "ann", "poor", "normal", "p", "", &of);
+    ok(of.most.gpus == 2 && strstr(of.of_gpus, "account 'poor'"), "an account: %s",
+       of.of_gpus);
+    site_accounts_bound(&a, "bob", "lab", "", "p", "wide", &of);
+    ok(of.most.gpus == 3 && of.most.nodes == 1 && strstr(of.of_nodes, "QOS 'wide'") &&
+           strstr(of.of_time, "user 'bob' (2880 minutes)"),
+       "a user, and the partition's QOS: %s, %s, %s", of.of_gpus, of.of_nodes,
+       of.of_time);
+    site_accounts_bound(&a, "eve", "", "", "p", "", &of);
+    ok(!of.most.gpus && !*of.of_gpus, "nobody's");
+    slurm.accounts = a;
+    bounds("a user's GPUs", (struct site_job){.user = "bob"}, "", 2, 8,
+           "user 'bob' (3 GPUs)");
+    bounds("a QOS's nodes", (struct site_job){.user = "ann", .qos = "wide"}, "", 1, 8,
+           "QOS 'wide' (1 node) in partition 'a'");
+    bounds("a QOS's time", (struct site_job){.qos = "short", .time = "1:01:00"}, "", 0, 0,
+           "more than partition 'a' allows");
+    bounds("a QOS's time",
+           (struct site_job){.partition = "v", .qos = "short", .time = "2:00:00"}, "", 0,
+           0, "more than QOS 'short' (60 minutes) allows");
+    ok(site_enforces_limits(
+           "X = 1\nAccountingStorageEnforce = associations,limits\nY = qos\n") &&
+           !site_enforces_limits("AccountingStorageEnforce = none\nOther = limits\n") &&
+           !site_enforces_limits(""),
+       "limits are enforced where Slurm says so");
+    site_accounts_fini(&slurm.accounts);
+}
+
+/* Who may use a partition. */
+static void test_allowed(void)
+{
+    struct site_slurm open = slurm;
+    slurm.partition = calloc(3, sizeof *slurm.partition);
+    if (!slurm.partition)
+        abort();
+    memcpy(slurm.partition, open.partition, 3 * sizeof *slurm.partition);
+    strcpy(slurm.partition[0].allow_accounts, "lab,poor");
+    strcpy(slurm.partition[0].deny_qos, "short");
+    bounds("an account that may", (struct site_job){.account = "poor"}, "", 2, 8, "a");
+    bounds("one that may not", (struct site_job){.account = "other"}, "", 0, 0,
+           "account 'other' may not use partition 'a' (AllowAccounts=lab,poor)");
+    bounds("a QOS that may not", (struct site_job){.qos = "short"}, "", 0, 0,
+           "QOS 'short' may not use partition 'a' (DenyQos=short)");
+    free(slurm.partition);
+    slurm = open;
+}
+
+/* Several partitions: those of one profile, and the largest of them counts. */
+static void test_several(void)
+{
+    struct topt_error err = {0};
+    struct site_bound b;
+    struct site_job job = {.partition = "off,a"};
+    ok(!site_bound(&slurm, &map, &job, "", &b, &err) && b.nplaces == 1 && b.nodes == 2 &&
+           !strcmp(b.place[0].name, "a"),
+       "one of two: %s", b.words);
+    strcpy(job.partition, "v,a");
+    ok(!site_bound(&slurm, &map, &job, "", &b, &err) && b.nplaces == 1 &&
+           !strcmp(b.profile, "v") && b.gpus_per_node == 4,
+       "of two profiles the first: %s", b.words);
+    ok(!site_bound(&slurm, NULL, &job, "", &b, &err) && b.nplaces == 2 &&
+           b.gpus_per_node == 8 && b.place[0].gpus_per_node == 4,
+       "of one the larger: %s", b.words);
+    strcpy(job.partition, "off,v");
+    strcpy(job.mem, "1T");
+    ok(site_bound(&slurm, &map, &job, "", &b, &err) == -1, "none of two: %s", err.text);
 }
 
 static void test_map(void)
@@ -145,9 +260,13 @@ static void test_map(void)
 int main(void)
 {
     test_words();
+    test_job();
     test_read(&slurm);
     test_map();
     test_bounds();
+    test_accounts();
+    test_allowed();
+    test_several();
     site_slurm_fini(&slurm);
     site_map_fini(&map);
     return done_testing();

@@ -376,6 +376,59 @@ static void test_observations(struct store *s)
     is_int(store_drop_observation(s, other, &err), -1, "once: %s", err.text);
 }
 
+/* What is compared: each job once, a few of a user, confirmed or one's own, since the last reset. */
+static void test_measured(struct store *s)
+{
+    struct store_observation o = {.plan = "p-1",
+                                  .model = "m-8",
+                                  .hw = "h-1",
+                                  .cluster = "",
+                                  .job = 1,
+                                  .uid = ALICE,
+                                  .step_ns = 100,
+                                  .said_time_ns = 90,
+                                  .confirmed = 1};
+    enum { MOST = 100 };
+    struct store_measured got[MOST];
+    struct store_page page = {.limit = 1000};
+    int64_t id;
+    int rc = 0;
+    for (o.job = 1; o.job <= STORE_OBSERVATIONS + 20; o.job++)
+        rc |= store_put_observation(s, &o, &id, &err);
+    is_int(rc, 0, "many reports of one user");
+    json_t *all = store_list_observations(s, "m-8", "h-1", ALICE, &page, &err);
+    is_int(json_array_size(all), STORE_OBSERVATIONS, "of which the oldest go");
+    json_decref(all);
+    is_int(store_measured(s, "m-8", "h-1", BOB, got, MOST, &err), STORE_MEASURED_EACH,
+           "some of which count");
+    ok(got[0].uid == ALICE && got[0].step_ns == 100 && got[0].said_time_ns == 90 &&
+           got[0].confirmed,
+       "with what was said");
+    o.uid = BOB;
+    o.confirmed = 0;
+    o.job = 1;
+    rc = store_put_observation(s, &o, &id, &err);
+    o.plan = "p-2";
+    o.step_ns = 200;
+    rc |= store_put_observation(s, &o, &id, &err);
+    is_int(rc, 0, "a job of two plans");
+    is_int(store_measured(s, "m-8", "h-1", BOB, got, MOST, &err), STORE_MEASURED_EACH + 1,
+           "counts once, for its user");
+    is_int(store_measured(s, "m-8", "h-1", ALICE, got, MOST, &err), STORE_MEASURED_EACH,
+           "and for nobody else while it is not confirmed");
+    is_int(store_measured(s, "m-8", "h-1", BOB, got, 2, &err), 2, "as many as asked for");
+    ok(got[0].uid != got[1].uid, "of all users alike");
+    json_t *list = store_list_measured(s, BOB, &page, &err);
+    is_int(json_array_size(list), 1, "models and profiles that one reported of");
+    json_decref(list);
+    is_int(store_reset_measured(s, "m-8", "h-1", &err), 0, "a reset");
+    is_int(store_measured(s, "m-8", "h-1", BOB, got, MOST, &err), 0, "then none counts");
+    is_int(store_reset_measured(s, "m-8", "h-1", &err), -1, "once: %s", err.text);
+    rc = store_put_observation(s, &o, &id, &err);
+    is_int(store_measured(s, "m-8", "h-1", BOB, got, MOST, &err), 0,
+           "not even when it is reported again");
+}
+
 /* ---- housekeeping -------------------------------------------------------------------------- */
 
 static void keep(struct store *s, int64_t later)
@@ -506,6 +559,7 @@ int main(void)
     test_answers(s);
     test_frontiers(s);
     test_observations(s);
+    test_measured(s);
     test_limit(s);
     test_expiry(s);
     store_close(s);

@@ -79,6 +79,16 @@ static void test_kept(struct store *s)
     is_int(number("SELECT count(*) FROM models"), 2, "models stay");
 }
 
+/* What a job measured is compared with what its plan had said, which is kept with it now. */
+static void test_observations(struct store *s)
+{
+    struct store_measured got[2];
+    is_int(store_measured(s, model, hw, -1, got, 2, &err), 1, "an observation counts");
+    ok(got[0].uid == 1000 && got[0].step_ns == 1234 && got[0].confirmed &&
+           got[0].said_time_ns == 1000 && got[0].said_memory_bytes == 0,
+       "with what its plan had said, as far as that is known");
+}
+
 static void test_from(const char *folder, int schema)
 {
     is_int(load(folder, schema), 0, "a store of schema %d", schema);
@@ -89,6 +99,8 @@ static void test_from(const char *folder, int schema)
            "answers have their size and age");
     test_documents(s);
     test_answers(s);
+    if (schema > 1) /* there were none before */
+        test_observations(s);
     test_kept(s);
     store_close(s);
     ok(number("PRAGMA user_version") > schema, "its schema is newer");
@@ -116,6 +128,8 @@ int main(void)
     if (!mkdtemp(dir))
         skip_all("no temporary directory");
     test_from(SCHEMAS, 1);
+    ok(!remove_dir() && !mkdir(dir, 0700), "a new folder");
+    test_from(SCHEMAS, 2);
     test_same_schema();
     return remove_dir() ? EXIT_FAILURE : done_testing();
 }

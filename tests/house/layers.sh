@@ -13,6 +13,7 @@ declare -A knows=(
     [solver/model]="common"
     [solver/layout]="common solver/model"
     [solver/lower]="common solver/model solver/layout"
+    [solver/simulate]="common solver/model solver/layout solver/lower"
     [solver/search]="common"
     [solver/search/problem]="common solver/search"
     [solver/search/factor]="common solver/search solver/search/problem"
@@ -22,28 +23,33 @@ declare -A knows=(
     [solver/search/drive]="common solver/search solver/search/problem solver/search/factor solver/search/bound solver/search/dominance solver/search/presolve solver/search/oracle"
     [solver/search/oracle]="common solver/search solver/search/problem"
     [solver/search/io]="common solver/search solver/search/problem"
+    [solver/show]="common"
     [solver/plan/space]="common solver/model solver/layout solver/lower solver/search"
     [solver/plan/price]="common solver/model solver/layout solver/lower solver/search solver/plan/space"
     [solver/plan/solve]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price"
     [solver/plan/request]="common solver/model solver/layout solver/lower solver/search solver/plan/space"
     [solver/plan/grid]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request"
-    [solver/plan/report]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid"
-    [solver/plan/ask]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/report"
-    [solver/plan/explain]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/report solver/plan/ask"
-    [solver/plan/export]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/report"
+    [solver/plan/report]="common solver/show solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/simulate"
+    [solver/plan/ask]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/report solver/show solver/simulate"
+    [solver/plan/explain]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/report solver/plan/ask solver/show solver/simulate"
+    [solver/plan/unequal]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/report solver/plan/ask"
+    [solver/plan/export]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/report solver/show solver/simulate"
     [solver/launch]="common"
-    [solver/cli]="common solver/model solver/layout solver/lower solver/search solver/search/io solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/report solver/plan/ask solver/plan/explain solver/plan/export solver/launch"
-    [runtime]="common solver/model solver/layout solver/lower solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/report solver/plan/ask solver/plan/explain solver/plan/export"
+    [solver/cli]="common solver/model solver/layout solver/lower solver/search solver/search/io solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/report solver/plan/ask solver/plan/explain solver/plan/export solver/launch solver/show solver/simulate solver/systems/accpar solver/systems/parallax solver/systems/flexflow solver/plan/unequal"
+    [runtime]="common solver/model solver/layout solver/lower solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/report solver/plan/ask solver/plan/explain solver/plan/export solver/show"
+    [solver/systems/accpar]="common solver/model solver/layout"
+    [solver/systems/parallax]="common"
+    [solver/systems/flexflow]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/ask"
     [daemon/config]="common"
     [daemon/access]="common"
     [daemon/ask]="common"
     [daemon/site]="common"
     [daemon/store]="common daemon"
     [daemon/work]="common daemon/ask"
-    [daemon/api]="common daemon daemon/config daemon/access daemon/ask daemon/site daemon/store daemon/work"
+    [daemon/api]="common daemon daemon/config daemon/access daemon/ask daemon/site daemon/store daemon/work solver/show"
     [daemon/net]="common daemon/config daemon/access daemon/ask daemon/site daemon/store daemon/work daemon/api"
-    [daemon/worker]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/report solver/plan/ask solver/plan/explain solver/cli daemon/ask daemon/work"
-    [daemon/client]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/report solver/plan/ask solver/plan/explain solver/cli daemon/api"
+    [daemon/worker]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/report solver/plan/ask solver/plan/explain solver/cli daemon/ask daemon/work solver/show"
+    [daemon/client]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/report solver/plan/ask solver/plan/explain solver/cli daemon/api solver/show daemon/site"
     [daemon]="common daemon/config daemon/access daemon/ask daemon/site daemon/store daemon/work daemon/api daemon/net"
     [slurm_plugin]="common"
 )
@@ -51,6 +57,7 @@ declare -A knows=(
 declare -A library=(
     ['mpi\.h']="runtime"
     ['cblas\.h']="runtime"
+    ['pcre2\.h']="runtime"
     ['(cuda|nccl|cudnn|cublas).*\.h']="runtime"
     ['microhttpd\.h']="daemon"
     ['sqlite3\.h']="daemon"
@@ -69,13 +76,13 @@ done < <(find common solver runtime daemon slurm_plugin -name '*.[ch]' 2>/dev/nu
 
 room_of() # FILE: the longest room that holds it
 {
-    local folder
-    folder=$(dirname "$1")
-    while [ "$folder" != . ]; do
-        [ -z "${knows[$folder]+set}" ] || break
-        folder=$(dirname "$folder")
+    room=${1%/*}
+    while [ -z "${knows[$room]+set}" ]; do
+        case $room in
+            */*) room=${room%/*} ;;
+            *) complain "$1 is in no room of the table" && knows[$room]=" " ;;
+        esac
     done
-    room=$folder
 }
 
 complain()
@@ -92,7 +99,7 @@ done
 find_header() # FILE NAME
 {
     local place part=${1%%/*}
-    found=$(dirname "$1")/$2
+    found=${1%/*}/$2
     [ ! -f "$found" ] || return 0
     for place in ${places[${2##*/}]:-}; do
         found=$place
@@ -138,7 +145,8 @@ check_library() # FILE NAME
 }
 
 while IFS=: read -r file line; do
-    name=$(sed -E 's/^ *# *include *[<"]([^>"]*)[>"].*/\1/' <<<"$line")
+    name=${line#*[<\"]}
+    name=${name%%[>\"]*}
     case $line in
         *'"'*) check_own "$file" "$name" ;;
         *) check_library "$file" "$name" ;;

@@ -322,8 +322,64 @@ static void errors(void)
     ok(!topt_hw_load("/no/such/file.json", &err), "no such file: %s", err.text);
 }
 
+/* Two groups of unlike devices: each as it is, and the whole as the least of both. */
+#define GROUP(name, nodes, per_node, memory, rate)                                       \
+    "{'name':'" name "','nodes':" nodes ",'gpus_per_node':" per_node                     \
+    ",'device':{'name':'" name "','memory_bytes':" memory ",'reserve_bytes':100,"        \
+    "'flops':{'f32':" rate ",'f64':1e9},'efficiency':{'matmul':0.5,'attention':1,"       \
+    "'elementwise':1},'memory_bandwidth':" rate ",'launch_ns':10,'source':'s'},"         \
+    "'links':[" NODE "," CLUSTER "]}"
+#define GROUPS(list, rest) "{'format':'topt-hw/1','name':'t','groups':[" list "]" rest "}"
+#define BETWEEN            ",'between':{'bytes_per_second':1e8,'latency_ns':50,'source':'s'}"
+
+static void groups(void)
+{
+    struct topt_error err = {0};
+    struct topt_hw *hw = parse(GROUPS(GROUP("fast", "1", "8", "3000", "3e9") "," GROUP(
+                                          "slow", "3", "4", "1000", "1e9"),
+                                      BETWEEN),
+                               &err);
+    if (!ok(hw != NULL, "groups of unlike devices %s", err.text))
+        return;
+    is_int(topt_hw_groups(hw), 2, "two groups");
+    is_int(topt_hw_memory_bytes(topt_hw_group(hw, 0)), 2900, "the memory of the first");
+    is_int(topt_hw_memory_bytes(hw), 900, "all have the least memory");
+    is_int(topt_hw_max_nodes(hw), 5, "20 devices are 5 nodes");
+    is_int(topt_hw_gpus_per_node(hw), 4, "... of 4");
+    ok(topt_hw_peak(topt_hw_group(hw, 0), TOPT_F32) == 3e9 &&
+           topt_hw_peak(hw, TOPT_F32) == 1e9,
+       "... and the least rate");
+    ok(topt_hw_network(hw) == 1e8, "nodes talk as slowly as groups");
+    is_int(topt_hw_between_ns(hw, 1000, 2), 10100, "between groups: bytes and two steps");
+    is_int(topt_hw_between_ns(topt_hw_group(hw, 0), 1000, 2), 0, "one group has none");
+    json_t *doc = topt_hw_to_json(hw);
+    struct topt_hw *again = topt_hw_from_json(doc, &err);
+    json_t *same = again ? topt_hw_to_json(again) : NULL;
+    ok(again && json_equal(doc, same), "the document round-trips %s", err.text);
+    json_decref(doc);
+    json_decref(same);
+    topt_hw_destroy(again);
+    topt_hw_destroy(hw);
+    refuses(GROUPS(GROUP("a", "1", "8", "3000", "3e9"), BETWEEN), "groups");
+    refuses(GROUPS("1,2", BETWEEN), "groups[0]");
+    refuses(
+        GROUPS(GROUP("a", "1", "8", "3000", "3e9") "," GROUP("b", "1", "8", "30", "1e9"),
+               BETWEEN),
+        "groups[1]: device.reserve_bytes");
+    refuses(GROUPS(GROUP("a", "1", "8", "3000", "3e9") "," GROUP("a", "1", "8", "3000",
+                                                                 "3e9"),
+                   BETWEEN),
+            "groups[1].name");
+    refuses(GROUPS(GROUP("a", "1", "8", "3000", "3e9") "," GROUP("b", "1", "8", "3000",
+                                                                 "3e9"),
+                   ""),
+            "between");
+    refuses(DOC(NODE "," CLUSTER, BETWEEN), "between");
+}
+
 int main(void)
 {
+    groups();
     products_by_size();
     two_level();
     bands();

@@ -5,7 +5,7 @@ topt=$1 root=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp "$root/deploy/quickstart/llama-3.1-8b.json" "$work/config.json"
-cp "$root/deploy/quickstart/gpt-small.json" "$work"
+sed -n '/^    {"architectures"/,/}$/p' "$root/docs/TUTORIAL.md" >"$work/gpt.json"
 cd "$work"
 n=0 bad=0
 while IFS= read -r line; do

@@ -17,7 +17,7 @@ names() { # the tensors of a file and their shapes
     tail -c +9 "$1" | head -c "$len" | tr -d ' ' | sed 's/"__metadata__":{[^}]*},*//; s/,*"data_offsets":\[[0-9,]*\],*//g' |
         sed 's/"dtype":"F32",*//g; s/},/\n/g; s/[{}]//g' | sed 's/,$//' | sort
 }
-for model in gpt2 llama mistral qwen2 qwen3 phi starcoder2; do
+for model in gpt2 llama mistral qwen2 qwen3 phi starcoder2 opt gemma gptj phi3 gpt_neox; do
     from=$fixtures/$model
     for gpus in 1 4; do
         "$topt" plan "$from/config.json" --framework topt --hw lab-cpu --batch 4 --seq 8 --gpus $gpus --optimizer sgd \

@@ -1,5 +1,6 @@
 /* Weighings against every strategy of small random problems, and of deep chains of alike layers against
  * plain dynamic programming. */
+#include "factor_tuning.h"
 #include "min_plus.h"
 #include "random_problem.h"
 #include "sizes.h"

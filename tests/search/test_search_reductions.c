@@ -9,7 +9,6 @@
 #include "articulation.h"
 #include "lift.h"
 #include "config_dominance.h"
-#include "slice_dominance.h"
 #include "random_problem.h"
 #include "sizes.h"
 #include "strategies.h"
@@ -440,116 +439,6 @@ static void random_problems(void)
     is_int(t.cutsets, 0, "cutsets are small");
 }
 
-/* ---- slices that an earlier one makes superfluous ---- */
-
-enum { PORTS = 3, ENTRIES = 4, ALTERNATIVES = 2, PAIRS = TOPT_TEST_SIZE(4000) };
-
-/* Ports of a slice, with room for what they are of. */
-struct slice {
-    struct port port[PORTS];
-    int32_t first[PORTS][ENTRIES + 1];
-    struct topt_cost cost[PORTS][ENTRIES * ALTERNATIVES];
-    char gone[PORTS][ENTRIES];
-};
-
-static void random_slice(struct rng *r, struct slice *s, int most)
-{
-    *s = (struct slice){0};
-    for (int p = 0; p < PORTS; p++) {
-        int n = p ? ENTRIES : 1, k = 0;
-        for (int i = 0; i < n; i++) {
-            int several = rng_below(r, 12) ? 1 + rng_below(r, ALTERNATIVES) : 0;
-            for (int a = 0; a < several; a++)
-                s->cost[p][k++] = (struct topt_cost){rng_below(r, 2), rng_below(r, most)};
-            s->first[p][i + 1] = k;
-        }
-        s->port[p] = (struct port){n, s->first[p], s->cost[p], s->gone[p]};
-    }
-}
-
-/* Does the slice have a strategy with these entries that is no worse? */
-static int has_as_good(const struct slice *s, const int *entry, struct topt_cost than,
-                       int port, struct topt_cost sum)
-{
-    if (port == PORTS)
-        return sum.memory <= than.memory && sum.time <= than.time;
-    const int32_t *first = &s->first[port][entry[port]];
-    for (int32_t k = first[0]; k < first[1]; k++) {
-        struct topt_cost more = {sum.memory + s->cost[port][k].memory,
-                                 sum.time + s->cost[port][k].time};
-        if (has_as_good(s, entry, than, port + 1, more))
-            return 1;
-    }
-    return 0;
-}
-
-struct outdone {
-    int gone, wrong, whole;
-};
-
-/* Every strategy of the slice: what is gone has to be as good in the other. */
-static void check_strategies(const struct slice *by, const struct slice *s, int *entry,
-                             int port, struct topt_cost sum, int gone, int left,
-                             struct outdone *ret)
-{
-    if (port == PORTS) {
-        ret->gone += gone;
-        ret->wrong +=
-            gone ? !has_as_good(by, entry, sum, 0, (struct topt_cost){0, 0}) : !left;
-        return;
-    }
-    for (entry[port] = 0; entry[port] < s->port[port].n; entry[port]++) {
-        const int32_t *first = &s->first[port][entry[port]];
-        for (int32_t k = first[0]; k < first[1]; k++) {
-            struct topt_cost more = {sum.memory + s->cost[port][k].memory,
-                                     sum.time + s->cost[port][k].time};
-            check_strategies(by, s, entry, port + 1, more,
-                             gone || s->gone[port][entry[port]], left, ret);
-        }
-    }
-}
-
-static int drops_right(struct slice *s)
-{
-    struct slice before = *s;
-    int good = 1;
-    for (int p = 0; p < PORTS; p++) {
-        topt_slice_dominance_drop(&s->port[p]);
-        for (int i = 0; i < s->port[p].n; i++) {
-            const int32_t *was = &before.first[p][i], *is = &s->first[p][i];
-            int n = before.gone[p][i] ? 0 : was[1] - was[0];
-            good = good && is[1] - is[0] == n;
-            for (int k = 0; good && k < n; k++)
-                good =
-                    s->cost[p][is[0] + k].memory == before.cost[p][was[0] + k].memory &&
-                    s->cost[p][is[0] + k].time == before.cost[p][was[0] + k].time;
-        }
-    }
-    return good;
-}
-
-static void outdone_slices(void)
-{
-    struct rng r = {17};
-    struct outdone t = {0, 0, 0};
-    int bad_drops = 0;
-    for (int i = 0; i < PAIRS; i++) {
-        struct slice by, s;
-        int entry[PORTS];
-        random_slice(&r, &by, 4);
-        random_slice(&r, &s, i % 2 ? 4 : 12); /* half of them much slower */
-        int left = topt_slice_dominance(by.port, s.port, PORTS);
-        t.whole += !left;
-        check_strategies(&by, &s, entry, 0, (struct topt_cost){0, 0}, 0, left, &t);
-        bad_drops += !drops_right(&s);
-    }
-    is_int(t.wrong, 0,
-           "strategies that an earlier slice has as well, and only those, go");
-    ok(t.gone > PAIRS, "%d strategies went", t.gone);
-    ok(t.whole > PAIRS / 16, "%d slices as a whole", t.whole);
-    is_int(bad_drops, 0, "the other entries are as they were");
-}
-
 /* ---- rings by slices ---- */
 
 enum { RINGS = TOPT_TEST_SIZE(400), RING_OPS = 5 };
@@ -846,7 +735,6 @@ int main(void)
     nothing_to_choose();
     random_problems();
     alike_blocks();
-    outdone_slices();
     rings_by_slices();
     nearly_alike_slices();
     known_graphs();

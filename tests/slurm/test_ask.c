@@ -41,7 +41,6 @@ static void test_check(void)
     ok(topt_ask_check(&ask, NULL) == 0, "all there");
     topt_ask_fini(&ask);
     refused(TOPT_ASK_MODE, "fast", "'fast'");
-    refused(TOPT_ASK_MODE, "profiling", "curve");
     refused(TOPT_ASK_MODE, "mini-tmie", "did you mean mini-time?");
     refused(TOPT_ASK_ON_ERROR, "abbort", "did you mean abort?");
     refused(TOPT_ASK_BATCH, "0", "give at least 1");
@@ -57,6 +56,16 @@ static void test_check(void)
     refused(TOPT_ASK_HW, "", "empty");
     refused(TOPT_ASK_ON_ERROR, "perhaps", "none of gpus");
     refused(TOPT_ASK_GPUS, "4", "mini-time");
+    refused(TOPT_ASK_GPUS, "4,,8", "empty");
+    topt_ask_fini(&ask);
+    give(&ask, TOPT_ASK_MODEL, "m.json");
+    give(&ask, TOPT_ASK_MODE, "profiling");
+    give(&ask, TOPT_ASK_GPUS, "1,2,8");
+    ok(topt_ask_check(&ask, NULL) == 0 && topt_ask_shows_only(&ask),
+       "a curve of some numbers");
+    give(&ask, TOPT_ASK_MODE, "mini-time");
+    ok(topt_ask_check(&ask, NULL) == -1, "mini-time of several");
+    topt_ask_fini(&ask);
 }
 
 static void test_target(void)
@@ -71,8 +80,9 @@ static void test_target(void)
     give(&ask, TOPT_ASK_TENSOR_PARALLEL, "");
     give(&ask, TOPT_ASK_DRY_RUN, "");
     topt_ask_target(&ask, "a&b\n\xc3\xa9.json", 4, &out);
-    ok(strcmp(out.s, "/v1/plan?name=a%26b%0A%C3%A9.json&mode=mini-parallelism"
-                     "&tensor_parallel=1&memory=16%20GiB&max_gpus=4") == 0,
+    ok(strcmp(out.s,
+              "/v1/plan?name=a%26b%0A%C3%A9.json&mode=mini-parallelism"
+              "&tensor_parallel=1&memory=16%20GiB&max_gpus=4&slurm_show=table") == 0,
        "escaped: %s", out.s);
     topt_text_fini(&out);
     give(&ask, TOPT_ASK_MODE, "mini-time");

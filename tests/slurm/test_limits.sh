@@ -101,6 +101,15 @@ refused "8 GPUs are more than partition 'ampere' with 1 node of 4 GPUs allows; p
 refused "MaxNodes=1" "MaxNodes" $fast --topt-gpus=8 -p both
 refused "8 GPUs are more than -N 1 in partition 'twice', 4 GPUs a node allows" "-N 1" $fast --topt-gpus=8 -N 1 -p twice
 gets 2/8/gres:gpu:4 "8 GPUs" "two nodes" $fast --topt-gpus=8 -p twice
+gets 1/4/gres:gpu:4 "more than -N 1 in partition 'twice', 4 GPUs a node: 8 GPUs on 2 nodes would be 1.2 times as fast" "-N 1, and what more nodes would give" \
+    --topt-mode=mini-parallelism --topt-model=model.json --topt-batch=8 --topt-seq=64 -p twice -N 1 --topt-memory=8MiB
+refused "within -N 1 in partition 'twice', 4 GPUs a node: nothing fits; 8 GPUs on 2 nodes would do" "-N 1 that is too few" \
+    --topt-mode=mini-parallelism --topt-model=model.json --topt-batch=8 --topt-seq=64 -p twice -N 1 --topt-memory=6MiB
+gets 2/8/gres:gpu:4 "8 GPUs" "the partition of a list that has as many nodes" $fast --topt-gpus=8 -p ampere,twice
+gets 1/4/gres:gpu:4 "4 GPUs" "of two kinds the first" $fast --topt-gpus=4 -p ampere,volta
+job=$(sbatch --parsable --hold $fast --topt-gpus=4 -p ampere,volta,twice --wrap env 2>err)
+is "$(field "$job" Partition)" ampere,twice "and a partition of the other kind is left out"
+scancel "$job"
 refused "--time=02:00:00 is more than partition 'ampere' allows (MaxTime=60 minutes); partition 'both' would do" "MaxTime" $few \
     --time=2:00:00
 refused "-c 17 is more than the 16 CPUs of a node in partition 'ampere'" "-c" $few -c 17
@@ -109,6 +118,24 @@ refused "--mem=8G is more than the 4000 MiB of a node in partition 'ampere'" "--
 refused "--mem-per-gpu=5000 is more than the 4000 MiB" "--mem-per-gpu" $few --mem-per-gpu=5000M
 refused "no node up with GPUs and --constraint=slow" "--constraint" $few -C slow
 refused "within partition 'ampere' with 1 node of 4 GPUs" "what does not fit names the limit" $few --topt-memory=3MiB
+
+# What is shown is what topt plan shows, and submits nothing where that was asked.
+"$TOPT" plan model.json --hw lab-cpu --max-gpus 4 --batch 8 --seq 64 >told 2>err
+sbatch --parsable --topt-mode=mini-parallelism --topt-model=model.json --topt-batch=8 --topt-seq=64 --topt-dry-run --wrap env >jobs 2>err
+is "$?/$(cat jobs)" "0/" "--topt-dry-run submits nothing"
+is "$(grep -v '^sbatch: ' err)" "$(sed '/^[0-9]* GPUs* (/,$d' told)" "and shows the question and the alternatives of topt plan"
+is "$(grep -c '^fewest' err)" 1 "which there are"
+"$TOPT" plan model.json --hw lab-cpu --max-gpus 4 --batch 8 --seq 64 --framework topt --precision f32 >told 2>err
+sbatch --parsable $few --topt-dry-run --topt-explain --wrap env >jobs 2>err
+is "$(grep -v '^sbatch: ' err)" "$(cat told)" "--topt-explain shows all that topt plan does"
+job=$(sbatch --parsable --hold $few --topt-explain --wrap env 2>err)
+is "$(shape "$job")/$(grep -c '^memory  ' err)" "1/1/gres:gpu:1/1" "and submits"
+scancel "$job"
+sbatch --parsable --topt-mode=profiling $topt --wrap env >jobs 2>err
+is "$?/$(cat jobs)/$(cat err)" "0//$("$TOPT" plan model.json --mode profiling --hw lab-cpu --max-gpus 4 --batch 8 --seq 64 --framework topt --precision f32)" \
+    "--topt-mode=profiling shows the curve"
+sbatch --parsable --topt-mode=profiling --topt-gpus=1,2 $topt --wrap env 2>&1 | grep -cE '^ +[0-9]+ ' >rows
+is "$(cat rows)" 2 "of the numbers that were asked for"
 
 scontrol update NodeName=n2 State=DRAIN Reason=test
 stop_planner && start_toptd

@@ -52,6 +52,18 @@ static int same_answer(const struct topt_solutions *a, const struct topt_solutio
                                       a->at[0].memory_bytes == b->at[0].memory_bytes));
 }
 
+/* With a tolerance each is at most so much slower than the fastest, and neither is faster than that; where operators
+ * were decided by heuristic only the second is known of 'b', which may have nothing. */
+static int near_answer(const struct topt_solutions *a, const struct topt_solutions *b,
+                       double epsilon)
+{
+    double most = (1 + epsilon) * (1 + 1e-12);
+    if (!b->n)
+        return b->claim.decided != NULL;
+    double x = (double)a->at[0].time_ns, y = (double)b->at[0].time_ns;
+    return x <= y * most && (b->claim.decided || y <= x * most);
+}
+
 /* One question to both; tables are large enough for the exact one. */
 static void compare(struct topt_problem *exact, struct topt_problem *lazy, int64_t limit,
                     double epsilon, int64_t time_limit, struct tally *t)
@@ -73,12 +85,10 @@ static void compare(struct topt_problem *exact, struct topt_problem *lazy, int64
     t->claims += b.claim.epsilon <= epsilon && !b.stopped &&
                  (epsilon > 0 || b.claim.exact || b.claim.decided ||
                   (!b.n && b.claim.bound_ns > time_limit));
-    /* With a tolerance nothing may be said where a time limit leaves it open, nor of what was decided. */
+    t->wrong += b.n && limit && b.at[0].memory_bytes > limit;
+    /* With a tolerance nothing may be said where a time limit leaves it open. */
     if (epsilon > 0) {
-        t->rough +=
-            a.n && (b.claim.decided ||
-                    (b.n && (double)b.at[0].time_ns <=
-                                (double)a.at[0].time_ns * (1 + epsilon) * (1 + 1e-12)));
+        t->rough += a.n && near_answer(&a, &b, epsilon);
         t->wrong += a.n != b.n && !time_limit;
     } else {
         t->wrong += !same_answer(&a, &b);
@@ -113,12 +123,13 @@ static int any_stands_for(const struct topt_solutions *s,
     return some;
 }
 
-/* Points that 'b' and what was known before have nothing for, and points that are better than what is. */
+/* Points that 'b' and what was known before have nothing for, as far as 'b' says that it has something, and points that
+ * are better than what is, of which there may be none whatever it says. */
 static void hold(const struct topt_solutions *a, const struct topt_solutions *b,
                  const struct topt_search_options *o, struct frontiers *t)
 {
     t->points += a->n;
-    for (int i = 0; i < a->n && isfinite(b->claim.epsilon); i++) {
+    for (int i = 0; i < a->n && isfinite(b->claim.epsilon) && !b->claim.decided; i++) {
         struct topt_cost c = {a->at[i].memory_bytes, a->at[i].time_ns};
         t->missed += !any_stands_for(b, o, c, b->claim.epsilon);
     }
@@ -144,8 +155,7 @@ static void compare_frontiers(const struct topt_costing *k, struct topt_space_op
         t->decided += b.claim.decided != NULL;
         t->claims += b.stopped || (b.claim.epsilon <= o->epsilon &&
                                    (o->epsilon > 0 || b.claim.exact || b.claim.decided));
-        if (!b.claim.decided)
-            hold(exact, &b, o, t);
+        hold(exact, &b, o, t);
         t->fewer += moves_of(p);
         topt_solutions_fini(&b);
     }

@@ -1,8 +1,15 @@
 /* compare.c - all systems asked the same question, in one table.
  *
- * Each answers with its fastest strategy within the limit, or, where it has none, with
- * the one that needs least.  Every strategy is costed again by the checker. */
+ * A system is a row: of algorithm.c, where it searches a part of the space, or of whoever asks,
+ * where it searches by itself (struct topt_system).  Each answers with its fastest strategy
+ * within the limit, or, where it has none, with the one that needs least.  Every strategy is
+ * costed again by the checker.
+ *
+ * What a part of the space has, the whole has: where operators of ours were decided by
+ * heuristic, ours is the best of what any row found there. */
 #include "algorithm.h"
+#include "claim.h"
+#include "compare_words.h"
 #include "plan_check.h"
 #include "count.h"
 #include "document.h"
@@ -11,6 +18,7 @@
 #include "micros.h"
 #include "names.h"
 #include "request.h"
+#include "restrict.h"
 #include "solutions.h"
 #include "words.h"
 #include "topt_plan.h"
@@ -19,124 +27,300 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const char OURS[] = "ft";
 
 /* ---- asking ------------------------------------------------------------------------ */
 
-struct times {
-    int64_t all_ns, network_ns;
-    int64_t peak_bytes;
-    int64_t compute_ns;
+/* A system of algorithm.c, or ours, and what it found. */
+struct entry {
+    const struct topt_algorithm *algorithm; /* NULL: ours */
+    struct topt_request own;
+    struct topt_micros micros; /* of it */
+    struct topt_best best, least;
+    int64_t search_ns;     /* that the best took */
+    int64_t overlapped_ns; /* a step whose gradients travel in buckets behind backward */
 };
 
-/* Of a strategy, and of the system that runs it. */
-static int take_times(struct topt_grid_search *s, const struct topt_solution *best,
-                      struct times *ret, struct topt_error *err)
+static void entry_fini(struct entry *e)
 {
-    struct topt_costing k;
-    struct topt_strategy_cost c;
-    struct topt_fused_cost fused;
-    if (topt_grid_costing(s, &best->variant, &k, err) ||
-        topt_plan_check(&k, best->strategy, best->memory_bytes, best->time_ns, &c,
-                        &ret->peak_bytes, err))
-        return -1;
-    ret->all_ns = c.time_ns;
-    if (s->algorithm && s->algorithm->fused) {
-        if (topt_cost_fused(&k, best->strategy, &topt_horovod, &fused, err))
-            return -1;
-        ret->all_ns = fused.time_ns;
-    }
-    ret->compute_ns = c.sum.compute_ns;
-    ret->network_ns = ret->all_ns - c.sum.compute_ns;
-    return 0;
+    topt_best_fini(&e->best);
+    topt_best_fini(&e->least);
+    topt_micros_fini(&e->micros);
 }
 
-static json_t *row_json(struct topt_micros *m, const char *name, const char *means,
-                        const struct topt_best *b, enum topt_fits fits,
-                        struct topt_error *err)
+static int64_t now_ns(void)
 {
-    struct topt_grid_search s;
-    struct times t;
-    char space[48];
-    int rc =
-        topt_grid_open(&s, m, b->mesh.nodes, b->mesh.per_node, TOPT_GOAL_FASTEST, err) ||
-        take_times(&s, &b->solution, &t, err);
-    topt_grid_close(&s);
-    if (rc)
-        return NULL;
-    char *words = topt_strategy_words(m->request->model, &b->mesh, b->solution.strategy,
-                                      b->solution.variant.micro_batches);
-    json_t *row =
-        json_pack("{s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:s, s:s}",
-                  "algorithm", name, "means", means, "feasible", topt_fits_json(fits),
-                  "memory_bytes", (json_int_t)b->solution.memory_bytes, "peak_bytes",
-                  (json_int_t)t.peak_bytes, "time_ns", (json_int_t)t.all_ns, "compute_ns",
-                  (json_int_t)t.compute_ns, "network_ns", (json_int_t)t.network_ns,
-                  "nodes", b->mesh.nodes, "gpus_per_node", b->mesh.per_node, "space",
-                  topt_space_words(b->space, b->alike, space, sizeof space), "strategy",
-                  words ? words : "");
-    free(words);
-    if (!row)
-        topt_fail(err, TOPT_ERR_NOMEM, "no memory for the comparison");
-    else
-        topt_claim_write(row, m->request->model, &b->claim);
-    return row;
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* The fastest, and the least memory that it can do with, if that is found before the search
+ * is stopped.  '*e' stays where it is: its numbers of micro-batches point into it. */
+static int ask(struct entry *e, const struct topt_request *r,
+               const struct topt_algorithm *algorithm, struct topt_error *err)
+{
+    int64_t begin = now_ns();
+    e->algorithm = algorithm;
+    e->own = *r;
+    e->own.algorithm = algorithm ? algorithm->name : NULL;
+    if (topt_micros_init(&e->micros, &e->own, err))
+        return -1;
+    if (topt_count_solve(&e->micros, r->gpus, topt_request_limit(r), TOPT_GOAL_FASTEST,
+                         &e->best, err))
+        return -1;
+    e->search_ns = now_ns() - begin;
+    return topt_count_solve(&e->micros, r->gpus, 0, TOPT_GOAL_LEAST, &e->least, err) &&
+                   !topt_request_stopped(r)
+               ? -1
+               : 0;
 }
 
 /* The least memory that it can do with tells more than that nothing was found. */
-static enum topt_fits fits_of(const struct topt_best *best, const struct topt_best *least,
-                              int64_t limit)
+static enum topt_fits fits_of(const struct entry *e)
 {
+    const struct topt_best *least = &e->least;
     int proven = least->found && !least->claim.decided;
-    return proven && least->solution.memory_bytes > limit ? TOPT_FITS_NOT
-                                                          : topt_best_fits(best);
+    return proven && least->solution.memory_bytes > topt_request_limit(&e->own)
+               ? TOPT_FITS_NOT
+               : topt_best_fits(&e->best);
 }
 
-/* The system's row, with the least memory that it can do with, if that is found before
- * the search is stopped. */
-static json_t *ask(const struct topt_request *r, const char *name, const char *means,
+static const struct topt_best *shown(const struct entry *e)
+{
+    return e->best.found ? &e->best : e->least.found ? &e->least : NULL;
+}
+
+/* ---- ours and the others' ---------------------------------------------------------- */
+
+/* Does a plan that another row found lie in our space?  Of the uniform space it is known of
+ * data parallel alone. */
+static int is_ours(struct entry *ours, const struct entry *e, const struct topt_best *b,
+                   int *ret, struct topt_error *err)
+{
+    struct topt_grid_search s;
+    int rc = topt_grid_open(&s, &ours->micros, b->mesh.nodes, b->mesh.per_node,
+                            TOPT_GOAL_FASTEST, err);
+    *ret = 0;
+    if (!rc && s.space == TOPT_SPACE_UNIFORM)
+        *ret = e->algorithm && e->algorithm->restriction == &topt_restrict_batch;
+    else if (!rc)
+        *ret = !(e->algorithm && e->algorithm->always & ~s.factors) &&
+               (e->micros.n <= 1 || ours->micros.n > 1) &&
+               topt_grid_holds(&s, b->solution.strategy);
+    topt_grid_close(&s);
+    return rc;
+}
+
+static int copy_strategy(const struct topt_model *m, struct topt_solution *to,
+                         const struct topt_solution *from, struct topt_error *err)
+{
+    struct topt_strategy *s = topt_strategy_create(m), *of = from->strategy;
+    if (!s)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the comparison");
+    memcpy(s->config, of->config, (size_t)of->nops * sizeof *s->config);
+    memcpy(s->hub, of->hub, (size_t)of->ntensors * sizeof *s->hub);
+    memcpy(s->keep, of->keep, (size_t)of->nops * TOPT_MAX_INPUTS);
+    topt_strategy_destroy(to->strategy);
+    *to = *from;
+    to->strategy = s;
+    return 0;
+}
+
+static int adopt(struct entry *ours, struct topt_best *into, const struct entry *e,
+                 const struct topt_best *b, int64_t a, int64_t than,
+                 struct topt_error *err)
+{
+    int lies;
+    if (!b->found || (into->found && a >= than))
+        return 0;
+    if (is_ours(ours, e, b, &lies, err))
+        return -1;
+    if (!lies)
+        return 0;
+    if (copy_strategy(ours->own.model, &into->solution, &b->solution, err))
+        return -1;
+    into->found = 1;
+    into->mesh = b->mesh;
+    into->space = b->space;
+    into->alike = b->alike;
+    into->claim.epsilon = topt_claim_epsilon(&into->claim, into->solution.time_ns);
+    return 0;
+}
+
+static int adopt_better(struct entry *ours, const struct entry *e, struct topt_error *err)
+{
+    struct topt_best *best = &ours->best, *least = &ours->least;
+    int rc = 0;
+    if (best->claim.decided)
+        rc = adopt(ours, best, e, &e->best, e->best.solution.time_ns,
+                   best->solution.time_ns, err);
+    if (!rc && least->claim.decided)
+        rc = adopt(ours, least, e, &e->least, e->least.solution.memory_bytes,
+                   least->solution.memory_bytes, err);
+    return rc;
+}
+
+/* ---- gradients behind backward ----------------------------------------------------- */
+
+static int overlap(struct entry *e, const struct topt_best *b, int64_t *ret,
                    struct topt_error *err)
 {
-    struct topt_request own = *r;
-    struct topt_micros m;
-    struct topt_best best = {0}, least = {0};
-    json_t *row = NULL;
-    int64_t limit = topt_request_limit(r);
-    own.algorithm = name;
-    if (topt_micros_init(&m, &own, err))
-        return NULL;
-    if (topt_count_solve(&m, r->gpus, limit, TOPT_GOAL_FASTEST, &best, err) ||
-        (topt_count_solve(&m, r->gpus, 0, TOPT_GOAL_LEAST, &least, err) &&
-         !topt_request_stopped(r)))
-        goto out;
-    enum topt_fits fits = fits_of(&best, &least, limit);
-    if (best.found || least.found)
-        row = row_json(&m, name, means, best.found ? &best : &least, fits, err);
-    else
-        row = json_pack("{s:s, s:s, s:o}", "algorithm", name, "means", means, "feasible",
-                        topt_fits_json(fits));
-    if (row && least.found)
-        json_object_set_new(row, "least_bytes",
-                            json_integer(least.solution.memory_bytes));
-out:
-    topt_best_fini(&best);
-    topt_best_fini(&least);
-    topt_micros_fini(&m);
+    struct topt_grid_search s;
+    struct topt_costing k;
+    struct topt_fused_cost fused;
+    int rc = topt_grid_open(&s, &e->micros, b->mesh.nodes, b->mesh.per_node,
+                            TOPT_GOAL_FASTEST, err) ||
+             topt_grid_costing(&s, &b->solution.variant, &k, err) ||
+             topt_cost_fused(&k, b->solution.strategy, &topt_horovod, &fused, err);
+    topt_grid_close(&s);
+    *ret = rc ? 0 : fused.time_ns;
+    return rc ? -1 : 0;
+}
+
+/* Of ours the best of all plans that we could have taken. */
+static int overlap_all(struct entry *e, int n, struct topt_error *err)
+{
+    struct entry *ours = &e[0];
+    for (int i = 0; i < n; i++) {
+        const struct topt_best *b = shown(&e[i]);
+        int lies = 0;
+        if (b && overlap(&e[i], b, &e[i].overlapped_ns, err))
+            return -1;
+        if (i && e[i].best.found && e[i].overlapped_ns < ours->overlapped_ns &&
+            is_ours(ours, &e[i], b, &lies, err))
+            return -1;
+        if (lies)
+            ours->overlapped_ns = e[i].overlapped_ns;
+    }
+    return 0;
+}
+
+/* ---- rows -------------------------------------------------------------------------- */
+
+static json_t *head_json(const char *name, const char *searches, const char *leaves_out,
+                         int64_t search_ns)
+{
+    json_t *row = json_pack("{s:s, s:s, s:I}", "algorithm", name, "searches", searches,
+                            "search_ns", (json_int_t)search_ns);
+    if (row && leaves_out)
+        json_object_set_new(row, "leaves_out", json_string(leaves_out));
     return row;
+}
+
+static int put_plan(struct entry *e, const struct topt_best *b, json_t *row,
+                    struct topt_error *err)
+{
+    struct topt_grid_search s;
+    struct topt_costing k;
+    struct topt_strategy_cost c;
+    int64_t peak;
+    char space[48];
+    int rc = topt_grid_open(&s, &e->micros, b->mesh.nodes, b->mesh.per_node,
+                            TOPT_GOAL_FASTEST, err) ||
+             topt_grid_costing(&s, &b->solution.variant, &k, err) ||
+             topt_plan_check(&k, b->solution.strategy, b->solution.memory_bytes,
+                             b->solution.time_ns, &c, &peak, err);
+    topt_grid_close(&s);
+    if (rc)
+        return -1;
+    int fused = e->algorithm && e->algorithm->fused;
+    int64_t time = fused ? e->overlapped_ns : c.time_ns;
+    char *words = topt_strategy_words(e->own.model, &b->mesh, b->solution.strategy,
+                                      b->solution.variant.micro_batches);
+    json_t *plan = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:i, s:i, s:s, s:s}",
+                             "memory_bytes", (json_int_t)b->solution.memory_bytes,
+                             "peak_bytes", (json_int_t)peak, "time_ns", (json_int_t)time,
+                             "compute_ns", (json_int_t)c.sum.compute_ns, "network_ns",
+                             (json_int_t)(time - c.sum.compute_ns), "overlapped_ns",
+                             (json_int_t)e->overlapped_ns, "overlaps", fused, "nodes",
+                             b->mesh.nodes, "gpus_per_node", b->mesh.per_node, "space",
+                             topt_space_words(b->space, b->alike, space, sizeof space),
+                             "strategy", words ? words : "");
+    free(words);
+    if (!plan || json_object_update(row, plan))
+        rc = topt_fail(err, TOPT_ERR_NOMEM, "no memory for the comparison");
+    else
+        topt_claim_write(row, e->own.model, &b->claim);
+    json_decref(plan);
+    return rc;
+}
+
+static json_t *row_of_entry(struct entry *e, struct topt_error *err)
+{
+    const struct topt_algorithm *a = e->algorithm;
+    const struct topt_best *b = shown(e);
+    json_t *row = a ? head_json(a->name, a->searches, a->leaves_out, e->search_ns)
+                    : head_json(OURS, "the whole space", NULL, e->search_ns);
+    if (!row || (b && put_plan(e, b, row, err))) {
+        if (!row)
+            topt_fail(err, TOPT_ERR_NOMEM, "no memory for the comparison");
+        json_decref(row);
+        return NULL;
+    }
+    json_object_set_new(row, "feasible", topt_fits_json(fits_of(e)));
+    if (a && a->time_only)
+        json_object_set_new(row, "time_only", json_true());
+    if (e->least.found)
+        json_object_set_new(row, "least_bytes",
+                            json_integer(e->least.solution.memory_bytes));
+    return row;
+}
+
+static int put_systems(const struct topt_request *r,
+                       const struct topt_system *const *systems, json_t *rows,
+                       struct topt_error *err)
+{
+    for (int i = 0; systems && systems[i]; i++) {
+        const struct topt_system *s = systems[i];
+        int64_t begin = now_ns();
+        json_t *answer = NULL;
+        if (s->answer(r, topt_request_limit(r), &answer, err))
+            return -1;
+        json_t *row = head_json(s->name, s->searches, s->leaves_out, now_ns() - begin);
+        if (answer)
+            json_object_update(row, answer);
+        if (row && !json_object_get(row, "feasible"))
+            json_object_set_new(row, "feasible", json_boolean(answer != NULL));
+        json_decref(answer);
+        json_array_append_new(rows, row);
+    }
+    return 0;
 }
 
 /* ---- the whole --------------------------------------------------------------------- */
 
-static int64_t whole(const json_t *o, const char *key)
+static int nalgorithms(void)
 {
-    return json_integer_value(json_object_get(o, key));
+    int n = 0;
+    while (topt_algorithm_at(n))
+        n++;
+    return n;
 }
 
-static const char *words(const json_t *o, const char *key)
+/* Ours first. */
+static int ask_all(const struct topt_request *r, const struct topt_system *const *systems,
+                   json_t *rows, struct topt_error *err)
 {
-    const char *s = json_string_value(json_object_get(o, key));
-    return s ? s : "";
+    int n = 1 + nalgorithms(), asked = 0, rc = 0;
+    struct entry *e = calloc((size_t)n, sizeof *e);
+    if (!e)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the comparison");
+    for (; asked < n && !rc; asked++)
+        rc = ask(&e[asked], r, asked ? topt_algorithm_at(asked - 1) : NULL, err);
+    for (int i = 1; i < n && !rc; i++)
+        rc = adopt_better(&e[0], &e[i], err);
+    rc = rc || overlap_all(e, n, err);
+    for (int i = 0; i < n && !rc; i++) {
+        json_t *row = row_of_entry(&e[i], err);
+        rc = row ? json_array_append_new(rows, row) : -1;
+    }
+    for (int i = 0; i < asked; i++)
+        entry_fini(&e[i]);
+    free(e);
+    return rc || put_systems(r, systems, rows, err) ? -1 : 0;
 }
 
 static int has_plan(const json_t *row)
@@ -144,199 +328,45 @@ static int has_plan(const json_t *row)
     return json_object_get(row, "time_ns") != NULL;
 }
 
-static int fits(const json_t *row)
+static int no_plan(const struct topt_request *r, const json_t *ours,
+                   struct topt_error *err)
 {
-    return json_is_true(json_object_get(row, "feasible"));
+    int stopped = topt_request_stopped(r);
+    if (!stopped && !json_is_null(json_object_get(ours, "feasible")))
+        return topt_fail(err, TOPT_ERR_INFEASIBLE, "no plan for %lld GPUs in this space",
+                         (long long)r->gpus);
+    return topt_fail(err, TOPT_ERR_LIMIT, "no plan was found for %lld GPUs%s",
+                     (long long)r->gpus,
+                     stopped ? " before the search was stopped"
+                             : ", as operators were decided by heuristic; "
+                               "give more --max-entries");
 }
 
-static double ratio(const json_t *row, const json_t *ours)
-{
-    return (double)whole(row, "time_ns") / (double)whole(ours, "time_ns");
-}
-
-/* Fastest first, those without any plan last; equal ones in the order of the table. */
-static void sort_rows(json_t *rows)
-{
-    size_t n = json_array_size(rows);
-    for (size_t i = 1; i < n; i++)
-        for (size_t k = i; k > 0; k--) {
-            json_t *a = json_array_get(rows, k - 1), *b = json_array_get(rows, k);
-            if (!has_plan(b) ||
-                (has_plan(a) && whole(a, "time_ns") <= whole(b, "time_ns")))
-                break;
-            json_incref(a);
-            json_array_set(rows, k - 1, b);
-            json_array_set_new(rows, k, a);
-        }
-}
-
-static const json_t *row_of(const json_t *rows, const char *name)
-{
-    for (size_t i = 0; i < json_array_size(rows); i++)
-        if (!strcmp(words(json_array_get(rows, i), "algorithm"), name))
-            return json_array_get(rows, i);
-    return NULL;
-}
-
-static int undecided(const json_t *row)
-{
-    return json_is_null(json_object_get(row, "feasible"));
-}
-
-static int does_not_fit(const json_t *row)
-{
-    return json_is_false(json_object_get(row, "feasible")) && has_plan(row);
-}
-
-static int has_none(const json_t *row)
-{
-    return json_is_false(json_object_get(row, "feasible")) && !has_plan(row);
-}
-
-static void add_names(struct topt_text *t, const json_t *rows, const char *what,
-                      int (*of)(const json_t *row))
-{
-    int n = 0;
-    for (size_t i = 0; i < json_array_size(rows); i++) {
-        const json_t *row = json_array_get(rows, i);
-        if (!of(row))
-            continue;
-        if (n++ == 0)
-            topt_text_add(t, "; %s: %s", what, words(row, "algorithm"));
-        else
-            topt_text_add(t, ", %s", words(row, "algorithm"));
-    }
-}
-
-/* "ft takes 1.2 s a step; horovod takes 1.10 times as long, tofu 1.31; do not fit:
- * optcnn". */
-static char *read_rows(const json_t *rows, int64_t limit)
-{
-    struct topt_text t = {0};
-    const json_t *ours = row_of(rows, OURS);
-    char buf[32];
-    int n = 0;
-    if (!fits(ours)) {
-        topt_text_add(&t, "nothing %s in %s a GPU",
-                      undecided(ours) ? "was found that fits" : "fits",
-                      topt_show_bytes(limit, buf, sizeof buf));
-        return t.s;
-    }
-    topt_text_add(&t, "%s takes %s a step", OURS,
-                  topt_show_ns(whole(ours, "time_ns"), buf, sizeof buf));
-    for (size_t i = 0; i < json_array_size(rows); i++) {
-        const json_t *row = json_array_get(rows, i);
-        if (row == ours || !fits(row))
-            continue;
-        topt_text_add(&t, n ? ", %s %.2f" : "; %s takes %.2f times as long",
-                      words(row, "algorithm"), ratio(row, ours));
-        n++;
-    }
-    add_names(&t, rows, "do not fit", does_not_fit);
-    add_names(&t, rows, "have no plan", has_none);
-    add_names(&t, rows, "were not found to fit", undecided);
-    return t.s;
-}
-
-static void put_ratios(json_t *rows)
-{
-    const json_t *ours = row_of(rows, OURS);
-    for (size_t i = 0; i < json_array_size(rows); i++) {
-        json_t *row = json_array_get(rows, i);
-        if (has_plan(row) && has_plan(ours))
-            json_object_set_new(row, "ratio", json_real(ratio(row, ours)));
-    }
-}
-
-static int ask_all(const struct topt_request *r, json_t *rows, struct topt_error *err)
-{
-    json_t *row = ask(r, OURS, "the whole space", err);
-    for (int i = 0; row; i++) {
-        json_array_append_new(rows, row);
-        const struct topt_algorithm *a = topt_algorithm_at(i);
-        if (!a)
-            return 0;
-        row = ask(r, a->name, a->means, err);
-    }
-    return -1;
-}
-
-int topt_plan_compare(const struct topt_request *r, json_t **ret, struct topt_error *err)
+int topt_plan_compare(const struct topt_request *r,
+                      const struct topt_system *const *systems, json_t **ret,
+                      struct topt_error *err)
 {
     json_t *rows = json_array();
-    int64_t limit = topt_request_limit(r);
     *ret = NULL;
-    if (topt_request_check(r, err) || ask_all(r, rows, err)) {
+    int rc = topt_request_check(r, err) || ask_all(r, systems, rows, err);
+    json_t *ours = json_array_get(rows, 0);
+    if (!rc && !has_plan(ours))
+        rc = no_plan(r, ours, err);
+    if (rc) {
         json_decref(rows);
         return -1;
     }
-    if (!has_plan(row_of(rows, OURS))) {
-        int open = topt_request_stopped(r) || undecided(row_of(rows, OURS));
-        json_decref(rows);
-        return open
-                   ? topt_fail(err, TOPT_ERR_LIMIT, "no plan was found for %lld GPUs%s",
-                               (long long)r->gpus,
-                               topt_request_stopped(r)
-                                   ? " before the search was stopped"
-                                   : ", as operators were decided by heuristic; "
-                                     "give more --max-entries")
-                   : topt_fail(err, TOPT_ERR_INFEASIBLE,
-                               "no plan for %lld GPUs in this space", (long long)r->gpus);
-    }
-    put_ratios(rows);
-    sort_rows(rows);
-    char *reading = read_rows(rows, limit);
-    *ret = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:O, s:s, s:o}", "format",
+    json_t *feasible = json_incref(json_object_get(ours, "feasible"));
+    int64_t limit = topt_request_limit(r);
+    char *reading = topt_compare_read(rows, limit);
+    *ret = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:s, s:o}", "format",
                      "topt-compare/1", "model", r->model->name, "hw", topt_hw_name(r->hw),
                      "gpus", (json_int_t)r->gpus, "batch", (json_int_t)r->model->batch,
                      "seq", (json_int_t)r->model->seq, "memory_limit", (json_int_t)limit,
-                     "feasible", json_object_get(row_of(rows, OURS), "feasible"),
-                     "reading", reading ? reading : "", "systems", rows);
+                     "feasible", feasible, "reading", reading ? reading : "", "systems",
+                     rows);
     free(reading);
     if (*ret && topt_request_stopped(r))
         json_object_set_new(*ret, "stopped", json_true());
     return *ret ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the comparison");
-}
-
-/* ---- for people -------------------------------------------------------------------- */
-
-static void show_row(struct topt_text *t, const json_t *row)
-{
-    char a[32], b[32], c[32], d[32], e[32], ratio_text[16] = "-";
-    const json_t *x = json_object_get(row, "ratio");
-    if (!has_plan(row)) {
-        topt_text_add(t, "%-22s no plan %s\n", words(row, "algorithm"),
-                      undecided(row) ? "was found" : "on so many GPUs");
-        return;
-    }
-    if (x)
-        snprintf(ratio_text, sizeof ratio_text, "%.2f", json_real_value(x));
-    topt_text_add(t, "%-22s %-4s %10s %10s %10s %10s %7s %11s\n", words(row, "algorithm"),
-                  fits(row)        ? "yes"
-                  : undecided(row) ? "?"
-                                   : "no",
-                  topt_show_ns(whole(row, "time_ns"), a, sizeof a),
-                  topt_show_ns(whole(row, "compute_ns"), b, sizeof b),
-                  topt_show_ns(whole(row, "network_ns"), c, sizeof c),
-                  topt_show_bytes(whole(row, "memory_bytes"), d, sizeof d), ratio_text,
-                  topt_show_bytes(whole(row, "least_bytes"), e, sizeof e));
-}
-
-char *topt_compare_text(const json_t *doc)
-{
-    const json_t *rows = json_object_get(doc, "systems");
-    struct topt_text t = {0};
-    char limit[32];
-    topt_text_add(&t, "%s on %lld GPU%s of %s, at most %s each\n\n", words(doc, "model"),
-                  (long long)whole(doc, "gpus"), whole(doc, "gpus") > 1 ? "s" : "",
-                  words(doc, "hw"),
-                  topt_show_bytes(whole(doc, "memory_limit"), limit, sizeof limit));
-    topt_text_add(&t, "%-22s %-4s %10s %10s %10s %10s %7s %11s\n", "system", "fits",
-                  "time", "compute", "network", "memory", "to ft", "least");
-    for (size_t i = 0; i < json_array_size(rows); i++)
-        show_row(&t, json_array_get(rows, i));
-    topt_text_add(&t, "\n%s\n", words(doc, "reading"));
-    if (json_is_true(json_object_get(doc, "stopped")))
-        topt_text_add(&t, "stopped early: plans are missing, or not the fastest\n");
-    return t.s;
 }

@@ -285,54 +285,75 @@ static int search_shapes(struct topt_micros *m, int64_t gpus, int64_t limit,
     return rc ? -1 : 0;
 }
 
-/* The full space with operators that were decided by heuristic may have missed what a
- * smaller space finds. */
-static int asks_smaller(const struct topt_micros *m, int64_t gpus, enum topt_goal goal,
-                        const struct topt_best *b)
+/* Where operators were decided by heuristic, a smaller space may have what was missed, or a
+ * search with fewer limits. */
+static int asks_others(const struct topt_micros *m, const struct topt_best *b)
 {
-    return promises(m->request, gpus, goal) && b->claim.decided && !b->stopped &&
-           topt_space_resolve(m->request->space, (int)gpus) == TOPT_SPACE_FULL;
+    const char *a = m->request->algorithm;
+    return (!a || !strcmp(a, "ft")) && b->claim.decided && !b->stopped;
 }
 
-/* Take what the canonical space has, where it is better and lies in the request's own. */
-static int adopt_smaller(struct topt_micros *m, struct topt_best *smaller,
-                         struct topt_best *ret, struct topt_error *err)
+static int is_full(const struct topt_micros *m, int64_t gpus)
+{
+    return topt_space_resolve(m->request->space, (int)gpus) == TOPT_SPACE_FULL;
+}
+
+/* Take what another search has, where it is better and lies in the request's own space. */
+static int adopt(struct topt_micros *m, struct topt_best *other, int64_t limit,
+                 enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
 {
     struct topt_grid_search s;
-    if (!smaller->found ||
-        !better(&smaller->solution, &smaller->mesh, ret, TOPT_GOAL_FASTEST))
+    if (!other->found || (limit && other->solution.memory_bytes > limit) ||
+        !better(&other->solution, &other->mesh, ret, goal))
         return 0;
-    int rc = topt_grid_open(&s, m, smaller->mesh.nodes, smaller->mesh.per_node,
-                            TOPT_GOAL_FASTEST, err);
-    if (!rc && topt_grid_holds(&s, smaller->solution.strategy)) {
-        take(ret, &s, &smaller->solution);
-        ret->stats = smaller->stats;
+    int rc = topt_grid_open(&s, m, other->mesh.nodes, other->mesh.per_node, goal, err);
+    if (!rc && topt_grid_holds(&s, other->solution.strategy)) {
+        take(ret, &s, &other->solution);
+        ret->stats = other->stats;
         claim_epsilon(ret);
     }
     topt_grid_close(&s);
     return rc;
 }
 
-static int ask_smaller(struct topt_micros *m, int64_t gpus, int64_t limit,
-                       struct topt_best *ret, struct topt_error *err)
+/* Of what it claims nothing follows for ours; its work counts. */
+static int merge_work(struct topt_best *ret, const struct topt_best *other,
+                      struct topt_error *err)
 {
-    struct topt_request r = *m->request;
     struct topt_claim work = topt_claim_exact();
+    work.stats = other->claim.stats;
+    return topt_claim_merge(&ret->claim, &work, err);
+}
+
+static int ask_smaller(struct topt_micros *m, int64_t gpus, int64_t limit,
+                       enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
+{
+    struct topt_request r = topt_request_canonical(
+        m->request, topt_request_factors(m->request, TOPT_SPACE_FULL));
     struct topt_micros canonical;
     struct topt_best b;
-    r.space = TOPT_SPACE_CANONICAL;
-    r.factors = topt_request_factors(m->request, TOPT_SPACE_FULL);
     if (topt_micros_init(&canonical, &r, err))
         return -1;
     canonical.work = m->work;
-    int rc = search_shapes(&canonical, gpus, limit, TOPT_GOAL_FASTEST, &b, err);
+    int rc = search_shapes(&canonical, gpus, limit, goal, &b, err);
     if (!rc) {
         m->work = canonical.work;
-        work.stats = b.claim.stats;
-        rc = topt_claim_merge(&ret->claim, &work, err) || adopt_smaller(m, &b, ret, err);
+        rc = merge_work(ret, &b, err) || adopt(m, &b, limit, goal, ret, err);
         topt_best_fini(&b);
     }
     topt_micros_fini(&canonical);
+    return rc ? -1 : 0;
+}
+
+/* The fastest of all may fit. */
+static int ask_unlimited(struct topt_micros *m, int64_t gpus, int64_t limit,
+                         struct topt_best *ret, struct topt_error *err)
+{
+    struct topt_best b;
+    if (search_shapes(m, gpus, 0, TOPT_GOAL_FASTEST, &b, err))
+        return -1;
+    int rc = merge_work(ret, &b, err) || adopt(m, &b, limit, TOPT_GOAL_FASTEST, ret, err);
+    topt_best_fini(&b);
     return rc ? -1 : 0;
 }
 
@@ -342,10 +363,14 @@ static int solve_shapes(struct topt_micros *m, int64_t gpus, int64_t limit,
 {
     if (search_shapes(m, gpus, limit, goal, ret, err))
         return -1;
-    if (!asks_smaller(m, gpus, goal, ret) || !ask_smaller(m, gpus, limit, ret, err))
-        return 0;
-    topt_best_fini(ret);
-    return -1;
+    int rc = 0;
+    if (asks_others(m, ret) && is_full(m, gpus))
+        rc = ask_smaller(m, gpus, limit, goal, ret, err);
+    if (!rc && limit && goal == TOPT_GOAL_FASTEST && asks_others(m, ret))
+        rc = ask_unlimited(m, gpus, limit, ret, err);
+    if (rc)
+        topt_best_fini(ret);
+    return rc ? -1 : 0;
 }
 
 /* Who looks at time alone has one answer, which fits or not. */

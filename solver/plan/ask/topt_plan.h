@@ -34,12 +34,24 @@ int topt_plan_curve(const struct topt_request *r, json_t **ret,
 int topt_plan_frontier(const struct topt_request *r, json_t **ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
 
-/* All systems on r->gpus devices: "topt-compare/1", rows sorted by time.  Each has its
- * fastest plan within the limit, or where it has none the one that needs least. */
-int topt_plan_compare(const struct topt_request *r, json_t **ret,
+/* A system that searches by itself, as a row of a comparison. */
+struct topt_system {
+    const char *name;
+    const char *searches;   /* how it finds its plan, in a line */
+    const char *leaves_out; /* what of our space it does not look at; NULL: nothing */
+    /* Its answer within 'limit' bytes a GPU, members of a row (docs/formats/compare.schema.json):
+     * {"feasible", "memory_bytes", "time_ns", "compute_ns", "network_ns", "strategy"}, beside
+     * these "least_bytes" where it is known, and "why" where more is to be said of it than
+     * what follows from the numbers.  NULL: it has no plan. */
+    int (*answer)(const struct topt_request *r, int64_t limit, json_t **ret,
+                  struct topt_error *err);
+};
+/* All systems on r->gpus devices: "topt-compare/1", those that fit first, by time.  Each has its
+ * fastest plan within the limit, or where it has none the one that needs least.  'systems':
+ * beside those that search a part of the space; ends with NULL, may be NULL. */
+int topt_plan_compare(const struct topt_request *r,
+                      const struct topt_system *const *systems, json_t **ret,
                       struct topt_error *err) TOPT_MUST_CHECK;
-/* The same as a table for people; freed by the caller. */
-char *topt_compare_text(const json_t *compare);
 
 /* What the plan does in paragraphs; freed by the caller. */
 struct topt_explain_options {

@@ -316,6 +316,67 @@ static int merge_shape(struct merged *m, struct topt_micros *micros, int nodes,
     return rc ? -1 : 0;
 }
 
+/* ---- seeds ------------------------------------------------------------------------- */
+
+/* The full space with operators that were decided by heuristic may have missed what a smaller
+ * space finds, or who looks for the fastest alone. */
+static int asks_seeds(const struct topt_request *r, const struct merged *m)
+{
+    return m->claim.decided && !m->stopped && m->space == TOPT_SPACE_FULL &&
+           !topt_algorithm_find(r->algorithm);
+}
+
+static int keep_own(const struct topt_grid_search *s, struct topt_solutions *all)
+{
+    int n = 0;
+    for (int i = 0; i < all->n; i++)
+        if (topt_grid_holds(s, all->at[i].strategy))
+            all->at[n++] = all->at[i];
+        else
+            topt_strategy_destroy(all->at[i].strategy);
+    all->n = n;
+    return n;
+}
+
+/* What 'from' finds on a shape, as far as it lies in the request's own space. */
+static int merge_seeds(struct merged *m, struct topt_micros *own,
+                       struct topt_micros *from, int nodes, int per_node,
+                       enum topt_goal goal, struct topt_error *err)
+{
+    struct topt_grid_search s = {0}, x = {0};
+    struct topt_solutions all = {0};
+    struct topt_claim work = topt_claim_exact();
+    int rc = topt_grid_open(&s, own, nodes, per_node, TOPT_GOAL_FRONTIER, err) ||
+             topt_grid_open(&x, from, nodes, per_node, goal, err) ||
+             topt_grid_solve(&x, goal, own->request->memory_limit, 0, &all, err);
+    if (!rc) {
+        work.stats = all.claim.stats;
+        rc = topt_claim_merge(&m->claim, &work, err) ||
+             (keep_own(&s, &all) && merge_points(m, &all, &s.mesh, err));
+    }
+    topt_solutions_fini(&all);
+    topt_grid_close(&x);
+    topt_grid_close(&s);
+    return rc ? -1 : 0;
+}
+
+static int merge_all_seeds(struct merged *m, struct topt_micros *own,
+                           struct topt_error *err)
+{
+    const struct topt_request *r = own->request;
+    struct topt_request smaller =
+        topt_request_canonical(r, topt_request_factors(r, TOPT_SPACE_FULL));
+    struct topt_micros canonical;
+    int nodes = 0, per_node = 0, rc = 0;
+    if (topt_micros_init(&canonical, &smaller, err))
+        return -1;
+    while (!rc && topt_request_grid(r, r->gpus, &nodes, &per_node))
+        rc = merge_seeds(m, own, &canonical, nodes, per_node, TOPT_GOAL_FRONTIER, err) ||
+             merge_seeds(m, own, own, nodes, per_node, TOPT_GOAL_FASTEST, err);
+    topt_micros_fini(&canonical);
+    return rc ? -1 : 0;
+}
+
 static void merged_fini(struct merged *m)
 {
     for (int i = 0; i < m->n; i++)
@@ -440,6 +501,8 @@ int topt_plan_frontier(const struct topt_request *r, json_t **ret, struct topt_e
              !rc && topt_request_grid(r, r->gpus, &nodes, &per_node); shapes++)
             rc = merge_shape(&m, &micros, nodes, per_node, err);
     }
+    if (!rc && asks_seeds(r, &m))
+        rc = merge_all_seeds(&m, &micros, err);
     if (!rc)
         rc = shapes ? put_frontier(&micros, &m, ret, err) : topt_no_grid(r, r->gpus, err);
     merged_fini(&m);

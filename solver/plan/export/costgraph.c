@@ -1,10 +1,10 @@
 /* costgraph.c - a request's frontier as one bare problem, for programs that know no
  * models.
  *
- * A frontier is a union: over device grids of N GPUs, over their variants and over pairs of
- * caps.  Each member of the union is a block of configurations; every operator has them
- * all, one block after the other, and an extra operator "in-flight" charges the block's
- * caps:
+ * A frontier is a union: over device grids of N GPUs, over their variants and over pairs
+ * of caps.  Each member of the union is a block of configurations; every operator has
+ * them all, one block after the other, and an extra operator "in-flight" charges the
+ * block's caps:
  *
  *     in-flight   [ block 0 | block 1 | ... ]   cost: T + W * U
  *     operator    [ c c c   | c c     | ... ]

@@ -5,6 +5,7 @@
 #include "grid_data.h"
 #include "kept.h"
 #include "micros.h"
+#include "price_tuning.h"
 #include "problem.h"
 #include "problem_stats.h"
 #include "request.h"
@@ -24,6 +25,15 @@ static int by_ft(const struct topt_grid_search *s)
     return !search || !strcmp(search, "ft");
 }
 
+/* Does ft search recomputation here?  Blocks of other systems are no freer than ours. */
+static int ours_remakes(const struct topt_grid_search *s)
+{
+    struct topt_request r = *s->request;
+    if (s->algorithm)
+        r.algorithm = NULL;
+    return topt_request_factors(&r, s->space) & TOPT_FACTOR_RECOMPUTE;
+}
+
 /* With recomputation the cost of free blocks is known to a little less than it is
  * (problem_data.h), which serves who asks for the fastest within a tolerance; frontiers,
  * the least memory and exact answers are of blocks alike. */
@@ -33,11 +43,11 @@ static int resolve_blocks(struct topt_grid_search *s, enum topt_goal goal,
     enum topt_block_choice asked = s->request->blocks;
     int remake = s->factors & TOPT_FACTOR_RECOMPUTE;
     int whole = goal == TOPT_GOAL_FRONTIER || !by_ft(s);
+    int often = whole || goal == TOPT_GOAL_LEAST || s->request->epsilon <= 0;
     s->alike = asked == TOPT_BLOCKS_ALIKE;
     if (asked == TOPT_BLOCKS_AUTO)
-        s->alike =
-            s->space == TOPT_SPACE_UNIFORM || (s->algorithm && s->algorithm->alike) ||
-            (remake && (whole || goal == TOPT_GOAL_LEAST || s->request->epsilon <= 0));
+        s->alike = s->space == TOPT_SPACE_UNIFORM ||
+                   (s->algorithm && s->algorithm->alike) || (ours_remakes(s) && often);
     return remake && whole && !s->alike
                ? topt_fail(err, TOPT_ERR_INVAL,
                            "a frontier with recomputation is searched only where blocks "
@@ -46,14 +56,14 @@ static int resolve_blocks(struct topt_grid_search *s, enum topt_goal goal,
                : 0;
 }
 
-/* Variants are kept where their frontiers are (kept.h), for limits that the device has; and
- * where work is not counted out, which ends searches in between. */
+/* Variants are kept where their frontiers are (kept.h), for limits that the device has;
+ * and where work is not counted out, which ends searches in between. */
 static int open_kept(struct topt_grid_search *s, enum topt_goal goal,
                      struct topt_error *err)
 {
     const struct topt_request *r = s->request;
     if (!s->micros->kept || s->space != TOPT_SPACE_UNIFORM || !s->alike || s->algorithm ||
-        !by_ft(s) || r->max_work || goal == TOPT_GOAL_FRONTIER)
+        !by_ft(s) || r->max_work || r->pin || goal == TOPT_GOAL_FRONTIER)
         return 0;
     s->kept = topt_kept_grid(s->micros->kept, s->mesh.nodes, s->mesh.per_node);
     return s->kept ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
@@ -103,7 +113,8 @@ static struct topt_variant_settings *settings_of(struct topt_grid_search *s,
     struct topt_variant_settings *at = s->settings;
     while (at && (at->settings.micro_batches != v->micro_batches ||
                   at->settings.apart_bytes != v->apart_bytes ||
-                  at->settings.late_permille != v->late_permille))
+                  at->settings.late_permille != v->late_permille ||
+                  at->settings.hidden_ppm != v->hidden_ppm))
         at = at->next;
     if (at)
         return at;
@@ -115,6 +126,7 @@ static struct topt_variant_settings *settings_of(struct topt_grid_search *s,
     *at = (struct topt_variant_settings){t->settings, s->settings};
     at->settings.apart_bytes = v->apart_bytes;
     at->settings.late_permille = v->late_permille;
+    at->settings.hidden_ppm = v->hidden_ppm;
     s->settings = at;
     return at;
 }
@@ -144,12 +156,26 @@ static enum topt_recompute recompute_of(const struct topt_grid_search *s,
     return s->space == TOPT_SPACE_UNIFORM ? TOPT_RECOMPUTE_ALL : TOPT_RECOMPUTE_FREE;
 }
 
-/* From so many axes on finding ways between layouts takes longer than all else. */
-enum { MANY_AXES = 5, PRICED_FIRST = 2048 };
+/* Layouts of a tensor of three dimensions: of each kind of axis so many go to each
+ * dimension or to none; in the full space it matters which. */
+static int64_t count_layouts(const struct topt_mesh *m, int full)
+{
+    int64_t all = 1;
+    for (int end, first = 0; first < m->naxes; first = end) {
+        end = first + 1;
+        while (!full && end < m->naxes && topt_mesh_alike(m, end - 1, end))
+            end++;
+        int64_t n = end - first;
+        all *= (n + 1) * (n + 2) * (n + 3) / 6;
+    }
+    return all;
+}
 
 static int prices_lazily(const struct topt_grid_search *s)
 {
-    return s->space != TOPT_SPACE_UNIFORM && s->mesh.naxes >= MANY_AXES && by_ft(s);
+    int full = s->space == TOPT_SPACE_FULL;
+    return s->space != TOPT_SPACE_UNIFORM && by_ft(s) &&
+           count_layouts(&s->mesh, full) >= (full ? MANY_FULL_LAYOUTS : MANY_LAYOUTS);
 }
 
 /* Of the full space a hundredth tells all but what axes are called. */
@@ -175,6 +201,9 @@ static int make_problem(struct topt_grid_search *s, const struct topt_variant *v
                                    .zero = zero_levels(s, v),
                                    .recompute = recompute_of(s, v),
                                    .mesh_starts = v->mesh_starts,
+                                   .pins = r->pin ? &s->micros->pins : NULL,
+                                   .sums_stay =
+                                       r->settings.accounting == TOPT_ACCOUNTING_PAPER,
                                    .lazy_entries = lazy_entries,
                                    .orbits = lazy_entries && wants_orbits(s),
                                    .threads = r->threads,

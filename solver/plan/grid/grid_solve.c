@@ -7,6 +7,7 @@
 #include "grid_solve.h"
 #include "algorithm.h"
 #include "apart.h"
+#include "hidden.h"
 #include "caps.h"
 #include "claim.h"
 #include "grid.h"
@@ -61,7 +62,7 @@ static int64_t memory_limit(const struct solver *v)
 }
 
 /* Incumbents of a whole frontier. */
-static int know(struct solver *v, struct topt_search_options *o)
+static int set_incumbents(struct solver *v, struct topt_search_options *o)
 {
     size_t n = 0, most = (size_t)v->s->nknown + (size_t)v->ret->n + 1;
     if (v->goal != TOPT_GOAL_FRONTIER)
@@ -134,8 +135,8 @@ static int64_t work_left(const struct solver *v)
     return most && v->goal != TOPT_GOAL_LEAST ? most - done : 0;
 }
 
-static int pose(struct solver *v, const struct topt_variant *variant,
-                struct topt_problem **ret)
+static int make_problem(struct solver *v, const struct topt_variant *variant,
+                        struct topt_problem **ret)
 {
     v->s->fastest = v->goal == TOPT_GOAL_FASTEST;
     int rc = topt_grid_problem(v->s, variant, ret, v->err);
@@ -148,11 +149,11 @@ static int price_and_search(struct solver *v, const struct topt_variant *variant
 {
     v->o.max_work = work_left(v);
     struct topt_search_options o = v->o;
-    if (know(v, &o))
+    if (set_incumbents(v, &o))
         return -1;
     o.time_limit = time_limit(v);
     o.memory_limit = memory_limit(v);
-    if (pose(v, variant, p) || search_variant(v, *p, &o, part)) {
+    if (make_problem(v, variant, p) || search_variant(v, *p, &o, part)) {
         if (!stopping(v))
             return -1;
         give_up(v);
@@ -203,7 +204,7 @@ static int solve_anew(struct solver *v, struct topt_variant *variant,
                       struct topt_solutions *part)
 {
     struct topt_problem *p = NULL;
-    if (topt_grid_apart(v->s, variant, v->err))
+    if (topt_grid_apart(v->s, variant, v->err) || topt_grid_hidden(v->s, variant, v->err))
         return -1;
     tell_progress(v, variant);
     int rc = price_and_search(v, variant, &p, part) ||
@@ -244,7 +245,7 @@ static int solve_variant(struct solver *v, struct topt_variant *variant)
 }
 
 /* Strategies of another space that lie in the shape's own, as its own. */
-static void adopt(const struct topt_grid_search *s, struct topt_solutions *all)
+static void keep_in_space(const struct topt_grid_search *s, struct topt_solutions *all)
 {
     int n = 0;
     for (int i = 0; i < all->n; i++) {
@@ -284,14 +285,14 @@ static int solve_uniform(struct topt_grid_search *s, enum topt_goal goal, int64_
     topt_grid_close(&other);
     topt_micros_fini(&micros);
     if (!rc)
-        adopt(s, ret);
+        keep_in_space(s, ret);
     return rc ? -1 : 0;
 }
 
 /* A frontier whose search was stopped before it had anything has at least the fastest of
  * the uniform space. */
-static int stand_in(struct topt_grid_search *s, int64_t limit, struct topt_solutions *ret,
-                    struct topt_error *err)
+static int add_uniform_fastest(struct topt_grid_search *s, int64_t limit,
+                               struct topt_solutions *ret, struct topt_error *err)
 {
     struct topt_solutions uniform = {.claim = topt_claim_exact()};
     if (ret->n || !ret->stopped || s->nknown || s->algorithm ||
@@ -336,7 +337,7 @@ int topt_grid_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t lim
     }
     free(v.known);
     if (!rc && goal == TOPT_GOAL_FRONTIER)
-        rc = stand_in(s, limit, ret, err);
+        rc = add_uniform_fastest(s, limit, ret, err);
     if (rc)
         topt_solutions_fini(ret);
     return rc;

@@ -1,17 +1,19 @@
 /* kept.h - what was found out about the variants of one problem's grids, whatever limits,
  * counts or mode were asked for.  Private to plan/.
  *
- *     kept ── grid (nodes x devices a node) ── variant ── bounds, the fastest, its frontier, the lightest
+ *     kept -- grid (nodes x devices a node) -- variant -- bounds, the fastest,
+ *                                                         its frontier, the lightest
  *
- * Of each variant can be known, in the order in which questions need it: below which memory and
- * time none of its strategies is, which takes its prices; the fastest that the device can hold;
- * where a limit excludes that one, the rest of its frontier; and what needs the least memory.
- * None of these depends on what is asked, nor on what is known of others; so an answer that is
- * put together from them is the same whoever found them out, and when.
+ * Of each variant can be known, in the order in which questions need it: below which
+ * memory and time none of its strategies is, which takes its prices; the fastest that the
+ * device can hold; where a limit excludes that one, the rest of its frontier; and what
+ * needs the least memory. None of these depends on what is asked, nor on what is known of
+ * others; so an answer that is put together from them is the same whoever found them out,
+ * and when.
  *
- * Only of the uniform space, where blocks choose alike: there a frontier has few points and
- * takes milliseconds, and a strategy is a few signs (kept_strategy.c).
- * One owner at a time. */
+ * Only of the uniform space, where blocks choose alike: there a frontier has few points
+ * and takes milliseconds, and a strategy is a few signs (kept_strategy.c). One owner at a
+ * time. */
 #ifndef TOPT_KEPT_H
 #define TOPT_KEPT_H
 
@@ -45,8 +47,8 @@ struct topt_kept_variant {
     struct topt_problem_stats stats; /* but routes, which grids share */
     struct topt_kept_points fastest; /* that the device can hold: one or none */
     struct topt_kept_points lighter; /* its frontier below that one */
-    /* What needs the least memory, be it more than the device has; 0: not known, 1: there is
-     * nothing, 2: it is known. */
+    /* What needs the least memory, be it more than the device has; 0: not known, 1: there
+     * is nothing, 2: it is known. */
     int lightest_known;
     struct topt_cost lightest;
 };

@@ -1,7 +1,8 @@
-/* kept_solve.c - a variant answered from what is kept of it, which is found out where it is
- * missing. */
+/* kept_solve.c - a variant answered from what is kept of it, which is found out where it
+ * is missing. */
 #include "kept_solve.h"
 #include "apart.h"
+#include "hidden.h"
 #include "grid.h"
 #include "kept.h"
 #include "problem.h"
@@ -10,7 +11,7 @@
 
 #include <stdlib.h>
 
-struct looker {
+struct lookup {
     struct topt_grid_search *s;
     const struct topt_search_options *o;
     struct topt_variant *variant;
@@ -26,7 +27,7 @@ static int no_memory(struct topt_error *err)
 
 /* ---- what is missing --------------------------------------------------------------- */
 
-static void tell_progress(const struct looker *l)
+static void tell_progress(const struct lookup *l)
 {
     struct topt_progress *p = l->s->request->progress;
     TOPT_PROGRESS(p, gpus, l->s->mesh.devices);
@@ -37,7 +38,7 @@ static void tell_progress(const struct looker *l)
     TOPT_PROGRESS(p, phase, TOPT_PHASE_PRICING);
 }
 
-static int pose(struct looker *l)
+static int make_problem(struct lookup *l)
 {
     if (l->p)
         return 0;
@@ -47,10 +48,11 @@ static int pose(struct looker *l)
     return topt_grid_problem(l->s, l->variant, &l->p, l->err);
 }
 
-static int price(struct looker *l)
+static int price(struct lookup *l)
 {
     struct topt_kept_variant *x = l->x;
-    if (topt_grid_apart(l->s, l->variant, l->err) || pose(l))
+    if (topt_grid_apart(l->s, l->variant, l->err) ||
+        topt_grid_hidden(l->s, l->variant, l->err) || make_problem(l))
         return -1;
     x->variant = *l->variant;
     x->some = topt_problem_some(l->p);
@@ -62,7 +64,7 @@ static int price(struct looker *l)
 }
 
 /* Searches of all that fits are exact, whatever was asked for. */
-static struct topt_search_options wide(const struct looker *l, int64_t memory_limit)
+static struct topt_search_options widest(const struct lookup *l, int64_t memory_limit)
 {
     struct topt_search_options o = *l->o;
     o.memory_limit = memory_limit;
@@ -74,7 +76,7 @@ static struct topt_search_options wide(const struct looker *l, int64_t memory_li
 }
 
 /* Keep what a search found: 0; 1 where that can't be, which is no failure. */
-static int keep(struct looker *l, const struct topt_solutions *found,
+static int keep(struct lookup *l, const struct topt_solutions *found,
                 struct topt_kept_points *ret)
 {
     struct topt_kept *k = l->s->micros->kept;
@@ -96,14 +98,14 @@ static int keep(struct looker *l, const struct topt_solutions *found,
     return 0;
 }
 
-/* The fastest that the device can hold, or, 'below' that one, all of the frontier.  1 where it
- * can't be kept. */
-static int search(struct looker *l, enum topt_goal goal, int64_t limit,
+/* The fastest that the device can hold, or, 'below' that one, all of the frontier.  1
+ * where it can't be kept. */
+static int search(struct lookup *l, enum topt_goal goal, int64_t limit,
                   struct topt_kept_points *ret)
 {
-    struct topt_search_options o = wide(l, limit);
+    struct topt_search_options o = widest(l, limit);
     struct topt_solutions found = {.claim = topt_claim_exact()};
-    if (pose(l) ||
+    if (make_problem(l) ||
         (goal == TOPT_GOAL_FASTEST ? topt_solve_fastest(l->p, &o, &found, l->err)
                                    : topt_solve_frontier(l->p, &o, &found, l->err)))
         return -1;
@@ -114,7 +116,7 @@ static int search(struct looker *l, enum topt_goal goal, int64_t limit,
 
 /* These see that a part is known: 0, 1 where it can't be kept, -1. */
 
-static int know_fastest(struct looker *l)
+static int find_fastest(struct lookup *l)
 {
     return l->x->fastest.known
                ? 0
@@ -123,7 +125,7 @@ static int know_fastest(struct looker *l)
 }
 
 /* What is lighter than the fastest that the device can hold. */
-static int know_lighter(struct looker *l)
+static int find_lighter(struct lookup *l)
 {
     struct topt_kept_variant *x = l->x;
     if (!x->fastest.n || x->lighter.known)
@@ -136,14 +138,14 @@ static int know_lighter(struct looker *l)
     return search(l, TOPT_GOAL_FRONTIER, limit, &x->lighter);
 }
 
-static int know_least(struct looker *l)
+static int find_least(struct lookup *l)
 {
     struct topt_kept_variant *x = l->x;
     struct topt_solutions found = {.claim = topt_claim_exact()};
     if (x->lightest_known)
         return 0;
-    struct topt_search_options o = wide(l, 0);
-    if (pose(l) || topt_solve_least(l->p, &o, 0, &found, l->err))
+    struct topt_search_options o = widest(l, 0);
+    if (make_problem(l) || topt_solve_least(l->p, &o, 0, &found, l->err))
         return -1;
     int rc = found.stopped || !found.claim.exact || found.claim.bound_bytes < INT64_MAX;
     if (!rc) {
@@ -156,11 +158,11 @@ static int know_least(struct looker *l)
     return rc;
 }
 
-static int open_variant(struct looker *l, struct topt_grid_search *s,
+static int open_variant(struct lookup *l, struct topt_grid_search *s,
                         const struct topt_search_options *o, struct topt_variant *variant,
                         struct topt_error *err)
 {
-    *l = (struct looker){.s = s, .o = o, .variant = variant, .err = err};
+    *l = (struct lookup){.s = s, .o = o, .variant = variant, .err = err};
     l->x = topt_kept_variant(s->kept, variant);
     if (!l->x)
         return no_memory(err);
@@ -185,22 +187,24 @@ static int within(const struct topt_kept_question *q, int64_t memory, int64_t ti
 }
 
 /* As if nothing were kept. */
-static int answer_unkept(struct looker *l, const struct topt_kept_question *q,
+static int answer_unkept(struct lookup *l, const struct topt_kept_question *q,
                          struct topt_solutions *ret)
 {
     struct topt_search_options o = *l->o;
     o.memory_limit = q->memory_limit;
     o.time_limit = q->time_limit;
-    if (pose(l) || (q->goal == TOPT_GOAL_FASTEST
-                        ? topt_solve_fastest(l->p, &o, ret, l->err)
-                        : topt_solve_least(l->p, &o, q->memory_limit, ret, l->err)))
+    if (make_problem(l) ||
+        (q->goal == TOPT_GOAL_FASTEST
+             ? topt_solve_fastest(l->p, &o, ret, l->err)
+             : topt_solve_least(l->p, &o, q->memory_limit, ret, l->err)))
         return -1;
     for (int i = 0; i < ret->n; i++)
         ret->at[i].variant = *l->variant;
     return 0;
 }
 
-static int take(struct looker *l, struct topt_kept_point *p, struct topt_solutions *ret)
+static int read_point(struct lookup *l, struct topt_kept_point *p,
+                      struct topt_solutions *ret)
 {
     struct topt_solution s = {p->memory_bytes, p->time_ns,
                               topt_kept_strategy_read(&l->s->micros->kept->strategies,
@@ -218,34 +222,34 @@ static int take(struct looker *l, struct topt_kept_point *p, struct topt_solutio
 }
 
 /* Of what is lighter than the fastest nothing is as fast. */
-static int answer_fastest(struct looker *l, const struct topt_kept_question *q,
+static int answer_fastest(struct lookup *l, const struct topt_kept_question *q,
                           struct topt_solutions *ret)
 {
     const struct topt_kept_points *fast = &l->x->fastest, *light = &l->x->lighter;
-    int rc = know_fastest(l), i;
+    int rc = find_fastest(l), i;
     if (rc)
         return rc;
     topt_search_stats_add(&ret->claim.stats, &fast->work);
     if (!fast->n || beyond(fast->at[0].time_ns, q->time_limit))
         return 0;
     if (!beyond(fast->at[0].memory_bytes, q->memory_limit))
-        return take(l, &fast->at[0], ret);
-    if ((rc = know_lighter(l)))
+        return read_point(l, &fast->at[0], ret);
+    if ((rc = find_lighter(l)))
         return rc;
     topt_search_stats_add(&ret->claim.stats, &light->work);
     for (i = light->n - 1; i >= 0; i--)
         if (!beyond(light->at[i].memory_bytes, q->memory_limit))
             break;
     return i >= 0 && !beyond(light->at[i].time_ns, q->time_limit)
-               ? take(l, &light->at[i], ret)
+               ? read_point(l, &light->at[i], ret)
                : 0;
 }
 
 /* Its strategy nobody asks for. */
-static int answer_least(struct looker *l, const struct topt_kept_question *q,
+static int answer_least(struct lookup *l, const struct topt_kept_question *q,
                         struct topt_solutions *ret)
 {
-    int rc = know_least(l);
+    int rc = find_least(l);
     struct topt_solution s = {l->x->lightest.memory, l->x->lightest.time, NULL,
                               *l->variant, NULL};
     if (rc || l->x->lightest_known < 2 || !within(q, s.memory_bytes, s.time_ns))
@@ -253,7 +257,7 @@ static int answer_least(struct looker *l, const struct topt_kept_question *q,
     return topt_solutions_append(ret, &s, 1, l->err);
 }
 
-static int answer(struct looker *l, const struct topt_kept_question *q,
+static int answer(struct lookup *l, const struct topt_kept_question *q,
                   struct topt_solutions *ret)
 {
     const struct topt_kept_variant *x = l->x;
@@ -273,7 +277,7 @@ int topt_kept_solve(struct topt_grid_search *s, const struct topt_search_options
                     const struct topt_kept_question *q, struct topt_variant *variant,
                     struct topt_solutions *ret, struct topt_error *err)
 {
-    struct looker l;
+    struct lookup l;
     *ret = (struct topt_solutions){.claim = topt_claim_exact()};
     int rc = open_variant(&l, s, o, variant, err) || answer(&l, q, ret);
     topt_problem_destroy(l.p);
@@ -292,8 +296,8 @@ static int excluded(const struct topt_kept_variant *x, int64_t time,
     return i > 0 && seen->at[i - 1].time_ns < time;
 }
 
-static int see(const struct topt_kept_points *p, struct topt_solutions *seen,
-               struct topt_error *err)
+static int add_points(const struct topt_kept_points *p, struct topt_solutions *seen,
+                      struct topt_error *err)
 {
     for (int i = 0; i < p->n; i++) {
         struct topt_solution s = {.memory_bytes = p->at[i].memory_bytes,
@@ -304,24 +308,26 @@ static int see(const struct topt_kept_points *p, struct topt_solutions *seen,
     return topt_solutions_reduce(seen, err);
 }
 
-static int complete(struct looker *l, int64_t most, struct topt_solutions *seen)
+static int complete(struct lookup *l, int64_t most, struct topt_solutions *seen)
 {
     const struct topt_kept_variant *x = l->x;
     if (!x->some || x->least.memory > most || excluded(x, x->least.time, seen))
         return 0;
-    if (know_fastest(l) < 0)
+    if (find_fastest(l) < 0)
         return -1;
     if (x->fastest.n && !excluded(x, x->fastest.at[0].time_ns, seen) &&
-        know_lighter(l) < 0)
+        find_lighter(l) < 0)
         return -1;
-    return see(&x->fastest, seen, l->err) || see(&x->lighter, seen, l->err) ? -1 : 0;
+    return add_points(&x->fastest, seen, l->err) || add_points(&x->lighter, seen, l->err)
+               ? -1
+               : 0;
 }
 
 int topt_kept_complete(struct topt_grid_search *s, const struct topt_search_options *o,
                        int64_t most, struct topt_variant *variant,
                        struct topt_solutions *seen, struct topt_error *err)
 {
-    struct looker l;
+    struct lookup l;
     int rc = open_variant(&l, s, o, variant, err) || complete(&l, most, seen);
     topt_problem_destroy(l.p);
     return rc ? -1 : 0;

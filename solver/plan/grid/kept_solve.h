@@ -1,5 +1,5 @@
-/* kept_solve.h - a variant answered from what is kept of it, which is found out where it is
- * missing.  Private to plan/. */
+/* kept_solve.h - a variant answered from what is kept of it, which is found out where it
+ * is missing.  Private to plan/. */
 #ifndef TOPT_KEPT_SOLVE_H
 #define TOPT_KEPT_SOLVE_H
 
@@ -11,16 +11,16 @@ struct topt_kept_question {
     int64_t memory_limit, time_limit;
 };
 
-/* The best of a variant by the goal, into an empty 'ret': of the fastest within both limits,
- * of the least below the limit.  'o': what searches are made with; its limits are not read,
- * as all of a variant is kept. */
+/* The best of a variant by the goal, into an empty 'ret': of the fastest within both
+ * limits, of the least below the limit.  'o': what searches are made with; its limits are
+ * not read, as all of a variant is kept. */
 int topt_kept_solve(struct topt_grid_search *s, const struct topt_search_options *o,
                     const struct topt_kept_question *q, struct topt_variant *variant,
                     struct topt_solutions *ret, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* See that all is kept that some question for the fastest may need, whose limit is 'most' or
- * less: what no variant before it excludes by being faster in as much memory.  'seen' are
- * points of variants before (a frontier), and gets those of this one. */
+/* See that all is kept that some question for the fastest may need, whose limit is 'most'
+ * or less: what no variant before it excludes by being faster in as much memory.  'seen'
+ * are points of variants before (a frontier), and gets those of this one. */
 int topt_kept_complete(struct topt_grid_search *s, const struct topt_search_options *o,
                        int64_t most, struct topt_variant *variant,
                        struct topt_solutions *seen,

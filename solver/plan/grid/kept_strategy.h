@@ -1,10 +1,12 @@
-/* kept_strategy.h - uniform strategies as words that don't name a grid.  Private to plan/.
+/* kept_strategy.h - uniform strategies as words that don't name a grid.  Private to
+ * plan/.
  *
- * In the uniform space an operator gives the data axes to one dimension and the tensor axes to
- * one, or to none.  So what it does is a symbol: both dimensions, its level of sharding, and
- * whether it recomputes; a tensor that waits has both dimensions and what is kept of it.
- * A strategy is a word, a letter for each operator, for each tensor that several read, and for
- * what each input keeps.  Alike variants of all grids and micro-batches have the same words. */
+ * In the uniform space an operator gives the data axes to one dimension and the tensor
+ * axes to one, or to none.  So what it does is a symbol: both dimensions, its level of
+ * sharding, and whether it recomputes; a tensor that waits has both dimensions and what
+ * is kept of it. A strategy is a word, a letter for each operator, for each tensor that
+ * several read, and for what each input keeps.  Alike variants of all grids and
+ * micro-batches have the same words. */
 #ifndef TOPT_KEPT_STRATEGY_H
 #define TOPT_KEPT_STRATEGY_H
 
@@ -29,8 +31,8 @@ struct topt_kept_strategies {
 
 void topt_kept_strategies_fini(struct topt_kept_strategies *s);
 
-/* The number of a strategy's word, added where it is new; -1 where it is not uniform with this
- * many data axes, or has no word for other reasons. */
+/* The number of a strategy's word, added where it is new; -1 where it is not uniform with
+ * this many data axes, or has no word for other reasons. */
 int topt_kept_strategy_add(struct topt_kept_strategies *s, const struct topt_model *m,
                            const struct topt_mesh *mesh, int cut,
                            const struct topt_strategy *st);

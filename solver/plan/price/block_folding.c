@@ -26,7 +26,7 @@ static int no_memory(struct topt_error *err)
 /* ---- places ------------------------------------------------------------------------ */
 
 /* The operator in the first block that a node stands at, or -1. */
-static int stand(const struct topt_problem *p, const struct node *n)
+static int position_of(const struct topt_problem *p, const struct node *n)
 {
     const struct topt_blocks *b = p->options.alike ? p->options.blocks : NULL;
     int op = n->op >= 0 ? n->op : p->k.model->tensor[n->tensor].producer;
@@ -44,14 +44,14 @@ static int same_list(const struct family *a, const struct family *b)
 
 /* While places are made: where they stand, and a node of each. */
 struct places {
-    int *stand, *node;
+    int *position_of, *node;
 };
 
 static int place_of(const struct topt_problem *p, const struct places *s, int at,
                     const struct node *n)
 {
     for (int i = 0; at >= 0 && i < p->nplaces; i++)
-        if (s->stand[i] == at &&
+        if (s->position_of[i] == at &&
             same_list(&p->family[p->node[s->node[i]].family], &p->family[n->family]))
             return i;
     return p->nplaces;
@@ -74,11 +74,11 @@ static const char *name_node(struct topt_problem *p, const struct node *n,
 static int make_places(struct topt_problem *p, struct topt_error *err)
 {
     size_t n = (size_t)p->nnodes + 1;
-    struct places s = {malloc(n * sizeof *s.stand), malloc(n * sizeof *s.node)};
-    int rc = s.stand && s.node ? 0 : no_memory(err);
+    struct places s = {malloc(n * sizeof *s.position_of), malloc(n * sizeof *s.node)};
+    int rc = s.position_of && s.node ? 0 : no_memory(err);
     for (int i = 0; i < p->nnodes && !rc; i++) {
         struct node *node = &p->node[i];
-        int at = stand(p, node), place = place_of(p, &s, at, node);
+        int at = position_of(p, node), place = place_of(p, &s, at, node);
         node->place = place;
         if (place < p->nplaces)
             continue;
@@ -86,11 +86,11 @@ static int make_places(struct topt_problem *p, struct topt_error *err)
             (struct place){.name = name_node(p, node, node->op >= 0 ? "" : "hub:")};
         if (!p->place[place].name)
             rc = no_memory(err);
-        s.stand[place] = at;
+        s.position_of[place] = at;
         s.node[place] = i;
         p->nplaces++;
     }
-    free(s.stand);
+    free(s.position_of);
     free(s.node);
     return rc;
 }
@@ -103,7 +103,7 @@ static int find_places(struct topt_problem *p, struct topt_error *err)
 }
 
 /* A part has the places of the whole, even where lists came to be the same. */
-static int take_places(struct topt_problem *p, struct topt_error *err)
+static int copy_places(struct topt_problem *p, struct topt_error *err)
 {
     p->place = malloc(2 * ((size_t)p->nnodes + 1) * sizeof *p->place);
     if (!p->place)
@@ -372,7 +372,7 @@ static int link_of(struct topt_problem *p, const struct edge *e, struct topt_err
     int alone = 1, to = b->place;
     if (a->place == b->place && (to = mirror_of(p, b, err)) < 0)
         return -1;
-    for (int i = stand(p, b) >= 0 ? 0 : p->nlinks; i < p->nlinks; i++) {
+    for (int i = position_of(p, b) >= 0 ? 0 : p->nlinks; i < p->nlinks; i++) {
         struct link *l = &p->link[i];
         if (l->from != a->place || l->to != to || l->input != e->input)
             continue;
@@ -454,7 +454,7 @@ int topt_fold_blocks(struct topt_problem *p, struct topt_error *err)
     if (!p->choice || !p->mirror || !p->link || !p->multiplicity || !p->search_op ||
         !p->search_edge)
         return no_memory(err);
-    if (((p->of ? take_places(p, err) : find_places(p, err))) || make_choices(p, err) ||
+    if (((p->of ? copy_places(p, err) : find_places(p, err))) || make_choices(p, err) ||
         make_links(p, err))
         return -1;
     for (int i = 0; i < p->nmirrors; i++)

@@ -1,11 +1,12 @@
 /* family.c - configurations of alike operators, and of alike hubs, made once.
  *
- *     which operators are alike (here)  ->  which configurations (configs.c)  ->  what they cost (prices.c)
- *                                                            ->  how they look from edges (classes.c)
- * */
+ *     which operators are alike (here)
+ *       -> which configurations (configs.c)
+ *            -> what they cost (prices.c), how they look from edges (classes.c) */
 #include "family.h"
 #include "classes.h"
 #include "configs.h"
+#include "pins.h"
 #include "prices.h"
 #include "problem_data.h"
 #include "problem_stats.h"
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- which operators are alike ------------------------------------------------------------------ */
+/* ---- which operators are alike ----------------------------------------------------- */
 
 static int multi(const struct topt_model *m, int tensor)
 {
@@ -39,7 +40,9 @@ static int alike_ops(const struct topt_problem *p, int a, int b)
     const struct topt_model *m = p->k.model;
     const struct topt_op *x = &m->op[a], *y = &m->op[b];
     if ((a == m->loss) != (b == m->loss) || op_waits(p, a) != op_waits(p, b) ||
-        topt_problem_remakes(p, a) != topt_problem_remakes(p, b))
+        topt_problem_remakes(p, a) != topt_problem_remakes(p, b) ||
+        topt_pins_at(p->options.pins, p->options.alike, a) !=
+            topt_pins_at(p->options.pins, p->options.alike, b))
         return 0;
     for (int k = 0; k < x->ninputs; k++)
         if (wants_gradient(m, x, k) != wants_gradient(m, y, k))

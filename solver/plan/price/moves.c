@@ -6,10 +6,10 @@
  * sources.
  *
  * On many devices ways are what making a problem costs, and few of them matter.  There a
- * move first costs what the bytes say that have to travel (layout/byte_bound.c), in parts of
- * the problem also what a way between orbits takes (layout/symmetry_bound.c), which knows that a
- * byte may have to travel twice, and its exact price only where that is asked for
- * (lazy_pricing.c). */
+ * move first costs what the bytes say that have to travel (layout/byte_bound.c), in parts
+ * of the problem also what a way between orbits takes (layout/symmetry_bound.c), which
+ * knows that a byte may have to travel twice, and its exact price only where that is
+ * asked for (lazy_pricing.c). */
 #include "moves.h"
 #include "problem_data.h"
 #include "problem_stats.h"

@@ -1,5 +1,5 @@
-/* narrowed_problem.c - problems with some of the configurations of another one, on the same
- * nodes and edges.
+/* narrowed_problem.c - problems with some of the configurations of another one, on the
+ * same nodes and edges.
  *
  * Prices of operators are taken over; tables are priced anew, from moves that the whole
  * problem keeps, with what is known of them by now.

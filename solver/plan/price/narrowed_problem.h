@@ -1,5 +1,5 @@
-/* narrowed_problem.h - problems with some of the configurations of another one, on the same
- * nodes and edges.  Private to plan/. */
+/* narrowed_problem.h - problems with some of the configurations of another one, on the
+ * same nodes and edges.  Private to plan/. */
 #ifndef TOPT_NARROWED_PROBLEM_H
 #define TOPT_NARROWED_PROBLEM_H
 

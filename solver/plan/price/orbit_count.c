@@ -1,8 +1,9 @@
 /* orbit_count.c - how large the space is that a problem with orbits stands for.
  *
- *     full          b n0    b n1    b n0,n1  ...       configurations, thousands of an operator
+ *     full          b n0    b n1    b n0,n1  ...     thousands of an operator
  *                     |       |        |
- *     with orbits     `- b n -'     b n,n    ...       hundreds: which of alike axes they take is left open
+ *     with orbits     `- b n -'     b n,n    ...     hundreds: which of alike axes they
+ *                                                    take is left open
  *
  * A problem with orbits has for each strategy of the full space one that costs no more,
  * so that what it says of the fastest strategy holds there. */

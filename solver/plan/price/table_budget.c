@@ -5,6 +5,7 @@
  * memory for minutes is refused there, with what makes it smaller. */
 #include "table_budget.h"
 #include "edge_table.h"
+#include "price_tuning.h"
 #include "problem_data.h"
 #include "problem_stats.h"
 #include "space.h"

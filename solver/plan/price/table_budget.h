@@ -1,13 +1,9 @@
-/* table_budget.h - will a problem's tables have room?.  Private to plan/. */
+/* table_budget.h - will a problem's tables have room?  Private to plan/. */
 #ifndef TOPT_TABLE_BUDGET_H
 #define TOPT_TABLE_BUDGET_H
 
 #include "problem_stats.h"
 #include "topt_error.h"
-
-/* What a problem's tables may take where nobody says: most machines have that to
- * spare. */
-#define TOPT_PROBLEM_MAX_BYTES ((int64_t)4 << 30)
 
 /* Will the tables take no more memory than the options allow? */
 int topt_table_budget_check(const struct topt_problem *p,

@@ -53,20 +53,3 @@ json_t *topt_prediction_band(const struct topt_hw *hw, const struct topt_strateg
                      (json_int_t)(least + low), "high_bytes",
                      (json_int_t)(c->memory_bytes + high), "time", time_band(hw, c));
 }
-
-const char *topt_part_words(const char *part)
-{
-    static const char *const words[][2] = {
-        {"optimizer", "optimizer and master copy"},
-        {"data", "samples"},
-        {"buffers", "gathered parameters, reductions"},
-        {"activations", "activations kept for backward"},
-        {"recomputed", "activations recomputed at once"},
-        {"transient", "temporaries of an operator"},
-        {"waiting", "tensors waiting between operators"},
-        {"reserve", "beside it: context and libraries"}};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (!strcmp(words[i][0], part))
-            return words[i][1];
-    return part;
-}

@@ -36,8 +36,6 @@ void topt_plan_doc_destroy(struct topt_plan_doc *p);
 /* Memory of the largest device by component: what adds up to memory_bytes, and the
  * reserve beside it.  A new reference. */
 json_t *topt_memory_parts(const struct topt_hw *hw, const struct topt_strategy_cost *c);
-/* What people call such a part. */
-const char *topt_part_words(const char *part);
 /* Between what and what memory of the device and time will be, and what the time rests
  * on:
  *

@@ -35,6 +35,9 @@ int topt_request_factors(const struct topt_request *r, enum topt_space space);
 /* A request as of the uniform space, where blocks choose alike, with these factors. */
 struct topt_request topt_request_uniform(const struct topt_request *r, int factors);
 
+/* The same of the canonical space, where blocks choose as in the request. */
+struct topt_request topt_request_canonical(const struct topt_request *r, int factors);
+
 /* Is the best so far to be the answer? */
 int topt_request_stopped(const struct topt_request *r);
 

@@ -1,9 +1,10 @@
 /* bound_levels.c - how near to what is wanted configurations are, and the parts of a
  * problem that are near.
  *
- * Where moves cost bounds until their price matters, a weighing of all strategies says of
- * every configuration how good a strategy with it can be at best.  The nearest are a
- * small problem whose prices are few; what is too far is left out of the next one. */
+ * Where moves cost bounds until their price matters, a weighted sum of all strategies
+ * says of every configuration how good a strategy with it can be at best.  The nearest
+ * are a small problem whose prices are few; what is too far is left out of the next
+ * one. */
 #include "bound_levels.h"
 #include "edge_table.h"
 #include "moves.h"

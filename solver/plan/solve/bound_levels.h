@@ -31,9 +31,9 @@ void topt_bound_levels_fini(struct bound_levels *l);
 /* The level of what stands 'part' of the way from the best to the end of what matters. */
 int topt_bound_level_of(double part);
 
-/* After topt_lower_bound_within of the problem's weigher: everything by where its lightest
- * strategy stands on the way from 'begin' to 'end', where that is nearer than it is yet.
- * Families of a place are not yet alike. */
+/* After topt_lower_bound_within of the problem's weigher: everything by where its
+ * lightest strategy stands on the way from 'begin' to 'end', where that is nearer than it
+ * is yet. Families of a place are not yet alike. */
 void topt_bound_levels_find(struct bound_levels *l, const struct topt_lower_bound *w,
                             struct topt_cost begin, struct topt_cost end);
 
@@ -50,8 +50,8 @@ int64_t topt_bound_levels_entries(const struct bound_levels *l, int level);
 /* The farthest level with no more entries than that, but the nearest at least. */
 int topt_bound_levels_with(const struct bound_levels *l, int64_t entries);
 
-/* The configurations up to a level as a problem (narrowed_problem.c), and the same with exact
- * prices of all moves between them. */
+/* The configurations up to a level as a problem (narrowed_problem.c), and the same with
+ * exact prices of all moves between them. */
 int topt_bound_levels_part(const struct bound_levels *l, int level,
                            struct topt_problem **ret,
                            struct topt_error *err) TOPT_MUST_CHECK;

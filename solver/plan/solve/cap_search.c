@@ -117,7 +117,7 @@ static const struct topt_solution *best_of(const struct cap_search *b)
 }
 
 /* With a tolerance: the time of the incumbent, be it the caller's; INT64_MAX: nothing. */
-static int64_t time_had(const struct cap_search *b)
+static int64_t incumbent_time(const struct cap_search *b)
 {
     const struct topt_search_options *o = b->run.options;
     int64_t best = topt_solutions_best(b->run.ret);
@@ -126,15 +126,15 @@ static int64_t time_had(const struct cap_search *b)
 }
 
 /* Can nothing in a box be better than what was found? */
-static int hopeless(const struct cap_search *b, const struct box *x)
+static int excluded(const struct cap_search *b, const struct box *x)
 {
     const struct topt_solution *best = best_of(b);
     double epsilon = b->run.options->epsilon;
-    int64_t had = b->least ? INT64_MAX : time_had(b);
+    int64_t incumbent = b->least ? INT64_MAX : incumbent_time(b);
     if (b->least)
         return best ? x->bound >= best->memory_bytes : b->below && x->bound >= b->below;
-    if (had < INT64_MAX)
-        return topt_search_excess(had, x->bound) <= epsilon;
+    if (incumbent < INT64_MAX)
+        return topt_search_excess(incumbent, x->bound) <= epsilon;
     if (!best)
         return 0;
     return x->bound > best->time_ns ||
@@ -142,7 +142,7 @@ static int hopeless(const struct cap_search *b, const struct box *x)
 }
 
 /* A box, or what is left of it, is looked at no more. */
-static void leave(struct cap_search *b, int64_t bound)
+static void note_bound(struct cap_search *b, int64_t bound)
 {
     b->bound = bound < b->bound ? bound : b->bound;
 }
@@ -177,7 +177,7 @@ static int limits_of(struct cap_search *b, const struct box *x,
     }
     if (best)
         ret->time_limit = best->time_ns;
-    b->known = (struct topt_cost){0, time_had(b)};
+    b->known = (struct topt_cost){0, incumbent_time(b)};
     ret->known = &b->known;
     ret->nknown = b->known.time < INT64_MAX;
     if (ret->memory_limit)
@@ -196,7 +196,7 @@ struct optimum {
     int64_t bound;
 };
 
-static int take_optimum(struct cap_search *b, const struct topt_search_point *point,
+static int read_optimum(struct cap_search *b, const struct topt_search_point *point,
                         struct optimum *ret)
 {
     const struct topt_search_options *o = b->run.options;
@@ -246,7 +246,7 @@ static int search_under_high(struct cap_search *b, const struct box *x,
     int rc = f->npoints > 0;
     ret->bound = rc ? topt_bound_of(f) : bound_of_none(b, x, f, o->time_limit);
     if (rc && (!(reader = topt_frontier_reader(f, b->run.err)) ||
-               take_optimum(b, topt_frontier_read(reader, f->npoints - 1), ret) ||
+               read_optimum(b, topt_frontier_read(reader, f->npoints - 1), ret) ||
                topt_run_note(&b->run, ret->need)))
         rc = -1;
     topt_frontier_reader_destroy(reader);
@@ -295,22 +295,22 @@ static int push_part(struct cap_search *b, struct box part, const struct optimum
         part.bound = best->bound > part.bound ? best->bound : part.bound;
         part.memory = tolerance(b, &part) > 0 ? 0 : best->cost.memory + low;
     }
-    if (!hopeless(b, &part))
+    if (!excluded(b, &part))
         return push(b, part);
-    leave(b, part.bound);
+    note_bound(b, part.bound);
     return 0;
 }
 
 /* The same box again, more exactly; where it was searched as asked for, nothing is left
  * of it. */
-static int look_closer(struct cap_search *b, struct box x, int level, int64_t bound)
+static int search_again(struct cap_search *b, struct box x, int level, int64_t bound)
 {
     x.bound = bound > x.bound ? bound : x.bound;
-    if (x.level < LEVELS && !hopeless(b, &x)) {
+    if (x.level < LEVELS && !excluded(b, &x)) {
         x.level = level;
         return push(b, x);
     }
-    leave(b, x.bound);
+    note_bound(b, x.bound);
     return 0;
 }
 
@@ -319,7 +319,7 @@ static int is_better(const struct cap_search *b, const struct box *x, int64_t bo
 {
     struct box at = *x;
     at.bound = bound > at.bound ? bound : at.bound;
-    return !hopeless(b, &at);
+    return !excluded(b, &at);
 }
 
 /* Part a box by what its best needs beyond what the box is charged with. */
@@ -333,9 +333,10 @@ static int part_box(struct cap_search *b, const struct box *x, const struct opti
         b->open |= !b->least && !best->fits && x->level == LEVELS &&
                    is_better(b, x, best->bound);
         int64_t bound = b->least ? best->cost.time + charge(b, x->low) : best->bound;
-        return look_closer(b, *x, next_level(b, x->level), bound);
+        return search_again(b, *x, next_level(b, x->level), bound);
     }
-    /* The first search was to be the only one; weighings for the least are exact. */
+    /* The first search was to be the only one; scalarised passes for the least are
+     * exact. */
     if (!x->number && !best->fits && !b->least)
         above.level = below.level = next_level(b, -1);
     if (over.transient >= over.crossing * topt_capped_crossing(b->run.p)) {
@@ -351,7 +352,8 @@ static int part_box(struct cap_search *b, const struct box *x, const struct opti
 /* ---- all of them ------------------------------------------------------------------- */
 
 /* Before many boxes are looked at for the fastest: does anything fit?  That takes
- * weighings only, and says in which time.  1 (perhaps), 0 where nothing does, or -1. */
+ * scalarised passes only, and says in which time.  1 (perhaps), 0 where nothing does, or
+ * -1. */
 static int least_fits(struct cap_search *b)
 {
     struct topt_solutions least;
@@ -372,7 +374,7 @@ static int least_fits(struct cap_search *b)
 
 static int search_all(struct cap_search *b)
 {
-    while (b->n && !hopeless(b, &b->heap[0])) {
+    while (b->n && !excluded(b, &b->heap[0])) {
         struct optimum best;
         if (b->run.searched && topt_run_over(&b->run)) {
             b->run.stopped = 1;
@@ -381,8 +383,8 @@ static int search_all(struct cap_search *b)
         struct box x = pop(b);
         int some = search_box(b, &x, &best);
         if (some < 0 ||
-            (some ? part_box(b, &x, &best) : look_closer(b, x, LEVELS, best.bound))) {
-            leave(b, x.bound);
+            (some ? part_box(b, &x, &best) : search_again(b, x, LEVELS, best.bound))) {
+            note_bound(b, x.bound);
             return -1;
         }
     }
@@ -413,11 +415,11 @@ static void fini(struct cap_search *b, int rc)
 
 /* Nothing was found, but operators were decided by heuristic, perhaps so that nothing
  * fits, or what was found had an excess.  The lightest may fit. */
-static int look_for_lightest(struct cap_search *b)
+static int try_lightest(struct cap_search *b)
 {
     int some = least_fits(b);
     if (some > 0 && b->run.ret->claim.decided)
-        leave(b, 0);
+        note_bound(b, 0);
     return some < 0 ? -1 : 0;
 }
 
@@ -427,7 +429,7 @@ static void claim_boxes(struct cap_search *b)
     struct topt_claim *c = &b->run.ret->claim;
     int64_t best = topt_solutions_best(b->run.ret);
     if (b->n)
-        leave(b, b->heap[0].bound);
+        note_bound(b, b->heap[0].bound);
     c->bound_ns = b->bound < best ? b->bound : best;
     if (c->bound_ns < best) { /* a look at every table: only where it can tell more */
         int64_t bound = topt_capped_bound(b->run.p).time;
@@ -443,7 +445,7 @@ static void claim_boxes(struct cap_search *b)
 static int stop_early(struct cap_search *b)
 {
     if (!b->run.searched)
-        leave(b, 0);
+        note_bound(b, 0);
     b->run.stopped = 1;
     return 0;
 }
@@ -459,9 +461,9 @@ int topt_cap_search_fastest(struct topt_problem *p,
     int rc = search_boxes(&b);
     if (rc && topt_run_stopped(&b.run, &why))
         rc = stop_early(&b);
-    int doubt = ret->claim.decided || (b.open && time_had(&b) == INT64_MAX);
+    int doubt = ret->claim.decided || (b.open && incumbent_time(&b) == INT64_MAX);
     if (!rc && !b.run.stopped && !best_of(&b) && doubt)
-        rc = look_for_lightest(&b);
+        rc = try_lightest(&b);
     if (!rc) {
         claim_boxes(&b);
         topt_solutions_keep(ret, ret->n - 1);

@@ -26,7 +26,7 @@ static void cap_part(const struct topt_problem *p, const struct choice *c, struc
     }
 }
 
-static struct topt_cost seen(const struct topt_problem *p, struct topt_cost c)
+static struct topt_cost as_searched(const struct topt_problem *p, struct topt_cost c)
 {
     return p->exchanged ? (struct topt_cost){c.time, c.memory} : c;
 }
@@ -51,7 +51,7 @@ static void cap_choice(const struct topt_problem *p, struct choice *c,
         c->kept[c->nkept] = i;
         struct topt_cost cost = c->cost[i];
         cost.memory += charged(p, c, i);
-        c->kept_cost[c->nkept++] = seen(p, cost);
+        c->kept_cost[c->nkept++] = as_searched(p, cost);
     }
     for (int k = 0; k < c->nparts; k++)
         cap_part(p, c, &c->part[k]);
@@ -258,8 +258,8 @@ int64_t topt_capped_crossing_above(const struct topt_problem *p, int64_t above)
 /* ---- points ------------------------------------------------------------------------ */
 
 /* What a point takes on link 'l'. */
-static struct edge_fact taken(const struct topt_problem *p, int l,
-                              const struct topt_search_point *point)
+static struct edge_fact fact_of_link(const struct topt_problem *p, int l,
+                                     const struct topt_search_point *point)
 {
     const struct topt_search_edge *e = &p->search_edge[l];
     return topt_multiplicity_fact(p, &p->multiplicity[p->link[l].multiplicity],
@@ -286,7 +286,8 @@ struct topt_strategy *topt_capped_strategy(const struct topt_problem *p,
     for (int i = 0; i < p->nedges; i++) {
         const struct edge *e = &p->edge[i];
         if (e->op >= 0)
-            s->keep[e->op * TOPT_MAX_INPUTS + e->input] = taken(p, e->link, point).keep;
+            s->keep[e->op * TOPT_MAX_INPUTS + e->input] =
+                fact_of_link(p, e->link, point).keep;
     }
     return s;
 }
@@ -302,7 +303,7 @@ void topt_capped_need(const struct topt_problem *p, const struct topt_search_poi
         crossing = c->waiting[k] > crossing ? c->waiting[k] : crossing;
     }
     for (int i = 0; i < p->nlinks; i++) {
-        int64_t t = topt_transient_of(taken(p, i, point).transient);
+        int64_t t = topt_transient_of(fact_of_link(p, i, point).transient);
         transient = t > transient ? t : transient;
     }
     *ret_transient = transient;

@@ -1,4 +1,4 @@
-/* caps_bound.c - what can be as fast as is wanted, by weighings under caps.
+/* caps_bound.c - what can be as fast as is wanted, by scalarised passes under caps.
  *
  *     memory(S) = sum(S) + T(S) + W * U(S) <= limit
  *
@@ -18,7 +18,7 @@
  * much more in flight the bound can bear lowers the high caps, under which the bound is
  * higher, and bears less; then halves of the range, each with its own room, are looked at
  * by themselves.  What matters to none of them matters to nobody.  This is what
- * cap_search.c does by searches, at the price of weighings. */
+ * cap_search.c does by searches, at the price of scalarised passes. */
 #include "caps_bound.h"
 #include "bound_levels.h"
 #include "caps.h"
@@ -76,13 +76,13 @@ static int weigh(struct scope *c, struct topt_scalarization by, struct topt_cost
                : 0;
 }
 
-/* How much better a bound is worth another weighing. */
+/* How much better a bound is worth another pass. */
 static double near_enough(const struct scope *c)
 {
     return fmax(c->s->run.options->epsilon / 8, 1.0 / 8192);
 }
 
-/* What the last weighing says of strategies that need the room or less: by its own
+/* What the last pass says of strategies that need the room or less: by its own
  * weights, whose ratio is only about that which was asked for. */
 static void raise_bound(struct scope *c)
 {
@@ -106,7 +106,7 @@ static int is_between(const struct scope *c)
 }
 
 /* The fastest, and where that does not fit, the lightest; time counts in the last
- * weighing.  '*ret_some': can anything fit at all? */
+ * weighted sum.  '*ret_some': can anything fit at all? */
 static int find_ends(struct scope *c, int *ret_some)
 {
     struct range *r = &c->at;
@@ -291,32 +291,32 @@ static int worth(const struct scope *c, const struct range *r)
 
 /* Is more to be looked at than the range as a whole?  Not at first ('before' is 0), when
  * prices of what is near raise the bound by more. */
-static int goes_on(const struct scope *c, const struct range *r, double before)
+static int parts_pay(const struct scope *c, const struct range *r, double before)
 {
     return before > 0 && c->s->aim < INT64_MAX && c->seen < RANGES && paid(c, before) &&
            worth(c, r);
 }
 
-static int look(struct scope *c, struct range r, double before);
+static int survey_range(struct scope *c, struct range r, double before);
 
 /* Look at what is left of a range: at once where that is hardly half, else by its parts.
  * High caps that come down need not raise the bound for low ones to do so: whether it
  * paid is said of both together. */
-static int look_on(struct scope *c, const struct range *r, const struct range *left,
-                   double before)
+static int survey_parts(struct scope *c, const struct range *r, const struct range *left,
+                        double before)
 {
     struct topt_caps all = width_of(c, r), some = width_of(c, left);
     struct range below, above;
     double bound = c->bound;
     if (2 * (some.transient + some.crossing) <= all.transient + all.crossing)
-        return look(c, *left, before);
+        return survey_range(c, *left, before);
     halve(c, left, &below, &above);
-    return look(c, below, bound) || look(c, above, bound) ? -1 : 0;
+    return survey_range(c, below, bound) || survey_range(c, above, bound) ? -1 : 0;
 }
 
 /* Look at a range, of which nothing is faster than 'before': as a whole, or at narrower
  * ones. */
-static int look(struct scope *c, struct range r, double before)
+static int survey_range(struct scope *c, struct range r, double before)
 {
     int some;
     if (c->seen && topt_run_over(&c->s->run))
@@ -331,10 +331,10 @@ static int look(struct scope *c, struct range r, double before)
         return 0;
     }
     struct range left = trimmed(c);
-    int more = goes_on(c, &r, before);
+    int more = parts_pay(c, &r, before);
     int rc = more ? 0 : find_near(c);
     unweigh(c);
-    return more ? look_on(c, &r, &left, before) : rc;
+    return more ? survey_parts(c, &r, &left, before) : rc;
 }
 
 int topt_caps_bound(struct caps_bound *s, struct bound_levels *levels, int *ret_some,
@@ -350,7 +350,7 @@ int topt_caps_bound(struct caps_bound *s, struct bound_levels *levels, int *ret_
     /* Prices that are what they will be raise no bound: caps have to. */
     int settled = p->options.orbits && s->aim < INT64_MAX;
     *ret_some = 0;
-    if (look(&c, all, settled ? 1 : s->bound)) {
+    if (survey_range(&c, all, settled ? 1 : s->bound)) {
         unweigh(&c);
         return -1;
     }

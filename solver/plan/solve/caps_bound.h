@@ -1,5 +1,5 @@
-/* caps_bound.h - what can be as fast as is wanted, by weighings under caps.  Private
- * to plan/. */
+/* caps_bound.h - what can be as fast as is wanted, by scalarised passes under caps.
+ * Private to plan/. */
 #ifndef TOPT_CAPS_BOUND_H
 #define TOPT_CAPS_BOUND_H
 

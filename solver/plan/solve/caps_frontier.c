@@ -88,7 +88,7 @@ static int64_t bound_within(const struct run *r, double epsilon)
 }
 
 /* What all searches together prove. */
-static void conclude(struct run *r)
+static void claim_frontier(struct run *r)
 {
     struct topt_claim *c = &r->ret->claim;
     int64_t bound = topt_capped_bound(r->p).time;
@@ -143,6 +143,6 @@ int topt_caps_frontier(struct topt_problem *p, const struct topt_search_options 
         topt_solutions_fini(ret);
         return -1;
     }
-    conclude(&r);
+    claim_frontier(&r);
     return 0;
 }

@@ -1,12 +1,12 @@
-/* dual_bound.c - what weighings from the lightest strategy to the fastest say of every
- * configuration.
+/* dual_bound.c - what scalarised passes from the lightest strategy to the fastest say of
+ * every configuration.
  *
- *     time |o                  each line is a weighing (search/topt_lower_bound.h): no strategy is below it.
- *          | \                 Together they are the lower convex hull of what strategies cost, found from
- *          |  \  x             both ends by bisection.  A second pass of each gives the same lines of the
- *          |   o               strategies with one configuration (x: where these meet), so a cost that is below
- *          |     `-.     x     one of the lines no strategy with it has
- *          |         `-o
+ *     time |o                  each line is a weighted sum (search/topt_lower_bound.h): no
+ *          | \                 strategy is below it.  Together they are the lower convex
+ *          |  \  x             hull of what strategies cost, found from both ends by
+ *          |   o               bisection.  A second pass of each gives the same lines for
+ *          |     `-.     x     the strategies with one configuration (x: where these meet):
+ *          |         `-o       none of those costs less than they say
  *          +------------------ memory
  *
  * Memory is a sum, and what is in flight beside.  Of that the place that needs most at
@@ -27,16 +27,16 @@ static int no_memory(struct topt_error *err)
     return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
 }
 
-/* ---- sheets ------------------------------------------------------------------------ */
+/* ---- lines ------------------------------------------------------------------------- */
 
-static void sheet_fini(struct sheet *x, int nfamilies)
+static void line_fini(struct line *x, int nfamilies)
 {
     for (int f = 0; x->of && f < nfamilies; f++)
         free(x->of[f]);
     free(x->of);
 }
 
-static int sheet_init(const struct topt_problem *p, struct sheet *x)
+static int line_init(const struct topt_problem *p, struct line *x)
 {
     x->of = calloc((size_t)p->nfamilies + 1, sizeof *x->of);
     for (int f = 0; x->of && f < p->nfamilies; f++) {
@@ -54,9 +54,9 @@ static int add_sheet(struct dual_bound *h, const struct topt_lower_bound *w,
                      struct topt_error *err)
 {
     const struct topt_problem *p = h->p;
-    struct sheet *x = &h->sheet[h->n++];
-    *x = (struct sheet){.by = topt_lower_bound_weights(w)};
-    if (sheet_init(p, x))
+    struct line *x = &h->line[h->n++];
+    *x = (struct line){.by = topt_lower_bound_weights(w)};
+    if (line_init(p, x))
         return no_memory(err);
     for (int i = 0; i < p->nplaces - p->nmirrors; i++) {
         const struct choice *c = &p->choice[p->place[i].choice];
@@ -73,18 +73,18 @@ static int add_sheet(struct dual_bound *h, const struct topt_lower_bound *w,
 void topt_dual_bound_fini(struct dual_bound *h)
 {
     for (int i = 0; i < h->n; i++)
-        sheet_fini(&h->sheet[i], h->nfamilies);
+        line_fini(&h->line[i], h->nfamilies);
     h->n = 0;
 }
 
-/* ---- weighings --------------------------------------------------------------------- */
+/* ---- scalarised passes ------------------------------------------------------------- */
 
 /* Two strategies between which the hull is looked for. */
 struct segment {
     struct topt_cost light, fast;
 };
 
-struct weighing {
+struct hull_search {
     struct dual_bound *h;
     const struct dual_bound_options *o;
     struct topt_lower_bound *weigher;
@@ -99,9 +99,9 @@ static struct topt_cost times(struct topt_cost c, double by)
                               (int64_t)((double)c.time * by)};
 }
 
-/* The lightest strategy by a weighing that is exact up to a corner.  '*ret_some': is
+/* The lightest strategy by a weighted sum that is exact up to a corner.  '*ret_some': is
  * there one? */
-static int weigh(struct weighing *x, struct topt_scalarization by,
+static int weigh(struct hull_search *x, struct topt_scalarization by,
                  struct topt_cost corner, struct topt_cost *ret, int *ret_some)
 {
     struct topt_lower_bound *w = x->weigher;
@@ -117,7 +117,7 @@ static int weigh(struct weighing *x, struct topt_scalarization by,
                : 0;
 }
 
-static int is_wanted(const struct weighing *x, struct segment s)
+static int is_wanted(const struct hull_search *x, struct segment s)
 {
     return s.light.memory < s.fast.memory && s.fast.time < s.light.time &&
            s.light.memory <= x->o->limit.memory && s.fast.time <= x->o->limit.time;
@@ -125,7 +125,7 @@ static int is_wanted(const struct weighing *x, struct segment s)
 
 /* Weigh by the line through both ends; what is below it parts the segment, where it is by
  * enough. */
-static int part_segment(struct weighing *x, struct segment s)
+static int part_segment(struct hull_search *x, struct segment s)
 {
     struct topt_scalarization by = {s.light.time - s.fast.time,
                                     s.fast.memory - s.light.memory};
@@ -142,7 +142,7 @@ static int part_segment(struct weighing *x, struct segment s)
     return 0;
 }
 
-static int weigh_all(struct weighing *x, int *ret_some)
+static int weigh_all(struct hull_search *x, int *ret_some)
 {
     static const int64_t most = (int64_t)1 << 50; /* as corner where nothing is known */
     struct topt_cost light, fast, any = {most, most};
@@ -167,7 +167,7 @@ int topt_dual_bound_init(struct dual_bound *h, struct topt_problem *p,
                          const struct dual_bound_options *o, int *ret_some,
                          struct topt_error *err)
 {
-    struct weighing x = {.h = h, .o = o, .err = err};
+    struct hull_search x = {.h = h, .o = o, .err = err};
     *h = (struct dual_bound){.p = p, .nfamilies = p->nfamilies};
     topt_capped_charge(p, 1);
     int rc = topt_lower_bound_create(topt_capped_problem(p, -1, -1), o->search,
@@ -185,13 +185,13 @@ int topt_dual_bound_init(struct dual_bound *h, struct topt_problem *p,
 
 /* ---- what they say ----------------------------------------------------------------- */
 
-static wide weight(const struct sheet *x, struct topt_cost c)
+static wide weight(const struct line *x, struct topt_cost c)
 {
     return (wide)x->by.memory * c.memory + (wide)x->by.time * c.time;
 }
 
-/* Does a weighing say that no strategy with a configuration costs so little? */
-static int is_above(const struct sheet *x, int family, int config, struct topt_cost c)
+/* Does a weighted sum say that no strategy with a configuration costs so little? */
+static int is_above(const struct line *x, int family, int config, struct topt_cost c)
 {
     int64_t through = x->of[family][config];
     return (through < INT64_MAX ? through : (wide)x->by.allowance + 1) > weight(x, c);
@@ -204,7 +204,7 @@ int topt_dual_bound_reaches(const struct dual_bound *h, int family, int config,
     for (int k = 0; k < ncorners; k++) {
         int i = 0;
         while (i < h->n &&
-               !is_above(&h->sheet[(i + last) % h->n], family, config, corner[k]))
+               !is_above(&h->line[(i + last) % h->n], family, config, corner[k]))
             i++;
         if (i == h->n)
             return 1;
@@ -217,7 +217,7 @@ double topt_dual_bound_at(const struct dual_bound *h, int family, int config)
 {
     double best = INFINITY;
     for (int i = 0; i < h->n; i++) {
-        const struct sheet *x = &h->sheet[i];
+        const struct line *x = &h->line[i];
         int64_t through = x->of[family][config];
         double beyond = (double)(through - x->by.least);
         double reach = (double)(x->by.allowance - x->by.least);
@@ -232,8 +232,8 @@ double topt_dual_bound_beyond(const struct dual_bound *h, struct topt_cost c)
 {
     double least = INFINITY;
     for (int i = 0; i < h->n; i++)
-        least = fmin(least,
-                     (double)weight(&h->sheet[i], c) / (double)h->sheet[i].by.least - 1);
+        least =
+            fmin(least, (double)weight(&h->line[i], c) / (double)h->line[i].by.least - 1);
     return least;
 }
 
@@ -241,7 +241,7 @@ int64_t topt_dual_bound_fastest(const struct dual_bound *h, int64_t memory)
 {
     int64_t time = 0;
     for (int i = 0; i < h->n; i++) {
-        const struct topt_weights *by = &h->sheet[i].by;
+        const struct topt_weights *by = &h->line[i].by;
         wide left = (wide)by->least - (wide)by->memory * memory;
         wide at = by->time && left > 0 ? (left + by->time - 1) / by->time : 0;
         time = at > time ? (int64_t)at : time;

@@ -1,5 +1,5 @@
-/* dual_bound.h - what weighings from the lightest strategy to the fastest say of every
- * configuration.  Private to plan/. */
+/* dual_bound.h - what scalarised passes from the lightest strategy to the fastest say of
+ * every configuration.  Private to plan/. */
 #ifndef TOPT_DUAL_BOUND_H
 #define TOPT_DUAL_BOUND_H
 
@@ -7,8 +7,8 @@
 #include "solve_tuning.h"
 #include "topt_lower_bound.h"
 
-/* One weighing. */
-struct sheet {
+/* One weighted sum. */
+struct line {
     struct topt_weights by;
     /* By family and configuration: what the lightest strategy with it weighs; INT64_MAX
      * beyond the allowance.  Of places that are alike, and of families of one place, one
@@ -19,7 +19,7 @@ struct sheet {
 struct dual_bound {
     const struct topt_problem *p; /* which may be gone when this is finished */
     int nfamilies;
-    struct sheet sheet[HULL_PASSES];
+    struct line line[HULL_PASSES];
     int n;
     int64_t work; /* pairs of entries that were looked at */
 };
@@ -29,7 +29,8 @@ struct dual_bound_options {
     const struct topt_search_options *search;
     struct topt_cost limit; /* nothing heavier, nothing slower */
     double reach;           /* of the hull: what is farther by a part is not told apart */
-    double fine; /* a corner by which the hull is nearer by a part is worth a weighing */
+    /* A corner by which the hull is nearer by a part is worth another pass. */
+    double fine;
 };
 
 /* Weigh a problem.  '*ret_some': can anything be within the limits?  LIMIT where it can't
@@ -44,11 +45,12 @@ void topt_dual_bound_fini(struct dual_bound *h);
 int topt_dual_bound_reaches(const struct dual_bound *h, int family, int config,
                             const struct topt_cost *corner, int ncorners);
 
-/* Where the lightest strategy with it stands, by the weighing that is best for it: 0 on
- * the hull, 1 where the reach ends, or beyond that. */
+/* Where the lightest strategy with it stands, by the weighted sum that is best for it: 0
+ * on the hull, 1 where the reach ends, or beyond that. */
 double topt_dual_bound_at(const struct dual_bound *h, int family, int config);
 
-/* By what part a cost is farther than the hull, by the weighing that tells the least. */
+/* By what part a cost is farther than the hull, by the weighted sum that tells the
+ * least. */
 double topt_dual_bound_beyond(const struct dual_bound *h, struct topt_cost c);
 
 /* No strategy within so much memory is faster. */

@@ -8,10 +8,10 @@
  *
  *     caps  ->  lightest sum under them  ->  limit - sum: the next caps  ->  ...
  *
- * until they stay, or nothing is left.  Each step is one lower bound of the scalarised problem
- * (search/topt_lower_bound.h).  Searches under caps beside which nothing fits would tell the same
- * (cap_search.c parts what they find), but where the limit is close to the least memory each of
- * them takes hundreds of such bounds. */
+ * until they stay, or nothing is left.  Each step is one lower bound of the scalarised
+ * problem (search/topt_lower_bound.h).  Searches under caps beside which nothing fits
+ * would tell the same (cap_search.c parts what they find), but where the limit is close
+ * to the least memory each of them takes hundreds of such bounds. */
 #include "feasibility.h"
 #include "caps.h"
 #include "run.h"

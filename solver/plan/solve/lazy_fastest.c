@@ -1,5 +1,5 @@
-/* lazy_fastest.c - the fastest strategy that fits, and the lightest, where prices of moves
- * are lower bounds until they matter.
+/* lazy_fastest.c - the fastest strategy that fits, and the lightest, where prices of
+ * moves are lower bounds until they matter.
  *
  * The loop is lazy_pricing.c's.  Bounded are strategies weighed by memory and time at the
  * balance that the limit sets, at which the bound is best (Lagrange's multiplier), for
@@ -7,9 +7,9 @@
  * cap_search.c.
  *
  * A problem with orbits leaves open which of several interchangeable axes an operator
- * takes (price/orbit_count.c).  Of what is left of it in the end it is first asked whether
- * any strategy that it stands for can be as good as is wanted, and only then are all names
- * of axes listed. */
+ * takes (price/orbit_count.c).  Of what is left of it in the end it is first asked
+ * whether any strategy that it stands for can be as good as is wanted, and only then are
+ * all names of axes listed. */
 #include "lazy_fastest.h"
 #include "cap_search.h"
 #include "caps_bound.h"
@@ -31,7 +31,7 @@ struct lazy_fastest {
     int64_t bound;                  /* nothing that was left out is faster */
     int open;                       /* nor is that proven within the tolerance */
     int known_before;               /* was there an incumbent when the round began? */
-    struct caps_bound survey;       /* of the part */
+    struct caps_bound caps;         /* of the part */
 };
 
 static struct lazy_fastest *fastest_of(struct lazy_pricing *s)
@@ -50,7 +50,7 @@ static int64_t aim_of(const struct lazy_fastest *s)
     return o->time_limit && o->time_limit < aim ? o->time_limit : aim;
 }
 
-static void leave_out(struct lazy_fastest *s, int64_t bound)
+static void note_bound(struct lazy_fastest *s, int64_t bound)
 {
     s->bound = bound < s->bound ? bound : s->bound;
 }
@@ -80,13 +80,13 @@ static int bound_fastest(struct lazy_pricing *lazy, int *ret_level)
     int64_t aim = aim_of(s);
     int some;
     s->known_before = aim < INT64_MAX;
-    s->survey.run = (struct run){
+    s->caps.run = (struct run){
         .p = lazy->part, .options = lazy->options, .ret = lazy->ret, .err = lazy->err};
-    s->survey.aim = aim;
-    if (topt_caps_bound(&s->survey, &lazy->levels, &some, lazy->err))
+    s->caps.aim = aim;
+    if (topt_caps_bound(&s->caps, &lazy->levels, &some, lazy->err))
         return -1;
     if (s->known_before)
-        leave_out(s, aim + 1);
+        note_bound(s, aim + 1);
     *ret_level = TOPT_LEVEL_BEYOND - s->known_before;
     return some;
 }
@@ -102,7 +102,7 @@ static int search_fastest(struct lazy_pricing *lazy, struct topt_problem *exact,
 
 /* While nothing is known that fits: can anything?  What is in flight is counted as it is
  * with bounds for prices, which is no more than it takes. */
-static enum lazy_step go_further(struct lazy_pricing *s, int tries)
+static enum lazy_step check_feasible(struct lazy_pricing *s, int tries)
 {
     struct run r = {.p = s->part, .options = s->options, .ret = s->ret, .err = s->err};
     int some = tries ? 1 : topt_feasible(&r);
@@ -116,12 +116,12 @@ static enum lazy_step update_fastest(struct lazy_pricing *lazy, int64_t left, in
     int64_t aim = aim_of(s);
     (void)left;
     if (aim == INT64_MAX)
-        return go_further(lazy, tries);
-    leave_out(s, aim + 1);
-    if ((double)aim < s->survey.bound)
+        return check_feasible(lazy, tries);
+    note_bound(s, aim + 1);
+    if ((double)aim < s->caps.bound)
         return LAZY_DONE;
-    int all_matters = !s->known_before && aim >= s->survey.end;
-    *ret_level = all_matters ? TOPT_LEVEL_BEYOND : topt_caps_bound_level(&s->survey, aim);
+    int all_matters = !s->known_before && aim >= s->caps.end;
+    *ret_level = all_matters ? TOPT_LEVEL_BEYOND : topt_caps_bound_level(&s->caps, aim);
     return LAZY_KEEP;
 }
 
@@ -201,18 +201,18 @@ static int close_fastest(struct lazy_pricing *lazy, const struct topt_claim *c)
 {
     struct lazy_fastest *s = fastest_of(lazy);
     s->open = lazy->whole->options.orbits || c->epsilon > lazy->options->epsilon;
-    leave_out(s, c->bound_ns);
+    note_bound(s, c->bound_ns);
     return 0;
 }
 
-static void conclude_fastest(struct lazy_pricing *lazy, int stopped)
+static void claim_fastest(struct lazy_pricing *lazy, int stopped)
 {
     struct lazy_fastest *s = fastest_of(lazy);
     struct topt_solutions *ret = lazy->ret;
     struct run r = {.options = lazy->options, .ret = ret};
     int64_t best = topt_solutions_best(ret);
     if (stopped)
-        leave_out(s, (int64_t)s->survey.bound);
+        note_bound(s, (int64_t)s->caps.bound);
     ret->stopped = stopped;
     ret->claim.bound_ns = s->bound < best ? s->bound : best;
     ret->claim.exact = ret->claim.bound_ns >= best && !stopped && !ret->claim.decided;
@@ -220,7 +220,7 @@ static void conclude_fastest(struct lazy_pricing *lazy, int stopped)
     topt_solutions_keep(ret, ret->n - 1);
 }
 
-/* Large enough that more would take longer to price than it tells, beside weighing
+/* Large enough that more would take longer to price than it tells, beside a pass over
  * all. */
 static int64_t first_near(const struct topt_problem *p)
 {
@@ -237,7 +237,7 @@ int topt_lazy_fastest(struct topt_problem *p, const struct topt_search_options *
 {
     static const struct lazy_question question = {bound_fastest,  search_fastest,
                                                   update_fastest, finish_fastest,
-                                                  close_fastest,  conclude_fastest};
+                                                  close_fastest,  claim_fastest};
     struct lazy_fastest s = {.lazy = {.question = &question,
                                       .options = options,
                                       .ret = ret,

@@ -1,5 +1,5 @@
-/* lazy_fastest.h - the fastest strategy that fits, and the lightest, where prices of moves
- * are lower bounds until they matter.  Private to plan/. */
+/* lazy_fastest.h - the fastest strategy that fits, and the lightest, where prices of
+ * moves are lower bounds until they matter.  Private to plan/. */
 #ifndef TOPT_LAZY_FASTEST_H
 #define TOPT_LAZY_FASTEST_H
 

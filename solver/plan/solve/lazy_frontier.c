@@ -8,8 +8,8 @@
  *     time |   o--+
  *          |   .  |  +: a strategy that no point stands for is in one of these corners (with a
  *          |    . o-----+           tolerance they are lower); one that is above them by
- *          |      .     |           some weighing is not wanted, and a configuration of which
- *          |        .   o---        that is so of all strategies is left out
+ *          |      .     |           some weighted sum is not wanted, and a configuration
+ *          |        .   o---        of which that is so of all strategies is left out
  *          |   hull   ..  o
  *          +------------------ memory
  *
@@ -151,7 +151,7 @@ static int may_be_lighter(struct lazy_frontier *s, int64_t below)
 
 /* The lightest below that, if any.  Where operators were decided by heuristic there may
  * be lighter ones. */
-static int look_for_lighter(struct lazy_frontier *s, int64_t below)
+static int find_lighter(struct lazy_frontier *s, int64_t below)
 {
     struct topt_solutions least;
     struct topt_search_options o = topt_run_options_for_least(*s->lazy.options);
@@ -177,7 +177,7 @@ static int find_lightest(struct lazy_frontier *s)
         return 0;
     int some = below ? may_be_lighter(s, below) : 1;
     if (some > 0)
-        return look_for_lighter(s, below);
+        return find_lighter(s, below);
     s->lightest = below;
     return some;
 }
@@ -333,7 +333,7 @@ static int close_frontier(struct lazy_pricing *lazy, const struct topt_claim *c)
     return 0;
 }
 
-static void conclude_frontier(struct lazy_pricing *lazy, int stopped)
+static void claim_frontier(struct lazy_pricing *lazy, int stopped)
 {
     const struct lazy_frontier *s = frontier_of(lazy);
     struct topt_claim *c = &lazy->ret->claim;
@@ -351,7 +351,7 @@ int topt_lazy_frontier(struct topt_problem *p, const struct topt_search_options 
 {
     static const struct lazy_question question = {bound_frontier,  search_frontier,
                                                   update_frontier, finish_frontier,
-                                                  close_frontier,  conclude_frontier};
+                                                  close_frontier,  claim_frontier};
     struct lazy_frontier s = {.lazy = {.question = &question,
                                        .options = options,
                                        .ret = ret,

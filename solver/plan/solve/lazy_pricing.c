@@ -146,7 +146,7 @@ int topt_lazy_pricing(struct lazy_pricing *s, struct topt_error *err)
     struct run r = run_of(s);
     int failed = step == LAZY_FAILED && !topt_run_stopped(&r, &why);
     if (!failed)
-        s->question->conclude(s, step != LAZY_DONE || s->ret->stopped);
+        s->question->claim(s, step != LAZY_DONE || s->ret->stopped);
     if (s->part != s->whole)
         topt_problem_destroy(s->part);
     if (!failed)

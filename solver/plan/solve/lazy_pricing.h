@@ -17,7 +17,8 @@ enum lazy_step {
     LAZY_DONE     /* nothing that is left matters */
 };
 
-/* What is asked: the fastest strategy (lazy_fastest.c) or the frontier (lazy_frontier.c). */
+/* What is asked: the fastest strategy (lazy_fastest.c) or the frontier
+ * (lazy_frontier.c). */
 struct lazy_question {
     /* Bound the strategies of the part that is left: levels of its configurations, which
      * are all beyond at first, and the last that matters.  1, 0 where nothing matters, or
@@ -35,7 +36,7 @@ struct lazy_question {
     /* All that is left was searched, with that claim. */
     int (*close)(struct lazy_pricing *s, const struct topt_claim *c);
     /* What the whole answer claims; 'stopped': not all was looked at. */
-    void (*conclude)(struct lazy_pricing *s, int stopped);
+    void (*claim)(struct lazy_pricing *s, int stopped);
 };
 
 struct lazy_pricing {

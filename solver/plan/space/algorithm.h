@@ -5,7 +5,9 @@
 #include "restrict.h"
 
 struct topt_algorithm {
-    const char *name, *means;
+    const char *name;
+    const char *searches;   /* how it finds its plan */
+    const char *leaves_out; /* what of the space it does not look at; NULL: nothing */
     const struct topt_restriction *restriction; /* NULL: none */
     int factors;   /* bits of enum topt_factor that it may search */
     int always;    /* ... and those that it does search even where nobody asked */

@@ -2,15 +2,20 @@
  *
  *   batch        axes take the batch, whatever has none is replicated
  *   spread       whatever is stored is split over all devices: parameters, outputs, and what is
- *                kept for backward.  Partial sums are no blocks of the result, so no
- *                contraction is split; parameters are gathered before use (ZERO_PARAM), and a
- *                replicated copy is thrown away and made again in backward.  Statistics that
- *                an operator saves beside its output go where its configuration puts them
- *   named        dimensions have names, which are those that tensors tie together; a name takes
- *                one dimension of one device mesh, or none, everywhere.  So two operators
- *                agree about the tensor between them, up to sums that are due.  Rows of
- *                neighbours are not exchanged: images are split by samples and channels
- *   one channel  the same with one name for all channels and features; two of them in one
+ *                kept for backward.  What a contraction leaves is a sum that is due, which
+ *                nobody stores: it is added up on the way to the consumer, whose own blocks are
+ *                kept (partition and reduce).  Parameters are gathered before use (ZERO_PARAM),
+ *                and a replicated copy is thrown away and made again in backward.  Statistics
+ *                that an operator saves beside its output go where its configuration puts them
+ *   outputs      only dimensions of the output are split, so that nothing is summed up; and no
+ *                node does what another does as long as the output can be split further
+ *   named        dimensions have names, which are those that tensors tie together: a layer's
+ *                are its own.  A name takes one dimension of one device mesh, which divides
+ *                it, or none.  So two operators agree about the tensor between them, up to
+ *                sums that are due.  Rows of neighbours are not exchanged: images are split by
+ *                samples and channels
+ *   renamed      the same, and any tensor may be renamed on its way (mtf.reshape), which moves it
+ *   one channel  as named, with one name for all channels and features; two of them in one
  *                operator can't both take it */
 #include "restrict.h"
 #include "space.h"
@@ -64,6 +69,16 @@ static int spread(const struct topt_mesh *mesh, const struct topt_layout *l)
     return 1;
 }
 
+/* ... or leave a part of a sum there?  Where memory counts what is due, that is stored, too. */
+static int spread_or_due(const struct topt_space_options *o, const struct topt_mesh *mesh,
+                         const struct topt_layout *l)
+{
+    for (int a = 0; a < mesh->naxes; a++)
+        if (l->at[a] < 0 && (o->sums_stay || l->at[a] != TOPT_PARTIAL))
+            return 0;
+    return 1;
+}
+
 static int spread_param(const struct topt_mesh *mesh, const struct topt_op *op,
                         int operand, const struct topt_config *c)
 {
@@ -77,8 +92,7 @@ static int spread_op(const struct topt_space_options *o, const struct topt_mesh 
                      const struct topt_op *op, const struct topt_config *c)
 {
     struct topt_layout out = topt_value_layout(op, op->output, c, mesh);
-    (void)o;
-    if (!spread(mesh, &out))
+    if (!spread_or_due(o, mesh, &out))
         return 0;
     for (int x = 0; x < op->spec->noperands; x++)
         if (op->operand[x].role == TOPT_PARAM && op->operand[x].present &&
@@ -106,6 +120,47 @@ static int spread_edge(const struct topt_mesh *mesh, const struct topt_edge_end 
 
 const struct topt_restriction topt_restrict_spread = {spread_op, spread_hub, spread_edge};
 
+/* ---- outputs ----------------------------------------------------------------------- */
+
+/* Could an axis that does nothing take one of the output's dimensions instead? */
+static int has_room(const struct topt_space_options *o, const struct topt_mesh *mesh,
+                    const struct topt_op *op, const struct topt_splits *s,
+                    const struct topt_config *c, int axis)
+{
+    const struct topt_operand_spec *out = &op->spec->operand[op->output];
+    for (int i = 0; i < out->ndim; i++) {
+        int d = out->dim[i];
+        int64_t parts = mesh->size[axis];
+        for (int a = 0; a < mesh->naxes; a++)
+            parts *= c->dim[a] == d ? mesh->size[a] : 1;
+        int even = o->even || s->even[d];
+        int may = s->split[d] == TOPT_SPLIT_SEQUENCE ? o->sequence
+                                                     : s->split[d] != TOPT_SPLIT_NEVER;
+        if (may && parts <= s->count[d] && (!even || s->count[d] % parts == 0))
+            return 1;
+    }
+    return 0;
+}
+
+static int outputs_op(const struct topt_space_options *o, const struct topt_mesh *mesh,
+                      const struct topt_op *op, const struct topt_config *c)
+{
+    struct topt_splits s = topt_splits_of_op(op);
+    struct topt_layout out = topt_value_layout(op, op->output, c, mesh);
+    if (c->zero)
+        return 0;
+    for (int a = 0; a < mesh->naxes; a++)
+        if (c->dim[a] >= 0 && out.at[a] < 0)
+            return 0;
+    /* Tables without samples are stored, not worked on. */
+    for (int a = 0; a < mesh->node_axes && batch_dim(s.split, s.ndims) >= 0; a++)
+        if (c->dim[a] < 0 && has_room(o, mesh, op, &s, c, a))
+            return 0;
+    return 1;
+}
+
+const struct topt_restriction topt_restrict_outputs = {outputs_op, NULL, NULL};
+
 /* ---- named ------------------------------------------------------------------------- */
 
 /* Axes that dimension 'd' takes, as bits. */
@@ -131,13 +186,26 @@ static int one_mesh_dim(const struct topt_mesh *mesh, uint32_t starts, uint32_t 
     return 1;
 }
 
+/* ... and do they divide the dimension? */
+static int divides(const struct topt_mesh *mesh, uint32_t axes, int64_t count)
+{
+    for (int a = 0; a < mesh->naxes; a++)
+        if (axes >> a & 1) {
+            if (count % mesh->size[a])
+                return 0;
+            count /= mesh->size[a];
+        }
+    return 1;
+}
+
 static int by_names(const struct topt_space_options *o, const struct topt_mesh *mesh,
                     const struct topt_splits *s, const struct topt_config *c)
 {
     for (int d = 0; d < s->ndims; d++) {
         uint32_t axes = axes_of(mesh, c, d);
         if (axes && (s->split[d] == TOPT_SPLIT_SPATIAL ||
-                     !one_mesh_dim(mesh, o->mesh_starts, axes)))
+                     !one_mesh_dim(mesh, o->mesh_starts, axes) ||
+                     !divides(mesh, axes, s->count[d])))
             return 0;
     }
     return 1;
@@ -168,7 +236,8 @@ static int named_edge(const struct topt_mesh *mesh, const struct topt_edge_end *
     return 1;
 }
 
-const struct topt_restriction topt_restrict_named = {named_op, named_hub, named_edge};
+const struct topt_restriction topt_restrict_named = {named_op, named_hub, named_edge},
+                              topt_restrict_renamed = {named_op, named_hub, NULL};
 
 /* ---- one channel ------------------------------------------------------------------- */
 

@@ -1,4 +1,5 @@
-/* lower_bound.c - a problem whose strategies are weighed: the passes of min_marginals.c over a plan, for others. */
+/* lower_bound.c - a problem whose strategies are weighed: the passes of min_marginals.c
+ * over a plan, for others. */
 #include "topt_lower_bound.h"
 
 #include "scalarization.h"
@@ -7,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Entries of a table, to those that a search may make, times; GPT-3 in canonical on 1024. */
+/* Entries of a table, to those that a search may make, times; GPT-3 in canonical on
+ * 1024. */
 enum { WIDER = 4 };
 
 struct topt_lower_bound {
@@ -42,8 +44,8 @@ static int find_leaves(struct topt_lower_bound *w, struct topt_error *err)
     return 0;
 }
 
-/* Where the options leave it open, tables may be somewhat larger than a search's: a bound is worth more
- * than the time of its passes. */
+/* Where the options leave it open, tables may be somewhat larger than a search's: a bound
+ * is worth more than the time of its passes. */
 static int plan_all(struct topt_lower_bound *w, struct topt_error *err)
 {
     struct topt_search_options wide = w->options;

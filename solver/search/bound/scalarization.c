@@ -1,7 +1,9 @@
-/* scalarization.c - memory and time as one weighted sum, and the strategy that is optimal by it.
+/* scalarization.c - memory and time as one weighted sum, and the strategy that is optimal
+ * by it.
  *
- * With one number an entry, all tables of a plan are made in milliseconds, and a walk back through them finds a strategy
- * on the convex hull of the frontier: a supported point. */
+ * With one number an entry, all tables of a plan are made in milliseconds, and a walk
+ * back through them finds a strategy on the convex hull of the frontier: a supported
+ * point. */
 #include "scalarization.h"
 
 #include "min_marginals.h"
@@ -61,8 +63,8 @@ void topt_scalarizer_fini(struct scalarizer *b)
     free(b->stack);
 }
 
-/* The same ratio in the largest numbers by which no strategy weighs more than the heaviest;
- * neither becomes 0. */
+/* The same ratio in the largest numbers by which no strategy weighs more than the
+ * heaviest; neither becomes 0. */
 static void scale(struct topt_cost most, int64_t heaviest, int64_t *time, int64_t *memory)
 {
     __extension__ typedef __int128 wide;
@@ -80,7 +82,8 @@ static void scale(struct topt_cost most, int64_t heaviest, int64_t *time, int64_
     *memory = b || !*memory ? b : 1;
 }
 
-/* Do numbers up to TOPT_LIGHT express the ratio, exactly or well enough to guide a search? */
+/* Do numbers up to TOPT_LIGHT express the ratio, exactly or well enough to guide a
+ * search? */
 static int scale_light(struct topt_cost most, int exactly, int64_t *time, int64_t *memory)
 {
     __extension__ typedef __int128 wide;

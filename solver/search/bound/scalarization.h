@@ -1,5 +1,5 @@
-/* scalarization.h - memory and time as one weighted sum, and the strategy that is optimal by it.
- * Internal to this part.  Thread safety: a scalarizer has one owner at a time. */
+/* scalarization.h - memory and time as one weighted sum, and the strategy that is optimal
+ * by it. Internal to this part.  Thread safety: a scalarizer has one owner at a time. */
 #ifndef TOPT_SEARCH_SCALARIZATION_H
 #define TOPT_SEARCH_SCALARIZATION_H
 
@@ -19,7 +19,8 @@ struct known_costs {
     int n;
 };
 
-/* What a thread needs to find optima of weighted sums, and to search segments of the frontier between them. */
+/* What a thread needs to find optima of weighted sums, and to search segments of the
+ * frontier between them. */
 struct scalarizer {
     const struct elimination_plan *plan;
     const struct topt_search_options *options;
@@ -38,18 +39,19 @@ int topt_scalarizer_init(struct scalarizer *b, const struct elimination_plan *pl
 void topt_scalarizer_fini(struct scalarizer *b);
 int64_t topt_scalarizer_bytes(const struct elimination_plan *plan);
 
-/* The lightest strategy by a weighing, with choices to be freed; 'ret->choice' is NULL where
- * there is no strategy at all. */
+/* The lightest strategy by a weighted sum, with choices to be freed; 'ret->choice' is
+ * NULL where there is no strategy at all. */
 int topt_scalarizer_lightest(struct scalarizer *b, int64_t time, int64_t memory,
                              struct found *ret) TOPT_MUST_CHECK;
 
-/* The same in parts: weigh by about that ratio, into bound 0; then the lightest by that. */
+/* The same in parts: weigh by about that ratio, into bound 0; then the lightest by
+ * that. */
 int topt_scalarizer_weigh(struct scalarizer *b, int64_t time, int64_t memory,
                           struct topt_cost corner) TOPT_MUST_CHECK;
 int topt_scalarizer_backtrack(struct scalarizer *b, struct found *ret) TOPT_MUST_CHECK;
 
-/* The parts of that: the least weights of all tables by this ratio, exactly or well enough to guide a search; what is left
- * of the others within an allowance. */
+/* The parts of that: the least weights of all tables by this ratio, exactly or well
+ * enough to guide a search; what is left of the others within an allowance. */
 int topt_scalarizer_least(struct scalarizer *b, struct scalar_pass *x, int64_t time,
                           int64_t memory, int exactly) TOPT_MUST_CHECK;
 int topt_scalarizer_rest(struct scalarizer *b, struct scalar_pass *x,

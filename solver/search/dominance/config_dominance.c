@@ -1,15 +1,16 @@
-/* config_dominance.c - leave out configurations that another of their operator always beats.
+/* config_dominance.c - leave out configurations that another of their operator always
+ * beats.
  *
- * Configuration w of an operator beats v if, whatever the neighbours take, changing v to w
- * makes no strategy heavier or slower:
+ * Configuration w of an operator beats v if, whatever the neighbours take, changing v to
+ * w makes no strategy heavier or slower:
  *
  *     cost(w) - cost(v)  +  sum over edges of  max over y of  edge(w, y) - edge(v, y)  <=  0
  *
- * in memory and in time, y being what the other end may still be.  Where an edge has several
- * alternatives, each of v's needs one of w's.  An edge has few classes for many
+ * in memory and in time, y being what the other end may still be.  Where an edge has
+ * several alternatives, each of v's needs one of w's.  An edge has few classes for many
  * configurations, so the maximum is found once for a pair of classes; operators that are
- * alike are looked at once.  What is left out makes the maxima smaller, so there are a few
- * rounds.
+ * alike are looked at once.  What is left out makes the maxima smaller, so there are a
+ * few rounds.
  *
  * In models that finds, without knowing it, configurations that do no better than another
  * and a conversion of its output (the triangle inequality of conversions): of 256 of a
@@ -17,6 +18,7 @@
  * that counts twice or thrice. */
 #include "config_dominance.h"
 
+#include "dominance_tuning.h"
 #include "substitution.h"
 #include "table.h"
 #include "topt_pool.h"
@@ -24,11 +26,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { ROUNDS = 3 };
-/* Pairs of entries that may be compared for one operator; it stays as it is where there would be more.  (Of a
- * hundred that may be, one or two are: most pairs of configurations differ too much at the first glance.) */
-static const double MAX_PAIRS = 0x1p34;
 
 /* One end of an edge of an operator. */
 struct side {
@@ -64,7 +61,7 @@ static int nomem(struct narrowing *n)
     return topt_search_nomem(n->err);
 }
 
-/* ---- one operator ---- */
+/* ---- one operator ------------------------------------------------------------------ */
 
 __extension__ typedef __int128 wide;
 
@@ -80,7 +77,8 @@ static int64_t room(wide sum)
                                                 : (int64_t)-sum;
 }
 
-/* Does w beat v?  A glance at every edge first, where v is at its best: most fail there. */
+/* Does w beat v?  A glance at every edge first, where v is at its best: most fail
+ * there. */
 static int beats(struct look *look, const struct topt_search_op *op,
                  const struct side *side, int nsides, int w, int v)
 {
@@ -168,7 +166,7 @@ static int affordable(const struct topt_search_op *op, const struct side *side, 
     return pairs <= MAX_PAIRS;
 }
 
-/* ---- operators that are alike ---- */
+/* ---- operators that are alike ------------------------------------------------------ */
 
 struct kind {
     uint64_t hash;
@@ -230,8 +228,8 @@ static int narrow_kind(struct narrowing *n, struct kind *k, struct look *look)
     return rc ? -1 : 0;
 }
 
-/* Operators of different kinds are looked at by threads: nobody reads what another changes, since what other ends
- * may take is as it was at the beginning of the round. */
+/* Operators of different kinds are looked at by threads: nobody reads what another
+ * changes, since what other ends may take is as it was at the beginning of the round. */
 struct looking {
     struct narrowing *n;
     struct kind **kind;
@@ -240,7 +238,7 @@ struct looking {
     atomic_llong work, removed;
 };
 
-static void look_at_kinds(void *ctx, int worker)
+static void compare_kinds(void *ctx, int worker)
 {
     struct looking *l = ctx;
     (void)worker;
@@ -258,9 +256,9 @@ static int narrow_kinds(struct narrowing *n, struct kind **kind, int nkinds)
 {
     struct looking l = {.n = n, .kind = kind, .nkinds = nkinds};
     if (n->pool)
-        topt_pool_run(n->pool, look_at_kinds, &l);
+        topt_pool_run(n->pool, compare_kinds, &l);
     else
-        look_at_kinds(&l, 0);
+        compare_kinds(&l, 0);
     n->work += l.work;
     n->removed += l.removed;
     return l.failed ? nomem(n) : 0;
@@ -303,7 +301,7 @@ static int narrow_round(struct narrowing *n)
     return 0;
 }
 
-/* ---- the problem that is left ---- */
+/* ---- the problem that is left ------------------------------------------------------ */
 
 /* The first operator whose configurations are the same and stay the same. */
 static int first_like(const struct narrowing *n, int i)

@@ -1,5 +1,5 @@
-/* config_dominance.h - a problem without configurations that another of their operator always beats.
- * Internal to this folder.  Thread safety: one owner. */
+/* config_dominance.h - a problem without configurations that another of their operator
+ * always beats. Internal to this folder.  Thread safety: one owner. */
 #ifndef TOPT_SEARCH_CONFIG_DOMINANCE_H
 #define TOPT_SEARCH_CONFIG_DOMINANCE_H
 
@@ -12,13 +12,14 @@ struct reduced_problem {
     struct topt_arena *arena;
 };
 
-/* The frontier of 'ret->problem' is that of 'p', and alternatives have the same numbers. */
+/* The frontier of 'ret->problem' is that of 'p', and alternatives have the same
+ * numbers. */
 int topt_config_dominance(const struct topt_search_problem *p,
                           const struct topt_search_options *options,
                           struct reduced_problem *ret,
                           struct topt_error *err) TOPT_MUST_CHECK;
-/* The problem without the configurations that 'keep' (by operator, by configuration) does not
- * mark; every edge has classes of its own. */
+/* The problem without the configurations that 'keep' (by operator, by configuration) does
+ * not mark; every edge has classes of its own. */
 int topt_subproblem_of(const struct topt_search_problem *p, char *const *keep,
                        struct reduced_problem *ret,
                        struct topt_error *err) TOPT_MUST_CHECK;

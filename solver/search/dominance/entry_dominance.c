@@ -1,14 +1,18 @@
-/* entry_dominance.c - points of a table over two operators that a swap at one end always outdoes.
+/* entry_dominance.c - points of a table over two operators that a swap at one end always
+ * outdoes.
  *
- * In row o, a point p of entry (c, o) goes where one q of (w, o) and the swap of c for w together
- * are no more in memory and time, and less in one.  Rows are independent, so each is one thread's
- * affair, who finds for himself what swaps cost at most, and only as far as he could use it.
- * Who outdid points of earlier rows is tried first: most go there.  Of the others most can't,
- * which lower bounds in floats tell, many at once.
+ * In row o, a point p of entry (c, o) goes where one q of (w, o) and the swap of c for w
+ * together are no more in memory and time, and less in one.  Rows are independent, so
+ * each is one thread's affair, who finds for himself what swaps cost at most, and only as
+ * far as he could use it. Who outdid points of earlier rows is tried first: most go
+ * there.  Of the others most can't, which lower bounds in floats tell, many at once.
  *
- * Most of what is left by one end is outdone at the other.  So both ends are first gone through
- * quickly: few rows wholly, the others with those alone who outdid something there. */
+ * Most of what is left by one end is outdone at the other.  So both ends are first gone
+ * through quickly: few rows wholly, the others with those alone who outdid something
+ * there. */
 #include "entry_dominance.h"
+
+#include "dominance_tuning.h"
 
 #include "wide.h"
 
@@ -16,10 +20,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Costs beyond so many times what swaps may cost are left as they are; a swap that is not
- * possible costs more than those. */
-enum { ROOM = 4 };
 
 /* What is known of a swap: at least this; all of it?  And was it asked for before? */
 struct known_swap {
@@ -49,16 +49,18 @@ struct pass {
 
 enum { LANES = 32 };
 
-/* The swaps of one value for LANES others, as floats, and the least that these cost in the row. */
+/* The swaps of one value for LANES others, as floats, and the least that these cost in
+ * the row. */
 struct lanes {
     const float *memory, *time, *row_memory, *row_time;
 };
 
-/* Mark in 'hit' those that may outdo what costs no more than 'most' (memory, time).  Are there any? */
+/* Mark in 'hit' those that may outdo what costs no more than 'most' (memory, time).  Are
+ * there any? */
 typedef int hits_fn(const struct lanes *l, const float most[2], uint32_t hit[LANES]);
 
-/* What a worker has for itself.  By value v * nvalues + w: what is known of the swap, and what
- * that is at least, in floats; those of the row's lists are by w alone. */
+/* What a worker has for itself.  By value v * nvalues + w: what is known of the swap, and
+ * what that is at least, in floats; those of the row's lists are by w alone. */
 struct scratch {
     struct known_swap *swap;
     float *swap_memory, *swap_time, *row_memory, *row_time;
@@ -79,7 +81,7 @@ static struct run entry(const struct pass *p, int k, int o)
     return p->table->run[number_of(p, k, o)];
 }
 
-/* ---- what a swap costs outside ---- */
+/* ---- what a swap costs outside ----------------------------------------------------- */
 
 static int64_t clamp(int64_t x)
 {
@@ -88,8 +90,9 @@ static int64_t clamp(int64_t x)
                                         : x;
 }
 
-/* The sum over the operator's own costs and all sides, as far as the limits; a glance at every
- * side first, since most are too much there.  Sums are of a few that are below 2^57. */
+/* The sum over the operator's own costs and all sides, as far as the limits; a glance at
+ * every side first, since most are too much there.  Sums are of a few that are below
+ * 2^57. */
 static struct known_swap find_swap(const struct outdone_end *k, int v, int w,
                                    struct topt_cost limit)
 {
@@ -133,7 +136,7 @@ static struct known_swap find_swap(const struct outdone_end *k, int v, int w,
     return sum;
 }
 
-/* ---- one row ---- */
+/* ---- one row ----------------------------------------------------------------------- */
 
 /* What is left of an entry's points, in order: numbers in the entry. */
 struct remains {
@@ -168,9 +171,10 @@ static uint32_t first_heavier(struct run q, uint32_t at, int64_t memory)
     return at;
 }
 
-/* Take out what a point of q and the swap outdo.  (In both lists memory rises and time falls.)
- * Returns how many that were. */
-static uint32_t take_out(struct remains *r, struct run q, const struct known_swap *swap)
+/* Take out what a point of q and the swap outdo.  (In both lists memory rises and time
+ * falls.) Returns how many that were. */
+static uint32_t drop_dominated(struct remains *r, struct run q,
+                               const struct known_swap *swap)
 {
     int64_t fastest = q.cost[q.n - 1].time + swap->time;
     uint32_t i = count_lighter(r, q.cost[0].memory + swap->memory), n = i, out;
@@ -198,7 +202,8 @@ static int heavy(struct run r)
                    r.cost[0].time > ROOM * TOPT_SUBSTITUTION_MOST);
 }
 
-/* In floats, at least or at most so much: sums of what is at least are at least in floats, too. */
+/* In floats, at least or at most so much: sums of what is at least are at least in
+ * floats, too. */
 static float at_least(int64_t x)
 {
     float f = (float)x;
@@ -239,16 +244,11 @@ static uint32_t try_swap(const struct pass *ps, struct scratch *s, int c, int w,
     }
     if (!swap->wholly || swap->memory > limit.memory || swap->time > limit.time)
         return 0;
-    return take_out(r, entry(ps, ps->end->class_of[w], o), swap);
+    return drop_dominated(r, entry(ps, ps->end->class_of[w], o), swap);
 }
 
-enum {
-    RECENT = 3,
-    FEW_ROWS = 8, /* of so many one is the first */
-};
-
 /* Who outdid something comes to the front of the few that are tried first. */
-static void note(int *recent, int w)
+static void move_to_front(int *recent, int w)
 {
     int i = 0;
     while (i < RECENT - 1 && recent[i] != w)
@@ -294,7 +294,7 @@ static void try_value(const struct pass *ps, struct scratch *s, int c, int w, in
                       struct remains *r)
 {
     if (try_swap(ps, s, c, w, o, r))
-        note(&s->recent[c * RECENT], w);
+        move_to_front(&s->recent[c * RECENT], w);
 }
 
 static void try_recent(const struct pass *ps, struct scratch *s, int c, int o,
@@ -359,7 +359,8 @@ static void keep_row(const struct pass *ps, int o)
     }
 }
 
-/* In the quick pass few rows are gone through wholly, which the other pass leaves as they are. */
+/* In the quick pass few rows are gone through wholly, which the other pass leaves as they
+ * are. */
 static void pass_row(const struct pass *ps, struct scratch *s, int o)
 {
     int first = o % FEW_ROWS == 0;
@@ -424,7 +425,7 @@ static void work(void *ctx, int worker)
         pass_row(ps, s, o);
 }
 
-/* ---- both ends ---- */
+/* ---- both ends --------------------------------------------------------------------- */
 
 static void find_least(const struct pass *p, struct least *least)
 {

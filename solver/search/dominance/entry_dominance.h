@@ -1,5 +1,6 @@
-/* entry_dominance.h - points of a table over two operators that a swap at one end always outdoes.
- * Internal to this folder.  Thread safety: one owner a call; what it is told is only read. */
+/* entry_dominance.h - points of a table over two operators that a swap at one end always
+ * outdoes. Internal to this folder.  Thread safety: one owner a call; what it is told is
+ * only read. */
 #ifndef TOPT_SEARCH_ENTRY_DOMINANCE_H
 #define TOPT_SEARCH_ENTRY_DOMINANCE_H
 
@@ -23,17 +24,18 @@ struct outdone_end {
     } side[TOPT_MOST_SIDES];
 };
 
-/* A table: the points of entry (a, b), number a * n[1] + b, are a run whose 'base' counts among
- * all of the table's points. */
+/* A table: the points of entry (a, b), number a * n[1] + b, are a run whose 'base' counts
+ * among all of the table's points. */
 struct outdone_table {
     int n[2];
     const struct run *run;
     size_t npoints;
 };
 
-/* Unmark in 'alive' (by point) what any swap at an end outdoes; points that are not marked still
- * outdo others.  An end may be NULL: nothing is known of it.  The pool may be NULL.  Adds to '*work' the points and
- * pairs of values that there are, for each end.  0, or -1: memory. */
+/* Unmark in 'alive' (by point) what any swap at an end outdoes; points that are not
+ * marked still outdo others.  An end may be NULL: nothing is known of it.  The pool may
+ * be NULL.  Adds to '*work' the points and pairs of values that there are, for each end.
+ * 0, or -1: memory. */
 int topt_entry_dominance(const struct outdone_table *t,
                          const struct outdone_end *const end[2], char *alive,
                          struct topt_pool *pool, int64_t *work);

@@ -4,12 +4,14 @@
  *     x <            y'
  *          w ---- y''          max over y of  edge(w, y) - edge(v, y),  in memory and in time
  *
- * Only those y count that v may still stand beside.  Nobody asks for that maximum unless it is
- * small, and most are large: it is found alternative by alternative, from where v is at its best
- * (there w is likely to cost more), only until it is more than whoever asks can use.
+ * Only those y count that v may still stand beside.  Nobody asks for that maximum unless
+ * it is small, and most are large: it is found alternative by alternative, from where v
+ * is at its best (there w is likely to cost more), only until it is more than whoever
+ * asks can use.
  *
- * Where no pair has more than one alternative, and costs are not too large for doubles, they are written out as
- * rows, class after class, so that a processor looks at several y at a time. */
+ * Where no pair has more than one alternative, and costs are not too large for doubles,
+ * they are written out as rows, class after class, so that a processor looks at several y
+ * at a time. */
 #include "substitution.h"
 
 #include "wide.h"
@@ -27,14 +29,15 @@ struct worst {
     double memory[LANES], time[LANES];
 };
 
-/* Some costs of two rows: the worst so far and those of swapping them, memory then time.  Is any beyond the
- * limit? */
+/* Some costs of two rows: the worst so far and those of swapping them, memory then time.
+ * Is any beyond the limit? */
 typedef int swap_lanes_fn(const double *const v[2], const double *const w[2],
                           const double limit[2], struct worst *worst);
 
-/* Costs by class v and column, at v * stride + column: a column for every class y that the other end may take.
- * Where v can't stand beside y it is INFINITY: taking its place then costs that, giving it up -INFINITY, and
- * where neither can the difference is no number, which is never more than another. */
+/* Costs by class v and column, at v * stride + column: a column for every class y that
+ * the other end may take. Where v can't stand beside y it is INFINITY: taking its place
+ * then costs that, giving it up -INFINITY, and where neither can the difference is no
+ * number, which is never more than another. */
 struct swap_rows {
     int stride;
     const double *cost[2]; /* memory, time */
@@ -43,8 +46,8 @@ struct swap_rows {
     swap_lanes_fn *lanes;
 };
 
-/* Walk over all entries in order: count what every class may have (one place on, in 'first'), or
- * fill in what it is, from 'first' on, which moves. */
+/* Walk over all entries in order: count what every class may have (one place on, in
+ * 'first'), or fill in what it is, from 'first' on, which moves. */
 static void walk(const struct swap_side *s, int is_from, const char *used,
                  uint32_t *first, struct swap_held *held)
 {
@@ -80,7 +83,7 @@ static void best_first(const struct swap_side *s, int v)
     }
 }
 
-/* ---- rows ---- */
+/* ---- rows -------------------------------------------------------------------------- */
 
 #define SWAP_LANES(name, attribute)                                                      \
     attribute static int name(const double *const v[2], const double *const w[2],        \
@@ -156,8 +159,8 @@ static void fill_row(const struct swap_side *s, int v, const int32_t *column, in
 }
 
 /* How many of a row there are, and the best. */
-static uint32_t look_at_row(const double *memory, const double *time, int n,
-                            int32_t *ret_best)
+static uint32_t find_best_of_row(const double *memory, const double *time, int n,
+                                 int32_t *ret_best)
 {
     uint32_t some = 0;
     int best = 0;
@@ -188,7 +191,7 @@ static int make_rows(struct swap_side *s, const char *used, struct topt_arena *a
     r->cost[1] = time;
     for (int v = 0; v < s->nclasses; v++, memory += r->stride, time += r->stride) {
         fill_row(s, v, column, n, memory, time);
-        s->first[v + 1] = s->first[v] + look_at_row(memory, time, n, &r->best[v]);
+        s->first[v + 1] = s->first[v] + find_best_of_row(memory, time, n, &r->best[v]);
     }
     return 0;
 }
@@ -266,7 +269,7 @@ int topt_substitution_known(const struct swap_side *s, int v, struct substitutio
     return !n || (s->rows ? swap.seen > s->rows->stride : swap.seen == (int32_t)n);
 }
 
-/* ---- all of it ---- */
+/* ---- all of it --------------------------------------------------------------------- */
 
 int topt_substitution_side(struct swap_side *s, struct swap_lists lists, int is_from,
                            const char *used, struct topt_arena *a)
@@ -294,10 +297,10 @@ int topt_substitution_side(struct swap_side *s, struct swap_lists lists, int is_
     return 0;
 }
 
-/* The alternative that stands best for another: the fastest of those that are no heavier, or
- * else the lightest. */
-static const struct topt_cost *stand_in(const struct topt_cost *w, int32_t n,
-                                        struct topt_cost v)
+/* The alternative that stands best for another: the fastest of those that are no heavier,
+ * or else the lightest. */
+static const struct topt_cost *closest_alternative(const struct topt_cost *w, int32_t n,
+                                                   struct topt_cost v)
 {
     const struct topt_cost *best = w;
     for (int32_t k = 1; k < n; k++) {
@@ -322,7 +325,7 @@ static void add(struct substitution *swap, struct topt_cost v, const struct topt
         swap->seen = TOPT_SUBSTITUTION_NEVER;
         return;
     }
-    const struct topt_cost *in = n > 1 ? stand_in(w, n, v) : w;
+    const struct topt_cost *in = n > 1 ? closest_alternative(w, n, v) : w;
     int64_t memory = in->memory - v.memory, time = in->time - v.time;
     swap->memory = max(swap->memory, memory);
     swap->time = max(swap->time, time);

@@ -5,21 +5,23 @@
 
 #include "search_common.h"
 
-/* Costs beyond it are not compared: a swap that may cost more is not possible, one that saves
- * more saves that much. */
+/* Costs beyond it are not compared: a swap that may cost more is not possible, one that
+ * saves more saves that much. */
 #define TOPT_SUBSTITUTION_MOST ((int64_t)1 << 57)
 
-/* A swap's cost over the first 'seen' alternatives: at least what it costs over all.  Negative
- * where it saves. */
+/* A swap's cost over the first 'seen' alternatives: at least what it costs over all.
+ * Negative where it saves. */
 struct substitution {
     int64_t memory, time;
-    int32_t
-        seen; /* TOPT_SUBSTITUTION_NEVER: an alternative would have none in its stead; else substitution.c's */
+    /* TOPT_SUBSTITUTION_NEVER: an alternative would have none in its stead; else
+     * substitution.c's */
+    int32_t seen;
 };
 
 #define TOPT_SUBSTITUTION_NEVER (-1)
 
-/* An edge's lists of costs; entry (f, t) is cost[first[f * to_classes + t] .. first[... + 1]). */
+/* An edge's lists of costs; entry (f, t) is cost[first[f * to_classes + t] .. first[... +
+ * 1]). */
 struct swap_lists {
     const uint32_t *first;
     const struct topt_cost *cost;
@@ -31,8 +33,7 @@ struct swap_side {
     struct swap_lists lists;
     int64_t own_step, other_step; /* of entries, by class of this end and of the other */
     int nclasses, nother;
-    uint32_t *
-        first; /* by class: what it may have on the edge, held[first[v] .. first[v + 1]) */
+    uint32_t *first; /* by class: what it may have on the edge, held[first[v] ..] */
     struct swap_held {
         int32_t other; /* class of the other end */
         uint32_t at;   /* among the costs */
@@ -40,8 +41,8 @@ struct swap_side {
     struct swap_rows *rows; /* where they do instead of 'held'; else NULL */
 };
 
-/* The end 'is_from' of an edge of which 'used' marks the classes that the other end may take (NULL: all).
- * What it holds is the arena's.  NOMEM. */
+/* The end 'is_from' of an edge of which 'used' marks the classes that the other end may
+ * take (NULL: all). What it holds is the arena's.  NOMEM. */
 int topt_substitution_side(struct swap_side *s, struct swap_lists lists, int is_from,
                            const char *used, struct topt_arena *a) TOPT_MUST_CHECK;
 
@@ -51,8 +52,9 @@ static inline struct substitution topt_substitution_start(void)
     return (struct substitution){-TOPT_SUBSTITUTION_MOST, -TOPT_SUBSTITUTION_MOST, 0};
 }
 
-/* Go on with the swap of class v for w, by one alternative at least, until it is known or costs
- * more than the limits.  Returns how many were looked at; some callers count them. */
+/* Go on with the swap of class v for w, by one alternative at least, until it is known or
+ * costs more than the limits.  Returns how many were looked at; some callers count
+ * them. */
 int64_t topt_substitution(const struct swap_side *s, int v, int w, struct topt_cost limit,
                           struct substitution *swap);
 

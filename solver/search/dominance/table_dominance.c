@@ -1,37 +1,32 @@
-/* table_dominance.c - tables of a plan without points that a swap at one end always outdoes.
+/* table_dominance.c - tables of a plan without points that a swap at one end always
+ * outdoes.
  *
  *       F(u, c) -- c --- y         the point p of F(u, c), and any strategy that has it
  *     u
  *       F(u, w) -- w --- y         w instead of c, with the point q of F(u, w)
  *
  * Where  q + (what the swap of c for w costs at most on all that is not in F)  is no more
- * than p in memory and in time, and less in one, every strategy with p is beaten by the same
- * strategy with q, so p is on no frontier.  That needs no bounds, and it does not matter
- * what else was left out: what beats is a strategy of the problem, whether or not its own
- * parts are still there.  (Of equal ones both stay: one could be left out for the other's sake
- * and the other for its.)
+ * than p in memory and in time, and less in one, every strategy with p is beaten by the
+ * same strategy with q, so p is on no frontier.  That needs no bounds, and it does not
+ * matter what else was left out: what beats is a strategy of the problem, whether or not
+ * its own parts are still there.  (Of equal ones both stay: one could be left out for the
+ * other's sake and the other for its.)
  *
- * config_dominance.c asks the same of a configuration for all u at once.  Few configurations are beaten
- * by one other wherever the neighbour is, but nearly all are for a given neighbour: next to a
- * matrix product split by rows, only a few of 175 layouts make sense. Of an edge's
- * table a fifth stays, of a table over longer chains some hundredths, and the tables made of
- * them take less in the same proportion. */
+ * config_dominance.c asks the same of a configuration for all u at once.  Few
+ * configurations are beaten by one other wherever the neighbour is, but nearly all are
+ * for a given neighbour: next to a matrix product split by rows, only a few of 175
+ * layouts make sense. Of an edge's table a fifth stays, of a table over longer chains
+ * some hundredths, and the tables made of them take less in the same proportion. */
 #include "table_dominance.h"
 
 #include "articulation.h"
+#include "dominance_tuning.h"
 #include "entry_dominance.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    MOST_VALUES = 2048, /* of an end: as many squared are compared */
-    MOST_PARTS = 1024,  /* of a table */
-    MOST_FACTORS = 256, /* that see an operator, among which one is looked for */
-    MOST_SIDES = 1,     /* of an end; where there are more little is outdone, ... */
-    NBUCKETS = 1024,
-};
+enum { NBUCKETS = 1024 };
 
 /* What an operator has outside of a factor; factors with the same are thinned alike. */
 struct end_key {
@@ -42,7 +37,8 @@ struct end_key {
     } side[TOPT_MOST_SIDES];
 };
 
-/* One end of a factor: a number for what it has outside, or NO_END, and the edges there. */
+/* One end of a factor: a number for what it has outside, or NO_END, and the edges
+ * there. */
 enum { NO_END = -2 };
 struct outside_end {
     int number, nsides, edge[TOPT_MOST_SIDES];
@@ -53,7 +49,7 @@ struct outside {
     struct outside_end end[2];
 };
 
-/* ---- equal things get equal numbers ---- */
+/* ---- equal things get equal numbers ------------------------------------------------ */
 
 struct known {
     uint64_t hash;
@@ -98,7 +94,7 @@ static int number_of_view(struct table_dominance *t, int op, const struct view *
     return number_of_ints(t, v->of, t->plan->nvalues[op]);
 }
 
-/* ---- setting up ---- */
+/* ---- setting up -------------------------------------------------------------------- */
 
 static int find_edges(struct table_dominance *t, const struct topt_search_problem *p)
 {
@@ -126,8 +122,7 @@ int topt_table_dominance_init(struct table_dominance *t, struct elimination_plan
         return nomem(err);
     t->views.bucket = TOPT_NEW(t->arena, NBUCKETS, struct known *);
     t->ends.bucket = TOPT_NEW(t->arena, NBUCKETS, struct known *);
-    t->kinds.bucket = TOPT_NEW(t->arena, NBUCKETS, struct known *);
-    if (!t->views.bucket || !t->ends.bucket || !t->kinds.bucket || find_edges(t, p))
+    if (!t->views.bucket || !t->ends.bucket || find_edges(t, p))
         return nomem(err);
     return 0;
 }
@@ -135,12 +130,9 @@ int topt_table_dominance_init(struct table_dominance *t, struct elimination_plan
 void topt_table_dominance_fini(struct table_dominance *t)
 {
     topt_arena_destroy(t->arena);
-    for (int i = 0; i < t->nready; i++)
-        free(t->ready[i]);
-    free(t->ready);
 }
 
-/* ---- which edges a factor is made of ---- */
+/* ---- which edges a factor is made of ----------------------------------------------- */
 
 /* Mark the edges that a place is made of. */
 static void mark_edges(struct table_dominance *t, int place)
@@ -154,14 +146,15 @@ static void mark_edges(struct table_dominance *t, int place)
         mark_edges(t, p->right);
 }
 
-/* ---- what is outside of a factor ---- */
+/* ---- what is outside of a factor --------------------------------------------------- */
 
 static int by_side(const void *x, const void *y)
 {
     return memcmp(x, y, sizeof((struct end_key *)0)->side[0]);
 }
 
-/* Marks of the classes that an edge's other end may take, as its operator ('is_from') sees it. */
+/* Marks of the classes that an edge's other end may take, as its operator ('is_from')
+ * sees it. */
 static char *find_used(const struct table_dominance *t, int edge, int is_from,
                        struct topt_arena *a)
 {
@@ -174,7 +167,8 @@ static char *find_used(const struct table_dominance *t, int edge, int is_from,
     return used;
 }
 
-/* A number for them: of blocks alike, one may be next to an operator that has less to choose. */
+/* A number for them: of blocks alike, one may be next to an operator that has less to
+ * choose. */
 static int number_of_used(struct table_dominance *t, int edge, int is_from,
                           struct topt_arena *a)
 {
@@ -183,7 +177,8 @@ static int number_of_used(struct table_dominance *t, int edge, int is_from,
     return used ? number_of(t, &t->views, used, (size_t)f->view[is_from].n) : -1;
 }
 
-/* The sides of an operator's edges that are not marked.  1, 0 where they are too many, or -1. */
+/* The sides of an operator's edges that are not marked.  1, 0 where they are too many, or
+ * -1. */
 static int find_sides(struct table_dominance *t, int op, int most, struct topt_arena *a,
                       struct end_key *end, struct outside_end *ret)
 {
@@ -233,7 +228,7 @@ static int find_end(struct table_dominance *t, const struct factor *f, int d, in
     return ret->number < 0 ? -1 : 0;
 }
 
-/* ---- thinning a table ---- */
+/* ---- thinning a table -------------------------------------------------------------- */
 
 /* An edge's end as its operator sees it. */
 static struct swap_side *find_side(const struct table_dominance *t, int edge, int is_from,
@@ -273,9 +268,9 @@ static int describe(const struct table_dominance *t, const struct factor *f, int
 }
 
 /* Unmark in 'alive' what is outdone at those ends of a factor that are known. */
-static int thin_points(const struct table_dominance *t, const struct factor *f,
+static int thin_points(struct table_dominance *t, const struct factor *f,
                        const struct outside *o, const struct outdone_table *table,
-                       char *alive, struct topt_pool *pool, int64_t *work)
+                       char *alive)
 {
     struct outdone_end end[2];
     const struct outdone_end *known[2] = {NULL, NULL};
@@ -287,7 +282,7 @@ static int thin_points(const struct table_dominance *t, const struct factor *f,
             known[d] = &end[d];
         }
     if (!rc)
-        rc = topt_entry_dominance(table, known, alive, pool, work);
+        rc = topt_entry_dominance(table, known, alive, t->pool, &t->work);
     topt_arena_destroy(a);
     return rc;
 }
@@ -307,7 +302,8 @@ static struct run *runs_of(const struct table_dominance *t, const struct table *
     return run;
 }
 
-/* A table of the same entries, which is made of 'from' alone, told apart by two numbers. */
+/* A table of the same entries, which is made of 'from' alone, told apart by two
+ * numbers. */
 static struct table *plan_table(struct table_dominance *t, const struct factor *f,
                                 int tag0, int tag1, struct topt_error *err)
 {
@@ -347,18 +343,14 @@ static int put_table(struct table_dominance *t, struct factor *f, struct table *
 {
     struct elimination_plan *p = t->plan;
     struct place place = {f->place, -1, -1, -1, to};
-    if (to->inherits) {
-        place = p->place[f->place];
-        place.table = to;
-    }
     f->place = topt_elimination_place(p, place);
     f->table = to;
     return f->place < 0 ? -1 : 0;
 }
 
 /* By point of a factor's table: may it be on the frontier?  Malloc'ed; NULL: memory. */
-static char *find_alive(const struct table_dominance *t, const struct factor *f,
-                        const struct outside *o, struct topt_pool *pool, int64_t *work)
+static char *find_alive(struct table_dominance *t, const struct factor *f,
+                        const struct outside *o)
 {
     struct outdone_table table = {.n = {f->view[0].n, f->view[1].n}};
     struct run *run = runs_of(t, f->table, &table.npoints);
@@ -367,7 +359,7 @@ static char *find_alive(const struct table_dominance *t, const struct factor *f,
     table.run = run;
     if (!rc) {
         memset(alive, 1, table.npoints);
-        rc = thin_points(t, f, o, &table, alive, pool, work);
+        rc = thin_points(t, f, o, &table, alive);
     }
     free(run);
     if (!rc)
@@ -376,32 +368,13 @@ static char *find_alive(const struct table_dominance *t, const struct factor *f,
     return NULL;
 }
 
-/* Take what was found ahead (topt_table_dominance_prepare), or find it now. */
-static char *have_alive(struct table_dominance *t, int factor, const struct outside *o)
+static int fill_table(struct table_dominance *t, const struct factor *f,
+                      const struct outside *o, struct table *to, struct topt_error *err)
 {
-    char *alive = factor < t->nready ? t->ready[factor] : NULL;
-    if (!alive)
-        return find_alive(t, &t->plan->factor[factor], o, t->pool, &t->work);
-    t->ready[factor] = NULL;
-    return alive;
-}
-
-static int fill_table(struct table_dominance *t, int factor, const struct outside *o,
-                      struct table *to, int fresh, struct topt_error *err)
-{
-    char *alive = have_alive(t, factor, o);
-    int rc = alive ? topt_make_part(t->maker, t->plan->factor[factor].table, alive, to,
-                                    fresh, err)
-                   : nomem(err);
+    char *alive = find_alive(t, f, o);
+    int rc = alive ? topt_make_part(t->maker, f->table, alive, to, err) : nomem(err);
     free(alive);
     return rc;
-}
-
-/* A table that was moved is made again where it is needed as it was. */
-static int have_points(struct table_dominance *t, struct table *table,
-                       struct topt_error *err)
-{
-    return table->moved ? topt_make_again(t->maker, table, err) : 0;
 }
 
 /* What is outside of a factor, to which edges that are not marked belong. */
@@ -425,116 +398,25 @@ static int is_known(const struct outside *o)
     return o->end[0].number != NO_END || o->end[1].number != NO_END;
 }
 
-static int thin(struct table_dominance *t, int factor, const struct outside *o, int fresh,
+static int thin(struct table_dominance *t, struct factor *f, const struct outside *o,
                 struct topt_error *err)
 {
-    struct factor *f = &t->plan->factor[factor];
     size_t before = t->plan->tables.nall;
     struct table *to = plan_table(t, f, o->end[0].number, o->end[1].number, err);
-    if (!to ||
-        (t->plan->tables.nall > before &&
-         (have_points(t, f->table, err) || fill_table(t, factor, o, to, fresh, err))))
+    if (!to || (t->plan->tables.nall > before && fill_table(t, f, o, to, err)))
         return -1;
     return put_table(t, f, to);
 }
 
-int topt_table_dominance_apply(struct table_dominance *t, int factor, int fresh,
+int topt_table_dominance_apply(struct table_dominance *t, int factor,
                                struct topt_error *err)
 {
     struct factor *f = &t->plan->factor[factor];
     struct topt_arena *a = topt_arena_create(0);
     struct outside o;
     int rc = a ? find_outside(t, f, a, &o, err) : nomem(err);
-    if (!rc)
-        rc = is_known(&o) ? thin(t, factor, &o, fresh, err)
-                          : have_points(t, f->table, err);
-    topt_arena_destroy(a);
-    return rc;
-}
-
-/* ---- several by threads ---- */
-
-struct job {
-    int factor;
-    struct outside outside;
-    char *alive;
-    int64_t work;
-};
-
-struct jobs {
-    const struct table_dominance *thinner;
-    struct job *job;
-    int n;
-    atomic_int next;
-};
-
-static void work(void *ctx, int worker)
-{
-    struct jobs *jobs = ctx;
-    const struct table_dominance *t = jobs->thinner;
-    (void)worker;
-    for (int i; (i = jobs->next++) < jobs->n;) {
-        struct job *j = &jobs->job[i];
-        j->alive =
-            find_alive(t, &t->plan->factor[j->factor], &j->outside, NULL, &j->work);
-    }
-}
-
-/* Is it the first of its kind? */
-static int is_new(struct table_dominance *t, const struct job *j, int *ret)
-{
-    int key[] = {t->plan->factor[j->factor].table->id, j->outside.end[0].number,
-                 j->outside.end[1].number};
-    int before = t->kinds.n, number = number_of(t, &t->kinds, key, sizeof key);
-    *ret = is_known(&j->outside) && number == before;
-    return number < 0 ? -1 : 0;
-}
-
-static int find_jobs(struct table_dominance *t, int from, int to, struct topt_arena *a,
-                     struct jobs *jobs, struct topt_error *err)
-{
-    jobs->job = TOPT_NEW(a, to - from, struct job);
-    for (int i = from; i < to; i++) {
-        struct job *j = jobs->job ? &jobs->job[jobs->n] : NULL;
-        int fresh;
-        if (!j)
-            return nomem(err);
-        j->factor = i;
-        if (find_outside(t, &t->plan->factor[i], a, &j->outside, err))
-            return -1;
-        if (is_new(t, j, &fresh))
-            return nomem(err);
-        jobs->n += fresh;
-    }
-    return 0;
-}
-
-static int make_ready(struct table_dominance *t, int n)
-{
-    char **ready = realloc(t->ready, ((size_t)n + 1) * sizeof *ready);
-    if (!ready)
-        return -1;
-    for (int i = t->nready; i < n; i++)
-        ready[i] = NULL;
-    t->ready = ready;
-    t->nready = n > t->nready ? n : t->nready;
-    return 0;
-}
-
-int topt_table_dominance_prepare(struct table_dominance *t, int from, int to,
-                                 struct topt_error *err)
-{
-    struct topt_arena *a = topt_arena_create(0);
-    struct jobs jobs = {.thinner = t};
-    int rc = !a || make_ready(t, to) ? nomem(err) : find_jobs(t, from, to, a, &jobs, err);
-    if (!rc && t->pool)
-        topt_pool_run(t->pool, work, &jobs);
-    else if (!rc)
-        work(&jobs, 0);
-    for (int i = 0; i < jobs.n && !rc; i++) {
-        t->ready[jobs.job[i].factor] = jobs.job[i].alive;
-        t->work += jobs.job[i].work;
-    }
+    if (!rc && is_known(&o))
+        rc = thin(t, f, &o, err);
     topt_arena_destroy(a);
     return rc;
 }

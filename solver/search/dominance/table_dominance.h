@@ -1,5 +1,5 @@
-/* table_dominance.h - tables of a plan without points that a swap at one end always outdoes.
- * Internal to this folder.  Thread safety: one owner, who lends it a pool. */
+/* table_dominance.h - tables of a plan without points that a swap at one end always
+ * outdoes. Internal to this folder.  Thread safety: one owner, who lends it a pool. */
 #ifndef TOPT_SEARCH_TABLE_DOMINANCE_H
 #define TOPT_SEARCH_TABLE_DOMINANCE_H
 
@@ -20,14 +20,11 @@ struct table_dominance {
     struct maker *maker;
     struct topt_pool *pool; /* NULL: no threads */
     struct topt_arena *arena;
-    struct numbers views, ends, kinds; /* by what they are */
-    const struct table **leaf;         /* by edge: its own table */
-    int64_t work;                      /* pairs of points and of entries looked at */
-    int *mark, stamp;                  /* by edge: is it part of the factor? */
-    int *first, *edges;                /* by operator: its edges */
-    char **
-        ready; /* by factor: what topt_table_dominance_prepare found of its points, or NULL */
-    int nready;
+    struct numbers views, ends; /* by what they are */
+    const struct table **leaf;  /* by edge: its own table */
+    int64_t work;               /* pairs of points and of entries looked at */
+    int *mark, stamp;           /* by edge: is it part of the factor? */
+    int *first, *edges;         /* by operator: its edges */
 };
 
 int topt_table_dominance_init(struct table_dominance *t, struct elimination_plan *plan,
@@ -35,14 +32,9 @@ int topt_table_dominance_init(struct table_dominance *t, struct elimination_plan
                               struct topt_error *err) TOPT_MUST_CHECK;
 void topt_table_dominance_fini(struct table_dominance *t);
 
-/* Put a table that has only the points that may be on the frontier in the place of that of
- * a factor over two operators; all tables are made, and then again.  'fresh': the factor's
- * was made last, and nobody else has it.  0, or -1. */
-int topt_table_dominance_apply(struct table_dominance *t, int factor, int fresh,
+/* Put a table that has only the points that may be on the frontier in the place of that
+ * of a factor over two operators; all tables are made, and then again.  0, or -1. */
+int topt_table_dominance_apply(struct table_dominance *t, int factor,
                                struct topt_error *err) TOPT_MUST_CHECK;
-
-/* Find what topt_table_dominance_apply will leave out of these factors, whose tables are there, by threads. */
-int topt_table_dominance_prepare(struct table_dominance *t, int from, int to,
-                                 struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

@@ -1,15 +1,16 @@
 /* crossover.c - strategies that begin as one of two and end as the other.
  *
- *     time |o a                         a and b are two corners of the frontier's hull: both are the best by the
- *          |  x                         weighing of the line between them.  In a model of many layers that are alike
- *          |    x                       they mostly choose differently in all of them, and what begins as the one and
- *          |      x                     goes on as the other costs what is between, but for the change from one
- *          |        o b                 to the other, which is paid once.
- *          +----------- memory
+ *     time |o a             a and b are two corners of the frontier's hull: both are
+ *          |  x             optimal by the weights of the line between them.  In a model
+ *          |    x           of many layers that are alike they mostly choose differently
+ *          |      x         in all of them, and a strategy (x) that begins as the one and
+ *          |        o b     goes on as the other costs what is between, but for the
+ *          +----------- memory       change from one to the other, which is paid once.
  *
- * No search finds these quickly: near the line there are as many strategies as ways to say which layers
- * choose how.  But each of them is a step of one operator away from the one before, so that a walk along the
- * operators sees all.  With a tolerance they often are all that is needed of a segment (two_phase.c).
+ * No search finds these quickly: near the line there are as many strategies as ways to
+ * say which layers choose how.  But each of them is a step of one operator away from the
+ * one before, so that a walk along the operators sees all.  With a tolerance they often
+ * are all that is needed of a segment (two_phase.c).
  *
  * Operators are cut in the order in which the problem lists them. */
 #include "crossover.h"
@@ -44,7 +45,8 @@ void topt_crosser_fini(struct crosser *c)
     free(c->barred);
 }
 
-/* Where the alternatives of an edge begin, as the mix has its ends, with their end after it. */
+/* Where the alternatives of an edge begin, as the mix has its ends, with their end after
+ * it. */
 static const int32_t *entry_of(const struct crosser *c, const struct topt_search_edge *x)
 {
     return x->table->first +

@@ -10,10 +10,11 @@
 struct parents {
     const int32_t *choice[2];
     struct topt_cost cost[2];
-    int64_t time, memory; /* the weighing */
+    int64_t time, memory; /* the weighted sum */
 };
 
-/* The operators before number 'cut' choose as parent 'first' does, the others as the other. */
+/* The operators before number 'cut' choose as parent 'first' does, the others as the
+ * other. */
 struct crossover {
     struct topt_cost cost;
     int first, cut;
@@ -31,9 +32,9 @@ int topt_crosser_init(struct crosser *c, const struct topt_search_problem *p,
                       struct topt_error *err) TOPT_MUST_CHECK;
 void topt_crosser_fini(struct crosser *c);
 
-/* All crossovers of two strategies that are possible, in the order of their cuts, without the two; 'ret' has room for
- * 2 * operators.  Costs are below 2^61 together.  Returns how many.  Takes the time of one look at every edge for
- * each parent. */
+/* All crossovers of two strategies that are possible, in the order of their cuts, without
+ * the two; 'ret' has room for 2 * operators.  Costs are below 2^61 together.  Returns how
+ * many.  Takes the time of one look at every edge for each parent. */
 int topt_crossovers(struct crosser *c, const struct parents *p, struct crossover *ret);
 
 /* The choices of one of them, borrowed until the next call. */

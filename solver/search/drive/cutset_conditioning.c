@@ -1,20 +1,19 @@
-/* cutset_conditioning.c - a problem searched once for every configuration of a few of its operators.
+/* cutset_conditioning.c - a problem searched once for every configuration of a few of its
+ * operators.
  *
- * One operator that both ends of a chain read (a shared embedding) makes every table of the
- * chain a table over that operator, too, and the whole frontier a union of frontiers that
- * have little to do with each other: what is light with one of its configurations is far from
- * every strategy with another, so that bounds over all of them tell nothing.
+ * One operator that both ends of a chain read (a shared embedding) makes every table of
+ * the chain a table over that operator, too, and the whole frontier a union of frontiers
+ * that have little to do with each other: what is light with one of its configurations is
+ * far from every strategy with another, so that bounds over all of them tell nothing.
  *
  *      x ---.            x = 0:   o--o--o--o--o       a slice for each configuration (as far as
  *     / \    \           x = 1:   o--o--o--o--o       edges tell them apart): a chain with a
  *    o-o-o-o-o    -->    ...                          frontier and bounds of its own
  *
- * Slices (slices.c) differ in few tables.  What another one can do as well at these is taken out of a
- * slice, and most slices are nothing then; which goes first there, their cheapest entries say.
- *
- * The others are searched in the order of what they promise (their lightest strategies by one
- * weighing), a few at a time, and what the earlier ones found is known to the later.  How many are searched at a time is
- * fixed, so that answers and counts do not depend on the number of threads. */
+ * Slices (slices.c) are searched in the order of what they promise (their best strategies
+ * by one weighted sum), a few at a time, and what the earlier ones found is known to the
+ * later.  How many are searched at a time is fixed, so that answers and counts do not
+ * depend on the number of threads. */
 #include "cutset_conditioning.h"
 
 #include "drive_tuning.h"
@@ -32,12 +31,12 @@ static int nomem(struct conditioning *c)
     return topt_search_nomem(c->err);
 }
 
-/* ---- what is done with a slice ---- */
+/* ---- what is done with a slice ----------------------------------------------------- */
 
 static struct topt_search_options slice_options(const struct conditioning *c)
 {
     struct topt_search_options o = *c->options;
-    int left = c->nleft - c->from;
+    int left = c->nslices - c->from;
     if (c->nslices > 1)
         o.progress = NULL; /* told by the whole */
     if (c->to - c->from > 1)
@@ -81,7 +80,7 @@ static int promise_balance(struct conditioning *c, struct slice *s)
 }
 
 /* The search was stopped before the slice was planned. */
-static int leave_slice(struct slice *s)
+static int leave_unsearched(struct slice *s)
 {
     s->frontier = topt_frontier_create(&s->problem, &s->err);
     if (s->frontier)
@@ -95,7 +94,7 @@ static int search_slice(struct conditioning *c, struct slice *s)
     struct known_costs known = {c->known, o.fastest ? 0 : c->nknown};
     if ((!s->planned && plan_slice(c, s)) ||
         topt_two_phase(&s->plan, &o, known, &s->frontier, &s->err))
-        return topt_search_gave_up(&o, &s->err) ? leave_slice(s) : -1;
+        return topt_search_gave_up(&o, &s->err) ? leave_unsearched(s) : -1;
     return 0;
 }
 
@@ -135,7 +134,7 @@ static int do_slices(struct conditioning *c, int from, int to,
     return 0;
 }
 
-/* ---- the order ---- */
+/* ---- the order --------------------------------------------------------------------- */
 
 static int by_weight(const void *x, const void *y, void *ctx)
 {
@@ -146,43 +145,8 @@ static int by_weight(const void *x, const void *y, void *ctx)
     return *(const int *)x - *(const int *)y;
 }
 
-static double weight_of_port(const struct conditioning *c, const struct port *p)
-{
-    double least = INFINITY;
-    for (int32_t i = 0; i < p->first[p->n]; i++)
-        least = fmin(least, c->balance[0] * (double)p->cost[i].memory +
-                                c->balance[1] * (double)p->cost[i].time);
-    return least;
-}
-
-/* The slices that have something that no earlier one has; the others are closed. */
-static void drop_dominated_slices(struct conditioning *c)
-{
-    for (int i = 0; i < c->nslices; i++) {
-        struct slice *s = &c->slice[i];
-        s->weight = 0;
-        for (int k = 0; k < s->nports; k++)
-            s->weight += weight_of_port(c, &s->port[k]);
-    }
-    qsort_r(c->order, (size_t)c->nslices, sizeof *c->order, by_weight, c->slice);
-    c->nleft = 0;
-    for (int i = 0; i < c->nslices; i++) {
-        struct slice *s = &c->slice[c->order[i]];
-        int left = 1;
-        for (int k = 0; k < c->nleft && left; k++)
-            left = topt_slice_dominance(c->slice[c->order[k]].port, s->port, s->nports);
-        if (!left) {
-            topt_slice_close(s);
-            continue;
-        }
-        c->order[c->nleft++] = c->order[i];
-    }
-    for (int i = 0; i < c->nleft; i++)
-        for (int k = 0; k < c->slice[c->order[i]].nports; k++)
-            topt_slice_dominance_drop(&c->slice[c->order[i]].port[k]);
-}
-
-/* The line from the lightest to the fastest of one slice says what memory and time count. */
+/* The line from the lightest to the fastest of one slice says what memory and time
+ * count. */
 static int find_balance(struct conditioning *c)
 {
     int found = 0;
@@ -203,18 +167,15 @@ static int find_balance(struct conditioning *c)
 
 static int find_order(struct conditioning *c)
 {
-    if (find_balance(c))
+    if (find_balance(c) || do_slices(c, 0, c->nslices, promise_balance))
         return -1;
-    drop_dominated_slices(c);
-    if (do_slices(c, 0, c->nleft, promise_balance))
-        return -1;
-    qsort_r(c->order, (size_t)c->nleft, sizeof *c->order, by_weight, c->slice);
+    qsort_r(c->order, (size_t)c->nslices, sizeof *c->order, by_weight, c->slice);
     return 0;
 }
 
-/* ---- what slices found ---- */
+/* ---- what slices found ------------------------------------------------------------- */
 
-static int know(struct conditioning *c, const struct slice *s)
+static int add_known(struct conditioning *c, const struct slice *s)
 {
     const struct topt_frontier *f = s->frontier;
     size_t n = (size_t)c->nknown + (size_t)f->npoints;
@@ -236,12 +197,12 @@ static void tell_progress(const struct conditioning *c, int done)
         return;
     TOPT_PROGRESS(p, phase, TOPT_PHASE_SEARCHING);
     TOPT_PROGRESS(p, points, c->nknown);
-    TOPT_PROGRESS(p, parts, c->nleft - done);
+    TOPT_PROGRESS(p, parts, c->nslices - done);
     TOPT_PROGRESS(p, gap, -1);
 }
 
 /* What a slice found is the whole's from here on. */
-static int take(struct conditioning *c, int number)
+static int collect_slice(struct conditioning *c, int number)
 {
     struct slice *s = &c->slice[number];
     struct topt_frontier *f = s->frontier;
@@ -251,7 +212,7 @@ static int take(struct conditioning *c, int number)
     topt_search_stats_add(&c->stats, &f->stats);
     c->epsilon = fmax(c->epsilon, f->epsilon);
     c->work += f->stats.products;
-    if (know(c, s))
+    if (add_known(c, s))
         return -1;
     c->part[c->nparts++] = f;
     s->frontier = NULL;
@@ -294,7 +255,7 @@ static int unite(struct conditioning *c)
     return 0;
 }
 
-/* ---- all of it ---- */
+/* ---- all of it --------------------------------------------------------------------- */
 
 static int init(struct conditioning *c, const char *cutset)
 {
@@ -357,7 +318,7 @@ static void fini(struct conditioning *c)
 }
 
 /* What the caller has. */
-static int know_first(struct conditioning *c)
+static int copy_known(struct conditioning *c)
 {
     int n = c->options->fastest ? 0 : c->options->nknown;
     c->known = malloc(((size_t)n + 1) * sizeof *c->known);
@@ -371,17 +332,16 @@ static int know_first(struct conditioning *c)
 
 static int search_all(struct conditioning *c)
 {
-    c->nleft = c->nslices;
-    if (know_first(c) || (c->nslices > 1 && find_order(c)))
+    if (copy_known(c) || (c->nslices > 1 && find_order(c)))
         return -1;
-    for (int from = 0, to; from < c->nleft; from = to) {
+    for (int from = 0, to; from < c->nslices; from = to) {
         to = from + (from ? AT_A_TIME : 1); /* the first has most to tell the others */
-        to = to < c->nleft ? to : c->nleft;
+        to = to < c->nslices ? to : c->nslices;
         tell_progress(c, from);
         if (do_slices(c, from, to, search_slice))
             return -1;
         for (int i = from; i < to; i++)
-            if (take(c, c->order[i]))
+            if (collect_slice(c, c->order[i]))
                 return -1;
     }
     return unite(c);

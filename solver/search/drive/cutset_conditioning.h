@@ -1,5 +1,6 @@
-/* cutset_conditioning.h - a problem searched once for every configuration of a few of its operators.
- * Internal to this folder.  Thread safety: one owner; uses threads of its own inside. */
+/* cutset_conditioning.h - a problem searched once for every configuration of a few of its
+ * operators. Internal to this folder.  Thread safety: one owner; uses threads of its own
+ * inside. */
 #ifndef TOPT_SEARCH_CUTSET_CONDITIONING_H
 #define TOPT_SEARCH_CUTSET_CONDITIONING_H
 

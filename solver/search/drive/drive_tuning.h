@@ -1,28 +1,28 @@
-/* drive_tuning.h - the numbers by which the search of segments and slices is tuned: unit, and the row
- * of tests/bench/questions.txt that its mechanism is there for: whoever changes it asks that one first.
- * None of them changes an exact answer.
- * Internal to this folder. */
+/* drive_tuning.h - the numbers by which the search of segments and slices is tuned: unit,
+ * and the row of tests/bench/questions.txt that its mechanism is there for: whoever
+ * changes it asks that one first. None of them changes an exact answer. Internal to this
+ * folder. */
 #ifndef TOPT_SEARCH_DRIVE_TUNING_H
 #define TOPT_SEARCH_DRIVE_TUNING_H
 
-/* ---- a segment (segment.c) ---------------------------------------------------------- */
+/* ---- a segment (segment.c) --------------------------------------------------------- */
 
 enum {
-    /* Of what is to be explored a part is tried first; the same where one strategy is wanted, which
-     * is hardly above its edge of the hull; chain-480x28 and 70b-any. */
+    /* Of what is to be explored a part is tried first; the same where one strategy is
+     * wanted, which is hardly above its edge of the hull; chain-480x28 and 70b-any. */
     FIRST_REACH = 64,
     FIRST_REACH_FAST = 1 << 14,
-    /* Times as far each further time; where a time costs more than what it finds; and where it is
-     * dear only a part farther; chain-480x28. */
+    /* Times as far each further time; where a time costs more than what it finds; and
+     * where it is dear only a part farther; chain-480x28. */
     NEXT_REACH = 2,
     NEXT_REACH_CHEAP = 8,
     DEAR_PART = 3,
-    /* Of the pairs of a weighing: cheap is less than a part, dear is more than so many times;
-     * chain-480x28. */
+    /* Of the pairs of a scalarised pass: cheap is less than a part, dear is more than so
+     * many times; chain-480x28. */
     CHEAP_PART = 4,
     DEAR_TIMES = 2,
-    /* So much less far where tables took too much, and so many times more may be taken from then
-     * on; 70b-any. */
+    /* So much less far where tables took too much, and so many times more may be taken
+     * from then on; 70b-any. */
     STEP_BACK = 4,
     BUDGET_TIMES = 16,
     /* Rests are found so many times farther at a time; chain-480x28. */
@@ -31,13 +31,13 @@ enum {
     KNOWN_PART = 8,
     /* Pairs: a table takes as long as that, however small it is; chain-480x28. */
     TABLE_PAIRS = 32,
-    /* A segment is parted untried that sags by a part of its corner, or by so many times the
-     * tolerance; forkjoin-96x32. */
+    /* A segment is parted untried that sags by a part of its corner, or by so many times
+     * the tolerance; forkjoin-96x32. */
     SAG = 64,
     TOL = 1,
 };
 
-/* ---- a segment's problem of its own (reduced_cost_fixing.c) ------------------------- */
+/* ---- a segment's problem of its own (reduced_cost_fixing.c) ------------------------ */
 
 enum {
     /* Depth of segments before which hardly anything is left out; chain-480x28. */
@@ -50,7 +50,7 @@ enum {
     FIXING_TRIES = 2,
 };
 
-/* ---- slices (cutset_conditioning.c) ------------------------------------------------- */
+/* ---- slices (cutset_conditioning.c) ------------------------------------------------ */
 
 /* Slices at a time, that know nothing of each other yet; transformer-16. */
 enum { AT_A_TIME = 8 };

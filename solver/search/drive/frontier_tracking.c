@@ -1,4 +1,5 @@
-/* frontier_tracking.c - the exact frontier of any graph, in steps that each make the problem smaller.
+/* frontier_tracking.c - the exact frontier of any graph, in steps that each make the
+ * problem smaller.
  *
  *     problem
  *       |  presolve.c              fewer configurations; blocks are edges
@@ -11,15 +12,15 @@
  *       v
  *     segments of the frontier (segment.c), one after the other (two_phase.c)
  *
- * What makes everything hang together is gone through value by value.  What is left of a model
- * then is a chain.
+ * What makes everything hang together is gone through value by value.  What is left of a
+ * model then is a chain.
  *
- * The plan of a slice says which tables are made of which (elimination.c); it is made once.  A
- * weighing of memory and time makes every table a table of single integers, which is cheap,
- * and bounds what any part of a strategy can become (min_marginals.c).  Between two neighbouring
- * points of the frontier's convex hull little is within such bounds, so tables of points are
- * made for one such segment at a time (segment.c), and the segments together are the frontier
- * (two_phase.c). */
+ * The plan of a slice says which tables are made of which (elimination.c); it is made
+ * once.  A weighted sum of memory and time makes every table a table of single integers,
+ * which is cheap, and bounds what any part of a strategy can become (min_marginals.c).
+ * Between two neighbouring points of the frontier's convex hull little is within such
+ * bounds, so tables of points are made for one such segment at a time (segment.c), and
+ * the segments together are the frontier (two_phase.c). */
 #include "frontier_tracking.h"
 
 #include "cutset_conditioning.h"
@@ -35,17 +36,6 @@ static int answer_nothing(const struct topt_search_problem *problem,
     static const int32_t none;
     *ret = topt_frontier_create(problem, err);
     return *ret ? topt_frontier_add(*ret, (struct topt_cost){0, 0}, &none, err) : -1;
-}
-
-/* Nothing is within the limits. */
-static int answer_none(const struct presolve *p, struct topt_frontier **ret,
-                       struct topt_error *err)
-{
-    *ret = topt_frontier_create(p->original, err);
-    if (!*ret)
-        return -1;
-    (*ret)->stats.products = p->work;
-    return 0;
 }
 
 static int search_presolved(const struct presolve *p, struct topt_frontier **ret,
@@ -72,7 +62,7 @@ int topt_search_smaller(const struct topt_search_problem *problem,
         return answer_nothing(problem, ret, err);
     int rc = topt_presolve(&p, problem, options, err);
     if (!rc)
-        rc = p.infeasible ? answer_none(&p, ret, err) : search_presolved(&p, ret, err);
+        rc = search_presolved(&p, ret, err);
     topt_presolve_fini(&p);
     return rc;
 }

@@ -1,7 +1,8 @@
 /* reduced_cost_fixing.c - a segment of the frontier searched on a problem of its own.
  *
- * Segments become narrow quickly, while every weighing and every table still looks at all
- * configurations.  But what is wanted in a segment weighs hardly more than its ends:
+ * Segments become narrow quickly, while every scalarised pass and every table still looks
+ * at all configurations.  But what is wanted in a segment weighs hardly more than its
+ * ends:
  *
  *     time |  left
  *          |   o .             all of the frontier between two points of its hull is near the
@@ -11,10 +12,11 @@
  *          |          .  . o   of the frontier, 5 in a 32nd
  *          +------------------ memory
  *
- * So a segment is searched as a frontier by itself, of the problem without them.  How near is
- * guessed (as far beyond its ends as these are from its lightest), and held against what was found: a strategy that was left out is wanted only if
- * it is in the corner of a step, and all corners that weigh more than the guess are seen.
- * Then it is done once more, with what the corners weigh. */
+ * So a segment is searched as a frontier by itself, of the problem without them.  How
+ * near is guessed (as far beyond its ends as these are from its lightest), and held
+ * against what was found: a strategy that was left out is wanted only if it is in the
+ * corner of a step, and all corners that weigh more than the guess are seen. Then it is
+ * done once more, with what the corners weigh. */
 #include "reduced_cost_fixing.h"
 #include "frontier.h"
 
@@ -35,7 +37,7 @@ static int64_t max(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* ---- what is left ---- */
+/* ---- what is left ------------------------------------------------------------------ */
 
 static int is_left(const struct fixing *z, int op, int config)
 {
@@ -91,7 +93,7 @@ static int within(const struct fixing *z)
 }
 
 /* What was found becomes the segment's. */
-static int take(struct fixing *z)
+static int read_points(struct fixing *z)
 {
     struct topt_frontier *f = z->frontier;
     struct segment *segment = z->segment;
@@ -135,7 +137,7 @@ int topt_fixing_end(struct fixing *z, int searched)
         if (!within(z))
             rc = 1;
         else if (need <= z->allowance || stopped)
-            rc = take(z) ? -1 : 1;
+            rc = read_points(z) ? -1 : 1;
         else {
             z->allowance = need;
             rc = 0;

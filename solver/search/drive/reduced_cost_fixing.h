@@ -15,13 +15,15 @@ struct fixing {
         *frontier; /* of that, between the segment's ends: set by who searches it */
 };
 
-/* Begin with a segment that is to be parted; 0 where a problem of its own is not worth while. */
+/* Begin with a segment that is to be parted; 0 where a problem of its own is not worth
+ * while. */
 int topt_fixing_begin(struct fixing *z, struct scalarizer *b, struct segment *segment);
-/* The problem of what is left within the allowance.  1, 0 where that is not much less, or -1 with the scalarizer's
- * error. */
+/* The problem of what is left within the allowance.  1, 0 where that is not much less, or
+ * -1 with the scalarizer's error. */
 int topt_fixing_narrow(struct fixing *z) TOPT_MUST_CHECK;
-/* End a try; 'searched' is 1 where the frontier was found, 0 where it can't be, -1 where that failed.  Returns 1 where the
- * segment is done, or not to be searched so; 0 where it takes a larger allowance, which is set; or -1. */
+/* End a try; 'searched' is 1 where the frontier was found, 0 where it can't be, -1 where
+ * that failed.  Returns 1 where the segment is done, or not to be searched so; 0 where it
+ * takes a larger allowance, which is set; or -1. */
 int topt_fixing_end(struct fixing *z, int searched) TOPT_MUST_CHECK;
 
 #endif

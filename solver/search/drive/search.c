@@ -3,7 +3,6 @@
 #include "well_formed.h"
 #include "frontier.h"
 #include "frontier_tracking.h"
-#include "heuristic.h"
 #include "plain_tracking.h"
 #include "search_common.h"
 #include "topt_near.h"
@@ -55,24 +54,26 @@ static int check_options(const struct topt_search_options *o, struct topt_error 
     return 0;
 }
 
-/* What is told to stop before it has anything still answers, if it can be had at once. */
+/* What is told to stop before it has anything says that it knows nothing. */
 static int run(const struct algorithm *a, const struct topt_search_problem *problem,
                const struct topt_search_options *options, struct topt_frontier **ret,
                struct topt_error *err)
 {
     struct topt_error why = {0};
-    int rc = a->run(problem, options, ret, &why);
-    if (rc)
-        *ret = NULL;
-    int empty = !rc && !(*ret)->npoints && !isfinite((*ret)->epsilon);
-    if (rc ? topt_search_gave_up(options, &why) : empty && topt_search_stopped(options)) {
-        topt_frontier_destroy(*ret);
-        *ret = NULL;
-        return topt_search_greedily(problem, options, ret, err);
+    if (!a->run(problem, options, ret, &why))
+        return 0;
+    *ret = NULL;
+    if (!topt_search_gave_up(options, &why)) {
+        if (err)
+            *err = why;
+        return -1;
     }
-    if (rc && err)
-        *err = why;
-    return rc;
+    *ret = topt_frontier_create(problem, err);
+    if (!*ret)
+        return -1;
+    (*ret)->exact = 0;
+    (*ret)->epsilon = INFINITY;
+    return 0;
 }
 
 int topt_search(const struct topt_search_problem *problem,

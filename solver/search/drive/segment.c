@@ -1,7 +1,7 @@
 /* segment.c - one part of the frontier, between two of its points.
  *
  *     time |  left                 no strategy is below the line that touches the
- *          |   o-----------+       frontier (opt: the lightest by the segment's weighing);
+ *          |   o-----------+       frontier (opt: the lightest by the segment's weighted sum);
  *          |   | .         | c     none that is wanted is above or right of the corner c
  *          |   |  .  x     |
  *          |   |   .  -----|-- explored: all that is lighter is known
@@ -9,9 +9,9 @@
  *          |   +---------- o right
  *          +---------------------- memory
  *
- * The segment's weighing counts memory and time at the slope from left to right.  What weighs at
- * most 'explored' is found by making the tables with that allowance.  With the strategies
- * found, only the corners of the steps between them can hide others:
+ * The segment's weighted sum counts memory and time at the slope from left to right.
+ * What weighs at most 'explored' is found by making the tables with that allowance.  With
+ * the strategies found, only the corners of the steps between them can hide others:
  *
  *          o-----c
  *                |       a strategy that is not found, and that nothing beats, weighs no
@@ -19,13 +19,14 @@
  *                     |
  *                     o
  *
- * so once that is explored, all is found.  With a tolerance the corners are lower: what is
- * within it of a step need not be found.  The allowance is raised step by step from the
- * least, since a little too much costs a lot of points.
+ * so once that is explored, all is found.  With a tolerance the corners are lower: what
+ * is within it of a step need not be found.  The allowance is raised step by step from
+ * the least, since a little too much costs a lot of points.
  *
- * A segment that takes too many points is parted where the lightest strategy is: two smaller
- * segments, each with a weighing that fits it better.  Where there is nothing to part (left and
- * right are neighbours on the convex hull), weighings around the segment's own help. */
+ * A segment that takes too many points is parted where the lightest strategy is: two
+ * smaller segments, each with a weighted sum that fits it better.  Where there is nothing
+ * to part (left and right are neighbours on the convex hull), weighted sums around the
+ * segment's own help. */
 #include "segment.h"
 
 #include "backtrack.h"
@@ -57,7 +58,7 @@ void topt_segment_fini(struct segment *segment)
     free(segment->middle.choice);
 }
 
-/* ---- what is left to explore ---- */
+/* ---- what is left to explore ------------------------------------------------------- */
 
 /* The incumbents in a segment's box: points found, and points known before. */
 struct steps {
@@ -107,8 +108,8 @@ static struct step_corner step_at(const struct segment *segment, const struct st
                                 {heaviest, slowest}};
 }
 
-/* What the heaviest strategy weighs that may be missed when only 'point' and what was known
- * before are had; with no memory to tell, as if nothing were. */
+/* What the heaviest strategy weighs that may be missed when only 'point' and what was
+ * known before are had; with no memory to tell, as if nothing were. */
 int64_t topt_segment_needed(const struct scalarizer *b, const struct segment *segment,
                             const struct topt_cost *point, int n)
 {
@@ -158,7 +159,7 @@ double topt_segment_gap(const struct segment *segment,
     return gap;
 }
 
-/* ---- points and their strategies ---- */
+/* ---- points and their strategies --------------------------------------------------- */
 
 static struct run root_points(const struct scalarizer *b)
 {
@@ -166,10 +167,11 @@ static struct run root_points(const struct scalarizer *b)
     return topt_entry_points(&b->maker, root, root->first_entry);
 }
 
-/* Which points are to be kept: with a tolerance, those are left out that the one kept before
- * them stands for, as long as nothing unexplored gets between.  Returns how many. */
-static size_t thin(const struct scalarizer *b, struct segment *segment, struct run r,
-                   uint32_t *keep)
+/* Which points are to be kept: with a tolerance, those are left out that the one kept
+ * before them stands for, as long as nothing unexplored gets between.  Returns how
+ * many. */
+static size_t drop_within_tolerance(const struct scalarizer *b, struct segment *segment,
+                                    struct run r, uint32_t *keep)
 {
     const struct topt_search_options *o = b->options;
     int64_t before = segment->left.time; /* of the last that is kept */
@@ -226,7 +228,8 @@ static int keep_points(struct scalarizer *b, struct segment *segment)
     uint32_t *keep = malloc(((size_t)r.n + 1) * sizeof *keep);
     if (!keep)
         return topt_search_nomem(b->err);
-    int rc = unroll_points(b, segment, r, keep, thin(b, segment, r, keep));
+    int rc =
+        unroll_points(b, segment, r, keep, drop_within_tolerance(b, segment, r, keep));
     free(keep);
     return rc;
 }
@@ -247,10 +250,10 @@ static enum topt_made make(struct scalarizer *b, struct segment *segment, int64_
     return made;
 }
 
-/* ---- searching a segment ---- */
+/* ---- searching a segment ----------------------------------------------------------- */
 
-/* Weighings around the segment's own: each prunes what the others let through, for two passes over
- * all entries.  (Of memory and of time alone prune nothing more.) */
+/* Weighings around the segment's own: each prunes what the others let through, for two
+ * passes over all entries.  (Of memory and of time alone prune nothing more.) */
 static int add_bounds(struct scalarizer *b, struct segment *segment)
 {
     static const struct {
@@ -318,7 +321,8 @@ static int too_much(struct scalarizer *b, struct segment *segment, int can_split
     }
 }
 
-/* How far to look after 'explored': the dearer that was, beside weighing, the less farther. */
+/* How far to look after 'explored': the dearer that was, beside a pass, the less
+ * farther. */
 static int64_t next_reach(const struct scalarizer *b, int64_t opt, int64_t explored)
 {
     int64_t far = max(explored - opt, 1);
@@ -357,8 +361,8 @@ static int explore(struct scalarizer *b, struct segment *segment, int64_t opt,
             (made == TOPT_MADE_TOO_MUCH && too_much(b, segment, can_split, &budget)))
             return -1;
         if (made == TOPT_MADE_TOO_MUCH) {
-            /* What is known says well what is needed, and so do points that were made; two
-             * ends alone do not. */
+            /* What is known says well what is needed, and so do points that were made;
+             * two ends alone do not. */
             if (!b->known.n && o->fastest)
                 reach =
                     segment->explored + max((reach - segment->explored) / STEP_BACK, 1);

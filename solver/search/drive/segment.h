@@ -1,5 +1,5 @@
-/* segment.h - one part of the frontier, between two of its points.
- * Internal to this folder.  Thread safety: a segment and a scalarizer have one owner at a time. */
+/* segment.h - one part of the frontier, between two of its points. Internal to this
+ * folder.  Thread safety: a segment and a scalarizer have one owner at a time. */
 #ifndef TOPT_SEARCH_SEGMENT_H
 #define TOPT_SEARCH_SEGMENT_H
 
@@ -21,7 +21,7 @@ struct segment {
     int64_t
         slowest; /* of what is wanted at all: an end that is slower stands for nothing */
     struct found middle;            /* its choices are owned */
-    int64_t time, memory, explored; /* the weighing: see struct scalar_pass */
+    int64_t time, memory, explored; /* the weighted sum: see struct scalar_pass */
     struct topt_cost *found;        /* sorted */
     int nfound;
     struct strategies strategies; /* of 'found' */
@@ -39,11 +39,12 @@ int topt_segment_search(struct scalarizer *b, struct segment *segment,
 /* The search was stopped before a segment was split or done: it is done as it is. */
 int topt_segment_leave(struct scalarizer *b, struct segment *segment) TOPT_MUST_CHECK;
 
-/* Everything in the corner at once, without a weighing: for costs too large for one. */
+/* Everything in the corner at once, without a weighted sum: for costs too large for
+ * one. */
 int topt_segment_plain(struct scalarizer *b, struct segment *segment) TOPT_MUST_CHECK;
 
-/* What the heaviest strategy weighs that may be missed in an open segment, by bound 0, when only
- * 'point' and what was known before are had. */
+/* What the heaviest strategy weighs that may be missed in an open segment, by bound 0,
+ * when only 'point' and what was known before are had. */
 int64_t topt_segment_needed(const struct scalarizer *b, const struct segment *segment,
                             const struct topt_cost *point, int n);
 

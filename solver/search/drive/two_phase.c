@@ -1,8 +1,8 @@
 /* two_phase.c - the frontier of a planned problem, segment after segment.
  *
- * The lightest and the fastest strategy are found first, by weighing.  Between them lies one
- * segment (segment.h).  Segments are searched, and parted where that is too much at once, until all
- * are done:
+ * The lightest and the fastest strategy are found first, by scalarised passes.  Between
+ * them lies one segment (segment.h).  Segments are searched, and parted where that is too
+ * much at once, until all are done:
  *
  *     o                      o                       o
  *      \                      \                       \.
@@ -12,13 +12,13 @@
  *           .                      \ .                     \.
  *             o                       o                       o
  *
- * Segments do not depend on each other, so threads take them from a counter, round after round;
- * each is searched by the same code from the same numbers, so neither the answer nor the
- * counts depend on the number of threads.
+ * Segments do not depend on each other, so threads take them from a counter, round after
+ * round; each is searched by the same code from the same numbers, so neither the answer
+ * nor the counts depend on the number of threads.
  *
- * Where only the fastest strategy within a limit is wanted, only the segment that the limit goes
- * through is.  Every segment knows what it has not explored, so the search may stop anywhere and
- * still say how far from the truth its answer can be. */
+ * Where only the fastest strategy within a limit is wanted, only the segment that the
+ * limit goes through is.  Every segment knows what it has not explored, so the search may
+ * stop anywhere and still say how far from the truth its answer can be. */
 #include "frontier.h"
 #include "two_phase.h"
 
@@ -35,9 +35,9 @@
 struct two_phase {
     struct elimination_plan *plan;
     const struct topt_search_options *options;
-    struct known_costs had;    /* of others, and crossovers */
-    struct topt_cost *own_had; /* owned, where there are any */
-    struct crosser crosser;    /* empty where nobody asks for crossovers */
+    struct known_costs incumbents;    /* of others, and crossovers */
+    struct topt_cost *own_incumbents; /* owned, where there are any */
+    struct crosser crosser;           /* empty where nobody asks for crossovers */
     struct topt_error *err;
     struct topt_cost most, limit; /* of any strategy; of those that are wanted */
     struct topt_pool *pool;
@@ -63,7 +63,7 @@ static int64_t max(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* ---- setting up ---- */
+/* ---- setting up -------------------------------------------------------------------- */
 
 static int add_scalarizer(struct two_phase *s)
 {
@@ -71,7 +71,7 @@ static int add_scalarizer(struct two_phase *s)
     if (topt_scalarizer_init(&s->scalarizer[i], s->plan, s->options, s->most,
                              i ? &s->scalarizer_err[i] : s->err))
         return -1;
-    s->scalarizer[i].known = s->had;
+    s->scalarizer[i].known = s->incumbents;
     return 0;
 }
 
@@ -126,16 +126,16 @@ static void fini(struct two_phase *s)
         topt_segment_fini(&s->segment[i]);
     topt_strategies_fini(&s->strategies);
     topt_crosser_fini(&s->crosser);
-    free(s->own_had);
+    free(s->own_incumbents);
     free(s->scalarizer);
     free(s->scalarizer_err);
     free(s->segment);
     free(s->known);
 }
 
-/* ---- what is known ---- */
+/* ---- what is known ----------------------------------------------------------------- */
 
-static int know(struct two_phase *s, struct topt_cost cost, const int32_t *choice)
+static int add_known(struct two_phase *s, struct topt_cost cost, const int32_t *choice)
 {
     if (s->nknown == s->cap_known) {
         int cap = s->cap_known ? 2 * s->cap_known : 64;
@@ -150,7 +150,7 @@ static int know(struct two_phase *s, struct topt_cost cost, const int32_t *choic
 }
 
 /* Number of a strategy that costs so much; -1: none is known. */
-static int known_at(const struct two_phase *s, struct topt_cost c)
+static int find_known(const struct two_phase *s, struct topt_cost c)
 {
     int i = s->nknown - 1;
     while (i >= 0 && (s->known[i].memory != c.memory || s->known[i].time != c.time))
@@ -159,25 +159,25 @@ static int known_at(const struct two_phase *s, struct topt_cost c)
 }
 
 /* From now on these costs of known strategies count as incumbents. */
-static int have(struct two_phase *s, const struct topt_cost *more, size_t n)
+static int add_incumbents(struct two_phase *s, const struct topt_cost *more, size_t n)
 {
-    size_t before = (size_t)s->had.n;
+    size_t before = (size_t)s->incumbents.n;
     struct topt_cost *all = malloc((before + n + 1) * sizeof *all);
     if (!all)
         return topt_search_nomem(s->err);
     if (before)
-        memcpy(all, s->had.at, before * sizeof *all);
+        memcpy(all, s->incumbents.at, before * sizeof *all);
     memcpy(all + before, more, n * sizeof *all);
-    free(s->own_had);
-    s->own_had = all;
-    s->had.at = all;
-    s->had.n = (int)topt_reduce(all, before + n);
+    free(s->own_incumbents);
+    s->own_incumbents = all;
+    s->incumbents.at = all;
+    s->incumbents.n = (int)topt_reduce(all, before + n);
     for (int i = 0; i < s->nscalarizers; i++)
-        s->scalarizer[i].known = s->had;
+        s->scalarizer[i].known = s->incumbents;
     return 0;
 }
 
-/* ---- crossovers of a segment's ends ---- */
+/* ---- crossovers of a segment's ends ------------------------------------------------ */
 
 static int by_memory(const void *x, const void *y)
 {
@@ -205,10 +205,10 @@ static int reduce_crossovers(const struct segment *b, struct crossover *x, int n
     return kept;
 }
 
-/* Does 'before' stand for all that may be found below so much memory, by the tolerance, if it is wanted itself?  Below
- * the line between the segment's ends nothing is. */
-static int stands_for(const struct two_phase *s, const struct segment *b,
-                      struct topt_cost before, int64_t memory)
+/* Does 'before' stand for all that may be found below so much memory, by the tolerance,
+ * if it is wanted itself?  Below the line between the segment's ends nothing is. */
+static int covers(const struct two_phase *s, const struct segment *b,
+                  struct topt_cost before, int64_t memory)
 {
     __extension__ typedef __int128 wide; /* the largest costs are not scaled */
     wide line = (wide)b->time * b->left.time + (wide)b->memory * b->left.memory;
@@ -218,8 +218,8 @@ static int stands_for(const struct two_phase *s, const struct segment *b,
     return (wide)b->time * missed + (wide)b->memory * memory < line;
 }
 
-/* As few as are all that is needed of the segment, 0 where they are not.  Where only the fastest is asked for, it is of use
- * alone. */
+/* As few as are all that is needed of the segment, 0 where they are not.  Where only the
+ * fastest is asked for, it is of use alone. */
 static int choose_crossovers(const struct two_phase *s, const struct segment *b,
                              struct crossover *x, int n)
 {
@@ -229,22 +229,22 @@ static int choose_crossovers(const struct two_phase *s, const struct segment *b,
         x[0] = x[n - 1];
         return 1;
     }
-    while (i < n && stands_for(s, b, before, x[i].cost.memory - 1)) {
-        while (i + 1 < n && stands_for(s, b, before, x[i + 1].cost.memory - 1))
+    while (i < n && covers(s, b, before, x[i].cost.memory - 1)) {
+        while (i + 1 < n && covers(s, b, before, x[i + 1].cost.memory - 1))
             i++;
         before = x[i].cost;
         x[kept++] = x[i++];
     }
-    return i == n && stands_for(s, b, before, b->corner.memory) ? kept : 0;
+    return i == n && covers(s, b, before, b->corner.memory) ? kept : 0;
 }
 
-static int know_crossovers(struct two_phase *s, const struct parents *p,
-                           const struct crossover *x, int n)
+static int add_crossovers(struct two_phase *s, const struct parents *p,
+                          const struct crossover *x, int n)
 {
     int from = s->nknown, rc = 0;
     for (int i = 0; i < n && !rc; i++)
-        rc = know(s, x[i].cost, topt_crossover_choice(&s->crosser, p, &x[i]));
-    return rc || n == 0 ? rc : have(s, &s->known[from], (size_t)n);
+        rc = add_known(s, x[i].cost, topt_crossover_choice(&s->crosser, p, &x[i]));
+    return rc || n == 0 ? rc : add_incumbents(s, &s->known[from], (size_t)n);
 }
 
 /* The choices of a known strategy; to be freed, NULL where memory is short. */
@@ -262,10 +262,11 @@ static int32_t *choice_at(const struct two_phase *s, int at)
     return copy;
 }
 
-/* Crossovers of a segment's ends become known, where answers within a tolerance are asked for. */
+/* Crossovers of a segment's ends become known, where answers within a tolerance are asked
+ * for. */
 static int cross(struct two_phase *s, const struct segment *b)
 {
-    int left = known_at(s, b->left), right = known_at(s, b->right), rc = -1;
+    int left = find_known(s, b->left), right = find_known(s, b->right), rc = -1;
     if (!s->crosser.mix || left < 0 || right < 0)
         return 0;
     int32_t *l = choice_at(s, left), *r = l ? choice_at(s, right) : NULL;
@@ -274,7 +275,7 @@ static int cross(struct two_phase *s, const struct segment *b)
     if (l && r && x) {
         int n = topt_crossovers(&s->crosser, &p, x);
         n = choose_crossovers(s, b, x, reduce_crossovers(b, x, n));
-        rc = know_crossovers(s, &p, x, n);
+        rc = add_crossovers(s, &p, x, n);
         s->work += 2 * (int64_t)width(s);
     } else if (l && r) {
         topt_search_nomem(s->err);
@@ -285,7 +286,7 @@ static int cross(struct two_phase *s, const struct segment *b)
     return rc;
 }
 
-/* ---- segments ---- */
+/* ---- segments ---------------------------------------------------------------------- */
 
 /* The segment between two strategies; 0 where nothing that is wanted can be in it. */
 static int segment_between(const struct two_phase *s, struct topt_cost l,
@@ -303,8 +304,8 @@ static int segment_between(const struct two_phase *s, struct topt_cost l,
            ret->time > 0 && ret->memory > 0;
 }
 
-/* What has the time of the fastest strategy and less memory, where the weighing by which it
- * was found was too coarse to tell. */
+/* What has the time of the fastest strategy and less memory, where the weighted sum by
+ * which it was found was too coarse to tell. */
 static int segment_at_end(const struct two_phase *s, struct topt_cost end,
                           struct segment *ret)
 {
@@ -331,9 +332,9 @@ static int search_between(struct elimination_plan *plan,
                           struct topt_cost right, struct topt_frontier **ret,
                           struct topt_error *err);
 
-/* Search what is left of the problem within a segment.  1, 0 where it is too entangled to be searched exactly (in
- * another order its tables may be larger), or -1. */
-static int search_zoomed(struct fixing *z)
+/* Search what is left of the problem within a segment.  1, 0 where it is too entangled to
+ * be searched exactly (in another order its tables may be larger), or -1. */
+static int search_fixed(struct fixing *z)
 {
     const struct segment *segment = z->segment;
     struct topt_search_options o = *z->b->options;
@@ -356,8 +357,9 @@ static int search_zoomed(struct fixing *z)
     return rc;
 }
 
-/* Search a segment on a problem of its own, if that is much less; then the segment is done. */
-static int zoom(struct scalarizer *b, struct segment *segment)
+/* Search a segment on a problem of its own, if that is much less; then the segment is
+ * done. */
+static int search_alone(struct scalarizer *b, struct segment *segment)
 {
     struct fixing z;
     int rc = 0;
@@ -365,18 +367,18 @@ static int zoom(struct scalarizer *b, struct segment *segment)
         return 0;
     for (int i = 0; i < FIXING_TRIES && !rc; i++) {
         rc = topt_fixing_narrow(&z);
-        rc = topt_fixing_end(&z, rc > 0 ? search_zoomed(&z) : rc);
+        rc = topt_fixing_end(&z, rc > 0 ? search_fixed(&z) : rc);
     }
     return rc < 0 ? -1 : 0;
 }
 
-/* A segment that is to be parted may be searched by itself.  Where the search is stopped in the midst of a segment, that
- * is left as it is. */
+/* A segment that is to be parted may be searched by itself.  Where the search is stopped
+ * in the midst of a segment, that is left as it is. */
 static int search_segment(struct scalarizer *b, struct segment *segment, int stop)
 {
     int rc = topt_segment_search(b, segment, stop);
     if (!rc && segment->state == SEGMENT_SPLIT)
-        rc = zoom(b, segment);
+        rc = search_alone(b, segment);
     return rc && topt_search_gave_up(b->options, b->err) ? topt_segment_leave(b, segment)
                                                          : rc;
 }
@@ -431,7 +433,7 @@ static int part_segments(struct two_phase *s)
         }
         s->work += b->work;
         s->points += b->points;
-        rc = rc || know(s, b->middle.cost, b->middle.choice);
+        rc = rc || add_known(s, b->middle.cost, b->middle.choice);
         n += segment_between(s, b->left, b->middle.cost, b->depth + 1, &all[n]);
         if (b->middle.cost.memory <= s->limit.memory)
             n += segment_between(s, b->middle.cost, b->right, b->depth + 1, &all[n]);
@@ -468,22 +470,22 @@ static int search_round(struct two_phase *s)
     return failed || part_segments(s) ? -1 : 0;
 }
 
-/* The best strategy by a weighing.  1, 0 where there is none at all, or -1. */
+/* The best strategy by a weighted sum.  1, 0 where there is none at all, or -1. */
 static int find_end(struct two_phase *s, int64_t time, int64_t memory,
                     struct topt_cost *ret)
 {
     struct found end;
     int rc = topt_scalarizer_lightest(&s->scalarizer[0], time, memory, &end) ? -1 : 0;
     if (!rc && end.choice)
-        rc = know(s, end.cost, end.choice) ? -1 : 1;
+        rc = add_known(s, end.cost, end.choice) ? -1 : 1;
     s->work += s->plan->tables.npairs;
     *ret = end.cost;
     free(end.choice);
     return rc;
 }
 
-/* The lightest and the fastest strategy, each the best of its kind where numbers allow.  1,
- * 0 where nothing is within the limits, or -1. */
+/* The lightest and the fastest strategy, each the best of its kind where numbers allow.
+ * 1, 0 where nothing is within the limits, or -1. */
 static int find_ends(struct two_phase *s, struct topt_cost *ret_light,
                      struct topt_cost *ret_fast)
 {
@@ -499,8 +501,8 @@ static int find_ends(struct two_phase *s, struct topt_cost *ret_light,
     return ret_light->memory <= s->limit.memory && ret_fast->time <= s->limit.time;
 }
 
-/* For who watches.  Nothing in a segment is faster than its right end, and its left end is no
- * heavier than anything in it. */
+/* For who watches.  Nothing in a segment is faster than its right end, and its left end
+ * is no heavier than anything in it. */
 static void tell_progress(const struct two_phase *s)
 {
     struct topt_progress *p = s->options->progress;
@@ -544,7 +546,7 @@ static int segment_of_all(struct two_phase *s)
 }
 
 /* The search was stopped before both ends were known: nothing is proven. */
-static int leave_all(struct two_phase *s)
+static int leave_unsearched(struct two_phase *s)
 {
     if (segment_of_all(s))
         return -1;
@@ -558,7 +560,7 @@ static int search_all(struct two_phase *s)
     struct topt_cost light, fast = {0, 0};
     int some = find_ends(s, &light, &fast);
     if (some < 0 && topt_search_gave_up(s->options, s->err))
-        return leave_all(s);
+        return leave_unsearched(s);
     if (some <= 0)
         return some;
     s->segment = malloc(2 * sizeof *s->segment);
@@ -586,10 +588,10 @@ static int search_plainly(struct two_phase *s)
     return topt_segment_plain(&s->scalarizer[0], s->segment);
 }
 
-/* ---- the answer ---- */
+/* ---- the answer -------------------------------------------------------------------- */
 
-/* All that was found: what was known, then segment after segment.  Lists are numbered in this order,
- * too. */
+/* All that was found: what was known, then segment after segment.  Lists are numbered in
+ * this order, too. */
 static struct pick *gather(const struct two_phase *s, size_t *ret_n)
 {
     size_t n = 0, most = (size_t)s->nknown;
@@ -626,7 +628,7 @@ static int collect(struct two_phase *s, struct pick *all, size_t n,
     return rc;
 }
 
-static void tell(const struct two_phase *s, struct topt_frontier *f)
+static void write_stats(const struct two_phase *s, struct topt_frontier *f)
 {
     struct topt_search_stats *t = &f->stats;
     int64_t most = 0;
@@ -643,9 +645,10 @@ static void tell(const struct two_phase *s, struct topt_frontier *f)
         most = max(most, b->bytes);
         if (b->max_frontier > t->max_frontier)
             t->max_frontier = b->max_frontier;
-        f->epsilon = fmax(f->epsilon, b->explored == INT64_MAX
-                                          ? b->left_out
-                                          : topt_segment_gap(b, s->options, s->had));
+        f->epsilon =
+            fmax(f->epsilon, b->explored == INT64_MAX
+                                 ? b->left_out
+                                 : topt_segment_gap(b, s->options, s->incumbents));
     }
     if (f->npoints > t->max_frontier)
         t->max_frontier = f->npoints;
@@ -664,7 +667,7 @@ static int answer(struct two_phase *s, struct topt_frontier **ret)
         topt_frontier_destroy(f);
         return -1;
     }
-    tell(s, f);
+    write_stats(s, f);
     *ret = f;
     return 0;
 }
@@ -673,7 +676,8 @@ int topt_two_phase(struct elimination_plan *plan,
                    const struct topt_search_options *options, struct known_costs known,
                    struct topt_frontier **ret, struct topt_error *err)
 {
-    struct two_phase s = {.plan = plan, .options = options, .had = known, .err = err};
+    struct two_phase s = {
+        .plan = plan, .options = options, .incumbents = known, .err = err};
     int rc = init(&s);
     if (!rc)
         rc = too_heavy(&s) ? search_plainly(&s) : search_all(&s);
@@ -690,7 +694,8 @@ static int search_between(struct elimination_plan *plan,
                           struct topt_cost right, struct topt_frontier **ret,
                           struct topt_error *err)
 {
-    struct two_phase s = {.plan = plan, .options = options, .had = known, .err = err};
+    struct two_phase s = {
+        .plan = plan, .options = options, .incumbents = known, .err = err};
     int rc = init(&s);
     s.segment = malloc(sizeof *s.segment);
     if (!rc && !s.segment)
@@ -703,7 +708,7 @@ static int search_between(struct elimination_plan *plan,
     return rc;
 }
 
-/* ---- only ends ---- */
+/* ---- only ends --------------------------------------------------------------------- */
 
 int topt_two_phase_ends(struct elimination_plan *plan,
                         const struct topt_search_options *options, int *ret_some,

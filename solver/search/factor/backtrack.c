@@ -1,16 +1,16 @@
 /* backtrack.c - the strategies of points that a maker made.
  *
- * A point says of which two points it was made, down to the leaves, which are choices.  All
- * points of an answer go down together, place after place, and a place hands on only where
- * it differs from one strategy to the next:
+ * A point says of which two points it was made, down to the leaves, which are choices.
+ * All points of an answer go down together, place after place, and a place hands on only
+ * where it differs from one strategy to the next:
  *
  *     root     strategy 0: p   1: q   2: r   3: s
  *     left     strategy 0: a          2: b            (p and q are made of a, r and s of b)
  *     a leaf   strategy 0: 7          2: 3            changes of strategies 0 and 2
  *
  * So what neighbours have in common is not walked twice, and the points of one place are
- * looked up side by side instead of each waiting for the one above it.  The smaller part of
- * a place goes first, so that few lists wait at a time. */
+ * looked up side by side instead of each waiting for the one above it.  The smaller part
+ * of a place goes first, so that few lists wait at a time. */
 #include "backtrack.h"
 
 #include <stdlib.h>
@@ -99,8 +99,8 @@ static void visit_single(struct unrolling *u, struct waiting w)
     u->stack[u->nstack++] = (struct waiting){u->plan->place[w.place].left, w.from, n};
 }
 
-/* A step of two: the larger part's visits take the place of its own, the smaller one's stand
- * behind them and are next. */
+/* A step of two: the larger part's visits take the place of its own, the smaller one's
+ * stand behind them and are next. */
 static int visit_pair(struct unrolling *u, struct waiting w)
 {
     const struct place *place = u->plan->place, *p = &place[w.place];

@@ -7,8 +7,8 @@
 #include "make_points.h"
 #include "strategies.h"
 
-/* Add the strategies of 'n' points of the plan's answer, numbers among all that were made, to an
- * empty list. */
+/* Add the strategies of 'n' points of the plan's answer, numbers among all that were
+ * made, to an empty list. */
 int topt_backtrack(const struct elimination_plan *plan, const struct maker *made,
                    const uint32_t *point, size_t n, struct strategies *into,
                    struct topt_error *err) TOPT_MUST_CHECK;

@@ -1,34 +1,38 @@
-/* elimination.c - the plan: which factors to multiply, and which operator to unite out, when.
+/* elimination.c - the plan: which factors to multiply, and which operator to unite out,
+ * when.
  *
- * Every cost is a factor: a table of small frontiers over some operators.  An operator's own
- * costs are a factor over it, an edge's costs one over its two ends.  To eliminate operator v,
- * all factors over v are multiplied (costs added up) and v is united out:
+ * Every cost is a factor: a table of small frontiers over some operators.  An operator's
+ * own costs are a factor over it, an edge's costs one over its two ends.  To eliminate
+ * operator v, all factors over v are multiplied (costs added up) and v is united out:
  *
  *     a --- v --- b        A(a, v) x V(v) x B(v, b)   -->   a --- b      F(a, b)
  *
- * That is node, edge, branch and sink elimination of the paper in one rule; along a chain,
- * from its end, it is the paper's linear dynamic programming.  What is left when no operator
- * is, is the answer.
+ * That is node, edge, branch and sink elimination of the paper in one rule; along a
+ * chain, from its end, it is the paper's linear dynamic programming.  What is left when
+ * no operator is, is the answer.
  *
  *   Classes.  Factors see an operator only through classes of its configurations: an edge
  *   table has an entry for a pair of classes.  A 'view' maps an operator's values to the
  *   classes a factor tells apart.  While v is on its way out and factors remain to be
- *   multiplied, v is united at once over all values that the remaining ones can't tell apart.
+ *   multiplied, v is united at once over all values that the remaining ones can't tell
+ *   apart.
  *
  *   Sharing.  A step is described by its input tables and an array of offsets (table.h);
  *   tables are remembered by that, so what repeats is one table, though each layer remains
  *   free to choose.
  *
- *   Order.  Fewest operators in the new table first, then fewest expected points.  Blocks of
- *   branches between two operators thereby become tables over the two before a frontier is
- *   carried through them, and a chain is walked from an end.
+ *   Order.  Fewest operators in the new table first, then fewest expected points.  Blocks
+ *   of branches between two operators thereby become tables over the two before a frontier
+ *   is carried through them, and a chain is walked from an end.
  *
- *   Entanglement.  Where the new table would be larger than is allowed, the plan starts again
- *   with operators decided beforehand (heuristic.c): the paper's heuristic elimination, and the
- *   answer names them.  In which order they are decided depends on the graph alone, so how many it takes is
- *   found by doubling and halving, not one by one. */
+ *   Entanglement.  Where the new table would be larger than is allowed, the plan starts
+ *   again with operators decided beforehand (heuristic.c): the paper's heuristic
+ *   elimination, and the answer names them.  In which order they are decided depends on
+ *   the graph alone, so how many it takes is found by doubling and halving, not one by
+ *   one. */
 #include "elimination.h"
 
+#include "factor_tuning.h"
 #include "heuristic.h"
 #include "leaves.h"
 #include "search_common.h"
@@ -38,17 +42,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of so many factors of an operator, or operators that share one with it, all are looked at. */
-enum { MANY = 64 };
-/* Of so few factors all pairs are. */
-enum { FEW = 8 };
-
 static int nomem(struct elimination_plan *p)
 {
     return topt_search_nomem(p->err);
 }
 
-/* ---- views ---- */
+/* ---- views ------------------------------------------------------------------------- */
 
 /* The view that tells apart what any of 'views' (some NULL) does. */
 static int join_views(struct elimination_plan *p, int op, const struct view *const *views,
@@ -63,7 +62,7 @@ static int join_views(struct elimination_plan *p, int op, const struct view *con
     return 0;
 }
 
-/* ---- factors and places ---- */
+/* ---- factors and places ------------------------------------------------------------ */
 
 static const struct view *view_in(const struct factor *f, int op, int64_t *ret_stride)
 {
@@ -114,7 +113,8 @@ struct draft {
     struct step step;
 };
 
-/* More than a table may have: then an operator is decided by heuristic, if that is allowed. */
+/* More than a table may have: then an operator is decided by heuristic, if that is
+ * allowed. */
 static int too_large(struct elimination_plan *p, const struct draft *d, double entries)
 {
     int op = d->leaving >= 0 ? d->leaving : 0;
@@ -159,7 +159,8 @@ static int draft_views(struct elimination_plan *p, struct draft *d,
     return entries > (double)p->max_entries ? too_large(p, d, entries) : 0;
 }
 
-/* Offsets into a factor's table by class of 'joint'; 0 where it does not see the operator. */
+/* Offsets into a factor's table by class of 'joint'; 0 where it does not see the
+ * operator. */
 static void write_offsets(const struct elimination_plan *p, const struct factor *f,
                           int op, const struct view *joint, int32_t *ret)
 {
@@ -199,8 +200,8 @@ static int is_matrix(const struct factor *f)
     return f && f->table->leaf && f->nops == 2 && f->op[0] != f->op[1];
 }
 
-/* Is the step a vector times a matrix?  A tells apart the operator on its way only, B is a leaf
- * over that and another, and nothing else sees it. */
+/* Is the step a vector times a matrix?  A tells apart the operator on its way only, B is
+ * a leaf over that and another, and nothing else sees it. */
 static int is_row_step(const struct draft *d)
 {
     if (!is_matrix(d->b) || d->leaving < 0 || d->out.n != 1 ||
@@ -273,7 +274,8 @@ static int write_recipe(struct elimination_plan *p, struct draft *d)
 }
 
 /* Multiply factors a and b (-1: none).  Operator 'leaving' is united over all values that
- * 'remaining' does not tell apart (NULL: over all); -1: nothing is.  The new factor, or -1. */
+ * 'remaining' does not tell apart (NULL: over all); -1: nothing is.  The new factor, or
+ * -1. */
 static int multiply(struct elimination_plan *p, int fa, int fb, int leaving,
                     const struct view *remaining)
 {
@@ -317,10 +319,10 @@ static int multiply(struct elimination_plan *p, int fa, int fb, int leaving,
     return topt_elimination_factor(p, d.made);
 }
 
-/* ---- eliminating an operator ---- */
+/* ---- eliminating an operator ------------------------------------------------------- */
 
-/* Points of an entry: known for leaves and what is made; of a step's table about as many as it
- * is made of. */
+/* Points of an entry: known for leaves and what is made; of a step's table about as many
+ * as it is made of. */
 static double mean_frontier(const struct table *t)
 {
     double n = t->nentries ? (double)t->npoints / (double)t->nentries : 0;
@@ -331,8 +333,8 @@ static double mean_frontier(const struct table *t)
     return n > 1 ? n : 1;
 }
 
-/* Size of each operator's joint view over some factors, at most; in p->slot by operator.  How
- * many operators were not seen before. */
+/* Size of each operator's joint view over some factors, at most; in p->slot by operator.
+ * How many operators were not seen before. */
 static int bound_sizes(struct elimination_plan *p, const struct factor *f)
 {
     int fresh = 0;
@@ -375,7 +377,8 @@ static int64_t points_of(const struct elimination_plan *p, int factor)
     return t->leaf ? t->npoints : t->nentries;
 }
 
-/* Two factors: is their product over more operators than either is, and the work they make. */
+/* Two factors: is their product over more operators than either is, and the work they
+ * make. */
 struct pair {
     int a, b, wider;
     double points;
@@ -408,7 +411,7 @@ static int is_better(const struct pair *x, const struct pair *than)
 }
 
 /* Is one of a factor and some others better? */
-static void look_at_pairs(struct elimination_plan *p, int one, const int *other, int n,
+static void compare_pairs(struct elimination_plan *p, int one, const int *other, int n,
                           struct pair *best)
 {
     for (int i = 0; i < n; i++) {
@@ -419,22 +422,23 @@ static void look_at_pairs(struct elimination_plan *p, int one, const int *other,
     }
 }
 
-/* Which two of an operator's factors to multiply first: of FEW, or of one of fewest points and the others of
- * the first MANY, those that come to no table over more operators, if there are such, and make the least work. */
+/* Which two of an operator's factors to multiply first: of FACTORS_PAIRED, or of one of
+ * fewest points and the others of the first FACTORS_SEEN, those that come to no table
+ * over more operators, if there are such, and make the least work. */
 static void pick_pair(struct elimination_plan *p, int op, int *ret_a, int *ret_b)
 {
-    int item[MANY] = {0}, n = 0, least = p->factors_of[op].first;
+    int item[FACTORS_SEEN] = {0}, n = 0, least = p->factors_of[op].first;
     struct pair best = {.a = -1};
-    for (int i = least; i >= 0 && n < MANY; i = topt_factor_after(p, op, i)) {
+    for (int i = least; i >= 0 && n < FACTORS_SEEN; i = topt_factor_after(p, op, i)) {
         item[n++] = i;
         if (points_of(p, i) < points_of(p, least))
             least = i;
     }
-    if (n > FEW)
-        look_at_pairs(p, least, item, n, &best);
+    if (n > FACTORS_PAIRED)
+        compare_pairs(p, least, item, n, &best);
     else
         for (int i = 0; i < n; i++)
-            look_at_pairs(p, item[i], item + i + 1, n - i - 1, &best);
+            compare_pairs(p, item[i], item + i + 1, n - i - 1, &best);
     *ret_a = best.a;
     *ret_b = best.b;
 }
@@ -457,18 +461,18 @@ static int remaining_view(struct elimination_plan *p, int op, int a, int b,
     return rc;
 }
 
-/* Returns the factor that comes of it, or -1.  Of very many factors hardly two less tell less
- * apart, so what all of them do is worked out once. */
+/* Returns the factor that comes of it, or -1.  Of very many factors hardly two less tell
+ * less apart, so what all of them do is worked out once. */
 static int eliminate(struct elimination_plan *p, int op)
 {
     const struct list *l = &p->factors_of[op];
     struct view remaining;
-    if (l->n > MANY && remaining_view(p, op, -1, -1, &remaining))
+    if (l->n > FACTORS_SEEN && remaining_view(p, op, -1, -1, &remaining))
         return -1;
     while (l->n > 2) {
         int a, b;
         pick_pair(p, op, &a, &b);
-        if ((l->n <= MANY && remaining_view(p, op, a, b, &remaining)) ||
+        if ((l->n <= FACTORS_SEEN && remaining_view(p, op, a, b, &remaining)) ||
             multiply(p, a, b, op, &remaining) < 0)
             return -1;
     }
@@ -485,8 +489,9 @@ int topt_elimination_multiply(struct elimination_plan *p, int a, int b)
     return multiply(p, a, b, -1, NULL);
 }
 
-/* How dear eliminating an operator looks now: operators in the new table (three and more are
- * alike), then expected points.  A table over very many is the last that is wanted. */
+/* How dear eliminating an operator looks now: operators in the new table (three and more
+ * are alike), then expected points.  A table over very many is the last that is
+ * wanted. */
 struct turn topt_elimination_rate(struct elimination_plan *p, int op)
 {
     struct turn last = {TOPT_RANKS - 1, DBL_MAX};
@@ -494,7 +499,7 @@ struct turn topt_elimination_rate(struct elimination_plan *p, int op)
     int nops = 0, seen = 0, stamp = ++p->stamp, first = p->factors_of[op].first;
     for (int i = first; i >= 0; i = topt_factor_after(p, op, i)) {
         seen += bound_sizes(p, &p->factor[i]);
-        if (seen > MANY)
+        if (seen > FACTORS_SEEN)
             return last;
         points *= mean_frontier(p->factor[i].table);
     }
@@ -522,7 +527,7 @@ static void rate_ops(struct elimination_plan *p, int factor)
                                    topt_elimination_rate(p, f->op[d]));
 }
 
-/* ---- factors over the same operators ---- */
+/* ---- factors over the same operators ----------------------------------------------- */
 
 static int compare_ops(const struct factor *a, const struct factor *b)
 {
@@ -565,7 +570,7 @@ int topt_elimination_same_ops(const struct elimination_plan *p, int a, int b)
     return !compare_ops(&p->factor[a], &p->factor[b]);
 }
 
-/* ---- all of them ---- */
+/* ---- all of them ------------------------------------------------------------------- */
 
 static int eliminate_all(struct elimination_plan *p)
 {

@@ -19,16 +19,17 @@ int topt_elimination_exactly(struct elimination_plan *p,
                              const struct topt_search_options *options,
                              struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The parts of that, for who wants to choose what is eliminated: only the leaves; then one
- * operator (the new factor, or -1), or only a product of two factors. */
+/* The parts of that, for who wants to choose what is eliminated: only the leaves; then
+ * one operator (the new factor, or -1), or only a product of two factors. */
 int topt_elimination_start(struct elimination_plan *p,
                            const struct topt_search_problem *problem,
                            const struct topt_search_options *options,
                            struct topt_error *err) TOPT_MUST_CHECK;
 int topt_elimination_step(struct elimination_plan *p, int op);
 int topt_elimination_multiply(struct elimination_plan *p, int a, int b);
-/* The numbers of the operator's factors, those over the same operators side by side; else in the order
- * in which they were made.  How many, or -1; '*ret' is freed by the caller. */
+/* The numbers of the operator's factors, those over the same operators side by side; else
+ * in the order in which they were made.  How many, or -1; '*ret' is freed by the
+ * caller. */
 int topt_elimination_alike(struct elimination_plan *p, int op, int **ret);
 int topt_elimination_same_ops(const struct elimination_plan *p, int a, int b);
 /* How dear the operator's elimination looks: ranked by operators in the new table. */

@@ -21,7 +21,7 @@ static int sooner(const struct turns *t, int a, int b)
     return x.points != y.points ? x.points < y.points : a < b;
 }
 
-static void stand(struct turns *t, int place, int op)
+static void put_at(struct turns *t, int place, int op)
 {
     t->op[place] = op;
     t->at[op] = place;
@@ -31,8 +31,8 @@ static void move_up(struct turns *t, int op)
 {
     int place = t->at[op];
     for (; place > 0 && sooner(t, op, t->op[(place - 1) / 2]); place = (place - 1) / 2)
-        stand(t, place, t->op[(place - 1) / 2]);
-    stand(t, place, op);
+        put_at(t, place, t->op[(place - 1) / 2]);
+    put_at(t, place, op);
 }
 
 static void move_down(struct turns *t, int op)
@@ -43,15 +43,15 @@ static void move_down(struct turns *t, int op)
             child++;
         if (!sooner(t, t->op[child], op))
             break;
-        stand(t, place, t->op[child]);
+        put_at(t, place, t->op[child]);
     }
-    stand(t, place, op);
+    put_at(t, place, op);
 }
 
 void topt_elimination_order_put(struct turns *t, int op, struct turn turn)
 {
     if (t->at[op] < 0)
-        stand(t, t->n++, op);
+        put_at(t, t->n++, op);
     t->turn[op] = turn;
     move_up(t, op);
     move_down(t, op);
@@ -66,7 +66,7 @@ void topt_elimination_order_drop(struct turns *t, int op)
     t->at[op] = -1;
     if (last == op)
         return;
-    stand(t, place, last);
+    put_at(t, place, last);
     move_up(t, last);
     move_down(t, last);
 }

@@ -1,9 +1,10 @@
-/* elimination_order.h - which operator is eliminated next: the one that looks cheapest now.
+/* elimination_order.h - which operator is eliminated next: the one that looks cheapest
+ * now.
  *
- * A binary heap that knows where each operator stands in it, so that one whose surroundings
- * changed gets another place in the time of a logarithm; a scan over all operators for each
- * elimination takes the square of their number.  Of equal ones the first in the problem goes
- * first, so that plans do not depend on the heap's history.
+ * A binary heap that knows where each operator stands in it, so that one whose
+ * surroundings changed gets another place in the time of a logarithm; a scan over all
+ * operators for each elimination takes the square of their number.  Of equal ones the
+ * first in the problem goes first, so that plans do not depend on the heap's history.
  * Internal to this folder.  Thread safety: one owner. */
 #ifndef TOPT_SEARCH_ELIMINATION_ORDER_H
 #define TOPT_SEARCH_ELIMINATION_ORDER_H

@@ -1,4 +1,5 @@
-/* factors.c - a problem as factors: tables over operators, and the lists of who sees which operator. */
+/* factors.c - a problem as factors: tables over operators, and the lists of who sees
+ * which operator. */
 #include "factors.h"
 
 #include "search_common.h"

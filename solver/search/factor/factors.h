@@ -1,5 +1,6 @@
-/* factors.h - a problem as factors: tables over operators, and the lists of who sees which operator.
- * Internal to this part.  Thread safety: one owner; once planned, read by many. */
+/* factors.h - a problem as factors: tables over operators, and the lists of who sees
+ * which operator. Internal to this part.  Thread safety: one owner; once planned, read by
+ * many. */
 #ifndef TOPT_SEARCH_FACTORS_H
 #define TOPT_SEARCH_FACTORS_H
 
@@ -29,7 +30,8 @@ struct factor {
     int gone;
 };
 
-/* The factors that see an operator and are not gone, in the order in which they were made. */
+/* The factors that see an operator and are not gone, in the order in which they were
+ * made. */
 struct list {
     int first, last, n;
 };
@@ -71,7 +73,8 @@ static inline int topt_factor_after(const struct elimination_plan *p, int op, in
     return f->link[d].after;
 }
 
-/* Add a place, or a factor, which enters the lists of its operators; its number, or -1: memory. */
+/* Add a place, or a factor, which enters the lists of its operators; its number, or -1:
+ * memory. */
 int topt_elimination_place(struct elimination_plan *p, struct place place);
 int topt_elimination_factor(struct elimination_plan *p, struct factor f);
 /* The factor is gone: it leaves the lists of its operators. */

@@ -1,8 +1,8 @@
 /* leaves.c - a problem's own costs as factor tables over classes of configurations.
  *
  * An operator's values are the distinct tuples of its configurations' classes on all its
- * edges; configurations that share a tuple are one frontier from the start.  Equal costs are
- * one table, however many operators or edges have them. */
+ * edges; configurations that share a tuple are one frontier from the start.  Equal costs
+ * are one table, however many operators or edges have them. */
 #include "leaves.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static int nomem(struct elimination_plan *p)
     return topt_search_nomem(p->err);
 }
 
-/* ---- leaves ---- */
+/* ---- leaves ------------------------------------------------------------------------ */
 
 /* Tables of this plan, by their points, to give equal leaves the same. */
 struct known {
@@ -105,7 +105,8 @@ static const struct points *make_op_points(struct elimination_plan *p, int op)
     return ret;
 }
 
-/* Whose points are those of 'op': of known ones under 'hash' that are the same by 'same'; -1: of none. */
+/* Whose points are those of 'op': of known ones under 'hash' that are the same by 'same';
+ * -1: of none. */
 static int known_op(const struct elimination_plan *p, const struct interner *in,
                     uint64_t hash, int op,
                     int (*same)(const struct elimination_plan *p, int i, int j))
@@ -125,7 +126,8 @@ static const struct points *remember(struct interner *in, uint64_t hash, int op,
     return points;
 }
 
-/* By what its costs are, and, as that takes a look at all of them, first by where they stand. */
+/* By what its costs are, and, as that takes a look at all of them, first by where they
+ * stand. */
 static const struct points *op_points(struct elimination_plan *p, struct interner *in,
                                       int op)
 {

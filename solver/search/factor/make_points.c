@@ -1,10 +1,12 @@
-/* make_points.c - the tables of a search, made once: the points of every entry within bounds.
+/* make_points.c - the tables of a search, made once: the points of every entry within
+ * bounds.
  *
- * Tables are made in the order they were planned, so that those a step needs are there.  An
- * entry that is no part of any strategy within the bounds is empty; of the others, only the
- * sums that leave room for their lightest completion are looked at. */
+ * Tables are made in the order they were planned, so that those a step needs are there.
+ * An entry that is no part of any strategy within the bounds is empty; of the others,
+ * only the sums that leave room for their lightest completion are looked at. */
 #include "make_points.h"
 
+#include "factor_tuning.h"
 #include "sparse_product.h"
 #include "search_common.h"
 
@@ -77,7 +79,8 @@ static int make_entry(struct maker *k, const struct step *s, int64_t ea, int64_t
 /* Have the first entries of a table so many points that all will have too many? */
 static int too_many(const struct maker *k, int64_t entries, size_t points)
 {
-    return entries >= 64 && (double)points > 2 * k->mean * (double)entries;
+    return entries >= MEAN_AFTER &&
+           (double)points > MEAN_TIMES * k->mean * (double)entries;
 }
 
 /* 0; 1 where that takes too much, and entries are missing; or -1. */
@@ -138,7 +141,8 @@ int topt_make_start(struct maker *k, struct topt_error *err)
     return topt_pareto_merge_begin(&k->merge) ? failed(k, err), -1 : 0;
 }
 
-/* For all entries that there are now; tables are added one by one, so half as many again. */
+/* For all entries that there are now; tables are added one by one, so half as many
+ * again. */
 static int make_room(struct maker *k)
 {
     size_t n = (size_t)k->tables->nentries;
@@ -178,8 +182,8 @@ enum topt_made topt_make_more(struct maker *k, size_t from, int64_t budget,
     return TOPT_MADE;
 }
 
-int topt_make_part(struct maker *k, struct table *from, const char *marked,
-                   struct table *to, int move, struct topt_error *err)
+int topt_make_part(struct maker *k, const struct table *from, const char *marked,
+                   struct table *to, struct topt_error *err)
 {
     struct merge *m = &k->merge;
     size_t at = 0;
@@ -187,16 +191,12 @@ int topt_make_part(struct maker *k, struct table *from, const char *marked,
         m->failed = TOPT_ERR_NOMEM;
         return failed(k, err), -1;
     }
-    from->moved = to->inherits = move && !from->leaf;
-    if (from->moved) /* marked points move up, over those that are not */
-        m->n = topt_entry_points(k, from, from->first_entry).base;
     for (int64_t e = 0; e < to->nentries; e++) {
         struct run r = topt_entry_points(k, from, from->first_entry + e);
         uint32_t first = k->first[to->first_entry + e] = (uint32_t)m->n;
         for (uint32_t i = r.base; i < r.base + r.n; i++, at++) {
             struct topt_cost cost = from->leaf ? from->cost[i] : m->cost[i];
-            struct back back = from->moved ? m->back[i] : (struct back){i, 0};
-            if (marked[at] && topt_pareto_merge_put(m, cost, back))
+            if (marked[at] && topt_pareto_merge_put(m, cost, (struct back){i, 0}))
                 return failed(k, err), -1;
         }
         k->count[to->first_entry + e] = (uint32_t)m->n - first;
@@ -204,17 +204,8 @@ int topt_make_part(struct maker *k, struct table *from, const char *marked,
     return 0;
 }
 
-int topt_make_again(struct maker *k, struct table *t, struct topt_error *err)
-{
-    k->budget = 0;
-    k->mean = 0;
-    if (make_table(k, t))
-        return failed(k, err), -1;
-    t->moved = 0;
-    return 0;
-}
-
-/* Every strategy has a part in every table: where one is without points, there is nothing. */
+/* Every strategy has a part in every table: where one is without points, there is
+ * nothing. */
 static void make_empty(struct maker *k, size_t from)
 {
     const struct tables *ts = k->tables;
@@ -230,7 +221,7 @@ enum topt_made topt_make(struct maker *k, int64_t budget, struct topt_error *err
     struct merge *m = &k->merge;
     if (topt_pareto_merge_begin(m))
         return failed(k, err);
-    k->budget = budget / 16;
+    k->budget = budget / FIRST_TABLE_PART;
     m->limit = k->most.memory;
     m->slowest = k->most.time;
     for (size_t i = 0; i < ts->nall; i++) {
@@ -250,7 +241,8 @@ enum topt_made topt_make(struct maker *k, int64_t budget, struct topt_error *err
         }
         /* Later tables have more points than earlier ones: what is used up too early will
          * not do. */
-        k->budget = budget / 16 + budget / (int64_t)ts->nall * (int64_t)(i + 1);
+        k->budget =
+            budget / FIRST_TABLE_PART + budget / (int64_t)ts->nall * (int64_t)(i + 1);
     }
     return TOPT_MADE;
 }

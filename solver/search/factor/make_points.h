@@ -1,5 +1,6 @@
-/* make_points.h - the tables of a search, made once: the points of every entry within bounds.
- * Internal to this folder.  Thread safety: each maker has one owner; tables are read. */
+/* make_points.h - the tables of a search, made once: the points of every entry within
+ * bounds. Internal to this folder.  Thread safety: each maker has one owner; tables are
+ * read. */
 #ifndef TOPT_SEARCH_MAKE_POINTS_H
 #define TOPT_SEARCH_MAKE_POINTS_H
 
@@ -15,25 +16,22 @@ void topt_maker_trim(struct maker *k);
 
 enum topt_made { TOPT_MADE, TOPT_MADE_TOO_MUCH, TOPT_MADE_STOPPED, TOPT_MADE_FAILED };
 
-/* Make all tables, under the bounds of the maker: every strategy within them, or one that is
- * no heavier and no slower, is a point of the last one.  TOO_MUCH: more than 'budget' points
- * were looked at (0: any number).  STOPPED: the caller wants an answer now.  FAILED: 'err'
- * says why.  Both are polled before every table. */
+/* Make all tables, under the bounds of the maker: every strategy within them, or one that
+ * is no heavier and no slower, is a point of the last one.  TOO_MUCH: more than 'budget'
+ * points were looked at (0: any number).  STOPPED: the caller wants an answer now.
+ * FAILED: 'err' says why.  Both are polled before every table. */
 enum topt_made topt_make(struct maker *k, int64_t budget,
                          struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The same for a plan that still grows, without bounds: start, then make the tables from number
- * 'from' on, those before it being made.  'budget' counts from the start. */
+/* The same for a plan that still grows, without bounds: start, then make the tables from
+ * number 'from' on, those before it being made.  'budget' counts from the start. */
 int topt_make_start(struct maker *k, struct topt_error *err) TOPT_MUST_CHECK;
 enum topt_made topt_make_more(struct maker *k, size_t from, int64_t budget,
                               struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Make the next table, 'to', of the points of 'from' that are marked, by their number in it.
- * 'move': it inherits them, and 'from', which was made last, has none any more. */
-int topt_make_part(struct maker *k, struct table *from, const char *marked,
-                   struct table *to, int move, struct topt_error *err) TOPT_MUST_CHECK;
-/* Make a table that was moved once more. */
-int topt_make_again(struct maker *k, struct table *t,
-                    struct topt_error *err) TOPT_MUST_CHECK;
+/* Make the next table, 'to', of the points of 'from' that are marked, by their number in
+ * it. */
+int topt_make_part(struct maker *k, const struct table *from, const char *marked,
+                   struct table *to, struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

@@ -1,9 +1,10 @@
-/* min_marginals.c - what every entry of every table weighs at least, and all that is not in it.
+/* min_marginals.c - what every entry of every table weighs at least, and all that is not
+ * in it.
  *
- * Give every cost one number, w = a * time + b * memory.  The least w of a whole strategy is
- * found by the planned eliminations with one number an entry instead of a frontier, which is
- * cheap.  A second pass, from the answer back to the leaves, gives for every entry of every
- * table the least w of all that is not in the table:
+ * Give every cost one number, w = a * time + b * memory.  The least w of a whole strategy
+ * is found by the planned eliminations with one number an entry instead of a frontier,
+ * which is cheap.  A second pass, from the answer back to the leaves, gives for every
+ * entry of every table the least w of all that is not in the table:
  *
  *         entry e of the table        rest(e), known before the table is made
  *     (time, memory) of a point   +   the lightest completion     >    allowance
@@ -11,14 +12,15 @@
  * and then no strategy with the point is within the allowance.  A table that stands in
  * several places has the least rest of them.
  *
- * An edge's table is large and read once a pass, so where it has one point an entry that is
- * weighed when it is read and not kept.
+ * An edge's table is large and read once a pass, so where it has one point an entry that
+ * is weighed when it is read and not kept.
  *
- * Along a chain a step is a vector times a matrix, in the algebra of least and plus, and that is
- * where nearly all of the time goes.  It is done row by row, in doubles, which processors
- * add and compare several at a time, and which are exact as long as all weights together stay
- * below 2^53.  So is a matrix times a matrix (min_plus.c), and what else reads entries one after the other that
- * are neighbours; what is scattered is done number by number. */
+ * Along a chain a step is a vector times a matrix, in the algebra of least and plus, and
+ * that is where nearly all of the time goes.  It is done row by row, in doubles, which
+ * processors add and compare several at a time, and which are exact as long as all
+ * weights together stay below 2^53.  So is a matrix times a matrix (min_plus.c), and what
+ * else reads entries one after the other that are neighbours; what is scattered is done
+ * number by number. */
 #include "min_marginals.h"
 
 #include "min_plus.h"
@@ -49,7 +51,7 @@ static void leaf_least(const struct table *t, const struct scalar_pass *b, int64
     }
 }
 
-/* ---- steps ---- */
+/* ---- steps ------------------------------------------------------------------------- */
 
 static void step_least(const struct table *t, const struct scalar_pass *b)
 {
@@ -86,7 +88,7 @@ static void step_least_of_leaf(const struct table *t, const struct scalar_pass *
         }
 }
 
-/* ---- a vector times a matrix ---- */
+/* ---- a vector times a matrix ------------------------------------------------------- */
 
 static double to_flat(int64_t w)
 {
@@ -178,7 +180,7 @@ static void step_by_rows(const struct table *t, const struct scalar_pass *b)
         least_by_rows(t, b, ea, eb);
 }
 
-/* ---- rows of both ---- */
+/* ---- rows of both ------------------------------------------------------------------ */
 
 static void least_of_both(const struct table *t, const struct scalar_pass *b)
 {
@@ -249,8 +251,8 @@ static void lower_rests_by_leaf(const struct step *s, const struct cursor *c,
     }
 }
 
-/* Lower what is known of the rest of the entries that an entry is made of: of all but leaves,
- * and of those of which it is wanted if 'all' says so. */
+/* Lower what is known of the rest of the entries that an entry is made of: of all but
+ * leaves, and of those of which it is wanted if 'all' says so. */
 static void step_rest(const struct table *t, struct scalar_pass *b, int all)
 {
     const struct step *s = &t->how;

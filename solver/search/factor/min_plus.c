@@ -1,23 +1,24 @@
 /* min_plus.c - a matrix times a matrix, in the algebra of least and plus.
  *
- * Within a layer most of the work is to eliminate the operator in the middle: A is over x and k, B is over k
- * and y, and an entry (x, y) is the least of A[x, k] + B[k, y] over all k; x and y may be several operators
- * each.  Both are written out as
- * doubles first, so that a processor adds and compares several at a time:
+ * Within a layer most of the work is to eliminate the operator in the middle: A is over x
+ * and k, B is over k and y, and an entry (x, y) is the least of A[x, k] + B[k, y] over
+ * all k; x and y may be several operators each.  Both are written out as doubles first,
+ * so that a processor adds and compares several at a time:
  *
- *     least     a tile of 4 x 16 entries at a time, which stay in registers while k goes through a panel of
- *               4 rows of A and one of 16 columns of B.  Both stand as they are read, k after k, so that a
- *               pair costs an addition and a comparison and hardly any reading (the blocking of
- *               products of matrices: Goto and van de Geijn, Anatomy of High-Performance Matrix
- *               Multiplication, 2008)
- *     rest      row x of A's gets from every entry (x, y) that is wanted  rest + row y of B, turned;
- *               and row y of B's, turned, gets  rest + row x of A.  Where many are wanted these are
- *               products, too
+ *     least     a tile of 4 x 16 entries at a time, which stay in registers while k goes
+ *               through a panel of 4 rows of A and one of 16 columns of B.  Both stand as
+ *               they are read, k after k, so that a pair costs an addition and a comparison
+ *               and hardly any reading (the blocking of products of matrices: Goto and van
+ *               de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008)
+ *     rest      row x of A's gets from every entry (x, y) that is wanted  rest + row y of
+ *               B, turned; and row y of B's, turned, gets  rest + row x of A.  Where many
+ *               are wanted these are products, too
  *
- * Weights of what is wanted are below 2^53, which doubles add exactly; what is heavier may be rounded, but
- * never to less than that. */
+ * Weights of what is wanted are below 2^53, which doubles add exactly; what is heavier
+ * may be rounded, but never to less than that. */
 #include "min_plus.h"
 
+#include "factor_tuning.h"
 #include "wide.h"
 
 #include <string.h>
@@ -32,7 +33,6 @@
 enum {
     ROWS = TOPT_TILE_ROWS,
     COLUMNS = TOPT_TILE_COLUMNS,
-    SPARSE = 8, /* fewer than a part of entries are looked at one by one */
 };
 
 static int none(const int32_t *off, int n)
@@ -52,8 +52,8 @@ struct matrices {
     const int32_t *a, *b;       /* of k */
 };
 
-/* All values of the dimensions that a factor tells apart, the last one first: offsets in the factor
- * and in the result.  Returns how many. */
+/* All values of the dimensions that a factor tells apart, the last one first: offsets in
+ * the factor and in the result.  Returns how many. */
 static int list_values(const struct step *s, int of_b, int32_t *ret, int32_t *ret_to)
 {
     const int32_t *off = s->off;
@@ -110,7 +110,7 @@ static struct matrices matrices_of(const struct step *s, double **room)
                              .b = s->kb};
 }
 
-/* ---- tiles ------------------------------------------------------------------------------------ */
+/* ---- tiles ------------------------------------------------------------------------- */
 
 static void tile(const double *a, const double *b, int nk, double *ret)
 {
@@ -170,7 +170,7 @@ int topt_min_plus_tiles(topt_tile_fn *ret[TOPT_TILES])
     return n;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------- */
 
 /* ret[i] = least of ret[i] and a + b[i] */
 #define LOWER(name, attribute)                                                           \
@@ -185,7 +185,7 @@ int topt_min_plus_tiles(topt_tile_fn *ret[TOPT_TILES])
 LOWER(lower, )
 LOWER(lower_wide, WIDE)
 
-/* ---- written out ------------------------------------------------------------------------------- */
+/* ---- written out ------------------------------------------------------------------- */
 
 static double flat(const struct table *t, int64_t entry, const struct scalar_pass *b)
 {
@@ -194,7 +194,8 @@ static double flat(const struct table *t, int64_t entry, const struct scalar_pas
     return w < TOPT_NOTHING ? (double)w : TOPT_FLAT_NOTHING;
 }
 
-/* In panels of so many columns, the last of which is filled up with nothing: row after row of each. */
+/* In panels of so many columns, the last of which is filled up with nothing: row after
+ * row of each. */
 static void write_panels(const struct table *t, int64_t first_entry,
                          const struct scalar_pass *b, const int32_t *rows, int n,
                          const int32_t *columns, int m, int width, double *ret)
@@ -206,7 +207,7 @@ static void write_panels(const struct table *t, int64_t first_entry,
                                : TOPT_FLAT_NOTHING;
 }
 
-/* ---- products ----------------------------------------------------------------------------------- */
+/* ---- products ---------------------------------------------------------------------- */
 
 /* Panels of A, of ROWS each, and of B, of COLUMNS, over the same k. */
 struct product {
@@ -264,10 +265,10 @@ void topt_min_plus_least(const struct table *t, struct scalar_pass *b)
              &(struct result){&p, b->least + t->first_entry});
 }
 
-/* ---- what is left ------------------------------------------------------------------------------ */
+/* ---- what is left ------------------------------------------------------------------ */
 
-/* A factor row by row of what the other does not tell apart, and what is left of its entries.  Only the
- * rows of entries that are wanted are written. */
+/* A factor row by row of what the other does not tell apart, and what is left of its
+ * entries.  Only the rows of entries that are wanted are written. */
 struct rows {
     const struct table *t;
     int64_t first;               /* entry */
@@ -337,8 +338,8 @@ static void rest_by_rows(const struct table *t, const struct scalar_pass *b,
         }
 }
 
-/* Where most are wanted they are a matrix, too, and what is left of the factors are products:
- * rest * B turned, and rest turned * A. */
+/* Where most are wanted they are a matrix, too, and what is left of the factors are
+ * products: rest * B turned, and rest turned * A. */
 struct remainder {
     const struct rows *of;
     int64_t *rest;
@@ -370,7 +371,8 @@ static void write_rests(const struct table *t, const struct scalar_pass *b,
             }
 }
 
-/* What is left of one factor, 'of', by the other, whose rows are the product's inner dimension. */
+/* What is left of one factor, 'of', by the other, whose rows are the product's inner
+ * dimension. */
 static void rest_by_tiles(const struct table *t, struct scalar_pass *b,
                           const struct rows *of, const struct rows *by, double *room)
 {
@@ -410,7 +412,7 @@ void topt_min_plus_rest(const struct table *t, struct scalar_pass *b, int for_a,
                      .wanted = a.wanted + p.nx,
                      .asked = for_b};
     int64_t n = mark_wanted(t, b, &p, a.wanted, m.wanted);
-    if (n > (int64_t)p.nx * p.ny / SPARSE) {
+    if (n > (int64_t)p.nx * p.ny / WANTED_PART) {
         if (for_a)
             rest_by_tiles(t, b, &a, &m, room);
         if (for_b)

@@ -5,8 +5,8 @@
 
 #include "scalar_pass.h"
 
-/* ret[row][column] = least over k of  a[k][row] + b[k][column].  All tiles that the processor can do give the same;
- * the fastest is last.  Returns how many. */
+/* ret[row][column] = least over k of  a[k][row] + b[k][column].  All tiles that the
+ * processor can do give the same; the fastest is last.  Returns how many. */
 enum { TOPT_TILES = 3 };
 typedef void topt_tile_fn(const double *a, const double *b, int nk, double *ret);
 int topt_min_plus_tiles(topt_tile_fn *ret[TOPT_TILES]);

@@ -1,20 +1,20 @@
 /* pareto_merge.c - the union of many sorted lists of points, reduced while it is formed.
  *
- * One entry of a new table is the union, over the values of the variable that is eliminated,
- * of products of two frontiers.  A product of a long list and a short one is as many copies
- * of the long list as the short one has points, each shifted.  So an entry is the union of
- * sorted lists (memory rises, time falls).
+ * One entry of a new table is the union, over the values of the variable that is
+ * eliminated, of products of two frontiers.  A product of a long list and a short one is
+ * as many copies of the long list as the short one has points, each shifted.  So an entry
+ * is the union of sorted lists (memory rises, time falls).
  *
- * The lists are merged one after the other into a frontier, which starts from the list with
- * the lightest point and the one with the fastest:
+ * The lists are merged one after the other into a frontier, which starts from the list
+ * with the lightest point and the one with the fastest:
  *
  *     frontier  o   o  o     o   o        both sorted; doubling steps and a binary search
  *     list        x      x x       x      skip what is dominated, on either side
  *
- * Most lists have nothing to add: that is found without touching the frontier.  The others
- * cost one pass over it, in order, which a processor likes better than a heap of lists (GPT-2
- * on 8 GPUs, 134 million products: 4.5 s against 7.2 s).  Among equal costs the point that came first stays.
- */
+ * Most lists have nothing to add: that is found without touching the frontier.  The
+ * others cost one pass over it, in order, which a processor likes better than a heap of
+ * lists (GPT-2 on 8 GPUs, 134 million products: 4.5 s against 7.2 s).  Among equal costs
+ * the point that came first stays. */
 #include "pareto_merge.h"
 
 #include <stdlib.h>
@@ -88,7 +88,8 @@ static int grow_output(struct merge *m)
     return 0;
 }
 
-/* What the points of a run weigh at least; leaves of single points keep no such number. */
+/* What the points of a run weigh at least; leaves of single points keep no such
+ * number. */
 static int64_t least_of(const struct merge_bound *b, struct run r)
 {
     return r.n == 1 ? b->time * r.cost->time + b->memory * r.cost->memory
@@ -114,7 +115,8 @@ static int hopeless_runs(const struct merge *m, struct run a, struct run b)
     return 0;
 }
 
-/* A sum past 2^63 counts as the most there is; a frontier that keeps such a point fails. */
+/* A sum past 2^63 counts as the most there is; a frontier that keeps such a point
+ * fails. */
 static inline int64_t sum(int64_t a, int64_t b)
 {
     int64_t c;
@@ -151,7 +153,8 @@ static uint32_t gallop_time(const struct merge_source *s, uint32_t pos, int64_t 
     return low + 1;
 }
 
-/* Positions in the frontier, from 'pos' on: the first that is heavier than 'memory', ... */
+/* Positions in the frontier, from 'pos' on: the first that is heavier than 'memory',
+ * ... */
 static size_t gallop_memory(const struct merge_point *f, size_t pos, size_t n,
                             int64_t memory)
 {

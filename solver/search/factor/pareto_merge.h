@@ -5,13 +5,14 @@
 
 #include "search_common.h"
 
-/* Which point of the left and of the right factor made a point (numbers in their tables). */
+/* Which point of the left and of the right factor made a point (numbers in their
+ * tables). */
 struct back {
     uint32_t a, b;
 };
 
-/* What is left of a weighing (bounds.h) for the points of one entry: a point stays only where
- * time * its time + memory * its memory is at most 'room'. */
+/* What is left of a weighted sum (scalar_pass.h) for the points of one entry: a point stays
+ * only where time * its time + memory * its memory is at most 'room'. */
 struct merge_bound {
     int64_t time, memory, room;
     const int64_t *least; /* of any entry: what its points weigh at least */
@@ -32,8 +33,8 @@ struct merge_point {
     uint32_t source, pos;
 };
 
-/* A run of points inside a table; 'entry' is its number in 'least' of the bounds.  'moves': it
- * stands in the merge's own output, which moves as it grows. */
+/* A run of points inside a table; 'entry' is its number in 'least' of the bounds.
+ * 'moves': it stands in the merge's own output, which moves as it grows. */
 struct run {
     const struct topt_cost *cost;
     uint32_t n, base;

@@ -1,15 +1,17 @@
 /* point_store.c - what a leaf has: for every entry, its choices that nothing beats.
  *
- * Most tables are frontiers already, entry for entry; their costs are not written down again.
+ * Most tables are frontiers already, entry for entry; their costs are not written down
+ * again.
  *
  * Tables are found by their address first, then by what is in them: models share them by
- * address, and a file's are equal at most.  Looking for them goes up to the store's parents,
- * so that a problem that differs from another in one operator makes anew only what that
- * operator has to do with. */
+ * address, and a file's are equal at most.  Looking for them goes up to the store's
+ * parents, so that a problem that differs from another in one operator makes anew only
+ * what that operator has to do with. */
 #include "point_store.h"
 
 #include "point_store.h"
 
+#include "factor_tuning.h"
 #include "search_common.h"
 #include "topt_hash.h"
 
@@ -61,11 +63,9 @@ static int by_entry(const void *x, const void *y)
     return (a->number > b->number) - (a->number < b->number);
 }
 
-enum { FEW = 16 }; /* choices of an entry, that are sorted one by one */
-
 static void sort_entry(struct choice *c, size_t n)
 {
-    if (n > FEW) {
+    if (n > FEW_CHOICES) {
         qsort(c, n, sizeof *c, by_entry);
         return;
     }
@@ -175,7 +175,7 @@ const struct points *topt_points_of_choices(struct point_store *s, struct choice
     return i ? i->points : NULL;
 }
 
-/* ---- tables ---- */
+/* ---- tables ------------------------------------------------------------------------ */
 
 static size_t nentries_of(const struct topt_table *t)
 {
@@ -238,7 +238,8 @@ static int is_reduced(const struct topt_table *t)
     return 1;
 }
 
-/* A table of frontiers lends its costs, and alternatives have the numbers of their points. */
+/* A table of frontiers lends its costs, and alternatives have the numbers of their
+ * points. */
 static struct stored *borrow(struct point_store *s, const struct topt_table *t,
                              struct topt_error *err)
 {

@@ -1,6 +1,7 @@
 /* point_store.h - what a leaf has: for every entry, its choices that nothing beats.
  * Kept in stores, so that problems that share tables share these, too.
- * Internal to this folder.  Thread safety: a store has one owner; as a parent it is read. */
+ * Internal to this folder.  Thread safety: a store has one owner; as a parent it is
+ * read. */
 #ifndef TOPT_SEARCH_POINT_STORE_H
 #define TOPT_SEARCH_POINT_STORE_H
 
@@ -12,8 +13,8 @@ struct points {
     int single;            /* every entry has exactly one point */
     const uint32_t *first; /* nentries + 1 */
     const struct topt_cost *cost;
-    /* Number of the configuration or alternative; NULL: each point is that of its number in its
-     * entry. */
+    /* Number of the configuration or alternative; NULL: each point is that of its number
+     * in its entry. */
     int32_t *choice;
     /* What 'first' and 'cost' refer to, where they are not the table's own. */
     uint32_t *own_first;
@@ -37,12 +38,14 @@ int topt_points_init(struct point_store *s, const struct point_store *parent,
                      struct topt_error *err) TOPT_MUST_CHECK;
 void topt_points_fini(struct point_store *s);
 
-/* Points of choices in any order ('c' is reordered); owned by the store.  NULL: memory. */
+/* Points of choices in any order ('c' is reordered); owned by the store.  NULL:
+ * memory. */
 const struct points *topt_points_of_choices(struct point_store *s, struct choice *c,
                                             size_t n, int64_t nentries,
                                             struct topt_error *err);
 
-/* Those of an edge's table; equal tables have the same.  The table must outlive the store. */
+/* Those of an edge's table; equal tables have the same.  The table must outlive the
+ * store. */
 const struct points *topt_points_of_table(struct point_store *s,
                                           const struct topt_table *t,
                                           struct topt_error *err);

@@ -1,4 +1,5 @@
-/* scalar_pass.c - a weighing of costs, and what every entry of every table weighs at least by it. */
+/* scalar_pass.c - a weighted sum of costs, and what every entry of every table weighs at
+ * least by it. */
 #include "scalar_pass.h"
 
 #include "search_common.h"

@@ -1,5 +1,6 @@
-/* scalar_pass.h - a weighing of costs, and what every entry of every table weighs at least by it.
- * Internal to this part.  Thread safety: each bound has one owner; tables are read. */
+/* scalar_pass.h - a weighted sum of costs, and what every entry of every table weighs at
+ * least by it. Internal to this part.  Thread safety: each bound has one owner; tables
+ * are read. */
 #ifndef TOPT_SEARCH_SCALAR_PASS_H
 #define TOPT_SEARCH_SCALAR_PASS_H
 
@@ -14,7 +15,7 @@
 /* Weights are so small that whatever a strategy may weigh is below this. */
 #define TOPT_HEAVY ((int64_t)1 << 60)
 
-/* A weighing of costs.  Arrays are by entry; topt_scalar_pass_init allocates them. */
+/* A weighted sum of costs.  Arrays are by entry; topt_scalar_pass_init allocates them. */
 struct scalar_pass {
     int64_t time, memory; /* a point weighs time * its time + memory * its memory */
     int light;            /* no strategy weighs more than TOPT_LIGHT: doubles will do */

@@ -2,19 +2,19 @@
  *
  *     C(x, y)  =  union over k of  A(x, k) x B(k, y)
  *
- * Tables that were thinned have no point in most of their entries.  So a row of C is collected
- * from those A(x, k) that have points, and for each of them from those B(k, y) that have: first
- * which k there are for every y, then entry by entry what is merged.  Rows are made a few at a
- * time, each by one thread into an output of its own, and put behind one another in order. */
+ * Tables that were thinned have no point in most of their entries.  So a row of C is
+ * collected from those A(x, k) that have points, and for each of them from those B(k, y)
+ * that have: first which k there are for every y, then entry by entry what is merged.
+ * Rows are made a few at a time, each by one thread into an output of its own, and put
+ * behind one another in order. */
 #include "sparse_product.h"
 
+#include "factor_tuning.h"
 #include "table_points.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { WAVE = 16 }; /* rows, however many threads there are */
 
 /* One operand: the table, and its entry (x, k) or (k, y). */
 struct operand {
@@ -23,8 +23,8 @@ struct operand {
     const int32_t *k;   /* by k */
 };
 
-/* A product by rows: row x is made of those entries (x, k) of the one operand that have points, and
- * of those (k, y) of the other. */
+/* A product by rows: row x is made of those entries (x, k) of the one operand that have
+ * points, and of those (k, y) of the other. */
 struct rows {
     const struct maker *maker;
     struct operand row, other;
@@ -39,7 +39,8 @@ struct worker_rows {
     int64_t cap_list;
 };
 
-/* A row that was made: of whom, where in his output; and how many points each entry has. */
+/* A row that was made: of whom, where in his output; and how many points each entry
+ * has. */
 struct made_row {
     int worker;
     size_t first;
@@ -50,7 +51,7 @@ struct job {
     struct rows rows;
     int from, to; /* rows of this wave */
     atomic_int next, failed;
-    struct made_row made[WAVE];
+    struct made_row made[ROWS_AT_ONCE];
     uint32_t *count; /* by row of the wave and y */
 };
 
@@ -104,7 +105,7 @@ static struct run rows_entry(const struct rows *r, const struct operand *o, int 
                              o->table->first_entry + o->off[x] + o->k[k]);
 }
 
-/* ---- one row ---- */
+/* ---- one row ----------------------------------------------------------------------- */
 
 static int grow_list(struct worker_rows *w, int64_t need)
 {
@@ -179,7 +180,7 @@ static void work(void *ctx, int worker)
     }
 }
 
-/* ---- the table ---- */
+/* ---- the table --------------------------------------------------------------------- */
 
 /* Which y the other operand has points for, by k. */
 static void find_others(const struct rows *r, int32_t *first, int32_t *y)
@@ -261,7 +262,8 @@ static int make_rows(struct job *j, struct maker *k, const struct table *t)
 {
     size_t before = k->merge.n;
     for (j->from = 0; j->from < j->rows.nrows; j->from = j->to) {
-        j->to = j->from + WAVE < j->rows.nrows ? j->from + WAVE : j->rows.nrows;
+        j->to = j->from + ROWS_AT_ONCE < j->rows.nrows ? j->from + ROWS_AT_ONCE
+                                                       : j->rows.nrows;
         j->next = j->from;
         if (j->product->pool)
             topt_pool_run(j->product->pool, work, j);
@@ -305,7 +307,7 @@ int topt_sparse_product_make(struct product *p, struct maker *k, const struct ta
     size_t pairs = (size_t)j.rows.nk * (size_t)j.rows.ny;
     int32_t *first = malloc(((size_t)j.rows.nk + 1) * sizeof *first);
     int32_t *y = malloc((pairs + 1) * sizeof *y);
-    j.count = malloc(((size_t)WAVE * (size_t)j.rows.ny + 1) * sizeof *j.count);
+    j.count = malloc(((size_t)ROWS_AT_ONCE * (size_t)j.rows.ny + 1) * sizeof *j.count);
     int rc = -1;
     if (!first || !y || !j.count) {
         k->merge.failed = TOPT_ERR_NOMEM;

@@ -1,6 +1,8 @@
 /* step.c - how a table is made of two others. */
 #include "step.h"
 
+#include "factor_tuning.h"
+
 enum { COLUMNS = TOPT_TILE_COLUMNS };
 
 static int none(const int32_t *off, int n)

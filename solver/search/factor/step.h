@@ -8,9 +8,9 @@
 
 struct table;
 
-/* How to make a table of A and B (or of A alone).  An entry of the result is a value of each
- * output dimension and a group; a group is a list of values k of the variable on the way
- * out.  Entry (x, g) is
+/* How to make a table of A and B (or of A alone).  An entry of the result is a value of
+ * each output dimension and a group; a group is a list of values k of the variable on the
+ * way out.  Entry (x, g) is
  *
  *     union over k in group g of  A[sum of off_a[d][x_d] + ka[k]] x B[... kb[k]]
  *
@@ -23,8 +23,9 @@ struct step {
     const int32_t *off;    /* dimension after dimension: off_a then off_b */
     const int32_t *kfirst; /* ngroups + 1 */
     const int32_t *ka, *kb;
-    /* Where A is a vector and B a leaf and a matrix: entries in a row of B (else 0), and offsets
-     * into B by entry.  'by_columns': the variable on its way out is the number of the row. */
+    /* Where A is a vector and B a leaf and a matrix: entries in a row of B (else 0), and
+     * offsets into B by entry.  'by_columns': the variable on its way out is the number
+     * of the row. */
     int row, by_columns;
     int matrix; /* a matrix times a matrix: see min_plus.c */
     const int32_t *row_off;
@@ -34,14 +35,12 @@ struct step {
     size_t recipe_len;
 };
 
-/* Tiles of a product of matrices (min_plus.c). */
-enum { TOPT_TILE_ROWS = 4, TOPT_TILE_COLUMNS = 16 };
-
 /* Is the step a matrix times a matrix?  Sets s->matrix. */
 void topt_min_plus_find(struct step *s);
-/* How many values the dimensions have together that A tells apart, and those that B does. */
+/* How many values the dimensions have together that A tells apart, and those that B
+ * does. */
 void topt_step_count_values(const struct step *s, int64_t *ret_x, int64_t *ret_y);
-/* Numbers that weighing such a step takes. */
+/* Numbers that a scalarised pass of such a step takes. */
 int64_t topt_min_plus_room(const struct step *s);
 
 #endif

@@ -1,4 +1,5 @@
-/* table.c - factor tables: leaves with their costs, and steps that make a new table of two. */
+/* table.c - factor tables: leaves with their costs, and steps that make a new table of
+ * two. */
 #include "table.h"
 
 #include "search_common.h"
@@ -158,7 +159,8 @@ static void keep_rows(struct tables *ts, struct step *s)
         ts->all[s->b->id]->by_rows = 1;
 }
 
-/* A leaf of single points that a step reads about once as B is weighed while it is read. */
+/* A leaf of single points that a step reads about once as B is weighed while it is
+ * read. */
 static void keep_weights(struct tables *ts, struct table *t)
 {
     const struct step *s = &t->how;

@@ -1,7 +1,7 @@
-/* table.h - factor tables: leaves with their costs, and steps that make a new table of two.
- * A step is planned, not made: how often it is made, under which bounds and by which thread
- * is the affair of make_points.h.
- * Internal to this folder.  Thread safety: one owner; once complete, read by many. */
+/* table.h - factor tables: leaves with their costs, and steps that make a new table of
+ * two. A step is planned, not made: how often it is made, under which bounds and by which
+ * thread is the affair of make_points.h. Internal to this folder.  Thread safety: one
+ * owner; once complete, read by many. */
 #ifndef TOPT_SEARCH_TABLE_H
 #define TOPT_SEARCH_TABLE_H
 
@@ -12,7 +12,8 @@
 
 struct table;
 
-/* A frontier for each entry; which variables the entries are over is the factor's affair. */
+/* A frontier for each entry; which variables the entries are over is the factor's
+ * affair. */
 struct table {
     int id, leaf;
     int nparts;  /* leaves that it is made of, at most 2^20 */
@@ -23,8 +24,6 @@ struct table {
      * (topt_leaf_choice). */
     uint32_t npoints;
     int single;      /* every entry has exactly one point */
-    int moved;       /* its points are not there any more, but for ... */
-    int inherits;    /* ... those of a table that has them as its own */
     int rest_wanted; /* a leaf of which topt_min_marginals_all finds what is left, too */
     int weighed;     /* its entries' least weights are kept: see min_marginals.c */
     int by_rows;     /* a step reads it row by row */
@@ -68,8 +67,8 @@ struct table *topt_tables_step(struct tables *ts, struct step *s, struct topt_er
 int topt_tables_account(struct tables *ts, int64_t bytes,
                         struct topt_error *err) TOPT_MUST_CHECK;
 
-/* First entries of A and B, among those of all tables, for the values x (as one number) of
- * the output dimensions; 0 where there is no B. */
+/* First entries of A and B, among those of all tables, for the values x (as one number)
+ * of the output dimensions; 0 where there is no B. */
 void topt_step_entries(const struct step *s, int64_t x, int64_t *ret_a, int64_t *ret_b);
 
 /* The same for all x in order: start, then next after each; x counts up from 0. */

@@ -1,7 +1,7 @@
 /* value_classes.c - what is told apart of operators' values, each way of it once.
  *
- * Views are remembered by the addresses of what they were made of: arrays of classes are the problem's or other
- * views', and stay as they are. */
+ * Views are remembered by the addresses of what they were made of: arrays of classes are
+ * the problem's or other views', and stay as they are. */
 #include "value_classes.h"
 
 #include <stdlib.h>
@@ -64,7 +64,8 @@ static int make_room(struct views *v)
     return 0;
 }
 
-/* Is that known?  1, and its view; 0: an array of 'n' classes is to be filled and kept; or -1. */
+/* Is that known?  1, and its view; 0: an array of 'n' classes is to be filled and kept;
+ * or -1. */
 static int look_up(struct views *v, const struct view_slot *key, int n, int32_t **array,
                    struct view *ret)
 {

@@ -1,11 +1,12 @@
 /* value_classes.h - what is told apart of operators' values, each way of it once.
  *
- * A view numbers the values of an operator by what somebody sees of them.  Of a hundred alike blocks views are
- * asked for with the same arrays, and so come out as the same: what one of them took time for, the
- * others find.  Whoever compares views may compare their arrays' addresses first.
+ * A view numbers the values of an operator by what somebody sees of them.  Of a hundred
+ * alike blocks views are asked for with the same arrays, and so come out as the same:
+ * what one of them took time for, the others find.  Whoever compares views may compare
+ * their arrays' addresses first.
  *
- * Internal to this folder.  Thread safety: one owner.  Views live in the owner's arena; arrays that they were made
- * of must live as long. */
+ * Internal to this folder.  Thread safety: one owner.  Views live in the owner's arena;
+ * arrays that they were made of must live as long. */
 #ifndef TOPT_SEARCH_VALUE_CLASSES_H
 #define TOPT_SEARCH_VALUE_CLASSES_H
 
@@ -29,14 +30,15 @@ struct views {
 void topt_value_classes_init(struct views *v, struct topt_arena *arena);
 void topt_value_classes_fini(struct views *v);
 
-/* Of n values: nothing is told apart (of none there is no class), and everything is.  All of these return 0, or -1
- * where memory is short. */
+/* Of n values: nothing is told apart (of none there is no class), and everything is.  All
+ * of these return 0, or -1 where memory is short. */
 int topt_value_classes_one(struct views *v, int n, struct view *ret) TOPT_MUST_CHECK;
 int topt_value_classes_all(struct views *v, int n, struct view *ret) TOPT_MUST_CHECK;
 /* What 'by' tells apart as well (class by value), in the order of their first values. */
 int topt_value_classes_split(struct views *v, int n, const struct view *view,
                              const int32_t *by, struct view *ret) TOPT_MUST_CHECK;
-/* Of n configurations some are one value of 'nvalues': 'classes' by value, from those by configuration. */
+/* Of n configurations some are one value of 'nvalues': 'classes' by value, from those by
+ * configuration. */
 int topt_value_classes_of_values(struct views *v, int n, const int32_t *value,
                                  int nvalues, const int32_t *class_of, int classes,
                                  struct view *ret) TOPT_MUST_CHECK;

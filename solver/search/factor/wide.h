@@ -1,8 +1,9 @@
-/* wide.h - functions that are compiled for wider vectors, too, and taken where the processor has them.
- * Internal to this folder.
+/* wide.h - functions that are compiled for wider vectors, too, and taken where the
+ * processor has them. Internal to this folder.
  *
- * With gcc and clang on x86-64 WIDE and WIDEST are defined, attributes of such functions, and HAS_WIDE and
- * HAS_WIDEST tell whether they may be called; elsewhere none of these is. */
+ * With gcc and clang on x86-64 WIDE and WIDEST are defined, attributes of such functions,
+ * and HAS_WIDE and HAS_WIDEST tell whether they may be called; elsewhere none of these
+ * is. */
 #ifndef TOPT_SEARCH_WIDE_H
 #define TOPT_SEARCH_WIDE_H
 

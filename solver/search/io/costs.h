@@ -34,8 +34,8 @@ const void *topt_costs_keep(struct costs_store *s, const void *bytes, size_t len
 int topt_costs_table(struct costs_store *s, const struct matrix *m,
                      struct topt_search_edge *ret) TOPT_MUST_CHECK;
 
-/* The problem with its operators and edges in order, in 'arena', and by edge which it was; as it
- * is where there is a cycle. */
+/* The problem with its operators and edges in order, in 'arena', and by edge which it
+ * was; as it is where there is a cycle. */
 int topt_costs_order(const struct topt_search_problem *p, struct topt_arena *arena,
                      struct topt_search_problem *ret, const int **ret_number,
                      struct topt_error *err) TOPT_MUST_CHECK;

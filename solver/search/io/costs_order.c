@@ -1,8 +1,9 @@
 /* costs_order.c - an order of operators and edges that does not depend on the file's.
  *
- * Producers come first, and by name where that leaves a choice, with numbers in names counting
- * as numbers.  Edges follow their ends, and parallel ones what they cost.  So the search does the
- * same for every order of the file, and repeated blocks look alike. */
+ * Producers come first, and by name where that leaves a choice, with numbers in names
+ * counting as numbers.  Edges follow their ends, and parallel ones what they cost.  So
+ * the search does the same for every order of the file, and repeated blocks look
+ * alike. */
 #include "costs.h"
 
 #include <stdlib.h>
@@ -116,7 +117,7 @@ static int make_order(struct topt_arena *a, const struct topt_search_problem *p,
                : -1;
 }
 
-/* ---- edges ---- */
+/* ---- edges ------------------------------------------------------------------------- */
 
 struct numbered {
     struct topt_search_edge edge;
@@ -129,8 +130,8 @@ static int compare_bytes(const void *a, const void *b, size_t n)
     return a == b || !n ? 0 : memcmp(a, b, n);
 }
 
-/* By entries, alternatives and who has which: what is equal is interned, so that most that are
- * looked at are the same pointer. */
+/* By entries, alternatives and who has which: what is equal is interned, so that most
+ * that are looked at are the same pointer. */
 static int compare_costs(const struct numbered *x, const struct numbered *y)
 {
     const struct topt_table *a = x->edge.table, *b = y->edge.table;
@@ -161,7 +162,8 @@ static int by_ends(const void *a, const void *b)
     return c ? c : x->number - y->number;
 }
 
-/* Sort the edges of a problem whose operators are in order; 'number' says which they were. */
+/* Sort the edges of a problem whose operators are in order; 'number' says which they
+ * were. */
 static int sort_edges(struct topt_arena *a, const struct topt_search_op *op,
                       struct topt_search_edge *edge, int *number, size_t n)
 {

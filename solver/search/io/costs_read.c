@@ -81,7 +81,7 @@ static int grow(struct reader *r, void **array, size_t *cap, size_t n, size_t si
     return 0;
 }
 
-/* ---- fields of objects ---- */
+/* ---- fields of objects ------------------------------------------------------------- */
 
 struct field {
     const char *name;
@@ -118,7 +118,7 @@ static int read_object(struct reader *r, const struct field *fields, const char 
     return more;
 }
 
-/* ---- costs ---- */
+/* ---- costs ------------------------------------------------------------------------- */
 
 static int read_number(struct reader *r, const char *what, int64_t *ret)
 {
@@ -178,7 +178,7 @@ static int into_array(struct reader *r, const char *of_what)
     return topt_json_take(&r->json, '[');
 }
 
-/* ---- operators ---- */
+/* ---- operators --------------------------------------------------------------------- */
 
 static uint64_t hash_name(const char *s)
 {
@@ -293,7 +293,7 @@ static int read_op(struct reader *r)
     return 0;
 }
 
-/* ---- edges ---- */
+/* ---- edges ------------------------------------------------------------------------- */
 
 static int read_end(struct reader *r, const char *field, const char **ret)
 {
@@ -420,7 +420,7 @@ static int read_edge(struct reader *r)
     return 0;
 }
 
-/* ---- the document ---- */
+/* ---- the document ------------------------------------------------------------------ */
 
 static int read_list(struct reader *r, const char *name, int (*read)(struct reader *r),
                      const size_t *n)
@@ -505,7 +505,7 @@ static int resolve_edges(struct reader *r)
     return 0;
 }
 
-/* ---- reading ---- */
+/* ---- reading ----------------------------------------------------------------------- */
 
 static int read_document(struct reader *r)
 {

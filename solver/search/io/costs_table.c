@@ -1,13 +1,13 @@
 /* costs_table.c - finding again what is equal in a cost file.
  *
- * A file gives each edge a full matrix over pairs of configurations.  Equal rows are one class
- * of the producer, equal columns (of the distinct rows) one class of the consumer:
+ * A file gives each edge a full matrix over pairs of configurations.  Equal rows are one
+ * class of the producer, equal columns (of the distinct rows) one class of the consumer:
  *
  *     matrix (configs x configs)  --rows-->  (classes x configs)  --columns-->  table
  *
  * Then what is equal is shared by pointer: tables, class maps, cost lists; a written and
- * re-read problem is as small as the one it came from.  The order of alternatives inside an
- * entry is the file's, so that a witness's numbers mean the file's. */
+ * re-read problem is as small as the one it came from.  The order of alternatives inside
+ * an entry is the file's, so that a witness's numbers mean the file's. */
 #include "costs.h"
 #include "topt_hash.h"
 
@@ -42,7 +42,7 @@ void topt_costs_store_fini(struct costs_store *s)
     s->bucket = NULL;
 }
 
-/* ---- interning ---- */
+/* ---- interning --------------------------------------------------------------------- */
 
 static struct kept *find_kept(const struct costs_store *s, const void *bytes, size_t len,
                               uint64_t hash)
@@ -94,8 +94,8 @@ const void *topt_costs_keep(struct costs_store *s, const void *bytes, size_t len
     return copy;
 }
 
-/* Tables are the same where shape, offsets and costs are; the parts are interned already, so
- * that their pointers say so. */
+/* Tables are the same where shape, offsets and costs are; the parts are interned already,
+ * so that their pointers say so. */
 static const struct topt_table *keep_table(struct costs_store *s, struct topt_table t)
 {
     struct {

@@ -1,8 +1,8 @@
 /* frontier_json.c - a frontier as JSON, as fast as it can be found.
  *
- * An answer can be larger than all the search needs: 41,815 strategies of 959 choices are 250
- * MB.  It is written point after point.  The line of a point is kept and mended where the next
- * one differs, which is in few places, and mostly by a digit for a digit:
+ * An answer can be larger than all the search needs: 41,815 strategies of 959 choices are
+ * 250 MB.  It is written point after point.  The line of a point is kept and mended where
+ * the next one differs, which is in few places, and mostly by a digit for a digit:
  *
  *     "conv1":3,"conv2":7,"conv3":12,...       at[0], at[1], ...: where numbers begin
  *             ^         ^
@@ -32,7 +32,7 @@ struct line {
     int32_t *alt;     /* of the point at hand, in that order */
 };
 
-/* ---- names ---- */
+/* ---- names ------------------------------------------------------------------------- */
 
 static char *make_key(const char *name, int first)
 {
@@ -69,7 +69,7 @@ static void line_fini(struct line *l)
     free(l->alt);
 }
 
-/* ---- a line ---- */
+/* ---- a line ------------------------------------------------------------------------ */
 
 static const char before_edges[] = "},\"edges\":[";
 
@@ -163,7 +163,7 @@ static void print_point(FILE *to, struct line *l, const struct topt_search_point
     fwrite(l->text, 1, l->at[l->n], to);
 }
 
-/* ---- all of it ---- */
+/* ---- all of it --------------------------------------------------------------------- */
 
 /* The names of operators decided by heuristic. */
 static void print_decided(FILE *to, const struct line *l, const struct topt_frontier *f)

@@ -102,7 +102,7 @@ int topt_json_next(struct json_stream *s, int first, char close)
     return 1;
 }
 
-/* ---- strings ---- */
+/* ---- strings ----------------------------------------------------------------------- */
 
 static int hex4(struct json_stream *s, uint32_t *ret)
 {
@@ -239,7 +239,7 @@ int topt_json_take_key(struct json_stream *s)
     return topt_json_take(s, ':');
 }
 
-/* ---- numbers ---- */
+/* ---- numbers ----------------------------------------------------------------------- */
 
 enum json_number topt_json_take_whole(struct json_stream *s, int64_t *ret)
 {

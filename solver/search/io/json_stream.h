@@ -1,4 +1,5 @@
-/* json_stream.h - a JSON text read piece by piece, for documents too large to hold as one.
+/* json_stream.h - a JSON text read piece by piece, for documents too large to hold as
+ * one.
  *
  * The reader asks for what it expects: an object's next key, an array's next element, a
  * string, a whole number.  Nothing is kept but a buffer, so memory does not depend on the
@@ -37,8 +38,8 @@ int topt_json_peek(struct json_stream *s);
 /* Take '{' and the like; -1 where something else stands. */
 int topt_json_take(struct json_stream *s, char c) TOPT_MUST_CHECK;
 
-/* Go to the next element before 'close' (']' or '}'); 'first' is 1 before any.  1 there is
- * one, 0 'close' was taken, -1. */
+/* Go to the next element before 'close' (']' or '}'); 'first' is 1 before any.  1 there
+ * is one, 0 'close' was taken, -1. */
 int topt_json_next(struct json_stream *s, int first, char close) TOPT_MUST_CHECK;
 
 /* A string, or a key with its colon, into s->string. */

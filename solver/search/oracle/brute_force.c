@@ -1,8 +1,10 @@
-/* brute_force.c - every strategy, one by one: the oracle that the other searches are held against.
+/* brute_force.c - every strategy, one by one: the oracle that the other searches are held
+ * against.
  *
- * Two odometers: over the configurations of all operators, and inside over the alternatives
- * of all edges.  Each strategy is costed by topt_search_cost, the plainest code there is.
- * The frontier is a sorted list; the first strategy found for a cost is its witness. */
+ * Two odometers: over the configurations of all operators, and inside over the
+ * alternatives of all edges.  Each strategy is costed by topt_search_cost, the plainest
+ * code there is. The frontier is a sorted list; the first strategy found for a cost is
+ * its witness. */
 #include "brute_force.h"
 
 #include "frontier.h"
@@ -59,7 +61,8 @@ static int insert(struct brute *b, struct topt_cost cost)
     while (at < b->n && b->found[at].cost.memory <= cost.memory)
         if (b->found[at++].cost.time <= cost.time)
             return 0;
-    /* Everything before 'at' is no heavier; an equally heavy slower one is just before. */
+    /* Everything before 'at' is no heavier; an equally heavy slower one is just
+     * before. */
     if (at > 0 && b->found[at - 1].cost.memory == cost.memory)
         at--;
     int32_t *choice = malloc((width + 1) * sizeof *choice);

@@ -1,8 +1,10 @@
-/* plain_tracking.c - the paper's own search, plainly: no classes, no sharing, sorting for each entry.
+/* plain_tracking.c - the paper's own search, plainly: no classes, no sharing, sorting for
+ * each entry.
  *
- * A second, slow way to the exact frontier that shares no code with frontier_tracking.c, and the one whose
- * counted work has the growth that the paper proves.  An operator holds a frontier for each
- * of its configurations, an edge one for each pair; the steps by their names:
+ * A second, slow way to the exact frontier that shares no code with frontier_tracking.c,
+ * and the one whose counted work has the growth that the paper proves.  An operator holds
+ * a frontier for each of its configurations, an edge one for each pair; the steps by
+ * their names:
  *
  *   node       one edge in, one out: F_ik = reduce(union over j of F_ij x F_j x F_jk)
  *   edge       parallel edges become one: product
@@ -13,9 +15,10 @@
  *              edges is decided: it takes the configuration of least memory
  *   ldp        what is left is a chain: linear dynamic programming from its start
  *
- * "ft-elimination" takes them in this order until nothing is left; an operator without edges
- * goes into the total.  "ft-plain" first marks the operators from the first on, while there is
- * a single successor, eliminates only the others, and then walks the marked chain. */
+ * "ft-elimination" takes them in this order until nothing is left; an operator without
+ * edges goes into the total.  "ft-plain" first marks the operators from the first on,
+ * while there is a single successor, eliminates only the others, and then walks the
+ * marked chain. */
 #include "plain_tracking.h"
 #include "well_formed.h"
 
@@ -77,7 +80,7 @@ static int nomem(struct plain *p)
     return topt_search_nomem(p->err);
 }
 
-/* ---- frontiers ---- */
+/* ---- frontiers --------------------------------------------------------------------- */
 
 static int by_cost(const void *x, const void *y)
 {
@@ -183,7 +186,7 @@ static struct front *plain_fronts(struct plain *p, int64_t n)
     return f;
 }
 
-/* ---- setting up and answering ---- */
+/* ---- setting up and answering ------------------------------------------------------ */
 
 static int leaf(struct plain *p, struct topt_cost cost, int op, int edge, int32_t choice)
 {
@@ -300,7 +303,7 @@ static int answer(struct plain *p, struct topt_frontier **ret)
     return 0;
 }
 
-/* ---- the steps ---- */
+/* ---- the steps --------------------------------------------------------------------- */
 
 enum { MAX_PAIRS = 1 << 20 };
 
@@ -356,8 +359,8 @@ static int try_edge(struct plain *p)
     return 0;
 }
 
-/* Multiply the operator into the edge before it, then unite the product with the edge after
- * it: K^3 products of frontiers. */
+/* Multiply the operator into the edge before it, then unite the product with the edge
+ * after it: K^3 products of frontiers. */
 static int eliminate_node(struct plain *p, int j, int in, int out)
 {
     struct link *a = &p->link[in], *b = &p->link[out];
@@ -399,8 +402,8 @@ static int try_node(struct plain *p)
     return 0;
 }
 
-/* A single edge: unite the operator with it and multiply what comes out into the other end;
- * for a chain from its start this is the step of the linear dynamic program. */
+/* A single edge: unite the operator with it and multiply what comes out into the other
+ * end; for a chain from its start this is the step of the linear dynamic program. */
 static int fold(struct plain *p, int s, int edge)
 {
     struct link *l = &p->link[edge];
@@ -566,7 +569,7 @@ static int try_branch(struct plain *p)
     return merge_ends(p, best) ? -1 : 1;
 }
 
-/* ---- the last resort ---- */
+/* ---- the last resort --------------------------------------------------------------- */
 
 static int busiest(const struct plain *p)
 {
@@ -687,8 +690,8 @@ static int leads_back(const struct plain *p, int at)
     return 0;
 }
 
-/* Mark from the first operator on, while there is exactly one successor.  A circle is no chain: only the
- * first is marked then, so that all others can be eliminated. */
+/* Mark from the first operator on, while there is exactly one successor.  A circle is no
+ * chain: only the first is marked then, so that all others can be eliminated. */
 static void mark(struct plain *p)
 {
     int first = -1, in, out;
@@ -708,8 +711,9 @@ static void mark(struct plain *p)
     }
 }
 
-/* Linear dynamic programming: what is left are chains, each walked from its start, carrying
- * the frontier of all that is before an operator for each of its configurations. */
+/* Linear dynamic programming: what is left are chains, each walked from its start,
+ * carrying the frontier of all that is before an operator for each of its
+ * configurations. */
 static int ldp(struct plain *p)
 {
     int rc;
@@ -730,7 +734,7 @@ static int plain_eliminate(struct plain *p, int with_chain)
     return rc || !with_chain ? rc : ldp(p);
 }
 
-/* ---- the search ---- */
+/* ---- the search -------------------------------------------------------------------- */
 
 static int search(const struct topt_search_problem *problem,
                   const struct topt_search_options *options, int with_chain,

@@ -1,17 +1,19 @@
-/* block_elimination.c - blocks become edges: tables of what a block costs between its ends, made once.
+/* block_elimination.c - blocks become edges: tables of what a block costs between its
+ * ends, made once.
  *
  *          .-- q -- k -- v --.                    T(r, a): for each configuration of the
  *     --- r                   a ---    -->  r === a    fork and of the join, the frontier of
  *          '-----------------'                    all that is between
  *
- * Where the graph falls apart at an operator (articulation.h), strategies are best carried from one
- * such operator to the next.  What is between two of them is a small problem of its own: it
- * is solved whole, to a short frontier for each pair of configurations, and takes the place
- * of an edge whose alternatives are the frontier's points.  Blocks that are alike are one
- * table (elimination.c finds them), so a model's depth costs nothing here, while every layer
- * stays free to choose.
+ * Where the graph falls apart at an operator (articulation.h), strategies are best
+ * carried from one such operator to the next.  What is between two of them is a small
+ * problem of its own: it is solved whole, to a short frontier for each pair of
+ * configurations, and takes the place of an edge whose alternatives are the frontier's
+ * points.  Blocks that are alike are one table (elimination.c finds them), so a model's
+ * depth costs nothing here, while every layer stays free to choose.
  *
- * Every table, the edges' own first, is thinned (table_dominance.c) before anything is made of it.
+ * Every table, the edges' own first, is thinned (table_dominance.c) before anything is
+ * made of it.
  *
  * An operator goes only if the table that comes of it is over at most two others, has few
  * points an entry and takes a bounded number of sums; otherwise it stays an operator. */
@@ -28,7 +30,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a table: BROKEN is one whose points are not made, nor those of any that is made of it. */
+/* Of a table: BROKEN is one whose points are not made, nor those of any that is made of
+ * it. */
 enum verdict { NOT_MADE, ACCEPTED, REFUSED, BROKEN };
 
 struct condensing {
@@ -39,7 +42,6 @@ struct condensing {
     struct topt_error failed; /* of the plan, where that only refuses a table */
     char *stays;              /* by operator */
     char *gone;               /* by operator: eliminated */
-    char *full;               /* by operator: its own list of costs takes no more */
     int *span;     /* by operator: others that it shares a factor with, up to 3 */
     char *verdict; /* by table */
     size_t nverdicts, nmade; /* tables whose points are made, or that are broken */
@@ -56,11 +58,11 @@ static int nomem(struct condensing *k)
     return topt_search_nomem(k->err);
 }
 
-/* ---- making one more table whole ---- */
+/* ---- making one more table whole --------------------------------------------------- */
 
 static int is_broken(const struct condensing *k, const struct table *t)
 {
-    return k->verdict[t->id] == BROKEN || t->moved;
+    return k->verdict[t->id] == BROKEN;
 }
 
 static int made_of_broken(const struct condensing *k)
@@ -95,8 +97,8 @@ static int64_t count_points(const struct condensing *k, const struct table *t)
     return n;
 }
 
-/* What carrying a frontier across a table costs, about: its entries are weighed, its points
- * merged. */
+/* What carrying a frontier across a table costs, about: its entries are weighed, its
+ * points merged. */
 static int64_t size_of(const struct condensing *k, const struct table *t)
 {
     return t->nentries + count_points(k, t);
@@ -167,8 +169,9 @@ static int make_verdicts(struct condensing *k)
     return 0;
 }
 
-/* Is the table of a new factor one to keep, of at most so many points an entry in the mean? */
-static int judge(struct condensing *k, const struct table *t, int mean)
+/* Is the table of a new factor one to keep, of at most so many points an entry in the
+ * mean? */
+static int accept_table(struct condensing *k, const struct table *t, int mean)
 {
     if (make_verdicts(k))
         return -1;
@@ -189,8 +192,9 @@ static int judge(struct condensing *k, const struct table *t, int mean)
     return k->verdict[t->id] == ACCEPTED;
 }
 
-/* Tables of an elimination that was refused before any of them was made: nobody uses them. */
-static int leave_unmade(struct condensing *k)
+/* Tables of an elimination that was refused before any of them was made: nobody uses
+ * them. */
+static int mark_broken(struct condensing *k)
 {
     if (make_verdicts(k))
         return -1;
@@ -205,21 +209,20 @@ static int thinning_pays(const struct condensing *k)
     return k->thick < THIN_POINTS || (k->thick - k->thinned) * THIN_PART > k->thick;
 }
 
-/* Leave out what a swap at either end outdoes; where that takes too much the table stays as it
- * is.  1, 0 where there is none then, or -1. */
-static int thin(struct condensing *k, int factor, int fresh)
+/* Leave out what a substitution at either end dominates; where that takes too much the
+ * table stays as it is. */
+static int thin(struct condensing *k, int factor)
 {
     struct table *table = k->c->plan.factor[factor].table;
     size_t points = k->c->maker.merge.n;
     int64_t work = k->thinner.work;
     struct topt_error err = {0};
-    int moved = table->moved, broken = 0;
-    if (k->c->plan.factor[factor].nops != 2 || (!moved && !thinning_pays(k)))
-        return 1;
-    if (leave_unmade(k))
+    if (k->c->plan.factor[factor].nops != 2 || !thinning_pays(k))
+        return 0;
+    if (mark_broken(k))
         return -1;
     int64_t thick = count_points(k, table);
-    int rc = topt_table_dominance_apply(&k->thinner, factor, fresh, &err);
+    int rc = topt_table_dominance_apply(&k->thinner, factor, &err);
     k->work += k->thinner.work - work;
     if (make_verdicts(k))
         return -1;
@@ -230,8 +233,6 @@ static int thin(struct condensing *k, int factor, int fresh)
     }
     if (rc) {
         give_up(k, points);
-        table->moved = moved;
-        broken = moved;
     } else {
         memset(k->verdict + k->nmade, ACCEPTED, k->nverdicts - k->nmade);
         note_means(k);
@@ -239,32 +240,23 @@ static int thin(struct condensing *k, int factor, int fresh)
         k->thinned += count_points(k, k->c->plan.factor[factor].table);
     }
     k->nmade = k->c->plan.tables.nall;
-    return !broken;
-}
-
-/* Of the edges themselves, before anything is made of them; some at a time, by threads. */
-static int thin_edges(struct condensing *k)
-{
-    int n = k->p->nops + k->p->nedges;
-    for (int from = k->p->nops, to; from < n; from = to) {
-        to = from + THIN_AT_ONCE < n ? from + THIN_AT_ONCE : n;
-        if (topt_search_stopped(k->options))
-            return 0;
-        int64_t work = k->thinner.work;
-        if (thinning_pays(k) &&
-            topt_table_dominance_prepare(&k->thinner, from, to, k->err))
-            return -1;
-        k->work += k->thinner.work - work;
-        for (int i = from; i < to; i++)
-            if (thin(k, i, 0) < 0)
-                return -1;
-    }
     return 0;
 }
 
-/* ---- trying, and taking back ---- */
+/* The edges themselves, before anything is made of them. */
+static int thin_edges(struct condensing *k)
+{
+    int n = k->p->nops + k->p->nedges;
+    for (int i = k->p->nops; i < n && !topt_search_stopped(k->options); i++)
+        if (thin(k, i))
+            return -1;
+    return 0;
+}
 
-/* What a step of the plan that did not go through means: 0 where only the table is refused. */
+/* ---- trying, and taking back ------------------------------------------------------- */
+
+/* What a step of the plan that did not go through means: 0 where only the table is
+ * refused. */
 static int refused(struct condensing *k)
 {
     if (k->failed.code == TOPT_ERR_LIMIT)
@@ -274,33 +266,30 @@ static int refused(struct condensing *k)
     return -1;
 }
 
-/* A new factor over one operator and what that costs itself become one, if that is a table to keep:
- * an operator that stays has one list of costs.  1, 0, or -1. */
+/* A new factor over one operator and what that costs itself become one, if that is a
+ * table to keep: an operator that stays has one list of costs.  1, 0, or -1. */
 static int add_to_own(struct condensing *k, int made)
 {
     struct elimination_plan *p = &k->c->plan;
     int op = p->factor[made].op[0], own;
     topt_own_factor(p, op, &own);
     int both = topt_elimination_multiply(p, own, made);
-    int rc = both < 0 ? refused(k) : judge(k, p->factor[both].table, OWN_POINTS);
-    k->full[op] = rc == 0;
-    return rc;
+    return both < 0 ? refused(k) : accept_table(k, p->factor[both].table, OWN_POINTS);
 }
 
-/* Eliminate operator 'op', or (op -1) multiply two factors, if the table is one to keep.  1, 0,
- * or -1. */
-static int attempt(struct condensing *k, int op, int a, int b)
+/* Eliminate operator 'op', or (op -1) multiply two factors, if the table is one to keep.
+ * 1, 0, or -1. */
+static int try_elimination(struct condensing *k, int op, int a, int b)
 {
     struct elimination_plan *p = &k->c->plan;
-    int before = p->nfactors, ntables = (int)p->tables.nall;
+    int before = p->nfactors;
     int made =
         op >= 0 ? topt_elimination_step(p, op) : topt_elimination_multiply(p, a, b);
-    int fresh = made >= 0 && p->factor[made].table->id >= ntables;
-    int rc = made < 0 ? refused(k) : judge(k, p->factor[made].table, MEAN_POINTS);
+    int rc = made < 0 ? refused(k) : accept_table(k, p->factor[made].table, MEAN_POINTS);
     if (rc > 0 && p->factor[made].nops == 1)
         rc = add_to_own(k, made);
-    else if (rc > 0)
-        rc = thin(k, made, fresh);
+    else if (rc > 0 && thin(k, made))
+        rc = -1;
     if (rc > 0 && k->largest && size_of(k, p->factor[made].table) > k->largest)
         rc = 0;
     if (rc == 0)
@@ -308,7 +297,7 @@ static int attempt(struct condensing *k, int op, int a, int b)
     return rc;
 }
 
-/* ---- which operators go ---- */
+/* ---- which operators go ------------------------------------------------------------ */
 
 /* Does a block begin next to the operator? */
 static int at_beginning(const struct condensing *k, int op)
@@ -340,11 +329,11 @@ static void find_span(struct condensing *k, int op)
     k->span[op] = others;
 }
 
-/* Of operators that may go those next to where a block begins are last, the cheaper one first.  A
- * table between two others has one edge outside at either end, and is thinned at both; one from a
- * fork on has several there, and hardly anything of it is left out.  The last step of a
- * block then is by an edge's own table, which has few points. */
-static void rate(struct condensing *k, int op)
+/* Of operators that may go those next to where a block begins are last, the cheaper one
+ * first.  A table between two others has one edge outside at either end, and is thinned
+ * at both; one from a fork on has several there, and hardly anything of it is left out.
+ * The last step of a block then is by an edge's own table, which has few points. */
+static void rate_operator(struct condensing *k, int op)
 {
     struct elimination_plan *p = &k->c->plan;
     find_span(k, op);
@@ -357,64 +346,26 @@ static void rate(struct condensing *k, int op)
 }
 
 /* Operators that share a factor with one that has gone look different now. */
-static void rate_again(struct condensing *k, const struct factor *f)
+static void rate_neighbours(struct condensing *k, const struct factor *f)
 {
     for (int d = 0; d < f->nops; d++)
-        rate(k, f->op[d]);
-}
-
-/* Has the operator only one neighbour, whose own list of costs takes no more? */
-static int is_shut_out(const struct condensing *k, int op)
-{
-    const struct elimination_plan *p = &k->c->plan;
-    int i = p->factors_of[op].first;
-    if (k->span[op] != 1)
-        return 0;
-    while (p->factor[i].nops < 2)
-        i = topt_factor_after(p, op, i);
-    return k->full[p->factor[i].op[p->factor[i].op[0] == op]];
-}
-
-/* Another factor over the same operators as the one that was made last; -1: there is none, or too many to look. */
-static int find_parallel(const struct elimination_plan *p)
-{
-    int made = p->nfactors - 1, op = p->factor[made].op[0];
-    if (p->factors_of[op].n > FEW_FACTORS)
-        return -1;
-    for (int i = p->factors_of[op].first; i >= 0; i = topt_factor_after(p, op, i))
-        if (i != made && topt_elimination_same_ops(p, i, made))
-            return i;
-    return -1;
-}
-
-/* The table of a block's branch, between operators that stay, is multiplied at once with those of the other
- * branches: of their product a hundredth may be left, and until then all of theirs takes room. */
-static int multiply_branches(struct condensing *k)
-{
-    const struct elimination_plan *p = &k->c->plan;
-    const struct factor *f = &p->factor[p->nfactors - 1];
-    int other, rc = f->nops == 2 && k->stays[f->op[0]] && k->stays[f->op[1]];
-    while (rc > 0 && (other = find_parallel(p)) >= 0)
-        rc = attempt(k, -1, other, p->nfactors - 1);
-    return rc < 0 ? -1 : 0;
+        rate_operator(k, f->op[d]);
 }
 
 static int eliminate_blocks(struct condensing *k)
 {
     struct elimination_plan *p = &k->c->plan;
     for (int i = 0; i < k->p->nops; i++)
-        rate(k, i);
+        rate_operator(k, i);
     for (int op; k->work < k->max_work && !topt_search_stopped(k->options) &&
                  (op = topt_elimination_order_first(&p->turns)) >= 0;) {
-        int rc = is_shut_out(k, op) ? 0 : attempt(k, op, -1, -1);
+        int rc = try_elimination(k, op, -1, -1);
         if (rc < 0)
             return -1;
         topt_elimination_order_drop(&p->turns, op);
         if (rc) {
             k->gone[op] = 1;
-            rate_again(k, &p->factor[p->nfactors - 1]);
-            if (multiply_branches(k))
-                return -1;
+            rate_neighbours(k, &p->factor[p->nfactors - 1]);
         } else {
             k->stays[op] = 1;
         }
@@ -422,14 +373,15 @@ static int eliminate_blocks(struct condensing *k)
     return 0;
 }
 
-/* ---- parallel edges ---- */
+/* ---- parallel edges ---------------------------------------------------------------- */
 
-/* Parallel edges become one, two and two, as far as that does not make them much longer. */
+/* Parallel edges become one, two and two, as far as that does not make them much
+ * longer. */
 static int multiply_run(struct condensing *k, int *item, int n)
 {
     for (; n > 1; n = (n + 1) / 2) {
         for (int i = 0; i < n / 2; i++) {
-            int rc = attempt(k, -1, item[2 * i], item[2 * i + 1]);
+            int rc = try_elimination(k, -1, item[2 * i], item[2 * i + 1]);
             if (rc <= 0)
                 return rc;
             item[i] = k->c->plan.nfactors - 1;
@@ -461,7 +413,7 @@ static int multiply_edges(struct condensing *k)
     return 0;
 }
 
-/* ---- links of a chain ---- */
+/* ---- links of a chain -------------------------------------------------------------- */
 
 /* An operator that two blocks hang together at, by the tables of its factors. */
 struct link {
@@ -502,39 +454,40 @@ static int same_link(struct condensing *k, const struct link *l, const char *kee
            !memcmp(now.table, l->table, sizeof now.table);
 }
 
-/* Leave out a link where the table over its neighbours is smaller than what it is made of.  1, 0, or -1. */
-static int leave_out(struct condensing *k, const struct link *l)
+/* Leave out a link where the table over its neighbours is smaller than what it is made
+ * of.  1, 0, or -1. */
+static int eliminate_link(struct condensing *k, const struct link *l)
 {
     const struct tables *ts = &k->c->plan.tables;
     int64_t size = 0;
     for (int i = 0; i < l->n; i++)
         size += size_of(k, ts->all[l->table[i]]);
     k->largest = size - size / 8;
-    int rc = attempt(k, l->op, -1, -1);
+    int rc = try_elimination(k, l->op, -1, -1);
     k->largest = 0;
     if (rc > 0) {
         k->gone[l->op] = 1;
-        rate_again(k, &k->c->plan.factor[k->c->plan.nfactors - 1]);
+        rate_neighbours(k, &k->c->plan.factor[k->c->plan.nfactors - 1]);
     }
     return rc;
 }
 
 /* Leave out links of one kind, until one does not pay: how many, or -1. */
-static int leave_out_kind(struct condensing *k, const struct link *l, int n,
-                          const char *keep)
+static int eliminate_links_of_kind(struct condensing *k, const struct link *l, int n,
+                                   const char *keep)
 {
     int done = 0, rc = 1;
     for (int i = 0; i < n && rc > 0; i++) {
         if (!same_link(k, &l[i], keep))
             continue;
-        rc = leave_out(k, &l[i]);
+        rc = eliminate_link(k, &l[i]);
         done += rc > 0;
     }
     return rc < 0 ? -1 : done;
 }
 
 /* One round over the links that there are, into room for all: how many went, or -1. */
-static int leave_out_links(struct condensing *k, struct link *link, const char *keep)
+static int eliminate_links(struct condensing *k, struct link *link, const char *keep)
 {
     int n = 0, done = 0;
     for (int i = 0; i < k->p->nops; i++)
@@ -544,7 +497,9 @@ static int leave_out_links(struct condensing *k, struct link *link, const char *
         for (end = i + 1;
              end < n && !memcmp(link[i].table, link[end].table, sizeof link[i].table);)
             end++;
-        int rc = end - i < MANY_LINKS ? 0 : leave_out_kind(k, link + i, end - i, keep);
+        int rc = end - i < MANY_LINKS
+                     ? 0
+                     : eliminate_links_of_kind(k, link + i, end - i, keep);
         if (rc < 0)
             return -1;
         done += rc;
@@ -552,8 +507,8 @@ static int leave_out_links(struct condensing *k, struct link *link, const char *
     return done;
 }
 
-/* What is left is chains, which are best walked operator by operator; but where the same links
- * come again and again, a longer step that is made once saves every walk some. */
+/* What is left is chains, which are best walked operator by operator; but where the same
+ * links come again and again, a longer step that is made once saves every walk some. */
 static int shorten_chains(struct condensing *k, const char *keep)
 {
     int done = 1;
@@ -561,14 +516,15 @@ static int shorten_chains(struct condensing *k, const char *keep)
     if (!link)
         return nomem(k);
     while (done > 0 && k->work < k->max_work && !topt_search_stopped(k->options))
-        done = leave_out_links(k, link, keep);
+        done = eliminate_links(k, link, keep);
     free(link);
     return done < 0 ? -1 : 0;
 }
 
-/* ---- all of it ---- */
+/* ---- all of it --------------------------------------------------------------------- */
 
-/* Those that stay are the operators where blocks hang together, and those that are to be kept. */
+/* Those that stay are the operators where blocks hang together, and those that are to be
+ * kept. */
 static int find_stays(struct condensing *k, const char *keep)
 {
     int largest;
@@ -608,9 +564,8 @@ static int start(struct condensing *k, const char *keep)
     k->c->arena = topt_arena_create(0);
     k->stays = calloc(n, 1);
     k->gone = calloc(n, 1);
-    k->full = calloc(n, 1);
     k->span = calloc(n, sizeof *k->span);
-    if (!k->c->arena || !k->stays || !k->gone || !k->full || !k->span)
+    if (!k->c->arena || !k->stays || !k->gone || !k->span)
         return nomem(k);
     if (k->options->threads > 1 &&
         !(k->pool = topt_pool_create(k->options->threads, k->err)))
@@ -641,7 +596,6 @@ int topt_eliminate_blocks(const struct topt_search_problem *p, const char *keep,
     ret->work = k.work;
     free(k.stays);
     free(k.gone);
-    free(k.full);
     free(k.span);
     free(k.verdict);
     topt_table_dominance_fini(&k.thinner);

@@ -1,9 +1,10 @@
 /* condensed_problem.c - the problem that is left when blocks have become edges.
  *
- * What operators that stay cost is a list of points, one for each way to have what has gone and saw no other
- * operator; so a configuration is a value and a point.  What two of them have between them is a table whose
- * alternatives are the points of an entry.  Tables lend their points, which stay where they are: nothing is made any more.
- * Which factor an operator or an edge was is noted for the way back (lift.h). */
+ * What operators that stay cost is a list of points, one for each way to have what has
+ * gone and saw no other operator; so a configuration is a value and a point.  What two of
+ * them have between them is a table whose alternatives are the points of an entry.
+ * Tables lend their points, which stay where they are: nothing is made any more. Which
+ * factor an operator or an edge was is noted for the way back (lift.h). */
 #include "condensed_problem.h"
 
 const struct factor *topt_own_factor(const struct elimination_plan *p, int op, int *ret)
@@ -20,7 +21,8 @@ static struct run entry_of(const struct condensed *c, const struct table *t, int
     return topt_entry_points(&c->maker, t, t->first_entry + e);
 }
 
-/* Configurations are pairs of a value and a point of its frontier; both by configuration. */
+/* Configurations are pairs of a value and a point of its frontier; both by
+ * configuration. */
 static int keep_op(struct condensed *c, int op, struct topt_search_op *ret,
                    int32_t **ret_value, const uint32_t **ret_point, int *ret_factor)
 {

@@ -18,11 +18,13 @@ struct condensed {
     int64_t work; /* pairs of points looked at */
 };
 
-/* The factor over one operator alone, of which there is one as long as it stays; '*ret': its number. */
+/* The factor over one operator alone, of which there is one as long as it stays; '*ret':
+ * its number. */
 const struct factor *topt_own_factor(const struct elimination_plan *p, int op, int *ret);
 
-/* Fill in the problem of a plan whose tables are made, and of whose operators those are eliminated that 'gone' marks.
- * Everything is the arena's, or borrowed from the maker.  0, or -1: memory. */
+/* Fill in the problem of a plan whose tables are made, and of whose operators those are
+ * eliminated that 'gone' marks. Everything is the arena's, or borrowed from the maker.
+ * 0, or -1: memory. */
 int topt_condensed_problem(struct condensed *c, const char *gone,
                            struct topt_error *err) TOPT_MUST_CHECK;
 

@@ -1,10 +1,11 @@
-/* lift.c - the way back: what a strategy of a condensed problem is in the problem it came of.
+/* lift.c - the way back: what a strategy of a condensed problem is in the problem it came
+ * of.
  *
- * Every operator and edge of the condensed problem is a factor of the original's plan, and
- * what a strategy takes of it is a point of that factor's table.  A point says of which two
- * points it was made, down to the leaves, which are the original's own choices.  Strategies
- * come as differences (strategies.h): only what an operator's change touches, itself and its
- * edges, is walked again. */
+ * Every operator and edge of the condensed problem is a factor of the original's plan,
+ * and what a strategy takes of it is a point of that factor's table.  A point says of
+ * which two points it was made, down to the leaves, which are the original's own choices.
+ * Strategies come as differences (strategies.h): only what an operator's change touches,
+ * itself and its edges, is walked again. */
 #include "frontier.h"
 #include "lift.h"
 

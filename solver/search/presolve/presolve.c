@@ -1,43 +1,35 @@
 /* presolve.c - the reductions of a problem, in one table.
  *
- *     problem -> fewer configurations -> (does anything fit?) -> blocks are edges -> what is left
- *        ^                                                                              |
- *        '----- lift <--------------------------------- lift <------------- its frontier'
+ *     problem -> fewer configurations -> blocks are edges -> what is left
+ *        ^                                                        |
+ *        '----- lift <------------- lift <----------- its frontier'
  *
- * A reduction makes a smaller problem of the same kind, whose frontier is that of the one before, and
- * lifts strategies of the smaller one.  Another one is another row. */
+ * A reduction makes a smaller problem of the same kind, whose frontier is that of the one
+ * before, and lifts strategies of the smaller one.  Another one is another row. */
 #include "presolve.h"
 
 #include "articulation.h"
 #include "frontier.h"
 #include "lift.h"
 #include "presolve_tuning.h"
-#include "topt_lower_bound.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A frontier on its way back; by operator at least 0 where it was decided by heuristic. */
+/* A frontier on its way back; by operator at least 0 where it was decided by
+ * heuristic. */
 struct lifted {
     struct topt_frontier *frontier;
     int32_t *fixed;
 };
 
 struct reduction {
-    /* Is it worth while on the problem that is left? */
-    int (*pays)(const struct presolve *p);
-    /* Make that smaller: a step, or nothing where only the limits were looked at. */
+    /* Make that smaller. */
     int (*reduce)(struct presolve *p, struct presolve_step *s, struct topt_error *err);
-    /* Strategies of the smaller problem as those of the one before; NULL: these are the same. */
+    /* Strategies of the smaller problem as those of the one before. */
     int (*lift)(const struct presolve *p, const struct presolve_step *s, struct lifted *f,
                 struct topt_error *err);
 };
-
-static int always(const struct presolve *p)
-{
-    (void)p;
-    return 1;
-}
 
 /* ---- configurations that another always beats -------------------------------------- */
 
@@ -58,41 +50,6 @@ static int lift_configs(const struct presolve *p, const struct presolve_step *s,
                            (size_t)p->original->nops);
     f->frontier->stats.products += s->configs.work;
     return 0;
-}
-
-/* ---- does anything fit? ------------------------------------------------------------ */
-
-static int has_limit(const struct presolve *p)
-{
-    return p->options->memory_limit > 0;
-}
-
-/* One weighing tells, before blocks are solved; where the problem can't be weighed as it is,
- * nothing is known. */
-static int bound_lightest(struct presolve *p, struct presolve_step *s,
-                          struct topt_error *err)
-{
-    struct topt_lower_bound *w;
-    struct topt_error why = {0};
-    struct topt_cost light = {0, 0}, corner = {p->options->memory_limit, 0};
-    int some = 1;
-    (void)s;
-    int rc = topt_lower_bound_create(p->problem, p->options, &w, &why);
-    if (!rc) {
-        rc = topt_lower_bound_scalarize(w, (struct topt_scalarization){1, 0}, corner,
-                                        &why) ||
-                     topt_lower_bound_lightest(w, &some, &light, &why)
-                 ? -1
-                 : 0;
-        p->work += topt_lower_bound_work(w);
-        p->infeasible = !rc && (!some || light.memory > p->options->memory_limit);
-        topt_lower_bound_destroy(w);
-    }
-    if (!rc || why.code == TOPT_ERR_LIMIT)
-        return 0;
-    if (err)
-        *err = why;
-    return -1;
 }
 
 /* ---- blocks become edges ----------------------------------------------------------- */
@@ -152,9 +109,8 @@ static int lift_blocks(const struct presolve *p, const struct presolve_step *s,
 /* ---- all of them ------------------------------------------------------------------- */
 
 static const struct reduction reductions[] = {
-    {always, reduce_configs, lift_configs},
-    {has_limit, bound_lightest, NULL},
-    {always, reduce_blocks, lift_blocks},
+    {reduce_configs, lift_configs},
+    {reduce_blocks, lift_blocks},
 };
 enum { REDUCTIONS = sizeof reductions / sizeof *reductions };
 _Static_assert((int)REDUCTIONS <= (int)TOPT_PRESOLVE_STEPS, "a step a reduction");
@@ -169,10 +125,8 @@ int topt_presolve(struct presolve *p, const struct topt_search_problem *problem,
                   const struct topt_search_options *options, struct topt_error *err)
 {
     *p = (struct presolve){.original = problem, .problem = problem, .options = options};
-    for (int i = 0; i < REDUCTIONS && !p->infeasible; i++) {
+    for (int i = 0; i < REDUCTIONS; i++) {
         struct presolve_step *s = &p->step[p->nsteps];
-        if (!reductions[i].pays(p))
-            continue;
         s->by = &reductions[i];
         p->nsteps++;
         if (s->by->reduce(p, s, err))
@@ -184,7 +138,7 @@ int topt_presolve(struct presolve *p, const struct topt_search_problem *problem,
 static int lift_steps(const struct presolve *p, struct lifted *f, struct topt_error *err)
 {
     for (int i = p->nsteps; i-- > 0;)
-        if (p->step[i].by->lift && p->step[i].by->lift(p, &p->step[i], f, err))
+        if (p->step[i].by->lift(p, &p->step[i], f, err))
             return -1;
     return topt_frontier_decided(f->frontier, f->fixed, p->original->nops, err);
 }
@@ -203,7 +157,6 @@ int topt_presolve_lift(const struct presolve *p, struct topt_frontier *from,
         topt_frontier_destroy(f.frontier);
         return -1;
     }
-    f.frontier->stats.products += p->work;
     f.frontier->exact = f.frontier->epsilon <= 0 && !f.frontier->nheuristic;
     *ret = f.frontier;
     return 0;

@@ -6,7 +6,7 @@
 #include "block_elimination.h"
 #include "config_dominance.h"
 
-enum { TOPT_PRESOLVE_STEPS = 3 };
+enum { TOPT_PRESOLVE_STEPS = 2 };
 
 /* What one reduction made of the problem before it. */
 struct presolve_step {
@@ -23,12 +23,11 @@ struct presolve {
     int nsteps;
     char
         *cutset; /* by operator of what is left: not to be eliminated; NULL: none known */
-    int infeasible; /* nothing is within the limits */
-    int64_t work;   /* pairs of entries that were looked at to find that out */
 };
 
-/* Does any reduction pay?  Where little is wanted (the fastest, what is within a box) bounds leave
- * less of the problem than solving blocks whole would cost, and small problems are soon solved. */
+/* Does any reduction pay?  Where little is wanted (the fastest, what is within a box)
+ * bounds leave less of the problem than solving blocks whole would cost, and small
+ * problems are soon solved. */
 int topt_presolve_pays(const struct topt_search_problem *problem,
                        const struct topt_search_options *options);
 
@@ -37,8 +36,8 @@ int topt_presolve(struct presolve *p, const struct topt_search_problem *problem,
                   const struct topt_search_options *options,
                   struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The frontier of what is left, which is consumed, as one of the original; 'decided' marks operators
- * of what is left that were decided by heuristic. */
+/* The frontier of what is left, which is consumed, as one of the original; 'decided'
+ * marks operators of what is left that were decided by heuristic. */
 int topt_presolve_lift(const struct presolve *p, struct topt_frontier *from,
                        const char *decided, struct topt_frontier **ret,
                        struct topt_error *err) TOPT_MUST_CHECK;

@@ -1,10 +1,11 @@
 /* reduced_tables.c - a problem without some configurations, with tables of its own.
  *
- * What a search is to look at now may be a small part of a problem.  So that it costs no more than such a
- * part, tables are copied: rows and columns of those classes that configurations still have.
+ * What a search is to look at now may be a small part of a problem.  So that it costs no
+ * more than such a part, tables are copied: rows and columns of those classes that
+ * configurations still have.
  *
- * What was alike stays alike: equal lists of classes, and equal parts of a table, are one in memory, as the
- * searches know repeated blocks by that. */
+ * What was alike stays alike: equal lists of classes, and equal parts of a table, are one
+ * in memory, as the searches know repeated blocks by that. */
 #include "reduced_tables.h"
 
 #include "topt_hash.h"
@@ -52,7 +53,8 @@ static const int32_t *share(struct excerpting *x, const int32_t *list, size_t n)
     return list;
 }
 
-/* Number the classes of an end anew, by first occurrence.  '*ret': the old ones by new number. */
+/* Number the classes of an end anew, by first occurrence.  '*ret': the old ones by new
+ * number. */
 static const int32_t *renumber(struct excerpting *x, const int32_t *class_of,
                                int nconfigs, int nclasses, const int32_t **ret,
                                int *ret_n)
@@ -75,7 +77,7 @@ static const int32_t *renumber(struct excerpting *x, const int32_t *class_of,
     return *ret ? share(x, to, (size_t)nconfigs) : NULL;
 }
 
-/* ---- tables ---- */
+/* ---- tables ------------------------------------------------------------------------ */
 
 /* The number of an entry in the original. */
 static int64_t original(const struct excerpt *u, int from, int to)

@@ -1,8 +1,8 @@
 /* slices.c - a problem cut at some operators, by what these take.
  *
- * A slice is the problem with one value of each operator cut at (a value: configurations that no edge tells apart).
- * Of an edge's table it has one row, or column; all else it shares with the whole.  What it does not share are its
- * ports (slice_dominance.h). */
+ * A slice is the problem with one value of each operator cut at (a value: configurations
+ * that no edge tells apart). Of an edge's table it has one row, or column; all else it
+ * shares with the whole. */
 #include "slices.h"
 
 #include <stdlib.h>
@@ -49,25 +49,14 @@ int topt_slices_values(struct conditioning *c, const char *cutset)
     return 0;
 }
 
-static int add_port(struct conditioning *c, struct slice *s, int n, int32_t *first,
-                    struct topt_cost *cost)
-{
-    char *gone = TOPT_NEW(s->arena, n, char);
-    if (!gone)
-        return nomem(c);
-    s->port[s->nports++] = (struct port){n, first, cost, gone};
-    return 0;
-}
-
 static int slice_op(struct conditioning *c, struct slice *s, int k, int32_t value,
                     struct topt_search_op *op)
 {
     const struct topt_search_op *whole = &c->p->op[c->op[k]];
     int32_t *config = TOPT_NEW(s->arena, whole->nconfigs, int32_t);
     struct topt_cost *cost = TOPT_NEW(s->arena, whole->nconfigs, struct topt_cost);
-    int32_t *first = TOPT_NEW(s->arena, 2, int32_t);
     int n = 0;
-    if (!config || !cost || !first)
+    if (!config || !cost)
         return nomem(c);
     for (int i = 0; i < whole->nconfigs; i++)
         if (c->value[k][i] == value) {
@@ -76,8 +65,7 @@ static int slice_op(struct conditioning *c, struct slice *s, int k, int32_t valu
         }
     *op = (struct topt_search_op){whole->name, n, cost};
     s->config[c->op[k]] = config;
-    first[1] = n;
-    return add_port(c, s, 1, first, cost);
+    return 0;
 }
 
 /* Classes [from, from + nfrom) x [to, to + nto) of an edge's table become its table. */
@@ -105,7 +93,7 @@ static int cut_table(struct conditioning *c, struct slice *s,
     }
     *ret = (struct topt_table){nfrom, nto, first, alt};
     edge->table = ret;
-    return add_port(c, s, nfrom * nto, first, alt);
+    return 0;
 }
 
 static int slice_edge(struct conditioning *c, struct slice *s,
@@ -143,8 +131,7 @@ int topt_slice_open(struct conditioning *c, int number)
     struct topt_search_edge *edge =
         TOPT_NEW(s->arena, p->nedges, struct topt_search_edge);
     s->config = TOPT_NEW(s->arena, p->nops, const int32_t *);
-    s->port = TOPT_NEW(s->arena, c->ncut + p->nedges, struct port);
-    if (!op || !edge || !s->config || !s->port)
+    if (!op || !edge || !s->config)
         return nomem(c);
     memcpy(op, p->op, (size_t)p->nops * sizeof *op);
     if (p->nedges)

@@ -1,20 +1,17 @@
-/* slices.h - a problem cut at some operators: a slice for every configuration of these, as far as edges tell them
- * apart. */
+/* slices.h - a problem cut at some operators: a slice for every configuration of these,
+ * as far as edges tell them apart. */
 #ifndef TOPT_SEARCH_SLICES_H
 #define TOPT_SEARCH_SLICES_H
 
 #include <stdatomic.h>
 
 #include "elimination.h"
-#include "slice_dominance.h"
 #include "topt_pool.h"
 
 struct slice {
     struct topt_arena *arena;
     struct topt_search_problem problem;
     const int32_t **config; /* by operator: numbers in the whole; NULL: all */
-    struct port *port;      /* its own tables */
-    int nports;
     struct elimination_plan plan;
     int planned;
     struct topt_frontier *frontier;
@@ -38,7 +35,7 @@ struct conditioning {
     int *nvalues;
     struct slice *slice;
     int nslices;
-    int *order, nleft;           /* the slices in which something is left, first */
+    int *order;                  /* in which slices are searched */
     struct topt_frontier **part; /* what slices found, as far as it is not united yet */
     int nparts;
     struct topt_search_stats stats; /* of all slices */
@@ -54,7 +51,8 @@ struct conditioning {
     atomic_int next;
 };
 
-/* slices.c: the operators cut at, and what configurations of these differ in; then slice after slice.  0, or -1. */
+/* slices.c: the operators cut at, and what configurations of these differ in; then slice
+ * after slice.  0, or -1. */
 int topt_slices_values(struct conditioning *c, const char *cutset) TOPT_MUST_CHECK;
 int topt_slice_open(struct conditioning *c, int number) TOPT_MUST_CHECK;
 void topt_slice_close_plan(struct slice *s);

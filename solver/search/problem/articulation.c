@@ -1,16 +1,17 @@
-/* articulation.c - where a problem's graph falls apart: blocks, cut operators, and a cutset.
+/* articulation.c - where a problem's graph falls apart: blocks, cut operators, and a
+ * cutset.
  *
  *          .-- b --.       .-- e --.
  *     a - c         d --- d'        f      blocks {c b d ..}, {d' e f ..}; cut operators
  *          '-------'       '-------'       c, d, d'
  *
  * Strategies on both sides of a cut operator know of each other only through its
- * configuration.  Hopcroft and Tarjan's walk in depth finds blocks in linear time; here with
- * a stack of its own, since chains are long.
+ * configuration.  Hopcroft and Tarjan's walk in depth finds blocks in linear time; here
+ * with a stack of its own, since chains are long.
  *
- * A tensor that the first and the last operator share closes one circle through everything:
- * then the whole is one block until that operator is taken out (a cutset; its values are then
- * gone through one by one, see cutset_conditioning.c). */
+ * A tensor that the first and the last operator share closes one circle through
+ * everything: then the whole is one block until that operator is taken out (a cutset; its
+ * values are then gone through one by one, see cutset_conditioning.c). */
 #include "articulation.h"
 
 #include <stdlib.h>
@@ -83,7 +84,8 @@ static void enter(struct walk *w, int op, int parent)
     w->open[w->nopen++] = op;
 }
 
-/* The block under 'child' of 'op' is complete: all that is open from 'child' on, and 'op'. */
+/* The block under 'child' of 'op' is complete: all that is open from 'child' on, and
+ * 'op'. */
 static void close_block(struct walk *w, int op, int child)
 {
     int size = 1;
@@ -96,7 +98,7 @@ static void close_block(struct walk *w, int op, int child)
         w->cut[op] = 1;
 }
 
-static void leave(struct walk *w, int op)
+static void finish_operator(struct walk *w, int op)
 {
     int parent = w->parent[op];
     w->npath--;
@@ -115,7 +117,7 @@ static void walk_from(struct walk *w, int root)
     while (w->npath) {
         int op = w->path[w->npath - 1];
         if (w->next[op] == w->near->first[op + 1]) {
-            leave(w, op);
+            finish_operator(w, op);
             continue;
         }
         int to = w->near->to[w->next[op]++];
@@ -169,7 +171,7 @@ int topt_graph_blocks(const struct topt_search_problem *p, const char *removed,
     return rc;
 }
 
-/* ---- cutset ---- */
+/* ---- cutset ------------------------------------------------------------------------ */
 
 struct cutset {
     const struct topt_search_problem *p;
@@ -198,8 +200,9 @@ static int order_candidates(struct cutset *c)
     return at;
 }
 
-/* Take out the operator that leaves the smallest largest block; 1 where that is worth it. */
-static int take_one(struct cutset *c, int *largest)
+/* Take out the operator that leaves the smallest largest block; 1 where that is worth
+ * it. */
+static int add_to_cutset(struct cutset *c, int *largest)
 {
     int best = -1, least = *largest, n = order_candidates(c);
     for (int i = 0; i < n; i++) {
@@ -238,7 +241,7 @@ int topt_graph_cutset(const struct topt_search_problem *p, int max_values,
     if (!rc)
         rc = blocks(p, &c.near, c.removed, c.scratch, &largest, err);
     for (int i = 0; !rc && more > 0 && i < MAX_CUTSET && largest > SMALL_BLOCK; i++) {
-        more = take_one(&c, &largest);
+        more = add_to_cutset(&c, &largest);
         rc = more < 0 ? -1 : 0;
     }
     adjacency_fini(&c.near);

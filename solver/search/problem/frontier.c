@@ -1,7 +1,7 @@
 /* frontier.c - what a search answers: costs, with a strategy each.
  *
- * Costs are an array; strategies are a list of differences (strategies.h), which readers make
- * whole one at a time. */
+ * Costs are an array; strategies are a list of differences (strategies.h), which readers
+ * make whole one at a time. */
 #include "frontier.h"
 #include "strategies.h"
 
@@ -22,7 +22,7 @@ struct topt_frontier_reader {
     struct topt_search_point point;
 };
 
-/* ---- being made ---- */
+/* ---- being made -------------------------------------------------------------------- */
 
 struct topt_frontier *topt_frontier_create(const struct topt_search_problem *problem,
                                            struct topt_error *err)
@@ -113,8 +113,8 @@ static size_t reduce(struct pick *all, size_t n)
     return kept;
 }
 
-/* A pick that follows the one before it in its list is added by its changes.  Readers stand
- * still while others go on; one that is at its end is closed. */
+/* A pick that follows the one before it in its list is added by its changes.  Readers
+ * stand still while others go on; one that is at its end is closed. */
 static int add_pick(struct topt_frontier *f, struct strategy_reader *r,
                     const struct strategies *list, const struct pick *before,
                     const struct pick *pick, struct topt_error *err)
@@ -199,7 +199,7 @@ void topt_frontier_destroy(struct topt_frontier *f)
     free(f);
 }
 
-/* ---- being asked ---- */
+/* ---- being asked ------------------------------------------------------------------- */
 
 void topt_search_stats_add(struct topt_search_stats *into,
                            const struct topt_search_stats *from)

@@ -5,8 +5,8 @@
 
 #include "strategies.h"
 
-/* A frontier without points; then point after point, in its order ('choice', of operators and
- * then of edges, is copied). */
+/* A frontier without points; then point after point, in its order ('choice', of operators
+ * and then of edges, is copied). */
 struct topt_frontier *topt_frontier_create(const struct topt_search_problem *problem,
                                            struct topt_error *err);
 int topt_frontier_add(struct topt_frontier *f, struct topt_cost cost,
@@ -31,8 +31,8 @@ struct pick {
     uint32_t list, at;
 };
 
-/* What nothing beats of the picks (which are reduced in place; of equal costs the first list's stays) becomes
- * points of an empty frontier. */
+/* What nothing beats of the picks (which are reduced in place; of equal costs the first
+ * list's stays) becomes points of an empty frontier. */
 int topt_frontier_collect(struct topt_frontier *f, const struct strategies *const *list,
                           size_t nlists, struct pick *pick, size_t n,
                           struct topt_error *err) TOPT_MUST_CHECK;

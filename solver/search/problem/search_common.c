@@ -1,4 +1,5 @@
-/* search_common.c - what every part of the search uses: how it ends early, what it says, and plain sums. */
+/* search_common.c - what every part of the search uses: how it ends early, what it says,
+ * and plain sums. */
 #include "search_common.h"
 
 #include <math.h>
@@ -53,7 +54,7 @@ double topt_search_pairs(const struct topt_search_problem *p)
     return n;
 }
 
-/* ---- reduce ---- */
+/* ---- reduce ------------------------------------------------------------------------ */
 
 static int by_cost(const void *x, const void *y)
 {
@@ -74,7 +75,7 @@ size_t topt_reduce(struct topt_cost *point, size_t n)
     return kept;
 }
 
-/* ---- how much slower ---- */
+/* ---- how much slower --------------------------------------------------------------- */
 
 double topt_search_excess(int64_t slow, int64_t fast)
 {
@@ -95,7 +96,7 @@ int64_t topt_search_missed(int64_t time, double epsilon)
     return epsilon > 0 && slow < (double)time ? (int64_t)slow : time - 1;
 }
 
-/* ---- the cost of one strategy ---- */
+/* ---- the cost of one strategy ------------------------------------------------------ */
 
 static int add_cost(struct topt_cost *sum, struct topt_cost c, struct topt_error *err)
 {

@@ -1,5 +1,5 @@
-/* search_common.h - what every part of the search uses: how it ends early, what it says, and plain sums.
- * Internal to this part.  Thread safety: reentrant. */
+/* search_common.h - what every part of the search uses: how it ends early, what it says,
+ * and plain sums. Internal to this part.  Thread safety: reentrant. */
 #ifndef TOPT_SEARCH_SEARCH_COMMON_H
 #define TOPT_SEARCH_SEARCH_COMMON_H
 
@@ -21,8 +21,8 @@ int topt_search_nomem(struct topt_error *err);
 int topt_search_canceled(const struct topt_search_options *options);
 int topt_search_stopped(const struct topt_search_options *options);
 
-/* What has no use unless it is finished looks at both: CANCELED where it is to end, which whoever has an answer
- * without it takes for a stop ("gave up"), if it was one. */
+/* What has no use unless it is finished looks at both: CANCELED where it is to end, which
+ * whoever has an answer without it takes for a stop ("gave up"), if it was one. */
 int topt_search_interrupted(const struct topt_search_options *options);
 int topt_search_poll(const struct topt_search_options *options,
                      struct topt_error *err) TOPT_MUST_CHECK;

@@ -1,9 +1,9 @@
 /* strategies.c - a list of strategies, each kept as what differs from the one before it.
  *
- * Neighbours on a frontier have nearly everything in common: of a chain of 480 operators, two
- * of 41,815 strategies differ in 11 choices on average.  Written out they take 160 MB, which
- * is more than all the search needs.  So a list holds changes, and every so often a strategy
- * whole, from where any other is reached in a bounded number of steps:
+ * Neighbours on a frontier have nearly everything in common: of a chain of 480 operators,
+ * two of 41,815 strategies differ in 11 choices on average.  Written out they take 160
+ * MB, which is more than all the search needs.  So a list holds changes, and every so
+ * often a strategy whole, from where any other is reached in a bounded number of steps:
  *
  *     key 0     1      2       ...     key k    k+1
  *     whole --> .. --> ..  --> ... --> whole --> ..  -->
@@ -93,8 +93,8 @@ static int same_block(const int32_t *a, const int32_t *b)
     return !differs;
 }
 
-/* Write down where 'choice' differs from the last strategy, and make it the last.  Returns
- * the end of the changes. */
+/* Write down where 'choice' differs from the last strategy, and make it the last.
+ * Returns the end of the changes. */
 static size_t write_changes(struct strategies *s, size_t n, const int32_t *choice)
 {
     int32_t *last = s->last;
@@ -166,7 +166,7 @@ void topt_strategies_rename(struct strategies *s, const int32_t *const *number, 
     rename_whole(s->last, number, n);
 }
 
-/* ---- reading ---- */
+/* ---- reading ----------------------------------------------------------------------- */
 
 int topt_strategy_reader_init(struct strategy_reader *r, const struct strategies *s,
                               struct topt_error *err)

@@ -1,6 +1,6 @@
 /* strategies.h - a list of strategies, each kept as what differs from the one before it.
- * Internal to this folder.  Thread safety: a list has one owner while it grows; readers of a
- * complete one are independent of each other. */
+ * Internal to this folder.  Thread safety: a list has one owner while it grows; readers
+ * of a complete one are independent of each other. */
 #ifndef TOPT_SEARCH_STRATEGIES_H
 #define TOPT_SEARCH_STRATEGIES_H
 
@@ -34,8 +34,8 @@ int topt_strategies_add(struct strategies *s, const int32_t *choice,
 int topt_strategies_add_changes(struct strategies *s, const struct change *change,
                                 size_t n, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Give the choices at the first 'n' places other numbers, by place and number (NULL: they stay);
- * different ones stay different. */
+/* Give the choices at the first 'n' places other numbers, by place and number (NULL: they
+ * stay); different ones stay different. */
 void topt_strategies_rename(struct strategies *s, const int32_t *const *number, size_t n);
 
 /* Bytes that the strategies take; they depend on nothing else. */

@@ -1,8 +1,8 @@
 /* well_formed.c - is a problem well formed?
  *
  * A problem comes from outside (a cost file, a model), so it is checked whole before any
- * search sees it: indices in range, tables well shaped, costs of at least 0, no cycle.  The
- * searches then index without looking. */
+ * search sees it: indices in range, tables well shaped, costs of at least 0, no cycle.
+ * The searches then index without looking. */
 #include "well_formed.h"
 
 #include "search_common.h"

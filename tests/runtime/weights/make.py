@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""make.py FOLDER - small random models of transformers, and how they train.
+"""make.py FOLDER [NAME...] - small random models of transformers, and how they train.
 
 Each becomes FOLDER/NAME: config.json, model.safetensors, tokens.bin (seq + 1 tokens of 16 bits, so that
 every sample is the same window), and expected.txt: the losses of four steps of SGD with rate 0.1, and
@@ -11,9 +11,11 @@ import struct
 import sys
 
 import torch
-from transformers import (GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, MistralConfig,
-                          MistralForCausalLM, PhiConfig, PhiForCausalLM, Qwen2Config, Qwen2ForCausalLM,
-                          Qwen3Config, Qwen3ForCausalLM, Starcoder2Config, Starcoder2ForCausalLM)
+from transformers import (GemmaConfig, GemmaForCausalLM, GPT2Config, GPT2LMHeadModel, GPTJConfig, GPTJForCausalLM,
+                          GPTNeoXConfig, GPTNeoXForCausalLM, LlamaConfig, LlamaForCausalLM, MistralConfig,
+                          MistralForCausalLM, OPTConfig, OPTForCausalLM, Phi3Config, Phi3ForCausalLM, PhiConfig,
+                          PhiForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM,
+                          Starcoder2Config, Starcoder2ForCausalLM)
 
 SEQ, BATCH, VOCAB = 8, 4, 32
 
@@ -30,12 +32,25 @@ MODELS = {
                                       attention_dropout=0)),
     "starcoder2": (Starcoder2ForCausalLM, Starcoder2Config(sliding_window=None, residual_dropout=0,
                                                            embedding_dropout=0, attention_dropout=0, **LLAMA)),
+    "opt": (OPTForCausalLM, OPTConfig(vocab_size=VOCAB, hidden_size=16, ffn_dim=24, num_hidden_layers=2,
+                                      num_attention_heads=4, max_position_embeddings=16, word_embed_proj_dim=16,
+                                      dropout=0, attention_dropout=0)),
+    "gemma": (GemmaForCausalLM, GemmaConfig(head_dim=4, **dict(LLAMA, tie_word_embeddings=True))),
+    "gptj": (GPTJForCausalLM, GPTJConfig(vocab_size=VOCAB, n_positions=16, n_embd=16, n_layer=2, n_head=2, rotary_dim=4,
+                                         resid_pdrop=0, embd_pdrop=0, attn_pdrop=0)),
+    "phi3": (Phi3ForCausalLM, Phi3Config(pad_token_id=0, resid_pdrop=0, embd_pdrop=0, attention_dropout=0,
+                                         original_max_position_embeddings=16, **LLAMA)),
+    "gpt_neox": (GPTNeoXForCausalLM, GPTNeoXConfig(vocab_size=VOCAB, hidden_size=16, intermediate_size=24,
+                                                   num_hidden_layers=2, num_attention_heads=4,
+                                                   max_position_embeddings=16, rotary_pct=0.5,
+                                                   attention_dropout=0, hidden_dropout=0)),
 }
 
 
 def write(folder, name, kind, config):
     torch.manual_seed(len(name))
     config.use_cache = False
+    config.pad_token_id = None  # or its row would have no gradient
     model = kind(config)
     model.config.architectures = [kind.__name__]
     with torch.no_grad():
@@ -63,4 +78,5 @@ def write(folder, name, kind, config):
 
 if __name__ == "__main__":
     for model_name, (model_kind, model_config) in MODELS.items():
-        write(sys.argv[1], model_name, model_kind, model_config)
+        if len(sys.argv) < 3 or model_name in sys.argv[2:]:
+            write(sys.argv[1], model_name, model_kind, model_config)

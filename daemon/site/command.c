@@ -1,0 +1,100 @@
+/* command.c - see command.h. */
+#include "command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { OUTPUT_LIMIT = 64 << 20 };
+
+extern char **environ;
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* All that comes from 'fd' until 'deadline'. */
+static int drain(int fd, int64_t deadline, struct topt_text *out, struct topt_error *err)
+{
+    char block[16384];
+    for (;;) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        int64_t left = deadline - now_ms();
+        int n = left > 0 ? poll(&p, 1, (int)left) : 0;
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return topt_fail(err, TOPT_ERR_CANCELED, "it does not answer in time");
+        ssize_t got = read(fd, block, sizeof block);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got ? topt_fail(err, TOPT_ERR_IO, "read: %s", strerror(errno)) : 0;
+        topt_text_put(out, block, (size_t)got);
+        if (out->oom || out->len > OUTPUT_LIMIT)
+            return topt_fail(err, TOPT_ERR_LIMIT, "it says too much");
+    }
+}
+
+static int spawn(const char *const *args, int out, pid_t *ret)
+{
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    sigemptyset(&none);
+    int rc = posix_spawn_file_actions_init(&files);
+    if (rc)
+        return rc;
+    rc = posix_spawnattr_init(&attributes);
+    if (!rc) {
+        posix_spawnattr_setsigmask(&attributes, &none);
+        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+        rc = posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
+        if (!rc)
+            rc = posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null",
+                                                  O_RDONLY, 0);
+        if (!rc)
+            rc = posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null",
+                                                  O_WRONLY, 0);
+        if (!rc)
+            rc = posix_spawnp(ret, args[0], &files, &attributes,
+                              (char *const *)(uintptr_t)args, environ);
+        posix_spawnattr_destroy(&attributes);
+    }
+    posix_spawn_file_actions_destroy(&files);
+    return rc;
+}
+
+int site_run(const char *const *args, int64_t deadline, struct topt_text *out,
+             struct topt_error *err)
+{
+    int pipes[2], status = 0;
+    pid_t child;
+    if (pipe2(pipes, O_CLOEXEC))
+        return topt_fail(err, TOPT_ERR_IO, "pipe: %s", strerror(errno));
+    int rc = spawn(args, pipes[1], &child);
+    close(pipes[1]);
+    if (rc) {
+        close(pipes[0]);
+        return topt_fail(err, rc == ENOENT ? TOPT_ERR_NOTFOUND : TOPT_ERR_IO, "%s: %s",
+                         args[0], strerror(rc));
+    }
+    rc = drain(pipes[0], deadline, out, err);
+    close(pipes[0]);
+    if (rc)
+        kill(child, SIGKILL);
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (!rc && (!WIFEXITED(status) || WEXITSTATUS(status)))
+        rc = topt_fail(err, TOPT_ERR_IO, "it fails");
+    return rc ? topt_wrap(err, "%s %s %s %s", args[0], args[1], args[2], args[3]) : 0;
+}

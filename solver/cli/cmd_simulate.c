@@ -1,0 +1,134 @@
+/* cmd_simulate.c - simulate: a step of a plan in time, as figures, a trace or a picture. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ask.h"
+#include "cmd_plan.h"
+#include "topt_json.h"
+#include "topt_plan_doc.h"
+#include "topt_question.h"
+#include "topt_simulate.h"
+#include "topt_text.h"
+
+struct args {
+    const char *overlap, *trace, *svg, *output;
+    int64_t bucket;
+    int json;
+};
+
+#define AT(field) offsetof(struct args, field)
+static const struct topt_option options[] = {
+    {"overlap", TOPT_OPT_STRING, AT(overlap), "NAME",
+     "what moves while computing goes on: none, ddp or fsdp; else as the plan says"},
+    {"bucket", TOPT_OPT_BYTES, AT(bucket), "SIZE",
+     "all-reduce gradients in buckets of so much; else one by one"},
+    {"trace", TOPT_OPT_STRING, AT(trace), "FILE",
+     "write all tasks for chrome://tracing or Perfetto"},
+    {"svg", TOPT_OPT_STRING, AT(svg), "FILE", "draw them as a timeline"},
+    {"json", TOPT_OPT_FLAG, AT(json), "", "JSON on standard output"},
+    {"o", TOPT_OPT_STRING, AT(output), "FILE", "write the result to a file"},
+    {0}};
+static const char usage[] =
+    "topt simulate plan.json [options]\n"
+    "A step of a plan, instruction by instruction: what computes, what moves, and when.";
+
+static int put_file(const char *path, char *text, struct topt_error *err)
+{
+    int rc = text ? topt_write_file(path, text, strlen(text), err)
+                  : topt_fail(err, TOPT_ERR_NOMEM, "no memory for '%s'", path);
+    free(text);
+    return rc;
+}
+
+static char *title_of(const struct topt_plan_doc *p, enum topt_overlap overlap)
+{
+    struct topt_text t = {0};
+    char *words = topt_plan_strategy_words(p);
+    topt_text_add(&t, "%s on %d GPU%s of %s: %s; overlap %s", p->model->name,
+                  p->mesh.devices, p->mesh.devices > 1 ? "s" : "", topt_hw_name(p->hw),
+                  words ? words : "", topt_overlap_name(overlap));
+    free(words);
+    return t.s;
+}
+
+/* What is predicted of a plan is predicted under its own overlap. */
+static json_t *document(const struct topt_plan_doc *p, const struct topt_simulation *s,
+                        const struct topt_simulate_options *o)
+{
+    json_t *doc = topt_simulation_json(s, o);
+    if (doc && p->id[0])
+        json_object_set_new(doc, "plan_id", json_string(p->id));
+    if (doc && o->overlap == p->settings.overlap)
+        json_object_set_new(doc, "predicted_ns", json_integer(p->time_ns));
+    return doc;
+}
+
+static void show(const json_t *doc)
+{
+    char a[32], b[32], c[32];
+    const json_t *links = json_object_get(doc, "links_ns");
+    int64_t time = topt_cli_whole(doc, "time_ns"),
+            predicted = topt_cli_whole(doc, "predicted_ns");
+    printf("a step takes %s: computing %s, and %s in which nothing is computed\n",
+           topt_show_ns(time, a, sizeof a),
+           topt_show_ns(time - topt_cli_whole(doc, "exposed_ns"), b, sizeof b),
+           topt_show_ns(topt_cli_whole(doc, "exposed_ns"), c, sizeof c));
+    printf("links     %s within nodes, %s between nodes; overlap %s\n",
+           topt_show_ns(topt_cli_whole(links, "node"), a, sizeof a),
+           topt_show_ns(topt_cli_whole(links, "network"), b, sizeof b),
+           topt_cli_words(doc, "overlap"));
+    if (predicted > 0)
+        printf("predicted %s by the sum that the search adds up: %+.1f %%\n",
+               topt_show_ns(predicted, a, sizeof a),
+               100 * ((double)predicted / (double)(time ? time : 1) - 1));
+}
+
+static int simulate(const struct args *a, const struct topt_plan_doc *p,
+                    struct topt_error *err)
+{
+    struct topt_costing k = {p->micro, p->hw, &p->mesh, &p->settings, p->router, NULL};
+    struct topt_simulate_options o = {p->settings.overlap, a->bucket};
+    struct topt_simulation s;
+    if (a->overlap && topt_overlap_parse(a->overlap, &o.overlap, err)) {
+        if (err)
+            err->code = TOPT_ERR_USAGE;
+        return -1;
+    }
+    if (topt_simulate(&k, p->strategy, &o, &s, err))
+        return -1;
+    char *title = title_of(p, o.overlap);
+    json_t *doc = document(p, &s, &o);
+    int rc = 0;
+    if (a->trace)
+        rc = put_file(a->trace, topt_simulation_trace(&s), err);
+    if (!rc && a->svg)
+        rc = put_file(a->svg, topt_simulation_svg(&s, title ? title : ""), err);
+    if (!rc && (a->json || a->output))
+        rc = topt_cli_write_json(doc, a->output ? a->output : "-", err);
+    else if (!rc)
+        show(doc);
+    free(title);
+    json_decref(doc);
+    topt_simulation_fini(&s);
+    return rc;
+}
+
+int topt_cmd_simulate(int argc, char **argv)
+{
+    struct args a = {0};
+    struct topt_error err = {0};
+    struct topt_plan_doc *p = NULL;
+    const char *path[1];
+    int n, rc = topt_options_parse(options, argc, argv, &a, path, 1, &n, &err);
+    if (rc == 1) {
+        topt_options_help(stdout, usage, options);
+        return 0;
+    }
+    if (!rc && n != 1)
+        rc = topt_fail(&err, TOPT_ERR_USAGE, "which plan? usage: %.*s",
+                       (int)strcspn(usage, "\n"), usage);
+    rc = rc || topt_plan_load(path[0], &p, &err) || simulate(&a, p, &err);
+    topt_plan_doc_destroy(p);
+    return rc ? topt_cli_fail("simulate", &err) : 0;
+}

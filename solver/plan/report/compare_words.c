@@ -1,0 +1,361 @@
+/* compare_words.c - a comparison for people: why each system is where it is, and the table.
+ *
+ * Why follows from the numbers: what a row takes longer, computing or waiting for the network,
+ * or needs more memory, beside what its search leaves out. */
+#include "compare_words.h"
+#include "topt_drawing.h"
+#include "topt_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int64_t whole(const json_t *o, const char *key)
+{
+    return json_integer_value(json_object_get(o, key));
+}
+
+static const char *words(const json_t *o, const char *key)
+{
+    const char *s = json_string_value(json_object_get(o, key));
+    return s ? s : "";
+}
+
+static int is_true(const json_t *o, const char *key)
+{
+    return json_is_true(json_object_get(o, key));
+}
+
+static int has_plan(const json_t *row)
+{
+    return json_object_get(row, "time_ns") != NULL;
+}
+
+static int fits(const json_t *row)
+{
+    return is_true(row, "feasible");
+}
+
+static int undecided(const json_t *row)
+{
+    return json_is_null(json_object_get(row, "feasible"));
+}
+
+static int does_not_fit(const json_t *row)
+{
+    return json_is_false(json_object_get(row, "feasible")) && has_plan(row);
+}
+
+static int has_none(const json_t *row)
+{
+    return json_is_false(json_object_get(row, "feasible")) && !has_plan(row);
+}
+
+/* Like with like: where gradients travel behind backward, ours do. */
+static int64_t ours_takes(const json_t *row, const json_t *ours)
+{
+    return whole(ours, is_true(row, "overlaps") ? "overlapped_ns" : "time_ns");
+}
+
+static double ratio(const json_t *row, const json_t *ours)
+{
+    int64_t takes = ours_takes(row, ours);
+    return takes > 0 ? (double)whole(row, "time_ns") / (double)takes : 1;
+}
+
+/* ---- why --------------------------------------------------------------------------- */
+
+static void add_left_out(struct topt_text *t, const json_t *row)
+{
+    if (*words(row, "leaves_out"))
+        topt_text_add(t, "; it leaves out %s", words(row, "leaves_out"));
+}
+
+static void say_unfit(struct topt_text *t, const json_t *row)
+{
+    char buf[32];
+    if (is_true(row, "time_only"))
+        topt_text_add(t, "its fastest needs %s, and it looks at no other",
+                      topt_show_bytes(whole(row, "memory_bytes"), buf, sizeof buf));
+    else
+        topt_text_add(t, "needs %s at least",
+                      topt_show_bytes(whole(row, "least_bytes"), buf, sizeof buf));
+    add_left_out(t, row);
+}
+
+/* "90.3 ms more on the network and 12 ms more computing"; what is less than a fiftieth of the
+ * difference is not told. */
+static void say_slower(struct topt_text *t, const json_t *row, const json_t *ours)
+{
+    int64_t more = whole(row, "time_ns") - ours_takes(row, ours);
+    int64_t compute = whole(row, "compute_ns") - whole(ours, "compute_ns");
+    int64_t network = more - compute;
+    char buf[32];
+    int said = 0;
+    if (network > more / 50) {
+        topt_text_add(t, "%s more on the network",
+                      topt_show_ns(network, buf, sizeof buf));
+        said = 1;
+    }
+    if (compute > more / 50)
+        topt_text_add(t, "%s%s more computing", said ? ", " : "",
+                      topt_show_ns(compute, buf, sizeof buf));
+    add_left_out(t, row);
+}
+
+static void say_as_fast(struct topt_text *t, const json_t *row, const json_t *ours)
+{
+    int64_t more = whole(row, "memory_bytes") - whole(ours, "memory_bytes");
+    char buf[32];
+    topt_text_add(t, "as fast as %s", words(ours, "algorithm"));
+    if (more > 0)
+        topt_text_add(t, ", with %s more memory", topt_show_bytes(more, buf, sizeof buf));
+    else if (more < 0)
+        topt_text_add(t, ", with %s less memory",
+                      topt_show_bytes(-more, buf, sizeof buf));
+    int64_t least = whole(row, "least_bytes") - whole(ours, "least_bytes");
+    if (least > whole(ours, "least_bytes") / 50)
+        topt_text_add(t, "; can't do with less than %s",
+                      topt_show_bytes(whole(row, "least_bytes"), buf, sizeof buf));
+}
+
+static char *why(const json_t *row, const json_t *ours)
+{
+    struct topt_text t = {0};
+    if (undecided(row)) {
+        topt_text_add(&t, "nothing was found that fits, which proves nothing");
+    } else if (!has_plan(row)) {
+        topt_text_add(&t, "has no plan on so many GPUs");
+        add_left_out(&t, row);
+    } else if (!fits(row)) {
+        say_unfit(&t, row);
+    } else if (!fits(ours)) {
+        topt_text_add(&t, "fits");
+    } else if (ratio(row, ours) > 1.0005) {
+        say_slower(&t, row, ours);
+    } else if (ratio(row, ours) >= 0.9995) {
+        say_as_fast(&t, row, ours);
+    } else {
+        topt_text_add(&t, "faster");
+        if (!is_true(ours, "exact"))
+            topt_text_add(&t, ": %s's answer is not exact", words(ours, "algorithm"));
+    }
+    return t.s;
+}
+
+/* ---- order ------------------------------------------------------------------------- */
+
+static int rank_of(const json_t *row)
+{
+    return fits(row) ? 0 : undecided(row) ? 1 : has_plan(row) ? 2 : 3;
+}
+
+static int before(const json_t *a, const json_t *b)
+{
+    double x = json_real_value(json_object_get(a, "ratio")),
+           y = json_real_value(json_object_get(b, "ratio"));
+    return rank_of(a) != rank_of(b) ? rank_of(a) < rank_of(b) : x <= y;
+}
+
+/* Equal ones stay in the order of the table. */
+static void sort_rows(json_t *rows)
+{
+    size_t n = json_array_size(rows);
+    for (size_t i = 1; i < n; i++)
+        for (size_t k = i; k > 0; k--) {
+            json_t *a = json_array_get(rows, k - 1), *b = json_array_get(rows, k);
+            if (before(a, b))
+                break;
+            json_incref(a);
+            json_array_set(rows, k - 1, b);
+            json_array_set_new(rows, k, a);
+        }
+}
+
+/* ---- the sentence ------------------------------------------------------------------ */
+
+static void add_names(struct topt_text *t, const json_t *rows, const char *what,
+                      int (*of)(const json_t *row))
+{
+    int n = 0;
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        if (!of(row))
+            continue;
+        if (n++ == 0)
+            topt_text_add(t, "; %s: %s", what, words(row, "algorithm"));
+        else
+            topt_text_add(t, ", %s", words(row, "algorithm"));
+    }
+}
+
+/* "ft takes 1.2 s a step; horovod takes 1.10 times as long, tofu 1.31; do not fit:
+ * optcnn". */
+static char *sentence(const json_t *rows, const json_t *ours, int64_t limit)
+{
+    struct topt_text t = {0};
+    char buf[32];
+    int n = 0;
+    if (!fits(ours)) {
+        topt_text_add(&t, "nothing %s in %s a GPU",
+                      undecided(ours) ? "was found that fits" : "fits",
+                      topt_show_bytes(limit, buf, sizeof buf));
+        return t.s;
+    }
+    topt_text_add(&t, "%s takes %s a step", words(ours, "algorithm"),
+                  topt_show_ns(whole(ours, "time_ns"), buf, sizeof buf));
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        if (row == ours || !fits(row))
+            continue;
+        topt_text_add(&t, n ? ", %s %.2f" : "; %s takes %.2f times as long",
+                      words(row, "algorithm"), ratio(row, ours));
+        n++;
+    }
+    add_names(&t, rows, "do not fit", does_not_fit);
+    add_names(&t, rows, "have no plan", has_none);
+    add_names(&t, rows, "were not found to fit", undecided);
+    return t.s;
+}
+
+char *topt_compare_read(json_t *rows, int64_t limit)
+{
+    const json_t *ours = json_array_get(rows, 0);
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        json_t *row = json_array_get(rows, i);
+        if (has_plan(row) && has_plan(ours))
+            json_object_set_new(row, "ratio", json_real(ratio(row, ours)));
+        if (row == ours || json_object_get(row, "why"))
+            continue;
+        char *clause = why(row, ours);
+        json_object_set_new(row, "why", json_string(clause ? clause : ""));
+        free(clause);
+    }
+    sort_rows(rows);
+    return sentence(rows, ours, limit);
+}
+
+/* ---- the table --------------------------------------------------------------------- */
+
+static void show_row(struct topt_text *t, const json_t *row)
+{
+    char a[32], b[32], c[32], d[32], e[32] = "-", f[32], ratio_text[16] = "-";
+    const json_t *x = json_object_get(row, "ratio");
+    topt_show_ns(whole(row, "search_ns"), f, sizeof f);
+    if (!has_plan(row)) {
+        topt_text_add(t, "%-24s no plan %-67s %9s\n", words(row, "algorithm"),
+                      undecided(row) ? "was found" : "on so many GPUs", f);
+        return;
+    }
+    if (x)
+        snprintf(ratio_text, sizeof ratio_text, "%.2f", json_real_value(x));
+    if (json_object_get(row, "least_bytes"))
+        topt_show_bytes(whole(row, "least_bytes"), e, sizeof e);
+    topt_text_add(t, "%-24s %-4s %10s%s %10s %10s %6s %11s %11s %9s\n",
+                  words(row, "algorithm"),
+                  fits(row)        ? "yes"
+                  : undecided(row) ? "?"
+                                   : "no",
+                  topt_show_ns(whole(row, "time_ns"), a, sizeof a),
+                  is_true(row, "overlaps") ? "*" : " ",
+                  topt_show_ns(whole(row, "compute_ns"), b, sizeof b),
+                  topt_show_ns(whole(row, "network_ns"), c, sizeof c), ratio_text,
+                  topt_show_bytes(whole(row, "memory_bytes"), d, sizeof d), e, f);
+}
+
+static const json_t *ours_of(const json_t *rows)
+{
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        if (!json_object_get(json_array_get(rows, i), "why"))
+            return json_array_get(rows, i);
+    return NULL;
+}
+
+static void show_overlap(struct topt_text *t, const json_t *rows)
+{
+    char a[32];
+    const json_t *ours = ours_of(rows);
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        if (!is_true(row, "overlaps") || !has_plan(row) || !ours)
+            continue;
+        topt_text_add(t,
+                      "* gradients travel in buckets behind backward; so %s takes %s\n",
+                      words(ours, "algorithm"),
+                      topt_show_ns(whole(ours, "overlapped_ns"), a, sizeof a));
+        return;
+    }
+}
+
+static void show_why(struct topt_text *t, const json_t *rows)
+{
+    enum { NAME = 24, WIDTH = 108 };
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        const char *s = words(row, "why");
+        int column = NAME;
+        if (!*s)
+            continue;
+        topt_text_add(t, "%-*s", NAME, words(row, "algorithm"));
+        while (*s) {
+            int n = (int)strcspn(s, " ");
+            if (column + 1 + n > WIDTH) {
+                topt_text_add(t, "\n%-*s", NAME, "");
+                column = NAME;
+            }
+            topt_text_add(t, " %.*s", n, s);
+            column += 1 + n;
+            s += n + (s[n] == ' ');
+        }
+        topt_text_add(t, "\n");
+    }
+}
+
+/* What is not proven, in words. */
+static void show_exact(struct topt_text *t, const json_t *rows)
+{
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i),
+                     *epsilon = json_object_get(row, "epsilon"),
+                     *decided = json_object_get(row, "heuristic");
+        if (!json_is_false(json_object_get(row, "exact")) || !has_plan(row))
+            continue;
+        topt_text_add(t, "not exact: %s", words(row, "algorithm"));
+        if (decided)
+            topt_text_add(
+                t,
+                ", of which %zu operators and tensors were decided by heuristic (%s%s)",
+                json_array_size(decided), json_string_value(json_array_get(decided, 0)),
+                json_array_size(decided) > 1 ? ", ..." : "");
+        if (json_is_number(epsilon) && json_number_value(epsilon) > 0)
+            topt_text_add(t, "; at most %.3g %% above the fastest",
+                          100 * json_number_value(epsilon));
+        else
+            topt_text_add(t, "; how far it is from the fastest is not known");
+        topt_text_add(t, "\n");
+    }
+}
+
+char *topt_compare_text(const json_t *doc)
+{
+    const json_t *rows = json_object_get(doc, "systems");
+    struct topt_text t = {0};
+    char limit[32];
+    topt_text_add(&t, "%s on %lld GPU%s of %s, at most %s each\n\n", words(doc, "model"),
+                  (long long)whole(doc, "gpus"), whole(doc, "gpus") > 1 ? "s" : "",
+                  words(doc, "hw"),
+                  topt_show_bytes(whole(doc, "memory_limit"), limit, sizeof limit));
+    topt_text_add(&t, "%-24s %-4s %10s  %10s %10s %6s %11s %11s %9s\n", "system", "fits",
+                  "step", "computing", "network", "to ft", "memory", "at least",
+                  "search");
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        show_row(&t, json_array_get(rows, i));
+    topt_text_add(&t, "\n");
+    if (!is_true(doc, "feasible"))
+        topt_text_add(&t, "%s\n", words(doc, "reading"));
+    show_overlap(&t, rows);
+    show_exact(&t, rows);
+    show_why(&t, rows);
+    if (is_true(doc, "stopped"))
+        topt_text_add(&t, "stopped early: plans are missing, or not the fastest\n");
+    return t.s;
+}

@@ -1,0 +1,13 @@
+/* compare_words.h - what is said of a comparison's rows.  Private to plan/. */
+#ifndef TOPT_COMPARE_WORDS_H
+#define TOPT_COMPARE_WORDS_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+/* Rows of systems, ours first, get "ratio" and "why" and are put in order: those that fit, the
+ * nearest to ours first, then those that do not.  Returns the table in a sentence, freed by the
+ * caller. */
+char *topt_compare_read(json_t *rows, int64_t limit);
+
+#endif

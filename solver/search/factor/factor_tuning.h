@@ -1,0 +1,44 @@
+/* factor_tuning.h - the numbers by which tables and products are tuned: unit, and the row
+ * of tests/bench/questions.txt that its mechanism is there for: whoever changes it asks
+ * that one first. None of them changes an exact answer. Internal to this part. */
+#ifndef TOPT_SEARCH_FACTOR_TUNING_H
+#define TOPT_SEARCH_FACTOR_TUNING_H
+
+/* ---- which operator is eliminated next (elimination.c) ----------------------------- */
+
+enum {
+    /* Factors of an operator, and operators that share one with it, of which all are
+     * looked at; the star of bench_solve. */
+    FACTORS_SEEN = 64,
+    /* Factors of an operator of which all pairs are compared; 70b-full-16. */
+    FACTORS_PAIRED = 8,
+};
+
+/* ---- tables of points (make_points.c, point_store.c, sparse_product.c) ------------- */
+
+enum {
+    /* Entries of a table after which it is said that all will have too many points, and
+     * times the mean that is allowed; wideresnet-16. */
+    MEAN_AFTER = 64,
+    MEAN_TIMES = 2,
+    /* Of a segment's budget the part that its first table may use; chain-480x28. */
+    FIRST_TABLE_PART = 16,
+    /* Choices of an entry that are sorted one by one; gpt-frontier-full-8. */
+    FEW_CHOICES = 16,
+    /* Rows of a sparse product that are made together, by however many threads;
+     * wideresnet-16. */
+    ROWS_AT_ONCE = 16,
+};
+
+/* ---- tables of weighted sums (step.c, min_plus.c) ---------------------------------- */
+
+enum {
+    /* Entries of a tile that stays in registers; 8b-frontier-64. */
+    TOPT_TILE_ROWS = 4,
+    TOPT_TILE_COLUMNS = 16,
+    /* Where fewer than such a part of a product's entries are wanted they are looked at
+     * one by one; 8b-frontier-64. */
+    WANTED_PART = 8,
+};
+
+#endif

@@ -1,0 +1,413 @@
+/* answer_text.c - an answer as a person reads it: what was asked and assumed, the choices side by side, why, where memory
+ * and time go, and what to do next.  Every figure is a field of the JSON answer. */
+#include "topt_answer_text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topt_text.h"
+
+enum { COLUMNS = 100, INDENT = 10 };
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+void topt_text_of_words(struct topt_text *out, const char *heading, const char *text)
+{
+    struct topt_text t = {0};
+    topt_text_fold(&t, text, strlen(text), INDENT, COLUMNS);
+    topt_text_add(out, "%-9s %s\n", heading, t.s ? t.s : "");
+    topt_text_fini(&t);
+}
+
+/* 12345678 as "12,345,678". */
+static const char *grouped(int64_t n, char buf[32])
+{
+    char digits[24];
+    int len = snprintf(digits, sizeof digits, "%lld", (long long)n), at = 0;
+    for (int i = 0; i < len && at < 30; i++) {
+        if (i && (len - i) % 3 == 0)
+            buf[at++] = ',';
+        buf[at++] = digits[i];
+    }
+    buf[at] = '\0';
+    return buf;
+}
+
+/* Three significant digits, thousands apart. */
+static const char *rounded(double x, char buf[32])
+{
+    double unit = x >= 1000 ? pow(10, floor(log10(x)) - 2) : 1;
+    if (x >= 1000)
+        return grouped((int64_t)(floor(x / unit + 0.5) * unit), buf);
+    snprintf(buf, 32, "%.3g", x);
+    return buf;
+}
+
+/* 8.03e9 as "8.03 B". */
+static const char *parameters(int64_t n, char buf[32])
+{
+    snprintf(buf, 32,
+             n >= 1000000000 ? "%.3g B"
+             : n >= 1000000  ? "%.3g M"
+                             : "%.3g",
+             (double)n / (n >= 1000000000 ? 1e9
+                          : n >= 1000000  ? 1e6
+                                          : 1));
+    return buf;
+}
+
+static int64_t whole(const json_t *o, const char *key)
+{
+    return json_integer_value(json_object_get(o, key));
+}
+
+static const char *words(const json_t *o, const char *key)
+{
+    const char *s = json_string_value(json_object_get(o, key));
+    return s ? s : "";
+}
+
+static double real_of(const json_t *o, const char *key)
+{
+    return json_number_value(json_object_get(o, key));
+}
+
+/* ---- the question ------------------------------------------------------------------------------ */
+
+static void add_assumed(struct topt_text *t, const json_t *assumed, const char *key)
+{
+    size_t i;
+    json_t *x;
+    json_array_foreach(assumed, i, x)
+    {
+        const json_t *value = json_object_get(x, key);
+        topt_text_add(t, "%s", i ? ", " : "");
+        if (strcmp(key, "value"))
+            topt_text_add(t, "%s", json_string_value(value));
+        else if (json_is_integer(value))
+            topt_text_add(t, "%s %lld", words(x, "what"),
+                          (long long)json_integer_value(value));
+        else
+            topt_text_add(t, "%s %s", words(x, "what"), json_string_value(value));
+    }
+}
+
+void topt_text_of_question(struct topt_text *out, const json_t *answer)
+{
+    const json_t *job = json_object_get(answer, "job"),
+                 *assumed = json_object_get(answer, "assumed");
+    char n[32], batch[32], seq[32];
+    int64_t positions = whole(job, "seq");
+    topt_text_add(out, "%s (%s parameters), %s", words(job, "model"),
+                  parameters(whole(job, "parameters"), n),
+                  grouped(whole(job, "batch"), batch));
+    if (positions > 1)
+        topt_text_add(out, " x %s tokens a step", grouped(positions, seq));
+    else
+        topt_text_add(out, " samples a step");
+    if (json_object_get(job, "train"))
+        topt_text_add(out, ", training %s", words(job, "train"));
+    topt_text_add(out, ", %s, for %s on %s\n", words(job, "precision"),
+                  words(job, "framework_title"), words(job, "hw"));
+    if (!json_array_size(assumed))
+        return;
+    struct topt_text t = {0};
+    add_assumed(&t, assumed, "value");
+    topt_text_add(&t, " (");
+    add_assumed(&t, assumed, "option");
+    topt_text_add(&t, ")");
+    topt_text_of_words(out, "assumed", t.s ? t.s : "");
+    topt_text_fini(&t);
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------- */
+
+static void add_names(char *buf, size_t size, const json_t *row)
+{
+    size_t i, at = 0;
+    json_t *x;
+    buf[0] = '\0';
+    json_array_foreach(json_object_get(row, "names"), i, x) at += (size_t)snprintf(
+        buf + at, size - at, "%s%s", i ? ", " : "", json_string_value(x));
+}
+
+static void show_row(struct topt_text *out, const json_t *row, int by_batch)
+{
+    char label[48], a[32], b[32], c[32], e[32], gpus[48];
+    int64_t nodes = whole(row, "nodes");
+    double tokens = real_of(row, "tokens_per_second");
+    if (by_batch)
+        grouped(whole(row, "batch"), label);
+    else
+        add_names(label, sizeof label, row);
+    if (!json_is_true(json_object_get(row, "feasible")) && by_batch) {
+        topt_text_add(out, "%-14s %s\n", label, words(row, "why"));
+        return;
+    }
+    snprintf(gpus, sizeof gpus, "%lld (%lld node%s)", (long long)whole(row, "gpus"),
+             (long long)nodes, nodes == 1 ? "" : "s");
+    topt_text_add(out, "%-14s %-14s %8s %10s %8s %10s  %s\n", label, gpus,
+                  topt_show_ns(whole(row, "time_ns"), a, sizeof a),
+                  rounded(tokens > 0 ? tokens : real_of(row, "samples_per_second"), b),
+                  rounded(real_of(row, "gpu_hours_per_million_samples"), c),
+                  topt_show_bytes(whole(row, "memory_bytes"), e, sizeof e),
+                  words(row, "strategy"));
+}
+
+void topt_text_of_rows(struct topt_text *out, const json_t *rows, int by_batch)
+{
+    size_t i;
+    json_t *row;
+    int tokens = json_object_get(json_array_get(rows, 0), "tokens_per_second") != NULL;
+    topt_text_add(out, "\n%-14s %-14s %8s %10s %8s %10s  strategy\n",
+                  by_batch ? "batch" : "", "GPUs", "step",
+                  tokens ? "tokens/s" : "samples/s", "GPU-h/1M", "memory");
+    json_array_foreach(rows, i, row) show_row(out, row, by_batch);
+    topt_text_add(out, "%-14s (GPU-h/1M: GPU-hours for a million samples)\n\n", "");
+}
+
+/* ---- the choice ------------------------------------------------------------------------------------ */
+
+const char *topt_part_words(const char *part)
+{
+    static const char *const words[][2] = {
+        {"optimizer", "optimizer and master copy"},
+        {"data", "samples"},
+        {"buffers", "gathered parameters, reductions"},
+        {"activations", "activations kept for backward"},
+        {"recomputed", "activations recomputed at once"},
+        {"transient", "temporaries of an operator"},
+        {"waiting", "tensors waiting between operators"},
+        {"reserve", "beside it: context and libraries"}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strcmp(words[i][0], part))
+            return words[i][1];
+    return part;
+}
+
+/* What memory consists of, without what there is none of. */
+static void show_parts(struct topt_text *out, const json_t *parts)
+{
+    char x[32];
+    const char *key;
+    json_t *value;
+    struct topt_text t = {0};
+    json_object_foreach((json_t *)parts, key, value)
+    {
+        if (json_integer_value(value) >> 20)
+            topt_text_add(&t, "%s%s %s", t.len ? ", " : "", topt_part_words(key),
+                          topt_show_bytes(json_integer_value(value), x, sizeof x));
+    }
+    if (t.s)
+        topt_text_of_words(out, "", t.s);
+    topt_text_fini(&t);
+}
+
+static void show_memory(struct topt_text *out, const json_t *a)
+{
+    char x[32], y[32];
+    topt_text_add(out, "memory    %s a GPU of %s that plans may use\n",
+                  topt_show_bytes(whole(a, "memory_bytes"), x, sizeof x),
+                  topt_show_bytes(whole(a, "memory_limit"), y, sizeof y));
+    show_parts(out, json_object_get(a, "memory_parts"));
+}
+
+/* "+-29 %: 96 % estimated from data sheets". */
+static void show_time(struct topt_text *out, const json_t *a)
+{
+    char x[32], y[32], z[32];
+    const json_t *band = json_object_get(json_object_get(a, "band"), "time"),
+                 *rests = json_object_get(band, "rests_on_ns");
+    double all = real_of(a, "time_ns") > 0 ? real_of(a, "time_ns") : 1;
+    double wide = (real_of(band, "high_ns") - real_of(band, "low_ns")) / 2 / all;
+    double sheets = real_of(rests, "analytic") / all,
+           measured = real_of(rests, "measured") / all;
+    topt_text_add(out, "time      %s a step: %s computing, %s waiting for the network\n",
+                  topt_show_ns(whole(a, "time_ns"), x, sizeof x),
+                  topt_show_ns(whole(a, "compute_ns"), y, sizeof y),
+                  topt_show_ns(whole(a, "network_ns"), z, sizeof z));
+    topt_text_add(
+        out,
+        "          \u00b1%.0f %%: %.0f %% estimated from data sheets, %.0f %% between "
+        "measured "
+        "sizes, %.0f %% measured\n",
+        100 * wide, 100 * sheets, 100 * (1 - sheets - measured), 100 * measured);
+    if (sheets > 0.5)
+        topt_text_add(out, "          `topt profile` on the cluster narrows that\n");
+    if (json_object_get(a, "simulated_ns"))
+        topt_text_add(out,
+                      "          %s by the schedule of the whole step (topt simulate)\n",
+                      topt_show_ns(whole(a, "simulated_ns"), x, sizeof x));
+}
+
+static void show_search(struct topt_text *out, const json_t *a)
+{
+    if (!strcmp(words(a, "space"), "uniform"))
+        return;
+    topt_text_add(
+        out, "space     %s, %s; %lld configurations, %lld layouts, %lld edge entries\n",
+        words(a, "space"),
+        json_is_true(json_object_get(a, "exact")) ? "exact" : "not exact",
+        (long long)whole(a, "configs"), (long long)whole(a, "layouts"),
+        (long long)whole(a, "edge_entries"));
+}
+
+/* What would fit on fewer GPUs if it had been asked for. */
+static void show_with(struct topt_text *out, const json_t *a)
+{
+    size_t i;
+    json_t *x;
+    json_array_foreach(json_object_get(a, "with"), i, x)
+    {
+        long long n = whole(x, "gpus");
+        char need[32];
+        topt_text_add(out, "%-9s %s: %lld GPU%s would do, with %s each\n",
+                      i ? "" : "but with", words(x, "ask"), n, n == 1 ? "" : "s",
+                      topt_show_bytes(whole(x, "memory_bytes"), need, sizeof need));
+    }
+}
+
+static void show_next(struct topt_text *out, const json_t *a, const char *path)
+{
+    const char *id = words(a, "plan_id");
+    topt_text_add(out, "plan      %s", id);
+    if (path)
+        topt_text_add(out, ", written to %s; next: topt explain %s", path, path);
+    else
+        topt_text_add(
+            out, "; with -o plan.json it is written: then topt explain plan.json, topt "
+                 "launch plan.json");
+    topt_text_add(out, "\n");
+}
+
+static void put_cost(struct topt_text *t, const json_t *without, int64_t time_ns,
+                     int64_t memory_bytes)
+{
+    int64_t ns = whole(without, "time_ns"), bytes = whole(without, "memory_bytes");
+    int64_t later = time_ns - ns, more = memory_bytes - bytes;
+    char a[32], b[32];
+    topt_text_add(t, "without, a step takes %s", topt_show_ns(ns, a, sizeof a));
+    if (later)
+        topt_text_add(t, ", %s %s (%.1f %%)",
+                      topt_show_ns(later > 0 ? later : -later, a, sizeof a),
+                      later > 0 ? "less" : "more",
+                      100.0 * (double)(later > 0 ? later : -later) / (double)time_ns);
+    else
+        topt_text_add(t, ", as long");
+    topt_text_add(t, ", with %s a GPU", topt_show_bytes(bytes, a, sizeof a));
+    if (more)
+        topt_text_add(t, ", %s %s", topt_show_bytes(more > 0 ? more : -more, b, sizeof b),
+                      more > 0 ? "less" : "more");
+}
+
+char *topt_pins_words(const json_t *pins, int64_t time_ns, int64_t memory_bytes)
+{
+    struct topt_text t = {0};
+    const json_t *without = json_object_get(pins, "without");
+    int64_t n = whole(pins, "operators");
+    topt_text_add(&t, "%s (%lld operator%s); ",
+                  json_string_value(json_object_get(pins, "text")), (long long)n,
+                  n == 1 ? "" : "s");
+    if (json_is_object(without))
+        put_cost(&t, without, time_ns, memory_bytes);
+    else
+        topt_text_add(&t, "what that costs was not found out");
+    if (t.oom)
+        topt_text_fini(&t);
+    return t.s;
+}
+
+static void show_pins(struct topt_text *out, const json_t *a)
+{
+    const json_t *pins = json_object_get(a, "pins");
+    char *text =
+        pins ? topt_pins_words(pins, whole(a, "time_ns"), whole(a, "memory_bytes"))
+             : NULL;
+    if (text)
+        topt_text_of_words(out, "pinned", text);
+    free(text);
+}
+
+static void show_left_out(struct topt_text *out, const json_t *a)
+{
+    if (json_object_get(a, "left_out"))
+        topt_text_of_words(out, "left out", words(a, "left_out"));
+}
+
+static void show_infeasible(struct topt_text *out, const json_t *a)
+{
+    const json_t *near = json_object_get(a, "nearest");
+    char x[32];
+    topt_text_add(out, "\n%s: %s\n",
+                  json_is_null(json_object_get(a, "feasible")) ? "undecided"
+                                                               : "infeasible",
+                  words(a, "why"));
+    if (near)
+        topt_text_add(out, "nearest   %lld GPUs, which need %s each\n",
+                      (long long)whole(near, "gpus"),
+                      topt_show_bytes(whole(near, "memory_bytes"), x, sizeof x));
+    show_with(out, a);
+    show_left_out(out, a);
+    const json_t *job = json_object_get(a, "job");
+    if (json_object_get(job, "not_searched"))
+        topt_text_of_words(out, "not tried", words(job, "not_searched"));
+}
+
+void topt_text_of_plan(struct topt_text *out, const json_t *a, const char *path)
+{
+    const json_t *rows = json_object_get(a, "alternatives");
+    topt_text_of_question(out, a);
+    if (!json_is_true(json_object_get(a, "feasible"))) {
+        show_infeasible(out, a);
+        return;
+    }
+    if (json_array_size(rows))
+        topt_text_of_rows(out, rows, 0);
+    long long gpus = whole(a, "gpus"), nodes = whole(a, "nodes");
+    if (!json_array_size(rows))
+        topt_text_add(out, "\n");
+    topt_text_add(out, "%lld GPU%s (%lld node%s of %lld): %s\n", gpus,
+                  gpus > 1 ? "s" : "", nodes, nodes > 1 ? "s" : "",
+                  (long long)whole(a, "gpus_per_node"), words(a, "strategy"));
+    topt_text_of_words(out, "why", words(a, "why"));
+    show_with(out, a);
+    if (json_object_get(a, "needs"))
+        topt_text_of_words(out, "needs", words(a, "needs"));
+    show_memory(out, a);
+    show_time(out, a);
+    show_pins(out, a);
+    show_search(out, a);
+    show_left_out(out, a);
+    topt_text_of_claim(out, a);
+    show_next(out, a, path);
+}
+
+/* ---- claims and notes ------------------------------------------------------------------------------ */
+
+void topt_text_of_claim(struct topt_text *out, const json_t *a)
+{
+    enum { SHOWN = 6 };
+    const json_t *epsilon = json_object_get(a, "epsilon"),
+                 *decided = json_object_get(a, "heuristic");
+    if (json_is_true(json_object_get(a, "stopped")))
+        topt_text_add(
+            out, "  stopped  before the search was finished: this is the best so far\n");
+    if (json_is_null(epsilon))
+        topt_text_add(out, "  proven   nothing: faster ones may be anywhere\n");
+    else if (json_number_value(epsilon) > 0)
+        topt_text_add(out, "  proven   times at most %.3g %% above the best\n",
+                      100 * json_number_value(epsilon));
+    else if (json_is_true(json_object_get(a, "stopped")))
+        topt_text_add(out, "  proven   none is faster%s\n",
+                      decided ? ", with what was decided" : "");
+    size_t n = json_array_size(decided);
+    for (size_t i = 0; i < n && i < SHOWN; i++)
+        topt_text_add(out, "%s%s", i ? ", " : "  decided  by heuristic: ",
+                      json_string_value(json_array_get(decided, i)));
+    if (n > SHOWN)
+        topt_text_add(out, " and %zu more", n - SHOWN);
+    if (n > 0)
+        topt_text_add(out, "\n");
+}

@@ -1,0 +1,20 @@
+/* chart_svg.h - charts drawn as SVG.  Private to plan/. */
+#ifndef TOPT_CHART_SVG_H
+#define TOPT_CHART_SVG_H
+
+#include "chart.h"
+#include "topt_text.h"
+
+/* Text of a document, as SVG has it. */
+void topt_svg_escape(struct topt_text *t, const char *s);
+
+/* What stands above and below charts, and what is read out: borrowed texts. */
+struct topt_caption {
+    const char *title, *subtitle, *footnote, *description;
+};
+/* One picture of 'n' charts, below one another; freed by the caller, NULL without
+ * memory. */
+char *topt_chart_svg(const struct topt_caption *caption, const struct topt_chart *c,
+                     int n);
+
+#endif

@@ -1,0 +1,92 @@
+/* trace.c - a simulation in the trace-event format: complete events ("X") on the threads
+ * of one process, in microseconds. */
+#include "topt_simulate.h"
+#include "topt_text.h"
+
+#include <string.h>
+
+static const char *const threads[] = {"computing", "links within a node",
+                                      "links between nodes"};
+enum { THREADS = sizeof threads / sizeof *threads };
+
+/* A JSON string. */
+static void put_string(struct topt_text *t, const char *s)
+{
+    topt_text_put(t, "\"", 1);
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c == '"' || c == '\\')
+            topt_text_add(t, "\\%c", c);
+        else if (c < 32)
+            topt_text_add(t, "\\u%04x", c);
+        else
+            topt_text_put(t, s, 1);
+    }
+    topt_text_put(t, "\"", 1);
+}
+
+static void put_name(struct topt_text *t, const char *what, int thread, const char *name)
+{
+    topt_text_add(
+        t, "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":0,\"tid\":%d,\"args\":{\"name\":", what,
+        thread);
+    put_string(t, name);
+    topt_text_add(t, "}},\n");
+    if (!strcmp(what, "thread_name"))
+        topt_text_add(t,
+                      "{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":0,\"tid\":%d,"
+                      "\"args\":{\"sort_index\":%d}},\n",
+                      thread, thread);
+}
+
+static const char *kind_of(const struct topt_task *t)
+{
+    if (!t->links)
+        return t->part == TOPT_PART_MICRO ? "compute" : "update";
+    return t->aside ? "aside" : "network";
+}
+
+static void put_task(struct topt_text *t, const struct topt_simulation *s, int task,
+                     int thread)
+{
+    const struct topt_task *x = &s->task[task];
+    const struct topt_instr_time *at = &s->timed.time[x->instr];
+    char name[128];
+    topt_text_add(t,
+                  ",\n{\"ph\":\"X\",\"pid\":0,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,"
+                  "\"cat\":\"%s\",\"name\":",
+                  thread, (double)x->start_ns / 1e3,
+                  (double)(x->end_ns - x->start_ns) / 1e3, kind_of(x));
+    put_string(t, topt_task_words(s, task, name, sizeof name));
+    topt_text_add(t, ",\"args\":{\"micro_batch\":%d,\"waited_us\":%.3f", x->micro,
+                  (double)(x->start_ns - x->ready_ns) / 1e3);
+    if (at->times > 1)
+        topt_text_add(t, ",\"rounds\":%lld", (long long)at->times);
+    topt_text_add(t, "}}");
+}
+
+char *topt_simulation_trace(const struct topt_simulation *s)
+{
+    struct topt_text t = {0};
+    topt_text_add(&t, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
+    for (int i = 0; i < THREADS; i++)
+        put_name(&t, "thread_name", i, threads[i]);
+    topt_text_add(
+        &t, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,\"args\":{\"name\":");
+    put_string(&t, s->timed.program->model->name);
+    topt_text_add(&t, "}}");
+    for (int i = 0; i < s->ntasks; i++) {
+        const struct topt_task *x = &s->task[i];
+        if (!x->ns)
+            continue;
+        if (!x->links)
+            put_task(&t, s, i, 0);
+        for (int l = 0; l < TOPT_LINK_COUNT; l++)
+            if (x->links >> l & 1)
+                put_task(&t, s, i, 1 + l);
+    }
+    topt_text_add(&t, "\n]}\n");
+    if (t.oom)
+        topt_text_fini(&t);
+    return t.s;
+}

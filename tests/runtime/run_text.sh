@@ -1,0 +1,45 @@
+#!/bin/sh
+# run_text.sh - texts become tokens, train a model, and come out of it.
+# usage: run_text.sh TOPT TOKENIZERS
+topt=$1 tokenizers=$2
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
+
+yes 'a small crowd of numbers adds itself up over four quiet machines. ' | head -40 >text
+cat >gpt.json <<'EOT'
+{"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_embd": 32, "n_head": 2, "n_layer": 1, "n_positions": 32,
+ "tie_word_embeddings": true, "vocab_size": 424}
+EOT
+cp "$tokenizers/gpt2.json" tokenizer.json
+"$topt" tokenize . text -o text.bin >out 2>err && grep -q '^[0-9]* tokens of a vocabulary of 420, in text.bin$' out
+check "tokens of a text: $(cat out)"
+"$topt" plan gpt.json --framework topt --hw lab-cpu --batch 4 --seq 24 --gpus 1 -o plan >out 2>err &&
+    "$topt" run plan --data text.bin --steps 150 --lr 0.01 --report bin --quiet --save-weights gpt --config gpt.json \
+        --checkpoint saved >out 2>err &&
+    "$topt" run plan --data text --tokenizer tokenizer.json --steps 150 --lr 0.01 --report text.report --quiet >out 2>err &&
+    grep '"losses"' -A 150 bin | grep '\.' >one && grep '"losses"' -A 150 text.report | grep '\.' >two && [ -s one ] && cmp -s one two
+check "a model trains by them, and by the text itself to the same losses"
+cp tokenizer.json gpt
+begin='itself up over four quiet machines. a small crowd'
+"$topt" generate gpt --prompt "$begin" --tokens 12 --seq 24 --temperature 0 >said 2>err && grep -q 'crowd of numbers adds' said
+check "... and has learned it: $(cat said)"
+"$topt" generate gpt.json --checkpoint saved --tokenizer gpt --prompt "$begin" --tokens 12 --seq 24 --temperature 0 >again 2>err &&
+    cmp -s said again
+check "... so has its checkpoint"
+"$topt" generate gpt --prompt 'a small crowd of numbers adds itself up over four quiet machines' --tokens 8 --seq 6 \
+    --temperature 0 >out 2>err && grep -q 'quiet machines.*' out
+check "a text longer than what the model sees"
+"$topt" generate gpt --tokens 8 --seed 3 --top-k 0 --temperature 1.5 >out 2>err && [ -s out ]
+check "from the beginning of a text"
+refused 1 'is not known here' "$topt" tokenize gpt.json text -o out.bin
+check "what is no tokenizer"
+refused 2 'has to end in .bin' "$topt" tokenize . text -o tokens
+check "tokens by another name"
+refused 1 'the model.s vocabulary ends at' "$topt" run plan --data text --tokenizer "$tokenizers/licenses.json"
+check "a vocabulary that the model lacks"
+refused 1 'no checkpoint in' "$topt" generate gpt.json --checkpoint none --tokenizer gpt
+check "no checkpoint"
+echo '{"model_type": "bert", "hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1, "vocab_size": 424, "intermediate_size": 32}' >bert.json
+refused 1 'does not write text' "$topt" generate bert.json --tokenizer gpt
+check "a model that sees what comes after"
+finish
