@@ -7,11 +7,38 @@
 #include <stdlib.h>
 #include <string.h>
 
+static _Thread_local int lacked; /* memory, for the JSON library */
+
+static void *watched_malloc(size_t n)
+{
+    void *p = malloc(n);
+    lacked |= !p;
+    return p;
+}
+
+void topt_json_watch_memory(void)
+{
+    json_set_alloc_funcs(watched_malloc, free);
+}
+
+int topt_json_lacked(void)
+{
+    int was = lacked;
+    lacked = 0;
+    return was;
+}
+
 json_t *topt_json_parse(const char *text, size_t len, const char *what,
                         struct topt_error *err)
 {
-    json_error_t je;
+    json_error_t je = {.text = ""};
+    lacked = 0;
     json_t *doc = json_loadb(text, len, JSON_REJECT_DUPLICATES, &je);
+    if (topt_json_lacked() || (!doc && !*je.text)) {
+        json_decref(doc);
+        topt_nomem(err, what);
+        return NULL;
+    }
     if (!doc)
         topt_fail(err, TOPT_ERR_INVAL, "%s is not valid JSON: line %d column %d: %s",
                   what, je.line, je.column, je.text);
@@ -204,7 +231,12 @@ int topt_json_array(const json_t *obj, const char *path, const char *key,
 char *topt_json_text(const json_t *doc, int indent)
 {
     size_t flags = indent ? JSON_INDENT((size_t)indent) : JSON_COMPACT;
-    return json_dumps(doc, flags | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY);
+    lacked = 0;
+    char *text = json_dumps(doc, flags | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY);
+    if (!topt_json_lacked())
+        return text;
+    free(text); /* the library may leave out what it had no room for */
+    return NULL;
 }
 
 static int add_to_digest(const char *text, size_t len, void *digest)

@@ -1,6 +1,7 @@
 /* pack.c - see topt_pack.h. */
 #include "topt_pack.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <zlib.h>
 
@@ -14,6 +15,30 @@ int topt_pack(const void *data, size_t len, void **ret, size_t *ret_len,
     if (!out)
         return topt_nomem(err, NULL);
     if (compress2(out, &n, data, (uLong)len, Z_DEFAULT_COMPRESSION) != Z_OK) {
+        free(out);
+        return topt_nomem(err, NULL);
+    }
+    *ret = out;
+    *ret_len = n;
+    return 0;
+}
+
+int topt_gzip(const void *data, size_t len, void **ret, size_t *ret_len,
+              struct topt_error *err)
+{
+    enum { LEVEL = 3, GZIP = 15 + 16 /* of the window, and zlib's word for gzip */ };
+    z_stream s = {.next_in = (unsigned char *)(size_t)data, .avail_in = (uInt)len};
+    if (len > UINT_MAX ||
+        deflateInit2(&s, LEVEL, Z_DEFLATED, GZIP, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+        return topt_nomem(err, NULL);
+    uLong most = deflateBound(&s, (uLong)len);
+    unsigned char *out = most <= UINT_MAX ? malloc(most) : NULL;
+    s.next_out = out;
+    s.avail_out = (uInt)most;
+    int rc = out ? deflate(&s, Z_FINISH) : Z_MEM_ERROR;
+    size_t n = s.total_out;
+    deflateEnd(&s);
+    if (rc != Z_STREAM_END) {
         free(out);
         return topt_nomem(err, NULL);
     }

@@ -118,6 +118,11 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
     X(SEQUENCE_SPLITS, sequence_splits, BOOL, 0, 1, TOPT_IN_ANY, 1, REQUEST, TOPT, "sequence-splits", "",              \
       "not", NULL, "split positions of a sample over GPUs, too")
 
+#define TOPT_FIELDS_PIN(X)                                                                                             \
+    X(PIN, pin, LABEL, 0, 399, TOPT_IN_ANY, 1, WORDS, SBATCH, "pin", "NAME=SPLIT",                                     \
+      "nothing is pinned", NULL,                                                                                       \
+      "experts: splits that plans obey, as 'h0.up=n:8' or 'h*.up=data 2 x tensor 4 over n', with ; between")
+
 #define TOPT_FIELDS_MEMORY(X)                                                                                          \
     X(MEMORY_BYTES, memory_bytes, BYTES, 1, (int64_t)1 << 61, TOPT_IN_ANY, 1, OTHER, REST, NULL, NULL,                 \
       "what the profile's GPU has", NULL, "memory that a plan may use of a GPU, in bytes")                             \
@@ -151,6 +156,7 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
     TOPT_FIELDS_ASKED(X)                                                                                               \
     TOPT_FIELDS_JOB(X)                                                                                                 \
     TOPT_FIELDS_SPACE(X)                                                                                               \
+    TOPT_FIELDS_PIN(X)                                                                                                 \
     TOPT_FIELDS_MEMORY(X)                                                                                              \
     TOPT_FIELDS_ALGORITHM(X)                                                                                           \
     TOPT_FIELDS_SEARCH(X)                                                                                              \

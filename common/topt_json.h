@@ -13,6 +13,12 @@
 #include "topt_digest.h"
 #include "topt_error.h"
 
+/* Have the JSON library's allocations looked at, so that memory that does not suffice is no fault of the document: its
+ * parser may take what it could not keep for a mistake, or leave it out.  Once, before there are threads. */
+void topt_json_watch_memory(void);
+/* Did it lack memory in this thread since this was asked last, or something parsed? */
+int topt_json_lacked(void);
+
 /* Parse text / a file (at most 'max_bytes'); duplicate keys are refused.  New reference. */
 json_t *topt_json_parse(const char *text, size_t len, const char *what,
                         struct topt_error *err) TOPT_MUST_CHECK;

@@ -7,6 +7,10 @@
 
 #include "topt_error.h"
 
+/* 'data' in gzip's format, for Content-Encoding: gzip; quick rather than small.  '*ret' is owned. */
+int topt_gzip(const void *data, size_t len, void **ret, size_t *ret_len,
+              struct topt_error *err) TOPT_MUST_CHECK;
+
 /* '*ret' is owned, '*ret_len' bytes. */
 int topt_pack(const void *data, size_t len, void **ret, size_t *ret_len,
               struct topt_error *err) TOPT_MUST_CHECK;

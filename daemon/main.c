@@ -14,6 +14,7 @@
 #include "listen.h"
 #include "observations.h"
 #include "service.h"
+#include "topt_json.h"
 #include "topt_log.h"
 #include "topt_text.h"
 
@@ -380,6 +381,7 @@ static int run(struct daemon *d, struct topt_error *err)
     if (c->backup_to)
         return store_backup(c->state_dir, c->backup_to, err);
     json_object_seed(0); /* before there are threads */
+    topt_json_watch_memory();
     allow_descriptors(c);
     block_signals(d);
     int rc = start(d, err);

@@ -16,8 +16,8 @@
 #
 # --url and --plugin put topt's SPANK plugin into plugstack.conf (--plugin alone takes the
 # plugin's default URL; --url alone looks for the plugin in the build folders).
-# --nodes: a file with other resources for the nodes n1 and n2, and other partitions: lines "n1 CPUs=.. Gres=gpu:a100:4" and
-# "PartitionName=.."; a GPU's type is any word.
+# --nodes: a file with other nodes, n1 to n6, and partitions: lines "n1 CPUs=.. Gres=gpu:a100:4" and "PartitionName=.."; a
+# GPU's type is any word, and a node has at most four.
 # --accounting: with a slurmdbd and a MariaDB of its own, which enforces limits.  ROOT is "/" where slurmdbd,
 # mariadb-server-core and slurm-wlm-mysql-plugin are installed, or a folder that their packages were unpacked into
 # (dpkg -x), with those they need.
@@ -185,14 +185,38 @@ listening() # PORT
     (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
 }
 
-# Four ports in a row below the ephemeral range, with nobody listening.
+# Eight ports in a row below the ephemeral range, with nobody listening: of the controller, six nodes and slurmdbd.
 choose_ports()
 {
+    local i busy
     for _ in 1 2 3 4 5 6 7 8 9; do
-        port=$((17000 + (RANDOM % 3600) * 4))
-        listening "$port" || listening $((port + 1)) || listening $((port + 2)) || listening $((port + 3)) || return 0
+        port=$((17000 + (RANDOM % 1900) * 8)) busy=0
+        for i in 0 1 2 3 4 5 6 7; do
+            ! listening $((port + i)) || busy=1
+        done
+        [ $busy = 1 ] || return 0
     done
-    die "no four free ports found"
+    die "no eight free ports found"
+}
+
+# The names of the nodes.
+node_names()
+{
+    if [ -n "$nodes" ]; then
+        sed -n 's/^\(n[1-6]\) .*/\1/p' "$nodes"
+    else
+        printf 'n1\nn2\n'
+    fi
+}
+
+# Lines of gres.conf: device files are required; these exist everywhere and nobody minds.
+node_devices()
+{
+    local devices=(/dev/null /dev/zero /dev/full /dev/random) name type count list
+    sed -n 's/^\(n[1-6]\) .*Gres=gpu:\([a-z0-9]*\):\([1-4]\).*/\1 \2 \3/p' "$nodes" | while read -r name type count; do
+        list=$(IFS=,; echo "${devices[*]:0:count}")
+        echo "NodeName=$name Name=gpu Type=$type File=$list"
+    done
 }
 
 write_config()
@@ -231,7 +255,7 @@ CONF
     [ -z "$accounting" ] || cat >>"$dir/slurm.conf" <<CONF
 AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=127.0.0.1
-AccountingStoragePort=$((port + 3))
+AccountingStoragePort=$((port + 7))
 AccountingStoragePass=$dir/munge/socket
 AccountingStorageEnforce=associations,limits,qos
 AccountingStorageTRES=gres/gpu
@@ -239,21 +263,25 @@ JobAcctGatherType=jobacct_gather/linux
 JobAcctGatherFrequency=1
 CONF
     if [ -n "$nodes" ]; then
-        sed -n "s/^n\([12]\) \(.*\)/NodeName=n\1 NodeHostname=$host NodeAddr=127.0.0.1 Port=PORT\1 \2/p; /^PartitionName=/p" \
-            "$nodes" | sed "s/Port=PORT1/Port=$((port + 1))/; s/Port=PORT2/Port=$((port + 2))/" >>"$dir/slurm.conf"
+        local n
+        for n in $(node_names); do
+            sed -n "s/^$n \(.*\)/NodeName=$n NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + ${n#n})) \1/p" "$nodes"
+        done >>"$dir/slurm.conf"
+        sed -n '/^PartitionName=/p' "$nodes" >>"$dir/slurm.conf"
     else
         cat >>"$dir/slurm.conf" <<CONF
 NodeName=n[1-2] NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 1))-$((port + 2)) CPUs=16 RealMemory=4000 Gres=gpu:4
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 CONF
     fi
-    # Device files are required; these exist everywhere and nobody minds.
-    cat >"$dir/gres.conf" <<CONF
-AutoDetect=off
-$([ -n "$nodes" ] || echo "Name=gpu File=/dev/null,/dev/zero,/dev/full,/dev/random")
-CONF
-    [ -z "$nodes" ] || sed -n 's/^\(n[12]\) .*Gres=gpu:\([a-z0-9]*\):4.*/NodeName=\1 Name=gpu Type=\2 File=\/dev\/null,\/dev\/zero,\/dev\/full,\/dev\/random/p' \
-        "$nodes" >>"$dir/gres.conf"
+    {
+        echo AutoDetect=off
+        if [ -n "$nodes" ]; then
+            node_devices
+        else
+            echo "Name=gpu File=/dev/null,/dev/zero,/dev/full,/dev/random"
+        fi
+    } >"$dir/gres.conf"
     version=$(slurmctld -V | tr -dc '0-9.\n' | cut -d. -f1,2)
     case $version in
         2[0-3].*) ;;
@@ -275,9 +303,13 @@ make_folders()
 {
     mkdir -p "$dir" || die "can't make '$dir'"
     chmod 755 "$dir"
-    mkdir -p "$dir"/{ctld,log,spool/n1,spool/n2,tmp/n1,tmp/n2,munge}
+    mkdir -p "$dir"/{ctld,log,munge}
     rm -rf "$dir"/ctld/* "$dir"/spool/n*/*
-    chmod 1777 "$dir"/tmp/n1 "$dir"/tmp/n2
+    local n
+    for n in $(node_names); do
+        mkdir -p "$dir/spool/$n" "$dir/tmp/$n"
+        chmod 1777 "$dir/tmp/$n"
+    done
     : >"$dir/pids"
     : >"$dir/.topt-cluster"
 }
@@ -335,7 +367,7 @@ start_accounting()
 AuthType=auth/munge
 AuthInfo=socket=$dir/munge/socket
 DbdHost=localhost
-DbdPort=$((port + 3))
+DbdPort=$((port + 7))
 SlurmUser=root
 LogFile=$dir/log/slurmdbd.log
 PidFile=$dir/slurmdbd.pid
@@ -347,7 +379,7 @@ StorageLoc=slurm
 CONF
     chmod 600 "$dir/slurmdbd.conf"
     SLURM_CONF=$dir/slurmdbd.conf in_accounting start_daemon slurmdbd "$accounting/usr/sbin/slurmdbd" -D || return 1
-    no_slurmdbd() { ! listening $((port + 3)); }
+    no_slurmdbd() { ! listening $((port + 7)); }
     wait_while 1500 no_slurmdbd || return 1
     sacctmgr -iQ add cluster lab >"$dir/log/sacctmgr.out" 2>&1
     sacctmgr -iQ add account lab >>"$dir/log/sacctmgr.out" 2>&1
@@ -357,7 +389,7 @@ CONF
 # Idle in the eyes of the controller, twice over.
 not_idle()
 {
-    [ "$(timeout 2 sinfo -h -N -o '%N %T' 2>/dev/null | sort -u | grep -c ' idle$')" != 2 ]
+    [ "$(timeout 2 sinfo -h -N -o '%N %T' 2>/dev/null | sort -u | grep -c ' idle$')" != "$(node_names | wc -l)" ]
 }
 
 all_alive()
@@ -382,7 +414,7 @@ start_once()
     [ -z "$accounting" ] || start_accounting || return 1
     start_daemon slurmctld slurmctld -D -f "$dir/slurm.conf" || return 1
     local node
-    for node in n1 n2; do
+    for node in $(node_names); do
         start_daemon "slurmd-$node" slurmd -D -N "$node" -f "$dir/slurm.conf" || return 1
     done
     wait_while 1500 waiting_for_idle && all_alive
@@ -472,7 +504,7 @@ done
 case $command in
     start)
         start_cluster
-        echo "$me: two nodes of four GPUs are up; eval \"\$($0 env $dir)\" and use sbatch, srun, salloc"
+        echo "$me: $(node_names | wc -l) nodes with GPUs are up; eval \"\$($0 env $dir)\" and use sbatch, srun, salloc"
         ;;
     stop)
         stop_cluster

@@ -134,6 +134,8 @@ int topt_session_logits(struct topt_session *s, const struct topt_feed *feed,
 /* Most bytes of buffers alive at once on this rank so far, each rounded up to the
  * granule: counted from what was allocated, apart from the plan's own figure. */
 int64_t topt_session_peak_bytes(const struct topt_session *s);
+/* Bytes of the one block in which all buffers lie; it is taken when the session is made. */
+int64_t topt_session_arena_bytes(const struct topt_session *s);
 /* Time spent on this rank in all steps so far.  Waiting for other ranks is part of
  * what the collectives took. */
 struct topt_session_times {

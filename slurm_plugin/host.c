@@ -9,26 +9,8 @@
  * in a command that is about to end. */
 #include "host.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
-
-static int find(const char *name, void *ret_function)
-{
-    void *symbol = dlsym(RTLD_DEFAULT, name);
-    memcpy(ret_function, &symbol, sizeof symbol);
-    return symbol ? 0 : -1;
-}
-
-int topt_host_find(struct topt_host *ret)
-{
-    *ret = (struct topt_host){0};
-    if (find("opt", &ret->opt) || find("slurm_option_set", &ret->set) ||
-        find("slurm_option_get", &ret->get) || find("slurm_option_isset", &ret->isset) ||
-        find("slurm_option_reset", &ret->reset))
-        return -1;
-    return 0;
-}
 
 int topt_host_is_step(const struct topt_host *h)
 {
@@ -141,11 +123,16 @@ static int strip(const struct topt_host *h, const char *option, splitter *split,
     return rc;
 }
 
-static const char *const touched[] = {
-    "gpus",           "gpus-per-task",   "gpus-per-socket", "gres",
-    "ntasks-per-gpu", "tres-per-task",   "nodes",           "gpus-per-node",
-    "ntasks",         "ntasks-per-node", "partition"};
+static const char *const touched[] = {TOPT_HOST_TOUCHED};
 enum { TOUCHED = sizeof touched / sizeof *touched };
+
+int topt_host_touches(const char *name)
+{
+    for (int i = 0; i < TOUCHED; i++)
+        if (strcmp(touched[i], name) == 0)
+            return 1;
+    return 0;
+}
 
 /* The partitions of an answer where the job names several and these are among them; else "", which changes nothing. */
 static const char *narrowed(const struct topt_host *h, const char *partitions)

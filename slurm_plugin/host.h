@@ -1,10 +1,7 @@
-/* host.h - the options of the sbatch, salloc or srun that loaded us.
+/* host.h - the options of an sbatch, salloc or srun: of the one that loaded the plugin, or of the sbatch that
+ * `topt sbatch` is about to become.
  *
- * SPANK has no call to change a job's size.  The commands keep their options in the global
- * 'opt' and export it together with slurm_option_set and its relatives, which take and give
- * every option by its name and as text; so neither structures nor private headers are
- * needed.  None of this is promised by Slurm: it is looked up at run time, and where it is
- * missing the caller says so and leaves the job as it was asked. */
+ * Every option has a name and a text, so neither structures nor private headers of Slurm are needed. */
 #ifndef TOPT_HOST_H
 #define TOPT_HOST_H
 
@@ -21,9 +18,6 @@ struct topt_host {
     bool (*reset)(void *opt, const char *name);
 };
 
-/* -1 when this command doesn't export what is needed. */
-int topt_host_find(struct topt_host *ret) TOPT_MUST_CHECK;
-
 /* What the user asked on the command line, in #SBATCH lines or by Slurm's variables. */
 int topt_host_bounds(const struct topt_host *h, struct topt_bounds *ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
@@ -37,6 +31,15 @@ void topt_host_about(const struct topt_host *h, const struct topt_bounds *bounds
 int topt_host_resize(const struct topt_host *h, const struct topt_answer *plan,
                      const struct topt_bounds *bounds,
                      struct topt_error *err) TOPT_MUST_CHECK;
+
+/* The options that topt_host_resize sets or resets. */
+#define TOPT_HOST_TOUCHED                                                                \
+    "gpus", "gpus-per-task", "gpus-per-socket", "gres", "ntasks-per-gpu",                \
+        "tres-per-task", "nodes", "gpus-per-node", "ntasks", "ntasks-per-node",          \
+        "partition"
+
+/* Is it one of the options that topt_host_resize sets or resets? */
+int topt_host_touches(const char *name);
 
 /* srun --jobid: a step of a job that exists. */
 int topt_host_is_step(const struct topt_host *h);

@@ -1,31 +1,44 @@
-/* submit.c - sizing a job in the command that submits it.
+/* submit.c - sizing a job in sbatch, salloc or srun (sizing.h), whose options the plugin finds there.
  *
- * Two kinds of bad news are kept apart.  The planner being away is not the user's doing:
- * one line, and the job goes on as it was asked (or not, with --topt-on-error=abort).  A
- * request that can't be met is: the submission is refused with one line, since a job that
- * runs out of memory after a night in the queue is what topt is there to prevent.
- *
- * It runs as the user and reads the model with the user's rights; the bytes are sent, never
- * the path. */
+ * SPANK has no call to change a job's size.  The commands keep their options in the global 'opt' and export it together
+ * with slurm_option_set and its relatives.  None of this is promised by Slurm: it is looked up at run time, and where it
+ * is missing the job is left as it was asked. */
 #include "roles.h"
 
-#include <poll.h>
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "answer.h"
-#include "host.h"
-#include "http.h"
-#include "mend.h"
-#include "shape.h"
-#include "site.h"
+#include "sizing.h"
 
 extern char **environ;
 
-/* What submits nothing waits longer for a search that is under way: no job is held up, and somebody looks. */
-enum { RETRY_MS = 200, PATIENCE_MS = 1000, SHOW_MS = 30000 };
+static void say(int is_error, const char *line)
+{
+    if (is_error)
+        slurm_error("%s", line);
+    else
+        slurm_info("%s", line);
+}
+
+static int find(const char *name, void *ret_function)
+{
+    void *symbol = dlsym(RTLD_DEFAULT, name);
+    memcpy(ret_function, &symbol, sizeof symbol);
+    return symbol ? 0 : -1;
+}
+
+/* -1 when this command doesn't export what is needed. */
+static int find_host(struct topt_host *ret)
+{
+    *ret = (struct topt_host){0};
+    if (find("opt", &ret->opt) || find("slurm_option_set", &ret->set) ||
+        find("slurm_option_get", &ret->get) || find("slurm_option_isset", &ret->isset) ||
+        find("slurm_option_reset", &ret->reset))
+        return -1;
+    return 0;
+}
 
 static int process_get(void *ctx, const char *name, char *buf, size_t size)
 {
@@ -87,222 +100,13 @@ void topt_submit_begin(void)
         topt_mend_forget(&process_env);
 }
 
-/* Somebody looks at a terminal where nothing happens. */
-static void say_waiting(void)
-{
-    static int said;
-    if (!said++ && isatty(STDERR_FILENO))
-        slurm_info("topt: asking the planner ...");
-}
-
-/* There is no plan.  'bounds' NULL: it isn't known what the job asks for itself.  Returns what topt_submit returns. */
-static int without_plan(const struct topt_ask *ask, const struct topt_bounds *bounds,
-                        const struct topt_error *err)
-{
-    const char *wish = ask->value[TOPT_ASK_ON_ERROR];
-    int on_error = topt_ask_on_error(wish);
-    if (topt_ask_shows_only(ask)) {
-        slurm_error("topt: %s", err->text);
-        return -1;
-    }
-    if (on_error == TOPT_ON_ERROR_ABORT) {
-        slurm_error("topt: %s; not submitted (on-error=abort)", err->text);
-        return -1;
-    }
-    if (on_error != TOPT_ON_ERROR_SUBMIT && !(bounds && topt_shape_asks_gpus(bounds))) {
-        slurm_error("topt: %s; not submitted, since it %s: give --gpus or "
-                    "--topt-on-error=submit",
-                    err->text,
-                    bounds ? "asks for no GPUs itself" : "may ask for no GPUs itself");
-        return -1;
-    }
-    slurm_error("topt: %s; the job goes on as it was asked, without a plan", err->text);
-    return 0;
-}
-
-static int refuse(const struct topt_error *err)
-{
-    slurm_error("topt: %s; not submitted", err->text);
-    return -1;
-}
-
-/* How long to wait before asking again: what the planner said, but not all that is left. */
-static int pause_of(int retry_after_s, int64_t left_ms)
-{
-    int64_t ms = (int64_t)retry_after_s * 1000;
-    return (int)(ms <= RETRY_MS ? RETRY_MS : ms < left_ms / 2 ? ms : left_ms / 2);
-}
-
-/* Wait before the question is asked again, and say so to who waits.  0 where there is no time for that. */
-static int pause_for(struct topt_http_request *q, int64_t deadline, int ms)
-{
-    if (deadline - topt_http_now_ms() <= ms)
-        return 0;
-    poll(NULL, 0, ms);
-    if (q->waiting && topt_http_now_ms() >= q->said_ms)
-        q->waiting();
-    q->timeout_ms = deadline - topt_http_now_ms();
-    return q->timeout_ms > 0;
-}
-
-/* One question, asked again within its time while the answer is "still searching" or "busy", or
- * nobody takes it just now (toptd restarts): equal searches are shared on the other side.  When that
- * time runs out, what the planner said before stays the reason.  'search_ms': of what may be longer, the time for a
- * search that is under way. */
-static enum topt_verdict ask_planner(struct topt_http_request *q, int64_t search_ms,
-                                     struct topt_answer *ret, struct topt_error *err)
-{
-    int64_t now = topt_http_now_ms(), deadline = now + q->timeout_ms;
-    enum topt_verdict verdict = TOPT_VERDICT_OUTAGE;
-    for (int said = 0;;) {
-        struct topt_http_reply reply = {0};
-        struct topt_error failure = {0};
-        int wait = RETRY_MS;
-        if (topt_http_post(q, &reply, &failure)) {
-            if (!said)
-                *err = failure;
-            if (failure.code != TOPT_ERR_BUSY)
-                return verdict;
-        } else {
-            int status = reply.status, later = reply.retry_after_s;
-            topt_answer_parse(reply.body, reply.len, ret);
-            topt_http_fini(&reply);
-            said = 1;
-            verdict = topt_answer_judge(status, ret, err);
-            if (status == 202 && deadline < now + search_ms)
-                deadline = now + search_ms;
-            int is_busy = status == 429 || (status == 503 && later);
-            if (status != 202 && !is_busy)
-                return verdict;
-            if (is_busy)
-                wait = pause_of(later, deadline - topt_http_now_ms());
-        }
-        if (!pause_for(q, deadline, wait))
-            return verdict;
-    }
-}
-
-/* Read the model and ask; with 'bounds' named where they may be the reason for a refusal. */
-static enum topt_verdict find_plan(const struct topt_host *host,
-                                   const struct topt_ask *ask, struct topt_site *site,
-                                   const struct topt_bounds *bounds,
-                                   struct topt_answer *ret, struct topt_error *err)
-{
-    enum topt_verdict verdict = TOPT_VERDICT_REFUSED;
-    struct topt_text target = {0};
-    char name[TOPT_LABEL];
-    size_t len = 0;
-    int64_t bound = 0;
-    char *model = NULL, words[160];
-    if (topt_shape_bound(ask, bounds, &bound, err) ||
-        !(model = topt_ask_model(ask, &len, name, err)))
-        goto out;
-    topt_ask_target(ask, name, bound, &target);
-    topt_host_about(host, bounds, &target);
-    /* So that a long search is told from a planner that hangs, just before the deadline. */
-    topt_text_add(&target, "&wait_ms=%lld", (long long)(site->timeout_ms * 9 / 10));
-    if (target.oom) {
-        topt_fail(err, TOPT_ERR_NOMEM, "no memory for the question");
-        goto out;
-    }
-    verdict = TOPT_VERDICT_OUTAGE;
-    if (topt_site_find(site, err))
-        goto out;
-    struct topt_http_request q = {.url = site->url,
-                                  .target = target.s,
-                                  .body = model,
-                                  .len = len,
-                                  .timeout_ms = site->timeout_ms,
-                                  .said_ms = topt_http_now_ms() + PATIENCE_MS,
-                                  .waiting = say_waiting,
-                                  .trust = &site->trust};
-    verdict = ask_planner(&q, topt_ask_shows_only(ask) ? SHOW_MS : 0, ret, err);
-    if (verdict == TOPT_VERDICT_REFUSED && err->code == TOPT_ERR_INFEASIBLE &&
-        *topt_shape_words(bounds, words, sizeof words))
-        topt_wrap(err, "with %s as upper bound", words);
-out:
-    free(model);
-    topt_text_fini(&target);
-    return verdict;
-}
-
-/* How many, why so many, what each does; and what else could be asked. */
-static void say_plan(const struct topt_answer *plan, const struct topt_bounds *bounds)
-{
-    char words[160];
-    topt_shape_words(bounds, words, sizeof words);
-    slurm_info("topt: %lld GPU%s (%lld node%s of %lld%s)%s%s%s%s; plan %s%s%s%s",
-               (long long)plan->gpus, plan->gpus == 1 ? "" : "s", (long long)plan->nodes,
-               plan->nodes == 1 ? "" : "s", (long long)plan->gpus_per_node,
-               bounds->by_node ? ", one task a node" : "", *plan->why ? ": " : "",
-               plan->why, *plan->strategy ? "; " : "", plan->strategy, plan->plan_id,
-               *words ? " (within " : "", words, *words ? ")" : "");
-    if (*plan->needs)
-        slurm_info("topt: %s", plan->needs);
-    if (*plan->hint)
-        slurm_info("topt: %s", plan->hint);
-}
-
-/* What was asked to be shown.  To standard error, so that --parsable stays clean. */
-static void show(const struct topt_answer *answer)
-{
-    fflush(stdout);
-    fputs(answer->shown, stderr);
-}
-
-/* What else is of interest where nothing is submitted. */
-static void say_prediction(const struct topt_answer *plan)
-{
-    char memory[32], time[32];
-    slurm_info("topt: %s a GPU, %s a step; nothing is submitted (--topt-dry-run)",
-               topt_show_bytes(plan->memory_bytes, memory, sizeof memory),
-               topt_show_ns(plan->time_ns, time, sizeof time));
-}
-
-/* The host lets itself be sized: do it. */
-static int submit_with(const struct topt_host *host, const struct topt_ask *ask,
-                       struct topt_site *site)
-{
-    struct topt_error err = {0};
-    struct topt_bounds bounds;
-    struct topt_answer plan = {0};
-    if (topt_host_bounds(host, &bounds, &err))
-        return refuse(&err);
-    topt_shape_settle(ask, &bounds);
-    switch (find_plan(host, ask, site, &bounds, &plan, &err)) {
-    case TOPT_VERDICT_REFUSED:
-        return refuse(&err);
-    case TOPT_VERDICT_OUTAGE:
-        return without_plan(ask, &bounds, &err);
-    case TOPT_VERDICT_CURVE:
-        show(&plan);
-        return 1;
-    case TOPT_VERDICT_PLAN:
-        show(&plan);
-        break;
-    }
-    if (topt_shape_fits(&bounds, &plan, &err))
-        return refuse(&err);
-    if (ask->value[TOPT_ASK_DRY_RUN]) {
-        say_plan(&plan, &bounds);
-        say_prediction(&plan);
-        return 1;
-    }
-    if (topt_host_resize(host, &plan, &bounds, &err))
-        return without_plan(ask, &bounds, &err);
-    topt_mend_plan(&process_env, &plan, topt_shape_tasks(&bounds, &plan), site->url,
-                   site->trust.uid);
-    say_plan(&plan, &bounds);
-    return 0;
-}
-
 /* What to do with a job for which 'err' was found before its options were looked at. */
 static int unplanned(const struct topt_host *host, const struct topt_ask *ask,
                      const struct topt_error *err)
 {
     struct topt_bounds bounds;
     int known = host && !topt_host_bounds(host, &bounds, NULL);
-    return without_plan(ask, known ? &bounds : NULL, err);
+    return topt_size_not(ask, known ? &bounds : NULL, err);
 }
 
 int topt_submit(struct topt_ask *ask, int argc, char **argv)
@@ -311,10 +115,11 @@ int topt_submit(struct topt_ask *ask, int argc, char **argv)
     struct topt_error err = {0};
     struct topt_site site;
     struct topt_host host;
+    topt_say_by(say);
     int is_part = ++calls > 1; /* each part of a heterogeneous job comes here */
     if (!topt_ask_any(ask))
         return 0;
-    int found = !topt_host_find(&host);
+    int found = !find_host(&host);
     if (spank_context() == S_CTX_LOCAL &&
         (getenv("SLURM_JOB_ID") || (found && topt_host_is_step(&host)))) {
         slurm_error("topt: --%s sizes jobs, not the steps in them: passed over",
@@ -322,16 +127,16 @@ int topt_submit(struct topt_ask *ask, int argc, char **argv)
         return 0;
     }
     if (topt_ask_environment(ask, &err))
-        return refuse(&err);
+        return topt_size_refuse(&err);
     int wrong =
         topt_site_read(argc, argv, &site, &err) || topt_site_usual(&site, ask, &err);
     struct topt_error of_site = err;
     if (topt_ask_check(ask, &err))
-        return refuse(&err);
+        return topt_size_refuse(&err);
     if (is_part) {
         topt_fail(&err, TOPT_ERR_INVAL,
                   "the parts of a heterogeneous job can't be sized");
-        return refuse(&err);
+        return topt_size_refuse(&err);
     }
     if (wrong)
         return unplanned(found ? &host : NULL, ask, &of_site);
@@ -339,5 +144,6 @@ int topt_submit(struct topt_ask *ask, int argc, char **argv)
         topt_fail(&err, TOPT_ERR_INTERNAL, "this Slurm doesn't let a plugin size a job");
         return unplanned(NULL, ask, &err);
     }
-    return submit_with(&host, ask, &site);
+    const struct topt_sizing sizing = {.host = &host, .env = &process_env};
+    return topt_size(&sizing, ask, &site);
 }

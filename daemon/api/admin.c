@@ -83,22 +83,30 @@ struct reply api_metrics(struct request *q)
                        metrics_text(&s->metrics, gauges, q->wants_openmetrics));
 }
 
+/* The same for everybody as long as the program runs. */
+static struct reply page(const char *type, const char *text)
+{
+    struct reply r = reply_fixed(200, type, text);
+    r.keep = 1;
+    return r;
+}
+
 struct reply api_openapi(struct request *q)
 {
     (void)q;
-    return reply_fixed(200, "application/json", openapi_json);
+    return page("application/json", openapi_json);
 }
 
 struct reply api_dashboard(struct request *q)
 {
     (void)q;
-    return reply_fixed(200, "text/html; charset=utf-8", dashboard_html);
+    return page("text/html; charset=utf-8", dashboard_html);
 }
 
 /* What the page consists of; short-lived, so that it and the page are of one version. */
 static struct reply part(const char *type, const char *text)
 {
-    struct reply r = reply_fixed(200, type, text);
+    struct reply r = page(type, text);
     r.max_age = 60;
     return r;
 }

@@ -1,19 +1,16 @@
 /* answers.c - a stored answer as a reply: the whole document, or lines for the plugin. */
 #include "answers.h"
-#include "hint.h"
-#include "topt_answer_text.h"
-#include "topt_drawing.h"
+#include "csv.h"
+#include "topt_hint.h"
+#include "topt_answer_lines.h"
 #include "topt_log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "topt_carry.h"
 #include "topt_json.h"
 #include "topt_text.h"
-
-enum { COLUMNS = 100 };
 
 /* What is said of an answer beside what was found. */
 struct shown {
@@ -21,102 +18,13 @@ struct shown {
     const struct correction *correction;
 };
 
-static void add_line(struct topt_text *t, const char *key, const json_t *value)
-{
-    if (json_is_integer(value)) {
-        topt_text_add(t, "%s=%lld\n", key, (long long)json_integer_value(value));
-    } else if (json_is_string(value)) {
-        topt_text_add(t, "%s=", key);
-        for (const char *p = json_string_value(value); *p; p++)
-            topt_text_put(t, (unsigned char)*p < ' ' ? " " : p, 1);
-        topt_text_add(t, "\n");
-    }
-}
-
-/* What a script of another framework is told of a plan that makes one choice for all. */
-static void add_uniform(struct topt_text *t, const json_t *uniform)
-{
-    static const struct {
-        const char *key, *field;
-    } lines[] = {{"TOPT_DP", "dp"},
-                 {"TOPT_TP", "tp"},
-                 {"TOPT_FSDP", "zero"},
-                 {"TOPT_MICRO_BATCH", "micro_batch"}};
-    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-        add_line(t, lines[i].key, json_object_get(uniform, lines[i].field));
-    if (uniform)
-        topt_text_add(t, "TOPT_RECOMPUTE=%d\n",
-                      json_is_true(json_object_get(uniform, "recompute")));
-}
-
-/* A line of words that is given up; none where there are no words. */
-static void add_words(struct topt_text *t, const char *key, char *words)
-{
-    if (words)
-        topt_text_add(t, "%s=%s\n", key, words);
-    free(words);
-}
-
-/* The plan itself, for the job's environment; none where it is too long for that, then it is fetched by its id. */
-static void add_plan(struct topt_text *t, const char *plan)
-{
-    struct topt_error err = {0};
-    char *word = NULL;
-    size_t len = 0;
-    if (!plan)
-        return;
-    if (topt_carry_write(plan, strlen(plan), &word, &len, &err) == 0) {
-        topt_text_add(t, "TOPT_PLAN_DOC=");
-        topt_text_put(t, word, len);
-        topt_text_add(t, "\n");
-    } else if (err.code != TOPT_ERR_LIMIT) {
-        t->oom = 1;
-    }
-    free(word);
-}
-
-/* What people read, a line of it under the key each. */
-static void add_shown(struct topt_text *t, const char *shown)
-{
-    for (const char *s = shown; *s; s += *s == '\n') {
-        size_t n = strcspn(s, "\n");
-        topt_text_add(t, "TOPT_SHOWN=");
-        topt_text_put(t, s, n);
-        topt_text_add(t, "\n");
-        s += n;
-    }
-}
-
-/* The alternatives, or the whole answer, as `topt plan` shows them. */
-static void add_answer_shown(const struct request *q, const json_t *answer,
-                             struct topt_text *t)
-{
-    struct topt_text shown = {0};
-    const json_t *rows = json_object_get(answer, "alternatives");
-    if (q->shows == SHOW_LINES)
-        return;
-    if (q->shows == SHOW_ALL) {
-        topt_text_of_plan(&shown, answer, NULL);
-    } else {
-        topt_text_of_question(&shown, answer);
-        if (json_array_size(rows))
-            topt_text_of_rows(&shown, rows, 0);
-    }
-    t->oom |= shown.oom;
-    add_shown(t, shown.s ? shown.s : "");
-    topt_text_fini(&shown);
-}
-
 /* A curve of a job in Slurm, drawn. */
-static struct reply curve_text(const json_t *curve)
+static struct reply curve_text(const struct request *q, const json_t *curve)
 {
     struct topt_text t = {0};
-    char *shown = topt_plot_curve(curve, COLUMNS);
-    if (shown)
-        add_shown(&t, shown);
-    if (!shown || t.oom)
+    topt_lines_shown(&t, curve, q->shows);
+    if (t.oom)
         topt_text_fini(&t);
-    free(shown);
     return reply_owned(200, "text/plain; charset=utf-8", t.s);
 }
 
@@ -139,29 +47,11 @@ static void add_places(const struct request *q, const json_t *answer, struct top
 static struct reply plan_text(const struct request *q, const json_t *answer,
                               const char *plan, const struct shown *s)
 {
-    static const struct {
-        const char *key, *field;
-    } lines[] = {{"TOPT_PLAN_ID", "plan_id"},
-                 {"TOPT_GPUS", "gpus"},
-                 {"TOPT_NODES", "nodes"},
-                 {"TOPT_GPUS_PER_NODE", "gpus_per_node"},
-                 {"TOPT_MEMORY_BYTES", "memory_bytes"},
-                 {"TOPT_PEAK_BYTES", "peak_bytes"},
-                 {"TOPT_TIME_NS", "time_ns"},
-                 {"TOPT_SPACE", "space"},
-                 {"TOPT_STRATEGY", "strategy"},
-                 {"TOPT_WHY", "why"},
-                 {"TOPT_NEEDS", "needs"}};
     struct topt_text t = {0};
     char words[200];
-    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-        add_line(&t, lines[i].key, json_object_get(answer, lines[i].field));
-    add_uniform(&t, json_object_get(answer, "uniform"));
-    if (json_object_get(answer, "uniform"))
-        add_line(&t, "TOPT_ACCUMULATION", json_object_get(answer, "micro_batches"));
-    char *hint = q->most ? hint_beyond(answer, q->most, q->within)
-                         : hint_line(answer, "--topt-min-efficiency=");
-    add_words(&t, "TOPT_HINT", hint ? hint : hint_with(answer, "--topt-"));
+    char *beyond = q->most ? hint_beyond(answer, q->most, q->within) : NULL;
+    topt_lines_of_plan(&t, answer, beyond);
+    free(beyond);
     if (!s->is_pinned)
         topt_text_add(&t, "TOPT_PINNED=0\n");
     if (correction_is_there(s->correction)) {
@@ -173,29 +63,11 @@ static struct reply plan_text(const struct request *q, const json_t *answer,
     if (*q->limit)
         topt_text_add(&t, "TOPT_LIMIT=%s\n", *q->within ? q->within : q->limit);
     add_places(q, answer, &t);
-    add_answer_shown(q, answer, &t);
-    add_plan(&t, plan);
+    topt_lines_shown(&t, answer, q->shows);
+    topt_lines_of_document(&t, plan);
     if (t.oom)
         topt_text_fini(&t);
     return reply_owned(200, "text/plain; charset=utf-8", t.s);
-}
-
-/* What is nearest to fitting, and what would fit if it had been asked for, in a line; NULL where there is neither. */
-static char *nearest_line(const json_t *answer)
-{
-    const json_t *nearest = json_object_get(answer, "nearest");
-    long long gpus = json_integer_value(json_object_get(nearest, "gpus"));
-    long long bytes = json_integer_value(json_object_get(nearest, "memory_bytes"));
-    char *with = hint_with(answer, "--topt-"), each[32];
-    struct topt_text t = {0};
-    if (gpus > 0)
-        topt_text_add(&t, "%lld GPU%s with %s%s", gpus, gpus == 1 ? "" : "s",
-                      topt_show_bytes(bytes, each, sizeof each),
-                      gpus == 1 ? "" : " each");
-    if (with)
-        topt_text_add(&t, "%s%s", t.len ? "; " : "", with);
-    free(with);
-    return t.s;
 }
 
 /* The refusal as the envelope of errors, with what the answer says of why and of what to ask instead. */
@@ -229,7 +101,7 @@ static struct reply without_plan(const struct request *q, const json_t *answer,
     why = why ? why : "nothing fits";
     if (!q->wants_text)
         return refusal_json(answer, name, why, s);
-    char *line = nearest_line(answer);
+    char *line = topt_nearest_line(answer);
     struct topt_text within = {0};
     if (*q->limit)
         topt_text_add(&within, "within %s: %s", q->limit, why);
@@ -246,7 +118,8 @@ static void add_correction(struct topt_text *t, const char *answer,
 {
     if (!correction_is_there(c))
         return;
-    json_t *doc = json_loads(answer, 0, NULL), *said = correction_json(c, doc);
+    json_t *doc = topt_json_parse(answer, strlen(answer), "the answer", NULL);
+    json_t *said = doc ? correction_json(c, doc) : NULL;
     char *text = said ? topt_json_text(said, 0) : NULL;
     if (text)
         topt_text_add(t, ",\"correction\":%s", text);
@@ -267,6 +140,61 @@ static struct reply beyond(const struct request *q, const json_t *answer)
               (long long)json_integer_value(json_object_get(answer, "gpus")), nodes,
               nodes == 1 ? "" : "s");
     return reply_fail(q, NULL, &err);
+}
+
+/* A member of the list, and what is behind it. */
+static const char *next_field(const char **list, size_t *ret_len)
+{
+    const char *s = *list;
+    *ret_len = strcspn(s, ",");
+    *list = s + *ret_len + (s[*ret_len] == ',');
+    return s;
+}
+
+static int has_field(const char *list, const char *name)
+{
+    size_t n;
+    while (*list) {
+        const char *s = next_field(&list, &n);
+        if (n == strlen(name) && !memcmp(s, name, n))
+            return 1;
+    }
+    return 0;
+}
+
+/* Those members of 'from' that are asked for. */
+static void take_members(json_t *doc, const json_t *from, const char *list)
+{
+    char name[64];
+    size_t n;
+    while (*list) {
+        const char *s = next_field(&list, &n);
+        snprintf(name, sizeof name, "%.*s", (int)n, s);
+        if (json_object_get(from, name))
+            json_object_set(doc, name, json_object_get(from, name));
+    }
+}
+
+/* What of the answer is asked for. */
+static struct reply parts(const struct request *q, const struct store_answer *a,
+                          const json_t *answer, const struct shown *s)
+{
+    json_t *doc = json_pack("{s:s}", "fields", q->fields), *beside = json_object();
+    int rc = !doc || !beside;
+    if (!s->is_pinned)
+        json_object_set_new(beside, "pinned", json_false());
+    if (correction_is_there(s->correction))
+        json_object_set_new(beside, "correction", correction_json(s->correction, answer));
+    if (a->plan && has_field(q->fields, "plan"))
+        rc |= json_object_set_new(
+            beside, "plan", topt_json_parse(a->plan, strlen(a->plan), "the plan", NULL));
+    take_members(doc, answer, q->fields);
+    take_members(doc, beside, q->fields);
+    json_decref(beside);
+    if (!rc)
+        return reply_json(200, doc);
+    json_decref(doc);
+    return reply_owned(503, NULL, NULL);
 }
 
 /* The stored answer with its plan put back: both are objects' texts, so they are joined
@@ -305,21 +233,28 @@ static int own_plan(const struct request *q, const struct store_answer *a)
 static struct reply show_answer(const struct request *q, const struct store_answer *a,
                                 const struct shown *s)
 {
-    if (a->feasible && !q->wants_text)
+    if (a->feasible && !q->wants_text && !q->wants_csv && !q->fields)
         return whole(a, s);
-    json_t *doc = json_loads(a->doc, 0, NULL);
+    struct topt_error err = {0};
+    json_t *doc = topt_json_parse(a->doc, strlen(a->doc), "the answer", &err);
     struct reply r;
-    if (!doc)
+    if (!doc && err.code == TOPT_ERR_NOMEM)
+        r = reply_fail(q, NULL, &err);
+    else if (!doc)
         r = reply_error(q, 500, "internal", NULL, NULL,
                         "the stored answer can't be read");
     else if (!a->feasible)
         r = without_plan(q, doc, s);
+    else if (q->wants_csv)
+        r = csv_reply(q, doc);
+    else if (!q->wants_text)
+        r = parts(q, a, doc, s);
     else if (q->most && json_integer_value(json_object_get(doc, "gpus")) > q->most)
         r = beyond(q, doc);
     else if (a->plan_id)
         r = plan_text(q, doc, a->plan, s);
-    else if (q->shows != SHOW_LINES && json_object_get(doc, "points"))
-        r = curve_text(doc);
+    else if (q->shows != TOPT_LINES_ALONE && json_object_get(doc, "points"))
+        r = curve_text(q, doc);
     else
         r = reply_error(q, 406, "not_acceptable", "Accept", NULL,
                         "only a plan has a text/plain form; ask for application/json");

@@ -31,11 +31,13 @@ int asking_submit(const struct request *q, struct operation *takes, const char *
 {
     struct topt_error err = {0};
     int shared = 0, is_search = takes->kind == OPERATION_PLAN;
-    struct jobs_work work = {.key = strdup(key),
-                             .data = takes,
-                             .kind = &operation_kind,
-                             .uid = q->caller.uid,
-                             .lane = job_lane_of(takes)};
+    struct jobs_work work = {
+        .key = strdup(key),
+        .data = takes,
+        .kind = &operation_kind,
+        .uid = q->caller.uid,
+        .lane = job_lane_of(takes),
+        .cost = is_search ? cost_expected(&q->server->costs, &takes->query) : 0};
     if (!work.key) {
         operation_destroy(takes);
         *refusal = reply_owned(503, NULL, NULL);

@@ -130,6 +130,13 @@ int find_model(const struct request *q, const char *key, char **ret_id, char **r
                      key, meant);
 }
 
+/* A model by its id never changes; what is said of it may with the program's version. */
+static const char *tag_of(const char *id, char ret[TOPT_ID + 24])
+{
+    snprintf(ret, TOPT_ID + 24, "%s.%s", id, TOPT_VERSION);
+    return ret;
+}
+
 static struct reply after_facts(struct request *q)
 {
     struct job *job = q->state;
@@ -139,10 +146,16 @@ static struct reply after_facts(struct request *q)
         return r;
     const struct operation *o = job_data(job);
     json_t *out = facts_json(o->model_id, o->model_name, &o->facts);
-    if (out)
-        json_object_set_new(out, "model", json_loads(o->model, 0, NULL));
-    job_release(job);
+    json_t *model = topt_json_parse(o->model, strlen(o->model), "the model", NULL);
+    if (!model || json_object_set_new(out, "model", model)) {
+        json_decref(out);
+        out = NULL;
+    }
     r = reply_json(200, out);
+    char tag[TOPT_ID + 24];
+    if (!strcmp(q->arg, o->model_id))
+        reply_named(&r, tag_of(o->model_id, tag));
+    job_release(job);
     r.keep = 1;
     return r;
 }
@@ -161,6 +174,11 @@ struct reply api_model_get(struct request *q)
     if (find_model(q, q->arg, &o->model_id, &o->model_name, &o->model, &err) < 0) {
         operation_destroy(o);
         return reply_fail(q, NULL, &err);
+    }
+    char tag[TOPT_ID + 24];
+    if (!strcmp(q->arg, o->model_id) && reply_is_known(q, tag_of(o->model_id, tag), &r)) {
+        operation_destroy(o);
+        return r;
     }
     snprintf(key, sizeof key, "facts of %.60s", o->model_id);
     if (asking_submit(q, o, key, &job, &r) < 0)
@@ -181,6 +199,7 @@ static int shipped(const struct shipped_hw *h, char **ret_id, char **ret_doc,
         return 0;
     free(*ret_id);
     free(*ret_doc);
+    *ret_id = *ret_doc = NULL;
     return topt_nomem(err, NULL);
 }
 
@@ -324,10 +343,13 @@ struct reply api_hw_get(struct request *q)
     char *id = NULL, *doc = NULL;
     if (no_parameters(q, &r) < 0)
         return r;
-    if (find_hw(q->server, q->arg, &id, &doc, &err) < 0)
+    if (find_hw(q->server, q->arg, &id, &doc, &err) < 0) {
         r = reply_fail(q, NULL, &err);
-    else
+    } else if (strcmp(q->arg, id) || !reply_is_known(q, id, &r)) {
         r = reply_owned(200, "application/json", strdup(doc));
+        if (!strcmp(q->arg, id))
+            reply_named(&r, id);
+    }
     free(id);
     free(doc);
     return r;

@@ -73,7 +73,9 @@ int in_slurm_take(struct request *q, struct site_job *ret, struct reply *refusal
     }
     q->npairs = kept;
     login_name(q->caller.uid, ret->user, sizeof ret->user);
-    q->shows = !*ret->show ? SHOW_LINES : *ret->show == 't' ? SHOW_TABLE : SHOW_ALL;
+    q->shows = !*ret->show         ? TOPT_LINES_ALONE
+               : *ret->show == 't' ? TOPT_LINES_TABLE
+                                   : TOPT_LINES_ALL;
     return taken ? 0 : 1;
 }
 

@@ -60,8 +60,8 @@ static enum metrics_outcome outcome_of(int status)
                            : METRICS_OK;
 }
 
-void metrics_request(struct metrics *m, int route, enum metrics_lane lane, int status,
-                     const char *error, int64_t ms)
+void metrics_request(struct metrics *m, int route, enum metrics_lane lane, enum role role,
+                     int status, const char *error, int64_t ms)
 {
     if (route < 0 || route >= METRICS_NROUTES)
         route = METRICS_NROUTES;
@@ -70,7 +70,7 @@ void metrics_request(struct metrics *m, int route, enum metrics_lane lane, int s
     if (status < 400 || status == 499)
         return;
     atomic_fetch_add(status >= 500 ? &m->errors_5xx : &m->errors_4xx, 1);
-    atomic_fetch_add(&m->refusal[reason_of(error, status)], 1);
+    atomic_fetch_add(&m->refusal[reason_of(error, status)][role], 1);
 }
 
 void metrics_search(struct metrics *m, enum metrics_lane lane, enum metrics_found found,
@@ -168,10 +168,14 @@ char *metrics_text(const struct metrics *m, const struct metrics_gauge *gauges,
     topt_text_add(&p.text, name "_total %lld\n", (long long)atomic_load(&m->field));
     METRICS_COUNTERS(X)
 #undef X
-    head(&p, "topt_refusals", "counter", "Requests refused, by the word of the refusal");
+    head(&p, "topt_refusals", "counter",
+         "Requests refused, by the word of the refusal and who asked");
     for (int i = 0; i < METRICS_NREASONS; i++)
-        topt_text_add(&p.text, "topt_refusals_total{reason=\"%s\"} %lld\n", reasons[i],
-                      (long long)atomic_load(&m->refusal[i]));
+        for (int r = 0; r < METRICS_ROLES; r++)
+            topt_text_add(&p.text,
+                          "topt_refusals_total{reason=\"%s\",role=\"%s\"} %lld\n",
+                          reasons[i], role_name((enum role)r),
+                          (long long)atomic_load(&m->refusal[i][r]));
     add_requests(&p, m);
     add_searches(&p, m);
     add_gauges(&p, gauges);

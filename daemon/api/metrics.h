@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "caller.h"
 #include "route_table.h"
 
 /* X(field, name without _total, help): what is added up with atomic_fetch_add. */
@@ -72,6 +73,8 @@ enum metrics_found {
     X("stopping")                                                                        \
     X("search_limit")                                                                    \
     X("no_munge")                                                                        \
+    X("no_default")                                                                      \
+    X("no_room")                                                                         \
     X("io")                                                                              \
     X("store")                                                                           \
     X("out_of_memory")                                                                   \
@@ -82,7 +85,8 @@ enum metrics_found {
 enum {
     METRICS_NREASONS = 0 METRICS_REASONS(METRICS_ONE),
     METRICS_NROUTES = 0 TOPTD_ROUTES(METRICS_ROUTE),
-    METRICS_BOUNDS = 18
+    METRICS_BOUNDS = 18,
+    METRICS_ROLES = ROLE_ADMIN + 1
 };
 
 /* How long something took: how often at most each bound, and beyond. */
@@ -95,16 +99,16 @@ struct metrics {
     METRICS_COUNTERS(X)
 #undef X
     atomic_llong connections; /* open */
-    atomic_llong refusal[METRICS_NREASONS];
+    atomic_llong refusal[METRICS_NREASONS][METRICS_ROLES];
     /* The last route: none. */
     struct metrics_times request[METRICS_NROUTES + 1][METRICS_LANES][METRICS_OUTCOMES];
     struct metrics_times search[METRICS_LANES][METRICS_FOUNDS];
 };
 
-/* A request was answered.  'route' is its row in the table, -1: none; 'error' the word of its refusal,
+/* A request of 'role' was answered.  'route' is its row in the table, -1: none; 'error' the word of its refusal,
  * or NULL. */
-void metrics_request(struct metrics *m, int route, enum metrics_lane lane, int status,
-                     const char *error, int64_t ms);
+void metrics_request(struct metrics *m, int route, enum metrics_lane lane, enum role role,
+                     int status, const char *error, int64_t ms);
 void metrics_search(struct metrics *m, enum metrics_lane lane, enum metrics_found found,
                     int64_t ms);
 

@@ -364,7 +364,7 @@ struct reply api_plan(struct request *q)
     struct question *x = begin(q);
     if (!x)
         return no_memory();
-    if (check_body(q, &r) < 0)
+    if (take_fields(q, &r) < 0 || check_body(q, &r) < 0)
         return r;
     if (!q->is_json)
         return plan_of_file(q, x);
@@ -376,9 +376,12 @@ static struct reply about_model(struct request *q, enum query_kind kind)
 {
     struct topt_error err = {0};
     const char *source = NULL;
+    struct reply r;
     struct question *x = begin(q);
     if (!x)
         return no_memory();
+    if (take_fields(q, &r) < 0)
+        return r;
     if (query_from_pairs(kind, q->pair, q->npairs, &x->plan->query, &source, &err) < 0)
         return reply_fail(q, source, &err);
     return with_known_model(q, q->arg);
@@ -404,8 +407,15 @@ struct reply api_plan_get(struct request *q)
     if (no_parameters(q, &r) < 0)
         return r;
     struct reader reader;
-    if (store_get_plan(q->server->store, q->arg, reader_of(q, &reader), &doc, &err) == 0)
-        return reply_owned(200, "application/json", doc);
+    const struct store_who *who = reader_of(q, &reader);
+    if (*q->arg == 'p' && reply_is_known(q, q->arg, &r) &&
+        store_can_read(q->server->store, q->arg, who, &err) > 0)
+        return r;
+    if (store_get_plan(q->server->store, q->arg, who, &doc, &err) == 0) {
+        r = reply_owned(200, "application/json", doc);
+        reply_named(&r, q->arg);
+        return r;
+    }
     if (err.code == TOPT_ERR_NOTFOUND)
         topt_fail(&err, TOPT_ERR_NOTFOUND, "no plan '%.60s' was given out here", q->arg);
     return reply_fail(q, NULL, &err);

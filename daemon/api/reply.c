@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { IMMUTABLE_S = 365 * 24 * 3600, MOST_FIELDS = 32, FIELD_LENGTH = 40 };
 static const char type_json[] = "application/json";
 static const char type_text[] = "text/plain; charset=utf-8";
 
@@ -196,6 +197,68 @@ struct reply reply_page(const struct request *q, const char *key, json_t *list,
 {
     return list ? reply_json(200, json_pack("{s:o, s:b}", key, list, "more", page->more))
                 : reply_fail(q, NULL, err);
+}
+
+/* Is "ID", or "ID-gzip", in a list of tags? */
+static int lists_tag(const char *list, const char *id)
+{
+    size_t n = strlen(id);
+    for (const char *at = list; (at = strchr(at, '"')); at++) {
+        const char *rest = at + 1 + n;
+        if (!strncmp(at + 1, id, n) && (*rest == '"' || !strncmp(rest, "-gzip\"", 6)))
+            return 1;
+    }
+    return 0;
+}
+
+void reply_named(struct reply *r, const char *id)
+{
+    snprintf(r->etag, sizeof r->etag, "%s", id);
+    r->max_age = IMMUTABLE_S;
+}
+
+int reply_is_known(const struct request *q, const char *id, struct reply *ret)
+{
+    const char *tags = q->if_none_match;
+    if (!tags || (strcmp(tags, "*") && !lists_tag(tags, id)))
+        return 0;
+    *ret = reply_fixed(304, NULL, "");
+    reply_named(ret, id);
+    return 1;
+}
+
+static int are_fields(const char *s)
+{
+    int n = 0, len = 0;
+    for (; *s && n < MOST_FIELDS && len < FIELD_LENGTH; s++) {
+        if (*s == ',' && !len)
+            return 0;
+        if (*s != ',' && *s != '_' && !islower((unsigned char)*s))
+            return 0;
+        n += *s == ',';
+        len = *s == ',' ? 0 : len + 1;
+    }
+    return !*s && len > 0;
+}
+
+int take_fields(struct request *q, struct reply *ret)
+{
+    int kept = 0;
+    for (int i = 0; i < q->npairs; i++) {
+        if (strcmp(q->pair[i].key, "fields")) {
+            q->pair[kept++] = q->pair[i];
+            continue;
+        }
+        if (q->fields || !q->pair[i].value || !are_fields(q->pair[i].value)) {
+            *ret = reply_error(q, 400, "invalid", "fields", NULL,
+                               "fields must be names of the answer's members with commas "
+                               "between, as gpus,strategy, once");
+            return -1;
+        }
+        q->fields = q->pair[i].value;
+    }
+    q->npairs = kept;
+    return 0;
 }
 
 int no_parameters(const struct request *q, struct reply *ret)

@@ -45,6 +45,8 @@ static int search(struct server *s, const struct job_run *run, struct operation 
                    : err->code == TOPT_ERR_CANCELED ? METRICS_CANCELED
                                                     : METRICS_SEARCH_FAILED,
                    ns / 1000000);
+    if (rc == 0 && found.searched)
+        cost_learn(&s->costs, &x->query, (double)ns / 1e9);
     if (rc == 0 && found.frontiers) {
         frontiers_put(s, x, found.frontiers);
         if (found.searched)

@@ -18,11 +18,13 @@
 #include "caller.h"
 #include "config.h"
 #include "correction.h"
+#include "cost.h"
 #include "metrics.h"
 #include "one_line.h"
 #include "operation.h"
 #include "query.h"
 #include "site.h"
+#include "topt_answer_lines.h"
 #include "topt_digest.h"
 #include "store.h"
 #include "task_table.h"
@@ -40,6 +42,7 @@ struct server {
     struct roles *roles;
     uid_t proxy_uid; /* who may send logins on the proxy's socket */
     struct metrics metrics;
+    struct costs costs;
     /* Counts changes of hardware, owners and documents: replies that were kept before one are
      * not given again. */
     atomic_ullong epoch;
@@ -53,9 +56,6 @@ struct server {
 };
 
 enum { MAX_PAIRS = 32, MAX_ARGS = 2, ARG_SIZE = 80 };
-
-/* What text/plain tells of an answer: KEY=VALUE lines, and with them its alternatives or all of it as for people. */
-enum shows { SHOW_LINES, SHOW_TABLE, SHOW_ALL };
 
 struct request {
     struct server *server;
@@ -72,7 +72,11 @@ struct request {
     size_t body_len;
     int is_json;    /* Content-Type: application/json */
     int wants_text; /* Accept: text/plain */
+    int wants_csv;  /* Accept: text/csv */
     int wants_openmetrics;
+    int takes_gzip;            /* Accept-Encoding */
+    const char *if_none_match; /* NULL: not sent */
+    const char *fields;        /* of an answer, with commas between; NULL: all of it */
     /* Of a job in Slurm: the GPU type to set on it, and in words what bounds it ("": nothing). */
     char gpu_type[SITE_NAME], limit[240];
     struct site_place
@@ -82,9 +86,9 @@ struct request {
      * it allows, and that in words; 0: there is no such limit. */
     int64_t most;
     char within[240];
-    enum shows shows;
-    enum metrics_lane lane; /* of a question, once it is known */
-    int is_gone;            /* the client went while its request waited */
+    enum topt_lines_shown shows; /* what text/plain shows of its answer */
+    enum metrics_lane lane;      /* of a question, once it is known */
+    int is_gone;                 /* the client went while its request waited */
     /* A handler's own, kept while the request waits; freed with the request. */
     void *state;
     void (*state_free)(void *state);
@@ -104,8 +108,11 @@ struct reply {
     const char *fixed;
     size_t len;
     char location[64];
-    int retry_after;   /* seconds, 0 none */
-    int max_age;       /* seconds that a client may keep it, 0 not at all */
+    int retry_after; /* seconds, 0 none */
+    int max_age;     /* seconds that a client may keep it, 0 not at all */
+    char etag[96];   /* names what never changes under this address; "": it may */
+    int is_gzip;
+    const char *vary;  /* the request's headers that decide the form; NULL: none */
     const char *error; /* the word of a refusal; static */
     const char *allow;
 };
@@ -172,6 +179,12 @@ int page_of(const struct request *q, int most, struct store_page *page,
 /* A list under its name, and whether there is more of it; NULL is refused by 'err'. */
 struct reply reply_page(const struct request *q, const char *key, json_t *list,
                         const struct store_page *page, const struct topt_error *err);
+/* Say that the reply is named by 'id', so never changes; of who has it already the answer is a 304.  1 where the client
+ * has it: then '*ret' is that. */
+int reply_is_known(const struct request *q, const char *id, struct reply *ret);
+void reply_named(struct reply *r, const char *id);
+/* Take ?fields=a,b out of the query.  0, or -1 with '*ret' filled. */
+int take_fields(struct request *q, struct reply *ret);
 /* Refuse every query parameter.  0, or -1 with '*ret' filled. */
 int no_parameters(const struct request *q, struct reply *ret);
 

@@ -144,7 +144,7 @@ static struct reply show(struct request *q, struct job *job, int canceled)
     int ended = canceled || st.state >= JOB_DONE;
     if (ended)
         r = canceled ? canceled_reply(q) : task_ended(q, job, &st);
-    if (q->wants_text)
+    if (q->wants_text || q->wants_csv)
         return ended ? r : task_pending(q, q->arg, &st);
     return document(q, &st, job_state_name(canceled ? JOB_CANCELED : st.state),
                     ended ? &r : NULL);
@@ -164,7 +164,7 @@ struct reply api_task_get(struct request *q)
     struct reply r;
     int64_t wait_ms;
     int canceled;
-    if (task_wait(q, &wait_ms, &r) < 0)
+    if (take_fields(q, &r) < 0 || task_wait(q, &wait_ms, &r) < 0)
         return r;
     struct job *job =
         task_find(q->server->tasks, seen_by(q, ROLE_ADMIN), q->arg, wait_ms, &canceled);

@@ -455,12 +455,16 @@ static json_t *field_json(const struct field *f, const struct query *q)
 
 json_t *query_pack(const struct query *q, const char **ret_source, struct topt_error *err)
 {
+    (void)topt_json_lacked();
     json_t *words = json_object();
     for (int i = 0; i < NFIELDS; i++)
         if (fields[i].kind != TOPT_FIELD_MEMORY &&
             json_object_set_new(words, fields[i].name, field_json(&fields[i], q)) < 0) {
             *ret_source = fields[i].name;
-            topt_fail(err, TOPT_ERR_INVAL, "%s must be UTF-8", fields[i].name);
+            if (topt_json_lacked())
+                topt_nomem(err, NULL);
+            else
+                topt_fail(err, TOPT_ERR_INVAL, "%s must be UTF-8", fields[i].name);
             json_decref(words);
             return NULL;
         }

@@ -39,7 +39,8 @@ struct args {
 #undef X
     int json;
     const char *url, *output, *svg, *daemon_uid, *group;
-    int64_t timeout;
+    int64_t timeout, job, steps, peak_memory;
+    double step_seconds;
 };
 
 struct client {
@@ -85,6 +86,7 @@ const char *client_words(const json_t *o, const char *key);
 /* ---- commands: questions.c, then lists.c ------------------------------------------------------ */
 
 typedef int client_command(struct client *c);
+client_command client_observe, client_report;
 client_command client_plan, client_curve, client_frontier;
 client_command client_get_plan, client_plans, client_models, client_hardware,
     client_add_model, client_add_hw, client_put_hw, client_delete_hw, client_share,

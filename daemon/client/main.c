@@ -37,6 +37,14 @@ static const struct topt_option table[] = {
      "unix:/PATH or http://HOST:PORT (default: $TOPT_URL, else where toptd listens)"},
     {"daemon-uid", TOPT_OPT_STRING, offsetof(struct args, daemon_uid), "USER",
      "who runs toptd (default: $TOPT_DAEMON_UID, else root or the user topt)"},
+    {"job", TOPT_OPT_COUNT, offsetof(struct args, job), "JOBID",
+     "of observe: the job; else the one that this runs in"},
+    {"step-seconds", TOPT_OPT_POSITIVE, offsetof(struct args, step_seconds), "S",
+     "of observe: the median time of a step"},
+    {"peak-memory", TOPT_OPT_BYTES, offsetof(struct args, peak_memory), "SIZE",
+     "of observe: the largest peak of its GPUs"},
+    {"steps", TOPT_OPT_COUNT, offsetof(struct args, steps), "N",
+     "of observe: how many steps that was"},
     {"timeout", TOPT_OPT_COUNT, offsetof(struct args, timeout), "SECONDS",
      "longest wait for a search (900)"},
     {0}};
@@ -63,6 +71,8 @@ static const struct {
     {"share", client_share, "ID", "let a --group read a model or a plan of yours"},
     {"unshare", client_unshare, "ID", "let it no longer"},
     {"forget", client_forget, "ID", "give up a model or a plan of yours"},
+    {"observe", client_observe, "PLAN-ID", "tell what a job measured of its plan"},
+    {"report", client_report, "JOBID", "what a job's plan said, and what was seen"},
     {"observations", client_observations, NULL, "what jobs measured of their plans"},
     {"corrections", client_corrections, NULL, "how that corrects predictions"},
     {"reset-correction", client_reset_correction, "MODEL-ID", "on --hw ID: not any more"},
@@ -116,10 +126,11 @@ static int run_sub(int i, int argc, char **argv)
     return rc < 0 ? (c.status ? c.status : 1) : 0;
 }
 
-/* argv: topt-client client SUB ... */
+/* argv: topt-client client SUB ..., or topt-client report ... */
 int main(int argc, char **argv)
 {
-    const char *sub = argc > 2 ? argv[2] : "";
+    int at = argc > 1 && !strcmp(argv[1], "report") ? 1 : 2; /* `topt report` */
+    const char *sub = argc > at ? argv[at] : "";
     if (!strcmp(sub, "--help") || !strcmp(sub, "-h")) {
         help(stdout);
         return 0;
@@ -128,7 +139,7 @@ int main(int argc, char **argv)
         if (strcmp(sub, subcommands[i].name))
             continue;
         curl_global_init(CURL_GLOBAL_DEFAULT);
-        int status = run_sub(i, argc - 2, argv + 2);
+        int status = run_sub(i, argc - at, argv + at);
         curl_global_cleanup();
         return status;
     }

@@ -3,7 +3,7 @@
  * Options of a question are passed on as they are written, and the server checks them: so the client
  * knows their names only. */
 #include "client.h"
-#include "hint.h"
+#include "topt_hint.h"
 #include "request.h"
 
 #include <stdio.h>

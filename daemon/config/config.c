@@ -171,8 +171,8 @@ static int check(const struct config *c, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_USAGE, "--threads must be 1..256");
     if (c->queue > 100000)
         return topt_fail(err, TOPT_ERR_USAGE, "--queue must be at most 100000");
-    if (c->connections < 4 || c->connections > 4096)
-        return topt_fail(err, TOPT_ERR_USAGE, "--connections must be 4..4096");
+    if (c->connections < 4 || c->connections > 32768)
+        return topt_fail(err, TOPT_ERR_USAGE, "--connections must be 4..32768");
     if (c->body_limit < 1024 || c->body_limit > 1 << 30)
         return topt_fail(err, TOPT_ERR_USAGE, "--body-limit must be 1KiB..1GiB");
     if (c->max_table_bytes < 1 << 20)

@@ -3,7 +3,8 @@
  *      accept ──> headers ──> body ──> admitted? ── kept reply (warm.c)? ──> sent
  *                                          │ else the connection is suspended
  *                                          v
- *                  a handler thread answers ──> resumed ──> sent
+ *             (over TCP a signer asks munged who it is)
+ *                  a handler thread answers ──> (a signer) ──> resumed ──> sent
  *                        └─ or waits for a job ──> a handler thread goes on ──> resumed ──> sent
  *
  * A few threads serve all connections (epoll); none of them ever waits for anything but sockets,
@@ -12,6 +13,7 @@
  * connection that is over its time is shut down by http_tick. */
 #include "http.h"
 #include "admit.h"
+#include "encode.h"
 #include "handlers.h"
 #include "refuse.h"
 #include "topt_credential.h"
@@ -36,6 +38,8 @@ enum {
     MAX_LISTENERS = 3,
     MAX_POLLERS = 4,
     HANDLER_THREADS = 4,
+    SIGNER_THREADS = 2, /* that wait for munged; nobody else does */
+    SIGNER_MS = 5000,   /* longest wait for one of them, then munged is taken to hang */
     HEADER_BYTES =
         16 << 10, /* of a connection: its request's headers, and a piece of its body */
     HEADER_MS =
@@ -96,6 +100,7 @@ struct exchange {
     struct reply reply;
     char *signature; /* of the reply, to who came by MUNGE; owned */
     struct handlers_call call;
+    int64_t queued_ms; /* since when it waits for a signer */
     /* guarded by http->lock, while it is suspended */
     handler *then;
     struct job *waits_for;
@@ -108,7 +113,7 @@ struct http {
     struct listener listener[MAX_LISTENERS];
     int nlisteners;
     struct admit *admit;
-    struct handlers *handlers;
+    struct handlers *handlers, *signers;
     struct warm *warm;
     pthread_mutex_t
         lock; /* guards the lists and what is marked so; before jobs' lock in rank */
@@ -330,11 +335,20 @@ void http_tick(struct http *h)
 
 static void add_headers(struct MHD_Response *response, const struct reply *r)
 {
-    char seconds[16], cache[40] = "private, no-store";
+    char seconds[16], cache[60] = "private, no-store", tag[sizeof r->etag + 10];
     if (r->type)
         MHD_add_response_header(response, "Content-Type", r->type);
     if (r->max_age)
-        snprintf(cache, sizeof cache, "private, max-age=%d", r->max_age);
+        snprintf(cache, sizeof cache, "private, max-age=%d%s", r->max_age,
+                 *r->etag ? ", immutable" : "");
+    if (*r->etag) {
+        snprintf(tag, sizeof tag, "\"%s%s\"", r->etag, r->is_gzip ? "-gzip" : "");
+        MHD_add_response_header(response, "ETag", tag);
+    }
+    if (r->is_gzip)
+        MHD_add_response_header(response, "Content-Encoding", "gzip");
+    if (r->vary)
+        MHD_add_response_header(response, "Vary", r->vary);
     MHD_add_response_header(response, "Cache-Control", cache);
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     MHD_add_response_header(
@@ -356,8 +370,8 @@ static void account(struct exchange *x, int status, const char *error,
                     enum topt_level level)
 {
     struct request *q = &x->request;
-    metrics_request(&q->server->metrics, route_of(q), q->lane, status, error,
-                    clock_ms() - x->started_ms);
+    metrics_request(&q->server->metrics, route_of(q), q->lane, q->caller.role, status,
+                    error, clock_ms() - x->started_ms);
     char path[128];
     snprintf(path, sizeof path, "%.120s", x->path);
     for (char *p = path; *p; p++)
@@ -381,7 +395,7 @@ static enum MHD_Result respond(struct exchange *x, struct reply *r)
         reply_fini(r);
         return MHD_NO;
     }
-    if (!r->type && r->status != 204)
+    if (!r->type && r->status != 204 && r->status != 304)
         r->type = "application/json";
     add_headers(response, r);
     if (r->status == 401)
@@ -464,15 +478,49 @@ static struct reply go_on(struct exchange *x)
     return dispatch(q);
 }
 
+/* ---- signers: threads that ask munged, so that one that hangs keeps nobody else from being answered ---- */
+
+static void to_signers(struct exchange *x, void (*run)(void *ctx))
+{
+    x->queued_ms = clock_ms();
+    x->call = (struct handlers_call){.run = run, .ctx = x};
+    handlers_add(x->http->signers, &x->call, x->is_urgent);
+}
+
+static int is_late(const struct exchange *x)
+{
+    return clock_ms() - x->queued_ms > SIGNER_MS;
+}
+
+static void sign_reply(void *ctx)
+{
+    struct exchange *x = ctx;
+    if (is_late(x))
+        topt_log(TOPT_LOG_ERR, "%s: the answer is not signed: munged does not answer",
+                 x->request.id);
+    else
+        x->signature = authenticate_reply(&x->request, &x->evidence, &x->reply);
+    finish(x);
+}
+
+/* The reply is made. */
+static void answered(struct exchange *x, struct reply r)
+{
+    encode_reply(&x->request, &r);
+    x->reply = r;
+    if (x->request.caller.how == HOW_MUNGE)
+        to_signers(x, sign_reply);
+    else
+        finish(x);
+}
+
 /* In a handler thread. */
 static void handle_request(void *ctx)
 {
     struct exchange *x = ctx;
     struct reply r = go_on(x);
     if (r.status) {
-        x->signature = authenticate_reply(&x->request, &x->evidence, &r);
-        x->reply = r;
-        finish(x);
+        answered(x, r);
         return;
     }
     pthread_mutex_lock(&x->http->lock);
@@ -480,6 +528,28 @@ static void handle_request(void *ctx)
     x->waits_for = r.job;
     pthread_mutex_unlock(&x->http->lock);
     job_notify(r.job, r.wait_ms, ready, x);
+}
+
+static void to_handlers(struct exchange *x)
+{
+    x->call = (struct handlers_call){.run = handle_request, .ctx = x};
+    handlers_add(x->http->handlers, &x->call, x->is_urgent);
+}
+
+/* In a signer: who asks by a credential? */
+static void find_signer(void *ctx)
+{
+    struct exchange *x = ctx;
+    struct reply r;
+    if (is_late(x)) {
+        r = reply_error(&x->request, 503, "no_munge", NULL, NULL,
+                        "munged does not answer: ask over the Unix socket, or later");
+    } else if (find_caller(x, &r) == 0) {
+        to_handlers(x);
+        return;
+    }
+    reply_fini(&x->reply);
+    answered(x, r);
 }
 
 /* Suspend the connection and hand its request to the handlers; 0 where they are about to end. */
@@ -498,20 +568,21 @@ static int suspend(struct exchange *x)
         x->next->prev = &x->next;
     h->suspended = x;
     pthread_mutex_unlock(&h->lock);
-    x->call = (struct handlers_call){.run = handle_request, .ctx = x};
-    handlers_add(h->handlers, &x->call, x->is_urgent);
+    if (x->connection->door == DOOR_TCP && x->evidence.authorization)
+        to_signers(x, find_signer);
+    else
+        to_handlers(x);
     return 1;
 }
 
 /* ---- reading a request ------------------------------------------------------------------- */
 
-/* Does Accept prefer text/plain?  It does where it stands before any JSON or wildcard. */
-static int accepts_text(const char *accept)
+/* Does Accept prefer 'type'?  It does where it stands before any JSON. */
+static int accepts(const char *accept, const char *type)
 {
     if (!accept)
         return 0;
-    const char *text = strcasestr(accept, "text/plain"),
-               *json = strcasestr(accept, "json");
+    const char *text = strcasestr(accept, type), *json = strcasestr(accept, "json");
     return text && (!json || text < json);
 }
 
@@ -617,7 +688,10 @@ static void begin(struct exchange *x, const char *url, const char *method)
     snprintf(q->id, sizeof q->id, "r-%llu", atomic_fetch_add(&x->http->next_id, 1) + 1);
     q->is_json = refuse_is_type(refuse_header(x->mc, "Content-Type"), "application/json");
     const char *accept = refuse_header(x->mc, "Accept");
-    q->wants_text = accepts_text(accept);
+    q->wants_text = accepts(accept, "text/plain");
+    q->wants_csv = accepts(accept, "text/csv");
+    q->takes_gzip = encode_takes_gzip(refuse_header(x->mc, "Accept-Encoding"));
+    q->if_none_match = refuse_header(x->mc, "If-None-Match");
     q->wants_openmetrics =
         accept && strcasestr(accept, "application/openmetrics-text") != NULL;
     x->is_urgent = !strcmp(method, "POST") && !strcmp(url, "/v1/plan");
@@ -660,7 +734,8 @@ static int send_kept(struct exchange *x)
     struct http *h = x->http;
     struct request *q = &x->request;
     int status;
-    x->may_keep = x->connection->door == DOOR_UNIX && q->body_len <= KEPT_BODY;
+    x->may_keep =
+        x->connection->door == DOOR_UNIX && q->body_len <= KEPT_BODY && !q->if_none_match;
     if (!x->may_keep)
         return 0;
     warm_key(q, &x->key);
@@ -774,6 +849,8 @@ int http_create(struct server *server, struct http **ret, struct topt_error *err
     if (admit_create(&admit, &h->admit, err) < 0 ||
         warm_create(warm_bytes, &h->warm, err) < 0)
         return -1;
+    if (handlers_create(SIGNER_THREADS, &h->signers, err) < 0)
+        return -1;
     return handlers_create(HANDLER_THREADS, &h->handlers, err);
 }
 
@@ -835,6 +912,7 @@ int http_destroy(struct http *h, int64_t grace_ms)
         return 0;
     if (wait_idle(h, grace_ms) < 0)
         return -1;
+    handlers_destroy(h->signers);
     handlers_destroy(h->handlers);
     for (int i = 0; i < h->nlisteners; i++)
         MHD_stop_daemon(h->listener[i].daemon);

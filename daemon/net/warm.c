@@ -92,7 +92,7 @@ void warm_key(const struct request *q, struct warm_key *ret)
 {
     struct {
         uint8_t body[32], method[32], target[32];
-        int uid, is_json, wants_text;
+        int uid, is_json, wants_text, wants_csv, takes_gzip;
     } all;
     memset(&all, 0, sizeof all);
     topt_sha256(q->body, q->body_len, all.body);
@@ -101,6 +101,8 @@ void warm_key(const struct request *q, struct warm_key *ret)
     all.uid = (int)q->caller.uid;
     all.is_json = q->is_json;
     all.wants_text = q->wants_text;
+    all.wants_csv = q->wants_csv;
+    all.takes_gzip = q->takes_gzip;
     topt_sha256(&all, sizeof all, ret->digest);
 }
 

@@ -699,7 +699,7 @@ async function load() {
     ["connections", `${whole(sum("topt_connections"))} of ${whole(sum("topt_connections_limit"))}`],
     ["up for", lasts(sum("topt_uptime_seconds"))]]));
   const refusals = (all.topt_refusals_total || []).filter(([, v]) => v > 0).sort((x, y) => y[1] - x[1]);
-  $("refusals").replaceChildren(table([["refused because"], ["times", "n"]], refusals.map(([l, v]) => [[l.reason.replace(/_/g, " ")], [whole(v), "n"]]), "Nothing was refused."));
+  $("refusals").replaceChildren(table([["refused because"], ["to"], ["times", "n"]], refusals.map(([l, v]) => [[l.reason.replace(/_/g, " ")], [l.role || "", "k"], [whole(v), "n"]]), "Nothing was refused."));
 }
 async function observations() {
   const list = (await get("v1/observations")).observations, cell = (seen, said, text) => [seen ? `${said ? text(said) : "?"} → ${text(seen)}${said ? ` (${off(seen, said)})` : ""}` : "", "n"];

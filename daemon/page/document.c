@@ -365,14 +365,16 @@ static void write_openapi(const char *path, const char *to)
     json_t *doc = json_load_file(path, JSON_REJECT_DUPLICATES, &e);
     if (!doc)
         fail("%s:%d: %s", path, e.line, e.text);
-    json_t *parameters = need(json_object());
+    json_t *components = json_object_get(doc, "components");
+    json_t *parameters = json_object_get(components, "parameters"); /* of no field */
+    parameters = parameters ? json_incref(parameters) : need(json_object());
     for (int i = 0; i < NFIELDS; i++)
         json_object_set_new(parameters, fields[i].name, parameter_of(&fields[i]));
     for (int i = 0; i < NABOUTS; i++)
         json_object_set_new(parameters, abouts[i].name, about_parameter(&abouts[i]));
     keep_served(json_object_get(doc, "paths"));
     expand(doc);
-    json_object_set_new(json_object_get(doc, "components"), "parameters", parameters);
+    json_object_set_new(components, "parameters", parameters);
     keep_used(doc);
     if (json_dump_file(doc, to, JSON_INDENT(1)))
         fail("can't write %s", to);

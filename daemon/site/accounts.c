@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "slurm.h"
-#include "topt_text.h"
+#include "units.h"
 
 enum { FIELDS_MOST = 8, FIELD = 256, DEPTH = 16 };
 

@@ -137,7 +137,8 @@ static void count_nodes(const struct site_slurm *s, const struct site_partition 
                 is_of(&s->node[j], p, job) && usable_gpus(&s->node[j], job, type) >= gpus;
         if (p->max_nodes && nodes > p->max_nodes)
             nodes = p->max_nodes;
-        if (nodes * gpus > ret->nodes * ret->gpus_per_node) {
+        int64_t more = nodes * gpus - ret->nodes * ret->gpus_per_node;
+        if (more > 0 || (!more && gpus > ret->gpus_per_node)) {
             ret->nodes = nodes;
             ret->gpus_per_node = gpus;
         }
@@ -287,6 +288,17 @@ static void lower_to(const struct site_job *job, const struct site_partition *p,
     }
 }
 
+/* Does the table say of this partition which profiles it has, and of this profile that it is another's? */
+static int is_elsewhere(const struct site_map *map, const char *partition, const char *hw)
+{
+    int named = 0, known = 0;
+    for (size_t i = 0; map && *hw && i < map->n; i++) {
+        known |= !strcmp(map->row[i].profile, hw);
+        named |= fits(map->row[i].partition, partition);
+    }
+    return named && known;
+}
+
 /* Of one partition, "" the default one, without a word about others. */
 static int bound_in(const struct site_slurm *s, const struct site_map *map,
                     const struct site_job *job, const char *partition, const char *hw,
@@ -304,6 +316,11 @@ static int bound_in(const struct site_slurm *s, const struct site_map *map,
                          "the site's table has no profile for partition '%s'%s%s: name "
                          "one with --topt-hw",
                          name, *job->gpu_type ? " and GPU type " : "", job->gpu_type);
+    else if (is_elsewhere(map, name, hw))
+        return topt_fail(err, TOPT_ERR_INFEASIBLE,
+                         "--topt-hw=%s: by the site's table partition '%s' has other "
+                         "GPUs%s%s",
+                         hw, name, *job->gpu_type ? " of type " : "", job->gpu_type);
     ret->nodes = job->nodes;
     if (job->nodes)
         snprintf(ret->words, sizeof ret->words, "-N %lld", (long long)job->nodes);

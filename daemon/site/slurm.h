@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "accounts.h"
+#include "units.h"
 #include "topt_error.h"
 
 enum { SITE_NAME = 64, SITE_WORDS = 256, SITE_LIST = 512, SITE_TYPES = 4 };
@@ -49,12 +50,5 @@ int site_slurm_job_is_of(const char *said, int64_t job, int64_t uid);
 
 /* Does `scontrol show config` say that limits of accounting are enforced? */
 int site_enforces_limits(const char *config);
-
-/* Slurm's times: "90" minutes, "1:30:00", "2-12", "1-00:00:00"; "UNLIMITED" and the like are 0.  -1: another text. */
-int64_t site_seconds(const char *text);
-/* Slurm's sizes in MiB: "4000", "4G"; -1: another text. */
-int64_t site_mebibytes(const char *text);
-/* Is 'word' one of 'list', which has commas between? */
-int site_has_word(const char *list, const char *word);
 
 #endif

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topt_json.h"
+
 enum { ROW_BYTES = 256 /* what a row takes beside its texts */ };
 
 void store_answer_fini(struct store_answer *a)
@@ -79,11 +81,13 @@ static char *summary_of(const struct store_answer *a)
 {
     static const char *const names[] = {"gpus", "nodes", "memory_bytes", "time_ns",
                                         "strategy"};
-    json_t *doc = json_loads(a->doc, 0, NULL), *out = json_object();
+    struct topt_error err = {0};
+    json_t *doc = topt_json_parse(a->doc, strlen(a->doc), "the answer", &err);
+    json_t *out = err.code == TOPT_ERR_NOMEM ? NULL : json_object();
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (json_object_get(doc, names[i]))
             json_object_set(out, names[i], json_object_get(doc, names[i]));
-    char *text = out ? json_dumps(out, JSON_COMPACT) : NULL;
+    char *text = out ? topt_json_text(out, 0) : NULL;
     json_decref(doc);
     json_decref(out);
     return text;

@@ -136,8 +136,15 @@ static void give_writer(struct store *s)
     pthread_mutex_unlock(&s->write);
 }
 
-/* SQLITE_OK, or what came in the way. */
-static int begin(struct conn *c, enum durable durable)
+static void roll_back(struct conn *c)
+{
+    if (!sqlite3_get_autocommit(c->db))
+        sqlite3_exec(c->db, "ROLLBACK", NULL, NULL, NULL);
+}
+
+/* SQLITE_OK, or what came in the way; then nothing has begun.  Where SQLite had to read the schema again it begins
+ * twice, and fails by that: a second try finds the schema. */
+static int begin(struct conn *c, enum durable durable, struct topt_error *err)
 {
     int full = durable == DURABLE, rc = SQLITE_OK;
     if (full != c->full) {
@@ -147,8 +154,15 @@ static int begin(struct conn *c, enum durable durable)
         if (rc == SQLITE_OK)
             c->full = full;
     }
-    return rc == SQLITE_OK ? sqlite3_exec(c->db, "BEGIN IMMEDIATE", NULL, NULL, NULL)
-                           : rc;
+    for (int i = 0; i < 2 && rc == (i ? SQLITE_ERROR : SQLITE_OK); i++) {
+        roll_back(c);
+        rc = sqlite3_exec(c->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+    }
+    if (rc != SQLITE_OK && rc != SQLITE_BUSY)
+        db_fail(c->db, "begin to write", err);
+    if (rc != SQLITE_OK)
+        roll_back(c);
+    return rc;
 }
 
 struct conn *store_begin(struct store *s, enum durable durable, int wait_ms,
@@ -158,11 +172,9 @@ struct conn *store_begin(struct store *s, enum durable durable, int wait_ms,
     for (;;) {
         if (!take_writer(s, &end))
             break;
-        int rc = begin(&s->writer, durable);
+        int rc = begin(&s->writer, durable, err);
         if (rc == SQLITE_OK)
             return &s->writer;
-        if (rc != SQLITE_BUSY)
-            db_fail(s->writer.db, "begin to write", err);
         give_writer(s);
         if (rc != SQLITE_BUSY)
             return NULL;
@@ -181,8 +193,7 @@ int store_end(struct store *s, struct conn *c, int rc, struct topt_error *err)
 {
     if (rc >= 0 && sqlite3_exec(c->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
         rc = db_fail(c->db, "commit", err);
-    if (!sqlite3_get_autocommit(c->db))
-        sqlite3_exec(c->db, "ROLLBACK", NULL, NULL, NULL);
+    roll_back(c);
     give_writer(s);
     return rc;
 }

@@ -5,6 +5,7 @@
  * out of it and stored once, and put back where they stood when the plan is read; nothing is parsed for that. */
 #include "db.h"
 #include "topt_digest.h"
+#include "topt_json.h"
 #include "topt_text.h"
 
 #include <stdlib.h>
@@ -275,20 +276,23 @@ static json_t *row_plan(sqlite3_stmt *st)
                      sqlite3_column_int(st, 6));
 }
 
-/* The summary's members in its place. */
-static void spread(json_t *rows)
+/* The summary's members in its place.  -1 without memory. */
+static int spread(json_t *rows, struct topt_error *err)
 {
     size_t i;
     json_t *row;
     json_array_foreach(rows, i, row)
     {
-        json_t *numbers =
-            json_loads(json_string_value(json_object_get(row, "summary")), 0, NULL);
+        struct topt_error why = {0};
+        const char *text = json_string_value(json_object_get(row, "summary"));
+        json_t *numbers = topt_json_parse(text, strlen(text), "a summary", &why);
         json_object_del(row, "summary");
-        if (numbers)
-            json_object_update(row, numbers);
+        int rc = numbers ? json_object_update(row, numbers) : 0;
         json_decref(numbers);
+        if (rc || why.code == TOPT_ERR_NOMEM)
+            return topt_nomem(err, NULL);
     }
+    return 0;
 }
 
 json_t *store_list_plans(struct store *s, const struct store_who *who,
@@ -304,7 +308,8 @@ json_t *store_list_plans(struct store *s, const struct store_who *who,
         " AND p.rowid < coalesce((SELECT rowid FROM plans WHERE id = ?4), 1 << 62)"
         " ORDER BY p.rowid DESC LIMIT ?5";
     json_t *out = store_readable(s, who, sql, page, row_plan, err);
-    if (out)
-        spread(out);
-    return out;
+    if (!out || spread(out, err) == 0)
+        return out;
+    json_decref(out);
+    return NULL;
 }

@@ -23,7 +23,7 @@ enum {
     BACKOFF_MS =
         100, /* before the third process in a row that fails; then twice as long */
     BACKOFF_MOST_MS = 5000,
-    SEARCH_NICE = 5 /* reserved slots get the processor first */
+    SEARCH_NICE = 10 /* reserved slots get the processor first */
 };
 
 struct pool_slot {
@@ -238,6 +238,15 @@ static int died(struct call *c, struct topt_error *err)
     return topt_fail(err, TOPT_ERR_INTERNAL, "the %s's process %s", what(c), how);
 }
 
+/* There is no memory for what it says: the rest of that can't be read either. */
+static int too_much(struct call *c, struct topt_error *err)
+{
+    int status = 0;
+    process_end(&c->slot->process, &status);
+    lose(c, "was killed: there is no memory for its answer");
+    return topt_nomem(err, "an answer");
+}
+
 static int talks_nonsense(struct call *c, struct topt_error *err)
 {
     int status = 0;
@@ -285,7 +294,9 @@ static int receive_answer(struct call *c, struct topt_error *err)
     for (;;) {
         int rc = frame_receive(c->reply, c->slot->process.fd, &broken);
         if (rc < 0)
-            return broken.code == TOPT_ERR_IO ? died(c, err) : talks_nonsense(c, err);
+            return broken.code == TOPT_ERR_IO      ? died(c, err)
+                   : broken.code == TOPT_ERR_NOMEM ? too_much(c, err)
+                                                   : talks_nonsense(c, err);
         if (rc > 0 && (c->reply->type == FRAME_DONE || c->reply->type == FRAME_FAIL))
             return 0;
         if (rc > 0 && c->reply->type != FRAME_PROGRESS)

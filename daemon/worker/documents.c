@@ -5,6 +5,7 @@
 #include "topt_json.h"
 #include "topt_label.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 json_t *parse_body(const char *body, size_t len, const char *what,
@@ -58,7 +59,12 @@ void model_name(const json_t *doc, const char *given, char ret[MODEL_NAME])
 
 char *canonical(const json_t *doc, char kind, char ret_id[TOPT_ID])
 {
+    (void)topt_json_lacked();
     char *text = json_dumps(doc, JSON_COMPACT | JSON_SORT_KEYS);
+    if (topt_json_lacked()) {
+        free(text);
+        return NULL;
+    }
     if (text)
         topt_id(kind, text, strlen(text), ret_id);
     return text;

@@ -3,6 +3,7 @@
  * descriptor 3; it is of no use to people. */
 #include "frame.h"
 #include "serve.h"
+#include "topt_json.h"
 #include "topt_log.h"
 #include "topt_text.h"
 
@@ -24,6 +25,7 @@ int main(int argc, char **argv)
     }
     topt_log_init("toptd-worker", TOPT_LOG_WARN, getenv("JOURNAL_STREAM") != NULL);
     json_object_seed(0); /* before there are threads */
+    topt_json_watch_memory();
     if (serve_alone(parent, memory, (int)more_nice, &err) < 0 ||
         serve(SOCKET, &err) < 0) {
         topt_log(TOPT_LOG_WARN, "%s", err.text);

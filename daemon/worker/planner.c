@@ -90,6 +90,7 @@ static const char *said(const char *word)
  * same name. */
 #define FILL_WORD(value)         said(value)
 #define FILL_LIST(value)         said(value)
+#define FILL_LABEL(value)        said(value)
 #define FILL_INT(value)          (value)
 #define FILL_BATCH(value)        (value)
 #define FILL_BOOL(value)         (value)

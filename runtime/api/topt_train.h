@@ -45,6 +45,14 @@ int topt_train_loss(struct topt_train *t, int logits);
 int topt_train_find_strategy(struct topt_train *t, const char *hw,
                              enum topt_optimizer optimizer, int64_t memory_bytes,
                              struct topt_error *err) TOPT_MUST_CHECK;
+/* The strategy of a plan document in a file, whose model is then the one that is trained.  Rank 0
+ * reads it, the others get it. */
+int topt_train_load_strategy(struct topt_train *t, const char *path,
+                             struct topt_error *err) TOPT_MUST_CHECK;
+/* A finished model instead of one that is written here; 'm' is owned by 't'. */
+void topt_train_take_model(struct topt_train *t, struct topt_model *m);
+/* The plan as it came; freed by the caller, NULL where there is none. */
+char *topt_train_plan_text(const struct topt_train *t);
 const struct topt_plan_doc *topt_train_plan(const struct topt_train *t); /* or NULL */
 
 /* Samples from 'data' as topt_feed_open() takes it; weights from 'seed'; 'lr' 0: the
@@ -57,6 +65,11 @@ int topt_train_build(struct topt_train *t, const char *data, double lr, uint64_t
 int topt_train_run(struct topt_train *t, int steps, double *ret_losses,
                    struct topt_error *err) TOPT_MUST_CHECK;
 
+/* The mean loss of 'n' batches of other data. */
+int topt_train_evaluate(struct topt_train *t, const char *data, uint64_t seed, int64_t n,
+                        double *ret_loss, struct topt_error *err) TOPT_MUST_CHECK;
+
 int topt_train_rank(const struct topt_train *t);
+int topt_train_size(const struct topt_train *t);
 
 #endif

@@ -1,13 +1,18 @@
 /* train.c - model, search and session behind one handle. */
 #include "topt_train.h"
 #include "topt_json.h"
+#include "topt_text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_PLAN = 64 << 20 };
+
 struct topt_train {
     struct topt_comm *comm;
     struct topt_model *model;
+    int finished;            /* the model */
+    char *text;              /* of the plan */
     struct topt_error first; /* what went wrong while the model was written */
     struct topt_plan_doc *plan;
     struct topt_device device;
@@ -42,6 +47,7 @@ void topt_train_close(struct topt_train *t)
     topt_feed_close(&t->feed);
     topt_device_close(&t->device);
     topt_plan_doc_destroy(t->plan);
+    free(t->text);
     topt_model_destroy(t->model);
     topt_comm_destroy(t->comm);
     topt_comm_mpi_finish();
@@ -51,6 +57,23 @@ void topt_train_close(struct topt_train *t)
 int topt_train_rank(const struct topt_train *t)
 {
     return t->comm->rank;
+}
+
+int topt_train_size(const struct topt_train *t)
+{
+    return t->comm->size;
+}
+
+void topt_train_take_model(struct topt_train *t, struct topt_model *m)
+{
+    topt_model_destroy(t->model);
+    t->model = m;
+    t->finished = 1;
+}
+
+char *topt_train_plan_text(const struct topt_train *t)
+{
+    return t->text ? strdup(t->text) : NULL;
 }
 
 const struct topt_plan_doc *topt_train_plan(const struct topt_train *t)
@@ -131,6 +154,18 @@ static int read_plan(struct topt_train *t, const char *text, size_t len,
     return rc;
 }
 
+/* Rank 0's plan on every rank; takes 'text'. */
+static int share_plan(struct topt_train *t, int failed, char *text, size_t len,
+                      struct topt_error *err)
+{
+    int rc = topt_comm_share_text(t->comm, failed, &text, &len, err);
+    if (!rc)
+        rc = topt_comm_agree(t->comm, read_plan(t, text, len, err), err);
+    free(t->text);
+    t->text = text;
+    return rc;
+}
+
 int topt_train_find_strategy(struct topt_train *t, const char *hw,
                              enum topt_optimizer optimizer, int64_t memory_bytes,
                              struct topt_error *err)
@@ -144,7 +179,7 @@ int topt_train_find_strategy(struct topt_train *t, const char *hw,
         *err = t->first;
         failed = 1;
     } else {
-        failed = topt_model_finish(t->model, err);
+        failed = !t->finished && topt_model_finish(t->model, err);
     }
     if (!failed && t->comm->rank == 0) {
         topt_request_init(&r);
@@ -157,12 +192,26 @@ int topt_train_find_strategy(struct topt_train *t, const char *hw,
         r.settings.optimizer = optimizer;
         failed = !profile || search(t, &r, &text, &len, err);
     }
-    int rc = topt_comm_share_text(t->comm, failed, &text, &len, err);
-    if (!rc)
-        rc = topt_comm_agree(t->comm, read_plan(t, text, len, err), err);
+    int rc = share_plan(t, failed, text, len, err);
     topt_hw_destroy(profile);
-    free(text);
     return rc;
+}
+
+int topt_train_load_strategy(struct topt_train *t, const char *path,
+                             struct topt_error *err)
+{
+    char *text = NULL;
+    size_t len = 0;
+    if (t->comm->rank == 0)
+        text = topt_read_file(path, MOST_PLAN, &len, err);
+    if (share_plan(t, t->comm->rank == 0 && !text, text, len, err))
+        return -1;
+    return t->plan->mesh.devices == t->comm->size
+               ? 0
+               : topt_fail(err, TOPT_ERR_INVAL,
+                           "'%.100s' is for %d devices, there are %d "
+                           "ranks",
+                           path, t->plan->mesh.devices, t->comm->size);
 }
 
 /* ---- running ----------------------------------------------------------------------- */
@@ -197,4 +246,17 @@ int topt_train_run(struct topt_train *t, int steps, double *ret_losses,
             ret_losses[i] = loss;
     }
     return 0;
+}
+
+int topt_train_evaluate(struct topt_train *t, const char *data, uint64_t seed, int64_t n,
+                        double *ret_loss, struct topt_error *err)
+{
+    struct topt_feed feed = {0};
+    int failed = !t->session ? topt_fail(err, TOPT_ERR_INVAL, "nothing is built yet")
+                             : topt_feed_open(data, t->plan->model, seed, &feed, err);
+    int rc = topt_comm_agree(t->comm, failed, err);
+    if (!rc)
+        rc = topt_session_evaluate(t->session, &feed, n, ret_loss, err);
+    topt_feed_close(&feed);
+    return rc;
 }

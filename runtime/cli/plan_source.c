@@ -27,8 +27,7 @@ static int looks_like_id(const char *s)
     return *s == 'p' && topt_is_id(s);
 }
 
-/* topt-client is beside this program. */
-static int client_path(char *buf, size_t size, struct topt_error *err)
+int topt_client_path(char *buf, size_t size, struct topt_error *err)
 {
     ssize_t n = readlink("/proc/self/exe", buf, size - 1);
     if (n < 0)
@@ -63,7 +62,7 @@ static int drain(int fd, struct topt_text *out, struct topt_error *err)
 static int spawn_client(const char *id, int out, pid_t *ret, struct topt_error *err)
 {
     char path[4096];
-    if (client_path(path, sizeof path, err))
+    if (topt_client_path(path, sizeof path, err))
         return -1;
     char *const args[] = {path,       (char *)"client", (char *)"get-plan",
                           (char *)id, (char *)"-o",     (char *)"-",

@@ -11,4 +11,7 @@ int topt_plan_everywhere(struct topt_comm *comm, const char *arg,
                          struct topt_plan_doc **ret,
                          struct topt_error *err) TOPT_MUST_CHECK;
 
+/* The path of topt-client, which is beside this program. */
+int topt_client_path(char *buf, size_t size, struct topt_error *err) TOPT_MUST_CHECK;
+
 #endif

@@ -110,6 +110,7 @@ json_t *topt_report_json(const struct topt_run_report *r)
         (json_int_t)r->predicted_time_ns, "memory_bytes",
         (json_int_t)r->predicted_memory_bytes, "peak_bytes",
         (json_int_t)r->program->peak_bytes);
+    json_object_set_new(doc, "arena_bytes", json_integer(r->arena_bytes));
     if (r->eval_loss > 0)
         json_object_set_new(doc, "eval_loss", json_real(r->eval_loss));
     return doc;

@@ -19,6 +19,7 @@ struct topt_run_report {
     const double *loss;                       /* by step */
     const int64_t *step_ns;                   /* by step */
     int64_t peak_bytes, process_growth_bytes; /* largest over ranks */
+    int64_t arena_bytes;                      /* of each rank */
     struct topt_session_times times;          /* of rank 0 */
 };
 

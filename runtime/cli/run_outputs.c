@@ -1,6 +1,7 @@
 /* run_outputs.c - what a run writes: gradients of the first step, its report, and the last
  * words of one that can't go on. */
 #include "run_outputs.h"
+#include "observe.h"
 #include "rank.h"
 #include "topt_json.h"
 #include "topt_text.h"
@@ -131,6 +132,7 @@ static void fill_report(struct topt_run *r)
     p->step_ns = r->step_ns;
     p->times = topt_session_times(r->session);
     p->peak_bytes = topt_session_peak_bytes(r->session);
+    p->arena_bytes = topt_session_arena_bytes(r->session);
     p->process_growth_bytes = topt_run_status_bytes("VmHWM") - r->start_rss;
 }
 
@@ -180,6 +182,8 @@ static int write_all(struct topt_run *r, struct topt_error *err)
         puts(text);
     else if (!rc && !r->args.quiet)
         say(r);
+    if (!rc)
+        topt_run_observe(&r->report);
     free(text);
     json_decref(doc);
     return rc;

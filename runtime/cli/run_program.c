@@ -3,6 +3,7 @@
 #include "run_program.h"
 #include "topt_text.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* What a plan for another framework counts with and our runtime does not do.  Returns
@@ -55,15 +56,30 @@ static int64_t beside_the_plan(const struct topt_run *r)
     return saver + clip;
 }
 
+/* What buffers take where they lie, or what was counted for them: the larger one. */
+static int count_bytes(const struct topt_run *r, int64_t *ret, struct topt_error *err)
+{
+    int64_t *offset = calloc((size_t)r->program->nbuffers + 1, sizeof *offset), arena = 0;
+    int rc = offset ? topt_program_offsets(r->program, NULL, 64, offset, &arena, err)
+                    : topt_nomem(err, NULL);
+    int64_t counted = r->report.predicted_memory_bytes;
+    *ret = arena > counted ? arena : counted;
+    free(offset);
+    return rc;
+}
+
 static int check_memory(struct topt_run *r, struct topt_error *err)
 {
     char have[32], need[32], more[32];
+    int64_t bytes;
     if (!r->args.memory)
         return 0;
+    if (count_bytes(r, &bytes, err))
+        return -1;
     int64_t beside = beside_the_plan(r);
-    if (r->report.predicted_memory_bytes + beside <= r->args.memory)
+    if (bytes + beside <= r->args.memory)
         return 0;
-    topt_show_bytes(r->report.predicted_memory_bytes + beside, need, sizeof need);
+    topt_show_bytes(bytes + beside, need, sizeof need);
     topt_show_bytes(r->args.memory, have, sizeof have);
     if (beside)
         return topt_fail(err, TOPT_ERR_INFEASIBLE,

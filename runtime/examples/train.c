@@ -1,52 +1,40 @@
-/* train.c - a program of one's own over the library: a small model of text, its strategy, 60
- * steps.  It is built against an installed topt:
+/* train.c - a small model of text, its strategy, 60 steps, by the installed library:
  *
  *     cc train.c $(pkg-config --cflags --libs topt-runtime) -o train
  *     ./train text.txt                  alone
  *     mpirun -n 4 ./train text.txt      the same losses on four ranks, by the best plan for them
  */
 #include <stdio.h>
-#include <topt_train.h>
+#include <topt.h>
 
-static int build_model(struct topt_train *t)
+static int train(struct topt_training *t, const char *text, double *loss)
 {
-    const struct topt_attrs relu = {.activation = TOPT_ACT_RELU};
-    int table = topt_train_variable(t, "table", 128, 64);
-    int x = topt_train_embedding(t, "tokens", table);
-    x = topt_train_linear(t, "hidden", x, 256);
-    x = topt_train_apply(t, "unary", "relu", 1, &x, &relu);
-    x = topt_train_linear(t, "out", x, 64);
-    x = topt_train_matmul(t, "logits", x, table);
-    return topt_train_loss(t, x);
-}
-
-static int train(struct topt_train *t, const char *text, struct topt_error *err)
-{
-    double loss[60];
-    build_model(t);
-    if (topt_train_find_strategy(t, "lab-cpu", TOPT_ADAM, 0, err) ||
-        topt_train_build(t, text, 0.003, 1, err) || topt_train_run(t, 60, loss, err))
-        return -1;
-    if (topt_train_rank(t) == 0)
-        printf("loss %.4f to %.4f\n", loss[0], loss[59]);
-    return 0;
+    topt_training_variable(t, "table", 128, 64);
+    topt_training_operator(t, "embedding", "tokens", "table", NULL);
+    topt_training_operator(t, "linear", "hidden", "tokens", "{\"features\": 256}");
+    topt_training_operator(t, "unary", "relu", "hidden", "{\"activation\": \"relu\"}");
+    topt_training_operator(t, "linear", "out", "relu", "{\"features\": 64}");
+    topt_training_operator(t, "linear", "logits", "out,table", NULL);
+    topt_training_loss(t, "cross_entropy", "logits");
+    topt_training_optimizer(t, "adam", 0.003);
+    topt_training_find_strategy(t, "lab-cpu", 0);
+    topt_training_build(t, text, 1);
+    return topt_training_run(t, 60, loss);
 }
 
 int main(int argc, char **argv)
 {
-    struct topt_error err = {0};
-    struct topt_train *t;
+    double loss[60];
     if (argc != 2) {
         fprintf(stderr, "usage: train TEXT\n");
         return 2;
     }
-    if (topt_train_open(&argc, &argv, "example", 8, 32, &t, &err)) {
-        fprintf(stderr, "train: %s\n", err.text);
-        return 1;
-    }
-    int rc = train(t, argv[1], &err);
-    if (rc && !topt_comm_failed_elsewhere(&err))
-        fprintf(stderr, "train: %s\n", err.text);
-    topt_train_close(t);
+    struct topt_training *t = topt_training_open(&argc, &argv, "example", 8, 32);
+    int rc = t ? train(t, argv[1], loss) : -1;
+    if (!rc && !topt_training_rank(t))
+        printf("loss %.4f to %.4f\n", loss[0], loss[59]);
+    if (rc && (!t || topt_training_speaks(t)))
+        fprintf(stderr, "train: %s\n", t ? topt_training_error(t) : "out of memory");
+    topt_training_close(t);
     return rc ? 1 : 0;
 }

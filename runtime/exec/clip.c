@@ -98,10 +98,16 @@ static int counts(const struct topt_session *s, const struct topt_layout *l)
     return 1;
 }
 
+enum { PART = 1 << 16 }; /* numbers that are added up at a time */
+
+int64_t topt_clip_scratch(const struct topt_session *s)
+{
+    return (int64_t)PART * topt_session_element_bytes(s, TOPT_ELEM_REAL);
+}
+
 int topt_clip_square(struct topt_session *s, int buffer, double *ret,
                      struct topt_error *err)
 {
-    enum { PART = 1 << 16 };
     const struct topt_buffer *b = &s->p->buffer[buffer];
     int bytes = topt_session_element_bytes(s, b->elem);
     int64_t n = counts(s, &b->layout) ? topt_buffer_elements(s, buffer) : 0;

@@ -13,4 +13,7 @@ uint8_t *topt_clip_waits(const struct topt_program *p);
 int topt_clip_square(struct topt_session *s, int buffer, double *ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
+/* Host memory that this takes (topt_scratch). */
+int64_t topt_clip_scratch(const struct topt_session *s);
+
 #endif

@@ -359,6 +359,71 @@ static int run(struct topt_session *s, int from, int to, struct topt_error *err)
     return run_part(s, from, to, ALL, err);
 }
 
+/* The instructions as they are run: with clipping the step's end in two passes. */
+static int open_arena(struct topt_session *s, struct topt_error *err)
+{
+    const struct topt_program *p = s->p;
+    int n = 0;
+    if (!s->waits)
+        return topt_arena_open(s, NULL, err);
+    int *order = malloc(((size_t)p->ninstr + 1) * sizeof *order);
+    if (!order)
+        return topt_nomem(err, NULL);
+    for (int i = 0; i < p->ninstr; i++)
+        if (i < p->micro_end || !s->waits[i - p->micro_end])
+            order[n++] = i;
+    for (int i = p->micro_end; i < p->ninstr; i++)
+        if (s->waits[i - p->micro_end])
+            order[n++] = i;
+    int rc = topt_arena_open(s, order, err);
+    free(order);
+    return rc;
+}
+
+/* Host memory that an instruction takes: samples come as doubles. */
+static int64_t scratch_of(const struct topt_session *s, const struct topt_instr *i)
+{
+    int64_t most = 0;
+    if (i->kind == TOPT_I_LOSS)
+        return topt_buffer_bytes(s, i->a);
+    if (i->kind != TOPT_I_KERNEL || i->kernel != TOPT_K_LOAD)
+        return 0;
+    for (int o = 0; o < s->p->model->op[i->op].spec->noperands; o++) {
+        int64_t n = i->value[o] >= 0 ? topt_buffer_elements(s, i->value[o]) : 0;
+        most = n > most ? n : most;
+    }
+    return most * (int64_t)sizeof(double);
+}
+
+static uint32_t axes_of(const struct topt_instr *i)
+{
+    switch (i->kind) {
+    case TOPT_I_MOVE:
+        return i->move.kind == TOPT_MOVE_SLICE ? 0 : i->move.axes;
+    case TOPT_I_HALO:
+    case TOPT_I_HALO_ADD:
+    case TOPT_I_REDUCE:
+        return i->axes;
+    default:
+        return 0;
+    }
+}
+
+/* What instructions would ask for is there before the first: groups of ranks, and host memory. */
+static int make_ready(struct topt_session *s, struct topt_error *err)
+{
+    struct topt_comm_group g;
+    int64_t most = s->waits ? topt_clip_scratch(s) : 0;
+    for (int i = 0; i < s->p->ninstr; i++) {
+        int64_t bytes = scratch_of(s, &s->p->instr[i]);
+        uint32_t axes = axes_of(&s->p->instr[i]);
+        most = bytes > most ? bytes : most;
+        if (axes && s->comm->size > 1 && s->comm->ops->group(s->comm, axes, &g, err))
+            return -1;
+    }
+    return topt_scratch(s, most) ? 0 : topt_nomem(err, NULL);
+}
+
 static int allocate(struct topt_session *s, struct topt_error *err)
 {
     size_t n = (size_t)s->p->nbuffers;
@@ -366,9 +431,9 @@ static int allocate(struct topt_session *s, struct topt_error *err)
     s->bytes = calloc(n + 1, sizeof *s->bytes);
     s->counts = calloc(2 * (size_t)s->comm->size, sizeof *s->counts);
     s->waits = s->options.clip > 0 ? topt_clip_waits(s->p) : NULL;
-    return s->ptr && s->bytes && s->counts && (s->waits || !(s->options.clip > 0))
-               ? 0
-               : topt_nomem(err, NULL);
+    if (!s->ptr || !s->bytes || !s->counts || (!s->waits && s->options.clip > 0))
+        return topt_nomem(err, NULL);
+    return open_arena(s, err);
 }
 
 static int check_settings(const struct topt_settings *s, struct topt_error *err)
@@ -411,9 +476,9 @@ int topt_session_create(const struct topt_program *p, struct topt_comm *comm,
     else if (s->options.weight_decay < 0)
         s->options.weight_decay = 0;
     s->meter.granule = p->settings.granule_bytes > 0 ? p->settings.granule_bytes : 1;
-    int failed = topt_comm_bind(comm, &p->mesh, err) || allocate(s, err) ||
-                 run(s, 0, p->init_end, err);
-    if (topt_comm_agree(comm, failed, err)) {
+    int failed = topt_comm_bind(comm, &p->mesh, err) || allocate(s, err);
+    if (topt_comm_agree(comm, failed, err) ||
+        topt_comm_agree(comm, make_ready(s, err) || run(s, 0, p->init_end, err), err)) {
         topt_session_destroy(s);
         return -1;
     }
@@ -426,8 +491,7 @@ void topt_session_destroy(struct topt_session *s)
 {
     if (!s)
         return;
-    for (int b = 0; s->ptr && b < s->p->nbuffers; b++)
-        topt_buffer_free(s, b);
+    topt_arena_close(s);
     free(s->ptr);
     free(s->bytes);
     free(s->counts);
@@ -572,6 +636,11 @@ double topt_session_lr(const struct topt_session *s)
 int64_t topt_session_peak_bytes(const struct topt_session *s)
 {
     return s->meter.peak;
+}
+
+int64_t topt_session_arena_bytes(const struct topt_session *s)
+{
+    return s->arena_bytes;
 }
 
 struct topt_session_times topt_session_times(const struct topt_session *s)

@@ -1,10 +1,12 @@
-/* memory.c - a rank's buffers: local sizes from the layout, and a count of what is alive.
+/* memory.c - a rank's buffers: local sizes from the layout, places in one block of memory that is
+ * taken before the first step, and a count of what is alive.
  *
- * The count is kept from the allocations as they are made and rounded up to the plan's
- * granule, so that its high-water mark can be held against the plan's peak_bytes. */
+ * The count is kept as buffers come and go and rounded up to the plan's granule, so that its
+ * high-water mark can be held against the plan's peak_bytes. */
 #include "memory.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct topt_box topt_buffer_box(const struct topt_session *s, int buffer)
 {
@@ -49,8 +51,10 @@ int topt_buffer_alloc(struct topt_session *s, int buffer, struct topt_error *err
     int64_t bytes = topt_buffer_bytes(s, buffer);
     if (s->ptr[buffer])
         return topt_fail(err, TOPT_ERR_INTERNAL, "buffer %d is allocated twice", buffer);
-    if (s->dev->ops->alloc(s->dev, bytes, &s->ptr[buffer], err))
-        return -1;
+    if (bytes > s->p->buffer[buffer].bytes)
+        return topt_fail(err, TOPT_ERR_INTERNAL, "buffer %d is larger than its place",
+                         buffer);
+    s->ptr[buffer] = (char *)s->arena + s->offset[buffer];
     s->bytes[buffer] = (bytes + m->granule - 1) / m->granule * m->granule;
     m->live += s->bytes[buffer];
     if (m->live > m->peak)
@@ -62,9 +66,35 @@ void topt_buffer_free(struct topt_session *s, int buffer)
 {
     if (!s->ptr[buffer])
         return;
-    s->dev->ops->release(s->dev, s->ptr[buffer]);
     s->ptr[buffer] = NULL;
     s->meter.live -= s->bytes[buffer];
+}
+
+/* Vectors of a CPU; what GPU libraries take for granted. */
+static int64_t align_of(const struct topt_device *d)
+{
+    return strcmp(d->ops->name, "host") ? 256 : 64;
+}
+
+int topt_arena_open(struct topt_session *s, const int *order, struct topt_error *err)
+{
+    s->offset = calloc((size_t)s->p->nbuffers + 1, sizeof *s->offset);
+    if (!s->offset)
+        return topt_nomem(err, "the arena");
+    return topt_program_offsets(s->p, order, align_of(s->dev), s->offset, &s->arena_bytes,
+                                err) ||
+                   s->dev->ops->alloc(s->dev, s->arena_bytes, &s->arena, err)
+               ? -1
+               : 0;
+}
+
+void topt_arena_close(struct topt_session *s)
+{
+    if (s->arena)
+        s->dev->ops->release(s->dev, s->arena);
+    free(s->offset);
+    s->arena = NULL;
+    s->offset = NULL;
 }
 
 void *topt_scratch(struct topt_session *s, int64_t bytes)

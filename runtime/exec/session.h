@@ -13,6 +13,9 @@ struct topt_session {
     struct topt_comm *comm;
     struct topt_device *dev;
     struct topt_session_options options;
+    void *arena;     /* all buffers lie in it, each at its offset */
+    int64_t *offset; /* by buffer */
+    int64_t arena_bytes;
     void **ptr;      /* by buffer; NULL where not alive */
     int64_t *bytes;  /* by buffer, as charged */
     int64_t *counts; /* 2 * ranks, for exchanges */

@@ -125,6 +125,8 @@ int topt_ask(struct topt_question *q, const struct topt_option *table, const cha
         topt_framework_find(framework, &q->r.framework, err))
         return -1;
     q->path = model[0];
+    q->r.seed = (uint64_t)q->a.seed;
+    q->r.proposals = q->a.proposals;
     return load(q, err);
 }
 

@@ -28,8 +28,9 @@ enum { TOPT_ASK_COUNTS = 64 };
 
 struct topt_args {
     TOPT_FIELDS(ASK_MEMBER)
-    const char *hw, *gpus, *batch, *output, *plan, *svg, *loss, *train, *as, *part;
-    int64_t memory, threads, count, seed, work, entries;
+    const char *hw, *gpus, *batch, *output, *plan, *svg, *loss, *train, *as, *part,
+        *lines;
+    int64_t memory, threads, count, seed, work, entries, proposals;
     double seconds, capacity;
     int json, quiet;
     struct topt_explain_options explain;

@@ -155,9 +155,12 @@ static void show_evaluation(const json_t *doc)
     char a[32], b[32], c[32];
     size_t i;
     json_t *o;
-    printf("memory %s at most, %s at the peak; time %s\n",
+    int counted = topt_cli_whole(doc, "peak_bytes") > topt_cli_whole(doc, "memory_bytes");
+    printf("memory %s %s, %s at the peak%s; time %s\n",
            topt_show_bytes(topt_cli_whole(doc, "memory_bytes"), a, sizeof a),
+           counted ? "as papers count it" : "at most",
            topt_show_bytes(topt_cli_whole(doc, "peak_bytes"), b, sizeof b),
+           counted ? " of a run" : "",
            topt_show_ns(topt_cli_whole(doc, "time_ns"), c, sizeof c));
     printf("%-24s %12s %12s %12s\n", "operator", "memory", "compute", "network");
     json_array_foreach(json_object_get(doc, "ops"), i, o)

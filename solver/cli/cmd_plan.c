@@ -2,6 +2,7 @@
  *
  * Each command differs by the question it puts to plan/. */
 #include "cmd_plan.h"
+#include "topt_flexflow_row.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,28 +10,38 @@
 
 #include "ask.h"
 #include "batches.h"
+#include "topt_answer_lines.h"
+#include "topt_json.h"
 #include "topt_show_plan.h"
 #include "topt_search_cmd.h"
 #include "topt_text.h"
+#include "topt_unequal.h"
 
 static const struct topt_option plan_options[] = {
     TOPT_FIELDS_ASKED(ASK_ROW){"svg", TOPT_OPT_STRING, ASK_AT(svg), "FILE",
                                "profiling: draw the curve there"},
-    ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW) TOPT_FIELDS_ALGORITHM(ASK_ROW) ASK_SEARCH ASK_JSON,
+    {"lines", TOPT_OPT_STRING, ASK_AT(lines), "WHAT",
+     "KEY=VALUE lines as sbatch reads them: plan, table (with the alternatives) or all"},
+    ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW) TOPT_FIELDS_PIN(ASK_ROW)
+        TOPT_FIELDS_ALGORITHM(ASK_ROW) ASK_SEARCH ASK_JSON,
     ASK_QUIET,
     ASK_OUTPUT,
     {0}};
 static const struct topt_option frontier_options[] = {
     {"gpus", TOPT_OPT_STRING, ASK_AT(gpus), "N", "how many"},
     {"svg", TOPT_OPT_STRING, ASK_AT(svg), "FILE", "draw it there"},
-    ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW) TOPT_FIELDS_ALGORITHM(ASK_ROW) ASK_SEARCH ASK_JSON,
+    ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW) TOPT_FIELDS_PIN(ASK_ROW)
+        TOPT_FIELDS_ALGORITHM(ASK_ROW) ASK_SEARCH ASK_JSON,
     ASK_QUIET,
     ASK_OUTPUT,
     {0}};
 static const struct topt_option compare_options[] = {
     {"gpus", TOPT_OPT_STRING, ASK_AT(gpus), "N", "how many"},
     {"svg", TOPT_OPT_STRING, ASK_AT(svg), "FILE", "draw times and memory there"},
-    ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW) ASK_SEARCH ASK_JSON,
+    {"seed", TOPT_OPT_COUNT, ASK_AT(seed), "S", "of flexflow's random walk; else 1"},
+    {"proposals", TOPT_OPT_COUNT, ASK_AT(proposals), "N",
+     "that it tries at most; else by the size of its task graph"},
+    ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW) TOPT_FIELDS_PIN(ASK_ROW) ASK_SEARCH ASK_JSON,
     ASK_QUIET,
     ASK_OUTPUT,
     {0}};
@@ -46,11 +57,47 @@ static int write_svg(char *svg, const char *path, struct topt_error *err)
 
 /* ---- plan ------------------------------------------------------------------------------------ */
 
+/* The answer as KEY=VALUE lines, of one without a plan what toptd says then. */
+static int put_lines(const json_t *answer, const char *what, struct topt_error *err)
+{
+    struct topt_text t = {0};
+    char *nearest = NULL, *plan = NULL;
+    const json_t *doc = json_object_get(answer, "plan");
+    if (strcmp(what, "plan") && strcmp(what, "table") && strcmp(what, "all"))
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--lines: '%.20s' is none of plan, table, all", what);
+    if (json_is_true(json_object_get(answer, "feasible"))) {
+        topt_lines_of_plan(&t, answer, NULL);
+    } else if (!json_object_get(answer, "points")) {
+        nearest = topt_nearest_line(answer);
+        topt_text_add(&t, "ERROR=%s\nDESCRIPTION=%s\n",
+                      json_is_null(json_object_get(answer, "feasible")) ? "undecided"
+                                                                        : "infeasible",
+                      topt_cli_words(answer, "why"));
+        if (nearest)
+            topt_text_add(&t, "NEAREST=%s\n", nearest);
+    }
+    topt_lines_shown(&t, answer,
+                     *what == 'p'   ? TOPT_LINES_ALONE
+                     : *what == 't' ? TOPT_LINES_TABLE
+                                    : TOPT_LINES_ALL);
+    if (doc && (plan = topt_json_text(doc, 0)))
+        topt_lines_of_document(&t, plan);
+    fputs(t.s ? t.s : "", stdout);
+    int rc = t.oom ? topt_nomem(err, "the answer") : 0;
+    topt_text_fini(&t);
+    free(nearest);
+    free(plan);
+    return rc;
+}
+
 static int put_answer(const struct topt_question *q, const json_t *answer,
                       struct topt_error *err)
 {
     if (q->a.json)
         return topt_cli_write_json(answer, "-", err);
+    if (q->a.lines)
+        return put_lines(answer, q->a.lines, err);
     if (q->r.mode == TOPT_PROFILING) {
         char *plot = topt_plot_curve(answer, topt_cli_width());
         fputs(plot ? plot : "", stdout);
@@ -94,6 +141,30 @@ static int ask_batches(struct topt_question *q, json_t **ret, struct topt_error 
                          : topt_plan(&q->r, ret, err);
 }
 
+/* Groups of unlike devices: all of them, shares of rows and of the model's state. */
+static int plan_unequal(struct topt_question *q, struct topt_error *err)
+{
+    json_t *answer = NULL;
+    if (q->nbatch > 1 || q->batch_auto || q->a.output || q->a.svg)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "a profile with groups of unlike devices takes one --batch, and "
+                         "no -o, --svg: --json has the plan of each group");
+    q->r.stop = topt_stop_after(q->a.seconds);
+    topt_ask_watch(q);
+    int rc = topt_plan_unequal(&q->r, &answer, err);
+    topt_watch_stop(&q->watch);
+    if (!rc && q->a.json) {
+        rc = topt_cli_write_json(answer, "-", err);
+    } else if (!rc) {
+        char *text = topt_unequal_text(answer);
+        fputs(text ? text : "", stdout);
+        free(text);
+    }
+    int status = rc ? rc : exit_of(answer);
+    json_decref(answer);
+    return status;
+}
+
 int topt_cmd_plan(int argc, char **argv)
 {
     static const char usage[] =
@@ -107,6 +178,11 @@ int topt_cmd_plan(int argc, char **argv)
     struct topt_error err = {0};
     json_t *answer = NULL;
     int rc = topt_ask(&q, plan_options, usage, NULL, argc, argv, &err);
+    if (!rc && topt_hw_groups(q.hw)) {
+        int status = plan_unequal(&q, &err);
+        topt_ask_fini(&q);
+        return status < 0 ? topt_cli_fail("plan", &err) : status;
+    }
     if (!rc && !q.a.words.mode)
         q.r.mode = q.r.ngpu_list > 1    ? TOPT_PROFILING
                    : q.r.ngpu_list == 1 ? TOPT_MINI_TIME
@@ -213,7 +289,7 @@ int topt_cmd_frontier(int argc, char **argv)
 
 /* Systems that search by themselves; those that search a part of our space are rows of
  * solver/plan/space/algorithm.c. */
-static const struct topt_system *const systems[] = {NULL};
+static const struct topt_system *const systems[] = {&topt_flexflow_row, NULL};
 
 static int compare_all(const struct topt_request *r, json_t **ret, struct topt_error *err)
 {

@@ -32,6 +32,8 @@ static const struct {
     {"tokenize", "topt-runtime", "texts as the tokens of a tokenizer.json"},
     {"profile", "topt-runtime", "measure this cluster, on every rank"},
     {"client", "topt-client", "ask a running toptd"},
+    {"report", "topt-client", "what a job's plan said, and what was seen"},
+    {"sbatch", "topt-sbatch", "submit a job of Slurm with the plan's size"},
 };
 
 static void help(FILE *out)

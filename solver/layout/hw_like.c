@@ -5,7 +5,7 @@
  * would hide in what.  The shipped profile that 'like' names is taken, its top-level
  * fields are replaced by those given, 'device' field by field, 'links' level by level
  * and 'curves' group by group; its curves of groups that use a replaced link say
- * nothing any more and are left out. */
+ * nothing any more and are left out, as are those of more nodes than are given. */
 #include "hw_impl.h"
 #include "topt_json.h"
 
@@ -44,6 +44,23 @@ static void drop_curves(json_t *base, const json_t *links)
         const json_t *nodes = json_object_get(json_array_get(curves, i), "nodes");
         const char *level = json_integer_value(nodes) > 1 ? "cluster" : "node";
         if (replaced(links, level))
+            json_array_remove(curves, i);
+    }
+}
+
+/* Of a profile with fewer nodes, or devices on each, some groups are no more. */
+static void drop_larger(json_t *base, const json_t *doc)
+{
+    json_t *curves = json_object_get(base, "curves");
+    const json_t *nodes = json_object_get(doc, "nodes");
+    const json_t *each = json_object_get(doc, "gpus_per_node");
+    for (size_t i = json_array_size(curves); i-- > 0;) {
+        const json_t *c = json_array_get(curves, i);
+        int64_t n = json_integer_value(json_object_get(c, "nodes"));
+        int64_t m = json_integer_value(json_object_get(c, "per_node"));
+        int64_t s = json_integer_value(json_object_get(c, "siblings"));
+        if ((nodes && n > json_integer_value(nodes)) ||
+            (each && m * (s > 1 ? s : 1) > json_integer_value(each)))
             json_array_remove(curves, i);
     }
 }
@@ -105,6 +122,7 @@ int topt_hw_expand(json_t **doc, struct topt_error *err)
         return -1;
     const json_t *links = json_object_get(*doc, "links");
     drop_curves(base, links);
+    drop_larger(base, *doc);
     json_object_foreach(*doc, key, value)
     {
         if (!strcmp(key, "like"))

@@ -7,9 +7,11 @@
 #include <string.h>
 
 #define PROFILES(X)                                                                      \
+    X(a100_40_80, "a100-40-80")                                                          \
     X(a100_40_dgx, "a100-40-dgx")                                                        \
     X(a100_80_dgx, "a100-80-dgx")                                                        \
     X(a100_80_p4de, "a100-80-p4de")                                                      \
+    X(a100_v100, "a100-v100")                                                            \
     X(h100_80_a3mega, "h100-80-a3mega")                                                  \
     X(h100_80_dgx, "h100-80-dgx")                                                        \
     X(h100_96_500w, "h100-96-500w")                                                      \

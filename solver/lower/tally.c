@@ -236,10 +236,14 @@ static int spend(struct topt_tally *t, struct topt_time time, int network,
         __builtin_add_overflow(*basis, ns, basis))
         return topt_fail(err, TOPT_ERR_LIMIT, "the time of a step overflows");
     struct topt_phase_time *spent = &t->spent[t->phase];
-    if (!network)
+    if (!network) {
         spent->compute_ns += ns; /* parts of the above */
-    else if (moves_aside(t))
+    } else if (moves_aside(t)) {
         spent->aside_ns[time.basis] += ns;
+        spent->param_ns += t->aside == TOPT_ASIDE_PARAM ? ns : 0;
+    } else {
+        spent->waited_ns += ns;
+    }
     return 0;
 }
 
@@ -305,8 +309,24 @@ static int64_t hide(struct topt_tally *t, enum topt_phase phase, int64_t room)
     return room - left;
 }
 
+/* So many millionths of all that moves aside. */
+static void hide_share(struct topt_tally *t)
+{
+    for (int p = 0; p < TOPT_PHASE_COUNT; p++)
+        for (int b = 0; b < TOPT_BASIS_COUNT; b++) {
+            int64_t part = (int64_t)((double)t->spent[p].aside_ns[b] *
+                                     t->k->settings->hidden_ppm / 1e6);
+            t->cost.network_ns -= part;
+            t->cost.basis_ns[b] -= part;
+        }
+}
+
 void topt_tally_hide(struct topt_tally *t)
 {
+    if (t->k->settings->hidden_ppm) {
+        hide_share(t);
+        return;
+    }
     int64_t backward = t->spent[TOPT_PHASE_BACKWARD].compute_ns;
     int64_t last = backward / t->k->settings->micro_batches;
     hide(t, TOPT_PHASE_FORWARD, t->spent[TOPT_PHASE_FORWARD].compute_ns);

@@ -17,6 +17,8 @@ enum topt_phase {
 /* Of one phase, over all micro-batches. */
 struct topt_phase_time {
     int64_t compute_ns;
+    int64_t waited_ns; /* of the network what computation waits for */
+    int64_t param_ns;  /* of aside_ns what gathers parameters */
     int64_t
         aside_ns[TOPT_BASIS_COUNT]; /* what computation may hide, by what it rests on */
 };
@@ -67,7 +69,10 @@ void topt_tally_eager(struct topt_tally *t, int op, enum topt_class cls);
  *     max over j of (m_1 + .. + m_j + c_j + .. + c_n)  <=  sum of max(m_i, c_i) + min(m_j, c_j)
  *
  * (Johnson 1954, two machines; s m_i is part of c_i here), so that the sum is right up
- * to one operator's share, and it adds up over operators, which a search needs. */
+ * to one operator's share, and it adds up over operators, which a search needs.
+ *
+ * Where one choice is made for the whole model it is known before what hides what: then
+ * the settings say which share of all that moves aside does (topt_hidden_share). */
 void topt_tally_hide(struct topt_tally *t);
 
 /* What was added up of an operator (a hub: its producer), weighed as the settings say. */

@@ -115,6 +115,9 @@ struct topt_settings {
     int allocator_permille;
     enum topt_accounting accounting;
     enum topt_overlap overlap;
+    /* Of what moves aside so many millionths are hidden, at least 1 (topt_hidden_share); 0:
+     * of each operator's what its own computation hides. */
+    int hidden_ppm;
     int eager; /* bits of enum topt_eager_part */
 };
 struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
@@ -331,6 +334,13 @@ int topt_lower(const struct topt_model *m, const struct topt_mesh *mesh,
                struct topt_error *err) TOPT_MUST_CHECK;
 void topt_program_destroy(struct topt_program *p);
 
+/* Where each buffer lies in one block of memory, whose size comes back: by buffer, multiples of
+ * 'align'.  'order': the instructions in the order in which they are run; NULL: as they
+ * are.  What is never alive has no place. */
+int topt_program_offsets(const struct topt_program *p, const int *order, int64_t align,
+                         int64_t *ret_offset, int64_t *ret_bytes,
+                         struct topt_error *err) TOPT_MUST_CHECK;
+
 /* One line an instruction, for people and for golden tests. */
 char *topt_program_text(const struct topt_program *p);
 
@@ -388,6 +398,14 @@ int topt_cost_op(const struct topt_costing *k, int op, const struct topt_config 
 int topt_cost_op_ask(const struct topt_costing *k, int op, const struct topt_config *c,
                      struct topt_fragment_cost *ret, int *ret_open,
                      struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Of a strategy that gives every operator the configuration in 'config', which share of what
+ * moves aside computation hides, in millionths, as settings.hidden_ppm says it: by the
+ * schedule of whole operators on a device and one link.  Gathers come a unit ahead; a unit
+ * is a block, or an operator where settings.gather is. */
+int topt_hidden_share(const struct topt_costing *k, const struct topt_blocks *blocks,
+                      const struct topt_config *config, int *ret_ppm,
+                      struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Cost of a hub itself: adding the gradients of its consumers up. */
 int topt_cost_hub(const struct topt_costing *k, int tensor, const struct topt_hub *h,

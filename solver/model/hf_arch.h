@@ -20,6 +20,7 @@ enum {
     HF_MAX_VOCAB = 1 << 26,
     HF_MAX_CONTEXT = 1 << 24,
     HF_MAX_EXPERTS = 1 << 16,
+    HF_MAX_STAGES = 8,
 };
 
 /* What a layer is beside the others. */
@@ -96,6 +97,14 @@ struct hf_mixer {
     int norm;                        /* of what comes out, or of Mamba's parts */
 };
 
+/* A table that is the weights of the same linear map in all layers of a group. */
+struct hf_shared {
+    int64_t group;
+    char name[40];
+    int tensor; /* -1: of a norm or bias, which the first layer has */
+    struct hf_shared *next;
+};
+
 struct hf_builder;
 struct hf_arch {
     int64_t width, layers, heads, kv_heads, head_dim, inner, vocab, context;
@@ -138,6 +147,7 @@ struct hf_arch {
     double score_cap;          /* 0: none */
     int64_t window, chunk;     /* keys that a query of a local layer sees; 0: all */
     int64_t buckets, distance; /* of relative positions; 0: none */
+    int relative_each;         /* ... each layer has a table of its own */
     /* layers that are not local, where their heads are of another size; 0: they are
      * not */
     int64_t full_head_dim, full_kv_heads;
@@ -147,6 +157,7 @@ struct hf_arch {
      * layers that take keys and values of one before, and are twice as wide inside */
     int64_t own_inputs, own_vocab, shared_kv;
     int wide_where_shared;
+    int64_t layer_groups; /* layers of a group share their parameters; 0: none do */
     /* latent attention: ranks of what queries and of what keys and values are made; 0:
      * none */
     int64_t query_rank, latent_rank, plain_dim, value_dim;
@@ -174,11 +185,23 @@ struct hf_arch {
     const struct hf_tower *tower;
     int (*look)(struct hf_builder *b, int x);
     int mask_token, mean_beside, distilled; /* of images: what more they have */
-    int layer_scale;                        /* a gain of what each half of a block adds */
+    int64_t registers;                      /* trained positions behind the class */
+    int no_positions;                       /* no table of them */
+    /* stages of images that become smaller: layers, width and heads of each */
+    int64_t stages, depth[HF_MAX_STAGES], stage_width[HF_MAX_STAGES],
+        stage_heads[HF_MAX_STAGES];
+    /* sound as it is sampled: the convolution that tells places */
+    int64_t places, place_layers, project;
+    int conv_bias, norm_each, no_joint_norm;
+    int bottleneck, first_smaller, stride_early, global_norms;
+    int layer_scale; /* a gain of what each half of a block adds */
     /* towers */
     int64_t channels, image, patch, classes;                      /* of images */
     int64_t source, encoder_layers, encoder_inner, encoder_heads; /* of sound, of text */
     int stack_norms; /* text to text: each stack ends with a norm */
+    int64_t
+        encoder_every; /* each so-and-so-many-th of the encoder's layers has experts */
+    int64_t encoder_unread; /* parameters of each of its layers that nothing here reads */
     /* Above so many positions something is computed otherwise, for which there is no
      * operator: NULL: that is not so. */
     const char *not_run; /* the same at any length */
@@ -194,10 +217,11 @@ struct hf_builder {
     const struct hf_arch *a;
     const char *prefix; /* of names: "h3." */
     int64_t layer;
-    int relative; /* tensor of the table of relative positions, or -1 */
-    int encoded;  /* what the encoder made, in a decoder */
-    int own;      /* all layers' own inputs, or -1 */
-    int *kept;    /* keys and values of the last local and the last full layer */
+    int relative;             /* tensor of the table of relative positions, or -1 */
+    int encoded;              /* what the encoder made, in a decoder */
+    int own;                  /* all layers' own inputs, or -1 */
+    struct hf_shared *shared; /* what layers of a group share, or NULL */
+    int *kept; /* keys and values of the last local and the last full layer */
     int failed;
     struct topt_error *err;
 };

@@ -13,6 +13,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* ---- blocks ------------------------------------------------------------------------ */
 
@@ -256,6 +257,9 @@ static int gated(struct hf_builder *b, int x, int y)
 int topt_hf_attention(struct hf_builder *b, int x)
 {
     const struct hf_arch *a = b->a;
+    struct topt_attrs table = {.vocab = a->buckets, .features = a->heads};
+    if (a->relative_each)
+        b->relative = topt_hf_add(b, "variable", -1, -1, &table, "relative");
     int y = a->latent_rank ? attention_latent(b, x)
             : is_apart(b)  ? attention_apart(b, x)
                            : attention_fused(b, x);
@@ -479,15 +483,6 @@ int topt_hf_block(struct hf_builder *b, int x)
 
 /* ---- the whole --------------------------------------------------------------------- */
 
-/* Parameters that belong to the model and that no loss here reads. */
-static int unused(struct hf_builder *b, int x)
-{
-    struct topt_attrs sum = {.mean = 1}, extra = {.extra = b->a->unused};
-    int y = topt_hf_add(b, "reduce_features", x, -1, &sum, "unused.sum");
-    y = topt_hf_add(b, "beside", y, -1, &extra, "unused");
-    return topt_hf_add(b, "weigh", x, y, NULL, "unused.weigh");
-}
-
 /* What is added to tokens' embeddings, of the same width. */
 static int placed(struct hf_builder *b, int x, int64_t width)
 {
@@ -522,7 +517,7 @@ static int embedding(struct hf_builder *b, int table)
         x = topt_hf_add(b, "position", x, -1, &relative, "relative");
         x = a->disentangled > 1 ? topt_hf_norm(b, x, "relative.norm") : x;
     }
-    return a->unused ? unused(b, x) : x;
+    return topt_hf_unread(b, x, a->unused, "unused");
 }
 
 int topt_hf_stack(struct hf_builder *b, int x, int64_t n, const char *prefix,
@@ -573,10 +568,13 @@ static void build_stack(struct hf_builder *b)
         b->relative = topt_hf_add(b, "variable", -1, -1, &relative, "relative");
     int x = embedding(b, table), kept[2] = {-1, -1};
     b->kept = a->shared_kv ? kept : NULL;
+    b->shared = a->layer_groups ? calloc(1, sizeof *b->shared) : NULL;
     x = a->tower && a->look ? a->look(b, x) : x;
     if (a->own_inputs)
         b->own = own_inputs(b, x);
     x = topt_hf_stack(b, x, a->layers, "", topt_hf_block);
+    topt_hf_free_shared(b->shared);
+    b->shared = NULL;
     topt_hf_head(b, x, table);
     b->kept = NULL;
 }

@@ -4,11 +4,14 @@
  * A family that differs from others in traits alone is a row of one reader
  * (hf_read_decoder.c). */
 #include "hf_families.h"
+#include "hf_audio.h"
 #include "hf_read_decoder.h"
 #include "hf_read_encoders.h"
 #include "hf_read_experts.h"
 #include "hf_read_gpt.h"
 #include "hf_read_hybrid.h"
+#include "hf_images.h"
+#include "hf_read_images.h"
 #include "hf_read_llama.h"
 #include "hf_read_text_encoders.h"
 #include "hf_read_vision.h"
@@ -34,6 +37,8 @@ static const struct hf_task generator[] = {{"Model", HF_LANGUAGE},
                                            {"ForSequenceClassification", HF_LAST_CLASS},
                                            {NULL, 0}};
 static const struct hf_task encoder[] = {{"ForMaskedLM", HF_LANGUAGE},
+                                         {"ForCausalLM", HF_LANGUAGE},
+                                         {"LMHeadModel", HF_LANGUAGE},
                                          {"ForSequenceClassification", HF_POOLED_TANH},
                                          {"ForTokenClassification", HF_TOKEN_CLASS},
                                          {"ForQuestionAnswering", HF_ANSWER},
@@ -64,6 +69,11 @@ static const struct hf_task distilled[] = {{"ForMaskedLM", HF_LANGUAGE},
 static const struct hf_task generation[] = {{"ForConditionalGeneration", HF_LANGUAGE},
                                             {NULL, 0}};
 static const struct hf_task pairs[] = {{"Model", HF_BARE}, {NULL, 0}};
+static const struct hf_task frames[] = {{"ForCTC", HF_LANGUAGE},
+                                        {"ForSequenceClassification", HF_LAST_CLASS},
+                                        {"ForAudioFrameClassification", HF_TOKEN_CLASS},
+                                        {"Model", HF_BARE},
+                                        {NULL, 0}};
 static const struct hf_task images[] = {
     {"ForImageClassification", HF_TOKEN_CLASS}, {"Model", HF_BARE}, {NULL, 0}};
 
@@ -106,6 +116,9 @@ enum {
 const struct hf_family topt_hf_families[] = {
     OWN("gpt2", "GPT2", topt_hf_read_gpt2),
     OWN("opt", "OPT", topt_hf_read_opt),
+    OWN("openai-gpt", "OpenAIGPT", topt_hf_read_openai_gpt),
+    OWN("xglm", "XGLM", topt_hf_read_xglm),
+    OWN("biogpt", "BioGpt", topt_hf_read_biogpt),
     OWN("gpt_neox", "GPTNeoX", topt_hf_read_gpt_neox),
     OWN("gptj", "GPTJ", topt_hf_read_gptj),
     OWN("codegen", "CodeGen", topt_hf_read_gptj),
@@ -126,6 +139,7 @@ const struct hf_family topt_hf_families[] = {
     OWN("starcoder2", "Starcoder2", topt_hf_read_starcoder2),
     OWN("gemma", "Gemma", topt_hf_read_gemma),
     OWN("gemma2", "Gemma2", topt_hf_read_gemma2),
+    OWN("vaultgemma", "VaultGemma", topt_hf_read_vaultgemma),
     OWN("gemma3_text", "Gemma3", topt_hf_read_gemma3),
     OWN("gemma4_text", "Gemma4", topt_hf_read_gemma4),
     OWN("deepseek_v3", "DeepseekV3", topt_hf_read_deepseek_v3),
@@ -147,6 +161,7 @@ const struct hf_family topt_hf_families[] = {
     ROW("ministral3", "Ministral3", LLAMA),
     LIKE("mimo", "MiMo", topt_hf_read_qwen2, 0, "qwen2"),
     ROW("seed_oss", "SeedOss", LLAMA),
+    ROW("cwm", "Cwm", LLAMA),
     ROW("smollm3", "SmolLM3", LLAMA),
     ROW("granite", "Granite", LLAMA),
     ROW("arcee", "Arcee", RMS),
@@ -175,6 +190,7 @@ const struct hf_family topt_hf_families[] = {
     ROW("minimax_m2", "MiniMaxM2", LLAMA | WIDE | CORRECTED | ALL_EXPERTS),
     ROW("olmoe", "Olmoe", LLAMA | WIDE | ALL_EXPERTS),
     ROW("flex_olmo", "FlexOlmo", LLAMA | AFTER | WIDE | ALL_EXPERTS),
+    LIKE("dbrx", "Dbrx", topt_hf_read_dbrx, GATED | UNBIASED | ALL_EXPERTS, NULL),
     ROW("granitemoe", "GraniteMoe", LLAMA | ALL_EXPERTS),
     ROW("granitemoeshared", "GraniteMoeShared", LLAMA | ALL_EXPERTS),
     ROW("phimoe", "Phimoe", GATED | ALL_EXPERTS),
@@ -203,10 +219,25 @@ const struct hf_family topt_hf_families[] = {
     LIKE("lfm2_moe", "Lfm2Moe", topt_hf_read_lfm2, LLAMA | HEADS | CORRECTED, NULL),
     {"t5", "T5", topt_hf_read_t5, topt_hf_build_translation, generation, 0, NULL, 0},
     {"mt5", "MT5", topt_hf_read_mt5, topt_hf_build_translation, generation, 0, NULL, 0},
+    {"umt5", "UMT5", topt_hf_read_umt5, topt_hf_build_translation, generation, 0, NULL, 0},
+    {"switch_transformers", "SwitchTransformers", topt_hf_read_switch, topt_hf_build_translation, generation, 0, NULL, 0},
+    {"longt5", "LongT5", topt_hf_read_longt5, topt_hf_build_translation, generation, 0, NULL, 0},
     {"vit", "ViT", topt_hf_read_vit, topt_hf_build_vision, images, 0, NULL, 0},
+    {"wav2vec2", "Wav2Vec2", topt_hf_read_wav2vec2, topt_hf_build_frames, frames, 0, NULL, 0},
+    {"hubert", "Hubert", topt_hf_read_hubert, topt_hf_build_frames, frames, 0, NULL, 0},
+    {"wavlm", "WavLM", topt_hf_read_wavlm, topt_hf_build_frames, frames, 0, NULL, 0},
+    {"unispeech", "UniSpeech", topt_hf_read_wav2vec2, topt_hf_build_frames, frames, 0, NULL, 0},
+    {"unispeech-sat", "UniSpeechSat", topt_hf_read_wav2vec2, topt_hf_build_frames, frames, 0, NULL, 0},
+    {"data2vec-audio", "Data2VecAudio", topt_hf_read_data2vec_audio, topt_hf_build_frames, frames, 0, NULL, 0},
     {"whisper", "Whisper", topt_hf_read_whisper, topt_hf_build_speech, generation, 0, NULL, 0},
     {"bert", "Bert", topt_hf_read_bert, NULL, encoder, 0, NULL, 0},
     {"distilbert", "DistilBert", topt_hf_read_distilbert, NULL, distilled, 0, NULL, 0},
+    {"albert", "Albert", topt_hf_read_albert, NULL, encoder, 0, NULL, 0},
+    {"ernie", "Ernie", topt_hf_read_ernie, NULL, encoder, 0, NULL, 0},
+    {"megatron-bert", "MegatronBert", topt_hf_read_megatron_bert, NULL, encoder, 0, NULL, 0},
+    {"roberta-prelayernorm", "RobertaPreLayerNorm", topt_hf_read_roberta_pre, NULL, encoder, 0, NULL, 0},
+    {"xlm-roberta-xl", "XLMRobertaXL", topt_hf_read_roberta_xl, NULL, encoder, 0, NULL, 0},
+    {"data2vec-text", "Data2VecText", topt_hf_read_roberta, NULL, encoder, 0, NULL, 0},
     {"roberta", "Roberta", topt_hf_read_roberta, NULL, encoder, 0, NULL, 0},
     {"xlm-roberta", "XLMRoberta", topt_hf_read_roberta, NULL, encoder, 0, NULL, 0},
     {"camembert", "Camembert", topt_hf_read_roberta, NULL, encoder, 0, NULL, 0},
@@ -218,10 +249,24 @@ const struct hf_family topt_hf_families[] = {
     {"nomic_bert", "NomicBert", topt_hf_read_nomic_bert, NULL, encoder, 0, NULL, 0},
     {"eurobert", "EuroBert", topt_hf_read_eurobert, NULL, without_pooler, 0, NULL, 0},
     {"bart", "Bart", topt_hf_read_bart, topt_hf_build_seq2seq, translation, 0, NULL, 0},
+    {"plbart", "PLBart", topt_hf_read_bart, topt_hf_build_seq2seq, translation, 0, NULL, 0},
+    {"mvp", "Mvp", topt_hf_read_bart, topt_hf_build_seq2seq, translation, 0, NULL, 0},
+    {"blenderbot", "Blenderbot", topt_hf_read_blenderbot, topt_hf_build_seq2seq, translation, 0, NULL, 0},
+    {"blenderbot-small", "BlenderbotSmall", topt_hf_read_blenderbot_small, topt_hf_build_seq2seq, translation, 0, NULL, 0},
     {"mbart", "MBart", topt_hf_read_mbart, topt_hf_build_seq2seq, translation, 0, NULL, 0},
     {"marian", "Marian", topt_hf_read_marian, topt_hf_build_seq2seq, translation, 0, NULL, 0},
     {"pegasus", "Pegasus", topt_hf_read_pegasus, topt_hf_build_seq2seq, translation, 0, NULL, 0},
     {"m2m_100", "M2M100", topt_hf_read_m2m_100, topt_hf_build_seq2seq, translation, 0, NULL, 0},
+    {"resnet", "ResNet", topt_hf_read_resnet, topt_hf_build_resnet, images, 0, NULL, 0},
+    {"convnext", "ConvNext", topt_hf_read_convnext, topt_hf_build_convnext, images, 0, NULL, 0},
+    {"convnextv2", "ConvNextV2", topt_hf_read_convnextv2, topt_hf_build_convnext, images, 0, NULL, 0},
+    {"swin", "Swin", topt_hf_read_swin, topt_hf_build_swin, images, 0, NULL, 0},
+    {"vit_mae", "ViTMAE", topt_hf_read_vit_bare, topt_hf_build_vision, images, 0, NULL, 0},
+    {"vit_msn", "ViTMSN", topt_hf_read_vit_bare, topt_hf_build_vision, images, 0, NULL, 0},
+    {"beit", "Beit", topt_hf_read_beit, topt_hf_build_vision, images, 0, NULL, 0},
+    {"data2vec-vision", "Data2VecVision", topt_hf_read_beit, topt_hf_build_vision, images, 0, NULL, 0},
+    {"dinov3_vit", "DINOv3ViT", topt_hf_read_dinov3, topt_hf_build_vision, images, 0, NULL, 0},
+    {"dinov2_with_registers", "Dinov2WithRegisters", topt_hf_read_dinov2_registers, topt_hf_build_vision, images, 0, NULL, 0},
     {"dinov2", "Dinov2", topt_hf_read_dinov2, topt_hf_build_vision, images, 0, NULL, 0},
     {"deit", "DeiT", topt_hf_read_deit, topt_hf_build_vision, images, 0, NULL, 0},
     {"clip_text_model", "CLIP", topt_hf_read_clip_text, topt_hf_build_pair, pairs, 0, NULL, 0},

@@ -5,6 +5,8 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 int topt_hf_add(struct hf_builder *b, const char *kind, int x, int y,
                 const struct topt_attrs *attrs, const char *fmt, ...)
@@ -17,9 +19,79 @@ int topt_hf_add(struct hf_builder *b, const char *kind, int x, int y,
     return t;
 }
 
+/* ---- layers that share their parameters -------------------------------------------- */
+
+static int64_t group_of(const struct hf_builder *b)
+{
+    return b->layer * b->a->layer_groups / b->a->layers;
+}
+
+/* Does the builder stand in a layer whose parameters are also another's? */
+static int is_sharing(const struct hf_builder *b)
+{
+    return b->shared && *b->prefix;
+}
+
+/* What the group has by that name; made where it is new, then '*ret_new' is 1. */
+static struct hf_shared *shared_by(struct hf_builder *b, const char *name, int *ret_new)
+{
+    struct hf_shared *s = b->shared;
+    *ret_new = 0;
+    for (; s->next; s = s->next)
+        if (s->next->group == group_of(b) && !strcmp(s->next->name, name))
+            return s->next;
+    s->next = calloc(1, sizeof *s);
+    if (!s->next) {
+        b->failed = 1;
+        topt_nomem(b->err, "layers that share their parameters");
+        return NULL;
+    }
+    s->next->group = group_of(b);
+    snprintf(s->next->name, sizeof s->next->name, "%s", name);
+    *ret_new = 1;
+    return s->next;
+}
+
+void topt_hf_free_shared(struct hf_shared *s)
+{
+    while (s) {
+        struct hf_shared *next = s->next;
+        free(s);
+        s = next;
+    }
+}
+
+/* A linear map by a table that the group's layers share; its biases are the first
+ * layer's. */
+static int shared_linear(struct hf_builder *b, int x, int64_t features, int64_t unit,
+                         int bias, const char *name)
+{
+    int fresh;
+    struct hf_shared *s = b->failed ? NULL : shared_by(b, name, &fresh);
+    if (!s)
+        return -1;
+    const struct topt_dim *d = &b->m->tensor[x].dim[2];
+    struct topt_attrs in = {.features = d->count * d->unit, .features_unit = 1},
+                      out = {.features = features, .features_unit = unit},
+                      table = {.vocab = features * unit,
+                               .features = d->count * d->unit,
+                               .init_std = b->a->init_std};
+    if (fresh)
+        s->tensor = topt_hf_add(b, "variable", -1, -1, &table, "%s.table", name);
+    if (d->unit > 1)
+        x = topt_hf_add(b, "regroup", x, -1, &in, "%s.in", name);
+    x = topt_hf_add(b, "linear", x, s->tensor, NULL, "%s", name);
+    if (unit > 1)
+        x = topt_hf_add(b, "regroup", x, -1, &out, "%s.out", name);
+    return bias && fresh ? topt_hf_add(b, "bias", x, -1, NULL, "%s.bias", name) : x;
+}
+
 int topt_hf_norm(struct hf_builder *b, int x, const char *name)
 {
-    int plain = b->a->unbiased_norms || b->a->untrained_norms;
+    int plain = b->a->unbiased_norms || b->a->untrained_norms, fresh = 1;
+    if (is_sharing(b) && !shared_by(b, name, &fresh))
+        return -1;
+    plain |= !fresh;
     struct topt_attrs attrs = {.rms = b->a->rms, .plain = plain, .eps = b->a->eps};
     x = topt_hf_add(b, "norm", x, -1, &attrs, "%s", name);
     return b->a->unbiased_norms ? topt_hf_add(b, "gain", x, -1, NULL, "%s.gain", name)
@@ -29,6 +101,8 @@ int topt_hf_norm(struct hf_builder *b, int x, const char *name)
 int topt_hf_linear(struct hf_builder *b, int x, int64_t features, int64_t unit, int bias,
                    const char *name)
 {
+    if (is_sharing(b))
+        return shared_linear(b, x, features, unit, bias, name);
     struct topt_attrs attrs = {
         .features = features, .features_unit = unit, .init_std = b->a->init_std};
     int y = topt_hf_add(b, "linear", x, -1, &attrs, "%s", name);
@@ -59,4 +133,14 @@ int topt_hf_attend(struct hf_builder *b, const int input[4],
     int t = b->failed ? -1 : topt_model_add(b->m, "attend", full, n, list, attrs, b->err);
     b->failed |= t < 0;
     return t;
+}
+
+int topt_hf_unread(struct hf_builder *b, int x, int64_t n, const char *name)
+{
+    struct topt_attrs sum = {.mean = 1}, extra = {.extra = n};
+    if (!n)
+        return x;
+    int y = topt_hf_add(b, "reduce_features", x, -1, &sum, "%s.sum", name);
+    y = topt_hf_add(b, "beside", y, -1, &extra, "%s", name);
+    return topt_hf_add(b, "weigh", x, y, NULL, "%s.weigh", name);
 }

@@ -17,4 +17,10 @@ int topt_hf_scale(struct hf_builder *b, int x, double factor, const char *name);
 int topt_hf_attend(struct hf_builder *b, const int input[4],
                    const struct topt_attrs *attrs, const char *name);
 
+/* So many parameters of the model, of none of its features, that nothing here reads. */
+int topt_hf_unread(struct hf_builder *b, int x, int64_t n, const char *name);
+
+/* The list that begins with 's'. */
+void topt_hf_free_shared(struct hf_shared *s);
+
 #endif

@@ -491,3 +491,29 @@ int topt_hf_read_qwen(const json_t *doc, struct hf_arch *a, struct topt_error *e
     a->inner /= 2;
     return 0;
 }
+
+/* What it says of attention and of experts is nested. */
+int topt_hf_read_dbrx(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    static const struct {
+        const char *within, *key, *usual;
+        json_int_t otherwise;
+    } names[] = {{"attn_config", "kv_n_heads", "num_key_value_heads", 1},
+                 {"attn_config", "rope_theta", "rope_theta", 10000},
+                 {"ffn_config", "ffn_hidden_size", "intermediate_size", 3584},
+                 {"ffn_config", "moe_num_experts", "num_local_experts", 4},
+                 {"ffn_config", "moe_top_k", "num_experts_per_tok", 1}};
+    json_t *flat = json_copy((json_t *)doc);
+    int rc = flat ? 0 : topt_nomem(err, "a config");
+    for (size_t i = 0; flat && i < sizeof names / sizeof *names; i++) {
+        json_t *value =
+            json_object_get(json_object_get(doc, names[i].within), names[i].key);
+        if (value)
+            json_object_set(flat, names[i].usual, value);
+        else
+            json_object_set_new(flat, names[i].usual, json_integer(names[i].otherwise));
+    }
+    rc = rc ? rc : topt_hf_read_decoder(flat, a, err);
+    json_decref(flat);
+    return rc;
+}

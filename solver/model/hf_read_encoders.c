@@ -31,6 +31,7 @@ int topt_hf_read_bert(const json_t *doc, struct hf_arch *a, struct topt_error *e
 {
     static const struct hf_size types[] = {
         HF_SIZE("type_vocab_size", types, HF_MAX_VOCAB), {0}};
+    int decoder = 0;
     *a = bert_like;
     a->types = 2;
     if (topt_hf_sizes(doc, topt_hf_usual_sizes, a, err) || topt_hf_set_heads(a, err) ||
@@ -38,11 +39,14 @@ int topt_hf_read_bert(const json_t *doc, struct hf_arch *a, struct topt_error *e
         topt_hf_expect(doc, "position_embedding_type", "absolute", err) ||
         topt_json_real_or(doc, "", "layer_norm_eps", 1e-30, 1, &a->eps, err) ||
         topt_json_real_or(doc, "", "initializer_range", 1e-12, 100, &a->init_std, err) ||
-        topt_hf_refuse_flag(doc, "is_decoder", 0, "no reader does that yet", err) ||
+        topt_json_bool_or(doc, "", "is_decoder", &decoder, err) ||
+        topt_hf_refuse_flag(doc, "add_cross_attention", 0,
+                            "there is nothing to attend to", err) ||
         topt_hf_refuse_flag(doc, "tie_word_embeddings", 1, "no reader does that yet",
                             err))
         return -1;
     a->positions = a->context;
+    a->bidirectional = !decoder;
     topt_hf_note(a, "token types are read as tokens are");
     return topt_hf_activation(doc, "hidden_act", &a->activation, err);
 }
@@ -249,4 +253,68 @@ int topt_hf_read_mt5(const json_t *doc, struct hf_arch *a, struct topt_error *er
 {
     *a = (struct hf_arch){.tied = 0};
     return read_like_t5(doc, "gated-gelu", a, err);
+}
+
+/* Each layer has its own table of relative positions. */
+int topt_hf_read_umt5(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    if (topt_hf_read_mt5(doc, a, err))
+        return -1;
+    a->relative_each = 1;
+    return 0;
+}
+
+/* Of so many layers so many have experts: each so-and-so-many-th, from the second on. */
+static int read_sparse(const json_t *doc, const char *key, int64_t layers, int64_t *ret,
+                       struct topt_error *err)
+{
+    int64_t n = 3;
+    if (topt_json_int_or(doc, "", key, 1, HF_MAX_LAYERS, &n, err))
+        return -1;
+    *ret = layers / n > 0 ? layers / n : 1;
+    return 0;
+}
+
+int topt_hf_read_switch(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    int64_t every = 1;
+    *a = (struct hf_arch){.tied = 1};
+    if (read_like_t5(doc, "relu", a, err))
+        return -1;
+    a->experts = 8;
+    if (topt_json_int_or(doc, "", "num_experts", 1, HF_MAX_EXPERTS, &a->experts, err) ||
+        read_sparse(doc, "num_sparse_encoder_layers", a->encoder_layers,
+                    &a->encoder_every, err) ||
+        read_sparse(doc, "num_sparse_decoder_layers", a->layers, &every, err) ||
+        topt_json_bool_or(doc, "", "router_bias", &a->expert_bias, err))
+        return -1;
+    if (a->expert_bias)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "router_bias is true: routers here have none");
+    for (int64_t i = 0; i < a->layers; i++)
+        a->layer[i] |= every == 1 || i % every == 1 ? 0 : HF_DENSE;
+    a->expert_inner = a->inner;
+    a->top_k = 1;
+    a->unnormalized = 1;
+    topt_hf_give_slots(a);
+    return 0;
+}
+
+/* The encoder sees blocks of keys around each, and perhaps sums of blocks, which have a
+ * norm in each layer and a table of relative positions. */
+int topt_hf_read_longt5(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    const char *kind = "local";
+    int64_t radius = 127;
+    *a = (struct hf_arch){.tied = 1};
+    if (read_like_t5(doc, "relu", a, err) ||
+        topt_json_int_or(doc, "", "local_radius", 1, HF_MAX_CONTEXT, &radius, err) ||
+        topt_json_string_or(doc, "", "encoder_attention_type", &kind, err))
+        return -1;
+    a->window = 3 * (radius + 1);
+    a->usual_seq = 4096;
+    a->not_run = "blocks of keys around those of a query";
+    if (strcmp(kind, "local"))
+        a->encoder_unread = a->encoder_layers * a->width + a->buckets * a->heads;
+    return 0;
 }

@@ -6,6 +6,8 @@
 #include "hf_rope.h"
 #include "topt_json.h"
 
+#include <math.h>
+
 int topt_hf_read_gpt2(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
     static const struct hf_size sizes[] = {
@@ -79,6 +81,50 @@ int topt_hf_read_opt(const json_t *doc, struct hf_arch *a, struct topt_error *er
     a->no_final_norm = !before || no_final;
     a->qkv_bias = a->out_bias = a->mlp_bias = bias;
     return topt_hf_activation(doc, "activation_function", &a->activation, err);
+}
+
+/* Norms after the sums and none at the end. */
+int topt_hf_read_openai_gpt(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    if (topt_hf_read_gpt2(doc, a, err))
+        return -1;
+    a->norms = HF_POST;
+    a->no_final_norm = 1;
+    return 0;
+}
+
+/* OPT's block under other names, with embeddings times the root of the width. */
+static int read_scaled_opt(const json_t *doc, const char *inner, const char *activation,
+                           struct hf_arch *a, struct topt_error *err)
+{
+    json_t *plain = json_copy((json_t *)doc);
+    json_t *size = json_object_get(doc, inner), *name = json_object_get(doc, activation);
+    int scaled = 1;
+    if (plain && size)
+        json_object_set(plain, "ffn_dim", size);
+    if (plain && name)
+        json_object_set(plain, "activation_function", name);
+    int rc = plain ? topt_hf_read_opt(plain, a, err) : topt_nomem(err, "a config");
+    json_decref(plain);
+    if (rc || topt_json_bool_or(doc, "", "scale_embedding", &scaled, err))
+        return -1;
+    a->embed_factor = scaled ? sqrt((double)a->width) : 0;
+    return 0;
+}
+
+/* Positions are sines, which have no table. */
+int topt_hf_read_xglm(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    if (read_scaled_opt(doc, "ffn_dim", "activation_function", a, err))
+        return -1;
+    a->positions = 0;
+    topt_hf_note(a, "sines of positions are left out");
+    return 0;
+}
+
+int topt_hf_read_biogpt(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    return read_scaled_opt(doc, "intermediate_size", "hidden_act", a, err);
 }
 
 /* ---- parallel blocks --------------------------------------------------------------- */

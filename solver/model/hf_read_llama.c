@@ -191,6 +191,15 @@ static double cap_or(const json_t *doc, const char *key, double usual)
     return json_is_null(json_object_get(doc, key)) ? 0 : usual;
 }
 
+/* Gemma 2's without norms of what is added. */
+int topt_hf_read_vaultgemma(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    if (topt_hf_read_gemma2(doc, a, err))
+        return -1;
+    a->norms = HF_PRE;
+    return 0;
+}
+
 int topt_hf_read_gemma2(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
     enum { FULL_EVERY = 2 };

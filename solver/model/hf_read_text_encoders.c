@@ -20,6 +20,76 @@ int topt_hf_read_roberta(const json_t *doc, struct hf_arch *a, struct topt_error
     return 0;
 }
 
+/* Norms before each half of a block, and one at the end. */
+static void norms_before(struct hf_arch *a)
+{
+    a->norms = HF_PRE;
+    a->no_final_norm = 0;
+}
+
+int topt_hf_read_roberta_pre(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    if (topt_hf_read_roberta(doc, a, err))
+        return -1;
+    norms_before(a);
+    return 0;
+}
+
+/* Without one of the embeddings. */
+int topt_hf_read_roberta_xl(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    if (topt_hf_read_roberta_pre(doc, a, err))
+        return -1;
+    a->embed_norm = 0;
+    return 0;
+}
+
+int topt_hf_read_megatron_bert(const json_t *doc, struct hf_arch *a,
+                               struct topt_error *err)
+{
+    if (topt_hf_read_bert(doc, a, err))
+        return -1;
+    norms_before(a);
+    a->embed_norm = 0;
+    return 0;
+}
+
+/* Kinds of tasks are looked up beside kinds of tokens. */
+int topt_hf_read_ernie(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    int tasks = 0;
+    int64_t rows = 3;
+    if (topt_hf_read_bert(doc, a, err) ||
+        topt_json_bool_or(doc, "", "use_task_id", &tasks, err) ||
+        topt_json_int_or(doc, "", "task_type_vocab_size", 1, HF_MAX_VOCAB, &rows, err))
+        return -1;
+    a->types += tasks ? rows : 0;
+    return 0;
+}
+
+/* Narrow embeddings; all layers of a group are one. */
+int topt_hf_read_albert(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    int64_t inner = 1;
+    if (topt_hf_read_bert(doc, a, err))
+        return -1;
+    a->embed_width = 128;
+    a->embed_inside = 1;
+    a->layer_groups = 1;
+    a->not_run = "layers that share their parameters";
+    if (topt_json_int_or(doc, "", "embedding_size", 1, HF_MAX_WIDTH, &a->embed_width,
+                         err) ||
+        topt_json_int_or(doc, "", "num_hidden_groups", 1, a->layers, &a->layer_groups,
+                         err) ||
+        topt_json_int_or(doc, "", "inner_group_num", 1, 64, &inner, err))
+        return -1;
+    return inner == 1 ? 0
+                      : topt_fail(err, TOPT_ERR_INVAL,
+                                  "inner_group_num is %lld: groups of several layers "
+                                  "are not read",
+                                  (long long)inner);
+}
+
 /* A table of relative positions that all layers read, no types. */
 int topt_hf_read_mpnet(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
@@ -253,5 +323,28 @@ int topt_hf_read_m2m_100(const json_t *doc, struct hf_arch *a, struct topt_error
     a->norms = HF_PRE;
     a->stack_norms = 1;
     topt_hf_note(a, "sines of positions are left out");
+    return 0;
+}
+
+/* Positions are counted from the first row; norms before, and one at the end of each
+ * stack. */
+int topt_hf_read_blenderbot(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    if (read_like_bart(doc, a, err))
+        return -1;
+    a->norms = HF_PRE;
+    a->stack_norms = 1;
+    a->positions = a->context;
+    return 0;
+}
+
+int topt_hf_read_blenderbot_small(const json_t *doc, struct hf_arch *a,
+                                  struct topt_error *err)
+{
+    if (read_like_bart(doc, a, err))
+        return -1;
+    a->norms = HF_POST;
+    a->embed_norm = 1;
+    a->positions = a->context;
     return 0;
 }

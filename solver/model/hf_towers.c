@@ -39,7 +39,10 @@ void topt_hf_build_vision(struct hf_builder *b)
     if (a->distilled)
         x = topt_hf_add(b, "prepend", x, -1, NULL, "distillation");
     x = topt_hf_add(b, "prepend", x, -1, NULL, "class");
-    x = topt_hf_add(b, "position", x, -1, &table, "position");
+    if (!a->no_positions)
+        x = topt_hf_add(b, "position", x, -1, &table, "position");
+    for (int i = 0; i < a->registers; i++)
+        x = topt_hf_add(b, "prepend", x, -1, NULL, "register%d", i);
     x = topt_hf_stack(b, x, a->layers, "", topt_hf_block);
     if (a->head == HF_BARE) {
         topt_hf_head(b, x, -1);
@@ -144,9 +147,12 @@ void topt_hf_build_speech(struct hf_builder *b)
 
 /* ---- text to text ------------------------------------------------------------------ */
 
-/* Every stack has a table of relative positions that all its layers read. */
+/* Every stack has a table of relative positions that all its layers read, unless each
+ * layer has its own. */
 static int relative_table(struct hf_builder *b, const char *name)
 {
+    if (b->a->relative_each)
+        return -1;
     struct topt_attrs attrs = {.vocab = b->a->buckets, .features = b->a->heads};
     return topt_hf_add(b, "variable", -1, -1, &attrs, "%s", name);
 }
@@ -156,9 +162,15 @@ static int encoder_of_text(struct hf_builder *b, int table)
     struct hf_arch inner = *b->a;
     struct hf_builder e = *b;
     inner.bidirectional = 1;
+    for (int64_t i = 0; inner.experts && i < inner.encoder_layers; i++)
+        inner.layer[i] =
+            inner.encoder_every == 1 || i % inner.encoder_every == 1 ? 0 : HF_DENSE;
+    for (int64_t i = 0; inner.window && i < inner.encoder_layers; i++)
+        inner.layer[i] |= HF_LOCAL;
     e.a = &inner;
     e.relative = relative_table(&e, "encoder.relative");
     int x = topt_hf_add(&e, "embedding", table, -1, NULL, "encoder.embedding");
+    x = topt_hf_unread(&e, x, inner.encoder_unread, "encoder.unread");
     x = topt_hf_stack(&e, x, inner.encoder_layers, "encoder.", topt_hf_block);
     x = topt_hf_norm(&e, x, "encoder.norm");
     b->failed |= e.failed;

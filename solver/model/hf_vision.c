@@ -12,17 +12,6 @@ static int beside(struct hf_builder *v, int x, int64_t extra, const char *name)
     return extra ? topt_hf_add(v, "beside", x, -1, &attrs, "%s", name) : x;
 }
 
-/* So many of the whole. */
-static int unread(struct hf_builder *v, int x, int64_t n, const char *name)
-{
-    struct topt_attrs sum = {.mean = 1}, extra = {.extra = n};
-    if (!n)
-        return x;
-    int y = topt_hf_add(v, "reduce_features", x, -1, &sum, "%s.sum", name);
-    y = topt_hf_add(v, "beside", y, -1, &extra, "%s", name);
-    return topt_hf_add(v, "weigh", x, y, NULL, "%s.weigh", name);
-}
-
 static int patches_of(struct hf_builder *v, const struct hf_tower *t)
 {
     const struct hf_arch *a = v->a;
@@ -42,7 +31,7 @@ static int patches_of(struct hf_builder *v, const struct hf_tower *t)
         x = topt_hf_add(v, "bias", x, -1, NULL, "patches.bias");
     x = topt_hf_add(v, "tokens", x, -1, NULL, "tokens");
     x = beside(v, x, t->class_token + t->beside, "class");
-    x = unread(v, x, t->unread, "unread");
+    x = topt_hf_unread(v, x, t->unread, "unread");
     if (t->rows)
         x = topt_hf_add(v, "position", x, -1, &rows, "position");
     return t->norm_before ? topt_hf_norm(v, x, "norm.before") : x;
@@ -168,7 +157,7 @@ void topt_hf_build_pair(struct hf_builder *b)
     y = topt_hf_add(&v, "select", y, -1, NULL, "first");
     if (!t->text_bias)
         y = topt_hf_linear(&v, y, t->out, 1, 0, "projection");
-    y = unread(&v, y, t->scales, "scales");
+    y = topt_hf_unread(&v, y, t->scales, "scales");
     b->failed |= v.failed;
     x = topt_hf_add(b, "mul", x, y, NULL, "compare");
     topt_hf_add(b, "mse", x, -1, NULL, "loss");

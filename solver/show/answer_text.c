@@ -236,6 +236,10 @@ static void show_time(struct topt_text *out, const json_t *a)
         100 * wide, 100 * sheets, 100 * (1 - sheets - measured), 100 * measured);
     if (sheets > 0.5)
         topt_text_add(out, "          `topt profile` on the cluster narrows that\n");
+    if (json_object_get(a, "simulated_ns"))
+        topt_text_add(out,
+                      "          %s by the schedule of the whole step (topt simulate)\n",
+                      topt_show_ns(whole(a, "simulated_ns"), x, sizeof x));
 }
 
 static void show_search(struct topt_text *out, const json_t *a)
@@ -276,6 +280,54 @@ static void show_next(struct topt_text *out, const json_t *a, const char *path)
             out, "; with -o plan.json it is written: then topt explain plan.json, topt "
                  "launch plan.json");
     topt_text_add(out, "\n");
+}
+
+static void put_cost(struct topt_text *t, const json_t *without, int64_t time_ns,
+                     int64_t memory_bytes)
+{
+    int64_t ns = whole(without, "time_ns"), bytes = whole(without, "memory_bytes");
+    int64_t later = time_ns - ns, more = memory_bytes - bytes;
+    char a[32], b[32];
+    topt_text_add(t, "without, a step takes %s", topt_show_ns(ns, a, sizeof a));
+    if (later)
+        topt_text_add(t, ", %s %s (%.1f %%)",
+                      topt_show_ns(later > 0 ? later : -later, a, sizeof a),
+                      later > 0 ? "less" : "more",
+                      100.0 * (double)(later > 0 ? later : -later) / (double)time_ns);
+    else
+        topt_text_add(t, ", as long");
+    topt_text_add(t, ", with %s a GPU", topt_show_bytes(bytes, a, sizeof a));
+    if (more)
+        topt_text_add(t, ", %s %s", topt_show_bytes(more > 0 ? more : -more, b, sizeof b),
+                      more > 0 ? "less" : "more");
+}
+
+char *topt_pins_words(const json_t *pins, int64_t time_ns, int64_t memory_bytes)
+{
+    struct topt_text t = {0};
+    const json_t *without = json_object_get(pins, "without");
+    int64_t n = whole(pins, "operators");
+    topt_text_add(&t, "%s (%lld operator%s); ",
+                  json_string_value(json_object_get(pins, "text")), (long long)n,
+                  n == 1 ? "" : "s");
+    if (json_is_object(without))
+        put_cost(&t, without, time_ns, memory_bytes);
+    else
+        topt_text_add(&t, "what that costs was not found out");
+    if (t.oom)
+        topt_text_fini(&t);
+    return t.s;
+}
+
+static void show_pins(struct topt_text *out, const json_t *a)
+{
+    const json_t *pins = json_object_get(a, "pins");
+    char *text =
+        pins ? topt_pins_words(pins, whole(a, "time_ns"), whole(a, "memory_bytes"))
+             : NULL;
+    if (text)
+        topt_text_of_words(out, "pinned", text);
+    free(text);
 }
 
 static void show_left_out(struct topt_text *out, const json_t *a)
@@ -325,6 +377,7 @@ void topt_text_of_plan(struct topt_text *out, const json_t *a, const char *path)
         topt_text_of_words(out, "needs", words(a, "needs"));
     show_memory(out, a);
     show_time(out, a);
+    show_pins(out, a);
     show_search(out, a);
     show_left_out(out, a);
     topt_text_of_claim(out, a);

@@ -12,8 +12,8 @@
 
 enum {
     WIDTH = 860,
-    NAMES = 186, /* where bars begin */
-    VALUES = 96, /* beside the longest one */
+    NAMES = 186,  /* where bars begin */
+    VALUES = 134, /* beside the longest one */
     HEAD = 62,
     PANEL = 44, /* title and legend of a panel */
     ROW = 24,

@@ -5,6 +5,7 @@
 #define TOPT_ANSWER_TEXT_H
 
 #include <jansson.h>
+#include <stdint.h>
 
 #include "topt_text.h"
 
@@ -18,6 +19,8 @@ void topt_text_of_rows(struct topt_text *out, const json_t *rows, int by_batch);
 void topt_text_of_claim(struct topt_text *out, const json_t *answer);
 /* A line of words under a heading of the answer, folded. */
 void topt_text_of_words(struct topt_text *out, const char *heading, const char *text);
+/* What pins cost ("pins" of a plan or of an answer), beside what the plan takes: a sentence, freed by the caller. */
+char *topt_pins_words(const json_t *pins, int64_t time_ns, int64_t memory_bytes);
 /* What a part of memory is called. */
 const char *topt_part_words(const char *part);
 

@@ -167,6 +167,21 @@ static struct topt_problem *problem_of(struct study *s, int variant)
     return s->problem[variant];
 }
 
+/* What it costs to move inputs again in backward instead of keeping them: beside the same
+ * strategy that keeps all. */
+static double moving_again(struct study *s, const struct topt_costing *k,
+                           const struct topt_strategy *of, int64_t time_ns)
+{
+    struct topt_strategy kept = *of;
+    struct topt_strategy_cost c;
+    struct topt_error err = {0};
+    kept.keep = calloc((size_t)of->nops + 1, TOPT_MAX_INPUTS); /* TOPT_KEEP_AFTER */
+    if (!kept.keep || topt_cost_strategy(k, &kept, &c, &err))
+        give_up(s->model->name, &err);
+    free(kept.keep);
+    return (double)(time_ns - c.time_ns) / 1e9;
+}
+
 /* What a strategy costs, from scratch. */
 static struct figure figure_of(struct study *s, const struct topt_solution *at)
 {
@@ -190,6 +205,7 @@ static struct figure figure_of(struct study *s, const struct topt_solution *at)
                            .network = (double)c.sum.network_ns / 1e9,
                            .fused = (double)fused.time_ns / 1e9,
                            .apart = (double)apart.time_ns / 1e9,
+                           .again = moving_again(s, &k, at->strategy, c.time_ns),
                            .bytes = c.memory_bytes,
                            .time_ns = c.time_ns};
 }
@@ -249,6 +265,17 @@ int study_frontier(struct study *s, struct figure **ret)
     *ret = calloc((size_t)n + 1, sizeof **ret);
     for (int i = 0; i < n && *ret; i++)
         (*ret)[i] = figure_of(s, &all.at[i]);
+    topt_solutions_fini(&all);
+    return *ret ? n : 0;
+}
+
+int study_costs(struct study *s, struct topt_cost **ret)
+{
+    struct topt_solutions all = solve(s, ALL, 0, 0);
+    int n = all.n;
+    *ret = calloc((size_t)n + 1, sizeof **ret);
+    for (int i = 0; i < n && *ret; i++)
+        (*ret)[i] = (struct topt_cost){all.at[i].memory_bytes, all.at[i].time_ns};
     topt_solutions_fini(&all);
     return *ret ? n : 0;
 }

@@ -44,6 +44,7 @@ struct figure {
     double gib, seconds, compute, network;
     double fused; /* seconds where gradients are reduced in buckets behind backward */
     double apart; /* ... one by one */
+    double again; /* seconds of the network that move inputs again in backward */
     int64_t bytes, time_ns;
 };
 
@@ -55,6 +56,8 @@ struct figure study_least(struct study *s);
 struct figure study_fastest(struct study *s, int64_t bytes);
 /* The whole frontier; returns how many points, in an array that the caller frees. */
 int study_frontier(struct study *s, struct figure **ret);
+/* The same as what it costs alone, which is quicker. */
+int study_costs(struct study *s, struct topt_cost **ret);
 /* How many points of the frontier are faster than that. */
 int study_faster(struct study *s, int64_t ns);
 /* Points of the frontier: the fastest within each of 'n' limits, from the least memory to what

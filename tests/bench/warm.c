@@ -1,10 +1,12 @@
 /* warm.c - how fast a question that was asked before is answered, beside the least server there is.
  *
- *      bench_warm TOPTD MODEL [SECONDS [CONNECTIONS]]
+ *      bench_warm TOPTD MODEL [SECONDS [CONNECTIONS [SEARCHES]]]
  *
  * Starts TOPTD on a Unix socket in a folder of its own and a bare libmicrohttpd that sends the same
  * bytes; asks both in turn, three rounds each, over CONNECTIONS (64) that are kept open, for JSON
  * and for the text that the plugin reads; prints requests a second, the median and the 99th percentile, and the ratio of the rates' medians.
+ * With SEARCHES, so many users (which takes root) keep a long search going each meanwhile: as many as toptd has workers, 2,
+ * keep all of them busy.
  * Both servers share the machine with this client, so only the ratio says much. */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +27,13 @@
 #include "topt_pool.h"
 #include "topt_text.h"
 
-enum { MAX_CONNECTIONS = 1024, ROUNDS = 3, MAX_SAMPLES = 1 << 22, POLLERS = 4 };
+enum {
+    MAX_CONNECTIONS = 1024,
+    MAX_SEARCHES = 16,
+    ROUNDS = 3,
+    MAX_SAMPLES = 1 << 22,
+    POLLERS = 4
+};
 
 struct client {
     int fd;
@@ -136,6 +144,8 @@ static struct figures ask(const char *path, const struct topt_text *request,
 {
     static struct client client[MAX_CONNECTIONS];
     int ep = epoll_create1(0);
+    poll(NULL, 0,
+         500); /* until the server has seen that those before are closed: a user has 64 */
     for (int i = 0; i < connections; i++) {
         struct epoll_event e = {.events = EPOLLIN, .data.ptr = &client[i]};
         client[i].fd = connect_to(path);
@@ -269,6 +279,41 @@ static char *first_answer(const char *path, const struct topt_text *request,
     return copy;
 }
 
+/* ---- searches beside it ------------------------------------------------------------------ */
+
+/* A user who asks for whole curves of all strategies, again and again. */
+static pid_t start_searcher(const char *path, int number)
+{
+    pid_t pid = fork();
+    if (pid)
+        return pid;
+    if (setgid(64000u + (unsigned)number) || setuid(64000u + (unsigned)number))
+        die("another user");
+    for (int n = 0;; n++) {
+        struct topt_text request = {0}, body = {0};
+        char reply[512];
+        topt_text_add(
+            &body,
+            "{\"model_type\":\"llama\",\"hidden_size\":%d,\"intermediate_size\":"
+            "14336,\"num_hidden_layers\":32,\"num_attention_heads\":32,"
+            "\"vocab_size\":128256,\"max_position_embeddings\":8192}",
+            4096 + 32 * ((n * 7 + number) % 64));
+        topt_text_add(&request,
+                      "POST /v1/plan?mode=profiling&framework=topt&space=full&batch=64&"
+                      "seq=4096&wait_ms=60000 HTTP/1.1\r\nHost: localhost\r\n"
+                      "Connection: close\r\nContent-Length: %zu\r\n\r\n%s",
+                      body.len, body.s);
+        int fd = connect_to(path);
+        if (send(fd, request.s, request.len, MSG_NOSIGNAL) < 0)
+            die("send a search");
+        while (recv(fd, reply, sizeof reply, 0) > 0)
+            ;
+        close(fd);
+        topt_text_fini(&request);
+        topt_text_fini(&body);
+    }
+}
+
 static int by_rate(const void *a, const void *b)
 {
     double x = ((const struct figures *)a)->rate, y = ((const struct figures *)b)->rate;
@@ -336,15 +381,30 @@ int main(int argc, char **argv)
     samples = malloc(MAX_SAMPLES * sizeof *samples);
     if (!model || !samples || s.connections < 1 || s.connections > MAX_CONNECTIONS ||
         !mkdtemp(dir)) {
-        fprintf(stderr, "usage: bench_warm TOPTD MODEL [SECONDS [CONNECTIONS]] %s\n",
+        fprintf(stderr,
+                "usage: bench_warm TOPTD MODEL [SECONDS [CONNECTIONS [SEARCHES]]] %s\n",
                 err.text);
         return 2;
     }
     s.model = model;
     snprintf(toptd_path, sizeof toptd_path, "%s/toptd.sock", dir);
+    int searches = argc > 5 ? atoi(argv[5]) : 0;
+    pid_t searcher[MAX_SEARCHES];
     pid_t toptd = start_toptd(argv[1], dir, toptd_path);
+    searches = searches > MAX_SEARCHES ? MAX_SEARCHES : searches;
+    chmod(dir, 0755);
+    for (int i = 0; i < searches; i++)
+        searcher[i] = start_searcher(toptd_path, i);
+    if (searches) {
+        poll(NULL, 0, 1000);
+        printf("while %d users search\n", searches);
+    }
     measure(&s, "application/json");
     measure(&s, "text/plain");
+    for (int i = 0; i < searches; i++) {
+        kill(searcher[i], SIGKILL);
+        waitpid(searcher[i], NULL, 0);
+    }
     kill(toptd, SIGTERM);
     waitpid(toptd, NULL, 0);
     free(model);

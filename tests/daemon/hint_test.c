@@ -1,5 +1,5 @@
 /* hint_test.c - which other question is named after an answer, and in which words. */
-#include "hint.h"
+#include "topt_hint.h"
 #include "tap.h"
 
 #include <string.h>

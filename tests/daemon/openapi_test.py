@@ -39,7 +39,8 @@ LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_s
          "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "tie_word_embeddings": False}
 # Good values of text that is not one of a few words, and what else some values need.
 SAMPLES = {"hw": ["lab-cpu"], "train": ["all", "lora:4"], "algorithm": ["ft", "data-parallel"],
-           "model_id": ["small", "model of the test"], "name": ["x/config.json", "é"],
+           "pin": ["h0.qkv=b:1"],
+           "model_id": ["small", "model of the test"], "name": ["x/config.json", "é"], "fields": ["gpus", "feasible,points,plan"],
            # Of a job in Slurm, where no scontrol says what there is.
            "slurm_partition": ["gpu", "gpu,long"], "slurm_constraint": ["a&b"], "slurm_gpu_type": ["a100"],
            "slurm_time": ["1-12:00:00"], "slurm_mem": ["4G"], "slurm_mem_per_gpu": ["2000"], "slurm_account": ["x"],
@@ -127,7 +128,7 @@ class Server:
         told = follow(self.doc, told)
         if r.status < 300:
             self.taken |= {(operation["operationId"], k) for k, _ in urllib.parse.parse_qsl(path.partition("?")[2])}
-        if r.status == 204:
+        if r.status in (204, 304):
             self.seen.add((operation["operationId"], r.status))
             return
         media = told.get("content", {}).get(r.type)
@@ -412,6 +413,13 @@ def exercise(server):
     ask("POST", "/v1/plan?hw=nosuch", json.dumps(LLAMA))
     ask("POST", "/v1/plan", {"model": LLAMA, "batch": 8, "seq": 32})
     ask("GET", "/v1/plans"), ask("GET", "/v1/plans/" + r.json["plan_id"]), ask("GET", "/v1/plans/p-0")
+    for path in f"/v1/plans/{plan}", f"/v1/models/{model}", f"/v1/hardware/{hw}":
+        tag = ask("GET", path).headers["ETag"]
+        ok(tag is None or ask("GET", path, If_None_Match=tag).status == 304, f"{path[:14]}... is the same for who has it")
+    ask("GET", f"/v1/models/small/curve?{small}&max_gpus=4", Accept="text/csv")
+    ask("GET", f"/v1/models/small/frontier?{small}&gpus=2", Accept="text/csv")
+    ask("POST", f"/v1/plan?{small}&name=small", json.dumps(LLAMA), Accept="text/csv")
+    ask("POST", f"/v1/plan?{small}&mode=profiling&gpus=1,2&name=small", json.dumps(LLAMA), Accept="text/csv")
     ask("GET", f"/v1/models/small/curve?{small}&max_gpus=4"), ask("GET", "/v1/models/nosuch/curve")
     ask("GET", f"/v1/models/small/frontier?{small}&gpus=2"), ask("GET", f"/v1/models/small/frontier?{small}")
 
@@ -425,7 +433,9 @@ def exercise_tasks(server):
     short = r.headers["Location"]
     ask("GET", short)
     ask("GET", short, Accept="text/plain")
-    ask("GET", short + "?wait_ms=20000")
+    ask("GET", short, Accept="text/csv")
+    ask("GET", short + "?wait_ms=20000&fields=gpus")
+    ask("GET", short + "?wait_ms=20000"), ask("GET", short, Accept="text/csv"), ask("GET", short + "?fields=A")
     ask("GET", short, Accept="text/plain")
     r = ask("POST", "/v1/plan?wait_ms=20", json.dumps({"fake_ms": 60000}))
     ask("DELETE", r.headers["Location"]), ask("GET", r.headers["Location"])

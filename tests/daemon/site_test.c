@@ -133,8 +133,10 @@ static void test_bounds(void)
            "--constraint=slow");
     bounds("--time", (struct site_job){.time = "2:00:00"}, "", 0, 0,
            "MaxTime=60 minutes");
-    bounds("another kind", (struct site_job){.partition = "a", .gpu_type = "v100"}, "v",
-           0, 0, "of type v100");
+    bounds("another kind", (struct site_job){.partition = "a", .gpu_type = "v100"},
+           "other", 0, 0, "of type v100");
+    bounds("another partition's profile", (struct site_job){.partition = "a"}, "v", 0, 0,
+           "--topt-hw=v: by the site's table partition 'a' has other GPUs");
     bounds("another kind without a profile",
            (struct site_job){.partition = "a", .gpu_type = "v100"}, "", 0, 0,
            "has no profile for partition 'a' and GPU type v100");

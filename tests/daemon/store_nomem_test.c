@@ -1,75 +1,9 @@
 /* store_nomem_test.c [all] - memory that does not suffice, at each allocation of each operation of the store: an error that says
  * so, nothing half done, and a store that works on.
  *
- * Allocations of the program itself come through the linker's --wrap, those of SQLite and of the JSON library through
- * their own hooks; one counter fails the n-th of them.  Of opening and of a backup, which have many and take long,
- * every so many unless all are asked for. */
+ * Of opening and of a backup, which have many and take long, every so many unless all are asked for. */
+#include "nomem.h"
 #include "store_kit.h"
-
-#include <jansson.h>
-
-static long left = -1; /* allocations until one fails; -1 none does */
-static int failed;
-
-static int fails(void)
-{
-    if (left < 0 || left--)
-        return 0;
-    failed = 1;
-    return 1;
-}
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t n);
-char *__real_strdup(const char *s);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t n);
-char *__wrap_strdup(const char *s);
-
-void *__wrap_malloc(size_t n)
-{
-    return fails() ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *p, size_t n)
-{
-    return fails() ? NULL : __real_realloc(p, n);
-}
-
-char *__wrap_strdup(const char *s)
-{
-    return fails() ? NULL : __real_strdup(s);
-}
-
-static sqlite3_mem_methods own;
-
-static void *sql_malloc(int n)
-{
-    return fails() ? NULL : own.xMalloc(n);
-}
-
-static void *sql_realloc(void *p, int n)
-{
-    return fails() ? NULL : own.xRealloc(p, n);
-}
-
-static void hook(void)
-{
-    sqlite3_mem_methods mine;
-    sqlite3_config(SQLITE_CONFIG_GETMALLOC, &own);
-    mine = own;
-    mine.xMalloc = sql_malloc;
-    mine.xRealloc = sql_realloc;
-    sqlite3_config(SQLITE_CONFIG_MALLOC, &mine);
-    json_set_alloc_funcs(__wrap_malloc, free);
-}
 
 /* ---- the operations ------------------------------------------------------------------------ */
 
@@ -240,11 +174,11 @@ static void each(struct store *s, const char *name, int (*operation)(struct stor
     do {
         round_number++;
         topt_error_clear(&err);
-        failed = 0;
-        left = n;
+        atomic_store(&nomem_failed, 0);
+        atomic_store(&nomem_left, n);
         n += stride;
         rc = operation(s);
-        left = -1;
+        atomic_store(&nomem_left, -1);
         if (rc < 0 && (rc == -2 || err.code != TOPT_ERR_NOMEM)) {
             printf("#   %s, allocation %d: %d, %s\n", name, n, rc, err.text);
             wrong++;
@@ -259,7 +193,7 @@ static void each(struct store *s, const char *name, int (*operation)(struct stor
                     &got, &err) != 1;
             store_answer_fini(&got);
         }
-    } while (failed && n < 5000);
+    } while (atomic_load(&nomem_failed) && n < 5000);
     ok(!wrong && !lost && rc >= 0 && n > stride, "%s: %d allocations, %d wrong, %d lost",
        name, n - stride, wrong, lost);
 }
@@ -270,17 +204,17 @@ static void test_open(int stride)
     int n = 0, rc, wrong = 0;
     do {
         topt_error_clear(&err);
-        failed = 0;
-        left = n;
+        atomic_store(&nomem_failed, 0);
+        atomic_store(&nomem_left, n);
         n += stride;
         rc = store_open(dir, &s, &err);
-        left = -1;
-        if (rc == 0 && failed)
+        atomic_store(&nomem_left, -1);
+        if (rc == 0 && atomic_load(&nomem_failed))
             store_close(s);
         wrong += rc < 0 && err.code != TOPT_ERR_NOMEM;
         if (rc < 0 && err.code != TOPT_ERR_NOMEM)
             printf("#   allocation %d: %s\n", n, err.text);
-    } while (failed && n < 20000);
+    } while (atomic_load(&nomem_failed) && n < 20000);
     ok(rc == 0 && !wrong, "opening: %d allocations, %d wrong", n - stride, wrong);
     if (rc == 0)
         store_close(s);
@@ -305,7 +239,7 @@ int main(int argc, char **argv)
                       {"what was measured", measured},
                       {"a backup", backup}};
     int stride = argc > 1 && !strcmp(argv[1], "all") ? 1 : 17; /* of what takes long */
-    hook();
+    nomem_hook();
     if (!mkdtemp(dir))
         skip_all("no temporary directory");
     memset(plan, 'x', sizeof plan);
@@ -325,9 +259,9 @@ int main(int argc, char **argv)
     for (int i = 0; i < 200;
          i++) { /* it may leave things for later, but must not fall over */
         round_number++;
-        left = i;
+        atomic_store(&nomem_left, i);
         keep(s);
-        left = -1;
+        atomic_store(&nomem_left, -1);
     }
     ok(!get_answer(s) && !get_plan(s), "housekeeping loses nothing");
     store_close(s);

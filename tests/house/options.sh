@@ -58,7 +58,7 @@ told_of=$(section topt.1 COMMANDS) # whole: a reader that leaves early would end
 for command in $("$bin/topt" --help | awk '/^  / { print $1 }'); do
     checked=$((checked + 1))
     grep -qE "topt $command\b" <<<"$told_of" || complain "topt.1 does not tell of topt $command"
-    [ "$command" != client ] || continue
+    [ "$command" != client ] && [ "$command" != sbatch ] && [ "$command" != report ] || continue
     told=$(echo "$of_commands" | awk -v name=".B topt $command" '/^\./ { in_it = $0 == name; next } in_it' | options)
     [ -n "$told" ] || complain "topt.1 has no options of topt $command"
     all+=" $(words "$told")"
@@ -92,6 +92,9 @@ asked=$({
     sed -nE 's/.*X\([A-Z_]+, "(topt-[a-z-]+)".*/--\1/p' "$root/slurm_plugin/ask.h"
 } | sort -u)
 same "sbatch" "$asked" "$(page spank_topt.8 | headings | grep -- --topt-)"
+if "$bin/topt" sbatch --help >/dev/null 2>&1; then
+    same "topt sbatch" "$(helped "$bin/topt" sbatch | sed 's/=.*//')" "$asked"
+fi
 
 [ $bad = 1 ] || echo "ok - options of $checked commands stand in their man pages"
 exit $bad

@@ -11,12 +11,44 @@ pc=$(find usr -name topt-runtime.pc)
 sed -i "s,^prefix=.*,prefix=$dir/usr," "$pc"
 PKG_CONFIG_PATH=$(dirname "$dir/$pc")
 export PKG_CONFIG_PATH
-# shellcheck disable=SC2046
-"$cc" -Wall -Wextra -Werror -O1 usr/share/doc/topt/examples/train.c $(pkg-config --cflags --libs topt-runtime) -o train >out 2>err
-check "its example is built by what pkg-config says"
+lib=$dir/usr/$(cd usr && find . -name libtopt_runtime.so.0)
+LD_LIBRARY_PATH=$(dirname "$lib")
+export LD_LIBRARY_PATH
+[ "$(ls usr/include)" = topt.h ] && [ -h "$lib" ] && ls usr/share/man/man3/topt_training_run.3 >out 2>err
+check "one header, a name with a version, a page for each function"
+nm -D --defined-only "$lib" | grep ' T ' | awk '{ print $3 }' >out && [ "$(grep -c '^topt_training_.*@@TOPT_0.1$' out)" = 17 ] &&
+    ! grep -qv '^topt_training_' out
+check "it shows the 17 functions of its version, and nothing else"
+for example in train fashion; do
+    # shellcheck disable=SC2046
+    "$cc" -Wall -Wextra -Werror -O1 usr/share/doc/topt/examples/$example.c $(pkg-config --cflags --libs topt-runtime) \
+        -o $example >out 2>err && [ "$(wc -l <usr/share/doc/topt/examples/$example.c)" -lt 100 ]
+    check "$example.c is built by what pkg-config says, and has less than 100 lines"
+done
 yes 'a small crowd of numbers adds itself up over four quiet machines. ' | head -30 >text
 ./train text >one 2>err && grep -q '^loss [0-9.]* to [0-9.]*$' one
 check "... trains alone: $(cat one)"
 "$mpiexec" -n 4 ./train text >out 2>err && cmp -s one out
 check "... and on four ranks, with the same losses"
+./train nothing >out 2>err || [ "$(wc -l <err)" = 1 ] && grep -q "^train: .*nothing" err
+check "a text that is not there is one line"
+# images of a class are bright in its row: the files have the form of Fashion-MNIST's
+data=/usr/share/datasets/fashion-mnist
+if [ ! -d $data ]; then
+    data=images
+    mkdir images
+    python3 - <<'END'
+N = 512
+with open("images/train-images-idx3-ubyte", "wb") as out:
+    out.write(bytes([0, 0, 8, 3, 0, 0, N >> 8, 0, 0, 0, 0, 28, 0, 0, 0, 28]))
+    for i in range(N):
+        out.write(bytes((200 if y // 2 == i % 10 else 20) + (i * 7 + x * 3 + y * 5) % 40 for y in range(28) for x in range(28)))
+with open("images/train-labels-idx1-ubyte", "wb") as out:
+    out.write(bytes([0, 0, 8, 1, 0, 0, N >> 8, 0]) + bytes(i % 10 for i in range(N)))
+END
+fi
+./fashion $data 12 >one 2>err && awk '{ exit !($4 + 0 > $6 + 0) }' one
+check "fashion.c learns from $data: $(cat one)"
+"$mpiexec" -n 2 ./fashion $data 12 >two 2>err && [ "$(cut -d: -f2 one)" = "$(cut -d: -f2 two)" ]
+check "... on two ranks the same"
 finish

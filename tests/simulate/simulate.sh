@@ -17,6 +17,31 @@ check "figures as JSON"
 "$topt" simulate plan.json --overlap fsdp --bucket 1MiB --json >out 2>err && ! grep -q predicted_ns out &&
     grep -q '"bucket_bytes": *1048576' out
 check "of another overlap than the plan's nothing was predicted"
+
+# Uniform plans: what the search takes off for overlap is what the schedule hides.
+near() # near MODEL HW GPUS FRAMEWORK OPTIONS...: within 3 %
+{
+    asked="$1 on $3 of $2 for $4"
+    model_=$1 hw_=$2 gpus_=$3 for_=$4
+    shift 4
+    "$topt" plan "$model_" --hw "$hw_" --gpus "$gpus_" --framework "$for_" --mode mini-time --precision f32 "$@" -o u.json >out 2>err &&
+        "$topt" simulate u.json --json >out 2>err &&
+        awk -F'[:,]' '{for (i = 1; i < NF; i++) {if ($i ~ /"predicted_ns"/) p = $(i + 1); if ($i ~ /"time_ns"/) t = $(i + 1)}}
+            END {r = p / t; print r >"ratio"; exit !(r > 0.97 && r < 1.03)}' out
+    check "$asked: $(cat ratio) of the schedule"
+}
+near paper:vgg16 v100-dgx1-2x8 16 pytorch
+near paper:vgg16 h100-80-dgx 64 pytorch
+near paper:wideresnet v100-dgx1-2x8 16 deepspeed
+near paper:transformer-s v100-dgx1-2x8-no-rdma 16 deepspeed
+near paper:transformer a100-80-dgx 16 pytorch
+near "$root/deploy/quickstart/llama-3.1-8b.json" a100-80-dgx 16 pytorch --batch 64
+near "$root/deploy/quickstart/llama-3.1-8b.json" h100-80-dgx 64 megatron --batch 256
+near "$root/deploy/quickstart/gpt-small.json" h100-80-dgx 8 pytorch --batch 64
+near "$root/deploy/quickstart/lstm.json" a100-80-dgx 16 megatron --batch 64
+"$topt" plan paper:vgg16 --hw v100-dgx1-2x8 --mode mini-time --gpus 16 --framework topt --algorithm data-parallel --accounting paper \
+    --overlap ddp >out 2>err && grep -q "188.0 ms a step" out && grep -q "130.1 ms by the schedule" out
+check "elsewhere the schedule's time is said beside the sum"
 refused 2 "which plan?" "$topt" simulate
 check "a plan is needed"
 refused 1 "nosuch.json" "$topt" simulate nosuch.json

@@ -54,6 +54,30 @@ is "$?" 1 "nobody else fetches it: $other"
 like "$(cat log)" 'POST /v1/plan: 200 in' "the daemon was asked"
 like "$(cat log)" 'uid 0 pid 0' "by root, over TCP"
 
+# --- a plan that is too long to be carried is fetched by the job's owner, and by nobody else
+sed 's/"n_embd": [0-9]*/"n_embd": 16/; s/"n_head": [0-9]*/"n_head": 2/; s/"n_layer": [0-9]*/"n_layer": 100/; s/"n_positions": [0-9]*/"n_positions": 16/' \
+    "$source_dir/deploy/quickstart/gpt-small.json" >deep.json
+"$TOPT" import deep.json --batch 2 --seq 16 -o short.json && python3 "$source_dir/tests/slurm/long_names.py" short.json long.json
+chmod 644 long.json && mkdir theirs && chmod 777 theirs
+cat >theirs/long.sh <<JOB
+#!/bin/bash
+echo "carried \${SLURM_TOPT_PLAN_DOC:+a plan}"
+srun "$TOPT" run "\$TOPT_PLAN" --data synthetic --steps 1 && echo "ran \$TOPT_PLAN as \$(id -u)"
+JOB
+if su nobody -s /bin/bash -c "test -r '$work/c/spank_topt.so' && test -x '$TOPT'"; then
+    su nobody -s /bin/bash -c "cd $work/theirs && TOPT_MUNGE_SOCKET=$work/c/munge/socket SLURM_CONF=$SLURM_CONF sbatch --parsable \
+        --topt-mode=mini-time --topt-gpus=1 --topt-model=$work/long.json --topt-framework=topt -o out long.sh" >id 2>err
+    is "$?" 0 "a long plan: $(cut -c1-100 err)"
+    wait_job "$(cat id)"
+    is "$(head -1 theirs/out)" "carried " "it is not carried"
+    like "$(cat theirs/out)" "ran $(sed -n 's/.*; plan \(p-[0-9a-f]*\).*/\1/p' err) as 65534" "its owner's job fetches it: $(tail -1 theirs/out)"
+    other=$(TOPT_MUNGE_SOCKET=$work/c/munge/socket TOPT_URL=$url setpriv --reuid=1 --regid=1 --clear-groups \
+        "$TOPT" client get-plan "$(sed -n 's/.*; plan \(p-[0-9a-f]*\).*/\1/p' err)" 2>&1)
+    is "$?" 1 "another user does not: $other"
+else
+    ok "a long plan # SKIP others can't read the build" true
+fi
+
 # --- a daemon that is not the site's
 plugstack daemon_uid=65534
 job=$(sbatch --parsable -n2 --gpus=2 $topt -o out job.sh 2>err)

@@ -131,8 +131,7 @@ refused "'empty' is empty" "an empty file" $mode --topt-model=empty
 refused "--topt-mode needs --topt-model=FILE" "no --topt-model" $mode
 refused "--topt-model needs --topt-mode=" "no --topt-mode" --topt-model=config.json
 refused "--topt-batch needs --topt-mode=" "--topt-batch alone" --topt-batch=3
-refused "--topt-mode: 'fast' is neither" "an unknown mode" --topt-mode=fast --topt-model=config.json
-refused "--topt-mode: a curve sizes no job" "profiling" --topt-mode=profiling --topt-model=config.json
+refused "--topt-mode: 'fast' is none of" "an unknown mode" --topt-mode=fast --topt-model=config.json
 refused "--topt-batch: 'x' is not a whole number" "a bad batch" $topt --topt-batch=x
 refused "--topt-memory: '16XB'" "a bad memory" $topt --topt-memory=16XB
 refused "--topt-on-error: 'maybe'" "a bad --topt-on-error" $topt --topt-on-error=maybe

@@ -45,9 +45,13 @@ static json_t *answer_json(const struct topt_plan_facts *f, const struct topt_be
     json_t *predicted = json_object_get(plan, "predicted");
     json_object_set(a, "memory_parts", json_object_get(predicted, "memory_parts"));
     json_object_set(a, "band", json_object_get(predicted, "band"));
+    if (json_object_get(predicted, "simulated_ns"))
+        json_object_set(a, "simulated_ns", json_object_get(predicted, "simulated_ns"));
     json_t *uniform = json_object_get(plan, "uniform");
     if (uniform)
         json_object_set(a, "uniform", uniform);
+    if (f->pins)
+        json_object_set(a, "pins", f->pins);
     json_object_set_new(a, "configs", json_integer(stats->configs));
     json_object_set_new(a, "layouts", json_integer(stats->layouts));
     json_object_set_new(a, "edge_entries", json_integer(stats->edge_entries));
@@ -74,9 +78,54 @@ static int put_fused(const struct topt_costing *k, const struct topt_strategy *s
     return 0;
 }
 
+/* The best on as many devices without pins; null where it was not found. */
+static int without_pins(struct topt_micros *m, int64_t gpus, json_t **ret,
+                        struct topt_error *err)
+{
+    struct topt_request r = *m->request;
+    struct topt_micros own;
+    struct topt_best b;
+    r.pin = NULL;
+    *ret = NULL;
+    if (topt_micros_init(&own, &r, err))
+        return -1;
+    own.tensor = m->tensor;
+    int rc =
+        topt_count_solve(&own, gpus, topt_request_limit(&r), TOPT_GOAL_FASTEST, &b, err);
+    if (!rc) {
+        *ret = b.found
+                   ? json_pack("{s:I, s:I}", "time_ns", (json_int_t)b.solution.time_ns,
+                               "memory_bytes", (json_int_t)b.solution.memory_bytes)
+                   : json_null();
+        topt_best_fini(&b);
+    }
+    topt_micros_fini(&own);
+    return rc;
+}
+
+/* What was pinned, and what that costs; NULL in '*ret' where nothing was. */
+static int pins_json(struct topt_micros *m, int64_t gpus, int alike, json_t **ret,
+                     struct topt_error *err)
+{
+    const struct topt_request *r = m->request;
+    json_t *without;
+    int n = 0;
+    *ret = NULL;
+    if (!r->pin)
+        return 0;
+    if (without_pins(m, gpus, &without, err))
+        return -1;
+    for (int i = 0; i < r->model->nops; i++)
+        n += topt_pins_at(&m->pins, alike, i) >= 0;
+    *ret =
+        json_pack("{s:s, s:i, s:o}", "text", r->pin, "operators", n, "without", without);
+    return *ret ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the plan");
+}
+
 /* Check the plan and write it with everything that is said about it. */
 static int write_checked(struct topt_grid_search *s, const struct topt_best *b,
-                         const char *why, json_t **ret, struct topt_error *err)
+                         const char *why, json_t *pins, json_t **ret,
+                         struct topt_error *err)
 {
     const struct topt_request *r = s->request;
     const struct topt_solution *best = &b->solution;
@@ -94,7 +143,8 @@ static int write_checked(struct topt_grid_search *s, const struct topt_best *b,
                                 .mode = topt_mode_name(r->mode),
                                 .why = why,
                                 .memory_limit = topt_request_limit(r),
-                                .claim = &b->claim};
+                                .claim = &b->claim,
+                                .pins = pins};
     if (topt_grid_costing(s, &best->variant, &k, err) ||
         topt_plan_check(&k, best->strategy, best->memory_bytes, best->time_ns, &cost,
                         &f.peak_bytes, err))
@@ -113,10 +163,14 @@ int topt_answer_write(struct topt_micros *m, const struct topt_best *b, const ch
                       json_t **ret, struct topt_error *err)
 {
     struct topt_grid_search s;
+    json_t *pins;
+    if (pins_json(m, b->mesh.devices, b->alike, &pins, err))
+        return -1;
     int rc =
         topt_grid_open(&s, m, b->mesh.nodes, b->mesh.per_node, TOPT_GOAL_FASTEST, err) ||
-        write_checked(&s, b, why, ret, err);
+        write_checked(&s, b, why, pins, ret, err);
     topt_grid_close(&s);
+    json_decref(pins);
     return rc ? -1 : 0;
 }
 
@@ -175,8 +229,9 @@ static int none_at_all(const struct topt_request *r, const struct topt_best *b,
     if (topt_best_fits(b) == TOPT_FITS_NOT)
         return topt_fail(
             err, TOPT_ERR_INFEASIBLE,
-            "no plan for %lld GPUs in this space: nothing splits the model into "
-            "parts for as many",
+            r->pin ? "no plan for %lld GPUs in this space with what is pinned"
+                   : "no plan for %lld GPUs in this space: nothing splits the model into "
+                     "parts for as many",
             (long long)gpus);
     snprintf(
         why, sizeof why,
@@ -221,6 +276,28 @@ static int too_heavy(const struct topt_request *r, const struct topt_best *b,
     return 0;
 }
 
+/* Nothing fits as it is pinned; does it without? */
+static int say_without_pins(struct topt_micros *m, int64_t gpus, json_t *answer,
+                            struct topt_error *err)
+{
+    struct topt_text t = {0};
+    json_t *without;
+    char need[32];
+    if (without_pins(m, gpus, &without, err))
+        return -1;
+    topt_text_add(&t, "%s", json_string_value(json_object_get(answer, "why")));
+    if (json_is_object(without))
+        topt_text_add(
+            &t, "; without --pin %s would do",
+            topt_show_bytes(json_integer_value(json_object_get(without, "memory_bytes")),
+                            need, sizeof need));
+    if (t.s)
+        json_object_set_new(answer, "why", json_string(t.s));
+    topt_text_fini(&t);
+    json_decref(without);
+    return 0;
+}
+
 int topt_answer_infeasible(struct topt_micros *m, int64_t gpus, int doubt, json_t **ret,
                            struct topt_error *err)
 {
@@ -230,6 +307,8 @@ int topt_answer_infeasible(struct topt_micros *m, int64_t gpus, int doubt, json_
         return topt_request_stopped(r) ? topt_answer_unfinished(r, gpus, ret, err) : -1;
     int rc = b.found ? too_heavy(r, &b, gpus, doubt, ret, err)
                      : none_at_all(r, &b, gpus, ret, err);
+    if (!rc && r->pin)
+        rc = say_without_pins(m, gpus, *ret, err);
     if (!rc && b.claim.decided) {
         b.claim.epsilon = INFINITY; /* of times */
         topt_claim_write(*ret, r->model, &b.claim);

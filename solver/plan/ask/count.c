@@ -285,15 +285,17 @@ static int search_shapes(struct topt_micros *m, int64_t gpus, int64_t limit,
     return rc ? -1 : 0;
 }
 
-/* The full space with operators that were decided by heuristic may have missed what a
- * smaller space finds, or a search with fewer limits. */
-static int asks_smaller(const struct topt_micros *m, int64_t gpus, enum topt_goal goal,
-                        const struct topt_best *b)
+/* Where operators were decided by heuristic, a smaller space may have what was missed, or a
+ * search with fewer limits. */
+static int asks_others(const struct topt_micros *m, const struct topt_best *b)
 {
     const char *a = m->request->algorithm;
-    return (goal == TOPT_GOAL_FASTEST || goal == TOPT_GOAL_LEAST) &&
-           (!a || !strcmp(a, "ft")) && b->claim.decided && !b->stopped &&
-           topt_space_resolve(m->request->space, (int)gpus) == TOPT_SPACE_FULL;
+    return (!a || !strcmp(a, "ft")) && b->claim.decided && !b->stopped;
+}
+
+static int is_full(const struct topt_micros *m, int64_t gpus)
+{
+    return topt_space_resolve(m->request->space, (int)gpus) == TOPT_SPACE_FULL;
 }
 
 /* Take what another search has, where it is better and lies in the request's own space. */
@@ -362,9 +364,9 @@ static int solve_shapes(struct topt_micros *m, int64_t gpus, int64_t limit,
     if (search_shapes(m, gpus, limit, goal, ret, err))
         return -1;
     int rc = 0;
-    if (asks_smaller(m, gpus, goal, ret))
+    if (asks_others(m, ret) && is_full(m, gpus))
         rc = ask_smaller(m, gpus, limit, goal, ret, err);
-    if (!rc && limit && goal == TOPT_GOAL_FASTEST && asks_smaller(m, gpus, goal, ret))
+    if (!rc && limit && goal == TOPT_GOAL_FASTEST && asks_others(m, ret))
         rc = ask_unlimited(m, gpus, limit, ret, err);
     if (rc)
         topt_best_fini(ret);

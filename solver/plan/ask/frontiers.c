@@ -21,7 +21,8 @@ struct topt_frontiers {
 int topt_frontiers_keeps(const struct topt_request *r)
 {
     return r->space == TOPT_SPACE_UNIFORM && r->blocks != TOPT_BLOCKS_FREE &&
-           !r->max_work && topt_request_limit(r) <= topt_hw_memory_bytes(r->hw) &&
+           !r->max_work && !r->pin &&
+           topt_request_limit(r) <= topt_hw_memory_bytes(r->hw) &&
            (!r->algorithm || !strcmp(r->algorithm, "ft"));
 }
 

@@ -49,6 +49,16 @@ static void put_head(struct topt_text *t, const struct topt_plan_doc *p,
                       (long long)p->settings.micro_batches, (long long)p->micro->batch);
 }
 
+static void put_pins(struct topt_text *t, const struct topt_plan_doc *p,
+                     const json_t *doc)
+{
+    const json_t *pins = json_object_get(doc, "pins");
+    char *words = pins ? topt_pins_words(pins, p->time_ns, p->memory_bytes) : NULL;
+    if (words)
+        topt_text_add(t, "Pinned: %s.\n", words);
+    free(words);
+}
+
 /* How good the search was: relative to which space, proven how far, what was guessed. */
 static void put_search(struct topt_text *t, const json_t *doc)
 {
@@ -101,9 +111,14 @@ static void put_memory(struct topt_text *t, const struct topt_plan_doc *p,
     json_t *value;
     int64_t limit = whole(doc, "memory_limit");
     json_t *parts = json_object_get(json_object_get(doc, "predicted"), "memory_parts");
-    topt_text_add(t, "\nMemory of one GPU, %s at most",
-                  topt_show_bytes(p->memory_bytes, a, sizeof a));
-    if (p->settings.gather == TOPT_GATHER_OPERATOR)
+    int papers = p->settings.accounting == TOPT_ACCOUNTING_PAPER;
+    topt_text_add(t, "\nMemory of one GPU, %s %s",
+                  topt_show_bytes(p->memory_bytes, a, sizeof a),
+                  papers ? "as papers count it" : "at most");
+    if (papers)
+        topt_text_add(t, " (a run needs %s at its peak)",
+                      topt_show_bytes(p->program->peak_bytes, b, sizeof b));
+    else if (p->settings.gather == TOPT_GATHER_OPERATOR)
         topt_text_add(t, " (%s at the peak of the program)",
                       topt_show_bytes(p->program->peak_bytes, b, sizeof b));
     if (limit)
@@ -127,6 +142,7 @@ static int explain(struct topt_text *t, const struct topt_plan_doc *p, const jso
     if (topt_model_blocks(p->model, &b, err))
         return -1;
     put_head(t, p, doc);
+    put_pins(t, p, doc);
     put_search(t, doc);
     put_memory(t, p, doc);
     int rc = topt_explain_time(t, p, doc, err);
@@ -138,7 +154,7 @@ static int explain(struct topt_text *t, const struct topt_plan_doc *p, const jso
         rc = around ? 0 : -1;
     }
     if (around)
-        topt_explain_around(t, p, around);
+        topt_explain_around(t, p, doc, around);
     json_decref(around);
     topt_blocks_fini(&b);
     return rc;
@@ -171,9 +187,9 @@ char *topt_plan_explain(const json_t *plan, const struct topt_explain_options *o
 /* What the document says of itself, without model and operators. */
 static json_t *said(const json_t *doc)
 {
-    static const char *const keys[] = {"id",    "why",       "strategy",     "space",
-                                       "exact", "epsilon",   "heuristic",    "mesh",
-                                       "mode",  "algorithm", "memory_limit", "settings"};
+    static const char *const keys[] = {
+        "id",   "why",  "strategy",  "space",        "exact",    "epsilon", "heuristic",
+        "mesh", "mode", "algorithm", "memory_limit", "settings", "pins"};
     json_t *ret = json_object();
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (json_object_get(doc, keys[i]))

@@ -39,6 +39,7 @@ static int request_of(const struct topt_plan_doc *p, const json_t *doc,
     r->counts = framework ? TOPT_COUNTS_WHOLE : TOPT_COUNTS_ANY;
     r->settings.apart_bytes = 0; /* of that plan alone */
     r->settings.late_permille = 0;
+    r->settings.hidden_ppm = 0;
     if (framework && topt_framework_find(framework, &r->framework, err))
         return -1;
     if ((space && topt_space_parse(space, &r->space, err)) ||
@@ -149,11 +150,13 @@ json_t *topt_explain_around_json(const struct topt_plan_doc *p, const json_t *do
 }
 
 void topt_explain_around(struct topt_text *t, const struct topt_plan_doc *p,
-                         const json_t *around)
+                         const json_t *doc, const json_t *around)
 {
     size_t i;
     json_t *x;
-    topt_text_add(t, "\nOther numbers of GPUs:\n");
+    /* Parts that are pinned are those of one number. */
+    topt_text_add(t, "\nOther numbers of GPUs%s:\n",
+                  json_object_get(doc, "pins") ? ", where nothing is pinned" : "");
     json_array_foreach(around, i, x)
     {
         int64_t gpus = whole(x, "gpus");

@@ -14,6 +14,6 @@ json_t *topt_explain_around_json(const struct topt_plan_doc *p, const json_t *do
                                  struct topt_error *err) TOPT_MUST_CHECK;
 
 void topt_explain_around(struct topt_text *t, const struct topt_plan_doc *p,
-                         const json_t *around);
+                         const json_t *doc, const json_t *around);
 
 #endif

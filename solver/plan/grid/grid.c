@@ -63,7 +63,7 @@ static int open_kept(struct topt_grid_search *s, enum topt_goal goal,
 {
     const struct topt_request *r = s->request;
     if (!s->micros->kept || s->space != TOPT_SPACE_UNIFORM || !s->alike || s->algorithm ||
-        !by_ft(s) || r->max_work || goal == TOPT_GOAL_FRONTIER)
+        !by_ft(s) || r->max_work || r->pin || goal == TOPT_GOAL_FRONTIER)
         return 0;
     s->kept = topt_kept_grid(s->micros->kept, s->mesh.nodes, s->mesh.per_node);
     return s->kept ? 0 : topt_nomem(err, "the search");
@@ -113,7 +113,8 @@ static struct topt_variant_settings *settings_of(struct topt_grid_search *s,
     struct topt_variant_settings *at = s->settings;
     while (at && (at->settings.micro_batches != v->micro_batches ||
                   at->settings.apart_bytes != v->apart_bytes ||
-                  at->settings.late_permille != v->late_permille))
+                  at->settings.late_permille != v->late_permille ||
+                  at->settings.hidden_ppm != v->hidden_ppm))
         at = at->next;
     if (at)
         return at;
@@ -125,6 +126,7 @@ static struct topt_variant_settings *settings_of(struct topt_grid_search *s,
     *at = (struct topt_variant_settings){t->settings, s->settings};
     at->settings.apart_bytes = v->apart_bytes;
     at->settings.late_permille = v->late_permille;
+    at->settings.hidden_ppm = v->hidden_ppm;
     s->settings = at;
     return at;
 }
@@ -199,6 +201,7 @@ static int make_problem(struct topt_grid_search *s, const struct topt_variant *v
                                    .zero = zero_levels(s, v),
                                    .recompute = recompute_of(s, v),
                                    .mesh_starts = v->mesh_starts,
+                                   .pins = r->pin ? &s->micros->pins : NULL,
                                    .sums_stay =
                                        r->settings.accounting == TOPT_ACCOUNTING_PAPER,
                                    .lazy_entries = lazy_entries,

@@ -7,6 +7,7 @@
 #include "grid_solve.h"
 #include "algorithm.h"
 #include "apart.h"
+#include "hidden.h"
 #include "caps.h"
 #include "claim.h"
 #include "grid.h"
@@ -203,7 +204,7 @@ static int solve_anew(struct solver *v, struct topt_variant *variant,
                       struct topt_solutions *part)
 {
     struct topt_problem *p = NULL;
-    if (topt_grid_apart(v->s, variant, v->err))
+    if (topt_grid_apart(v->s, variant, v->err) || topt_grid_hidden(v->s, variant, v->err))
         return -1;
     tell_progress(v, variant);
     int rc = price_and_search(v, variant, &p, part) ||

@@ -131,7 +131,7 @@ struct topt_kept_variant *topt_kept_variant(struct topt_kept_grid *g,
 
 /* Numbers of a row, and what may stand behind them: the lightest, the fastest, what is
  * lighter. */
-enum { COUNTS = 7, ROW = 11, LIGHTEST = ROW, FASTEST, LIGHTER };
+enum { COUNTS = 7, ROW = 12, LIGHTEST = ROW, FASTEST, LIGHTER };
 
 /* The number of a row of counts in the table, added where it is new. */
 static json_int_t row_of(json_t *table, const int64_t *count)
@@ -184,11 +184,11 @@ static json_t *points_json(const struct topt_kept_points *p, json_t *counts)
 static json_t *variant_json(const struct topt_kept_variant *x, json_t *counts)
 {
     const struct topt_variant *v = &x->variant;
-    json_t *row = json_pack("[I, i, i, i, I, i, i, I, I, I, i]",
-                            (json_int_t)v->micro_batches, v->cut, v->zero, v->recompute,
-                            (json_int_t)v->apart_bytes, v->late_permille, x->some,
-                            (json_int_t)x->least.memory, (json_int_t)x->least.time,
-                            pricing_of(counts, &x->stats), x->lightest_known);
+    json_t *row = json_pack(
+        "[I, i, i, i, I, i, i, i, I, I, I, i]", (json_int_t)v->micro_batches, v->cut,
+        v->zero, v->recompute, (json_int_t)v->apart_bytes, v->late_permille,
+        v->hidden_ppm, x->some, (json_int_t)x->least.memory, (json_int_t)x->least.time,
+        pricing_of(counts, &x->stats), x->lightest_known);
     if (x->lightest_known || x->fastest.known)
         json_array_append_new(row,
                               x->lightest_known == 2
@@ -311,24 +311,25 @@ static int read_variant(const struct reader *r, struct topt_kept_grid *g,
 {
     int64_t x[ROW], c[COUNTS];
     if (read_integers(row, 0, ROW, x) || x[1] > TOPT_MAX_AXES ||
-        x[2] >= TOPT_ZERO_COUNT || x[3] > 1 || x[5] > 1000 || x[6] > 1 || x[10] > 2 ||
-        read_counts(r, x[9], c))
+        x[2] >= TOPT_ZERO_COUNT || x[3] > 1 || x[5] > 1000 || x[6] > 1000000 ||
+        x[7] > 1 || x[11] > 2 || read_counts(r, x[10], c))
         return -1;
     struct topt_variant v = {.micro_batches = x[0],
                              .cut = (int)x[1],
                              .zero = (int)x[2],
                              .recompute = (int)x[3],
                              .apart_bytes = x[4],
-                             .late_permille = (int)x[5]};
+                             .late_permille = (int)x[5],
+                             .hidden_ppm = (int)x[6]};
     struct topt_kept_variant *made = topt_kept_variant(g, &v);
     if (!made || made->priced)
         return -1;
     made->priced = 1;
-    made->some = (int)x[6];
-    made->least = (struct topt_cost){x[7], x[8]};
+    made->some = (int)x[7];
+    made->least = (struct topt_cost){x[8], x[9]};
     made->stats =
         (struct topt_problem_stats){c[0], c[1], c[2], c[3], c[4], c[5], c[6], 0};
-    made->lightest_known = (int)x[10];
+    made->lightest_known = (int)x[11];
     return read_found(r, row, made);
 }
 

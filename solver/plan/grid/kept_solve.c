@@ -2,6 +2,7 @@
  * is missing. */
 #include "kept_solve.h"
 #include "apart.h"
+#include "hidden.h"
 #include "grid.h"
 #include "kept.h"
 #include "problem.h"
@@ -45,7 +46,8 @@ static int make_problem(struct lookup *l)
 static int price(struct lookup *l)
 {
     struct topt_kept_variant *x = l->x;
-    if (topt_grid_apart(l->s, l->variant, l->err) || make_problem(l))
+    if (topt_grid_apart(l->s, l->variant, l->err) ||
+        topt_grid_hidden(l->s, l->variant, l->err) || make_problem(l))
         return -1;
     x->variant = *l->variant;
     x->some = topt_problem_some(l->p);

@@ -70,8 +70,13 @@ int topt_micros_init(struct topt_micros *m, const struct topt_request *r,
                          (long long)given, (long long)batch);
     if (topt_model_blocks(r->model, &m->blocks, err))
         return -1;
+    if (topt_pins_init(&m->pins, r->pin, r->model, &m->blocks, err)) {
+        topt_blocks_fini(&m->blocks);
+        return -1;
+    }
     m->at = calloc((size_t)n, sizeof *m->at);
     if (!m->at) {
+        topt_pins_fini(&m->pins);
         topt_blocks_fini(&m->blocks);
         return topt_nomem(err, "micro-batches");
     }
@@ -86,6 +91,7 @@ void topt_micros_fini(struct topt_micros *m)
     for (int i = 0; i < m->n; i++)
         topt_model_destroy(m->at[i].owned);
     free(m->at);
+    topt_pins_fini(&m->pins);
     topt_blocks_fini(&m->blocks);
     *m = (struct topt_micros){0};
 }

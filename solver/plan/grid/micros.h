@@ -3,6 +3,7 @@
 #ifndef TOPT_MICROS_H
 #define TOPT_MICROS_H
 
+#include "pins.h"
 #include "topt_question.h"
 
 struct topt_kept;
@@ -16,6 +17,7 @@ struct topt_micros {
     struct topt_least_parameters parameters;
     double activation_bytes;   /* that backward reads, of the whole batch */
     struct topt_blocks blocks; /* of all of them */
+    struct topt_pins pins;     /* of the request */
     int64_t work;              /* of searches so far */
     /* What is kept of the request's variants, and gets what is missing; borrowed, NULL:
      * nothing is. */

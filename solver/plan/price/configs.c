@@ -5,6 +5,7 @@
  * those of another problem's family, and on request all that differ from these only by
  * which of alike axes do what. */
 #include "configs.h"
+#include "pins.h"
 #include "problem_data.h"
 #include "problem_stats.h"
 #include "restrict.h"
@@ -80,7 +81,9 @@ static int list_op(struct topt_problem *p, struct family *f,
                 f->config[n] = list->config[i];
                 f->config[n].zero = (uint8_t)z;
                 f->config[n].recompute = (uint8_t)r;
-                n += topt_allows_op(&p->options, p->k.mesh, &p->k.model->op[f->op],
+                n += topt_pins_allow(p->options.pins, p->options.alike, f->op,
+                                     &p->k.model->op[f->op], p->k.mesh, &f->config[n]) &&
+                     topt_allows_op(&p->options, p->k.mesh, &p->k.model->op[f->op],
                                     &f->config[n]);
             }
     }

@@ -6,6 +6,7 @@
 #include "family.h"
 #include "classes.h"
 #include "configs.h"
+#include "pins.h"
 #include "prices.h"
 #include "problem_data.h"
 #include "problem_stats.h"
@@ -39,7 +40,9 @@ static int alike_ops(const struct topt_problem *p, int a, int b)
     const struct topt_model *m = p->k.model;
     const struct topt_op *x = &m->op[a], *y = &m->op[b];
     if ((a == m->loss) != (b == m->loss) || op_waits(p, a) != op_waits(p, b) ||
-        topt_problem_remakes(p, a) != topt_problem_remakes(p, b))
+        topt_problem_remakes(p, a) != topt_problem_remakes(p, b) ||
+        topt_pins_at(p->options.pins, p->options.alike, a) !=
+            topt_pins_at(p->options.pins, p->options.alike, b))
         return 0;
     for (int k = 0; k < x->ninputs; k++)
         if (wants_gradient(m, x, k) != wants_gradient(m, y, k))

@@ -13,6 +13,7 @@
 #include "topt_framework.h"
 #include "topt_plan_doc.h"
 #include "topt_question.h"
+#include "topt_simulate.h"
 #include "topt_json.h"
 
 #include <math.h>
@@ -95,6 +96,20 @@ static json_t *hubs_json(const struct topt_plan_facts *f)
     return hubs;
 }
 
+/* What the whole step's schedule takes, where the sum that was searched knows only what each
+ * operator's own computation hides; absent where the program is too long for that. */
+static void put_simulated(const struct topt_plan_facts *f, json_t *predicted)
+{
+    const struct topt_settings *s = f->k->settings;
+    struct topt_simulate_options o = {s->overlap, 0};
+    struct topt_simulation sim;
+    if (s->overlap == TOPT_OVERLAP_NONE || s->hidden_ppm ||
+        topt_simulate(f->k, f->strategy, &o, &sim, NULL))
+        return;
+    json_object_set_new(predicted, "simulated_ns", json_integer(sim.time_ns));
+    topt_simulation_fini(&sim);
+}
+
 static json_t *predicted_json(const struct topt_plan_facts *f)
 {
     const struct topt_strategy_cost *c = f->cost;
@@ -105,6 +120,7 @@ static json_t *predicted_json(const struct topt_plan_facts *f)
                           (json_int_t)c->sum.network_ns);
     json_object_set_new(p, "memory_parts", topt_memory_parts(f->k->hw, c));
     json_object_set_new(p, "band", topt_prediction_band(f->k->hw, c, f->peak_bytes));
+    put_simulated(f, p);
     return p;
 }
 
@@ -226,6 +242,7 @@ static json_t *settings_json(const struct topt_settings *s)
     put_int(o, "vocab_multiple", s->vocab_multiple, 0);
     put_int(o, "apart_bytes", s->apart_bytes, 0);
     put_int(o, "late_permille", s->late_permille, 0);
+    put_int(o, "hidden_ppm", s->hidden_ppm, 0);
     if (s->eager) {
         char *parts = topt_eager_words(s->eager);
         json_object_set_new(o, "eager", json_string(parts ? parts : ""));
@@ -270,6 +287,8 @@ json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
         json_object_set_new(doc, "why", json_string(f->why));
     if (f->memory_limit)
         json_object_set_new(doc, "memory_limit", json_integer(f->memory_limit));
+    if (f->pins)
+        json_object_set(doc, "pins", f->pins);
     char id[TOPT_ID];
     if (topt_json_id(doc, 'p', id) < 0) {
         json_decref(doc);
@@ -393,31 +412,18 @@ static int read_hubs(const json_t *hubs, struct topt_plan_doc *p, struct topt_er
 static int read_settings(const json_t *s, struct topt_settings *ret,
                          struct topt_error *err)
 {
-    static const char *const allowed[] = {"dtype",
-                                          "optimizer",
-                                          "granule_bytes",
-                                          "micro_batches",
-                                          "gradient_f32",
-                                          "accounting",
-                                          "overlap",
-                                          "eager",
-                                          "state_bf16",
-                                          "shard_f32",
-                                          "gather",
-                                          "pool_numbers",
-                                          "bucket_numbers",
-                                          "allocator_permille",
-                                          "apart_bytes",
-                                          "late_permille",
-                                          "vocab_multiple",
-                                          "precision",
-                                          NULL};
+    static const char *const allowed[] = {
+        "dtype",          "optimizer",          "granule_bytes", "micro_batches",
+        "gradient_f32",   "accounting",         "overlap",       "eager",
+        "state_bf16",     "shard_f32",          "gather",        "pool_numbers",
+        "bucket_numbers", "allocator_permille", "apart_bytes",   "late_permille",
+        "hidden_ppm",     "vocab_multiple",     "precision",     NULL};
     const char *dtype, *optimizer,
         *accounting = topt_accounting_name(TOPT_ACCOUNTING_RUN),
         *overlap = topt_overlap_name(TOPT_OVERLAP_NONE), *eager = "none",
         *gather = topt_gather_name(TOPT_GATHER_OPERATOR), *precision = "f32";
     const struct topt_precision *known; /* dtype and state_bf16 say the same */
-    int64_t allocator = 0, late = 0;
+    int64_t allocator = 0, late = 0, hidden = 0;
     *ret = (struct topt_settings){.micro_batches = 1};
     return topt_json_only(s, "settings", allowed, err) ||
            topt_json_string(s, "settings", "dtype", &dtype, err) ||
@@ -452,7 +458,9 @@ static int read_settings(const json_t *s, struct topt_settings *ret,
            topt_json_int_or(s, "settings", "apart_bytes", 0, INT64_MAX / 4,
                             &ret->apart_bytes, err) ||
            topt_json_int_or(s, "settings", "late_permille", 0, 1000, &late, err) ||
-           (ret->allocator_permille = (int)allocator, ret->late_permille = (int)late, 0);
+           topt_json_int_or(s, "settings", "hidden_ppm", 0, 1000000, &hidden, err) ||
+           (ret->allocator_permille = (int)allocator, ret->late_permille = (int)late,
+            ret->hidden_ppm = (int)hidden, 0);
 }
 
 static int read_mesh(const json_t *m, struct topt_mesh *ret, struct topt_error *err)
@@ -533,10 +541,11 @@ static int read_choices(const json_t *doc, struct topt_error *err)
 static int read_all(const json_t *doc, struct topt_plan_doc *p, struct topt_error *err)
 {
     static const char *const allowed[] = {
-        "format",    "id",        "mode",      "space",    "exact",        "epsilon",
-        "heuristic", "strategy",  "mesh",      "settings", "predicted",    "ops",
-        "hubs",      "model",     "hw",        "why",      "memory_limit", "blocks",
-        "uniform",   "algorithm", "framework", NULL};
+        "format",    "id",           "mode",     "space",   "exact",
+        "epsilon",   "heuristic",    "strategy", "mesh",    "settings",
+        "predicted", "ops",          "hubs",     "model",   "hw",
+        "why",       "memory_limit", "blocks",   "uniform", "algorithm",
+        "framework", "pins",         NULL};
     const char *id = "";
     if (topt_json_format(doc, "plan", err) || topt_json_only(doc, "", allowed, err) ||
         topt_json_string_or(doc, "", "id", &id, err) ||

@@ -24,6 +24,7 @@ struct topt_plan_facts {
     const char *mode, *why;         /* why: NULL where nobody asked */
     int64_t memory_limit;           /* 0: none */
     const struct topt_claim *claim; /* NULL: nothing was searched */
+    json_t *pins; /* what was pinned, and what is without; borrowed, NULL: nothing */
 };
 
 /* A new "topt-plan/1" document, or NULL. */

@@ -123,7 +123,7 @@ struct shapes {
         struct open_checker {
             struct checker *checker;
             int64_t micro_batches, apart_bytes;
-            int late_permille;
+            int late_permille, hidden_ppm;
             struct open_checker *next;
         } * checkers;
         struct open_shape *next;
@@ -155,7 +155,7 @@ static struct checker *checker_of(struct open_shape *o, const struct topt_varian
     struct topt_costing k;
     for (struct open_checker *c = o->checkers; c; c = c->next)
         if (c->micro_batches == v->micro_batches && c->apart_bytes == v->apart_bytes &&
-            c->late_permille == v->late_permille)
+            c->late_permille == v->late_permille && c->hidden_ppm == v->hidden_ppm)
             return c->checker;
     if (topt_grid_costing(&o->s, v, &k, err))
         return NULL;
@@ -167,6 +167,7 @@ static struct checker *checker_of(struct open_shape *o, const struct topt_varian
     c->micro_batches = v->micro_batches;
     c->apart_bytes = v->apart_bytes;
     c->late_permille = v->late_permille;
+    c->hidden_ppm = v->hidden_ppm;
     c->next = o->checkers;
     o->checkers = c;
     c->checker = checker_create(&k, err);

@@ -2,6 +2,7 @@
  * (command line, REST, sbatch, dashboard) get what was not said from the framework's row,
  * so that one question has one answer. */
 #include "algorithm.h"
+#include "pins.h"
 #include "topt_choices.h"
 #include "topt_framework.h"
 #include "topt_question.h"
@@ -10,6 +11,16 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
+
+/* What it says of operators waits for the model. */
+static int read_pins(const char *text, struct topt_error *err)
+{
+    struct topt_pins pins;
+    if (topt_pins_parse(text, &pins, err))
+        return -1;
+    topt_pins_fini(&pins);
+    return 0;
+}
 
 static int read_space(const struct topt_words *w, struct topt_request *r,
                       const char **field, struct topt_error *err)
@@ -25,6 +36,9 @@ static int read_space(const struct topt_words *w, struct topt_request *r,
         return -1;
     *field = "counts";
     if (w->counts && topt_counts_parse(w->counts, &r->counts, err))
+        return -1;
+    *field = "pin";
+    if (w->pin && read_pins(w->pin, err))
         return -1;
     *field = "algorithm";
     return topt_algorithm_check(w->algorithm, err);
@@ -64,6 +78,7 @@ int topt_request_read(const struct topt_words *w, struct topt_request *r,
         return -1;
     }
     r->algorithm = w->algorithm && strcmp(w->algorithm, "ft") ? w->algorithm : NULL;
+    r->pin = w->pin && *w->pin ? w->pin : NULL;
     r->settings.gradient_f32 = w->gradient_f32;
     r->tensor_parallel = w->tensor_parallel;
     r->given = 0;

@@ -2,6 +2,8 @@
  * tensor parallelism may lie, and whether it can be answered at all. */
 #include "request.h"
 #include "algorithm.h"
+#include "pins.h"
+#include "space.h"
 #include "topt_choices.h"
 #include "topt_framework.h"
 #include "topt_question.h"
@@ -53,29 +55,6 @@ int topt_no_grid(const struct topt_request *r, int64_t gpus, struct topt_error *
                      "%lld GPUs can't be had on '%s': at most %d nodes of %d",
                      (long long)gpus, topt_hw_name(r->hw), topt_hw_max_nodes(r->hw),
                      topt_hw_gpus_per_node(r->hw));
-}
-
-int topt_request_check(const struct topt_request *r, struct topt_error *err)
-{
-    if (topt_algorithm_check(r->algorithm, err))
-        return -1;
-    if (!topt_hw_has_dtype(r->hw, r->settings.dtype))
-        return topt_fail(err, TOPT_ERR_USAGE, "'%s' says nothing of the speed of %s",
-                         topt_hw_name(r->hw), topt_dtype_name(r->settings.dtype));
-    if (r->gpus < 0 || r->gpus > MAX_DEVICES || r->max_gpus < 0 || r->memory_limit < 0)
-        return topt_fail(err, TOPT_ERR_USAGE, "GPUs and memory must be positive");
-    for (int i = 0; i < (r->ngpu_list ? r->ngpu_list : 1) && r->max_gpus; i++) {
-        int64_t asked = r->ngpu_list ? r->gpu_list[i] : r->gpus;
-        if (asked > r->max_gpus)
-            return topt_fail(
-                err, TOPT_ERR_USAGE,
-                "%lld GPUs are asked for, and at most %lld; give one of the two",
-                (long long)asked, (long long)r->max_gpus);
-    }
-    if (r->mode == TOPT_MINI_TIME && r->gpus == 0)
-        return topt_fail(err, TOPT_ERR_USAGE,
-                         "mini-time needs a number of GPUs (at least 1)");
-    return 0;
 }
 
 int topt_request_factors(const struct topt_request *r, enum topt_space space)
@@ -182,4 +161,88 @@ int topt_tensor_from(const struct topt_mesh *mesh, enum topt_tensor_where where)
     default:
         return mesh->naxes;
     }
+}
+
+/* ---- pins -------------------------------------------------------------------------- */
+
+static int see_grids(const struct topt_request *r, const struct topt_pins *pins,
+                     int64_t gpus, uint8_t *seen, struct topt_mesh *last,
+                     struct topt_space_options *o, struct topt_error *err)
+{
+    int nodes = 0, per_node = 0;
+    while (topt_request_grid(r, gpus, &nodes, &per_node)) {
+        if (topt_mesh_init(last, nodes, per_node, err))
+            return -1;
+        *o = (struct topt_space_options){.space =
+                                             topt_space_resolve(r->space, last->devices),
+                                         .even = topt_request_even(r),
+                                         .vocab = r->model->vocab,
+                                         .zero = (1 << TOPT_ZERO_COUNT) - 1,
+                                         .sequence = r->sequence_splits};
+        if (topt_pins_see(pins, r->model, last, o, seen, err))
+            return -1;
+    }
+    return 0;
+}
+
+/* Each pin has to be possible on one of the numbers of GPUs that may be tried. */
+static int see_pins(const struct topt_request *r, const struct topt_pins *pins,
+                    struct topt_error *err)
+{
+    uint8_t *seen = calloc((size_t)r->model->nops + 1, 1);
+    int64_t one = r->gpus, *count = NULL;
+    int n = 1, rc = seen ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for pins");
+    struct topt_space_options o = {0};
+    struct topt_mesh last = {0};
+    if (!rc && !one)
+        rc = topt_request_counts(r, &count, &n, err);
+    for (int i = n - 1; i >= 0 && !rc; i--)
+        rc = see_grids(r, pins, count ? count[i] : one, seen, &last, &o, err);
+    if (!rc && last.devices)
+        rc = topt_pins_fail(pins, r->model, &last, &o, seen, err);
+    free(count);
+    free(seen);
+    return rc;
+}
+
+static int check_pins(const struct topt_request *r, struct topt_error *err)
+{
+    struct topt_blocks blocks;
+    struct topt_pins pins;
+    if (!r->pin)
+        return 0;
+    if (topt_model_blocks(r->model, &blocks, err))
+        return -1;
+    int rc = topt_pins_init(&pins, r->pin, r->model, &blocks, err);
+    if (!rc) {
+        rc = see_pins(r, &pins, err);
+        topt_pins_fini(&pins);
+    }
+    topt_blocks_fini(&blocks);
+    return rc;
+}
+
+/* ---- the whole ------------------------------------------------------------------- */
+
+int topt_request_check(const struct topt_request *r, struct topt_error *err)
+{
+    if (topt_algorithm_check(r->algorithm, err))
+        return -1;
+    if (!topt_hw_has_dtype(r->hw, r->settings.dtype))
+        return topt_fail(err, TOPT_ERR_USAGE, "'%s' says nothing of the speed of %s",
+                         topt_hw_name(r->hw), topt_dtype_name(r->settings.dtype));
+    if (r->gpus < 0 || r->gpus > MAX_DEVICES || r->max_gpus < 0 || r->memory_limit < 0)
+        return topt_fail(err, TOPT_ERR_USAGE, "GPUs and memory must be positive");
+    for (int i = 0; i < (r->ngpu_list ? r->ngpu_list : 1) && r->max_gpus; i++) {
+        int64_t asked = r->ngpu_list ? r->gpu_list[i] : r->gpus;
+        if (asked > r->max_gpus)
+            return topt_fail(
+                err, TOPT_ERR_USAGE,
+                "%lld GPUs are asked for, and at most %lld; give one of the two",
+                (long long)asked, (long long)r->max_gpus);
+    }
+    if (r->mode == TOPT_MINI_TIME && r->gpus == 0)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "mini-time needs a number of GPUs (at least 1)");
+    return check_pins(r, err);
 }

@@ -51,6 +51,7 @@ struct topt_request {
     enum topt_block_choice blocks;
     int factors;           /* bits of enum topt_factor */
     const char *algorithm; /* NULL: ft */
+    const char *pin;       /* splits that are chosen, "NAME=SPLIT;..."; NULL: none */
     double epsilon;
     int threads;
     int64_t micro_batches; /* just so many; 0: searched, or 1 where they are not */
@@ -74,6 +75,8 @@ struct topt_request {
     int64_t max_work; /* the same after so much counted work of the search; 0: no limit */
     int64_t
         max_entries; /* as of searches: larger tables are decided by heuristic; 0: 2^23 */
+    uint64_t seed;   /* of systems that search at random; 0: theirs */
+    int64_t proposals; /* that these try at most; 0: as many as they think right */
     int64_t
         max_table_bytes; /* fail with LIMIT where a problem's costs take more; 0: 4 GiB */
 };
@@ -84,7 +87,7 @@ void topt_request_init(struct topt_request *r);
 /* What is asked, in words; NULL and 0: not said.  Borrowed. */
 struct topt_words {
     const char *mode, *framework, *space, *blocks, *factors, *counts, *algorithm,
-        *precision, *optimizer, *accounting, *overlap, *eager;
+        *precision, *optimizer, *accounting, *overlap, *eager, *pin;
     int64_t batch, seq;
     int gradient_f32, tensor_parallel;
 };

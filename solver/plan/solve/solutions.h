@@ -13,6 +13,7 @@ struct topt_variant {
     uint32_t mesh_starts; /* of systems with one device mesh, else 0 */
     int64_t apart_bytes;  /* as of settings */
     int late_permille;    /* the same */
+    int hidden_ppm;       /* the same */
 };
 
 struct topt_kept_point;

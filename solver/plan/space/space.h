@@ -6,6 +6,7 @@
 #include "topt_lower.h"
 #include "topt_progress.h"
 
+struct topt_pins;
 struct topt_problem;
 struct topt_restriction;
 
@@ -57,6 +58,7 @@ struct topt_space_options {
     int keep_dominated; /* list configurations that others of their classes beat */
     struct topt_progress *progress; /* told how many were priced; may be NULL */
     const struct topt_restriction *restriction; /* of another system; NULL: none */
+    const struct topt_pins *pins;               /* of the model; NULL: none */
     int sums_stay; /* memory counts a sum that is due as if it stayed, whole (papers) */
     /* one_mesh: bit a says that a dimension of the device mesh starts at axis a */
     uint32_t mesh_starts;

@@ -167,7 +167,7 @@ static void eliminate(struct work *w, int layer, int in, int out)
     }
     *s = (struct step){.layer = layer, .from = x.from, .to = y.to};
     for (int p = 0; p < T; p++)
-        for (int t = 0; t < T; t++) {
+        for (int t = 0; t < TOPT_ACCPAR_TYPES; t++) {
             r.cost[p][t] = INFINITY;
             for (int j = 0; j < T; j++) {
                 double c = x.cost[p][j] + w->own[layer][j] + y.cost[j][t];
@@ -231,15 +231,15 @@ static void fill(const struct pricing *p, struct work *w, double share[][T])
     const struct topt_accpar_net *net = p->net;
     w->left = net->n;
     for (int l = 0; l < net->n; l++)
-        for (enum topt_accpar_type t = 0; t < T; t++) {
+        for (enum topt_accpar_type t = 0; t < TOPT_ACCPAR_TYPES; t++) {
             share[l][t] = topt_accpar_layer_share(p, l, t);
             w->own[l][t] = allowed(p, l, t) ? own_cost(p, l, t, share[l][t]) : INFINITY;
         }
     for (int i = 0; i < net->nedges; i++) {
         const struct topt_accpar_edge *e = &net->edge[i];
         struct table table = {.from = e->from, .to = e->to};
-        for (enum topt_accpar_type a = 0; a < T; a++)
-            for (enum topt_accpar_type b = 0; b < T; b++) {
+        for (enum topt_accpar_type a = 0; a < TOPT_ACCPAR_TYPES; a++)
+            for (enum topt_accpar_type b = 0; b < TOPT_ACCPAR_TYPES; b++) {
                 double elements[2];
                 topt_accpar_edge(p, e, a, b, share[e->from][a], share[e->to][b],
                                  elements);

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <time.h>
 
-enum { TICK_MS = 20, HANG_MS = 10000 };
+enum { TICK_MS = 10, SILENT_MS = 30, HANG_MS = 10000 };
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -29,15 +29,18 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     return 0;
 }
 
-/* What comes, until the other end closes. */
-static void drain(int fd)
+/* What comes, until the other end closes; or, but now and then, until it has been silent for a while. */
+static void drain(int fd, int is_patient)
 {
     char block[16384];
-    for (int waited = 0; waited < HANG_MS; waited += TICK_MS) {
+    int silent = 0;
+    for (int waited = 0; waited < HANG_MS; waited += TICK_MS, silent += TICK_MS) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
-        while (poll(&p, 1, TICK_MS) > 0)
+        for (; poll(&p, 1, TICK_MS) > 0; silent = 0)
             if (read(fd, block, sizeof block) <= 0)
                 return;
+        if (!is_patient && silent >= SILENT_MS)
+            return;
         whole_tick(&daemon_);
     }
     fprintf(stderr, "fuzz_http: not answered and not closed\n");
@@ -61,9 +64,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
     }
     shutdown(fd, SHUT_WR);
-    drain(fd);
+    drain(fd, ++calls % 64 == 0);
     close(fd);
-    if (!(++calls % 256)) {
+    if (!(calls % 256)) {
         whole_tick(&daemon_);
         store_keep(daemon_.server.store, (int64_t)time(NULL));
     }

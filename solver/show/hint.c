@@ -1,5 +1,5 @@
-/* hint.c - see hint.h. */
-#include "hint.h"
+/* hint.c - see topt_hint.h. */
+#include "topt_hint.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
-/* hint.h - the next question worth asking, in a line.
+/* topt_hint.h - the next question worth asking, in a line.
  * Thread safety: reentrant. */
-#ifndef TOPTD_HINT_H
-#define TOPTD_HINT_H
+#ifndef TOPT_HINT_H
+#define TOPT_HINT_H
 
 #include <jansson.h>
 #include <stdint.h>

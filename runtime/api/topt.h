@@ -1,0 +1,84 @@
+/* topt.h - train a model by the best strategy for the ranks that a program was started on.
+ *
+ *     struct topt_training *t = topt_training_open(&argc, &argv, "digits", 64, 1);
+ *     topt_training_placeholder(t, "image", 784);
+ *     topt_training_operator(t, "linear", "out", "image", "{\"features\": 10}");
+ *     topt_training_loss(t, "cross_entropy", "out");
+ *     topt_training_optimizer(t, "adam", 0.001);
+ *     topt_training_find_strategy(t, "lab-cpu", 0);
+ *     topt_training_build(t, "images", 1);
+ *     topt_training_run(t, 100, losses);
+ *     topt_training_close(t);
+ *
+ * Every rank makes the same calls in the same order, and each call gives all ranks the same result: 0, or
+ * -1, and topt_training_error() says why.  Once a call has failed those after it fail, too, so that a
+ * program may look at the end alone.  Started by mpirun or srun the ranks are the devices; alone it is one.
+ *
+ * Thread safety: one thread a process, one training at a time. */
+#ifndef TOPT_H
+#define TOPT_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct topt_training;
+
+/* A model of that name, 'batch' samples a step over all ranks, 'seq' positions a sample (1
+ * where there are none).  NULL where memory does not suffice; MPI is started where it is not yet. */
+struct topt_training *topt_training_open(int *argc, char ***argv, const char *name,
+                                         int64_t batch, int64_t seq);
+void topt_training_close(struct topt_training *t); /* NULL, too */
+
+/* Why the first call failed that did; "" where none has. */
+const char *topt_training_error(const struct topt_training *t);
+/* 1 on the rank that is to say so: where one rank fails, all calls fail. */
+int topt_training_speaks(const struct topt_training *t);
+int topt_training_rank(const struct topt_training *t);
+int topt_training_size(const struct topt_training *t);
+
+/* ---- the model: each call names a tensor, by which later ones know it --------------------------------- */
+
+/* Samples of real numbers. */
+int topt_training_placeholder(struct topt_training *t, const char *name,
+                              int64_t features);
+/* A trained matrix that several operators may read. */
+int topt_training_variable(struct topt_training *t, const char *name, int64_t rows,
+                           int64_t columns);
+/* An operator of the table in formats/model.md: its kind, its name, the names of its inputs with
+ * commas between ("" for none), and its attributes as a JSON object (NULL for none). */
+int topt_training_operator(struct topt_training *t, const char *kind, const char *name,
+                           const char *inputs, const char *attributes);
+/* "cross_entropy" or "mse" of a tensor against the samples' labels; a model has one. */
+int topt_training_loss(struct topt_training *t, const char *kind, const char *input);
+/* sgd, momentum, adam or adamw; 'lr' 0: its default. */
+int topt_training_optimizer(struct topt_training *t, const char *name, double lr);
+
+/* ---- its strategy ---------------------------------------------------------------------------- */
+
+/* The fastest on as many devices as there are ranks, by a hardware profile (a name or a file), within
+ * 'memory_bytes' of each (0: what the profile's devices have). */
+int topt_training_find_strategy(struct topt_training *t, const char *hardware,
+                                int64_t memory_bytes);
+/* Or that of a plan document, as `topt plan -o` writes it, and `topt client plan -o` from toptd;
+ * its model is the one that is trained, and nothing else needs to be said of it. */
+int topt_training_load_strategy(struct topt_training *t, const char *path);
+/* The plan as a document, until the next call; NULL before there is one. */
+const char *topt_training_plan(struct topt_training *t);
+
+/* ---- training ------------------------------------------------------------------------------- */
+
+/* The program of every rank, its memory, and weights from 'seed'.  'data': what `topt run --data` takes. */
+int topt_training_build(struct topt_training *t, const char *data, uint64_t seed);
+/* So many steps more; their losses, the same on every rank, in 'ret_losses' unless that is NULL. */
+int topt_training_run(struct topt_training *t, int64_t steps, double *ret_losses);
+/* The mean loss of 'batches' batches of other data; nothing is trained. */
+int topt_training_evaluate(struct topt_training *t, const char *data, int64_t batches,
+                           double *ret_loss);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,237 @@
+/* training.c - the public interface of libtopt_runtime: names and JSON outside, topt_train inside.
+ *
+ * The model is kept as the document that it would be in a file, so that operators are checked where
+ * documents are, with the same words. */
+#include "topt.h"
+#include "topt_json.h"
+#include "topt_train.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PUBLIC __attribute__((visibility("default")))
+
+struct topt_training {
+    struct topt_train *train;
+    json_t *doc, *ops;
+    struct topt_error err; /* of the first call that failed */
+    enum topt_optimizer optimizer;
+    double lr;
+    char *plan;
+    uint64_t seed;
+    int shared; /* every rank found out together that it failed */
+};
+
+/* A call's result; the first failure is kept. */
+static int done(struct topt_training *t, int rc, const struct topt_error *err)
+{
+    if (rc && !t->err.code) {
+        t->err = *err;
+        if (!t->err.code)
+            topt_fail(&t->err, TOPT_ERR_INTERNAL, "failed without a reason");
+    }
+    return t->err.code ? -1 : 0;
+}
+
+PUBLIC struct topt_training *topt_training_open(int *argc, char ***argv, const char *name,
+                                                int64_t batch, int64_t seq)
+{
+    struct topt_error err = {0};
+    struct topt_training *t = calloc(1, sizeof *t);
+    if (!t)
+        return NULL;
+    t->optimizer = TOPT_ADAM;
+    t->ops = json_array();
+    t->doc =
+        json_pack("{s:s, s:s, s:I, s:I, s:O}", "format", "topt-model/1", "name", name,
+                  "batch", (json_int_t)batch, "seq", (json_int_t)seq, "ops", t->ops);
+    int rc = topt_train_open(argc, argv, name, batch, seq, &t->train, &err);
+    if (!rc && !t->doc)
+        rc = topt_nomem(&err, NULL);
+    done(t, rc, &err);
+    return t;
+}
+
+PUBLIC void topt_training_close(struct topt_training *t)
+{
+    if (!t)
+        return;
+    topt_train_close(t->train);
+    json_decref(t->ops);
+    json_decref(t->doc);
+    free(t->plan);
+    free(t);
+}
+
+PUBLIC const char *topt_training_error(const struct topt_training *t)
+{
+    return t->err.text;
+}
+
+PUBLIC int topt_training_rank(const struct topt_training *t)
+{
+    return t->train ? topt_train_rank(t->train) : 0;
+}
+
+PUBLIC int topt_training_size(const struct topt_training *t)
+{
+    return t->train ? topt_train_size(t->train) : 1;
+}
+
+/* What all ranks do alike fails on all of them alike: then rank 0 says so. */
+PUBLIC int topt_training_speaks(const struct topt_training *t)
+{
+    return t->shared ? !topt_comm_failed_elsewhere(&t->err) : !topt_training_rank(t);
+}
+
+/* ---- the model --------------------------------------------------------------------- */
+
+/* "a,b" as a list. */
+static json_t *split_names(const char *names)
+{
+    json_t *list = json_array();
+    for (const char *at = names; at && *at;) {
+        size_t n = strcspn(at, ",");
+        json_array_append_new(list, json_stringn(at, n));
+        at += n + (at[n] == ',');
+    }
+    return list;
+}
+
+PUBLIC int topt_training_operator(struct topt_training *t, const char *kind,
+                                  const char *name, const char *inputs,
+                                  const char *attributes)
+{
+    struct topt_error err = {0};
+    if (t->err.code)
+        return -1;
+    json_t *op = attributes ? topt_json_parse(attributes, strlen(attributes), name, &err)
+                            : json_object();
+    if (!op)
+        return done(t, -1, &err);
+    if (!json_is_object(op)) {
+        json_decref(op);
+        return done(t,
+                    topt_fail(&err, TOPT_ERR_INVAL,
+                              "'%.60s': attributes are an object of JSON", name),
+                    &err);
+    }
+    int rc = json_object_set_new(op, "name", json_string(name)) ||
+             json_object_set_new(op, "kind", json_string(kind)) ||
+             json_object_set_new(op, "inputs", split_names(inputs)) ||
+             json_array_append(t->ops, op);
+    json_decref(op);
+    return done(t,
+                rc ? topt_fail(&err, TOPT_ERR_INVAL, "an operator's name is no text") : 0,
+                &err);
+}
+
+/* An operator whose attributes are counts, -1 for none. */
+static int counted(struct topt_training *t, const char *kind, const char *name,
+                   int64_t vocab, int64_t features)
+{
+    char text[96];
+    if (vocab >= 0)
+        snprintf(text, sizeof text, "{\"vocab\": %lld, \"features\": %lld}",
+                 (long long)vocab, (long long)features);
+    else
+        snprintf(text, sizeof text, "{\"features\": %lld}", (long long)features);
+    return topt_training_operator(t, kind, name, "", text);
+}
+
+PUBLIC int topt_training_placeholder(struct topt_training *t, const char *name,
+                                     int64_t features)
+{
+    return counted(t, "input", name, -1, features);
+}
+
+PUBLIC int topt_training_variable(struct topt_training *t, const char *name, int64_t rows,
+                                  int64_t columns)
+{
+    return counted(t, "variable", name, rows > 0 ? rows : 0, columns);
+}
+
+PUBLIC int topt_training_loss(struct topt_training *t, const char *kind,
+                              const char *input)
+{
+    return topt_training_operator(t, kind, "loss", input, NULL);
+}
+
+PUBLIC int topt_training_optimizer(struct topt_training *t, const char *name, double lr)
+{
+    struct topt_error err = {0};
+    t->lr = lr;
+    return done(t, topt_optimizer_parse(name, &t->optimizer, &err), &err);
+}
+
+/* ---- its strategy ------------------------------------------------------------------ */
+
+/* The same on every rank: no rank waits for another that has failed. */
+static int agreed(struct topt_training *t, int rc, const struct topt_error *err)
+{
+    if (!t->err.code)
+        t->shared = 1;
+    return done(t, rc, err);
+}
+
+PUBLIC int topt_training_find_strategy(struct topt_training *t, const char *hardware,
+                                       int64_t memory_bytes)
+{
+    struct topt_error err = {0};
+    if (t->err.code)
+        return -1;
+    struct topt_model *m = topt_model_from_json(t->doc, &err);
+    if (!m)
+        return done(t, -1, &err);
+    topt_train_take_model(t->train, m);
+    return agreed(
+        t, topt_train_find_strategy(t->train, hardware, t->optimizer, memory_bytes, &err),
+        &err);
+}
+
+PUBLIC int topt_training_load_strategy(struct topt_training *t, const char *path)
+{
+    struct topt_error err = {0};
+    return t->err.code ? -1
+                       : agreed(t, topt_train_load_strategy(t->train, path, &err), &err);
+}
+
+PUBLIC const char *topt_training_plan(struct topt_training *t)
+{
+    if (!t->plan && !t->err.code)
+        t->plan = topt_train_plan_text(t->train);
+    return t->plan;
+}
+
+/* ---- training ---------------------------------------------------------------------- */
+
+PUBLIC int topt_training_build(struct topt_training *t, const char *data, uint64_t seed)
+{
+    struct topt_error err = {0};
+    t->seed = seed;
+    return t->err.code
+               ? -1
+               : agreed(t, topt_train_build(t->train, data, t->lr, seed, &err), &err);
+}
+
+PUBLIC int topt_training_run(struct topt_training *t, int64_t steps, double *ret_losses)
+{
+    struct topt_error err = {0};
+    if (t->err.code)
+        return -1;
+    for (int64_t i = 0; i < steps; i++)
+        if (topt_train_run(t->train, 1, ret_losses ? ret_losses + i : NULL, &err))
+            return agreed(t, -1, &err);
+    return 0;
+}
+
+PUBLIC int topt_training_evaluate(struct topt_training *t, const char *data,
+                                  int64_t batches, double *ret_loss)
+{
+    struct topt_error err = {0};
+    return t->err.code ? -1
+                       : agreed(t,
+                                topt_train_evaluate(t->train, data, t->seed, batches,
+                                                    ret_loss, &err),
+                                &err);
+}

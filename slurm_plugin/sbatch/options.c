@@ -1,0 +1,287 @@
+/* options.c - see options.h. */
+#include "options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host.h"
+
+/* Of Slurm 22.05 to 26.05: a value is needed ('='), may follow '=' ('?'), or there is none (' '). */
+static const struct row {
+    const char *name;
+    char letter, value;
+    const char *variable; /* that says it, too; of those that count here */
+} rows[] = {{"account", 'A', '=', "SBATCH_ACCOUNT"},
+            {"acctg-freq", 0, '=', NULL},
+            {"array", 'a', '=', NULL},
+            {"batch", 0, '=', NULL},
+            {"bb", 0, '=', NULL},
+            {"bbf", 0, '=', NULL},
+            {"begin", 'b', '=', NULL},
+            {"chdir", 'D', '=', NULL},
+            {"cluster-constraint", 0, '=', NULL},
+            {"clusters", 'M', '=', NULL},
+            {"comment", 0, '=', NULL},
+            {"consolidate-segments", 0, ' ', NULL},
+            {"constraint", 'C', '=', "SBATCH_CONSTRAINT"},
+            {"container", 0, '=', NULL},
+            {"container-id", 0, '=', NULL},
+            {"contiguous", 0, ' ', NULL},
+            {"core-spec", 'S', '=', NULL},
+            {"cores-per-socket", 0, '=', NULL},
+            {"cpu-freq", 0, '=', NULL},
+            {"cpus-per-gpu", 0, '=', NULL},
+            {"cpus-per-task", 'c', '=', NULL},
+            {"deadline", 0, '=', NULL},
+            {"delay-boot", 0, '=', NULL},
+            {"dependency", 'd', '=', NULL},
+            {"distribution", 'm', '=', NULL},
+            {"error", 'e', '=', NULL},
+            {"exclude", 'x', '=', NULL},
+            {"exclusive", 0, '?', NULL},
+            {"export", 0, '=', NULL},
+            {"export-file", 0, '=', NULL},
+            {"external", 0, ' ', NULL},
+            {"extra", 0, '=', NULL},
+            {"extra-node-info", 'B', '=', NULL},
+            {"get-user-env", 0, '?', NULL},
+            {"gid", 0, '=', NULL},
+            {"gpu-bind", 0, '=', NULL},
+            {"gpu-freq", 0, '=', NULL},
+            {"gpus", 'G', '=', "SBATCH_GPUS"},
+            {"gpus-per-node", 0, '=', "SBATCH_GPUS_PER_NODE"},
+            {"gpus-per-socket", 0, '=', NULL},
+            {"gpus-per-task", 0, '=', "SBATCH_GPUS_PER_TASK"},
+            {"gres", 0, '=', "SBATCH_GRES"},
+            {"gres-flags", 0, '=', NULL},
+            {"help", 'h', ' ', NULL},
+            {"hint", 0, '=', NULL},
+            {"hold", 'H', ' ', NULL},
+            {"ignore-pbs", 0, ' ', NULL},
+            {"input", 'i', '=', NULL},
+            {"job-name", 'J', '=', NULL},
+            {"kill-on-invalid-dep", 0, '=', NULL},
+            {"licenses", 'L', '=', NULL},
+            {"mail-type", 0, '=', NULL},
+            {"mail-user", 0, '=', NULL},
+            {"mcs-label", 0, '=', NULL},
+            {"mem", 0, '=', "SBATCH_MEM_PER_NODE"},
+            {"mem-bind", 0, '=', NULL},
+            {"mem-per-cpu", 0, '=', NULL},
+            {"mem-per-gpu", 0, '=', "SBATCH_MEM_PER_GPU"},
+            {"mincpus", 0, '=', NULL},
+            {"network", 0, '=', NULL},
+            {"nice", 0, '?', NULL},
+            {"no-kill", 'k', '?', NULL},
+            {"no-requeue", 0, ' ', NULL},
+            {"nodefile", 'F', '=', NULL},
+            {"nodelist", 'w', '=', NULL},
+            {"nodes", 'N', '=', NULL},
+            {"ntasks", 'n', '=', NULL},
+            {"ntasks-per-core", 0, '=', NULL},
+            {"ntasks-per-gpu", 0, '=', NULL},
+            {"ntasks-per-node", 0, '=', NULL},
+            {"ntasks-per-socket", 0, '=', NULL},
+            {"oom-kill-step", 0, '?', NULL},
+            {"open-mode", 0, '=', NULL},
+            {"output", 'o', '=', NULL},
+            {"overcommit", 'O', ' ', NULL},
+            {"oversubscribe", 's', ' ', NULL},
+            {"parsable", 0, ' ', NULL},
+            {"partition", 'p', '=', "SBATCH_PARTITION"},
+            {"power", 0, '=', NULL},
+            {"prefer", 0, '=', NULL},
+            {"priority", 0, '=', NULL},
+            {"profile", 0, '=', NULL},
+            {"propagate", 0, '?', NULL},
+            {"qos", 'q', '=', "SBATCH_QOS"},
+            {"quiet", 'Q', ' ', NULL},
+            {"reboot", 0, ' ', NULL},
+            {"requeue", 0, ' ', NULL},
+            {"reservation", 0, '=', NULL},
+            {"resv-ports", 0, '?', NULL},
+            {"segment", 0, '=', NULL},
+            {"share", 0, ' ', NULL},
+            {"signal", 0, '=', NULL},
+            {"sockets-per-node", 0, '=', NULL},
+            {"spread-job", 0, ' ', NULL},
+            {"stepmgr", 0, ' ', NULL},
+            {"switches", 0, '=', NULL},
+            {"tasks-per-node", 0, '=', NULL},
+            {"test-only", 0, ' ', NULL},
+            {"thread-spec", 0, '=', NULL},
+            {"threads-per-core", 0, '=', NULL},
+            {"time", 't', '=', "SBATCH_TIMELIMIT"},
+            {"time-min", 0, '=', NULL},
+            {"tmp", 0, '=', NULL},
+            {"tres-bind", 0, '=', NULL},
+            {"tres-per-task", 0, '=', NULL},
+            {"uid", 0, '=', NULL},
+            {"usage", 0, ' ', NULL},
+            {"use-min-nodes", 0, ' ', NULL},
+            {"verbose", 'v', ' ', NULL},
+            {"version", 'V', ' ', NULL},
+            {"wait", 'W', ' ', NULL},
+            {"wait-all-nodes", 0, '=', NULL},
+            {"wckey", 0, '=', NULL},
+            {"wrap", 0, '=', NULL}};
+enum { ROWS = sizeof rows / sizeof *rows };
+_Static_assert((int)ROWS <= (int)SBATCH_OPTIONS_MOST, "there is room for each");
+
+void sbatch_options_fini(struct sbatch_options *o)
+{
+    for (int i = 0; i < ROWS; i++)
+        free(o->value[i]);
+    topt_ask_fini(&o->ask);
+    *o = (struct sbatch_options){0};
+}
+
+/* The row of the name in full, or of which it is the only beginning; -1. */
+static int row_of(const char *name, size_t len)
+{
+    int found = -1, n = 0;
+    for (int i = 0; i < ROWS; i++) {
+        if (strncmp(rows[i].name, name, len))
+            continue;
+        if (!rows[i].name[len])
+            return i;
+        found = i;
+        n++;
+    }
+    return n == 1 ? found : -1;
+}
+
+static int row_of_letter(char letter)
+{
+    for (int i = 0; i < ROWS; i++)
+        if (rows[i].letter && rows[i].letter == letter)
+            return i;
+    return -1;
+}
+
+/* tasks-per-node is another name. */
+static int row_for(int i)
+{
+    static const char other[] = "tasks-per-node";
+    return i >= 0 && !strcmp(rows[i].name, other) ? row_of("ntasks-per-node", 15) : i;
+}
+
+static int keep(struct sbatch_options *o, int i, const char *value,
+                struct topt_error *err)
+{
+    char *copy = strdup(value);
+    if (!copy)
+        return topt_nomem(err, rows[i].name);
+    free(o->value[i]);
+    o->value[i] = copy;
+    return 0;
+}
+
+static enum sbatch_use use_of(int i)
+{
+    return topt_host_touches(rows[i].name) ? SBATCH_TAKE : SBATCH_KEEP;
+}
+
+/* --topt-NAME or --topt-NAME=VALUE. */
+static int take_ours(struct sbatch_options *o, int argc, char *const *argv,
+                     struct topt_error *err)
+{
+    const char *name = argv[0] + 2, *equals = strchr(name, '=');
+    size_t len = equals ? (size_t)(equals - name) : strlen(name);
+    int which = topt_ask_find(name + 5, len - 5);
+    if (which < 0)
+        return topt_fail(err, TOPT_ERR_USAGE, "--%.*s is no option", (int)len, name);
+    int is_flag = topt_ask_table[which].kind == TOPT_ASK_IS_FLAG;
+    if (!is_flag && !equals && argc < 2)
+        return topt_fail(err, TOPT_ERR_USAGE, "--%s needs a value", name);
+    const char *value = is_flag ? "" : equals ? equals + 1 : argv[1];
+    if (topt_ask_set(&o->ask, (enum topt_ask_option)which, value))
+        return topt_nomem(err, name);
+    return is_flag || equals ? 1 : 2;
+}
+
+static int take_long(struct sbatch_options *o, int argc, char *const *argv,
+                     enum sbatch_use *ret_use, struct topt_error *err)
+{
+    const char *name = argv[0] + 2, *equals = strchr(name, '=');
+    size_t len = equals ? (size_t)(equals - name) : strlen(name);
+    int i = row_for(row_of(name, len));
+    if (i < 0) /* sbatch says what is wrong with it */
+        return 1;
+    *ret_use = use_of(i);
+    int follows = rows[i].value == '=' && !equals;
+    if (follows && argc < 2)
+        return topt_fail(err, TOPT_ERR_USAGE, "--%s needs a value", rows[i].name);
+    if (keep(o, i, follows ? argv[1] : equals ? equals + 1 : "", err))
+        return -1;
+    return follows ? 2 : 1;
+}
+
+/* Letters: those without a value, then at most one with it.  The word is taken out where that one is and stands alone. */
+static int take_letters(struct sbatch_options *o, int argc, char *const *argv,
+                        enum sbatch_use *ret_use, struct topt_error *err)
+{
+    for (const char *p = argv[0] + 1; *p; p++) {
+        int i = row_of_letter(*p);
+        if (i < 0)
+            return 1;
+        if (rows[i].value != '=') {
+            if (keep(o, i, "", err))
+                return -1;
+            continue;
+        }
+        if (use_of(i) == SBATCH_TAKE && p > argv[0] + 1)
+            return topt_fail(err, TOPT_ERR_USAGE, "write -%c apart from '%s'", *p,
+                             argv[0]);
+        if (!p[1] && argc < 2)
+            return topt_fail(err, TOPT_ERR_USAGE, "-%c needs a value", *p);
+        *ret_use = use_of(i);
+        return keep(o, i, p[1] ? p + 1 : argv[1], err) ? -1 : p[1] ? 1 : 2;
+    }
+    return 1;
+}
+
+int sbatch_options_take(struct sbatch_options *o, int argc, char *const *argv,
+                        enum sbatch_use *ret_use, struct topt_error *err)
+{
+    *ret_use = SBATCH_KEEP;
+    if (argc < 1 || argv[0][0] != '-' || !argv[0][1] || !strcmp(argv[0], "--"))
+        return 0;
+    if (!strncmp(argv[0], "--topt-", 7)) {
+        *ret_use = SBATCH_TAKE;
+        return take_ours(o, argc, argv, err);
+    }
+    return argv[0][1] == '-' ? take_long(o, argc, argv, ret_use, err)
+                             : take_letters(o, argc, argv, ret_use, err);
+}
+
+int sbatch_options_environment(struct sbatch_options *o, struct topt_error *err)
+{
+    for (int i = 0; i < ROWS; i++) {
+        const char *value = rows[i].variable ? getenv(rows[i].variable) : NULL;
+        if (!value)
+            continue;
+        if (keep(o, i, value, err))
+            return -1;
+        if (use_of(i) == SBATCH_TAKE)
+            unsetenv(rows[i].variable);
+    }
+    return 0;
+}
+
+int sbatch_options_set(struct sbatch_options *o, const char *name, const char *value)
+{
+    int i = row_of(name, strlen(name));
+    if (i < 0)
+        return -1;
+    free(o->value[i]);
+    o->value[i] = NULL;
+    return value ? keep(o, i, value, NULL) : 0;
+}
+
+const char *sbatch_options_get(const struct sbatch_options *o, const char *name)
+{
+    int i = row_of(name, strlen(name));
+    return i < 0 ? NULL : o->value[i];
+}

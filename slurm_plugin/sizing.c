@@ -1,0 +1,237 @@
+/* sizing.c - see sizing.h.
+ *
+ * Two kinds of bad news are kept apart.  The planner being away is not the user's doing:
+ * one line, and the job goes on as it was asked (or not, with --topt-on-error=abort).  A
+ * request that can't be met is: the submission is refused with one line, since a job that
+ * runs out of memory after a night in the queue is what topt is there to prevent.
+ *
+ * It runs as the user and reads the model with the user's rights; the bytes are sent, never
+ * the path. */
+#include "sizing.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "http.h"
+
+/* What submits nothing waits longer for a search that is under way: no job is held up, and somebody looks. */
+enum { RETRY_MS = 200, PATIENCE_MS = 1000, SHOW_MS = 30000 };
+
+/* Somebody looks at a terminal where nothing happens. */
+static void say_waiting(void)
+{
+    static int said;
+    if (!said++ && isatty(STDERR_FILENO))
+        topt_say_info("topt: asking the planner ...");
+}
+
+int topt_size_not(const struct topt_ask *ask, const struct topt_bounds *bounds,
+                  const struct topt_error *err)
+{
+    const char *wish = ask->value[TOPT_ASK_ON_ERROR];
+    int on_error = topt_ask_on_error(wish);
+    if (topt_ask_shows_only(ask)) {
+        topt_say_error("topt: %s", err->text);
+        return -1;
+    }
+    if (on_error == TOPT_ON_ERROR_ABORT) {
+        topt_say_error("topt: %s; not submitted (on-error=abort)", err->text);
+        return -1;
+    }
+    if (on_error != TOPT_ON_ERROR_SUBMIT && !(bounds && topt_shape_asks_gpus(bounds))) {
+        topt_say_error("topt: %s; not submitted, since it %s: give --gpus or "
+                       "--topt-on-error=submit",
+                       err->text,
+                       bounds ? "asks for no GPUs itself" : "may ask for no GPUs itself");
+        return -1;
+    }
+    topt_say_error("topt: %s; the job goes on as it was asked, without a plan",
+                   err->text);
+    return 0;
+}
+
+int topt_size_refuse(const struct topt_error *err)
+{
+    topt_say_error("topt: %s; not submitted", err->text);
+    return -1;
+}
+
+/* How long to wait before asking again: what the planner said, but not all that is left. */
+static int pause_of(int retry_after_s, int64_t left_ms)
+{
+    int64_t ms = (int64_t)retry_after_s * 1000;
+    return (int)(ms <= RETRY_MS ? RETRY_MS : ms < left_ms / 2 ? ms : left_ms / 2);
+}
+
+/* Wait before the question is asked again, and say so to who waits.  0 where there is no time for that. */
+static int pause_for(struct topt_http_request *q, int64_t deadline, int ms)
+{
+    if (deadline - topt_http_now_ms() <= ms)
+        return 0;
+    poll(NULL, 0, ms);
+    if (q->waiting && topt_http_now_ms() >= q->said_ms)
+        q->waiting();
+    q->timeout_ms = deadline - topt_http_now_ms();
+    return q->timeout_ms > 0;
+}
+
+/* One question, asked again within its time while the answer is "still searching" or "busy", or
+ * nobody takes it just now (toptd restarts): equal searches are shared on the other side.  When that
+ * time runs out, what the planner said before stays the reason.  'search_ms': of what may be longer, the time for a
+ * search that is under way. */
+static enum topt_verdict ask_planner(struct topt_http_request *q, int64_t search_ms,
+                                     struct topt_answer *ret, int *ret_heard,
+                                     struct topt_error *err)
+{
+    int64_t now = topt_http_now_ms(), deadline = now + q->timeout_ms;
+    enum topt_verdict verdict = TOPT_VERDICT_OUTAGE;
+    for (int said = 0;;) {
+        struct topt_http_reply reply = {0};
+        struct topt_error failure = {0};
+        int wait = RETRY_MS;
+        if (topt_http_post(q, &reply, &failure)) {
+            if (!said)
+                *err = failure;
+            if (failure.code != TOPT_ERR_BUSY)
+                return verdict;
+        } else {
+            int status = reply.status, later = reply.retry_after_s;
+            topt_answer_parse(reply.body, reply.len, ret);
+            topt_http_fini(&reply);
+            said = *ret_heard = 1;
+            verdict = topt_answer_judge(status, ret, err);
+            if (status == 202 && deadline < now + search_ms)
+                deadline = now + search_ms;
+            int is_busy = status == 429 || (status == 503 && later);
+            if (status != 202 && !is_busy)
+                return verdict;
+            if (is_busy)
+                wait = pause_of(later, deadline - topt_http_now_ms());
+        }
+        if (!pause_for(q, deadline, wait))
+            return verdict;
+    }
+}
+
+/* Read the model and ask; with 'bounds' named where they may be the reason for a refusal. */
+static enum topt_verdict find_plan(const struct topt_sizing *s,
+                                   const struct topt_ask *ask, struct topt_site *site,
+                                   const struct topt_bounds *bounds,
+                                   struct topt_answer *ret, struct topt_error *err)
+{
+    enum topt_verdict verdict = TOPT_VERDICT_REFUSED;
+    struct topt_text target = {0};
+    char name[TOPT_LABEL];
+    size_t len = 0;
+    int64_t bound = 0;
+    int heard = 0;
+    char *model = NULL, words[160];
+    if (topt_shape_bound(ask, bounds, &bound, err) ||
+        !(model = topt_ask_model(ask, &len, name, err)))
+        goto out;
+    topt_ask_target(ask, name, bound, &target);
+    topt_host_about(s->host, bounds, &target);
+    /* So that a long search is told from a planner that hangs, just before the deadline. */
+    topt_text_add(&target, "&wait_ms=%lld", (long long)(site->timeout_ms * 9 / 10));
+    if (target.oom) {
+        topt_fail(err, TOPT_ERR_NOMEM, "no memory for the question");
+        goto out;
+    }
+    verdict = TOPT_VERDICT_OUTAGE;
+    if (topt_site_find(site, err)) {
+        if (s->local && err->code == TOPT_ERR_NOTFOUND)
+            verdict = s->local(ask, name, bound, ret, err);
+        goto out;
+    }
+    struct topt_http_request q = {.url = site->url,
+                                  .target = target.s,
+                                  .body = model,
+                                  .len = len,
+                                  .timeout_ms = site->timeout_ms,
+                                  .said_ms = topt_http_now_ms() + PATIENCE_MS,
+                                  .waiting = say_waiting,
+                                  .trust = &site->trust};
+    verdict = ask_planner(&q, topt_ask_shows_only(ask) ? SHOW_MS : 0, ret, &heard, err);
+    if (verdict == TOPT_VERDICT_OUTAGE && s->local && !heard)
+        verdict = s->local(ask, name, bound, ret, err);
+    if (verdict == TOPT_VERDICT_REFUSED && err->code == TOPT_ERR_INFEASIBLE &&
+        *topt_shape_words(bounds, words, sizeof words))
+        topt_wrap(err, "with %s as upper bound", words);
+out:
+    free(model);
+    topt_text_fini(&target);
+    return verdict;
+}
+
+/* How many, why so many, what each does; and what else could be asked. */
+static void say_plan(const struct topt_answer *plan, const struct topt_bounds *bounds)
+{
+    char words[160];
+    topt_shape_words(bounds, words, sizeof words);
+    topt_say_info("topt: %lld GPU%s (%lld node%s of %lld%s)%s%s%s%s; plan %s%s%s%s",
+                  (long long)plan->gpus, plan->gpus == 1 ? "" : "s",
+                  (long long)plan->nodes, plan->nodes == 1 ? "" : "s",
+                  (long long)plan->gpus_per_node,
+                  bounds->by_node ? ", one task a node" : "", *plan->why ? ": " : "",
+                  plan->why, *plan->strategy ? "; " : "", plan->strategy, plan->plan_id,
+                  *words ? " (within " : "", words, *words ? ")" : "");
+    if (*plan->needs)
+        topt_say_info("topt: %s", plan->needs);
+    if (*plan->hint)
+        topt_say_info("topt: %s", plan->hint);
+}
+
+/* What was asked to be shown.  To standard error, so that --parsable stays clean. */
+static void show(const struct topt_answer *answer)
+{
+    fflush(stdout);
+    fputs(answer->shown, stderr);
+}
+
+/* What else is of interest where nothing is submitted. */
+static void say_prediction(const struct topt_answer *plan)
+{
+    char memory[32], time[32];
+    topt_say_info("topt: %s a GPU, %s a step; nothing is submitted (--topt-dry-run)",
+                  topt_show_bytes(plan->memory_bytes, memory, sizeof memory),
+                  topt_show_ns(plan->time_ns, time, sizeof time));
+}
+
+int topt_size(const struct topt_sizing *s, const struct topt_ask *ask,
+              struct topt_site *site)
+{
+    struct topt_error err = {0};
+    struct topt_bounds bounds;
+    struct topt_answer plan = {0};
+    if (topt_host_bounds(s->host, &bounds, &err))
+        return topt_size_refuse(&err);
+    topt_shape_settle(ask, &bounds);
+    switch (find_plan(s, ask, site, &bounds, &plan, &err)) {
+    case TOPT_VERDICT_REFUSED:
+        return topt_size_refuse(&err);
+    case TOPT_VERDICT_OUTAGE:
+        return topt_size_not(ask, &bounds, &err);
+    case TOPT_VERDICT_CURVE:
+        show(&plan);
+        return 1;
+    case TOPT_VERDICT_PLAN:
+        show(&plan);
+        break;
+    }
+    if (topt_shape_fits(&bounds, &plan, &err))
+        return topt_size_refuse(&err);
+    if (ask->value[TOPT_ASK_DRY_RUN]) {
+        say_plan(&plan, &bounds);
+        say_prediction(&plan);
+        return 1;
+    }
+    if (topt_host_resize(s->host, &plan, &bounds, &err))
+        return topt_size_not(ask, &bounds, &err);
+    topt_mend_plan(s->env, &plan, topt_shape_tasks(&bounds, &plan),
+                   site->url ? site->url : "", site->trust.uid);
+    say_plan(&plan, &bounds);
+    return 0;
+}

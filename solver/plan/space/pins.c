@@ -1,0 +1,537 @@
+/* pins.c - splits that whoever asks has chosen: read, found in a model, held against
+ * configurations. */
+#include "pins.h"
+#include "topt_near.h"
+#include "topt_text.h"
+
+#include <ctype.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- reading ----------------------------------------------------------------------- */
+
+/* A part of a text, from 'at' to before 'end'. */
+struct span {
+    const char *at, *end;
+};
+
+static struct span trimmed(struct span s)
+{
+    while (s.at < s.end && isspace((unsigned char)*s.at))
+        s.at++;
+    while (s.end > s.at && isspace((unsigned char)s.end[-1]))
+        s.end--;
+    return s;
+}
+
+/* What is left of 's' up to 'c', which is taken out with it. */
+static struct span next(struct span *s, char c)
+{
+    const char *at = s->at;
+    while (at < s->end && *at != c)
+        at++;
+    struct span part = {s->at, at};
+    s->at = at < s->end ? at + 1 : at;
+    return trimmed(part);
+}
+
+static size_t length(struct span s)
+{
+    return (size_t)(s.end - s.at);
+}
+
+static int is_word(struct span s, const char *word)
+{
+    return length(s) == strlen(word) && !memcmp(s.at, word, length(s));
+}
+
+static int copy(struct span s, char *to, size_t size)
+{
+    if (!length(s) || length(s) >= size)
+        return -1;
+    memcpy(to, s.at, length(s));
+    to[length(s)] = 0;
+    return 0;
+}
+
+static int64_t number(struct span s)
+{
+    int64_t n = 0;
+    for (const char *c = s.at; c < s.end; c++) {
+        if (!isdigit((unsigned char)*c) || n > 1 << 20)
+            return 0;
+        n = 10 * n + (*c - '0');
+    }
+    return n;
+}
+
+static int bad_split(struct span s, struct topt_error *err)
+{
+    return topt_fail(err, TOPT_ERR_USAGE,
+                     "a pin's split is parts of dimensions, as b:2,n:4, or what topt "
+                     "explain prints, as data 2 x tensor 4 over n; not '%.*s'",
+                     (int)(length(s) < 60 ? length(s) : 60), s.at);
+}
+
+static int read_parts(struct topt_pin *p, struct span s, struct topt_error *err)
+{
+    struct span all = s;
+    while (s.at < s.end) {
+        struct span part = next(&s, ','), dim = next(&part, ':');
+        int64_t parts = number(trimmed(part));
+        if (p->n == TOPT_MAX_OPDIMS || parts < 1 ||
+            copy(dim, p->part[p->n].dim, TOPT_PIN_DIM))
+            return bad_split(all, err);
+        p->part[p->n++].parts = parts;
+    }
+    return 0;
+}
+
+/* "data 2" */
+static int read_way(struct topt_pin *p, struct span s)
+{
+    struct {
+        const char *name;
+        int64_t *parts;
+    } way[] = {{"data", &p->data},
+               {"spatial", &p->spatial},
+               {"sequence", &p->sequence},
+               {"tensor", &p->tensor},
+               {"same", &p->same}};
+    struct span word = next(&s, ' ');
+    for (size_t i = 0; i < sizeof way / sizeof *way; i++)
+        if (is_word(word, way[i].name)) {
+            *way[i].parts = number(trimmed(s));
+            return *way[i].parts >= 1 ? 0 : -1;
+        }
+    return -1;
+}
+
+/* Takes what follows a word off the end; 1 where it is there. */
+static int tail(struct span *s, const char *word, struct span *ret)
+{
+    size_t n = strlen(word);
+    for (const char *at = s->at; at + n <= s->end; at++)
+        if (!memcmp(at, word, n)) {
+            *ret = trimmed((struct span){at + n, s->end});
+            s->end = at;
+            *s = trimmed(*s);
+            return 1;
+        }
+    return 0;
+}
+
+static int read_ways(struct topt_pin *p, struct span s, struct topt_error *err)
+{
+    static const char *const zero[] = {"no sharding", "ZeRO-1", "ZeRO-2", "FSDP"};
+    struct span all = s, over, with;
+    p->ways = 1;
+    p->data = p->spatial = p->sequence = p->tensor = p->same = 1;
+    if (tail(&s, " over ", &over))
+        while (over.at < over.end) {
+            struct span dim = next(&over, ',');
+            if (p->n == TOPT_MAX_OPDIMS || copy(dim, p->part[p->n].dim, TOPT_PIN_DIM))
+                return bad_split(all, err);
+            p->n++;
+        }
+    if (tail(&s, " with ", &with)) {
+        for (int z = 0; z < TOPT_ZERO_COUNT && p->zero < 0; z++)
+            if (is_word(with, zero[z]))
+                p->zero = z;
+        if (p->zero < 0)
+            return bad_split(all, err);
+    }
+    if (is_word(s, "one device"))
+        return 0;
+    while (s.at < s.end) {
+        struct span part = s, rest;
+        if (tail(&part, " x ", &rest))
+            s = rest;
+        else
+            s.at = s.end;
+        if (read_way(p, part))
+            return bad_split(all, err);
+    }
+    return 0;
+}
+
+static int read_pin(struct topt_pin *p, struct span s, struct topt_error *err)
+{
+    struct span name = s, split;
+    const char *at = s.end;
+    while (at > s.at && *at != '=')
+        at--;
+    name.end = at;
+    split = trimmed((struct span){at < s.end ? at + 1 : at, s.end});
+    *p = (struct topt_pin){.zero = -1};
+    if (at == s.at || !length(split) || copy(trimmed(name), p->name, sizeof p->name))
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "a pin is NAME=SPLIT, as 'h0.up=n:8'; several with ';' between; "
+                         "not '%.*s'",
+                         (int)(length(s) < 60 ? length(s) : 60), s.at);
+    return memchr(split.at, ':', length(split)) ? read_parts(p, split, err)
+                                                : read_ways(p, split, err);
+}
+
+int topt_pins_parse(const char *text, struct topt_pins *ret, struct topt_error *err)
+{
+    struct span s = {text, text + strlen(text)};
+    int most = 1;
+    for (const char *c = text; *c; c++)
+        most += *c == ';';
+    *ret = (struct topt_pins){.pin = calloc((size_t)most, sizeof *ret->pin)};
+    if (!ret->pin)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for pins");
+    while (s.at < s.end) {
+        struct span one = next(&s, ';');
+        if (length(one) && read_pin(&ret->pin[ret->n++], one, err)) {
+            topt_pins_fini(ret);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+void topt_pins_fini(struct topt_pins *p)
+{
+    free(p->pin);
+    free(p->at);
+    free(p->alike);
+    *p = (struct topt_pins){0};
+}
+
+/* ---- of a model -------------------------------------------------------------------- */
+
+static int names(const struct topt_pin *p, const char *op)
+{
+    return !strcmp(p->name, op) || !fnmatch(p->name, op, 0);
+}
+
+static int dim_of(const struct topt_op *op, const char *name)
+{
+    for (int d = 0; d < op->spec->ndims; d++)
+        if (!strcmp(op->spec->dim[d].name, name))
+            return d;
+    return -1;
+}
+
+static int check_dims(const struct topt_pin *p, const struct topt_op *op,
+                      struct topt_error *err)
+{
+    struct topt_text all = {0};
+    int i = 0;
+    while (i < p->n && dim_of(op, p->part[i].dim) >= 0)
+        i++;
+    if (i == p->n)
+        return 0;
+    for (int d = 0; d < op->spec->ndims; d++)
+        topt_text_add(&all, "%s%s", d ? ", " : "", op->spec->dim[d].name);
+    topt_fail(err, TOPT_ERR_USAGE,
+              "--pin %s: '%s', a %s, has no dimension '%s' (it has %s)", p->name,
+              op->name, op->spec->name, p->part[i].dim, all.s ? all.s : "");
+    topt_text_fini(&all);
+    return -1;
+}
+
+/* What operators are called after the last dot, so that blocks do not repeat it. */
+static const char *own_name(const struct topt_op *op)
+{
+    const char *dot = strrchr(op->name, '.');
+    return dot ? dot + 1 : op->name;
+}
+
+static void put_names(struct topt_text *t, const struct topt_model *m)
+{
+    enum { SHOWN = 14 };
+    const char *told[SHOWN];
+    int n = 0, more = 0;
+    for (int i = 0; i < m->nops && !more; i++) {
+        const char *name = own_name(&m->op[i]);
+        int k = 0;
+        while (k < n && strcmp(told[k], name))
+            k++;
+        if (k < n)
+            continue;
+        more = n == SHOWN;
+        topt_text_add(t, "%s%s", n ? ", " : "", more ? "..." : name);
+        if (!more)
+            told[n++] = name;
+    }
+}
+
+static int no_such(const struct topt_pin *p, const struct topt_model *m,
+                   struct topt_error *err)
+{
+    struct topt_near near = {.name = p->name};
+    struct topt_text all = {0};
+    char meant[TOPT_NEAR_WORDS];
+    for (int i = 0; i < m->nops; i++)
+        topt_near_try(&near, m->op[i].name);
+    put_names(&all, m);
+    if (*topt_near_words(&near, meant))
+        topt_fail(err, TOPT_ERR_USAGE, "--pin: %s has no operator '%s'%s", m->name,
+                  p->name, meant);
+    else
+        topt_fail(err, TOPT_ERR_USAGE,
+                  "--pin: %s has no operator '%s'; it has %s, in blocks with a prefix as "
+                  "%s",
+                  m->name, p->name, all.s ? all.s : "", m->op[m->nops / 2].name);
+    topt_text_fini(&all);
+    return -1;
+}
+
+static int find_ops(struct topt_pins *p, const struct topt_model *m,
+                    struct topt_error *err)
+{
+    for (int k = 0; k < p->n; k++) {
+        int any = 0;
+        for (int i = 0; i < m->nops; i++) {
+            if (!names(&p->pin[k], m->op[i].name))
+                continue;
+            if (check_dims(&p->pin[k], &m->op[i], err))
+                return -1;
+            p->at[i] = k;
+            any = 1;
+        }
+        if (!any)
+            return no_such(&p->pin[k], m, err);
+    }
+    return 0;
+}
+
+/* The last pin of all operators at one place of a kind's blocks is that of all. */
+static void share(struct topt_pins *p, const struct topt_model *m,
+                  const struct topt_blocks *b)
+{
+    for (int i = 0; i < m->nops; i++) {
+        const struct topt_block_kind *k = b->kind[i] >= 0 ? &b->of[b->kind[i]] : NULL;
+        p->alike[i] = p->at[i];
+        for (int x = 0; k && x < k->count; x++) {
+            int other = p->at[k->first + x * k->length + b->position[i]];
+            p->alike[i] = other > p->alike[i] ? other : p->alike[i];
+        }
+    }
+}
+
+int topt_pins_init(struct topt_pins *p, const char *text, const struct topt_model *m,
+                   const struct topt_blocks *b, struct topt_error *err)
+{
+    *p = (struct topt_pins){0};
+    if (!text)
+        return 0;
+    if (topt_pins_parse(text, p, err))
+        return -1;
+    p->at = malloc(((size_t)m->nops + 1) * sizeof *p->at);
+    p->alike = malloc(((size_t)m->nops + 1) * sizeof *p->alike);
+    if (!p->at || !p->alike) {
+        topt_pins_fini(p);
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for pins");
+    }
+    for (int i = 0; i < m->nops; i++)
+        p->at[i] = -1;
+    if (find_ops(p, m, err)) {
+        topt_pins_fini(p);
+        return -1;
+    }
+    share(p, m, b);
+    return 0;
+}
+
+/* ---- configurations ---------------------------------------------------------------- */
+
+static void count_parts(const struct topt_op *op, const struct topt_mesh *mesh,
+                        const struct topt_config *c, int64_t parts[TOPT_MAX_OPDIMS],
+                        int64_t *same)
+{
+    *same = 1;
+    for (int d = 0; d < op->spec->ndims; d++)
+        parts[d] = 1;
+    for (int a = 0; a < mesh->naxes; a++)
+        *(c->dim[a] >= 0 ? &parts[(int)c->dim[a]] : same) *= mesh->size[a];
+}
+
+static int named(const struct topt_pin *p, const char *dim)
+{
+    for (int i = 0; i < p->n; i++)
+        if (!strcmp(p->part[i].dim, dim))
+            return i;
+    return -1;
+}
+
+static int same_parts(const struct topt_pin *p, const struct topt_op *op,
+                      const int64_t parts[])
+{
+    for (int d = 0; d < op->spec->ndims; d++) {
+        int i = named(p, op->spec->dim[d].name);
+        if (parts[d] != (i >= 0 ? p->part[i].parts : 1))
+            return 0;
+    }
+    return 1;
+}
+
+static int same_ways(const struct topt_pin *p, const struct topt_op *op,
+                     const int64_t parts[], int64_t same)
+{
+    int64_t data = 1, spatial = 1, sequence = 1, tensor = 1;
+    for (int d = 0; d < op->spec->ndims; d++) {
+        enum topt_split s = op->spec->dim[d].split;
+        *(s == TOPT_SPLIT_BATCH      ? &data
+          : s == TOPT_SPLIT_SPATIAL  ? &spatial
+          : s == TOPT_SPLIT_SEQUENCE ? &sequence
+                                     : &tensor) *= parts[d];
+        if (p->n && s != TOPT_SPLIT_BATCH &&
+            (parts[d] > 1) != (named(p, op->spec->dim[d].name) >= 0))
+            return 0;
+    }
+    return data == p->data && spatial == p->spatial && sequence == p->sequence &&
+           tensor == p->tensor && same == p->same;
+}
+
+static int matches(const struct topt_pin *p, const struct topt_op *op,
+                   const struct topt_mesh *mesh, const struct topt_config *c)
+{
+    int64_t parts[TOPT_MAX_OPDIMS], same;
+    count_parts(op, mesh, c, parts, &same);
+    return p->ways ? same_ways(p, op, parts, same) : same_parts(p, op, parts);
+}
+
+int topt_pins_at(const struct topt_pins *p, int alike, int op)
+{
+    return p && p->at && op >= 0 ? (alike ? p->alike : p->at)[op] : -1;
+}
+
+int topt_pins_allow(const struct topt_pins *p, int alike, int op,
+                    const struct topt_op *of, const struct topt_mesh *mesh,
+                    const struct topt_config *c)
+{
+    int k = topt_pins_at(p, alike, op);
+    return k < 0 || ((p->pin[k].zero < 0 || p->pin[k].zero == c->zero) &&
+                     matches(&p->pin[k], of, mesh, c));
+}
+
+/* ---- what is possible -------------------------------------------------------------- */
+
+/* The configurations of an operator, of the uniform space those of all cuts. */
+static int list(const struct topt_op *op, const struct topt_mesh *mesh,
+                const struct topt_space_options *options, int cut,
+                struct topt_config_list *ret, struct topt_error *err)
+{
+    struct topt_space_options o = *options;
+    struct topt_splits s = topt_splits_of_op(op);
+    o.cut = cut;
+    return topt_space_configs(mesh, &s, &o, ret, err);
+}
+
+static int last_cut(const struct topt_mesh *mesh, const struct topt_space_options *o)
+{
+    return o->space == TOPT_SPACE_UNIFORM ? mesh->naxes : 0;
+}
+
+/* Operators that are alike and have the same pin are looked at once. */
+static int looked_at(const struct topt_pins *p, const struct topt_model *m, int op)
+{
+    for (int i = 0; i < op; i++)
+        if (p->at[i] == p->at[op] && m->alike[i] == m->alike[op])
+            return i;
+    return -1;
+}
+
+int topt_pins_see(const struct topt_pins *p, const struct topt_model *m,
+                  const struct topt_mesh *mesh, const struct topt_space_options *o,
+                  uint8_t *seen, struct topt_error *err)
+{
+    for (int i = 0; i < m->nops; i++) {
+        struct topt_config_list all;
+        int like = p->at[i] >= 0 ? looked_at(p, m, i) : -1;
+        if (like >= 0)
+            seen[i] |= seen[like];
+        for (int cut = 0;
+             p->at[i] >= 0 && like < 0 && !seen[i] && cut <= last_cut(mesh, o); cut++) {
+            if (list(&m->op[i], mesh, o, cut, &all, err))
+                return -1;
+            for (int k = 0; k < all.n && !seen[i]; k++)
+                seen[i] =
+                    (uint8_t)matches(&p->pin[p->at[i]], &m->op[i], mesh, &all.config[k]);
+            free(all.config);
+        }
+    }
+    return 0;
+}
+
+/* "b:2,n:4" */
+static void put_parts(struct topt_text *t, const struct topt_op *op,
+                      const struct topt_mesh *mesh, const struct topt_config *c)
+{
+    int64_t parts[TOPT_MAX_OPDIMS], same;
+    int any = 0;
+    count_parts(op, mesh, c, parts, &same);
+    for (int d = 0; d < op->spec->ndims; d++)
+        if (parts[d] > 1)
+            topt_text_add(t, "%s%s:%lld", any++ ? "," : "", op->spec->dim[d].name,
+                          (long long)parts[d]);
+    if (!any)
+        topt_text_add(t, "same %lld", (long long)same);
+}
+
+static int same_counts(const struct topt_op *op, const struct topt_mesh *mesh,
+                       const struct topt_config *a, const struct topt_config *b)
+{
+    int64_t x[TOPT_MAX_OPDIMS] = {0}, y[TOPT_MAX_OPDIMS] = {0}, same;
+    count_parts(op, mesh, a, x, &same);
+    count_parts(op, mesh, b, y, &same);
+    return !memcmp(x, y, sizeof x);
+}
+
+/* A few, those that use most devices first as the space lists them. */
+static int put_possible(struct topt_text *t, const struct topt_op *op,
+                        const struct topt_mesh *mesh, const struct topt_space_options *o,
+                        struct topt_error *err)
+{
+    enum { SHOWN = 12 };
+    struct topt_config told[SHOWN];
+    int n = 0, more = 0;
+    for (int cut = 0; cut <= last_cut(mesh, o); cut++) {
+        struct topt_config_list all;
+        if (list(op, mesh, o, cut, &all, err))
+            return -1;
+        for (int k = 0; k < all.n; k++) {
+            int i = 0;
+            while (i < n && !same_counts(op, mesh, &told[i], &all.config[k]))
+                i++;
+            if (i < n)
+                continue;
+            if (n == SHOWN) {
+                more = 1;
+                break;
+            }
+            topt_text_add(t, n ? " | " : "");
+            put_parts(t, op, mesh, &all.config[k]);
+            told[n++] = all.config[k];
+        }
+        free(all.config);
+    }
+    if (more)
+        topt_text_add(t, " | ...");
+    return 0;
+}
+
+int topt_pins_fail(const struct topt_pins *p, const struct topt_model *m,
+                   const struct topt_mesh *mesh, const struct topt_space_options *o,
+                   const uint8_t *seen, struct topt_error *err)
+{
+    struct topt_text t = {0};
+    int i = 0;
+    while (i < m->nops && (p->at[i] < 0 || seen[i]))
+        i++;
+    if (i == m->nops)
+        return 0;
+    int rc = put_possible(&t, &m->op[i], mesh, o, err);
+    if (!rc)
+        topt_fail(err, TOPT_ERR_USAGE,
+                  "--pin %s: '%s' can't be split so on %d GPU%s; possible: %s",
+                  p->pin[p->at[i]].name, m->op[i].name, mesh->devices,
+                  mesh->devices > 1 ? "s" : "", t.s ? t.s : "");
+    topt_text_fini(&t);
+    return -1;
+}

@@ -1,0 +1,60 @@
+/* pins.h - splits that whoever asks has chosen.  Private to plan/.
+ *
+ *     NAME=SPLIT[;NAME=SPLIT...]
+ *
+ * NAME is an operator, or a pattern with * and ?; SPLIT the parts of its dimensions ("b:2,n:4",
+ * those that are not named stay whole), or what `topt explain` prints ("data 2 x tensor 4 over
+ * n").  Of several pins that an operator matches the last one holds. */
+#ifndef TOPT_PINS_H
+#define TOPT_PINS_H
+
+#include "space.h"
+
+enum { TOPT_PIN_NAME = 96, TOPT_PIN_DIM = 16 };
+
+struct topt_pin {
+    char name[TOPT_PIN_NAME];
+    int ways; /* as explain prints it, not by dimension */
+    int n;    /* dimensions; of ways, those that are split, where they are said */
+    struct topt_pin_part {
+        char dim[TOPT_PIN_DIM];
+        int64_t parts;
+    } part[TOPT_MAX_OPDIMS];
+    int64_t data, spatial, sequence, tensor, same; /* of ways */
+    int zero;                                      /* of ways: a level; -1: any */
+};
+
+struct topt_pins {
+    int n;
+    struct topt_pin *pin;
+    /* By operator of a model: its pin or -1.  'alike': where blocks choose alike, so that a pin
+     * of one is one of all. */
+    int *at, *alike;
+};
+
+/* The text alone. */
+int topt_pins_parse(const char *text, struct topt_pins *ret,
+                    struct topt_error *err) TOPT_MUST_CHECK;
+/* Of a model; 'text' may be NULL. */
+int topt_pins_init(struct topt_pins *p, const char *text, const struct topt_model *m,
+                   const struct topt_blocks *b, struct topt_error *err) TOPT_MUST_CHECK;
+void topt_pins_fini(struct topt_pins *p);
+
+/* Has an operator no pin, or a configuration what its pin says? */
+int topt_pins_allow(const struct topt_pins *p, int alike, int op,
+                    const struct topt_op *of, const struct topt_mesh *mesh,
+                    const struct topt_config *c);
+/* The pin of an operator; -1: none. */
+int topt_pins_at(const struct topt_pins *p, int alike, int op);
+
+/* Is each pin possible for each of its operators in a space on some mesh, as far as these have
+ * been seen?  Marks in 'seen', by operator. */
+int topt_pins_see(const struct topt_pins *p, const struct topt_model *m,
+                  const struct topt_mesh *mesh, const struct topt_space_options *o,
+                  uint8_t *seen, struct topt_error *err) TOPT_MUST_CHECK;
+/* Fails with the first operator that was not marked, and what is possible for it on a mesh. */
+int topt_pins_fail(const struct topt_pins *p, const struct topt_model *m,
+                   const struct topt_mesh *mesh, const struct topt_space_options *o,
+                   const uint8_t *seen, struct topt_error *err) TOPT_MUST_CHECK;
+
+#endif

@@ -1,0 +1,271 @@
+/* shares.c - rows by speed, state by memory.
+ *
+ * A group's time rises with its rows, so the rows that are done soonest have all groups done at
+ * about the same time.  They begin in proportion to the speeds at equal shares; then rows move
+ * from the slowest group to another, as long as that makes the whole faster, and at last by a few
+ * more, since numbers of rows that split well into devices and micro-batches are faster than
+ * their neighbours.
+ *
+ * Between groups travel, of the state that each holds whole, the gradients of a step once: an
+ * all-reduce, 2 (G - 1) / G of their bytes; of the state that is sharded over all, what a group
+ * lacks of the parameters, for forward and backward of each micro-batch, and as much of gradients
+ * back.  Where the framework hides reductions behind backward, these hide behind that of the
+ * last micro-batch as others do: two thirds of its computing. */
+#include "shares.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what it takes ------------------------------------------------------------------ */
+
+/* Bytes of all parameters as they are computed with, and of their gradients. */
+static double number_bytes(const struct topt_unequal *u, int gradients)
+{
+    const struct topt_settings *s = &u->request->settings;
+    struct topt_model_stats stats;
+    int wide = gradients && s->gradient_f32 && s->dtype == TOPT_BF16;
+    topt_model_stats(u->request->model, &stats);
+    return (double)(gradients ? stats.trained : stats.parameters) *
+           (wide ? 4 : topt_dtype_bytes(s->dtype));
+}
+
+static int64_t between(const struct topt_unequal *u, const struct topt_shares *s,
+                       int64_t micro_batches)
+{
+    int n = u->n;
+    if (s->where == TOPT_STATE_EACH)
+        return topt_hw_between_ns(u->request->hw,
+                                  (int64_t)(2. * (n - 1) / n * number_bytes(u, 1)),
+                                  2 * (n - 1));
+    double lacks = 0;
+    for (int i = 0; i < n; i++)
+        lacks = 1 - s->share[i] > lacks ? 1 - s->share[i] : lacks;
+    int64_t gather =
+        topt_hw_between_ns(u->request->hw, (int64_t)(lacks * number_bytes(u, 0)), n - 1);
+    int64_t scatter =
+        topt_hw_between_ns(u->request->hw, (int64_t)(lacks * number_bytes(u, 1)), n - 1);
+    return micro_batches * (2 * gather + scatter);
+}
+
+int topt_shares_price(struct topt_unequal *u, struct topt_shares *s,
+                      struct topt_error *err)
+{
+    int64_t micro = 1, hides = INT64_MAX;
+    s->found = 1;
+    s->time_ns = 0;
+    for (int i = 0; i < u->n; i++) {
+        const struct topt_group_plan *p;
+        if (topt_group_plan(&u->group[i], s->rows[i], s->where, s->share[i], &p, err))
+            return -1;
+        if (!p->fits) {
+            s->found = 0;
+            return 0;
+        }
+        s->time_ns = p->time_ns > s->time_ns ? p->time_ns : s->time_ns;
+        micro = p->micro_batches > micro ? p->micro_batches : micro;
+        int64_t backward = p->compute_ns / (p->micro_batches ? p->micro_batches : 1);
+        hides = backward / 3 * 2 < hides ? backward / 3 * 2 : hides;
+    }
+    int64_t all = between(u, s, micro);
+    s->hidden_ns = u->request->settings.overlap == TOPT_OVERLAP_NONE ? 0
+                   : all < hides                                     ? all
+                                                                     : hides;
+    s->exchange_ns = all - s->hidden_ns;
+    s->time_ns += s->exchange_ns;
+    return 0;
+}
+
+/* ---- rows --------------------------------------------------------------------------- */
+
+static int64_t divisor(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Rows move in these: what all groups can share equally, where the batch is made of that. */
+static int64_t unit_of(const struct topt_unequal *u)
+{
+    int64_t unit = 0;
+    for (int i = 0; i < u->n; i++)
+        unit = divisor(u->group[i].devices, unit);
+    return u->request->model->batch % unit ? 1 : unit;
+}
+
+static int better(const struct topt_shares *a, const struct topt_shares *b)
+{
+    return a->found && (!b->found || a->time_ns < b->time_ns);
+}
+
+/* Rows by weights, whole units, each group at least one, the rest to the heaviest. */
+static void by_weight(const struct topt_unequal *u, const double *weight, int64_t unit,
+                      int64_t *ret)
+{
+    int64_t left = u->request->model->batch;
+    double sum = 0;
+    int heaviest = 0;
+    for (int i = 0; i < u->n; i++) {
+        sum += weight[i];
+        heaviest = weight[i] > weight[heaviest] ? i : heaviest;
+    }
+    for (int i = 0; i < u->n; i++) {
+        double rows = (double)u->request->model->batch * weight[i] / sum;
+        ret[i] = (int64_t)(rows / (double)unit + 0.5) * unit;
+        ret[i] = ret[i] < unit ? unit : ret[i];
+        left -= ret[i];
+    }
+    ret[heaviest] += left;
+}
+
+/* Some rows of 'from' go to 'to': is that better? */
+static int move(struct topt_unequal *u, struct topt_shares *best, int from, int to,
+                int64_t rows, struct topt_error *err)
+{
+    struct topt_shares s = *best;
+    if (s.rows[from] <= rows)
+        return 0;
+    s.rows[from] -= rows;
+    s.rows[to] += rows;
+    if (topt_shares_price(u, &s, err))
+        return -1;
+    if (!better(&s, best))
+        return 0;
+    *best = s;
+    return 1;
+}
+
+/* The first move that helps, of up to so many units between any two groups. */
+static int improve(struct topt_unequal *u, struct topt_shares *best, int64_t unit,
+                   int most, struct topt_error *err)
+{
+    for (int k = 1; k <= most; k++)
+        for (int from = 0; from < u->n; from++)
+            for (int to = 0; to < u->n; to++) {
+                int moved = from == to ? 0 : move(u, best, from, to, k * unit, err);
+                if (moved)
+                    return moved;
+            }
+    return 0;
+}
+
+static double speed(struct topt_unequal *u, int i, const struct topt_shares *s,
+                    struct topt_error *err)
+{
+    const struct topt_group_plan *p;
+    if (topt_group_plan(&u->group[i], s->rows[i], s->where, s->share[i], &p, err))
+        return -1;
+    return p->fits && p->time_ns > 0 ? (double)s->rows[i] / (double)p->time_ns : 0;
+}
+
+/* Where equal shares don't fit: rows by what the devices compute. */
+static double peak(const struct topt_unequal *u, int i)
+{
+    return topt_hw_peak(u->group[i].hw, u->request->settings.dtype) * u->group[i].devices;
+}
+
+int topt_shares_rows(struct topt_unequal *u, enum topt_state_where where,
+                     const double *share, struct topt_shares *ret, struct topt_error *err)
+{
+    enum { NEAR = 4 };
+    struct topt_shares s = {.where = where}, best;
+    int64_t unit = unit_of(u);
+    double weight[TOPT_HW_GROUPS];
+    int known = 1, moved;
+    memcpy(s.share, share, sizeof s.share);
+    *ret = s;
+    if (u->request->model->batch < unit * u->n)
+        return 0;
+    for (int i = 0; i < u->n; i++)
+        weight[i] = u->group[i].devices;
+    by_weight(u, weight, unit, s.rows);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < u->n; i++) {
+            double v = speed(u, i, &s, err);
+            if (v < 0)
+                return -1;
+            known &= v > 0;
+            weight[i] = v;
+        }
+        for (int i = 0; i < u->n && !known; i++)
+            weight[i] = peak(u, i);
+        by_weight(u, weight, unit, s.rows);
+    }
+    best = s;
+    if (topt_shares_price(u, &best, err))
+        return -1;
+    do
+        moved = improve(u, &best, unit, NEAR, err);
+    while (moved > 0);
+    if (moved < 0)
+        return -1;
+    *ret = best;
+    return 0;
+}
+
+/* ---- state -------------------------------------------------------------------------- */
+
+static int try_shares(struct topt_unequal *u, enum topt_state_where where,
+                      const double *weight, struct topt_shares *best,
+                      struct topt_error *err)
+{
+    double sum = 0, share[TOPT_HW_GROUPS] = {0};
+    struct topt_shares s;
+    for (int i = 0; i < u->n; i++)
+        sum += weight[i];
+    for (int i = 0; i < u->n; i++)
+        share[i] = weight[i] / sum;
+    if (topt_shares_rows(u, where, share, &s, err))
+        return -1;
+    if (better(&s, best))
+        *best = s;
+    return 0;
+}
+
+/* The state whole in each group; or sharded, by devices, by memory, or halfway. */
+int topt_shares_best(struct topt_unequal *u, struct topt_shares *ret,
+                     struct topt_error *err)
+{
+    double each[TOPT_HW_GROUPS], weight[TOPT_HW_GROUPS], memory = 0;
+    *ret = (struct topt_shares){.found = 0};
+    for (int i = 0; i < u->n; i++) {
+        each[i] = 1;
+        memory += (double)u->group[i].limit * u->group[i].devices;
+    }
+    if (try_shares(u, TOPT_STATE_EACH, each, ret, err))
+        return -1;
+    for (int k = 0; k <= 2; k++) {
+        for (int i = 0; i < u->n; i++) {
+            double devices = (double)u->group[i].devices / u->devices;
+            double bytes = (double)u->group[i].limit * u->group[i].devices / memory;
+            weight[i] = devices + (bytes - devices) * k / 2;
+        }
+        if (try_shares(u, TOPT_STATE_OVER, weight, ret, err))
+            return -1;
+    }
+    return 0;
+}
+
+/* Everything by the number of devices. */
+int topt_shares_equal(struct topt_unequal *u, struct topt_shares *ret,
+                      struct topt_error *err)
+{
+    *ret = (struct topt_shares){.found = 0};
+    for (int w = 0; w < TOPT_STATE_WHERES; w++) {
+        struct topt_shares s = {.where = (enum topt_state_where)w};
+        double weight[TOPT_HW_GROUPS];
+        for (int i = 0; i < u->n; i++) {
+            weight[i] = u->group[i].devices;
+            s.share[i] = weight[i] / u->devices;
+        }
+        by_weight(u, weight, unit_of(u), s.rows);
+        if (topt_shares_price(u, &s, err))
+            return -1;
+        if (better(&s, ret))
+            *ret = s;
+    }
+    return 0;
+}

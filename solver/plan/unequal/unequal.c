@@ -1,0 +1,215 @@
+/* unequal.c - the question about groups of unlike devices, its answer as a document and in words. */
+#include "topt_unequal.h"
+
+#include <stdlib.h>
+
+#include "shares.h"
+#include "topt_text.h"
+
+/* ---- the document ------------------------------------------------------------------- */
+
+static json_t *group_json(struct topt_unequal *u, const struct topt_shares *s, int i,
+                          struct topt_error *err)
+{
+    const struct topt_unequal_group *g = &u->group[i];
+    const struct topt_group_plan *p, *alone;
+    int64_t batch = u->request->model->batch;
+    if (topt_group_plan(&u->group[i], s->rows[i], s->where, s->share[i], &p, err) ||
+        topt_group_plan(&u->group[i], batch, TOPT_STATE_EACH, 1, &alone, err))
+        return NULL;
+    json_t *doc = json_pack(
+        "{s:s, s:s, s:i, s:I, s:f, s:f, s:I, s:I, s:I}", "name", topt_hw_name(g->hw),
+        "device", topt_hw_device(g->hw), "gpus", g->devices, "rows",
+        (json_int_t)s->rows[i], "row_share", (double)s->rows[i] / (double)batch,
+        "state_share", s->where == TOPT_STATE_EACH ? 1. : s->share[i], "time_ns",
+        (json_int_t)p->time_ns, "memory_bytes", (json_int_t)p->memory_bytes,
+        "memory_limit", (json_int_t)g->limit);
+    if (!doc) {
+        topt_nomem(err, "a group");
+        return NULL;
+    }
+    json_object_set_new(doc, "alone_ns",
+                        alone->fits ? json_integer(alone->time_ns) : json_null());
+    json_object_set(doc, "strategy", json_object_get(p->answer, "strategy"));
+    if (s->where == TOPT_STATE_EACH) /* else it is none of the group alone */
+        json_object_set(doc, "plan", json_object_get(p->answer, "plan"));
+    return doc;
+}
+
+static json_t *equal_json(struct topt_unequal *u, struct topt_error *err)
+{
+    struct topt_shares s;
+    if (topt_shares_equal(u, &s, err))
+        return NULL;
+    return s.found
+               ? json_pack("{s:b, s:I}", "feasible", 1, "time_ns", (json_int_t)s.time_ns)
+               : json_pack("{s:b}", "feasible", 0);
+}
+
+static int found_json(struct topt_unequal *u, const struct topt_shares *s, json_t *doc,
+                      struct topt_error *err)
+{
+    json_t *groups = json_array();
+    json_object_set_new(doc, "state",
+                        json_string(s->where == TOPT_STATE_EACH ? "each" : "sharded"));
+    json_object_set_new(doc, "time_ns", json_integer(s->time_ns));
+    json_object_set_new(doc, "exchange_ns", json_integer(s->exchange_ns));
+    json_object_set_new(doc, "hidden_ns", json_integer(s->hidden_ns));
+    json_object_set_new(doc, "groups", groups);
+    for (int i = 0; i < u->n; i++) {
+        json_t *g = group_json(u, s, i, err);
+        if (!g)
+            return -1;
+        json_array_append_new(groups, g);
+    }
+    return 0;
+}
+
+static json_t *document(struct topt_unequal *u, const struct topt_shares *s,
+                        struct topt_error *err)
+{
+    const struct topt_request *r = u->request;
+    json_t *equal = equal_json(u, err);
+    json_t *doc = equal
+                      ? json_pack("{s:b, s:i, s:o, s:o, s:o}", "feasible", s->found,
+                                  "gpus", u->devices, "equal", equal, "job",
+                                  topt_request_job(r), "assumed", topt_request_assumed(r))
+                      : NULL;
+    if (!doc)
+        return NULL;
+    if (s->found && found_json(u, s, doc, err)) {
+        json_decref(doc);
+        return NULL;
+    }
+    if (!s->found)
+        json_object_set_new(doc, "why",
+                            json_string("no shares of rows and of the model's state fit "
+                                        "the groups' memory"));
+    return doc;
+}
+
+/* ---- the question ------------------------------------------------------------------- */
+
+static int check(const struct topt_request *r, int devices, struct topt_error *err)
+{
+    if (r->mode == TOPT_PROFILING || r->ngpu_list > 1)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "a profile with groups of unlike devices is planned for all of "
+                         "them: no --mode profiling");
+    if (r->gpus && r->gpus != devices)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "%s has groups of %d devices together, and is planned for all "
+                         "of them: no --gpus, or --gpus %d",
+                         topt_hw_name(r->hw), devices, devices);
+    if (r->algorithm)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "shares of unlike devices are searched by ft alone: no "
+                         "--algorithm");
+    return 0;
+}
+
+int topt_plan_unequal(const struct topt_request *r, json_t **ret, struct topt_error *err)
+{
+    struct topt_unequal u = {.request = r, .n = topt_hw_groups(r->hw)};
+    struct topt_shares best;
+    *ret = NULL;
+    for (int i = 0; i < u.n; i++) {
+        topt_group_init(&u.group[i], r, i);
+        u.devices += u.group[i].devices;
+    }
+    if (!check(r, u.devices, err) && !topt_shares_best(&u, &best, err))
+        *ret = document(&u, &best, err);
+    for (int i = 0; i < u.n; i++)
+        topt_group_fini(&u.group[i]);
+    return *ret ? 0 : -1;
+}
+
+/* ---- for people --------------------------------------------------------------------- */
+
+static int64_t whole(const json_t *o, const char *key)
+{
+    return json_integer_value(json_object_get(o, key));
+}
+
+static const char *words(const json_t *o, const char *key)
+{
+    const char *s = json_string_value(json_object_get(o, key));
+    return s ? s : "";
+}
+
+static double real(const json_t *o, const char *key)
+{
+    return json_number_value(json_object_get(o, key));
+}
+
+static void add_group(struct topt_text *t, const json_t *g, int sharded)
+{
+    char a[32], b[32], c[32], state[16] = "all";
+    if (sharded)
+        snprintf(state, sizeof state, "%.1f %%", 100 * real(g, "state_share"));
+    topt_text_add(t,
+                  "%-12s %4lld x %-18s %6lld rows %5.1f %%  state %-7s %10s  %s of %s\n",
+                  words(g, "name"), (long long)whole(g, "gpus"), words(g, "device"),
+                  (long long)whole(g, "rows"), 100 * real(g, "row_share"), state,
+                  topt_show_ns(whole(g, "time_ns"), a, sizeof a),
+                  topt_show_bytes(whole(g, "memory_bytes"), b, sizeof b),
+                  topt_show_bytes(whole(g, "memory_limit"), c, sizeof c));
+    topt_text_add(t, "%12s %s\n", "", words(g, "strategy"));
+}
+
+/* Devices of a group by itself with the whole batch, and the sum of their rates. */
+static void add_alone(struct topt_text *t, const json_t *answer)
+{
+    const json_t *groups = json_object_get(answer, "groups");
+    double rates = 0, time = real(answer, "time_ns");
+    char buf[32];
+    for (size_t i = 0; i < json_array_size(groups); i++) {
+        const json_t *g = json_array_get(groups, i);
+        if (!json_is_integer(json_object_get(g, "alone_ns"))) {
+            topt_text_add(t, "alone     %s does not hold it\n", words(g, "name"));
+            rates = -1;
+            continue;
+        }
+        topt_text_add(t, "alone     %s would take %s\n", words(g, "name"),
+                      topt_show_ns(whole(g, "alone_ns"), buf, sizeof buf));
+        if (rates >= 0)
+            rates += 1 / real(g, "alone_ns");
+    }
+    if (rates > 0)
+        topt_text_add(t,
+                      "together  %.2f times the time that the sum of their rates gives\n",
+                      time * rates);
+}
+
+char *topt_unequal_text(const json_t *answer)
+{
+    struct topt_text t = {0};
+    char a[32], b[32], c[32];
+    const json_t *groups = json_object_get(answer, "groups"),
+                 *equal = json_object_get(answer, "equal"),
+                 *job = json_object_get(answer, "job");
+    topt_text_add(&t, "%s, %lld samples a step, on %lld GPUs of %s\n",
+                  words(job, "model"), (long long)whole(job, "batch"),
+                  (long long)whole(answer, "gpus"), words(job, "hw"));
+    if (!json_is_true(json_object_get(answer, "feasible"))) {
+        topt_text_add(&t, "nothing fits: %s\n", words(answer, "why"));
+        return t.s;
+    }
+    int sharded = words(answer, "state")[0] == 's';
+    topt_text_add(&t,
+                  "a step takes %s, of which %s between groups (%s more is hidden)\n\n",
+                  topt_show_ns(whole(answer, "time_ns"), a, sizeof a),
+                  topt_show_ns(whole(answer, "exchange_ns"), b, sizeof b),
+                  topt_show_ns(whole(answer, "hidden_ns"), c, sizeof c));
+    for (size_t i = 0; i < json_array_size(groups); i++)
+        add_group(&t, json_array_get(groups, i), sharded);
+    topt_text_add(&t, "\n");
+    if (json_is_true(json_object_get(equal, "feasible")))
+        topt_text_add(&t, "equal     shares of everything take %s, %.2f times as long\n",
+                      topt_show_ns(whole(equal, "time_ns"), a, sizeof a),
+                      real(equal, "time_ns") / real(answer, "time_ns"));
+    else
+        topt_text_add(&t, "equal     shares of everything do not fit\n");
+    add_alone(&t, answer);
+    return t.s;
+}

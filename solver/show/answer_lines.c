@@ -1,0 +1,148 @@
+/* answer_lines.c - see topt_answer_lines.h. */
+#include "topt_answer_lines.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "topt_answer_text.h"
+#include "topt_carry.h"
+#include "topt_drawing.h"
+#include "topt_hint.h"
+
+enum { COLUMNS = 100 };
+
+static void add_line(struct topt_text *t, const char *key, const json_t *value)
+{
+    if (json_is_integer(value)) {
+        topt_text_add(t, "%s=%lld\n", key, (long long)json_integer_value(value));
+    } else if (json_is_string(value)) {
+        topt_text_add(t, "%s=", key);
+        for (const char *p = json_string_value(value); *p; p++)
+            topt_text_put(t, (unsigned char)*p < ' ' ? " " : p, 1);
+        topt_text_add(t, "\n");
+    }
+}
+
+/* What a script of another framework is told of a plan that makes one choice for all. */
+static void add_uniform(struct topt_text *t, const json_t *uniform)
+{
+    static const struct {
+        const char *key, *field;
+    } lines[] = {{"TOPT_DP", "dp"},
+                 {"TOPT_TP", "tp"},
+                 {"TOPT_FSDP", "zero"},
+                 {"TOPT_MICRO_BATCH", "micro_batch"}};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        add_line(t, lines[i].key, json_object_get(uniform, lines[i].field));
+    if (uniform)
+        topt_text_add(t, "TOPT_RECOMPUTE=%d\n",
+                      json_is_true(json_object_get(uniform, "recompute")));
+}
+
+/* A line of words that is given up; none where there are no words. */
+static void add_words(struct topt_text *t, const char *key, char *words)
+{
+    if (words)
+        topt_text_add(t, "%s=%s\n", key, words);
+    free(words);
+}
+
+void topt_lines_of_document(struct topt_text *t, const char *plan)
+{
+    struct topt_error err = {0};
+    char *word = NULL;
+    size_t len = 0;
+    if (!plan)
+        return;
+    if (topt_carry_write(plan, strlen(plan), &word, &len, &err) == 0) {
+        topt_text_add(t, "TOPT_PLAN_DOC=");
+        topt_text_put(t, word, len);
+        topt_text_add(t, "\n");
+    } else if (err.code != TOPT_ERR_LIMIT) {
+        t->oom = 1;
+    }
+    free(word);
+}
+
+/* What people read, a line of it under the key each. */
+static void add_shown(struct topt_text *t, const char *shown)
+{
+    for (const char *s = shown; *s; s += *s == '\n') {
+        size_t n = strcspn(s, "\n");
+        topt_text_add(t, "TOPT_SHOWN=");
+        topt_text_put(t, s, n);
+        topt_text_add(t, "\n");
+        s += n;
+    }
+}
+
+/* The question and the alternatives, or all of an answer, as `topt plan` shows them; of a curve its drawing. */
+static void show(const json_t *answer, enum topt_lines_shown what, struct topt_text *out)
+{
+    const json_t *rows = json_object_get(answer, "alternatives");
+    if (json_object_get(answer, "points")) {
+        char *plot = topt_plot_curve(answer, COLUMNS);
+        topt_text_add(out, "%s", plot ? plot : "");
+        out->oom |= !plot;
+        free(plot);
+    } else if (what == TOPT_LINES_ALL) {
+        topt_text_of_plan(out, answer, NULL);
+    } else {
+        topt_text_of_question(out, answer);
+        if (json_array_size(rows))
+            topt_text_of_rows(out, rows, 0);
+    }
+}
+
+void topt_lines_shown(struct topt_text *t, const json_t *answer,
+                      enum topt_lines_shown what)
+{
+    struct topt_text shown = {0};
+    if (what == TOPT_LINES_ALONE)
+        return;
+    show(answer, what, &shown);
+    t->oom |= shown.oom;
+    add_shown(t, shown.s ? shown.s : "");
+    topt_text_fini(&shown);
+}
+
+void topt_lines_of_plan(struct topt_text *t, const json_t *answer, const char *hint)
+{
+    static const struct {
+        const char *key, *field;
+    } lines[] = {{"TOPT_PLAN_ID", "plan_id"},
+                 {"TOPT_GPUS", "gpus"},
+                 {"TOPT_NODES", "nodes"},
+                 {"TOPT_GPUS_PER_NODE", "gpus_per_node"},
+                 {"TOPT_MEMORY_BYTES", "memory_bytes"},
+                 {"TOPT_PEAK_BYTES", "peak_bytes"},
+                 {"TOPT_TIME_NS", "time_ns"},
+                 {"TOPT_SPACE", "space"},
+                 {"TOPT_STRATEGY", "strategy"},
+                 {"TOPT_WHY", "why"},
+                 {"TOPT_NEEDS", "needs"}};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        add_line(t, lines[i].key, json_object_get(answer, lines[i].field));
+    add_uniform(t, json_object_get(answer, "uniform"));
+    if (json_object_get(answer, "uniform"))
+        add_line(t, "TOPT_ACCUMULATION", json_object_get(answer, "micro_batches"));
+    char *usual = hint ? strdup(hint) : hint_line(answer, "--topt-min-efficiency=");
+    add_words(t, "TOPT_HINT", usual ? usual : hint_with(answer, "--topt-"));
+}
+
+char *topt_nearest_line(const json_t *answer)
+{
+    const json_t *nearest = json_object_get(answer, "nearest");
+    long long gpus = json_integer_value(json_object_get(nearest, "gpus"));
+    long long bytes = json_integer_value(json_object_get(nearest, "memory_bytes"));
+    char *with = hint_with(answer, "--topt-"), each[32];
+    struct topt_text t = {0};
+    if (gpus > 0)
+        topt_text_add(&t, "%lld GPU%s with %s%s", gpus, gpus == 1 ? "" : "s",
+                      topt_show_bytes(bytes, each, sizeof each),
+                      gpus == 1 ? "" : " each");
+    if (with)
+        topt_text_add(&t, "%s%s", t.len ? "; " : "", with);
+    free(with);
+    return t.s;
+}

@@ -1,0 +1,269 @@
+/* delta.c - tasks and edges that come and go, and what that changes.
+ *
+ * Devices and links take tasks in the order in which these are ready.  So what is ready
+ * before the first task that is new, gone, or has other tasks before it, is as it was: only
+ * from then on tasks are run again, which gives what a run of all would, to the nanosecond.
+ * Every task takes some time, so that nothing comes before itself. */
+#include "flexflow.h"
+
+#include <stdlib.h>
+
+/* What comes before a task changed: it is looked at once all of that is there. */
+static void change(struct topt_flexflow *f, int t)
+{
+    struct ff_task *x = &f->task[t];
+    if (x->changed)
+        return;
+    if (f->nchanged == f->changed_cap) {
+        int cap = f->changed_cap ? 2 * f->changed_cap : 256;
+        int *grown = realloc(f->changed, (size_t)cap * sizeof *grown);
+        if (!grown) {
+            f->oom = 1;
+            return;
+        }
+        f->changed = grown;
+        f->changed_cap = cap;
+    }
+    x->changed = 1;
+    f->changed[f->nchanged++] = t;
+}
+
+/* ---- running again ----------------------------------------------------------------- */
+
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t sooner(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* It is ready no sooner than this, by what did not change; what comes after changed tasks
+ * alone comes after those. */
+static int64_t ready_from(const struct topt_flexflow *f, const struct ff_task *x)
+{
+    int64_t ready = x->in < 0 ? 0 : -1;
+    for (int e = x->in; e >= 0; e = f->edge[e].in_next) {
+        const struct ff_task *y = &f->task[f->edge[e].from];
+        if (!y->changed)
+            ready = later(ready, y->end);
+    }
+    return ready < 0 ? INT64_MAX : ready;
+}
+
+/* Before which nothing changed. */
+static int64_t first_change(struct topt_flexflow *f)
+{
+    int64_t from = f->gone_from;
+    for (int i = 0; i < f->nchanged; i++) {
+        const struct ff_task *x = &f->task[f->changed[i]];
+        if (!x->live)
+            continue;
+        from = sooner(from, ready_from(f, x));
+        if (!x->fresh)
+            from = sooner(from, x->ready);
+    }
+    for (int i = 0; i < f->nchanged; i++)
+        f->task[f->changed[i]].changed = 0;
+    f->nchanged = 0;
+    f->gone_from = INT64_MAX;
+    return from;
+}
+
+static int room(struct topt_flexflow *f)
+{
+    if (f->waits_cap >= f->ntasks)
+        return 0;
+    int *grown = realloc(f->waits, (size_t)f->cap * sizeof *grown);
+    if (!grown) {
+        f->oom = 1;
+        return -1;
+    }
+    f->waits = grown;
+    f->waits_cap = f->cap;
+    return 0;
+}
+
+static int stays(const struct ff_task *x, int64_t from)
+{
+    return !x->fresh && x->ready < from;
+}
+
+/* What is run again waits for what is, and is ready no sooner than what stays has ended. */
+static void begin(struct topt_flexflow *f, int64_t from)
+{
+    for (int r = 0; r < f->nresources; r++)
+        f->free_at[r] = 0;
+    f->end_ns = 0;
+    for (int t = 0; t < f->ntasks; t++) {
+        struct ff_task *x = &f->task[t];
+        f->waits[t] = x->live && !stays(x, from) ? 0 : -1;
+        if (x->live && f->waits[t] < 0) {
+            f->free_at[x->resource] = later(f->free_at[x->resource], x->end);
+            f->end_ns = later(f->end_ns, x->end);
+        }
+    }
+    for (int t = 0; t < f->ntasks; t++) {
+        struct ff_task *x = &f->task[t];
+        if (f->waits[t] < 0)
+            continue;
+        x->ready = 0;
+        x->fresh = 0;
+        for (int e = x->in; e >= 0; e = f->edge[e].in_next) {
+            int before = f->edge[e].from;
+            f->waits[t] += f->waits[before] >= 0;
+            if (f->waits[before] < 0)
+                x->ready = later(x->ready, f->task[before].end);
+        }
+        if (!f->waits[t])
+            (void)ff_push(f, (struct ff_entry){x->ready, x->key, t});
+    }
+}
+
+void ff_settle(struct topt_flexflow *f)
+{
+    struct ff_entry e;
+    int64_t from = first_change(f);
+    f->touched = 0;
+    if (f->oom || from == INT64_MAX || room(f))
+        return;
+    begin(f, from);
+    while (!f->oom && ff_pop(f, &e)) {
+        struct ff_task *x = &f->task[e.task];
+        x->start = later(x->ready, f->free_at[x->resource]);
+        x->end = f->free_at[x->resource] = x->start + x->ns;
+        f->end_ns = later(f->end_ns, x->end);
+        f->touched++;
+        for (int i = x->out; i >= 0; i = f->edge[i].out_next) {
+            int to = f->edge[i].to;
+            struct ff_task *y = &f->task[to];
+            y->ready = later(y->ready, x->end);
+            if (--f->waits[to] == 0)
+                (void)ff_push(f, (struct ff_entry){y->ready, y->key, to});
+        }
+    }
+    f->nheap = 0;
+}
+
+/* ---- tasks and edges --------------------------------------------------------------- */
+
+static int new_task(struct topt_flexflow *f)
+{
+    int t = f->free_task;
+    if (t >= 0) {
+        f->free_task = f->task[t].group_next;
+        return t;
+    }
+    if (f->ntasks == f->cap) {
+        int cap = f->cap ? 2 * f->cap : 1024;
+        struct ff_task *grown = realloc(f->task, (size_t)cap * sizeof *grown);
+        if (!grown) {
+            f->oom = 1;
+            return -1;
+        }
+        f->task = grown;
+        f->cap = cap;
+    }
+    return f->ntasks++;
+}
+
+int ff_task_add(struct topt_flexflow *f, int group, const struct ff_task *of)
+{
+    int t = new_task(f);
+    if (t < 0)
+        return -1;
+    f->task[t] = *of;
+    struct ff_task *x = &f->task[t];
+    x->ns += x->ns == 0;
+    x->ready = x->start = x->end = 0;
+    x->in = x->out = -1;
+    x->live = x->fresh = 1;
+    x->changed = 0;
+    x->group_next = f->group[group];
+    f->group[group] = t;
+    f->live++;
+    change(f, t);
+    return t;
+}
+
+static int new_edge(struct topt_flexflow *f)
+{
+    int e = f->free_edge;
+    if (e >= 0) {
+        f->free_edge = f->edge[e].out_next;
+        return e;
+    }
+    if (f->nedges == f->edges_cap) {
+        int cap = f->edges_cap ? 2 * f->edges_cap : 4096;
+        struct ff_edge *grown = realloc(f->edge, (size_t)cap * sizeof *grown);
+        if (!grown) {
+            f->oom = 1;
+            return -1;
+        }
+        f->edge = grown;
+        f->edges_cap = cap;
+    }
+    return f->nedges++;
+}
+
+void ff_edge_add(struct topt_flexflow *f, int from, int to)
+{
+    if (from < 0 || to < 0)
+        return;
+    int e = new_edge(f);
+    if (e < 0)
+        return;
+    struct ff_task *a = &f->task[from], *b = &f->task[to];
+    f->edge[e] = (struct ff_edge){from, to, b->in, -1, a->out, -1};
+    if (b->in >= 0)
+        f->edge[b->in].in_before = e;
+    if (a->out >= 0)
+        f->edge[a->out].out_before = e;
+    b->in = e;
+    a->out = e;
+    change(f, to);
+}
+
+static void edge_remove(struct topt_flexflow *f, int e)
+{
+    struct ff_edge *x = &f->edge[e];
+    *(x->in_before >= 0 ? &f->edge[x->in_before].in_next : &f->task[x->to].in) =
+        x->in_next;
+    if (x->in_next >= 0)
+        f->edge[x->in_next].in_before = x->in_before;
+    *(x->out_before >= 0 ? &f->edge[x->out_before].out_next : &f->task[x->from].out) =
+        x->out_next;
+    if (x->out_next >= 0)
+        f->edge[x->out_next].out_before = x->out_before;
+    x->out_next = f->free_edge;
+    f->free_edge = e;
+}
+
+static void task_remove(struct topt_flexflow *f, int t)
+{
+    struct ff_task *x = &f->task[t];
+    while (x->in >= 0)
+        edge_remove(f, x->in);
+    while (x->out >= 0) {
+        int to = f->edge[x->out].to;
+        edge_remove(f, x->out);
+        change(f, to);
+    }
+    if (!x->fresh)
+        f->gone_from = sooner(f->gone_from, x->ready);
+    x->live = 0;
+    f->live--;
+}
+
+void ff_group_remove(struct topt_flexflow *f, int group)
+{
+    for (int t = f->group[group], next; t >= 0; t = next) {
+        next = f->task[t].group_next;
+        task_remove(f, t);
+        f->task[t].group_next = f->free_task;
+        f->free_task = t;
+    }
+    f->group[group] = -1;
+}

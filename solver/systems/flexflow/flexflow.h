@@ -1,0 +1,97 @@
+/* flexflow.h - operators, parts and tasks.  Private to flexflow/. */
+#ifndef FLEXFLOW_H
+#define FLEXFLOW_H
+
+#include "topt_flexflow.h"
+
+enum ff_kind { FF_FORWARD, FF_BACKWARD, FF_UPDATE, FF_MOVE, FF_MOVE_BACK, FF_SUM };
+
+struct ff_task {
+    int64_t ns, ready, start, end;
+    uint64_t key; /* of those that are ready at the same time the smaller one is first */
+    int64_t bytes;
+    int resource;
+    int in, out;    /* edges */
+    int group_next; /* of the same owner; of what is free the next */
+    /* fresh: it did not run yet; changed: what comes before it is not what it was */
+    uint8_t live, fresh, changed, kind;
+};
+
+struct ff_edge {
+    int from, to;
+    int in_next, in_before, out_next, out_before; /* -1: none */
+};
+
+struct ff_degrees {
+    uint8_t at[TOPT_MAX_OPDIMS];
+    int nparts;
+};
+
+/* What a part takes. */
+struct ff_price {
+    int64_t forward, backward, update; /* ns; 0: it has none */
+    int64_t memory_bytes;
+};
+
+struct ff_op {
+    int virtual; /* a table that others read: its parts are theirs */
+    int ndegrees;
+    struct ff_degrees *degrees;
+    struct topt_soap soap;
+    struct ff_price price;
+    int forward[TOPT_FLEXFLOW_DEVICES], backward[TOPT_FLEXFLOW_DEVICES],
+        update[TOPT_FLEXFLOW_DEVICES]; /* tasks of parts, -1: none */
+};
+
+struct ff_entry {
+    int64_t ready;
+    uint64_t key;
+    int task;
+};
+
+struct topt_flexflow {
+    struct topt_costing k;
+    int devices, nodes, per_node, nops;
+    struct ff_op *op;
+    int *group; /* first task of operator i, then of use i * TOPT_MAX_INPUTS + input */
+    int ntasks, cap, free_task, live;
+    struct ff_task *task;
+    int nedges, edges_cap, free_edge;
+    struct ff_edge *edge;
+    int nresources;
+    int64_t *free_at, end_ns; /* by resource, and of all */
+    int nheap, heap_cap;
+    struct ff_entry *heap;
+    int nchanged, changed_cap, *changed;
+    int64_t gone_from; /* when the first task that is gone was ready */
+    int *waits, waits_cap;
+    int touched, oom;
+};
+
+/* soap.c: degrees and prices */
+int ff_degrees_list(struct topt_flexflow *f, int op);
+void ff_price(const struct topt_flexflow *f, int op, const struct topt_soap *s,
+              struct ff_price *ret);
+int ff_is_param(const struct topt_flexflow *f, int op, int operand);
+/* Place of part 'part' along dimension 'd'. */
+int ff_coordinate(const struct topt_op *o, const struct topt_soap *s, int part, int d);
+int64_t ff_operand_elements(const struct topt_op *o, const struct topt_soap *s,
+                            int operand);
+
+/* heap.c */
+int ff_push(struct topt_flexflow *f, struct ff_entry e);
+int ff_pop(struct topt_flexflow *f, struct ff_entry *ret); /* 0: empty */
+
+/* delta.c: tasks and edges that come and go, and what that changes */
+int ff_task_add(struct topt_flexflow *f, int group, const struct ff_task *t);
+void ff_edge_add(struct topt_flexflow *f, int from, int to);
+void ff_group_remove(struct topt_flexflow *f, int group);
+void ff_settle(struct topt_flexflow *f);
+
+/* tasks.c: the tasks of an operator, of a use of a tensor */
+void ff_op_tasks(struct topt_flexflow *f, int op);
+void ff_use_tasks(struct topt_flexflow *f, int op, int input);
+int ff_groups(const struct topt_flexflow *f);
+int ff_use_group(const struct topt_flexflow *f, int op, int input);
+
+#endif

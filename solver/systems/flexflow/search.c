@@ -1,0 +1,133 @@
+/* search.c - the walk from strategy to strategy. */
+#include "flexflow.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Before a search may be said to improve nothing: proposals, and a part of the budget. */
+enum { FEWEST = 200, BUDGET_PART = 4 };
+
+/* splitmix64 */
+static uint64_t next_random(uint64_t *seed)
+{
+    uint64_t z = (*seed += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static double next_real(uint64_t *seed)
+{
+    return (double)(next_random(seed) >> 11) / 9007199254740992.0;
+}
+
+double topt_flexflow_accepts(double beta, int64_t more_ns)
+{
+    return more_ns <= 0 ? 1 : exp(-beta * (double)more_ns);
+}
+
+static struct topt_soap roll(const struct topt_flexflow *f, int op, uint64_t *seed)
+{
+    uint64_t n = (uint64_t)topt_flexflow_choices(f, op);
+    return topt_flexflow_choice(f, op, (int64_t)(next_random(seed) % n));
+}
+
+static void copy(const struct topt_flexflow *f, struct topt_soap *to)
+{
+    for (int i = 0; i < f->nops; i++)
+        to[i] = f->op[i].soap;
+}
+
+static int put_back(struct topt_flexflow *f, const struct topt_soap *from,
+                    struct topt_error *err)
+{
+    for (int i = 0; i < f->nops; i++)
+        if (memcmp(&f->op[i].soap, &from[i], sizeof from[i]) != 0 &&
+            topt_flexflow_set(f, i, &from[i], err))
+            return -1;
+    return 0;
+}
+
+static int roll_all(struct topt_flexflow *f, uint64_t *seed, struct topt_error *err)
+{
+    for (int i = 0; i < f->nops; i++) {
+        struct topt_soap s = roll(f, i, seed);
+        if (!f->op[i].virtual && topt_flexflow_set(f, i, &s, err))
+            return -1;
+    }
+    return 0;
+}
+
+/* One proposal: an operator and one of its configurations, each as likely as any other. */
+static int propose(struct topt_flexflow *f, const struct topt_flexflow_search *o,
+                   double beta, uint64_t *seed, int *ret_taken, struct topt_error *err)
+{
+    int op;
+    do
+        op = (int)(next_random(seed) % (uint64_t)f->nops);
+    while (f->op[op].virtual);
+    struct topt_soap was = f->op[op].soap, next = roll(f, op, seed);
+    int64_t before = topt_flexflow_time(f);
+    if (topt_flexflow_set(f, op, &next, err))
+        return -1;
+    int64_t more = topt_flexflow_time(f) - before;
+    *ret_taken = next_real(seed) < topt_flexflow_accepts(beta, more);
+    if (!*ret_taken && topt_flexflow_set(f, op, &was, err))
+        return -1;
+    if (o->told)
+        o->told(o->ctx, f, more, *ret_taken);
+    return 0;
+}
+
+/* The last half of the search improved nothing. */
+static int stalls(const struct topt_flexflow_search *o,
+                  const struct topt_flexflow_found *r)
+{
+    return !o->never_stalls && r->tried >= FEWEST &&
+           r->tried >= o->proposals / BUDGET_PART && r->best_at < r->tried / 2;
+}
+
+static int walk(struct topt_flexflow *f, const struct topt_flexflow_search *o,
+                uint64_t *seed, struct topt_soap *best, struct topt_flexflow_found *ret,
+                struct topt_error *err)
+{
+    double beta =
+        o->beta > 0 ? o->beta : 50 / (double)(ret->start_ns ? ret->start_ns : 1);
+    while (ret->tried < o->proposals) {
+        int taken;
+        if (propose(f, o, beta, seed, &taken, err))
+            return -1;
+        ret->tried++;
+        ret->accepted += taken;
+        if (topt_flexflow_time(f) < ret->best_ns) {
+            ret->best_ns = topt_flexflow_time(f);
+            ret->best_at = ret->tried;
+            copy(f, best);
+        }
+        ret->stalled = stalls(o, ret);
+        if (ret->stalled)
+            break;
+    }
+    return 0;
+}
+
+int topt_flexflow_search(struct topt_flexflow *f, const struct topt_flexflow_search *o,
+                         struct topt_flexflow_found *ret, struct topt_error *err)
+{
+    uint64_t seed = o->seed;
+    struct topt_soap *best = calloc((size_t)f->nops + 1, sizeof *best);
+    *ret = (struct topt_flexflow_found){.tried = 0};
+    if (!best)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for FlexFlow's search");
+    int rc = o->random_start ? roll_all(f, &seed, err) : 0;
+    if (!rc) {
+        ret->start_ns = ret->best_ns = topt_flexflow_time(f);
+        copy(f, best);
+        rc = walk(f, o, &seed, best, ret, err);
+    }
+    if (!rc)
+        rc = put_back(f, best, err);
+    free(best);
+    return rc ? -1 : 0;
+}

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""Modules of PyTorch as topt_torch.py sees them: every parameter in an operator, or told of, and a plan.
+
+    python3 topt_torch_test.py TOPT FOLDER-OF-topt_torch.py"""
+import json
+import subprocess
+import sys
+import tempfile
+
+try:
+    import torch
+    from torch import nn
+    from torch.nn import functional as f
+except ImportError:
+    print("1..0 # SKIP PyTorch is not installed")
+    sys.exit(77)
+
+sys.path.insert(0, sys.argv[2])
+import topt_torch  # noqa: E402 - its folder is an argument
+
+TOPT = sys.argv[1]
+failed = tests = 0
+
+
+def ok(good, text, shown=""):
+    global failed, tests
+    tests += 1
+    failed += not good
+    print(f"{'' if good else 'not '}ok {tests} - {text} {'' if good else shown}".rstrip())
+
+
+class Block(nn.Module):
+    """Attention by hand under a causal mask, and a feed-forward."""
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.heads = heads
+
+    def forward(self, x):
+        b, t, w = x.shape
+        q, k, v = (z.view(b, t, self.heads, w // self.heads).transpose(1, 2) for z in self.qkv(self.norm1(x)).split(w, dim=2))
+        scores = (q @ k.transpose(-2, -1)) * (w // self.heads) ** -0.5
+        scores = scores + torch.full((t, t), float("-inf"), device=x.device).triu(1)
+        x = x + self.out((f.dropout(f.softmax(scores, -1), 0.1) @ v).transpose(1, 2).reshape(b, t, w))
+        return x + self.down(f.gelu(self.up(self.norm2(x))))
+
+
+class Language(nn.Module):
+    def __init__(self, tied):
+        super().__init__()
+        self.tokens, self.places = nn.Embedding(100, 32), nn.Embedding(48, 32)
+        self.blocks = nn.ModuleList(Block(32, 4) for _ in range(2))
+        self.norm, self.head = nn.LayerNorm(32), nn.Linear(32, 100, bias=False)
+        if tied:
+            self.head.weight = self.tokens.weight
+
+    def forward(self, ids):
+        x = self.tokens(ids) + self.places(torch.arange(ids.shape[1], device=ids.device))
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.norm(x))
+
+
+class Grouped(nn.Module):
+    """Root mean squares and rotary positions by hand, keys that two queries share, gated units of one projection."""
+
+    def __init__(self):
+        super().__init__()
+        self.gain = nn.Parameter(torch.ones(32))
+        self.q, self.k, self.v = nn.Linear(32, 32, bias=False), nn.Linear(32, 16, bias=False), nn.Linear(32, 16, bias=False)
+        self.both, self.down = nn.Linear(32, 96, bias=False), nn.Linear(48, 32, bias=False)
+
+    def forward(self, x):
+        b, t, _ = x.shape
+        y = self.gain * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6))
+        q, k, v = (p(y).view(b, t, -1, 8).transpose(1, 2) for p in (self.q, self.k, self.v))
+        angles = torch.ones(t, 8, device=x.device)
+        q, k = (z * angles.cos() + torch.cat((-z[..., 4:], z[..., :4]), -1) * angles.sin() for z in (q, k))
+        k, v = (z[:, :, None].expand(b, 2, 2, t, 8).reshape(b, 4, t, 8) for z in (k, v))
+        x = x + ((q @ k.transpose(2, 3)).softmax(-1) @ v).transpose(1, 2).reshape(b, t, 32)
+        gate, up = self.both(x).chunk(2, dim=-1)
+        return self.down(f.silu(gate) * up)
+
+
+class Images(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(3, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8)
+        self.each, self.pool, self.classes = nn.Conv2d(8, 8, 3, padding=1, groups=8), nn.MaxPool2d(2), nn.Linear(128, 10)
+
+    def forward(self, x):
+        x = f.relu(self.norm(self.conv(x)))
+        return self.classes(self.pool(x + self.each(x)).flatten(1))
+
+
+class Recurrent(nn.Module):
+    """With a part that is not traced."""
+
+    def __init__(self):
+        super().__init__()
+        self.steps, self.classes = nn.LSTM(32, 32, batch_first=True), nn.Linear(32, 10)
+
+    def forward(self, x):
+        return self.classes(self.steps(x)[0][:, -1])
+
+
+def inspected(doc):
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(doc, file)
+        file.flush()
+        run = subprocess.run([TOPT, "inspect", file.name, "--json"], capture_output=True, text=True, check=False)
+    return json.loads(run.stdout) if not run.returncode else {"parameters": run.stderr.strip(), "kinds": {}}
+
+
+def check(name, model, batch, kinds, flops=None):
+    want = sum(p.numel() for p in model.parameters())
+    doc, lost = topt_torch.document(model, batch)
+    seen = inspected(doc)
+    ok(seen["parameters"] == want, f"{name}: {want} parameters", seen["parameters"])
+    counts = {k: seen["kinds"].get(k, {}).get("operators", 0) for k in kinds}
+    ok(counts == kinds, f"... {kinds}", counts)
+    if flops:
+        ok(abs(seen["flops_per_sample"] / flops - 1) < 0.12, f"... {flops} operations", seen["flops_per_sample"])
+    return lost
+
+
+ids, rows = torch.zeros(2, 16, dtype=torch.long), torch.zeros(2, 6, 32)
+products = 2 * 12 * 32 * 32 + 32 * 100
+check("a language model", Language(False), ids, {"attention": 2, "position": 1, "add": 4, "norm": 5},
+      6 * 16 * products + 2 * 6 * 2 * 16 * 16 * 32)
+lost = check("one whose head is its table", Language(True), ids, {"variable": 1, "linear": 9})
+ok(not lost, "nothing of it is left out", lost)
+check("shared keys, gated units", Grouped(), rows, {"attend": 1, "norm": 1, "slice": 2, "mul": 1, "unary": 1})
+check("images", Images(), torch.zeros(2, 3, 8, 8), {"conv": 1, "conv_grouped": 1, "batch_norm": 1, "pool": 1, "add": 1})
+check("torch's own encoder layer", nn.TransformerEncoderLayer(32, 4, 64, batch_first=True), rows, {"attention": 1, "add": 2})
+lost = check("a recurrence", Recurrent(), rows, {"linear": 1, "beside": 1, "select": 1})
+ok(sum(lost.values()) == 8 * 32 * 32 + 8 * 32 and "steps.weight_hh_l0" in lost, "is counted, and named as not traced", lost)
+
+model = Language(False)
+weight = model.head.weight
+plan = topt_torch.plan(model, ids, hw="a100-80-dgx", topt=TOPT, gpus=2)
+ok(plan["untraced"] == {} and "plan" in json.dumps(plan), "a plan", str(plan)[:200])
+ok(model.head.weight is weight and not weight.is_meta, "the module is left as it was")
+try:
+    topt_torch.plan(model, ids, hw="nonesuch", topt=TOPT)
+    ok(False, "hardware that is not known")
+except RuntimeError as error:
+    ok("nonesuch" in str(error), "hardware that is not known is topt's own error", error)
+print(f"1..{tests}")
+sys.exit(1 if failed else 0)

@@ -1,0 +1,323 @@
+/* test_flexflow.c - FlexFlow's search.
+ *
+ * A thousand random changes of single operators: what the delta simulation says is what a
+ * simulation from nothing says, to the nanosecond.  The walk takes worse strategies as often
+ * as the rule says, and its strategies are as frequent as exp(-beta cost).  What it finds is
+ * never worse than data parallel, nor better than the busiest device and the longest path
+ * allow; on a chain that is small enough to try everything, close to the best. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "models.h"
+#include "sizes.h"
+#include "tap.h"
+#include "topt_flexflow.h"
+
+enum { CHANGES = TOPT_TEST_SIZE(1000) };
+
+struct world {
+    struct topt_model *m;
+    struct topt_mesh mesh;
+    struct topt_settings settings;
+    struct topt_router *router;
+    struct topt_costing k;
+    struct topt_flexflow *f;
+};
+
+static void open_world(struct world *w, struct topt_model *m, const struct topt_hw *hw,
+                       int nodes, int per_node)
+{
+    struct topt_error err = {0};
+    *w = (struct world){.m = m, .settings = topt_settings_default()};
+    if (topt_mesh_init(&w->mesh, nodes, per_node, &err))
+        abort();
+    w->router = topt_router_create(hw, &w->mesh);
+    w->k = (struct topt_costing){m, hw, &w->mesh, &w->settings, w->router, NULL};
+    if (topt_flexflow_create(&w->k, &w->f, &err)) {
+        printf("Bail out! %s\n", err.text);
+        abort();
+    }
+}
+
+static void close_world(struct world *w)
+{
+    topt_flexflow_destroy(w->f);
+    topt_router_destroy(w->router);
+    topt_model_destroy(w->m);
+}
+
+/* Any list of devices, not only those that proposals have. */
+static struct topt_soap anywhere(struct dice *d, const struct world *w, int op)
+{
+    int n = (int)topt_flexflow_choices(w->f, op);
+    struct topt_soap s = topt_flexflow_choice(w->f, op, roll(d, n));
+    for (int p = 0; p < s.nparts && roll(d, 2); p++)
+        s.device[p] = (uint8_t)roll(d, w->mesh.devices);
+    return s;
+}
+
+static void test_delta(const struct topt_hw *hw)
+{
+    struct dice d = {.stream = 7};
+    int changes = 0, equal = 0;
+    int64_t touched = 0, tasks = 0;
+    struct topt_model *(*const build[])(void) = {build_mlp, build_gpt, build_lstm,
+                                                 build_cnn, build_moe};
+    for (int i = 0; i < 5; i++) {
+        struct world w;
+        open_world(&w, build[i](), hw, 2, 4);
+        for (int n = 0; n < CHANGES / 5; n++) {
+            struct topt_flexflow_facts facts;
+            int op = roll(&d, w.m->nops);
+            struct topt_soap s = anywhere(&d, &w, op);
+            int64_t full = -1;
+            changes++;
+            if (topt_flexflow_set(w.f, op, &s, NULL) ||
+                topt_flexflow_full(w.f, &full, NULL))
+                continue;
+            equal += full == topt_flexflow_time(w.f);
+            topt_flexflow_facts(w.f, &facts);
+            touched += facts.touched;
+            tasks += facts.tasks;
+        }
+        close_world(&w);
+    }
+    is_int(equal, changes, "delta simulation is the full one");
+    ok(touched < tasks, "and runs %.0f %% of the tasks",
+       100 * (double)touched / (double)tasks);
+}
+
+/* ---- the rule ---------------------------------------------------------------------------- */
+
+static struct topt_model *toy(void)
+{
+    struct topt_model *m = topt_model_create("toy", 4, 1, NULL);
+    int x = topt_model_add(m, "embedding", "words", 0, NULL,
+                           &(struct topt_attrs){.vocab = 64, .features = 4096}, NULL);
+    x = topt_model_add(m, "cross_entropy", "loss", 1, &x, NULL, NULL);
+    return x >= 0 && !topt_model_finish(m, NULL) ? m : NULL;
+}
+
+enum { STATES = 512 };
+struct tally_of {
+    double beta;
+    int64_t wanted; /* of which difference acceptance is counted */
+    int64_t offered, taken;
+    int64_t cost[STATES];
+    double weight[STATES]; /* expected */
+    int64_t seen[STATES];
+    int n, each, at;
+};
+
+static int bin_of(struct tally_of *t, int64_t cost)
+{
+    int i = 0;
+    while (i < t->n && t->cost[i] != cost)
+        i++;
+    if (i == t->n && t->n < STATES)
+        t->cost[t->n++] = cost;
+    return i;
+}
+
+static void told(void *ctx, const struct topt_flexflow *f, int64_t more, int taken)
+{
+    struct tally_of *t = ctx;
+    if (more == t->wanted) {
+        t->offered++;
+        t->taken += taken;
+    }
+    if (++t->at % t->each == 0)
+        t->seen[bin_of(t, topt_flexflow_time(f))]++;
+}
+
+/* Costs of all strategies, and how often each is met. */
+static double enumerate(struct world *w, struct tally_of *t)
+{
+    double all = 0;
+    int64_t n0 = topt_flexflow_choices(w->f, 0), n1 = topt_flexflow_choices(w->f, 1);
+    int64_t least = INT64_MAX;
+    for (int pass = 0; pass < 2; pass++)
+        for (int64_t i = 0; i < n0; i++) {
+            struct topt_soap a = topt_flexflow_choice(w->f, 0, i);
+            if (topt_flexflow_set(w->f, 0, &a, NULL))
+                return 0;
+            for (int64_t k = 0; k < n1; k++) {
+                struct topt_soap b = topt_flexflow_choice(w->f, 1, k);
+                if (topt_flexflow_set(w->f, 1, &b, NULL))
+                    return 0;
+                int64_t ns = topt_flexflow_time(w->f);
+                least = ns < least ? ns : least;
+                if (pass) {
+                    double x = exp(-t->beta * (double)(ns - least));
+                    t->weight[bin_of(t, ns)] += x;
+                    all += x;
+                }
+            }
+        }
+    return all;
+}
+
+static void test_rule(const struct topt_hw *hw)
+{
+    enum { SAMPLES = TOPT_TEST_SIZE_FROM(8000, 2000), EACH = 16 };
+    struct world w;
+    static struct tally_of t;
+    open_world(&w, toy(), hw, 1, 2);
+    t = (struct tally_of){.beta = 1, .each = EACH};
+    /* the difference between data parallel and all on one device */
+    int64_t start = topt_flexflow_time(w.f);
+    struct topt_soap one = topt_flexflow_choice(w.f, 0, 0);
+    if (topt_flexflow_set(w.f, 0, &one, NULL))
+        abort();
+    t.wanted = topt_flexflow_time(w.f) - start;
+    t.wanted = t.wanted < 0 ? -t.wanted : t.wanted;
+    t.beta = log(2) / (double)t.wanted;
+    ok(fabs(topt_flexflow_accepts(t.beta, t.wanted) - 0.5) < 1e-12 &&
+           topt_flexflow_accepts(t.beta, 0) == 1 &&
+           topt_flexflow_accepts(t.beta, -t.wanted) == 1,
+       "what takes ln 2 / beta more is taken half of the time, what is as good always");
+    double all = enumerate(&w, &t);
+    struct topt_flexflow_search o = {.seed = 3,
+                                     .proposals = (int64_t)SAMPLES * EACH,
+                                     .beta = t.beta,
+                                     .never_stalls = 1,
+                                     .told = told,
+                                     .ctx = &t};
+    struct topt_flexflow_found found;
+    int rc = topt_flexflow_search(w.f, &o, &found, NULL);
+    ok(all > 0 && !rc && found.tried == o.proposals,
+       "a walk of %lld steps through %d costs", (long long)found.tried, t.n);
+    double p = (double)t.taken / (double)t.offered,
+           error = sqrt(0.25 / (double)t.offered);
+    ok(t.offered > 100 && fabs(p - 0.5) < 3 * error,
+       "taken %lld of %lld times: %.3f, within 3 standard errors of %.3f",
+       (long long)t.taken, (long long)t.offered, p, error);
+    double chi = 0;
+    int bins = 0;
+    for (int i = 0; i < t.n; i++) {
+        double expected = SAMPLES * t.weight[i] / all;
+        if (expected < 5)
+            continue;
+        bins++;
+        chi += ((double)t.seen[i] - expected) * ((double)t.seen[i] - expected) / expected;
+    }
+    double limit =
+        bins - 1 + 3.1 * sqrt(2.0 * (bins - 1)) + 4; /* beyond one in a thousand */
+    ok(bins > 2 && chi < limit,
+       "strategies are as frequent as exp(-beta cost): chi-square %.1f of %d bins", chi,
+       bins);
+    close_world(&w);
+}
+
+/* ---- what it finds ------------------------------------------------------------------------ */
+
+static void test_found(const struct topt_hw *hw)
+{
+    struct topt_model *(*const build[])(void) = {build_mlp, build_gpt, build_lstm,
+                                                 build_cnn};
+    int better = 0, bounded = 0, same = 0;
+    for (int i = 0; i < 4; i++) {
+        struct world w;
+        struct topt_flexflow_facts facts;
+        struct topt_flexflow_found found, again;
+        struct topt_flexflow_search o = {.seed = 11, .proposals = 400};
+        open_world(&w, build[i](), hw, 2, 2);
+        int64_t dp = topt_flexflow_time(w.f), full = -1;
+        if (topt_flexflow_search(w.f, &o, &found, NULL) ||
+            topt_flexflow_full(w.f, &full, NULL))
+            continue;
+        topt_flexflow_facts(w.f, &facts);
+        better += found.start_ns == dp && found.best_ns <= dp && full == found.best_ns &&
+                  facts.time_ns == full;
+        bounded += full >= facts.critical_ns && full >= facts.compute_ns;
+        topt_flexflow_destroy(w.f);
+        w.f = NULL;
+        same += !topt_flexflow_create(&w.k, &w.f, NULL) &&
+                !topt_flexflow_search(w.f, &o, &again, NULL) &&
+                again.best_ns == found.best_ns && again.best_at == found.best_at;
+        close_world(&w);
+    }
+    is_int(better, 4, "never worse than data parallel, where it starts");
+    is_int(bounded, 4, "never better than the busiest device and the longest path");
+    is_int(same, 4, "the same for the same seed");
+}
+
+static struct topt_model *chain(void)
+{
+    struct topt_model *m = topt_model_create("chain", 16, 1, NULL);
+    int x = topt_model_add(m, "embedding", "words", 0, NULL,
+                           &(struct topt_attrs){.vocab = 4096, .features = 1024}, NULL);
+    x = topt_model_add(m, "linear", "wide", 1, &x, &(struct topt_attrs){.features = 8192},
+                       NULL);
+    x = topt_model_add(m, "cross_entropy", "loss", 1, &x, NULL, NULL);
+    return x >= 0 && !topt_model_finish(m, NULL) ? m : NULL;
+}
+
+/* Everything is tried: 3 operators on 4 devices. */
+static int64_t best_of_all(struct world *w)
+{
+    int64_t best = INT64_MAX, n[3];
+    for (int i = 0; i < 3; i++)
+        n[i] = topt_flexflow_choices(w->f, i);
+    for (int64_t i = 0; i < n[0] * n[1] * n[2]; i++) {
+        int64_t at[3] = {i / (n[1] * n[2]), i / n[2] % n[1], i % n[2]};
+        for (int op = 0; op < 3; op++) {
+            struct topt_soap s = topt_flexflow_choice(w->f, op, at[op]);
+            if (memcmp(&s, topt_flexflow_get(w->f, op), sizeof s) != 0 &&
+                topt_flexflow_set(w->f, op, &s, NULL))
+                return -1;
+        }
+        if (topt_flexflow_time(w->f) < best)
+            best = topt_flexflow_time(w->f);
+    }
+    return best;
+}
+
+static void test_chain(const struct topt_hw *hw)
+{
+    struct world w;
+    struct topt_flexflow_found found;
+    struct topt_flexflow_search o = {
+        .seed = 1, .proposals = 4000, .random_start = 1, .never_stalls = 1};
+    open_world(&w, chain(), hw, 1, 2);
+    ok(!topt_flexflow_search(w.f, &o, &found, NULL) && found.best_ns <= found.start_ns,
+       "a chain from a random start");
+    int64_t best = best_of_all(&w);
+    ok(found.best_ns >= best && (double)found.best_ns <= 1.1 * (double)best,
+       "%lld ns, the best of all %lld", (long long)found.best_ns, (long long)best);
+    o.never_stalls = 0;
+    int rc = topt_flexflow_search(w.f, &o, &found, NULL);
+    ok(!rc && found.stalled && found.tried < o.proposals &&
+           found.best_at <= found.tried / 2,
+       "a search that improves nothing for half of it ends: %lld of %lld",
+       (long long)found.best_at, (long long)found.tried);
+    close_world(&w);
+}
+
+static void test_refused(const struct topt_hw *hw)
+{
+    struct world w;
+    struct topt_error err = {0};
+    open_world(&w, toy(), hw, 1, 2);
+    struct topt_soap s = topt_flexflow_choice(w.f, 0, 0);
+    s.device[0] = 2;
+    ok(topt_flexflow_set(w.f, 0, &s, &err) && err.code == TOPT_ERR_INVAL,
+       "a device that there is not");
+    s.device[0] = 0;
+    s.degree[0] = 3;
+    ok(topt_flexflow_set(w.f, 0, &s, &err), "parts that the devices do not have");
+    close_world(&w);
+}
+
+int main(void)
+{
+    struct topt_hw *hw = topt_hw_load("v100-dgx1-2x8", NULL);
+    test_delta(hw);
+    test_rule(hw);
+    test_found(hw);
+    test_chain(hw);
+    test_refused(hw);
+    topt_hw_destroy(hw);
+    return done_testing();
+}
