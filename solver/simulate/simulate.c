@@ -1,4 +1,5 @@
 /* simulate.c - a step in time: its tasks, run; and what of it is said in figures. */
+#include "engine.h"
 #include "graph.h"
 
 #include <stdio.h>
