@@ -92,7 +92,8 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
     X(GRADIENT_F32, gradient_f32, BOOL, 0, 1, TOPT_IN_ANY, 1, WORDS, TOPT, "gradient-f32", "",                         \
       "as the framework does", NULL, "with bf16-mixed gradients are added up in f32")                                  \
     X(ACCOUNTING, accounting, WORD, 0, 15, TOPT_IN_ANY, 1, WORDS, TOPT, "accounting", "A",                             \
-      "run", "run,paper", "what memory counts: run, what a run needs; paper, what papers count")                       \
+      "run", "run,paper,paper-reuse",                                                                                    \
+      "what memory counts: run, what a run needs; paper, what papers count; paper-reuse, and copies kept in other layouts")                       \
     X(OVERLAP, overlap, WORD, 0, 7, TOPT_IN_ANY, 1, WORDS, SBATCH, "overlap", "O",                                     \
       "as the framework does", "none,ddp,fsdp",                                                                        \
       "experts: what the network does behind computation: none, ddp or fsdp")                                          \

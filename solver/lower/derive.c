@@ -373,8 +373,13 @@ void topt_strategy_destroy(struct topt_strategy *s)
 
 const char *topt_accounting_name(enum topt_accounting a)
 {
-    static const char *const name[] = {"run", "paper"};
+    static const char *const name[] = {"run", "paper", "paper-reuse"};
     return (unsigned)a < TOPT_ACCOUNTING_COUNT ? name[a] : "unknown";
+}
+
+int topt_accounting_is_papers(enum topt_accounting a)
+{
+    return a == TOPT_ACCOUNTING_PAPER || a == TOPT_ACCOUNTING_PAPER_REUSE;
 }
 
 const char *topt_overlap_name(enum topt_overlap o)
@@ -417,7 +422,7 @@ int topt_settings_fit(const struct topt_model *m, const struct topt_settings *s,
     if (s->granule_bytes < 1 || s->micro_batches < 1)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "a granule and a number of micro-batches are at least 1");
-    if (s->accounting == TOPT_ACCOUNTING_PAPER && s->dtype != TOPT_F32)
+    if (topt_accounting_is_papers(s->accounting) && s->dtype != TOPT_F32)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "the papers' accounting counts in f32, not in %s",
                          topt_dtype_name(s->dtype));

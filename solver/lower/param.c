@@ -142,7 +142,7 @@ int topt_parameter_bytes(const struct topt_settings *s)
 {
     int number = topt_element_bytes(s, TOPT_ELEM_STATE);
     int bytes = topt_element_bytes(s, TOPT_ELEM_REAL);
-    if (s->accounting == TOPT_ACCOUNTING_PAPER)
+    if (topt_accounting_is_papers(s->accounting))
         return bytes;
     bytes += topt_element_bytes(s, grad_element(s));
     bytes += has_master(s) ? number : 0;

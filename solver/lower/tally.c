@@ -336,7 +336,8 @@ void topt_tally_hide(struct topt_tally *t)
 
 const struct topt_weights topt_weights[TOPT_ACCOUNTING_COUNT] = {
     [TOPT_ACCOUNTING_RUN] = {{1, 1, 1, 1, 1, 1, 1, 1, 1}, 1, 0, 0},
-    [TOPT_ACCOUNTING_PAPER] = {{[TOPT_CLASS_PARAM] = 1}, 0, 2, 1},
+    [TOPT_ACCOUNTING_PAPER] = {{[TOPT_CLASS_PARAM] = 1}, 0, 2, 0},
+    [TOPT_ACCOUNTING_PAPER_REUSE] = {{[TOPT_CLASS_PARAM] = 1}, 0, 2, 1},
 };
 
 struct topt_fragment_cost topt_tally_cost(const struct topt_tally *t, int op)

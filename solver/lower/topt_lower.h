@@ -46,9 +46,13 @@ enum topt_accounting {
      * 4 bytes a parameter, and every output that is not fused with the operator before
      * it, and what that makes inside, twice. */
     TOPT_ACCOUNTING_PAPER,
+    /* The same, and a tensor that is kept in another layout than where it was made counts
+     * once more: the papers' tensor reuse, for which memory buys time. */
+    TOPT_ACCOUNTING_PAPER_REUSE,
     TOPT_ACCOUNTING_COUNT
 };
 const char *topt_accounting_name(enum topt_accounting a);
+int topt_accounting_is_papers(enum topt_accounting a);
 
 /* Which communication the executing system runs beside computation.  Our runtime:
  * none. */

@@ -135,7 +135,7 @@ void study_open(struct study *s, const struct study_ask *ask)
     s->r.space = ask->space;
     s->r.blocks = ask->blocks;
     s->r.algorithm = ask->algorithm;
-    s->r.settings.accounting = TOPT_ACCOUNTING_PAPER;
+    s->r.settings.accounting = TOPT_ACCOUNTING_PAPER_REUSE;
     if (topt_micros_init(&s->micros, &s->r, &err) ||
         topt_grid_open(&s->shape, &s->micros, ask->nodes, ask->per_node,
                        TOPT_GOAL_FRONTIER, &err))

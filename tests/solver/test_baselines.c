@@ -188,7 +188,8 @@ static void test_random(void)
         r.gpus = (int64_t)topt_hw_max_nodes(r.hw) * topt_hw_gpus_per_node(r.hw);
         r.space = seed % 2 ? TOPT_SPACE_FULL : TOPT_SPACE_CANONICAL;
         if (seed % 4 >= 2)
-            r.settings.accounting = TOPT_ACCOUNTING_PAPER;
+            r.settings.accounting =
+                seed % 8 >= 6 ? TOPT_ACCOUNTING_PAPER_REUSE : TOPT_ACCOUNTING_PAPER;
         if (!nothing_beats(&r)) {
             printf("# seed %llu\n", (unsigned long long)seed);
             beaten++;

@@ -111,7 +111,7 @@ static void put_memory(struct topt_text *t, const struct topt_plan_doc *p,
     json_t *value;
     int64_t limit = whole(doc, "memory_limit");
     json_t *parts = json_object_get(json_object_get(doc, "predicted"), "memory_parts");
-    int papers = p->settings.accounting == TOPT_ACCOUNTING_PAPER;
+    int papers = topt_accounting_is_papers(p->settings.accounting);
     topt_text_add(t, "\nMemory of one GPU, %s %s",
                   topt_show_bytes(p->memory_bytes, a, sizeof a),
                   papers ? "as papers count it" : "at most");

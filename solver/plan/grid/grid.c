@@ -203,7 +203,7 @@ static int make_problem(struct topt_grid_search *s, const struct topt_variant *v
                                    .mesh_starts = v->mesh_starts,
                                    .pins = r->pin ? &s->micros->pins : NULL,
                                    .sums_stay =
-                                       r->settings.accounting == TOPT_ACCOUNTING_PAPER,
+                                       topt_accounting_is_papers(r->settings.accounting),
                                    .lazy_entries = lazy_entries,
                                    .orbits = lazy_entries && wants_orbits(s),
                                    .threads = r->threads,

@@ -50,7 +50,7 @@ int topt_micros_init(struct topt_micros *m, const struct topt_request *r,
 {
     int64_t batch = r->model->batch, given = r->micro_batches ? r->micro_batches : 1;
     int all = searches_micro(r), n = 0;
-    int papers = r->settings.accounting == TOPT_ACCOUNTING_PAPER;
+    int papers = topt_accounting_is_papers(r->settings.accounting);
     struct topt_model_stats stats;
     topt_model_stats(r->model, &stats);
     *m = (struct topt_micros){.request = r,

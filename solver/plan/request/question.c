@@ -98,7 +98,7 @@ int topt_request_read(const struct topt_words *w, struct topt_request *r,
 /* Searches of other systems, and the papers' accounting, are about the search itself. */
 static int about_the_search(const struct topt_request *r)
 {
-    return r->algorithm || r->settings.accounting == TOPT_ACCOUNTING_PAPER;
+    return r->algorithm || topt_accounting_is_papers(r->settings.accounting);
 }
 
 static int choose_framework(struct topt_request *r, struct topt_error *err)
@@ -112,7 +112,7 @@ static int choose_framework(struct topt_request *r, struct topt_error *err)
 static int choose_precision(struct topt_request *r, struct topt_error *err)
 {
     int mixed = topt_hw_has_dtype(r->hw, TOPT_BF16) &&
-                r->settings.accounting != TOPT_ACCOUNTING_PAPER;
+                !topt_accounting_is_papers(r->settings.accounting);
     if (!r->precision &&
         topt_precision_find(mixed ? "bf16-mixed" : "f32", &r->precision, err))
         return -1;

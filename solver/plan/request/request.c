@@ -61,9 +61,9 @@ int topt_request_factors(const struct topt_request *r, enum topt_space space)
 {
     int factors = r->factors;
     if (factors == TOPT_FACTORS_AUTO)
-        factors = r->settings.accounting == TOPT_ACCOUNTING_PAPER ? 0
-                  : space == TOPT_SPACE_UNIFORM                   ? TOPT_FACTORS_ALL
-                                                                  : TOPT_FACTOR_ZERO;
+        factors = topt_accounting_is_papers(r->settings.accounting) ? 0
+                  : space == TOPT_SPACE_UNIFORM                     ? TOPT_FACTORS_ALL
+                                                                    : TOPT_FACTOR_ZERO;
     const struct topt_algorithm *a = topt_algorithm_find(r->algorithm);
     if (a)
         factors = (factors & a->factors) | a->always;

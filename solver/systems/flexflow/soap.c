@@ -216,7 +216,7 @@ void ff_price(const struct topt_flexflow *f, int op, const struct topt_soap *s,
 {
     const struct topt_op *o = &f->k.model->op[op];
     const struct topt_settings *set = f->k.settings;
-    int paper = set->accounting == TOPT_ACCOUNTING_PAPER;
+    int paper = topt_accounting_is_papers(set->accounting);
     int64_t number = topt_dtype_bytes(set->dtype), trained = 0, kept = 0;
     *ret = (struct ff_price){.forward = pass_ns(f, o, s, 0),
                              .backward = pass_ns(f, o, s, 1)};
