@@ -39,7 +39,8 @@ LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_s
          "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "tie_word_embeddings": False}
 # Good values of text that is not one of a few words, and what else some values need.
 SAMPLES = {"hw": ["lab-cpu"], "train": ["all", "lora:4"], "algorithm": ["ft", "data-parallel"],
-           "model_id": ["small", "model of the test"], "name": ["x/config.json", "é"], "pin": ["h0.down=n:1"], "fields": ["gpus", "feasible,points,plan"],
+           "pin": ["h0.qkv=b:1"],
+           "model_id": ["small", "model of the test"], "name": ["x/config.json", "é"], "fields": ["gpus", "feasible,points,plan"],
            # Of a job in Slurm, where no scontrol says what there is.
            "slurm_partition": ["gpu", "gpu,long"], "slurm_constraint": ["a&b"], "slurm_gpu_type": ["a100"],
            "slurm_time": ["1-12:00:00"], "slurm_mem": ["4G"], "slurm_mem_per_gpu": ["2000"], "slurm_account": ["x"],

@@ -23,6 +23,7 @@
 #include "words.h"
 #include "topt_plan.h"
 #include "topt_question.h"
+#include "topt_simulate.h"
 #include "topt_text.h"
 
 #include <stdlib.h>
@@ -165,18 +166,37 @@ static int adopt_better(struct entry *ours, const struct entry *e, struct topt_e
 
 /* ---- gradients behind backward ----------------------------------------------------- */
 
+/* By the schedule of the whole step, reduced one by one or in Horovod's buckets. */
+static int simulate(const struct topt_costing *k, const struct topt_strategy *st,
+                    int64_t *ret, struct topt_error *err)
+{
+    const int64_t bucket[] = {0, topt_horovod.bucket_bytes};
+    for (int i = 0; i < 2; i++) {
+        struct topt_simulate_options o = {TOPT_OVERLAP_DDP, bucket[i]};
+        struct topt_simulation s;
+        if (topt_simulate(k, st, &o, &s, err))
+            return -1;
+        *ret = s.time_ns < *ret ? s.time_ns : *ret;
+        topt_simulation_fini(&s);
+    }
+    return 0;
+}
+
 static int overlap(struct entry *e, const struct topt_best *b, int64_t *ret,
                    struct topt_error *err)
 {
     struct topt_grid_search s;
     struct topt_costing k;
     struct topt_fused_cost fused;
+    int64_t simulated = INT64_MAX;
+    int horovod = e->algorithm && e->algorithm->fused;
     int rc = topt_grid_open(&s, &e->micros, b->mesh.nodes, b->mesh.per_node,
                             TOPT_GOAL_FASTEST, err) ||
              topt_grid_costing(&s, &b->solution.variant, &k, err) ||
-             topt_cost_fused(&k, b->solution.strategy, &topt_horovod, &fused, err);
+             topt_cost_fused(&k, b->solution.strategy, &topt_horovod, &fused, err) ||
+             (!horovod && simulate(&k, b->solution.strategy, &simulated, err));
     topt_grid_close(&s);
-    *ret = rc ? 0 : fused.time_ns;
+    *ret = rc ? 0 : fused.time_ns < simulated ? fused.time_ns : simulated;
     return rc ? -1 : 0;
 }
 

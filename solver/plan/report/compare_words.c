@@ -73,7 +73,10 @@ static void add_left_out(struct topt_text *t, const json_t *row)
 static void say_unfit(struct topt_text *t, const json_t *row)
 {
     char buf[32];
-    if (is_true(row, "time_only"))
+    if (!json_object_get(row, "least_bytes"))
+        topt_text_add(t, "its plan needs %s",
+                      topt_show_bytes(whole(row, "memory_bytes"), buf, sizeof buf));
+    else if (is_true(row, "time_only"))
         topt_text_add(t, "its fastest needs %s, and it looks at no other",
                       topt_show_bytes(whole(row, "memory_bytes"), buf, sizeof buf));
     else
@@ -139,6 +142,8 @@ static char *why(const json_t *row, const json_t *ours)
         if (!is_true(ours, "exact"))
             topt_text_add(&t, ": %s's answer is not exact", words(ours, "algorithm"));
     }
+    if (*words(row, "why")) /* what it says of itself */
+        topt_text_add(&t, "; %s", words(row, "why"));
     return t.s;
 }
 
@@ -224,7 +229,7 @@ char *topt_compare_read(json_t *rows, int64_t limit)
         json_t *row = json_array_get(rows, i);
         if (has_plan(row) && has_plan(ours))
             json_object_set_new(row, "ratio", json_real(ratio(row, ours)));
-        if (row == ours || json_object_get(row, "why"))
+        if (row == ours)
             continue;
         char *clause = why(row, ours);
         json_object_set_new(row, "why", json_string(clause ? clause : ""));
@@ -278,10 +283,12 @@ static void show_overlap(struct topt_text *t, const json_t *rows)
         const json_t *row = json_array_get(rows, i);
         if (!is_true(row, "overlaps") || !has_plan(row) || !ours)
             continue;
-        topt_text_add(t,
-                      "* gradients travel in buckets behind backward; so %s takes %s\n",
-                      words(ours, "algorithm"),
-                      topt_show_ns(whole(ours, "overlapped_ns"), a, sizeof a));
+        topt_text_add(
+            t,
+            "* what moves runs behind what computes; %s with gradients in buckets behind "
+            "backward: %s\n",
+            words(ours, "algorithm"),
+            topt_show_ns(whole(ours, "overlapped_ns"), a, sizeof a));
         return;
     }
 }
