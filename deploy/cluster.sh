@@ -3,7 +3,7 @@
 # names, for trying topt and for its system tests.
 #
 #   cluster.sh start DIR [--url URL] [--plugin FILE] [--plugin-args 'timeout_ms=.. ..']
-#                        [--owner PID] [--nodes FILE] [--accounting ROOT] [--force]
+#                        [--owner PID] [--nodes FILE] [--accounting ROOT] [--job-submit FILE] [--force]
 #   cluster.sh stop DIR          end the daemons, the jobs and whatever they left running
 #   cluster.sh env DIR           shell lines: eval "$(cluster.sh env DIR)"
 #   cluster.sh run DIR [options as for start] -- COMMAND ARGS...
@@ -21,6 +21,7 @@
 # --accounting: with a slurmdbd and a MariaDB of its own, which enforces limits.  ROOT is "/" where slurmdbd,
 # mariadb-server-core and slurm-wlm-mysql-plugin are installed, or a folder that their packages were unpacked into
 # (dpkg -x), with those they need.
+# --job-submit: the controller loads this job_submit/topt.
 # --owner stops the cluster when process PID is gone, however it ended.
 # --force: do it although this machine has a configured Slurm.
 #
@@ -252,6 +253,12 @@ JobRequeue=0
 SlurmdParameters=config_overrides
 GresTypes=gpu
 CONF
+    if [ -n "$job_submit" ]; then
+        mkdir -p "$dir/plugins"
+        cp "$job_submit" "$dir/plugins/" || die "can't copy '$job_submit' into '$dir'"
+        printf 'JobSubmitPlugins=topt\nPluginDir=%s:%s\n' "$dir/plugins" \
+            "$(dirname "$(find /usr/lib /usr/local/lib -name select_cons_tres.so 2>/dev/null | head -1)")" >>"$dir/slurm.conf"
+    fi
     [ -z "$accounting" ] || cat >>"$dir/slurm.conf" <<CONF
 AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=127.0.0.1
@@ -481,10 +488,10 @@ run_in_cluster()
 command=$1
 dir=$(realpath -m "$2")
 shift 2
-url='' plugin='' plugin_args='' owner='' nodes='' accounting='' force=0
+url='' plugin='' plugin_args='' owner='' nodes='' accounting='' job_submit='' force=0
 while [ $# -gt 0 ]; do
     case $1 in
-        --url | --plugin | --plugin-args | --owner | --nodes | --accounting)
+        --url | --plugin | --plugin-args | --owner | --nodes | --accounting | --job-submit)
             [ $# -ge 2 ] || usage "'$1' needs a value"
             ;;&
         --url) url=$2 && shift 2 ;;
@@ -493,6 +500,7 @@ while [ $# -gt 0 ]; do
         --owner) owner=$2 && shift 2 ;;
         --nodes) nodes=$2 && shift 2 ;;
         --accounting) accounting=$2 && shift 2 ;;
+        --job-submit) job_submit=$(realpath -m "$2") && shift 2 ;;
         --force) force=1 && shift ;;
         --)
             shift

@@ -6,6 +6,7 @@
  * aside, the device computes at less than its rate, as the collective's kernels take a
  * share of it (topt_hw_collective_share); without such a share all times are sums of
  * integers. */
+#include "engine.h"
 #include "graph.h"
 
 #include <math.h>

@@ -24,8 +24,4 @@ struct sim_graph {
 int sim_graph_make(struct sim_graph *g, struct topt_error *err) TOPT_MUST_CHECK;
 void sim_graph_fini(struct sim_graph *g);
 
-/* Runs all tasks, which get their times; the end of the last one. */
-int sim_graph_run(struct sim_graph *g, int64_t *ret_ns,
-                  struct topt_error *err) TOPT_MUST_CHECK;
-
 #endif

@@ -1,4 +1,5 @@
 /* simulate.c - a step in time: its tasks, run; and what of it is said in figures. */
+#include "engine.h"
 #include "graph.h"
 
 #include <stdio.h>
@@ -130,6 +131,8 @@ static const char *does(const struct topt_instr *i, enum topt_aside aside)
         return "report";
     case TOPT_I_UPDATE:
         return "update";
+    case TOPT_I_NORM:
+        return "norm";
     case TOPT_I_UNPACK:
         return "unpack";
     default:

@@ -1,6 +1,10 @@
 /* flexflow.c - a model's strategy, changed operator by operator; simulated from nothing;
  * and what is said of it. */
-#include "flexflow.h"
+#include "delta.h"
+#include "heap.h"
+#include "soap.h"
+#include "tasks.h"
+#include "ff_data.h"
 
 #include <stdlib.h>
 #include <string.h>

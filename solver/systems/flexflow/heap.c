@@ -1,5 +1,6 @@
 /* heap.c - tasks that are to be looked at, by ready time. */
-#include "flexflow.h"
+#include "heap.h"
+#include "ff_data.h"
 
 #include <stdlib.h>
 

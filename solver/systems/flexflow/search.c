@@ -1,5 +1,5 @@
 /* search.c - the walk from strategy to strategy. */
-#include "flexflow.h"
+#include "ff_data.h"
 
 #include <math.h>
 #include <stdlib.h>

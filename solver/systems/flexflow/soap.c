@@ -1,5 +1,6 @@
 /* soap.c - how operators may be split, and what their parts take. */
-#include "flexflow.h"
+#include "soap.h"
+#include "ff_data.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 /* tasks.c - a strategy as a graph of tasks. */
-#include "flexflow.h"
+#include "tasks.h"
+#include "delta.h"
+#include "soap.h"
+#include "ff_data.h"
 
 #include <string.h>
 

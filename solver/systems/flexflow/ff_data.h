@@ -1,6 +1,6 @@
-/* flexflow.h - operators, parts and tasks.  Private to flexflow/. */
-#ifndef FLEXFLOW_H
-#define FLEXFLOW_H
+/* ff_data.h - operators, parts and tasks.  Private to flexflow/. */
+#ifndef FLEXFLOW_DATA_H
+#define FLEXFLOW_DATA_H
 
 #include "topt_flexflow.h"
 
@@ -67,31 +67,5 @@ struct topt_flexflow {
     int *waits, waits_cap;
     int touched, oom;
 };
-
-/* soap.c: degrees and prices */
-int ff_degrees_list(struct topt_flexflow *f, int op);
-void ff_price(const struct topt_flexflow *f, int op, const struct topt_soap *s,
-              struct ff_price *ret);
-int ff_is_param(const struct topt_flexflow *f, int op, int operand);
-/* Place of part 'part' along dimension 'd'. */
-int ff_coordinate(const struct topt_op *o, const struct topt_soap *s, int part, int d);
-int64_t ff_operand_elements(const struct topt_op *o, const struct topt_soap *s,
-                            int operand);
-
-/* heap.c */
-int ff_push(struct topt_flexflow *f, struct ff_entry e);
-int ff_pop(struct topt_flexflow *f, struct ff_entry *ret); /* 0: empty */
-
-/* delta.c: tasks and edges that come and go, and what that changes */
-int ff_task_add(struct topt_flexflow *f, int group, const struct ff_task *t);
-void ff_edge_add(struct topt_flexflow *f, int from, int to);
-void ff_group_remove(struct topt_flexflow *f, int group);
-void ff_settle(struct topt_flexflow *f);
-
-/* tasks.c: the tasks of an operator, of a use of a tensor */
-void ff_op_tasks(struct topt_flexflow *f, int op);
-void ff_use_tasks(struct topt_flexflow *f, int op, int input);
-int ff_groups(const struct topt_flexflow *f);
-int ff_use_group(const struct topt_flexflow *f, int op, int input);
 
 #endif

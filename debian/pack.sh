@@ -1,0 +1,38 @@
+#!/bin/sh
+# pack.sh PACKAGE MULTIARCH - one package out of debian/tmp: the files that debian/PACKAGE.files names.
+set -eu
+package=$1 multiarch=$2
+root=$PWD/debian/packages/$package
+rm -rf "$root"
+mkdir -p "$root/DEBIAN" "$root/usr/share/doc/$package"
+sed "s/@MULTIARCH@/$multiarch/" "debian/$package.files" | while read -r pattern; do
+    # shellcheck disable=SC2086 # patterns are patterns
+    (cd debian/tmp && for path in $pattern; do
+        [ -e "$path" ] || { echo "$package: there is no $path" >&2; exit 1; }
+        mkdir -p "$root/$(dirname "$path")"
+        cp -a "$path" "$root/$(dirname "$path")/"
+    done)
+done
+[ "$package" != topt-doc ] || rm -rf "$root/usr/share/doc/topt/examples"
+cp debian/copyright "$root/usr/share/doc/$package/copyright"
+gzip -9nc debian/changelog >"$root/usr/share/doc/$package/changelog.gz"
+for script in postinst prerm postrm; do
+    [ ! -f "debian/$package.$script" ] || install -m755 "debian/$package.$script" "$root/DEBIAN/$script"
+done
+[ ! -d "$root/etc" ] || (cd "$root" && find etc -type f | sed 's,^,/,') >"$root/DEBIAN/conffiles"
+find "$root" -type f \( -name '*.so' -o -path '*/bin/*' -o -path '*/libexec/*' \) >debian/elf
+if [ -s debian/elf ]; then
+    xargs strip --strip-unneeded <debian/elf
+    # shellcheck disable=SC2046 # paths of ours hold no blanks
+    dpkg-shlibdeps -T"debian/$package.substvars" $(sed 's/^/-e/' debian/elf) 2>/dev/null
+fi
+rm -f debian/elf
+if [ "$package" = slurm-spank-topt ]; then
+    slurm=$(dpkg-query -W -f '${Version}' libslurm-dev | sed 's/^\([0-9]*\.[0-9]*\).*/\1/')
+    next=$(echo "$slurm" | awk -F. '{ printf "%s.%02d", $1, $2 + 1 }')
+    echo "slurm:Depends=slurm-client (>= $slurm), slurm-client (<< $next)" >>"debian/$package.substvars"
+fi
+touch "debian/$package.substvars"
+(cd "$root" && find . -type f ! -path './DEBIAN/*' -printf '%P\0' | sort -z | xargs -0 md5sum) >"$root/DEBIAN/md5sums"
+dpkg-gencontrol -p"$package" -P"$root" -T"debian/$package.substvars"
+dpkg-deb --root-owner-group --build "$root" ..
