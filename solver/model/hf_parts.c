@@ -74,15 +74,15 @@ static int shared_linear(struct hf_builder *b, int x, int64_t features, int64_t 
     struct hf_shared *s = b->failed ? NULL : shared_by(b, name, &fresh);
     if (!s)
         return -1;
-    const struct topt_dim *d = &b->m->tensor[x].dim[2];
-    struct topt_attrs in = {.features = d->count * d->unit, .features_unit = 1},
+    struct topt_dim d = b->m->tensor[x].dim[2]; /* tensors move when one is added */
+    struct topt_attrs in = {.features = d.count * d.unit, .features_unit = 1},
                       out = {.features = features, .features_unit = unit},
                       table = {.vocab = features * unit,
-                               .features = d->count * d->unit,
+                               .features = d.count * d.unit,
                                .init_std = b->a->init_std};
     if (fresh)
         s->tensor = topt_hf_add(b, "variable", -1, -1, &table, "%s.table", name);
-    if (d->unit > 1)
+    if (d.unit > 1)
         x = topt_hf_add(b, "regroup", x, -1, &in, "%s.in", name);
     x = topt_hf_add(b, "linear", x, s->tensor, NULL, "%s", name);
     if (unit > 1)

@@ -38,6 +38,12 @@ static void strides(const struct onnx_shape *s, const struct onnx_shape *to, int
     }
 }
 
+/* The whole number; one that no place is where it is too large. */
+static int64_t whole(double a)
+{
+    return fabs(a) < 0x1p60 ? (int64_t)a : -((int64_t)1 << 61);
+}
+
 static int same_number(double a, double b)
 {
     return !(a < b) && !(a > b);
@@ -171,7 +177,7 @@ double *topt_onnx_fold_gather(struct onnx *x, const struct onnx_node *n,
     double *ret = TOPT_NEW(x->arena, topt_onnx_elements(&y->shape), double);
     for (int64_t o = 0; ret && o < outer; o++)
         for (int64_t p = 0; p < places; p++) {
-            int64_t from = (int64_t)at->held[p];
+            int64_t from = whole(at->held[p]);
             from += from < 0 ? extent : 0;
             if (from < 0 || from >= extent)
                 return NULL;
@@ -266,7 +272,7 @@ double *topt_onnx_fold_gather_elements(struct onnx *x, const struct onnx_node *n
     double *ret = TOPT_NEW(x->arena, count, double);
     strides(&a->shape, &a->shape, step);
     for (int64_t i = 0; ret && i < count; i++) {
-        int64_t from = 0, place = (int64_t)at->held[i];
+        int64_t from = 0, place = whole(at->held[i]);
         place += place < 0 ? a->shape.dim[axis] : 0;
         for (int d = 0; d < y->shape.ndim; d++)
             from += (d == axis ? place : k[d]) * step[d];
@@ -284,7 +290,8 @@ double *topt_onnx_fold_cumsum(struct onnx *x, const struct onnx_node *n,
                               const struct onnx_value *y)
 {
     const struct onnx_value *a = topt_onnx_in(x, n, 0), *d = topt_onnx_in(x, n, 1);
-    int axis = d ? (int)d->held[0] : 0, ndim = y->shape.ndim;
+    int ndim = y->shape.ndim,
+        axis = d && fabs(d->held[0]) <= ONNX_MAX_RANK ? (int)d->held[0] : 0;
     int64_t count = topt_onnx_elements(&y->shape), inner = 1;
     axis += axis < 0 ? ndim : 0;
     if (axis < 0 || axis >= ndim || topt_onnx_int(n, "exclusive", 0) ||
@@ -303,7 +310,7 @@ double *topt_onnx_fold_trilu(struct onnx *x, const struct onnx_node *n,
                              const struct onnx_value *y)
 {
     const struct onnx_value *a = topt_onnx_in(x, n, 0), *k = topt_onnx_in(x, n, 1);
-    int64_t count = topt_onnx_elements(&y->shape), shift = k ? (int64_t)k->held[0] : 0;
+    int64_t count = topt_onnx_elements(&y->shape), shift = k ? whole(k->held[0]) : 0;
     int upper = topt_onnx_int(n, "upper", 1) != 0, last = y->shape.ndim - 1;
     double *ret = last > 0 ? TOPT_NEW(x->arena, count, double) : NULL;
     for (int64_t i = 0; ret && i < count; i++) {

@@ -7,6 +7,7 @@
 #include "onnx_shape_order.h"
 #include "onnx_view.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -255,7 +256,9 @@ int topt_onnx_map_gather(struct onnx *x, const struct onnx_node *n)
     if (!a->constant) {
         if (!topt_onnx_sample(x, n, 0))
             return -1;
-        int64_t i = at->held && at->shape.ndim == 0 ? (int64_t)at->held[0] : -1;
+        int64_t i = at->held && at->shape.ndim == 0 && fabs(at->held[0]) < 0x1p60
+                        ? (int64_t)at->held[0]
+                        : -1;
         i += at->held && i < 0 ? a->shape.dim[d] : 0;
         return is_positions(x, a, d) && at->held && at->shape.ndim == 0
                    ? select_position(x, n, a, d, i, 0)

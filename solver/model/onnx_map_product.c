@@ -6,6 +6,7 @@
 #include "onnx_node.h"
 #include "onnx_view.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- products ---------------------------------------------------------------------- */
@@ -169,7 +170,7 @@ static int check_lengths(const struct onnx *x, const struct onnx_node *n, int64_
     int64_t count = v ? topt_onnx_elements(&v->shape) : 0;
     int same = !v || v->held;
     for (int64_t i = 0; same && i < count; i++)
-        same &= (int64_t)v->held[i] == steps;
+        same &= fabs(v->held[i]) < 0x1p60 && (int64_t)v->held[i] == steps;
     return same ? 0 : topt_onnx_fail(x, n, "it has sequences of different lengths");
 }
 

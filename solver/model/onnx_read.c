@@ -220,8 +220,10 @@ static int take_known_input(struct onnx *x, struct onnx_value *v)
 {
     int mask = strstr(v->name, "mask") != NULL,
         places = strstr(v->name, "position_ids") != NULL;
-    int64_t n = topt_onnx_elements(&v->shape), row = v->shape.dim[v->shape.ndim - 1];
-    if (!v->integer || v->shape.ndim != 2 || !(mask || places) || n > ONNX_MAX_HELD)
+    if (!v->integer || v->shape.ndim != 2 || !(mask || places))
+        return 0;
+    int64_t n = topt_onnx_elements(&v->shape), row = v->shape.dim[1];
+    if (n > ONNX_MAX_HELD)
         return 0;
     v->held = TOPT_NEW(x->arena, n, double);
     if (!v->held)

@@ -494,6 +494,21 @@ static void channels_last(void)
     topt_model_destroy(m);
 }
 
+/* An input of whole numbers without dimensions, whatever it is called. */
+static void scalar_input(void)
+{
+    struct graph g = graph_begin(13);
+    struct topt_error err = {0};
+    graph_input(&g, "mask", 7, 0, NULL);
+    graph_input(&g, "x", 1, 2, DIMS(2, 8));
+    graph_weights(&g, "w", 2, DIMS(8, 3));
+    graph_node(&g, "MatMul", "x w", "y", "");
+    graph_end(&g, "y");
+    struct topt_model *m = import(&g, NULL, 0, &err);
+    is_int(parameters_of(m), 24, "a mask without dimensions is no mask %s", err.text);
+    topt_model_destroy(m);
+}
+
 static void untrained(void)
 {
     struct graph g = graph_begin(13);
@@ -565,6 +580,7 @@ int main(void)
     exported();
     tables();
     channels_last();
+    scalar_input();
     untrained();
     new_sets();
     branches(2, "relu");
