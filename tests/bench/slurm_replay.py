@@ -4,7 +4,7 @@
 
 BIN has topt and toptd of a build, PLUGIN is its spank_topt.so.  Each job trains one of some models for a number of steps;
 it sleeps for as long as a step is predicted to take, an hour being a quarter of a second, and one that was asked with too
-few GPUs for its memory dies after a tenth of its time.  Prints both passes as a table for docs/VALIDATION.md.
+few GPUs for its memory dies after a tenth of its time.  Prints both passes as the table of docs/SLURM.md.
 """
 import json
 import os
