@@ -85,8 +85,8 @@ struct topt_session_options {
         weight_decay; /* of adamw, for what has 2 dimensions; 0: 0.01, negative: none */
     struct topt_schedule schedule;
     double beta1, beta2, eps; /* 0: 0.9, 0.999, 1e-8; beta1 is momentum's share, too */
-    /* Gradients are scaled so that the norm of all together is at most this; 0: not.  Then
-     * updates wait until all gradients are reduced: topt_clip_bytes() more. */
+    /* Gradients are scaled so that the norm of all together is at most this; 0: not.  The
+     * program has to have that norm (topt_program_clip). */
     double clip;
     uint64_t seed;
     struct topt_feed feed;
@@ -114,12 +114,9 @@ void topt_session_destroy(struct topt_session *s);
 int topt_session_step(struct topt_session *s, double *ret_loss,
                       struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The norm of all gradients in the last step, with 'clip' before scaling; 0 without. */
+/* The norm of all gradients in the last step, before scaling; 0 where the program has none. */
 double topt_session_gradient_norm(const struct topt_session *s);
 double topt_session_lr(const struct topt_session *s); /* of the last step */
-
-/* Bytes at most that clipping keeps beside the program's peak. */
-int64_t topt_clip_bytes(const struct topt_program *p);
 
 /* The loss of forward alone over batches 0 to n - 1 of 'feed'; nothing is trained. */
 int topt_session_evaluate(struct topt_session *s, const struct topt_feed *feed, int64_t n,

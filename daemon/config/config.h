@@ -62,7 +62,7 @@
     X(request_timeout, "request-timeout", INT, 30, "SECONDS",                            \
       "longest time a client may take to send a request (30)")                           \
     X(cache_bytes, "cache-bytes", BYTES, (int64_t)1 << 30, "BYTES",                      \
-      "most bytes of answers that are kept (1GiB)")                                      \
+      "most bytes of answers that are kept; a sixteenth of that in memory (1GiB)")       \
     X(keep_plans_days, "keep-plans-days", INT, 90, "DAYS",                               \
       "days that a plan is kept after its last use (90)")                                \
     X(backup_to, "backup-to", STRING, NULL, "FILE",                                      \

@@ -46,12 +46,13 @@ enum {
         2000, /* from a connection, or a request's first line, to the last header */
     SEND_MS = 30000,  /* to take the answer */
     CROWDED_MS = 100, /* how old an unknown connection is that makes room for another */
+    WARM_PART = 16,   /* of --cache-bytes: replies in memory, 64 MiB of 1 GiB */
     KNOWN = 64,       /* connections of a user */
     UNKNOWN = 32,     /* of a peer, on which no request has come yet */
     KEPT_BODY =
         256 << 10, /* a larger body is not worth a digest in a thread that serves all */
 };
-static const int64_t body_bytes = (int64_t)512 << 20, warm_bytes = (int64_t)64 << 20;
+static const int64_t body_bytes = (int64_t)512 << 20;
 
 struct listener {
     struct http *http;
@@ -847,7 +848,7 @@ int http_create(struct server *server, struct http **ret, struct topt_error *err
     pthread_cond_init(&h->idle, NULL);
     *ret = h;
     if (admit_create(&admit, &h->admit, err) < 0 ||
-        warm_create(warm_bytes, &h->warm, err) < 0)
+        warm_create(c->cache_bytes / WARM_PART, &h->warm, err) < 0)
         return -1;
     if (handlers_create(SIGNER_THREADS, &h->signers, err) < 0)
         return -1;

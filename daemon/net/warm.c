@@ -8,7 +8,11 @@
 
 #include "topt_digest.h"
 
-enum { BUCKETS = 4096, ENTRY_BYTES = 512, LIVE_S = 3600 };
+enum {
+    BUCKETS = 4096,
+    ENTRY_BYTES = 2048 /* an entry, and a response's headers */,
+    LIVE_S = 3600
+};
 
 struct entry {
     struct warm_key key;

@@ -292,6 +292,10 @@ static int do_plan(struct planner *planner, struct frame *request, struct watch 
         pq.frontiers = NULL;
     int rc = request->type == FRAME_COMPLETE ? planner_complete(planner, &pq, err)
                                              : planner_answer(planner, &pq, &found, err);
+    if (rc < 0 && err->code == TOPT_ERR_USAGE && *q.pin &&
+        !strncmp(err->text, "--pin", 5))
+        *ret_source =
+            "pin"; /* which names the model's operators, so is read with the model */
     if (rc == 0 && found)
         stopped = json_is_true(json_object_get(found, "stopped"));
     if (rc == 0 && found)

@@ -1,5 +1,6 @@
 /* profile.c - `topt profile`: measure this machine's ranks as a hardware profile. */
 #include "profile.h"
+#include "topology.h"
 #include "cli.h"
 #include "rank.h"
 #include "topt_json.h"
@@ -11,7 +12,7 @@
 #include <string.h>
 
 struct args {
-    const char *out, *name;
+    const char *out, *name, *topology, *like;
     int64_t nodes, per_node, max_bytes;
 };
 
@@ -21,6 +22,12 @@ static const struct topt_option options[] = {
     {"nodes", TOPT_OPT_COUNT, offsetof(struct args, nodes), "N",
      "nodes that the ranks lie on (as the launcher says)"},
     {"per-node", TOPT_OPT_COUNT, offsetof(struct args, per_node), "M", "ranks on each"},
+    {"topology", TOPT_OPT_STRING, offsetof(struct args, topology), "FILE|this",
+     "measure nothing: GPUs, links and the binding of ranks as hwloc sees this machine, "
+     "or one "
+     "that lstopo exported (.xml)"},
+    {"like", TOPT_OPT_STRING, offsetof(struct args, like), "NAME",
+     "of --topology: the shipped profile that has what hwloc can't see"},
     {"max-bytes", TOPT_OPT_BYTES, offsetof(struct args, max_bytes), "BYTES",
      "largest collective (4MiB)"},
     {0}};
@@ -98,6 +105,76 @@ static int measure(const struct args *a, struct topt_comm *comm,
     return topt_comm_agree(comm, rc, err);
 }
 
+/* ---- what hwloc sees ----------------------------------------------------------------- */
+
+/* What srun is told, so that each rank computes beside its GPU, or on cores of its own. */
+static int say_binding(const struct topt_topology *t, const struct args *a,
+                       const char *xml, struct topt_error *err)
+{
+    char masks[8192];
+    struct topt_text line = {0};
+    for (int g = 0; g < t->ngpus; g++) {
+        const struct topt_topology_gpu *x = &t->gpu[g];
+        printf("  rank %-2d  %-8s %s  processors %s%s%s\n", g, x->name, x->bus, x->cpus,
+               *x->nic ? ", nearest adapter " : "", x->nic);
+        topt_text_add(&line, "%s%s", g ? "," : "", x->mask);
+    }
+    if (t->ngpus && !line.oom)
+        printf("  srun --ntasks-per-node=%d --cpu-bind=mask_cpu:%s\n", t->ngpus, line.s);
+    topt_text_fini(&line);
+    if (t->ngpus)
+        return 0;
+    int ranks = a->per_node ? (int)a->per_node : t->cores;
+    if (topt_topology_spread(xml, ranks, masks, sizeof masks, err))
+        return -1;
+    printf("  srun --ntasks-per-node=%d --cpu-bind=mask_cpu:%s\n", ranks, masks);
+    return 0;
+}
+
+static int write_document(json_t *doc, const char *out, struct topt_error *err)
+{
+    char *text = doc ? topt_json_text(doc, 1) : NULL;
+    struct topt_hw *hw = text ? topt_hw_from_json(doc, err) : NULL;
+    int rc = !text ? -1 : hw ? topt_write_file(out, text, strlen(text), err) : -1;
+    topt_hw_destroy(hw);
+    free(text);
+    return rc;
+}
+
+static int profile_topology(const struct args *a, struct topt_error *err)
+{
+    const char *xml = strcmp(a->topology, "this") ? a->topology : NULL;
+    struct topt_topology *t = malloc(sizeof *t);
+    char words[256];
+    int rc = t ? topt_topology_read(xml, t, err) : topt_nomem(err, NULL);
+    if (!rc) {
+        topt_topology_words(t, words, sizeof words);
+        printf("%s%s%s\n", words, *t->model ? ": " : "", t->model);
+        rc = say_binding(t, a, xml, err);
+    }
+    if (!rc && a->out && !a->like)
+        rc = topt_fail(err, TOPT_ERR_USAGE,
+                       "--like is missing: which profile of `topt hw list` has GPUs like "
+                       "these?");
+    if (!rc && a->out) {
+        json_t *doc = topt_topology_profile(t, a->name, a->like, (int)a->nodes, err);
+        rc = doc ? write_document(doc, a->out, err) : -1;
+        json_decref(doc);
+    }
+    free(t);
+    return rc;
+}
+
+/* One process does it. */
+static int finish_topology(const struct args *a, int rank)
+{
+    struct topt_error err = {0};
+    int rc = rank ? 0 : profile_topology(a, &err);
+    if (rc)
+        topt_complain("profile", &err);
+    return rc ? topt_err_exit(err.code) : 0;
+}
+
 int topt_cmd_profile(int argc, char **argv)
 {
     struct args a = {.name = "measured", .max_bytes = 4 << 20};
@@ -112,6 +189,8 @@ int topt_cmd_profile(int argc, char **argv)
             topt_options_help(stdout, usage, options);
         return 0;
     }
+    if (!rc && a.topology)
+        return finish_topology(&a, rank);
     if (!rc && !a.out)
         rc = topt_fail(&err, TOPT_ERR_USAGE, "-o is missing: where to write the profile");
     /* Before MPI starts: the other ranks wait in it without taking the cores. */

@@ -48,21 +48,33 @@ static int cost_again(struct topt_run *r, const struct topt_settings *s,
  * part of what a device's rank holds. */
 static int64_t beside_the_plan(const struct topt_run *r)
 {
-    int64_t saver = 0, clip = r->args.clip > 0 ? topt_clip_bytes(r->program) : 0;
+    int64_t saver = 0;
     for (int rank = 0; rank < r->program->mesh.devices && r->args.checkpoint; rank++) {
         int64_t bytes = topt_saver_bytes(r->program, rank);
         saver = bytes > saver ? bytes : saver;
     }
-    return saver + clip;
+    return saver + r->clip_bytes;
+}
+
+/* Into the program; its time is part of what a step is predicted to take. */
+static int clip(struct topt_run *r, struct topt_error *err)
+{
+    int64_t before = r->own->peak_bytes;
+    if (topt_program_clip(r->own, err))
+        return -1;
+    r->clip_bytes = r->own->peak_bytes > before ? r->own->peak_bytes - before : 0;
+    r->report.predicted_time_ns += topt_clip_ns(r->own, r->plan->hw, r->plan->router);
+    return 0;
 }
 
 /* What buffers take where they lie, or what was counted for them: the larger one. */
 static int count_bytes(const struct topt_run *r, int64_t *ret, struct topt_error *err)
 {
     int64_t *offset = calloc((size_t)r->program->nbuffers + 1, sizeof *offset), arena = 0;
-    int rc = offset ? topt_program_offsets(r->program, NULL, 64, offset, &arena, err)
+    int rc = offset ? topt_program_offsets(r->program, 64, offset, &arena, err)
                     : topt_nomem(err, NULL);
     int64_t counted = r->report.predicted_memory_bytes;
+    arena -= r->clip_bytes; /* counted beside */
     *ret = arena > counted ? arena : counted;
     free(offset);
     return rc;
@@ -123,12 +135,12 @@ int topt_run_choose(struct topt_run *r, struct topt_error *err)
         return -1;
     int same = s.dtype == p->settings.dtype && s.optimizer == p->settings.optimizer;
     r->program = p->program;
-    if (!same || foreign) {
+    if (!same || foreign || r->args.clip > 0) {
         if (topt_lower(p->micro, &p->mesh, &s, p->strategy, p->router, &r->own, err))
             return -1;
         r->program = r->own;
     }
-    if (cost_again(r, &s, err))
+    if (cost_again(r, &s, err) || (r->args.clip > 0 && clip(r, err)))
         return -1;
     say_what_differs(r, foreign, same);
     return check_memory(r, err);

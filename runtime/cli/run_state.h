@@ -34,6 +34,7 @@ struct topt_run {
     struct topt_plan_doc *plan;
     struct topt_program *own; /* lowered again for other settings, or NULL */
     const struct topt_program *program;
+    int64_t clip_bytes; /* that gradients take which wait for their norm */
     struct topt_run_device device;
     struct topt_feed feed, eval_feed;
     struct topt_metrics *metrics; /* rank 0, with --metrics */

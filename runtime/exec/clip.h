@@ -4,10 +4,6 @@
 
 #include "session.h"
 
-/* Which instructions of the step's end have to wait until every gradient is there: updates,
- * and what follows from them.  By instruction from micro_end on; owned by the caller. */
-uint8_t *topt_clip_waits(const struct topt_program *p);
-
 /* Sum of squares of a gradient, this rank's share of it: of what several ranks hold one
  * counts. */
 int topt_clip_square(struct topt_session *s, int buffer, double *ret,

@@ -269,6 +269,24 @@ static int do_update(struct topt_session *s, const struct topt_instr *i,
     return s->dev->ops->update(s->dev, &c, err);
 }
 
+/* The norm of all gradients, which are where their updates will read them. */
+static int do_norm(struct topt_session *s, const struct topt_instr *norm,
+                   struct topt_error *err)
+{
+    double sum = 0;
+    for (int i = (int)(norm - s->p->instr); i < s->p->ninstr; i++)
+        if (s->p->instr[i].kind == TOPT_I_UPDATE &&
+            (alive(s, s->p->instr[i].b, err) ||
+             topt_clip_square(s, s->p->instr[i].b, &sum, err)))
+            return topt_wrap(err, "norm of the gradients");
+    if (s->comm->ops->sum(s->comm, &sum, 1, err))
+        return -1;
+    s->norm = sqrt(sum);
+    if (s->options.clip > 0 && s->norm > s->options.clip)
+        s->scale = s->options.clip / s->norm;
+    return 0;
+}
+
 static int64_t now_ns(void)
 {
     struct timespec t;
@@ -310,21 +328,22 @@ static int waits(const struct topt_instr *i)
     case TOPT_I_HALO_ADD:
     case TOPT_I_REDUCE:
     case TOPT_I_LOSS:
+    case TOPT_I_NORM:
         return 1;
     default:
         return 0;
     }
 }
 
-/* All, or of the step's end those that do not wait for the norm, or those that do. */
-enum part { ALL, BEFORE_NORM, AFTER_NORM, FORWARD };
+enum part { ALL, FORWARD };
 
+/* Of backward what is freed there goes; what is made there is not. */
 static int left_out(const struct topt_session *s, int i, enum part part)
 {
     const struct topt_instr *instr = &s->p->instr[i];
-    if (part == FORWARD) /* what is freed in backward goes; what is made there is not */
-        return instr->kind == TOPT_I_FREE ? !s->ptr[instr->a] : instr->backward;
-    return part != ALL && s->waits[i - s->p->micro_end] != (part == AFTER_NORM);
+    if (part == ALL)
+        return 0;
+    return instr->kind == TOPT_I_FREE ? !s->ptr[instr->a] : instr->backward;
 }
 
 static int run_part(struct topt_session *s, int from, int to, enum part part,
@@ -338,6 +357,7 @@ static int run_part(struct topt_session *s, int from, int to, enum part part,
         [TOPT_I_HALO] = do_halo,     [TOPT_I_HALO_ADD] = do_halo,
         [TOPT_I_REDUCE] = do_reduce, [TOPT_I_ADD] = do_add,
         [TOPT_I_LOSS] = do_loss,     [TOPT_I_UPDATE] = do_update,
+        [TOPT_I_NORM] = do_norm,
     };
     int64_t before = now_ns();
     for (int i = from; i < to; i++) {
@@ -359,33 +379,14 @@ static int run(struct topt_session *s, int from, int to, struct topt_error *err)
     return run_part(s, from, to, ALL, err);
 }
 
-/* The instructions as they are run: with clipping the step's end in two passes. */
-static int open_arena(struct topt_session *s, struct topt_error *err)
-{
-    const struct topt_program *p = s->p;
-    int n = 0;
-    if (!s->waits)
-        return topt_arena_open(s, NULL, err);
-    int *order = malloc(((size_t)p->ninstr + 1) * sizeof *order);
-    if (!order)
-        return topt_nomem(err, NULL);
-    for (int i = 0; i < p->ninstr; i++)
-        if (i < p->micro_end || !s->waits[i - p->micro_end])
-            order[n++] = i;
-    for (int i = p->micro_end; i < p->ninstr; i++)
-        if (s->waits[i - p->micro_end])
-            order[n++] = i;
-    int rc = topt_arena_open(s, order, err);
-    free(order);
-    return rc;
-}
-
 /* Host memory that an instruction takes: samples come as doubles. */
 static int64_t scratch_of(const struct topt_session *s, const struct topt_instr *i)
 {
     int64_t most = 0;
     if (i->kind == TOPT_I_LOSS)
         return topt_buffer_bytes(s, i->a);
+    if (i->kind == TOPT_I_NORM)
+        return topt_clip_scratch(s);
     if (i->kind != TOPT_I_KERNEL || i->kernel != TOPT_K_LOAD)
         return 0;
     for (int o = 0; o < s->p->model->op[i->op].spec->noperands; o++) {
@@ -413,7 +414,7 @@ static uint32_t axes_of(const struct topt_instr *i)
 static int make_ready(struct topt_session *s, struct topt_error *err)
 {
     struct topt_comm_group g;
-    int64_t most = s->waits ? topt_clip_scratch(s) : 0;
+    int64_t most = 0;
     for (int i = 0; i < s->p->ninstr; i++) {
         int64_t bytes = scratch_of(s, &s->p->instr[i]);
         uint32_t axes = axes_of(&s->p->instr[i]);
@@ -430,10 +431,8 @@ static int allocate(struct topt_session *s, struct topt_error *err)
     s->ptr = calloc(n + 1, sizeof *s->ptr);
     s->bytes = calloc(n + 1, sizeof *s->bytes);
     s->counts = calloc(2 * (size_t)s->comm->size, sizeof *s->counts);
-    s->waits = s->options.clip > 0 ? topt_clip_waits(s->p) : NULL;
-    if (!s->ptr || !s->bytes || !s->counts || (!s->waits && s->options.clip > 0))
-        return topt_nomem(err, NULL);
-    return open_arena(s, err);
+    return s->ptr && s->bytes && s->counts ? topt_arena_open(s, err)
+                                           : topt_nomem(err, NULL);
 }
 
 static int check_settings(const struct topt_settings *s, struct topt_error *err)
@@ -450,6 +449,14 @@ static int check_settings(const struct topt_settings *s, struct topt_error *err)
     return 0;
 }
 
+static int has_norm(const struct topt_program *p)
+{
+    for (int i = p->micro_end; i < p->ninstr; i++)
+        if (p->instr[i].kind == TOPT_I_NORM)
+            return 1;
+    return 0;
+}
+
 int topt_session_create(const struct topt_program *p, struct topt_comm *comm,
                         struct topt_device *device,
                         const struct topt_session_options *options,
@@ -461,6 +468,10 @@ int topt_session_create(const struct topt_program *p, struct topt_comm *comm,
             topt_dtype_name(p->settings.dtype), topt_dtype_name(device->dtype));
     if (check_settings(&p->settings, err) || topt_model_check_run(p->model, err))
         return -1;
+    if (options->clip > 0 && !has_norm(p))
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "to clip gradients the program needs their norm "
+                         "(topt_program_clip)");
     struct topt_session *s = calloc(1, sizeof *s);
     if (!s)
         return topt_nomem(err, NULL);
@@ -495,7 +506,6 @@ void topt_session_destroy(struct topt_session *s)
     free(s->ptr);
     free(s->bytes);
     free(s->counts);
-    free(s->waits);
     free(s->scratch);
     free(s);
 }
@@ -512,33 +522,6 @@ double topt_schedule_lr(const struct topt_schedule *c, double lr, int64_t step)
     return c->lowest + (lr - c->lowest) * 0.5 * (1 + cos(3.14159265358979323846 * way));
 }
 
-/* The norm of all gradients, which are where their updates will read them. */
-static int find_norm(struct topt_session *s, struct topt_error *err)
-{
-    double sum = 0;
-    for (int i = s->p->micro_end; i < s->p->ninstr; i++)
-        if (s->p->instr[i].kind == TOPT_I_UPDATE &&
-            (alive(s, s->p->instr[i].b, err) ||
-             topt_clip_square(s, s->p->instr[i].b, &sum, err)))
-            return topt_wrap(err, "norm of the gradients");
-    if (s->comm->ops->sum(s->comm, &sum, 1, err))
-        return -1;
-    s->norm = sqrt(sum);
-    s->scale = s->norm > s->options.clip ? s->options.clip / s->norm : 1;
-    return 0;
-}
-
-static int end_step(struct topt_session *s, struct topt_error *err)
-{
-    const struct topt_program *p = s->p;
-    if (!s->waits)
-        return run(s, p->micro_end, p->ninstr, err);
-    return run_part(s, p->micro_end, p->ninstr, BEFORE_NORM, err) || find_norm(s, err) ||
-                   run_part(s, p->micro_end, p->ninstr, AFTER_NORM, err)
-               ? -1
-               : 0;
-}
-
 int topt_session_step(struct topt_session *s, double *ret_loss, struct topt_error *err)
 {
     const struct topt_program *p = s->p;
@@ -549,7 +532,7 @@ int topt_session_step(struct topt_session *s, double *ret_loss, struct topt_erro
     int rc = run(s, p->init_end, p->micro_begin, err);
     for (s->micro = 0; !rc && s->micro < rounds; s->micro++)
         rc = run(s, p->micro_begin, p->micro_end, err);
-    if (rc || end_step(s, err) || s->dev->ops->sync(s->dev, err))
+    if (rc || run(s, p->micro_end, p->ninstr, err) || s->dev->ops->sync(s->dev, err))
         return topt_wrap(err, "step %lld", (long long)s->step + 1);
     s->step++;
     *ret_loss = s->loss / (double)rounds;

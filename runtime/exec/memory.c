@@ -76,12 +76,12 @@ static int64_t align_of(const struct topt_device *d)
     return strcmp(d->ops->name, "host") ? 256 : 64;
 }
 
-int topt_arena_open(struct topt_session *s, const int *order, struct topt_error *err)
+int topt_arena_open(struct topt_session *s, struct topt_error *err)
 {
     s->offset = calloc((size_t)s->p->nbuffers + 1, sizeof *s->offset);
     if (!s->offset)
         return topt_nomem(err, "the arena");
-    return topt_program_offsets(s->p, order, align_of(s->dev), s->offset, &s->arena_bytes,
+    return topt_program_offsets(s->p, align_of(s->dev), s->offset, &s->arena_bytes,
                                 err) ||
                    s->dev->ops->alloc(s->dev, s->arena_bytes, &s->arena, err)
                ? -1

@@ -10,9 +10,8 @@ struct topt_box topt_buffer_box(const struct topt_session *s, int buffer);
 int64_t topt_buffer_elements(const struct topt_session *s, int buffer);
 int topt_session_element_bytes(const struct topt_session *s, enum topt_element e);
 int64_t topt_buffer_bytes(const struct topt_session *s, int buffer);
-/* Room for all buffers; 'order': the instructions as they are run, NULL: as they are. */
-int topt_arena_open(struct topt_session *s, const int *order,
-                    struct topt_error *err) TOPT_MUST_CHECK;
+/* Room for all buffers. */
+int topt_arena_open(struct topt_session *s, struct topt_error *err) TOPT_MUST_CHECK;
 void topt_arena_close(struct topt_session *s);
 int topt_buffer_alloc(struct topt_session *s, int buffer,
                       struct topt_error *err) TOPT_MUST_CHECK;

@@ -22,7 +22,6 @@ struct topt_session {
     struct topt_meter meter;
     int64_t step, micro; /* finished steps; micro-batch of this one */
     double loss;         /* sum over the micro-batches so far */
-    uint8_t *waits; /* by instruction of the step's end: after clipping; may be NULL */
     double lr, norm, scale;
     const struct topt_feed *feed; /* of the training, or of an evaluation */
     struct topt_session_times times;

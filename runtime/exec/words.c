@@ -54,6 +54,9 @@ void topt_instr_words(const struct topt_program *p, int instr, char *buf, size_t
     case TOPT_I_LOSS:
         snprintf(buf, size, "the sum of the loss");
         break;
+    case TOPT_I_NORM:
+        snprintf(buf, size, "the norm of all gradients");
+        break;
     case TOPT_I_UPDATE:
         snprintf(buf, size, "the update of %s", tensor);
         break;

@@ -1,5 +1,6 @@
 /* document.c - measurements as the document "topt-hw/1". */
 #include "profile.h"
+#include "topology.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,13 +27,23 @@ static void cpu_name(char *buf, size_t size)
 
 enum { HOST_GRANULE = 64 }; /* the host backend aligns its buffers to this */
 
+/* Threads of one core share its units, so that cores are counted where hwloc knows them. */
+static long count_cores(void)
+{
+    struct topt_topology t;
+    struct topt_error none;
+    if (!topt_topology_read(NULL, &t, &none) && t.cores > 0)
+        return t.cores;
+    return sysconf(_SC_NPROCESSORS_ONLN);
+}
+
 static json_t *device_json(const struct topt_mesh *mesh, int machines,
                            const struct topt_rates *r)
 {
     char name[128];
     int64_t memory = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) * machines /
                      mesh->devices;
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    long cores = count_cores();
     cpu_name(name, sizeof name);
     return json_pack(
         "{s:s, s:i, s:I, s:I, s:{s:f, s:f}, s:{s:f, s:f, s:f}, s:f, s:f, s:I, s:s}",

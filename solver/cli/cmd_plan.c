@@ -145,14 +145,20 @@ static int ask_batches(struct topt_question *q, json_t **ret, struct topt_error 
 static int plan_unequal(struct topt_question *q, struct topt_error *err)
 {
     json_t *answer = NULL;
-    if (q->nbatch > 1 || q->batch_auto || q->a.output || q->a.svg)
+    if (q->nbatch > 1 || q->batch_auto || q->a.svg)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "a profile with groups of unlike devices takes one --batch, and "
-                         "no -o, --svg: --json has the plan of each group");
+                         "no --svg");
     q->r.stop = topt_stop_after(q->a.seconds);
     topt_ask_watch(q);
     int rc = topt_plan_unequal(&q->r, &answer, err);
     topt_watch_stop(&q->watch);
+    const json_t *plan = json_object_get(answer, "plan");
+    if (!rc && q->a.output)
+        rc = plan ? topt_cli_write_json(plan, q->a.output, err)
+                  : topt_fail(err, TOPT_ERR_INFEASIBLE,
+                              "-o: no plan that all groups run together: %s",
+                              topt_cli_words(answer, "no_plan"));
     if (!rc && q->a.json) {
         rc = topt_cli_write_json(answer, "-", err);
     } else if (!rc) {

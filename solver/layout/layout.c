@@ -42,6 +42,36 @@ int topt_mesh_init(struct topt_mesh *mesh, int nodes, int per_node,
     return 0;
 }
 
+int topt_mesh_shares(struct topt_mesh *mesh, const int64_t *share, int n,
+                     struct topt_error *err)
+{
+    int alike = 1;
+    if (!mesh->naxes || n != mesh->size[0] || n > TOPT_MAX_SHARES)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "%d shares, and the first axis of the mesh has %d parts (at "
+                         "most %d may be unequal)",
+                         n, mesh->naxes ? mesh->size[0] : 1, TOPT_MAX_SHARES);
+    for (int i = 0; i < n; i++) {
+        if (share[i] < 1 || share[i] > 1 << 20 || (i && share[i] > share[i - 1]))
+            return topt_fail(err, TOPT_ERR_INVAL,
+                             "shares are 1 to %d each, the largest first", 1 << 20);
+        alike &= share[i] == share[0];
+    }
+    for (int i = 0; i < n; i++)
+        mesh->share[i] = alike ? 0 : (int)share[i];
+    return 0;
+}
+
+int64_t topt_mesh_parts(const struct topt_mesh *mesh, int axis)
+{
+    int64_t parts = 0;
+    if (axis || !mesh->share[0])
+        return mesh->size[axis];
+    for (int i = 0; i < mesh->size[0]; i++)
+        parts += mesh->share[i];
+    return parts;
+}
+
 int topt_mesh_coord(const struct topt_mesh *mesh, int device, int axis)
 {
     for (int a = mesh->naxes - 1; a > axis; a--)
@@ -66,6 +96,8 @@ struct topt_group topt_mesh_group(const struct topt_mesh *mesh, uint32_t axes)
 
 int topt_mesh_alike(const struct topt_mesh *mesh, int a, int b)
 {
+    if (mesh->share[0] && a != b && (!a || !b))
+        return 0;
     return mesh->size[a] == mesh->size[b] &&
            (a < mesh->node_axes) == (b < mesh->node_axes);
 }
@@ -124,6 +156,15 @@ uint32_t topt_layout_partial_mask(const struct topt_layout *l)
     return mask;
 }
 
+/* Where the piece of coordinate 'at' begins in a block of 'count', along an axis with shares. */
+static int64_t begin_of(const struct topt_mesh *mesh, int64_t count, int at)
+{
+    int64_t all = topt_mesh_parts(mesh, 0), before = 0;
+    for (int i = 0; i < at; i++)
+        before += mesh->share[i];
+    return count / all * before + (count % all * before + all - 1) / all;
+}
+
 void topt_split_block(const struct topt_mesh *mesh, int64_t count, const int8_t *axes,
                       int naxes, int device, int64_t *ret_off, int64_t *ret_len)
 {
@@ -131,7 +172,12 @@ void topt_split_block(const struct topt_mesh *mesh, int64_t count, const int8_t 
     for (int i = 0; i < naxes; i++) {
         int64_t size = mesh->size[axes[i]];
         int64_t piece = (cap + size - 1) / size;
-        int64_t start = piece * topt_mesh_coord(mesh, device, axes[i]);
+        int at = topt_mesh_coord(mesh, device, axes[i]);
+        int64_t start = piece * at;
+        if (!axes[i] && mesh->share[0]) {
+            start = begin_of(mesh, cap, at);
+            piece = begin_of(mesh, cap, at + 1) - start;
+        }
         if (start > len)
             start = len;
         off += start;
@@ -167,6 +213,10 @@ int64_t topt_layout_elements(const struct topt_mesh *mesh, const struct topt_sha
                              const struct topt_layout *l)
 {
     int64_t split[TOPT_MAX_RANK] = {1, 1, 1, 1}, n = 1; /* ceilings nest */
+    if (mesh->share[0]) {
+        struct topt_box first = topt_layout_box(mesh, s, l, 0);
+        return topt_box_elements(s, &first);
+    }
     for (int a = 0; a < mesh->naxes; a++)
         if (l->at[a] >= 0)
             split[l->at[a]] *= mesh->size[a];

@@ -656,6 +656,18 @@ static struct topt_layout name_state(const struct topt_mesh *m, const struct ask
     return l;
 }
 
+/* Where the axis with shares changes its place, parts within it are cut elsewhere: all axes of
+ * the dimension take part. */
+static uint32_t with_shares(const struct topt_mesh *m, const struct topt_move *v)
+{
+    uint32_t axes = v->axes;
+    if (!m->share[0] || v->kind != TOPT_MOVE_PERMUTE || !(axes & 1))
+        return axes;
+    for (int a = 0; a < m->naxes; a++)
+        axes |= v->to.at[a] == v->to.at[0] ? 1u << a : 0;
+    return axes;
+}
+
 static int name_path(struct topt_router *r, const struct asked *q, const struct route *x,
                      struct topt_path *ret, struct topt_error *err)
 {
@@ -670,6 +682,7 @@ static int name_path(struct topt_router *r, const struct asked *q, const struct 
         for (uint32_t g = path->step[i].groups; g; g &= g - 1)
             for (uint32_t m = q->mask[__builtin_ctz(g)]; m; m &= m - 1)
                 move[i].axes |= 1u << q->order[__builtin_ctz(m)];
+        move[i].axes = with_shares(&r->mesh, &move[i]);
         at = next;
     }
     *ret = (struct topt_path){path->nsteps, move, path->ns};

@@ -7,7 +7,8 @@
  * order, outermost first, and splits one axis after the other: at each, a block of c
  * counts becomes pieces of ceil(c / size), the last ones short or empty.  So gathering
  * over the innermost axis undoes exactly the last split, and every layout has an
- * offset and a length for each device.
+ * offset and a length for each device.  The first axis may have shares instead: unlike
+ * devices along it take pieces in proportion to them, of whatever it splits.
  *
  * Thread safety: plain values; redistribution caches belong to one thread at a time. */
 #ifndef TOPT_LAYOUT_H
@@ -20,7 +21,7 @@
 #include "topt_hw.h"
 #include "topt_model.h"
 
-enum { TOPT_MAX_AXES = 14 };
+enum { TOPT_MAX_AXES = 14, TOPT_MAX_SHARES = 16 };
 
 /* nodes * per_node devices as axes: the node level's prime factors, then the device
  * level's, large factors first. */
@@ -28,10 +29,17 @@ struct topt_mesh {
     int naxes, node_axes; /* the first 'node_axes' axes choose the node */
     int size[TOPT_MAX_AXES];
     int nodes, per_node, devices;
+    int share[TOPT_MAX_SHARES]; /* of the first axis; all 0: equal parts */
 };
 
 int topt_mesh_init(struct topt_mesh *mesh, int nodes, int per_node,
                    struct topt_error *err) TOPT_MUST_CHECK;
+/* Unequal shares of the first axis, one for each of its devices, the largest first: so that no
+ * block is larger than that of device 0.  INVAL where they are not that. */
+int topt_mesh_shares(struct topt_mesh *mesh, const int64_t *share, int n,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+/* Parts of which an axis takes so many each: its size, or the sum of its shares. */
+int64_t topt_mesh_parts(const struct topt_mesh *mesh, int axis);
 /* Coordinate of 'device' on 'axis'. */
 int topt_mesh_coord(const struct topt_mesh *mesh, int device, int axis);
 /* How the groups that vary along 'axes' (bit mask) lie on the cluster. */

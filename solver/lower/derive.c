@@ -155,9 +155,9 @@ static int has_replicas(const struct topt_op *op, const struct topt_config *c,
 int topt_config_valid(const struct topt_op *op, const struct topt_config *c,
                       const struct topt_mesh *mesh)
 {
-    int64_t split[TOPT_MAX_OPDIMS];
+    int64_t split[TOPT_MAX_OPDIMS], parts[TOPT_MAX_OPDIMS];
     for (int d = 0; d < TOPT_MAX_OPDIMS; d++)
-        split[d] = 1;
+        split[d] = parts[d] = 1;
     for (int a = 0; a < mesh->naxes; a++) {
         int d = c->dim[a];
         if (d < -1 || d >= op->spec->ndims)
@@ -165,9 +165,10 @@ int topt_config_valid(const struct topt_op *op, const struct topt_config *c,
         if (d < 0)
             continue;
         split[d] *= mesh->size[a];
+        parts[d] *= topt_mesh_parts(mesh, a);
         if (op->spec->dim[d].split == TOPT_SPLIT_NEVER ||
             split[d] > topt_fewest_counts(op, d) ||
-            (op->spec->even >> d & 1 && op->count[d] % split[d]))
+            (op->spec->even >> d & 1 && op->count[d] % parts[d]))
             return 0;
     }
     return c->zero == TOPT_ZERO_NONE ||

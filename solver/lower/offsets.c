@@ -15,7 +15,7 @@
 enum { MOST_WORK = 200000000, MOST_TRIES = 3000, RAISED = 100, AGAIN = 20 };
 
 struct span {
-    int buffer, from, to; /* alive in the instructions from..to of the order */
+    int buffer, from, to; /* alive in the instructions from..to */
     int64_t bytes, offset;
     int64_t beside; /* most bytes alive at once while it is */
 };
@@ -141,13 +141,13 @@ static int find_beside(struct attempt *a, int ninstr, struct topt_error *err)
 }
 
 /* Spans of what is freed, behind what stays; returns how many, and what stays takes. */
-static int find_spans(const struct topt_program *p, const int *order, int64_t align,
-                      struct span *span, int *at, int64_t *ret_offset, int64_t *ret_stay)
+static int find_spans(const struct topt_program *p, int64_t align, struct span *span,
+                      int *at, int64_t *ret_offset, int64_t *ret_stay)
 {
     int n = 0;
     *ret_stay = 0;
     for (int k = 0; k < p->ninstr; k++) {
-        const struct topt_instr *i = &p->instr[order ? order[k] : k];
+        const struct topt_instr *i = &p->instr[k];
         if (i->kind == TOPT_I_ALLOC) {
             at[i->a] = n;
             int64_t bytes = (p->buffer[i->a].bytes + align - 1) / align * align;
@@ -168,8 +168,8 @@ static int find_spans(const struct topt_program *p, const int *order, int64_t al
     return left;
 }
 
-int topt_program_offsets(const struct topt_program *p, const int *order, int64_t align,
-                         int64_t *ret_offset, int64_t *ret_bytes, struct topt_error *err)
+int topt_program_offsets(const struct topt_program *p, int64_t align, int64_t *ret_offset,
+                         int64_t *ret_bytes, struct topt_error *err)
 {
     size_t room = (size_t)p->nbuffers + 1;
     struct attempt a = {.span = calloc(room, sizeof *a.span),
@@ -180,7 +180,7 @@ int topt_program_offsets(const struct topt_program *p, const int *order, int64_t
     int64_t stay = 0;
     if (!rc) {
         memset(at, 0xff, room * sizeof *at);
-        a.n = find_spans(p, order, align, a.span, at, ret_offset, &stay);
+        a.n = find_spans(p, align, a.span, at, ret_offset, &stay);
         rc = find_beside(&a, p->ninstr, err);
     }
     if (!rc) {

@@ -27,7 +27,7 @@ static void put_instr(struct topt_text *out, const struct topt_program *p,
 {
     static const char *const name[] = {"alloc", "free",   "zero",     "init",   "kernel",
                                        "move",  "halo",   "halo_add", "reduce", "add",
-                                       "loss",  "update", "unpack"};
+                                       "loss",  "update", "norm",     "unpack"};
     const char *op = i->op >= 0 ? p->model->op[i->op].name : "-";
     topt_text_add(out, "%-6s %-12s", name[i->kind], op);
     switch (i->kind) {

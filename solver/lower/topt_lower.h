@@ -272,6 +272,7 @@ enum topt_instr_kind {
     TOPT_I_ADD,    /* b += a */
     TOPT_I_LOSS,   /* a: per-token losses; report their mean over all tokens */
     TOPT_I_UPDATE, /* optimizer: a parameter, b gradient; c, d, e: states 0, 1, 2 or -1 */
+    TOPT_I_NORM,   /* of the gradients of all updates together (topt_program_clip) */
     TOPT_I_UNPACK, /* b: the numbers of a, which are stored in few bits; plans only */
 };
 
@@ -334,12 +335,17 @@ int topt_lower(const struct topt_model *m, const struct topt_mesh *mesh,
                struct topt_error *err) TOPT_MUST_CHECK;
 void topt_program_destroy(struct topt_program *p);
 
+/* Put NORM into the step's end of a lowered program, before what follows from any update: then
+ * gradients can be scaled by the norm of all of them, and are all alive at once. */
+int topt_program_clip(struct topt_program *p, struct topt_error *err) TOPT_MUST_CHECK;
+/* What NORM takes of a step. */
+int64_t topt_clip_ns(const struct topt_program *p, const struct topt_hw *hw,
+                     struct topt_router *router);
+
 /* Where each buffer lies in one block of memory, whose size comes back: by buffer, multiples of
- * 'align'.  'order': the instructions in the order in which they are run; NULL: as they
- * are.  What is never alive has no place. */
-int topt_program_offsets(const struct topt_program *p, const int *order, int64_t align,
-                         int64_t *ret_offset, int64_t *ret_bytes,
-                         struct topt_error *err) TOPT_MUST_CHECK;
+ * 'align'.  What is never alive has no place. */
+int topt_program_offsets(const struct topt_program *p, int64_t align, int64_t *ret_offset,
+                         int64_t *ret_bytes, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* One line an instruction, for people and for golden tests. */
 char *topt_program_text(const struct topt_program *p);

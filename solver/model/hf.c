@@ -134,7 +134,7 @@ static int flat_text(const json_t *doc, json_t **ret, struct topt_error *err)
 }
 
 /* The config of the language model inside one of several towers; NULL where there is
- * none.  What only the outer one says about both holds for it too. */
+ * none.  Whether its head is the table of tokens is the outer one's to say. */
 static int nested_text(const json_t *doc, json_t **ret, struct topt_error *err)
 {
     json_t *text = json_object_get(doc, "text_config");
@@ -147,7 +147,7 @@ static int nested_text(const json_t *doc, json_t **ret, struct topt_error *err)
     if (!json_is_object(text))
         return topt_fail(err, TOPT_ERR_INVAL, "text_config must be an object");
     *ret = json_copy(text);
-    if (*ret && tied && !json_object_get(text, "tie_word_embeddings"))
+    if (*ret && tied)
         json_object_set(*ret, "tie_word_embeddings", tied);
     return *ret ? 0 : topt_nomem(err, "text_config");
 }
@@ -158,6 +158,8 @@ static int read_classes(const json_t *doc, enum hf_head head, struct hf_arch *a,
 {
     const char *kind = NULL;
     a->head = head;
+    if (a->pooler_kept && (head == HF_LANGUAGE || head == HF_TOKEN_CLASS))
+        a->unused += a->width * (a->width + 1);
     if (head == HF_LANGUAGE)
         return 0;
     a->tied = 0;

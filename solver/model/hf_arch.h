@@ -33,6 +33,7 @@ enum {
     HF_NO_MIX = 32,    /* neither; the feed-forward is all */
     HF_NO_MLP = 64,    /* no feed-forward */
     HF_NO_INDEX = 128, /* the choice of keys is the layer's before */
+    HF_ACROSS = 256,   /* its keys and values are what a tower made */
 };
 
 /* What stands on top of a stack: logits of the vocabulary, or classes: of the first
@@ -112,7 +113,7 @@ struct hf_arch {
     int64_t usual_seq; /* where nobody says; 0: the context, at most the default */
     unsigned traits;   /* of the family */
     int full_every;    /* where a config does not say which layers have windows */
-    uint8_t layer[HF_MAX_LAYERS];
+    uint16_t layer[HF_MAX_LAYERS];
     enum hf_norms norms;
     int activation, gated, rms;
     int squared;     /* what the activation gives */
@@ -130,6 +131,7 @@ struct hf_arch {
     int no_first_norm;     /* the first block begins without one */
     int disentangled;      /* scores by positions too, of tables that layers share */
     int64_t relative_rows; /* of that table */
+    int64_t more_vocab;    /* tokens that are looked up and not predicted */
     int64_t unused;        /* parameters of a head that no loss reads */
     double embed_factor;   /* 0: 1 */
     /* attention; of 'rope' what rotary embedding takes, rope_theta 0: there is none */
@@ -156,6 +158,8 @@ struct hf_arch {
     /* numbers that each layer gets of a table of its own, and that table's rows; last
      * layers that take keys and values of one before, and are twice as wide inside */
     int64_t own_inputs, own_vocab, shared_kv;
+    int64_t narrow; /* rank of a map beside attention; 0: none */
+    int64_t copies; /* of what goes from block to block; 0: one */
     int wide_where_shared;
     int64_t layer_groups; /* layers of a group share their parameters; 0: none do */
     /* latent attention: ranks of what queries and of what keys and values are made; 0:
@@ -175,7 +179,8 @@ struct hf_arch {
     int64_t index_heads, index_dim;
     /* head */
     enum hf_head head;
-    int pooler; /* the bare model ends with one */
+    int pooler;      /* the bare model ends with one */
+    int pooler_kept; /* it is there, and unread, where each position has its own output */
     int pooler_unbiased, pooler_norm;
     int class_transform; /* classes of positions read what the language head does */
     int tied, head_bias, head_transform, no_final_norm;

@@ -395,9 +395,34 @@ static int parallel_block(struct hf_builder *b, int x)
     return topt_hf_add(b, "add", x, y, NULL, "add2");
 }
 
+/* Queries of the text, keys and values of what a tower made of an image (of the text where
+ * there is none), let through by a number; one more lets the feed-forward through. */
+static int attention_across(struct hf_builder *b, int x)
+{
+    const struct hf_arch *a = b->a;
+    enum { GATES = 2 };
+    int64_t queries = a->heads / a->kv_heads * a->head_dim;
+    int from = b->encoded >= 0 ? b->encoded : x;
+    struct topt_attrs norm = {.head_dim = a->head_dim, .rms = 1, .eps = a->eps},
+                      attrs = {.heads = a->heads,
+                               .kv_heads = a->kv_heads,
+                               .head_dim = a->head_dim};
+    int q = topt_hf_linear(b, x, a->kv_heads, queries, 0, "cross.q");
+    q = topt_hf_add(b, "head_norm", q, -1, &norm, "cross.q.norm");
+    int k = topt_hf_linear(b, from, a->kv_heads, a->head_dim, 0, "cross.k");
+    k = topt_hf_add(b, "head_norm", k, -1, &norm, "cross.k.norm");
+    int v = topt_hf_linear(b, from, a->kv_heads, a->head_dim, 0, "cross.v");
+    int kv = topt_hf_add(b, "concat", k, v, NULL, "cross.kv");
+    x = topt_hf_add(b, "attend", q, kv, &attrs, "cross.attend");
+    x = topt_hf_linear(b, x, a->width, 1, 0, "out");
+    return topt_hf_unread(b, x, GATES, "cross.gates");
+}
+
 /* What mixes positions, of the block's input after its norm. */
 static int mix(struct hf_builder *b, int x)
 {
+    if (layer_is(b, HF_ACROSS))
+        return attention_across(b, x);
     if (layer_is(b, HF_MIXED))
         return topt_hf_mix(b, x);
     int y = topt_hf_attention(b, x);
@@ -406,16 +431,42 @@ static int mix(struct hf_builder *b, int x)
                : y;
 }
 
+/* Beside attention a map by way of few numbers (LAuReL), and what predicts and corrects the
+ * copies of a layer's input (AltUp: Baykal et al., 2023). */
+static int with_narrow(struct hf_builder *b, int in, int y)
+{
+    const struct hf_arch *a = b->a;
+    int64_t n = a->copies, w = a->width;
+    int z = topt_hf_linear(b, in, a->narrow, 1, 0, "narrow.in");
+    z = topt_hf_norm(b, topt_hf_linear(b, z, w, 1, 0, "narrow.out"), "narrow.norm");
+    y = topt_hf_add(b, "add", y, z, NULL, "narrow.add");
+    return topt_hf_unread(b, y, 2 * w + n * w + n * n + n * n * n, "copies");
+}
+
+/* Maps to all copies but the first, or from them. */
+static int with_copies(struct hf_builder *b, int x, const char *name)
+{
+    const struct hf_arch *a = b->a;
+    struct topt_attrs first = {.features_unit = 1};
+    char part[40];
+    if (a->copies < 2)
+        return x;
+    snprintf(part, sizeof part, "%s.one", name);
+    int y = topt_hf_linear(b, x, a->width, a->copies - 1, 0, name);
+    y = topt_hf_add(b, "slice", y, -1, &first, "%s", part);
+    return topt_hf_add(b, "add", x, y, NULL, "%s.add", name);
+}
+
 static int mixing_half(struct hf_builder *b, int x)
 {
     enum hf_norms norms = b->a->norms;
     int bare =
         norms == HF_POST || norms == HF_AFTER || (!b->layer && b->a->no_first_norm);
-    int y = bare ? x : topt_hf_norm(b, x, "norm1");
-    y = mix(b, y);
+    int in = bare ? x : topt_hf_norm(b, x, "norm1"), y = mix(b, in);
     y = norms == HF_SANDWICH ? topt_hf_norm(b, y, "norm1.after")
         : norms == HF_AFTER  ? topt_hf_norm(b, y, "norm1")
                              : y;
+    y = b->a->narrow ? with_narrow(b, in, y) : y;
     y = b->a->layer_scale ? topt_hf_add(b, "gain", y, -1, NULL, "scale1") : y;
     x = sum(b, x, y, "add1");
     return norms == HF_POST ? topt_hf_norm(b, x, "norm1") : x;
@@ -504,7 +555,7 @@ static int embedding(struct hf_builder *b, int table)
     const struct hf_arch *a = b->a;
     int64_t width = a->embed_width ? a->embed_width : a->width;
     struct topt_attrs own = {
-        .vocab = a->vocab, .features = width, .init_std = a->init_std};
+        .vocab = a->vocab + a->more_vocab, .features = width, .init_std = a->init_std};
     struct topt_attrs relative = {.positions = a->relative_rows};
     int x = topt_hf_add(b, "embedding", table, -1, table < 0 ? &own : NULL, "embedding");
     if (a->embed_factor > 0)
@@ -572,7 +623,9 @@ static void build_stack(struct hf_builder *b)
     x = a->tower && a->look ? a->look(b, x) : x;
     if (a->own_inputs)
         b->own = own_inputs(b, x);
+    x = with_copies(b, x, "copies.in");
     x = topt_hf_stack(b, x, a->layers, "", topt_hf_block);
+    x = with_copies(b, x, "copies.out");
     topt_hf_free_shared(b->shared);
     b->shared = NULL;
     topt_hf_head(b, x, table);
@@ -610,8 +663,13 @@ struct topt_model *topt_hf_build_arch(const struct hf_arch *a, const char *name,
     struct topt_model *m = topt_model_create(name, batch, seq, err);
     if (!m)
         return NULL;
-    struct hf_builder b = {
-        .m = m, .a = a, .prefix = "", .relative = -1, .own = -1, .err = err};
+    struct hf_builder b = {.m = m,
+                           .a = a,
+                           .prefix = "",
+                           .relative = -1,
+                           .own = -1,
+                           .encoded = -1,
+                           .err = err};
     (build ? build : build_stack)(&b);
     if (b.failed || tell(m, a, err) || topt_model_finish(m, err)) {
         topt_model_destroy(m);

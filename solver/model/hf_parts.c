@@ -23,7 +23,9 @@ int topt_hf_add(struct hf_builder *b, const char *kind, int x, int y,
 
 static int64_t group_of(const struct hf_builder *b)
 {
-    return b->layer * b->a->layer_groups / b->a->layers;
+    return b->a->layer_groups < b->a->layers
+               ? b->layer * b->a->layer_groups / b->a->layers
+               : b->layer;
 }
 
 /* Does the builder stand in a layer whose parameters are also another's? */
@@ -35,7 +37,9 @@ static int is_sharing(const struct hf_builder *b)
 /* What the group has by that name; made where it is new, then '*ret_new' is 1. */
 static struct hf_shared *shared_by(struct hf_builder *b, const char *name, int *ret_new)
 {
+    static const char text[] = "text."; /* another stream by the same maps */
     struct hf_shared *s = b->shared;
+    name += strncmp(name, text, sizeof text - 1) ? 0 : sizeof text - 1;
     *ret_new = 0;
     for (; s->next; s = s->next)
         if (s->next->group == group_of(b) && !strcmp(s->next->name, name))

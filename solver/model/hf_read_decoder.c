@@ -517,3 +517,13 @@ int topt_hf_read_dbrx(const json_t *doc, struct hf_arch *a, struct topt_error *e
     json_decref(flat);
     return rc;
 }
+
+/* Norms of what is added, too, unless that is switched off. */
+int topt_hf_read_hyperclovax(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    int after = 1;
+    if (topt_json_bool_or(doc, "", "use_post_norm", &after, err))
+        return -1;
+    a->traits |= after ? HF_T_SANDWICH : 0;
+    return topt_hf_read_decoder(doc, a, err);
+}

@@ -62,7 +62,7 @@ static int read_kinds(const json_t *doc, struct hf_arch *a, struct topt_error *e
 static int read_rest(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
     json_t *plain = json_copy((json_t *)doc);
-    uint8_t layer[HF_MAX_LAYERS];
+    uint16_t layer[HF_MAX_LAYERS];
     int rc = -1;
     if (!plain)
         return topt_nomem(err, "a config");

@@ -119,10 +119,15 @@ int topt_hf_read_starcoder2(const json_t *doc, struct hf_arch *a, struct topt_er
 
 /* ---- Gemma ------------------------------------------------------------------------- */
 
-static int refuse_sight(const json_t *doc, struct topt_error *err)
+/* All positions may see all others, as in models of embeddings; a window to both sides
+ * costs what one to the left does. */
+static int read_sight(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
-    return topt_hf_refuse_flag(doc, "use_bidirectional_attention", 0,
-                               "no reader does that yet", err);
+    if (topt_json_bool_or(doc, "", "use_bidirectional_attention", &a->bidirectional, err))
+        return -1;
+    if (a->bidirectional && a->window)
+        a->not_run = "windows of keys to both sides of a query";
+    return 0;
 }
 
 /* Gains are stored as what is added to 1, which trains the same.  The root of the
@@ -137,7 +142,7 @@ int topt_hf_read_gemma(const json_t *doc, struct hf_arch *a, struct topt_error *
     a->activation = TOPT_ACT_GELU;
     if (topt_hf_activation(doc, "hidden_activation", &a->activation, err) ||
         topt_json_bool_or(doc, "", "attention_bias", &a->qkv_bias, err) ||
-        refuse_sight(doc, err))
+        read_sight(doc, a, err))
         return -1;
     a->embed_factor = sqrt((double)a->width);
     a->out_bias = a->qkv_bias;
@@ -191,6 +196,27 @@ static double cap_or(const json_t *doc, const char *key, double usual)
     return json_is_null(json_object_get(doc, key)) ? 0 : usual;
 }
 
+/* Some layers attend to an image in place of the text, and are let through by two
+ * numbers; eight more tokens are looked up than predicted. */
+int topt_hf_read_mllama_text(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    const json_t *across = json_object_get(doc, "cross_attention_layers");
+    if (topt_hf_read_llama(doc, a, err))
+        return -1;
+    if (!json_is_array(across))
+        return topt_fail(err, TOPT_ERR_INVAL, "cross_attention_layers is missing");
+    for (size_t i = 0; i < json_array_size(across); i++) {
+        int64_t layer = json_integer_value(json_array_get(across, i));
+        if (layer < 0 || layer >= a->layers)
+            return topt_fail(err, TOPT_ERR_INVAL,
+                             "cross_attention_layers[%zu] is no layer", i);
+        a->layer[layer] |= HF_ACROSS;
+    }
+    a->more_vocab = 8;
+    a->not_run = "attention to an image in place of the text";
+    return 0;
+}
+
 /* Gemma 2's without norms of what is added. */
 int topt_hf_read_vaultgemma(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
@@ -214,7 +240,7 @@ int topt_hf_read_gemma2(const json_t *doc, struct hf_arch *a, struct topt_error 
                           .window = 4096,
                           .score_cap = cap_or(doc, "attn_logit_softcapping", 50),
                           .logit_cap = cap_or(doc, "final_logit_softcapping", 30)};
-    return refuse_sight(doc, err) || read_like_gemma2(doc, 256, a, err) ||
+    return read_like_gemma2(doc, 256, a, err) || read_sight(doc, a, err) ||
                    topt_hf_local_layers(doc, 0, FULL_EVERY, a, err)
                ? -1
                : 0;
@@ -236,7 +262,7 @@ int topt_hf_read_gemma3(const json_t *doc, struct hf_arch *a, struct topt_error 
                           .window = 4096,
                           .rope = {.rope_theta = 1e6},
                           .local_rope = {.rope_theta = 10000}};
-    if (refuse_sight(doc, err) || read_like_gemma2(doc, 256, a, err) ||
+    if (read_like_gemma2(doc, 256, a, err) || read_sight(doc, a, err) ||
         topt_json_int_or(doc, "", "_sliding_window_pattern", 1, HF_MAX_LAYERS,
                          &full_every, err) ||
         topt_json_int_or(doc, "", "sliding_window_pattern", 1, HF_MAX_LAYERS, &full_every,
@@ -334,12 +360,66 @@ int topt_hf_read_gemma4(const json_t *doc, struct hf_arch *a, struct topt_error 
         read_like_gemma2(doc, 1, a, err) || read_beside(doc, a, err) ||
         topt_hf_local_layers(doc, 0, FULL_EVERY, a, err))
         return -1;
-    a->layer[a->layers - 1] &= (uint8_t)~HF_LOCAL;
+    a->layer[a->layers - 1] &= (uint16_t)~HF_LOCAL;
     if (a->shared_kv >= a->layers)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "num_kv_shared_layers %lld leaves no layer of %lld with keys of "
                          "its own",
                          (long long)a->shared_kv, (long long)a->layers);
     topt_hf_note(a, "the fixed factor of each layer's output is 1");
+    return 0;
+}
+
+/* One number where a list has it for each layer. */
+static int one_width(json_t *doc, struct topt_error *err)
+{
+    const json_t *list = json_object_get(doc, "intermediate_size");
+    json_t *first = json_array_get(list, 0);
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (!json_equal(first, json_array_get(list, i)))
+            return topt_fail(err, TOPT_ERR_INVAL,
+                             "intermediate_size has numbers that differ from layer to "
+                             "layer, which no reader takes");
+    return first ? json_object_set(doc, "intermediate_size", first) : 0;
+}
+
+/* Gemma 4's smaller models' block, a narrow map beside attention, and copies of what goes
+ * from block to block, which are predicted and corrected by some numbers. */
+int topt_hf_read_gemma3n(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    enum { FULL_EVERY = 5 };
+    json_t *plain = json_copy((json_t *)doc);
+    int64_t copies = 4;
+    if (!plain)
+        return topt_nomem(err, "a config");
+    *a = (struct hf_arch){.head_norms = 1,
+                          .value_norms = 1,
+                          .width = 2048,
+                          .layers = 35,
+                          .heads = 8,
+                          .kv_heads = 2,
+                          .head_dim = 256,
+                          .inner = 16384,
+                          .vocab = 262400,
+                          .context = 32768,
+                          .window = 512,
+                          .narrow = 64,
+                          .rope = {.rope_theta = 1e6},
+                          .local_rope = {.rope_theta = 10000}};
+    int rc =
+        one_width(plain, err) || read_small(plain, a, err) ||
+        read_like_gemma2(plain, 1, a, err) ||
+        topt_json_int_or(plain, "", "laurel_rank", 1, HF_MAX_WIDTH, &a->narrow, err) ||
+        topt_json_int_or(plain, "", "altup_num_inputs", 1, 64, &copies, err) ||
+        topt_hf_local_layers(plain, 0, FULL_EVERY, a, err);
+    json_decref(plain);
+    if (rc)
+        return -1;
+    if (a->shared_kv >= a->layers)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "num_kv_shared_layers %lld leaves no layer with keys of its own",
+                         (long long)a->shared_kv);
+    a->copies = copies;
+    a->not_run = "copies of what goes from block to block";
     return 0;
 }

@@ -4,7 +4,7 @@
 
 #include "hf_arch.h"
 
-topt_hf_reader topt_hf_read_vaultgemma;
+topt_hf_reader topt_hf_read_vaultgemma, topt_hf_read_mllama_text, topt_hf_read_gemma3n;
 topt_hf_reader topt_hf_read_llama, topt_hf_read_mistral, topt_hf_read_qwen2,
     topt_hf_read_qwen3, topt_hf_read_phi3, topt_hf_read_starcoder2;
 topt_hf_reader topt_hf_read_gemma, topt_hf_read_gemma2, topt_hf_read_gemma3,

@@ -67,6 +67,61 @@ int topt_hf_read_ernie(const json_t *doc, struct hf_arch *a, struct topt_error *
     return 0;
 }
 
+/* Queries, keys and values of the tokens that see all are projected apart; the others see
+ * a window. */
+int topt_hf_read_longformer(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    const json_t *windows = json_object_get(doc, "attention_window");
+    if (topt_hf_read_roberta(doc, a, err))
+        return -1;
+    const json_t *one = json_is_array(windows) ? json_array_get(windows, 0) : windows;
+    a->window = json_is_integer(one) ? json_integer_value(one) : 512;
+    if (a->window < 1)
+        return topt_fail(err, TOPT_ERR_INVAL, "attention_window is below 1");
+    for (int64_t i = 0; i < a->layers; i++)
+        a->layer[i] |= HF_LOCAL;
+    a->unused = a->layers * 3 * a->width * (a->width + 1);
+    a->not_run = "windows of keys to both sides of a query";
+    return 0;
+}
+
+/* Four tables of places on a page: left or right, top or bottom, height, width. */
+int topt_hf_read_layoutlm(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    enum { TABLES = 4 };
+    int64_t rows = 1024;
+    if (topt_hf_read_bert(doc, a, err) ||
+        topt_json_int_or(doc, "", "max_2d_position_embeddings", 1, HF_MAX_CONTEXT, &rows,
+                         err))
+        return -1;
+    a->unused = TABLES * rows * a->width;
+    a->pooler_kept = 1;
+    a->not_run = "places on a page";
+    return 0;
+}
+
+/* Blocks of keys: some near, some by chance. */
+int topt_hf_read_big_bird(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    const char *kind = "block_sparse";
+    int64_t size = 64, chance = 3;
+    enum { NEAR = 5 }; /* three around a query, the first and the last */
+    if (topt_hf_read_bert(doc, a, err) ||
+        topt_json_string_or(doc, "", "attention_type", &kind, err) ||
+        topt_json_int_or(doc, "", "block_size", 1, HF_MAX_CONTEXT, &size, err) ||
+        topt_json_int_or(doc, "", "num_random_blocks", 0, 64, &chance, err))
+        return -1;
+    a->pooler_kept = 1;
+    if (strcmp(kind, "block_sparse"))
+        return 0;
+    a->window = (NEAR + chance) * size;
+    for (int64_t i = 0; i < a->layers; i++)
+        a->layer[i] |= HF_LOCAL;
+    a->inexact_why = "blocks of keys that are chosen";
+    a->inexact_above = a->window;
+    return 0;
+}
+
 /* Narrow embeddings; all layers of a group are one. */
 int topt_hf_read_albert(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {

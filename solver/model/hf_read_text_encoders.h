@@ -7,6 +7,7 @@
 
 topt_hf_reader topt_hf_read_roberta_pre, topt_hf_read_roberta_xl,
     topt_hf_read_megatron_bert, topt_hf_read_ernie, topt_hf_read_albert,
+    topt_hf_read_longformer, topt_hf_read_layoutlm, topt_hf_read_big_bird,
     topt_hf_read_blenderbot, topt_hf_read_blenderbot_small;
 topt_hf_reader topt_hf_read_roberta, topt_hf_read_mpnet, topt_hf_read_electra,
     topt_hf_read_deberta_v2, topt_hf_read_modernbert, topt_hf_read_esm,

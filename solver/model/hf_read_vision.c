@@ -189,13 +189,154 @@ static int read_qwen3(const json_t *doc, struct hf_tower *t, struct topt_error *
     return 0;
 }
 
+/* Positions by a number of patches that is said; the rest is SigLIP's. */
+static int read_siglip2(const json_t *doc, struct hf_tower *t, struct topt_error *err)
+{
+    int64_t patches = 256;
+    if (read_siglip(doc, t, err) || size_of(doc, "num_patches", &patches, err))
+        return -1;
+    t->rows = patches;
+    for (t->side = 1; (t->side + 1) * (t->side + 1) <= patches; t->side++)
+        ;
+    return 0;
+}
+
+/* SigLIP's without its head. */
+static int read_idefics3(const json_t *doc, struct hf_tower *t, struct topt_error *err)
+{
+    if (read_siglip(doc, t, err))
+        return -1;
+    t->beside = t->unread = 0;
+    return 0;
+}
+
+/* A table of positions for so many rows and columns. */
+static int read_moonvit(const json_t *doc, struct hf_tower *t, struct topt_error *err)
+{
+    int64_t rows = 64, columns = 64;
+    if (read_blocks(doc, t, err) || size_of(doc, "init_pos_emb_height", &rows, err) ||
+        size_of(doc, "init_pos_emb_width", &columns, err))
+        return -1;
+    t->a.activation = TOPT_ACT_GELU;
+    t->patch_bias = t->norm_after = 1;
+    t->side = USUAL_PIXELS / t->patch / 2 * 2;
+    t->beside = rows * columns - t->side * t->side;
+    t->rows = t->side * t->side;
+    return t->beside < 0 ? topt_fail(err, TOPT_ERR_INVAL,
+                                     "init_pos_emb_height times init_pos_emb_width is "
+                                     "below %lld",
+                                     (long long)t->rows)
+                         : 0;
+}
+
+/* As in the config of its authors: what reads queries and keys may be normed. */
+static int read_intern_vit(const json_t *doc, struct hf_tower *t, struct topt_error *err)
+{
+    const char *norm = "layer_norm";
+    int bias = 0, wide = 0;
+    if (read_blocks(doc, t, err) || topt_json_bool_or(doc, "", "qkv_bias", &bias, err) ||
+        topt_json_bool_or(doc, "", "qk_normalization", &wide, err) ||
+        topt_json_string_or(doc, "", "norm_type", &norm, err))
+        return -1;
+    t->a.qkv_bias = bias;
+    t->a.rms = !strcmp(norm, "rms_norm");
+    t->a.wide_norms = wide;
+    t->a.layer_scale = t->patch_bias = t->class_token = 1;
+    t->rows = t->side * t->side + 1;
+    return 0;
+}
+
+/* "intermediate_size" is of what joins it to the text, "out_hidden_size" of its blocks. */
+static int read_glm4v(const json_t *doc, struct hf_tower *t, struct topt_error *err)
+{
+    int64_t inner = 4096, pixels = 336;
+    if (read_qwen(doc, t, err) || size_of(doc, "out_hidden_size", &inner, err) ||
+        size_of(doc, "image_size", &pixels, err))
+        return -1;
+    int bias = 0;
+    if (topt_json_bool_or(doc, "", "attention_bias", &bias, err))
+        return -1;
+    t->after = t->a.inner;
+    t->a.inner = inner;
+    t->a.rms = t->a.gated = 1;
+    t->a.qkv_bias = bias;
+    t->a.out_bias = t->a.mlp_bias = 0;
+    t->a.activation = TOPT_ACT_SILU;
+    t->patch_bias = t->norm_before = t->norm_after = 1;
+    t->side = pixels / t->patch / t->merge * t->merge;
+    t->rows = t->side * t->side;
+    t->joint_norm = t->merge_activated = 0;
+    t->merge_features = t->out;
+    return 0;
+}
+
+/* Two tables of positions, of rows and of columns. */
+static int read_gemma4(const json_t *doc, struct hf_tower *t, struct topt_error *err)
+{
+    const char *name = "gelu_pytorch_tanh";
+    int64_t table = 10240;
+    if (read_blocks(doc, t, err) ||
+        topt_json_string_or(doc, "", "hidden_activation", &name, err) ||
+        topt_hf_activation_of("hidden_activation", name, &t->a, err) ||
+        size_of(doc, "num_key_value_heads", &t->a.kv_heads, err) ||
+        size_of(doc, "head_dim", &t->a.head_dim, err) ||
+        size_of(doc, "position_embedding_size", &table, err))
+        return -1;
+    t->a.rms = t->a.gated = t->a.head_norms = t->a.value_norms = 1;
+    t->a.qkv_bias = t->a.out_bias = t->a.mlp_bias = 0;
+    t->a.norms = HF_SANDWICH;
+    t->a.score_factor = 1;
+    t->side = USUAL_PIXELS / t->patch;
+    t->beside = 2 * table;
+    return topt_hf_set_heads(&t->a, err);
+}
+
+/* Blocks over a tile, more of them over all tiles, which two numbers let through each;
+ * tables of positions of tiles by their arrangement. */
+static int read_mllama(const json_t *doc, struct hf_tower *t, struct topt_error *err)
+{
+    json_t *usual = json_copy((json_t *)doc), *heads;
+    int64_t global = 8, tiles = 4, patterns = 8;
+    const json_t *ratios = json_object_get(doc, "supported_aspect_ratios");
+    if (!usual)
+        return topt_nomem(err, "a config");
+    if ((heads = json_object_get(doc, "attention_heads")))
+        json_object_set(usual, "num_attention_heads", heads);
+    int rc = read_blocks(usual, t, err);
+    json_decref(usual);
+    if (rc || size_of(doc, "num_global_layers", &global, err) ||
+        size_of(doc, "max_num_tiles", &tiles, err))
+        return -1;
+    patterns = json_is_array(ratios) ? (int64_t)json_array_size(ratios) : patterns;
+    t->a.qkv_bias = t->a.out_bias = 0;
+    t->a.layers += global;
+    t->class_token = t->norm_before = t->norm_after = 1;
+    t->rows = t->side * t->side + 1;
+    t->unread = 3 + 2 * global + (patterns + 1) * tiles * t->a.width * (2 + t->rows);
+    t->a.activation = TOPT_ACT_GELU_ERF;
+    return t->a.layers <= HF_MAX_LAYERS
+               ? 0
+               : topt_fail(err, TOPT_ERR_INVAL, "it has more than %d layers",
+                           HF_MAX_LAYERS);
+}
+
 /* ---- what joins them to a text ----------------------------------------------------- */
 
+/* What the tower gives must be of the text's width; Qwen2's calls that its hidden_size. */
 static int join_qwen(const json_t *doc, const json_t *vision, struct hf_tower *t,
                      struct topt_error *err)
 {
-    (void)doc, (void)vision, (void)t, (void)err;
-    return 0;
+    int second = json_object_get(vision, "embed_dim") != NULL;
+    const char *key = second ? "hidden_size" : "out_hidden_size";
+    int64_t out = t->out;
+    (void)doc;
+    if (size_of(vision, key, &out, err))
+        return -1;
+    return out == t->out ? 0
+                         : topt_fail(err, TOPT_ERR_INVAL,
+                                     "its %s is %lld and the text's hidden_size %lld: "
+                                     "they do not go together",
+                                     key, (long long)out, (long long)t->out);
 }
 
 static int two_maps(const json_t *doc, int bias, struct hf_tower *t,
@@ -223,6 +364,135 @@ static int join_llava_next(const json_t *doc, const json_t *vision, struct hf_to
     (void)vision;
     t->newline = 1;
     return two_maps(doc, 1, t, err);
+}
+
+/* Five blocks' outputs side by side, with a norm. */
+static int join_vipllava(const json_t *doc, const json_t *vision, struct hf_tower *t,
+                         struct topt_error *err)
+{
+    const json_t *layers = json_object_get(doc, "vision_feature_layers");
+    int64_t n = json_is_array(layers) ? (int64_t)json_array_size(layers) : 5;
+    (void)vision;
+    if (n < 1)
+        return topt_fail(err, TOPT_ERR_INVAL, "vision_feature_layers is empty");
+    t->joint_norm = 1;
+    t->joint_beside = 2 * (n - 1);
+    t->unread = (n - 1) * t->a.width * t->out;
+    return two_maps(doc, 1, t, err);
+}
+
+static int join_deepseek_vl(const json_t *doc, const json_t *vision, struct hf_tower *t,
+                            struct topt_error *err)
+{
+    (void)vision;
+    return two_maps(doc, 1, t, err);
+}
+
+/* Neighbours side by side, of which half gates the other. */
+static int join_cohere2(const json_t *doc, const json_t *vision, struct hf_tower *t,
+                        struct topt_error *err)
+{
+    int64_t inner = 36864;
+    (void)vision;
+    t->merge = 2;
+    if (size_of(doc, "downsample_factor", &t->merge, err) ||
+        size_of(doc, "alignment_intermediate_size", &inner, err))
+        return -1;
+    t->side = t->side / t->merge * t->merge;
+    t->merge_features = inner / 2 * 2;
+    t->merge_bias = t->merge_gated = t->out_bias = 1;
+    return 0;
+}
+
+static int join_aya(const json_t *doc, const json_t *vision, struct hf_tower *t,
+                    struct topt_error *err)
+{
+    json_t *own = json_copy((json_t *)doc);
+    if (own && !json_object_get(doc, "alignment_intermediate_size"))
+        json_object_set_new(own, "alignment_intermediate_size", json_integer(t->out));
+    int rc = own ? join_cohere2(own, vision, t, err) : topt_nomem(err, "a config");
+    json_decref(own);
+    t->joint_norm = 1;
+    t->joint_beside = 2 * (t->merge * t->merge - 1);
+    return rc;
+}
+
+static int join_lfm2(const json_t *doc, const json_t *vision, struct hf_tower *t,
+                     struct topt_error *err)
+{
+    int bias = 1, norm = 1;
+    int64_t hidden = 2560;
+    (void)vision;
+    t->merge = 2;
+    if (size_of(doc, "downsample_factor", &t->merge, err) ||
+        size_of(doc, "projector_hidden_size", &hidden, err) ||
+        topt_json_bool_or(doc, "", "projector_bias", &bias, err) ||
+        topt_json_bool_or(doc, "", "projector_use_layernorm", &norm, err))
+        return -1;
+    t->side = t->side / t->merge * t->merge;
+    t->joint_norm = norm;
+    t->joint_beside = norm ? 2 * (t->merge * t->merge - 1) : 0;
+    t->merge_features = hidden;
+    t->merge_bias = t->out_bias = bias;
+    t->merge_activated = 1;
+    t->activation = TOPT_ACT_GELU_ERF;
+    return 0;
+}
+
+/* One map of neighbours side by side. */
+static int join_idefics3(const json_t *doc, const json_t *vision, struct hf_tower *t,
+                         struct topt_error *err)
+{
+    (void)vision;
+    t->merge = 2;
+    if (size_of(doc, "scale_factor", &t->merge, err))
+        return -1;
+    t->side = t->side / t->merge * t->merge;
+    t->merge_features = t->out;
+    t->merged_out = 1;
+    return 0;
+}
+
+/* A norm of each patch, neighbours side by side, two maps. */
+static int join_kimi(const json_t *doc, const json_t *vision, struct hf_tower *t,
+                     struct topt_error *err)
+{
+    (void)doc, (void)vision, (void)err;
+    t->merge = 2;
+    t->joint_norm = 1;
+    t->merge_features = t->merge * t->merge * t->a.width;
+    t->merge_bias = t->merge_activated = t->out_bias = 1;
+    t->activation = TOPT_ACT_GELU_ERF;
+    return 0;
+}
+
+static int join_gemma4(const json_t *doc, const json_t *vision, struct hf_tower *t,
+                       struct topt_error *err)
+{
+    int64_t merge = 3;
+    (void)doc;
+    if (size_of(vision, "pooling_kernel_size", &merge, err))
+        return -1;
+    t->merge = merge;
+    t->side = t->side / merge * merge;
+    t->pooled = 1;
+    return 0;
+}
+
+/* Outputs of some blocks between stand beside the last, and one map is of all. */
+static int join_mllama(const json_t *doc, const json_t *vision, struct hf_tower *t,
+                       struct topt_error *err)
+{
+    int64_t all = 7680;
+    (void)doc;
+    if (size_of(vision, "vision_output_dim", &all, err))
+        return -1;
+    if (all < t->a.width)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "vision_output_dim %lld is below hidden_size", (long long)all);
+    t->unread += (all - t->a.width) * t->out;
+    t->across = t->out_bias = 1;
+    return 0;
 }
 
 static int join_mistral3(const json_t *doc, const json_t *vision, struct hf_tower *t,
@@ -357,6 +627,15 @@ static const struct kind {
              {"pixtral", "pixtral", read_pixtral},
              {"llama4_vision_model", "llama4", read_clip},
              {"internvl_vision", "internvl_vit", read_internvl},
+             {"siglip2_vision_model", "siglip2", read_siglip2},
+             {"idefics3_vision", "idefics3", read_idefics3},
+             {"smolvlm_vision", "smolvlm", read_idefics3},
+             {"mllama_vision_model", "mllama", read_mllama},
+             {"moonvit", "kimi_vl", read_moonvit},
+             {"intern_vit_6b", "intern_vit", read_intern_vit},
+             {"glm4v_vision", "glm4v", read_glm4v},
+             {"glm4v_moe_vision", "glm4v_moe", read_glm4v},
+             {"gemma4_vision", "gemma4", read_gemma4},
              {"qwen2_vl_vision", "qwen2_vl", read_qwen2},
              {"qwen2_5_vl_vision", "qwen2_5_vl", read_qwen2_5},
              {"qwen3_vl_vision", "qwen3_vl", read_qwen3},
@@ -376,6 +655,23 @@ static const struct composite {
                   {"qwen3_5", "qwen3_5_vision", join_qwen},
                   {"qwen3_5_moe", "qwen3_5_moe_vision", join_qwen},
                   {"llava", "clip_vision_model", join_llava},
+                  {"llava_next_video", "clip_vision_model", join_llava_next},
+                  {"vipllava", "clip_vision_model", join_vipllava},
+                  {"deepseek_vl", "siglip_vision_model", join_deepseek_vl},
+                  {"cohere2_vision", "siglip_vision_model", join_cohere2},
+                  {"aya_vision", "siglip_vision_model", join_aya},
+                  {"lfm2_vl", "siglip2_vision_model", join_lfm2},
+                  {"idefics3", "idefics3_vision", join_idefics3},
+                  {"smolvlm", "smolvlm_vision", join_idefics3},
+                  {"mllama", "mllama_vision_model", join_mllama},
+                  {"kimi_vl", "moonvit", join_kimi},
+                  {"internvl_chat", "intern_vit_6b", join_internvl},
+                  {"glm4v", "glm4v_vision", join_qwen},
+                  {"glm46v", "glm4v_vision", join_qwen},
+                  {"glm4v_moe", "glm4v_moe_vision", join_qwen},
+                  {"gemma4", "gemma4_vision", join_gemma4},
+                  {"shieldgemma2", "siglip_vision_model", join_gemma3},
+                  {"lighton_ocr", "pixtral", join_mistral3},
                   {"llava_next", "clip_vision_model", join_llava_next},
                   {"llava_onevision", "siglip_vision_model", join_llava_next},
                   {"mistral3", "pixtral", join_mistral3},

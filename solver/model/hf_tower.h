@@ -20,10 +20,14 @@ struct hf_tower {
     int64_t joint_beside;
     int64_t hidden, out; /* of its linear maps; 0: one alone */
     int hidden_bias, out_bias, activation;
-    int64_t scales; /* numbers that a comparison with a text has */
-    int text_bias;  /* of the text's projection */
-    int newline;    /* a trained token ends each row */
-    int64_t deep;   /* further projections, of outputs of blocks between */
+    int across;      /* the text attends to its tokens, which stand not among its own */
+    int merge_gated; /* half of what is merged gates the other */
+    int merged_out;  /* nothing comes behind that */
+    int64_t after;   /* width inside of a gated feed-forward that does, after a map */
+    int64_t scales;  /* numbers that a comparison with a text has */
+    int text_bias;   /* of the text's projection */
+    int newline;     /* a trained token ends each row */
+    int64_t deep;    /* further projections, of outputs of blocks between */
 };
 
 #endif

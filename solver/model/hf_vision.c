@@ -65,6 +65,30 @@ static int activated(struct hf_builder *v, const struct hf_tower *t, int x,
     return topt_hf_unary(v, x, t->activation, full);
 }
 
+static int half_gated(struct hf_builder *v, int64_t width, int x, const char *name)
+{
+    struct topt_attrs pairs = {.features = width, .features_unit = 2},
+                      silu = {.activation = TOPT_ACT_SILU};
+    x = topt_hf_add(v, "regroup", x, -1, &pairs, "%s.pairs", name);
+    return topt_hf_add(v, "glu", x, -1, &silu, "%s.glu", name);
+}
+
+/* A map, a norm and a gated feed-forward of what was merged. */
+static int fed(struct hf_builder *v, const struct hf_tower *t, int x, const char *name)
+{
+    struct topt_attrs norm = {.eps = 1e-5};
+    char part[60];
+    snprintf(part, sizeof part, "%s.map", name);
+    x = topt_hf_linear(v, x, t->out, 1, 0, part);
+    x = topt_hf_add(v, "norm", x, -1, &norm, "%s.map.norm", name);
+    snprintf(part, sizeof part, "%s.map.activation", name);
+    x = topt_hf_unary(v, x, TOPT_ACT_GELU_ERF, part);
+    snprintf(part, sizeof part, "%s.up", name);
+    x = half_gated(v, t->after, topt_hf_linear(v, x, t->after, 2, 0, part), name);
+    snprintf(part, sizeof part, "%s.down", name);
+    return topt_hf_linear(v, x, t->out, 1, 0, part);
+}
+
 /* Tokens of the text's width. */
 static int projected(struct hf_builder *v, const struct hf_tower *t, int x,
                      int64_t beside_norm, const char *name)
@@ -78,6 +102,12 @@ static int projected(struct hf_builder *v, const struct hf_tower *t, int x,
     x = merged(v, t, x, name);
     if (t->merge_activated)
         x = activated(v, t, x, name, "merge.activation");
+    if (t->merge_gated)
+        x = half_gated(v, t->merge_features / 2, x, name);
+    if (t->after)
+        return fed(v, t, x, name);
+    if (t->merged_out)
+        return x;
     if (t->hidden) {
         snprintf(part, sizeof part, "%s.in", name);
         x = topt_hf_linear(v, x, t->hidden, 1, t->hidden_bias, part);
@@ -124,6 +154,10 @@ int topt_hf_look(struct hf_builder *b, int x)
         z = topt_hf_add(&v, "add", z, more, NULL, "%s.add", name);
     }
     b->failed |= v.failed;
+    if (t->across) {
+        b->encoded = z;
+        return x;
+    }
     return topt_hf_add(b, "insert", x, z, NULL, "images");
 }
 

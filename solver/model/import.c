@@ -5,6 +5,7 @@
  *
  * A PyTorch module is a program, which is not run here; it is refused with the lines
  * that export it. */
+#include "hf_diffusers.h"
 #include "model_impl.h"
 #include "model_place.h"
 #include "model_text.h"
@@ -115,6 +116,19 @@ static void adapted_names(const json_t *config, char *ret, size_t size)
     }
 }
 
+/* Is what lies there again adapters, and no model? */
+static int is_of_adapters(const char *path)
+{
+    static const char end[] = "adapter_config.json";
+    char file[TOPT_PLACE], dir[TOPT_PLACE];
+    struct topt_error unused = {0};
+    size_t k = sizeof end - 1;
+    if (topt_model_place(path, file, dir, &unused))
+        return 0;
+    size_t n = strlen(file);
+    return n >= k && !strcmp(file + n - k, end);
+}
+
 /* An adapter_config.json is a model with the one that it names, which must be here. */
 static struct topt_model *build_adapters(const json_t *config, const char *what,
                                          const struct topt_import_options *o,
@@ -129,6 +143,13 @@ static struct topt_model *build_adapters(const json_t *config, const char *what,
         topt_json_string_or(config, "", "peft_type", &kind, err) ||
         topt_json_int_or(config, "", "r", 1, 1 << 16, &rank, err))
         return NULL;
+    if (is_of_adapters(base)) {
+        topt_fail(err, TOPT_ERR_INVAL,
+                  "%s has adapters of '%.200s', which are adapters themselves; give the "
+                  "model that they begin with",
+                  what, base);
+        return NULL;
+    }
     adapted_names(config, names, sizeof names);
     snprintf(train, sizeof train, "lora:%lld%s", (long long)rank, names);
     if (strcmp(kind, "LORA")) {
@@ -164,12 +185,8 @@ static struct topt_model *build(const json_t *doc, const char *what,
                json_object_get(doc, "peft_type")) {
         return build_adapters(doc, what, o, err);
     } else if (json_object_get(doc, "_class_name")) {
-        const char *class = json_string_value(json_object_get(doc, "_class_name"));
-        topt_fail(err, TOPT_ERR_INVAL,
-                  "a config of diffusers (%.60s), which is not read yet; a native "
-                  "document or ONNX of it is",
-                  class ? class : "no class");
-        m = NULL;
+        topt_label(what, name);
+        m = topt_diffusers_build(doc, name, o, err);
     } else if (topt_hf_looks_like(doc)) {
         topt_label(what, name);
         m = topt_hf_build(doc, name, o, err);

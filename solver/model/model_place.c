@@ -49,7 +49,10 @@ static int find_snapshot(const char *repo, char ret[TOPT_PLACE])
     }
     if (!hash[0] || snprintf(ret, TOPT_PLACE, "%.3900s/snapshots/%s", repo, hash) < 0)
         return -1;
-    return is_there(ret, "config.json") || is_there(ret, "adapter_config.json") ? 0 : -1;
+    return is_there(ret, "config.json") || is_there(ret, "adapter_config.json") ||
+                   is_there(ret, "model_index.json")
+               ? 0
+               : -1;
 }
 
 /* "org/name" in the folder that the hub's tools keep what they download in. */
@@ -128,6 +131,20 @@ int topt_model_place_beside(const char *path, char ret[TOPT_PLACE])
            !stat(ret, &st);
 }
 
+/* What a diffusers pipeline trains: its transformer, or its UNet. */
+static int part_of_pipeline(const char *dir, char ret[TOPT_PLACE])
+{
+    static const char *const parts[] = {"transformer", "unet", NULL};
+    char leaf[40];
+    for (int i = 0; parts[i] && is_there(dir, "model_index.json"); i++) {
+        snprintf(leaf, sizeof leaf, "%s/config.json", parts[i]);
+        if (is_there(dir, leaf) &&
+            snprintf(ret, TOPT_PLACE, "%s/%s", dir, parts[i]) < TOPT_PLACE)
+            return 1;
+    }
+    return 0;
+}
+
 static int in_folder(const char *dir, char ret[TOPT_PLACE], char ret_dir[TOPT_PLACE],
                      struct topt_error *err)
 {
@@ -135,6 +152,8 @@ static int in_folder(const char *dir, char ret[TOPT_PLACE], char ret_dir[TOPT_PL
     const char *at = dir;
     if (is_there(dir, "snapshots") && !find_snapshot(dir, snapshot))
         at = snapshot;
+    if (part_of_pipeline(at, ret_dir))
+        return join(ret, ret_dir, "config.json", err);
     const char *file = is_there(at, "config.json")           ? "config.json"
                        : is_there(at, "adapter_config.json") ? "adapter_config.json"
                                                              : NULL;

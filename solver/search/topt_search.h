@@ -27,6 +27,9 @@ struct topt_cost {
     int64_t memory, time; /* both at least 0 */
 };
 
+/* Products of costs and weights. */
+__extension__ typedef __int128 topt_wide;
+
 /* Alternatives by class: configurations that cost the same on an edge share a class, so
  * that a table is small.  Entry (f, t) is alt[first[f * to_classes + t] .. first[... +
  * 1]). An empty entry means that the pair is not allowed.  Tables are shared by pointer

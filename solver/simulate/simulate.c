@@ -130,6 +130,8 @@ static const char *does(const struct topt_instr *i, enum topt_aside aside)
         return "report";
     case TOPT_I_UPDATE:
         return "update";
+    case TOPT_I_NORM:
+        return "norm";
     case TOPT_I_UNPACK:
         return "unpack";
     default:

@@ -677,5 +677,6 @@ int main(int argc, char **argv)
     papers_systems(claim, head);
     printf("\n%d of %d are as the paper says.\n", nheld, nclaims);
     fputs(closing, stdout);
+    papers_systems_why();
     return 0;
 }

@@ -9,5 +9,6 @@ typedef void papers_claim(int holds, const char *where, const char *says, const 
 typedef void papers_head(const char *title);
 
 void papers_systems(papers_claim *claim, papers_head *head);
+void papers_systems_why(void);
 
 #endif

@@ -122,6 +122,10 @@ tcp GET /v1/models "$(credential $alice GET /v1/models '' --restrict-uid=0)" '';
 c=$(credential $alice GET /v1/models '' --ttl=1)
 sleep 3
 tcp GET /v1/models "$c" ''; check "one that is too old" 401 'expired credential'
+tcp GET /openapi.json "$(credential $alice GET /openapi.json '')" '' -H 'Accept-Encoding: gzip'
+sed -n 's/^Topt-Answer: MUNGE \([^\r]*\).*/\1/p' "$dir/head" | as $alice unmunge --socket="$TOPT_MUNGE_SOCKET" >"$dir/out" 2>&1
+header '^Content-Encoding: gzip' && [ "$(tail -1 "$dir/out")" = "$(sha256sum <"$dir/body" | cut -d' ' -f1)" ]
+ok $? "what is compressed is signed as it was sent"
 tcp GET /v1/nosuch "$(credential $alice GET /v1/nosuch '')" ''; check "what is not there" 404
 header '^Topt-Answer'; ok $? "is said under a signature"
 tcp GET '/v1/models?%00=1' "$(credential $alice GET '/v1/models?%00=1' '')" ''; check "and what can't be read" 400

@@ -195,6 +195,15 @@ def check_link(browser, server, page, a):
     return again
 
 
+def check_correction(browser, server, page, a):
+    """What a finished job measured stands beside the answer."""
+    status, _, kept = server.ask("POST", "/v1/observations", {"job": 1, "plan_id": a["plan_id"], "step_ns": 2 * a["time_ns"]})
+    again = browser.page(1280, 900)
+    again.open(server.url + page.run("location.hash"))
+    ok(status == 201 and settled(again, "!!document.querySelector('#measured')") and "1.122 times as predicted on 1 job of yours" in text(again, "#measured"),
+       "what a job measured stands beside the answer", text(again, "#said"))
+
+
 def check_refusals(server, page):
     base = re.sub("&point=.*", "", page.run("location.hash"))
     page.run(f"location.hash = '{base}&memory=2MiB'")
@@ -370,6 +379,7 @@ def main():
             check_stranger(browser, real, port)
             check_waiting(browser, fake)
             check_observations(browser, real)
+            check_correction(browser, real, page, a)
             for p in page, again:
                 ok(not p.complaints(), "the console has no complaint", p.complaints())
             again.run("document.body.append(Object.assign(document.createElement('script'), {text: 'document.title = \"inline\"'}))")

@@ -13,6 +13,7 @@ static const char model[] =
     "\"tie_word_embeddings\":false}";
 static char *hw;
 static struct planner *planner;
+static int64_t memory_mill;
 
 /* The answer as text, freed by the caller.  'grown': as of questions. */
 static char *ask(const char *question, const char *frontiers, char **grown)
@@ -30,6 +31,7 @@ static char *ask(const char *question, const char *frontiers, char **grown)
                                   .hw = hw,
                                   .query = &q,
                                   .threads = 1,
+                                  .memory_mill = memory_mill,
                                   .frontiers = frontiers,
                                   .grown = grown};
     if (!rc && !planner_answer(planner, &pq, &answer, &err))
@@ -39,6 +41,32 @@ static char *ask(const char *question, const char *frontiers, char **grown)
     json_decref(answer);
     json_decref(doc);
     return text ? text : strdup(err.text);
+}
+
+/* Where jobs took more memory than was said, a plan is made for so much less. */
+static void test_less_memory(void)
+{
+    char *less = ask("{\"batch\":16,\"seq\":64,\"memory_bytes\":4000000}", NULL, NULL);
+    memory_mill = 1250;
+    char *scaled = ask("{\"batch\":16,\"seq\":64,\"memory_bytes\":5000000}", NULL, NULL);
+    char *device = ask("{\"batch\":16,\"seq\":64}", NULL, NULL);
+    memory_mill = 900;
+    char *more = ask("{\"batch\":16,\"seq\":64,\"memory_bytes\":4000000}", NULL, NULL);
+    memory_mill = 0;
+    char *whole = ask("{\"batch\":16,\"seq\":64}", NULL, NULL);
+    ok(!strcmp(less, scaled), "5 MB that count for a quarter more are 4 MB");
+    ok(!strcmp(less, more), "nothing counts for less than it is");
+    json_t *a = json_loads(device, 0, NULL), *b = json_loads(whole, 0, NULL);
+    json_int_t limit = json_integer_value(json_object_get(b, "memory_limit"));
+    is_int(json_integer_value(json_object_get(a, "memory_limit")),
+           (int64_t)((double)limit / 1.25), "also of what the device has");
+    json_decref(a);
+    json_decref(b);
+    free(less);
+    free(scaled);
+    free(device);
+    free(more);
+    free(whole);
 }
 
 /* All that any question of the problem needs. */
@@ -136,6 +164,7 @@ int main(void)
     json_decref(doc);
     test_kept();
     test_useless();
+    test_less_memory();
     free(hw);
     planner_destroy(planner);
     return done_testing();

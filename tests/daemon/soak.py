@@ -3,7 +3,7 @@
 
 For HOURS (1) RATE requests a second (50), by a few clients: questions asked before and new ones, curves, lists, tasks,
 reports of jobs, refusals, connections that are cut off.  The resident memory of toptd and of its workers, the files that it
-has open and its threads are looked at every few seconds.  Caches fill in the first half; from then on the mean of the last
+has open and its threads are looked at every few seconds.  Caches, which are made small (--cache-bytes 32MiB), fill in the first half; from then on the mean of the last
 quarter may be above that of the third by a fiftieth and 2 MiB.  Prints what was seen."""
 import glob
 import json
@@ -103,7 +103,7 @@ def main():
     path = folder + "/s"
     with open(folder + "/log", "w") as log:
         process = subprocess.Popen([TOPTD, "--socket", path, "--state", folder + "/state", "--hw", "lab-cpu", "--log-level", "warning",
-                                    "--search-limit", "20"], stderr=log)
+                                    "--search-limit", "20", "--cache-bytes", "32MiB"], stderr=log)
         while not os.path.exists(path):
             time.sleep(0.05)
         seconds = HOURS * 3600

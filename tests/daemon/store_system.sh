@@ -32,6 +32,7 @@ check "what is known is answered while another program holds the file" 200 '"pla
 [ $took -lt 1500 ]; ok $? "at once ($took ms)"
 ask POST "$mini&wait_ms=20000" -d '{"fake_bytes":2}'; check "a new answer is given, too" 200 '"pinned":false'
 ask POST "$mini&wait_ms=20000" "${text[@]}" -d '{"fake_bytes":3}'; check "or as text" 200 '^TOPT_PINNED=0$'
+ask POST "$mini&wait_ms=20000&memory_bytes=9" -d '{"fake_bytes":50}'; check "a refusal, too, which says that it is not kept" 422 '"pinned":false'
 ask POST /v1/models -d '{"fake_bytes":4}'; check "what must be stored is refused" 503 '"busy"'
 touch "$dir/enough"
 wait "$locker"

@@ -58,6 +58,7 @@ declare -A library=(
     ['mpi\.h']="runtime"
     ['cblas\.h']="runtime"
     ['pcre2\.h']="runtime"
+    ['hwloc\.h']="runtime"
     ['(cuda|nccl|cudnn|cublas).*\.h']="runtime"
     ['microhttpd\.h']="daemon"
     ['sqlite3\.h']="daemon"

@@ -798,8 +798,6 @@ static void errors(void)
     refuses("{\"model_type\":\"gemma2\",\"num_hidden_layers\":1,"
             "\"layer_types\":[\"linear_attention\"]}",
             0, "layer_types[0] is \"linear_attention\"");
-    refuses("{\"model_type\":\"gemma2\",\"use_bidirectional_attention\":true}", 0,
-            "use_bidirectional_attention");
     refuses(config(DEEPSEEK ",'scoring_func':'softmax'"), 0,
             "scoring_func is \"softmax\"");
     refuses(config(DEEPSEEK ",'topk_method':'greedy'"), 0, "topk_method is \"greedy\"");

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tap.h"
@@ -61,12 +62,12 @@ static void files(void)
     write_text("m.gguf", "GGUF\3");
     put("u16.json", "\xff\xfe{\0}\0", 6);
     write_text("page.json", "<!DOCTYPE html>");
-    write_text("unet.json", "{\"_class_name\":\"UNet2DConditionModel\"}");
+    write_text("unet.json", "{\"_class_name\":\"AutoencoderKL\"}");
     refuses(at("lfs.json"), "pointer of Git LFS");
     refuses(at("m.gguf"), "GGUF");
     refuses(at("u16.json"), "UTF-16");
     refuses(at("page.json"), "web page");
-    refuses(at("unet.json"), "UNet2DConditionModel");
+    refuses(at("unet.json"), "of the class AutoencoderKL; read are FluxTransformer2D");
     mkfifo(at("pipe"), 0600);
     refuses(at("pipe"), "a named pipe");
     refuses("/dev/zero", "a device");
@@ -85,6 +86,13 @@ static void folders(void)
     mkdir(at("pipeline"), 0700);
     write_text("pipeline/model_index.json", "{}");
     refuses(at("pipeline"), "diffusers pipeline");
+    mkdir(at("pipeline/transformer"), 0700);
+    write_text("pipeline/transformer/config.json",
+               "{\"_class_name\":\"SD3Transformer2DModel\",\"num_layers\":2}");
+    struct topt_model *part = takes(at("pipeline"), NULL, "a pipeline's transformer");
+    ok(part && part->note && strstr(part->note, "text's encoders"),
+       "... tells that the rest is left out");
+    topt_model_destroy(part);
     mkdir(at("empty"), 0700);
     refuses(at("empty"), "no config.json");
     mkdir(at("weights"), 0700);
@@ -152,6 +160,68 @@ static void asked(void)
     topt_model_destroy(m);
 }
 
+/* ---- hostile files ----------------------------------------------------------------- */
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void refuses_soon(const char *path, const char *says)
+{
+    double from = seconds();
+    refuses(path, says);
+    ok(seconds() - from < 1, "... within a second: %.2f s", seconds() - from);
+}
+
+/* So many times the text, between a head and a tail. */
+static void write_many(const char *name, const char *head, const char *text, size_t times,
+                       const char *tail)
+{
+    size_t n = strlen(text), a = strlen(head), b = strlen(tail);
+    char *all = malloc(a + n * times + b);
+    if (!all)
+        exit(1);
+    memcpy(all, head, a);
+    for (size_t i = 0; i < times; i++)
+        memcpy(all + a + i * n, text, n);
+    memcpy(all + a + n * times, tail, b);
+    put(name, all, a + n * times + b);
+    free(all);
+}
+
+static void hostile(void)
+{
+    enum { TEN_MB = 10 << 20 };
+    write_many("deep.json", "", "{\"a\":", TEN_MB / 5, "");
+    refuses_soon(at("deep.json"), "is not valid JSON");
+    write_many("lists.json", "{\"model_type\":\"llama\",\"a\":", "[", TEN_MB, "");
+    refuses_soon(at("lists.json"), "is not valid JSON");
+    write_text("layers.json", "{\"model_type\":\"llama\",\"hidden_size\":32,"
+                              "\"num_hidden_layers\":1000000}");
+    refuses_soon(at("layers.json"), "num_hidden_layers");
+    write_text("stages.json", "{\"model_type\":\"resnet\",\"depths\":[1000000,1,1,1]}");
+    refuses_soon(at("stages.json"), "depths[0] must be 1..");
+    write_many("ops.json",
+               "{\"format\":\"topt-model/1\",\"name\":\"n\",\"batch\":1,"
+               "\"seq\":1,\"ops\":[0",
+               ",0", 1000000, "]}");
+    refuses_soon(at("ops.json"), "ops");
+    write_text("twice.json", "{\"model_type\":\"llama\"," TINY ",\"vocab_size\":51}");
+    refuses_soon(at("twice.json"), "duplicate");
+    if (symlink(at("loop.json"), at("loop.json")))
+        exit(1);
+    refuses_soon(at("loop.json"), "symbolic links");
+    mkdir(at("own"), 0700);
+    char own[400];
+    snprintf(own, sizeof own,
+             "{\"peft_type\":\"LORA\",\"base_model_name_or_path\":\"%s\"}", at("own"));
+    write_text("own/adapter_config.json", own);
+    refuses_soon(at("own"), "are adapters themselves");
+}
+
 int main(void)
 {
     if (!mkdtemp(root)) {
@@ -160,6 +230,7 @@ int main(void)
     }
     files();
     folders();
+    hostile();
     asked();
     char clean[80];
     snprintf(clean, sizeof clean, "rm -rf '%s'", root);

@@ -67,6 +67,8 @@ static void check_steps(int argc, char **argv)
     need(topt_device_open_host(plan->settings.dtype, &device, &err), &err);
     for (int clip = 0; clip < 2; clip++) {
         struct topt_session_options o = {.seed = 1, .clip = clip};
+        if (clip)
+            need(topt_program_clip(plan->program, &err), &err);
         need(topt_feed_open(data, plan->model, 1, &o.feed, &err), &err);
         need(topt_session_create(plan->program, comm, &device, &o, &s, &err), &err);
         allocations = groups = 0;
@@ -148,11 +150,14 @@ static void check_model(struct topt_model *m, const struct topt_hw *hw)
             int64_t bytes;
             need(topt_plan_read(json_array_get(docs, i), &d, &err), &err);
             int64_t *at = calloc((size_t)d->program->nbuffers + 1, sizeof *at);
-            need(topt_program_offsets(d->program, NULL, 64, at, &bytes, &err), &err);
+            need(topt_program_offsets(d->program, 64, at, &bytes, &err), &err);
             double ratio = (double)bytes / (double)d->program->peak_bytes;
             worst = ratio > worst ? ratio : worst;
             over += bytes < d->program->peak_bytes || bytes > d->memory_bytes;
             bad += count_bad(d->program, at, bytes);
+            need(topt_program_clip(d->program, &err), &err);
+            need(topt_program_offsets(d->program, 64, at, &bytes, &err), &err);
+            bad += count_bad(d->program, at, bytes) || bytes < d->program->peak_bytes;
             free(at);
             topt_plan_doc_destroy(d);
         }

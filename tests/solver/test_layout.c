@@ -138,13 +138,15 @@ static int is_within_reach(const struct topt_mesh *m, const struct topt_shape *s
 
 /* Axes of several sizes, or so many that equal ones go together: where two of them change places, those between
  * them may have to move, too. */
-static void test_reach(const char *profile, int nodes, int per_node)
+static void test_reach(const char *profile, int nodes, int per_node, int shares)
 {
+    const int64_t share[] = {5, 2, 2, 2, 2, 2, 1, 1};
     struct topt_hw *near = topt_hw_load(profile, NULL);
     struct topt_mesh m;
     uint64_t seed = 23;
     int moves = 0, permuted = 0, within = 1;
-    if (topt_mesh_init(&m, nodes, per_node, NULL))
+    if (topt_mesh_init(&m, nodes, per_node, NULL) ||
+        (shares && topt_mesh_shares(&m, share, m.size[0], NULL)))
         return;
     struct topt_router *r = topt_router_create(near, &m);
     struct topt_shape s = {1, {{(int64_t)m.devices * 2, 512}}};
@@ -163,8 +165,8 @@ static void test_reach(const char *profile, int nodes, int per_node)
         }
     }
     ok(within && permuted,
-       "%dx%d: %d moves, %d of them permutations, bring what groups have", nodes,
-       per_node, moves, permuted);
+       "%dx%d%s: %d moves, %d of them permutations, bring what groups have", nodes,
+       per_node, shares ? " with shares" : "", moves, permuted);
     topt_router_destroy(r);
     topt_hw_destroy(near);
 }
@@ -387,6 +389,47 @@ static void test_dimensions(const char *profile, int nodes, int per_node)
     topt_hw_destroy(near);
 }
 
+/* Unequal shares of the first axis. */
+static void test_shares(void)
+{
+    static const int64_t shares[][3] = {{3, 1}, {5, 2}, {7, 7}, {3, 2, 1}, {9, 1, 1}};
+    uint64_t seed = 5;
+    int good = 1, near = 1;
+    struct topt_error err = {0};
+    struct topt_mesh m;
+    for (int i = 0; i < TOPT_TEST_SIZE(2000); i++) {
+        const int64_t *share = shares[i % 5];
+        int n = share[2] ? 3 : 2;
+        struct topt_layout l;
+        if (topt_mesh_init(&m, n, 4, &err) || topt_mesh_shares(&m, share, n, &err))
+            return;
+        struct topt_shape t = {2,
+                               {{1 + random_below(&seed, 40), 1 + random_below(&seed, 3)},
+                                {1 + random_below(&seed, 13), 1}}};
+        random_layout(&seed, &m, 2, 0, &l);
+        good &= covers(&m, &t, &l);
+        /* The axis alone: within a count of its share. */
+        int8_t first = 0;
+        for (int k = 0; k < n; k++) {
+            int64_t off, len, sum = share[0] + share[1] + share[2];
+            topt_split_block(&m, t.dim[0].count, &first, 1, k * 4, &off, &len);
+            int64_t apart = len * sum - t.dim[0].count * share[k];
+            near &= apart < sum && apart > -sum;
+        }
+    }
+    ok(good, "blocks of unequal shares cover a tensor; device 0 holds the largest");
+    ok(near, "a part is its share, to a count");
+    const int64_t rising[] = {1, 2}, none[] = {2, 0};
+    ok(!topt_mesh_init(&m, 2, 2, &err) && topt_mesh_shares(&m, rising, 2, &err) &&
+           topt_mesh_shares(&m, none, 2, &err) &&
+           topt_mesh_shares(&m, shares[3], 3, &err),
+       "others are refused");
+    ok(!topt_mesh_shares(&m, shares[0], 2, &err) && topt_mesh_parts(&m, 0) == 4 &&
+           topt_mesh_parts(&m, 1) == 2 && !topt_mesh_alike(&m, 0, 1) &&
+           topt_mesh_alike(&m, 1, 1),
+       "an axis with shares is like no other");
+}
+
 int main(void)
 {
     hw = topt_hw_load("lab-cpu", NULL);
@@ -394,6 +437,7 @@ int main(void)
         return done_testing();
     test_mesh();
     test_blocks();
+    test_shares();
     test_moves();
     test_shortest("a100-80-dgx");
     test_shortest("h100-80-dgx");
@@ -401,9 +445,11 @@ int main(void)
     test_interchange("a100-80-dgx", 4, 8);
     test_dimensions("a100-80-dgx", 2, 8);
     test_dimensions("a100-80-dgx", 16, 8);
-    test_reach("a100-80-dgx", 2, 6);
-    test_reach("a100-80-dgx", 3, 4);
-    test_reach("v100-dgx1-2x8", 8, 8);
+    test_reach("a100-80-dgx", 2, 6, 0);
+    test_reach("a100-80-dgx", 3, 4, 0);
+    test_reach("v100-dgx1-2x8", 8, 8, 0);
+    test_reach("a100-80-dgx", 2, 6, 1);
+    test_reach("a100-80-dgx", 3, 4, 1);
     test_routes("lab-cpu", 1, 4);
     test_routes("lab-cpu", 2, 3);
     test_routes("v100-dgx1-2x8", 2, 4);

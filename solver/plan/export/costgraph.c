@@ -64,11 +64,6 @@ struct union_builder {
     struct topt_error *err;
 };
 
-static int no_memory(struct topt_error *err)
-{
-    return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the cost graph");
-}
-
 static void *copy(struct topt_arena *a, const void *from, size_t n, size_t size)
 {
     void *p = topt_arena_alloc(a, n, size);
@@ -140,11 +135,12 @@ static int add_block(struct union_builder *u, struct topt_problem *p,
         return -1;
     struct block *grown = realloc(u->block, ((size_t)u->nblocks + 1) * sizeof *grown);
     if (!grown)
-        return no_memory(u->err);
+        return topt_nomem(u->err, "the cost graph");
     u->block = grown;
     struct block *b = &u->block[u->nblocks++];
     b->in_flight = caps.transient + topt_capped_crossing(p) * caps.crossing;
-    return copy_problem(u->arena, under, &b->p) ? no_memory(u->err) : 0;
+    return copy_problem(u->arena, under, &b->p) ? topt_nomem(u->err, "the cost graph")
+                                                : 0;
 }
 
 static int add_blocks(struct union_builder *u, struct topt_problem *p)
@@ -152,7 +148,8 @@ static int add_blocks(struct union_builder *u, struct topt_problem *p)
     struct topt_solutions s = {0};
     struct topt_search_options o = {.memory_limit = u->r->memory_limit, .threads = 1};
     double *n = calloc((size_t)topt_capped_problem(p, -1, -1)->nops + 1, sizeof *n);
-    int rc = n ? topt_solve_frontier(p, &o, &s, u->err) : no_memory(u->err);
+    int rc =
+        n ? topt_solve_frontier(p, &o, &s, u->err) : topt_nomem(u->err, "the cost graph");
     for (int i = 0; !rc && i < s.ncaps; i++)
         rc = add_block(u, p, s.caps[i], n);
     topt_solutions_fini(&s);
@@ -500,7 +497,7 @@ static int join(struct union_builder *u, char **ret)
             (long long)u->r->gpus,
             topt_show_bytes(u->r->memory_limit, limit, sizeof limit));
     if (make_union(u))
-        return no_memory(u->err);
+        return topt_nomem(u->err, "the cost graph");
     struct topt_search_op *op =
         topt_arena_alloc(u->arena, (size_t)u->nops + 1, sizeof *op);
     struct topt_search_edge *edge =
@@ -516,7 +513,7 @@ static int join(struct union_builder *u, char **ret)
     for (int e = 0; e < u->njoints && !bad; e++)
         bad = join_edge(u, e, big, &edge[e]);
     if (bad || join_in_flight(u, big, u->nops, &op[u->nops], &edge[u->njoints]))
-        return no_memory(u->err);
+        return topt_nomem(u->err, "the cost graph");
     struct topt_search_problem all = {u->nops + 1, op, u->njoints + 1, edge};
     return topt_costs_write(&all, ret, u->err);
 }
@@ -543,7 +540,7 @@ int topt_plan_costgraph(const struct topt_request *r, char **ret_text,
     struct union_builder u = {.r = r, .arena = topt_arena_create(0), .err = err};
     int rc = -1;
     if (!u.arena)
-        no_memory(err);
+        topt_nomem(err, "the cost graph");
     else if (r->gpus < 1)
         topt_fail(err, TOPT_ERR_INVAL,
                   "a cost graph needs a number of GPUs (at least 1)");

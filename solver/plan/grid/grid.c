@@ -66,7 +66,7 @@ static int open_kept(struct topt_grid_search *s, enum topt_goal goal,
         !by_ft(s) || r->max_work || r->pin || goal == TOPT_GOAL_FRONTIER)
         return 0;
     s->kept = topt_kept_grid(s->micros->kept, s->mesh.nodes, s->mesh.per_node);
-    return s->kept ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
+    return s->kept ? 0 : topt_nomem(err, "the search");
 }
 
 int topt_grid_open(struct topt_grid_search *s, struct topt_micros *m, int nodes,
@@ -85,7 +85,7 @@ int topt_grid_open(struct topt_grid_search *s, struct topt_micros *m, int nodes,
         open_kept(s, goal, err))
         return -1;
     s->router = topt_router_create(r->hw, &s->mesh);
-    return s->router ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
+    return s->router ? 0 : topt_nomem(err, "the search");
 }
 
 void topt_grid_close(struct topt_grid_search *s)
@@ -120,7 +120,7 @@ static struct topt_variant_settings *settings_of(struct topt_grid_search *s,
         return at;
     at = calloc(1, sizeof *at);
     if (!at) {
-        topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
+        topt_nomem(err, "the search");
         return NULL;
     }
     *at = (struct topt_variant_settings){t->settings, s->settings};

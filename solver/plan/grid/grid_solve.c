@@ -69,7 +69,7 @@ static int set_incumbents(struct solver *v, struct topt_search_options *o)
         return 0;
     struct topt_cost *known = realloc(v->known, most * sizeof *known);
     if (!known)
-        return topt_fail(v->err, TOPT_ERR_NOMEM, "no memory for the frontier");
+        return topt_nomem(v->err, "the frontier");
     v->known = known;
     for (int i = 0; i < v->s->nknown; i++)
         known[n++] = v->s->known[i];

@@ -345,7 +345,7 @@ static int read_grid(const struct reader *r, const json_t *o, struct topt_error 
         return -1;
     struct topt_kept_grid *g = topt_kept_grid(r->k, (int)nodes, (int)per_node);
     if (!g)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for frontiers");
+        return topt_nomem(err, "frontiers");
     for (size_t i = 0; i < json_array_size(variants); i++)
         if (read_variant(r, g, json_array_get(variants, i)))
             return topt_fail(err, TOPT_ERR_INVAL, "%lld nodes of %lld: variants[%zu]",
@@ -373,7 +373,7 @@ int topt_kept_read(const json_t *doc, struct topt_kept **ret, struct topt_error 
 {
     struct topt_kept *k = topt_kept_create();
     if (!k)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for frontiers");
+        return topt_nomem(err, "frontiers");
     if (read_all(doc, k, err)) {
         topt_kept_destroy(k);
         return -1;

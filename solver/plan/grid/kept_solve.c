@@ -20,11 +20,6 @@ struct lookup {
     struct topt_error *err;
 };
 
-static int no_memory(struct topt_error *err)
-{
-    return topt_fail(err, TOPT_ERR_NOMEM, "no memory for frontiers");
-}
-
 /* ---- what is missing --------------------------------------------------------------- */
 
 static void tell_progress(const struct lookup *l)
@@ -165,7 +160,7 @@ static int open_variant(struct lookup *l, struct topt_grid_search *s,
     *l = (struct lookup){.s = s, .o = o, .variant = variant, .err = err};
     l->x = topt_kept_variant(s->kept, variant);
     if (!l->x)
-        return no_memory(err);
+        return topt_nomem(err, "frontiers");
     if (!l->x->priced)
         return price(l);
     *variant = l->x->variant;

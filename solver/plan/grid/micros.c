@@ -78,7 +78,7 @@ int topt_micros_init(struct topt_micros *m, const struct topt_request *r,
     if (!m->at) {
         topt_pins_fini(&m->pins);
         topt_blocks_fini(&m->blocks);
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for micro-batches");
+        return topt_nomem(err, "micro-batches");
     }
     for (int64_t u = 1; u <= batch; u++)
         if (all ? batch % u == 0 : u == given)

@@ -98,7 +98,7 @@ int topt_variants_list(struct topt_grid_search *s, struct topt_error *err)
     for (int i = 0; i < s->micros->n; i++) {
         struct topt_variant v = {.micro_batches = s->micros->at[i].batches};
         if (s->space == TOPT_SPACE_UNIFORM ? add_uniform(&l, v) : add_recompute(&l, v))
-            return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
+            return topt_nomem(err, "the search");
     }
     return 0;
 }

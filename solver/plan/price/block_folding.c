@@ -18,11 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int no_memory(struct topt_error *err)
-{
-    return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the problem");
-}
-
 /* ---- places ------------------------------------------------------------------------ */
 
 /* The operator in the first block that a node stands at, or -1. */
@@ -75,7 +70,7 @@ static int make_places(struct topt_problem *p, struct topt_error *err)
 {
     size_t n = (size_t)p->nnodes + 1;
     struct places s = {malloc(n * sizeof *s.position_of), malloc(n * sizeof *s.node)};
-    int rc = s.position_of && s.node ? 0 : no_memory(err);
+    int rc = s.position_of && s.node ? 0 : topt_nomem(err, "the problem");
     for (int i = 0; i < p->nnodes && !rc; i++) {
         struct node *node = &p->node[i];
         int at = position_of(p, node), place = place_of(p, &s, at, node);
@@ -85,7 +80,7 @@ static int make_places(struct topt_problem *p, struct topt_error *err)
         p->place[place] =
             (struct place){.name = name_node(p, node, node->op >= 0 ? "" : "hub:")};
         if (!p->place[place].name)
-            rc = no_memory(err);
+            rc = topt_nomem(err, "the problem");
         s.position_of[place] = at;
         s.node[place] = i;
         p->nplaces++;
@@ -99,7 +94,7 @@ static int find_places(struct topt_problem *p, struct topt_error *err)
 {
     /* Each may have a mirror. */
     p->place = malloc(2 * ((size_t)p->nnodes + 1) * sizeof *p->place);
-    return p->place ? make_places(p, err) : no_memory(err);
+    return p->place ? make_places(p, err) : topt_nomem(err, "the problem");
 }
 
 /* A part has the places of the whole, even where lists came to be the same. */
@@ -107,7 +102,7 @@ static int copy_places(struct topt_problem *p, struct topt_error *err)
 {
     p->place = malloc(2 * ((size_t)p->nnodes + 1) * sizeof *p->place);
     if (!p->place)
-        return no_memory(err);
+        return topt_nomem(err, "the problem");
     p->nplaces = p->of->nplaces - p->of->nmirrors;
     memcpy(p->place, p->of->place, (size_t)p->nplaces * sizeof *p->place);
     for (int i = 0; i < p->nnodes; i++)
@@ -208,7 +203,7 @@ static int drop_dominated(const struct topt_problem *p, struct choice *c,
     int *head = malloc(((size_t)f->nfrom + 1) * sizeof *head);
     int *next = malloc(((size_t)f->n + 1) * sizeof *next);
     uint8_t *out = calloc((size_t)f->n + 1, 1);
-    int rc = head && next && out ? 0 : no_memory(err);
+    int rc = head && next && out ? 0 : topt_nomem(err, "the problem");
     for (int i = 0; i < f->nfrom && !rc; i++)
         head[i] = -1;
     for (int i = 0; i < f->n && !rc; i++) {
@@ -274,12 +269,12 @@ static int choice_of(struct topt_problem *p, const struct part *part, int nparts
     *c = (struct choice){.part = calloc((size_t)nparts, sizeof *c->part)};
     p->nchoices++;
     if (!c->part)
-        return no_memory(err);
+        return topt_nomem(err, "the problem");
     c->nparts = nparts;
     for (int k = 0; k < nparts; k++)
         c->part[k] = (struct part){.family = part[k].family, .times = part[k].times};
     if (alloc_choice(p, c, p->family[part[0].family].n))
-        return no_memory(err);
+        return topt_nomem(err, "the problem");
     return add_up(p, c, err) || drop_dominated(p, c, err) ? -1 : p->nchoices - 1;
 }
 
@@ -316,7 +311,7 @@ static int make_choices(struct topt_problem *p, struct topt_error *err)
     size_t n = (size_t)p->nnodes + 2;
     int *first = calloc(n, sizeof *first), *nodes = calloc(n, sizeof *nodes);
     struct part *part = calloc(n, sizeof *part);
-    int rc = first && nodes && part ? 0 : no_memory(err);
+    int rc = first && nodes && part ? 0 : topt_nomem(err, "the problem");
     if (!rc)
         by_place(p, first, nodes);
     for (int i = 0; i < p->nplaces && !rc; i++) {
@@ -350,7 +345,7 @@ static int mirror_of(struct topt_problem *p, const struct node *n, struct topt_e
             return p->mirror[i].place;
     const char *name = name_node(p, n, n->op >= 0 ? "next:" : "next:hub:");
     if (!name)
-        return no_memory(err);
+        return topt_nomem(err, "the problem");
     p->place[p->nplaces] = (struct place){p->place[n->place].choice, name};
     p->mirror[p->nmirrors++] = (struct mirror){.place = p->nplaces, .of = n->place};
     return p->nplaces++;
@@ -453,13 +448,13 @@ int topt_fold_blocks(struct topt_problem *p, struct topt_error *err)
     p->search_edge = malloc((edges + nodes) * sizeof *p->search_edge);
     if (!p->choice || !p->mirror || !p->link || !p->multiplicity || !p->search_op ||
         !p->search_edge)
-        return no_memory(err);
+        return topt_nomem(err, "the problem");
     if (((p->of ? copy_places(p, err) : find_places(p, err))) || make_choices(p, err) ||
         make_links(p, err))
         return -1;
     for (int i = 0; i < p->nmirrors; i++)
         if (fill_mirror(p, &p->mirror[i]))
-            return no_memory(err);
+            return topt_nomem(err, "the problem");
     return 0;
 }
 

@@ -14,11 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int no_memory(struct topt_error *err)
-{
-    return topt_fail(err, TOPT_ERR_NOMEM, "no memory for configurations");
-}
-
 /* ---- the space's ------------------------------------------------------------------- */
 
 /* What a hub may do with its copy; the producer's flag decides between keeping it and
@@ -174,7 +169,7 @@ static int relist(struct topt_problem *p, struct family *f, struct topt_error *e
     f->config = malloc((n + 1) * sizeof *f->config);
     f->hub_keep = malloc(n + 1);
     if (!f->config || !f->hub_keep)
-        return no_memory(err);
+        return topt_nomem(err, "configurations");
     f->n = list_among(p, of, f);
     return 0;
 }
@@ -190,5 +185,5 @@ int topt_family_list(struct topt_problem *p, struct family *f, struct topt_error
         return -1;
     int bad = f->op >= 0 ? list_op(p, f, &list) : list_hub(p, f, &splits, &list);
     free(list.config);
-    return bad ? no_memory(err) : 0;
+    return bad ? topt_nomem(err, "configurations") : 0;
 }

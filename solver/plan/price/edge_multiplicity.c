@@ -76,11 +76,6 @@ static int overflows(struct topt_error *err)
     return topt_fail(err, TOPT_ERR_LIMIT, "the cost of repeated blocks overflows");
 }
 
-static int no_memory(struct topt_error *err)
-{
-    return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the problem");
-}
-
 static int charge_in_place(const struct topt_problem *p, struct multiplicity *t,
                            struct topt_error *err)
 {
@@ -103,7 +98,7 @@ static int charge_copy(const struct topt_problem *p, struct multiplicity *t,
     if (t->transposed)
         t->own_first = malloc(((size_t)n + 1) * sizeof *t->own_first);
     if (!t->own_cost || (t->transposed && !t->own_first))
-        return no_memory(err);
+        return topt_nomem(err, "the problem");
     t->whole.alt = t->own_cost;
     if (t->own_first)
         t->whole.first = t->own_first;
@@ -162,14 +157,14 @@ int topt_multiplicities_charge(struct topt_problem *p, struct topt_error *err)
 {
     int *multiplicities = calloc((size_t)p->ntables + 1, sizeof *multiplicities), rc = 0;
     if (!multiplicities)
-        return no_memory(err);
+        return topt_nomem(err, "the problem");
     for (int i = 0; i < p->nmultiplicities; i++)
         multiplicities[p->multiplicity[i].table]++;
     for (int i = 0; i < p->nmultiplicities && !rc; i++) {
         struct multiplicity *t = &p->multiplicity[i];
         rc = charge(p, t, multiplicities[t->table], err);
         if (!rc && make_room(p, t))
-            rc = no_memory(err);
+            rc = topt_nomem(err, "the problem");
     }
     free(multiplicities);
     return rc;

@@ -190,7 +190,7 @@ static void trim(struct pricing *x)
 static int price_entries(struct pricing *x, struct topt_error *err)
 {
     if (alloc_table(x) || number_ends(x))
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for edges");
+        return topt_nomem(err, "edges");
     if (price_moves(x, err))
         return -1;
     int32_t *first = x->e->first;

@@ -110,11 +110,6 @@ struct listing {
     struct classes from, to[TOPT_MAX_INPUTS];
 };
 
-static int no_memory(struct topt_error *err)
-{
-    return topt_fail(err, TOPT_ERR_NOMEM, "no memory for configurations");
-}
-
 /* Bytes of a tensor where it waits past other operators: those that wait for long stay,
  * of others a cap counts. */
 static void charge_waiting(const struct topt_problem *p, struct family *f, int i,
@@ -141,12 +136,12 @@ static int classify_op(struct listing *l, int i, struct topt_error *err)
     struct topt_edge_end e = topt_edge_producer(&p->k, f->op, &f->config[i]);
     f->from_class[i] = topt_class_of(&l->from, &e);
     if (f->from_class[i] < 0)
-        return no_memory(err);
+        return topt_nomem(err, "configurations");
     for (int k = 0; k < f->ninputs; k++) {
         e = topt_edge_consumer(&p->k, f->op, k, &f->config[i], f->transient[i]);
         f->to_class[k][i] = topt_class_of(&l->to[k], &e);
         if (f->to_class[k][i] < 0)
-            return no_memory(err);
+            return topt_nomem(err, "configurations");
     }
     return 0;
 }
@@ -184,7 +179,7 @@ static int price_hub(struct listing *l, int i, struct topt_error *err)
     f->from_class[i] = topt_class_of(&l->from, &e);
     f->to_class[0][i] = topt_class_of(&l->to[0], &e);
     if (f->from_class[i] < 0 || f->to_class[0][i] < 0)
-        return no_memory(err);
+        return topt_nomem(err, "configurations");
     charge_waiting(p, f, i, f->tensor, p->spans.span[f->tensor], &e.value);
     return 0;
 }
@@ -222,7 +217,7 @@ static int make_family(struct topt_problem *p, struct family *f, struct topt_err
     struct listing l = listing_of(p, f);
     int rc = topt_family_list(p, f, err);
     if (!rc)
-        rc = alloc_costs(f) ? no_memory(err) : price_family(&l, err);
+        rc = alloc_costs(f) ? topt_nomem(err, "configurations") : price_family(&l, err);
     listing_fini(&l);
     return rc;
 }

@@ -97,7 +97,7 @@ struct topt_moves *topt_moves_of(struct topt_problem *p, int tensor,
         p->moves = all;
     if (!all || !m) {
         free(m);
-        topt_fail(err, TOPT_ERR_NOMEM, "no memory for edges");
+        topt_nomem(err, "edges");
         return NULL;
     }
     m->tensor = tensor;
@@ -244,7 +244,7 @@ static int set_bound(const struct topt_problem *p, struct topt_moves *m, int fro
     struct row *r = &m->row[from];
     int64_t ns = from == to ? 0 : bound_ns(p, m, from, to, by);
     if (ns < 0)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for edges");
+        return topt_nomem(err, "edges");
     if (__builtin_mul_overflow(ns, p->k.settings->micro_batches, &ns))
         return topt_fail(err, TOPT_ERR_LIMIT, "the time of a step overflows");
     r->ns[to] = r->known[to] && r->ns[to] > ns ? r->ns[to] : ns;
@@ -272,7 +272,7 @@ __attribute__((noinline)) static int ask_first(struct topt_problem *p,
 {
     struct row *r = &m->row[from];
     if (to >= r->n && row_grow(r, m->cap))
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for edges");
+        return topt_nomem(err, "edges");
     if (enough(p) == ASKED)
         return topt_moves_ask_exact(p, m, from, to, err);
     /* Bytes know axes by their names. */
@@ -297,7 +297,7 @@ int topt_moves_ask_exact(struct topt_problem *p, struct topt_moves *m, int from,
         return 0;
     struct asked *x = asked_add(m);
     if (!x)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for edges");
+        return topt_nomem(err, "edges");
     r->known[to] = ASKED;
     x->from = from;
     x->to = to;
@@ -335,7 +335,7 @@ int topt_moves_answer(struct topt_problem *p, struct topt_moves *m,
         if (topt_cost_move_by(&p->k, x->by, m->bytes[x->from], m->bytes[x->to], &c, err))
             return -1;
         if (set_exact(m, x->from, x->to, &c))
-            return topt_fail(err, TOPT_ERR_NOMEM, "no memory for edges");
+            return topt_nomem(err, "edges");
     }
     m->nasked = 0;
     return 0;

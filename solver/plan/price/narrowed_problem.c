@@ -18,11 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int no_memory(struct topt_error *err)
-{
-    return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the problem");
-}
-
 /* The items of 'from' whose numbers are listed; NULL where memory is short. */
 static void *pick(const void *from, size_t size, const int *list, int n)
 {
@@ -134,7 +129,7 @@ int topt_narrowed_problem(struct topt_problem *p, uint8_t *const *keep,
 {
     struct topt_problem *part = calloc(1, sizeof *part);
     if (!part)
-        return no_memory(err);
+        return topt_nomem(err, "the problem");
     part->k = p->k;
     part->options = p->options;
     part->spans = p->spans;
@@ -144,7 +139,9 @@ int topt_narrowed_problem(struct topt_problem *p, uint8_t *const *keep,
     part->symmetry_bounds = p->symmetry_bounds;
     part->by_orbits = topt_orbits_few(p->k.mesh);
     part->of = p->of ? p->of : p;
-    int rc = copy_graph(p, part) || pick_families(p, keep, part) ? no_memory(err) : 0;
+    int rc = copy_graph(p, part) || pick_families(p, keep, part)
+                 ? topt_nomem(err, "the problem")
+                 : 0;
     if (rc || price_tables(p, part, err) || topt_fold_blocks(part, err)) {
         topt_problem_destroy(part);
         return -1;

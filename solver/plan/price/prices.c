@@ -12,11 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int no_memory(struct topt_error *err)
-{
-    return topt_fail(err, TOPT_ERR_NOMEM, "no memory for configurations");
-}
-
 /* Of each configuration the first that costs the same. */
 static int find_same(const struct topt_mesh *m, const struct family *f, int32_t *ret)
 {
@@ -111,7 +106,7 @@ int topt_family_cost(const struct topt_problem *p, struct family *f,
     int32_t *same = malloc(((size_t)f->n + 1) * sizeof *same);
     uint8_t *state = calloc((size_t)f->n + 1, 1);
     int rc = !same || !state || find_same(p->k.mesh, f, same)
-                 ? no_memory(err)
+                 ? topt_nomem(err, "configurations")
                  : ask_firsts(p, f, same, state, err);
     if (!rc)
         rc = settle_waiting(p, f, state, err);

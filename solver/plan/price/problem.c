@@ -142,11 +142,11 @@ int topt_problem_create(const struct topt_costing *k,
         p->options = *options;
     }
     if (!p || !source || alloc_problem(p)) {
-        topt_fail(err, TOPT_ERR_NOMEM, "no memory for the problem");
+        topt_nomem(err, "the problem");
         goto out;
     }
     if (make_bounds(p)) {
-        topt_fail(err, TOPT_ERR_NOMEM, "no memory for the problem");
+        topt_nomem(err, "the problem");
         goto out;
     }
     if (topt_spans_init(&p->spans, k->model, err) || mark(p, err) ||

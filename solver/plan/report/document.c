@@ -160,8 +160,15 @@ static json_t *mesh_json(const struct topt_mesh *mesh)
                  mesh->size[a]);
         json_array_append_new(axes, json_string(text));
     }
-    return json_pack("{s:i, s:i, s:o}", "nodes", mesh->nodes, "gpus_per_node",
-                     mesh->per_node, "axes", axes);
+    json_t *doc = json_pack("{s:i, s:i, s:o}", "nodes", mesh->nodes, "gpus_per_node",
+                            mesh->per_node, "axes", axes);
+    if (mesh->share[0]) {
+        json_t *shares = json_array();
+        for (int i = 0; i < mesh->size[0]; i++)
+            json_array_append_new(shares, json_integer(mesh->share[i]));
+        json_object_set_new(doc, "shares", shares);
+    }
+    return doc;
 }
 
 /* Names of the operators, and of the hubs of tensors, that were decided by heuristic. */
@@ -465,13 +472,25 @@ static int read_settings(const json_t *s, struct topt_settings *ret,
 
 static int read_mesh(const json_t *m, struct topt_mesh *ret, struct topt_error *err)
 {
-    static const char *const allowed[] = {"nodes", "gpus_per_node", "axes", NULL};
-    int64_t nodes, per_node;
+    static const char *const allowed[] = {"nodes", "gpus_per_node", "axes", "shares",
+                                          NULL};
+    const json_t *shares = json_object_get(m, "shares");
+    int64_t nodes, per_node, share[TOPT_MAX_SHARES];
+    size_t n = json_array_size(shares);
     if (topt_json_only(m, "mesh", allowed, err) ||
         topt_json_int(m, "mesh", "nodes", 1, 1 << 14, &nodes, err) ||
         topt_json_int(m, "mesh", "gpus_per_node", 1, 1 << 14, &per_node, err))
         return -1;
-    return topt_mesh_init(ret, (int)nodes, (int)per_node, err);
+    if (topt_mesh_init(ret, (int)nodes, (int)per_node, err))
+        return -1;
+    if (!shares)
+        return 0;
+    if (!json_is_array(shares) || n > TOPT_MAX_SHARES)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "mesh.shares must be an array of at most %d", TOPT_MAX_SHARES);
+    for (size_t i = 0; i < n; i++)
+        share[i] = json_integer_value(json_array_get(shares, i));
+    return topt_mesh_shares(ret, share, (int)n, err) ? topt_wrap(err, "mesh.shares") : 0;
 }
 
 static int read_predicted(const json_t *doc, struct topt_plan_doc *p,

@@ -17,13 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-__extension__ typedef __int128 wide;
-
-static int no_memory(struct topt_error *err)
-{
-    return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
-}
-
 void topt_bound_levels_fini(struct bound_levels *l)
 {
     for (int i = 0; l->of && i < l->n; i++)
@@ -43,7 +36,7 @@ int topt_bound_levels_init(struct bound_levels *l, struct topt_problem *p,
         bad = !(l->of[i] = malloc(((size_t)p->family[i].n + 1) * sizeof **l->of));
     if (bad) {
         topt_bound_levels_fini(l);
-        return no_memory(err);
+        return topt_nomem(err, "the search");
     }
     topt_bound_levels_clear(l);
     return 0;
@@ -87,9 +80,9 @@ void topt_bound_levels_share(struct bound_levels *l)
         ;
 }
 
-static wide weight_of(const struct topt_weights *by, struct topt_cost c)
+static topt_wide weight_of(const struct topt_weights *by, struct topt_cost c)
 {
-    return (wide)by->memory * c.memory + (wide)by->time * c.time;
+    return (topt_wide)by->memory * c.memory + (topt_wide)by->time * c.time;
 }
 
 void topt_bound_levels_find(struct bound_levels *l, const struct topt_lower_bound *w,
@@ -97,7 +90,7 @@ void topt_bound_levels_find(struct bound_levels *l, const struct topt_lower_boun
 {
     const struct topt_problem *p = l->p;
     struct topt_weights by = topt_lower_bound_weights(w);
-    wide first = weight_of(&by, begin), whole = weight_of(&by, end) - first;
+    topt_wide first = weight_of(&by, begin), whole = weight_of(&by, end) - first;
     for (int i = 0; i < p->nplaces - p->nmirrors; i++) {
         const struct choice *h = &p->choice[p->place[i].choice];
         uint16_t *level = l->of[h->part[0].family];
@@ -187,7 +180,8 @@ int topt_bound_levels_part(const struct bound_levels *l, int level,
         for (int c = 0; !bad && c < p->family[i].n; c++)
             keep[i][c] = l->of[i][c] <= level;
     }
-    int rc = bad ? no_memory(err) : topt_narrowed_problem(l->p, keep, ret, err);
+    int rc =
+        bad ? topt_nomem(err, "the search") : topt_narrowed_problem(l->p, keep, ret, err);
     for (int i = 0; keep && i < p->nfamilies; i++)
         free(keep[i]);
     free(keep);

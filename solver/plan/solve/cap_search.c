@@ -75,7 +75,7 @@ static int push(struct cap_search *b, struct box x)
         int cap = b->cap ? 2 * b->cap : 16;
         struct box *heap = realloc(b->heap, (size_t)cap * sizeof *heap);
         if (!heap)
-            return topt_fail(b->run.err, TOPT_ERR_NOMEM, "no memory for the search");
+            return topt_nomem(b->run.err, "the search");
         b->heap = heap;
         b->cap = cap;
     }
@@ -203,7 +203,7 @@ static int read_optimum(struct cap_search *b, const struct topt_search_point *po
     ret->cost = point->cost;
     ret->excess = topt_capped_excess(b->run.p, point);
     if (ret->excess < 0)
-        return topt_fail(b->run.err, TOPT_ERR_NOMEM, "no memory for the search");
+        return topt_nomem(b->run.err, "the search");
     topt_capped_need(b->run.p, point, &ret->need.transient, &ret->need.crossing);
     int64_t memory = charge(b, ret->need) + ret->excess +
                      (b->least ? point->cost.time : point->cost.memory);

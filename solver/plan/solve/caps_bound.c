@@ -129,7 +129,6 @@ static int find_ends(struct scope *c, int *ret_some)
  * in the place of one of them.  1 where that is worth another time, 0, or -1. */
 static int move_end(struct scope *c)
 {
-    __extension__ typedef __int128 wide;
     struct topt_cost fast = c->at.fast, light = c->at.light, middle;
     struct topt_scalarization by = {light.time - fast.time, fast.memory - light.memory};
     int some;
@@ -137,8 +136,8 @@ static int move_end(struct scope *c)
         return -1;
     if (!some)
         return 0;
-    wide gain = (wide)by.memory * (light.memory - middle.memory) +
-                (wide)by.time * (light.time - middle.time);
+    topt_wide gain = (topt_wide)by.memory * (light.memory - middle.memory) +
+                     (topt_wide)by.time * (light.time - middle.time);
     raise_bound(c);
     if (gain <= 0 || (double)gain / (double)by.time < c->bound * near_enough(c) ||
         c->bound > (double)c->s->aim)

@@ -128,7 +128,7 @@ int topt_caps_frontier(struct topt_problem *p, const struct topt_search_options 
     *ret = (struct topt_solutions){.claim = topt_claim_exact()};
     struct topt_cost *known = known_sums(p, options, &o.nknown);
     if (!known)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the frontier");
+        return topt_nomem(err, "the frontier");
     o.known = known;
     int64_t cap = topt_capped_next_crossing(p, INT64_MAX);
     while (cap >= 0) {

@@ -49,7 +49,7 @@ int topt_claim_merge(struct topt_claim *into, const struct topt_claim *from,
         into->nnodes = from->nnodes;
         into->decided = calloc((size_t)from->nnodes + 1, 1);
         if (!into->decided)
-            return topt_fail(err, TOPT_ERR_NOMEM, "no memory for what was decided");
+            return topt_nomem(err, "what was decided");
     }
     for (int i = 0; i < from->nnodes; i++)
         into->decided[i] |= from->decided[i];

@@ -20,13 +20,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-__extension__ typedef __int128 wide;
-
-static int no_memory(struct topt_error *err)
-{
-    return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
-}
-
 /* ---- lines ------------------------------------------------------------------------- */
 
 static void line_fini(struct line *x, int nfamilies)
@@ -57,7 +50,7 @@ static int add_sheet(struct dual_bound *h, const struct topt_lower_bound *w,
     struct line *x = &h->line[h->n++];
     *x = (struct line){.by = topt_lower_bound_weights(w)};
     if (line_init(p, x))
-        return no_memory(err);
+        return topt_nomem(err, "the search");
     for (int i = 0; i < p->nplaces - p->nmirrors; i++) {
         const struct choice *c = &p->choice[p->place[i].choice];
         int64_t *of = x->of[c->part[0].family];
@@ -133,8 +126,10 @@ static int part_segment(struct hull_search *x, struct segment s)
     int some;
     if (weigh(x, by, times(ends, 1 + x->o->reach), &middle, &some))
         return -1;
-    wide all = (wide)by.memory * s.light.memory + (wide)by.time * s.light.time;
-    wide gain = all - (wide)by.memory * middle.memory - (wide)by.time * middle.time;
+    topt_wide all =
+        (topt_wide)by.memory * s.light.memory + (topt_wide)by.time * s.light.time;
+    topt_wide gain =
+        all - (topt_wide)by.memory * middle.memory - (topt_wide)by.time * middle.time;
     if (some && gain > 0 && (double)gain > (double)all * x->o->fine) {
         x->next[x->n++] = (struct segment){s.light, middle};
         x->next[x->n++] = (struct segment){middle, s.fast};
@@ -185,16 +180,17 @@ int topt_dual_bound_init(struct dual_bound *h, struct topt_problem *p,
 
 /* ---- what they say ----------------------------------------------------------------- */
 
-static wide weight(const struct line *x, struct topt_cost c)
+static topt_wide weight(const struct line *x, struct topt_cost c)
 {
-    return (wide)x->by.memory * c.memory + (wide)x->by.time * c.time;
+    return (topt_wide)x->by.memory * c.memory + (topt_wide)x->by.time * c.time;
 }
 
 /* Does a weighted sum say that no strategy with a configuration costs so little? */
 static int is_above(const struct line *x, int family, int config, struct topt_cost c)
 {
     int64_t through = x->of[family][config];
-    return (through < INT64_MAX ? through : (wide)x->by.allowance + 1) > weight(x, c);
+    return (through < INT64_MAX ? through : (topt_wide)x->by.allowance + 1) >
+           weight(x, c);
 }
 
 int topt_dual_bound_reaches(const struct dual_bound *h, int family, int config,
@@ -242,8 +238,8 @@ int64_t topt_dual_bound_fastest(const struct dual_bound *h, int64_t memory)
     int64_t time = 0;
     for (int i = 0; i < h->n; i++) {
         const struct topt_weights *by = &h->line[i].by;
-        wide left = (wide)by->least - (wide)by->memory * memory;
-        wide at = by->time && left > 0 ? (left + by->time - 1) / by->time : 0;
+        topt_wide left = (topt_wide)by->least - (topt_wide)by->memory * memory;
+        topt_wide at = by->time && left > 0 ? (left + by->time - 1) / by->time : 0;
         time = at > time ? (int64_t)at : time;
     }
     return time;

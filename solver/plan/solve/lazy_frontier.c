@@ -50,11 +50,6 @@ static struct lazy_frontier *frontier_of(struct lazy_pricing *s)
     return (struct lazy_frontier *)s;
 }
 
-static int no_memory(struct topt_error *err)
-{
-    return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
-}
-
 static struct topt_cost limits_of(const struct lazy_frontier *s)
 {
     const struct topt_search_options *o = s->lazy.options;
@@ -75,7 +70,7 @@ static int find_known(struct lazy_frontier *s)
     if (corner)
         s->corner = corner;
     if (!known || !corner)
-        return no_memory(s->lazy.err);
+        return topt_nomem(s->lazy.err, "the search");
     for (int i = 0; i < o->nknown; i++)
         known[n++] = o->known[i];
     for (int i = 0; i < s->lazy.ret->n; i++)

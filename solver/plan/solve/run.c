@@ -16,7 +16,7 @@ int topt_run_note(struct run *r, struct topt_caps caps)
     struct topt_solutions *s = r->ret;
     struct topt_caps *all = realloc(s->caps, ((size_t)s->ncaps + 1) * sizeof *all);
     if (!all)
-        return topt_fail(r->err, TOPT_ERR_NOMEM, "no memory for the frontier");
+        return topt_nomem(r->err, "the frontier");
     s->caps = all;
     s->caps[s->ncaps++] = caps;
     return 0;
@@ -45,7 +45,7 @@ int topt_run_keep(struct run *r, const struct topt_search_point *point, int64_t 
     struct topt_solution s = {
         memory, point->cost.time, topt_capped_strategy(r->p, point), {0}, NULL};
     if (!s.strategy)
-        return topt_fail(r->err, TOPT_ERR_NOMEM, "no memory for a strategy");
+        return topt_nomem(r->err, "a strategy");
     if (topt_solutions_append(r->ret, &s, 1, r->err)) {
         topt_strategy_destroy(s.strategy);
         return -1;
@@ -106,7 +106,7 @@ static int claim_once(struct run *r, const struct topt_frontier *f)
                            .nnodes = topt_capped_nodes(r->p),
                            .stats = f->stats};
     if (f->nheuristic && !(c.decided = calloc((size_t)c.nnodes + 1, 1)))
-        return topt_fail(r->err, TOPT_ERR_NOMEM, "no memory for what was decided");
+        return topt_nomem(r->err, "what was decided");
     for (int i = 0; i < f->nheuristic; i++)
         topt_capped_mark(r->p, f->heuristic[i], c.decided);
     int rc = topt_claim_merge(&r->ret->claim, &c, r->err);

@@ -47,7 +47,7 @@ int topt_solutions_reduce(struct topt_solutions *s, struct topt_error *err)
 {
     struct topt_solution *tmp = malloc(((size_t)s->n + 1) * sizeof *tmp);
     if (!tmp)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the frontier");
+        return topt_nomem(err, "the frontier");
     sort_solutions(s->at, s->n, tmp);
     free(tmp);
     int n = 0;
@@ -67,7 +67,7 @@ int topt_solutions_append(struct topt_solutions *s, const struct topt_solution *
     struct topt_solution *at =
         realloc(s->at, ((size_t)s->n + (size_t)n + 1) * sizeof *at);
     if (!at)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the frontier");
+        return topt_nomem(err, "the frontier");
     if (n > 0)
         memcpy(at + s->n, more, (size_t)n * sizeof *at);
     s->at = at;

@@ -93,7 +93,8 @@ static int64_t unit_of(const struct topt_unequal *u)
     int64_t unit = 0;
     for (int i = 0; i < u->n; i++)
         unit = divisor(u->group[i].devices, unit);
-    return u->request->model->batch % unit ? 1 : unit;
+    int64_t batch = u->request->model->batch;
+    return batch % unit || batch < unit * u->n ? 1 : unit;
 }
 
 static int better(const struct topt_shares *a, const struct topt_shares *b)
@@ -177,7 +178,7 @@ int topt_shares_rows(struct topt_unequal *u, enum topt_state_where where,
     int known = 1, moved;
     memcpy(s.share, share, sizeof s.share);
     *ret = s;
-    if (u->request->model->batch < unit * u->n)
+    if (u->request->model->batch < u->n)
         return 0;
     for (int i = 0; i < u->n; i++)
         weight[i] = u->group[i].devices;
@@ -254,7 +255,7 @@ int topt_shares_equal(struct topt_unequal *u, struct topt_shares *ret,
                       struct topt_error *err)
 {
     *ret = (struct topt_shares){.found = 0};
-    for (int w = 0; w < TOPT_STATE_WHERES; w++) {
+    for (int w = 0; w < TOPT_STATE_WHERES && u->request->model->batch >= u->n; w++) {
         struct topt_shares s = {.where = (enum topt_state_where)w};
         double weight[TOPT_HW_GROUPS];
         for (int i = 0; i < u->n; i++) {

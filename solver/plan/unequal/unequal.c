@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "shares.h"
+#include "joint.h"
 #include "topt_text.h"
 
 /* ---- the document ------------------------------------------------------------------- */
@@ -62,6 +62,14 @@ static int found_json(struct topt_unequal *u, const struct topt_shares *s, json_
             return -1;
         json_array_append_new(groups, g);
     }
+    json_t *plan;
+    const char *why;
+    if (topt_unequal_joint(u, s, &plan, &why, err))
+        return -1;
+    if (plan)
+        json_object_set_new(doc, "plan", plan);
+    else
+        json_object_set_new(doc, "no_plan", json_string(why));
     return 0;
 }
 
@@ -83,8 +91,10 @@ static json_t *document(struct topt_unequal *u, const struct topt_shares *s,
     }
     if (!s->found)
         json_object_set_new(doc, "why",
-                            json_string("no shares of rows and of the model's state fit "
-                                        "the groups' memory"));
+                            json_string(r->model->batch < u->n
+                                            ? "there are more groups than rows"
+                                            : "no shares of rows and of the model's "
+                                              "state fit the groups' memory"));
     return doc;
 }
 
@@ -170,8 +180,11 @@ static void add_alone(struct topt_text *t, const json_t *answer)
             rates = -1;
             continue;
         }
-        topt_text_add(t, "alone     %s would take %s\n", words(g, "name"),
-                      topt_show_ns(whole(g, "alone_ns"), buf, sizeof buf));
+        topt_text_add(t, "alone     %s would take %s%s\n", words(g, "name"),
+                      topt_show_ns(whole(g, "alone_ns"), buf, sizeof buf),
+                      real(g, "alone_ns") < time
+                          ? ": better without the others, which it would wait for"
+                          : "");
         if (rates >= 0)
             rates += 1 / real(g, "alone_ns");
     }
@@ -211,5 +224,14 @@ char *topt_unequal_text(const json_t *answer)
     else
         topt_text_add(&t, "equal     shares of everything do not fit\n");
     add_alone(&t, answer);
+    const json_t *plan = json_object_get(answer, "plan");
+    if (plan)
+        topt_text_add(&t,
+                      "plan      %s: one strategy for all groups, which -o writes for "
+                      "topt run\n",
+                      words(plan, "id"));
+    else
+        topt_text_add(&t, "plan      none that all groups run together: %s\n",
+                      words(answer, "no_plan"));
     return t.s;
 }

@@ -67,14 +67,13 @@ void topt_scalarizer_fini(struct scalarizer *b)
  * heaviest; neither becomes 0. */
 static void scale(struct topt_cost most, int64_t heaviest, int64_t *time, int64_t *memory)
 {
-    __extension__ typedef __int128 wide;
     int64_t a = *time, b = *memory;
-    while ((wide)a * most.time + (wide)b * most.memory > heaviest) {
+    while ((topt_wide)a * most.time + (topt_wide)b * most.memory > heaviest) {
         a >>= 1;
         b >>= 1;
     }
     while (max(a, b) > 0 && max(a, b) < heaviest &&
-           (wide)a * 2 * most.time + (wide)b * 2 * most.memory <= heaviest) {
+           (topt_wide)a * 2 * most.time + (topt_wide)b * 2 * most.memory <= heaviest) {
         a *= 2;
         b *= 2;
     }
@@ -86,13 +85,12 @@ static void scale(struct topt_cost most, int64_t heaviest, int64_t *time, int64_
  * search? */
 static int scale_light(struct topt_cost most, int exactly, int64_t *time, int64_t *memory)
 {
-    __extension__ typedef __int128 wide;
     int64_t a = *time, b = *memory;
     if (most.time >= TOPT_LIGHT / FINE || most.memory >= TOPT_LIGHT / FINE)
         return 0;
     scale(most, TOPT_LIGHT, &a, &b);
     int fine = (a >= FINE || !a) && (b >= FINE || !b);
-    if ((wide)a * *memory != (wide)b * *time && (exactly || !fine))
+    if ((topt_wide)a * *memory != (topt_wide)b * *time && (exactly || !fine))
         return 0;
     *time = a;
     *memory = b;
@@ -113,13 +111,13 @@ int topt_scalarizer_least(struct scalarizer *b, struct scalar_pass *x, int64_t t
 int topt_scalarizer_weigh(struct scalarizer *b, int64_t time, int64_t memory,
                           struct topt_cost corner)
 {
-    __extension__ typedef __int128 wide;
     struct scalar_pass *x = &b->bound[0];
     /* Numbers as large as can be: no strategy is beyond 'most'. */
     corner.time = min(corner.time, b->most.time);
     corner.memory = min(corner.memory, b->most.memory);
     scale(corner, TOPT_LIGHT, &time, &memory);
-    while ((wide)time * b->most.time + (wide)memory * b->most.memory > TOPT_HEAVY) {
+    while ((topt_wide)time * b->most.time + (topt_wide)memory * b->most.memory >
+           TOPT_HEAVY) {
         time /= 2;
         memory /= 2;
     }

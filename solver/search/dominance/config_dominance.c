@@ -56,25 +56,18 @@ struct look {
     int64_t work, removed;
 };
 
-static int nomem(struct narrowing *n)
-{
-    return topt_search_nomem(n->err);
-}
-
 /* ---- one operator ------------------------------------------------------------------ */
 
-__extension__ typedef __int128 wide;
-
 struct sum {
-    wide memory, time;
+    topt_wide memory, time;
 };
 
 /* What one more swap may cost at most where the others cost 'sum'. */
-static int64_t room(wide sum)
+static int64_t room(topt_wide sum)
 {
-    return sum < -(wide)TOPT_SUBSTITUTION_MOST  ? TOPT_SUBSTITUTION_MOST
-           : sum > (wide)TOPT_SUBSTITUTION_MOST ? -TOPT_SUBSTITUTION_MOST
-                                                : (int64_t)-sum;
+    return sum < -(topt_wide)TOPT_SUBSTITUTION_MOST  ? TOPT_SUBSTITUTION_MOST
+           : sum > (topt_wide)TOPT_SUBSTITUTION_MOST ? -TOPT_SUBSTITUTION_MOST
+                                                     : (int64_t)-sum;
 }
 
 /* Does w beat v?  A glance at every edge first, where v is at its best: most fail
@@ -84,8 +77,8 @@ static int beats(struct look *look, const struct topt_search_op *op,
 {
     static const struct topt_cost glance = {-TOPT_SUBSTITUTION_MOST - 1,
                                             -TOPT_SUBSTITUTION_MOST - 1};
-    wide memory = (wide)op->cost[w].memory - op->cost[v].memory;
-    wide time = (wide)op->cost[w].time - op->cost[v].time;
+    topt_wide memory = (topt_wide)op->cost[w].memory - op->cost[v].memory;
+    topt_wide time = (topt_wide)op->cost[w].time - op->cost[v].time;
     for (int i = 0; i < nsides; i++) {
         struct substitution *swap = &look->swap[i];
         *swap = topt_substitution_start();
@@ -135,7 +128,7 @@ static int find_side(struct narrowing *n, int op, const struct topt_search_edge 
                       .class_of = is_from ? e->from_class : e->to_class};
     ret->used = TOPT_NEW(n->arena, ret->nother, char);
     if (!ret->used)
-        return nomem(n);
+        return topt_search_nomem(n->err);
     for (int c = 0; c < n->p->op[other].nconfigs; c++)
         if (n->alive[other][c])
             ret->used[other_class[c]] = 1;
@@ -148,7 +141,7 @@ static int find_sides(struct narrowing *n, int op, struct side **ret)
 {
     struct side *side = *ret = TOPT_NEW(n->arena, n->nedges[op] + 1, struct side);
     if (!side)
-        return nomem(n);
+        return topt_search_nomem(n->err);
     for (int k = 0; k < n->nedges[op]; k++)
         if (find_side(n, op, &n->p->edge[n->edges[op][k]], &side[k]))
             return -1;
@@ -261,7 +254,7 @@ static int narrow_kinds(struct narrowing *n, struct kind **kind, int nkinds)
         compare_kinds(&l, 0);
     n->work += l.work;
     n->removed += l.removed;
-    return l.failed ? nomem(n) : 0;
+    return l.failed ? topt_search_nomem(n->err) : 0;
 }
 
 /* One round over all operators, by what may be taken at its beginning. */
@@ -275,7 +268,7 @@ static int narrow_round(struct narrowing *n)
     struct kind **first = TOPT_NEW(n->arena, nops, struct kind *);
     int nfirst = 0;
     if (!kind || !bucket || !like || !first)
-        return nomem(n);
+        return topt_search_nomem(n->err);
     for (int i = 0; i < nops; i++) {
         struct kind *k = &kind[i];
         k->op = like[i] = i;
@@ -340,7 +333,7 @@ static int keep_op(struct narrowing *n, int i, int like)
     int32_t *config = TOPT_NEW(n->ret->arena, kept, int32_t);
     struct topt_cost *cost = TOPT_NEW(n->ret->arena, kept, struct topt_cost);
     if (!config || !cost)
-        return nomem(n);
+        return topt_search_nomem(n->err);
     kept = 0;
     for (int c = 0; c < n->p->op[i].nconfigs; c++)
         if (n->alive[i][c]) {
@@ -361,7 +354,7 @@ static int build(struct narrowing *n)
     struct topt_search_edge *edge = TOPT_NEW(a, p->nedges, struct topt_search_edge);
     n->ret->config = TOPT_NEW(a, p->nops, const int32_t *);
     if (!op || !edge || !n->ret->config)
-        return nomem(n);
+        return topt_search_nomem(n->err);
     memcpy(op, p->op, (size_t)p->nops * sizeof *op);
     if (p->nedges)
         memcpy(edge, p->edge, (size_t)p->nedges * sizeof *edge);
@@ -373,7 +366,7 @@ static int build(struct narrowing *n)
         edge[e].from_class = kept_classes(n, edge[e].from, p->edge[e].from_class);
         edge[e].to_class = kept_classes(n, edge[e].to, p->edge[e].to_class);
         if (!edge[e].from_class || !edge[e].to_class)
-            return nomem(n);
+            return topt_search_nomem(n->err);
     }
     return 0;
 }
@@ -383,12 +376,12 @@ static int init(struct narrowing *n)
     const struct topt_search_problem *p = n->p;
     struct topt_arena *a = n->ret->arena = topt_arena_create(0);
     if (!a)
-        return nomem(n);
+        return topt_search_nomem(n->err);
     n->alive = TOPT_NEW(a, p->nops, char *);
     n->edges = TOPT_NEW(a, p->nops, int *);
     n->nedges = TOPT_NEW(a, p->nops, int);
     if (!n->alive || !n->edges || !n->nedges)
-        return nomem(n);
+        return topt_search_nomem(n->err);
     for (int e = 0; e < p->nedges; e++) {
         n->nedges[p->edge[e].from]++;
         n->nedges[p->edge[e].to]++;
@@ -397,7 +390,7 @@ static int init(struct narrowing *n)
         n->alive[i] = TOPT_NEW(a, p->op[i].nconfigs, char);
         n->edges[i] = TOPT_NEW(a, n->nedges[i], int);
         if (!n->alive[i] || !n->edges[i])
-            return nomem(n);
+            return topt_search_nomem(n->err);
         memset(n->alive[i], 1, (size_t)p->op[i].nconfigs);
         n->nedges[i] = 0;
     }
@@ -422,7 +415,7 @@ int topt_config_dominance(const struct topt_search_problem *p,
     for (int i = 0; i < ROUNDS && !rc; i++) {
         int64_t before = n.removed;
         n.arena = topt_arena_create(0);
-        rc = n.arena ? narrow_round(&n) : nomem(&n);
+        rc = n.arena ? narrow_round(&n) : topt_search_nomem(err);
         topt_arena_destroy(n.arena);
         rc = rc || topt_search_poll(options, err);
         if (n.removed == before)

@@ -59,11 +59,6 @@ struct known {
     struct known *next;
 };
 
-static int nomem(struct topt_error *err)
-{
-    return topt_search_nomem(err);
-}
-
 /* The number of what these bytes say, from 0, or -1. */
 static int number_of(struct table_dominance *t, struct numbers *n, const void *bytes,
                      size_t len)
@@ -119,11 +114,11 @@ int topt_table_dominance_init(struct table_dominance *t, struct elimination_plan
     *t = (struct table_dominance){
         .plan = plan, .maker = maker, .pool = pool, .arena = topt_arena_create(0)};
     if (!t->arena)
-        return nomem(err);
+        return topt_search_nomem(err);
     t->views.bucket = TOPT_NEW(t->arena, NBUCKETS, struct known *);
     t->ends.bucket = TOPT_NEW(t->arena, NBUCKETS, struct known *);
     if (!t->views.bucket || !t->ends.bucket || find_edges(t, p))
-        return nomem(err);
+        return topt_search_nomem(err);
     return 0;
 }
 
@@ -311,7 +306,7 @@ static struct table *plan_table(struct table_dominance *t, const struct factor *
     size_t len = 4 + 2 + 2 * ((size_t)n + (size_t)m) + 4 + 2;
     int32_t *r = calloc(len, sizeof *r), *off;
     if (!r) {
-        nomem(err);
+        topt_search_nomem(err);
         return NULL;
     }
     struct step s = {.a = f->table,
@@ -372,7 +367,8 @@ static int fill_table(struct table_dominance *t, const struct factor *f,
                       const struct outside *o, struct table *to, struct topt_error *err)
 {
     char *alive = find_alive(t, f, o);
-    int rc = alive ? topt_make_part(t->maker, f->table, alive, to, err) : nomem(err);
+    int rc = alive ? topt_make_part(t->maker, f->table, alive, to, err)
+                   : topt_search_nomem(err);
     free(alive);
     return rc;
 }
@@ -389,7 +385,7 @@ static int find_outside(struct table_dominance *t, const struct factor *f,
     mark_edges(t, f->place);
     for (int d = 0; d < 2; d++)
         if (find_end(t, f, d, most, a, &ret->end[d]))
-            return nomem(err);
+            return topt_search_nomem(err);
     return 0;
 }
 
@@ -414,7 +410,7 @@ int topt_table_dominance_apply(struct table_dominance *t, int factor,
     struct factor *f = &t->plan->factor[factor];
     struct topt_arena *a = topt_arena_create(0);
     struct outside o;
-    int rc = a ? find_outside(t, f, a, &o, err) : nomem(err);
+    int rc = a ? find_outside(t, f, a, &o, err) : topt_search_nomem(err);
     if (!rc && is_known(&o))
         rc = thin(t, f, &o, err);
     topt_arena_destroy(a);

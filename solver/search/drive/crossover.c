@@ -20,8 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-__extension__ typedef __int128 wide; /* of the largest costs and weights */
-
 int topt_crosser_init(struct crosser *c, const struct topt_search_problem *p,
                       struct topt_error *err)
 {
@@ -61,9 +59,9 @@ static struct topt_cost edge_cost(const struct crosser *c, int e)
     return x->table->alt[*entry_of(c, x) + c->mix[c->problem->nops + e]];
 }
 
-static wide weight(const struct parents *p, struct topt_cost c)
+static topt_wide weight(const struct parents *p, struct topt_cost c)
 {
-    return (wide)p->time * c.time + (wide)p->memory * c.memory;
+    return (topt_wide)p->time * c.time + (topt_wide)p->memory * c.memory;
 }
 
 /* Choose the alternative of an edge; 0 where its ends can't have what they chose. */

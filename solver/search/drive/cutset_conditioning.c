@@ -26,11 +26,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int nomem(struct conditioning *c)
-{
-    return topt_search_nomem(c->err);
-}
-
 /* ---- what is done with a slice ----------------------------------------------------- */
 
 static struct topt_search_options slice_options(const struct conditioning *c)
@@ -181,7 +176,7 @@ static int add_known(struct conditioning *c, const struct slice *s)
     size_t n = (size_t)c->nknown + (size_t)f->npoints;
     struct topt_cost *known = realloc(c->known, (n + 1) * sizeof *known);
     if (!known)
-        return nomem(c);
+        return topt_search_nomem(c->err);
     if (f->npoints)
         memcpy(known + c->nknown, f->cost, (size_t)f->npoints * sizeof *known);
     c->known = known;
@@ -267,7 +262,7 @@ static int init(struct conditioning *c, const char *cutset)
     if (topt_points_init(&c->store, NULL, c->err))
         return -1;
     if (!c->op || !c->value || !c->nvalues || !c->ret->decided)
-        return nomem(c);
+        return topt_search_nomem(c->err);
     if (topt_slices_values(c, cutset))
         return -1;
     n = (size_t)c->nslices + 1;
@@ -275,7 +270,7 @@ static int init(struct conditioning *c, const char *cutset)
     c->order = calloc(n, sizeof *c->order);
     c->part = calloc(n, sizeof(*c->part));
     if (!c->slice || !c->order || !c->part)
-        return nomem(c);
+        return topt_search_nomem(c->err);
     for (int i = 0; i < c->nslices; i++) {
         c->order[i] = i;
         if (topt_slice_open(c, i))
@@ -323,7 +318,7 @@ static int copy_known(struct conditioning *c)
     int n = c->options->fastest ? 0 : c->options->nknown;
     c->known = malloc(((size_t)n + 1) * sizeof *c->known);
     if (!c->known)
-        return nomem(c);
+        return topt_search_nomem(c->err);
     if (n)
         memcpy(c->known, c->options->known, (size_t)n * sizeof *c->known);
     c->nknown = n;

@@ -132,12 +132,12 @@ int64_t topt_segment_needed(const struct scalarizer *b, const struct segment *se
 /* How much too slow the point that begins a step may be for what is missed in it. */
 static double step_gap(const struct segment *segment, struct step_corner s)
 {
-    __extension__ typedef __int128 wide;
     if (s.corner.memory < 0 || s.corner.time < 0)
         return 0;
     if (!segment->time) /* stopped, where nothing could be weighed */
         return INFINITY;
-    wide over = (wide)segment->explored + 1 - (wide)segment->memory * s.corner.memory;
+    topt_wide over =
+        (topt_wide)segment->explored + 1 - (topt_wide)segment->memory * s.corner.memory;
     int64_t low = over > 0 ? (int64_t)((over + segment->time - 1) / segment->time) : 0;
     low = max(low, segment->right.time); /* nothing that is wanted here is faster */
     if (low > s.corner.time)

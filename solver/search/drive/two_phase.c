@@ -210,12 +210,12 @@ static int reduce_crossovers(const struct segment *b, struct crossover *x, int n
 static int covers(const struct two_phase *s, const struct segment *b,
                   struct topt_cost before, int64_t memory)
 {
-    __extension__ typedef __int128 wide; /* the largest costs are not scaled */
-    wide line = (wide)b->time * b->left.time + (wide)b->memory * b->left.memory;
+    topt_wide line =
+        (topt_wide)b->time * b->left.time + (topt_wide)b->memory * b->left.memory;
     int64_t missed = before.time > s->limit.time
                          ? s->limit.time
                          : topt_search_missed(before.time, s->options->epsilon);
-    return (wide)b->time * missed + (wide)b->memory * memory < line;
+    return (topt_wide)b->time * missed + (topt_wide)b->memory * memory < line;
 }
 
 /* As few as are all that is needed of the segment, 0 where they are not.  Where only the

@@ -42,11 +42,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int nomem(struct elimination_plan *p)
-{
-    return topt_search_nomem(p->err);
-}
-
 /* ---- views ------------------------------------------------------------------------- */
 
 /* The view that tells apart what any of 'views' (some NULL) does. */
@@ -55,10 +50,10 @@ static int join_views(struct elimination_plan *p, int op, const struct view *con
 {
     int n = p->nvalues[op];
     if (topt_value_classes_one(&p->views, n, ret))
-        return nomem(p);
+        return topt_search_nomem(p->err);
     for (int i = 0; i < nviews; i++)
         if (views[i] && topt_value_classes_split(&p->views, n, ret, views[i]->of, ret))
-            return nomem(p);
+            return topt_search_nomem(p->err);
     return 0;
 }
 
@@ -135,7 +130,7 @@ static int draft_views(struct elimination_plan *p, struct draft *d,
     double entries = 1;
     d->joint = TOPT_NEW(p->arena, d->nouter + 1, struct view);
     if (!d->joint)
-        return nomem(p);
+        return topt_search_nomem(p->err);
     for (int i = 0; i < d->nouter; i++) {
         int op = d->made.op[i];
         const struct view *two[2] = {view_in(d->a, op, &stride),
@@ -240,7 +235,7 @@ static int write_recipe(struct elimination_plan *p, struct draft *d)
     s->recipe_len = RECIPE_HEAD + (size_t)d->nouter + outer + ng + 1 + 2 * nk;
     int32_t *r = s->recipe = calloc(s->recipe_len + 3 * nk, sizeof *r);
     if (!r)
-        return nomem(p);
+        return topt_search_nomem(p->err);
     *s = (struct step){.a = d->a->table,
                        .b = d->b ? d->b->table : NULL,
                        .ndims = d->nouter,
@@ -296,7 +291,7 @@ static int multiply(struct elimination_plan *p, int fa, int fb, int leaving,
     d.made.op = TOPT_NEW(p->arena, most, int);
     d.made.view = TOPT_NEW(p->arena, most, struct view);
     if (!d.made.op || !d.made.view)
-        return nomem(p);
+        return topt_search_nomem(p->err);
     d.made.nops = d.nouter = union_of_ops(p, d.a, d.b, leaving, d.made.op);
     if (draft_views(p, &d, remaining) || write_recipe(p, &d))
         return -1;
@@ -452,7 +447,7 @@ static int remaining_view(struct elimination_plan *p, int op, int a, int b,
     int64_t stride;
     int n = 0;
     if (!views)
-        return nomem(p);
+        return topt_search_nomem(p->err);
     for (int i = l->first; i >= 0; i = topt_factor_after(p, op, i))
         if (i != a && i != b)
             views[n++] = view_in(&p->factor[i], op, &stride);
@@ -554,7 +549,7 @@ int topt_elimination_alike(struct elimination_plan *p, int op, int **ret)
     *ret = number;
     if (!f || !number) {
         free(f);
-        return nomem(p);
+        return topt_search_nomem(p->err);
     }
     for (int i = l->first; i >= 0; i = topt_factor_after(p, op, i))
         f[n++] = &p->factor[i];
@@ -605,7 +600,7 @@ static int make_room(struct elimination_plan *p)
     int n = p->problem->nops;
     p->arena = topt_arena_create(0);
     if (!p->arena)
-        return nomem(p);
+        return topt_search_nomem(p->err);
     topt_value_classes_init(&p->views, p->arena);
     p->nvalues = TOPT_NEW(p->arena, n, int);
     p->factors_of = TOPT_NEW(p->arena, n, struct list);
@@ -613,7 +608,7 @@ static int make_room(struct elimination_plan *p)
     p->slot = TOPT_NEW(p->arena, n, int);
     if (!p->nvalues || !p->factors_of || !p->seen || !p->slot ||
         topt_elimination_order_init(&p->turns, n, p->arena))
-        return nomem(p);
+        return topt_search_nomem(p->err);
     for (int i = 0; i < n; i++)
         p->factors_of[i] = (struct list){-1, -1, 0};
     return 0;
@@ -667,7 +662,7 @@ static int open_plan(struct elimination_plan *p,
         options->max_entries ? options->max_entries : TOPT_SEARCH_EXACT_ENTRIES;
     p->fixed = malloc(((size_t)problem->nops + 1) * sizeof *p->fixed);
     if (!p->fixed)
-        return nomem(p);
+        return topt_search_nomem(p->err);
     for (int i = 0; i < problem->nops; i++)
         p->fixed[i] = -1;
     return 0;

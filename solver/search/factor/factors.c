@@ -6,11 +6,6 @@
 
 #include <stdlib.h>
 
-static int nomem(struct elimination_plan *p)
-{
-    return topt_search_nomem(p->err);
-}
-
 static int grow(void **array, int *cap, int need, size_t size)
 {
     if (need <= *cap)
@@ -27,7 +22,7 @@ static int grow(void **array, int *cap, int need, size_t size)
 int topt_elimination_place(struct elimination_plan *p, struct place place)
 {
     if (grow((void **)&p->place, &p->cap_places, p->nplaces + 1, sizeof place))
-        return nomem(p);
+        return topt_search_nomem(p->err);
     p->place[p->nplaces] = place;
     return p->nplaces++;
 }
@@ -82,7 +77,7 @@ int topt_elimination_factor(struct elimination_plan *p, struct factor f)
     f.link = TOPT_NEW(p->arena, f.nops, struct listed);
     if (f.place < 0 || !f.link ||
         grow((void **)&p->factor, &p->cap_factors, p->nfactors + 1, sizeof f))
-        return f.place < 0 ? -1 : nomem(p);
+        return f.place < 0 ? -1 : topt_search_nomem(p->err);
     for (int d = 0; d < f.nops; d++)
         f.link[d] = (struct listed){p->factors_of[f.op[d]].last, -1};
     p->factor[p->nfactors] = f;

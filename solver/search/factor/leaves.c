@@ -8,11 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int nomem(struct elimination_plan *p)
-{
-    return topt_search_nomem(p->err);
-}
-
 /* ---- leaves ------------------------------------------------------------------------ */
 
 /* Tables of this plan, by their points, to give equal leaves the same. */
@@ -46,7 +41,7 @@ static int interner_init(struct elimination_plan *p, struct interner *in)
     in->bucket = TOPT_NEW(p->arena, in->nbuckets, int);
     in->op_bucket = TOPT_NEW(p->arena, in->nbuckets, int);
     if (!in->known || !in->op || !in->bucket || !in->op_bucket)
-        return nomem(p);
+        return topt_search_nomem(p->err);
     for (int i = 0; i < in->nbuckets; i++)
         in->bucket[i] = in->op_bucket[i] = -1;
     return 0;
@@ -92,7 +87,7 @@ static const struct points *make_op_points(struct elimination_plan *p, int op)
     int n = p->problem->op[op].nconfigs;
     struct choice *c = malloc(((size_t)n + 1) * sizeof *c);
     if (!c) {
-        nomem(p);
+        topt_search_nomem(p->err);
         return NULL;
     }
     size_t kept = 0;
@@ -155,7 +150,7 @@ static int add_leaf(struct elimination_plan *p, struct table *t, int nops, const
     f.op = TOPT_NEW(p->arena, nops, int);
     f.view = TOPT_NEW(p->arena, nops, struct view);
     if (!f.op || !f.view)
-        return nomem(p);
+        return topt_search_nomem(p->err);
     memcpy(f.op, op, (size_t)nops * sizeof *op);
     memcpy(f.view, view, (size_t)nops * sizeof *view);
     place.table = t;
@@ -171,7 +166,7 @@ static int split(struct elimination_plan *p, int op, const int32_t *class_of)
     if (p->fixed[op] >= 0)
         return 0;
     if (topt_value_classes_split(&p->views, n, &view, class_of, &view))
-        return nomem(p);
+        return topt_search_nomem(p->err);
     p->nvalues[op] = view.n;
     p->value[op] = view.of;
     return 0;
@@ -183,11 +178,11 @@ static int find_values(struct elimination_plan *p)
     const struct topt_search_problem *g = p->problem;
     p->value = TOPT_NEW(p->arena, g->nops, const int32_t *);
     if (!p->value)
-        return nomem(p);
+        return topt_search_nomem(p->err);
     for (int i = 0; i < g->nops; i++) {
         struct view view;
         if (topt_value_classes_one(&p->views, g->op[i].nconfigs, &view))
-            return nomem(p);
+            return topt_search_nomem(p->err);
         p->nvalues[i] = view.n;
         p->value[i] = view.of;
     }
@@ -206,11 +201,11 @@ static int view_of_edge(struct elimination_plan *p, int op, const int32_t *class
         return topt_value_classes_of_values(&p->views, p->problem->op[op].nconfigs,
                                             p->value[op], p->nvalues[op], class_of,
                                             nclasses, ret)
-                   ? nomem(p)
+                   ? topt_search_nomem(p->err)
                    : 0;
     int32_t *of = TOPT_NEW(p->arena, 1, int32_t);
     if (!of)
-        return nomem(p);
+        return topt_search_nomem(p->err);
     of[0] = class_of[p->fixed[op]];
     *ret = (struct view){nclasses, of};
     return 0;
@@ -240,7 +235,7 @@ int topt_elimination_leaves(struct elimination_plan *p)
         struct place place = {-1, -1, i, -1, NULL};
         struct table *t = table_of(p, &in, op_points(p, &in, i));
         if (topt_value_classes_all(&p->views, p->nvalues[i], &view))
-            return nomem(p);
+            return topt_search_nomem(p->err);
         if (add_leaf(p, t, 1, &i, &view, place))
             return -1;
         t->rest_wanted = 1;

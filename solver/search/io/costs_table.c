@@ -25,7 +25,7 @@ struct kept {
 
 int topt_costs_nomem(struct topt_error *err)
 {
-    return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the cost file");
+    return topt_nomem(err, "the cost file");
 }
 
 int topt_costs_store_init(struct costs_store *s, struct topt_arena *arena,

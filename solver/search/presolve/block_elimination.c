@@ -53,11 +53,6 @@ struct condensing {
     int64_t largest;        /* table that is kept, by its size; 0: any */
 };
 
-static int nomem(struct condensing *k)
-{
-    return topt_search_nomem(k->err);
-}
-
 /* ---- making one more table whole --------------------------------------------------- */
 
 static int is_broken(const struct condensing *k, const struct table *t)
@@ -162,7 +157,7 @@ static int make_verdicts(struct condensing *k)
         return 0;
     char *v = realloc(k->verdict, n);
     if (!v)
-        return nomem(k);
+        return topt_search_nomem(k->err);
     memset(v + k->nverdicts, NOT_MADE, n - k->nverdicts);
     k->verdict = v;
     k->nverdicts = n;
@@ -514,7 +509,7 @@ static int shorten_chains(struct condensing *k, const char *keep)
     int done = 1;
     struct link *link = malloc(((size_t)k->p->nops + 1) * sizeof *link);
     if (!link)
-        return nomem(k);
+        return topt_search_nomem(k->err);
     while (done > 0 && k->work < k->max_work && !topt_search_stopped(k->options))
         done = eliminate_links(k, link, keep);
     free(link);
@@ -566,7 +561,7 @@ static int start(struct condensing *k, const char *keep)
     k->gone = calloc(n, 1);
     k->span = calloc(n, sizeof *k->span);
     if (!k->c->arena || !k->stays || !k->gone || !k->span)
-        return nomem(k);
+        return topt_search_nomem(k->err);
     if (k->options->threads > 1 &&
         !(k->pool = topt_pool_create(k->options->threads, k->err)))
         return -1;

@@ -8,11 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int nomem(struct conditioning *c)
-{
-    return topt_search_nomem(c->err);
-}
-
 int topt_slice_cut_at(const struct conditioning *c, int op)
 {
     for (int i = 0; i < c->ncut; i++)
@@ -33,7 +28,7 @@ int topt_slices_values(struct conditioning *c, const char *cutset)
         int op = c->op[k], n = p->op[op].nconfigs;
         c->value[k] = calloc((size_t)n + 1, sizeof *c->value[k]);
         if (!c->value[k])
-            return nomem(c);
+            return topt_search_nomem(c->err);
         c->nvalues[k] = n > 0;
         for (int e = 0; e < p->nedges; e++) {
             const struct topt_search_edge *edge = &p->edge[e];
@@ -42,7 +37,7 @@ int topt_slices_values(struct conditioning *c, const char *cutset)
             c->nvalues[k] = topt_refine(
                 c->value[k], n, edge->from == op ? edge->from_class : edge->to_class);
             if (c->nvalues[k] < 0)
-                return nomem(c);
+                return topt_search_nomem(c->err);
         }
         c->nslices *= c->nvalues[k];
     }
@@ -57,7 +52,7 @@ static int slice_op(struct conditioning *c, struct slice *s, int k, int32_t valu
     struct topt_cost *cost = TOPT_NEW(s->arena, whole->nconfigs, struct topt_cost);
     int n = 0;
     if (!config || !cost)
-        return nomem(c);
+        return topt_search_nomem(c->err);
     for (int i = 0; i < whole->nconfigs; i++)
         if (c->value[k][i] == value) {
             config[n] = i;
@@ -82,7 +77,7 @@ static int cut_table(struct conditioning *c, struct slice *s,
     }
     struct topt_cost *alt = TOPT_NEW(s->arena, n, struct topt_cost);
     if (!ret || !first || !alt)
-        return nomem(c);
+        return topt_search_nomem(c->err);
     int32_t *at = first;
     for (int f = from; f < from + nfrom; f++) {
         const int32_t *row = t->first + (int64_t)f * t->to_classes + to;
@@ -117,7 +112,7 @@ static int slice_edge(struct conditioning *c, struct slice *s,
         edge->from_class = TOPT_NEW(s->arena, from->nconfigs, int32_t);
     if (cut_to)
         edge->to_class = TOPT_NEW(s->arena, to->nconfigs, int32_t);
-    return edge->from_class && edge->to_class ? 0 : nomem(c);
+    return edge->from_class && edge->to_class ? 0 : topt_search_nomem(c->err);
 }
 
 int topt_slice_open(struct conditioning *c, int number)
@@ -126,13 +121,13 @@ int topt_slice_open(struct conditioning *c, int number)
     const struct topt_search_problem *p = c->p;
     s->arena = topt_arena_create(0);
     if (!s->arena)
-        return nomem(c);
+        return topt_search_nomem(c->err);
     struct topt_search_op *op = TOPT_NEW(s->arena, p->nops, struct topt_search_op);
     struct topt_search_edge *edge =
         TOPT_NEW(s->arena, p->nedges, struct topt_search_edge);
     s->config = TOPT_NEW(s->arena, p->nops, const int32_t *);
     if (!op || !edge || !s->config)
-        return nomem(c);
+        return topt_search_nomem(c->err);
     memcpy(op, p->op, (size_t)p->nops * sizeof *op);
     if (p->nedges)
         memcpy(edge, p->edge, (size_t)p->nedges * sizeof *edge);

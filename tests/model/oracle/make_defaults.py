@@ -28,7 +28,7 @@ mt5 nanochat nemotron nemotron_h nomic_bert olmo olmo2 olmo3 olmoe opt pegasus p
 qwen2_5_vl_text qwen2_5_vl_vision qwen2_moe qwen2_vl qwen2_vl_text qwen2_vl_vision qwen3 qwen3_5_moe_text qwen3_5_moe_vision
 qwen3_5_text qwen3_5_vision qwen3_moe qwen3_next qwen3_vl_moe_text qwen3_vl_moe_vision qwen3_vl_text
 qwen3_vl_vision roberta seed_oss siglip2_vision_model siglip siglip_text_model siglip_vision_model smollm3 solar_open stablelm
-aya_vision big_bird blenderbot-small convnextv2 cwm data2vec-audio data2vec-text data2vec-vision dinov2_with_registers ernie
+aya_vision big_bird hyperclovax jais2 layoutlm longformer blenderbot-small convnextv2 cwm data2vec-audio data2vec-text data2vec-vision dinov2_with_registers ernie
 gemma4_vision glm4v_vision idefics2_vision idefics3_vision megatron-bert mllama_vision_model mvp openai-gpt plbart resnet
 roberta-prelayernorm smolvlm_vision swin unispeech unispeech-sat vit_mae vit_msn starcoder2 switch_transformers t5 umt5 vaultgemma vit wav2vec2 wavlm whisper xglm xlm-roberta xlm-roberta-xl
 """

@@ -1,0 +1,144 @@
+/* joint.c - one plan for the devices of all groups, which ranks can run.
+ *
+ * One strategy that is data parallel over the groups, planned as if all devices were like the
+ * least of them; then the axis of the groups gets their rows as shares, and the plan is costed
+ * again.  So its time is an upper bound: no device is slower than the least. */
+#include "joint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "topt_json.h"
+#include "topt_plan.h"
+
+/* ---- can there be one? -------------------------------------------------------------- */
+
+static const char *why_not(const struct topt_unequal *u, const struct topt_shares *s)
+{
+    for (int i = 1; i < u->n; i++) {
+        if (u->group[i].devices != u->group[0].devices)
+            return "groups have different numbers of devices";
+        if (s->rows[i] > s->rows[i - 1])
+            return "groups stand in the profile before others that are faster";
+    }
+    return NULL;
+}
+
+static int64_t divisor(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+static json_t *shares_of(const struct topt_unequal *u, const struct topt_shares *s)
+{
+    json_t *shares = json_array();
+    int64_t by = 0;
+    for (int i = 0; i < u->n; i++)
+        by = divisor(s->rows[i], by);
+    for (int i = 0; i < u->n; i++)
+        json_array_append_new(shares, json_integer(s->rows[i] / by));
+    return shares;
+}
+
+/* Is the first axis that of the groups, and does it split the batch? */
+static int over_groups(const struct topt_unequal *u, const json_t *plan)
+{
+    const char *axis = json_string_value(
+        json_array_get(json_object_get(json_object_get(plan, "mesh"), "axes"), 0));
+    json_int_t dp =
+        json_integer_value(json_object_get(json_object_get(plan, "uniform"), "dp"));
+    const char *size = axis ? strchr(axis, ':') : NULL;
+    return size && json_array_size(json_object_get(plan, "ops")) > 0 && dp % u->n == 0 &&
+           strtol(size + 1, NULL, 10) == u->n;
+}
+
+/* ---- the plan ----------------------------------------------------------------------- */
+
+static int equal_plan(const struct topt_unequal *u, json_t **ret, struct topt_error *err)
+{
+    struct topt_request r = *u->request;
+    json_t *answer = NULL;
+    r.mode = TOPT_MINI_TIME;
+    r.gpus = u->devices;
+    r.max_gpus = 0;
+    r.ngpu_list = 0;
+    r.space = TOPT_SPACE_UNIFORM;
+    if (topt_plan(&r, &answer, err))
+        return -1;
+    *ret = json_incref(json_object_get(answer, "plan"));
+    json_decref(answer);
+    return 0;
+}
+
+/* What is predicted of the plan as it is now, on the devices that it names. */
+static int predict(json_t *plan, struct topt_plan_doc *p, struct topt_error *err)
+{
+    struct topt_strategy_cost c;
+    struct topt_costing k = {p->micro, p->hw, &p->mesh, &p->settings, p->router, NULL};
+    json_t *predicted = json_object_get(plan, "predicted");
+    if (topt_cost_strategy(&k, p->strategy, &c, err))
+        return -1;
+    json_object_set_new(predicted, "memory_bytes", json_integer(c.memory_bytes));
+    json_object_set_new(predicted, "memory_parts", topt_memory_parts(p->hw, &c));
+    json_object_set_new(predicted, "peak_bytes", json_integer(p->program->peak_bytes));
+    json_object_set_new(predicted, "time_ns", json_integer(c.time_ns));
+    json_object_set_new(predicted, "compute_ns", json_integer(c.sum.compute_ns));
+    json_object_set_new(predicted, "network_ns",
+                        json_integer(c.time_ns - c.sum.compute_ns));
+    json_object_set_new(predicted, "band",
+                        topt_prediction_band(p->hw, &c, p->program->peak_bytes));
+    p->memory_bytes = c.memory_bytes;
+    return 0;
+}
+
+static int give_shares(const struct topt_unequal *u, const struct topt_shares *s,
+                       json_t *plan, int *ret_fits, struct topt_error *err)
+{
+    struct topt_plan_doc *p = NULL;
+    char id[TOPT_ID];
+    json_object_set_new(json_object_get(plan, "mesh"), "shares", shares_of(u, s));
+    json_object_set_new(plan, "why",
+                        json_string("rows of groups of unlike devices, by their speed"));
+    if (topt_plan_read(plan, &p, err))
+        return -1;
+    int rc = predict(plan, p, err);
+    *ret_fits = !rc && p->memory_bytes <= u->group[0].limit;
+    topt_plan_doc_destroy(p);
+    json_object_del(plan, "id");
+    if (rc || topt_json_id(plan, 'p', id))
+        return rc ? -1 : topt_nomem(err, "the plan's id");
+    json_object_set_new(plan, "id", json_string(id));
+    return 0;
+}
+
+int topt_unequal_joint(struct topt_unequal *u, const struct topt_shares *s, json_t **ret,
+                       const char **ret_why, struct topt_error *err)
+{
+    int fits = 0;
+    *ret = NULL;
+    *ret_why = why_not(u, s);
+    if (*ret_why)
+        return 0;
+    if (equal_plan(u, ret, err))
+        return -1;
+    if (!*ret || !over_groups(u, *ret)) {
+        *ret_why = *ret ? "its fastest strategy is not data parallel over the groups"
+                        : "no one strategy fits the least of the devices";
+    } else if (give_shares(u, s, *ret, &fits, err)) {
+        json_decref(*ret);
+        *ret = NULL;
+        return -1;
+    } else if (!fits) {
+        *ret_why = "with its rows the first group lacks memory";
+    }
+    if (*ret_why) {
+        json_decref(*ret);
+        *ret = NULL;
+    }
+    return 0;
+}
