@@ -40,7 +40,8 @@ in_it sh -euc '
     test -f /etc/slurm/plugstack.conf.d/topt.conf && grep -q include /etc/slurm/plugstack.conf
     test -f /usr/share/bash-completion/completions/topt
     topt --version
-    (setpriv --reuid=topt --regid=topt --clear-groups toptd --state /var/lib/topt --socket /run/topt/toptd.sock --hw lab-cpu >/tmp/toptd.log 2>&1 &)
+    setpriv --reuid=topt --regid=topt --clear-groups toptd --state /var/lib/topt --socket /run/topt/toptd.sock --hw lab-cpu >/tmp/toptd.log 2>&1 &
+    planner=$!
     for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
         ! curl -s --unix-socket /run/topt/toptd.sock http://localhost/readyz >/dev/null || break
         sleep 0.2
@@ -56,7 +57,7 @@ in_it sh -euc '
     grep -q "^1 steps on 1 rank" out
     topt report 1
     /opt/cluster.sh stop /tmp/c
-    pkill -x toptd
+    kill "$planner"
 '
 echo "# uninstall"
 in_it sh -euc '

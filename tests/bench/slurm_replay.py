@@ -4,7 +4,7 @@
 
 BIN has topt and toptd of a build, PLUGIN is its spank_topt.so.  Each job trains one of some models for a number of steps;
 it sleeps for as long as a step is predicted to take, an hour being a quarter of a second, and one that was asked with too
-few GPUs for its memory dies after a tenth of its time.  Prints both passes as a table for docs/VALIDATION.md.
+few GPUs for its memory dies after a tenth of its time.  Prints both passes as the table of docs/SLURM.md.
 """
 import json
 import os
@@ -69,7 +69,7 @@ def words_of(job, number, planner, with_topt, model, folder):
 def replay(with_topt, planner, model, folder):
     os.makedirs(folder)
     began, submitted, died, refused = time.time(), {}, 0, 0
-    for number, job in enumerate(jobs_of(60)[:int(os.environ.get("JOBS","60"))]):
+    for number, job in enumerate(jobs_of(60)):
         words, dies = words_of(job, number, planner, with_topt, model, folder)
         done = run(words)
         if done.returncode:
@@ -88,7 +88,8 @@ def replay(with_topt, planner, model, folder):
         hours += (end - float(start.group(1))) / HOUR_S * int(start.group(2)) * int(start.group(3))
         waited += (float(start.group(1)) - at) / HOUR_S
         last = max(last, end)
-    return {"GPU-hours": hours, "mean wait, hours": waited / len(submitted), "all done after, hours": (last - began) / HOUR_S,
+    trained = len(submitted) - died
+    return {"jobs that trained": trained, "GPU-hours": hours, "GPU-hours for each that trained": hours / trained, "mean wait, hours": waited / len(submitted), "all done after, hours": (last - began) / HOUR_S,
             "died for memory": died, "refused": refused}
 
 
@@ -119,7 +120,7 @@ def main():
             daemon.wait()
     print("| | as people ask | with topt |\n|---|---|---|")
     for key in rows[0]:
-        print(f"| {key} | {rows[0][key]:.0f} | {rows[1][key]:.0f} |")
+        print(f"| {key} | {rows[0][key]:.4g} | {rows[1][key]:.4g} |")
 
 
 main()

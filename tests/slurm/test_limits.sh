@@ -101,7 +101,7 @@ refused "8 GPUs are more than partition 'ampere' with 1 node of 4 GPUs allows; p
 refused "MaxNodes=1" "MaxNodes" $fast --topt-gpus=8 -p both
 refused "8 GPUs are more than -N 1 in partition 'twice', 4 GPUs a node allows" "-N 1" $fast --topt-gpus=8 -N 1 -p twice
 gets 2/8/gres:gpu:4 "8 GPUs" "two nodes" $fast --topt-gpus=8 -p twice
-gets 1/4/gres:gpu:4 "more than -N 1 in partition 'twice', 4 GPUs a node: 8 GPUs on 2 nodes would be 1.2 times as fast" "-N 1, and what more nodes would give" \
+gets 1/4/gres:gpu:4 "more than -N 1 in partition 'twice', 4 GPUs a node: 8 GPUs on 2 nodes would be 1." "-N 1, and what more nodes would give" \
     --topt-mode=mini-parallelism --topt-model=model.json --topt-batch=8 --topt-seq=64 -p twice -N 1 --topt-memory=8MiB
 refused "within -N 1 in partition 'twice', 4 GPUs a node: nothing fits; 8 GPUs on 2 nodes would do" "-N 1 that is too few" \
     --topt-mode=mini-parallelism --topt-model=model.json --topt-batch=8 --topt-seq=64 -p twice -N 1 --topt-memory=6MiB
