@@ -110,23 +110,26 @@ static int leaves(const struct finder *f, const int *last, int op, int start, in
     return last[o->operand[o->output].tensor] >= start + p;
 }
 
-/* The blocks of period 'p' from 'first' on, before 'end'. */
+static int covered(const struct run *r)
+{
+    return r->count >= 2 ? r->count * r->length : 0;
+}
+
+/* The blocks of period 'p' from 'first' on, before 'end'.  What they hand on is counted
+ * where they cover as much as 'best' alone, as most windows don't. */
 static struct run measure(const struct finder *f, const int *last, int first, int p,
-                          int end)
+                          int end, const struct run *best)
 {
     struct run r = {first, p, 1, 0};
     int i = first + p;
     while (i < end && fits(f, i, p, first))
         i++;
     r.count = (i - first) / p;
+    if (!covered(&r) || covered(&r) < covered(best))
+        return r;
     for (int op = first; op < first + p && op < end; op++)
         r.handed += leaves(f, last, op, first, p);
     return r;
-}
-
-static int covered(const struct run *r)
-{
-    return r->count >= 2 ? r->count * r->length : 0;
 }
 
 static int better(const struct run *a, const struct run *b)
@@ -153,7 +156,7 @@ static void try_stretch(const struct finder *f, const int *last, int lo, int hi,
     if ((to + p - first) / p * p < covered(best) || multiple(best, p, from))
         return;
     for (int s = first; s < from + p && s + 2 * p <= hi; s++) {
-        struct run r = measure(f, last, s, p, hi);
+        struct run r = measure(f, last, s, p, hi, best);
         if (better(&r, best))
             *best = r;
     }
