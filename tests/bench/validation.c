@@ -459,8 +459,15 @@ static struct outcome predict(const struct run *r)
     struct topt_strategy *s = plan_of(r, m, &mesh);
     struct topt_costing k = {
         .model = m, .hw = hw, .mesh = &mesh, .settings = &settings, .router = router};
-    if (!router || topt_cost_strategy(&k, s, &cost, &err))
+    struct topt_blocks blocks;
+    if (!router || topt_model_blocks(m, &blocks, &err))
         give_up(r->model->name, &err);
+    /* What is hidden follows from the schedule, as for any plan of one choice. */
+    if ((r->overlap != TOPT_OVERLAP_NONE &&
+         topt_hidden_share(&k, &blocks, s->config, &settings.hidden_ppm, &err)) ||
+        topt_cost_strategy(&k, s, &cost, &err))
+        give_up(r->model->name, &err);
+    topt_blocks_fini(&blocks);
     double seen = measured(r);
     double bytes = r->framework ? memory_of(r, hw, s) : (double)cost.memory_bytes;
     struct outcome o = {.seconds = (double)cost.time_ns / 1e9,
