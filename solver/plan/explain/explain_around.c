@@ -2,7 +2,7 @@
  * asked what the plan was asked. */
 #include "explain_around.h"
 #include "count.h"
-#include "micros.h"
+#include "planning.h"
 #include "request.h"
 #include "topt_choices.h"
 #include "topt_framework.h"
@@ -87,12 +87,12 @@ static int counts_of(const struct topt_request *r, int64_t gpus, int64_t ret[3],
                      struct topt_error *err)
 {
     int64_t *count, fewer = 0, more = 0, twice = 0;
-    struct topt_micros m;
+    struct topt_planning m;
     int all, n = 0;
-    if (topt_micros_init(&m, r, err))
+    if (topt_planning_init(&m, r, err))
         return -1;
     if (topt_request_counts(r, &count, &all, err)) {
-        topt_micros_fini(&m);
+        topt_planning_fini(&m);
         return -1;
     }
     for (int i = 0; i < all; i++) {
@@ -105,7 +105,7 @@ static int counts_of(const struct topt_request *r, int64_t gpus, int64_t ret[3],
         if (count[i] == 2 * gpus)
             twice = count[i];
     }
-    topt_micros_fini(&m);
+    topt_planning_fini(&m);
     free(count);
     const int64_t near[] = {fewer, more, twice != more ? twice : 0};
     for (int i = 0; i < 3; i++)
