@@ -32,18 +32,6 @@ static const json_t *device_of(const json_t *doc)
     return json_object_get(doc, "device");
 }
 
-const json_t *topt_hw_link(const json_t *doc, const char *level)
-{
-    const json_t *links = json_object_get(doc, "links");
-    for (size_t i = 0; i < json_array_size(links); i++) {
-        const json_t *l = json_array_get(links, i);
-        const char *at = json_string_value(json_object_get(l, "level"));
-        if (at && !strcmp(at, level))
-            return l;
-    }
-    return NULL;
-}
-
 /* ---- a device ---------------------------------------------------------------------- */
 
 static void check_shares(const json_t *device, json_t *list)

@@ -13,6 +13,18 @@
 
 enum { MOST_DEVICES = 1 << 20 };
 
+const json_t *topt_hw_link(const json_t *doc, const char *level)
+{
+    const json_t *links = json_object_get(doc, "links");
+    for (size_t i = 0; i < json_array_size(links); i++) {
+        const json_t *l = json_array_get(links, i);
+        const char *at = json_string_value(json_object_get(l, "level"));
+        if (at && !strcmp(at, level))
+            return l;
+    }
+    return NULL;
+}
+
 /* Of numbers in two objects the lower of each, and none that only one of them has. */
 static void lower_each(json_t *to, const json_t *other)
 {

@@ -19,7 +19,7 @@ void topt_hw_refuse_name(const char *name, enum topt_err code, struct topt_error
  * one, in place.  INVAL where there is no such profile. */
 int topt_hw_expand(json_t **doc, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* hw_check.c: the links of a level, "node" or "cluster", in a profile's document; NULL: none. */
+/* hw_groups.c: the links of a level, "node" or "cluster", in a profile's document; NULL: none. */
 const json_t *topt_hw_link(const json_t *doc, const char *level);
 
 /* hw_groups.c: a document whose groups are whole profiles gets the fields of a cluster whose
