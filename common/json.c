@@ -228,6 +228,22 @@ int topt_json_array(const json_t *obj, const char *path, const char *key,
     return 0;
 }
 
+int64_t topt_json_whole_at(const json_t *obj, const char *key)
+{
+    return json_integer_value(json_object_get(obj, key));
+}
+
+double topt_json_number_at(const json_t *obj, const char *key)
+{
+    return json_number_value(json_object_get(obj, key));
+}
+
+const char *topt_json_words_at(const json_t *obj, const char *key)
+{
+    const char *s = json_string_value(json_object_get(obj, key));
+    return s ? s : "";
+}
+
 char *topt_json_text(const json_t *doc, int indent)
 {
     size_t flags = indent ? JSON_INDENT((size_t)indent) : JSON_COMPACT;

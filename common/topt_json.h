@@ -53,6 +53,11 @@ int topt_json_string_or(const json_t *obj, const char *path, const char *key,
 int topt_json_array(const json_t *obj, const char *path, const char *key,
                     const json_t **ret, struct topt_error *err) TOPT_MUST_CHECK;
 
+/* Of a document that topt wrote itself: the member, or 0 and "" where it is not there. */
+int64_t topt_json_whole_at(const json_t *obj, const char *key);
+double topt_json_number_at(const json_t *obj, const char *key);
+const char *topt_json_words_at(const json_t *obj, const char *key);
+
 /* Compact, keys in the order they were set: the same document is the same bytes.  Freed by
  * the caller; NULL when out of memory. */
 char *topt_json_text(const json_t *doc, int indent);

@@ -1,8 +1,8 @@
 /* answer.h - what toptd says, as KEY=VALUE lines.
  *
  * Pure: knows no Slurm.  Thread safety: none needed, plain values. */
-#ifndef TOPT_ANSWER_H
-#define TOPT_ANSWER_H
+#ifndef TOPT_SLURM_ANSWER_H
+#define TOPT_SLURM_ANSWER_H
 
 #include <stddef.h>
 #include <stdint.h>

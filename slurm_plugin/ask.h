@@ -1,8 +1,8 @@
 /* ask.h - what the user asks with the --topt-* options, and the request made of it.
  *
  * Pure: knows no Slurm.  Thread safety: none; one owner at a time. */
-#ifndef TOPT_ASK_H
-#define TOPT_ASK_H
+#ifndef TOPT_SLURM_ASK_H
+#define TOPT_SLURM_ASK_H
 
 #include <stdint.h>
 

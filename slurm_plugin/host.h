@@ -2,8 +2,8 @@
  * `topt sbatch` is about to become.
  *
  * Every option has a name and a text, so neither structures nor private headers of Slurm are needed. */
-#ifndef TOPT_HOST_H
-#define TOPT_HOST_H
+#ifndef TOPT_SLURM_HOST_H
+#define TOPT_SLURM_HOST_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* ask.h - what the commands about plans share: options, the loader of what is asked about, and
  * writing answers.  Private to cli/; for a program's main thread. */
-#ifndef TOPT_ASK_H
-#define TOPT_ASK_H
+#ifndef TOPT_CLI_ASK_H
+#define TOPT_CLI_ASK_H
 
 #include <jansson.h>
 #include <stddef.h>
@@ -114,13 +114,14 @@ struct topt_question {
         "o", TOPT_OPT_STRING, ASK_AT(output), "FILE", "write the result to a file"       \
     }
 
+/* Where --batch lists several: the model of the question is loaded with this one. */
+int topt_ask_batch(struct topt_question *q, int64_t batch,
+                   struct topt_error *err) TOPT_MUST_CHECK;
+
 /* Parse the options, load model and profile, and make the request.  0; 1 where help was shown;
  * -1 with the error.  'usage' may go on with lines of help; 'framework' is the one where
  * none is named, NULL: that of all questions about plans.  Always followed by
  * topt_ask_fini(). */
-/* Where --batch lists several: ask the same of the i-th. */
-int topt_ask_batch(struct topt_question *q, int64_t batch,
-                   struct topt_error *err) TOPT_MUST_CHECK;
 int topt_ask(struct topt_question *q, const struct topt_option *table, const char *usage,
              const char *framework, int argc, char **argv,
              struct topt_error *err) TOPT_MUST_CHECK;

@@ -32,18 +32,6 @@ static const json_t *device_of(const json_t *doc)
     return json_object_get(doc, "device");
 }
 
-static const json_t *link_of(const json_t *doc, const char *level)
-{
-    const json_t *links = json_object_get(doc, "links");
-    for (size_t i = 0; i < json_array_size(links); i++) {
-        const json_t *l = json_array_get(links, i);
-        const char *at = json_string_value(json_object_get(l, "level"));
-        if (at && !strcmp(at, level))
-            return l;
-    }
-    return NULL;
-}
-
 /* ---- a device ---------------------------------------------------------------------- */
 
 static void check_shares(const json_t *device, json_t *list)
@@ -101,7 +89,8 @@ static double sent(const char *collective, double members)
 
 static void check_links(const json_t *doc, json_t *list)
 {
-    const json_t *node = link_of(doc, "node"), *cluster = link_of(doc, "cluster");
+    const json_t *node = topt_hw_link(doc, "node"),
+                 *cluster = topt_hw_link(doc, "cluster");
     double in = number(node, "bytes_per_second"),
            out = number(cluster, "bytes_per_second");
     double per_node = number(doc, "gpus_per_node");
@@ -149,7 +138,7 @@ static void check_rate(const char *name, const json_t *doc, const json_t *c, jso
     double nodes = number(c, "nodes"), m = number(c, "per_node");
     double bytes = json_number_value(json_array_get(last, 0));
     double seconds = json_number_value(json_array_get(last, 1)) / 1e9;
-    const json_t *link = link_of(doc, nodes > 1 ? "cluster" : "node");
+    const json_t *link = topt_hw_link(doc, nodes > 1 ? "cluster" : "node");
     double may = number(link, "bytes_per_second"), is = 0;
     /* Rates may be listed by the size of the group. */
     const json_t *by = json_object_get(link, "all_reduce_by_group");

@@ -5,6 +5,7 @@
  * all like the least of any group: its memory, rates and links are what a plan with equal shares
  * can count on, so that whoever knows of no groups plans something that runs. */
 #include "hw_impl.h"
+#include "topt_model.h"
 #include "topt_json.h"
 
 #include <stdio.h>
@@ -12,19 +13,9 @@
 
 enum { MOST_DEVICES = 1 << 20 };
 
-static double number(const json_t *o, const char *key)
+const json_t *topt_hw_link(const json_t *doc, const char *level)
 {
-    return json_number_value(json_object_get(o, key));
-}
-
-static int64_t whole(const json_t *o, const char *key)
-{
-    return json_integer_value(json_object_get(o, key));
-}
-
-static const json_t *link_of(const json_t *profile, const char *level)
-{
-    const json_t *links = json_object_get(profile, "links");
+    const json_t *links = json_object_get(doc, "links");
     for (size_t i = 0; i < json_array_size(links); i++) {
         const json_t *l = json_array_get(links, i);
         const char *at = json_string_value(json_object_get(l, "level"));
@@ -52,19 +43,20 @@ static void lower_each(json_t *to, const json_t *other)
 
 static void lower(json_t *to, const json_t *other, const char *key)
 {
-    if (number(other, key) < number(to, key))
+    if (topt_json_number_at(other, key) < topt_json_number_at(to, key))
         json_object_set(to, key, json_object_get(other, key));
 }
 
 static void raise(json_t *to, const json_t *other, const char *key)
 {
-    if (number(other, key) > number(to, key))
+    if (topt_json_number_at(other, key) > topt_json_number_at(to, key))
         json_object_set(to, key, json_object_get(other, key));
 }
 
 static int64_t usable(const json_t *device)
 {
-    return whole(device, "memory_bytes") - whole(device, "reserve_bytes");
+    return topt_json_whole_at(device, "memory_bytes") -
+           topt_json_whole_at(device, "reserve_bytes");
 }
 
 static void copy_or_drop(json_t *to, const json_t *from, const char *key)
@@ -100,17 +92,10 @@ static const json_t *slower(const json_t *a, const json_t *b)
 {
     if (!a || !b)
         return a ? a : b;
-    return number(b, "bytes_per_second") < number(a, "bytes_per_second") ? b : a;
-}
-
-static int64_t common_divisor(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
+    return topt_json_number_at(b, "bytes_per_second") <
+                   topt_json_number_at(a, "bytes_per_second")
+               ? b
+               : a;
 }
 
 /* Devices of all groups as equal nodes. */
@@ -119,8 +104,9 @@ static void equal_nodes(json_t *doc, const json_t *groups)
     int64_t per_node = 0, devices = 0;
     for (size_t i = 0; i < json_array_size(groups); i++) {
         const json_t *g = json_array_get(groups, i);
-        per_node = common_divisor(whole(g, "gpus_per_node"), per_node);
-        devices += whole(g, "nodes") * whole(g, "gpus_per_node");
+        per_node = topt_common_divisor(topt_json_whole_at(g, "gpus_per_node"), per_node);
+        devices +=
+            topt_json_whole_at(g, "nodes") * topt_json_whole_at(g, "gpus_per_node");
     }
     json_object_set_new(doc, "nodes", json_integer(devices / per_node));
     json_object_set_new(doc, "gpus_per_node", json_integer(per_node));
@@ -132,10 +118,10 @@ static void least_links(json_t *doc, const json_t *groups)
                  *between = json_object_get(doc, "between");
     json_t *links = json_array();
     for (size_t i = 0; i < json_array_size(groups); i++) {
-        node = slower(node, link_of(json_array_get(groups, i), "node"));
+        node = slower(node, topt_hw_link(json_array_get(groups, i), "node"));
         const json_t *g = json_array_get(groups, i);
-        if (whole(g, "nodes") > 1)
-            cluster = slower(cluster, link_of(g, "cluster"));
+        if (topt_json_whole_at(g, "nodes") > 1)
+            cluster = slower(cluster, topt_hw_link(g, "cluster"));
     }
     if (node)
         json_array_append_new(links, json_deep_copy(node));
@@ -156,7 +142,8 @@ static void least_of_all(json_t *doc, const json_t *groups)
         const json_t *g = json_array_get(groups, i);
         json_t *other = json_object_get(g, "collective");
         least_device(device, json_object_get(g, "device"));
-        if (number(other, "launch_ns") > number(launch, "launch_ns"))
+        if (topt_json_number_at(other, "launch_ns") >
+            topt_json_number_at(launch, "launch_ns"))
             launch = other;
     }
     json_object_del(device, "matmul_by_size");
@@ -175,7 +162,8 @@ static int check_sizes(const json_t *groups, struct topt_error *err)
     for (size_t i = 0; i < json_array_size(groups); i++) {
         const json_t *g = json_array_get(groups, i);
         const char *name = json_string_value(json_object_get(g, "name"));
-        devices += number(g, "nodes") * number(g, "gpus_per_node");
+        devices +=
+            topt_json_number_at(g, "nodes") * topt_json_number_at(g, "gpus_per_node");
         for (size_t k = 0; k < i; k++)
             if (!strcmp(name, json_string_value(
                                   json_object_get(json_array_get(groups, k), "name"))))

@@ -3,6 +3,7 @@
 #ifndef TOPT_HW_IMPL_H
 #define TOPT_HW_IMPL_H
 
+#include <jansson.h>
 #include <stddef.h>
 
 #include "topt_hw.h"
@@ -17,6 +18,9 @@ void topt_hw_refuse_name(const char *name, enum topt_err code, struct topt_error
 /* hw_like.c: a document that says 'like' which shipped profile it is becomes a whole
  * one, in place.  INVAL where there is no such profile. */
 int topt_hw_expand(json_t **doc, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* hw_groups.c: the links of a level, "node" or "cluster", in a profile's document; NULL: none. */
+const json_t *topt_hw_link(const json_t *doc, const char *level);
 
 /* hw_groups.c: a document whose groups are whole profiles gets the fields of a cluster whose
  * devices are all like the least of them, where it does not have those. */

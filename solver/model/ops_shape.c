@@ -59,7 +59,7 @@ static int shape_concat_counts(struct topt_op *op, struct topt_error *err)
     return 0;
 }
 
-static int64_t greatest_common(int64_t a, int64_t b)
+int64_t topt_common_divisor(int64_t a, int64_t b)
 {
     while (b) {
         int64_t rest = a % b;
@@ -79,7 +79,7 @@ static int shape_regroup(struct topt_op *op, struct topt_error *err)
             err, TOPT_ERR_INVAL, "%lld features of %lld numbers can't be %lld of %lld",
             (long long)x.count, (long long)x.unit, (long long)y.count, (long long)y.unit);
     topt_counts_from_input(op, 0);
-    op->count[d] = greatest_common(x.count, y.count);
+    op->count[d] = topt_common_divisor(x.count, y.count);
     op->operand[1].dim[i] = y;
     return 0;
 }

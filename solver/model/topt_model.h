@@ -35,6 +35,9 @@ struct topt_dim {
     int64_t count, unit;
 };
 
+/* The greatest number that divides both counts; the other one where one is 0. */
+int64_t topt_common_divisor(int64_t a, int64_t b);
+
 /* What limits a kernel: profiles have a rate for each class of work. */
 enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topt_json.h"
 #include "topt_text.h"
 
 enum { COLUMNS = 100, INDENT = 10 };
@@ -58,22 +59,6 @@ static const char *parameters(int64_t n, char buf[32])
     return buf;
 }
 
-static int64_t whole(const json_t *o, const char *key)
-{
-    return json_integer_value(json_object_get(o, key));
-}
-
-static const char *words(const json_t *o, const char *key)
-{
-    const char *s = json_string_value(json_object_get(o, key));
-    return s ? s : "";
-}
-
-static double real_of(const json_t *o, const char *key)
-{
-    return json_number_value(json_object_get(o, key));
-}
-
 /* ---- the question ------------------------------------------------------------------------------ */
 
 static void add_assumed(struct topt_text *t, const json_t *assumed, const char *key)
@@ -87,10 +72,11 @@ static void add_assumed(struct topt_text *t, const json_t *assumed, const char *
         if (strcmp(key, "value"))
             topt_text_add(t, "%s", json_string_value(value));
         else if (json_is_integer(value))
-            topt_text_add(t, "%s %lld", words(x, "what"),
+            topt_text_add(t, "%s %lld", topt_json_words_at(x, "what"),
                           (long long)json_integer_value(value));
         else
-            topt_text_add(t, "%s %s", words(x, "what"), json_string_value(value));
+            topt_text_add(t, "%s %s", topt_json_words_at(x, "what"),
+                          json_string_value(value));
     }
 }
 
@@ -99,18 +85,19 @@ void topt_text_of_question(struct topt_text *out, const json_t *answer)
     const json_t *job = json_object_get(answer, "job"),
                  *assumed = json_object_get(answer, "assumed");
     char n[32], batch[32], seq[32];
-    int64_t positions = whole(job, "seq");
-    topt_text_add(out, "%s (%s parameters), %s", words(job, "model"),
-                  parameters(whole(job, "parameters"), n),
-                  grouped(whole(job, "batch"), batch));
+    int64_t positions = topt_json_whole_at(job, "seq");
+    topt_text_add(out, "%s (%s parameters), %s", topt_json_words_at(job, "model"),
+                  parameters(topt_json_whole_at(job, "parameters"), n),
+                  grouped(topt_json_whole_at(job, "batch"), batch));
     if (positions > 1)
         topt_text_add(out, " x %s tokens a step", grouped(positions, seq));
     else
         topt_text_add(out, " samples a step");
     if (json_object_get(job, "train"))
-        topt_text_add(out, ", training %s", words(job, "train"));
-    topt_text_add(out, ", %s, for %s on %s\n", words(job, "precision"),
-                  words(job, "framework_title"), words(job, "hw"));
+        topt_text_add(out, ", training %s", topt_json_words_at(job, "train"));
+    topt_text_add(out, ", %s, for %s on %s\n", topt_json_words_at(job, "precision"),
+                  topt_json_words_at(job, "framework_title"),
+                  topt_json_words_at(job, "hw"));
     if (!json_array_size(assumed))
         return;
     struct topt_text t = {0};
@@ -136,24 +123,26 @@ static void add_names(char *buf, size_t size, const json_t *row)
 static void show_row(struct topt_text *out, const json_t *row, int by_batch)
 {
     char label[48], a[32], b[32], c[32], e[32], gpus[48];
-    int64_t nodes = whole(row, "nodes");
-    double tokens = real_of(row, "tokens_per_second");
+    int64_t nodes = topt_json_whole_at(row, "nodes");
+    double tokens = topt_json_number_at(row, "tokens_per_second");
     if (by_batch)
-        grouped(whole(row, "batch"), label);
+        grouped(topt_json_whole_at(row, "batch"), label);
     else
         add_names(label, sizeof label, row);
     if (!json_is_true(json_object_get(row, "feasible")) && by_batch) {
-        topt_text_add(out, "%-14s %s\n", label, words(row, "why"));
+        topt_text_add(out, "%-14s %s\n", label, topt_json_words_at(row, "why"));
         return;
     }
-    snprintf(gpus, sizeof gpus, "%lld (%lld node%s)", (long long)whole(row, "gpus"),
-             (long long)nodes, nodes == 1 ? "" : "s");
-    topt_text_add(out, "%-14s %-14s %8s %10s %8s %10s  %s\n", label, gpus,
-                  topt_show_ns(whole(row, "time_ns"), a, sizeof a),
-                  rounded(tokens > 0 ? tokens : real_of(row, "samples_per_second"), b),
-                  rounded(real_of(row, "gpu_hours_per_million_samples"), c),
-                  topt_show_bytes(whole(row, "memory_bytes"), e, sizeof e),
-                  words(row, "strategy"));
+    snprintf(gpus, sizeof gpus, "%lld (%lld node%s)",
+             (long long)topt_json_whole_at(row, "gpus"), (long long)nodes,
+             nodes == 1 ? "" : "s");
+    topt_text_add(
+        out, "%-14s %-14s %8s %10s %8s %10s  %s\n", label, gpus,
+        topt_show_ns(topt_json_whole_at(row, "time_ns"), a, sizeof a),
+        rounded(tokens > 0 ? tokens : topt_json_number_at(row, "samples_per_second"), b),
+        rounded(topt_json_number_at(row, "gpu_hours_per_million_samples"), c),
+        topt_show_bytes(topt_json_whole_at(row, "memory_bytes"), e, sizeof e),
+        topt_json_words_at(row, "strategy"));
 }
 
 void topt_text_of_rows(struct topt_text *out, const json_t *rows, int by_batch)
@@ -209,8 +198,8 @@ static void show_memory(struct topt_text *out, const json_t *a)
 {
     char x[32], y[32];
     topt_text_add(out, "memory    %s a GPU of %s that plans may use\n",
-                  topt_show_bytes(whole(a, "memory_bytes"), x, sizeof x),
-                  topt_show_bytes(whole(a, "memory_limit"), y, sizeof y));
+                  topt_show_bytes(topt_json_whole_at(a, "memory_bytes"), x, sizeof x),
+                  topt_show_bytes(topt_json_whole_at(a, "memory_limit"), y, sizeof y));
     show_parts(out, json_object_get(a, "memory_parts"));
 }
 
@@ -220,14 +209,17 @@ static void show_time(struct topt_text *out, const json_t *a)
     char x[32], y[32], z[32];
     const json_t *band = json_object_get(json_object_get(a, "band"), "time"),
                  *rests = json_object_get(band, "rests_on_ns");
-    double all = real_of(a, "time_ns") > 0 ? real_of(a, "time_ns") : 1;
-    double wide = (real_of(band, "high_ns") - real_of(band, "low_ns")) / 2 / all;
-    double sheets = real_of(rests, "analytic") / all,
-           measured = real_of(rests, "measured") / all;
+    double all =
+        topt_json_number_at(a, "time_ns") > 0 ? topt_json_number_at(a, "time_ns") : 1;
+    double wide =
+        (topt_json_number_at(band, "high_ns") - topt_json_number_at(band, "low_ns")) / 2 /
+        all;
+    double sheets = topt_json_number_at(rests, "analytic") / all,
+           measured = topt_json_number_at(rests, "measured") / all;
     topt_text_add(out, "time      %s a step: %s computing, %s waiting for the network\n",
-                  topt_show_ns(whole(a, "time_ns"), x, sizeof x),
-                  topt_show_ns(whole(a, "compute_ns"), y, sizeof y),
-                  topt_show_ns(whole(a, "network_ns"), z, sizeof z));
+                  topt_show_ns(topt_json_whole_at(a, "time_ns"), x, sizeof x),
+                  topt_show_ns(topt_json_whole_at(a, "compute_ns"), y, sizeof y),
+                  topt_show_ns(topt_json_whole_at(a, "network_ns"), z, sizeof z));
     topt_text_add(
         out,
         "          \u00b1%.0f %%: %.0f %% estimated from data sheets, %.0f %% between "
@@ -239,19 +231,20 @@ static void show_time(struct topt_text *out, const json_t *a)
     if (json_object_get(a, "simulated_ns"))
         topt_text_add(out,
                       "          %s by the schedule of the whole step (topt simulate)\n",
-                      topt_show_ns(whole(a, "simulated_ns"), x, sizeof x));
+                      topt_show_ns(topt_json_whole_at(a, "simulated_ns"), x, sizeof x));
 }
 
 static void show_search(struct topt_text *out, const json_t *a)
 {
-    if (!strcmp(words(a, "space"), "uniform"))
+    if (!strcmp(topt_json_words_at(a, "space"), "uniform"))
         return;
     topt_text_add(
         out, "space     %s, %s; %lld configurations, %lld layouts, %lld edge entries\n",
-        words(a, "space"),
+        topt_json_words_at(a, "space"),
         json_is_true(json_object_get(a, "exact")) ? "exact" : "not exact",
-        (long long)whole(a, "configs"), (long long)whole(a, "layouts"),
-        (long long)whole(a, "edge_entries"));
+        (long long)topt_json_whole_at(a, "configs"),
+        (long long)topt_json_whole_at(a, "layouts"),
+        (long long)topt_json_whole_at(a, "edge_entries"));
 }
 
 /* What would fit on fewer GPUs if it had been asked for. */
@@ -261,17 +254,18 @@ static void show_with(struct topt_text *out, const json_t *a)
     json_t *x;
     json_array_foreach(json_object_get(a, "with"), i, x)
     {
-        long long n = whole(x, "gpus");
+        long long n = topt_json_whole_at(x, "gpus");
         char need[32];
-        topt_text_add(out, "%-9s %s: %lld GPU%s would do, with %s each\n",
-                      i ? "" : "but with", words(x, "ask"), n, n == 1 ? "" : "s",
-                      topt_show_bytes(whole(x, "memory_bytes"), need, sizeof need));
+        topt_text_add(
+            out, "%-9s %s: %lld GPU%s would do, with %s each\n", i ? "" : "but with",
+            topt_json_words_at(x, "ask"), n, n == 1 ? "" : "s",
+            topt_show_bytes(topt_json_whole_at(x, "memory_bytes"), need, sizeof need));
     }
 }
 
 static void show_next(struct topt_text *out, const json_t *a, const char *path)
 {
-    const char *id = words(a, "plan_id");
+    const char *id = topt_json_words_at(a, "plan_id");
     topt_text_add(out, "plan      %s", id);
     if (path)
         topt_text_add(out, ", written to %s; next: topt explain %s", path, path);
@@ -285,7 +279,8 @@ static void show_next(struct topt_text *out, const json_t *a, const char *path)
 static void put_cost(struct topt_text *t, const json_t *without, int64_t time_ns,
                      int64_t memory_bytes)
 {
-    int64_t ns = whole(without, "time_ns"), bytes = whole(without, "memory_bytes");
+    int64_t ns = topt_json_whole_at(without, "time_ns"),
+            bytes = topt_json_whole_at(without, "memory_bytes");
     int64_t later = time_ns - ns, more = memory_bytes - bytes;
     char a[32], b[32];
     topt_text_add(t, "without, a step takes %s", topt_show_ns(ns, a, sizeof a));
@@ -306,7 +301,7 @@ char *topt_pins_words(const json_t *pins, int64_t time_ns, int64_t memory_bytes)
 {
     struct topt_text t = {0};
     const json_t *without = json_object_get(pins, "without");
-    int64_t n = whole(pins, "operators");
+    int64_t n = topt_json_whole_at(pins, "operators");
     topt_text_add(&t, "%s (%lld operator%s); ",
                   json_string_value(json_object_get(pins, "text")), (long long)n,
                   n == 1 ? "" : "s");
@@ -322,9 +317,9 @@ char *topt_pins_words(const json_t *pins, int64_t time_ns, int64_t memory_bytes)
 static void show_pins(struct topt_text *out, const json_t *a)
 {
     const json_t *pins = json_object_get(a, "pins");
-    char *text =
-        pins ? topt_pins_words(pins, whole(a, "time_ns"), whole(a, "memory_bytes"))
-             : NULL;
+    char *text = pins ? topt_pins_words(pins, topt_json_whole_at(a, "time_ns"),
+                                        topt_json_whole_at(a, "memory_bytes"))
+                      : NULL;
     if (text)
         topt_text_of_words(out, "pinned", text);
     free(text);
@@ -333,7 +328,7 @@ static void show_pins(struct topt_text *out, const json_t *a)
 static void show_left_out(struct topt_text *out, const json_t *a)
 {
     if (json_object_get(a, "left_out"))
-        topt_text_of_words(out, "left out", words(a, "left_out"));
+        topt_text_of_words(out, "left out", topt_json_words_at(a, "left_out"));
 }
 
 static void show_infeasible(struct topt_text *out, const json_t *a)
@@ -343,16 +338,17 @@ static void show_infeasible(struct topt_text *out, const json_t *a)
     topt_text_add(out, "\n%s: %s\n",
                   json_is_null(json_object_get(a, "feasible")) ? "undecided"
                                                                : "infeasible",
-                  words(a, "why"));
+                  topt_json_words_at(a, "why"));
     if (near)
-        topt_text_add(out, "nearest   %lld GPUs, which need %s each\n",
-                      (long long)whole(near, "gpus"),
-                      topt_show_bytes(whole(near, "memory_bytes"), x, sizeof x));
+        topt_text_add(
+            out, "nearest   %lld GPUs, which need %s each\n",
+            (long long)topt_json_whole_at(near, "gpus"),
+            topt_show_bytes(topt_json_whole_at(near, "memory_bytes"), x, sizeof x));
     show_with(out, a);
     show_left_out(out, a);
     const json_t *job = json_object_get(a, "job");
     if (json_object_get(job, "not_searched"))
-        topt_text_of_words(out, "not tried", words(job, "not_searched"));
+        topt_text_of_words(out, "not tried", topt_json_words_at(job, "not_searched"));
 }
 
 void topt_text_of_plan(struct topt_text *out, const json_t *a, const char *path)
@@ -365,16 +361,18 @@ void topt_text_of_plan(struct topt_text *out, const json_t *a, const char *path)
     }
     if (json_array_size(rows))
         topt_text_of_rows(out, rows, 0);
-    long long gpus = whole(a, "gpus"), nodes = whole(a, "nodes");
+    long long gpus = topt_json_whole_at(a, "gpus"),
+              nodes = topt_json_whole_at(a, "nodes");
     if (!json_array_size(rows))
         topt_text_add(out, "\n");
     topt_text_add(out, "%lld GPU%s (%lld node%s of %lld): %s\n", gpus,
                   gpus > 1 ? "s" : "", nodes, nodes > 1 ? "s" : "",
-                  (long long)whole(a, "gpus_per_node"), words(a, "strategy"));
-    topt_text_of_words(out, "why", words(a, "why"));
+                  (long long)topt_json_whole_at(a, "gpus_per_node"),
+                  topt_json_words_at(a, "strategy"));
+    topt_text_of_words(out, "why", topt_json_words_at(a, "why"));
     show_with(out, a);
     if (json_object_get(a, "needs"))
-        topt_text_of_words(out, "needs", words(a, "needs"));
+        topt_text_of_words(out, "needs", topt_json_words_at(a, "needs"));
     show_memory(out, a);
     show_time(out, a);
     show_pins(out, a);

@@ -5,6 +5,7 @@
  * needs in the colour of the limit. */
 #include "chart_svg.h"
 #include "topt_drawing.h"
+#include "topt_json.h"
 #include "topt_text.h"
 
 #include <stdlib.h>
@@ -30,17 +31,6 @@ static const char style[] =
     ".paper{fill:#171c25}.ink{fill:#e6e9ef}.soft{fill:#98a2b3}"
     ".compute,.memory{fill:#7aa5ff}.network{fill:#3c5f9f}.over{fill:#ff8f6b}"
     ".axis{stroke:#667085}.rule{stroke:#ff8f6b}.bad{fill:#ff8f6b}}";
-
-static int64_t whole(const json_t *o, const char *key)
-{
-    return json_integer_value(json_object_get(o, key));
-}
-
-static const char *words(const json_t *o, const char *key)
-{
-    const char *s = json_string_value(json_object_get(o, key));
-    return s ? s : "";
-}
 
 static int has_plan(const json_t *row)
 {
@@ -79,7 +69,7 @@ static void put_bar(struct drawing *d, double x, double w, const char *class)
 static int64_t most_of(const json_t *rows, const char *key, int64_t least)
 {
     for (size_t i = 0; i < json_array_size(rows); i++) {
-        int64_t v = whole(json_array_get(rows, i), key);
+        int64_t v = topt_json_whole_at(json_array_get(rows, i), key);
         least = v > least ? v : least;
     }
     return least;
@@ -89,7 +79,7 @@ static int64_t most_of(const json_t *rows, const char *key, int64_t least)
 static void put_labels(struct drawing *d, const json_t *row, double x, const char *value)
 {
     put_words(d->t, NAMES - 8, d->y + 11, "class=\"ink\" text-anchor=\"end\"",
-              words(row, "algorithm"));
+              topt_json_words_at(row, "algorithm"));
     put_words(d->t, x + 6, d->y + 11, "class=\"soft\"", value);
 }
 
@@ -102,16 +92,16 @@ static void put_times(struct drawing *d, int64_t most)
             put_labels(d, row, NAMES, "no plan");
             continue;
         }
-        double all = length(whole(row, "time_ns"), most),
-               compute = length(whole(row, "compute_ns"), most);
+        double all = length(topt_json_whole_at(row, "time_ns"), most),
+               compute = length(topt_json_whole_at(row, "compute_ns"), most);
         int fits = json_is_true(json_object_get(row, "feasible"));
         compute = compute < all ? compute : all;
         snprintf(value, sizeof value, "%s%s",
-                 topt_show_ns(whole(row, "time_ns"), buf, sizeof buf),
+                 topt_show_ns(topt_json_whole_at(row, "time_ns"), buf, sizeof buf),
                  fits ? "" : ", does not fit");
         topt_text_add(d->t, "<g%s>", fits ? "" : " class=\"faint\"");
         topt_text_add(d->t, "<title>");
-        topt_svg_escape(d->t, words(row, "strategy"));
+        topt_svg_escape(d->t, topt_json_words_at(row, "strategy"));
         topt_text_add(d->t, "</title>\n");
         put_bar(d, NAMES, compute, "compute");
         put_bar(d, NAMES + compute, all - compute, "network");
@@ -126,7 +116,7 @@ static void put_memory(struct drawing *d, int64_t most)
     char buf[32], text[48];
     for (int i = 0; i < d->n; i++, d->y += ROW) {
         const json_t *row = json_array_get(d->rows, (size_t)i);
-        int64_t bytes = whole(row, "memory_bytes");
+        int64_t bytes = topt_json_whole_at(row, "memory_bytes");
         if (!has_plan(row)) {
             put_labels(d, row, NAMES, "no plan");
             continue;
@@ -174,13 +164,14 @@ char *topt_svg_compare(const json_t *doc)
     struct topt_text t = {0}, title = {0};
     struct drawing d = {.t = &t,
                         .rows = json_object_get(doc, "systems"),
-                        .limit = whole(doc, "memory_limit"),
+                        .limit = topt_json_whole_at(doc, "memory_limit"),
                         .y = HEAD};
     d.n = (int)json_array_size(d.rows);
     int height = HEAD + 2 * (PANEL + d.n * ROW) + FOOT;
-    topt_text_add(&title, "%s on %lld GPU%s of %s", words(doc, "model"),
-                  (long long)whole(doc, "gpus"), whole(doc, "gpus") > 1 ? "s" : "",
-                  words(doc, "hw"));
+    topt_text_add(&title, "%s on %lld GPU%s of %s", topt_json_words_at(doc, "model"),
+                  (long long)topt_json_whole_at(doc, "gpus"),
+                  topt_json_whole_at(doc, "gpus") > 1 ? "s" : "",
+                  topt_json_words_at(doc, "hw"));
     topt_text_add(&t,
                   "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
                   "width=\"%d\" height=\"%d\" role=\"img\" aria-labelledby=\"t d\" "
@@ -189,7 +180,7 @@ char *topt_svg_compare(const json_t *doc)
                   WIDTH, height, WIDTH, height);
     topt_svg_escape(&t, title.s ? title.s : "");
     topt_text_add(&t, "</title>\n<desc id=\"d\">");
-    topt_svg_escape(&t, words(doc, "reading"));
+    topt_svg_escape(&t, topt_json_words_at(doc, "reading"));
     topt_text_add(&t,
                   "</desc>\n<style>%s</style>\n"
                   "<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n",

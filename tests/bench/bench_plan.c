@@ -20,7 +20,7 @@
 #include "claim.h"
 #include "grid.h"
 #include "grid_data.h"
-#include "micros.h"
+#include "planning.h"
 #include "problem.h"
 #include "solutions.h"
 #include "solve.h"
@@ -311,12 +311,12 @@ static int solve_variant(const struct row *row, struct topt_grid_search *s,
 static int run_shape(const struct row *row, struct topt_request *q, struct result *r,
                      struct topt_error *err)
 {
-    struct topt_micros micros;
+    struct topt_planning micros;
     struct topt_grid_search s;
     struct topt_solutions all = {.claim = topt_claim_exact()};
     double t = bench_processor();
     r->phase = LIST;
-    if (topt_micros_init(&micros, q, err))
+    if (topt_planning_init(&micros, q, err))
         return -1;
     int rc =
         topt_grid_open(&s, &micros, row->nodes, row->per_node,
@@ -329,7 +329,7 @@ static int run_shape(const struct row *row, struct topt_request *q, struct resul
     keep_best(r, &all, row->question);
     topt_solutions_fini(&all);
     topt_grid_close(&s);
-    topt_micros_fini(&micros);
+    topt_planning_fini(&micros);
     return rc ? -1 : 0;
 }
 

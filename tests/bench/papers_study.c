@@ -3,7 +3,7 @@
 #include "claim.h"
 #include "grid.h"
 #include "grid_data.h"
-#include "micros.h"
+#include "planning.h"
 #include "problem.h"
 #include "problem_stats.h"
 #include "restrict.h"
@@ -136,7 +136,7 @@ void study_open(struct study *s, const struct study_ask *ask)
     s->r.blocks = ask->blocks;
     s->r.algorithm = ask->algorithm;
     s->r.settings.accounting = TOPT_ACCOUNTING_PAPER_REUSE;
-    if (topt_micros_init(&s->micros, &s->r, &err) ||
+    if (topt_planning_init(&s->micros, &s->r, &err) ||
         topt_grid_open(&s->shape, &s->micros, ask->nodes, ask->per_node,
                        TOPT_GOAL_FRONTIER, &err))
         give_up(ask->model, &err);
@@ -153,7 +153,7 @@ void study_close(struct study *s)
         topt_problem_destroy(s->problem[i]);
     free(s->problem);
     topt_grid_close(&s->shape);
-    topt_micros_fini(&s->micros);
+    topt_planning_fini(&s->micros);
     topt_model_destroy(s->model);
     topt_hw_destroy(s->hw);
 }

@@ -5,7 +5,7 @@
 #include "problem_stats.h"
 #include "algorithm.h"
 #include "grid_data.h"
-#include "micros.h"
+#include "planning.h"
 #include "restrict.h"
 #include "topt_plan.h"
 #include "topt_choices.h"
@@ -32,7 +32,7 @@ struct study {
     struct topt_request r;
     struct topt_model *model;
     struct topt_hw *hw;
-    struct topt_micros micros;
+    struct topt_planning micros;
     struct topt_grid_search shape;
     struct topt_algorithm algorithm; /* the row, restricted further */
     struct study_restriction restriction;

@@ -17,7 +17,7 @@
 #include "apart.h"
 #include "grid.h"
 #include "grid_data.h"
-#include "micros.h"
+#include "planning.h"
 #include "problem.h"
 #include "problem_stats.h"
 #include "request.h"
@@ -303,7 +303,7 @@ static struct weighed weigh(const struct sheet_row *r)
 {
     struct topt_error err = {0};
     struct topt_grid_search s;
-    struct topt_micros micros;
+    struct topt_planning micros;
     struct weighed w;
     int gpus = r->shards ? r->shards : r->gpus;
     int node = gpus < r->per_node ? gpus : r->per_node;
@@ -313,7 +313,7 @@ static struct weighed weigh(const struct sheet_row *r)
     struct topt_model *m =
         load(r, (int64_t)(gpus / r->tensor) * r->micro * r->accumulation);
     struct topt_request q = run_of(r, m, hw);
-    if (topt_micros_init(&micros, &q, &err))
+    if (topt_planning_init(&micros, &q, &err))
         give_up(r->model->name, &err);
     micros.tensor = TOPT_TENSOR_ANYWHERE;
     if (topt_grid_open(&s, &micros, gpus / node, node, TOPT_GOAL_LEAST, &err))
@@ -321,7 +321,7 @@ static struct weighed weigh(const struct sheet_row *r)
     weigh_shape(r, &s, &w);
     w.limit = limit_of(r, &q);
     topt_grid_close(&s);
-    topt_micros_fini(&micros);
+    topt_planning_fini(&micros);
     topt_model_destroy(m);
     topt_hw_destroy(hw);
     return w;

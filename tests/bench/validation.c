@@ -12,7 +12,7 @@
 #include "chart.h"
 #include "grid.h"
 #include "grid_data.h"
-#include "micros.h"
+#include "planning.h"
 #include "solutions.h"
 #include "chart_svg.h"
 #include "hw_impl.h"
@@ -419,11 +419,11 @@ static double memory_of(const struct run *r, const struct topt_hw *hw,
 {
     struct topt_error err = {0};
     struct topt_grid_search shape;
-    struct topt_micros micros;
+    struct topt_planning micros;
     struct peak at;
     struct topt_model *whole = build(r, r->batch);
     struct topt_request q = run_of(r, whole, hw);
-    if (topt_micros_init(&micros, &q, &err) ||
+    if (topt_planning_init(&micros, &q, &err) ||
         topt_grid_open(&shape, &micros, r->gpus / r->per_node, r->per_node,
                        TOPT_GOAL_LEAST, &err))
         give_up(r->model->name, &err);
@@ -434,7 +434,7 @@ static double memory_of(const struct run *r, const struct topt_hw *hw,
                                  r->again == AGAIN_WHOLE || r->again == AGAIN_ASKED};
     peak_of(r->model->name, &shape, &v, s, again_of(r), &at);
     topt_grid_close(&shape);
-    topt_micros_fini(&micros);
+    topt_planning_fini(&micros);
     topt_model_destroy(whole);
     return (double)at.cost.memory_bytes;
 }

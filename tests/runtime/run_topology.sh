@@ -39,6 +39,7 @@ check "what hwloc can't see has to come from somewhere"
 echo '<topology version="3.0">' >bad.xml
 refused 1 "hwloc can't read" "$topt" profile --topology bad.xml
 check "what is no topology"
-"$topt" profile --topology this >out 2>err && grep -q 'cores\{0,1\}' out && grep -q 'mask_cpu:0x' out
+# hwloc's module of the PCI bus never frees what libpciaccess took.
+HWLOC_COMPONENTS=-pci "$topt" profile --topology this >out 2>err && grep -q 'cores\{0,1\}' out && grep -q 'mask_cpu:0x' out
 check "this machine: $(head -1 out)"
 finish

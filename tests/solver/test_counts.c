@@ -12,7 +12,7 @@
 #include "grid.h"
 #include "grid_data.h"
 #include "grid_solve.h"
-#include "micros.h"
+#include "planning.h"
 #include "request.h"
 #include "solutions.h"
 #include "topt_export.h"
@@ -98,7 +98,7 @@ struct alone {
     int64_t least;
 };
 
-static int add_shape(struct topt_micros *m, int nodes, int per_node, struct alone *a)
+static int add_shape(struct topt_planning *m, int nodes, int per_node, struct alone *a)
 {
     struct topt_grid_search s;
     struct topt_solutions all = {0};
@@ -116,14 +116,14 @@ static int add_shape(struct topt_micros *m, int nodes, int per_node, struct alon
 
 static int search_alone(const struct topt_request *r, int64_t gpus, struct alone *a)
 {
-    struct topt_micros m;
+    struct topt_planning m;
     int nodes = 0, per_node = 0, rc = 0;
     *a = (struct alone){.least = INT64_MAX};
-    if (topt_micros_init(&m, r, NULL))
+    if (topt_planning_init(&m, r, NULL))
         return -1;
     while (!rc && topt_request_grid(r, gpus, &nodes, &per_node))
         rc = add_shape(&m, nodes, per_node, a);
-    topt_micros_fini(&m);
+    topt_planning_fini(&m);
     return rc;
 }
 
@@ -495,15 +495,15 @@ static int covers(const struct topt_solutions *by, const struct topt_solutions *
 static int solve(const struct topt_request *r, int nodes, int per_node,
                  enum topt_goal goal, struct topt_solutions *ret)
 {
-    struct topt_micros m;
+    struct topt_planning m;
     struct topt_grid_search s;
     memset(ret, 0, sizeof *ret);
-    if (topt_micros_init(&m, r, NULL))
+    if (topt_planning_init(&m, r, NULL))
         return -1;
     int rc = topt_grid_open(&s, &m, nodes, per_node, TOPT_GOAL_FRONTIER, NULL) ||
              topt_grid_solve(&s, goal, r->memory_limit, 0, ret, NULL);
     topt_grid_close(&s);
-    topt_micros_fini(&m);
+    topt_planning_fini(&m);
     return rc;
 }
 

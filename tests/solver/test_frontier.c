@@ -10,7 +10,7 @@
 #include "grid.h"
 #include "grid_data.h"
 #include "grid_solve.h"
-#include "micros.h"
+#include "planning.h"
 #include "problem.h"
 #include "solutions.h"
 #include "solve.h"
@@ -155,7 +155,7 @@ static int least_equal(struct topt_problem *p, const struct topt_cost *want)
 {
     struct topt_search_options o = {.threads = 1};
     struct topt_solutions least, none;
-    struct topt_cost bound = topt_capped_bound(p);
+    struct topt_cost bound = topt_problem_lower_bound(p);
     int rc = topt_solve_least(p, &o, 0, &least, NULL) ||
              topt_solve_least(p, &o, want->memory, &none, NULL);
     int good = !rc && least.n == 1 && least.at[0].memory_bytes == want->memory &&
@@ -193,15 +193,15 @@ static void compare_variant(struct topt_grid_search *s, const struct topt_varian
 static void compare(const struct topt_request *r, int nodes, int per_node,
                     struct tally *t)
 {
-    struct topt_micros micros;
+    struct topt_planning micros;
     struct topt_grid_search s;
-    if (topt_micros_init(&micros, r, NULL))
+    if (topt_planning_init(&micros, r, NULL))
         return;
     if (!topt_grid_open(&s, &micros, nodes, per_node, TOPT_GOAL_FRONTIER, NULL))
         for (int i = 0; i < s.nvariants; i++)
             compare_variant(&s, &s.variant[i], t);
     topt_grid_close(&s);
-    topt_micros_fini(&micros);
+    topt_planning_fini(&micros);
 }
 
 static const struct shape {
@@ -355,7 +355,7 @@ static void test_factors(void)
     for (uint64_t seed = 1; t.compared < WANTED && seed < 600; seed++) {
         const struct shape *k = &shapes[seed % 4];
         struct topt_request r;
-        struct topt_micros micros;
+        struct topt_planning micros;
         struct topt_grid_search s;
         topt_request_init(&r);
         struct topt_model *m = block_model(seed, 2, 1 + (seed % 4 > 1));
@@ -365,12 +365,12 @@ static void test_factors(void)
         r.blocks = TOPT_BLOCKS_ALIKE;
         r.factors = TOPT_FACTORS_ALL;
         r.settings.optimizer = (enum topt_optimizer)(seed % 3);
-        if (!m || topt_micros_init(&micros, &r, NULL))
+        if (!m || topt_planning_init(&micros, &r, NULL))
             continue;
         if (!topt_grid_open(&s, &micros, k->nodes, k->per_node, TOPT_GOAL_FRONTIER, NULL))
             compare_shape(&s, &t, flagged);
         topt_grid_close(&s);
-        topt_micros_fini(&micros);
+        topt_planning_fini(&micros);
         topt_model_destroy(m);
     }
     verdict(&t, WANTED, "all factors");

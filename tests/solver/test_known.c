@@ -7,7 +7,7 @@
 #include "grid.h"
 #include "grid_data.h"
 #include "grid_solve.h"
-#include "micros.h"
+#include "planning.h"
 #include "problem.h"
 #include "solutions.h"
 #include "solve.h"
@@ -164,7 +164,7 @@ static void test_models(int alike, int wanted)
     for (uint64_t seed = 1; frontier.asked < wanted && seed < 400; seed++) {
         const struct shape *k = &shapes[seed % NSHAPES];
         struct topt_request r;
-        struct topt_micros micros;
+        struct topt_planning micros;
         struct topt_grid_search s;
         struct topt_costing costing;
         topt_request_init(&r);
@@ -175,7 +175,7 @@ static void test_models(int alike, int wanted)
         r.space = k->space;
         r.blocks = alike ? TOPT_BLOCKS_ALIKE : TOPT_BLOCKS_FREE;
         r.factors = 0;
-        if (!m || topt_micros_init(&micros, &r, NULL)) {
+        if (!m || topt_planning_init(&micros, &r, NULL)) {
             topt_model_destroy(m);
             continue;
         }
@@ -192,7 +192,7 @@ static void test_models(int alike, int wanted)
             ask_all(&costing, &o, seed, &frontier, &rough, &fastest);
         }
         topt_grid_close(&s);
-        topt_micros_fini(&micros);
+        topt_planning_fini(&micros);
         topt_model_destroy(m);
     }
     const char *what = alike ? "blocks alike" : "free blocks";
@@ -239,19 +239,19 @@ static void test_shapes(void)
     int asked = 0, wrong = 0;
     for (uint64_t seed = 1; seed <= 12; seed++) {
         struct topt_request r;
-        struct topt_micros micros;
+        struct topt_planning micros;
         struct topt_grid_search s;
         topt_request_init(&r);
         r.model = random_model(seed, 3 + (int)(seed % 4));
         r.hw = hw;
         r.space = TOPT_SPACE_FULL;
         r.factors = seed % 2 ? TOPT_FACTOR_ZERO : 0;
-        if (r.model && !topt_micros_init(&micros, &r, NULL)) {
+        if (r.model && !topt_planning_init(&micros, &r, NULL)) {
             asked++;
             wrong += topt_grid_open(&s, &micros, 2, 8, TOPT_GOAL_FRONTIER, NULL) ||
                      compare_shape(&s);
             topt_grid_close(&s);
-            topt_micros_fini(&micros);
+            topt_planning_fini(&micros);
         }
         topt_model_destroy((struct topt_model *)r.model);
     }

@@ -6,7 +6,7 @@
 #include "problem_stats.h"
 #include "grid.h"
 #include "grid_data.h"
-#include "micros.h"
+#include "planning.h"
 #include "problem.h"
 #include "topt_plan.h"
 #include "topt_choices.h"
@@ -92,12 +92,12 @@ static int check_model(struct topt_model *m, struct topt_request *r, int nodes,
                        int per_node, uint64_t seed, int factors, int64_t micro_batches,
                        struct counts *n)
 {
-    struct topt_micros micros;
+    struct topt_planning micros;
     struct topt_grid_search s;
     struct topt_problem *p;
     struct topt_costing costing;
     r->model = m;
-    if (!m || topt_micros_init(&micros, r, NULL) ||
+    if (!m || topt_planning_init(&micros, r, NULL) ||
         topt_grid_open(&s, &micros, nodes, per_node, TOPT_GOAL_FRONTIER, NULL) ||
         topt_grid_costing(&s, &s.variant[0], &costing, NULL) ||
         topt_grid_problem(&s, &s.variant[0], &p, NULL))
@@ -116,7 +116,7 @@ static int check_model(struct topt_model *m, struct topt_request *r, int nodes,
     topt_audit_destroy(audit);
     topt_problem_destroy(p);
     topt_grid_close(&s);
-    topt_micros_fini(&micros);
+    topt_planning_fini(&micros);
     return 0;
 }
 

@@ -9,7 +9,7 @@
 #include "claim.h"
 #include "grid.h"
 #include "grid_data.h"
-#include "micros.h"
+#include "planning.h"
 #include "problem.h"
 #include "solutions.h"
 #include "solve.h"
@@ -46,8 +46,8 @@ static int is_even(const struct topt_blocks *b, const struct topt_strategy *s)
 static int is_untrue(const struct topt_problem *p, const struct topt_solution *s,
                      int64_t memory)
 {
-    return topt_capped_charges(p, s->strategy) ? s->memory_bytes != memory
-                                               : s->memory_bytes < memory;
+    return topt_capped_is_exact_for(p, s->strategy) ? s->memory_bytes != memory
+                                                    : s->memory_bytes < memory;
 }
 
 /* What a problem with recomputation charges, that fits: may not be below the claim's bound.  -1 for what is neither. */
@@ -55,7 +55,7 @@ static int64_t time_within(const struct topt_costing *k, const struct topt_probl
                            int64_t limit, const struct topt_strategy *s)
 {
     struct topt_strategy_cost cost;
-    if (!topt_capped_charges(p, s) || topt_cost_strategy(k, s, &cost, NULL) ||
+    if (!topt_capped_is_exact_for(p, s) || topt_cost_strategy(k, s, &cost, NULL) ||
         cost.memory_bytes > limit)
         return -1;
     return cost.time_ns;
@@ -152,8 +152,8 @@ static void look_at_memory(const struct topt_costing *k, const struct topt_probl
                            const struct topt_strategy *s, int64_t bound, struct tally *t)
 {
     struct topt_strategy_cost cost;
-    t->lighter += topt_capped_charges(p, s) && !topt_cost_strategy(k, s, &cost, NULL) &&
-                  cost.memory_bytes < bound;
+    t->lighter += topt_capped_is_exact_for(p, s) &&
+                  !topt_cost_strategy(k, s, &cost, NULL) && cost.memory_bytes < bound;
 }
 
 /* Nothing needs less memory than is said. */
@@ -209,7 +209,7 @@ static void ask_all(const struct topt_costing *k, struct topt_space_options *o,
 static void test_model(uint64_t seed, struct tally *t)
 {
     struct topt_request r;
-    struct topt_micros micros;
+    struct topt_planning micros;
     struct topt_grid_search s;
     struct topt_costing costing;
     topt_request_init(&r);
@@ -219,7 +219,7 @@ static void test_model(uint64_t seed, struct tally *t)
     r.space = seed % 2 ? TOPT_SPACE_FULL : TOPT_SPACE_CANONICAL;
     r.settings.granule_bytes = 1;
     r.factors = 0;
-    if (m && !topt_micros_init(&micros, &r, NULL)) {
+    if (m && !topt_planning_init(&micros, &r, NULL)) {
         if (!topt_grid_open(&s, &micros, 1 + (int)(seed % 2), 2, TOPT_GOAL_FASTEST,
                             NULL) &&
             !topt_grid_costing(&s, &s.variant[0], &costing, NULL)) {
@@ -230,7 +230,7 @@ static void test_model(uint64_t seed, struct tally *t)
             ask_all(&costing, &o, seed, t);
         }
         topt_grid_close(&s);
-        topt_micros_fini(&micros);
+        topt_planning_fini(&micros);
     }
     topt_model_destroy(m);
 }

@@ -8,7 +8,7 @@
 #include "problem_stats.h"
 #include "grid.h"
 #include "grid_data.h"
-#include "micros.h"
+#include "planning.h"
 #include "problem.h"
 #include "solutions.h"
 #include "solve.h"
@@ -286,7 +286,7 @@ static void test_models(int alike, int wanted)
     for (uint64_t seed = 1; t.asked < wanted && seed < 400; seed++) {
         const struct shape *k = &shapes[seed % NSHAPES];
         struct topt_request r;
-        struct topt_micros micros;
+        struct topt_planning micros;
         struct topt_grid_search s;
         struct topt_costing costing;
         topt_request_init(&r);
@@ -300,7 +300,7 @@ static void test_models(int alike, int wanted)
          * hides enough.) */
         r.settings.granule_bytes = seed % 4 || most_entries ? 0 : 1;
         r.factors = 0;
-        if (!m || topt_micros_init(&micros, &r, NULL))
+        if (!m || topt_planning_init(&micros, &r, NULL))
             continue;
         if (!topt_grid_open(&s, &micros, k->nodes, k->per_node, TOPT_GOAL_FRONTIER,
                             NULL) &&
@@ -316,7 +316,7 @@ static void test_models(int alike, int wanted)
             ask_frontiers(&costing, &o, seed, &whole);
         }
         topt_grid_close(&s);
-        topt_micros_fini(&micros);
+        topt_planning_fini(&micros);
         topt_model_destroy(m);
     }
     const char *what = alike ? "blocks alike" : "free blocks";
@@ -426,7 +426,7 @@ static void test_orbits(int wanted)
         const struct shape *k = &alike_axes[seed % NALIKE];
         int blocks = seed % 2, alike = seed % 4 == 1;
         struct topt_request r;
-        struct topt_micros micros;
+        struct topt_planning micros;
         struct topt_grid_search s;
         struct topt_costing costing;
         topt_request_init(&r);
@@ -438,7 +438,7 @@ static void test_orbits(int wanted)
         r.blocks = alike ? TOPT_BLOCKS_ALIKE : TOPT_BLOCKS_FREE;
         r.settings.granule_bytes = seed % 3 ? 0 : 1;
         r.factors = 0;
-        if (!m || topt_micros_init(&micros, &r, NULL))
+        if (!m || topt_planning_init(&micros, &r, NULL))
             continue;
         if (!topt_grid_open(&s, &micros, k->nodes, k->per_node, TOPT_GOAL_FASTEST,
                             NULL) &&
@@ -453,7 +453,7 @@ static void test_orbits(int wanted)
             ask_orbits(&costing, &o, seed, &t);
         }
         topt_grid_close(&s);
-        topt_micros_fini(&micros);
+        topt_planning_fini(&micros);
         topt_model_destroy(m);
     }
     ok(t.asked >= wanted && t.feasible > t.asked / 2 && t.feasible < t.asked,
@@ -468,7 +468,7 @@ static void test_orbits(int wanted)
 static void test_stop(void)
 {
     struct topt_request r;
-    struct topt_micros micros;
+    struct topt_planning micros;
     struct topt_grid_search s;
     struct topt_costing k;
     struct topt_problem *p, *exact;
@@ -482,7 +482,7 @@ static void test_stop(void)
     r.hw = hw;
     r.space = TOPT_SPACE_CANONICAL;
     r.factors = 0;
-    int rc = topt_micros_init(&micros, &r, NULL) ||
+    int rc = topt_planning_init(&micros, &r, NULL) ||
              topt_grid_open(&s, &micros, 2, 4, TOPT_GOAL_FRONTIER, NULL) ||
              topt_grid_costing(&s, &s.variant[0], &k, NULL);
     k.cancel = &told;
@@ -524,7 +524,7 @@ static void test_stop(void)
     topt_problem_destroy(p);
     topt_problem_destroy(exact);
     topt_grid_close(&s);
-    topt_micros_fini(&micros);
+    topt_planning_fini(&micros);
     topt_model_destroy(m);
 }
 

@@ -14,7 +14,7 @@
 #include "topt_choices.h"
 #include "topt_plan.h"
 #include "grid.h"
-#include "micros.h"
+#include "planning.h"
 #include "tap.h"
 #include "walk.h"
 
@@ -187,7 +187,7 @@ static const char gpt[] =
 int main(void)
 {
     struct topt_request r;
-    struct topt_micros micros;
+    struct topt_planning micros;
     struct topt_grid_search s;
     struct topt_problem *p;
     struct topt_costing k;
@@ -201,7 +201,7 @@ int main(void)
     r.space = TOPT_SPACE_FULL;
     r.settings.granule_bytes = 512;
     r.factors = 0;
-    if (!ok(r.hw && r.model && !topt_micros_init(&micros, &r, NULL) &&
+    if (!ok(r.hw && r.model && !topt_planning_init(&micros, &r, NULL) &&
                 !topt_grid_open(&s, &micros, 2, 2, TOPT_GOAL_FRONTIER, NULL) &&
                 !topt_grid_costing(&s, &s.variant[0], &k, NULL) &&
                 !topt_grid_problem(&s, &s.variant[0], &p, NULL),
@@ -222,7 +222,7 @@ int main(void)
        100 * e[2].sum / e[2].n, 100 * e[2].worst, e[2].within, e[2].n);
     topt_problem_destroy(p);
     topt_grid_close(&s);
-    topt_micros_fini(&micros);
+    topt_planning_fini(&micros);
     topt_model_destroy((struct topt_model *)r.model);
     topt_hw_destroy((struct topt_hw *)r.hw);
     return done_testing();

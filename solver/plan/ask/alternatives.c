@@ -9,7 +9,7 @@
  * "min_efficiency" of each is the roundest one that would choose it. */
 #include "alternatives.h"
 #include "count.h"
-#include "micros.h"
+#include "planning.h"
 #include "tradeoff.h"
 #include "topt_question.h"
 
@@ -110,7 +110,7 @@ static void put_choice(const json_t *points, json_t *row)
     }
 }
 
-int topt_alternatives_find(struct topt_micros *m, const int64_t *count, int n,
+int topt_alternatives_find(struct topt_planning *m, const int64_t *count, int n,
                            const char *why, struct topt_alternatives *ret,
                            struct topt_error *err)
 {

@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "micros.h"
+#include "planning.h"
 
 struct topt_alternatives {
     json_t *points; /* those of a curve, of the counts that fit */
@@ -14,7 +14,7 @@ struct topt_alternatives {
 
 /* Solve the counts (ascending, the first fits) and name those that people book.  'why':
  * of the first.  Always followed by topt_alternatives_fini. */
-int topt_alternatives_find(struct topt_micros *m, const int64_t *count, int n,
+int topt_alternatives_find(struct topt_planning *m, const int64_t *count, int n,
                            const char *why, struct topt_alternatives *ret,
                            struct topt_error *err) TOPT_MUST_CHECK;
 

@@ -7,7 +7,7 @@
 #include "document.h"
 #include "grid.h"
 #include "grid_data.h"
-#include "micros.h"
+#include "planning.h"
 #include "names.h"
 #include "problem_stats.h"
 #include "request.h"
@@ -79,15 +79,15 @@ static int put_fused(const struct topt_costing *k, const struct topt_strategy *s
 }
 
 /* The best on as many devices without pins; null where it was not found. */
-static int without_pins(struct topt_micros *m, int64_t gpus, json_t **ret,
+static int without_pins(struct topt_planning *m, int64_t gpus, json_t **ret,
                         struct topt_error *err)
 {
     struct topt_request r = *m->request;
-    struct topt_micros own;
+    struct topt_planning own;
     struct topt_best b;
     r.pin = NULL;
     *ret = NULL;
-    if (topt_micros_init(&own, &r, err))
+    if (topt_planning_init(&own, &r, err))
         return -1;
     own.tensor = m->tensor;
     int rc =
@@ -99,12 +99,12 @@ static int without_pins(struct topt_micros *m, int64_t gpus, json_t **ret,
                    : json_null();
         topt_best_fini(&b);
     }
-    topt_micros_fini(&own);
+    topt_planning_fini(&own);
     return rc;
 }
 
 /* What was pinned, and what that costs; NULL in '*ret' where nothing was. */
-static int pins_json(struct topt_micros *m, int64_t gpus, int alike, json_t **ret,
+static int pins_json(struct topt_planning *m, int64_t gpus, int alike, json_t **ret,
                      struct topt_error *err)
 {
     const struct topt_request *r = m->request;
@@ -159,7 +159,7 @@ static int write_checked(struct topt_grid_search *s, const struct topt_best *b,
                                                : 0;
 }
 
-int topt_answer_write(struct topt_micros *m, const struct topt_best *b, const char *why,
+int topt_answer_write(struct topt_planning *m, const struct topt_best *b, const char *why,
                       json_t **ret, struct topt_error *err)
 {
     struct topt_grid_search s;
@@ -200,7 +200,7 @@ int topt_answer_unfinished(const struct topt_request *r, int64_t gpus, json_t **
     return 0;
 }
 
-int topt_answer_unshared(const struct topt_micros *m, int64_t gpus,
+int topt_answer_unshared(const struct topt_planning *m, int64_t gpus,
                          const int64_t nearest[2], json_t **ret, struct topt_error *err)
 {
     char why[200], less[48] = "";
@@ -277,7 +277,7 @@ static int too_heavy(const struct topt_request *r, const struct topt_best *b,
 }
 
 /* Nothing fits as it is pinned; does it without? */
-static int say_without_pins(struct topt_micros *m, int64_t gpus, json_t *answer,
+static int say_without_pins(struct topt_planning *m, int64_t gpus, json_t *answer,
                             struct topt_error *err)
 {
     struct topt_text t = {0};
@@ -298,7 +298,7 @@ static int say_without_pins(struct topt_micros *m, int64_t gpus, json_t *answer,
     return 0;
 }
 
-int topt_answer_infeasible(struct topt_micros *m, int64_t gpus, int doubt, json_t **ret,
+int topt_answer_infeasible(struct topt_planning *m, int64_t gpus, int doubt, json_t **ret,
                            struct topt_error *err)
 {
     const struct topt_request *r = m->request;

@@ -5,7 +5,7 @@
 #include "count.h"
 
 /* The checked plan, and why it is the one. */
-int topt_answer_write(struct topt_micros *m, const struct topt_best *b, const char *why,
+int topt_answer_write(struct topt_planning *m, const struct topt_best *b, const char *why,
                       json_t **ret, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Nothing was found on so many before the search was stopped. */
@@ -14,11 +14,11 @@ int topt_answer_unfinished(const struct topt_request *r, int64_t gpus, json_t **
 
 /* Nothing fits on so many: the lightest that there is; 'doubt': of fewer it is not
  * known. */
-int topt_answer_infeasible(struct topt_micros *m, int64_t gpus, int doubt, json_t **ret,
+int topt_answer_infeasible(struct topt_planning *m, int64_t gpus, int doubt, json_t **ret,
                            struct topt_error *err) TOPT_MUST_CHECK;
 
 /* So many can't share the batch (topt_count_shares). */
-int topt_answer_unshared(const struct topt_micros *m, int64_t gpus,
+int topt_answer_unshared(const struct topt_planning *m, int64_t gpus,
                          const int64_t nearest[2], json_t **ret,
                          struct topt_error *err) TOPT_MUST_CHECK;
 

@@ -1,6 +1,6 @@
 /* ask.h - a question put to what is kept of its problem.  Private to plan/. */
-#ifndef TOPT_ASK_H
-#define TOPT_ASK_H
+#ifndef TOPT_PLAN_ASK_H
+#define TOPT_PLAN_ASK_H
 
 #include <jansson.h>
 

@@ -15,7 +15,7 @@
 #include "document.h"
 #include "grid.h"
 #include "grid_data.h"
-#include "micros.h"
+#include "planning.h"
 #include "names.h"
 #include "request.h"
 #include "restrict.h"
@@ -38,7 +38,7 @@ static const char OURS[] = "ft";
 struct entry {
     const struct topt_algorithm *algorithm; /* NULL: ours */
     struct topt_request own;
-    struct topt_micros micros; /* of it */
+    struct topt_planning micros; /* of it */
     struct topt_best best, least;
     int64_t search_ns;     /* that the best took */
     int64_t overlapped_ns; /* a step whose gradients travel in buckets behind backward */
@@ -48,7 +48,7 @@ static void entry_fini(struct entry *e)
 {
     topt_best_fini(&e->best);
     topt_best_fini(&e->least);
-    topt_micros_fini(&e->micros);
+    topt_planning_fini(&e->micros);
 }
 
 static int64_t now_ns(void)
@@ -67,7 +67,7 @@ static int ask(struct entry *e, const struct topt_request *r,
     e->algorithm = algorithm;
     e->own = *r;
     e->own.algorithm = algorithm ? algorithm->name : NULL;
-    if (topt_micros_init(&e->micros, &e->own, err))
+    if (topt_planning_init(&e->micros, &e->own, err))
         return -1;
     if (topt_count_solve(&e->micros, r->gpus, topt_request_limit(r), TOPT_GOAL_FASTEST,
                          &e->best, err))

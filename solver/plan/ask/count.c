@@ -6,7 +6,7 @@
 #include "grid.h"
 #include "grid_data.h"
 #include "grid_solve.h"
-#include "micros.h"
+#include "planning.h"
 #include "request.h"
 #include "solutions.h"
 #include "space.h"
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int topt_count_shares(const struct topt_micros *m, int64_t gpus, int64_t ret_nearest[2])
+int topt_count_shares(const struct topt_planning *m, int64_t gpus, int64_t ret_nearest[2])
 {
     const struct topt_request *r = m->request;
     int64_t samples = r->model->batch / (r->micro_batches ? r->micro_batches : 1);
@@ -51,7 +51,7 @@ int topt_count_shares(const struct topt_micros *m, int64_t gpus, int64_t ret_nea
 /* Parameters, gradients, optimizer state and what backward reads, each once, spread
  * evenly.  Where gradients may come late (grid.c, late_bytes) what backward reads is left
  * out. */
-int64_t topt_count_least_bytes(const struct topt_micros *m, int64_t gpus)
+int64_t topt_count_least_bytes(const struct topt_planning *m, int64_t gpus)
 {
     const struct topt_request *r = m->request;
     enum topt_space space = topt_space_resolve(r->space, (int)gpus);
@@ -122,7 +122,7 @@ static int same_shape(const struct topt_mesh *a, const struct topt_mesh *b)
     return a->nodes == b->nodes && a->per_node == b->per_node;
 }
 
-/* A shape of a count, and what the uniform space promises for it. */
+/* A device grid of a count, and the best of the uniform space on it, from which its search starts. */
 struct shape {
     int nodes, per_node;
     struct topt_solution uniform; /* strategy owned, NULL: none that fits */
@@ -152,22 +152,23 @@ static int list_shapes(const struct topt_request *r, int64_t gpus, struct shapes
     return ret->n ? 0 : topt_no_grid(r, gpus, err);
 }
 
-/* ---- promise ----------------------------------------------------------------------- */
+/* ---- warm start ----------------------------------------------------------------------- */
 
 /* The uniform space takes a hundredth of the time of the others and lies within them, but
- * for what canonical forbids to shared tables.  Its best on each shape says which shape
+ * for what canonical forbids to shared tables.  Its best on each device grid says which grid
  * to search first, bounds the time of all from the start, and is an answer where a search
  * is stopped early: so that there is one, it is searched until it has something, stopped
  * or not. */
-static int promises(const struct topt_request *r, int64_t gpus, enum topt_goal goal)
+static int wants_warm_start(const struct topt_request *r, int64_t gpus,
+                            enum topt_goal goal)
 {
     return goal == TOPT_GOAL_FASTEST &&
            topt_space_resolve(r->space, (int)gpus) != TOPT_SPACE_UNIFORM &&
            (!r->algorithm || !strcmp(r->algorithm, "ft"));
 }
 
-static int promise(struct topt_micros *uniform, struct shape *at, int64_t limit,
-                   struct topt_claim *claim, struct topt_error *err)
+static int warm_start(struct topt_planning *uniform, struct shape *at, int64_t limit,
+                      struct topt_claim *claim, struct topt_error *err)
 {
     struct topt_grid_search s;
     struct topt_solutions all = {0};
@@ -187,7 +188,7 @@ static int promise(struct topt_micros *uniform, struct shape *at, int64_t limit,
     return rc ? -1 : 0;
 }
 
-static int by_promise(const void *x, const void *y)
+static int by_warm_start(const void *x, const void *y)
 {
     const struct shape *a = x, *b = y;
     int64_t s = a->uniform.strategy ? a->uniform.time_ns : INT64_MAX;
@@ -195,15 +196,15 @@ static int by_promise(const void *x, const void *y)
     return s != t ? (s > t) - (s < t) : a->nodes - b->nodes;
 }
 
-static int order_by_promise(struct topt_micros *m, int64_t gpus, int64_t limit,
-                            struct shapes *shapes, struct topt_claim *claim,
-                            struct topt_error *err)
+static int order_by_warm_start(struct topt_planning *m, int64_t gpus, int64_t limit,
+                               struct shapes *shapes, struct topt_claim *claim,
+                               struct topt_error *err)
 {
     enum topt_space space = topt_space_resolve(m->request->space, (int)gpus);
     struct topt_request r =
         topt_request_uniform(m->request, topt_request_factors(m->request, space));
-    struct topt_micros uniform;
-    if (topt_micros_init(&uniform, &r, err))
+    struct topt_planning uniform;
+    if (topt_planning_init(&uniform, &r, err))
         return -1;
     uniform.work = m->work;
     /* The other spaces take tensor parallelism wherever the framework has it. */
@@ -212,13 +213,13 @@ static int order_by_promise(struct topt_micros *m, int64_t gpus, int64_t limit,
     int rc = 0;
     r.stop = NULL;
     for (int i = 0; i < shapes->n && !rc; i++) {
-        rc = promise(&uniform, &shapes->at[i], limit, claim, err);
+        rc = warm_start(&uniform, &shapes->at[i], limit, claim, err);
         if (shapes->at[i].uniform.strategy)
             r.stop = m->request->stop;
     }
     m->work = uniform.work;
-    topt_micros_fini(&uniform);
-    qsort(shapes->at, (size_t)shapes->n, sizeof *shapes->at, by_promise);
+    topt_planning_fini(&uniform);
+    qsort(shapes->at, (size_t)shapes->n, sizeof *shapes->at, by_warm_start);
     return rc;
 }
 
@@ -246,7 +247,7 @@ static int search_shape(struct topt_grid_search *s, int64_t limit, enum topt_goa
     return rc ? -1 : 0;
 }
 
-static int solve_shape(struct topt_micros *m, struct shape *at, int64_t limit,
+static int solve_shape(struct topt_planning *m, struct shape *at, int64_t limit,
                        enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
 {
     struct topt_grid_search s;
@@ -267,15 +268,15 @@ static void claim_epsilon(struct topt_best *b)
                            : INFINITY;
 }
 
-static int search_shapes(struct topt_micros *m, int64_t gpus, int64_t limit,
+static int search_shapes(struct topt_planning *m, int64_t gpus, int64_t limit,
                          enum topt_goal goal, struct topt_best *ret,
                          struct topt_error *err)
 {
     struct shapes shapes;
     *ret = (struct topt_best){.claim = topt_claim_exact()};
     int rc = list_shapes(m->request, gpus, &shapes, err);
-    if (!rc && promises(m->request, gpus, goal))
-        rc = order_by_promise(m, gpus, limit, &shapes, &ret->claim, err);
+    if (!rc && wants_warm_start(m->request, gpus, goal))
+        rc = order_by_warm_start(m, gpus, limit, &shapes, &ret->claim, err);
     for (int i = 0; i < shapes.n && !rc; i++)
         rc = solve_shape(m, &shapes.at[i], limit, goal, ret, err);
     claim_epsilon(ret);
@@ -287,19 +288,19 @@ static int search_shapes(struct topt_micros *m, int64_t gpus, int64_t limit,
 
 /* Where operators were decided by heuristic, a smaller space may have what was missed, or a
  * search with fewer limits. */
-static int asks_others(const struct topt_micros *m, const struct topt_best *b)
+static int asks_others(const struct topt_planning *m, const struct topt_best *b)
 {
     const char *a = m->request->algorithm;
     return (!a || !strcmp(a, "ft")) && b->claim.decided && !b->stopped;
 }
 
-static int is_full(const struct topt_micros *m, int64_t gpus)
+static int is_full(const struct topt_planning *m, int64_t gpus)
 {
     return topt_space_resolve(m->request->space, (int)gpus) == TOPT_SPACE_FULL;
 }
 
 /* Take what another search has, where it is better and lies in the request's own space. */
-static int adopt(struct topt_micros *m, struct topt_best *other, int64_t limit,
+static int adopt(struct topt_planning *m, struct topt_best *other, int64_t limit,
                  enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
 {
     struct topt_grid_search s;
@@ -325,14 +326,14 @@ static int merge_work(struct topt_best *ret, const struct topt_best *other,
     return topt_claim_merge(&ret->claim, &work, err);
 }
 
-static int ask_smaller(struct topt_micros *m, int64_t gpus, int64_t limit,
+static int ask_smaller(struct topt_planning *m, int64_t gpus, int64_t limit,
                        enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
 {
     struct topt_request r = topt_request_canonical(
         m->request, topt_request_factors(m->request, TOPT_SPACE_FULL));
-    struct topt_micros canonical;
+    struct topt_planning canonical;
     struct topt_best b;
-    if (topt_micros_init(&canonical, &r, err))
+    if (topt_planning_init(&canonical, &r, err))
         return -1;
     canonical.work = m->work;
     int rc = search_shapes(&canonical, gpus, limit, goal, &b, err);
@@ -341,12 +342,12 @@ static int ask_smaller(struct topt_micros *m, int64_t gpus, int64_t limit,
         rc = merge_work(ret, &b, err) || adopt(m, &b, limit, goal, ret, err);
         topt_best_fini(&b);
     }
-    topt_micros_fini(&canonical);
+    topt_planning_fini(&canonical);
     return rc ? -1 : 0;
 }
 
 /* The fastest of all may fit. */
-static int ask_unlimited(struct topt_micros *m, int64_t gpus, int64_t limit,
+static int ask_unlimited(struct topt_planning *m, int64_t gpus, int64_t limit,
                          struct topt_best *ret, struct topt_error *err)
 {
     struct topt_best b;
@@ -357,7 +358,7 @@ static int ask_unlimited(struct topt_micros *m, int64_t gpus, int64_t limit,
     return rc ? -1 : 0;
 }
 
-static int solve_shapes(struct topt_micros *m, int64_t gpus, int64_t limit,
+static int solve_shapes(struct topt_planning *m, int64_t gpus, int64_t limit,
                         enum topt_goal goal, struct topt_best *ret,
                         struct topt_error *err)
 {
@@ -374,7 +375,7 @@ static int solve_shapes(struct topt_micros *m, int64_t gpus, int64_t limit,
 }
 
 /* Who looks at time alone has one answer, which fits or not. */
-int topt_count_solve(struct topt_micros *m, int64_t gpus, int64_t limit,
+int topt_count_solve(struct topt_planning *m, int64_t gpus, int64_t limit,
                      enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
 {
     const struct topt_algorithm *a = topt_algorithm_find(m->request->algorithm);
@@ -391,7 +392,7 @@ int topt_count_solve(struct topt_micros *m, int64_t gpus, int64_t limit,
     return 0;
 }
 
-int topt_count_complete(struct topt_micros *m, int64_t gpus, int64_t most,
+int topt_count_complete(struct topt_planning *m, int64_t gpus, int64_t most,
                         struct topt_error *err)
 {
     struct topt_solutions seen = {.claim = topt_claim_exact()};

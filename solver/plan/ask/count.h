@@ -9,10 +9,11 @@
 /* Can so many devices take equal shares of the batch, where the framework wants that?  If
  * not, the batches nearest to it that they can share are in 'ret_nearest' (the smaller
  * one 0 where there is none; may be NULL). */
-int topt_count_shares(const struct topt_micros *m, int64_t gpus, int64_t ret_nearest[2]);
+int topt_count_shares(const struct topt_planning *m, int64_t gpus,
+                      int64_t ret_nearest[2]);
 
 /* What no plan on so many devices can go below. */
-int64_t topt_count_least_bytes(const struct topt_micros *m, int64_t gpus);
+int64_t topt_count_least_bytes(const struct topt_planning *m, int64_t gpus);
 
 /* The best answer for one count. */
 struct topt_best {
@@ -28,7 +29,7 @@ struct topt_best {
 
 /* The fastest within 'limit' (0: none) or the one with the least memory, over all
  * shapes. */
-int topt_count_solve(struct topt_micros *m, int64_t gpus, int64_t limit,
+int topt_count_solve(struct topt_planning *m, int64_t gpus, int64_t limit,
                      enum topt_goal goal, struct topt_best *ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
@@ -47,7 +48,7 @@ int64_t topt_best_bound(const struct topt_best *b);
 json_t *topt_fits_json(enum topt_fits fits);
 
 /* See that all is kept that the fastest within some limit of 'most' or less may need. */
-int topt_count_complete(struct topt_micros *m, int64_t gpus, int64_t most,
+int topt_count_complete(struct topt_planning *m, int64_t gpus, int64_t most,
                         struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

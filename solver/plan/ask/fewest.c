@@ -12,7 +12,7 @@
 #include "count.h"
 #include "grid_data.h"
 #include "kept.h"
-#include "micros.h"
+#include "planning.h"
 #include "request.h"
 #include "space.h"
 #include "topt_choices.h"
@@ -36,7 +36,7 @@ struct fewest {
 };
 
 /* Why the count before was not enough. */
-static int why_not_fewer(struct topt_micros *m, const struct fewest *f, char *why,
+static int why_not_fewer(struct topt_planning *m, const struct fewest *f, char *why,
                          size_t size, struct topt_error *err)
 {
     const struct topt_request *r = m->request;
@@ -80,7 +80,7 @@ static int why_not_fewer(struct topt_micros *m, const struct fewest *f, char *wh
 
 /* The first count that something fits on, or where the search was stopped; counts that
  * can't take equal shares of the batch are passed over. */
-static int first_fit(struct topt_micros *m, const int64_t *count, int n,
+static int first_fit(struct topt_planning *m, const int64_t *count, int n,
                      struct fewest *ret, struct topt_error *err)
 {
     int64_t limit = topt_request_limit(m->request);
@@ -100,8 +100,8 @@ static int first_fit(struct topt_micros *m, const int64_t *count, int n,
     return 0;
 }
 
-static int answer_stand_in(struct topt_micros *uniform, int64_t gpus, struct fewest *f,
-                           json_t **ret, struct topt_error *err)
+static int answer_in_uniform(struct topt_planning *uniform, int64_t gpus,
+                             struct fewest *f, json_t **ret, struct topt_error *err)
 {
     char why[200], limit[32];
     if (!f->best.found)
@@ -118,13 +118,13 @@ static int answer_stand_in(struct topt_micros *uniform, int64_t gpus, struct few
 
 /* Stopped at a count before anything was found: what the uniform space has on the next
  * powers of two, which is cheap, is better than nothing. */
-static int stand_in(const struct topt_request *asked, int64_t gpus, json_t **ret,
-                    struct topt_error *err)
+static int fall_back_to_uniform(const struct topt_request *asked, int64_t gpus,
+                                json_t **ret, struct topt_error *err)
 {
     enum topt_space space = topt_space_resolve(asked->space, (int)gpus);
     struct topt_request r =
         topt_request_uniform(asked, topt_request_factors(asked, space));
-    struct topt_micros uniform;
+    struct topt_planning uniform;
     struct fewest f = {.best = {0}};
     int64_t *count;
     int n, from = 0, rc = -1;
@@ -136,11 +136,11 @@ static int stand_in(const struct topt_request *asked, int64_t gpus, json_t **ret
     while (from < n && count[from] < gpus)
         from++;
     n -= from;
-    if (!topt_micros_init(&uniform, &r, err)) {
+    if (!topt_planning_init(&uniform, &r, err)) {
         if (!first_fit(&uniform, count + from, n, &f, err))
-            rc = answer_stand_in(&uniform, gpus, &f, ret, err);
+            rc = answer_in_uniform(&uniform, gpus, &f, ret, err);
         topt_best_fini(&f.best);
-        topt_micros_fini(&uniform);
+        topt_planning_fini(&uniform);
     }
     free(count);
     return rc;
@@ -151,12 +151,12 @@ static int stand_in(const struct topt_request *asked, int64_t gpus, json_t **ret
 /* Something that who asks excluded, knowingly or not, and how to have it. */
 struct relaxation {
     const char *ask;
-    int (*excluded)(const struct topt_micros *m);
+    int (*excluded)(const struct topt_planning *m);
     void (*allow)(struct topt_request *r); /* NULL: as it is */
     const char *train;                     /* what is trained instead; NULL: the same */
 };
 
-static int excludes_tensor(const struct topt_micros *m)
+static int excludes_tensor(const struct topt_planning *m)
 {
     const struct topt_framework *f = m->request->framework;
     return f && !m->request->tensor_parallel && m->tensor == TOPT_TENSOR_NEVER &&
@@ -168,7 +168,7 @@ static void allow_tensor(struct topt_request *r)
     r->tensor_parallel = 1;
 }
 
-static int excludes_factors(const struct topt_micros *m)
+static int excludes_factors(const struct topt_planning *m)
 {
     const struct topt_request *r = m->request;
     int all = TOPT_FACTORS_ALL & ~(r->micro_batches ? TOPT_FACTOR_MICRO : 0);
@@ -180,12 +180,12 @@ static void allow_factors(struct topt_request *r)
     r->factors = TOPT_FACTORS_ALL;
 }
 
-static int trains_all(const struct topt_micros *m)
+static int trains_all(const struct topt_planning *m)
 {
     return !m->request->model->train;
 }
 
-static int excludes_micro(const struct topt_micros *m)
+static int excludes_micro(const struct topt_planning *m)
 {
     return m->request->micro_batches > 0;
 }
@@ -205,7 +205,7 @@ enum { RELAXATIONS = sizeof relaxations / sizeof *relaxations };
 
 /* The request with it, and what is kept of that; its model is 'ret_other' (owned) where it is
  * another one.  1, 0 where it is not of this model, or -1. */
-static int relax(const struct topt_micros *m, const struct relaxation *x,
+static int relax(const struct topt_planning *m, const struct relaxation *x,
                  struct topt_request *ret, struct topt_kept **ret_kept,
                  struct topt_model **ret_other, struct topt_error *err)
 {
@@ -228,16 +228,16 @@ static int relax(const struct topt_micros *m, const struct relaxation *x,
 }
 
 /* The fewest of these counts that fit with it, into 'with' where there are any. */
-static int try_relaxed(const struct topt_micros *asked, const struct relaxation *x,
+static int try_relaxed(const struct topt_planning *asked, const struct relaxation *x,
                        const int64_t *count, int n, json_t *with, struct topt_error *err)
 {
     struct topt_request r;
     struct topt_kept *kept;
     struct topt_model *other;
-    struct topt_micros m;
+    struct topt_planning m;
     struct fewest f = {.best = {0}};
     int rc = relax(asked, x, &r, &kept, &other, err);
-    if (rc > 0 && !(rc = topt_micros_init(&m, &r, err))) {
+    if (rc > 0 && !(rc = topt_planning_init(&m, &r, err))) {
         m.kept = kept;
         rc = first_fit(&m, count, n, &f, err);
         if (!rc && f.best.found)
@@ -246,33 +246,33 @@ static int try_relaxed(const struct topt_micros *asked, const struct relaxation 
                                             (json_int_t)f.gpus, "memory_bytes",
                                             (json_int_t)f.best.solution.memory_bytes));
         topt_best_fini(&f.best);
-        topt_micros_fini(&m);
+        topt_planning_fini(&m);
     }
     topt_model_destroy(other);
     return rc;
 }
 
-static int complete_relaxed(const struct topt_micros *asked, const struct relaxation *x,
+static int complete_relaxed(const struct topt_planning *asked, const struct relaxation *x,
                             const struct topt_reach *of, int n, struct topt_error *err)
 {
     struct topt_request r;
     struct topt_kept *kept;
     struct topt_model *other;
-    struct topt_micros m;
+    struct topt_planning m;
     int rc = relax(asked, x, &r, &kept, &other, err);
-    if (rc > 0 && !(rc = topt_micros_init(&m, &r, err))) {
+    if (rc > 0 && !(rc = topt_planning_init(&m, &r, err))) {
         m.kept = kept;
         for (int i = 0; i < n && !rc; i++)
             if (topt_count_shares(&m, of[i].gpus, NULL) &&
                 topt_count_least_bytes(&m, of[i].gpus) <= of[i].most)
                 rc = topt_count_complete(&m, of[i].gpus, of[i].most, err);
-        topt_micros_fini(&m);
+        topt_planning_fini(&m);
     }
     topt_model_destroy(other);
     return rc;
 }
 
-int topt_fewest_complete(struct topt_micros *m, const struct topt_reach *of, int n,
+int topt_fewest_complete(struct topt_planning *m, const struct topt_reach *of, int n,
                          struct topt_error *err)
 {
     const struct topt_request *r = m->request;
@@ -286,8 +286,8 @@ int topt_fewest_complete(struct topt_micros *m, const struct topt_reach *of, int
 
 /* "with": what would fit on fewer than 'below' GPUs if it had been asked for.  Of spaces
  * that take long nothing is tried. */
-static int put_relaxed(struct topt_micros *m, const int64_t *count, int n, int64_t below,
-                       json_t *answer, struct topt_error *err)
+static int put_relaxed(struct topt_planning *m, const int64_t *count, int n,
+                       int64_t below, json_t *answer, struct topt_error *err)
 {
     const struct topt_request *r = m->request;
     json_t *with = json_array();
@@ -311,7 +311,7 @@ struct counts {
 };
 
 /* The answer for the count that an efficiency asks for instead of the fewest. */
-static int answer_efficient(struct topt_micros *m, int64_t gpus, json_t **ret,
+static int answer_efficient(struct topt_planning *m, int64_t gpus, json_t **ret,
                             struct topt_error *err)
 {
     struct topt_best b;
@@ -326,7 +326,7 @@ static int answer_efficient(struct topt_micros *m, int64_t gpus, json_t **ret,
     return rc;
 }
 
-static int answer_found(struct topt_micros *m, const struct counts *c,
+static int answer_found(struct topt_planning *m, const struct counts *c,
                         const struct fewest *f, json_t **ret, struct topt_error *err)
 {
     const struct topt_request *r = m->request;
@@ -350,7 +350,7 @@ static int answer_found(struct topt_micros *m, const struct counts *c,
     return rc;
 }
 
-static int answer_not_found(struct topt_micros *m, const struct counts *c,
+static int answer_not_found(struct topt_planning *m, const struct counts *c,
                             const struct fewest *f, json_t **ret, struct topt_error *err)
 {
     const struct topt_request *r = m->request;
@@ -358,7 +358,7 @@ static int answer_not_found(struct topt_micros *m, const struct counts *c,
     if (f->best.stopped)
         return topt_algorithm_find(r->algorithm)
                    ? topt_answer_unfinished(r, f->gpus, ret, err)
-                   : stand_in(r, f->gpus, ret, err);
+                   : fall_back_to_uniform(r, f->gpus, ret, err);
     if (!f->gpus && !topt_count_shares(m, c->at[0], nearest))
         return topt_answer_unshared(m, c->at[0], nearest, ret, err);
     if (topt_answer_infeasible(m, f->gpus, f->doubt && f->doubt != f->gpus, ret, err))
@@ -368,7 +368,7 @@ static int answer_not_found(struct topt_micros *m, const struct counts *c,
 
 /* Where tensor parallelism is a last resort, it is tried on all counts after all were
  * tried without. */
-static int widen_until_it_fits(struct topt_micros *m, const struct counts *c,
+static int widen_until_it_fits(struct topt_planning *m, const struct counts *c,
                                struct fewest *f, struct topt_error *err)
 {
     for (int i = 0;; i++) {
@@ -385,7 +385,7 @@ static int widen_until_it_fits(struct topt_micros *m, const struct counts *c,
     }
 }
 
-int topt_answer_fewest(struct topt_micros *m, json_t **ret, struct topt_error *err)
+int topt_answer_fewest(struct topt_planning *m, json_t **ret, struct topt_error *err)
 {
     const struct topt_request *r = m->request;
     struct counts c;

@@ -4,10 +4,10 @@
 
 #include <jansson.h>
 
-#include "micros.h"
+#include "planning.h"
 
 /* A request of mode mini-parallelism. */
-int topt_answer_fewest(struct topt_micros *m, json_t **ret,
+int topt_answer_fewest(struct topt_planning *m, json_t **ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
 
 /* A number of GPUs, and the largest memory limit by which it can be less than the fewest. */
@@ -16,7 +16,7 @@ struct topt_reach {
 };
 
 /* See that all is kept that "with" of some such answer may need: of what would fit on fewer. */
-int topt_fewest_complete(struct topt_micros *m, const struct topt_reach *of, int n,
+int topt_fewest_complete(struct topt_planning *m, const struct topt_reach *of, int n,
                          struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

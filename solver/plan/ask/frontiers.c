@@ -5,7 +5,7 @@
 #include "count.h"
 #include "fewest.h"
 #include "kept.h"
-#include "micros.h"
+#include "planning.h"
 #include "request.h"
 #include "topt_json.h"
 
@@ -117,7 +117,7 @@ static int64_t at_most(int64_t a, int64_t b)
 }
 
 /* What the lightest on so many needs; INT64_MAX where there is nothing. */
-static int least_of(struct topt_micros *m, int64_t gpus, int64_t *ret,
+static int least_of(struct topt_planning *m, int64_t gpus, int64_t *ret,
                     struct topt_error *err)
 {
     struct topt_best b;
@@ -129,7 +129,7 @@ static int least_of(struct topt_micros *m, int64_t gpus, int64_t *ret,
 }
 
 /* All of one count: what is tried first, and what is tried where that does not fit. */
-static int complete_count(struct topt_micros *m, struct topt_reach *ret,
+static int complete_count(struct topt_planning *m, struct topt_reach *ret,
                           struct topt_error *err)
 {
     int64_t most = ret->most, least;
@@ -147,7 +147,7 @@ static int complete_count(struct topt_micros *m, struct topt_reach *ret,
     return 0;
 }
 
-static int complete_all(struct topt_micros *m, const int64_t *count, int n,
+static int complete_all(struct topt_planning *m, const int64_t *count, int n,
                         struct topt_error *err)
 {
     struct topt_reach *of = calloc((size_t)n + 1, sizeof *of);
@@ -164,17 +164,17 @@ static int complete_all(struct topt_micros *m, const int64_t *count, int n,
 int topt_frontiers_complete(struct topt_frontiers *f, const struct topt_request *r,
                             struct topt_error *err)
 {
-    struct topt_micros m;
+    struct topt_planning m;
     int64_t *count;
     int n;
     if (same_problem(f->problem, r, err) || topt_request_check(r, err) ||
         topt_request_counts(r, &count, &n, err))
         return -1;
-    int rc = topt_micros_init(&m, r, err);
+    int rc = topt_planning_init(&m, r, err);
     if (!rc) {
         m.kept = f->kept;
         rc = complete_all(&m, count, n, err);
-        topt_micros_fini(&m);
+        topt_planning_fini(&m);
     }
     free(count);
     return rc;

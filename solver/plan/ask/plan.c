@@ -5,7 +5,7 @@
 #include "count.h"
 #include "fewest.h"
 #include "grid_data.h"
-#include "micros.h"
+#include "planning.h"
 #include "request.h"
 #include "space.h"
 #include "tradeoff.h"
@@ -21,7 +21,7 @@
 #include <string.h>
 
 /* Where tensor parallelism is a last resort, it is tried where nothing fits without. */
-static int fastest_of_count(struct topt_micros *m, struct topt_best *ret,
+static int fastest_of_count(struct topt_planning *m, struct topt_best *ret,
                             struct topt_error *err)
 {
     const struct topt_request *r = m->request;
@@ -41,7 +41,7 @@ static int fastest_of_count(struct topt_micros *m, struct topt_best *ret,
 
 /* Can the GPUs share the batch, where the model is not spread over nodes?  That it then
  * is is no answer. */
-static int shares_inside_nodes(struct topt_micros *m, int64_t ret_nearest[2])
+static int shares_inside_nodes(struct topt_planning *m, int64_t ret_nearest[2])
 {
     enum topt_tensor_where where = m->tensor;
     if (m->tensor > TOPT_TENSOR_NODE)
@@ -54,7 +54,7 @@ static int shares_inside_nodes(struct topt_micros *m, int64_t ret_nearest[2])
     return shares;
 }
 
-static int mini_time(struct topt_micros *m, json_t **ret, struct topt_error *err)
+static int mini_time(struct topt_planning *m, json_t **ret, struct topt_error *err)
 {
     const struct topt_request *r = m->request;
     struct topt_best b;
@@ -149,16 +149,16 @@ static void put_question(const struct topt_request *r, json_t *answer)
 int topt_answer_plan(const struct topt_request *r, struct topt_kept *kept, json_t **ret,
                      struct topt_error *err)
 {
-    struct topt_micros m;
+    struct topt_planning m;
     *ret = NULL;
     if (r->mode == TOPT_PROFILING)
         return topt_answer_curve(r, kept, ret, err);
-    if (topt_request_check(r, err) || topt_micros_init(&m, r, err))
+    if (topt_request_check(r, err) || topt_planning_init(&m, r, err))
         return -1;
     m.kept = kept;
     int rc = r->mode == TOPT_MINI_TIME ? mini_time(&m, ret, err)
                                        : topt_answer_fewest(&m, ret, err);
-    topt_micros_fini(&m);
+    topt_planning_fini(&m);
     if (!rc)
         put_question(r, *ret);
     return rc;

@@ -13,7 +13,7 @@
 #include "topt_question.h"
 #include "topt_search.h"
 
-/* Answer a mini-time or mini-parallelism request.
+/* Answer a request of any mode; below, the two that find one plan.
  *  0 and '*ret' the answer, a new reference:
  *      {"feasible":true,"gpus","nodes","gpus_per_node","memory_bytes","peak_bytes","time_ns",
  *       "compute_ns","network_ns","why","strategy","space",...,"plan":{topt-plan/1}}

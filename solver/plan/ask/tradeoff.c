@@ -9,7 +9,7 @@
 #include "grid.h"
 #include "grid_data.h"
 #include "grid_solve.h"
-#include "micros.h"
+#include "planning.h"
 #include "names.h"
 #include "problem.h"
 #include "problem_stats.h"
@@ -51,7 +51,7 @@ static char *strategy_of(const struct topt_request *r, const struct topt_best *b
 
 /* What the best of a count is: in words, what it costs by part, from scratch, and between
  * what and what it may be.  New; NULL: failed. */
-static json_t *check(struct topt_micros *m, const struct topt_best *b,
+static json_t *check(struct topt_planning *m, const struct topt_best *b,
                      struct topt_error *err)
 {
     struct topt_grid_search s;
@@ -79,7 +79,7 @@ static json_t *check(struct topt_micros *m, const struct topt_best *b,
 }
 
 /* The same into a point; what is kept is checked once. */
-static int put_checked(struct topt_micros *m, const struct topt_best *b, json_t *point,
+static int put_checked(struct topt_planning *m, const struct topt_best *b, json_t *point,
                        struct topt_error *err)
 {
     struct topt_kept_point *kept = b->solution.kept;
@@ -95,7 +95,7 @@ static int put_checked(struct topt_micros *m, const struct topt_best *b, json_t 
     return 0;
 }
 
-int topt_count_point(struct topt_micros *m, int64_t gpus, json_t **ret,
+int topt_count_point(struct topt_planning *m, int64_t gpus, json_t **ret,
                      struct topt_error *err)
 {
     int rc = 0;
@@ -147,7 +147,7 @@ static json_t *unshared_point(const struct topt_request *r, int64_t gpus,
     return p;
 }
 
-static int put_points(struct topt_micros *m, const int64_t *count, int n, json_t *curve,
+static int put_points(struct topt_planning *m, const int64_t *count, int n, json_t *curve,
                       struct topt_error *err)
 {
     json_t *points = json_object_get(curve, "points"), *p;
@@ -182,7 +182,7 @@ static int any_fits(const json_t *curve)
 }
 
 /* Where tensor parallelism is a last resort, it is tried where no count fits without. */
-static int put_curve(struct topt_micros *m, const int64_t *count, int n, json_t *curve,
+static int put_curve(struct topt_planning *m, const int64_t *count, int n, json_t *curve,
                      struct topt_error *err)
 {
     for (int i = 0;; i++) {
@@ -199,23 +199,23 @@ static int put_curve(struct topt_micros *m, const int64_t *count, int n, json_t 
 int topt_answer_curve(const struct topt_request *r, struct topt_kept *kept, json_t **ret,
                       struct topt_error *err)
 {
-    struct topt_micros m;
+    struct topt_planning m;
     int64_t *count;
     int n;
     *ret = NULL;
     if ((r->mode == TOPT_PROFILING && topt_request_check(r, err)) ||
-        topt_micros_init(&m, r, err))
+        topt_planning_init(&m, r, err))
         return -1;
     m.kept = kept;
     if (topt_request_counts(r, &count, &n, err)) {
-        topt_micros_fini(&m);
+        topt_planning_fini(&m);
         return -1;
     }
     json_t *curve = curve_head(r);
     json_object_set_new(curve, "assumed", topt_request_assumed(r));
     int rc = put_curve(&m, count, n, curve, err);
     free(count);
-    topt_micros_fini(&m);
+    topt_planning_fini(&m);
     if (rc) {
         json_decref(curve);
         return -1;
@@ -294,7 +294,7 @@ static int time_only(const struct topt_request *r)
     return a && a->time_only;
 }
 
-static int merge_shape(struct merged *m, struct topt_micros *micros, int nodes,
+static int merge_shape(struct merged *m, struct topt_planning *micros, int nodes,
                        int per_node, struct topt_error *err)
 {
     struct topt_grid_search s;
@@ -339,8 +339,8 @@ static int keep_own(const struct topt_grid_search *s, struct topt_solutions *all
 }
 
 /* What 'from' finds on a shape, as far as it lies in the request's own space. */
-static int merge_seeds(struct merged *m, struct topt_micros *own,
-                       struct topt_micros *from, int nodes, int per_node,
+static int merge_seeds(struct merged *m, struct topt_planning *own,
+                       struct topt_planning *from, int nodes, int per_node,
                        enum topt_goal goal, struct topt_error *err)
 {
     struct topt_grid_search s = {0}, x = {0};
@@ -360,20 +360,20 @@ static int merge_seeds(struct merged *m, struct topt_micros *own,
     return rc ? -1 : 0;
 }
 
-static int merge_all_seeds(struct merged *m, struct topt_micros *own,
+static int merge_all_seeds(struct merged *m, struct topt_planning *own,
                            struct topt_error *err)
 {
     const struct topt_request *r = own->request;
     struct topt_request smaller =
         topt_request_canonical(r, topt_request_factors(r, TOPT_SPACE_FULL));
-    struct topt_micros canonical;
+    struct topt_planning canonical;
     int nodes = 0, per_node = 0, rc = 0;
-    if (topt_micros_init(&canonical, &smaller, err))
+    if (topt_planning_init(&canonical, &smaller, err))
         return -1;
     while (!rc && topt_request_grid(r, r->gpus, &nodes, &per_node))
         rc = merge_seeds(m, own, &canonical, nodes, per_node, TOPT_GOAL_FRONTIER, err) ||
              merge_seeds(m, own, own, nodes, per_node, TOPT_GOAL_FASTEST, err);
-    topt_micros_fini(&canonical);
+    topt_planning_fini(&canonical);
     return rc ? -1 : 0;
 }
 
@@ -426,7 +426,7 @@ static json_t *point_json(const struct topt_request *r, const struct topt_placed
 }
 
 /* Check all and write them down. */
-static int put_all(struct topt_micros *micros, const struct merged *m, json_t *points,
+static int put_all(struct topt_planning *micros, const struct merged *m, json_t *points,
                    struct topt_error *err)
 {
     struct topt_checked *checked = malloc(((size_t)m->n + 1) * sizeof *checked);
@@ -450,7 +450,7 @@ static void put_job(json_t *doc, const struct topt_request *r)
     json_object_set_new(doc, "memory_limit", json_integer(topt_request_limit(r)));
 }
 
-static int put_frontier(struct topt_micros *micros, struct merged *m, json_t **ret,
+static int put_frontier(struct topt_planning *micros, struct merged *m, json_t **ret,
                         struct topt_error *err)
 {
     const struct topt_request *r = micros->request;
@@ -481,14 +481,14 @@ static int put_frontier(struct topt_micros *micros, struct merged *m, json_t **r
 
 int topt_plan_frontier(const struct topt_request *r, json_t **ret, struct topt_error *err)
 {
-    struct topt_micros micros;
+    struct topt_planning micros;
     struct merged m = {.claim = topt_claim_exact()};
     int nodes = 0, per_node = 0, rc = 0, shapes = 0;
     *ret = NULL;
     if (r->gpus < 1)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "a frontier needs a number of GPUs (at least 1)");
-    if (topt_request_check(r, err) || topt_micros_init(&micros, r, err))
+    if (topt_request_check(r, err) || topt_planning_init(&micros, r, err))
         return -1;
     /* Where tensor parallelism is a last resort, it is tried where nothing fits
      * without. */
@@ -506,6 +506,6 @@ int topt_plan_frontier(const struct topt_request *r, json_t **ret, struct topt_e
     if (!rc)
         rc = shapes ? put_frontier(&micros, &m, ret, err) : topt_no_grid(r, r->gpus, err);
     merged_fini(&m);
-    topt_micros_fini(&micros);
+    topt_planning_fini(&micros);
     return rc;
 }

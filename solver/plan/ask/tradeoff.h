@@ -5,11 +5,11 @@
 #include <jansson.h>
 
 #include "kept.h"
-#include "micros.h"
+#include "planning.h"
 
 /* The fastest on so many as a point of a curve; NULL where a search was stopped before it
  * knew. */
-int topt_count_point(struct topt_micros *m, int64_t gpus, json_t **ret,
+int topt_count_point(struct topt_planning *m, int64_t gpus, json_t **ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
 /* A curve, from what is kept of the request's problem; what is missing there is searched and

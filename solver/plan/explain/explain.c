@@ -7,15 +7,11 @@
 #include "topt_answer_text.h"
 #include "topt_framework.h"
 #include "topt_plan.h"
+#include "topt_json.h"
 #include "topt_plan_doc.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static int64_t whole(const json_t *o, const char *key)
-{
-    return json_integer_value(json_object_get(o, key));
-}
 
 static void put_head(struct topt_text *t, const struct topt_plan_doc *p,
                      const json_t *doc)
@@ -37,8 +33,9 @@ static void put_head(struct topt_text *t, const struct topt_plan_doc *p,
     topt_text_add(t, "A step of %lld samples takes %s", (long long)p->model->batch,
                   topt_show_ns(p->time_ns, a, sizeof a));
     if (band)
-        topt_text_add(t, " (%s to %s)", topt_show_ns(whole(band, "low_ns"), b, sizeof b),
-                      topt_show_ns(whole(band, "high_ns"), c, sizeof c));
+        topt_text_add(t, " (%s to %s)",
+                      topt_show_ns(topt_json_whole_at(band, "low_ns"), b, sizeof b),
+                      topt_show_ns(topt_json_whole_at(band, "high_ns"), c, sizeof c));
     topt_text_add(
         t, " with %s.\nPrecision %s: %s.\n", topt_optimizer_name(p->settings.optimizer),
         topt_precision_of(&p->settings)->name, topt_precision_of(&p->settings)->means);
@@ -109,7 +106,7 @@ static void put_memory(struct topt_text *t, const struct topt_plan_doc *p,
     char a[32], b[32], c[32];
     const char *key;
     json_t *value;
-    int64_t limit = whole(doc, "memory_limit");
+    int64_t limit = topt_json_whole_at(doc, "memory_limit");
     json_t *parts = json_object_get(json_object_get(doc, "predicted"), "memory_parts");
     int papers = topt_accounting_is_papers(p->settings.accounting);
     topt_text_add(t, "\nMemory of one GPU, %s %s",
@@ -129,9 +126,9 @@ static void put_memory(struct topt_text *t, const struct topt_plan_doc *p,
         if (strcmp(key, "reserve"))
             put_part(t, topt_part_words(key), json_integer_value(value), p->memory_bytes);
     }
-    if (whole(parts, "reserve"))
+    if (topt_json_whole_at(parts, "reserve"))
         topt_text_add(t, "  beside it context, libraries and fragmentation: up to %s\n",
-                      topt_show_bytes(whole(parts, "reserve"), a, sizeof a));
+                      topt_show_bytes(topt_json_whole_at(parts, "reserve"), a, sizeof a));
 }
 
 static int explain(struct topt_text *t, const struct topt_plan_doc *p, const json_t *doc,

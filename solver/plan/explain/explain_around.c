@@ -2,20 +2,16 @@
  * asked what the plan was asked. */
 #include "explain_around.h"
 #include "count.h"
-#include "micros.h"
+#include "planning.h"
 #include "request.h"
 #include "topt_choices.h"
 #include "topt_framework.h"
 #include "topt_plan.h"
 #include "topt_plan_doc.h"
+#include "topt_json.h"
 #include "topt_question.h"
 
 #include <stdlib.h>
-
-static int64_t whole(const json_t *o, const char *key)
-{
-    return json_integer_value(json_object_get(o, key));
-}
 
 /* The request that the plan answers, as far as its document says. */
 static int request_of(const struct topt_plan_doc *p, const json_t *doc,
@@ -29,7 +25,7 @@ static int request_of(const struct topt_plan_doc *p, const json_t *doc,
     r->hw = p->hw;
     r->mode = TOPT_MINI_TIME;
     r->settings = p->settings;
-    r->memory_limit = whole(doc, "memory_limit");
+    r->memory_limit = topt_json_whole_at(doc, "memory_limit");
     r->algorithm = json_string_value(json_object_get(doc, "algorithm"));
     r->epsilon = json_number_value(json_object_get(doc, "epsilon"));
     r->threads = o->threads;
@@ -57,7 +53,8 @@ static int request_of(const struct topt_plan_doc *p, const json_t *doc,
 static void put_infeasible(struct topt_text *t, const json_t *answer)
 {
     char a[32], b[32];
-    int64_t need = whole(answer, "memory_bytes"), limit = whole(answer, "memory_limit");
+    int64_t need = topt_json_whole_at(answer, "memory_bytes"),
+            limit = topt_json_whole_at(answer, "memory_limit");
     if (json_is_null(json_object_get(answer, "feasible"))) {
         topt_text_add(t, "it was not found to fit");
         return;
@@ -71,11 +68,12 @@ static void put_feasible(struct topt_text *t, const struct topt_plan_doc *p,
                          const json_t *answer, int64_t gpus)
 {
     char a[32], b[32];
-    double times = (double)p->time_ns / (double)whole(answer, "time_ns");
+    double times = (double)p->time_ns / (double)topt_json_whole_at(answer, "time_ns");
     double devices = (double)gpus / p->mesh.devices;
-    topt_text_add(t, "%s a step and %s a GPU: ",
-                  topt_show_ns(whole(answer, "time_ns"), a, sizeof a),
-                  topt_show_bytes(whole(answer, "memory_bytes"), b, sizeof b));
+    topt_text_add(
+        t, "%s a step and %s a GPU: ",
+        topt_show_ns(topt_json_whole_at(answer, "time_ns"), a, sizeof a),
+        topt_show_bytes(topt_json_whole_at(answer, "memory_bytes"), b, sizeof b));
     if (gpus > p->mesh.devices)
         topt_text_add(t, "%.2f times as fast with %.3g times the GPUs (%.0f %% kept)",
                       times, devices, 100 * times / devices);
@@ -89,12 +87,12 @@ static int counts_of(const struct topt_request *r, int64_t gpus, int64_t ret[3],
                      struct topt_error *err)
 {
     int64_t *count, fewer = 0, more = 0, twice = 0;
-    struct topt_micros m;
+    struct topt_planning m;
     int all, n = 0;
-    if (topt_micros_init(&m, r, err))
+    if (topt_planning_init(&m, r, err))
         return -1;
     if (topt_request_counts(r, &count, &all, err)) {
-        topt_micros_fini(&m);
+        topt_planning_fini(&m);
         return -1;
     }
     for (int i = 0; i < all; i++) {
@@ -107,7 +105,7 @@ static int counts_of(const struct topt_request *r, int64_t gpus, int64_t ret[3],
         if (count[i] == 2 * gpus)
             twice = count[i];
     }
-    topt_micros_fini(&m);
+    topt_planning_fini(&m);
     free(count);
     const int64_t near[] = {fewer, more, twice != more ? twice : 0};
     for (int i = 0; i < 3; i++)
@@ -142,8 +140,9 @@ json_t *topt_explain_around_json(const struct topt_plan_doc *p, const json_t *do
                             "feasible", fits, "memory_limit",
                             (json_int_t)(r.memory_limit ? r.memory_limit
                                                         : topt_hw_memory_bytes(p->hw)),
-                            "memory_bytes", (json_int_t)whole(what, "memory_bytes"),
-                            "time_ns", (json_int_t)whole(what, "time_ns")));
+                            "memory_bytes",
+                            (json_int_t)topt_json_whole_at(what, "memory_bytes"),
+                            "time_ns", (json_int_t)topt_json_whole_at(what, "time_ns")));
         json_decref(answer);
     }
     return list;
@@ -159,7 +158,7 @@ void topt_explain_around(struct topt_text *t, const struct topt_plan_doc *p,
                   json_object_get(doc, "pins") ? ", where nothing is pinned" : "");
     json_array_foreach(around, i, x)
     {
-        int64_t gpus = whole(x, "gpus");
+        int64_t gpus = topt_json_whole_at(x, "gpus");
         topt_text_add(t, "  %lld GPU%s: ", (long long)gpus, gpus > 1 ? "s" : "");
         if (json_is_true(json_object_get(x, "feasible")))
             put_feasible(t, p, x, gpus);

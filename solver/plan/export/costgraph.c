@@ -21,7 +21,7 @@
 #include "caps.h"
 #include "grid.h"
 #include "grid_data.h"
-#include "micros.h"
+#include "planning.h"
 #include "problem.h"
 #include "problem_data.h"
 #include "problem_stats.h"
@@ -157,7 +157,7 @@ static int add_blocks(struct union_builder *u, struct topt_problem *p)
     return rc;
 }
 
-static int add_grid(struct union_builder *u, struct topt_micros *m, int nodes,
+static int add_grid(struct union_builder *u, struct topt_planning *m, int nodes,
                     int per_node)
 {
     struct topt_grid_search s;
@@ -174,12 +174,12 @@ static int add_grid(struct union_builder *u, struct topt_micros *m, int nodes,
 static int add_grids(struct union_builder *u)
 {
     int nodes = 0, per_node = 0, rc = 0, grids = 0;
-    struct topt_micros m;
-    if (topt_micros_init(&m, u->r, u->err))
+    struct topt_planning m;
+    if (topt_planning_init(&m, u->r, u->err))
         return -1;
     for (; !rc && topt_request_grid(u->r, u->r->gpus, &nodes, &per_node); grids++)
         rc = add_grid(u, &m, nodes, per_node);
-    topt_micros_fini(&m);
+    topt_planning_fini(&m);
     return rc || grids ? rc : topt_no_grid(u->r, u->r->gpus, u->err);
 }
 

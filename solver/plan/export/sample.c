@@ -4,7 +4,7 @@
 #include "document.h"
 #include "grid.h"
 #include "grid_data.h"
-#include "micros.h"
+#include "planning.h"
 #include "problem.h"
 #include "problem_stats.h"
 #include "request.h"
@@ -44,7 +44,7 @@ static int open_variant(struct topt_grid_search *s, int *at, struct topt_problem
             if (topt_grid_priced(s, &s->variant[*at], p, err))
                 return -1;
         }
-        if (topt_problem_some(*p))
+        if (topt_problem_has_choices(*p))
             return 0;
         *at = (*at + 1) % s->nvariants;
     }
@@ -55,7 +55,7 @@ static int open_variant(struct topt_grid_search *s, int *at, struct topt_problem
 }
 
 /* Variants take turns; one problem after the other is made for them. */
-static int sample_grid(struct topt_micros *m, int nodes, int per_node, int count,
+static int sample_grid(struct topt_planning *m, int nodes, int per_node, int count,
                        uint64_t seed, json_t *into, struct topt_error *err)
 {
     struct topt_grid_search s;
@@ -82,7 +82,7 @@ out:
     return rc;
 }
 
-static int sample_grids(struct topt_micros *m, int grids, int count, uint64_t seed,
+static int sample_grids(struct topt_planning *m, int grids, int count, uint64_t seed,
                         json_t *into, struct topt_error *err)
 {
     int nodes = 0, per_node = 0;
@@ -99,18 +99,18 @@ int topt_plan_sample(const struct topt_request *r, int count, uint64_t seed, jso
                      struct topt_error *err)
 {
     int nodes = 0, per_node = 0, grids = 0;
-    struct topt_micros m;
+    struct topt_planning m;
     struct topt_request any = *r;
     any.algorithm = NULL; /* of the whole space */
     while (topt_next_grid(r->hw, r->gpus, &nodes, &per_node))
         grids++;
     if (!grids)
         return topt_no_grid(r, r->gpus, err);
-    if (topt_micros_init(&m, &any, err))
+    if (topt_planning_init(&m, &any, err))
         return -1;
     json_t *all = json_array();
     int rc = sample_grids(&m, grids, count, seed, all, err);
-    topt_micros_fini(&m);
+    topt_planning_fini(&m);
     if (rc)
         json_decref(all);
     else

@@ -2,7 +2,7 @@
  * together. */
 #include "apart.h"
 #include "grid_data.h"
-#include "micros.h"
+#include "planning.h"
 #include "request.h"
 #include "solutions.h"
 #include "topt_choices.h"
@@ -13,7 +13,7 @@
 
 /* Bytes that one device makes again of a model at most, by the strategy that keeps fewest
  * copies. */
-static int remade_on_one(const struct topt_micros *m, struct topt_micro *t,
+static int remade_on_one(const struct topt_planning *m, struct topt_micro *t,
                          struct topt_error *err)
 {
     struct topt_mesh one;
@@ -78,7 +78,7 @@ static struct numbers numbers_of(const struct topt_model *m, double value)
 }
 
 /* What blocks begin with, which is kept where all else of them is made again. */
-static double input_bytes(const struct topt_micros *m, const struct topt_micro *t)
+static double input_bytes(const struct topt_planning *m, const struct topt_micro *t)
 {
     double bytes = 0;
     for (int i = 0; i < m->blocks.nkinds; i++) {
@@ -153,7 +153,7 @@ int topt_grid_apart(struct topt_grid_search *s, struct topt_variant *v,
     if (s->space != TOPT_SPACE_UNIFORM || !topt_request_even(s->request) ||
         v->apart_bytes || v->late_permille)
         return 0;
-    struct topt_micro *t = topt_micros_at(s->micros, v->micro_batches, err);
+    struct topt_micro *t = topt_planning_at(s->micros, v->micro_batches, err);
     if (!t || (!t->remade_known && remade_on_one(s->micros, t, err)))
         return -1;
     const struct topt_settings *x = &t->settings;

@@ -4,7 +4,7 @@
 #include "algorithm.h"
 #include "grid_data.h"
 #include "kept.h"
-#include "micros.h"
+#include "planning.h"
 #include "price_tuning.h"
 #include "problem.h"
 #include "problem_stats.h"
@@ -21,7 +21,7 @@
 
 static int by_ft(const struct topt_grid_search *s)
 {
-    const char *search = topt_algorithm_search(s->request->algorithm);
+    const char *search = topt_algorithm_solver_name(s->request->algorithm);
     return !search || !strcmp(search, "ft");
 }
 
@@ -69,7 +69,7 @@ static int open_kept(struct topt_grid_search *s, enum topt_goal goal,
     return s->kept ? 0 : topt_nomem(err, "the search");
 }
 
-int topt_grid_open(struct topt_grid_search *s, struct topt_micros *m, int nodes,
+int topt_grid_open(struct topt_grid_search *s, struct topt_planning *m, int nodes,
                    int per_node, enum topt_goal goal, struct topt_error *err)
 {
     const struct topt_request *r = m->request;
@@ -134,7 +134,7 @@ static struct topt_variant_settings *settings_of(struct topt_grid_search *s,
 int topt_grid_costing(struct topt_grid_search *s, const struct topt_variant *v,
                       struct topt_costing *ret, struct topt_error *err)
 {
-    struct topt_micro *t = topt_micros_at(s->micros, v->micro_batches, err);
+    struct topt_micro *t = topt_planning_at(s->micros, v->micro_batches, err);
     const struct topt_variant_settings *x = t ? settings_of(s, v, t, err) : NULL;
     if (!x)
         return -1;

@@ -5,7 +5,7 @@
 
 #include "grid_data.h"
 
-int topt_grid_open(struct topt_grid_search *s, struct topt_micros *m, int nodes,
+int topt_grid_open(struct topt_grid_search *s, struct topt_planning *m, int nodes,
                    int per_node, enum topt_goal goal,
                    struct topt_error *err) TOPT_MUST_CHECK;
 

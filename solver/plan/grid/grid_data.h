@@ -4,7 +4,7 @@
 #define TOPT_GRID_DATA_H
 
 #include "algorithm.h"
-#include "micros.h"
+#include "planning.h"
 #include "solutions.h"
 
 struct topt_kept_grid;
@@ -18,7 +18,7 @@ enum topt_goal {
 /* A request on one nodes x devices-per-node shape. */
 struct topt_grid_search {
     const struct topt_request *request;
-    struct topt_micros *micros; /* borrowed */
+    struct topt_planning *micros; /* borrowed */
     struct topt_mesh mesh;
     struct topt_router *router;
     const struct topt_algorithm *algorithm; /* of another system, or NULL */

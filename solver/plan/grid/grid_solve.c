@@ -13,7 +13,7 @@
 #include "grid.h"
 #include "grid_data.h"
 #include "kept_solve.h"
-#include "micros.h"
+#include "planning.h"
 #include "problem.h"
 #include "problem_stats.h"
 #include "request.h"
@@ -86,8 +86,8 @@ static int search_variant(struct solver *v, struct topt_problem *p,
                           struct topt_solutions *ret)
 {
     struct topt_search_options o = *options;
-    struct topt_cost least = topt_capped_bound(p);
-    if (!topt_problem_some(p))
+    struct topt_cost least = topt_problem_lower_bound(p);
+    if (!topt_problem_has_choices(p))
         return 0;
     if (beyond(least.memory, o.memory_limit) || beyond(least.time, o.time_limit))
         return 0;
@@ -175,7 +175,7 @@ static int charge_what_it_costs(struct solver *v, const struct topt_variant *var
     for (int i = 0; i < part->n && !rc; i++) {
         struct topt_strategy_cost cost;
         int64_t peak;
-        if (topt_capped_charges(p, part->at[i].strategy))
+        if (topt_capped_is_exact_for(p, part->at[i].strategy))
             continue;
         if (!audit && (topt_grid_costing(v->s, variant, &k, v->err) ||
                        !(audit = topt_audit_create(&k, v->err))))
@@ -269,9 +269,9 @@ static int solve_uniform(struct topt_grid_search *s, enum topt_goal goal, int64_
 {
     struct topt_request r = topt_request_uniform(s->request, s->factors);
     struct topt_grid_search other = {0};
-    struct topt_micros micros;
+    struct topt_planning micros;
     r.stop = stop;
-    if (topt_micros_init(&micros, &r, err))
+    if (topt_planning_init(&micros, &r, err))
         return -1;
     micros.work = s->micros->work;
     int rc = topt_grid_open(&other, &micros, s->mesh.nodes, s->mesh.per_node, goal, err);
@@ -283,7 +283,7 @@ static int solve_uniform(struct topt_grid_search *s, enum topt_goal goal, int64_
     }
     s->micros->work = micros.work;
     topt_grid_close(&other);
-    topt_micros_fini(&micros);
+    topt_planning_fini(&micros);
     if (!rc)
         keep_in_space(s, ret);
     return rc ? -1 : 0;
@@ -307,7 +307,8 @@ static int add_uniform_fastest(struct topt_grid_search *s, int64_t limit,
 /* What a request's searches are made with, but for limits. */
 static struct topt_search_options options_of(const struct topt_request *r)
 {
-    return (struct topt_search_options){.algorithm = topt_algorithm_search(r->algorithm),
+    return (struct topt_search_options){.algorithm =
+                                            topt_algorithm_solver_name(r->algorithm),
                                         .epsilon = r->epsilon,
                                         .threads = r->threads,
                                         .cancel = r->cancel,

@@ -6,7 +6,7 @@
 #include "hidden.h"
 #include "grid.h"
 #include "grid_data.h"
-#include "micros.h"
+#include "planning.h"
 #include "request.h"
 #include "solutions.h"
 #include "space.h"

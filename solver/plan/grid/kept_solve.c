@@ -50,9 +50,9 @@ static int price(struct lookup *l)
         topt_grid_hidden(l->s, l->variant, l->err) || make_problem(l))
         return -1;
     x->variant = *l->variant;
-    x->some = topt_problem_some(l->p);
+    x->some = topt_problem_has_choices(l->p);
     if (x->some)
-        x->least = topt_capped_bound(l->p);
+        x->least = topt_problem_lower_bound(l->p);
     topt_problem_stats(l->p, &x->stats);
     x->priced = 1;
     return 0;

@@ -290,7 +290,7 @@ static void roll_edges(const struct topt_problem *p, uint64_t *seed, const int *
     }
 }
 
-int topt_problem_some(const struct topt_problem *p)
+int topt_problem_has_choices(const struct topt_problem *p)
 {
     for (int i = 0; i < p->nnodes; i++)
         if (p->family[p->node[i].family].n == 0)

@@ -23,7 +23,7 @@ void topt_problem_stats(const struct topt_problem *p, struct topt_problem_stats 
 
 /* Has every operator something to choose?  (One choice for a whole model may fit some
  * operator nowhere, and then there is no strategy.) */
-int topt_problem_some(const struct topt_problem *p);
+int topt_problem_has_choices(const struct topt_problem *p);
 
 /* A random strategy of a space that has some (seeded state advanced). */
 struct topt_strategy *topt_problem_random(const struct topt_problem *p, uint64_t *seed);

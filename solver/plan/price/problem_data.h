@@ -153,7 +153,7 @@ struct topt_problem {
     struct topt_spans spans;
     uint8_t *may_remake; /* by operator: it may be recomputed; NULL: none */
     uint8_t *reread;     /* by tensor: backward may read it */
-    int exchanged;       /* memory is time and time is memory */
+    int swapped;         /* memory is time and time is memory */
     int nnodes, nedges, nfamilies, ntables;
     struct node *node;
     struct edge *edge;

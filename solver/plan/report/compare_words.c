@@ -4,21 +4,11 @@
  * or needs more memory, beside what its search leaves out. */
 #include "compare_words.h"
 #include "topt_drawing.h"
+#include "topt_json.h"
 #include "topt_text.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static int64_t whole(const json_t *o, const char *key)
-{
-    return json_integer_value(json_object_get(o, key));
-}
-
-static const char *words(const json_t *o, const char *key)
-{
-    const char *s = json_string_value(json_object_get(o, key));
-    return s ? s : "";
-}
 
 static int is_true(const json_t *o, const char *key)
 {
@@ -53,35 +43,39 @@ static int has_none(const json_t *row)
 /* Like with like: where gradients travel behind backward, ours do. */
 static int64_t ours_takes(const json_t *row, const json_t *ours)
 {
-    return whole(ours, is_true(row, "overlaps") ? "overlapped_ns" : "time_ns");
+    return topt_json_whole_at(ours,
+                              is_true(row, "overlaps") ? "overlapped_ns" : "time_ns");
 }
 
 static double ratio(const json_t *row, const json_t *ours)
 {
     int64_t takes = ours_takes(row, ours);
-    return takes > 0 ? (double)whole(row, "time_ns") / (double)takes : 1;
+    return takes > 0 ? (double)topt_json_whole_at(row, "time_ns") / (double)takes : 1;
 }
 
 /* ---- why --------------------------------------------------------------------------- */
 
 static void add_left_out(struct topt_text *t, const json_t *row)
 {
-    if (*words(row, "leaves_out"))
-        topt_text_add(t, "; it leaves out %s", words(row, "leaves_out"));
+    if (*topt_json_words_at(row, "leaves_out"))
+        topt_text_add(t, "; it leaves out %s", topt_json_words_at(row, "leaves_out"));
 }
 
 static void say_unfit(struct topt_text *t, const json_t *row)
 {
     char buf[32];
     if (!json_object_get(row, "least_bytes"))
-        topt_text_add(t, "its plan needs %s",
-                      topt_show_bytes(whole(row, "memory_bytes"), buf, sizeof buf));
+        topt_text_add(
+            t, "its plan needs %s",
+            topt_show_bytes(topt_json_whole_at(row, "memory_bytes"), buf, sizeof buf));
     else if (is_true(row, "time_only"))
-        topt_text_add(t, "its fastest needs %s, and it looks at no other",
-                      topt_show_bytes(whole(row, "memory_bytes"), buf, sizeof buf));
+        topt_text_add(
+            t, "its fastest needs %s, and it looks at no other",
+            topt_show_bytes(topt_json_whole_at(row, "memory_bytes"), buf, sizeof buf));
     else
-        topt_text_add(t, "needs %s at least",
-                      topt_show_bytes(whole(row, "least_bytes"), buf, sizeof buf));
+        topt_text_add(
+            t, "needs %s at least",
+            topt_show_bytes(topt_json_whole_at(row, "least_bytes"), buf, sizeof buf));
     add_left_out(t, row);
 }
 
@@ -89,8 +83,9 @@ static void say_unfit(struct topt_text *t, const json_t *row)
  * difference is not told. */
 static void say_slower(struct topt_text *t, const json_t *row, const json_t *ours)
 {
-    int64_t more = whole(row, "time_ns") - ours_takes(row, ours);
-    int64_t compute = whole(row, "compute_ns") - whole(ours, "compute_ns");
+    int64_t more = topt_json_whole_at(row, "time_ns") - ours_takes(row, ours);
+    int64_t compute =
+        topt_json_whole_at(row, "compute_ns") - topt_json_whole_at(ours, "compute_ns");
     int64_t network = more - compute;
     char buf[32];
     int said = 0;
@@ -107,18 +102,21 @@ static void say_slower(struct topt_text *t, const json_t *row, const json_t *our
 
 static void say_as_fast(struct topt_text *t, const json_t *row, const json_t *ours)
 {
-    int64_t more = whole(row, "memory_bytes") - whole(ours, "memory_bytes");
+    int64_t more = topt_json_whole_at(row, "memory_bytes") -
+                   topt_json_whole_at(ours, "memory_bytes");
     char buf[32];
-    topt_text_add(t, "as fast as %s", words(ours, "algorithm"));
+    topt_text_add(t, "as fast as %s", topt_json_words_at(ours, "algorithm"));
     if (more > 0)
         topt_text_add(t, ", with %s more memory", topt_show_bytes(more, buf, sizeof buf));
     else if (more < 0)
         topt_text_add(t, ", with %s less memory",
                       topt_show_bytes(-more, buf, sizeof buf));
-    int64_t least = whole(row, "least_bytes") - whole(ours, "least_bytes");
-    if (least > whole(ours, "least_bytes") / 50)
-        topt_text_add(t, "; can't do with less than %s",
-                      topt_show_bytes(whole(row, "least_bytes"), buf, sizeof buf));
+    int64_t least =
+        topt_json_whole_at(row, "least_bytes") - topt_json_whole_at(ours, "least_bytes");
+    if (least > topt_json_whole_at(ours, "least_bytes") / 50)
+        topt_text_add(
+            t, "; can't do with less than %s",
+            topt_show_bytes(topt_json_whole_at(row, "least_bytes"), buf, sizeof buf));
 }
 
 static char *why(const json_t *row, const json_t *ours)
@@ -140,10 +138,11 @@ static char *why(const json_t *row, const json_t *ours)
     } else {
         topt_text_add(&t, "faster");
         if (!is_true(ours, "exact"))
-            topt_text_add(&t, ": %s's answer is not exact", words(ours, "algorithm"));
+            topt_text_add(&t, ": %s's answer is not exact",
+                          topt_json_words_at(ours, "algorithm"));
     }
-    if (*words(row, "why")) /* what it says of itself */
-        topt_text_add(&t, "; %s", words(row, "why"));
+    if (*topt_json_words_at(row, "why")) /* what it says of itself */
+        topt_text_add(&t, "; %s", topt_json_words_at(row, "why"));
     return t.s;
 }
 
@@ -187,9 +186,9 @@ static void add_names(struct topt_text *t, const json_t *rows, const char *what,
         if (!of(row))
             continue;
         if (n++ == 0)
-            topt_text_add(t, "; %s: %s", what, words(row, "algorithm"));
+            topt_text_add(t, "; %s: %s", what, topt_json_words_at(row, "algorithm"));
         else
-            topt_text_add(t, ", %s", words(row, "algorithm"));
+            topt_text_add(t, ", %s", topt_json_words_at(row, "algorithm"));
     }
 }
 
@@ -206,14 +205,14 @@ static char *sentence(const json_t *rows, const json_t *ours, int64_t limit)
                       topt_show_bytes(limit, buf, sizeof buf));
         return t.s;
     }
-    topt_text_add(&t, "%s takes %s a step", words(ours, "algorithm"),
-                  topt_show_ns(whole(ours, "time_ns"), buf, sizeof buf));
+    topt_text_add(&t, "%s takes %s a step", topt_json_words_at(ours, "algorithm"),
+                  topt_show_ns(topt_json_whole_at(ours, "time_ns"), buf, sizeof buf));
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
         if (row == ours || !fits(row))
             continue;
         topt_text_add(&t, n ? ", %s %.2f" : "; %s takes %.2f times as long",
-                      words(row, "algorithm"), ratio(row, ours));
+                      topt_json_words_at(row, "algorithm"), ratio(row, ours));
         n++;
     }
     add_names(&t, rows, "do not fit", does_not_fit);
@@ -245,26 +244,28 @@ static void show_row(struct topt_text *t, const json_t *row)
 {
     char a[32], b[32], c[32], d[32], e[32] = "-", f[32], ratio_text[16] = "-";
     const json_t *x = json_object_get(row, "ratio");
-    topt_show_ns(whole(row, "search_ns"), f, sizeof f);
+    topt_show_ns(topt_json_whole_at(row, "search_ns"), f, sizeof f);
     if (!has_plan(row)) {
-        topt_text_add(t, "%-24s no plan %-67s %9s\n", words(row, "algorithm"),
+        topt_text_add(t, "%-24s no plan %-67s %9s\n",
+                      topt_json_words_at(row, "algorithm"),
                       undecided(row) ? "was found" : "on so many GPUs", f);
         return;
     }
     if (x)
         snprintf(ratio_text, sizeof ratio_text, "%.2f", json_real_value(x));
     if (json_object_get(row, "least_bytes"))
-        topt_show_bytes(whole(row, "least_bytes"), e, sizeof e);
-    topt_text_add(t, "%-24s %-4s %10s%s %10s %10s %6s %11s %11s %9s\n",
-                  words(row, "algorithm"),
-                  fits(row)        ? "yes"
-                  : undecided(row) ? "?"
-                                   : "no",
-                  topt_show_ns(whole(row, "time_ns"), a, sizeof a),
-                  is_true(row, "overlaps") ? "*" : " ",
-                  topt_show_ns(whole(row, "compute_ns"), b, sizeof b),
-                  topt_show_ns(whole(row, "network_ns"), c, sizeof c), ratio_text,
-                  topt_show_bytes(whole(row, "memory_bytes"), d, sizeof d), e, f);
+        topt_show_bytes(topt_json_whole_at(row, "least_bytes"), e, sizeof e);
+    topt_text_add(
+        t, "%-24s %-4s %10s%s %10s %10s %6s %11s %11s %9s\n",
+        topt_json_words_at(row, "algorithm"),
+        fits(row)        ? "yes"
+        : undecided(row) ? "?"
+                         : "no",
+        topt_show_ns(topt_json_whole_at(row, "time_ns"), a, sizeof a),
+        is_true(row, "overlaps") ? "*" : " ",
+        topt_show_ns(topt_json_whole_at(row, "compute_ns"), b, sizeof b),
+        topt_show_ns(topt_json_whole_at(row, "network_ns"), c, sizeof c), ratio_text,
+        topt_show_bytes(topt_json_whole_at(row, "memory_bytes"), d, sizeof d), e, f);
 }
 
 static const json_t *ours_of(const json_t *rows)
@@ -287,8 +288,8 @@ static void show_overlap(struct topt_text *t, const json_t *rows)
             t,
             "* what moves runs behind what computes; %s with gradients in buckets behind "
             "backward: %s\n",
-            words(ours, "algorithm"),
-            topt_show_ns(whole(ours, "overlapped_ns"), a, sizeof a));
+            topt_json_words_at(ours, "algorithm"),
+            topt_show_ns(topt_json_whole_at(ours, "overlapped_ns"), a, sizeof a));
         return;
     }
 }
@@ -298,11 +299,11 @@ static void show_why(struct topt_text *t, const json_t *rows)
     enum { NAME = 24, WIDTH = 108 };
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
-        const char *s = words(row, "why");
+        const char *s = topt_json_words_at(row, "why");
         int column = NAME;
         if (!*s)
             continue;
-        topt_text_add(t, "%-*s", NAME, words(row, "algorithm"));
+        topt_text_add(t, "%-*s", NAME, topt_json_words_at(row, "algorithm"));
         while (*s) {
             int n = (int)strcspn(s, " ");
             if (column + 1 + n > WIDTH) {
@@ -326,7 +327,7 @@ static void show_exact(struct topt_text *t, const json_t *rows)
                      *decided = json_object_get(row, "heuristic");
         if (!json_is_false(json_object_get(row, "exact")) || !has_plan(row))
             continue;
-        topt_text_add(t, "not exact: %s", words(row, "algorithm"));
+        topt_text_add(t, "not exact: %s", topt_json_words_at(row, "algorithm"));
         if (decided)
             topt_text_add(
                 t,
@@ -347,10 +348,11 @@ char *topt_compare_text(const json_t *doc)
     const json_t *rows = json_object_get(doc, "systems");
     struct topt_text t = {0};
     char limit[32];
-    topt_text_add(&t, "%s on %lld GPU%s of %s, at most %s each\n\n", words(doc, "model"),
-                  (long long)whole(doc, "gpus"), whole(doc, "gpus") > 1 ? "s" : "",
-                  words(doc, "hw"),
-                  topt_show_bytes(whole(doc, "memory_limit"), limit, sizeof limit));
+    topt_text_add(
+        &t, "%s on %lld GPU%s of %s, at most %s each\n\n",
+        topt_json_words_at(doc, "model"), (long long)topt_json_whole_at(doc, "gpus"),
+        topt_json_whole_at(doc, "gpus") > 1 ? "s" : "", topt_json_words_at(doc, "hw"),
+        topt_show_bytes(topt_json_whole_at(doc, "memory_limit"), limit, sizeof limit));
     topt_text_add(&t, "%-24s %-4s %10s  %10s %10s %6s %11s %11s %9s\n", "system", "fits",
                   "step", "computing", "network", "to ft", "memory", "at least",
                   "search");
@@ -358,7 +360,7 @@ char *topt_compare_text(const json_t *doc)
         show_row(&t, json_array_get(rows, i));
     topt_text_add(&t, "\n");
     if (!is_true(doc, "feasible"))
-        topt_text_add(&t, "%s\n", words(doc, "reading"));
+        topt_text_add(&t, "%s\n", topt_json_words_at(doc, "reading"));
     show_overlap(&t, rows);
     show_exact(&t, rows);
     show_why(&t, rows);

@@ -7,7 +7,7 @@
 #include "plan_check.h"
 #include "grid.h"
 #include "grid_data.h"
-#include "micros.h"
+#include "planning.h"
 #include "solutions.h"
 #include "topt_pool.h"
 
@@ -117,7 +117,7 @@ static int check_one(struct checker *c, const struct topt_strategy *s,
 /* What points are checked with, made once: shapes, and for each a checker by
  * micro-batches. */
 struct shapes {
-    struct topt_micros *micros;
+    struct topt_planning *micros;
     struct open_shape {
         struct topt_grid_search s;
         struct open_checker {
@@ -210,7 +210,7 @@ static int check_point(struct shapes *shapes, const struct topt_placed *p,
 enum { WORTH_A_THREAD = 64 }; /* points */
 
 struct team {
-    struct topt_micros *micros;
+    struct topt_planning *micros;
     const struct topt_placed *at;
     struct topt_checked *ret;
     int n, nworkers;
@@ -248,7 +248,7 @@ static int check_by(struct team *t, struct topt_error *err)
     return 0;
 }
 
-int topt_points_check(struct topt_micros *m, const struct topt_placed *at, int n,
+int topt_points_check(struct topt_planning *m, const struct topt_placed *at, int n,
                       struct topt_checked *ret, struct topt_error *err)
 {
     int most = 1 + n / WORTH_A_THREAD, threads = m->request->threads;

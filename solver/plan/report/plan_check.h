@@ -3,7 +3,7 @@
 #ifndef TOPT_PLAN_CHECK_H
 #define TOPT_PLAN_CHECK_H
 
-#include "micros.h"
+#include "planning.h"
 #include "solutions.h"
 
 /* A solution and its mesh. */
@@ -22,7 +22,7 @@ struct topt_checked {
  * 'ret' by number; what they have in common is worked out once.  Points that were
  * searched for with 'm'.  By the request's threads; the answer does not depend on how
  * many. */
-int topt_points_check(struct topt_micros *m, const struct topt_placed *at, int n,
+int topt_points_check(struct topt_planning *m, const struct topt_placed *at, int n,
                       struct topt_checked *ret, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Re-cost from scratch and lower; fails where the claim does not hold. */

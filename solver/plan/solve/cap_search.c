@@ -432,7 +432,7 @@ static void claim_boxes(struct cap_search *b)
         note_bound(b, b->heap[0].bound);
     c->bound_ns = b->bound < best ? b->bound : best;
     if (c->bound_ns < best) { /* a look at every table: only where it can tell more */
-        int64_t bound = topt_capped_bound(b->run.p).time;
+        int64_t bound = topt_problem_lower_bound(b->run.p).time;
         if (bound > c->bound_ns && bound <= best)
             c->bound_ns = bound;
     }
@@ -483,9 +483,9 @@ int topt_cap_search_least(struct topt_problem *p,
         .least = 1,
         .below = below,
         .bound = INT64_MAX};
-    topt_capped_exchange(p, 1);
+    topt_capped_swap_objectives(p, 1);
     int rc = search_boxes(&b);
-    topt_capped_exchange(p, 0);
+    topt_capped_swap_objectives(p, 0);
     if (!rc) {
         const struct topt_solution *best = best_of(&b);
         int64_t wanted = best ? best->memory_bytes : below ? below : INT64_MAX;

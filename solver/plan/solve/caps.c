@@ -28,7 +28,7 @@ static void cap_part(const struct topt_problem *p, const struct choice *c, struc
 
 static struct topt_cost as_searched(const struct topt_problem *p, struct topt_cost c)
 {
-    return p->exchanged ? (struct topt_cost){c.time, c.memory} : c;
+    return p->swapped ? (struct topt_cost){c.time, c.memory} : c;
 }
 
 /* Bytes in flight that are charged to a configuration: its own, or of several places each
@@ -106,11 +106,11 @@ topt_capped_problem(struct topt_problem *p, int64_t transient_cap, int64_t cross
     return &p->search;
 }
 
-void topt_capped_exchange(struct topt_problem *p, int exchanged)
+void topt_capped_swap_objectives(struct topt_problem *p, int swapped)
 {
-    if (p->exchanged != exchanged)
+    if (p->swapped != swapped)
         topt_multiplicities_exchange(p);
-    p->exchanged = exchanged;
+    p->swapped = swapped;
 }
 
 /* ---- bounds ------------------------------------------------------------------------ */
@@ -141,7 +141,7 @@ struct topt_caps topt_capped_least(const struct topt_problem *p)
     return all;
 }
 
-struct topt_cost topt_capped_bound(const struct topt_problem *p)
+struct topt_cost topt_problem_lower_bound(const struct topt_problem *p)
 {
     struct topt_cost sum = {0, 0};
     struct topt_caps caps = topt_capped_least(p);
@@ -184,7 +184,7 @@ static int places_of(const struct topt_problem *p, const struct choice *c)
     return n;
 }
 
-void topt_capped_charge(struct topt_problem *p, int on)
+void topt_capped_count_in_flight(struct topt_problem *p, int on)
 {
     for (int i = 0; i < p->nchoices; i++)
         p->choice[i].charge_transient = p->choice[i].charge_waiting = 0;
@@ -390,7 +390,7 @@ void topt_capped_mark(const struct topt_problem *p, int search_op, uint8_t *mark
     }
 }
 
-int topt_capped_charges(const struct topt_problem *p, const struct topt_strategy *s)
+int topt_capped_is_exact_for(const struct topt_problem *p, const struct topt_strategy *s)
 {
     if (!p->may_remake)
         return 1;

@@ -18,8 +18,9 @@ struct topt_caps {
 const struct topt_search_problem *
 topt_capped_problem(struct topt_problem *p, int64_t transient_cap, int64_t crossing_cap);
 
-/* From now on memory is time and time is memory, or not. */
-void topt_capped_exchange(struct topt_problem *p, int exchanged);
+/* From now on the two objectives are swapped, so that the fastest point is the one of least memory;
+ * or not. */
+void topt_capped_swap_objectives(struct topt_problem *p, int swapped);
 
 /* A point of a search under the current caps as a strategy (owned), and the caps it
  * really needs. */
@@ -56,17 +57,17 @@ int64_t topt_capped_crossing_above(const struct topt_problem *p, int64_t above);
 int64_t topt_capped_excess(const struct topt_problem *p,
                            const struct topt_search_point *point);
 
-/* Is a strategy charged here what it costs?  Where recomputation is free to choose, one
+/* Does the problem price the strategy as what it costs?  Where recomputation is free to choose, one
  * that chooses none is not: a problem without recomputation has it for less. */
-int topt_capped_charges(const struct topt_problem *p, const struct topt_strategy *s);
+int topt_capped_is_exact_for(const struct topt_problem *p, const struct topt_strategy *s);
 
-/* Below these no strategy of the problem is: the sums of what is least for each
- * choice. */
-struct topt_cost topt_capped_bound(const struct topt_problem *p);
+/* A lower bound of memory and one of time, for any strategy and whatever the caps: the sums of
+ * what is least for each choice. */
+struct topt_cost topt_problem_lower_bound(const struct topt_problem *p);
 
 /* From now on what is in flight counts as memory, or not: of the operators that need most
  * at least, what they need themselves.  Every strategy needs that much beside its sum,
  * and most no more. */
-void topt_capped_charge(struct topt_problem *p, int on);
+void topt_capped_count_in_flight(struct topt_problem *p, int on);
 
 #endif

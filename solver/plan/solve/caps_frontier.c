@@ -91,7 +91,7 @@ static int64_t bound_within(const struct run *r, double epsilon)
 static void claim_frontier(struct run *r)
 {
     struct topt_claim *c = &r->ret->claim;
-    int64_t bound = topt_capped_bound(r->p).time;
+    int64_t bound = topt_problem_lower_bound(r->p).time;
     if (r->stopped)
         c->exact = 0;
     r->ret->stopped = r->stopped || (!c->exact && topt_run_over(r));

@@ -164,7 +164,7 @@ int topt_dual_bound_init(struct dual_bound *h, struct topt_problem *p,
 {
     struct hull_search x = {.h = h, .o = o, .err = err};
     *h = (struct dual_bound){.p = p, .nfamilies = p->nfamilies};
-    topt_capped_charge(p, 1);
+    topt_capped_count_in_flight(p, 1);
     int rc = topt_lower_bound_create(topt_capped_problem(p, -1, -1), o->search,
                                      &x.weigher, err);
     if (!rc) {
@@ -172,7 +172,7 @@ int topt_dual_bound_init(struct dual_bound *h, struct topt_problem *p,
         h->work = topt_lower_bound_work(x.weigher);
     }
     topt_lower_bound_destroy(x.weigher);
-    topt_capped_charge(p, 0);
+    topt_capped_count_in_flight(p, 0);
     if (rc)
         topt_dual_bound_fini(h);
     return rc;

@@ -76,7 +76,7 @@ const struct topt_algorithm *topt_algorithm_find(const char *name)
     return NULL;
 }
 
-const char *topt_algorithm_search(const char *name)
+const char *topt_algorithm_solver_name(const char *name)
 {
     return topt_algorithm_find(name) ? NULL : name;
 }

@@ -25,8 +25,9 @@ const struct topt_algorithm *topt_algorithm_find(const char *name);
 
 const struct topt_algorithm *topt_algorithm_at(int i); /* NULL past the end */
 
-/* The row of the table of searches that does it. */
-const char *topt_algorithm_search(const char *name);
+/* The name of the search of solver/search that does it; NULL: the default, as for every other
+ * system. */
+const char *topt_algorithm_solver_name(const char *name);
 
 /* INVAL with all names where there is none such: a search (topt_search.h), or another
  * system's.  NULL is ft. */

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "topt_json.h"
 #include "topt_plan.h"
 
 void topt_group_init(struct topt_unequal_group *g, const struct topt_request *r, int i)
@@ -30,11 +31,6 @@ void topt_group_fini(struct topt_unequal_group *g)
         }
 }
 
-static int64_t whole(const json_t *o, const char *key)
-{
-    return json_integer_value(json_object_get(o, key));
-}
-
 /* Bytes of the model's state that each device has where the group holds all of it. */
 static double state_bytes(const struct topt_unequal_group *g)
 {
@@ -47,8 +43,9 @@ static double state_bytes(const struct topt_unequal_group *g)
 static double elsewhere(const json_t *answer, double share)
 {
     const json_t *parts = json_object_get(answer, "memory_parts");
-    return (1 - share) * (double)(whole(parts, "parameters") + whole(parts, "gradients") +
-                                  whole(parts, "optimizer"));
+    return (1 - share) * (double)(topt_json_whole_at(parts, "parameters") +
+                                  topt_json_whole_at(parts, "gradients") +
+                                  topt_json_whole_at(parts, "optimizer"));
 }
 
 /* The group with devices of more memory. */
@@ -57,7 +54,7 @@ static struct topt_hw *with_memory(const struct topt_hw *hw, int64_t more,
 {
     json_t *doc = topt_hw_to_json(hw), *device = json_object_get(doc, "device");
     json_object_set_new(device, "memory_bytes",
-                        json_integer(whole(device, "memory_bytes") + more));
+                        json_integer(topt_json_whole_at(device, "memory_bytes") + more));
     struct topt_hw *larger = topt_hw_from_json(doc, err);
     json_decref(doc);
     return larger;
@@ -89,10 +86,10 @@ static int ask(const struct topt_unequal_group *g, struct topt_group_plan *p,
     topt_model_destroy(model);
     if (rc || !json_is_true(json_object_get(p->answer, "feasible")))
         return rc;
-    p->time_ns = whole(p->answer, "time_ns");
-    p->compute_ns = whole(p->answer, "compute_ns");
-    p->micro_batches = whole(p->answer, "micro_batches");
-    p->memory_bytes = whole(p->answer, "memory_bytes");
+    p->time_ns = topt_json_whole_at(p->answer, "time_ns");
+    p->compute_ns = topt_json_whole_at(p->answer, "compute_ns");
+    p->micro_batches = topt_json_whole_at(p->answer, "micro_batches");
+    p->memory_bytes = topt_json_whole_at(p->answer, "memory_bytes");
     if (where == TOPT_STATE_OVER)
         p->memory_bytes -= (int64_t)elsewhere(p->answer, p->share);
     p->fits = p->memory_bytes <= g->limit;

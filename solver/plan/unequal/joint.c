@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topt_model.h"
 #include "topt_json.h"
 #include "topt_plan.h"
 
@@ -24,22 +25,12 @@ static const char *why_not(const struct topt_unequal *u, const struct topt_share
     return NULL;
 }
 
-static int64_t divisor(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 static json_t *shares_of(const struct topt_unequal *u, const struct topt_shares *s)
 {
     json_t *shares = json_array();
     int64_t by = 0;
     for (int i = 0; i < u->n; i++)
-        by = divisor(s->rows[i], by);
+        by = topt_common_divisor(s->rows[i], by);
     for (int i = 0; i < u->n; i++)
         json_array_append_new(shares, json_integer(s->rows[i] / by));
     return shares;

@@ -77,22 +77,12 @@ int topt_shares_price(struct topt_unequal *u, struct topt_shares *s,
 
 /* ---- rows --------------------------------------------------------------------------- */
 
-static int64_t divisor(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* Rows move in these: what all groups can share equally, where the batch is made of that. */
 static int64_t unit_of(const struct topt_unequal *u)
 {
     int64_t unit = 0;
     for (int i = 0; i < u->n; i++)
-        unit = divisor(u->group[i].devices, unit);
+        unit = topt_common_divisor(u->group[i].devices, unit);
     int64_t batch = u->request->model->batch;
     return batch % unit || batch < unit * u->n ? 1 : unit;
 }

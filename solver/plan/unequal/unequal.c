@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "joint.h"
+#include "topt_json.h"
 #include "topt_text.h"
 
 /* ---- the document ------------------------------------------------------------------- */
@@ -136,57 +137,44 @@ int topt_plan_unequal(const struct topt_request *r, json_t **ret, struct topt_er
 
 /* ---- for people --------------------------------------------------------------------- */
 
-static int64_t whole(const json_t *o, const char *key)
-{
-    return json_integer_value(json_object_get(o, key));
-}
-
-static const char *words(const json_t *o, const char *key)
-{
-    const char *s = json_string_value(json_object_get(o, key));
-    return s ? s : "";
-}
-
-static double real(const json_t *o, const char *key)
-{
-    return json_number_value(json_object_get(o, key));
-}
-
 static void add_group(struct topt_text *t, const json_t *g, int sharded)
 {
     char a[32], b[32], c[32], state[16] = "all";
     if (sharded)
-        snprintf(state, sizeof state, "%.1f %%", 100 * real(g, "state_share"));
-    topt_text_add(t,
-                  "%-12s %4lld x %-18s %6lld rows %5.1f %%  state %-7s %10s  %s of %s\n",
-                  words(g, "name"), (long long)whole(g, "gpus"), words(g, "device"),
-                  (long long)whole(g, "rows"), 100 * real(g, "row_share"), state,
-                  topt_show_ns(whole(g, "time_ns"), a, sizeof a),
-                  topt_show_bytes(whole(g, "memory_bytes"), b, sizeof b),
-                  topt_show_bytes(whole(g, "memory_limit"), c, sizeof c));
-    topt_text_add(t, "%12s %s\n", "", words(g, "strategy"));
+        snprintf(state, sizeof state, "%.1f %%",
+                 100 * topt_json_number_at(g, "state_share"));
+    topt_text_add(
+        t, "%-12s %4lld x %-18s %6lld rows %5.1f %%  state %-7s %10s  %s of %s\n",
+        topt_json_words_at(g, "name"), (long long)topt_json_whole_at(g, "gpus"),
+        topt_json_words_at(g, "device"), (long long)topt_json_whole_at(g, "rows"),
+        100 * topt_json_number_at(g, "row_share"), state,
+        topt_show_ns(topt_json_whole_at(g, "time_ns"), a, sizeof a),
+        topt_show_bytes(topt_json_whole_at(g, "memory_bytes"), b, sizeof b),
+        topt_show_bytes(topt_json_whole_at(g, "memory_limit"), c, sizeof c));
+    topt_text_add(t, "%12s %s\n", "", topt_json_words_at(g, "strategy"));
 }
 
 /* Devices of a group by itself with the whole batch, and the sum of their rates. */
 static void add_alone(struct topt_text *t, const json_t *answer)
 {
     const json_t *groups = json_object_get(answer, "groups");
-    double rates = 0, time = real(answer, "time_ns");
+    double rates = 0, time = topt_json_number_at(answer, "time_ns");
     char buf[32];
     for (size_t i = 0; i < json_array_size(groups); i++) {
         const json_t *g = json_array_get(groups, i);
         if (!json_is_integer(json_object_get(g, "alone_ns"))) {
-            topt_text_add(t, "alone     %s does not hold it\n", words(g, "name"));
+            topt_text_add(t, "alone     %s does not hold it\n",
+                          topt_json_words_at(g, "name"));
             rates = -1;
             continue;
         }
-        topt_text_add(t, "alone     %s would take %s%s\n", words(g, "name"),
-                      topt_show_ns(whole(g, "alone_ns"), buf, sizeof buf),
-                      real(g, "alone_ns") < time
+        topt_text_add(t, "alone     %s would take %s%s\n", topt_json_words_at(g, "name"),
+                      topt_show_ns(topt_json_whole_at(g, "alone_ns"), buf, sizeof buf),
+                      topt_json_number_at(g, "alone_ns") < time
                           ? ": better without the others, which it would wait for"
                           : "");
         if (rates >= 0)
-            rates += 1 / real(g, "alone_ns");
+            rates += 1 / topt_json_number_at(g, "alone_ns");
     }
     if (rates > 0)
         topt_text_add(t,
@@ -201,26 +189,28 @@ char *topt_unequal_text(const json_t *answer)
     const json_t *groups = json_object_get(answer, "groups"),
                  *equal = json_object_get(answer, "equal"),
                  *job = json_object_get(answer, "job");
-    topt_text_add(&t, "%s, %lld samples a step, on %lld GPUs of %s\n",
-                  words(job, "model"), (long long)whole(job, "batch"),
-                  (long long)whole(answer, "gpus"), words(job, "hw"));
+    topt_text_add(
+        &t, "%s, %lld samples a step, on %lld GPUs of %s\n",
+        topt_json_words_at(job, "model"), (long long)topt_json_whole_at(job, "batch"),
+        (long long)topt_json_whole_at(answer, "gpus"), topt_json_words_at(job, "hw"));
     if (!json_is_true(json_object_get(answer, "feasible"))) {
-        topt_text_add(&t, "nothing fits: %s\n", words(answer, "why"));
+        topt_text_add(&t, "nothing fits: %s\n", topt_json_words_at(answer, "why"));
         return t.s;
     }
-    int sharded = words(answer, "state")[0] == 's';
+    int sharded = topt_json_words_at(answer, "state")[0] == 's';
     topt_text_add(&t,
                   "a step takes %s, of which %s between groups (%s more is hidden)\n\n",
-                  topt_show_ns(whole(answer, "time_ns"), a, sizeof a),
-                  topt_show_ns(whole(answer, "exchange_ns"), b, sizeof b),
-                  topt_show_ns(whole(answer, "hidden_ns"), c, sizeof c));
+                  topt_show_ns(topt_json_whole_at(answer, "time_ns"), a, sizeof a),
+                  topt_show_ns(topt_json_whole_at(answer, "exchange_ns"), b, sizeof b),
+                  topt_show_ns(topt_json_whole_at(answer, "hidden_ns"), c, sizeof c));
     for (size_t i = 0; i < json_array_size(groups); i++)
         add_group(&t, json_array_get(groups, i), sharded);
     topt_text_add(&t, "\n");
     if (json_is_true(json_object_get(equal, "feasible")))
         topt_text_add(&t, "equal     shares of everything take %s, %.2f times as long\n",
-                      topt_show_ns(whole(equal, "time_ns"), a, sizeof a),
-                      real(equal, "time_ns") / real(answer, "time_ns"));
+                      topt_show_ns(topt_json_whole_at(equal, "time_ns"), a, sizeof a),
+                      topt_json_number_at(equal, "time_ns") /
+                          topt_json_number_at(answer, "time_ns"));
     else
         topt_text_add(&t, "equal     shares of everything do not fit\n");
     add_alone(&t, answer);
@@ -229,9 +219,9 @@ char *topt_unequal_text(const json_t *answer)
         topt_text_add(&t,
                       "plan      %s: one strategy for all groups, which -o writes for "
                       "topt run\n",
-                      words(plan, "id"));
+                      topt_json_words_at(plan, "id"));
     else
         topt_text_add(&t, "plan      none that all groups run together: %s\n",
-                      words(answer, "no_plan"));
+                      topt_json_words_at(answer, "no_plan"));
     return t.s;
 }

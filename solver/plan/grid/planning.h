@@ -1,15 +1,16 @@
-/* micros.h - the numbers of micro-batches of a request, and the model of each, made
- * when it is asked for.  Private to plan/. */
-#ifndef TOPT_MICROS_H
-#define TOPT_MICROS_H
+/* planning.h - what the planning of one request has at hand at each of its steps: the numbers of
+ * micro-batches with the model of each, the stage of tensor parallelism, pins, the work done so
+ * far, and what is kept of variants.  Private to plan/. */
+#ifndef TOPT_PLANNING_H
+#define TOPT_PLANNING_H
 
 #include "pins.h"
 #include "topt_question.h"
 
 struct topt_kept;
 
-/* The models of a request by number of micro-batches, made when asked for. */
-struct topt_micros {
+/* Models by number of micro-batches are made when asked for. */
+struct topt_planning {
     const struct topt_request *request;
     enum topt_tensor_where
         tensor;    /* where tensor parallelism of the uniform space may lie now */
@@ -37,13 +38,13 @@ struct topt_micros {
 
 /* All divisors of the batch where micro-batches are searched, ascending; one number
  * else. */
-int topt_micros_init(struct topt_micros *m, const struct topt_request *r,
-                     struct topt_error *err) TOPT_MUST_CHECK;
+int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
+                       struct topt_error *err) TOPT_MUST_CHECK;
 
-void topt_micros_fini(struct topt_micros *m);
+void topt_planning_fini(struct topt_planning *m);
 
 /* That with so many, its model made; NULL with an error. */
-struct topt_micro *topt_micros_at(struct topt_micros *m, int64_t batches,
-                                  struct topt_error *err);
+struct topt_micro *topt_planning_at(struct topt_planning *m, int64_t batches,
+                                    struct topt_error *err);
 
 #endif

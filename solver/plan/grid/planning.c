@@ -1,6 +1,6 @@
-/* micros.c - the numbers of micro-batches of a request, and the model of each, made when
+/* planning.c - the numbers of micro-batches of a request, and the model of each, made when
  * it is asked for. */
-#include "micros.h"
+#include "planning.h"
 #include "request.h"
 #include "topt_choices.h"
 #include "topt_framework.h"
@@ -45,23 +45,23 @@ static int64_t heads_of(const struct topt_model *m)
     return all;
 }
 
-int topt_micros_init(struct topt_micros *m, const struct topt_request *r,
-                     struct topt_error *err)
+int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
+                       struct topt_error *err)
 {
     int64_t batch = r->model->batch, given = r->micro_batches ? r->micro_batches : 1;
     int all = searches_micro(r), n = 0;
     int papers = topt_accounting_is_papers(r->settings.accounting);
     struct topt_model_stats stats;
     topt_model_stats(r->model, &stats);
-    *m = (struct topt_micros){.request = r,
-                              .tensor = (enum topt_tensor_where)topt_request_tensor(r, 0),
-                              .heads = heads_of(r->model),
-                              .parameters = topt_least_parameters(r->model, &r->settings),
-                              .activation_bytes =
-                                  papers ? 0
-                                         : (double)stats.activation_bytes_per_sample / 4 *
-                                               topt_dtype_bytes(r->settings.dtype) *
-                                               (double)r->model->batch};
+    *m = (struct topt_planning){
+        .request = r,
+        .tensor = (enum topt_tensor_where)topt_request_tensor(r, 0),
+        .heads = heads_of(r->model),
+        .parameters = topt_least_parameters(r->model, &r->settings),
+        .activation_bytes = papers ? 0
+                                   : (double)stats.activation_bytes_per_sample / 4 *
+                                         topt_dtype_bytes(r->settings.dtype) *
+                                         (double)r->model->batch};
     for (int64_t u = 1; u <= batch; u++)
         n += all ? batch % u == 0 : u == given;
     if (given < 1 || n == 0 || batch % given)
@@ -86,14 +86,14 @@ int topt_micros_init(struct topt_micros *m, const struct topt_request *r,
     return 0;
 }
 
-void topt_micros_fini(struct topt_micros *m)
+void topt_planning_fini(struct topt_planning *m)
 {
     for (int i = 0; i < m->n; i++)
         topt_model_destroy(m->at[i].owned);
     free(m->at);
     topt_pins_fini(&m->pins);
     topt_blocks_fini(&m->blocks);
-    *m = (struct topt_micros){0};
+    *m = (struct topt_planning){0};
 }
 
 static int make_micro(const struct topt_request *r, struct topt_micro *t,
@@ -111,8 +111,8 @@ static int make_micro(const struct topt_request *r, struct topt_micro *t,
     return topt_settings_fit(t->model, &t->settings, err);
 }
 
-struct topt_micro *topt_micros_at(struct topt_micros *m, int64_t batches,
-                                  struct topt_error *err)
+struct topt_micro *topt_planning_at(struct topt_planning *m, int64_t batches,
+                                    struct topt_error *err)
 {
     int i = 0;
     while (m->at[i].batches != batches)
