@@ -260,7 +260,7 @@ CALLS = {name: call for names, call in TABLE.items() for name in names.split()}
 
 
 def document(model, batch, loss=None):
-    """The module as a native document, and the parameters in none of its operators: their numbers, by name."""
+    """The module as a native document, and parameters in none of its operators: their numbers, by name."""
     meta = lambda x: x.to("meta") if isinstance(x, torch.Tensor) else x
     trace, shadow, seq = Trace(), {id(b): meta(b) for b in model.buffers()}, 1
     for name, p in model.named_parameters():
