@@ -2,28 +2,11 @@
 # test_alone.sh - COUNT jobs that were submitted while toptd was there start under their plan when it is gone, each step in a
 # network and a mount namespace of its own, where nobody could be reached.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/planner.sh"
 need_slurm
 [ -x "${TOPTD:-}" ] && [ -x "${TOPT:-}" ] || skip_all "toptd is not built"
 unshare -nm true 2>/dev/null || skip_all "no namespaces here"
 count=${1:-100}
-
-start_planner()
-{
-    "$TOPTD" --socket "$work/toptd.sock" --state "$work/state" --hw lab-cpu >"$work/log" 2>&1 7>&- &
-    planner=$!
-    local left=200
-    while ! curl -s --unix-socket "$work/toptd.sock" http://localhost/readyz >/dev/null && [ $left -gt 0 ]; do
-        left=$((left - 1))
-        sleep 0.05
-    done
-    url=unix:$work/toptd.sock
-}
-
-stop_planner()
-{
-    [ -z "$planner" ] || { kill "$planner" && wait "$planner"; }
-    planner=
-}
 
 start_all
 cp "$source_dir/deploy/quickstart/gpt-small.json" model.json

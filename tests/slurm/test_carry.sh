@@ -1,27 +1,10 @@
 #!/bin/bash
 # test_carry.sh - the plan travels with the job: what was submitted starts under its plan with toptd gone.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/planner.sh"
 need_slurm
 [ -x "${TOPTD:-}" ] && [ -x "${TOPT:-}" ] || skip_all "toptd is not built"
 unshare -n true 2>/dev/null && alone="unshare -n" || alone=
-
-start_planner()
-{
-    "$TOPTD" --socket "$work/toptd.sock" --state "$work/state" --hw lab-cpu >"$work/log" 2>&1 7>&- &
-    planner=$!
-    local left=200
-    while ! curl -s --unix-socket "$work/toptd.sock" http://localhost/readyz >/dev/null && [ $left -gt 0 ]; do
-        left=$((left - 1))
-        sleep 0.05
-    done
-    url=unix:$work/toptd.sock
-}
-
-stop_planner()
-{
-    [ -z "$planner" ] || { kill "$planner" && wait "$planner"; }
-    planner=
-}
 
 start_all
 cp "$source_dir/deploy/quickstart/gpt-small.json" model.json

@@ -1,26 +1,9 @@
 #!/bin/bash
 # test_report.sh - a job tells what it measured as it ends, and topt report shows it beside what its plan had said.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/planner.sh"
 need_slurm
 [ -x "${TOPTD:-}" ] && [ -x "${TOPT:-}" ] || skip_all "toptd is not built"
-
-start_planner()
-{
-    "$TOPTD" --socket "$work/toptd.sock" --state "$work/state" --hw lab-cpu >"$work/log" 2>&1 7>&- &
-    planner=$!
-    local left=200
-    while ! curl -s --unix-socket "$work/toptd.sock" http://localhost/readyz >/dev/null && [ $left -gt 0 ]; do
-        left=$((left - 1))
-        sleep 0.05
-    done
-    url=unix:$work/toptd.sock
-}
-
-stop_planner()
-{
-    [ -z "$planner" ] || { kill "$planner" && wait "$planner"; }
-    planner=
-}
 
 start_all
 cp "$source_dir/deploy/quickstart/gpt-small.json" model.json
