@@ -1,6 +1,6 @@
 /* flexflow_walk.c - FlexFlow's search for as long as its paper lets it run: half an hour.
  *
- *     flexflow_walk MODEL HW NODES GPUS_A_NODE MINUTES [SEED]
+ *     flexflow_walk MODEL BATCH HW NODES GPUS_A_NODE MINUTES [SEED]
  *
  * Half of the minutes begin at data parallelism, half at a random strategy; every thousand
  * proposals the walk goes on from its best, as FlexFlow's public code does.  Minutes are of the
@@ -97,16 +97,17 @@ static int walk(const struct topt_model *m, const struct topt_hw *hw, int nodes,
 int main(int argc, char **argv)
 {
     struct topt_error err = {0};
-    if (argc < 6) {
-        fprintf(stderr,
-                "usage: flexflow_walk MODEL HW NODES GPUS_A_NODE MINUTES [SEED]\n");
+    if (argc < 7) {
+        fprintf(stderr, "usage: flexflow_walk MODEL BATCH HW NODES GPUS_A_NODE MINUTES "
+                        "[SEED]\n");
         return 2;
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
-    struct topt_model *m = topt_model_load(argv[1], NULL, &err);
-    struct topt_hw *hw = m ? topt_hw_load(argv[2], &err) : NULL;
-    int rc = !hw || walk(m, hw, atoi(argv[3]), atoi(argv[4]), atof(argv[5]),
-                         argc > 6 ? (uint64_t)atoll(argv[6]) : 1, &err);
+    struct topt_import_options o = {.batch = atoll(argv[2])};
+    struct topt_model *m = topt_model_load(argv[1], &o, &err);
+    struct topt_hw *hw = m ? topt_hw_load(argv[3], &err) : NULL;
+    int rc = !hw || walk(m, hw, atoi(argv[4]), atoi(argv[5]), atof(argv[6]),
+                         argc > 7 ? (uint64_t)atoll(argv[7]) : 1, &err);
     if (rc)
         fprintf(stderr, "flexflow_walk: %s\n", err.text);
     topt_hw_destroy(hw);
