@@ -32,7 +32,7 @@ printf '{"format":"topt-hw/1","name":"two-speeds","groups":[%s,%s],"between":{"b
 ask="--batch 16 --seq 16 --framework topt"
 # shellcheck disable=SC2086
 "$topt" plan "$model" --hw lab-cpu --gpus 1 $ask --space uniform -o one.json >out 2>err &&
-    "$topt" plan "$model" --hw two.json $ask -o joint.json >out 2>err && grep -q '^fast .* 12 rows' out &&
+    "$topt" plan "$model" --hw two.json --gpus 4 $ask -o joint.json >out 2>err && grep -q '^fast .* 12 rows' out &&
     grep -q '^slow .* 4 rows' out && tr -d ' \n' <joint.json | grep -q '"shares":\[3,1\]'
 check "groups of unlike speed: rows 3 to 1"
 # shellcheck disable=SC2086
@@ -44,10 +44,10 @@ check "... in the bytes that were predicted"
 printf '{"format":"topt-hw/1","name":"turned","groups":[%s,%s],"between":{"bytes_per_second":3e9,"latency_ns":20000,
     "source":"assumed"}}' "$(group slow 2.3)" "$(group fast 1)" >turned.json
 # shellcheck disable=SC2086
-refused 3 'groups stand in the profile before others that are faster' "$topt" plan "$model" --hw turned.json $ask -o none.json
+refused 3 'groups stand in the profile before others that are faster' "$topt" plan "$model" --hw turned.json --gpus 4 $ask -o none.json
 check "ranks are given to groups in the order of the profile, the fastest first"
 # shellcheck disable=SC2086
-"$topt" plan "$model" --hw two.json --framework topt --batch 1 --seq 16 >out 2>err
+"$topt" plan "$model" --hw two.json --gpus 4 --framework topt --batch 1 --seq 16 >out 2>err
 [ $? = 3 ] && grep -q 'more groups than rows' out
 check "one row for two groups is no plan"
 
