@@ -8,6 +8,7 @@
  * papers_flexflow.c. */
 #include "model_impl.h"
 #include "paper_parts.h"
+#include "papers_flexflow.h"
 #include "topt_near.h"
 
 #include <stdio.h>

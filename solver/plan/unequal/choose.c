@@ -19,6 +19,7 @@ struct choosing {
     int n, devices[TOPT_HW_GROUPS];
     json_t *rows;          /* of the answer */
     json_t *best;          /* so far; owned */
+    json_t *unfit;         /* the last that nothing fits; owned */
     int64_t gpus, time_ns; /* of it */
 };
 
@@ -69,6 +70,10 @@ static int take(struct choosing *c, int set, json_t *answer, struct topt_error *
         c->best = json_incref(answer);
         c->gpus = gpus;
         c->time_ns = time;
+    }
+    if (!rc && !fits) {
+        json_decref(c->unfit);
+        c->unfit = json_incref(answer);
     }
     json_decref(names);
     json_decref(answer);
@@ -184,6 +189,8 @@ static int none_asked(const struct choosing *c, struct topt_error *err)
 
 static json_t *nothing_fits(const struct choosing *c, int one_kind)
 {
+    if (json_array_size(c->rows) == 1) /* then it knows why */
+        return json_incref(c->unfit);
     return json_pack("{s:b, s:s, s:o, s:o}", "feasible", 0, "why",
                      one_kind ? "no group of like devices holds it, and one job takes "
                                 "GPUs of one kind; topt plan shares it between groups"
@@ -213,6 +220,13 @@ static struct choosing choosing_of(const struct topt_request *r)
     return c;
 }
 
+static void close_choosing(struct choosing *c)
+{
+    json_decref(c->rows);
+    json_decref(c->best);
+    json_decref(c->unfit);
+}
+
 int topt_plan_groups(const struct topt_request *r, int one_kind, json_t **ret,
                      struct topt_error *err)
 {
@@ -226,16 +240,16 @@ int topt_plan_groups(const struct topt_request *r, int one_kind, json_t **ret,
     if (!rc && !json_array_size(c.rows))
         rc = none_asked(&c, err);
     if (rc) {
-        json_decref(c.rows);
-        json_decref(c.best);
+        close_choosing(&c);
         return -1;
     }
-    *ret = c.best ? c.best : nothing_fits(&c, one_kind);
-    if (!*ret || json_object_set_new(*ret, "choices", c.rows))
-        return topt_nomem(err, "groups");
+    *ret = c.best ? json_incref(c.best) : nothing_fits(&c, one_kind);
     if (one_kind && c.best)
         say_kind(*ret);
-    return 0;
+    rc =
+        *ret && !json_object_set(*ret, "choices", c.rows) ? 0 : topt_nomem(err, "groups");
+    close_choosing(&c);
+    return rc;
 }
 
 /* Where nothing fits, the group whose devices have the most memory. */
@@ -278,8 +292,7 @@ int topt_groups_profile(const struct topt_request *r, const struct topt_hw **ret
              : c.n && r->gpus != devices_of(&c, (1 << c.n) - 1)
                  ? find_profile(&c, &found, err)
                  : 0;
-    json_decref(c.rows);
-    json_decref(c.best);
+    close_choosing(&c);
     if (!rc)
         *ret = found;
     return rc;
