@@ -44,6 +44,7 @@ declare -A knows=(
     [daemon/access]="common"
     [daemon/ask]="common"
     [daemon/site]="common"
+    [daemon/rightsize]="common daemon/site"
     [daemon/store]="common daemon"
     [daemon/work]="common daemon/ask"
     [daemon/api]="common daemon daemon/config daemon/access daemon/ask daemon/site daemon/store daemon/work solver/show"
