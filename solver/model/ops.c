@@ -11,6 +11,8 @@
  * ops_mixers.c, ops_tables.c.  What their
  * functions share is in ops_extents.c.  To add a kind: a row, its kernels in the
  * runtime, its tests. */
+ * ops_scan.c, ops_mixers.c.  What their functions share is in ops_extents.c.  To add a
+ * kind: a row, its kernels in the runtime, its tests. */
 #include "ops_rows.h"
 
 #include <string.h>
@@ -50,6 +52,9 @@ static const struct topt_op_spec *const files[] = {
     topt_ops_recurrent, topt_ops_moe,       topt_ops_shape,
     topt_ops_channel,   topt_ops_resample,  topt_ops_mixers,
     topt_ops_tables};
+    topt_ops_dense, topt_ops_attention, topt_ops_conv,    topt_ops_recurrent,
+    topt_ops_moe,   topt_ops_shape,     topt_ops_channel, topt_ops_resample,
+    topt_ops_scan,  topt_ops_mixers};
 
 const struct topt_op_spec *topt_op_spec_at(int i)
 {

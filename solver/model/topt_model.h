@@ -180,8 +180,15 @@ enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
     X(LOGISTIC_FWD, "logistic", ELEMENTWISE)                                               \
     X(LOGISTIC_BWD, "logistic_bwd", ELEMENTWISE)                                           \
     X(CAUSAL_CONV_FWD, "causal_conv", ELEMENTWISE)  /* from here on: for plans alone */    \
+    X(CAUSAL_CONV_FWD, "causal_conv", ELEMENTWISE)                                         \
     X(CAUSAL_CONV_BWD, "causal_conv_bwd", ELEMENTWISE)                                     \
-    X(SCAN_FWD, "scan", ATTENTION)                                                         \
+    X(SSD_FWD, "ssd", ATTENTION)                                                           \
+    X(SSD_BWD, "ssd_bwd", ATTENTION)                                                       \
+    X(DELTA_FWD, "delta_rule", ATTENTION)                                                  \
+    X(DELTA_BWD, "delta_rule_bwd", ATTENTION)                                              \
+    X(SELECTIVE_FWD, "selective_scan", ATTENTION)                                          \
+    X(SELECTIVE_BWD, "selective_scan_bwd", ATTENTION)                                      \
+    X(SCAN_FWD, "scan", ATTENTION)  /* from here on: for plans alone */                    \
     X(SCAN_BWD, "scan_bwd", ATTENTION)                                                     \
     X(BESIDE_FWD, "beside", ELEMENTWISE)                                                   \
     X(BESIDE_BWD, "beside_bwd", ELEMENTWISE)                                               \
@@ -229,7 +236,10 @@ enum topt_start {
     TOPT_START_FAN_IN,   /* normal; deviation 1 / sqrt(elements / first dimension) */
     TOPT_START_FAN_LAST, /* normal; deviation 1 / sqrt(last dimension) */
     TOPT_START_ZERO,
-    TOPT_START_ONE
+    TOPT_START_ONE,
+    /* By the place k in the last dimension, modulo 16, as Mamba-2's states start: */
+    TOPT_START_DECAY, /* ln(k + 1) */
+    TOPT_START_STEP   /* softplus makes steps of it, from 0.001 to 0.1 by equal factors */
 };
 
 struct topt_operand_spec {
