@@ -291,13 +291,10 @@ int topt_hf_read_layoutlmv3(const json_t *doc, struct hf_arch *a, struct topt_er
 
 int topt_hf_read_bros(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
-    int64_t in = 192, out = 64;
-    if (topt_hf_read_bert(doc, a, err) ||
-        topt_json_int_or(doc, "", "dim_bbox_sinusoid_emb_2d", 1, HF_MAX_WIDTH, &in,
-                         err) ||
-        topt_json_int_or(doc, "", "dim_bbox_projection", 1, HF_MAX_WIDTH, &out, err))
+    enum { SINES = 4 };
+    if (topt_hf_read_bert(doc, a, err))
         return -1;
-    a->unused = in * out;
+    a->unused = a->width / SINES * a->head_dim;
     a->pooler_kept = 1;
     a->not_run = "places on a page";
     return 0;
