@@ -179,7 +179,6 @@ enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
     X(INTERACT_BWD, "interact_bwd", MATMUL)                                                \
     X(LOGISTIC_FWD, "logistic", ELEMENTWISE)                                               \
     X(LOGISTIC_BWD, "logistic_bwd", ELEMENTWISE)                                           \
-    X(CAUSAL_CONV_FWD, "causal_conv", ELEMENTWISE)  /* from here on: for plans alone */    \
     X(CAUSAL_CONV_FWD, "causal_conv", ELEMENTWISE)                                         \
     X(CAUSAL_CONV_BWD, "causal_conv_bwd", ELEMENTWISE)                                     \
     X(SSD_FWD, "ssd", ATTENTION)                                                           \
