@@ -363,12 +363,14 @@ int main(int argc, char **argv)
     if (!rc && !r.a.json)
         put_table(&r);
     fflush(stdout);
-    if (!rc && writes)
+    int is_decided = !rc;
+    if (is_decided && writes)
         rc = carry_out(&r, &err);
-    if (!rc && r.a.json)
-        rc = put_json(&r, &err);
-    else if (!rc)
+    if (is_decided && r.a.json)
+        rc = put_json(&r, &err) || rc;
+    else if (is_decided)
         put_results(&r);
+    fflush(stdout);
     int status = rc ? complain(&err) : has_failed(&r);
     rightsize_plan_fini(&r.plan);
     site_queue_fini(&r.queue);
