@@ -107,7 +107,7 @@ if su nobody -s /bin/bash -c "test -x '$TOPT'"; then
     waits "$job"
     su nobody -s /bin/bash -c "SLURM_CONF=$SLURM_CONF '$TOPT' rightsize --apply --log /dev/null" >said 2>&1
     is "$?/$(shape "$job")" "1/2/8/gres:gpu:4" "nobody changes it"
-    like "$(cat said)" "ccess/permission denied" "by Slurm: $(grep "^job" said)"
+    like "$(cat said)" "job $job: refused: " "by Slurm: $(grep "^job" said)"
     scancel "$job"
 else
     ok "who may not change jobs # SKIP only root can start $TOPT" true
