@@ -382,7 +382,7 @@ static int run_part(struct topt_session *s, int from, int to, enum part part,
         [TOPT_I_HALO] = do_halo,     [TOPT_I_HALO_ADD] = do_halo,
         [TOPT_I_REDUCE] = do_reduce, [TOPT_I_ADD] = do_add,
         [TOPT_I_LOSS] = do_loss,     [TOPT_I_UPDATE] = do_update,
-        [TOPT_I_NORM] = do_norm,       [TOPT_I_ROWS_FETCH] = do_rows,
+        [TOPT_I_NORM] = do_norm,     [TOPT_I_ROWS_FETCH] = do_rows,
         [TOPT_I_ROWS_ADD] = do_rows,
     };
     int64_t before = now_ns();
@@ -462,7 +462,7 @@ static int allocate(struct topt_session *s, struct topt_error *err)
     s->counts = calloc(2 * (size_t)s->comm->size, sizeof *s->counts);
     s->rows_heap = calloc(n + 1, sizeof *s->rows_heap);
     return s->ptr && s->bytes && s->counts && s->rows_heap ? topt_arena_open(s, err)
-                                           : topt_nomem(err, NULL);
+                                                           : topt_nomem(err, NULL);
 }
 
 static int check_settings(const struct topt_settings *s, struct topt_error *err)
@@ -499,9 +499,10 @@ int topt_session_create(const struct topt_program *p, struct topt_comm *comm,
     if (check_settings(&p->settings, err) || topt_model_check_run(p->model, err))
         return -1;
     if (topt_model_has_tables(p->model) && strcmp(device->ops->name, "host"))
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "tables with sparse gradients are trained on CPUs only; run with "
-                         "--device host");
+        return topt_fail(
+            err, TOPT_ERR_INVAL,
+            "tables with sparse gradients are trained on CPUs only; run with "
+            "--device host");
     if (options->clip > 0 && !has_norm(p))
         return topt_fail(err, TOPT_ERR_INVAL,
                          "to clip gradients the program needs their norm "

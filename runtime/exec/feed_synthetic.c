@@ -54,8 +54,8 @@ static int load_whole(void *ctx, const struct topt_op *op, int operand, int64_t 
     for (int64_t i = 0; i < n; i++) {
         struct topt_feed_place p = topt_feed_place(op, operand, box, i);
         int64_t sample = step * f->batch + p.sample, k = class_at(f, sample, p.element);
-        uint64_t draw = topt_random(
-            stream(f, op, 0), (uint64_t)(sample * sample_size) + (uint64_t)p.element);
+        uint64_t draw = topt_random(stream(f, op, 0), (uint64_t)(sample * sample_size) +
+                                                          (uint64_t)p.element);
         ret[i] = (int32_t)(op->spec->loss ? k : token_of(vocab, f->classes, k, draw));
     }
     return 0;

@@ -385,7 +385,7 @@ static int fetch(struct topt_session *s, const struct topt_instr *i, int64_t col
 }
 
 int topt_session_rows_fetch(struct topt_session *s, const struct topt_instr *i,
-                    struct topt_error *err)
+                            struct topt_error *err)
 {
     int64_t cols = cols_of(s, i->a), rows = s->p->buffer[i->a].shape.dim[0].count;
     struct lookups l;
@@ -451,11 +451,8 @@ static int push_to_owners(struct traffic *t, const struct lookups *l,
 static int gather(struct traffic *t, enum topt_comm_number number, const void *src,
                   void *dst, const int64_t *counts, struct topt_error *err)
 {
-    struct topt_comm_call k = {.axes = t->i->axes,
-                               .number = number,
-                               .src = src,
-                               .dst = dst,
-                               .counts = counts};
+    struct topt_comm_call k = {
+        .axes = t->i->axes, .number = number, .src = src, .dst = dst, .counts = counts};
     return t->s->comm->ops->all_gather(t->s->comm, &k, err);
 }
 
@@ -512,17 +509,17 @@ static int add(struct topt_session *s, const struct topt_instr *i, int64_t cols,
 }
 
 int topt_session_rows_add(struct topt_session *s, const struct topt_instr *i,
-                  struct topt_error *err)
+                          struct topt_error *err)
 {
     const struct topt_op *op = &s->p->model->op[i->op];
-    struct topt_layout l = topt_value_layout(op, topt_table_sparse(op),
-                                             &s->p->config[i->op], &s->p->mesh);
-    struct topt_box box = topt_layout_box(&s->p->mesh, &s->p->buffer[i->b].shape, &l,
-                                          s->comm->rank);
+    struct topt_layout l =
+        topt_value_layout(op, topt_table_sparse(op), &s->p->config[i->op], &s->p->mesh);
+    struct topt_box box =
+        topt_layout_box(&s->p->mesh, &s->p->buffer[i->b].shape, &l, s->comm->rank);
     int64_t cols = cols_of(s, i->b);
     struct lookups sorted;
-    if (sort_lookups(s, i, box.off[0], box.off[0] + box.len[0],
-                     outputs_of(s, i->a, cols), &sorted, err))
+    if (sort_lookups(s, i, box.off[0], box.off[0] + box.len[0], outputs_of(s, i->a, cols),
+                     &sorted, err))
         return -1;
     int rc = add(s, i, cols, &sorted, err);
     lookups_fini(&sorted);
@@ -535,7 +532,12 @@ int topt_session_rows_add(struct topt_session *s, const struct topt_instr *i,
 static int add_squares(struct topt_session *s, const struct topt_instr *i,
                        struct topt_update_call *c, struct topt_error *err)
 {
-    int64_t rows = c->row ? c->rows : c->cols ? c->n / c->cols : 0;
+    const struct topt_buffer *b = &s->p->buffer[i->a];
+    struct topt_box box = topt_buffer_box(s, i->a);
+    int64_t rows = 1; /* also where this rank has no columns */
+    for (int d = 0; d + 1 < b->shape.ndim; d++)
+        rows *= box.len[d] * b->shape.dim[d].unit;
+    c->rows = rows = c->row ? c->rows : rows;
     void *squares = topt_scratch(s, (rows + 1) * real_bytes(s));
     if (!squares)
         return topt_nomem(err, NULL);
@@ -558,7 +560,7 @@ static int add_squares(struct topt_session *s, const struct topt_instr *i,
 }
 
 int topt_session_rows_update(struct topt_session *s, const struct topt_instr *i,
-                     struct topt_update_call *c, struct topt_error *err)
+                             struct topt_update_call *c, struct topt_error *err)
 {
     const struct topt_buffer *b = &s->p->buffer[i->a];
     struct topt_box box = topt_buffer_box(s, i->a);

@@ -189,10 +189,13 @@ static int64_t bytes_named(const struct topt_tally *t, int buffer)
     return t->named[buffer].bytes;
 }
 
-static int64_t each_of(const struct topt_tally *t, int rows_buffer)
+/* Bytes of a row's values, of a buffer with rows of a table or of its gradient. */
+static int64_t each_of(const struct topt_tally *t, int buffer)
 {
-    const struct topt_buffer *b = &t->named[rows_buffer];
-    return (b->bytes - HEAD_BYTES) / b->rows - ROW_NUMBER_BYTES - HASH_BYTES;
+    const struct topt_buffer *b = &t->named[buffer];
+    struct topt_box box = topt_layout_box(t->k->mesh, &b->shape, &b->layout, 0);
+    return box.len[1] * b->shape.dim[1].unit *
+           topt_element_bytes(t->k->settings, TOPT_ELEM_REAL);
 }
 
 static void add_time(struct topt_time *sum, struct topt_time t)
@@ -203,9 +206,8 @@ static void add_time(struct topt_time *sum, struct topt_time t)
 
 static void add_memory(const struct topt_tally *t, struct topt_time *sum, int64_t bytes)
 {
-    add_time(sum,
-             topt_hw_compute(t->k->hw, t->k->settings->dtype, TOPT_WORK_ELEMENTWISE, 0,
-                             bytes, t->k->mesh->devices));
+    add_time(sum, topt_hw_compute(t->k->hw, t->k->settings->dtype, TOPT_WORK_ELEMENTWISE,
+                                  0, bytes, t->k->mesh->devices));
 }
 
 /* 'rounds' of a collective that move 'bytes' together. */
@@ -242,16 +244,12 @@ static struct topt_time price_fetch(const struct topt_tally *t,
                                     const struct topt_instr *i)
 {
     struct topt_time sum = {0, TOPT_BASIS_MEASURED};
-    const struct topt_buffer *table = &t->named[i->a];
-    struct topt_box box =
-        topt_layout_box(t->k->mesh, &table->shape, &table->layout, 0);
-    int64_t each = box.len[0] ? table->bytes / box.len[0] : 0;
-    int64_t rounds = (i->rows + i->chunk - 1) / i->chunk, bytes = i->rows * each;
+    int64_t rounds = (i->rows + i->chunk - 1) / i->chunk;
+    int64_t bytes = i->rows * each_of(t, i->a);
     add_agreement(t, &sum, i->axes);
     add_rounds(t, &sum, TOPT_ALL_TO_ALL, i->axes, i->rows * ROW_NUMBER_BYTES, rounds);
     add_rounds(t, &sum, TOPT_ALL_TO_ALL, i->axes, bytes, rounds);
-    add_memory(t, &sum,
-               3 * bytes + bytes_named(t, i->b) + SORT_BYTES * lookups_of(t, i));
+    add_memory(t, &sum, 3 * bytes + bytes_named(t, i->b) + SORT_BYTES * lookups_of(t, i));
     return sum;
 }
 
@@ -260,13 +258,11 @@ static struct topt_time price_fetch(const struct topt_tally *t,
 static struct topt_time price_add(const struct topt_tally *t, const struct topt_instr *i)
 {
     struct topt_time sum = {0, TOPT_BASIS_MEASURED};
-    const struct topt_op *o = &t->k->model->op[i->op];
     int64_t each = each_of(t, i->b), n = parts_along(t->k->mesh, i->axes);
     int64_t bytes = i->rows * each, gradient = bytes_named(t, i->a);
     int64_t numbers = i->rows * ROW_NUMBER_BYTES, come = bytes;
     int64_t rounds = (i->rows + i->chunk - 1) / i->chunk;
     int owner = i->axes && t->named[i->b].layout.at[__builtin_ctz(i->axes)] == 0;
-    (void)o;
     if (owner) {
         add_agreement(t, &sum, i->axes);
         add_rounds(t, &sum, TOPT_ALL_TO_ALL, i->axes, numbers, rounds);
@@ -300,8 +296,7 @@ struct topt_time topt_rows_update_price(const struct topt_tally *t,
                                         const struct topt_instr *i)
 {
     const struct topt_buffer *param = &t->named[i->a], *grad = &t->named[i->b];
-    struct topt_box box =
-        topt_layout_box(t->k->mesh, &param->shape, &param->layout, 0);
+    struct topt_box box = topt_layout_box(t->k->mesh, &param->shape, &param->layout, 0);
     int last = param->shape.ndim - 1;
     int64_t cols = box.len[last] * param->shape.dim[last].unit;
     int64_t numbers = param->bytes / topt_element_bytes(t->k->settings, TOPT_ELEM_REAL);

@@ -159,8 +159,9 @@ enum topt_zero {
     TOPT_ZERO_STATE,    /* optimizer state (ZeRO-1) */
     TOPT_ZERO_GRADIENT, /* and gradients (ZeRO-2) */
     TOPT_ZERO_PARAM,    /* and parameters, gathered before use (ZeRO-3, FSDP) */
-    TOPT_ZERO_LEVELS,   /* so many are said of any operator; the rest of one with a sparse table: */
-    TOPT_ZERO_SPARSE = TOPT_ZERO_LEVELS, /* whole; replicas gather each other's rows and values */
+    TOPT_ZERO_LEVELS, /* so many are said of any operator; the rest of one with a sparse table: */
+    TOPT_ZERO_SPARSE =
+        TOPT_ZERO_LEVELS, /* whole; replicas gather each other's rows and values */
     /* Rows rest in blocks with owners, who send those that are asked for and get their
      * gradients' rows. */
     TOPT_ZERO_OWNER,
@@ -266,7 +267,7 @@ struct topt_buffer {
     enum topt_element elem;  /* REAL: the settings' dtype; STATE: f32 (f64 under f64) */
     struct topt_shape shape; /* global; STAGING: shape.ndim 0 and 'bytes' only */
     struct topt_layout layout;
-    uint8_t window;  /* an operand that is a window: its box is topt_operand_box */
+    uint8_t window; /* an operand that is a window: its box is topt_operand_box */
     /* 0, or a gradient of rows (TOPT_ZERO_SPARSE, _OWNER): so many different ones are there at
      * once on the mean, with some more for chance, each with its number and values.  'shape' and
      * 'layout' are then those of the rows that it is the gradient of. */

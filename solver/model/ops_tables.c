@@ -92,7 +92,8 @@ int topt_refuse_density(const struct topt_op *op, struct topt_error *err)
 {
     double d = op->attrs.density, rows = table_rows(op);
     if (!op->attrs.sparse && (d > 0 || op->attrs.density_of))
-        return topt_fail(err, TOPT_ERR_INVAL, "density is said of tables that are sparse");
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "density is said of tables that are sparse");
     if (op->attrs.sparse && op->operand[1].role == TOPT_INPUT)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "a table that is another operator's tensor can't be sparse: its "
@@ -101,8 +102,7 @@ int topt_refuse_density(const struct topt_op *op, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "density and density_of, the lookups that have it, go together");
     if (d > 1 || d * rows > (double)op->attrs.density_of)
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "%lld lookups can't name %g of %.0f rows",
+        return topt_fail(err, TOPT_ERR_INVAL, "%lld lookups can't name %g of %.0f rows",
                          (long long)op->attrs.density_of, d, rows);
     return 0;
 }
