@@ -46,11 +46,10 @@ static int normed_groups(struct hf_builder *b, int x)
     return topt_hf_add(b, "gain", x, -1, NULL, "mixer.norm.gain");
 }
 
-/* The last projection, beside attention's where there is one. */
+/* The last projection. */
 static int last(struct hf_builder *b, int x, int bias)
 {
-    int beside = b->a->layer[b->layer] & HF_BOTH;
-    return topt_hf_linear(b, x, b->a->width, 1, bias, beside ? "mixer.out" : "out");
+    return topt_hf_linear(b, x, b->a->width, 1, bias, "mixer.out");
 }
 
 /* Positions of a chunk: results do not depend on it, and operators take so many. */

@@ -136,10 +136,12 @@ static int shape_selective(struct topt_op *op, struct topt_error *err)
     return 0;
 }
 
+/* Of each number of the state: what it decays by, the step that it takes, what is added
+ * and what is read. */
 static int64_t flops_selective(const struct topt_op *op, enum topt_kernel k,
                                const int64_t *len)
 {
-    int64_t once = flops_of(op, len, op->count[G], 1);
+    int64_t once = 9 * len[B] * len[S] * len[H] * op->count[G];
     return once * (k == TOPT_K_SELECTIVE_FWD ? 1 : 2);
 }
 

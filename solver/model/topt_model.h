@@ -658,14 +658,26 @@ enum topt_weight_piece {
     TOPT_WEIGHT_VALUE,  /* and of the value */
     TOPT_WEIGHT_FIRST,  /* of each pair of rows the first */
     TOPT_WEIGHT_SECOND,
-    TOPT_WEIGHT_OTHER /* kernels of convolutions, experts */
+    /* Of a tensor that holds several, after those that come before it: */
+    TOPT_WEIGHT_RUN,   /* all rows */
+    TOPT_WEIGHT_LOW,   /* of each of 'parts' runs of rows the first half, */
+    TOPT_WEIGHT_HIGH,  /* and the second */
+    TOPT_WEIGHT_TURNS, /* the tensor is in 'parts', each of which holds a part of all */
+    /* Of experts, by number or all of them: */
+    TOPT_WEIGHT_EXPERT,
+    TOPT_WEIGHT_EXPERT_FIRST, /* of each pair of rows the first */
+    TOPT_WEIGHT_EXPERT_SECOND,
+    TOPT_WEIGHT_EXPERTS,
+    TOPT_WEIGHT_EXPERTS_PAIRED, /* of each expert the first rows of pairs, then the second */
+    TOPT_WEIGHT_OTHER           /* kernels of convolutions of images */
 };
 struct topt_weight {
     const char *name;
     int op;      /* that holds it */
     int operand; /* of the operator */
     enum topt_weight_piece piece;
-    int ndim; /* -1: of any shape */
+    int64_t parts, expert; /* of pieces that have some; number of the expert */
+    int ndim;              /* -1: of any shape */
     int64_t dim[TOPT_WEIGHT_RANK];
 };
 typedef int topt_weight_visit(void *ctx, const struct topt_weight *w);
