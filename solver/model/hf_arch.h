@@ -121,6 +121,8 @@ struct hf_arch {
     int curved;      /* two trained numbers bend it */
     int shared_norm; /* parallel: attention and feed-forward read one norm */
     int unbiased_norms, untrained_norms;
+    int inner_norms;        /* before the last map of each half of a block, too */
+    int pre_where_mixed;    /* layers without attention have norms before each half */
     double residual_factor; /* of what is added; 0: 1 */
     int qkv_bias, out_bias, mlp_bias, bidirectional;
     double eps, init_std;
@@ -191,7 +193,10 @@ struct hf_arch {
     double logit_cap;   /* tanh(x / cap) cap; 0: none */
     /* that sees images beside the text, and puts its tokens among it; NULL: none */
     const struct hf_tower *tower;
+    struct hf_tower *own_tower; /* where a reader of a tower alone puts it */
     int (*look)(struct hf_builder *b, int x);
+    const struct hf_tower *hearing; /* the same of sound */
+    int (*hear)(struct hf_builder *b, int x);
     int mask_token, mean_beside, distilled; /* of images: what more they have */
     int64_t registers;                      /* trained positions behind the class */
     int no_positions;                       /* no table of them */

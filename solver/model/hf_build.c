@@ -288,6 +288,8 @@ int topt_hf_attention(struct hf_builder *b, int x)
             : is_apart(b)  ? attention_apart(b, x)
                            : attention_fused(b, x);
     x = a->gate ? gated(b, x, y) : y;
+    if (a->inner_norms)
+        x = topt_hf_norm(b, x, "out.norm");
     return topt_hf_linear(b, x, a->width, 1, a->out_bias || a->latent_bias, "out");
 }
 
@@ -306,6 +308,8 @@ static int dense_mlp(struct hf_builder *b, int x, int64_t inner, const char *par
         x = topt_hf_add(b, "unary", x, -1, &square, "%ssquare", part);
     for (int i = 0; a->curved && i < 2; i++)
         x = topt_hf_add(b, "prelu_shared", x, -1, NULL, "%scurve%d", part, i);
+    snprintf(name, sizeof name, "%sdown.norm", part);
+    x = a->inner_norms ? topt_hf_norm(b, x, name) : x;
     snprintf(name, sizeof name, "%sdown", part);
     return topt_hf_linear(b, x, a->width, 1, a->mlp_bias, name);
 }
@@ -481,9 +485,14 @@ static int with_copies(struct hf_builder *b, int x, const char *name)
     return topt_hf_add(b, "add", x, y, NULL, "%s.add", name);
 }
 
+static enum hf_norms norms_of(const struct hf_builder *b)
+{
+    return b->a->pre_where_mixed && layer_is(b, HF_MIXED) ? HF_PRE : b->a->norms;
+}
+
 static int mixing_half(struct hf_builder *b, int x)
 {
-    enum hf_norms norms = b->a->norms;
+    enum hf_norms norms = norms_of(b);
     int bare =
         norms == HF_POST || norms == HF_AFTER || (!b->layer && b->a->no_first_norm);
     int in = bare ? x : topt_hf_norm(b, x, "norm1"), y = mix(b, in);
@@ -499,7 +508,7 @@ static int mixing_half(struct hf_builder *b, int x)
 
 static int feeding_half(struct hf_builder *b, int x)
 {
-    enum hf_norms norms = b->a->norms;
+    enum hf_norms norms = norms_of(b);
     int y;
     if (b->a->experts_beside) {
         y = mlp_beside_experts(b, x);
@@ -646,6 +655,7 @@ static void build_stack(struct hf_builder *b)
     b->kept = a->shared_kv ? kept : NULL;
     b->shared = a->layer_groups ? calloc(1, sizeof *b->shared) : NULL;
     x = a->tower && a->look ? a->look(b, x) : x;
+    x = a->hearing && a->hear ? a->hear(b, x) : x;
     if (a->own_inputs)
         b->own = own_inputs(b, x);
     x = with_copies(b, x, "copies.in");

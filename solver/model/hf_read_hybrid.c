@@ -375,7 +375,7 @@ int topt_hf_read_qwen3_next(const json_t *doc, struct hf_arch *a, struct topt_er
     int64_t every = 4;
     int listed = count_layers(doc, a, err) ? -1 : read_kinds(doc, a, err);
     *m = (struct hf_mixer){.kind = HF_DELTA, .chunk = 64};
-    a->rope_share = 0.25;
+    a->rope_share = a->traits & HF_T_AFTER ? 1 : 0.25;
     if (listed < 0 || number(doc, "full_attention_interval", 1, &every, err))
         return -1;
     for (int64_t i = 0; !listed && i < a->layers; i++)
@@ -388,6 +388,15 @@ int topt_hf_read_qwen3_next(const json_t *doc, struct hf_arch *a, struct topt_er
                    number(doc, "linear_num_value_heads", 1, &m->heads, err)
                ? -1
                : 0;
+}
+
+/* Norms after each half where a layer has attention, before it where it has none. */
+int topt_hf_read_olmo_hybrid(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    if (topt_hf_read_qwen3_next(doc, a, err))
+        return -1;
+    a->pre_where_mixed = 1;
+    return 0;
 }
 
 /* "attn_type_list" has a 1 for each layer with a softmax. */

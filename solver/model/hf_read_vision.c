@@ -638,6 +638,7 @@ static const struct kind {
              {"gemma4_vision", "gemma4", read_gemma4},
              {"qwen2_vl_vision", "qwen2_vl", read_qwen2},
              {"qwen2_5_vl_vision", "qwen2_5_vl", read_qwen2_5},
+             {"qwen2_5_omni_vision_encoder", "qwen2_5_omni_vision", read_qwen2_5},
              {"qwen3_vl_vision", "qwen3_vl", read_qwen3},
              {"qwen3_vl_moe_vision", "qwen3_vl_moe", read_qwen3},
              {"qwen3_5_vision", "qwen3_5", read_qwen3},
@@ -679,6 +680,7 @@ static const struct composite {
                   {"paligemma", "siglip_vision_model", join_paligemma},
                   {"internvl", "internvl_vision", join_internvl},
                   {"llama4", "llama4_vision_model", join_llama4},
+                  {"qwen2_5_omni_thinker", "qwen2_5_omni_vision_encoder", join_qwen},
                   {"clip", "clip_vision_model", join_clip},
                   {"siglip", "siglip_vision_model", join_siglip},
                   {NULL, NULL, NULL}};
@@ -707,6 +709,33 @@ int topt_hf_sees(const json_t *doc)
     const struct composite *c = composite_of(doc);
     return c && json_is_object(json_object_get(doc, "vision_config")) &&
            kind_of(json_object_get(doc, "vision_config"), c);
+}
+
+const char *topt_hf_tower_type(const json_t *doc)
+{
+    const struct composite *c = composite_of(doc);
+    return c ? c->vision : NULL;
+}
+
+/* A tower that is a model by itself. */
+int topt_hf_read_tower_alone(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    const char *type = json_string_value(json_object_get(doc, "model_type"));
+    const struct kind *k = kinds;
+    while (k->type && (!type || strcmp(k->type, type)))
+        k++;
+    if (!k->type)
+        return topt_fail(err, TOPT_ERR_INVAL, "model_type is no tower's");
+    if (k->read(doc, a->own_tower, err))
+        return -1;
+    a->tower = a->own_tower;
+    a->width = a->tower->a.width;
+    a->not_run = a->tower->a.not_run;
+    a->init_std = a->tower->a.init_std;
+    a->context = 1;
+    a->context_key = "one position";
+    topt_hf_classes(doc, a);
+    return 0;
 }
 
 int topt_hf_read_tower(const json_t *doc, int64_t width, struct hf_tower *ret,

@@ -27,6 +27,8 @@ struct hf_tower {
     int64_t scales;  /* numbers that a comparison with a text has */
     int text_bias;   /* of the text's projection */
     int newline;     /* a trained token ends each row */
+    int fixed_rows;  /* positions are sines without a table */
+    int64_t ends;    /* trained tokens around those of a sound */
     int64_t deep;    /* further projections, of outputs of blocks between */
 };
 

@@ -171,6 +171,7 @@ static int encoder_of_text(struct hf_builder *b, int table)
     e.relative = relative_table(&e, "encoder.relative");
     int x = topt_hf_add(&e, "embedding", table, -1, NULL, "encoder.embedding");
     x = topt_hf_unread(&e, x, inner.encoder_unread, "encoder.unread");
+    x = inner.tower && inner.look ? inner.look(&e, x) : x;
     x = topt_hf_stack(&e, x, inner.encoder_layers, "encoder.", topt_hf_block);
     x = topt_hf_norm(&e, x, "encoder.norm");
     b->failed |= e.failed;

@@ -1,6 +1,7 @@
 /* hf_vision.c - the operators of a tower that sees images beside a language model. */
 #include "hf_vision.h"
 #include "hf_build.h"
+#include "hf_heads.h"
 #include "hf_parts.h"
 
 #include <stdio.h>
@@ -159,6 +160,19 @@ int topt_hf_look(struct hf_builder *b, int x)
         return x;
     }
     return topt_hf_add(b, "insert", x, z, NULL, "images");
+}
+
+/* Classes of the mean of all patches, or the tower's output. */
+void topt_hf_build_tower(struct hf_builder *b)
+{
+    struct topt_attrs mean = {.mean = 1};
+    int x = topt_hf_image(b);
+    if (b->a->head == HF_BARE) {
+        topt_hf_add(b, "mse", x, -1, NULL, "loss");
+        return;
+    }
+    x = topt_hf_add(b, "reduce_sequence", x, -1, &mean, "mean");
+    topt_hf_classifier(b, x);
 }
 
 /* Tokens with their positions, blocks, and of the last position a projection. */
