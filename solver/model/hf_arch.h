@@ -33,6 +33,8 @@ enum {
     HF_NO_MIX = 32,    /* neither; the feed-forward is all */
     HF_NO_MLP = 64,    /* no feed-forward */
     HF_NO_INDEX = 128, /* the choice of keys is the layer's before */
+    HF_HASHED = 512,   /* which experts a token goes to is not learned */
+    HF_CHOSEN = 1024,  /* of its compressed keys some are chosen */
     HF_ACROSS = 256,   /* its keys and values are what a tower made */
 };
 
@@ -88,13 +90,22 @@ enum hf_trait {
 };
 
 /* What mixes positions where attention does not. */
-enum hf_mix { HF_MAMBA2, HF_MAMBA, HF_DELTA, HF_LIGHTNING, HF_SHORT_CONV };
+enum hf_mix {
+    HF_MAMBA2,
+    HF_MAMBA,
+    HF_DELTA,
+    HF_LIGHTNING,
+    HF_SHORT_CONV,
+    HF_RWKV4,
+    HF_RWKV7
+};
 struct hf_mixer {
     enum hf_mix kind;
     int64_t kernel, chunk;
     int64_t heads, head_dim;         /* of what is carried on: values */
     int64_t groups, state;           /* keys: how many, and how wide one is */
     int64_t rank;                    /* Mamba: of what the steps are made of */
+    int64_t ranks[4];                /* RWKV: of decays, rates, values, gates */
     int bias, out_bias, kernel_bias; /* of projections, the last; of the convolution */
     int norm;                        /* of what comes out, or of Mamba's parts */
 };
@@ -117,6 +128,7 @@ struct hf_arch {
     uint16_t layer[HF_MAX_LAYERS];
     enum hf_norms norms;
     int activation, gated, rms;
+    int mlp_gate;    /* what the feed-forward gives is gated by the block's input */
     int squared;     /* what the activation gives */
     int curved;      /* two trained numbers bend it */
     int shared_norm; /* parallel: attention and feed-forward read one norm */
@@ -170,6 +182,9 @@ struct hf_arch {
     /* latent attention: ranks of what queries and of what keys and values are made; 0:
      * none */
     int64_t query_rank, latent_rank, plain_dim, value_dim;
+    int64_t out_rank, out_groups; /* the last projection by way of groups; 0: at once */
+    int64_t compressed[2];        /* keys that become one: of all; of those chosen from */
+    int64_t chosen_keys;
     int latent_bias; /* of what leads into the ranks, and of the last projection */
     /* mixture of experts; 0 experts: none */
     int64_t experts, top_k, expert_inner, shared_inner;
