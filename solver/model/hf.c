@@ -328,7 +328,8 @@ static void name_parts(const json_t *doc, int sees, char *ret, size_t size)
         size_t k = strlen(key);
         const char *type = json_string_value(json_object_get(value, "model_type"));
         if (!json_is_object(value) || !strcmp(key, "text_config") || k < 7 ||
-            (sees & 1 && !strcmp(key, "vision_config")) ||
+            (sees & 1 &&
+             (!strcmp(key, "vision_config") || !strcmp(key, "qformer_config"))) ||
             (sees & 2 && !strcmp(key, "audio_config")) ||
             strcmp(key + k - 7, "_config") || !strcmp(key, "quantization_config") ||
             n + 120 > size)

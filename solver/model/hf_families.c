@@ -251,7 +251,7 @@ const struct hf_family topt_hf_families[] = {
     LIKE("diffllama", "DiffLlama", topt_hf_read_diffllama, LLAMA, NULL),
     OWN("ctrl", "CTRL", topt_hf_read_ctrl),
     LIKE("modernbert-decoder", "ModernBertDecoder", topt_hf_read_modernbert_decoder, 0, NULL),
-    LIKE("gemma4_unified_text", "Gemma4Unified", topt_hf_read_gemma4, 0, NULL),
+    LIKE("gemma4_unified_text", "Gemma4Unified", topt_hf_read_gemma4_unified, 0, NULL),
     LIKE("qwen2_5_omni_text", "Qwen2_5Omni", topt_hf_read_qwen2, 0, NULL),
     LIKE("olmo_hybrid", "OlmoHybrid", topt_hf_read_olmo_hybrid, LLAMA | AFTER | WIDE, NULL),
     LIKE("minimax", "MiniMax", topt_hf_read_minimax, LLAMA | ALL_EXPERTS, NULL),

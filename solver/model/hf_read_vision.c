@@ -617,6 +617,50 @@ int topt_hf_read_siglip_text(const json_t *doc, struct hf_arch *a, struct topt_e
     return read_paired_text(doc, 0, a, err);
 }
 
+/* EVA's, and the tokens that read it. */
+static int read_blip2(const json_t *doc, struct hf_tower *t, struct topt_error *err)
+{
+    int bias = 1;
+    if (read_blocks(doc, t, err) || topt_json_bool_or(doc, "", "qkv_bias", &bias, err))
+        return -1;
+    t->a.qkv_bias = bias;
+    t->class_token = t->patch_bias = t->norm_after = 1;
+    t->rows = t->side * t->side + 1;
+    return 0;
+}
+
+static int join_blip2(const json_t *doc, const json_t *vision, struct hf_tower *t,
+                      struct topt_error *err)
+{
+    json_t *whole =
+        topt_hf_complete(json_object_get(doc, "qformer_config"), "blip_2_qformer", err);
+    struct hf_tower q = {0};
+    int text = 0;
+    (void)vision;
+    t->queries = 32;
+    t->cross_every = 2;
+    t->out_bias = 1;
+    int rc =
+        !whole || read_blocks(whole, &q, err) ||
+        size_of(doc, "num_query_tokens", &t->queries, err) ||
+        size_of(whole, "cross_attention_frequency", &t->cross_every, err) ||
+        topt_json_bool_or(whole, "qformer_config", "use_qformer_text_input", &text, err);
+    json_decref(whole);
+    if (rc)
+        return topt_wrap(err, "qformer_config");
+    if (text || t->queries > 4096)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         text
+                             ? "qformer_config.use_qformer_text_input is true: no reader "
+                               "takes a text there"
+                             : "num_query_tokens is above 4096");
+    t->q = q.a;
+    t->q.norms = HF_POST;
+    t->q.activation = TOPT_ACT_GELU_ERF;
+    t->q.eps = 1e-12;
+    return 0;
+}
+
 /* ---- rows -------------------------------------------------------------------------- */
 
 static const struct kind {
@@ -636,6 +680,7 @@ static const struct kind {
              {"glm4v_vision", "glm4v", read_glm4v},
              {"glm4v_moe_vision", "glm4v_moe", read_glm4v},
              {"gemma4_vision", "gemma4", read_gemma4},
+             {"blip_2_vision_model", "blip_2", read_blip2},
              {"qwen2_vl_vision", "qwen2_vl", read_qwen2},
              {"qwen2_5_vl_vision", "qwen2_5_vl", read_qwen2_5},
              {"qwen2_5_omni_vision_encoder", "qwen2_5_omni_vision", read_qwen2_5},
@@ -681,6 +726,7 @@ static const struct composite {
                   {"internvl", "internvl_vision", join_internvl},
                   {"llama4", "llama4_vision_model", join_llama4},
                   {"qwen2_5_omni_thinker", "qwen2_5_omni_vision_encoder", join_qwen},
+                  {"blip-2", "blip_2_vision_model", join_blip2},
                   {"clip", "clip_vision_model", join_clip},
                   {"siglip", "siglip_vision_model", join_siglip},
                   {NULL, NULL, NULL}};

@@ -75,7 +75,7 @@ static int cross_attention(struct hf_builder *b, int x)
 }
 
 /* The same with norms after the sums. */
-static int decoder_block_post(struct hf_builder *b, int x)
+int topt_hf_decoder_block_post(struct hf_builder *b, int x)
 {
     x = topt_hf_add(b, "add", x, topt_hf_attention(b, x), NULL, "add1");
     x = topt_hf_norm(b, x, "norm1");
@@ -227,7 +227,7 @@ void topt_hf_build_seq2seq(struct hf_builder *b)
     b->failed |= e.failed;
     x = placed_tokens(b, table, "");
     x = topt_hf_stack(b, x, a->layers, "",
-                      a->norms == HF_POST ? decoder_block_post : decoder_block);
+                      a->norms == HF_POST ? topt_hf_decoder_block_post : decoder_block);
     x = a->stack_norms ? topt_hf_norm(b, x, "norm") : x;
     topt_hf_head(b, x, a->head == HF_LANGUAGE ? table : -1);
 }
