@@ -511,6 +511,17 @@ int topt_hf_read_modernbert(const json_t *doc, struct hf_arch *a, struct topt_er
     return 0;
 }
 
+/* The same with a causal mask. */
+int topt_hf_read_modernbert_decoder(const json_t *doc, struct hf_arch *a,
+                                    struct topt_error *err)
+{
+    if (topt_hf_read_modernbert(doc, a, err))
+        return -1;
+    a->bidirectional = 0;
+    a->inexact_why = NULL;
+    return 0;
+}
+
 /* The contact head reads attentions, and no loss reads it. */
 int topt_hf_read_esm(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
