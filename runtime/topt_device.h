@@ -60,6 +60,18 @@ struct topt_update_call {
     const void *grad;
     int wide_grad; /* under bf16: the gradient is in f32 */
     void *state[3];
+    /* A number whose gradient is exactly zero keeps its value and its state (tables with the
+     * attribute "sparse"). */
+    int lazy;
+    /* Rows of 'cols' numbers, of 'whole_cols' over all ranks: the optimizer may keep one state a
+     * row.  'squares', where rows are cut: sums of the squares of the gradient's rows over all
+     * ranks, before scaling; else NULL. */
+    int64_t cols, whole_cols;
+    const void *squares;
+    /* NULL: 'grad' is of all 'n' numbers.  Else it has the values of 'rows' different rows of the
+     * parameter, whose block begins at row 'first': those with the numbers row[k]. */
+    const int32_t *row;
+    int64_t rows, first;
 };
 
 /* The same with its numbers filled in. */

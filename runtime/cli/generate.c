@@ -3,6 +3,7 @@
  * The model runs forward over a window that holds what was said so far; what comes after the
  * window's end can't be seen by what is before, so that one window serves a text that grows.
  * Nothing is remembered between tokens: each takes a whole forward pass. */
+#include "alone.h"
 #include "cli.h"
 #include "random.h"
 #include "rank.h"
@@ -48,13 +49,7 @@ struct generator {
     struct topt_ids ids; /* the prompt and what came after it */
     int64_t prompt;      /* tokens of it */
     struct topt_model *model;
-    struct topt_hw *hw;
-    struct topt_router *router;
-    struct topt_strategy *strategy;
-    struct topt_program *program;
-    struct topt_comm *comm;
-    struct topt_device device;
-    struct topt_session *session;
+    struct topt_alone alone;
     int64_t vocab; /* of the model; it may be padded */
     double *logit;
     struct choice *choice;
@@ -108,33 +103,6 @@ static int load_model(struct generator *g, const char *path, struct topt_error *
     return 0;
 }
 
-/* One device computes all; nothing is trained, so that there are no states. */
-static int lower(struct generator *g, struct topt_error *err)
-{
-    struct topt_settings s = topt_settings_default();
-    struct topt_mesh one;
-    s.optimizer = TOPT_SGD;
-    if (topt_mesh_init(&one, 1, 1, err))
-        return -1;
-    g->hw = topt_hw_load("lab-cpu", err); /* nothing is costed by it */
-    g->router = g->hw ? topt_router_create(g->hw, &one) : NULL;
-    g->strategy = g->router ? topt_strategy_create(g->model) : NULL;
-    if (!g->strategy)
-        return g->hw ? topt_nomem(err, NULL) : -1;
-    return topt_lower(g->model, &one, &s, g->strategy, g->router, &g->program, err);
-}
-
-static int start(struct generator *g, struct topt_error *err)
-{
-    const struct topt_session_options o = {.seed = 1};
-    return topt_comm_single(&g->comm, err) ||
-                   topt_device_open_host(TOPT_F32, &g->device, err) ||
-                   topt_session_create(g->program, g->comm, &g->device, &o, &g->session,
-                                       err)
-               ? -1
-               : 0;
-}
-
 static void note(void *ctx, const char *text)
 {
     (void)ctx;
@@ -145,8 +113,9 @@ static int load_weights(struct generator *g, const char *path, struct topt_error
 {
     struct topt_checkpoint_facts f;
     if (!g->args->checkpoint)
-        return topt_weights_load(g->session, path, err);
-    if (topt_checkpoint_load_values(g->session, g->args->checkpoint, note, g, &f, err))
+        return topt_weights_load(g->alone.session, path, err);
+    if (topt_checkpoint_load_values(g->alone.session, g->args->checkpoint, note, g, &f,
+                                    err))
         return -1;
     return f.step >= 0 ? 0
                        : topt_fail(err, TOPT_ERR_NOTFOUND, "no checkpoint in '%s'",
@@ -214,7 +183,7 @@ static int next_token(struct generator *g, int32_t *ret, struct topt_error *err)
 {
     const struct topt_feed feed = {.load = load_window, .ctx = g, .kind = "window"};
     int64_t last = (g->ids.n < g->model->seq ? g->ids.n : g->model->seq) - 1;
-    if (topt_session_logits(g->session, &feed, last, g->logit, g->vocab, err))
+    if (topt_session_logits(g->alone.session, &feed, last, g->logit, g->vocab, err))
         return -1;
     *ret = choose(g, uniform((uint64_t)g->args->seed, g->ids.n));
     return 0;
@@ -274,8 +243,10 @@ static int check_tokens(const struct generator *g, struct topt_error *err)
 
 static int generate(struct generator *g, const char *model, struct topt_error *err)
 {
+    const struct topt_session_options o = {.seed = 1};
     return read_prompt(g, model, err) || load_model(g, model, err) ||
-                   check_tokens(g, err) || lower(g, err) || start(g, err) ||
+                   check_tokens(g, err) ||
+                   topt_alone_open(g->model, &o, &g->alone, err) ||
                    load_weights(g, model, err) || write_text(g, err)
                ? -1
                : 0;
@@ -283,13 +254,7 @@ static int generate(struct generator *g, const char *model, struct topt_error *e
 
 static void clean_up(struct generator *g)
 {
-    topt_session_destroy(g->session);
-    topt_device_close(&g->device);
-    topt_comm_destroy(g->comm);
-    topt_program_destroy(g->program);
-    topt_strategy_destroy(g->strategy);
-    topt_router_destroy(g->router);
-    topt_hw_destroy(g->hw);
+    topt_alone_close(&g->alone);
     topt_model_destroy(g->model);
     topt_ids_fini(&g->ids);
     topt_tokenizer_destroy(g->tokenizer);

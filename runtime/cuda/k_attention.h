@@ -195,8 +195,8 @@ KERNEL softmax_rows(CALL(cu_scores) c)
         {
             if (t == 0)
                 STAT(c.lse)
-                [r * c.ldl] = from < to ? (stat)(log((double)part[0]) + (double)max)
-                                        : (stat)-INFINITY;
+            [r * c.ldl] =
+                from < to ? (stat)(log((double)part[0]) + (double)max) : (stat)-INFINITY;
         }
         NARROW_ROW(p, c.width, j >= from && j < to ? EXP(N(p[j]) - max) * inverse : N(0))
     }
