@@ -119,8 +119,7 @@ static int delta(struct hf_builder *b, int x)
     return last(b, v, 0);
 }
 
-/* A scan that is planned and not run; 'extra' are the numbers that a token brings
- * beside what is scanned. */
+/* A scan that is planned and not run, with 'extra' parameters of each head. */
 static int scan(struct hf_builder *b, int x, int64_t extra)
 {
     const struct hf_mixer *m = &b->a->mixer;
