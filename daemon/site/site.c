@@ -86,58 +86,62 @@ static int list(const char *program, const char *what, const char *format,
 }
 
 /* Limits of accounting, where Slurm enforces them. */
-static int ask_accounts(const char *scontrol, struct site_accounts *ret,
-                        struct topt_error *err)
+static int ask_accounts(const char *scontrol, const char *config,
+                        struct site_accounts *ret, struct topt_error *err)
 {
-    struct topt_text config = {0}, qos = {0}, assocs = {0}, users = {0};
+    struct topt_text qos = {0}, assocs = {0}, users = {0};
     int64_t deadline = now_ms() + SITE_ASK_MS;
     char sacctmgr[SITE_PATH];
     beside(scontrol, "sacctmgr", sacctmgr);
     *ret = (struct site_accounts){0};
-    int rc = show(scontrol, "config", deadline, &config, err);
-    if (!rc && config.s && site_enforces_limits(config.s)) {
-        rc = list(sacctmgr, "qos", SITE_QOS_FORMAT, deadline, &qos, err) ||
+    if (!site_enforces_limits(config))
+        return 0;
+    int rc = list(sacctmgr, "qos", SITE_QOS_FORMAT, deadline, &qos, err) ||
              list(sacctmgr, "assoc", SITE_ASSOC_FORMAT, deadline, &assocs, err) ||
              list(sacctmgr, "user", SITE_USER_FORMAT, deadline, &users, err);
-        if (!rc)
-            rc = site_accounts_read(qos.s ? qos.s : "", assocs.s ? assocs.s : "",
-                                    users.s ? users.s : "", ret, err);
-    }
-    topt_text_fini(&config);
+    if (!rc)
+        rc = site_accounts_read(qos.s ? qos.s : "", assocs.s ? assocs.s : "",
+                                users.s ? users.s : "", ret, err);
     topt_text_fini(&qos);
     topt_text_fini(&assocs);
     topt_text_fini(&users);
     return rc ? -1 : 0;
 }
 
-static int ask(const char *program, struct site_slurm *ret, struct topt_error *err)
-{
-    struct topt_text partitions = {0}, nodes = {0};
-    int64_t deadline = now_ms() + SITE_ASK_MS;
-    int rc = show(program, "partition", deadline, &partitions, err);
-    if (!rc)
-        rc = show(program, "node", deadline, &nodes, err);
-    topt_text_put(&partitions, "", 0);
-    topt_text_put(&nodes, "", 0);
-    if (!rc && (partitions.oom || nodes.oom))
-        rc = topt_nomem(err, NULL);
-    if (!rc)
-        rc = site_slurm_read(partitions.s, nodes.s, ret, err);
-    topt_text_fini(&partitions);
-    topt_text_fini(&nodes);
-    return rc;
-}
-
 /* What can't be asked stays as it was. */
-static void refresh_accounts(struct site *s, struct site_slurm *fresh)
+static void refresh_accounts(struct site *s, const char *config, struct site_slurm *fresh)
 {
     struct topt_error err = {0};
-    if (!ask_accounts(s->scontrol, &fresh->accounts, &err))
+    if (!ask_accounts(s->scontrol, config, &fresh->accounts, &err))
         return;
     if (!s->is_told_accounts++)
         topt_log(TOPT_LOG_WARN, "site: limits of accounting are not known: %s", err.text);
     if (site_accounts_copy(&s->slurm.accounts, &fresh->accounts, NULL))
         fresh->accounts = (struct site_accounts){0};
+}
+
+/* All that is asked: partitions, nodes, reservations, the configuration, and accounting. */
+static int ask(struct site *s, struct site_slurm *ret, struct topt_error *err)
+{
+    static const char *const what[] = {"partition", "node", "reservation", "config"};
+    enum { WHAT = sizeof what / sizeof *what };
+    struct topt_text text[WHAT] = {{0}};
+    int64_t deadline = now_ms() + SITE_ASK_MS;
+    int rc = 0;
+    for (int i = 0; !rc && i < WHAT; i++) {
+        rc = show(s->scontrol, what[i], deadline, &text[i], err);
+        topt_text_put(&text[i], "", 0);
+        if (!rc && text[i].oom)
+            rc = topt_nomem(err, NULL);
+    }
+    const struct site_said said = {text[0].s, text[1].s, text[2].s, text[3].s};
+    if (!rc)
+        rc = site_slurm_read(&said, ret, err);
+    if (!rc)
+        refresh_accounts(s, said.config, ret);
+    for (int i = 0; i < WHAT; i++)
+        topt_text_fini(&text[i]);
+    return rc;
 }
 
 /* Ask where what is known is older than that.  What can't be asked stays as it was; the lock is held. */
@@ -149,7 +153,7 @@ static void refresh(struct site *s, int64_t age_ms)
     if (!s->scontrol || now - s->asked_ms < age_ms)
         return;
     s->asked_ms = now;
-    if (ask(s->scontrol, &fresh, &err)) {
+    if (ask(s, &fresh, &err)) {
         if (!s->is_told++)
             topt_log(TOPT_LOG_INFO, "site: Slurm's limits are not known: %s", err.text);
         if (err.code == TOPT_ERR_NOTFOUND) {
@@ -158,7 +162,6 @@ static void refresh(struct site *s, int64_t age_ms)
         }
         return;
     }
-    refresh_accounts(s, &fresh);
     if (s->is_known && site_slurm_is_same(&s->slurm, &fresh)) {
         site_slurm_fini(&fresh);
         return;
