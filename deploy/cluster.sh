@@ -17,7 +17,7 @@
 # --url and --plugin put topt's SPANK plugin into plugstack.conf (--plugin alone takes the
 # plugin's default URL; --url alone looks for the plugin in the build folders).
 # --nodes: a file with other nodes, n1 to n6, and partitions: lines "n1 CPUs=.. Gres=gpu:a100:4" and "PartitionName=.."; a
-# GPU's type is any word, and a node has at most four.
+# GPU's type is any word, and a node has at most four.  Its other lines KEY=.. are slurm.conf's, after those above.
 # --accounting: with a slurmdbd and a MariaDB of its own, which enforces limits.  ROOT is "/" where slurmdbd,
 # mariadb-server-core and slurm-wlm-mysql-plugin are installed, or a folder that their packages were unpacked into
 # (dpkg -x), with those they need.
@@ -265,7 +265,7 @@ AccountingStorageHost=127.0.0.1
 AccountingStoragePort=$((port + 7))
 AccountingStoragePass=$dir/munge/socket
 AccountingStorageEnforce=associations,limits,qos
-AccountingStorageTRES=gres/gpu
+AccountingStorageTRES=gres/gpu,gres/gpu:a100
 JobAcctGatherType=jobacct_gather/linux
 JobAcctGatherFrequency=1
 CONF
@@ -274,7 +274,7 @@ CONF
         for n in $(node_names); do
             sed -n "s/^$n \(.*\)/NodeName=$n NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + ${n#n})) \1/p" "$nodes"
         done >>"$dir/slurm.conf"
-        sed -n '/^PartitionName=/p' "$nodes" >>"$dir/slurm.conf"
+        sed -n '/^[A-Z][A-Za-z]*=/p' "$nodes" >>"$dir/slurm.conf"
     else
         cat >>"$dir/slurm.conf" <<CONF
 NodeName=n[1-2] NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 1))-$((port + 2)) CPUs=16 RealMemory=4000 Gres=gpu:4

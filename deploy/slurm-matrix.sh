@@ -31,7 +31,7 @@ other=${TOPT_OTHER_PLUGIN:+$(realpath "$TOPT_OTHER_PLUGIN")}
 packages=slurmctld,slurmd,slurm-client,slurmrestd,slurm-wlm-basic-plugins,libslurm-dev,munge,libmunge-dev
 packages+=,cmake,ninja-build,gcc,libc6-dev,pkg-config,ccache,libjansson-dev,nettle-dev,zlib1g-dev,libmicrohttpd-dev,libsqlite3-dev
 packages+=,libcurl4-openssl-dev,libpcre2-dev,libsystemd-dev,libopenmpi-dev,openmpi-bin,libopenblas-dev
-packages+=,libprotobuf-c-dev,protobuf-c-compiler,libonnx-dev,python3-minimal,procps,curl
+packages+=,libprotobuf-c-dev,protobuf-c-compiler,libonnx-dev,python3,procps,curl
 
 make_system()
 {
