@@ -28,7 +28,8 @@
 # How virtual nodes work: Debian's slurmd is built with multiple-slurmd support, so one host
 # runs `slurmd -N n1` and `slurmd -N n2` on two ports.  TmpFS has %n in it since PMIx would
 # otherwise mix the two nodes' files, and the task prolog keeps Open MPI from its shared
-# memory transport, whose segment names collide for the same reason.
+# memory transport, whose segment names collide for the same reason, and on the loopback
+# interface, since Open MPI 5 finds no way between two nodes of one address otherwise.
 set -u
 PATH=$PATH:/usr/sbin:/sbin
 me=cluster.sh
@@ -294,7 +295,7 @@ CONF
         2[0-3].*) ;;
         *) echo "CgroupPlugin=disabled" >"$dir/cgroup.conf" ;;
     esac
-    printf '#!/bin/sh\necho "export OMPI_MCA_btl=self,tcp"\n' >"$dir/taskprolog.sh"
+    printf '#!/bin/sh\necho "export OMPI_MCA_btl=self,tcp"\necho "export OMPI_MCA_btl_tcp_if_include=lo"\n' >"$dir/taskprolog.sh"
     chmod 755 "$dir/taskprolog.sh"
     : >"$dir/plugstack.conf"
     if [ -n "$plugin" ]; then
@@ -469,7 +470,7 @@ start_cluster()
 
 show_env()
 {
-    echo "export SLURM_CONF='$dir/slurm.conf' OMPI_MCA_btl=self,tcp"
+    echo "export SLURM_CONF='$dir/slurm.conf' OMPI_MCA_btl=self,tcp OMPI_MCA_btl_tcp_if_include=lo"
     [ -z "$url" ] || echo "export TOPT_URL='$url'"
 }
 

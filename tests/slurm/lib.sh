@@ -82,7 +82,7 @@ stop_planner()
 start_all() # [options for cluster.sh]
 {
     unset LD_PRELOAD SLURM_JOB_ID TOPT_URL
-    export -n TOPT_PLUGIN TOPT_MPI_HELLO TOPT_JOB_SUBMIT TOPT_ACCOUNTING
+    export -n TOPT_PLUGIN TOPT_MPI_HELLO TOPT_JOB_SUBMIT TOPT_ACCOUNTING TOPT_OTHER_PLUGIN
     work=$(mktemp -d /tmp/topt-slurm.XXXXXX) && chmod 755 "$work"
     trap 'stop_all' EXIT
     trap 'exit 1' INT TERM HUP

@@ -106,6 +106,20 @@ srun $topt /bin/bash -c 'echo $TOPT_PLAN $SLURM_NTASKS $SLURM_GPUS_ON_NODE $SLUR
 is "$?" 0 "srun"
 is "$(sort out | uniq -c | tr -s ' ' | tr '\n' ';')" " 3 p-0123456789abcdef 6 3 n1; 3 p-0123456789abcdef 6 3 n2;" "three tasks and GPUs on each node"
 
+# --- a list of numbers of nodes, which Slurm takes from 23.02 on: the largest is the bound, and the plan's is set
+if sbatch --test-only -N 1,2 --wrap true >out 2>err; then
+    for how in "-N 1,2" "--nodes=1,2,4"; do
+        plan 1 3
+        job=$(sbatch --parsable $how $topt -o out tasks.sh 2>err)
+        wait_job "$job"
+        is "$(shape "$job")/$(wc -l <out)" "1/3/gres:gpu:3/3" "a plan of one node with '$how': $(cat err)"
+        plan 2 2
+        job=$(sbatch --parsable $how $topt -o out tasks.sh 2>err)
+        wait_job "$job"
+        is "$(shape "$job")/$(wc -l <out)" "2/4/gres:gpu:2/4" "a plan of two with '$how'"
+    done
+fi
+
 # --- other launch shapes
 plan 2 4
 for how in "--ntasks-per-node=1" "--topt-tasks=node" "-N2 --ntasks-per-node=1 --gpus-per-node=4 -c 4" "-N2 -n2 --gpus-per-node=4" \
