@@ -3,7 +3,7 @@
 # names, for trying topt and for its system tests.
 #
 #   cluster.sh start DIR [--url URL] [--plugin FILE] [--plugin-args 'timeout_ms=.. ..']
-#                        [--owner PID] [--nodes FILE] [--accounting ROOT] [--job-submit FILE] [--force]
+#                        [--owner PID] [--nodes FILE] [--accounting ROOT] [--job-submit FILE] [--stepd FILE] [--force]
 #   cluster.sh stop DIR          end the daemons, the jobs and whatever they left running
 #   cluster.sh env DIR           shell lines: eval "$(cluster.sh env DIR)"
 #   cluster.sh run DIR [options as for start] -- COMMAND ARGS...
@@ -22,6 +22,7 @@
 # mariadb-server-core and slurm-wlm-mysql-plugin are installed, or a folder that their packages were unpacked into
 # (dpkg -x), with those they need.
 # --job-submit: the controller loads this job_submit/topt.
+# --stepd: this is run as slurmstepd, as a script that starts it under a debugger.
 # --owner stops the cluster when process PID is gone, however it ended.
 # --force: do it although this machine has a configured Slurm.
 #
@@ -423,7 +424,7 @@ start_once()
     start_daemon slurmctld slurmctld -D -f "$dir/slurm.conf" || return 1
     local node
     for node in $(node_names); do
-        start_daemon "slurmd-$node" slurmd -D -N "$node" -f "$dir/slurm.conf" || return 1
+        start_daemon "slurmd-$node" slurmd -D -N "$node" -f "$dir/slurm.conf" ${stepd:+-d "$stepd"} || return 1
     done
     wait_while 1500 waiting_for_idle && all_alive
 }
@@ -489,10 +490,10 @@ run_in_cluster()
 command=$1
 dir=$(realpath -m "$2")
 shift 2
-url='' plugin='' plugin_args='' owner='' nodes='' accounting='' job_submit='' force=0
+url='' plugin='' plugin_args='' owner='' nodes='' accounting='' job_submit='' stepd='' force=0
 while [ $# -gt 0 ]; do
     case $1 in
-        --url | --plugin | --plugin-args | --owner | --nodes | --accounting | --job-submit)
+        --url | --plugin | --plugin-args | --owner | --nodes | --accounting | --job-submit | --stepd)
             [ $# -ge 2 ] || usage "'$1' needs a value"
             ;;&
         --url) url=$2 && shift 2 ;;
@@ -502,6 +503,7 @@ while [ $# -gt 0 ]; do
         --nodes) nodes=$2 && shift 2 ;;
         --accounting) accounting=$2 && shift 2 ;;
         --job-submit) job_submit=$(realpath -m "$2") && shift 2 ;;
+        --stepd) stepd=$(realpath -m "$2") && shift 2 ;;
         --force) force=1 && shift ;;
         --)
             shift

@@ -27,11 +27,9 @@ shift 2
 source=$(cd "$(dirname "$0")/.." && pwd)
 other=${TOPT_OTHER_PLUGIN:+$(realpath "$TOPT_OTHER_PLUGIN")}
 
+. "$source/deploy/lib.sh"
 # Without recommended packages: they would be another system's worth.
-packages=slurmctld,slurmd,slurm-client,slurmrestd,slurm-wlm-basic-plugins,libslurm-dev,munge,libmunge-dev
-packages+=,cmake,ninja-build,gcc,libc6-dev,pkg-config,ccache,libjansson-dev,nettle-dev,zlib1g-dev,libmicrohttpd-dev,libsqlite3-dev
-packages+=,libcurl4-openssl-dev,libpcre2-dev,libsystemd-dev,libopenmpi-dev,openmpi-bin,libopenblas-dev
-packages+=,libprotobuf-c-dev,protobuf-c-compiler,libonnx-dev,python3,procps,curl
+packages=$(IFS=, && echo "${packages_build[*]},${packages_slurm[*]},slurmrestd,ccache,python3,valgrind")
 
 make_system()
 {
@@ -52,6 +50,7 @@ in_it()
 # slurmd and munged look at /proc, steps want a /dev with ptmx and shm, and sbatch's user is looked up by name.
 mount_system()
 {
+    mount --bind "$root" "$root" # a namespace of mounts, as a test wants one, begins at a mount
     mount -t proc proc "$root/proc"
     mount --rbind /sys "$root/sys"
     mount --rbind /dev "$root/dev"

@@ -55,7 +55,7 @@ like "$(cat err)" "1.00 MiB a GPU, 2.50 ms a step; nothing is submitted" "with m
 like "$(cat requests)" "&tensor_parallel=1&" "a flag is sent"
 plan 1 2
 sed -i '1s/.*/later 6/' "$answer"
-job=$(script -qec "sbatch --parsable $topt -o out env.sh" /dev/null)
+job=$(python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' sbatch --parsable $topt -o out env.sh </dev/null)
 like "$job" "sbatch: topt: asking the planner ..." "a terminal is told what is waited for"
 wait_job "$(echo "$job" | tail -1 | tr -d '\r')"
 
@@ -186,7 +186,7 @@ wait_job "$job"
 is "$(cat err)$(grep -c TOPT_ out)$(cat requests)$(field "$job" NumTasks)" "03" "a job without --topt options is left alone"
 
 # --- Open MPI over both nodes
-if command -v mpicc >/dev/null && [ -f "${TOPT_MPI_HELLO:-}" ]; then
+if command -v mpicc >/dev/null && [ -f "${TOPT_MPI_HELLO:-}" ] && srun --mpi=list 2>&1 | grep -q pmix; then
     plan 2 2
     job=$(sbatch --parsable $topt -o out --wrap "srun --mpi=pmix '$TOPT_MPI_HELLO'" 2>err)
     wait_job "$job"

@@ -16,7 +16,11 @@ mkdir rest && chown nobody rest && chmod 644 model.json
 nobody() { setpriv --reuid=nobody --regid="$(id -g nobody)" --clear-groups "$@"; }
 # The plugins that want a slurmdbd are left out.
 openapi=
-case $(slurmctld -V) in *' 22.05'*) openapi="-s openapi/v0.0.38" ;; esac
+case $(slurmctld -V) in
+    *' 22.05'*) openapi="-s openapi/v0.0.38" ;;
+    *' 23'*) ;;
+    *) openapi="-s openapi/slurmctld" ;;
+esac
 # shellcheck disable=SC2086
 nobody slurmrestd -f "$SLURM_CONF" -a rest_auth/local $openapi "unix:$work/rest/sock" >rest.log 2>&1 7>&- &
 rest=$!
