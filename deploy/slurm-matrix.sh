@@ -27,9 +27,9 @@ shift 2
 source=$(cd "$(dirname "$0")/.." && pwd)
 other=${TOPT_OTHER_PLUGIN:+$(realpath "$TOPT_OTHER_PLUGIN")}
 
-. "$source/deploy/lib.sh"
 # Without recommended packages: they would be another system's worth.
-packages=$(IFS=, && echo "${packages_build[*]},${packages_slurm[*]},slurmrestd,ccache,python3,valgrind")
+packages=$(root=$source logs=$root/var/log install=0 && . "$source/deploy/lib.sh" &&
+    IFS=, && echo "${packages_build[*]},${packages_slurm[*]},slurmrestd,ccache,python3,valgrind")
 
 make_system()
 {
