@@ -16,7 +16,7 @@
 #include "topt_layout.h"
 #include "topt_lower.h"
 
-enum { TOPT_DEVICE_ABI = 6 };
+enum { TOPT_DEVICE_ABI = 7 };
 
 /* One kernel on one rank's local blocks.  NULL where an operand has no value or gradient.
  * Gradients of parameters are added to, gradients of inputs are written. */
@@ -56,6 +56,19 @@ struct topt_update_call {
     void *param;
     const void *grad;
     void *state[3];
+    /* A number whose gradient is exactly zero keeps its value and its state (tables with the
+     * attribute "sparse"). */
+    int lazy;
+    /* Rows of 'cols' numbers, of 'whole_cols' over all ranks: the optimizer may keep one state a
+     * row.  'squares', where rows are cut: sums of the squares of the gradient's rows over all
+     * ranks, before scaling; else NULL. */
+    int64_t cols, whole_cols;
+    const void *squares;
+    /* NULL: 'grad' is of all 'n' numbers, in 'rows' rows (which a rank without columns has,
+     * too).  Else it has the values of 'rows' different rows of the
+     * parameter, whose block begins at row 'first': those with the numbers row[k]. */
+    const int32_t *row;
+    int64_t rows, first;
 };
 
 /* The same with its numbers filled in. */

@@ -111,9 +111,26 @@ static int unplanned(const struct topt_host *host, const struct topt_ask *ask,
     return topt_size_not(ask, known ? &bounds : NULL, err);
 }
 
+static int slurm_version; /* of this process's Slurm, as topt_sizing has it */
+
+static int version_of(spank_t spank)
+{
+    char *major = NULL, *minor = NULL; /* Slurm's own texts */
+    if (spank_get_item(spank, S_SLURM_VERSION_MAJOR, &major) != ESPANK_SUCCESS ||
+        spank_get_item(spank, S_SLURM_VERSION_MINOR, &minor) != ESPANK_SUCCESS ||
+        !major || !minor)
+        return 0;
+    return (int)(strtol(major, NULL, 10) * 100 + strtol(minor, NULL, 10));
+}
+
+static int known_version(void)
+{
+    return slurm_version;
+}
+
 /* Size the job whose options 'host' has; NULL: they can't be changed. */
-static int submit(const struct topt_host *host, int is_part, struct topt_ask *ask,
-                  int argc, char **argv)
+static int submit(spank_t spank, const struct topt_host *host, int is_part,
+                  struct topt_ask *ask, int argc, char **argv)
 {
     struct topt_error err = {0};
     struct topt_site site;
@@ -141,11 +158,13 @@ static int submit(const struct topt_host *host, int is_part, struct topt_ask *as
         topt_fail(&err, TOPT_ERR_INTERNAL, "this Slurm doesn't let a plugin size a job");
         return unplanned(NULL, ask, &err);
     }
-    const struct topt_sizing sizing = {.host = host, .env = &process_env};
+    slurm_version = version_of(spank);
+    const struct topt_sizing sizing = {
+        .host = host, .env = &process_env, .version = known_version};
     return topt_size(&sizing, ask, &site);
 }
 
-int topt_submit(struct topt_ask *ask, int argc, char **argv)
+int topt_submit(spank_t spank, struct topt_ask *ask, int argc, char **argv)
 {
     static int calls;
     struct topt_host_texts texts = {.n = 0};
@@ -156,7 +175,7 @@ int topt_submit(struct topt_ask *ask, int argc, char **argv)
         return 0;
     int found = !find_host(&host);
     host.texts = &texts;
-    int rc = submit(found ? &host : NULL, is_part, ask, argc, argv);
+    int rc = submit(spank, found ? &host : NULL, is_part, ask, argc, argv);
     topt_host_drop(&host);
     return rc;
 }

@@ -2,6 +2,7 @@
 #include "clip.h"
 #include "memory.h"
 #include "number.h"
+#include "rows.h"
 
 /* Copies of a block: those at 0 along each axis of them count. */
 static int counts(const struct topt_session *s, const struct topt_layout *l)
@@ -29,6 +30,10 @@ int topt_clip_square(struct topt_session *s, int buffer, double *ret,
     void *host = topt_scratch(s, (int64_t)PART * bytes);
     if (!host)
         return topt_nomem(err, NULL);
+    if (b->rows) {
+        *ret += n ? topt_session_rows_square(s, buffer) : 0;
+        return 0;
+    }
     for (int64_t at = 0; at < n; at += PART) {
         int64_t m = n - at < PART ? n - at : PART;
         double sum = 0;

@@ -8,6 +8,7 @@
 #include "init.h"
 #include "memory.h"
 #include "number.h"
+#include "rows.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +17,8 @@
 
 double topt_default_lr(enum topt_optimizer o)
 {
-    static const double lr[TOPT_OPTIMIZER_COUNT] = {[TOPT_SGD] = 0.1,
+    static const double lr[TOPT_OPTIMIZER_COUNT] = {[TOPT_ROW_WISE_ADAGRAD] = 0.02,
+                                                    [TOPT_SGD] = 0.1,
                                                     [TOPT_MOMENTUM] = 0.02,
                                                     [TOPT_ADAM] = 0.0003,
                                                     [TOPT_ADAMW] = 0.0003};
@@ -58,9 +60,13 @@ static int do_free(struct topt_session *s, const struct topt_instr *i,
 static int do_zero(struct topt_session *s, const struct topt_instr *i,
                    struct topt_error *err)
 {
-    return alive(s, i->a, err)
-               ? -1
-               : s->dev->ops->zero(s->dev, s->ptr[i->a], topt_buffer_bytes(s, i->a), err);
+    if (alive(s, i->a, err))
+        return -1;
+    if (s->p->buffer[i->a].rows) {
+        topt_session_rows_clear(s, i->a);
+        return 0;
+    }
+    return s->dev->ops->zero(s->dev, s->ptr[i->a], topt_buffer_bytes(s, i->a), err);
 }
 
 static int do_init(struct topt_session *s, const struct topt_instr *i,
@@ -175,6 +181,17 @@ static int do_halo(struct topt_session *s, const struct topt_instr *i,
     return topt_exchange_halo(&x, err);
 }
 
+static int do_rows(struct topt_session *s, const struct topt_instr *i,
+                   struct topt_error *err)
+{
+    int ids = i->value[topt_table_ids(&s->p->model->op[i->op])];
+    if (alive(s, i->a, err) || alive(s, i->b, err) || alive(s, ids, err) ||
+        (i->c >= 0 && alive(s, i->c, err)))
+        return topt_wrap(err, "rows of '%s'", s->p->model->op[i->op].name);
+    return i->kind == TOPT_I_ROWS_ADD ? topt_session_rows_add(s, i, err)
+                                      : topt_session_rows_fetch(s, i, err);
+}
+
 static int do_reduce(struct topt_session *s, const struct topt_instr *i,
                      struct topt_error *err)
 {
@@ -266,6 +283,8 @@ static int do_update(struct topt_session *s, const struct topt_instr *i,
         .grad = s->ptr[i->b]};
     for (int k = 0; k < 3; k++)
         c.state[k] = state[k] >= 0 ? s->ptr[state[k]] : NULL;
+    if (topt_session_rows_update(s, i, &c, err))
+        return -1;
     return s->dev->ops->update(s->dev, &c, err);
 }
 
@@ -307,6 +326,8 @@ static void account(struct topt_session_times *t, const struct topt_instr *i, in
         break;
     case TOPT_I_HALO:
     case TOPT_I_HALO_ADD:
+    case TOPT_I_ROWS_FETCH:
+    case TOPT_I_ROWS_ADD:
     case TOPT_I_REDUCE:
         t->reduce_ns += ns;
         break;
@@ -330,6 +351,10 @@ static int waits(const struct topt_instr *i)
     case TOPT_I_LOSS:
     case TOPT_I_NORM:
         return 1;
+    case TOPT_I_ROWS_FETCH:
+    case TOPT_I_ROWS_ADD:
+    case TOPT_I_UPDATE:
+        return i->axes != 0;
     default:
         return 0;
     }
@@ -357,7 +382,8 @@ static int run_part(struct topt_session *s, int from, int to, enum part part,
         [TOPT_I_HALO] = do_halo,     [TOPT_I_HALO_ADD] = do_halo,
         [TOPT_I_REDUCE] = do_reduce, [TOPT_I_ADD] = do_add,
         [TOPT_I_LOSS] = do_loss,     [TOPT_I_UPDATE] = do_update,
-        [TOPT_I_NORM] = do_norm,
+        [TOPT_I_NORM] = do_norm,     [TOPT_I_ROWS_FETCH] = do_rows,
+        [TOPT_I_ROWS_ADD] = do_rows,
     };
     int64_t before = now_ns();
     for (int i = from; i < to; i++) {
@@ -403,6 +429,9 @@ static uint32_t axes_of(const struct topt_instr *i)
         return i->move.kind == TOPT_MOVE_SLICE ? 0 : i->move.axes;
     case TOPT_I_HALO:
     case TOPT_I_HALO_ADD:
+    case TOPT_I_ROWS_FETCH:
+    case TOPT_I_ROWS_ADD:
+    case TOPT_I_UPDATE:
     case TOPT_I_REDUCE:
         return i->axes;
     default:
@@ -431,8 +460,9 @@ static int allocate(struct topt_session *s, struct topt_error *err)
     s->ptr = calloc(n + 1, sizeof *s->ptr);
     s->bytes = calloc(n + 1, sizeof *s->bytes);
     s->counts = calloc(2 * (size_t)s->comm->size, sizeof *s->counts);
-    return s->ptr && s->bytes && s->counts ? topt_arena_open(s, err)
-                                           : topt_nomem(err, NULL);
+    s->rows_heap = calloc(n + 1, sizeof *s->rows_heap);
+    return s->ptr && s->bytes && s->counts && s->rows_heap ? topt_arena_open(s, err)
+                                                           : topt_nomem(err, NULL);
 }
 
 static int check_settings(const struct topt_settings *s, struct topt_error *err)
@@ -468,6 +498,11 @@ int topt_session_create(const struct topt_program *p, struct topt_comm *comm,
             topt_dtype_name(p->settings.dtype), topt_dtype_name(device->dtype));
     if (check_settings(&p->settings, err) || topt_model_check_run(p->model, err))
         return -1;
+    if (topt_model_has_tables(p->model) && strcmp(device->ops->name, "host"))
+        return topt_fail(
+            err, TOPT_ERR_INVAL,
+            "tables with sparse gradients are trained on CPUs only; run with "
+            "--device host");
     if (options->clip > 0 && !has_norm(p))
         return topt_fail(err, TOPT_ERR_INVAL,
                          "to clip gradients the program needs their norm "
@@ -502,6 +537,7 @@ void topt_session_destroy(struct topt_session *s)
 {
     if (!s)
         return;
+    topt_session_rows_fini(s);
     topt_arena_close(s);
     free(s->ptr);
     free(s->bytes);

@@ -2,6 +2,7 @@
 #include "memory.h"
 #include "host.h"
 #include "number.h"
+#include "rows.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,6 +13,10 @@ static double *local_block(struct topt_session *s, int buffer, int64_t n,
                            struct topt_error *err)
 {
     double *block = calloc((size_t)n + 1, sizeof *block);
+    if (block && s->p->buffer[buffer].rows) {
+        topt_session_rows_spread(s, buffer, block);
+        return block;
+    }
     void *host = topt_scratch(s, topt_buffer_bytes(s, buffer));
     if (!block || !host) {
         free(block);

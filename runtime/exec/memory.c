@@ -40,7 +40,7 @@ int topt_session_element_bytes(const struct topt_session *s, enum topt_element e
 int64_t topt_buffer_bytes(const struct topt_session *s, int buffer)
 {
     const struct topt_buffer *b = &s->p->buffer[buffer];
-    if (b->shape.ndim == 0)
+    if (b->shape.ndim == 0 || b->rows)
         return b->bytes;
     return topt_buffer_elements(s, buffer) * topt_session_element_bytes(s, b->elem);
 }

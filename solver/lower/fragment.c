@@ -59,7 +59,7 @@ int64_t topt_bytes_on(const struct topt_model *m, const struct topt_mesh *mesh,
                       const struct topt_settings *s, const struct topt_config *c,
                       const struct topt_buffer *b, int device)
 {
-    if (device < 0 || b->shape.ndim == 0 || b->elem == TOPT_ELEM_BYTE)
+    if (device < 0 || b->shape.ndim == 0 || b->elem == TOPT_ELEM_BYTE || b->rows)
         return b->bytes;
     struct topt_box box =
         b->window ? topt_operand_box(&m->op[b->op], b->operand, c, mesh, device)

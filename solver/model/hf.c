@@ -164,7 +164,8 @@ static int read_classes(const json_t *doc, enum hf_head head, struct hf_arch *a,
         return 0;
     a->tied = 0;
     topt_hf_classes(doc, a);
-    if (head == HF_ANSWER || head == HF_BARE || head == HF_TOKEN_CLASS)
+    if (head == HF_ANSWER || head == HF_BARE || head == HF_TOKEN_CLASS ||
+        head == HF_EACH_PIXEL)
         return 0;
     if (topt_json_string_or(doc, "", "problem_type", &kind, err))
         return -1;

@@ -47,6 +47,7 @@ enum hf_head {
     HF_LAST_CLASS,
     HF_TOKEN_CLASS,
     HF_ANSWER,
+    HF_EACH_PIXEL,
     HF_ORIGINAL, /* of each position whether its token is the text's own */
     HF_BARE
 };
@@ -96,6 +97,10 @@ struct hf_mixer {
     int64_t rank;                    /* Mamba: of what the steps are made of */
     int bias, out_bias, kernel_bias; /* of projections, the last; of the convolution */
     int norm;                        /* of what comes out, or of Mamba's parts */
+    int64_t norm_groups;             /* ... in so many groups, each by itself; 0: one */
+    int plain_norms;                 /* with nothing trained */
+    double eps;                      /* of norms; 0: the model's */
+    double least_step, most_step;    /* Mamba-2: of steps; 0: there is no most */
 };
 
 /* A table that is the weights of the same linear map in all layers of a group. */
@@ -131,8 +136,10 @@ struct hf_arch {
     int no_first_norm;     /* the first block begins without one */
     int disentangled;      /* scores by positions too, of tables that layers share */
     int64_t relative_rows; /* of that table */
+    int places_projected;  /* ... of places, by a map of each layer's own */
     int64_t more_vocab;    /* tokens that are looked up and not predicted */
     int64_t unused;        /* parameters of a head that no loss reads */
+    int64_t layer_unused;  /* of each layer, what costs next to no arithmetic */
     double embed_factor;   /* 0: 1 */
     /* attention; of 'rope' what rotary embedding takes, rope_theta 0: there is none */
     struct topt_attrs rope,
@@ -195,6 +202,12 @@ struct hf_arch {
     /* stages of images that become smaller: layers, width and heads of each */
     int64_t stages, depth[HF_MAX_STAGES], stage_width[HF_MAX_STAGES],
         stage_heads[HF_MAX_STAGES];
+    /* ... windows, pixels that they move, how much wider a layer is inside, how many
+     * pixels of a side become one key; the first width before them, the last behind */
+    int64_t stage_kernel[HF_MAX_STAGES], stage_stride[HF_MAX_STAGES],
+        stage_times[HF_MAX_STAGES], stage_fewer[HF_MAX_STAGES], last_width;
+    double
+        squeeze; /* share of its channels by which a layer weighs them; 0: it does not */
     /* sound as it is sampled: the convolution that tells places */
     int64_t places, place_layers, project;
     int conv_bias, norm_each, no_joint_norm;

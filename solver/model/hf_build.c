@@ -107,7 +107,7 @@ static struct topt_attrs attend_attrs(const struct hf_builder *b)
 
 /* Scores of queries by positions and of positions by keys (He et al., 2021), each as
  * much arithmetic as those of queries by keys; 'x' comes back as it is. */
-static int by_positions(struct hf_builder *b, int x, int q, int k)
+static int by_positions(struct hf_builder *b, int x, int q, int k, int other)
 {
     const struct hf_arch *a = b->a;
     struct topt_attrs scores = attend_attrs(b), one = {.features_unit = 1},
@@ -116,10 +116,31 @@ static int by_positions(struct hf_builder *b, int x, int q, int k)
     int value = topt_hf_add(b, "slice", k, -1, &one, "position.value");
     int kv = topt_hf_add(b, "concat", k, value, NULL, "position.kv");
     int c2p = topt_hf_add(b, "attend", q, kv, &scores, "query.position");
+    if (other != k) {
+        value = topt_hf_add(b, "slice", other, -1, &one, "position.other.value");
+        kv = topt_hf_add(b, "concat", other, value, NULL, "position.other");
+    }
     int p2c = topt_hf_add(b, "attend", q, kv, &scores, "position.key");
     x = topt_hf_add(b, "concat", x, topt_hf_add(b, "add", c2p, p2c, NULL, "positions"),
                     NULL, "by.positions");
     return topt_hf_add(b, "slice", x, -1, &own, "by.content");
+}
+
+/* The same of places before and after a query, which one map makes of as many rows each
+ * (Yang et al., XLNet, 2019). */
+static int by_places(struct hf_builder *b, int x, int y, int q)
+{
+    const struct hf_arch *a = b->a;
+    struct topt_attrs table = {.vocab = a->kv_heads * a->head_dim,
+                               .features = a->width,
+                               .init_std = a->init_std},
+                      heads = {.features = a->kv_heads, .features_unit = a->head_dim};
+    int place[2], w = topt_hf_add(b, "variable", -1, -1, &table, "places");
+    for (int i = 0; i < 2; i++) {
+        place[i] = topt_hf_add(b, "linear", x, w, NULL, "places.map%d", i);
+        place[i] = topt_hf_add(b, "regroup", place[i], -1, &heads, "places.heads%d", i);
+    }
+    return by_positions(b, y, q, place[0], place[1]);
 }
 
 /* Does the layer take keys and values of one before? */
@@ -160,8 +181,10 @@ static int attention_apart(struct hf_builder *b, int x)
     struct topt_attrs sinks = {.extra = a->heads / a->kv_heads};
     if (a->sinks)
         q = topt_hf_add(b, "beside", q, -1, &sinks, "sinks");
-    x = topt_hf_attend(b, (int[]){q, kv, -1, b->relative}, &attrs, "attend");
-    return a->disentangled ? by_positions(b, x, q, k) : x;
+    int y = topt_hf_attend(b, (int[]){q, kv, -1, b->relative}, &attrs, "attend");
+    if (a->places_projected)
+        return by_places(b, x, y, q);
+    return a->disentangled ? by_positions(b, y, q, k, k) : y;
 }
 
 /* Which keys each query sees is chosen by narrow heads of their own, from what queries
@@ -240,8 +263,9 @@ static int is_apart(const struct hf_builder *b)
     const struct hf_arch *a = b->a;
     return (is_turned(b) && a->rope.rope_dim != a->head_dim) || a->head_norms ||
            a->each_head_norms || a->wide_norms || a->sinks || a->disentangled ||
-           (a->head_norms_after && is_turned(b)) || a->no_key_bias || a->score_cap > 0 ||
-           b->relative >= 0 || seen(b, a->window) || seen(b, a->chunk);
+           a->places_projected || (a->head_norms_after && is_turned(b)) ||
+           a->no_key_bias || a->score_cap > 0 || b->relative >= 0 || seen(b, a->window) ||
+           seen(b, a->chunk);
 }
 
 /* What attention gives times how much of it is let through. */
@@ -467,6 +491,7 @@ static int mixing_half(struct hf_builder *b, int x)
         : norms == HF_AFTER  ? topt_hf_norm(b, y, "norm1")
                              : y;
     y = b->a->narrow ? with_narrow(b, in, y) : y;
+    y = topt_hf_unread(b, y, b->a->layer_unused, "unused");
     y = b->a->layer_scale ? topt_hf_add(b, "gain", y, -1, NULL, "scale1") : y;
     x = sum(b, x, y, "add1");
     return norms == HF_POST ? topt_hf_norm(b, x, "norm1") : x;

@@ -5,6 +5,7 @@
  * (hf_read_decoder.c). */
 #include "hf_families.h"
 #include "hf_audio.h"
+#include "hf_convnets.h"
 #include "hf_read_decoder.h"
 #include "hf_read_encoders.h"
 #include "hf_read_experts.h"
@@ -55,6 +56,29 @@ static const struct hf_task without_pooler[] = {
     {"ForPreTraining", HF_ORIGINAL},
     {"Model", HF_BARE},
     {NULL, 0}};
+static const struct hf_task encoders_of_pairs[] = {
+    {"QuestionEncoder", HF_BARE}, {"ContextEncoder", HF_BARE}, {NULL, 0}};
+static const struct hf_task both_ways[] = {
+    {"Decoder", HF_LANGUAGE}, {"Encoder", HF_BARE}, {NULL, 0}};
+static const struct hf_task permuted[] = {{"LMHeadModel", HF_LANGUAGE},
+                                          {"WithLMHeadModel", HF_LANGUAGE},
+                                          {"ForSequenceClassification", HF_POOLED_TANH},
+                                          {"ForTokenClassification", HF_TOKEN_CLASS},
+                                          {"ForQuestionAnsweringSimple", HF_ANSWER},
+                                          {"Model", HF_BARE},
+                                          {NULL, 0}};
+static const struct hf_task tables[] = {{"ForMaskedLM", HF_LANGUAGE},
+                                        {"ForSequenceClassification", HF_POOLED_TANH},
+                                        {"Model", HF_BARE},
+                                        {NULL, 0}};
+static const struct hf_task pages[] = {{"ForTokenClassification", HF_TOKEN_CLASS},
+                                       {"ForSequenceClassification", HF_POOLED_TANH},
+                                       {"Model", HF_BARE},
+                                       {NULL, 0}};
+static const struct hf_task words_alone[] = {{"WithLMHeadModel", HF_LANGUAGE},
+                                             {"ForTokenClassification", HF_TOKEN_CLASS},
+                                             {"Model", HF_BARE},
+                                             {NULL, 0}};
 static const struct hf_task translation[] = {
     {"ForConditionalGeneration", HF_LANGUAGE},
     {"MTModel", HF_LANGUAGE},
@@ -78,6 +102,10 @@ static const struct hf_task frames[] = {{"ForCTC", HF_LANGUAGE},
                                         {NULL, 0}};
 static const struct hf_task images[] = {
     {"ForImageClassification", HF_TOKEN_CLASS}, {"Model", HF_BARE}, {NULL, 0}};
+static const struct hf_task pixels[] = {{"ForImageClassification", HF_TOKEN_CLASS},
+                                        {"ForSemanticSegmentation", HF_EACH_PIXEL},
+                                        {"Model", HF_BARE},
+                                        {NULL, 0}};
 
 /* ---- traits ------------------------------------------------------------------------ */
 
@@ -217,7 +245,7 @@ const struct hf_family topt_hf_families[] = {
     LIKE("qwen3_5_text", "Qwen3_5", topt_hf_read_qwen3_next, LLAMA | HEADS | GATE, NULL),
     LIKE("qwen3_5_moe_text", "Qwen3_5Moe", topt_hf_read_qwen3_next, LLAMA | HEADS | GATE | SHARED_GATE, NULL),
     LIKE("mamba", "Mamba", topt_hf_read_mamba, 0, NULL),
-    LIKE("falcon_mamba", "FalconMamba", topt_hf_read_mamba, 0, NULL),
+    LIKE("falcon_mamba", "FalconMamba", topt_hf_read_falcon_mamba, 0, NULL),
     LIKE("mamba2", "Mamba2", topt_hf_read_mamba2, 0, NULL),
     LIKE("bamba", "Bamba", topt_hf_read_hybrid_mamba2, LLAMA, NULL),
     LIKE("granitemoehybrid", "GraniteMoeHybrid", topt_hf_read_hybrid_mamba2, LLAMA | ALL_EXPERTS, NULL),
@@ -256,6 +284,21 @@ const struct hf_family topt_hf_families[] = {
     {"mpnet", "MPNet", topt_hf_read_mpnet, NULL, encoder, 0, NULL, 0},
     {"electra", "Electra", topt_hf_read_electra, NULL, without_pooler, 0, NULL, 0},
     {"deberta-v2", "DebertaV2", topt_hf_read_deberta_v2, NULL, without_pooler, 0, NULL, 0},
+    {"deberta", "Deberta", topt_hf_read_deberta, NULL, without_pooler, 0, NULL, 0},
+    {"xlnet", "XLNet", topt_hf_read_xlnet, NULL, permuted, 0, NULL, 0},
+    {"dpr", "DPR", topt_hf_read_dpr, NULL, encoders_of_pairs, 0, NULL, 0},
+    {"bert-generation", "BertGeneration", topt_hf_read_bert_generation, NULL, both_ways, 0, NULL, 0},
+    {"tapas", "Tapas", topt_hf_read_tapas, NULL, tables, 0, NULL, 0},
+    {"roformer", "RoFormer", topt_hf_read_roformer, NULL, without_pooler, 0, NULL, 0},
+    {"ibert", "IBert", topt_hf_read_roberta, NULL, encoder, 0, NULL, 0},
+    {"jina_embeddings_v3", "JinaEmbeddingsV3", topt_hf_read_jina3, NULL, encoder, 0, NULL, 0},
+    {"nystromformer", "Nystromformer", topt_hf_read_nystromformer, NULL, without_pooler, 0, NULL, 0},
+    {"mra", "Mra", topt_hf_read_mra, NULL, without_pooler, 0, NULL, 0},
+    {"yoso", "Yoso", topt_hf_read_yoso, NULL, without_pooler, 0, NULL, 0},
+    {"layoutlmv3", "LayoutLMv3", topt_hf_read_layoutlmv3, NULL, pages, 0, NULL, 0},
+    {"bros", "Bros", topt_hf_read_bros, NULL, pages, 0, NULL, 0},
+    {"xlm", "XLM", topt_hf_read_xlm, NULL, words_alone, 0, NULL, 0},
+    {"flaubert", "Flaubert", topt_hf_read_xlm, NULL, words_alone, 0, NULL, 0},
     {"modernbert", "ModernBert", topt_hf_read_modernbert, NULL, without_pooler, 0, NULL, 0},
     {"esm", "Esm", topt_hf_read_esm, NULL, encoder, 0, NULL, 0},
     {"nomic_bert", "NomicBert", topt_hf_read_nomic_bert, NULL, encoder, 0, NULL, 0},
@@ -273,6 +316,11 @@ const struct hf_family topt_hf_families[] = {
     {"convnext", "ConvNext", topt_hf_read_convnext, topt_hf_build_convnext, images, 0, NULL, 0},
     {"convnextv2", "ConvNextV2", topt_hf_read_convnextv2, topt_hf_build_convnext, images, 0, NULL, 0},
     {"swin", "Swin", topt_hf_read_swin, topt_hf_build_swin, images, 0, NULL, 0},
+    {"mobilenet_v1", "MobileNetV1", topt_hf_read_mobilenet_v1, topt_hf_build_mobile, images, 0, NULL, 0},
+    {"mobilenet_v2", "MobileNetV2", topt_hf_read_mobilenet_v2, topt_hf_build_mobile, images, 0, NULL, 0},
+    {"efficientnet", "EfficientNet", topt_hf_read_efficientnet, topt_hf_build_mobile, images, 0, NULL, 0},
+    {"regnet", "RegNet", topt_hf_read_regnet, topt_hf_build_regnet, images, 0, NULL, 0},
+    {"segformer", "Segformer", topt_hf_read_segformer, topt_hf_build_segformer, pixels, 0, NULL, 0},
     {"vit_mae", "ViTMAE", topt_hf_read_vit_bare, topt_hf_build_vision, images, 0, NULL, 0},
     {"vit_msn", "ViTMSN", topt_hf_read_vit_bare, topt_hf_build_vision, images, 0, NULL, 0},
     {"beit", "Beit", topt_hf_read_beit, topt_hf_build_vision, images, 0, NULL, 0},

@@ -20,7 +20,7 @@ static int shape_embedding(struct topt_op *op, struct topt_error *err)
     if (op->count[VOCAB] < 1 || op->count[D] < 1)
         return topt_fail(err, TOPT_ERR_INVAL, "needs a vocab and features of at least 1");
     op->operand[2].dim[2].unit = 1;
-    return 0;
+    return topt_refuse_density(op, err);
 }
 
 /* ---- linear ------------------------------------------------------------------------ */
@@ -221,14 +221,19 @@ static int64_t flops_variable(const struct topt_op *op, enum topt_kernel k,
 
 const struct topt_op_spec topt_ops_dense[] = {
     {.name = "embedding",
-     .attrs = A(VOCAB) | A(FEATURES) | A(INIT_STD),
+     .attrs =
+         A(VOCAB) | A(FEATURES) | A(INIT_STD) | A(SPARSE) | A(DENSITY) | A(DENSITY_OF),
      .ndims = 4,
      .dim = {BATCH, SEQ, {"v", TOPT_SPLIT_FEATURE}, {"d", TOPT_SPLIT_FEATURE}},
      .noperands = 3,
-     .operand =
-         {{.name = "ids", .role = TOPT_DATA, .ndim = 2, .dim = {0, 1}},
-          {.name = "w", .role = TOPT_PARAM, .ndim = 2, .dim = {2, 3}, .tensor_ok = 1},
-          {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 3}}},
+     .operand = {{.name = "ids", .role = TOPT_DATA, .ndim = 2, .dim = {0, 1}},
+                 {.name = "w",
+                  .role = TOPT_PARAM,
+                  .ndim = 2,
+                  .dim = {2, 3},
+                  .tensor_ok = 1,
+                  .rows_of = 1},
+                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 3}}},
      .forward = {KERNEL(LOAD, 0, V(0)), KERNEL(EMBEDDING_FWD, V(0) | V(1), V(2))},
      .backward = {KERNEL(EMBEDDING_BWD, V(0) | G(2), G(1))},
      .shape = shape_embedding,
