@@ -515,14 +515,14 @@ static void test_elastic(void)
     context = S_CTX_REMOTE;
     step_id = 0xfffffffb;
     said[0] = '\0';
-    topt_step(NULL);
+    topt_step(NULL, 0, NULL);
     ok(!strcmp(getenv("TOPT_PLAN"), "p-of-3") && !strcmp(getenv("TOPT_GPUS"), "3") &&
            !getenv("TOPT_DP") && !getenv("TOPT_STALE") &&
            !strcmp(getenv("SLURM_TOPT_PLAN"), "p-of-3"),
        "it runs by the plan of its shape: %s", said);
     setenv("SLURM_GPUS_ON_NODE", "2", 1);
     setenv("SLURM_TASKS_PER_NODE", "2", 1);
-    topt_step(NULL);
+    topt_step(NULL, 0, NULL);
     ok(!getenv("TOPT_PLAN") && getenv("TOPT_STALE") && !getenv("SLURM_TOPT_PLAN_4x3"),
        "without a plan of its shape by none: %s", getenv("TOPT_STALE"));
 }
