@@ -27,7 +27,8 @@ static void read_nodes(int used_1, int used_2, struct site_slurm *ret)
              "NodeName=n2 CPUEfctv=16 Gres=gpu:a100:4(S:0) GresUsed=gpu:a100:%d(IDX:N/A) "
              "CPUAlloc=%d AllocMem=0 RealMemory=4000 State=IDLE Partitions=gpu,small\n",
              used_1, used_1, used_2, used_2);
-    if (site_slurm_read(partitions, text, ret, &err))
+    const struct site_said said = {partitions, text, "", ""};
+    if (site_slurm_read(&said, ret, &err))
         abort();
 }
 
