@@ -60,7 +60,7 @@ static double table_rows(const struct topt_op *op)
 {
     for (int o = 0; o < op->spec->noperands; o++)
         if (op->spec->operand[o].rows_of)
-            return (double)op->operand[o].dim[0].count;
+            return (double)op->count[op->spec->operand[o].dim[0]];
     return 0;
 }
 
