@@ -98,7 +98,7 @@ static int add_row(struct topt_session *s, int buffer, int32_t row, const void *
     int64_t bytes = r.cols * real_bytes(s);
     int32_t *slot = slot_of(&r, row);
     if (*slot)
-        return s->dev->ops->add(s->dev, r.value + (*slot - 1) * bytes, value, r.cols,
+        return s->dev->ops->add(s->dev, r.value + (*slot - 1) * bytes, value, r.cols, 0,
                                 err);
     if (r.n == r.room) {
         if (grow(s, buffer, err))
@@ -173,7 +173,7 @@ static int sum_row(const struct topt_session *s, const struct lookups *l, int64_
     memset(ret, 0, (size_t)bytes);
     for (int64_t x = l->first[k]; x < l->first[k + 1]; x++) {
         int64_t output = (int64_t)(l->key[x] & 0xffffffffu) / l->each;
-        if (s->dev->ops->add(s->dev, ret, gradient + output * bytes, cols, err))
+        if (s->dev->ops->add(s->dev, ret, gradient + output * bytes, cols, 0, err))
             return -1;
     }
     return 0;
@@ -187,7 +187,7 @@ static int hand_out(const struct topt_session *s, const struct lookups *l, int64
     int64_t bytes = cols * real_bytes(s);
     for (int64_t x = l->first[k]; x < l->first[k + 1]; x++) {
         int64_t output = (int64_t)(l->key[x] & 0xffffffffu) / l->each;
-        if (s->dev->ops->add(s->dev, outputs + output * bytes, value, cols, err))
+        if (s->dev->ops->add(s->dev, outputs + output * bytes, value, cols, 0, err))
             return -1;
     }
     return 0;

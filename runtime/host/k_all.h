@@ -18,6 +18,11 @@
 #include "k_attend.h"
 #include "k_rotary.h"
 #include "k_tables.h"
+#include "k_causal_conv.h"
+#include "k_scan.h"
+#include "k_ssd.h"
+#include "k_delta.h"
+#include "k_selective.h"
 #include "k_update.h"
 
 static topt_host_kernel *const kernels[TOPT_KERNEL_COUNT] = {
@@ -154,4 +159,12 @@ static topt_host_kernel *const kernels[TOPT_KERNEL_COUNT] = {
     [TOPT_K_INTERACT_BWD] = interact_bwd,
     [TOPT_K_LOGISTIC_FWD] = logistic_fwd,
     [TOPT_K_LOGISTIC_BWD] = logistic_bwd,
+    [TOPT_K_CAUSAL_CONV_FWD] = causal_conv_fwd,
+    [TOPT_K_CAUSAL_CONV_BWD] = causal_conv_bwd,
+    [TOPT_K_SSD_FWD] = ssd_fwd,
+    [TOPT_K_SSD_BWD] = ssd_bwd,
+    [TOPT_K_DELTA_FWD] = delta_fwd,
+    [TOPT_K_DELTA_BWD] = delta_bwd,
+    [TOPT_K_SELECTIVE_FWD] = selective_fwd,
+    [TOPT_K_SELECTIVE_BWD] = selective_bwd,
 };

@@ -260,11 +260,17 @@ enum topt_class {
 };
 const char *topt_class_name(enum topt_class c);
 
-enum topt_element { TOPT_ELEM_REAL, TOPT_ELEM_STATE, TOPT_ELEM_INT32, TOPT_ELEM_BYTE };
+enum topt_element {
+    TOPT_ELEM_REAL, /* the settings' dtype */
+    TOPT_ELEM_STATE, /* what the optimizer keeps: f32, f64 under f64, bf16 under state_bf16 */
+    TOPT_ELEM_WIDE, /* statistics, losses, gradient_f32: f32, f64 under f64 */
+    TOPT_ELEM_INT32,
+    TOPT_ELEM_BYTE
+};
 
 struct topt_buffer {
     enum topt_class cls;
-    enum topt_element elem;  /* REAL: the settings' dtype; STATE: f32 (f64 under f64) */
+    enum topt_element elem;
     struct topt_shape shape; /* global; STAGING: shape.ndim 0 and 'bytes' only */
     struct topt_layout layout;
     uint8_t window; /* an operand that is a window: its box is topt_operand_box */

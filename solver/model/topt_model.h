@@ -179,9 +179,15 @@ enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
     X(INTERACT_BWD, "interact_bwd", MATMUL)                                                \
     X(LOGISTIC_FWD, "logistic", ELEMENTWISE)                                               \
     X(LOGISTIC_BWD, "logistic_bwd", ELEMENTWISE)                                           \
-    X(CAUSAL_CONV_FWD, "causal_conv", ELEMENTWISE)  /* from here on: for plans alone */    \
+    X(CAUSAL_CONV_FWD, "causal_conv", ELEMENTWISE)                                         \
     X(CAUSAL_CONV_BWD, "causal_conv_bwd", ELEMENTWISE)                                     \
-    X(SCAN_FWD, "scan", ATTENTION)                                                         \
+    X(SSD_FWD, "ssd", ATTENTION)                                                           \
+    X(SSD_BWD, "ssd_bwd", ATTENTION)                                                       \
+    X(DELTA_FWD, "delta_rule", ATTENTION)                                                  \
+    X(DELTA_BWD, "delta_rule_bwd", ATTENTION)                                              \
+    X(SELECTIVE_FWD, "selective_scan", ATTENTION)                                          \
+    X(SELECTIVE_BWD, "selective_scan_bwd", ATTENTION)                                      \
+    X(SCAN_FWD, "scan", ATTENTION)  /* from here on: for plans alone */                    \
     X(SCAN_BWD, "scan_bwd", ATTENTION)                                                     \
     X(BESIDE_FWD, "beside", ELEMENTWISE)                                                   \
     X(BESIDE_BWD, "beside_bwd", ELEMENTWISE)                                               \
@@ -229,7 +235,10 @@ enum topt_start {
     TOPT_START_FAN_IN,   /* normal; deviation 1 / sqrt(elements / first dimension) */
     TOPT_START_FAN_LAST, /* normal; deviation 1 / sqrt(last dimension) */
     TOPT_START_ZERO,
-    TOPT_START_ONE
+    TOPT_START_ONE,
+    /* By the place k in the last dimension, modulo 16, as Mamba-2's states start: */
+    TOPT_START_DECAY, /* ln(k + 1) */
+    TOPT_START_STEP   /* softplus makes steps of it, from 0.001 to 0.1 by equal factors */
 };
 
 struct topt_operand_spec {
@@ -241,8 +250,8 @@ struct topt_operand_spec {
     uint8_t tensor_ok;         /* PARAM that may be another operator's tensor instead */
     uint8_t unitless;          /* statistics: unit 1 whatever the dimension's unit is */
     uint8_t real;              /* DATA: real numbers instead of whole ones */
-    uint8_t
-        rows_of; /* PARAM: 1 + the DATA that names the rows (dimension 0) it is read at */
+    uint8_t wide; /* statistics and losses: in f32 where the settings' dtype is smaller */
+    uint8_t rows_of; /* PARAM: 1 + the DATA whose numbers name its rows */
     uint8_t slots;   /* INPUT of rank 3: its middle dimension may come in units */
     uint8_t partial; /* SAVED/WORK: a sum over the split dimensions it lacks */
     uint8_t made;    /* SAVED/WORK: by a HALO or MOVE step, not allocated before */
@@ -649,14 +658,26 @@ enum topt_weight_piece {
     TOPT_WEIGHT_VALUE,  /* and of the value */
     TOPT_WEIGHT_FIRST,  /* of each pair of rows the first */
     TOPT_WEIGHT_SECOND,
-    TOPT_WEIGHT_OTHER /* kernels of convolutions, experts */
+    /* Of a tensor that holds several, after those that come before it: */
+    TOPT_WEIGHT_RUN,   /* all rows */
+    TOPT_WEIGHT_LOW,   /* of each of 'parts' runs of rows the first half, */
+    TOPT_WEIGHT_HIGH,  /* and the second */
+    TOPT_WEIGHT_TURNS, /* the tensor is in 'parts', each of which holds a part of all */
+    /* Of experts, by number or all of them: */
+    TOPT_WEIGHT_EXPERT,
+    TOPT_WEIGHT_EXPERT_FIRST, /* of each pair of rows the first */
+    TOPT_WEIGHT_EXPERT_SECOND,
+    TOPT_WEIGHT_EXPERTS,
+    TOPT_WEIGHT_EXPERTS_PAIRED, /* of each expert the first rows of pairs, then the second */
+    TOPT_WEIGHT_OTHER           /* kernels of convolutions of images */
 };
 struct topt_weight {
     const char *name;
     int op;      /* that holds it */
     int operand; /* of the operator */
     enum topt_weight_piece piece;
-    int ndim; /* -1: of any shape */
+    int64_t parts, expert; /* of pieces that have some; number of the expert */
+    int ndim;              /* -1: of any shape */
     int64_t dim[TOPT_WEIGHT_RANK];
 };
 typedef int topt_weight_visit(void *ctx, const struct topt_weight *w);
