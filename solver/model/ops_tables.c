@@ -7,6 +7,7 @@
  * of lookups and from how even the rows are asked for. */
 #include "ops_extents.h"
 #include "ops_rows.h"
+#include "ops_tables.h"
 
 #include <math.h>
 

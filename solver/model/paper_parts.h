@@ -39,9 +39,4 @@ void topt_paper_inception(struct paper *p);
 void topt_paper_rnnlm(struct paper *p);
 void topt_paper_nmt(struct paper *p);
 
-/* papers_tables.c */
-void topt_paper_words(struct paper *p);
-void topt_paper_dlrm(struct paper *p);
-void topt_paper_dlrm_terabyte(struct paper *p);
-
 #endif

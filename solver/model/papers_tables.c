@@ -1,7 +1,6 @@
 /* papers_tables.c - recommenders and a language model, whose tables a step reads few rows of:
  * "paper:dlrm", "paper:dlrm-terabyte", "paper:words". */
-#include "model_impl.h"
-#include "paper_parts.h"
+#include "papers_tables.h"
 
 #include <stdio.h>
 #include <string.h>
