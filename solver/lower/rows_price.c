@@ -149,3 +149,11 @@ int64_t topt_rows_touched(const struct topt_seen *t, const struct topt_op *o, in
     lookups *= rows / (double)o->count[w->dim[0]]; /* those of this part of the rows */
     return lookups < rows ? (int64_t)((double)bytes / rows * lookups) : bytes;
 }
+
+int64_t topt_rows_ns(const struct topt_program *p, const struct topt_hw *hw,
+                     struct topt_router *router, int instr)
+{
+    struct topt_costing k = {p->model, hw, &p->mesh, &p->settings, router, NULL};
+    struct topt_seen seen = {&k, p->buffer, NULL};
+    return topt_rows_price(&seen, &p->instr[instr]).ns;
+}
