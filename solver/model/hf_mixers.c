@@ -19,16 +19,6 @@ static int convolved(struct hf_builder *b, int x, int activated, const char *nam
     return activated ? topt_hf_unary(b, x, TOPT_ACT_SILU, act) : x;
 }
 
-static int scan(struct hf_builder *b, int x, int shared, int64_t extra)
-{
-    const struct hf_mixer *m = &b->a->mixer;
-    struct topt_attrs attrs = {.features_unit = m->head_dim,
-                               .state = m->state,
-                               .chunk = m->chunk,
-                               .extra = extra};
-    return topt_hf_add(b, "scan", x, shared, &attrs, "scan");
-}
-
 static int gated_by(struct hf_builder *b, int y, int z, int activation)
 {
     z = topt_hf_unary(b, z, activation, "mixer.gate");

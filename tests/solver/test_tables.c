@@ -39,8 +39,9 @@ struct answer {
     char strategy[120];
 };
 
-static struct answer ask(const struct topt_model *m, const char *hw,
-                         enum topt_optimizer optimizer, const char *pin, double limit_gib)
+static struct answer ask_as(const struct topt_model *m, const char *hw,
+                            enum topt_optimizer optimizer, const char *pin,
+                            double limit_gib, const char *algorithm)
 {
     struct topt_error err = {0};
     struct topt_request r;
@@ -52,6 +53,7 @@ static struct answer ask(const struct topt_model *m, const char *hw,
     r.gpus = 8;
     r.mode = TOPT_MINI_TIME;
     r.pin = pin;
+    r.algorithm = algorithm;
     r.memory_limit = (int64_t)(limit_gib * GIB);
     r.settings.dtype = TOPT_F32;
     r.settings.optimizer = optimizer;
@@ -66,6 +68,12 @@ static struct answer ask(const struct topt_model *m, const char *hw,
     json_decref(doc);
     topt_hw_destroy((struct topt_hw *)r.hw);
     return a;
+}
+
+static struct answer ask(const struct topt_model *m, const char *hw,
+                         enum topt_optimizer optimizer, const char *pin, double limit_gib)
+{
+    return ask_as(m, hw, optimizer, pin, limit_gib, NULL);
 }
 
 static void check_gate(void)
@@ -115,6 +123,37 @@ static void check_density(void)
        "owners send %.2f ms for it, %.2f ms where rows are as likely", b.ms, a.ms);
     topt_model_destroy(even);
     topt_model_destroy(hot);
+}
+
+/* Parallax's hybrid lies between data parallel and the whole space; its owners are for tables of
+ * which few rows are named. */
+static void check_hybrid(void)
+{
+    static const char *const names[] = {NULL, "parallax", "data-parallel"};
+    struct topt_error err = {0};
+    struct topt_model *m = topt_model_load("paper:words", NULL, &err);
+    struct answer a[3];
+    for (int i = 0; i < 3; i++)
+        a[i] = ask_as(m, "a100-80-dgx", TOPT_ROW_WISE_ADAGRAD, NULL, 0, names[i]);
+    ok(a[0].ms <= a[1].ms && a[1].ms < a[2].ms,
+       "words: %.1f ms, as parallax %.1f, data parallel %.1f", a[0].ms, a[1].ms, a[2].ms);
+    topt_model_destroy(m);
+    for (int k = 0; k < 2; k++) {
+        struct topt_model *t = topt_model_create("t", 4096, 8, NULL);
+        struct topt_attrs table = {
+            .vocab = k ? 4000000 : 2000, .features = 64, .sparse = 1};
+        struct topt_attrs one = {.features = 1};
+        int x = topt_model_add(t, "embedding", "table", 0, NULL, &table, NULL);
+        x = topt_model_add(t, "linear", "head", 1, &x, &one, NULL);
+        if (topt_model_add(t, "logistic", "loss", 1, &x, NULL, NULL) < 0 ||
+            topt_model_finish(t, NULL))
+            abort();
+        struct answer b =
+            ask_as(t, "a100-80-dgx", TOPT_ROW_WISE_ADAGRAD, NULL, 0, "parallax");
+        ok(!strstr(b.strategy, "owners") == !k, "%lld rows: %s", (long long)table.vocab,
+           b.strategy);
+        topt_model_destroy(t);
+    }
 }
 
 /* The formula against draws. */
@@ -179,5 +218,6 @@ int main(void)
     check_refusals();
     check_gate();
     check_density();
+    check_hybrid();
     return done_testing();
 }
