@@ -21,10 +21,13 @@ struct topt_run_report {
     int64_t peak_bytes, process_growth_bytes; /* largest over ranks */
     int64_t arena_bytes;                      /* of each rank */
     struct topt_session_times times;          /* of rank 0 */
+    const double *named; /* by operator: rows of its table a step; NULL: not known */
 };
 
 /* "topt-report/1"; new reference. */
 json_t *topt_report_json(const struct topt_run_report *r);
+/* Tables with gradients of rows: how many rows a step named, a line each. */
+void topt_report_print_tables(const struct topt_run_report *r, FILE *out);
 /* Where rank 0's time went, a line a kernel and collective; the dearest first. */
 void topt_report_print_times(const struct topt_run_report *r, FILE *out);
 int64_t topt_median_ns(const int64_t *values, int64_t n);

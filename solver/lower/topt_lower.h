@@ -375,6 +375,10 @@ int topt_program_clip(struct topt_program *p, struct topt_error *err) TOPT_MUST_
 int64_t topt_clip_ns(const struct topt_program *p, const struct topt_hw *hw,
                      struct topt_router *router);
 
+/* What instruction 'instr', a ROWS_FETCH or ROWS_ADD, takes each time. */
+int64_t topt_rows_ns(const struct topt_program *p, const struct topt_hw *hw,
+                     struct topt_router *router, int instr);
+
 /* Where each buffer lies in one block of memory, whose size comes back: by buffer, multiples of
  * 'align'.  What is never alive has no place. */
 int topt_program_offsets(const struct topt_program *p, int64_t align, int64_t *ret_offset,
