@@ -111,6 +111,12 @@ json_t *topt_report_json(const struct topt_run_report *r)
         (json_int_t)r->predicted_memory_bytes, "peak_bytes",
         (json_int_t)r->program->peak_bytes);
     json_object_set_new(doc, "arena_bytes", json_integer(r->arena_bytes));
+    json_object_set_new(json_object_get(doc, "predicted"), "beside_bytes",
+                        json_integer(r->beside_bytes));
+    if (r->saves) {
+        json_object_set_new(doc, "checkpoints", json_integer(r->saves));
+        json_object_set_new(doc, "checkpoint_ns", json_integer(r->save_ns));
+    }
     if (r->eval_loss > 0)
         json_object_set_new(doc, "eval_loss", json_real(r->eval_loss));
     return doc;
