@@ -758,6 +758,11 @@ double topt_hw_network(const struct topt_hw *hw)
     return hw->cluster.any.otherwise;
 }
 
+double topt_hw_bus(const struct topt_hw *hw)
+{
+    return hw->node.any.otherwise;
+}
+
 int topt_hw_groups(const struct topt_hw *hw)
 {
     return hw->ngroups;

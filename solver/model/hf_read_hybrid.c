@@ -101,6 +101,21 @@ static int read_flags(const json_t *doc, const char *bias, const char *kernel_bi
     return 0;
 }
 
+/* What steps are kept between: [least, most], the latter perhaps infinite. */
+static int read_steps(const json_t *doc, struct hf_mixer *m, struct topt_error *err)
+{
+    enum { BEYOND = 1000000 }; /* no step is as long */
+    const json_t *limit = json_object_get(doc, "time_step_limit");
+    const json_t *least = json_array_get(limit, 0), *most = json_array_get(limit, 1);
+    m->least_step = json_is_number(least) ? json_number_value(least) : 0;
+    m->most_step = json_is_number(most) ? json_number_value(most) : 0;
+    m->most_step = m->most_step < BEYOND ? m->most_step : 0;
+    return m->least_step >= 0 && (m->most_step == 0 || m->most_step >= m->least_step)
+               ? 0
+               : topt_fail(err, TOPT_ERR_INVAL,
+                           "time_step_limit must be two numbers, the larger one last");
+}
+
 /* Nothing but mixers: no heads, no feed-forward. */
 static int read_only_mixers(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
@@ -165,6 +180,17 @@ int topt_hf_read_mamba(const json_t *doc, struct hf_arch *a, struct topt_error *
     return read_flags(doc, "use_bias", "use_conv_bias", &a->mixer, err);
 }
 
+/* Steps, keys and queries have norms with nothing trained. */
+int topt_hf_read_falcon_mamba(const json_t *doc, struct hf_arch *a,
+                              struct topt_error *err)
+{
+    if (topt_hf_read_mamba(doc, a, err))
+        return -1;
+    a->mixer.norm = a->mixer.plain_norms = 1;
+    a->mixer.eps = 1e-6;
+    return topt_json_real_or(doc, "", "mixer_rms_eps", 1e-30, 1, &a->mixer.eps, err);
+}
+
 int topt_hf_read_mamba2(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
     struct hf_mixer *m = &a->mixer;
@@ -183,9 +209,81 @@ int topt_hf_read_mamba2(const json_t *doc, struct hf_arch *a, struct topt_error 
         number(doc, "n_groups", 1, &m->groups, err) ||
         number(doc, "conv_kernel", 1, &m->kernel, err) ||
         number(doc, "chunk_size", 1, &m->chunk, err) ||
-        topt_json_bool_or(doc, "", "rms_norm", &m->norm, err))
+        topt_json_bool_or(doc, "", "rms_norm", &m->norm, err) || read_steps(doc, m, err))
         return -1;
     return read_flags(doc, "use_bias", "use_conv_bias", m, err);
+}
+
+/* ---- RWKV --------------------------------------------------------------------------- */
+
+/* Blocks of a recurrence and a feed-forward by squares, with norms by mean and deviation;
+ * 'shifts' numbers of each feature mix a position with the one before. */
+static int read_like_rwkv(const json_t *doc, int64_t shifts, struct hf_arch *a,
+                          struct topt_error *err)
+{
+    if (read_only_mixers(doc, a, err))
+        return -1;
+    a->rms = 0;
+    a->embed_norm = 1;
+    a->inner = 4 * a->width;
+    a->activation = TOPT_ACT_RELU;
+    a->squared = 1;
+    a->layer_unused = shifts * a->width;
+    a->usual_seq = 0;
+    for (int64_t i = 0; i < a->layers; i++)
+        a->layer[i] = HF_MIXED;
+    return number(doc, "intermediate_size", 1, &a->inner, err);
+}
+
+int topt_hf_read_rwkv(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    enum { SHIFTS = 5 };
+    int64_t inside = 0;
+    if (read_like_rwkv(doc, SHIFTS, a, err))
+        return -1;
+    inside = a->width;
+    if (number(doc, "attention_hidden_size", 1, &inside, err))
+        return -1;
+    a->mlp_gate = 1;
+    a->mixer = (struct hf_mixer){
+        .kind = HF_RWKV4, .heads = inside, .head_dim = 1, .state = 1, .chunk = 1};
+    return number(doc, "context_length", 1, &a->context, err);
+}
+
+int topt_hf_read_rwkv7(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    static const char *const ranks[] = {"decay_low_rank_dim", "a_low_rank_dim",
+                                        "v_low_rank_dim", "gate_low_rank_dim"};
+    enum { SHIFTS = 7, CHUNK = 64 };
+    const char *name = NULL;
+    struct hf_mixer *m = &a->mixer;
+    double ratio = 4;
+    if (read_like_rwkv(doc, SHIFTS, a, err) ||
+        topt_json_real_or(doc, "", "hidden_ratio", 0.1, 64, &ratio, err) ||
+        topt_json_real_or(doc, "", "norm_eps", 1e-30, 1, &a->eps, err) ||
+        topt_json_string_or(doc, "", "hidden_act", &name, err) ||
+        topt_hf_refuse_flag(doc, "norm_bias", 1, "no reader takes norms without a bias",
+                            err) ||
+        topt_hf_refuse_flag(doc, "norm_first", 1,
+                            "no reader takes embeddings without a norm", err))
+        return -1;
+    if (json_is_object(json_object_get(doc, "attn")))
+        return topt_fail(
+            err, TOPT_ERR_INVAL,
+            "attn is set: layers with attention among those of RWKV are not read");
+    *m = (struct hf_mixer){
+        .kind = HF_RWKV7, .head_dim = 64, .chunk = CHUNK, .ranks = {64, 64, 16, 128}};
+    for (int i = 0; i < 4; i++)
+        if (number(doc, ranks[i], 1, &m->ranks[i], err))
+            return -1;
+    if (number(doc, "head_dim", 1, &m->head_dim, err) ||
+        topt_hf_divides("hidden_size", a->width, "head_dim", m->head_dim, err))
+        return -1;
+    if (!json_is_integer(json_object_get(doc, "intermediate_size")))
+        a->inner = (int64_t)(ratio * (double)a->width + 31) / 32 * 32;
+    m->heads = a->width / m->head_dim;
+    m->state = m->head_dim;
+    return 0;
 }
 
 /* Keys that Bamba, Falcon-H1 and Granite share. */
@@ -208,7 +306,8 @@ static int read_mamba_keys(const json_t *doc, int64_t width, struct hf_mixer *m,
         number(doc, "mamba_d_state", 1, &m->state, err) ||
         number(doc, "mamba_d_conv", 1, &m->kernel, err) ||
         number(doc, "mamba_chunk_size", 1, &m->chunk, err) ||
-        topt_json_bool_or(doc, "", "mamba_rms_norm", &m->norm, err))
+        topt_json_bool_or(doc, "", "mamba_rms_norm", &m->norm, err) ||
+        read_steps(doc, m, err))
         return -1;
     inner = inner ? inner : expand * width;
     if (number_or_auto(doc, "mamba_d_head", inner / m->heads, &m->head_dim, err) ||
@@ -264,6 +363,7 @@ int topt_hf_read_falcon_h1(const json_t *doc, struct hf_arch *a, struct topt_err
         return -1;
     for (int64_t i = 0; i < a->layers; i++)
         a->layer[i] |= HF_BOTH;
+    a->not_run = "factors of what mixers and attention read and give";
     return topt_json_bool_or(doc, "", "projectors_bias", &a->mixer.out_bias, err);
 }
 
@@ -326,7 +426,9 @@ int topt_hf_read_nemotron_h(const json_t *doc, struct hf_arch *a, struct topt_er
              number(doc, "n_groups", 1, &m->groups, err) ||
              number(doc, "conv_kernel", 1, &m->kernel, err) ||
              number(doc, "chunk_size", 1, &m->chunk, err) ||
-             read_flags(doc, "mamba_proj_bias", "use_conv_bias", m, err);
+             read_flags(doc, "mamba_proj_bias", "use_conv_bias", m, err) ||
+             read_steps(doc, m, err);
+    m->norm_groups = m->groups;
     json_decref(counted);
     return rc ? -1 : 0;
 }
@@ -375,7 +477,7 @@ int topt_hf_read_qwen3_next(const json_t *doc, struct hf_arch *a, struct topt_er
     int64_t every = 4;
     int listed = count_layers(doc, a, err) ? -1 : read_kinds(doc, a, err);
     *m = (struct hf_mixer){.kind = HF_DELTA, .chunk = 64};
-    a->rope_share = 0.25;
+    a->rope_share = a->traits & HF_T_AFTER ? 1 : 0.25;
     if (listed < 0 || number(doc, "full_attention_interval", 1, &every, err))
         return -1;
     for (int64_t i = 0; !listed && i < a->layers; i++)
@@ -388,6 +490,15 @@ int topt_hf_read_qwen3_next(const json_t *doc, struct hf_arch *a, struct topt_er
                    number(doc, "linear_num_value_heads", 1, &m->heads, err)
                ? -1
                : 0;
+}
+
+/* Norms after each half where a layer has attention, before it where it has none. */
+int topt_hf_read_olmo_hybrid(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    if (topt_hf_read_qwen3_next(doc, a, err))
+        return -1;
+    a->pre_where_mixed = 1;
+    return 0;
 }
 
 /* "attn_type_list" has a 1 for each layer with a softmax. */
