@@ -120,7 +120,6 @@ struct hf_arch {
     uint16_t layer[HF_MAX_LAYERS];
     enum hf_norms norms;
     int activation, gated, rms;
-    int squared;     /* what the activation gives */
     int curved;      /* two trained numbers bend it */
     int shared_norm; /* parallel: attention and feed-forward read one norm */
     int unbiased_norms, untrained_norms;

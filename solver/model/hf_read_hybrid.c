@@ -392,6 +392,7 @@ int topt_hf_read_jamba(const json_t *doc, struct hf_arch *a, struct topt_error *
         number_or_auto(doc, "mamba_dt_rank", (a->width + 15) / 16, &a->mixer.rank, err))
         return -1;
     a->mixer.norm = 1;
+    a->unnormalized = 1;
     return read_flags(doc, "mamba_proj_bias", "mamba_conv_bias", &a->mixer, err);
 }
 
