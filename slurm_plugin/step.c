@@ -29,11 +29,13 @@ void topt_step(spank_t spank)
 {
     const struct topt_env env = {spank, job_get, job_set, job_unset};
     uint32_t step = 0;
-    if (!topt_mend_step(&env))
-        return;
+    char why[240], said[240] = "";
     int is_batch = spank_get_item(spank, S_JOB_STEPID, &step) == ESPANK_SUCCESS &&
                    step == batch_step;
-    char why[240];
+    if (is_batch && topt_mend_adopt(&env, said, sizeof said))
+        slurm_spank_log("topt: %s", said);
+    if (!topt_mend_step(&env))
+        return;
     if (is_batch)
         topt_mend_batch(&env);
     if (topt_mend_stale(&env, is_batch, why, sizeof why))

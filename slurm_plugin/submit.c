@@ -109,7 +109,24 @@ static int unplanned(const struct topt_host *host, const struct topt_ask *ask,
     return topt_size_not(ask, known ? &bounds : NULL, err);
 }
 
-int topt_submit(struct topt_ask *ask, int argc, char **argv)
+static int slurm_version; /* of this process's Slurm, as topt_sizing has it */
+
+static int version_of(spank_t spank)
+{
+    char *major = NULL, *minor = NULL; /* Slurm's own texts */
+    if (spank_get_item(spank, S_SLURM_VERSION_MAJOR, &major) != ESPANK_SUCCESS ||
+        spank_get_item(spank, S_SLURM_VERSION_MINOR, &minor) != ESPANK_SUCCESS ||
+        !major || !minor)
+        return 0;
+    return (int)(strtol(major, NULL, 10) * 100 + strtol(minor, NULL, 10));
+}
+
+static int known_version(void)
+{
+    return slurm_version;
+}
+
+int topt_submit(spank_t spank, struct topt_ask *ask, int argc, char **argv)
 {
     static int calls;
     struct topt_error err = {0};
@@ -144,6 +161,8 @@ int topt_submit(struct topt_ask *ask, int argc, char **argv)
         topt_fail(&err, TOPT_ERR_INTERNAL, "this Slurm doesn't let a plugin size a job");
         return unplanned(NULL, ask, &err);
     }
-    const struct topt_sizing sizing = {.host = &host, .env = &process_env};
+    slurm_version = version_of(spank);
+    const struct topt_sizing sizing = {
+        .host = &host, .env = &process_env, .version = known_version};
     return topt_size(&sizing, ask, &site);
 }

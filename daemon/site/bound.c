@@ -121,6 +121,19 @@ static int is_of(const struct site_node *n, const struct site_partition *p,
            has_features(n, job->constraint);
 }
 
+int site_node_serves(const struct site_node *n, const char *partitions,
+                     const char *constraint)
+{
+    char names[SITE_WORDS], *save = NULL;
+    if (!n->is_up || !has_features(n, constraint))
+        return 0;
+    snprintf(names, sizeof names, "%s", partitions);
+    for (char *p = strtok_r(names, ",", &save); p; p = strtok_r(NULL, ",", &save))
+        if (site_has_word(n->partitions, p))
+            return 1;
+    return 0;
+}
+
 /* The nodes of the partition: the largest product of GPUs a node and nodes with as many.  'job' NULL members
  * bound nothing. */
 static void count_nodes(const struct site_slurm *s, const struct site_partition *p,

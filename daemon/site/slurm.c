@@ -40,8 +40,21 @@ static int64_t number_of(const char *line, size_t len, const char *key)
     return n;
 }
 
-/* "gpu:a100:4(S:0-1),nic:1": its GPUs. */
-static void read_gres(const char *text, struct site_node *node)
+/* The row of a type, a new one where there is room; NULL. */
+static int64_t *gpus_to(struct site_node *node, const char *type, int is_use)
+{
+    int i = 0;
+    while (i < node->ntypes && strcmp(node->gpu[i].type, type))
+        i++;
+    if (i == node->ntypes && (is_use || i == SITE_TYPES))
+        return NULL;
+    if (i == node->ntypes)
+        snprintf(node->gpu[node->ntypes++].type, SITE_NAME, "%.63s", type);
+    return is_use ? &node->gpu[i].used : &node->gpu[i].count;
+}
+
+/* "gpu:a100:4(S:0-1),nic:1": its GPUs, or those that are used. */
+static void read_gres(const char *text, int is_use, struct site_node *node)
 {
     char plain[SITE_WORDS];
     size_t n = 0;
@@ -56,13 +69,13 @@ static void read_gres(const char *text, struct site_node *node)
     for (char *e = strtok_r(plain, ",", &save); e; e = strtok_r(NULL, ",", &save)) {
         char *colon = strrchr(e, ':');
         int64_t count = 0;
-        if (strncmp(e, "gpu:", 4) || !colon || node->ntypes == SITE_TYPES ||
+        if (strncmp(e, "gpu:", 4) || !colon ||
             topt_parse_int(colon + 1, 1, 1 << 20, &count, NULL))
             continue;
         *colon = '\0';
-        int i = node->ntypes++;
-        snprintf(node->gpu[i].type, SITE_NAME, "%.63s", colon > e + 3 ? e + 4 : "");
-        node->gpu[i].count = count;
+        int64_t *to = gpus_to(node, colon > e + 3 ? e + 4 : "", is_use);
+        if (to)
+            *to += count;
     }
 }
 
@@ -134,7 +147,12 @@ static int read_node(const char *line, size_t len, struct site_node *ret)
         ret->cpus = number_of(line, len, "CPUTot");
     ret->memory_mib = number_of(line, len, "RealMemory");
     if (value_of(line, len, "Gres", text, sizeof text))
-        read_gres(text, ret);
+        read_gres(text, 0, ret);
+    if (value_of(line, len, "GresUsed", text, sizeof text)) {
+        read_gres(text, 1, ret);
+        ret->cpus_used = number_of(line, len, "CPUAlloc");
+        ret->memory_used_mib = number_of(line, len, "AllocMem");
+    }
     return 1;
 }
 
@@ -183,16 +201,17 @@ int site_slurm_is_same(const struct site_slurm *a, const struct site_slurm *b)
            site_accounts_are_same(&a->accounts, &b->accounts);
 }
 
-/* A job's name and comment are its owner's to choose, so a line that says a thing twice says nothing. */
-static int said_once(const char *line, size_t len, const char *key, char *ret,
-                     size_t size)
+int site_value_of(const char *line, size_t len, const char *key, int once, char *ret,
+                  size_t size)
 {
     char with_blank[32];
     snprintf(with_blank, sizeof with_blank, " %s=", key);
     const char *at = memmem(line, len, with_blank, strlen(with_blank));
     size_t rest = at ? len - (size_t)(at + 1 - line) : 0;
-    return at && !memmem(at + 1, rest, with_blank, strlen(with_blank)) &&
-           value_of(line, len, key, ret, size);
+    ret[0] = '\0';
+    if (once && at && memmem(at + 1, rest, with_blank, strlen(with_blank)))
+        return 0;
+    return value_of(line, len, key, ret, size);
 }
 
 int site_slurm_job_is_of(const char *said, int64_t job, int64_t uid)
@@ -200,8 +219,8 @@ int site_slurm_job_is_of(const char *said, int64_t job, int64_t uid)
     size_t len = strcspn(said, "\n");
     char user[160], state[64], *open;
     if (number_of(said, len, "JobId") != job ||
-        !said_once(said, len, "UserId", user, sizeof user) ||
-        !said_once(said, len, "JobState", state, sizeof state))
+        !site_value_of(said, len, "UserId", 1, user, sizeof user) ||
+        !site_value_of(said, len, "JobState", 1, state, sizeof state))
         return 0;
     open = strrchr(user, '(');
     return open && strtoll(open + 1, NULL, 10) == uid && strcmp(state, "PENDING") != 0;

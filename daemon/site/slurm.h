@@ -29,7 +29,9 @@ struct site_node {
     struct {
         char type[SITE_NAME]; /* "": GPUs of no type */
         int64_t count;
+        int64_t used; /* where that was asked for (scontrol -d), as the two below */
     } gpu[SITE_TYPES];
+    int64_t cpus_used, memory_used_mib;
 };
 
 struct site_slurm {
@@ -44,6 +46,11 @@ int site_slurm_read(const char *partitions, const char *nodes, struct site_slurm
                     struct topt_error *err) TOPT_MUST_CHECK;
 void site_slurm_fini(struct site_slurm *s);
 int site_slurm_is_same(const struct site_slurm *a, const struct site_slurm *b);
+
+/* The value of 'key' in a line of 'len' bytes: 1 and cut to fit, 0 and "" where it isn't there, or where 'once' is said and
+ * it is there twice: a job's name and comment are its owner's to choose. */
+int site_value_of(const char *line, size_t len, const char *key, int once, char *ret,
+                  size_t size);
 
 /* Does `scontrol -o show job=N` say that the job, which has started, is of the user?  1 or 0. */
 int site_slurm_job_is_of(const char *said, int64_t job, int64_t uid);

@@ -192,13 +192,16 @@ static int take_ours(struct sbatch_options *o, int argc, char *const *argv,
     int which = topt_ask_find(name + 5, len - 5);
     if (which < 0)
         return topt_fail(err, TOPT_ERR_USAGE, "--%.*s is no option", (int)len, name);
-    int is_flag = topt_ask_table[which].kind == TOPT_ASK_IS_FLAG;
-    if (!is_flag && !equals && argc < 2)
+    enum topt_ask_kind kind = topt_ask_table[which].kind;
+    int follows = kind != TOPT_ASK_IS_FLAG && kind != TOPT_ASK_IS_ELASTIC && !equals;
+    if (follows && argc < 2)
         return topt_fail(err, TOPT_ERR_USAGE, "--%s needs a value", name);
-    const char *value = is_flag ? "" : equals ? equals + 1 : argv[1];
+    const char *value = follows                              ? argv[1]
+                        : equals && kind != TOPT_ASK_IS_FLAG ? equals + 1
+                                                             : "";
     if (topt_ask_set(&o->ask, (enum topt_ask_option)which, value))
         return topt_nomem(err, name);
-    return is_flag || equals ? 1 : 2;
+    return follows ? 2 : 1;
 }
 
 static int take_long(struct sbatch_options *o, int argc, char *const *argv,

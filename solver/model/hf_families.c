@@ -5,6 +5,7 @@
  * (hf_read_decoder.c). */
 #include "hf_families.h"
 #include "hf_audio.h"
+#include "hf_convnets.h"
 #include "hf_read_decoder.h"
 #include "hf_read_encoders.h"
 #include "hf_read_experts.h"
@@ -55,6 +56,29 @@ static const struct hf_task without_pooler[] = {
     {"ForPreTraining", HF_ORIGINAL},
     {"Model", HF_BARE},
     {NULL, 0}};
+static const struct hf_task encoders_of_pairs[] = {
+    {"QuestionEncoder", HF_BARE}, {"ContextEncoder", HF_BARE}, {NULL, 0}};
+static const struct hf_task both_ways[] = {
+    {"Decoder", HF_LANGUAGE}, {"Encoder", HF_BARE}, {NULL, 0}};
+static const struct hf_task permuted[] = {{"LMHeadModel", HF_LANGUAGE},
+                                          {"WithLMHeadModel", HF_LANGUAGE},
+                                          {"ForSequenceClassification", HF_POOLED_TANH},
+                                          {"ForTokenClassification", HF_TOKEN_CLASS},
+                                          {"ForQuestionAnsweringSimple", HF_ANSWER},
+                                          {"Model", HF_BARE},
+                                          {NULL, 0}};
+static const struct hf_task tables[] = {{"ForMaskedLM", HF_LANGUAGE},
+                                        {"ForSequenceClassification", HF_POOLED_TANH},
+                                        {"Model", HF_BARE},
+                                        {NULL, 0}};
+static const struct hf_task pages[] = {{"ForTokenClassification", HF_TOKEN_CLASS},
+                                       {"ForSequenceClassification", HF_POOLED_TANH},
+                                       {"Model", HF_BARE},
+                                       {NULL, 0}};
+static const struct hf_task words_alone[] = {{"WithLMHeadModel", HF_LANGUAGE},
+                                             {"ForTokenClassification", HF_TOKEN_CLASS},
+                                             {"Model", HF_BARE},
+                                             {NULL, 0}};
 static const struct hf_task translation[] = {
     {"ForConditionalGeneration", HF_LANGUAGE},
     {"MTModel", HF_LANGUAGE},
@@ -78,6 +102,10 @@ static const struct hf_task frames[] = {{"ForCTC", HF_LANGUAGE},
                                         {NULL, 0}};
 static const struct hf_task images[] = {
     {"ForImageClassification", HF_TOKEN_CLASS}, {"Model", HF_BARE}, {NULL, 0}};
+static const struct hf_task pixels[] = {{"ForImageClassification", HF_TOKEN_CLASS},
+                                        {"ForSemanticSegmentation", HF_EACH_PIXEL},
+                                        {"Model", HF_BARE},
+                                        {NULL, 0}};
 
 /* ---- traits ------------------------------------------------------------------------ */
 
@@ -150,6 +178,7 @@ const struct hf_family topt_hf_families[] = {
     LIKE("kimi_k2", "DeepseekV3", topt_hf_read_deepseek_v3, 0, "deepseek_v3"),
     OWN("deepseek_v2", "DeepseekV2", topt_hf_read_deepseek_v2),
     OWN("deepseek_v32", "DeepseekV32", topt_hf_read_deepseek_v3),
+    OWN("deepseek_v4", "DeepseekV4", topt_hf_read_deepseek_v4),
     OWN("glm_moe_dsa", "GlmMoeDsa", topt_hf_read_deepseek_v3),
     OWN("glm4_moe_lite", "Glm4MoeLite", topt_hf_read_glm4_moe_lite),
     OWN("mistral4", "Mistral4", topt_hf_read_mistral4),
@@ -212,6 +241,19 @@ const struct hf_family topt_hf_families[] = {
     ROW("hy_v3", "HYV3", LLAMA | HEADS | CORRECTED | HF_T_FIRST_DENSE),
     ROW("exaone_moe", "ExaoneMoe", LLAMA | HEADS | CORRECTED),
     ROW("afmoe", "Afmoe", LLAMA | SANDWICH | HEADS | GATE | CORRECTED),
+    ROW("mellum", "Mellum", LLAMA | HEADS),
+    LIKE("laguna", "Laguna", topt_hf_read_laguna, LLAMA | HEADS | CORRECTED, NULL),
+    WINDOWS("cohere2_moe", "Cohere2Moe", GATED | UNBIASED | PARALLEL | SHARED_NORM | ALL_EXPERTS, 4),
+    ROW("glm_ocr_text", "GlmOcr", LLAMA | SANDWICH),
+    ROW("glm_image_text", "GlmImage", LLAMA | SANDWICH | OF_QKV),
+    ROW("aria_text", "AriaText", LLAMA | ALL_EXPERTS),
+    LIKE("bitnet", "BitNet", topt_hf_read_bitnet, LLAMA, NULL),
+    LIKE("diffllama", "DiffLlama", topt_hf_read_diffllama, LLAMA, NULL),
+    OWN("ctrl", "CTRL", topt_hf_read_ctrl),
+    LIKE("modernbert-decoder", "ModernBertDecoder", topt_hf_read_modernbert_decoder, 0, NULL),
+    LIKE("gemma4_unified_text", "Gemma4Unified", topt_hf_read_gemma4_unified, 0, NULL),
+    LIKE("qwen2_5_omni_text", "Qwen2_5Omni", topt_hf_read_qwen2, 0, NULL),
+    LIKE("olmo_hybrid", "OlmoHybrid", topt_hf_read_olmo_hybrid, LLAMA | AFTER | WIDE, NULL),
     LIKE("minimax", "MiniMax", topt_hf_read_minimax, LLAMA | ALL_EXPERTS, NULL),
     LIKE("qwen3_next", "Qwen3Next", topt_hf_read_qwen3_next, LLAMA | HEADS | GATE | SHARED_GATE, NULL),
     LIKE("qwen3_5_text", "Qwen3_5", topt_hf_read_qwen3_next, LLAMA | HEADS | GATE, NULL),
@@ -219,6 +261,8 @@ const struct hf_family topt_hf_families[] = {
     LIKE("mamba", "Mamba", topt_hf_read_mamba, 0, NULL),
     LIKE("falcon_mamba", "FalconMamba", topt_hf_read_falcon_mamba, 0, NULL),
     LIKE("mamba2", "Mamba2", topt_hf_read_mamba2, 0, NULL),
+    LIKE("rwkv", "Rwkv", topt_hf_read_rwkv, 0, NULL),
+    LIKE("rwkv7", "RWKV7", topt_hf_read_rwkv7, 0, NULL),
     LIKE("bamba", "Bamba", topt_hf_read_hybrid_mamba2, LLAMA, NULL),
     LIKE("granitemoehybrid", "GraniteMoeHybrid", topt_hf_read_hybrid_mamba2, LLAMA | ALL_EXPERTS, NULL),
     LIKE("falcon_h1", "FalconH1", topt_hf_read_falcon_h1, LLAMA, NULL),
@@ -256,6 +300,21 @@ const struct hf_family topt_hf_families[] = {
     {"mpnet", "MPNet", topt_hf_read_mpnet, NULL, encoder, 0, NULL, 0},
     {"electra", "Electra", topt_hf_read_electra, NULL, without_pooler, 0, NULL, 0},
     {"deberta-v2", "DebertaV2", topt_hf_read_deberta_v2, NULL, without_pooler, 0, NULL, 0},
+    {"deberta", "Deberta", topt_hf_read_deberta, NULL, without_pooler, 0, NULL, 0},
+    {"xlnet", "XLNet", topt_hf_read_xlnet, NULL, permuted, 0, NULL, 0},
+    {"dpr", "DPR", topt_hf_read_dpr, NULL, encoders_of_pairs, 0, NULL, 0},
+    {"bert-generation", "BertGeneration", topt_hf_read_bert_generation, NULL, both_ways, 0, NULL, 0},
+    {"tapas", "Tapas", topt_hf_read_tapas, NULL, tables, 0, NULL, 0},
+    {"roformer", "RoFormer", topt_hf_read_roformer, NULL, without_pooler, 0, NULL, 0},
+    {"ibert", "IBert", topt_hf_read_roberta, NULL, encoder, 0, NULL, 0},
+    {"jina_embeddings_v3", "JinaEmbeddingsV3", topt_hf_read_jina3, NULL, encoder, 0, NULL, 0},
+    {"nystromformer", "Nystromformer", topt_hf_read_nystromformer, NULL, without_pooler, 0, NULL, 0},
+    {"mra", "Mra", topt_hf_read_mra, NULL, without_pooler, 0, NULL, 0},
+    {"yoso", "Yoso", topt_hf_read_yoso, NULL, without_pooler, 0, NULL, 0},
+    {"layoutlmv3", "LayoutLMv3", topt_hf_read_layoutlmv3, NULL, pages, 0, NULL, 0},
+    {"bros", "Bros", topt_hf_read_bros, NULL, pages, 0, NULL, 0},
+    {"xlm", "XLM", topt_hf_read_xlm, NULL, words_alone, 0, NULL, 0},
+    {"flaubert", "Flaubert", topt_hf_read_xlm, NULL, words_alone, 0, NULL, 0},
     {"modernbert", "ModernBert", topt_hf_read_modernbert, NULL, without_pooler, 0, NULL, 0},
     {"esm", "Esm", topt_hf_read_esm, NULL, encoder, 0, NULL, 0},
     {"nomic_bert", "NomicBert", topt_hf_read_nomic_bert, NULL, encoder, 0, NULL, 0},
@@ -273,6 +332,11 @@ const struct hf_family topt_hf_families[] = {
     {"convnext", "ConvNext", topt_hf_read_convnext, topt_hf_build_convnext, images, 0, NULL, 0},
     {"convnextv2", "ConvNextV2", topt_hf_read_convnextv2, topt_hf_build_convnext, images, 0, NULL, 0},
     {"swin", "Swin", topt_hf_read_swin, topt_hf_build_swin, images, 0, NULL, 0},
+    {"mobilenet_v1", "MobileNetV1", topt_hf_read_mobilenet_v1, topt_hf_build_mobile, images, 0, NULL, 0},
+    {"mobilenet_v2", "MobileNetV2", topt_hf_read_mobilenet_v2, topt_hf_build_mobile, images, 0, NULL, 0},
+    {"efficientnet", "EfficientNet", topt_hf_read_efficientnet, topt_hf_build_mobile, images, 0, NULL, 0},
+    {"regnet", "RegNet", topt_hf_read_regnet, topt_hf_build_regnet, images, 0, NULL, 0},
+    {"segformer", "Segformer", topt_hf_read_segformer, topt_hf_build_segformer, pixels, 0, NULL, 0},
     {"vit_mae", "ViTMAE", topt_hf_read_vit_bare, topt_hf_build_vision, images, 0, NULL, 0},
     {"vit_msn", "ViTMSN", topt_hf_read_vit_bare, topt_hf_build_vision, images, 0, NULL, 0},
     {"beit", "Beit", topt_hf_read_beit, topt_hf_build_vision, images, 0, NULL, 0},
@@ -281,6 +345,13 @@ const struct hf_family topt_hf_families[] = {
     {"dinov2_with_registers", "Dinov2WithRegisters", topt_hf_read_dinov2_registers, topt_hf_build_vision, images, 0, NULL, 0},
     {"dinov2", "Dinov2", topt_hf_read_dinov2, topt_hf_build_vision, images, 0, NULL, 0},
     {"deit", "DeiT", topt_hf_read_deit, topt_hf_build_vision, images, 0, NULL, 0},
+    {"clip_vision_model", "CLIPVision", topt_hf_read_tower_alone, topt_hf_build_tower, images, 0, NULL, 0},
+    {"siglip_vision_model", "SiglipVision", topt_hf_read_tower_alone, topt_hf_build_tower, images, 0, NULL, 0},
+    {"siglip2_vision_model", "Siglip2Vision", topt_hf_read_tower_alone, topt_hf_build_tower, images, 0, NULL, 0},
+    {"pixtral", "PixtralVision", topt_hf_read_tower_alone, topt_hf_build_tower, images, 0, NULL, 0},
+    {"internvl_vision", "InternVLVision", topt_hf_read_tower_alone, topt_hf_build_tower, images, 0, NULL, 0},
+    {"idefics3_vision", "Idefics3Vision", topt_hf_read_tower_alone, topt_hf_build_tower, images, 0, NULL, 0},
+    {"smolvlm_vision", "SmolVLMVision", topt_hf_read_tower_alone, topt_hf_build_tower, images, 0, NULL, 0},
     {"clip_text_model", "CLIP", topt_hf_read_clip_text, topt_hf_build_pair, pairs, 0, NULL, 0},
     {"siglip_text_model", "Siglip", topt_hf_read_siglip_text, topt_hf_build_pair, pairs, 0, NULL, 0},
     {0},

@@ -109,6 +109,7 @@ void topt_hf_head(struct hf_builder *b, int x, int table)
         x = b->a->class_transform ? transformed(b, x, b->a->width) : x;
         topt_hf_classifier(b, x);
         break;
+    case HF_EACH_PIXEL:
     case HF_ANSWER:
         answer_head(b, b->a->class_transform ? transformed(b, x, b->a->width) : x);
         break;

@@ -527,3 +527,33 @@ int topt_hf_read_hyperclovax(const json_t *doc, struct hf_arch *a, struct topt_e
     a->traits |= after ? HF_T_SANDWICH : 0;
     return topt_hf_read_decoder(doc, a, err);
 }
+
+/* Attention's output times a number of each head. */
+int topt_hf_read_laguna(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    if (topt_hf_read_decoder(doc, a, err))
+        return -1;
+    a->layer_unused = a->heads * a->width;
+    a->not_run = "gates of whole heads";
+    return 0;
+}
+
+/* Differences of two softmaxes, by numbers that are trained (Ye et al., 2024). */
+int topt_hf_read_diffllama(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    enum { VECTORS = 4 };
+    if (topt_hf_read_decoder(doc, a, err))
+        return -1;
+    a->layer_unused = VECTORS * a->head_dim;
+    a->not_run = "differences of two softmaxes";
+    return 0;
+}
+
+/* Norms before the last map of each half, too. */
+int topt_hf_read_bitnet(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    if (topt_hf_read_decoder(doc, a, err))
+        return -1;
+    a->inner_norms = 1;
+    return 0;
+}

@@ -145,6 +145,237 @@ int topt_hf_read_albert(const json_t *doc, struct hf_arch *a, struct topt_error 
                                   (long long)inner);
 }
 
+/* BERT's own stack under other names, whose pooler only some heads have. */
+int topt_hf_read_dpr(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    int64_t narrow = 0;
+    if (topt_hf_read_bert(doc, a, err) ||
+        topt_json_int_or(doc, "", "projection_dim", 0, HF_MAX_WIDTH, &narrow, err))
+        return -1;
+    a->pooler = 0;
+    a->unused = narrow * (a->width + 1);
+    return 0;
+}
+
+/* No kinds of tokens; logits straight from the table, with a bias. */
+int topt_hf_read_bert_generation(const json_t *doc, struct hf_arch *a,
+                                 struct topt_error *err)
+{
+    if (topt_hf_read_bert(doc, a, err))
+        return -1;
+    a->types = a->pooler = a->head_transform = 0;
+    return 0;
+}
+
+/* Kinds of rows, columns and ranks are looked up beside those of tokens. */
+int topt_hf_read_tapas(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    const json_t *kinds = json_object_get(doc, "type_vocab_sizes");
+    if (topt_hf_read_bert(doc, a, err))
+        return -1;
+    a->types = json_is_array(kinds) ? 0 : 1039;
+    for (size_t i = 0; i < json_array_size(kinds); i++) {
+        int64_t n = json_integer_value(json_array_get(kinds, i));
+        if (n < 1 || n > HF_MAX_VOCAB / 64 || i >= 64)
+            return topt_fail(err, TOPT_ERR_INVAL, "type_vocab_sizes[%zu] must be 1..%d",
+                             i, HF_MAX_VOCAB / 64);
+        a->types += n;
+    }
+    return 0;
+}
+
+/* Positions are turned; a table of their sines is kept. */
+int topt_hf_read_roformer(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    int values = 0;
+    if (topt_hf_read_electra(doc, a, err) ||
+        topt_json_bool_or(doc, "", "rotary_value", &values, err))
+        return -1;
+    if (values)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "rotary_value is true: no reader turns values");
+    a->positions = 0;
+    a->rope = (struct topt_attrs){.rope_theta = 10000, .rope_dim = a->head_dim};
+    a->unused = a->context * a->head_dim;
+    return 0;
+}
+
+/* RoBERTa whose positions are turned. */
+int topt_hf_read_jina3(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    if (topt_hf_read_bert(doc, a, err) ||
+        topt_hf_rope(doc, "partial_rotary_factor", 1, a, err))
+        return -1;
+    a->positions = 0;
+    return 0;
+}
+
+/* Two rows come before the first position; what attention is in place of a softmax over
+ * all keys costs as many keys as 'seen' (0: all). */
+static int read_approximate(const json_t *doc, const char *why, int64_t seen,
+                            struct hf_arch *a, struct topt_error *err)
+{
+    enum { BEFORE = 2 };
+    if (topt_hf_read_bert(doc, a, err))
+        return -1;
+    a->positions = a->context + BEFORE;
+    a->pooler = 0;
+    a->not_run = why;
+    a->window = seen;
+    for (int64_t i = 0; seen && i < a->layers; i++)
+        a->layer[i] |= HF_LOCAL;
+    return 0;
+}
+
+/* Keys are means of runs; a convolution of each head's values stands beside. */
+int topt_hf_read_nystromformer(const json_t *doc, struct hf_arch *a,
+                               struct topt_error *err)
+{
+    int64_t marks = 64, kernel = 65;
+    if (topt_json_int_or(doc, "", "num_landmarks", 1, HF_MAX_CONTEXT, &marks, err) ||
+        topt_json_int_or(doc, "", "conv_kernel_size", 0, 1 << 14, &kernel, err) ||
+        read_approximate(doc, "attention to means of runs of keys", 2 * marks, a, err))
+        return -1;
+    a->layer_unused = a->heads * kernel;
+    return 0;
+}
+
+int topt_hf_read_mra(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    return read_approximate(doc, "attention to blocks of keys that are chosen", 0, a,
+                            err);
+}
+
+int topt_hf_read_yoso(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    int64_t kernel = 0;
+    if (topt_json_int_or(doc, "", "conv_window", 0, 1 << 14, &kernel, err) ||
+        read_approximate(doc, "attention by hashed keys", 0, a, err))
+        return -1;
+    a->layer_unused = a->heads * kernel;
+    return 0;
+}
+
+/* Places on a page by tables of corners and extents, relative places, and an image whose
+ * patches stand among the tokens. */
+int topt_hf_read_layoutlmv3(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    int64_t rows = 1024, corner = 128, extent = 128, bins = 32, bins2 = 64, image = 224,
+            patch = 16, channels = 3;
+    int relative = 1, spatial = 1, sees = 1;
+    if (topt_hf_read_roberta(doc, a, err) ||
+        topt_json_int_or(doc, "", "max_2d_position_embeddings", 1, HF_MAX_CONTEXT, &rows,
+                         err) ||
+        topt_json_int_or(doc, "", "coordinate_size", 1, HF_MAX_WIDTH, &corner, err) ||
+        topt_json_int_or(doc, "", "shape_size", 1, HF_MAX_WIDTH, &extent, err) ||
+        topt_json_int_or(doc, "", "rel_pos_bins", 1, 1 << 16, &bins, err) ||
+        topt_json_int_or(doc, "", "rel_2d_pos_bins", 1, 1 << 16, &bins2, err) ||
+        topt_json_int_or(doc, "", "input_size", 1, 1 << 14, &image, err) ||
+        topt_json_int_or(doc, "", "patch_size", 1, 1 << 14, &patch, err) ||
+        topt_json_int_or(doc, "", "num_channels", 1, 1 << 14, &channels, err) ||
+        topt_json_bool_or(doc, "", "has_relative_attention_bias", &relative, err) ||
+        topt_json_bool_or(doc, "", "has_spatial_attention_bias", &spatial, err) ||
+        topt_json_bool_or(doc, "", "visual_embed", &sees, err))
+        return -1;
+    int64_t side = image / patch, w = a->width;
+    a->unused = 2 * rows * (corner + extent);
+    a->unused += (relative ? bins : 0) * a->heads + (spatial ? 2 * bins2 : 0) * a->heads;
+    if (sees)
+        a->unused += w * (channels * patch * patch + 1 + 1 + side * side + 1 + 4);
+    a->pooler = 0;
+    topt_hf_classes(doc, a);
+    a->pooler_kept = a->classes >= 10; /* a map before those of many classes */
+    a->not_run = "places on a page, and patches of an image among the tokens";
+    return 0;
+}
+
+int topt_hf_read_bros(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    enum { SINES = 4 };
+    if (topt_hf_read_bert(doc, a, err))
+        return -1;
+    a->unused = a->width / SINES * a->head_dim;
+    a->pooler_kept = 1;
+    a->not_run = "places on a page";
+    return 0;
+}
+
+/* BERT's block with names of its own; languages are looked up where there are several. */
+int topt_hf_read_xlm(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    static const struct hf_size sizes[] = {
+        HF_SIZE("emb_dim", width, HF_MAX_WIDTH),
+        HF_SIZE("n_layers", layers, HF_MAX_LAYERS),
+        HF_SIZE("n_heads", heads, HF_MAX_HEADS),
+        HF_SIZE("vocab_size", vocab, HF_MAX_VOCAB),
+        HF_SIZE("max_position_embeddings", context, HF_MAX_CONTEXT),
+        {0}};
+    int64_t languages = 1;
+    int looked_up = 1, causal = 0, gelu = 1, before = 0;
+    *a = (struct hf_arch){.norms = HF_POST,
+                          .embed_norm = 1,
+                          .qkv_bias = 1,
+                          .out_bias = 1,
+                          .mlp_bias = 1,
+                          .tied = 1,
+                          .head_bias = 1,
+                          .no_final_norm = 1,
+                          .eps = 1e-12,
+                          .init_std = 0.02,
+                          .context_key = "max_position_embeddings"};
+    if (topt_hf_sizes(doc, sizes, a, err) || topt_hf_set_heads(a, err) ||
+        topt_json_int_or(doc, "", "n_langs", 1, HF_MAX_VOCAB, &languages, err) ||
+        topt_json_bool_or(doc, "", "use_lang_emb", &looked_up, err) ||
+        topt_json_bool_or(doc, "", "causal", &causal, err) ||
+        topt_json_bool_or(doc, "", "gelu_activation", &gelu, err) ||
+        topt_json_bool_or(doc, "", "pre_norm", &before, err) ||
+        topt_hf_refuse_flag(doc, "asm", 0, "no reader takes an adaptive softmax", err))
+        return -1;
+    a->inner = 4 * a->width;
+    a->positions = a->context;
+    a->types = looked_up && languages > 1 ? languages : 0;
+    a->bidirectional = !causal;
+    a->norms = before ? HF_PRE : HF_POST;
+    a->activation = gelu ? TOPT_ACT_GELU_ERF : TOPT_ACT_RELU;
+    return 0;
+}
+
+/* Keys are read by content and by place, which each layer projects by a map of its own;
+ * no table of places. */
+int topt_hf_read_xlnet(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    static const struct hf_size sizes[] = {HF_SIZE("d_model", width, HF_MAX_WIDTH),
+                                           HF_SIZE("n_layer", layers, HF_MAX_LAYERS),
+                                           HF_SIZE("n_head", heads, HF_MAX_HEADS),
+                                           HF_SIZE("d_inner", inner, 4 * HF_MAX_WIDTH),
+                                           HF_SIZE("vocab_size", vocab, HF_MAX_VOCAB),
+                                           {0}};
+    enum { OF_SCORES = 3, SEGMENTS = 2 };
+    const char *name = "gelu";
+    *a = (struct hf_arch){.norms = HF_POST,
+                          .mlp_bias = 1,
+                          .bidirectional = 1,
+                          .places_projected = 1,
+                          .tied = 1,
+                          .head_bias = 1,
+                          .no_final_norm = 1,
+                          .eps = 1e-12,
+                          .init_std = 0.02,
+                          .context = HF_MAX_CONTEXT,
+                          .context_key = "length",
+                          .usual_seq = 512,
+                          .not_run = "scores by places that each layer projects"};
+    if (topt_hf_sizes(doc, sizes, a, err) ||
+        topt_json_int_or(doc, "", "d_head", 1, HF_MAX_WIDTH, &a->head_dim, err) ||
+        topt_hf_set_heads(a, err) ||
+        topt_json_string_or(doc, "", "ff_activation", &name, err) ||
+        topt_hf_activation_of("ff_activation", name, a, err))
+        return -1;
+    a->layer_unused = (OF_SCORES + SEGMENTS) * a->heads * a->head_dim;
+    a->unused = a->width; /* the mask's */
+    return 0;
+}
+
 /* A table of relative positions that all layers read, no types. */
 int topt_hf_read_mpnet(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
@@ -171,6 +402,24 @@ int topt_hf_read_electra(const json_t *doc, struct hf_arch *a, struct topt_error
 
 /* ---- DeBERTa ----------------------------------------------------------------------- */
 
+/* Maps of positions to queries, with a bias, and to keys, where these are not those of the
+ * tokens; a table has few rows for a whole step. */
+static void read_own_maps(const json_t *doc, struct hf_arch *a)
+{
+    const json_t *kinds = json_object_get(doc, "pos_att_type"), *one;
+    const char *words = json_string_value(kinds);
+    int by_key = words && strstr(words, "c2p"), by_query = words && strstr(words, "p2c");
+    size_t i;
+    json_array_foreach(kinds, i, one)
+    {
+        by_key |= json_is_string(one) && !strcmp(json_string_value(one), "c2p");
+        by_query |= json_is_string(one) && !strcmp(json_string_value(one), "p2c");
+    }
+    int bias = !a->no_key_bias || by_query; /* the first version's keys have none */
+    a->layer_unused = (by_key ? a->width * (a->width + !a->no_key_bias) : 0) +
+                      (by_query ? a->width * (a->width + bias) : 0);
+}
+
 static int read_relative(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
     const char *norm = "none";
@@ -187,9 +436,7 @@ static int read_relative(const json_t *doc, struct hf_arch *a, struct topt_error
     if (!relative)
         return 0;
     if (!shared)
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "share_att_key is false: no reader takes projections of "
-                         "positions of their own");
+        read_own_maps(doc, a);
     most = most < 1 ? a->context : most;
     a->relative_rows = 2 * (buckets > 0 ? buckets : most);
     a->disentangled = strstr(norm, "layer_norm") ? 2 : 1;
@@ -199,7 +446,8 @@ static int read_relative(const json_t *doc, struct hf_arch *a, struct topt_error
     return 0;
 }
 
-int topt_hf_read_deberta_v2(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+static int read_deberta(const json_t *doc, int key_bias, struct hf_arch *a,
+                        struct topt_error *err)
 {
     json_t *plain = json_copy((json_t *)doc);
     const json_t *types = json_object_get(doc, "type_vocab_size");
@@ -213,7 +461,23 @@ int topt_hf_read_deberta_v2(const json_t *doc, struct hf_arch *a, struct topt_er
     a->types = any ? a->types : 0;
     a->positions = absolute ? a->positions : 0;
     a->pooler = 0;
+    a->no_key_bias = !key_bias;
     return read_relative(doc, a, err);
+}
+
+int topt_hf_read_deberta_v2(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    return read_deberta(doc, 1, a, err);
+}
+
+/* Keys have no bias, and positions maps of their own. */
+int topt_hf_read_deberta(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    return read_deberta(doc, 0, a, err) ||
+                   topt_hf_refuse_flag(doc, "talking_head", 0, "no reader mixes heads",
+                                       err)
+               ? -1
+               : 0;
 }
 
 /* ---- rotary encoders --------------------------------------------------------------- */
@@ -244,6 +508,17 @@ int topt_hf_read_modernbert(const json_t *doc, struct hf_arch *a, struct topt_er
     a->pooler_unbiased = a->pooler_norm = 1;
     a->inexact_why = "windows of keys to both sides of a query";
     a->inexact_above = a->window;
+    return 0;
+}
+
+/* The same with a causal mask. */
+int topt_hf_read_modernbert_decoder(const json_t *doc, struct hf_arch *a,
+                                    struct topt_error *err)
+{
+    if (topt_hf_read_modernbert(doc, a, err))
+        return -1;
+    a->bidirectional = 0;
+    a->inexact_why = NULL;
     return 0;
 }
 

@@ -173,6 +173,12 @@ enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
     X(PREPEND_BWD, "prepend_bwd", ELEMENTWISE)                                             \
     X(REVERSE_FWD, "reverse", ELEMENTWISE)                                                 \
     X(REVERSE_BWD, "reverse_bwd", ELEMENTWISE)                                             \
+    X(EMBEDDING_BAG_FWD, "embedding_bag", ELEMENTWISE)                                     \
+    X(EMBEDDING_BAG_BWD, "embedding_bag_bwd", ELEMENTWISE)                                 \
+    X(INTERACT_FWD, "interact", MATMUL)  /* products of every two of some vectors */       \
+    X(INTERACT_BWD, "interact_bwd", MATMUL)                                                \
+    X(LOGISTIC_FWD, "logistic", ELEMENTWISE)                                               \
+    X(LOGISTIC_BWD, "logistic_bwd", ELEMENTWISE)                                           \
     X(CAUSAL_CONV_FWD, "causal_conv", ELEMENTWISE)                                         \
     X(CAUSAL_CONV_BWD, "causal_conv_bwd", ELEMENTWISE)                                     \
     X(SSD_FWD, "ssd", ATTENTION)                                                           \
@@ -244,6 +250,8 @@ struct topt_operand_spec {
     uint8_t tensor_ok;         /* PARAM that may be another operator's tensor instead */
     uint8_t unitless;          /* statistics: unit 1 whatever the dimension's unit is */
     uint8_t real;              /* DATA: real numbers instead of whole ones */
+    uint8_t wide; /* statistics and losses: in f32 where the settings' dtype is smaller */
+    uint8_t rows_of; /* PARAM: 1 + the DATA whose numbers name its rows */
     uint8_t slots;   /* INPUT of rank 3: its middle dimension may come in units */
     uint8_t partial; /* SAVED/WORK: a sum over the split dimensions it lacks */
     uint8_t made;    /* SAVED/WORK: by a HALO or MOVE step, not allocated before */
@@ -448,6 +456,10 @@ const char *topt_activation_name(enum topt_activation a);
     X(EXTRA, extra, WHOLE)                 /* scan, beside: parameters of each count */    \
     X(MEAN, mean, BOOLEAN)                 /* reduce: mean instead of sum */               \
     X(OFFSET, offset, WHOLE)               /* slice: first number of a unit; select: position */ \
+    X(LOOKUPS, lookups, WHOLE)             /* embedding_bag: rows that are added up */     \
+    X(SPARSE, sparse, BOOLEAN)             /* table: its gradient is rows and their values; see topt_table_sparse() */ \
+    X(DENSITY, density, REAL)              /* ... of its rows so many, as a fraction, are named by ... */ \
+    X(DENSITY_OF, density_of, WHOLE)       /* ... so many lookups; 0: every row is as likely */ \
     X(FUSED, fused, BOOLEAN)               /* papers' accounting: part of the one before */ \
     X(INSIDE, inside, WHOLE)               /* papers' accounting: numbers made inside for each count of the output */
 /* clang-format on */
@@ -568,6 +580,24 @@ struct topt_taps {
     double share;
 };
 struct topt_taps topt_resize_taps(const struct topt_op *op, int along_rows, int64_t at);
+
+/* Tables.  A table with the attribute "sparse" is updated lazily by every plan alike: a
+ * number whose gradient of a step is exactly zero keeps its value and its state.  So the
+ * gradient may be kept as rows and their values, of those rows alone that a step's samples
+ * name, and all choices of what to do with it train to the same numbers.
+ *
+ * The operand of an operator that is such a table, trained and not another operator's
+ * tensor; -1: there is none. */
+int topt_table_sparse(const struct topt_op *op);
+/* The DATA operand that names its rows, and the lookups of a whole batch. */
+int topt_table_ids(const struct topt_op *op);
+double topt_table_lookups(const struct topt_op *op);
+/* Different rows that 'lookups' of the table name on the mean: R (1 - (1 - 1/R)^lookups) where
+ * each of R rows is as likely as the others.  R is the table's rows, or what gives the
+ * attributes' density. */
+double topt_table_rows(const struct topt_op *op, double lookups);
+/* Is there a sparse table in the model? */
+int topt_model_has_tables(const struct topt_model *m);
 
 /* Append an operator on 'ninputs' tensors (numbers as returned before).  Returns its
  * output tensor, or -1.  'attrs' NULL means all zero; a weight that is one of the

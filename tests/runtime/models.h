@@ -368,14 +368,37 @@ __attribute__((unused)) static struct topt_model *build_table(void)
     return finish(&b);
 }
 
+/* Two tables with sparse gradients, one looked up by positions and one in bags, of which the
+ * samples of a batch name some rows several times and most never; what is made of them and of
+ * real numbers meets in products of every two. */
+__attribute__((unused)) static struct topt_model *build_recommender(void)
+{
+    enum { D = 4 };
+    struct build b = {.m = topt_model_create("recommender", 8, 2, NULL)};
+    int e = put(&b, "embedding", -1, -1,
+                ATTRS(.vocab = 50, .features = D, .init_std = 0.5, .sparse = 1));
+    int bag = put(
+        &b, "embedding_bag", -1, -1,
+        ATTRS(.vocab = 40, .features = D, .lookups = 3, .init_std = 0.5, .sparse = 1));
+    int x = put(&b, "input", -1, -1, ATTRS(.features = 3));
+    x = put(&b, "linear", x, -1, ATTRS(.features = D));
+    x = put(&b, "unary", x, -1, ATTRS(.activation = TOPT_ACT_TANH));
+    x = put_all(&b, "concat_counts", 3, (int[]){x, e, bag}, ATTRS(0));
+    x = put(&b, "interact", x, -1, ATTRS(.features = D));
+    x = put(&b, "linear", x, -1, ATTRS(.features = 1));
+    put(&b, "logistic", x, -1, ATTRS(0));
+    return finish(&b);
+}
+
 /* All of them.  'smooth': a little more or less of anything changes the loss by a little. */
 __attribute__((unused)) static const struct {
     struct topt_model *(*build)(void);
     int smooth;
-} test_models[] = {{build_mlp, 1},     {build_gpt, 1},    {build_llama, 1},
-                   {build_lstm, 1},    {build_latent, 1}, {build_mixed, 1},
-                   {build_cnn, 0},     {build_images, 1}, {build_table, 1},
-                   {build_painter, 0}, {build_moe, 0},    {build_scan, 1}};
+} test_models[] = {{build_recommender, 1}, {build_mlp, 1},     {build_gpt, 1},
+                   {build_llama, 1},       {build_lstm, 1},    {build_latent, 1},
+                   {build_mixed, 1},       {build_cnn, 0},     {build_images, 1},
+                   {build_table, 1},       {build_painter, 0}, {build_moe, 0},
+                   {build_scan, 1}};
 
 /* ---- random strategies --------------------------------------------------------------------- */
 

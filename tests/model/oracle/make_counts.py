@@ -14,15 +14,20 @@ import torch
 import transformers
 
 
+def parameters_of(model):
+    """Parameters, each once, and the corrections by which experts are chosen."""
+    kept = set(model.state_dict())
+    corrections = [b for n, b in model.named_buffers() if n in kept and n.endswith(("correction_bias", "expert_bias"))]
+    return sum(p.numel() for p in model.parameters()) + sum(b.numel() for b in corrections)
+
+
 def count(name, config):
     config = dict(config)
     cls = getattr(transformers, name)
     made = transformers.AutoConfig.for_model(**config)
     with torch.device("meta"):
         model = cls.from_config(made) if name.startswith("Auto") else cls(made)
-    kept = set(model.state_dict())
-    corrections = [b for n, b in model.named_buffers() if n in kept and n.endswith(("correction_bias", "expert_bias"))]
-    return sum(p.numel() for p in model.parameters()) + sum(b.numel() for b in corrections)
+    return parameters_of(model)
 
 
 def main():

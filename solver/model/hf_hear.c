@@ -1,0 +1,208 @@
+/* hf_hear.c - encoders of sound beside a language model: Whisper's (Radford et al., 2022)
+ * over a spectrum of half a minute, and what makes tokens of its frames.
+ *
+ * A row has the type of the config around them, the class whose defaults the encoder's
+ * config takes, and the reader of what joins it to the text. */
+#include "hf_hear.h"
+#include "hf_build.h"
+#include "hf_complete.h"
+#include "hf_parts.h"
+#include "hf_read.h"
+#include "topt_json.h"
+
+#include <string.h>
+
+/* ---- reading ----------------------------------------------------------------------- */
+
+/* Whisper's names, or those of a language model's blocks. */
+static int size_of(const json_t *doc, const char *own, const char *usual, int64_t max,
+                   int64_t *ret, struct topt_error *err)
+{
+    const char *key = json_is_integer(json_object_get(doc, own)) ? own : usual;
+    return topt_json_int(doc, "", key, 1, max, ret, err);
+}
+
+static int read_encoder(const json_t *doc, struct hf_tower *t, struct topt_error *err)
+{
+    struct hf_arch *a = &t->a;
+    const char *name = "gelu";
+    a->bidirectional = a->qkv_bias = a->out_bias = a->mlp_bias = a->no_key_bias = 1;
+    a->eps = 1e-5;
+    a->init_std = 0.02;
+    t->rows = 1500;
+    a->channels = 128;
+    if (size_of(doc, "d_model", "hidden_size", HF_MAX_WIDTH, &a->width, err) ||
+        size_of(doc, "encoder_layers", "num_hidden_layers", HF_MAX_LAYERS, &a->layers,
+                err) ||
+        size_of(doc, "encoder_attention_heads", "num_attention_heads", HF_MAX_HEADS,
+                &a->heads, err) ||
+        size_of(doc, "encoder_ffn_dim", "intermediate_size", 4 * HF_MAX_WIDTH, &a->inner,
+                err) ||
+        topt_json_int_or(doc, "", "num_mel_bins", 1, 1 << 14, &a->channels, err) ||
+        topt_json_int_or(doc, "", "max_source_positions", 1, 1 << 20, &t->rows, err) ||
+        topt_json_string_or(doc, "", "activation_function", &name, err) ||
+        topt_hf_activation_of("activation_function", name, a, err))
+        return -1;
+    t->side = t->rows;
+    t->norm_after = 1;
+    t->activation = TOPT_ACT_GELU_ERF;
+    return topt_hf_set_heads(a, err);
+}
+
+/* Means of two frames, one map. */
+static int join_qwen2(const json_t *doc, const json_t *audio, struct hf_tower *t,
+                      struct topt_error *err)
+{
+    (void)doc, (void)audio, (void)err;
+    t->merge = 2;
+    t->pooled = t->out_bias = 1;
+    return 0;
+}
+
+/* Means of two frames, two maps. */
+static int join_flamingo(const json_t *doc, const json_t *audio, struct hf_tower *t,
+                         struct topt_error *err)
+{
+    (void)audio;
+    t->merge = 2;
+    t->pooled = t->out_bias = 1;
+    if (topt_json_bool_or(doc, "", "projector_bias", &t->out_bias, err))
+        return -1;
+    t->hidden_bias = t->out_bias;
+    t->hidden = t->out;
+    return 0;
+}
+
+/* Frames side by side, as many as the blocks are wider inside; two maps. */
+static int join_voxtral(const json_t *doc, const json_t *audio, struct hf_tower *t,
+                        struct topt_error *err)
+{
+    int64_t wide = t->a.inner;
+    (void)doc;
+    if (topt_json_int_or(audio, "", "intermediate_size", 1, 4 * HF_MAX_WIDTH, &wide, err))
+        return -1;
+    if (wide % t->a.width)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "intermediate_size %lld is not a multiple of hidden_size",
+                         (long long)wide);
+    t->merge = wide / t->a.width;
+    t->merge_features = t->out;
+    t->merge_activated = 1;
+    return 0;
+}
+
+/* Its own map is the join; two tokens stand around the frames. */
+static int join_omni(const json_t *doc, const json_t *audio, struct hf_tower *t,
+                     struct topt_error *err)
+{
+    int64_t out = t->out;
+    (void)doc;
+    if (topt_json_int_or(audio, "", "output_dim", 1, HF_MAX_WIDTH, &out, err))
+        return -1;
+    if (out != t->out)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "its output_dim is %lld and the text's hidden_size %lld: they "
+                         "do not go together",
+                         (long long)out, (long long)t->out);
+    t->merge = 2;
+    t->fixed_rows = t->pooled = t->out_bias = 1;
+    t->ends = 2;
+    return 0;
+}
+
+static const struct hearing {
+    const char *type, *audio;
+    int (*join)(const json_t *doc, const json_t *audio, struct hf_tower *t,
+                struct topt_error *err);
+} hearings[] = {{"qwen2_audio", "qwen2_audio_encoder", join_qwen2},
+                {"voxtral", "voxtral_encoder", join_voxtral},
+                {"audioflamingo3", "audioflamingo3_encoder", join_flamingo},
+                {"qwen2_5_omni_thinker", "qwen2_5_omni_audio_encoder", join_omni},
+                {NULL, NULL, NULL}};
+
+static const struct hearing *hearing_of(const json_t *doc)
+{
+    const char *type = json_string_value(json_object_get(doc, "model_type"));
+    const struct hearing *h = hearings;
+    while (h->type && (!type || strcmp(h->type, type)))
+        h++;
+    return h->type ? h : NULL;
+}
+
+int topt_hf_hears(const json_t *doc)
+{
+    return hearing_of(doc) && json_is_object(json_object_get(doc, "audio_config"));
+}
+
+int topt_hf_read_hearing(const json_t *doc, int64_t width, struct hf_tower *ret,
+                         struct topt_error *err)
+{
+    const struct hearing *h = hearing_of(doc);
+    json_t *whole = topt_hf_complete(json_object_get(doc, "audio_config"), h->audio, err);
+    *ret = (struct hf_tower){.out = width};
+    int rc = !whole || read_encoder(whole, ret, err) || h->join(doc, whole, ret, err);
+    json_decref(whole);
+    return rc ? topt_wrap(err, "audio_config") : 0;
+}
+
+/* ---- building ---------------------------------------------------------------------- */
+
+static int convolution(struct hf_builder *v, int x, int64_t stride, const char *name)
+{
+    struct topt_attrs conv = {.features = v->a->width,
+                              .kernel_h = 1,
+                              .kernel_w = 3,
+                              .stride_w = stride,
+                              .pad_left = 1,
+                              .pad_right = 1,
+                              .init_std = v->a->init_std};
+    struct topt_attrs act = {.activation = TOPT_ACT_GELU_ERF};
+    x = topt_hf_add(v, "conv", x, -1, &conv, "%s", name);
+    x = topt_hf_add(v, "bias", x, -1, NULL, "%s.bias", name);
+    return topt_hf_add(v, "unary", x, -1, &act, "%s.activation", name);
+}
+
+/* Frames become fewer: means of neighbours, or a map of them side by side. */
+static int merged(struct hf_builder *v, const struct hf_tower *t, int x)
+{
+    struct topt_attrs line = {.height = 1, .width = t->side};
+    struct topt_attrs run = {.kernel_h = 1, .kernel_w = t->merge, .stride_w = t->merge};
+    run.average = t->pooled;
+    run.features = t->pooled ? 0 : t->merge_features;
+    run.init_std = t->pooled ? 0 : v->a->init_std;
+    x = topt_hf_add(v, "untokens", x, -1, &line, "frames.line");
+    x = topt_hf_add(v, t->pooled ? "pool" : "conv", x, -1, &run, "frames.merge");
+    return topt_hf_add(v, "tokens", x, -1, NULL, "frames.tokens");
+}
+
+int topt_hf_hear(struct hf_builder *b, int x)
+{
+    const struct hf_tower *t = b->a->hearing;
+    struct topt_attrs sound = {
+        .channels = t->a.channels, .height = 1, .width = 2 * t->side};
+    struct topt_attrs rows = {.positions = t->rows, .init_std = t->a.init_std};
+    struct hf_builder v = *b;
+    v.a = &t->a;
+    v.prefix = "sound.";
+    v.relative = v.own = -1;
+    v.kept = NULL;
+    int y = topt_hf_add(&v, "image", -1, -1, &sound, "spectrum");
+    y = convolution(&v, y, 1, "conv1");
+    y = convolution(&v, y, 2, "conv2");
+    y = topt_hf_add(&v, "tokens", y, -1, NULL, "tokens");
+    if (!t->fixed_rows)
+        y = topt_hf_add(&v, "position", y, -1, &rows, "position");
+    y = topt_hf_stack(&v, y, t->a.layers, "sound.", topt_hf_block);
+    v.prefix = "sound.";
+    y = t->norm_after ? topt_hf_norm(&v, y, "norm") : y;
+    y = t->merge ? merged(&v, t, y) : y;
+    y = t->merge_activated ? topt_hf_unary(&v, y, t->activation, "frames.activation") : y;
+    if (t->hidden) {
+        y = topt_hf_linear(&v, y, t->hidden, 1, t->hidden_bias, "join.in");
+        y = topt_hf_unary(&v, y, t->activation, "join.activation");
+    }
+    y = topt_hf_linear(&v, y, t->out, 1, t->out_bias, "join.out");
+    y = topt_hf_unread(&v, y, t->ends * t->out, "ends");
+    b->failed |= v.failed;
+    return topt_hf_add(b, "insert", x, y, NULL, "sounds");
+}

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Write how many operations the models of counts.json take forward, into flops.json.
+
+    python3 make_flops.py counts.json > flops.json
+
+A row has a name, the positions that went through the model, and the operations of one sample: "matmul" of all
+products with parameters, as PyTorch's own counter sees them while the model runs on the meta device, experts those
+that tokens go to; "attention" of scores and weighted sums, half of all pairs under a causal mask.  What a class can't do
+without real numbers, or with text alone, is told of and left out."""
+import contextlib
+import json
+import sys
+
+import torch
+import transformers
+from torch.utils.flop_counter import FlopCounterMode
+
+SEQ = 32
+
+
+class Attention:
+    """Stands in for scaled_dot_product_attention: adds up pairs of queries and keys, hands back the shape."""
+
+    def __init__(self, causal):
+        self.causal, self.flops = causal, 0
+
+    def __call__(self, q, k, v, attn_mask=None, dropout_p=0.0, is_causal=False, **_):
+        s, t = q.shape[-2], k.shape[-2]
+        pairs = q.shape[:-2].numel() * s * t
+        half = is_causal or (self.causal and attn_mask is not None and s == t)
+        self.flops += 2 * pairs * (q.shape[-1] + v.shape[-1]) * (0.5 if half else 1)
+        return q.new_empty(*q.shape[:-1], v.shape[-1])
+
+
+def inputs(model, config):
+    name = model.main_input_name
+    ids = torch.zeros(1, SEQ, dtype=torch.long, device="meta")
+    if name == "pixel_values":
+        config = getattr(config, "vision_config", config)
+        side = getattr(config, "image_size", 224)
+        side = side if isinstance(side, int) else side[0]
+        return {name: torch.empty(1, getattr(config, "num_channels", 3), side, side, device="meta")}
+    if name == "input_values":
+        return {name: torch.empty(1, 160000, device="meta")}
+    if name == "input_features":
+        return {name: torch.empty(1, config.num_mel_bins, 2 * config.max_source_positions, device="meta"),
+                "decoder_input_ids": ids}
+    more = {"decoder_input_ids": ids} if model.config.is_encoder_decoder else {}
+    return {"input_ids": ids, **more}
+
+
+def flops(row):
+    config = dict(row["config"])
+    cls = getattr(transformers, row["class"])
+    made = transformers.AutoConfig.for_model(**config)
+    made.use_cache = False
+    for part in (made, made.get_text_config()):
+        with contextlib.suppress(Exception):
+            part._experts_implementation = "batched_mm"
+    with torch.device("meta"):
+        model = (cls.from_config if row["class"].startswith("Auto") else cls)(made)
+    with contextlib.suppress(Exception):
+        model.set_experts_implementation("batched_mm")
+    model.eval()
+    causal = not model.config.is_encoder_decoder and ("Causal" in type(model).__name__ or "LMHead" in type(model).__name__)
+    attention = Attention(causal and not getattr(made.get_text_config(), "is_encoder", False))
+    held = torch.nn.functional.scaled_dot_product_attention
+    torch.nn.functional.scaled_dot_product_attention = attention
+    try:
+        counter = FlopCounterMode(display=False)
+        with torch.no_grad(), counter:
+            model(**inputs(model, made))
+    finally:
+        torch.nn.functional.scaled_dot_product_attention = held
+    kind = getattr(made, "_attn_implementation", "")
+    return counter.get_total_flops(), int(attention.flops), kind
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as file:
+        rows = json.load(file)["models"]
+    found = []
+    for row in rows:
+        try:
+            matmul, attention, kind = flops(row)
+            if kind == "eager":
+                raise RuntimeError("its attention is not PyTorch's own")
+            found.append({"name": row["name"], "seq": SEQ, "matmul": matmul, "attention": attention})
+        except Exception as error:  # the others are still wanted
+            print(f"{row['name']}: {type(error).__name__}: {str(error)[:150]}", file=sys.stderr, flush=True)
+    text = ",\n".join(json.dumps(row, separators=(",", ":")) for row in found)
+    print('{"from": "transformers %s, torch %s", "models": [\n%s]}' % (transformers.__version__, torch.__version__, text))
+
+
+if __name__ == "__main__":
+    main()
