@@ -133,7 +133,6 @@ struct hf_arch {
     enum hf_norms norms;
     int activation, gated, rms;
     int mlp_gate;    /* what the feed-forward gives is gated by the block's input */
-    int squared;     /* what the activation gives */
     int curved;      /* two trained numbers bend it */
     int shared_norm; /* parallel: attention and feed-forward read one norm */
     int unbiased_norms, untrained_norms;

@@ -555,7 +555,5 @@ int topt_hf_read_bitnet(const json_t *doc, struct hf_arch *a, struct topt_error 
     if (topt_hf_read_decoder(doc, a, err))
         return -1;
     a->inner_norms = 1;
-    if (a->squared)
-        a->not_run = "squares of what gates";
     return 0;
 }
