@@ -154,6 +154,7 @@ const struct hf_family topt_hf_families[] = {
     OWN("codegen", "CodeGen", topt_hf_read_gptj),
     OWN("phi", "Phi", topt_hf_read_phi),
     OWN("phi3", "Phi3", topt_hf_read_phi3),
+    LIKE("phi4_multimodal_text", "Phi4Multimodal", topt_hf_read_phi3, 0, "phi4_multimodal"),
     OWN("llama", "Llama", topt_hf_read_llama),
     OWN("mllama_text_model", "Mllama", topt_hf_read_mllama_text),
     OWN("llama4_text", "Llama4", topt_hf_read_llama4),
