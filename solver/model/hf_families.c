@@ -243,7 +243,7 @@ const struct hf_family topt_hf_families[] = {
     ROW("exaone_moe", "ExaoneMoe", LLAMA | HEADS | CORRECTED),
     ROW("afmoe", "Afmoe", LLAMA | SANDWICH | HEADS | GATE | CORRECTED),
     ROW("mellum", "Mellum", LLAMA | HEADS),
-    LIKE("laguna", "Laguna", topt_hf_read_laguna, LLAMA | HEADS | CORRECTED, NULL),
+    LIKE("laguna", "Laguna", topt_hf_read_laguna, LLAMA | HEADS | CORRECTED | HF_T_FIRST_DENSE, NULL),
     WINDOWS("cohere2_moe", "Cohere2Moe", GATED | UNBIASED | PARALLEL | SHARED_NORM | ALL_EXPERTS, 4),
     ROW("glm_ocr_text", "GlmOcr", LLAMA | SANDWICH),
     ROW("glm_image_text", "GlmImage", LLAMA | SANDWICH | OF_QKV),
