@@ -680,6 +680,7 @@ static const struct kind {
     int (*read)(const json_t *doc, struct hf_tower *t, struct topt_error *err);
 } kinds[] = {{"siglip_vision_model", "siglip", read_siglip},
              {"clip_vision_model", "clip", read_clip},
+             {"metaclip_2_vision_model", "metaclip_2", read_clip},
              {"pixtral", "pixtral", read_pixtral},
              {"llama4_vision_model", "llama4", read_clip},
              {"internvl_vision", "internvl_vit", read_internvl},
@@ -742,6 +743,8 @@ static const struct composite {
                   {"phi4_multimodal", "phi4_multimodal_vision", join_phi4},
                   {"blip-2", "blip_2_vision_model", join_blip2},
                   {"clip", "clip_vision_model", join_clip},
+                  {"metaclip_2", "metaclip_2_vision_model", join_clip},
+                  {"siglip2", "siglip2_vision_model", join_siglip},
                   {"siglip", "siglip_vision_model", join_siglip},
                   {NULL, NULL, NULL}};
 
