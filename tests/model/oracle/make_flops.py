@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Write how many operations the models of counts.json take forward, into flops.json.
 
-    python3 make_flops.py counts.json > flops.json
+    python3 make_flops.py counts.json flops.json
 
+Rows that flops.json has already are kept.
 A row has a name, the positions that went through the model, and the operations of one sample: "matmul" of all
 products with parameters, as PyTorch's own counter sees them while the model runs on the meta device, experts those
-that tokens go to; "attention" of scores and weighted sums, half of all pairs under a causal mask.  What a class can't do
+that tokens go to; "attention" of scores and weighted sums, half of all pairs under a causal mask: what the model asks
+scaled_dot_product_attention for, or, where it multiplies by hand, its products of batches.  What a class can't do
 without real numbers, or with text alone, is told of and left out."""
 import contextlib
 import json
@@ -82,24 +84,35 @@ def flops(row):
             model(**inputs(model, made))
     finally:
         torch.nn.functional.scaled_dot_product_attention = held
-    kind = getattr(made, "_attn_implementation", "")
-    return counter.get_total_flops(), int(attention.flops), kind
+    counted = counter.get_flop_counts()["Global"]
+    by_hand = sum(n for op, n in counted.items() if "bmm" in str(op))
+    total = counter.get_total_flops()
+    if attention.flops:
+        return total, int(attention.flops)
+    experts = any(p.dim() == 3 and "expert" in n for n, p in model.named_parameters())
+    if experts:
+        raise RuntimeError("attention by hand beside experts, which are products of batches too")
+    return total - by_hand, by_hand // (2 if attention.causal else 1)
 
 
 def main():
     with open(sys.argv[1], encoding="utf-8") as file:
         rows = json.load(file)["models"]
-    found = []
+    found = {}
+    with contextlib.suppress(FileNotFoundError), open(sys.argv[2], encoding="utf-8") as file:
+        found = {row["name"]: row for row in json.load(file)["models"]}
     for row in rows:
+        if row["name"] in found:
+            continue
         try:
-            matmul, attention, kind = flops(row)
-            if kind == "eager":
-                raise RuntimeError("its attention is not PyTorch's own")
-            found.append({"name": row["name"], "seq": SEQ, "matmul": matmul, "attention": attention})
+            matmul, attention = flops(row)
+            found[row["name"]] = {"name": row["name"], "seq": SEQ, "matmul": matmul, "attention": attention}
         except Exception as error:  # the others are still wanted
             print(f"{row['name']}: {type(error).__name__}: {str(error)[:150]}", file=sys.stderr, flush=True)
-    text = ",\n".join(json.dumps(row, separators=(",", ":")) for row in found)
-    print('{"from": "transformers %s, torch %s", "models": [\n%s]}' % (transformers.__version__, torch.__version__, text))
+    text = ",\n".join(json.dumps(row, separators=(",", ":")) for row in found.values())
+    with open(sys.argv[2], "w", encoding="utf-8") as out:
+        out.write('{"from": "transformers %s, torch %s", "models": [\n%s]}\n'
+                  % (transformers.__version__, torch.__version__, text))
 
 
 if __name__ == "__main__":
