@@ -11,6 +11,7 @@ scaled_dot_product_attention for, or, where it multiplies by hand, its products 
 without real numbers, or with text alone, is told of and left out."""
 import contextlib
 import json
+import math
 import sys
 
 import torch
@@ -19,6 +20,20 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.flop_counter import FlopCounterMode
 
 SEQ = 32
+SIDES = {"segformer": 512, "pixtral": 448}  # of images, where a config does not say
+UNLIKE = {"llama4": "it sends every token through every expert", "llama4_text": "it sends every token through every expert",
+          "vit_mae": "it leaves most patches out", "mllama": "without an image it leaves layers out"}
+
+
+def positions(config):
+    """As many that experts can have equally many of them."""
+    text = config.get_text_config()
+    experts = next((getattr(text, k) for k in ("n_routed_experts", "num_local_experts", "num_experts", "moe_num_experts")
+                    if isinstance(getattr(text, k, None), int)), 0)
+    chosen = next((getattr(text, k) for k in ("num_experts_per_tok", "top_k_experts", "moe_topk", "moe_k")
+                   if isinstance(getattr(text, k, None), int)), 1)
+    step = experts // math.gcd(experts, chosen) if experts else 1
+    return -(-SEQ // step) * step
 
 
 class Attention:
@@ -44,12 +59,12 @@ class Conditions(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def inputs(model, config):
+def inputs(model, config, seq):
     name = model.main_input_name
-    ids = torch.zeros(1, SEQ, dtype=torch.long, device="meta")
+    ids = torch.zeros(1, seq, dtype=torch.long, device="meta")
     if name == "pixel_values":
         config = getattr(config, "vision_config", config)
-        side = getattr(config, "image_size", 224)
+        side = SIDES.get(config.model_type) or getattr(config, "image_size", 224)
         side = side if isinstance(side, int) else side[0]
         return {name: torch.empty(1, getattr(config, "num_channels", 3), side, side, device="meta")}
     if name == "input_values":
@@ -63,9 +78,12 @@ def inputs(model, config):
 
 def flops(row):
     config = dict(row["config"])
+    if config["model_type"] in UNLIKE:
+        raise RuntimeError(UNLIKE[config["model_type"]])
     cls = getattr(transformers, row["class"])
     made = transformers.AutoConfig.for_model(**config)
     made.use_cache = False
+    seq = positions(made)
     for part in (made, made.get_text_config()):
         with contextlib.suppress(Exception):
             part._experts_implementation = "batched_mm"
@@ -81,18 +99,18 @@ def flops(row):
     try:
         counter = FlopCounterMode(display=False)
         with torch.no_grad(), Conditions(), counter:
-            model(**inputs(model, made))
+            model(**inputs(model, made, seq))
     finally:
         torch.nn.functional.scaled_dot_product_attention = held
     counted = counter.get_flop_counts()["Global"]
     by_hand = sum(n for op, n in counted.items() if "bmm" in str(op))
     total = counter.get_total_flops()
     if attention.flops:
-        return total, int(attention.flops)
+        return seq, total, int(attention.flops)
     experts = any(p.dim() == 3 and "expert" in n for n, p in model.named_parameters())
     if experts:
         raise RuntimeError("attention by hand beside experts, which are products of batches too")
-    return total - by_hand, by_hand // (2 if attention.causal else 1)
+    return seq, total - by_hand, by_hand // (2 if attention.causal else 1)
 
 
 def main():
@@ -105,8 +123,8 @@ def main():
         if row["name"] in found:
             continue
         try:
-            matmul, attention = flops(row)
-            found[row["name"]] = {"name": row["name"], "seq": SEQ, "matmul": matmul, "attention": attention}
+            seq, matmul, attention = flops(row)
+            found[row["name"]] = {"name": row["name"], "seq": seq, "matmul": matmul, "attention": attention}
         except Exception as error:  # the others are still wanted
             print(f"{row['name']}: {type(error).__name__}: {str(error)[:150]}", file=sys.stderr, flush=True)
     text = ",\n".join(json.dumps(row, separators=(",", ":")) for row in found.values())
