@@ -19,7 +19,9 @@
 enum { TOPT_DEVICE_ABI = 7 };
 
 /* One kernel on one rank's local blocks.  NULL where an operand has no value or gradient.
- * Gradients of parameters are added to, gradients of inputs are written. */
+ * Gradients of parameters are added to, gradients of inputs are written.  Numbers are the
+ * device's, but for what the row calls wide (statistics, losses) and the gradients of
+ * operands in 'wide_grads' (bit o): under bf16 these are f32. */
 struct topt_kernel_call {
     const struct topt_op *op;
     enum topt_kernel kernel;
@@ -29,6 +31,7 @@ struct topt_kernel_call {
     int64_t step, first_sample; /* counted from 0; of the global batch, that of box 0 */
     int64_t micro_batches; /* losses are means over this many times the box's batch */
     uint64_t seed;
+    uint32_t wide_grads;
     void *value[TOPT_MAX_OPERANDS], *grad[TOPT_MAX_OPERANDS];
 };
 
@@ -55,6 +58,7 @@ struct topt_update_call {
     double beta1, beta2, eps, scale;
     void *param;
     const void *grad;
+    int wide_grad; /* under bf16: the gradient is in f32 */
     void *state[3];
     /* A number whose gradient is exactly zero keeps its value and its state (tables with the
      * attribute "sparse"). */
@@ -107,8 +111,9 @@ struct topt_device_ops {
     /* The same, adding elements of the dtype to what is there. */
     int (*add_box)(struct topt_device *d, const struct topt_box_copy *c,
                    struct topt_error *err);
-    int (*add)(struct topt_device *d, void *dst, const void *src, int64_t n,
-               struct topt_error *err); /* dst += src, elements of the dtype */
+    /* dst += src: elements of the dtype, or where 'wide' of what statistics are in. */
+    int (*add)(struct topt_device *d, void *dst, const void *src, int64_t n, int wide,
+               struct topt_error *err);
     int (*kernel)(struct topt_device *d, const struct topt_kernel_call *c,
                   struct topt_error *err);
     int (*update)(struct topt_device *d, const struct topt_update_call *c,

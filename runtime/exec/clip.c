@@ -17,7 +17,7 @@ enum { PART = 1 << 16 }; /* numbers that are added up at a time */
 
 int64_t topt_clip_scratch(const struct topt_session *s)
 {
-    return (int64_t)PART * topt_session_element_bytes(s, TOPT_ELEM_REAL);
+    return (int64_t)PART * topt_session_element_bytes(s, TOPT_ELEM_WIDE);
 }
 
 int topt_clip_square(struct topt_session *s, int buffer, double *ret,
@@ -26,7 +26,7 @@ int topt_clip_square(struct topt_session *s, int buffer, double *ret,
     const struct topt_buffer *b = &s->p->buffer[buffer];
     int bytes = topt_session_element_bytes(s, b->elem);
     int64_t n = counts(s, &b->layout) ? topt_buffer_elements(s, buffer) : 0;
-    enum topt_dtype t = bytes == 8 ? TOPT_F64 : bytes == 2 ? TOPT_BF16 : TOPT_F32;
+    enum topt_dtype t = topt_buffer_dtype(s, buffer);
     void *host = topt_scratch(s, (int64_t)PART * bytes);
     if (!host)
         return topt_nomem(err, NULL);

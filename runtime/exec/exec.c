@@ -33,6 +33,11 @@ static enum topt_comm_number number_of(const struct topt_session *s, enum topt_e
     return bytes == 8 ? TOPT_COMM_F64 : bytes == 2 ? TOPT_COMM_BF16 : TOPT_COMM_F32;
 }
 
+static int is_wide(const struct topt_session *s, int buffer)
+{
+    return s->p->buffer[buffer].elem == TOPT_ELEM_WIDE;
+}
+
 /* Instructions name buffers by number; a dead one is our bug or a broken plan. */
 static int alive(const struct topt_session *s, int buffer, struct topt_error *err)
 {
@@ -127,6 +132,7 @@ static int do_kernel(struct topt_session *s, const struct topt_instr *i,
             return topt_wrap(err, "%s of '%s'", topt_kernel_name(i->kernel), op->name);
         c.value[o] = i->value[o] >= 0 ? s->ptr[i->value[o]] : NULL;
         c.grad[o] = i->grad[o] >= 0 ? s->ptr[i->grad[o]] : NULL;
+        c.wide_grads |= (uint32_t)(i->grad[o] >= 0 && is_wide(s, i->grad[o])) << o;
         if (i->kernel == TOPT_K_LOAD && c.value[o] && load(s, op, o, i->value[o], err))
             return -1;
     }
@@ -212,7 +218,7 @@ static int do_add(struct topt_session *s, const struct topt_instr *i,
     if (alive(s, i->a, err) || alive(s, i->b, err))
         return -1;
     return s->dev->ops->add(s->dev, s->ptr[i->b], s->ptr[i->a],
-                            topt_buffer_elements(s, i->b), err);
+                            topt_buffer_elements(s, i->b), is_wide(s, i->b), err);
 }
 
 /* Ranks that hold copies of the same tokens: only the one at 0 along each such axis
@@ -241,7 +247,7 @@ static int do_loss(struct topt_session *s, const struct topt_instr *i,
     for (int d = 0; d < b->shape.ndim; d++)
         tokens *= (double)(b->shape.dim[d].count * b->shape.dim[d].unit);
     for (int64_t k = 0; k < n && counts_loss(s, &b->layout); k++)
-        sum += topt_number_get(s->dev->dtype, host, k);
+        sum += topt_number_get(topt_buffer_dtype(s, i->a), host, k);
     if (s->comm->ops->sum(s->comm, &sum, 1, err))
         return -1;
     s->loss += sum / tokens;
@@ -280,7 +286,8 @@ static int do_update(struct topt_session *s, const struct topt_instr *i,
         .eps = s->options.eps,
         .scale = s->scale,
         .param = s->ptr[i->a],
-        .grad = s->ptr[i->b]};
+        .grad = s->ptr[i->b],
+        .wide_grad = is_wide(s, i->b)};
     for (int k = 0; k < 3; k++)
         c.state[k] = state[k] >= 0 ? s->ptr[state[k]] : NULL;
     if (topt_session_rows_update(s, i, &c, err))
@@ -461,8 +468,10 @@ static int allocate(struct topt_session *s, struct topt_error *err)
     s->bytes = calloc(n + 1, sizeof *s->bytes);
     s->counts = calloc(2 * (size_t)s->comm->size, sizeof *s->counts);
     s->rows_heap = calloc(n + 1, sizeof *s->rows_heap);
-    return s->ptr && s->bytes && s->counts && s->rows_heap ? topt_arena_open(s, err)
-                                                           : topt_nomem(err, NULL);
+    s->rows_named = calloc((size_t)s->p->model->nops + 1, sizeof *s->rows_named);
+    return s->ptr && s->bytes && s->counts && s->rows_heap && s->rows_named
+               ? topt_arena_open(s, err)
+               : topt_nomem(err, NULL);
 }
 
 static int check_settings(const struct topt_settings *s, struct topt_error *err)
@@ -472,10 +481,10 @@ static int check_settings(const struct topt_settings *s, struct topt_error *err)
             err, TOPT_ERR_INVAL,
             "optimizer '%s' is known to plans only; run with --optimizer adamw",
             topt_optimizer_name(s->optimizer));
-    if (s->gradient_f32 && s->dtype == TOPT_BF16)
+    if (s->state_bf16 && s->dtype == TOPT_BF16)
         return topt_fail(err, TOPT_ERR_INVAL,
-                         "gradients in f32 beside bf16 are known to plans only; plan "
-                         "without them");
+                         "weights without a copy in f32 (precision bf16) are known to "
+                         "plans only; plan with --precision bf16-mixed");
     return 0;
 }
 

@@ -30,11 +30,19 @@ int topt_session_element_bytes(const struct topt_session *s, enum topt_element e
         return s->dev->real_bytes;
     case TOPT_ELEM_STATE:
         return s->dev->state_bytes;
+    case TOPT_ELEM_WIDE:
+        return s->dev->real_bytes == 8 ? 8 : 4;
     case TOPT_ELEM_INT32:
         return 4;
     default:
         return 1;
     }
+}
+
+enum topt_dtype topt_buffer_dtype(const struct topt_session *s, int buffer)
+{
+    int bytes = topt_session_element_bytes(s, s->p->buffer[buffer].elem);
+    return bytes == 8 ? TOPT_F64 : bytes == 2 ? TOPT_BF16 : TOPT_F32;
 }
 
 int64_t topt_buffer_bytes(const struct topt_session *s, int buffer)

@@ -313,7 +313,7 @@ static int measure_bandwidth(double *ret, struct topt_error *err)
              dev.ops->zero(&dev, b, BYTES, err);
     for (int i = 0; i < 5 && !rc; i++) {
         int64_t t = topt_clock_ns();
-        rc = dev.ops->add(&dev, a, b, BYTES / 4, err);
+        rc = dev.ops->add(&dev, a, b, BYTES / 4, 0, err);
         t = topt_clock_ns() - t;
         best = t < best ? t : best;
     }

@@ -154,7 +154,7 @@ static int has_master(const struct topt_settings *s)
 
 static enum topt_element grad_element(const struct topt_settings *s)
 {
-    return s->gradient_f32 && s->dtype == TOPT_BF16 ? TOPT_ELEM_STATE : TOPT_ELEM_REAL;
+    return s->gradient_f32 && s->dtype == TOPT_BF16 ? TOPT_ELEM_WIDE : TOPT_ELEM_REAL;
 }
 
 int topt_parameter_bytes(const struct topt_settings *s)

@@ -260,11 +260,17 @@ enum topt_class {
 };
 const char *topt_class_name(enum topt_class c);
 
-enum topt_element { TOPT_ELEM_REAL, TOPT_ELEM_STATE, TOPT_ELEM_INT32, TOPT_ELEM_BYTE };
+enum topt_element {
+    TOPT_ELEM_REAL, /* the settings' dtype */
+    TOPT_ELEM_STATE, /* what the optimizer keeps: f32, f64 under f64, bf16 under state_bf16 */
+    TOPT_ELEM_WIDE, /* statistics, losses, gradient_f32: f32, f64 under f64 */
+    TOPT_ELEM_INT32,
+    TOPT_ELEM_BYTE
+};
 
 struct topt_buffer {
     enum topt_class cls;
-    enum topt_element elem;  /* REAL: the settings' dtype; STATE: f32 (f64 under f64) */
+    enum topt_element elem;
     struct topt_shape shape; /* global; STAGING: shape.ndim 0 and 'bytes' only */
     struct topt_layout layout;
     uint8_t window; /* an operand that is a window: its box is topt_operand_box */
@@ -360,6 +366,8 @@ int topt_lower(const struct topt_model *m, const struct topt_mesh *mesh,
                const struct topt_settings *settings, const struct topt_strategy *s,
                struct topt_router *router, struct topt_program **ret,
                struct topt_error *err) TOPT_MUST_CHECK;
+/* The largest sum of live buffers on one device. */
+int64_t topt_program_peak_on(const struct topt_program *p, int device);
 void topt_program_destroy(struct topt_program *p);
 
 /* Put NORM into the step's end of a lowered program, before what follows from any update: then
@@ -368,6 +376,10 @@ int topt_program_clip(struct topt_program *p, struct topt_error *err) TOPT_MUST_
 /* What NORM takes of a step. */
 int64_t topt_clip_ns(const struct topt_program *p, const struct topt_hw *hw,
                      struct topt_router *router);
+
+/* What instruction 'instr', a ROWS_FETCH or ROWS_ADD, takes each time. */
+int64_t topt_rows_ns(const struct topt_program *p, const struct topt_hw *hw,
+                     struct topt_router *router, int instr);
 
 /* Where each buffer lies in one block of memory, whose size comes back: by buffer, multiples of
  * 'align'.  What is never alive has no place. */

@@ -370,6 +370,20 @@ int topt_hf_read_gemma4(const json_t *doc, struct hf_arch *a, struct topt_error 
     return 0;
 }
 
+/* Without inputs of each layer's own where the config does not name them. */
+int topt_hf_read_gemma4_unified(const json_t *doc, struct hf_arch *a,
+                                struct topt_error *err)
+{
+    json_t *plain = json_copy((json_t *)doc);
+    if (!plain)
+        return topt_nomem(err, "a config");
+    if (!json_object_get(plain, "hidden_size_per_layer_input"))
+        json_object_set_new(plain, "hidden_size_per_layer_input", json_integer(0));
+    int rc = topt_hf_read_gemma4(plain, a, err);
+    json_decref(plain);
+    return rc;
+}
+
 /* One number where a list has it for each layer. */
 static int one_width(json_t *doc, struct topt_error *err)
 {

@@ -250,8 +250,8 @@ struct topt_operand_spec {
     uint8_t tensor_ok;         /* PARAM that may be another operator's tensor instead */
     uint8_t unitless;          /* statistics: unit 1 whatever the dimension's unit is */
     uint8_t real;              /* DATA: real numbers instead of whole ones */
-    uint8_t
-        rows_of; /* PARAM: 1 + the DATA that names the rows (dimension 0) it is read at */
+    uint8_t wide; /* statistics and losses: in f32 where the settings' dtype is smaller */
+    uint8_t rows_of; /* PARAM: 1 + the DATA whose numbers name its rows */
     uint8_t slots;   /* INPUT of rank 3: its middle dimension may come in units */
     uint8_t partial; /* SAVED/WORK: a sum over the split dimensions it lacks */
     uint8_t made;    /* SAVED/WORK: by a HALO or MOVE step, not allocated before */
@@ -373,7 +373,9 @@ struct topt_op_spec {
     X(RECIPROCAL, "reciprocal")                                                            \
     X(POWER, "power")                 /* x to the alpha */                                 \
     X(SIN, "sin")                                                                          \
-    X(COS, "cos")
+    X(COS, "cos")                                                                          \
+    X(RELU2, "relu2")                 /* x^2 above 0 */                                    \
+    X(QUICK_GELU, "quick_gelu")       /* x / (1 + e^-1.702x) */
 /* clang-format on */
 
 enum topt_activation {

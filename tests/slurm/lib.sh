@@ -78,7 +78,8 @@ stop_planner()
     exec 7>&-
 }
 
-# $work, $answer, $SLURM_CONF, $url; all of it goes when the test ends.
+# $work, $answer, $SLURM_CONF, $url; all of it goes when the test ends.  Where $nodes is set the cluster has these nodes and
+# partitions, as deploy/cluster.sh --nodes reads them.
 start_all() # [options for cluster.sh]
 {
     unset LD_PRELOAD SLURM_JOB_ID TOPT_URL
@@ -87,6 +88,10 @@ start_all() # [options for cluster.sh]
     trap 'stop_all' EXIT
     trap 'exit 1' INT TERM HUP
     answer=$work/answer
+    if [ -n "${nodes:-}" ]; then
+        echo "$nodes" >"$work/nodes"
+        set -- "$@" --nodes "$work/nodes"
+    fi
     start_planner || exit 1
     "$cluster" start "$work/c" --url "$url" --plugin "$TOPT_PLUGIN" --owner $$ --force "$@" 7>&- || exit 1
     eval "$("$cluster" env "$work/c")"

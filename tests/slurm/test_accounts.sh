@@ -2,49 +2,20 @@
 # test_accounts.sh - limits of accounting bind a plan: of a QOS, of an account, of a user.  With a slurmdbd of its own,
 # from $TOPT_ACCOUNTING (deploy/cluster.sh --accounting) or where it is installed.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/planner.sh"
 need_slurm
-[ -x "${TOPTD:-}" ] && [ -x "${TOPT:-}" ] || skip_all "toptd is not built"
+need_planner
 accounting=${TOPT_ACCOUNTING:-}
 [ -n "$accounting" ] || ! PATH=$PATH:/usr/sbin command -v slurmdbd mariadbd >/dev/null || accounting=/
 [ -n "$accounting" ] || skip_all "no slurmdbd: unpack slurmdbd, slurm-wlm-mysql-plugin and mariadb-server-core, and name the folder in TOPT_ACCOUNTING"
 
-start_planner()
-{
-    planner=
-    url=unix:$work/toptd.sock
-}
-
-stop_planner()
-{
-    [ -z "$planner" ] || { kill "$planner" && wait "$planner"; }
-    planner=
-}
-
-start_toptd()
-{
-    "$TOPTD" --socket "$work/toptd.sock" --state "$work/state" --hw lab-cpu >>"$work/log" 2>&1 7>&- &
-    planner=$!
-    local left=200
-    while ! curl -s --unix-socket "$work/toptd.sock" http://localhost/readyz >/dev/null && [ $left -gt 0 ]; do
-        left=$((left - 1))
-        sleep 0.05
-    done
-}
-
+planner_waits=1
 # Two kinds of GPU, and partitions for one account, or one QOS.
-cat_nodes()
-{
-    cat >"$work/nodes" <<N
-n1 CPUs=16 RealMemory=4000 Gres=gpu:a100:4
+nodes='n1 CPUs=16 RealMemory=4000 Gres=gpu:a100:4
 n2 CPUs=16 RealMemory=4000 Gres=gpu:a100:4
 PartitionName=main Nodes=ALL Default=YES State=UP
 PartitionName=rich Nodes=ALL AllowAccounts=lab State=UP
-PartitionName=fast Nodes=ALL AllowQos=short State=UP
-N
-}
-real=$cluster
-cluster=of_kinds
-of_kinds() { if [ "$1" = start ]; then cat_nodes && "$real" "$@" --nodes "$work/nodes"; else "$real" "$@"; fi; }
+PartitionName=fast Nodes=ALL AllowQos=short State=UP'
 start_all --accounting "$accounting"
 cp "$source_dir/deploy/quickstart/gpt-small.json" model.json
 {
@@ -62,7 +33,7 @@ cp "$source_dir/deploy/quickstart/gpt-small.json" model.json
     sacctmgr -iQ modify user nobody where account=lab set MaxTRES=gres/gpu=1
 } >sacctmgr.out 2>&1
 chmod 644 model.json
-start_toptd
+start_toptd --hw lab-cpu
 fast="--topt-mode=mini-time --topt-model=model.json --topt-batch=8 --topt-seq=64 --topt-framework=topt --topt-precision=f32"
 
 refused() # PART TEXT OPTIONS...
@@ -109,4 +80,6 @@ if su nobody -s /bin/bash -c "test -r '$TOPT_PLUGIN'"; then
 else
     ok "a user's own limit # SKIP only root can read $TOPT_PLUGIN" true
 fi
+"$TOPT" rightsize >said 2>&1
+is "$?/$(head -1 said)" "0/8 of 8 GPUs are idle; 0 waiting jobs agreed to another number" "topt rightsize reads these limits, too"
 finish

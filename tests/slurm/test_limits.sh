@@ -1,16 +1,12 @@
 #!/bin/bash
 # test_limits.sh - partitions of two GPU kinds with limits: the profile and the limits of the one that a job goes to count.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/planner.sh"
 need_slurm
-[ -x "${TOPTD:-}" ] && [ -x "${TOPT:-}" ] || skip_all "toptd is not built"
+need_planner
 
-# toptd is started when there is a cluster to ask about.
-start_planner()
-{
-    planner=
-    url=unix:$work/toptd.sock
-    cat >"$work/nodes" <<N
-n1 CPUs=16 RealMemory=4000 Gres=gpu:a100:4 Feature=fast
+planner_waits=1 # until there is a cluster to ask about
+nodes='n1 CPUs=16 RealMemory=4000 Gres=gpu:a100:4 Feature=fast
 n2 CPUs=8 RealMemory=2000 Gres=gpu:v100:4
 PartitionName=ampere Nodes=n1 Default=YES MaxTime=60 State=UP
 PartitionName=volta Nodes=n2 MaxTime=INFINITE State=UP
@@ -21,9 +17,9 @@ PartitionName=narrow Nodes=n1 MaxCPUsPerNode=3 State=UP
 PartitionName=lean Nodes=n1 DefMemPerGPU=1500 MaxMemPerNode=3500 State=UP
 PartitionName=club Nodes=n1 AllowGroups=daemon State=UP
 SelectTypeParameters=CR_Core_Memory
-DefMemPerNode=100
-N
-    cat >"$work/map" <<M
+DefMemPerNode=100'
+start_all
+cat >map <<M
 # partition  GPU type  profile
 both         a100      lab-cpu # the better ones of the two
 both         v100      v100-pcie-1x8
@@ -35,35 +31,7 @@ narrow       *         lab-cpu
 lean         *         lab-cpu
 club         *         lab-cpu
 M
-}
-
-start_toptd()
-{
-    "$TOPTD" --socket "$work/toptd.sock" --state "$work/state" --site-map "$work/map" "$@" >>"$work/log" 2>&1 7>&- &
-    planner=$!
-    local left=200
-    while ! curl -s --unix-socket "$work/toptd.sock" http://localhost/readyz >/dev/null && [ $left -gt 0 ]; do
-        left=$((left - 1))
-        sleep 0.05
-    done
-}
-
-stop_planner()
-{
-    [ -z "$planner" ] || { kill "$planner" && wait "$planner"; }
-    planner=
-}
-
-# The folder is made by start_all, and the file in it by start_planner before the cluster is started.
-cluster_of_two()
-{
-    real=$cluster
-    cluster=two_kinds
-    two_kinds() { if [ "$1" = start ]; then "$real" "$@" --nodes "$work/nodes"; else "$real" "$@"; fi; }
-    start_all
-}
-cluster_of_two
-start_toptd
+start_toptd --site-map "$work/map"
 cp "$source_dir/deploy/quickstart/gpt-small.json" model.json
 topt="--topt-model=model.json --topt-batch=8 --topt-seq=64 --topt-framework=topt --topt-precision=f32 --topt-on-error=abort"
 few="--topt-mode=mini-parallelism $topt"
@@ -173,12 +141,12 @@ sbatch --parsable --topt-mode=profiling --topt-gpus=1,2 $topt --wrap env 2>&1 | 
 is "$(cat rows)" 2 "of the numbers that were asked for"
 
 scontrol update NodeName=n2 State=DRAIN Reason=test
-stop_planner && start_toptd
+stop_toptd && start_toptd --site-map "$work/map"
 refused "partition 'volta' has no node up with GPUs" "a node that is drained" $few -p volta
 scontrol update NodeName=n2 State=RESUME
 
 # Without scontrol the table counts alone; with a table that says nothing of it a partition is refused.
-stop_planner && start_toptd --scontrol ''
+stop_toptd && start_toptd --site-map "$work/map" --scontrol ''
 gets 1/1/gres:gpu:v100:1 "14.50 GiB" "the table alone" $few -p volta --gpus=v100:4
 refused "no profile for partition 'elsewhere'" "a partition that the table lacks" $few -p elsewhere
 echo 'too few' >map
