@@ -156,6 +156,12 @@ json_t *topt_report_json(const struct topt_run_report *r)
     json_object_set_new(doc, "arena_bytes", json_integer(r->arena_bytes));
     if (r->named)
         json_object_set_new(doc, "tables", tables_json(r));
+    json_object_set_new(json_object_get(doc, "predicted"), "beside_bytes",
+                        json_integer(r->beside_bytes));
+    if (r->saves) {
+        json_object_set_new(doc, "checkpoints", json_integer(r->saves));
+        json_object_set_new(doc, "checkpoint_ns", json_integer(r->save_ns));
+    }
     if (r->eval_loss > 0)
         json_object_set_new(doc, "eval_loss", json_real(r->eval_loss));
     return doc;

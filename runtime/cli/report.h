@@ -12,6 +12,9 @@ struct topt_run_report {
     const struct topt_plan_doc *plan;
     const struct topt_program *program; /* as it ran */
     int64_t predicted_time_ns, predicted_memory_bytes;
+    int64_t
+        beside_bytes; /* of the largest rank: the copy for checkpoints, and what clipping keeps */
+    int64_t saves, save_ns;   /* checkpoints; what the steps waited for them on rank 0 */
     const char *data, *ended; /* why before the last step; NULL: it did not */
     double lr, eval_loss;     /* 0: no evaluation */
     uint64_t seed;

@@ -366,6 +366,8 @@ int topt_lower(const struct topt_model *m, const struct topt_mesh *mesh,
                const struct topt_settings *settings, const struct topt_strategy *s,
                struct topt_router *router, struct topt_program **ret,
                struct topt_error *err) TOPT_MUST_CHECK;
+/* The largest sum of live buffers on one device. */
+int64_t topt_program_peak_on(const struct topt_program *p, int device);
 void topt_program_destroy(struct topt_program *p);
 
 /* Put NORM into the step's end of a lowered program, before what follows from any update: then

@@ -133,7 +133,6 @@ struct hf_arch {
     enum hf_norms norms;
     int activation, gated, rms;
     int mlp_gate;    /* what the feed-forward gives is gated by the block's input */
-    int squared;     /* what the activation gives */
     int curved;      /* two trained numbers bend it */
     int shared_norm; /* parallel: attention and feed-forward read one norm */
     int unbiased_norms, untrained_norms;
@@ -257,6 +256,7 @@ struct hf_builder {
     int64_t layer;
     int relative;             /* tensor of the table of relative positions, or -1 */
     int encoded;              /* what the encoder made, in a decoder */
+    int64_t kernel;           /* of a conformer's convolutions */
     int64_t encoded_every;    /* each so-many-th layer reads it */
     int own;                  /* all layers' own inputs, or -1 */
     struct hf_shared *shared; /* what layers of a group share, or NULL */

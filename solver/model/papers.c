@@ -7,6 +7,8 @@
  * as one operator: all but the counted one are marked as fused.  Those of FlexFlow's paper are in
  * papers_flexflow.c, recommenders in papers_tables.c. */
 #include "model_impl.h"
+#include "paper_parts.h"
+#include "papers_flexflow.h"
 #include "papers_tables.h"
 #include "topt_near.h"
 

@@ -417,6 +417,29 @@ static int has_plan(const json_t *row)
     return json_object_get(row, "time_ns") != NULL;
 }
 
+/* Ours of unlike devices stands first; the search of the space is then that of equal shares. */
+static void put_first(json_t *rows, const struct topt_system *const *systems)
+{
+    const struct topt_system *ours = NULL;
+    for (int i = 0; systems && systems[i]; i++)
+        ours = systems[i]->ours ? systems[i] : ours;
+    for (size_t i = json_array_size(rows) - 1; ours && i > 0; i--) {
+        json_t *row = json_array_get(rows, i), *space = json_array_get(rows, 0);
+        if (strcmp(json_string_value(json_object_get(row, "searches")), ours->searches))
+            continue;
+        json_incref(row);
+        json_array_remove(rows, i);
+        if (has_plan(row)) {
+            json_object_set_new(space, "algorithm", json_string("equal-shares"));
+            json_object_set_new(space, "leaves_out",
+                                json_string("what some devices have more than others"));
+            json_array_insert(rows, 0, row);
+        }
+        json_decref(row);
+        return;
+    }
+}
+
 static int no_plan(const struct topt_request *r, const json_t *ours,
                    struct topt_error *err)
 {
@@ -438,6 +461,8 @@ int topt_plan_compare(const struct topt_request *r,
     json_t *rows = json_array();
     *ret = NULL;
     int rc = topt_request_check(r, err) || ask_all(r, systems, rows, err);
+    if (!rc)
+        put_first(rows, systems);
     json_t *ours = json_array_get(rows, 0);
     if (!rc && !has_plan(ours))
         rc = no_plan(r, ours, err);
@@ -447,6 +472,11 @@ int topt_plan_compare(const struct topt_request *r,
     }
     json_t *feasible = json_incref(json_object_get(ours, "feasible"));
     int64_t limit = topt_request_limit(r);
+    if (json_object_get(ours,
+                        "memory_limit")) { /* of unlike devices, those that have most */
+        limit = json_integer_value(json_object_get(ours, "memory_limit"));
+        json_object_del(ours, "memory_limit");
+    }
     char *reading = topt_compare_read(rows, limit);
     *ret = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:s, s:o}", "format",
                      "topt-compare/1", "model", r->model->name, "hw", topt_hw_name(r->hw),

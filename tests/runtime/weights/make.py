@@ -60,7 +60,7 @@ MIXERS = {
     "granitemoehybrid": dict(LLAMA, **MAMBA2, layer_types=["mamba", "attention"], num_local_experts=4,
                              num_experts_per_tok=2, shared_intermediate_size=8, embedding_multiplier=2.0,
                              residual_multiplier=0.5, logits_scaling=2.0),
-    "nemotron_h": dict(LLAMA, layers_block_type=["mamba", "attention", "mamba", "moe"], head_dim=4, mamba_head_dim=8,
+    "nemotron_h": dict(LLAMA, layers_block_type=["mamba", "attention", "mlp", "moe"], head_dim=4, mamba_head_dim=8,
                        mamba_num_heads=4, n_groups=2, ssm_state_size=4, conv_kernel=4, chunk_size=4, expand=2,
                        time_step_min=1e-9, n_routed_experts=4, num_experts_per_tok=2, moe_intermediate_size=8,
                        moe_shared_expert_intermediate_size=8, n_group=1, topk_group=1),
@@ -110,6 +110,8 @@ def write(folder, name, kind, config):
 if __name__ == "__main__":
     for mixer, values in MIXERS.items():
         mixer_config = AutoConfig.for_model(mixer, **values)
+        if mixer == "bamba":  # this release turns whole heads whatever the config says, which is a half
+            mixer_config.partial_rotary_factor = mixer_config.rope_parameters["partial_rotary_factor"] = 1.0
         MODELS[mixer] = (type(AutoModelForCausalLM.from_config(mixer_config)), mixer_config)
     for model_name, (model_kind, model_config) in MODELS.items():
         if len(sys.argv) < 3 or model_name in sys.argv[2:]:
