@@ -203,9 +203,8 @@ static void add_time(struct topt_time *sum, struct topt_time t)
 
 static void add_memory(const struct topt_tally *t, struct topt_time *sum, int64_t bytes)
 {
-    add_time(sum,
-             topt_hw_compute(t->k->hw, t->k->settings->dtype, TOPT_WORK_ELEMENTWISE, 0,
-                             bytes, t->k->mesh->devices));
+    add_time(sum, topt_hw_compute(t->k->hw, t->k->settings->dtype, TOPT_WORK_ELEMENTWISE,
+                                  0, bytes, t->k->mesh->devices));
 }
 
 /* 'rounds' of a collective that move 'bytes' together. */
@@ -243,15 +242,13 @@ static struct topt_time price_fetch(const struct topt_tally *t,
 {
     struct topt_time sum = {0, TOPT_BASIS_MEASURED};
     const struct topt_buffer *table = &t->named[i->a];
-    struct topt_box box =
-        topt_layout_box(t->k->mesh, &table->shape, &table->layout, 0);
+    struct topt_box box = topt_layout_box(t->k->mesh, &table->shape, &table->layout, 0);
     int64_t each = box.len[0] ? table->bytes / box.len[0] : 0;
     int64_t rounds = (i->rows + i->chunk - 1) / i->chunk, bytes = i->rows * each;
     add_agreement(t, &sum, i->axes);
     add_rounds(t, &sum, TOPT_ALL_TO_ALL, i->axes, i->rows * ROW_NUMBER_BYTES, rounds);
     add_rounds(t, &sum, TOPT_ALL_TO_ALL, i->axes, bytes, rounds);
-    add_memory(t, &sum,
-               3 * bytes + bytes_named(t, i->b) + SORT_BYTES * lookups_of(t, i));
+    add_memory(t, &sum, 3 * bytes + bytes_named(t, i->b) + SORT_BYTES * lookups_of(t, i));
     return sum;
 }
 
@@ -300,8 +297,7 @@ struct topt_time topt_rows_update_price(const struct topt_tally *t,
                                         const struct topt_instr *i)
 {
     const struct topt_buffer *param = &t->named[i->a], *grad = &t->named[i->b];
-    struct topt_box box =
-        topt_layout_box(t->k->mesh, &param->shape, &param->layout, 0);
+    struct topt_box box = topt_layout_box(t->k->mesh, &param->shape, &param->layout, 0);
     int last = param->shape.ndim - 1;
     int64_t cols = box.len[last] * param->shape.dim[last].unit;
     int64_t numbers = param->bytes / topt_element_bytes(t->k->settings, TOPT_ELEM_REAL);

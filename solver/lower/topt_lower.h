@@ -159,8 +159,9 @@ enum topt_zero {
     TOPT_ZERO_STATE,    /* optimizer state (ZeRO-1) */
     TOPT_ZERO_GRADIENT, /* and gradients (ZeRO-2) */
     TOPT_ZERO_PARAM,    /* and parameters, gathered before use (ZeRO-3, FSDP) */
-    TOPT_ZERO_LEVELS,   /* so many are said of any operator; the rest of one with a sparse table: */
-    TOPT_ZERO_SPARSE = TOPT_ZERO_LEVELS, /* whole; replicas gather each other's rows and values */
+    TOPT_ZERO_LEVELS, /* so many are said of any operator; the rest of one with a sparse table: */
+    TOPT_ZERO_SPARSE =
+        TOPT_ZERO_LEVELS, /* whole; replicas gather each other's rows and values */
     /* Rows rest in blocks with owners, who send those that are asked for and get their
      * gradients' rows. */
     TOPT_ZERO_OWNER,
@@ -272,7 +273,7 @@ struct topt_buffer {
     enum topt_element elem;
     struct topt_shape shape; /* global; STAGING: shape.ndim 0 and 'bytes' only */
     struct topt_layout layout;
-    uint8_t window;  /* an operand that is a window: its box is topt_operand_box */
+    uint8_t window; /* an operand that is a window: its box is topt_operand_box */
     /* 0, or a gradient of rows (TOPT_ZERO_SPARSE, _OWNER): so many different ones are there at
      * once on the mean, with some more for chance, each with its number and values.  'shape' and
      * 'layout' are then those of the rows that it is the gradient of. */
@@ -303,6 +304,7 @@ enum topt_instr_kind {
     /* The operator's backward: a, the gradient of its output, added to b, a gradient of rows;
      * ids in value[].  Along 'axes' rows come from all, or go to their owners; c: staging. */
     TOPT_I_ROWS_ADD,
+    TOPT_I_BUCKET, /* all-reduce of bucket b, of which a is the first member, in place */
 };
 
 struct topt_instr {
@@ -322,6 +324,16 @@ struct topt_instr {
     int value[TOPT_MAX_OPERANDS], grad[TOPT_MAX_OPERANDS];
 };
 
+/* Gradients that are reduced together (topt_program_bucket): 'n' members of the program from
+ * 'first' on, which lie one after the other in memory. */
+struct topt_bucket {
+    uint32_t axes;
+    enum topt_element elem;
+    int first, n;
+    int ready;     /* the instruction of a micro-batch from which on none is touched */
+    int64_t bytes; /* of all members, as they are charged */
+};
+
 struct topt_program {
     const struct topt_model *model; /* borrowed */
     struct topt_mesh mesh;
@@ -335,6 +347,9 @@ struct topt_program {
     struct topt_instr *instr;
     int64_t peak_bytes; /* largest sum of live buffers over init and step */
     int64_t class_bytes[TOPT_CLASS_COUNT]; /* live of each class at the peak */
+    int nbuckets;
+    struct topt_bucket *bucket;
+    int *member; /* buffers, by bucket */
 };
 
 /* A device's block of an operand, in its own counts; of a window, what its block of the
@@ -373,6 +388,14 @@ int topt_program_clip(struct topt_program *p, struct topt_error *err) TOPT_MUST_
 /* What NORM takes of a step. */
 int64_t topt_clip_ns(const struct topt_program *p, const struct topt_hw *hw,
                      struct topt_router *router);
+
+/* All-reduces of gradients at the end of a step become buckets: those below 'bytes' over the
+ * same axes and of the same kind together until they are that many, each other by itself.
+ * After topt_program_clip, where both are wanted. */
+int topt_program_bucket(struct topt_program *p, int64_t bytes,
+                        struct topt_error *err) TOPT_MUST_CHECK;
+/* By how much that shortens a step. */
+int64_t topt_bucket_saves_ns(const struct topt_program *p, struct topt_router *router);
 
 /* Where each buffer lies in one block of memory, whose size comes back: by buffer, multiples of
  * 'align'.  What is never alive has no place. */
