@@ -236,14 +236,10 @@ static double softmax_row(real *row, int64_t from, int64_t to, int64_t width)
     memset(row + to, 0, (size_t)(width - to) * sizeof *row);
     if (from >= to)
         return -INFINITY;
-    real max = row[from];
-    for (int64_t j = from; j < to; j++)
-        max = row[j] > max ? row[j] : max;
-    double sum = 0;
+    real max = max_of(row + from, to - from);
     for (int64_t j = from; j < to; j++)
         row[j] = EXP(row[j] - max);
-    for (int64_t j = from; j < to; j++)
-        sum += (double)row[j];
+    double sum = sum_of(row + from, to - from);
     real inverse = R(1 / sum);
     for (int64_t j = from; j < to; j++)
         row[j] *= inverse;
