@@ -201,6 +201,10 @@ static int check_mask(const struct topt_attrs *a, struct topt_error *err)
     return (a->window || a->chunk) && !a->causal
                ? topt_fail(err, TOPT_ERR_INVAL,
                            "a window or chunk of keys needs a causal mask")
+           : a->factor < 0 || (a->factor > 0 && !a->causal)
+               ? topt_fail(
+                     err, TOPT_ERR_INVAL,
+                     "a factor of distances is not below 0, and needs a causal mask")
                : 0;
 }
 
@@ -351,10 +355,12 @@ const struct topt_op_spec topt_ops_attention[] = {
      * one is added to each score by how far key and query are apart: in buckets, exact
      * at first, then growing as powers up to 'distance' (Raffel et al. 2020); where
      * there is no mask the second half of the table is for keys after the query.
-     * Scores are kept for a few queries at a time. */
+     * With a factor each score is less by the distance, times the factor and a slope of
+     * the head (ALiBi: Press et al., 2022).  Scores are kept for a few queries at a
+     * time. */
     {.name = "attend",
      .attrs = A(HEADS) | A(KV_HEADS) | A(HEAD_DIM) | A(V_HEAD_DIM) | A(CAUSAL) |
-              A(WINDOW) | A(CHUNK) | A(SCALE) | A(CAP) | A(DISTANCE),
+              A(WINDOW) | A(CHUNK) | A(SCALE) | A(CAP) | A(DISTANCE) | A(FACTOR),
      .ndims = 6,
      .dim = {BATCH,
              {"h", TOPT_SPLIT_FEATURE},

@@ -46,12 +46,14 @@ MODELS = {
                                                    attention_dropout=0, hidden_dropout=0)),
 }
 
-# Layers without attention, among layers with it or alone; experts in some of them.
+# Scores by distance; layers without attention, among layers with it or alone; experts in some of them.
 MAMBA2 = dict(mamba_d_head=8, mamba_n_heads=4, mamba_n_groups=2, mamba_d_state=4, mamba_d_conv=4, mamba_expand=2,
               mamba_chunk_size=4)
 DELTA = dict(linear_conv_kernel_dim=4, linear_key_head_dim=4, linear_value_head_dim=6, linear_num_key_heads=2,
              linear_num_value_heads=4, head_dim=8, layer_types=["linear_attention", "full_attention"])
 MIXERS = {
+    "bloom": dict(vocab_size=VOCAB, hidden_size=16, n_layer=2, n_head=4, hidden_dropout=0.0, attention_dropout=0.0),
+    "mpt": dict(vocab_size=VOCAB, d_model=24, n_heads=3, n_layers=2, max_seq_len=16),
     "mamba": dict(vocab_size=VOCAB, hidden_size=16, num_hidden_layers=2, state_size=4, time_step_rank=3, expand=2),
     "falcon_mamba": dict(vocab_size=VOCAB, hidden_size=16, num_hidden_layers=2, state_size=4, time_step_rank=3),
     "mamba2": dict(vocab_size=VOCAB, hidden_size=16, num_hidden_layers=2, state_size=4, head_dim=8, num_heads=4,
