@@ -143,8 +143,8 @@ static int64_t within(int64_t x, int64_t low, int64_t high)
 /* Local keys [from, to) that query 'i' sees. */
 static void keys_of(const struct attend *a, int64_t i, int64_t *from, int64_t *to)
 {
-    int64_t end = i + a->behind + 1;
-    *to = a->causal ? within(end, 0, a->t) : a->t;
+    int64_t end = i + a->behind + 1, after = a->causal ? 0 : a->window - 1;
+    *to = a->causal || a->window ? within(end + after, 0, a->t) : a->t;
     *from = a->window ? within(end - a->window, 0, *to) : 0;
     if (a->chunk) {
         int64_t start = (end - 1 + a->first_key) / a->chunk * a->chunk - a->first_key;

@@ -97,7 +97,7 @@ static struct topt_attrs attend_attrs(const struct hf_builder *b)
     return (struct topt_attrs){.heads = a->heads,
                                .kv_heads = a->kv_heads,
                                .head_dim = a->head_dim,
-                               .causal = !a->bidirectional || seen(b, a->window),
+                               .causal = !a->bidirectional,
                                .window = seen(b, a->window),
                                .chunk = seen(b, a->chunk),
                                .cap = a->score_cap,

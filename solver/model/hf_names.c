@@ -457,6 +457,27 @@ static const struct row lfm2[] = {
     TABLE("lm_head", "lm_head"),
     {0}};
 
+#define MODERN "model.layers.#."
+static const struct row modernbert[] = {
+    TABLE("model.embeddings.tok_embeddings", "wte"),
+    TABLE("model.embeddings.tok_embeddings", "embedding"),
+    NORM("model.embeddings.norm", "embedding.norm"),
+    NORM(MODERN "attn_norm", "h#.norm1"),
+    LINEAR(MODERN "attn.Wqkv", "h#.qkv"),
+    LINEAR(MODERN "attn.Wqkv", "h#.q"),
+    LINEAR(MODERN "attn.Wqkv", "h#.k"),
+    LINEAR(MODERN "attn.Wqkv", "h#.v"),
+    LINEAR(MODERN "attn.Wo", "h#.out"),
+    NORM(MODERN "mlp_norm", "h#.norm2"),
+    LINEAR(MODERN "mlp.Wi", "h#.gate_up"),
+    LINEAR(MODERN "mlp.Wo", "h#.down"),
+    NORM("model.final_norm", "norm"),
+    LINEAR("head.dense", "transform"),
+    NORM("head.norm", "transform.norm"),
+    LINEAR("classifier", "classifier"),
+    {"decoder.bias", "lm_head.bias", "b", WHOLE},
+    {0}};
+
 #define BERT "bert.encoder.layer.#."
 static const struct row bert[] = {
     TABLE("bert.embeddings.word_embeddings", "wte"),
@@ -587,6 +608,7 @@ static const struct naming {
     {"gpt2", "transformer.", {gpt2}, {"lm_head."}},
     {"gptj", "transformer.", {gptj}, {NULL}},
     {"gpt_neox", "gpt_neox.", {gpt_neox}, {"embed_out."}},
+    {"modernbert", "model.", {modernbert}, {"decoder.weight"}},
     {"bloom", "transformer.", {bloom}, {"lm_head."}},
     {"mpt", "transformer.", {mpt}, {"lm_head."}},
     {"opt", "model.", {opt}, {"lm_head."}},

@@ -43,6 +43,8 @@ static const struct fixture seq_fixtures[] = {
             .chunk = 3),
     ON_PAIR("attend by distance", 5, 3, 2, 3, 5, .heads = 3, .head_dim = 2,
             .v_head_dim = 3, .causal = 1, .factor = 0.7),
+    ON_PAIR("attend to a window on both sides", 7, 2, 4, 2, 8, .heads = 2, .head_dim = 4,
+            .window = 3),
     ON_PAIR("attend with capped scores", 7, 2, 4, 2, 8, .heads = 2, .head_dim = 4,
             .causal = 1, .window = 4, .cap = 0.7),
     ON_RELATIVE("attend by relative positions", 5, 6, .heads = 3, .head_dim = 2,
