@@ -468,8 +468,10 @@ static int allocate(struct topt_session *s, struct topt_error *err)
     s->bytes = calloc(n + 1, sizeof *s->bytes);
     s->counts = calloc(2 * (size_t)s->comm->size, sizeof *s->counts);
     s->rows_heap = calloc(n + 1, sizeof *s->rows_heap);
-    return s->ptr && s->bytes && s->counts && s->rows_heap ? topt_arena_open(s, err)
-                                                           : topt_nomem(err, NULL);
+    s->rows_named = calloc((size_t)s->p->model->nops + 1, sizeof *s->rows_named);
+    return s->ptr && s->bytes && s->counts && s->rows_heap && s->rows_named
+               ? topt_arena_open(s, err)
+               : topt_nomem(err, NULL);
 }
 
 static int check_settings(const struct topt_settings *s, struct topt_error *err)

@@ -27,8 +27,9 @@ struct topt_session {
     struct topt_session_times times;
     void *
         *rows_heap; /* by buffer: what a gradient of rows outgrew its place to; or NULL */
-    int64_t rows_grown;
-    void *scratch; /* host memory, grown on demand */
+    double
+        *rows_named; /* by operator: rows of its gradient on this rank, over all steps */
+    void *scratch;   /* host memory, grown on demand */
     int64_t scratch_bytes;
 };
 

@@ -257,6 +257,7 @@ struct hf_builder {
     int64_t layer;
     int relative;             /* tensor of the table of relative positions, or -1 */
     int encoded;              /* what the encoder made, in a decoder */
+    int64_t kernel;           /* of a conformer's convolutions */
     int64_t encoded_every;    /* each so-many-th layer reads it */
     int own;                  /* all layers' own inputs, or -1 */
     struct hf_shared *shared; /* what layers of a group share, or NULL */

@@ -19,17 +19,6 @@ static int convolved(struct hf_builder *b, int x, int activated, const char *nam
     return activated ? topt_hf_unary(b, x, TOPT_ACT_SILU, act) : x;
 }
 
-/* A recurrence for which there is no operator yet. */
-static int scan(struct hf_builder *b, int x, int shared, int64_t extra)
-{
-    const struct hf_mixer *m = &b->a->mixer;
-    struct topt_attrs attrs = {.features_unit = m->head_dim,
-                               .state = m->state,
-                               .chunk = m->chunk,
-                               .extra = extra};
-    return topt_hf_add(b, "scan", x, shared, &attrs, "scan");
-}
-
 static int gated_by(struct hf_builder *b, int y, int z, int activation)
 {
     z = topt_hf_unary(b, z, activation, "mixer.gate");
@@ -130,13 +119,24 @@ static int delta(struct hf_builder *b, int x)
     return last(b, v, 0);
 }
 
+/* A scan that is planned and not run, with 'extra' parameters of each head. */
+static int scan(struct hf_builder *b, int x, int64_t extra)
+{
+    const struct hf_mixer *m = &b->a->mixer;
+    struct topt_attrs attrs = {.features_unit = m->head_dim,
+                               .state = m->state,
+                               .chunk = m->chunk,
+                               .extra = extra};
+    return topt_hf_add(b, "scan", x, -1, &attrs, "scan");
+}
+
 /* Attention without a softmax, by blocks (Qin et al., 2024), a norm and a gate. */
 static int lightning(struct hf_builder *b, int x)
 {
     const struct hf_mixer *m = &b->a->mixer;
     int y = topt_hf_linear(b, x, m->heads, 3 * m->head_dim, 0, "qkv");
     y = topt_hf_unary(b, y, TOPT_ACT_SILU, "qkv.activation");
-    y = scan(b, y, -1, 0);
+    y = scan(b, y, 0);
     y = normed(b, y, "mixer.norm");
     int z = topt_hf_linear(b, x, m->heads, m->head_dim, 0, "gate");
     y = gated_by(b, y, z, TOPT_ACT_SIGMOID);
@@ -188,7 +188,7 @@ static int rwkv7(struct hf_builder *b, int x)
     int first = topt_hf_add(b, "concat", r, w, NULL, "scan.r");
     int second = topt_hf_add(b, "concat", k, v, NULL, "scan.kv");
     v = topt_hf_add(b, "concat", first, second, NULL, "scan.in");
-    v = scan(b, v, -1, KEYS_AND_BONUS * m->head_dim);
+    v = scan(b, v, KEYS_AND_BONUS * m->head_dim);
     v = topt_hf_add(b, "head_norm", v, -1, &each, "mixer.norm");
     v = topt_hf_add(b, "gain", v, -1, NULL, "mixer.norm.gain");
     v = topt_hf_add(b, "bias", v, -1, NULL, "mixer.norm.bias");
@@ -204,7 +204,7 @@ static int rwkv4(struct hf_builder *b, int x)
     int r = topt_hf_linear(b, x, m->heads, 1, 0, "r");
     int k = topt_hf_linear(b, x, m->heads, 1, 0, "k");
     int v = topt_hf_linear(b, x, m->heads, 1, 0, "v");
-    v = scan(b, topt_hf_add(b, "concat", k, v, NULL, "scan.in"), -1, DECAY_AND_FIRST);
+    v = scan(b, topt_hf_add(b, "concat", k, v, NULL, "scan.in"), DECAY_AND_FIRST);
     v = gated_by(b, v, r, TOPT_ACT_SIGMOID);
     return last(b, v, 0);
 }

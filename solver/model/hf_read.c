@@ -160,6 +160,17 @@ const struct hf_size topt_hf_usual_sizes[] = {
     HF_SIZE("max_position_embeddings", context, HF_MAX_CONTEXT),
     {0}};
 
+const struct hf_size topt_hf_two_stacks[] = {
+    HF_SIZE("d_model", width, HF_MAX_WIDTH),
+    HF_SIZE("encoder_layers", encoder_layers, HF_MAX_LAYERS),
+    HF_SIZE("decoder_layers", layers, HF_MAX_LAYERS),
+    HF_SIZE("encoder_attention_heads", encoder_heads, HF_MAX_HEADS),
+    HF_SIZE("decoder_attention_heads", heads, HF_MAX_HEADS),
+    HF_SIZE("encoder_ffn_dim", encoder_inner, 4 * HF_MAX_WIDTH),
+    HF_SIZE("decoder_ffn_dim", inner, 4 * HF_MAX_WIDTH),
+    HF_SIZE("vocab_size", vocab, HF_MAX_VOCAB),
+    {0}};
+
 int topt_hf_window(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
     return topt_json_int_or(doc, "", "sliding_window", 1, INT64_MAX, &a->window, err);

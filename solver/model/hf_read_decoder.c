@@ -545,8 +545,16 @@ int topt_hf_read_hyperclovax(const json_t *doc, struct hf_arch *a, struct topt_e
 /* Attention's output times a number of each head. */
 int topt_hf_read_laguna(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
-    if (topt_hf_read_decoder(doc, a, err))
+    int64_t each = 0;
+    if (topt_hf_read_decoder(doc, a, err) ||
+        one_of(doc, NAMES("num_attention_heads_per_layer"), 1, HF_MAX_HEADS, &each, err) <
+            0)
         return -1;
+    if (each && each != a->heads)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "num_attention_heads_per_layer is %lld and num_attention_heads "
+                         "%lld: they do not go together",
+                         (long long)each, (long long)a->heads);
     a->layer_unused = a->heads * a->width;
     a->not_run = "gates of whole heads";
     return 0;

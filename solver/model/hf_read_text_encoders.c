@@ -579,17 +579,8 @@ int topt_hf_read_eurobert(const json_t *doc, struct hf_arch *a, struct topt_erro
 
 /* ---- text to text ------------------------------------------------------------------ */
 
-static const struct hf_size bart_sizes[] = {
-    HF_SIZE("d_model", width, HF_MAX_WIDTH),
-    HF_SIZE("encoder_layers", encoder_layers, HF_MAX_LAYERS),
-    HF_SIZE("decoder_layers", layers, HF_MAX_LAYERS),
-    HF_SIZE("encoder_attention_heads", encoder_heads, HF_MAX_HEADS),
-    HF_SIZE("decoder_attention_heads", heads, HF_MAX_HEADS),
-    HF_SIZE("encoder_ffn_dim", encoder_inner, 4 * HF_MAX_WIDTH),
-    HF_SIZE("decoder_ffn_dim", inner, 4 * HF_MAX_WIDTH),
-    HF_SIZE("vocab_size", vocab, HF_MAX_VOCAB),
-    HF_SIZE("max_position_embeddings", context, HF_MAX_CONTEXT),
-    {0}};
+static const struct hf_size context[] = {
+    HF_SIZE("max_position_embeddings", context, HF_MAX_CONTEXT), {0}};
 
 static int read_like_bart(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
@@ -599,7 +590,8 @@ static int read_like_bart(const json_t *doc, struct hf_arch *a, struct topt_erro
     a->init_std = 0.02;
     a->context_key = "max_position_embeddings";
     a->no_final_norm = 1; /* stack_norms has them */
-    if (topt_hf_sizes(doc, bart_sizes, a, err) || topt_hf_set_heads(a, err) ||
+    if (topt_hf_sizes(doc, topt_hf_two_stacks, a, err) ||
+        topt_hf_sizes(doc, context, a, err) || topt_hf_set_heads(a, err) ||
         topt_hf_divides("d_model", a->width, "encoder_attention_heads", a->encoder_heads,
                         err) ||
         topt_json_bool_or(doc, "", "scale_embedding", &scaled, err) ||
