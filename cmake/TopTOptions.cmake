@@ -12,6 +12,7 @@ foreach(part MPI CUDA SLURM ONNX MUNGE PCRE2 HWLOC)
 endforeach()
 set(TOPT_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them: address,undefined or thread")
 option(TOPT_WERROR "Warnings are errors" OFF)
+option(TOPT_TESTS "Build the tests, too" ON)
 
 set(CMAKE_C_STANDARD 17)
 set(CMAKE_C_STANDARD_REQUIRED ON)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "topt_digest.h"
+#include "topt_elastic.h"
 #include "topt_pack.h"
 
 /* Behind "1." and the digest with its dot. */
@@ -91,10 +92,52 @@ int topt_carry_read(const char *word, char **ret, size_t *ret_len, struct topt_e
     return 0;
 }
 
+/* A number of the environment; 0 where it isn't there. */
+static int64_t number_of(const char *name)
+{
+    const char *value = getenv(name);
+    int64_t n = 0;
+    return value && !topt_parse_int(value, 1, 1 << 20, &n, NULL) ? n : 0;
+}
+
+/* The document that the environment carries for the nodes and GPUs that the job has.  Slurm's plugin sees to that, where it
+ * is installed; else a job that was resized, or was given one of several numbers of nodes, is known by them here. */
+static int word_of_shape(const char *id, const char **ret, struct topt_error *err)
+{
+    char name[TOPT_ELASTIC_NAME];
+    int64_t nodes = number_of("SLURM_JOB_NUM_NODES"),
+            planned = number_of("SLURM_TOPT_NODES");
+    int64_t each = number_of("SLURM_GPUS_ON_NODE");
+    int64_t of_plan = number_of("SLURM_TOPT_GPUS_PER_NODE");
+    *ret = getenv(TOPT_CARRY_VARIABLE);
+    int other_nodes = nodes && planned && nodes != planned;
+    int other_gpus = each && of_plan && each != of_plan;
+    if (!other_nodes && !other_gpus)
+        return 0;
+    topt_elastic_document_name(nodes ? nodes : planned, each ? each : of_plan, name);
+    const char *word = getenv(name);
+    if (word) {
+        *ret = word;
+        return 0;
+    }
+    if (!other_nodes &&
+        getenv("SLURM_STEP_ID")) /* a step may have fewer GPUs than its job */
+        return 0;
+    return topt_fail(err, TOPT_ERR_INFEASIBLE,
+                     "plan %s is for %lld node%s of %lld GPU%s, and the job has %lld of "
+                     "%lld: it was resized, and carries no plan for that",
+                     id, (long long)planned, planned == 1 ? "" : "s", (long long)of_plan,
+                     of_plan == 1 ? "" : "s", (long long)nodes, (long long)each);
+}
+
 int topt_carry_plan(const char *id, char **ret, size_t *ret_len, struct topt_error *err)
 {
-    const char *carried = getenv("SLURM_TOPT_PLAN"), *word = getenv(TOPT_CARRY_VARIABLE);
-    if (!carried || !word || strcmp(carried, id) != 0)
+    const char *carried = getenv("SLURM_TOPT_PLAN"), *word;
+    if (!carried || strcmp(carried, id) != 0)
+        return 0;
+    if (word_of_shape(id, &word, err))
+        return -1;
+    if (!word)
         return 0;
     return topt_carry_read(word, ret, ret_len, err)
                ? topt_wrap(err, "$" TOPT_CARRY_VARIABLE)

@@ -33,7 +33,8 @@ int topt_carry_read(const char *word, char **ret, size_t *ret_len,
 int topt_carry_looks_right(const char *word, size_t len);
 
 /* The document of plan 'id' out of this process's environment: 1 and as topt_carry_read, 0 where it carries no
- * plan or another, -1. */
+ * plan or another, -1.  Of a job of other nodes or GPUs than its plan's that which travels with it for these;
+ * INFEASIBLE where none does. */
 int topt_carry_plan(const char *id, char **ret, size_t *ret_len,
                     struct topt_error *err) TOPT_MUST_CHECK;
 

@@ -177,6 +177,9 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
     X(cpus_per_task, INT, 1 << 30, "cpus-per-task", NULL, "CPUs of a task")                                            \
     X(mem, TEXT, 63, "mem", NULL, "memory of a node")                                                                  \
     X(mem_per_gpu, TEXT, 63, "mem-per-gpu", NULL, "memory for each GPU")                                               \
+    X(mem_per_cpu, TEXT, 63, "mem-per-cpu", NULL, "memory for each CPU")                                               \
+    X(cpus_per_gpu, INT, 1 << 30, "cpus-per-gpu", NULL, "CPUs for each GPU")                                           \
+    X(reservation, TEXT, 255, "reservation", NULL, "the reservation that it runs in")                                  \
     X(account, TEXT, 63, "account", NULL, "the account that is charged; else the user's own")                          \
     X(qos, TEXT, 63, "qos", NULL, "its quality of service; else the account's")                                        \
     X(show, WORD, 7, NULL, "table,all",                                                                                \

@@ -16,10 +16,12 @@
 #include "topt_layout.h"
 #include "topt_lower.h"
 
-enum { TOPT_DEVICE_ABI = 6 };
+enum { TOPT_DEVICE_ABI = 7 };
 
 /* One kernel on one rank's local blocks.  NULL where an operand has no value or gradient.
- * Gradients of parameters are added to, gradients of inputs are written. */
+ * Gradients of parameters are added to, gradients of inputs are written.  Numbers are the
+ * device's, but for what the row calls wide (statistics, losses) and the gradients of
+ * operands in 'wide_grads' (bit o): under bf16 these are f32. */
 struct topt_kernel_call {
     const struct topt_op *op;
     enum topt_kernel kernel;
@@ -29,6 +31,7 @@ struct topt_kernel_call {
     int64_t step, first_sample; /* counted from 0; of the global batch, that of box 0 */
     int64_t micro_batches; /* losses are means over this many times the box's batch */
     uint64_t seed;
+    uint32_t wide_grads;
     void *value[TOPT_MAX_OPERANDS], *grad[TOPT_MAX_OPERANDS];
 };
 
@@ -55,7 +58,21 @@ struct topt_update_call {
     double beta1, beta2, eps, scale;
     void *param;
     const void *grad;
+    int wide_grad; /* under bf16: the gradient is in f32 */
     void *state[3];
+    /* A number whose gradient is exactly zero keeps its value and its state (tables with the
+     * attribute "sparse"). */
+    int lazy;
+    /* Rows of 'cols' numbers, of 'whole_cols' over all ranks: the optimizer may keep one state a
+     * row.  'squares', where rows are cut: sums of the squares of the gradient's rows over all
+     * ranks, before scaling; else NULL. */
+    int64_t cols, whole_cols;
+    const void *squares;
+    /* NULL: 'grad' is of all 'n' numbers, in 'rows' rows (which a rank without columns has,
+     * too).  Else it has the values of 'rows' different rows of the
+     * parameter, whose block begins at row 'first': those with the numbers row[k]. */
+    const int32_t *row;
+    int64_t rows, first;
 };
 
 /* The same with its numbers filled in. */
@@ -94,8 +111,9 @@ struct topt_device_ops {
     /* The same, adding elements of the dtype to what is there. */
     int (*add_box)(struct topt_device *d, const struct topt_box_copy *c,
                    struct topt_error *err);
-    int (*add)(struct topt_device *d, void *dst, const void *src, int64_t n,
-               struct topt_error *err); /* dst += src, elements of the dtype */
+    /* dst += src: elements of the dtype, or where 'wide' of what statistics are in. */
+    int (*add)(struct topt_device *d, void *dst, const void *src, int64_t n, int wide,
+               struct topt_error *err);
     int (*kernel)(struct topt_device *d, const struct topt_kernel_call *c,
                   struct topt_error *err);
     int (*update)(struct topt_device *d, const struct topt_update_call *c,

@@ -97,6 +97,26 @@ static int check_counts(const char *value, struct topt_error *err)
     return topt_parse_counts(value, count_limit, counts, TOPT_FIELD_COUNTS_MOST, &n, err);
 }
 
+static int is_word_of_elastic(const char *value)
+{
+    return !*value || !strcmp(value, "auto") || !strcmp(value, "no");
+}
+
+int topt_ask_elastic(const struct topt_ask *ask, int64_t *ret, int most)
+{
+    const char *value = ask->value[TOPT_ASK_ELASTIC];
+    int64_t all[TOPT_FIELD_COUNTS_MOST];
+    int n = 0;
+    if (!value || !strcmp(value, "no"))
+        return -1;
+    if (is_word_of_elastic(value) ||
+        topt_parse_counts(value, count_limit, all, TOPT_FIELD_COUNTS_MOST, &n, NULL))
+        return 0;
+    n = n < most ? n : most;
+    memcpy(ret, all, (size_t)n * sizeof *ret);
+    return n;
+}
+
 static int check_on_error(const char *value, struct topt_error *err)
 {
     char meant[TOPT_NEAR_WORDS];
@@ -131,6 +151,8 @@ int topt_ask_check_value(enum topt_ask_option which, const char *value,
         return topt_parse_int(value, 1, count_limit, &n, err);
     case TOPT_ASK_IS_COUNTS:
         return check_counts(value, err);
+    case TOPT_ASK_IS_ELASTIC:
+        return is_word_of_elastic(value) ? 0 : check_counts(value, err);
     case TOPT_ASK_IS_BYTES:
         return topt_parse_memory(value, &n, err);
     case TOPT_ASK_IS_FLAG:

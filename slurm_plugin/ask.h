@@ -17,7 +17,8 @@ enum topt_ask_kind {
     TOPT_ASK_IS_COUNTS, /* one, or several with commas between */
     TOPT_ASK_IS_BYTES,
     TOPT_ASK_IS_TEXT,
-    TOPT_ASK_IS_FLAG, /* takes no argument */
+    TOPT_ASK_IS_FLAG,    /* takes no argument */
+    TOPT_ASK_IS_ELASTIC, /* may take one: "auto" (as without one), "no", or counts */
 };
 
 /* X(NAME, option, argument shown, kind, help): what is said to the plugin alone; the rest are the fields of
@@ -29,6 +30,9 @@ enum topt_ask_kind {
       "gpu: a task for each GPU; node: one a node, as torchrun and accelerate want; "    \
       "else "                                                                            \
       "gpu, and node with --ntasks-per-node=1")                                          \
+    X(ELASTIC, "topt-elastic", "COUNTS", ELASTIC,                                        \
+      "plans for other numbers of GPUs travel with the job, so that it may be resized "  \
+      "while it waits: these numbers, or auto (halves and doubles); no: none")           \
     X(DRY_RUN, "topt-dry-run", NULL, FLAG,                                               \
       "show the alternatives and what the job would get, and submit nothing")            \
     X(EXPLAIN, "topt-explain", NULL, FLAG,                                               \
@@ -86,6 +90,10 @@ int topt_ask_environment(struct topt_ask *ask, struct topt_error *err) TOPT_MUST
 
 /* The option that the first 'len' letters of 'word' stand for, as "min_efficiency" for --topt-min-efficiency, or -1. */
 int topt_ask_find(const char *word, size_t len);
+
+/* The numbers of GPUs that --topt-elastic names: how many of 'most', 0 for "auto", -1 where the job is not elastic.
+ * Only after topt_ask_check succeeded. */
+int topt_ask_elastic(const struct topt_ask *ask, int64_t *ret, int most);
 
 /* The value alone can be read. */
 int topt_ask_check_value(enum topt_ask_option which, const char *value,

@@ -5,8 +5,7 @@
  * together, after every option that says the same in other words was reset.  --gres is
  * rewritten rather than reset: it may hold other things than GPUs.
  *
- * Texts from 'get' belong to Slurm's allocator and are left to it: a handful of bytes, once,
- * in a command that is about to end. */
+ * Texts from 'get' are of Slurm's allocator, so they are kept in one list, and freed together when the job is sized. */
 #include "host.h"
 
 #include <stdio.h>
@@ -20,8 +19,18 @@ int topt_host_is_step(const struct topt_host *h)
 /* The option's text when the user gave it, else NULL. */
 static const char *given(const struct topt_host *h, const char *name)
 {
-    const char *text = h->isset(h->opt, name) ? h->get(h->opt, name) : NULL;
+    char *text = h->isset(h->opt, name) ? h->get(h->opt, name) : NULL;
+    if (text && h->texts && h->release && h->texts->n < TOPT_HOST_TEXTS)
+        h->texts->text[h->texts->n++] = text;
     return text && *text ? text : NULL;
+}
+
+void topt_host_drop(const struct topt_host *h)
+{
+    while (h->texts && h->release && h->texts->n > 0) {
+        void *text = h->texts->text[--h->texts->n];
+        h->release(&text);
+    }
 }
 
 static int read_count(const struct topt_host *h, const char *name, int64_t *ret,
@@ -150,46 +159,77 @@ static const char *narrowed(const struct topt_host *h, const char *partitions)
     return named && strchr(named, ',') ? partitions : "";
 }
 
+/* The comment with what is said of other shapes in place of what was said before; nothing where nothing was or is. */
+static int add_comment(const struct topt_host *h, const char *word, struct topt_text *out,
+                       struct topt_error *err)
+{
+    const char *own = given(h, "comment");
+    struct topt_elastic e;
+    if (!*word && !(own && topt_elastic_read(own, &e)))
+        return 0;
+    topt_elastic_strip(own ? own : "", out);
+    topt_text_add(out, "%s%s", out->len && *word ? " " : "", word);
+    return out->oom ? topt_nomem(err, "--comment") : 0;
+}
+
+static int set_all(const struct topt_host *h, const char *const (*set)[2], size_t n,
+                   struct topt_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (*set[i][1] && h->set(h->opt, set[i][0], set[i][1], false))
+            return topt_fail(err, TOPT_ERR_INTERNAL, "Slurm refuses --%s=%s", set[i][0],
+                             set[i][1]);
+    return 0;
+}
+
 static int set_shape(const struct topt_host *h, const struct topt_answer *plan,
-                     const struct topt_bounds *bounds, struct topt_error *err)
+                     const struct topt_bounds *bounds,
+                     const struct topt_host_elastic *elastic, struct topt_error *err)
 {
     char nodes[24], gpus[96], tasks[24], per_node[24];
     const char *gpu_type = *bounds->gpu_type ? bounds->gpu_type : plan->gpu_type;
     static const char *const same[] = {"gpus", "gpus-per-task", "gpus-per-socket",
                                        "ntasks-per-gpu"};
+    int is_list = elastic && *elastic->nodes;
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
         if (h->isset(h->opt, same[i]))
             h->reset(h->opt, same[i]);
     }
+    /* Of a list of nodes tasks follow from those of each. */
+    if (is_list && h->isset(h->opt, "ntasks"))
+        h->reset(h->opt, "ntasks");
+    struct topt_text comment = {0};
     if (strip(h, "gres", topt_shape_gres, err) ||
-        strip(h, "tres-per-task", topt_shape_tres, err))
+        strip(h, "tres-per-task", topt_shape_tres, err) ||
+        add_comment(h, elastic ? elastic->word : "", &comment, err)) {
+        topt_text_fini(&comment);
         return -1;
+    }
     snprintf(nodes, sizeof nodes, "%lld", (long long)plan->nodes);
     snprintf(gpus, sizeof gpus, "%s%s%lld", gpu_type, *gpu_type ? ":" : "",
              (long long)plan->gpus_per_node);
     snprintf(tasks, sizeof tasks, "%lld", (long long)topt_shape_tasks(bounds, plan));
     snprintf(per_node, sizeof per_node, "%lld",
              (long long)topt_shape_tasks_per_node(bounds, plan));
-    const char *const set[][2] = {{"nodes", nodes},
+    const char *const set[][2] = {{"nodes", is_list ? elastic->nodes : nodes},
                                   {"gpus-per-node", gpus},
-                                  {"ntasks", tasks},
+                                  {"ntasks", is_list ? "" : tasks},
                                   {"ntasks-per-node", per_node},
-                                  {"partition", narrowed(h, plan->partition)}};
-    for (size_t i = 0; i < sizeof set / sizeof *set; i++) {
-        if (*set[i][1] && h->set(h->opt, set[i][0], set[i][1], false))
-            return topt_fail(err, TOPT_ERR_INTERNAL, "Slurm refuses --%s=%s", set[i][0],
-                             set[i][1]);
-    }
-    return 0;
+                                  {"partition", narrowed(h, plan->partition)},
+                                  {"comment", comment.len ? comment.s : ""}};
+    int rc = set_all(h, set, sizeof set / sizeof *set, err);
+    topt_text_fini(&comment);
+    return rc;
 }
 
 int topt_host_resize(const struct topt_host *h, const struct topt_answer *plan,
-                     const struct topt_bounds *bounds, struct topt_error *err)
+                     const struct topt_bounds *bounds,
+                     const struct topt_host_elastic *elastic, struct topt_error *err)
 {
     const char *before[TOUCHED];
     for (int i = 0; i < TOUCHED; i++)
         before[i] = given(h, touched[i]);
-    if (!set_shape(h, plan, bounds, err))
+    if (!set_shape(h, plan, bounds, elastic, err))
         return 0;
     for (int i = 0; i < TOUCHED; i++) {
         if (before[i])

@@ -32,50 +32,130 @@ static void set_both(const struct topt_env *env, const char *name, const char *v
     env->set(env->ctx, full + strlen("SLURM_"), value);
 }
 
-static void set_number(const struct topt_env *env, const char *name, int64_t value)
+static void unset_both(const struct topt_env *env, const char *name)
 {
-    char text[24];
-    snprintf(text, sizeof text, "%lld", (long long)value);
-    set_both(env, name, text);
+    char full[48];
+    snprintf(full, sizeof full, "SLURM_TOPT_%s", name);
+    env->unset(env->ctx, full);
+    env->unset(env->ctx, full + strlen("SLURM_"));
 }
 
 /* The arguments of torchrun; how several nodes meet is the script's to say. */
-static void set_torchrun(const struct topt_env *env, const struct topt_answer *plan)
+static void set_torchrun(const struct topt_env *env, int64_t nodes, int64_t gpus_per_node)
 {
     char text[80];
-    snprintf(text, sizeof text, "--nnodes=%lld --nproc-per-node=%lld%s",
-             (long long)plan->nodes, (long long)plan->gpus_per_node,
-             plan->nodes == 1 ? " --standalone" : "");
+    snprintf(text, sizeof text, "--nnodes=%lld --nproc-per-node=%lld%s", (long long)nodes,
+             (long long)gpus_per_node, nodes == 1 ? " --standalone" : "");
     set_both(env, "TORCHRUN", text);
+}
+
+/* What is said of a plan itself, as "NAME=VALUE NAME=VALUE"; none of the values holds a blank. */
+static void words_of(const struct topt_answer *plan, int64_t tasks, char *buf,
+                     size_t size)
+{
+    const struct {
+        const char *name;
+        int64_t value;
+        int is_said;
+    } rows[] = {
+        {"NTASKS", tasks, 1},
+        {"GPUS", plan->gpus, 1},
+        {"NODES", plan->nodes, 1},
+        {"GPUS_PER_NODE", plan->gpus_per_node, 1},
+        {"MEMORY_BYTES", plan->memory_bytes, 1},
+        {"TIME_NS", plan->time_ns, 1},
+        {"DP", plan->dp, plan->dp > 0},
+        {"TP", plan->tp, plan->dp > 0},
+        {"FSDP", plan->fsdp, plan->dp > 0},
+        {"RECOMPUTE", plan->recompute, plan->dp > 0},
+        {"MICRO_BATCH", plan->micro_batch, plan->dp > 0},
+        {"ACCUMULATION", plan->accumulation, plan->dp > 0 && plan->accumulation > 0}};
+    int used = snprintf(buf, size, "PLAN_ID=%s PLAN=%s", plan->plan_id, plan->plan_id);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].is_said && used > 0 && (size_t)used < size)
+            used += snprintf(buf + used, size - (size_t)used, " %s=%lld", rows[i].name,
+                             (long long)rows[i].value);
+}
+
+/* Each of these words as variables of its own. */
+static void set_words(const struct topt_env *env, const char *words)
+{
+    char copy[VALUE_SIZE], *save = NULL;
+    snprintf(copy, sizeof copy, "%s", words);
+    for (char *w = strtok_r(copy, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
+        char *equals = strchr(w, '=');
+        if (!equals)
+            continue;
+        *equals = '\0';
+        for (int i = 0; i < NAMES; i++)
+            if (!strcmp(names[i], w))
+                set_both(env, w, equals + 1);
+    }
+}
+
+static void set_plan(const struct topt_env *env, const char *words, int is_uniform,
+                     int64_t nodes, int64_t gpus_per_node)
+{
+    set_words(env, words);
+    if (is_uniform)
+        set_torchrun(env, nodes, gpus_per_node);
 }
 
 void topt_mend_plan(const struct topt_env *env, const struct topt_answer *plan,
                     int64_t tasks, const char *url, int64_t daemon_uid)
 {
-    set_both(env, "PLAN_ID", plan->plan_id);
-    set_both(env, "PLAN", plan->plan_id);
+    char words[VALUE_SIZE];
     set_both(env, "URL", url);
     if (*plan->plan_doc)
         env->set(env->ctx, TOPT_CARRY_VARIABLE, plan->plan_doc);
     else
         env->unset(env->ctx, TOPT_CARRY_VARIABLE);
-    if (daemon_uid >= 0)
-        set_number(env, "DAEMON_UID", daemon_uid);
-    set_number(env, "NTASKS", tasks);
-    set_number(env, "GPUS", plan->gpus);
-    set_number(env, "NODES", plan->nodes);
-    set_number(env, "GPUS_PER_NODE", plan->gpus_per_node);
-    set_number(env, "MEMORY_BYTES", plan->memory_bytes);
-    set_number(env, "TIME_NS", plan->time_ns);
-    if (plan->dp > 0) {
-        set_number(env, "DP", plan->dp);
-        set_number(env, "TP", plan->tp);
-        set_number(env, "FSDP", plan->fsdp);
-        set_number(env, "RECOMPUTE", plan->recompute);
-        set_number(env, "MICRO_BATCH", plan->micro_batch);
-        if (plan->accumulation > 0)
-            set_number(env, "ACCUMULATION", plan->accumulation);
-        set_torchrun(env, plan);
+    if (daemon_uid >= 0) {
+        char uid[24];
+        snprintf(uid, sizeof uid, "%lld", (long long)daemon_uid);
+        set_both(env, "DAEMON_UID", uid);
+    }
+    words_of(plan, tasks, words, sizeof words);
+    set_plan(env, words, plan->dp > 0, plan->nodes, plan->gpus_per_node);
+}
+
+void topt_mend_further(const struct topt_env *env, const struct topt_answer *plan,
+                       int64_t tasks)
+{
+    char name[TOPT_ELASTIC_NAME], words[VALUE_SIZE];
+    words_of(plan, tasks, words, sizeof words);
+    topt_elastic_plan_name(plan->nodes, plan->gpus_per_node, name);
+    env->set(env->ctx, name, words);
+    topt_elastic_document_name(plan->nodes, plan->gpus_per_node, name);
+    env->set(env->ctx, name, plan->plan_doc);
+}
+void topt_mend_shapes(const struct topt_env *env, const struct topt_elastic *e)
+{
+    char list[VALUE_SIZE] = "";
+    int used = 0;
+    for (int i = 0; i < e->n; i++)
+        if (i != e->submitted && (size_t)used < sizeof list)
+            used += snprintf(list + used, sizeof list - (size_t)used, "%s%lldx%lld",
+                             used ? " " : "", (long long)e->shape[i].nodes,
+                             (long long)e->shape[i].gpus_per_node);
+    env->set(env->ctx, TOPT_ELASTIC_VARIABLE, list);
+}
+
+void topt_mend_drop_further(const struct topt_env *env)
+{
+    char list[VALUE_SIZE], name[TOPT_ELASTIC_NAME], *save = NULL;
+    if (env->get(env->ctx, TOPT_ELASTIC_VARIABLE, list, sizeof list))
+        return;
+    env->unset(env->ctx, TOPT_ELASTIC_VARIABLE);
+    for (char *w = strtok_r(list, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
+        char *x = strchr(w, 'x');
+        if (!x)
+            continue;
+        int64_t nodes = strtoll(w, NULL, 10), each = strtoll(x + 1, NULL, 10);
+        topt_elastic_plan_name(nodes, each, name);
+        env->unset(env->ctx, name);
+        topt_elastic_document_name(nodes, each, name);
+        env->unset(env->ctx, name);
     }
 }
 
@@ -84,6 +164,7 @@ void topt_mend_forget(const struct topt_env *env)
     char full[48], value[VALUE_SIZE];
     if (env->get(env->ctx, "SLURM_TOPT_PLAN", value, sizeof value))
         return;
+    topt_mend_drop_further(env);
     env->unset(env->ctx, TOPT_CARRY_VARIABLE);
     for (int i = 0; i < NAMES; i++) {
         snprintf(full, sizeof full, "SLURM_TOPT_%s", names[i]);
@@ -147,6 +228,44 @@ static int64_t tasks_of(const struct topt_env *env)
     return env->get(env->ctx, "SLURM_TASKS_PER_NODE", value, sizeof value)
                ? 0
                : topt_mend_tasks(value);
+}
+
+/* The document of the plan of that shape becomes the job's. */
+static int adopt_document(const struct topt_env *env, int64_t nodes, int64_t gpus)
+{
+    char name[TOPT_ELASTIC_NAME], *word = malloc(TOPT_CARRY_MOST + 1);
+    topt_elastic_document_name(nodes, gpus, name);
+    int rc = !word || env->get(env->ctx, name, word, TOPT_CARRY_MOST + 1);
+    if (!rc)
+        env->set(env->ctx, TOPT_CARRY_VARIABLE, word);
+    free(word);
+    return rc ? -1 : 0;
+}
+
+int topt_mend_adopt(const struct topt_env *env, char *said, size_t size)
+{
+    char name[TOPT_ELASTIC_NAME], words[VALUE_SIZE], id[VALUE_SIZE];
+    int64_t nodes = number_of(env, "SLURM_JOB_NUM_NODES");
+    int64_t gpus = number_of(env, "SLURM_GPUS_ON_NODE");
+    if (nodes < 1 || gpus < 1 ||
+        (nodes == number_of(env, "SLURM_TOPT_NODES") &&
+         gpus == number_of(env, "SLURM_TOPT_GPUS_PER_NODE")))
+        return 0;
+    topt_elastic_plan_name(nodes, gpus, name);
+    if (env->get(env->ctx, name, words, sizeof words) || adopt_document(env, nodes, gpus))
+        return 0;
+    for (int i = 0; i < NAMES; i++)
+        if (strcmp(names[i], "URL") != 0 && strcmp(names[i], "DAEMON_UID") != 0)
+            unset_both(env, names[i]);
+    set_plan(env, words, strstr(words, " DP=") != NULL, nodes, gpus);
+    env->get(env->ctx, "SLURM_TOPT_PLAN", id, sizeof id);
+    snprintf(
+        said, size,
+        "the job has %lld node%s of %lld GPU%s: it runs by plan %.80s, which travels "
+        "with it",
+        (long long)nodes, nodes == 1 ? "" : "s", (long long)gpus, gpus == 1 ? "" : "s",
+        id);
+    return 1;
 }
 
 int topt_mend_stale(const struct topt_env *env, int is_batch, char *why, size_t size)

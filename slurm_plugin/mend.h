@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "answer.h"
+#include "topt_elastic.h"
 #include "topt_error.h"
 
 struct topt_env {
@@ -23,6 +24,18 @@ struct topt_env {
  * plain TOPT_* (for salloc's shell, which is started from here); the plan itself once, as SLURM_TOPT_PLAN_DOC.  'daemon_uid' -1: nobody was named. */
 void topt_mend_plan(const struct topt_env *env, const struct topt_answer *plan,
                     int64_t tasks, const char *url, int64_t daemon_uid);
+
+/* A further plan, of another shape (topt_elastic.h): its numbers in one variable, its document in another. */
+void topt_mend_further(const struct topt_env *env, const struct topt_answer *plan,
+                       int64_t tasks);
+/* Behind the last of them: the list of their shapes, which are those of 'e' but the submitted one. */
+void topt_mend_shapes(const struct topt_env *env, const struct topt_elastic *e);
+/* Forget all further plans. */
+void topt_mend_drop_further(const struct topt_env *env);
+
+/* In the batch script's step: was the job given another shape than its plan's, of which a further plan travels with it?  Then that is
+ * its plan from now on, 'said' is a line about it, and it returns 1; else 0. */
+int topt_mend_adopt(const struct topt_env *env, char *said, size_t size);
 
 /* Forget a plan that another job left in the environment; TOPT_URL and TOPT_DAEMON_UID stay. */
 void topt_mend_forget(const struct topt_env *env);

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "elastic.h"
 #include "http.h"
 
 /* What submits nothing waits longer for a search that is under way: no job is held up, and somebody looks. */
@@ -200,9 +201,74 @@ static void say_prediction(const struct topt_answer *plan)
                   topt_show_ns(plan->time_ns, time, sizeof time));
 }
 
+/* Ask for the plan of so many GPUs, until the deadline of all.  0 where there is none, or it can't travel. */
+static int find_further(const struct topt_sizing *s, const struct topt_ask *ask,
+                        const struct topt_site *site, const struct topt_bounds *bounds,
+                        int64_t deadline, int64_t gpus, struct topt_answer *ret)
+{
+    char number[24], mode[] = "mini-time";
+    struct topt_ask other = *ask; /* its words are borrowed */
+    struct topt_site left = *site;
+    struct topt_error err = {0};
+    left.timeout_ms = deadline - topt_http_now_ms();
+    if (left.timeout_ms <= 0)
+        return 0;
+    snprintf(number, sizeof number, "%lld", (long long)gpus);
+    other.value[TOPT_ASK_MODE] = mode;
+    other.value[TOPT_ASK_GPUS] = number;
+    other.value[TOPT_ASK_MAX_GPUS] = other.value[TOPT_ASK_MIN_EFFICIENCY] = NULL;
+    other.value[TOPT_ASK_DRY_RUN] = other.value[TOPT_ASK_EXPLAIN] = NULL;
+    return find_plan(s, &other, &left, bounds, ret, &err) == TOPT_VERDICT_PLAN &&
+           ret->gpus == gpus && *ret->plan_doc && !topt_shape_fits(bounds, ret, NULL);
+}
+
+/* The plans of other shapes, into the job's environment while there is room. */
+static void find_others(const struct topt_sizing *s, const struct topt_ask *ask,
+                        const struct topt_site *site, const struct topt_bounds *bounds,
+                        const struct topt_answer *plan, int64_t deadline,
+                        struct topt_elastic *e)
+{
+    struct elastic_counts counts;
+    struct topt_answer *other = malloc(sizeof *other);
+    size_t room = TOPT_CARRY_MOST - strlen(plan->plan_doc);
+    int64_t gpus;
+    elastic_begin(ask, bounds, plan, &counts, e);
+    while (other && *plan->plan_doc && (gpus = elastic_next(&counts, e)) > 0) {
+        int found = find_further(s, ask, site, bounds, deadline, gpus, other) &&
+                    strlen(other->plan_doc) <= room &&
+                    elastic_add(other->nodes, other->gpus_per_node, other->time_ns, e);
+        elastic_tell(&counts, found);
+        if (!found)
+            continue;
+        room -= strlen(other->plan_doc);
+        topt_mend_further(s->env, other, topt_shape_tasks(bounds, other));
+    }
+    topt_mend_shapes(s->env, e);
+    free(other);
+}
+
+/* Which other numbers of GPUs the job may have; that it has none is said, too. */
+static void say_elastic(const struct topt_elastic *e, const struct topt_host_elastic *h)
+{
+    char list[160];
+    if (e->n <= 1) {
+        topt_say_info("topt: no plan for another number of GPUs travels with the job: it "
+                      "stays as it is");
+        return;
+    }
+    topt_say_info("topt: plans for %s GPUs travel with the job%s%s",
+                  elastic_list(e, list, sizeof list),
+                  *h->nodes ? ": Slurm starts it on as many nodes as are free of "
+                            : ": it may be resized while it waits",
+                  h->nodes);
+}
+
 int topt_size(const struct topt_sizing *s, const struct topt_ask *ask,
               struct topt_site *site)
 {
+    int64_t deadline = topt_http_now_ms() + site->timeout_ms;
+    struct topt_elastic shapes = {.n = 0};
+    struct topt_host_elastic more = {.word = ""};
     struct topt_error err = {0};
     struct topt_bounds bounds;
     struct topt_answer plan = {0};
@@ -223,15 +289,27 @@ int topt_size(const struct topt_sizing *s, const struct topt_ask *ask,
     }
     if (topt_shape_fits(&bounds, &plan, &err))
         return topt_size_refuse(&err);
+    int is_elastic = topt_ask_elastic(ask, NULL, 0) >= 0;
+    if (is_elastic) {
+        find_others(s, ask, site, &bounds, &plan, deadline, &shapes);
+        elastic_host(&shapes, s->host, s->version ? s->version() : 0, &more);
+    }
     if (ask->value[TOPT_ASK_DRY_RUN]) {
+        topt_mend_drop_further(s->env);
         say_plan(&plan, &bounds);
+        if (is_elastic)
+            say_elastic(&shapes, &more);
         say_prediction(&plan);
         return 1;
     }
-    if (topt_host_resize(s->host, &plan, &bounds, &err))
+    if (topt_host_resize(s->host, &plan, &bounds, is_elastic ? &more : NULL, &err)) {
+        topt_mend_drop_further(s->env);
         return topt_size_not(ask, &bounds, &err);
+    }
     topt_mend_plan(s->env, &plan, topt_shape_tasks(&bounds, &plan),
                    site->url ? site->url : "", site->trust.uid);
     say_plan(&plan, &bounds);
+    if (is_elastic)
+        say_elastic(&shapes, &more);
     return 0;
 }

@@ -18,6 +18,8 @@ struct topt_sizing {
     enum topt_verdict (*local)(const struct topt_ask *ask, const char *name,
                                int64_t bound, struct topt_answer *ret,
                                struct topt_error *err);
+    /* Of Slurm, as 2302 of 23.02; asked where it matters.  0: not known. */
+    int (*version)(void);
 };
 
 /* Returns 0 to go on, -1 when the submission is refused (said so already), 1 when all that was asked for is said and

@@ -48,7 +48,9 @@ int slurm_spank_init(spank_t spank, int argc, char **argv)
         struct spank_option option = {.name = (char *)row->option,
                                       .arginfo = (char *)row->arg,
                                       .usage = (char *)row->help,
-                                      .has_arg = row->kind != TOPT_ASK_IS_FLAG,
+                                      .has_arg = row->kind == TOPT_ASK_IS_FLAG      ? 0
+                                                 : row->kind == TOPT_ASK_IS_ELASTIC ? 2
+                                                                                    : 1,
                                       .val = i,
                                       .cb = take_option};
         if (spank_option_register(spank, &option) != ESPANK_SUCCESS)
@@ -59,8 +61,7 @@ int slurm_spank_init(spank_t spank, int argc, char **argv)
 
 int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
 {
-    (void)spank;
-    int rc = submitting() ? topt_submit(&the_ask, argc, argv) : 0;
+    int rc = submitting() ? topt_submit(spank, &the_ask, argc, argv) : 0;
     if (rc)
         exit(rc < 0 ? 1 : 0);
     return ESPANK_SUCCESS;
@@ -68,10 +69,8 @@ int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
 
 int slurm_spank_task_init(spank_t spank, int argc, char **argv)
 {
-    (void)argc;
-    (void)argv;
     if (spank_context() == S_CTX_REMOTE)
-        topt_step(spank);
+        topt_step(spank, argc, argv);
     return ESPANK_SUCCESS;
 }
 

@@ -61,4 +61,8 @@ int site_bound(const struct site_slurm *s, const struct site_map *map,
 const char *site_other(const struct site_slurm *s, const struct site_map *map,
                        const struct site_job *job, const char *hw, int64_t gpus);
 
+/* Can a job of these partitions (with commas between) and this constraint use the node? */
+int site_node_serves(const struct site_node *n, const char *partitions,
+                     const char *constraint);
+
 #endif

@@ -15,7 +15,7 @@ enum { OUTPUT_LIMIT = 64 << 20 };
 
 extern char **environ;
 
-static int64_t now_ms(void)
+int64_t site_now_ms(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -28,7 +28,7 @@ static int drain(int fd, int64_t deadline, struct topt_text *out, struct topt_er
     char block[16384];
     for (;;) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
-        int64_t left = deadline - now_ms();
+        int64_t left = deadline - site_now_ms();
         int n = left > 0 ? poll(&p, 1, (int)left) : 0;
         if (n < 0 && errno == EINTR)
             continue;
@@ -45,7 +45,7 @@ static int drain(int fd, int64_t deadline, struct topt_text *out, struct topt_er
     }
 }
 
-static int spawn(const char *const *args, int out, pid_t *ret)
+static int spawn(const char *const *args, int out, int with_errors, pid_t *ret)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
@@ -62,7 +62,9 @@ static int spawn(const char *const *args, int out, pid_t *ret)
         if (!rc)
             rc = posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null",
                                                   O_RDONLY, 0);
-        if (!rc)
+        if (!rc && with_errors)
+            rc = posix_spawn_file_actions_adddup2(&files, out, STDERR_FILENO);
+        else if (!rc)
             rc = posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null",
                                                   O_WRONLY, 0);
         if (!rc)
@@ -74,14 +76,15 @@ static int spawn(const char *const *args, int out, pid_t *ret)
     return rc;
 }
 
-int site_run(const char *const *args, int64_t deadline, struct topt_text *out,
-             struct topt_error *err)
+/* '*ret_failed': it ran, and ended with a failure. */
+static int run(const char *const *args, int64_t deadline, int with_errors,
+               struct topt_text *out, int *ret_failed, struct topt_error *err)
 {
     int pipes[2], status = 0;
     pid_t child;
     if (pipe2(pipes, O_CLOEXEC))
         return topt_fail(err, TOPT_ERR_IO, "pipe: %s", strerror(errno));
-    int rc = spawn(args, pipes[1], &child);
+    int rc = spawn(args, pipes[1], with_errors, &child);
     close(pipes[1]);
     if (rc) {
         close(pipes[0]);
@@ -94,7 +97,30 @@ int site_run(const char *const *args, int64_t deadline, struct topt_text *out,
         kill(child, SIGKILL);
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
-    if (!rc && (!WIFEXITED(status) || WEXITSTATUS(status)))
-        rc = topt_fail(err, TOPT_ERR_IO, "it fails");
+    *ret_failed = !WIFEXITED(status) || WEXITSTATUS(status);
     return rc ? topt_wrap(err, "%s %s %s %s", args[0], args[1], args[2], args[3]) : 0;
+}
+
+int site_run(const char *const *args, int64_t deadline, struct topt_text *out,
+             struct topt_error *err)
+{
+    int failed = 0;
+    if (run(args, deadline, 0, out, &failed, err))
+        return -1;
+    return failed ? topt_fail(err, TOPT_ERR_IO, "%s %s %s %s: it fails", args[0], args[1],
+                              args[2], args[3])
+                  : 0;
+}
+
+int site_tell(const char *const *args, int64_t deadline, struct topt_error *err)
+{
+    struct topt_text said = {0};
+    int failed = 0, rc = run(args, deadline, 1, &said, &failed, err);
+    if (!rc && failed) {
+        size_t n = said.s ? strcspn(said.s, "\n") : 0;
+        rc = topt_fail(err, TOPT_ERR_IO, "%.*s", n < 200 ? (int)n : 200,
+                       n ? said.s : "it fails");
+    }
+    topt_text_fini(&said);
+    return rc;
 }

@@ -12,4 +12,12 @@
 int site_run(const char *const *args, int64_t deadline, struct topt_text *out,
              struct topt_error *err) TOPT_MUST_CHECK;
 
+/* The same, and what it says on standard error, too: of a command that is told to do something.  IO where it fails, with
+ * what it says. */
+int site_tell(const char *const *args, int64_t deadline,
+              struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Milliseconds of the monotonic clock. */
+int64_t site_now_ms(void);
+
 #endif

@@ -2,20 +2,19 @@
 #include "site.h"
 
 #include "command.h"
+#include "scontrol.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "topt_log.h"
 #include "topt_text.h"
 
 enum {
-    SITE_PATH = 4096,
-    USED_MS = 65 * 60 * 1000, /* answers are kept ready for an hour, and are of limits */
-};
+    USED_MS = 65 * 60 * 1000
+}; /* answers are kept ready for an hour, and are of limits */
 
 struct site {
     pthread_mutex_t lock;
@@ -27,13 +26,6 @@ struct site {
     int has_changed; /* since the last tick */
     int64_t asked_ms, used_ms;
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 int site_create(const char *scontrol, const char *map, struct site **ret,
                 struct topt_error *err)
@@ -63,76 +55,11 @@ void site_destroy(struct site *s)
     free(s);
 }
 
-/* The command of Slurm called 'name', beside scontrol where that is a path. */
-static void beside(const char *scontrol, const char *name, char ret[SITE_PATH])
-{
-    const char *slash = strrchr(scontrol, '/');
-    snprintf(ret, SITE_PATH, "%.*s%s", slash ? (int)(slash - scontrol) + 1 : 0, scontrol,
-             name);
-}
-
-static int show(const char *program, const char *what, int64_t deadline,
-                struct topt_text *out, struct topt_error *err)
-{
-    const char *const args[] = {program, "-o", "show", what, NULL};
-    return site_run(args, deadline, out, err);
-}
-
-static int list(const char *program, const char *what, const char *format,
-                int64_t deadline, struct topt_text *out, struct topt_error *err)
-{
-    const char *const args[] = {program, "-nP", "show", what, format, NULL};
-    return site_run(args, deadline, out, err);
-}
-
-/* Limits of accounting, where Slurm enforces them. */
-static int ask_accounts(const char *scontrol, struct site_accounts *ret,
-                        struct topt_error *err)
-{
-    struct topt_text config = {0}, qos = {0}, assocs = {0}, users = {0};
-    int64_t deadline = now_ms() + SITE_ASK_MS;
-    char sacctmgr[SITE_PATH];
-    beside(scontrol, "sacctmgr", sacctmgr);
-    *ret = (struct site_accounts){0};
-    int rc = show(scontrol, "config", deadline, &config, err);
-    if (!rc && config.s && site_enforces_limits(config.s)) {
-        rc = list(sacctmgr, "qos", SITE_QOS_FORMAT, deadline, &qos, err) ||
-             list(sacctmgr, "assoc", SITE_ASSOC_FORMAT, deadline, &assocs, err) ||
-             list(sacctmgr, "user", SITE_USER_FORMAT, deadline, &users, err);
-        if (!rc)
-            rc = site_accounts_read(qos.s ? qos.s : "", assocs.s ? assocs.s : "",
-                                    users.s ? users.s : "", ret, err);
-    }
-    topt_text_fini(&config);
-    topt_text_fini(&qos);
-    topt_text_fini(&assocs);
-    topt_text_fini(&users);
-    return rc ? -1 : 0;
-}
-
-static int ask(const char *program, struct site_slurm *ret, struct topt_error *err)
-{
-    struct topt_text partitions = {0}, nodes = {0};
-    int64_t deadline = now_ms() + SITE_ASK_MS;
-    int rc = show(program, "partition", deadline, &partitions, err);
-    if (!rc)
-        rc = show(program, "node", deadline, &nodes, err);
-    topt_text_put(&partitions, "", 0);
-    topt_text_put(&nodes, "", 0);
-    if (!rc && (partitions.oom || nodes.oom))
-        rc = topt_nomem(err, NULL);
-    if (!rc)
-        rc = site_slurm_read(partitions.s, nodes.s, ret, err);
-    topt_text_fini(&partitions);
-    topt_text_fini(&nodes);
-    return rc;
-}
-
 /* What can't be asked stays as it was. */
 static void refresh_accounts(struct site *s, struct site_slurm *fresh)
 {
     struct topt_error err = {0};
-    if (!ask_accounts(s->scontrol, &fresh->accounts, &err))
+    if (!site_ask_accounts(s->scontrol, SITE_ASK_MS, &fresh->accounts, &err))
         return;
     if (!s->is_told_accounts++)
         topt_log(TOPT_LOG_WARN, "site: limits of accounting are not known: %s", err.text);
@@ -145,11 +72,11 @@ static void refresh(struct site *s, int64_t age_ms)
 {
     struct topt_error err = {0};
     struct site_slurm fresh;
-    int64_t now = now_ms();
+    int64_t now = site_now_ms();
     if (!s->scontrol || now - s->asked_ms < age_ms)
         return;
     s->asked_ms = now;
-    if (ask(s->scontrol, &fresh, &err)) {
+    if (site_ask_slurm(s->scontrol, SITE_ASK_MS, &fresh, &err)) {
         if (!s->is_told++)
             topt_log(TOPT_LOG_INFO, "site: Slurm's limits are not known: %s", err.text);
         if (err.code == TOPT_ERR_NOTFOUND) {
@@ -175,7 +102,7 @@ int site_look(struct site *s, const struct site_job *job, const char *hw,
               struct site_bound *ret, struct topt_error *err)
 {
     pthread_mutex_lock(&s->lock);
-    s->used_ms = now_ms();
+    s->used_ms = site_now_ms();
     refresh(s, SITE_KEEP_MS + 2 * SITE_ASK_MS); /* a tick comes before */
     int rc = site_bound(s->is_known ? &s->slurm : NULL, &s->map, job, hw, ret, err);
     pthread_mutex_unlock(&s->lock);
@@ -196,7 +123,7 @@ int site_look_elsewhere(struct site *s, const struct site_job *job, const char *
 int site_tick(struct site *s)
 {
     pthread_mutex_lock(&s->lock);
-    if (now_ms() - s->used_ms < USED_MS)
+    if (site_now_ms() - s->used_ms < USED_MS)
         refresh(s, SITE_KEEP_MS);
     int changed = s->has_changed;
     s->has_changed = 0;
@@ -206,19 +133,14 @@ int site_tick(struct site *s)
 
 int site_job_is_of(struct site *s, int64_t job, int64_t uid, struct topt_error *err)
 {
-    char what[40];
     struct topt_text said = {0};
     pthread_mutex_lock(&s->lock);
     char *program = s->scontrol ? strdup(s->scontrol) : NULL;
     pthread_mutex_unlock(&s->lock);
     if (!program)
         return topt_fail(err, TOPT_ERR_NOTFOUND, "there is no scontrol");
-    snprintf(what, sizeof what, "job=%lld", (long long)job);
-    int rc = show(program, what, now_ms() + SITE_ASK_MS, &said, err);
+    int rc = site_ask_job(program, job, SITE_ASK_MS, &said, err);
     free(program);
-    topt_text_put(&said, "", 0);
-    if (!rc && said.oom)
-        rc = topt_nomem(err, NULL);
     if (!rc)
         rc = site_slurm_job_is_of(said.s, job, uid);
     topt_text_fini(&said);

@@ -1,9 +1,12 @@
 /* generate.c - `topt generate`: text from a model that was trained, token by token.
  *
- * The model runs forward over a window that holds what was said so far; what comes after the
- * window's end can't be seen by what is before, so that one window serves a text that grows.
- * Nothing is remembered between tokens: each takes a whole forward pass. */
+ * Keys and values of what was said stay, so that a token takes the work of one position (decode.h).  Where a model
+ * is none that can be run so, or its positions are used up, it runs forward over a window that holds the end of
+ * what was said; what comes after the window's end can't be seen by what is before, so that one
+ * window serves a text that grows. */
+#include "alone.h"
 #include "cli.h"
+#include "decode.h"
 #include "random.h"
 #include "rank.h"
 #include "topt_checkpoint.h"
@@ -20,6 +23,7 @@ struct args {
     const char *checkpoint, *tokenizer, *prompt;
     int64_t seq, tokens, top_k, seed;
     double temperature;
+    int whole;
 };
 
 static const struct topt_option options[] = {
@@ -37,6 +41,8 @@ static const struct topt_option options[] = {
     {"top-k", TOPT_OPT_INT, offsetof(struct args, top_k), "K",
      "of the K likeliest only (40; 0: of all)"},
     {"seed", TOPT_OPT_INT, offsetof(struct args, seed), "S", "of the choices (1)"},
+    {"whole", TOPT_OPT_FLAG, offsetof(struct args, whole), "",
+     "each token by a whole forward pass: keys and values are not kept"},
     {0}};
 
 static const char usage[] = "topt generate MODEL [options]   (a folder with config.json, "
@@ -48,14 +54,10 @@ struct generator {
     struct topt_ids ids; /* the prompt and what came after it */
     int64_t prompt;      /* tokens of it */
     struct topt_model *model;
-    struct topt_hw *hw;
-    struct topt_router *router;
-    struct topt_strategy *strategy;
-    struct topt_program *program;
-    struct topt_comm *comm;
-    struct topt_device device;
-    struct topt_session *session;
-    int64_t vocab; /* of the model; it may be padded */
+    struct topt_alone alone;
+    struct topt_decode *decode; /* NULL: by whole passes */
+    int64_t computed;           /* tokens that it has */
+    int64_t vocab;              /* of the model; it may be padded */
     double *logit;
     struct choice *choice;
 };
@@ -108,33 +110,6 @@ static int load_model(struct generator *g, const char *path, struct topt_error *
     return 0;
 }
 
-/* One device computes all; nothing is trained, so that there are no states. */
-static int lower(struct generator *g, struct topt_error *err)
-{
-    struct topt_settings s = topt_settings_default();
-    struct topt_mesh one;
-    s.optimizer = TOPT_SGD;
-    if (topt_mesh_init(&one, 1, 1, err))
-        return -1;
-    g->hw = topt_hw_load("lab-cpu", err); /* nothing is costed by it */
-    g->router = g->hw ? topt_router_create(g->hw, &one) : NULL;
-    g->strategy = g->router ? topt_strategy_create(g->model) : NULL;
-    if (!g->strategy)
-        return g->hw ? topt_nomem(err, NULL) : -1;
-    return topt_lower(g->model, &one, &s, g->strategy, g->router, &g->program, err);
-}
-
-static int start(struct generator *g, struct topt_error *err)
-{
-    const struct topt_session_options o = {.seed = 1};
-    return topt_comm_single(&g->comm, err) ||
-                   topt_device_open_host(TOPT_F32, &g->device, err) ||
-                   topt_session_create(g->program, g->comm, &g->device, &o, &g->session,
-                                       err)
-               ? -1
-               : 0;
-}
-
 static void note(void *ctx, const char *text)
 {
     (void)ctx;
@@ -145,8 +120,9 @@ static int load_weights(struct generator *g, const char *path, struct topt_error
 {
     struct topt_checkpoint_facts f;
     if (!g->args->checkpoint)
-        return topt_weights_load(g->session, path, err);
-    if (topt_checkpoint_load_values(g->session, g->args->checkpoint, note, g, &f, err))
+        return topt_weights_load(g->alone.session, path, err);
+    if (topt_checkpoint_load_values(g->alone.session, g->args->checkpoint, note, g, &f,
+                                    err))
         return -1;
     return f.step >= 0 ? 0
                        : topt_fail(err, TOPT_ERR_NOTFOUND, "no checkpoint in '%s'",
@@ -210,11 +186,23 @@ static int say(const struct generator *g, const int32_t *id, int64_t n, int firs
     return rc;
 }
 
-static int next_token(struct generator *g, int32_t *ret, struct topt_error *err)
+/* What the model says of the next token: by what is kept, as long as there are positions. */
+static int read_logits(struct generator *g, struct topt_error *err)
 {
     const struct topt_feed feed = {.load = load_window, .ctx = g, .kind = "window"};
     int64_t last = (g->ids.n < g->model->seq ? g->ids.n : g->model->seq) - 1;
-    if (topt_session_logits(g->session, &feed, last, g->logit, g->vocab, err))
+    if (!g->decode || g->ids.n > g->model->seq)
+        return topt_session_logits(g->alone.session, &feed, last, g->logit, g->vocab,
+                                   err);
+    int64_t from = g->computed;
+    g->computed = g->ids.n;
+    return topt_decode_more(g->decode, g->ids.id + from, g->ids.n - from, g->logit,
+                            g->vocab, err);
+}
+
+static int next_token(struct generator *g, int32_t *ret, struct topt_error *err)
+{
+    if (read_logits(g, err))
         return -1;
     *ret = choose(g, uniform((uint64_t)g->args->seed, g->ids.n));
     return 0;
@@ -228,6 +216,9 @@ static int write_text(struct generator *g, struct topt_error *err)
     g->choice = malloc((size_t)g->vocab * sizeof *g->choice);
     if (!g->logit || !g->choice)
         return topt_nomem(err, NULL);
+    if (!g->args->whole && topt_decode_can(g->alone.session) &&
+        topt_decode_open(g->alone.session, &g->decode, err))
+        return -1;
     if (say(g, g->ids.id + skip, g->ids.n - skip, 1, err))
         return -1;
     for (int64_t i = 0; i < g->args->tokens; i++) {
@@ -274,8 +265,10 @@ static int check_tokens(const struct generator *g, struct topt_error *err)
 
 static int generate(struct generator *g, const char *model, struct topt_error *err)
 {
+    const struct topt_session_options o = {.seed = 1};
     return read_prompt(g, model, err) || load_model(g, model, err) ||
-                   check_tokens(g, err) || lower(g, err) || start(g, err) ||
+                   check_tokens(g, err) ||
+                   topt_alone_open(g->model, &o, &g->alone, err) ||
                    load_weights(g, model, err) || write_text(g, err)
                ? -1
                : 0;
@@ -283,13 +276,8 @@ static int generate(struct generator *g, const char *model, struct topt_error *e
 
 static void clean_up(struct generator *g)
 {
-    topt_session_destroy(g->session);
-    topt_device_close(&g->device);
-    topt_comm_destroy(g->comm);
-    topt_program_destroy(g->program);
-    topt_strategy_destroy(g->strategy);
-    topt_router_destroy(g->router);
-    topt_hw_destroy(g->hw);
+    topt_decode_close(g->decode);
+    topt_alone_close(&g->alone);
     topt_model_destroy(g->model);
     topt_ids_fini(&g->ids);
     topt_tokenizer_destroy(g->tokenizer);

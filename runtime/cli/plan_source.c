@@ -106,6 +106,8 @@ static int plan_of_id(const char *id, struct topt_text *out, struct topt_error *
     char *doc = NULL;
     size_t len = 0;
     int found = topt_carry_plan(id, &doc, &len, &damage);
+    if (found < 0 && damage.code == TOPT_ERR_INFEASIBLE)
+        return topt_fail(err, damage.code, "%s", damage.text);
     if (found < 0)
         fprintf(stderr, "topt run: warning: %s; asking toptd for %s\n", damage.text, id);
     if (found <= 0)

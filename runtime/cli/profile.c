@@ -1,49 +1,67 @@
-/* profile.c - `topt profile`: measure this machine's ranks as a hardware profile. */
+/* profile.c - `topt profile`: measure these ranks as a hardware profile.
+ *
+ * Rates are measured before MPI starts, by the first rank of each node: the others wait in it without taking the
+ * cores.  Collectives follow, by all.  What was measured is kept beside the profile until that is written. */
 #include "profile.h"
-#include "topology.h"
+#include "profile_args.h"
 #include "cli.h"
+#include "plan_source.h"
 #include "rank.h"
-#include "topt_json.h"
 #include "topt_options.h"
 #include "topt_text.h"
 
+#include <malloc.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
-struct args {
-    const char *out, *name, *topology, *like;
-    int64_t nodes, per_node, max_bytes;
-};
+extern char **environ;
 
 static const struct topt_option options[] = {
-    {"o", TOPT_OPT_STRING, offsetof(struct args, out), "FILE", "the profile (hw.json)"},
-    {"name", TOPT_OPT_STRING, offsetof(struct args, name), "NAME", "its name (measured)"},
-    {"nodes", TOPT_OPT_COUNT, offsetof(struct args, nodes), "N",
-     "nodes that the ranks lie on (as the launcher says)"},
-    {"per-node", TOPT_OPT_COUNT, offsetof(struct args, per_node), "M", "ranks on each"},
-    {"topology", TOPT_OPT_STRING, offsetof(struct args, topology), "FILE|this",
-     "measure nothing: GPUs, links and the binding of ranks as hwloc sees this machine, "
+    {"o", TOPT_OPT_STRING, offsetof(struct topt_profile_args, out), "FILE",
+     "the profile (hw.json); until it is written, what was measured is kept in "
+     "FILE.part, and "
+     "the same command goes on from there"},
+    {"name", TOPT_OPT_STRING, offsetof(struct topt_profile_args, name), "NAME",
+     "its name (measured)"},
+    {"nodes", TOPT_OPT_COUNT, offsetof(struct topt_profile_args, nodes), "N",
+     "nodes that the ranks lie on (as their names say)"},
+    {"per-node", TOPT_OPT_COUNT, offsetof(struct topt_profile_args, per_node), "M",
+     "ranks on each"},
+    {"topology", TOPT_OPT_STRING, offsetof(struct topt_profile_args, topology),
+     "FILE|this",
+     "measure nothing: GPUs, links and the binding of ranks as hwloc sees the nodes of "
+     "these "
+     "ranks, "
      "or one "
      "that lstopo exported (.xml)"},
-    {"like", TOPT_OPT_STRING, offsetof(struct args, like), "NAME",
+    {"like", TOPT_OPT_STRING, offsetof(struct topt_profile_args, like), "NAME",
      "of --topology: the shipped profile that has what hwloc can't see"},
-    {"max-bytes", TOPT_OPT_BYTES, offsetof(struct args, max_bytes), "BYTES",
+    {"max-bytes", TOPT_OPT_BYTES, offsetof(struct topt_profile_args, max_bytes), "BYTES",
      "largest collective (4MiB)"},
+    {"post", TOPT_OPT_STRING, offsetof(struct topt_profile_args, post), "URL|default",
+     "give it to the toptd there, or to the one that `topt client` asks"},
+    {"quiet", TOPT_OPT_FLAG, offsetof(struct topt_profile_args, quiet), "",
+     "no progress"},
     {0}};
 
 static const char usage[] = "topt profile -o hw.json [options]   (under mpirun or srun)";
 
-/* Ranks lie on nodes in blocks of equal size: by the options, else by the launcher. */
-static int choose_mesh(const struct args *a, int ranks, struct topt_mesh *ret,
-                       struct topt_error *err)
+/* ---- who lies where ---------------------------------------------------------------------- */
+
+/* Ranks lie on nodes in blocks of equal size: by the options, else by the names of their nodes. */
+static int choose_mesh(const struct topt_profile_args *a, const struct topt_nodes *n,
+                       int ranks, struct topt_mesh *ret, struct topt_error *err)
 {
-    const char *local = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
     int64_t per_node = a->per_node, nodes = a->nodes;
-    if (!per_node && !nodes && local && atoi(local) > 0)
-        per_node = atoi(local);
+    if (!per_node && !nodes && !topt_nodes_ranks_each(n))
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "nodes with unequal numbers of ranks have no profile; start as "
+                         "many on each");
     if (!per_node)
-        per_node = nodes ? ranks / nodes : ranks;
+        per_node = nodes ? ranks / nodes : topt_nodes_ranks_each(n);
     if (!nodes)
         nodes = per_node ? ranks / per_node : 0;
     if (nodes < 1 || per_node < 1 || nodes > ranks || nodes * per_node != ranks)
@@ -54,133 +72,208 @@ static int choose_mesh(const struct args *a, int ranks, struct topt_mesh *ret,
     return topt_mesh_init(ret, (int)nodes, (int)per_node, err);
 }
 
-/* Machines under the ranks: one where several "nodes" are tried out on the same. */
-static int machines_of(const struct topt_mesh *mesh)
+/* The rates of the slowest node on rank 0, which names nodes that are slower than the first. */
+static int slowest_rates(struct topt_comm *comm, const struct topt_nodes *n,
+                         struct topt_rates *rates, struct topt_error *err)
 {
-    const char *local = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
-    int n = local ? atoi(local) : 0;
-    return n > 0 && mesh->devices % n == 0 ? mesh->devices / n : mesh->nodes;
-}
-
-/* Read back what was written as a stranger would: it has to be a profile. */
-static int write_profile(const struct args *a, const struct topt_mesh *mesh,
-                         const struct topt_rates *rates, const struct topt_curve *curves,
-                         int n, struct topt_error *err)
-{
-    json_t *doc = topt_profile_json(a->name, mesh, machines_of(mesh), rates, curves, n);
-    char *text = doc ? topt_json_text(doc, 1) : NULL;
-    int rc = text ? 0 : topt_nomem(err, "the profile");
-    struct topt_hw *hw = rc ? NULL : topt_hw_from_json(doc, err);
-    if (!rc)
-        rc = hw ? topt_write_file(a->out, text, strlen(text), err) : -1;
-    topt_hw_destroy(hw);
-    free(text);
-    json_decref(doc);
-    return rc;
-}
-
-static int measure(const struct args *a, struct topt_comm *comm,
-                   const struct topt_rates *rates, struct topt_error *err)
-{
-    struct topt_mesh mesh;
-    struct topt_device dev;
-    struct topt_curve *curves = NULL;
-    int n = 0, rc;
-    rc = choose_mesh(a, comm->size, &mesh, err) || topt_comm_bind(comm, &mesh, err) ||
-         topt_device_open_host(TOPT_F32, &dev, err);
-    if (topt_comm_agree(comm, rc, err))
-        return -1;
-    if (topt_measure_curves(comm, &dev, a->max_bytes, &curves, &n, err)) {
-        topt_complain("profile", err);
-        comm->ops->abort(comm, 1);
+    static const double SLOWER = 0.85;
+    struct topt_rates *other = calloc(1, sizeof *other);
+    double first = topt_points_rate(&rates->product[0]);
+    int rc = other ? 0 : topt_nomem(err, NULL);
+    for (int i = 1; i < n->n && !rc; i++) {
+        int from = n->node[i].first;
+        if (comm->rank == from)
+            rc = comm->ops->send(comm, 0, rates, sizeof *rates, err);
+        if (comm->rank)
+            continue;
+        rc = rc || comm->ops->receive(comm, from, other, sizeof *other, err);
+        double rate = rc ? first : topt_points_rate(&other->product[0]);
+        if (rate > 0 && rate < SLOWER * first)
+            fprintf(stderr, "note: %s computes %.2f of what %s does\n", n->node[i].host,
+                    rate / first, n->node[0].host);
+        if (rate > 0 && rate < topt_points_rate(&rates->product[0]))
+            *rates = *other;
     }
-    rc = comm->rank == 0 && write_profile(a, &mesh, rates, curves, n, err);
-    if (!rc && !comm->rank && strcmp(a->out, "-"))
-        printf("%d ranks on %d node%s: %.0f Gflop/s (f32), %d curves of collectives, in "
-               "%s\n",
-               comm->size, mesh.nodes, mesh.nodes == 1 ? "" : "s", rates->flops[0] / 1e9,
-               n, a->out);
-    free(curves);
-    topt_device_close(&dev);
-    return topt_comm_agree(comm, rc, err);
+    free(other);
+    return rc ? -1 : 0;
 }
 
-/* ---- what hwloc sees ----------------------------------------------------------------- */
+/* ---- memory beside buffers ----------------------------------------------------------------- */
 
-/* What srun is told, so that each rank computes beside its GPU, or on cores of its own. */
-static int say_binding(const struct topt_topology *t, const struct args *a,
-                       const char *xml, struct topt_error *err)
+/* Bytes of this process that no other has, and those that it shares with ranks beside it. */
+static double resident_bytes(void)
 {
-    char masks[8192];
-    struct topt_text line = {0};
-    for (int g = 0; g < t->ngpus; g++) {
-        const struct topt_topology_gpu *x = &t->gpu[g];
-        printf("  rank %-2d  %-8s %s  processors %s%s%s\n", g, x->name, x->bus, x->cpus,
-               *x->nic ? ", nearest adapter " : "", x->nic);
-        topt_text_add(&line, "%s%s", g ? "," : "", x->mask);
-    }
-    if (t->ngpus && !line.oom)
-        printf("  srun --ntasks-per-node=%d --cpu-bind=mask_cpu:%s\n", t->ngpus, line.s);
-    topt_text_fini(&line);
-    if (t->ngpus)
-        return 0;
-    int ranks = a->per_node ? (int)a->per_node : t->cores;
-    if (topt_topology_spread(xml, ranks, masks, sizeof masks, err))
+    char line[256];
+    long long kib, sum = 0;
+    malloc_trim(0); /* what collectives have given back */
+    FILE *f = fopen("/proc/self/status", "re");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "RssAnon: %lld", &kib) == 1 ||
+            sscanf(line, "RssShmem: %lld", &kib) == 1)
+            sum += kib;
+    if (f)
+        fclose(f);
+    return (double)sum * 1024;
+}
+
+/* The least of any rank before collectives, and the most of any after them. */
+static int share_memory(struct topt_comm *comm, double before, struct topt_measured *m,
+                        struct topt_error *err)
+{
+    double most[2] = {-before, resident_bytes()};
+    if (comm->ops->max(comm, most, 2, err))
         return -1;
-    printf("  srun --ntasks-per-node=%d --cpu-bind=mask_cpu:%s\n", ranks, masks);
+    m->runtime_low = (int64_t)-most[0];
+    m->runtime_high =
+        (int64_t)most[1] > m->runtime_low ? (int64_t)most[1] : m->runtime_low;
     return 0;
 }
 
-static int write_document(json_t *doc, const char *out, struct topt_error *err)
+/* ---- measuring ------------------------------------------------------------------------------- */
+
+struct work {
+    const struct topt_profile_args *args;
+    struct topt_comm *comm;
+    struct topt_survey *survey;
+    struct topt_nodes nodes;
+    struct topt_rates rates;
+};
+
+static int write_measured(const struct work *w, const struct topt_measured *m,
+                          struct topt_error *err)
 {
-    char *text = doc ? topt_json_text(doc, 1) : NULL;
-    struct topt_hw *hw = text ? topt_hw_from_json(doc, err) : NULL;
-    int rc = !text ? -1 : hw ? topt_write_file(out, text, strlen(text), err) : -1;
-    topt_hw_destroy(hw);
-    free(text);
+    json_t *doc = topt_profile_json(m);
+    int rc = topt_profile_write(w->args, doc, err);
+    json_decref(doc);
+    if (!rc && strcmp(w->args->out, "-"))
+        printf("%d ranks on %d node%s: %.0f Gflop/s (f32), %d curves of collectives, in "
+               "%s\n",
+               w->comm->size, m->mesh->nodes, m->mesh->nodes == 1 ? "" : "s",
+               topt_points_rate(&m->rates->product[0]) / 1e9, m->ncurves, w->args->out);
     return rc;
 }
 
-static int profile_topology(const struct args *a, struct topt_error *err)
+static int measure_collectives(struct work *w, struct topt_device *dev,
+                               const struct topt_mesh *mesh, struct topt_error *err)
 {
-    const char *xml = strcmp(a->topology, "this") ? a->topology : NULL;
-    struct topt_topology *t = malloc(sizeof *t);
-    char words[256];
-    int rc = t ? topt_topology_read(xml, t, err) : topt_nomem(err, NULL);
-    if (!rc) {
-        topt_topology_words(t, words, sizeof words);
-        printf("%s%s%s\n", words, *t->model ? ": " : "", t->model);
-        rc = say_binding(t, a, xml, err);
+    struct topt_measured m = {
+        .name = w->args->name, .mesh = mesh, .nodes = &w->nodes, .rates = &w->rates};
+    struct topt_curve *curves = NULL;
+    char where[256];
+    double before = resident_bytes();
+    topt_nodes_names(&w->nodes, where, sizeof where);
+    if (slowest_rates(w->comm, &w->nodes, &w->rates, err) ||
+        topt_measure_curves(w->comm, dev, w->survey, where, w->args->max_bytes, &curves,
+                            &m.ncurves, err) ||
+        share_memory(w->comm, before, &m, err)) {
+        topt_complain("profile", err);
+        w->comm->ops->abort(w->comm, 1);
     }
-    if (!rc && a->out && !a->like)
-        rc = topt_fail(err, TOPT_ERR_USAGE,
-                       "--like is missing: which profile of `topt hw list` has GPUs like "
-                       "these?");
-    if (!rc && a->out) {
-        json_t *doc = topt_topology_profile(t, a->name, a->like, (int)a->nodes, err);
-        rc = doc ? write_document(doc, a->out, err) : -1;
-        json_decref(doc);
-    }
-    free(t);
+    m.curves = curves;
+    int rc = w->comm->rank == 0 ? write_measured(w, &m, err) : 0;
+    free(curves);
+    return topt_comm_agree(w->comm, rc, err);
+}
+
+static int measure(struct work *w, struct topt_error *err)
+{
+    struct topt_mesh mesh;
+    struct topt_device dev = {0};
+    if (topt_survey_share(w->survey, w->comm, err) ||
+        topt_nodes_gather(w->comm, topt_launch_first_of_node(), NULL, &w->nodes, err))
+        return -1;
+    if (!w->comm->rank && !w->args->quiet && strcmp(w->args->out, "-"))
+        topt_profile_say_nodes(&w->nodes);
+    int rc = choose_mesh(w->args, &w->nodes, w->comm->size, &mesh, err) ||
+             topt_comm_bind(w->comm, &mesh, err) ||
+             topt_device_open_host(TOPT_F32, &dev, err);
+    if (!topt_comm_agree(w->comm, rc, err))
+        rc = measure_collectives(w, &dev, &mesh, err);
+    else
+        rc = -1;
+    topt_device_close(&dev);
     return rc;
 }
 
-/* One process does it. */
-static int finish_topology(const struct args *a, int rank)
+/* ---- giving it to toptd ------------------------------------------------------------------------ */
+
+/* topt-client, beside this program, knows how. */
+static int post(const struct topt_profile_args *a, struct topt_error *err)
 {
-    struct topt_error err = {0};
-    int rc = rank ? 0 : profile_topology(a, &err);
-    if (rc)
-        topt_complain("profile", &err);
-    return rc ? topt_err_exit(err.code) : 0;
+    char path[4096];
+    pid_t child;
+    int status = 1;
+    if (topt_client_path(path, sizeof path, err))
+        return -1;
+    int named = strcmp(a->post, "default") != 0;
+    char *const args[] = {path,
+                          (char *)"client",
+                          (char *)"put-hw",
+                          (char *)(uintptr_t)a->out,
+                          named ? (char *)"--url" : NULL,
+                          (char *)(uintptr_t)a->post,
+                          NULL};
+    fflush(stdout);
+    if (posix_spawn(&child, path, NULL, NULL, args, environ) ||
+        waitpid(child, &status, 0) != child || status)
+        return topt_fail(err, TOPT_ERR_IO,
+                         "toptd has not taken the profile, which is in %s", a->out);
+    return 0;
+}
+
+/* ---- the command -------------------------------------------------------------------------------- */
+
+static int check_args(const struct topt_profile_args *a, struct topt_error *err)
+{
+    if (!a->topology && !a->out)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "-o is missing: where to write the profile");
+    if (a->post && (!a->out || !strcmp(a->out, "-")))
+        return topt_fail(err, TOPT_ERR_USAGE, "--post needs a file: -o FILE");
+    return 0;
+}
+
+/* What is kept, and the rates of this node, before there are other ranks. */
+static int begin(struct work *w, int rank, struct topt_error *err)
+{
+    char host[TOPT_HOST], part[4096];
+    int file = strcmp(w->args->out, "-") != 0;
+    snprintf(part, sizeof part, "%.4000s.part", w->args->out);
+    topt_host_name(host);
+    if (topt_survey_open(file && rank == 0 ? part : NULL, rank == 0, w->args->quiet,
+                         &w->survey, err))
+        return -1;
+    if (topt_survey_kept(w->survey) && !w->args->quiet)
+        fprintf(stderr, "note: going on from %lld measurements in %s\n",
+                (long long)topt_survey_kept(w->survey), part);
+    return topt_launch_first_of_node()
+               ? topt_measure_rates(w->survey, host, &w->rates, err)
+               : 0;
+}
+
+static int run(const struct topt_profile_args *a, int *argc, char ***argv,
+               struct topt_comm **comm, struct topt_error *err)
+{
+    struct work w = {.args = a};
+    int begun = a->topology ? 0 : begin(&w, topt_launch_rank(), err);
+    int rc = begun && !topt_comm_launched() ? -1 : topt_comm_open(argc, argv, comm, err);
+    if (!rc)
+        rc = topt_comm_agree(*comm, begun, err);
+    w.comm = *comm;
+    if (!rc)
+        rc = a->topology ? topt_profile_topology(a, *comm, err) : measure(&w, err);
+    topt_survey_close(w.survey, !rc);
+    topt_nodes_fini(&w.nodes);
+    if (!rc && a->post && (*comm)->rank == 0)
+        rc = post(a, err);
+    return rc;
 }
 
 int topt_cmd_profile(int argc, char **argv)
 {
-    struct args a = {.name = "measured", .max_bytes = 4 << 20};
+    struct topt_profile_args a = {.name = "measured", .max_bytes = 4 << 20};
     struct topt_error err = {0};
     struct topt_comm *comm = NULL;
-    struct topt_rates rates = {.launch_ns = 0};
     const char *none[1];
     int n, rank = topt_launch_rank();
     int rc = topt_options_parse(options, argc, argv, &a, none, 0, &n, &err);
@@ -189,18 +282,13 @@ int topt_cmd_profile(int argc, char **argv)
             topt_options_help(stdout, usage, options);
         return 0;
     }
-    if (!rc && a.topology)
-        return finish_topology(&a, rank);
-    if (!rc && !a.out)
-        rc = topt_fail(&err, TOPT_ERR_USAGE, "-o is missing: where to write the profile");
-    /* Before MPI starts: the other ranks wait in it without taking the cores. */
-    int measured = !rc && !rank ? topt_measure_rates(&rates, &err) : 0;
-    if (rc || topt_comm_open(&argc, &argv, &comm, &err)) {
+    rc = rc || check_args(&a, &err);
+    if (rc) {
         if (!rank)
             topt_complain("profile", &err);
         return topt_err_exit(err.code);
     }
-    rc = topt_comm_agree(comm, measured, &err) ? -1 : measure(&a, comm, &rates, &err);
+    rc = run(&a, &argc, &argv, &comm, &err);
     if (rc && !topt_comm_failed_elsewhere(&err))
         topt_complain("profile", &err);
     topt_comm_destroy(comm);

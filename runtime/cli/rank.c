@@ -17,6 +17,16 @@ int topt_launch_rank(void)
     return 0;
 }
 
+int topt_launch_first_of_node(void)
+{
+    static const char *const name[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID",
+                                       "MPI_LOCALRANKID", NULL};
+    for (int i = 0; name[i] && !getenv("TOPT_RENDEZVOUS"); i++)
+        if (getenv(name[i]))
+            return atoi(getenv(name[i])) == 0;
+    return topt_launch_rank() == 0;
+}
+
 void topt_complain(const char *cmd, const struct topt_error *err)
 {
     topt_complain_line(cmd, err->text);

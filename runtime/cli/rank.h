@@ -6,6 +6,8 @@
 
 /* Rank as the launcher's environment has it, before there is a communicator; 0 alone. */
 int topt_launch_rank(void);
+/* Is it the first of its node?  Where no launcher says: rank 0. */
+int topt_launch_first_of_node(void);
 
 /* The line "topt CMD: ..." on standard error. */
 void topt_complain(const char *cmd, const struct topt_error *err);

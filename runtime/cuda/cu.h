@@ -47,11 +47,14 @@ struct cu_call {
     void *value[CU_OPERANDS], *grad[CU_OPERANDS];
     int64_t off[CU_DIMS], len[CU_DIMS]; /* local box of the operator */
     int64_t batch;                      /* of the box */
-    uint32_t adds; /* bit o: the gradient of operand o is added to, else written */
-    int activation, rms;
+    uint32_t adds;       /* bit o: the gradient of operand o is added to, else written */
+    uint32_t wide_grads; /* bit o: the gradient of operand o is in f32 under bf16 */
+    int activation, rms, gated, log_of;
+    int64_t at;           /* in a loop: the count it is at */
     double alpha, beta;   /* of the activation */
     double factor, shift; /* of scale */
     double eps, width;    /* of norms: whole width of a row */
+    double features;      /* whole width of operand 0 */
     double each;          /* of a loss: one over the number of losses */
 };
 
@@ -64,7 +67,12 @@ struct cu_call {
     X(unary_fwd) X(unary_bwd) X(glu_fwd) X(glu_bwd) X(scale_fwd) X(scale_bwd)              \
     X(add_fwd) X(add_bwd) X(mul_fwd) X(mul_bwd)                                            \
     X(norm_mean) X(norm_var) X(norm_apply) X(norm_bwd_sum) X(norm_bwd_apply)               \
-    X(xent_max) X(xent_sum) X(xent_loss) X(xent_bwd)
+    X(xent_max) X(xent_sum) X(xent_loss) X(xent_bwd)                                       \
+    X(attend_weight) X(attend_merge)                                                       \
+    X(weigh_fwd) X(weigh_bwd)                                                              \
+    X(softmax_sum) X(softmax_fwd) X(softmax_dot) X(softmax_bwd) X(mse_fwd) X(mse_bwd)      \
+    X(experts_act) X(experts_bwd_remake) X(experts_bwd_act)                                \
+    X(lstm_fwd) X(lstm_bwd) X(gru_fwd) X(gru_bwd) X(rnn_fwd) X(rnn_bwd)
 /* clang-format on */
 
 enum cu_kernel {
@@ -76,24 +84,175 @@ enum cu_kernel {
 
 typedef int cu_launch(void *stream, const struct cu_call *c);
 
-/* Between the products of attention.  Scores are 's' x 's', a head's numbers 'ld'
- * apart. */
-struct
-    cu_rotate { /* dst = rows of 'head' numbers turned by their positions, sign -1 back */
+/* Rows of heads turned by their positions; sign -1 turns back.  Of each head of 'width'
+ * numbers number j and number j + pairs, for j below 'pairs'; the rest is copied.  Row r is
+ * at position first + r modulo 'period'. */
+struct cu_rotate {
     void *dst;
-    const void *src;
-    int64_t ldd, lds, rows, head;
-    double theta, sign;
+    const void *src; /* may be dst */
+    int wide_src;    /* under bf16: src is in f32 */
+    int64_t ldd, lds, rows, heads, width, pairs, first, period;
+    double theta, sign, scale;
     double factor, context, slow,
         fast; /* scaled angles, as topt_rope_step() takes them */
     int by_pair;
 };
-struct cu_softmax {
-    void *p, *dp, *lse;
-    int64_t s, ldl;
-    double scale;
-    int causal;
+
+/* 'n' queries from 'first' on, and the keys [from, from + width) of 'keys' local ones;
+ * query i sees those up to i + behind where causal.  p and dp are [n, width] of what
+ * statistics are in, lse and delta 'ldl' apart.  With a table of relative positions: 'side'
+ * buckets on each side. */
+struct cu_scores {
+    void *p, *dp, *lse, *delta, *drp;
+    const void *rp;
+    int64_t n, width, first, from, keys, behind, window, chunk, first_key, ldl, ldrp;
+    int64_t side, distance;
+    double scale, cap;
+    int causal, whole, sums_only; /* whole: all keys are here */
 };
+
+/* dst[rows, cols] = src, from what statistics are in. */
+struct cu_settle {
+    void *dst;
+    const void *src;
+    int64_t rows, cols, ldd, lds;
+};
+
+/* ---- images -------------------------------------------------------------------------- */
+
+/* Where windows lie in this rank's part of an image: place (r, q) of the window of output
+ * pixel (i, j) is row first_row + i stride_h + r dilation_h, columns likewise. */
+struct cu_windows {
+    int64_t height, width; /* of the part of the input */
+    int64_t rows, cols;    /* of the block of the output */
+    int64_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
+    int64_t first_row, first_col;
+};
+
+/* Patches of an image's channels as rows of a matrix, one for each channel and place. */
+struct cu_patches {
+    void *col, *x;
+    int64_t channels;
+    struct cu_windows w;
+};
+
+/* Divisors of means: with padding counted, extents are those of the padded image, where
+ * this rank's first window starts at 'first'. */
+struct cu_pool {
+    void *x, *y, *which; /* which NULL: means */
+    int64_t planes;
+    struct cu_windows w;
+    int count_pad;
+    int64_t first_row, first_col, padded_h, padded_w;
+};
+
+/* Norm by neighbouring channels: of those seen this rank's start at 'own'. */
+struct cu_lrn {
+    const void *x, *dy;
+    void *y; /* forward: the output; backward: the gradient of what is seen */
+    double alpha, beta, bias;
+    int64_t batch, channels, seen, plane, own, before, after;
+};
+
+/* Transposed convolution: windows over the output, one for each pixel of the input. */
+struct cu_spread {
+    void *x, *y, *weight;
+    int wide_weight;
+    struct cu_windows w;
+    int64_t batch, in, out;
+};
+
+/* Along rows (0) and columns (1): extents of the whole images, local ones, where they
+ * start. */
+struct cu_resize {
+    void *x, *y;
+    int64_t planes, in[2], out[2], seen[2], made[2], first_seen[2], first_made[2];
+    int linear, corners;
+};
+
+/* ---- channels ------------------------------------------------------------------------ */
+
+/* Numbers as [outer, channels, inner]; of means and variances each channel has one, or
+ * each sample's group of 'unit' channels. */
+struct cu_channels {
+    const void *x, *dy, *gain, *bias;
+    void *y, *mean, *var, *s1, *s2, *dgain, *dbias;
+    int wide_gain, wide_bias;                     /* gradients */
+    int64_t outer, channels, inner, groups, unit; /* groups 0: a channel each */
+    int64_t each;                                 /* numbers of gain by channel, 1 or 0 */
+    double numbers;                               /* of one mean, on all ranks */
+    double eps;
+};
+
+/* ---- sums over one dimension --------------------------------------------------------- */
+
+/* y[o, i] = factor times the sum of x[o, k, i] over n; or the reverse. */
+struct cu_reduce {
+    void *x, *y;
+    int64_t outer, n, inner;
+    double factor;
+};
+
+/* dst[j] += sum over rows of x[., j], rows 'ld' apart. */
+struct cu_columns {
+    void *dst;
+    const void *x;
+    int64_t rows, cols, ld;
+    int wide_dst;
+};
+
+/* ---- dropout ------------------------------------------------------------------------- */
+
+struct cu_drop {
+    void *to;
+    const void *from;
+    int64_t n, extent[CU_RANK], first[CU_RANK], whole[CU_RANK], first_sample;
+    uint64_t stream, limit;
+    double scale;
+};
+
+/* ---- mixtures of experts ------------------------------------------------------------- */
+
+enum { CU_EXPERTS = 1024 };
+
+struct cu_route {
+    const void *logit, *correction, *dg;
+    void *g, *dlogit;
+    uint8_t *kept; /* by token and expert */
+    void *weight;  /* the same, of what statistics are in */
+    int64_t batch, seq, experts, slots, top_k, groups, top_groups;
+    int sigmoid, unnormalized;
+    double factor;
+};
+
+/* Slots [b, e, slots, d], tokens [b, s, d], weights [b, s, e]; 'token' by slot, 'slot' by
+ * weight, -1 for none. */
+struct cu_slots {
+    const void *from, *g, *dz;
+    void *to, *dg;
+    int32_t *token, *slot;
+    int64_t batch, experts, slots, seq, d;
+};
+
+/* X(name, type): kernels that take a structure of their own. */
+/* clang-format off */
+#define TOPT_CU_SPECIAL(X)                                                                 \
+    X(patches_get, patches) X(patches_add, patches)                                        \
+    X(pool_get, pool) X(pool_put, pool) X(lrn_get, lrn) X(lrn_put, lrn)                    \
+    X(spread_y, spread) X(spread_x, spread) X(spread_weight, spread)                       \
+    X(resize_get, resize) X(resize_put, resize)                                            \
+    X(gain_get, channels) X(gain_put, channels) X(prelu_get, channels)                     \
+    X(prelu_put, channels) X(channel_bias_get, channels) X(channel_bias_put, channels)     \
+    X(channels_mean, channels) X(channels_var, channels) X(channels_apply, channels)       \
+    X(channels_sums, channels) X(channels_slopes, channels)                                \
+    X(reduce_get, reduce) X(reduce_put, reduce) X(drop_out, drop)                          \
+    X(add_columns, columns)                                                                \
+    X(route_tokens, route) X(route_slopes, route)                                          \
+    X(slots_find, slots) X(slots_fill, slots) X(slots_return, slots)                       \
+    X(slots_combine, slots) X(slots_weigh, slots) X(slots_weights, slots)
+/* clang-format on */
+
+/* ---- the rest ------------------------------------------------------------------------ */
 
 /* A box between two blocks: 'extent' elements and steps by dimension, outermost first. */
 struct cu_box {
@@ -108,7 +267,8 @@ enum cu_optimizer { CU_SGD, CU_MOMENTUM, CU_ADAM };
 struct cu_update {
     enum cu_optimizer optimizer;
     int64_t n;
-    int first;   /* step 1: the master copy starts as the parameter */
+    int first; /* step 1: the master copy starts as the parameter */
+    int wide_grad;
     double lr;   /* adam: already over 1 - beta1^step */
     double root; /* adam: 1 / sqrt(1 - beta2^step) */
     double beta1, beta2, eps, scale;
@@ -121,12 +281,20 @@ struct cu_update {
 struct cu_math {
     cu_launch *kernel[CU_KERNEL_COUNT];
     int (*rotate)(void *stream, const struct cu_rotate *c);
-    int (*softmax)(void *stream, const struct cu_softmax *c); /* p: scores, in place */
-    int (*probabilities)(void *stream, const struct cu_softmax *c); /* p from lse */
-    int (*softmax_bwd)(void *stream, const struct cu_softmax *c);   /* dp from p, dp */
+    int (*softmax)(void *stream, const struct cu_scores *c); /* p: scores, in place */
+    int (*again)(void *stream, const struct cu_scores *c);   /* p from lse */
+    int (*slopes)(void *stream, const struct cu_scores *c);  /* dp from p, dp */
+    int (*table_slopes)(void *stream, const struct cu_scores *c); /* drp += from dp */
+    int (*narrow)(void *stream,
+                  const struct cu_scores *c); /* p, dp as products take them */
+    int (*settle)(void *stream, const struct cu_settle *c);
+#define X(name, type) int (*name)(void *stream, const struct cu_##type *c);
+    TOPT_CU_SPECIAL(X)
+#undef X
     int (*copy_box)(void *stream, const struct cu_box *c);
     int (*add_box)(void *stream, const struct cu_box *c);
     int (*add)(void *stream, void *dst, const void *src, int64_t n);
+    int (*add_wide)(void *stream, void *dst, const void *src, int64_t n);
     int (*update)(void *stream, const struct cu_update *c);
 };
 extern const struct cu_math topt_cu_f32, topt_cu_f64, topt_cu_bf16;

@@ -35,7 +35,8 @@ int topt_cuda_scratch(struct topt_device *d, int64_t bytes, void **ret,
                       struct topt_error *err);
 
 /* c[m,n] = alpha a b + beta c, row-major, of the device's numbers; 'ta'/'tb'
- * transpose, 'ld' are distances of rows.  Any of the sizes may be 0. */
+ * transpose, 'ld' are distances of rows; 'wide': under bf16 c is in f32.  Any of the
+ * sizes may be 0. */
 struct cuda_gemm {
     int ta, tb;
     int64_t m, n, k;
@@ -43,6 +44,7 @@ struct cuda_gemm {
     const void *a, *b;
     void *c;
     int64_t lda, ldb, ldc;
+    int wide;
 };
 int topt_cuda_gemm(struct topt_device *d, const struct cuda_gemm *g,
                    struct topt_error *err);
@@ -53,6 +55,29 @@ typedef int cuda_kernel(struct topt_device *d, const struct topt_kernel_call *c,
                         const struct cu_call *flat, struct topt_error *err);
 cuda_kernel topt_cuda_linear_fwd, topt_cuda_linear_bwd_x, topt_cuda_linear_bwd_w;
 cuda_kernel topt_cuda_attention_fwd, topt_cuda_attention_bwd;
+cuda_kernel topt_cuda_attend_fwd, topt_cuda_attend_delta, topt_cuda_attend_bwd;
+cuda_kernel topt_cuda_rotary_fwd, topt_cuda_rotary_bwd;
+cuda_kernel topt_cuda_bn_apply, topt_cuda_bn_bwd_apply, topt_cuda_bn_bwd_sum,
+    topt_cuda_bn_mean, topt_cuda_bn_var, topt_cuda_channel_bias_bwd,
+    topt_cuda_channel_bias_fwd, topt_cuda_combine_bwd, topt_cuda_combine_fwd,
+    topt_cuda_concat_bwd, topt_cuda_concat_fwd, topt_cuda_conv_bwd_w,
+    topt_cuda_conv_bwd_x, topt_cuda_conv_fwd, topt_cuda_conv_transpose_bwd_w,
+    topt_cuda_conv_transpose_bwd_x, topt_cuda_conv_transpose_fwd, topt_cuda_dispatch_bwd,
+    topt_cuda_dispatch_fwd, topt_cuda_dropout_bwd, topt_cuda_dropout_fwd,
+    topt_cuda_experts_bwd_a, topt_cuda_experts_bwd_down, topt_cuda_experts_bwd_up,
+    topt_cuda_experts_bwd_x, topt_cuda_experts_down, topt_cuda_experts_up,
+    topt_cuda_gain_bwd, topt_cuda_gain_fwd, topt_cuda_gn_apply, topt_cuda_gn_bwd_apply,
+    topt_cuda_gn_bwd_sum, topt_cuda_gn_mean, topt_cuda_gn_var, topt_cuda_lrn_bwd,
+    topt_cuda_lrn_fwd, topt_cuda_pool_bwd, topt_cuda_pool_fwd, topt_cuda_prelu_bwd,
+    topt_cuda_prelu_fwd, topt_cuda_prepend_bwd, topt_cuda_prepend_fwd,
+    topt_cuda_recurrent_bwd_h, topt_cuda_recurrent_bwd_w, topt_cuda_recurrent_fwd,
+    topt_cuda_reduce_bwd, topt_cuda_reduce_fwd, topt_cuda_resize_bwd,
+    topt_cuda_resize_fwd, topt_cuda_reverse_bwd, topt_cuda_reverse_fwd,
+    topt_cuda_route_bwd, topt_cuda_route_fwd, topt_cuda_select_bwd, topt_cuda_select_fwd,
+    topt_cuda_shuffle_bwd, topt_cuda_shuffle_fwd, topt_cuda_slice_bwd,
+    topt_cuda_slice_fwd, topt_cuda_tokens_bwd, topt_cuda_tokens_fwd,
+    topt_cuda_transpose_bwd, topt_cuda_transpose_fwd, topt_cuda_untokens_bwd,
+    topt_cuda_untokens_fwd;
 
 /* 'rc' of the kernels of cu.h. */
 int topt_cuda_launched(int rc, const struct topt_kernel_call *c, struct topt_error *err);

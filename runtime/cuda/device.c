@@ -182,10 +182,11 @@ static int cuda_add_box(struct topt_device *d, const struct topt_box_copy *c,
 }
 
 static int cuda_add(struct topt_device *d, void *dst, const void *src, int64_t n,
-                    struct topt_error *err)
+                    int wide, struct topt_error *err)
 {
-    return topt_cuda_check(
-        (cudaError_t)cuda_of(d)->math->add(cuda_of(d)->stream, dst, src, n), "sum", err);
+    struct cuda_device *c = cuda_of(d);
+    int rc = (wide ? c->math->add_wide : c->math->add)(c->stream, dst, src, n);
+    return topt_cuda_check((cudaError_t)rc, "sum", err);
 }
 
 /* ---- kernels ----------------------------------------------------------------------- */
@@ -221,6 +222,25 @@ static const uint8_t plain[TOPT_KERNEL_COUNT] = {
     [TOPT_K_XENT_SUM] = 1 + CU_xent_sum,
     [TOPT_K_XENT_LOSS] = 1 + CU_xent_loss,
     [TOPT_K_XENT_BWD] = 1 + CU_xent_bwd,
+    [TOPT_K_ATTEND_WEIGHT] = 1 + CU_attend_weight,
+    [TOPT_K_ATTEND_MERGE] = 1 + CU_attend_merge,
+    [TOPT_K_WEIGH_FWD] = 1 + CU_weigh_fwd,
+    [TOPT_K_WEIGH_BWD] = 1 + CU_weigh_bwd,
+    [TOPT_K_SOFTMAX_SUM] = 1 + CU_softmax_sum,
+    [TOPT_K_SOFTMAX_FWD] = 1 + CU_softmax_fwd,
+    [TOPT_K_SOFTMAX_DOT] = 1 + CU_softmax_dot,
+    [TOPT_K_SOFTMAX_BWD] = 1 + CU_softmax_bwd,
+    [TOPT_K_MSE_FWD] = 1 + CU_mse_fwd,
+    [TOPT_K_MSE_BWD] = 1 + CU_mse_bwd,
+    [TOPT_K_EXPERTS_ACT] = 1 + CU_experts_act,
+    [TOPT_K_EXPERTS_BWD_REMAKE] = 1 + CU_experts_bwd_remake,
+    [TOPT_K_EXPERTS_BWD_ACT] = 1 + CU_experts_bwd_act,
+    [TOPT_K_LSTM_FWD] = 1 + CU_lstm_fwd,
+    [TOPT_K_LSTM_BWD] = 1 + CU_lstm_bwd,
+    [TOPT_K_GRU_FWD] = 1 + CU_gru_fwd,
+    [TOPT_K_GRU_BWD] = 1 + CU_gru_bwd,
+    [TOPT_K_RNN_FWD] = 1 + CU_rnn_fwd,
+    [TOPT_K_RNN_BWD] = 1 + CU_rnn_bwd,
 };
 
 static cuda_kernel *const product[TOPT_KERNEL_COUNT] = {
@@ -229,6 +249,80 @@ static cuda_kernel *const product[TOPT_KERNEL_COUNT] = {
     [TOPT_K_LINEAR_BWD_W] = topt_cuda_linear_bwd_w,
     [TOPT_K_ATTENTION_FWD] = topt_cuda_attention_fwd,
     [TOPT_K_ATTENTION_BWD] = topt_cuda_attention_bwd,
+    [TOPT_K_ATTEND_FWD] = topt_cuda_attend_fwd,
+    [TOPT_K_ATTEND_DELTA] = topt_cuda_attend_delta,
+    [TOPT_K_ATTEND_BWD] = topt_cuda_attend_bwd,
+    [TOPT_K_ROTARY_FWD] = topt_cuda_rotary_fwd,
+    [TOPT_K_ROTARY_BWD] = topt_cuda_rotary_bwd,
+    [TOPT_K_CONV_FWD] = topt_cuda_conv_fwd,
+    [TOPT_K_CONV_BWD_W] = topt_cuda_conv_bwd_w,
+    [TOPT_K_CONV_BWD_X] = topt_cuda_conv_bwd_x,
+    [TOPT_K_POOL_FWD] = topt_cuda_pool_fwd,
+    [TOPT_K_POOL_BWD] = topt_cuda_pool_bwd,
+    [TOPT_K_LRN_FWD] = topt_cuda_lrn_fwd,
+    [TOPT_K_LRN_BWD] = topt_cuda_lrn_bwd,
+    [TOPT_K_RESIZE_FWD] = topt_cuda_resize_fwd,
+    [TOPT_K_RESIZE_BWD] = topt_cuda_resize_bwd,
+    [TOPT_K_CONV_TRANSPOSE_FWD] = topt_cuda_conv_transpose_fwd,
+    [TOPT_K_CONV_TRANSPOSE_BWD_W] = topt_cuda_conv_transpose_bwd_w,
+    [TOPT_K_CONV_TRANSPOSE_BWD_X] = topt_cuda_conv_transpose_bwd_x,
+    [TOPT_K_GAIN_FWD] = topt_cuda_gain_fwd,
+    [TOPT_K_GAIN_BWD] = topt_cuda_gain_bwd,
+    [TOPT_K_PRELU_FWD] = topt_cuda_prelu_fwd,
+    [TOPT_K_PRELU_BWD] = topt_cuda_prelu_bwd,
+    [TOPT_K_CHANNEL_BIAS_FWD] = topt_cuda_channel_bias_fwd,
+    [TOPT_K_CHANNEL_BIAS_BWD] = topt_cuda_channel_bias_bwd,
+    [TOPT_K_BN_MEAN] = topt_cuda_bn_mean,
+    [TOPT_K_BN_VAR] = topt_cuda_bn_var,
+    [TOPT_K_BN_APPLY] = topt_cuda_bn_apply,
+    [TOPT_K_BN_BWD_SUM] = topt_cuda_bn_bwd_sum,
+    [TOPT_K_BN_BWD_APPLY] = topt_cuda_bn_bwd_apply,
+    [TOPT_K_GN_MEAN] = topt_cuda_gn_mean,
+    [TOPT_K_GN_VAR] = topt_cuda_gn_var,
+    [TOPT_K_GN_APPLY] = topt_cuda_gn_apply,
+    [TOPT_K_GN_BWD_SUM] = topt_cuda_gn_bwd_sum,
+    [TOPT_K_GN_BWD_APPLY] = topt_cuda_gn_bwd_apply,
+    [TOPT_K_GLOBAL_POOL_FWD] = topt_cuda_reduce_fwd,
+    [TOPT_K_GLOBAL_POOL_BWD] = topt_cuda_reduce_bwd,
+    [TOPT_K_REDUCE_SEQUENCE_FWD] = topt_cuda_reduce_fwd,
+    [TOPT_K_REDUCE_SEQUENCE_BWD] = topt_cuda_reduce_bwd,
+    [TOPT_K_REDUCE_FEATURES_FWD] = topt_cuda_reduce_fwd,
+    [TOPT_K_REDUCE_FEATURES_BWD] = topt_cuda_reduce_bwd,
+    [TOPT_K_TOKENS_FWD] = topt_cuda_tokens_fwd,
+    [TOPT_K_TOKENS_BWD] = topt_cuda_tokens_bwd,
+    [TOPT_K_UNTOKENS_FWD] = topt_cuda_untokens_fwd,
+    [TOPT_K_UNTOKENS_BWD] = topt_cuda_untokens_bwd,
+    [TOPT_K_SLICE_FWD] = topt_cuda_slice_fwd,
+    [TOPT_K_SLICE_BWD] = topt_cuda_slice_bwd,
+    [TOPT_K_SHUFFLE_FWD] = topt_cuda_shuffle_fwd,
+    [TOPT_K_SHUFFLE_BWD] = topt_cuda_shuffle_bwd,
+    [TOPT_K_CONCAT_FWD] = topt_cuda_concat_fwd,
+    [TOPT_K_CONCAT_BWD] = topt_cuda_concat_bwd,
+    [TOPT_K_TRANSPOSE_FWD] = topt_cuda_transpose_fwd,
+    [TOPT_K_TRANSPOSE_BWD] = topt_cuda_transpose_bwd,
+    [TOPT_K_SELECT_FWD] = topt_cuda_select_fwd,
+    [TOPT_K_SELECT_BWD] = topt_cuda_select_bwd,
+    [TOPT_K_PREPEND_FWD] = topt_cuda_prepend_fwd,
+    [TOPT_K_PREPEND_BWD] = topt_cuda_prepend_bwd,
+    [TOPT_K_REVERSE_FWD] = topt_cuda_reverse_fwd,
+    [TOPT_K_REVERSE_BWD] = topt_cuda_reverse_bwd,
+    [TOPT_K_DROPOUT_FWD] = topt_cuda_dropout_fwd,
+    [TOPT_K_DROPOUT_BWD] = topt_cuda_dropout_bwd,
+    [TOPT_K_ROUTE_FWD] = topt_cuda_route_fwd,
+    [TOPT_K_ROUTE_BWD] = topt_cuda_route_bwd,
+    [TOPT_K_DISPATCH_FWD] = topt_cuda_dispatch_fwd,
+    [TOPT_K_DISPATCH_BWD] = topt_cuda_dispatch_bwd,
+    [TOPT_K_COMBINE_FWD] = topt_cuda_combine_fwd,
+    [TOPT_K_COMBINE_BWD] = topt_cuda_combine_bwd,
+    [TOPT_K_EXPERTS_UP] = topt_cuda_experts_up,
+    [TOPT_K_EXPERTS_DOWN] = topt_cuda_experts_down,
+    [TOPT_K_EXPERTS_BWD_DOWN] = topt_cuda_experts_bwd_down,
+    [TOPT_K_EXPERTS_BWD_A] = topt_cuda_experts_bwd_a,
+    [TOPT_K_EXPERTS_BWD_UP] = topt_cuda_experts_bwd_up,
+    [TOPT_K_EXPERTS_BWD_X] = topt_cuda_experts_bwd_x,
+    [TOPT_K_RECURRENT_FWD] = topt_cuda_recurrent_fwd,
+    [TOPT_K_RECURRENT_BWD_H] = topt_cuda_recurrent_bwd_h,
+    [TOPT_K_RECURRENT_BWD_W] = topt_cuda_recurrent_bwd_w,
 };
 
 int topt_cuda_launched(int rc, const struct topt_kernel_call *c, struct topt_error *err)
@@ -247,8 +341,12 @@ static struct cu_call flatten(const struct topt_kernel_call *c)
 {
     const struct topt_op *op = c->op;
     struct cu_call f = {.batch = c->len[0],
+                        .wide_grads = c->wide_grads,
                         .activation = op->attrs.activation,
                         .rms = op->attrs.rms,
+                        .gated = op->attrs.gated,
+                        .log_of = op->attrs.log,
+                        .at = c->at,
                         .alpha = op->attrs.alpha,
                         .beta = op->attrs.beta,
                         .factor = op->attrs.factor,
@@ -269,6 +367,8 @@ static struct cu_call flatten(const struct topt_kernel_call *c)
     }
     /* what norms and losses divide by: whole extents, however few are local */
     f.width = (double)(op->operand[1].dim[0].count * op->operand[1].dim[0].unit);
+    const struct topt_dim *x = &op->operand[0].dim[op->spec->operand[0].ndim - 1];
+    f.features = (double)(x->count * x->unit);
     f.each = 1 / ((double)op->count[0] * (double)op->count[1] *
                   (double)(c->micro_batches > 0 ? c->micro_batches : 1));
     return f;
@@ -297,6 +397,7 @@ static int cuda_update(struct topt_device *d, const struct topt_update_call *cal
     const struct topt_update_call filled = topt_update_filled(call), *c = &filled;
     struct cu_update u = {.n = c->n,
                           .first = c->step == 1,
+                          .wide_grad = c->wide_grad,
                           .lr = c->lr,
                           .beta1 = c->beta1,
                           .beta2 = c->beta2,

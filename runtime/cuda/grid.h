@@ -31,6 +31,7 @@ enum { THREADS = 256, STRIP = 32 };
 #define KERNEL     static __global__ void __launch_bounds__(THREADS)
 #define CALL(type) const __grid_constant__ struct type
 #define DEVICE     static __device__ __forceinline__
+#define BOTH       static __host__ __device__ __forceinline__
 #define WAIT       __syncthreads()
 #define SHARED     __shared__
 #define EACH(i, n)                                                                       \
@@ -61,6 +62,7 @@ enum { THREADS = 16, STRIP = 4 };
 #define KERNEL     static void
 #define CALL(type) const struct type
 #define DEVICE     static inline
+#define BOTH       static inline
 #define WAIT       (void)0
 #define SHARED
 #define EACH(i, n)   for (int64_t i = cu_emulated_block; i < (n); i += cu_emulated_blocks)

@@ -26,7 +26,12 @@ KERNEL zero_table(CALL(cu_call) c)
 {
     enum { ID, TABLE };
     EACH(i, elements(&c, TABLE))
-    put(OUT(c.grad[TABLE]), i, 0);
+    {
+        if (wide_grad(&c, TABLE))
+            STAT(c.grad[TABLE])[i] = 0;
+        else
+            put(OUT(c.grad[TABLE]), i, 0);
+    }
 }
 
 /* Several tokens share a row of the table.  The block of a token that no earlier one
@@ -61,8 +66,7 @@ KERNEL embedding_bwd_rows(CALL(cu_call) c)
             {
                 int64_t at = v * d + j + t;
                 if (j + t < d)
-                    put(OUT(c.grad[TABLE]), at,
-                        N(W(get(IN(c.grad[TABLE]), at)) + sum[t]));
+                    accumulate(c.grad[TABLE], wide_grad(&c, TABLE), at, sum[t]);
             }
         }
     }
@@ -137,14 +141,13 @@ static int repeated_bwd(void *stream, const struct cu_call *c, int64_t first,
                         int64_t rows, int64_t cols)
 {
     enum { X, P, Y };
-    struct column_sums s = {c->grad[P] ? OUT(c->grad[P]) + first : NULL,
-                            c->grad[Y],
-                            NULL,
-                            NULL,
-                            NULL,
-                            rows,
-                            cols,
-                            0};
+    int is_wide = wide_grad(c, P);
+    size_t skip = (size_t)first * (is_wide ? sizeof(stat) : sizeof(real));
+    struct column_sums s = {.dst = c->grad[P] ? (char *)c->grad[P] + skip : NULL,
+                            .x = c->grad[Y],
+                            .rows = rows,
+                            .cols = cols,
+                            .wide_dst = is_wide};
     int rc = copy(stream, c->grad[X], c->grad[Y], size_of(c, Y));
     return rc ? rc : add_column_sums(stream, &s);
 }
@@ -181,7 +184,10 @@ static int variable_fwd(void *stream, const struct cu_call *c)
 static int variable_bwd(void *stream, const struct cu_call *c)
 {
     enum { TABLE, Y };
-    struct column_sums s = {c->grad[TABLE],    c->grad[Y], NULL, NULL, NULL, 1,
-                            size_of(c, TABLE), 0};
+    struct column_sums s = {.dst = c->grad[TABLE],
+                            .x = c->grad[Y],
+                            .rows = 1,
+                            .cols = size_of(c, TABLE),
+                            .wide_dst = wide_grad(c, TABLE)};
     return add_column_sums(stream, &s);
 }

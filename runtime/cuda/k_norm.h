@@ -33,12 +33,12 @@ DEVICE num norm_gain(const struct cu_call *c, int64_t j)
 
 DEVICE wide norm_mu(const struct cu_call *c, int64_t row)
 {
-    return c->value[NORM_MU] && !c->rms ? W(get(IN(c->value[NORM_MU]), row)) : W(0);
+    return c->value[NORM_MU] && !c->rms ? W(STAT(c->value[NORM_MU])[row]) : W(0);
 }
 
 DEVICE wide norm_rstd(const struct cu_call *c, int64_t row)
 {
-    return W(1 / sqrt((double)get(IN(c->value[NORM_V]), row) + c->eps));
+    return W(1 / sqrt((double)STAT(c->value[NORM_V])[row] + c->eps));
 }
 
 KERNEL norm_mean_rows(CALL(cu_call) c)
@@ -57,7 +57,7 @@ KERNEL norm_mean_rows(CALL(cu_call) c)
         PHASE
         {
             if (t == 0)
-                put(OUT(c.value[NORM_MU]), r, N(sum[0] / W(c.width)));
+                STAT(c.value[NORM_MU])[r] = (stat)(sum[0] / W(c.width));
         }
     }
 }
@@ -88,7 +88,7 @@ KERNEL norm_var_rows(CALL(cu_call) c)
         PHASE
         {
             if (t == 0)
-                put(OUT(c.value[NORM_V]), r, N(sum[0] / W(c.width)));
+                STAT(c.value[NORM_V])[r] = (stat)(sum[0] / W(c.width));
         }
     }
 }
@@ -145,22 +145,28 @@ KERNEL norm_bwd_sum_rows(CALL(cu_call) c)
         PHASE
         {
             if (t == 0 && c.value[NORM_S1])
-                put(OUT(c.value[NORM_S1]), r, c.rms ? N(0) : N(sum1[0] / W(c.width)));
+                STAT(c.value[NORM_S1])[r] = c.rms ? 0 : (stat)(sum1[0] / W(c.width));
             if (t == 0)
-                put(OUT(c.value[NORM_S2]), r, N(sum2[0] / W(c.width)));
+                STAT(c.value[NORM_S2])[r] = (stat)(sum2[0] / W(c.width));
         }
     }
 }
 
 static int norm_bwd_sum(void *stream, const struct cu_call *c)
 {
-    struct column_sums s = {c->grad[NORM_G],    c->grad[NORM_Y],
-                            c->value[NORM_X],   c->rms ? NULL : c->value[NORM_MU],
-                            c->value[NORM_V],   norm_blocks(c),
-                            size_of(c, NORM_G), c->eps};
+    struct column_sums s = {.dst = c->grad[NORM_G],
+                            .x = c->grad[NORM_Y],
+                            .v = c->value[NORM_X],
+                            .mean = c->rms ? NULL : c->value[NORM_MU],
+                            .var = c->value[NORM_V],
+                            .rows = norm_blocks(c),
+                            .cols = size_of(c, NORM_G),
+                            .eps = c->eps,
+                            .wide_dst = wide_grad(c, NORM_G)};
     int rc = add_column_sums(stream, &s);
     s.dst = c->grad[NORM_B];
     s.v = NULL;
+    s.wide_dst = wide_grad(c, NORM_B);
     if (!rc)
         rc = add_column_sums(stream, &s);
     if (rc)
@@ -175,8 +181,8 @@ KERNEL norm_bwd_apply_rows(CALL(cu_call) c)
     BLOCKS(r, norm_rows(&c))
     {
         num mu = N(norm_mu(&c, r)), rstd = N(norm_rstd(&c, r));
-        num s1 = c.value[NORM_S1] ? get(IN(c.value[NORM_S1]), r) : N(0);
-        num s2 = get(IN(c.value[NORM_S2]), r);
+        num s1 = c.value[NORM_S1] ? N(STAT(c.value[NORM_S1])[r]) : N(0);
+        num s2 = N(STAT(c.value[NORM_S2])[r]);
         PHASE
         {
             for (int64_t j = t; j < d; j += THREADS) {

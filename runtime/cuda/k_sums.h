@@ -10,15 +10,17 @@ struct column_sums {
     const void *x, *v, *mean, *var;
     int64_t rows, cols;
     double eps;
+    int wide_dst;
+    int64_t ld; /* from one row of x to the next; 0: cols */
 };
 
 DEVICE wide sum_term(const struct column_sums *c, int64_t row, int64_t col)
 {
-    wide x = W(get(IN(c->x), row * c->cols + col));
+    wide x = W(get(IN(c->x), row * (c->ld ? c->ld : c->cols) + col));
     if (!c->v)
         return x;
-    wide mean = c->mean ? W(get(IN(c->mean), row)) : W(0);
-    wide rstd = W(1 / sqrt((double)get(IN(c->var), row) + c->eps));
+    wide mean = c->mean ? W(STAT(c->mean)[row]) : W(0);
+    wide rstd = W(1 / sqrt((double)STAT(c->var)[row] + c->eps));
     return x * (W(get(IN(c->v), row * c->cols + col)) - mean) * rstd;
 }
 
@@ -39,10 +41,10 @@ KERNEL column_sums_strips(CALL(column_sums) c)
             int64_t col = strip * STRIP + t;
             if (t >= STRIP || col >= c.cols)
                 continue;
-            wide total = W(get(OUT(c.dst), col));
+            wide total = 0;
             for (int lane = 0; lane < LANES; lane++)
                 total += sum[lane * STRIP + t];
-            put(OUT(c.dst), col, N(total));
+            accumulate(c.dst, c.wide_dst, col, total);
         }
     }
 }
@@ -52,4 +54,15 @@ static int add_column_sums(void *stream, const struct column_sums *c)
     if (c->dst)
         LAUNCH(column_sums_strips, (c->cols + STRIP - 1) / STRIP, stream, c);
     return 0;
+}
+
+static int add_columns(void *stream, const struct cu_columns *c)
+{
+    struct column_sums s = {.dst = c->dst,
+                            .x = c->x,
+                            .rows = c->rows,
+                            .cols = c->cols,
+                            .wide_dst = c->wide_dst,
+                            .ld = c->ld};
+    return add_column_sums(stream, &s);
 }

@@ -46,6 +46,19 @@ KERNEL add_each(CALL(plain_copy) c)
     put(OUT(c.dst), i, get(OUT(c.dst), i) + get(IN(c.src), i));
 }
 
+KERNEL add_wide_each(CALL(plain_copy) c)
+{
+    EACH(i, c.n)
+    STAT(c.dst)[i] += STAT(c.src)[i];
+}
+
+static int add_wide(void *stream, void *dst, const void *src, int64_t n)
+{
+    struct plain_copy c = {dst, src, n};
+    LAUNCH(add_wide_each, blocks_for(n), stream, &c);
+    return 0;
+}
+
 static int add(void *stream, void *dst, const void *src, int64_t n)
 {
     struct plain_copy c = {dst, src, n};
@@ -68,7 +81,8 @@ KERNEL update_each(CALL(cu_update) c)
     state *master = (state *)c.state[2];
     EACH(i, c.n)
     {
-        num g = (num)c.scale * get(IN(c.grad), i);
+        num g = c.wide_grad ? (num)STAT(c.grad)[i] : get(IN(c.grad), i);
+        g *= (num)c.scale;
         state w = master && !c.first ? master[i] : (state)get(OUT(c.param), i);
         w -= (state)c.decay * w;
         if (c.optimizer == CU_ADAM) {

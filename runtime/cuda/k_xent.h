@@ -21,7 +21,7 @@ KERNEL xent_max_rows(CALL(cu_call) c)
         PHASE
         {
             if (t == 0)
-                put(OUT(c.value[XENT_M]), r, N(max[0]));
+                STAT(c.value[XENT_M])[r] = (stat)max[0];
         }
     }
 }
@@ -39,7 +39,7 @@ KERNEL xent_sum_rows(CALL(cu_call) c)
     int64_t n = c.cols[XENT_X];
     BLOCKS(r, c.rows[XENT_X])
     {
-        num max = get(IN(c.value[XENT_M]), r);
+        num max = N(STAT(c.value[XENT_M])[r]);
         PHASE
         {
             sum[t] = 0;
@@ -52,8 +52,8 @@ KERNEL xent_sum_rows(CALL(cu_call) c)
             int64_t j = IDS(c.value[XENT_LABEL])[r] - c.off[2];
             if (t > 0)
                 continue;
-            put(OUT(c.value[XENT_S]), r, N(sum[0]));
-            put(OUT(c.value[XENT_T]), r, j >= 0 && j < n ? get(x, r * n + j) : N(0));
+            STAT(c.value[XENT_S])[r] = (stat)sum[0];
+            STAT(c.value[XENT_T])[r] = j >= 0 && j < n ? (stat)get(x, r * n + j) : 0;
         }
     }
 }
@@ -67,9 +67,9 @@ static int xent_sum(void *stream, const struct cu_call *c)
 KERNEL xent_loss_each(CALL(cu_call) c)
 {
     EACH(i, elements(&c, XENT_Y))
-    put(OUT(c.value[XENT_Y]), i,
-        N(log((double)get(IN(c.value[XENT_S]), i)) + (double)get(IN(c.value[XENT_M]), i) -
-          (double)get(IN(c.value[XENT_T]), i)));
+    STAT(c.value[XENT_Y])
+    [i] = (stat)(log((double)STAT(c.value[XENT_S])[i]) +
+                 (double)STAT(c.value[XENT_M])[i] - (double)STAT(c.value[XENT_T])[i]);
 }
 
 static int xent_loss(void *stream, const struct cu_call *c)
@@ -84,7 +84,7 @@ KERNEL xent_bwd_rows(CALL(cu_call) c)
     int64_t n = c.cols[XENT_X];
     BLOCKS(r, c.rows[XENT_X])
     {
-        num max = get(IN(c.value[XENT_M]), r), sum = get(IN(c.value[XENT_S]), r);
+        num max = N(STAT(c.value[XENT_M])[r]), sum = N(STAT(c.value[XENT_S])[r]);
         int64_t label = IDS(c.value[XENT_LABEL])[r] - c.off[2];
         PHASE
         {

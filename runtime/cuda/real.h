@@ -5,7 +5,7 @@
  * each type: kernels_f32.cu, kernels_f64.cu and kernels_bf16.cu define TOPT_CU_TYPE
  * (32, 64, 16) and include all of them.  'real' is what memory holds, 'num' what is
  * computed with, 'wide' what sums are carried in (double, but for bf16), 'state' what
- * optimizers keep. */
+ * optimizers keep, 'stat' what statistics, losses and wide gradients are in. */
 #ifndef TOPT_CU_REAL_H
 #define TOPT_CU_REAL_H
 
@@ -17,7 +17,7 @@
 #include "grid.h"
 
 #if TOPT_CU_TYPE == 64
-typedef double real, num, wide, state;
+typedef double real, num, wide, state, stat;
 #define EXP  exp
 #define TANH tanh
 #define ERFC erfc
@@ -25,7 +25,7 @@ typedef double real, num, wide, state;
 #define EXP  expf
 #define TANH tanhf
 #define ERFC erfcf
-typedef float num, state;
+typedef float num, state, stat;
 #if TOPT_CU_TYPE == 32
 typedef float real;
 typedef double wide;
@@ -78,9 +78,25 @@ DEVICE wide larger(wide a, wide b)
     return a > b ? a : b;
 }
 
-#define IN(x)  ((const real *)(x))
-#define OUT(x) ((real *)(x))
-#define IDS(x) ((const int32_t *)(x))
+#define IN(x)   ((const real *)(x))
+#define OUT(x)  ((real *)(x))
+#define IDS(x)  ((const int32_t *)(x))
+#define STAT(x) ((stat *)(x))
+
+/* dst[i] += x, of a gradient that is wide or not. */
+DEVICE void accumulate(void *dst, int is_wide, int64_t i, wide x)
+{
+    if (is_wide)
+        STAT(dst)[i] = (stat)(W(STAT(dst)[i]) + x);
+    else
+        put(OUT(dst), i, N(W(get(OUT(dst), i)) + x));
+}
+
+/* Is the gradient of operand o in f32 where numbers are bf16? */
+BOTH int wide_grad(const struct cu_call *c, int o)
+{
+    return (int)(c->wide_grads >> o & 1);
+}
 
 DEVICE int64_t elements(const struct cu_call *c, int o)
 {

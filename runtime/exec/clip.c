@@ -2,6 +2,7 @@
 #include "clip.h"
 #include "memory.h"
 #include "number.h"
+#include "rows.h"
 
 /* Copies of a block: those at 0 along each axis of them count. */
 static int counts(const struct topt_session *s, const struct topt_layout *l)
@@ -16,7 +17,7 @@ enum { PART = 1 << 16 }; /* numbers that are added up at a time */
 
 int64_t topt_clip_scratch(const struct topt_session *s)
 {
-    return (int64_t)PART * topt_session_element_bytes(s, TOPT_ELEM_REAL);
+    return (int64_t)PART * topt_session_element_bytes(s, TOPT_ELEM_WIDE);
 }
 
 int topt_clip_square(struct topt_session *s, int buffer, double *ret,
@@ -25,10 +26,14 @@ int topt_clip_square(struct topt_session *s, int buffer, double *ret,
     const struct topt_buffer *b = &s->p->buffer[buffer];
     int bytes = topt_session_element_bytes(s, b->elem);
     int64_t n = counts(s, &b->layout) ? topt_buffer_elements(s, buffer) : 0;
-    enum topt_dtype t = bytes == 8 ? TOPT_F64 : bytes == 2 ? TOPT_BF16 : TOPT_F32;
+    enum topt_dtype t = topt_buffer_dtype(s, buffer);
     void *host = topt_scratch(s, (int64_t)PART * bytes);
     if (!host)
         return topt_nomem(err, NULL);
+    if (b->rows) {
+        *ret += n ? topt_session_rows_square(s, buffer) : 0;
+        return 0;
+    }
     for (int64_t at = 0; at < n; at += PART) {
         int64_t m = n - at < PART ? n - at : PART;
         double sum = 0;

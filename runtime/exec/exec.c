@@ -8,6 +8,7 @@
 #include "init.h"
 #include "memory.h"
 #include "number.h"
+#include "rows.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +17,8 @@
 
 double topt_default_lr(enum topt_optimizer o)
 {
-    static const double lr[TOPT_OPTIMIZER_COUNT] = {[TOPT_SGD] = 0.1,
+    static const double lr[TOPT_OPTIMIZER_COUNT] = {[TOPT_ROW_WISE_ADAGRAD] = 0.02,
+                                                    [TOPT_SGD] = 0.1,
                                                     [TOPT_MOMENTUM] = 0.02,
                                                     [TOPT_ADAM] = 0.0003,
                                                     [TOPT_ADAMW] = 0.0003};
@@ -29,6 +31,11 @@ static enum topt_comm_number number_of(const struct topt_session *s, enum topt_e
         return TOPT_COMM_32;
     int bytes = topt_session_element_bytes(s, e);
     return bytes == 8 ? TOPT_COMM_F64 : bytes == 2 ? TOPT_COMM_BF16 : TOPT_COMM_F32;
+}
+
+static int is_wide(const struct topt_session *s, int buffer)
+{
+    return s->p->buffer[buffer].elem == TOPT_ELEM_WIDE;
 }
 
 /* Instructions name buffers by number; a dead one is our bug or a broken plan. */
@@ -58,9 +65,13 @@ static int do_free(struct topt_session *s, const struct topt_instr *i,
 static int do_zero(struct topt_session *s, const struct topt_instr *i,
                    struct topt_error *err)
 {
-    return alive(s, i->a, err)
-               ? -1
-               : s->dev->ops->zero(s->dev, s->ptr[i->a], topt_buffer_bytes(s, i->a), err);
+    if (alive(s, i->a, err))
+        return -1;
+    if (s->p->buffer[i->a].rows) {
+        topt_session_rows_clear(s, i->a);
+        return 0;
+    }
+    return s->dev->ops->zero(s->dev, s->ptr[i->a], topt_buffer_bytes(s, i->a), err);
 }
 
 static int do_init(struct topt_session *s, const struct topt_instr *i,
@@ -121,6 +132,7 @@ static int do_kernel(struct topt_session *s, const struct topt_instr *i,
             return topt_wrap(err, "%s of '%s'", topt_kernel_name(i->kernel), op->name);
         c.value[o] = i->value[o] >= 0 ? s->ptr[i->value[o]] : NULL;
         c.grad[o] = i->grad[o] >= 0 ? s->ptr[i->grad[o]] : NULL;
+        c.wide_grads |= (uint32_t)(i->grad[o] >= 0 && is_wide(s, i->grad[o])) << o;
         if (i->kernel == TOPT_K_LOAD && c.value[o] && load(s, op, o, i->value[o], err))
             return -1;
     }
@@ -175,6 +187,17 @@ static int do_halo(struct topt_session *s, const struct topt_instr *i,
     return topt_exchange_halo(&x, err);
 }
 
+static int do_rows(struct topt_session *s, const struct topt_instr *i,
+                   struct topt_error *err)
+{
+    int ids = i->value[topt_table_ids(&s->p->model->op[i->op])];
+    if (alive(s, i->a, err) || alive(s, i->b, err) || alive(s, ids, err) ||
+        (i->c >= 0 && alive(s, i->c, err)))
+        return topt_wrap(err, "rows of '%s'", s->p->model->op[i->op].name);
+    return i->kind == TOPT_I_ROWS_ADD ? topt_session_rows_add(s, i, err)
+                                      : topt_session_rows_fetch(s, i, err);
+}
+
 static int do_reduce(struct topt_session *s, const struct topt_instr *i,
                      struct topt_error *err)
 {
@@ -195,7 +218,7 @@ static int do_add(struct topt_session *s, const struct topt_instr *i,
     if (alive(s, i->a, err) || alive(s, i->b, err))
         return -1;
     return s->dev->ops->add(s->dev, s->ptr[i->b], s->ptr[i->a],
-                            topt_buffer_elements(s, i->b), err);
+                            topt_buffer_elements(s, i->b), is_wide(s, i->b), err);
 }
 
 /* Ranks that hold copies of the same tokens: only the one at 0 along each such axis
@@ -224,7 +247,7 @@ static int do_loss(struct topt_session *s, const struct topt_instr *i,
     for (int d = 0; d < b->shape.ndim; d++)
         tokens *= (double)(b->shape.dim[d].count * b->shape.dim[d].unit);
     for (int64_t k = 0; k < n && counts_loss(s, &b->layout); k++)
-        sum += topt_number_get(s->dev->dtype, host, k);
+        sum += topt_number_get(topt_buffer_dtype(s, i->a), host, k);
     if (s->comm->ops->sum(s->comm, &sum, 1, err))
         return -1;
     s->loss += sum / tokens;
@@ -263,9 +286,12 @@ static int do_update(struct topt_session *s, const struct topt_instr *i,
         .eps = s->options.eps,
         .scale = s->scale,
         .param = s->ptr[i->a],
-        .grad = s->ptr[i->b]};
+        .grad = s->ptr[i->b],
+        .wide_grad = is_wide(s, i->b)};
     for (int k = 0; k < 3; k++)
         c.state[k] = state[k] >= 0 ? s->ptr[state[k]] : NULL;
+    if (topt_session_rows_update(s, i, &c, err))
+        return -1;
     return s->dev->ops->update(s->dev, &c, err);
 }
 
@@ -307,6 +333,8 @@ static void account(struct topt_session_times *t, const struct topt_instr *i, in
         break;
     case TOPT_I_HALO:
     case TOPT_I_HALO_ADD:
+    case TOPT_I_ROWS_FETCH:
+    case TOPT_I_ROWS_ADD:
     case TOPT_I_REDUCE:
         t->reduce_ns += ns;
         break;
@@ -330,6 +358,10 @@ static int waits(const struct topt_instr *i)
     case TOPT_I_LOSS:
     case TOPT_I_NORM:
         return 1;
+    case TOPT_I_ROWS_FETCH:
+    case TOPT_I_ROWS_ADD:
+    case TOPT_I_UPDATE:
+        return i->axes != 0;
     default:
         return 0;
     }
@@ -357,7 +389,8 @@ static int run_part(struct topt_session *s, int from, int to, enum part part,
         [TOPT_I_HALO] = do_halo,     [TOPT_I_HALO_ADD] = do_halo,
         [TOPT_I_REDUCE] = do_reduce, [TOPT_I_ADD] = do_add,
         [TOPT_I_LOSS] = do_loss,     [TOPT_I_UPDATE] = do_update,
-        [TOPT_I_NORM] = do_norm,
+        [TOPT_I_NORM] = do_norm,     [TOPT_I_ROWS_FETCH] = do_rows,
+        [TOPT_I_ROWS_ADD] = do_rows,
     };
     int64_t before = now_ns();
     for (int i = from; i < to; i++) {
@@ -403,6 +436,9 @@ static uint32_t axes_of(const struct topt_instr *i)
         return i->move.kind == TOPT_MOVE_SLICE ? 0 : i->move.axes;
     case TOPT_I_HALO:
     case TOPT_I_HALO_ADD:
+    case TOPT_I_ROWS_FETCH:
+    case TOPT_I_ROWS_ADD:
+    case TOPT_I_UPDATE:
     case TOPT_I_REDUCE:
         return i->axes;
     default:
@@ -431,8 +467,9 @@ static int allocate(struct topt_session *s, struct topt_error *err)
     s->ptr = calloc(n + 1, sizeof *s->ptr);
     s->bytes = calloc(n + 1, sizeof *s->bytes);
     s->counts = calloc(2 * (size_t)s->comm->size, sizeof *s->counts);
-    return s->ptr && s->bytes && s->counts ? topt_arena_open(s, err)
-                                           : topt_nomem(err, NULL);
+    s->rows_heap = calloc(n + 1, sizeof *s->rows_heap);
+    return s->ptr && s->bytes && s->counts && s->rows_heap ? topt_arena_open(s, err)
+                                                           : topt_nomem(err, NULL);
 }
 
 static int check_settings(const struct topt_settings *s, struct topt_error *err)
@@ -442,10 +479,10 @@ static int check_settings(const struct topt_settings *s, struct topt_error *err)
             err, TOPT_ERR_INVAL,
             "optimizer '%s' is known to plans only; run with --optimizer adamw",
             topt_optimizer_name(s->optimizer));
-    if (s->gradient_f32 && s->dtype == TOPT_BF16)
+    if (s->state_bf16 && s->dtype == TOPT_BF16)
         return topt_fail(err, TOPT_ERR_INVAL,
-                         "gradients in f32 beside bf16 are known to plans only; plan "
-                         "without them");
+                         "weights without a copy in f32 (precision bf16) are known to "
+                         "plans only; plan with --precision bf16-mixed");
     return 0;
 }
 
@@ -468,6 +505,11 @@ int topt_session_create(const struct topt_program *p, struct topt_comm *comm,
             topt_dtype_name(p->settings.dtype), topt_dtype_name(device->dtype));
     if (check_settings(&p->settings, err) || topt_model_check_run(p->model, err))
         return -1;
+    if (topt_model_has_tables(p->model) && strcmp(device->ops->name, "host"))
+        return topt_fail(
+            err, TOPT_ERR_INVAL,
+            "tables with sparse gradients are trained on CPUs only; run with "
+            "--device host");
     if (options->clip > 0 && !has_norm(p))
         return topt_fail(err, TOPT_ERR_INVAL,
                          "to clip gradients the program needs their norm "
@@ -502,6 +544,7 @@ void topt_session_destroy(struct topt_session *s)
 {
     if (!s)
         return;
+    topt_session_rows_fini(s);
     topt_arena_close(s);
     free(s->ptr);
     free(s->bytes);

@@ -28,7 +28,7 @@ int64_t topt_feed_classes(const struct topt_op *op)
     for (int d = 0; d < op->spec->ndims; d++)
         if (!strcmp(op->spec->dim[d].name, "v"))
             return op->count[d];
-    return 1;
+    return op->spec->loss ? 2 : 1; /* yes or no */
 }
 
 static void need(struct topt_feed_needs *n, const struct topt_op *op, int operand)

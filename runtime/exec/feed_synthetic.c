@@ -46,14 +46,16 @@ static int load_whole(void *ctx, const struct topt_op *op, int operand, int64_t 
 {
     const struct synthetic *f = ctx;
     int64_t n = topt_feed_elements(op, operand, box), vocab = topt_feed_classes(op);
+    int64_t sample_size = 1;
     if (topt_feed_check(op, box, f->batch, err))
         return -1;
+    for (int d = 1; d < op->spec->operand[operand].ndim; d++)
+        sample_size *= op->operand[operand].dim[d].count;
     for (int64_t i = 0; i < n; i++) {
         struct topt_feed_place p = topt_feed_place(op, operand, box, i);
         int64_t sample = step * f->batch + p.sample, k = class_at(f, sample, p.element);
-        uint64_t draw = topt_random(
-            stream(f, op, 0),
-            (uint64_t)(sample * op->operand[operand].dim[1].count) + (uint64_t)p.element);
+        uint64_t draw = topt_random(stream(f, op, 0), (uint64_t)(sample * sample_size) +
+                                                          (uint64_t)p.element);
         ret[i] = (int32_t)(op->spec->loss ? k : token_of(vocab, f->classes, k, draw));
     }
     return 0;

@@ -2,6 +2,7 @@
 #include "memory.h"
 #include "host.h"
 #include "number.h"
+#include "rows.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,6 +13,10 @@ static double *local_block(struct topt_session *s, int buffer, int64_t n,
                            struct topt_error *err)
 {
     double *block = calloc((size_t)n + 1, sizeof *block);
+    if (block && s->p->buffer[buffer].rows) {
+        topt_session_rows_spread(s, buffer, block);
+        return block;
+    }
     void *host = topt_scratch(s, topt_buffer_bytes(s, buffer));
     if (!block || !host) {
         free(block);
@@ -24,7 +29,7 @@ static double *local_block(struct topt_session *s, int buffer, int64_t n,
         return NULL;
     }
     for (int64_t i = 0; i < n; i++)
-        block[i] = topt_number_get(s->dev->dtype, host, i);
+        block[i] = topt_number_get(topt_buffer_dtype(s, buffer), host, i);
     return block;
 }
 
@@ -90,7 +95,7 @@ int topt_session_gather(struct topt_session *s, int buffer, double **ret, int64_
     double *whole = NULL, spread = 0;
     int64_t total = 1, n;
     int rc = -1;
-    if (!s->ptr[buffer] || b->elem != TOPT_ELEM_REAL ||
+    if (!s->ptr[buffer] || (b->elem != TOPT_ELEM_REAL && b->elem != TOPT_ELEM_WIDE) ||
         topt_layout_partial_mask(&b->layout))
         return topt_fail(err, TOPT_ERR_INVAL, "buffer %d can't be gathered", buffer);
     n = topt_buffer_elements(s, buffer);

@@ -15,6 +15,8 @@
 struct init_value {
     double constant, deviation;
     uint64_t stream;
+    enum topt_start start;
+    int64_t width; /* of the last dimension */
 };
 
 /* Numbers that one number of the output is a sum over: dimensions from 'first' on. */
@@ -34,7 +36,10 @@ static struct init_value value_of(const struct topt_session *s,
                                op->attrs.init_std > 0 ? op->attrs.init_std : 0.02};
     v.stream =
         topt_mix(s->options.seed) ^ topt_mix((uint64_t)b->op * 64 + (uint64_t)b->operand);
-    switch (op->spec->operand[b->operand].start) {
+    v.start = op->spec->operand[b->operand].start;
+    v.width =
+        b->shape.dim[b->shape.ndim - 1].count * b->shape.dim[b->shape.ndim - 1].unit;
+    switch (v.start) {
     case TOPT_START_FAN_IN:
         if (!(op->attrs.init_std > 0))
             v.deviation = 1 / sqrt(fan_in(&b->shape, 1));
@@ -48,6 +53,10 @@ static struct init_value value_of(const struct topt_session *s,
         v.deviation = 0;
         break;
     case TOPT_START_ZERO:
+        v.deviation = 0;
+        break;
+    case TOPT_START_DECAY:
+    case TOPT_START_STEP:
         v.deviation = 0;
         break;
     case TOPT_START_NORMAL:
@@ -75,6 +84,21 @@ static int64_t row_start(const struct topt_shape *s, const struct topt_box *box,
     return (at * s->dim[last].count + box->off[last]) * s->dim[last].unit;
 }
 
+/* Element 'i' of those that do not start at random. */
+static double value_at(const struct init_value *v, int64_t i)
+{
+    enum { PLACES = 16 };
+    int64_t k = i % v->width % PLACES;
+    switch (v->start) {
+    case TOPT_START_DECAY:
+        return log((double)(k + 1));
+    case TOPT_START_STEP:
+        return log(expm1(0.001 * pow(100, (double)k / (PLACES - 1))));
+    default:
+        return v->constant;
+    }
+}
+
 /* 'cols' elements from 'first' of the whole tensor on, in strips that stay in the cache. */
 static void fill_row(enum topt_dtype dtype, const struct init_value *v, int64_t first,
                      void *row, int64_t cols)
@@ -86,7 +110,8 @@ static void fill_row(enum topt_dtype dtype, const struct init_value *v, int64_t 
         if (v->deviation > 0)
             topt_host_normal(strip, n, v->stream, (uint64_t)(first + j0));
         for (int64_t j = 0; j < n; j++)
-            strip[j] = v->deviation > 0 ? v->deviation * strip[j] : v->constant;
+            strip[j] =
+                v->deviation > 0 ? v->deviation * strip[j] : value_at(v, first + j0 + j);
         if (dtype == TOPT_F32)
             for (int64_t j = 0; j < n; j++)
                 ((float *)row)[j0 + j] = (float)strip[j];

@@ -30,6 +30,8 @@ int topt_session_element_bytes(const struct topt_session *s, enum topt_element e
         return s->dev->real_bytes;
     case TOPT_ELEM_STATE:
         return s->dev->state_bytes;
+    case TOPT_ELEM_WIDE:
+        return s->dev->real_bytes == 8 ? 8 : 4;
     case TOPT_ELEM_INT32:
         return 4;
     default:
@@ -37,10 +39,16 @@ int topt_session_element_bytes(const struct topt_session *s, enum topt_element e
     }
 }
 
+enum topt_dtype topt_buffer_dtype(const struct topt_session *s, int buffer)
+{
+    int bytes = topt_session_element_bytes(s, s->p->buffer[buffer].elem);
+    return bytes == 8 ? TOPT_F64 : bytes == 2 ? TOPT_BF16 : TOPT_F32;
+}
+
 int64_t topt_buffer_bytes(const struct topt_session *s, int buffer)
 {
     const struct topt_buffer *b = &s->p->buffer[buffer];
-    if (b->shape.ndim == 0)
+    if (b->shape.ndim == 0 || b->rows)
         return b->bytes;
     return topt_buffer_elements(s, buffer) * topt_session_element_bytes(s, b->elem);
 }

@@ -9,6 +9,8 @@
 struct topt_box topt_buffer_box(const struct topt_session *s, int buffer);
 int64_t topt_buffer_elements(const struct topt_session *s, int buffer);
 int topt_session_element_bytes(const struct topt_session *s, enum topt_element e);
+/* What its numbers are; REAL, STATE and WIDE alone. */
+enum topt_dtype topt_buffer_dtype(const struct topt_session *s, int buffer);
 int64_t topt_buffer_bytes(const struct topt_session *s, int buffer);
 /* Room for all buffers. */
 int topt_arena_open(struct topt_session *s, struct topt_error *err) TOPT_MUST_CHECK;

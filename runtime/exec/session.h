@@ -25,6 +25,9 @@ struct topt_session {
     double lr, norm, scale;
     const struct topt_feed *feed; /* of the training, or of an evaluation */
     struct topt_session_times times;
+    void *
+        *rows_heap; /* by buffer: what a gradient of rows outgrew its place to; or NULL */
+    int64_t rows_grown;
     void *scratch; /* host memory, grown on demand */
     int64_t scratch_bytes;
 };

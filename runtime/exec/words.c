@@ -54,6 +54,14 @@ void topt_instr_words(const struct topt_program *p, int instr, char *buf, size_t
     case TOPT_I_LOSS:
         snprintf(buf, size, "the sum of the loss");
         break;
+    case TOPT_I_ROWS_FETCH:
+        snprintf(buf, size, "the rows of '%.80s' from their owners",
+                 p->model->op[i->op].name);
+        break;
+    case TOPT_I_ROWS_ADD:
+        snprintf(buf, size, "the exchange of gradients' rows of '%.80s'",
+                 p->model->op[i->op].name);
+        break;
     case TOPT_I_NORM:
         snprintf(buf, size, "the norm of all gradients");
         break;

@@ -17,6 +17,12 @@
 #include "k_shape.h"
 #include "k_attend.h"
 #include "k_rotary.h"
+#include "k_tables.h"
+#include "k_causal_conv.h"
+#include "k_scan.h"
+#include "k_ssd.h"
+#include "k_delta.h"
+#include "k_selective.h"
 #include "k_update.h"
 
 static topt_host_kernel *const kernels[TOPT_KERNEL_COUNT] = {
@@ -147,4 +153,18 @@ static topt_host_kernel *const kernels[TOPT_KERNEL_COUNT] = {
     [TOPT_K_PREPEND_BWD] = prepend_bwd,
     [TOPT_K_REVERSE_FWD] = reverse_fwd,
     [TOPT_K_REVERSE_BWD] = reverse_bwd,
+    [TOPT_K_EMBEDDING_BAG_FWD] = embedding_bag_fwd,
+    [TOPT_K_EMBEDDING_BAG_BWD] = embedding_bag_bwd,
+    [TOPT_K_INTERACT_FWD] = interact_fwd,
+    [TOPT_K_INTERACT_BWD] = interact_bwd,
+    [TOPT_K_LOGISTIC_FWD] = logistic_fwd,
+    [TOPT_K_LOGISTIC_BWD] = logistic_bwd,
+    [TOPT_K_CAUSAL_CONV_FWD] = causal_conv_fwd,
+    [TOPT_K_CAUSAL_CONV_BWD] = causal_conv_bwd,
+    [TOPT_K_SSD_FWD] = ssd_fwd,
+    [TOPT_K_SSD_BWD] = ssd_bwd,
+    [TOPT_K_DELTA_FWD] = delta_fwd,
+    [TOPT_K_DELTA_BWD] = delta_bwd,
+    [TOPT_K_SELECTIVE_FWD] = selective_fwd,
+    [TOPT_K_SELECTIVE_BWD] = selective_bwd,
 };

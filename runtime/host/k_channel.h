@@ -56,7 +56,8 @@ static void prelu_fwd(const struct topt_kernel_call *c)
     struct channels s = channels_of(c, CH_X);
     const real *x = c->value[CH_X], *a = c->value[CH_W];
     real *y = c->value[CH_Y];
-    int64_t each = c->op->operand[CH_W].dim[0].count > 1;
+    const struct topt_dim *slopes = &c->op->operand[CH_W].dim[0];
+    int64_t each = slopes->count * slopes->unit > 1;
     for (int64_t o = 0; o < s.outer; o++)
         for (int64_t k = 0; k < s.channels; k++)
             for (int64_t i = 0; i < s.inner; i++, x++, y++)
@@ -68,7 +69,8 @@ static void prelu_bwd(const struct topt_kernel_call *c)
     struct channels s = channels_of(c, CH_X);
     const real *x = c->value[CH_X], *a = c->value[CH_W], *dy = c->grad[CH_Y];
     real *dx = c->grad[CH_X], *da = c->grad[CH_W];
-    int64_t row = s.channels * s.inner, each = c->op->operand[CH_W].dim[0].count > 1;
+    const struct topt_dim *slopes = &c->op->operand[CH_W].dim[0];
+    int64_t row = s.channels * s.inner, each = slopes->count * slopes->unit > 1;
     for (int64_t k = 0; k < s.channels; k++) {
         double sum = 0;
         for (int64_t o = 0; o < s.outer; o++)

@@ -19,6 +19,8 @@ static void adam(const struct topt_update_call *c)
     double rate = c->lr / fix1, root = 1 / sqrt(fix2);
     double stays = c->optimizer == TOPT_ADAMW ? 1 - c->lr * c->weight_decay : 1;
     for (int64_t i = 0; i < c->n; i++) {
+        if (c->lazy && g[i] == 0)
+            continue;
         double gi = scale * (double)g[i];
         double mi = beta1 * (double)m[i] + (1 - beta1) * gi;
         double vi = beta2 * (double)v[i] + (1 - beta2) * gi * gi;
@@ -34,6 +36,8 @@ static void momentum(const struct topt_update_call *c)
     const real *g = c->grad;
     real lr = R(c->lr), keep = R(c->beta1), scale = R(c->scale);
     for (int64_t i = 0; i < c->n; i++) {
+        if (c->lazy && g[i] == 0)
+            continue;
         v[i] = keep * v[i] + scale * g[i];
         w[i] -= lr * v[i];
     }
@@ -47,13 +51,60 @@ static void sgd(const struct topt_update_call *c)
         w[i] -= lr * g[i];
 }
 
-static void update(const struct topt_update_call *call)
+/* A row's state adds up the means of its squared gradients. */
+static void row_wise_adagrad(const struct topt_update_call *c)
 {
-    const struct topt_update_call filled = topt_update_filled(call), *c = &filled;
-    if (c->optimizer == TOPT_ADAM || c->optimizer == TOPT_ADAMW)
+    real *w = c->param, *state = c->state[0];
+    const real *g = c->grad, *squares = c->squares;
+    int64_t cols = c->cols, rows = cols > 0 ? c->n / cols : c->row ? 1 : c->rows;
+    double whole = (double)c->whole_cols;
+    for (int64_t r = 0; r < rows; r++) {
+        double sum = squares ? (double)squares[r] : 0;
+        for (int64_t j = 0; j < cols && !squares; j++)
+            sum += (double)g[r * cols + j] * (double)g[r * cols + j];
+        double s = (double)state[r] + c->scale * c->scale * sum / whole;
+        double rate = c->lr * c->scale / (sqrt(s) + c->eps);
+        state[r] = R(s);
+        for (int64_t j = 0; j < cols; j++)
+            w[r * cols + j] = R((double)w[r * cols + j] - rate * (double)g[r * cols + j]);
+    }
+}
+
+static void update_all(const struct topt_update_call *c)
+{
+    if (c->optimizer == TOPT_ROW_WISE_ADAGRAD)
+        row_wise_adagrad(c);
+    else if (c->optimizer == TOPT_ADAM || c->optimizer == TOPT_ADAMW)
         adam(c);
     else if (c->optimizer == TOPT_MOMENTUM)
         momentum(c);
     else
         sgd(c);
+}
+
+static void *row_of(void *base, int64_t row, int64_t cols)
+{
+    return base ? (real *)base + row * cols : NULL;
+}
+
+/* One row after the other, each as a small parameter. */
+static void update(const struct topt_update_call *call)
+{
+    const struct topt_update_call filled = topt_update_filled(call), *c = &filled;
+    int64_t per_row = c->optimizer == TOPT_ROW_WISE_ADAGRAD ? 1 : c->cols;
+    if (!c->row) {
+        update_all(c);
+        return;
+    }
+    for (int64_t k = 0; k < c->rows; k++) {
+        int64_t at = c->row[k] - c->first;
+        struct topt_update_call one = *c;
+        one.n = c->cols;
+        one.param = row_of(c->param, at, c->cols);
+        one.grad = (const real *)c->grad + k * c->cols;
+        one.state[0] = row_of(c->state[0], at, per_row);
+        one.state[1] = row_of(c->state[1], at, c->cols);
+        one.squares = c->squares ? (const real *)c->squares + k : NULL;
+        update_all(&one);
+    }
 }

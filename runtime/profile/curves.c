@@ -3,15 +3,17 @@
  * Measured as training runs them: through topt_exchange, packing included, with all
  * groups of the mesh at work at once, a few calls back to back, since a barrier
  * between calls would be measured too.  A sample is the slowest rank's; a point is the
- * median of its samples. */
+ * median of its samples.  Where a point is off the line between its neighbours, more are measured. */
 #include "exchange.h"
 #include "profile.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MIN_BYTES = 1024, BACK_TO_BACK = 4, FEW = 3, MANY = 25 };
+enum { MIN_BYTES = 1024, BACK_TO_BACK = 4, FEW = 3, MANY = 25, MOST_EXTRA = 8 };
 static const double POINT_NS = 25e6; /* a point's share of the time */
+static const double DISAGREE = 0.2;
 
 struct probe {
     struct topt_comm *comm;
@@ -44,8 +46,8 @@ static struct topt_layout shard(const struct topt_mesh *m, uint32_t axes, int di
     return l;
 }
 
-/* Layouts before and after; 0 where this group has no such move. */
-static int choose_move(struct probe *p, enum topt_collective kind, uint32_t axes)
+/* Layouts before and after. */
+static void choose_move(struct probe *p, enum topt_collective kind, uint32_t axes)
 {
     const struct topt_mesh *m = &p->comm->mesh;
     struct topt_move *v = &p->move;
@@ -71,7 +73,6 @@ static int choose_move(struct probe *p, enum topt_collective kind, uint32_t axes
         v->from.pos[a] = v->from.at[a] < 0 ? 0 : v->from.pos[a];
         v->to.pos[a] = v->to.at[a] < 0 ? 0 : v->to.pos[a];
     }
-    return kind != TOPT_PERMUTE || __builtin_popcount(axes) > 1;
 }
 
 /* A tensor of f32 whose collective is priced as 'bytes': all-gather, reduce-scatter
@@ -133,7 +134,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int measure_point(struct probe *p, int64_t *ret_ns, struct topt_error *err)
+static int measure_point(struct probe *p, double *ret_ns, struct topt_error *err)
 {
     double ns[MANY];
     if (take_samples(p, ns, FEW, err))
@@ -144,63 +145,109 @@ static int measure_point(struct probe *p, int64_t *ret_ns, struct topt_error *er
     if (take_samples(p, ns, n, err))
         return -1;
     qsort(ns, (size_t)n, sizeof *ns, by_value);
-    *ret_ns = (int64_t)ns[n / 2] + 1;
+    *ret_ns = ns[n / 2] + 1;
     return 0;
 }
 
-static int measure_curve(struct topt_comm *comm, struct topt_device *dev,
-                         int64_t max_bytes, struct topt_curve *c, struct topt_error *err)
+/* One curve that is being measured. */
+struct tracing {
+    struct topt_comm *comm;
+    struct topt_device *dev;
+    struct topt_survey *survey;
+    char what[192];
+    struct topt_curve *curve;
+};
+
+/* About 'want' bytes; what is known is taken. */
+static int add_point(struct tracing *t, int64_t want, struct topt_error *err)
 {
-    int group = c->group.nodes * c->group.per_node, rc = 0;
-    for (int64_t want = MIN_BYTES; want <= max_bytes && c->n < TOPT_CURVE_POINTS && !rc;
-         want *= 2) {
-        struct probe p = {.comm = comm, .dev = dev};
-        if (!choose_move(&p, c->kind, c->axes))
-            return 0;
-        int64_t bytes = choose_shape(&p, c->kind, group, want), ns = 0;
-        rc = probe_init(&p, err) || measure_point(&p, &ns, err);
+    struct topt_curve *c = t->curve;
+    struct probe p = {.comm = t->comm, .dev = t->dev};
+    double ns;
+    choose_move(&p, c->kind, c->axes);
+    int64_t bytes = choose_shape(&p, c->kind, c->group.nodes * c->group.per_node, want);
+    if (!topt_survey_known(t->survey, t->what, bytes, &ns)) {
+        int rc = probe_init(&p, err) || measure_point(&p, &ns, err) ||
+                 topt_survey_keep(t->survey, t->what, bytes, ns, err);
         probe_fini(&p);
-        if (rc || (c->n && bytes <= c->bytes[c->n - 1]))
-            continue;
-        c->bytes[c->n] = bytes;
-        c->ns[c->n++] = ns;
+        if (rc)
+            return -1;
     }
-    return rc;
+    topt_points_add(&c->points, bytes, ns);
+    return 0;
 }
 
-static int known(const struct topt_curve *c, int n, enum topt_collective kind,
-                 struct topt_group g, uint32_t axes)
+static int measure_curve(struct tracing *t, int64_t max_bytes, struct topt_error *err)
+{
+    struct topt_points *p = &t->curve->points;
+    for (int64_t want = MIN_BYTES; want <= max_bytes; want *= 2)
+        if (add_point(t, want, err))
+            return -1;
+    for (int i = 0; i < MOST_EXTRA; i++) {
+        int64_t want = topt_points_next(p, DISAGREE);
+        int before = p->n;
+        if (want && add_point(t, want, err))
+            return -1;
+        if (p->n == before)
+            return 0;
+    }
+    return 0;
+}
+
+/* A permutation needs an order of at least two axes that can be another. */
+static int listed(const struct topt_curve *c, int n, enum topt_collective kind,
+                  struct topt_group g, uint32_t axes)
 {
     for (int i = 0; i < n; i++)
-        if (c[i].kind == kind && !memcmp(&c[i].group, &g, sizeof g) &&
-            (kind != TOPT_PERMUTE || c[i].n || c[i].axes == axes))
+        if (c[i].kind == kind && !memcmp(&c[i].group, &g, sizeof g))
             return 1;
-    return 0;
+    return kind == TOPT_PERMUTE && __builtin_popcount(axes) < 2;
+}
+
+static int list_curves(const struct topt_mesh *m, struct topt_curve *c)
+{
+    int n = 0;
+    for (uint32_t axes = 1; axes < 1u << m->naxes; axes++)
+        for (int k = 0; k < TOPT_COLLECTIVE_COUNT; k++) {
+            struct topt_group g = topt_mesh_group(m, axes);
+            enum topt_collective kind = (enum topt_collective)k;
+            if (!listed(c, n, kind, g, axes))
+                c[n++] = (struct topt_curve){.kind = kind, .axes = axes, .group = g};
+        }
+    return n;
+}
+
+static int points_of(int64_t max_bytes)
+{
+    int n = 0;
+    for (int64_t want = MIN_BYTES; want <= max_bytes; want *= 2)
+        n++;
+    return n;
 }
 
 int topt_measure_curves(struct topt_comm *comm, struct topt_device *dev,
-                        int64_t max_bytes, struct topt_curve **ret, int *ret_n,
-                        struct topt_error *err)
+                        struct topt_survey *survey, const char *where, int64_t max_bytes,
+                        struct topt_curve **ret, int *ret_n, struct topt_error *err)
 {
-    uint32_t masks = 1u << comm->mesh.naxes;
-    struct topt_curve *c = calloc((size_t)masks * TOPT_COLLECTIVE_COUNT, sizeof *c);
-    int n = 0;
+    const struct topt_mesh *m = &comm->mesh;
+    struct topt_curve *c = calloc((size_t)TOPT_COLLECTIVE_COUNT << m->naxes, sizeof *c);
     if (!c)
         return topt_nomem(err, NULL);
-    for (uint32_t axes = 1; axes < masks; axes++)
-        for (int k = 0; k < TOPT_COLLECTIVE_COUNT; k++) {
-            struct topt_group g = topt_mesh_group(&comm->mesh, axes);
-            enum topt_collective kind = (enum topt_collective)k;
-            if (known(c, n, kind, g, axes))
-                continue;
-            c[n] = (struct topt_curve){.kind = kind, .axes = axes, .group = g};
-            if (measure_curve(comm, dev, max_bytes, &c[n], err)) {
-                free(c);
-                return -1;
-            }
-            n += c[n].n > 1;
+    int n = list_curves(m, c), kept = 0;
+    topt_survey_expect(survey, (int64_t)n * points_of(max_bytes));
+    for (int i = 0; i < n; i++) {
+        struct tracing t = {.comm = comm, .dev = dev, .survey = survey, .curve = &c[i]};
+        snprintf(t.what, sizeof t.what, "%.100s: %s over %d x %d, %d at once, of %d x %d",
+                 where, topt_collective_name(c[i].kind), c[i].group.nodes,
+                 c[i].group.per_node, c[i].group.siblings, m->nodes, m->per_node);
+        if (measure_curve(&t, max_bytes, err)) {
+            free(c);
+            return -1;
         }
+        c[kept] = c[i];
+        kept += c[i].points.n > 1;
+    }
     *ret = c;
-    *ret_n = n;
+    *ret_n = kept;
     return 0;
 }

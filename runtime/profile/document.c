@@ -1,7 +1,7 @@
 /* document.c - measurements as the document "topt-hw/1". */
 #include "profile.h"
-#include "topology.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,35 +27,80 @@ static void cpu_name(char *buf, size_t size)
 
 enum { HOST_GRANULE = 64 }; /* the host backend aligns its buffers to this */
 
-/* Threads of one core share its units, so that cores are counted where hwloc knows them. */
-static long count_cores(void)
+/* Cores of all nodes: threads of one core share its units, so that cores are counted where hwloc
+ * knows them. */
+static int64_t count_cores(const struct topt_nodes *n)
 {
-    struct topt_topology t;
-    struct topt_error none;
-    if (!topt_topology_read(NULL, &t, &none) && t.cores > 0)
-        return t.cores;
-    return sysconf(_SC_NPROCESSORS_ONLN);
+    int64_t cores = 0;
+    for (int i = 0; i < n->n; i++) {
+        const struct topt_node *node = &n->node[i];
+        int64_t here = node->seen ? node->is.cores : sysconf(_SC_NPROCESSORS_ONLN);
+        cores += here > 0 ? here : 1;
+    }
+    return cores;
 }
 
-static json_t *device_json(const struct topt_mesh *mesh, int machines,
-                           const struct topt_rates *r)
+/* Bytes of the node that has the fewest for each of its ranks. */
+static int64_t memory_of_rank(const struct topt_nodes *n)
 {
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < n->n; i++) {
+        const struct topt_node *node = &n->node[i];
+        int64_t bytes = node->seen && node->is.memory
+                            ? node->is.memory
+                            : (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+        least = bytes / node->ranks < least ? bytes / node->ranks : least;
+    }
+    return least;
+}
+
+/* Times as shares of a peak, for what a reader takes: none of more operations is faster, not even by
+ * rounding. */
+static json_t *shares_json(const struct topt_points *p, double peak)
+{
+    json_t *list = json_array();
+    double most = 0;
+    for (int i = 0; i < p->n; i++) {
+        most = fmax(p->ns[i], most * (1 + 1e-9));
+        json_array_append_new(list, json_pack("[I, f]", (json_int_t)p->at[i],
+                                              (double)p->at[i] * 1e9 / (most * peak)));
+    }
+    return list;
+}
+
+static json_t *device_json(const struct topt_measured *m)
+{
+    const struct topt_rates *r = m->rates;
     char name[128];
-    int64_t memory = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) * machines /
-                     mesh->devices;
-    long cores = count_cores();
+    int64_t memory = memory_of_rank(m->nodes);
+    int64_t reserve = memory / 10 > m->runtime_high ? memory / 10 : m->runtime_high;
+    double f32 = topt_points_rate(&r->product[0]), f64 = topt_points_rate(&r->product[1]);
     cpu_name(name, sizeof name);
-    return json_pack(
-        "{s:s, s:i, s:I, s:I, s:{s:f, s:f}, s:{s:f, s:f, s:f}, s:f, s:f, s:I, s:s}",
+    json_t *d = json_pack(
+        "{s:s, s:i, s:I, s:I, s:{s:I, s:I}, s:{s:f, s:f}, s:{s:f, s:f, s:f}, s:f, s:f, "
+        "s:I, s:s}",
         "name", name, "granule_bytes", HOST_GRANULE, "memory_bytes", (json_int_t)memory,
-        "reserve_bytes", (json_int_t)(memory / 10), "flops", "f32", r->flops[0], "f64",
-        r->flops[1], "efficiency", "matmul", 1.0, "attention", r->attention / r->flops[0],
-        "elementwise", r->elementwise / r->flops[0], "memory_bandwidth",
-        r->memory_bandwidth, "launch_ns", r->launch_ns, "shared_cores",
-        (json_int_t)((cores > 0 ? cores : 1) * machines), "source",
-        "measured: kernels of one rank computing alone; memory_bytes: the node's over "
-        "its "
-        "ranks");
+        "reserve_bytes", (json_int_t)reserve, "runtime_bytes", "low",
+        (json_int_t)m->runtime_low, "high", (json_int_t)m->runtime_high, "flops", "f32",
+        f32, "f64", f64, "efficiency", "matmul", 1.0, "attention",
+        topt_points_rate(&r->attention) / f32, "elementwise", r->elementwise / f32,
+        "memory_bandwidth", r->memory_bandwidth, "launch_ns", r->launch_ns,
+        "shared_cores", (json_int_t)count_cores(m->nodes), "source",
+        "measured: kernels of one rank of a node computing alone, the slowest node's; "
+        "products in "
+        "the shapes of shards, attention by length, causal; memory_bytes: the node's "
+        "over "
+        "its ranks; runtime_bytes: "
+        "what ranks took beside the buffers of collectives");
+    if (d) {
+        json_object_set_new(d, "matmul_by_size",
+                            json_pack("{s:o, s:o}", "f32",
+                                      shares_json(&r->product[0], f32), "f64",
+                                      shares_json(&r->product[1], f64)));
+        json_object_set_new(d, "attention_by_size",
+                            json_pack("{s:o}", "f32", shares_json(&r->attention, f32)));
+    }
+    return d;
 }
 
 /* The curve of a kind whose group lies on one node (or: one member on each node), the
@@ -79,9 +124,9 @@ static const struct topt_curve *pick(const struct topt_curve *c, int n,
 static json_t *link_json(const struct topt_curve *c, int across)
 {
     double members = c ? c->group.nodes * c->group.per_node : 2;
-    double bytes = c ? (double)c->bytes[c->n - 1] : 1e9,
-           ns = c ? (double)c->ns[c->n - 1] : 1e9;
-    double latency = c ? (double)c->ns[0] : 1000;
+    const struct topt_points *p = c ? &c->points : NULL;
+    double bytes = p ? (double)p->at[p->n - 1] : 1e9, ns = p ? p->ns[p->n - 1] : 1e9;
+    double latency = p ? p->ns[0] : 1000;
     double groups = c && across ? c->group.siblings : 1;
     double rate = bytes * (members - 1) / members * groups * 1e9 /
                   (ns > latency ? ns - latency : ns);
@@ -93,30 +138,49 @@ static json_t *link_json(const struct topt_curve *c, int across)
 static json_t *curve_json(const struct topt_curve *c)
 {
     json_t *points = json_array();
-    for (int i = 0; i < c->n; i++)
-        json_array_append_new(
-            points, json_pack("[I, I]", (json_int_t)c->bytes[i], (json_int_t)c->ns[i]));
+    for (int i = 0; i < c->points.n; i++)
+        json_array_append_new(points, json_pack("[I, I]", (json_int_t)c->points.at[i],
+                                                (json_int_t)(c->points.ns[i] + 0.5)));
     return json_pack("{s:s, s:i, s:i, s:i, s:o, s:s}", "collective",
                      topt_collective_name(c->kind), "nodes", c->group.nodes, "per_node",
                      c->group.per_node, "siblings", c->group.siblings, "points", points,
                      "source", "measured: median, packing included, all groups at once");
 }
 
-json_t *topt_profile_json(const char *name, const struct topt_mesh *mesh, int machines,
-                          const struct topt_rates *rates, const struct topt_curve *curves,
-                          int ncurves)
+/* Each node, and what it is. */
+static json_t *sources_json(const struct topt_nodes *n)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < n->n; i++) {
+        char words[256] = "not seen by hwloc", line[512];
+        if (n->node[i].seen)
+            topt_topology_words(&n->node[i].is, words, sizeof words);
+        snprintf(line, sizeof line, "%s, %d ranks: %s", n->node[i].host, n->node[i].ranks,
+                 words);
+        json_array_append_new(list, json_string(line));
+    }
+    return list;
+}
+
+json_t *topt_profile_json(const struct topt_measured *m)
 {
     json_t *links = json_array(), *list = json_array();
-    if (mesh->per_node > 1)
+    char names[256], said[320];
+    int n = m->ncurves;
+    if (m->mesh->per_node > 1)
         json_array_append_new(links,
-                              link_json(pick(curves, ncurves, TOPT_ALL_GATHER, 0), 0));
-    if (mesh->nodes > 1)
+                              link_json(pick(m->curves, n, TOPT_ALL_GATHER, 0), 0));
+    if (m->mesh->nodes > 1)
         json_array_append_new(links,
-                              link_json(pick(curves, ncurves, TOPT_ALL_GATHER, 1), 1));
-    for (int i = 0; i < ncurves; i++)
-        json_array_append_new(list, curve_json(&curves[i]));
-    return json_pack("{s:s, s:s, s:s, s:i, s:i, s:o, s:o, s:o}", "format", "topt-hw/1",
-                     "name", name, "description", "measured by 'topt profile'", "nodes",
-                     mesh->nodes, "gpus_per_node", mesh->per_node, "device",
-                     device_json(mesh, machines, rates), "links", links, "curves", list);
+                              link_json(pick(m->curves, n, TOPT_ALL_GATHER, 1), 1));
+    for (int i = 0; i < n; i++)
+        json_array_append_new(list, curve_json(&m->curves[i]));
+    topt_nodes_names(m->nodes, names, sizeof names);
+    snprintf(said, sizeof said, "measured by 'topt profile' on %d ranks of %s",
+             m->mesh->devices, names);
+    return json_pack("{s:s, s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o}", "format",
+                     "topt-hw/1", "name", m->name, "description", said, "nodes",
+                     m->mesh->nodes, "gpus_per_node", m->mesh->per_node, "device",
+                     device_json(m), "links", links, "curves", list, "sources",
+                     sources_json(m->nodes));
 }

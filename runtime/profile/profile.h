@@ -1,43 +1,54 @@
-/* profile.h - measuring this machine as a hardware profile. */
+/* profile.h - measuring the machines under these ranks as a hardware profile. */
 #ifndef TOPT_PROFILE_H
 #define TOPT_PROFILE_H
 
 #include <jansson.h>
 
+#include "nodes.h"
+#include "points.h"
+#include "survey.h"
 #include "topt_comm.h"
 #include "topt_device.h"
 
 /* Rates of one rank that computes alone. */
 struct topt_rates {
-    double flops[2];               /* f32, f64: matrix products */
-    double attention, elementwise; /* flops of the operators' rows per second, f32 */
+    struct topt_points product[2]; /* f32, f64: time against operations */
+    struct topt_points attention;  /* f32 */
+    double elementwise;            /* flops of the operators' rows per second, f32 */
     double memory_bandwidth;
-    double launch_ns;
+    double launch_ns; /* what the host takes for an instruction */
 };
-int topt_measure_rates(struct topt_rates *ret, struct topt_error *err) TOPT_MUST_CHECK;
+int topt_measure_rates(struct topt_survey *survey, const char *host,
+                       struct topt_rates *ret, struct topt_error *err) TOPT_MUST_CHECK;
+double topt_points_rate(const struct topt_points *p); /* the highest, per second */
 
 /* Times of one collective for one geometry of group, all groups of the mesh at once. */
-enum { TOPT_CURVE_POINTS = 40 };
 struct topt_curve {
     enum topt_collective kind;
     uint32_t axes;
     struct topt_group group;
-    int n;
-    int64_t bytes[TOPT_CURVE_POINTS], ns[TOPT_CURVE_POINTS];
+    struct topt_points points;
 };
 
 /* Every kind over every geometry the communicator's mesh has, powers of two from 1 KiB to
- * 'max_bytes'; owned by the caller.  Every rank calls it and gets the same numbers. */
+ * 'max_bytes' and more where these disagree; owned by the caller.  Every rank calls it and gets
+ * the same numbers.  'where': the nodes, in words. */
 int topt_measure_curves(struct topt_comm *comm, struct topt_device *dev,
-                        int64_t max_bytes, struct topt_curve **ret, int *ret_n,
+                        struct topt_survey *survey, const char *where, int64_t max_bytes,
+                        struct topt_curve **ret, int *ret_n,
                         struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The document "topt-hw/1"; new reference.  'machines' really run the mesh's nodes:
- * cores and memory are theirs. */
-json_t *topt_profile_json(const char *name, const struct topt_mesh *mesh, int machines,
-                          const struct topt_rates *rates, const struct topt_curve *curves,
-                          int ncurves);
-
-int64_t topt_clock_ns(void);
+/* All that a profile is made of. */
+struct topt_measured {
+    const char *name;
+    const struct topt_mesh *mesh;
+    const struct topt_nodes *nodes; /* that really run the mesh */
+    const struct topt_rates *rates;
+    const struct topt_curve *curves;
+    int ncurves;
+    int64_t runtime_low, runtime_high; /* bytes of a rank beside its buffers */
+};
+/* The document "topt-hw/1"; new reference. */
+json_t *topt_profile_json(const struct topt_measured *m);
 
 #endif

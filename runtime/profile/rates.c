@@ -1,21 +1,25 @@
 /* rates.c - what a rank computes a second, by the kernels that training runs.
  *
- * Measured by one rank while the others wait: the profile says apart from this how
- * many cores the ranks of a node share. */
+ * Measured by one rank of a node while the others wait: the profile says apart from this how
+ * many cores the ranks of a node share.  Products are measured in the shapes that shards have: a
+ * product of s x s x s, and with four times the rows the same whose features, or inputs, are
+ * split over four; the time of so many operations is the middle one of the three. */
 #include "profile.h"
+#include "alone.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-int64_t topt_clock_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-enum { BATCH = 4, SEQ = 128, WIDTH = 512, HEADS = 8, SAMPLES = 9 };
+enum { BATCH = 4, SEQ = 128, WIDTH = 512, HEADS = 8, SAMPLES = 9, MOST_EXTRA = 6 };
+static const double ENOUGH_NS = 150e6, DISAGREE = 0.15;
+static const int64_t product_sizes[] = {8, 16, 32, 64, 128, 256, 512};
+static const int64_t attention_lengths[] = {16, 32, 64, 128, 256, 512};
+enum {
+    NPRODUCTS = sizeof product_sizes / sizeof *product_sizes,
+    NLENGTHS = sizeof attention_lengths / sizeof *attention_lengths
+};
 
 /* One operator, its blocks filled with small numbers. */
 struct bench {
@@ -66,82 +70,231 @@ static int bench_init(struct bench *b, const struct topt_op *op, enum topt_dtype
 }
 
 /* The best of a few runs: what disturbs only ever adds. */
-static int64_t best_ns(struct bench *b, enum topt_kernel kernel)
+static int best_ns(struct bench *b, enum topt_kernel kernel, double *ret,
+                   struct topt_error *err)
 {
-    int64_t best = INT64_MAX;
+    double best = 0, sum = 0;
     b->call.kernel = kernel;
-    for (int i = 0; i < SAMPLES; i++) {
+    for (int i = 0; i < SAMPLES && (i < 2 || sum < ENOUGH_NS); i++) {
         int64_t t = topt_clock_ns();
-        if (b->dev.ops->kernel(&b->dev, &b->call, NULL))
-            return INT64_MAX;
-        t = topt_clock_ns() - t;
-        best = t < best ? t : best;
+        if (b->dev.ops->kernel(&b->dev, &b->call, err))
+            return -1;
+        double ns = (double)(topt_clock_ns() - t) + 1;
+        best = i == 0 || ns < best ? ns : best;
+        sum += ns;
     }
-    return best > 0 ? best : 1;
+    *ret = best;
+    return 0;
 }
 
-/* Flops of the operator's row per second. */
-static int rate_of(const struct topt_op *op, enum topt_kernel kernel,
-                   enum topt_dtype dtype, double *ret, double *ret_ns,
+/* Operations of the operator's row, and nanoseconds. */
+static int time_of(const struct topt_op *op, enum topt_kernel kernel,
+                   enum topt_dtype dtype, double *ret_ops, double *ret_ns,
                    struct topt_error *err)
 {
     struct bench b;
     if (bench_init(&b, op, dtype, err))
         return -1;
-    int64_t ns = best_ns(&b, kernel);
-    *ret = (double)op->spec->flops(op, kernel, op->count) * 1e9 / (double)ns;
-    if (ret_ns)
-        *ret_ns = (double)ns;
+    int rc = best_ns(&b, kernel, ret_ns, err);
+    *ret_ops = (double)op->spec->flops(op, kernel, op->count);
     bench_fini(&b);
+    return rc;
+}
+
+/* ---- products and attention ----------------------------------------------------------- */
+
+/* rows x inputs times inputs x features. */
+static int time_product(int64_t rows, int64_t inputs, int64_t features,
+                        enum topt_dtype dtype, double *ret_ops, double *ret_ns,
+                        struct topt_error *err)
+{
+    struct topt_attrs in = {.features = inputs}, out = {.features = features};
+    struct topt_model *m = topt_model_create("product", 1, rows, err);
+    int x = m ? topt_model_add(m, "input", "x", 0, NULL, &in, err) : -1;
+    int y = x < 0 ? -1 : topt_model_add(m, "linear", "y", 1, &x, &out, err);
+    int rc =
+        y < 0 ? -1 : time_of(&m->op[y], TOPT_K_LINEAR_FWD, dtype, ret_ops, ret_ns, err);
+    topt_model_destroy(m);
+    return rc;
+}
+
+/* Nanoseconds of 'want' operations, by the middle one of the shapes of size 's'. */
+static int measure_product(int64_t s, double want, enum topt_dtype dtype, double *ret,
+                           struct topt_error *err)
+{
+    int64_t part = s / 4;
+    const int64_t shape[3][3] = {{s, s, s}, {4 * s, s, part}, {4 * s, part, s}};
+    double ns[3], ops;
+    for (int i = 0; i < 3; i++) {
+        if (time_product(shape[i][0], shape[i][1], shape[i][2], dtype, &ops, &ns[i], err))
+            return -1;
+        ns[i] *= want / ops;
+    }
+    double low = fmin(ns[0], ns[1]), high = fmax(ns[0], ns[1]);
+    *ret = fmin(fmax(low, ns[2]), high);
     return 0;
 }
 
-static struct topt_model *rates_model(struct topt_error *err)
+/* Causal, HEADS heads of 64. */
+static int measure_attention(int64_t length, double *ret_ops, double *ret_ns,
+                             struct topt_error *err)
 {
-    struct topt_attrs table = {.vocab = 8, .features = WIDTH};
-    struct topt_attrs square = {.features = WIDTH};
+    struct topt_attrs in = {.features = 8};
     struct topt_attrs qkv = {.features = HEADS, .features_unit = 3 * WIDTH / HEADS};
     struct topt_attrs heads = {.heads = HEADS, .head_dim = WIDTH / HEADS, .causal = 1};
+    struct topt_model *m = topt_model_create("attention", 1, length, err);
+    int x = m ? topt_model_add(m, "input", "x", 0, NULL, &in, err) : -1;
+    int y = x < 0 ? -1 : topt_model_add(m, "linear", "y", 1, &x, &qkv, err);
+    int z = y < 0 ? -1 : topt_model_add(m, "attention", "z", 1, &y, &heads, err);
+    int rc =
+        z < 0 ? -1
+              : time_of(&m->op[z], TOPT_K_ATTENTION_FWD, TOPT_F32, ret_ops, ret_ns, err);
+    topt_model_destroy(m);
+    return rc;
+}
+
+/* One point of 's' rows; known ones are taken. */
+static int add_product(struct topt_survey *survey, const char *what, int64_t s,
+                       enum topt_dtype dtype, struct topt_points *p,
+                       struct topt_error *err)
+{
+    int64_t ops = 2 * s * s * s;
+    double ns;
+    if (!topt_survey_known(survey, what, ops, &ns) &&
+        (measure_product(s, (double)ops, dtype, &ns, err) ||
+         topt_survey_keep(survey, what, ops, ns, err)))
+        return -1;
+    topt_points_add(p, ops, ns);
+    return 0;
+}
+
+static int measure_products(struct topt_survey *survey, const char *host,
+                            enum topt_dtype dtype, struct topt_points *p,
+                            struct topt_error *err)
+{
+    char what[128];
+    snprintf(what, sizeof what, "%.64s: products in %s", host, topt_dtype_name(dtype));
+    for (int i = 0; i < NPRODUCTS; i++)
+        if (add_product(survey, what, product_sizes[i], dtype, p, err))
+            return -1;
+    for (int i = 0; i < MOST_EXTRA; i++) {
+        int64_t ops = topt_points_next(p, DISAGREE);
+        int64_t s = (int64_t)(cbrt((double)ops / 2) / 4 + 0.5) * 4; /* it is split */
+        int before = p->n;
+        if (ops && add_product(survey, what, s, dtype, p, err))
+            return -1;
+        if (p->n == before)
+            return 0;
+    }
+    return 0;
+}
+
+/* Its size is kept by length. */
+static int add_length(struct topt_survey *survey, const char *what, int64_t length,
+                      struct topt_points *p, struct topt_error *err)
+{
+    double ops = 4.0 * (double)length * (double)length * WIDTH, ns;
+    if (!topt_survey_known(survey, what, length, &ns)) {
+        double counted;
+        if (measure_attention(length, &counted, &ns, err))
+            return -1;
+        ns *= ops / counted;
+        if (topt_survey_keep(survey, what, length, ns, err))
+            return -1;
+    }
+    topt_points_add(p, (int64_t)ops, ns);
+    return 0;
+}
+
+static int measure_lengths(struct topt_survey *survey, const char *host,
+                           struct topt_points *p, struct topt_error *err)
+{
+    char what[128];
+    snprintf(what, sizeof what, "%.64s: attention by length", host);
+    for (int i = 0; i < NLENGTHS; i++)
+        if (add_length(survey, what, attention_lengths[i], p, err))
+            return -1;
+    for (int i = 0; i < MOST_EXTRA; i++) {
+        int64_t ops = topt_points_next(p, DISAGREE);
+        int before = p->n;
+        if (ops &&
+            add_length(survey, what, (int64_t)sqrt((double)ops / (4.0 * WIDTH)), p, err))
+            return -1;
+        if (p->n == before)
+            return 0;
+    }
+    return 0;
+}
+
+/* ---- all else -------------------------------------------------------------------------- */
+
+/* One figure stands for all elementwise kernels: between the dearest and the cheapest. */
+static int measure_elementwise(double *ret, struct topt_error *err)
+{
+    struct topt_attrs in = {.features = WIDTH};
     struct topt_attrs gelu = {.activation = TOPT_ACT_GELU};
-    struct topt_model *m = topt_model_create("rates", BATCH, SEQ, err);
-    if (!m)
-        return NULL;
-    int x = topt_model_add(m, "embedding", "e", 0, NULL, &table, err);
-    int y = x < 0 ? -1 : topt_model_add(m, "linear", "l", 1, &x, &square, err);
-    int z = y < 0 ? -1 : topt_model_add(m, "linear", "q", 1, &x, &qkv, err);
+    struct topt_model *m = topt_model_create("elementwise", BATCH, SEQ, err);
+    double ops, gelu_ns, add_ns;
+    int x = m ? topt_model_add(m, "input", "x", 0, NULL, &in, err) : -1;
+    int y = x < 0 ? -1 : topt_model_add(m, "unary", "y", 1, &x, &gelu, err);
     int two[2] = {x, y};
-    if (z < 0 || topt_model_add(m, "attention", "a", 1, &z, &heads, err) < 0 ||
-        topt_model_add(m, "unary", "g", 1, &y, &gelu, err) < 0 ||
-        topt_model_add(m, "add", "s", 2, two, NULL, err) < 0) {
+    int z = y < 0 ? -1 : topt_model_add(m, "add", "z", 2, two, NULL, err);
+    int rc = z < 0 ||
+             time_of(&m->op[y], TOPT_K_UNARY_FWD, TOPT_F32, &ops, &gelu_ns, err) ||
+             time_of(&m->op[z], TOPT_K_ADD_FWD, TOPT_F32, &ops, &add_ns, err);
+    if (!rc)
+        *ret = ops * 1e9 / ((gelu_ns + add_ns) / 2);
+    topt_model_destroy(m);
+    return rc ? -1 : 0;
+}
+
+/* What an instruction costs the host: a step of a model whose kernels have next to nothing to
+ * do, over its kernels. */
+static int time_steps(struct topt_session *session, double *ret, struct topt_error *err)
+{
+    enum { STEPS = 200 };
+    double loss;
+    int64_t calls = 0, t = topt_clock_ns();
+    for (int i = 0; i < STEPS; i++)
+        if (topt_session_step(session, &loss, err))
+            return -1;
+    t = topt_clock_ns() - t;
+    struct topt_session_times times = topt_session_times(session);
+    for (int k = 0; k < TOPT_KERNEL_COUNT; k++)
+        calls += times.kernel_calls[k];
+    *ret = (double)t / (double)(calls > 0 ? calls : 1);
+    return 0;
+}
+
+static struct topt_model *chain_model(struct topt_error *err)
+{
+    enum { LENGTH = 16 };
+    struct topt_attrs in = {.features = 4}, relu = {.activation = TOPT_ACT_RELU};
+    struct topt_model *m = topt_model_create("launch", 1, 1, err);
+    int x = m ? topt_model_add(m, "input", "x", 0, NULL, &in, err) : -1;
+    x = x < 0 ? -1 : topt_model_add(m, "bias", "b", 1, &x, NULL, err);
+    for (int i = 0; i < LENGTH && x >= 0; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "u%d", i);
+        x = topt_model_add(m, "unary", name, 1, &x, &relu, err);
+    }
+    if (x < 0 || topt_model_add(m, "mse", "loss", 1, &x, NULL, err) < 0 ||
+        topt_model_finish(m, err)) {
         topt_model_destroy(m);
         return NULL;
     }
     return m;
 }
 
-/* A kernel on next to nothing, with the buffer of its result: what every instruction
- * costs. */
 static int measure_launch(double *ret, struct topt_error *err)
 {
-    struct topt_attrs table = {.vocab = 8, .features = 8};
-    struct topt_model *m = topt_model_create("launch", 1, 1, err);
-    int x = m ? topt_model_add(m, "embedding", "e", 0, NULL, &table, err) : -1;
-    struct bench b;
-    int rc = x < 0 || topt_model_add(m, "bias", "b", 1, &x, NULL, err) < 0 ||
-             bench_init(&b, &m->op[1], TOPT_F32, err);
-    if (!rc) {
-        enum { TIMES = 2000 };
-        int64_t t = topt_clock_ns();
-        b.call.kernel = TOPT_K_BIAS_FWD;
-        for (int i = 0; i < TIMES && !rc; i++) {
-            void *p = NULL;
-            rc = b.dev.ops->alloc(&b.dev, 64, &p, err) ||
-                 b.dev.ops->kernel(&b.dev, &b.call, err);
-            b.dev.ops->release(&b.dev, p);
-        }
-        *ret = (double)(topt_clock_ns() - t) / TIMES;
-        bench_fini(&b);
-    }
+    struct topt_session_options o = {.seed = 1};
+    struct topt_alone alone = {.hw = NULL};
+    struct topt_model *m = chain_model(err);
+    int rc = !m || topt_feed_synthetic(m, 1, &o.feed, err) ||
+             topt_alone_open(m, &o, &alone, err) || time_steps(alone.session, ret, err);
+    topt_alone_close(&alone);
+    topt_feed_close(&o.feed);
     topt_model_destroy(m);
     return rc ? -1 : 0;
 }
@@ -160,7 +313,7 @@ static int measure_bandwidth(double *ret, struct topt_error *err)
              dev.ops->zero(&dev, b, BYTES, err);
     for (int i = 0; i < 5 && !rc; i++) {
         int64_t t = topt_clock_ns();
-        rc = dev.ops->add(&dev, a, b, BYTES / 4, err);
+        rc = dev.ops->add(&dev, a, b, BYTES / 4, 0, err);
         t = topt_clock_ns() - t;
         best = t < best ? t : best;
     }
@@ -170,29 +323,39 @@ static int measure_bandwidth(double *ret, struct topt_error *err)
     return rc;
 }
 
-int topt_measure_rates(struct topt_rates *ret, struct topt_error *err)
+static int figure(struct topt_survey *survey, const char *host, const char *name,
+                  int (*measure)(double *, struct topt_error *), double *ret,
+                  struct topt_error *err)
 {
-    enum { LINEAR = 1, ATTENTION = 3, UNARY = 4, ADD = 5 };
-    struct topt_model *m = rates_model(err);
-    double gelu_ns = 0, add_ns = 0, ignored;
-    if (!m)
-        return -1;
-    int rc =
-        rate_of(&m->op[LINEAR], TOPT_K_LINEAR_FWD, TOPT_F32, &ret->flops[0], NULL, err) ||
-        rate_of(&m->op[LINEAR], TOPT_K_LINEAR_FWD, TOPT_F64, &ret->flops[1], NULL, err) ||
-        rate_of(&m->op[ATTENTION], TOPT_K_ATTENTION_FWD, TOPT_F32, &ret->attention, NULL,
-                err) ||
-        rate_of(&m->op[UNARY], TOPT_K_UNARY_FWD, TOPT_F32, &ignored, &gelu_ns, err) ||
-        rate_of(&m->op[ADD], TOPT_K_ADD_FWD, TOPT_F32, &ignored, &add_ns, err) ||
-        measure_bandwidth(&ret->memory_bandwidth, err) ||
-        measure_launch(&ret->launch_ns, err);
-    /* one figure stands for all elementwise kernels: between the dearest and the
-     * cheapest */
-    double flops = rc ? 0
-                      : (double)m->op[ADD].spec->flops(&m->op[ADD], TOPT_K_ADD_FWD,
-                                                       m->op[ADD].count);
-    if (!rc)
-        ret->elementwise = flops * 1e9 / ((gelu_ns + add_ns) / 2);
-    topt_model_destroy(m);
-    return rc ? -1 : 0;
+    char what[128];
+    snprintf(what, sizeof what, "%.64s: %s", host, name);
+    if (topt_survey_known(survey, what, 0, ret))
+        return 0;
+    return measure(ret, err) || topt_survey_keep(survey, what, 0, *ret, err) ? -1 : 0;
+}
+
+int topt_measure_rates(struct topt_survey *survey, const char *host,
+                       struct topt_rates *ret, struct topt_error *err)
+{
+    *ret = (struct topt_rates){.launch_ns = 0};
+    topt_survey_expect(survey, 2 * NPRODUCTS + NLENGTHS + 3);
+    return measure_products(survey, host, TOPT_F32, &ret->product[0], err) ||
+                   measure_products(survey, host, TOPT_F64, &ret->product[1], err) ||
+                   measure_lengths(survey, host, &ret->attention, err) ||
+                   figure(survey, host, "elementwise operations", measure_elementwise,
+                          &ret->elementwise, err) ||
+                   figure(survey, host, "bandwidth of memory", measure_bandwidth,
+                          &ret->memory_bandwidth, err) ||
+                   figure(survey, host, "what an instruction costs", measure_launch,
+                          &ret->launch_ns, err)
+               ? -1
+               : 0;
+}
+
+double topt_points_rate(const struct topt_points *p)
+{
+    double most = 0;
+    for (int i = 0; i < p->n; i++)
+        most = fmax(most, (double)p->at[i] * 1e9 / p->ns[i]);
+    return most;
 }

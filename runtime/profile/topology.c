@@ -7,6 +7,7 @@
  * each other; switches of a node are one fabric, whose links among themselves the distances leave out.
  * Where the way leads over packages, the slots are what is counted. */
 #include "topology.h"
+#include "topt_json.h"
 #include "topt_text.h"
 
 #include <stdlib.h>
@@ -315,6 +316,139 @@ int topt_topology_spread(const char *xml, int ranks, char *buf, size_t size,
 }
 #endif
 
+/* ---- as an object, for other ranks ------------------------------------------------- */
+
+static json_t *gpu_json(const struct topt_topology_gpu *g)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:f}", "name", g->name, "bus",
+                     g->bus, "cpus", g->cpus, "mask", g->mask, "nic", g->nic, "pci",
+                     g->pci, "nvlink", g->nvlink);
+}
+
+json_t *topt_topology_to_json(const struct topt_topology *t)
+{
+    json_t *gpus = json_array(), *nics = json_array();
+    for (int i = 0; i < t->ngpus; i++)
+        json_array_append_new(gpus, gpu_json(&t->gpu[i]));
+    for (int i = 0; i < t->nnics; i++)
+        json_array_append_new(nics, json_string(t->nic[i]));
+    return json_pack("{s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:o, s:o, s:f, s:i}",
+                     "model", t->model, "packages", t->packages, "numa", t->numa, "cores",
+                     t->cores, "threads", t->threads, "memory", (json_int_t)t->memory,
+                     "l2", (json_int_t)t->l2, "l3", (json_int_t)t->l3, "gpus", gpus,
+                     "nics", nics, "nic_pci", t->nic_pci, "joined", t->nvlink_joins_all);
+}
+
+#define COPY(field, doc, key)                                                            \
+    snprintf(field, sizeof(field), "%s", topt_json_words_at(doc, key))
+
+static void read_gpu(const json_t *doc, struct topt_topology_gpu *g)
+{
+    COPY(g->name, doc, "name");
+    COPY(g->bus, doc, "bus");
+    COPY(g->cpus, doc, "cpus");
+    COPY(g->mask, doc, "mask");
+    COPY(g->nic, doc, "nic");
+    g->pci = topt_json_number_at(doc, "pci");
+    g->nvlink = topt_json_number_at(doc, "nvlink");
+}
+
+int topt_topology_from_json(const json_t *doc, struct topt_topology *ret)
+{
+    const json_t *gpus = json_object_get(doc, "gpus"),
+                 *nics = json_object_get(doc, "nics");
+    *ret = (struct topt_topology){.packages = (int)topt_json_whole_at(doc, "packages")};
+    ret->ngpus = (int)json_array_size(gpus);
+    ret->nnics = (int)json_array_size(nics);
+    if (!json_is_object(doc) || ret->ngpus > TOPT_MOST_GPUS ||
+        ret->nnics > TOPT_MOST_NICS)
+        return -1;
+    COPY(ret->model, doc, "model");
+    ret->numa = (int)topt_json_whole_at(doc, "numa");
+    ret->cores = (int)topt_json_whole_at(doc, "cores");
+    ret->threads = (int)topt_json_whole_at(doc, "threads");
+    ret->memory = topt_json_whole_at(doc, "memory");
+    ret->l2 = topt_json_whole_at(doc, "l2");
+    ret->l3 = topt_json_whole_at(doc, "l3");
+    ret->nic_pci = topt_json_number_at(doc, "nic_pci");
+    ret->nvlink_joins_all = (int)topt_json_whole_at(doc, "joined");
+    for (int i = 0; i < ret->ngpus; i++)
+        read_gpu(json_array_get(gpus, (size_t)i), &ret->gpu[i]);
+    for (int i = 0; i < ret->nnics; i++)
+        snprintf(ret->nic[i], sizeof ret->nic[i], "%s",
+                 json_string_value(json_array_get(nics, (size_t)i)));
+    return 0;
+}
+
+/* ---- nodes beside each other ------------------------------------------------------- */
+
+/* What the slowest GPU sends: by its NVLinks where they join all, else by its slot. */
+static double node_rate(const struct topt_topology *t)
+{
+    double least = 0;
+    for (int g = 0; g < t->ngpus; g++) {
+        double rate = t->nvlink_joins_all ? t->gpu[g].nvlink : t->gpu[g].pci;
+        least = g == 0 || rate < least ? rate : least;
+    }
+    return least;
+}
+
+static void say_unlike(struct topt_text *w, const char *what, int64_t here, int64_t there)
+{
+    if (here != there)
+        topt_text_add(w, "%s%s: %lld, not %lld", w->len ? "; " : "", what,
+                      (long long)here, (long long)there);
+}
+
+/* More than a hundredth apart: memory differs by what firmware takes. */
+static int apart(double a, double b)
+{
+    return a > 1.01 * b || b > 1.01 * a;
+}
+
+void topt_topology_unlike(const struct topt_topology *t,
+                          const struct topt_topology *other, char *buf, size_t size)
+{
+    struct topt_text w = {0};
+    char here[32], there[32];
+    if (strcmp(t->model, other->model))
+        topt_text_add(&w, "%s, not %s", *t->model ? t->model : "another processor",
+                      *other->model ? other->model : "that");
+    say_unlike(&w, "packages", t->packages, other->packages);
+    say_unlike(&w, "cores", t->cores, other->cores);
+    say_unlike(&w, "threads", t->threads, other->threads);
+    say_unlike(&w, "GPUs", t->ngpus, other->ngpus);
+    say_unlike(&w, "network adapters", t->nnics, other->nnics);
+    if (apart((double)t->memory, (double)other->memory))
+        topt_text_add(&w, "%s%s of memory, not %s", w.len ? "; " : "",
+                      topt_show_bytes(t->memory, here, sizeof here),
+                      topt_show_bytes(other->memory, there, sizeof there));
+    if (t->ngpus == other->ngpus && apart(node_rate(t), node_rate(other)))
+        topt_text_add(&w, "%sits slowest GPU sends %.3g GB/s, not %.3g",
+                      w.len ? "; " : "", node_rate(t) / 1e9, node_rate(other) / 1e9);
+    if (t->nnics == other->nnics && apart(t->nic_pci, other->nic_pci))
+        topt_text_add(&w, "%sits adapters have %.3g GB/s, not %.3g", w.len ? "; " : "",
+                      t->nic_pci / 1e9, other->nic_pci / 1e9);
+    snprintf(buf, size, "%s", w.s ? w.s : "");
+    topt_text_fini(&w);
+}
+
+static double least(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+void topt_topology_lower(struct topt_topology *t, const struct topt_topology *other)
+{
+    for (int i = 0; i < t->ngpus && i < other->ngpus; i++) {
+        t->gpu[i].pci = least(t->gpu[i].pci, other->gpu[i].pci);
+        t->gpu[i].nvlink = least(t->gpu[i].nvlink, other->gpu[i].nvlink);
+    }
+    t->nvlink_joins_all = t->nvlink_joins_all && other->nvlink_joins_all;
+    t->nic_pci = least(t->nic_pci, other->nic_pci);
+    t->memory = t->memory < other->memory ? t->memory : other->memory;
+}
+
 /* ---- as words, and as a profile ---------------------------------------------------- */
 
 static const char *plural(int n)
@@ -340,17 +474,6 @@ void topt_topology_words(const struct topt_topology *t, char *buf, size_t size)
         topt_text_add(&w, ", %d network adapter%s", t->nnics, plural(t->nnics));
     snprintf(buf, size, "%s", w.s ? w.s : "");
     topt_text_fini(&w);
-}
-
-/* What the slowest GPU sends: by its NVLinks where they join all, else by its slot. */
-static double node_rate(const struct topt_topology *t)
-{
-    double least = 0;
-    for (int g = 0; g < t->ngpus; g++) {
-        double rate = t->nvlink_joins_all ? t->gpu[g].nvlink : t->gpu[g].pci;
-        least = g == 0 || rate < least ? rate : least;
-    }
-    return least;
 }
 
 static void add_link(json_t *links, const char *level, double rate, double latency,

@@ -37,6 +37,15 @@ int topt_topology_read(const char *xml, struct topt_topology *ret,
 int topt_topology_spread(const char *xml, int ranks, char *buf, size_t size,
                          struct topt_error *err) TOPT_MUST_CHECK;
 
+/* As an object and back, for other ranks; new reference.  -1 where the object is no topology's. */
+json_t *topt_topology_to_json(const struct topt_topology *t);
+int topt_topology_from_json(const json_t *doc, struct topt_topology *ret) TOPT_MUST_CHECK;
+/* What of 't' is not as of 'other': "cores: 8, not 16; GPUs: 4, not 8"; "" where they are alike. */
+void topt_topology_unlike(const struct topt_topology *t,
+                          const struct topt_topology *other, char *buf, size_t size);
+/* Lowers rates and memory of 't' to those of 'other' where that has less; both have as many GPUs. */
+void topt_topology_lower(struct topt_topology *t, const struct topt_topology *other);
+
 /* "2 packages, 24 cores (48 threads), L3 33 MiB, 8 GPUs joined by NVLink". */
 void topt_topology_words(const struct topt_topology *t, char *buf, size_t size);
 /* A profile "topt-hw/1" of 'nodes' nodes like this (0: as many as 'like' has): GPUs and links as the topology says, what it does not

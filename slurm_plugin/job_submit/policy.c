@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topt_elastic.h"
 #include "topt_text.h"
 
 static int read_line(char *line, int number, struct policy *ret, struct topt_error *err)
@@ -66,7 +67,8 @@ int policy_plan(char *const *environment, uint32_t n, struct policy_plan *ret,
                 {"SLURM_TOPT_GPUS_PER_NODE", &ret->gpus_per_node},
                 {"SLURM_TOPT_NTASKS", &ret->tasks}};
     const char *id = value_of(environment, n, "SLURM_TOPT_PLAN");
-    *ret = (struct policy_plan){.nodes = 0};
+    const char *others = value_of(environment, n, TOPT_ELASTIC_VARIABLE);
+    *ret = (struct policy_plan){.others = others ? others : ""};
     if (!id || !*id)
         return 0;
     snprintf(ret->id, sizeof ret->id, "%s", id);
@@ -116,8 +118,25 @@ int policy_allows(const struct policy *p, const struct policy_job *job,
     return 0;
 }
 
+/* Is a word of the list this shape? */
+static int is_among(const char *list, int64_t nodes, int64_t gpus_per_node)
+{
+    char shape[48];
+    snprintf(shape, sizeof shape, "%lldx%lld", (long long)nodes,
+             (long long)gpus_per_node);
+    size_t len = strlen(shape);
+    for (const char *p = list; *p; p += strcspn(p, " "), p += *p == ' ')
+        if (strcspn(p, " ") == len && !memcmp(p, shape, len))
+            return 1;
+    return 0;
+}
+
 int policy_is_shaped(const struct policy_job *job, const struct policy_plan *plan)
 {
-    return job->nodes == plan->nodes && job->gpus_per_node == plan->gpus_per_node &&
-           job->tasks == plan->tasks;
+    int is_least = plan->others && is_among(plan->others, job->nodes, job->gpus_per_node);
+    if (job->gpus_per_node != plan->gpus_per_node ||
+        (job->nodes != plan->nodes && !is_least))
+        return 0;
+    return job->tasks == job->nodes * (plan->tasks / plan->nodes) ||
+           (is_least && !job->tasks);
 }

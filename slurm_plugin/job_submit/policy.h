@@ -33,6 +33,8 @@ struct policy_job {
 struct policy_plan {
     char id[POLICY_NAME + 16];
     int64_t nodes, gpus_per_node, tasks;
+    /* Shapes of further plans, "1x4 4x4"; of the environment, "" where there are none. */
+    const char *others;
 };
 /* 1 with '*ret' where there is one, 0 where there is none, -1 where it doesn't add up. */
 int policy_plan(char *const *environment, uint32_t n, struct policy_plan *ret,
@@ -42,7 +44,8 @@ int policy_plan(char *const *environment, uint32_t n, struct policy_plan *ret,
 int policy_allows(const struct policy *p, const struct policy_job *job,
                   struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Has the job the plan's shape? */
+/* Has the job the plan's shape, or that of a further one with as many tasks a node?  (Of numbers of nodes of which Slurm
+ * may choose the least is the job's.) */
 int policy_is_shaped(const struct policy_job *job, const struct policy_plan *plan);
 
 #endif

@@ -124,14 +124,16 @@ enum topt_verdict sbatch_plan_here(const struct topt_ask *ask, const char *name,
     char path[PATH_MAX], *answer = NULL;
     size_t len = 0;
     enum topt_verdict verdict = TOPT_VERDICT_OUTAGE;
+    static int said;
     (void)name; /* it reads the file itself */
     if (solver(path)) {
         topt_fail(err, TOPT_ERR_NOTFOUND,
                   "no toptd answers, and this build can't plan without it");
         return verdict;
     }
-    topt_say_info("topt: no toptd answers: planning on this machine, where limits of "
-                  "partitions aren't known");
+    if (!said++)
+        topt_say_info("topt: no toptd answers: planning on this machine, where limits of "
+                      "partitions aren't known");
     write_command(ask, bound, &c);
     if (c.oom) {
         topt_fail(err, TOPT_ERR_NOMEM, "no memory for the question");

@@ -164,6 +164,14 @@ static int add_shape(struct submission *s, struct topt_error *err)
             return topt_nomem(err, names[i]);
         s->argv[s->argc++] = word;
     }
+    const char *comment = sbatch_options_get(&s->options, "comment");
+    struct topt_elastic e;
+    char *word = NULL;
+    if (!comment || !topt_elastic_read(comment, &e)) /* it stays where it stands */
+        return 0;
+    if (asprintf(&word, "--comment=%s", comment) < 0)
+        return topt_nomem(err, "--comment");
+    s->argv[s->argc++] = word;
     return 0;
 }
 
@@ -186,12 +194,28 @@ static int add_script(struct submission *s, int argc, char **argv, int at,
     return 0;
 }
 
+/* "slurm 23.02.7" and "slurm-wlm 22.05.8" are 2302 and 2205. */
+static int sbatch_version(void)
+{
+    FILE *in = popen("sbatch --version 2>/dev/null", "r");
+    int major = 0, minor = 0;
+    if (!in)
+        return 0;
+    if (fscanf(in, "%*s %d.%d", &major, &minor) != 2)
+        major = minor = 0;
+    pclose(in);
+    return major * 100 + minor;
+}
+
 static int size(struct submission *s, struct topt_error *err)
 {
     const struct topt_env env = {NULL, env_get, env_set, env_unset};
-    const struct topt_host host = {&s->options, host_set, host_get, host_isset,
-                                   host_reset};
-    const struct topt_sizing sizing = {&host, &env, sbatch_plan_here};
+    const struct topt_host host = {.opt = &s->options,
+                                   .set = host_set,
+                                   .get = host_get,
+                                   .isset = host_isset,
+                                   .reset = host_reset};
+    const struct topt_sizing sizing = {&host, &env, sbatch_plan_here, sbatch_version};
     struct topt_ask *ask = &s->options.ask;
     struct topt_site site;
     if (sbatch_options_get(&s->options, "quiet"))

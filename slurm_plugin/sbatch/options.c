@@ -31,7 +31,7 @@ static const struct row {
             {"core-spec", 'S', '=', NULL},
             {"cores-per-socket", 0, '=', NULL},
             {"cpu-freq", 0, '=', NULL},
-            {"cpus-per-gpu", 0, '=', NULL},
+            {"cpus-per-gpu", 0, '=', "SBATCH_CPUS_PER_GPU"},
             {"cpus-per-task", 'c', '=', NULL},
             {"deadline", 0, '=', NULL},
             {"delay-boot", 0, '=', NULL},
@@ -68,7 +68,7 @@ static const struct row {
             {"mcs-label", 0, '=', NULL},
             {"mem", 0, '=', "SBATCH_MEM_PER_NODE"},
             {"mem-bind", 0, '=', NULL},
-            {"mem-per-cpu", 0, '=', NULL},
+            {"mem-per-cpu", 0, '=', "SBATCH_MEM_PER_CPU"},
             {"mem-per-gpu", 0, '=', "SBATCH_MEM_PER_GPU"},
             {"mincpus", 0, '=', NULL},
             {"network", 0, '=', NULL},
@@ -99,7 +99,7 @@ static const struct row {
             {"quiet", 'Q', ' ', NULL},
             {"reboot", 0, ' ', NULL},
             {"requeue", 0, ' ', NULL},
-            {"reservation", 0, '=', NULL},
+            {"reservation", 0, '=', "SBATCH_RESERVATION"},
             {"resv-ports", 0, '?', NULL},
             {"segment", 0, '=', NULL},
             {"share", 0, ' ', NULL},
@@ -192,13 +192,16 @@ static int take_ours(struct sbatch_options *o, int argc, char *const *argv,
     int which = topt_ask_find(name + 5, len - 5);
     if (which < 0)
         return topt_fail(err, TOPT_ERR_USAGE, "--%.*s is no option", (int)len, name);
-    int is_flag = topt_ask_table[which].kind == TOPT_ASK_IS_FLAG;
-    if (!is_flag && !equals && argc < 2)
+    enum topt_ask_kind kind = topt_ask_table[which].kind;
+    int follows = kind != TOPT_ASK_IS_FLAG && kind != TOPT_ASK_IS_ELASTIC && !equals;
+    if (follows && argc < 2)
         return topt_fail(err, TOPT_ERR_USAGE, "--%s needs a value", name);
-    const char *value = is_flag ? "" : equals ? equals + 1 : argv[1];
+    const char *value = follows                              ? argv[1]
+                        : equals && kind != TOPT_ASK_IS_FLAG ? equals + 1
+                                                             : "";
     if (topt_ask_set(&o->ask, (enum topt_ask_option)which, value))
         return topt_nomem(err, name);
-    return is_flag || equals ? 1 : 2;
+    return follows ? 2 : 1;
 }
 
 static int take_long(struct sbatch_options *o, int argc, char *const *argv,

@@ -2,6 +2,7 @@
  *
  * Each command differs by the question it puts to plan/. */
 #include "cmd_plan.h"
+#include "topt_accpar_row.h"
 #include "topt_flexflow_row.h"
 
 #include <stdio.h>
@@ -295,7 +296,8 @@ int topt_cmd_frontier(int argc, char **argv)
 
 /* Systems that search by themselves; those that search a part of our space are rows of
  * solver/plan/space/algorithm.c. */
-static const struct topt_system *const systems[] = {&topt_flexflow_row, NULL};
+static const struct topt_system *const systems[] = {&topt_accpar_row, &topt_hypar_row,
+                                                    &topt_flexflow_row, NULL};
 
 static int compare_all(const struct topt_request *r, json_t **ret, struct topt_error *err)
 {

@@ -34,6 +34,8 @@ static const struct {
     {"client", "topt-client", "ask a running toptd"},
     {"report", "topt-client", "what a job's plan said, and what was seen"},
     {"sbatch", "topt-sbatch", "submit a job of Slurm with the plan's size"},
+    {"rightsize", "topt-rightsize",
+     "give waiting jobs that agreed another number of GPUs"},
 };
 
 static void help(FILE *out)

@@ -77,8 +77,8 @@ struct topt_hw {
     double band[TOPT_BASIS_COUNT];
     double flops[TOPT_DTYPE_COUNT];
     double efficiency[WORKS], memory_bandwidth, launch_ns;
-    struct curve
-        matmul[TOPT_DTYPE_COUNT]; /* time against operations; may have no points */
+    /* Of products and attention: time against operations; may have no points. */
+    struct curve by_size[WORKS][TOPT_DTYPE_COUNT];
     int64_t granule_bytes;
     int64_t shared_cores; /* 0: every device has its own */
     double collective_launch_ns;
@@ -167,24 +167,24 @@ static int read_flops(struct topt_hw *hw, const json_t *device, struct topt_erro
                : topt_fail(err, TOPT_ERR_INVAL, "device.flops names no data type");
 }
 
-static int refuse_size(const char *name, size_t i, struct topt_error *err)
+static int refuse_size(const char *table, const char *name, size_t i,
+                       struct topt_error *err)
 {
     return topt_fail(err, TOPT_ERR_INVAL,
-                     "device.matmul_by_size.%s[%zu] must be [operations, share of the "
+                     "device.%s.%s[%zu] must be [operations, share of the "
                      "peak], operations rising and none of more faster",
-                     name, i);
+                     table, name, i);
 }
 
-static int read_sizes(struct topt_hw *hw, const json_t *list, int t,
-                      struct topt_error *err)
+static int read_sizes(struct topt_hw *hw, const json_t *list, const char *table,
+                      struct curve *c, int t, struct topt_error *err)
 {
-    struct curve *c = &hw->matmul[t];
     size_t n = json_array_size(list);
     if (n < 2 || n > MAX_POINTS || !(hw->flops[t] > 0))
         return topt_fail(err, TOPT_ERR_INVAL,
-                         "device.matmul_by_size.%s must have 2 to %d points, and "
+                         "device.%s.%s must have 2 to %d points, and "
                          "device.flops a peak for them",
-                         dtype_names[t], MAX_POINTS);
+                         table, dtype_names[t], MAX_POINTS);
     c->bytes = calloc(n, sizeof *c->bytes);
     c->ns = calloc(n, sizeof *c->ns);
     if (!c->bytes || !c->ns)
@@ -195,26 +195,30 @@ static int read_sizes(struct topt_hw *hw, const json_t *list, int t,
         double share = json_number_value(json_array_get(pair, 1));
         if (json_array_size(pair) != 2 || !(ops >= 1 && ops <= MAX_NS) ||
             !(share >= 1e-6 && share <= 10))
-            return refuse_size(dtype_names[t], i, err);
+            return refuse_size(table, dtype_names[t], i, err);
         c->bytes[i] = ops;
         c->ns[i] = ops * 1e9 / (hw->flops[t] * share);
         if (i && (ops <= c->bytes[i - 1] || c->ns[i] < c->ns[i - 1]))
-            return refuse_size(dtype_names[t], i, err);
+            return refuse_size(table, dtype_names[t], i, err);
     }
     c->npoints = (int)n;
     return 0;
 }
 
-/* What matrix products reach by their size, where the profile has it. */
-static int read_matmul(struct topt_hw *hw, const json_t *device, struct topt_error *err)
+/* What kernels of a kind reach by their size, where the profile has it. */
+static int read_by_size(struct topt_hw *hw, const json_t *device, enum topt_work w,
+                        struct topt_error *err)
 {
     const char *const fields[] = {dtype_names[0], dtype_names[1], dtype_names[2], NULL};
-    const json_t *sizes = json_object_get(device, "matmul_by_size");
-    if (sizes && topt_json_only(sizes, "device.matmul_by_size", fields, err))
+    char table[32], path[48];
+    snprintf(table, sizeof table, "%s_by_size", work_names[w]);
+    snprintf(path, sizeof path, "device.%s", table);
+    const json_t *sizes = json_object_get(device, table);
+    if (sizes && topt_json_only(sizes, path, fields, err))
         return -1;
     for (int t = 0; t < TOPT_DTYPE_COUNT; t++) {
         const json_t *list = json_object_get(sizes, dtype_names[t]);
-        if (list && read_sizes(hw, list, t, err))
+        if (list && read_sizes(hw, list, table, &hw->by_size[w][t], t, err))
             return -1;
     }
     return 0;
@@ -283,6 +287,7 @@ static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error 
                                          "shared_cores",
                                          "granule_bytes",
                                          "matmul_by_size",
+                                         "attention_by_size",
                                          "source",
                                          NULL};
     const json_t *d;
@@ -300,7 +305,8 @@ static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error 
         topt_json_int_or(d, "device", "granule_bytes", 1, 1 << 30, &hw->granule_bytes,
                          err) ||
         read_runtime(hw, d, reserve, err) || read_flops(hw, d, err) ||
-        read_efficiency(hw, d, err) || read_matmul(hw, d, err))
+        read_efficiency(hw, d, err) || read_by_size(hw, d, TOPT_WORK_MATMUL, err) ||
+        read_by_size(hw, d, TOPT_WORK_ATTENTION, err))
         return -1;
     hw->memory_bytes = memory - reserve;
     hw->capacity_bytes = memory;
@@ -672,8 +678,8 @@ void topt_hw_destroy(struct topt_hw *hw)
     free(hw->group);
     for (int i = 0; i < hw->ncurves; i++)
         free_points(&hw->curve[i]);
-    for (int t = 0; t < TOPT_DTYPE_COUNT; t++)
-        free_points(&hw->matmul[t]);
+    for (int i = 0; i < WORKS * TOPT_DTYPE_COUNT; i++)
+        free_points(&hw->by_size[i / TOPT_DTYPE_COUNT][i % TOPT_DTYPE_COUNT]);
     free(hw->curve);
     json_decref(hw->doc);
     free(hw);
@@ -752,6 +758,11 @@ double topt_hw_network(const struct topt_hw *hw)
     return hw->cluster.any.otherwise;
 }
 
+double topt_hw_bus(const struct topt_hw *hw)
+{
+    return hw->node.any.otherwise;
+}
+
 int topt_hw_groups(const struct topt_hw *hw)
 {
     return hw->ngroups;
@@ -798,8 +809,8 @@ int64_t topt_hw_compute_ns(const struct topt_hw *hw, enum topt_dtype t, enum top
     if (!(peak > 0))
         peak = hw->flops[TOPT_BF16] > 0 ? hw->flops[TOPT_BF16] : hw->flops[TOPT_F64];
     double compute = (double)flops * 1e9 / (peak * hw->efficiency[w]);
-    if (w == TOPT_WORK_MATMUL && hw->matmul[t].npoints && flops > 0)
-        compute = on_curve(&hw->matmul[t], (double)flops);
+    if (hw->by_size[w][t].npoints && flops > 0)
+        compute = on_curve(&hw->by_size[w][t], (double)flops);
     double memory = (double)bytes * 1e9 / hw->memory_bandwidth;
     double busy = compute > memory ? compute : memory;
     if (hw->shared_cores && devices > hw->shared_cores)
@@ -807,7 +818,7 @@ int64_t topt_hw_compute_ns(const struct topt_hw *hw, enum topt_dtype t, enum top
     return round_up(busy + hw->launch_ns);
 }
 
-/* A product's size says what it takes only roughly, so that curves make no better
+/* A kernel's size says what it takes only roughly, so that curves make no better
  * basis. */
 struct topt_time topt_hw_compute(const struct topt_hw *hw, enum topt_dtype t,
                                  enum topt_work w, int64_t flops, int64_t bytes,

@@ -75,9 +75,11 @@ double topt_hw_band(const struct topt_hw *hw, enum topt_basis b);
 double topt_hw_collective_share(const struct topt_hw *hw);
 
 int topt_hw_has_dtype(const struct topt_hw *hw, enum topt_dtype t);
-/* Peak operations a second, 0 without the type; bytes a second of a node's network, 0 without. */
+/* Peak operations a second, 0 without the type; bytes a second of a node's network, 0 without;
+ * those of a device inside its node. */
 double topt_hw_peak(const struct topt_hw *hw, enum topt_dtype t);
 double topt_hw_network(const struct topt_hw *hw);
+double topt_hw_bus(const struct topt_hw *hw);
 
 /* Groups of unlike devices: how many, 0 where all are alike; and each as a profile of its own,
  * whose nodes are all of the group's.  What is asked of the whole is then that of devices which

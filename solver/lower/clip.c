@@ -21,6 +21,8 @@ static int touched(const struct topt_instr *i, int ret[MOST_TOUCHED])
     case TOPT_I_MOVE:
     case TOPT_I_HALO:
     case TOPT_I_HALO_ADD:
+    case TOPT_I_ROWS_FETCH:
+    case TOPT_I_ROWS_ADD:
         most = 3;
         break;
     case TOPT_I_ADD:

@@ -99,7 +99,8 @@ struct topt_layout topt_rest_layout(const struct topt_op *op, int operand,
     struct topt_layout l = topt_value_layout(op, operand, c, mesh);
     uint32_t replicas = topt_replica_axes(op, operand, c, mesh);
     int8_t axes[TOPT_MAX_AXES];
-    int dim = widest(op, operand, &l, mesh), n = topt_layout_axes_of(&l, dim, axes);
+    int dim = c->zero == TOPT_ZERO_OWNER ? 0 : widest(op, operand, &l, mesh);
+    int n = topt_layout_axes_of(&l, dim, axes);
     for (; replicas; replicas &= replicas - 1) {
         int a = __builtin_ctz(replicas);
         l.at[a] = (int8_t)dim;
@@ -171,7 +172,11 @@ int topt_config_valid(const struct topt_op *op, const struct topt_config *c,
             (op->spec->even >> d & 1 && op->count[d] % parts[d]))
             return 0;
     }
-    return c->zero == TOPT_ZERO_NONE ||
+    if (c->zero == TOPT_ZERO_NONE)
+        return 1;
+    if (c->zero >= TOPT_ZERO_SPARSE && topt_table_sparse(op) < 0)
+        return 0;
+    return c->zero == TOPT_ZERO_SPARSE ||
            (c->zero < TOPT_ZERO_COUNT && has_replicas(op, c, mesh));
 }
 

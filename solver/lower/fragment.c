@@ -30,6 +30,8 @@ int topt_element_bytes(const struct topt_settings *s, enum topt_element e)
         return topt_dtype_bytes(s->dtype);
     case TOPT_ELEM_STATE:
         return s->dtype == TOPT_F64 ? 8 : s->state_bf16 ? topt_dtype_bytes(s->dtype) : 4;
+    case TOPT_ELEM_WIDE:
+        return s->dtype == TOPT_F64 ? 8 : 4;
     case TOPT_ELEM_INT32:
         return 4;
     default:
@@ -59,7 +61,7 @@ int64_t topt_bytes_on(const struct topt_model *m, const struct topt_mesh *mesh,
                       const struct topt_settings *s, const struct topt_config *c,
                       const struct topt_buffer *b, int device)
 {
-    if (device < 0 || b->shape.ndim == 0 || b->elem == TOPT_ELEM_BYTE)
+    if (device < 0 || b->shape.ndim == 0 || b->elem == TOPT_ELEM_BYTE || b->rows)
         return b->bytes;
     struct topt_box box =
         b->window ? topt_operand_box(&m->op[b->op], b->operand, c, mesh, device)
@@ -79,10 +81,12 @@ int topt_fragment_operand(const struct topt_fragments *f, int op, int operand,
                           const struct topt_layout *l, enum topt_class cls)
 {
     const struct topt_op *o = &f->model->op[op];
-    int whole = o->operand[operand].role == TOPT_DATA && !o->spec->operand[operand].real;
+    const struct topt_operand_spec *x = &o->spec->operand[operand];
+    int whole = o->operand[operand].role == TOPT_DATA && !x->real;
+    enum topt_element number = x->wide ? TOPT_ELEM_WIDE : TOPT_ELEM_REAL;
     return topt_fragment_block(
         f, (struct topt_buffer){.cls = cls,
-                                .elem = whole ? TOPT_ELEM_INT32 : TOPT_ELEM_REAL,
+                                .elem = whole ? TOPT_ELEM_INT32 : number,
                                 .shape = topt_operand_shape(o, operand),
                                 .layout = *l,
                                 .op = op,

@@ -67,7 +67,7 @@ static void pack_op(struct fuser *f, const struct topt_op *o, const struct topt_
         struct topt_layout l = topt_value_layout(o, x, c, f->k->mesh);
         struct topt_shape s = topt_operand_shape(o, x);
         const struct topt_settings *with = f->k->settings;
-        enum topt_element e = with->gradient_f32 ? TOPT_ELEM_STATE : TOPT_ELEM_REAL;
+        enum topt_element e = with->gradient_f32 ? TOPT_ELEM_WIDE : TOPT_ELEM_REAL;
         pack(f, axes,
              topt_layout_elements(f->k->mesh, &s, &l) * topt_element_bytes(with, e));
     }

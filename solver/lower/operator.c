@@ -7,6 +7,7 @@
 
 #include "param.h"
 #include "recompute.h"
+#include "rows.h"
 
 int topt_op_init(const struct topt_fragments *f, int op, const struct topt_config *c,
                  struct topt_op_buffers *b)
@@ -174,6 +175,8 @@ static int emit_step(const struct topt_fragments *f, int op, int backward,
 {
     switch (s->kind) {
     case TOPT_STEP_KERNEL:
+        if (topt_rows_have_owners(f, op, c, s))
+            return topt_rows_fetch(f, op, c, b);
         return emit_kernel(f, op, backward, s, at, b);
     case TOPT_STEP_HALO:
         return fill_window(f, op, backward, c, s, b);

@@ -11,6 +11,8 @@
  *      state       whole     whole      resting   reduce-scatter, all-gather of what is new, once
  *      gradient    whole     resting    resting   reduce-scatter in each micro-batch, all-gather
  *      param       resting   resting    resting   all-gather before each use, reduce-scatter
+ *      sparse      whole     rows       whole     rows gathered from all in each micro-batch (rows.c)
+ *      owner       resting   rows       resting   rows from and to owners in each micro-batch (rows.c)
  *
  * Moves are the router's, so that they cost and run like any other.
  *
@@ -19,13 +21,22 @@
  * kernel reads is then unpacked for it each time, after it was gathered in few bits. */
 #include "param.h"
 
+#include "rows.h"
+
 /* What is sharded of this operand: an operator may have parameters with and without
  * replicas. */
 static enum topt_zero level(const struct topt_fragments *f, const struct topt_op *o,
                             int operand, const struct topt_config *c)
 {
+    if (c->zero >= TOPT_ZERO_SPARSE)
+        return topt_table_sparse(o) == operand ? (enum topt_zero)c->zero : TOPT_ZERO_NONE;
     return c->zero && topt_replica_axes(o, operand, c, f->mesh) ? (enum topt_zero)c->zero
                                                                 : TOPT_ZERO_NONE;
+}
+
+static int is_sparse(enum topt_zero at)
+{
+    return at >= TOPT_ZERO_SPARSE;
 }
 
 /* Layout of value, gradient and state where 'from' and more is sharded. */
@@ -33,8 +44,10 @@ static struct topt_layout layout_at(const struct topt_fragments *f,
                                     const struct topt_op *o, int operand,
                                     const struct topt_config *c, enum topt_zero from)
 {
-    return level(f, o, operand, c) >= from ? topt_rest_layout(o, operand, c, f->mesh)
-                                           : topt_value_layout(o, operand, c, f->mesh);
+    enum topt_zero at = level(f, o, operand, c);
+    int rests = is_sparse(at) ? at == TOPT_ZERO_OWNER : at >= from;
+    return rests ? topt_rest_layout(o, operand, c, f->mesh)
+                 : topt_value_layout(o, operand, c, f->mesh);
 }
 
 /* ---- what an optimizer keeps ------------------------------------------------------- */
@@ -60,6 +73,7 @@ static const struct optimizer {
     [TOPT_ADAMW] = {"adamw", 1, {NUMBERS, NUMBERS}, 22},
     [TOPT_ADAFACTOR] = {"adafactor", 0, {ROWS, COLUMNS}, 22},
     [TOPT_ADAM8] = {"adam8", 0, {EIGHTHS, EIGHTHS}, 0},
+    [TOPT_ROW_WISE_ADAGRAD] = {"row_wise_adagrad", 1, {ROWS, NOTHING}, 0},
 };
 
 const char *topt_optimizer_name(enum topt_optimizer o)
@@ -70,6 +84,11 @@ const char *topt_optimizer_name(enum topt_optimizer o)
 int topt_optimizer_runs(enum topt_optimizer o)
 {
     return (unsigned)o < TOPT_OPTIMIZER_COUNT && optimizers[o].runs;
+}
+
+int topt_optimizer_by_rows(enum topt_optimizer o)
+{
+    return optimizers[o].runs && optimizers[o].state[0] == ROWS;
 }
 
 int topt_optimizer_eager(enum topt_optimizer o)
@@ -135,7 +154,7 @@ static int has_master(const struct topt_settings *s)
 
 static enum topt_element grad_element(const struct topt_settings *s)
 {
-    return s->gradient_f32 && s->dtype == TOPT_BF16 ? TOPT_ELEM_STATE : TOPT_ELEM_REAL;
+    return s->gradient_f32 && s->dtype == TOPT_BF16 ? TOPT_ELEM_WIDE : TOPT_ELEM_REAL;
 }
 
 int topt_parameter_bytes(const struct topt_settings *s)
@@ -179,7 +198,7 @@ struct topt_least_parameters topt_least_parameters(const struct topt_model *m,
             sum.value += n * (bits > 0 ? bits / 8 : value);
             if (!topt_is_trained(o, x))
                 continue;
-            sum.gradient += n * gradient;
+            sum.gradient += topt_table_sparse(o) == x ? 0 : n * gradient;
             sum.state += n * (each - value - gradient);
         }
     return sum;
@@ -294,8 +313,10 @@ static int init_trained(const struct topt_fragments *f, int op, int operand,
     if (level(f, o, operand, c) == TOPT_ZERO_STATE) /* else it is reduced in place */
         grad = topt_grad_layout(o, operand, c, f->mesh);
     struct topt_layout state = layout_at(f, o, operand, c, TOPT_ZERO_STATE);
-    b->param_grad[operand] =
-        topt_fragment_block(f, grad_of(f, op, operand, grad, TOPT_CLASS_GRAD));
+    struct topt_buffer g = grad_of(f, op, operand, grad, TOPT_CLASS_GRAD);
+    if (is_sparse(level(f, o, operand, c)))
+        topt_rows_shape(f, op, c, &g);
+    b->param_grad[operand] = topt_fragment_block(f, g);
     if (b->param_grad[operand] < 0)
         return -1;
     for (int k = 0; k < 2; k++)
@@ -417,8 +438,9 @@ int topt_param_grads_open(const struct topt_fragments *f, int op,
     for (int x = 0; x < o->spec->noperands; x++) {
         if (!topt_is_trained(o, x))
             continue;
-        b->grad[x] = b->param_grad[x];
-        if (level(f, o, x, c) < TOPT_ZERO_GRADIENT)
+        enum topt_zero at = level(f, o, x, c);
+        b->grad[x] = is_sparse(at) ? -1 : b->param_grad[x];
+        if (at < TOPT_ZERO_GRADIENT || is_sparse(at))
             continue;
         struct topt_layout l = topt_grad_layout(o, x, c, f->mesh);
         topt_fragment_aside(f, TOPT_ASIDE_GRADIENT);
@@ -465,7 +487,10 @@ int topt_param_grads_close(const struct topt_fragments *f, int op,
         int part;
         if (!topt_is_trained(o, x))
             continue;
-        if (b->grad[x] != b->param_grad[x]) {
+        if (is_sparse(level(f, o, x, c))) {
+            if (topt_rows_add(f, op, c, b))
+                return -1;
+        } else if (b->grad[x] != b->param_grad[x]) {
             if (reduce_scatter(f, op, x, c, b->grad[x], &part) ||
                 topt_fragment_add(f, op, part, b->param_grad[x]))
                 return -1;
@@ -507,6 +532,8 @@ static struct gathered gathered_of(const struct topt_fragments *f, int op, int o
     if (!topt_is_trained(o, operand))
         return g;
     g.made = value;
+    if (is_sparse(at))
+        return g;
     if (at >= TOPT_ZERO_GRADIENT) /* as backward makes it, and as it is reduced */
         g.grad = reduced == value ? value : value + reduced;
     else if (topt_replica_axes(o, operand, c, f->mesh))
@@ -605,7 +632,8 @@ int64_t topt_param_uncounted(const struct topt_fragments *f, int op,
     const struct topt_op *o = &f->model->op[op];
     int64_t bytes = 0;
     for (int x = 0; x < o->spec->noperands; x++) {
-        if (!topt_is_trained(o, x) || level(f, o, x, c) < TOPT_ZERO_PARAM)
+        if (!topt_is_trained(o, x) || level(f, o, x, c) < TOPT_ZERO_PARAM ||
+            is_sparse(level(f, o, x, c)))
             continue;
         struct topt_shape shape = topt_operand_shape(o, x);
         struct topt_layout rest = topt_rest_layout(o, x, c, f->mesh);
@@ -616,10 +644,22 @@ int64_t topt_param_uncounted(const struct topt_fragments *f, int op,
 
 /* ---- at the end of a step ---------------------------------------------------------- */
 
+/* Where rows are cut the sums of their squares are parts. */
+static uint32_t axes_of_rows(const struct topt_fragments *f, int param)
+{
+    const struct topt_buffer *b = f->sink->get(f->sink, param);
+    uint32_t axes = 0;
+    for (int a = 0; a < f->mesh->naxes; a++)
+        if (b->shape.ndim > 1 && b->layout.at[a] == b->shape.ndim - 1)
+            axes |= 1u << a;
+    return topt_optimizer_by_rows(f->settings->optimizer) ? axes : 0;
+}
+
 static int update(const struct topt_fragments *f, int op, int param, int grad,
                   const int state[3])
 {
     struct topt_instr i = topt_fragment_instr(TOPT_I_UPDATE, op, 1);
+    i.axes = axes_of_rows(f, param);
     i.a = param;
     i.b = grad;
     i.c = state[0];

@@ -3,6 +3,7 @@
 #include "tally.h"
 
 #include "param.h"
+#include "rows.h"
 
 #include <string.h>
 
@@ -125,7 +126,8 @@ static struct topt_time own_kernel(const struct topt_tally *t, const struct topt
     int64_t bytes = 0;
     for (int x = 0; x < o->spec->noperands; x++)
         bytes += bytes_at_once(t, o->spec, x,
-                               bytes_of(t, i->value[x]) + bytes_of(t, i->grad[x]));
+                               topt_rows_touched(t, o, x, bytes_of(t, i->value[x])) +
+                                   topt_rows_touched(t, o, x, bytes_of(t, i->grad[x])));
     return topt_hw_compute(t->k->hw, t->k->settings->dtype, topt_kernel_work(i->kernel),
                            o->spec->flops(o, i->kernel, t->len), bytes,
                            t->k->mesh->devices);
@@ -177,6 +179,8 @@ static struct topt_time update(const struct topt_tally *t, const struct topt_ins
     int eager = s->eager & TOPT_EAGER_OPTIMIZER;
     int steps = eager ? topt_optimizer_eager(s->optimizer) : 0;
     int64_t numbers = bytes_of(t, i->a) / topt_element_bytes(s, TOPT_ELEM_REAL);
+    if (t->named[i->b].rows || i->axes)
+        return topt_rows_update_price(t, i);
     if (steps)
         return elementwise(t, 4 * steps * numbers);
     return elementwise(t, 2 * (bytes_of(t, i->a) + bytes_of(t, i->c) + bytes_of(t, i->d) +
@@ -198,6 +202,10 @@ struct topt_time topt_tally_price(struct topt_tally *t, const struct topt_instr 
         return halo(t, i);
     case TOPT_I_LOSS:
         return all_reduce(t, i->axes, 8);
+    case TOPT_I_ROWS_FETCH:
+    case TOPT_I_ROWS_ADD:
+        *ret_network = i->axes != 0;
+        return topt_rows_price(t, i);
     default:
         break;
     }
@@ -206,7 +214,7 @@ struct topt_time topt_tally_price(struct topt_tally *t, const struct topt_instr 
     case TOPT_I_KERNEL:
         return kernel(t, i);
     case TOPT_I_ZERO:
-        return elementwise(t, bytes_of(t, i->a));
+        return elementwise(t, t->named[i->a].rows ? 0 : bytes_of(t, i->a));
     case TOPT_I_ADD:
         return elementwise(t, 3 * bytes_of(t, i->a));
     case TOPT_I_UPDATE:

@@ -25,9 +25,9 @@ static void put_buffers(struct topt_text *out, const int *buffer, int n, char ma
 static void put_instr(struct topt_text *out, const struct topt_program *p,
                       const struct topt_instr *i)
 {
-    static const char *const name[] = {"alloc", "free",   "zero",     "init",   "kernel",
-                                       "move",  "halo",   "halo_add", "reduce", "add",
-                                       "loss",  "update", "norm",     "unpack"};
+    static const char *const name[] = {
+        "alloc",  "free", "zero", "init",   "kernel", "move",   "halo",       "halo_add",
+        "reduce", "add",  "loss", "update", "norm",   "unpack", "rows_fetch", "rows_add"};
     const char *op = i->op >= 0 ? p->model->op[i->op].name : "-";
     topt_text_add(out, "%-6s %-12s", name[i->kind], op);
     switch (i->kind) {
@@ -50,6 +50,8 @@ static void put_instr(struct topt_text *out, const struct topt_program *p,
         break;
     case TOPT_I_HALO:
     case TOPT_I_HALO_ADD:
+    case TOPT_I_ROWS_FETCH:
+    case TOPT_I_ROWS_ADD:
         topt_text_add(out, " %d -> %d axes %#x", i->a, i->b, i->axes);
         break;
     case TOPT_I_REDUCE:

@@ -34,6 +34,10 @@ enum topt_optimizer {
     TOPT_ADAMW, /* weights decay apart from the gradient (Loshchilov and Hutter 2019) */
     TOPT_ADAFACTOR, /* means of rows and of columns (Shazeer and Stern 2018); plans only */
     TOPT_ADAM8, /* states of 8 bits in blocks of 2048 (Dettmers et al. 2022); plans only */
+    /* Adagrad (Duchi et al. 2011) with one state a row of the last dimension, which adds up the
+     * mean of the row's squared gradients; of vectors one a number.  As DLRM's tables are trained
+     * (Mudigere et al. 2022). */
+    TOPT_ROW_WISE_ADAGRAD,
     TOPT_OPTIMIZER_COUNT
 };
 const char *topt_optimizer_name(enum topt_optimizer o);
@@ -148,13 +152,19 @@ enum topt_keep {
 };
 
 /* What is sharded over the replicas of a parameter, beside its own splits (ZeRO:
- * Rajbhandari et al. 2020).  Replicas differ along the axes along which its gradient
+ * Rajbhandari et al. 2020), and whether its gradient is sparse (lower/rows.c).  Replicas differ along the axes along which its gradient
  * is partial; what is sharded rests in topt_rest_layout. */
 enum topt_zero {
     TOPT_ZERO_NONE,
     TOPT_ZERO_STATE,    /* optimizer state (ZeRO-1) */
     TOPT_ZERO_GRADIENT, /* and gradients (ZeRO-2) */
     TOPT_ZERO_PARAM,    /* and parameters, gathered before use (ZeRO-3, FSDP) */
+    TOPT_ZERO_LEVELS, /* so many are said of any operator; the rest of one with a sparse table: */
+    TOPT_ZERO_SPARSE =
+        TOPT_ZERO_LEVELS, /* whole; replicas gather each other's rows and values */
+    /* Rows rest in blocks with owners, who send those that are asked for and get their
+     * gradients' rows. */
+    TOPT_ZERO_OWNER,
     TOPT_ZERO_COUNT
 };
 
@@ -250,14 +260,24 @@ enum topt_class {
 };
 const char *topt_class_name(enum topt_class c);
 
-enum topt_element { TOPT_ELEM_REAL, TOPT_ELEM_STATE, TOPT_ELEM_INT32, TOPT_ELEM_BYTE };
+enum topt_element {
+    TOPT_ELEM_REAL, /* the settings' dtype */
+    TOPT_ELEM_STATE, /* what the optimizer keeps: f32, f64 under f64, bf16 under state_bf16 */
+    TOPT_ELEM_WIDE, /* statistics, losses, gradient_f32: f32, f64 under f64 */
+    TOPT_ELEM_INT32,
+    TOPT_ELEM_BYTE
+};
 
 struct topt_buffer {
     enum topt_class cls;
-    enum topt_element elem;  /* REAL: the settings' dtype; STATE: f32 (f64 under f64) */
+    enum topt_element elem;
     struct topt_shape shape; /* global; STAGING: shape.ndim 0 and 'bytes' only */
     struct topt_layout layout;
-    uint8_t window;  /* an operand that is a window: its box is topt_operand_box */
+    uint8_t window; /* an operand that is a window: its box is topt_operand_box */
+    /* 0, or a gradient of rows (TOPT_ZERO_SPARSE, _OWNER): so many different ones are there at
+     * once on the mean, with some more for chance, each with its number and values.  'shape' and
+     * 'layout' are then those of the rows that it is the gradient of. */
+    int64_t rows;
     int64_t bytes;   /* of the largest block, rounded up to the granule */
     int op, operand; /* whose it is (operand -1: none); states: 'index' 0, 1... */
     int index;
@@ -278,6 +298,12 @@ enum topt_instr_kind {
     TOPT_I_UPDATE, /* optimizer: a parameter, b gradient; c, d, e: states 0, 1, 2 or -1 */
     TOPT_I_NORM,   /* of the gradients of all updates together (topt_program_clip) */
     TOPT_I_UNPACK, /* b: the numbers of a, which are stored in few bits; plans only */
+    /* The operator's forward where a, rows of its table, has other owners along 'axes': ids in
+     * value[]; b: the output; c: staging. */
+    TOPT_I_ROWS_FETCH,
+    /* The operator's backward: a, the gradient of its output, added to b, a gradient of rows;
+     * ids in value[].  Along 'axes' rows come from all, or go to their owners; c: staging. */
+    TOPT_I_ROWS_ADD,
 };
 
 struct topt_instr {
@@ -290,6 +316,9 @@ struct topt_instr {
     int is_max;
     struct topt_move move;
     int64_t at; /* KERNEL in a loop: the count it is at */
+    /* ROWS_*: different rows that a device's lookups name on the mean, and how many a device
+     * sends at once */
+    int64_t rows, chunk;
     /* KERNEL: buffers by operand number, -1 where it has none */
     int value[TOPT_MAX_OPERANDS], grad[TOPT_MAX_OPERANDS];
 };

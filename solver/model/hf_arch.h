@@ -108,6 +108,10 @@ struct hf_mixer {
     int64_t ranks[4];                /* RWKV: of decays, rates, values, gates */
     int bias, out_bias, kernel_bias; /* of projections, the last; of the convolution */
     int norm;                        /* of what comes out, or of Mamba's parts */
+    int64_t norm_groups;             /* ... in so many groups, each by itself; 0: one */
+    int plain_norms;                 /* with nothing trained */
+    double eps;                      /* of norms; 0: the model's */
+    double least_step, most_step;    /* Mamba-2: of steps; 0: there is no most */
 };
 
 /* A table that is the weights of the same linear map in all layers of a group. */

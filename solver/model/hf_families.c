@@ -265,7 +265,7 @@ const struct hf_family topt_hf_families[] = {
     LIKE("qwen3_5_text", "Qwen3_5", topt_hf_read_qwen3_next, LLAMA | HEADS | GATE, NULL),
     LIKE("qwen3_5_moe_text", "Qwen3_5Moe", topt_hf_read_qwen3_next, LLAMA | HEADS | GATE | SHARED_GATE, NULL),
     LIKE("mamba", "Mamba", topt_hf_read_mamba, 0, NULL),
-    LIKE("falcon_mamba", "FalconMamba", topt_hf_read_mamba, 0, NULL),
+    LIKE("falcon_mamba", "FalconMamba", topt_hf_read_falcon_mamba, 0, NULL),
     LIKE("mamba2", "Mamba2", topt_hf_read_mamba2, 0, NULL),
     LIKE("rwkv", "Rwkv", topt_hf_read_rwkv, 0, NULL),
     LIKE("rwkv7", "RWKV7", topt_hf_read_rwkv7, 0, NULL),

@@ -19,16 +19,6 @@ static int convolved(struct hf_builder *b, int x, int activated, const char *nam
     return activated ? topt_hf_unary(b, x, TOPT_ACT_SILU, act) : x;
 }
 
-static int scan(struct hf_builder *b, int x, int shared, int64_t extra)
-{
-    const struct hf_mixer *m = &b->a->mixer;
-    struct topt_attrs attrs = {.features_unit = m->head_dim,
-                               .state = m->state,
-                               .chunk = m->chunk,
-                               .extra = extra};
-    return topt_hf_add(b, "scan", x, shared, &attrs, "scan");
-}
-
 static int gated_by(struct hf_builder *b, int y, int z, int activation)
 {
     z = topt_hf_unary(b, z, activation, "mixer.gate");
@@ -38,31 +28,53 @@ static int gated_by(struct hf_builder *b, int y, int z, int activation)
 /* A norm by mean square whatever the model's others are. */
 static int normed(struct hf_builder *b, int x, const char *name)
 {
-    struct topt_attrs attrs = {.rms = 1, .eps = b->a->eps};
+    const struct hf_mixer *m = &b->a->mixer;
+    struct topt_attrs attrs = {
+        .rms = 1, .eps = m->eps > 0 ? m->eps : b->a->eps, .plain = m->plain_norms};
     return topt_hf_add(b, "norm", x, -1, &attrs, "%s", name);
 }
 
-/* The last projection, beside attention's where there is one. */
+/* The same of each group of heads by itself. */
+static int normed_groups(struct hf_builder *b, int x)
+{
+    const struct hf_mixer *m = &b->a->mixer;
+    int64_t each = m->heads / m->norm_groups * m->head_dim;
+    struct topt_attrs groups = {.features = m->norm_groups, .features_unit = each};
+    struct topt_attrs norm = {.head_dim = each, .rms = 1, .plain = 1, .eps = b->a->eps};
+    x = topt_hf_add(b, "regroup", x, -1, &groups, "mixer.groups");
+    x = topt_hf_add(b, "head_norm", x, -1, &norm, "mixer.norm");
+    return topt_hf_add(b, "gain", x, -1, NULL, "mixer.norm.gain");
+}
+
+/* The last projection. */
 static int last(struct hf_builder *b, int x, int bias)
 {
-    int beside = b->a->layer[b->layer] & HF_BOTH;
-    return topt_hf_linear(b, x, b->a->width, 1, bias, beside ? "mixer.out" : "out");
+    return topt_hf_linear(b, x, b->a->width, 1, bias, "mixer.out");
+}
+
+/* Positions of a chunk: results do not depend on it, and operators take so many. */
+static int64_t chunk_of(const struct hf_mixer *m)
+{
+    enum { MOST = 1024 };
+    return m->chunk < MOST ? m->chunk : MOST;
 }
 
 /* Mamba-2 (Dao and Gu, 2024): states of heads, whose keys and queries groups share. */
 static int mamba2(struct hf_builder *b, int x)
 {
-    enum { A_D_AND_STEP = 3 };
     const struct hf_mixer *m = &b->a->mixer;
+    struct topt_attrs ssd = {
+        .chunk = chunk_of(m), .alpha = m->least_step, .beta = m->most_step};
     int z = topt_hf_linear(b, x, m->heads, m->head_dim, m->bias, "in.z");
     int v = topt_hf_linear(b, x, m->heads, m->head_dim, m->bias, "in.x");
     int shared = topt_hf_linear(b, x, m->groups, 2 * m->state, m->bias, "in.bc");
     int step = topt_hf_linear(b, x, m->heads, 1, m->bias, "in.dt");
     v = convolved(b, v, 1, "conv.x");
     shared = convolved(b, shared, 1, "conv.bc");
-    v = topt_hf_add(b, "concat", v, step, NULL, "scan.in");
-    v = gated_by(b, scan(b, v, shared, A_D_AND_STEP), z, TOPT_ACT_SILU);
-    v = m->norm ? normed(b, v, "mixer.norm") : v;
+    v = topt_hf_add_all(b, "ssd", (int[]){v, step, shared, -1}, &ssd, "scan");
+    v = gated_by(b, v, z, TOPT_ACT_SILU);
+    if (m->norm)
+        v = m->norm_groups > 1 ? normed_groups(b, v) : normed(b, v, "mixer.norm");
     return last(b, v, m->out_bias);
 }
 
@@ -70,6 +82,7 @@ static int mamba2(struct hf_builder *b, int x)
 static int mamba(struct hf_builder *b, int x)
 {
     const struct hf_mixer *m = &b->a->mixer;
+    struct topt_attrs scan = {.chunk = chunk_of(m)};
     int z = topt_hf_linear(b, x, m->heads, 1, m->bias, "in.z");
     int v = topt_hf_linear(b, x, m->heads, 1, m->bias, "in.x");
     v = convolved(b, v, 1, "conv.x");
@@ -82,29 +95,39 @@ static int mamba(struct hf_builder *b, int x)
         queries = normed(b, queries, "c.norm");
     }
     step = topt_hf_linear(b, step, m->heads, 1, 1, "dt");
-    int shared = topt_hf_add(b, "concat", keys, queries, NULL, "x.bc");
-    v = topt_hf_add(b, "concat", v, step, NULL, "scan.in");
-    v = gated_by(b, scan(b, v, shared, m->state + 1), z, TOPT_ACT_SILU);
-    return last(b, v, m->out_bias);
+    v = topt_hf_add_all(b, "selective_scan", (int[]){v, step, keys, queries}, &scan,
+                        "scan");
+    return last(b, gated_by(b, v, z, TOPT_ACT_SILU), m->out_bias);
 }
 
 /* The gated delta rule (Yang et al., 2024): values of more heads than keys. */
 static int delta(struct hf_builder *b, int x)
 {
-    enum { DECAY_AND_STEP = 2 };
     const struct hf_mixer *m = &b->a->mixer;
     struct topt_attrs norm = {.head_dim = m->head_dim, .rms = 1, .eps = b->a->eps};
+    struct topt_attrs rule = {.chunk = chunk_of(m)};
     int shared = topt_hf_linear(b, x, m->groups, 2 * m->state, 0, "in.qk");
     int v = topt_hf_linear(b, x, m->heads, m->head_dim, 0, "in.v");
     int z = topt_hf_linear(b, x, m->heads, m->head_dim, 0, "in.z");
-    int gates = topt_hf_linear(b, x, m->heads, 2, 0, "in.ba");
+    int beta = topt_hf_linear(b, x, m->heads, 1, 0, "in.b");
+    int gate = topt_hf_linear(b, x, m->heads, 1, 0, "in.a");
     shared = convolved(b, shared, 1, "conv.qk");
     v = convolved(b, v, 1, "conv.v");
-    v = topt_hf_add(b, "concat", v, gates, NULL, "scan.in");
-    v = scan(b, v, shared, DECAY_AND_STEP);
+    v = topt_hf_add_all(b, "delta_rule", (int[]){v, shared, beta, gate}, &rule, "scan");
     v = topt_hf_add(b, "head_norm", v, -1, &norm, "mixer.norm");
     v = gated_by(b, v, z, TOPT_ACT_SILU);
     return last(b, v, 0);
+}
+
+/* A scan that is planned and not run, with 'extra' parameters of each head. */
+static int scan(struct hf_builder *b, int x, int64_t extra)
+{
+    const struct hf_mixer *m = &b->a->mixer;
+    struct topt_attrs attrs = {.features_unit = m->head_dim,
+                               .state = m->state,
+                               .chunk = m->chunk,
+                               .extra = extra};
+    return topt_hf_add(b, "scan", x, -1, &attrs, "scan");
 }
 
 /* Attention without a softmax, by blocks (Qin et al., 2024), a norm and a gate. */
@@ -113,7 +136,8 @@ static int lightning(struct hf_builder *b, int x)
     const struct hf_mixer *m = &b->a->mixer;
     int y = topt_hf_linear(b, x, m->heads, 3 * m->head_dim, 0, "qkv");
     y = topt_hf_unary(b, y, TOPT_ACT_SILU, "qkv.activation");
-    y = normed(b, scan(b, y, -1, 0), "mixer.norm");
+    y = scan(b, y, 0);
+    y = normed(b, y, "mixer.norm");
     int z = topt_hf_linear(b, x, m->heads, m->head_dim, 0, "gate");
     y = gated_by(b, y, z, TOPT_ACT_SIGMOID);
     return last(b, y, 0);
@@ -164,7 +188,7 @@ static int rwkv7(struct hf_builder *b, int x)
     int first = topt_hf_add(b, "concat", r, w, NULL, "scan.r");
     int second = topt_hf_add(b, "concat", k, v, NULL, "scan.kv");
     v = topt_hf_add(b, "concat", first, second, NULL, "scan.in");
-    v = scan(b, v, -1, KEYS_AND_BONUS * m->head_dim);
+    v = scan(b, v, KEYS_AND_BONUS * m->head_dim);
     v = topt_hf_add(b, "head_norm", v, -1, &each, "mixer.norm");
     v = topt_hf_add(b, "gain", v, -1, NULL, "mixer.norm.gain");
     v = topt_hf_add(b, "bias", v, -1, NULL, "mixer.norm.bias");
@@ -180,7 +204,7 @@ static int rwkv4(struct hf_builder *b, int x)
     int r = topt_hf_linear(b, x, m->heads, 1, 0, "r");
     int k = topt_hf_linear(b, x, m->heads, 1, 0, "k");
     int v = topt_hf_linear(b, x, m->heads, 1, 0, "v");
-    v = scan(b, topt_hf_add(b, "concat", k, v, NULL, "scan.in"), -1, DECAY_AND_FIRST);
+    v = scan(b, topt_hf_add(b, "concat", k, v, NULL, "scan.in"), DECAY_AND_FIRST);
     v = gated_by(b, v, r, TOPT_ACT_SIGMOID);
     return last(b, v, 0);
 }

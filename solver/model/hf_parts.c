@@ -125,8 +125,8 @@ int topt_hf_unary(struct hf_builder *b, int x, int activation, const char *name)
     return topt_hf_add(b, "unary", x, -1, &attrs, "%s", name);
 }
 
-int topt_hf_attend(struct hf_builder *b, const int input[4],
-                   const struct topt_attrs *attrs, const char *name)
+int topt_hf_add_all(struct hf_builder *b, const char *kind, const int input[4],
+                    const struct topt_attrs *attrs, const char *name)
 {
     char full[60];
     int list[4], n = 0;
@@ -134,9 +134,15 @@ int topt_hf_attend(struct hf_builder *b, const int input[4],
         if (input[i] >= 0)
             list[n++] = input[i];
     snprintf(full, sizeof full, "%s%s", b->prefix, name);
-    int t = b->failed ? -1 : topt_model_add(b->m, "attend", full, n, list, attrs, b->err);
+    int t = b->failed ? -1 : topt_model_add(b->m, kind, full, n, list, attrs, b->err);
     b->failed |= t < 0;
     return t;
+}
+
+int topt_hf_attend(struct hf_builder *b, const int input[4],
+                   const struct topt_attrs *attrs, const char *name)
+{
+    return topt_hf_add_all(b, "attend", input, attrs, name);
 }
 
 int topt_hf_unread(struct hf_builder *b, int x, int64_t n, const char *name)

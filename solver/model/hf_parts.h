@@ -13,6 +13,10 @@ int topt_hf_norm(struct hf_builder *b, int x, const char *name);
 int topt_hf_unary(struct hf_builder *b, int x, int activation, const char *name);
 int topt_hf_scale(struct hf_builder *b, int x, double factor, const char *name);
 
+/* An operator of up to four inputs. */
+int topt_hf_add_all(struct hf_builder *b, const char *kind, const int input[4],
+                    const struct topt_attrs *attrs, const char *name);
+
 /* Heads of queries, keys and values into one attention; kr and table may be -1. */
 int topt_hf_attend(struct hf_builder *b, const int input[4],
                    const struct topt_attrs *attrs, const char *name);

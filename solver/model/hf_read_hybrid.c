@@ -101,6 +101,21 @@ static int read_flags(const json_t *doc, const char *bias, const char *kernel_bi
     return 0;
 }
 
+/* What steps are kept between: [least, most], the latter perhaps infinite. */
+static int read_steps(const json_t *doc, struct hf_mixer *m, struct topt_error *err)
+{
+    enum { BEYOND = 1000000 }; /* no step is as long */
+    const json_t *limit = json_object_get(doc, "time_step_limit");
+    const json_t *least = json_array_get(limit, 0), *most = json_array_get(limit, 1);
+    m->least_step = json_is_number(least) ? json_number_value(least) : 0;
+    m->most_step = json_is_number(most) ? json_number_value(most) : 0;
+    m->most_step = m->most_step < BEYOND ? m->most_step : 0;
+    return m->least_step >= 0 && (m->most_step == 0 || m->most_step >= m->least_step)
+               ? 0
+               : topt_fail(err, TOPT_ERR_INVAL,
+                           "time_step_limit must be two numbers, the larger one last");
+}
+
 /* Nothing but mixers: no heads, no feed-forward. */
 static int read_only_mixers(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
@@ -165,6 +180,17 @@ int topt_hf_read_mamba(const json_t *doc, struct hf_arch *a, struct topt_error *
     return read_flags(doc, "use_bias", "use_conv_bias", &a->mixer, err);
 }
 
+/* Steps, keys and queries have norms with nothing trained. */
+int topt_hf_read_falcon_mamba(const json_t *doc, struct hf_arch *a,
+                              struct topt_error *err)
+{
+    if (topt_hf_read_mamba(doc, a, err))
+        return -1;
+    a->mixer.norm = a->mixer.plain_norms = 1;
+    a->mixer.eps = 1e-6;
+    return topt_json_real_or(doc, "", "mixer_rms_eps", 1e-30, 1, &a->mixer.eps, err);
+}
+
 int topt_hf_read_mamba2(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
     struct hf_mixer *m = &a->mixer;
@@ -183,7 +209,7 @@ int topt_hf_read_mamba2(const json_t *doc, struct hf_arch *a, struct topt_error 
         number(doc, "n_groups", 1, &m->groups, err) ||
         number(doc, "conv_kernel", 1, &m->kernel, err) ||
         number(doc, "chunk_size", 1, &m->chunk, err) ||
-        topt_json_bool_or(doc, "", "rms_norm", &m->norm, err))
+        topt_json_bool_or(doc, "", "rms_norm", &m->norm, err) || read_steps(doc, m, err))
         return -1;
     return read_flags(doc, "use_bias", "use_conv_bias", m, err);
 }
@@ -280,7 +306,8 @@ static int read_mamba_keys(const json_t *doc, int64_t width, struct hf_mixer *m,
         number(doc, "mamba_d_state", 1, &m->state, err) ||
         number(doc, "mamba_d_conv", 1, &m->kernel, err) ||
         number(doc, "mamba_chunk_size", 1, &m->chunk, err) ||
-        topt_json_bool_or(doc, "", "mamba_rms_norm", &m->norm, err))
+        topt_json_bool_or(doc, "", "mamba_rms_norm", &m->norm, err) ||
+        read_steps(doc, m, err))
         return -1;
     inner = inner ? inner : expand * width;
     if (number_or_auto(doc, "mamba_d_head", inner / m->heads, &m->head_dim, err) ||
@@ -336,6 +363,7 @@ int topt_hf_read_falcon_h1(const json_t *doc, struct hf_arch *a, struct topt_err
         return -1;
     for (int64_t i = 0; i < a->layers; i++)
         a->layer[i] |= HF_BOTH;
+    a->not_run = "factors of what mixers and attention read and give";
     return topt_json_bool_or(doc, "", "projectors_bias", &a->mixer.out_bias, err);
 }
 
@@ -398,7 +426,9 @@ int topt_hf_read_nemotron_h(const json_t *doc, struct hf_arch *a, struct topt_er
              number(doc, "n_groups", 1, &m->groups, err) ||
              number(doc, "conv_kernel", 1, &m->kernel, err) ||
              number(doc, "chunk_size", 1, &m->chunk, err) ||
-             read_flags(doc, "mamba_proj_bias", "use_conv_bias", m, err);
+             read_flags(doc, "mamba_proj_bias", "use_conv_bias", m, err) ||
+             read_steps(doc, m, err);
+    m->norm_groups = m->groups;
     json_decref(counted);
     return rc ? -1 : 0;
 }

@@ -8,9 +8,8 @@
  *
  * The rows stand in one file a family: ops_dense.c, ops_attention.c, ops_conv.c,
  * ops_channel.c, ops_resample.c, ops_recurrent.c, ops_moe.c, ops_shape.c,
- * ops_mixers.c.  What their
- * functions share is in ops_extents.c.  To add a kind: a row, its kernels in the
- * runtime, its tests. */
+ * ops_scan.c, ops_mixers.c, ops_tables.c.  What their functions share is in ops_extents.c.  To add a
+ * kind: a row, its kernels in the runtime, its tests. */
 #include "ops_rows.h"
 
 #include <string.h>
@@ -46,9 +45,9 @@ const char *topt_activation_name(enum topt_activation a)
 }
 
 static const struct topt_op_spec *const files[] = {
-    topt_ops_dense,     topt_ops_attention, topt_ops_conv,
-    topt_ops_recurrent, topt_ops_moe,       topt_ops_shape,
-    topt_ops_channel,   topt_ops_resample,  topt_ops_mixers};
+    topt_ops_dense, topt_ops_attention, topt_ops_conv,    topt_ops_recurrent,
+    topt_ops_moe,   topt_ops_shape,     topt_ops_channel, topt_ops_resample,
+    topt_ops_scan,  topt_ops_mixers,    topt_ops_tables};
 
 const struct topt_op_spec *topt_op_spec_at(int i)
 {

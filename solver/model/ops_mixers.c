@@ -1,9 +1,8 @@
-/* ops_mixers.c - rows of the operator table: what mixes positions beside attention, and
- * parameters that another operator's arithmetic has and its row has not.
+/* ops_mixers.c - rows of the operator table: convolutions along the sequence; and what
+ * costs as other operators do that no backend computes yet.
  *
- * No backend computes these yet: a model that has one can be planned, and says why it
- * can't be run.  Their parameters, operations and bytes are those of what they stand
- * for. */
+ * A model that has one of the latter can be planned, and says why it can't be run.  Their
+ * parameters, operations and bytes are those of what they stand for. */
 #include "ops_extents.h"
 #include "ops_rows.h"
 
@@ -106,12 +105,15 @@ const struct topt_op_spec topt_ops_mixers[] = {
     /* Each feature by itself, over its kernel_w last positions. */
     {.name = "causal_conv",
      .attrs = A(KERNEL_W) | A(PLAIN) | A(INIT_STD),
-     .plan_only = "convolutions along the sequence",
      .ndims = 4,
      .dim = {BATCH, WHOLE_SEQ, FEATURES, {"k", TOPT_SPLIT_NEVER}},
      .noperands = 4,
      .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}},
-                 {.name = "w", .role = TOPT_PARAM, .ndim = 2, .dim = {2, 3}},
+                 {.name = "w",
+                  .role = TOPT_PARAM,
+                  .ndim = 2,
+                  .dim = {2, 3},
+                  .start = TOPT_START_FAN_LAST},
                  {.name = "b",
                   .role = TOPT_PARAM,
                   .ndim = 1,
@@ -123,12 +125,12 @@ const struct topt_op_spec topt_ops_mixers[] = {
      .backward = {KERNEL(CAUSAL_CONV_BWD, V(0) | V(1) | G(3), G(0) | G(1) | G(2))},
      .shape = shape_causal_conv,
      .flops = flops_causal_conv},
-    /* A recurrence that is linear in its state, [state, unit] numbers of each head:
-     * Mamba's, gated linear attention, the delta rule.  A count of x holds what a head
-     * adds, 'shared' what several read alike. */
+    /* Attention without a softmax as a recurrence that is linear in its state, [state,
+     * unit] numbers of each head: what lightning attention costs.  A count of x holds
+     * what a head adds, 'shared' what several read alike. */
     {.name = "scan",
      .attrs = A(FEATURES_UNIT) | A(STATE) | A(CHUNK) | A(EXTRA) | A(INIT_STD),
-     .plan_only = "recurrences with a state (state space models, linear attention)",
+     .plan_only = "attention without a softmax whose scores decay",
      .ndims = 5,
      .dim = {BATCH,
              WHOLE_SEQ,

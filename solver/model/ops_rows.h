@@ -28,6 +28,6 @@
 /* Each file of rows ends with one whose name is NULL. */
 extern const struct topt_op_spec topt_ops_dense[], topt_ops_attention[], topt_ops_conv[],
     topt_ops_recurrent[], topt_ops_moe[], topt_ops_shape[], topt_ops_channel[],
-    topt_ops_resample[], topt_ops_mixers[];
+    topt_ops_resample[], topt_ops_scan[], topt_ops_mixers[], topt_ops_tables[];
 
 #endif

@@ -4,69 +4,14 @@
  * Built as Cai et al. (TensorOpt, 2020) describe theirs; where that leaves something
  * open, so that the sizes they print come out.  Their accounting of memory takes a
  * convolution with its norm, sum and activation (a projection with its bias and so on)
- * as one operator: all but the counted one are marked as fused. */
+ * as one operator: all but the counted one are marked as fused.  Those of FlexFlow's paper are in
+ * papers_flexflow.c. */
 #include "model_impl.h"
+#include "paper_parts.h"
 #include "topt_near.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-/* Appends operators; after the first failure it does nothing. */
-struct paper {
-    struct topt_model *m;
-    int failed;
-    struct topt_error *err;
-    char prefix[24]; /* of names */
-};
-
-enum { COUNTED, FUSED };
-
-/* Negative inputs are left out. */
-TOPT_PRINTF(7, 8)
-static int add(struct paper *p, int fused, const char *kind, int x, int y,
-               struct topt_attrs attrs, const char *fmt, ...)
-{
-    va_list ap;
-    attrs.fused = fused == FUSED;
-    va_start(ap, fmt);
-    int t = topt_model_append(p->m, &p->failed, p->prefix, kind, x, y, &attrs, p->err,
-                              fmt, ap);
-    va_end(ap);
-    return t;
-}
-
-#define ATTRS(...) ((struct topt_attrs){__VA_ARGS__})
-
-/* A projection with its bias. */
-static int project(struct paper *p, int fused, int x, int64_t features, int64_t unit,
-                   const char *name)
-{
-    x = add(p, fused, "linear", x, -1, ATTRS(.features = features, .features_unit = unit),
-            "%s", name);
-    return add(p, FUSED, "bias", x, -1, ATTRS(0), "%s.bias", name);
-}
-
-static int relu(struct paper *p, int x, const char *name)
-{
-    return add(p, FUSED, "unary", x, -1, ATTRS(.activation = TOPT_ACT_RELU), "%s.relu",
-               name);
-}
-
-/* A square window of 'size' that keeps the extents, or divides them by 'stride'. */
-static struct topt_attrs window(int64_t size, int64_t stride)
-{
-    int64_t pad = (size - 1) / 2;
-    return ATTRS(.kernel_h = size, .kernel_w = size, .stride_h = stride,
-                 .stride_w = stride, .pad_top = pad, .pad_left = pad, .pad_bottom = pad,
-                 .pad_right = pad);
-}
-
-static int image(struct paper *p, int64_t size)
-{
-    return add(p, COUNTED, "image", -1, -1,
-               ATTRS(.channels = 3, .height = size, .width = size), "image");
-}
 
 /* ---- recurrent network ------------------------------------------------------------- */
 
@@ -75,35 +20,34 @@ static int image(struct paper *p, int64_t size)
 static void make_rnn(struct paper *p)
 {
     enum { LAYERS = 6, WIDTH = 24576, GATES = 4 };
-    int x = add(p, FUSED, "input", -1, -1, ATTRS(.features = WIDTH), "x");
+    int x = topt_paper_add(p, FUSED, "input", -1, -1, ATTRS(.features = WIDTH), "x");
     for (int i = 0; i < LAYERS; i++) {
         snprintf(p->prefix, sizeof p->prefix, "l%d.", i);
-        x = project(p, FUSED, x, WIDTH, GATES, "gates");
-        x = add(p, COUNTED, "lstm", x, -1, ATTRS(0), "lstm");
+        x = topt_paper_project(p, FUSED, x, WIDTH, GATES, "gates");
+        x = topt_paper_add(p, COUNTED, "lstm", x, -1, ATTRS(0), "lstm");
     }
     p->prefix[0] = '\0';
-    add(p, COUNTED, "mse", x, -1, ATTRS(0), "loss");
+    topt_paper_add(p, COUNTED, "mse", x, -1, ATTRS(0), "loss");
 }
 
 /* ---- networks of images ------------------------------------------------------------ */
-
-static int conv_norm(struct paper *p, int x, int64_t channels, struct topt_attrs attrs,
-                     const char *name)
-{
-    attrs.features = channels;
-    x = add(p, COUNTED, "conv", x, -1, attrs, "%s", name);
-    return add(p, FUSED, "batch_norm", x, -1, ATTRS(0), "%s.norm", name);
-}
 
 /* Narrow, convolve, widen, and add what came in; the stride is that of the middle. */
 static int bottleneck(struct paper *p, int x, int64_t inner, int64_t outer,
                       int64_t stride, int first)
 {
-    int skip = first ? conv_norm(p, x, outer, window(1, stride), "skip") : x;
-    x = relu(p, conv_norm(p, x, inner, window(1, 1), "narrow"), "narrow");
-    x = relu(p, conv_norm(p, x, inner, window(3, stride), "middle"), "middle");
-    x = conv_norm(p, x, outer, window(1, 1), "widen");
-    return relu(p, add(p, FUSED, "add", x, skip, ATTRS(0), "sum"), "sum");
+    int skip =
+        first ? topt_paper_conv_norm(p, x, outer, topt_paper_window(1, stride), "skip")
+              : x;
+    x = topt_paper_relu(
+        p, topt_paper_conv_norm(p, x, inner, topt_paper_window(1, 1), "narrow"),
+        "narrow");
+    x = topt_paper_relu(
+        p, topt_paper_conv_norm(p, x, inner, topt_paper_window(3, stride), "middle"),
+        "middle");
+    x = topt_paper_conv_norm(p, x, outer, topt_paper_window(1, 1), "widen");
+    return topt_paper_relu(p, topt_paper_add(p, FUSED, "add", x, skip, ATTRS(0), "sum"),
+                           "sum");
 }
 
 /* ResNet-152 with wide blocks. */
@@ -111,8 +55,11 @@ static void make_wide_resnet(struct paper *p)
 {
     enum { IMAGE = 160, CLASSES = 1000, STEM = 96, OUTER = 4 * 96, INNER = 480 };
     static const int blocks[] = {3, 8, 36, 3};
-    int x = relu(p, conv_norm(p, image(p, IMAGE), STEM, window(7, 2), "stem"), "stem");
-    x = add(p, COUNTED, "pool", x, -1, window(3, 2), "pool");
+    int x = topt_paper_relu(p,
+                            topt_paper_conv_norm(p, topt_paper_image(p, IMAGE), STEM,
+                                                 topt_paper_window(7, 2), "stem"),
+                            "stem");
+    x = topt_paper_add(p, COUNTED, "pool", x, -1, topt_paper_window(3, 2), "pool");
     for (int i = 0; i < 4; i++)
         for (int k = 0; k < blocks[i]; k++) {
             snprintf(p->prefix, sizeof p->prefix, "s%d.b%d.", i, k);
@@ -120,9 +67,9 @@ static void make_wide_resnet(struct paper *p)
                            i && !k ? 2 : 1, !k);
         }
     p->prefix[0] = '\0';
-    x = add(p, COUNTED, "global_pool", x, -1, ATTRS(0), "mean");
-    x = project(p, COUNTED, x, CLASSES, 1, "classes");
-    add(p, COUNTED, "cross_entropy", x, -1, ATTRS(0), "loss");
+    x = topt_paper_add(p, COUNTED, "global_pool", x, -1, ATTRS(0), "mean");
+    x = topt_paper_project(p, COUNTED, x, CLASSES, 1, "classes");
+    topt_paper_add(p, COUNTED, "cross_entropy", x, -1, ATTRS(0), "loss");
 }
 
 static void make_vgg16(struct paper *p)
@@ -131,28 +78,28 @@ static void make_vgg16(struct paper *p)
     static const struct {
         int convs, channels;
     } stage[] = {{2, 64}, {2, 128}, {3, 256}, {3, 512}, {3, 512}};
-    int x = image(p, IMAGE);
+    int x = topt_paper_image(p, IMAGE);
     for (int i = 0; i < 5; i++) {
         snprintf(p->prefix, sizeof p->prefix, "s%d.", i);
         for (int k = 0; k < stage[i].convs; k++) {
-            struct topt_attrs attrs = window(3, 1);
+            struct topt_attrs attrs = topt_paper_window(3, 1);
             char name[16];
             snprintf(name, sizeof name, "conv%d", k);
             attrs.features = stage[i].channels;
-            x = add(p, COUNTED, "conv", x, -1, attrs, "%s", name);
-            x = add(p, FUSED, "bias", x, -1, ATTRS(0), "%s.bias", name);
-            x = relu(p, x, name);
+            x = topt_paper_add(p, COUNTED, "conv", x, -1, attrs, "%s", name);
+            x = topt_paper_add(p, FUSED, "bias", x, -1, ATTRS(0), "%s.bias", name);
+            x = topt_paper_relu(p, x, name);
         }
-        x = add(p, COUNTED, "pool", x, -1,
-                ATTRS(.kernel_h = 2, .kernel_w = 2, .stride_h = 2, .stride_w = 2),
-                "pool");
+        x = topt_paper_add(
+            p, COUNTED, "pool", x, -1,
+            ATTRS(.kernel_h = 2, .kernel_w = 2, .stride_h = 2, .stride_w = 2), "pool");
     }
     p->prefix[0] = '\0';
-    x = add(p, FUSED, "flatten", x, -1, ATTRS(0), "features");
-    x = relu(p, project(p, COUNTED, x, INNER, 1, "fc0"), "fc0");
-    x = relu(p, project(p, COUNTED, x, INNER, 1, "fc1"), "fc1");
-    x = project(p, COUNTED, x, CLASSES, 1, "classes");
-    add(p, COUNTED, "cross_entropy", x, -1, ATTRS(0), "loss");
+    x = topt_paper_add(p, FUSED, "flatten", x, -1, ATTRS(0), "features");
+    x = topt_paper_relu(p, topt_paper_project(p, COUNTED, x, INNER, 1, "fc0"), "fc0");
+    x = topt_paper_relu(p, topt_paper_project(p, COUNTED, x, INNER, 1, "fc1"), "fc1");
+    x = topt_paper_project(p, COUNTED, x, CLASSES, 1, "classes");
+    topt_paper_add(p, COUNTED, "cross_entropy", x, -1, ATTRS(0), "loss");
 }
 
 /* ---- transformers ------------------------------------------------------------------ */
@@ -163,32 +110,32 @@ enum { HEAD = 128 };
 static int block(struct paper *p, int x, int64_t width)
 {
     int64_t heads = width / HEAD;
-    int y = project(p, COUNTED, x, heads, 3 * HEAD, "qkv");
-    y = add(p, COUNTED, "attention", y, -1,
-            ATTRS(.heads = heads, .head_dim = HEAD, .inside = 2 * p->m->seq),
-            "attention");
-    y = project(p, COUNTED, y, width, 1, "context");
-    y = add(p, FUSED, "add", x, y, ATTRS(0), "attention.sum");
-    x = add(p, COUNTED, "norm", y, -1, ATTRS(0), "attention.norm");
-    y = relu(p, project(p, COUNTED, x, 4 * width, 1, "up"), "up");
-    y = project(p, COUNTED, y, width, 1, "down");
-    y = add(p, FUSED, "add", x, y, ATTRS(0), "sum");
-    return add(p, COUNTED, "norm", y, -1, ATTRS(0), "norm");
+    int y = topt_paper_project(p, COUNTED, x, heads, 3 * HEAD, "qkv");
+    y = topt_paper_add(p, COUNTED, "attention", y, -1,
+                       ATTRS(.heads = heads, .head_dim = HEAD, .inside = 2 * p->m->seq),
+                       "attention");
+    y = topt_paper_project(p, COUNTED, y, width, 1, "context");
+    y = topt_paper_add(p, FUSED, "add", x, y, ATTRS(0), "attention.sum");
+    x = topt_paper_add(p, COUNTED, "norm", y, -1, ATTRS(0), "attention.norm");
+    y = topt_paper_relu(p, topt_paper_project(p, COUNTED, x, 4 * width, 1, "up"), "up");
+    y = topt_paper_project(p, COUNTED, y, width, 1, "down");
+    y = topt_paper_add(p, FUSED, "add", x, y, ATTRS(0), "sum");
+    return topt_paper_add(p, COUNTED, "norm", y, -1, ATTRS(0), "norm");
 }
 
 static void make_transformer_of(struct paper *p, int64_t width)
 {
     enum { LAYERS = 32, VOCAB = 32768 };
-    int table = add(p, FUSED, "variable", -1, -1,
-                    ATTRS(.vocab = VOCAB, .features = width), "table");
-    int x = add(p, COUNTED, "embedding", table, -1, ATTRS(0), "embedding");
+    int table = topt_paper_add(p, FUSED, "variable", -1, -1,
+                               ATTRS(.vocab = VOCAB, .features = width), "table");
+    int x = topt_paper_add(p, COUNTED, "embedding", table, -1, ATTRS(0), "embedding");
     for (int i = 0; i < LAYERS; i++) {
         snprintf(p->prefix, sizeof p->prefix, "h%d.", i);
         x = block(p, x, width);
     }
     p->prefix[0] = '\0';
-    x = add(p, COUNTED, "linear", x, table, ATTRS(0), "logits");
-    add(p, COUNTED, "cross_entropy", x, -1, ATTRS(0), "loss");
+    x = topt_paper_add(p, COUNTED, "linear", x, table, ATTRS(0), "logits");
+    topt_paper_add(p, COUNTED, "cross_entropy", x, -1, ATTRS(0), "loss");
 }
 
 static void make_transformer(struct paper *p)
@@ -205,21 +152,25 @@ static void make_transformer_s(struct paper *p)
 
 static const struct {
     const char *name;
-    int64_t seq;
+    int64_t batch, seq;
     void (*make)(struct paper *p);
 } papers[] = {
-    {"rnn", 64, make_rnn},
-    {"wideresnet", 1, make_wide_resnet},
-    {"vgg16", 1, make_vgg16},
-    {"transformer", 32, make_transformer},
-    {"transformer-s", 32, make_transformer_s},
+    {"rnn", 256, 64, make_rnn},
+    {"wideresnet", 256, 1, make_wide_resnet},
+    {"vgg16", 256, 1, make_vgg16},
+    {"transformer", 256, 32, make_transformer},
+    {"transformer-s", 256, 32, make_transformer_s},
+    {"alexnet", 256, 1, topt_paper_alexnet},
+    {"inception", 64, 1, topt_paper_inception},
+    {"rnnlm", 64, 40, topt_paper_rnnlm},
+    {"nmt", 64, 40, topt_paper_nmt},
 };
-enum { PAPERS = sizeof papers / sizeof *papers, PAPER_BATCH = 256 };
+enum { PAPERS = sizeof papers / sizeof *papers };
 
 static struct topt_model *make(int k, const struct topt_import_options *o,
                                struct topt_error *err)
 {
-    int64_t batch = o && o->batch ? o->batch : PAPER_BATCH;
+    int64_t batch = o && o->batch ? o->batch : papers[k].batch;
     int64_t seq = o && o->seq ? o->seq : papers[k].seq;
     if (papers[k].seq == 1 && seq != 1) {
         topt_fail(err, TOPT_ERR_USAGE, "paper:%s takes images, which have no sequence",
@@ -241,7 +192,7 @@ static struct topt_model *make(int k, const struct topt_import_options *o,
 struct topt_model *topt_paper_build(const char *name, const struct topt_import_options *o,
                                     struct topt_error *err)
 {
-    char known[100] = "";
+    char known[160] = "";
     struct topt_near near = {.name = name};
     for (int k = 0; k < PAPERS; k++) {
         if (!strcmp(papers[k].name, name))

@@ -173,9 +173,21 @@ enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
     X(PREPEND_BWD, "prepend_bwd", ELEMENTWISE)                                             \
     X(REVERSE_FWD, "reverse", ELEMENTWISE)                                                 \
     X(REVERSE_BWD, "reverse_bwd", ELEMENTWISE)                                             \
-    X(CAUSAL_CONV_FWD, "causal_conv", ELEMENTWISE)  /* from here on: for plans alone */    \
+    X(EMBEDDING_BAG_FWD, "embedding_bag", ELEMENTWISE)                                     \
+    X(EMBEDDING_BAG_BWD, "embedding_bag_bwd", ELEMENTWISE)                                 \
+    X(INTERACT_FWD, "interact", MATMUL)  /* products of every two of some vectors */       \
+    X(INTERACT_BWD, "interact_bwd", MATMUL)                                                \
+    X(LOGISTIC_FWD, "logistic", ELEMENTWISE)                                               \
+    X(LOGISTIC_BWD, "logistic_bwd", ELEMENTWISE)                                           \
+    X(CAUSAL_CONV_FWD, "causal_conv", ELEMENTWISE)                                         \
     X(CAUSAL_CONV_BWD, "causal_conv_bwd", ELEMENTWISE)                                     \
-    X(SCAN_FWD, "scan", ATTENTION)                                                         \
+    X(SSD_FWD, "ssd", ATTENTION)                                                           \
+    X(SSD_BWD, "ssd_bwd", ATTENTION)                                                       \
+    X(DELTA_FWD, "delta_rule", ATTENTION)                                                  \
+    X(DELTA_BWD, "delta_rule_bwd", ATTENTION)                                              \
+    X(SELECTIVE_FWD, "selective_scan", ATTENTION)                                          \
+    X(SELECTIVE_BWD, "selective_scan_bwd", ATTENTION)                                      \
+    X(SCAN_FWD, "scan", ATTENTION)  /* from here on: for plans alone */                    \
     X(SCAN_BWD, "scan_bwd", ATTENTION)                                                     \
     X(BESIDE_FWD, "beside", ELEMENTWISE)                                                   \
     X(BESIDE_BWD, "beside_bwd", ELEMENTWISE)                                               \
@@ -223,7 +235,10 @@ enum topt_start {
     TOPT_START_FAN_IN,   /* normal; deviation 1 / sqrt(elements / first dimension) */
     TOPT_START_FAN_LAST, /* normal; deviation 1 / sqrt(last dimension) */
     TOPT_START_ZERO,
-    TOPT_START_ONE
+    TOPT_START_ONE,
+    /* By the place k in the last dimension, modulo 16, as Mamba-2's states start: */
+    TOPT_START_DECAY, /* ln(k + 1) */
+    TOPT_START_STEP   /* softplus makes steps of it, from 0.001 to 0.1 by equal factors */
 };
 
 struct topt_operand_spec {
@@ -235,6 +250,8 @@ struct topt_operand_spec {
     uint8_t tensor_ok;         /* PARAM that may be another operator's tensor instead */
     uint8_t unitless;          /* statistics: unit 1 whatever the dimension's unit is */
     uint8_t real;              /* DATA: real numbers instead of whole ones */
+    uint8_t wide; /* statistics and losses: in f32 where the settings' dtype is smaller */
+    uint8_t rows_of; /* PARAM: 1 + the DATA whose numbers name its rows */
     uint8_t slots;   /* INPUT of rank 3: its middle dimension may come in units */
     uint8_t partial; /* SAVED/WORK: a sum over the split dimensions it lacks */
     uint8_t made;    /* SAVED/WORK: by a HALO or MOVE step, not allocated before */
@@ -437,6 +454,10 @@ const char *topt_activation_name(enum topt_activation a);
     X(EXTRA, extra, WHOLE)                 /* scan, beside: parameters of each count */    \
     X(MEAN, mean, BOOLEAN)                 /* reduce: mean instead of sum */               \
     X(OFFSET, offset, WHOLE)               /* slice: first number of a unit; select: position */ \
+    X(LOOKUPS, lookups, WHOLE)             /* embedding_bag: rows that are added up */     \
+    X(SPARSE, sparse, BOOLEAN)             /* table: its gradient is rows and their values; see topt_table_sparse() */ \
+    X(DENSITY, density, REAL)              /* ... of its rows so many, as a fraction, are named by ... */ \
+    X(DENSITY_OF, density_of, WHOLE)       /* ... so many lookups; 0: every row is as likely */ \
     X(FUSED, fused, BOOLEAN)               /* papers' accounting: part of the one before */ \
     X(INSIDE, inside, WHOLE)               /* papers' accounting: numbers made inside for each count of the output */
 /* clang-format on */
@@ -558,6 +579,24 @@ struct topt_taps {
 };
 struct topt_taps topt_resize_taps(const struct topt_op *op, int along_rows, int64_t at);
 
+/* Tables.  A table with the attribute "sparse" is updated lazily by every plan alike: a
+ * number whose gradient of a step is exactly zero keeps its value and its state.  So the
+ * gradient may be kept as rows and their values, of those rows alone that a step's samples
+ * name, and all choices of what to do with it train to the same numbers.
+ *
+ * The operand of an operator that is such a table, trained and not another operator's
+ * tensor; -1: there is none. */
+int topt_table_sparse(const struct topt_op *op);
+/* The DATA operand that names its rows, and the lookups of a whole batch. */
+int topt_table_ids(const struct topt_op *op);
+double topt_table_lookups(const struct topt_op *op);
+/* Different rows that 'lookups' of the table name on the mean: R (1 - (1 - 1/R)^lookups) where
+ * each of R rows is as likely as the others.  R is the table's rows, or what gives the
+ * attributes' density. */
+double topt_table_rows(const struct topt_op *op, double lookups);
+/* Is there a sparse table in the model? */
+int topt_model_has_tables(const struct topt_model *m);
+
 /* Append an operator on 'ninputs' tensors (numbers as returned before).  Returns its
  * output tensor, or -1.  'attrs' NULL means all zero; a weight that is one of the
  * inputs has its own shape, so that neither features nor vocab can be given. */
@@ -619,14 +658,26 @@ enum topt_weight_piece {
     TOPT_WEIGHT_VALUE,  /* and of the value */
     TOPT_WEIGHT_FIRST,  /* of each pair of rows the first */
     TOPT_WEIGHT_SECOND,
-    TOPT_WEIGHT_OTHER /* kernels of convolutions, experts */
+    /* Of a tensor that holds several, after those that come before it: */
+    TOPT_WEIGHT_RUN,   /* all rows */
+    TOPT_WEIGHT_LOW,   /* of each of 'parts' runs of rows the first half, */
+    TOPT_WEIGHT_HIGH,  /* and the second */
+    TOPT_WEIGHT_TURNS, /* the tensor is in 'parts', each of which holds a part of all */
+    /* Of experts, by number or all of them: */
+    TOPT_WEIGHT_EXPERT,
+    TOPT_WEIGHT_EXPERT_FIRST, /* of each pair of rows the first */
+    TOPT_WEIGHT_EXPERT_SECOND,
+    TOPT_WEIGHT_EXPERTS,
+    TOPT_WEIGHT_EXPERTS_PAIRED, /* of each expert the first rows of pairs, then the second */
+    TOPT_WEIGHT_OTHER           /* kernels of convolutions of images */
 };
 struct topt_weight {
     const char *name;
     int op;      /* that holds it */
     int operand; /* of the operator */
     enum topt_weight_piece piece;
-    int ndim; /* -1: of any shape */
+    int64_t parts, expert; /* of pieces that have some; number of the expert */
+    int ndim;              /* -1: of any shape */
     int64_t dim[TOPT_WEIGHT_RANK];
 };
 typedef int topt_weight_visit(void *ctx, const struct topt_weight *w);

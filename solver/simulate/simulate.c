@@ -135,6 +135,10 @@ static const char *does(const struct topt_instr *i, enum topt_aside aside)
         return "norm";
     case TOPT_I_UNPACK:
         return "unpack";
+    case TOPT_I_ROWS_FETCH:
+        return "fetch rows of";
+    case TOPT_I_ROWS_ADD:
+        return "exchange gradients' rows of";
     default:
         return "";
     }

@@ -117,6 +117,41 @@ static void test_environment(void)
     free(word);
 }
 
+/* A job that got other nodes or GPUs than its plan is for. */
+static void test_resized(void)
+{
+    static const char *const numbers[][2] = {{"SLURM_TOPT_NODES", "1"},
+                                             {"SLURM_TOPT_GPUS_PER_NODE", "4"},
+                                             {"SLURM_JOB_NUM_NODES", "2"},
+                                             {"SLURM_GPUS_ON_NODE", "4"}};
+    struct topt_error err = {0};
+    char *word = NULL, *other = NULL, *back = NULL;
+    size_t n = 0, m = 0;
+    if (topt_carry_write("{}", 2, &word, &n, &err) ||
+        topt_carry_write("[2]", 3, &other, &n, &err))
+        abort();
+    setenv("SLURM_TOPT_PLAN", "p-1", 1);
+    setenv(TOPT_CARRY_VARIABLE, word, 1);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        setenv(numbers[i][0], numbers[i][1], 1);
+    ok(topt_carry_plan("p-1", &back, &m, &err) == -1 && err.code == TOPT_ERR_INFEASIBLE,
+       "%s", err.text);
+    setenv("SLURM_TOPT_PLAN_DOC_2x4", other, 1);
+    ok(topt_carry_plan("p-1", &back, &m, &err) == 1 && !strcmp(back, "[2]"),
+       "the plan of the job's shape");
+    free(back);
+    setenv("SLURM_JOB_NUM_NODES", "1", 1);
+    setenv("SLURM_GPUS_ON_NODE", "1", 1);
+    ok(topt_carry_plan("p-1", &back, &m, &err) == -1 && strstr(err.text, "has 1 of 1"),
+       "%s", err.text);
+    setenv("SLURM_STEP_ID", "0", 1);
+    ok(topt_carry_plan("p-1", &back, &m, &err) == 1 && !strcmp(back, "{}"),
+       "a step may have fewer GPUs");
+    free(back);
+    free(word);
+    free(other);
+}
+
 int main(void)
 {
     const char *doc = "{\"format\":\"topt-plan/1\",\"gpus\":8,\"why\":\"it fits\"}";
@@ -136,5 +171,6 @@ int main(void)
     test_limits();
     test_digest();
     test_environment();
+    test_resized();
     return done_testing();
 }

@@ -1,9 +1,10 @@
 /* agree.c - plans train on the CUDA device as one process trains on the host.
  *
- * usage: [mpirun -n N] cuda_agree nccl|staged [--plans K] [--steps N]
+ * usage: [mpirun -n N] cuda_agree nccl|staged [--plans K] [--steps N] [--models all]
  *
- * Random plans of an MLP, a GPT and a Llama for as many devices as there are ranks, in f32 and
- * f64 (and bf16, loosely), on whatever the module opens, over NCCL or by way of the hosts'
+ * Random plans of an MLP, a GPT and a Llama (or of every test model) for as many devices as
+ * there are ranks, in f32 and f64 (and bf16, loosely, there in two micro-batches whose gradients
+ * are added up in f32), on whatever the module opens, over NCCL or by way of the hosts'
  * memory, against the host backend in a single process: losses under momentum, which shows a
  * missing reduction at the second step, and bytes alive at once against the program's peak.
  * Without MPI: TOPT_RENDEZVOUS, TOPT_RANKS and TOPT_RANK. */
@@ -21,7 +22,7 @@
 enum { MAX_STEPS = 100 };
 
 struct suite {
-    int plans, steps;
+    int plans, steps, all;
     const char *kind;
     const struct topt_module *module;
     struct topt_comm *host;
@@ -52,7 +53,8 @@ static void train(const struct suite *u, struct topt_comm *comm, struct topt_dev
     struct topt_session *s;
     struct topt_session_options o = {.lr = 0.05, .seed = 5};
     must(comm,
-         topt_feed_text(test_text, sizeof test_text - 1, p->model, 11, &o.feed, &err) ||
+         (topt_feed_text(test_text, sizeof test_text - 1, p->model, 11, &o.feed, &err) &&
+          topt_feed_synthetic(p->model, 11, &o.feed, &err)) ||
              topt_session_create(p->program, comm, d, &o, &s, &err),
          &err);
     for (int k = 0; k < u->steps; k++)
@@ -63,6 +65,14 @@ static void train(const struct suite *u, struct topt_comm *comm, struct topt_dev
     t->planned = p->program->peak_bytes;
     topt_session_destroy(s);
     topt_feed_close(&o.feed);
+}
+
+static int mixes_samples(const struct topt_model *m)
+{
+    for (int i = 0; i < m->nops; i++)
+        if (m->op[i].spec->coupled)
+            return 1;
+    return 0;
 }
 
 static struct topt_plan_doc *sample(const struct suite *u, const struct topt_model *m,
@@ -78,6 +88,8 @@ static struct topt_plan_doc *sample(const struct suite *u, const struct topt_mod
     r.gpus = gpus;
     r.settings.dtype = dtype;
     r.settings.optimizer = TOPT_MOMENTUM;
+    r.settings.gradient_f32 = dtype == TOPT_BF16;
+    r.settings.micro_batches = dtype == TOPT_BF16 && !mixes_samples(m) ? 2 : 1;
     must(u->host,
          topt_plan_sample(&r, nth + 1, 3, &plans, &err) ||
              topt_plan_read(json_array_get(plans, (size_t)nth), &p, &err),
@@ -120,7 +132,9 @@ static struct topt_comm *between_devices(const struct suite *u, struct topt_devi
     return c;
 }
 
-static void check_model(const struct suite *u, struct topt_model *m,
+/* Where a little more or less changes much (who is chosen, what is largest), bf16 is not
+ * held to f32's losses. */
+static void check_model(const struct suite *u, struct topt_model *m, int smooth,
                         enum topt_dtype dtype)
 {
     struct topt_device d;
@@ -143,7 +157,8 @@ static void check_model(const struct suite *u, struct topt_model *m,
     topt_comm_destroy(comm);
     topt_device_close(&d);
     if (!u->host->rank) {
-        ok(worst <= bound_of(dtype) && fabs(ref.loss[u->steps - 1] - ref.loss[0]) > 1e-3,
+        double bound = dtype == TOPT_BF16 && !smooth ? 0.5 : bound_of(dtype);
+        ok(worst <= bound && fabs(ref.loss[u->steps - 1] - ref.loss[0]) > 1e-3,
            "%s %s on %d ranks, %s: losses of %d plans over %d steps, %.4f to %.4f "
            "(off by %.1e)",
            m->name, topt_dtype_name(dtype), u->host->size, u->kind, u->plans, u->steps,
@@ -157,25 +172,27 @@ static int option(int argc, char **argv, const char *name, int otherwise)
 {
     for (int i = 1; i + 1 < argc; i++)
         if (!strcmp(argv[i], name))
-            return atoi(argv[i + 1]);
+            return !strcmp(argv[i + 1], "all") ? 1 : atoi(argv[i + 1]);
     return otherwise;
 }
 
 int main(int argc, char **argv)
 {
+    enum { some = 3, all = sizeof test_models / sizeof *test_models };
     struct topt_error err = {0};
     struct suite u = {.kind = argc > 1 ? argv[1] : "staged"};
     u.plans = option(argc, argv, "--plans", 3);
     u.steps = option(argc, argv, "--steps", 12);
+    u.all = option(argc, argv, "--models", 0);
     u.steps = u.steps < MAX_STEPS ? u.steps : MAX_STEPS;
     u.module = the_module();
     must(NULL, topt_comm_open(&argc, &argv, &u.host, &err), &err);
     u.hw = topt_hw_load("v100-dgx1-2x8", &err);
     must(u.host, !u.hw, &err);
     for (int t = TOPT_F32; t <= TOPT_BF16; t++) {
-        check_model(&u, build_mlp(), (enum topt_dtype)t);
-        check_model(&u, build_gpt(), (enum topt_dtype)t);
-        check_model(&u, build_llama(), (enum topt_dtype)t);
+        for (int i = 0; i < (u.all ? all : some); i++)
+            check_model(&u, test_models[i].build(), test_models[i].smooth,
+                        (enum topt_dtype)t);
     }
     int rank = u.host->rank;
     topt_hw_destroy(u.hw);

@@ -335,10 +335,12 @@ cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmulDesc_t d,
     int64_t m = d->a ? a->cols : a->rows, k = d->a ? a->rows : a->cols;
     int64_t n = d->b ? b->rows : b->cols, k2 = d->b ? b->cols : b->rows;
     int f64 = a->type == CUDA_R_64F;
-    int good = h && p && wanted > 0 && k == k2 && m == dst->rows && n == dst->cols &&
-               c->rows == m && c->cols == n && a->type == b->type && b->type == c->type &&
-               d->scale == (f64 ? CUDA_R_64F : CUDA_R_32F) &&
-               d->compute == (f64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F);
+    int good =
+        h && p && wanted > 0 && k == k2 && m == dst->rows && n == dst->cols &&
+        c->rows == m && c->cols == n && a->type == b->type &&
+        (b->type == c->type || (b->type == CUDA_R_16BF && c->type == CUDA_R_32F)) &&
+        d->scale == (f64 ? CUDA_R_64F : CUDA_R_32F) &&
+        d->compute == (f64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F);
     memset(ret, 0, sizeof *ret);
     *ret_found = good;
     return good ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;

@@ -37,13 +37,14 @@ declare -A knows=(
     [solver/launch]="common"
     [solver/cli]="common solver/model solver/layout solver/lower solver/search solver/search/io solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/report solver/plan/ask solver/plan/explain solver/plan/export solver/launch solver/show solver/simulate solver/systems/accpar solver/systems/parallax solver/systems/flexflow solver/plan/unequal"
     [runtime]="common solver/model solver/layout solver/lower solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/report solver/plan/ask solver/plan/explain solver/plan/export solver/show"
-    [solver/systems/accpar]="common solver/model solver/layout"
+    [solver/systems/accpar]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/ask"
     [solver/systems/parallax]="common"
     [solver/systems/flexflow]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/ask"
     [daemon/config]="common"
     [daemon/access]="common"
     [daemon/ask]="common"
     [daemon/site]="common"
+    [daemon/rightsize]="common daemon/site"
     [daemon/store]="common daemon"
     [daemon/work]="common daemon/ask"
     [daemon/api]="common daemon daemon/config daemon/access daemon/ask daemon/site daemon/store daemon/work solver/show"
@@ -68,7 +69,7 @@ declare -A library=(
     ['jansson\.h']="common solver runtime daemon"
 )
 # All that the plugin may know of common: no JSON, since Slurm's has clashing symbols.
-plugin_headers="topt_carry.h topt_error.h topt_fields.h topt_text.h topt_near.h topt_label.h topt_place.h topt_credential.h topt_munge.h topt_trust.h"
+plugin_headers="topt_carry.h topt_elastic.h topt_error.h topt_fields.h topt_text.h topt_near.h topt_label.h topt_place.h topt_credential.h topt_munge.h topt_trust.h"
 
 files=() bad=0 checked=0
 while IFS= read -r f; do

@@ -105,11 +105,35 @@ static void check_options(void)
        "and one that is near: %s", err.text);
 }
 
+/* FlexFlow's, as they are published. */
+static void check_counts(void)
+{
+    static const struct {
+        const char *name;
+        int64_t batch, parameters;
+    } of[] = {{"paper:alexnet", 256, 61100840},
+              {"paper:inception", 64, 23834568},
+              {"paper:rnnlm", 64, 108095248},
+              {"paper:nmt", 64, 139514880}};
+    for (int k = 0; k < (int)(sizeof of / sizeof *of); k++) {
+        struct topt_error err = {0};
+        struct topt_model_stats stats = {.parameters = 0};
+        struct topt_model *m = topt_model_load(of[k].name, NULL, &err);
+        if (m)
+            topt_model_stats(m, &stats);
+        ok(m && m->batch == of[k].batch && stats.parameters == of[k].parameters,
+           "%s has %lld parameters %s", of[k].name, (long long)stats.parameters,
+           m ? "" : err.text);
+        topt_model_destroy(m);
+    }
+}
+
 int main(void)
 {
     for (int k = 0; k < (int)(sizeof printed / sizeof *printed); k++)
         check_sizes(k);
     check_data_parallel();
+    check_counts();
     check_options();
     return done_testing();
 }

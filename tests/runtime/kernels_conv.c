@@ -1,107 +1,6 @@
 /* kernels_conv.c - the host kernels of images: elementwise operators, convolutions, pooling,
  * normalisation, changes of shape. */
-#include "kernel_checks.h"
-
-/* clang-format off */
-#define SHAPE(c, unit, h, w) {4, {{BATCH, 1}, {(c), (unit)}, {(h), 1}, {(w), 1}}}
-/* An operator with attributes on images of c channels of 'unit' numbers. */
-#define ON_IMAGE(kind, title, c, unit, h, w, ...) \
-    {title, kind, 1, 1, 1, {__VA_ARGS__}, .shape = {SHAPE(c, unit, h, w)}}
-#define ON_TWO(kind, title, c, unit, h, w) \
-    {title, kind, 2, 1, 1, {0}, .shape = {SHAPE(c, unit, h, w), SHAPE(c, unit, h, w)}}
-/* clang-format on */
-
-static const struct fixture fixtures[] = {
-    ON_IMAGE("bias", "bias of channels", 3, 2, 5, 4, 0),
-    ON_IMAGE("unary", "elu of images", 2, 1, 5, 3, .activation = TOPT_ACT_ELU,
-             .alpha = 0.7),
-    ON_TWO("add", "sum of images", 2, 2, 4, 3),
-    ON_TWO("mul", "product of images", 3, 1, 5, 2),
-    ON_IMAGE("conv", "conv 3x3", 2, 1, 7, 6, .features = 3, .kernel_h = 3, .kernel_w = 3,
-             .pad_top = 1, .pad_left = 1, .pad_bottom = 1, .pad_right = 1),
-    ON_IMAGE("conv", "conv 1x1", 3, 2, 5, 4, .features = 2, .features_unit = 2,
-             .kernel_h = 1, .kernel_w = 1),
-    ON_IMAGE("conv", "conv 1x1 of stride 2", 2, 1, 5, 6, .features = 2, .kernel_h = 1,
-             .kernel_w = 1, .stride_h = 2, .stride_w = 2),
-    ON_IMAGE("conv", "conv of patches", 2, 1, 6, 4, .features = 2, .kernel_h = 3,
-             .kernel_w = 2, .stride_h = 3, .stride_w = 2),
-    ON_IMAGE("conv", "conv with everything", 2, 1, 9, 8, .features = 3, .kernel_h = 3,
-             .kernel_w = 2, .stride_h = 2, .stride_w = 3, .dilation_h = 2,
-             .dilation_w = 3, .pad_top = 3, .pad_bottom = 1, .pad_right = 2),
-    ON_IMAGE("conv", "conv wider than blocks", 1, 1, 7, 5, .features = 2, .kernel_h = 5,
-             .kernel_w = 4, .pad_top = 2, .pad_left = 1, .pad_bottom = 2, .pad_right = 2),
-    ON_IMAGE("conv", "conv that skips pixels", 2, 1, 8, 7, .features = 1, .kernel_h = 1,
-             .kernel_w = 2, .stride_h = 4, .stride_w = 3),
-    ON_IMAGE("conv", "conv along a line", 2, 1, 1, 9, .features = 2, .kernel_h = 1,
-             .kernel_w = 3, .pad_right = 2),
-    ON_IMAGE("conv_grouped", "grouped conv", 3, 2, 6, 5, .features_unit = 3,
-             .kernel_h = 3, .kernel_w = 3, .pad_top = 1, .pad_left = 1, .stride_h = 2),
-    ON_IMAGE("conv_grouped", "depthwise conv", 4, 1, 5, 5, .groups = 4, .kernel_h = 3,
-             .kernel_w = 3, .pad_top = 1, .pad_left = 1, .pad_bottom = 1, .pad_right = 1),
-    ON_IMAGE("conv_grouped", "grouped conv 1x1", 3, 2, 4, 3, .features_unit = 2,
-             .kernel_h = 1, .kernel_w = 1),
-    ON_IMAGE("pool", "largest of 2x2", 2, 2, 6, 4, .kernel_h = 2, .kernel_w = 2,
-             .stride_h = 2, .stride_w = 2),
-    ON_IMAGE("pool", "largest of 3x3", 3, 1, 7, 8, .kernel_h = 3, .kernel_w = 3,
-             .stride_h = 2, .stride_w = 2, .pad_top = 1, .pad_left = 1, .ceil = 1),
-    ON_IMAGE("pool", "largest, with holes", 2, 1, 7, 6, .kernel_h = 2, .kernel_w = 3,
-             .dilation_h = 3, .dilation_w = 2, .pad_top = 2, .pad_bottom = 1,
-             .pad_right = 2),
-    ON_IMAGE("pool", "largest of padding", 1, 1, 2, 3, .kernel_h = 2, .kernel_w = 1,
-             .dilation_h = 4, .pad_top = 3, .pad_bottom = 3),
-    ON_IMAGE("pool", "mean of 3x2", 2, 2, 7, 5, .average = 1, .kernel_h = 3,
-             .kernel_w = 2, .stride_h = 2, .pad_top = 1, .pad_left = 1),
-    ON_IMAGE("pool", "mean with padding", 2, 1, 6, 7, .average = 1, .count_pad = 1,
-             .ceil = 1, .kernel_h = 3, .kernel_w = 3, .stride_h = 2, .stride_w = 3,
-             .pad_top = 1, .pad_bottom = 1, .pad_right = 2),
-    ON_IMAGE("batch_norm", "batch norm", 3, 1, 5, 4, 0),
-    ON_IMAGE("batch_norm", "batch norm of groups", 2, 2, 3, 3, .eps = 1e-3),
-    ON_IMAGE("lrn", "response norm", 5, 1, 3, 2, .size = 3, .alpha = 0.4, .beta = 0.6,
-             .bias = 2),
-    ON_IMAGE("lrn", "response norm of 4", 6, 1, 2, 3, .size = 4, .alpha = 2),
-    ON_IMAGE("scale", "scale of images", 2, 2, 3, 4, .factor = -0.5, .shift = 2),
-    ON_IMAGE("slice", "slice of channels", 2, 5, 3, 4, .offset = 1, .features_unit = 2),
-    ON_IMAGE("shuffle", "shuffle of channels", 6, 1, 4, 3, .groups = 2),
-    ON_IMAGE("shuffle", "shuffle of more groups", 4, 3, 4, 3, .groups = 6),
-    ON_IMAGE("gain", "gain of channels", 3, 2, 4, 3, 0),
-    ON_IMAGE("prelu", "slopes of channels", 3, 2, 4, 3, 0),
-    ON_IMAGE("prelu_shared", "one slope for images", 3, 2, 4, 3, 0),
-    ON_IMAGE("group_norm", "norm of groups", 3, 2, 4, 5, 0),
-    ON_IMAGE("group_norm", "norm of instances", 5, 1, 3, 4, .eps = 1e-3),
-    ON_IMAGE("resize", "twice as large", 2, 2, 3, 5, .height = 6, .width = 10),
-    ON_IMAGE("resize", "nearest pixels of smaller images", 3, 1, 7, 5, .height = 5,
-             .width = 2),
-    ON_IMAGE("resize", "between pixels", 2, 1, 4, 5, .linear = 1, .height = 7,
-             .width = 8),
-    ON_IMAGE("resize", "between pixels and corners", 2, 1, 5, 4, .linear = 1,
-             .corners = 1, .height = 8, .width = 1),
-    ON_IMAGE("conv_transpose", "transposed conv 2x2", 2, 2, 3, 4, .features = 3,
-             .kernel_h = 2, .kernel_w = 2, .stride_h = 2, .stride_w = 2),
-    ON_IMAGE("conv_transpose", "transposed conv with everything", 3, 1, 4, 5,
-             .features = 2, .features_unit = 2, .kernel_h = 3, .kernel_w = 2,
-             .stride_h = 2, .stride_w = 3, .dilation_h = 2, .dilation_w = 3, .pad_top = 1,
-             .pad_left = 2, .pad_bottom = 2, .pad_right = 1, .height = 9),
-    ON_IMAGE("conv_transpose", "transposed conv that leaves holes", 2, 1, 3, 3,
-             .features = 2, .kernel_h = 1, .kernel_w = 2, .stride_h = 3, .stride_w = 3),
-    ON_IMAGE("global_pool", "global pool", 3, 2, 5, 4, 0),
-    ON_IMAGE("flatten", "flatten", 5, 2, 3, 2, 0),
-    ON_IMAGE("tokens", "tokens", 5, 2, 5, 4, 0),
-    {"unflatten",
-     "unflatten",
-     1,
-     1,
-     1,
-     {.height = 3, .width = 2},
-     .shape = {{3, {{BATCH, 1}, {1, 1}, {5, 12}}}}},
-    {"untokens",
-     "untokens",
-     1,
-     1,
-     1,
-     {.height = 3, .width = 2},
-     .shape = {{3, {{BATCH, 1}, {6, 1}, {5, 2}}}}},
-    ON_IMAGE("tokens", "tokens of many channels", 19, 1, 3, 6, 0),
-};
+#include "conv_fixtures.h"
 
 /* ---- values, by the plainest loops ------------------------------------------------------- */
 
@@ -331,11 +230,11 @@ static void check_values(const struct fixture *x, const struct by_hand *h)
 
 int main(void)
 {
-    for (size_t i = 0; i < sizeof fixtures / sizeof *fixtures; i++) {
-        check_operator(&fixtures[i]);
+    for (size_t i = 0; i < sizeof conv_fixtures / sizeof *conv_fixtures; i++) {
+        check_operator(&conv_fixtures[i]);
         for (size_t k = 0; k < sizeof by_hand / sizeof *by_hand; k++)
-            if (!strcmp(fixtures[i].kind, by_hand[k].kind))
-                check_values(&fixtures[i], &by_hand[k]);
+            if (!strcmp(conv_fixtures[i].kind, by_hand[k].kind))
+                check_values(&conv_fixtures[i], &by_hand[k]);
     }
     return done_testing();
 }

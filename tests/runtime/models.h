@@ -149,6 +149,43 @@ __attribute__((unused)) static struct topt_model *build_latent(void)
     return finish(&b);
 }
 
+/* Mixers that carry a state: Mamba-2's behind a convolution, a delta rule whose
+ * heads share keys, and Mamba's. */
+__attribute__((unused)) static struct topt_model *build_scan(void)
+{
+    enum { D = 12, HEADS = 4 };
+    struct build b = {.m = topt_model_create("scan", 8, 6, NULL)};
+    struct topt_attrs one = ATTRS(.features = HEADS), chunk = ATTRS(.chunk = 4);
+    int x =
+        put(&b, "embedding", -1, -1, ATTRS(.vocab = 30, .features = D, .init_std = 3));
+    int n = put(&b, "norm", x, -1, ATTRS(.rms = 1));
+    int v = put(&b, "linear", n, -1, ATTRS(.features = HEADS, .features_unit = 3));
+    v = put(&b, "causal_conv", v, -1, ATTRS(.kernel_w = 4));
+    v = put(&b, "unary", v, -1, ATTRS(.activation = TOPT_ACT_SILU));
+    int dt = put(&b, "linear", n, -1, one);
+    int bc = put(&b, "linear", n, -1, ATTRS(.features = 2, .features_unit = 4));
+    v = put_all(&b, "ssd", 3, (int[]){v, dt, bc}, chunk);
+    x = put(&b, "add", x, put(&b, "linear", v, -1, ATTRS(.features = D)), ATTRS(0));
+    n = put(&b, "norm", x, -1, ATTRS(.rms = 1));
+    v = put(&b, "linear", n, -1, ATTRS(.features = HEADS, .features_unit = 3));
+    int qk =
+        put(&b, "linear", n, -1, ATTRS(.features = 2, .features_unit = 4, .init_std = 1));
+    int beta = put(&b, "linear", n, -1, one), gate = put(&b, "linear", n, -1, one);
+    v = put_all(&b, "delta_rule", 4, (int[]){v, qk, beta, gate}, chunk);
+    x = put(&b, "add", x, put(&b, "linear", v, -1, ATTRS(.features = D)), ATTRS(0));
+    n = put(&b, "norm", x, -1, ATTRS(.rms = 1));
+    v = put(&b, "linear", n, -1, one);
+    dt = put(&b, "linear", n, -1, one);
+    int keys = put(&b, "linear", n, -1, ATTRS(.features = 3));
+    int queries = put(&b, "linear", n, -1, ATTRS(.features = 3));
+    v = put_all(&b, "selective_scan", 4, (int[]){v, dt, keys, queries}, chunk);
+    x = put(&b, "add", x, put(&b, "linear", v, -1, ATTRS(.features = D)), ATTRS(0));
+    x = put(&b, "norm", x, -1, ATTRS(.rms = 1));
+    x = put(&b, "linear", x, -1, ATTRS(.features = 30));
+    put(&b, "cross_entropy", x, -1, ATTRS(0));
+    return finish(&b);
+}
+
 /* An LSTM under a GRU; 5 and 6 cells, so that splits are uneven. */
 __attribute__((unused)) static struct topt_model *build_lstm(void)
 {
@@ -331,14 +368,37 @@ __attribute__((unused)) static struct topt_model *build_table(void)
     return finish(&b);
 }
 
+/* Two tables with sparse gradients, one looked up by positions and one in bags, of which the
+ * samples of a batch name some rows several times and most never; what is made of them and of
+ * real numbers meets in products of every two. */
+__attribute__((unused)) static struct topt_model *build_recommender(void)
+{
+    enum { D = 4 };
+    struct build b = {.m = topt_model_create("recommender", 8, 2, NULL)};
+    int e = put(&b, "embedding", -1, -1,
+                ATTRS(.vocab = 50, .features = D, .init_std = 0.5, .sparse = 1));
+    int bag = put(
+        &b, "embedding_bag", -1, -1,
+        ATTRS(.vocab = 40, .features = D, .lookups = 3, .init_std = 0.5, .sparse = 1));
+    int x = put(&b, "input", -1, -1, ATTRS(.features = 3));
+    x = put(&b, "linear", x, -1, ATTRS(.features = D));
+    x = put(&b, "unary", x, -1, ATTRS(.activation = TOPT_ACT_TANH));
+    x = put_all(&b, "concat_counts", 3, (int[]){x, e, bag}, ATTRS(0));
+    x = put(&b, "interact", x, -1, ATTRS(.features = D));
+    x = put(&b, "linear", x, -1, ATTRS(.features = 1));
+    put(&b, "logistic", x, -1, ATTRS(0));
+    return finish(&b);
+}
+
 /* All of them.  'smooth': a little more or less of anything changes the loss by a little. */
 __attribute__((unused)) static const struct {
     struct topt_model *(*build)(void);
     int smooth;
-} test_models[] = {{build_mlp, 1},     {build_gpt, 1},    {build_llama, 1},
-                   {build_lstm, 1},    {build_latent, 1}, {build_mixed, 1},
-                   {build_cnn, 0},     {build_images, 1}, {build_table, 1},
-                   {build_painter, 0}, {build_moe, 0}};
+} test_models[] = {{build_recommender, 1}, {build_mlp, 1},     {build_gpt, 1},
+                   {build_llama, 1},       {build_lstm, 1},    {build_latent, 1},
+                   {build_mixed, 1},       {build_cnn, 0},     {build_images, 1},
+                   {build_table, 1},       {build_painter, 0}, {build_moe, 0},
+                   {build_scan, 1}};
 
 /* ---- random strategies --------------------------------------------------------------------- */
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""topologies.py pairs|switches|apart|cpu - a node as hwloc would export it: two packages of two cores with two threads, below each a
+"""topologies.py pairs|switches|apart|cpu|half - a node as hwloc would export it: two packages of two cores with two threads, below each a
 display adapter that computes nothing, two GPUs and an InfiniBand adapter.  NVLinks: 25 GB/s between all GPUs and each other; of
-each GPU to one of two switches of its package, 50 GB/s; or only between the GPUs of a package."""
+each GPU to one of two switches of its package, 50 GB/s; or only between the GPUs of a package.  cpu: without devices; half: and of one
+package."""
 
 import sys
 
@@ -66,10 +67,13 @@ def links(kind):
 
 def main():
     kind = sys.argv[1]
+    devices = kind not in ("cpu", "half") and kind
+    cpus, nodes = (0xf, 1) if kind == "half" else (0xff, 3)
     print('<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n<topology version="2.0">')
-    print('<object type="Machine" os_index="0" allowed_cpuset="0xff" allowed_nodeset="0x3" %s>' % (EMPTY % (255, 255, 3, 3, 1)))
-    print(package(0, kind != "cpu" and kind) + package(1, kind != "cpu" and kind) + "</object>")
-    if kind != "cpu":
+    print('<object type="Machine" os_index="0" allowed_cpuset="0x%x" allowed_nodeset="0x%x" %s>' %
+          (cpus, nodes, EMPTY % (cpus, cpus, nodes, nodes, 1)))
+    print(package(0, devices) + (package(1, devices) if kind != "half" else "") + "</object>")
+    if devices:
         objects, values = links(kind)
         names, numbers = " ".join(objects) + " ", " ".join(map(str, values)) + " "
         print('<distances2hetero nbobjs="%d" kind="25" name="NVLinkBandwidth">' % len(objects))

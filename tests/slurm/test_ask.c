@@ -57,6 +57,8 @@ static void test_check(void)
     refused(TOPT_ASK_ON_ERROR, "perhaps", "none of gpus");
     refused(TOPT_ASK_GPUS, "4", "mini-time");
     refused(TOPT_ASK_GPUS, "4,,8", "empty");
+    refused(TOPT_ASK_ELASTIC, "yes", "whole number");
+    refused(TOPT_ASK_ELASTIC, "4,0", "give at least 1");
     topt_ask_fini(&ask);
     give(&ask, TOPT_ASK_MODEL, "m.json");
     give(&ask, TOPT_ASK_MODE, "profiling");
@@ -163,8 +165,26 @@ static void test_environment(void)
     is_int(topt_ask_find("min_efficiency_", 15), -1, "nor has more than a word");
 }
 
+static void test_elastic(void)
+{
+    struct topt_ask ask = {0};
+    int64_t counts[3] = {0};
+    is_int(topt_ask_elastic(&ask, counts, 3), -1, "not elastic");
+    give(&ask, TOPT_ASK_ELASTIC, "");
+    is_int(topt_ask_elastic(&ask, counts, 3), 0, "without a word");
+    give(&ask, TOPT_ASK_ELASTIC, "auto");
+    is_int(topt_ask_elastic(&ask, counts, 3), 0, "auto");
+    give(&ask, TOPT_ASK_ELASTIC, "no");
+    is_int(topt_ask_elastic(&ask, counts, 3), -1, "no");
+    give(&ask, TOPT_ASK_ELASTIC, "1,2,4,8");
+    ok(topt_ask_elastic(&ask, counts, 3) == 3 && counts[2] == 4,
+       "as many as there is room");
+    topt_ask_fini(&ask);
+}
+
 int main(void)
 {
+    test_elastic();
     test_check();
     test_target();
     test_model();

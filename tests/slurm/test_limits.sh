@@ -17,6 +17,11 @@ PartitionName=volta Nodes=n2 MaxTime=INFINITE State=UP
 PartitionName=both Nodes=ALL MaxTime=INFINITE MaxNodes=1 State=UP
 PartitionName=twice Nodes=ALL MaxTime=INFINITE State=UP
 PartitionName=all Nodes=ALL MaxTime=INFINITE State=UP
+PartitionName=narrow Nodes=n1 MaxCPUsPerNode=3 State=UP
+PartitionName=lean Nodes=n1 DefMemPerGPU=1500 MaxMemPerNode=3500 State=UP
+PartitionName=club Nodes=n1 AllowGroups=daemon State=UP
+SelectTypeParameters=CR_Core_Memory
+DefMemPerNode=100
 N
     cat >"$work/map" <<M
 # partition  GPU type  profile
@@ -26,6 +31,9 @@ volta        *         v100-pcie-1x8
 ampere       *         lab-cpu
 all          a100      lab-cpu
 twice        *         lab-cpu
+narrow       *         lab-cpu
+lean         *         lab-cpu
+club         *         lab-cpu
 M
 }
 
@@ -113,9 +121,36 @@ scancel "$job"
 refused "--time=02:00:00 is more than partition 'ampere' allows (MaxTime=60 minutes); partition 'both' would do" "MaxTime" $few \
     --time=2:00:00
 refused "-c 17 is more than the 16 CPUs of a node in partition 'ampere'" "-c" $few -c 17
-refused "by -c, --mem or --mem-per-gpu" "-c for each of four tasks" $fast --topt-gpus=4 -c 8
+refused "with 1 node of 2 GPUs, by -c 8 allows" "-c for each of four tasks" $fast --topt-gpus=4 -c 8
 refused "--mem=8G is more than the 4000 MiB of a node in partition 'ampere'" "--mem" $few --mem=8G
 refused "--mem-per-gpu=5000 is more than the 4000 MiB" "--mem-per-gpu" $few --mem-per-gpu=5000M
+gets 1/2/gres:gpu:2 "2 GPUs" "--mem-per-cpu that two tasks have" $fast --topt-gpus=2 --mem-per-cpu=2000
+refused "with 1 node of 2 GPUs, by --mem-per-cpu=2000 allows" "--mem-per-cpu" $fast --topt-gpus=4 --mem-per-cpu=2000
+refused "with 1 node of 2 GPUs, by --cpus-per-gpu=8 allows" "--cpus-per-gpu" $fast --topt-gpus=4 --cpus-per-gpu=8
+refused "partition 'narrow' with 1 node of 3 GPUs, by MaxCPUsPerNode=3 allows; partition 'ampere' would do" "MaxCPUsPerNode" $fast --topt-gpus=4 -p narrow
+refused "-c 4 is more than partition 'narrow' allows on a node (MaxCPUsPerNode=3)" "a task that is too large" $fast --topt-gpus=1 -c 4 -p narrow
+gets 1/2/gres:gpu:2 "2 GPUs" "as many as DefMemPerGPU allows" $fast --topt-gpus=2 -p lean
+refused "1 node of 2 GPUs, by DefMemPerGPU=1500 and MaxMemPerNode=3500 allows; partition 'ampere' would do" "DefMemPerGPU" $fast --topt-gpus=4 -p lean
+gets 1/4/gres:gpu:4 "4 GPUs" "which --mem-per-gpu takes the place of" $fast --topt-gpus=4 -p lean --mem-per-gpu=800
+if su nobody -s /bin/bash -c "test -r '$TOPT_PLUGIN'"; then
+    chmod 644 model.json
+    su nobody -s /bin/bash -c "cd $work && SLURM_CONF=$SLURM_CONF sbatch --parsable $few -p club --wrap env" >jobs 2>err
+    like "$(cat err)" "user 'nobody' may not use partition 'club' (AllowGroups=daemon); partition 'ampere' would do" "AllowGroups: $(cat err)"
+else
+    ok "AllowGroups # SKIP only root can read $TOPT_PLUGIN" true
+fi
+scontrol create reservation reservationname=course nodes=n1 partitionname=twice users=root starttime=now duration=60 >/dev/null
+stop_planner && start_toptd
+gets 1/4/gres:gpu:4 "4 GPUs" "a reservation's nodes, in its partition" $fast --topt-gpus=4 --reservation=course
+refused "8 GPUs are more than partition 'twice' and reservation 'course' with 1 node of 4 GPUs allows" "more nodes than a reservation has" \
+    $fast --topt-gpus=8 --reservation=course
+refused "--time=01:30:00 is more than reservation 'course' has left (" "longer than a reservation" $few --reservation=course --time=90
+refused "reservation 'course' is of partition 'twice'" "a reservation of another partition" $few --reservation=course -p volta
+scontrol delete reservationname=course
+scontrol create reservation reservationname=theirs nodes=n1 partitionname=twice users=daemon starttime=now duration=60 >/dev/null
+stop_planner && start_toptd
+refused "reservation 'theirs' is not for user 'root' (Users=daemon)" "a reservation of others" $few --reservation=theirs
+scontrol delete reservationname=theirs
 refused "no node up with GPUs and --constraint=slow" "--constraint" $few -C slow
 refused "within partition 'ampere' with 1 node of 4 GPUs" "what does not fit names the limit" $few --topt-memory=3MiB
 

@@ -79,5 +79,10 @@ int main(void)
     ok(!policy_is_shaped(
            &job, &(struct policy_plan){.nodes = 2, .gpus_per_node = 4, .tasks = 2}),
        "another");
+    struct policy_plan plan = {
+        .nodes = 4, .gpus_per_node = 4, .tasks = 16, .others = "1x4 2x4 2x2"};
+    ok(policy_is_shaped(&job, &plan), "that of a further plan");
+    plan.others = "1x4 2x2 12x4";
+    ok(!policy_is_shaped(&job, &plan), "of none");
     return done_testing();
 }

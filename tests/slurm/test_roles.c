@@ -19,13 +19,14 @@
 enum { SLOTS = 32 };
 
 struct options {
-    char name[SLOTS][32], value[SLOTS][64];
+    char name[SLOTS][32], value[SLOTS][256];
     const char *refuses; /* an option whose setting fails */
 };
 SHOWN struct options opt;
 static spank_context_t context;
 static char said[1024];
 static uint32_t step_id;
+static const char *release; /* the year of Slurm's; NULL: it does not say */
 static struct spank_option registered[SLOTS];
 static int registrations;
 
@@ -61,7 +62,7 @@ int slurm_option_set(struct options *o, const char *name, const char *value, boo
 /* Slurm's texts stay when the option changes; these live until the program ends. */
 char *slurm_option_get(struct options *o, const char *name)
 {
-    static char kept[256][64];
+    static char kept[256][256];
     static int next;
     int i = slot(o, name);
     char *text = kept[next++ % 256];
@@ -107,6 +108,14 @@ void slurm_info(const char *format, ...)
     va_end(ap);
 }
 
+void slurm_spank_log(const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    say("log: ", format, ap);
+    va_end(ap);
+}
+
 spank_context_t spank_context(void)
 {
     return context;
@@ -124,10 +133,15 @@ spank_err_t spank_get_item(spank_t spank, spank_item_t item, ...)
     va_list ap;
     (void)spank;
     va_start(ap, item);
+    int is_known =
+        item == S_JOB_STEPID ||
+        (release && (item == S_SLURM_VERSION_MAJOR || item == S_SLURM_VERSION_MINOR));
     if (item == S_JOB_STEPID)
         *va_arg(ap, uint32_t *) = step_id;
+    else if (is_known)
+        *va_arg(ap, const char **) = item == S_SLURM_VERSION_MAJOR ? release : "02";
     va_end(ap);
-    return item == S_JOB_STEPID ? ESPANK_SUCCESS : ESPANK_BAD_ARG;
+    return is_known ? ESPANK_SUCCESS : ESPANK_BAD_ARG;
 }
 
 /* The job's environment is this process's own. */
@@ -163,6 +177,26 @@ static const char *const good =
     "TOPT_STRATEGY=data 6\nTOPT_HINT=12 GPUs would be faster\n"
     "TOPT_DP=3\nTOPT_TP=2\nTOPT_FSDP=3\nTOPT_RECOMPUTE=1\nTOPT_MICRO_BATCH=4\n";
 
+/* A document that is carried unread. */
+#define DOCUMENT "1.0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef.AAAA"
+
+/* To a question of so many GPUs its plan on nodes of three, up to 12 of them; else 'answer'. */
+static const char *answer_to(const char *request, const char *answer)
+{
+    static char text[600];
+    const char *at = strstr(request, "&gpus=");
+    int gpus = at ? atoi(at + 6) : 0;
+    if (!gpus)
+        return answer;
+    if (gpus > 12 || gpus % 3)
+        return "HTTP/1.1 422 No\r\n\r\nERROR=infeasible\nDESCRIPTION=no\n";
+    snprintf(text, sizeof text,
+             "HTTP/1.1 200 OK\r\n\r\nTOPT_PLAN_ID=p-of-%d\nTOPT_GPUS=%d\nTOPT_NODES=%d\n"
+             "TOPT_GPUS_PER_NODE=3\nTOPT_TIME_NS=%d\nTOPT_PLAN_DOC=" DOCUMENT "\n",
+             gpus, gpus, gpus / 3, 54 / gpus);
+    return text;
+}
+
 static pid_t serve(const char *answer, char *url, size_t size)
 {
     static int nth;
@@ -179,8 +213,12 @@ static pid_t serve(const char *answer, char *url, size_t size)
         for (;;) {
             char request[4096];
             int peer = accept(fd, NULL, NULL);
-            if (read(peer, request, sizeof request) < 0 ||
-                write(peer, answer, strlen(answer)) < 0)
+            ssize_t n = read(peer, request, sizeof request - 1);
+            if (n < 0)
+                _exit(1);
+            request[n] = '\0';
+            const char *said_to = answer_to(request, answer);
+            if (write(peer, said_to, strlen(said_to)) < 0)
                 _exit(1);
             shutdown(peer, SHUT_WR);
             /* Until the other side goes: no reset may overtake the answer. */
@@ -225,7 +263,7 @@ static int submit(const char *const *words)
                 abort();
         }
     }
-    int rc = topt_submit(&ask, 1, argv);
+    int rc = topt_submit(NULL, &ask, 1, argv);
     topt_ask_fini(&ask);
     if (server) {
         kill(server, SIGKILL);
@@ -385,12 +423,20 @@ static void test_remote(void)
     setenv("SLURM_TASKS_PER_NODE", "3(x2)", 1);
     context = S_CTX_REMOTE;
     step_id = 0;
-    topt_step(NULL);
+    topt_step(NULL, 0, NULL);
     ok(strcmp(getenv("TOPT_PLAN"), "p-3") == 0 && strcmp(getenv("TOPT_GPUS"), "6") == 0,
        "a task has its plan");
     ok(strcmp(getenv("SLURM_NTASKS"), "1") == 0, "a step's numbers are its own");
+    ok(!getenv("TOPT_REPORT"), "nobody asks for a line about it");
+    char report[] = "report=1";
+    topt_step(NULL, 1, (char *[]){report});
+    ok(!strcmp(getenv("TOPT_REPORT"), "1"), "the site does");
+    setenv("TOPT_REPORT", "0", 1);
+    topt_step(NULL, 1, (char *[]){report});
+    ok(!strcmp(getenv("TOPT_REPORT"), "0"), "the job says no");
+    unsetenv("TOPT_REPORT");
     step_id = 0xfffffffb;
-    topt_step(NULL);
+    topt_step(NULL, 0, NULL);
     ok(strcmp(getenv("SLURM_NTASKS"), "6") == 0, "the batch script's are mended");
 }
 
@@ -427,10 +473,93 @@ static void test_resized(void)
     setenv("SLURM_TOPT_NODES", "2", 1);
     setenv("SLURM_JOB_NUM_NODES", "1", 1);
     context = S_CTX_REMOTE;
-    topt_step(NULL);
+    topt_step(NULL, 0, NULL);
     ok(!getenv("TOPT_PLAN") && strstr(getenv("TOPT_STALE"), "for 2 nodes") &&
            strstr(said, "error: topt: plan p-3 is for 2 nodes, and the job has 1"),
        "no plan for other ranks: %s", said);
+}
+
+/* Plans for other numbers of GPUs travel with the job. */
+static void elastic_job(const char *with, const char *time)
+{
+    char words_of[64];
+    const char *const words[] = {ask_words[0], ask_words[1], words_of, NULL};
+    static char with_document[1024];
+    snprintf(words_of, sizeof words_of, "topt-elastic=%s", with);
+    snprintf(with_document, sizeof with_document, "%sTOPT_PLAN_DOC=" DOCUMENT "\n", good);
+    answer = with_document;
+    option("comment", "my own");
+    if (time)
+        option("time", time);
+    ok(submit(words) == 0, "sized: %s", said);
+}
+
+static void test_elastic(void)
+{
+    elastic_job("auto", NULL);
+    ok(strstr(said,
+              "topt: plans for 3 and 12 GPUs travel with the job: it may be resized "
+              "while it waits"),
+       "said");
+    ok(!strcmp(shown("comment"), "my own topt-elastic=2x3:9*,1x3:18,4x3:4"), "%s",
+       shown("comment"));
+    ok(!strcmp(getenv("SLURM_TOPT_ELASTIC"), "1x3 4x3") &&
+           strstr(getenv("SLURM_TOPT_PLAN_4x3"), "PLAN_ID=p-of-12") &&
+           !strcmp(getenv("SLURM_TOPT_PLAN_DOC_1x3"), DOCUMENT),
+       "carried");
+    ok(!strcmp(shown("nodes"), "2") && !strcmp(shown("ntasks"), "6"), "its shape");
+    /* In the job, which was resized. */
+    setenv("SLURM_JOB_NUM_NODES", "1", 1);
+    setenv("SLURM_GPUS_ON_NODE", "3", 1);
+    setenv("SLURM_TASKS_PER_NODE", "3", 1);
+    context = S_CTX_REMOTE;
+    step_id = 0xfffffffb;
+    said[0] = '\0';
+    topt_step(NULL, 0, NULL);
+    ok(!strcmp(getenv("TOPT_PLAN"), "p-of-3") && !strcmp(getenv("TOPT_GPUS"), "3") &&
+           !getenv("TOPT_DP") && !getenv("TOPT_STALE") &&
+           !strcmp(getenv("SLURM_TOPT_PLAN"), "p-of-3"),
+       "it runs by the plan of its shape: %s", said);
+    setenv("SLURM_GPUS_ON_NODE", "2", 1);
+    setenv("SLURM_TASKS_PER_NODE", "2", 1);
+    topt_step(NULL, 0, NULL);
+    ok(!getenv("TOPT_PLAN") && getenv("TOPT_STALE") && !getenv("SLURM_TOPT_PLAN_4x3"),
+       "without a plan of its shape by none: %s", getenv("TOPT_STALE"));
+}
+
+static void test_elastic_list(void)
+{
+    elastic_job("12,6,7", NULL);
+    ok(strstr(said, "plans for 12 GPUs travel"), "those that it names: %s", said);
+}
+
+static void test_elastic_no(void)
+{
+    elastic_job("no", NULL);
+    ok(!strstr(said, "travel") && !strcmp(shown("comment"), "my own") &&
+           !getenv("SLURM_TOPT_ELASTIC"),
+       "no: %s", said);
+    said[0] = '\0';
+}
+
+/* From 23.02 on Slurm chooses: of the smaller ones, and under a time limit of none. */
+static void test_moldable(void)
+{
+    release = "23";
+    elastic_job("auto", NULL);
+    ok(!strcmp(shown("nodes"), "1,2") && !strcmp(shown("ntasks"), "-") &&
+           !strcmp(shown("ntasks-per-node"), "3"),
+       "nodes %s", shown("nodes"));
+    ok(strstr(said, "Slurm starts it on as many nodes as are free of 1,2"), "said: %s",
+       said);
+}
+
+static void test_moldable_time(void)
+{
+    release = "26";
+    elastic_job("auto", "60");
+    ok(!strcmp(shown("nodes"), "2") && !strcmp(shown("ntasks"), "6"),
+       "with a time limit: %s nodes", shown("nodes"));
 }
 
 /* The callbacks themselves. */
@@ -492,6 +621,11 @@ int main(void)
     scenario("a second part", test_second_part);
     scenario("one task a node", test_by_node);
     scenario("resized", test_resized);
+    scenario("elastic", test_elastic);
+    scenario("elastic, of named numbers", test_elastic_list);
+    scenario("not elastic", test_elastic_no);
+    scenario("moldable", test_moldable);
+    scenario("moldable with a time limit", test_moldable_time);
     scenario("callbacks", test_callbacks);
     return done_testing();
 }

@@ -1,9 +1,9 @@
 /* compare.c - all systems asked the same question, in one table.
  *
  * A system is a row: of algorithm.c, where it searches a part of the space, or of whoever asks,
- * where it searches by itself (struct topt_system).  Each answers with its fastest strategy
- * within the limit, or, where it has none, with the one that needs least.  Every strategy is
- * costed again by the checker.
+ * where it searches by itself (struct topt_system) or only chooses splits, which are pinned then.
+ * Each answers with its fastest strategy within the limit, or, where it has none, with the one
+ * that needs least.  Every strategy is costed again by the checker.
  *
  * What a part of the space has, the whole has: where operators of ours were decided by
  * heuristic, ours is the best of what any row found there. */
@@ -34,9 +34,12 @@ static const char OURS[] = "ft";
 
 /* ---- asking ------------------------------------------------------------------------ */
 
-/* A system of algorithm.c, or ours, and what it found. */
+/* A system of algorithm.c, one that chooses splits by itself, or ours, and what it found. */
 struct entry {
     const struct topt_algorithm *algorithm; /* NULL: ours */
+    const struct topt_system *system;       /* whose splits are pinned; NULL: none */
+    char *pin, *why;                        /* these, and what it says of them */
+    int none;                               /* it has no plan here */
     struct topt_request own;
     struct topt_planning micros; /* of it */
     struct topt_best best, least;
@@ -49,6 +52,8 @@ static void entry_fini(struct entry *e)
     topt_best_fini(&e->best);
     topt_best_fini(&e->least);
     topt_planning_fini(&e->micros);
+    free(e->pin);
+    free(e->why);
 }
 
 static int64_t now_ns(void)
@@ -58,16 +63,12 @@ static int64_t now_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* The fastest, and the least memory that it can do with, if that is found before the search
- * is stopped.  '*e' stays where it is: its numbers of micro-batches point into it. */
-static int ask(struct entry *e, const struct topt_request *r,
-               const struct topt_algorithm *algorithm, struct topt_error *err)
+/* The fastest of 'own', and the least memory that it can do with, if that is found before the
+ * search is stopped.  '*e' stays where it is: its numbers of micro-batches point into it. */
+static int solve(struct entry *e, int64_t begin, struct topt_error *err)
 {
-    int64_t begin = now_ns();
-    e->algorithm = algorithm;
-    e->own = *r;
-    e->own.algorithm = algorithm ? algorithm->name : NULL;
-    if (topt_planning_init(&e->micros, &e->own, err))
+    const struct topt_request *r = &e->own;
+    if (topt_planning_init(&e->micros, r, err))
         return -1;
     if (topt_count_solve(&e->micros, r->gpus, topt_request_limit(r), TOPT_GOAL_FASTEST,
                          &e->best, err))
@@ -79,10 +80,58 @@ static int ask(struct entry *e, const struct topt_request *r,
                : 0;
 }
 
+static int ask(struct entry *e, const struct topt_request *r,
+               const struct topt_algorithm *algorithm, struct topt_error *err)
+{
+    e->algorithm = algorithm;
+    e->own = *r;
+    e->own.algorithm = algorithm ? algorithm->name : NULL;
+    return solve(e, now_ns(), err);
+}
+
+/* It has no plan where what it chose is none of our space. */
+static int refuse(struct entry *e, const struct topt_error *refused,
+                  struct topt_error *err)
+{
+    e->none = 1;
+    if (e->why || !refused->text[0])
+        return 0;
+    e->why = strdup(refused->text);
+    return e->why ? 0 : topt_nomem(err, "the comparison");
+}
+
+/* Splits that a system chooses by itself; what it leaves open is the fastest, whatever memory
+ * that takes. */
+static int ask_choices(struct entry *e, const struct topt_request *r,
+                       const struct topt_system *system, struct topt_error *err)
+{
+    int64_t begin = now_ns();
+    struct topt_error refused = {0};
+    e->system = system;
+    e->algorithm = topt_algorithm_find("right-end");
+    e->own = *r;
+    e->own.algorithm = e->algorithm->name;
+    e->own.space = r->space == TOPT_SPACE_UNIFORM ? TOPT_SPACE_CANONICAL : r->space;
+    e->own.factors =
+        r->factors & TOPT_FACTOR_MICRO; /* none where they are chosen for us */
+    if (r->pin) {
+        topt_fail(&refused, TOPT_ERR_USAGE, "it takes no pins");
+        return refuse(e, &refused, err);
+    }
+    if (system->choices(r, &e->pin, &e->why, err))
+        return -1;
+    e->own.pin = e->pin;
+    if (!e->pin || topt_request_check(&e->own, &refused))
+        return refuse(e, &refused, err);
+    return solve(e, begin, err);
+}
+
 /* The least memory that it can do with tells more than that nothing was found. */
 static enum topt_fits fits_of(const struct entry *e)
 {
     const struct topt_best *least = &e->least;
+    if (e->none)
+        return TOPT_FITS_NOT;
     int proven = least->found && !least->claim.decided;
     return proven && least->solution.memory_bytes > topt_request_limit(&e->own)
                ? TOPT_FITS_NOT
@@ -272,8 +321,10 @@ static json_t *row_of_entry(struct entry *e, struct topt_error *err)
 {
     const struct topt_algorithm *a = e->algorithm;
     const struct topt_best *b = shown(e);
-    json_t *row = a ? head_json(a->name, a->searches, a->leaves_out, e->search_ns)
-                    : head_json(OURS, "the whole space", NULL, e->search_ns);
+    const struct topt_system *s = e->system;
+    json_t *row = s   ? head_json(s->name, s->searches, s->leaves_out, e->search_ns)
+                  : a ? head_json(a->name, a->searches, a->leaves_out, e->search_ns)
+                      : head_json(OURS, "the whole space", NULL, e->search_ns);
     if (!row || (b && put_plan(e, b, row, err))) {
         if (!row)
             topt_fail(err, TOPT_ERR_NOMEM, "no memory for the comparison");
@@ -283,6 +334,8 @@ static json_t *row_of_entry(struct entry *e, struct topt_error *err)
     json_object_set_new(row, "feasible", topt_fits_json(fits_of(e)));
     if (a && a->time_only)
         json_object_set_new(row, "time_only", json_true());
+    if (e->why)
+        json_object_set_new(row, "why", json_string(e->why));
     if (e->least.found)
         json_object_set_new(row, "least_bytes",
                             json_integer(e->least.solution.memory_bytes));
@@ -297,6 +350,8 @@ static int put_systems(const struct topt_request *r,
         const struct topt_system *s = systems[i];
         int64_t begin = now_ns();
         json_t *answer = NULL;
+        if (!s->answer)
+            continue;
         if (s->answer(r, topt_request_limit(r), &answer, err))
             return -1;
         json_t *row = head_json(s->name, s->searches, s->leaves_out, now_ns() - begin);
@@ -320,16 +375,28 @@ static int nalgorithms(void)
     return n;
 }
 
+static int nsystems(const struct topt_system *const *systems)
+{
+    int n = 0;
+    while (systems && systems[n])
+        n++;
+    return n;
+}
+
 /* Ours first. */
 static int ask_all(const struct topt_request *r, const struct topt_system *const *systems,
                    json_t *rows, struct topt_error *err)
 {
-    int n = 1 + nalgorithms(), asked = 0, rc = 0;
+    int parts = 1 + nalgorithms(), n = parts + nsystems(systems), asked = 0, rc = 0;
     struct entry *e = calloc((size_t)n, sizeof *e);
     if (!e)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the comparison");
-    for (; asked < n && !rc; asked++)
+    for (; asked < parts && !rc; asked++)
         rc = ask(&e[asked], r, asked ? topt_algorithm_at(asked - 1) : NULL, err);
+    for (int i = 0; !rc && systems && systems[i]; i++)
+        if (systems[i]->choices)
+            rc = ask_choices(&e[asked++], r, systems[i], err);
+    n = rc ? n : asked;
     for (int i = 1; i < n && !rc; i++)
         rc = adopt_better(&e[0], &e[i], err);
     rc = rc || overlap_all(e, n, err);

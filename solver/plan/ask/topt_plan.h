@@ -34,11 +34,16 @@ int topt_plan_curve(const struct topt_request *r, json_t **ret,
 int topt_plan_frontier(const struct topt_request *r, json_t **ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
 
-/* A system that searches by itself, as a row of a comparison. */
+/* A system that searches by itself, as a row of a comparison: it has an answer, or choices. */
 struct topt_system {
     const char *name;
     const char *searches;   /* how it finds its plan, in a line */
     const char *leaves_out; /* what of our space it does not look at; NULL: nothing */
+    /* The splits that it chooses, as pins (request.pin); what it leaves open is chosen as is
+     * fastest, and the whole has our costs.  Also what is to be said of it.  NULL pins: it has no
+     * plan; both owned by the caller. */
+    int (*choices)(const struct topt_request *r, char **ret_pins, char **ret_why,
+                   struct topt_error *err);
     /* Its answer within 'limit' bytes a GPU, members of a row (docs/formats/compare.schema.json):
      * {"feasible", "memory_bytes", "time_ns", "compute_ns", "network_ns", "strategy"}, beside
      * these "least_bytes" where it is known, and "why" where more is to be said of it than

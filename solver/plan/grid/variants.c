@@ -55,10 +55,20 @@ static int add_recompute(struct lister *l, struct topt_variant v)
 
 int topt_variants_levels(const struct topt_grid_search *s)
 {
-    int all = s->factors & TOPT_FACTOR_ZERO ? (1 << TOPT_ZERO_COUNT) - 1 : 1;
+    int all = s->factors & TOPT_FACTOR_ZERO ? (1 << TOPT_ZERO_LEVELS) - 1 : 1;
     const struct topt_framework *f = s->request->framework;
     if (s->algorithm && s->algorithm->zero && all > 1)
         all = s->algorithm->zero;
+    return f ? all & f->zero : all;
+}
+
+int topt_variants_tables(const struct topt_grid_search *s)
+{
+    const int all = 1 << TOPT_ZERO_SPARSE | 1 << TOPT_ZERO_OWNER;
+    const struct topt_framework *f = s->request->framework;
+    if ((s->algorithm && s->algorithm->restriction) ||
+        !topt_model_has_tables(s->request->model))
+        return 0;
     return f ? all & f->zero : all;
 }
 
@@ -85,7 +95,7 @@ static int add_uniform(struct lister *l, struct topt_variant v)
          v.cut <= l->s->mesh.naxes; v.cut++) {
         if (!batch_fits(l->s, &v) || !heads_fit(l->s, &v))
             continue;
-        for (v.zero = 0; v.zero < TOPT_ZERO_COUNT; v.zero++)
+        for (v.zero = 0; v.zero < TOPT_ZERO_LEVELS; v.zero++)
             if ((v.cut ? all >> v.zero & 1 : v.zero == 0) && add_recompute(l, v))
                 return -1;
     }

@@ -6,6 +6,8 @@
 
 /* The levels of sharding that there are, as bits. */
 int topt_variants_levels(const struct topt_grid_search *s);
+/* Those of sparse tables, which each of them may have beside. */
+int topt_variants_tables(const struct topt_grid_search *s);
 
 /* All variants of a grid. */
 int topt_variants_list(struct topt_grid_search *s,

@@ -21,7 +21,8 @@ enum {
     STATE = 1 << TOPT_ZERO_STATE,
     GRADIENT = 1 << TOPT_ZERO_GRADIENT,
     PARAM = 1 << TOPT_ZERO_PARAM,
-    ALL = NONE | STATE | GRADIENT | PARAM
+    ALL = NONE | STATE | GRADIENT | PARAM,
+    TABLES = 1 << TOPT_ZERO_SPARSE | 1 << TOPT_ZERO_OWNER
 };
 
 static const struct topt_framework frameworks[] = {
@@ -98,7 +99,7 @@ static const struct topt_framework frameworks[] = {
     {.name = "topt",
      .title = "topt run",
      .source = "this project",
-     .zero = ALL,
+     .zero = ALL | TABLES,
      .level = {"data parallel", "ZeRO-1", "ZeRO-2", "FSDP (ZeRO-3)"},
      .tensor = TOPT_TENSOR_ANYWHERE,
      .tensor_most = TOPT_TENSOR_ANYWHERE},

@@ -53,8 +53,10 @@ static int cut_boards(struct array *a, const struct topt_accpar_part *part,
     r->exchange_seconds = 0;
     while (b.count > 1) {
         struct topt_accpar_cut *c = &r->cut[r->levels++];
+        double link =
+            b.count <= b.per_node ? b.node_bytes_per_second : b.bytes_per_second;
         b.count /= 2;
-        double flops = b.flops * b.count, rate = b.bytes_per_second * b.count;
+        double flops = b.flops * b.count, rate = link * b.count;
         struct topt_accpar_sides sides = {{flops, flops}, {rate, rate}, a->element_bytes};
         if (topt_accpar_cut(a->net, half, &sides, a->system, c, err))
             return -1;

@@ -13,8 +13,8 @@
 #include "topt_error.h"
 
 enum {
-    TOPT_ACCPAR_LAYERS = 64, /* of a network */
-    TOPT_ACCPAR_EDGES = 128,
+    TOPT_ACCPAR_LAYERS = 512, /* of a network */
+    TOPT_ACCPAR_EDGES = 1024,
     TOPT_ACCPAR_LEVELS = 16, /* of cuts: 2^16 boards */
 };
 
@@ -129,6 +129,9 @@ struct topt_accpar_boards {
     char name[48];
     int count; /* a power of two */
     double flops, bytes_per_second;
+    /* Boards that stand together in a node, and the rate between these; 0: none do. */
+    int per_node;
+    double node_bytes_per_second;
 };
 
 struct topt_hw;

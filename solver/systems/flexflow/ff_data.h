@@ -4,6 +4,20 @@
 
 #include "topt_flexflow.h"
 
+/* splitmix64; the second between 0 and 1 */
+static inline uint64_t ff_random(uint64_t *seed)
+{
+    uint64_t z = (*seed += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static inline double ff_random_real(uint64_t *seed)
+{
+    return (double)(ff_random(seed) >> 11) / 9007199254740992.0;
+}
+
 enum ff_kind { FF_FORWARD, FF_BACKWARD, FF_UPDATE, FF_MOVE, FF_MOVE_BACK, FF_SUM };
 
 struct ff_task {

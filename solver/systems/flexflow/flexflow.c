@@ -151,6 +151,8 @@ struct full {
     int64_t *ready, *free_at, *path;
     int64_t ns, critical_ns;
     int done;
+    uint64_t seed; /* of what disturbs tasks */
+    double disturbed;
 };
 
 static int full_open(struct full *x)
@@ -173,6 +175,17 @@ static int full_open(struct full *x)
     return 0;
 }
 
+/* What a task takes where all take up to a share more or less than they should. */
+static int64_t takes(const struct full *x, int task)
+{
+    int64_t ns = x->f->task[task].ns;
+    if (x->disturbed <= 0)
+        return ns;
+    uint64_t seed = x->seed ^ x->f->task[task].key * 0x9e3779b97f4a7c15u ^ (uint64_t)task;
+    double u = ff_random_real(&seed);
+    return (int64_t)((double)ns * (1 + x->disturbed * (2 * u - 1)));
+}
+
 /* Tasks by the time at which they are ready, as FlexFlow simulates. */
 static int full_run(struct full *x)
 {
@@ -180,7 +193,7 @@ static int full_run(struct full *x)
     while (ff_pop(&x->heap, &e)) {
         const struct ff_task *t = &x->f->task[e.task];
         int64_t *free_at = &x->free_at[t->resource];
-        int64_t end = (e.ready > *free_at ? e.ready : *free_at) + t->ns;
+        int64_t end = (e.ready > *free_at ? e.ready : *free_at) + takes(x, e.task);
         *free_at = end;
         x->path[e.task] += t->ns;
         x->ns = end > x->ns ? end : x->ns;
@@ -203,7 +216,7 @@ static int full_run(struct full *x)
 
 static int run_full(const struct topt_flexflow *f, struct full *x, struct topt_error *err)
 {
-    *x = (struct full){.f = f};
+    x->f = f;
     int rc = full_open(x) || full_run(x) ? no_memory(err) : 0;
     free(x->waits);
     free(x->ready);
@@ -219,7 +232,17 @@ static int run_full(const struct topt_flexflow *f, struct full *x, struct topt_e
 int topt_flexflow_full(const struct topt_flexflow *f, int64_t *ret_ns,
                        struct topt_error *err)
 {
-    struct full x;
+    struct full x = {.disturbed = 0};
+    if (run_full(f, &x, err))
+        return -1;
+    *ret_ns = x.ns;
+    return 0;
+}
+
+int topt_flexflow_disturbed(const struct topt_flexflow *f, uint64_t seed, double share,
+                            int64_t *ret_ns, struct topt_error *err)
+{
+    struct full x = {.seed = seed, .disturbed = share};
     if (run_full(f, &x, err))
         return -1;
     *ret_ns = x.ns;
@@ -256,7 +279,7 @@ static void busy(const struct topt_flexflow *f, struct topt_flexflow_facts *ret)
 
 void topt_flexflow_facts(const struct topt_flexflow *f, struct topt_flexflow_facts *ret)
 {
-    struct full x;
+    struct full x = {.disturbed = 0};
     *ret = (struct topt_flexflow_facts){
         .time_ns = topt_flexflow_time(f), .tasks = f->live, .touched = f->touched};
     busy(f, ret);

@@ -8,20 +8,6 @@
 /* Before a search may be said to improve nothing: proposals, and a part of the budget. */
 enum { FEWEST = 200, BUDGET_PART = 4 };
 
-/* splitmix64 */
-static uint64_t next_random(uint64_t *seed)
-{
-    uint64_t z = (*seed += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-static double next_real(uint64_t *seed)
-{
-    return (double)(next_random(seed) >> 11) / 9007199254740992.0;
-}
-
 double topt_flexflow_accepts(double beta, int64_t more_ns)
 {
     return more_ns <= 0 ? 1 : exp(-beta * (double)more_ns);
@@ -30,7 +16,7 @@ double topt_flexflow_accepts(double beta, int64_t more_ns)
 static struct topt_soap roll(const struct topt_flexflow *f, int op, uint64_t *seed)
 {
     uint64_t n = (uint64_t)topt_flexflow_choices(f, op);
-    return topt_flexflow_choice(f, op, (int64_t)(next_random(seed) % n));
+    return topt_flexflow_choice(f, op, (int64_t)(ff_random(seed) % n));
 }
 
 static void copy(const struct topt_flexflow *f, struct topt_soap *to)
@@ -65,14 +51,14 @@ static int propose(struct topt_flexflow *f, const struct topt_flexflow_search *o
 {
     int op;
     do
-        op = (int)(next_random(seed) % (uint64_t)f->nops);
+        op = (int)(ff_random(seed) % (uint64_t)f->nops);
     while (f->op[op].virtual);
     struct topt_soap was = f->op[op].soap, next = roll(f, op, seed);
     int64_t before = topt_flexflow_time(f);
     if (topt_flexflow_set(f, op, &next, err))
         return -1;
     int64_t more = topt_flexflow_time(f) - before;
-    *ret_taken = next_real(seed) < topt_flexflow_accepts(beta, more);
+    *ret_taken = ff_random_real(seed) < topt_flexflow_accepts(beta, more);
     if (!*ret_taken && topt_flexflow_set(f, op, &was, err))
         return -1;
     if (o->told)

@@ -64,6 +64,11 @@ int64_t topt_flexflow_time(const struct topt_flexflow *f);
 int topt_flexflow_full(const struct topt_flexflow *f, int64_t *ret_ns,
                        struct topt_error *err) TOPT_MUST_CHECK;
 
+/* The same where each task takes up to a share more or less than its price, by 'seed': a machine
+ * that the prices miss. */
+int topt_flexflow_disturbed(const struct topt_flexflow *f, uint64_t seed, double share,
+                            int64_t *ret_ns, struct topt_error *err) TOPT_MUST_CHECK;
+
 struct topt_flexflow_facts {
     int64_t time_ns, compute_ns; /* the busiest device's */
     int64_t memory_bytes;        /* of the device that needs most */

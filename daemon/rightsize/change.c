@@ -1,0 +1,178 @@
+/* change.c - see change.h. */
+#include "change.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "scontrol.h"
+
+enum { TELL_MS = 10000, WORDS = 12 };
+
+void rightsize_shape_of(const struct site_queued *j, struct rightsize_shape *ret)
+{
+    *ret = (struct rightsize_shape){.nodes = j->nodes,
+                                    .gpus_per_node = j->gpus_per_node,
+                                    .tasks = j->tasks,
+                                    .tasks_per_node = j->tasks_per_node,
+                                    .cpus = j->cpus,
+                                    .cpus_per_node = j->cpus_per_node,
+                                    .time_s = j->time_s};
+}
+
+void rightsize_shape_in(const struct site_queued *j, const struct topt_elastic_shape *s,
+                        int64_t time_s, struct rightsize_shape *ret)
+{
+    int64_t each = j->elastic.by_node ? 1 : s->gpus_per_node;
+    int64_t cpus = j->cpus_per_task > 0 ? j->cpus_per_task : 1;
+    int is_usual = j->cpus_per_node == j->tasks_per_node * cpus; /* and not --mincpus */
+    *ret = (struct rightsize_shape){.nodes = s->nodes,
+                                    .gpus_per_node = s->gpus_per_node,
+                                    .tasks = each * s->nodes,
+                                    .tasks_per_node = each,
+                                    .cpus = each * s->nodes * cpus,
+                                    .cpus_per_node =
+                                        is_usual ? each * cpus : j->cpus_per_node,
+                                    .time_s = time_s};
+}
+
+int rightsize_shape_is(const struct rightsize_shape *a, const struct rightsize_shape *b)
+{
+    return a->nodes == b->nodes && a->gpus_per_node == b->gpus_per_node &&
+           a->tasks == b->tasks && a->tasks_per_node == b->tasks_per_node &&
+           a->cpus == b->cpus && a->cpus_per_node == b->cpus_per_node &&
+           a->time_s == b->time_s;
+}
+
+const char *rightsize_result_name(enum rightsize_result r)
+{
+    static const char *const names[] = {
+        [RIGHTSIZE_DONE] = "done",       [RIGHTSIZE_LEFT] = "left alone",
+        [RIGHTSIZE_REFUSED] = "refused", [RIGHTSIZE_BACK] = "put back",
+        [RIGHTSIZE_HALF] = "half done",  [RIGHTSIZE_DRY] = "dry run"};
+    return names[r];
+}
+
+/* One request that says all of the shape; 'j' has the other generic resources, and the limit that it has now. */
+static int tell(const char *scontrol, const struct site_queued *j,
+                const struct rightsize_shape *to, struct topt_error *err)
+{
+    char id[40], nodes[64], tasks[40], each[40], cpus[40], cpus_each[40], time[40];
+    char gres[SITE_GRES + SITE_NAME + 32];
+    snprintf(id, sizeof id, "JobId=%lld", (long long)j->id);
+    snprintf(nodes, sizeof nodes, "NumNodes=%lld-%lld", (long long)to->nodes,
+             (long long)to->nodes);
+    snprintf(tasks, sizeof tasks, "NumTasks=%lld", (long long)to->tasks);
+    snprintf(each, sizeof each, "TasksPerNode=%lld", (long long)to->tasks_per_node);
+    snprintf(gres, sizeof gres, "Gres=gpu:%s%s%lld%s%s", j->gpu_type,
+             *j->gpu_type ? ":" : "", (long long)to->gpus_per_node, *j->gres ? "," : "",
+             j->gres);
+    snprintf(cpus, sizeof cpus, "NumCPUs=%lld", (long long)to->cpus);
+    snprintf(cpus_each, sizeof cpus_each, "MinCPUsNode=%lld",
+             (long long)to->cpus_per_node);
+    snprintf(time, sizeof time, "TimeLimit=%lld:%02lld", (long long)(to->time_s / 60),
+             (long long)(to->time_s % 60));
+    const char *args[WORDS] = {
+        scontrol, "update", id,   nodes,     tasks,
+        each,     gres,     cpus, cpus_each, j->time_s == to->time_s ? NULL : time};
+    return site_tell(args, site_now_ms() + TELL_MS, err);
+}
+
+/* The job as it is now.  -1 where it can't be read, or is gone. */
+static int look(const char *scontrol, int64_t id, struct site_queued *ret,
+                struct rightsize_shape *ret_shape, struct topt_error *err)
+{
+    struct topt_text said = {0};
+    struct site_queue q = {0};
+    int rc = site_ask_job(scontrol, id, TELL_MS, &said, err);
+    if (!rc)
+        rc = site_queue_read(said.s, &q, err);
+    if (!rc && (q.n != 1 || q.job[0].id != id))
+        rc = topt_fail(err, TOPT_ERR_NOTFOUND, "the job has ended");
+    if (!rc) {
+        *ret = q.job[0];
+        rightsize_shape_of(ret, ret_shape);
+    }
+    site_queue_fini(&q);
+    topt_text_fini(&said);
+    return rc;
+}
+
+static enum rightsize_result put_back(const char *scontrol,
+                                      const struct rightsize_shape *from, int64_t id,
+                                      char detail[240])
+{
+    struct topt_error err = {0};
+    struct site_queued j;
+    struct rightsize_shape now;
+    for (int call = 0; call < 2; call++) {
+        if (look(scontrol, id, &j, &now, &err))
+            break;
+        if (site_is_pending(&j) && tell(scontrol, &j, from, &err))
+            continue;
+        if (!look(scontrol, id, &j, &now, &err) && rightsize_shape_is(&now, from)) {
+            snprintf(detail, 240, "it could not be changed whole");
+            return RIGHTSIZE_BACK;
+        }
+    }
+    snprintf(detail, 240, "look at the job: %.200s", *err.text ? err.text : "it started");
+    return RIGHTSIZE_HALF;
+}
+
+/* What a look after a request means; RIGHTSIZE_DRY: it isn't done yet. */
+static enum rightsize_result judge(const struct site_queued *j,
+                                   const struct rightsize_shape *now,
+                                   const struct rightsize_shape *from,
+                                   const struct rightsize_shape *to,
+                                   const struct topt_error *said, char detail[240])
+{
+    if (rightsize_shape_is(now, to) && strcmp(j->reason, "BadConstraints") != 0) {
+        if (!site_is_pending(j))
+            snprintf(detail, 240, "and it has started");
+        return RIGHTSIZE_DONE;
+    }
+    if (rightsize_shape_is(now, from) && !site_is_pending(j)) {
+        snprintf(detail, 240, "it started meanwhile");
+        return RIGHTSIZE_LEFT;
+    }
+    if (rightsize_shape_is(now, from) && *said->text) {
+        snprintf(detail, 240, "%.200s", said->text);
+        return RIGHTSIZE_REFUSED;
+    }
+    return RIGHTSIZE_DRY;
+}
+
+enum rightsize_result rightsize_change(const char *scontrol, const struct site_queued *j,
+                                       const struct rightsize_shape *to, char detail[240])
+{
+    struct topt_error err = {0};
+    struct site_queued is;
+    struct rightsize_shape from, now;
+    rightsize_shape_of(j, &from);
+    detail[0] = '\0';
+    if (look(scontrol, j->id, &is, &now, &err)) {
+        snprintf(detail, 240, "%.200s", err.text);
+        return RIGHTSIZE_LEFT;
+    }
+    if (!site_is_pending(&is) || strcmp(is.submitted, j->submitted) != 0 ||
+        !rightsize_shape_is(&now, &from)) {
+        snprintf(detail, 240, "%s",
+                 site_is_pending(&is) ? "it was changed meanwhile"
+                                      : "it started meanwhile");
+        return RIGHTSIZE_LEFT;
+    }
+    for (int call = 0; call < 2; call++) {
+        struct topt_error said = {0};
+        enum rightsize_result r;
+        if (tell(scontrol, &is, to, &said) && !*said.text)
+            snprintf(said.text, sizeof said.text, "scontrol fails");
+        if (look(scontrol, j->id, &is, &now, &err)) {
+            snprintf(detail, 240, "%.200s", err.text);
+            return err.code == TOPT_ERR_NOTFOUND ? RIGHTSIZE_LEFT : RIGHTSIZE_HALF;
+        }
+        r = judge(&is, &now, &from, to, &said, detail);
+        if (r != RIGHTSIZE_DRY)
+            return r;
+    }
+    return put_back(scontrol, &from, j->id, detail);
+}

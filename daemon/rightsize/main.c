@@ -1,0 +1,407 @@
+/* main.c - topt rightsize: waiting jobs that agreed get another number of GPUs (policy.h), by scontrol (change.h), with what
+ * was decided in a log (journal.h).  Without --apply it says what it would do. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "change.h"
+#include "journal.h"
+#include "policy.h"
+#include "scontrol.h"
+#include "topt_json.h"
+#include "topt_options.h"
+#include "topt_text.h"
+
+enum { ASK_MS = 20000, ASK_AGAIN = 3 };
+static const char usual_log[] = "/var/lib/topt-rightsize/log.jsonl";
+
+struct args {
+    struct rightsize_limits limits;
+    const char *log, *scontrol, *jobs;
+    int apply, undo, json;
+};
+
+#define AT(field) offsetof(struct args, field)
+static const struct topt_option options[] = {
+    {"apply", TOPT_OPT_FLAG, AT(apply), "", "change the jobs; else nothing is changed"},
+    {"undo", TOPT_OPT_FLAG, AT(undo), "",
+     "take changes of the log back, of jobs that still wait as they were left"},
+    {"job", TOPT_OPT_STRING, AT(jobs), "ID,...", "these jobs alone"},
+    {"partition", TOPT_OPT_STRING, AT(limits.partitions), "NAME,...",
+     "jobs of these partitions alone"},
+    {"max-jobs", TOPT_OPT_COUNT, AT(limits.jobs), "N", "changed in a run; else 20"},
+    {"max-per-user", TOPT_OPT_COUNT, AT(limits.per_user), "N",
+     "of each user changed in a run; else 5"},
+    {"min-gpus", TOPT_OPT_COUNT, AT(limits.min_gpus), "N",
+     "no job gets fewer; else as its plans say"},
+    {"max-gpus", TOPT_OPT_COUNT, AT(limits.max_gpus), "N",
+     "no job gets more; else as its plans say"},
+    {"min-efficiency", TOPT_OPT_REAL, AT(limits.min_efficiency), "E",
+     "of jobs that said none: the share of the best speed a GPU that is kept; else 0.8"},
+    {"max-slowdown", TOPT_OPT_POSITIVE, AT(limits.max_slowdown), "X",
+     "no job gets a step that takes more than X times what it was submitted with; else "
+     "4"},
+    {"settle", TOPT_OPT_INT, AT(limits.settle_s), "SECONDS",
+     "how long a job that was changed is left alone; else 600"},
+    {"log", TOPT_OPT_STRING, AT(log), "FILE",
+     "what was decided, and of which job what was changed; with --apply else "
+     "/var/lib/topt-rightsize/log.jsonl"},
+    {"scontrol", TOPT_OPT_STRING, AT(scontrol), "PROGRAM", "else scontrol"},
+    {"json", TOPT_OPT_FLAG, AT(json), "", "JSON on standard output"},
+    {0}};
+static const char usage[] =
+    "topt rightsize [--apply] [options]\n"
+    "Waiting jobs of Slurm that were submitted with --topt-elastic get the number of "
+    "GPUs "
+    "with which\n"
+    "they start now, or that nobody else waits for.  Without --apply it is only said.";
+
+/* What is said of a job, and what is to be done about it. */
+struct row {
+    const struct site_queued *job;
+    struct rightsize_shape to;
+    struct rightsize_entry entry;
+    int is_change;
+    int64_t step_now_ns, step_then_ns; /* 0: not known */
+};
+
+struct run {
+    struct args a;
+    struct site_slurm slurm;
+    struct site_queue queue;
+    struct journal *journal;
+    struct rightsize_plan plan;
+    struct row *row;
+    size_t n;
+};
+
+static int complain(const struct topt_error *err)
+{
+    fprintf(stderr, "topt rightsize: %s\n", err->text);
+    return topt_err_exit(err->code);
+}
+
+/* ---- what is to be done ------------------------------------------------------------------------ */
+
+static int is_asked(const struct args *a, int64_t job)
+{
+    char id[24];
+    snprintf(id, sizeof id, "%lld", (long long)job);
+    return !a->jobs || site_has_word(a->jobs, id);
+}
+
+static struct row *add_row(struct run *r, const struct site_queued *j, const char *reason)
+{
+    struct row *row = &r->row[r->n++];
+    *row = (struct row){.job = j};
+    rightsize_shape_of(j, &row->to);
+    row->entry = (struct rightsize_entry){
+        .job = j->id, .at_s = time(NULL), .result = RIGHTSIZE_DRY};
+    row->entry.from = row->entry.to = row->to;
+    snprintf(row->entry.submitted, sizeof row->entry.submitted, "%s", j->submitted);
+    snprintf(row->entry.user, sizeof row->entry.user, "%s", j->user);
+    snprintf(row->entry.reason, sizeof row->entry.reason, "%s", reason);
+    return row;
+}
+
+static int64_t step_of(const struct site_queued *j, int shape)
+{
+    return shape < 0 ? 0 : j->elastic.shape[shape].time_ns;
+}
+
+static void as_shape(struct row *row, const struct rightsize_shape *to)
+{
+    row->is_change = 1;
+    row->to = row->entry.to = *to;
+}
+
+/* What the policy says. */
+static int decide(struct run *r, struct topt_error *err)
+{
+    size_t n;
+    const struct rightsize_entry *last = journal_last(r->journal, &n);
+    struct rightsize_past *past = calloc(n + 1, sizeof *past);
+    int64_t now = time(NULL);
+    if (!past)
+        return topt_nomem(err, NULL);
+    for (size_t i = 0; i < n; i++) {
+        past[i] = (struct rightsize_past){.job = last[i].job,
+                                          .age_s = now - last[i].at_s,
+                                          .is_undone = last[i].is_undo};
+        memcpy(past[i].submitted, last[i].submitted, sizeof past[i].submitted);
+    }
+    int rc = rightsize_decide(&r->slurm, &r->queue, past, n, &r->a.limits, &r->plan, err);
+    free(past);
+    for (size_t i = 0; !rc && i < r->plan.n; i++) {
+        const struct rightsize_choice *c = &r->plan.choice[i];
+        struct rightsize_shape to;
+        if (!is_asked(&r->a, c->job->id))
+            continue;
+        struct row *row = add_row(r, c->job, c->why);
+        row->step_now_ns = step_of(c->job, c->from);
+        if (c->to < 0)
+            continue;
+        row->step_then_ns = step_of(c->job, c->to);
+        rightsize_shape_in(c->job, &c->job->elastic.shape[c->to], c->time_s, &to);
+        as_shape(row, &to);
+    }
+    return rc;
+}
+
+/* What the log says of jobs that still wait. */
+static int find_undos(struct run *r)
+{
+    size_t n;
+    const struct rightsize_entry *last = journal_last(r->journal, &n);
+    for (size_t i = 0; i < r->queue.n; i++) {
+        const struct site_queued *j = &r->queue.job[i];
+        const struct rightsize_entry *e = NULL;
+        for (size_t k = 0; k < n; k++)
+            if (last[k].job == j->id && !strcmp(last[k].submitted, j->submitted))
+                e = &last[k];
+        if (!e || e->is_undo || !site_is_pending(j) || !is_asked(&r->a, j->id))
+            continue;
+        struct rightsize_shape now;
+        rightsize_shape_of(j, &now);
+        int is_same = rightsize_shape_is(&now, &e->to);
+        struct row *row = add_row(r, j,
+                                  is_same ? "the log has what it was before"
+                                          : "it was changed since by others");
+        row->entry.is_undo = 1;
+        row->step_now_ns =
+            step_of(j, topt_elastic_find(&j->elastic, now.nodes, now.gpus_per_node));
+        row->step_then_ns = step_of(
+            j, topt_elastic_find(&j->elastic, e->from.nodes, e->from.gpus_per_node));
+        if (is_same)
+            as_shape(row, &e->from);
+    }
+    return 0;
+}
+
+/* ---- what is said ------------------------------------------------------------------------------ */
+
+static void show_gpus(const struct rightsize_shape *s, char buf[64])
+{
+    snprintf(buf, 64, "%lld (%lldx%lld)", (long long)(s->nodes * s->gpus_per_node),
+             (long long)s->nodes, (long long)s->gpus_per_node);
+}
+
+static void show_limit(int64_t s, char buf[32])
+{
+    if (s)
+        snprintf(buf, 32, "%lld:%02lld", (long long)(s / 3600), (long long)(s / 60 % 60));
+    else
+        snprintf(buf, 32, "none");
+}
+
+static const char *show_step(int64_t ns, char buf[32])
+{
+    return ns ? topt_show_ns(ns, buf, 32) : "-";
+}
+
+static void put_table(const struct run *r)
+{
+    if (!r->a.undo)
+        printf("%lld of %lld GPUs are idle; %zu waiting job%s agreed to another number\n",
+               (long long)r->plan.idle, (long long)r->plan.gpus, r->plan.n,
+               r->plan.n == 1 ? "" : "s");
+    if (r->n)
+        printf("\n%8s  %-10s %-10s %-10s %10s %10s %9s %9s  %s\n", "job", "user", "GPUs",
+               "then", "step", "then", "limit", "then", "why");
+    for (size_t i = 0; i < r->n; i++) {
+        const struct row *row = &r->row[i];
+        const struct rightsize_entry *e = &row->entry;
+        char now[64], then[64], step[32], step_then[32], limit[32], limit_then[32];
+        show_gpus(&e->from, now);
+        show_gpus(&e->to, then);
+        show_limit(e->from.time_s, limit);
+        show_limit(e->to.time_s, limit_then);
+        int is = row->is_change, has_limit = is && e->from.time_s != e->to.time_s;
+        printf("%8lld  %-10.10s %-10s %-10s %10s %10s %9s %9s  %s\n", (long long)e->job,
+               e->user, now, is ? then : "-", show_step(row->step_now_ns, step),
+               is ? show_step(row->step_then_ns, step_then) : "-", limit,
+               has_limit ? limit_then : "-", e->reason);
+    }
+}
+
+static void put_results(const struct run *r)
+{
+    size_t changes = 0, done = 0;
+    for (size_t i = 0; i < r->n; i++)
+        changes += (size_t)r->row[i].is_change;
+    printf("\n");
+    if (!r->a.apply) {
+        printf("%zu would be changed%s\n", changes, changes ? ": --apply does it" : "");
+        return;
+    }
+    for (size_t i = 0; i < r->n; i++) {
+        const struct rightsize_entry *e = &r->row[i].entry;
+        done += e->result == RIGHTSIZE_DONE;
+        if (r->row[i].is_change)
+            printf("job %lld: %s%s%s\n", (long long)e->job,
+                   rightsize_result_name(e->result), *e->detail ? ": " : "", e->detail);
+    }
+    printf("%zu of %zu changed\n", done, changes);
+}
+
+static json_t *row_json(const struct row *row)
+{
+    const struct rightsize_entry *e = &row->entry;
+    json_t *o = json_pack(
+        "{s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s}", "job", (json_int_t)e->job,
+        "user", e->user, "gpus", (json_int_t)(e->from.nodes * e->from.gpus_per_node),
+        "gpus_then", (json_int_t)(e->to.nodes * e->to.gpus_per_node), "time_ns",
+        (json_int_t)row->step_now_ns, "time_then_ns",
+        (json_int_t)(row->is_change ? row->step_then_ns : row->step_now_ns),
+        "time_limit_s", (json_int_t)e->from.time_s, "time_limit_then_s",
+        (json_int_t)e->to.time_s, "why", e->reason);
+    if (o && row->is_change)
+        json_object_set_new(o, "result", json_string(rightsize_result_name(e->result)));
+    if (o && *e->detail)
+        json_object_set_new(o, "detail", json_string(e->detail));
+    return o;
+}
+
+static int put_json(const struct run *r, struct topt_error *err)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; i < r->n; i++)
+        json_array_append_new(rows, row_json(&r->row[i]));
+    json_t *doc =
+        json_pack("{s:I, s:I, s:b, s:o}", "gpus", (json_int_t)r->plan.gpus, "idle",
+                  (json_int_t)r->plan.idle, "applied", r->a.apply, "jobs", rows);
+    char *text = doc ? topt_json_text(doc, 1) : NULL;
+    if (text)
+        printf("%s\n", text);
+    free(text);
+    json_decref(doc);
+    return text ? 0 : topt_nomem(err, "the answer");
+}
+
+/* ---- the run ----------------------------------------------------------------------------------- */
+
+static int read_queue(const char *scontrol, struct site_queue *ret,
+                      struct topt_error *err)
+{
+    struct topt_text jobs = {0};
+    int rc = site_ask_jobs(scontrol, ASK_MS, &jobs, err);
+    if (!rc)
+        rc = site_queue_read(jobs.s, ret, err);
+    topt_text_fini(&jobs);
+    return rc;
+}
+
+/* Does the same wait and run? */
+static int is_still(const struct site_queue *a, const struct site_queue *b)
+{
+    for (size_t i = 0; a->n == b->n && i < a->n; i++)
+        if (a->job[i].id != b->job[i].id || strcmp(a->job[i].state, b->job[i].state))
+            return 0;
+    return a->n == b->n;
+}
+
+/* Nodes and jobs are two questions: a job that starts between them would count twice, or not at all.  So jobs are asked
+ * before and after, a few times where they differ. */
+static int read_slurm(struct run *r, struct topt_error *err)
+{
+    int rc = read_queue(r->a.scontrol, &r->queue, err), is_same = 0;
+    for (int i = 0; !rc && !is_same && i < ASK_AGAIN; i++) {
+        struct site_queue before = r->queue;
+        r->queue = (struct site_queue){.n = 0};
+        site_slurm_fini(&r->slurm);
+        rc = site_ask_use(r->a.scontrol, ASK_MS, &r->slurm, err);
+        if (!rc)
+            rc = read_queue(r->a.scontrol, &r->queue, err);
+        is_same = !rc && is_still(&before, &r->queue);
+        site_queue_fini(&before);
+    }
+    if (!rc)
+        rc = site_ask_accounts(r->a.scontrol, ASK_MS, &r->slurm.accounts, err);
+    if (!rc && !(r->row = calloc(r->queue.n + 1, sizeof *r->row)))
+        rc = topt_nomem(err, "the queue");
+    return rc;
+}
+
+/* Each change, and its line in the log; where that can't be written no other job is changed. */
+static int carry_out(struct run *r, struct topt_error *err)
+{
+    int rc = 0;
+    for (size_t i = 0; !rc && i < r->n; i++) {
+        struct row *row = &r->row[i];
+        if (!row->is_change)
+            continue;
+        if (r->a.apply) {
+            row->entry.result =
+                rightsize_change(r->a.scontrol, row->job, &row->to, row->entry.detail);
+            row->entry.at_s = time(NULL);
+        }
+        rc = journal_add(r->journal, &row->entry, err);
+    }
+    return rc;
+}
+
+static int has_failed(const struct run *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (r->row[i].entry.result == RIGHTSIZE_HALF ||
+            r->row[i].entry.result == RIGHTSIZE_REFUSED)
+            return 1;
+    return 0;
+}
+
+static int check(struct args *a, struct topt_error *err)
+{
+    if (a->limits.min_efficiency > 1)
+        return topt_fail(err, TOPT_ERR_USAGE, "--min-efficiency is from 0 to 1");
+    if (a->limits.max_slowdown < 1)
+        return topt_fail(err, TOPT_ERR_USAGE, "--max-slowdown is at least 1");
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct run r = {.a = {.scontrol = "scontrol",
+                          .limits = {.jobs = 20,
+                                     .per_user = 5,
+                                     .min_efficiency = 0.8,
+                                     .max_slowdown = 4,
+                                     .settle_s = 600}}};
+    struct topt_error err = {0};
+    int nargs = 0;
+    /* The first word is the command, as `topt` has it. */
+    int skip = argc > 1 && !strcmp(argv[1], "rightsize");
+    int rc = topt_options_parse(options, argc - skip, argv + skip, &r.a, NULL, 0, &nargs,
+                                &err);
+    if (rc == 1) {
+        topt_options_help(stdout, usage, options);
+        return 0;
+    }
+    rc = rc || check(&r.a, &err);
+    /* A dry run knows what was changed before, but adds nothing where no log was named. */
+    int writes = r.a.apply || r.a.log;
+    if (!rc)
+        rc = journal_open(r.a.log ? r.a.log : usual_log, writes, &r.journal, &err);
+    if (!rc)
+        rc = read_slurm(&r, &err);
+    if (!rc)
+        rc = r.a.undo ? find_undos(&r) : decide(&r, &err);
+    if (!rc && !r.a.json)
+        put_table(&r);
+    fflush(stdout);
+    int is_decided = !rc;
+    if (is_decided && writes)
+        rc = carry_out(&r, &err);
+    if (is_decided && r.a.json)
+        rc = put_json(&r, &err) || rc;
+    else if (is_decided)
+        put_results(&r);
+    fflush(stdout);
+    int status = rc ? complain(&err) : has_failed(&r);
+    rightsize_plan_fini(&r.plan);
+    site_queue_fini(&r.queue);
+    site_slurm_fini(&r.slurm);
+    journal_close(r.journal);
+    free(r.row);
+    return status;
+}

@@ -1,0 +1,239 @@
+/* k_recurrent.h - LSTM, GRU and plain recurrences, a step at a time, a thread a cell of a
+ * sample; as the host's k_recurrent.h, where the equations are.
+ *
+ * Backward turns what was saved of a step into what the weights' gradient needs of it. */
+#include "real.h"
+
+enum {
+    REC_PRE,
+    REC_WH,
+    REC_Y,
+    REC_GATES,
+    REC_STATE,
+    REC_Z,
+    REC_H,
+    REC_HK,
+    REC_DHK,
+    REC_DH,
+    REC_CARRY,
+    REC_STATES,
+    GRU_Q,
+    GRU_BH
+};
+
+/* Cell 'i' of all samples: its number by steps, and in the operand after it. */
+struct rec_cell {
+    int64_t at, out, cells;
+    int first, last;
+};
+
+DEVICE struct rec_cell rec_cell_of(const struct cu_call *c, int64_t b, int64_t j)
+{
+    enum { STEPS = 1 };
+    struct rec_cell x;
+    x.cells = c->cols[REC_Y];
+    x.at = (b * c->len[STEPS] + c->at) * x.cells + j;
+    x.out = b * x.cells + j;
+    x.first = c->at == 0;
+    x.last = c->at + 1 == c->len[STEPS];
+    return x;
+}
+
+DEVICE num rec_get(const struct cu_call *c, int o, int64_t i)
+{
+    return get(IN(c->value[o]), i);
+}
+
+DEVICE void rec_put(const struct cu_call *c, int o, int64_t i, num x)
+{
+    put(OUT(c->value[o]), i, x);
+}
+
+DEVICE num rec_before(const struct cu_call *c, const struct rec_cell *x)
+{
+    return x->first ? N(0) : rec_get(c, REC_STATE, x->at - x->cells);
+}
+
+/* The gradient of the hidden state: from above, and from the next step. */
+DEVICE num rec_dh(const struct cu_call *c, const struct rec_cell *x)
+{
+    return get(IN(c->grad[REC_Y]), x->at) + (x->last ? N(0) : rec_get(c, REC_DH, x->out));
+}
+
+static inline int64_t rec_blocks(const struct cu_call *c)
+{
+    return blocks_for(c->batch * c->cols[REC_Y]);
+}
+
+KERNEL lstm_fwd_each(CALL(cu_call) c)
+{
+    EACH(i, c.batch * c.cols[REC_Y])
+    {
+        struct rec_cell x =
+            rec_cell_of(&c, quotient(i, c.cols[REC_Y]), rest(i, c.cols[REC_Y]));
+        num gate[4];
+        for (int k = 0; k < 4; k++) {
+            num z =
+                rec_get(&c, REC_PRE, 4 * x.at + k) + rec_get(&c, REC_Z, 4 * x.out + k);
+            gate[k] = k == 2 ? TANH(z) : sigmoid(z);
+            rec_put(&c, REC_GATES, 4 * x.at + k, gate[k]);
+        }
+        num cell = gate[1] * rec_before(&c, &x) + gate[0] * gate[2];
+        rec_put(&c, REC_STATE, x.at, cell);
+        rec_put(&c, REC_Y, x.at, gate[3] * TANH(cell));
+        rec_put(&c, REC_H, x.out, gate[3] * TANH(cell));
+    }
+}
+
+static int lstm_fwd(void *stream, const struct cu_call *c)
+{
+    LAUNCH(lstm_fwd_each, rec_blocks(c), stream, c);
+    return 0;
+}
+
+KERNEL lstm_bwd_each(CALL(cu_call) c)
+{
+    EACH(i, c.batch * c.cols[REC_Y])
+    {
+        struct rec_cell x =
+            rec_cell_of(&c, quotient(i, c.cols[REC_Y]), rest(i, c.cols[REC_Y]));
+        num in = rec_get(&c, REC_GATES, 4 * x.at);
+        num forget = rec_get(&c, REC_GATES, 4 * x.at + 1);
+        num g = rec_get(&c, REC_GATES, 4 * x.at + 2);
+        num o = rec_get(&c, REC_GATES, 4 * x.at + 3);
+        num before = rec_before(&c, &x), now = TANH(rec_get(&c, REC_STATE, x.at));
+        num dh = rec_dh(&c, &x);
+        num dc =
+            dh * o * (1 - now * now) + (x.last ? N(0) : rec_get(&c, REC_CARRY, x.out));
+        num d[4] = {dc * g * in * (1 - in), dc * before * forget * (1 - forget),
+                    dc * in * (1 - g * g), dh * now * o * (1 - o)};
+        for (int k = 0; k < 4; k++) {
+            rec_put(&c, REC_GATES, 4 * x.at + k, d[k]);
+            if (c.grad[REC_PRE])
+                put(OUT(c.grad[REC_PRE]), 4 * x.at + k, d[k]);
+        }
+        rec_put(&c, REC_CARRY, x.out, dc * forget);
+        rec_put(&c, REC_STATE, x.at,
+                x.first
+                    ? N(0)
+                    : rec_get(&c, REC_GATES, 4 * (x.at - x.cells) + 3) * TANH(before));
+    }
+}
+
+static int lstm_bwd(void *stream, const struct cu_call *c)
+{
+    LAUNCH(lstm_bwd_each, rec_blocks(c), stream, c);
+    return 0;
+}
+
+KERNEL gru_fwd_each(CALL(cu_call) c)
+{
+    EACH(i, c.batch * c.cols[REC_Y])
+    {
+        int64_t j = rest(i, c.cols[REC_Y]);
+        struct rec_cell x = rec_cell_of(&c, quotient(i, c.cols[REC_Y]), j);
+        num r = sigmoid(rec_get(&c, REC_PRE, 3 * x.at) + rec_get(&c, REC_Z, 3 * x.out));
+        num u = sigmoid(rec_get(&c, REC_PRE, 3 * x.at + 1) +
+                        rec_get(&c, REC_Z, 3 * x.out + 1));
+        num q = rec_get(&c, REC_Z, 3 * x.out + 2) + rec_get(&c, GRU_BH, j);
+        num n = TANH(rec_get(&c, REC_PRE, 3 * x.at + 2) + r * q);
+        num y = (1 - u) * n + u * rec_before(&c, &x);
+        rec_put(&c, GRU_Q, x.at, q);
+        rec_put(&c, REC_GATES, 3 * x.at, r);
+        rec_put(&c, REC_GATES, 3 * x.at + 1, u);
+        rec_put(&c, REC_GATES, 3 * x.at + 2, n);
+        rec_put(&c, REC_Y, x.at, y);
+        rec_put(&c, REC_STATE, x.at, y);
+        rec_put(&c, REC_H, x.out, y);
+    }
+}
+
+static int gru_fwd(void *stream, const struct cu_call *c)
+{
+    LAUNCH(gru_fwd_each, rec_blocks(c), stream, c);
+    return 0;
+}
+
+/* The third gate's place gets the gradient of q, which is what the product made; returns
+ * it. */
+DEVICE num gru_bwd_cell(const struct cu_call *c, int64_t b, int64_t j)
+{
+    struct rec_cell x = rec_cell_of(c, b, j);
+    num r = rec_get(c, REC_GATES, 3 * x.at), u = rec_get(c, REC_GATES, 3 * x.at + 1);
+    num n = rec_get(c, REC_GATES, 3 * x.at + 2), before = rec_before(c, &x);
+    num dh = rec_dh(c, &x) + (x.last ? N(0) : rec_get(c, REC_CARRY, x.out));
+    num dn = dh * (1 - u) * (1 - n * n);
+    num dr = dn * rec_get(c, GRU_Q, x.at) * r * (1 - r);
+    num du = dh * (before - n) * u * (1 - u);
+    rec_put(c, REC_GATES, 3 * x.at, dr);
+    rec_put(c, REC_GATES, 3 * x.at + 1, du);
+    rec_put(c, REC_GATES, 3 * x.at + 2, dn * r);
+    rec_put(c, REC_CARRY, x.out, dh * u);
+    rec_put(c, REC_STATE, x.at, before);
+    if (c->grad[REC_PRE]) {
+        put(OUT(c->grad[REC_PRE]), 3 * x.at, dr);
+        put(OUT(c->grad[REC_PRE]), 3 * x.at + 1, du);
+        put(OUT(c->grad[REC_PRE]), 3 * x.at + 2, dn);
+    }
+    return dn * r;
+}
+
+/* A thread has a cell of all samples, whose bias they share. */
+KERNEL gru_bwd_each(CALL(cu_call) c)
+{
+    EACH(j, c.cols[REC_Y])
+    {
+        wide sum = 0;
+        for (int64_t b = 0; b < c.batch; b++)
+            sum += W(gru_bwd_cell(&c, b, j));
+        if (c.grad[GRU_BH])
+            accumulate(c.grad[GRU_BH], wide_grad(&c, GRU_BH), j, sum);
+    }
+}
+
+static int gru_bwd(void *stream, const struct cu_call *c)
+{
+    LAUNCH(gru_bwd_each, blocks_for(c->cols[REC_Y]), stream, c);
+    return 0;
+}
+
+KERNEL rnn_fwd_each(CALL(cu_call) c)
+{
+    EACH(i, c.batch * c.cols[REC_Y])
+    {
+        struct rec_cell x =
+            rec_cell_of(&c, quotient(i, c.cols[REC_Y]), rest(i, c.cols[REC_Y]));
+        num gate = rec_get(&c, REC_PRE, x.at) + rec_get(&c, REC_Z, x.out);
+        rec_put(&c, REC_GATES, x.at, gate);
+        rec_put(&c, REC_Y, x.at, activate(&c, gate));
+        rec_put(&c, REC_STATE, x.at, activate(&c, gate));
+        rec_put(&c, REC_H, x.out, activate(&c, gate));
+    }
+}
+
+static int rnn_fwd(void *stream, const struct cu_call *c)
+{
+    LAUNCH(rnn_fwd_each, rec_blocks(c), stream, c);
+    return 0;
+}
+
+KERNEL rnn_bwd_each(CALL(cu_call) c)
+{
+    EACH(i, c.batch * c.cols[REC_Y])
+    {
+        struct rec_cell x =
+            rec_cell_of(&c, quotient(i, c.cols[REC_Y]), rest(i, c.cols[REC_Y]));
+        num d = rec_dh(&c, &x) * slope(&c, rec_get(&c, REC_GATES, x.at));
+        num before = rec_before(&c, &x);
+        rec_put(&c, REC_GATES, x.at, d);
+        rec_put(&c, REC_STATE, x.at, before);
+        if (c.grad[REC_PRE])
+            put(OUT(c.grad[REC_PRE]), x.at, d);
+    }
+}
+
+static int rnn_bwd(void *stream, const struct cu_call *c)
+{
+    LAUNCH(rnn_bwd_each, rec_blocks(c), stream, c);
+    return 0;
+}

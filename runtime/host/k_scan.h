@@ -1,0 +1,130 @@
+/* k_scan.h - what recurrences that are computed by chunks have in common.
+ *
+ * A head carries a matrix [n, p] from position to position: n numbers of a key by p of a
+ * value.  From position j to t of a chunk it decays by e^(sum[t] - sum[j]), where sum adds
+ * up the exponents of the chunk's positions; a head's state at the start of each chunk is
+ * kept.  Exponents are not positive, so differences from an earlier position to a later
+ * one are all that is ever taken the power of, and nothing overflows. */
+#include "real.h"
+
+enum { SCAN_CHUNK = 1024 }; /* as the rows take */
+
+/* Local sizes of an operator with heads of p numbers, and groups of keys of n. */
+struct scan {
+    int64_t batch, seq, heads, first_head, per_group;
+    int64_t p, n, chunk, chunks;
+    int64_t ld, ldg; /* from one position to the next: of heads, of groups */
+};
+
+/* By the operands with heads' and with groups' numbers. */
+static struct scan scan_of(const struct topt_kernel_call *c, int of_heads, int of_groups)
+{
+    enum { B, S, H, G, CHUNKS };
+    const struct topt_op *op = c->op;
+    return (struct scan){.batch = c->len[B],
+                         .seq = c->len[S],
+                         .heads = c->len[H],
+                         .first_head = c->off[H],
+                         .per_group = op->count[H] / op->count[G],
+                         .p = op->operand[of_heads].dim[2].unit,
+                         .n = op->operand[of_groups].dim[2].unit / 2,
+                         .chunk = op->attrs.chunk,
+                         .chunks = op->count[CHUNKS],
+                         .ld = cols_of(c, of_heads),
+                         .ldg = cols_of(c, of_groups)};
+}
+
+static inline int64_t group_of_head(const struct scan *s, int64_t head)
+{
+    return (s->first_head + head) / s->per_group;
+}
+
+/* One chunk of one head. */
+struct scan_at {
+    int64_t first, len; /* positions */
+    int64_t head;       /* number of the chunk's first position's numbers of the head, */
+    int64_t group;      /* of its group's, */
+    int64_t one;        /* and of operands with one number a head */
+    int64_t state;      /* of its state */
+    int starts, ends;   /* it is the first, the last chunk */
+};
+
+static struct scan_at scan_at(const struct scan *s, int64_t b, int64_t chunk, int64_t h)
+{
+    int64_t first = chunk * s->chunk, left = s->seq - first, row = b * s->seq + first;
+    return (struct scan_at){.first = first,
+                            .len = left < s->chunk ? left : s->chunk,
+                            .head = row * s->ld + h * s->p,
+                            .group = row * s->ldg + group_of_head(s, h) * 2 * s->n,
+                            .one = row * s->heads + h,
+                            .state =
+                                ((b * s->chunks + chunk) * s->heads + h) * s->n * s->p,
+                            .starts = chunk == 0,
+                            .ends = chunk + 1 == s->chunks};
+}
+
+/* Is head 'h' the first, or the last, of those here that its group has? */
+static int begins_group(const struct scan *s, int64_t h)
+{
+    return h == 0 || group_of_head(s, h) != group_of_head(s, h - 1);
+}
+
+static int ends_group(const struct scan *s, int64_t h)
+{
+    return h + 1 == s->heads || group_of_head(s, h) != group_of_head(s, h + 1);
+}
+
+static double softplus(double x)
+{
+    return x > 20 ? x : log1p(exp(x));
+}
+
+static double logistic(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+/* decay[t, j] = e^(sum[t] - sum[j]) up to j = t, and 0 from there on. */
+static void fill_decays(real *decay, const double *sum, int64_t len)
+{
+    for (int64_t t = 0; t < len; t++) {
+        real *row = decay + t * len;
+        for (int64_t j = 0; j <= t; j++)
+            row[j] = R(sum[t] - sum[j]);
+        for (int64_t j = 0; j <= t; j++)
+            row[j] = EXP(row[j]);
+        memset(row + t + 1, 0, (size_t)(len - t - 1) * sizeof *row);
+    }
+}
+
+static double dot(const real *a, const real *b, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += (double)a[i] * (double)b[i];
+    return sum;
+}
+
+/* dst += factor src. */
+static void add_times(real *dst, double factor, const real *src, int64_t n)
+{
+    real f = R(factor);
+    for (int64_t i = 0; i < n; i++)
+        dst[i] += f * src[i];
+}
+
+/* dst = factor src. */
+static void set_times(real *dst, double factor, const real *src, int64_t n)
+{
+    real f = R(factor);
+    for (int64_t i = 0; i < n; i++)
+        dst[i] = f * src[i];
+}
+
+/* From gradients of sums to those of what was added up: each is in all sums from its own
+ * on. */
+static void sums_of_later(double *g, int64_t len)
+{
+    for (int64_t t = len - 2; t >= 0; t--)
+        g[t] += g[t + 1];
+}

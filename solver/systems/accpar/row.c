@@ -1,0 +1,332 @@
+/* row.c - what AccPar and HyPar choose for a model, as splits that are held fixed.
+ *
+ * A layer is an operator that multiplies what it reads by weights: it has a dimension that its
+ * input and its weights share and its output lacks, and one that its weights and its output
+ * share and its input lacks.  Other operators hand on what the layer before them made; where two
+ * paths meet, both lie as the later layer's output does, the paper's end of a shortcut. */
+#include "topt_accpar_row.h"
+
+#include "topt_accpar.h"
+#include "topt_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- layers ------------------------------------------------------------------------- */
+
+/* Operands and dimensions of an operator that is a layer. */
+struct shape {
+    int x, w, y; /* operands */
+    int in, out; /* dimensions */
+};
+
+static int has(const struct topt_op *o, int operand, int d)
+{
+    const struct topt_operand_spec *s = &o->spec->operand[operand];
+    for (int j = 0; j < s->ndim; j++)
+        if (s->dim[j] == d)
+            return 1;
+    return 0;
+}
+
+/* The one dimension of 'a' and 'b' that 'not' lacks; -1: none, or several. */
+static int shared(const struct topt_op *o, int a, int b, int not )
+{
+    int found = -1;
+    for (int d = 0; d < o->spec->ndims; d++)
+        if (has(o, a, d) && has(o, b, d) && !has(o, not, d))
+            found = found == -1 ? d : -2;
+    return found < 0 ? -1 : found;
+}
+
+static int batch_of(const struct topt_op *o)
+{
+    for (int d = 0; d < o->spec->ndims; d++)
+        if (o->spec->dim[d].split == TOPT_SPLIT_BATCH)
+            return d;
+    return -1;
+}
+
+/* Weights are what all samples are multiplied by, and no dimension of all three. */
+static int is_weight(const struct topt_op *o, int x, int w)
+{
+    int batch = batch_of(o);
+    if (w == x || !o->operand[w].present || batch < 0 || has(o, w, batch))
+        return 0;
+    for (int d = 0; d < o->spec->ndims; d++)
+        if (has(o, x, d) && has(o, w, d) && has(o, o->output, d))
+            return 0;
+    return o->operand[w].role == TOPT_PARAM || o->operand[w].role == TOPT_INPUT;
+}
+
+static int find_layer(const struct topt_op *o, struct shape *ret)
+{
+    if (!o->ninputs || batch_of(o) < 0)
+        return 0;
+    int x = o->input[0], y = o->output;
+    for (int w = 0; w < o->spec->noperands; w++) {
+        if (!is_weight(o, x, w))
+            continue;
+        *ret = (struct shape){x, w, y, shared(o, x, w, y), shared(o, w, y, x)};
+        if (ret->in >= 0 && ret->out >= 0)
+            return 1;
+    }
+    return 0;
+}
+
+static double elements(const struct topt_op *o, int operand)
+{
+    double n = 1;
+    for (int j = 0; j < topt_operand_rank(o, operand); j++)
+        n *= (double)o->operand[operand].dim[j].count *
+             (double)o->operand[operand].dim[j].unit;
+    return n;
+}
+
+/* Numbers along a dimension of an operand. */
+static double extent(const struct topt_op *o, int operand, int d)
+{
+    const struct topt_operand_spec *s = &o->spec->operand[operand];
+    for (int j = 0; j < s->ndim; j++)
+        if (s->dim[j] == d)
+            return (double)o->operand[operand].dim[j].count *
+                   (double)o->operand[operand].dim[j].unit;
+    return 1;
+}
+
+static struct topt_accpar_layer layer_of(const struct topt_op *o, const struct shape *s,
+                                         double batch)
+{
+    struct topt_accpar_layer l = {.in = extent(o, s->x, s->in),
+                                  .out = extent(o, s->y, s->out)};
+    l.map_in = elements(o, s->x) / batch / l.in;
+    l.map_out = elements(o, s->y) / batch / l.out;
+    l.kernel = elements(o, s->w) / l.in / l.out;
+    snprintf(l.name, sizeof l.name, "%.23s", o->name);
+    return l;
+}
+
+/* ---- the network -------------------------------------------------------------------- */
+
+struct chosen {
+    const struct topt_model *m;
+    struct topt_accpar_net net;
+    struct shape shape[TOPT_ACCPAR_LAYERS];
+    int op[TOPT_ACCPAR_LAYERS]; /* of a layer */
+    int *last;                  /* by tensor: the layer that it comes from, or -1 */
+};
+
+static int add_edge(struct chosen *c, int from, int to, int joins, struct topt_error *err)
+{
+    struct topt_accpar_net *n = &c->net;
+    if (from < 0 || from == to)
+        return 0;
+    if (n->nedges == TOPT_ACCPAR_EDGES)
+        return topt_fail(err, TOPT_ERR_LIMIT, "more than %d edges between layers",
+                         TOPT_ACCPAR_EDGES);
+    n->edge[n->nedges++] = (struct topt_accpar_edge){from, to, joins};
+    return 0;
+}
+
+static int add_layer(struct chosen *c, int op, const struct shape *s,
+                     struct topt_error *err)
+{
+    const struct topt_op *o = &c->m->op[op];
+    struct topt_accpar_net *n = &c->net;
+    if (n->n == TOPT_ACCPAR_LAYERS)
+        return topt_fail(err, TOPT_ERR_LIMIT, "more than %d layers", TOPT_ACCPAR_LAYERS);
+    c->op[n->n] = op;
+    c->shape[n->n] = *s;
+    n->layer[n->n] = layer_of(o, s, n->batch);
+    if (add_edge(c, c->last[o->operand[s->x].tensor], n->n, 0, err))
+        return -1;
+    c->last[o->operand[o->output].tensor] = n->n++;
+    return 0;
+}
+
+/* What it reads lies as the last layer among where that comes from. */
+static int hand_on(struct chosen *c, const struct topt_op *o, struct topt_error *err)
+{
+    int last = -1;
+    for (int i = 0; i < o->ninputs; i++) {
+        int from = c->last[o->operand[o->input[i]].tensor];
+        last = from > last ? from : last;
+    }
+    for (int i = 0; i < o->ninputs; i++)
+        if (add_edge(c, c->last[o->operand[o->input[i]].tensor], last, 1, err))
+            return -1;
+    c->last[o->operand[o->output].tensor] = last;
+    return 0;
+}
+
+static int read_model(struct chosen *c, const struct topt_model *m,
+                      struct topt_error *err)
+{
+    c->m = m;
+    c->net.batch = (double)m->batch;
+    c->last = malloc((size_t)(m->ntensors + 1) * sizeof *c->last);
+    if (!c->last)
+        return topt_nomem(err, "AccPar's layers");
+    for (int i = 0; i < m->nops; i++) {
+        struct shape s;
+        if (find_layer(&m->op[i], &s) ? add_layer(c, i, &s, err)
+                                      : hand_on(c, &m->op[i], err))
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- devices ------------------------------------------------------------------------ */
+
+static int boards_of(const struct topt_request *r, struct topt_accpar_boards *ret)
+{
+    int node = topt_hw_gpus_per_node(r->hw);
+    *ret = (struct topt_accpar_boards){.count = (int)r->gpus,
+                                       .flops = topt_hw_peak(r->hw, r->settings.dtype),
+                                       .bytes_per_second = topt_hw_network(r->hw) / node,
+                                       .per_node = node,
+                                       .node_bytes_per_second = topt_hw_bus(r->hw)};
+    snprintf(ret->name, sizeof ret->name, "%.47s", topt_hw_device(r->hw));
+    if (ret->bytes_per_second <= 0) /* a profile of one node */
+        ret->bytes_per_second = ret->node_bytes_per_second;
+    return r->gpus > 0 && !(r->gpus & (r->gpus - 1)) && ret->flops > 0 &&
+           ret->bytes_per_second > 0;
+}
+
+/* ---- splits ------------------------------------------------------------------------- */
+
+struct parts {
+    int64_t of[TOPT_ACCPAR_TYPES];
+};
+
+static struct parts parts_of(const struct topt_accpar_answer *a, int layer)
+{
+    struct parts p = {{1, 1, 1}};
+    for (int i = 0; i < a->levels; i++)
+        p.of[a->cut[i].type[layer]] *= 2;
+    return p;
+}
+
+static int fits(const struct topt_request *r, const struct topt_op *o, int d,
+                int64_t parts)
+{
+    int even = (o->spec->even >> d & 1) || (r->framework && r->framework->even);
+    return parts <= o->count[d] && (!even || o->count[d] % parts == 0);
+}
+
+/* Types are chosen without asking how many there are of what they split; halves that there are
+ * not go to the batch, or stay with all. */
+static void pin_layer(const struct chosen *c, const struct topt_request *r, int layer,
+                      struct parts p, struct topt_text *pins)
+{
+    const struct topt_op *o = &c->m->op[c->op[layer]];
+    const struct shape *s = &c->shape[layer];
+    int dim[TOPT_ACCPAR_TYPES] = {batch_of(o), s->in, s->out};
+    for (int t = TOPT_ACCPAR_INPUT; t < TOPT_ACCPAR_TYPES; t++)
+        while (p.of[t] > 1 && !fits(r, o, dim[t], p.of[t])) {
+            p.of[t] /= 2;
+            p.of[TOPT_ACCPAR_BATCH] *= 2;
+        }
+    while (p.of[TOPT_ACCPAR_BATCH] > 1 &&
+           !fits(r, o, dim[TOPT_ACCPAR_BATCH], p.of[TOPT_ACCPAR_BATCH]))
+        p.of[TOPT_ACCPAR_BATCH] /= 2;
+    topt_text_add(pins, "%s%s=", pins->s && *pins->s ? ";" : "", o->name);
+    for (int t = 0; t < TOPT_ACCPAR_TYPES; t++)
+        topt_text_add(pins, "%s%s:%lld", t ? "," : "", o->spec->dim[dim[t]].name,
+                      (long long)p.of[t]);
+}
+
+/* "of 16 layers, 13 over the batch alone, 3 over input features, 0 over output features". */
+static void tell(struct topt_text *why, int layers, const int *with)
+{
+    topt_text_add(why,
+                  "of %d layers it cuts %d over the batch alone, input features of %d, "
+                  "output features of %d",
+                  layers, with[TOPT_ACCPAR_BATCH], with[TOPT_ACCPAR_INPUT],
+                  with[TOPT_ACCPAR_OUTPUT]);
+}
+
+static void put_choices(const struct chosen *c, const struct topt_request *r,
+                        const struct topt_accpar_answer *a, struct topt_text *pins,
+                        struct topt_text *why)
+{
+    int with[TOPT_ACCPAR_TYPES] = {0};
+    for (int l = 0; l < c->net.n; l++) {
+        struct parts p = parts_of(a, l);
+        int features = 0;
+        for (int t = TOPT_ACCPAR_INPUT; t < TOPT_ACCPAR_TYPES; t++) {
+            with[t] += p.of[t] > 1;
+            features |= p.of[t] > 1;
+        }
+        with[TOPT_ACCPAR_BATCH] += !features;
+        pin_layer(c, r, l, p, pins);
+    }
+    tell(why, c->net.n, with);
+}
+
+static int solve(struct chosen *c, const struct topt_request *r,
+                 enum topt_accpar_system system, char **ret_pins, char **ret_why,
+                 struct topt_error *err)
+{
+    struct topt_accpar_boards b;
+    struct topt_accpar_answer a;
+    struct topt_text pins = {0}, why = {0};
+    struct topt_error refused = {0};
+    if (!boards_of(r, &b)) {
+        topt_text_add(&why, "it cuts devices in halves, so their number is a power of 2");
+    } else if (read_model(c, r->model, &refused) ||
+               topt_accpar_solve(&c->net, &b, 1, topt_dtype_bytes(r->settings.dtype),
+                                 system, &a, &refused)) {
+        topt_text_add(&why, "%s", refused.text);
+    } else if (!c->net.n) {
+        topt_text_add(&why, "it cuts layers with weights, and here is none");
+    } else {
+        put_choices(c, r, &a, &pins, &why);
+    }
+    if (pins.oom || why.oom) {
+        topt_text_fini(&pins);
+        topt_text_fini(&why);
+        return topt_nomem(err, "AccPar's choices");
+    }
+    *ret_pins = pins.s;
+    *ret_why = why.s;
+    return 0;
+}
+
+static int choose(const struct topt_request *r, enum topt_accpar_system system,
+                  char **ret_pins, char **ret_why, struct topt_error *err)
+{
+    struct chosen *c = calloc(1, sizeof *c);
+    *ret_pins = *ret_why = NULL;
+    if (!c)
+        return topt_nomem(err, "AccPar's layers");
+    int rc = solve(c, r, system, ret_pins, ret_why, err);
+    free(c->last);
+    free(c);
+    return rc;
+}
+
+static int accpar(const struct topt_request *r, char **ret_pins, char **ret_why,
+                  struct topt_error *err)
+{
+    return choose(r, TOPT_ACCPAR_ACCPAR, ret_pins, ret_why, err);
+}
+
+static int hypar(const struct topt_request *r, char **ret_pins, char **ret_why,
+                 struct topt_error *err)
+{
+    return choose(r, TOPT_ACCPAR_HYPAR, ret_pins, ret_why, err);
+}
+
+const struct topt_system topt_accpar_row = {
+    .name = "accpar",
+    .searches = "cut by cut, the type of every layer that takes least time by its own "
+                "costs (AccPar); what has no weights follows as is fastest",
+    .leaves_out = "layers that all devices repeat, what later cuts cost, memory",
+    .choices = accpar};
+const struct topt_system topt_hypar_row = {
+    .name = "hypar",
+    .searches = "the same by numbers exchanged alone, over the batch or input features "
+                "(HyPar)",
+    .leaves_out = "split output features, computing, what later cuts cost, memory",
+    .choices = hypar};

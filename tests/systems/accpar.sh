@@ -1,0 +1,46 @@
+#!/bin/sh
+# accpar.sh ROOT TOPT - AccPar and HyPar as rows of `topt compare`: what they choose, by our costs.
+root=$1 topt=$2
+# shellcheck source=tests/tap.sh
+. "$root/tests/tap.sh"
+
+compare() # compare MODEL GPUS OPTIONS...: into 'out'
+{
+    model=$1 gpus=$2
+    shift 2
+    "$topt" compare "$model" --hw v100-dgx1-2x8 --gpus "$gpus" --accounting paper --space canonical --blocks alike --proposals 1 --json "$@" \
+        >out 2>err && [ -s out ]
+}
+# row SYSTEM: its members
+row()
+{
+    tr -d '\n' <out | tr '{' '\n' | grep "\"algorithm\": *\"$1\""
+}
+# whole NAME SYSTEM
+whole()
+{
+    row "$2" | sed -n "s/.*\"$1\": *\([0-9][0-9]*\).*/\1/p"
+}
+least() # least A B: A is no more
+{
+    awk -v a="$1" -v b="$2" 'BEGIN {exit !(a != "" && b != "" && a + 0 <= b + 0)}'
+}
+
+compare paper:vgg16 8 && row accpar | grep -q "of 16 layers it cuts 13 over the batch alone, input features of 3,"
+check "VGG16: AccPar cuts convolutions over the batch, products over features"
+row hypar | grep -q "output features of 0"
+check "HyPar never over output features"
+for system in accpar hypar; do
+    least "$(whole time_ns ft)" "$(whole time_ns $system)" && least "$(whole time_ns $system)" "$(whole time_ns data-parallel)"
+    check "VGG16: $system is between ft and data parallel, $(whole time_ns ft) <= $(whole time_ns $system) <= $(whole time_ns data-parallel) ns"
+done
+compare paper:transformer-s 16 && least "$(whole time_ns ft)" "$(whole time_ns accpar)" && least "$(whole time_ns accpar)" "$(whole time_ns hypar)"
+check "Transformer-S, layers of which paths fork and join: AccPar is between ft and HyPar"
+compare paper:vgg16 6 && row accpar | grep -q '"feasible": *false' && row accpar | grep -q "power of 2"
+check "six devices are not cut in halves"
+compare paper:vgg16 8 --pin 'classes=b:8' && row accpar | grep -q '"feasible": *false' && row accpar | grep -q "takes no pins"
+check "what is pinned leaves it no choice"
+"$topt" compare paper:vgg16 --hw v100-dgx1-2x8 --gpus 8 --accounting paper --space canonical --blocks alike --proposals 1 --svg bars.svg >out 2>err &&
+    grep -q "^accpar .* yes" out && [ "$(grep -c '>accpar</text>' bars.svg)" = 2 ]
+check "the table has it, and bars of time and memory"
+finish
