@@ -206,6 +206,7 @@ struct hf_arch {
     int pooler;      /* the bare model ends with one */
     int pooler_kept; /* it is there, and unread, where each position has its own output */
     int pooler_unbiased, pooler_norm;
+    int class_map;       /* classes of positions are read by way of a map of the width */
     int class_transform; /* classes of positions read what the language head does */
     int tied, head_bias, head_transform, no_final_norm;
     double head_factor; /* of what the head reads; 0: 1 */

@@ -284,7 +284,7 @@ int topt_hf_read_layoutlmv3(const json_t *doc, struct hf_arch *a, struct topt_er
         a->unused += w * (channels * patch * patch + 1 + 1 + side * side + 1 + 4);
     a->pooler = 0;
     topt_hf_classes(doc, a);
-    a->pooler_kept = a->classes >= 10; /* a map before those of many classes */
+    a->class_map = a->classes >= 10; /* before those of many */
     a->not_run = "places on a page, and patches of an image among the tokens";
     return 0;
 }
