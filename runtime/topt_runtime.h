@@ -88,6 +88,8 @@ struct topt_session_options {
     /* Gradients are scaled so that the norm of all together is at most this; 0: not.  The
      * program has to have that norm (topt_program_clip). */
     double clip;
+    /* Buckets (topt_program_bucket) are reduced behind backward, where the communicator can. */
+    int overlap;
     uint64_t seed;
     struct topt_feed feed;
     /* Called before each UPDATE with the number of its instruction; may be NULL. */
@@ -142,6 +144,12 @@ struct topt_session_times {
         other_ns; /* inside operators; optimizer; all the rest */
 };
 struct topt_session_times topt_session_times(const struct topt_session *s);
+
+/* Different rows that the samples of a step named, on the mean of all steps, of each operator's
+ * table; 0 where its gradient is not rows, and before the first step.  'ret' has the model's
+ * number of operators.  Every rank calls it. */
+int topt_session_tables(struct topt_session *s, double *ret,
+                        struct topt_error *err) TOPT_MUST_CHECK;
 
 const struct topt_program *topt_session_program(const struct topt_session *s);
 

@@ -21,6 +21,8 @@ struct topt_run_args {
     int resume;
     int64_t steps, seed, memory, watchdog;
     double lr, weight_decay, min_lr, beta1, beta2, eps, clip;
+    int64_t bucket; /* bytes */
+    int overlap;
     int64_t warmup, eval_every, eval_batches;
     const char *schedule, *eval_data, *metrics, *weights, *save_weights, *config;
     int quiet, json, times;
@@ -41,6 +43,7 @@ struct topt_run {
     struct topt_session *session;
     struct topt_saver *saver; /* NULL without --checkpoint */
     int64_t first, saved;     /* steps before this run; in a checkpoint */
+    double *named;            /* of the report */
     double *loss;             /* by step of this run */
     int64_t *step_ns;
     atomic_int_least64_t steps; /* that are in these */

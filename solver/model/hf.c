@@ -400,7 +400,11 @@ struct topt_model *topt_hf_build(const json_t *doc, const char *name,
     snprintf(text_name, sizeof text_name, "%s%s", name, sees ? "" : "-text");
     struct topt_model *m = build_plain(text, sees ? doc : NULL, text_name, o, err);
     json_decref(text);
-    if (!m) {
+    const char *type = json_string_value(json_object_get(doc, "model_type"));
+    const char *why = !m && !part && type ? topt_hf_why_unread(type) : NULL;
+    if (why) {
+        topt_fail(err, TOPT_ERR_USAGE, "model_type \"%.40s\" is not read: %s", type, why);
+    } else if (!m) {
         topt_wrap(err, "text_config");
     } else if (note_parts(m, doc, part, sees, err)) {
         topt_model_destroy(m);

@@ -133,7 +133,6 @@ struct hf_arch {
     enum hf_norms norms;
     int activation, gated, rms;
     int mlp_gate;    /* what the feed-forward gives is gated by the block's input */
-    int squared;     /* what the activation gives */
     int curved;      /* two trained numbers bend it */
     int shared_norm; /* parallel: attention and feed-forward read one norm */
     int unbiased_norms, untrained_norms;
@@ -157,18 +156,19 @@ struct hf_arch {
     double embed_factor;   /* 0: 1 */
     /* attention; of 'rope' what rotary embedding takes, rope_theta 0: there is none */
     struct topt_attrs rope,
-        local_rope;            /* the latter of local layers, where it is another */
-    double rope_share;         /* of a head that is turned; 0: all */
-    int head_norms;            /* of queries and keys, before they are turned */
-    int each_head_norms;       /* the same with gains of each head */
-    int wide_norms;            /* of all heads at once */
-    int head_norms_after;      /* by head, after that, with nothing trained */
-    int sinks, gate;           /* of each head; of what attention gives */
-    int no_key_bias;           /* where the other two have one */
-    double score_factor;       /* 0: one over the root of the width of a head */
-    int score_by_layer;        /* layer i over i + 1 more */
-    double score_cap;          /* 0: none */
-    int64_t window, chunk;     /* keys that a query of a local layer sees; 0: all */
+        local_rope;        /* the latter of local layers, where it is another */
+    double rope_share;     /* of a head that is turned; 0: all */
+    int head_norms;        /* of queries and keys, before they are turned */
+    int each_head_norms;   /* the same with gains of each head */
+    int wide_norms;        /* of all heads at once */
+    int head_norms_after;  /* by head, after that, with nothing trained */
+    int sinks, gate;       /* of each head; of what attention gives */
+    int no_key_bias;       /* where the other two have one */
+    double score_factor;   /* 0: one over the root of the width of a head */
+    int score_by_layer;    /* layer i over i + 1 more */
+    double score_cap;      /* 0: none */
+    double by_distance;    /* scores are less by distance, times this; 0: they are not */
+    int64_t window, chunk; /* keys that a query of a local layer sees; 0: all */
     int64_t buckets, distance; /* of relative positions; 0: none */
     int relative_each;         /* ... each layer has a table of its own */
     /* layers that are not local, where their heads are of another size; 0: they are
@@ -206,6 +206,7 @@ struct hf_arch {
     int pooler;      /* the bare model ends with one */
     int pooler_kept; /* it is there, and unread, where each position has its own output */
     int pooler_unbiased, pooler_norm;
+    int class_map;       /* classes of positions are read by way of a map of the width */
     int class_transform; /* classes of positions read what the language head does */
     int tied, head_bias, head_transform, no_final_norm;
     double head_factor; /* of what the head reads; 0: 1 */
@@ -257,6 +258,7 @@ struct hf_builder {
     int64_t layer;
     int relative;             /* tensor of the table of relative positions, or -1 */
     int encoded;              /* what the encoder made, in a decoder */
+    int64_t kernel;           /* of a conformer's convolutions */
     int64_t encoded_every;    /* each so-many-th layer reads it */
     int own;                  /* all layers' own inputs, or -1 */
     struct hf_shared *shared; /* what layers of a group share, or NULL */

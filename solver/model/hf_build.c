@@ -97,10 +97,11 @@ static struct topt_attrs attend_attrs(const struct hf_builder *b)
     return (struct topt_attrs){.heads = a->heads,
                                .kv_heads = a->kv_heads,
                                .head_dim = a->head_dim,
-                               .causal = !a->bidirectional || seen(b, a->window),
+                               .causal = !a->bidirectional,
                                .window = seen(b, a->window),
                                .chunk = seen(b, a->chunk),
                                .cap = a->score_cap,
+                               .factor = a->by_distance,
                                .distance = b->relative < 0 ? 0 : a->distance,
                                .scale = score_factor(b)};
 }
@@ -380,8 +381,8 @@ static int is_apart(const struct hf_builder *b)
     return (is_turned(b) && a->rope.rope_dim != a->head_dim) || a->head_norms ||
            a->each_head_norms || a->wide_norms || a->sinks || a->disentangled ||
            a->places_projected || (a->head_norms_after && is_turned(b)) ||
-           a->no_key_bias || a->score_cap > 0 || b->relative >= 0 || seen(b, a->window) ||
-           seen(b, a->chunk);
+           a->no_key_bias || a->score_cap > 0 || a->by_distance > 0 || b->relative >= 0 ||
+           seen(b, a->window) || seen(b, a->chunk);
 }
 
 /* What attention gives times how much of it is let through. */
@@ -415,14 +416,11 @@ static int dense_mlp(struct hf_builder *b, int x, int64_t inner, const char *par
 {
     const struct hf_arch *a = b->a;
     struct topt_attrs attrs = {.activation = a->activation};
-    struct topt_attrs square = {.activation = TOPT_ACT_POWER, .alpha = 2};
     char name[32];
     snprintf(name, sizeof name, "%s%s", part, a->gated ? "gate_up" : "up");
     x = topt_hf_linear(b, x, inner, a->gated ? 2 : 1, a->mlp_bias, name);
     x = a->gated ? topt_hf_add(b, "glu", x, -1, &attrs, "%sglu", part)
                  : topt_hf_add(b, "unary", x, -1, &attrs, "%sactivation", part);
-    if (a->squared)
-        x = topt_hf_add(b, "unary", x, -1, &square, "%ssquare", part);
     for (int i = 0; a->curved && i < 2; i++)
         x = topt_hf_add(b, "prelu_shared", x, -1, NULL, "%scurve%d", part, i);
     snprintf(name, sizeof name, "%sdown.norm", part);

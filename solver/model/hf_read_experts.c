@@ -232,6 +232,23 @@ static int read_like_v3(const json_t *doc, int64_t dense, struct hf_arch *a,
                : 0;
 }
 
+/* The same attention, and a feed-forward without experts. */
+int topt_hf_read_youtu(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    static const char *const of_experts[] = {
+        "n_routed_experts", "num_experts_per_tok", "moe_intermediate_size",
+        "n_group",          "topk_group",          NULL};
+    json_t *plain = json_copy((json_t *)doc);
+    int rc = plain ? 0 : topt_nomem(err, "a config");
+    for (int i = 0; plain && of_experts[i]; i++)
+        json_object_set_new(plain, of_experts[i], json_integer(1));
+    rc = rc ? rc : read_like_v3(plain, 0, a, err);
+    json_decref(plain);
+    a->experts = a->shared_inner = 0;
+    a->note[0] = '\0';
+    return rc;
+}
+
 int topt_hf_read_deepseek_v3(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
     return read_like_v3(doc, 3, a, err);

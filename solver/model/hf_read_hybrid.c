@@ -226,8 +226,7 @@ static int read_like_rwkv(const json_t *doc, int64_t shifts, struct hf_arch *a,
     a->rms = 0;
     a->embed_norm = 1;
     a->inner = 4 * a->width;
-    a->activation = TOPT_ACT_RELU;
-    a->squared = 1;
+    a->activation = TOPT_ACT_RELU2;
     a->layer_unused = shifts * a->width;
     a->usual_seq = 0;
     for (int64_t i = 0; i < a->layers; i++)
@@ -464,6 +463,7 @@ int topt_hf_read_jamba(const json_t *doc, struct hf_arch *a, struct topt_error *
         number_or_auto(doc, "mamba_dt_rank", (a->width + 15) / 16, &a->mixer.rank, err))
         return -1;
     a->mixer.norm = 1;
+    a->unnormalized = 1;
     return read_flags(doc, "mamba_proj_bias", "mamba_conv_bias", &a->mixer, err);
 }
 

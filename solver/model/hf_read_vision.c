@@ -629,6 +629,18 @@ static int read_blip2(const json_t *doc, struct hf_tower *t, struct topt_error *
     return 0;
 }
 
+/* Means of four tokens, two maps; two vectors stand between parts of an image. */
+static int join_phi4(const json_t *doc, const json_t *vision, struct hf_tower *t,
+                     struct topt_error *err)
+{
+    (void)vision;
+    t->merge = 2;
+    t->side = t->side / t->merge * t->merge;
+    t->pooled = 1;
+    t->beside += 2;
+    return two_maps(doc, 1, t, err);
+}
+
 static int join_blip2(const json_t *doc, const json_t *vision, struct hf_tower *t,
                       struct topt_error *err)
 {
@@ -668,6 +680,7 @@ static const struct kind {
     int (*read)(const json_t *doc, struct hf_tower *t, struct topt_error *err);
 } kinds[] = {{"siglip_vision_model", "siglip", read_siglip},
              {"clip_vision_model", "clip", read_clip},
+             {"metaclip_2_vision_model", "metaclip_2", read_clip},
              {"pixtral", "pixtral", read_pixtral},
              {"llama4_vision_model", "llama4", read_clip},
              {"internvl_vision", "internvl_vit", read_internvl},
@@ -680,6 +693,7 @@ static const struct kind {
              {"glm4v_vision", "glm4v", read_glm4v},
              {"glm4v_moe_vision", "glm4v_moe", read_glm4v},
              {"gemma4_vision", "gemma4", read_gemma4},
+             {"phi4_multimodal_vision", "phi4_multimodal", read_siglip},
              {"blip_2_vision_model", "blip_2", read_blip2},
              {"qwen2_vl_vision", "qwen2_vl", read_qwen2},
              {"qwen2_5_vl_vision", "qwen2_5_vl", read_qwen2_5},
@@ -726,8 +740,11 @@ static const struct composite {
                   {"internvl", "internvl_vision", join_internvl},
                   {"llama4", "llama4_vision_model", join_llama4},
                   {"qwen2_5_omni_thinker", "qwen2_5_omni_vision_encoder", join_qwen},
+                  {"phi4_multimodal", "phi4_multimodal_vision", join_phi4},
                   {"blip-2", "blip_2_vision_model", join_blip2},
                   {"clip", "clip_vision_model", join_clip},
+                  {"metaclip_2", "metaclip_2_vision_model", join_clip},
+                  {"siglip2", "siglip2_vision_model", join_siglip},
                   {"siglip", "siglip_vision_model", join_siglip},
                   {NULL, NULL, NULL}};
 

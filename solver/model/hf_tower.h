@@ -32,8 +32,10 @@ struct hf_tower {
                                      layer of blocks of their own; 0: none */
     struct hf_arch q; /* those blocks */
     int fixed_rows;   /* positions are sines without a table */
-    int64_t ends;     /* trained tokens around those of a sound */
-    int64_t deep;     /* further projections, of outputs of blocks between */
+    int conformer;    /* blocks with a convolution of so wide a kernel */
+    int64_t kernel;
+    int64_t ends; /* trained tokens around those of a sound */
+    int64_t deep; /* further projections, of outputs of blocks between */
 };
 
 #endif

@@ -7,6 +7,7 @@
  * of lookups and from how even the rows are asked for. */
 #include "ops_extents.h"
 #include "ops_rows.h"
+#include "ops_tables.h"
 
 #include <math.h>
 
@@ -60,7 +61,7 @@ static double table_rows(const struct topt_op *op)
 {
     for (int o = 0; o < op->spec->noperands; o++)
         if (op->spec->operand[o].rows_of)
-            return (double)op->operand[o].dim[0].count;
+            return (double)op->count[op->spec->operand[o].dim[0]];
     return 0;
 }
 

@@ -373,7 +373,9 @@ struct topt_op_spec {
     X(RECIPROCAL, "reciprocal")                                                            \
     X(POWER, "power")                 /* x to the alpha */                                 \
     X(SIN, "sin")                                                                          \
-    X(COS, "cos")
+    X(COS, "cos")                                                                          \
+    X(RELU2, "relu2")                 /* x^2 above 0 */                                    \
+    X(QUICK_GELU, "quick_gelu")       /* x / (1 + e^-1.702x) */
 /* clang-format on */
 
 enum topt_activation {

@@ -27,7 +27,9 @@ static void read_nodes(int used_1, int used_2, struct site_slurm *ret)
              "NodeName=n2 CPUEfctv=16 Gres=gpu:a100:4(S:0) GresUsed=gpu:a100:%d(IDX:N/A) "
              "CPUAlloc=%d AllocMem=0 RealMemory=4000 State=IDLE Partitions=gpu,small\n",
              used_1, used_1, used_2, used_2);
-    if (site_slurm_read(partitions, text, ret, &err))
+    const struct site_said said = {partitions, text, "", ""};
+    if (site_slurm_read(&said, ret, &err) ||
+        site_accounts_read("short|gres/gpu=2|||\n", "", "", &ret->accounts, &err))
         abort();
 }
 
@@ -72,9 +74,10 @@ static void decided(const char *text, struct topt_text *jobs, int used_1, int us
         abort();
     for (size_t i = 0; i < p.n; i++) {
         const struct rightsize_choice *c = &p.choice[i];
-        const struct topt_elastic_shape *to = &c->job->elastic.shape[c->to];
+        const struct topt_elastic_shape *to =
+            c->to < 0 ? NULL : &c->job->elastic.shape[c->to];
         topt_text_add(&is, "%s%lld:", i ? " " : "", (long long)c->job->id);
-        if (c->to < 0)
+        if (!to)
             topt_text_add(&is, "-");
         else
             topt_text_add(&is, "%lldx%lld", (long long)to->nodes,
@@ -128,6 +131,8 @@ static void test_policy(void)
             "1:1x2/120 2:1x1/240", "");
     add_job(&t, 1, 1, 2, "None", "", SHAPES("", "*", "", ""));
     decided("nobody else waits: grown", &t, 0, 4, &usual, NULL, "1:1x4", "nobody else");
+    add_job(&t, 1, 1, 2, "None", "QOS=short", SHAPES("", "*", "", ""));
+    decided("but not beyond its QOS", &t, 0, 4, &usual, NULL, "1:-", "");
     add_job(&t, 1, 1, 4, "None", "", SHAPES("", "", "*", ""));
     decided("but not where GPUs are used badly", &t, 0, 0, &usual, NULL, "1:-",
             "fits in what is idle");

@@ -59,13 +59,14 @@ declare -A library=(
     ['mpi\.h']="runtime"
     ['cblas\.h']="runtime"
     ['pcre2\.h']="runtime"
+    ['utf8proc\.h']="runtime"
     ['hwloc\.h']="runtime"
     ['(cuda|nccl|cudnn|cublas).*\.h']="runtime"
     ['microhttpd\.h']="daemon"
     ['sqlite3\.h']="daemon"
     ['slurm/.*']="slurm_plugin"
     ['munge\.h']="common"
-    ['nettle/.*']="common"
+    ['nettle/.*']="common runtime"
     ['jansson\.h']="common solver runtime daemon"
 )
 # All that the plugin may know of common: no JSON, since Slurm's has clashing symbols.

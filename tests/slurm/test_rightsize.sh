@@ -2,9 +2,9 @@
 # test_rightsize.sh - jobs with --topt-elastic: what travels with them, what they run by after they were resized by topt
 # rightsize, by hand or by what takes no plan, and the way back.
 . "$(dirname "$0")/lib.sh"
-need_slurm
-[ -x "${TOPTD:-}" ] && [ -x "${TOPT:-}" ] || skip_all "toptd is not built"
 . "$(dirname "$0")/planner.sh"
+need_slurm
+need_planner
 start_all
 cp "$source_dir/deploy/quickstart/gpt-small.json" model.json
 topt="--topt-mode=mini-time --topt-model=model.json --topt-batch=8 --topt-seq=64 --topt-elastic --topt-min-efficiency=0.1"

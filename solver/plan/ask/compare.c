@@ -391,8 +391,10 @@ static int ask_all(const struct topt_request *r, const struct topt_system *const
     struct entry *e = calloc((size_t)n, sizeof *e);
     if (!e)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the comparison");
-    for (; asked < parts && !rc; asked++)
-        rc = ask(&e[asked], r, asked ? topt_algorithm_at(asked - 1) : NULL, err);
+    rc = ask(&e[asked++], r, NULL, err);
+    for (int i = 0; i < parts - 1 && !rc; i++)
+        if (!topt_algorithm_at(i)->tables || topt_model_has_tables(r->model))
+            rc = ask(&e[asked++], r, topt_algorithm_at(i), err);
     for (int i = 0; !rc && systems && systems[i]; i++)
         if (systems[i]->choices)
             rc = ask_choices(&e[asked++], r, systems[i], err);

@@ -35,7 +35,7 @@ bert-generation bros dpr efficientnet flaubert ibert jina_embeddings_v3 layoutlm
 roformer segformer tapas xlm xlnet yoso
 aria_text bitnet cohere2_moe ctrl diffllama gemma4_unified_text glm_image_text glm_ocr_text laguna mellum
 olmo_hybrid qwen2_5_omni_text qwen2_5_omni_vision_encoder qwen2_5_omni_audio_encoder qwen2_audio_encoder voxtral_encoder
-audioflamingo3_encoder blip_2_vision_model blip_2_qformer phi4_multimodal led rwkv
+audioflamingo3_encoder blip_2_vision_model blip_2_qformer phi4_multimodal phi4_multimodal_audio phi4_multimodal_vision led rwkv youtu siglip2_text_model metaclip_2_text_model metaclip_2_vision_model
 """
 
 # What says nothing of shapes or arithmetic, or names tokens.
