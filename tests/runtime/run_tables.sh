@@ -45,13 +45,14 @@ cat >words.json <<'EOF'
  {"name": "logits", "kind": "linear", "inputs": ["lstm"], "features": 500},
  {"name": "loss", "kind": "cross_entropy", "inputs": ["logits"]}]}
 EOF
+ranks="2 4"
 for model in dlrm words; do
     "$topt" plan $model.json --gpus 1 --hw lab-cpu --framework topt --precision f64 --optimizer $optimizer -o plan >out 2>err &&
         "$topt" run plan --data synthetic --steps $steps --lr $lr --report one >said 2>err
     check "$model on one rank"
     grep -q "^table 'people': .* lookups a step named .* rows .*density_of" said
     check "... says which rows its samples named"
-    for gpus in 2 4; do
+    for gpus in $ranks; do
         try $model $gpus dense "people=data $gpus with no sharding"
         try $model $gpus sparse "people=data $gpus with sparse gradients"
         try $model $gpus owner "people=data $gpus with owners of rows"
@@ -60,6 +61,7 @@ for model in dlrm words; do
     done
     try $model 4 columns "people=d:4"
     try $model 4 rows "people=v:4"
+    ranks=4
 done
 optimizer=adamw lr=0.01
 "$topt" plan dlrm.json --gpus 1 --hw lab-cpu --framework topt --precision f64 --optimizer $optimizer -o plan >out 2>err &&
@@ -67,6 +69,21 @@ optimizer=adamw lr=0.01
 check "dlrm on one rank with adamw, lazily"
 try dlrm 4 "dense bags" "things=data 4 with no sharding"
 try dlrm 4 "owners of bags" "things=data 4 with owners of rows"
+# Norms of gradients of rows, and a checkpoint that goes on with other choices.
+"$topt" plan dlrm.json --gpus 2 --hw lab-cpu --framework topt --precision f64 --optimizer row_wise_adagrad \
+    --pin "people=data 2 with owners of rows;things=d:2" -o plan2 >out 2>err &&
+    "$topt" plan dlrm.json --gpus 4 --hw lab-cpu --framework topt --precision f64 --optimizer row_wise_adagrad \
+        --pin "people=data 4 with sparse gradients;things=data 4 with owners of rows" -o plan4 >out 2>err &&
+    "$topt" plan dlrm.json --gpus 1 --hw lab-cpu --framework topt --precision f64 --optimizer row_wise_adagrad -o plan >out 2>err
+check "plans for 1, 2 and 4"
+set -- --data synthetic --lr 0.05 --clip 0.05 --quiet
+"$topt" run plan "$@" --steps $steps --report one >out 2>err &&
+    "$mpiexec" -n 2 "$topt" run plan2 "$@" --steps 5 --checkpoint c --report first >out 2>err &&
+    "$mpiexec" -n 4 "$topt" run plan4 "$@" --steps $steps --checkpoint c --resume --report second >out 2>err
+check "five clipped steps on two ranks, the rest on four"
+{ losses first && losses second; } >b.losses && losses one >a.losses && [ "$(wc -l <b.losses)" -eq $steps ] &&
+    paste a.losses b.losses | awk '{ d = $1 - $2; if (d * d > 1e-20 * $1 * $1) bad = 1 } END { exit bad }'
+check "... to the losses of one rank"
 # What was measured, said of the model, is what the next plan reckons with.
 density=$(tr -d '\n' <one | sed -n 's/.*"tables": \[ *{ *"name": "people", *"density": \([0-9.e-]*\), *"density_of": \([0-9]*\).*/"density": \1, "density_of": \2/p')
 sed "s/\"features\": 8, \"sparse\": true}/\"features\": 8, \"sparse\": true, $density}/" dlrm.json >measured.json

@@ -156,6 +156,52 @@ static void check_hybrid(void)
     }
 }
 
+/* Every choice of two small tables is in the frontier: that of all strategies tried. */
+static void check_frontier(void)
+{
+    struct topt_model *m = topt_model_create("small", 32, 1, NULL);
+    struct topt_attrs table = {.vocab = 30000, .features = 8, .sparse = 1};
+    struct topt_attrs bag = {.vocab = 20000, .features = 8, .lookups = 4, .sparse = 1};
+    struct topt_attrs one = {.features = 1};
+    int x[2] = {topt_model_add(m, "embedding", "a", 0, NULL, &table, NULL),
+                topt_model_add(m, "embedding_bag", "b", 0, NULL, &bag, NULL)};
+    int y = topt_model_add(m, "add", "s", 2, x, NULL, NULL);
+    y = topt_model_add(m, "linear", "top", 1, &y, &one, NULL);
+    if (topt_model_add(m, "logistic", "loss", 1, &y, NULL, NULL) < 0 ||
+        topt_model_finish(m, NULL))
+        abort();
+    json_t *points[2] = {NULL, NULL};
+    for (int k = 0; k < 2; k++) {
+        struct topt_error err = {0};
+        struct topt_request r;
+        json_t *doc = NULL;
+        topt_request_init(&r);
+        r.model = m;
+        r.hw = topt_hw_load("a100-40-dgx", &err);
+        r.gpus = 4;
+        r.settings.dtype = TOPT_F32;
+        r.settings.optimizer = TOPT_ROW_WISE_ADAGRAD;
+        r.algorithm = k ? "brute-force" : NULL;
+        if (topt_framework_find("topt", &r.framework, &err) ||
+            topt_plan_frontier(&r, &doc, &err))
+            printf("# %s\n", err.text);
+        points[k] = json_array();
+        size_t i;
+        json_t *p;
+        json_array_foreach(json_object_get(doc, "points"), i, p) json_array_append_new(
+            points[k], json_pack("[O,O]", json_object_get(p, "memory_bytes"),
+                                 json_object_get(p, "time_ns")));
+        json_decref(doc);
+        topt_hw_destroy((struct topt_hw *)r.hw);
+    }
+    ok(json_array_size(points[0]) > 3 && json_equal(points[0], points[1]),
+       "the frontier of two tables is that of every strategy tried: %d points",
+       (int)json_array_size(points[0]));
+    json_decref(points[0]);
+    json_decref(points[1]);
+    topt_model_destroy(m);
+}
+
 /* The formula against draws. */
 static void check_rows(void)
 {
@@ -219,5 +265,6 @@ int main(void)
     check_gate();
     check_density();
     check_hybrid();
+    check_frontier();
     return done_testing();
 }
