@@ -32,7 +32,11 @@ if [ "$package" = slurm-spank-topt ]; then
     next=$(echo "$slurm" | awk -F. '{ printf "%s.%02d", $1, $2 + 1 }')
     echo "slurm:Depends=slurm-client (>= $slurm), slurm-client (<< $next)" >>"debian/$package.substvars"
 fi
-[ -z "$(find "$root/usr/lib/$multiarch" -maxdepth 1 -name '*.so.*' 2>/dev/null)" ] || echo 'activate-noawait ldconfig' >"$root/DEBIAN/triggers"
+shared=$(find "$root/usr/lib/$multiarch" -maxdepth 1 -name '*.so.[0-9]' 2>/dev/null | sed 's,.*/,,')
+for library in $shared; do
+    echo "${library%.so.*} ${library##*.} $package (>= $(dpkg-parsechangelog -S Version))" >>"$root/DEBIAN/shlibs"
+    echo 'activate-noawait ldconfig' >"$root/DEBIAN/triggers"
+done
 touch "debian/$package.substvars"
 (cd "$root" && find . -type f ! -path './DEBIAN/*' -printf '%P\0' | sort -z | xargs -0 md5sum) >"$root/DEBIAN/md5sums"
 dpkg-gencontrol -p"$package" -P"$root" -T"debian/$package.substvars"

@@ -88,6 +88,8 @@ struct topt_session_options {
     /* Gradients are scaled so that the norm of all together is at most this; 0: not.  The
      * program has to have that norm (topt_program_clip). */
     double clip;
+    /* Buckets (topt_program_bucket) are reduced behind backward, where the communicator can. */
+    int overlap;
     uint64_t seed;
     struct topt_feed feed;
     /* Called before each UPDATE with the number of its instruction; may be NULL. */

@@ -77,6 +77,9 @@ static const struct {
                 {"nemotron_h", 0},
                 {"lfm2", 0},
                 {"lfm2_moe", 0},
+                {"bloom", BY_HEAD},
+                {"mpt", 0},
+                {"modernbert", 0},
                 {"qwen3_next", ONE_LESS},
                 {"qwen3_5_text", ONE_LESS},
                 {"qwen3_5_moe_text", ONE_LESS}};

@@ -45,6 +45,11 @@ static const struct topt_option options[] = {
      "where the cosine ends (a tenth of --lr)"},
     {"clip", TOPT_OPT_POSITIVE, offsetof(struct topt_run_args, clip), "X",
      "scale gradients so that the norm of all together is at most this (off)"},
+    {"bucket", TOPT_OPT_BYTES, offsetof(struct topt_run_args, bucket), "BYTES",
+     "gradients smaller than this are reduced together until they are that much; 0: each "
+     "by itself (256KiB)"},
+    {"overlap", TOPT_OPT_FLAG, offsetof(struct topt_run_args, overlap), NULL,
+     "reduce gradients behind backward, where the communicator can (MPI)"},
     {"beta1", TOPT_OPT_POSITIVE, offsetof(struct topt_run_args, beta1), "X",
      "of adam and adamw, and momentum's share (0.9)"},
     {"beta2", TOPT_OPT_POSITIVE, offsetof(struct topt_run_args, beta2), "X",
@@ -144,6 +149,7 @@ static int start_session(struct topt_run *r, struct topt_error *err)
         .beta2 = r->args.beta2,
         .eps = r->args.eps,
         .clip = r->args.clip,
+        .overlap = r->args.overlap,
         .schedule = {.warmup = r->args.warmup},
         .place = topt_guard_place(r->guard)};
     topt_run_dump_gradients(r, &o);
@@ -312,6 +318,7 @@ static int parse(int argc, char **argv, struct topt_run *r, struct topt_error *e
     r->args = (struct topt_run_args){.steps = 10,
                                      .seed = 1,
                                      .weight_decay = 0.01,
+                                     .bucket = 256 << 10,
                                      .watchdog = 60,
                                      .every = 1000,
                                      .eval_every = 100,

@@ -21,6 +21,8 @@ struct topt_run_args {
     int resume;
     int64_t steps, seed, memory, watchdog;
     double lr, weight_decay, min_lr, beta1, beta2, eps, clip;
+    int64_t bucket; /* bytes */
+    int overlap;
     int64_t warmup, eval_every, eval_batches;
     const char *schedule, *eval_data, *metrics, *weights, *save_weights, *config;
     int quiet, json, times;

@@ -177,6 +177,36 @@ static int mpi_all_reduce(struct topt_comm *c, const struct topt_comm_call *k,
     return rc ? fail(rc, "MPI_Allreduce", err) : 0;
 }
 
+/* A request of MPI is a number or a pointer. */
+static MPI_Request *request_of(struct topt_comm_request *r)
+{
+    _Static_assert(sizeof(MPI_Request) <= sizeof r->space, "room for a request");
+    return (MPI_Request *)r->space;
+}
+
+static int mpi_all_reduce_begin(struct topt_comm *c, const struct topt_comm_call *k,
+                                struct topt_comm_request *ret, struct topt_error *err)
+{
+    struct subgroup *s;
+    if (find(c, k->axes, &s, err) || fits(k->n, err) || adds(k->number, err))
+        return -1;
+    int rc = MPI_Iallreduce(
+        k->src == k->dst ? MPI_IN_PLACE : k->src, k->dst, (int)k->n, type_of(k->number),
+        k->reduce == TOPT_COMM_MAX ? MPI_MAX : MPI_SUM, s->comm, request_of(ret));
+    return rc ? fail(rc, "MPI_Iallreduce", err) : 0;
+}
+
+static int mpi_all_reduce_end(struct topt_comm *c, struct topt_comm_request *r, int wait,
+                              int *ret_done, struct topt_error *err)
+{
+    int rc = wait ? MPI_Wait(request_of(r), MPI_STATUS_IGNORE)
+                  : MPI_Test(request_of(r), ret_done, MPI_STATUS_IGNORE);
+    (void)c;
+    if (wait)
+        *ret_done = 1;
+    return rc ? fail(rc, "MPI_Iallreduce", err) : 0;
+}
+
 static int mpi_reduce_scatter(struct topt_comm *c, const struct topt_comm_call *k,
                               struct topt_error *err)
 {
@@ -280,6 +310,8 @@ int topt_comm_mpi(MPI_Comm mpi, struct topt_comm **ret, struct topt_error *err)
         .forget = mpi_forget,
         .group = mpi_group,
         .all_reduce = mpi_all_reduce,
+        .all_reduce_begin = mpi_all_reduce_begin,
+        .all_reduce_end = mpi_all_reduce_end,
         .reduce_scatter = mpi_reduce_scatter,
         .all_gather = mpi_all_gather,
         .all_to_all = mpi_all_to_all,

@@ -56,6 +56,11 @@ struct topt_comm_call {
     const int64_t *counts, *to_counts;
 };
 
+/* A collective on its way. */
+struct topt_comm_request {
+    void *space[2];
+};
+
 struct topt_comm_ops {
     const char *name;
     void (*destroy)(struct topt_comm *c);
@@ -64,6 +69,13 @@ struct topt_comm_ops {
                  struct topt_error *err); /* borrowed until the next call */
     int (*all_reduce)(struct topt_comm *c, const struct topt_comm_call *k,
                       struct topt_error *err);
+    /* The same begun, while the caller computes: 'ret' is the caller's until the end, which
+     * waits for it with 'wait', else looks after it (*ret_done).  Members begin the same ones
+     * in the same order.  Both NULL where the communicator can't. */
+    int (*all_reduce_begin)(struct topt_comm *c, const struct topt_comm_call *k,
+                            struct topt_comm_request *ret, struct topt_error *err);
+    int (*all_reduce_end)(struct topt_comm *c, struct topt_comm_request *r, int wait,
+                          int *ret_done, struct topt_error *err);
     /* src: blocks by member, 'counts'; dst: my block */
     int (*reduce_scatter)(struct topt_comm *c, const struct topt_comm_call *k,
                           struct topt_error *err);

@@ -3,6 +3,7 @@
  * All ranks execute the same list in the same order; what differs is the local box of
  * each buffer.  Nothing here knows operators: a KERNEL is handed to the device with
  * its local extents, a LOAD to the feed. */
+#include "buckets.h"
 #include "clip.h"
 #include "exchange.h"
 #include "init.h"
@@ -212,6 +213,12 @@ static int do_reduce(struct topt_session *s, const struct topt_instr *i,
     return s->comm->ops->all_reduce(s->comm, &k, err);
 }
 
+static int do_bucket(struct topt_session *s, const struct topt_instr *i,
+                     struct topt_error *err)
+{
+    return alive(s, i->a, err) ? -1 : topt_bucket_reduce(s, i->b, err);
+}
+
 static int do_add(struct topt_session *s, const struct topt_instr *i,
                   struct topt_error *err)
 {
@@ -328,6 +335,7 @@ static void account(struct topt_session_times *t, const struct topt_instr *i, in
         t->kernel_calls[i->kernel]++;
         break;
     case TOPT_I_MOVE:
+    case TOPT_I_BUCKET: /* its first member's move */
         t->move_ns[i->move.kind] += ns;
         t->move_calls[i->move.kind]++;
         break;
@@ -355,6 +363,7 @@ static int waits(const struct topt_instr *i)
     case TOPT_I_HALO:
     case TOPT_I_HALO_ADD:
     case TOPT_I_REDUCE:
+    case TOPT_I_BUCKET:
     case TOPT_I_LOSS:
     case TOPT_I_NORM:
         return 1;
@@ -390,15 +399,19 @@ static int run_part(struct topt_session *s, int from, int to, enum part part,
         [TOPT_I_REDUCE] = do_reduce, [TOPT_I_ADD] = do_add,
         [TOPT_I_LOSS] = do_loss,     [TOPT_I_UPDATE] = do_update,
         [TOPT_I_NORM] = do_norm,     [TOPT_I_ROWS_FETCH] = do_rows,
-        [TOPT_I_ROWS_ADD] = do_rows,
+        [TOPT_I_ROWS_ADD] = do_rows, [TOPT_I_BUCKET] = do_bucket,
     };
+    /* gradients are whole from the last micro-batch on */
+    int behind = s->overlaps && part == ALL && from >= s->p->micro_begin &&
+                 to == s->p->micro_end && s->micro + 1 == s->p->settings.micro_batches;
     int64_t before = now_ns();
     for (int i = from; i < to; i++) {
         const struct topt_instr *instr = &s->p->instr[i];
         if (left_out(s, i, part))
             continue;
         topt_run_at(s->options.place, s->step, i, waits(instr));
-        if (perform[instr->kind](s, instr, err))
+        if (perform[instr->kind](s, instr, err) ||
+            (behind && topt_buckets_behind(s, i, err)))
             return topt_wrap(err, "instruction %d", i);
         int64_t after = now_ns();
         account(&s->times, instr, after - before);
@@ -434,6 +447,7 @@ static uint32_t axes_of(const struct topt_instr *i)
     switch (i->kind) {
     case TOPT_I_MOVE:
         return i->move.kind == TOPT_MOVE_SLICE ? 0 : i->move.axes;
+    case TOPT_I_BUCKET:
     case TOPT_I_HALO:
     case TOPT_I_HALO_ADD:
     case TOPT_I_ROWS_FETCH:
@@ -530,10 +544,14 @@ int topt_session_create(const struct topt_program *p, struct topt_comm *comm,
         s->options.weight_decay = 0.01;
     else if (s->options.weight_decay < 0)
         s->options.weight_decay = 0;
+    s->overlaps = options->overlap && comm->ops->all_reduce_begin && comm->size > 1;
     s->meter.granule = p->settings.granule_bytes > 0 ? p->settings.granule_bytes : 1;
     int failed = topt_comm_bind(comm, &p->mesh, err) || allocate(s, err);
     if (topt_comm_agree(comm, failed, err) ||
-        topt_comm_agree(comm, make_ready(s, err) || run(s, 0, p->init_end, err), err)) {
+        topt_comm_agree(comm,
+                        make_ready(s, err) || topt_buckets_open(s, err) ||
+                            run(s, 0, p->init_end, err),
+                        err)) {
         topt_session_destroy(s);
         return -1;
     }
@@ -547,6 +565,7 @@ void topt_session_destroy(struct topt_session *s)
     if (!s)
         return;
     topt_session_rows_fini(s);
+    topt_buckets_close(s);
     topt_arena_close(s);
     free(s->ptr);
     free(s->bytes);

@@ -4,6 +4,8 @@
 
 #include "topt_runtime.h"
 
+struct topt_buckets;
+
 struct topt_meter {
     int64_t granule, live, peak;
 };
@@ -25,11 +27,11 @@ struct topt_session {
     double lr, norm, scale;
     const struct topt_feed *feed; /* of the training, or of an evaluation */
     struct topt_session_times times;
-    void *
-        *rows_heap; /* by buffer: what a gradient of rows outgrew its place to; or NULL */
-    double
-        *rows_named; /* by operator: rows of its gradient on this rank, over all steps */
-    void *scratch;   /* host memory, grown on demand */
+    void **rows_heap; /* by buffer: where a gradient of rows is that outgrew its place */
+    double *rows_named; /* by operator: rows of its gradient here, over all steps */
+    struct topt_buckets *buckets;
+    int overlaps;  /* buckets are reduced behind backward */
+    void *scratch; /* host memory, grown on demand */
     int64_t scratch_bytes;
 };
 

@@ -65,6 +65,10 @@ void topt_instr_words(const struct topt_program *p, int instr, char *buf, size_t
     case TOPT_I_NORM:
         snprintf(buf, size, "the norm of all gradients");
         break;
+    case TOPT_I_BUCKET:
+        snprintf(buf, size, "the all-reduce of %s, one of %d gradients together", tensor,
+                 p->bucket[i->b].n);
+        break;
     case TOPT_I_UPDATE:
         snprintf(buf, size, "the update of %s", tensor);
         break;

@@ -79,14 +79,10 @@ static void softmax_rows(const struct heads *h, real *p, real *lse, int64_t ldl)
     for (int64_t i = h->first; i < h->s; i++) {
         real *row = p + i * h->s;
         int64_t n = h->causal ? i + 1 : h->s;
-        real max = row[0], scale = R(h->scale);
-        for (int64_t j = 1; j < n; j++)
-            max = row[j] > max ? row[j] : max;
-        double sum = 0;
+        real max = max_of(row, n), scale = R(h->scale);
         for (int64_t j = 0; j < n; j++)
             row[j] = EXP(scale * (row[j] - max));
-        for (int64_t j = 0; j < n; j++)
-            sum += (double)row[j];
+        double sum = sum_of(row, n);
         real inverse = R(1 / sum);
         for (int64_t j = 0; j < n; j++)
             row[j] *= inverse;

@@ -140,7 +140,16 @@ static int find_beside(struct attempt *a, int ninstr, struct topt_error *err)
     return 0;
 }
 
-/* Spans of what is freed, behind what stays; returns how many, and what stays takes. */
+enum { PLACED = -2 };
+
+static void stays_at(struct span *x, int64_t *ret_offset, int64_t *ret_stay)
+{
+    ret_offset[x->buffer] = *ret_stay;
+    *ret_stay += x->bytes;
+    x->to = PLACED;
+}
+
+/* Spans of what is freed, behind what stays, gradients of a bucket side by side; returns how many, and what stays takes. */
 static int find_spans(const struct topt_program *p, int64_t align, struct span *span,
                       int *at, int64_t *ret_offset, int64_t *ret_stay)
 {
@@ -157,13 +166,14 @@ static int find_spans(const struct topt_program *p, int64_t align, struct span *
         }
     }
     int left = 0;
+    for (int b = 0; b < p->nbuckets; b++)
+        for (int m = p->bucket[b].first; m < p->bucket[b].first + p->bucket[b].n; m++)
+            stays_at(&span[at[p->member[m]]], ret_offset, ret_stay);
     for (int i = 0; i < n; i++) {
-        if (span[i].to >= 0) {
+        if (span[i].to >= 0)
             span[left++] = span[i];
-            continue;
-        }
-        ret_offset[span[i].buffer] = *ret_stay;
-        *ret_stay += span[i].bytes;
+        else if (span[i].to != PLACED)
+            stays_at(&span[i], ret_offset, ret_stay);
     }
     return left;
 }

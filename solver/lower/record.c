@@ -157,6 +157,8 @@ void topt_program_destroy(struct topt_program *p)
     if (!p)
         return;
     free(p->config);
+    free(p->bucket);
+    free(p->member);
     free(p->buffer);
     free(p->instr);
     free(p);

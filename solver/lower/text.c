@@ -26,8 +26,9 @@ static void put_instr(struct topt_text *out, const struct topt_program *p,
                       const struct topt_instr *i)
 {
     static const char *const name[] = {
-        "alloc",  "free", "zero", "init",   "kernel", "move",   "halo",       "halo_add",
-        "reduce", "add",  "loss", "update", "norm",   "unpack", "rows_fetch", "rows_add"};
+        "alloc", "free",     "zero",       "init",     "kernel", "move",
+        "halo",  "halo_add", "reduce",     "add",      "loss",   "update",
+        "norm",  "unpack",   "rows_fetch", "rows_add", "bucket"};
     const char *op = i->op >= 0 ? p->model->op[i->op].name : "-";
     topt_text_add(out, "%-6s %-12s", name[i->kind], op);
     switch (i->kind) {
@@ -53,6 +54,11 @@ static void put_instr(struct topt_text *out, const struct topt_program *p,
     case TOPT_I_ROWS_FETCH:
     case TOPT_I_ROWS_ADD:
         topt_text_add(out, " %d -> %d axes %#x", i->a, i->b, i->axes);
+        break;
+    case TOPT_I_BUCKET:
+        topt_text_add(out, " %d axes %#x of", i->b, i->axes);
+        for (int m = 0; m < p->bucket[i->b].n; m++)
+            topt_text_add(out, " %d", p->member[p->bucket[i->b].first + m]);
         break;
     case TOPT_I_REDUCE:
         topt_text_add(out, " %s %d axes %#x", i->is_max ? "max" : "sum", i->a, i->axes);

@@ -304,6 +304,7 @@ enum topt_instr_kind {
     /* The operator's backward: a, the gradient of its output, added to b, a gradient of rows;
      * ids in value[].  Along 'axes' rows come from all, or go to their owners; c: staging. */
     TOPT_I_ROWS_ADD,
+    TOPT_I_BUCKET, /* all-reduce of bucket b, of which a is the first member, in place */
 };
 
 struct topt_instr {
@@ -323,6 +324,16 @@ struct topt_instr {
     int value[TOPT_MAX_OPERANDS], grad[TOPT_MAX_OPERANDS];
 };
 
+/* Gradients that are reduced together (topt_program_bucket): 'n' members of the program from
+ * 'first' on, which lie one after the other in memory. */
+struct topt_bucket {
+    uint32_t axes;
+    enum topt_element elem;
+    int first, n;
+    int ready;     /* the instruction of a micro-batch from which on none is touched */
+    int64_t bytes; /* of all members, as they are charged */
+};
+
 struct topt_program {
     const struct topt_model *model; /* borrowed */
     struct topt_mesh mesh;
@@ -336,6 +347,9 @@ struct topt_program {
     struct topt_instr *instr;
     int64_t peak_bytes; /* largest sum of live buffers over init and step */
     int64_t class_bytes[TOPT_CLASS_COUNT]; /* live of each class at the peak */
+    int nbuckets;
+    struct topt_bucket *bucket;
+    int *member; /* buffers, by bucket */
 };
 
 /* A device's block of an operand, in its own counts; of a window, what its block of the
@@ -380,6 +394,13 @@ int64_t topt_clip_ns(const struct topt_program *p, const struct topt_hw *hw,
 /* What instruction 'instr', a ROWS_FETCH or ROWS_ADD, takes each time. */
 int64_t topt_rows_ns(const struct topt_program *p, const struct topt_hw *hw,
                      struct topt_router *router, int instr);
+/* All-reduces of gradients at the end of a step become buckets: those below 'bytes' over the
+ * same axes and of the same kind together until they are that many, each other by itself.
+ * After topt_program_clip, where both are wanted. */
+int topt_program_bucket(struct topt_program *p, int64_t bytes,
+                        struct topt_error *err) TOPT_MUST_CHECK;
+/* By how much that shortens a step. */
+int64_t topt_bucket_saves_ns(const struct topt_program *p, struct topt_router *router);
 
 /* Where each buffer lies in one block of memory, whose size comes back: by buffer, multiples of
  * 'align'.  What is never alive has no place. */

@@ -156,18 +156,19 @@ struct hf_arch {
     double embed_factor;   /* 0: 1 */
     /* attention; of 'rope' what rotary embedding takes, rope_theta 0: there is none */
     struct topt_attrs rope,
-        local_rope;            /* the latter of local layers, where it is another */
-    double rope_share;         /* of a head that is turned; 0: all */
-    int head_norms;            /* of queries and keys, before they are turned */
-    int each_head_norms;       /* the same with gains of each head */
-    int wide_norms;            /* of all heads at once */
-    int head_norms_after;      /* by head, after that, with nothing trained */
-    int sinks, gate;           /* of each head; of what attention gives */
-    int no_key_bias;           /* where the other two have one */
-    double score_factor;       /* 0: one over the root of the width of a head */
-    int score_by_layer;        /* layer i over i + 1 more */
-    double score_cap;          /* 0: none */
-    int64_t window, chunk;     /* keys that a query of a local layer sees; 0: all */
+        local_rope;        /* the latter of local layers, where it is another */
+    double rope_share;     /* of a head that is turned; 0: all */
+    int head_norms;        /* of queries and keys, before they are turned */
+    int each_head_norms;   /* the same with gains of each head */
+    int wide_norms;        /* of all heads at once */
+    int head_norms_after;  /* by head, after that, with nothing trained */
+    int sinks, gate;       /* of each head; of what attention gives */
+    int no_key_bias;       /* where the other two have one */
+    double score_factor;   /* 0: one over the root of the width of a head */
+    int score_by_layer;    /* layer i over i + 1 more */
+    double score_cap;      /* 0: none */
+    double by_distance;    /* scores are less by distance, times this; 0: they are not */
+    int64_t window, chunk; /* keys that a query of a local layer sees; 0: all */
     int64_t buckets, distance; /* of relative positions; 0: none */
     int relative_each;         /* ... each layer has a table of its own */
     /* layers that are not local, where their heads are of another size; 0: they are
@@ -205,6 +206,7 @@ struct hf_arch {
     int pooler;      /* the bare model ends with one */
     int pooler_kept; /* it is there, and unread, where each position has its own output */
     int pooler_unbiased, pooler_norm;
+    int class_map;       /* classes of positions are read by way of a map of the width */
     int class_transform; /* classes of positions read what the language head does */
     int tied, head_bias, head_transform, no_final_norm;
     double head_factor; /* of what the head reads; 0: 1 */

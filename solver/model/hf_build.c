@@ -97,10 +97,11 @@ static struct topt_attrs attend_attrs(const struct hf_builder *b)
     return (struct topt_attrs){.heads = a->heads,
                                .kv_heads = a->kv_heads,
                                .head_dim = a->head_dim,
-                               .causal = !a->bidirectional || seen(b, a->window),
+                               .causal = !a->bidirectional,
                                .window = seen(b, a->window),
                                .chunk = seen(b, a->chunk),
                                .cap = a->score_cap,
+                               .factor = a->by_distance,
                                .distance = b->relative < 0 ? 0 : a->distance,
                                .scale = score_factor(b)};
 }
@@ -380,8 +381,8 @@ static int is_apart(const struct hf_builder *b)
     return (is_turned(b) && a->rope.rope_dim != a->head_dim) || a->head_norms ||
            a->each_head_norms || a->wide_norms || a->sinks || a->disentangled ||
            a->places_projected || (a->head_norms_after && is_turned(b)) ||
-           a->no_key_bias || a->score_cap > 0 || b->relative >= 0 || seen(b, a->window) ||
-           seen(b, a->chunk);
+           a->no_key_bias || a->score_cap > 0 || a->by_distance > 0 || b->relative >= 0 ||
+           seen(b, a->window) || seen(b, a->chunk);
 }
 
 /* What attention gives times how much of it is let through. */

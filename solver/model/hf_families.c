@@ -225,7 +225,7 @@ const struct hf_family topt_hf_families[] = {
     ROW("nemotron", "Nemotron", 0),
     ROW("persimmon", "Persimmon", BIASES | HEADS),
     ROW("nanochat", "NanoChat", RMS | UNTRAINED | HEADS),
-    {"bloom", "Bloom", topt_hf_read_decoder, NULL, decoder, BIASES | ALIBI | EMBED_NORM, NULL, 0},
+    {"bloom", "Bloom", topt_hf_read_bloom, NULL, decoder, BIASES | ALIBI | EMBED_NORM, NULL, 0},
     LIKE("mpt", "MPT", topt_hf_read_mpt, UNBIASED | ALIBI, NULL),
     LIKE("falcon", "Falcon", topt_hf_read_falcon, 0, NULL),
     LIKE("gpt_neo", "GPTNeo", topt_hf_read_gpt_neo, POSITIONS | HF_T_OUT_BIAS | HF_T_MLP_BIAS, NULL),

@@ -105,6 +105,36 @@ static const struct row gpt_neox[] = {
     TABLE("embed_out", "lm_head"),
     {0}};
 
+static const struct row bloom[] = {
+    TABLE("transformer.word_embeddings", "embedding"),
+    TABLE("transformer.word_embeddings", "wte"),
+    NORM("transformer.word_embeddings_layernorm", "embedding.norm"),
+    NORM("transformer.h.#.input_layernorm", "h#.norm1"),
+    LINEAR("transformer.h.#.self_attention.query_key_value", "h#.q"),
+    LINEAR("transformer.h.#.self_attention.query_key_value", "h#.k"),
+    LINEAR("transformer.h.#.self_attention.query_key_value", "h#.v"),
+    LINEAR("transformer.h.#.self_attention.dense", "h#.out"),
+    NORM("transformer.h.#.post_attention_layernorm", "h#.norm2"),
+    LINEAR("transformer.h.#.mlp.dense_h_to_4h", "h#.up"),
+    LINEAR("transformer.h.#.mlp.dense_4h_to_h", "h#.down"),
+    NORM("transformer.ln_f", "norm"),
+    TABLE("lm_head", "lm_head"),
+    {0}};
+
+static const struct row mpt[] = {TABLE("transformer.wte", "embedding"),
+                                 TABLE("transformer.wte", "wte"),
+                                 NORM("transformer.blocks.#.norm_1", "h#.norm1"),
+                                 TABLE("transformer.blocks.#.attn.Wqkv", "h#.q"),
+                                 TABLE("transformer.blocks.#.attn.Wqkv", "h#.k"),
+                                 TABLE("transformer.blocks.#.attn.Wqkv", "h#.v"),
+                                 TABLE("transformer.blocks.#.attn.out_proj", "h#.out"),
+                                 NORM("transformer.blocks.#.norm_2", "h#.norm2"),
+                                 TABLE("transformer.blocks.#.ffn.up_proj", "h#.up"),
+                                 TABLE("transformer.blocks.#.ffn.down_proj", "h#.down"),
+                                 NORM("transformer.norm_f", "norm"),
+                                 TABLE("lm_head", "lm_head"),
+                                 {0}};
+
 #define OPT "model.decoder."
 static const struct row opt[] = {TABLE(OPT "embed_tokens", "wte"),
                                  TABLE(OPT "embed_tokens", "embedding"),
@@ -427,6 +457,27 @@ static const struct row lfm2[] = {
     TABLE("lm_head", "lm_head"),
     {0}};
 
+#define MODERN "model.layers.#."
+static const struct row modernbert[] = {
+    TABLE("model.embeddings.tok_embeddings", "wte"),
+    TABLE("model.embeddings.tok_embeddings", "embedding"),
+    NORM("model.embeddings.norm", "embedding.norm"),
+    NORM(MODERN "attn_norm", "h#.norm1"),
+    LINEAR(MODERN "attn.Wqkv", "h#.qkv"),
+    LINEAR(MODERN "attn.Wqkv", "h#.q"),
+    LINEAR(MODERN "attn.Wqkv", "h#.k"),
+    LINEAR(MODERN "attn.Wqkv", "h#.v"),
+    LINEAR(MODERN "attn.Wo", "h#.out"),
+    NORM(MODERN "mlp_norm", "h#.norm2"),
+    LINEAR(MODERN "mlp.Wi", "h#.gate_up"),
+    LINEAR(MODERN "mlp.Wo", "h#.down"),
+    NORM("model.final_norm", "norm"),
+    LINEAR("head.dense", "transform"),
+    NORM("head.norm", "transform.norm"),
+    LINEAR("classifier", "classifier"),
+    {"decoder.bias", "lm_head.bias", "b", WHOLE},
+    {0}};
+
 #define BERT "bert.encoder.layer.#."
 static const struct row bert[] = {
     TABLE("bert.embeddings.word_embeddings", "wte"),
@@ -557,6 +608,9 @@ static const struct naming {
     {" gpt2 ", "transformer.", {gpt2}, {"lm_head."}},
     {" gptj ", "transformer.", {gptj}, {NULL}},
     {" gpt_neox ", "gpt_neox.", {gpt_neox}, {"embed_out."}},
+    {" modernbert ", "model.", {modernbert}, {"decoder.weight"}},
+    {" bloom ", "transformer.", {bloom}, {"lm_head."}},
+    {" mpt ", "transformer.", {mpt}, {"lm_head."}},
     {" opt ", "model.", {opt}, {"lm_head."}},
     {" llama mistral qwen2 qwen3 gemma cohere cohere2 stablelm ",
      "model.",

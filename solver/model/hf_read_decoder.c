@@ -129,8 +129,7 @@ static void take_traits(struct hf_arch *a)
     a->shared_gate = has(a, HF_T_SHARED_GATE);
     a->embed_norm = has(a, HF_T_EMBED_NORM);
     a->head_bias = has(a, HF_T_HEAD_BIAS);
-    if (has(a, HF_T_ALIBI))
-        a->not_run = "scores by the distance of positions (ALiBi)";
+    a->by_distance = has(a, HF_T_ALIBI) ? 1 : 0;
 }
 
 /* Flags that only classes with that meaning have: others were dropped before. */
@@ -404,8 +403,23 @@ int topt_hf_read_falcon(const json_t *doc, struct hf_arch *a, struct topt_error 
     a->traits |= !grouped && one ? HF_T_ONE_KEY : 0;
     if (topt_hf_read_decoder(doc, a, err))
         return -1;
+    a->by_distance = alibi ? 1 / sqrt((double)a->head_dim) : 0;
     if (!grouped && !one)
         a->kv_heads = a->heads;
+    return 0;
+}
+
+/* The class has an activation of its own: GELU by its approximation with tanh. */
+int topt_hf_read_bloom(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    int after = 0;
+    if (topt_hf_read_decoder(doc, a, err) ||
+        topt_json_bool_or(doc, "", "apply_residual_connection_post_layernorm", &after,
+                          err))
+        return -1;
+    a->activation = TOPT_ACT_GELU;
+    if (after)
+        a->not_run = "sums with what norms give";
     return 0;
 }
 

@@ -119,14 +119,14 @@ int topt_hf_read_starcoder2(const json_t *doc, struct hf_arch *a, struct topt_er
 
 /* ---- Gemma ------------------------------------------------------------------------- */
 
-/* All positions may see all others, as in models of embeddings; a window to both sides
- * costs what one to the left does. */
+/* All positions may see all others, or a window to both sides, as in models of
+ * embeddings. */
 static int read_sight(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
     if (topt_json_bool_or(doc, "", "use_bidirectional_attention", &a->bidirectional, err))
         return -1;
-    if (a->bidirectional && a->window)
-        a->not_run = "windows of keys to both sides of a query";
+    if (a->bidirectional && a->window) /* the class halves it */
+        a->window = a->window / 2 + 1;
     return 0;
 }
 

@@ -284,7 +284,7 @@ int topt_hf_read_layoutlmv3(const json_t *doc, struct hf_arch *a, struct topt_er
         a->unused += w * (channels * patch * patch + 1 + 1 + side * side + 1 + 4);
     a->pooler = 0;
     topt_hf_classes(doc, a);
-    a->pooler_kept = a->classes >= 10; /* a map before those of many classes */
+    a->class_map = a->classes >= 10; /* before those of many */
     a->not_run = "places on a page, and patches of an image among the tokens";
     return 0;
 }
@@ -483,10 +483,21 @@ int topt_hf_read_deberta(const json_t *doc, struct hf_arch *a, struct topt_error
 /* ---- rotary encoders --------------------------------------------------------------- */
 
 /* Windows to both sides in all but every third layer; no biases. */
+/* The base of the angles of a kind of layers, by either form of the config. */
+static int read_theta(const json_t *doc, const char *kind, const char *key, double *ret,
+                      struct topt_error *err)
+{
+    const json_t *of = json_object_get(json_object_get(doc, "rope_parameters"), kind);
+    return topt_json_real_or(doc, "", key, 1, 1e15, ret, err) ||
+                   topt_json_real_or(of, kind, "rope_theta", 1, 1e15, ret, err)
+               ? -1
+               : 0;
+}
+
 int topt_hf_read_modernbert(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
     int64_t every = 3;
-    double global = 160000;
+    double global = 160000, local = 10000;
     int biased = 0;
     a->traits = HF_T_GATED | HF_T_UNBIASED | HF_T_EMBED_NORM;
     if (topt_hf_read_decoder(doc, a, err) ||
@@ -496,18 +507,19 @@ int topt_hf_read_modernbert(const json_t *doc, struct hf_arch *a, struct topt_er
                          err) ||
         topt_json_int_or(doc, "", "local_attention", 1, HF_MAX_CONTEXT, &a->window,
                          err) ||
-        topt_json_real_or(doc, "", "global_rope_theta", 1, 1e15, &global, err))
+        read_theta(doc, "full_attention", "global_rope_theta", &global, err) ||
+        read_theta(doc, "sliding_attention", "local_rope_theta", &local, err))
         return -1;
     for (int64_t i = 0; i < a->layers; i++)
         a->layer[i] = i % every ? HF_LOCAL : 0;
     a->local_rope = a->rope;
+    a->local_rope.rope_theta = local;
     a->rope.rope_theta = global;
     a->unbiased_norms = !biased;
     a->bidirectional = a->tied = a->no_first_norm = 1;
     a->head_transform = a->head_bias = a->class_transform = 1;
     a->pooler_unbiased = a->pooler_norm = 1;
-    a->inexact_why = "windows of keys to both sides of a query";
-    a->inexact_above = a->window;
+    a->window = a->window / 2 + 1; /* half of it to each side, and the position itself */
     return 0;
 }
 
@@ -518,7 +530,7 @@ int topt_hf_read_modernbert_decoder(const json_t *doc, struct hf_arch *a,
     if (topt_hf_read_modernbert(doc, a, err))
         return -1;
     a->bidirectional = 0;
-    a->inexact_why = NULL;
+    a->window--; /* half of local_attention, the position itself among them */
     return 0;
 }
 

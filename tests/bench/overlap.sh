@@ -36,6 +36,10 @@ for framework in pytorch deepspeed megatron torchtitan; do
         plan "$llama" h100-80-dgx $gpus $framework --batch 256 --seq 4096
         plan "$llama" a100-40-dgx $gpus $framework --batch 256 --seq 4096
     done
+    for gpus in 8 16 32; do
+        plan "$llama" a100-40-dgx $gpus $framework --batch 64 --seq 8192
+        plan "$llama" h100-80-dgx $gpus $framework --batch 128 --seq 16384
+    done
     plan "$gpt" h100-80-dgx 8 $framework --batch 64
     plan "$lstm" a100-80-dgx 16 $framework --batch 64
 done

@@ -70,7 +70,7 @@ static void ask_ours(const struct topt_request *r, struct found *ret)
     json_decref(doc);
 }
 
-static struct found find(const char *model, int64_t proposals)
+static struct found find(const char *model, int64_t proposals, int ours)
 {
     struct topt_error err = {0};
     struct found ret = {0};
@@ -87,7 +87,8 @@ static struct found find(const char *model, int64_t proposals)
     r.threads = 1;
     r.settings.accounting = TOPT_ACCOUNTING_PAPER;
     walk(&r, proposals, &ret);
-    ask_ours(&r, &ret);
+    if (ours)
+        ask_ours(&r, &ret);
     topt_hw_destroy(hw);
     topt_model_destroy(m);
     return ret;
@@ -105,7 +106,7 @@ void papers_flexflow(papers_claim *claim, papers_head *head)
                 {"paper:nmt", "NMT, 64 sequences of 40", 20000, 1}};
     head("FlexFlow: 16 P100 on 4 nodes, by its own simulation");
     for (int i = 0; i < 4; i++) {
-        struct found f = find(rows[i].model, rows[i].proposals);
+        struct found f = find(rows[i].model, rows[i].proposals, rows[i].heavy);
         double gain = f.data_ms / f.best_ms, less = f.data_mib / f.best_mib;
         claim(gain >= (rows[i].heavy ? 1.2 : 1) && gain <= 4, rows[i].name,
               rows[i].heavy ? "1.2 to 3.8 times as fast as data parallel"
@@ -117,11 +118,13 @@ void papers_flexflow(papers_claim *claim, papers_head *head)
             claim(less >= 2, rows[i].name, "2 to 5.5 times fewer bytes move",
                   "%.0f MiB a step instead of %.0f: %.1f times fewer (2 or more)",
                   f.best_mib, f.data_mib, less);
-        claim(f.ours_ms <= f.best_ms, rows[i].name,
-              "(ours) what FlexFlow finds is found without a walk",
-              "%.1f ms with gradients behind backward, %s", f.ours_ms,
-              f.ours_ms <= f.best_ms ? "no more than FlexFlow's"
-                                     : "more than FlexFlow's, which places operators");
+        if (rows[i].heavy)
+            claim(f.ours_ms <= f.best_ms, rows[i].name,
+                  "(ours) what FlexFlow finds is found without a walk",
+                  "%.1f ms with gradients behind backward, %s", f.ours_ms,
+                  f.ours_ms <= f.best_ms
+                      ? "no more than FlexFlow's"
+                      : "more than FlexFlow's, which places operators");
     }
 }
 

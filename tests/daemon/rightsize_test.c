@@ -74,9 +74,10 @@ static void decided(const char *text, struct topt_text *jobs, int used_1, int us
         abort();
     for (size_t i = 0; i < p.n; i++) {
         const struct rightsize_choice *c = &p.choice[i];
-        const struct topt_elastic_shape *to = &c->job->elastic.shape[c->to];
+        const struct topt_elastic_shape *to =
+            c->to < 0 ? NULL : &c->job->elastic.shape[c->to];
         topt_text_add(&is, "%s%lld:", i ? " " : "", (long long)c->job->id);
-        if (c->to < 0)
+        if (!to)
             topt_text_add(&is, "-");
         else
             topt_text_add(&is, "%lldx%lld", (long long)to->nodes,

@@ -29,7 +29,8 @@ static double of_kinds(const struct topt_model *m, const char *const *kinds)
 /* A recurrence is among the products where PyTorch's own code of it is written as such. */
 static double forward(const struct topt_model *m, int recurrences)
 {
-    static const char *const scans[] = {"scan", NULL};
+    static const char *const scans[] = {"scan", "ssd", "delta_rule", "selective_scan",
+                                        NULL};
     static const char *const products[] = {
         "linear",  "conv", "conv_grouped", "conv_transpose", "causal_conv",
         "experts", NULL};

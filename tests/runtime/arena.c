@@ -65,10 +65,12 @@ static void check_steps(int argc, char **argv)
     need(topt_plan_load(file, &plan, &err), &err);
     need(topt_comm_bind(comm, &plan->mesh, &err), &err);
     need(topt_device_open_host(plan->settings.dtype, &device, &err), &err);
-    for (int clip = 0; clip < 2; clip++) {
-        struct topt_session_options o = {.seed = 1, .clip = clip};
-        if (clip)
+    for (int clip = 0; clip < 3; clip++) {
+        struct topt_session_options o = {.seed = 1, .clip = clip > 0, .overlap = 1};
+        if (clip == 1)
             need(topt_program_clip(plan->program, &err), &err);
+        if (clip == 2)
+            need(topt_program_bucket(plan->program, 1 << 16, &err), &err);
         need(topt_feed_open(data, plan->model, 1, &o.feed, &err), &err);
         need(topt_session_create(plan->program, comm, &device, &o, &s, &err), &err);
         allocations = groups = 0;
@@ -82,7 +84,10 @@ static void check_steps(int argc, char **argv)
         if (!comm->rank)
             ok(sum[0] == 0 && sum[1] == 0 && isfinite(loss),
                "3 steps on %d ranks%s: %g allocations, %g groups made", comm->size,
-               clip ? " with clipping" : "", sum[0], sum[1]);
+               clip == 2 ? " with buckets"
+               : clip    ? " with clipping"
+                         : "",
+               sum[0], sum[1]);
         topt_session_destroy(s);
         topt_feed_close(&o.feed);
     }
@@ -108,6 +113,19 @@ static int overlap(const struct topt_program *p, const struct life *l, const int
            at[b] < at[a] + p->buffer[a].bytes;
 }
 
+/* Members of buckets that do not follow on each other. */
+static int count_apart(const struct topt_program *p, const int64_t *at)
+{
+    int bad = 0;
+    for (int k = 0; k < p->nbuckets; k++)
+        for (int m = 1; m < p->bucket[k].n; m++) {
+            int a = p->member[p->bucket[k].first + m - 1];
+            int b = p->member[p->bucket[k].first + m];
+            bad += at[b] != at[a] + (p->buffer[a].bytes + 63) / 64 * 64;
+        }
+    return bad;
+}
+
 /* Overlapping pairs, and places that are beyond the block or unaligned. */
 static int count_bad(const struct topt_program *p, const int64_t *at, int64_t bytes)
 {
@@ -131,11 +149,12 @@ static int count_bad(const struct topt_program *p, const int64_t *at, int64_t by
     return bad;
 }
 
-static void check_model(struct topt_model *m, const struct topt_hw *hw)
+static void check_model(struct topt_model *m, enum topt_dtype dtype,
+                        const struct topt_hw *hw)
 {
     struct topt_error err = {0};
     double worst = 1;
-    int bad = 0, over = 0, plans = 0;
+    int bad = 0, over = 0, plans = 0, buckets = 0;
     for (int gpus = 1; gpus <= 8; gpus *= 2) {
         struct topt_request r;
         json_t *docs = NULL;
@@ -144,6 +163,8 @@ static void check_model(struct topt_model *m, const struct topt_hw *hw)
         r.model = m;
         r.gpus = gpus;
         r.settings.optimizer = TOPT_ADAM;
+        r.settings.dtype = dtype;
+        r.settings.gradient_f32 = dtype == TOPT_BF16;
         need(topt_plan_sample(&r, 3, 5 + (uint64_t)gpus, &docs, &err), &err);
         for (size_t i = 0; i < json_array_size(docs); i++, plans++) {
             struct topt_plan_doc *d;
@@ -158,13 +179,18 @@ static void check_model(struct topt_model *m, const struct topt_hw *hw)
             need(topt_program_clip(d->program, &err), &err);
             need(topt_program_offsets(d->program, 64, at, &bytes, &err), &err);
             bad += count_bad(d->program, at, bytes) || bytes < d->program->peak_bytes;
+            need(topt_program_bucket(d->program, 1 << 12, &err), &err);
+            need(topt_program_offsets(d->program, 64, at, &bytes, &err), &err);
+            bad += count_bad(d->program, at, bytes) || count_apart(d->program, at);
+            buckets += d->program->nbuckets;
             free(at);
             topt_plan_doc_destroy(d);
         }
         json_decref(docs);
     }
     ok(!bad && !over && worst <= 1.03,
-       "%s: %d plans, at most %.4f times what is alive at once", m->name, plans, worst);
+       "%s in %s: %d plans, at most %.4f times what is alive at once; %d buckets",
+       m->name, topt_dtype_name(dtype), plans, worst, buckets);
 }
 
 int main(int argc, char **argv)
@@ -176,7 +202,8 @@ int main(int argc, char **argv)
     need(!hw, &err);
     for (size_t k = 0; k < sizeof test_models / sizeof *test_models; k++) {
         struct topt_model *m = test_models[k].build();
-        check_model(m, hw);
+        check_model(m, TOPT_F32, hw);
+        check_model(m, TOPT_BF16, hw);
         topt_model_destroy(m);
     }
     topt_hw_destroy(hw);

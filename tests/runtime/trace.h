@@ -28,7 +28,7 @@ struct trace {
 struct training {
     struct topt_feed feed;
     double lr;
-    int steps;
+    int steps, overlap;
     /* In place of the host's, so that a bug can be planted; or NULL. */
     struct topt_device *device;
 };
@@ -72,6 +72,7 @@ __attribute__((unused)) static void train(const struct training *how,
     struct topt_session_options o = {.lr = how->lr,
                                      .seed = 5,
                                      .feed = how->feed,
+                                     .overlap = how->overlap,
                                      .before_update = take_gradient,
                                      .ctx = t};
     memset(t, 0, sizeof *t);

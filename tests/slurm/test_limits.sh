@@ -108,7 +108,7 @@ else
     ok "AllowGroups # SKIP only root can read $TOPT_PLUGIN" true
 fi
 scontrol create reservation reservationname=course nodes=n1 partitionname=twice users=root starttime=now duration=60 >/dev/null
-stop_planner && start_toptd
+stop_toptd && start_toptd --site-map "$work/map"
 gets 1/4/gres:gpu:4 "4 GPUs" "a reservation's nodes, in its partition" $fast --topt-gpus=4 --reservation=course
 refused "8 GPUs are more than partition 'twice' and reservation 'course' with 1 node of 4 GPUs allows" "more nodes than a reservation has" \
     $fast --topt-gpus=8 --reservation=course
@@ -116,7 +116,7 @@ refused "--time=01:30:00 is more than reservation 'course' has left (" "longer t
 refused "reservation 'course' is of partition 'twice'" "a reservation of another partition" $few --reservation=course -p volta
 scontrol delete reservationname=course
 scontrol create reservation reservationname=theirs nodes=n1 partitionname=twice users=daemon starttime=now duration=60 >/dev/null
-stop_planner && start_toptd
+stop_toptd && start_toptd --site-map "$work/map"
 refused "reservation 'theirs' is not for user 'root' (Users=daemon)" "a reservation of others" $few --reservation=theirs
 scontrol delete reservationname=theirs
 refused "no node up with GPUs and --constraint=slow" "--constraint" $few -C slow

@@ -2,12 +2,12 @@
 # test_rest.sh - a request through slurmrestd passes no sbatch, so no SPANK plugin sees it: one that carries a plan of toptd is
 # sized by job_submit/topt in the controller, and the steps of the job have the plan.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/planner.sh"
 need_slurm
-[ -x "${TOPTD:-}" ] && [ -x "${TOPT:-}" ] || skip_all "toptd is not built"
+need_planner
 [ -f "${TOPT_JOB_SUBMIT:-}" ] || skip_all "job_submit_topt.so is not built"
 PATH=$PATH:/usr/sbin
 command -v slurmrestd >/dev/null || skip_all "slurmrestd is not installed"
-. "$(dirname "$0")/planner.sh"
 start_all --job-submit "$TOPT_JOB_SUBMIT"
 cp "$source_dir/deploy/quickstart/gpt-small.json" model.json
 

@@ -2,7 +2,8 @@
  *
  * One strategy that is data parallel over the groups, planned as if all devices were like the
  * least of them; then the axis of the groups gets their rows as shares, and the plan is costed
- * again.  So its time is an upper bound: no device is slower than the least. */
+ * again.  So its time is an upper bound: no device is slower than the least.  Where the fastest is
+ * not data parallel over the groups, the fastest that splits the batch alone is taken. */
 #include "joint.h"
 
 #include <stdlib.h>
@@ -83,10 +84,10 @@ static struct topt_hw *with_most_memory(const struct topt_unequal *u,
 /* Of one strategy for all devices, as if all were like the least; of state that is sharded over all
  * of them, like the least with as much memory as any has. */
 static int equal_plan(const struct topt_unequal *u, const struct topt_shares *s,
-                      json_t **ret, struct topt_error *err)
+                      int64_t limit, int data_alone, json_t **ret, struct topt_error *err)
 {
     struct topt_request r = *u->request;
-    struct topt_framework shards = r.framework ? *r.framework : *topt_framework_at(0);
+    struct topt_framework row = r.framework ? *r.framework : *topt_framework_at(0);
     struct topt_hw *roomy = NULL;
     json_t *answer = NULL;
     r.mode = TOPT_MINI_TIME;
@@ -94,9 +95,16 @@ static int equal_plan(const struct topt_unequal *u, const struct topt_shares *s,
     r.max_gpus = 0;
     r.ngpu_list = 0;
     r.space = TOPT_SPACE_UNIFORM;
+    r.memory_limit = limit ? limit : r.memory_limit;
+    *ret = NULL;
+    if (data_alone) {
+        row.tensor = row.tensor_most = TOPT_TENSOR_NEVER;
+        r.framework = &row;
+        r.tensor_parallel = 0;
+    }
     if (s->where == TOPT_STATE_OVER) {
-        shards.zero = 1 << TOPT_ZERO_PARAM;
-        r.framework = &shards;
+        row.zero = 1 << TOPT_ZERO_PARAM;
+        r.framework = &row;
         r.hw = roomy = with_most_memory(u, err);
         if (!roomy)
             return -1;
@@ -168,29 +176,51 @@ static int give_shares(const struct topt_unequal *u, const struct topt_shares *s
     return 0;
 }
 
+/* 'limit': bytes that the strategy may need of a device before it gets shares; 0: as it is. */
+static int attempt(const struct topt_unequal *u, const struct topt_shares *s,
+                   int64_t limit, json_t **ret, const char **ret_why,
+                   struct topt_error *err)
+{
+    int fits = 0, rc = equal_plan(u, s, limit, 0, ret, err);
+    *ret_why = NULL;
+    if (!rc && *ret && !over_groups(u, *ret)) {
+        json_decref(*ret);
+        rc = equal_plan(u, s, limit, 1, ret, err);
+    }
+    if (!rc && (!*ret || !over_groups(u, *ret)))
+        *ret_why = *ret ? "its fastest strategy is not data parallel over the groups"
+                        : "no one strategy fits the least of the devices";
+    else if (!rc)
+        rc = give_shares(u, s, *ret, &fits, err);
+    if (!rc && !*ret_why && !fits)
+        *ret_why = "with its shares a group lacks memory";
+    if (rc || *ret_why) {
+        json_decref(*ret);
+        *ret = NULL;
+    }
+    return rc;
+}
+
+/* Of state that is sharded over all devices, what a group needs is known when it has its share:
+ * from what the largest group has down, until all fit. */
 int topt_unequal_joint(struct topt_unequal *u, const struct topt_shares *s, json_t **ret,
                        const char **ret_why, struct topt_error *err)
 {
-    int fits = 0;
+    enum { PARTS = 4 };
+    int64_t most = 0;
     *ret = NULL;
     *ret_why = why_not(u, s);
     if (*ret_why)
         return 0;
-    if (equal_plan(u, s, ret, err))
-        return -1;
-    if (!*ret || !over_groups(u, *ret)) {
-        *ret_why = *ret ? "its fastest strategy is not data parallel over the groups"
-                        : "no one strategy fits the least of the devices";
-    } else if (give_shares(u, s, *ret, &fits, err)) {
-        json_decref(*ret);
-        *ret = NULL;
-        return -1;
-    } else if (!fits) {
-        *ret_why = "with its shares a group lacks memory";
-    }
-    if (*ret_why) {
-        json_decref(*ret);
-        *ret = NULL;
+    if (s->where == TOPT_STATE_EACH)
+        return attempt(u, s, 0, ret, ret_why, err);
+    for (int i = 0; i < u->n; i++)
+        most = u->group[i].limit > most ? u->group[i].limit : most;
+    const char *why;
+    for (int k = PARTS; k > 0 && !*ret; k--) {
+        if (attempt(u, s, most / PARTS * k, ret, &why, err))
+            return -1;
+        *ret_why = k == PARTS || !why ? why : *ret_why;
     }
     return 0;
 }

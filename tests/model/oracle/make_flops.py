@@ -22,7 +22,7 @@ from torch.utils.flop_counter import FlopCounterMode
 SEQ = 32
 SIDES = {"segformer": 512, "pixtral": 448}  # of images, where a config does not say
 UNLIKE = {"llama4": "it sends every token through every expert", "llama4_text": "it sends every token through every expert",
-          "vit_mae": "it leaves most patches out", "mllama": "without an image it leaves layers out"}
+          "longt5": "it pads a text to whole blocks", "vit_mae": "it leaves most patches out", "mllama": "without an image it leaves layers out"}
 
 
 def positions(config):
@@ -93,6 +93,9 @@ def flops(row):
         model.set_experts_implementation("batched_mm")
     model.eval()
     causal = not model.config.is_encoder_decoder and ("Causal" in type(model).__name__ or "LMHead" in type(model).__name__)
+    sight = getattr(made, "vision_config", None)
+    if model.main_input_name == "pixel_values" and sight and sight.image_size < 8 * sight.patch_size:
+        raise RuntimeError("an image of so few patches that the token of its class is many")
     attention = Attention(causal and not getattr(made.get_text_config(), "is_encoder", False))
     held = torch.nn.functional.scaled_dot_product_attention
     torch.nn.functional.scaled_dot_product_attention = attention

@@ -11,7 +11,7 @@ import struct
 import sys
 
 import torch
-from transformers import (AutoConfig, AutoModelForCausalLM, GemmaConfig, GemmaForCausalLM, GPT2Config, GPT2LMHeadModel, GPTJConfig, GPTJForCausalLM,
+from transformers import (AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM, GemmaConfig, GemmaForCausalLM, GPT2Config, GPT2LMHeadModel, GPTJConfig, GPTJForCausalLM,
                           GPTNeoXConfig, GPTNeoXForCausalLM, LlamaConfig, LlamaForCausalLM, MistralConfig,
                           MistralForCausalLM, OPTConfig, OPTForCausalLM, Phi3Config, Phi3ForCausalLM, PhiConfig,
                           PhiForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM,
@@ -46,12 +46,16 @@ MODELS = {
                                                    attention_dropout=0, hidden_dropout=0)),
 }
 
-# Layers without attention, among layers with it or alone; experts in some of them.
+# Scores by distance; layers without attention, among layers with it or alone; experts in some of them.
 MAMBA2 = dict(mamba_d_head=8, mamba_n_heads=4, mamba_n_groups=2, mamba_d_state=4, mamba_d_conv=4, mamba_expand=2,
               mamba_chunk_size=4)
 DELTA = dict(linear_conv_kernel_dim=4, linear_key_head_dim=4, linear_value_head_dim=6, linear_num_key_heads=2,
              linear_num_value_heads=4, head_dim=8, layer_types=["linear_attention", "full_attention"])
 MIXERS = {
+    "bloom": dict(vocab_size=VOCAB, hidden_size=16, n_layer=2, n_head=4, hidden_dropout=0.0, attention_dropout=0.0),
+    "mpt": dict(vocab_size=VOCAB, d_model=24, n_heads=3, n_layers=2, max_seq_len=16),
+    "modernbert": dict(vocab_size=VOCAB, hidden_size=16, intermediate_size=24, num_hidden_layers=3,
+                       num_attention_heads=4, max_position_embeddings=16, local_attention=4, pad_token_id=0),
     "mamba": dict(vocab_size=VOCAB, hidden_size=16, num_hidden_layers=2, state_size=4, time_step_rank=3, expand=2),
     "falcon_mamba": dict(vocab_size=VOCAB, hidden_size=16, num_hidden_layers=2, state_size=4, time_step_rank=3),
     "mamba2": dict(vocab_size=VOCAB, hidden_size=16, num_hidden_layers=2, state_size=4, head_dim=8, num_heads=4,
@@ -112,7 +116,8 @@ if __name__ == "__main__":
         mixer_config = AutoConfig.for_model(mixer, **values)
         if mixer == "bamba":  # this release turns whole heads whatever the config says, which is a half
             mixer_config.partial_rotary_factor = mixer_config.rope_parameters["partial_rotary_factor"] = 1.0
-        MODELS[mixer] = (type(AutoModelForCausalLM.from_config(mixer_config)), mixer_config)
+        auto = AutoModelForMaskedLM if mixer == "modernbert" else AutoModelForCausalLM
+        MODELS[mixer] = (type(auto.from_config(mixer_config)), mixer_config)
     for model_name, (model_kind, model_config) in MODELS.items():
         if len(sys.argv) < 3 or model_name in sys.argv[2:]:
             write(sys.argv[1], model_name, model_kind, model_config)
