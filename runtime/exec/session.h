@@ -31,8 +31,9 @@ struct topt_session {
         *rows_heap; /* by buffer: what a gradient of rows outgrew its place to; or NULL */
     int64_t rows_grown;
     struct topt_buckets *buckets;
-    int overlaps;  /* buckets are reduced behind backward */
-    void *scratch; /* host memory, grown on demand */
+    struct topt_kernel_call *bound; /* by operator: what all of its kernels are told */
+    int overlaps;                   /* buckets are reduced behind backward */
+    void *scratch;                  /* host memory, grown on demand */
     int64_t scratch_bytes;
 };
 

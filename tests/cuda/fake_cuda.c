@@ -5,7 +5,8 @@
  * device's memory is poisoned except while the device works, so that a host program that
  * touches it is caught.
  *
- * TOPT_FAKE_GPUS: how many there are (8), 0 for none, -1 for no driver. */
+ * TOPT_FAKE_GPUS: how many there are (8), 0 for none, -1 for no driver.  TOPT_FAKE_MEMORY: bytes
+ * that are free on each. */
 #include "emulate.h"
 
 #include <cublasLt.h>
@@ -126,6 +127,14 @@ cudaError_t cudaGetDeviceCount(int *ret)
 cudaError_t cudaSetDevice(int index)
 {
     return told(index >= 0 && index < fake_gpus() ? cudaSuccess : cudaErrorInvalidValue);
+}
+
+cudaError_t cudaMemGetInfo(size_t *ret_free, size_t *ret_all)
+{
+    const char *n = getenv("TOPT_FAKE_MEMORY");
+    *ret_all = (size_t)80 << 30;
+    *ret_free = n ? (size_t)strtoull(n, NULL, 10) : *ret_all;
+    return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetPCIBusId(char *ret, int len, int index)

@@ -32,6 +32,7 @@ const char *cudaGetErrorString(cudaError_t rc);
 cudaError_t cudaGetLastError(void);
 cudaError_t cudaGetDeviceCount(int *ret);
 cudaError_t cudaSetDevice(int index);
+cudaError_t cudaMemGetInfo(size_t *ret_free, size_t *ret_all);
 cudaError_t cudaDeviceGetPCIBusId(char *ret, int len, int index);
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *ret, int index);
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t p, enum cudaMemPoolAttr a, void *value);
