@@ -30,6 +30,9 @@
 #endif
 
 int64_t cu_emulated_block, cu_emulated_blocks;
+/* Products set up and blocks taken so far: a step is to do neither. */
+extern int fake_cuda_setups;
+int fake_cuda_setups;
 
 struct block {
     char *at;
@@ -178,6 +181,7 @@ cudaError_t cudaMallocAsync(void **ret, size_t bytes, cudaStream_t s)
 {
     struct block *b = malloc(sizeof *b);
     size_t size = (bytes + 255) / 256 * 256;
+    fake_cuda_setups++;
     char *p = bytes >> 36 ? NULL : aligned_alloc(256, size);
     if (!s || !b || !p) {
         free(b);
@@ -350,6 +354,7 @@ cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmulDesc_t d,
         (b->type == c->type || (b->type == CUDA_R_16BF && c->type == CUDA_R_32F)) &&
         d->scale == (f64 ? CUDA_R_64F : CUDA_R_32F) &&
         d->compute == (f64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F);
+    fake_cuda_setups++;
     memset(ret, 0, sizeof *ret);
     *ret_found = good;
     return good ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
