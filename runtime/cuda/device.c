@@ -82,10 +82,19 @@ static int cuda_memory(struct topt_device *d, int64_t *ret_free, int64_t *ret_al
                        struct topt_error *err)
 {
     size_t unused = 0, all = 0;
-    (void)d;
-    if (topt_cuda_check(cudaMemGetInfo(&unused, &all), "memory", err))
+    uint64_t kept = 0, used = 0;
+    cudaMemPool_t pool;
+    cudaError_t rc = cudaMemGetInfo(&unused, &all);
+    if (!rc)
+        rc = cudaDeviceGetDefaultMemPool(&pool, cuda_of(d)->index);
+    if (!rc)
+        rc = cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &kept);
+    if (!rc)
+        rc = cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used);
+    if (topt_cuda_check(rc, "memory", err))
         return -1;
-    *ret_free = (int64_t)unused;
+    /* what this process freed stays with it, and is there for it */
+    *ret_free = (int64_t)unused + (int64_t)(kept - used);
     *ret_all = (int64_t)all;
     return 0;
 }
