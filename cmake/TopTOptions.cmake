@@ -6,12 +6,13 @@ include(GNUInstallDirs)
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
-foreach(part MPI CUDA SLURM ONNX MUNGE PCRE2 HWLOC)
+foreach(part MPI CUDA SLURM ONNX MUNGE PCRE2 UTF8PROC HWLOC)
     set(TOPT_${part} AUTO CACHE STRING "Build the ${part} part: AUTO, ON or OFF")
     set_property(CACHE TOPT_${part} PROPERTY STRINGS AUTO ON OFF)
 endforeach()
 set(TOPT_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them: address,undefined or thread")
 option(TOPT_WERROR "Warnings are errors" OFF)
+option(TOPT_TESTS "Build the tests, too" ON)
 
 set(CMAKE_C_STANDARD 17)
 set(CMAKE_C_STANDARD_REQUIRED ON)
@@ -130,6 +131,10 @@ topt_part(ONNX "${onnx_found}" "libonnx-dev, protobuf-c-compiler or libprotobuf-
 pkg_check_modules(PCRE2 QUIET IMPORTED_TARGET libpcre2-8)
 topt_part(PCRE2 "${PCRE2_FOUND}" "libpcre2-dev was not found")
 
+# Normal forms and classes of characters, for tokenizers that change them.
+pkg_check_modules(UTF8PROC QUIET IMPORTED_TARGET libutf8proc)
+topt_part(UTF8PROC "${UTF8PROC_FOUND}" "libutf8proc-dev was not found")
+
 # What nodes are made of, for `topt profile`.
 pkg_check_modules(HWLOC QUIET IMPORTED_TARGET hwloc)
 topt_part(HWLOC "${HWLOC_FOUND}" "libhwloc-dev was not found")
@@ -137,7 +142,7 @@ topt_part(HWLOC "${HWLOC_FOUND}" "libhwloc-dev was not found")
 function(topt_print_summary)
     message(STATUS "topt ${PROJECT_VERSION}: ${CMAKE_BUILD_TYPE}, ${CMAKE_C_COMPILER_ID}"
         " ${CMAKE_C_COMPILER_VERSION}, sanitizers: ${TOPT_SANITIZE}")
-    foreach(part MPI CUDA SLURM ONNX MUNGE PCRE2 HWLOC)
+    foreach(part MPI CUDA SLURM ONNX MUNGE PCRE2 UTF8PROC HWLOC)
         if(TOPT_HAVE_${part})
             message(STATUS "  ${part}: yes")
         else()

@@ -86,9 +86,9 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
     X(PRECISION, precision, WORD, 0, 15, TOPT_IN_ANY, 1, WORDS, SBATCH, "precision", "P",                              \
       "bf16-mixed where the GPU has bf16, f32 where not", "bf16-mixed,bf16,f32,f64",                                   \
       "what numbers are kept in: bf16-mixed, bf16, f32 or f64")                                                        \
-    X(OPTIMIZER, optimizer, WORD, 0, 15, TOPT_IN_ANY, 1, WORDS, SBATCH, "optimizer", "O",                              \
-      "adamw, of topt adam", "adamw,adam,adafactor,adam8,momentum,sgd",                                                \
-      "what updates the parameters: sgd, momentum, adam, adamw, adafactor or adam8")                                   \
+    X(OPTIMIZER, optimizer, WORD, 0, 23, TOPT_IN_ANY, 1, WORDS, SBATCH, "optimizer", "O",                              \
+      "adamw, of topt adam", "adamw,adam,adafactor,adam8,momentum,sgd,row_wise_adagrad",                                                \
+      "what updates the parameters: sgd, momentum, adam, adamw, row_wise_adagrad, adafactor or adam8")                                   \
     X(GRADIENT_F32, gradient_f32, BOOL, 0, 1, TOPT_IN_ANY, 1, WORDS, TOPT, "gradient-f32", "",                         \
       "as the framework does", NULL, "with bf16-mixed gradients are added up in f32")                                  \
     X(ACCOUNTING, accounting, WORD, 0, 15, TOPT_IN_ANY, 1, WORDS, TOPT, "accounting", "A",                             \
@@ -177,6 +177,9 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
     X(cpus_per_task, INT, 1 << 30, "cpus-per-task", NULL, "CPUs of a task")                                            \
     X(mem, TEXT, 63, "mem", NULL, "memory of a node")                                                                  \
     X(mem_per_gpu, TEXT, 63, "mem-per-gpu", NULL, "memory for each GPU")                                               \
+    X(mem_per_cpu, TEXT, 63, "mem-per-cpu", NULL, "memory for each CPU")                                               \
+    X(cpus_per_gpu, INT, 1 << 30, "cpus-per-gpu", NULL, "CPUs for each GPU")                                           \
+    X(reservation, TEXT, 255, "reservation", NULL, "the reservation that it runs in")                                  \
     X(account, TEXT, 63, "account", NULL, "the account that is charged; else the user's own")                          \
     X(qos, TEXT, 63, "qos", NULL, "its quality of service; else the account's")                                        \
     X(show, WORD, 7, NULL, "table,all",                                                                                \

@@ -20,7 +20,7 @@ for script in postinst prerm postrm; do
     [ ! -f "debian/$package.$script" ] || install -m755 "debian/$package.$script" "$root/DEBIAN/$script"
 done
 [ ! -d "$root/etc" ] || (cd "$root" && find etc -type f | sed 's,^,/,') >"$root/DEBIAN/conffiles"
-find "$root" -type f \( -name '*.so' -o -path '*/bin/*' -o -path '*/libexec/*' \) >debian/elf
+find "$root" -type f \( -name '*.so' -o -name '*.so.*' -o -path '*/bin/*' -o -path '*/libexec/*' \) >debian/elf
 if [ -s debian/elf ]; then
     xargs strip --strip-unneeded <debian/elf
     # shellcheck disable=SC2046 # paths of ours hold no blanks
@@ -32,6 +32,11 @@ if [ "$package" = slurm-spank-topt ]; then
     next=$(echo "$slurm" | awk -F. '{ printf "%s.%02d", $1, $2 + 1 }')
     echo "slurm:Depends=slurm-client (>= $slurm), slurm-client (<< $next)" >>"debian/$package.substvars"
 fi
+shared=$(find "$root/usr/lib/$multiarch" -maxdepth 1 -name '*.so.[0-9]' 2>/dev/null | sed 's,.*/,,')
+for library in $shared; do
+    echo "${library%.so.*} ${library##*.} $package (>= $(dpkg-parsechangelog -S Version))" >>"$root/DEBIAN/shlibs"
+    echo 'activate-noawait ldconfig' >"$root/DEBIAN/triggers"
+done
 touch "debian/$package.substvars"
 (cd "$root" && find . -type f ! -path './DEBIAN/*' -printf '%P\0' | sort -z | xargs -0 md5sum) >"$root/DEBIAN/md5sums"
 dpkg-gencontrol -p"$package" -P"$root" -T"debian/$package.substvars"

@@ -3,7 +3,7 @@
 # names, for trying topt and for its system tests.
 #
 #   cluster.sh start DIR [--url URL] [--plugin FILE] [--plugin-args 'timeout_ms=.. ..']
-#                        [--owner PID] [--nodes FILE] [--accounting ROOT] [--job-submit FILE] [--force]
+#                        [--owner PID] [--nodes FILE] [--accounting ROOT] [--job-submit FILE] [--stepd FILE] [--force]
 #   cluster.sh stop DIR          end the daemons, the jobs and whatever they left running
 #   cluster.sh env DIR           shell lines: eval "$(cluster.sh env DIR)"
 #   cluster.sh run DIR [options as for start] -- COMMAND ARGS...
@@ -17,18 +17,20 @@
 # --url and --plugin put topt's SPANK plugin into plugstack.conf (--plugin alone takes the
 # plugin's default URL; --url alone looks for the plugin in the build folders).
 # --nodes: a file with other nodes, n1 to n6, and partitions: lines "n1 CPUs=.. Gres=gpu:a100:4" and "PartitionName=.."; a
-# GPU's type is any word, and a node has at most four.
+# GPU's type is any word, and a node has at most four.  Its other lines KEY=.. are slurm.conf's, after those above.
 # --accounting: with a slurmdbd and a MariaDB of its own, which enforces limits.  ROOT is "/" where slurmdbd,
 # mariadb-server-core and slurm-wlm-mysql-plugin are installed, or a folder that their packages were unpacked into
 # (dpkg -x), with those they need.
 # --job-submit: the controller loads this job_submit/topt.
+# --stepd: this is run as slurmstepd, as a script that starts it under a debugger.
 # --owner stops the cluster when process PID is gone, however it ended.
 # --force: do it although this machine has a configured Slurm.
 #
 # How virtual nodes work: Debian's slurmd is built with multiple-slurmd support, so one host
 # runs `slurmd -N n1` and `slurmd -N n2` on two ports.  TmpFS has %n in it since PMIx would
 # otherwise mix the two nodes' files, and the task prolog keeps Open MPI from its shared
-# memory transport, whose segment names collide for the same reason.
+# memory transport, whose segment names collide for the same reason, and on the loopback
+# interface, since Open MPI 5 finds no way between two nodes of one address otherwise.
 set -u
 PATH=$PATH:/usr/sbin:/sbin
 me=cluster.sh
@@ -265,7 +267,7 @@ AccountingStorageHost=127.0.0.1
 AccountingStoragePort=$((port + 7))
 AccountingStoragePass=$dir/munge/socket
 AccountingStorageEnforce=associations,limits,qos
-AccountingStorageTRES=gres/gpu
+AccountingStorageTRES=gres/gpu,gres/gpu:a100
 JobAcctGatherType=jobacct_gather/linux
 JobAcctGatherFrequency=1
 CONF
@@ -274,7 +276,7 @@ CONF
         for n in $(node_names); do
             sed -n "s/^$n \(.*\)/NodeName=$n NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + ${n#n})) \1/p" "$nodes"
         done >>"$dir/slurm.conf"
-        sed -n '/^PartitionName=/p' "$nodes" >>"$dir/slurm.conf"
+        sed -n '/^[A-Z][A-Za-z]*=/p' "$nodes" >>"$dir/slurm.conf"
     else
         cat >>"$dir/slurm.conf" <<CONF
 NodeName=n[1-2] NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 1))-$((port + 2)) CPUs=16 RealMemory=4000 Gres=gpu:4
@@ -294,7 +296,7 @@ CONF
         2[0-3].*) ;;
         *) echo "CgroupPlugin=disabled" >"$dir/cgroup.conf" ;;
     esac
-    printf '#!/bin/sh\necho "export OMPI_MCA_btl=self,tcp"\n' >"$dir/taskprolog.sh"
+    printf '#!/bin/sh\necho "export OMPI_MCA_btl=self,tcp"\necho "export OMPI_MCA_btl_tcp_if_include=lo"\n' >"$dir/taskprolog.sh"
     chmod 755 "$dir/taskprolog.sh"
     : >"$dir/plugstack.conf"
     if [ -n "$plugin" ]; then
@@ -422,7 +424,7 @@ start_once()
     start_daemon slurmctld slurmctld -D -f "$dir/slurm.conf" || return 1
     local node
     for node in $(node_names); do
-        start_daemon "slurmd-$node" slurmd -D -N "$node" -f "$dir/slurm.conf" || return 1
+        start_daemon "slurmd-$node" slurmd -D -N "$node" -f "$dir/slurm.conf" ${stepd:+-d "$stepd"} || return 1
     done
     wait_while 1500 waiting_for_idle && all_alive
 }
@@ -469,7 +471,7 @@ start_cluster()
 
 show_env()
 {
-    echo "export SLURM_CONF='$dir/slurm.conf' OMPI_MCA_btl=self,tcp"
+    echo "export SLURM_CONF='$dir/slurm.conf' OMPI_MCA_btl=self,tcp OMPI_MCA_btl_tcp_if_include=lo"
     [ -z "$url" ] || echo "export TOPT_URL='$url'"
 }
 
@@ -488,10 +490,10 @@ run_in_cluster()
 command=$1
 dir=$(realpath -m "$2")
 shift 2
-url='' plugin='' plugin_args='' owner='' nodes='' accounting='' job_submit='' force=0
+url='' plugin='' plugin_args='' owner='' nodes='' accounting='' job_submit='' stepd='' force=0
 while [ $# -gt 0 ]; do
     case $1 in
-        --url | --plugin | --plugin-args | --owner | --nodes | --accounting | --job-submit)
+        --url | --plugin | --plugin-args | --owner | --nodes | --accounting | --job-submit | --stepd)
             [ $# -ge 2 ] || usage "'$1' needs a value"
             ;;&
         --url) url=$2 && shift 2 ;;
@@ -501,6 +503,7 @@ while [ $# -gt 0 ]; do
         --nodes) nodes=$2 && shift 2 ;;
         --accounting) accounting=$2 && shift 2 ;;
         --job-submit) job_submit=$(realpath -m "$2") && shift 2 ;;
+        --stepd) stepd=$(realpath -m "$2") && shift 2 ;;
         --force) force=1 && shift ;;
         --)
             shift

@@ -17,7 +17,7 @@ words() # COMMAND options|commands
 case $shell in bash | zsh) ;; *) echo "completion.sh: bash or zsh?" >&2 && exit 2 ;; esac
 [ "$shell" = bash ] || printf '#compdef topt\nautoload -U +X bashcompinit && bashcompinit\n'
 echo "# Made by deploy/completion.sh."
-echo '_topt()
+echo '_topt_words()
 {
     local here=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]:-} words=
     if [ "$COMP_CWORD" = 1 ]; then'
@@ -37,4 +37,6 @@ echo '        esac
     fi
     COMPREPLY=($(compgen -W "$words" -- "$here"))
 }
-complete -o default -F _topt topt'
+complete -o default -F _topt_words topt'
+# zsh reads the file when topt is completed for the first time, and takes what is called here for the answer.
+[ "$shell" = bash ] || echo '_bash_complete -o default -F _topt_words'

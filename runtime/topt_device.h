@@ -68,7 +68,8 @@ struct topt_update_call {
      * ranks, before scaling; else NULL. */
     int64_t cols, whole_cols;
     const void *squares;
-    /* NULL: 'grad' is of all 'n' numbers.  Else it has the values of 'rows' different rows of the
+    /* NULL: 'grad' is of all 'n' numbers, in 'rows' rows (which a rank without columns has,
+     * too).  Else it has the values of 'rows' different rows of the
      * parameter, whose block begins at row 'first': those with the numbers row[k]. */
     const int32_t *row;
     int64_t rows, first;

@@ -145,6 +145,12 @@ struct topt_session_times {
 };
 struct topt_session_times topt_session_times(const struct topt_session *s);
 
+/* Different rows that the samples of a step named, on the mean of all steps, of each operator's
+ * table; 0 where its gradient is not rows, and before the first step.  'ret' has the model's
+ * number of operators.  Every rank calls it. */
+int topt_session_tables(struct topt_session *s, double *ret,
+                        struct topt_error *err) TOPT_MUST_CHECK;
+
 const struct topt_program *topt_session_program(const struct topt_session *s);
 
 /* An instruction in words: "all-reduce of the gradient of 'w' of 'h0.mlp'". */

@@ -113,7 +113,8 @@ int topt_ask_elastic(const struct topt_ask *ask, int64_t *ret, int most)
         topt_parse_counts(value, count_limit, all, TOPT_FIELD_COUNTS_MOST, &n, NULL))
         return 0;
     n = n < most ? n : most;
-    memcpy(ret, all, (size_t)n * sizeof *ret);
+    for (int i = 0; i < n; i++)
+        ret[i] = all[i];
     return n;
 }
 

@@ -19,7 +19,8 @@ void elastic_begin(const struct topt_ask *ask, const struct topt_bounds *bounds,
                    struct topt_elastic *ret_shapes)
 {
     *ret = (struct elastic_counts){.down = plan->gpus % 2 ? 0 : plan->gpus / 2,
-                                   .up = plan->gpus * 2};
+                                   .up = plan->gpus * 2,
+                                   .is_up = 1}; /* then down comes first */
     int n = topt_ask_elastic(ask, ret->list, TOPT_ELASTIC_MOST);
     ret->n = n > 0 ? n : 0;
     if (topt_shape_bound(ask, bounds, &ret->most, NULL))

@@ -5,8 +5,7 @@
  * together, after every option that says the same in other words was reset.  --gres is
  * rewritten rather than reset: it may hold other things than GPUs.
  *
- * Texts from 'get' belong to Slurm's allocator and are left to it: a handful of bytes, once,
- * in a command that is about to end. */
+ * Texts from 'get' are of Slurm's allocator, so they are kept in one list, and freed together when the job is sized. */
 #include "host.h"
 
 #include <stdio.h>
@@ -20,8 +19,18 @@ int topt_host_is_step(const struct topt_host *h)
 /* The option's text when the user gave it, else NULL. */
 static const char *given(const struct topt_host *h, const char *name)
 {
-    const char *text = h->isset(h->opt, name) ? h->get(h->opt, name) : NULL;
+    char *text = h->isset(h->opt, name) ? h->get(h->opt, name) : NULL;
+    if (text && h->texts && h->release && h->texts->n < TOPT_HOST_TEXTS)
+        h->texts->text[h->texts->n++] = text;
     return text && *text ? text : NULL;
+}
+
+void topt_host_drop(const struct topt_host *h)
+{
+    while (h->texts && h->release && h->texts->n > 0) {
+        void *text = h->texts->text[--h->texts->n];
+        h->release(&text);
+    }
 }
 
 static int read_count(const struct topt_host *h, const char *name, int64_t *ret,

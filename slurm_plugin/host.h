@@ -11,13 +11,26 @@
 #include "shape.h"
 #include "topt_elastic.h"
 
+enum { TOPT_HOST_TEXTS = 96 };
+
+/* Texts that 'get' handed out, until topt_host_drop. */
+struct topt_host_texts {
+    char *text[TOPT_HOST_TEXTS];
+    int n;
+};
+
 struct topt_host {
     void *opt;
     int (*set)(void *opt, const char *name, const char *value, bool early); /* 0: done */
     char *(*get)(void *opt, const char *name);
     bool (*isset)(void *opt, const char *name);
     bool (*reset)(void *opt, const char *name);
+    void (*release)(void **text);  /* frees a text; NULL: they are not the caller's */
+    struct topt_host_texts *texts; /* NULL: as well */
 };
+
+/* Free the texts; nobody uses them any longer. */
+void topt_host_drop(const struct topt_host *h);
 
 /* What the user asked on the command line, in #SBATCH lines or by Slurm's variables. */
 int topt_host_bounds(const struct topt_host *h, struct topt_bounds *ret,

@@ -38,6 +38,10 @@ static int take(const char *arg, struct topt_site *site, struct topt_error *err)
         site->munge_socket = eq + 1;
     } else if (eq && is_usual(topt_ask_find(arg, n))) {
         return take_usual(topt_ask_find(arg, n), eq + 1, site, err);
+    } else if (n == 6 && memcmp(arg, "report", n) == 0) {
+        return topt_parse_int(eq + 1, 0, 1, &site->report, err)
+                   ? topt_wrap(err, "plugstack.conf: report")
+                   : 0;
     } else if (n == 10 && memcmp(arg, "timeout_ms", n) == 0) {
         return topt_parse_int(eq + 1, 1, MAX_TIMEOUT_MS, &site->timeout_ms, err)
                    ? topt_wrap(err, "plugstack.conf: timeout_ms")
@@ -46,7 +50,8 @@ static int take(const char *arg, struct topt_site *site, struct topt_error *err)
         return topt_fail(
             err, TOPT_ERR_INVAL,
             "plugstack.conf: '%s' is none of url=, timeout_ms=, "
-            "on_error=, hw=, daemon_uid=, munge_socket=, or an option's, as framework=",
+            "on_error=, hw=, daemon_uid=, munge_socket=, report=, or an option's, as "
+            "framework=",
             arg);
     }
     return 0;
@@ -59,6 +64,14 @@ int topt_site_read(int argc, char **argv, struct topt_site *ret, struct topt_err
     for (int i = 0; i < argc && !rc; i++)
         rc = take(argv[i], ret, err);
     return rc;
+}
+
+int topt_site_reports(int argc, char **argv)
+{
+    struct topt_site site;
+    struct topt_error err = {0};
+    int is_wrong = topt_site_read(argc, argv, &site, &err);
+    return !is_wrong && site.report;
 }
 
 int topt_site_usual(const struct topt_site *site, struct topt_ask *ask,

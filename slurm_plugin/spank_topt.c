@@ -69,10 +69,8 @@ int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
 
 int slurm_spank_task_init(spank_t spank, int argc, char **argv)
 {
-    (void)argc;
-    (void)argv;
     if (spank_context() == S_CTX_REMOTE)
-        topt_step(spank);
+        topt_step(spank, argc, argv);
     return ESPANK_SUCCESS;
 }
 

@@ -5,6 +5,7 @@
 #include "roles.h"
 
 #include "mend.h"
+#include "site.h"
 
 /* The batch script is a step of its own, with this number since Slurm 20.11. */
 static const uint32_t batch_step = 0xfffffffb;
@@ -25,7 +26,7 @@ static void job_unset(void *ctx, const char *name)
     spank_unsetenv(ctx, name);
 }
 
-void topt_step(spank_t spank)
+void topt_step(spank_t spank, int argc, char **argv)
 {
     const struct topt_env env = {spank, job_get, job_set, job_unset};
     uint32_t step = 0;
@@ -38,6 +39,8 @@ void topt_step(spank_t spank)
         return;
     if (is_batch)
         topt_mend_batch(&env);
+    if (topt_site_reports(argc, argv) && job_get(spank, "TOPT_REPORT", why, sizeof why))
+        job_set(spank, "TOPT_REPORT", "1");
     if (topt_mend_stale(&env, is_batch, why, sizeof why))
         slurm_error("topt: %s", why);
 }

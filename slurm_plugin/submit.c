@@ -33,6 +33,8 @@ static int find(const char *name, void *ret_function)
 static int find_host(struct topt_host *ret)
 {
     *ret = (struct topt_host){0};
+    find("slurm_xfree",
+         &ret->release); /* where it isn't there, texts are left to the command's end */
     if (find("opt", &ret->opt) || find("slurm_option_set", &ret->set) ||
         find("slurm_option_get", &ret->get) || find("slurm_option_isset", &ret->isset) ||
         find("slurm_option_reset", &ret->reset))
@@ -126,19 +128,14 @@ static int known_version(void)
     return slurm_version;
 }
 
-int topt_submit(spank_t spank, struct topt_ask *ask, int argc, char **argv)
+/* Size the job whose options 'host' has; NULL: they can't be changed. */
+static int submit(spank_t spank, const struct topt_host *host, int is_part,
+                  struct topt_ask *ask, int argc, char **argv)
 {
-    static int calls;
     struct topt_error err = {0};
     struct topt_site site;
-    struct topt_host host;
-    topt_say_by(say);
-    int is_part = ++calls > 1; /* each part of a heterogeneous job comes here */
-    if (!topt_ask_any(ask))
-        return 0;
-    int found = !find_host(&host);
     if (spank_context() == S_CTX_LOCAL &&
-        (getenv("SLURM_JOB_ID") || (found && topt_host_is_step(&host)))) {
+        (getenv("SLURM_JOB_ID") || (host && topt_host_is_step(host)))) {
         slurm_error("topt: --%s sizes jobs, not the steps in them: passed over",
                     topt_ask_any(ask));
         return 0;
@@ -156,13 +153,29 @@ int topt_submit(spank_t spank, struct topt_ask *ask, int argc, char **argv)
         return topt_size_refuse(&err);
     }
     if (wrong)
-        return unplanned(found ? &host : NULL, ask, &of_site);
-    if (!found) {
+        return unplanned(host, ask, &of_site);
+    if (!host) {
         topt_fail(&err, TOPT_ERR_INTERNAL, "this Slurm doesn't let a plugin size a job");
         return unplanned(NULL, ask, &err);
     }
     slurm_version = version_of(spank);
     const struct topt_sizing sizing = {
-        .host = &host, .env = &process_env, .version = known_version};
+        .host = host, .env = &process_env, .version = known_version};
     return topt_size(&sizing, ask, &site);
+}
+
+int topt_submit(spank_t spank, struct topt_ask *ask, int argc, char **argv)
+{
+    static int calls;
+    struct topt_host_texts texts = {.n = 0};
+    struct topt_host host;
+    topt_say_by(say);
+    int is_part = ++calls > 1; /* each part of a heterogeneous job comes here */
+    if (!topt_ask_any(ask))
+        return 0;
+    int found = !find_host(&host);
+    host.texts = &texts;
+    int rc = submit(spank, found ? &host : NULL, is_part, ask, argc, argv);
+    topt_host_drop(&host);
+    return rc;
 }

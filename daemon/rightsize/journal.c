@@ -203,11 +203,13 @@ int journal_add(struct journal *j, const struct rightsize_entry *e,
     int rc = line.oom || !line.s ? topt_nomem(err, "the log") : 0;
     off_t before = lseek(j->fd, 0, SEEK_END);
     ssize_t n = rc ? 0 : write(j->fd, line.s, line.len);
-    if (!rc && (n != (ssize_t)line.len || fsync(j->fd))) {
+    if (!rc && n != (ssize_t)line.len) {
         rc = topt_fail(err, TOPT_ERR_IO, "write the log: %s",
                        n < 0 ? strerror(errno) : "no room");
-        if (before >= 0 && ftruncate(j->fd, before)) /* nobody else writes to it */
+        if (n > 0 && ftruncate(j->fd, before)) /* nobody else writes to it */
             topt_wrap(err, "half a line is in the log");
+    } else if (!rc && fsync(j->fd) && errno != EINVAL) { /* a device has none */
+        rc = topt_fail(err, TOPT_ERR_IO, "write the log: %s", strerror(errno));
     }
     topt_text_fini(&line);
     if (!rc && e->result == RIGHTSIZE_DONE && keep(j, e))

@@ -13,7 +13,7 @@
 #include "topt_options.h"
 #include "topt_text.h"
 
-enum { ASK_MS = 20000 };
+enum { ASK_MS = 20000, ASK_AGAIN = 3 };
 static const char usual_log[] = "/var/lib/topt-rightsize/log.jsonl";
 
 struct args {
@@ -281,17 +281,43 @@ static int put_json(const struct run *r, struct topt_error *err)
 
 /* ---- the run ----------------------------------------------------------------------------------- */
 
-static int read_slurm(struct run *r, struct topt_error *err)
+static int read_queue(const char *scontrol, struct site_queue *ret,
+                      struct topt_error *err)
 {
     struct topt_text jobs = {0};
-    int rc = site_ask_use(r->a.scontrol, ASK_MS, &r->slurm, err);
+    int rc = site_ask_jobs(scontrol, ASK_MS, &jobs, err);
+    if (!rc)
+        rc = site_queue_read(jobs.s, ret, err);
+    topt_text_fini(&jobs);
+    return rc;
+}
+
+/* Does the same wait and run? */
+static int is_still(const struct site_queue *a, const struct site_queue *b)
+{
+    for (size_t i = 0; a->n == b->n && i < a->n; i++)
+        if (a->job[i].id != b->job[i].id || strcmp(a->job[i].state, b->job[i].state))
+            return 0;
+    return a->n == b->n;
+}
+
+/* Nodes and jobs are two questions: a job that starts between them would count twice, or not at all.  So jobs are asked
+ * before and after, a few times where they differ. */
+static int read_slurm(struct run *r, struct topt_error *err)
+{
+    int rc = read_queue(r->a.scontrol, &r->queue, err), is_same = 0;
+    for (int i = 0; !rc && !is_same && i < ASK_AGAIN; i++) {
+        struct site_queue before = r->queue;
+        r->queue = (struct site_queue){.n = 0};
+        site_slurm_fini(&r->slurm);
+        rc = site_ask_use(r->a.scontrol, ASK_MS, &r->slurm, err);
+        if (!rc)
+            rc = read_queue(r->a.scontrol, &r->queue, err);
+        is_same = !rc && is_still(&before, &r->queue);
+        site_queue_fini(&before);
+    }
     if (!rc)
         rc = site_ask_accounts(r->a.scontrol, ASK_MS, &r->slurm.accounts, err);
-    if (!rc)
-        rc = site_ask_jobs(r->a.scontrol, ASK_MS, &jobs, err);
-    if (!rc)
-        rc = site_queue_read(jobs.s, &r->queue, err);
-    topt_text_fini(&jobs);
     if (!rc && !(r->row = calloc(r->queue.n + 1, sizeof *r->row)))
         rc = topt_nomem(err, "the queue");
     return rc;
@@ -363,12 +389,14 @@ int main(int argc, char **argv)
     if (!rc && !r.a.json)
         put_table(&r);
     fflush(stdout);
-    if (!rc && writes)
+    int is_decided = !rc;
+    if (is_decided && writes)
         rc = carry_out(&r, &err);
-    if (!rc && r.a.json)
-        rc = put_json(&r, &err);
-    else if (!rc)
+    if (is_decided && r.a.json)
+        rc = put_json(&r, &err) || rc;
+    else if (is_decided)
         put_results(&r);
+    fflush(stdout);
     int status = rc ? complain(&err) : has_failed(&r);
     rightsize_plan_fini(&r.plan);
     site_queue_fini(&r.queue);

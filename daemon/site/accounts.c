@@ -27,15 +27,35 @@ static void lower(int64_t *limit, int64_t to)
         *limit = to;
 }
 
-/* Take what a text of TRES limits.  What it says of one type of GPU alone is passed over. */
+/* "a100=4": of that type. */
+static void take_typed(const char *word, struct site_limits *ret)
+{
+    const char *equals = strchr(word, '=');
+    size_t n = equals ? (size_t)(equals - word) : 0;
+    int i = 0;
+    if (!n || n >= SITE_ACCOUNT)
+        return;
+    while (i < ret->ntyped &&
+           (strncmp(ret->typed[i].type, word, n) || ret->typed[i].type[n]))
+        i++;
+    if (i == SITE_TYPED)
+        return;
+    if (i == ret->ntyped)
+        snprintf(ret->typed[ret->ntyped++].type, SITE_ACCOUNT, "%.*s", (int)n, word);
+    lower(&ret->typed[i].gpus, strtoll(equals + 1, NULL, 10));
+}
+
+/* Take what a text of TRES limits. */
 static void take_tres(const char *text, struct site_limits *ret)
 {
-    static const char gpus[] = "gres/gpu=", nodes[] = "node=";
+    static const char gpus[] = "gres/gpu=", typed[] = "gres/gpu:", nodes[] = "node=";
     char words[FIELD], *save = NULL;
     snprintf(words, sizeof words, "%s", text);
     for (char *w = strtok_r(words, ",", &save); w; w = strtok_r(NULL, ",", &save)) {
         if (!strncmp(w, gpus, sizeof gpus - 1))
             lower(&ret->gpus, strtoll(w + sizeof gpus - 1, NULL, 10));
+        else if (!strncmp(w, typed, sizeof typed - 1))
+            take_typed(w + sizeof typed - 1, ret);
         else if (!strncmp(w, nodes, sizeof nodes - 1))
             lower(&ret->nodes, strtoll(w + sizeof nodes - 1, NULL, 10));
     }
@@ -170,25 +190,37 @@ const char *site_account_of(const struct site_accounts *a, const char *user,
     return named;
 }
 
+static int64_t of_type(const struct site_limits *most, const char *type)
+{
+    for (int i = 0; i < most->ntyped; i++)
+        if (!strcmp(most->typed[i].type, type))
+            return most->typed[i].gpus;
+    return 0;
+}
+
 /* Take the limits that are less than those so far, and say whose they are. */
 static void take(const struct site_limits *most, const char *kind, const char *name,
-                 struct site_account_bound *ret)
+                 const char *type, struct site_account_bound *ret)
 {
     const struct {
         int64_t limit, *to;
         char *words;
         int64_t shown;
-        const char *unit;
+        const char *unit, *of;
     } rows[] = {
-        {most->gpus, &ret->most.gpus, ret->of_gpus, most->gpus, "GPU"},
-        {most->nodes, &ret->most.nodes, ret->of_nodes, most->nodes, "node"},
-        {most->time_s, &ret->most.time_s, ret->of_time, most->time_s / 60, "minute"}};
+        {most->gpus, &ret->most.gpus, ret->of_gpus, most->gpus, "GPU", ""},
+        {of_type(most, type), &ret->most.gpus, ret->of_gpus, of_type(most, type), "GPU",
+         type},
+        {most->nodes, &ret->most.nodes, ret->of_nodes, most->nodes, "node", ""},
+        {most->time_s, &ret->most.time_s, ret->of_time, most->time_s / 60, "minute", ""}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (rows[i].limit <= 0 || (*rows[i].to && *rows[i].to <= rows[i].limit))
             continue;
         *rows[i].to = rows[i].limit;
-        snprintf(rows[i].words, sizeof ret->of_gpus, "%s '%.40s' (%lld %s%s)", kind, name,
-                 (long long)rows[i].shown, rows[i].unit, rows[i].shown == 1 ? "" : "s");
+        snprintf(rows[i].words, sizeof ret->of_gpus, "%s '%.40s' (%lld %s%s%s%.30s)",
+                 kind, name, (long long)rows[i].shown, rows[i].unit,
+                 rows[i].shown == 1 ? "" : "s", *rows[i].of ? " of type " : "",
+                 rows[i].of);
     }
 }
 
@@ -210,30 +242,40 @@ static const struct site_assoc *find_assoc(const struct site_accounts *a,
     return found;
 }
 
-static void take_qos_of(const struct site_accounts *a, const char *name,
+static void take_qos_of(const struct site_accounts *a, const char *name, const char *type,
                         struct site_account_bound *ret)
 {
     for (size_t i = 0; *name && i < a->nqos; i++)
         if (!strcmp(a->qos[i].name, name))
-            take(&a->qos[i].most, "QOS", name, ret);
+            take(&a->qos[i].most, "QOS", name, type, ret);
+}
+
+const char *site_qos_of(const struct site_accounts *a, const char *user,
+                        const char *account, const char *partition, const char *named)
+{
+    const struct site_assoc *own = find_assoc(a, account, user, partition);
+    if (*named)
+        return named;
+    return own && *own->default_qos ? own->default_qos : a->nqos ? "normal" : "";
 }
 
 void site_accounts_bound(const struct site_accounts *a, const char *user,
                          const char *account, const char *qos, const char *partition,
-                         const char *partition_qos, struct site_account_bound *ret)
+                         const char *partition_qos, const char *type,
+                         struct site_account_bound *ret)
 {
     *ret = (struct site_account_bound){0};
     const struct site_assoc *own = find_assoc(a, account, user, partition);
     if (own)
-        take(&own->most, "user", user, ret);
-    const char *above = account, *usual = own ? own->default_qos : "";
+        take(&own->most, "user", user, type, ret);
+    const char *above = account;
     for (int i = 0; i < DEPTH && *above; i++) {
         const struct site_assoc *x = find_assoc(a, above, "", partition);
         if (!x)
             break;
-        take(&x->most, "account", x->account, ret);
+        take(&x->most, "account", x->account, type, ret);
         above = x->parent;
     }
-    take_qos_of(a, *qos ? qos : *usual ? usual : "normal", ret);
-    take_qos_of(a, partition_qos, ret);
+    take_qos_of(a, site_qos_of(a, user, account, partition, qos), type, ret);
+    take_qos_of(a, partition_qos, type, ret);
 }

@@ -8,11 +8,16 @@
 
 #include "topt_error.h"
 
-enum { SITE_ACCOUNT = 64 };
+enum { SITE_ACCOUNT = 64, SITE_TYPED = 4 };
 
-/* Of a job, as far as topt sizes it; 0: no limit. */
+/* Of a job, as far as topt sizes it; 0: no limit.  Those of one type of GPU bind jobs that ask for the type. */
 struct site_limits {
     int64_t gpus, nodes, time_s;
+    int ntyped;
+    struct {
+        char type[SITE_ACCOUNT];
+        int64_t gpus;
+    } typed[SITE_TYPED];
 };
 
 struct site_qos {
@@ -56,13 +61,18 @@ int site_accounts_are_same(const struct site_accounts *a, const struct site_acco
 const char *site_account_of(const struct site_accounts *a, const char *user,
                             const char *named);
 
-/* The least limits of a job, and in words whose each of them is, as "QOS 'short' (4 GPUs)"; "" where there is none. */
+/* Its QOS: the one that it names, else the association's default, else "normal"; "" where no accounting is known. */
+const char *site_qos_of(const struct site_accounts *a, const char *user,
+                        const char *account, const char *partition, const char *named);
+
+/* The least limits of a job with GPUs of a type ("": it names none), and in words whose each of them is, as "QOS 'short' (4 GPUs)"; "" where there is none. */
 struct site_account_bound {
     struct site_limits most;
     char of_gpus[120], of_nodes[120], of_time[120];
 };
 void site_accounts_bound(const struct site_accounts *a, const char *user,
                          const char *account, const char *qos, const char *partition,
-                         const char *partition_qos, struct site_account_bound *ret);
+                         const char *partition_qos, const char *type,
+                         struct site_account_bound *ret);
 
 #endif

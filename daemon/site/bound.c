@@ -4,10 +4,13 @@
  * many GPUs a node has at least and how many such nodes there are. */
 #include "bound.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "needs.h"
+#include "reserved.h"
 #include "topt_text.h"
 
 enum { MAP_LIMIT = 1 << 20 };
@@ -84,40 +87,12 @@ static int has_features(const struct site_node *n, const char *constraint)
     return 1;
 }
 
-/* GPUs of a type on a node, "" being any. */
-static int64_t gpus_of(const struct site_node *n, const char *type)
-{
-    int64_t gpus = 0;
-    for (int i = 0; i < n->ntypes; i++)
-        if ((!*type || !strcmp(n->gpu[i].type, type)) && n->gpu[i].count > gpus)
-            gpus = n->gpu[i].count;
-    return gpus;
-}
-
-/* GPUs that a node can give to this job: by its tasks' CPUs and memory, too. */
-static int64_t usable_gpus(const struct site_node *n, const struct site_job *job,
-                           const char *type)
-{
-    int64_t gpus = gpus_of(n, type), cpus = job->cpus_per_task;
-    int64_t mem = *job->mem ? site_mebibytes(job->mem) : 0;
-    int64_t each = *job->mem_per_gpu ? site_mebibytes(job->mem_per_gpu) : 0;
-    if (cpus > 0 && n->cpus > 0) {
-        int64_t tasks = n->cpus / cpus;
-        gpus = !strcmp(job->tasks, "node") ? (tasks ? gpus : 0)
-               : tasks < gpus              ? tasks
-                                           : gpus;
-    }
-    if (mem > 0 && n->memory_mib > 0 && mem > n->memory_mib)
-        return 0;
-    if (each > 0 && n->memory_mib > 0 && n->memory_mib / each < gpus)
-        gpus = n->memory_mib / each;
-    return gpus;
-}
-
+/* Can the job's nodes be of these?  Those of its reservation, where it names one. */
 static int is_of(const struct site_node *n, const struct site_partition *p,
-                 const struct site_job *job)
+                 const struct site_reservation *r, const struct site_job *job)
 {
     return n->is_up && site_has_word(n->partitions, p->name) &&
+           (!r || r->is_flexible || site_has_word(n->reservations, r->name)) &&
            has_features(n, job->constraint);
 }
 
@@ -134,20 +109,20 @@ int site_node_serves(const struct site_node *n, const char *partitions,
     return 0;
 }
 
-/* The nodes of the partition: the largest product of GPUs a node and nodes with as many.  'job' NULL members
- * bound nothing. */
+/* The nodes of the partition: the largest product of GPUs a node and nodes with as many.  'but' (needs.h) is left out. */
 static void count_nodes(const struct site_slurm *s, const struct site_partition *p,
-                        const struct site_job *job, const char *type,
+                        const struct site_job *job, const char *type, int but,
                         struct site_bound *ret)
 {
+    const struct site_reservation *r = site_reservation_of(s, job);
     ret->nodes = ret->gpus_per_node = 0;
     for (size_t i = 0; i < s->nnodes; i++) {
-        int64_t gpus = usable_gpus(&s->node[i], job, type), nodes = 0;
-        if (!gpus || !is_of(&s->node[i], p, job))
+        int64_t gpus = site_usable_gpus(s, p, &s->node[i], job, type, but), nodes = 0;
+        if (!gpus || !is_of(&s->node[i], p, r, job))
             continue;
         for (size_t j = 0; j < s->nnodes; j++)
-            nodes +=
-                is_of(&s->node[j], p, job) && usable_gpus(&s->node[j], job, type) >= gpus;
+            nodes += is_of(&s->node[j], p, r, job) &&
+                     site_usable_gpus(s, p, &s->node[j], job, type, but) >= gpus;
         if (p->max_nodes && nodes > p->max_nodes)
             nodes = p->max_nodes;
         int64_t more = nodes * gpus - ret->nodes * ret->gpus_per_node;
@@ -163,7 +138,8 @@ static int has_type(const struct site_slurm *s, const struct site_partition *p,
                     const char *type)
 {
     for (size_t i = 0; i < s->nnodes; i++)
-        if (site_has_word(s->node[i].partitions, p->name) && gpus_of(&s->node[i], type))
+        if (site_has_word(s->node[i].partitions, p->name) &&
+            site_gpus_of(&s->node[i], type))
             return 1;
     return 0;
 }
@@ -193,57 +169,108 @@ static const struct site_row *row_of(const struct site_slurm *s,
     return NULL;
 }
 
+/* What the partition's nodes have at most, with GPUs of the type. */
+static void most_of_nodes(const struct site_slurm *s, const struct site_partition *p,
+                          const struct site_job *job, const char *type, int64_t *ret_cpus,
+                          int64_t *ret_memory)
+{
+    const struct site_reservation *r = site_reservation_of(s, job);
+    *ret_cpus = *ret_memory = 0;
+    for (size_t i = 0; i < s->nnodes; i++) {
+        const struct site_node *n = &s->node[i];
+        if (!is_of(n, p, r, job) || !site_gpus_of(n, type))
+            continue;
+        *ret_cpus = n->cpus > *ret_cpus ? n->cpus : *ret_cpus;
+        *ret_memory = n->memory_mib > *ret_memory ? n->memory_mib : *ret_memory;
+    }
+}
+
 /* Why no node can take the job: the option that is too much, or that there is none. */
 static int no_node(const struct site_slurm *s, const struct site_partition *p,
                    const struct site_job *job, const char *type, struct topt_error *err)
 {
-    struct site_job less = {0};
+    const struct site_reservation *r = site_reservation_of(s, job);
     struct site_bound b;
-    int64_t cpus = 0, memory = 0;
-    memcpy(less.constraint, job->constraint, sizeof less.constraint);
-    count_nodes(s, p, &less, type, &b);
-    for (size_t i = 0; i < s->nnodes; i++) {
-        if (!is_of(&s->node[i], p, &less) || !gpus_of(&s->node[i], type))
-            continue;
-        cpus = s->node[i].cpus > cpus ? s->node[i].cpus : cpus;
-        memory = s->node[i].memory_mib > memory ? s->node[i].memory_mib : memory;
-    }
+    int64_t cpus, memory;
+    char need[160];
+    most_of_nodes(s, p, job, type, &cpus, &memory);
+    count_nodes(s, p, job, type, SITE_BUT_CPUS | SITE_BUT_MEMORY, &b);
     if (!b.nodes)
         return topt_fail(err, TOPT_ERR_INFEASIBLE,
-                         "partition '%s' has no node up with GPUs%s%s%s%s", p->name,
+                         "partition '%s'%s%s%s has no node up with GPUs%s%s%s%s", p->name,
+                         r ? " in reservation '" : "", r ? r->name : "", r ? "'" : "",
                          *type ? " of type " : "", type,
                          *job->constraint ? " and --constraint=" : "", job->constraint);
-    if (job->cpus_per_task > cpus)
+    count_nodes(s, p, job, type, SITE_BUT_MEMORY, &b);
+    int is_cpus = !b.nodes;
+    if (is_cpus)
+        site_need_of_cpus(p, job, need, sizeof need);
+    else
+        site_need_of_memory(p, job, need, sizeof need);
+    int64_t most = is_cpus ? p->max_cpus : p->max_mem_mib;
+    int64_t of_node = is_cpus ? cpus : memory;
+    if (most && most < of_node)
         return topt_fail(err, TOPT_ERR_INFEASIBLE,
-                         "-c %lld is more than the %lld CPUs of a node in partition '%s'",
-                         (long long)job->cpus_per_task, (long long)cpus, p->name);
+                         "%s is more than partition '%s' allows on a node (%s=%lld)",
+                         need, p->name, is_cpus ? "MaxCPUsPerNode" : "MaxMemPerNode",
+                         (long long)most);
     return topt_fail(err, TOPT_ERR_INFEASIBLE,
-                     "%s%s is more than the %lld MiB of a node in partition '%s'",
-                     *job->mem ? "--mem=" : "--mem-per-gpu=",
-                     *job->mem ? job->mem : job->mem_per_gpu, (long long)memory, p->name);
+                     "%s is more than the %lld %s of a node in partition '%s'", need,
+                     (long long)of_node, is_cpus ? "CPUs" : "MiB", p->name);
+}
+
+__attribute__((format(printf, 2, 3))) static void add(struct site_bound *b,
+                                                      const char *format, ...)
+{
+    va_list args;
+    size_t n = strlen(b->words);
+    va_start(args, format);
+    vsnprintf(b->words + n, sizeof b->words - n, format, args);
+    va_end(args);
+}
+
+/* What leaves fewer GPUs of a node to the job than the node has: CPUs or memory, and the partition's own limit. */
+static void say_needs(const struct site_slurm *s, const struct site_partition *p,
+                      const struct site_job *job, const char *type, struct site_bound *b)
+{
+    struct site_bound without;
+    char need[160], most[48] = "";
+    int64_t cpus, memory;
+    most_of_nodes(s, p, job, type, &cpus, &memory);
+    count_nodes(s, p, job, type, SITE_BUT_CPUS, &without);
+    int is_cpus = without.gpus_per_node > b->gpus_per_node;
+    if (is_cpus)
+        site_need_of_cpus(p, job, need, sizeof need);
+    else
+        site_need_of_memory(p, job, need, sizeof need);
+    if (is_cpus ? p->max_cpus && p->max_cpus < cpus
+                : p->max_mem_mib && p->max_mem_mib < memory)
+        snprintf(most, sizeof most, "%s%s=%lld", *need ? " and " : "",
+                 is_cpus ? "MaxCPUsPerNode" : "MaxMemPerNode",
+                 (long long)(is_cpus ? p->max_cpus : p->max_mem_mib));
+    add(b, ", by %s%s", *need || *most ? need : "the CPUs of a node", most);
 }
 
 static void say(const struct site_slurm *s, const struct site_partition *p,
-                const char *type, struct site_bound *b)
+                const struct site_job *job, const char *type, struct site_bound *b)
 {
-    const struct site_job any = {0};
+    const struct site_reservation *r = site_reservation_of(s, job);
     struct site_bound all;
-    count_nodes(s, p, &any, type, &all);
-    int n = snprintf(b->words, sizeof b->words,
-                     "partition '%.40s' with %lld node%s of %lld GPU%s", p->name,
-                     (long long)b->nodes, b->nodes == 1 ? "" : "s",
-                     (long long)b->gpus_per_node, b->gpus_per_node == 1 ? "" : "s");
-    if (p->max_nodes && b->nodes == p->max_nodes && n > 0)
-        n += snprintf(b->words + n, sizeof b->words - (size_t)n, ", MaxNodes=%lld",
-                      (long long)p->max_nodes);
-    if (b->gpus_per_node < all.gpus_per_node && n > 0)
-        snprintf(b->words + n, sizeof b->words - (size_t)n,
-                 ", by -c, --mem or --mem-per-gpu");
+    snprintf(b->words, sizeof b->words,
+             "partition '%.40s'%s%.40s%s with %lld node%s of %lld GPU%s", p->name,
+             r ? " and reservation '" : "", r ? r->name : "", r ? "'" : "",
+             (long long)b->nodes, b->nodes == 1 ? "" : "s", (long long)b->gpus_per_node,
+             b->gpus_per_node == 1 ? "" : "s");
+    if (p->max_nodes && b->nodes == p->max_nodes)
+        add(b, ", MaxNodes=%lld", (long long)p->max_nodes);
+    count_nodes(s, p, job, type, SITE_BUT_CPUS | SITE_BUT_MEMORY, &all);
+    if (b->gpus_per_node < all.gpus_per_node)
+        say_needs(s, p, job, type, b);
 }
 
-/* May this account, with this QOS, use the partition? */
-static int may_use(const struct site_partition *p, const char *account, const char *qos,
-                   struct topt_error *err)
+/* May this user's account, with this QOS, use the partition? */
+static int may_use(const struct site_partition *p, const char *user, const char *account,
+                   const char *qos, struct topt_error *err)
 {
     const struct {
         const char *what, *name, *list, *option;
@@ -259,7 +286,12 @@ static int may_use(const struct site_partition *p, const char *account, const ch
                              "%s '%s' may not use partition '%s' (%s=%.100s)",
                              rows[i].what, rows[i].name, p->name, rows[i].option,
                              rows[i].list);
-    return 0;
+    if (!*p->allow_groups || !*user || !strcmp(user, "root") ||
+        site_is_in_group(p->allow_groups, user))
+        return 0;
+    return topt_fail(err, TOPT_ERR_INFEASIBLE,
+                     "user '%s' may not use partition '%s' (AllowGroups=%.100s)", user,
+                     p->name, p->allow_groups);
 }
 
 static int check_time(const struct site_partition *p, const struct site_job *job,
@@ -277,8 +309,15 @@ static int check_time(const struct site_partition *p, const struct site_job *job
     return 0;
 }
 
-/* What accounting and -N leave of what the partition has. */
+static int64_t most_of(const struct site_bound *b)
+{
+    int64_t most = b->nodes * b->gpus_per_node;
+    return b->gpus && b->gpus < most ? b->gpus : most;
+}
+
+/* What a reservation, accounting and -N leave of what the partition has. */
 static void lower_to(const struct site_job *job, const struct site_partition *p,
+                     const struct site_reservation *r,
                      const struct site_account_bound *of, struct site_bound *ret)
 {
     if (of->most.nodes && of->most.nodes < ret->nodes) {
@@ -289,6 +328,11 @@ static void lower_to(const struct site_job *job, const struct site_partition *p,
     if (of->most.gpus && of->most.gpus < ret->nodes * ret->gpus_per_node) {
         ret->gpus = of->most.gpus;
         snprintf(ret->words, sizeof ret->words, "%s", of->of_gpus);
+    }
+    if (r && r->gpus && !r->is_flexible && r->gpus < most_of(ret)) {
+        ret->gpus = r->gpus;
+        snprintf(ret->words, sizeof ret->words, "reservation '%.40s' (%lld GPU%s)",
+                 r->name, (long long)r->gpus, r->gpus == 1 ? "" : "s");
     }
     ret->all_nodes = ret->nodes;
     memcpy(ret->all_words, ret->words, sizeof ret->words);
@@ -312,12 +356,14 @@ static int is_elsewhere(const struct site_map *map, const char *partition, const
     return named && known;
 }
 
-/* Of one partition, "" the default one, without a word about others. */
+/* Of one partition, "" the reservation's or the default one, without a word about others. */
 static int bound_in(const struct site_slurm *s, const struct site_map *map,
                     const struct site_job *job, const char *partition, const char *hw,
                     struct site_bound *ret, struct topt_error *err)
 {
-    const struct site_partition *p = partition_of(s, partition);
+    const struct site_reservation *r = site_reservation_of(s, job);
+    const struct site_partition *p =
+        partition_of(s, r && !*partition ? r->partition : partition);
     const char *name = p ? p->name : partition;
     struct site_account_bound of;
     *ret = (struct site_bound){0};
@@ -340,21 +386,18 @@ static int bound_in(const struct site_slurm *s, const struct site_map *map,
     if (!p)
         return 0;
     const char *account = site_account_of(&s->accounts, job->user, job->account);
-    site_accounts_bound(&s->accounts, job->user, account, job->qos, p->name, p->qos, &of);
-    if (may_use(p, account, job->qos, err) || check_time(p, job, &of, err))
+    const char *qos = site_qos_of(&s->accounts, job->user, account, p->name, job->qos);
+    site_accounts_bound(&s->accounts, job->user, account, qos, p->name, p->qos,
+                        ret->gpu_type, &of);
+    if (may_use(p, job->user, account, qos, err) || check_time(p, job, &of, err) ||
+        (r && site_reservation_check(r, job, account, p->name, err)))
         return -1;
-    count_nodes(s, p, job, ret->gpu_type, ret);
+    count_nodes(s, p, job, ret->gpu_type, 0, ret);
     if (!ret->nodes)
         return no_node(s, p, job, ret->gpu_type, err);
-    say(s, p, ret->gpu_type, ret);
-    lower_to(job, p, &of, ret);
+    say(s, p, job, ret->gpu_type, ret);
+    lower_to(job, p, r, &of, ret);
     return 0;
-}
-
-static int64_t most_of(const struct site_bound *b)
-{
-    int64_t most = b->nodes * b->gpus_per_node;
-    return b->gpus && b->gpus < most ? b->gpus : most;
 }
 
 /* One more partition of the job's list: with the profile and the type of the first, it is one of the places, and the
@@ -402,7 +445,9 @@ static int bound_any(const struct site_slurm *s, const struct site_map *map,
 const char *site_other(const struct site_slurm *s, const struct site_map *map,
                        const struct site_job *job, const char *hw, int64_t gpus)
 {
-    const struct site_partition *own = partition_of(s, job->partition);
+    const struct site_reservation *r = site_reservation_of(s, job);
+    const struct site_partition *own =
+        partition_of(s, r && !*job->partition ? r->partition : job->partition);
     for (size_t i = 0; s && i < s->npartitions; i++) {
         const struct site_partition *p = &s->partition[i];
         struct site_bound b;

@@ -55,24 +55,27 @@ int site_ask_accounts(const char *scontrol, int64_t ms, struct site_accounts *re
     return rc ? -1 : 0;
 }
 
-/* Partitions and nodes, by what 'flag' shows of them. */
+/* Partitions, nodes by what 'flag' shows of them, reservations and the configuration. */
 static int ask(const char *program, const char *flag, int64_t ms, struct site_slurm *ret,
                struct topt_error *err)
 {
-    const char *const node[] = {program, flag, "show", "node", NULL};
-    struct topt_text partitions = {0}, nodes = {0};
+    static const char *const what[] = {"partition", "node", "reservation", "config"};
+    enum { WHAT = sizeof what / sizeof *what };
+    struct topt_text text[WHAT] = {{0}};
     int64_t deadline = site_now_ms() + ms;
-    int rc = show(program, "partition", deadline, &partitions, err);
+    int rc = 0;
+    for (int i = 0; !rc && i < WHAT; i++) {
+        const char *const args[] = {program, i == 1 ? flag : "-o", "show", what[i], NULL};
+        rc = site_run(args, deadline, &text[i], err);
+        topt_text_put(&text[i], "", 0);
+        if (!rc && text[i].oom)
+            rc = topt_nomem(err, NULL);
+    }
+    const struct site_said said = {text[0].s, text[1].s, text[2].s, text[3].s};
     if (!rc)
-        rc = site_run(node, deadline, &nodes, err);
-    topt_text_put(&partitions, "", 0);
-    topt_text_put(&nodes, "", 0);
-    if (!rc && (partitions.oom || nodes.oom))
-        rc = topt_nomem(err, NULL);
-    if (!rc)
-        rc = site_slurm_read(partitions.s, nodes.s, ret, err);
-    topt_text_fini(&partitions);
-    topt_text_fini(&nodes);
+        rc = site_slurm_read(&said, ret, err);
+    for (int i = 0; i < WHAT; i++)
+        topt_text_fini(&text[i]);
     return rc;
 }
 

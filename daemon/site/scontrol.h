@@ -6,7 +6,7 @@
 #include "slurm.h"
 #include "topt_text.h"
 
-/* Partitions and nodes; no accounts. */
+/* Partitions, nodes, reservations and the configuration; no accounts. */
 int site_ask_slurm(const char *scontrol, int64_t ms, struct site_slurm *ret,
                    struct topt_error *err) TOPT_MUST_CHECK;
 /* The same, and what jobs use of the nodes. */

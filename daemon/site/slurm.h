@@ -1,4 +1,5 @@
-/* slurm.h - what `scontrol -o show partition` and `show node` say that bounds a job: read from their text.
+/* slurm.h - what scontrol says of partitions, nodes, reservations and the configuration that bounds a job: read from its
+ * text.
  * Thread safety: plain values. */
 #ifndef TOPTD_SITE_SLURM_H
 #define TOPTD_SITE_SLURM_H
@@ -16,13 +17,18 @@ struct site_partition {
     char name[SITE_NAME], qos[SITE_NAME];
     /* Who may use it: "" is everybody; with commas between. */
     char allow_accounts[SITE_LIST], deny_accounts[SITE_LIST], allow_qos[SITE_LIST],
-        deny_qos[SITE_LIST];
+        deny_qos[SITE_LIST], allow_groups[SITE_LIST];
     int is_default, is_up;
     int64_t max_nodes, max_time_s; /* 0: no limit */
+    int64_t max_cpus, max_mem_mib; /* of a job on a node; 0: no limit */
+    /* Where the job says nothing; 0: no such default.  Memory is in MiB. */
+    int64_t def_cpus_per_gpu, def_mem_per_gpu, def_mem_per_cpu;
 };
 
 struct site_node {
+    char name[SITE_NAME];
     char partitions[SITE_WORDS], features[SITE_WORDS]; /* with commas between */
+    char reservations[SITE_WORDS];                     /* that it belongs to */
     int is_up;
     int64_t cpus, memory_mib;
     int ntypes;
@@ -34,15 +40,31 @@ struct site_node {
     int64_t cpus_used, memory_used_mib;
 };
 
+struct site_reservation {
+    char name[SITE_NAME], partition[SITE_NAME]; /* "": any partition */
+    /* Who may use it, "" being everybody; with commas between, and '-' before who may not. */
+    char users[SITE_LIST], accounts[SITE_LIST], groups[SITE_LIST];
+    int64_t start_s, end_s; /* since 1970; 0: not known */
+    int is_flexible;        /* its jobs may run longer, and elsewhere */
+    int64_t gpus;           /* reserved, of any type; 0: all of its nodes */
+};
+
 struct site_slurm {
     struct site_partition *partition;
     struct site_node *node;
-    size_t npartitions, nnodes;
+    struct site_reservation *reservation;
+    size_t npartitions, nnodes, nreservations;
+    int counts_memory; /* memory is given out as CPUs are, not only looked at */
     struct site_accounts accounts; /* empty where no accounting limits jobs */
 };
 
+/* The output of `scontrol -o show partition`, `node`, `reservation` and `config`; "" where it isn't known. */
+struct site_said {
+    const char *partitions, *nodes, *reservations, *config;
+};
+
 /* Lines that can't be understood are passed over.  -1 without memory, or where there is no partition at all. */
-int site_slurm_read(const char *partitions, const char *nodes, struct site_slurm *ret,
+int site_slurm_read(const struct site_said *said, struct site_slurm *ret,
                     struct topt_error *err) TOPT_MUST_CHECK;
 void site_slurm_fini(struct site_slurm *s);
 int site_slurm_is_same(const struct site_slurm *a, const struct site_slurm *b);
@@ -54,6 +76,9 @@ int site_value_of(const char *line, size_t len, const char *key, int once, char 
 
 /* Does `scontrol -o show job=N` say that the job, which has started, is of the user?  1 or 0. */
 int site_slurm_job_is_of(const char *said, int64_t job, int64_t uid);
+
+/* Is the node 'name' of a list as Slurm writes it: "n[1-3,07-10],gpu1-[0-1]"? */
+int site_host_is_in(const char *list, size_t len, const char *name);
 
 /* Does `scontrol show config` say that limits of accounting are enforced? */
 int site_enforces_limits(const char *config);

@@ -5,6 +5,7 @@
 #include "topt_json.h"
 #include "topt_plan.h"
 #include "topt_text.h"
+#include "topt_unequal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -228,6 +229,8 @@ static int plan(const struct planner_question *q, const struct topt_request *r,
     struct topt_error why = {0};
     if (q->searched)
         *q->searched = 1;
+    if (topt_hw_groups(r->hw) && q->query->kind == QUERY_PLAN)
+        return topt_plan_groups(r, 1, ret, err); /* a job of Slurm has GPUs of one kind */
     if (!q->grown || !topt_frontiers_keeps(r))
         return topt_plan(r, ret, err);
     *q->grown = NULL;
@@ -286,7 +289,10 @@ static int ask(const struct planner_question *q, const struct topt_request *r,
         return plan(q, r, ret, err);
     case QUERY_FRONTIER:
         at.mode = TOPT_MINI_TIME;
-        return topt_plan_frontier(&at, ret, err);
+        if (topt_groups_profile(&at, &at.hw, err))
+            return -1;
+        return topt_hw_groups(at.hw) ? topt_unequal_frontier(&at, ret, err)
+                                     : topt_plan_frontier(&at, ret, err);
     }
     return topt_fail(err, TOPT_ERR_INTERNAL, "unknown kind of question");
 }

@@ -62,7 +62,11 @@ int topt_training_optimizer(struct topt_training *t, const char *name, double lr
  * 'memory_bytes' of each (0: what the profile's devices have). */
 int topt_training_find_strategy(struct topt_training *t, const char *hardware,
                                 int64_t memory_bytes);
-/* Or that of a plan document, as `topt plan -o` writes it, and `topt client plan -o` from toptd;
+/* The same from a running toptd at 'url', NULL for the one that `topt client` finds, by a profile that it knows.
+ * Rank 0 asks, by the program `topt`, which is to be on its $PATH. */
+int topt_training_ask_strategy(struct topt_training *t, const char *url,
+                               const char *hardware, int64_t memory_bytes);
+/* Or that of a plan document, as `topt plan -o` writes it;
  * its model is the one that is trained, and nothing else needs to be said of it. */
 int topt_training_load_strategy(struct topt_training *t, const char *path);
 /* The plan as a document, until the next call; NULL before there is one. */

@@ -45,6 +45,11 @@ int topt_train_loss(struct topt_train *t, int logits);
 int topt_train_find_strategy(struct topt_train *t, const char *hw,
                              enum topt_optimizer optimizer, int64_t memory_bytes,
                              struct topt_error *err) TOPT_MUST_CHECK;
+/* The same from the toptd at 'url' (NULL: the one that `topt client` finds), by a profile that it knows; rank 0 asks, by the
+ * program `topt` of $PATH.  NOTFOUND where it gives none. */
+int topt_train_ask_strategy(struct topt_train *t, const char *url, const char *hw,
+                            enum topt_optimizer optimizer, int64_t memory_bytes,
+                            struct topt_error *err) TOPT_MUST_CHECK;
 /* The strategy of a plan document in a file, whose model is then the one that is trained.  Rank 0
  * reads it, the others get it. */
 int topt_train_load_strategy(struct topt_train *t, const char *path,

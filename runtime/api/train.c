@@ -1,10 +1,14 @@
 /* train.c - model, search and session behind one handle. */
 #include "topt_train.h"
+#include "client.h"
 #include "topt_json.h"
 #include "topt_text.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MOST_PLAN = 64 << 20 };
 
@@ -195,6 +199,79 @@ int topt_train_find_strategy(struct topt_train *t, const char *hw,
     int rc = share_plan(t, failed, text, len, err);
     topt_hw_destroy(profile);
     return rc;
+}
+
+/* The model as a document in a file, whose name is in 'path' before; removed by the caller. */
+static int write_model(const struct topt_train *t, char *path, struct topt_error *err)
+{
+    json_t *doc = topt_model_to_json(t->model);
+    char *text = doc ? topt_json_text(doc, 0) : NULL;
+    int fd = text ? mkstemps(path, 5) : -1, rc = 0;
+    if (!text)
+        rc = topt_nomem(err, NULL);
+    else if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+        rc = topt_fail(err, TOPT_ERR_IO, "can't write '%s': %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    free(text);
+    json_decref(doc);
+    return rc;
+}
+
+/* On rank 0: the plan as text, from toptd, in the place of the file that has the model. */
+static int ask(const struct topt_train *t, const char *url, const char *hw,
+               enum topt_optimizer optimizer, int64_t memory_bytes, char **ret,
+               size_t *ret_len, struct topt_error *err)
+{
+    char path[] = "/tmp/topt-model-XXXXXX.json", gpus[24], memory[32];
+    struct topt_text said = {0};
+    snprintf(gpus, sizeof gpus, "--gpus=%d", t->comm->size);
+    snprintf(memory, sizeof memory, "--memory=%lldB", (long long)memory_bytes);
+    const char *args[20] = {"topt",
+                            "client",
+                            "plan",
+                            path,
+                            "-o",
+                            path,
+                            gpus,
+                            "--mode=mini-time",
+                            "--framework=topt",
+                            "--optimizer",
+                            topt_optimizer_name(optimizer),
+                            "--hw",
+                            hw};
+    int n = 13;
+    if (memory_bytes > 0)
+        args[n++] = memory;
+    if (url) {
+        args[n++] = "--url";
+        args[n++] = url;
+    }
+    int rc = write_model(t, path, err) ||
+             topt_client_output((char *const *)(uintptr_t)args, &said, err);
+    if (!rc)
+        *ret = topt_read_file(path, MOST_PLAN, ret_len, err);
+    unlink(path);
+    topt_text_fini(&said);
+    return rc || !*ret ? topt_wrap(err, "a strategy from toptd") : 0;
+}
+
+int topt_train_ask_strategy(struct topt_train *t, const char *url, const char *hw,
+                            enum topt_optimizer optimizer, int64_t memory_bytes,
+                            struct topt_error *err)
+{
+    char *text = NULL;
+    size_t len = 0;
+    int failed = 0;
+    if (t->first.code) {
+        *err = t->first;
+        failed = 1;
+    } else {
+        failed = !t->finished && topt_model_finish(t->model, err);
+    }
+    if (!failed && t->comm->rank == 0)
+        failed = ask(t, url, hw, optimizer, memory_bytes, &text, &len, err);
+    return share_plan(t, failed, text, len, err);
 }
 
 int topt_train_load_strategy(struct topt_train *t, const char *path,

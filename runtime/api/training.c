@@ -174,8 +174,8 @@ static int agreed(struct topt_training *t, int rc, const struct topt_error *err)
     return done(t, rc, err);
 }
 
-PUBLIC int topt_training_find_strategy(struct topt_training *t, const char *hardware,
-                                       int64_t memory_bytes)
+/* The document as a model. */
+static int take_model(struct topt_training *t)
 {
     struct topt_error err = {0};
     if (t->err.code)
@@ -184,9 +184,31 @@ PUBLIC int topt_training_find_strategy(struct topt_training *t, const char *hard
     if (!m)
         return done(t, -1, &err);
     topt_train_take_model(t->train, m);
-    return agreed(
-        t, topt_train_find_strategy(t->train, hardware, t->optimizer, memory_bytes, &err),
-        &err);
+    return 0;
+}
+
+PUBLIC int topt_training_find_strategy(struct topt_training *t, const char *hardware,
+                                       int64_t memory_bytes)
+{
+    struct topt_error err = {0};
+    return take_model(t)
+               ? -1
+               : agreed(t,
+                        topt_train_find_strategy(t->train, hardware, t->optimizer,
+                                                 memory_bytes, &err),
+                        &err);
+}
+
+PUBLIC int topt_training_ask_strategy(struct topt_training *t, const char *url,
+                                      const char *hardware, int64_t memory_bytes)
+{
+    struct topt_error err = {0};
+    return take_model(t)
+               ? -1
+               : agreed(t,
+                        topt_train_ask_strategy(t->train, url, hardware, t->optimizer,
+                                                memory_bytes, &err),
+                        &err);
 }
 
 PUBLIC int topt_training_load_strategy(struct topt_training *t, const char *path)

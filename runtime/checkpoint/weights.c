@@ -29,6 +29,7 @@ struct piece {
     char name[160];
     int op, operand; /* of the config's model */
     enum topt_weight_piece piece;
+    int64_t parts, expert;
     int ndim;
     int64_t dim[TOPT_WEIGHT_RANK];
 };
@@ -55,10 +56,33 @@ enum habit {
 static const struct {
     const char *name;
     int habits;
-} families[] = {{"gpt2", 0},          {"llama", 0},       {"mistral", 0},
-                {"qwen2", 0},         {"qwen3", 0},       {"phi", 0},
-                {"starcoder2", 0},    {"opt", LATE_ROWS}, {"gemma", ONE_LESS},
-                {"gptj", NEIGHBOURS}, {"phi3", 0},        {"gpt_neox", BY_HEAD}};
+} families[] = {{"gpt2", 0},
+                {"llama", 0},
+                {"mistral", 0},
+                {"qwen2", 0},
+                {"qwen3", 0},
+                {"phi", 0},
+                {"starcoder2", 0},
+                {"opt", LATE_ROWS},
+                {"gemma", ONE_LESS},
+                {"gptj", NEIGHBOURS},
+                {"phi3", 0},
+                {"gpt_neox", BY_HEAD},
+                {"mamba", 0},
+                {"mamba2", 0},
+                {"falcon_mamba", 0},
+                {"bamba", 0},
+                {"jamba", 0},
+                {"granitemoehybrid", 0},
+                {"nemotron_h", 0},
+                {"lfm2", 0},
+                {"lfm2_moe", 0},
+                {"bloom", BY_HEAD},
+                {"mpt", 0},
+                {"modernbert", 0},
+                {"qwen3_next", ONE_LESS},
+                {"qwen3_5_text", ONE_LESS},
+                {"qwen3_5_moe_text", ONE_LESS}};
 enum { NFAMILIES = sizeof families / sizeof *families };
 
 /* ---- what there is ----------------------------------------------------------------- */
@@ -76,8 +100,12 @@ static int add_piece(void *ctx, const struct topt_weight *w)
         n->cap = cap;
     }
     struct piece *p = &n->piece[n->n++];
-    *p = (struct piece){
-        .op = w->op, .operand = w->operand, .piece = w->piece, .ndim = w->ndim};
+    *p = (struct piece){.op = w->op,
+                        .operand = w->operand,
+                        .piece = w->piece,
+                        .parts = w->parts,
+                        .expert = w->expert,
+                        .ndim = w->ndim};
     snprintf(p->name, sizeof p->name, "%s", w->name);
     memcpy(p->dim, w->dim, sizeof p->dim);
     return 0;
@@ -159,6 +187,33 @@ static int64_t all_rows(const struct naming *n, const char *name)
         if (!strcmp(n->piece[i].name, name))
             rows += n->piece[i].dim[0];
     return rows;
+}
+
+/* The same of those before piece 'p' in the order of names. */
+static int64_t rows_before(const struct naming *n, const struct piece *p)
+{
+    int64_t rows = 0;
+    for (const struct piece *x = n->piece; x < p; x++)
+        if (!strcmp(x->name, p->name))
+            rows += x->dim[0];
+    return rows;
+}
+
+/* Is the piece some rows of a tensor that says by itself where they lie? */
+static int is_run(const struct piece *p)
+{
+    return p->piece >= TOPT_WEIGHT_RUN && p->piece <= TOPT_WEIGHT_TURNS;
+}
+
+/* May its tensor hold other parameters, too? */
+static int holds_several(const struct piece *p)
+{
+    return p->piece == TOPT_WEIGHT_WHOLE || is_run(p);
+}
+
+static int is_of_experts(const struct piece *p)
+{
+    return p->piece >= TOPT_WEIGHT_EXPERT && p->piece <= TOPT_WEIGHT_EXPERTS_PAIRED;
 }
 
 /* What reads "h3.qkv", of that and of "h3.qkv.bias": "h3.attention"; with 'ending' "q" what
@@ -247,8 +302,64 @@ static struct source source_of_rows(const struct naming *n, int op, int64_t row,
     return (struct source){whole, row};
 }
 
+/* Row 'row' of a parameter in a piece of a tensor that holds several; -1: it is not. */
+static int64_t row_of_run(const struct naming *n, const struct piece *p, int64_t row)
+{
+    int64_t each = p->dim[0] / p->parts, o = row % (2 * each);
+    switch (p->piece) {
+    case TOPT_WEIGHT_RUN:
+        return rows_before(n, p) + row;
+    case TOPT_WEIGHT_TURNS:
+        return row / each * (all_rows(n, p->name) / p->parts) +
+               rows_before(n, p) / p->parts + row % each;
+    default:
+        return (o < each) == (p->piece == TOPT_WEIGHT_LOW)
+                   ? rows_before(n, p) + row / (2 * each) * each + o % each
+                   : -1;
+    }
+}
+
+/* Row 'row' of expert 'expert'. */
+static int64_t row_of_expert(const struct piece *p, int64_t expert, int64_t row)
+{
+    int64_t rows = p->dim[1];
+    switch (p->piece) {
+    case TOPT_WEIGHT_EXPERT:
+        return p->expert == expert ? row : -1;
+    case TOPT_WEIGHT_EXPERT_FIRST:
+    case TOPT_WEIGHT_EXPERT_SECOND:
+        return p->expert == expert && row % 2 == (p->piece == TOPT_WEIGHT_EXPERT_SECOND)
+                   ? row / 2
+                   : -1;
+    case TOPT_WEIGHT_EXPERTS:
+        return expert * rows + row;
+    default:
+        return expert * rows + row / 2 + row % 2 * (rows / 2);
+    }
+}
+
+/* Rows of an operand with three dimensions are those of all experts. */
+static struct source source_of_piece(const struct naming *n, int op, int operand,
+                                     int64_t row)
+{
+    const struct topt_operand *x = &n->model->op[op].operand[operand];
+    int64_t each = x->dim[1].count * x->dim[1].unit;
+    for (const struct piece *p = n->piece; p < n->piece + n->n; p++) {
+        if (p->op != op || p->operand != operand || !(is_run(p) || is_of_experts(p)))
+            continue;
+        int64_t at =
+            is_run(p) ? row_of_run(n, p, row) : row_of_expert(p, row / each, row % each);
+        if (at >= 0)
+            return (struct source){p, at};
+    }
+    return (struct source){NULL, 0};
+}
+
 static struct source source_of(const struct naming *n, int op, int operand, int64_t row)
 {
+    struct source several = source_of_piece(n, op, operand, row);
+    if (several.piece)
+        return several;
     const struct topt_attrs *a = heads_of(n, op, "qkv");
     const struct piece *whole = find_piece(n, op, operand, TOPT_WEIGHT_WHOLE);
     whole = whole ? whole : find_piece(n, op, operand, TOPT_WEIGHT_TURNED);
@@ -265,8 +376,8 @@ static struct source source_of(const struct naming *n, int op, int operand, int6
 static double offset_of(const struct naming *n, const struct piece *p)
 {
     const struct topt_op *o = &n->model->op[p->op];
-    return n->habits & ONE_LESS && !strcmp(o->spec->operand[p->operand].name, "g") ? 1
-                                                                                   : 0;
+    int is_gain = !strcmp(o->spec->operand[p->operand].name, "g");
+    return n->habits & ONE_LESS && is_gain && !strstr(o->name, ".mixer.norm") ? 1 : 0;
 }
 
 /* ---- reading ----------------------------------------------------------------------- */
@@ -322,8 +433,7 @@ static int find_data(const struct naming *n, const struct piece *p, const char *
             return -1;
         for (int d = 0; d < ndim; d++)
             have *= len[d];
-        int64_t rows =
-            p->ndim && p->piece == TOPT_WEIGHT_WHOLE ? all_rows(n, p->name) : p->dim[0];
+        int64_t rows = p->ndim && holds_several(p) ? all_rows(n, p->name) : p->dim[0];
         for (int d = 0; d < p->ndim; d++)
             want *= d ? p->dim[d] : rows;
         *ret_type = topt_tensor_dtype(dtype);
@@ -335,20 +445,28 @@ static int find_data(const struct naming *n, const struct piece *p, const char *
     return topt_fail(err, TOPT_ERR_NOTFOUND, "there is no tensor '%.120s'", p->name);
 }
 
-/* Rows and columns of a rank's block of a parameter. */
+/* Rows and columns of a rank's block of a parameter: of each of 'n' experts from 'first'
+ * on, where it has experts, of which each has 'all_rows'. */
 struct block {
     int64_t row, rows, col, cols, all_cols;
+    int64_t first, n, all_rows;
 };
 
 static struct block block_of(const struct topt_program *p, int buffer, int rank)
 {
     struct topt_box box = topt_stay_box(p, buffer, rank);
     struct topt_shape shape = topt_stay_shape(p, buffer);
-    struct block b = {box.off[0], box.len[0], 0, 1, 1};
-    if (shape.ndim == 2)
-        b = (struct block){box.off[0], box.len[0], box.off[1], box.len[1],
-                           shape.dim[1].count};
-    return b;
+    int d = shape.ndim - 2; /* of rows */
+    if (shape.ndim < 2)
+        return (struct block){box.off[0], box.len[0], 0, 1, 1, 0, 1, 0};
+    return (struct block){.row = box.off[d],
+                          .rows = box.len[d],
+                          .col = box.off[d + 1],
+                          .cols = box.len[d + 1],
+                          .all_cols = shape.dim[d + 1].count,
+                          .first = d ? box.off[0] : 0,
+                          .n = d ? box.len[0] : 1,
+                          .all_rows = shape.dim[d].count};
 }
 
 static int load_row(const struct naming *n, const struct source *src,
@@ -378,10 +496,11 @@ static int load_parameter(const struct naming *n, struct topt_session *s, int bu
     void *row = topt_scratch(s, row_bytes);
     if (!row)
         return topt_nomem(err, NULL);
-    for (int64_t r = 0; r < b.rows; r++) {
+    for (int64_t r = 0; r < b.n * b.rows; r++) {
         struct source src = {NULL, 0};
-        if (op >= 0 && x->shape.ndim <= 2)
-            src = source_of(n, op, x->operand, b.row + r);
+        int64_t at = b.rows ? (b.first + r / b.rows) * b.all_rows + r % b.rows : 0;
+        if (op >= 0 && x->shape.ndim <= 3)
+            src = source_of(n, op, x->operand, b.row + at);
         if (!src.piece)
             return topt_fail(err, TOPT_ERR_INVAL,
                              "the config has no name for parameter '%s' of '%.80s'",
@@ -438,7 +557,7 @@ static int spread_into(const struct naming *n, const struct piece *p, const doub
                        int64_t rows, int64_t cols, FILE *f, int64_t at,
                        struct topt_error *err)
 {
-    int shared = p->piece == TOPT_WEIGHT_WHOLE && all_rows(n, p->name) != p->dim[0];
+    int shared = holds_several(p) && all_rows(n, p->name) != p->dim[0];
     int turned = p->piece == TOPT_WEIGHT_TURNED && p->ndim == 2, rc = 0;
     float *out = calloc((size_t)elements(p) + 1, sizeof *out);
     if (!out)
@@ -500,12 +619,12 @@ static char *lay_out(const struct naming *n, const struct topt_program *p,
                     op_there(n, p, stay[t].buffer) == n->piece[i].op;
         struct piece w = n->piece[i];
         int before = there && json_object_get(header, w.name) ? first_of(n, i) : -1;
-        if (before >= 0 && w.piece == TOPT_WEIGHT_WHOLE)
+        if (before >= 0 && holds_several(&w))
             at[i] = at[before];
         if (!there || before >= 0)
             continue;
         at[i] = end;
-        if (w.piece == TOPT_WEIGHT_WHOLE && w.ndim)
+        if (holds_several(&w) && w.ndim)
             w.dim[0] = all_rows(n, w.name);
         rc = topt_tensor_entry(header, w.name, "F32", w.ndim, w.dim, &end, err);
     }
@@ -576,7 +695,9 @@ static int save_parameter(struct topt_session *s, const struct naming *n, int bu
                           const struct target *t, struct topt_error *err)
 {
     double *whole = NULL;
-    int64_t count, rows = topt_stay_shape(s->p, buffer).dim[0].count;
+    struct topt_shape shape = topt_stay_shape(s->p, buffer);
+    int64_t count, rows = shape.dim[0].count;
+    rows *= shape.ndim > 2 ? shape.dim[1].count : 1;
     if (topt_session_gather(s, buffer, &whole, &count, NULL, err))
         return -1;
     int failed =

@@ -1,10 +1,12 @@
 /* generate.c - `topt generate`: text from a model that was trained, token by token.
  *
- * The model runs forward over a window that holds what was said so far; what comes after the
- * window's end can't be seen by what is before, so that one window serves a text that grows.
- * Nothing is remembered between tokens: each takes a whole forward pass. */
+ * Keys and values of what was said stay, so that a token takes the work of one position (decode.h).  Where a model
+ * is none that can be run so, or its positions are used up, it runs forward over a window that holds the end of
+ * what was said; what comes after the window's end can't be seen by what is before, so that one
+ * window serves a text that grows. */
 #include "alone.h"
 #include "cli.h"
+#include "decode.h"
 #include "random.h"
 #include "rank.h"
 #include "topt_checkpoint.h"
@@ -21,6 +23,7 @@ struct args {
     const char *checkpoint, *tokenizer, *prompt;
     int64_t seq, tokens, top_k, seed;
     double temperature;
+    int whole;
 };
 
 static const struct topt_option options[] = {
@@ -38,6 +41,8 @@ static const struct topt_option options[] = {
     {"top-k", TOPT_OPT_INT, offsetof(struct args, top_k), "K",
      "of the K likeliest only (40; 0: of all)"},
     {"seed", TOPT_OPT_INT, offsetof(struct args, seed), "S", "of the choices (1)"},
+    {"whole", TOPT_OPT_FLAG, offsetof(struct args, whole), "",
+     "each token by a whole forward pass: keys and values are not kept"},
     {0}};
 
 static const char usage[] = "topt generate MODEL [options]   (a folder with config.json, "
@@ -50,7 +55,9 @@ struct generator {
     int64_t prompt;      /* tokens of it */
     struct topt_model *model;
     struct topt_alone alone;
-    int64_t vocab; /* of the model; it may be padded */
+    struct topt_decode *decode; /* NULL: by whole passes */
+    int64_t computed;           /* tokens that it has */
+    int64_t vocab;              /* of the model; it may be padded */
     double *logit;
     struct choice *choice;
 };
@@ -179,11 +186,23 @@ static int say(const struct generator *g, const int32_t *id, int64_t n, int firs
     return rc;
 }
 
-static int next_token(struct generator *g, int32_t *ret, struct topt_error *err)
+/* What the model says of the next token: by what is kept, as long as there are positions. */
+static int read_logits(struct generator *g, struct topt_error *err)
 {
     const struct topt_feed feed = {.load = load_window, .ctx = g, .kind = "window"};
     int64_t last = (g->ids.n < g->model->seq ? g->ids.n : g->model->seq) - 1;
-    if (topt_session_logits(g->alone.session, &feed, last, g->logit, g->vocab, err))
+    if (!g->decode || g->ids.n > g->model->seq)
+        return topt_session_logits(g->alone.session, &feed, last, g->logit, g->vocab,
+                                   err);
+    int64_t from = g->computed;
+    g->computed = g->ids.n;
+    return topt_decode_more(g->decode, g->ids.id + from, g->ids.n - from, g->logit,
+                            g->vocab, err);
+}
+
+static int next_token(struct generator *g, int32_t *ret, struct topt_error *err)
+{
+    if (read_logits(g, err))
         return -1;
     *ret = choose(g, uniform((uint64_t)g->args->seed, g->ids.n));
     return 0;
@@ -197,6 +216,9 @@ static int write_text(struct generator *g, struct topt_error *err)
     g->choice = malloc((size_t)g->vocab * sizeof *g->choice);
     if (!g->logit || !g->choice)
         return topt_nomem(err, NULL);
+    if (!g->args->whole && topt_decode_can(g->alone.session) &&
+        topt_decode_open(g->alone.session, &g->decode, err))
+        return -1;
     if (say(g, g->ids.id + skip, g->ids.n - skip, 1, err))
         return -1;
     for (int64_t i = 0; i < g->args->tokens; i++) {
@@ -254,6 +276,7 @@ static int generate(struct generator *g, const char *model, struct topt_error *e
 
 static void clean_up(struct generator *g)
 {
+    topt_decode_close(g->decode);
     topt_alone_close(&g->alone);
     topt_model_destroy(g->model);
     topt_ids_fini(&g->ids);

@@ -25,6 +25,13 @@ static int is_planned(const struct topt_run_report *r)
            getenv("TOPT_URL");
 }
 
+/* Is a line about it wanted in the job's output?  The site or the user says so, and "0" says no. */
+static int is_reported(void)
+{
+    const char *wish = getenv("TOPT_REPORT");
+    return wish && *wish && strcmp(wish, "0") != 0;
+}
+
 static int start(char *const *args, pid_t *ret)
 {
     posix_spawn_file_actions_t files;
@@ -32,7 +39,7 @@ static int start(char *const *args, pid_t *ret)
         return -1;
     int rc =
         posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    if (!rc && !getenv("TOPT_REPORT"))
+    if (!rc && !is_reported())
         rc = posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null",
                                               O_WRONLY, 0);
     if (!rc)

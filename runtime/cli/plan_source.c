@@ -4,23 +4,19 @@
  * Only rank 0 touches either; the others get the document's bytes from it, so a job
  * needs neither a shared disk nor a server that stands a thousand questions at once. */
 #include "plan_source.h"
+#include "client.h"
 #include "topt_carry.h"
 #include "topt_digest.h"
 #include "topt_json.h"
 #include "topt_text.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { MAX_PLAN_BYTES = 64 << 20 };
-
-extern char **environ;
 
 static int looks_like_id(const char *s)
 {
@@ -41,62 +37,23 @@ int topt_client_path(char *buf, size_t size, struct topt_error *err)
     return 0;
 }
 
-static int drain(int fd, struct topt_text *out, struct topt_error *err)
-{
-    char block[65536];
-    for (;;) {
-        ssize_t n = read(fd, block, sizeof block);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return topt_fail(err, TOPT_ERR_IO, "read from topt client: %s",
-                             strerror(errno));
-        if (n == 0)
-            return 0;
-        topt_text_put(out, block, (size_t)n);
-        if (out->oom || out->len > MAX_PLAN_BYTES)
-            return topt_fail(err, TOPT_ERR_LIMIT, "the plan has more than 64 MiB");
-    }
-}
-
-static int spawn_client(const char *id, int out, pid_t *ret, struct topt_error *err)
-{
-    char path[4096];
-    if (topt_client_path(path, sizeof path, err))
-        return -1;
-    char *const args[] = {path,       (char *)"client", (char *)"get-plan",
-                          (char *)id, (char *)"-o",     (char *)"-",
-                          NULL};
-    posix_spawn_file_actions_t files;
-    int rc = posix_spawn_file_actions_init(&files);
-    if (rc)
-        return topt_fail(err, TOPT_ERR_NOMEM, "start topt client: %s", strerror(rc));
-    rc = posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
-    if (!rc)
-        rc = posix_spawn(ret, path, &files, NULL, args, environ);
-    posix_spawn_file_actions_destroy(&files);
-    return rc ? topt_fail(err, TOPT_ERR_IO, "start '%s': %s", path, strerror(rc)) : 0;
-}
-
-/* The client prints its own complaint. */
 static int ask_server(const char *id, struct topt_text *out, struct topt_error *err)
 {
-    int pipes[2], status = 0;
-    pid_t child;
-    if (pipe2(pipes, O_CLOEXEC))
-        return topt_fail(err, TOPT_ERR_IO, "pipe: %s", strerror(errno));
-    int rc = spawn_client(id, pipes[1], &child, err);
-    close(pipes[1]);
-    if (!rc) {
-        rc = drain(pipes[0], out, err);
-        while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-            ;
-        if (!rc && (!WIFEXITED(status) || WEXITSTATUS(status)))
-            rc = topt_fail(err, TOPT_ERR_NOTFOUND, "the server did not give plan '%s'",
-                           id);
-    }
-    close(pipes[0]);
-    return rc;
+    char path[4096];
+    char *const args[] = {path,
+                          (char *)"client",
+                          (char *)"get-plan",
+                          (char *)(uintptr_t)id,
+                          (char *)"-o",
+                          (char *)"-",
+                          NULL};
+    if (topt_client_path(path, sizeof path, err))
+        return -1;
+    int rc = topt_client_output(args, out, err);
+    return rc && err->code == TOPT_ERR_NOTFOUND
+               ? topt_fail(err, TOPT_ERR_NOTFOUND, "the server did not give plan '%s'",
+                           id)
+               : rc;
 }
 
 /* What the job carries, else what toptd knows.  A carried plan that is damaged is said, and asked for. */

@@ -5,19 +5,16 @@
 #include "profile.h"
 #include "profile_args.h"
 #include "cli.h"
+#include "client.h"
 #include "plan_source.h"
 #include "rank.h"
 #include "topt_options.h"
 #include "topt_text.h"
 
 #include <malloc.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-
-extern char **environ;
 
 static const struct topt_option options[] = {
     {"o", TOPT_OPT_STRING, offsetof(struct topt_profile_args, out), "FILE",
@@ -201,10 +198,7 @@ static int measure(struct work *w, struct topt_error *err)
 static int post(const struct topt_profile_args *a, struct topt_error *err)
 {
     char path[4096];
-    pid_t child;
-    int status = 1;
-    if (topt_client_path(path, sizeof path, err))
-        return -1;
+    struct topt_text said = {0};
     int named = strcmp(a->post, "default") != 0;
     char *const args[] = {path,
                           (char *)"client",
@@ -213,12 +207,16 @@ static int post(const struct topt_profile_args *a, struct topt_error *err)
                           named ? (char *)"--url" : NULL,
                           (char *)(uintptr_t)a->post,
                           NULL};
-    fflush(stdout);
-    if (posix_spawn(&child, path, NULL, NULL, args, environ) ||
-        waitpid(child, &status, 0) != child || status)
-        return topt_fail(err, TOPT_ERR_IO,
-                         "toptd has not taken the profile, which is in %s", a->out);
-    return 0;
+    if (topt_client_path(path, sizeof path, err))
+        return -1;
+    int rc = topt_client_output(args, &said, err);
+    if (rc)
+        topt_fail(err, TOPT_ERR_IO, "toptd has not taken the profile, which is in %s",
+                  a->out);
+    else
+        printf("toptd has it as %s", said.s ? said.s : "\n");
+    topt_text_fini(&said);
+    return rc;
 }
 
 /* ---- the command -------------------------------------------------------------------------------- */

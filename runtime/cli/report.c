@@ -83,6 +83,49 @@ static int64_t mean_ns(const struct topt_run_report *r, int network)
     return r->steps ? sum / r->steps : 0;
 }
 
+/* ---- tables ------------------------------------------------------------------------ */
+
+static double rows_of(const struct topt_op *op)
+{
+    return (double)op->operand[topt_table_sparse(op)].dim[0].count;
+}
+
+static double lookups_of(const struct topt_run_report *r, int op)
+{
+    return topt_table_lookups(&r->program->model->op[op]) *
+           (double)r->program->settings.micro_batches;
+}
+
+void topt_report_print_tables(const struct topt_run_report *r, FILE *out)
+{
+    const struct topt_model *m = r->program->model;
+    for (int i = 0; i < m->nops && r->named; i++) {
+        if (!(r->named[i] > 0))
+            continue;
+        fprintf(out,
+                "table '%.60s': %.0f lookups a step named %.1f of %.0f rows (planned for "
+                "%.1f); \"density\": %.9g, \"density_of\": %.0f\n",
+                m->op[i].name, lookups_of(r, i), r->named[i], rows_of(&m->op[i]),
+                topt_table_rows(&m->op[i], lookups_of(r, i)),
+                r->named[i] / rows_of(&m->op[i]), lookups_of(r, i));
+    }
+}
+
+static json_t *tables_json(const struct topt_run_report *r)
+{
+    const struct topt_model *m = r->program->model;
+    json_t *all = json_array();
+    for (int i = 0; i < m->nops && r->named; i++)
+        if (r->named[i] > 0)
+            json_array_append_new(
+                all, json_pack("{s:s, s:f, s:I, s:f, s:f}", "name", m->op[i].name,
+                               "density", r->named[i] / rows_of(&m->op[i]), "density_of",
+                               (json_int_t)lookups_of(r, i), "rows", r->named[i],
+                               "predicted_rows",
+                               topt_table_rows(&m->op[i], lookups_of(r, i))));
+    return all;
+}
+
 json_t *topt_report_json(const struct topt_run_report *r)
 {
     const struct topt_mesh *mesh = &r->program->mesh;
@@ -111,6 +154,14 @@ json_t *topt_report_json(const struct topt_run_report *r)
         (json_int_t)r->predicted_memory_bytes, "peak_bytes",
         (json_int_t)r->program->peak_bytes);
     json_object_set_new(doc, "arena_bytes", json_integer(r->arena_bytes));
+    if (r->named)
+        json_object_set_new(doc, "tables", tables_json(r));
+    json_object_set_new(json_object_get(doc, "predicted"), "beside_bytes",
+                        json_integer(r->beside_bytes));
+    if (r->saves) {
+        json_object_set_new(doc, "checkpoints", json_integer(r->saves));
+        json_object_set_new(doc, "checkpoint_ns", json_integer(r->save_ns));
+    }
     if (r->eval_loss > 0)
         json_object_set_new(doc, "eval_loss", json_real(r->eval_loss));
     return doc;

@@ -293,6 +293,7 @@ static void clean_up(struct topt_run *r)
     topt_program_destroy(r->own);
     topt_plan_doc_destroy(r->plan);
     json_decref(r->gradients);
+    free(r->named);
     free(r->loss);
     free(r->step_ns);
     topt_comm_destroy(r->host);

@@ -145,7 +145,12 @@ static int measure(struct topt_run *r, struct topt_error *err)
         return -1;
     p->peak_bytes = (int64_t)most[0];
     p->process_growth_bytes = (int64_t)most[1];
-    return 0;
+    if (!topt_model_has_tables(r->program->model))
+        return 0;
+    r->named = calloc((size_t)r->program->model->nops + 1, sizeof *r->named);
+    p->named = r->named;
+    return r->named ? topt_session_tables(r->session, r->named, err)
+                    : topt_nomem(err, "the report");
 }
 
 static void say(const struct topt_run *r)
@@ -163,6 +168,7 @@ static void say(const struct topt_run *r)
         topt_show_ns(p->predicted_time_ns, planned, sizeof planned),
         topt_show_bytes(p->peak_bytes, peak, sizeof peak),
         topt_show_bytes(p->program->peak_bytes, bound, sizeof bound));
+    topt_report_print_tables(p, stdout);
     if (r->args.times)
         topt_report_print_times(p, stdout);
 }

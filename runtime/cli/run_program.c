@@ -92,12 +92,12 @@ static int count_bytes(const struct topt_run *r, int64_t *ret, struct topt_error
 static int check_memory(struct topt_run *r, struct topt_error *err)
 {
     char have[32], need[32], more[32];
-    int64_t bytes;
+    int64_t bytes, beside = beside_the_plan(r);
+    r->report.beside_bytes = beside;
     if (!r->args.memory)
         return 0;
     if (count_bytes(r, &bytes, err))
         return -1;
-    int64_t beside = beside_the_plan(r);
     if (bytes + beside <= r->args.memory)
         return 0;
     topt_show_bytes(bytes + beside, need, sizeof need);

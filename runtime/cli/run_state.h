@@ -43,6 +43,7 @@ struct topt_run {
     struct topt_session *session;
     struct topt_saver *saver; /* NULL without --checkpoint */
     int64_t first, saved;     /* steps before this run; in a checkpoint */
+    double *named;            /* of the report */
     double *loss;             /* by step of this run */
     int64_t *step_ns;
     atomic_int_least64_t steps; /* that are in these */

@@ -75,6 +75,12 @@ static int ask_all(struct topt_run *r, int64_t doing, struct word *ret,
 
 /* ---- checkpoints ------------------------------------------------------------------- */
 
+/* What the steps wait for. */
+static void count_save(struct topt_run *r, int64_t since)
+{
+    r->report.save_ns += topt_run_now_ns() - since;
+}
+
 static int begin_save(struct topt_run *r, struct topt_error *err)
 {
     struct topt_checkpoint_facts f = {.step = r->first + r->steps,
@@ -86,6 +92,7 @@ static int begin_save(struct topt_run *r, struct topt_error *err)
     if (topt_saver_begin(r->saver, &f, err))
         return -1;
     r->saved = f.step;
+    r->report.saves++;
     return 0;
 }
 
@@ -166,7 +173,10 @@ static int one_step(struct topt_run *r, struct topt_error *err)
     int failed = r->metrics && topt_metrics_step(r->metrics, r, eval, err);
     if (r->args.metrics && topt_comm_agree(r->host, failed, err))
         return -1;
-    return save_between(r, &w, err);
+    before = topt_run_now_ns();
+    int rc = save_between(r, &w, err);
+    count_save(r, before);
+    return rc;
 }
 
 int topt_run_steps(struct topt_run *r, struct topt_error *err)
@@ -177,8 +187,10 @@ int topt_run_steps(struct topt_run *r, struct topt_error *err)
     topt_guard_look(r->guard, 1);
     while (!rc && !r->stopped && r->first + r->steps < r->args.steps)
         rc = one_step(r, err);
+    int64_t before = topt_run_now_ns();
     if (!rc)
         rc = save_last(r, err);
+    count_save(r, before);
     topt_guard_look(r->guard, 0);
     if (!rc && r->stopped && r->saver)
         topt_run_note(r, "told to end: saved after step %lld in '%s'; --resume goes on",

@@ -37,7 +37,9 @@ enum cu_activation {
     CU_RECIPROCAL,
     CU_POWER,
     CU_SIN,
-    CU_COS
+    CU_COS,
+    CU_RELU2,
+    CU_QUICK_GELU
 };
 
 /* A kernel call on local blocks; 'rows' x 'cols' is an operand as a matrix, rows of

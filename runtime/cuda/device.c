@@ -25,7 +25,9 @@ _Static_assert((int)CU_RELU == TOPT_ACT_RELU && (int)CU_GELU == TOPT_ACT_GELU &&
                    (int)CU_LOG == TOPT_ACT_LOG && (int)CU_SQRT == TOPT_ACT_SQRT &&
                    (int)CU_RECIPROCAL == TOPT_ACT_RECIPROCAL &&
                    (int)CU_POWER == TOPT_ACT_POWER && (int)CU_SIN == TOPT_ACT_SIN &&
-                   (int)CU_COS == TOPT_ACT_COS && (int)CU_COS + 1 == TOPT_ACT_COUNT,
+                   (int)CU_COS == TOPT_ACT_COS && (int)CU_RELU2 == TOPT_ACT_RELU2 &&
+                   (int)CU_QUICK_GELU == TOPT_ACT_QUICK_GELU &&
+                   (int)CU_QUICK_GELU + 1 == TOPT_ACT_COUNT,
                "cu.h repeats activations");
 
 int topt_cuda_check(cudaError_t rc, const char *what, struct topt_error *err)

@@ -90,6 +90,10 @@ DEVICE num activate(const struct cu_call *c, num x)
         return N(pow((double)x, c->alpha));
     case CU_SIN:
         return N(sin((double)x));
+    case CU_RELU2:
+        return x > 0 ? x * x : N(0);
+    case CU_QUICK_GELU:
+        return x * sigmoid(N(1.702) * x);
     default:
         return N(cos((double)x));
     }
@@ -142,6 +146,12 @@ DEVICE num slope(const struct cu_call *c, num x)
         return N(c->alpha * pow((double)x, c->alpha - 1));
     case CU_SIN:
         return N(cos((double)x));
+    case CU_RELU2:
+        return x > 0 ? 2 * x : N(0);
+    case CU_QUICK_GELU: {
+        num t = sigmoid(N(1.702) * x);
+        return t + N(1.702) * x * t * (1 - t);
+    }
     default:
         return N(-sin((double)x));
     }

@@ -2,8 +2,10 @@
  *
  *     cc fashion.c $(pkg-config --cflags --libs topt-runtime) -o fashion
  *     mpirun -n 2 ./fashion /usr/share/datasets/fashion-mnist 100
+ *     mpirun -n 2 ./fashion /usr/share/datasets/fashion-mnist 100 unix:/run/topt/toptd.sock
  *
- * The folder has train-images-idx3-ubyte.gz and train-labels-idx1-ubyte.gz. */
+ * The folder has train-images-idx3-ubyte.gz and train-labels-idx1-ubyte.gz.  The strategy is found here, or by the
+ * toptd at the URL. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <topt.h>
@@ -41,11 +43,15 @@ static void describe(struct topt_training *t)
     topt_training_optimizer(t, "adam", 0.002);
 }
 
-static int train(struct topt_training *t, const char *data, int64_t steps, double *loss)
+static int train(struct topt_training *t, char **argv, int64_t steps, double *loss)
 {
+    const char *data = argv[1];
     double before, after;
     describe(t);
-    topt_training_find_strategy(t, "lab-cpu", 0);
+    if (argv[3])
+        topt_training_ask_strategy(t, argv[3], "lab-cpu", 0);
+    else
+        topt_training_find_strategy(t, "lab-cpu", 0);
     topt_training_build(t, data, 1);
     topt_training_evaluate(t, data, 4, &before);
     topt_training_run(t, steps, loss);
@@ -59,15 +65,15 @@ static int train(struct topt_training *t, const char *data, int64_t steps, doubl
 
 int main(int argc, char **argv)
 {
-    int64_t steps = argc == 3 ? atoll(argv[2]) : 0;
+    int64_t steps = argc == 3 || argc == 4 ? atoll(argv[2]) : 0;
     if (steps < 1 || steps > 1000000) {
-        fprintf(stderr, "usage: fashion FOLDER STEPS\n");
+        fprintf(stderr, "usage: fashion FOLDER STEPS [URL]\n");
         return 2;
     }
     double *loss = calloc((size_t)steps, sizeof *loss);
     struct topt_training *t =
         loss ? topt_training_open(&argc, &argv, "fashion", 64, 1) : NULL;
-    int rc = t ? train(t, argv[1], steps, loss) : -1;
+    int rc = t ? train(t, argv, steps, loss) : -1;
     if (rc && (!t || topt_training_speaks(t)))
         fprintf(stderr, "fashion: %s\n", t ? topt_training_error(t) : "out of memory");
     topt_training_close(t);

@@ -521,7 +521,9 @@ static int allocate(struct topt_session *s, struct topt_error *err)
     s->counts = calloc(2 * (size_t)s->comm->size, sizeof *s->counts);
     s->rows_heap = calloc(n + 1, sizeof *s->rows_heap);
     s->bound = calloc((size_t)s->p->model->nops + 1, sizeof *s->bound);
-    if (!s->ptr || !s->bytes || !s->counts || !s->rows_heap || !s->bound)
+    s->rows_named = calloc((size_t)s->p->model->nops + 1, sizeof *s->rows_named);
+    if (!s->ptr || !s->bytes || !s->counts || !s->rows_heap || !s->rows_named ||
+        !s->bound)
         return topt_nomem(err, NULL);
     bind(s);
     return 0;

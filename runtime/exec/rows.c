@@ -7,7 +7,7 @@
  * which is the same on all replicas: they stay equal to the last bit.
  *
  * A gradient of rows has room for the number that was planned; where more come, memory
- * of twice the room takes its place (and is reported as session.rows_grown).
+ * of twice the room takes its place, beside the plan's.
  *
  *     head | values [room][cols] | row numbers [room] | hash [2 room] */
 #include "rows.h"
@@ -87,7 +87,6 @@ static int grow(struct topt_session *s, int buffer, struct topt_error *err)
         *slot_of(&r, r.row[i]) = (int32_t)(i + 1);
     free(s->rows_heap[buffer]);
     s->rows_heap[buffer] = more;
-    s->rows_grown++;
     return 0;
 }
 
@@ -532,7 +531,12 @@ int topt_session_rows_add(struct topt_session *s, const struct topt_instr *i,
 static int add_squares(struct topt_session *s, const struct topt_instr *i,
                        struct topt_update_call *c, struct topt_error *err)
 {
-    int64_t rows = c->row ? c->rows : c->cols ? c->n / c->cols : 0;
+    const struct topt_buffer *b = &s->p->buffer[i->a];
+    struct topt_box box = topt_buffer_box(s, i->a);
+    int64_t rows = 1; /* also where this rank has no columns */
+    for (int d = 0; d + 1 < b->shape.ndim; d++)
+        rows *= box.len[d] * b->shape.dim[d].unit;
+    c->rows = rows = c->row ? c->rows : rows;
     void *squares = topt_scratch(s, (rows + 1) * real_bytes(s));
     if (!squares)
         return topt_nomem(err, NULL);
@@ -554,6 +558,26 @@ static int add_squares(struct topt_session *s, const struct topt_instr *i,
     return s->comm->ops->all_reduce(s->comm, &k, err);
 }
 
+/* Of copies of a block, and of its columns, those at 0 along each axis count. */
+static int counts(const struct topt_session *s, const struct topt_layout *l)
+{
+    for (int a = 0; a < s->p->mesh.naxes; a++)
+        if (l->at[a] != 0 && topt_mesh_coord(&s->p->mesh, s->comm->rank, a))
+            return 0;
+    return 1;
+}
+
+int topt_session_tables(struct topt_session *s, double *ret, struct topt_error *err)
+{
+    int n = s->p->model->nops;
+    memcpy(ret, s->rows_named, (size_t)n * sizeof *ret);
+    if (s->comm->ops->sum(s->comm, ret, n, err))
+        return -1;
+    for (int i = 0; i < n; i++)
+        ret[i] /= s->step > 0 ? (double)s->step : 1;
+    return 0;
+}
+
 int topt_session_rows_update(struct topt_session *s, const struct topt_instr *i,
                              struct topt_update_call *c, struct topt_error *err)
 {
@@ -569,6 +593,8 @@ int topt_session_rows_update(struct topt_session *s, const struct topt_instr *i,
         c->row = r.row;
         c->first = box.off[0];
         c->grad = r.value;
+        if (counts(s, &s->p->buffer[i->b].layout))
+            s->rows_named[b->op] += (double)r.n;
     }
     return i->axes ? add_squares(s, i, c, err) : 0;
 }
@@ -601,5 +627,7 @@ void topt_session_rows_fini(struct topt_session *s)
     for (int b = 0; s->rows_heap && b < s->p->nbuffers; b++)
         free(s->rows_heap[b]);
     free(s->rows_heap);
+    free(s->rows_named);
     s->rows_heap = NULL;
+    s->rows_named = NULL;
 }

@@ -27,9 +27,8 @@ struct topt_session {
     double lr, norm, scale;
     const struct topt_feed *feed; /* of the training, or of an evaluation */
     struct topt_session_times times;
-    void *
-        *rows_heap; /* by buffer: what a gradient of rows outgrew its place to; or NULL */
-    int64_t rows_grown;
+    void **rows_heap; /* by buffer: where a gradient of rows is that outgrew its place */
+    double *rows_named; /* by operator: rows of its gradient here, over all steps */
     struct topt_buckets *buckets;
     struct topt_kernel_call *bound; /* by operator: what all of its kernels are told */
     int overlaps;                   /* buckets are reduced behind backward */

@@ -74,13 +74,27 @@ struct attend {
     int64_t behind, window;            /* query i sees the local keys up to i + behind */
     int64_t first_key, chunk;
     int causal;
-    double scale, cap;
+    double scale, cap, factor;
+    int64_t all_heads, first_head; /* of queries: of the model, here */
     struct near near;
 };
 
+/* What a distance of 1 takes off the scores of a head (Press et al., 2022): powers of
+ * 2^(-8/n), n the largest power of two that is no more than the heads; beyond, the odd
+ * ones of 2^(-8/2n). */
+static double slope_of_head(const struct attend *a, int64_t head)
+{
+    int64_t n = 1, k = a->first_head + head;
+    while (2 * n <= a->all_heads)
+        n *= 2;
+    double power =
+        k < n ? (double)(k + 1) / (double)n : ((double)(k - n) + 0.5) / (double)n;
+    return a->factor > 0 ? a->factor * pow(2, -8 * power) : 0;
+}
+
 static void attend_init(struct attend *ret, const struct topt_kernel_call *c)
 {
-    enum { S = 2, T };
+    enum { H = 1, S, T };
     const struct topt_attrs *a = &c->op->attrs;
     const struct topt_op *op = c->op;
     int64_t shared = op->operand[ATTEND_KR].present ? cols_of(c, ATTEND_KR) : 0;
@@ -105,7 +119,10 @@ static void attend_init(struct attend *ret, const struct topt_kernel_call *c)
                            .chunk = a->chunk,
                            .causal = a->causal,
                            .scale = a->scale > 0 ? a->scale : usual,
-                           .cap = a->cap};
+                           .cap = a->cap,
+                           .factor = a->factor,
+                           .all_heads = a->heads,
+                           .first_head = c->off[H] * (a->heads / a->kv_heads)};
     near_init(&ret->near, c);
 }
 
@@ -113,6 +130,7 @@ static void attend_init(struct attend *ret, const struct topt_kernel_call *c)
  * that any of its rows sees. */
 struct attend_block {
     int64_t first, n, from, to;
+    double slope; /* by distance */
     const real *q, *kv, *kr, *rp, *dy;
     real *y, *lse, *p, *dp, *delta, *dq, *dkv, *dkr, *drp;
 };
@@ -125,8 +143,8 @@ static int64_t within(int64_t x, int64_t low, int64_t high)
 /* Local keys [from, to) that query 'i' sees. */
 static void keys_of(const struct attend *a, int64_t i, int64_t *from, int64_t *to)
 {
-    int64_t end = i + a->behind + 1;
-    *to = a->causal ? within(end, 0, a->t) : a->t;
+    int64_t end = i + a->behind + 1, after = a->causal ? 0 : a->window - 1;
+    *to = a->causal || a->window ? within(end + after, 0, a->t) : a->t;
     *from = a->window ? within(end - a->window, 0, *to) : 0;
     if (a->chunk) {
         int64_t start = (end - 1 + a->first_key) / a->chunk * a->chunk - a->first_key;
@@ -158,6 +176,7 @@ static struct attend_block block_at(const struct topt_kernel_call *c,
     int64_t kv = b * a->t * a->ldkv + g * (a->own + a->vd), kr = b * a->t * a->ldkr;
     int64_t stat = row * a->ldl + head, other;
     struct attend_block k = {.first = first,
+                             .slope = slope_of_head(a, head),
                              .n = a->s - first < a->rows ? a->s - first : a->rows,
                              .q = offset_of(c->value[ATTEND_Q], q),
                              .kv = offset_of(c->value[ATTEND_KV], kv),
@@ -184,6 +203,8 @@ static void adjust_row(const struct attend *a, const struct attend_block *k, int
     int64_t at = k->from - (k->first + i + a->behind), last = 0; /* key less query */
     for (int64_t j = from; a->near.n && j < to; j++)
         row[j] += k->rp[bucket_of(&a->near, a->causal, at + j, &last) * a->near.ld];
+    for (int64_t j = from; k->slope > 0 && j < to; j++)
+        row[j] += R(k->slope * (double)(at + j));
     for (int64_t j = from; a->cap > 0 && j < to; j++)
         row[j] = cap * TANH(row[j] / cap);
 }
@@ -236,14 +257,10 @@ static double softmax_row(real *row, int64_t from, int64_t to, int64_t width)
     memset(row + to, 0, (size_t)(width - to) * sizeof *row);
     if (from >= to)
         return -INFINITY;
-    real max = row[from];
-    for (int64_t j = from; j < to; j++)
-        max = row[j] > max ? row[j] : max;
-    double sum = 0;
+    real max = max_of(row + from, to - from);
     for (int64_t j = from; j < to; j++)
         row[j] = EXP(row[j] - max);
-    for (int64_t j = from; j < to; j++)
-        sum += (double)row[j];
+    double sum = sum_of(row + from, to - from);
     real inverse = R(1 / sum);
     for (int64_t j = from; j < to; j++)
         row[j] *= inverse;

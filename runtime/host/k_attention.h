@@ -7,7 +7,8 @@
  * rotated in strips of a few rows on the stack:
  *     forward    y's slot holds the rotated keys until the weighted sum replaces them
  *     backward   dq's slot holds the rotated queries until the scores' gradient is known
- * Rotation is orthogonal, so gradients are rotated back by the opposite angle. */
+ * Where a text is made token by token, forward begins with the call's 'at': the queries before it are done,
+ * their keys and values stand in qkv.  Rotation is orthogonal, so gradients are rotated back by the opposite angle. */
 #include "real.h"
 
 enum { STRIP_ELEMENTS = 4096 };
@@ -15,6 +16,7 @@ enum { STRIP_ELEMENTS = 4096 };
 /* Rows of head_dim numbers, 'ld' apart. */
 struct heads {
     int64_t s, hd, q; /* sequence, head size, query heads of a key-value head */
+    int64_t first;    /* forward: queries before this one are done */
     int64_t ldx, ldy; /* row strides of qkv and of y */
     double scale;
     int causal;
@@ -25,6 +27,7 @@ static struct heads heads_of(const struct topt_kernel_call *c)
 {
     const struct topt_attrs *a = &c->op->attrs;
     return (struct heads){.s = c->len[2],
+                          .first = c->at,
                           .hd = a->head_dim,
                           .q = a->heads / a->kv_heads,
                           .ldx = cols_of(c, 0),
@@ -73,17 +76,13 @@ static int64_t strip_rows(const struct heads *h)
 /* p = softmax(scale * p) by rows in place; lse is 'ldl' apart. */
 static void softmax_rows(const struct heads *h, real *p, real *lse, int64_t ldl)
 {
-    for (int64_t i = 0; i < h->s; i++) {
+    for (int64_t i = h->first; i < h->s; i++) {
         real *row = p + i * h->s;
         int64_t n = h->causal ? i + 1 : h->s;
-        real max = row[0], scale = R(h->scale);
-        for (int64_t j = 1; j < n; j++)
-            max = row[j] > max ? row[j] : max;
-        double sum = 0;
+        real max = max_of(row, n), scale = R(h->scale);
         for (int64_t j = 0; j < n; j++)
             row[j] = EXP(scale * (row[j] - max));
-        for (int64_t j = 0; j < n; j++)
-            sum += (double)row[j];
+        double sum = sum_of(row, n);
         real inverse = R(1 / sum);
         for (int64_t j = 0; j < n; j++)
             row[j] *= inverse;
@@ -99,7 +98,7 @@ static void head_fwd(const struct heads *h, const real *q, const real *k, const 
     real strip[STRIP_ELEMENTS];
     int64_t step = strip_rows(h);
     rotate(h, y, h->ldy, k, h->ldx, 0, h->s, 1);
-    for (int64_t i = 0; i < h->s; i += step) {
+    for (int64_t i = h->first; i < h->s; i += step) {
         int64_t n = h->s - i < step ? h->s - i : step;
         rotate(h, strip, h->hd, q + i * h->ldx, h->ldx, i, n, 1);
         gemm(&(struct gemm){.tb = 1,
@@ -115,15 +114,15 @@ static void head_fwd(const struct heads *h, const real *q, const real *k, const 
                             .ldc = h->s});
     }
     softmax_rows(h, p, lse, ldl);
-    gemm(&(struct gemm){.m = h->s,
+    gemm(&(struct gemm){.m = h->s - h->first,
                         .n = h->hd,
                         .k = h->s,
                         .alpha = 1,
-                        .a = p,
+                        .a = p + h->first * h->s,
                         .lda = h->s,
                         .b = v,
                         .ldb = h->ldx,
-                        .c = y,
+                        .c = y + h->first * h->ldy,
                         .ldc = h->ldy});
 }
 

@@ -111,6 +111,10 @@ INLINE real activate(int a, const struct topt_attrs *t, real x)
         return R(pow((double)x, t->alpha));
     case TOPT_ACT_SIN:
         return R(sin((double)x));
+    case TOPT_ACT_RELU2:
+        return x > 0 ? x * x : 0;
+    case TOPT_ACT_QUICK_GELU:
+        return x * sigmoid(R(1.702) * x);
     default:
         return R(cos((double)x));
     }
@@ -166,6 +170,11 @@ INLINE real slope_of(int a, const struct topt_attrs *p, real x)
         return R(p->alpha * pow((double)x, p->alpha - 1));
     case TOPT_ACT_SIN:
         return R(cos((double)x));
+    case TOPT_ACT_RELU2:
+        return x > 0 ? 2 * x : 0;
+    case TOPT_ACT_QUICK_GELU:
+        t = sigmoid(R(1.702) * x);
+        return t + R(1.702) * x * t * (1 - t);
     default:
         return R(-sin((double)x));
     }

@@ -44,12 +44,25 @@ static void norm_mean(const struct topt_kernel_call *c)
     real *mean = c->value[NORM_MU];
     int64_t rows = mean ? norm_rows(c) : 0, d = norm_cols(c);
     double width = norm_width(c);
-    for (int64_t r = 0; r < rows; r++) {
-        double sum = 0;
-        for (int64_t j = 0; j < d && !c->op->attrs.rms; j++)
-            sum += (double)x[r * d + j];
-        mean[r] = R(sum / width);
+    for (int64_t r = 0; r < rows; r++)
+        mean[r] = c->op->attrs.rms ? 0 : R(sum_of(x + r * d, d) / width);
+}
+
+/* Squares of what is 'mu' less. */
+static double norm_squares(const real *x, int64_t n, double mu)
+{
+    double lane[LANES] = {0};
+    int64_t j = 0;
+    for (; j + LANES <= n; j += LANES)
+        for (int k = 0; k < LANES; k++) {
+            double t = (double)x[j + k] - mu;
+            lane[k] += t * t;
+        }
+    for (int k = 0; j < n; j++, k++) {
+        double t = (double)x[j] - mu;
+        lane[k] += t * t;
     }
+    return add_lanes(lane);
 }
 
 static void norm_var(const struct topt_kernel_call *c)
@@ -58,14 +71,8 @@ static void norm_var(const struct topt_kernel_call *c)
     real *var = c->value[NORM_V];
     int64_t rows = norm_rows(c), d = norm_cols(c);
     double width = norm_width(c);
-    for (int64_t r = 0; r < rows; r++) {
-        double mu = norm_mu(c, r), sum = 0;
-        for (int64_t j = 0; j < d; j++) {
-            double t = (double)x[r * d + j] - mu;
-            sum += t * t;
-        }
-        var[r] = R(sum / width);
-    }
+    for (int64_t r = 0; r < rows; r++)
+        var[r] = R(norm_squares(x + r * d, d, norm_mu(c, r)) / width);
 }
 
 static void norm_apply(const struct topt_kernel_call *c)
@@ -103,6 +110,27 @@ static void norm_scale_grad(const struct topt_kernel_call *c)
     }
 }
 
+/* Of one row: g dy, and g dy (x - mu). */
+static void norm_sums(const real *g, const real *dy, const real *x, int64_t n, double mu,
+                      double *ret1, double *ret2)
+{
+    double lane1[LANES] = {0}, lane2[LANES] = {0};
+    int64_t j = 0;
+    for (; j + LANES <= n; j += LANES)
+        for (int k = 0; k < LANES; k++) {
+            double t = (g ? (double)g[j + k] : 1) * (double)dy[j + k];
+            lane1[k] += t;
+            lane2[k] += t * ((double)x[j + k] - mu);
+        }
+    for (int k = 0; j < n; j++, k++) {
+        double t = (g ? (double)g[j] : 1) * (double)dy[j];
+        lane1[k] += t;
+        lane2[k] += t * ((double)x[j] - mu);
+    }
+    *ret1 = add_lanes(lane1);
+    *ret2 = add_lanes(lane2);
+}
+
 static void norm_bwd_sum(const struct topt_kernel_call *c)
 {
     const real *x = c->value[NORM_X], *g = c->value[NORM_G], *dy = c->grad[NORM_Y];
@@ -110,12 +138,9 @@ static void norm_bwd_sum(const struct topt_kernel_call *c)
     int64_t rows = norm_rows(c), d = norm_cols(c);
     double width = norm_width(c);
     for (int64_t r = 0; r < rows; r++) {
-        double mu = norm_mu(c, r), rstd = norm_rstd(c, r), sum1 = 0, sum2 = 0;
-        for (int64_t j = 0; j < d; j++) {
-            double t = (g ? (double)g[j] : 1) * (double)dy[r * d + j];
-            sum1 += t;
-            sum2 += t * ((double)x[r * d + j] - mu) * rstd;
-        }
+        double sum1, sum2;
+        norm_sums(g, dy + r * d, x + r * d, d, norm_mu(c, r), &sum1, &sum2);
+        sum2 *= norm_rstd(c, r);
         if (s1)
             s1[r] = c->op->attrs.rms ? 0 : R(sum1 / width);
         s2[r] = R(sum2 / width);

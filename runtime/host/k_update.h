@@ -56,8 +56,8 @@ static void row_wise_adagrad(const struct topt_update_call *c)
 {
     real *w = c->param, *state = c->state[0];
     const real *g = c->grad, *squares = c->squares;
-    int64_t cols = c->cols > 0 ? c->cols : 1, rows = c->n / cols;
-    double whole = (double)(c->whole_cols > 0 ? c->whole_cols : cols);
+    int64_t cols = c->cols, rows = cols > 0 ? c->n / cols : c->row ? 1 : c->rows;
+    double whole = (double)c->whole_cols;
     for (int64_t r = 0; r < rows; r++) {
         double sum = squares ? (double)squares[r] : 0;
         for (int64_t j = 0; j < cols && !squares; j++)

@@ -109,6 +109,49 @@ static inline void copy(real *dst, const real *src, int64_t n)
         memcpy(dst, src, (size_t)n * sizeof *dst);
 }
 
+/* A reduction is kept in LANES parts, so that it becomes vectors in the order that is written here: the same numbers
+ * whatever the vectors' width. */
+enum { LANES = 16 };
+
+static inline double add_lanes(const double *lane)
+{
+    double sum[LANES];
+    memcpy(sum, lane, sizeof sum);
+    for (int half = LANES / 2; half; half /= 2)
+        for (int k = 0; k < half; k++)
+            sum[k] += sum[k + half];
+    return sum[0];
+}
+
+static inline double sum_of(const real *x, int64_t n)
+{
+    double lane[LANES] = {0};
+    int64_t j = 0;
+    for (; j + LANES <= n; j += LANES)
+        for (int k = 0; k < LANES; k++)
+            lane[k] += (double)x[j + k];
+    for (int k = 0; j < n; j++, k++)
+        lane[k] += (double)x[j];
+    return add_lanes(lane);
+}
+
+/* n >= 1 */
+static inline real max_of(const real *x, int64_t n)
+{
+    real lane[LANES];
+    int64_t j = 0;
+    for (int k = 0; k < LANES; k++)
+        lane[k] = x[0];
+    for (; j + LANES <= n; j += LANES)
+        for (int k = 0; k < LANES; k++)
+            lane[k] = x[j + k] > lane[k] ? x[j + k] : lane[k];
+    for (; j < n; j++)
+        lane[0] = x[j] > lane[0] ? x[j] : lane[0];
+    for (int k = 1; k < LANES; k++)
+        lane[0] = lane[k] > lane[0] ? lane[k] : lane[0];
+    return lane[0];
+}
+
 /* dst[j] += sum over rows of x[., j]: by strips, so that the sums are in double. */
 static inline void add_column_sums(real *dst, const real *x, int64_t rows, int64_t cols)
 {

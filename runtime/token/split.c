@@ -3,7 +3,9 @@
  * Each stage gets a piece of text and hands what it makes of it to the next one, so that no
  * list of all words is ever held. */
 #include "split.h"
+#include "charsmap.h"
 #include "pattern.h"
+#include "unicode.h"
 #include "vocab.h"
 #include "topt_json.h"
 
@@ -16,15 +18,6 @@
 #define WORD                                                                             \
     "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{200c}\\x{200d}\\x{24b6}-\\x{24e9}"             \
     "\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}"
-
-/* Characters that NFC changes, or joins with the one before them: marks, the letters of Hangul,
- * and those of which Unicode says that they are never the result of composing. */
-#define NFC_PATTERN                                                                      \
-    "\\p{M}|[\\x{1100}-\\x{11ff}\\x{340}-\\x{345}\\x{374}\\x{37e}\\x{387}"               \
-    "\\x{958}-\\x{95f}\\x{9dc}-\\x{9df}\\x{a33}-\\x{a36}\\x{a59}-\\x{a5e}\\x{b5c}"       \
-    "\\x{b5d}\\x{f43}-\\x{fb9}\\x{1f71}-\\x{1fff}\\x{2000}\\x{2001}\\x{2126}-\\x{212b}"  \
-    "\\x{2329}\\x{232a}\\x{2adc}\\x{f900}-\\x{fb4f}\\x{1d15e}-\\x{1d1c0}"                \
-    "\\x{2f800}-\\x{2fa1f}]"
 
 /* ---- bytes as characters ----------------------------------------------------------- */
 
@@ -204,12 +197,64 @@ static int read_replace(struct topt_stages *s, const json_t *doc, struct topt_er
     return stage.pattern && add(s, stage, err) ? 0 : -1;
 }
 
-static int read_nfc(struct topt_stages *s, const json_t *doc, struct topt_error *err)
+static int add_unicode(struct topt_stages *s, unsigned changes, struct topt_error *err)
 {
-    (void)doc;
-    struct topt_stage stage = {.kind = TOPT_NFC};
-    stage.pattern = topt_pattern_compile(NFC_PATTERN, err);
-    return stage.pattern && add(s, stage, err) ? 0 : -1;
+    const struct topt_stage stage = {.kind = TOPT_UNICODE, .changes = changes};
+    return topt_unicode_check(err) || !add(s, stage, err) ? -1 : 0;
+}
+
+/* Those that have no settings. */
+static int read_plain(struct topt_stages *s, const json_t *doc, struct topt_error *err)
+{
+    static const struct {
+        const char *name;
+        unsigned changes;
+    } plain[] = {{"NFC", TOPT_DECOMPOSE | TOPT_COMPOSE},
+                 {"NFD", TOPT_DECOMPOSE},
+                 {"NFKC", TOPT_DECOMPOSE | TOPT_COMPATIBLE | TOPT_COMPOSE},
+                 {"NFKD", TOPT_DECOMPOSE | TOPT_COMPATIBLE},
+                 {"StripAccents", TOPT_DROP_MARKS},
+                 {"Lowercase", TOPT_LOWER}};
+    const char *type = topt_json_words_at(doc, "type");
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        if (!strcmp(plain[i].name, type))
+            return add_unicode(s, plain[i].changes, err);
+    return topt_fail(err, TOPT_ERR_INTERNAL, "a normalizer without a change");
+}
+
+/* Accents go where that is said; where nothing is said, with the capital letters. */
+static int read_bert(struct topt_stages *s, const json_t *doc, struct topt_error *err)
+{
+    int clean = 1, chinese = 1, lower = 1;
+    if (topt_json_bool_or(doc, "normalizer", "clean_text", &clean, err) ||
+        topt_json_bool_or(doc, "normalizer", "handle_chinese_chars", &chinese, err) ||
+        topt_json_bool_or(doc, "normalizer", "lowercase", &lower, err))
+        return -1;
+    const json_t *strip = json_object_get(doc, "strip_accents");
+    int stripped = json_is_boolean(strip) ? json_is_true(strip) : lower;
+    return add_unicode(s,
+                       (clean ? TOPT_CLEAN : 0u) | (chinese ? TOPT_SPACE_CHINESE : 0u) |
+                           (stripped ? TOPT_DECOMPOSE | TOPT_DROP_NONSPACING : 0u) |
+                           (lower ? TOPT_LOWER : 0u),
+                       err);
+}
+
+static int read_precompiled(struct topt_stages *s, const json_t *doc,
+                            struct topt_error *err)
+{
+    struct topt_stage stage = {.kind = TOPT_CHARSMAP};
+    const char *letters = json_string_value(json_object_get(doc, "precompiled_charsmap"));
+    stage.map = topt_charsmap_read(letters ? letters : "", err);
+    if (stage.map && add(s, stage, err))
+        return 0;
+    topt_charsmap_free(stage.map);
+    return -1;
+}
+
+static int read_bert_words(struct topt_stages *s, const json_t *doc,
+                           struct topt_error *err)
+{
+    return read_whitespace_split(s, doc, err) || read_punctuation(s, doc, err) ? -1 : 0;
 }
 
 static const struct kind {
@@ -218,7 +263,15 @@ static const struct kind {
     int (*read)(struct topt_stages *s, const json_t *doc, struct topt_error *err);
 } kinds[] = {{"Prepend", 1, read_prepend},
              {"Replace", 1, read_replace},
-             {"NFC", 1, read_nfc},
+             {"NFC", 1, read_plain},
+             {"NFD", 1, read_plain},
+             {"NFKC", 1, read_plain},
+             {"NFKD", 1, read_plain},
+             {"StripAccents", 1, read_plain},
+             {"Lowercase", 1, read_plain},
+             {"BertNormalizer", 1, read_bert},
+             {"Precompiled", 1, read_precompiled},
+             {"BertPreTokenizer", 0, read_bert_words},
              {"ByteLevel", 0, read_byte_level},
              {"Split", 0, read_split},
              {"Metaspace", 0, read_metaspace},
@@ -258,8 +311,10 @@ int topt_stages_read(struct topt_stages *s, const json_t *doc, struct topt_error
 
 void topt_stages_fini(struct topt_stages *s)
 {
-    for (int i = 0; i < s->n; i++)
+    for (int i = 0; i < s->n; i++) {
         topt_pattern_free(s->own[i]);
+        topt_charsmap_free(s->stage[i].map);
+    }
     s->n = 0;
 }
 
@@ -440,20 +495,17 @@ static int metaspace(const struct run *r, const struct topt_stage *g, int stage,
     return rc;
 }
 
-/* What NFC would leave alone is passed on; what it may change is refused. */
-static int check_nfc(const struct run *r, const struct topt_stage *g, int stage,
-                     const char *s, size_t len, int first)
+static int change(const struct run *r, const struct topt_stage *g, int stage,
+                  const char *s, size_t len, int first)
 {
-    size_t begin, end;
-    int found = topt_pattern_find(g->pattern, s, len, 0, &begin, &end, r->err);
-    if (found > 0)
-        return topt_fail(
-            r->err, TOPT_ERR_INVAL,
-            "the tokenizer wants text in normal form C, and '%.*s' may not "
-            "be in it; run the text through `uconv -x nfc` and take out what "
-            "stays",
-            (int)(end - begin), s + begin);
-    return found ? -1 : pass(r, stage + 1, s, len, first);
+    struct topt_text t = {0};
+    if (g->map)
+        topt_charsmap_change(g->map, s, len, &t);
+    else if (topt_unicode_change(g->changes, s, len, &t, r->err)) {
+        topt_text_fini(&t);
+        return -1;
+    }
+    return pass_text(r, stage + 1, &t, first);
 }
 
 static int prepend(const struct run *r, const struct topt_stage *g, int stage,
@@ -476,8 +528,9 @@ static int pass(const struct run *r, int stage, const char *s, size_t len, int f
         return prepend(r, g, stage, s, len, first);
     case TOPT_REPLACE:
         return replace(r, g, stage, s, len, first);
-    case TOPT_NFC:
-        return check_nfc(r, g, stage, s, len, first);
+    case TOPT_UNICODE:
+    case TOPT_CHARSMAP:
+        return change(r, g, stage, s, len, first);
     case TOPT_SPLIT:
         return split(r, g, stage, s, len, first);
     case TOPT_BYTES:

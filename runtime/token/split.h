@@ -16,14 +16,24 @@ enum topt_behavior {
     TOPT_CONTIGUOUS,
 };
 
+struct topt_charsmap;
 struct topt_pattern; /* a regular expression */
 
 /* A normalizer, which changes text, or a pre-tokenizer, which cuts it. */
 struct topt_stage {
-    enum { TOPT_PREPEND, TOPT_REPLACE, TOPT_NFC, TOPT_SPLIT, TOPT_BYTES, TOPT_META } kind;
-    const char *content; /* PREPEND, REPLACE by it; META: what stands for a blank */
-    struct topt_pattern
-        *pattern; /* REPLACE, SPLIT; BYTES: may be NULL; NFC: what it may change */
+    enum {
+        TOPT_PREPEND,
+        TOPT_REPLACE,
+        TOPT_UNICODE,
+        TOPT_CHARSMAP,
+        TOPT_SPLIT,
+        TOPT_BYTES,
+        TOPT_META
+    } kind;
+    unsigned changes;          /* UNICODE: bits of enum topt_unicode_change */
+    struct topt_charsmap *map; /* CHARSMAP */
+    const char *content;       /* PREPEND, REPLACE by it; META: what stands for a blank */
+    struct topt_pattern *pattern; /* REPLACE, SPLIT; BYTES: may be NULL */
     enum topt_behavior behavior;
     int invert;        /* SPLIT: what lies between matches is what matches */
     int prefix, first; /* BYTES, META: a blank before each, or before the text alone */

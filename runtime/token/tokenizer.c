@@ -6,6 +6,7 @@
 #include "topt_hash.h"
 #include "topt_json.h"
 #include "unigram.h"
+#include "wordpiece.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -28,13 +29,15 @@ struct topt_tokenizer {
     size_t nadded;
     uint8_t begins[256]; /* first bytes of added tokens */
     struct topt_stages stages;
-    int is_bpe;
+    const struct model *model;
     struct topt_bpe bpe;
     struct topt_unigram unigram;
+    struct topt_wordpiece wordpiece;
     int32_t end;
     const char *mark; /* of blanks, where pieces have one; NULL: bytes as characters */
     int drops_blank;  /* a text begins with a blank that is not its own */
     int byte_level;
+    int cleans; /* WordPiece: no blanks before marks in its texts */
 };
 
 int topt_ids_put(struct topt_ids *ids, int32_t id, struct topt_error *err)
@@ -59,8 +62,8 @@ void topt_ids_fini(struct topt_ids *ids)
 
 /* ---- reading ----------------------------------------------------------------------- */
 
-static int read_bpe_vocab(struct topt_tokenizer *t, const json_t *vocab,
-                          struct topt_error *err)
+static int read_numbered_vocab(struct topt_tokenizer *t, const json_t *vocab,
+                               struct topt_error *err)
 {
     const char *piece;
     json_t *id;
@@ -92,24 +95,73 @@ static int read_unigram_vocab(struct topt_tokenizer *t, const json_t *vocab,
     return 0;
 }
 
+/* ---- models ------------------------------------------------------------------------ */
+
+static int init_bpe(struct topt_tokenizer *t, const json_t *model, struct topt_error *err)
+{
+    return topt_bpe_init(&t->bpe, &t->vocab, model, err);
+}
+
+static int init_unigram(struct topt_tokenizer *t, const json_t *model,
+                        struct topt_error *err)
+{
+    return topt_unigram_init(&t->unigram, &t->vocab, model, err);
+}
+
+static int init_wordpiece(struct topt_tokenizer *t, const json_t *model,
+                          struct topt_error *err)
+{
+    const json_t *decoder = json_object_get(t->doc, "decoder");
+    t->cleans = !json_is_false(json_object_get(decoder, "cleanup"));
+    return topt_wordpiece_init(&t->wordpiece, &t->vocab, model, err);
+}
+
+static int bpe_word(const struct topt_tokenizer *t, const char *s, size_t len,
+                    struct topt_ids *ids, struct topt_error *err)
+{
+    return topt_bpe_word(&t->bpe, s, len, ids, err);
+}
+
+static int unigram_word(const struct topt_tokenizer *t, const char *s, size_t len,
+                        struct topt_ids *ids, struct topt_error *err)
+{
+    return topt_unigram_word(&t->unigram, s, len, ids, err);
+}
+
+static int wordpiece_word(const struct topt_tokenizer *t, const char *s, size_t len,
+                          struct topt_ids *ids, struct topt_error *err)
+{
+    return topt_wordpiece_word(&t->wordpiece, s, len, ids, err);
+}
+
+static const struct model {
+    const char *name;
+    int (*read_vocab)(struct topt_tokenizer *t, const json_t *vocab,
+                      struct topt_error *err);
+    int (*init)(struct topt_tokenizer *t, const json_t *model, struct topt_error *err);
+    int (*word)(const struct topt_tokenizer *t, const char *s, size_t len,
+                struct topt_ids *ids, struct topt_error *err);
+} models[] = {{"BPE", read_numbered_vocab, init_bpe, bpe_word},
+              {"Unigram", read_unigram_vocab, init_unigram, unigram_word},
+              {"WordPiece", read_numbered_vocab, init_wordpiece, wordpiece_word}};
+
 static int read_model(struct topt_tokenizer *t, const json_t *model,
                       struct topt_error *err)
 {
     const char *type = json_string_value(json_object_get(model, "type"));
     const json_t *vocab = json_object_get(model, "vocab");
-    /* older files do not say what they are */
-    t->is_bpe = type ? !strcmp(type, "BPE") : json_object_get(model, "merges") != NULL;
-    if (!t->is_bpe && (!type || strcmp(type, "Unigram") != 0))
+    if (!type && json_object_get(model, "merges"))
+        type = "BPE"; /* older files do not say what they are */
+    for (size_t i = 0; i < sizeof models / sizeof *models && type; i++)
+        if (!strcmp(models[i].name, type))
+            t->model = &models[i];
+    if (!t->model)
         return topt_fail(err, TOPT_ERR_INVAL,
-                         "model '%.40s' is not known here (BPE and Unigram are)",
+                         "model '%.40s' is not known here (BPE, Unigram and WordPiece "
+                         "are)",
                          type ? type : "");
-    if (t->is_bpe)
-        return read_bpe_vocab(t, vocab, err) || topt_vocab_index(&t->vocab, err) ||
-                       topt_bpe_init(&t->bpe, &t->vocab, model, err)
-                   ? -1
-                   : 0;
-    return read_unigram_vocab(t, vocab, err) || topt_vocab_index(&t->vocab, err) ||
-                   topt_unigram_init(&t->unigram, &t->vocab, model, err)
+    return t->model->read_vocab(t, vocab, err) || topt_vocab_index(&t->vocab, err) ||
+                   t->model->init(t, model, err)
                ? -1
                : 0;
 }
@@ -249,8 +301,7 @@ static int put_word(void *ctx, const char *s, size_t len, struct topt_error *err
                 return -1;
         return 0;
     }
-    if (e->t->is_bpe ? topt_bpe_word(&e->t->bpe, s, len, e->ids, err)
-                     : topt_unigram_word(&e->t->unigram, s, len, e->ids, err))
+    if (e->t->model->word(e->t, s, len, e->ids, err))
         return -1;
     int64_t n = e->ids->n - before;
     if (r && n <= MOST_IDS) {
@@ -378,6 +429,29 @@ static int byte_of(const struct topt_piece *p)
     return end == p->s + 5 ? (int)byte : -1;
 }
 
+/* Words with blanks between, but for pieces that go on; then no blank before what belongs to the word before. */
+static void put_word_text(const struct topt_tokenizer *t, const struct topt_piece *p,
+                          int begins, struct topt_text *text)
+{
+    static const char *const joined[] = {" .",  " ?",  " !",   " ,",  " n't",
+                                         " 'm", " 's", " 've", " 're"};
+    struct topt_text w = {0};
+    size_t prefix = strlen(t->wordpiece.prefix);
+    int goes_on = p->len >= prefix && !memcmp(p->s, t->wordpiece.prefix, prefix);
+    if (!begins && !goes_on)
+        topt_text_put(&w, " ", 1);
+    topt_text_put(&w, p->s + (goes_on && !begins ? prefix : 0),
+                  p->len - (goes_on && !begins ? prefix : 0));
+    size_t skip = 0;
+    for (size_t i = 0; i < sizeof joined / sizeof *joined && t->cleans && w.s; i++)
+        if (!strncmp(w.s, joined[i], strlen(joined[i])))
+            skip = 1;
+    if (w.s)
+        topt_text_put(text, w.s + skip, w.len - skip);
+    text->oom |= w.oom;
+    topt_text_fini(&w);
+}
+
 int topt_tokenizer_decode(const struct topt_tokenizer *t, const int32_t *id, int64_t n,
                           int first, struct topt_text *text, struct topt_error *err)
 {
@@ -385,6 +459,10 @@ int topt_tokenizer_decode(const struct topt_tokenizer *t, const int32_t *id, int
         if (id[i] < 0 || id[i] >= t->vocab.n || !t->vocab.piece[id[i]].s)
             continue; /* vocabularies are padded */
         const struct topt_piece *p = &t->vocab.piece[id[i]];
+        if (t->wordpiece.prefix) {
+            put_word_text(t, p, first && i == 0, text);
+            continue;
+        }
         int byte = t->byte_level ? -1 : byte_of(p);
         char c = (char)byte;
         if (byte >= 0)

@@ -74,7 +74,8 @@ int fini(void)
     return SLURM_SUCCESS;
 }
 
-/* GPUs in a text of TRES, whose entries have commas or semicolons between, and their type. */
+/* GPUs in a text of TRES, whose entries have commas or semicolons between, and their type.  From 23.11 on an entry may be
+ * "gres/gpu:a100=2", as --tres-per-task has it. */
 static int64_t gpus_in(const char *tres, char type[64])
 {
     int64_t gpus = 0;
@@ -85,7 +86,7 @@ static int64_t gpus_in(const char *tres, char type[64])
     snprintf(plain, sizeof plain, "%s", tres);
     for (char *p = plain; *p; p++)
         *p = *p == ';' ? ',' : *p;
-    if (topt_shape_gres(plain, &gpus, kind, &others, NULL))
+    if (topt_shape_tres(plain, &gpus, kind, &others, NULL))
         gpus = 0;
     else if (*kind)
         memcpy(type, kind, sizeof kind);
@@ -119,7 +120,7 @@ static void drop_gpus(char **tres)
     struct topt_text others = {0};
     int64_t gpus = 0;
     char type[64];
-    int rc = *tres ? topt_shape_gres(*tres, &gpus, type, &others, NULL) : 0;
+    int rc = *tres ? topt_shape_tres(*tres, &gpus, type, &others, NULL) : 0;
     if (!rc && gpus) {
         slurm_xfree((void **)tres);
         if (others.len)
@@ -165,7 +166,6 @@ int job_submit(struct job_descriptor *job, uint32_t uid, char **err_msg)
     struct policy_job asked;
     struct policy_plan plan;
     char type[64];
-    (void)uid;
     refresh();
     look(job, &asked, type);
     int has_plan = policy_plan(job->environment, job->env_size, &plan, &err);
@@ -175,6 +175,7 @@ int job_submit(struct job_descriptor *job, uint32_t uid, char **err_msg)
         return SLURM_SUCCESS;
     if (err_msg)
         *err_msg = slurm_xstrdup(err.text);
+    slurm_info("job_submit/topt: of user %u refused: %s", (unsigned)uid, err.text);
     return ESLURM_INVALID_GRES;
 }
 

@@ -210,8 +210,11 @@ static int sbatch_version(void)
 static int size(struct submission *s, struct topt_error *err)
 {
     const struct topt_env env = {NULL, env_get, env_set, env_unset};
-    const struct topt_host host = {&s->options, host_set, host_get, host_isset,
-                                   host_reset};
+    const struct topt_host host = {.opt = &s->options,
+                                   .set = host_set,
+                                   .get = host_get,
+                                   .isset = host_isset,
+                                   .reset = host_reset};
     const struct topt_sizing sizing = {&host, &env, sbatch_plan_here, sbatch_version};
     struct topt_ask *ask = &s->options.ask;
     struct topt_site site;

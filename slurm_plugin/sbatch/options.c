@@ -31,7 +31,7 @@ static const struct row {
             {"core-spec", 'S', '=', NULL},
             {"cores-per-socket", 0, '=', NULL},
             {"cpu-freq", 0, '=', NULL},
-            {"cpus-per-gpu", 0, '=', NULL},
+            {"cpus-per-gpu", 0, '=', "SBATCH_CPUS_PER_GPU"},
             {"cpus-per-task", 'c', '=', NULL},
             {"deadline", 0, '=', NULL},
             {"delay-boot", 0, '=', NULL},
@@ -68,7 +68,7 @@ static const struct row {
             {"mcs-label", 0, '=', NULL},
             {"mem", 0, '=', "SBATCH_MEM_PER_NODE"},
             {"mem-bind", 0, '=', NULL},
-            {"mem-per-cpu", 0, '=', NULL},
+            {"mem-per-cpu", 0, '=', "SBATCH_MEM_PER_CPU"},
             {"mem-per-gpu", 0, '=', "SBATCH_MEM_PER_GPU"},
             {"mincpus", 0, '=', NULL},
             {"network", 0, '=', NULL},
@@ -99,7 +99,7 @@ static const struct row {
             {"quiet", 'Q', ' ', NULL},
             {"reboot", 0, ' ', NULL},
             {"requeue", 0, ' ', NULL},
-            {"reservation", 0, '=', NULL},
+            {"reservation", 0, '=', "SBATCH_RESERVATION"},
             {"resv-ports", 0, '?', NULL},
             {"segment", 0, '=', NULL},
             {"share", 0, ' ', NULL},
@@ -183,42 +183,54 @@ static enum sbatch_use use_of(int i)
     return topt_host_touches(rows[i].name) ? SBATCH_TAKE : SBATCH_KEEP;
 }
 
-/* --topt-NAME or --topt-NAME=VALUE. */
+/* The value of the option 'shown': what stands in its own word, NULL where nothing does, else the next word where it needs
+ * one.  Returns how many words the option has, or -1. */
+static int take_value(const char *shown, int len, const char *own, int is_needed,
+                      int argc, char *const *argv, const char **ret,
+                      struct topt_error *err)
+{
+    int follows = is_needed && !own;
+    if (follows && argc < 2)
+        return topt_fail(err, TOPT_ERR_USAGE, "%.*s needs a value", len, shown);
+    *ret = follows ? argv[1] : own ? own : "";
+    return follows ? 2 : 1;
+}
+
+/* --NAME or --NAME=VALUE: its length with the dashes, and what is behind '='. */
+static int split(const char *word, const char **ret_own)
+{
+    const char *equals = strchr(word, '=');
+    *ret_own = equals ? equals + 1 : NULL;
+    return (int)(equals ? (size_t)(equals - word) : strlen(word));
+}
+
 static int take_ours(struct sbatch_options *o, int argc, char *const *argv,
                      struct topt_error *err)
 {
-    const char *name = argv[0] + 2, *equals = strchr(name, '=');
-    size_t len = equals ? (size_t)(equals - name) : strlen(name);
-    int which = topt_ask_find(name + 5, len - 5);
+    const char *own, *value = NULL;
+    int len = split(argv[0], &own);
+    int which = topt_ask_find(argv[0] + 7, (size_t)len - 7); /* behind "--topt-" */
     if (which < 0)
-        return topt_fail(err, TOPT_ERR_USAGE, "--%.*s is no option", (int)len, name);
+        return topt_fail(err, TOPT_ERR_USAGE, "%.*s is no option", len, argv[0]);
     enum topt_ask_kind kind = topt_ask_table[which].kind;
-    int follows = kind != TOPT_ASK_IS_FLAG && kind != TOPT_ASK_IS_ELASTIC && !equals;
-    if (follows && argc < 2)
-        return topt_fail(err, TOPT_ERR_USAGE, "--%s needs a value", name);
-    const char *value = follows                              ? argv[1]
-                        : equals && kind != TOPT_ASK_IS_FLAG ? equals + 1
-                                                             : "";
-    if (topt_ask_set(&o->ask, (enum topt_ask_option)which, value))
-        return topt_nomem(err, name);
-    return follows ? 2 : 1;
+    int is_needed = kind != TOPT_ASK_IS_FLAG && kind != TOPT_ASK_IS_ELASTIC;
+    int n = take_value(argv[0], len, own, is_needed, argc, argv, &value, err);
+    if (n > 0 && topt_ask_set(&o->ask, (enum topt_ask_option)which, value))
+        return topt_nomem(err, argv[0]);
+    return n;
 }
 
 static int take_long(struct sbatch_options *o, int argc, char *const *argv,
                      enum sbatch_use *ret_use, struct topt_error *err)
 {
-    const char *name = argv[0] + 2, *equals = strchr(name, '=');
-    size_t len = equals ? (size_t)(equals - name) : strlen(name);
-    int i = row_for(row_of(name, len));
+    const char *own, *value = NULL;
+    int len = split(argv[0], &own);
+    int i = row_for(row_of(argv[0] + 2, (size_t)len - 2));
     if (i < 0) /* sbatch says what is wrong with it */
         return 1;
     *ret_use = use_of(i);
-    int follows = rows[i].value == '=' && !equals;
-    if (follows && argc < 2)
-        return topt_fail(err, TOPT_ERR_USAGE, "--%s needs a value", rows[i].name);
-    if (keep(o, i, follows ? argv[1] : equals ? equals + 1 : "", err))
-        return -1;
-    return follows ? 2 : 1;
+    int n = take_value(argv[0], len, own, rows[i].value == '=', argc, argv, &value, err);
+    return n > 0 && keep(o, i, value, err) ? -1 : n;
 }
 
 /* Letters: those without a value, then at most one with it.  The word is taken out where that one is and stands alone. */
@@ -226,6 +238,7 @@ static int take_letters(struct sbatch_options *o, int argc, char *const *argv,
                         enum sbatch_use *ret_use, struct topt_error *err)
 {
     for (const char *p = argv[0] + 1; *p; p++) {
+        const char letter[] = {'-', *p, '\0'}, *value = NULL;
         int i = row_of_letter(*p);
         if (i < 0)
             return 1;
@@ -235,12 +248,12 @@ static int take_letters(struct sbatch_options *o, int argc, char *const *argv,
             continue;
         }
         if (use_of(i) == SBATCH_TAKE && p > argv[0] + 1)
-            return topt_fail(err, TOPT_ERR_USAGE, "write -%c apart from '%s'", *p,
+            return topt_fail(err, TOPT_ERR_USAGE, "write %s apart from '%s'", letter,
                              argv[0]);
-        if (!p[1] && argc < 2)
-            return topt_fail(err, TOPT_ERR_USAGE, "-%c needs a value", *p);
-        *ret_use = use_of(i);
-        return keep(o, i, p[1] ? p + 1 : argv[1], err) ? -1 : p[1] ? 1 : 2;
+        int n = take_value(letter, 2, p[1] ? p + 1 : NULL, 1, argc, argv, &value, err);
+        if (n > 0)
+            *ret_use = use_of(i);
+        return n > 0 && keep(o, i, value, err) ? -1 : n;
     }
     return 1;
 }

@@ -142,7 +142,26 @@ static int ask_batches(struct topt_question *q, json_t **ret, struct topt_error 
                          : topt_plan(&q->r, ret, err);
 }
 
-/* Groups of unlike devices: all of them, shares of rows and of the model's state. */
+/* A group by itself, or several that share rows and the model's state. */
+static int show_groups(const struct topt_question *q, const json_t *answer,
+                       struct topt_error *err)
+{
+    if (q->a.json)
+        return topt_cli_write_json(answer, "-", err);
+    int one = json_object_get(answer, "group") != NULL;
+    if (one && q->a.lines)
+        return put_lines(answer, q->a.lines, err);
+    char *text = one ? NULL : topt_unequal_text(answer), *rows = topt_groups_text(answer);
+    if (one)
+        topt_show_plan(answer, q->a.output);
+    fputs(text ? text : "", stdout);
+    fputs(rows ? rows : "", stdout);
+    free(text);
+    free(rows);
+    return 0;
+}
+
+/* Groups of unlike devices: which of them, and what each takes. */
 static int plan_unequal(struct topt_question *q, struct topt_error *err)
 {
     json_t *answer = NULL;
@@ -152,7 +171,7 @@ static int plan_unequal(struct topt_question *q, struct topt_error *err)
                          "no --svg");
     q->r.stop = topt_stop_after(q->a.seconds);
     topt_ask_watch(q);
-    int rc = topt_plan_unequal(&q->r, &answer, err);
+    int rc = topt_plan_groups(&q->r, 0, &answer, err);
     topt_watch_stop(&q->watch);
     const json_t *plan = json_object_get(answer, "plan");
     if (!rc && q->a.output)
@@ -160,13 +179,7 @@ static int plan_unequal(struct topt_question *q, struct topt_error *err)
                   : topt_fail(err, TOPT_ERR_INFEASIBLE,
                               "-o: no plan that all groups run together: %s",
                               topt_cli_words(answer, "no_plan"));
-    if (!rc && q->a.json) {
-        rc = topt_cli_write_json(answer, "-", err);
-    } else if (!rc) {
-        char *text = topt_unequal_text(answer);
-        fputs(text ? text : "", stdout);
-        free(text);
-    }
+    rc = rc ? rc : show_groups(q, answer, err);
     int status = rc ? rc : exit_of(answer);
     json_decref(answer);
     return status;
@@ -185,15 +198,15 @@ int topt_cmd_plan(int argc, char **argv)
     struct topt_error err = {0};
     json_t *answer = NULL;
     int rc = topt_ask(&q, plan_options, usage, NULL, argc, argv, &err);
+    if (!rc && !q.a.words.mode)
+        q.r.mode = q.r.ngpu_list > 1    ? TOPT_PROFILING
+                   : q.r.ngpu_list == 1 ? TOPT_MINI_TIME
+                                        : TOPT_MINI_PARALLELISM;
     if (!rc && topt_hw_groups(q.hw)) {
         int status = plan_unequal(&q, &err);
         topt_ask_fini(&q);
         return status < 0 ? topt_cli_fail("plan", &err) : status;
     }
-    if (!rc && !q.a.words.mode)
-        q.r.mode = q.r.ngpu_list > 1    ? TOPT_PROFILING
-                   : q.r.ngpu_list == 1 ? TOPT_MINI_TIME
-                                        : TOPT_MINI_PARALLELISM;
     if (!rc && q.r.mode == TOPT_MINI_PARALLELISM && q.r.ngpu_list)
         rc = topt_fail(&err, TOPT_ERR_USAGE,
                        "--gpus goes with mini-time and profiling; mini-parallelism takes "
@@ -262,9 +275,15 @@ static int answer_one(struct topt_question *q, const struct topt_option *options
         return topt_fail(err, TOPT_ERR_USAGE, "%s needs one --gpus N", argv[0]);
     q->r.stop = topt_stop_after(q->a.seconds);
     topt_ask_watch(q);
-    rc = answer(&q->r, ret_doc, err);
+    rc = topt_groups_profile(&q->r, &q->r.hw, err) || answer(&q->r, ret_doc, err);
     topt_watch_stop(&q->watch);
     return rc;
+}
+
+static int frontier(const struct topt_request *r, json_t **ret, struct topt_error *err)
+{
+    return topt_hw_groups(r->hw) ? topt_unequal_frontier(r, ret, err)
+                                 : topt_plan_frontier(r, ret, err);
 }
 
 int topt_cmd_frontier(int argc, char **argv)
@@ -275,8 +294,8 @@ int topt_cmd_frontier(int argc, char **argv)
     struct topt_question q;
     struct topt_error err = {0};
     json_t *doc = NULL;
-    int rc = answer_one(&q, frontier_options, usage, NULL, argc, argv, topt_plan_frontier,
-                        &doc, &err);
+    int rc =
+        answer_one(&q, frontier_options, usage, NULL, argc, argv, frontier, &doc, &err);
     if (!rc && q.a.svg)
         rc = write_svg(topt_svg_frontier(doc), q.a.svg, &err);
     if (!rc && (q.a.json || q.a.output)) {
@@ -296,8 +315,8 @@ int topt_cmd_frontier(int argc, char **argv)
 
 /* Systems that search by themselves; those that search a part of our space are rows of
  * solver/plan/space/algorithm.c. */
-static const struct topt_system *const systems[] = {&topt_accpar_row, &topt_hypar_row,
-                                                    &topt_flexflow_row, NULL};
+static const struct topt_system *const systems[] = {
+    &topt_unequal_row, &topt_accpar_row, &topt_hypar_row, &topt_flexflow_row, NULL};
 
 static int compare_all(const struct topt_request *r, json_t **ret, struct topt_error *err)
 {

@@ -42,24 +42,38 @@ int topt_mesh_init(struct topt_mesh *mesh, int nodes, int per_node,
     return 0;
 }
 
-int topt_mesh_shares(struct topt_mesh *mesh, const int64_t *share, int n,
-                     struct topt_error *err)
+/* Shares that are all alike are none, unless they stand beside others. */
+static int take_shares(const struct topt_mesh *mesh, const int64_t *share, int n,
+                       int falling, int keep_alike, int *ret, struct topt_error *err)
 {
-    int alike = 1;
+    int alike = !keep_alike;
     if (!mesh->naxes || n != mesh->size[0] || n > TOPT_MAX_SHARES)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "%d shares, and the first axis of the mesh has %d parts (at "
                          "most %d may be unequal)",
                          n, mesh->naxes ? mesh->size[0] : 1, TOPT_MAX_SHARES);
     for (int i = 0; i < n; i++) {
-        if (share[i] < 1 || share[i] > 1 << 20 || (i && share[i] > share[i - 1]))
-            return topt_fail(err, TOPT_ERR_INVAL,
-                             "shares are 1 to %d each, the largest first", 1 << 20);
+        if (share[i] < 1 || share[i] > 1 << 20 ||
+            (falling && i && share[i] > share[i - 1]))
+            return topt_fail(err, TOPT_ERR_INVAL, "shares are 1 to %d each%s", 1 << 20,
+                             falling ? ", the largest first" : "");
         alike &= share[i] == share[0];
     }
     for (int i = 0; i < n; i++)
-        mesh->share[i] = alike ? 0 : (int)share[i];
+        ret[i] = alike ? 0 : (int)share[i];
     return 0;
+}
+
+int topt_mesh_shares(struct topt_mesh *mesh, const int64_t *share, int n,
+                     struct topt_error *err)
+{
+    return take_shares(mesh, share, n, 1, 0, mesh->share, err);
+}
+
+int topt_mesh_state_shares(struct topt_mesh *mesh, const int64_t *share, int n,
+                           struct topt_error *err)
+{
+    return take_shares(mesh, share, n, 0, mesh->share[0] != 0, mesh->state, err);
 }
 
 int64_t topt_mesh_parts(const struct topt_mesh *mesh, int axis)
@@ -96,7 +110,7 @@ struct topt_group topt_mesh_group(const struct topt_mesh *mesh, uint32_t axes)
 
 int topt_mesh_alike(const struct topt_mesh *mesh, int a, int b)
 {
-    if (mesh->share[0] && a != b && (!a || !b))
+    if ((mesh->share[0] || mesh->state[0]) && a != b && (!a || !b))
         return 0;
     return mesh->size[a] == mesh->size[b] &&
            (a < mesh->node_axes) == (b < mesh->node_axes);
@@ -157,16 +171,21 @@ uint32_t topt_layout_partial_mask(const struct topt_layout *l)
 }
 
 /* Where the piece of coordinate 'at' begins in a block of 'count', along an axis with shares. */
-static int64_t begin_of(const struct topt_mesh *mesh, int64_t count, int at)
+static int64_t begin_of(const struct topt_mesh *mesh, const int *share, int64_t count,
+                        int at)
 {
-    int64_t all = topt_mesh_parts(mesh, 0), before = 0;
-    for (int i = 0; i < at; i++)
-        before += mesh->share[i];
+    int64_t all = 0, before = 0;
+    for (int i = 0; i < mesh->size[0]; i++) {
+        all += share[i];
+        before += i < at ? share[i] : 0;
+    }
     return count / all * before + (count % all * before + all - 1) / all;
 }
 
-void topt_split_block(const struct topt_mesh *mesh, int64_t count, const int8_t *axes,
-                      int naxes, int device, int64_t *ret_off, int64_t *ret_len)
+/* 'share': of the first axis, where it has any. */
+static void split_block(const struct topt_mesh *mesh, const int *share, int64_t count,
+                        const int8_t *axes, int naxes, int device, int64_t *ret_off,
+                        int64_t *ret_len)
 {
     int64_t off = 0, len = count, cap = count;
     for (int i = 0; i < naxes; i++) {
@@ -174,9 +193,9 @@ void topt_split_block(const struct topt_mesh *mesh, int64_t count, const int8_t 
         int64_t piece = (cap + size - 1) / size;
         int at = topt_mesh_coord(mesh, device, axes[i]);
         int64_t start = piece * at;
-        if (!axes[i] && mesh->share[0]) {
-            start = begin_of(mesh, cap, at);
-            piece = begin_of(mesh, cap, at + 1) - start;
+        if (!axes[i] && share[0]) {
+            start = begin_of(mesh, share, cap, at);
+            piece = begin_of(mesh, share, cap, at + 1) - start;
         }
         if (start > len)
             start = len;
@@ -188,6 +207,26 @@ void topt_split_block(const struct topt_mesh *mesh, int64_t count, const int8_t 
     *ret_len = len;
 }
 
+void topt_split_block(const struct topt_mesh *mesh, int64_t count, const int8_t *axes,
+                      int naxes, int device, int64_t *ret_off, int64_t *ret_len)
+{
+    split_block(mesh, mesh->share, count, axes, naxes, device, ret_off, ret_len);
+}
+
+static const int *shares_of(const struct topt_mesh *mesh, const struct topt_shape *s)
+{
+    return s->rests && mesh->state[0] ? mesh->state : mesh->share;
+}
+
+/* The device with the largest blocks: of those along the first axis the one that takes most. */
+static int largest_device(const struct topt_mesh *mesh, const int *share)
+{
+    int best = 0;
+    for (int i = 1; i < mesh->size[0]; i++)
+        best = share[i] > share[best] ? i : best;
+    return best * (mesh->devices / mesh->size[0]);
+}
+
 struct topt_box topt_layout_box(const struct topt_mesh *mesh, const struct topt_shape *s,
                                 const struct topt_layout *l, int device)
 {
@@ -195,8 +234,8 @@ struct topt_box topt_layout_box(const struct topt_mesh *mesh, const struct topt_
     for (int d = 0; d < s->ndim; d++) {
         int8_t axes[TOPT_MAX_AXES];
         int n = topt_layout_axes_of(l, d, axes);
-        topt_split_block(mesh, s->dim[d].count, axes, n, device, &box.off[d],
-                         &box.len[d]);
+        split_block(mesh, shares_of(mesh, s), s->dim[d].count, axes, n, device,
+                    &box.off[d], &box.len[d]);
     }
     return box;
 }
@@ -213,9 +252,10 @@ int64_t topt_layout_elements(const struct topt_mesh *mesh, const struct topt_sha
                              const struct topt_layout *l)
 {
     int64_t split[TOPT_MAX_RANK] = {1, 1, 1, 1}, n = 1; /* ceilings nest */
-    if (mesh->share[0]) {
-        struct topt_box first = topt_layout_box(mesh, s, l, 0);
-        return topt_box_elements(s, &first);
+    const int *share = shares_of(mesh, s);
+    if (mesh->naxes && share[0]) {
+        struct topt_box most = topt_layout_box(mesh, s, l, largest_device(mesh, share));
+        return topt_box_elements(s, &most);
     }
     for (int a = 0; a < mesh->naxes; a++)
         if (l->at[a] >= 0)

@@ -8,7 +8,8 @@
  * counts becomes pieces of ceil(c / size), the last ones short or empty.  So gathering
  * over the innermost axis undoes exactly the last split, and every layout has an
  * offset and a length for each device.  The first axis may have shares instead: unlike
- * devices along it take pieces in proportion to them, of whatever it splits.
+ * devices along it take pieces in proportion to them, of whatever it splits; and other shares
+ * of parameters where these rest, as memory is unlike speed.
  *
  * Thread safety: plain values; redistribution caches belong to one thread at a time. */
 #ifndef TOPT_LAYOUT_H
@@ -30,6 +31,7 @@ struct topt_mesh {
     int size[TOPT_MAX_AXES];
     int nodes, per_node, devices;
     int share[TOPT_MAX_SHARES]; /* of the first axis; all 0: equal parts */
+    int state[TOPT_MAX_SHARES]; /* ... of what rests; all 0: as 'share' */
 };
 
 int topt_mesh_init(struct topt_mesh *mesh, int nodes, int per_node,
@@ -38,6 +40,9 @@ int topt_mesh_init(struct topt_mesh *mesh, int nodes, int per_node,
  * block is larger than that of device 0.  INVAL where they are not that. */
 int topt_mesh_shares(struct topt_mesh *mesh, const int64_t *share, int n,
                      struct topt_error *err) TOPT_MUST_CHECK;
+/* The same of parameters, gradients and states where the first axis shards them, in any order. */
+int topt_mesh_state_shares(struct topt_mesh *mesh, const int64_t *share, int n,
+                           struct topt_error *err) TOPT_MUST_CHECK;
 /* Parts of which an axis takes so many each: its size, or the sum of its shares. */
 int64_t topt_mesh_parts(const struct topt_mesh *mesh, int axis);
 /* Coordinate of 'device' on 'axis'. */
@@ -67,10 +72,12 @@ int topt_layout_equal(const struct topt_layout *a, const struct topt_layout *b);
 int topt_layout_axes_of(const struct topt_layout *l, int dim, int8_t ret[TOPT_MAX_AXES]);
 uint32_t topt_layout_partial_mask(const struct topt_layout *l);
 
-/* A tensor's shape without its place. */
+/* A tensor's shape without its place.  'rests': a parameter, of which the first axis makes
+ * pieces by the shares of the state. */
 struct topt_shape {
     int ndim;
     struct topt_dim dim[TOPT_MAX_RANK];
+    int rests;
 };
 
 /* A device's block: per dimension the first count and how many (may be 0). */

@@ -11,7 +11,8 @@ void topt_op_buffers_clear(struct topt_op_buffers *b)
 
 struct topt_shape topt_operand_shape(const struct topt_op *op, int operand)
 {
-    struct topt_shape s = {.ndim = topt_operand_rank(op, operand)};
+    struct topt_shape s = {.ndim = topt_operand_rank(op, operand),
+                           .rests = op->operand[operand].role == TOPT_PARAM};
     memcpy(s.dim, op->operand[operand].dim, sizeof s.dim);
     return s;
 }

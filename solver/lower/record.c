@@ -94,9 +94,10 @@ struct topt_program *topt_program_create(const struct topt_model *m,
     return p;
 }
 
-static void find_peak_on(struct topt_program *p, int device)
+static int64_t peak_on(const struct topt_program *p, int device,
+                       int64_t at_peak[TOPT_CLASS_COUNT])
 {
-    int64_t live[TOPT_CLASS_COUNT] = {0}, total = 0;
+    int64_t live[TOPT_CLASS_COUNT] = {0}, total = 0, most = 0;
     for (int i = 0; i < p->ninstr; i++) {
         const struct topt_instr *in = &p->instr[i];
         if (in->kind != TOPT_I_ALLOC && in->kind != TOPT_I_FREE)
@@ -107,10 +108,26 @@ static void find_peak_on(struct topt_program *p, int device)
         bytes = in->kind == TOPT_I_ALLOC ? bytes : -bytes;
         live[b->cls] += bytes;
         total += bytes;
-        if (total > p->peak_bytes) {
-            p->peak_bytes = total;
-            memcpy(p->class_bytes, live, sizeof live);
+        if (total > most) {
+            most = total;
+            memcpy(at_peak, live, sizeof live);
         }
+    }
+    return most;
+}
+
+int64_t topt_program_peak_on(const struct topt_program *p, int device)
+{
+    int64_t at_peak[TOPT_CLASS_COUNT];
+    return peak_on(p, device, at_peak);
+}
+
+static void find_peak_on(struct topt_program *p, int device)
+{
+    int64_t at_peak[TOPT_CLASS_COUNT] = {0}, bytes = peak_on(p, device, at_peak);
+    if (bytes > p->peak_bytes) {
+        p->peak_bytes = bytes;
+        memcpy(p->class_bytes, at_peak, sizeof at_peak);
     }
 }
 
@@ -123,11 +140,11 @@ static int has_windows(const struct topt_program *p)
 }
 
 /* The first device has the largest block of everything but windows, which are largest
- * in the middle: with those, each device is looked at, or, where they are many, one
- * that has the largest of all. */
+ * in the middle, and what rests by shares of its own: with those, each device is looked at, or,
+ * where they are many, one that has the largest of all. */
 void topt_program_find_peak(struct topt_program *p)
 {
-    if (!has_windows(p) || p->mesh.devices > TOPT_PEAK_DEVICES) {
+    if (!(has_windows(p) || p->mesh.state[0]) || p->mesh.devices > TOPT_PEAK_DEVICES) {
         find_peak_on(p, -1);
         return;
     }

@@ -22,15 +22,13 @@
  * for; where more come together than there is room for the runtime takes more memory. */
 #include "rows.h"
 
-#include "param.h"
-
 #include <math.h>
 
-enum { CHUNK_BYTES = 16 << 20, ROW_NUMBER_BYTES = 4, HASH_BYTES = 8, HEAD_BYTES = 64 };
+enum { CHUNK_BYTES = 16 << 20, HASH_BYTES = 8, HEAD_BYTES = 64 };
 
 /* ---- how many ---------------------------------------------------------------------- */
 
-static int64_t parts_along(const struct topt_mesh *mesh, uint32_t axes)
+int64_t topt_rows_parts(const struct topt_mesh *mesh, uint32_t axes)
 {
     int64_t n = 1;
     for (; axes; axes &= axes - 1)
@@ -100,12 +98,12 @@ void topt_rows_shape(const struct topt_fragments *f, int op, const struct topt_c
     uint32_t replicas = topt_replica_axes(o, table, c, f->mesh);
     int64_t parts = row_parts(f, o, table, c);
     if (c->zero == TOPT_ZERO_OWNER)
-        parts *= parts_along(f->mesh, replicas);
+        parts *= topt_rows_parts(f->mesh, replicas);
     g->rows = room(o, topt_table_lookups(o) * (double)f->settings->micro_batches, parts,
                    block_rows(f, o, table, &g->layout));
     g->rows = g->rows > 0 ? g->rows : 1;
     g->bytes = HEAD_BYTES +
-               g->rows * (row_bytes(f, o, table, c) + ROW_NUMBER_BYTES + HASH_BYTES);
+               g->rows * (row_bytes(f, o, table, c) + TOPT_ROW_NUMBER_BYTES + HASH_BYTES);
 }
 
 /* ---- what is written --------------------------------------------------------------- */
@@ -124,12 +122,13 @@ static int alloc_staging(const struct topt_fragments *f, int op, int64_t rows,
                          int64_t each)
 {
     return topt_fragment_block(
-        f, (struct topt_buffer){.cls = TOPT_CLASS_STAGING,
-                                .elem = TOPT_ELEM_BYTE,
-                                .layout = topt_layout_replicated(),
-                                .bytes = HEAD_BYTES + rows * (each + ROW_NUMBER_BYTES),
-                                .op = op,
-                                .operand = -1});
+        f,
+        (struct topt_buffer){.cls = TOPT_CLASS_STAGING,
+                             .elem = TOPT_ELEM_BYTE,
+                             .layout = topt_layout_replicated(),
+                             .bytes = HEAD_BYTES + rows * (each + TOPT_ROW_NUMBER_BYTES),
+                             .op = op,
+                             .operand = -1});
 }
 
 /* 'sets' of a chunk are there at once: sent, and received. */
@@ -138,9 +137,9 @@ static int exchange(const struct topt_fragments *f, int op, const struct topt_co
 {
     const struct topt_op *o = &f->model->op[op];
     int table = topt_table_sparse(o), ids = topt_table_ids(o);
-    int64_t each = row_bytes(f, o, table, c), n = parts_along(f->mesh, i.axes);
+    int64_t each = row_bytes(f, o, table, c), n = topt_rows_parts(f->mesh, i.axes);
     i.rows = rows_here(f, o, table, c);
-    int64_t most = CHUNK_BYTES / (each + ROW_NUMBER_BYTES) * 2 / sets;
+    int64_t most = CHUNK_BYTES / (each + TOPT_ROW_NUMBER_BYTES) * 2 / sets;
     i.chunk = i.rows < most ? i.rows : most;
     i.chunk = (i.chunk / n + 1) * n; /* the same number for each owner */
     for (int x = 0; x < TOPT_MAX_OPERANDS; x++)
@@ -178,154 +177,6 @@ int topt_rows_add(const struct topt_fragments *f, int op, const struct topt_conf
     i.b = b->param_grad[table];
     i.value[ids] = b->value[ids];
     i.axes = topt_replica_axes(o, table, c, f->mesh);
-    int64_t n = parts_along(f->mesh, i.axes);
+    int64_t n = topt_rows_parts(f->mesh, i.axes);
     return exchange(f, op, c, i, c->zero == TOPT_ZERO_OWNER ? 2 : 1 + n);
-}
-
-/* ---- what it takes ----------------------------------------------------------------- */
-
-static int64_t bytes_named(const struct topt_tally *t, int buffer)
-{
-    return t->named[buffer].bytes;
-}
-
-static int64_t each_of(const struct topt_tally *t, int rows_buffer)
-{
-    const struct topt_buffer *b = &t->named[rows_buffer];
-    return (b->bytes - HEAD_BYTES) / b->rows - ROW_NUMBER_BYTES - HASH_BYTES;
-}
-
-static void add_time(struct topt_time *sum, struct topt_time t)
-{
-    sum->ns += t.ns;
-    sum->basis = t.basis > sum->basis ? t.basis : sum->basis;
-}
-
-static void add_memory(const struct topt_tally *t, struct topt_time *sum, int64_t bytes)
-{
-    add_time(sum, topt_hw_compute(t->k->hw, t->k->settings->dtype, TOPT_WORK_ELEMENTWISE,
-                                  0, bytes, t->k->mesh->devices));
-}
-
-/* 'rounds' of a collective that move 'bytes' together. */
-static void add_rounds(const struct topt_tally *t, struct topt_time *sum,
-                       enum topt_collective c, uint32_t axes, int64_t bytes,
-                       int64_t rounds)
-{
-    struct topt_time one =
-        topt_router_time(t->k->router, c, axes, (bytes + rounds - 1) / rounds);
-    one.ns *= rounds;
-    add_time(sum, one);
-}
-
-/* Numbers of rows are sorted in four passes over eight bytes a lookup, read and written. */
-enum { SORT_BYTES = 4 * 2 * 8 };
-
-static int64_t lookups_of(const struct topt_tally *t, const struct topt_instr *i)
-{
-    const struct topt_op *o = &t->k->model->op[i->op];
-    return bytes_named(t, i->value[topt_table_ids(o)]) / 4;
-}
-
-/* Who asks whom for how many, and how many rounds that takes. */
-static void add_agreement(const struct topt_tally *t, struct topt_time *sum,
-                          uint32_t axes)
-{
-    int64_t n = parts_along(t->k->mesh, axes);
-    add_time(sum, topt_router_time(t->k->router, TOPT_ALL_TO_ALL, axes, 8 * n));
-    add_time(sum, topt_router_time(t->k->router, TOPT_ALL_REDUCE, axes, 8));
-}
-
-/* Owners read rows and send them; who asked writes them where its lookups are. */
-static struct topt_time price_fetch(const struct topt_tally *t,
-                                    const struct topt_instr *i)
-{
-    struct topt_time sum = {0, TOPT_BASIS_MEASURED};
-    const struct topt_buffer *table = &t->named[i->a];
-    struct topt_box box = topt_layout_box(t->k->mesh, &table->shape, &table->layout, 0);
-    int64_t each = box.len[0] ? table->bytes / box.len[0] : 0;
-    int64_t rounds = (i->rows + i->chunk - 1) / i->chunk, bytes = i->rows * each;
-    add_agreement(t, &sum, i->axes);
-    add_rounds(t, &sum, TOPT_ALL_TO_ALL, i->axes, i->rows * ROW_NUMBER_BYTES, rounds);
-    add_rounds(t, &sum, TOPT_ALL_TO_ALL, i->axes, bytes, rounds);
-    add_memory(t, &sum, 3 * bytes + bytes_named(t, i->b) + SORT_BYTES * lookups_of(t, i));
-    return sum;
-}
-
-/* The output's gradient is read once a row that it is of, and rows that come are added to
- * those that are there. */
-static struct topt_time price_add(const struct topt_tally *t, const struct topt_instr *i)
-{
-    struct topt_time sum = {0, TOPT_BASIS_MEASURED};
-    const struct topt_op *o = &t->k->model->op[i->op];
-    int64_t each = each_of(t, i->b), n = parts_along(t->k->mesh, i->axes);
-    int64_t bytes = i->rows * each, gradient = bytes_named(t, i->a);
-    int64_t numbers = i->rows * ROW_NUMBER_BYTES, come = bytes;
-    int64_t rounds = (i->rows + i->chunk - 1) / i->chunk;
-    int owner = i->axes && t->named[i->b].layout.at[__builtin_ctz(i->axes)] == 0;
-    (void)o;
-    if (owner) {
-        add_agreement(t, &sum, i->axes);
-        add_rounds(t, &sum, TOPT_ALL_TO_ALL, i->axes, numbers, rounds);
-        add_rounds(t, &sum, TOPT_ALL_TO_ALL, i->axes, bytes, rounds);
-    } else if (i->axes) {
-        come = n * bytes;
-        add_agreement(t, &sum, i->axes);
-        add_rounds(t, &sum, TOPT_ALL_GATHER, i->axes, n * numbers, rounds);
-        add_rounds(t, &sum, TOPT_ALL_GATHER, i->axes, come, rounds);
-    }
-    add_memory(t, &sum,
-               (gradient > bytes ? gradient : bytes) + (i->axes ? bytes : 0) + 3 * come +
-                   SORT_BYTES * lookups_of(t, i));
-    return sum;
-}
-
-struct topt_time topt_rows_price(const struct topt_tally *t, const struct topt_instr *i)
-{
-    return i->kind == TOPT_I_ROWS_FETCH ? price_fetch(t, i) : price_add(t, i);
-}
-
-/* Of a buffer of the parameter's rows so much is read and written. */
-static int64_t updated(const struct topt_tally *t, int buffer, int64_t rows, int64_t all)
-{
-    int64_t bytes = buffer >= 0 ? bytes_named(t, buffer) : 0;
-    return all > 0 && rows < all ? (int64_t)((double)bytes * (double)rows / (double)all)
-                                 : bytes;
-}
-
-struct topt_time topt_rows_update_price(const struct topt_tally *t,
-                                        const struct topt_instr *i)
-{
-    const struct topt_buffer *param = &t->named[i->a], *grad = &t->named[i->b];
-    struct topt_box box = topt_layout_box(t->k->mesh, &param->shape, &param->layout, 0);
-    int last = param->shape.ndim - 1;
-    int64_t cols = box.len[last] * param->shape.dim[last].unit;
-    int64_t numbers = param->bytes / topt_element_bytes(t->k->settings, TOPT_ELEM_REAL);
-    int64_t all = cols ? numbers / cols : 0, rows = grad->rows ? grad->rows : all;
-    struct topt_time sum = {0, TOPT_BASIS_MEASURED};
-    add_memory(t, &sum,
-               2 * (updated(t, i->a, rows, all) + updated(t, i->c, rows, all) +
-                    updated(t, i->d, rows, all) + updated(t, i->e, rows, all)) +
-                   grad->bytes);
-    if (i->axes) {
-        int each = topt_element_bytes(t->k->settings, TOPT_ELEM_STATE);
-        add_memory(t, &sum, grad->bytes);
-        add_time(&sum,
-                 topt_router_time(t->k->router, TOPT_ALL_REDUCE, i->axes, rows * each));
-    }
-    return sum;
-}
-
-int64_t topt_rows_touched(const struct topt_tally *t, const struct topt_op *o,
-                          int operand, int64_t bytes)
-{
-    if (!bytes || topt_table_sparse(o) != operand)
-        return bytes;
-    const struct topt_operand_spec *w = &o->spec->operand[operand];
-    const struct topt_operand_spec *ids = &o->spec->operand[topt_table_ids(o)];
-    double lookups = 1, rows = (double)t->len[w->dim[0]];
-    for (int i = 0; i < ids->ndim; i++)
-        lookups *= (double)t->len[ids->dim[i]];
-    lookups *= rows / (double)o->count[w->dim[0]]; /* those of this part of the rows */
-    return lookups < rows ? (int64_t)((double)bytes / rows * lookups) : bytes;
 }

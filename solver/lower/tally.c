@@ -3,7 +3,7 @@
 #include "tally.h"
 
 #include "param.h"
-#include "rows.h"
+#include "rows_price.h"
 
 #include <string.h>
 
@@ -123,11 +123,13 @@ static struct topt_time eager_pass(const struct topt_tally *t, const struct topt
 static struct topt_time own_kernel(const struct topt_tally *t, const struct topt_instr *i)
 {
     const struct topt_op *o = &t->k->model->op[i->op];
+    struct topt_seen seen = {t->k, t->named, t->len};
     int64_t bytes = 0;
     for (int x = 0; x < o->spec->noperands; x++)
-        bytes += bytes_at_once(t, o->spec, x,
-                               topt_rows_touched(t, o, x, bytes_of(t, i->value[x])) +
-                                   topt_rows_touched(t, o, x, bytes_of(t, i->grad[x])));
+        bytes +=
+            bytes_at_once(t, o->spec, x,
+                          topt_rows_touched(&seen, o, x, bytes_of(t, i->value[x])) +
+                              topt_rows_touched(&seen, o, x, bytes_of(t, i->grad[x])));
     return topt_hw_compute(t->k->hw, t->k->settings->dtype, topt_kernel_work(i->kernel),
                            o->spec->flops(o, i->kernel, t->len), bytes,
                            t->k->mesh->devices);
@@ -180,7 +182,7 @@ static struct topt_time update(const struct topt_tally *t, const struct topt_ins
     int steps = eager ? topt_optimizer_eager(s->optimizer) : 0;
     int64_t numbers = bytes_of(t, i->a) / topt_element_bytes(s, TOPT_ELEM_REAL);
     if (t->named[i->b].rows || i->axes)
-        return topt_rows_update_price(t, i);
+        return topt_rows_update_price(&(struct topt_seen){t->k, t->named, t->len}, i);
     if (steps)
         return elementwise(t, 4 * steps * numbers);
     return elementwise(t, 2 * (bytes_of(t, i->a) + bytes_of(t, i->c) + bytes_of(t, i->d) +
@@ -191,6 +193,7 @@ static struct topt_time update(const struct topt_tally *t, const struct topt_ins
 struct topt_time topt_tally_price(struct topt_tally *t, const struct topt_instr *i,
                                   int *ret_network)
 {
+    struct topt_seen seen = {t->k, t->named, t->len};
     *ret_network = 1;
     switch (i->kind) {
     case TOPT_I_MOVE:
@@ -205,7 +208,7 @@ struct topt_time topt_tally_price(struct topt_tally *t, const struct topt_instr 
     case TOPT_I_ROWS_FETCH:
     case TOPT_I_ROWS_ADD:
         *ret_network = i->axes != 0;
-        return topt_rows_price(t, i);
+        return topt_rows_price(&seen, i);
     default:
         break;
     }

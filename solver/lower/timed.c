@@ -1,6 +1,11 @@
 /* timed.c - the sink that records and prices: a strategy's program, and what each of its
- * instructions takes by the prices that costs are added up from (tally.c). */
+ * instructions takes by the prices that costs are added up from (tally.c).
+ *
+ * Frameworks that make a block's activations again run its whole forward; the program leaves out
+ * what nobody asks for then, as the last projection before a sum.  The price has it, and so has the
+ * time of what is computed next in backward. */
 #include "lower.h"
+#include "recompute.h"
 #include "record.h"
 #include "tally.h"
 
@@ -65,9 +70,56 @@ static void time_aside(struct topt_sink *sink, enum topt_aside what)
     ((struct timer *)sink)->t.aside = what;
 }
 
-/* Buffers come and go without taking time; their instructions are recorded, too. */
-static int settle(struct timer *w, struct topt_timed *ret, struct topt_error *err)
+/* By operator what forward takes that is priced again and not in the program. */
+static int find_left_out(const struct timer *w, const struct topt_strategy *s,
+                         int64_t **ret, struct topt_error *err)
 {
+    const struct topt_program *p = w->r.p;
+    size_t nops = (size_t)p->model->nops;
+    uint8_t *demanded = malloc(nops + 1);
+    *ret = calloc(nops + 1, sizeof **ret);
+    if (!demanded || !*ret) {
+        free(demanded);
+        free(*ret);
+        return topt_nomem(err, "the program's times");
+    }
+    topt_recompute_demand(p->model, s, demanded);
+    for (int i = p->micro_begin; i < p->micro_end; i++) {
+        const struct topt_instr *in = &p->instr[i];
+        if (in->kind == TOPT_I_KERNEL && !in->backward && s->config[in->op].recompute &&
+            !demanded[in->op])
+            (*ret)[in->op] += w->time[i].ns;
+    }
+    free(demanded);
+    return 0;
+}
+
+/* Operators have their backward from the last to the first. */
+static int charge_left_out(struct timer *w, const struct topt_strategy *s,
+                           struct topt_error *err)
+{
+    const struct topt_program *p = w->r.p;
+    int64_t *left_out;
+    int last = p->model->nops;
+    if (find_left_out(w, s, &left_out, err))
+        return -1;
+    for (int i = p->micro_begin; i < p->micro_end; i++) {
+        const struct topt_instr *in = &p->instr[i];
+        if (in->kind != TOPT_I_KERNEL || !in->backward)
+            continue;
+        for (; last > in->op; last--)
+            w->time[i].ns += left_out[last - 1];
+    }
+    free(left_out);
+    return 0;
+}
+
+/* Buffers come and go without taking time; their instructions are recorded, too. */
+static int settle(struct timer *w, const struct topt_strategy *s, struct topt_timed *ret,
+                  struct topt_error *err)
+{
+    if (charge_left_out(w, s, err))
+        return -1;
     int n = w->r.p->ninstr;
     struct topt_instr_time *grown = realloc(w->time, ((size_t)n + 1) * sizeof *grown);
     if (!grown)
@@ -98,7 +150,7 @@ int topt_lower_timed(const struct topt_costing *k, const struct topt_strategy *s
     w->r.sink.aside = time_aside;
     w->op = -1;
     topt_tally_init(&w->t, k);
-    int rc = topt_lower_into(&w->r, s, k->router, err) || settle(w, ret, err);
+    int rc = topt_lower_into(&w->r, s, k->router, err) || settle(w, s, ret, err);
     if (rc)
         topt_program_destroy(p);
     free(w->time);

@@ -380,6 +380,8 @@ int topt_lower(const struct topt_model *m, const struct topt_mesh *mesh,
                const struct topt_settings *settings, const struct topt_strategy *s,
                struct topt_router *router, struct topt_program **ret,
                struct topt_error *err) TOPT_MUST_CHECK;
+/* The largest sum of live buffers on one device. */
+int64_t topt_program_peak_on(const struct topt_program *p, int device);
 void topt_program_destroy(struct topt_program *p);
 
 /* Put NORM into the step's end of a lowered program, before what follows from any update: then
@@ -389,6 +391,9 @@ int topt_program_clip(struct topt_program *p, struct topt_error *err) TOPT_MUST_
 int64_t topt_clip_ns(const struct topt_program *p, const struct topt_hw *hw,
                      struct topt_router *router);
 
+/* What instruction 'instr', a ROWS_FETCH or ROWS_ADD, takes each time. */
+int64_t topt_rows_ns(const struct topt_program *p, const struct topt_hw *hw,
+                     struct topt_router *router, int instr);
 /* All-reduces of gradients at the end of a step become buckets: those below 'bytes' over the
  * same axes and of the same kind together until they are that many, each other by itself.
  * After topt_program_clip, where both are wanted. */

@@ -6,6 +6,7 @@
 #include "hf_build.h"
 #include "hf_complete.h"
 #include "hf_families.h"
+#include "hf_hear.h"
 #include "hf_read.h"
 #include "hf_read_vision.h"
 #include "hf_suggest.h"
@@ -133,6 +134,31 @@ static int flat_text(const json_t *doc, json_t **ret, struct topt_error *err)
     return 0;
 }
 
+/* Classes of images by a tower of two: the config of that tower, with the classes of the
+ * outer one; NULL where it is no such model. */
+static int images_alone(const json_t *doc, json_t **ret, struct topt_error *err)
+{
+    static const char *const kept[] = {"architectures", "id2label", "num_labels", NULL};
+    static const char end[] = "ForImageClassification";
+    const char *name =
+        json_string_value(json_array_get(json_object_get(doc, "architectures"), 0));
+    const json_t *vision = json_object_get(doc, "vision_config");
+    size_t n = name ? strlen(name) : 0, k = sizeof end - 1;
+    *ret = NULL;
+    if (n < k || strcmp(name + n - k, end) || !json_is_object(vision) ||
+        !topt_hf_sees(doc))
+        return 0;
+    *ret = json_copy((json_t *)vision);
+    if (!*ret)
+        return topt_nomem(err, "vision_config");
+    if (!json_object_get(*ret, "model_type"))
+        json_object_set_new(*ret, "model_type", json_string(topt_hf_tower_type(doc)));
+    for (int i = 0; kept[i]; i++)
+        if (json_object_get(doc, kept[i]))
+            json_object_set(*ret, kept[i], json_object_get(doc, kept[i]));
+    return 0;
+}
+
 /* The config of the language model inside one of several towers; NULL where there is
  * none.  Whether its head is the table of tokens is the outer one's to say. */
 static int nested_text(const json_t *doc, json_t **ret, struct topt_error *err)
@@ -251,21 +277,27 @@ static struct topt_model *build_family(const json_t *doc, const json_t *around,
     const char *type = f->like ? f->like : f->model_type;
     json_t *whole = topt_hf_complete(doc, type, err);
     struct hf_arch *a = calloc(1, sizeof *a);
-    struct hf_tower *tower = around ? calloc(1, sizeof *tower) : NULL;
+    struct hf_tower *tower = calloc(2, sizeof *tower), *hearing = tower + 1;
     struct topt_model *m = NULL;
-    if (!a || (around && !tower))
+    if (!a || !tower)
         topt_nomem(err, "a config");
     else if (whole) {
+        a->own_tower = tower;
         a->traits = f->traits;
         a->full_every = f->full_every;
         int rc = f->read(whole, a, err) || read_classes(doc, task->head, a, err);
         if (!rc && task->head == HF_LANGUAGE && !strcmp(task->suffix, "ForPreTraining"))
             topt_hf_note(a, "the pooler and the head that tells whether sentences follow "
                             "each other are left out");
-        if (!rc && around) {
+        if (!rc && around && topt_hf_sees(around)) {
             rc = topt_hf_read_tower(around, a->width, tower, err);
             a->tower = tower;
             a->look = topt_hf_look;
+        }
+        if (!rc && around && topt_hf_hears(around)) {
+            rc = topt_hf_read_hearing(around, a->width, hearing, err);
+            a->hearing = hearing;
+            a->hear = topt_hf_hear;
         }
         if (!rc) {
             take_capacity(o ? o->capacity : 0, a);
@@ -284,7 +316,8 @@ static struct topt_model *build_family(const json_t *doc, const json_t *around,
     return m;
 }
 
-/* Towers and what joins them to the text, by the names of their configs. */
+/* Towers and what joins them to the text, by the names of their configs; bits of 'sees': it
+ * has images, sound. */
 static void name_parts(const json_t *doc, int sees, char *ret, size_t size)
 {
     const char *key;
@@ -295,8 +328,11 @@ static void name_parts(const json_t *doc, int sees, char *ret, size_t size)
         size_t k = strlen(key);
         const char *type = json_string_value(json_object_get(value, "model_type"));
         if (!json_is_object(value) || !strcmp(key, "text_config") || k < 7 ||
-            (sees && !strcmp(key, "vision_config")) || strcmp(key + k - 7, "_config") ||
-            !strcmp(key, "quantization_config") || n + 120 > size)
+            (sees & 1 &&
+             (!strcmp(key, "vision_config") || !strcmp(key, "qformer_config"))) ||
+            (sees & 2 && !strcmp(key, "audio_config")) ||
+            strcmp(key + k - 7, "_config") || !strcmp(key, "quantization_config") ||
+            n + 120 > size)
             continue;
         n += (size_t)snprintf(ret + n, size - n, "%s%.60s%s%.40s%s", n ? ", " : "", key,
                               type ? " (" : "", type ? type : "", type ? ")" : "");
@@ -308,16 +344,21 @@ static void name_parts(const json_t *doc, int sees, char *ret, size_t size)
 static int note_parts(struct topt_model *m, const json_t *doc, const char *part, int sees,
                       struct topt_error *err)
 {
+    static const char *const what[] = {
+        "the text model alone",
+        "one image a sample, whose tokens are among the text's (--part text: without)",
+        "half a minute of sound a sample, whose tokens are among the text's (--part "
+        "text: "
+        "without)",
+        "one image and half a minute of sound a sample, whose tokens are among the "
+        "text's "
+        "(--part text: without)"};
     char parts[500] = "", note[1500];
     name_parts(doc, sees, parts, sizeof parts);
     if (part)
         return 0;
     snprintf(note, sizeof note, "%s%s%s%s%s%s", m->note ? m->note : "",
-             m->note ? "; " : "",
-             sees ? "one image a sample, whose tokens are among the text's (--part text: "
-                    "without)"
-                  : "the text model alone",
-             parts[0] ? "; left out: " : "", parts,
+             m->note ? "; " : "", what[sees], parts[0] ? "; left out: " : "", parts,
              parts[0] ? " and what joins them to it" : "");
     return topt_model_note(m, note, err);
 }
@@ -344,15 +385,26 @@ struct topt_model *topt_hf_build(const json_t *doc, const char *name,
         topt_fail(err, TOPT_ERR_USAGE, "--part %.40s is not known; text is", part);
         return NULL;
     }
+    if (images_alone(doc, &text, err))
+        return NULL;
+    if (text) {
+        struct topt_model *m = build_plain(text, NULL, name, o, err);
+        json_decref(text);
+        return m;
+    }
     if (nested_text(doc, &text, err))
         return NULL;
     if (!text)
         return build_plain(doc, NULL, name, o, err);
-    int sees = !part && topt_hf_sees(doc);
+    int sees = part ? 0 : topt_hf_sees(doc) + 2 * topt_hf_hears(doc);
     snprintf(text_name, sizeof text_name, "%s%s", name, sees ? "" : "-text");
     struct topt_model *m = build_plain(text, sees ? doc : NULL, text_name, o, err);
     json_decref(text);
-    if (!m) {
+    const char *type = json_string_value(json_object_get(doc, "model_type"));
+    const char *why = !m && !part && type ? topt_hf_why_unread(type) : NULL;
+    if (why) {
+        topt_fail(err, TOPT_ERR_USAGE, "model_type \"%.40s\" is not read: %s", type, why);
+    } else if (!m) {
         topt_wrap(err, "text_config");
     } else if (note_parts(m, doc, part, sees, err)) {
         topt_model_destroy(m);

@@ -33,6 +33,8 @@ enum {
     HF_NO_MIX = 32,    /* neither; the feed-forward is all */
     HF_NO_MLP = 64,    /* no feed-forward */
     HF_NO_INDEX = 128, /* the choice of keys is the layer's before */
+    HF_HASHED = 512,   /* which experts a token goes to is not learned */
+    HF_CHOSEN = 1024,  /* of its compressed keys some are chosen */
     HF_ACROSS = 256,   /* its keys and values are what a tower made */
 };
 
@@ -88,13 +90,22 @@ enum hf_trait {
 };
 
 /* What mixes positions where attention does not. */
-enum hf_mix { HF_MAMBA2, HF_MAMBA, HF_DELTA, HF_LIGHTNING, HF_SHORT_CONV };
+enum hf_mix {
+    HF_MAMBA2,
+    HF_MAMBA,
+    HF_DELTA,
+    HF_LIGHTNING,
+    HF_SHORT_CONV,
+    HF_RWKV4,
+    HF_RWKV7
+};
 struct hf_mixer {
     enum hf_mix kind;
     int64_t kernel, chunk;
     int64_t heads, head_dim;         /* of what is carried on: values */
     int64_t groups, state;           /* keys: how many, and how wide one is */
     int64_t rank;                    /* Mamba: of what the steps are made of */
+    int64_t ranks[4];                /* RWKV: of decays, rates, values, gates */
     int bias, out_bias, kernel_bias; /* of projections, the last; of the convolution */
     int norm;                        /* of what comes out, or of Mamba's parts */
     int64_t norm_groups;             /* ... in so many groups, each by itself; 0: one */
@@ -121,10 +132,12 @@ struct hf_arch {
     uint16_t layer[HF_MAX_LAYERS];
     enum hf_norms norms;
     int activation, gated, rms;
-    int squared;     /* what the activation gives */
+    int mlp_gate;    /* what the feed-forward gives is gated by the block's input */
     int curved;      /* two trained numbers bend it */
     int shared_norm; /* parallel: attention and feed-forward read one norm */
     int unbiased_norms, untrained_norms;
+    int inner_norms;        /* before the last map of each half of a block, too */
+    int pre_where_mixed;    /* layers without attention have norms before each half */
     double residual_factor; /* of what is added; 0: 1 */
     int qkv_bias, out_bias, mlp_bias, bidirectional;
     double eps, init_std;
@@ -143,18 +156,19 @@ struct hf_arch {
     double embed_factor;   /* 0: 1 */
     /* attention; of 'rope' what rotary embedding takes, rope_theta 0: there is none */
     struct topt_attrs rope,
-        local_rope;            /* the latter of local layers, where it is another */
-    double rope_share;         /* of a head that is turned; 0: all */
-    int head_norms;            /* of queries and keys, before they are turned */
-    int each_head_norms;       /* the same with gains of each head */
-    int wide_norms;            /* of all heads at once */
-    int head_norms_after;      /* by head, after that, with nothing trained */
-    int sinks, gate;           /* of each head; of what attention gives */
-    int no_key_bias;           /* where the other two have one */
-    double score_factor;       /* 0: one over the root of the width of a head */
-    int score_by_layer;        /* layer i over i + 1 more */
-    double score_cap;          /* 0: none */
-    int64_t window, chunk;     /* keys that a query of a local layer sees; 0: all */
+        local_rope;        /* the latter of local layers, where it is another */
+    double rope_share;     /* of a head that is turned; 0: all */
+    int head_norms;        /* of queries and keys, before they are turned */
+    int each_head_norms;   /* the same with gains of each head */
+    int wide_norms;        /* of all heads at once */
+    int head_norms_after;  /* by head, after that, with nothing trained */
+    int sinks, gate;       /* of each head; of what attention gives */
+    int no_key_bias;       /* where the other two have one */
+    double score_factor;   /* 0: one over the root of the width of a head */
+    int score_by_layer;    /* layer i over i + 1 more */
+    double score_cap;      /* 0: none */
+    double by_distance;    /* scores are less by distance, times this; 0: they are not */
+    int64_t window, chunk; /* keys that a query of a local layer sees; 0: all */
     int64_t buckets, distance; /* of relative positions; 0: none */
     int relative_each;         /* ... each layer has a table of its own */
     /* layers that are not local, where their heads are of another size; 0: they are
@@ -172,6 +186,9 @@ struct hf_arch {
     /* latent attention: ranks of what queries and of what keys and values are made; 0:
      * none */
     int64_t query_rank, latent_rank, plain_dim, value_dim;
+    int64_t out_rank, out_groups; /* the last projection by way of groups; 0: at once */
+    int64_t compressed[2];        /* keys that become one: of all; of those chosen from */
+    int64_t chosen_keys;
     int latent_bias; /* of what leads into the ranks, and of the last projection */
     /* mixture of experts; 0 experts: none */
     int64_t experts, top_k, expert_inner, shared_inner;
@@ -189,13 +206,17 @@ struct hf_arch {
     int pooler;      /* the bare model ends with one */
     int pooler_kept; /* it is there, and unread, where each position has its own output */
     int pooler_unbiased, pooler_norm;
+    int class_map;       /* classes of positions are read by way of a map of the width */
     int class_transform; /* classes of positions read what the language head does */
     int tied, head_bias, head_transform, no_final_norm;
     double head_factor; /* of what the head reads; 0: 1 */
     double logit_cap;   /* tanh(x / cap) cap; 0: none */
     /* that sees images beside the text, and puts its tokens among it; NULL: none */
     const struct hf_tower *tower;
+    struct hf_tower *own_tower; /* where a reader of a tower alone puts it */
     int (*look)(struct hf_builder *b, int x);
+    const struct hf_tower *hearing; /* the same of sound */
+    int (*hear)(struct hf_builder *b, int x);
     int mask_token, mean_beside, distilled; /* of images: what more they have */
     int64_t registers;                      /* trained positions behind the class */
     int no_positions;                       /* no table of them */
@@ -237,6 +258,8 @@ struct hf_builder {
     int64_t layer;
     int relative;             /* tensor of the table of relative positions, or -1 */
     int encoded;              /* what the encoder made, in a decoder */
+    int64_t kernel;           /* of a conformer's convolutions */
+    int64_t encoded_every;    /* each so-many-th layer reads it */
     int own;                  /* all layers' own inputs, or -1 */
     struct hf_shared *shared; /* what layers of a group share, or NULL */
     int *kept; /* keys and values of the last local and the last full layer */

@@ -97,10 +97,11 @@ static struct topt_attrs attend_attrs(const struct hf_builder *b)
     return (struct topt_attrs){.heads = a->heads,
                                .kv_heads = a->kv_heads,
                                .head_dim = a->head_dim,
-                               .causal = !a->bidirectional || seen(b, a->window),
+                               .causal = !a->bidirectional,
                                .window = seen(b, a->window),
                                .chunk = seen(b, a->chunk),
                                .cap = a->score_cap,
+                               .factor = a->by_distance,
                                .distance = b->relative < 0 ? 0 : a->distance,
                                .scale = score_factor(b)};
 }
@@ -237,6 +238,122 @@ static int attention_latent(struct hf_builder *b, int x)
     return chosen < 0 ? x : topt_hf_add(b, "weigh", x, chosen, NULL, "index.chosen");
 }
 
+/* ---- compressed keys (DeepSeek-V4) -------------------------------------------------- */
+
+/* Runs of positions become one: a gated sum of 'units' times as many numbers as are left,
+ * by gates of each position of a run. */
+static int compressed(struct hf_builder *b, int x, int64_t rate, int64_t units,
+                      int64_t width, const char *name)
+{
+    char part[60];
+    struct topt_attrs line = {.height = 1, .width = b->m->seq},
+                      run = {.kernel_h = 1,
+                             .kernel_w = rate,
+                             .stride_w = rate,
+                             .stride_h = 1,
+                             .average = 1},
+                      one = {.features_unit = width}, norm = {.rms = 1, .eps = b->a->eps},
+                      first = {.features = 1, .features_unit = width},
+                      all = {.features = 1, .features_unit = units * width};
+    snprintf(part, sizeof part, "%s.in", name);
+    int y = topt_hf_linear(b, x, units * width, 1, 0, part);
+    snprintf(part, sizeof part, "%s.gate", name);
+    int g = topt_hf_linear(b, x, units * width, 1, 0, part);
+    y = topt_hf_add(b, "mul", y, g, NULL, "%s.gated", name);
+    snprintf(part, sizeof part, "%s.places", name);
+    y = topt_hf_unread(b, y, rate * units * width, part);
+    if (rate <= b->m->seq) {
+        y = topt_hf_add(b, "untokens", y, -1, &line, "%s.line", name);
+        y = topt_hf_add(b, "pool", y, -1, &run, "%s.runs", name);
+        y = topt_hf_add(b, "tokens", y, -1, NULL, "%s.tokens", name);
+    }
+    y = topt_hf_add(b, "regroup", y, -1, &all, "%s.all", name);
+    y = topt_hf_add(b, "slice", y, -1, &one, "%s.part", name);
+    y = topt_hf_add(b, "regroup", y, -1,
+                    &(struct topt_attrs){.features = width, .features_unit = 1},
+                    "%s.flat", name);
+    y = topt_hf_add(b, "norm", y, -1, &norm, "%s.norm", name);
+    return topt_hf_add(b, "regroup", y, -1, &first, "%s.whole", name);
+}
+
+/* Which compressed keys a query sees, by narrow heads over all of them. */
+static int chosen_runs(struct hf_builder *b, int q, int x)
+{
+    const struct hf_arch *a = b->a;
+    struct topt_attrs narrow = {.heads = a->index_heads,
+                                .kv_heads = 1,
+                                .head_dim = a->index_dim,
+                                .v_head_dim = 1},
+                      one = {.features_unit = 1}, each = {.features = a->index_heads},
+                      mean = {.mean = 1};
+    int k = compressed(b, x, a->compressed[1], 2, a->index_dim, "index");
+    q = topt_hf_linear(b, q, 1, a->index_heads * a->index_dim, 0, "index.q");
+    int v = topt_hf_add(b, "slice", k, -1, &one, "index.value");
+    int kv = topt_hf_add(b, "concat", k, v, NULL, "index.kv");
+    q = topt_hf_add(b, "attend", q, kv, &narrow, "index.scores");
+    int w = topt_hf_linear(b, x, 1, a->index_heads, 0, "index.weights");
+    q = topt_hf_add(b, "mul", q, w, NULL, "index.weigh");
+    q = topt_hf_add(b, "regroup", q, -1, &each, "index.each");
+    return topt_hf_add(b, "reduce_features", q, -1, &mean, "index.choice");
+}
+
+/* Outputs of groups of heads each by a map of its own. */
+static int grouped_out(struct hf_builder *b, int x)
+{
+    const struct hf_arch *a = b->a;
+    int64_t in = a->heads * a->head_dim / a->out_groups;
+    struct topt_attrs groups = {.features = a->out_groups, .features_unit = in},
+                      line = {.height = 1, .width = b->m->seq},
+                      conv = {.features_unit = a->out_rank,
+                              .kernel_h = 1,
+                              .kernel_w = 1,
+                              .init_std = a->init_std},
+                      flat = {.features = a->out_groups * a->out_rank,
+                              .features_unit = 1};
+    x = topt_hf_add(b, "regroup", x, -1, &groups, "out.groups");
+    x = topt_hf_add(b, "untokens", x, -1, &line, "out.line");
+    x = topt_hf_add(b, "conv_grouped", x, -1, &conv, "out.each");
+    x = topt_hf_add(b, "tokens", x, -1, NULL, "out.tokens");
+    return topt_hf_add(b, "regroup", x, -1, &flat, "out.flat");
+}
+
+/* One key for all heads, which is the value too: of the positions just before, and of runs
+ * of all positions. */
+static int attention_compressed(struct hf_builder *b, int x)
+{
+    const struct hf_arch *a = b->a;
+    int chooses = layer_is(b, HF_CHOSEN) != 0;
+    int64_t rate = a->compressed[chooses], runs = b->m->seq / (rate > 0 ? rate : 1);
+    struct topt_attrs sinks = {.extra = a->heads},
+                      near = {.heads = a->heads,
+                              .kv_heads = 1,
+                              .head_dim = a->head_dim,
+                              .causal = 1,
+                              .window = a->window < b->m->seq ? a->window : 0},
+                      far = {.heads = a->heads, .kv_heads = 1, .head_dim = a->head_dim},
+                      norm = {.rms = 1, .eps = a->eps},
+                      whole = {.features = 1, .features_unit = a->head_dim};
+    int q =
+        topt_hf_norm(b, topt_hf_linear(b, x, a->query_rank, 1, 0, "q_down"), "q_norm");
+    int choice = chooses ? chosen_runs(b, q, x) : -1;
+    q = topt_hf_linear(b, q, 1, a->heads * a->head_dim, 0, "q");
+    q = topt_hf_add(b, "beside", q, -1, &sinks, "sinks");
+    int k = topt_hf_linear(b, x, a->head_dim, 1, 0, "kv");
+    k = topt_hf_add(b, "norm", k, -1, &norm, "kv.norm");
+    k = topt_hf_add(b, "regroup", k, -1, &whole, "kv.whole");
+    int kv = topt_hf_add(b, "concat", k, k, NULL, "kv.both");
+    int y = topt_hf_add(b, "attend", q, kv, &near, "attend");
+    if (rate) {
+        far.chunk = chooses && 2 * a->chosen_keys < runs ? 2 * a->chosen_keys : 0;
+        k = compressed(b, x, rate, chooses + 1, a->head_dim, "runs");
+        kv = topt_hf_add(b, "concat", k, k, NULL, "runs.both");
+        k = topt_hf_add(b, "attend", q, kv, &far, "runs.attend");
+        y = topt_hf_add(b, "add", y, k, NULL, "runs.add");
+    }
+    y = choice < 0 ? y : topt_hf_add(b, "weigh", y, choice, NULL, "index.chosen");
+    return grouped_out(b, y);
+}
+
 /* Query, key and value of each head in one tensor.  What multiplies both queries and
  * keys does so twice to their scores. */
 static int attention_fused(struct hf_builder *b, int x)
@@ -264,8 +381,8 @@ static int is_apart(const struct hf_builder *b)
     return (is_turned(b) && a->rope.rope_dim != a->head_dim) || a->head_norms ||
            a->each_head_norms || a->wide_norms || a->sinks || a->disentangled ||
            a->places_projected || (a->head_norms_after && is_turned(b)) ||
-           a->no_key_bias || a->score_cap > 0 || b->relative >= 0 || seen(b, a->window) ||
-           seen(b, a->chunk);
+           a->no_key_bias || a->score_cap > 0 || a->by_distance > 0 || b->relative >= 0 ||
+           seen(b, a->window) || seen(b, a->chunk);
 }
 
 /* What attention gives times how much of it is let through. */
@@ -284,10 +401,13 @@ int topt_hf_attention(struct hf_builder *b, int x)
     struct topt_attrs table = {.vocab = a->buckets, .features = a->heads};
     if (a->relative_each)
         b->relative = topt_hf_add(b, "variable", -1, -1, &table, "relative");
-    int y = a->latent_rank ? attention_latent(b, x)
-            : is_apart(b)  ? attention_apart(b, x)
-                           : attention_fused(b, x);
+    int y = a->out_groups    ? attention_compressed(b, x)
+            : a->latent_rank ? attention_latent(b, x)
+            : is_apart(b)    ? attention_apart(b, x)
+                             : attention_fused(b, x);
     x = a->gate ? gated(b, x, y) : y;
+    if (a->inner_norms)
+        x = topt_hf_norm(b, x, "out.norm");
     return topt_hf_linear(b, x, a->width, 1, a->out_bias || a->latent_bias, "out");
 }
 
@@ -296,16 +416,15 @@ static int dense_mlp(struct hf_builder *b, int x, int64_t inner, const char *par
 {
     const struct hf_arch *a = b->a;
     struct topt_attrs attrs = {.activation = a->activation};
-    struct topt_attrs square = {.activation = TOPT_ACT_POWER, .alpha = 2};
     char name[32];
     snprintf(name, sizeof name, "%s%s", part, a->gated ? "gate_up" : "up");
     x = topt_hf_linear(b, x, inner, a->gated ? 2 : 1, a->mlp_bias, name);
     x = a->gated ? topt_hf_add(b, "glu", x, -1, &attrs, "%sglu", part)
                  : topt_hf_add(b, "unary", x, -1, &attrs, "%sactivation", part);
-    if (a->squared)
-        x = topt_hf_add(b, "unary", x, -1, &square, "%ssquare", part);
     for (int i = 0; a->curved && i < 2; i++)
         x = topt_hf_add(b, "prelu_shared", x, -1, NULL, "%scurve%d", part, i);
+    snprintf(name, sizeof name, "%sdown.norm", part);
+    x = a->inner_norms ? topt_hf_norm(b, x, name) : x;
     snprintf(name, sizeof name, "%sdown", part);
     return topt_hf_linear(b, x, a->width, 1, a->mlp_bias, name);
 }
@@ -331,7 +450,7 @@ static int route(struct hf_builder *b, int logits)
                                  .capacity = a->capacity,
                                  .unnormalized = a->unnormalized,
                                  .sigmoid = a->sigmoid,
-                                 .corrected = a->corrected,
+                                 .corrected = a->corrected && !layer_is(b, HF_HASHED),
                                  .groups = a->groups,
                                  .top_groups = a->top_groups,
                                  .factor = a->route_factor};
@@ -481,9 +600,14 @@ static int with_copies(struct hf_builder *b, int x, const char *name)
     return topt_hf_add(b, "add", x, y, NULL, "%s.add", name);
 }
 
+static enum hf_norms norms_of(const struct hf_builder *b)
+{
+    return b->a->pre_where_mixed && layer_is(b, HF_MIXED) ? HF_PRE : b->a->norms;
+}
+
 static int mixing_half(struct hf_builder *b, int x)
 {
-    enum hf_norms norms = b->a->norms;
+    enum hf_norms norms = norms_of(b);
     int bare =
         norms == HF_POST || norms == HF_AFTER || (!b->layer && b->a->no_first_norm);
     int in = bare ? x : topt_hf_norm(b, x, "norm1"), y = mix(b, in);
@@ -497,15 +621,25 @@ static int mixing_half(struct hf_builder *b, int x)
     return norms == HF_POST ? topt_hf_norm(b, x, "norm1") : x;
 }
 
+/* What the feed-forward gives times how much of it its input lets through. */
+static int received(struct hf_builder *b, int in, int y)
+{
+    int g = topt_hf_linear(b, in, b->a->width, 1, 0, "receive");
+    g = topt_hf_unary(b, g, TOPT_ACT_SIGMOID, "receive.sigmoid");
+    return topt_hf_add(b, "mul", y, g, NULL, "received");
+}
+
 static int feeding_half(struct hf_builder *b, int x)
 {
-    enum hf_norms norms = b->a->norms;
+    enum hf_norms norms = norms_of(b);
     int y;
     if (b->a->experts_beside) {
         y = mlp_beside_experts(b, x);
     } else {
-        y = norms == HF_POST || norms == HF_AFTER ? x : topt_hf_norm(b, x, "norm2");
-        y = topt_hf_mlp(b, y);
+        int in = norms == HF_POST || norms == HF_AFTER ? x : topt_hf_norm(b, x, "norm2");
+        y = topt_hf_mlp(b, in);
+        if (b->a->mlp_gate)
+            y = received(b, in, y);
     }
     y = norms == HF_SANDWICH ? topt_hf_norm(b, y, "norm2.after")
         : norms == HF_AFTER  ? topt_hf_norm(b, y, "norm2")
@@ -646,6 +780,7 @@ static void build_stack(struct hf_builder *b)
     b->kept = a->shared_kv ? kept : NULL;
     b->shared = a->layer_groups ? calloc(1, sizeof *b->shared) : NULL;
     x = a->tower && a->look ? a->look(b, x) : x;
+    x = a->hearing && a->hear ? a->hear(b, x) : x;
     if (a->own_inputs)
         b->own = own_inputs(b, x);
     x = with_copies(b, x, "copies.in");

@@ -24,6 +24,7 @@ struct net {
     int64_t in, out, text, pooled, patch, frames, rows, columns, singles, per_block,
         added, classes;
     int guidance, norms, cross_norm, linear, gated;
+    uint8_t dual[HF_MAX_LAYERS]; /* blocks whose image also attends to itself alone */
     int64_t width[HF_MAX_STAGES], deep[HF_MAX_STAGES], middle;
     int stages, down_sees[HF_MAX_STAGES], up_sees[HF_MAX_STAGES];
 };
@@ -148,15 +149,22 @@ static int ending(struct hf_builder *b, int image, int text)
 }
 
 /* Both streams have their own maps; the text of the last block is not read any more. */
-static void joint_block(struct hf_builder *b, int *image, int *text, int last)
+static void joint_block(struct hf_builder *b, int *image, int *text, int last, int dual)
 {
     int64_t w = b->a->width;
-    struct stream i = stream_of(b, plain_norm(b, *image, "norm"), ""),
+    int normed = plain_norm(b, *image, "norm");
+    struct stream i = stream_of(b, normed, ""),
                   t = stream_of(b, plain_norm(b, *text, "text.norm"), "text.");
     *image = added_map(b, *image, find(b, i, t, "attend"), "out");
+    if (dual) {
+        struct stream again = stream_of(b, normed, "again.");
+        *image = added_map(b, *image, attend(b, again.q, again.kv, "again.attend"),
+                           "again.out");
+    }
     *image = fed(b, *image, "feed");
-    *image = topt_hf_unread(b, *image, map_of(w, 6 * w) + map_of(w, last ? 2 * w : 6 * w),
-                            "time");
+    *image = topt_hf_unread(
+        b, *image, map_of(w, (dual ? 9 : 6) * w) + map_of(w, last ? 2 * w : 6 * w),
+        "time");
     if (last) {
         *image = ending(b, *image, find(b, t, i, "text.attend"));
         return;
@@ -214,7 +222,7 @@ static void build_joint(struct hf_builder *b)
     for (int64_t i = 0; i < b->a->layers && !b->failed; i++) {
         snprintf(prefix, sizeof prefix, "h%d.", (int)i);
         b->prefix = prefix;
-        joint_block(b, &image, &text, !n->singles && i + 1 == b->a->layers);
+        joint_block(b, &image, &text, !n->singles && i + 1 == b->a->layers, n->dual[i]);
     }
     b->shared = calloc(1, sizeof *b->shared);
     for (int64_t i = 0; i < n->singles && b->shared && !b->failed; i++) {
@@ -579,10 +587,13 @@ static int read_sd3(const json_t *doc, struct net *n, struct topt_error *err)
         topt_json_string_or(doc, "", "qk_norm", &norm, err) ||
         read_side(doc, 128, n, err))
         return -1;
-    if (json_array_size(dual))
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "dual_attention_layers is not empty: blocks "
-                         "with two attentions are not read");
+    for (size_t i = 0; i < json_array_size(dual); i++) {
+        int64_t layer = json_integer_value(json_array_get(dual, i));
+        if (layer < 0 || layer >= n->a.layers)
+            return topt_fail(err, TOPT_ERR_INVAL,
+                             "dual_attention_layers[%zu] is no layer", i);
+        n->dual[layer] = 1;
+    }
     n->norms = norm != NULL;
     n->a.context = TEXT;
     return 0;

@@ -107,6 +107,9 @@ void topt_hf_head(struct hf_builder *b, int x, int table)
         break;
     case HF_TOKEN_CLASS:
         x = b->a->class_transform ? transformed(b, x, b->a->width) : x;
+        if (b->a->class_map)
+            x = topt_hf_unary(b, topt_hf_linear(b, x, b->a->width, 1, 1, "class.map"),
+                              TOPT_ACT_TANH, "class.map.activation");
         topt_hf_classifier(b, x);
         break;
     case HF_EACH_PIXEL:

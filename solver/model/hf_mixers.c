@@ -46,11 +46,10 @@ static int normed_groups(struct hf_builder *b, int x)
     return topt_hf_add(b, "gain", x, -1, NULL, "mixer.norm.gain");
 }
 
-/* The last projection, beside attention's where there is one. */
+/* The last projection. */
 static int last(struct hf_builder *b, int x, int bias)
 {
-    int beside = b->a->layer[b->layer] & HF_BOTH;
-    return topt_hf_linear(b, x, b->a->width, 1, bias, beside ? "mixer.out" : "out");
+    return topt_hf_linear(b, x, b->a->width, 1, bias, "mixer.out");
 }
 
 /* Positions of a chunk: results do not depend on it, and operators take so many. */
@@ -120,15 +119,24 @@ static int delta(struct hf_builder *b, int x)
     return last(b, v, 0);
 }
 
+/* A scan that is planned and not run, with 'extra' parameters of each head. */
+static int scan(struct hf_builder *b, int x, int64_t extra)
+{
+    const struct hf_mixer *m = &b->a->mixer;
+    struct topt_attrs attrs = {.features_unit = m->head_dim,
+                               .state = m->state,
+                               .chunk = m->chunk,
+                               .extra = extra};
+    return topt_hf_add(b, "scan", x, -1, &attrs, "scan");
+}
+
 /* Attention without a softmax, by blocks (Qin et al., 2024), a norm and a gate. */
 static int lightning(struct hf_builder *b, int x)
 {
     const struct hf_mixer *m = &b->a->mixer;
-    struct topt_attrs scan = {
-        .features_unit = m->head_dim, .state = m->state, .chunk = m->chunk};
     int y = topt_hf_linear(b, x, m->heads, 3 * m->head_dim, 0, "qkv");
     y = topt_hf_unary(b, y, TOPT_ACT_SILU, "qkv.activation");
-    y = topt_hf_add(b, "scan", y, -1, &scan, "scan");
+    y = scan(b, y, 0);
     y = normed(b, y, "mixer.norm");
     int z = topt_hf_linear(b, x, m->heads, m->head_dim, 0, "gate");
     y = gated_by(b, y, z, TOPT_ACT_SIGMOID);
@@ -148,11 +156,65 @@ static int short_conv(struct hf_builder *b, int x)
     return last(b, y, m->bias);
 }
 
+/* A map by way of few numbers. */
+static int narrow(struct hf_builder *b, int x, int64_t rank, int activation, int bias,
+                  const char *name)
+{
+    char part[40];
+    snprintf(part, sizeof part, "%s.in", name);
+    x = topt_hf_linear(b, x, rank, 1, 0, part);
+    snprintf(part, sizeof part, "%s.activation", name);
+    x = activation ? topt_hf_unary(b, x, activation, part) : x;
+    return topt_hf_linear(b, x, b->a->mixer.heads, b->a->mixer.head_dim, bias, name);
+}
+
+/* RWKV-7 (Peng et al., 2025): a delta rule by decays and rates of each number; values are
+ * mixed with the first layer's. */
+static int rwkv7(struct hf_builder *b, int x)
+{
+    enum { KEYS_AND_BONUS = 3 };
+    const struct hf_mixer *m = &b->a->mixer;
+    struct topt_attrs each = {.head_dim = m->head_dim, .plain = 1, .eps = b->a->eps};
+    int r = topt_hf_linear(b, x, m->heads, m->head_dim, 0, "r");
+    int k = topt_hf_linear(b, x, m->heads, m->head_dim, 0, "k");
+    int v = topt_hf_linear(b, x, m->heads, m->head_dim, 0, "v");
+    int w = narrow(b, x, m->ranks[0], TOPT_ACT_TANH, 1, "decay");
+    int rate = narrow(b, x, m->ranks[1], 0, 1, "rate");
+    int g = narrow(b, x, m->ranks[3], TOPT_ACT_SIGMOID, 0, "gate");
+    if (b->layer)
+        v = topt_hf_add(b, "mul", v, narrow(b, x, m->ranks[2], 0, 1, "first"), NULL,
+                        "v.mixed");
+    k = topt_hf_add(b, "mul", k, rate, NULL, "k.rate");
+    int first = topt_hf_add(b, "concat", r, w, NULL, "scan.r");
+    int second = topt_hf_add(b, "concat", k, v, NULL, "scan.kv");
+    v = topt_hf_add(b, "concat", first, second, NULL, "scan.in");
+    v = scan(b, v, KEYS_AND_BONUS * m->head_dim);
+    v = topt_hf_add(b, "head_norm", v, -1, &each, "mixer.norm");
+    v = topt_hf_add(b, "gain", v, -1, NULL, "mixer.norm.gain");
+    v = topt_hf_add(b, "bias", v, -1, NULL, "mixer.norm.bias");
+    v = topt_hf_add(b, "mul", v, g, NULL, "mixer.gated");
+    return last(b, v, 0);
+}
+
+/* RWKV-4 (Peng et al., 2023): a decaying mean of values, each number by itself. */
+static int rwkv4(struct hf_builder *b, int x)
+{
+    enum { DECAY_AND_FIRST = 2 };
+    const struct hf_mixer *m = &b->a->mixer;
+    int r = topt_hf_linear(b, x, m->heads, 1, 0, "r");
+    int k = topt_hf_linear(b, x, m->heads, 1, 0, "k");
+    int v = topt_hf_linear(b, x, m->heads, 1, 0, "v");
+    v = scan(b, topt_hf_add(b, "concat", k, v, NULL, "scan.in"), DECAY_AND_FIRST);
+    v = gated_by(b, v, r, TOPT_ACT_SIGMOID);
+    return last(b, v, 0);
+}
+
 int topt_hf_mix(struct hf_builder *b, int x)
 {
     static int (*const mixers[])(struct hf_builder *, int) = {
         [HF_MAMBA2] = mamba2,       [HF_MAMBA] = mamba,           [HF_DELTA] = delta,
-        [HF_LIGHTNING] = lightning, [HF_SHORT_CONV] = short_conv,
+        [HF_LIGHTNING] = lightning, [HF_SHORT_CONV] = short_conv, [HF_RWKV4] = rwkv4,
+        [HF_RWKV7] = rwkv7,
     };
     return mixers[b->a->mixer.kind](b, x);
 }

@@ -25,7 +25,15 @@ enum piece {
     EXPERT,      /* of each expert a tensor */
     EXPERT_GATE, /* the same of one of each pair */
     EXPERT_UP,
-    EXPERTS_TURNED /* of all experts one, each transposed */
+    EXPERTS_TURNED, /* of all experts one, each transposed */
+    EXPERTS_ALL,    /* ... as they are */
+    EXPERTS_PAIRED, /* ... of each all that gates, then all that is gated */
+    /* Of a tensor that holds several parameters, in the order of the rows here: */
+    RUN,
+    LOW, /* of each unit the first half */
+    HIGH,
+    BY_KEY, /* of each group of keys of a delta rule its part of each */
+    BY_HEAD /* of each head of queries */
 };
 
 struct row {
@@ -42,6 +50,9 @@ struct row {
 #define NORM(t, o)             {t ".weight", o, "g", WHOLE}, {t ".bias", o, "bias", WHOLE}, \
                                {t ".weight", o ".gain", "g", WHOLE}
 #define TABLE(t, o)            {t ".weight", o, "w", WHOLE}
+#define PART(t, o, p)          {t ".weight", o, "w", p}, {t ".bias", o ".bias", "b", p}
+/* Convolutions along the sequence, of all that is convolved. */
+#define CONV(t, o, p)          {t ".weight", o, "w", p}, {t ".bias", o, "b", p}
 /* Apart or in one here; apart there. */
 #define QKV(q, k, v, o)        PIECE(q, o "qkv", QUERY), PIECE(k, o "qkv", KEY), \
                                PIECE(v, o "qkv", VALUE), LINEAR(q, o "q"), \
@@ -93,6 +104,36 @@ static const struct row gpt_neox[] = {
     NORM("gpt_neox.final_layer_norm", "norm"),
     TABLE("embed_out", "lm_head"),
     {0}};
+
+static const struct row bloom[] = {
+    TABLE("transformer.word_embeddings", "embedding"),
+    TABLE("transformer.word_embeddings", "wte"),
+    NORM("transformer.word_embeddings_layernorm", "embedding.norm"),
+    NORM("transformer.h.#.input_layernorm", "h#.norm1"),
+    LINEAR("transformer.h.#.self_attention.query_key_value", "h#.q"),
+    LINEAR("transformer.h.#.self_attention.query_key_value", "h#.k"),
+    LINEAR("transformer.h.#.self_attention.query_key_value", "h#.v"),
+    LINEAR("transformer.h.#.self_attention.dense", "h#.out"),
+    NORM("transformer.h.#.post_attention_layernorm", "h#.norm2"),
+    LINEAR("transformer.h.#.mlp.dense_h_to_4h", "h#.up"),
+    LINEAR("transformer.h.#.mlp.dense_4h_to_h", "h#.down"),
+    NORM("transformer.ln_f", "norm"),
+    TABLE("lm_head", "lm_head"),
+    {0}};
+
+static const struct row mpt[] = {TABLE("transformer.wte", "embedding"),
+                                 TABLE("transformer.wte", "wte"),
+                                 NORM("transformer.blocks.#.norm_1", "h#.norm1"),
+                                 TABLE("transformer.blocks.#.attn.Wqkv", "h#.q"),
+                                 TABLE("transformer.blocks.#.attn.Wqkv", "h#.k"),
+                                 TABLE("transformer.blocks.#.attn.Wqkv", "h#.v"),
+                                 TABLE("transformer.blocks.#.attn.out_proj", "h#.out"),
+                                 NORM("transformer.blocks.#.norm_2", "h#.norm2"),
+                                 TABLE("transformer.blocks.#.ffn.up_proj", "h#.up"),
+                                 TABLE("transformer.blocks.#.ffn.down_proj", "h#.down"),
+                                 NORM("transformer.norm_f", "norm"),
+                                 TABLE("lm_head", "lm_head"),
+                                 {0}};
 
 #define OPT "model.decoder."
 static const struct row opt[] = {TABLE(OPT "embed_tokens", "wte"),
@@ -264,6 +305,179 @@ static const struct row gemma4[] = {
     {LLAMA "experts.down_proj", "h#.experts", "down", WHOLE},
     {0}};
 
+/* ---- layers without attention ------------------------------------------------------- */
+
+/* clang-format off */
+#define MAMBA2(t)                                                                        \
+    PART(t "in_proj", "h#.in.z", RUN), PART(t "in_proj", "h#.in.x", RUN),                \
+    PART(t "in_proj", "h#.in.bc", LOW), PART(t "in_proj", "h#.in.bc", HIGH),             \
+    PART(t "in_proj", "h#.in.dt", RUN), CONV(t "conv1d", "h#.conv.x", RUN),              \
+    CONV(t "conv1d", "h#.conv.bc", LOW), CONV(t "conv1d", "h#.conv.bc", HIGH),           \
+    {t "A_log", "h#.scan", "a_log", WHOLE}, {t "D", "h#.scan", "d", WHOLE},              \
+    {t "dt_bias", "h#.scan", "bias", WHOLE}, NORM(t "norm", "h#.mixer.norm")
+#define MAMBA(t)                                                                         \
+    PART(t "in_proj", "h#.in.x", RUN), PART(t "in_proj", "h#.in.z", RUN),                \
+    CONV(t "conv1d", "h#.conv.x", RUN), PART(t "x_proj", "h#.x.dt", RUN),                \
+    PART(t "x_proj", "h#.x.b", RUN), PART(t "x_proj", "h#.x.c", RUN),                    \
+    LINEAR(t "dt_proj", "h#.dt"), {t "A_log", "h#.scan", "a_log", WHOLE},                \
+    {t "D", "h#.scan", "d", WHOLE}
+/* clang-format on */
+
+#define BACKBONE "backbone.layers.#."
+static const struct row mamba_only[] = {TABLE("backbone.embeddings", "embedding"),
+                                        TABLE("backbone.embeddings", "wte"),
+                                        NORM(BACKBONE "norm", "h#.norm1"),
+                                        LINEAR(BACKBONE "mixer.out_proj", "h#.mixer.out"),
+                                        NORM("backbone.norm_f", "norm"),
+                                        TABLE("lm_head", "lm_head"),
+                                        {0}};
+static const struct row mamba[] = {MAMBA(BACKBONE "mixer."), {0}};
+static const struct row mamba2[] = {MAMBA2(BACKBONE "mixer."), {0}};
+
+/* A layer is one thing, whose norm is that of the half of a block that it is. */
+static const struct row nemotron_h[] = {
+    TABLE("backbone.embedding", "embedding"),
+    TABLE("backbone.embedding", "wte"),
+    NORM(BACKBONE "norm", "h#.norm1"),
+    NORM(BACKBONE "norm", "h#.norm2"),
+    MAMBA2(BACKBONE "mixer."),
+    LINEAR(BACKBONE "mixer.out_proj", "h#.mixer.out"),
+    LINEAR(BACKBONE "mixer.o_proj", "h#.out"),
+    QKV(BACKBONE "mixer.q_proj", BACKBONE "mixer.k_proj", BACKBONE "mixer.v_proj", "h#."),
+    LINEAR(BACKBONE "mixer.up_proj", "h#.up"),
+    LINEAR(BACKBONE "mixer.down_proj", "h#.down"),
+    TABLE(BACKBONE "mixer.gate", "h#.router"),
+    {BACKBONE "mixer.gate.e_score_correction_bias", "h#.route", "correction", WHOLE},
+    {BACKBONE "mixer.experts.@.up_proj.weight", "h#.experts", "up", EXPERT},
+    {BACKBONE "mixer.experts.@.down_proj.weight", "h#.experts", "down", EXPERT},
+    LINEAR(BACKBONE "mixer.shared_experts.up_proj", "h#.shared.up"),
+    LINEAR(BACKBONE "mixer.shared_experts.down_proj", "h#.shared.down"),
+    NORM("backbone.norm_f", "norm"),
+    TABLE("lm_head", "lm_head"),
+    {0}};
+static const struct row jamba[] = {
+    LINEAR(LLAMA "self_attn.o_proj", "h#.out"),
+    LINEAR(LLAMA "mamba.out_proj", "h#.mixer.out"),
+    MAMBA(LLAMA "mamba."),
+    NORM(LLAMA "mamba.dt_layernorm", "h#.dt.norm"),
+    NORM(LLAMA "mamba.b_layernorm", "h#.b.norm"),
+    NORM(LLAMA "mamba.c_layernorm", "h#.c.norm"),
+    GATED(LLAMA "feed_forward.gate_proj", LLAMA "feed_forward.up_proj", "h#.gate_up"),
+    LINEAR(LLAMA "feed_forward.down_proj", "h#.down"),
+    TABLE(LLAMA "feed_forward.router", "h#.router"),
+    EXPERTS(LLAMA "feed_forward.experts.@.gate_proj",
+            LLAMA "feed_forward.experts.@.up_proj",
+            LLAMA "feed_forward.experts.@.down_proj", "h#.experts"),
+    NORM(LLAMA "pre_ff_layernorm", "h#.norm2"),
+    NORM("model.final_layernorm", "norm"),
+    {0}};
+
+static const struct row bamba[] = {
+    LINEAR(LLAMA "self_attn.o_proj", "h#.out"),
+    LINEAR(LLAMA "mamba.out_proj", "h#.mixer.out"),
+    MAMBA2(LLAMA "mamba."),
+    GATED(LLAMA "feed_forward.gate_proj", LLAMA "feed_forward.up_proj", "h#.gate_up"),
+    LINEAR(LLAMA "feed_forward.down_proj", "h#.down"),
+    NORM(LLAMA "pre_ff_layernorm", "h#.norm2"),
+    NORM("model.final_layernorm", "norm"),
+    {0}};
+
+static const struct row granite_hybrid[] = {
+    LINEAR(LLAMA "self_attn.o_proj", "h#.out"),
+    LINEAR(LLAMA "mamba.out_proj", "h#.mixer.out"),
+    MAMBA2(LLAMA "mamba."),
+    TABLE(LLAMA "shared_mlp.input_linear", "h#.gate_up"),
+    TABLE(LLAMA "shared_mlp.output_linear", "h#.down"),
+    TABLE(LLAMA "shared_mlp.input_linear", "h#.shared.gate_up"),
+    TABLE(LLAMA "shared_mlp.output_linear", "h#.shared.down"),
+    TABLE(LLAMA "block_sparse_moe.router.layer", "h#.router"),
+    {LLAMA "block_sparse_moe.input_linear.weight", "h#.experts", "up", EXPERTS_PAIRED},
+    {LLAMA "block_sparse_moe.output_linear.weight", "h#.experts", "down", EXPERTS_ALL},
+    {0}};
+
+#define DELTA LLAMA "linear_attn."
+static const struct row delta_next[] = {PART(DELTA "in_proj_qkvz", "h#.in.qk", BY_KEY),
+                                        PART(DELTA "in_proj_qkvz", "h#.in.v", BY_KEY),
+                                        PART(DELTA "in_proj_qkvz", "h#.in.z", BY_KEY),
+                                        PART(DELTA "in_proj_ba", "h#.in.b", BY_KEY),
+                                        PART(DELTA "in_proj_ba", "h#.in.a", BY_KEY),
+                                        {0}};
+static const struct row delta_apart[] = {PART(DELTA "in_proj_qkv", "h#.in.qk", LOW),
+                                         PART(DELTA "in_proj_qkv", "h#.in.qk", HIGH),
+                                         PART(DELTA "in_proj_qkv", "h#.in.v", RUN),
+                                         LINEAR(DELTA "in_proj_z", "h#.in.z"),
+                                         LINEAR(DELTA "in_proj_b", "h#.in.b"),
+                                         LINEAR(DELTA "in_proj_a", "h#.in.a"),
+                                         {0}};
+static const struct row delta[] = {
+    TABLE("model.embed_tokens", "embedding"),
+    TABLE("model.embed_tokens", "wte"),
+    NORM(LLAMA "input_layernorm", "h#.norm1"),
+    CONV(DELTA "conv1d", "h#.conv.qk", LOW),
+    CONV(DELTA "conv1d", "h#.conv.qk", HIGH),
+    CONV(DELTA "conv1d", "h#.conv.v", RUN),
+    {DELTA "A_log", "h#.scan", "a_log", WHOLE},
+    {DELTA "dt_bias", "h#.scan", "bias", WHOLE},
+    NORM(DELTA "norm", "h#.mixer.norm"),
+    LINEAR(DELTA "out_proj", "h#.mixer.out"),
+    LINEAR(LLAMA "self_attn.o_proj", "h#.out"),
+    PART(LLAMA "self_attn.q_proj", "h#.q", BY_HEAD),
+    PART(LLAMA "self_attn.q_proj", "h#.gate", BY_HEAD),
+    LINEAR(LLAMA "self_attn.k_proj", "h#.k"),
+    LINEAR(LLAMA "self_attn.v_proj", "h#.v"),
+    NORM(LLAMA "self_attn.q_norm", "h#.q.norm"),
+    NORM(LLAMA "self_attn.k_norm", "h#.k.norm"),
+    GATED(LLAMA "mlp.gate_proj", LLAMA "mlp.up_proj", "h#.gate_up"),
+    LINEAR(LLAMA "mlp.down_proj", "h#.down"),
+    LINEAR("lm_head", "lm_head"),
+    {0}};
+
+static const struct row lfm2[] = {
+    TABLE("model.embed_tokens", "embedding"),
+    TABLE("model.embed_tokens", "wte"),
+    NORM(LLAMA "operator_norm", "h#.norm1"),
+    PART(LLAMA "conv.in_proj", "h#.in.b", RUN),
+    PART(LLAMA "conv.in_proj", "h#.in.c", RUN),
+    PART(LLAMA "conv.in_proj", "h#.in.x", RUN),
+    CONV(LLAMA "conv.conv", "h#.conv", RUN),
+    LINEAR(LLAMA "conv.out_proj", "h#.mixer.out"),
+    LINEAR(LLAMA "self_attn.out_proj", "h#.out"),
+    QKV(LLAMA "self_attn.q_proj", LLAMA "self_attn.k_proj", LLAMA "self_attn.v_proj",
+        "h#."),
+    NORM(LLAMA "self_attn.q_layernorm", "h#.q.norm"),
+    NORM(LLAMA "self_attn.k_layernorm", "h#.k.norm"),
+    NORM(LLAMA "ffn_norm", "h#.norm2"),
+    GATED(LLAMA "feed_forward.w1", LLAMA "feed_forward.w3", "h#.gate_up"),
+    TABLE(LLAMA "feed_forward.w2", "h#.down"),
+    TABLE(LLAMA "feed_forward.gate", "h#.router"),
+    {LLAMA "feed_forward.expert_bias", "h#.route", "correction", WHOLE},
+    EXPERTS(LLAMA "feed_forward.experts.@.w1", LLAMA "feed_forward.experts.@.w3",
+            LLAMA "feed_forward.experts.@.w2", "h#.experts"),
+    NORM("model.embedding_norm", "norm"),
+    TABLE("lm_head", "lm_head"),
+    {0}};
+
+#define MODERN "model.layers.#."
+static const struct row modernbert[] = {
+    TABLE("model.embeddings.tok_embeddings", "wte"),
+    TABLE("model.embeddings.tok_embeddings", "embedding"),
+    NORM("model.embeddings.norm", "embedding.norm"),
+    NORM(MODERN "attn_norm", "h#.norm1"),
+    LINEAR(MODERN "attn.Wqkv", "h#.qkv"),
+    LINEAR(MODERN "attn.Wqkv", "h#.q"),
+    LINEAR(MODERN "attn.Wqkv", "h#.k"),
+    LINEAR(MODERN "attn.Wqkv", "h#.v"),
+    LINEAR(MODERN "attn.Wo", "h#.out"),
+    NORM(MODERN "mlp_norm", "h#.norm2"),
+    LINEAR(MODERN "mlp.Wi", "h#.gate_up"),
+    LINEAR(MODERN "mlp.Wo", "h#.down"),
+    NORM("model.final_norm", "norm"),
+    LINEAR("head.dense", "transform"),
+    NORM("head.norm", "transform.norm"),
+    LINEAR("classifier", "classifier"),
+    {"decoder.bias", "lm_head.bias", "b", WHOLE},
+    {0}};
+
 #define BERT "bert.encoder.layer.#."
 static const struct row bert[] = {
     TABLE("bert.embeddings.word_embeddings", "wte"),
@@ -384,124 +598,98 @@ static const struct row t5[] = {
 /* Layers behind the last, which predict further tokens. */
 static const char further_layers[] = "model.layers.";
 
-/* The rows of a family; 'extra' are starts of names that may be there and are not the
+/* The rows of families; 'extra' are starts of names that may be there and are not the
  * model's: tables that are tied, heads for another task, layers that are left out. */
 static const struct naming {
-    const char *family, *base;
-    const struct row *rows[4];
+    const char *families, *base; /* names between blanks */
+    const struct row *rows[5];
     const char *extra[4];
 } namings[] = {
-    {"gpt2", "transformer.", {gpt2}, {"lm_head."}},
-    {"gptj", "transformer.", {gptj}, {NULL}},
-    {"gpt_neox", "gpt_neox.", {gpt_neox}, {"embed_out."}},
-    {"opt", "model.", {opt}, {"lm_head."}},
-    {"llama", "model.", {decoder, llama, norms_before}, {"lm_head."}},
-    {"mistral", "model.", {decoder, llama, norms_before}, {"lm_head."}},
-    {"qwen2", "model.", {decoder, llama, norms_before}, {"lm_head."}},
-    {"qwen3", "model.", {decoder, llama, norms_before}, {"lm_head."}},
-    {"gemma", "model.", {decoder, llama, norms_before}, {"lm_head."}},
-    {"gemma2", "model.", {decoder, llama, norms_around}, {"lm_head."}},
-    {"gemma3_text", "model.", {decoder, llama, norms_around}, {"lm_head."}},
-    {"gemma4_text", "model.", {decoder, llama, norms_around, gemma4}, {"lm_head."}},
-    {"starcoder2", "model.", {decoder, starcoder2, norms_before}, {"lm_head."}},
-    {"phi", "model.", {decoder, phi}, {NULL}},
-    {"phi3", "model.", {phi3, norms_before}, {"lm_head."}},
-    {"mixtral", "model.", {decoder, llama, norms_before, mixtral}, {"lm_head."}},
-    {"qwen2_moe", "model.", {decoder, llama, norms_before, experts}, {"lm_head."}},
-    {"qwen3_moe", "model.", {decoder, llama, norms_before, experts}, {"lm_head."}},
-    {"llama4_text", "model.", {decoder, llama4, norms_before}, {"lm_head."}},
-    {"deepseek_v3",
+    {" gpt2 ", "transformer.", {gpt2}, {"lm_head."}},
+    {" gptj ", "transformer.", {gptj}, {NULL}},
+    {" gpt_neox ", "gpt_neox.", {gpt_neox}, {"embed_out."}},
+    {" modernbert ", "model.", {modernbert}, {"decoder.weight"}},
+    {" bloom ", "transformer.", {bloom}, {"lm_head."}},
+    {" mpt ", "transformer.", {mpt}, {"lm_head."}},
+    {" opt ", "model.", {opt}, {"lm_head."}},
+    {" llama mistral qwen2 qwen3 gemma cohere cohere2 stablelm ",
+     "model.",
+     {decoder, llama, norms_before},
+     {"lm_head."}},
+    {" gemma2 gemma3_text ", "model.", {decoder, llama, norms_around}, {"lm_head."}},
+    {" gemma4_text ", "model.", {decoder, llama, norms_around, gemma4}, {"lm_head."}},
+    {" starcoder2 ", "model.", {decoder, starcoder2, norms_before}, {"lm_head."}},
+    {" phi ", "model.", {decoder, phi}, {NULL}},
+    {" phi3 ", "model.", {phi3, norms_before}, {"lm_head."}},
+    {" mixtral ", "model.", {decoder, llama, norms_before, mixtral}, {"lm_head."}},
+    {" qwen2_moe qwen3_moe olmoe ",
+     "model.",
+     {decoder, llama, norms_before, experts},
+     {"lm_head."}},
+    {" llama4_text ", "model.", {decoder, llama4, norms_before}, {"lm_head."}},
+    {" deepseek_v3 kimi_k2 deepseek_v2 glm4_moe_lite ",
      "model.",
      {deepseek, norms_before, deepseek_ranked},
      {"lm_head.", further_layers}},
-    {"ministral",
+    {" ministral ministral3 seed_oss smollm3 granite helium ernie4_5 qwen3_vl_text ",
      "model.",
      {decoder, llama, norms_before},
      {"lm_head.", "visual.", "model.visual."}},
-    {"ministral3",
+    {" mimo ",
      "model.",
      {decoder, llama, norms_before},
-     {"lm_head.", "visual.", "model.visual."}},
-    {"seed_oss",
-     "model.",
-     {decoder, llama, norms_before},
-     {"lm_head.", "visual.", "model.visual."}},
-    {"smollm3",
-     "model.",
-     {decoder, llama, norms_before},
-     {"lm_head.", "visual.", "model.visual."}},
-    {"granite",
-     "model.",
-     {decoder, llama, norms_before},
-     {"lm_head.", "visual.", "model.visual."}},
-    {"helium",
-     "model.",
-     {decoder, llama, norms_before},
-     {"lm_head.", "visual.", "model.visual."}},
-    {"ernie4_5",
-     "model.",
-     {decoder, llama, norms_before},
-     {"lm_head.", "visual.", "model.visual."}},
-    {"qwen3_vl_text",
-     "model.",
-     {decoder, llama, norms_before},
-     {"lm_head.", "visual.", "model.visual."}},
-    {"mimo", "model.", {decoder, llama, norms_before}, {"lm_head.", "model.mtp_layers."}},
-    {"qwen2_vl_text", "model.", {decoder, llama, norms_before}, {"lm_head.", "visual."}},
-    {"qwen2_5_vl_text",
+     {"lm_head.", "model.mtp_layers."}},
+    {" qwen2_vl_text qwen2_5_vl_text ",
      "model.",
      {decoder, llama, norms_before},
      {"lm_head.", "visual."}},
-    {"olmo2", "model.", {bare_decoder, llama, norms_after}, {"lm_head."}},
-    {"olmo3", "model.", {bare_decoder, llama, norms_after}, {"lm_head."}},
-    {"exaone4", "model.", {bare_decoder, llama, norms_after}, {"lm_head."}},
-    {"cohere", "model.", {decoder, llama, norms_before}, {"lm_head."}},
-    {"cohere2", "model.", {decoder, llama, norms_before}, {"lm_head."}},
-    {"olmo", "model.", {decoder, llama}, {"lm_head."}},
-    {"stablelm", "model.", {decoder, llama, norms_before}, {"lm_head."}},
-    {"arcee", "model.", {decoder, ungated, norms_before}, {"lm_head."}},
-    {"nemotron", "model.", {decoder, ungated, norms_before}, {"lm_head."}},
-    {"glm4_moe",
+    {" olmo2 olmo3 exaone4 ", "model.", {bare_decoder, llama, norms_after}, {"lm_head."}},
+    {" olmo ", "model.", {decoder, llama}, {"lm_head."}},
+    {" arcee nemotron ", "model.", {decoder, ungated, norms_before}, {"lm_head."}},
+    {" glm4_moe dots1 solar_open ",
      "model.",
      {decoder, llama, norms_before, corrected_experts},
      {"lm_head.", further_layers}},
-    {"dots1",
+    {" mamba falcon_mamba ", "backbone.", {mamba_only, mamba}, {"lm_head."}},
+    {" mamba2 ", "backbone.", {mamba_only, mamba2}, {"lm_head."}},
+    {" nemotron_h ", "backbone.", {nemotron_h}, {"lm_head."}},
+    {" jamba ", "model.", {decoder, jamba}, {"lm_head."}},
+    {" bamba ", "model.", {decoder, bamba}, {"lm_head."}},
+    {" granitemoehybrid ",
      "model.",
-     {decoder, llama, norms_before, corrected_experts},
-     {"lm_head.", further_layers}},
-    {"solar_open",
+     {decoder, granite_hybrid, norms_before},
+     {"lm_head."}},
+    {" qwen3_next ",
      "model.",
-     {decoder, llama, norms_before, corrected_experts},
-     {"lm_head.", further_layers}},
-    {"olmoe", "model.", {decoder, llama, norms_before, experts}, {"lm_head."}},
-    {"kimi_k2",
+     {delta, delta_next, norms_before, experts},
+     {"lm_head.", "mtp."}},
+    {" qwen3_5_text ",
      "model.",
-     {deepseek, norms_before, deepseek_ranked},
-     {"lm_head.", further_layers}},
-    {"deepseek_v2",
+     {delta, delta_apart, norms_before},
+     {"lm_head.", "mtp."}},
+    {" qwen3_5_moe_text ",
      "model.",
-     {deepseek, norms_before, deepseek_ranked},
-     {"lm_head.", further_layers}},
-    {"glm4_moe_lite",
-     "model.",
-     {deepseek, norms_before, deepseek_ranked},
-     {"lm_head.", further_layers}},
-    {"bert",
+     {delta, delta_apart, norms_before, experts},
+     {"lm_head.", "mtp."}},
+    {" lfm2 lfm2_moe ", "model.", {lfm2}, {"lm_head."}},
+    {" bert ",
      "bert.",
      {bert},
      {"cls.predictions.decoder.", "cls.seq_relationship.", "bert.pooler."}},
-    {"distilbert", "distilbert.", {distilbert}, {"vocab_projector."}},
-    {"vit", "vit.", {vit}, {"vit.pooler."}},
-    {"whisper", "model.", {whisper}, {"proj_out."}},
-    {"t5", "", {t5}, {"encoder.embed_tokens.", "decoder.embed_tokens.", "lm_head."}},
-    {"mt5", "", {t5}, {"encoder.embed_tokens.", "decoder.embed_tokens."}},
+    {" distilbert ", "distilbert.", {distilbert}, {"vocab_projector."}},
+    {" vit ", "vit.", {vit}, {"vit.pooler."}},
+    {" whisper ", "model.", {whisper}, {"proj_out."}},
+    {" t5 ", "", {t5}, {"encoder.embed_tokens.", "decoder.embed_tokens.", "lm_head."}},
+    {" mt5 ", "", {t5}, {"encoder.embed_tokens.", "decoder.embed_tokens."}},
     {0},
 };
 
 static const struct naming *naming_of(const struct topt_model *m)
 {
-    for (const struct naming *n = namings; m->family && n->family; n++)
-        if (!strcmp(n->family, m->family))
+    char word[90];
+    snprintf(word, sizeof word, " %.80s ", m->family ? m->family : "");
+    for (const struct naming *n = namings; m->family && n->families; n++)
+        if (strstr(n->families, word))
             return n;
     return NULL;
 }
@@ -531,14 +719,24 @@ static int is_buffer(const char *name)
     return 0;
 }
 
-/* Layers from 0 on that have a projection out of attention. */
+/* Has the layer one of the operators that a layer has? */
+static int is_layer(const struct topt_model *m, const char *prefix, int64_t layer)
+{
+    static const char *const ops[] = {"out", "mixer.out", "down", "experts"};
+    char name[64];
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        snprintf(name, sizeof name, "%sh%lld.%s", prefix, (long long)layer, ops[i]);
+        if (topt_model_find(m, name) >= 0)
+            return 1;
+    }
+    return 0;
+}
+
 static int64_t count_layers(const struct topt_model *m, const char *prefix)
 {
-    char name[64];
     int64_t n = 0;
-    do
-        snprintf(name, sizeof name, "%sh%lld.out", prefix, (long long)n);
-    while (topt_model_find(m, name) >= 0 && ++n);
+    while (is_layer(m, prefix, n))
+        n++;
     return n;
 }
 
@@ -633,6 +831,12 @@ static void shape_of(const struct topt_model *m, const struct topt_op *op,
         dim[1] = x->dim[1].count;
         dim[2] = kernel;
         dim[3] = kernel ? x->dim[1].unit / kernel : 0;
+    } else if (piece == LOW || piece == HIGH)
+        dim[0] /= 2;
+    if (!strcmp(op->spec->name, "causal_conv") && rank == 2) { /* one channel a group */
+        ret->ndim = 3;
+        dim[2] = dim[1];
+        dim[1] = 1;
     }
     if (piece == EXPERT_GATE || piece == EXPERT_UP)
         dim[1] = pair;
@@ -664,9 +868,43 @@ static enum topt_weight_piece told_as(enum piece piece)
         return TOPT_WEIGHT_FIRST;
     case SECOND:
         return TOPT_WEIGHT_SECOND;
+    case RUN:
+        return TOPT_WEIGHT_RUN;
+    case LOW:
+        return TOPT_WEIGHT_LOW;
+    case HIGH:
+        return TOPT_WEIGHT_HIGH;
+    case BY_KEY:
+    case BY_HEAD:
+        return TOPT_WEIGHT_TURNS;
+    case EXPERT:
+        return TOPT_WEIGHT_EXPERT;
+    case EXPERT_GATE:
+        return TOPT_WEIGHT_EXPERT_FIRST;
+    case EXPERT_UP:
+        return TOPT_WEIGHT_EXPERT_SECOND;
+    case EXPERTS_ALL:
+        return TOPT_WEIGHT_EXPERTS;
+    case EXPERTS_PAIRED:
+        return TOPT_WEIGHT_EXPERTS_PAIRED;
     default:
         return TOPT_WEIGHT_OTHER;
     }
+}
+
+/* In how many parts a tensor is that holds several parameters, or one parameter of which
+ * it holds a half of each. */
+static int64_t parts_of(const struct visit *v, const struct row *r, int64_t layer,
+                        const struct topt_operand *x)
+{
+    char name[80];
+    if (r->piece != BY_KEY && r->piece != BY_HEAD)
+        return x->dim[0].count;
+    name_of(r->piece == BY_KEY ? "h#.in.qk" : "h#.attend", layer, 0, name, sizeof name);
+    const struct topt_op *op = op_named(v->m, name);
+    if (r->piece == BY_HEAD)
+        return op ? op->attrs.heads : 1;
+    return op ? op->operand[op->output].dim[2].count : 1;
 }
 
 /* All tensors that a row gives of one layer. */
@@ -681,10 +919,12 @@ static int visit_row(struct visit *v, const struct row *r, int64_t layer)
     struct topt_weight w = {.name = name,
                             .op = (int)(op - v->m->op),
                             .operand = (int)(x - op->operand),
-                            .piece = told_as(r->piece)};
+                            .piece = told_as(r->piece),
+                            .parts = parts_of(v, r, layer, x)};
     int64_t each = strchr(r->tensor, '@') ? x->dim[0].count : 1;
     shape_of(v->m, op, x, op->spec->operand[x - op->operand].ndim, r->piece, &w);
     for (int64_t e = 0; e < each; e++) {
+        w.expert = e;
         name_of(r->tensor, layer, e, name, sizeof name);
         if (v->f(v->ctx, &w))
             return -1;
@@ -712,7 +952,7 @@ int topt_model_weights(const struct topt_model *m, topt_weight_visit *f, void *c
     struct visit v = {.m = m, .f = f, .ctx = ctx};
     if (!n)
         return 0;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         const struct row *rows = n->rows[i];
         if (rows == deepseek_ranked && topt_model_find(m, "h0.q_down") < 0)
             rows = deepseek_plain;

@@ -87,7 +87,10 @@ int topt_hf_activation_named(const char *key, const char *name, int *ret,
                  {"silu", TOPT_ACT_SILU},
                  {"swish", TOPT_ACT_SILU},
                  {"tanh", TOPT_ACT_TANH},
-                 {"sigmoid", TOPT_ACT_SIGMOID}};
+                 {"sigmoid", TOPT_ACT_SIGMOID},
+                 {"relu2", TOPT_ACT_RELU2},
+                 {"relu_squared", TOPT_ACT_RELU2},
+                 {"quick_gelu", TOPT_ACT_QUICK_GELU}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (!strcmp(known[i].name, name)) {
             *ret = (int)known[i].a;
@@ -111,14 +114,10 @@ int topt_hf_activation_of(const char *key, const char *name, struct hf_arch *a,
 {
     static const struct {
         const char *name, *like, *why;
-    } near[] = {{"quick_gelu", "gelu", "quick_gelu"},
-                {"xielu", "silu", "xielu"},
+    } near[] = {{"xielu", "silu", "xielu"},
                 {"laplace", "gelu", "laplace"},
                 {"mish", "silu", "mish"}};
     a->curved = !strcmp(name, "xielu");
-    a->squared = !strcmp(name, "relu2") || !strcmp(name, "relu_squared");
-    if (a->squared)
-        name = "relu";
     for (size_t i = 0; i < sizeof near / sizeof *near; i++)
         if (!strcmp(near[i].name, name)) {
             a->not_run = near[i].why;
@@ -159,6 +158,17 @@ const struct hf_size topt_hf_usual_sizes[] = {
     HF_SIZE("intermediate_size", inner, 4 * HF_MAX_WIDTH),
     HF_SIZE("vocab_size", vocab, HF_MAX_VOCAB),
     HF_SIZE("max_position_embeddings", context, HF_MAX_CONTEXT),
+    {0}};
+
+const struct hf_size topt_hf_two_stacks[] = {
+    HF_SIZE("d_model", width, HF_MAX_WIDTH),
+    HF_SIZE("encoder_layers", encoder_layers, HF_MAX_LAYERS),
+    HF_SIZE("decoder_layers", layers, HF_MAX_LAYERS),
+    HF_SIZE("encoder_attention_heads", encoder_heads, HF_MAX_HEADS),
+    HF_SIZE("decoder_attention_heads", heads, HF_MAX_HEADS),
+    HF_SIZE("encoder_ffn_dim", encoder_inner, 4 * HF_MAX_WIDTH),
+    HF_SIZE("decoder_ffn_dim", inner, 4 * HF_MAX_WIDTH),
+    HF_SIZE("vocab_size", vocab, HF_MAX_VOCAB),
     {0}};
 
 int topt_hf_window(const json_t *doc, struct hf_arch *a, struct topt_error *err)

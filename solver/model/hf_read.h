@@ -15,6 +15,9 @@ int topt_hf_sizes_or(const json_t *doc, const struct hf_size *s, struct hf_arch 
 /* What configs of decoders and encoders call their sizes today. */
 extern const struct hf_size topt_hf_usual_sizes[];
 
+/* ... and those of an encoder with a decoder, as in BART and Whisper. */
+extern const struct hf_size topt_hf_two_stacks[];
+
 /* A flag that the operators have nothing for must be as 'want'. */
 int topt_hf_refuse_flag(const json_t *doc, const char *key, int want, const char *why,
                         struct topt_error *err);

@@ -129,8 +129,7 @@ static void take_traits(struct hf_arch *a)
     a->shared_gate = has(a, HF_T_SHARED_GATE);
     a->embed_norm = has(a, HF_T_EMBED_NORM);
     a->head_bias = has(a, HF_T_HEAD_BIAS);
-    if (has(a, HF_T_ALIBI))
-        a->not_run = "scores by the distance of positions (ALiBi)";
+    a->by_distance = has(a, HF_T_ALIBI) ? 1 : 0;
 }
 
 /* Flags that only classes with that meaning have: others were dropped before. */
@@ -404,8 +403,23 @@ int topt_hf_read_falcon(const json_t *doc, struct hf_arch *a, struct topt_error 
     a->traits |= !grouped && one ? HF_T_ONE_KEY : 0;
     if (topt_hf_read_decoder(doc, a, err))
         return -1;
+    a->by_distance = alibi ? 1 / sqrt((double)a->head_dim) : 0;
     if (!grouped && !one)
         a->kv_heads = a->heads;
+    return 0;
+}
+
+/* The class has an activation of its own: GELU by its approximation with tanh. */
+int topt_hf_read_bloom(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    int after = 0;
+    if (topt_hf_read_decoder(doc, a, err) ||
+        topt_json_bool_or(doc, "", "apply_residual_connection_post_layernorm", &after,
+                          err))
+        return -1;
+    a->activation = TOPT_ACT_GELU;
+    if (after)
+        a->not_run = "sums with what norms give";
     return 0;
 }
 
@@ -526,4 +540,42 @@ int topt_hf_read_hyperclovax(const json_t *doc, struct hf_arch *a, struct topt_e
         return -1;
     a->traits |= after ? HF_T_SANDWICH : 0;
     return topt_hf_read_decoder(doc, a, err);
+}
+
+/* Attention's output times a number of each head. */
+int topt_hf_read_laguna(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    int64_t each = 0;
+    if (topt_hf_read_decoder(doc, a, err) ||
+        one_of(doc, NAMES("num_attention_heads_per_layer"), 1, HF_MAX_HEADS, &each, err) <
+            0)
+        return -1;
+    if (each && each != a->heads)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "num_attention_heads_per_layer is %lld and num_attention_heads "
+                         "%lld: they do not go together",
+                         (long long)each, (long long)a->heads);
+    a->layer_unused = a->heads * a->width;
+    a->not_run = "gates of whole heads";
+    return 0;
+}
+
+/* Differences of two softmaxes, by numbers that are trained (Ye et al., 2024). */
+int topt_hf_read_diffllama(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    enum { VECTORS = 4 };
+    if (topt_hf_read_decoder(doc, a, err))
+        return -1;
+    a->layer_unused = VECTORS * a->head_dim;
+    a->not_run = "differences of two softmaxes";
+    return 0;
+}
+
+/* Norms before the last map of each half, too. */
+int topt_hf_read_bitnet(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    if (topt_hf_read_decoder(doc, a, err))
+        return -1;
+    a->inner_norms = 1;
+    return 0;
 }

@@ -151,14 +151,6 @@ int topt_hf_read_dinov2(const json_t *doc, struct hf_arch *a, struct topt_error 
 int topt_hf_read_whisper(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
     static const struct hf_size sizes[] = {
-        HF_SIZE("d_model", width, HF_MAX_WIDTH),
-        HF_SIZE("encoder_layers", encoder_layers, HF_MAX_LAYERS),
-        HF_SIZE("decoder_layers", layers, HF_MAX_LAYERS),
-        HF_SIZE("encoder_attention_heads", encoder_heads, HF_MAX_HEADS),
-        HF_SIZE("decoder_attention_heads", heads, HF_MAX_HEADS),
-        HF_SIZE("encoder_ffn_dim", encoder_inner, 4 * HF_MAX_WIDTH),
-        HF_SIZE("decoder_ffn_dim", inner, 4 * HF_MAX_WIDTH),
-        HF_SIZE("vocab_size", vocab, HF_MAX_VOCAB),
         HF_SIZE("num_mel_bins", channels, 1 << 14),
         HF_SIZE("max_source_positions", source, 1 << 20),
         HF_SIZE("max_target_positions", context, HF_MAX_CONTEXT),
@@ -172,7 +164,8 @@ int topt_hf_read_whisper(const json_t *doc, struct hf_arch *a, struct topt_error
                           .eps = 1e-5,
                           .init_std = 0.02,
                           .context_key = "max_target_positions"};
-    if (topt_hf_sizes(doc, sizes, a, err) || topt_hf_set_heads(a, err) ||
+    if (topt_hf_sizes(doc, topt_hf_two_stacks, a, err) ||
+        topt_hf_sizes(doc, sizes, a, err) || topt_hf_set_heads(a, err) ||
         topt_hf_divides("d_model", a->width, "encoder_attention_heads", a->encoder_heads,
                         err) ||
         topt_json_real_or(doc, "", "init_std", 1e-12, 100, &a->init_std, err) ||

@@ -232,6 +232,23 @@ static int read_like_v3(const json_t *doc, int64_t dense, struct hf_arch *a,
                : 0;
 }
 
+/* The same attention, and a feed-forward without experts. */
+int topt_hf_read_youtu(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    static const char *const of_experts[] = {
+        "n_routed_experts", "num_experts_per_tok", "moe_intermediate_size",
+        "n_group",          "topk_group",          NULL};
+    json_t *plain = json_copy((json_t *)doc);
+    int rc = plain ? 0 : topt_nomem(err, "a config");
+    for (int i = 0; plain && of_experts[i]; i++)
+        json_object_set_new(plain, of_experts[i], json_integer(1));
+    rc = rc ? rc : read_like_v3(plain, 0, a, err);
+    json_decref(plain);
+    a->experts = a->shared_inner = 0;
+    a->note[0] = '\0';
+    return rc;
+}
+
 int topt_hf_read_deepseek_v3(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
     return read_like_v3(doc, 3, a, err);
@@ -259,6 +276,96 @@ int topt_hf_read_deepseek_v2(const json_t *doc, struct hf_arch *a, struct topt_e
     a->unnormalized = !normalized;
     if (!strcmp(method, "group_limited_greedy"))
         a->not_run = "the choice of groups of experts by the best of each";
+    return 0;
+}
+
+/* What each layer's keys are: of the positions just before alone, or of runs of all too,
+ * from which some layers choose. */
+static int read_runs(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    const json_t *types = json_object_get(doc, "layer_types"),
+                 *rates = json_object_get(doc, "compress_rates"),
+                 *experts = json_object_get(doc, "mlp_layer_types");
+    a->compressed[0] = 128;
+    a->compressed[1] = 4;
+    if (topt_json_int_or(rates, "compress_rates", "heavily_compressed_attention", 1,
+                         HF_MAX_CONTEXT, &a->compressed[0], err) ||
+        topt_json_int_or(rates, "compress_rates", "compressed_sparse_attention", 1,
+                         HF_MAX_CONTEXT, &a->compressed[1], err))
+        return -1;
+    for (int64_t i = 0; i < a->layers; i++) {
+        const char *type = json_string_value(json_array_get(types, (size_t)i));
+        const char *kind = json_string_value(json_array_get(experts, (size_t)i));
+        int chooses =
+            type ? !strcmp(type, "compressed_sparse_attention") : i >= 3 && i % 2 == 1;
+        if (type && !chooses && strcmp(type, "heavily_compressed_attention"))
+            return topt_fail(err, TOPT_ERR_INVAL,
+                             "layer_types[%lld] is \"%.40s\": no reader takes that among "
+                             "compressed keys",
+                             (long long)i, type);
+        a->layer[i] |= chooses ? HF_CHOSEN : 0;
+        a->layer[i] |= kind    ? (strcmp(kind, "hash_moe") ? 0 : HF_HASHED)
+                       : i < 3 ? HF_HASHED
+                               : 0;
+    }
+    return 0;
+}
+
+/* Keys of runs of positions, one for all heads; experts in every layer, in the first ones by
+ * the token alone; several copies go from block to block (DeepSeek-AI, 2026). */
+int topt_hf_read_deepseek_v4(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    static const struct hf_size sizes[] = {
+        HF_SIZE("n_routed_experts", experts, HF_MAX_EXPERTS),
+        HF_SIZE("num_experts_per_tok", top_k, HF_MAX_EXPERTS),
+        HF_SIZE("moe_intermediate_size", expert_inner, 4 * HF_MAX_WIDTH),
+        HF_SIZE("q_lora_rank", query_rank, HF_MAX_WIDTH),
+        HF_SIZE("o_lora_rank", out_rank, HF_MAX_WIDTH),
+        HF_SIZE("o_groups", out_groups, HF_MAX_HEADS),
+        HF_SIZE("head_dim", head_dim, HF_MAX_WIDTH),
+        HF_SIZE("index_n_heads", index_heads, HF_MAX_HEADS),
+        HF_SIZE("index_head_dim", index_dim, HF_MAX_WIDTH),
+        HF_SIZE("index_topk", chosen_keys, HF_MAX_CONTEXT),
+        HF_SIZE("hidden_size", width, HF_MAX_WIDTH),
+        HF_SIZE("num_hidden_layers", layers, HF_MAX_LAYERS),
+        HF_SIZE("num_attention_heads", heads, HF_MAX_HEADS),
+        HF_SIZE("vocab_size", vocab, HF_MAX_VOCAB),
+        HF_SIZE("max_position_embeddings", context, HF_MAX_CONTEXT),
+        HF_SIZE("sliding_window", window, HF_MAX_CONTEXT),
+        {0}};
+    int64_t shared = 1, copies = 4;
+    int normalized = 1;
+    *a = (struct hf_arch){.activation = TOPT_ACT_SILU,
+                          .gated = 1,
+                          .rms = 1,
+                          .eps = 1e-6,
+                          .init_std = 0.02,
+                          .route_factor = 1.5,
+                          .sigmoid = 1,
+                          .corrected = 1,
+                          .context_key = "max_position_embeddings",
+                          .not_run = "keys of runs of positions, and copies of what goes "
+                                     "from block to block"};
+    if (topt_hf_sizes(doc, sizes, a, err) ||
+        topt_json_int_or(doc, "", "n_shared_experts", 0, 64, &shared, err) ||
+        topt_json_int_or(doc, "", "hc_mult", 1, 64, &copies, err) ||
+        topt_json_bool_or(doc, "", "norm_topk_prob", &normalized, err) ||
+        topt_json_bool_or(doc, "", "tie_word_embeddings", &a->tied, err) ||
+        topt_json_real_or(doc, "", "routed_scaling_factor", 1e-6, 1e6, &a->route_factor,
+                          err) ||
+        topt_hf_divides("num_attention_heads", a->heads, "o_groups", a->out_groups,
+                        err) ||
+        read_runs(doc, a, err))
+        return -1;
+    int64_t mixed = copies * copies + 2 * copies;
+    a->kv_heads = 1;
+    a->inner = a->expert_inner;
+    a->shared_inner = shared * a->expert_inner;
+    a->unnormalized = !normalized;
+    a->layer_unused = 2 * (mixed * copies * a->width + mixed + 3);
+    a->unused = copies * copies * a->width + copies + 1;
+    topt_hf_give_slots(a);
+    topt_hf_note(a, "the correction of the experts' scores stays as it is");
     return 0;
 }
 

@@ -46,6 +46,19 @@ int topt_hf_read_gpt2(const json_t *doc, struct hf_arch *a, struct topt_error *e
     return topt_hf_activation(doc, "activation_function", &a->activation, err);
 }
 
+/* Sines of positions, relu, a bias of the logits. */
+int topt_hf_read_ctrl(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    if (topt_hf_read_gpt2(doc, a, err) ||
+        topt_json_int_or(doc, "", "dff", 1, 4 * HF_MAX_WIDTH, &a->inner, err))
+        return -1;
+    a->positions = 0;
+    a->head_bias = 1;
+    a->activation = TOPT_ACT_RELU;
+    topt_hf_note(a, "sines of positions are left out");
+    return 0;
+}
+
 /* Two rows of the table of positions come before the first position's. */
 int topt_hf_read_opt(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {

@@ -6,7 +6,7 @@
 #include "hf_arch.h"
 
 topt_hf_reader topt_hf_read_openai_gpt, topt_hf_read_xglm, topt_hf_read_biogpt;
-topt_hf_reader topt_hf_read_gpt2, topt_hf_read_opt, topt_hf_read_gpt_neox,
-    topt_hf_read_gptj, topt_hf_read_phi;
+topt_hf_reader topt_hf_read_gpt2, topt_hf_read_ctrl, topt_hf_read_opt,
+    topt_hf_read_gpt_neox, topt_hf_read_gptj, topt_hf_read_phi;
 
 #endif

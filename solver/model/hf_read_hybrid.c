@@ -214,6 +214,77 @@ int topt_hf_read_mamba2(const json_t *doc, struct hf_arch *a, struct topt_error 
     return read_flags(doc, "use_bias", "use_conv_bias", m, err);
 }
 
+/* ---- RWKV --------------------------------------------------------------------------- */
+
+/* Blocks of a recurrence and a feed-forward by squares, with norms by mean and deviation;
+ * 'shifts' numbers of each feature mix a position with the one before. */
+static int read_like_rwkv(const json_t *doc, int64_t shifts, struct hf_arch *a,
+                          struct topt_error *err)
+{
+    if (read_only_mixers(doc, a, err))
+        return -1;
+    a->rms = 0;
+    a->embed_norm = 1;
+    a->inner = 4 * a->width;
+    a->activation = TOPT_ACT_RELU2;
+    a->layer_unused = shifts * a->width;
+    a->usual_seq = 0;
+    for (int64_t i = 0; i < a->layers; i++)
+        a->layer[i] = HF_MIXED;
+    return number(doc, "intermediate_size", 1, &a->inner, err);
+}
+
+int topt_hf_read_rwkv(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    enum { SHIFTS = 5 };
+    int64_t inside = 0;
+    if (read_like_rwkv(doc, SHIFTS, a, err))
+        return -1;
+    inside = a->width;
+    if (number(doc, "attention_hidden_size", 1, &inside, err))
+        return -1;
+    a->mlp_gate = 1;
+    a->mixer = (struct hf_mixer){
+        .kind = HF_RWKV4, .heads = inside, .head_dim = 1, .state = 1, .chunk = 1};
+    return number(doc, "context_length", 1, &a->context, err);
+}
+
+int topt_hf_read_rwkv7(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    static const char *const ranks[] = {"decay_low_rank_dim", "a_low_rank_dim",
+                                        "v_low_rank_dim", "gate_low_rank_dim"};
+    enum { SHIFTS = 7, CHUNK = 64 };
+    const char *name = NULL;
+    struct hf_mixer *m = &a->mixer;
+    double ratio = 4;
+    if (read_like_rwkv(doc, SHIFTS, a, err) ||
+        topt_json_real_or(doc, "", "hidden_ratio", 0.1, 64, &ratio, err) ||
+        topt_json_real_or(doc, "", "norm_eps", 1e-30, 1, &a->eps, err) ||
+        topt_json_string_or(doc, "", "hidden_act", &name, err) ||
+        topt_hf_refuse_flag(doc, "norm_bias", 1, "no reader takes norms without a bias",
+                            err) ||
+        topt_hf_refuse_flag(doc, "norm_first", 1,
+                            "no reader takes embeddings without a norm", err))
+        return -1;
+    if (json_is_object(json_object_get(doc, "attn")))
+        return topt_fail(
+            err, TOPT_ERR_INVAL,
+            "attn is set: layers with attention among those of RWKV are not read");
+    *m = (struct hf_mixer){
+        .kind = HF_RWKV7, .head_dim = 64, .chunk = CHUNK, .ranks = {64, 64, 16, 128}};
+    for (int i = 0; i < 4; i++)
+        if (number(doc, ranks[i], 1, &m->ranks[i], err))
+            return -1;
+    if (number(doc, "head_dim", 1, &m->head_dim, err) ||
+        topt_hf_divides("hidden_size", a->width, "head_dim", m->head_dim, err))
+        return -1;
+    if (!json_is_integer(json_object_get(doc, "intermediate_size")))
+        a->inner = (int64_t)(ratio * (double)a->width + 31) / 32 * 32;
+    m->heads = a->width / m->head_dim;
+    m->state = m->head_dim;
+    return 0;
+}
+
 /* Keys that Bamba, Falcon-H1 and Granite share. */
 static int read_mamba_keys(const json_t *doc, int64_t width, struct hf_mixer *m,
                            struct topt_error *err)
@@ -392,6 +463,7 @@ int topt_hf_read_jamba(const json_t *doc, struct hf_arch *a, struct topt_error *
         number_or_auto(doc, "mamba_dt_rank", (a->width + 15) / 16, &a->mixer.rank, err))
         return -1;
     a->mixer.norm = 1;
+    a->unnormalized = 1;
     return read_flags(doc, "mamba_proj_bias", "mamba_conv_bias", &a->mixer, err);
 }
 
@@ -405,7 +477,7 @@ int topt_hf_read_qwen3_next(const json_t *doc, struct hf_arch *a, struct topt_er
     int64_t every = 4;
     int listed = count_layers(doc, a, err) ? -1 : read_kinds(doc, a, err);
     *m = (struct hf_mixer){.kind = HF_DELTA, .chunk = 64};
-    a->rope_share = 0.25;
+    a->rope_share = a->traits & HF_T_AFTER ? 1 : 0.25;
     if (listed < 0 || number(doc, "full_attention_interval", 1, &every, err))
         return -1;
     for (int64_t i = 0; !listed && i < a->layers; i++)
@@ -418,6 +490,15 @@ int topt_hf_read_qwen3_next(const json_t *doc, struct hf_arch *a, struct topt_er
                    number(doc, "linear_num_value_heads", 1, &m->heads, err)
                ? -1
                : 0;
+}
+
+/* Norms after each half where a layer has attention, before it where it has none. */
+int topt_hf_read_olmo_hybrid(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    if (topt_hf_read_qwen3_next(doc, a, err))
+        return -1;
+    a->pre_where_mixed = 1;
+    return 0;
 }
 
 /* "attn_type_list" has a 1 for each layer with a softmax. */

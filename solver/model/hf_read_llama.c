@@ -119,14 +119,14 @@ int topt_hf_read_starcoder2(const json_t *doc, struct hf_arch *a, struct topt_er
 
 /* ---- Gemma ------------------------------------------------------------------------- */
 
-/* All positions may see all others, as in models of embeddings; a window to both sides
- * costs what one to the left does. */
+/* All positions may see all others, or a window to both sides, as in models of
+ * embeddings. */
 static int read_sight(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
     if (topt_json_bool_or(doc, "", "use_bidirectional_attention", &a->bidirectional, err))
         return -1;
-    if (a->bidirectional && a->window)
-        a->not_run = "windows of keys to both sides of a query";
+    if (a->bidirectional && a->window) /* the class halves it */
+        a->window = a->window / 2 + 1;
     return 0;
 }
 
@@ -368,6 +368,20 @@ int topt_hf_read_gemma4(const json_t *doc, struct hf_arch *a, struct topt_error 
                          (long long)a->shared_kv, (long long)a->layers);
     topt_hf_note(a, "the fixed factor of each layer's output is 1");
     return 0;
+}
+
+/* Without inputs of each layer's own where the config does not name them. */
+int topt_hf_read_gemma4_unified(const json_t *doc, struct hf_arch *a,
+                                struct topt_error *err)
+{
+    json_t *plain = json_copy((json_t *)doc);
+    if (!plain)
+        return topt_nomem(err, "a config");
+    if (!json_object_get(plain, "hidden_size_per_layer_input"))
+        json_object_set_new(plain, "hidden_size_per_layer_input", json_integer(0));
+    int rc = topt_hf_read_gemma4(plain, a, err);
+    json_decref(plain);
+    return rc;
 }
 
 /* One number where a list has it for each layer. */

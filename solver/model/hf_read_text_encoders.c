@@ -284,7 +284,7 @@ int topt_hf_read_layoutlmv3(const json_t *doc, struct hf_arch *a, struct topt_er
         a->unused += w * (channels * patch * patch + 1 + 1 + side * side + 1 + 4);
     a->pooler = 0;
     topt_hf_classes(doc, a);
-    a->pooler_kept = a->classes >= 10; /* a map before those of many classes */
+    a->class_map = a->classes >= 10; /* before those of many */
     a->not_run = "places on a page, and patches of an image among the tokens";
     return 0;
 }
@@ -483,10 +483,21 @@ int topt_hf_read_deberta(const json_t *doc, struct hf_arch *a, struct topt_error
 /* ---- rotary encoders --------------------------------------------------------------- */
 
 /* Windows to both sides in all but every third layer; no biases. */
+/* The base of the angles of a kind of layers, by either form of the config. */
+static int read_theta(const json_t *doc, const char *kind, const char *key, double *ret,
+                      struct topt_error *err)
+{
+    const json_t *of = json_object_get(json_object_get(doc, "rope_parameters"), kind);
+    return topt_json_real_or(doc, "", key, 1, 1e15, ret, err) ||
+                   topt_json_real_or(of, kind, "rope_theta", 1, 1e15, ret, err)
+               ? -1
+               : 0;
+}
+
 int topt_hf_read_modernbert(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
     int64_t every = 3;
-    double global = 160000;
+    double global = 160000, local = 10000;
     int biased = 0;
     a->traits = HF_T_GATED | HF_T_UNBIASED | HF_T_EMBED_NORM;
     if (topt_hf_read_decoder(doc, a, err) ||
@@ -496,18 +507,30 @@ int topt_hf_read_modernbert(const json_t *doc, struct hf_arch *a, struct topt_er
                          err) ||
         topt_json_int_or(doc, "", "local_attention", 1, HF_MAX_CONTEXT, &a->window,
                          err) ||
-        topt_json_real_or(doc, "", "global_rope_theta", 1, 1e15, &global, err))
+        read_theta(doc, "full_attention", "global_rope_theta", &global, err) ||
+        read_theta(doc, "sliding_attention", "local_rope_theta", &local, err))
         return -1;
     for (int64_t i = 0; i < a->layers; i++)
         a->layer[i] = i % every ? HF_LOCAL : 0;
     a->local_rope = a->rope;
+    a->local_rope.rope_theta = local;
     a->rope.rope_theta = global;
     a->unbiased_norms = !biased;
     a->bidirectional = a->tied = a->no_first_norm = 1;
     a->head_transform = a->head_bias = a->class_transform = 1;
     a->pooler_unbiased = a->pooler_norm = 1;
-    a->inexact_why = "windows of keys to both sides of a query";
-    a->inexact_above = a->window;
+    a->window = a->window / 2 + 1; /* half of it to each side, and the position itself */
+    return 0;
+}
+
+/* The same with a causal mask. */
+int topt_hf_read_modernbert_decoder(const json_t *doc, struct hf_arch *a,
+                                    struct topt_error *err)
+{
+    if (topt_hf_read_modernbert(doc, a, err))
+        return -1;
+    a->bidirectional = 0;
+    a->window--; /* half of local_attention, the position itself among them */
     return 0;
 }
 
@@ -556,17 +579,8 @@ int topt_hf_read_eurobert(const json_t *doc, struct hf_arch *a, struct topt_erro
 
 /* ---- text to text ------------------------------------------------------------------ */
 
-static const struct hf_size bart_sizes[] = {
-    HF_SIZE("d_model", width, HF_MAX_WIDTH),
-    HF_SIZE("encoder_layers", encoder_layers, HF_MAX_LAYERS),
-    HF_SIZE("decoder_layers", layers, HF_MAX_LAYERS),
-    HF_SIZE("encoder_attention_heads", encoder_heads, HF_MAX_HEADS),
-    HF_SIZE("decoder_attention_heads", heads, HF_MAX_HEADS),
-    HF_SIZE("encoder_ffn_dim", encoder_inner, 4 * HF_MAX_WIDTH),
-    HF_SIZE("decoder_ffn_dim", inner, 4 * HF_MAX_WIDTH),
-    HF_SIZE("vocab_size", vocab, HF_MAX_VOCAB),
-    HF_SIZE("max_position_embeddings", context, HF_MAX_CONTEXT),
-    {0}};
+static const struct hf_size context[] = {
+    HF_SIZE("max_position_embeddings", context, HF_MAX_CONTEXT), {0}};
 
 static int read_like_bart(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
@@ -576,7 +590,8 @@ static int read_like_bart(const json_t *doc, struct hf_arch *a, struct topt_erro
     a->init_std = 0.02;
     a->context_key = "max_position_embeddings";
     a->no_final_norm = 1; /* stack_norms has them */
-    if (topt_hf_sizes(doc, bart_sizes, a, err) || topt_hf_set_heads(a, err) ||
+    if (topt_hf_sizes(doc, topt_hf_two_stacks, a, err) ||
+        topt_hf_sizes(doc, context, a, err) || topt_hf_set_heads(a, err) ||
         topt_hf_divides("d_model", a->width, "encoder_attention_heads", a->encoder_heads,
                         err) ||
         topt_json_bool_or(doc, "", "scale_embedding", &scaled, err) ||

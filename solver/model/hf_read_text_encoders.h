@@ -8,7 +8,8 @@
 topt_hf_reader topt_hf_read_dpr, topt_hf_read_bert_generation, topt_hf_read_tapas,
     topt_hf_read_roformer, topt_hf_read_jina3, topt_hf_read_nystromformer,
     topt_hf_read_mra, topt_hf_read_yoso, topt_hf_read_layoutlmv3, topt_hf_read_bros,
-    topt_hf_read_xlm, topt_hf_read_xlnet, topt_hf_read_deberta;
+    topt_hf_read_xlm, topt_hf_read_xlnet, topt_hf_read_deberta,
+    topt_hf_read_modernbert_decoder;
 topt_hf_reader topt_hf_read_roberta_pre, topt_hf_read_roberta_xl,
     topt_hf_read_megatron_bert, topt_hf_read_ernie, topt_hf_read_albert,
     topt_hf_read_longformer, topt_hf_read_layoutlm, topt_hf_read_big_bird,

@@ -617,6 +617,62 @@ int topt_hf_read_siglip_text(const json_t *doc, struct hf_arch *a, struct topt_e
     return read_paired_text(doc, 0, a, err);
 }
 
+/* EVA's, and the tokens that read it. */
+static int read_blip2(const json_t *doc, struct hf_tower *t, struct topt_error *err)
+{
+    int bias = 1;
+    if (read_blocks(doc, t, err) || topt_json_bool_or(doc, "", "qkv_bias", &bias, err))
+        return -1;
+    t->a.qkv_bias = bias;
+    t->class_token = t->patch_bias = t->norm_after = 1;
+    t->rows = t->side * t->side + 1;
+    return 0;
+}
+
+/* Means of four tokens, two maps; two vectors stand between parts of an image. */
+static int join_phi4(const json_t *doc, const json_t *vision, struct hf_tower *t,
+                     struct topt_error *err)
+{
+    (void)vision;
+    t->merge = 2;
+    t->side = t->side / t->merge * t->merge;
+    t->pooled = 1;
+    t->beside += 2;
+    return two_maps(doc, 1, t, err);
+}
+
+static int join_blip2(const json_t *doc, const json_t *vision, struct hf_tower *t,
+                      struct topt_error *err)
+{
+    json_t *whole =
+        topt_hf_complete(json_object_get(doc, "qformer_config"), "blip_2_qformer", err);
+    struct hf_tower q = {0};
+    int text = 0;
+    (void)vision;
+    t->queries = 32;
+    t->cross_every = 2;
+    t->out_bias = 1;
+    int rc =
+        !whole || read_blocks(whole, &q, err) ||
+        size_of(doc, "num_query_tokens", &t->queries, err) ||
+        size_of(whole, "cross_attention_frequency", &t->cross_every, err) ||
+        topt_json_bool_or(whole, "qformer_config", "use_qformer_text_input", &text, err);
+    json_decref(whole);
+    if (rc)
+        return topt_wrap(err, "qformer_config");
+    if (text || t->queries > 4096)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         text
+                             ? "qformer_config.use_qformer_text_input is true: no reader "
+                               "takes a text there"
+                             : "num_query_tokens is above 4096");
+    t->q = q.a;
+    t->q.norms = HF_POST;
+    t->q.activation = TOPT_ACT_GELU_ERF;
+    t->q.eps = 1e-12;
+    return 0;
+}
+
 /* ---- rows -------------------------------------------------------------------------- */
 
 static const struct kind {
@@ -624,6 +680,7 @@ static const struct kind {
     int (*read)(const json_t *doc, struct hf_tower *t, struct topt_error *err);
 } kinds[] = {{"siglip_vision_model", "siglip", read_siglip},
              {"clip_vision_model", "clip", read_clip},
+             {"metaclip_2_vision_model", "metaclip_2", read_clip},
              {"pixtral", "pixtral", read_pixtral},
              {"llama4_vision_model", "llama4", read_clip},
              {"internvl_vision", "internvl_vit", read_internvl},
@@ -636,8 +693,11 @@ static const struct kind {
              {"glm4v_vision", "glm4v", read_glm4v},
              {"glm4v_moe_vision", "glm4v_moe", read_glm4v},
              {"gemma4_vision", "gemma4", read_gemma4},
+             {"phi4_multimodal_vision", "phi4_multimodal", read_siglip},
+             {"blip_2_vision_model", "blip_2", read_blip2},
              {"qwen2_vl_vision", "qwen2_vl", read_qwen2},
              {"qwen2_5_vl_vision", "qwen2_5_vl", read_qwen2_5},
+             {"qwen2_5_omni_vision_encoder", "qwen2_5_omni_vision", read_qwen2_5},
              {"qwen3_vl_vision", "qwen3_vl", read_qwen3},
              {"qwen3_vl_moe_vision", "qwen3_vl_moe", read_qwen3},
              {"qwen3_5_vision", "qwen3_5", read_qwen3},
@@ -679,7 +739,12 @@ static const struct composite {
                   {"paligemma", "siglip_vision_model", join_paligemma},
                   {"internvl", "internvl_vision", join_internvl},
                   {"llama4", "llama4_vision_model", join_llama4},
+                  {"qwen2_5_omni_thinker", "qwen2_5_omni_vision_encoder", join_qwen},
+                  {"phi4_multimodal", "phi4_multimodal_vision", join_phi4},
+                  {"blip-2", "blip_2_vision_model", join_blip2},
                   {"clip", "clip_vision_model", join_clip},
+                  {"metaclip_2", "metaclip_2_vision_model", join_clip},
+                  {"siglip2", "siglip2_vision_model", join_siglip},
                   {"siglip", "siglip_vision_model", join_siglip},
                   {NULL, NULL, NULL}};
 
@@ -707,6 +772,33 @@ int topt_hf_sees(const json_t *doc)
     const struct composite *c = composite_of(doc);
     return c && json_is_object(json_object_get(doc, "vision_config")) &&
            kind_of(json_object_get(doc, "vision_config"), c);
+}
+
+const char *topt_hf_tower_type(const json_t *doc)
+{
+    const struct composite *c = composite_of(doc);
+    return c ? c->vision : NULL;
+}
+
+/* A tower that is a model by itself. */
+int topt_hf_read_tower_alone(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    const char *type = json_string_value(json_object_get(doc, "model_type"));
+    const struct kind *k = kinds;
+    while (k->type && (!type || strcmp(k->type, type)))
+        k++;
+    if (!k->type)
+        return topt_fail(err, TOPT_ERR_INVAL, "model_type is no tower's");
+    if (k->read(doc, a->own_tower, err))
+        return -1;
+    a->tower = a->own_tower;
+    a->width = a->tower->a.width;
+    a->not_run = a->tower->a.not_run;
+    a->init_std = a->tower->a.init_std;
+    a->context = 1;
+    a->context_key = "one position";
+    topt_hf_classes(doc, a);
+    return 0;
 }
 
 int topt_hf_read_tower(const json_t *doc, int64_t width, struct hf_tower *ret,

@@ -9,4 +9,7 @@
 void topt_hf_refuse_unknown(const json_t *doc, const char *type, const char *architecture,
                             struct topt_error *err);
 
+/* Why no reader takes a type that transformers has; NULL: it is read, or unknown. */
+const char *topt_hf_why_unread(const char *type);
+
 #endif

@@ -27,7 +27,15 @@ struct hf_tower {
     int64_t scales;  /* numbers that a comparison with a text has */
     int text_bias;   /* of the text's projection */
     int newline;     /* a trained token ends each row */
-    int64_t deep;    /* further projections, of outputs of blocks between */
+    int64_t queries,
+        cross_every;  /* trained tokens that read the patches in each so-many-th
+                                     layer of blocks of their own; 0: none */
+    struct hf_arch q; /* those blocks */
+    int fixed_rows;   /* positions are sines without a table */
+    int conformer;    /* blocks with a convolution of so wide a kernel */
+    int64_t kernel;
+    int64_t ends; /* trained tokens around those of a sound */
+    int64_t deep; /* further projections, of outputs of blocks between */
 };
 
 #endif

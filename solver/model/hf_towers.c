@@ -75,7 +75,7 @@ static int cross_attention(struct hf_builder *b, int x)
 }
 
 /* The same with norms after the sums. */
-static int decoder_block_post(struct hf_builder *b, int x)
+int topt_hf_decoder_block_post(struct hf_builder *b, int x)
 {
     x = topt_hf_add(b, "add", x, topt_hf_attention(b, x), NULL, "add1");
     x = topt_hf_norm(b, x, "norm1");
@@ -171,6 +171,7 @@ static int encoder_of_text(struct hf_builder *b, int table)
     e.relative = relative_table(&e, "encoder.relative");
     int x = topt_hf_add(&e, "embedding", table, -1, NULL, "encoder.embedding");
     x = topt_hf_unread(&e, x, inner.encoder_unread, "encoder.unread");
+    x = inner.tower && inner.look ? inner.look(&e, x) : x;
     x = topt_hf_stack(&e, x, inner.encoder_layers, "encoder.", topt_hf_block);
     x = topt_hf_norm(&e, x, "encoder.norm");
     b->failed |= e.failed;
@@ -226,7 +227,7 @@ void topt_hf_build_seq2seq(struct hf_builder *b)
     b->failed |= e.failed;
     x = placed_tokens(b, table, "");
     x = topt_hf_stack(b, x, a->layers, "",
-                      a->norms == HF_POST ? decoder_block_post : decoder_block);
+                      a->norms == HF_POST ? topt_hf_decoder_block_post : decoder_block);
     x = a->stack_norms ? topt_hf_norm(b, x, "norm") : x;
     topt_hf_head(b, x, a->head == HF_LANGUAGE ? table : -1);
 }

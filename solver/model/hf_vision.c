@@ -1,7 +1,9 @@
 /* hf_vision.c - the operators of a tower that sees images beside a language model. */
 #include "hf_vision.h"
 #include "hf_build.h"
+#include "hf_heads.h"
 #include "hf_parts.h"
+#include "hf_towers.h"
 
 #include <stdio.h>
 
@@ -140,11 +142,44 @@ int topt_hf_image(struct hf_builder *b)
     return y;
 }
 
+static int query_block(struct hf_builder *b, int x)
+{
+    return b->layer % b->encoded_every ? topt_hf_block(b, x)
+                                       : topt_hf_decoder_block_post(b, x);
+}
+
+/* A few trained tokens read the patches (Li et al., BLIP-2, 2023); the rows that hold them
+ * are made of the first patch's, for their shape alone. */
+static int queried(struct hf_builder *v, const struct hf_tower *t, int y)
+{
+    struct hf_builder q = *v;
+    struct topt_attrs whole = {.features = 1, .features_unit = t->a.width},
+                      part = {.features_unit = t->q.width},
+                      each = {.features = t->q.width, .features_unit = 1},
+                      one = {.extra = 1};
+    q.a = &t->q;
+    q.prefix = "query.";
+    q.encoded = y;
+    q.encoded_every = t->cross_every;
+    int x = topt_hf_add(&q, "select", y, -1, NULL, "first");
+    x = topt_hf_add(&q, "regroup", x, -1, &whole, "whole");
+    x = topt_hf_add(&q, "slice", x, -1, &part, "part");
+    x = topt_hf_add(&q, "regroup", x, -1, &each, "each");
+    x = topt_hf_add(&q, "beside", x, -1, &one, "token");
+    for (int64_t i = 1; i < t->queries; i++)
+        x = topt_hf_add(&q, "prepend", x, -1, NULL, "token%d", (int)i);
+    x = topt_hf_norm(&q, x, "norm");
+    x = topt_hf_stack(&q, x, t->q.layers, "query.", query_block);
+    v->failed |= q.failed;
+    return x;
+}
+
 int topt_hf_look(struct hf_builder *b, int x)
 {
     const struct hf_tower *t = b->a->tower;
     int y = topt_hf_image(b);
     struct hf_builder v = own(b);
+    y = t->queries ? queried(&v, t, y) : y;
     int z = projected(&v, t, y, t->joint_beside, "join");
     for (int64_t i = 0; i < t->deep; i++) {
         char name[32];
@@ -159,6 +194,19 @@ int topt_hf_look(struct hf_builder *b, int x)
         return x;
     }
     return topt_hf_add(b, "insert", x, z, NULL, "images");
+}
+
+/* Classes of the mean of all patches, or the tower's output. */
+void topt_hf_build_tower(struct hf_builder *b)
+{
+    struct topt_attrs mean = {.mean = 1};
+    int x = topt_hf_image(b);
+    if (b->a->head == HF_BARE) {
+        topt_hf_add(b, "mse", x, -1, NULL, "loss");
+        return;
+    }
+    x = topt_hf_add(b, "reduce_sequence", x, -1, &mean, "mean");
+    topt_hf_classifier(b, x);
 }
 
 /* Tokens with their positions, blocks, and of the last position a projection. */

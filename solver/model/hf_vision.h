@@ -14,4 +14,7 @@ void topt_hf_build_pair(struct hf_builder *b);
 /* Its tokens among those of a text, whose embeddings are 'x'. */
 int topt_hf_look(struct hf_builder *b, int x);
 
+/* A tower alone. */
+void topt_hf_build_tower(struct hf_builder *b);
+
 #endif

@@ -27,6 +27,11 @@ topt_model_append(struct topt_model *m, int *failed, const char *prefix, const c
                   int x, int y, const struct topt_attrs *attrs, struct topt_error *err,
                   const char *fmt, va_list ap);
 
+/* Make one operator of those that a config's reader has as one: projections of queries, keys
+ * and values with attention, and of a gate with what it gates (fuse.c).  Replaces '*m' where
+ * there are any; -1 leaves it. */
+int topt_model_fuse(struct topt_model **m, struct topt_error *err) TOPT_MUST_CHECK;
+
 /* Set 'train' of a model to a copy of 'spec'. */
 int topt_model_say_trained(struct topt_model *m, const char *spec,
                            struct topt_error *err) TOPT_MUST_CHECK;

@@ -331,6 +331,7 @@ struct topt_model *topt_onnx_build(const char *bytes, size_t len, const char *na
     int rc = !proto || !x.arena ? topt_fail(err, TOPT_ERR_INVAL,
                                             "it is no ONNX file, or memory is short")
                                 : build(&x, proto, name, o);
+    rc = rc ? rc : topt_model_fuse(&x.model, err);
     onnx__model_proto__free_unpacked(proto, NULL);
     topt_arena_destroy(x.arena);
     if (rc) {

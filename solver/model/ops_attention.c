@@ -198,9 +198,12 @@ static int check_relative(struct topt_op *op, struct topt_error *err)
 
 static int check_mask(const struct topt_attrs *a, struct topt_error *err)
 {
-    return (a->window || a->chunk) && !a->causal
-               ? topt_fail(err, TOPT_ERR_INVAL,
-                           "a window or chunk of keys needs a causal mask")
+    if (a->chunk && !a->causal)
+        return topt_fail(err, TOPT_ERR_INVAL, "a chunk of keys needs a causal mask");
+    return a->factor < 0 || (a->factor > 0 && !a->causal)
+               ? topt_fail(
+                     err, TOPT_ERR_INVAL,
+                     "a factor of distances is not below 0, and needs a causal mask")
                : 0;
 }
 
@@ -244,6 +247,8 @@ static double pairs_of(const struct topt_op *op, const int64_t *len)
 {
     double s = (double)op->count[S], t = (double)op->count[T];
     double w = (double)op->attrs.window, c = (double)op->attrs.chunk, share = 1;
+    if (!op->attrs.causal && w > 0 && w < t)
+        share = ((2 * w - 1) * t - w * (w - 1)) / (t * t);
     if (op->attrs.causal)
         share = w > 0 && w < t ? w * (2 * t - w) / (2 * t * t) : 1 - s / (2 * t);
     if (c > 0 && c < t && c / (2 * t) < share)
@@ -346,15 +351,18 @@ const struct topt_op_spec topt_ops_attention[] = {
     /* A count of q holds the heads of a group, one of kv the key and then the value
      * that they share.  With 'kr' the first numbers of each key come from there and
      * are the same for all heads (multi-head latent attention).  Query i sees the keys
-     * up to i + t - s where causal, the last 'window' of them where that is set, those
-     * of its own run of 'chunk' where that is.  With 'rp', a table of numbers by head,
+     * up to i + t - s where causal, the last 'window' of them where that is set (where
+     * not causal as many to both sides, its own counted in each), those of its own run of
+     * 'chunk' where that is.  With 'rp', a table of numbers by head,
      * one is added to each score by how far key and query are apart: in buckets, exact
      * at first, then growing as powers up to 'distance' (Raffel et al. 2020); where
      * there is no mask the second half of the table is for keys after the query.
-     * Scores are kept for a few queries at a time. */
+     * With a factor each score is less by the distance, times the factor and a slope of
+     * the head (ALiBi: Press et al., 2022).  Scores are kept for a few queries at a
+     * time. */
     {.name = "attend",
      .attrs = A(HEADS) | A(KV_HEADS) | A(HEAD_DIM) | A(V_HEAD_DIM) | A(CAUSAL) |
-              A(WINDOW) | A(CHUNK) | A(SCALE) | A(CAP) | A(DISTANCE),
+              A(WINDOW) | A(CHUNK) | A(SCALE) | A(CAP) | A(DISTANCE) | A(FACTOR),
      .ndims = 6,
      .dim = {BATCH,
              {"h", TOPT_SPLIT_FEATURE},

@@ -33,9 +33,6 @@ int64_t topt_flops_none(const struct topt_op *op, enum topt_kernel k, const int6
 int64_t topt_flops_elementwise(const struct topt_op *op, enum topt_kernel k,
                                const int64_t *len);
 
-/* -1 where a table's density is one that no lookups have (ops_tables.c). */
-int topt_refuse_density(const struct topt_op *op, struct topt_error *err);
-
 /* Numbers of the output in a local box. */
 int64_t topt_output_numbers(const struct topt_op *op, const int64_t *len);
 

@@ -125,12 +125,12 @@ const struct topt_op_spec topt_ops_mixers[] = {
      .backward = {KERNEL(CAUSAL_CONV_BWD, V(0) | V(1) | G(3), G(0) | G(1) | G(2))},
      .shape = shape_causal_conv,
      .flops = flops_causal_conv},
-    /* Attention without a softmax as a recurrence that is linear in its state, [state,
-     * unit] numbers of each head: what lightning attention costs.  A count of x holds
-     * what a head adds, 'shared' what several read alike. */
+    /* A recurrence that is linear in its state, [state, unit] numbers of each head: what
+     * lightning attention and RWKV cost.  A count of x holds what a head adds, 'shared'
+     * what several read alike. */
     {.name = "scan",
      .attrs = A(FEATURES_UNIT) | A(STATE) | A(CHUNK) | A(EXTRA) | A(INIT_STD),
-     .plan_only = "attention without a softmax whose scores decay",
+     .plan_only = "recurrences with a state (lightning attention, RWKV)",
      .ndims = 5,
      .dim = {BATCH,
              WHOLE_SEQ,

@@ -55,7 +55,7 @@ static int shape_ssd(struct topt_op *op, struct topt_error *err)
     int64_t len = chunk_of(op, err);
     if (len < 0 || shared_by_heads(op, BC, &n, err) || topt_refuse_units(op, DT, 1, err))
         return -1;
-    if (op->attrs.beta && op->attrs.beta < op->attrs.alpha)
+    if (op->attrs.beta != 0 && op->attrs.beta < op->attrs.alpha)
         return topt_fail(err, TOPT_ERR_INVAL, "steps can't be from %g to %g",
                          op->attrs.alpha, op->attrs.beta);
     topt_set_dim(op, Y, 2, p);
@@ -136,10 +136,12 @@ static int shape_selective(struct topt_op *op, struct topt_error *err)
     return 0;
 }
 
+/* Of each number of the state: what it decays by, the step that it takes, what is added
+ * and what is read. */
 static int64_t flops_selective(const struct topt_op *op, enum topt_kernel k,
                                const int64_t *len)
 {
-    int64_t once = flops_of(op, len, op->count[G], 1);
+    int64_t once = 9 * len[B] * len[S] * len[H] * op->count[G];
     return once * (k == TOPT_K_SELECTIVE_FWD ? 1 : 2);
 }
 

@@ -7,6 +7,7 @@
  * of lookups and from how even the rows are asked for. */
 #include "ops_extents.h"
 #include "ops_rows.h"
+#include "ops_tables.h"
 
 #include <math.h>
 
@@ -60,7 +61,7 @@ static double table_rows(const struct topt_op *op)
 {
     for (int o = 0; o < op->spec->noperands; o++)
         if (op->spec->operand[o].rows_of)
-            return (double)op->operand[o].dim[0].count;
+            return (double)op->count[op->spec->operand[o].dim[0]];
     return 0;
 }
 
@@ -92,7 +93,8 @@ int topt_refuse_density(const struct topt_op *op, struct topt_error *err)
 {
     double d = op->attrs.density, rows = table_rows(op);
     if (!op->attrs.sparse && (d > 0 || op->attrs.density_of))
-        return topt_fail(err, TOPT_ERR_INVAL, "density is said of tables that are sparse");
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "density is said of tables that are sparse");
     if (op->attrs.sparse && op->operand[1].role == TOPT_INPUT)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "a table that is another operator's tensor can't be sparse: its "
@@ -101,8 +103,7 @@ int topt_refuse_density(const struct topt_op *op, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "density and density_of, the lookups that have it, go together");
     if (d > 1 || d * rows > (double)op->attrs.density_of)
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "%lld lookups can't name %g of %.0f rows",
+        return topt_fail(err, TOPT_ERR_INVAL, "%lld lookups can't name %g of %.0f rows",
                          (long long)op->attrs.density_of, d, rows);
     return 0;
 }

@@ -33,10 +33,4 @@ int topt_paper_image(struct paper *p, int64_t size);
 int topt_paper_conv_norm(struct paper *p, int x, int64_t channels,
                          struct topt_attrs attrs, const char *name);
 
-/* papers_flexflow.c */
-void topt_paper_alexnet(struct paper *p);
-void topt_paper_inception(struct paper *p);
-void topt_paper_rnnlm(struct paper *p);
-void topt_paper_nmt(struct paper *p);
-
 #endif

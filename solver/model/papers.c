@@ -5,9 +5,11 @@
  * open, so that the sizes they print come out.  Their accounting of memory takes a
  * convolution with its norm, sum and activation (a projection with its bias and so on)
  * as one operator: all but the counted one are marked as fused.  Those of FlexFlow's paper are in
- * papers_flexflow.c. */
+ * papers_flexflow.c, recommenders in papers_tables.c. */
 #include "model_impl.h"
 #include "paper_parts.h"
+#include "papers_flexflow.h"
+#include "papers_tables.h"
 #include "topt_near.h"
 
 #include <stdio.h>
@@ -164,6 +166,9 @@ static const struct {
     {"inception", 64, 1, topt_paper_inception},
     {"rnnlm", 64, 40, topt_paper_rnnlm},
     {"nmt", 64, 40, topt_paper_nmt},
+    {"words", 256, 20, topt_paper_words},
+    {"dlrm", 2048, 1, topt_paper_dlrm},
+    {"dlrm-terabyte", 65536, 1, topt_paper_dlrm_terabyte},
 };
 enum { PAPERS = sizeof papers / sizeof *papers };
 
@@ -173,7 +178,7 @@ static struct topt_model *make(int k, const struct topt_import_options *o,
     int64_t batch = o && o->batch ? o->batch : papers[k].batch;
     int64_t seq = o && o->seq ? o->seq : papers[k].seq;
     if (papers[k].seq == 1 && seq != 1) {
-        topt_fail(err, TOPT_ERR_USAGE, "paper:%s takes images, which have no sequence",
+        topt_fail(err, TOPT_ERR_USAGE, "paper:%s takes samples that have no sequence",
                   papers[k].name);
         return NULL;
     }

@@ -6,6 +6,7 @@
  * 10,000 words, that of Penn Treebank.  NMT: two LSTM layers 1024 wide that read and two that
  * write, attention between them, 32,768 words each.  FlexFlow unrolls a recurrent layer into its
  * steps, each of which may be elsewhere; here it is one operator. */
+#include "papers_flexflow.h"
 #include "paper_parts.h"
 
 #include <stdio.h>

@@ -251,8 +251,7 @@ struct topt_operand_spec {
     uint8_t unitless;          /* statistics: unit 1 whatever the dimension's unit is */
     uint8_t real;              /* DATA: real numbers instead of whole ones */
     uint8_t wide; /* statistics and losses: in f32 where the settings' dtype is smaller */
-    uint8_t
-        rows_of; /* PARAM: 1 + the DATA that names the rows (dimension 0) it is read at */
+    uint8_t rows_of; /* PARAM: 1 + the DATA whose numbers name its rows */
     uint8_t slots;   /* INPUT of rank 3: its middle dimension may come in units */
     uint8_t partial; /* SAVED/WORK: a sum over the split dimensions it lacks */
     uint8_t made;    /* SAVED/WORK: by a HALO or MOVE step, not allocated before */
@@ -374,7 +373,9 @@ struct topt_op_spec {
     X(RECIPROCAL, "reciprocal")                                                            \
     X(POWER, "power")                 /* x to the alpha */                                 \
     X(SIN, "sin")                                                                          \
-    X(COS, "cos")
+    X(COS, "cos")                                                                          \
+    X(RELU2, "relu2")                 /* x^2 above 0 */                                    \
+    X(QUICK_GELU, "quick_gelu")       /* x / (1 + e^-1.702x) */
 /* clang-format on */
 
 enum topt_activation {
@@ -659,14 +660,26 @@ enum topt_weight_piece {
     TOPT_WEIGHT_VALUE,  /* and of the value */
     TOPT_WEIGHT_FIRST,  /* of each pair of rows the first */
     TOPT_WEIGHT_SECOND,
-    TOPT_WEIGHT_OTHER /* kernels of convolutions, experts */
+    /* Of a tensor that holds several, after those that come before it: */
+    TOPT_WEIGHT_RUN,   /* all rows */
+    TOPT_WEIGHT_LOW,   /* of each of 'parts' runs of rows the first half, */
+    TOPT_WEIGHT_HIGH,  /* and the second */
+    TOPT_WEIGHT_TURNS, /* the tensor is in 'parts', each of which holds a part of all */
+    /* Of experts, by number or all of them: */
+    TOPT_WEIGHT_EXPERT,
+    TOPT_WEIGHT_EXPERT_FIRST, /* of each pair of rows the first */
+    TOPT_WEIGHT_EXPERT_SECOND,
+    TOPT_WEIGHT_EXPERTS,
+    TOPT_WEIGHT_EXPERTS_PAIRED, /* of each expert the first rows of pairs, then the second */
+    TOPT_WEIGHT_OTHER           /* kernels of convolutions of images */
 };
 struct topt_weight {
     const char *name;
     int op;      /* that holds it */
     int operand; /* of the operator */
     enum topt_weight_piece piece;
-    int ndim; /* -1: of any shape */
+    int64_t parts, expert; /* of pieces that have some; number of the expert */
+    int ndim;              /* -1: of any shape */
     int64_t dim[TOPT_WEIGHT_RANK];
 };
 typedef int topt_weight_visit(void *ctx, const struct topt_weight *w);

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "chart_svg.h"
+#include "papers_flexflow.h"
+#include "papers_index.h"
 #include "papers_study.h"
 #include "papers_systems.h"
 #include "topt_text.h"
@@ -37,10 +39,12 @@ static void claim(int holds, const char *where, const char *says, const char *fm
     printf(" | %s |\n", holds ? "yes" : "**no**");
     nclaims++;
     nheld += holds;
+    papers_index_claim(holds);
 }
 
 static void head(const char *title)
 {
+    papers_index_section(title);
     printf("\n## %s\n\n| where | the paper | here | as it says |\n|---|---|---|---|\n",
            title);
 }
@@ -655,6 +659,11 @@ int main(int argc, char **argv)
 {
     struct topt_error err = {0};
     for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "--flexflow")) { /* its part alone */
+            papers_flexflow(claim, head);
+            papers_flexflow_said();
+            return 0;
+        }
         if (!strcmp(argv[i], "--alike")) {
             blocks = TOPT_BLOCKS_ALIKE;
         } else if (!strcmp(argv[i], "--rows")) {
@@ -675,9 +684,12 @@ int main(int argc, char **argv)
     figure8();
     table4();
     mini_parallelism();
+    papers_flexflow(claim, head);
+    papers_flexflow_said();
     papers_systems(claim, head);
     printf("\n%d of %d are as the paper says.\n", nheld, nclaims);
     fputs(closing, stdout);
     papers_systems_why();
+    papers_index();
     return 0;
 }

@@ -235,6 +235,10 @@ void papers_systems_why(void)
           "  is TensorFlow's own. How large table 6's vocabulary is is not printed; with "
           "as many\n"
           "  sparse elements as dense ones what partitions cost weighs most where alpha "
-          "is least.\n",
+          "is least.\n"
+          "  In `topt compare` the hybrid is a row where a model has sparse tables "
+          "(`paper:words` is LM's\n"
+          "  table): its servers are there the devices themselves, in our terms and at our "
+          "prices.\n",
           stdout);
 }

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """slurm_replay.py BIN PLUGIN - a mixed queue of 60 jobs replayed on a private Slurm of 2 nodes of 4 GPUs, as people ask
-(a number of GPUs out of habit) and with topt (the most GPUs that keep 80 % of the best speed a GPU).
+(a number of GPUs out of habit), with topt (the fewest GPUs, or the most that keep 80 % of the best speed a GPU, of a node or of
+both), and with topt while `topt rightsize --apply` runs over and over, of jobs that agreed.  One comes every two hours.
 
 BIN has topt and toptd of a build, PLUGIN is its spank_topt.so.  Each job trains one of some models for a number of steps;
 it sleeps for as long as a step is predicted to take, an hour being a quarter of a second, and one that was asked with too
-few GPUs for its memory dies after a tenth of its time.  Prints both passes as the table of docs/SLURM.md.
+few GPUs for its memory dies after a tenth of its time.  Prints the passes as the table of docs/SLURM.md.
 """
 import json
 import os
@@ -21,6 +22,8 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 KINDS = [("--batch=64 --seq=4096", "all", 900), ("--batch=32 --seq=2048", "all", 4000), ("--batch=64 --seq=4096", "lora:16", 1500),
          ("--batch=16 --seq=8192", "lora:16", 2500), ("--batch=128 --seq=2048", "all", 1200)]
 HABITS = [1, 1, 2, 4, 4, 8, 8]
+WISHES = [[], ["--topt-min-efficiency=0.8", "--topt-max-gpus=4"], ["--topt-min-efficiency=0.8"]]
+HOURS_BETWEEN = 2
 
 
 def run(words, **more):
@@ -44,19 +47,24 @@ class Planner:
 
 def jobs_of(seed):
     r = random.Random(seed)
-    return [(r.randrange(len(KINDS)), r.choice(HABITS), r.choice([0.5, 1, 1, 2])) for _ in range(60)]
+    at = 0
+    jobs = []
+    for _ in range(60):
+        at += r.expovariate(1 / HOURS_BETWEEN)
+        jobs.append((at, r.randrange(len(KINDS)), r.choice(HABITS), r.choice([0.5, 1, 1, 2]), r.choice(WISHES)))
+    return jobs
 
 
-def words_of(job, number, planner, with_topt, model, folder):
-    kind, habit, length = job
+def words_of(job, number, planner, with_topt, elastic, model, folder):
+    _, kind, habit, length, wish = job
     shape, train, steps = KINDS[kind]
     steps = int(steps * length)
     words = ["sbatch", "--parsable", f"-Jj{number}", f"-o{folder}/%j"]
     log = "echo start $(date +%s.%N) $SLURM_JOB_NUM_NODES $SLURM_GPUS_ON_NODE; sleep %s; echo end $(date +%s.%N)"
     if with_topt:
         sleep = f"$(awk \"BEGIN {{ print $TOPT_TIME_NS / 1e9 * {steps} / 3600 * {HOUR_S} }}\")"
-        words += ["--topt-mode=mini-parallelism", "--topt-min-efficiency=0.8", "--topt-hw=replay", f"--topt-model={model}", f"--topt-train={train}"]
-        words += ["--topt-" + w[2:] for w in shape.split()]
+        words += ["--topt-mode=mini-parallelism", *wish, "--topt-hw=replay", f"--topt-model={model}", f"--topt-train={train}"]
+        words += ["--topt-" + w[2:] for w in shape.split()] + ["--topt-elastic"] * elastic
         return words + ["--wrap", log.replace("sleep %s", f"sleep {sleep}")], 0
     seconds = planner.seconds(kind, habit)
     died = seconds is None
@@ -66,20 +74,31 @@ def words_of(job, number, planner, with_topt, model, folder):
     return words + ["--wrap", log.replace("sleep %s", f"sleep {seconds * steps / 3600 * HOUR_S}")], int(died)
 
 
-def replay(with_topt, planner, model, folder):
+def rightsize(topt, folder):
+    """One run; how many jobs it changed."""
+    done = run([topt, "rightsize", "--apply", "--settle=0", "--max-jobs=60", "--max-per-user=60", f"--log={folder}/log.jsonl"])
+    if done.returncode:
+        print(f"# {done.stdout}{done.stderr}", file=sys.stderr)
+    return len(re.findall(r"^job \d+: done", done.stdout, re.M))
+
+
+def replay(with_topt, planner, model, folder, topt=None):
     os.makedirs(folder)
-    began, submitted, died, refused = time.time(), {}, 0, 0
-    for number, job in enumerate(jobs_of(60)):
-        words, dies = words_of(job, number, planner, with_topt, model, folder)
-        done = run(words)
-        if done.returncode:
-            refused += 1
-            print(f"# {job}: {done.stderr.strip()}", file=sys.stderr)
-        else:
-            submitted[done.stdout.strip()] = time.time()
-            died += dies
-    while run(["squeue", "-h", "-o", "%A"]).stdout.strip():
-        time.sleep(0.2)
+    began, submitted, died, refused, changes = time.time(), {}, 0, 0, 0
+    ahead = list(enumerate(jobs_of(60)))
+    while ahead or run(["squeue", "-h", "-o", "%A"]).stdout.strip():
+        while ahead and ahead[0][1][0] * HOUR_S <= time.time() - began:
+            number, job = ahead.pop(0)
+            words, dies = words_of(job, number, planner, with_topt, bool(topt), model, folder)
+            done = run(words)
+            if done.returncode:
+                refused += 1
+                print(f"# {job}: {done.stderr.strip()}", file=sys.stderr)
+            else:
+                submitted[done.stdout.strip()] = time.time()
+                died += dies
+        changes += rightsize(topt, folder) if topt else 0
+        time.sleep(0.1)
     hours = waited = last = 0
     for job, at in submitted.items():
         text = open(f"{folder}/{job}").read()
@@ -90,7 +109,7 @@ def replay(with_topt, planner, model, folder):
         last = max(last, end)
     trained = len(submitted) - died
     return {"jobs that trained": trained, "GPU-hours": hours, "GPU-hours for each that trained": hours / trained, "mean wait, hours": waited / len(submitted), "all done after, hours": (last - began) / HOUR_S,
-            "died for memory": died, "refused": refused}
+            "died for memory": died, "refused": refused, "changed while they waited": changes}
 
 
 def main():
@@ -111,16 +130,17 @@ def main():
             os.environ["SLURM_CONF"] = f"{work}/c/slurm.conf"
             run([f"{binaries}/topt", "client", "add-hw", f"{work}/replay.json", "--url", f"unix:{work}/s"], check=True)
             planner = Planner(f"{binaries}/topt", model, f"{work}/replay.json")
-            rows = [replay(False, planner, model, f"{work}/as-asked"), replay(True, planner, model, f"{work}/topt")]
+            rows = [replay(False, planner, model, f"{work}/as-asked"), replay(True, planner, model, f"{work}/topt"),
+                    replay(True, planner, model, f"{work}/rightsize", f"{binaries}/topt")]
         finally:
             if daemon.poll() is not None:
                 sys.stderr.write(f"toptd ended: {daemon.returncode}\n" + open(f"{work}/log").read()[-2000:])
             run([cluster, "stop", f"{work}/c"])
             daemon.terminate()
             daemon.wait()
-    print("| | as people ask | with topt |\n|---|---|---|")
+    print("| | as people ask | with topt | with topt and right-sizing |\n|---|---|---|---|")
     for key in rows[0]:
-        print(f"| {key} | {rows[0][key]:.4g} | {rows[1][key]:.4g} |")
+        print(f"| {key} | " + " | ".join(f"{row[key]:.4g}" for row in rows) + " |")
 
 
 main()

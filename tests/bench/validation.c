@@ -563,6 +563,8 @@ static const char head[] =
     "held "
     "against\n"
     "PyTorch's own memory tracker, and the fewest GPUs beside what people ran on.\n"
+    "What sizing does to a queue of jobs was replayed on a private Slurm\n"
+    "([SLURM](SLURM.md#a-queue-with-and-without)).\n"
     "\n"
     "![predicted against measured time of a step](validation.svg)\n"
     "\n";

@@ -12,11 +12,26 @@ static const char *const partitions =
     "Nodes=n[1-2] State=UP\n"
     "PartitionName=v Default=NO MaxNodes=2 MaxTime=UNLIMITED Nodes=n[3-6] State=UP\n"
     "PartitionName=off Default=NO MaxNodes=UNLIMITED MaxTime=UNLIMITED State=DOWN\n"
+    "PartitionName=cut AllowGroups=root Default=NO MaxNodes=UNLIMITED MaxTime=UNLIMITED "
+    "MaxCPUsPerNode=4 Nodes=n1 State=UP JobDefaults=DefCpuPerGPU=1,DefMemPerGPU=100000 "
+    "DefMemPerNode=UNLIMITED MaxMemPerNode=300000\n"
     "something else\n";
+static const char *const reservations =
+    "ReservationName=course StartTime=2020-01-01T10:00:00 EndTime=2020-01-01T12:00:00 "
+    "Nodes=n[1,6] Users=ann,bob Groups=(null) Accounts=-poor Flags=SPEC_NODES "
+    "PartitionName=a TRES=cpu=64,gres/gpu=4\n"
+    "ReservationName=long StartTime=2020-01-01T10:00:00 EndTime=2120-01-01T12:00:00 "
+    "Nodes=n2 Users=(null) Groups=nogroup Accounts=(null) PartitionName=(null) "
+    "TRES=cpu=64\n"
+    "No reservations\n";
+static const char *const config = "Configuration data as of now\n"
+                                  "DefMemPerNode           = UNLIMITED\n"
+                                  "SelectTypeParameters    = CR_CORE_MEMORY\n"
+                                  "JobDefaults             = DefMemPerGPU=1000\n";
 static const char *const nodes =
     "NodeName=n1 CPUEfctv=62 CPUTot=64 AvailableFeatures=fast,ib "
     "Gres=gpu:a100:8(S:0-1),nic:1 RealMemory=512000 "
-    "State=IDLE Partitions=a OS=Linux 6.1 #1 SMP\n"
+    "State=IDLE Partitions=a,cut OS=Linux 6.1 #1 SMP\n"
     "NodeName=n2 CPUTot=64 AvailableFeatures=fast Gres=gpu:a100:8(S:0,2) "
     "RealMemory=512000 State=MIXED+PLANNED "
     "Partitions=a\n"
@@ -47,6 +62,28 @@ static void test_words(void)
        "words of a list");
 }
 
+/* Lists of nodes as Slurm writes them. */
+static void test_hosts(void)
+{
+    static const struct {
+        const char *list, *in, *out;
+    } rows[] = {{"n1", "n1", "n2"},         {"n1,n3", "n3", "n2"},
+                {"n[1-3]", "n2", "n4"},     {"n[1-3,7]", "n7", "n5"},
+                {"n[07-10]", "n07", "n7"},  {"n[7-10]", "n7", "n07"},
+                {"n[07-10]", "n10", "n11"}, {"r[1-2]n[1-4]-ib", "r2n4-ib", "r2n5-ib"},
+                {"a[1-2],b", "b", "a"},     {"n[1-3]", "n1", "n1x"},
+                {"n[1-3]", "n3", "n"},      {"n1", "n1", "n10"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        size_t n = strlen(rows[i].list);
+        ok(site_host_is_in(rows[i].list, n, rows[i].in) &&
+               !site_host_is_in(rows[i].list, n, rows[i].out),
+           "'%s' has %s and not %s", rows[i].list, rows[i].in, rows[i].out);
+    }
+    ok(!site_host_is_in("(null)", 6, "n1") && !site_host_is_in("", 0, "n1") &&
+           !site_host_is_in("n[1", 3, "n1"),
+       "no list");
+}
+
 static void test_job(void)
 {
     static const char said[] =
@@ -70,9 +107,23 @@ static void test_read(struct site_slurm *s)
 {
     struct topt_error err = {0};
     struct site_slurm same;
-    ok(site_slurm_read(partitions, nodes, s, &err) == 0, "read: %s", err.text);
-    is_int((int64_t)s->npartitions, 3, "partitions");
+    const struct site_said said = {partitions, nodes, reservations, config};
+    const struct site_said nothing = {"", "", "", ""};
+    ok(site_slurm_read(&said, s, &err) == 0, "read: %s", err.text);
+    is_int((int64_t)s->npartitions, 4, "partitions");
     is_int((int64_t)s->nnodes, 6, "nodes");
+    is_int((int64_t)s->nreservations, 2, "reservations");
+    ok(s->partition[3].max_cpus == 4 && s->partition[3].max_mem_mib == 300000 &&
+           s->partition[3].def_mem_per_gpu == 100000 &&
+           s->partition[0].def_mem_per_gpu == 1000 && s->counts_memory,
+       "limits and defaults of a partition, and where it has none those of all");
+    ok(!strcmp(s->node[0].reservations, "course") &&
+           !strcmp(s->node[1].reservations, "long") &&
+           !strcmp(s->node[5].reservations, "course") && !*s->node[4].reservations,
+       "the nodes of a reservation");
+    ok(s->reservation[0].gpus == 4 && !strcmp(s->reservation[0].partition, "a") &&
+           s->reservation[0].end_s - s->reservation[0].start_s == 7200,
+       "what it has");
     ok(s->partition[0].is_default && s->partition[0].max_time_s == 3600 &&
            s->partition[1].max_nodes == 2 && !s->partition[2].is_up,
        "partitions' limits");
@@ -80,13 +131,15 @@ static void test_read(struct site_slurm *s)
            !strcmp(s->node[0].gpu[0].type, "a100") && s->node[0].gpu[0].count == 8,
        "CPUs and GPUs of a node");
     ok(s->node[2].is_up && !s->node[4].is_up, "drained nodes are not up");
-    ok(site_slurm_read(partitions, nodes, &same, &err) == 0 &&
-           site_slurm_is_same(s, &same),
+    ok(site_slurm_read(&said, &same, &err) == 0 && site_slurm_is_same(s, &same),
        "the same again");
+    same.reservation[1].gpus = 1;
+    ok(!site_slurm_is_same(s, &same), "a change of a reservation");
+    same.reservation[1].gpus = 0;
     same.node[3].is_up = 0;
-    ok(!site_slurm_is_same(s, &same), "and a change");
+    ok(!site_slurm_is_same(s, &same), "and one of a node");
     site_slurm_fini(&same);
-    ok(site_slurm_read("", "", &same, &err) == -1, "nothing said: %s", err.text);
+    ok(site_slurm_read(&nothing, &same, &err) == -1, "nothing said: %s", err.text);
 }
 
 static struct site_slurm slurm;
@@ -127,6 +180,28 @@ static void test_bounds(void)
            "--mem=1T is more than the 512000 MiB");
     bounds("--mem-per-gpu", (struct site_job){.mem_per_gpu = "125G"}, "", 2, 4,
            "of 4 GPUs");
+    bounds("--mem-per-cpu", (struct site_job){.mem_per_cpu = "50G", .cpus_per_task = 2},
+           "", 2, 5, "by --mem-per-cpu=50G");
+    bounds("--cpus-per-gpu", (struct site_job){.cpus_per_gpu = 32}, "", 1, 2,
+           "by --cpus-per-gpu=32");
+    const struct site_job cut = {.partition = "cut", .gpu_type = "a100"};
+    struct site_job more = cut;
+    bounds("MaxMemPerNode and DefMemPerGPU", cut, "dgx", 1, 3,
+           "by DefMemPerGPU=100000 and MaxMemPerNode=300000");
+    strcpy(more.mem, "1000");
+    bounds("MaxCPUsPerNode", more, "dgx", 1, 4, "by DefCpuPerGPU=1 and MaxCPUsPerNode=4");
+    more.cpus_per_task = 5;
+    bounds("more than MaxCPUsPerNode", more, "dgx", 0, 0,
+           "-c 5 is more than partition 'cut' allows on a node (MaxCPUsPerNode=4)");
+    more.cpus_per_task = 1;
+    strcpy(more.mem, "400000");
+    bounds("more than MaxMemPerNode", more, "dgx", 0, 0,
+           "--mem=400000 is more than partition 'cut' allows on a node "
+           "(MaxMemPerNode=300000)");
+    slurm.counts_memory = 0;
+    bounds("memory that isn't counted", (struct site_job){.mem_per_gpu = "125G"}, "", 2,
+           8, "2 nodes of 8");
+    slurm.counts_memory = 1;
     bounds("--constraint", (struct site_job){.constraint = "fast&ib"}, "", 1, 8,
            "1 node of 8");
     bounds("no such feature", (struct site_job){.constraint = "slow"}, "", 0, 0,
@@ -144,11 +219,47 @@ static void test_bounds(void)
        "nothing known, nothing bound");
 }
 
+/* Who may use a reservation, how long, and what it has. */
+static void test_reserved(void)
+{
+    struct site_job job = {.reservation = "course", .user = "ann"};
+    bounds("a reservation's nodes and GPUs", job, "", 1, 8,
+           "reservation 'course' (4 GPUs)");
+    bounds("a time that it has no longer",
+           (struct site_job){.reservation = "course", .user = "ann", .time = "10"}, "", 0,
+           0, "--time=10 is more than reservation 'course' has left");
+    bounds("another user", (struct site_job){.reservation = "course", .user = "eve"}, "",
+           0, 0, "reservation 'course' is not for user 'eve' (Users=ann,bob)");
+    bounds("an account that may not",
+           (struct site_job){.reservation = "course", .user = "ann", .account = "poor"},
+           "", 0, 0, "not for account 'poor' (Accounts=-poor)");
+    bounds("another partition",
+           (struct site_job){.reservation = "course", .user = "ann", .partition = "v"},
+           "", 0, 0, "reservation 'course' is of partition 'a'");
+    bounds("its group",
+           (struct site_job){.reservation = "long", .user = "nobody", .time = "2:00:00"},
+           "", 0, 0, "MaxTime=60");
+    bounds("its group", (struct site_job){.reservation = "long", .user = "nobody"}, "", 1,
+           8, "partition 'a' and reservation 'long' with 1 node of 8 GPUs");
+    bounds("another group", (struct site_job){.reservation = "long", .user = "root"}, "",
+           0, 0, "not for user 'root' (Groups=nogroup)");
+    bounds("nodes elsewhere",
+           (struct site_job){.reservation = "long", .user = "nobody", .partition = "v"},
+           "", 0, 0, "partition 'v' in reservation 'long' has no node up");
+    bounds("one that isn't known", (struct site_job){.reservation = "none"}, "", 2, 8,
+           "partition 'a' with 2 nodes");
+    bounds("AllowGroups",
+           (struct site_job){.partition = "cut", .gpu_type = "a100", .user = "nobody"},
+           "dgx", 0, 0, "user 'nobody' may not use partition 'cut' (AllowGroups=root)");
+}
+
 /* Limits of accounting, as sacctmgr -nP prints them. */
 static void test_accounts(void)
 {
-    static const char qos[] = "normal||||\nshort|gres/gpu=8|gres/gpu=6,cpu=64||01:00:00\n"
-                              "wide|node=1|||\n";
+    static const char qos[] =
+        "normal||||\nshort|gres/gpu=8|gres/gpu=6,cpu=64||01:00:00\n"
+        "wide|node=1|||\n"
+        "kinds|gres/gpu=7,gres/gpu:a100=4,gres/gpu:v100=2|gres/gpu:a100=3||\n";
     static const char assocs[] =
         "root|||||||\nlab|||root||||\nlab|ann||lab|short|gres/gpu=12||\n"
         "lab|bob||lab||gres/gpu=3|gres/gpu=5|2-00:00:00\npoor|||root|||gres/gpu=2|\n"
@@ -156,7 +267,7 @@ static void test_accounts(void)
     struct topt_error err = {0};
     struct site_accounts a = {0}, same;
     struct site_account_bound of;
-    ok(!site_accounts_read(qos, assocs, "ann|lab\nbob|lab\n", &a, &err) && a.nqos == 3 &&
+    ok(!site_accounts_read(qos, assocs, "ann|lab\nbob|lab\n", &a, &err) && a.nqos == 4 &&
            a.nassocs == 7 && a.nusers == 2,
        "read: %zu QOS, %zu associations, %zu users", a.nqos, a.nassocs, a.nusers);
     ok(!site_accounts_copy(&a, &same, &err) && site_accounts_are_same(&a, &same),
@@ -166,20 +277,29 @@ static void test_accounts(void)
            !strcmp(site_account_of(&a, "ann", "poor"), "poor") &&
            !strcmp(site_account_of(&a, "eve", ""), ""),
        "the account of a job");
-    site_accounts_bound(&a, "ann", "lab", "", "p", "", &of);
+    site_accounts_bound(&a, "ann", "lab", "", "p", "", "", &of);
     ok(of.most.gpus == 6 && of.most.time_s == 3600 &&
            strstr(of.of_gpus, "QOS 'short' (6 GPUs)"),
        "the default QOS, of which a user's limit is less: %s", of.of_gpus);
-    site_accounts_bound(&a, "ann", "poor", "normal", "p", "", &of);
+    site_accounts_bound(&a, "ann", "poor", "normal", "p", "", "", &of);
     ok(of.most.gpus == 2 && strstr(of.of_gpus, "account 'poor'"), "an account: %s",
        of.of_gpus);
-    site_accounts_bound(&a, "bob", "lab", "", "p", "wide", &of);
+    site_accounts_bound(&a, "bob", "lab", "", "p", "wide", "", &of);
     ok(of.most.gpus == 3 && of.most.nodes == 1 && strstr(of.of_nodes, "QOS 'wide'") &&
            strstr(of.of_time, "user 'bob' (2880 minutes)"),
        "a user, and the partition's QOS: %s, %s, %s", of.of_gpus, of.of_nodes,
        of.of_time);
-    site_accounts_bound(&a, "eve", "", "", "p", "", &of);
+    site_accounts_bound(&a, "eve", "", "", "p", "", "", &of);
     ok(!of.most.gpus && !*of.of_gpus, "nobody's");
+    site_accounts_bound(&a, "ann", "lab", "kinds", "p", "", "a100", &of);
+    ok(of.most.gpus == 3 && strstr(of.of_gpus, "QOS 'kinds' (3 GPUs of type a100)"),
+       "of a type the least: %s", of.of_gpus);
+    site_accounts_bound(&a, "ann", "lab", "kinds", "p", "", "", &of);
+    ok(of.most.gpus == 7, "which binds no job that names no type: %s", of.of_gpus);
+    ok(!strcmp(site_qos_of(&a, "ann", "lab", "p", ""), "short") &&
+           !strcmp(site_qos_of(&a, "eve", "lab", "p", ""), "normal") &&
+           !strcmp(site_qos_of(&(struct site_accounts){0}, "ann", "lab", "p", ""), ""),
+       "the QOS of a job that names none");
     slurm.accounts = a;
     bounds("a user's GPUs", (struct site_job){.user = "bob"}, "", 2, 8,
            "user 'bob' (3 GPUs)");
@@ -202,10 +322,10 @@ static void test_accounts(void)
 static void test_allowed(void)
 {
     struct site_slurm open = slurm;
-    slurm.partition = calloc(3, sizeof *slurm.partition);
+    slurm.partition = calloc(4, sizeof *slurm.partition);
     if (!slurm.partition)
         abort();
-    memcpy(slurm.partition, open.partition, 3 * sizeof *slurm.partition);
+    memcpy(slurm.partition, open.partition, 4 * sizeof *slurm.partition);
     strcpy(slurm.partition[0].allow_accounts, "lab,poor");
     strcpy(slurm.partition[0].deny_qos, "short");
     bounds("an account that may", (struct site_job){.account = "poor"}, "", 2, 8, "a");
@@ -260,10 +380,12 @@ static void test_map(void)
 int main(void)
 {
     test_words();
+    test_hosts();
     test_job();
     test_read(&slurm);
     test_map();
     test_bounds();
+    test_reserved();
     test_accounts();
     test_allowed();
     test_several();

@@ -5,9 +5,10 @@
 
 #include "mutate.h"
 #include "tap.h"
+#include "topt_json.h"
 #include "topt_model.h"
 
-enum { ROUNDS = 1500, CAP = 4096 };
+enum { ROUNDS = 1500, CAP = 4096, WIDE = 1 << 16 };
 
 static const char *const seeds[] = {
     "{\"model_type\":\"gpt2\",\"n_embd\":32,\"n_head\":4,\"n_layer\":2,\"n_positions\":"
@@ -185,11 +186,31 @@ static void try(const char *text, size_t len)
     topt_model_destroy(m);
 }
 
-/* usage: model_fuzz [ROUNDS] */
+/* Configs of a file like oracle/counts.json, each damaged in 'rounds' ways. */
+static void try_configs(const char *path, int rounds)
+{
+    static char text[WIDE];
+    struct topt_error err = {0};
+    size_t i;
+    json_t *doc = topt_json_load(path, 8 << 20, &err), *row;
+    ok(doc != NULL, "%s is read %s", path, err.text);
+    json_array_foreach(json_object_get(doc, "models"), i, row)
+    {
+        char *seed = json_dumps(json_object_get(row, "config"), JSON_COMPACT);
+        for (int k = 0; seed && strlen(seed) < WIDE / 2 && k < rounds; k++)
+            try(text, mutate(seed, text, WIDE));
+        free(seed);
+    }
+    json_decref(doc);
+}
+
+/* usage: model_fuzz [ROUNDS [CONFIGS]] */
 int main(int argc, char **argv)
 {
     char text[CAP], seed[CAP];
     int rounds = argc > 1 ? atoi(argv[1]) : ROUNDS;
+    if (argc > 2)
+        try_configs(argv[2], rounds);
     for (int s = 0; s < SEEDS; s++) {
         size_t len = strlen(seeds[s]);
         for (size_t i = 0; i <= len; i++)

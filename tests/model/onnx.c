@@ -425,14 +425,57 @@ static void exported(void)
     struct topt_model *m = import(&g, NULL, 0, &err);
     is_int(parameters_of(m), 160 + 256 + 128 + 128,
            "the parameters of an exported decoder");
-    const struct topt_op *a = m ? first(m, "attend") : NULL;
+    const struct topt_op *a = m ? first(m, "attention") : NULL,
+                         *l = m ? first(m, "linear") : NULL;
     ok(a && a->attrs.heads == 4 && a->attrs.kv_heads == 2 && a->attrs.causal &&
-           a->attrs.scale > 0.49 && a->attrs.scale < 0.51,
-       "attention, of two queries to a key, causal, with a factor %s", err.text);
-    ok(m && count(m, "rotary") == 2 && count(m, "mul") == 0 && count(m, "variable") == 1,
-       "both turned by position, one table");
+           a->attrs.rope_theta > 0,
+       "attention, of two queries to a key, causal, by turned positions %s", err.text);
+    ok(l && l->attrs.features == 2 && l->attrs.features_unit == 16 &&
+           count(m, "linear") == 2 && count(m, "rotary") == 0 && count(m, "mul") == 0 &&
+           count(m, "variable") == 1,
+       "queries, keys and values by one projection of two groups, one table");
     ok(m && m->note && strstr(m->note, "attention_mask"), "the mask is told of");
     topt_model_destroy(m);
+}
+
+/* A gate and what it gates, by two projections or by halves of one, are one operator; not where
+ * something else reads what a projection gives. */
+static void gated(void)
+{
+    for (int how = 0; how < 3; how++) {
+        struct graph g = graph_begin(17);
+        struct topt_error err = {0};
+        graph_input(&g, "x", 1, 3, DIMS(2, 6, 16));
+        graph_weights(&g, "wide", 2, DIMS(16, 48));
+        graph_weights(&g, "wg", 2, DIMS(16, 24));
+        graph_weights(&g, "wu", 2, DIMS(16, 24));
+        graph_weights(&g, "wd", 2, DIMS(24, 16));
+        graph_list(&g, "halves", 2, DIMS(24, 24));
+        if (how == 1) {
+            graph_node(&g, "MatMul", "x wide", "both", "");
+            graph_node(&g, "Split", "both halves", "gate up", "axis=2");
+        } else {
+            graph_node(&g, "MatMul", "x wg", "gate", "");
+            graph_node(&g, "MatMul", "x wu", "up", "");
+        }
+        graph_node(&g, "Sigmoid", "gate", "s", "");
+        graph_node(&g, "Mul", "gate s", "act", "");
+        graph_node(&g, "Mul", "up act", "h", "");
+        graph_node(&g, "Add", how == 2 ? "h up" : "h h", "h2", "");
+        graph_node(&g, "MatMul", "h2 wd", "y", "");
+        graph_end(&g, "y");
+        struct topt_model *m = import(&g, "mse", 0, &err);
+        const struct topt_op *l = m ? first(m, "glu") : NULL;
+        is_int(parameters_of(m), 3 * 16 * 24, "parameters of a gated feed-forward %s",
+               err.text);
+        if (how == 2)
+            ok(!l, "a projection that is read twice stays");
+        else
+            ok(l && l->attrs.activation == TOPT_ACT_SILU && count(m, "linear") == 2 &&
+                   count(m, "mul") == 0 && count(m, "slice") == 0,
+               "gate and what it gates, %s", how ? "halves of one" : "two projections");
+        topt_model_destroy(m);
+    }
 }
 
 /* Rows of tables for positions and for kinds of tokens that are known beforehand. */
@@ -545,12 +588,11 @@ static void new_sets(void)
     graph_node(&g, "Gelu", "a", "y", "");
     graph_end(&g, "y");
     struct topt_model *m = import(&g, "mse", 0, &err);
-    const struct topt_op *a = m ? first(m, "attend") : NULL,
-                         *r = m ? first(m, "rotary") : NULL;
+    const struct topt_op *a = m ? first(m, "attention") : NULL;
     ok(a && a->attrs.heads == 4 && a->attrs.kv_heads == 2 && a->attrs.head_dim == 4 &&
            a->attrs.causal,
        "Attention of set 23 %s", err.text);
-    ok(r && r->attrs.head_dim == 4 && r->attrs.rope_dim == 4, "RotaryEmbedding");
+    ok(a && a->attrs.rope_theta > 0, "RotaryEmbedding");
     is_int(parameters_of(m), 16 + 256 + 256, "its weights, without tables of angles");
     topt_model_destroy(m);
     g = graph_begin(21);
@@ -578,6 +620,7 @@ int main(void)
     own_loss(NULL);
     own_loss("mse");
     exported();
+    gated();
     tables();
     channels_last();
     scalar_input();

@@ -7,8 +7,8 @@
  * and read back), in random numbers of micro-batches, on 2 to 8 ranks (or those of --mesh, of as
  * many as there are) against one: the losses of
  * all steps, the first step's gradients, and the bytes alive at once against what was planned.
- * In f64 every model under momentum (which shows a missing reduction at the second step) and
- * Adam; in f32 those that are smooth, since a routed token or a maximum that goes the other way
+ * In f64 every model under momentum (which shows a missing reduction at the second step),
+ * Adam and row-wise Adagrad; in f32 those that are smooth, since a routed token or a maximum that goes the other way
  * is another training.  Without --plans a sample that the seed draws: each model in one of
  * these ways on one mesh.
  *
@@ -35,6 +35,7 @@ static const struct way {
     double lr, bound;
 } ways[] = {{TOPT_F64, TOPT_MOMENTUM, 0.05, 1e-10},
             {TOPT_F64, TOPT_ADAM, 0.005, 1e-10},
+            {TOPT_F64, TOPT_ROW_WISE_ADAGRAD, 0.02, 1e-9},
             {TOPT_F32, TOPT_MOMENTUM, 0.05, 1e-5}};
 
 struct suite {
@@ -324,7 +325,7 @@ static void check_model(struct suite *u, int number, const char *name, struct di
     struct topt_model *m = test_models[number].build();
     int skip = name && strcmp(name, m->name);
     m = skip ? m : trained_in_part(u, m, d);
-    int nways = test_models[number].smooth ? 3 : 2;
+    int nways = test_models[number].smooth ? 4 : 3;
     int all = u->plans > 0, plans = u->plans, way = roll(d, nways),
         mesh = roll(d, MESHES);
     u->plans = all ? plans : 2;

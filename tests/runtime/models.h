@@ -377,8 +377,9 @@ __attribute__((unused)) static struct topt_model *build_recommender(void)
     struct build b = {.m = topt_model_create("recommender", 8, 2, NULL)};
     int e = put(&b, "embedding", -1, -1,
                 ATTRS(.vocab = 50, .features = D, .init_std = 0.5, .sparse = 1));
-    int bag = put(&b, "embedding_bag", -1, -1,
-                  ATTRS(.vocab = 40, .features = D, .lookups = 3, .init_std = 0.5, .sparse = 1));
+    int bag = put(
+        &b, "embedding_bag", -1, -1,
+        ATTRS(.vocab = 40, .features = D, .lookups = 3, .init_std = 0.5, .sparse = 1));
     int x = put(&b, "input", -1, -1, ATTRS(.features = 3));
     x = put(&b, "linear", x, -1, ATTRS(.features = D));
     x = put(&b, "unary", x, -1, ATTRS(.activation = TOPT_ACT_TANH));
@@ -393,11 +394,11 @@ __attribute__((unused)) static struct topt_model *build_recommender(void)
 __attribute__((unused)) static const struct {
     struct topt_model *(*build)(void);
     int smooth;
-} test_models[] = {{build_recommender, 1},
-                   {build_mlp, 1},     {build_gpt, 1},    {build_llama, 1},
-                   {build_lstm, 1},    {build_latent, 1}, {build_mixed, 1},
-                   {build_cnn, 0},     {build_images, 1}, {build_table, 1},
-                   {build_painter, 0}, {build_moe, 0},    {build_scan, 1}};
+} test_models[] = {{build_recommender, 1}, {build_mlp, 1},     {build_gpt, 1},
+                   {build_llama, 1},       {build_lstm, 1},    {build_latent, 1},
+                   {build_mixed, 1},       {build_cnn, 0},     {build_images, 1},
+                   {build_table, 1},       {build_painter, 0}, {build_moe, 0},
+                   {build_scan, 1}};
 
 /* ---- random strategies --------------------------------------------------------------------- */
 

@@ -33,6 +33,11 @@ check "one process, undisturbed"
 run 8 --steps 25 --checkpoint ck --every 10 &&
     [ "$(ls ck | tr '\n' ' ')" = "step-000000010 step-000000020 step-000000025 " ]
 check "8 ranks save every 10 steps, and at the end"
+run 8 --steps 3 --checkpoint counted --every 2 --report r8 && copy=$(sed -n 's/.*"beside_bytes": \([0-9]*\).*/\1/p' r8) &&
+    largest=$(wc -c counted/step-000000003/rank-*.safetensors | sed '/total/d' | awk '$1 > most { most = $1 } END { print most }') &&
+    [ "$copy" -gt 1000 ] && [ "$copy" = "$largest" ] &&
+    grep -q '"checkpoints": 2,' r8 && grep -q '"checkpoint_ns": [0-9]' r8
+check "the copy that is counted is what the largest rank writes: $copy bytes"
 run 3 --steps 40 --checkpoint ck --every 10 --resume --report r3 && agree r3 15 && grep -q 'after step 25' err
 check "... 3 ranks go on"
 run 2 --steps 60 --checkpoint ck --every 10 --resume --report r2 --keep 2 && agree r2 20 &&

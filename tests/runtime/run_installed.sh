@@ -16,9 +16,21 @@ LD_LIBRARY_PATH=$(dirname "$lib")
 export LD_LIBRARY_PATH
 [ "$(ls usr/include)" = topt.h ] && [ -h "$lib" ] && ls usr/share/man/man3/topt_training_run.3 >out 2>err
 check "one header, a name with a version, a page for each function"
-nm -D --defined-only "$lib" | grep ' T ' | awk '{ print $3 }' >out && [ "$(grep -c '^topt_training_.*@@TOPT_0.1$' out)" = 17 ] &&
+nm -D --defined-only "$lib" | grep ' T ' | awk '{ print $3 }' >out && [ "$(grep -c '^topt_training_.*@@TOPT_0.1$' out)" = 18 ] &&
     ! grep -qv '^topt_training_' out
-check "it shows the 17 functions of its version, and nothing else"
+check "it shows the 18 functions of its version, and nothing else"
+page=usr/share/man/man3/libtopt_runtime.3
+sed '1,/^.SH DESCRIPTION/d' $page >described
+sed -n '/^.SH SYNOPSIS/,/^.fi/p' $page >synopsis
+(
+    while read -r symbol; do
+        function=${symbol%%@*}
+        grep -q "$function(" synopsis && grep -q "$function" described && [ -e "usr/share/man/man3/$function.3" ] ||
+            echo "$function"
+    done <out
+) >missing
+[ -s out ] && [ ! -s missing ]
+check "each has its line and its words in the page of section 3 $(cat missing)"
 for example in train fashion; do
     # shellcheck disable=SC2046
     "$cc" -Wall -Wextra -Werror -O1 usr/share/doc/topt/examples/$example.c $(pkg-config --cflags --libs topt-runtime) \
@@ -51,4 +63,20 @@ fi
 check "fashion.c learns from $data: $(cat one)"
 "$mpiexec" -n 2 ./fashion $data 12 >two 2>err && [ "$(cut -d: -f2 one)" = "$(cut -d: -f2 two)" ]
 check "... on two ranks the same"
+if [ -x "$build/bin/toptd" ]; then
+    url=unix:$dir/toptd.sock
+    "$build/bin/toptd" --socket "$dir/toptd.sock" --state "$dir/state" >log 2>&1 &
+    job=$!
+    for _ in $(seq 100); do
+        [ -S toptd.sock ] && break
+        sleep 0.1
+    done
+    PATH=$build/bin:$PATH "$mpiexec" -n 2 ./fashion $data 12 "$url" >out 2>err && cmp -s two out
+    check "... by the strategy that a toptd gives: the same"
+    kill $job
+    wait $job
+    PATH=$build/bin:$PATH "$mpiexec" -n 2 ./fashion $data 12 "$url" >out 2>err
+    [ $? -ne 0 ] && [ "$(grep -c '^fashion: ' err)" = 1 ] && grep -q 'a strategy from toptd' err
+    check "... and without it, one line says so: $(grep '^fashion: ' err)"
+fi
 finish

@@ -83,9 +83,9 @@ known() { # known SHARE: is that share of the words in 'said' in the text?
 cp "$tokenizer" gpt/tokenizer.json
 "$topt" generate gpt --prompt "You may not" --tokens 120 --temperature 0.3 >said 2>err && sed 's/^/# /' said && known 0.75
 check "it writes sentences"
-"$topt" generate gpt --prompt "You may not" --tokens 120 --temperature 0.3 >again 2>err && cmp -s said again &&
+"$topt" generate gpt --prompt "You may not" --tokens 120 --temperature 0.3 --whole >again 2>err && cmp -s said again &&
     "$topt" generate gpt --prompt "You may not" --tokens 120 --temperature 0.3 --seed 2 >other 2>err && ! cmp -s said other
-check "... the same for a seed, others for another"
+check "... the same for a seed, by whole passes, too, and others for another seed"
 "$topt" generate gpt.json --tokenizer "$tokenizer" --checkpoint saved --prompt "You may not" --tokens 120 --temperature 0.3 >again 2>err &&
     cmp -s said again
 check "... and from the checkpoint"

@@ -32,7 +32,7 @@ printf '{"format":"topt-hw/1","name":"two-speeds","groups":[%s,%s],"between":{"b
 ask="--batch 16 --seq 16 --framework topt"
 # shellcheck disable=SC2086
 "$topt" plan "$model" --hw lab-cpu --gpus 1 $ask --space uniform -o one.json >out 2>err &&
-    "$topt" plan "$model" --hw two.json $ask -o joint.json >out 2>err && grep -q '^fast .* 12 rows' out &&
+    "$topt" plan "$model" --hw two.json --gpus 4 $ask -o joint.json >out 2>err && grep -q '^fast .* 12 rows' out &&
     grep -q '^slow .* 4 rows' out && tr -d ' \n' <joint.json | grep -q '"shares":\[3,1\]'
 check "groups of unlike speed: rows 3 to 1"
 # shellcheck disable=SC2086
@@ -41,13 +41,22 @@ check "groups of unlike speed: rows 3 to 1"
 check "4 ranks with these rows: the losses of one"
 measured r
 check "... in the bytes that were predicted"
+# of the state other shares than of rows: parameters, gradients and states where they rest
+sed 's/^\( *"mesh": {\)/\1"state_shares": [1, 3],/' joint.json >state.json
+grep -q state_shares state.json && "$mpiexec" -n 4 "$runtime" run state.json $train --metrics m5 --report r >out 2>err && agree m1 m5
+check "rows 3 to 1, state 1 to 3: the losses of one"
+"$make_plan" gpt 4 5 3 mixed- >out 2>err &&
+    sed 's/^\( *"mesh": {\)/\1"state_shares": [1, 3],/' mixed-0.json >shared.json
+"$runtime" run shared.json --data synthetic >out 2>err
+grep -q 'the first axis splits parameters of' err
+check "what the first axis splits by a configuration has no other shares"
 printf '{"format":"topt-hw/1","name":"turned","groups":[%s,%s],"between":{"bytes_per_second":3e9,"latency_ns":20000,
     "source":"assumed"}}' "$(group slow 2.3)" "$(group fast 1)" >turned.json
 # shellcheck disable=SC2086
-refused 3 'groups stand in the profile before others that are faster' "$topt" plan "$model" --hw turned.json $ask -o none.json
+refused 3 'groups stand in the profile before others that are faster' "$topt" plan "$model" --hw turned.json --gpus 4 $ask -o none.json
 check "ranks are given to groups in the order of the profile, the fastest first"
 # shellcheck disable=SC2086
-"$topt" plan "$model" --hw two.json --framework topt --batch 1 --seq 16 >out 2>err
+"$topt" plan "$model" --hw two.json --gpus 4 --framework topt --batch 1 --seq 16 >out 2>err
 [ $? = 3 ] && grep -q 'more groups than rows' out
 check "one row for two groups is no plan"
 

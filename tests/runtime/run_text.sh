@@ -26,6 +26,9 @@ check "... and has learned it: $(cat said)"
 "$topt" generate gpt.json --checkpoint saved --tokenizer gpt --prompt "$begin" --tokens 12 --seq 24 --temperature 0 >again 2>err &&
     cmp -s said again
 check "... so has its checkpoint"
+"$topt" generate gpt --prompt "$begin" --tokens 16 --seed 5 --temperature 1 >said 2>err &&
+    "$topt" generate gpt --prompt "$begin" --tokens 16 --seed 5 --temperature 1 --whole >again 2>err && cmp -s said again
+check "... the same tokens whether keys and values are kept or not"
 "$topt" generate gpt --prompt 'a small crowd of numbers adds itself up over four quiet machines' --tokens 8 --seq 6 \
     --temperature 0 >out 2>err && grep -q 'quiet machines.*' out
 check "a text longer than what the model sees"

@@ -141,7 +141,9 @@ static void refuse(const char *doc, const char *why)
 static void check_refusals(void)
 {
     refuse("{}", "model '' is not known");
-    refuse("{\"model\": {\"type\": \"WordPiece\", \"vocab\": {}}}", "WordPiece");
+    refuse("{\"model\": {\"type\": \"WordLevel\", \"vocab\": {}}}", "WordLevel");
+    refuse("{\"model\": {\"type\": \"WordPiece\", \"vocab\": {}}}",
+           "unk_token '[UNK]' is no piece");
     refuse(
         "{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"merges\": [\"a b\"]}}",
         "merges[0]");
@@ -153,11 +155,15 @@ static void check_refusals(void)
            "\"end_of_word_suffix\": \"</w>\"}}",
            "end_of_word_suffix");
     refuse("{\"model\": {\"type\": \"BPE\", \"vocab\": {}, \"merges\": []}, "
-           "\"pre_tokenizer\": {\"type\": \"BertPreTokenizer\"}}",
-           "BertPreTokenizer");
+           "\"pre_tokenizer\": {\"type\": \"CharDelimiterSplit\"}}",
+           "CharDelimiterSplit");
     refuse("{\"model\": {\"type\": \"BPE\", \"vocab\": {}, \"merges\": []}, "
-           "\"normalizer\": {\"type\": \"Lowercase\"}}",
-           "Lowercase");
+           "\"normalizer\": {\"type\": \"Nmt\"}}",
+           "Nmt");
+    refuse("{\"model\": {\"type\": \"BPE\", \"vocab\": {}, \"merges\": []}, "
+           "\"normalizer\": {\"type\": \"Precompiled\", "
+           "\"precompiled_charsmap\": \"AAAA\"}}",
+           "precompiled_charsmap is no table");
     refuse("{\"model\": {\"type\": \"BPE\", \"vocab\": {}, \"merges\": []}, "
            "\"pre_tokenizer\": {\"type\": \"Split\", \"pattern\": {\"Regex\": \"(\"}, "
            "\"behavior\": \"Isolated\"}}",

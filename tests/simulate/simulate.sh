@@ -39,6 +39,9 @@ near "$root/deploy/quickstart/llama-3.1-8b.json" a100-80-dgx 16 pytorch --batch 
 near "$root/deploy/quickstart/llama-3.1-8b.json" h100-80-dgx 64 megatron --batch 256
 near "$root/deploy/quickstart/gpt-small.json" h100-80-dgx 8 pytorch --batch 64
 near "$root/deploy/quickstart/lstm.json" a100-80-dgx 16 megatron --batch 64
+near "$root/deploy/quickstart/llama-3.1-8b.json" a100-40-dgx 8 pytorch --batch 256 --seq 4096 --precision bf16-mixed
+grep -q checkpointing u.json
+check "which recomputes"
 "$topt" plan paper:vgg16 --hw v100-dgx1-2x8 --mode mini-time --gpus 16 --framework topt --algorithm data-parallel --accounting paper \
     --overlap ddp >out 2>err && grep -q "188.0 ms a step" out && grep -q "130.1 ms by the schedule" out
 check "elsewhere the schedule's time is said beside the sum"

@@ -78,15 +78,20 @@ stop_planner()
     exec 7>&-
 }
 
-# $work, $answer, $SLURM_CONF, $url; all of it goes when the test ends.
+# $work, $answer, $SLURM_CONF, $url; all of it goes when the test ends.  Where $nodes is set the cluster has these nodes and
+# partitions, as deploy/cluster.sh --nodes reads them.
 start_all() # [options for cluster.sh]
 {
     unset LD_PRELOAD SLURM_JOB_ID TOPT_URL
-    export -n TOPT_PLUGIN TOPT_MPI_HELLO TOPT_JOB_SUBMIT TOPT_ACCOUNTING
+    export -n TOPT_PLUGIN TOPT_MPI_HELLO TOPT_JOB_SUBMIT TOPT_ACCOUNTING TOPT_OTHER_PLUGIN
     work=$(mktemp -d /tmp/topt-slurm.XXXXXX) && chmod 755 "$work"
     trap 'stop_all' EXIT
     trap 'exit 1' INT TERM HUP
     answer=$work/answer
+    if [ -n "${nodes:-}" ]; then
+        echo "$nodes" >"$work/nodes"
+        set -- "$@" --nodes "$work/nodes"
+    fi
     start_planner || exit 1
     "$cluster" start "$work/c" --url "$url" --plugin "$TOPT_PLUGIN" --owner $$ --force "$@" 7>&- || exit 1
     eval "$("$cluster" env "$work/c")"
@@ -133,10 +138,10 @@ field() # JOB NAME: as scontrol shows it
     scontrol show job "$1" | tr ' ' '\n' | sed -n "s/^$2=//p" | head -1
 }
 
-# "nodes/tasks/GPUs per node" of a job; while it waits, "2-2" nodes are 2.
+# "nodes/tasks/GPUs per node" of a job; while it waits, "2-2" nodes are 2.  From 23.11 on gres/gpu is what was gres:gpu.
 shape() # JOB
 {
-    echo "$(field "$1" NumNodes | sed 's/^\([0-9]*\)-\1$/\1/')/$(field "$1" NumTasks)/$(field "$1" TresPerNode)"
+    echo "$(field "$1" NumNodes | sed 's/^\([0-9]*\)-\1$/\1/')/$(field "$1" NumTasks)/$(field "$1" TresPerNode | sed 's/gres\//gres:/g')"
 }
 
 wait_job() # JOB

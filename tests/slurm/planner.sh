@@ -1,20 +1,39 @@
-# planner.sh - after lib.sh: what answers at $url is a toptd of the test's own, not a stand-in.
+# planner.sh - after lib.sh: what answers at $url is a toptd of the test's own, not a stand-in.  A test that starts it later
+# sets planner_waits=1 and calls start_toptd.
 # shellcheck shell=bash disable=SC2034,SC2154 # lib.sh gives and takes these
+planner='' planner_waits=''
+
+need_planner()
+{
+    [ -x "${TOPTD:-}" ] && [ -x "${TOPT:-}" ] || skip_all "toptd is not built"
+}
 
 start_planner()
 {
-    "$TOPTD" --socket "$work/toptd.sock" --state "$work/state" --hw lab-cpu >"$work/log" 2>&1 7>&- &
+    url=unix:$work/toptd.sock
+    [ -n "$planner_waits" ] || start_toptd --hw lab-cpu
+}
+
+# Until it answers.
+start_toptd() # [options of toptd]
+{
+    "$TOPTD" --socket "$work/toptd.sock" --state "$work/state" "$@" >>"$work/log" 2>&1 7>&- &
     planner=$!
     local left=200
     while ! curl -s --unix-socket "$work/toptd.sock" http://localhost/readyz >/dev/null && [ $left -gt 0 ]; do
         left=$((left - 1))
         sleep 0.05
     done
-    url=unix:$work/toptd.sock
+    chmod 666 "$work/toptd.sock"
+}
+
+stop_toptd()
+{
+    [ -z "$planner" ] || { kill "$planner" && wait "$planner"; }
+    planner=
 }
 
 stop_planner()
 {
-    [ -z "$planner" ] || { kill "$planner" && wait "$planner"; }
-    planner=
+    stop_toptd
 }

@@ -12,16 +12,25 @@ import subprocess
 import sys
 import time
 
-# Of test_random.sh: nodes as (GPU type, GPUs, CPUs, MiB), partitions as (nodes, minutes, MaxNodes), and the site's table.
-NODES = {"n1": ("a100", 4, 16, 4000), "n2": ("a100", 4, 16, 4000), "n3": ("v100", 4, 8, 2000), "n4": ("v100", 2, 8, 2000)}
-PARTITIONS = {"ampere": (["n1", "n2"], 60, 9), "volta": (["n3", "n4"], 0, 9), "mixed": (list(NODES), 0, 1)}
+# Of test_random.sh: nodes as (GPU type, GPUs, CPUs, MiB), partitions as (nodes, minutes, MaxNodes), what else limits them,
+# the reservation, and the site's table.
+NODES = {"n1": ("a100", 4, 16, 4000), "n2": ("a100", 4, 16, 4000), "n3": ("v100", 4, 8, 2000), "n4": ("v100", 2, 8, 2000),
+         "n5": ("a100", 4, 16, 4000)}
+PARTITIONS = {"ampere": (["n1", "n2"], 60, 9), "volta": (["n3", "n4"], 0, 9), "mixed": (["n1", "n2", "n3", "n4"], 0, 1),
+              "narrow": (["n1", "n2"], 0, 9), "lean": (["n1", "n3"], 0, 9), "club": (["n3", "n4"], 0, 9), "held": (["n5"], 0, 9)}
+MAX_CPUS = {"narrow": 3}
+DEF_MEM_PER_GPU = {"lean": 1200}
+MAX_MEM = {"lean": 3000}
+GROUP = {"club": ("daemon", (0, 1))}  # and the users in it; root always is
+RESERVATION, RESERVED, RESERVED_FOR, RESERVED_MINUTES = "course", "held", (0, 1, 2), 60
 TABLE = [("mixed", "a100", "lab-cpu"), ("mixed", "v100", "v100-pcie-1x8"), ("volta", "*", "v100-pcie-1x8"),
-         ("ampere", "*", "lab-cpu")]
+         ("ampere", "*", "lab-cpu"), ("narrow", "*", "lab-cpu"), ("lean", "a100", "lab-cpu"), ("lean", "v100", "v100-pcie-1x8"),
+         ("club", "*", "v100-pcie-1x8"), ("held", "*", "lab-cpu")]
 PROFILE_GPUS = {"lab-cpu": 4, "v100-pcie-1x8": 8}
 KIND = {"lab-cpu": "a100", "v100-pcie-1x8": "v100"}
 USERS = [0, 65534, 1, 2]  # root, nobody, daemon, bin
 BAD_REASONS = ("BadConstraints", "PartitionConfig", "PartitionNodeLimit", "PartitionTimeLimit", "Resources can",
-               "JobHeldAdmin", "InvalidAccount", "InvalidQOS")
+               "JobHeldAdmin", "InvalidAccount", "InvalidQOS", "MaxMemPerLimit")
 
 
 class Job:
@@ -33,7 +42,11 @@ class Job:
         self.mode = r.choice(["mini-time", "mini-parallelism"])
         self.gpus = r.choice([1, 1, 2, 2, 4, 4, 8]) if self.mode == "mini-time" else None
         self.memory = sometimes(0.6, ["3MiB", "6MiB", "8MiB", "12MiB", "40MiB"]) if not self.gpus else None
-        self.partition = sometimes(0.7, ["ampere", "volta", "mixed", "volta,ampere", "mixed,volta"])
+        self.partition = sometimes(0.8, ["ampere", "volta", "mixed", "narrow", "narrow", "lean", "lean", "club", "club",
+                                         "volta,ampere", "mixed,volta", "narrow,ampere"])
+        self.reservation = sometimes(0.12, [RESERVATION])
+        if self.reservation:
+            self.partition = r.choice([RESERVED, None, self.partition])
         self.type = sometimes(0.25, ["a100", "v100"])
         self.nodes = sometimes(0.3, [1, 2])
         self.ntasks = sometimes(0.2, [1, 2, 4, 8])
@@ -46,7 +59,9 @@ class Job:
             self.per_node = 4
         self.tasks_per_node = sometimes(0.15, [1, 2, 4])
         self.cpus = sometimes(0.2, [1, 2, 4, 8, 17])
+        self.cpus_per_gpu = sometimes(0.1, [1, 2, 6, 20]) if not self.cpus else None
         self.mem = sometimes(0.15, ["1000", "3000", "5G"])
+        self.mem_per_gpu = sometimes(0.12, ["500", "900", "5G"]) if not self.mem else None
         self.time = sometimes(0.2, [30, 120])
         self.hw = sometimes(0.1, ["lab-cpu", "v100-pcie-1x8"])
         self.array = r.random() < 0.1
@@ -58,7 +73,8 @@ class Job:
         said = [f"--topt-mode={self.mode}", "--topt-batch=8", "--topt-seq=64", "--topt-on-error=abort"]
         pairs = [("--topt-gpus", self.gpus), ("--topt-memory", self.memory), ("--topt-hw", self.hw), ("-p", self.partition),
                  ("-N", self.said_nodes), ("-n", self.ntasks), ("--ntasks-per-node", self.tasks_per_node), ("-c", self.cpus),
-                 ("--mem", self.mem), ("-t", self.time), ("--gpus", self.gpus_bound and f"{of}{self.gpus_bound}"),
+                 ("--cpus-per-gpu", self.cpus_per_gpu), ("--mem", self.mem), ("--mem-per-gpu", self.mem_per_gpu), ("-t", self.time),
+                 ("--reservation", self.reservation), ("--gpus", self.gpus_bound and f"{of}{self.gpus_bound}"),
                  ("--gpus-per-node", self.per_node and f"{of}{self.per_node}"), ("--array", "1-2" if self.array else None)]
         for option, value in pairs:
             if value is not None:
@@ -75,13 +91,17 @@ def mib(text):
     return int(text[:-1]) * 1024 if text.endswith("G") else int(text)
 
 
-def usable(job, node):
+def usable(job, node, partition):
     """GPUs of a node that this job can have, by its CPUs and memory."""
     _, gpus, cpus, memory = NODES[node]
-    if job.cpus:
-        tasks = cpus // job.cpus
-        gpus = (gpus if tasks else 0) if job.by_node() else min(gpus, tasks)
-    return 0 if job.mem and mib(job.mem) > memory else gpus
+    cpus = min(cpus, MAX_CPUS.get(partition, cpus))
+    memory = min(memory, MAX_MEM.get(partition, memory))
+    each = mib(job.mem_per_gpu) if job.mem_per_gpu else 0 if job.mem else DEF_MEM_PER_GPU.get(partition, 0)
+
+    def fits(g):
+        need = (1 if job.by_node() else g) * (job.cpus or 1)
+        return max(need, g * (job.cpus_per_gpu or 0)) <= cpus and (mib(job.mem) if job.mem else g * each) <= memory
+    return max((g for g in range(1, gpus + 1) if fits(g)), default=0)
 
 
 def place(job, partition):
@@ -96,15 +116,24 @@ def place(job, partition):
     broken = set()
     if minutes and job.time and job.time > minutes:
         broken.add("MaxTime=")
+    if partition in GROUP and job.user not in GROUP[partition][1]:
+        broken.add(f"AllowGroups={GROUP[partition][0]}")
+    if job.reservation:
+        if job.user not in RESERVED_FOR:
+            broken.add(f"reservation '{RESERVATION}' is not for user")
+        if partition != RESERVED:
+            broken.add(f"reservation '{RESERVATION}' is of partition '{RESERVED}'")
+        if job.time and job.time >= RESERVED_MINUTES:
+            broken.add(f"more than reservation '{RESERVATION}' has left")
     of_kind = [n for n in nodes if kind in (None, NODES[n][0])]
     if not of_kind:
         return broken | {"no node up with GPUs", f"no profile for partition '{partition}'"}
     best = (0, 0)
-    for least in {usable(job, n) for n in of_kind} - {0}:
-        have = min(max_nodes, sum(usable(job, n) >= least for n in of_kind))
+    for least in {usable(job, n, partition) for n in of_kind} - {0}:
+        have = min(max_nodes, sum(usable(job, n, partition) >= least for n in of_kind))
         best = max(best, (have, least), key=lambda x: (x[0] * x[1], x[1]))
     if best == (0, 0):
-        broken |= {"-c ", "--mem="}
+        broken |= {"-c ", "--mem=", "--mem-per-gpu=", "--cpus-per-gpu="}
     return broken or (profile, kind, best[0], best[1])
 
 
@@ -116,7 +145,7 @@ def most_gpus(where, nodes):
 
 def right(job, fewest):
     """("no", words of which one must be said) or ("yes", partitions, kind, GPUs, nodes, GPUs a node)."""
-    names = (job.partition or "ampere").split(",")
+    names = (job.partition or (RESERVED if job.reservation else "ampere")).split(",")
     places = [(n, place(job, n)) for n in names]
     broken = set().union(*[p for _, p in places if isinstance(p, set)])
     can = [(n, p) for n, p in places if not isinstance(p, set)]
@@ -191,7 +220,7 @@ def wrong_with(job, done, want):
     have = shown(number)
     tasks = nodes if job.by_node() else gpus
     tres = f"gres:gpu:{gpu_type}:{each}" if gpu_type else f"gres:gpu:{each}"
-    got = (have.get("NumNodes", "").split("-")[0], have.get("NumTasks"), have.get("TresPerNode"))
+    got = (have.get("NumNodes", "").split("-")[0], have.get("NumTasks"), have.get("TresPerNode", "").replace("/", ":"))
     if got != (str(nodes), str(tasks), tres):
         return f"job {number} is {got}, should be {(nodes, tasks, tres)}", number
     if sorted(have.get("Partition", "").split(",")) != sorted(partitions):

@@ -2,27 +2,15 @@
 # test_doors.sh - one question at every door: topt plan, topt client, REST with JSON, what the dashboard asks, and sbatch
 # answer with one plan.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/planner.sh"
 need_slurm
-[ -x "${TOPTD:-}" ] && [ -x "${TOPT:-}" ] || skip_all "toptd is not built"
+need_planner
 
 tunnel=
-start_planner()
-{
-    "$TOPTD" --socket "$work/toptd.sock" --state "$work/state" --hw lab-cpu >"$work/log" 2>&1 7>&- &
-    planner=$!
-    local left=200
-    while ! curl -s --unix-socket "$work/toptd.sock" http://localhost/readyz >/dev/null && [ $left -gt 0 ]; do
-        left=$((left - 1))
-        sleep 0.05
-    done
-    chmod 666 "$work/toptd.sock"
-    url=unix:$work/toptd.sock
-}
-
 stop_planner()
 {
     [ -z "$tunnel" ] || kill "$tunnel"
-    kill "$planner" && wait "$planner"
+    stop_toptd
 }
 
 start_all

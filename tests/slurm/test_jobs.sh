@@ -55,7 +55,7 @@ like "$(cat err)" "1.00 MiB a GPU, 2.50 ms a step; nothing is submitted" "with m
 like "$(cat requests)" "&tensor_parallel=1&" "a flag is sent"
 plan 1 2
 sed -i '1s/.*/later 6/' "$answer"
-job=$(script -qec "sbatch --parsable $topt -o out env.sh" /dev/null)
+job=$(python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' sbatch --parsable $topt -o out env.sh </dev/null)
 like "$job" "sbatch: topt: asking the planner ..." "a terminal is told what is waited for"
 wait_job "$(echo "$job" | tail -1 | tr -d '\r')"
 
@@ -105,6 +105,20 @@ like "$(cat out)" "p-0123456789abcdef 6" "its shell knows the plan"
 srun $topt /bin/bash -c 'echo $TOPT_PLAN $SLURM_NTASKS $SLURM_GPUS_ON_NODE $SLURMD_NODENAME' >out 2>err
 is "$?" 0 "srun"
 is "$(sort out | uniq -c | tr -s ' ' | tr '\n' ';')" " 3 p-0123456789abcdef 6 3 n1; 3 p-0123456789abcdef 6 3 n2;" "three tasks and GPUs on each node"
+
+# --- a list of numbers of nodes, which Slurm takes from 23.02 on: the largest is the bound, and the plan's is set
+if sbatch --test-only -N 1,2 --wrap true >out 2>err; then
+    for how in "-N 1,2" "--nodes=1,2,4"; do
+        plan 1 3
+        job=$(sbatch --parsable $how $topt -o out tasks.sh 2>err)
+        wait_job "$job"
+        is "$(shape "$job")/$(wc -l <out)" "1/3/gres:gpu:3/3" "a plan of one node with '$how': $(cat err)"
+        plan 2 2
+        job=$(sbatch --parsable $how $topt -o out tasks.sh 2>err)
+        wait_job "$job"
+        is "$(shape "$job")/$(wc -l <out)" "2/4/gres:gpu:2/4" "a plan of two with '$how'"
+    done
+fi
 
 # --- other launch shapes
 plan 2 4
@@ -172,7 +186,7 @@ wait_job "$job"
 is "$(cat err)$(grep -c TOPT_ out)$(cat requests)$(field "$job" NumTasks)" "03" "a job without --topt options is left alone"
 
 # --- Open MPI over both nodes
-if command -v mpicc >/dev/null && [ -f "${TOPT_MPI_HELLO:-}" ]; then
+if command -v mpicc >/dev/null && [ -f "${TOPT_MPI_HELLO:-}" ] && srun --mpi=list 2>&1 | grep -q pmix; then
     plan 2 2
     job=$(sbatch --parsable $topt -o out --wrap "srun --mpi=pmix '$TOPT_MPI_HELLO'" 2>err)
     wait_job "$job"

@@ -1,24 +1,25 @@
 #!/bin/bash
 # test_limits.sh - partitions of two GPU kinds with limits: the profile and the limits of the one that a job goes to count.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/planner.sh"
 need_slurm
-[ -x "${TOPTD:-}" ] && [ -x "${TOPT:-}" ] || skip_all "toptd is not built"
+need_planner
 
-# toptd is started when there is a cluster to ask about.
-start_planner()
-{
-    planner=
-    url=unix:$work/toptd.sock
-    cat >"$work/nodes" <<N
-n1 CPUs=16 RealMemory=4000 Gres=gpu:a100:4 Feature=fast
+planner_waits=1 # until there is a cluster to ask about
+nodes='n1 CPUs=16 RealMemory=4000 Gres=gpu:a100:4 Feature=fast
 n2 CPUs=8 RealMemory=2000 Gres=gpu:v100:4
 PartitionName=ampere Nodes=n1 Default=YES MaxTime=60 State=UP
 PartitionName=volta Nodes=n2 MaxTime=INFINITE State=UP
 PartitionName=both Nodes=ALL MaxTime=INFINITE MaxNodes=1 State=UP
 PartitionName=twice Nodes=ALL MaxTime=INFINITE State=UP
 PartitionName=all Nodes=ALL MaxTime=INFINITE State=UP
-N
-    cat >"$work/map" <<M
+PartitionName=narrow Nodes=n1 MaxCPUsPerNode=3 State=UP
+PartitionName=lean Nodes=n1 DefMemPerGPU=1500 MaxMemPerNode=3500 State=UP
+PartitionName=club Nodes=n1 AllowGroups=daemon State=UP
+SelectTypeParameters=CR_Core_Memory
+DefMemPerNode=100'
+start_all
+cat >map <<M
 # partition  GPU type  profile
 both         a100      lab-cpu # the better ones of the two
 both         v100      v100-pcie-1x8
@@ -26,36 +27,11 @@ volta        *         v100-pcie-1x8
 ampere       *         lab-cpu
 all          a100      lab-cpu
 twice        *         lab-cpu
+narrow       *         lab-cpu
+lean         *         lab-cpu
+club         *         lab-cpu
 M
-}
-
-start_toptd()
-{
-    "$TOPTD" --socket "$work/toptd.sock" --state "$work/state" --site-map "$work/map" "$@" >>"$work/log" 2>&1 7>&- &
-    planner=$!
-    local left=200
-    while ! curl -s --unix-socket "$work/toptd.sock" http://localhost/readyz >/dev/null && [ $left -gt 0 ]; do
-        left=$((left - 1))
-        sleep 0.05
-    done
-}
-
-stop_planner()
-{
-    [ -z "$planner" ] || { kill "$planner" && wait "$planner"; }
-    planner=
-}
-
-# The folder is made by start_all, and the file in it by start_planner before the cluster is started.
-cluster_of_two()
-{
-    real=$cluster
-    cluster=two_kinds
-    two_kinds() { if [ "$1" = start ]; then "$real" "$@" --nodes "$work/nodes"; else "$real" "$@"; fi; }
-    start_all
-}
-cluster_of_two
-start_toptd
+start_toptd --site-map "$work/map"
 cp "$source_dir/deploy/quickstart/gpt-small.json" model.json
 topt="--topt-model=model.json --topt-batch=8 --topt-seq=64 --topt-framework=topt --topt-precision=f32 --topt-on-error=abort"
 few="--topt-mode=mini-parallelism $topt"
@@ -113,9 +89,36 @@ scancel "$job"
 refused "--time=02:00:00 is more than partition 'ampere' allows (MaxTime=60 minutes); partition 'both' would do" "MaxTime" $few \
     --time=2:00:00
 refused "-c 17 is more than the 16 CPUs of a node in partition 'ampere'" "-c" $few -c 17
-refused "by -c, --mem or --mem-per-gpu" "-c for each of four tasks" $fast --topt-gpus=4 -c 8
+refused "with 1 node of 2 GPUs, by -c 8 allows" "-c for each of four tasks" $fast --topt-gpus=4 -c 8
 refused "--mem=8G is more than the 4000 MiB of a node in partition 'ampere'" "--mem" $few --mem=8G
 refused "--mem-per-gpu=5000 is more than the 4000 MiB" "--mem-per-gpu" $few --mem-per-gpu=5000M
+gets 1/2/gres:gpu:2 "2 GPUs" "--mem-per-cpu that two tasks have" $fast --topt-gpus=2 --mem-per-cpu=2000
+refused "with 1 node of 2 GPUs, by --mem-per-cpu=2000 allows" "--mem-per-cpu" $fast --topt-gpus=4 --mem-per-cpu=2000
+refused "with 1 node of 2 GPUs, by --cpus-per-gpu=8 allows" "--cpus-per-gpu" $fast --topt-gpus=4 --cpus-per-gpu=8
+refused "partition 'narrow' with 1 node of 3 GPUs, by MaxCPUsPerNode=3 allows; partition 'ampere' would do" "MaxCPUsPerNode" $fast --topt-gpus=4 -p narrow
+refused "-c 4 is more than partition 'narrow' allows on a node (MaxCPUsPerNode=3)" "a task that is too large" $fast --topt-gpus=1 -c 4 -p narrow
+gets 1/2/gres:gpu:2 "2 GPUs" "as many as DefMemPerGPU allows" $fast --topt-gpus=2 -p lean
+refused "1 node of 2 GPUs, by DefMemPerGPU=1500 and MaxMemPerNode=3500 allows; partition 'ampere' would do" "DefMemPerGPU" $fast --topt-gpus=4 -p lean
+gets 1/4/gres:gpu:4 "4 GPUs" "which --mem-per-gpu takes the place of" $fast --topt-gpus=4 -p lean --mem-per-gpu=800
+if su nobody -s /bin/bash -c "test -r '$TOPT_PLUGIN'"; then
+    chmod 644 model.json
+    su nobody -s /bin/bash -c "cd $work && SLURM_CONF=$SLURM_CONF sbatch --parsable $few -p club --wrap env" >jobs 2>err
+    like "$(cat err)" "user 'nobody' may not use partition 'club' (AllowGroups=daemon); partition 'ampere' would do" "AllowGroups: $(cat err)"
+else
+    ok "AllowGroups # SKIP only root can read $TOPT_PLUGIN" true
+fi
+scontrol create reservation reservationname=course nodes=n1 partitionname=twice users=root starttime=now duration=60 >/dev/null
+stop_toptd && start_toptd --site-map "$work/map"
+gets 1/4/gres:gpu:4 "4 GPUs" "a reservation's nodes, in its partition" $fast --topt-gpus=4 --reservation=course
+refused "8 GPUs are more than partition 'twice' and reservation 'course' with 1 node of 4 GPUs allows" "more nodes than a reservation has" \
+    $fast --topt-gpus=8 --reservation=course
+refused "--time=01:30:00 is more than reservation 'course' has left (" "longer than a reservation" $few --reservation=course --time=90
+refused "reservation 'course' is of partition 'twice'" "a reservation of another partition" $few --reservation=course -p volta
+scontrol delete reservationname=course
+scontrol create reservation reservationname=theirs nodes=n1 partitionname=twice users=daemon starttime=now duration=60 >/dev/null
+stop_toptd && start_toptd --site-map "$work/map"
+refused "reservation 'theirs' is not for user 'root' (Users=daemon)" "a reservation of others" $few --reservation=theirs
+scontrol delete reservationname=theirs
 refused "no node up with GPUs and --constraint=slow" "--constraint" $few -C slow
 refused "within partition 'ampere' with 1 node of 4 GPUs" "what does not fit names the limit" $few --topt-memory=3MiB
 
@@ -138,12 +141,12 @@ sbatch --parsable --topt-mode=profiling --topt-gpus=1,2 $topt --wrap env 2>&1 | 
 is "$(cat rows)" 2 "of the numbers that were asked for"
 
 scontrol update NodeName=n2 State=DRAIN Reason=test
-stop_planner && start_toptd
+stop_toptd && start_toptd --site-map "$work/map"
 refused "partition 'volta' has no node up with GPUs" "a node that is drained" $few -p volta
 scontrol update NodeName=n2 State=RESUME
 
 # Without scontrol the table counts alone; with a table that says nothing of it a partition is refused.
-stop_planner && start_toptd --scontrol ''
+stop_toptd && start_toptd --site-map "$work/map" --scontrol ''
 gets 1/1/gres:gpu:v100:1 "14.50 GiB" "the table alone" $few -p volta --gpus=v100:4
 refused "no profile for partition 'elsewhere'" "a partition that the table lacks" $few -p elsewhere
 echo 'too few' >map

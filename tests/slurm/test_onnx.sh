@@ -1,26 +1,9 @@
 #!/bin/bash
 # test_onnx.sh - a job whose model is an ONNX file: planned by toptd itself, sized, and run.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/planner.sh"
 need_slurm
-[ -x "${TOPTD:-}" ] || skip_all "toptd is not built"
-
-start_planner()
-{
-    "$TOPTD" --socket "$work/toptd.sock" --state "$work/state" --hw lab-cpu >"$work/log" 2>&1 7>&- &
-    planner=$!
-    local left=200
-    while [ ! -S "$work/toptd.sock" ] && [ $left -gt 0 ]; do
-        left=$((left - 1))
-        sleep 0.05
-    done
-    chmod 666 "$work/toptd.sock"
-    url=unix:$work/toptd.sock
-}
-
-stop_planner()
-{
-    kill "$planner" && wait "$planner"
-}
+need_planner
 
 start_all
 "$MAKE_ONNX" digits >digits.onnx || skip_all "this topt reads no ONNX"

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/planner.sh"
 need_slurm
-[ -x "${TOPTD:-}" ] && [ -x "${TOPT:-}" ] || skip_all "toptd is not built"
+need_planner
 
 start_all
 cp "$source_dir/deploy/quickstart/gpt-small.json" model.json
@@ -17,6 +17,12 @@ export TOPT_URL=$url
 job=$(sbatch --parsable $topt -o out job.sh 2>err)
 quiet=$(TOPT_REPORT=1 sbatch --parsable $topt -o said job.sh 2>err)
 wait_job "$job" && wait_job "$quiet"
+sed -i 's/$/ report=1/' c/plugstack.conf
+site=$(sbatch --parsable $topt -o site.out job.sh 2>err)
+user=$(TOPT_REPORT=0 sbatch --parsable $topt -o user.out job.sh 2>err)
+wait_job "$site" && wait_job "$user"
+sed -i 's/ report=1$//' c/plugstack.conf
+is "$(grep -c '^topt: step' site.out)/$(grep -c '^topt: step' user.out)" "1/0" "a line in every job's output where the site has report=1, unless the job says no"
 "$TOPT" report "$job" >report 2>err
 is "$?" 0 "topt report: $(head -1 report)$(cat err)"
 ok "it says both" grep -qE '^step [0-9.]+ m?s said, [0-9.]+ m?s seen \([+-][0-9]+ %\); memory [0-9.]+ [KM]iB said, [0-9.]+ [KM]iB seen' report

@@ -423,12 +423,20 @@ static void test_remote(void)
     setenv("SLURM_TASKS_PER_NODE", "3(x2)", 1);
     context = S_CTX_REMOTE;
     step_id = 0;
-    topt_step(NULL);
+    topt_step(NULL, 0, NULL);
     ok(strcmp(getenv("TOPT_PLAN"), "p-3") == 0 && strcmp(getenv("TOPT_GPUS"), "6") == 0,
        "a task has its plan");
     ok(strcmp(getenv("SLURM_NTASKS"), "1") == 0, "a step's numbers are its own");
+    ok(!getenv("TOPT_REPORT"), "nobody asks for a line about it");
+    char report[] = "report=1";
+    topt_step(NULL, 1, (char *[]){report});
+    ok(!strcmp(getenv("TOPT_REPORT"), "1"), "the site does");
+    setenv("TOPT_REPORT", "0", 1);
+    topt_step(NULL, 1, (char *[]){report});
+    ok(!strcmp(getenv("TOPT_REPORT"), "0"), "the job says no");
+    unsetenv("TOPT_REPORT");
     step_id = 0xfffffffb;
-    topt_step(NULL);
+    topt_step(NULL, 0, NULL);
     ok(strcmp(getenv("SLURM_NTASKS"), "6") == 0, "the batch script's are mended");
 }
 
@@ -465,7 +473,7 @@ static void test_resized(void)
     setenv("SLURM_TOPT_NODES", "2", 1);
     setenv("SLURM_JOB_NUM_NODES", "1", 1);
     context = S_CTX_REMOTE;
-    topt_step(NULL);
+    topt_step(NULL, 0, NULL);
     ok(!getenv("TOPT_PLAN") && strstr(getenv("TOPT_STALE"), "for 2 nodes") &&
            strstr(said, "error: topt: plan p-3 is for 2 nodes, and the job has 1"),
        "no plan for other ranks: %s", said);
@@ -507,14 +515,14 @@ static void test_elastic(void)
     context = S_CTX_REMOTE;
     step_id = 0xfffffffb;
     said[0] = '\0';
-    topt_step(NULL);
+    topt_step(NULL, 0, NULL);
     ok(!strcmp(getenv("TOPT_PLAN"), "p-of-3") && !strcmp(getenv("TOPT_GPUS"), "3") &&
            !getenv("TOPT_DP") && !getenv("TOPT_STALE") &&
            !strcmp(getenv("SLURM_TOPT_PLAN"), "p-of-3"),
        "it runs by the plan of its shape: %s", said);
     setenv("SLURM_GPUS_ON_NODE", "2", 1);
     setenv("SLURM_TASKS_PER_NODE", "2", 1);
-    topt_step(NULL);
+    topt_step(NULL, 0, NULL);
     ok(!getenv("TOPT_PLAN") && getenv("TOPT_STALE") && !getenv("SLURM_TOPT_PLAN_4x3"),
        "without a plan of its shape by none: %s", getenv("TOPT_STALE"));
 }

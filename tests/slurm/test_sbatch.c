@@ -48,6 +48,8 @@ static void test_words(void)
     takes(2, SBATCH_TAKE, NULL, NULL, "--topt-batch", "8");
     takes(1, SBATCH_TAKE, NULL, NULL, "--topt-dry-run", "8");
     takes(-1, SBATCH_TAKE, NULL, NULL, "--topt-batch", NULL);
+    takes(1, SBATCH_TAKE, NULL, NULL, "--topt-elastic", "8");
+    takes(1, SBATCH_TAKE, NULL, NULL, "--topt-elastic=1,2", "8");
 }
 
 static void script(const char *text, const char *want, const char *name,

@@ -46,6 +46,13 @@ int main(void)
     topt_ask_fini(&ask);
     ok(!reads((char[]){"daemon_uid=77"}, &s, &err) && !strcmp(s.daemon_uid, "77"),
        "daemon_uid");
+    char word[] = "report=1", off[] = "report=0", wrong[] = "report=2";
+    ok(!reads(word, &s, &err) && s.report == 1 &&
+           topt_site_reports(1, (char *[]){word}) &&
+           !topt_site_reports(1, (char *[]){off}) &&
+           !topt_site_reports(2, (char *[]){word, wrong}) && !topt_site_reports(0, NULL),
+       "report");
+    ok(!reads((char[]){"daemon_uid=77"}, &s, &err), "daemon_uid once more");
     s.url = "unix:/x";
     s.munge_socket = "/run/m";
     ok(!topt_site_find(&s, &err) && s.trust.uid == 77 &&
@@ -54,9 +61,9 @@ int main(void)
     s.daemon_uid = "no-such-user-here";
     ok(topt_site_find(&s, &err) == -1 && strstr(err.text, "no-such-user-here"),
        "unless unknown: %s", err.text);
-    const char *const bad[] = {"timeout_ms=0", "timeout_ms=1h", "on_error=no",
-                               "ur=x",         "url",           "",
-                               "gpus=8",       "model=m.json",  "batch=x"};
+    const char *const bad[] = {
+        "timeout_ms=0", "timeout_ms=1h", "on_error=no", "ur=x",    "url", "",
+        "gpus=8",       "model=m.json",  "batch=x",     "report=2"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char arg[32];
         snprintf(arg, sizeof arg, "%s", bad[i]);

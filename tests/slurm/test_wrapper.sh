@@ -2,32 +2,9 @@
 # test_wrapper.sh - topt sbatch, where the plugin isn't installed: what it says and what the job gets are what the plugin
 # says and gives; and without toptd it plans itself.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/planner.sh"
 need_slurm
-[ -x "${TOPTD:-}" ] && [ -x "${TOPT:-}" ] || skip_all "toptd is not built"
-
-start_planner()
-{
-    planner=
-    url=unix:$work/toptd.sock
-    start_toptd
-}
-
-start_toptd()
-{
-    "$TOPTD" --socket "$work/toptd.sock" --state "$work/state" --hw lab-cpu >>"$work/log" 2>&1 7>&- &
-    planner=$!
-    local left=200
-    while ! curl -s --unix-socket "$work/toptd.sock" http://localhost/readyz >/dev/null && [ $left -gt 0 ]; do
-        left=$((left - 1))
-        sleep 0.05
-    done
-}
-
-stop_planner()
-{
-    [ -z "$planner" ] || { kill "$planner" && wait "$planner"; }
-    planner=
-}
+need_planner
 
 start_all
 cp "$source_dir/deploy/quickstart/gpt-small.json" model.json
@@ -107,7 +84,7 @@ like "$?$(cat err)" "1topt: the parts of a heterogeneous job can't be sized" "a 
 # Without toptd: the same answer, planned here.
 "$TOPT" sbatch --parsable --hold $few env.sh >jobs 2>err
 scancel "$(cat jobs)"
-stop_planner
+stop_toptd
 job=$("$TOPT" sbatch --parsable --hold $few --topt-hw=lab-cpu env.sh 2>alone)
 like "$(head -1 alone)" "no toptd answers: planning on this machine" "without toptd it says so"
 is "$(tail -n +2 alone)" "$(cat err)" "and gives the same answer"

@@ -44,7 +44,7 @@ static int random_step(struct topt_model *m, uint64_t *seed, int x, int kept, in
     }
 }
 
-/* embedding, 'steps' random operators, a linear to the vocabulary, the loss. */
+/* embedding, of odd width a sparse table, 'steps' random operators, a linear to the vocabulary, the loss. */
 __attribute__((unused)) static struct topt_model *random_model(uint64_t seed, int steps)
 {
     struct topt_model *m = topt_model_create("random", 2 + random_below(&seed, 5),
@@ -53,6 +53,7 @@ __attribute__((unused)) static struct topt_model *random_model(uint64_t seed, in
     struct topt_attrs a = {.vocab = vocab, .features = width};
     int tied = random_below(&seed, 4) == 0;
     int w = tied ? topt_model_add(m, "variable", "table", 0, NULL, &a, NULL) : -1;
+    a.sparse = width % 2;
     int x = topt_model_add(m, "embedding", "embedding", tied, &w, tied ? NULL : &a, NULL);
     int kept = -1;
     for (int i = 0; i < steps; i++) {
@@ -80,7 +81,7 @@ __attribute__((unused)) static struct topt_model *block_model(uint64_t seed, int
     struct topt_model *m = topt_model_create("blocks", 2 + random_below(&seed, 5),
                                              1 + random_below(&seed, 4), NULL);
     int width = 4 + random_below(&seed, 9), vocab = 4 + random_below(&seed, 9);
-    struct topt_attrs a = {.vocab = vocab, .features = width};
+    struct topt_attrs a = {.vocab = vocab, .features = width, .sparse = width % 2};
     int x = topt_model_add(m, "embedding", "embedding", 0, NULL, &a, NULL);
     int residual = random_below(&seed, 3) == 0;
     for (int b = 0; b < blocks; b++) {

@@ -21,7 +21,7 @@ static struct topt_config random_config(const struct topt_mesh *m,
     struct topt_config c = topt_config_none();
     for (int a = 0; a < m->naxes; a++)
         c.dim[a] = (int8_t)(random_below(seed, o->spec->ndims + 1) - 1);
-    c.zero = (uint8_t)random_below(seed, TOPT_ZERO_COUNT);
+    c.zero = (uint8_t)random_below(seed, TOPT_ZERO_LEVELS);
     c.recompute = (uint8_t)random_below(seed, 2);
     return c;
 }

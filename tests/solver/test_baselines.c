@@ -6,7 +6,8 @@
  *
  * `solver_baselines real` asks the same of architectures that people train (label slow): in
  * `full` on 8 GPUs and in `canonical` on 16, ours is never slower than a system's plan within the
- * memory that this plan takes. */
+ * memory that this plan takes; and who looks at time alone takes just what the right end of our
+ * frontier does. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -308,8 +309,9 @@ static void test_architecture(int i, struct topt_request *r)
         if (!json_object_get(row, "time_ns") || !is_inside(row))
             continue;
         int64_t ns = ours_within(r, whole(row, "memory_bytes"));
+        int right = !strcmp(words(row, "algorithm"), "right-end");
         plans++;
-        if (!ns || ns > whole(row, "time_ns")) {
+        if (!ns || ns > whole(row, "time_ns") || (right && ns < whole(row, "time_ns"))) {
             printf("# %s: %lld ns in %lld bytes, ours %lld\n", words(row, "algorithm"),
                    (long long)whole(row, "time_ns"),
                    (long long)whole(row, "memory_bytes"), (long long)ns);
@@ -322,6 +324,40 @@ static void test_architecture(int i, struct topt_request *r)
     ok(!beaten && plans >= 4, "%s on %d GPUs in %s: none of %d plans beats ours",
        architectures[i].name, (int)r->gpus, topt_space_name(r->space), plans);
     json_decref(doc);
+}
+
+/* T5 on 16 GPUs has too many choices in the full space to be searched exactly. */
+static void test_decided(const struct topt_hw *hw)
+{
+    static const char t5[] =
+        TEXT("t5", "\"d_model\":512,\"d_kv\":64,\"d_ff\":2048,\"num_layers\":6,"
+                   "\"num_decoder_layers\":6,\"num_heads\":8,\"vocab_size\":32128,"
+                   "\"feed_forward_proj\":\"relu\",\"is_encoder_decoder\":true");
+    static const struct {
+        const char *algorithm;
+        enum topt_space space;
+    } of[] = {{NULL, TOPT_SPACE_FULL},
+              {NULL, TOPT_SPACE_CANONICAL},
+              {"optcnn", TOPT_SPACE_CANONICAL},
+              {"optcnn", TOPT_SPACE_FULL}};
+    struct topt_import_options o = {.batch = 32, .seq = 256};
+    struct topt_error err = {0};
+    struct topt_request r;
+    int64_t ns[4] = {0};
+    topt_request_init(&r);
+    struct topt_model *m = topt_model_import(t5, strlen(t5), "t5", &o, &err);
+    r.model = m;
+    r.hw = hw;
+    r.gpus = 16;
+    for (int i = 0; i < 4 && m; i++) {
+        r.algorithm = of[i].algorithm;
+        r.space = of[i].space;
+        ns[i] = ours_within(&r, 0);
+    }
+    ok(ns[0] > 0 && ns[0] <= ns[1] && ns[0] <= ns[2] && ns[0] <= ns[3],
+       "T5 on 16 GPUs in full: %lld ns, in canonical %lld, OptCNN %lld and %lld %s",
+       (long long)ns[0], (long long)ns[1], (long long)ns[2], (long long)ns[3], err.text);
+    topt_model_destroy(m);
 }
 
 static void test_architectures(void)
@@ -341,6 +377,7 @@ static void test_architectures(void)
         }
         topt_model_destroy(m);
     }
+    test_decided(hw);
     topt_hw_destroy(hw);
 }
 

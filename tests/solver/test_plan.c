@@ -335,6 +335,8 @@ static void test_factor_refusals(struct topt_model *m)
     json_object_set_new(op, "zero", json_integer(2));
     refuse(json_deep_copy(plan), "nothing to shard", "h0.2");
     json_object_set_new(op, "zero", json_integer(4));
+    refuse(json_deep_copy(plan), "no table whose gradient could be rows", "h0.2");
+    json_object_set_new(op, "zero", json_integer(6));
     refuse(json_deep_copy(plan), "a level of sharding that is none", "zero");
     json_object_del(op, "zero");
     json_object_set_new(op, "recompute", json_true());

@@ -32,6 +32,8 @@ struct counts {
 static int rests(const struct instance *x, const struct topt_config *c, int operand,
                  int from)
 {
+    if (c->zero == TOPT_ZERO_SPARSE)
+        return 0;
     return c->zero >= from &&
            topt_replica_axes(&x->model->op[x->op], operand, c, &x->mesh);
 }
@@ -94,6 +96,11 @@ static int check_reduced(const struct instance *x, const struct topt_config *c,
             collectives(p, x->op, o, p->micro_begin, p->micro_end,
                         TOPT_MOVE_REDUCE_SCATTER) +
             collectives(p, x->op, o, p->micro_begin, p->micro_end, TOPT_MOVE_ALL_REDUCE);
+        if (c->zero >= TOPT_ZERO_SPARSE) {
+            if (once || gathered_once || gathered || scattered)
+                return 0;
+            continue;
+        }
         if (once != (c->zero == TOPT_ZERO_NONE) && c->zero != TOPT_ZERO_STATE)
             return 0;
         if ((scattered > 0) != (c->zero >= TOPT_ZERO_GRADIENT) ||

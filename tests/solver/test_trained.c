@@ -99,7 +99,7 @@ static void test_levels(void)
     struct topt_error err = {0};
     if (topt_model_train(&m, "linear4", &err) || topt_mesh_init(&mesh, 1, 2, &err))
         ok(0, "%s", err.text);
-    for (int z = 0; z < TOPT_ZERO_COUNT; z++) {
+    for (int z = 0; z < TOPT_ZERO_LEVELS; z++) {
         struct topt_config c = topt_config_none();
         c.dim[0] = 0;
         c.zero = (uint8_t)z;

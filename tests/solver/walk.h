@@ -92,6 +92,41 @@ __attribute__((unused)) static int layouts_agree(const struct topt_program *p)
     return 1;
 }
 
+/* Rows that are exchanged: numbers and values, in rounds of a chunk; who has how many, and the
+ * most of any; and the memory that is touched on the way. */
+static int64_t rows_of(const struct topt_program *p, const struct topt_hw *hw,
+                       const struct topt_instr *i)
+{
+    struct topt_group g = topt_mesh_group(&p->mesh, i->axes);
+    const struct topt_op *op = &p->model->op[i->op];
+    const struct topt_config *c = &p->config[i->op];
+    int table = topt_table_sparse(op), ids = topt_table_ids(op);
+    int64_t n = g.nodes * g.per_node, rounds = (i->rows + i->chunk - 1) / i->chunk;
+    struct topt_layout l = topt_value_layout(op, table, c, &p->mesh);
+    struct topt_shape s = {.ndim = 2};
+    memcpy(s.dim, op->operand[table].dim, sizeof s.dim);
+    struct topt_box box = topt_layout_box(&p->mesh, &s, &l, 0);
+    int64_t values = i->rows * box.len[1] * topt_dtype_bytes(p->settings.dtype);
+    int gathers = i->kind == TOPT_I_ROWS_ADD && c->zero == TOPT_ZERO_SPARSE;
+    enum topt_collective k = gathers ? TOPT_ALL_GATHER : TOPT_ALL_TO_ALL;
+    int64_t times = gathers ? n : 1, numbers = 4 * i->rows, touched;
+    int64_t sorted = p->buffer[i->value[ids]].bytes / 4 * 64;
+    if (i->kind == TOPT_I_ROWS_FETCH) {
+        touched = 3 * values + p->buffer[i->b].bytes + sorted;
+    } else {
+        int64_t read = p->buffer[i->a].bytes;
+        touched = (read > values ? read : values) + values + 3 * times * values + sorted;
+    }
+    return topt_hw_collective_ns(hw, TOPT_ALL_TO_ALL, g, 8 * n) +
+           topt_hw_collective_ns(hw, TOPT_ALL_REDUCE, g, 8) +
+           rounds *
+               topt_hw_collective_ns(hw, k, g, (times * numbers + rounds - 1) / rounds) +
+           rounds *
+               topt_hw_collective_ns(hw, k, g, (times * values + rounds - 1) / rounds) +
+           topt_hw_compute_ns(hw, p->settings.dtype, TOPT_WORK_ELEMENTWISE, 0, touched,
+                              p->mesh.devices);
+}
+
 /* Nanoseconds of one instruction's collective. */
 static int64_t network_of(const struct topt_program *p, const struct topt_hw *hw,
                           const struct topt_instr *i)
@@ -111,6 +146,9 @@ static int64_t network_of(const struct topt_program *p, const struct topt_hw *hw
     case TOPT_I_HALO_ADD:
         differ = a->bytes - p->buffer[i->b].bytes;
         return topt_hw_collective_ns(hw, TOPT_PERMUTE, g, differ < 0 ? -differ : differ);
+    case TOPT_I_ROWS_FETCH:
+    case TOPT_I_ROWS_ADD:
+        return i->axes ? rows_of(p, hw, i) : 0;
     case TOPT_I_LOSS:
         return topt_hw_collective_ns(hw, TOPT_ALL_REDUCE, g, 8);
     default:

@@ -391,8 +391,10 @@ static int ask_all(const struct topt_request *r, const struct topt_system *const
     struct entry *e = calloc((size_t)n, sizeof *e);
     if (!e)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the comparison");
-    for (; asked < parts && !rc; asked++)
-        rc = ask(&e[asked], r, asked ? topt_algorithm_at(asked - 1) : NULL, err);
+    rc = ask(&e[asked++], r, NULL, err);
+    for (int i = 0; i < parts - 1 && !rc; i++)
+        if (!topt_algorithm_at(i)->tables || topt_model_has_tables(r->model))
+            rc = ask(&e[asked++], r, topt_algorithm_at(i), err);
     for (int i = 0; !rc && systems && systems[i]; i++)
         if (systems[i]->choices)
             rc = ask_choices(&e[asked++], r, systems[i], err);
@@ -413,6 +415,29 @@ static int ask_all(const struct topt_request *r, const struct topt_system *const
 static int has_plan(const json_t *row)
 {
     return json_object_get(row, "time_ns") != NULL;
+}
+
+/* Ours of unlike devices stands first; the search of the space is then that of equal shares. */
+static void put_first(json_t *rows, const struct topt_system *const *systems)
+{
+    const struct topt_system *ours = NULL;
+    for (int i = 0; systems && systems[i]; i++)
+        ours = systems[i]->ours ? systems[i] : ours;
+    for (size_t i = json_array_size(rows) - 1; ours && i > 0; i--) {
+        json_t *row = json_array_get(rows, i), *space = json_array_get(rows, 0);
+        if (strcmp(json_string_value(json_object_get(row, "searches")), ours->searches))
+            continue;
+        json_incref(row);
+        json_array_remove(rows, i);
+        if (has_plan(row)) {
+            json_object_set_new(space, "algorithm", json_string("equal-shares"));
+            json_object_set_new(space, "leaves_out",
+                                json_string("what some devices have more than others"));
+            json_array_insert(rows, 0, row);
+        }
+        json_decref(row);
+        return;
+    }
 }
 
 static int no_plan(const struct topt_request *r, const json_t *ours,
@@ -436,6 +461,8 @@ int topt_plan_compare(const struct topt_request *r,
     json_t *rows = json_array();
     *ret = NULL;
     int rc = topt_request_check(r, err) || ask_all(r, systems, rows, err);
+    if (!rc)
+        put_first(rows, systems);
     json_t *ours = json_array_get(rows, 0);
     if (!rc && !has_plan(ours))
         rc = no_plan(r, ours, err);
@@ -445,6 +472,11 @@ int topt_plan_compare(const struct topt_request *r,
     }
     json_t *feasible = json_incref(json_object_get(ours, "feasible"));
     int64_t limit = topt_request_limit(r);
+    if (json_object_get(ours,
+                        "memory_limit")) { /* of unlike devices, those that have most */
+        limit = json_integer_value(json_object_get(ours, "memory_limit"));
+        json_object_del(ours, "memory_limit");
+    }
     char *reading = topt_compare_read(rows, limit);
     *ret = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:s, s:o}", "format",
                      "topt-compare/1", "model", r->model->name, "hw", topt_hw_name(r->hw),

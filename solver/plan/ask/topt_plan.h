@@ -39,6 +39,9 @@ struct topt_system {
     const char *name;
     const char *searches;   /* how it finds its plan, in a line */
     const char *leaves_out; /* what of our space it does not look at; NULL: nothing */
+    /* It is ours, of devices of which the space knows the least alone: the others are held against
+     * it, the search of the space among them. */
+    int ours;
     /* The splits that it chooses, as pins (request.pin); what it leaves open is chosen as is
      * fastest, and the whole has our costs.  Also what is to be said of it.  NULL pins: it has no
      * plan; both owned by the caller. */

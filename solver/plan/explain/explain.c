@@ -2,6 +2,7 @@
  * what is split where, where the time goes, how good the search was. */
 #include "explain_around.h"
 #include "explain_split.h"
+#include "explain_tables.h"
 #include "explain_time.h"
 #include "notation.h"
 #include "topt_answer_text.h"
@@ -144,6 +145,7 @@ static int explain(struct topt_text *t, const struct topt_plan_doc *p, const jso
     put_memory(t, p, doc);
     int rc = topt_explain_time(t, p, doc, err);
     topt_explain_splits(t, p, &b, o->operators);
+    rc = rc || topt_explain_tables(t, p, err);
     if (o->notation)
         topt_explain_notation(t, p, &b);
     if (!rc && o->around) {
@@ -210,6 +212,12 @@ json_t *topt_plan_explain_json(const json_t *plan, const struct topt_explain_opt
     json_object_set(ret, "peak_bytes", json_object_get(predicted, "peak_bytes"));
     json_object_set_new(ret, "time", time ? time : json_null());
     json_object_set_new(ret, "splits", topt_explain_splits_json(p));
+    json_t *tables =
+        !rc && topt_model_has_tables(p->micro) ? topt_explain_tables_json(p, err) : NULL;
+    if (tables)
+        json_object_set_new(ret, "tables", tables);
+    else if (!rc && topt_model_has_tables(p->micro))
+        rc = -1;
     if (around)
         json_object_set_new(ret, "around", around);
     topt_plan_doc_destroy(p);

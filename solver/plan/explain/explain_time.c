@@ -69,6 +69,10 @@ static const char *sent(const struct topt_program *g, const struct topt_instr *i
                                            i->move.kind == TOPT_MOVE_REDUCE_SCATTER));
     if (i->kind == TOPT_I_LOSS)
         return "the loss";
+    if (i->kind == TOPT_I_ROWS_FETCH)
+        return "rows of tables from their owners";
+    if (i->kind == TOPT_I_ROWS_ADD)
+        return "gradients' rows of tables";
     if (param || b->cls == TOPT_CLASS_PARAM || b->cls == TOPT_CLASS_GRAD)
         return sums || b->cls == TOPT_CLASS_GRAD ? "gradients of parameters"
                                                  : "parameters";
@@ -99,6 +103,12 @@ static int communicates(const struct topt_program *g, const struct topt_instr *i
         *ret = TOPT_PERMUTE;
         *ret_bytes = llabs(g->buffer[i->a].bytes - g->buffer[i->b].bytes);
         return 1;
+    case TOPT_I_ROWS_FETCH:
+    case TOPT_I_ROWS_ADD:
+        *ret =
+            g->config[i->op].zero == TOPT_ZERO_OWNER ? TOPT_ALL_TO_ALL : TOPT_ALL_GATHER;
+        *ret_bytes = 0; /* topt_rows_ns says what it takes */
+        return i->axes != 0;
     default:
         return 0;
     }
@@ -116,7 +126,9 @@ static void add_collectives(struct lines *l, const struct topt_plan_doc *p)
         if (!communicates(g, i, &c, &bytes))
             continue;
         int across = topt_mesh_group(&g->mesh, i->axes).nodes > 1;
-        int64_t ns = topt_router_time(p->router, c, i->axes, bytes).ns;
+        int rows = i->kind == TOPT_I_ROWS_FETCH || i->kind == TOPT_I_ROWS_ADD;
+        int64_t ns = rows ? topt_rows_ns(g, p->hw, p->router, n)
+                          : topt_router_time(p->router, c, i->axes, bytes).ns;
         add(l, (struct line){sent(g, i), c, across ? "between nodes" : "inside a node",
                              ns * times});
     }

@@ -236,7 +236,8 @@ int topt_grid_holds(const struct topt_grid_search *s, const struct topt_strategy
     struct topt_space_options o = {.space = s->space,
                                    .even = topt_request_even(s->request),
                                    .vocab = s->request->model->vocab,
-                                   .zero = topt_variants_levels(s) | topt_variants_tables(s),
+                                   .zero =
+                                       topt_variants_levels(s) | topt_variants_tables(s),
                                    .sequence = s->request->sequence_splits};
     return topt_space_holds(s->request->model, &s->mesh, &o, st);
 }

@@ -66,9 +66,10 @@ int topt_variants_tables(const struct topt_grid_search *s)
 {
     const int all = 1 << TOPT_ZERO_SPARSE | 1 << TOPT_ZERO_OWNER;
     const struct topt_framework *f = s->request->framework;
-    if ((s->algorithm && s->algorithm->restriction) ||
-        !topt_model_has_tables(s->request->model))
+    if (!topt_model_has_tables(s->request->model))
         return 0;
+    if (s->algorithm && s->algorithm->restriction)
+        return s->algorithm->tables;
     return f ? all & f->zero : all;
 }
 

@@ -151,6 +151,16 @@ static json_t *uniform_json(const struct topt_plan_facts *f)
                      v->recompute, "micro_batch", (json_int_t)samples_at_once(f));
 }
 
+static void put_shares(const struct topt_mesh *mesh, const int *share, const char *key,
+                       json_t *doc)
+{
+    json_t *shares = share[0] ? json_array() : NULL;
+    for (int i = 0; shares && i < mesh->size[0]; i++)
+        json_array_append_new(shares, json_integer(share[i]));
+    if (shares)
+        json_object_set_new(doc, key, shares);
+}
+
 static json_t *mesh_json(const struct topt_mesh *mesh)
 {
     json_t *axes = json_array();
@@ -162,12 +172,8 @@ static json_t *mesh_json(const struct topt_mesh *mesh)
     }
     json_t *doc = json_pack("{s:i, s:i, s:o}", "nodes", mesh->nodes, "gpus_per_node",
                             mesh->per_node, "axes", axes);
-    if (mesh->share[0]) {
-        json_t *shares = json_array();
-        for (int i = 0; i < mesh->size[0]; i++)
-            json_array_append_new(shares, json_integer(mesh->share[i]));
-        json_object_set_new(doc, "shares", shares);
-    }
+    put_shares(mesh, mesh->share, "shares", doc);
+    put_shares(mesh, mesh->state, "state_shares", doc);
     return doc;
 }
 
@@ -470,27 +476,40 @@ static int read_settings(const json_t *s, struct topt_settings *ret,
             ret->hidden_ppm = (int)hidden, 0);
 }
 
+/* Shares of the first axis, of all that it splits or of the state. */
+static int read_shares(const json_t *m, const char *key, struct topt_mesh *ret,
+                       struct topt_error *err)
+{
+    const json_t *shares = json_object_get(m, key);
+    int64_t share[TOPT_MAX_SHARES];
+    size_t n = json_array_size(shares);
+    int state = !strcmp(key, "state_shares");
+    if (!shares)
+        return 0;
+    if (!json_is_array(shares) || n > TOPT_MAX_SHARES)
+        return topt_fail(err, TOPT_ERR_INVAL, "mesh.%s must be an array of at most %d",
+                         key, TOPT_MAX_SHARES);
+    for (size_t i = 0; i < n; i++)
+        share[i] = json_integer_value(json_array_get(shares, i));
+    int rc = state ? topt_mesh_state_shares(ret, share, (int)n, err)
+                   : topt_mesh_shares(ret, share, (int)n, err);
+    return rc ? topt_wrap(err, "mesh.%s", key) : 0;
+}
+
 static int read_mesh(const json_t *m, struct topt_mesh *ret, struct topt_error *err)
 {
-    static const char *const allowed[] = {"nodes", "gpus_per_node", "axes", "shares",
-                                          NULL};
-    const json_t *shares = json_object_get(m, "shares");
-    int64_t nodes, per_node, share[TOPT_MAX_SHARES];
-    size_t n = json_array_size(shares);
+    static const char *const allowed[] = {"nodes",  "gpus_per_node", "axes",
+                                          "shares", "state_shares",  NULL};
+    int64_t nodes, per_node;
     if (topt_json_only(m, "mesh", allowed, err) ||
         topt_json_int(m, "mesh", "nodes", 1, 1 << 14, &nodes, err) ||
         topt_json_int(m, "mesh", "gpus_per_node", 1, 1 << 14, &per_node, err))
         return -1;
     if (topt_mesh_init(ret, (int)nodes, (int)per_node, err))
         return -1;
-    if (!shares)
-        return 0;
-    if (!json_is_array(shares) || n > TOPT_MAX_SHARES)
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "mesh.shares must be an array of at most %d", TOPT_MAX_SHARES);
-    for (size_t i = 0; i < n; i++)
-        share[i] = json_integer_value(json_array_get(shares, i));
-    return topt_mesh_shares(ret, share, (int)n, err) ? topt_wrap(err, "mesh.shares") : 0;
+    return read_shares(m, "shares", ret, err) || read_shares(m, "state_shares", ret, err)
+               ? -1
+               : 0;
 }
 
 static int read_predicted(const json_t *doc, struct topt_plan_doc *p,
@@ -557,6 +576,26 @@ static int read_choices(const json_t *doc, struct topt_error *err)
     return uniform ? topt_json_only(uniform, "uniform", fields, err) : 0;
 }
 
+/* What the first axis splits of a parameter by a configuration lies as the activations do, which
+ * have the shares of rows. */
+static int check_state_shares(const struct topt_plan_doc *p, struct topt_error *err)
+{
+    for (int i = 0; i < p->micro->nops && p->mesh.state[0]; i++) {
+        const struct topt_op *o = &p->micro->op[i];
+        int d = p->strategy->config[i].dim[0];
+        for (int x = 0; x < o->spec->noperands && d >= 0; x++)
+            for (int j = 0; j < o->spec->operand[x].ndim; j++)
+                if (o->operand[x].present && o->operand[x].role == TOPT_PARAM &&
+                    o->spec->operand[x].dim[j] == d)
+                    return topt_fail(err, TOPT_ERR_INVAL,
+                                     "mesh.state_shares: the first axis splits "
+                                     "parameters of '%s', and then has no shares of the "
+                                     "state",
+                                     o->name);
+    }
+    return 0;
+}
+
 static int read_all(const json_t *doc, struct topt_plan_doc *p, struct topt_error *err)
 {
     static const char *const allowed[] = {
@@ -578,7 +617,7 @@ static int read_all(const json_t *doc, struct topt_plan_doc *p, struct topt_erro
     if (read_model(doc, p, err))
         return -1;
     p->hw = topt_hw_from_json(json_object_get(doc, "hw"), err);
-    if (!p->hw || read_strategy(doc, p, err))
+    if (!p->hw || read_strategy(doc, p, err) || check_state_shares(p, err))
         return -1;
     p->router = topt_router_create(p->hw, &p->mesh);
     if (!p->router)

@@ -94,8 +94,9 @@ static void put_way(struct topt_text *t, const struct way *w)
             topt_text_add(t, "%s%s %d", any++ ? " x " : "", part[i].name, part[i].n);
     if (!any)
         topt_text_add(t, "one device");
-    static const char *const zero[] = {"", " with ZeRO-1", " with ZeRO-2", " with FSDP",
-                                       " with sparse gradients", " with owners of rows"};
+    static const char *const zero[] = {
+        "",           " with ZeRO-1",           " with ZeRO-2",
+        " with FSDP", " with sparse gradients", " with owners of rows"};
     topt_text_add(t, "%s", zero[w->zero]);
 }
 

@@ -23,6 +23,14 @@ static const struct topt_algorithm algorithms[] = {
      .restriction = &topt_restrict_batch,
      .factors = TOPT_FACTOR_MICRO,
      .fused = 1},
+    {.name = "parallax",
+     .searches = "each sparse table's gradient all-reduced, or its rows with owners; the "
+                 "rest data "
+                 "parallel",
+     .leaves_out = "split parameters",
+     .restriction = &topt_restrict_hybrid,
+     .factors = TOPT_FACTOR_MICRO,
+     .tables = 1 << TOPT_ZERO_OWNER},
     {.name = "optcnn",
      .searches = "the fastest strategy of its space, whatever memory it takes",
      .leaves_out = "split contractions, nodes that do the same",

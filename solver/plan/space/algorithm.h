@@ -9,9 +9,11 @@ struct topt_algorithm {
     const char *searches;   /* how it finds its plan */
     const char *leaves_out; /* what of the space it does not look at; NULL: nothing */
     const struct topt_restriction *restriction; /* NULL: none */
-    int factors;   /* bits of enum topt_factor that it may search */
-    int always;    /* ... and those that it does search even where nobody asked */
-    int zero;      /* levels of enum topt_zero it knows, as bits; 0: all */
+    int factors; /* bits of enum topt_factor that it may search */
+    int always;  /* ... and those that it does search even where nobody asked */
+    int zero;    /* levels of enum topt_zero it knows, as bits; 0: all */
+    int tables; /* what of sparse tables it knows beside: TOPT_ZERO_SPARSE, _OWNER as bits; it is
+                      compared where there are some */
     int one_mesh;  /* one device mesh for all operators: a variant for each */
     int alike;     /* blocks of a kind choose alike unless they are told to be free */
     int time_only; /* it takes the fastest, which fits or not */

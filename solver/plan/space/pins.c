@@ -124,8 +124,8 @@ static int tail(struct span *s, const char *word, struct span *ret)
 
 static int read_ways(struct topt_pin *p, struct span s, struct topt_error *err)
 {
-    static const char *const zero[] = {"no sharding", "ZeRO-1", "ZeRO-2", "FSDP",
-                                       "sparse gradients", "owners of rows"};
+    static const char *const zero[] = {
+        "no sharding", "ZeRO-1", "ZeRO-2", "FSDP", "sparse gradients", "owners of rows"};
     struct span all = s, over, with;
     p->ways = 1;
     p->data = p->spatial = p->sequence = p->tensor = p->same = 1;

@@ -58,6 +58,20 @@ static int batch_hub(const struct topt_space_options *o, const struct topt_mesh 
 
 const struct topt_restriction topt_restrict_batch = {batch_op, batch_hub, NULL};
 
+/* ---- data parallel, sparse tables with owners -------------------------------------- */
+
+/* Parallax (Kim et al. 2019): dense variables are all-reduced, sparse ones have servers, which here
+ * are the devices themselves; one that is nearly dense is all-reduced, too, as is faster. */
+static int hybrid_op(const struct topt_space_options *o, const struct topt_mesh *mesh,
+                     const struct topt_op *op, const struct topt_config *c)
+{
+    struct topt_splits s = topt_splits_of_op(op);
+    (void)o;
+    return (!c->zero || c->zero == TOPT_ZERO_OWNER) && over_batch(mesh, &s, c);
+}
+
+const struct topt_restriction topt_restrict_hybrid = {hybrid_op, batch_hub, NULL};
+
 /* ---- spread ------------------------------------------------------------------------ */
 
 /* Does each axis split the tensor? */

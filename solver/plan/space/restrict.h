@@ -17,9 +17,9 @@ struct topt_restriction {
 };
 
 /* restrict.c */
-extern const struct topt_restriction topt_restrict_batch, topt_restrict_spread,
-    topt_restrict_outputs, topt_restrict_named, topt_restrict_renamed,
-    topt_restrict_one_channel;
+extern const struct topt_restriction topt_restrict_batch, topt_restrict_hybrid,
+    topt_restrict_spread, topt_restrict_outputs, topt_restrict_named,
+    topt_restrict_renamed, topt_restrict_one_channel;
 
 /* May a problem have this? */
 int topt_allows_op(const struct topt_space_options *o, const struct topt_mesh *mesh,

@@ -2,7 +2,8 @@
  *
  * One strategy that is data parallel over the groups, planned as if all devices were like the
  * least of them; then the axis of the groups gets their rows as shares, and the plan is costed
- * again.  So its time is an upper bound: no device is slower than the least. */
+ * again.  So its time is an upper bound: no device is slower than the least.  Where the fastest is
+ * not data parallel over the groups, the fastest that splits the batch alone is taken. */
 #include "joint.h"
 
 #include <stdlib.h>
@@ -36,6 +37,17 @@ static json_t *shares_of(const struct topt_unequal *u, const struct topt_shares 
     return shares;
 }
 
+/* Thousandths of the state that each group has, at least one. */
+static json_t *state_shares_of(const struct topt_unequal *u, const struct topt_shares *s)
+{
+    json_t *shares = json_array();
+    for (int i = 0; i < u->n; i++) {
+        int64_t share = (int64_t)(1000 * s->share[i] + 0.5);
+        json_array_append_new(shares, json_integer(share > 0 ? share : 1));
+    }
+    return shares;
+}
+
 /* Is the first axis that of the groups, and does it split the batch? */
 static int over_groups(const struct topt_unequal *u, const json_t *plan)
 {
@@ -50,20 +62,74 @@ static int over_groups(const struct topt_unequal *u, const json_t *plan)
 
 /* ---- the plan ----------------------------------------------------------------------- */
 
-static int equal_plan(const struct topt_unequal *u, json_t **ret, struct topt_error *err)
+/* The profile with as much memory as its largest group has. */
+static struct topt_hw *with_most_memory(const struct topt_unequal *u,
+                                        struct topt_error *err)
+{
+    json_t *doc = topt_hw_to_json(u->request->hw);
+    int64_t most = 0, least = topt_hw_memory_bytes(u->request->hw);
+    for (int i = 0; i < u->n; i++)
+        most = u->group[i].limit > most ? u->group[i].limit : most;
+    json_object_del(doc, "groups");
+    json_object_del(doc, "between");
+    json_t *device = json_object_get(doc, "device");
+    json_object_set_new(
+        device, "memory_bytes",
+        json_integer(topt_json_whole_at(device, "memory_bytes") + most - least));
+    struct topt_hw *hw = topt_hw_from_json(doc, err);
+    json_decref(doc);
+    return hw;
+}
+
+/* Of one strategy for all devices, as if all were like the least; of state that is sharded over all
+ * of them, like the least with as much memory as any has. */
+static int equal_plan(const struct topt_unequal *u, const struct topt_shares *s,
+                      int64_t limit, int data_alone, json_t **ret, struct topt_error *err)
 {
     struct topt_request r = *u->request;
+    struct topt_framework row = r.framework ? *r.framework : *topt_framework_at(0);
+    struct topt_hw *roomy = NULL;
     json_t *answer = NULL;
     r.mode = TOPT_MINI_TIME;
     r.gpus = u->devices;
     r.max_gpus = 0;
     r.ngpu_list = 0;
     r.space = TOPT_SPACE_UNIFORM;
-    if (topt_plan(&r, &answer, err))
-        return -1;
-    *ret = json_incref(json_object_get(answer, "plan"));
+    r.memory_limit = limit ? limit : r.memory_limit;
+    *ret = NULL;
+    if (data_alone) {
+        row.tensor = row.tensor_most = TOPT_TENSOR_NEVER;
+        r.framework = &row;
+        r.tensor_parallel = 0;
+    }
+    if (s->where == TOPT_STATE_OVER) {
+        row.zero = 1 << TOPT_ZERO_PARAM;
+        r.framework = &row;
+        r.hw = roomy = with_most_memory(u, err);
+        if (!roomy)
+            return -1;
+    }
+    int rc = topt_plan(&r, &answer, err);
+    *ret = rc ? NULL : json_incref(json_object_get(answer, "plan"));
+    if (*ret && roomy)
+        json_object_set_new(*ret, "hw", topt_hw_to_json(u->request->hw));
     json_decref(answer);
-    return 0;
+    topt_hw_destroy(roomy);
+    return rc;
+}
+
+/* Does it fit every group?  With shares of the state each has its own need, in proportion to its
+ * peak. */
+static int fits_groups(const struct topt_unequal *u, const struct topt_plan_doc *p)
+{
+    int device = 0, fit = p->mesh.state[0] || p->memory_bytes <= u->group[0].limit;
+    for (int i = 0; i < u->n && p->mesh.state[0]; i++) {
+        double part = (double)topt_program_peak_on(p->program, device) /
+                      (double)p->program->peak_bytes;
+        fit &= part * (double)p->memory_bytes <= (double)u->group[i].limit;
+        device += u->group[i].devices;
+    }
+    return fit;
 }
 
 /* What is predicted of the plan as it is now, on the devices that it names. */
@@ -93,12 +159,15 @@ static int give_shares(const struct topt_unequal *u, const struct topt_shares *s
     struct topt_plan_doc *p = NULL;
     char id[TOPT_ID];
     json_object_set_new(json_object_get(plan, "mesh"), "shares", shares_of(u, s));
+    if (s->where == TOPT_STATE_OVER)
+        json_object_set_new(json_object_get(plan, "mesh"), "state_shares",
+                            state_shares_of(u, s));
     json_object_set_new(plan, "why",
                         json_string("rows of groups of unlike devices, by their speed"));
     if (topt_plan_read(plan, &p, err))
         return -1;
     int rc = predict(plan, p, err);
-    *ret_fits = !rc && p->memory_bytes <= u->group[0].limit;
+    *ret_fits = !rc && fits_groups(u, p);
     topt_plan_doc_destroy(p);
     json_object_del(plan, "id");
     if (rc || topt_json_id(plan, 'p', id))
@@ -107,29 +176,51 @@ static int give_shares(const struct topt_unequal *u, const struct topt_shares *s
     return 0;
 }
 
+/* 'limit': bytes that the strategy may need of a device before it gets shares; 0: as it is. */
+static int attempt(const struct topt_unequal *u, const struct topt_shares *s,
+                   int64_t limit, json_t **ret, const char **ret_why,
+                   struct topt_error *err)
+{
+    int fits = 0, rc = equal_plan(u, s, limit, 0, ret, err);
+    *ret_why = NULL;
+    if (!rc && *ret && !over_groups(u, *ret)) {
+        json_decref(*ret);
+        rc = equal_plan(u, s, limit, 1, ret, err);
+    }
+    if (!rc && (!*ret || !over_groups(u, *ret)))
+        *ret_why = *ret ? "its fastest strategy is not data parallel over the groups"
+                        : "no one strategy fits the least of the devices";
+    else if (!rc)
+        rc = give_shares(u, s, *ret, &fits, err);
+    if (!rc && !*ret_why && !fits)
+        *ret_why = "with its shares a group lacks memory";
+    if (rc || *ret_why) {
+        json_decref(*ret);
+        *ret = NULL;
+    }
+    return rc;
+}
+
+/* Of state that is sharded over all devices, what a group needs is known when it has its share:
+ * from what the largest group has down, until all fit. */
 int topt_unequal_joint(struct topt_unequal *u, const struct topt_shares *s, json_t **ret,
                        const char **ret_why, struct topt_error *err)
 {
-    int fits = 0;
+    enum { PARTS = 4 };
+    int64_t most = 0;
     *ret = NULL;
     *ret_why = why_not(u, s);
     if (*ret_why)
         return 0;
-    if (equal_plan(u, ret, err))
-        return -1;
-    if (!*ret || !over_groups(u, *ret)) {
-        *ret_why = *ret ? "its fastest strategy is not data parallel over the groups"
-                        : "no one strategy fits the least of the devices";
-    } else if (give_shares(u, s, *ret, &fits, err)) {
-        json_decref(*ret);
-        *ret = NULL;
-        return -1;
-    } else if (!fits) {
-        *ret_why = "with its rows the first group lacks memory";
-    }
-    if (*ret_why) {
-        json_decref(*ret);
-        *ret = NULL;
+    if (s->where == TOPT_STATE_EACH)
+        return attempt(u, s, 0, ret, ret_why, err);
+    for (int i = 0; i < u->n; i++)
+        most = u->group[i].limit > most ? u->group[i].limit : most;
+    const char *why;
+    for (int k = PARTS; k > 0 && !*ret; k--) {
+        if (attempt(u, s, most / PARTS * k, ret, &why, err))
+            return -1;
+        *ret_why = k == PARTS || !why ? why : *ret_why;
     }
     return 0;
 }

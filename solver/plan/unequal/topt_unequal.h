@@ -10,7 +10,7 @@
 #ifndef TOPT_UNEQUAL_H
 #define TOPT_UNEQUAL_H
 
-#include "topt_question.h"
+#include "topt_plan.h"
 
 /* The fastest shares for all devices of a profile with groups (topt_hw_groups() > 0).
  *  0 and '*ret' the answer, a new reference (docs/FORMATS.md: "The answer for unlike devices"),
@@ -21,5 +21,34 @@ int topt_plan_unequal(const struct topt_request *r, json_t **ret,
 
 /* The same for people; freed by the caller, NULL without memory. */
 char *topt_unequal_text(const json_t *answer);
+
+/* Which groups a job takes: of mini-parallelism the fewest devices that hold it, of mini-time the
+ * fastest of so many; a group by itself, of which a part is enough, or several groups whole.
+ *  0 and '*ret' the answer, a new reference: that of topt_plan about the group "group", or that of
+ *    topt_plan_unequal, both with "choices", [{"groups", "gpus", "feasible", "time_ns"}], what was
+ *    asked; 'one_kind': groups by themselves alone, for who gives one job one kind of GPUs;
+ * -1: as topt_plan; USAGE where no groups have as many devices as are asked for. */
+int topt_plan_groups(const struct topt_request *r, int one_kind, json_t **ret,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+
+/* What so many devices are (r->gpus), for questions about one profile: '*ret' is the whole where
+ * all of its devices are asked for, or where it has no groups; else the group in which so many are
+ * fastest.  Borrowed from r->hw. */
+int topt_groups_profile(const struct topt_request *r, const struct topt_hw **ret,
+                        struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Frontiers of all devices of a profile with groups, as topt_plan_frontier has them: the best
+ * shares for one memory limit after another, each three tenths below what the last one needed, and
+ * what equal shares can do.  "memory_limit" is that of the group that has most; every point fits
+ * each of the groups. */
+int topt_unequal_frontier(const struct topt_request *r, json_t **ret,
+                          struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Shares of unlike devices as ours in comparisons; no plan where the profile has no groups, or not
+ * all devices are asked for. */
+extern const struct topt_system topt_unequal_row;
+
+/* What was asked, a line each; freed by the caller, NULL where there is nothing. */
+char *topt_groups_text(const json_t *answer);
 
 #endif

@@ -33,6 +33,9 @@ gemma4_vision glm4v_vision idefics2_vision idefics3_vision megatron-bert mllama_
 roberta-prelayernorm smolvlm_vision swin unispeech unispeech-sat vit_mae vit_msn starcoder2 switch_transformers t5 umt5 vaultgemma vit wav2vec2 wavlm whisper xglm xlm-roberta xlm-roberta-xl
 bert-generation bros dpr efficientnet flaubert ibert jina_embeddings_v3 layoutlmv3 mobilenet_v1 mobilenet_v2 mra nystromformer regnet
 roformer segformer tapas xlm xlnet yoso
+aria_text bitnet cohere2_moe ctrl diffllama gemma4_unified_text glm_image_text glm_ocr_text laguna mellum
+olmo_hybrid qwen2_5_omni_text qwen2_5_omni_vision_encoder qwen2_5_omni_audio_encoder qwen2_audio_encoder voxtral_encoder
+audioflamingo3_encoder blip_2_vision_model blip_2_qformer phi4_multimodal phi4_multimodal_audio phi4_multimodal_vision led rwkv youtu siglip2_text_model metaclip_2_text_model metaclip_2_vision_model
 """
 
 # What says nothing of shapes or arithmetic, or names tokens.

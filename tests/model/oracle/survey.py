@@ -3,7 +3,8 @@
 
     python3 survey.py make FILE         where transformers are: writes each type's default config, and the number
                                         of parameters of the model that people train from it
-    python3 survey.py check FILE TOPT   what TOPT says of each: taken, refused or wrong; the table of docs/notes/models.md
+    python3 survey.py check FILE TOPT   what TOPT says of each: taken, refused or wrong
+    python3 survey.py table FILE TOPT   the same as docs/formats/model-types.md has it
 
 The model is the one with a head for a language, or else for another task, or else the bare one.  It is made on the
 meta device, without weights.  A type that transformers itself can't make of its defaults is told of and left out."""
@@ -71,13 +72,12 @@ def asked(topt, config):
     return said["parameters"], said.get("note") or ""
 
 
-def check(path, topt):
-    with open(path, encoding="utf-8") as file:
-        rows = json.load(file)["rows"]
-    sums = {"taken": [], "part": [], "wrong": [], "refused": [], "left": []}
+def sorted_out(rows, topt):
+    """Lists of (type, words) by what became of a type."""
+    sums = {"taken": [], "text alone": [], "wrong": [], "refused": [], "not made": []}
     for row in rows:
         if "parameters" not in row:
-            sums["left"].append((row["type"], row["left"]))
+            sums["not made"].append((row["type"], row["left"]))
             continue
         n, words = asked(topt, row["config"])
         if n is None:
@@ -85,9 +85,50 @@ def check(path, topt):
         elif n == row["parameters"]:
             sums["taken"].append((row["type"], ""))
         elif "the text model alone" in words:
-            sums["part"].append((row["type"], words))
+            sums["text alone"].append((row["type"], words))
         else:
             sums["wrong"].append((row["type"], f"{n:,}, not {row['parameters']:,}"))
+    return sums
+
+
+def table(source, sums):
+    """The survey as a document."""
+    why = {}
+    for kind, words in sums["refused"]:
+        words = re.sub(r"^'config.json': |(text_config: )?model_type \"[^\"]*\" is not read: ", "", words)
+        why.setdefault(words, []).append(kind)
+    made = sum(len(found) for name, found in sums.items() if name != "not made")
+    names = lambda found: ", ".join(f"`{kind}`" for kind, _ in found)
+    print(f"""# Model types of transformers
+
+Written by `tests/model/oracle/survey.py`: the default config of each model type of {source}, the number of parameters of
+the model that people train from it, and what `topt inspect` says. {made} types make a model of their defaults.
+
+| | types |
+|---|---:|
+| taken, each with the exact number of parameters | {len(sums["taken"])} |
+| taken with a wrong number | {len(sums["wrong"])} |
+| the text model alone, which the note says | {len(sums["text alone"])} |
+| refused | {len(sums["refused"])} |
+| no model by itself (a part of one), or none from the defaults | {len(sums["not made"])} |
+
+Taken: {names(sums["taken"])}.
+
+The text alone, whose towers are named and left out: {names(sums["text alone"])}.
+
+| refused because | types |
+|---|---|""")
+    for words, kinds in sorted(why.items(), key=lambda pair: -len(pair[1])):
+        print(f"| {words} | {', '.join(f'`{kind}`' for kind in kinds)} |")
+
+
+def check(path, topt, how):
+    with open(path, encoding="utf-8") as file:
+        doc = json.load(file)
+    sums = sorted_out(doc["rows"], topt)
+    if how == "table":
+        table(doc["from"], sums)
+        return 0
     for name, found in sums.items():
         print(f"## {name}: {len(found)}")
         for kind, words in found:
@@ -97,4 +138,4 @@ def check(path, topt):
 
 if __name__ == "__main__":
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-    sys.exit(make(sys.argv[2]) if sys.argv[1] == "make" else check(sys.argv[2], sys.argv[3]))
+    sys.exit(make(sys.argv[2]) if sys.argv[1] == "make" else check(sys.argv[2], sys.argv[3], sys.argv[1]))

@@ -9,6 +9,7 @@ FOLDER/licenses.json as well, a vocabulary of 512 for English licences.  Written
 import glob
 import json
 import os
+import struct
 import sys
 
 from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers,
@@ -31,6 +32,9 @@ TEXTS = [
     "nonbreaking\u00a0space and\u2003em space", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
     "▁under▁lined ▁ marks", "for (int k = 0; k < m; k++) {\n        total -= z[k];\n}\n\n\n", "ſ 'ſ ½ ² Ⅷ ٣",
     "some <mask> here", "some  <mask>  there",
+    "Ünïcödé e\u0301te\u0301 o\u0302\u0323 \u1ed9 Å \u212b", "İstanbul ISPARTA ΣΊΣΥΦΟΣ straße ǅ", "ﬁne ﬂow ＡＢＣ １２３ ① ½ ㎏ …", "神は one日two 한국어 \u1112\u1161\u11ab",
+    "a\u200bb\u200cc\u00add\ufeffe\u0085f\u2028g\u3000h\ufffdi", "क\u094dषि น\u0e49ำ \u0651\u0650", "e\u0301\u0301\u0301\u0301 👨‍👩‍👧 🇩🇪🇫🇷 ❤️",
+    "Don't stop: we're here, aren't we? No!", "x" * 101 + " " + "planner" * 15, "\u2126 \u00c5\u0327\u0301 \ufb01nal",
 ]
 
 GPT4 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
@@ -87,6 +91,63 @@ def words():
     return again(t, unk_token="<unk>", fuse_unk=True)
 
 
+def wordpiece(**options):
+    t = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    t.normalizer = normalizers.BertNormalizer(**options)
+    t.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    t.decoder = decoders.WordPiece()
+    t.train_from_iterator(TRAINING, trainers.WordPieceTrainer(
+        vocab_size=200, special_tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], show_progress=False))
+    return t
+
+
+def charsmap(table):
+    """A table as SentencePiece compiles it: a double array (Darts-clone), then the texts."""
+    texts, at, root = b"", {}, {}
+    for key, value in sorted(table.items()):
+        at[value] = at.get(value, len(texts))
+        if at[value] == len(texts):
+            texts += value.encode() + b"\0"
+        node = root
+        for byte in key.encode():
+            node = node.setdefault(byte, {})
+        node[0] = at[value]
+    units, bases = {0: 0}, set()
+
+    def place(node, pos):
+        base = next(b for b in range(1, 1 << 16) if b not in bases and all(b ^ c not in units for c in node))
+        bases.add(base)
+        units[pos] |= (pos ^ base) << 10 | (256 if 0 in node else 0)
+        for byte, below in node.items():
+            units[base ^ byte] = (1 << 31 | below) if byte == 0 else byte
+        for byte, below in node.items():
+            if byte:
+                place(below, base ^ byte)
+
+    place(root, 0)
+    size = (max(units) | 255) + 1
+    array = b"".join(struct.pack("<I", units.get(i, 0)) for i in range(size))
+    return struct.pack("<I", len(array)) + array + texts
+
+
+MAPPED = {"ﬁ": "fi", "ﬂ": "fl", "…": "...", "\u3000": " ", "\u200b": " ", "\u00ad": "", "①": "1", "½": "1⁄2", "e\u0301": "é", "\u0301": "",
+          "Å": "Å", "\u212b": "Å", "\t": " ", "\n": " ", "神": "神", "👩": "woman", "क": "ka", "🇩": "D", "\ufeff": "", "㎏": "kg"}
+MAPPED.update((chr(0xff21 + i), chr(65 + i)) for i in range(26))
+
+
+def precompiled():
+    t = unigram("always", ["</s>"])
+    t.normalizer = normalizers.Sequence([normalizers.Precompiled(charsmap(MAPPED)), normalizers.Replace(Regex(" {2,}"), " ")])
+    return t
+
+
+def formed(*forms):
+    """Unigram pieces for texts in these forms."""
+    t = unigram("always", ["</s>"])
+    t.normalizer = normalizers.Sequence(list(forms))
+    return t
+
+
 def tokenizers():
     digits = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.Punctuation(),
                                       pre_tokenizers.ByteLevel(add_prefix_space=True)])
@@ -106,6 +167,12 @@ def tokenizers():
         "unigram": unigram("always", ["</s>"]),
         "masked": masked,
         "split": bert,
+        "wordpiece": wordpiece(),
+        "cased": wordpiece(lowercase=False, clean_text=False, handle_chinese_chars=False, strip_accents=True),
+        "precompiled": precompiled(),
+        "albert": formed(normalizers.NFKD(), normalizers.StripAccents(), normalizers.Lowercase()),
+        "nfkc": formed(normalizers.NFKC()),
+        "nfd": formed(normalizers.NFD(), normalizers.Lowercase()),
     }
 
 

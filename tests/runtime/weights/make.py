@@ -11,7 +11,7 @@ import struct
 import sys
 
 import torch
-from transformers import (GemmaConfig, GemmaForCausalLM, GPT2Config, GPT2LMHeadModel, GPTJConfig, GPTJForCausalLM,
+from transformers import (AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM, GemmaConfig, GemmaForCausalLM, GPT2Config, GPT2LMHeadModel, GPTJConfig, GPTJForCausalLM,
                           GPTNeoXConfig, GPTNeoXForCausalLM, LlamaConfig, LlamaForCausalLM, MistralConfig,
                           MistralForCausalLM, OPTConfig, OPTForCausalLM, Phi3Config, Phi3ForCausalLM, PhiConfig,
                           PhiForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM,
@@ -46,6 +46,41 @@ MODELS = {
                                                    attention_dropout=0, hidden_dropout=0)),
 }
 
+# Scores by distance; layers without attention, among layers with it or alone; experts in some of them.
+MAMBA2 = dict(mamba_d_head=8, mamba_n_heads=4, mamba_n_groups=2, mamba_d_state=4, mamba_d_conv=4, mamba_expand=2,
+              mamba_chunk_size=4)
+DELTA = dict(linear_conv_kernel_dim=4, linear_key_head_dim=4, linear_value_head_dim=6, linear_num_key_heads=2,
+             linear_num_value_heads=4, head_dim=8, layer_types=["linear_attention", "full_attention"])
+MIXERS = {
+    "bloom": dict(vocab_size=VOCAB, hidden_size=16, n_layer=2, n_head=4, hidden_dropout=0.0, attention_dropout=0.0),
+    "mpt": dict(vocab_size=VOCAB, d_model=24, n_heads=3, n_layers=2, max_seq_len=16),
+    "modernbert": dict(vocab_size=VOCAB, hidden_size=16, intermediate_size=24, num_hidden_layers=3,
+                       num_attention_heads=4, max_position_embeddings=16, local_attention=4, pad_token_id=0),
+    "mamba": dict(vocab_size=VOCAB, hidden_size=16, num_hidden_layers=2, state_size=4, time_step_rank=3, expand=2),
+    "falcon_mamba": dict(vocab_size=VOCAB, hidden_size=16, num_hidden_layers=2, state_size=4, time_step_rank=3),
+    "mamba2": dict(vocab_size=VOCAB, hidden_size=16, num_hidden_layers=2, state_size=4, head_dim=8, num_heads=4,
+                   n_groups=2, chunk_size=4, expand=2, tie_word_embeddings=False),
+    "bamba": dict(LLAMA, **MAMBA2, attn_layer_indices=[1]),
+    "granitemoehybrid": dict(LLAMA, **MAMBA2, layer_types=["mamba", "attention"], num_local_experts=4,
+                             num_experts_per_tok=2, shared_intermediate_size=8, embedding_multiplier=2.0,
+                             residual_multiplier=0.5, logits_scaling=2.0),
+    "nemotron_h": dict(LLAMA, layers_block_type=["mamba", "attention", "mlp", "moe"], head_dim=4, mamba_head_dim=8,
+                       mamba_num_heads=4, n_groups=2, ssm_state_size=4, conv_kernel=4, chunk_size=4, expand=2,
+                       time_step_min=1e-9, n_routed_experts=4, num_experts_per_tok=2, moe_intermediate_size=8,
+                       moe_shared_expert_intermediate_size=8, n_group=1, topk_group=1),
+    "jamba": dict(LLAMA, mamba_d_state=4, mamba_d_conv=4, mamba_expand=2, mamba_dt_rank=3, attn_layer_period=2,
+                  attn_layer_offset=1, expert_layer_period=2, expert_layer_offset=1, num_experts=4,
+                  num_experts_per_tok=2, use_mamba_kernels=False),
+    "qwen3_next": dict(LLAMA, **DELTA, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=8,
+                       shared_expert_intermediate_size=8, norm_topk_prob=True),
+    "qwen3_5_text": dict(LLAMA, **DELTA),
+    "qwen3_5_moe_text": dict(LLAMA, **DELTA, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=8,
+                             shared_expert_intermediate_size=8),
+    "lfm2": dict(LLAMA, layer_types=["conv", "full_attention"], conv_L_cache=3, block_auto_adjust_ff_dim=False),
+    "lfm2_moe": dict(LLAMA, layer_types=["conv", "full_attention"], conv_L_cache=3, num_dense_layers=1, num_experts=4,
+                     num_experts_per_tok=2, moe_intermediate_size=8),
+}
+
 
 def write(folder, name, kind, config):
     torch.manual_seed(len(name))
@@ -77,6 +112,12 @@ def write(folder, name, kind, config):
 
 
 if __name__ == "__main__":
+    for mixer, values in MIXERS.items():
+        mixer_config = AutoConfig.for_model(mixer, **values)
+        if mixer == "bamba":  # this release turns whole heads whatever the config says, which is a half
+            mixer_config.partial_rotary_factor = mixer_config.rope_parameters["partial_rotary_factor"] = 1.0
+        auto = AutoModelForMaskedLM if mixer == "modernbert" else AutoModelForCausalLM
+        MODELS[mixer] = (type(auto.from_config(mixer_config)), mixer_config)
     for model_name, (model_kind, model_config) in MODELS.items():
         if len(sys.argv) < 3 or model_name in sys.argv[2:]:
             write(sys.argv[1], model_name, model_kind, model_config)

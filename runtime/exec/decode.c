@@ -1,0 +1,272 @@
+/* decode.c - see decode.h.
+ *
+ * The forward instructions of the program are gone through as in training, but on buffers of this file and on
+ * boxes that hold the new positions only.  A buffer that attention reads at older positions, too, has room for all
+ * of them, and new rows are put behind the old ones. */
+#include "decode.h"
+#include "memory.h"
+#include "number.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct block {
+    void *data;
+    int64_t bytes;
+    int kept; /* rows of all positions stay */
+};
+
+struct topt_decode {
+    struct topt_session *s;
+    int64_t done, n; /* positions that are computed; new ones */
+    const int32_t *id;
+    int end;             /* the loss's first kernel: what it reads are the logits */
+    struct block *block; /* by buffer of the program */
+};
+
+static int dim_called(const struct topt_op *op, const char *name)
+{
+    for (int d = 0; d < op->spec->ndims; d++)
+        if (!strcmp(op->spec->dim[d].name, name))
+            return d;
+    return -1;
+}
+
+static int is(const struct topt_op *op, const char *kind)
+{
+    return !strcmp(op->spec->name, kind);
+}
+
+/* Of keys, where they are another dimension than queries; -1: none. */
+static int keys_of(const struct topt_op *op)
+{
+    return is(op, "attend") ? dim_called(op, "t") : -1;
+}
+
+/* Kinds that compute each position by itself, and attention. */
+static int known_kind(const struct topt_op *op)
+{
+    static const char *const kind[] = {
+        "embedding", "linear", "bias",      "position", "unary",  "scale",  "glu", "add",
+        "mul",       "norm",   "head_norm", "variable", "rotary", "concat", NULL};
+    for (int i = 0; kind[i]; i++)
+        if (is(op, kind[i]))
+            return 1;
+    return (is(op, "attention") || is(op, "attend")) && op->attrs.causal;
+}
+
+static int find_loss(const struct topt_program *p)
+{
+    for (int i = p->micro_begin; i < p->micro_end; i++)
+        if (p->instr[i].kind == TOPT_I_KERNEL && p->instr[i].op == p->model->loss &&
+            p->instr[i].kernel != TOPT_K_LOAD)
+            return i;
+    return -1;
+}
+
+/* On one device what is reduced or moved stays as it is; anything else here is not known. */
+static int known_instr(const struct topt_instr *i)
+{
+    switch (i->kind) {
+    case TOPT_I_ALLOC:
+    case TOPT_I_FREE:
+    case TOPT_I_KERNEL:
+        return 1;
+    case TOPT_I_REDUCE:
+        return i->axes == 0;
+    default:
+        return i->backward;
+    }
+}
+
+int topt_decode_can(const struct topt_session *s)
+{
+    const struct topt_program *p = s->p;
+    const struct topt_model *m = p->model;
+    int end = find_loss(p);
+    if (s->comm->size > 1 || m->batch != 1 || p->settings.micro_batches != 1 || end < 0 ||
+        strcmp(s->dev->ops->name, "host"))
+        return 0;
+    for (int i = 0; i < m->nops; i++) {
+        int d = dim_called(&m->op[i], "s"), t = keys_of(&m->op[i]);
+        int other = d >= 0 && m->op[i].count[d] != m->seq;
+        if (i != m->loss &&
+            (!known_kind(&m->op[i]) || other || (t >= 0 && m->op[i].count[t] != m->seq)))
+            return 0;
+    }
+    for (int i = p->micro_begin; i < end; i++)
+        if (!known_instr(&p->instr[i]))
+            return 0;
+    return 1;
+}
+
+/* ---- boxes of the new positions -------------------------------------------------------- */
+
+/* The fused attention has one dimension for queries and keys, so that its boxes hold all positions, and it is told
+ * where to begin. */
+static void narrow_box(const struct topt_decode *d, const struct topt_op *op, int operand,
+                       struct topt_box *box)
+{
+    int s = dim_called(op, "s"), t = keys_of(op), fused = is(op, "attention");
+    const struct topt_operand_spec *spec = &op->spec->operand[operand];
+    for (int i = 0; i < spec->ndim && spec->role != TOPT_PARAM; i++) {
+        if (spec->dim[i] == t || (fused && spec->dim[i] == s)) {
+            box->off[i] = 0;
+            box->len[i] = d->done + d->n;
+        } else if (spec->dim[i] == s) {
+            box->off[i] = d->done;
+            box->len[i] = d->n;
+        }
+    }
+}
+
+static void narrow_op(const struct topt_decode *d, const struct topt_op *op, int64_t *off,
+                      int64_t *len)
+{
+    int s = dim_called(op, "s"), t = keys_of(op), fused = is(op, "attention");
+    if (s >= 0) {
+        off[s] = fused ? 0 : d->done;
+        len[s] = fused ? d->done + d->n : d->n;
+    }
+    if (t >= 0) {
+        off[t] = 0;
+        len[t] = d->done + d->n;
+    }
+}
+
+/* ---- buffers ---------------------------------------------------------------------------- */
+
+/* What attention reads, or writes, at positions that were there before. */
+static int reads_all(const struct topt_op *op, int operand)
+{
+    const struct topt_operand_spec *spec = &op->spec->operand[operand];
+    if (is(op, "attention"))
+        return spec->ndim == 3 && spec->role != TOPT_SAVED;
+    int t = keys_of(op);
+    return t >= 0 && spec->role == TOPT_INPUT && spec->dim[1] == t;
+}
+
+static void mark_kept(struct topt_decode *d)
+{
+    const struct topt_program *p = d->s->p;
+    for (int i = p->micro_begin; i < d->end; i++) {
+        const struct topt_instr *k = &p->instr[i];
+        if (k->kind != TOPT_I_KERNEL || k->backward)
+            continue;
+        const struct topt_op *op = &p->model->op[k->op];
+        for (int o = 0; o < op->spec->noperands; o++)
+            if (k->value[o] >= 0 && reads_all(op, o))
+                d->block[k->value[o]].kept = 1;
+    }
+}
+
+static int grow(struct block *b, int64_t bytes, struct topt_error *err)
+{
+    if (bytes <= b->bytes)
+        return 0;
+    free(b->data);
+    b->data = calloc(1, (size_t)bytes);
+    b->bytes = b->data ? bytes : 0;
+    return b->data ? 0 : topt_nomem(err, "what is kept of a text");
+}
+
+/* Where an operand's numbers are: weights where the session has them, kept rows behind those of older positions, all
+ * else at the beginning of a block that holds just the box. */
+static int place(struct topt_decode *d, int buffer, const struct topt_box *box,
+                 void **ret, struct topt_error *err)
+{
+    const struct topt_session *s = d->s;
+    const struct topt_buffer *b = &s->p->buffer[buffer];
+    struct block *k = &d->block[buffer];
+    int64_t size = topt_session_element_bytes(s, b->elem);
+    int64_t bytes = topt_box_elements(&b->shape, box) * size;
+    if (s->ptr[buffer]) { /* between steps only weights are alive */
+        *ret = s->ptr[buffer];
+        return 0;
+    }
+    if (grow(k, k->kept ? topt_buffer_bytes(s, buffer) : bytes, err))
+        return -1;
+    int64_t behind = k->kept && box->off[1] ? bytes / box->len[1] * box->off[1] : 0;
+    *ret = (char *)k->data + behind;
+    return 0;
+}
+
+/* ---- a pass ------------------------------------------------------------------------------- */
+
+static int run_kernel(struct topt_decode *d, const struct topt_instr *i,
+                      struct topt_error *err)
+{
+    const struct topt_session *s = d->s;
+    const struct topt_op *op = &s->p->model->op[i->op];
+    const struct topt_config *config = &s->p->config[i->op];
+    struct topt_kernel_call c = {.op = op,
+                                 .kernel = i->kernel,
+                                 .at = is(op, "attention") ? d->done : i->at,
+                                 .micro_batches = 1,
+                                 .seed = s->options.seed};
+    if (dim_called(op, "s") < 0 && d->done)
+        return 0; /* what has no positions is as it was */
+    topt_op_box(op, config, &s->p->mesh, 0, c.off, c.len);
+    narrow_op(d, op, c.off, c.len);
+    for (int o = 0; o < op->spec->noperands; o++) {
+        c.box[o] = topt_operand_box(op, o, config, &s->p->mesh, 0);
+        narrow_box(d, op, o, &c.box[o]);
+        if (i->value[o] >= 0 && place(d, i->value[o], &c.box[o], &c.value[o], err))
+            return -1;
+        if (i->kernel == TOPT_K_LOAD && c.value[o])
+            memcpy(c.value[o], d->id, (size_t)d->n * sizeof *d->id);
+    }
+    return i->kernel == TOPT_K_LOAD ? 0 : s->dev->ops->kernel(s->dev, &c, err);
+}
+
+int topt_decode_open(struct topt_session *s, struct topt_decode **ret,
+                     struct topt_error *err)
+{
+    if (!topt_decode_can(s))
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "'%.80s' has operators that look at other positions",
+                         s->p->model->name);
+    struct topt_decode *d = calloc(1, sizeof *d);
+    if (d) {
+        d->s = s;
+        d->end = find_loss(s->p);
+        d->block = calloc((size_t)s->p->nbuffers + 1, sizeof *d->block);
+    }
+    if (!d || !d->block) {
+        topt_decode_close(d);
+        return topt_nomem(err, NULL);
+    }
+    mark_kept(d);
+    *ret = d;
+    return 0;
+}
+
+void topt_decode_close(struct topt_decode *d)
+{
+    if (!d)
+        return;
+    for (int i = 0; d->block && i < d->s->p->nbuffers; i++)
+        free(d->block[i].data);
+    free(d->block);
+    free(d);
+}
+
+int topt_decode_more(struct topt_decode *d, const int32_t *id, int64_t n, double *ret,
+                     int64_t classes, struct topt_error *err)
+{
+    const struct topt_program *p = d->s->p;
+    if (n < 1 || d->done + n > p->model->seq)
+        return topt_fail(err, TOPT_ERR_LIMIT, "%lld tokens after %lld, of at most %lld",
+                         (long long)n, (long long)d->done, (long long)p->model->seq);
+    d->id = id;
+    d->n = n;
+    for (int i = p->micro_begin; i < d->end; i++)
+        if (p->instr[i].kind == TOPT_I_KERNEL && !p->instr[i].backward &&
+            p->instr[i].op != p->model->loss && run_kernel(d, &p->instr[i], err))
+            return -1;
+    const void *logits = d->block[p->instr[d->end].value[0]].data;
+    for (int64_t i = 0; i < classes; i++)
+        ret[i] = topt_number_get(d->s->dev->dtype, logits, (n - 1) * classes + i);
+    d->done += n;
+    return 0;
+}

@@ -1,0 +1,252 @@
+/* explain_tables.c - what became of sparse tables, and what else could have.
+ *
+ * Beside the plan's own choice stand those that recommenders are trained with, over all devices
+ * alike: dense and data parallel, rows gathered by all, owners of rows, columns, rows with partial
+ * sums.  Each is priced as the search prices it: the table with its gradient and its update, and
+ * bringing what it looks up to where the plan reads it. */
+#include "explain_tables.h"
+
+#include "topt_text.h"
+#include "words.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHOICES = 6, SHOWN_TABLES = 8, SHOWN_OTHERS = 3 };
+
+struct choice {
+    struct topt_config config;
+    int chosen;
+    int64_t time_ns, memory_bytes;
+};
+
+struct table {
+    int op;
+    double rows, features, lookups, named;
+    int n;
+    struct choice choice[CHOICES + 1];
+};
+
+/* The table, and its output's way to who reads it. */
+static int price(const struct topt_costing *k, const struct topt_plan_doc *p, int op,
+                 struct choice *c, struct topt_error *err)
+{
+    const struct topt_op *o = &p->micro->op[op];
+    int tensor = o->operand[o->output].tensor, reader = 0, input = 0;
+    struct topt_fragment_cost own;
+    struct topt_edge_cost way;
+    if (topt_cost_op(k, op, &c->config, &own, err))
+        return -1;
+    struct topt_edge_end from = topt_edge_producer(k, op, &c->config), to;
+    for (int i = 0; i < p->micro->nops; i++)
+        for (int x = 0; x < p->micro->op[i].ninputs; x++)
+            if (p->micro->op[i].operand[p->micro->op[i].input[x]].tensor == tensor) {
+                reader = i;
+                input = x;
+            }
+    if (p->micro->tensor[tensor].nconsumers > 1)
+        to = topt_edge_hub(k, &p->strategy->hub[tensor]);
+    else
+        to = topt_edge_consumer(k, reader, input, &p->strategy->config[reader], 0);
+    if (topt_cost_edge(k, tensor, &from, &to, &way, err))
+        return -1;
+    c->time_ns = own.compute_ns + own.network_ns + way.alt[0].network_ns;
+    c->memory_bytes = own.transient_bytes;
+    for (int i = 0; i < TOPT_CLASS_COUNT; i++)
+        c->memory_bytes += own.class_bytes[i] + way.alt[0].class_bytes[i];
+    return 0;
+}
+
+static struct topt_config over(const struct topt_mesh *mesh, int dim, enum topt_zero zero)
+{
+    struct topt_config c = topt_config_none();
+    for (int a = 0; a < mesh->naxes; a++)
+        c.dim[a] = (int8_t)dim;
+    c.zero = (uint8_t)zero;
+    return c;
+}
+
+static int same(const struct topt_config *a, const struct topt_config *b)
+{
+    return a->zero == b->zero && !memcmp(a->dim, b->dim, sizeof a->dim);
+}
+
+static int by_time(const void *x, const void *y)
+{
+    const struct choice *a = x, *b = y;
+    return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+}
+
+/* The plan's choice first, then those that the table allows and that are others. */
+static int add(const struct topt_costing *k, const struct topt_plan_doc *p,
+               struct table *t, struct topt_config config, int chosen,
+               struct topt_error *err)
+{
+    config.recompute = p->strategy->config[t->op].recompute;
+    for (int i = 0; i < t->n; i++)
+        if (same(&t->choice[i].config, &config))
+            return 0;
+    if (!topt_config_valid(&p->micro->op[t->op], &config, &p->mesh))
+        return 0;
+    struct choice *c = &t->choice[t->n++];
+    *c = (struct choice){.config = config, .chosen = chosen};
+    return price(k, p, t->op, c, err);
+}
+
+static int look(const struct topt_plan_doc *p, int op, struct table *t,
+                struct topt_error *err)
+{
+    struct topt_costing k = {p->micro, p->hw, &p->mesh, &p->settings, p->router, NULL};
+    const struct topt_op *o = &p->micro->op[op];
+    int w = topt_table_sparse(o);
+    const int8_t *dim = o->spec->operand[w].dim; /* rows, columns; 0 is the batch */
+    *t = (struct table){.op = op,
+                        .rows = (double)o->operand[w].dim[0].count,
+                        .features = (double)o->operand[w].dim[1].count,
+                        .lookups =
+                            topt_table_lookups(o) * (double)p->settings.micro_batches};
+    t->named = topt_table_rows(o, t->lookups);
+    const struct topt_config all[CHOICES] = {over(&p->mesh, 0, TOPT_ZERO_NONE),
+                                             over(&p->mesh, 0, TOPT_ZERO_SPARSE),
+                                             over(&p->mesh, 0, TOPT_ZERO_OWNER),
+                                             over(&p->mesh, dim[1], TOPT_ZERO_SPARSE),
+                                             over(&p->mesh, dim[0], TOPT_ZERO_SPARSE),
+                                             over(&p->mesh, -1, TOPT_ZERO_SPARSE)};
+    if (add(&k, p, t, p->strategy->config[op], 1, err))
+        return -1;
+    for (int i = 0; i < CHOICES; i++)
+        if (add(&k, p, t, all[i], 0, err))
+            return -1;
+    qsort(t->choice, (size_t)t->n, sizeof *t->choice, by_time);
+    return 0;
+}
+
+static int larger(const void *x, const void *y)
+{
+    const struct table *a = x, *b = y;
+    double m = a->rows * a->features, n = b->rows * b->features;
+    return m < n ? 1 : m > n ? -1 : a->op - b->op;
+}
+
+/* All tables, the largest first; owned by the caller. */
+static int look_at_all(const struct topt_plan_doc *p, struct table **ret, int *ret_n,
+                       struct topt_error *err)
+{
+    struct table *all = calloc((size_t)p->micro->nops + 1, sizeof *all);
+    int n = 0;
+    if (!all)
+        return topt_nomem(err, "tables");
+    for (int i = 0; i < p->micro->nops; i++)
+        if (topt_table_sparse(&p->micro->op[i]) >= 0 && look(p, i, &all[n++], err)) {
+            free(all);
+            return -1;
+        }
+    qsort(all, (size_t)n, sizeof *all, larger);
+    *ret = all;
+    *ret_n = n;
+    return 0;
+}
+
+/* ---- words ------------------------------------------------------------------------- */
+
+/* Which of its dimensions tensor parallelism is of. */
+static const char *cut_of(const struct topt_plan_doc *p, const struct table *of,
+                          const struct topt_config *c)
+{
+    const struct topt_op *o = &p->micro->op[of->op];
+    const int8_t *dim = o->spec->operand[topt_table_sparse(o)].dim;
+    int rows = 0, columns = 0;
+    for (int a = 0; a < p->mesh.naxes; a++) {
+        rows |= c->dim[a] == dim[0];
+        columns |= c->dim[a] == dim[1];
+    }
+    return rows && columns ? " (rows and columns)"
+           : rows          ? " (rows, their sums added up)"
+           : columns       ? " (columns)"
+                           : "";
+}
+
+static void put_choice(struct topt_text *t, const struct topt_plan_doc *p,
+                       const struct table *of, const struct choice *c)
+{
+    char time[32], bytes[32];
+    topt_text_add(t, "%s, %s  ", topt_show_ns(c->time_ns, time, sizeof time),
+                  topt_show_bytes(c->memory_bytes, bytes, sizeof bytes));
+    topt_config_words(t, &p->micro->op[of->op], &p->mesh, &c->config);
+    topt_text_add(t, "%s", cut_of(p, of, &c->config));
+}
+
+static void put_table(struct topt_text *t, const struct topt_plan_doc *p,
+                      const struct table *of)
+{
+    int others = 0;
+    topt_text_add(t, "  %.60s: %.0f rows of %.0f; %.0f lookups a step name %.0f\n",
+                  p->micro->op[of->op].name, of->rows, of->features, of->lookups,
+                  of->named);
+    for (int i = 0; i < of->n; i++) {
+        const struct choice *c = &of->choice[i];
+        if (!c->chosen && others++ >= SHOWN_OTHERS)
+            continue;
+        topt_text_add(t, "    %-8s ", c->chosen ? "chosen" : "instead");
+        put_choice(t, p, of, c);
+        topt_text_add(t, "\n");
+    }
+}
+
+int topt_explain_tables(struct topt_text *t, const struct topt_plan_doc *p,
+                        struct topt_error *err)
+{
+    struct table *all;
+    int n;
+    if (!topt_model_has_tables(p->micro))
+        return 0;
+    if (look_at_all(p, &all, &n, err))
+        return -1;
+    topt_text_add(t,
+                  "\nSparse tables, each with its gradient, its update and bringing its "
+                  "output to who reads it:\n");
+    for (int i = 0; i < n && i < SHOWN_TABLES; i++)
+        put_table(t, p, &all[i]);
+    if (n > SHOWN_TABLES)
+        topt_text_add(t, "  and %d smaller ones (--json has them)\n", n - SHOWN_TABLES);
+    topt_text_add(
+        t, "  A plan is the fastest of the whole model within the memory there is: not "
+           "each table by itself.\n");
+    free(all);
+    return 0;
+}
+
+json_t *topt_explain_tables_json(const struct topt_plan_doc *p, struct topt_error *err)
+{
+    struct table *all;
+    json_t *ret = json_array();
+    int n;
+    if (look_at_all(p, &all, &n, err)) {
+        json_decref(ret);
+        return NULL;
+    }
+    for (int i = 0; i < n; i++) {
+        const struct table *t = &all[i];
+        json_t *choices = json_array();
+        for (int c = 0; c < t->n; c++) {
+            struct topt_text words = {0};
+            topt_config_words(&words, &p->micro->op[t->op], &p->mesh,
+                              &t->choice[c].config);
+            json_array_append_new(
+                choices,
+                json_pack("{s:s, s:I, s:I, s:b}", "words", words.s ? words.s : "",
+                          "time_ns", (json_int_t)t->choice[c].time_ns, "memory_bytes",
+                          (json_int_t)t->choice[c].memory_bytes, "chosen",
+                          t->choice[c].chosen));
+            topt_text_fini(&words);
+        }
+        json_array_append_new(ret, json_pack("{s:s, s:I, s:I, s:I, s:f, s:o}", "name",
+                                             p->micro->op[t->op].name, "rows",
+                                             (json_int_t)t->rows, "features",
+                                             (json_int_t)t->features, "lookups",
+                                             (json_int_t)t->lookups, "named_rows",
+                                             t->named, "choices", choices));
+    }
+    free(all);
+    return ret;
+}

@@ -1,0 +1,211 @@
+/* together.c - all groups together in the questions about a number of devices: a row of
+ * comparisons, and frontiers.
+ *
+ * Memory differs between groups; a point needs what its neediest group needs of a device. */
+#include <stdlib.h>
+
+#include "shares.h"
+#include "topt_json.h"
+#include "topt_text.h"
+
+static void open_groups(struct topt_unequal *u, const struct topt_request *r)
+{
+    *u = (struct topt_unequal){.request = r, .n = topt_hw_groups(r->hw)};
+    for (int i = 0; i < u->n; i++) {
+        topt_group_init(&u->group[i], r, i);
+        u->devices += u->group[i].devices;
+    }
+}
+
+static void close_groups(struct topt_unequal *u)
+{
+    for (int i = 0; i < u->n; i++)
+        topt_group_fini(&u->group[i]);
+}
+
+/* What shares take: the slowest group's time and the neediest's memory. */
+struct taken {
+    int64_t time_ns, memory_bytes, compute_ns, micro_batches, limit;
+    int nodes;
+    json_t *band; /* borrowed */
+    char *words;  /* owned */
+};
+
+static int taken_by(struct topt_unequal *u, const struct topt_shares *s,
+                    struct taken *ret, struct topt_error *err)
+{
+    struct topt_text words = {0};
+    int64_t slowest = -1;
+    *ret = (struct taken){.time_ns = s->time_ns};
+    topt_text_add(&words, "rows by speed");
+    for (int i = 0; i < u->n; i++) {
+        const struct topt_group_plan *p;
+        const struct topt_unequal_group *g = &u->group[i];
+        if (topt_group_plan(&u->group[i], s->rows[i], s->where, s->share[i], &p, err)) {
+            topt_text_fini(&words);
+            return -1;
+        }
+        ret->nodes += topt_hw_max_nodes(g->hw);
+        ret->limit = g->limit > ret->limit ? g->limit : ret->limit;
+        if (p->memory_bytes > ret->memory_bytes)
+            ret->memory_bytes = p->memory_bytes;
+        if (p->time_ns > slowest) {
+            slowest = p->time_ns;
+            ret->compute_ns = p->compute_ns;
+            ret->micro_batches = p->micro_batches;
+            ret->band = json_object_get(p->answer, "band");
+        }
+        topt_text_add(&words, "; %s %lld: %s", topt_hw_name(g->hw), (long long)s->rows[i],
+                      topt_json_words_at(p->answer, "strategy"));
+    }
+    ret->words = words.s;
+    return 0;
+}
+
+/* ---- a row -------------------------------------------------------------------------- */
+
+static json_t *row_json(const struct taken *t, const struct topt_unequal *u)
+{
+    return json_pack(
+        "{s:b, s:I, s:I, s:I, s:I, s:I, s:b, s:i, s:i, s:s, s:I}", "feasible", 1,
+        "memory_bytes", (json_int_t)t->memory_bytes, "time_ns", (json_int_t)t->time_ns,
+        "compute_ns", (json_int_t)t->compute_ns, "network_ns",
+        (json_int_t)(t->time_ns - t->compute_ns), "overlapped_ns", (json_int_t)t->time_ns,
+        "overlaps", 0, "nodes", t->nodes, "gpus_per_node", u->devices / t->nodes,
+        "strategy", t->words ? t->words : "", "memory_limit", (json_int_t)t->limit);
+}
+
+static int answer(const struct topt_request *r, int64_t limit, json_t **ret,
+                  struct topt_error *err)
+{
+    struct topt_unequal u;
+    struct topt_shares best;
+    struct taken t = {0};
+    (void)limit; /* each group has its own */
+    *ret = NULL;
+    open_groups(&u, r);
+    int rc = 0;
+    if (u.n && r->gpus == u.devices) {
+        rc = topt_shares_best(&u, &best, err);
+        if (!rc && best.found) {
+            rc = taken_by(&u, &best, &t, err);
+            *ret = rc ? NULL : row_json(&t, &u);
+        }
+    }
+    free(t.words);
+    close_groups(&u);
+    return rc;
+}
+
+const struct topt_system topt_unequal_row = {
+    .name = "ft",
+    .searches = "shares of the batch and of the model's state for groups of unlike "
+                "devices, and the whole space within each",
+    .ours = 1,
+    .answer = answer};
+
+/* ---- frontiers ---------------------------------------------------------------------- */
+
+static int put_point(json_t *points, const struct taken *t, const struct topt_unequal *u,
+                     struct topt_error *err)
+{
+    json_t *p = json_pack(
+        "{s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:I}", "memory_bytes",
+        (json_int_t)t->memory_bytes, "time_ns", (json_int_t)t->time_ns, "compute_ns",
+        (json_int_t)t->compute_ns, "network_ns", (json_int_t)(t->time_ns - t->compute_ns),
+        "peak_bytes", (json_int_t)t->memory_bytes, "nodes", t->nodes, "gpus_per_node",
+        u->devices / t->nodes, "micro_batches", (json_int_t)t->micro_batches);
+    if (p && t->band)
+        json_object_set(p, "band", t->band);
+    return p && !json_array_append_new(points, p) ? 0 : topt_nomem(err, "a frontier");
+}
+
+/* The best within a limit, after it the next one: three tenths less than that needed. */
+static int sample(const struct topt_request *r, json_t *points, int64_t *most,
+                  struct topt_error *err)
+{
+    enum { SAMPLES = 6 };
+    struct topt_request at = *r;
+    int rc = 0, more = 1;
+    for (int i = 0; i < SAMPLES && more && !rc; i++) {
+        struct topt_unequal u;
+        struct topt_shares best;
+        struct taken t = {0};
+        open_groups(&u, &at);
+        rc = topt_shares_best(&u, &best, err);
+        more = !rc && best.found;
+        if (more)
+            rc = taken_by(&u, &best, &t, err) || put_point(points, &t, &u, err);
+        *most = t.limit > *most ? t.limit : *most;
+        at.memory_limit = t.memory_bytes / 10 * 7;
+        free(t.words);
+        close_groups(&u);
+    }
+    return rc ? -1 : 0;
+}
+
+static int lighter(const void *a, const void *b)
+{
+    json_t *const *x = a, *const *y = b;
+    int64_t m =
+        topt_json_whole_at(*x, "memory_bytes") - topt_json_whole_at(*y, "memory_bytes");
+    int64_t t = topt_json_whole_at(*x, "time_ns") - topt_json_whole_at(*y, "time_ns");
+    return m ? (m > 0) - (m < 0) : (t > 0) - (t < 0);
+}
+
+static json_t *best_of(json_t **at, size_t n)
+{
+    json_t *kept = json_array();
+    int64_t best = INT64_MAX;
+    qsort(at, n, sizeof *at, lighter);
+    for (size_t i = 0; i < n; i++)
+        if (topt_json_whole_at(at[i], "time_ns") < best) {
+            best = topt_json_whole_at(at[i], "time_ns");
+            json_array_append(kept, at[i]);
+        }
+    return kept;
+}
+
+/* Of both the points that nothing beats; of equal shares those that every device holds. */
+static json_t *reduced(const json_t *equal, const json_t *shared, int64_t limit)
+{
+    size_t n = 0, most = json_array_size(equal) + json_array_size(shared);
+    json_t **at = calloc(most + 1, sizeof *at), *kept;
+    if (!at)
+        return NULL;
+    for (size_t i = 0; i < json_array_size(equal); i++)
+        if (topt_json_whole_at(json_array_get(equal, i), "memory_bytes") <= limit)
+            at[n++] = json_array_get(equal, i);
+    for (size_t i = 0; i < json_array_size(shared); i++)
+        at[n++] = json_array_get(shared, i);
+    kept = best_of(at, n);
+    free(at);
+    return kept;
+}
+
+int topt_unequal_frontier(const struct topt_request *r, json_t **ret,
+                          struct topt_error *err)
+{
+    json_t *doc = NULL, *shared = json_array(), *points = NULL;
+    int64_t most = 0;
+    *ret = NULL;
+    int rc = !shared ? topt_nomem(err, "a frontier")
+                     : topt_plan_frontier(r, &doc, err) || sample(r, shared, &most, err);
+    if (!rc) {
+        points = reduced(json_object_get(doc, "points"), shared,
+                         topt_json_whole_at(doc, "memory_limit"));
+        rc = points ? 0 : topt_nomem(err, "a frontier");
+    }
+    json_decref(shared);
+    if (rc) {
+        json_decref(doc);
+        return -1;
+    }
+    json_object_set_new(doc, "points", points);
+    json_object_set_new(doc, "exact", json_false());
+    json_object_set_new(doc, "epsilon", json_null());
+    if (most)
+        json_object_set_new(doc, "memory_limit", json_integer(most));
+    *ret = doc;
+    return 0;
+}

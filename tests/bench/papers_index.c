@@ -1,0 +1,132 @@
+/* papers_index.c - the end of docs/PAPERS.md: each claim, the command that shows it, and what came
+ * out. */
+#include "papers_index.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SECTIONS = 24 };
+
+static struct section {
+    char title[96];
+    int held, all;
+} section[SECTIONS];
+static int nsections;
+
+void papers_index_section(const char *title)
+{
+    if (nsections < SECTIONS)
+        snprintf(section[nsections++].title, sizeof section[0].title, "%s", title);
+}
+
+void papers_index_claim(int holds)
+{
+    if (!nsections)
+        return;
+    section[nsections - 1].held += holds;
+    section[nsections - 1].all++;
+}
+
+#define TEST(name) "`ctest -R '^" name "$'`", NULL
+#define HERE(part) "`papers_figures`", part
+
+/* A claim is shown by a test that fails where it does not hold, or by the rows of a section. */
+static const struct {
+    const char *of, *claim, *command, *section;
+    int gate;
+} rows[] = {
+    {"TensorOpt",
+     "all that Mesh-TensorFlow finds lies on our frontier or beyond it, random models",
+     TEST("solver_baselines"), 1},
+    {"TensorOpt",
+     "the same, OptCNN, ToFu and the right end of the frontier exactly, 21 "
+     "architectures, "
+     "encoder-decoders among them, full on 8 GPUs and canonical on 16 (slow)",
+     TEST("solver_baselines_real"), 1},
+    {"TensorOpt",
+     "what Mesh-TensorFlow, OptCNN, ToFu and data parallelism take beside the frontier",
+     HERE("TensorOpt, figure 6"), 0},
+    {"TensorOpt",
+     "8 GPUs run neither data parallelism nor OptCNN, 16 do; ToFu from 8 to 16",
+     HERE("TensorOpt, figure 8"), 0},
+    {"TensorOpt", "mini-time and Horovod over data parallelism",
+     HERE("TensorOpt, table 4"), 0},
+    {"FlexFlow", "delta simulation is the full one, 1000 changes",
+     TEST("systems_flexflow"), 1},
+    {"FlexFlow",
+     "what takes ln 2 / beta more is taken half of the time; strategies are as frequent "
+     "as "
+     "exp(-beta cost) (chi-square)",
+     TEST("systems_flexflow"), 1},
+    {"FlexFlow",
+     "never worse than data parallelism, nor better than the busiest device or the "
+     "longest "
+     "path; on chains at most 1.1 times our best that splits outputs",
+     TEST("systems_flexflow"), 0},
+    {"FlexFlow",
+     "speed-ups and bytes on AlexNet, Inception, a language model and a translator",
+     HERE("FlexFlow"), 0},
+    {"FlexFlow",
+     "tasks that take 15 % more or less: within 30 %, ten strategies keep their order",
+     TEST("systems_flexflow"), 0},
+    {"AccPar", "the 3 x 3 table between layers; HyPar's is its corner",
+     TEST("systems_accpar"), 1},
+    {"AccPar", "the search is the cheapest of all 3^L, by exchange alone and with shares",
+     TEST("systems_accpar"), 1},
+    {"AccPar",
+     "equal halves take 0.5; both sides end together; v3 takes 0.70 by computing alone",
+     TEST("systems_accpar"), 1},
+    {"AccPar",
+     "order and ratios of speed-ups, VGG over ResNet, unequal over equal boards",
+     HERE("AccPar and HyPar"), 0},
+    {"AccPar", "AccPar and HyPar by our costs, never faster than ft",
+     TEST("systems_accpar_row"), 0},
+    {"Parallax",
+     "bytes of servers, rings and gathers by simulation are the formulas; N/2; equal at "
+     "alpha 1",
+     TEST("systems_parallax"), 1},
+    {"Parallax", "chosen partitions of table 2 and of a convex curve",
+     TEST("systems_parallax"), 0},
+    {"Parallax",
+     "pushes fall from workers to machines; rows touched at most 1 - (1 - alpha)^G",
+     TEST("systems_parallax"), 1},
+    {"Parallax",
+     "all-reduce for images, servers for words, the hybrid fastest; more where alpha is "
+     "less",
+     HERE("Parallax"), 0},
+    {"unlike devices",
+     "a GPT of 1.3 B on 8 A100 and 8 V100: 1.05 of the sum of rates, 1.6 times faster "
+     "than equal shares; 40 and 80 GB hold what equal shares do not",
+     TEST("systems_unequal"), 0},
+    {"unlike devices", "rows 3 to 1, state 1 to 3 on ranks: the losses of one",
+     TEST("runtime_shares"), 1},
+};
+
+static void print_section(const char *begins)
+{
+    int held = 0, all = 0;
+    for (int i = 0; i < nsections; i++)
+        if (!strncmp(section[i].title, begins, strlen(begins))) {
+            held += section[i].held;
+            all += section[i].all;
+        }
+    printf("%d of %d rows above", held, all);
+}
+
+void papers_index(void)
+{
+    printf("\n## Where each claim is shown\n\n"
+           "Tests are run in a build's folder (`ctest --test-dir build/release -R ...`) "
+           "and fail where "
+           "the claim\ndoes not hold; a gate is what has to hold exactly, by its "
+           "definition.\n\n"
+           "| paper | claim | command | result |\n|---|---|---|---|\n");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        printf("| %s | %s | %s | ", rows[i].of, rows[i].claim, rows[i].command);
+        if (rows[i].section)
+            print_section(rows[i].section);
+        else
+            printf("passes%s", rows[i].gate ? ", a gate" : "");
+        printf(" |\n");
+    }
+}

@@ -1,0 +1,397 @@
+/* rightsize_test.c - which waiting jobs get another shape, what scontrol is told, and what the log keeps. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "change.h"
+#include "journal.h"
+#include "policy.h"
+#include "tap.h"
+#include "topt_text.h"
+
+static const char *const partitions =
+    "PartitionName=gpu Default=YES MaxNodes=UNLIMITED MaxTime=10:00:00 State=UP\n"
+    "PartitionName=small Default=NO MaxNodes=1 MaxTime=UNLIMITED State=UP\n";
+
+/* Two nodes of four GPUs, of which so many are used. */
+static void read_nodes(int used_1, int used_2, struct site_slurm *ret)
+{
+    char text[800];
+    struct topt_error err;
+    snprintf(text, sizeof text,
+             "NodeName=n1 CPUEfctv=16 Gres=gpu:a100:4(S:0) "
+             "GresUsed=gpu:a100:%d(IDX:0-1) CPUAlloc=%d "
+             "AllocMem=0 RealMemory=4000 State=MIXED Partitions=gpu\n"
+             "NodeName=n2 CPUEfctv=16 Gres=gpu:a100:4(S:0) GresUsed=gpu:a100:%d(IDX:N/A) "
+             "CPUAlloc=%d AllocMem=0 RealMemory=4000 State=IDLE Partitions=gpu,small\n",
+             used_1, used_1, used_2, used_2);
+    const struct site_said said = {partitions, text, "", ""};
+    if (site_slurm_read(&said, ret, &err) ||
+        site_accounts_read("short|gres/gpu=2|||\n", "", "", &ret->accounts, &err))
+        abort();
+}
+
+/* Halves as fast with half of the GPUs, but for 8, which are little faster than 4. */
+#define SHAPES(a, b, c, d)                                                               \
+    "topt-elastic=1x1:4000000000" a ",1x2:2000000000" b ",1x4:1000000000" c              \
+    ",2x4:800000000" d
+
+static const char *limit = "01:00:00";
+
+/* A line of a job as scontrol says it. */
+static void add_job(struct topt_text *t, int id, int nodes, int each, const char *reason,
+                    const char *more, const char *comment)
+{
+    topt_text_add(t,
+                  "JobId=%d JobName=wrap UserId=u%d(%d) Priority=%d JobState=PENDING "
+                  "Reason=%s BatchFlag=1 TimeLimit=%s "
+                  "SubmitTime=2026-11-23T06:07:%02d Partition=gpu ReqNodeList=(null) "
+                  "ExcNodeList=(null) NumNodes=%d-%d NumCPUs=%d NumTasks=%d CPUs/Task=1 "
+                  "NtasksPerN:B:S:C=%d:0:*:* MinCPUsNode=%d MinMemoryNode=0 "
+                  "Features=(null) %s Comment=%s  StdErr=/x TresPerNode=gres:gpu:%d\n",
+                  id, id / 10, id / 10, 1000 - id, reason, limit, id, nodes, nodes,
+                  nodes * each, nodes * each, each, each, more, comment, each);
+}
+
+static const struct rightsize_limits usual = {
+    .jobs = 20, .per_user = 5, .min_efficiency = 0.8, .max_slowdown = 4, .settle_s = 600};
+
+/* What is decided, as "1:1x2 2:-": a job and its new shape. */
+static void decided(const char *text, struct topt_text *jobs, int used_1, int used_2,
+                    const struct rightsize_limits *limits,
+                    const struct rightsize_past *past, const char *want, const char *why)
+{
+    struct site_slurm s;
+    struct site_queue q;
+    struct rightsize_plan p;
+    struct topt_error err = {0};
+    struct topt_text is = {0}, whys = {0};
+    read_nodes(used_1, used_2, &s);
+    if (site_queue_read(jobs->s, &q, &err) ||
+        rightsize_decide(&s, &q, past, past != NULL, limits, &p, &err))
+        abort();
+    for (size_t i = 0; i < p.n; i++) {
+        const struct rightsize_choice *c = &p.choice[i];
+        const struct topt_elastic_shape *to =
+            c->to < 0 ? NULL : &c->job->elastic.shape[c->to];
+        topt_text_add(&is, "%s%lld:", i ? " " : "", (long long)c->job->id);
+        if (!to)
+            topt_text_add(&is, "-");
+        else
+            topt_text_add(&is, "%lldx%lld", (long long)to->nodes,
+                          (long long)to->gpus_per_node);
+        if (c->time_s != c->job->time_s)
+            topt_text_add(&is, "/%lld", (long long)c->time_s / 60);
+        topt_text_add(&whys, "%s|", c->why);
+    }
+    ok(!strcmp(is.s ? is.s : "", want), "%s: %s", text, is.s ? is.s : "nothing");
+    ok(strstr(whys.s ? whys.s : "", why) != NULL, "%s: %s", text, whys.s ? whys.s : "");
+    rightsize_plan_fini(&p);
+    site_queue_fini(&q);
+    site_slurm_fini(&s);
+    topt_text_fini(&is);
+    topt_text_fini(&whys);
+    topt_text_fini(jobs);
+}
+
+static void test_policy(void)
+{
+    struct topt_text t = {0};
+    struct rightsize_limits l = usual;
+    add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
+    decided("a job that waits", &t, 2, 3, &usual, NULL, "1:1x2/120",
+            "the largest that fits");
+    add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
+    decided("one GPU is left", &t, 3, 4, &usual, NULL, "1:1x1/240", "");
+    limit = "03:00:00";
+    add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
+    decided("its time limit can't follow", &t, 3, 4, &usual, NULL, "1:-", "no shape");
+    limit = "01:00:00";
+    add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", "") ";min-efficiency=1");
+    decided("one GPU as well as four", &t, 3, 4, &usual, NULL, "1:1x1/240", "");
+    l.max_slowdown = 3;
+    add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
+    decided("four times as slow is too slow", &t, 3, 4, &l, NULL, "1:-", "no shape");
+    l = usual;
+    l.min_gpus = 2;
+    add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
+    decided("--min-gpus", &t, 3, 4, &l, NULL, "1:-", "no shape");
+    add_job(&t, 1, 1, 4, "Resources", "", "");
+    add_job(&t, 2, 1, 2, "Priority", "", SHAPES("", "*", "", ""));
+    decided("behind one that did not agree", &t, 2, 3, &usual, NULL, "2:-",
+            "job 1 before it waits");
+    add_job(&t, 1, 1, 4, "Dependency", "", SHAPES("", "", "*", ""));
+    add_job(&t, 2, 1, 4, "JobHeldUser", "", SHAPES("", "", "*", ""));
+    decided("jobs that wait for something else", &t, 2, 3, &usual, NULL, "", "");
+    add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
+    add_job(&t, 2, 1, 4, "Priority", "", SHAPES("", "", "*", ""));
+    decided("what one gets is not the next one's", &t, 2, 3, &usual, NULL,
+            "1:1x2/120 2:1x1/240", "");
+    add_job(&t, 1, 1, 2, "None", "", SHAPES("", "*", "", ""));
+    decided("nobody else waits: grown", &t, 0, 4, &usual, NULL, "1:1x4", "nobody else");
+    add_job(&t, 1, 1, 2, "None", "QOS=short", SHAPES("", "*", "", ""));
+    decided("but not beyond its QOS", &t, 0, 4, &usual, NULL, "1:-", "");
+    add_job(&t, 1, 1, 4, "None", "", SHAPES("", "", "*", ""));
+    decided("but not where GPUs are used badly", &t, 0, 0, &usual, NULL, "1:-",
+            "fits in what is idle");
+    l = usual;
+    l.min_efficiency = 0.5;
+    add_job(&t, 1, 1, 4, "None", "", SHAPES("", "", "*", ""));
+    decided("unless it is asked", &t, 0, 0, &l, NULL, "1:2x4", "");
+    l.max_gpus = 4;
+    add_job(&t, 1, 1, 4, "None", "", SHAPES("", "", "*", ""));
+    decided("--max-gpus", &t, 0, 0, &l, NULL, "1:-", "");
+    add_job(&t, 1, 1, 2, "None", "", SHAPES("", "*", "", ""));
+    add_job(&t, 2, 2, 4, "Resources", "", "");
+    decided("somebody else waits: not grown", &t, 0, 4, &usual, NULL, "1:-", "");
+    add_job(&t, 1, 1, 1, "Priority", "", SHAPES("", "", "*", ""));
+    add_job(&t, 2, 2, 4, "Resources", "", "");
+    decided("a shrunk one gets its own back", &t, 1, 0, &usual, NULL, "1:1x4/15",
+            "its own GPUs are idle");
+}
+
+static void test_left_alone(void)
+{
+    struct topt_text t = {0};
+    struct rightsize_limits l = usual;
+    struct rightsize_past past = {
+        .job = 1, .age_s = 10, .submitted = "2026-11-23T06:07:01"};
+    add_job(&t, 1, 1, 4, "Resources", "ArrayJobId=1", SHAPES("", "", "*", ""));
+    decided("an array", &t, 2, 3, &usual, NULL, "1:-", "an array");
+    add_job(&t, 1, 1, 4, "Resources", "ArrayJobId=(null) UserId=u2(2)",
+            SHAPES("", "", "*", ""));
+    decided("a line that says two things", &t, 2, 3, &usual, NULL, "1:-",
+            "can't be read");
+    add_job(&t, 1, 1, 3, "Resources", "", SHAPES("", "", "*", ""));
+    decided("no plan of its shape", &t, 2, 3, &usual, NULL, "1:-", "present shape");
+    add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
+    decided("changed a moment ago", &t, 2, 3, &usual, &past, "1:-", "--settle");
+    past.age_s = 700;
+    add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
+    decided("long ago", &t, 2, 3, &usual, &past, "1:1x2/120", "");
+    past.is_undone = 1;
+    add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
+    decided("undone", &t, 2, 3, &usual, &past, "1:-", "undone");
+    memcpy(past.submitted, "2025", 4);
+    add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
+    decided("another job of that number", &t, 2, 3, &usual, &past, "1:1x2/120", "");
+    l.jobs = 1;
+    add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
+    add_job(&t, 12, 1, 4, "Priority", "", SHAPES("", "", "*", ""));
+    decided("--max-jobs", &t, 2, 3, &l, NULL, "1:1x2/120 12:-", "--max-jobs");
+    l = usual;
+    l.per_user = 1;
+    add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
+    add_job(&t, 2, 1, 4, "Priority", "", SHAPES("", "", "*", ""));
+    decided("--max-per-user", &t, 2, 2, &l, NULL, "1:1x2/120 2:-", "--max-per-user");
+    l = usual;
+    l.partitions = "small";
+    add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
+    decided("--partition", &t, 2, 3, &l, NULL, "1:-", "--partition");
+    add_job(&t, 1, 1, 2, "Resources", "MinMemoryCPU=3000M", SHAPES("", "*", "", ""));
+    decided("memory bounds it, too", &t, 0, 0, &usual, NULL, "1:1x1/120", "");
+}
+
+/* ---- a scontrol that is told, and keeps what it is told to ------------------------------------- */
+
+static char folder[64];
+
+/* Its state is a file of KEY=VALUE lines; 'mischief' is run at the Nth update, of which "n" is the number. */
+static void make_scontrol(const char *mischief)
+{
+    char path[100];
+    struct topt_text t = {0};
+    struct topt_error err;
+    topt_text_add(&t,
+                  "#!/bin/bash\ncd %s\n"
+                  "if [ \"$1\" = update ]; then\n"
+                  "    n=$(($(cat calls) + 1)); echo $n >calls; shift\n"
+                  "    grep -q RUNNING job && { echo 'Job is no longer pending execution "
+                  "for job 7' >&2; exit 1; }\n    %s\n"
+                  "    for w in \"$@\"; do case $w in\n"
+                  "        NumNodes=*|NumTasks=*|NumCPUs=*|MinCPUsNode=*) sed -i "
+                  "\"s|${w%%%%=*}=[^ ]*|$w|\" job ;;\n"
+                  "        TasksPerNode=*) sed -i "
+                  "\"s|NtasksPerN:B:S:C=[^:]*|NtasksPerN:B:S:C=${w#*=}|\" job ;;\n"
+                  "        Gres=*) sed -i \"s|TresPerNode=.*|TresPerNode=gres:${w#*=}|\" "
+                  "job ;;\n"
+                  "        TimeLimit=*) m=${w#*=}; m=${m%%%%:*}; sed -i "
+                  "\"s|TimeLimit=[^ ]*|TimeLimit=$((m / 60)):$((m %% 60)):00|\" job ;;\n"
+                  "    esac; done\nelse\n    cat job\nfi\n",
+                  folder, mischief);
+    snprintf(path, sizeof path, "%s/scontrol", folder);
+    if (topt_write_file(path, t.s, t.len, &err) || chmod(path, 0755))
+        abort();
+    topt_text_fini(&t);
+}
+
+static void put(const char *name, const char *text)
+{
+    char path[100];
+    struct topt_error err;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (topt_write_file(path, text, strlen(text), &err))
+        abort();
+}
+
+static void changed(const char *text, const char *mischief, enum rightsize_result want,
+                    const char *want_shape)
+{
+    char program[100], detail[240], is[40];
+    struct topt_text t = {0};
+    struct site_queue q;
+    struct topt_error err;
+    struct rightsize_shape to;
+    size_t len;
+    add_job(&t, 7, 2, 4, "Resources", "", SHAPES("", "*", "", ""));
+    put("job", t.s);
+    put("calls", "0\n");
+    make_scontrol(mischief);
+    snprintf(program, sizeof program, "%s/scontrol", folder);
+    if (site_queue_read(t.s, &q, &err))
+        abort();
+    rightsize_shape_in(&q.job[0], &(struct topt_elastic_shape){1, 2, 5}, 7200, &to);
+    enum rightsize_result r = rightsize_change(program, &q.job[0], &to, detail);
+    ok(r == want, "%s: %s: %s", text, rightsize_result_name(r), detail);
+    site_queue_fini(&q);
+    topt_text_fini(&t);
+    snprintf(program, sizeof program, "%s/job", folder);
+    char *job = topt_read_file(program, 1 << 20, &len, &err);
+    if (!job || site_queue_read(job, &q, &err))
+        abort();
+    const struct site_queued *j = &q.job[0];
+    snprintf(is, sizeof is, "%lldx%lld/%lld/%lld/%lld/%lld", (long long)j->nodes,
+             (long long)j->gpus_per_node, (long long)j->tasks, (long long)j->cpus,
+             (long long)j->cpus_per_node, (long long)j->time_s / 60);
+    ok(!strcmp(is, want_shape), "%s: it is left with %s", text, is);
+    site_queue_fini(&q);
+    free(job);
+}
+
+static void test_change(void)
+{
+    static const char whole[] = "1x2/2/2/2/120", was[] = "2x4/8/8/4/60";
+    changed("told once", ":", RIGHTSIZE_DONE, whole);
+    changed("CPUs follow only the second time",
+            "[ $n = 1 ] && set -- ${@/NumCPUs=*/}; :", RIGHTSIZE_DONE, whole);
+    changed("CPUs never follow",
+            "[ $n -le 2 ] && set -- ${@/NumCPUs=*/}; :", RIGHTSIZE_BACK, was);
+    changed("refused", "echo 'Access/permission denied' >&2; exit 1", RIGHTSIZE_REFUSED,
+            was);
+    changed("half of it, then refused",
+            "[ $n -le 2 ] && { sed -i 's|NumTasks=8|NumTasks=2|' job; echo no >&2; exit "
+            "1; }",
+            RIGHTSIZE_BACK, was);
+    changed("half of it, and never again",
+            "sed -i 's|NumTasks=8|NumTasks=2|' job; echo no >&2; exit 1", RIGHTSIZE_HALF,
+            "2x4/2/8/4/60");
+    changed("it starts before", "sed -i s/PENDING/RUNNING/ job; exit 1", RIGHTSIZE_LEFT,
+            was);
+    changed("it starts behind", "trap \"sed -i s/PENDING/RUNNING/ job\" EXIT",
+            RIGHTSIZE_DONE, whole);
+}
+
+/* The job is no longer as it was read. */
+static void test_meanwhile(void)
+{
+    char program[100], detail[240];
+    static const struct {
+        const char *text, *sed;
+    } rows[] = {{"it started", "s/PENDING/RUNNING/"},
+                {"another changed it", "s/NumTasks=8/NumTasks=4/"},
+                {"another job has its number", "s/06:07:07/07:07:07/"},
+                {"it ended", "s/PENDING/COMPLETED/"}};
+    snprintf(program, sizeof program, "%s/scontrol", folder);
+    make_scontrol(":");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct topt_text t = {0}, command = {0};
+        struct site_queue q;
+        struct topt_error err;
+        struct rightsize_shape to;
+        add_job(&t, 7, 2, 4, "Resources", "", SHAPES("", "*", "", ""));
+        put("job", t.s);
+        put("calls", "0\n");
+        topt_text_add(&command, "sed -i '%s' %s/job", rows[i].sed, folder);
+        if (site_queue_read(t.s, &q, &err) || system(command.s))
+            abort();
+        rightsize_shape_in(&q.job[0], &(struct topt_elastic_shape){1, 2, 5}, 0, &to);
+        ok(rightsize_change(program, &q.job[0], &to, detail) == RIGHTSIZE_LEFT,
+           "%s: left alone: %s", rows[i].text, detail);
+        topt_text_fini(&command);
+        topt_text_add(&command, "grep -q 0 %s/calls", folder);
+        is_int(system(command.s), 0, "and nothing was told");
+        topt_text_fini(&command);
+        site_queue_fini(&q);
+        topt_text_fini(&t);
+    }
+}
+
+/* ---- the log ----------------------------------------------------------------------------------- */
+
+static void test_journal(void)
+{
+    char path[100];
+    struct journal *j = NULL, *other = NULL;
+    struct topt_error err = {0};
+    struct rightsize_entry e = {.at_s = 1764000000,
+                                .job = 7,
+                                .submitted = "2026-11-23T06:07:07",
+                                .user = "ann",
+                                .reason = "it \"waits\"",
+                                .result = RIGHTSIZE_DONE,
+                                .from = {.nodes = 2, .time_s = 60},
+                                .to = {.nodes = 1, .gpus_per_node = 3}};
+    size_t n = 0;
+    snprintf(path, sizeof path, "%s/log", folder);
+    ok(!journal_open(path, 0, &j, &err) && (journal_last(j, &n), n == 0), "none yet: %s",
+       err.text);
+    journal_close(j);
+    ok(!journal_open(path, 1, &j, &err), "a new one");
+    ok(journal_open(path, 1, &other, &err) == -1 && err.code == TOPT_ERR_BUSY, "%s",
+       err.text);
+    ok(!journal_add(j, &e, &err), "an entry");
+    e.result = RIGHTSIZE_DRY;
+    e.to.nodes = 9;
+    ok(!journal_add(j, &e, &err), "a dry run");
+    e.job = 8;
+    e.result = RIGHTSIZE_DONE;
+    e.is_undo = 1;
+    ok(!journal_add(j, &e, &err), "another job");
+    journal_close(j);
+    FILE *broken = fopen(path, "a");
+    fputs("{\"time\":\"2026-11-23T06:\n", broken);
+    fclose(broken);
+    ok(!journal_open(path, 1, &j, &err), "read again");
+    const struct rightsize_entry *last = journal_last(j, &n);
+    ok(n == 2 && last[0].job == 7 && last[0].to.nodes == 1 &&
+           last[0].to.gpus_per_node == 3 && last[0].from.time_s == 60 &&
+           last[0].at_s == e.at_s && !last[0].is_undo &&
+           !strcmp(last[0].reason, e.reason) && !strcmp(last[0].submitted, e.submitted),
+       "what was done, and not what was only said");
+    ok(last[1].job == 8 && last[1].is_undo, "of each job");
+    journal_close(j);
+    ok(journal_open("/no/such/folder/log", 1, &j, &err) == -1 &&
+           strstr(err.text, "/no/such/folder/log"),
+       "%s", err.text);
+    ok(!journal_open("/dev/full", 1, &j, &err) && journal_add(j, &e, &err) == -1,
+       "no room: %s", err.text);
+    journal_close(j);
+}
+
+int main(void)
+{
+    snprintf(folder, sizeof folder, "/tmp/topt-rightsize.%ld", (long)getpid());
+    if (mkdir(folder, 0700))
+        abort();
+    test_policy();
+    test_left_alone();
+    test_change();
+    test_meanwhile();
+    test_journal();
+    char command[100];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    ok(!system(command), "nothing is left behind");
+    return done_testing();
+}

@@ -1,0 +1,69 @@
+#!/bin/sh
+# unequal.sh ROOT TOPT - groups of unlike devices: which of them a job takes, and the questions about all of them.
+root=$1 topt=$2
+# shellcheck source=tests/tap.sh
+. "$root/tests/tap.sh"
+
+group() # group NAME SLOWER MEMORY
+{
+    printf '{"name":"%s","nodes":1,"gpus_per_node":2,
+      "device":{"name":"rank %s","memory_bytes":%s,"flops":{"f32":%s},"efficiency":{"matmul":0.6,"attention":0.1,
+        "elementwise":0.05},"memory_bandwidth":%s,"launch_ns":2000,"source":"assumed"},
+      "links":[{"level":"node","bytes_per_second":4e9,"latency_ns":2000,"source":"assumed"}]}' "$1" "$1" "$3" \
+        "$(awk "BEGIN { print 4e10 / $2 }")" "$(awk "BEGIN { print 1e10 / $2 }")"
+}
+cluster() # cluster NAME GROUP,GROUP: a profile
+{
+    printf '{"format":"topt-hw/1","name":"%s","groups":[%s],"between":{"bytes_per_second":3e9,"latency_ns":20000,"source":"assumed"}}' \
+        "$1" "$2" >"$1.json"
+}
+# whole NAME FILE: the first member of that name
+whole()
+{
+    tr -d '\n' <"$2" | sed -n "s/.*\"$1\": *\([0-9][0-9]*\).*/\1/p"
+}
+cat >gpt.json <<'END'
+{"model_type":"gpt2","n_embd":128,"n_layer":2,"n_head":4,"n_positions":128,"vocab_size":512}
+END
+ask="--batch 32 --seq 64 --framework topt --precision f32"
+cluster mixed "$(group fast 1 1073741824),$(group slow 2.3 1073741824)"
+cluster small "$(group fast 1 8000000),$(group slow 2.3 8000000)"
+cluster three "$(group fast 1 1073741824),$(group slow 2.3 1073741824),$(group slowest 4 1073741824)"
+
+# shellcheck disable=SC2086
+"$topt" plan gpt.json --hw mixed.json $ask >out 2>err && grep -q '^1 GPU ' out && grep -q '^groups *fast: .* a step on 1 GPU$' out &&
+    grep -q ' fast and slow: .* a step on 4 GPUs' out
+check "the fewest devices: one of the faster group, with the other choices beside it"
+# shellcheck disable=SC2086
+"$topt" plan gpt.json --hw mixed.json --gpus 2 $ask --json >plan 2>err && grep -q '"group": *"fast"' plan
+check "two devices: those of the group in which two are faster"
+# shellcheck disable=SC2086
+"$topt" plan gpt.json --hw mixed.json --gpus 4 $ask --json >plan 2>err && grep -q '"groups"' plan && ! grep -q '"group":' plan
+check "all of them: shares"
+# shellcheck disable=SC2086
+"$topt" plan gpt.json --hw three.json --gpus 4 $ask --json >plan 2>err && tr -d ' \n' <plan | grep -q '"groups":\["fast","slow"\]' &&
+    [ "$(whole gpus plan)" = 4 ]
+check "four of six devices: two of the groups"
+# shellcheck disable=SC2086
+refused 2 'no groups of mixed have 3 devices: 2 of fast, 2 of slow' "$topt" plan gpt.json --hw mixed.json --gpus 3 $ask
+check "no part of several groups"
+# shellcheck disable=SC2086
+"$topt" plan gpt.json --hw small.json $ask --max-gpus 4 >out 2>err
+status=$?
+grep -q 'on 4 GPUs of small\|hold it' out && { [ $status = 0 ] || [ $status = 3 ]; }
+check "where no group holds it alone, groups together are asked"
+# shellcheck disable=SC2086
+"$topt" frontier gpt.json --hw mixed.json --gpus 4 $ask --space uniform --json >all 2>err &&
+    "$topt" frontier gpt.json --hw mixed.json --gpus 2 $ask --space uniform --json >two 2>err && grep -q '"hw": *"fast"' two &&
+    tr -d ' \n' <all | grep -q '"exact":false'
+check "frontiers: of all by shares, of two devices those of the faster group"
+least=$(tr -d ' \n' <all | grep -o '"time_ns":[0-9]*' | cut -d: -f2 | sort -n | head -1)
+# shellcheck disable=SC2086
+"$topt" plan gpt.json --hw mixed.json --gpus 4 $ask --space uniform --json >plan 2>err &&
+    tr -d ' \n' <plan | grep -q "\"time_ns\":$least[,}]"
+check "its fastest point is the plan's time, $least ns"
+# shellcheck disable=SC2086
+"$topt" compare gpt.json --hw mixed.json --gpus 4 $ask --space uniform --proposals 1 >out 2>err && grep -q '^ft  *yes' out &&
+    grep -q '^equal-shares  *yes .* 1\.[1-9]' out && ! grep -q '^equal-shares.*faster' out
+check "ft by shares is faster than its own search on devices like the least"
+finish
