@@ -75,6 +75,7 @@ wait_job "$(cat out)"
 clean "with the user's own options as bounds" 0 sbatch --parsable --hold $asked -N2 --gres=gpu:2,license:0 -c1 --mem=100 -t 10 $topt --wrap true
 clean "refused by them" 1 sbatch -N1 $topt --wrap true
 clean "a plan for a task a node" 0 sbatch --parsable --hold --topt-tasks=node --gpus=a100:4 $topt --topt-explain --wrap true
+clean "a job that takes several numbers of GPUs" 0 sbatch --parsable --hold --topt-elastic=auto -t 60 --comment=mine $topt --wrap true
 clean "a dry run" 0 sbatch --topt-dry-run $topt --wrap true
 clean "srun" 0 srun $topt /bin/true
 clean "salloc" 0 salloc $topt /bin/true
