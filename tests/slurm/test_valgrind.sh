@@ -8,13 +8,13 @@
 . "$(dirname "$0")/lib.sh"
 need_slurm
 command -v valgrind >/dev/null || skip_all "valgrind is not installed"
-stepd=$(mktemp /tmp/topt-stepd.XXXXXX)
 real=$cluster
 cluster=under_valgrind
 memcheck="valgrind --quiet --leak-check=full --show-leak-kinds=definite,possible --keep-debuginfo=yes --xml=yes"
 under_valgrind()
 {
-    [ "$1" = start ] || { "$real" "$@" && return; }
+    [ "$1" = start ] || { "$real" "$@"; return; }
+    local stepd=$work/stepd
     # Where Debian has it; the records of what it forks count, too.
     printf '#!/bin/sh\nexec %s --xml-file=%s/step.%%p.xml %s "$@"\n' "$memcheck" "$work" \
         "$(realpath "$(ls /usr/sbin/slurmstepd-wlm /usr/sbin/slurmstepd 2>/dev/null | head -1)")" >"$stepd"
@@ -22,7 +22,6 @@ under_valgrind()
     "$real" "$@" --stepd "$stepd"
 }
 start_all
-trap 'stop_all; rm -f "$stepd"' EXIT
 chmod 777 "$work" # steps of any user write their records
 topt="--topt-mode=mini-parallelism --topt-model=config.json"
 asked="-n2 --gpus-per-node=2"
