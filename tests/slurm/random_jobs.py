@@ -19,7 +19,7 @@ NODES = {"n1": ("a100", 4, 16, 4000), "n2": ("a100", 4, 16, 4000), "n3": ("v100"
 PARTITIONS = {"ampere": (["n1", "n2"], 60, 9), "volta": (["n3", "n4"], 0, 9), "mixed": (["n1", "n2", "n3", "n4"], 0, 1),
               "narrow": (["n1", "n2"], 0, 9), "lean": (["n1", "n3"], 0, 9), "club": (["n3", "n4"], 0, 9), "held": (["n5"], 0, 9)}
 MAX_CPUS = {"narrow": 3}
-DEF_MEM_PER_GPU = {"lean": 1200}
+DEF_MEM_PER_GPU = {"lean": 900}
 MAX_MEM = {"lean": 3000}
 GROUP = {"club": ("daemon", (0, 1))}  # and the users in it; root always is
 RESERVATION, RESERVED, RESERVED_FOR, RESERVED_MINUTES = "course", "held", (0, 1, 2), 60

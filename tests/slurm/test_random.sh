@@ -5,7 +5,7 @@
 . "$(dirname "$0")/planner.sh"
 need_slurm
 need_planner
-count=${1:-30} seed=${2:-19}
+count=${1:-30} seed=${2:-2}
 
 planner_waits=1 # until there is a cluster to ask about
 nodes='n1 CPUs=16 RealMemory=4000 Gres=gpu:a100:4
@@ -19,7 +19,7 @@ PartitionName=ampere Nodes=n[1-2] Default=YES MaxTime=60 State=UP
 PartitionName=volta Nodes=n[3-4] MaxTime=INFINITE State=UP
 PartitionName=mixed Nodes=n[1-4] MaxTime=INFINITE MaxNodes=1 State=UP
 PartitionName=narrow Nodes=n[1-2] MaxTime=INFINITE MaxCPUsPerNode=3 State=UP
-PartitionName=lean Nodes=n1,n3 MaxTime=INFINITE DefMemPerGPU=1200 MaxMemPerNode=3000 State=UP
+PartitionName=lean Nodes=n1,n3 MaxTime=INFINITE DefMemPerGPU=900 MaxMemPerNode=3000 State=UP
 PartitionName=club Nodes=n[3-4] MaxTime=INFINITE AllowGroups=daemon State=UP
 PartitionName=held Nodes=n5 MaxTime=INFINITE State=UP'
 start_all --plugin-args timeout_ms=30000
