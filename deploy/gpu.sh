@@ -14,8 +14,9 @@
 # Needs nvcc and g++ to build, a GPU and CUDA's runtime libraries to test; neither network nor
 # MPI.  What is tested:
 #
-#   kernels    every kernel against the host backend, f32, f64, bf16
-#   one rank   plans of an MLP, a GPT, a Llama against the host's losses
+#   kernels    every kernel against the host backend, f32, f64, bf16; and again under
+#              compute-sanitizer, where CUDA's tools are
+#   one rank   plans of every test model against the host's losses
 #   staged     the same on 2 and 4 ranks that share a GPU, over sockets, and over MPI where it is
 #   NCCL       the same on as many ranks as there are GPUs
 #   a GPT      of deploy/quickstart trained for 20 steps, host and GPU: losses and times
@@ -214,7 +215,16 @@ train_both()
 }
 
 check "kernels" kernels "$tests/cuda_kernels"
-check "one rank" one "$tests/cuda_agree" staged
+sanitizer=$(command -v compute-sanitizer || true)
+[ -n "$sanitizer" ] || [ ! -x /usr/local/cuda/bin/compute-sanitizer ] || sanitizer=/usr/local/cuda/bin/compute-sanitizer
+if [ "$gpus" = 0 ] || [ -z "$sanitizer" ]; then
+    skip "kernels, compute-sanitizer" "$([ "$gpus" = 0 ] && echo no GPU || echo compute-sanitizer is not here)"
+else
+    check "kernels, memcheck" memcheck timeout 1500 "$sanitizer" --tool memcheck --report-api-errors no --error-exitcode 1 "$tests/cuda_kernels"
+    check "kernels, racecheck" racecheck timeout 900 "$sanitizer" --tool racecheck --report-api-errors no --error-exitcode 1 "$tests/cuda_agree" \
+        staged --plans 1 --steps 1 --models all
+fi
+check "one rank" one "$tests/cuda_agree" staged --models all
 check "staged, collectives, 3 ranks" staged-3 "$sockets" "$tests/cuda_collectives" 3 staged
 for ranks in 2 4; do
     check "staged, $ranks ranks, sockets" "sockets-$ranks" "$sockets" "$tests/cuda_agree" $ranks staged

@@ -119,6 +119,14 @@ struct topt_device_ops {
     int (*update)(struct topt_device *d, const struct topt_update_call *c,
                   struct topt_error *err);
     int (*sync)(struct topt_device *d, struct topt_error *err); /* all work is done */
+    /* Bytes of the device's own memory that nobody has, and all.  NULL: the host's. */
+    int (*memory)(struct topt_device *d, int64_t *ret_free, int64_t *ret_all,
+                  struct topt_error *err);
+    /* Before the first step, for each kernel that the program has: whatever can be found
+     * out, refused or set aside for it.  A kernel that was not prepared runs as well, and
+     * does this then.  NULL where there is nothing. */
+    int (*prepare)(struct topt_device *d, const struct topt_kernel_call *c,
+                   struct topt_error *err);
     /* Memory of the host from which and to which write() and read() are fastest.  NULL
      * where any is as good. */
     int (*alloc_host)(struct topt_device *d, int64_t bytes, void **ret,

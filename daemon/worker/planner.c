@@ -229,7 +229,7 @@ static int plan(const struct planner_question *q, const struct topt_request *r,
     struct topt_error why = {0};
     if (q->searched)
         *q->searched = 1;
-    if (topt_hw_groups(r->hw) && q->query->kind == QUERY_PLAN)
+    if (topt_hw_groups(r->hw) && r->mode != TOPT_PROFILING)
         return topt_plan_groups(r, 1, ret, err); /* a job of Slurm has GPUs of one kind */
     if (!q->grown || !topt_frontiers_keeps(r))
         return topt_plan(r, ret, err);

@@ -10,12 +10,14 @@
 /* This process among those of its node, as launchers say it. */
 static int local_rank(const struct topt_comm *host)
 {
-    static const char *const name[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID",
-                                       "MPI_LOCALRANKID", "TOPT_LOCAL_RANK", NULL};
+    static const char *const name[] = {"TOPT_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK",
+                                       "MPI_LOCALRANKID", NULL};
     for (int i = 0; name[i]; i++)
         if (getenv(name[i]))
             return atoi(getenv(name[i]));
-    return host->rank;
+    /* Slurm's counts its tasks; what a batch script starts by itself inherits the script's */
+    return getenv("SLURM_LOCALID") && !getenv("TOPT_RANK") ? atoi(getenv("SLURM_LOCALID"))
+                                                           : host->rank;
 }
 
 static int check_names(const struct topt_run_device *d, struct topt_error *err)
@@ -85,16 +87,19 @@ static int shared_by_ranks(struct topt_run_device *d, int *ret, struct topt_erro
 int topt_run_device_connect(struct topt_run_device *d, struct topt_comm **ret,
                             struct topt_error *err)
 {
-    int nccl = !strcmp(d->comm, "nccl"), shared = 0;
-    if (!d->module && strcmp(d->comm, "staged")) {
+    int nccl = !strcmp(d->comm, "nccl"), staged = !strcmp(d->comm, "staged"), shared = 0;
+    if (!d->module && !staged) {
         *ret = d->host;
         return 0;
     }
-    if (!strcmp(d->comm, "auto") && d->host->size > 1) {
-        if (shared_by_ranks(d, &shared, err))
-            return -1;
-        nccl = !shared && d->module->communicator;
-    }
+    if (!staged && d->host->size > 1 && shared_by_ranks(d, &shared, err))
+        return -1;
+    if (shared)
+        return topt_fail(err, TOPT_ERR_DEVICE,
+                         "two ranks of a node have the same GPU: start one a GPU (srun "
+                         "--gpus-per-task=1), or let them share it with --comm staged");
+    if (!strcmp(d->comm, "auto") && d->host->size > 1)
+        nccl = d->module->communicator != NULL;
     if (nccl && !d->module->communicator)
         return topt_fail(err, TOPT_ERR_DEVICE,
                          "the %s backend has no NCCL; use --comm staged", d->device);

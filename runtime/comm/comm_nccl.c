@@ -12,6 +12,10 @@
 
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <time.h>
+
+/* How long a communicator may take to be made, and a call to be taken. */
+enum { PATIENCE_S = 120 };
 
 struct split {
     uint32_t axes;
@@ -50,6 +54,38 @@ static int check(const struct nccl_api *api, ncclResult_t rc, const char *what,
                : topt_fail(err, TOPT_ERR_DEVICE, "%s: %s", what, api->GetErrorString(rc));
 }
 
+/* Communicators are non-blocking: a call that is not done yet is asked after until it is, or
+ * fails, so that a rank that is gone ends in an error here instead of in silence. */
+static int settled(const struct nccl_api *api, ncclComm_t comm, ncclResult_t rc,
+                   const char *what, struct topt_error *err)
+{
+    const struct timespec pause = {0, 200000};
+    struct timespec start, now;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    while (rc == ncclInProgress) {
+        ncclResult_t state = ncclSuccess;
+        if (check(api, api->CommGetAsyncError(comm, &state), what, err))
+            return -1;
+        rc = state;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        if (rc == ncclInProgress && now.tv_sec - start.tv_sec > PATIENCE_S)
+            return topt_fail(err, TOPT_ERR_DEVICE,
+                             "%s: still not done after %d seconds: is a rank missing?",
+                             what, (int)PATIENCE_S);
+        if (rc == ncclInProgress)
+            nanosleep(&pause, NULL);
+    }
+    return check(api, rc, what, err);
+}
+
+static ncclConfig_t non_blocking(void)
+{
+    ncclConfig_t c = NCCL_CONFIG_INITIALIZER;
+    c.blocking = 0;
+    c.splitShare = 1; /* splits use what their parent has */
+    return c;
+}
+
 static ncclDataType_t type_of(enum topt_comm_number n)
 {
     static const ncclDataType_t type[TOPT_COMM_NUMBER_COUNT] = {
@@ -61,6 +97,16 @@ static ncclDataType_t type_of(enum topt_comm_number n)
 
 /* ---- groups ------------------------------------------------------------------------ */
 
+/* What it was asked for is done, or nobody waits for it any more. */
+static void let_go(struct world *w, ncclComm_t comm)
+{
+    struct topt_error err = {0};
+    if (settled(&w->api, comm, w->api.CommFinalize(comm), "ncclCommFinalize", &err))
+        w->api.CommAbort(comm);
+    else
+        w->api.CommDestroy(comm);
+}
+
 /* Communicators go once their work is done. */
 static void nccl_forget(struct topt_comm *c)
 {
@@ -68,7 +114,7 @@ static void nccl_forget(struct topt_comm *c)
     cudaStreamSynchronize(w->stream);
     for (struct split *s = w->splits, *next; s; s = next) {
         next = s->next;
-        w->api.CommDestroy(s->comm);
+        let_go(w, s->comm);
         free(s);
     }
     w->splits = NULL;
@@ -80,12 +126,12 @@ static void nccl_destroy(struct topt_comm *c)
     struct world *w = world_of(c);
     nccl_forget(c);
     if (w->comm)
-        w->api.CommDestroy(w->comm);
+        let_go(w, w->comm);
     free(w);
 }
 
-static int nccl_group(struct topt_comm *c, uint32_t axes, struct topt_comm_group *ret,
-                      struct topt_error *err)
+static int group_of(struct topt_comm *c, uint32_t axes, struct topt_comm_group *ret,
+                    struct topt_error *err)
 {
     struct topt_comm *control = world_of(c)->control;
     return topt_comm_bind(control, &c->mesh, err) ||
@@ -108,8 +154,10 @@ static int split_off(struct topt_comm *c, uint32_t axes, const struct topt_comm_
     struct split *s = calloc(1, sizeof *s);
     if (!s)
         return topt_nomem(err, NULL);
-    if (check(&w->api, w->api.CommSplit(w->comm, g->device[0], c->rank, &s->comm, NULL),
-              "ncclCommSplit", err)) {
+    ncclConfig_t config = non_blocking();
+    ncclResult_t rc = w->api.CommSplit(w->comm, g->device[0], c->rank, &s->comm, &config);
+    if (settled(&w->api, w->comm, rc, "ncclCommSplit", err) ||
+        settled(&w->api, s->comm, ncclInProgress, "ncclCommSplit", err)) {
         free(s);
         return -1;
     }
@@ -120,6 +168,14 @@ static int split_off(struct topt_comm *c, uint32_t axes, const struct topt_comm_
     return 0;
 }
 
+/* With its communicator: who asks for all groups before the first step makes none in one. */
+static int nccl_group(struct topt_comm *c, uint32_t axes, struct topt_comm_group *ret,
+                      struct topt_error *err)
+{
+    ncclComm_t comm;
+    return group_of(c, axes, ret, err) || split_off(c, axes, ret, &comm, err) ? -1 : 0;
+}
+
 static int prepare(struct topt_comm *c, const struct topt_comm_call *k,
                    struct nccl_call *ret, struct topt_error *err)
 {
@@ -128,7 +184,7 @@ static int prepare(struct topt_comm *c, const struct topt_comm_call *k,
                               .stream = w->stream,
                               .type = type_of(k->number),
                               .bytes = topt_comm_number_bytes(k->number)};
-    return nccl_group(c, k->axes, &ret->g, err) ||
+    return group_of(c, k->axes, &ret->g, err) ||
                    split_off(c, k->axes, &ret->g, &ret->comm, err)
                ? -1
                : 0;
@@ -157,11 +213,22 @@ static int nccl_all_reduce(struct topt_comm *c, const struct topt_comm_call *k,
         return -1;
     if (k->n <= 0)
         return 0;
-    return check(n.api,
-                 n.api->AllReduce(k->src, k->dst, (size_t)k->n, n.type,
-                                  k->reduce == TOPT_COMM_MAX ? ncclMax : ncclSum, n.comm,
-                                  n.stream),
-                 "ncclAllReduce", err);
+    return settled(n.api, n.comm,
+                   n.api->AllReduce(k->src, k->dst, (size_t)k->n, n.type,
+                                    k->reduce == TOPT_COMM_MAX ? ncclMax : ncclSum,
+                                    n.comm, n.stream),
+                   "ncclAllReduce", err);
+}
+
+static int goes_on(ncclResult_t rc)
+{
+    return rc == ncclSuccess || rc == ncclInProgress;
+}
+
+/* Of the calls in a group and of its end: what failed, else what the end says. */
+static ncclResult_t worse(ncclResult_t calls, ncclResult_t end)
+{
+    return goes_on(calls) ? end : calls;
 }
 
 /* One call for each block that is not empty, 'block', inside one group of calls. */
@@ -173,10 +240,10 @@ static int each_block(const struct nccl_call *n, const struct topt_comm_call *k,
     int64_t first = 0;
     ncclResult_t rc = n->api->GroupStart();
     for (int i = 0; i < n->g.size; first += k->counts[i++])
-        if (rc == ncclSuccess && k->counts[i] > 0)
+        if (goes_on(rc) && k->counts[i] > 0)
             rc = block(n, k, i, first);
     ncclResult_t end = n->api->GroupEnd();
-    return check(n->api, rc != ncclSuccess ? rc : end, what, err);
+    return settled(n->api, n->comm, worse(rc, end), what, err);
 }
 
 static ncclResult_t reduce_block(const struct nccl_call *n,
@@ -196,10 +263,10 @@ static int nccl_reduce_scatter(struct topt_comm *c, const struct topt_comm_call 
         return each_block(&n, k, reduce_block, "ncclReduce", err);
     if (k->counts[0] <= 0)
         return 0;
-    return check(n.api,
-                 n.api->ReduceScatter(k->src, k->dst, (size_t)k->counts[0], n.type,
-                                      ncclSum, n.comm, n.stream),
-                 "ncclReduceScatter", err);
+    return settled(n.api, n.comm,
+                   n.api->ReduceScatter(k->src, k->dst, (size_t)k->counts[0], n.type,
+                                        ncclSum, n.comm, n.stream),
+                   "ncclReduceScatter", err);
 }
 
 static ncclResult_t spread_block(const struct nccl_call *n,
@@ -220,8 +287,8 @@ static int nccl_all_gather(struct topt_comm *c, const struct topt_comm_call *k,
         return each_block(&n, k, spread_block, "ncclBroadcast", err);
     if (k->counts[0] <= 0)
         return 0;
-    return check(
-        n.api,
+    return settled(
+        n.api, n.comm,
         n.api->AllGather(k->src, k->dst, (size_t)k->counts[0], n.type, n.comm, n.stream),
         "ncclAllGather", err);
 }
@@ -235,17 +302,17 @@ static int nccl_all_to_all(struct topt_comm *c, const struct topt_comm_call *k,
         return -1;
     ncclResult_t rc = n.api->GroupStart();
     for (int i = 0; i < n.g.size; i++) {
-        if (rc == ncclSuccess && k->counts[i] > 0)
+        if (goes_on(rc) && k->counts[i] > 0)
             rc = n.api->Send(at(&n, k->src, from), (size_t)k->counts[i], n.type, i,
                              n.comm, n.stream);
-        if (rc == ncclSuccess && k->to_counts[i] > 0)
+        if (goes_on(rc) && k->to_counts[i] > 0)
             rc = n.api->Recv(at(&n, k->dst, to), (size_t)k->to_counts[i], n.type, i,
                              n.comm, n.stream);
         from += k->counts[i];
         to += k->to_counts[i];
     }
     ncclResult_t end = n.api->GroupEnd();
-    return check(n.api, rc != ncclSuccess ? rc : end, "ncclSend and ncclRecv", err);
+    return settled(n.api, n.comm, worse(rc, end), "ncclSend and ncclRecv", err);
 }
 
 /* ---- the hosts' memory ------------------------------------------------------------- */
@@ -283,9 +350,17 @@ static int nccl_max(struct topt_comm *c, double *values, int n, struct topt_erro
     return control->ops->max(control, values, n, err);
 }
 
+/* What waits on the device for ranks that will not come ends first. */
 static void nccl_abort(struct topt_comm *c, int status)
 {
-    struct topt_comm *control = world_of(c)->control;
+    struct world *w = world_of(c);
+    struct topt_comm *control = w->control;
+    for (struct split *s = w->splits; s; s = s->next)
+        w->api.CommAbort(s->comm);
+    if (w->comm)
+        w->api.CommAbort(w->comm);
+    w->comm = NULL;
+    w->splits = NULL;
     control->ops->abort(control, status);
 }
 
@@ -320,8 +395,9 @@ static int start(struct topt_comm *c, struct topt_error *err)
     if (topt_comm_agree(control, failed, err) ||
         control->ops->broadcast(control, &id, sizeof id, err))
         return -1;
-    failed = check(&w->api, w->api.CommInitRank(&w->comm, c->size, id, c->rank),
-                   "ncclCommInitRank", err);
+    ncclConfig_t config = non_blocking();
+    ncclResult_t rc = w->api.CommInitRankConfig(&w->comm, c->size, id, c->rank, &config);
+    failed = settled(&w->api, w->comm, rc, "ncclCommInitRank", err);
     return topt_comm_agree(control, failed, err);
 }
 

@@ -8,6 +8,7 @@
 #define TOPT_NCCL_API_H
 
 #include <cuda_runtime_api.h>
+#include <limits.h>
 #include <stddef.h>
 
 #if __has_include(<nccl.h>)
@@ -17,7 +18,7 @@ typedef struct ncclComm *ncclComm_t;
 typedef struct {
     char internal[128];
 } ncclUniqueId;
-typedef enum { ncclSuccess = 0 } ncclResult_t;
+typedef enum { ncclSuccess = 0, ncclInProgress = 7 } ncclResult_t;
 typedef enum { ncclSum = 0, ncclMax = 2 } ncclRedOp_t;
 typedef enum {
     ncclInt8 = 0,
@@ -27,11 +28,27 @@ typedef enum {
     ncclFloat64 = 8,
     ncclBfloat16 = 9
 } ncclDataType_t;
-struct ncclConfig;
+/* As NCCL 2.18 has it; later ones take it by its size. */
+typedef struct {
+    size_t size;
+    unsigned int magic, version;
+    int blocking, cgaClusterSize, minCTAs, maxCTAs;
+    const char *netName;
+    int splitShare;
+} ncclConfig_t;
+#define NCCL_CONFIG_INITIALIZER                                                          \
+    {                                                                                    \
+        sizeof(ncclConfig_t), 0xcafebeef, 21800, INT_MIN, INT_MIN, INT_MIN, INT_MIN,     \
+            NULL, INT_MIN                                                                \
+    }
 ncclResult_t ncclGetUniqueId(ncclUniqueId *ret);
-ncclResult_t ncclCommInitRank(ncclComm_t *ret, int ranks, ncclUniqueId id, int rank);
+ncclResult_t ncclCommInitRankConfig(ncclComm_t *ret, int ranks, ncclUniqueId id, int rank,
+                                    ncclConfig_t *config);
+ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *ret);
+ncclResult_t ncclCommFinalize(ncclComm_t c);
+ncclResult_t ncclCommAbort(ncclComm_t c);
 ncclResult_t ncclCommSplit(ncclComm_t c, int color, int key, ncclComm_t *ret,
-                           struct ncclConfig *config);
+                           ncclConfig_t *config);
 ncclResult_t ncclCommDestroy(ncclComm_t c);
 const char *ncclGetErrorString(ncclResult_t rc);
 ncclResult_t ncclGroupStart(void);
@@ -54,7 +71,8 @@ ncclResult_t ncclRecv(void *dst, size_t n, ncclDataType_t t, int peer, ncclComm_
 
 /* clang-format off */
 #define TOPT_NCCL_FUNCTIONS(X)                                                             \
-    X(GetUniqueId) X(CommInitRank) X(CommSplit) X(CommDestroy) X(GetErrorString)           \
+    X(GetUniqueId) X(CommInitRankConfig) X(CommGetAsyncError) X(CommSplit)                 \
+    X(CommFinalize) X(CommDestroy) X(CommAbort) X(GetErrorString)                          \
     X(GroupStart) X(GroupEnd) X(AllReduce) X(Reduce) X(Broadcast) X(ReduceScatter)         \
     X(AllGather) X(Send) X(Recv)
 /* clang-format on */

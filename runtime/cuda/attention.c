@@ -476,7 +476,7 @@ int topt_cuda_attend_fwd(struct topt_device *d, const struct topt_kernel_call *c
     size_t bytes = (size_t)(f->rows[ATTEND_LSE] * f->cols[ATTEND_LSE] * d->state_bytes);
     if (forward(d, c, f, err))
         return -1;
-    if (!c->value[ATTEND_MOST] || bytes == 0)
+    if (!c->value[ATTEND_MOST] || bytes == 0 || ((struct cuda_device *)d->impl)->dry)
         return 0;
     return topt_cuda_check(cudaMemcpyAsync(c->value[ATTEND_MOST], c->value[ATTEND_LSE],
                                            bytes, cudaMemcpyDeviceToDevice,

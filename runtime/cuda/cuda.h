@@ -23,6 +23,7 @@ struct cuda_device {
     cudaStream_t stream;
     cublasLtHandle_t lt;
     const struct cu_math *math;
+    int dry;                       /* a call prepares and does nothing */
     struct cuda_product *products; /* as they were set up, by shape */
     void *workspace, *scratch;
     int64_t scratch_bytes;

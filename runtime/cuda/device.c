@@ -68,7 +68,7 @@ static void cuda_release(struct topt_device *d, void *p)
 static int cuda_zero(struct topt_device *d, void *p, int64_t bytes,
                      struct topt_error *err)
 {
-    return bytes > 0
+    return bytes > 0 && !cuda_of(d)->dry
                ? topt_cuda_check(cudaMemsetAsync(p, 0, (size_t)bytes, cuda_of(d)->stream),
                                  "zeroing", err)
                : 0;
@@ -78,6 +78,27 @@ static int cuda_sync(struct topt_device *d, struct topt_error *err)
 {
     return topt_cuda_check(cudaStreamSynchronize(cuda_of(d)->stream), "work on the GPU",
                            err);
+}
+
+static int cuda_memory(struct topt_device *d, int64_t *ret_free, int64_t *ret_all,
+                       struct topt_error *err)
+{
+    size_t unused = 0, all = 0;
+    uint64_t kept = 0, used = 0;
+    cudaMemPool_t pool;
+    cudaError_t rc = cudaMemGetInfo(&unused, &all);
+    if (!rc)
+        rc = cudaDeviceGetDefaultMemPool(&pool, cuda_of(d)->index);
+    if (!rc)
+        rc = cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &kept);
+    if (!rc)
+        rc = cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used);
+    if (topt_cuda_check(rc, "memory", err))
+        return -1;
+    /* what this process freed stays with it, and is there for it */
+    *ret_free = (int64_t)unused + (int64_t)(kept - used);
+    *ret_all = (int64_t)all;
+    return 0;
 }
 
 static int transfer(struct topt_device *d, void *dst, const void *src, int64_t bytes,
@@ -376,6 +397,66 @@ static struct cu_call flatten(const struct topt_kernel_call *c)
     return f;
 }
 
+/* ---- before the first step --------------------------------------------------------- */
+
+/* Kernels that do nothing: with these a call finds its products and its scratch. */
+static int no_kernel(void *stream, const struct cu_call *c)
+{
+    (void)stream, (void)c;
+    return 0;
+}
+
+#define NOTHING(name, type)                                                              \
+    static int no_##name(void *stream, const struct cu_##type *c)                        \
+    {                                                                                    \
+        (void)stream, (void)c;                                                           \
+        return 0;                                                                        \
+    }
+NOTHING(rotate, rotate)
+NOTHING(scores, scores)
+NOTHING(settle, settle)
+NOTHING(box, box)
+TOPT_CU_SPECIAL(NOTHING)
+#undef NOTHING
+
+static struct cu_math nothing(void)
+{
+    struct cu_math m = {.rotate = no_rotate,
+                        .softmax = no_scores,
+                        .again = no_scores,
+                        .slopes = no_scores,
+                        .table_slopes = no_scores,
+                        .narrow = no_scores,
+                        .settle = no_settle,
+                        .copy_box = no_box,
+                        .add_box = no_box};
+    for (int k = 0; k < CU_KERNEL_COUNT; k++)
+        m.kernel[k] = no_kernel;
+#define X(name, type) m.name = no_##name;
+    TOPT_CU_SPECIAL(X)
+#undef X
+    return m;
+}
+
+static int cuda_kernel_run(struct topt_device *d, const struct topt_kernel_call *c,
+                           struct topt_error *err);
+
+/* A call with nothing done: matrix products are set up, and the scratch grows to what the
+ * largest takes, so that no step does either. */
+static int cuda_prepare(struct topt_device *d, const struct topt_kernel_call *c,
+                        struct topt_error *err)
+{
+    struct cuda_device *dev = cuda_of(d);
+    const struct cu_math *math = dev->math;
+    struct cu_math none = nothing();
+    dev->math = &none;
+    dev->dry = 1;
+    int rc = cuda_kernel_run(d, c, err);
+    dev->math = math;
+    dev->dry = 0;
+    return rc;
+}
+
 static int cuda_kernel_run(struct topt_device *d, const struct topt_kernel_call *c,
                            struct topt_error *err)
 {
@@ -468,6 +549,8 @@ static const struct topt_device_ops cuda_ops = {
     .kernel = cuda_kernel_run,
     .update = cuda_update,
     .sync = cuda_sync,
+    .memory = cuda_memory,
+    .prepare = cuda_prepare,
     .alloc_host = cuda_alloc_host,
     .release_host = cuda_release_host,
 };

@@ -120,13 +120,11 @@ static int do_kernel(struct topt_session *s, const struct topt_instr *i,
                      struct topt_error *err)
 {
     const struct topt_op *op = &s->p->model->op[i->op];
-    struct topt_kernel_call c = {.op = op,
-                                 .kernel = i->kernel,
-                                 .at = i->at,
-                                 .step = s->step,
-                                 .first_sample = first_sample(s),
-                                 .micro_batches = s->p->settings.micro_batches,
-                                 .seed = s->options.seed};
+    struct topt_kernel_call c = s->bound[i->op];
+    c.kernel = i->kernel;
+    c.at = i->at;
+    c.step = s->step;
+    c.first_sample = first_sample(s);
     for (int o = 0; o < op->spec->noperands; o++) {
         if ((i->value[o] >= 0 && alive(s, i->value[o], err)) ||
             (i->grad[o] >= 0 && alive(s, i->grad[o], err)))
@@ -139,10 +137,6 @@ static int do_kernel(struct topt_session *s, const struct topt_instr *i,
     }
     if (i->kernel == TOPT_K_LOAD)
         return 0;
-    topt_op_box(op, &s->p->config[i->op], &s->p->mesh, s->comm->rank, c.off, c.len);
-    for (int o = 0; o < op->spec->noperands; o++)
-        c.box[o] =
-            topt_operand_box(op, o, &s->p->config[i->op], &s->p->mesh, s->comm->rank);
     return s->dev->ops->kernel(s->dev, &c, err);
 }
 
@@ -475,6 +469,50 @@ static int make_ready(struct topt_session *s, struct topt_error *err)
     return topt_scratch(s, most) ? 0 : topt_nomem(err, NULL);
 }
 
+/* What all calls of an operator's kernels have in common. */
+static void bind(struct topt_session *s)
+{
+    const struct topt_program *p = s->p;
+    for (int k = 0; k < p->model->nops; k++) {
+        const struct topt_op *op = &p->model->op[k];
+        struct topt_kernel_call *c = &s->bound[k];
+        *c = (struct topt_kernel_call){.op = op,
+                                       .micro_batches = p->settings.micro_batches,
+                                       .seed = s->options.seed};
+        topt_op_box(op, &p->config[k], &p->mesh, s->comm->rank, c->off, c->len);
+        for (int o = 0; o < op->spec->noperands; o++)
+            c->box[o] = topt_operand_box(op, o, &p->config[k], &p->mesh, s->comm->rank);
+    }
+}
+
+/* Where a buffer will be while it is alive. */
+static void *place_of(const struct topt_session *s, int buffer)
+{
+    return buffer >= 0 ? (char *)s->arena + s->offset[buffer] : NULL;
+}
+
+/* The device sees each kernel of the program before the first step. */
+static int prepare(struct topt_session *s, struct topt_error *err)
+{
+    for (int i = 0; i < s->p->ninstr; i++) {
+        const struct topt_instr *in = &s->p->instr[i];
+        if (in->kind != TOPT_I_KERNEL || in->kernel == TOPT_K_LOAD ||
+            !s->dev->ops->prepare)
+            continue;
+        struct topt_kernel_call c = s->bound[in->op];
+        c.kernel = in->kernel;
+        c.at = in->at;
+        for (int o = 0; o < c.op->spec->noperands; o++) {
+            c.value[o] = place_of(s, in->value[o]);
+            c.grad[o] = place_of(s, in->grad[o]);
+            c.wide_grads |= (uint32_t)(in->grad[o] >= 0 && is_wide(s, in->grad[o])) << o;
+        }
+        if (s->dev->ops->prepare(s->dev, &c, err))
+            return -1;
+    }
+    return 0;
+}
+
 static int allocate(struct topt_session *s, struct topt_error *err)
 {
     size_t n = (size_t)s->p->nbuffers;
@@ -482,10 +520,22 @@ static int allocate(struct topt_session *s, struct topt_error *err)
     s->bytes = calloc(n + 1, sizeof *s->bytes);
     s->counts = calloc(2 * (size_t)s->comm->size, sizeof *s->counts);
     s->rows_heap = calloc(n + 1, sizeof *s->rows_heap);
+    s->bound = calloc((size_t)s->p->model->nops + 1, sizeof *s->bound);
     s->rows_named = calloc((size_t)s->p->model->nops + 1, sizeof *s->rows_named);
-    return s->ptr && s->bytes && s->counts && s->rows_heap && s->rows_named
-               ? topt_arena_open(s, err)
-               : topt_nomem(err, NULL);
+    if (!s->ptr || !s->bytes || !s->counts || !s->rows_heap || !s->rows_named ||
+        !s->bound)
+        return topt_nomem(err, NULL);
+    bind(s);
+    return 0;
+}
+
+/* Communicators take memory of the device, too: they come first. */
+static int start(struct topt_session *s, struct topt_error *err)
+{
+    return make_ready(s, err) || topt_arena_open(s, err) || topt_buckets_open(s, err) ||
+                   prepare(s, err)
+               ? -1
+               : 0;
 }
 
 static int check_settings(const struct topt_settings *s, struct topt_error *err)
@@ -547,11 +597,8 @@ int topt_session_create(const struct topt_program *p, struct topt_comm *comm,
     s->overlaps = options->overlap && comm->ops->all_reduce_begin && comm->size > 1;
     s->meter.granule = p->settings.granule_bytes > 0 ? p->settings.granule_bytes : 1;
     int failed = topt_comm_bind(comm, &p->mesh, err) || allocate(s, err);
-    if (topt_comm_agree(comm, failed, err) ||
-        topt_comm_agree(comm,
-                        make_ready(s, err) || topt_buckets_open(s, err) ||
-                            run(s, 0, p->init_end, err),
-                        err)) {
+    if (topt_comm_agree(comm, failed, err) || topt_comm_agree(comm, start(s, err), err) ||
+        topt_comm_agree(comm, run(s, 0, p->init_end, err), err)) {
         topt_session_destroy(s);
         return -1;
     }
@@ -570,6 +617,7 @@ void topt_session_destroy(struct topt_session *s)
     free(s->ptr);
     free(s->bytes);
     free(s->counts);
+    free(s->bound);
     free(s->scratch);
     free(s);
 }

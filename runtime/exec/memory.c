@@ -4,6 +4,7 @@
  * The count is kept as buffers come and go and rounded up to the plan's granule, so that its
  * high-water mark can be held against the plan's peak_bytes. */
 #include "memory.h"
+#include "topt_text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +85,25 @@ static int64_t align_of(const struct topt_device *d)
     return strcmp(d->ops->name, "host") ? 256 : 64;
 }
 
+/* A device that has its own memory tells what nobody has, before all is taken at once. */
+static int check_free(const struct topt_session *s, struct topt_error *err)
+{
+    char need[32], have[32], of[32];
+    int64_t unused, all;
+    if (!s->dev->ops->memory)
+        return 0;
+    if (s->dev->ops->memory(s->dev, &unused, &all, err))
+        return -1;
+    if (s->arena_bytes <= unused)
+        return 0;
+    return topt_fail(
+        err, TOPT_ERR_NOMEM,
+        "the plan takes %s of the device's memory, of which %s of %s are free; "
+        "plan for more devices, or with --memory",
+        topt_show_bytes(s->arena_bytes, need, sizeof need),
+        topt_show_bytes(unused, have, sizeof have), topt_show_bytes(all, of, sizeof of));
+}
+
 int topt_arena_open(struct topt_session *s, struct topt_error *err)
 {
     s->offset = calloc((size_t)s->p->nbuffers + 1, sizeof *s->offset);
@@ -91,6 +111,7 @@ int topt_arena_open(struct topt_session *s, struct topt_error *err)
         return topt_nomem(err, "the arena");
     return topt_program_offsets(s->p, align_of(s->dev), s->offset, &s->arena_bytes,
                                 err) ||
+                   check_free(s, err) ||
                    s->dev->ops->alloc(s->dev, s->arena_bytes, &s->arena, err)
                ? -1
                : 0;

@@ -30,8 +30,9 @@ struct topt_session {
     void **rows_heap; /* by buffer: where a gradient of rows is that outgrew its place */
     double *rows_named; /* by operator: rows of its gradient here, over all steps */
     struct topt_buckets *buckets;
-    int overlaps;  /* buckets are reduced behind backward */
-    void *scratch; /* host memory, grown on demand */
+    struct topt_kernel_call *bound; /* by operator: what all of its kernels are told */
+    int overlaps;                   /* buckets are reduced behind backward */
+    void *scratch;                  /* host memory, grown on demand */
     int64_t scratch_bytes;
 };
 

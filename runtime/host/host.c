@@ -220,10 +220,18 @@ static int host_kernel(struct topt_device *d, const struct topt_kernel_call *c,
     if (!f)
         return topt_fail(err, TOPT_ERR_INTERNAL, "no host kernel '%s'",
                          topt_kernel_name(c->kernel));
-    if (check_sizes(c, err))
-        return -1;
     f(c);
     return 0;
+}
+
+/* Kernels keep nothing: what is left is to refuse what they can't do. */
+static int host_prepare(struct topt_device *d, const struct topt_kernel_call *c,
+                        struct topt_error *err)
+{
+    if (!math_of(d)->kernel[c->kernel])
+        return topt_fail(err, TOPT_ERR_INTERNAL, "no host kernel '%s'",
+                         topt_kernel_name(c->kernel));
+    return check_sizes(c, err);
 }
 
 static int host_update(struct topt_device *d, const struct topt_update_call *c,
@@ -253,6 +261,7 @@ static const struct topt_device_ops host_ops = {
     .add_box = host_add_box,
     .add = host_add,
     .kernel = host_kernel,
+    .prepare = host_prepare,
     .update = host_update,
     .sync = host_sync,
 };

@@ -9,10 +9,20 @@ void topt_op_buffers_clear(struct topt_op_buffers *b)
     memset(b, -1, sizeof *b);
 }
 
+/* A table that others read lies as it is split, and no axis has replicas of it. */
+static int has_batch(const struct topt_op *op)
+{
+    for (int d = 0; d < op->spec->ndims; d++)
+        if (op->spec->dim[d].split == TOPT_SPLIT_BATCH)
+            return 1;
+    return 0;
+}
+
 struct topt_shape topt_operand_shape(const struct topt_op *op, int operand)
 {
     struct topt_shape s = {.ndim = topt_operand_rank(op, operand),
-                           .rests = op->operand[operand].role == TOPT_PARAM};
+                           .rests =
+                               op->operand[operand].role == TOPT_PARAM && has_batch(op)};
     memcpy(s.dim, op->operand[operand].dim, sizeof s.dim);
     return s;
 }

@@ -218,6 +218,27 @@ static int lower_all(struct lowering *l, struct topt_program *p, struct topt_err
                                                        : 0;
 }
 
+/* What the first axis splits of a parameter by a configuration lies as the activations do, which
+ * have the shares of rows. */
+static int check_state_shares(const struct topt_model *m, const struct topt_mesh *mesh,
+                              const struct topt_strategy *s, struct topt_error *err)
+{
+    for (int i = 0; i < m->nops && mesh->state[0]; i++) {
+        const struct topt_op *o = &m->op[i];
+        int d = s->config[i].dim[0];
+        for (int x = 0; x < o->spec->noperands && d >= 0; x++)
+            for (int j = 0; j < o->spec->operand[x].ndim; j++)
+                if (o->operand[x].present && topt_operand_shape(o, x).rests &&
+                    o->spec->operand[x].dim[j] == d)
+                    return topt_fail(err, TOPT_ERR_INVAL,
+                                     "mesh.state_shares: the first axis splits "
+                                     "parameters of '%.60s', and then has no shares of "
+                                     "the state",
+                                     o->name);
+    }
+    return 0;
+}
+
 static int check_strategy(const struct topt_model *m, const struct topt_mesh *mesh,
                           const struct topt_strategy *s, struct topt_error *err)
 {
@@ -235,9 +256,9 @@ static int check_strategy(const struct topt_model *m, const struct topt_mesh *me
                                  "tensor '%.60s' has no dimension %d", m->tensor[t].name,
                                  s->hub[t].layout.dim[a]);
     struct topt_recomputation r = {.any = 0};
-    int rc = topt_recompute_check(m, s, &r, err);
+    int rc = check_state_shares(m, mesh, s, err) || topt_recompute_check(m, s, &r, err);
     topt_recomputation_fini(&r);
-    return rc;
+    return rc ? -1 : 0;
 }
 
 int topt_lower_into(struct topt_recorder *r, const struct topt_strategy *s,

@@ -228,6 +228,20 @@ int topt_hf_read_mobilenet_v2(const json_t *doc, struct hf_arch *a,
     return 0;
 }
 
+/* Real ones have under a hundred layers, and each is a block that is looked for among the
+ * others. */
+static int check_depth(const struct hf_arch *a, struct topt_error *err)
+{
+    enum { MOST = 256 };
+    int64_t sum = 0;
+    for (int64_t s = 0; s < a->stages; s++)
+        sum += a->depth[s];
+    return sum <= MOST
+               ? 0
+               : topt_fail(err, TOPT_ERR_LIMIT, "it has %lld layers, more than %d",
+                           (long long)sum, MOST);
+}
+
 /* A list with a whole number for each stage; left alone where it is missing. */
 static int read_list(const json_t *doc, const char *key, int64_t max, struct hf_arch *a,
                      int64_t *ret, struct topt_error *err)
@@ -286,7 +300,7 @@ int topt_hf_read_efficientnet(const json_t *doc, struct hf_arch *a,
         a->stage_width[s] = whole((double)a->stage_width[s] * wide, divisor, divisor);
         a->depth[s] = (int64_t)ceil(deep * (double)a->depth[s]);
     }
-    return 0;
+    return check_depth(a, err);
 }
 
 /* ---- RegNet ------------------------------------------------------------------------ */
@@ -348,7 +362,7 @@ int topt_hf_read_regnet(const json_t *doc, struct hf_arch *a, struct topt_error 
             return topt_fail(err, TOPT_ERR_INVAL,
                              "hidden_sizes[%d] is not a multiple of groups_width %lld",
                              (int)s, (long long)a->groups);
-    return 0;
+    return check_depth(a, err);
 }
 
 /* ---- SegFormer --------------------------------------------------------------------- */
@@ -504,5 +518,5 @@ int topt_hf_read_segformer(const json_t *doc, struct hf_arch *a, struct topt_err
         if (a->stage_width[s] % a->stage_heads[s])
             return topt_fail(err, TOPT_ERR_INVAL,
                              "hidden_sizes[%d] is not a multiple of its heads", (int)s);
-    return 0;
+    return check_depth(a, err);
 }

@@ -498,6 +498,7 @@ int topt_hf_read_olmo_hybrid(const json_t *doc, struct hf_arch *a, struct topt_e
     if (topt_hf_read_qwen3_next(doc, a, err))
         return -1;
     a->pre_where_mixed = 1;
+    a->not_run = "a delta rule whose rates reach 2";
     return 0;
 }
 

@@ -219,26 +219,27 @@ void papers_systems(papers_claim *claim, papers_head *head)
 /* What they say beside the tables, for the end of the document. */
 void papers_systems_why(void)
 {
-    fputs("- **AccPar.** The boards of a group compute and talk at once. By links of 8 "
-          "and 16 Gb/s a\n"
-          "  gradient takes TPU v2 boards longer to exchange than TPU v3 boards need for "
-          "the whole\n"
-          "  step, so the share that AccPar solves for gives TPU v2 nothing: its unequal "
-          "array is as\n"
-          "  fast as the equal one, while data parallelism waits for the slower links. "
-          "What the\n"
-          "  paper's boards read from memory is not counted, here or in its model.\n"
-          "- **Parallax.** Rates of servers are assumed, nothing overlaps, and what "
-          "adding up rows\n"
-          "  takes is that of LM's table 2. Of LM's 1.24 s a step on servers 0.72 s "
-          "follow; the rest\n"
-          "  is TensorFlow's own. How large table 6's vocabulary is is not printed; with "
-          "as many\n"
-          "  sparse elements as dense ones what partitions cost weighs most where alpha "
-          "is least.\n"
-          "  In `topt compare` the hybrid is a row where a model has sparse tables "
-          "(`paper:words` is LM's\n"
-          "  table): its servers are there the devices themselves, in our terms and at our "
-          "prices.\n",
-          stdout);
+    fputs(
+        "- **AccPar.** The boards of a group compute and talk at once. By links of 8 "
+        "and 16 Gb/s a\n"
+        "  gradient takes TPU v2 boards longer to exchange than TPU v3 boards need for "
+        "the whole\n"
+        "  step, so the share that AccPar solves for gives TPU v2 nothing: its unequal "
+        "array is as\n"
+        "  fast as the equal one, while data parallelism waits for the slower links. "
+        "What the\n"
+        "  paper's boards read from memory is not counted, here or in its model.\n"
+        "- **Parallax.** Rates of servers are assumed, nothing overlaps, and what "
+        "adding up rows\n"
+        "  takes is that of LM's table 2. Of LM's 1.24 s a step on servers 0.72 s "
+        "follow; the rest\n"
+        "  is TensorFlow's own. How large table 6's vocabulary is is not printed; with "
+        "as many\n"
+        "  sparse elements as dense ones what partitions cost weighs most where alpha "
+        "is least.\n"
+        "  In `topt compare` the hybrid is a row where a model has sparse tables "
+        "(`paper:words` is LM's\n"
+        "  table): its servers are there the devices themselves, in our terms and at our "
+        "prices.\n",
+        stdout);
 }

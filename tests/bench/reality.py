@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""reality.py BIN [--plans N] [--steps N] [--only time|memory] - random plans as predicted, and as this machine runs them, as a table.
+"""reality.py BIN [--plans N] [--steps N] [--only alone|time|memory] - random plans as predicted, and as this machine runs them, as a table.
 
-BIN is the folder of a build's `topt`.  `topt profile` measures the machine first; then random plans of two GPTs run on 1 and
-2 ranks, whose times are compared, and on 1 to 8, whose memory is: on fewer cores than ranks time says nothing.  Time is that of the fastest step
-after the first two, since what else runs only ever adds.  Memory is what the process grew by between
-its start and the end, as the kernel says (VmHWM), so that it holds what libraries and messages take, too; the prediction is memory_bytes of the plan.
+BIN is the folder of a build's `topt`.  `topt profile` measures the machine first.  Then GPTs of several sizes run on one rank, by
+processor time, which other programs hardly change; random plans on 2 ranks, by the fastest step after the first two, which needs as
+many idle cores as ranks; and random plans on 1 to 8 ranks, by memory: what the process grew by between its start and the end, as the
+kernel says (VmHWM), so that it holds what libraries and messages take, too, beside memory_bytes of the plan.
 """
 
 import argparse
 import json
 import os
+import resource
 import subprocess
 import tempfile
 
@@ -20,6 +21,7 @@ MODELS = {
              "tie_word_embeddings": True, "vocab_size": 256},
 }
 ROWS = [("gpt", 8, 128), ("wide", 16, 64)]
+FEW, MORE = 2, 12
 
 
 def run(*command):
@@ -65,7 +67,7 @@ def main():
     parser.add_argument("bin")
     parser.add_argument("--plans", type=int, default=20)
     parser.add_argument("--steps", type=int, default=12)
-    parser.add_argument("--only", choices=["time", "memory"])
+    parser.add_argument("--only", choices=["alone", "time", "memory"])
     args = parser.parse_args()
     topt = os.path.join(os.path.abspath(args.bin), "topt")
     os.chdir(tempfile.mkdtemp())
@@ -74,10 +76,39 @@ def main():
     for name, doc in MODELS.items():
         with open(name + ".json", "w", encoding="utf-8") as file:
             json.dump(doc, file)
-    if args.only != "memory":
-        show_times(topt, args)
-    if args.only != "time":
-        show_memory(topt, args)
+    for name, show in (("alone", show_alone), ("time", show_times), ("memory", show_memory)):
+        if args.only in (None, name):
+            show(topt, args)
+
+
+def processor(*command):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    run(*command)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def show_alone(topt, _):
+    """Random plans do not differ on one rank, so models do."""
+    hw = profile(topt, 1, "1KiB")
+    errors = []
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    print("| width, layers, tokens | predicted, ms | processor time, ms | error |")
+    print("|---|---|---|---|")
+    for width, layers, batch, seq in ((64, 4, 8, 128), (128, 4, 8, 128), (128, 4, 32, 32), (256, 4, 8, 128), (384, 4, 4, 128), (512, 2, 16, 64)):
+        with open("alone.json", "w", encoding="utf-8") as file:
+            json.dump(dict(MODELS["gpt"], n_embd=width, n_layer=layers, n_positions=seq), file)
+        run(topt, "plan", "alone.json", "--framework", "topt", "--hw", hw, "--batch", batch, "--seq", seq, "--gpus", 1, "-o", "alone.plan")
+        with open("alone.plan", encoding="utf-8") as file:
+            said = json.load(file)["predicted"]["time_ns"] / 1e6
+
+        def spent(steps):
+            return processor(topt, "run", "alone.plan", "--data", "text", "--steps", steps, "--quiet")
+
+        took = min((spent(MORE) - spent(FEW)) / (MORE - FEW) * 1e3 for _ in range(2))
+        errors.append(error(said, took))
+        print("| %d, %d, %d x %d | %.1f | %.1f | %+.0f %% |" % (width, layers, batch, seq, said, took, errors[-1]))
+    print("\nTime on one rank: mean error %.1f %%, with its sign %+.1f %%, of %d.\n" % (mean([abs(e) for e in errors]), mean(errors), len(errors)))
 
 
 def profile(topt, ranks, size):
@@ -86,9 +117,8 @@ def profile(topt, ranks, size):
 
 
 def show_times(topt, args):
-    """The first two plans are on one rank, where random plans do not differ."""
     hw = profile(topt, 2, "4MiB")
-    rows = [compare(topt, hw, 1 if i < 2 else 2, 100 + i, args, i) for i in range(args.plans)]
+    rows = [compare(topt, hw, 2, 100 + i, args, i) for i in range(args.plans)]
     print("| model | ranks | strategy | predicted, ms | measured, ms | error |")
     print("|---|---|---|---|---|---|")
     for r in rows:

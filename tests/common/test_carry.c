@@ -144,6 +144,8 @@ static void test_resized(void)
     setenv("SLURM_GPUS_ON_NODE", "1", 1);
     ok(topt_carry_plan("p-1", &back, &m, &err) == -1 && strstr(err.text, "has 1 of 1"),
        "%s", err.text);
+    setenv("SLURM_STEP_ID", "4294967291", 1);
+    is_int(topt_carry_plan("p-1", &back, &m, &err), -1, "the batch script's own step");
     setenv("SLURM_STEP_ID", "0", 1);
     ok(topt_carry_plan("p-1", &back, &m, &err) == 1 && !strcmp(back, "{}"),
        "a step may have fewer GPUs");

@@ -16,6 +16,7 @@
 #include "topt_plan.h"
 #include "topt_runtime.h"
 
+#include <dlfcn.h>
 #include <math.h>
 #include <unistd.h>
 
@@ -32,6 +33,7 @@ struct suite {
 struct trace {
     double loss[MAX_STEPS];
     int64_t peak, planned;
+    int setups; /* of products and memory, in steps */
 };
 
 /* The others would wait for a rank that can't go on. */
@@ -46,6 +48,20 @@ static void must(struct topt_comm *c, int rc, const struct topt_error *err)
     exit(1);
 }
 
+/* What the emulation has set up so far; a GPU does not tell. */
+static int setups(void)
+{
+    char path[4096];
+    const char *folder = getenv("TOPT_MODULE_PATH");
+    snprintf(path, sizeof path, "%s/libtopt_fake_cuda.so", folder ? folder : ".");
+    void *h = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+    const int *n = h ? dlsym(h, "fake_cuda_setups") : NULL;
+    int ret = n ? *n : 0;
+    if (h)
+        dlclose(h);
+    return ret;
+}
+
 static void train(const struct suite *u, struct topt_comm *comm, struct topt_device *d,
                   const struct topt_plan_doc *p, struct trace *t)
 {
@@ -57,8 +73,10 @@ static void train(const struct suite *u, struct topt_comm *comm, struct topt_dev
           topt_feed_synthetic(p->model, 11, &o.feed, &err)) ||
              topt_session_create(p->program, comm, d, &o, &s, &err),
          &err);
+    t->setups = -setups();
     for (int k = 0; k < u->steps; k++)
         must(comm, topt_session_step(s, &t->loss[k], &err), &err);
+    t->setups += setups();
     double peak = (double)topt_session_peak_bytes(s);
     must(comm, comm->ops->max(comm, &peak, 1, &err), &err);
     t->peak = (int64_t)peak;
@@ -140,7 +158,7 @@ static void check_model(const struct suite *u, struct topt_model *m, int smooth,
     struct topt_device d;
     struct trace ref, t;
     double worst = 0;
-    int peaks = 0;
+    int peaks = 0, late = 0;
     reference(u, m, dtype, &ref);
     open_device(u->module, dtype, u->host->rank, &d);
     struct topt_comm *comm = between_devices(u, &d);
@@ -148,6 +166,7 @@ static void check_model(const struct suite *u, struct topt_model *m, int smooth,
         struct topt_plan_doc *p = sample(u, m, dtype, u->host->size, k);
         train(u, comm, &d, p, &t);
         peaks += t.peak == t.planned;
+        late += t.setups;
         for (int i = 0; i < u->steps; i++) {
             double off = fabs(t.loss[i] - ref.loss[i]) / fabs(ref.loss[i]);
             worst = isfinite(off) ? fmax(worst, off) : INFINITY;
@@ -163,9 +182,21 @@ static void check_model(const struct suite *u, struct topt_model *m, int smooth,
            "(off by %.1e)",
            m->name, topt_dtype_name(dtype), u->host->size, u->kind, u->plans, u->steps,
            ref.loss[0], t.loss[u->steps - 1], worst);
-        ok(peaks == u->plans, "... in the memory that was planned");
+        ok(peaks == u->plans && !late,
+           "... in the memory that was planned, all set up before the first step (%d "
+           "late)",
+           late);
     }
     topt_model_destroy(m);
+}
+
+/* Tables with sparse gradients and recurrences with a state are the host's alone. */
+static int takes_part(const struct suite *u, int i)
+{
+    struct topt_model *(*const build)(void) = test_models[i].build;
+    if (u->all)
+        return build != build_recommender && build != build_scan;
+    return build == build_mlp || build == build_gpt || build == build_llama;
 }
 
 static int option(int argc, char **argv, const char *name, int otherwise)
@@ -178,7 +209,7 @@ static int option(int argc, char **argv, const char *name, int otherwise)
 
 int main(int argc, char **argv)
 {
-    enum { some = 3, all = sizeof test_models / sizeof *test_models };
+    enum { all = sizeof test_models / sizeof *test_models };
     struct topt_error err = {0};
     struct suite u = {.kind = argc > 1 ? argv[1] : "staged"};
     u.plans = option(argc, argv, "--plans", 3);
@@ -190,9 +221,10 @@ int main(int argc, char **argv)
     u.hw = topt_hw_load("v100-dgx1-2x8", &err);
     must(u.host, !u.hw, &err);
     for (int t = TOPT_F32; t <= TOPT_BF16; t++) {
-        for (int i = 0; i < (u.all ? all : some); i++)
-            check_model(&u, test_models[i].build(), test_models[i].smooth,
-                        (enum topt_dtype)t);
+        for (int i = 0; i < all; i++)
+            if (takes_part(&u, i))
+                check_model(&u, test_models[i].build(), test_models[i].smooth,
+                            (enum topt_dtype)t);
     }
     int rank = u.host->rank;
     topt_hw_destroy(u.hw);

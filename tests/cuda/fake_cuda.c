@@ -5,7 +5,8 @@
  * device's memory is poisoned except while the device works, so that a host program that
  * touches it is caught.
  *
- * TOPT_FAKE_GPUS: how many there are (8), 0 for none, -1 for no driver. */
+ * TOPT_FAKE_GPUS: how many there are (8), 0 for none, -1 for no driver.  TOPT_FAKE_MEMORY: bytes
+ * that are free on each. */
 #include "emulate.h"
 
 #include <cublasLt.h>
@@ -29,6 +30,9 @@
 #endif
 
 int64_t cu_emulated_block, cu_emulated_blocks;
+/* Products set up and blocks taken so far: a step is to do neither. */
+extern int fake_cuda_setups;
+int fake_cuda_setups;
 
 struct block {
     char *at;
@@ -128,6 +132,14 @@ cudaError_t cudaSetDevice(int index)
     return told(index >= 0 && index < fake_gpus() ? cudaSuccess : cudaErrorInvalidValue);
 }
 
+cudaError_t cudaMemGetInfo(size_t *ret_free, size_t *ret_all)
+{
+    const char *n = getenv("TOPT_FAKE_MEMORY");
+    *ret_all = (size_t)80 << 30;
+    *ret_free = n ? (size_t)strtoull(n, NULL, 10) : *ret_all;
+    return cudaSuccess;
+}
+
 cudaError_t cudaDeviceGetPCIBusId(char *ret, int len, int index)
 {
     snprintf(ret, (size_t)len, "0000:%02x:00.0", (unsigned)index);
@@ -143,6 +155,14 @@ cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *ret, int index)
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t p, enum cudaMemPoolAttr a, void *value)
 {
     (void)p, (void)a, (void)value;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t p, enum cudaMemPoolAttr a, void *value)
+{
+    uint64_t bytes = 0;
+    (void)p, (void)a; /* it keeps nothing that is freed */
+    memcpy(value, &bytes, sizeof bytes);
     return cudaSuccess;
 }
 
@@ -169,6 +189,7 @@ cudaError_t cudaMallocAsync(void **ret, size_t bytes, cudaStream_t s)
 {
     struct block *b = malloc(sizeof *b);
     size_t size = (bytes + 255) / 256 * 256;
+    fake_cuda_setups++;
     char *p = bytes >> 36 ? NULL : aligned_alloc(256, size);
     if (!s || !b || !p) {
         free(b);
@@ -341,6 +362,7 @@ cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmulDesc_t d,
         (b->type == c->type || (b->type == CUDA_R_16BF && c->type == CUDA_R_32F)) &&
         d->scale == (f64 ? CUDA_R_64F : CUDA_R_32F) &&
         d->compute == (f64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F);
+    fake_cuda_setups++;
     memset(ret, 0, sizeof *ret);
     *ret_found = good;
     return good ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;

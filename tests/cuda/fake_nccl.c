@@ -16,6 +16,7 @@ struct ncclComm {
     MPI_Comm mpi;
     int rank, size;
     int64_t calls;
+    int pending; /* so often it is not done yet when it is asked after */
 };
 
 enum kind { ALL_REDUCE, REDUCE, BROADCAST, REDUCE_SCATTER, ALL_GATHER, SEND, RECV };
@@ -270,25 +271,57 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *ret)
     return ncclSuccess;
 }
 
-ncclResult_t ncclCommInitRank(ncclComm_t *ret, int ranks, ncclUniqueId id, int rank)
+/* All communicators are non-blocking: they take a few questions to be there. */
+static int is_non_blocking(const ncclConfig_t *c)
 {
+    return c && c->magic == 0xcafebeef && c->size == sizeof *c && c->blocking == 0;
+}
+
+ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *ret)
+{
+    need(c != NULL, "asked after no communicator");
+    *ret = c->pending > 0 ? ncclInProgress : ncclSuccess;
+    c->pending -= c->pending > 0;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclCommFinalize(ncclComm_t c)
+{
+    need(c->pending == 0, "a communicator that goes before it is there");
+    return ncclSuccess;
+}
+
+ncclResult_t ncclCommAbort(ncclComm_t c)
+{
+    free(c);
+    return ncclSuccess;
+}
+
+ncclResult_t ncclCommInitRankConfig(ncclComm_t *ret, int ranks, ncclUniqueId id, int rank,
+                                    ncclConfig_t *config)
+{
+    need(is_non_blocking(config), "a communicator that blocks");
     MPI_Comm mpi;
     for (size_t i = 0; i < sizeof id; i++)
         need(id.internal[i] == 0x5a, "an id that nobody drew");
     MPI_Comm_dup(MPI_COMM_WORLD, &mpi);
     wrap(mpi, ret);
     need((*ret)->rank == rank && (*ret)->size == ranks, "ranks that are not MPI's");
-    return ncclSuccess;
+    (*ret)->pending = 3;
+    return ncclInProgress;
 }
 
 ncclResult_t ncclCommSplit(ncclComm_t c, int color, int key, ncclComm_t *ret,
-                           struct ncclConfig *config)
+                           ncclConfig_t *config)
 {
     MPI_Comm mpi;
-    (void)config;
+    need(is_non_blocking(config), "a split that blocks");
+    need(c->pending == 0, "a split of what is not there yet");
     need(depth == 0, "a split inside a group");
     MPI_Comm_split(c->mpi, color, key, &mpi);
-    return wrap(mpi, ret);
+    wrap(mpi, ret);
+    (*ret)->pending = 2;
+    return ncclInProgress;
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t c)

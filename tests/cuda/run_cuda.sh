@@ -52,6 +52,8 @@ check "MPI between GPUs"
 run plan1-0.json --dtype f64 --device cuda --json >out 2>err && [ -n "$(losses out)" ] &&
     [ "$(losses out | cut -c1-14)" = "$(losses on-host | cut -c1-14)" ]
 check "one GPU trains as the host"
+TOPT_FAKE_MEMORY=1000 refused 1 'are free; plan for more devices' run plan1-0.json --device cuda
+check "a plan that the GPU has no room for"
 run plan1-0.json --dtype bf16 --optimizer adam --device cuda >out 2>err
 check "in bf16, with adam"
 if [ -n "$mpiexec" ]; then
@@ -61,6 +63,12 @@ if [ -n "$mpiexec" ]; then
             [ "$(losses out | cut -c1-14)" = "$(losses on-host | cut -c1-14)" ]
         check "two GPUs, $comm"
     done
+    TOPT_FAKE_GPUS=1 refused 1 'have the same GPU' "$mpiexec" -n 2 "$runtime" run plan2-0.json \
+        --data text --device cuda
+    check "two ranks on one GPU: one line"
+    TOPT_FAKE_GPUS=1 "$mpiexec" -n 2 "$runtime" run plan2-0.json --data text --steps 2 --device cuda \
+        --comm staged >out 2>err
+    check "... unless they are told to"
     TOPT_NCCL=/nowhere refused 1 'use --comm staged' "$mpiexec" -n 2 "$runtime" run plan2-0.json \
         --data text --device cuda
     check "no NCCL: one line"

@@ -150,6 +150,41 @@ static void test_useless(void)
     free(other);
 }
 
+/* A job has GPUs of one kind: of two groups the better one, which is said. */
+static void test_groups(void)
+{
+    struct topt_error err = {0};
+    json_t *mixed = NULL, *a;
+    char *was = hw, *grown = NULL;
+    if (planner_hw_get("a100-v100", &mixed, &err)) {
+        ok(0, "%s", err.text);
+        return;
+    }
+    hw = topt_json_text(mixed, 0);
+    struct planner *before = planner;
+    planner = planner_create(); /* the other one keeps the profile of that name */
+    char *text = ask("{\"batch\":16,\"seq\":64}", NULL, &grown);
+    a = json_loads(text, 0, NULL);
+    const char *why = json_string_value(json_object_get(a, "why")),
+               *group = json_string_value(json_object_get(a, "group"));
+    ok(group && !strcmp(group, "a100") && json_object_get(a, "plan") &&
+           json_array_size(json_object_get(a, "choices")) == 2,
+       "the faster of two groups: %s", group ? group : text);
+    ok(why && strstr(why, "GPUs of group a100, as one job takes GPUs of one kind"), "%s",
+       why ? why : "");
+    ok(!grown, "and no frontiers are kept of it");
+    json_decref(a);
+    free(text);
+    text = ask("{\"batch\":16,\"seq\":64,\"mode\":\"profiling\"}", NULL, NULL);
+    ok(strstr(text, "points") != NULL, "curves are of devices like the least");
+    free(text);
+    free(hw);
+    json_decref(mixed);
+    planner_destroy(planner);
+    planner = before;
+    hw = was;
+}
+
 int main(void)
 {
     struct topt_error err = {0};
@@ -164,6 +199,7 @@ int main(void)
     json_decref(doc);
     test_kept();
     test_useless();
+    test_groups();
     test_less_memory();
     free(hw);
     planner_destroy(planner);

@@ -204,6 +204,9 @@ static void hostile(void)
     refuses_soon(at("layers.json"), "num_hidden_layers");
     write_text("stages.json", "{\"model_type\":\"resnet\",\"depths\":[1000000,1,1,1]}");
     refuses_soon(at("stages.json"), "depths[0] must be 1..");
+    write_text("deep.json", "{\"model_type\":\"efficientnet\",\"depth_coefficient\":64,"
+                            "\"num_block_repeats\":[256,256,256,256,256,256,256]}");
+    refuses_soon(at("deep.json"), "114688 layers, more than 256");
     write_many("ops.json",
                "{\"format\":\"topt-model/1\",\"name\":\"n\",\"batch\":1,"
                "\"seq\":1,\"ops\":[0",

@@ -92,9 +92,10 @@ static void test_blocks(void)
         const int *s = shape[random_below(&seed, 5)];
         if (topt_mesh_init(&m, s[0], s[1], NULL))
             return;
-        struct topt_shape t = {2,
-                               {{1 + random_below(&seed, 13), 1 + random_below(&seed, 3)},
-                                {1 + random_below(&seed, 13), 1}}};
+        struct topt_shape t = {
+            .ndim = 2,
+            .dim = {{1 + random_below(&seed, 13), 1 + random_below(&seed, 3)},
+                    {1 + random_below(&seed, 13), 1}}};
         random_layout(&seed, &m, 2, 0, &l);
         good &= covers(&m, &t, &l);
     }
@@ -149,7 +150,7 @@ static void test_reach(const char *profile, int nodes, int per_node, int shares)
         (shares && topt_mesh_shares(&m, share, m.size[0], NULL)))
         return;
     struct topt_router *r = topt_router_create(near, &m);
-    struct topt_shape s = {1, {{(int64_t)m.devices * 2, 512}}};
+    struct topt_shape s = {.ndim = 1, .dim = {{(int64_t)m.devices * 2, 512}}};
     for (int i = 0; i < TOPT_TEST_SIZE(200); i++) {
         struct topt_layout end[2];
         const struct topt_path *p;
@@ -209,7 +210,7 @@ static void test_shortest(const char *profile)
     if (topt_mesh_init(&m, 2, 8, NULL))
         return;
     struct topt_router *r = topt_router_create(near, &m);
-    struct topt_shape s = {3, {{64, 1}, {8192, 1}, {4096, 1}}};
+    struct topt_shape s = {.ndim = 3, .dim = {{64, 1}, {8192, 1}, {4096, 1}}};
     for (int i = 0; i < TOPT_TEST_SIZE(6000); i++) {
         struct topt_layout a, b;
         const struct topt_path *p;
@@ -236,7 +237,7 @@ static void test_routes(const char *profile, int nodes, int per_node)
     if (topt_mesh_init(&m, nodes, per_node, NULL))
         return;
     struct topt_router *r = topt_router_create(routed, &m);
-    struct topt_shape s = {3, {{64, 1}, {4096, 1}, {32, 128}}};
+    struct topt_shape s = {.ndim = 3, .dim = {{64, 1}, {4096, 1}, {32, 128}}};
     for (int i = 0; i < TOPT_TEST_SIZE_FROM(400, 40); i++) {
         struct topt_layout a, b, c;
         const struct topt_path *ab, *bc, *ac, *aa;
@@ -277,7 +278,7 @@ static void test_moves(void)
     if (topt_mesh_init(&m, 1, 4, NULL))
         return;
     struct topt_router *r = topt_router_create(hw, &m);
-    struct topt_shape s = {2, {{1024, 1}, {1024, 1}}};
+    struct topt_shape s = {.ndim = 2, .dim = {{1024, 1}, {1024, 1}}};
     struct topt_layout whole = topt_layout_replicated(), rows = whole, cols = whole,
                        partial = whole;
     for (int a = 0; a < 2; a++) {
@@ -328,7 +329,7 @@ static void test_interchange(const char *profile, int nodes, int per_node)
     if (topt_mesh_init(&m, nodes, per_node, NULL))
         return;
     struct topt_router *r = topt_router_create(near, &m);
-    struct topt_shape s = {3, {{64, 1}, {100, 3}, {4096, 1}}};
+    struct topt_shape s = {.ndim = 3, .dim = {{64, 1}, {100, 3}, {4096, 1}}};
     for (int i = 0; i < TOPT_TEST_SIZE_FROM(300, 30); i++) {
         struct topt_layout a, b;
         const struct topt_path *p, *q;
@@ -361,7 +362,8 @@ static void test_dimensions(const char *profile, int nodes, int per_node)
     if (topt_mesh_init(&m, nodes, per_node, NULL))
         return;
     struct topt_router *r = topt_router_create(near, &m);
-    struct topt_shape s = {2, {{1024, 1}, {4096, 3}}}, t = {2, {{2048, 3}, {2048, 1}}};
+    struct topt_shape s = {.ndim = 2, .dim = {{1024, 1}, {4096, 3}}},
+                      t = {.ndim = 2, .dim = {{2048, 3}, {2048, 1}}};
     for (int i = 0; i < TOPT_TEST_SIZE_FROM(300, 30); i++) {
         struct topt_layout end[2], swap[2];
         const struct topt_path *p, *q;
@@ -403,9 +405,10 @@ static void test_shares(void)
         struct topt_layout l;
         if (topt_mesh_init(&m, n, 4, &err) || topt_mesh_shares(&m, share, n, &err))
             return;
-        struct topt_shape t = {2,
-                               {{1 + random_below(&seed, 40), 1 + random_below(&seed, 3)},
-                                {1 + random_below(&seed, 13), 1}}};
+        struct topt_shape t = {
+            .ndim = 2,
+            .dim = {{1 + random_below(&seed, 40), 1 + random_below(&seed, 3)},
+                    {1 + random_below(&seed, 13), 1}}};
         random_layout(&seed, &m, 2, 0, &l);
         good &= covers(&m, &t, &l);
         /* The axis alone: within a count of its share. */

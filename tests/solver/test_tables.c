@@ -202,6 +202,50 @@ static void check_frontier(void)
     topt_model_destroy(m);
 }
 
+/* explain tells of each table what was chosen; the chosen one's figures are among the choices. */
+static void check_explained(void)
+{
+    struct topt_error err = {0};
+    struct topt_explain_options o = {0};
+    struct topt_request r;
+    struct topt_model *m = topt_model_load("paper:dlrm", NULL, &err);
+    json_t *doc = NULL;
+    topt_request_init(&r);
+    r.model = m;
+    r.hw = topt_hw_load("a100-40-dgx", &err);
+    r.gpus = 8;
+    r.mode = TOPT_MINI_TIME;
+    r.pin = "table2=data 8 with owners of rows";
+    r.settings.dtype = TOPT_F32;
+    r.settings.optimizer = TOPT_ROW_WISE_ADAGRAD;
+    if (topt_framework_find("topt", &r.framework, &err) || topt_plan(&r, &doc, &err))
+        printf("# %s\n", err.text);
+    char *text = topt_plan_explain(doc, &o, &err);
+    ok(text && strstr(text, "table2: 10131227 rows of 16") &&
+           strstr(text, "all_to_all of rows of tables from their owners"),
+       "explain tells of tables, and of what their rows take on the network");
+    free(text);
+    json_t *told = topt_plan_explain_json(doc, &o, &err);
+    const json_t *tables = json_object_get(told, "tables"), *t, *c;
+    size_t i, k;
+    int chosen = 0, owners = 0;
+    json_array_foreach(tables, i, t)
+        json_array_foreach(json_object_get(t, "choices"), k,
+                           c) if (json_is_true(json_object_get(c, "chosen")))
+    {
+        chosen++;
+        owners +=
+            strstr(json_string_value(json_object_get(c, "words")), "owners of rows") &&
+            !strcmp(json_string_value(json_object_get(t, "name")), "table2");
+    }
+    ok(json_array_size(tables) == 26 && chosen == 26 && owners == 1,
+       "of 26 tables each has a choice, and the pinned one its own");
+    json_decref(told);
+    json_decref(doc);
+    topt_hw_destroy((struct topt_hw *)r.hw);
+    topt_model_destroy(m);
+}
+
 /* The formula against draws. */
 static void check_rows(void)
 {
@@ -266,5 +310,6 @@ int main(void)
     check_density();
     check_hybrid();
     check_frontier();
+    check_explained();
     return done_testing();
 }

@@ -576,26 +576,6 @@ static int read_choices(const json_t *doc, struct topt_error *err)
     return uniform ? topt_json_only(uniform, "uniform", fields, err) : 0;
 }
 
-/* What the first axis splits of a parameter by a configuration lies as the activations do, which
- * have the shares of rows. */
-static int check_state_shares(const struct topt_plan_doc *p, struct topt_error *err)
-{
-    for (int i = 0; i < p->micro->nops && p->mesh.state[0]; i++) {
-        const struct topt_op *o = &p->micro->op[i];
-        int d = p->strategy->config[i].dim[0];
-        for (int x = 0; x < o->spec->noperands && d >= 0; x++)
-            for (int j = 0; j < o->spec->operand[x].ndim; j++)
-                if (o->operand[x].present && o->operand[x].role == TOPT_PARAM &&
-                    o->spec->operand[x].dim[j] == d)
-                    return topt_fail(err, TOPT_ERR_INVAL,
-                                     "mesh.state_shares: the first axis splits "
-                                     "parameters of '%s', and then has no shares of the "
-                                     "state",
-                                     o->name);
-    }
-    return 0;
-}
-
 static int read_all(const json_t *doc, struct topt_plan_doc *p, struct topt_error *err)
 {
     static const char *const allowed[] = {
@@ -617,7 +597,7 @@ static int read_all(const json_t *doc, struct topt_plan_doc *p, struct topt_erro
     if (read_model(doc, p, err))
         return -1;
     p->hw = topt_hw_from_json(json_object_get(doc, "hw"), err);
-    if (!p->hw || read_strategy(doc, p, err) || check_state_shares(p, err))
+    if (!p->hw || read_strategy(doc, p, err))
         return -1;
     p->router = topt_router_create(p->hw, &p->mesh);
     if (!p->router)

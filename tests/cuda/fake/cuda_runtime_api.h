@@ -22,7 +22,11 @@ enum cudaMemcpyKind {
     cudaMemcpyDeviceToHost,
     cudaMemcpyDeviceToDevice
 };
-enum cudaMemPoolAttr { cudaMemPoolAttrReleaseThreshold = 4 };
+enum cudaMemPoolAttr {
+    cudaMemPoolAttrReleaseThreshold = 4,
+    cudaMemPoolAttrReservedMemCurrent = 5,
+    cudaMemPoolAttrUsedMemCurrent = 7
+};
 enum { cudaStreamNonBlocking = 1 };
 
 typedef struct fake_stream *cudaStream_t;
@@ -32,9 +36,11 @@ const char *cudaGetErrorString(cudaError_t rc);
 cudaError_t cudaGetLastError(void);
 cudaError_t cudaGetDeviceCount(int *ret);
 cudaError_t cudaSetDevice(int index);
+cudaError_t cudaMemGetInfo(size_t *ret_free, size_t *ret_all);
 cudaError_t cudaDeviceGetPCIBusId(char *ret, int len, int index);
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *ret, int index);
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t p, enum cudaMemPoolAttr a, void *value);
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t p, enum cudaMemPoolAttr a, void *value);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t s);
 cudaError_t cudaStreamSynchronize(cudaStream_t s);
