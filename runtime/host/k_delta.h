@@ -247,16 +247,7 @@ static void delta_head_fwd(const struct topt_kernel_call *c, const struct scan *
 static void delta_fwd(const struct topt_kernel_call *c)
 {
     struct scan s = scan_of(c, DELTA_V, DELTA_QK);
-    real *states = c->value[DELTA_STATES];
-    for (int64_t b = 0; b < s.batch && s.heads > 0; b++) {
-        memset(states + b * s.chunks * s.heads * s.n * s.p, 0,
-               (size_t)(s.heads * s.n * s.p) * sizeof *states);
-        for (int64_t k = 0; k < s.chunks; k++)
-            for (int64_t h = 0; h < s.heads; h++) {
-                struct scan_at at = scan_at(&s, b, k, h);
-                delta_head_fwd(c, &s, &at, h);
-            }
-    }
+    scan_forward(c, &s, c->value[DELTA_STATES], delta_head_fwd);
 }
 
 /* Gradients of beta and of the sums of gates, of one chunk of a head. */
@@ -528,15 +519,5 @@ static void delta_head_bwd(const struct topt_kernel_call *c, const struct scan *
 static void delta_bwd(const struct topt_kernel_call *c)
 {
     struct scan s = scan_of(c, DELTA_V, DELTA_QK);
-    real *carry = c->value[DELTA_CARRY];
-    if (c->grad[DELTA_QK])
-        memset(c->grad[DELTA_QK], 0, (size_t)elements_of(c, DELTA_QK) * sizeof(real));
-    for (int64_t b = 0; b < s.batch && s.heads > 0; b++) {
-        memset(carry, 0, (size_t)(s.heads * s.n * s.p) * sizeof *carry);
-        for (int64_t k = s.chunks - 1; k >= 0; k--)
-            for (int64_t h = 0; h < s.heads; h++) {
-                struct scan_at at = scan_at(&s, b, k, h);
-                delta_head_bwd(c, &s, &at, h);
-            }
-    }
+    scan_backward(c, &s, DELTA_QK, c->value[DELTA_CARRY], delta_head_bwd);
 }

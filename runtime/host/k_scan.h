@@ -128,3 +128,39 @@ static void sums_of_later(double *g, int64_t len)
     for (int64_t t = len - 2; t >= 0; t--)
         g[t] += g[t + 1];
 }
+
+/* What is done for a chunk of a head. */
+typedef void scan_head(const struct topt_kernel_call *c, const struct scan *s,
+                       const struct scan_at *at, int64_t h);
+
+/* From the first chunk to the last; states are those at the starts of chunks. */
+static void scan_forward(const struct topt_kernel_call *c, const struct scan *s,
+                         real *states, scan_head *head)
+{
+    for (int64_t b = 0; b < s->batch && s->heads > 0; b++) {
+        memset(states + b * s->chunks * s->heads * s->n * s->p, 0,
+               (size_t)(s->heads * s->n * s->p) * sizeof *states);
+        for (int64_t k = 0; k < s->chunks; k++)
+            for (int64_t h = 0; h < s->heads; h++) {
+                struct scan_at at = scan_at(s, b, k, h);
+                head(c, s, &at, h);
+            }
+    }
+}
+
+/* From the last chunk to the first, which hand each head's gradient of the state down in
+ * 'carry'.  The groups' gradient adds up over their heads. */
+static void scan_backward(const struct topt_kernel_call *c, const struct scan *s,
+                          int of_groups, real *carry, scan_head *head)
+{
+    if (c->grad[of_groups])
+        memset(c->grad[of_groups], 0, (size_t)elements_of(c, of_groups) * sizeof(real));
+    for (int64_t b = 0; b < s->batch && s->heads > 0; b++) {
+        memset(carry, 0, (size_t)(s->heads * s->n * s->p) * sizeof *carry);
+        for (int64_t k = s->chunks - 1; k >= 0; k--)
+            for (int64_t h = 0; h < s->heads; h++) {
+                struct scan_at at = scan_at(s, b, k, h);
+                head(c, s, &at, h);
+            }
+    }
+}

@@ -131,16 +131,7 @@ static void ssd_head_fwd(const struct topt_kernel_call *c, const struct scan *s,
 static void ssd_fwd(const struct topt_kernel_call *c)
 {
     struct scan s = scan_of(c, SSD_X, SSD_BC);
-    real *states = c->value[SSD_STATES];
-    for (int64_t b = 0; b < s.batch && s.heads > 0; b++) {
-        memset(states + b * s.chunks * s.heads * s.n * s.p, 0,
-               (size_t)(s.heads * s.n * s.p) * sizeof *states);
-        for (int64_t k = 0; k < s.chunks; k++)
-            for (int64_t h = 0; h < s.heads; h++) {
-                struct scan_at at = scan_at(&s, b, k, h);
-                ssd_head_fwd(c, &s, &at, h);
-            }
-    }
+    scan_forward(c, &s, c->value[SSD_STATES], ssd_head_fwd);
 }
 
 /* What backward works with: the scores of a group and their gradient, of a head M and
@@ -369,15 +360,5 @@ static void ssd_head_bwd(const struct topt_kernel_call *c, const struct scan *s,
 static void ssd_bwd(const struct topt_kernel_call *c)
 {
     struct scan s = scan_of(c, SSD_X, SSD_BC);
-    real *carry = c->value[SSD_CARRY];
-    if (c->grad[SSD_BC])
-        memset(c->grad[SSD_BC], 0, (size_t)elements_of(c, SSD_BC) * sizeof(real));
-    for (int64_t b = 0; b < s.batch && s.heads > 0; b++) {
-        memset(carry, 0, (size_t)(s.heads * s.n * s.p) * sizeof *carry);
-        for (int64_t k = s.chunks - 1; k >= 0; k--)
-            for (int64_t h = 0; h < s.heads; h++) {
-                struct scan_at at = scan_at(&s, b, k, h);
-                ssd_head_bwd(c, &s, &at, h);
-            }
-    }
+    scan_backward(c, &s, SSD_BC, c->value[SSD_CARRY], ssd_head_bwd);
 }
