@@ -16,7 +16,7 @@
 #include "topt_layout.h"
 #include "topt_lower.h"
 
-enum { TOPT_DEVICE_ABI = 7 };
+enum { TOPT_DEVICE_ABI = 8 };
 
 /* One kernel on one rank's local blocks.  NULL where an operand has no value or gradient.
  * Gradients of parameters are added to, gradients of inputs are written.  Numbers are the

@@ -53,7 +53,7 @@ static void measure(struct deal *d, struct rightsize_plan *ret)
         d->left[i].memory_mib = n->memory_mib - n->memory_used_mib;
         for (int k = 0; k < n->ntypes; k++) {
             d->left[i].gpus[k] = n->gpu[k].count - n->gpu[k].used;
-            if (!n->is_up)
+            if (!n->is_up || n->is_reserved)
                 continue;
             ret->gpus += n->gpu[k].count;
             ret->idle += d->left[i].gpus[k] > 0 ? d->left[i].gpus[k] : 0;
@@ -67,8 +67,8 @@ static int type_for(const struct deal *d, size_t node, const struct site_queued 
 {
     const struct site_node *n = &d->slurm->node[node];
     const struct left *l = &d->left[node];
-    if (!site_node_serves(n, j->partition, j->constraint) || l->cpus < need->cpus ||
-        l->memory_mib < need->memory_mib)
+    if (n->is_reserved || !site_node_serves(n, j->partition, j->constraint) ||
+        l->cpus < need->cpus || l->memory_mib < need->memory_mib)
         return -1;
     for (int k = 0; k < n->ntypes; k++)
         if (l->gpus[k] >= need->gpus &&

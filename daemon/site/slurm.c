@@ -190,6 +190,8 @@ static int read_node(const char *line, size_t len, struct site_node *ret)
         read_gres(text, 1, ret);
         ret->cpus_used = number_of(line, len, "CPUAlloc");
         ret->memory_used_mib = number_of(line, len, "AllocMem");
+        value_of(line, len, "State", text, sizeof text);
+        ret->is_reserved = strstr(text, "RESERVED") != NULL;
     }
     return 1;
 }

@@ -38,6 +38,7 @@ struct site_node {
         int64_t used; /* where that was asked for (scontrol -d), as the two below */
     } gpu[SITE_TYPES];
     int64_t cpus_used, memory_used_mib;
+    int is_reserved; /* now, for others than who names the reservation; where use was asked for */
 };
 
 struct site_reservation {

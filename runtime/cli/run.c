@@ -46,7 +46,7 @@ static const struct topt_option options[] = {
     {"clip", TOPT_OPT_POSITIVE, offsetof(struct topt_run_args, clip), "X",
      "scale gradients so that the norm of all together is at most this (off)"},
     {"bucket", TOPT_OPT_BYTES, offsetof(struct topt_run_args, bucket), "BYTES",
-     "gradients smaller than this are reduced together until they are that much; 0: each "
+     "gradients smaller than this are reduced together until they are that much; 1: each "
      "by itself (256KiB)"},
     {"overlap", TOPT_OPT_FLAG, offsetof(struct topt_run_args, overlap), NULL,
      "reduce gradients behind backward, where the communicator can (MPI)"},

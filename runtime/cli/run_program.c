@@ -144,7 +144,7 @@ int topt_run_choose(struct topt_run *r, struct topt_error *err)
         return -1;
     int same = s.dtype == p->settings.dtype && s.optimizer == p->settings.optimizer;
     r->program = p->program;
-    int buckets = (r->args.bucket > 0 || r->args.overlap) && p->mesh.devices > 1;
+    int buckets = (r->args.bucket > 1 || r->args.overlap) && p->mesh.devices > 1;
     if (!same || foreign || r->args.clip > 0 || buckets) {
         if (topt_lower(p->micro, &p->mesh, &s, p->strategy, p->router, &r->own, err))
             return -1;

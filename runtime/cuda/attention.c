@@ -55,6 +55,7 @@ struct block {
     const char *q, *k, *v, *kr, *dy, *rp;
     int64_t ldq, ldk, ldv;
     char *y, *lse, *delta, *dq, *drp;
+    double slope; /* by distance */
 };
 
 static int64_t real_bytes(const struct attend *a)
@@ -215,8 +216,8 @@ static int64_t within(int64_t x, int64_t low, int64_t high)
 static void keys_of(const struct attend *a, int64_t i, int64_t *from, int64_t *to)
 {
     const struct cu_scores *s = &a->scores;
-    int64_t end = i + s->behind + 1;
-    *to = s->causal ? within(end, 0, a->t) : a->t;
+    int64_t end = i + s->behind + 1, after = s->causal ? 0 : s->window - 1;
+    *to = s->causal || s->window ? within(end + after, 0, a->t) : a->t;
     *from = s->window ? within(end - s->window, 0, *to) : 0;
     if (s->chunk) {
         int64_t start = (end - 1 + s->first_key) / s->chunk * s->chunk - s->first_key;
@@ -248,6 +249,19 @@ static const char *keys_base(const struct attend *a)
     return a->call->value[a->packed ? PACKED_QKV : ATTEND_KV];
 }
 
+/* What a distance of 1 takes off the scores of a head; as the host's k_attend.h has it. */
+static double slope_of_head(const struct attend *a, int64_t head)
+{
+    enum { H = 1 };
+    const struct topt_attrs *x = &a->call->op->attrs;
+    int64_t n = 1, k = a->call->off[H] * a->group + head;
+    while (2 * n <= x->heads)
+        n *= 2;
+    double power =
+        k < n ? (double)(k + 1) / (double)n : ((double)(k - n) + 0.5) / (double)n;
+    return !a->packed && x->factor > 0 ? x->factor * pow(2, -8 * power) : 0;
+}
+
 static struct block block_at(const struct attend *a, int64_t b, int64_t g, int64_t i,
                              int64_t first)
 {
@@ -272,6 +286,7 @@ static struct block block_at(const struct attend *a, int64_t b, int64_t g, int64
                       .lse = moved(c->value[a->packed ? PACKED_LSE : ATTEND_LSE], stat),
                       .delta = moved(a->packed ? NULL : c->value[ATTEND_DELTA], stat),
                       .dq = moved(c->grad[a->packed ? PACKED_QKV : ATTEND_Q], q),
+                      .slope = slope_of_head(a, head),
                       .drp = a->drp_out ? a->drp + head * w : NULL};
     keys_of(a, first, &x.from, &other);
     keys_of(a, first + x.n - 1, &other, &x.to);
@@ -291,6 +306,7 @@ static struct cu_scores scores_of(const struct attend *a, const struct block *k)
     s.lse = k->lse;
     s.delta = k->delta;
     s.rp = k->rp;
+    s.slope = k->slope;
     s.drp = k->drp;
     s.n = k->n;
     s.width = k->to - k->from;

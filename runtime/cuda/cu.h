@@ -109,7 +109,7 @@ struct cu_scores {
     const void *rp;
     int64_t n, width, first, from, keys, behind, window, chunk, first_key, ldl, ldrp;
     int64_t side, distance;
-    double scale, cap;
+    double scale, cap, slope;     /* slope: added for each position of distance */
     int causal, whole, sums_only; /* whole: all keys are here */
 };
 

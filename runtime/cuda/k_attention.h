@@ -90,7 +90,8 @@ DEVICE int64_t between(int64_t x, int64_t low, int64_t high)
 DEVICE void seen_keys(const struct cu_scores *c, int64_t r, int64_t *from, int64_t *to)
 {
     int64_t end = c->first + r + c->behind + 1;
-    int64_t last = c->causal ? between(end, 0, c->keys) : c->keys;
+    int64_t after = c->causal ? 0 : c->window - 1;
+    int64_t last = c->causal || c->window ? between(end + after, 0, c->keys) : c->keys;
     int64_t start = c->window ? between(end - c->window, 0, last) : 0;
     if (c->chunk) {
         int64_t run = (end - 1 + c->first_key) / c->chunk * c->chunk - c->first_key;
@@ -139,6 +140,8 @@ DEVICE stat adjusted(const struct cu_scores *c, int64_t r, int64_t j, stat x)
 {
     if (c->side)
         x += (stat)get(IN(c->rp), bucket_of(c, apart_at(c, r) + j) * c->ldrp);
+    if (c->slope > 0)
+        x += (stat)(c->slope * (double)(apart_at(c, r) + j));
     return c->cap > 0 ? (stat)c->cap * (stat)TANH(N(x / (stat)c->cap)) : x;
 }
 

@@ -39,8 +39,8 @@ static void ssd_steps(const struct topt_kernel_call *c, const struct scan *s,
     for (int64_t t = 0; t < at->len; t++) {
         double x = (double)dt[at->one + t * s->heads] + (double)bias[h];
         double step = softplus(x);
-        ret->slope[t] = step < least || (most && step > most) ? 0 : logistic(x);
-        step = step < least ? least : most && step > most ? most : step;
+        ret->slope[t] = step < least || (most > 0 && step > most) ? 0 : logistic(x);
+        step = step < least ? least : most > 0 && step > most ? most : step;
         ret->dt[t] = step;
         ret->sum[t] = sum += ret->a * step;
     }

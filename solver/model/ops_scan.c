@@ -55,7 +55,7 @@ static int shape_ssd(struct topt_op *op, struct topt_error *err)
     int64_t len = chunk_of(op, err);
     if (len < 0 || shared_by_heads(op, BC, &n, err) || topt_refuse_units(op, DT, 1, err))
         return -1;
-    if (op->attrs.beta != 0 && op->attrs.beta < op->attrs.alpha)
+    if (op->attrs.beta > 0 && op->attrs.beta < op->attrs.alpha)
         return topt_fail(err, TOPT_ERR_INVAL, "steps can't be from %g to %g",
                          op->attrs.alpha, op->attrs.beta);
     topt_set_dim(op, Y, 2, p);

@@ -126,7 +126,10 @@ void papers_index(void)
         if (rows[i].section)
             print_section(rows[i].section);
         else
-            printf("passes%s", rows[i].gate ? ", a gate" : "");
+            printf("%s%s",
+                   strstr(rows[i].command, "_real") ? "slow, not run with this document"
+                                                    : "passes",
+                   rows[i].gate ? ", a gate" : "");
         printf(" |\n");
     }
 }

@@ -15,6 +15,8 @@ static const char *const partitions =
     "PartitionName=gpu Default=YES MaxNodes=UNLIMITED MaxTime=10:00:00 State=UP\n"
     "PartitionName=small Default=NO MaxNodes=1 MaxTime=UNLIMITED State=UP\n";
 
+static const char *state = "IDLE"; /* of the second node */
+
 /* Two nodes of four GPUs, of which so many are used. */
 static void read_nodes(int used_1, int used_2, struct site_slurm *ret)
 {
@@ -25,8 +27,8 @@ static void read_nodes(int used_1, int used_2, struct site_slurm *ret)
              "GresUsed=gpu:a100:%d(IDX:0-1) CPUAlloc=%d "
              "AllocMem=0 RealMemory=4000 State=MIXED Partitions=gpu\n"
              "NodeName=n2 CPUEfctv=16 Gres=gpu:a100:4(S:0) GresUsed=gpu:a100:%d(IDX:N/A) "
-             "CPUAlloc=%d AllocMem=0 RealMemory=4000 State=IDLE Partitions=gpu,small\n",
-             used_1, used_1, used_2, used_2);
+             "CPUAlloc=%d AllocMem=0 RealMemory=4000 State=%s Partitions=gpu,small\n",
+             used_1, used_1, used_2, used_2, state);
     const struct site_said said = {partitions, text, "", ""};
     if (site_slurm_read(&said, ret, &err) ||
         site_accounts_read("short|gres/gpu=2|||\n", "", "", &ret->accounts, &err))
@@ -146,6 +148,10 @@ static void test_policy(void)
     add_job(&t, 1, 1, 2, "None", "", SHAPES("", "*", "", ""));
     add_job(&t, 2, 2, 4, "Resources", "", "");
     decided("somebody else waits: not grown", &t, 0, 4, &usual, NULL, "1:-", "");
+    state = "IDLE+RESERVED";
+    add_job(&t, 1, 1, 4, "Resources", "", SHAPES("", "", "*", ""));
+    decided("what is reserved is not idle", &t, 2, 0, &usual, NULL, "1:1x2/120", "");
+    state = "IDLE";
     add_job(&t, 1, 1, 1, "Priority", "", SHAPES("", "", "*", ""));
     add_job(&t, 2, 2, 4, "Resources", "", "");
     decided("a shrunk one gets its own back", &t, 1, 0, &usual, NULL, "1:1x4/15",

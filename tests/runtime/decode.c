@@ -116,9 +116,9 @@ static void check_refused(void)
 
 int main(int argc, char **argv)
 {
-    static const char *const family[] = {"gpt2",  "llama", "mistral",    "qwen2",
-                                         "qwen3", "phi",   "starcoder2", "opt",
-                                         "gemma", "gptj",  "phi3",       "gpt_neox"};
+    static const char *const family[] = {
+        "gpt2", "llama", "mistral", "qwen2", "qwen3",    "phi",  "starcoder2",
+        "opt",  "gemma", "gptj",    "phi3",  "gpt_neox", "bloom"};
     if (argc != 2)
         return 2;
     for (size_t i = 0; i < sizeof family / sizeof *family; i++)

@@ -11,7 +11,7 @@ for model in gpt moe; do
     [ $model = gpt ] || data=synthetic
     for gpus in 1 4; do
         "$make_plan" $model $gpus 5 1 plan >out 2>err && "$mpiexec" -n $gpus "$arena" plan0.json $data >out 2>err &&
-            [ "$(grep -c '^ok' out)" = 2 ] && ! grep -q '^not ok' out
+            [ "$(grep -c '^ok' out)" = 3 ] && ! grep -q '^not ok' out
         check "$model on $gpus: $(grep '^ok' out | sed 's/.*: //' | paste -sd';')"
     done
 done

@@ -4,8 +4,9 @@
 # It is that of $TOPT_OTHER_PLUGIN, or this Slurm's own with the version in it altered.
 . "$(dirname "$0")/lib.sh"
 need_slurm
+start_all
 PATH=$PATH:/usr/sbin
-other=$(mktemp /tmp/topt-other.XXXXXX)
+other=$work/other.so
 if [ -n "${TOPT_OTHER_PLUGIN:-}" ]; then
     cp "$TOPT_OTHER_PLUGIN" "$other"
 else
@@ -19,8 +20,6 @@ if data.count(is_) != 1:
 open(sys.argv[2], "wb").write(data.replace(is_, was))
 PY
 fi
-start_all
-trap 'stop_all; rm -f "$other"' EXIT
 plan 2 4
 printf '#!/bin/bash\nenv\nsrun -l /bin/echo step\n' >job.sh
 

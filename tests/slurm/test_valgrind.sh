@@ -8,13 +8,13 @@
 . "$(dirname "$0")/lib.sh"
 need_slurm
 command -v valgrind >/dev/null || skip_all "valgrind is not installed"
-stepd=$(mktemp /tmp/topt-stepd.XXXXXX)
 real=$cluster
 cluster=under_valgrind
 memcheck="valgrind --quiet --leak-check=full --show-leak-kinds=definite,possible --keep-debuginfo=yes --xml=yes"
 under_valgrind()
 {
-    [ "$1" = start ] || { "$real" "$@" && return; }
+    [ "$1" = start ] || { "$real" "$@"; return; }
+    local stepd=$work/stepd
     # Where Debian has it; the records of what it forks count, too.
     printf '#!/bin/sh\nexec %s --xml-file=%s/step.%%p.xml %s "$@"\n' "$memcheck" "$work" \
         "$(realpath "$(ls /usr/sbin/slurmstepd-wlm /usr/sbin/slurmstepd 2>/dev/null | head -1)")" >"$stepd"
@@ -22,7 +22,6 @@ under_valgrind()
     "$real" "$@" --stepd "$stepd"
 }
 start_all
-trap 'stop_all; rm -f "$stepd"' EXIT
 chmod 777 "$work" # steps of any user write their records
 topt="--topt-mode=mini-parallelism --topt-model=config.json"
 asked="-n2 --gpus-per-node=2"
@@ -75,6 +74,7 @@ wait_job "$(cat out)"
 clean "with the user's own options as bounds" 0 sbatch --parsable --hold $asked -N2 --gres=gpu:2,license:0 -c1 --mem=100 -t 10 $topt --wrap true
 clean "refused by them" 1 sbatch -N1 $topt --wrap true
 clean "a plan for a task a node" 0 sbatch --parsable --hold --topt-tasks=node --gpus=a100:4 $topt --topt-explain --wrap true
+clean "a job that takes several numbers of GPUs" 0 sbatch --parsable --hold --topt-elastic=auto -t 60 --comment=mine $topt --wrap true
 clean "a dry run" 0 sbatch --topt-dry-run $topt --wrap true
 clean "srun" 0 srun $topt /bin/true
 clean "salloc" 0 salloc $topt /bin/true
