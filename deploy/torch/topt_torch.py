@@ -19,7 +19,8 @@ from torch.overrides import TorchFunctionMode
 # A tensor's attribute `topt` says what made it. Value: the operator; its features (of an image:
 # channels, rows, columns); of a part of another's features that one; of scores their queries and
 # keys, and whether they are masked; whether it is a root mean square's inverse.
-Value = namedtuple("Value", "op features whole scores masked rms", defaults=(None, None, 0, 0))
+Value = namedtuple("Value", "op features whole scores masked rms",
+                   defaults=(None, None, False, False))
 Weight = namedtuple("Weight", "name shared rows", defaults=(0,))  # or a view, or rows looked up
 TOKENS = "tokens"
 
@@ -50,6 +51,7 @@ class Trace(TorchFunctionMode):
         return self.add("regroup", op, features=count, features_unit=unit)
 
     def step(self, x, kind, *others, **attrs):
+        """An operator of the tensor, and perhaps of others, with an output like its own."""
         return Value(self.add(kind, of(x).op, *others, **attrs), of(x).features)
 
     def biased(self, op, bias):
@@ -64,10 +66,11 @@ class Trace(TorchFunctionMode):
         return v._replace(rms=v.rms or rms)
 
     def linear(self, out, x, weight, bias=None):
-        table = self.tables.get(of(weight, Weight))  # of the tokens
+        table = self.tables.get(of(weight, Weight))  # that of the tokens, where it is the head too
         if table:
-            return self.biased(self.add("linear", self.units(of(x).op, x.shape[-1]), table), bias)
-        y = self.add("linear", of(x).op, weights=[weight], features=out.shape[-1])
+            y = self.add("linear", self.units(of(x).op, x.shape[-1]), table)
+        else:
+            y = self.add("linear", of(x).op, weights=[weight], features=out.shape[-1])
         return self.biased(y, bias)
 
     def slid(self, kind, y, out, x, kernel, stride, dilation=1, **attrs):
@@ -153,25 +156,26 @@ class Trace(TorchFunctionMode):
         if not weight:
             mask = kind == "add" and isinstance(y, torch.Tensor) and y.dim() > 1
             return a._replace(masked=a.masked or mask)
-        if kind == "mul" and a.rms:
-            return self.norm(out, x, (), y, rms=True)
+        if kind == "mul":
+            if a.rms:
+                return self.norm(out, x, (), y, rms=True)
+            return self.step(x, "gain", weights=[y])
         rows = weight.rows or (y.shape[-2] if y.dim() > 1 else 1)
-        if kind == "mul" or rows == 1:
-            return self.step(x, "gain" if kind == "mul" else "bias", weights=[y])
-        if rows >= out.shape[1]:
-            return self.step(x, "position", weights=[y], positions=rows)
-        kinds = self.add("embedding", weights=[y], vocab=rows, features=out.shape[-1])  # of tokens
-        return self.step(x, "add", kinds)
+        if 1 < rows < out.shape[1]:  # kinds of tokens
+            kinds = self.add("embedding", weights=[y], vocab=rows, features=out.shape[-1])
+            return self.step(x, "add", kinds)
+        how = dict(kind="position", positions=rows) if rows > 1 else dict(kind="bias")
+        return self.step(x, weights=[y], **how)
 
     def cut(self, out, x, index=None, *_, **_kw):
         """Parts of the features, one position, or a view, by an index or (not looked at) sizes."""
         v, index = of(x) or of(index), index if isinstance(index, tuple) else (index, ...)
-        outs, made = [out] if isinstance(out, torch.Tensor) else out, []
-        if len(outs) == 1 and x.dim() == 3 and outs[0].dim() == 2 and not v.whole:
-            at = index[1] if isinstance(index[1], int) else 0
+        one, made = isinstance(out, torch.Tensor), []
+        if one and x.dim() == 3 and out.dim() == 2 and not v.whole:
+            at = index[1] if index[1:] and isinstance(index[1], int) else 0
             return self.step(x, "select", offset=at % x.shape[1])
         first = index[-1].indices(x.shape[-1])[0] if isinstance(index[-1], slice) else 0
-        for n in (t.shape[-1] if t.dim() else 0 for t in outs):
+        for n in (t.shape[-1] if t.dim() else 0 for t in ([out] if one else out)):
             made.append(v)
             if 0 < n < x.shape[-1] == v.features and not v.scores:
                 op, how = self.units(v.op, 1, v.features), dict(offset=first, features_unit=n)
@@ -192,11 +196,10 @@ class Trace(TorchFunctionMode):
         table, shape = of(weight, Weight), dict(vocab=weight.shape[0], features=out.shape[-1])
         if not of(ids, str):  # positions, kinds of tokens
             return table and table._replace(rows=weight.shape[0])
-        if table and table.shared and table not in self.tables:
-            self.tables[table] = self.add("variable", weights=[weight], **shape)
-        if table in self.tables:
-            return self.add("embedding", self.tables[table])
-        return self.add("embedding", weights=[weight], **shape)
+        if not (table and table.shared):
+            return self.add("embedding", weights=[weight], **shape)
+        variable = self.add("variable", weights=[weight], **shape)
+        return self.add("embedding", self.tables.setdefault(table, variable))
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         name, found = getattr(func, "__name__", ""), None
