@@ -74,17 +74,21 @@ class Trace(TorchFunctionMode):
         return self.biased(y, bias)
 
     def slid(self, kind, y, out, x, kernel, stride, dilation=1, **attrs):
-        """A window over an image, padded so that its output is as large as torch's."""
-        for i, side, before, after in (2, "h", "top", "bottom"), (3, "w", "left", "right"):
+        """A window over an image, padded so that its output is as large as torch's: F.pad too."""
+        size_of_x = of(x).features[1:] if isinstance(of(x).features, tuple) else x.shape[2:]
+        for i, side, before, after in (0, "h", "top", "bottom"), (1, "w", "left", "right"):
             all_three = kernel, stride, dilation
-            size, by, apart = (v if isinstance(v, int) else v[i - 2] for v in all_three)
-            pad = max(0, (out.shape[i] - 1) * by + apart * (size - 1) + 1 - x.shape[i])
+            size, by, apart = (v if isinstance(v, int) else v[i] for v in all_three)
+            pad = max(0, (out.shape[i + 2] - 1) * by + apart * (size - 1) + 1 - size_of_x[i])
             attrs.update({f"kernel_{side}": size, f"stride_{side}": by, f"dilation_{side}": apart,
                           f"pad_{before}": (pad + (by > 1)) // 2, f"pad_{after}": (pad + 1) // 2})
         return self.add(kind, y, **attrs)
 
     def conv2d(self, out, x, weight, bias=None, stride=1, _padding=0, dilation=1, groups=1):
         y, c = of(x).op, out.shape[1]
+        if isinstance(of(x).features, int):  # one pixel, such as the mean of all
+            y = self.add("linear", y, weights=[weight], features=c)
+            return Value(self.biased(y, bias), c)
         how = dict(kernel=weight.shape[2:], stride=stride, dilation=dilation, weights=[weight])
         if groups == 1:
             return self.biased(self.slid("conv", y, out, x, features=c, **how), bias)
