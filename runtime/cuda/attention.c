@@ -16,20 +16,6 @@
 #include <string.h>
 
 enum { PACKED_QKV, PACKED_Y, PACKED_LSE, PACKED_SCORES, PACKED_P, PACKED_DP };
-enum {
-    ATTEND_Q,
-    ATTEND_KV,
-    ATTEND_KR,
-    ATTEND_RP,
-    ATTEND_Y,
-    ATTEND_LSE,
-    ATTEND_MOST,
-    ATTEND_W,
-    ATTEND_SCORES,
-    ATTEND_P,
-    ATTEND_DP,
-    ATTEND_DELTA
-};
 
 /* Local sizes and strides, and the operands by what they are here. */
 struct attend {
@@ -492,11 +478,11 @@ int topt_cuda_attend_fwd(struct topt_device *d, const struct topt_kernel_call *c
     size_t bytes = (size_t)(f->rows[ATTEND_LSE] * f->cols[ATTEND_LSE] * d->state_bytes);
     if (forward(d, c, f, err))
         return -1;
-    if (!c->value[ATTEND_MOST] || bytes == 0 || ((struct cuda_device *)d->impl)->dry)
+    if (!c->value[ATTEND_MOST] || bytes == 0 || dev_of(d)->dry)
         return 0;
     return topt_cuda_check(cudaMemcpyAsync(c->value[ATTEND_MOST], c->value[ATTEND_LSE],
                                            bytes, cudaMemcpyDeviceToDevice,
-                                           ((struct cuda_device *)d->impl)->stream),
+                                           dev_of(d)->stream),
                            "copy", err);
 }
 

@@ -7,6 +7,8 @@
 #ifndef TOPT_CU_H
 #define TOPT_CU_H
 
+#include "operands.h"
+
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -122,20 +124,11 @@ struct cu_settle {
 
 /* ---- images -------------------------------------------------------------------------- */
 
-/* Where windows lie in this rank's part of an image: place (r, q) of the window of output
- * pixel (i, j) is row first_row + i stride_h + r dilation_h, columns likewise. */
-struct cu_windows {
-    int64_t height, width; /* of the part of the input */
-    int64_t rows, cols;    /* of the block of the output */
-    int64_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
-    int64_t first_row, first_col;
-};
-
 /* Patches of an image's channels as rows of a matrix, one for each channel and place. */
 struct cu_patches {
     void *col, *x;
     int64_t channels;
-    struct cu_windows w;
+    struct windows w;
 };
 
 /* Divisors of means: with padding counted, extents are those of the padded image, where
@@ -143,7 +136,7 @@ struct cu_patches {
 struct cu_pool {
     void *x, *y, *which; /* which NULL: means */
     int64_t planes;
-    struct cu_windows w;
+    struct windows w;
     int count_pad;
     int64_t first_row, first_col, padded_h, padded_w;
 };
@@ -160,7 +153,7 @@ struct cu_lrn {
 struct cu_spread {
     void *x, *y, *weight;
     int wide_weight;
-    struct cu_windows w;
+    struct windows w;
     int64_t batch, in, out;
 };
 

@@ -11,6 +11,7 @@
 #include <cuda_runtime_api.h>
 
 #include "cu.h"
+#include "places.h"
 #include "topt_device.h"
 #include "topt_module.h"
 
@@ -85,5 +86,10 @@ int topt_cuda_launched(int rc, const struct topt_kernel_call *c, struct topt_err
 
 int topt_cuda_communicator(struct topt_comm *control, struct topt_device *d,
                            struct topt_comm **ret, struct topt_error *err);
+
+static inline struct cuda_device *dev_of(const struct topt_device *d)
+{
+    return d->impl;
+}
 
 #endif

@@ -40,18 +40,13 @@ int topt_cuda_check(cudaError_t rc, const char *what, struct topt_error *err)
                      "%s: %s", what, cudaGetErrorString(rc));
 }
 
-static struct cuda_device *cuda_of(const struct topt_device *d)
-{
-    return d->impl;
-}
-
 /* ---- memory ------------------------------------------------------------------------ */
 
 static int cuda_alloc(struct topt_device *d, int64_t bytes, void **ret,
                       struct topt_error *err)
 {
     cudaError_t rc =
-        cudaMallocAsync(ret, (size_t)(bytes > 0 ? bytes : 1), cuda_of(d)->stream);
+        cudaMallocAsync(ret, (size_t)(bytes > 0 ? bytes : 1), dev_of(d)->stream);
     if (!rc)
         return 0;
     topt_cuda_check(rc, "allocation", err);
@@ -62,21 +57,21 @@ static int cuda_alloc(struct topt_device *d, int64_t bytes, void **ret,
 static void cuda_release(struct topt_device *d, void *p)
 {
     if (p)
-        cudaFreeAsync(p, cuda_of(d)->stream);
+        cudaFreeAsync(p, dev_of(d)->stream);
 }
 
 static int cuda_zero(struct topt_device *d, void *p, int64_t bytes,
                      struct topt_error *err)
 {
-    return bytes > 0 && !cuda_of(d)->dry
-               ? topt_cuda_check(cudaMemsetAsync(p, 0, (size_t)bytes, cuda_of(d)->stream),
+    return bytes > 0 && !dev_of(d)->dry
+               ? topt_cuda_check(cudaMemsetAsync(p, 0, (size_t)bytes, dev_of(d)->stream),
                                  "zeroing", err)
                : 0;
 }
 
 static int cuda_sync(struct topt_device *d, struct topt_error *err)
 {
-    return topt_cuda_check(cudaStreamSynchronize(cuda_of(d)->stream), "work on the GPU",
+    return topt_cuda_check(cudaStreamSynchronize(dev_of(d)->stream), "work on the GPU",
                            err);
 }
 
@@ -88,7 +83,7 @@ static int cuda_memory(struct topt_device *d, int64_t *ret_free, int64_t *ret_al
     cudaMemPool_t pool;
     cudaError_t rc = cudaMemGetInfo(&unused, &all);
     if (!rc)
-        rc = cudaDeviceGetDefaultMemPool(&pool, cuda_of(d)->index);
+        rc = cudaDeviceGetDefaultMemPool(&pool, dev_of(d)->index);
     if (!rc)
         rc = cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &kept);
     if (!rc)
@@ -106,7 +101,7 @@ static int transfer(struct topt_device *d, void *dst, const void *src, int64_t b
 {
     if (bytes <= 0)
         return 0;
-    cudaError_t rc = cudaMemcpyAsync(dst, src, (size_t)bytes, kind, cuda_of(d)->stream);
+    cudaError_t rc = cudaMemcpyAsync(dst, src, (size_t)bytes, kind, dev_of(d)->stream);
     return topt_cuda_check(rc, "copy", err) || cuda_sync(d, err) ? -1 : 0;
 }
 
@@ -139,7 +134,7 @@ static void cuda_release_host(struct topt_device *d, void *p)
 int topt_cuda_scratch(struct topt_device *d, int64_t bytes, void **ret,
                       struct topt_error *err)
 {
-    struct cuda_device *c = cuda_of(d);
+    struct cuda_device *c = dev_of(d);
     if (bytes > c->scratch_bytes) {
         cuda_release(d, c->scratch);
         c->scratch = NULL;
@@ -190,7 +185,7 @@ static int cuda_copy_box(struct topt_device *d, const struct topt_box_copy *c,
     struct cu_box b = box_of(c);
     return b.n <= 0
                ? 0
-               : topt_cuda_check((cudaError_t)by_size->copy_box(cuda_of(d)->stream, &b),
+               : topt_cuda_check((cudaError_t)by_size->copy_box(dev_of(d)->stream, &b),
                                  "copy of a box", err);
 }
 
@@ -200,14 +195,14 @@ static int cuda_add_box(struct topt_device *d, const struct topt_box_copy *c,
     struct cu_box b = box_of(c);
     return b.n <= 0 ? 0
                     : topt_cuda_check(
-                          (cudaError_t)cuda_of(d)->math->add_box(cuda_of(d)->stream, &b),
+                          (cudaError_t)dev_of(d)->math->add_box(dev_of(d)->stream, &b),
                           "sum of a box", err);
 }
 
 static int cuda_add(struct topt_device *d, void *dst, const void *src, int64_t n,
                     int wide, struct topt_error *err)
 {
-    struct cuda_device *c = cuda_of(d);
+    struct cuda_device *c = dev_of(d);
     int rc = (wide ? c->math->add_wide : c->math->add)(c->stream, dst, src, n);
     return topt_cuda_check((cudaError_t)rc, "sum", err);
 }
@@ -355,11 +350,6 @@ int topt_cuda_launched(int rc, const struct topt_kernel_call *c, struct topt_err
     return 0;
 }
 
-static int64_t extent(const struct topt_kernel_call *c, int operand, int i)
-{
-    return c->box[operand].len[i] * c->op->operand[operand].dim[i].unit;
-}
-
 static struct cu_call flatten(const struct topt_kernel_call *c)
 {
     const struct topt_op *op = c->op;
@@ -446,7 +436,7 @@ static int cuda_kernel_run(struct topt_device *d, const struct topt_kernel_call 
 static int cuda_prepare(struct topt_device *d, const struct topt_kernel_call *c,
                         struct topt_error *err)
 {
-    struct cuda_device *dev = cuda_of(d);
+    struct cuda_device *dev = dev_of(d);
     const struct cu_math *math = dev->math;
     struct cu_math none = nothing();
     dev->math = &none;
@@ -460,7 +450,7 @@ static int cuda_prepare(struct topt_device *d, const struct topt_kernel_call *c,
 static int cuda_kernel_run(struct topt_device *d, const struct topt_kernel_call *c,
                            struct topt_error *err)
 {
-    struct cuda_device *dev = cuda_of(d);
+    struct cuda_device *dev = dev_of(d);
     int own = plain[c->kernel];
     if (!own && !product[c->kernel])
         return topt_fail(err, TOPT_ERR_DEVICE,
@@ -510,7 +500,7 @@ static int cuda_update(struct topt_device *d, const struct topt_update_call *cal
             "the cuda device has no optimizer '%s' yet; run with --device host",
             topt_optimizer_name(c->optimizer));
     }
-    return topt_cuda_check((cudaError_t)cuda_of(d)->math->update(cuda_of(d)->stream, &u),
+    return topt_cuda_check((cudaError_t)dev_of(d)->math->update(dev_of(d)->stream, &u),
                            "update", err);
 }
 
@@ -518,7 +508,7 @@ static int cuda_update(struct topt_device *d, const struct topt_update_call *cal
 
 static void cuda_close(struct topt_device *d)
 {
-    struct cuda_device *c = cuda_of(d);
+    struct cuda_device *c = dev_of(d);
     if (!c)
         return;
     if (c->stream) {
@@ -582,7 +572,7 @@ static int keep_memory(int index, struct topt_error *err)
 
 static int start(struct topt_device *d, struct topt_error *err)
 {
-    struct cuda_device *c = cuda_of(d);
+    struct cuda_device *c = dev_of(d);
     if (topt_cuda_check(cudaSetDevice(c->index), "choosing a GPU", err) ||
         keep_memory(c->index, err) ||
         topt_cuda_check(cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking),

@@ -1,16 +1,6 @@
 /* experts.c - mixtures of experts, and the products of recurrences. */
 #include "cuda.h"
 
-static struct cuda_device *dev_of(const struct topt_device *d)
-{
-    return d->impl;
-}
-
-static int64_t extent(const struct topt_kernel_call *c, int operand, int i)
-{
-    return c->box[operand].len[i] * c->op->operand[operand].dim[i].unit;
-}
-
 static char *at(const struct topt_device *d, const void *p, int64_t i, int wide)
 {
     return (char *)(uintptr_t)p + i * (wide ? d->state_bytes : d->real_bytes);
@@ -150,8 +140,6 @@ int topt_cuda_combine_bwd(struct topt_device *d, const struct topt_kernel_call *
 
 /* ---- experts' products ------------------------------------------------------------- */
 
-enum { EX, EUP, EDOWN, EY, EH, EA, EDA, EDH };
-
 /* c = a b of operands: rows are the slots of one sample and expert, weights follow the
  * expert.  With 'weights' the product is a weight's gradient, which samples add up in. */
 struct expert_product {
@@ -215,21 +203,6 @@ PRODUCT(experts_bwd_x, .a = EDH, .b = EUP, .c = EX, .pa = c->value[EDH],
         .pb = c->value[EUP], .pc = c->grad[EX])
 
 /* ---- recurrences' products --------------------------------------------------------- */
-
-enum {
-    REC_PRE,
-    REC_WH,
-    REC_Y,
-    REC_GATES,
-    REC_STATE,
-    REC_Z,
-    REC_H,
-    REC_HK,
-    REC_DHK,
-    REC_DH,
-    REC_CARRY,
-    REC_STATES
-};
 
 int topt_cuda_recurrent_fwd(struct topt_device *d, const struct topt_kernel_call *c,
                             const struct cu_call *f, struct topt_error *err)

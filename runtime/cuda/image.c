@@ -6,42 +6,6 @@
  * gradients added up where they came from.  With groups there is such a product for each. */
 #include "cuda.h"
 
-static struct cuda_device *dev_of(const struct topt_device *d)
-{
-    return d->impl;
-}
-
-static int64_t extent(const struct topt_kernel_call *c, int operand, int i)
-{
-    return c->box[operand].len[i] * c->op->operand[operand].dim[i].unit;
-}
-
-static int64_t plane_of(const struct topt_kernel_call *c, int operand)
-{
-    return extent(c, operand, 2) * extent(c, operand, 3);
-}
-
-/* 'input': the operand that holds the part of the image. */
-static struct cu_windows windows_of(const struct topt_kernel_call *c, int input)
-{
-    const struct topt_attrs *a = &c->op->attrs;
-    const struct topt_box *x = &c->box[input];
-    const int8_t *d = c->op->spec->operand[input].dim;
-    return (struct cu_windows){
-        .height = x->len[2],
-        .width = x->len[3],
-        .rows = c->len[d[2]],
-        .cols = c->len[d[3]],
-        .kernel_h = a->kernel_h,
-        .kernel_w = a->kernel_w,
-        .stride_h = a->stride_h,
-        .stride_w = a->stride_w,
-        .dilation_h = a->dilation_h,
-        .dilation_w = a->dilation_w,
-        .first_row = c->off[d[2]] * a->stride_h - a->pad_top - x->off[2],
-        .first_col = c->off[d[3]] * a->stride_w - a->pad_left - x->off[3]};
-}
-
 static char *at(const struct topt_device *d, const void *p, int64_t i, int wide)
 {
     return (char *)(uintptr_t)p + i * (wide ? d->state_bytes : d->real_bytes);
@@ -55,11 +19,9 @@ static char *at(const struct topt_device *d, const void *p, int64_t i, int wide)
 /* Sizes of the products, by group: patches are 'inner' x 'pixels', weights 'out' x
  * 'inner'. */
 struct conv {
-    struct cu_windows w;
+    struct windows w;
     int64_t batch, groups, in, out, inner, pixels, image;
 };
-
-enum { CONV_X, CONV_W, CONV_Y, CONV_XW, CONV_XW_BWD, CONV_DXW, CONV_COL, CONV_COL_BWD };
 
 /* Input and output have the same dimension of channels where those come in groups. */
 static struct conv conv_of(const struct topt_kernel_call *c, int input)
@@ -174,8 +136,6 @@ int topt_cuda_conv_bwd_x(struct topt_device *d, const struct topt_kernel_call *c
 
 /* ---- pooling, neighbouring channels, resizing, transposed convolution -------------- */
 
-enum { POOL_X, POOL_Y, POOL_WHICH, POOL_XW, POOL_DXW };
-
 /* Places are numbers of the type: bf16 holds whole ones up to 256. */
 static int pool_of(const struct topt_device *d, const struct topt_kernel_call *c,
                    int input, struct cu_pool *ret, struct topt_error *err)
@@ -221,8 +181,6 @@ int topt_cuda_pool_bwd(struct topt_device *d, const struct topt_kernel_call *c,
     return p.x ? RUN(pool_put, &p) : 0;
 }
 
-enum { LRN_X, LRN_Y, LRN_XW, LRN_XW_BWD, LRN_DXW };
-
 static struct cu_lrn lrn_of(const struct topt_kernel_call *c, int input)
 {
     const struct topt_attrs *a = &c->op->attrs;
@@ -256,8 +214,6 @@ int topt_cuda_lrn_bwd(struct topt_device *d, const struct topt_kernel_call *c,
     (void)f;
     return l.y ? RUN(lrn_put, &l) : 0;
 }
-
-enum { RESIZE_X, RESIZE_Y, RESIZE_XW, RESIZE_DXW };
 
 static struct cu_resize resize_of(const struct topt_kernel_call *c, int window)
 {
@@ -295,33 +251,17 @@ int topt_cuda_resize_bwd(struct topt_device *d, const struct topt_kernel_call *c
     return r.x ? RUN(resize_put, &r) : 0;
 }
 
-enum { CT_X, CT_W, CT_Y, CT_XW, CT_XW_BWD, CT_DXW };
-
 /* Windows over this rank's block of the output, one for each pixel of the part of the
  * input. */
 static struct cu_spread spread_of(const struct topt_kernel_call *c, int input)
 {
-    const struct topt_attrs *a = &c->op->attrs;
-    const struct topt_box *x = &c->box[input], *y = &c->box[CT_Y];
-    return (struct cu_spread){
-        .x = c->value[input],
-        .y = c->grad[CT_Y],
-        .weight = c->value[CT_W],
-        .w = {.height = y->len[2],
-              .width = y->len[3],
-              .rows = x->len[2],
-              .cols = x->len[3],
-              .kernel_h = a->kernel_h,
-              .kernel_w = a->kernel_w,
-              .stride_h = a->stride_h,
-              .stride_w = a->stride_w,
-              .dilation_h = a->dilation_h,
-              .dilation_w = a->dilation_w,
-              .first_row = x->off[2] * a->stride_h - a->pad_top - y->off[2],
-              .first_col = x->off[3] * a->stride_w - a->pad_left - y->off[3]},
-        .batch = extent(c, CT_Y, 0),
-        .in = extent(c, input, 1),
-        .out = extent(c, CT_Y, 1)};
+    return (struct cu_spread){.x = c->value[input],
+                              .y = c->grad[CT_Y],
+                              .weight = c->value[CT_W],
+                              .w = windows_over_output(c, input),
+                              .batch = extent(c, CT_Y, 0),
+                              .in = extent(c, input, 1),
+                              .out = extent(c, CT_Y, 1)};
 }
 
 int topt_cuda_conv_transpose_fwd(struct topt_device *d, const struct topt_kernel_call *c,
@@ -353,8 +293,6 @@ int topt_cuda_conv_transpose_bwd_x(struct topt_device *d,
 }
 
 /* ---- channels ---------------------------------------------------------------------- */
-
-enum { CH_X, CH_W, CH_Y };
 
 static struct cu_channels channels_of(const struct topt_kernel_call *c,
                                       const struct cu_call *f)
@@ -400,8 +338,6 @@ static struct cu_channels one_each(const struct topt_kernel_call *c,
 ONE_EACH(gain, gain_get, gain_put)
 ONE_EACH(prelu, prelu_get, prelu_put)
 ONE_EACH(channel_bias, channel_bias_get, channel_bias_put)
-
-enum { NORM_X, NORM_G, NORM_B, NORM_Y, NORM_MU, NORM_V, NORM_S1, NORM_S2 };
 
 /* Batch norm of channels, or the norm of groups of them. */
 static struct cu_channels norms_of(const struct topt_kernel_call *c,

@@ -85,7 +85,7 @@ DEVICE int64_t places_inside(int64_t first, int64_t dilation, int64_t extent,
 /* What each pixel of the window of output (i, j) adds to the mean. */
 DEVICE double pool_share(const struct cu_pool *c, int64_t i, int64_t j)
 {
-    const struct cu_windows *w = &c->w;
+    const struct windows *w = &c->w;
     int64_t r = c->count_pad ? places_inside(c->first_row + i * w->stride_h,
                                              w->dilation_h, c->padded_h, w->kernel_h)
                              : places_inside(w->first_row + i * w->stride_h,
@@ -100,7 +100,7 @@ DEVICE double pool_share(const struct cu_pool *c, int64_t i, int64_t j)
 /* The largest, and its place: -1 and 0 where there is nothing but padding. */
 KERNEL pool_get_each(CALL(cu_pool) c)
 {
-    const struct cu_windows *w = &c.w;
+    const struct windows *w = &c.w;
     int64_t pixels = w->rows * w->cols;
     EACH(e, c.planes * pixels)
     {
@@ -135,7 +135,7 @@ static int pool_get(void *stream, const struct cu_pool *c)
 /* Backward: y is the gradient of the output, x gets that of the window. */
 KERNEL pool_put_each(CALL(cu_pool) c)
 {
-    const struct cu_windows *w = &c.w;
+    const struct windows *w = &c.w;
     int64_t area = w->height * w->width;
     EACH(e, c.planes * area)
     {
@@ -243,7 +243,7 @@ DEVICE num spread_weight_at(const struct cu_spread *c, int64_t k, int64_t n,
 
 KERNEL spread_y_each(CALL(cu_spread) c)
 {
-    const struct cu_windows *w = &c.w;
+    const struct windows *w = &c.w;
     int64_t plane = w->height * w->width, pixels = w->rows * w->cols;
     EACH(e, c.batch * c.out * plane)
     {
@@ -273,7 +273,7 @@ static int spread_y(void *stream, const struct cu_spread *c)
 
 KERNEL spread_x_each(CALL(cu_spread) c)
 {
-    const struct cu_windows *w = &c.w;
+    const struct windows *w = &c.w;
     int64_t plane = w->height * w->width, pixels = w->rows * w->cols;
     EACH(e, c.batch * c.in * pixels)
     {
@@ -306,7 +306,7 @@ static int spread_x(void *stream, const struct cu_spread *c)
 KERNEL spread_weight_rows(CALL(cu_spread) c)
 {
     SHARED wide sum[THREADS];
-    const struct cu_windows *w = &c.w;
+    const struct windows *w = &c.w;
     int64_t area = w->kernel_h * w->kernel_w, pixels = w->rows * w->cols;
     BLOCKS(e, c.in * c.out * area)
     {

@@ -7,8 +7,6 @@
  * is summed here is this rank's share, already divided by the whole width. */
 #include "real.h"
 
-enum { NORM_X, NORM_G, NORM_B, NORM_Y, NORM_MU, NORM_V, NORM_S1, NORM_S2 };
-
 /* What is normalised at once: a row of x, or one head of it, as wide as g. */
 DEVICE int64_t norm_rows(const struct cu_call *c)
 {

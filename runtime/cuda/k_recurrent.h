@@ -4,23 +4,6 @@
  * Backward turns what was saved of a step into what the weights' gradient needs of it. */
 #include "real.h"
 
-enum {
-    REC_PRE,
-    REC_WH,
-    REC_Y,
-    REC_GATES,
-    REC_STATE,
-    REC_Z,
-    REC_H,
-    REC_HK,
-    REC_DHK,
-    REC_DH,
-    REC_CARRY,
-    REC_STATES,
-    GRU_Q,
-    GRU_BH
-};
-
 /* Cell 'i' of all samples: its number by steps, and in the operand after it. */
 struct rec_cell {
     int64_t at, out, cells;

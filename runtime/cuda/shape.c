@@ -4,21 +4,6 @@
 
 #include "random.h"
 
-static struct cuda_device *dev_of(const struct topt_device *d)
-{
-    return d->impl;
-}
-
-static int64_t extent(const struct topt_kernel_call *c, int operand, int i)
-{
-    return c->box[operand].len[i] * c->op->operand[operand].dim[i].unit;
-}
-
-static int64_t plane_of(const struct topt_kernel_call *c, int operand)
-{
-    return extent(c, operand, 2) * extent(c, operand, 3);
-}
-
 static char *at(const struct topt_device *d, const void *p, int64_t i)
 {
     return p ? (char *)(uintptr_t)p + i * d->real_bytes : NULL;
@@ -130,24 +115,6 @@ int topt_cuda_shuffle_bwd(struct topt_device *d, const struct topt_kernel_call *
     (void)f;
     return swap_planes(d, c, c->grad[X], c->grad[Y],
                        extent(c, X, 1) / c->op->attrs.groups, err);
-}
-
-enum { JOINED = 4 };
-
-/* Numbers of an operand that stay together: of one count, or, where counts are joined,
- * of all of them and what is inside. */
-static int64_t joined_run(const struct topt_kernel_call *c, int operand)
-{
-    int rank = c->op->spec->operand[operand].ndim, own = c->op->spec->operand[0].own;
-    if (!own)
-        return c->op->operand[operand].dim[rank - 1].unit;
-    int64_t run = 1;
-    for (int i = rank - 1; i >= 0; i--) {
-        run *= extent(c, operand, i);
-        if (own >> i & 1)
-            break;
-    }
-    return run;
 }
 
 static int join(struct topt_device *d, const struct topt_kernel_call *c,

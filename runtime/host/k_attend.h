@@ -14,21 +14,6 @@
 
 enum { MOST_BUCKETS = 1024 }; /* as the row takes */
 
-enum {
-    ATTEND_Q,
-    ATTEND_KV,
-    ATTEND_KR,
-    ATTEND_RP,
-    ATTEND_Y,
-    ATTEND_LSE,
-    ATTEND_MOST,
-    ATTEND_W,
-    ATTEND_SCORES,
-    ATTEND_P,
-    ATTEND_DP,
-    ATTEND_DELTA
-};
-
 /* The table of relative positions: 'n' buckets a side, bucket k from distance start[k]
  * on. */
 struct near {

@@ -17,8 +17,6 @@ static struct channels channels_of(const struct topt_kernel_call *c, int operand
                      : (struct channels){rows_of(c, operand), cols_of(c, operand), 1};
 }
 
-enum { CH_X, CH_W, CH_Y };
-
 static void gain_fwd(const struct topt_kernel_call *c)
 {
     struct channels s = channels_of(c, CH_X);

@@ -8,36 +8,6 @@
  * of it are padding. */
 #include "real.h"
 
-/* Where windows lie in this rank's part of an image: place (r, q) of the window of output
- * pixel (i, j) is row first_row + i stride_h + r dilation_h, columns likewise. */
-struct windows {
-    int64_t height, width; /* of the part of the input */
-    int64_t rows, cols;    /* of the block of the output */
-    int64_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
-    int64_t first_row, first_col;
-};
-
-/* 'input': the operand that holds the part of the image. */
-static struct windows windows_of(const struct topt_kernel_call *c, int input)
-{
-    const struct topt_attrs *a = &c->op->attrs;
-    const struct topt_box *x = &c->box[input];
-    const int8_t *d = c->op->spec->operand[input].dim;
-    return (struct windows){
-        .height = x->len[2],
-        .width = x->len[3],
-        .rows = c->len[d[2]],
-        .cols = c->len[d[3]],
-        .kernel_h = a->kernel_h,
-        .kernel_w = a->kernel_w,
-        .stride_h = a->stride_h,
-        .stride_w = a->stride_w,
-        .dilation_h = a->dilation_h,
-        .dilation_w = a->dilation_w,
-        .first_row = c->off[d[2]] * a->stride_h - a->pad_top - x->off[2],
-        .first_col = c->off[d[3]] * a->stride_w - a->pad_left - x->off[3]};
-}
-
 /* n / stride; a division is slow beside what is done for one pixel. */
 static inline int64_t steps(int64_t n, int64_t stride)
 {
@@ -98,8 +68,6 @@ struct conv {
     struct windows w;
     int64_t batch, groups, in, out, inner, pixels;
 };
-
-enum { CONV_X, CONV_W, CONV_Y, CONV_XW, CONV_XW_BWD, CONV_DXW, CONV_COL, CONV_COL_BWD };
 
 /* Input and output have the same dimension of channels where those come in groups. */
 static struct conv conv_of(const struct topt_kernel_call *c, int input)

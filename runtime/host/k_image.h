@@ -2,12 +2,6 @@
  * channels, means over the image, changes of shape. */
 #include "real.h"
 
-/* Pixels of an image in this rank's block. */
-static inline int64_t plane_of(const struct topt_kernel_call *c, int operand)
-{
-    return extent(c, operand, 2) * extent(c, operand, 3);
-}
-
 static void channel_bias_fwd(const struct topt_kernel_call *c)
 {
     enum { X, B, Y };

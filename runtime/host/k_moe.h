@@ -288,8 +288,6 @@ static void combine_bwd(const struct topt_kernel_call *c)
  *     h = x up^T    a = act(h)    y = a down^T       for each expert and sample by itself
  */
 
-enum { EX, EUP, EDOWN, EY, EH, EA, EDA, EDH };
-
 /* The products of one operand: rows are the slots of one sample and expert, weights
  * follow the expert.  With 'weights' the product is a weight's gradient, which samples
  * add up in. */

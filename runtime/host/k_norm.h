@@ -7,8 +7,6 @@
  * and for RMS norm the same with mean = 0 and s1 = 0. */
 #include "real.h"
 
-enum { NORM_X, NORM_G, NORM_B, NORM_Y, NORM_MU, NORM_V, NORM_S1, NORM_S2 };
-
 static double norm_width(const struct topt_kernel_call *c)
 {
     return (double)(c->op->operand[NORM_G].dim[0].count *

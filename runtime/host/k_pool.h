@@ -5,8 +5,6 @@
  * needs neither the input nor a search. */
 #include "real.h"
 
-enum { POOL_X, POOL_Y, POOL_WHICH, POOL_XW, POOL_DXW };
-
 struct pool {
     struct windows w;
     int64_t planes;
@@ -167,7 +165,7 @@ static void pool_bwd(const struct topt_kernel_call *c)
 /* y = x / s^beta, s = bias + alpha / size (sum of x^2 over the neighbouring channels).
  * With t = -2 alpha beta / size dy x s^(-beta - 1) the gradient of x is dy / s^beta,
  * and x t' summed over the channels whose neighbour it is. */
-enum { LRN_X, LRN_Y, LRN_XW, LRN_XW_BWD, LRN_DXW, LRN_STRIP = 64 };
+enum { LRN_STRIP = 64 };
 
 struct lrn {
     double alpha, beta, bias; /* alpha: over the size */

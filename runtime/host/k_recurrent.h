@@ -12,23 +12,6 @@
  * the end. */
 #include "real.h"
 
-enum {
-    REC_PRE,
-    REC_WH,
-    REC_Y,
-    REC_GATES,
-    REC_STATE,
-    REC_Z,
-    REC_H,
-    REC_HK,
-    REC_DHK,
-    REC_DH,
-    REC_CARRY,
-    REC_STATES,
-    GRU_Q,
-    GRU_BH
-};
-
 /* Local sizes: samples, steps, cells, gates of a cell, inputs of the recurrent
  * product. */
 struct steps {

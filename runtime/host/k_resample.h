@@ -10,8 +10,6 @@
 
 /* ---- resize ------------------------------------------------------------------------ */
 
-enum { RESIZE_X, RESIZE_Y, RESIZE_XW, RESIZE_DXW };
-
 /* Taps of the local output row or column 'i' among the local ones of the window. */
 static struct topt_taps local_taps(const struct topt_kernel_call *c, int window,
                                    int along_rows, int64_t i)
@@ -74,8 +72,6 @@ static void resize_bwd(const struct topt_kernel_call *c)
 
 /* ---- transposed convolution -------------------------------------------------------- */
 
-enum { CT_X, CT_W, CT_Y, CT_XW, CT_XW_BWD, CT_DXW };
-
 /* Windows over this rank's block of the output, one for each pixel of the part of the
  * input; 'in' and 'out' channels. */
 struct spread {
@@ -86,24 +82,11 @@ struct spread {
 static struct spread spread_of(const struct topt_kernel_call *c, int input)
 {
     const struct topt_attrs *a = &c->op->attrs;
-    const struct topt_box *x = &c->box[input], *y = &c->box[CT_Y];
-    return (struct spread){
-        .w = {.height = y->len[2],
-              .width = y->len[3],
-              .rows = x->len[2],
-              .cols = x->len[3],
-              .kernel_h = a->kernel_h,
-              .kernel_w = a->kernel_w,
-              .stride_h = a->stride_h,
-              .stride_w = a->stride_w,
-              .dilation_h = a->dilation_h,
-              .dilation_w = a->dilation_w,
-              .first_row = x->off[2] * a->stride_h - a->pad_top - y->off[2],
-              .first_col = x->off[3] * a->stride_w - a->pad_left - y->off[3]},
-        .batch = extent(c, CT_Y, 0),
-        .in = extent(c, input, 1),
-        .out = extent(c, CT_Y, 1),
-        .area = a->kernel_h * a->kernel_w};
+    return (struct spread){.w = windows_over_output(c, input),
+                           .batch = extent(c, CT_Y, 0),
+                           .in = extent(c, input, 1),
+                           .out = extent(c, CT_Y, 1),
+                           .area = a->kernel_h * a->kernel_w};
 }
 
 /* What a place of the window makes of a channel of the input and one of the output. */

@@ -66,24 +66,6 @@ static void shuffle_bwd(const struct topt_kernel_call *c)
     swap_planes(c, c->grad[X], c->grad[Y], extent(c, X, 1) / c->op->attrs.groups);
 }
 
-enum { JOINED = 4 };
-
-/* Numbers of an operand that stay together: of one count, or, where counts are joined,
- * of all of them and what is inside. */
-static int64_t joined_run(const struct topt_kernel_call *c, int operand)
-{
-    int rank = c->op->spec->operand[operand].ndim, own = c->op->spec->operand[0].own;
-    if (!own)
-        return c->op->operand[operand].dim[rank - 1].unit;
-    int64_t run = 1;
-    for (int i = rank - 1; i >= 0; i--) {
-        run *= extent(c, operand, i);
-        if (own >> i & 1)
-            break;
-    }
-    return run;
-}
-
 static void concat_fwd(const struct topt_kernel_call *c)
 {
     real *y = c->value[JOINED];

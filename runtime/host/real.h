@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "host_math.h"
+#include "places.h"
 
 /* Inside loops that are to become vectors: compilers leave some of these as calls. */
 #define INLINE static inline __attribute__((always_inline))
@@ -71,12 +72,6 @@ INLINE float tanh_f32(float x)
     return q < 0.09f ? near : far;
 }
 #endif
-
-/* Elements of one dimension of an operand's local block. */
-static inline int64_t extent(const struct topt_kernel_call *c, int operand, int i)
-{
-    return c->box[operand].len[i] * c->op->operand[operand].dim[i].unit;
-}
 
 /* An operand's local block as a matrix: rows of the last dimension. */
 static inline int64_t cols_of(const struct topt_kernel_call *c, int operand)

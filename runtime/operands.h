@@ -1,0 +1,67 @@
+/* operands.h - which operand of a kernel's row is which, for all backends: the order of the
+ * rows of solver/model/ops_*.c, named; and what describes a
+ * window.  Device code includes this, so it includes nothing of ours. */
+#ifndef RUNTIME_OPERANDS_H
+#define RUNTIME_OPERANDS_H
+
+#include <stdint.h>
+
+/* Several tensors joined; then the whole. */
+enum { JOINED = 4 };
+/* Experts. */
+enum { EX, EUP, EDOWN, EY, EH, EA, EDA, EDH };
+/* Norms of a row, of a channel or of a group of channels. */
+enum { NORM_X, NORM_G, NORM_B, NORM_Y, NORM_MU, NORM_V, NORM_S1, NORM_S2 };
+/* What is done to channels: gains, biases, slopes. */
+enum { CH_X, CH_W, CH_Y };
+/* Convolution, pooling, norm by neighbouring channels, other extents, transposed
+ * convolution.  XW: the part of the input that windows see, neighbours' included. */
+enum { CONV_X, CONV_W, CONV_Y, CONV_XW, CONV_XW_BWD, CONV_DXW, CONV_COL, CONV_COL_BWD };
+enum { POOL_X, POOL_Y, POOL_WHICH, POOL_XW, POOL_DXW };
+enum { LRN_X, LRN_Y, LRN_XW, LRN_XW_BWD, LRN_DXW };
+enum { RESIZE_X, RESIZE_Y, RESIZE_XW, RESIZE_DXW };
+enum { CT_X, CT_W, CT_Y, CT_XW, CT_XW_BWD, CT_DXW };
+
+/* Attention over keys of their own; its products by blocks. */
+enum {
+    ATTEND_Q,
+    ATTEND_KV,
+    ATTEND_KR,
+    ATTEND_RP,
+    ATTEND_Y,
+    ATTEND_LSE,
+    ATTEND_MOST,
+    ATTEND_W,
+    ATTEND_SCORES,
+    ATTEND_P,
+    ATTEND_DP,
+    ATTEND_DELTA
+};
+/* Recurrences; GRU_*: a gated unit's further ones. */
+enum {
+    REC_PRE,
+    REC_WH,
+    REC_Y,
+    REC_GATES,
+    REC_STATE,
+    REC_Z,
+    REC_H,
+    REC_HK,
+    REC_DHK,
+    REC_DH,
+    REC_CARRY,
+    REC_STATES,
+    GRU_Q,
+    GRU_BH
+};
+
+/* Where windows lie in this rank's part of an image: place (r, q) of the window of output
+ * pixel (i, j) is row first_row + i stride_h + r dilation_h, columns likewise. */
+struct windows {
+    int64_t height, width; /* of the part of the input */
+    int64_t rows, cols;    /* of the block of the output */
+    int64_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
+    int64_t first_row, first_col;
+};
+
+#endif

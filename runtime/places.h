@@ -1,0 +1,80 @@
+/* places.h - what a backend works out of a kernel's call before it computes: extents of this
+ * rank's blocks, and where windows lie in them.  For all backends. */
+#ifndef RUNTIME_PLACES_H
+#define RUNTIME_PLACES_H
+
+#include "operands.h"
+#include "topt_device.h"
+
+/* Elements of one dimension of an operand's local block. */
+static inline int64_t extent(const struct topt_kernel_call *c, int operand, int i)
+{
+    return c->box[operand].len[i] * c->op->operand[operand].dim[i].unit;
+}
+
+/* Pixels of an image in this rank's block. */
+static inline int64_t plane_of(const struct topt_kernel_call *c, int operand)
+{
+    return extent(c, operand, 2) * extent(c, operand, 3);
+}
+
+/* Numbers of an operand that stay together: of one count, or, where counts are joined,
+ * of all of them and what is inside. */
+static inline int64_t joined_run(const struct topt_kernel_call *c, int operand)
+{
+    int rank = c->op->spec->operand[operand].ndim, own = c->op->spec->operand[0].own;
+    if (!own)
+        return c->op->operand[operand].dim[rank - 1].unit;
+    int64_t run = 1;
+    for (int i = rank - 1; i >= 0; i--) {
+        run *= extent(c, operand, i);
+        if (own >> i & 1)
+            break;
+    }
+    return run;
+}
+
+/* 'input': the operand that holds the part of the image. */
+static inline struct windows windows_of(const struct topt_kernel_call *c, int input)
+{
+    const struct topt_attrs *a = &c->op->attrs;
+    const struct topt_box *x = &c->box[input];
+    const int8_t *d = c->op->spec->operand[input].dim;
+    return (struct windows){
+        .height = x->len[2],
+        .width = x->len[3],
+        .rows = c->len[d[2]],
+        .cols = c->len[d[3]],
+        .kernel_h = a->kernel_h,
+        .kernel_w = a->kernel_w,
+        .stride_h = a->stride_h,
+        .stride_w = a->stride_w,
+        .dilation_h = a->dilation_h,
+        .dilation_w = a->dilation_w,
+        .first_row = c->off[d[2]] * a->stride_h - a->pad_top - x->off[2],
+        .first_col = c->off[d[3]] * a->stride_w - a->pad_left - x->off[3]};
+}
+
+/* Of a transposed convolution: windows over this rank's block of the output, one for each
+ * pixel of the part of the input. */
+static inline struct windows windows_over_output(const struct topt_kernel_call *c,
+                                                 int input)
+{
+    const struct topt_attrs *a = &c->op->attrs;
+    const struct topt_box *x = &c->box[input], *y = &c->box[CT_Y];
+    return (struct windows){.height = y->len[2],
+                            .width = y->len[3],
+                            .rows = x->len[2],
+                            .cols = x->len[3],
+                            .kernel_h = a->kernel_h,
+                            .kernel_w = a->kernel_w,
+                            .stride_h = a->stride_h,
+                            .stride_w = a->stride_w,
+                            .dilation_h = a->dilation_h,
+                            .dilation_w = a->dilation_w,
+                            .first_row = x->off[2] * a->stride_h - a->pad_top - y->off[2],
+                            .first_col =
+                                x->off[3] * a->stride_w - a->pad_left - y->off[3]};
+}
+
+#endif
