@@ -96,6 +96,31 @@ class Images(nn.Module):
         return self.classes(self.pool(x + self.each(x)).flatten(1))
 
 
+class Shared(nn.Module):
+    """Two lookups in one table."""
+
+    def __init__(self):
+        super().__init__()
+        self.left, self.right, self.out = nn.Embedding(50, 32), nn.Embedding(50, 32), nn.Linear(32, 7)
+        self.right.weight = self.left.weight
+
+    def forward(self, left, right):
+        return self.out(self.left(left) + self.right(right))
+
+
+class Gated(nn.Module):
+    """Channels weighed by what is made of their means, of an image that is padded beforehand."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.gate, self.last = nn.Conv2d(3, 8, 3, 2), nn.Conv2d(8, 8, 1), nn.Conv2d(8, 8, 1)
+
+    def forward(self, x):
+        x = self.conv(f.pad(x, (0, 1, 0, 1)))
+        x = x + self.last(x * torch.sigmoid(self.gate(f.adaptive_avg_pool2d(x, 1))))
+        return x.mean((2, 3))
+
+
 class Recurrent(nn.Module):
     """With a part that is not traced."""
 
@@ -135,6 +160,11 @@ lost = check("one whose head is its table", Language(True), ids, {"variable": 1,
 ok(not lost, "nothing of it is left out", lost)
 check("shared keys, gated units", Grouped(), rows, {"attend": 1, "norm": 1, "slice": 2, "mul": 1, "unary": 1})
 check("images", Images(), torch.zeros(2, 3, 8, 8), {"conv": 1, "conv_grouped": 1, "batch_norm": 1, "pool": 1, "add": 1})
+check("images that a pool reads past the end of", nn.Sequential(nn.Conv2d(3, 8, 3, 2, 1), nn.MaxPool2d(2, ceil_mode=True),
+                                                               nn.Flatten(), nn.Linear(200, 10)),
+      torch.zeros(2, 3, 18, 18), {"conv": 1, "pool": 1, "flatten": 1})
+check("gated channels", Gated(), torch.zeros(2, 3, 8, 8), {"conv": 2, "linear": 1, "weigh": 1, "global_pool": 2})
+check("one table for two lookups", Shared(), (ids, ids.clone()), {"variable": 1, "embedding": 2})
 check("torch's own encoder layer", nn.TransformerEncoderLayer(32, 4, 64, batch_first=True), rows, {"attention": 1, "add": 2})
 lost = check("a recurrence", Recurrent(), rows, {"linear": 1, "beside": 1, "select": 1})
 ok(sum(lost.values()) == 8 * 32 * 32 + 8 * 32 and "steps.weight_hh_l0" in lost, "is counted, and named as not traced", lost)
