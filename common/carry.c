@@ -100,7 +100,8 @@ static int64_t number_of(const char *name)
     return value && !topt_parse_int(value, 1, 1 << 20, &n, NULL) ? n : 0;
 }
 
-/* Is this a step of srun, and not the batch script?  Newer Slurms number the script's step, too, above all others. */
+/* Is this a step of srun, and not the batch script?  Newer Slurms number the script's
+ * step, too, above all others. */
 static int is_step(void)
 {
     const char *value = getenv("SLURM_STEP_ID");
@@ -108,8 +109,9 @@ static int is_step(void)
     return value && !topt_parse_int(value, 0, INT64_C(0xfffffff0) - 1, &n, NULL);
 }
 
-/* The document that the environment carries for the nodes and GPUs that the job has.  Slurm's plugin sees to that, where it
- * is installed; else a job that was resized, or was given one of several numbers of nodes, is known by them here. */
+/* The document that the environment carries for the nodes and GPUs that the job has.
+ * Slurm's plugin sees to that, where it is installed; else a job that was resized, or was
+ * given one of several numbers of nodes, is known by them here. */
 static int word_of_shape(const char *id, const char **ret, struct topt_error *err)
 {
     char name[TOPT_ELASTIC_NAME];

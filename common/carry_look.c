@@ -1,5 +1,5 @@
-/* carry_look.c - a carried document looked at from outside, by who copies it unread: Slurm's plugin compiles this file
- * itself, and brings no zlib. */
+/* carry_look.c - a carried document looked at from outside, by who copies it unread:
+ * Slurm's plugin compiles this file itself, and brings no zlib. */
 #include "topt_carry.h"
 
 #include <string.h>

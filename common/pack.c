@@ -47,8 +47,8 @@ int topt_gzip(const void *data, size_t len, void **ret, size_t *ret_len,
     return 0;
 }
 
-/* Inflate all of 's' into '*out', which grows to at most 'most' bytes and one more, by which too much
- * is noticed; zlib's verdict. */
+/* Inflate all of 's' into '*out', which grows to at most 'most' bytes and one more, by
+ * which too much is noticed; zlib's verdict. */
 static int inflate_all(z_stream *s, char **out, size_t cap, size_t most)
 {
     for (;;) {

@@ -55,9 +55,10 @@ int topt_credential_answer(const char *socket, uid_t asker, const char *authoriz
                            const struct topt_answered *a, char **ret,
                            struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Was this answered by the daemon, to this request?  'signature': the value of Topt-Answer, or NULL;
- * 'url' is for the error.  0, or -1: IO, and what is not to be believed is not to be shown.  1 of a 429
- * or 503 that nobody signed: not believed either, but asking again later harms nobody. */
+/* Was this answered by the daemon, to this request?  'signature': the value of
+ * Topt-Answer, or NULL; 'url' is for the error.  0, or -1: IO, and what is not to be
+ * believed is not to be shown.  1 of a 429 or 503 that nobody signed: not believed either,
+ * but asking again later harms nobody. */
 int topt_credential_check_answer(const struct topt_trust *trust, const char *url,
                                  const char *signature, const char *authorization,
                                  const struct topt_answered *a,

@@ -1,7 +1,8 @@
 /* topt_digest.h - SHA-256 of bytes, and the short ids that documents go by.
  *
- * Documents are named by their content and everybody may send one, so the digest is one that nobody can make two
- * documents share.  It comes from nettle; nothing here knows JSON.  Thread safety: reentrant. */
+ * Documents are named by their content and everybody may send one, so the digest is one
+ * that nobody can make two documents share.  It comes from nettle; nothing here knows
+ * JSON.  Thread safety: reentrant. */
 #ifndef TOPT_DIGEST_H
 #define TOPT_DIGEST_H
 
@@ -32,8 +33,8 @@ void topt_sha256(const void *data, size_t len, uint8_t ret[TOPT_DIGEST_BYTES]);
 void topt_sha256_hex(const void *data, size_t len, char ret[TOPT_DIGEST_HEX]);
 void topt_id(char kind, const void *data, size_t len, char ret[TOPT_ID]);
 
-/* Is 'text' written as ids are: p, m or h, '-', and 16 or more hexadecimal digits?  (Plans had 16 once.)  Nothing
- * that people name may be. */
+/* Is 'text' written as ids are: p, m or h, '-', and 16 or more hexadecimal digits?  (Plans
+ * had 16 once.)  Nothing that people name may be. */
 int topt_is_id(const char *text);
 
 #endif

@@ -1,9 +1,11 @@
-/* topt_elastic.h - a job of Slurm that takes several numbers of GPUs: its plans, one for each shape, travel in its
- * environment, and what they promise stands in its comment, which whoever sees the queue can read.
+/* topt_elastic.h - a job of Slurm that takes several numbers of GPUs: its plans, one for
+ * each shape, travel in its environment, and what they promise stands in its comment,
+ * which whoever sees the queue can read.
  *
- * A shape is nodes x GPUs of each.  The plan that the job was submitted with is in SLURM_TOPT_*, as that of any job; of
- * each other shape there are the two variables below.  SLURM_TOPT_ELASTIC lists these shapes.
- * Slurm's plugin compiles elastic.c itself.  Thread safety: plain values; reentrant. */
+ * A shape is nodes x GPUs of each.  The plan that the job was submitted with is in
+ * SLURM_TOPT_*, as that of any job; of each other shape there are the two variables
+ * below.  SLURM_TOPT_ELASTIC lists these shapes. Slurm's plugin compiles elastic.c itself.
+ * Thread safety: plain values; reentrant. */
 #ifndef TOPT_ELASTIC_H
 #define TOPT_ELASTIC_H
 
@@ -37,8 +39,9 @@ void topt_elastic_plan_name(int64_t nodes, int64_t gpus_per_node,
 void topt_elastic_document_name(int64_t nodes, int64_t gpus_per_node,
                                 char ret[TOPT_ELASTIC_NAME]);
 
-/* Append the comment's word, "topt-elastic=1x2:48876832501,1x4:23000000000*;min-efficiency=0.8;tasks=node": each shape
- * with its nanoseconds a step, '*' behind the one that was submitted. */
+/* Append the comment's word,
+ * "topt-elastic=1x2:48876832501,1x4:23000000000*;min-efficiency=0.8;tasks=node": each
+ * shape with its nanoseconds a step, '*' behind the one that was submitted. */
 void topt_elastic_word(const struct topt_elastic *e, struct topt_text *out);
 
 /* Find such a word in a comment: 1, 0 where there is none, or none that makes sense. */

@@ -1,5 +1,6 @@
-/* topt_hash.h - a hash of bytes for tables in memory: fast, the same on every run, and not for data
- * that an enemy chooses.  Eight bytes at a time are mixed by a multiplication with the golden ratio. */
+/* topt_hash.h - a hash of bytes for tables in memory: fast, the same on every run, and
+ * not for data that an enemy chooses.  Eight bytes at a time are mixed by a multiplication
+ * with the golden ratio. */
 #ifndef TOPT_HASH_H
 #define TOPT_HASH_H
 

@@ -13,8 +13,9 @@
 #include "topt_digest.h"
 #include "topt_error.h"
 
-/* Have the JSON library's allocations looked at, so that memory that does not suffice is no fault of the document: its
- * parser may take what it could not keep for a mistake, or leave it out.  Once, before there are threads. */
+/* Have the JSON library's allocations looked at, so that memory that does not suffice is
+ * no fault of the document: its parser may take what it could not keep for a mistake, or
+ * leave it out.  Once, before there are threads. */
 void topt_json_watch_memory(void);
 /* Did it lack memory in this thread since this was asked last, or something parsed? */
 int topt_json_lacked(void);
@@ -62,7 +63,8 @@ const char *topt_json_words_at(const json_t *obj, const char *key);
  * the caller; NULL when out of memory. */
 char *topt_json_text(const json_t *doc, int indent);
 
-/* The id of a document (topt_digest.h): of its compact text with sorted keys.  -1 where memory does not suffice. */
+/* The id of a document (topt_digest.h): of its compact text with sorted keys.  -1 where
+ * memory does not suffice. */
 int topt_json_id(const json_t *doc, char kind, char ret[TOPT_ID]) TOPT_MUST_CHECK;
 
 #endif

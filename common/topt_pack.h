@@ -7,7 +7,8 @@
 
 #include "topt_error.h"
 
-/* 'data' in gzip's format, for Content-Encoding: gzip; quick rather than small.  '*ret' is owned. */
+/* 'data' in gzip's format, for Content-Encoding: gzip; quick rather than small.  '*ret' is owned.
+ */
 int topt_gzip(const void *data, size_t len, void **ret, size_t *ret_len,
               struct topt_error *err) TOPT_MUST_CHECK;
 

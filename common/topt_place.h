@@ -4,10 +4,10 @@
  *     root:     /run/topt/toptd.sock
  *     others:   $XDG_RUNTIME_DIR/topt/toptd.sock, else ~/.local/state/topt/toptd.sock
  *
- * The daemon listens at the first of them.  Who asks takes the first where somebody listens, and last
- * /run/topt/toptd.sock, where the machine's own daemon listens.  So somebody's own daemon is
- * found by what that user starts, and the machine's by all others.
- * Thread safety: reads the environment; plain values. */
+ * The daemon listens at the first of them.  Who asks takes the first where somebody
+ * listens, and last /run/topt/toptd.sock, where the machine's own daemon listens.  So
+ * somebody's own daemon is found by what that user starts, and the machine's by all
+ * others. Thread safety: reads the environment; plain values. */
 #ifndef TOPT_PLACE_H
 #define TOPT_PLACE_H
 

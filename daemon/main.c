@@ -8,8 +8,8 @@
  *   clock thread         jobs.c: deadlines, and telling those who wait
  *   confirming thread    confirm.c: asks Slurm whose the jobs are that were reported
  *
- * Locks, in rank: http.lock, tasks.lock, jobs.lock, then the leaves (handlers, admit, warm, store, confirm).  None is
- * held while a search or a handler runs. */
+ * Locks, in rank: http.lock, tasks.lock, jobs.lock, then the leaves (handlers, admit,
+ * warm, store, confirm).  None is held while a search or a handler runs. */
 #include "http.h"
 #include "listen.h"
 #include "observations.h"
@@ -32,8 +32,8 @@ enum {
     STOP_ANSWER_MS = 300,  /* for handlers to say that we stop */
     STOP_SEARCH_MS = 1200, /* for worker processes to be ended */
     RESERVED = 1,          /* slots for short questions alone */
-    /* Searches of one user: one runs and four wait, so that a user's script of many holds nobody up;
-     * short questions are those of an array of jobs. */
+    /* Searches of one user: one runs and four wait, so that a user's script of many holds
+     * nobody up; short questions are those of an array of jobs. */
     RUNNING_PER_UID = 1,
     QUEUED_PER_UID = 4,
     SUBMIT_PER_UID = 64,
@@ -176,7 +176,8 @@ static int check_default_hw(struct server *s, struct topt_error *err)
     return 0;
 }
 
-/* Worker processes; the first one is asked for what profiles there are, which also shows that it works. */
+/* Worker processes; the first one is asked for what profiles there are, which also shows
+ * that it works. */
 static int start_pool(struct daemon *d, struct topt_error *err)
 {
     const struct config *c = config_of(d);

@@ -28,7 +28,8 @@ struct topt_answer {
     char error[64], description[512], nearest[256];
     /* What people read of the answer, lines of it; cut to fit. */
     char shown[16384];
-    /* The plan itself, packed (topt_carry.h): copied as it is into the job's environment.  "" where it was too long. */
+    /* The plan itself, packed (topt_carry.h): copied as it is into the job's environment.
+     * "" where it was too long. */
     char plan_doc[TOPT_CARRY_MOST + 1];
 };
 

@@ -21,8 +21,8 @@ enum topt_ask_kind {
     TOPT_ASK_IS_ELASTIC, /* may take one: "auto" (as without one), "no", or counts */
 };
 
-/* X(NAME, option, argument shown, kind, help): what is said to the plugin alone; the rest are the fields of
- * a question (topt_fields.h) that are options of sbatch. */
+/* X(NAME, option, argument shown, kind, help): what is said to the plugin alone; the rest
+ * are the fields of a question (topt_fields.h) that are options of sbatch. */
 #define TOPT_ASK_OPTIONS(X)                                                              \
     X(MODEL, "topt-model", "FILE", FILE,                                                 \
       "the model: native, a config.json or its folder, ONNX or Megatron-LM's arguments") \
@@ -84,15 +84,17 @@ int topt_ask_profiling(const struct topt_ask *ask);
 /* Nothing is to be submitted, whatever the answer is.  Only after topt_ask_check succeeded. */
 int topt_ask_shows_only(const struct topt_ask *ask);
 
-/* Give the options that were not given what $TOPT_<OPTION> says: TOPT_HW for --topt-hw.  Not of --topt-gpus, whose
- * variable is an answer's.  Fails with one line that names the variable. */
+/* Give the options that were not given what $TOPT_<OPTION> says: TOPT_HW for --topt-hw.
+ * Not of --topt-gpus, whose variable is an answer's.  Fails with one line that names the
+ * variable. */
 int topt_ask_environment(struct topt_ask *ask, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The option that the first 'len' letters of 'word' stand for, as "min_efficiency" for --topt-min-efficiency, or -1. */
+/* The option that the first 'len' letters of 'word' stand for, as "min_efficiency" for
+ * --topt-min-efficiency, or -1. */
 int topt_ask_find(const char *word, size_t len);
 
-/* The numbers of GPUs that --topt-elastic names: how many of 'most', 0 for "auto", -1 where the job is not elastic.
- * Only after topt_ask_check succeeded. */
+/* The numbers of GPUs that --topt-elastic names: how many of 'most', 0 for "auto", -1
+ * where the job is not elastic. Only after topt_ask_check succeeded. */
 int topt_ask_elastic(const struct topt_ask *ask, int64_t *ret, int most);
 
 /* The value alone can be read. */

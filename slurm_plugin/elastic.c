@@ -1,8 +1,9 @@
 /* elastic.c - see elastic.h.
  *
- * Slurm chooses among numbers of nodes by itself, from 23.02 on: as many as are free, without waiting.  It knows nothing
- * of efficiency nor of time limits.  So the list holds those shapes alone that use GPUs as well as the job asked, and
- * where the job has a time limit none that would take longer under it: `topt rightsize` lengthens the limit, Slurm
+ * Slurm chooses among numbers of nodes by itself, from 23.02 on: as many as are free,
+ * without waiting.  It knows nothing of efficiency nor of time limits.  So the list holds
+ * those shapes alone that use GPUs as well as the job asked, and where the job has a time
+ * limit none that would take longer under it: `topt rightsize` lengthens the limit, Slurm
  * does not. */
 #include "elastic.h"
 

@@ -1,4 +1,5 @@
-/* elastic.h - which other numbers of GPUs a job with --topt-elastic is planned for, and what is said of them.
+/* elastic.h - which other numbers of GPUs a job with --topt-elastic is planned for, and
+ * what is said of them.
  *
  * Pure: knows no Slurm.  Plain values, no threads. */
 #ifndef TOPT_SLURM_ELASTIC_H
@@ -9,8 +10,8 @@
 #include "shape.h"
 #include "topt_elastic.h"
 
-/* Numbers that are still to be asked: those that the job names, or of "auto" halves and doubles of the plan's own, the
- * nearest first, each way until there is no plan. */
+/* Numbers that are still to be asked: those that the job names, or of "auto" halves and
+ * doubles of the plan's own, the nearest first, each way until there is no plan. */
 struct elastic_counts {
     int64_t list[TOPT_ELASTIC_MOST];
     int n, at;        /* of the list; n 0: auto */
@@ -30,7 +31,8 @@ void elastic_tell(struct elastic_counts *c, int found);
 int elastic_add(int64_t nodes, int64_t gpus_per_node, int64_t time_ns,
                 struct topt_elastic *e);
 
-/* What the job's options become.  'version' is Slurm's: from 23.02 on it takes a list of numbers of nodes. */
+/* What the job's options become.  'version' is Slurm's: from 23.02 on it takes a list of
+ * numbers of nodes. */
 void elastic_host(const struct topt_elastic *e, const struct topt_host *h, int version,
                   struct topt_host_elastic *ret);
 

@@ -5,7 +5,8 @@
  * together, after every option that says the same in other words was reset.  --gres is
  * rewritten rather than reset: it may hold other things than GPUs.
  *
- * Texts from 'get' are of Slurm's allocator, so they are kept in one list, and freed together when the job is sized. */
+ * Texts from 'get' are of Slurm's allocator, so they are kept in one list, and freed
+ * together when the job is sized. */
 #include "host.h"
 
 #include <stdio.h>
@@ -143,7 +144,8 @@ int topt_host_touches(const char *name)
     return 0;
 }
 
-/* The partitions of an answer where the job names several and these are among them; else "", which changes nothing. */
+/* The partitions of an answer where the job names several and these are among them; else
+ * "", which changes nothing. */
 static const char *narrowed(const struct topt_host *h, const char *partitions)
 {
     const char *named = given(h, "partition");
@@ -159,7 +161,8 @@ static const char *narrowed(const struct topt_host *h, const char *partitions)
     return named && strchr(named, ',') ? partitions : "";
 }
 
-/* The comment with what is said of other shapes in place of what was said before; nothing where nothing was or is. */
+/* The comment with what is said of other shapes in place of what was said before; nothing
+ * where nothing was or is. */
 static int add_comment(const struct topt_host *h, const char *word, struct topt_text *out,
                        struct topt_error *err)
 {

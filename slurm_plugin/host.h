@@ -1,7 +1,8 @@
-/* host.h - the options of an sbatch, salloc or srun: of the one that loaded the plugin, or of the sbatch that
- * `topt sbatch` is about to become.
+/* host.h - the options of an sbatch, salloc or srun: of the one that loaded the plugin,
+ * or of the sbatch that `topt sbatch` is about to become.
  *
- * Every option has a name and a text, so neither structures nor private headers of Slurm are needed. */
+ * Every option has a name and a text, so neither structures nor private headers of Slurm
+ * are needed. */
 #ifndef TOPT_SLURM_HOST_H
 #define TOPT_SLURM_HOST_H
 
@@ -36,18 +37,19 @@ void topt_host_drop(const struct topt_host *h);
 int topt_host_bounds(const struct topt_host *h, struct topt_bounds *ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Append what else of the job bounds its plan, "&slurm_partition=gpu&slurm_time=60"; nothing where it says nothing. */
+/* Append what else of the job bounds its plan, "&slurm_partition=gpu&slurm_time=60";
+ * nothing where it says nothing. */
 void topt_host_about(const struct topt_host *h, const struct topt_bounds *bounds,
                      struct topt_text *out);
 
-/* Of a job that takes several shapes: what its comment says of them (topt_elastic.h), and the numbers of nodes of which
- * Slurm may choose, as "1,2,4"; "" where it may not. */
+/* Of a job that takes several shapes: what its comment says of them (topt_elastic.h), and
+ * the numbers of nodes of which Slurm may choose, as "1,2,4"; "" where it may not. */
 struct topt_host_elastic {
     char word[TOPT_ELASTIC_WORD], nodes[160];
 };
 
-/* Give the job the plan's shape: nodes, GPUs on each, one task for each GPU or for each node; 'elastic' NULL: no other.
- * On failure the options are what they were. */
+/* Give the job the plan's shape: nodes, GPUs on each, one task for each GPU or for each
+ * node; 'elastic' NULL: no other. On failure the options are what they were. */
 int topt_host_resize(const struct topt_host *h, const struct topt_answer *plan,
                      const struct topt_bounds *bounds,
                      const struct topt_host_elastic *elastic,

@@ -7,8 +7,8 @@
  *
  * A reply ends by Content-Length, by its last chunk, or by the connection's end.
  *
- * libmunge has time limits of its own: where munged hangs they come before the deadline is looked at
- * again, but there sbatch, whose submission munged signs too, hangs as well. */
+ * libmunge has time limits of its own: where munged hangs they come before the deadline
+ * is looked at again, but there sbatch, whose submission munged signs too, hangs as well. */
 #include "http.h"
 
 #include <arpa/inet.h>

@@ -30,8 +30,9 @@ struct topt_http_request {
 };
 
 /* Send and wait for the whole reply (at most 192 KiB).  Fails with CANCELED past the
- * deadline, BUSY where it was refused or broken off before an answer, which may pass, IO when there is nobody or it is not the daemon, INVAL for a URL that means nothing.
- * The reply's body is the caller's: topt_http_fini.
+ * deadline, BUSY where it was refused or broken off before an answer, which may pass, IO
+ * when there is nobody or it is not the daemon, INVAL for a URL that means nothing. The
+ * reply's body is the caller's: topt_http_fini.
  *
  * A Unix socket's listener is known by its uid.  Over TCP the request is signed, anew in each call,
  * and so must be the answer; of one that is not, a 429 or 503 alone comes back, without its body,

@@ -21,20 +21,24 @@ struct topt_env {
 };
 
 /* At submit time: SLURM_TOPT_* (Slurm carries SLURM_* even under --export=NONE) and the
- * plain TOPT_* (for salloc's shell, which is started from here); the plan itself once, as SLURM_TOPT_PLAN_DOC.  'daemon_uid' -1: nobody was named. */
+ * plain TOPT_* (for salloc's shell, which is started from here); the plan itself once, as
+ * SLURM_TOPT_PLAN_DOC.  'daemon_uid' -1: nobody was named. */
 void topt_mend_plan(const struct topt_env *env, const struct topt_answer *plan,
                     int64_t tasks, const char *url, int64_t daemon_uid);
 
-/* A further plan, of another shape (topt_elastic.h): its numbers in one variable, its document in another. */
+/* A further plan, of another shape (topt_elastic.h): its numbers in one variable, its
+ * document in another. */
 void topt_mend_further(const struct topt_env *env, const struct topt_answer *plan,
                        int64_t tasks);
-/* Behind the last of them: the list of their shapes, which are those of 'e' but the submitted one. */
+/* Behind the last of them: the list of their shapes, which are those of 'e' but the submitted one.
+ */
 void topt_mend_shapes(const struct topt_env *env, const struct topt_elastic *e);
 /* Forget all further plans. */
 void topt_mend_drop_further(const struct topt_env *env);
 
-/* In the batch script's step: was the job given another shape than its plan's, of which a further plan travels with it?  Then that is
- * its plan from now on, 'said' is a line about it, and it returns 1; else 0. */
+/* In the batch script's step: was the job given another shape than its plan's, of which a
+ * further plan travels with it?  Then that is its plan from now on, 'said' is a line about
+ * it, and it returns 1; else 0. */
 int topt_mend_adopt(const struct topt_env *env, char *said, size_t size);
 
 /* Forget a plan that another job left in the environment; TOPT_URL and TOPT_DAEMON_UID stay. */
@@ -43,9 +47,10 @@ void topt_mend_forget(const struct topt_env *env);
 /* In a step: TOPT_* from SLURM_TOPT_*.  Returns 1 when there is a plan, else 0. */
 int topt_mend_step(const struct topt_env *env);
 
-/* In a step with a plan: is the allocation the one that the plan is for?  Where it was resized since, the plan is taken
- * out of the environment, TOPT_STALE says why in words, as does 'why', and it returns 1; else 0.  In the batch script's
- * step GPUs and tasks are compared as well, which a step may have fewer of. */
+/* In a step with a plan: is the allocation the one that the plan is for?  Where it was
+ * resized since, the plan is taken out of the environment, TOPT_STALE says why in words,
+ * as does 'why', and it returns 1; else 0.  In the batch script's step GPUs and tasks are
+ * compared as well, which a step may have fewer of. */
 int topt_mend_stale(const struct topt_env *env, int is_batch, char *why, size_t size);
 
 /* In the batch script's step of a job with a plan: Slurm wrote the numbers down before the

@@ -17,7 +17,8 @@ void topt_submit_begin(void);
 int topt_submit(spank_t spank, struct topt_ask *ask, int argc, char **argv);
 
 /* slurmstepd, as the user, about to start a task: give it its plan.  Never fails: a step
- * that starts without TOPT_* is better than a node that Slurm drains.  'argv' is plugstack.conf's. */
+ * that starts without TOPT_* is better than a node that Slurm drains.  'argv' is plugstack.conf's.
+ */
 void topt_step(spank_t spank, int argc, char **argv);
 
 #endif

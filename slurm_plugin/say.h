@@ -1,5 +1,5 @@
-/* say.h - lines for the user, as the program says them: sbatch's plugin by Slurm, others on standard error.
- * Thread safety: none; for a program's main thread. */
+/* say.h - lines for the user, as the program says them: sbatch's plugin by Slurm, others
+ * on standard error. Thread safety: none; for a program's main thread. */
 #ifndef TOPT_SAY_H
 #define TOPT_SAY_H
 

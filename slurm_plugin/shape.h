@@ -36,8 +36,9 @@ int topt_shape_gpus(const char *text, int64_t *ret, char type[64],
 int topt_shape_tres(const char *text, int64_t *ret_gpus, char type[64],
                     struct topt_text *others, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Whether a task is for a GPU or for a node: as --topt-tasks says, else what the options mean together.  One task a
- * node, several tasks on as many nodes with more GPUs than that, or a task of several GPUs mean a task a node. */
+/* Whether a task is for a GPU or for a node: as --topt-tasks says, else what the options
+ * mean together.  One task a node, several tasks on as many nodes with more GPUs than
+ * that, or a task of several GPUs mean a task a node. */
 void topt_shape_settle(const struct topt_ask *ask, struct topt_bounds *b);
 
 /* The tasks of a job with this plan, and of each of its nodes. */

@@ -18,7 +18,8 @@
 #include "elastic.h"
 #include "http.h"
 
-/* What submits nothing waits longer for a search that is under way: no job is held up, and somebody looks. */
+/* What submits nothing waits longer for a search that is under way: no job is held up,
+ * and somebody looks. */
 enum { RETRY_MS = 200, PATIENCE_MS = 1000, SHOW_MS = 30000 };
 
 /* Somebody looks at a terminal where nothing happens. */
@@ -67,7 +68,8 @@ static int pause_of(int retry_after_s, int64_t left_ms)
     return (int)(ms <= RETRY_MS ? RETRY_MS : ms < left_ms / 2 ? ms : left_ms / 2);
 }
 
-/* Wait before the question is asked again, and say so to who waits.  0 where there is no time for that. */
+/* Wait before the question is asked again, and say so to who waits.  0 where there is no
+ * time for that. */
 static int pause_for(struct topt_http_request *q, int64_t deadline, int ms)
 {
     if (deadline - topt_http_now_ms() <= ms)
@@ -79,10 +81,10 @@ static int pause_for(struct topt_http_request *q, int64_t deadline, int ms)
     return q->timeout_ms > 0;
 }
 
-/* One question, asked again within its time while the answer is "still searching" or "busy", or
- * nobody takes it just now (toptd restarts): equal searches are shared on the other side.  When that
- * time runs out, what the planner said before stays the reason.  'search_ms': of what may be longer, the time for a
- * search that is under way. */
+/* One question, asked again within its time while the answer is "still searching" or
+ * "busy", or nobody takes it just now (toptd restarts): equal searches are shared on the
+ * other side.  When that time runs out, what the planner said before stays the reason.
+ * 'search_ms': of what may be longer, the time for a search that is under way. */
 static enum topt_verdict ask_planner(struct topt_http_request *q, int64_t search_ms,
                                      struct topt_answer *ret, int *ret_heard,
                                      struct topt_error *err)
@@ -201,7 +203,8 @@ static void say_prediction(const struct topt_answer *plan)
                   topt_show_ns(plan->time_ns, time, sizeof time));
 }
 
-/* Ask for the plan of so many GPUs, until the deadline of all.  0 where there is none, or it can't travel. */
+/* Ask for the plan of so many GPUs, until the deadline of all.  0 where there is none, or
+ * it can't travel. */
 static int find_further(const struct topt_sizing *s, const struct topt_ask *ask,
                         const struct topt_site *site, const struct topt_bounds *bounds,
                         int64_t deadline, int64_t gpus, struct topt_answer *ret)

@@ -1,6 +1,8 @@
-/* sizing.h - sizing a job in the command that submits it: in sbatch, by the plugin, or before it, by `topt sbatch`.
+/* sizing.h - sizing a job in the command that submits it: in sbatch, by the plugin, or
+ * before it, by `topt sbatch`.
  *
- * Knows no Slurm: its options are reached through 'struct topt_host', what is said goes by topt_say.  Thread safety: none; for a program's main thread. */
+ * Knows no Slurm: its options are reached through 'struct topt_host', what is said goes
+ * by topt_say.  Thread safety: none; for a program's main thread. */
 #ifndef TOPT_SIZING_H
 #define TOPT_SIZING_H
 
@@ -22,12 +24,13 @@ struct topt_sizing {
     int (*version)(void);
 };
 
-/* Returns 0 to go on, -1 when the submission is refused (said so already), 1 when all that was asked for is said and
- * nothing is to be submitted. */
+/* Returns 0 to go on, -1 when the submission is refused (said so already), 1 when all
+ * that was asked for is said and nothing is to be submitted. */
 int topt_size(const struct topt_sizing *s, const struct topt_ask *ask,
               struct topt_site *site);
 
-/* The same where there is no plan, by what 'err' says.  'bounds' NULL: it isn't known what the job asks for itself. */
+/* The same where there is no plan, by what 'err' says.  'bounds' NULL: it isn't known what
+ * the job asks for itself. */
 int topt_size_not(const struct topt_ask *ask, const struct topt_bounds *bounds,
                   const struct topt_error *err);
 /* The same of a request that is the user's to mend. */

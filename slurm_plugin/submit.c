@@ -1,8 +1,10 @@
-/* submit.c - sizing a job in sbatch, salloc or srun (sizing.h), whose options the plugin finds there.
+/* submit.c - sizing a job in sbatch, salloc or srun (sizing.h), whose options the plugin
+ * finds there.
  *
- * SPANK has no call to change a job's size.  The commands keep their options in the global 'opt' and export it together
- * with slurm_option_set and its relatives.  None of this is promised by Slurm: it is looked up at run time, and where it
- * is missing the job is left as it was asked. */
+ * SPANK has no call to change a job's size.  The commands keep their options in the global
+ * 'opt' and export it together with slurm_option_set and its relatives.  None of this is
+ * promised by Slurm: it is looked up at run time, and where it is missing the job is left
+ * as it was asked. */
 #include "roles.h"
 
 #include <dlfcn.h>

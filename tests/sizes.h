@@ -1,11 +1,13 @@
-/* sizes.h - how many random problems a test tries, by the build that it is in.  The optimised build tries all of
- * them.  The others look for what needs no numbers: a sanitizer sees a bad access or a race wherever the code is run
- * at all, and makes it several times as slow, the thread sanitizer ten times and more.
+/* sizes.h - how many random problems a test tries, by the build that it is in.  The
+ * optimised build tries all of them.  The others look for what needs no numbers: a
+ * sanitizer sees a bad access or a race wherever the code is run at all, and makes it
+ * several times as slow, the thread sanitizer ten times and more.
  *
  *     enum { PROBLEMS = TOPT_TEST_SIZE(1500) };    1500, 375, 150, 75
  *
- * Every kind of problem and every option has to be met in the smallest of these sizes too; where that takes more
- * than a share TOPT_TEST_SIZE_FROM says how many.  To try all of them in any build:
+ * Every kind of problem and every option has to be met in the smallest of these sizes
+ * too; where that takes more than a share TOPT_TEST_SIZE_FROM says how many.  To try all
+ * of them in any build:
  *
  *     cmake --preset tsan -DCMAKE_C_FLAGS=-DTOPT_TEST_PART=1 */
 #ifndef TOPT_TEST_SIZES_H

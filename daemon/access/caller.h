@@ -34,8 +34,8 @@ const char *how_name(enum how how);
 
 struct roles;
 
-/* 'admins' and 'operators' are lists of users and @groups, names or numbers, or NULL.  They are looked up
- * now; USAGE where one is unknown. */
+/* 'admins' and 'operators' are lists of users and @groups, names or numbers, or NULL.
+ * They are looked up now; USAGE where one is unknown. */
 int roles_create(const char *admins, const char *operators, struct roles **ret,
                  struct topt_error *err) TOPT_MUST_CHECK;
 void roles_destroy(struct roles *r);
@@ -43,9 +43,9 @@ void roles_destroy(struct roles *r);
 int roles_read(struct roles *r, const char *admins, const char *operators,
                struct topt_error *err) TOPT_MUST_CHECK;
 
-/* A caller who is known, with the role of that uid.  Looks up its groups where it was not asked about
- * them for a minute: the user database may be far away, so no thread that serves many connections calls
- * this. */
+/* A caller who is known, with the role of that uid.  Looks up its groups where it was not
+ * asked about them for a minute: the user database may be far away, so no thread that
+ * serves many connections calls this. */
 struct caller roles_caller(struct roles *r, uid_t uid, gid_t gid, enum how how);
 
 /* Is that caller in the group?  As above. */

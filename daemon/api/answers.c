@@ -70,7 +70,8 @@ static struct reply plan_text(const struct request *q, const json_t *answer,
     return reply_owned(200, "text/plain; charset=utf-8", t.s);
 }
 
-/* The refusal as the envelope of errors, with what the answer says of why and of what to ask instead. */
+/* The refusal as the envelope of errors, with what the answer says of why and of what to
+ * ask instead. */
 static struct reply refusal_json(const json_t *answer, const char *name, const char *why,
                                  const struct shown *s)
 {

@@ -42,7 +42,8 @@ static int log_ratio(int64_t measured, int64_t said, double *ret)
     return 1;
 }
 
-/* Of 'n' samples, sorted by user: the median of the users' medians.  'room' takes as many numbers as there are users. */
+/* Of 'n' samples, sorted by user: the median of the users' medians.  'room' takes as many
+ * numbers as there are users. */
 static double middle(const struct sample *sample, int n, double *room, int *ret_users)
 {
     int users = 0;

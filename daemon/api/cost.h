@@ -1,8 +1,10 @@
-/* cost.h - how many seconds a search is expected to take, by which the queue is ordered (work/lanes.h).
+/* cost.h - how many seconds a search is expected to take, by which the queue is ordered
+ * (work/lanes.h).
  *
- * Questions are told apart by what they ask for, the space, and whether of one number of GPUs or of all; of each such
- * class the mean of the logarithms of the last searches' seconds is kept, from a first guess on.
- * Thread safety: any thread; atomic numbers, of which a lost one matters nothing. */
+ * Questions are told apart by what they ask for, the space, and whether of one number of
+ * GPUs or of all; of each such class the mean of the logarithms of the last searches'
+ * seconds is kept, from a first guess on. Thread safety: any thread; atomic numbers, of
+ * which a lost one matters nothing. */
 #ifndef TOPTD_COST_H
 #define TOPTD_COST_H
 

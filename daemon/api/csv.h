@@ -1,4 +1,5 @@
-/* csv.h - the points of a curve or a frontier as lines for a spreadsheet (RFC 4180).  Thread safety: reentrant. */
+/* csv.h - the points of a curve or a frontier as lines for a spreadsheet (RFC 4180).
+ * Thread safety: reentrant. */
 #ifndef TOPTD_CSV_H
 #define TOPTD_CSV_H
 

@@ -93,8 +93,8 @@ static int64_t profile_gpus(struct server *s, const char *hw)
     return gpus;
 }
 
-/* The most GPUs on so many nodes: whole ones of the profile where the partition's have as many, else those of one
- * node; 0: any. */
+/* The most GPUs on so many nodes: whole ones of the profile where the partition's have as
+ * many, else those of one node; 0: any. */
 static int64_t most_gpus(const struct site_bound *b, int64_t nodes, int64_t of_profile)
 {
     int64_t most = b->gpus_per_node && (!of_profile || b->gpus_per_node < of_profile)
@@ -103,8 +103,8 @@ static int64_t most_gpus(const struct site_bound *b, int64_t nodes, int64_t of_p
     return b->gpus && (!most || b->gpus < most) ? b->gpus : most;
 }
 
-/* Does nothing but -N and the site bound it?  Then it is searched among all of the partition's nodes, and the answer
- * says what more than -N would give. */
+/* Does nothing but -N and the site bound it?  Then it is searched among all of the
+ * partition's nodes, and the answer says what more than -N would give. */
 static int asks_fewest(const struct query *asked)
 {
     return asked->kind == QUERY_PLAN && !strcmp(asked->mode, "mini-parallelism") &&

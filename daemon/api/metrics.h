@@ -1,7 +1,7 @@
 /* metrics.h - what is counted, and how Prometheus is told.
  *
- * Each thing that is counted is a row of a table below; labels have few values, none of them a client's.  A scrape
- * reads what is there and holds nobody up.
+ * Each thing that is counted is a row of a table below; labels have few values, none of
+ * them a client's.  A scrape reads what is there and holds nobody up.
  *
  * Thread safety: any thread; atomic additions, no lock. */
 #ifndef TOPTD_METRICS_H
@@ -105,8 +105,8 @@ struct metrics {
     struct metrics_times search[METRICS_LANES][METRICS_FOUNDS];
 };
 
-/* A request of 'role' was answered.  'route' is its row in the table, -1: none; 'error' the word of its refusal,
- * or NULL. */
+/* A request of 'role' was answered.  'route' is its row in the table, -1: none; 'error'
+ * the word of its refusal, or NULL. */
 void metrics_request(struct metrics *m, int route, enum metrics_lane lane, enum role role,
                      int status, const char *error, int64_t ms);
 void metrics_search(struct metrics *m, enum metrics_lane lane, enum metrics_found found,
@@ -119,8 +119,8 @@ struct metrics_gauge {
     double value;
 };
 
-/* Everything, as OpenMetrics or as Prometheus' older text; owned, NULL without memory.  'gauges' end with a
- * NULL name. */
+/* Everything, as OpenMetrics or as Prometheus' older text; owned, NULL without memory.
+ * 'gauges' end with a NULL name. */
 char *metrics_text(const struct metrics *m, const struct metrics_gauge *gauges,
                    int openmetrics);
 

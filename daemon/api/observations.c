@@ -1,4 +1,5 @@
-/* observations.c - what finished jobs measured, kept beside what their plans said, and what that corrects.
+/* observations.c - what finished jobs measured, kept beside what their plans said, and
+ * what that corrects.
  *
  * Only who owns a plan reports of it, one report a job; users see their own, operators and admins
  * all.  Whose the job is Slurm is asked behind the report. */

@@ -1,4 +1,5 @@
-/* observations.h - reports of jobs: what goes on behind them.  Thread safety: the main thread alone. */
+/* observations.h - reports of jobs: what goes on behind them.  Thread safety: the main
+ * thread alone. */
 #ifndef TOPTD_OBSERVATIONS_H
 #define TOPTD_OBSERVATIONS_H
 

@@ -91,8 +91,8 @@ static struct reply after_search(struct request *q)
     return r;
 }
 
-/* Who sends a whole model owns it, as who registers it does.  A store that has no room for that does not keep
- * the answer back. */
+/* Who sends a whole model owns it, as who registers it does.  A store that has no room for
+ * that does not keep the answer back. */
 static void own_model(const struct request *q, const struct question *x,
                       const struct store_doc *m)
 {
@@ -215,8 +215,8 @@ static int check_limits(const struct server *s, const struct query *x,
                            (long long)x->max_table_bytes, (long long)most);
 }
 
-/* Nobody named a profile, and the server has none: that is no fault of who asks, and asking again will not
- * help. */
+/* Nobody named a profile, and the server has none: that is no fault of who asks, and
+ * asking again will not help. */
 static struct reply no_default(const struct request *q, const struct topt_error *err)
 {
     struct reply r = reply_error(q, 503, "no_default", "hw", NULL, err->text);
@@ -224,7 +224,8 @@ static struct reply no_default(const struct request *q, const struct topt_error 
     return r;
 }
 
-/* What jobs measured of the model on the profile: where they took more memory, plans have so much less. */
+/* What jobs measured of the model on the profile: where they took more memory, plans have
+ * so much less. */
 static void correct(const struct request *q, struct question *x)
 {
     struct operation *o = x->plan;

@@ -1,8 +1,9 @@
 /* route_table.h - all routes: a method, a path, who answers, and the least role that may ask.
  *
- * X(METHOD, path, handler, ROLE); "{...}" stands for one segment of a path, two of them at most.  routes.c looks requests up in it; the
- * description of the API (daemon/page/document.c) describes these routes and no others, and can't be made
- * while one of them is not described. */
+ * X(METHOD, path, handler, ROLE); "{...}" stands for one segment of a path, two of them
+ * at most.  routes.c looks requests up in it; the description of the API
+ * (daemon/page/document.c) describes these routes and no others, and can't be made while
+ * one of them is not described. */
 #ifndef TOPTD_ROUTE_TABLE_H
 #define TOPTD_ROUTE_TABLE_H
 

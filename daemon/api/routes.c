@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Who may do what: a role may do what the roles below it may.  Of models, plans and tasks a user sees
- * those that are the user's own or are shared with a group of theirs. */
+/* Who may do what: a role may do what the roles below it may.  Of models, plans and tasks
+ * a user sees those that are the user's own or are shared with a group of theirs. */
 const struct route routes[] = {
 #define X(METHOD, path, handler, LEAST) {#METHOD, path, handler, ROLE_##LEAST},
     TOPTD_ROUTES(X)

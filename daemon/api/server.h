@@ -82,8 +82,8 @@ struct request {
     struct site_place
         place[SITE_PLACES]; /* of a job that names several partitions: where it can go */
     int nplaces;
-    /* Of a search among more nodes than the job's -N allows, so as to say what they would give: the most GPUs that
-     * it allows, and that in words; 0: there is no such limit. */
+    /* Of a search among more nodes than the job's -N allows, so as to say what they would
+     * give: the most GPUs that it allows, and that in words; 0: there is no such limit. */
     int64_t most;
     char within[240];
     enum topt_lines_shown shows; /* what text/plain shows of its answer */
@@ -130,11 +130,13 @@ struct reply dispatch(struct request *q);
 
 /* The row of the route that a request means, or -1.  Fills q->arg. */
 int route_of(struct request *q);
-/* Changes with all that decides what this user is answered; changed_for is for changes of one user's. */
+/* Changes with all that decides what this user is answered; changed_for is for changes of
+ * one user's. */
 unsigned long long epoch_of(const struct server *s, int64_t uid);
 void changed_for(struct server *s, int64_t uid);
 
-/* Whose a document becomes that this request makes: the caller's, or the daemon's own where it is not known. */
+/* Whose a document becomes that this request makes: the caller's, or the daemon's own
+ * where it is not known. */
 int64_t asker(const struct request *q);
 
 /* What the caller may read, for the store: what is the caller's own or is shared with one of the
@@ -179,8 +181,8 @@ int page_of(const struct request *q, int most, struct store_page *page,
 /* A list under its name, and whether there is more of it; NULL is refused by 'err'. */
 struct reply reply_page(const struct request *q, const char *key, json_t *list,
                         const struct store_page *page, const struct topt_error *err);
-/* Say that the reply is named by 'id', so never changes; of who has it already the answer is a 304.  1 where the client
- * has it: then '*ret' is that. */
+/* Say that the reply is named by 'id', so never changes; of who has it already the answer
+ * is a 304.  1 where the client has it: then '*ret' is that. */
 int reply_is_known(const struct request *q, const char *id, struct reply *ret);
 void reply_named(struct reply *r, const char *id);
 /* Take ?fields=a,b out of the query.  0, or -1 with '*ret' filled. */

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* The group of the path, in which the caller must be: names of others' lists are theirs.  -1 with '*ret'
- * filled. */
+/* The group of the path, in which the caller must be: names of others' lists are theirs.
+ * -1 with '*ret' filled. */
 static int find_group(const struct request *q, gid_t *ret_gid, struct reply *ret)
 {
     struct topt_error err = {0};

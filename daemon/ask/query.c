@@ -1,8 +1,9 @@
 /* query.c - the strict parser of questions.
  *
- * Fields are rows of one table (topt_fields.h).  Values arrive as JSON or as text from a URL; both are stored
- * by one function a kind, so the two ways can't come to differ.  Fields that decide the
- * answer are printed in the table's order by query_text: that line is the cache's key. */
+ * Fields are rows of one table (topt_fields.h).  Values arrive as JSON or as text from a
+ * URL; both are stored by one function a kind, so the two ways can't come to differ.
+ * Fields that decide the answer are printed in the table's order by query_text: that line
+ * is the cache's key. */
 #include "query.h"
 #include "topt_json.h"
 

@@ -1,7 +1,7 @@
 /* client.h - one command of `topt client`: its options, and what its parts share.
  *
- * talk.c asks and waits; questions.c puts questions about a model; lists.c shows and changes what the
- * server keeps.  Thread safety: none needed; the client has one thread. */
+ * talk.c asks and waits; questions.c puts questions about a model; lists.c shows and
+ * changes what the server keeps.  Thread safety: none needed; the client has one thread. */
 #ifndef TOPT_CLIENT_H
 #define TOPT_CLIENT_H
 
@@ -83,7 +83,7 @@ int client_print_json(const json_t *doc);
 /* A string of an object, "?" where it has none. */
 const char *client_words(const json_t *o, const char *key);
 
-/* ---- commands: questions.c, then lists.c ------------------------------------------------------ */
+/* ---- commands: questions.c, then lists.c ------------------------------------------- */
 
 typedef int client_command(struct client *c);
 client_command client_observe, client_report;

@@ -1,7 +1,7 @@
 /* questions.c - questions about a model: its plan, its curve, its frontier.
  *
- * Options of a question are passed on as they are written, and the server checks them: so the client
- * knows their names only. */
+ * Options of a question are passed on as they are written, and the server checks them: so
+ * the client knows their names only. */
 #include "client.h"
 #include "topt_hint.h"
 #include "request.h"

@@ -1,4 +1,5 @@
-/* report.c - after a job: what it measured is told to the server, and shown beside what its plan had said. */
+/* report.c - after a job: what it measured is told to the server, and shown beside what
+ * its plan had said. */
 #include "client.h"
 #include "command.h"
 #include "request.h"
@@ -165,7 +166,8 @@ static void add_number(struct topt_text *path, const char *key, const json_t *va
         client_add_query(path, key, digits);
 }
 
-/* What else to ask next time: of the same question the alternatives, where its answer is the plan's number of GPUs. */
+/* What else to ask next time: of the same question the alternatives, where its answer is
+ * the plan's number of GPUs. */
 static char *next_time(struct client *c, const json_t *row)
 {
     struct topt_text path = {0};

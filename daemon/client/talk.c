@@ -153,7 +153,8 @@ static void note_progress(struct client *c, const json_t *task)
         snprintf(c->doing, sizeof c->doing, "%.60s", phase ? phase : "searching");
 }
 
-/* The document of a task that has ended becomes the reply that it holds: 1, or 0 where it has not. */
+/* The document of a task that has ended becomes the reply that it holds: 1, or 0 where it has not.
+ */
 static int unwrap(struct client *c, struct client_reply *r)
 {
     json_t *doc = json_loads(r->body.s ? r->body.s : "", 0, NULL);

@@ -1,4 +1,5 @@
-/* authenticate.c - who sent a request: the peer's uid, a credential of MUNGE, or the proxy's word. */
+/* authenticate.c - who sent a request: the peer's uid, a credential of MUNGE, or the proxy's word.
+ */
 #include "authenticate.h"
 #include "topt_credential.h"
 #include "topt_log.h"

@@ -1,5 +1,5 @@
-/* authenticate.h - who sent a request.
- * Thread safety: any thread; blocks (munged, the user database), so it is the handler threads' to call. */
+/* authenticate.h - who sent a request. Thread safety: any thread; blocks (munged, the
+ * user database), so it is the handler threads' to call. */
 #ifndef TOPTD_AUTHENTICATE_H
 #define TOPTD_AUTHENTICATE_H
 
@@ -17,12 +17,12 @@ struct evidence {
     int logins;                /* how many there are */
 };
 
-/* Fill q->caller: nobody where nothing was shown.  -1 with '*ret' filled where what was shown is false
- * (401), or can't be looked at now (503). */
+/* Fill q->caller: nobody where nothing was shown.  -1 with '*ret' filled where what was
+ * shown is false (401), or can't be looked at now (503). */
 int authenticate(struct request *q, const struct evidence *e, struct reply *ret);
 
-/* The value of Topt-Answer for a reply to a caller who came by MUNGE; owned, NULL where it can't be made,
- * which is logged. */
+/* The value of Topt-Answer for a reply to a caller who came by MUNGE; owned, NULL where
+ * it can't be made, which is logged. */
 char *authenticate_reply(const struct request *q, const struct evidence *e,
                          const struct reply *r);
 

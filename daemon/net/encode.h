@@ -7,7 +7,8 @@
 /* Does an Accept-Encoding (NULL: not sent) take gzip? */
 int encode_takes_gzip(const char *accept);
 
-/* Compress a reply that is worth it, where the client takes that.  Without memory it stays as it is. */
+/* Compress a reply that is worth it, where the client takes that.  Without memory it stays
+ * as it is. */
 void encode_reply(const struct request *q, struct reply *r);
 
 #endif

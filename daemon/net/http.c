@@ -309,8 +309,8 @@ static int has_gone(const struct connection *c)
     return poll(&p, 1, 0) > 0 && p.revents & (POLLRDHUP | POLLHUP | POLLERR);
 }
 
-/* Has the client stopped in the middle of a body?  Seen twice, since the thread that serves it may be about to
- * read the last of it.  Lock held. */
+/* Has the client stopped in the middle of a body?  Seen twice, since the thread that
+ * serves it may be about to read the last of it.  Lock held. */
 static int has_stopped(struct connection *c)
 {
     int unread = 0, was = c->has_ended;
@@ -728,8 +728,8 @@ static int refuse(struct exchange *x, struct reply *ret)
     return x->refused != 0;
 }
 
-/* An answer that was given lately to the same user?  Over TCP and from the proxy it is not known yet
- * who asks. */
+/* An answer that was given lately to the same user?  Over TCP and from the proxy it is not
+ * known yet who asks. */
 static int send_kept(struct exchange *x)
 {
     struct http *h = x->http;
@@ -778,7 +778,8 @@ static enum MHD_Result serve(struct exchange *x)
     return respond(x, &r);
 }
 
-/* Who comes over TCP with a credential, or from the proxy, is counted when it is known who that is. */
+/* Who comes over TCP with a credential, or from the proxy, is counted when it is known who that is.
+ */
 static enum admit_verdict admit_now(struct exchange *x)
 {
     const struct connection *c = x->connection;

@@ -8,7 +8,8 @@
 
 struct http;
 
-/* Serve on listening sockets (taken, also on failure).  One set of connection limits for all of them. */
+/* Serve on listening sockets (taken, also on failure).  One set of connection limits for
+ * all of them. */
 int http_create(struct server *server, struct http **ret,
                 struct topt_error *err) TOPT_MUST_CHECK;
 int http_listen(struct http *h, int fd, enum door door,

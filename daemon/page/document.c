@@ -6,13 +6,13 @@
  *     toptd-document client                the options of docs/man/topt-client.1
  *     toptd-document sbatch                the options of docs/man/spank_topt.8
  *
- * The template describes every route there is or is to be; the description holds those of route_table.h, each with
- * what may be answered to any request.  In it
- * {"$fields": "plan"} stands for what that endpoint takes: in a list for parameters of a URL, but those that
+ * The template describes every route there is or is to be; the description holds those of
+ * route_table.h, each with what may be answered to any request.  In it {"$fields": "plan"}
+ * stands for what that endpoint takes: in a list for parameters of a URL, but those that
  * the list names itself, and as a member of an object for members of a body.
  *
- * Prints to standard output; status 1 with a line on standard error where the template can't be read, or
- * lacks a route. */
+ * Prints to standard output; status 1 with a line on standard error where the template
+ * can't be read, or lacks a route. */
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdint.h>

@@ -53,7 +53,8 @@ const char *rightsize_result_name(enum rightsize_result r)
     return names[r];
 }
 
-/* One request that says all of the shape; 'j' has the other generic resources, and the limit that it has now. */
+/* One request that says all of the shape; 'j' has the other generic resources, and the
+ * limit that it has now. */
 static int tell(const char *scontrol, const struct site_queued *j,
                 const struct rightsize_shape *to, struct topt_error *err)
 {

@@ -1,11 +1,12 @@
 /* change.h - a waiting job given another shape by scontrol, or none of it.
  *
- * scontrol's update is one request, which the controller carries out under its lock or, where the job has started, not at
- * all (seen on 22.05, 24.11 and 26.05).  What a job needs is said whole: nodes, tasks, tasks and GPUs of a node, CPUs and
- * CPUs of a node; without the last a smaller job keeps the CPUs of the larger one, is held for BadConstraints and loses its
- * priority.  Releases that settle CPUs only after tasks need the request twice, so it is made again where the job isn't yet
- * as it should be.  What then still isn't is put back.
- * Thread safety: reentrant. */
+ * scontrol's update is one request, which the controller carries out under its lock or,
+ * where the job has started, not at all (seen on 22.05, 24.11 and 26.05).  What a job
+ * needs is said whole: nodes, tasks, tasks and GPUs of a node, CPUs and CPUs of a node;
+ * without the last a smaller job keeps the CPUs of the larger one, is held for
+ * BadConstraints and loses its priority.  Releases that settle CPUs only after tasks need
+ * the request twice, so it is made again where the job isn't yet as it should be.  What
+ * then still isn't is put back. Thread safety: reentrant. */
 #ifndef TOPT_RIGHTSIZE_CHANGE_H
 #define TOPT_RIGHTSIZE_CHANGE_H
 
@@ -32,7 +33,8 @@ enum rightsize_result {
 };
 const char *rightsize_result_name(enum rightsize_result r);
 
-/* 'j' as it was read when that was decided.  'detail' says more in words; "" where there is no more to say. */
+/* 'j' as it was read when that was decided.  'detail' says more in words; "" where there
+ * is no more to say. */
 enum rightsize_result rightsize_change(const char *scontrol, const struct site_queued *j,
                                        const struct rightsize_shape *to,
                                        char detail[240]);

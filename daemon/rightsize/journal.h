@@ -1,4 +1,5 @@
-/* journal.h - what was decided of which job, when and why, and what became of it: a line of JSON each, appended whole.
+/* journal.h - what was decided of which job, when and why, and what became of it: a line
+ * of JSON each, appended whole.
  *
  * One run at a time has the file.  Thread safety: none; one owner at a time. */
 #ifndef TOPT_RIGHTSIZE_JOURNAL_H
@@ -21,8 +22,9 @@ struct rightsize_entry {
 
 struct journal;
 
-/* 'path' NULL: there is none, and nothing is kept.  'writes': entries will be added; the folder must be there.  BUSY where
- * another run has it.  The newest 8 MiB of what is in it are read; lines that can't be are passed over. */
+/* 'path' NULL: there is none, and nothing is kept.  'writes': entries will be added; the
+ * folder must be there.  BUSY where another run has it.  The newest 8 MiB of what is in it
+ * are read; lines that can't be are passed over. */
 int journal_open(const char *path, int writes, struct journal **ret,
                  struct topt_error *err) TOPT_MUST_CHECK;
 void journal_close(struct journal *j);
@@ -31,7 +33,8 @@ void journal_close(struct journal *j);
 int journal_add(struct journal *j, const struct rightsize_entry *e,
                 struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The newest change of each job that was done, borrowed, and how many; dry runs and failures are none. */
+/* The newest change of each job that was done, borrowed, and how many; dry runs and
+ * failures are none. */
 const struct rightsize_entry *journal_last(const struct journal *j, size_t *ret_n);
 
 #endif

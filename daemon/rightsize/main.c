@@ -1,5 +1,6 @@
-/* main.c - topt rightsize: waiting jobs that agreed get another number of GPUs (policy.h), by scontrol (change.h), with what
- * was decided in a log (journal.h).  Without --apply it says what it would do. */
+/* main.c - topt rightsize: waiting jobs that agreed get another number of GPUs
+ * (policy.h), by scontrol (change.h), with what was decided in a log (journal.h).  Without
+ * --apply it says what it would do. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +83,7 @@ static int complain(const struct topt_error *err)
     return topt_err_exit(err->code);
 }
 
-/* ---- what is to be done ------------------------------------------------------------------------ */
+/* ---- what is to be done ------------------------------------------------------------ */
 
 static int is_asked(const struct args *a, int64_t job)
 {
@@ -179,7 +180,7 @@ static int find_undos(struct run *r)
     return 0;
 }
 
-/* ---- what is said ------------------------------------------------------------------------------ */
+/* ---- what is said ------------------------------------------------------------------ */
 
 static void show_gpus(const struct rightsize_shape *s, char buf[64])
 {
@@ -279,7 +280,7 @@ static int put_json(const struct run *r, struct topt_error *err)
     return text ? 0 : topt_nomem(err, "the answer");
 }
 
-/* ---- the run ----------------------------------------------------------------------------------- */
+/* ---- the run ----------------------------------------------------------------------- */
 
 static int read_queue(const char *scontrol, struct site_queue *ret,
                       struct topt_error *err)
@@ -301,8 +302,8 @@ static int is_still(const struct site_queue *a, const struct site_queue *b)
     return a->n == b->n;
 }
 
-/* Nodes and jobs are two questions: a job that starts between them would count twice, or not at all.  So jobs are asked
- * before and after, a few times where they differ. */
+/* Nodes and jobs are two questions: a job that starts between them would count twice, or
+ * not at all.  So jobs are asked before and after, a few times where they differ. */
 static int read_slurm(struct run *r, struct topt_error *err)
 {
     int rc = read_queue(r->a.scontrol, &r->queue, err), is_same = 0;

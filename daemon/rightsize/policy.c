@@ -43,7 +43,7 @@ struct deal {
     int64_t changes;
 };
 
-/* ---- what is idle ----------------------------------------------------------------------------- */
+/* ---- what is idle ------------------------------------------------------------------ */
 
 static void measure(struct deal *d, struct rightsize_plan *ret)
 {
@@ -179,7 +179,7 @@ static int fits(const struct deal *d, const struct site_queued *j,
     return nodes_for(d, j, need) >= need->nodes;
 }
 
-/* ---- which shapes there are -------------------------------------------------------------------- */
+/* ---- which shapes there are -------------------------------------------------------- */
 
 /* GPU-seconds of a step, and the least of those of all shapes. */
 static double cost_of(const struct topt_elastic_shape *s)
@@ -195,8 +195,8 @@ static double least_cost(const struct topt_elastic *e)
     return least;
 }
 
-/* The limit that a job has in another shape: it follows the predicted time, but for shapes that are faster than what was
- * submitted. */
+/* The limit that a job has in another shape: it follows the predicted time, but for
+ * shapes that are faster than what was submitted. */
 static int64_t time_in(const struct site_queued *j, int from, int to)
 {
     const struct topt_elastic *e = &j->elastic;
@@ -243,7 +243,8 @@ static int is_good(const struct deal *d, const struct site_queued *j, int to)
                 l->max_slowdown * (double)e->shape[e->submitted].time_ns);
 }
 
-/* The largest good shape of more than 'above' GPUs, at most 'most', that fits in what is left; -1. */
+/* The largest good shape of more than 'above' GPUs, at most 'most', that fits in what is left; -1.
+ */
 static int largest(const struct deal *d, const struct site_queued *j, int from,
                    int64_t above, int64_t most)
 {
@@ -263,7 +264,7 @@ static int largest(const struct deal *d, const struct site_queued *j, int from,
     return best;
 }
 
-/* ---- who may be changed ------------------------------------------------------------------------ */
+/* ---- who may be changed ------------------------------------------------------------ */
 
 static int shares(const char *partitions, const char *with)
 {
@@ -340,7 +341,7 @@ static void change(struct deal *d, struct rightsize_choice *c, int to)
         ++*of_user;
 }
 
-/* ---- the walk ---------------------------------------------------------------------------------- */
+/* ---- the walk ---------------------------------------------------------------------- */
 
 static void block(struct deal *d, const struct site_queued *j)
 {

@@ -1,7 +1,9 @@
-/* policy.h - which waiting jobs get another number of GPUs: decided from Slurm's state alone, and changed by others.
+/* policy.h - which waiting jobs get another number of GPUs: decided from Slurm's state
+ * alone, and changed by others.
  *
- * Jobs that agreed (--topt-elastic) may have those shapes whose plans travel with them.  Waiting jobs are looked at in the
- * order of their priority, and what is idle is dealt out to them in thought:
+ * Jobs that agreed (--topt-elastic) may have those shapes whose plans travel with them.
+ * Waiting jobs are looked at in the order of their priority, and what is idle is dealt
+ * out to them in thought:
  *
  *   - one that fits in what is idle is left to Slurm, which starts it.  If it was shrunk before, it gets back as many
  *     of its own GPUs as are idle now;
@@ -10,8 +12,9 @@
  *     behind it would make them slower and no earlier;
  *   - where nobody waits any more, jobs that are about to start are grown into what is left, the first ones first.
  *
- * Shapes that use GPUs worse than the job asked (--topt-min-efficiency), or that are many times slower than the one that
- * was submitted, are none; nor is what partition, QOS or account do not allow.  A time limit follows the predicted time.
+ * Shapes that use GPUs worse than the job asked (--topt-min-efficiency), or that are many
+ * times slower than the one that was submitted, are none; nor is what partition, QOS or
+ * account do not allow.  A time limit follows the predicted time.
  *
  * Pure; the same input is decided the same way.  Thread safety: plain values. */
 #ifndef TOPT_RIGHTSIZE_POLICY_H

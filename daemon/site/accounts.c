@@ -1,4 +1,5 @@
-/* accounts.c - see accounts.h.  A line is fields with '|' between; TRES are as "cpu=8,gres/gpu=4,node=2". */
+/* accounts.c - see accounts.h.  A line is fields with '|' between; TRES are as
+ * "cpu=8,gres/gpu=4,node=2". */
 #include "accounts.h"
 
 #include <stdio.h>
@@ -224,7 +225,8 @@ static void take(const struct site_limits *most, const char *kind, const char *n
     }
 }
 
-/* The association of a user, of its partition where there is one of that; of an account with user "". */
+/* The association of a user, of its partition where there is one of that; of an account
+ * with user "". */
 static const struct site_assoc *find_assoc(const struct site_accounts *a,
                                            const char *account, const char *user,
                                            const char *partition)

@@ -1,5 +1,6 @@
-/* accounts.h - what Slurm's accounting allows a user's job: limits of its association, of the accounts above and of
- * its quality of service (QOS), read from what `sacctmgr -nP` prints.  Thread safety: plain values; reentrant. */
+/* accounts.h - what Slurm's accounting allows a user's job: limits of its association, of
+ * the accounts above and of its quality of service (QOS), read from what `sacctmgr -nP`
+ * prints.  Thread safety: plain values; reentrant. */
 #ifndef TOPTD_SITE_ACCOUNTS_H
 #define TOPTD_SITE_ACCOUNTS_H
 
@@ -10,7 +11,8 @@
 
 enum { SITE_ACCOUNT = 64, SITE_TYPED = 4 };
 
-/* Of a job, as far as topt sizes it; 0: no limit.  Those of one type of GPU bind jobs that ask for the type. */
+/* Of a job, as far as topt sizes it; 0: no limit.  Those of one type of GPU bind jobs that
+ * ask for the type. */
 struct site_limits {
     int64_t gpus, nodes, time_s;
     int ntyped;
@@ -57,15 +59,18 @@ int site_accounts_copy(const struct site_accounts *a, struct site_accounts *ret,
 void site_accounts_fini(struct site_accounts *a);
 int site_accounts_are_same(const struct site_accounts *a, const struct site_accounts *b);
 
-/* The account of a user's job: the one that it names, else the default one; "" where it is not known. */
+/* The account of a user's job: the one that it names, else the default one; "" where it
+ * is not known. */
 const char *site_account_of(const struct site_accounts *a, const char *user,
                             const char *named);
 
-/* Its QOS: the one that it names, else the association's default, else "normal"; "" where no accounting is known. */
+/* Its QOS: the one that it names, else the association's default, else "normal"; "" where
+ * no accounting is known. */
 const char *site_qos_of(const struct site_accounts *a, const char *user,
                         const char *account, const char *partition, const char *named);
 
-/* The least limits of a job with GPUs of a type ("": it names none), and in words whose each of them is, as "QOS 'short' (4 GPUs)"; "" where there is none. */
+/* The least limits of a job with GPUs of a type ("": it names none), and in words whose
+ * each of them is, as "QOS 'short' (4 GPUs)"; "" where there is none. */
 struct site_account_bound {
     struct site_limits most;
     char of_gpus[120], of_nodes[120], of_time[120];

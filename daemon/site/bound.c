@@ -1,7 +1,8 @@
 /* bound.c - see bound.h.
  *
- * Nodes of a partition may differ.  Those with the GPUs that the most nodes together have count: the product of how
- * many GPUs a node has at least and how many such nodes there are. */
+ * Nodes of a partition may differ.  Those with the GPUs that the most nodes together have
+ * count: the product of how many GPUs a node has at least and how many such nodes there
+ * are. */
 #include "bound.h"
 
 #include <stdarg.h>
@@ -109,7 +110,8 @@ int site_node_serves(const struct site_node *n, const char *partitions,
     return 0;
 }
 
-/* The nodes of the partition: the largest product of GPUs a node and nodes with as many.  'but' (needs.h) is left out. */
+/* The nodes of the partition: the largest product of GPUs a node and nodes with as many.
+ * 'but' (needs.h) is left out. */
 static void count_nodes(const struct site_slurm *s, const struct site_partition *p,
                         const struct site_job *job, const char *type, int but,
                         struct site_bound *ret)
@@ -144,7 +146,8 @@ static int has_type(const struct site_slurm *s, const struct site_partition *p,
     return 0;
 }
 
-/* The row of the table, and the type that it takes: the job's, or one that nodes of the partition have. */
+/* The row of the table, and the type that it takes: the job's, or one that nodes of the
+ * partition have. */
 static const struct site_row *row_of(const struct site_slurm *s,
                                      const struct site_partition *p,
                                      const struct site_map *map,
@@ -229,7 +232,8 @@ __attribute__((format(printf, 2, 3))) static void add(struct site_bound *b,
     va_end(args);
 }
 
-/* What leaves fewer GPUs of a node to the job than the node has: CPUs or memory, and the partition's own limit. */
+/* What leaves fewer GPUs of a node to the job than the node has: CPUs or memory, and the
+ * partition's own limit. */
 static void say_needs(const struct site_slurm *s, const struct site_partition *p,
                       const struct site_job *job, const char *type, struct site_bound *b)
 {
@@ -345,7 +349,8 @@ static void lower_to(const struct site_job *job, const struct site_partition *p,
     }
 }
 
-/* Does the table say of this partition which profiles it has, and of this profile that it is another's? */
+/* Does the table say of this partition which profiles it has, and of this profile that it
+ * is another's? */
 static int is_elsewhere(const struct site_map *map, const char *partition, const char *hw)
 {
     int named = 0, known = 0;
@@ -400,8 +405,8 @@ static int bound_in(const struct site_slurm *s, const struct site_map *map,
     return 0;
 }
 
-/* One more partition of the job's list: with the profile and the type of the first, it is one of the places, and the
- * largest of them is what counts. */
+/* One more partition of the job's list: with the profile and the type of the first, it is
+ * one of the places, and the largest of them is what counts. */
 static void add_place(const struct site_bound *b, const char *name,
                       struct site_bound *ret)
 {
@@ -421,7 +426,8 @@ static void add_place(const struct site_bound *b, const char *name,
     ret->nplaces = n + 1;
 }
 
-/* Of all partitions that the job names.  Where it can't go to any of them 'err' is about the first. */
+/* Of all partitions that the job names.  Where it can't go to any of them 'err' is about the first.
+ */
 static int bound_any(const struct site_slurm *s, const struct site_map *map,
                      const struct site_job *job, const char *hw, struct site_bound *ret,
                      struct topt_error *err)

@@ -1,12 +1,13 @@
-/* bound.h - what a job may have in the partition that it goes to, and which profile that is: the site's table and
- * Slurm's limits put together.  Thread safety: reentrant. */
+/* bound.h - what a job may have in the partition that it goes to, and which profile that
+ * is: the site's table and Slurm's limits put together.  Thread safety: reentrant. */
 #ifndef TOPTD_SITE_BOUND_H
 #define TOPTD_SITE_BOUND_H
 
 #include "slurm.h"
 #include "topt_fields.h"
 
-/* What goes with a question (topt_fields.h): the job's own options as texts, "" and 0 where they say nothing. */
+/* What goes with a question (topt_fields.h): the job's own options as texts, "" and 0
+ * where they say nothing. */
 enum { SITE_PLACES = 8 };
 
 #define SITE_TEXT(name, most)                               char name[(most) + 1];
@@ -51,13 +52,15 @@ struct site_bound {
     int nplaces;
 };
 
-/* 'hw' is the profile that was asked for, or "".  Either part may be NULL.  INFEASIBLE with the limit, and the
- * partition that would do, where the job can't run at all; INVAL where the table says nothing of it. */
+/* 'hw' is the profile that was asked for, or "".  Either part may be NULL.  INFEASIBLE with
+ * the limit, and the partition that would do, where the job can't run at all; INVAL where
+ * the table says nothing of it. */
 int site_bound(const struct site_slurm *s, const struct site_map *map,
                const struct site_job *job, const char *hw, struct site_bound *ret,
                struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Another partition where the job would have more than 'gpus' GPUs of the same profile: its name, or NULL. */
+/* Another partition where the job would have more than 'gpus' GPUs of the same profile:
+ * its name, or NULL. */
 const char *site_other(const struct site_slurm *s, const struct site_map *map,
                        const struct site_job *job, const char *hw, int64_t gpus);
 

@@ -1,7 +1,8 @@
 /* jobs.c - see jobs.h.
  *
- * A job's name, its comment and, of newer Slurms, its command line stand in the same line as what Slurm says of it, and are
- * its owner's to choose.  So a line that says a thing twice is believed nothing: such a job is not plain. */
+ * A job's name, its comment and, of newer Slurms, its command line stand in the same line
+ * as what Slurm says of it, and are its owner's to choose.  So a line that says a thing
+ * twice is believed nothing: such a job is not plain. */
 #include "jobs.h"
 
 #include <stdio.h>
@@ -45,7 +46,8 @@ static void take_nodes(struct line *l, struct site_queued *j)
     j->most_nodes = dash ? strtoll(dash + 1, NULL, 10) : j->nodes;
 }
 
-/* An entry of TRES, "gres:gpu:a100:4" or "gres/gpu:a100:4", whose GPUs are added up; others are appended to 'others'. */
+/* An entry of TRES, "gres:gpu:a100:4" or "gres/gpu:a100:4", whose GPUs are added up;
+ * others are appended to 'others'. */
 static int64_t take_entry(char *e, char type[SITE_NAME], char *others)
 {
     e += !strncmp(e, "gres:", 5) || !strncmp(e, "gres/", 5) ? 5 : 0;

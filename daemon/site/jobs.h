@@ -1,5 +1,5 @@
-/* jobs.h - jobs in Slurm's queue as `scontrol -o show job` says them, as far as right-sizing looks at them.
- * Thread safety: plain values. */
+/* jobs.h - jobs in Slurm's queue as `scontrol -o show job` says them, as far as
+ * right-sizing looks at them. Thread safety: plain values. */
 #ifndef TOPTD_SITE_JOBS_H
 #define TOPTD_SITE_JOBS_H
 
@@ -14,7 +14,8 @@ struct site_queued {
         constraint[SITE_WORDS], gpu_type[SITE_NAME], state[32], reason[SITE_NAME],
         submitted
             [32]; /* when, as Slurm writes it: with it a number is one job's for ever */
-    /* It is no array, no part of a heterogeneous job, names no nodes, and its line says each thing once. */
+    /* It is no array, no part of a heterogeneous job, names no nodes, and its line says
+     * each thing once. */
     int is_plain;
     int is_batch;
     int64_t nodes, most_nodes, gpus_per_node; /* nodes: the least */

@@ -1,8 +1,9 @@
 /* needs.c - see needs.h.
  *
- * Seen on Slurm: a job that asks for more CPUs or memory than MaxCPUsPerNode or MaxMemPerNode allow waits for ever
- * (PartitionConfig, MaxMemPerLimit), whatever is counted.  A node's memory binds --mem always, but the memory for each CPU or
- * GPU only where SelectTypeParameters counts memory. */
+ * Seen on Slurm: a job that asks for more CPUs or memory than MaxCPUsPerNode or
+ * MaxMemPerNode allow waits for ever (PartitionConfig, MaxMemPerLimit), whatever is
+ * counted.  A node's memory binds --mem always, but the memory for each CPU or GPU only
+ * where SelectTypeParameters counts memory. */
 #include "needs.h"
 
 #include <stdio.h>
@@ -49,7 +50,8 @@ static int64_t cpus_for(const struct site_partition *p, const struct site_job *j
     return at_least(tasks * at_least(job->cpus_per_task, 1), gpus * each);
 }
 
-/* MiB on a node.  What is said of all of it is told apart, since Slurm compares that with the node's always. */
+/* MiB on a node.  What is said of all of it is told apart, since Slurm compares that with
+ * the node's always. */
 static int64_t memory_for(const struct site_partition *p, const struct site_job *job,
                           int64_t gpus, int *is_of_node)
 {

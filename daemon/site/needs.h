@@ -1,5 +1,6 @@
-/* needs.h - how many GPUs of a node a job can have: by the CPUs and the memory that it asks for, or gets by the partition's
- * defaults, against the node's and the partition's most.  Thread safety: reentrant. */
+/* needs.h - how many GPUs of a node a job can have: by the CPUs and the memory that it
+ * asks for, or gets by the partition's defaults, against the node's and the partition's
+ * most.  Thread safety: reentrant. */
 #ifndef TOPTD_SITE_NEEDS_H
 #define TOPTD_SITE_NEEDS_H
 
@@ -16,7 +17,8 @@ int64_t site_usable_gpus(const struct site_slurm *s, const struct site_partition
                          const struct site_node *n, const struct site_job *job,
                          const char *type, int but);
 
-/* What asks for CPUs (or memory), as "-c 8" or "DefMemPerGPU=2000"; "" where only each task's own CPU does. */
+/* What asks for CPUs (or memory), as "-c 8" or "DefMemPerGPU=2000"; "" where only each
+ * task's own CPU does. */
 void site_need_of_cpus(const struct site_partition *p, const struct site_job *job,
                        char *ret, size_t size);
 void site_need_of_memory(const struct site_partition *p, const struct site_job *job,

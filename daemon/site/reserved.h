@@ -1,15 +1,17 @@
-/* reserved.h - a job's reservation: may it run there, and for how long.  Thread safety: reentrant. */
+/* reserved.h - a job's reservation: may it run there, and for how long.  Thread safety: reentrant.
+ */
 #ifndef TOPTD_SITE_RESERVED_H
 #define TOPTD_SITE_RESERVED_H
 
 #include "bound.h"
 
-/* The reservation that the job names; NULL: none, several, or one that Slurm doesn't know and refuses itself. */
+/* The reservation that the job names; NULL: none, several, or one that Slurm doesn't know
+ * and refuses itself. */
 const struct site_reservation *site_reservation_of(const struct site_slurm *s,
                                                    const struct site_job *job);
 
-/* INFEASIBLE where the user or the account may not use it, it is of another partition, or the job's time is longer than
- * what is left of it, after which its jobs are ended. */
+/* INFEASIBLE where the user or the account may not use it, it is of another partition, or
+ * the job's time is longer than what is left of it, after which its jobs are ended. */
 int site_reservation_check(const struct site_reservation *r, const struct site_job *job,
                            const char *account, const char *partition,
                            struct topt_error *err) TOPT_MUST_CHECK;

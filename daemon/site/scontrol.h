@@ -1,5 +1,6 @@
-/* scontrol.h - what Slurm says now, asked by `scontrol -o` and, of accounting, by the sacctmgr beside it; each question may
- * take 'ms' milliseconds.  Thread safety: reentrant. */
+/* scontrol.h - what Slurm says now, asked by `scontrol -o` and, of accounting, by the
+ * sacctmgr beside it; each question may take 'ms' milliseconds.  Thread safety: reentrant.
+ */
 #ifndef TOPTD_SITE_SCONTROL_H
 #define TOPTD_SITE_SCONTROL_H
 

@@ -67,7 +67,8 @@ static void refresh_accounts(struct site *s, struct site_slurm *fresh)
         fresh->accounts = (struct site_accounts){0};
 }
 
-/* Ask where what is known is older than that.  What can't be asked stays as it was; the lock is held. */
+/* Ask where what is known is older than that.  What can't be asked stays as it was; the
+ * lock is held. */
 static void refresh(struct site *s, int64_t age_ms)
 {
     struct topt_error err = {0};

@@ -1,5 +1,6 @@
-/* slurm.c - see slurm.h.  A line is KEY=VALUE with blanks between; values of interest hold none.  Lists of nodes may be of
- * any length, so a reservation's is not kept: each node keeps the names of its reservations. */
+/* slurm.c - see slurm.h.  A line is KEY=VALUE with blanks between; values of interest hold
+ * none.  Lists of nodes may be of any length, so a reservation's is not kept: each node
+ * keeps the names of its reservations. */
 #include "slurm.h"
 
 #include <ctype.h>
@@ -11,7 +12,8 @@
 
 #include "topt_text.h"
 
-/* Where the value of 'key' in a line of 'len' bytes begins, and its length; NULL where it isn't there. */
+/* Where the value of 'key' in a line of 'len' bytes begins, and its length; NULL where it
+ * isn't there. */
 static const char *span_of(const char *line, size_t len, const char *key, size_t *ret)
 {
     size_t n = strlen(key);
@@ -49,7 +51,8 @@ static int64_t number_of(const char *line, size_t len, const char *key)
     return n;
 }
 
-/* The number behind 'key' in a list as "DefCpuPerGPU=2,DefMemPerGPU=2000" or "cpu=8,gres/gpu=4"; 0 where it isn't there. */
+/* The number behind 'key' in a list as "DefCpuPerGPU=2,DefMemPerGPU=2000" or
+ * "cpu=8,gres/gpu=4"; 0 where it isn't there. */
 static int64_t number_in(const char *list, const char *key)
 {
     size_t n = strlen(key);
@@ -196,8 +199,8 @@ static int read_node(const char *line, size_t len, struct site_node *ret)
     return 1;
 }
 
-/* A number of the range "lo-hi" or "lo" at the begin of 'name', written with as many digits as 'lo' where that begins with
- * a zero.  Its length, or 0. */
+/* A number of the range "lo-hi" or "lo" at the begin of 'name', written with as many
+ * digits as 'lo' where that begins with a zero.  Its length, or 0. */
 static size_t in_range(const char *lo, const char *end, const char *name)
 {
     char *dash = NULL;

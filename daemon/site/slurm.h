@@ -1,6 +1,5 @@
-/* slurm.h - what scontrol says of partitions, nodes, reservations and the configuration that bounds a job: read from its
- * text.
- * Thread safety: plain values. */
+/* slurm.h - what scontrol says of partitions, nodes, reservations and the configuration
+ * that bounds a job: read from its text. Thread safety: plain values. */
 #ifndef TOPTD_SITE_SLURM_H
 #define TOPTD_SITE_SLURM_H
 
@@ -59,19 +58,22 @@ struct site_slurm {
     struct site_accounts accounts; /* empty where no accounting limits jobs */
 };
 
-/* The output of `scontrol -o show partition`, `node`, `reservation` and `config`; "" where it isn't known. */
+/* The output of `scontrol -o show partition`, `node`, `reservation` and `config`; ""
+ * where it isn't known. */
 struct site_said {
     const char *partitions, *nodes, *reservations, *config;
 };
 
-/* Lines that can't be understood are passed over.  -1 without memory, or where there is no partition at all. */
+/* Lines that can't be understood are passed over.  -1 without memory, or where there is no
+ * partition at all. */
 int site_slurm_read(const struct site_said *said, struct site_slurm *ret,
                     struct topt_error *err) TOPT_MUST_CHECK;
 void site_slurm_fini(struct site_slurm *s);
 int site_slurm_is_same(const struct site_slurm *a, const struct site_slurm *b);
 
-/* The value of 'key' in a line of 'len' bytes: 1 and cut to fit, 0 and "" where it isn't there, or where 'once' is said and
- * it is there twice: a job's name and comment are its owner's to choose. */
+/* The value of 'key' in a line of 'len' bytes: 1 and cut to fit, 0 and "" where it isn't
+ * there, or where 'once' is said and it is there twice: a job's name and comment are its
+ * owner's to choose. */
 int site_value_of(const char *line, size_t len, const char *key, int once, char *ret,
                   size_t size);
 

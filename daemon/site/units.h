@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-/* Slurm's times: "90" minutes, "1:30:00", "2-12", "1-00:00:00"; "UNLIMITED" and the like are 0.  -1: another text. */
+/* Slurm's times: "90" minutes, "1:30:00", "2-12", "1-00:00:00"; "UNLIMITED" and the like
+ * are 0.  -1: another text. */
 int64_t site_seconds(const char *text);
 /* Slurm's sizes in MiB: "4000", "4G"; -1: another text. */
 int64_t site_mebibytes(const char *text);

@@ -1,7 +1,8 @@
 /* answers.c - finished searches, so that a question asked again costs a look-up.
  *
- * Answers are a cache: one that can't be read is dropped and searched again, and the least recently used go when there are
- * too many bytes of them (keep.c).  Their plans are not: those were promised. */
+ * Answers are a cache: one that can't be read is dropped and searched again, and the
+ * least recently used go when there are too many bytes of them (keep.c).  Their plans are
+ * not: those were promised. */
 #include "cached.h"
 
 #include <stdlib.h>

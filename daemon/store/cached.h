@@ -7,8 +7,8 @@
 
 /* A table of such rows. */
 struct cached {
-    /* Of a key: rowid, last use, and what 'take' reads from column 2 on.  1, or -1 where the row can't
-     * be right (TOPT_ERR_IO) or memory does not suffice. */
+    /* Of a key: rowid, last use, and what 'take' reads from column 2 on.  1, or -1 where
+     * the row can't be right (TOPT_ERR_IO) or memory does not suffice. */
     const char *select;
     int (*take)(sqlite3_stmt *st, void *ret, struct topt_error *err);
     const char *drop; /* the statement that deletes the row of a key */

@@ -1,9 +1,10 @@
 /* db.c - the store's connections and its statements: who has which, and how failures are named.
  *
- * Readers are a few connections that are handed out; in WAL they see the last commit whatever is being written.  There is
- * one writer.  Another program's lock on the file is waited for with nothing held: the transaction is tried, and when the
- * file is locked the writer is given back before the next try, so a foreign lock delays writes alone, each by at most
- * its own deadline. */
+ * Readers are a few connections that are handed out; in WAL they see the last commit
+ * whatever is being written.  There is one writer.  Another program's lock on the file is
+ * waited for with nothing held: the transaction is tried, and when the file is locked the
+ * writer is given back before the next try, so a foreign lock delays writes alone, each
+ * by at most its own deadline. */
 #include "db.h"
 
 #include <errno.h>
@@ -142,8 +143,8 @@ static void roll_back(struct conn *c)
         sqlite3_exec(c->db, "ROLLBACK", NULL, NULL, NULL);
 }
 
-/* SQLITE_OK, or what came in the way; then nothing has begun.  Where SQLite had to read the schema again it begins
- * twice, and fails by that: a second try finds the schema. */
+/* SQLITE_OK, or what came in the way; then nothing has begun.  Where SQLite had to read
+ * the schema again it begins twice, and fails by that: a second try finds the schema. */
 static int begin(struct conn *c, enum durable durable, struct topt_error *err)
 {
     int full = durable == DURABLE, rc = SQLITE_OK;
@@ -283,7 +284,8 @@ int db_step(struct conn *c, sqlite3_stmt *st, struct topt_error *err)
                : db_fail(c->db, sqlite3_stmt_readonly(st) ? "read" : "write", err);
 }
 
-/* One step.  1 a row, 0 none, -1; the number of rows changed, and the first number of the row where there is one. */
+/* One step.  1 a row, 0 none, -1; the number of rows changed, and the first number of the
+ * row where there is one. */
 static int run_once(struct conn *c, struct topt_error *err, const char *sql,
                     const char *format, va_list ap, int *ret_changed, int64_t *ret_first)
 {

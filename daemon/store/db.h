@@ -1,8 +1,9 @@
 /* db.h - inside of the store: its connections, and statements on them.
  *
- * A statement is known by its text, a static array: db_bind prepares it once a connection and keeps it.
- * Thread safety: a connection belongs to whoever took it until it is given back.  Locks: pool and write are leaves, each
- * held over a few instructions; nothing waits on the file while one is held. */
+ * A statement is known by its text, a static array: db_bind prepares it once a connection
+ * and keeps it. Thread safety: a connection belongs to whoever took it until it is given
+ * back.  Locks: pool and write are leaves, each held over a few instructions; nothing
+ * waits on the file while one is held. */
 #ifndef TOPTD_STORE_DB_H
 #define TOPTD_STORE_DB_H
 
@@ -71,7 +72,8 @@ enum durable {
     DURABLE     /* on disk when store_end returns: what somebody was promised */
 };
 
-/* Take the writer and begin.  Waits at most 'wait_ms' for others, and not while it holds anything. */
+/* Take the writer and begin.  Waits at most 'wait_ms' for others, and not while it holds anything.
+ */
 struct conn *store_begin(struct store *s, enum durable durable, int wait_ms,
                          struct topt_error *err) TOPT_MUST_CHECK;
 /* Commit where 'rc' is not negative, else roll back.  'rc', or -1 where the commit fails. */
@@ -87,8 +89,8 @@ int db_fail(sqlite3 *db, const char *doing, struct topt_error *err);
 /* Did the last failure on it find damage? */
 int db_damaged(struct conn *c);
 
-/* With values bound by a format: 's' text (NULL is NULL), 'i' int64_t, 'b' const void * and size_t.  Borrowed until
- * db_done.  NULL where it can't be prepared or bound. */
+/* With values bound by a format: 's' text (NULL is NULL), 'i' int64_t, 'b' const void *
+ * and size_t.  Borrowed until db_done.  NULL where it can't be prepared or bound. */
 sqlite3_stmt *db_bind(struct conn *c, struct topt_error *err, const char *sql,
                       const char *format, ...) TOPT_MUST_CHECK;
 /* 1 a row, 0 none, -1. */
@@ -109,7 +111,8 @@ const char *db_words(sqlite3_stmt *st, int i);
 
 /* ---- shared by the files of the store ------------------------------------------------------ */
 
-/* What 'who' may read, as values of statements: 'all' 1 for admins; 'uid' -1 and 'groups' "[-1]" for those. */
+/* What 'who' may read, as values of statements: 'all' 1 for admins; 'uid' -1 and 'groups'
+ * "[-1]" for those. */
 struct reading {
     int64_t all, uid;
     char *groups; /* JSON array: -1 (everybody) and his groups */
@@ -122,13 +125,15 @@ json_t *store_readable(struct store *s, const struct store_who *who, const char 
                        struct store_page *page, json_t *(*row)(sqlite3_stmt *),
                        struct topt_error *err);
 
-/* In a transaction: the model under its name, owned by 'uid' where that is not -1.  1 new, 0, -1. */
+/* In a transaction: the model under its name, owned by 'uid' where that is not -1.  1 new, 0, -1.
+ */
 int store_add_model(struct conn *c, const struct store_doc *m, int64_t uid,
                     struct topt_error *err) TOPT_MUST_CHECK;
 int store_add_owner(struct conn *c, const char *id, int64_t uid, const char *name,
                     struct topt_error *err) TOPT_MUST_CHECK;
 
-/* A plan's text in three: what is its own, and the model and the profile that stand in it.  All from one text. */
+/* A plan's text in three: what is its own, and the model and the profile that stand in
+ * it.  All from one text. */
 struct plan_cut {
     char *own;           /* owned; the text less the parts */
     const char *part[2]; /* model, hw: in the text; NULL where it is not cut out */
@@ -139,8 +144,8 @@ struct plan_cut {
 int plan_cut(const char *text, struct plan_cut *ret,
              struct topt_error *err) TOPT_MUST_CHECK;
 void plan_cut_fini(struct plan_cut *p);
-/* Put together from seven columns: doc; model_at, model_part, its doc; hw_at, hw_part, its doc.  NULL where the row
- * can't be right (IO) or memory does not suffice. */
+/* Put together from seven columns: doc; model_at, model_part, its doc; hw_at, hw_part,
+ * its doc.  NULL where the row can't be right (IO) or memory does not suffice. */
 char *plan_join(sqlite3_stmt *st, int first, struct topt_error *err);
 
 /* In a transaction.  'summary' is made of the answer.  1 new, 0 the same was there, -1. */

@@ -1,15 +1,15 @@
 /* documents.c - models: put, found by id or name, listed.
  *
- * A name is an owner's word for a model, so the same document may have several, and a name is looked for among those
- * of who asks before those that are shared with him. */
+ * A name is an owner's word for a model, so the same document may have several, and a
+ * name is looked for among those of who asks before those that are shared with him. */
 #include "db.h"
 #include "topt_digest.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* May who asks read model m?  ?1 all, ?2 his uid, ?3 his groups; 'o' is his ownership.  A plan holds its model, so who owns a
- * plan may read that too. */
+/* May who asks read model m?  ?1 all, ?2 his uid, ?3 his groups; 'o' is his ownership.  A
+ * plan holds its model, so who owns a plan may read that too. */
 #define READABLE                                                                         \
     "(?1 OR o.uid IS NOT NULL OR EXISTS (SELECT 1 FROM shares s WHERE s.id = m.id"       \
     " AND s.gid IN (SELECT value FROM json_each(?3))) OR EXISTS (SELECT 1 FROM plans p"  \

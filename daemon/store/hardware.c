@@ -1,7 +1,8 @@
 /* hardware.c - hardware profiles: versions of a name, of which one is in force, and the default.
  *
- * A profile is replaced by a new version; answers and frontiers are kept under the profile's id, so exactly those of
- * the version before are stale, and go in the same transaction.  Plans hold their profile, and stay. */
+ * A profile is replaced by a new version; answers and frontiers are kept under the
+ * profile's id, so exactly those of the version before are stale, and go in the same
+ * transaction.  Plans hold their profile, and stay. */
 #include "db.h"
 #include "topt_digest.h"
 

@@ -1,9 +1,11 @@
-/* keep.c - what is kept how long: uses written down, the cache within its limit, old plans, and what nobody needs.
+/* keep.c - what is kept how long: uses written down, the cache within its limit, old
+ * plans, and what nobody needs.
  *
- * Reads write nothing: that a row was used is noted in a table in memory and written at the next call, and only where the
- * row's last use lies an hour back (a plan's: a day).  Two rows that fall on one place of the table lose one note, which
- * the next use makes again.  Every change is a small transaction that waits for nobody; what it can't do now it does
- * at a later call. */
+ * Reads write nothing: that a row was used is noted in a table in memory and written at
+ * the next call, and only where the row's last use lies an hour back (a plan's: a day).
+ * Two rows that fall on one place of the table lose one note, which the next use makes
+ * again.  Every change is a small transaction that waits for nobody; what it can't do now
+ * it does at a later call. */
 #include "db.h"
 
 #include <stdlib.h>

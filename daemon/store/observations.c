@@ -1,7 +1,7 @@
 /* observations.c - what jobs measured of the plans that they ran.
  *
- * A job has one row for a plan: it may report again, and then the later report counts.  Who may report for which job, and
- * what a report is worth, is not decided here. */
+ * A job has one row for a plan: it may report again, and then the later report counts.
+ * Who may report for which job, and what a report is worth, is not decided here. */
 #include "db.h"
 
 #include <stdlib.h>

@@ -1,14 +1,16 @@
 /* open.c - the store's file: made, checked, brought up to date, closed.
  *
- * The schema is sql/NNN-name.sql, applied in order; PRAGMA user_version holds the number of
- * the last one, and each is applied in one transaction together with that number, so a crash
- * leaves the schema of before or of after.  WAL survives kill -9 whole, whatever 'synchronous' says.
+ * The schema is sql/NNN-name.sql, applied in order; PRAGMA user_version holds the number
+ * of the last one, and each is applied in one transaction together with that number, so a
+ * crash leaves the schema of before or of after.  WAL survives kill -9 whole, whatever
+ * 'synchronous' says.
  *
- * Before anything is written the file is looked at: one that is newer, damaged, another program's or not to be
- * written is named and stays as it is, byte for byte.  The check reads the whole file, about half a second for 256 MiB; a
- * start must not take longer, and SQLite's check can't be cut short, so of a larger file only the small tables are
- * checked.  Damage elsewhere shows when a row is read: a row of the cache is then dropped, and a plan's is an error of
- * its own. */
+ * Before anything is written the file is looked at: one that is newer, damaged, another
+ * program's or not to be written is named and stays as it is, byte for byte.  The check
+ * reads the whole file, about half a second for 256 MiB; a start must not take longer,
+ * and SQLite's check can't be cut short, so of a larger file only the small tables are
+ * checked.  Damage elsewhere shows when a row is read: a row of the cache is then dropped,
+ * and a plan's is an error of its own. */
 #include "db.h"
 #include "embed.h"
 #include "topt_log.h"

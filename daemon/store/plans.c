@@ -1,8 +1,9 @@
 /* plans.c - plans that were given out.
  *
- * A plan is never changed.  It is kept until some days after its last use, and with it what a job was promised: the
- * same bytes.  Its text holds a whole model and a whole profile, which many plans share, so these two members are cut
- * out of it and stored once, and put back where they stood when the plan is read; nothing is parsed for that. */
+ * A plan is never changed.  It is kept until some days after its last use, and with it
+ * what a job was promised: the same bytes.  Its text holds a whole model and a whole
+ * profile, which many plans share, so these two members are cut out of it and stored
+ * once, and put back where they stood when the plan is read; nothing is parsed for that. */
 #include "db.h"
 #include "topt_digest.h"
 #include "topt_json.h"
@@ -24,7 +25,8 @@ static const char *past_string(const char *p)
     return *p ? p + 1 : NULL;
 }
 
-/* The end of a value of an object or array: the ',' or closing bracket after it; NULL where there is none. */
+/* The end of a value of an object or array: the ',' or closing bracket after it; NULL
+ * where there is none. */
 static const char *past_value(const char *p)
 {
     for (int depth = 0; p && *p;) {
@@ -105,8 +107,9 @@ void plan_cut_fini(struct plan_cut *p)
 
 /* ---- joining ------------------------------------------------------------------------------- */
 
-/* A text of the row; NULL, and an error, where there is none that should be, or no memory.  A column's type is asked
- * before its text: without memory the text is gone and the type with it. */
+/* A text of the row; NULL, and an error, where there is none that should be, or no
+ * memory.  A column's type is asked before its text: without memory the text is gone and
+ * the type with it. */
 static const char *text_of(sqlite3_stmt *st, int i, struct topt_error *err)
 {
     int is_there = sqlite3_column_type(st, i) != SQLITE_NULL;

@@ -1,16 +1,20 @@
-/* store.h - what toptd remembers: models, profiles, plans given out, answers, frontiers, observations.
+/* store.h - what toptd remembers: models, profiles, plans given out, answers, frontiers,
+ * observations.
  *
  * One SQLite file (WAL) in the state directory, which is locked: one daemon a directory.
  *
- * Thread safety: any thread.  Readers have connections of their own and never wait for a writer, ours or another
- * program's.  One writer at a time; a write that finds the file locked for STORE_WAIT_MS gives up with
- * TOPT_ERR_BUSY.  No callback is called and no document parsed while a connection is held.
+ * Thread safety: any thread.  Readers have connections of their own and never wait for a
+ * writer, ours or another program's.  One writer at a time; a write that finds the file
+ * locked for STORE_WAIT_MS gives up with TOPT_ERR_BUSY.  No callback is called and no
+ * document parsed while a connection is held.
  *
- * A write that finds no room, or a file that can't be written any more, fails with TOPT_ERR_ROOM (HTTP 507).
+ * A write that finds no room, or a file that can't be written any more, fails with
+ * TOPT_ERR_ROOM (HTTP 507).
  *
- * What is kept how long: models and plans while somebody owns them or a group may read them, plans until some days
- * after their last use, models also while a plan or an answer is of them; answers and frontiers within a limit of
- * bytes, the least recently used going first; profiles and observations until they are deleted. */
+ * What is kept how long: models and plans while somebody owns them or a group may read
+ * them, plans until some days after their last use, models also while a plan or an answer
+ * is of them; answers and frontiers within a limit of bytes, the least recently used
+ * going first; profiles and observations until they are deleted. */
 #ifndef TOPTD_STORE_H
 #define TOPTD_STORE_H
 
@@ -30,27 +34,28 @@ struct store;
 
 /* ---- open.c: opening, checking, limits ----------------------------------------------------- */
 
-/* Creates the directory and the file where they are not there, and brings the schema up to
- * date.  Fails, and leaves the file as it is, where another daemon has the directory, or the file is newer than us,
- * damaged, not ours, or can't be written.  Of a file over 256 MiB the large tables (plans, answers,
- * frontiers) are not checked. */
+/* Creates the directory and the file where they are not there, and brings the schema up
+ * to date.  Fails, and leaves the file as it is, where another daemon has the directory,
+ * or the file is newer than us, damaged, not ours, or can't be written.  Of a file over
+ * 256 MiB the large tables (plans, answers, frontiers) are not checked. */
 int store_open(const char *dir, struct store **ret,
                struct topt_error *err) TOPT_MUST_CHECK;
 void store_close(struct store *s);
 
-/* Most bytes of answers and frontiers (1 GiB), and days that a plan is kept after its last use (90). */
+/* Most bytes of answers and frontiers (1 GiB), and days that a plan is kept after its
+ * last use (90). */
 void store_limits(struct store *s, int64_t cache_bytes, int64_t keep_plans_days);
 
 /* Does the store answer?  For /readyz. */
 int store_check(struct store *s, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* A whole copy of the store in 'dir' as 'file', checked, under its name only when it is good.  Works beside a daemon
- * that runs, and needs no struct store. */
+/* A whole copy of the store in 'dir' as 'file', checked, under its name only when it is
+ * good.  Works beside a daemon that runs, and needs no struct store. */
 int store_backup(const char *dir, const char *file,
                  struct topt_error *err) TOPT_MUST_CHECK;
 
-/* keep.c: housekeeping, in small transactions, a little at each call; about once a second.  'now' is Unix
- * seconds.  Waits for nobody. */
+/* keep.c: housekeeping, in small transactions, a little at each call; about once a
+ * second.  'now' is Unix seconds.  Waits for nobody. */
 void store_keep(struct store *s, int64_t now);
 
 /* ---- documents.c: models ------------------------------------------------------------------- */
@@ -67,8 +72,8 @@ struct store_who {
     int ngids;
 };
 
-/* Where a list goes on.  Set 'limit' and, after the first page, 'before': the last id seen ("" or NULL: the
- * start).  'more' says whether there is more. */
+/* Where a list goes on.  Set 'limit' and, after the first page, 'before': the last id seen
+ * ("" or NULL: the start).  'more' says whether there is more. */
 struct store_page {
     int limit;
     const char *before;
@@ -79,8 +84,9 @@ struct store_page {
 int store_put_model(struct store *s, const struct store_doc *m, int64_t uid,
                     struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Owned copies of what is stored and may be read; NOTFOUND.  A model is found by id, or by the name that just one
- * model has among those 'who' owns, or else among those shared with him.  'ret_id', 'ret_name' may be NULL. */
+/* Owned copies of what is stored and may be read; NOTFOUND.  A model is found by id, or by
+ * the name that just one model has among those 'who' owns, or else among those shared
+ * with him.  'ret_id', 'ret_name' may be NULL. */
 int store_get_model(struct store *s, const char *key, const struct store_who *who,
                     char **ret_id, char **ret_name, char **ret_doc,
                     struct topt_error *err) TOPT_MUST_CHECK;
@@ -92,12 +98,12 @@ json_t *store_list_models(struct store *s, const struct store_who *who,
 
 /* ---- owners.c: whose a model or a plan is --------------------------------------------------- */
 
-/* 'id' is a model's or a plan's that is there.  Costs a look-up where 'uid' owns it already.  'name' of a model, "" of a
- * plan.  Waits for at most STORE_OWN_MS. */
+/* 'id' is a model's or a plan's that is there.  Costs a look-up where 'uid' owns it
+ * already.  'name' of a model, "" of a plan.  Waits for at most STORE_OWN_MS. */
 int store_own(struct store *s, const char *id, int64_t uid, const char *name,
               struct topt_error *err) TOPT_MUST_CHECK;
-/* 'uid' owns it no more, and what he shared is not shared by him.  Others keep theirs; what nobody owns is deleted in time.
- * NOTFOUND where he does not own it. */
+/* 'uid' owns it no more, and what he shared is not shared by him.  Others keep theirs;
+ * what nobody owns is deleted in time. NOTFOUND where he does not own it. */
 int store_disown(struct store *s, const char *id, int64_t uid,
                  struct topt_error *err) TOPT_MUST_CHECK;
 /* Nobody owns it and no group reads it: for admins.  NOTFOUND. */
@@ -116,8 +122,8 @@ int store_can_read(struct store *s, const char *id, const struct store_who *who,
 int store_owns(struct store *s, const char *id, int64_t uid,
                struct topt_error *err) TOPT_MUST_CHECK;
 
-/* {"owners":[{"uid","name","created"}...],"groups":[{"gid","uid"}...]}; gid -1 is everybody (documents that are older than
- * owners).  New reference. */
+/* {"owners":[{"uid","name","created"}...],"groups":[{"gid","uid"}...]}; gid -1 is
+ * everybody (documents that are older than owners).  New reference. */
 json_t *store_access(struct store *s, const char *id,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
@@ -128,12 +134,13 @@ enum store_hw_put {
     STORE_HW_REPLACE /* it becomes the name's next version; answers of the version before are deleted */
 };
 
-/* 1 stored, 0 just this is in force already, -1.  A name that is written like an id is refused (INVAL).  'ret_version'
- * may be NULL. */
+/* 1 stored, 0 just this is in force already, -1.  A name that is written like an id is
+ * refused (INVAL).  'ret_version' may be NULL. */
 int store_put_hw(struct store *s, const struct store_doc *h, int64_t uid,
                  enum store_hw_put how, int *ret_version,
                  struct topt_error *err) TOPT_MUST_CHECK;
-/* Retire the profile of a name, or of an id that is in force; answers that used it are deleted.  NOTFOUND. */
+/* Retire the profile of a name, or of an id that is in force; answers that used it are
+ * deleted.  NOTFOUND. */
 int store_drop_hw(struct store *s, const char *key,
                   struct topt_error *err) TOPT_MUST_CHECK;
 
@@ -144,12 +151,13 @@ int store_get_hw(struct store *s, const char *key, char **ret_id, char **ret_nam
 int store_get_hw_version(struct store *s, const char *id, char **ret_name, char **ret_doc,
                          struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Newest first, objects with "id", "name", "version", "created", "uid" and, of retired ones (listed where 'all' is set),
- * "retired". */
+/* Newest first, objects with "id", "name", "version", "created", "uid" and, of retired
+ * ones (listed where 'all' is set), "retired". */
 json_t *store_list_hw(struct store *s, int all, struct store_page *page,
                       struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The name that the admin chose as default; NULL where he chose none.  Owned.  Setting NULL chooses none. */
+/* The name that the admin chose as default; NULL where he chose none.  Owned.  Setting NULL
+ * chooses none. */
 int store_default_hw(struct store *s, char **ret_name,
                      struct topt_error *err) TOPT_MUST_CHECK;
 int store_set_default_hw(struct store *s, const char *name,
@@ -160,7 +168,8 @@ int store_set_default_hw(struct store *s, const char *name,
 /* NOTFOUND where it is not there, or 'who' may not read it. */
 int store_get_plan(struct store *s, const char *id, const struct store_who *who,
                    char **ret_doc, struct topt_error *err) TOPT_MUST_CHECK;
-/* What a plan is of, and what it says of a GPU's memory and of a step; strings owned, 0: not known. */
+/* What a plan is of, and what it says of a GPU's memory and of a step; strings owned, 0: not known.
+ */
 struct store_plan_facts {
     char *model, *hw;
     int64_t time_ns, memory_bytes;
@@ -200,10 +209,11 @@ enum store_kept {
     STORE_ALL
 };
 
-/* The model, the plan and the answer in one transaction: all or nothing.  The plan becomes 'uid's (-1: nobody's yet), who
- * may read its model by that.  'ret' says what is on disk.  Where nothing is, 'err' says why, and the answer is as good as
- * before: give it, marked so.  -1 only where the answer itself can't be right (its plan's id is another plan's).  An answer
- * of a profile that was replaced meanwhile is not kept, its plan is. */
+/* The model, the plan and the answer in one transaction: all or nothing.  The plan becomes
+ * 'uid's (-1: nobody's yet), who may read its model by that.  'ret' says what is on disk.
+ * Where nothing is, 'err' says why, and the answer is as good as before: give it, marked
+ * so.  -1 only where the answer itself can't be right (its plan's id is another plan's).
+ * An answer of a profile that was replaced meanwhile is not kept, its plan is. */
 int store_publish(struct store *s, const struct store_key *key,
                   const struct store_doc *model, const struct store_answer *a,
                   int64_t uid, enum store_kept *ret,
@@ -215,7 +225,8 @@ int store_drop_answer(struct store *s, const struct store_key *key,
 
 /* ---- frontiers.c --------------------------------------------------------------------------- */
 
-/* The bytes are the caller's affair (compressed or not).  An earlier frontier of the key is replaced. */
+/* The bytes are the caller's affair (compressed or not).  An earlier frontier of the key
+ * is replaced. */
 int store_put_frontier(struct store *s, const struct store_key *key, const void *data,
                        size_t len, struct topt_error *err) TOPT_MUST_CHECK;
 /* 1 found (owned copy), 0 not, -1.  A row that can't be read is deleted, and not found. */
@@ -236,7 +247,8 @@ struct store_observation {
     int confirmed;
 };
 
-/* A job that reports a plan again replaces what it said.  Of more than STORE_OBSERVATIONS the user's oldest go. */
+/* A job that reports a plan again replaces what it said.  Of more than STORE_OBSERVATIONS
+ * the user's oldest go. */
 int store_put_observation(struct store *s, const struct store_observation *o,
                           int64_t *ret_id, struct topt_error *err) TOPT_MUST_CHECK;
 int store_confirm_observation(struct store *s, int64_t id,
@@ -244,8 +256,8 @@ int store_confirm_observation(struct store *s, int64_t id,
 /* NOTFOUND. */
 int store_drop_observation(struct store *s, int64_t id,
                            struct topt_error *err) TOPT_MUST_CHECK;
-/* Of a model and a profile (NULL: of any), of one user (-1: of all), newest first: objects with all the fields.  'before'
- * is the decimal id of the last row seen. */
+/* Of a model and a profile (NULL: of any), of one user (-1: of all), newest first:
+ * objects with all the fields.  'before' is the decimal id of the last row seen. */
 json_t *store_list_observations(struct store *s, const char *model, const char *hw,
                                 int64_t uid, struct store_page *page,
                                 struct topt_error *err) TOPT_MUST_CHECK;
@@ -256,13 +268,14 @@ struct store_measured {
     int confirmed;
 };
 enum { STORE_MEASURED_EACH = 32 /* jobs of a user that are looked at, the newest */ };
-/* Of a model and a profile: the jobs that Slurm confirmed and those of 'uid', each once with its last report, less those
- * from before a reset; at most STORE_MEASURED_EACH of a user and 'most' in all.  How many, or -1. */
+/* Of a model and a profile: the jobs that Slurm confirmed and those of 'uid', each once
+ * with its last report, less those from before a reset; at most STORE_MEASURED_EACH of a
+ * user and 'most' in all.  How many, or -1. */
 int store_measured(struct store *s, const char *model, const char *hw, int64_t uid,
                    struct store_measured *ret, int most,
                    struct topt_error *err) TOPT_MUST_CHECK;
-/* Models and profiles of which 'uid' (-1: anybody) has reported, newest first: objects with "model" and "hw".  'before' is
- * not taken: at most page->limit. */
+/* Models and profiles of which 'uid' (-1: anybody) has reported, newest first: objects
+ * with "model" and "hw".  'before' is not taken: at most page->limit. */
 json_t *store_list_measured(struct store *s, int64_t uid, struct store_page *page,
                             struct topt_error *err) TOPT_MUST_CHECK;
 /* What was reported until now corrects nothing any more.  NOTFOUND where nothing was. */

@@ -25,7 +25,8 @@ enum frame_type {
     FRAME_READ = 1,
     FRAME_CHECK, /* question  ->  nothing */
     /* question, model id, name, document, hw id, document, threads, table bytes, thousandths of memory, what is kept
-     *   ->  feasible, answer, plan id, plan, what is to be kept, was there a search, was it stopped */
+     *   ->  feasible, answer, plan id, plan, what is to be kept, was there a search, was it stopped
+     */
     FRAME_PLAN,
     FRAME_COMPLETE, /* as of FRAME_PLAN  ->  what is to be kept, or nothing */
     FRAME_FACTS,    /* name, document  ->  facts as numbers */
@@ -72,8 +73,8 @@ int64_t frame_get_int(struct frame *f); /* 0 where there is none */
 
 /* The next that is received begins; what is in it is dropped. */
 void frame_expect(struct frame *f);
-/* Read from the socket what there is of a frame.  1: it is whole; 0: more has to come; -1: the other
- * end is gone (err->sys 0), or what comes is no frame. */
+/* Read from the socket what there is of a frame.  1: it is whole; 0: more has to come; -1:
+ * the other end is gone (err->sys 0), or what comes is no frame. */
 int frame_receive(struct frame *f, int fd, struct topt_error *err) TOPT_MUST_CHECK;
 /* Write what the socket takes of a frame that was ended, from f->at on.  1: all of it is out; 0:
  * some is left; -1. */

@@ -5,11 +5,11 @@
  *                    │  └────────┘ demoted: it took too long for the submit lane
  *                    └── canceled (nobody is interested any more)
  *
- * Jobs that wait or run are active: in a hash by key, where equal keys meet.  A job lives as long as
- * anybody holds a reference: the active ones, who submitted, tasks.
+ * Jobs that wait or run are active: in a hash by key, where equal keys meet.  A job lives
+ * as long as anybody holds a reference: the active ones, who submitted, tasks.
  *
- * One thread is the clock: it rings alarms (of jobs: demote, stop, kill; of notices: time is up) and
- * calls who wanted to be told, so that nobody is called twice or under a lock. */
+ * One thread is the clock: it rings alarms (of jobs: demote, stop, kill; of notices: time
+ * is up) and calls who wanted to be told, so that nobody is called twice or under a lock. */
 #include "jobs.h"
 #include "heap.h"
 #include "topt_hash.h"

@@ -128,9 +128,9 @@ void job_status(struct job *job, struct job_status *ret);
 void *job_data(struct job *job); /* who did not run it may look when it is DONE */
 struct jobs *job_jobs(struct job *job);
 
-/* Have 'done(ctx)' called exactly once: when the job has ended, or after 'ms' at the latest.  It is
- * called by a thread of jobs that holds no lock, and must not block.  The caller keeps the job until
- * then.  Without memory it is called here and now. */
+/* Have 'done(ctx)' called exactly once: when the job has ended, or after 'ms' at the
+ * latest.  It is called by a thread of jobs that holds no lock, and must not block.  The
+ * caller keeps the job until then.  Without memory it is called here and now. */
 void job_notify(struct job *job, int64_t ms, void (*done)(void *ctx), void *ctx);
 /* The same; -1 without memory: it will not be called. */
 int job_try_notify(struct job *job, int64_t ms, void (*done)(void *ctx), void *ctx,

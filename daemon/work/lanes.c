@@ -1,9 +1,9 @@
 /* lanes.c - who is next.
  *
- * Each user who has a job, or was slow lately, is an owner with his jobs of either lane.  Owners of
- * waiting searches stand in a heap, those of waiting submit jobs in a ring; an owner's own lists are
- * short, since his quota is.  Who comes anew joins at the end of the round, so that leaving and
- * coming back gains nothing. */
+ * Each user who has a job, or was slow lately, is an owner with his jobs of either lane.
+ * Owners of waiting searches stand in a heap, those of waiting submit jobs in a ring; an
+ * owner's own lists are short, since his quota is.  Who comes anew joins at the end of the
+ * round, so that leaving and coming back gains nothing. */
 #include "lanes.h"
 #include "heap.h"
 #include "topt_hash.h"

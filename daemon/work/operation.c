@@ -259,7 +259,7 @@ int operation_search(struct pool *p, const struct job_run *run, struct operation
     return rc;
 }
 
-/* ---- shipped profiles ------------------------------------------------------------------------- */
+/* ---- shipped profiles -------------------------------------------------------------- */
 
 static int take_shipped(struct frame *f, struct shipped *ret, struct topt_error *err)
 {

@@ -1,8 +1,9 @@
 /* pool.h - a worker process for each slot of jobs, and how it is asked.
  *
- * A slot's thread sends its process a request and waits for the answer, for orders of the job, and
- * for the end of the process.  A process that crashes, takes too much memory or does not end in time
- * costs the job that it was at, and no other: the slot starts a new one.
+ * A slot's thread sends its process a request and waits for the answer, for orders of the
+ * job, and for the end of the process.  A process that crashes, takes too much memory or
+ * does not end in time costs the job that it was at, and no other: the slot starts a new
+ * one.
  *
  * Thread safety: a slot belongs to one thread at a time; different slots are independent. */
 #ifndef TOPTD_POOL_H

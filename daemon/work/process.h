@@ -2,7 +2,8 @@
  *
  * It is started by exec, never by a bare fork, as this program has threads.  It gets a socket as
  * descriptor 3, /dev/null as its input and output, our standard error, and nothing else.
- * Thread safety: one owner at a time, the same thread as long as it lives: the worker dies with it. */
+ * Thread safety: one owner at a time, the same thread as long as it lives: the worker dies with it.
+ */
 #ifndef TOPTD_PROCESS_H
 #define TOPTD_PROCESS_H
 

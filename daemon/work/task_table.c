@@ -204,7 +204,7 @@ static void on_notice(void *ctx)
     pthread_mutex_unlock(&t->lock);
 }
 
-/* ---- from outside ----------------------------------------------------------------------------- */
+/* ---- from outside ------------------------------------------------------------------ */
 
 /* Room for one more of this user; lock held. */
 static enum jobs_refusal make_room(struct tasks *t, const struct owner *o,

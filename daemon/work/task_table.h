@@ -1,9 +1,9 @@
 /* task_table.h - handles on jobs for clients that come back later.
  *
- * A task is one user's interest in a job.  It ends when it is canceled, or when nobody has asked for
- * it for a while; who asks later takes it up again, if the job still runs.  Others do not see it.
- * Tasks that ended are remembered for a while; where a user, or all, have too many, his oldest that
- * ended is forgotten first.
+ * A task is one user's interest in a job.  It ends when it is canceled, or when nobody has
+ * asked for it for a while; who asks later takes it up again, if the job still runs.
+ * Others do not see it. Tasks that ended are remembered for a while; where a user, or
+ * all, have too many, his oldest that ended is forgotten first.
  *
  * Thread safety: any thread.  Its lock is above that of jobs in rank. */
 #ifndef TOPTD_TASK_TABLE_H
@@ -49,8 +49,8 @@ struct task_line {
     int64_t elapsed_ms; /* since its search was asked for */
     struct job_progress progress;
 };
-/* All tasks of that user, the oldest search first; owned.  NULL with '*ret_n' -1 without memory, and
- * with 0 where there are none. */
+/* All tasks of that user, the oldest search first; owned.  NULL with '*ret_n' -1 without
+ * memory, and with 0 where there are none. */
 struct task_line *tasks_list(struct tasks *t, int64_t uid, int *ret_n);
 
 /* Forget what ended long ago; about once a second. */

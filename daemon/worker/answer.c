@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------- */
 
 static int no_memory(struct topt_error *err)
 {
@@ -155,7 +155,7 @@ static int do_facts(struct frame *request, struct frame *reply, const char **ret
     return 0;
 }
 
-/* ---- profiles --------------------------------------------------------------------------------- */
+/* ---- profiles ---------------------------------------------------------------------- */
 
 static int put_hw(const json_t *doc, struct frame *reply, const char **ret_source,
                   struct topt_error *err)
@@ -212,7 +212,7 @@ static int do_shipped(struct frame *reply, struct topt_error *err)
     return 0;
 }
 
-/* ---- searches --------------------------------------------------------------------------------- */
+/* ---- searches ---------------------------------------------------------------------- */
 
 /* Options for sbatch that ask for what the plan needs. */
 static json_t *slurm_flags(const json_t *found)
@@ -310,7 +310,7 @@ static int do_plan(struct planner *planner, struct frame *request, struct watch 
     return rc;
 }
 
-/* ---- the whole --------------------------------------------------------------------------------- */
+/* ---- the whole --------------------------------------------------------------------- */
 
 static int do_request(struct planner *planner, struct frame *request, struct watch *w,
                       struct frame *reply, const char **ret_source,

@@ -1,6 +1,6 @@
-/* main.c - toptd-worker: the only program of the daemon that holds the solver.  toptd starts one for
- * each slot of its queue (work/process.c) as `toptd-worker PARENT MEMORY NICE` with a socket as
- * descriptor 3; it is of no use to people. */
+/* main.c - toptd-worker: the only program of the daemon that holds the solver.  toptd
+ * starts one for each slot of its queue (work/process.c) as `toptd-worker PARENT MEMORY
+ * NICE` with a socket as descriptor 3; it is of no use to people. */
 #include "frame.h"
 #include "serve.h"
 #include "topt_json.h"

@@ -37,7 +37,7 @@ struct server {
     int go;
 };
 
-/* ---- the work thread ---------------------------------------------------------------------------- */
+/* ---- the work thread --------------------------------------------------------------- */
 
 /* A large search leaves its memory to the machine. */
 static void trim(void)
@@ -66,7 +66,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* ---- progress ------------------------------------------------------------------------------------ */
+/* ---- progress ---------------------------------------------------------------------- */
 
 static int64_t load(const atomic_int_least64_t *field)
 {
@@ -129,7 +129,7 @@ static int tell(struct server *s, struct topt_error *err)
     return rc;
 }
 
-/* ---- the main thread ------------------------------------------------------------------------------ */
+/* ---- the main thread --------------------------------------------------------------- */
 
 static void begin(struct server *s, struct frame *in)
 {
@@ -214,7 +214,7 @@ int serve(int fd, struct topt_error *err)
     return listen_on(&s, err);
 }
 
-/* ---- before it listens ------------------------------------------------------------------------------ */
+/* ---- before it listens ------------------------------------------------------------- */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1

@@ -27,7 +27,8 @@ extern "C" {
 struct topt_training;
 
 /* A model of that name, 'batch' samples a step over all ranks, 'seq' positions a sample (1
- * where there are none).  NULL where memory does not suffice; MPI is started where it is not yet. */
+ * where there are none).  NULL where memory does not suffice; MPI is started where it is not yet.
+ */
 struct topt_training *topt_training_open(int *argc, char ***argv, const char *name,
                                          int64_t batch, int64_t seq);
 void topt_training_close(struct topt_training *t); /* NULL, too */
@@ -39,7 +40,7 @@ int topt_training_speaks(const struct topt_training *t);
 int topt_training_rank(const struct topt_training *t);
 int topt_training_size(const struct topt_training *t);
 
-/* ---- the model: each call names a tensor, by which later ones know it --------------------------------- */
+/* ---- the model: each call names a tensor, by which later ones know it -------------- */
 
 /* Samples of real numbers. */
 int topt_training_placeholder(struct topt_training *t, const char *name,
@@ -58,12 +59,12 @@ int topt_training_optimizer(struct topt_training *t, const char *name, double lr
 
 /* ---- its strategy ---------------------------------------------------------------------------- */
 
-/* The fastest on as many devices as there are ranks, by a hardware profile (a name or a file), within
- * 'memory_bytes' of each (0: what the profile's devices have). */
+/* The fastest on as many devices as there are ranks, by a hardware profile (a name or a
+ * file), within 'memory_bytes' of each (0: what the profile's devices have). */
 int topt_training_find_strategy(struct topt_training *t, const char *hardware,
                                 int64_t memory_bytes);
-/* The same from a running toptd at 'url', NULL for the one that `topt client` finds, by a profile that it knows.
- * Rank 0 asks, by the program `topt`, which is to be on its $PATH. */
+/* The same from a running toptd at 'url', NULL for the one that `topt client` finds, by a
+ * profile that it knows. Rank 0 asks, by the program `topt`, which is to be on its $PATH. */
 int topt_training_ask_strategy(struct topt_training *t, const char *url,
                                const char *hardware, int64_t memory_bytes);
 /* Or that of a plan document, as `topt plan -o` writes it;
@@ -74,7 +75,8 @@ const char *topt_training_plan(struct topt_training *t);
 
 /* ---- training ------------------------------------------------------------------------------- */
 
-/* The program of every rank, its memory, and weights from 'seed'.  'data': what `topt run --data` takes. */
+/* The program of every rank, its memory, and weights from 'seed'.  'data': what `topt run
+ * --data` takes. */
 int topt_training_build(struct topt_training *t, const char *data, uint64_t seed);
 /* So many steps more; their losses, the same on every rank, in 'ret_losses' unless that is NULL. */
 int topt_training_run(struct topt_training *t, int64_t steps, double *ret_losses);

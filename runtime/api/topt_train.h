@@ -45,8 +45,9 @@ int topt_train_loss(struct topt_train *t, int logits);
 int topt_train_find_strategy(struct topt_train *t, const char *hw,
                              enum topt_optimizer optimizer, int64_t memory_bytes,
                              struct topt_error *err) TOPT_MUST_CHECK;
-/* The same from the toptd at 'url' (NULL: the one that `topt client` finds), by a profile that it knows; rank 0 asks, by the
- * program `topt` of $PATH.  NOTFOUND where it gives none. */
+/* The same from the toptd at 'url' (NULL: the one that `topt client` finds), by a profile
+ * that it knows; rank 0 asks, by the program `topt` of $PATH.  NOTFOUND where it gives
+ * none. */
 int topt_train_ask_strategy(struct topt_train *t, const char *url, const char *hw,
                             enum topt_optimizer optimizer, int64_t memory_bytes,
                             struct topt_error *err) TOPT_MUST_CHECK;

@@ -1,5 +1,6 @@
-/* plan_source.c - where `topt run` gets its plan: a file, or a plan's id.  A job that topt sized carries its plan in its
- * environment, so that it starts where no toptd can be reached; of another id toptd is asked.
+/* plan_source.c - where `topt run` gets its plan: a file, or a plan's id.  A job that topt
+ * sized carries its plan in its environment, so that it starts where no toptd can be
+ * reached; of another id toptd is asked.
  *
  * Only rank 0 touches either; the others get the document's bytes from it, so a job
  * needs neither a shared disk nor a server that stands a thousand questions at once. */
@@ -56,7 +57,8 @@ static int ask_server(const char *id, struct topt_text *out, struct topt_error *
                : rc;
 }
 
-/* What the job carries, else what toptd knows.  A carried plan that is damaged is said, and asked for. */
+/* What the job carries, else what toptd knows.  A carried plan that is damaged is said,
+ * and asked for. */
 static int plan_of_id(const char *id, struct topt_text *out, struct topt_error *err)
 {
     struct topt_error damage = {0};

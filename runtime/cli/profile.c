@@ -1,7 +1,8 @@
 /* profile.c - `topt profile`: measure these ranks as a hardware profile.
  *
- * Rates are measured before MPI starts, by the first rank of each node: the others wait in it without taking the
- * cores.  Collectives follow, by all.  What was measured is kept beside the profile until that is written. */
+ * Rates are measured before MPI starts, by the first rank of each node: the others wait
+ * in it without taking the cores.  Collectives follow, by all.  What was measured is kept
+ * beside the profile until that is written. */
 #include "profile.h"
 #include "profile_args.h"
 #include "cli.h"
@@ -192,7 +193,7 @@ static int measure(struct work *w, struct topt_error *err)
     return rc;
 }
 
-/* ---- giving it to toptd ------------------------------------------------------------------------ */
+/* ---- giving it to toptd ------------------------------------------------------------ */
 
 /* topt-client, beside this program, knows how. */
 static int post(const struct topt_profile_args *a, struct topt_error *err)
@@ -219,7 +220,7 @@ static int post(const struct topt_profile_args *a, struct topt_error *err)
     return rc;
 }
 
-/* ---- the command -------------------------------------------------------------------------------- */
+/* ---- the command ------------------------------------------------------------------- */
 
 static int check_args(const struct topt_profile_args *a, struct topt_error *err)
 {

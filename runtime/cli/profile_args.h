@@ -13,11 +13,12 @@ struct topt_profile_args {
     int quiet;
 };
 
-/* What hwloc sees of the nodes under the ranks: words, bindings and, with -o, a profile; rank 0 tells.  Every
- * rank calls it. */
+/* What hwloc sees of the nodes under the ranks: words, bindings and, with -o, a profile;
+ * rank 0 tells.  Every rank calls it. */
 int topt_profile_topology(const struct topt_profile_args *a, struct topt_comm *comm,
                           struct topt_error *err) TOPT_MUST_CHECK;
-/* "a and b, 4 ranks each: 2 packages ..." on standard output, and a note for each node that is not as the first. */
+/* "a and b, 4 ranks each: 2 packages ..." on standard output, and a note for each node
+ * that is not as the first. */
 void topt_profile_say_nodes(const struct topt_nodes *n);
 /* Written after it was read back as a stranger would read it: it has to be a profile. */
 int topt_profile_write(const struct topt_profile_args *a, const json_t *doc,

@@ -1,5 +1,5 @@
-/* profile_topology.c - `topt profile --topology`: nothing is measured; GPUs, links and the binding of ranks are as
- * hwloc sees them on every node that has a rank. */
+/* profile_topology.c - `topt profile --topology`: nothing is measured; GPUs, links and
+ * the binding of ranks are as hwloc sees them on every node that has a rank. */
 #include "profile_args.h"
 #include "rank.h"
 #include "topt_json.h"
@@ -115,7 +115,8 @@ static int say_binding(const struct topt_topology *t, const struct topt_profile_
 
 /* ---- the profile of all -------------------------------------------------------------------- */
 
-/* The first node, with the least of all in rates and memory.  Nodes with unequal GPUs are no nodes of one profile. */
+/* The first node, with the least of all in rates and memory.  Nodes with unequal GPUs are
+ * no nodes of one profile. */
 static int merge(const struct topt_nodes *n, struct topt_topology *ret,
                  struct topt_error *err)
 {

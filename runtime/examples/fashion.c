@@ -1,11 +1,12 @@
-/* fashion.c - a network for Fashion-MNIST: two convolutions and two layers, by the installed library.
+/* fashion.c - a network for Fashion-MNIST: two convolutions and two layers, by the
+ * installed library.
  *
  *     cc fashion.c $(pkg-config --cflags --libs topt-runtime) -o fashion
  *     mpirun -n 2 ./fashion /usr/share/datasets/fashion-mnist 100
  *     mpirun -n 2 ./fashion /usr/share/datasets/fashion-mnist 100 unix:/run/topt/toptd.sock
  *
- * The folder has train-images-idx3-ubyte.gz and train-labels-idx1-ubyte.gz.  The strategy is found here, or by the
- * toptd at the URL. */
+ * The folder has train-images-idx3-ubyte.gz and train-labels-idx1-ubyte.gz.  The strategy
+ * is found here, or by the toptd at the URL. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <topt.h>

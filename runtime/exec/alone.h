@@ -14,7 +14,8 @@ struct topt_alone {
     struct topt_session *session;
 };
 
-/* In f32, with plain gradient descent, which has no states.  Borrows 'm' and what 'options' hold. */
+/* In f32, with plain gradient descent, which has no states.  Borrows 'm' and what 'options' hold.
+ */
 int topt_alone_open(const struct topt_model *m,
                     const struct topt_session_options *options, struct topt_alone *ret,
                     struct topt_error *err) TOPT_MUST_CHECK;

@@ -1,8 +1,9 @@
 /* decode.c - see decode.h.
  *
- * The forward instructions of the program are gone through as in training, but on buffers of this file and on
- * boxes that hold the new positions only.  A buffer that attention reads at older positions, too, has room for all
- * of them, and new rows are put behind the old ones. */
+ * The forward instructions of the program are gone through as in training, but on buffers
+ * of this file and on boxes that hold the new positions only.  A buffer that attention
+ * reads at older positions, too, has room for all of them, and new rows are put behind
+ * the old ones. */
 #include "decode.h"
 #include "memory.h"
 #include "number.h"
@@ -102,8 +103,8 @@ int topt_decode_can(const struct topt_session *s)
 
 /* ---- boxes of the new positions -------------------------------------------------------- */
 
-/* The fused attention has one dimension for queries and keys, so that its boxes hold all positions, and it is told
- * where to begin. */
+/* The fused attention has one dimension for queries and keys, so that its boxes hold all
+ * positions, and it is told where to begin. */
 static void narrow_box(const struct topt_decode *d, const struct topt_op *op, int operand,
                        struct topt_box *box)
 {
@@ -170,8 +171,8 @@ static int grow(struct block *b, int64_t bytes, struct topt_error *err)
     return b->data ? 0 : topt_nomem(err, "what is kept of a text");
 }
 
-/* Where an operand's numbers are: weights where the session has them, kept rows behind those of older positions, all
- * else at the beginning of a block that holds just the box. */
+/* Where an operand's numbers are: weights where the session has them, kept rows behind
+ * those of older positions, all else at the beginning of a block that holds just the box. */
 static int place(struct topt_decode *d, int buffer, const struct topt_box *box,
                  void **ret, struct topt_error *err)
 {

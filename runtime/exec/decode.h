@@ -1,7 +1,8 @@
 /* decode.h - a text that grows, on one rank: each position is computed once.
  *
- * Of a causal model's operators only attention looks at other positions, and only at their keys and values.
- * So these stay, and all else is computed for the new positions alone, by the kernels that training runs. */
+ * Of a causal model's operators only attention looks at other positions, and only at
+ * their keys and values. So these stay, and all else is computed for the new positions
+ * alone, by the kernels that training runs. */
 #ifndef TOPT_DECODE_H
 #define TOPT_DECODE_H
 
@@ -9,16 +10,17 @@
 
 struct topt_decode;
 
-/* Can the session's program be run so?  One sample, and operators that look at no other position but
- * attention. */
+/* Can the session's program be run so?  One sample, and operators that look at no other
+ * position but attention. */
 int topt_decode_can(const struct topt_session *s);
-/* Borrows the session, which is to have its weights; INVAL where topt_decode_can() says no.  Memory: keys and values of
- * all positions, all else of as many as are added at once. */
+/* Borrows the session, which is to have its weights; INVAL where topt_decode_can() says
+ * no.  Memory: keys and values of all positions, all else of as many as are added at once.
+ */
 int topt_decode_open(struct topt_session *s, struct topt_decode **ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
 void topt_decode_close(struct topt_decode *d);
-/* 'n' tokens more, at least one; what the model says of the token after the last of them, a number for each of 'classes'.
- * LIMIT where they are more than the model's positions. */
+/* 'n' tokens more, at least one; what the model says of the token after the last of them,
+ * a number for each of 'classes'. LIMIT where they are more than the model's positions. */
 int topt_decode_more(struct topt_decode *d, const int32_t *id, int64_t n, double *ret,
                      int64_t classes, struct topt_error *err) TOPT_MUST_CHECK;
 

@@ -104,8 +104,8 @@ static inline void copy(real *dst, const real *src, int64_t n)
         memcpy(dst, src, (size_t)n * sizeof *dst);
 }
 
-/* A reduction is kept in LANES parts, so that it becomes vectors in the order that is written here: the same numbers
- * whatever the vectors' width. */
+/* A reduction is kept in LANES parts, so that it becomes vectors in the order that is
+ * written here: the same numbers whatever the vectors' width. */
 enum { LANES = 16 };
 
 static inline double add_lanes(const double *lane)

@@ -3,7 +3,8 @@
  * Measured as training runs them: through topt_exchange, packing included, with all
  * groups of the mesh at work at once, a few calls back to back, since a barrier
  * between calls would be measured too.  A sample is the slowest rank's; a point is the
- * median of its samples.  Where a point is off the line between its neighbours, more are measured. */
+ * median of its samples.  Where a point is off the line between its neighbours, more are measured.
+ */
 #include "exchange.h"
 #include "profile.h"
 

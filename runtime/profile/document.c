@@ -54,8 +54,8 @@ static int64_t memory_of_rank(const struct topt_nodes *n)
     return least;
 }
 
-/* Times as shares of a peak, for what a reader takes: none of more operations is faster, not even by
- * rounding. */
+/* Times as shares of a peak, for what a reader takes: none of more operations is faster,
+ * not even by rounding. */
 static json_t *shares_json(const struct topt_points *p, double peak)
 {
     json_t *list = json_array();

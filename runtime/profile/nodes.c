@@ -1,7 +1,7 @@
 /* nodes.c - see nodes.h.
  *
- * Each rank tells rank 0 its node's name and the processors that it may use; the first of each node also
- * what hwloc sees there.  Rank 0 puts it together, and all get that. */
+ * Each rank tells rank 0 its node's name and the processors that it may use; the first of
+ * each node also what hwloc sees there.  Rank 0 puts it together, and all get that. */
 #include "nodes.h"
 #include "topt_json.h"
 #include "topt_text.h"

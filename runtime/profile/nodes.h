@@ -1,5 +1,5 @@
-/* nodes.h - the nodes under the ranks of a job: which ranks lie on which, what each is made of, and whether
- * they are alike. */
+/* nodes.h - the nodes under the ranks of a job: which ranks lie on which, what each is
+ * made of, and whether they are alike. */
 #ifndef TOPT_NODES_H
 #define TOPT_NODES_H
 
@@ -24,9 +24,9 @@ struct topt_nodes {
 /* What this process runs on is called: by Slurm's name for the node, else the machine's. */
 void topt_host_name(char ret[TOPT_HOST]);
 
-/* Every rank calls it and gets all nodes.  A rank that 'looks' tells what its node is, of 'xml' as
- * topt_topology_read() takes it; one of each node is enough.  USAGE where a node's ranks do not follow each
- * other. */
+/* Every rank calls it and gets all nodes.  A rank that 'looks' tells what its node is, of
+ * 'xml' as topt_topology_read() takes it; one of each node is enough.  USAGE where a
+ * node's ranks do not follow each other. */
 int topt_nodes_gather(struct topt_comm *comm, int looks, const char *xml,
                       struct topt_nodes *ret, struct topt_error *err) TOPT_MUST_CHECK;
 void topt_nodes_fini(struct topt_nodes *n);

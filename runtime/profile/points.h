@@ -18,8 +18,9 @@ struct topt_points {
 
 /* Puts a point in its place; 0 where that size is there already, or no room is left. */
 int topt_points_add(struct topt_points *p, int64_t at, double ns);
-/* The size beside the point that is the farthest from its neighbours' line, as a share of its time; 0
- * where none is farther than 'tolerance', or gaps are narrower than a factor of 1.5. */
+/* The size beside the point that is the farthest from its neighbours' line, as a share of
+ * its time; 0 where none is farther than 'tolerance', or gaps are narrower than a factor
+ * of 1.5. */
 int64_t topt_points_next(const struct topt_points *p, double tolerance);
 
 #endif

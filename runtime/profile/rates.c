@@ -1,9 +1,10 @@
 /* rates.c - what a rank computes a second, by the kernels that training runs.
  *
- * Measured by one rank of a node, by its processor's time, while the others wait: the profile says apart from this how
- * many cores the ranks of a node share.  Products are measured in the shapes that shards have: a
- * product of s x s x s, and with four times the rows the same whose features, or inputs, are
- * split over four; the time of so many operations is the middle one of the three. */
+ * Measured by one rank of a node, by its processor's time, while the others wait: the
+ * profile says apart from this how many cores the ranks of a node share.  Products are
+ * measured in the shapes that shards have: a product of s x s x s, and with four times
+ * the rows the same whose features, or inputs, are split over four; the time of so many
+ * operations is the middle one of the three. */
 #include "profile.h"
 #include "alone.h"
 

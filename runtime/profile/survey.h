@@ -1,10 +1,10 @@
-/* survey.h - what all measurements of a profile share: those that were kept of a run that was stopped,
- * and how far this one is.
+/* survey.h - what all measurements of a profile share: those that were kept of a run that
+ * was stopped, and how far this one is.
  *
- * Each measurement has words ("vm: products in f32") and a size, and is looked up before it is made.
- * Rank 0 appends each to a file beside the profile, a line of JSON, so that whatever stops the run,
- * only the last line may be lost.  All ranks hold the same, since they have to decide alike what is
- * measured next.  Thread safety: one thread. */
+ * Each measurement has words ("vm: products in f32") and a size, and is looked up before
+ * it is made. Rank 0 appends each to a file beside the profile, a line of JSON, so that
+ * whatever stops the run, only the last line may be lost.  All ranks hold the same, since
+ * they have to decide alike what is measured next.  Thread safety: one thread. */
 #ifndef TOPT_SURVEY_H
 #define TOPT_SURVEY_H
 
@@ -12,8 +12,8 @@
 
 struct topt_survey;
 
-/* Reads what is kept in 'path'; NULL: nothing is kept.  A rank that 'tells' appends to the file and writes progress
- * to standard error, unless it is 'quiet'. */
+/* Reads what is kept in 'path'; NULL: nothing is kept.  A rank that 'tells' appends to the
+ * file and writes progress to standard error, unless it is 'quiet'. */
 int topt_survey_open(const char *path, int tells, int quiet, struct topt_survey **ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
 /* Rank 0's measurements on every rank; all call it. */

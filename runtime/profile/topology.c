@@ -1,11 +1,12 @@
 /* topology.c - a node read by hwloc: packages, caches, GPUs, what joins them, adapters, and which
  * processors are near which.
  *
- * GPUs are the PCI devices that compute: 3D controllers, processing accelerators, and display adapters of
- * NVIDIA and AMD.  NVLinks are the distances "NVLinkBandwidth" between GPUs, switches and packages, of which a
- * GPU's row added up is what it can send.  All GPUs are joined where GPUs and switches lead from each to
- * each other; switches of a node are one fabric, whose links among themselves the distances leave out.
- * Where the way leads over packages, the slots are what is counted. */
+ * GPUs are the PCI devices that compute: 3D controllers, processing accelerators, and
+ * display adapters of NVIDIA and AMD.  NVLinks are the distances "NVLinkBandwidth" between
+ * GPUs, switches and packages, of which a GPU's row added up is what it can send.  All
+ * GPUs are joined where GPUs and switches lead from each to each other; switches of a
+ * node are one fabric, whose links among themselves the distances leave out. Where the
+ * way leads over packages, the slots are what is counted. */
 #include "topology.h"
 #include "topt_json.h"
 #include "topt_text.h"

@@ -1,4 +1,5 @@
-/* topology.h - what a node is made of, as hwloc sees it: this machine, or one whose topology was exported. */
+/* topology.h - what a node is made of, as hwloc sees it: this machine, or one whose
+ * topology was exported. */
 #ifndef TOPT_TOPOLOGY_H
 #define TOPT_TOPOLOGY_H
 
@@ -43,13 +44,15 @@ int topt_topology_from_json(const json_t *doc, struct topt_topology *ret) TOPT_M
 /* What of 't' is not as of 'other': "cores: 8, not 16; GPUs: 4, not 8"; "" where they are alike. */
 void topt_topology_unlike(const struct topt_topology *t,
                           const struct topt_topology *other, char *buf, size_t size);
-/* Lowers rates and memory of 't' to those of 'other' where that has less; both have as many GPUs. */
+/* Lowers rates and memory of 't' to those of 'other' where that has less; both have as many GPUs.
+ */
 void topt_topology_lower(struct topt_topology *t, const struct topt_topology *other);
 
 /* "2 packages, 24 cores (48 threads), L3 33 MiB, 8 GPUs joined by NVLink". */
 void topt_topology_words(const struct topt_topology *t, char *buf, size_t size);
-/* A profile "topt-hw/1" of 'nodes' nodes like this (0: as many as 'like' has): GPUs and links as the topology says, what it does not
- * say from the shipped profile 'like'.  New reference. */
+/* A profile "topt-hw/1" of 'nodes' nodes like this (0: as many as 'like' has): GPUs and
+ * links as the topology says, what it does not say from the shipped profile 'like'.  New
+ * reference. */
 json_t *topt_topology_profile(const struct topt_topology *t, const char *name,
                               const char *like, int nodes, struct topt_error *err);
 

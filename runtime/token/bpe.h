@@ -1,4 +1,5 @@
-/* bpe.h - inside the tokenizer: byte pair encoding of one word (Sennrich, Haddow and Birch 2016). */
+/* bpe.h - inside the tokenizer: byte pair encoding of one word (Sennrich, Haddow and Birch 2016).
+ */
 #ifndef TOPT_TOKEN_BPE_H
 #define TOPT_TOKEN_BPE_H
 

@@ -1,10 +1,11 @@
 /* charsmap.c - see charsmap.h.
  *
- * The table is the number of bytes of a trie, the trie, and texts that end with 0, at whose places the trie's
- * values point.  The trie is a double array as Darts-clone writes it (Yata 2008): a unit of 32 bits is a label, a
- * flag that a value follows, and an offset, which is combined with the unit's own place by exclusive or.  What
- * begins with a key is changed as Hugging Face's library changes it: a grapheme of less than six bytes as a
- * whole, by its shortest key; else each character by itself. */
+ * The table is the number of bytes of a trie, the trie, and texts that end with 0, at
+ * whose places the trie's values point.  The trie is a double array as Darts-clone writes
+ * it (Yata 2008): a unit of 32 bits is a label, a flag that a value follows, and an
+ * offset, which is combined with the unit's own place by exclusive or.  What begins with a
+ * key is changed as Hugging Face's library changes it: a grapheme of less than six bytes
+ * as a whole, by its shortest key; else each character by itself. */
 #include "charsmap.h"
 #include "unicode.h"
 #include "vocab.h"

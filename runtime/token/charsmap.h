@@ -1,4 +1,5 @@
-/* charsmap.h - inside the tokenizer: SentencePiece's table of what becomes of characters ("Precompiled"). */
+/* charsmap.h - inside the tokenizer: SentencePiece's table of what becomes of characters
+ * ("Precompiled"). */
 #ifndef TOPT_TOKEN_CHARSMAP_H
 #define TOPT_TOKEN_CHARSMAP_H
 

@@ -429,7 +429,8 @@ static int byte_of(const struct topt_piece *p)
     return end == p->s + 5 ? (int)byte : -1;
 }
 
-/* Words with blanks between, but for pieces that go on; then no blank before what belongs to the word before. */
+/* Words with blanks between, but for pieces that go on; then no blank before what belongs
+ * to the word before. */
 static void put_word_text(const struct topt_tokenizer *t, const struct topt_piece *p,
                           int begins, struct topt_text *text)
 {

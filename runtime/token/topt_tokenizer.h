@@ -1,11 +1,11 @@
 /* topt_tokenizer.h - text to tokens and back, by a tokenizer.json of Hugging Face's libraries.
  *
- * What is read: models BPE (with bytes as characters, or with fall-back to bytes), Unigram and
- * WordPiece; normalizers Prepend, Replace, NFC, NFD, NFKC, NFKD, StripAccents, Lowercase,
- * BertNormalizer, Precompiled, and sequences; pre-tokenizers ByteLevel, Split, Metaspace, Digits,
- * Whitespace, WhitespaceSplit, Punctuation, BertPreTokenizer, and sequences; added tokens.  What is none of
- * these is refused by name.  Special tokens that a post-processor would put around a text
- * are left out.
+ * What is read: models BPE (with bytes as characters, or with fall-back to bytes),
+ * Unigram and WordPiece; normalizers Prepend, Replace, NFC, NFD, NFKC, NFKD,
+ * StripAccents, Lowercase, BertNormalizer, Precompiled, and sequences; pre-tokenizers
+ * ByteLevel, Split, Metaspace, Digits, Whitespace, WhitespaceSplit, Punctuation,
+ * BertPreTokenizer, and sequences; added tokens.  What is none of these is refused by
+ * name.  Special tokens that a post-processor would put around a text are left out.
  *
  * Thread safety: a tokenizer that was loaded is only read. */
 #ifndef TOPT_TOKENIZER_H

@@ -1,4 +1,5 @@
-/* unicode.c - see unicode.h.  Text is changed line by line: none of the changes looks beyond a line's end. */
+/* unicode.c - see unicode.h.  Text is changed line by line: none of the changes looks
+ * beyond a line's end. */
 #include "unicode.h"
 
 #include <stdint.h>

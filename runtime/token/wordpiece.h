@@ -1,4 +1,5 @@
-/* wordpiece.h - inside the tokenizer: the longest pieces of one word, from left to right (Schuster and Nakajima 2012). */
+/* wordpiece.h - inside the tokenizer: the longest pieces of one word, from left to right
+ * (Schuster and Nakajima 2012). */
 #ifndef TOPT_TOKEN_WORDPIECE_H
 #define TOPT_TOKEN_WORDPIECE_H
 

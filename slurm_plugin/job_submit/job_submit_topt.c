@@ -1,8 +1,9 @@
-/* job_submit_topt.c - job_submit/topt, for the controller: a site's policy, and requests that carry a plan but passed no
- * sbatch, as those of slurmrestd.
+/* job_submit_topt.c - job_submit/topt, for the controller: a site's policy, and requests
+ * that carry a plan but passed no sbatch, as those of slurmrestd.
  *
- * It runs under the controller's locks, so it asks nobody: it looks at the request, and at topt_submit.conf beside
- * slurm.conf, which is read again where it has changed.  A mistake in that file, or without it, lets all jobs pass. */
+ * It runs under the controller's locks, so it asks nobody: it looks at the request, and
+ * at topt_submit.conf beside slurm.conf, which is read again where it has changed.  A
+ * mistake in that file, or without it, lets all jobs pass. */
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
 #include <stdio.h>
@@ -74,8 +75,8 @@ int fini(void)
     return SLURM_SUCCESS;
 }
 
-/* GPUs in a text of TRES, whose entries have commas or semicolons between, and their type.  From 23.11 on an entry may be
- * "gres/gpu:a100=2", as --tres-per-task has it. */
+/* GPUs in a text of TRES, whose entries have commas or semicolons between, and their
+ * type.  From 23.11 on an entry may be "gres/gpu:a100=2", as --tres-per-task has it. */
 static int64_t gpus_in(const char *tres, char type[64])
 {
     int64_t gpus = 0;

@@ -10,8 +10,9 @@
 
 enum { POLICY_ROWS = 64, POLICY_NAME = 64 };
 
-/* Lines of a file: "cap PARTITION GPUS", a job without a plan has at most so many; "require PARTITION", a job of more than
- * one GPU has a plan.  PARTITION "*" is any, "-" that of jobs that name none; '#' begins a remark. */
+/* Lines of a file: "cap PARTITION GPUS", a job without a plan has at most so many;
+ * "require PARTITION", a job of more than one GPU has a plan.  PARTITION "*" is any, "-"
+ * that of jobs that name none; '#' begins a remark. */
 struct policy {
     struct policy_row {
         char partition[POLICY_NAME];
@@ -44,8 +45,8 @@ int policy_plan(char *const *environment, uint32_t n, struct policy_plan *ret,
 int policy_allows(const struct policy *p, const struct policy_job *job,
                   struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Has the job the plan's shape, or that of a further one with as many tasks a node?  (Of numbers of nodes of which Slurm
- * may choose the least is the job's.) */
+/* Has the job the plan's shape, or that of a further one with as many tasks a node?  (Of
+ * numbers of nodes of which Slurm may choose the least is the job's.) */
 int policy_is_shaped(const struct policy_job *job, const struct policy_plan *plan);
 
 #endif

@@ -1,4 +1,5 @@
-/* local.c - see local.h.  topt-solver lies beside this program; what it prints is what toptd answers (--lines). */
+/* local.c - see local.h.  topt-solver lies beside this program; what it prints is what
+ * toptd answers (--lines). */
 #include "local.h"
 
 #include <errno.h>
@@ -85,7 +86,8 @@ static char *read_all(FILE *in, size_t *ret_len)
     return all;
 }
 
-/* What went wrong without a word on standard output; the program's own line is on standard error. */
+/* What went wrong without a word on standard output; the program's own line is on standard error.
+ */
 static int run(struct command *c, const char *path, char **ret, size_t *ret_len,
                struct topt_error *err)
 {

@@ -1,4 +1,5 @@
-/* local.h - a plan without toptd: by `topt plan` on this machine.  Thread safety: none; for the main thread. */
+/* local.h - a plan without toptd: by `topt plan` on this machine.  Thread safety: none;
+ * for the main thread. */
 #ifndef TOPT_SBATCH_LOCAL_H
 #define TOPT_SBATCH_LOCAL_H
 

@@ -1,9 +1,10 @@
 /* main.c - `topt sbatch`: sizes a job as the plugin does, and becomes sbatch.
  *
- * For a site whose administrator has no plugin installed.  What sbatch is asked is read first (options.h, script.h), the
- * same code as the plugin's sizes it (sizing.h), and sbatch gets its own options as they were, but those that say a job's
- * shape: these are given anew, and are taken out of the script's lines and of the environment, so that none contradicts.
- * The plan is in the environment, which sbatch hands to the job. */
+ * For a site whose administrator has no plugin installed.  What sbatch is asked is read
+ * first (options.h, script.h), the same code as the plugin's sizes it (sizing.h), and
+ * sbatch gets its own options as they were, but those that say a job's shape: these are
+ * given anew, and are taken out of the script's lines and of the environment, so that
+ * none contradicts. The plan is in the environment, which sbatch hands to the job. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,8 +135,8 @@ static int read_script(struct submission *s, const char *path, struct topt_error
     return rc;
 }
 
-/* Options are read twice: where the script stands is known after the first time, and what the command line says wins over
- * it. */
+/* Options are read twice: where the script stands is known after the first time, and what
+ * the command line says wins over it. */
 static int read_all(struct submission *s, int argc, char **argv, struct topt_error *err)
 {
     int at = read_line(s, argc, argv, 0, err);

@@ -7,7 +7,8 @@
 
 #include "host.h"
 
-/* Of Slurm 22.05 to 26.05: a value is needed ('='), may follow '=' ('?'), or there is none (' '). */
+/* Of Slurm 22.05 to 26.05: a value is needed ('='), may follow '=' ('?'), or there is none (' ').
+ */
 static const struct row {
     const char *name;
     char letter, value;
@@ -183,8 +184,8 @@ static enum sbatch_use use_of(int i)
     return topt_host_touches(rows[i].name) ? SBATCH_TAKE : SBATCH_KEEP;
 }
 
-/* The value of the option 'shown': what stands in its own word, NULL where nothing does, else the next word where it needs
- * one.  Returns how many words the option has, or -1. */
+/* The value of the option 'shown': what stands in its own word, NULL where nothing does,
+ * else the next word where it needs one.  Returns how many words the option has, or -1. */
 static int take_value(const char *shown, int len, const char *own, int is_needed,
                       int argc, char *const *argv, const char **ret,
                       struct topt_error *err)
@@ -233,7 +234,8 @@ static int take_long(struct sbatch_options *o, int argc, char *const *argv,
     return n > 0 && keep(o, i, value, err) ? -1 : n;
 }
 
-/* Letters: those without a value, then at most one with it.  The word is taken out where that one is and stands alone. */
+/* Letters: those without a value, then at most one with it.  The word is taken out where
+ * that one is and stands alone. */
 static int take_letters(struct sbatch_options *o, int argc, char *const *argv,
                         enum sbatch_use *ret_use, struct topt_error *err)
 {

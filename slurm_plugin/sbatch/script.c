@@ -1,4 +1,5 @@
-/* script.c - see script.h.  Words of a line are as a shell's: quotes and backslashes keep blanks, '#' begins a remark. */
+/* script.c - see script.h.  Words of a line are as a shell's: quotes and backslashes keep
+ * blanks, '#' begins a remark. */
 #include "script.h"
 
 #include <ctype.h>

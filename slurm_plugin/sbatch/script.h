@@ -6,8 +6,9 @@
 
 #include "options.h"
 
-/* Read the options of the lines before the first command.  '*out' gets the script without those that topt takes, and
- * '*ret_changed' says whether that is another text.  INVAL for a heterogeneous job. */
+/* Read the options of the lines before the first command.  '*out' gets the script without
+ * those that topt takes, and '*ret_changed' says whether that is another text.  INVAL for
+ * a heterogeneous job. */
 int sbatch_script_read(const char *text, size_t len, struct sbatch_options *o,
                        struct topt_text *out, int *ret_changed,
                        struct topt_error *err) TOPT_MUST_CHECK;

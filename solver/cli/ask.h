@@ -73,8 +73,8 @@ struct topt_question {
     TOPT_FIELD_OF_TOPT_##DOORS(                                                          \
         {OPTION, ASK_OPT_##KIND, ASK_TO_##INTO(name), ARG, HELP "; else " OTHER}, )
 
-/* Groups of them, each with the comma after its last: TOPT_FIELDS_JOB(ASK_ROW), ... of topt_fields.h, and what is
- * said on a command line alone. */
+/* Groups of them, each with the comma after its last: TOPT_FIELDS_JOB(ASK_ROW), ... of
+ * topt_fields.h, and what is said on a command line alone. */
 #define ASK_JOB                                                                          \
     TOPT_FIELDS_JOB(ASK_ROW){                                                            \
         "loss", TOPT_OPT_STRING, ASK_AT(loss), "NAME",                                   \

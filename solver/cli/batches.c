@@ -1,7 +1,7 @@
 /* batches.c - which batch?  Several side by side, or the one that fills a GPU.
  *
- * A batch is asked like any other question; for "auto" there is no accumulation, so that what decides is how
- * many samples a GPU holds at once. */
+ * A batch is asked like any other question; for "auto" there is no accumulation, so that
+ * what decides is how many samples a GPU holds at once. */
 #include "batches.h"
 
 #include <stdlib.h>

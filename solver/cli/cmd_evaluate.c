@@ -40,7 +40,7 @@ static const struct topt_option costgraph_options[] = {
     ASK_OUTPUT,
     {0}};
 
-/* ---- explain, evaluate ------------------------------------------------------------------------- */
+/* ---- explain, evaluate ------------------------------------------------------------- */
 
 /* Print and give up one of them; both are NULL where there is an error. */
 static int put_explanation(char *text, json_t *doc, struct topt_error *err)
@@ -197,7 +197,7 @@ int topt_cmd_evaluate(int argc, char **argv)
     return rc == 1 ? 0 : rc ? topt_cli_fail("evaluate", &err) : 0;
 }
 
-/* ---- sample, costgraph ------------------------------------------------------------------------- */
+/* ---- sample, costgraph ------------------------------------------------------------- */
 
 static int write_samples(const json_t *plans, const char *dir, struct topt_error *err)
 {

@@ -127,8 +127,9 @@ static int launch(const json_t *plan, const struct args *a, struct topt_error *e
     return rc;
 }
 
-/* The plan in the file or, of an id, in the environment of the job that was sized by it.  '*ret' NULL: there is
- * none, and the environment's numbers do (args.target is NULL then). */
+/* The plan in the file or, of an id, in the environment of the job that was sized by it.
+ * '*ret' NULL: there is none, and the environment's numbers do (args.target is NULL
+ * then). */
 static int load(const struct args *a, const char *plan, json_t **ret,
                 struct topt_error *err)
 {

@@ -261,7 +261,8 @@ static int needs_points(const json_t *doc, struct topt_error *err)
                      "nothing fits in %s a GPU; give more --memory or --gpus", limit);
 }
 
-/* A question of one number of GPUs, asked and answered: '*ret_doc' is owned by the caller.  As topt_ask says. */
+/* A question of one number of GPUs, asked and answered: '*ret_doc' is owned by the
+ * caller.  As topt_ask says. */
 static int answer_one(struct topt_question *q, const struct topt_option *options,
                       const char *usage, const char *framework, int argc, char **argv,
                       int (*answer)(const struct topt_request *r, json_t **ret,

@@ -1,4 +1,5 @@
-/* topt_show_plan.h - answers about plans as text, for `topt` and `topt client`; prints on standard output. */
+/* topt_show_plan.h - answers about plans as text, for `topt` and `topt client`; prints on
+ * standard output. */
 #ifndef TOPT_SHOW_PLAN_H
 #define TOPT_SHOW_PLAN_H
 

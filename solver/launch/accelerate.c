@@ -88,7 +88,8 @@ static void remarks(const struct job *j, struct sheet *s)
                          : "");
     if (j->zero >= 2 && j->precision == JOB_BF16_MIXED)
         topt_sheet_differs(s, "gradients are reduced in bf16, not in f32");
-    /* accelerate's own wraps each module of a block by itself, and so keeps several inputs of it. */
+    /* accelerate's own wraps each module of a block by itself, and so keeps several inputs of it.
+     */
     if (j->recompute)
         topt_sheet_script(s, "model.gradient_checkpointing_enable()");
     if (j->precision == JOB_BF16)

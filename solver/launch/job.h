@@ -55,7 +55,8 @@ int topt_sheet_file(struct sheet *s, const char *name, struct topt_text *text,
 
 /* "--nnodes=2 --nproc-per-node=8", and where there are several nodes how they meet. */
 void topt_job_torchrun(const struct job *j, struct topt_text *t);
-/* The line that starts it with these, up to the script; above it where, if there are several nodes. */
+/* The line that starts it with these, up to the script; above it where, if there are several nodes.
+ */
 void topt_job_start_torchrun(const struct job *j, struct topt_text *t);
 
 /* The targets. */

@@ -37,8 +37,8 @@ static const double MOST_KEY = 4503599627370496.0; /* 2 ** 52, more than an hour
 typedef double quad __attribute__((vector_size(32)));
 typedef int64_t mask __attribute__((vector_size(32)));
 
-/* A function that is compiled for wider vectors too, and taken where the processor has them; sanitizers start after
- * such a choice is made. */
+/* A function that is compiled for wider vectors too, and taken where the processor has
+ * them; sanitizers start after such a choice is made. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                   \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define WIDER_TOO __attribute__((target_clones("avx2", "default")))

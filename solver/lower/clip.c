@@ -1,10 +1,11 @@
 /* clip.c - a program that scales its gradients by the norm of all of them.
  *
- * A program updates each parameter as soon as its gradient is reduced, so that reduced gradients need
- * not all be alive at once.  The norm needs all of them.  So the end of a step is put into another
- * order: first what does not follow from an update, then NORM, then the rest, both as they stood.
- * Buffers tell what follows: an instruction that touches one that a waiting instruction touched
- * waits, too; a buffer that only those use is not allocated before. */
+ * A program updates each parameter as soon as its gradient is reduced, so that reduced
+ * gradients need not all be alive at once.  The norm needs all of them.  So the end of a
+ * step is put into another order: first what does not follow from an update, then NORM,
+ * then the rest, both as they stood. Buffers tell what follows: an instruction that
+ * touches one that a waiting instruction touched waits, too; a buffer that only those use
+ * is not allocated before. */
 #include "record.h"
 #include "topt_lower.h"
 

@@ -149,7 +149,8 @@ static void stays_at(struct span *x, int64_t *ret_offset, int64_t *ret_stay)
     x->to = PLACED;
 }
 
-/* Spans of what is freed, behind what stays, gradients of a bucket side by side; returns how many, and what stays takes. */
+/* Spans of what is freed, behind what stays, gradients of a bucket side by side; returns
+ * how many, and what stays takes. */
 static int find_spans(const struct topt_program *p, int64_t align, struct span *span,
                       int *at, int64_t *ret_offset, int64_t *ret_stay)
 {

@@ -152,8 +152,9 @@ enum topt_keep {
 };
 
 /* What is sharded over the replicas of a parameter, beside its own splits (ZeRO:
- * Rajbhandari et al. 2020), and whether its gradient is sparse (lower/rows.c).  Replicas differ along the axes along which its gradient
- * is partial; what is sharded rests in topt_rest_layout. */
+ * Rajbhandari et al. 2020), and whether its gradient is sparse (lower/rows.c).  Replicas
+ * differ along the axes along which its gradient is partial; what is sharded rests in
+ * topt_rest_layout. */
 enum topt_zero {
     TOPT_ZERO_NONE,
     TOPT_ZERO_STATE,    /* optimizer state (ZeRO-1) */

@@ -21,9 +21,9 @@ extern const struct hf_size topt_hf_two_stacks[];
 /* A flag that the operators have nothing for must be as 'want'. */
 int topt_hf_refuse_flag(const json_t *doc, const char *key, int want, const char *why,
                         struct topt_error *err);
-/* Mark the layers that know no positions: those with a 0 in "no_rope_layers" (which says, in spite of
- * its name, who has rotary positions), else each "no_rope_layer_interval"-th.  'every' is taken where
- * the config does not name an interval; 0: none. */
+/* Mark the layers that know no positions: those with a 0 in "no_rope_layers" (which says,
+ * in spite of its name, who has rotary positions), else each "no_rope_layer_interval"-th.
+ * 'every' is taken where the config does not name an interval; 0: none. */
 int topt_hf_unturned(const json_t *doc, int64_t every, struct hf_arch *a,
                      struct topt_error *err);
 int topt_hf_divides(const char *what, int64_t n, const char *by, int64_t d,

@@ -7,8 +7,8 @@
  * code beside the rows fills in extents and counts floating-point operations.
  *
  * The rows stand in one file a family: ops_dense.c, ops_attention.c, ops_conv.c,
- * ops_channel.c, ops_resample.c, ops_recurrent.c, ops_moe.c, ops_shape.c,
- * ops_scan.c, ops_mixers.c, ops_tables.c.  What their functions share is in ops_extents.c.  To add a
+ * ops_channel.c, ops_resample.c, ops_recurrent.c, ops_moe.c, ops_shape.c, ops_scan.c,
+ * ops_mixers.c, ops_tables.c.  What their functions share is in ops_extents.c.  To add a
  * kind: a row, its kernels in the runtime, its tests. */
 #include "ops_rows.h"
 

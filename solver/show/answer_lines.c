@@ -76,7 +76,8 @@ static void add_shown(struct topt_text *t, const char *shown)
     }
 }
 
-/* The question and the alternatives, or all of an answer, as `topt plan` shows them; of a curve its drawing. */
+/* The question and the alternatives, or all of an answer, as `topt plan` shows them; of a
+ * curve its drawing. */
 static void show(const json_t *answer, enum topt_lines_shown what, struct topt_text *out)
 {
     const json_t *rows = json_object_get(answer, "alternatives");

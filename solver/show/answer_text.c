@@ -1,5 +1,6 @@
-/* answer_text.c - an answer as a person reads it: what was asked and assumed, the choices side by side, why, where memory
- * and time go, and what to do next.  Every figure is a field of the JSON answer. */
+/* answer_text.c - an answer as a person reads it: what was asked and assumed, the choices
+ * side by side, why, where memory and time go, and what to do next.  Every figure is a
+ * field of the JSON answer. */
 #include "topt_answer_text.h"
 
 #include <math.h>
@@ -59,7 +60,7 @@ static const char *parameters(int64_t n, char buf[32])
     return buf;
 }
 
-/* ---- the question ------------------------------------------------------------------------------ */
+/* ---- the question ------------------------------------------------------------------ */
 
 static void add_assumed(struct topt_text *t, const json_t *assumed, const char *key)
 {
@@ -109,7 +110,7 @@ void topt_text_of_question(struct topt_text *out, const json_t *answer)
     topt_text_fini(&t);
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------- */
 
 static void add_names(char *buf, size_t size, const json_t *row)
 {
@@ -157,7 +158,7 @@ void topt_text_of_rows(struct topt_text *out, const json_t *rows, int by_batch)
     topt_text_add(out, "%-14s (GPU-h/1M: GPU-hours for a million samples)\n\n", "");
 }
 
-/* ---- the choice ------------------------------------------------------------------------------------ */
+/* ---- the choice -------------------------------------------------------------------- */
 
 const char *topt_part_words(const char *part)
 {
@@ -382,7 +383,7 @@ void topt_text_of_plan(struct topt_text *out, const json_t *a, const char *path)
     show_next(out, a, path);
 }
 
-/* ---- claims and notes ------------------------------------------------------------------------------ */
+/* ---- claims and notes -------------------------------------------------------------- */
 
 void topt_text_of_claim(struct topt_text *out, const json_t *a)
 {

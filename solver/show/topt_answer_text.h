@@ -1,6 +1,8 @@
-/* topt_answer_text.h - answers about plans as text: for `topt`, `topt client`, and of toptd for sbatch.
+/* topt_answer_text.h - answers about plans as text: for `topt`, `topt client`, and of
+ * toptd for sbatch.
  *
- * All append to 'out', whose oom tells failure.  Thread safety: reentrant; documents are only read. */
+ * All append to 'out', whose oom tells failure.  Thread safety: reentrant; documents are only read.
+ */
 #ifndef TOPT_ANSWER_TEXT_H
 #define TOPT_ANSWER_TEXT_H
 
@@ -19,7 +21,8 @@ void topt_text_of_rows(struct topt_text *out, const json_t *rows, int by_batch);
 void topt_text_of_claim(struct topt_text *out, const json_t *answer);
 /* A line of words under a heading of the answer, folded. */
 void topt_text_of_words(struct topt_text *out, const char *heading, const char *text);
-/* What pins cost ("pins" of a plan or of an answer), beside what the plan takes: a sentence, freed by the caller. */
+/* What pins cost ("pins" of a plan or of an answer), beside what the plan takes: a
+ * sentence, freed by the caller. */
 char *topt_pins_words(const json_t *pins, int64_t time_ns, int64_t memory_bytes);
 /* What a part of memory is called. */
 const char *topt_part_words(const char *part);

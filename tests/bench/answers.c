@@ -2,12 +2,13 @@
  *
  *     answers [--seeds N] [--from SEED] [--models | --graphs] [--time] >answers.txt
  *
- * Of each seed (300, from 1) a random model on a random cluster in a random space, and a random bare
- * problem: the frontier, the fastest within a limit, the fewest devices.  A line has the seed, what
- * was asked, whether the answer is said to be exact, and the memory and time of every point.  It asks
- * through topt_plan.h and topt_search.h alone, so that the same file builds against programs whose
- * insides differ; then the lines of both have to be the same.  Only "rough" lines, which claim no
- * exactness, may differ.  --time says on standard error which questions take more than 0.2 s. */
+ * Of each seed (300, from 1) a random model on a random cluster in a random space, and a
+ * random bare problem: the frontier, the fastest within a limit, the fewest devices.  A
+ * line has the seed, what was asked, whether the answer is said to be exact, and the
+ * memory and time of every point.  It asks through topt_plan.h and topt_search.h alone, so
+ * that the same file builds against programs whose insides differ; then the lines of both
+ * have to be the same.  Only "rough" lines, which claim no exactness, may differ.  --time
+ * says on standard error which questions take more than 0.2 s. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +46,7 @@ static void end(uint64_t seed, const char *what)
         fprintf(stderr, "seed %" PRIu64 ", %s: %.2f s\n", seed, what, took);
 }
 
-/* ---- models ------------------------------------------------------------------------------------ */
+/* ---- models ------------------------------------------------------------------------ */
 
 static const struct cluster {
     int nodes, per_node;
@@ -248,7 +249,8 @@ static void ask_frontier(const struct question *q, uint64_t seed, const char *wh
     json_decref(a);
 }
 
-/* The frontier, and each question without a limit and within one that lies beside or among its points. */
+/* The frontier, and each question without a limit and within one that lies beside or
+ * among its points. */
 static void ask_model(uint64_t seed)
 {
     struct question q;
@@ -273,7 +275,7 @@ static void ask_model(uint64_t seed)
     forget(&q);
 }
 
-/* ---- bare problems ------------------------------------------------------------------------------ */
+/* ---- bare problems ----------------------------------------------------------------- */
 
 static void print_frontier(const struct topt_frontier *f)
 {

@@ -412,7 +412,7 @@ static void measure(const void *which, void *result)
     topt_hw_destroy(hw);
 }
 
-/* ---- the table -------------------------------------------------------------------------------- */
+/* ---- the table --------------------------------------------------------------------- */
 
 static const char *question_name(enum question q)
 {
@@ -528,7 +528,7 @@ static void print_slopes(const struct result *r, json_t *into)
     }
 }
 
-/* ---- what smaller spaces lose ----------------------------------------------------------------- */
+/* ---- what smaller spaces lose ------------------------------------------------------ */
 
 static const struct row lossy[] = {
     {"rnn", PAPER("rnn"), LEAST, 0, 0, 0, FREE, 0, 1, 256, 0, 65536, 0, 0, "ft", 1, 1, 0},

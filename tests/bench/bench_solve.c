@@ -48,8 +48,8 @@ static const struct row {
     {"layers", "ft", SPEC("residual", "split", 96, 24), 1, 0.001, 96, 0},
     {"layers-alike", "ft", ALIKE("residual", "split", 12, 24), 1, 0.001, 12, 0},
     {"layers-alike", "ft", ALIKE("residual", "split", 96, 24), 1, 0.001, 96, 0},
-    /* Many operators, hubs among them, with a tolerance that takes a handful of weighings: mostly how
-     * eliminations are planned. */
+    /* Many operators, hubs among them, with a tolerance that takes a handful of
+     * weighings: mostly how eliminations are planned. */
     {"many-star", "ft", SPEC("star", "random", 5000, 4), 1, 10, 5000, 0},
     {"many-star", "ft", SPEC("star", "random", 20000, 4), 1, 10, 20000, 0},
     {"many-isolated", "ft", SPEC("isolated", "random", 25000, 4), 1, 10, 25000, 0},

@@ -1,10 +1,11 @@
-/* handwritten.c - data parallel training of a small network as one would write it by hand, with MPI and BLAS alone:
- * what `topt run` is held against.
+/* handwritten.c - data parallel training of a small network as one would write it by
+ * hand, with MPI and BLAS alone: what `topt run` is held against.
  *
  * usage: mpirun -n R handwritten WIDTH BATCH STEPS
  *
- * Features, two hidden layers of as many, ten classes; biases, ReLU, cross entropy, momentum.  All gradients lie in one
- * block, which is summed by one all-reduce.  Prints the fastest and the median step of rank 0, in microseconds. */
+ * Features, two hidden layers of as many, ten classes; biases, ReLU, cross entropy,
+ * momentum.  All gradients lie in one block, which is summed by one all-reduce.  Prints the
+ * fastest and the median step of rank 0, in microseconds. */
 #include <cblas.h>
 #include <math.h>
 #include <mpi.h>

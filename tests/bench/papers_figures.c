@@ -1,8 +1,9 @@
 /* papers_figures.c - docs/PAPERS.md: what papers print, and what comes out here.
  *
- * Each claim is asked of the same model of costs, with the profile of the paper's cluster, whose
- * links were calibrated on one of its tables, and its way to count memory.  Prints the whole document.  A claim is
- * a line: what the paper says, what we get, and whether that is what it says. */
+ * Each claim is asked of the same model of costs, with the profile of the paper's
+ * cluster, whose links were calibrated on one of its tables, and its way to count memory.
+ * Prints the whole document.  A claim is a line: what the paper says, what we get, and
+ * whether that is what it says. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

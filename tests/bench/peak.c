@@ -69,7 +69,8 @@ static int64_t unread(const struct topt_costing *k, const struct topt_strategy *
 }
 
 /* What single operators make again is not there while the loss runs either, and what they keep
- * lies between what is kept where nothing recomputes and where everything does (plan/grid/apart.c). */
+ * lies between what is kept where nothing recomputes and where everything does (plan/grid/apart.c).
+ */
 static void by_operator(const char *what, struct topt_grid_search *shape,
                         const struct topt_variant *v, const struct topt_strategy *s,
                         struct peak *ret)

@@ -178,7 +178,8 @@ static int64_t count(const struct ask *a)
     return refs > 0 ? refs : -1;
 }
 
-/* Of each point of a bare problem's frontier, a line: its costs, without the strategy.  The last one's line goes on. */
+/* Of each point of a bare problem's frontier, a line: its costs, without the strategy.
+ * The last one's line goes on. */
 static void drop_strategy(char *line)
 {
     char *configs = strstr(line, ",\"configs\":"), *rest;
@@ -281,7 +282,7 @@ static int ask(const struct ask *a)
     return rc;
 }
 
-/* ---- comparing -------------------------------------------------------------------------------- */
+/* ---- comparing --------------------------------------------------------------------- */
 
 static double number(const json_t *o, const char *key)
 {
@@ -347,7 +348,7 @@ static int compare(const char *before, const char *after, double tolerance)
     return !strcmp(what, "DIFFERS");
 }
 
-/* ---- the command line ------------------------------------------------------------------------- */
+/* ---- the command line -------------------------------------------------------------- */
 
 static int usage(void)
 {

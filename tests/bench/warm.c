@@ -2,12 +2,13 @@
  *
  *      bench_warm TOPTD MODEL [SECONDS [CONNECTIONS [SEARCHES]]]
  *
- * Starts TOPTD on a Unix socket in a folder of its own and a bare libmicrohttpd that sends the same
- * bytes; asks both in turn, three rounds each, over CONNECTIONS (64) that are kept open, for JSON
- * and for the text that the plugin reads; prints requests a second, the median and the 99th percentile, and the ratio of the rates' medians.
- * With SEARCHES, so many users (which takes root) keep a long search going each meanwhile: as many as toptd has workers, 2,
- * keep all of them busy.
- * Both servers share the machine with this client, so only the ratio says much. */
+ * Starts TOPTD on a Unix socket in a folder of its own and a bare libmicrohttpd that
+ * sends the same bytes; asks both in turn, three rounds each, over CONNECTIONS (64) that
+ * are kept open, for JSON and for the text that the plugin reads; prints requests a
+ * second, the median and the 99th percentile, and the ratio of the rates' medians. With
+ * SEARCHES, so many users (which takes root) keep a long search going each meanwhile: as
+ * many as toptd has workers, 2, keep all of them busy. Both servers share the machine
+ * with this client, so only the ratio says much. */
 #include <errno.h>
 #include <fcntl.h>
 #include <microhttpd.h>

@@ -1,5 +1,6 @@
-/* test_credential.c - requests and answers signed by MUNGE: every part of one that is another refuses
- * it, and so does the second look, the wrong reader and the end of its time. */
+/* test_credential.c - requests and answers signed by MUNGE: every part of one that is
+ * another refuses it, and so does the second look, the wrong reader and the end of its
+ * time. */
 #include "topt_credential.h"
 #include "topt_digest.h"
 #include "topt_munge.h"

@@ -1,9 +1,10 @@
 /* kernels.c - the CUDA backend's kernels against the host's, on whatever the module opens.
  *
- * Every step of every dense operator, forward and backward, whole and on the local blocks of
- * meshes of up to 5 devices, short and empty ones included: the host computes it in f64 from numbers
- * that the type under test holds exactly, the device in its own type, from the same numbers;
- * then all operands are compared.  Sums over ranks are left out: both sides miss them. */
+ * Every step of every dense operator, forward and backward, whole and on the local blocks
+ * of meshes of up to 5 devices, short and empty ones included: the host computes it in
+ * f64 from numbers that the type under test holds exactly, the device in its own type,
+ * from the same numbers; then all operands are compared.  Sums over ranks are left out:
+ * both sides miss them. */
 #include "device.h"
 #include "conv_fixtures.h"
 #include "dense_fixtures.h"

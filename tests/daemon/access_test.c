@@ -1,5 +1,5 @@
-/* access_test.c - who may do what: roles by uid and group, the table of routes, and which hosts and pages
- * may ask. */
+/* access_test.c - who may do what: roles by uid and group, the table of routes, and which
+ * hosts and pages may ask. */
 #include "caller.h"
 #include "origin.h"
 #include "server.h"

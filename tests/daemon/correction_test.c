@@ -1,5 +1,5 @@
-/* correction_test.c - how finished jobs correct predictions: each bound of the formula, and the thread that has Slurm
- * confirm them. */
+/* correction_test.c - how finished jobs correct predictions: each bound of the formula,
+ * and the thread that has Slurm confirm them. */
 #include "confirm.h"
 #include "correction.h"
 #include "tap.h"

@@ -1,4 +1,5 @@
-/* cost_test.c - what searches are expected to take: a guess at first, then what such questions took. */
+/* cost_test.c - what searches are expected to take: a guess at first, then what such
+ * questions took. */
 #include "cost.h"
 #include "tap.h"
 

@@ -1,9 +1,11 @@
 /* fake_planner.c - a planner for tests: answers at once or slowly, or fails, as the model says.
  *
- * A model is any object; {"fake_ms": N} makes a search take that long, where it tells how far it is,
- * and answers with less when it is told to stop; "fake_stubborn": true makes it ignore stop and
- * cancel, "fake_signal": N ends its process, "fake_eat": true makes it take all the memory there is, {"model_type": "unknown"} is refused, and a memory limit below
- * "fake_bytes" is infeasible.  The plan is a small document that holds the question. */
+ * A model is any object; {"fake_ms": N} makes a search take that long, where it tells how
+ * far it is, and answers with less when it is told to stop; "fake_stubborn": true makes
+ * it ignore stop and cancel, "fake_signal": N ends its process, "fake_eat": true makes it
+ * take all the memory there is, {"model_type": "unknown"} is refused, and a memory limit
+ * below "fake_bytes" is infeasible.  The plan is a small document that holds the question.
+ */
 #include "planner.h"
 #include "topt_json.h"
 

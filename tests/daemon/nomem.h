@@ -1,7 +1,8 @@
-/* nomem.h - memory that does not suffice: the n-th allocation of the program fails, whichever thread makes it.
+/* nomem.h - memory that does not suffice: the n-th allocation of the program fails,
+ * whichever thread makes it.
  *
- * Allocations of the program itself come through the linker's --wrap, those of SQLite and of the JSON library through
- * their own hooks; one counter fails the n-th of them. */
+ * Allocations of the program itself come through the linker's --wrap, those of SQLite and
+ * of the JSON library through their own hooks; one counter fails the n-th of them. */
 #ifndef TOPT_TEST_NOMEM_H
 #define TOPT_TEST_NOMEM_H
 

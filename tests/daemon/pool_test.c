@@ -1,4 +1,5 @@
-/* pool_test.c WORKER - worker processes that answer, crash, hang, take too much memory, or lose their daemon. */
+/* pool_test.c WORKER - worker processes that answer, crash, hang, take too much memory,
+ * or lose their daemon. */
 #include "operation.h"
 #include "sizes.h"
 #include "tap.h"
@@ -13,7 +14,7 @@
 
 static const char *worker;
 
-/* ---- searches as jobs ---------------------------------------------------------------------------- */
+/* ---- searches as jobs -------------------------------------------------------------- */
 
 struct search {
     struct pool *pool;
@@ -114,7 +115,7 @@ static int answered(struct jobs *j, struct pool *p)
     return good;
 }
 
-/* ---- what may happen ------------------------------------------------------------------------------- */
+/* ---- what may happen --------------------------------------------------------------- */
 
 static void test_answers(void)
 {
@@ -242,7 +243,7 @@ static void test_no_program(void)
     worker = real;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------ */
+/* ---- reading ----------------------------------------------------------------------- */
 
 static struct pool *reading_pool;
 
@@ -363,7 +364,7 @@ static void test_readings(void)
     finish(j, p);
 }
 
-/* ---- the daemon is gone ------------------------------------------------------------------------------- */
+/* ---- the daemon is gone ------------------------------------------------------------ */
 
 /* A daemon with a search that hears nothing; it writes a byte when that runs. */
 static void be_daemon(int fd)

@@ -1,8 +1,9 @@
-/* request_nomem_test.c WORKER [all] - memory that does not suffice, at each allocation of toptd while it answers a request: it
- * says so (503), answers all the same, or closes the connection; never a 500 or a wrong answer, and the next one is answered.
+/* request_nomem_test.c WORKER [all] - memory that does not suffice, at each allocation of
+ * toptd while it answers a request: it says so (503), answers all the same, or closes the
+ * connection; never a 500 or a wrong answer, and the next one is answered.
  *
- * All of toptd runs in this program, on a Unix socket, but for its workers.  Of requests that take long every few
- * allocations fail unless all are asked for. */
+ * All of toptd runs in this program, on a Unix socket, but for its workers.  Of requests
+ * that take long every few allocations fail unless all are asked for. */
 #include "nomem.h"
 #include "tap.h"
 #include "whole.h"
@@ -22,8 +23,8 @@ static int64_t now_ms(void)
     return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* One request; its status, 0 where the connection was closed without one, -1 where neither came.  The reply, as much as
- * fits, is in 'reply'. */
+/* One request; its status, 0 where the connection was closed without one, -1 where
+ * neither came.  The reply, as much as fits, is in 'reply'. */
 static int ask(const char *method, const char *target, const char *more, const char *body,
                char *reply, size_t size)
 {
@@ -71,7 +72,8 @@ static int member(const char *reply, const char *name, char *ret, size_t size)
     return at ? 0 : -1;
 }
 
-/* What is asked; "%d" in target and body is another number each time, "%p" and "%m" the plan's and the model's id. */
+/* What is asked; "%d" in target and body is another number each time, "%p" and "%m" the
+ * plan's and the model's id. */
 struct question {
     const char *method, *target, *more, *body;
     int status, stride;

@@ -1,4 +1,5 @@
-/* rightsize_test.c - which waiting jobs get another shape, what scontrol is told, and what the log keeps. */
+/* rightsize_test.c - which waiting jobs get another shape, what scontrol is told, and
+ * what the log keeps. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -200,11 +201,12 @@ static void test_left_alone(void)
     decided("memory bounds it, too", &t, 0, 0, &usual, NULL, "1:1x1/120", "");
 }
 
-/* ---- a scontrol that is told, and keeps what it is told to ------------------------------------- */
+/* ---- a scontrol that is told, and keeps what it is told to ------------------------- */
 
 static char folder[64];
 
-/* Its state is a file of KEY=VALUE lines; 'mischief' is run at the Nth update, of which "n" is the number. */
+/* Its state is a file of KEY=VALUE lines; 'mischief' is run at the Nth update, of which
+ * "n" is the number. */
 static void make_scontrol(const char *mischief)
 {
     char path[100];
@@ -334,7 +336,7 @@ static void test_meanwhile(void)
     }
 }
 
-/* ---- the log ----------------------------------------------------------------------------------- */
+/* ---- the log ----------------------------------------------------------------------- */
 
 static void test_journal(void)
 {

@@ -1,5 +1,5 @@
-/* store_fault_test.c - what may be wrong with the store's file: no room, another program's lock, damage, a newer schema,
- * another program's file, no leave to write. */
+/* store_fault_test.c - what may be wrong with the store's file: no room, another
+ * program's lock, damage, a newer schema, another program's file, no leave to write. */
 #include "store_kit.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-/* store_kill_test.c [TIMES] - the store's process is killed in the midst of writing, TIMES times (20): what it said was
- * stored is there, whole, and the file is sound. */
+/* store_kill_test.c [TIMES] - the store's process is killed in the midst of writing,
+ * TIMES times (20): what it said was stored is there, whole, and the file is sound. */
 #include "store_kit.h"
 
 #include <signal.h>

@@ -1,4 +1,5 @@
-/* store_kit.h - what the tests of the store share: a directory of their own, a file changed behind its back. */
+/* store_kit.h - what the tests of the store share: a directory of their own, a file
+ * changed behind its back. */
 #ifndef STORE_KIT_H
 #define STORE_KIT_H
 

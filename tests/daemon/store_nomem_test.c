@@ -1,7 +1,9 @@
-/* store_nomem_test.c [all] - memory that does not suffice, at each allocation of each operation of the store: an error that says
- * so, nothing half done, and a store that works on.
+/* store_nomem_test.c [all] - memory that does not suffice, at each allocation of each
+ * operation of the store: an error that says so, nothing half done, and a store that
+ * works on.
  *
- * Of opening and of a backup, which have many and take long, every so many unless all are asked for. */
+ * Of opening and of a backup, which have many and take long, every so many unless all are
+ * asked for. */
 #include "nomem.h"
 #include "store_kit.h"
 
@@ -166,7 +168,8 @@ static int backup(struct store *s)
     return store_backup(dir, file, &err);
 }
 
-/* One operation, failing at its first allocation, its second... (or every so many) until it needs none more. */
+/* One operation, failing at its first allocation, its second... (or every so many) until
+ * it needs none more. */
 static void each(struct store *s, const char *name, int (*operation)(struct store *),
                  int stride)
 {

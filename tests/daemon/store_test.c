@@ -1,5 +1,5 @@
-/* store_test.c - the store: models, profiles, plans, answers, frontiers, observations, who may read them, and how long
- * they are kept. */
+/* store_test.c - the store: models, profiles, plans, answers, frontiers, observations,
+ * who may read them, and how long they are kept. */
 #include "store_kit.h"
 
 enum { ALICE = 1001, BOB = 1002, CAROL = 1003, LAB = 500, HOUR = 3600, DAY = 24 * HOUR };
@@ -219,7 +219,8 @@ static void test_hardware(struct store *s)
 
 static char big_part[1000];
 
-/* A plan with a model and a profile that are worth cutting out, and text like theirs where it is not theirs. */
+/* A plan with a model and a profile that are worth cutting out, and text like theirs
+ * where it is not theirs. */
 static char *plan_text(const char *name, int hw_first)
 {
     static char text[4][3000];
@@ -376,7 +377,8 @@ static void test_observations(struct store *s)
     is_int(store_drop_observation(s, other, &err), -1, "once: %s", err.text);
 }
 
-/* What is compared: each job once, a few of a user, confirmed or one's own, since the last reset. */
+/* What is compared: each job once, a few of a user, confirmed or one's own, since the last reset.
+ */
 static void test_measured(struct store *s)
 {
     struct store_observation o = {.plan = "p-1",

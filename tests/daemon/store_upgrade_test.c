@@ -1,5 +1,5 @@
-/* store_upgrade_test.c - a store of every earlier schema (schema-N.sql beside this file) is brought up to date, with all
- * that it held. */
+/* store_upgrade_test.c - a store of every earlier schema (schema-N.sql beside this file)
+ * is brought up to date, with all that it held. */
 #include "store_kit.h"
 #include "topt_text.h"
 

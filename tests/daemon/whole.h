@@ -1,4 +1,5 @@
-/* whole.h - a toptd inside of a test: all its parts but main.c, with workers as processes, on a Unix socket.
+/* whole.h - a toptd inside of a test: all its parts but main.c, with workers as
+ * processes, on a Unix socket.
  *
  * Thread safety: whole_start, whole_tick and whole_stop belong to one thread. */
 #ifndef TOPT_TEST_WHOLE_H

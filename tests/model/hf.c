@@ -646,8 +646,8 @@ static void deepseek(void)
 }
 
 /* Angles of the same length of list for a head of 8: equal factors are linear, others are not. */
-/* Batches as they are trained with: what counts is what a kernel goes over, not the product of all of an
- * operator's dimensions. */
+/* Batches as they are trained with: what counts is what a kernel goes over, not the
+ * product of all of an operator's dimensions. */
 static void large(void)
 {
     struct topt_error err = {0};

@@ -49,7 +49,7 @@ static void test_gpt3(void)
     topt_model_destroy(m);
 }
 
-/* ---- the same as Hugging Face's ------------------------------------------------------------------ */
+/* ---- the same as Hugging Face's ---------------------------------------------------- */
 
 static json_t *document(const char *text)
 {
@@ -128,7 +128,7 @@ static void test_alike(void)
               "\"n_positions\":1024,\"vocab_size\":50257}");
 }
 
-/* ---- details ---------------------------------------------------------------------------------------- */
+/* ---- details ----------------------------------------------------------------------- */
 
 #define SMALL "--num-layers 4 --hidden-size 64 --num-attention-heads 4 --seq-length 32 "
 #define ROPE  SMALL "--position-embedding-type rope --vocab-size 100 "

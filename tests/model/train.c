@@ -115,7 +115,7 @@ static void test_refused(void)
     }
 }
 
-/* ---- what backward does ------------------------------------------------------------------------ */
+/* ---- what backward does ------------------------------------------------------------ */
 
 static const char small[] =
     "{'format':'topt-model/1','name':'m','batch':1,'seq':4,'ops':["
@@ -162,7 +162,7 @@ static void test_backward(void)
     }
 }
 
-/* ---- documents -------------------------------------------------------------------------------- */
+/* ---- documents --------------------------------------------------------------------- */
 
 static void test_document(void)
 {

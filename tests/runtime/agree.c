@@ -3,14 +3,14 @@
  * usage: mpirun -n 8 runtime_agree [--plans N] [--steps N] [--seed S] [--model NAME] [--mesh NxG]
  *                                  [--train WHAT|some]
  *
- * Random strategies of the tests' models (half of them by topt_plan_sample, written as documents
- * and read back), in random numbers of micro-batches, on 2 to 8 ranks (or those of --mesh, of as
- * many as there are) against one: the losses of
- * all steps, the first step's gradients, and the bytes alive at once against what was planned.
- * In f64 every model under momentum (which shows a missing reduction at the second step),
- * Adam and row-wise Adagrad; in f32 those that are smooth, since a routed token or a maximum that goes the other way
- * is another training.  Without --plans a sample that the seed draws: each model in one of
- * these ways on one mesh.
+ * Random strategies of the tests' models (half of them by topt_plan_sample, written as
+ * documents and read back), in random numbers of micro-batches, on 2 to 8 ranks (or those
+ * of --mesh, of as many as there are) against one: the losses of all steps, the first
+ * step's gradients, and the bytes alive at once against what was planned. In f64 every
+ * model under momentum (which shows a missing reduction at the second step), Adam and
+ * row-wise Adagrad; in f32 those that are smooth, since a routed token or a maximum that
+ * goes the other way is another training.  Without --plans a sample that the seed draws:
+ * each model in one of these ways on one mesh.
  *
  * With --train the models are trained in part: as that says, or 'some', adapters or parameters
  * that the seed draws.

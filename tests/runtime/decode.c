@@ -1,7 +1,8 @@
-/* decode.c - a text by kept keys and values: of every family whose weights can be read, what the model says after each
- * token is what it says by a whole pass.
+/* decode.c - a text by kept keys and values: of every family whose weights can be read,
+ * what the model says after each token is what it says by a whole pass.
  *
- * usage: runtime_decode FOLDER   which has a folder with config.json and model.safetensors for each */
+ * usage: runtime_decode FOLDER   which has a folder with config.json and model.safetensors for each
+ */
 #include "alone.h"
 #include "decode.h"
 #include "random.h"

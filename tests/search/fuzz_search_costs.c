@@ -1,7 +1,7 @@
-/* Mutated cost files: the reader refuses or reads them, from memory and as a stream alike, and
- * what it reads can be solved; it never crashes, leaks or hangs.  Deterministic; meant for
- * sanitized builds too.  With an argument: for so many seconds of the processor; with a second, from
- * that seed on, so that several may run side by side. */
+/* Mutated cost files: the reader refuses or reads them, from memory and as a stream
+ * alike, and what it reads can be solved; it never crashes, leaks or hangs.
+ * Deterministic; meant for sanitized builds too.  With an argument: for so many seconds of
+ * the processor; with a second, from that seed on, so that several may run side by side. */
 #include "random_problem.h"
 #include "tap.h"
 

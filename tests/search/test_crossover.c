@@ -25,7 +25,8 @@ static int roll(const struct topt_search_problem *p, struct rng *rng, int32_t *r
     return good;
 }
 
-/* Does every alternative of an edge weigh as much as the one that was chosen, or is that a parent's? */
+/* Does every alternative of an edge weigh as much as the one that was chosen, or is that
+ * a parent's? */
 static int is_lightest(const struct topt_search_problem *p, const struct parents *of,
                        int e, const int32_t *choice)
 {
@@ -110,8 +111,9 @@ static int one(struct rng *rng, enum shape shape, int *ret_crossed)
     return good;
 }
 
-/* 96 layers that are alike, each fast or light, and what it costs to change; within a tolerance of the true
- * frontier, which is what so many fast layers make, no segment needs to be explored. */
+/* 96 layers that are alike, each fast or light, and what it costs to change; within a
+ * tolerance of the true frontier, which is what so many fast layers make, no segment
+ * needs to be explored. */
 static void test_layers(void)
 {
     enum { LAYERS = 96 };

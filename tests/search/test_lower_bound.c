@@ -1,5 +1,5 @@
-/* Weighings against every strategy of small random problems, and of deep chains of alike layers against
- * plain dynamic programming. */
+/* Weighings against every strategy of small random problems, and of deep chains of alike
+ * layers against plain dynamic programming. */
 #include "factor_tuning.h"
 #include "min_plus.h"
 #include "random_problem.h"
@@ -71,7 +71,8 @@ static int64_t least_of_alike(const struct brute *b, int op, int config)
     return least;
 }
 
-/* Where the lightest strategy with a configuration stands between the lightest of all, 0, and the corner, 1. */
+/* Where the lightest strategy with a configuration stands between the lightest of all, 0,
+ * and the corner, 1. */
 static double stands(const struct topt_lower_bound *w, struct topt_cost corner, int op,
                      int config)
 {
@@ -85,8 +86,8 @@ static double stands(const struct topt_lower_bound *w, struct topt_cost corner, 
                               : 0;
 }
 
-/* Does the weigher say of every configuration what brute force does, up to a corner?  Which operators
- * are alike depends on their edges, too: what it says is between the two. */
+/* Does the weigher say of every configuration what brute force does, up to a corner?
+ * Which operators are alike depends on their edges, too: what it says is between the two. */
 static int agrees(struct topt_lower_bound *w, const struct brute *b,
                   struct topt_cost corner)
 {
@@ -159,8 +160,8 @@ static void test_against_brute_force(void)
     ok(with > n / 2 && with < n, "%d of %d have a strategy", with, n);
 }
 
-/* Two operators with two edges, in a ring: what lies between them is added up before a third operator comes to it, so
- * that no table is over three. */
+/* Two operators with two edges, in a ring: what lies between them is added up before a
+ * third operator comes to it, so that no table is over three. */
 static void test_ring(void)
 {
     enum { FEW = 2, SOME = 5, MANY = 10, ALL_THREE = FEW * SOME * MANY };

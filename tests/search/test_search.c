@@ -171,9 +171,10 @@ static double chain_work(const char *algorithm, int n, int k)
     return chain_work_of(algorithm, n, k, 1 << 30);
 }
 
-/* The paper's n^2 log n takes cumulated points to be in random order, of which frontiers are no longer than the logarithm of
- * all strategies: linear in n.  Sums of independent costs are not: light prefixes are slow ones, and the frontier itself
- * grows like n^2.  Sums of a few small numbers have as many different values as n, as the paper's have. */
+/* The paper's n^2 log n takes cumulated points to be in random order, of which frontiers
+ * are no longer than the logarithm of all strategies: linear in n.  Sums of independent
+ * costs are not: light prefixes are slow ones, and the frontier itself grows like n^2.
+ * Sums of a few small numbers have as many different values as n, as the paper's have. */
 static void test_growth_with_operators(void)
 {
     double paper =
@@ -317,8 +318,8 @@ static void test_limits(void)
     problem_free(&g);
 }
 
-/* Merging operators of this graph makes a circle behind the end of the marked chain, which is no part of it.
- * Operators have one configuration or two, in all ways. */
+/* Merging operators of this graph makes a circle behind the end of the marked chain,
+ * which is no part of it. Operators have one configuration or two, in all ways. */
 static void test_circle(void)
 {
     enum { OPS = 6, EDGES = 8, KINDS = 1 << OPS };

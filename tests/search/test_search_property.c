@@ -225,8 +225,8 @@ static int bound_holds(const struct topt_frontier *all, const struct topt_fronti
     return !isfinite(f->epsilon) || covers(f, all, 0);
 }
 
-/* Within limits a tolerance is kept up to their very corner: what is true within them is covered from
- * within them. */
+/* Within limits a tolerance is kept up to their very corner: what is true within them is
+ * covered from within them. */
 static int corner_holds(const struct topt_search_problem *p,
                         const struct topt_frontier *all, int64_t memory, int64_t time,
                         double epsilon)

@@ -1,5 +1,7 @@
-/* Searches stopped at any moment: what is found costs what it says, and of the true frontier it misses no more than it
- * claims, which is nothing where a search was stopped before it had anything.  When exactly a stop comes depends on the machine; what has to hold does not. */
+/* Searches stopped at any moment: what is found costs what it says, and of the true
+ * frontier it misses no more than it claims, which is nothing where a search was stopped
+ * before it had anything.  When exactly a stop comes depends on the machine; what has to
+ * hold does not. */
 #include "../bench/instances.h"
 #include "frontiers.h"
 #include "search_common.h"

@@ -1,4 +1,5 @@
-/* test_sbatch.c - sbatch's options as `topt sbatch` reads them: which words are a value, and a script's lines. */
+/* test_sbatch.c - sbatch's options as `topt sbatch` reads them: which words are a value,
+ * and a script's lines. */
 #include <stdlib.h>
 #include <string.h>
 

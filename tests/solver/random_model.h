@@ -44,7 +44,8 @@ static int random_step(struct topt_model *m, uint64_t *seed, int x, int kept, in
     }
 }
 
-/* embedding, of odd width a sparse table, 'steps' random operators, a linear to the vocabulary, the loss. */
+/* embedding, of odd width a sparse table, 'steps' random operators, a linear to the
+ * vocabulary, the loss. */
 __attribute__((unused)) static struct topt_model *random_model(uint64_t seed, int steps)
 {
     struct topt_model *m = topt_model_create("random", 2 + random_below(&seed, 5),

@@ -1,5 +1,5 @@
-/* Configurations that differ by which of some like axes they give to what, against each other: they cost the same, to
- * the last nanosecond and byte, whatever the operator. */
+/* Configurations that differ by which of some like axes they give to what, against each
+ * other: they cost the same, to the last nanosecond and byte, whatever the operator. */
 #include <string.h>
 
 #include "random_model.h"

@@ -1,5 +1,6 @@
-/* What moves take at least, against the cheapest ways: never more, and not nothing; random layouts on random
- * meshes of all shipped profiles.  By what has to travel, and by ways between orbits. */
+/* What moves take at least, against the cheapest ways: never more, and not nothing;
+ * random layouts on random meshes of all shipped profiles.  By what has to travel, and by
+ * ways between orbits. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,7 +61,8 @@ static void rename_axes(const struct topt_mesh *m, uint64_t *seed, struct topt_l
         }
 }
 
-/* Nanoseconds between the orbits of two layouts, which renamed axes leave as they are; -1 where they don't. */
+/* Nanoseconds between the orbits of two layouts, which renamed axes leave as they are; -1
+ * where they don't. */
 static int64_t between_orbits(const struct topt_hw *hw, const struct topt_mesh *m,
                               const struct topt_shape *s, uint64_t *seed,
                               struct topt_layout from, struct topt_layout to)

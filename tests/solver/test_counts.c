@@ -234,8 +234,8 @@ static void plot_roughly(struct topt_request r, const struct alone *alone,
     json_decref(curve);
 }
 
-/* In small tables, where operators are decided by heuristic: an answer is no better than the best, and what is
- * said to be needed at least is. */
+/* In small tables, where operators are decided by heuristic: an answer is no better than
+ * the best, and what is said to be needed at least is. */
 static void ask_roughly(struct topt_request *r, const struct alone *alone, int64_t gpus,
                         struct tally *t)
 {
@@ -334,8 +334,9 @@ static int stands_for_all(const json_t *few, const json_t *all, double epsilon)
     return good;
 }
 
-/* Where recomputation is free to choose and a tolerance leaves things out, what makes nothing again is found beside
- * what does: each point costs what the check says that it does, and stands for what is true. */
+/* Where recomputation is free to choose and a tolerance leaves things out, what makes
+ * nothing again is found beside what does: each point costs what the check says that it
+ * does, and stands for what is true. */
 static void test_tolerance(void)
 {
     int failed = 0, n = 0, missed = 0;
@@ -383,7 +384,7 @@ static void test_counts(void)
        t.points, t.infeasible, t.odd, t.reasons);
 }
 
-/* ---- many devices ------------------------------------------------------------------------------ */
+/* ---- many devices ------------------------------------------------------------------ */
 
 /* Bytes without which nothing fits on so many devices. */
 static int64_t least_on(struct topt_request *r, int64_t gpus)
@@ -444,7 +445,7 @@ static void test_dozens(void)
        some);
 }
 
-/* ---- random plans ------------------------------------------------------------------------------ */
+/* ---- random plans ------------------------------------------------------------------ */
 
 /* No random plan of a space is better than its frontier. */
 static void test_samples(void)
@@ -668,7 +669,7 @@ static void test_claims(void)
     is_int(t.loose, 0, "and within its tolerance");
 }
 
-/* ---- what is told of it ----------------------------------------------------------------------- */
+/* ---- what is told of it ------------------------------------------------------------ */
 
 static int names_node(const struct topt_model *m, const char *name)
 {

@@ -274,7 +274,7 @@ static void test_blocks_alike(void)
     verdict(&t, WANTED, "blocks alike");
 }
 
-/* ---- factors: sharding, recomputation, micro-batches ------------------------------------------ */
+/* ---- factors: sharding, recomputation, micro-batches ------------------------------- */
 
 /* Every strategy of every variant; NULL where that would take too long. */
 static struct topt_cost *brute_variants(struct topt_grid_search *s, size_t *ret_n)
@@ -515,7 +515,8 @@ static void test_costgraph_of_blocks(void)
     topt_model_destroy(m);
 }
 
-/* Operators of a cost graph are known by name, so the model's can't be called what the graph's own are. */
+/* Operators of a cost graph are known by name, so the model's can't be called what the
+ * graph's own are. */
 static void test_costgraph_of_names(void)
 {
     static const char *const names[] = {"hub:embedding", "in-flight", "next:x", "hubs"};

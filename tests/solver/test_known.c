@@ -1,5 +1,6 @@
-/* Searches that are told known points or limits find, together with these, what searches find that are told nothing:
- * the same frontier, within a tolerance where one is asked for, and the same fastest strategy. */
+/* Searches that are told known points or limits find, together with these, what searches
+ * find that are told nothing: the same frontier, within a tolerance where one is asked
+ * for, and the same fastest strategy. */
 #include <stdlib.h>
 #include <string.h>
 

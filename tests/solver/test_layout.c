@@ -114,7 +114,8 @@ static int path_holds(const struct topt_path *p, const struct topt_layout *from,
     return topt_layout_equal(at, to);
 }
 
-/* Of a tensor of one dimension: does every device find all that it is to have in the blocks of its group? */
+/* Of a tensor of one dimension: does every device find all that it is to have in the
+ * blocks of its group? */
 static int is_within_reach(const struct topt_mesh *m, const struct topt_shape *s,
                            const struct topt_move *v)
 {
@@ -137,8 +138,8 @@ static int is_within_reach(const struct topt_mesh *m, const struct topt_shape *s
     return 1;
 }
 
-/* Axes of several sizes, or so many that equal ones go together: where two of them change places, those between
- * them may have to move, too. */
+/* Axes of several sizes, or so many that equal ones go together: where two of them change
+ * places, those between them may have to move, too. */
 static void test_reach(const char *profile, int nodes, int per_node, int shares)
 {
     const int64_t share[] = {5, 2, 2, 2, 2, 2, 1, 1};

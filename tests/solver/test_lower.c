@@ -375,8 +375,8 @@ static void test_kept(void)
            "which the loss is not");
 }
 
-/* An operator reads what the one before it makes as both of its inputs: while the second gradient is gathered into
- * the hub the first one waits there, whole. */
+/* An operator reads what the one before it makes as both of its inputs: while the second
+ * gradient is gathered into the hub the first one waits there, whole. */
 static void test_two_uses(void)
 {
     enum { DEVICES = 12 };

@@ -1,9 +1,10 @@
 /* test_nest.c - spaces nest: uniform lies in canonical, canonical in full.
  *
- * Of one framework, with the same factors and the same numbers of devices, and without a tolerance, a larger space
- * never needs more devices and never takes longer.  Random small models, clusters and limits, for a framework that
- * obeys everything and for one that splits into equal parts alone; asked as people ask, so that what is held to this is
- * the answer with all that it leaves out, bounds from one space for another included. */
+ * Of one framework, with the same factors and the same numbers of devices, and without a
+ * tolerance, a larger space never needs more devices and never takes longer.  Random small
+ * models, clusters and limits, for a framework that obeys everything and for one that
+ * splits into equal parts alone; asked as people ask, so that what is held to this is the
+ * answer with all that it leaves out, bounds from one space for another included. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,8 @@
 #include "topt_plan.h"
 
 enum { ROUNDS = TOPT_TEST_SIZE_FROM(40, 4), SPACES = 3, COUNTS = 8 };
-/* From here on operators that are decided by heuristic and tensor parallelism as a last resort are met early. */
+/* From here on operators that are decided by heuristic and tensor parallelism as a last
+ * resort are met early. */
 enum { FIRST = 140 };
 /* Tables that several operators share, sharded over the outer axes of a level: rare, and first. */
 static const uint64_t shared[] = {863, 981};

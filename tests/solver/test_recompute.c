@@ -1,5 +1,6 @@
-/* Recomputation where blocks are free, of which the search knows a little less than it costs: what it answers
- * against the true cost, against blocks that choose alike, and against random strategies. */
+/* Recomputation where blocks are free, of which the search knows a little less than it
+ * costs: what it answers against the true cost, against blocks that choose alike, and
+ * against random strategies. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +51,8 @@ static int is_untrue(const struct topt_problem *p, const struct topt_solution *s
                                                     : s->memory_bytes < memory;
 }
 
-/* What a problem with recomputation charges, that fits: may not be below the claim's bound.  -1 for what is neither. */
+/* What a problem with recomputation charges, that fits: may not be below the claim's
+ * bound.  -1 for what is neither. */
 static int64_t time_within(const struct topt_costing *k, const struct topt_problem *p,
                            int64_t limit, const struct topt_strategy *s)
 {
@@ -87,7 +89,8 @@ static void swap_operators(const struct topt_model *m, struct topt_strategy *a,
     }
 }
 
-/* No random strategy may be below the bound, nor what is found from the best by doing some operators as that. */
+/* No random strategy may be below the bound, nor what is found from the best by doing
+ * some operators as that. */
 static void roll(const struct topt_costing *k, const struct topt_problem *p,
                  int64_t limit, const struct topt_solutions *found, uint64_t seed,
                  struct tally *t)
@@ -147,7 +150,8 @@ static void ask(const struct topt_costing *k, const struct topt_space_options *o
     topt_problem_destroy(p);
 }
 
-/* Of any strategy that a problem with recomputation charges: does it need less than nothing does? */
+/* Of any strategy that a problem with recomputation charges: does it need less than nothing does?
+ */
 static void look_at_memory(const struct topt_costing *k, const struct topt_problem *p,
                            const struct topt_strategy *s, int64_t bound, struct tally *t)
 {

@@ -27,7 +27,7 @@ struct counts {
     int configs, lowered, formed, bounded, priced, resting, reduced, audited;
 };
 
-/* ---- what zero says, seen in the program ------------------------------------------------------ */
+/* ---- what zero says, seen in the program ------------------------------------------- */
 
 static int rests(const struct instance *x, const struct topt_config *c, int operand,
                  int from)
@@ -112,7 +112,7 @@ static int check_reduced(const struct instance *x, const struct topt_config *c,
     return 1;
 }
 
-/* ---- all configurations ------------------------------------------------------------------------- */
+/* ---- all configurations ------------------------------------------------------------ */
 
 static void check_config(const struct instance *x, const struct topt_config *c,
                          struct counts *n)
@@ -195,7 +195,7 @@ static void check_row(const struct topt_model *m, int op, int nodes, int per_nod
     topt_model_destroy(micro);
 }
 
-/* ---- whole strategies ----------------------------------------------------------------------------- */
+/* ---- whole strategies -------------------------------------------------------------- */
 
 static int audited_alone(const struct topt_costing *k, struct topt_audit *a,
                          const struct topt_strategy *s)

@@ -1,6 +1,6 @@
-/* The fastest strategy, and whole frontiers, where moves cost lazy at first, against the same problem with exact
- * prices: of random models, spaces, limits and tolerances.  So few entries are priced at once that small problems
- * take many rounds, too. */
+/* The fastest strategy, and whole frontiers, where moves cost lazy at first, against the
+ * same problem with exact prices: of random models, spaces, limits and tolerances.  So few
+ * entries are priced at once that small problems take many rounds, too. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,8 +52,9 @@ static int same_answer(const struct topt_solutions *a, const struct topt_solutio
                                       a->at[0].memory_bytes == b->at[0].memory_bytes));
 }
 
-/* With a tolerance each is at most so much slower than the fastest, and neither is faster than that; where operators
- * were decided by heuristic only the second is known of 'b', which may have nothing. */
+/* With a tolerance each is at most so much slower than the fastest, and neither is faster
+ * than that; where operators were decided by heuristic only the second is known of 'b',
+ * which may have nothing. */
 static int near_answer(const struct topt_solutions *a, const struct topt_solutions *b,
                        double epsilon)
 {
@@ -123,8 +124,9 @@ static int any_stands_for(const struct topt_solutions *s,
     return some;
 }
 
-/* Points that 'b' and what was known before have nothing for, as far as 'b' says that it has something, and points that
- * are better than what is, of which there may be none whatever it says. */
+/* Points that 'b' and what was known before have nothing for, as far as 'b' says that it
+ * has something, and points that are better than what is, of which there may be none
+ * whatever it says. */
 static void hold(const struct topt_solutions *a, const struct topt_solutions *b,
                  const struct topt_search_options *o, struct frontiers *t)
 {
@@ -207,8 +209,8 @@ static void ask_frontiers(const struct topt_costing *k, struct topt_space_option
 
 /* ---- the fastest ---- */
 
-/* The least is the same, and none needs less; of those that need as little any may be had with exact prices, and
- * with lazy mostly the fastest. */
+/* The least is the same, and none needs less; of those that need as little any may be had
+ * with exact prices, and with lazy mostly the fastest. */
 static void compare_least(const struct topt_costing *k, struct topt_space_options *o,
                           const struct topt_solution *least, struct tally *t)
 {
@@ -296,8 +298,8 @@ static void test_models(int alike, int wanted)
         r.hw = hw;
         r.space = k->space;
         r.blocks = alike ? TOPT_BLOCKS_ALIKE : TOPT_BLOCKS_FREE;
-        /* The profile's granule hides most of a frontier.  (What is decided by heuristic compares where it
-         * hides enough.) */
+        /* The profile's granule hides most of a frontier.  (What is decided by heuristic
+         * compares where it hides enough.) */
         r.settings.granule_bytes = seed % 4 || most_entries ? 0 : 1;
         r.factors = 0;
         if (!m || topt_planning_init(&micros, &r, NULL))
@@ -386,8 +388,8 @@ static void count_orbits(const struct topt_problem *full,
     t->miscounted += all.layouts != few.layouts || all.edge_entries != few.edge_entries;
 }
 
-/* Limits from what the fastest needs to less than anything, each with and without a tolerance.  Where free blocks
- * recompute, costs are bounds, and nothing is exact. */
+/* Limits from what the fastest needs to less than anything, each with and without a
+ * tolerance.  Where free blocks recompute, costs are bounds, and nothing is exact. */
 static void ask_orbits(const struct topt_costing *k, struct topt_space_options *o,
                        uint64_t seed, struct orbits *t)
 {

@@ -10,7 +10,7 @@
 
 static struct topt_hw *hw;
 
-/* ---- by hand ------------------------------------------------------------------------------------ */
+/* ---- by hand ----------------------------------------------------------------------- */
 
 static const char llama[] =
     "{\"model_type\":\"llama\",\"hidden_size\":4096,\"intermediate_size\":14336,"
@@ -112,7 +112,7 @@ static void test_levels(void)
     topt_model_destroy(m);
 }
 
-/* ---- searches ------------------------------------------------------------------------------------- */
+/* ---- searches ---------------------------------------------------------------------- */
 
 static const char four_blocks[] =
     "{\"model_type\":\"llama\",\"hidden_size\":64,\"intermediate_size\":128,"
@@ -166,7 +166,7 @@ static void check_frontier(const char *train, enum topt_space space, int factors
     topt_model_destroy(m);
 }
 
-/* ---- random strategies --------------------------------------------------------------------------- */
+/* ---- random strategies ------------------------------------------------------------- */
 
 /* Nothing of a frozen parameter but its value; no product for its gradient. */
 static int leaves_frozen_alone(const struct topt_program *p)

@@ -122,7 +122,8 @@ static int same_shape(const struct topt_mesh *a, const struct topt_mesh *b)
     return a->nodes == b->nodes && a->per_node == b->per_node;
 }
 
-/* A device grid of a count, and the best of the uniform space on it, from which its search starts. */
+/* A device grid of a count, and the best of the uniform space on it, from which its search starts.
+ */
 struct shape {
     int nodes, per_node;
     struct topt_solution uniform; /* strategy owned, NULL: none that fits */

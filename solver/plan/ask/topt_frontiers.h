@@ -58,7 +58,8 @@ int64_t topt_frontiers_searches(const struct topt_frontiers *f);
 int topt_frontiers_grew(const struct topt_frontiers *f);
 
 /* As a document "topt-frontiers/1" (docs/FORMATS.md), a new reference, and back.  INVAL for
- * what another version of topt made.  Which problem they are of is looked at when they are asked. */
+ * what another version of topt made.  Which problem they are of is looked at when they are asked.
+ */
 json_t *topt_frontiers_to_json(const struct topt_frontiers *f);
 int topt_frontiers_from_json(const json_t *doc, struct topt_frontiers **ret,
                              struct topt_error *err) TOPT_MUST_CHECK;

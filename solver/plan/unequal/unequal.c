@@ -1,4 +1,5 @@
-/* unequal.c - the question about groups of unlike devices, its answer as a document and in words. */
+/* unequal.c - the question about groups of unlike devices, its answer as a document and in words.
+ */
 #include "topt_unequal.h"
 
 #include <stdlib.h>

@@ -1,13 +1,14 @@
 /* topt_flexflow.h - FlexFlow's search: Jia, Zaharia and Aiken, "Beyond Data and Model
  * Parallelism for Deep Neural Networks", MLSys 2019.
  *
- * Every operator is split along dimensions of its output, samples, attributes and parameters
- * (SOAP, with the devices as operators), into equal parts, each on a device of its own choice.  A strategy becomes a graph
- * of tasks: a part computes forward, then backward; where a part reads what another device
- * made, a task moves it; replicas of a parameter are summed up; parameters are updated.
- * Devices and links run tasks first come, first served, so that what moves runs beside what
- * computes.  The search walks from strategy to strategy, one operator at a time, by the
- * Metropolis rule (Markov chain Monte Carlo), and keeps the fastest.
+ * Every operator is split along dimensions of its output, samples, attributes and
+ * parameters (SOAP, with the devices as operators), into equal parts, each on a device of
+ * its own choice.  A strategy becomes a graph of tasks: a part computes forward, then
+ * backward; where a part reads what another device made, a task moves it; replicas of a
+ * parameter are summed up; parameters are updated. Devices and links run tasks first
+ * come, first served, so that what moves runs beside what computes.  The search walks from
+ * strategy to strategy, one operator at a time, by the Metropolis rule (Markov chain
+ * Monte Carlo), and keeps the fastest.
  *
  *     simulating     a device or link takes tasks by the time at which they are ready
  *     full           from nothing, all tasks in that order

@@ -7,9 +7,10 @@
  *                  workers, each partition by a thread.  What a machine adds up first it pushes
  *                  once, and pulls once
  *
- * Nothing overlaps.  Rates are those of the cluster, assumed where nobody published them, and
- * two of them, rows added up by a thread and what each partition costs, come from the paper's
- * table 2; computing is what its figure 9 implies of one GPU.  So which system is faster follows, by how much less so. */
+ * Nothing overlaps.  Rates are those of the cluster, assumed where nobody published them,
+ * and two of them, rows added up by a thread and what each partition costs, come from the
+ * paper's table 2; computing is what its figure 9 implies of one GPU.  So which system is
+ * faster follows, by how much less so. */
 #include "topt_parallax.h"
 
 #include <stddef.h>

@@ -1,8 +1,10 @@
-/* fuzz_http.c - any bytes on a connection: a whole toptd takes them, answers or closes, and lives on.
+/* fuzz_http.c - any bytes on a connection: a whole toptd takes them, answers or closes,
+ * and lives on.
  *
- * The first byte says in how many pieces the rest is sent, so that requests are cut everywhere.  TOPT_WORKER is the
- * worker program (the tests' own, whose planner does as the model says); its processes are not what is looked at.  A
- * connection that is neither answered nor closed in a while is a finding. */
+ * The first byte says in how many pieces the rest is sent, so that requests are cut
+ * everywhere.  TOPT_WORKER is the worker program (the tests' own, whose planner does as
+ * the model says); its processes are not what is looked at.  A connection that is neither
+ * answered nor closed in a while is a finding. */
 #include "../whole.h"
 
 #include <poll.h>
@@ -29,7 +31,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     return 0;
 }
 
-/* What comes, until the other end closes; or, but now and then, until it has been silent for a while. */
+/* What comes, until the other end closes; or, but now and then, until it has been silent
+ * for a while. */
 static void drain(int fd, int is_patient)
 {
     char block[16384];

@@ -1,5 +1,6 @@
-/* fuzz_query.c - a question as a query string or as JSON, a job of Slurm's own parameters, and the scan of a body.  What is
- * accepted must have a text, and be the same after it was handed to a worker. */
+/* fuzz_query.c - a question as a query string or as JSON, a job of Slurm's own
+ * parameters, and the scan of a body.  What is accepted must have a text, and be the same
+ * after it was handed to a worker. */
 #include "query.h"
 #include "scan.h"
 #include "topt_json.h"

@@ -1,5 +1,6 @@
-/* fuzz_worker.c - what a worker parses of strangers' bytes, with the real importers behind: bodies with a question, models
- * of every format, profiles.  The first byte says as which of them the rest is read. */
+/* fuzz_worker.c - what a worker parses of strangers' bytes, with the real importers
+ * behind: bodies with a question, models of every format, profiles.  The first byte says
+ * as which of them the rest is read. */
 #include "answer.h"
 #include "planner.h"
 
