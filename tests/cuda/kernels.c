@@ -162,8 +162,9 @@ static void sides_init(struct sides *s, const struct topt_op *op,
     for (int o = 0; o < op->spec->noperands; o++)
         s->on_host.box[o] = topt_operand_box(op, o, c, mesh, rank);
     s->on_dev = s->on_host;
-    for (int o = 0; o < op->spec->noperands && wide; o++)
-        s->on_dev.wide_grads |= (uint32_t)(op->operand[o].role == TOPT_PARAM) << o;
+    for (int o = 0; o < TOPT_MAX_OPERANDS && wide; o++)
+        if (o < op->spec->noperands && op->operand[o].role == TOPT_PARAM)
+            s->on_dev.wide_grads |= 1u << o;
     for (int o = 0; o < op->spec->noperands; o++) {
         if (!op->operand[o].present)
             continue;
