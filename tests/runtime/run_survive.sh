@@ -53,7 +53,7 @@ all_gone() {
 
 # hurt SIGNAL RANK: start, hurt a rank after a few steps, wait for the end; sets $took (ms)
 hurt() {
-    rm -f pid.* report
+    rm -f pid.* report err # what an earlier run said is not of this one
     port=$((port + 1))
     ranks --steps 100000000 --watchdog 5 --report report >out 2>err &
     job=$!
