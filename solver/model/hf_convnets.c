@@ -21,19 +21,6 @@ static int channels_of(const struct hf_builder *b, int x)
     return x < 0 ? 1 : (int)(b->m->tensor[x].dim[1].count * b->m->tensor[x].dim[1].unit);
 }
 
-static struct topt_attrs windows(int64_t kernel, int64_t stride)
-{
-    int64_t pad = kernel / 2;
-    return (struct topt_attrs){.kernel_h = kernel,
-                               .kernel_w = kernel,
-                               .stride_h = stride,
-                               .stride_w = stride,
-                               .pad_top = pad,
-                               .pad_bottom = pad,
-                               .pad_left = pad,
-                               .pad_right = pad};
-}
-
 static int activated(struct hf_builder *b, int x, const char *name)
 {
     struct topt_attrs act = {.activation = b->a->activation};
@@ -70,14 +57,6 @@ static int squeezed(struct hf_builder *b, int x, int64_t narrow)
     return topt_hf_add(b, "weigh", x, g, NULL, "squeezed");
 }
 
-static int the_image(struct hf_builder *b)
-{
-    const struct hf_arch *a = b->a;
-    struct topt_attrs image = {
-        .channels = a->channels, .height = a->image, .width = a->image};
-    return topt_hf_add(b, "image", -1, -1, &image, "image");
-}
-
 static void end(struct hf_builder *b, int x)
 {
     x = topt_hf_add(b, "global_pool", x, -1, NULL, "mean");
@@ -92,6 +71,21 @@ static void name_layer(struct hf_builder *b, char *prefix, size_t size, int stag
 {
     snprintf(prefix, size, "s%d.h%d.", stage, (int)layer);
     b->prefix = prefix;
+}
+
+/* All stages; 'layer' builds one, the first of its stage or not. */
+static int stages_of(struct hf_builder *b, int x,
+                     int (*layer)(struct hf_builder *, int x, int stage, int first))
+{
+    const struct hf_arch *a = b->a;
+    char prefix[40];
+    for (int s = 0; s < a->stages; s++)
+        for (int64_t i = 0; i < a->depth[s] && !b->failed; i++) {
+            name_layer(b, prefix, sizeof prefix, s, i);
+            x = layer(b, x, s, !i);
+        }
+    b->prefix = "";
+    return x;
 }
 
 /* ---- MobileNet, EfficientNet ------------------------------------------------------- */
@@ -114,14 +108,15 @@ static int mobile_layer(struct hf_builder *b, int x, int stage, int first)
     if (times > 1) {
         wide =
             a->project ? whole((double)(in * times), a->project, a->project) : in * times;
-        y = normed(b, y, wide, 1, windows(1, 1), 1, "wide");
+        y = normed(b, y, wide, 1, topt_hf_same_window(1, 1), 1, "wide");
     }
-    y = normed(b, y, 0, 1, windows(a->stage_kernel[stage], stride), 1, "each");
+    y = normed(b, y, 0, 1, topt_hf_same_window(a->stage_kernel[stage], stride), 1,
+               "each");
     if (a->squeeze > 0) {
         int64_t narrow = (int64_t)((double)in * a->squeeze);
         y = squeezed(b, y, narrow < 1 ? 1 : narrow);
     }
-    y = normed(b, y, out, 1, windows(1, 1), !times, "across");
+    y = normed(b, y, out, 1, topt_hf_same_window(1, 1), !times, "across");
     int direct = times && stride == 1 && in == out && (!first || !a->first_smaller);
     return direct ? topt_hf_add(b, "add", x, y, NULL, "add") : y;
 }
@@ -129,16 +124,11 @@ static int mobile_layer(struct hf_builder *b, int x, int stage, int first)
 void topt_hf_build_mobile(struct hf_builder *b)
 {
     const struct hf_arch *a = b->a;
-    char prefix[40];
-    int x = normed(b, the_image(b), a->width, 1, windows(3, 2), 1, "stem");
-    for (int s = 0; s < a->stages; s++)
-        for (int64_t i = 0; i < a->depth[s] && !b->failed; i++) {
-            name_layer(b, prefix, sizeof prefix, s, i);
-            x = mobile_layer(b, x, s, !i);
-        }
-    b->prefix = "";
+    int x = normed(b, topt_hf_input_image(b), a->width, 1, topt_hf_same_window(3, 2), 1,
+                   "stem");
+    x = stages_of(b, x, mobile_layer);
     if (a->last_width)
-        x = normed(b, x, a->last_width, 1, windows(1, 1), 1, "last");
+        x = normed(b, x, a->last_width, 1, topt_hf_same_window(1, 1), 1, "last");
     end(b, x);
 }
 
@@ -242,29 +232,6 @@ static int check_depth(const struct hf_arch *a, struct topt_error *err)
                            (long long)sum, MOST);
 }
 
-/* A list with a whole number for each stage; left alone where it is missing. */
-static int read_list(const json_t *doc, const char *key, int64_t max, struct hf_arch *a,
-                     int64_t *ret, struct topt_error *err)
-{
-    const json_t *list = json_object_get(doc, key);
-    size_t n = json_array_size(list);
-    if (!list || json_is_null(list))
-        return 0;
-    if (n < 1 || n > HF_MAX_STAGES || (a->stages && (int64_t)n != a->stages))
-        return topt_fail(
-            err, TOPT_ERR_INVAL,
-            "%s must be an array of numbers, one for each of at most %d stages", key,
-            HF_MAX_STAGES);
-    a->stages = (int64_t)n;
-    for (size_t i = 0; i < n; i++) {
-        ret[i] = json_integer_value(json_array_get(list, i));
-        if (ret[i] < 1 || ret[i] > max)
-            return topt_fail(err, TOPT_ERR_INVAL, "%s[%zu] must be 1..%lld", key, i,
-                             (long long)max);
-    }
-    return 0;
-}
-
 int topt_hf_read_efficientnet(const json_t *doc, struct hf_arch *a,
                               struct topt_error *err)
 {
@@ -281,11 +248,11 @@ int topt_hf_read_efficientnet(const json_t *doc, struct hf_arch *a,
     a->last_width = 2560;
     if (read_common(doc, 600, 1e-3, a, err) ||
         topt_json_real_or(doc, "", "batch_norm_eps", 1e-30, 1, &a->eps, err) ||
-        read_list(doc, "out_channels", 1 << 16, a, a->stage_width, err) ||
-        read_list(doc, "num_block_repeats", 256, a, a->depth, err) ||
-        read_list(doc, "kernel_sizes", 255, a, a->stage_kernel, err) ||
-        read_list(doc, "strides", 16, a, a->stage_stride, err) ||
-        read_list(doc, "expand_ratios", 64, a, a->stage_times, err) ||
+        topt_hf_stage_list(doc, "out_channels", 1 << 16, a, a->stage_width, err) ||
+        topt_hf_stage_list(doc, "num_block_repeats", 256, a, a->depth, err) ||
+        topt_hf_stage_list(doc, "kernel_sizes", 255, a, a->stage_kernel, err) ||
+        topt_hf_stage_list(doc, "strides", 16, a, a->stage_stride, err) ||
+        topt_hf_stage_list(doc, "expand_ratios", 64, a, a->stage_times, err) ||
         topt_json_real_or(doc, "", "width_coefficient", 1e-3, 64, &wide, err) ||
         topt_json_real_or(doc, "", "depth_coefficient", 1e-3, 64, &deep, err) ||
         topt_json_real_or(doc, "", "squeeze_expansion_ratio", 0, 64, &a->squeeze, err) ||
@@ -311,28 +278,23 @@ static int regnet_layer(struct hf_builder *b, int x, int stage_, int first)
     int64_t out = a->stage_width[stage_], in = channels_of(b, x), each = a->groups;
     int64_t stride = first ? a->stage_stride[stage_] : 1;
     each = each < out ? each : out;
-    int y = normed(b, x, out / each, each, windows(1, 1), 1, "across");
-    y = normed(b, y, 0, each, windows(3, stride), 1, "groups");
+    int y = normed(b, x, out / each, each, topt_hf_same_window(1, 1), 1, "across");
+    y = normed(b, y, 0, each, topt_hf_same_window(3, stride), 1, "groups");
     if (a->squeeze > 0)
         y = squeezed(b, y, (int64_t)round((double)in * a->squeeze));
-    y = normed(b, y, out, 1, windows(1, 1), 0, "last");
+    y = normed(b, y, out, 1, topt_hf_same_window(1, 1), 0, "last");
     x = in == out && stride == 1
             ? x
-            : normed(b, x, out, 1, windows(1, stride), 0, "shortcut");
+            : normed(b, x, out, 1, topt_hf_same_window(1, stride), 0, "shortcut");
     return activated(b, topt_hf_add(b, "add", x, y, NULL, "add"), "add");
 }
 
 void topt_hf_build_regnet(struct hf_builder *b)
 {
     const struct hf_arch *a = b->a;
-    char prefix[40];
-    int x = normed(b, the_image(b), a->width, 1, windows(3, 2), 1, "stem");
-    for (int s = 0; s < a->stages; s++)
-        for (int64_t i = 0; i < a->depth[s] && !b->failed; i++) {
-            name_layer(b, prefix, sizeof prefix, s, i);
-            x = regnet_layer(b, x, s, !i);
-        }
-    b->prefix = "";
+    int x = normed(b, topt_hf_input_image(b), a->width, 1, topt_hf_same_window(3, 2), 1,
+                   "stem");
+    x = stages_of(b, x, regnet_layer);
     end(b, x);
 }
 
@@ -346,8 +308,8 @@ int topt_hf_read_regnet(const json_t *doc, struct hf_arch *a, struct topt_error 
     a->width = 32;
     a->groups = 64;
     if (read_common(doc, 224, 1e-5, a, err) ||
-        read_list(doc, "hidden_sizes", 1 << 16, a, a->stage_width, err) ||
-        read_list(doc, "depths", 256, a, a->depth, err) ||
+        topt_hf_stage_list(doc, "hidden_sizes", 1 << 16, a, a->stage_width, err) ||
+        topt_hf_stage_list(doc, "depths", 256, a, a->depth, err) ||
         topt_json_int_or(doc, "", "embedding_size", 1, 1 << 16, &a->width, err) ||
         topt_json_int_or(doc, "", "groups_width", 1, 1 << 16, &a->groups, err) ||
         topt_json_bool_or(doc, "", "downsample_in_first_stage", &smaller, err) ||
@@ -376,12 +338,6 @@ static int map_of(struct hf_builder *b, int x, int64_t features, struct topt_att
     return topt_hf_add(b, "bias", x, -1, NULL, "%s.bias", name);
 }
 
-static int as_image(struct hf_builder *b, int x, int64_t side, const char *name)
-{
-    struct topt_attrs grid = {.height = side, .width = side};
-    return topt_hf_add(b, "untokens", x, -1, &grid, "%s", name);
-}
-
 /* Attention to fewer pixels than there are queries. */
 static int attention_of_fewer(struct hf_builder *b, int x, int stage_, int64_t side)
 {
@@ -394,7 +350,8 @@ static int attention_of_fewer(struct hf_builder *b, int x, int stage_, int64_t s
         .kernel_h = fewer, .kernel_w = fewer, .stride_h = fewer, .stride_w = fewer};
     int keys = x, q = topt_hf_linear(b, x, heads, width / heads, 1, "q");
     if (fewer > 1) {
-        keys = map_of(b, as_image(b, x, side, "fewer.image"), width, blocks, "fewer");
+        keys = map_of(b, topt_hf_as_image(b, x, side, "fewer.image"), width, blocks,
+                      "fewer");
         keys = topt_hf_norm(b, topt_hf_add(b, "tokens", keys, -1, NULL, "fewer.tokens"),
                             "fewer.norm");
     }
@@ -408,13 +365,14 @@ static int attention_of_fewer(struct hf_builder *b, int x, int stage_, int64_t s
 static int segformer_layer(struct hf_builder *b, int x, int stage_, int64_t side)
 {
     const struct hf_arch *a = b->a;
-    struct topt_attrs each = windows(3, 1);
+    struct topt_attrs each = topt_hf_same_window(3, 1);
     int y = attention_of_fewer(b, topt_hf_norm(b, x, "norm1"), stage_, side);
     each.features_unit = 1;
     x = topt_hf_add(b, "add", x, y, NULL, "add1");
     y = topt_hf_linear(b, topt_hf_norm(b, x, "norm2"),
                        a->stage_times[stage_] * a->stage_width[stage_], 1, 1, "up");
-    y = topt_hf_add(b, "conv_grouped", as_image(b, y, side, "image"), -1, &each, "each");
+    y = topt_hf_add(b, "conv_grouped", topt_hf_as_image(b, y, side, "image"), -1, &each,
+                    "each");
     y = topt_hf_add(b, "bias", y, -1, NULL, "each.bias");
     y = topt_hf_add(b, "tokens", y, -1, NULL, "tokens");
     y = topt_hf_unary(b, y, a->activation, "activation");
@@ -428,14 +386,14 @@ static void each_pixel(struct hf_builder *b, const int *made, const int64_t *sid
     const struct hf_arch *a = b->a;
     struct topt_attrs grid = {.height = side[0], .width = side[0], .linear = 1},
                       eps = {.eps = 1e-5}, relu = {.activation = TOPT_ACT_RELU},
-                      one = windows(1, 1);
+                      one = topt_hf_same_window(1, 1);
     int all = -1;
     char name[40];
     for (int s = (int)a->stages - 1; s >= 0; s--) {
         snprintf(name, sizeof name, "decode%d", s);
         int y = topt_hf_linear(b, made[s], a->project, 1, 1, name);
         snprintf(name, sizeof name, "decode%d.image", s);
-        y = as_image(b, y, side[s], name);
+        y = topt_hf_as_image(b, y, side[s], name);
         if (s)
             y = topt_hf_add(b, "resize", y, -1, &grid, "decode%d.larger", s);
         all = all < 0
@@ -456,14 +414,15 @@ void topt_hf_build_segformer(struct hf_builder *b)
     const struct hf_arch *a = b->a;
     struct topt_attrs mean = {.mean = 1};
     int64_t side[HF_MAX_STAGES], from = a->image;
-    int made[HF_MAX_STAGES], x = the_image(b);
+    int made[HF_MAX_STAGES], x = topt_hf_input_image(b);
     char prefix[40];
     for (int s = 0; s < a->stages && !b->failed; s++) {
         snprintf(prefix, sizeof prefix, "s%d.", s);
         b->prefix = prefix;
         side[s] = from = (from - 1) / a->stage_stride[s] + 1;
         x = map_of(b, x, a->stage_width[s],
-                   windows(a->stage_kernel[s], a->stage_stride[s]), "patches");
+                   topt_hf_same_window(a->stage_kernel[s], a->stage_stride[s]),
+                   "patches");
         x = topt_hf_norm(b, topt_hf_add(b, "tokens", x, -1, NULL, "tokens"),
                          "patches.norm");
         for (int64_t i = 0; i < a->depth[s] && !b->failed; i++) {
@@ -474,7 +433,7 @@ void topt_hf_build_segformer(struct hf_builder *b)
         b->prefix = prefix;
         made[s] = x = topt_hf_norm(b, x, "norm");
         if (s + 1 < a->stages)
-            x = as_image(b, x, side[s], "image");
+            x = topt_hf_as_image(b, x, side[s], "image");
     }
     b->prefix = "";
     if (b->failed)
@@ -502,13 +461,14 @@ int topt_hf_read_segformer(const json_t *doc, struct hf_arch *a, struct topt_err
     }
     a->project = 256;
     if (read_common(doc, 512, 1e-6, a, err) ||
-        read_list(doc, "hidden_sizes", 1 << 16, a, a->stage_width, err) ||
-        read_list(doc, "depths", 256, a, a->depth, err) ||
-        read_list(doc, "patch_sizes", 255, a, a->stage_kernel, err) ||
-        read_list(doc, "strides", 16, a, a->stage_stride, err) ||
-        read_list(doc, "num_attention_heads", HF_MAX_HEADS, a, a->stage_heads, err) ||
-        read_list(doc, "sr_ratios", 64, a, a->stage_fewer, err) ||
-        read_list(doc, "mlp_ratios", 64, a, a->stage_times, err) ||
+        topt_hf_stage_list(doc, "hidden_sizes", 1 << 16, a, a->stage_width, err) ||
+        topt_hf_stage_list(doc, "depths", 256, a, a->depth, err) ||
+        topt_hf_stage_list(doc, "patch_sizes", 255, a, a->stage_kernel, err) ||
+        topt_hf_stage_list(doc, "strides", 16, a, a->stage_stride, err) ||
+        topt_hf_stage_list(doc, "num_attention_heads", HF_MAX_HEADS, a, a->stage_heads,
+                           err) ||
+        topt_hf_stage_list(doc, "sr_ratios", 64, a, a->stage_fewer, err) ||
+        topt_hf_stage_list(doc, "mlp_ratios", 64, a, a->stage_times, err) ||
         topt_json_int_or(doc, "", "decoder_hidden_size", 1, 1 << 16, &a->project, err) ||
         topt_json_real_or(doc, "", "layer_norm_eps", 1e-30, 1, &a->eps, err))
         return -1;

@@ -313,16 +313,8 @@ static void build_wan(struct hf_builder *b)
 static int conv(struct hf_builder *b, int x, int64_t features, int64_t kernel,
                 int64_t stride, const char *name)
 {
-    int64_t pad = kernel / 2;
-    struct topt_attrs attrs = {.features = features,
-                               .kernel_h = kernel,
-                               .kernel_w = kernel,
-                               .stride_h = stride,
-                               .stride_w = stride,
-                               .pad_top = pad,
-                               .pad_bottom = pad,
-                               .pad_left = pad,
-                               .pad_right = pad};
+    struct topt_attrs attrs = topt_hf_same_window(kernel, stride);
+    attrs.features = features;
     x = topt_hf_add(b, "conv", x, -1, &attrs, "%s", name);
     return topt_hf_add(b, "bias", x, -1, NULL, "%s.bias", name);
 }

@@ -228,20 +228,13 @@ static int merged(struct hf_builder *v, const struct hf_tower *t, int x)
 /* Half as many rows and columns by windows of three; channel by channel and across. */
 static int halved(struct hf_builder *v, int x, int first, const char *name)
 {
-    struct topt_attrs conv = {.kernel_h = 3,
-                              .kernel_w = 3,
-                              .stride_h = 2,
-                              .stride_w = 2,
-                              .pad_top = 1,
-                              .pad_left = 1,
-                              .pad_bottom = 1,
-                              .pad_right = 1,
-                              .init_std = v->a->init_std},
+    struct topt_attrs conv = topt_hf_same_window(3, 2),
                       across = {.features = v->a->width,
                                 .kernel_h = 1,
                                 .kernel_w = 1,
                                 .init_std = v->a->init_std},
                       relu = {.activation = TOPT_ACT_RELU};
+    conv.init_std = v->a->init_std;
     conv.features = first ? v->a->width : 0;
     conv.features_unit = first ? 0 : 1;
     x = topt_hf_add(v, first ? "conv" : "conv_grouped", x, -1, &conv, "%s", name);

@@ -28,14 +28,6 @@ static int biased(struct hf_builder *b, int x, const char *name)
     return topt_hf_add(b, "bias", x, -1, NULL, "%s.bias", name);
 }
 
-static int the_image(struct hf_builder *b)
-{
-    const struct hf_arch *a = b->a;
-    struct topt_attrs image = {
-        .channels = a->channels, .height = a->image, .width = a->image};
-    return topt_hf_add(b, "image", -1, -1, &image, "image");
-}
-
 /* Classes of the features 'x', or the bare model's output. */
 static void end(struct hf_builder *b, int x)
 {
@@ -43,13 +35,6 @@ static void end(struct hf_builder *b, int x)
         topt_hf_add(b, "mse", x, -1, NULL, "loss");
     else
         topt_hf_classifier(b, x);
-}
-
-/* A tensor [samples, positions, features] as an image again. */
-static int as_image(struct hf_builder *b, int x, int64_t side, const char *name)
-{
-    struct topt_attrs grid = {.height = side, .width = side};
-    return topt_hf_add(b, "untokens", x, -1, &grid, "%s", name);
 }
 
 /* ---- ResNet (He et al., 2016) ------------------------------------------------------ */
@@ -101,15 +86,8 @@ static int each_layer(struct hf_builder *b, int x, int stage, int64_t in, int64_
 void topt_hf_build_resnet(struct hf_builder *b)
 {
     const struct hf_arch *a = b->a;
-    struct topt_attrs pool = {.kernel_h = 3,
-                              .kernel_w = 3,
-                              .stride_h = 2,
-                              .stride_w = 2,
-                              .pad_top = 1,
-                              .pad_bottom = 1,
-                              .pad_left = 1,
-                              .pad_right = 1};
-    int x = normed_conv(b, the_image(b), a->width, 7, 2, 1, "stem");
+    struct topt_attrs pool = topt_hf_same_window(3, 2);
+    int x = normed_conv(b, topt_hf_input_image(b), a->width, 7, 2, 1, "stem");
     x = topt_hf_add(b, "pool", x, -1, &pool, "pool");
     int64_t in = a->width;
     for (int s = 0; s < a->stages; s++) {
@@ -141,7 +119,8 @@ static int convnext_layer(struct hf_builder *b, int x, int64_t width, int64_t si
                               .pad_left = 3,
                               .pad_right = 3,
                               .init_std = a->init_std};
-    int y = as_image(b, topt_hf_add(b, "regroup", x, -1, &each, "each"), side, "image");
+    int y = topt_hf_as_image(b, topt_hf_add(b, "regroup", x, -1, &each, "each"), side,
+                             "image");
     y = biased(b, topt_hf_add(b, "conv_grouped", y, -1, &deep, "window"), "window");
     y = topt_hf_add(b, "tokens", y, -1, NULL, "tokens");
     y = named_norm(b, y, "norm");
@@ -162,14 +141,16 @@ void topt_hf_build_convnext(struct hf_builder *b)
     struct topt_attrs mean = {.mean = 1};
     int64_t side = a->image / a->patch;
     char prefix[40];
-    int x = windows(b, the_image(b), a->stage_width[0], a->patch, a->patch, 0, "patches");
+    int x = windows(b, topt_hf_input_image(b), a->stage_width[0], a->patch, a->patch, 0,
+                    "patches");
     x = topt_hf_add(b, "tokens", biased(b, x, "patches"), -1, NULL, "tokens");
     x = named_norm(b, x, "patches.norm");
     for (int s = 0; s < a->stages && !b->failed; s++) {
         if (s) {
             snprintf(prefix, sizeof prefix, "s%d.", s);
             b->prefix = prefix;
-            x = as_image(b, named_norm(b, x, "smaller.norm"), side, "smaller.image");
+            x = topt_hf_as_image(b, named_norm(b, x, "smaller.norm"), side,
+                                 "smaller.image");
             x = biased(b, windows(b, x, a->stage_width[s], 2, 2, 0, "smaller"),
                        "smaller");
             x = topt_hf_add(b, "tokens", x, -1, NULL, "smaller.tokens");
@@ -227,7 +208,8 @@ static int merged(struct hf_builder *b, int x, int64_t width, int64_t side)
     struct topt_attrs more = {.extra = 6}; /* of the norm of four */
     x = topt_hf_add(b, "beside", topt_hf_norm(b, x, "merge.norm"), -1, &more,
                     "merge.norm.more");
-    x = windows(b, as_image(b, x, side, "merge.image"), 2 * width, 2, 2, 0, "merge");
+    x = windows(b, topt_hf_as_image(b, x, side, "merge.image"), 2 * width, 2, 2, 0,
+                "merge");
     return topt_hf_add(b, "tokens", x, -1, NULL, "merge.tokens");
 }
 
@@ -238,7 +220,7 @@ void topt_hf_build_swin(struct hf_builder *b)
                       rows = {.positions = a->positions, .init_std = a->init_std};
     int64_t side = a->image / a->patch, width = a->width;
     char prefix[40];
-    int x = windows(b, the_image(b), width, a->patch, a->patch, 0, "patches");
+    int x = windows(b, topt_hf_input_image(b), width, a->patch, a->patch, 0, "patches");
     x = topt_hf_add(b, "tokens", biased(b, x, "patches"), -1, NULL, "tokens");
     x = topt_hf_norm(b, x, "patches.norm");
     if (a->positions)

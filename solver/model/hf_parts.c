@@ -154,3 +154,30 @@ int topt_hf_unread(struct hf_builder *b, int x, int64_t n, const char *name)
     y = topt_hf_add(b, "beside", y, -1, &extra, "%s", name);
     return topt_hf_add(b, "weigh", x, y, NULL, "%s.weigh", name);
 }
+
+int topt_hf_input_image(struct hf_builder *b)
+{
+    const struct hf_arch *a = b->a;
+    struct topt_attrs image = {
+        .channels = a->channels, .height = a->image, .width = a->image};
+    return topt_hf_add(b, "image", -1, -1, &image, "image");
+}
+
+int topt_hf_as_image(struct hf_builder *b, int x, int64_t side, const char *name)
+{
+    struct topt_attrs grid = {.height = side, .width = side};
+    return topt_hf_add(b, "untokens", x, -1, &grid, "%s", name);
+}
+
+struct topt_attrs topt_hf_same_window(int64_t kernel, int64_t stride)
+{
+    int64_t pad = kernel / 2;
+    return (struct topt_attrs){.kernel_h = kernel,
+                               .kernel_w = kernel,
+                               .stride_h = stride,
+                               .stride_w = stride,
+                               .pad_top = pad,
+                               .pad_bottom = pad,
+                               .pad_left = pad,
+                               .pad_right = pad};
+}

@@ -24,6 +24,15 @@ int topt_hf_attend(struct hf_builder *b, const int input[4],
 /* So many parameters of the model, of none of its features, that nothing here reads. */
 int topt_hf_unread(struct hf_builder *b, int x, int64_t n, const char *name);
 
+/* The images that the model reads, as high as wide. */
+int topt_hf_input_image(struct hf_builder *b);
+
+/* A tensor [samples, positions, features] as images again, 'side' x 'side' each. */
+int topt_hf_as_image(struct hf_builder *b, int x, int64_t side, const char *name);
+
+/* A square window with the padding that keeps the image's extents where the stride is 1. */
+struct topt_attrs topt_hf_same_window(int64_t kernel, int64_t stride);
+
 /* The list that begins with 's'. */
 void topt_hf_free_shared(struct hf_shared *s);
 

@@ -229,3 +229,27 @@ void topt_hf_give_slots(struct hf_arch *a)
 {
     a->capacity = 1;
 }
+
+int topt_hf_stage_list(const json_t *doc, const char *key, int64_t max, struct hf_arch *a,
+                       int64_t *ret, struct topt_error *err)
+{
+    const json_t *list = json_object_get(doc, key);
+    size_t n = json_array_size(list);
+    if (!list || json_is_null(list))
+        return 0;
+    if (!json_is_array(list) || n < 1 || n > HF_MAX_STAGES ||
+        (a->stages && n != (size_t)a->stages))
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "%s must be an array of numbers, one for each of at most %d "
+                         "stages",
+                         key, HF_MAX_STAGES);
+    a->stages = (int64_t)n;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *one = json_array_get(list, i);
+        ret[i] = json_is_integer(one) ? json_integer_value(one) : 0;
+        if (ret[i] < 1 || ret[i] > max)
+            return topt_fail(err, TOPT_ERR_INVAL, "%s[%zu] must be 1..%lld", key, i,
+                             (long long)max);
+    }
+    return 0;
+}

@@ -52,6 +52,10 @@ int topt_hf_window(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 int topt_hf_local_layers(const json_t *doc, int64_t first, int64_t full_every,
                          struct hf_arch *a, struct topt_error *err);
 
+/* A list of whole numbers, one a stage, from 1 to 'max'; left alone where it is missing. */
+int topt_hf_stage_list(const json_t *doc, const char *key, int64_t max, struct hf_arch *a,
+                       int64_t *ret, struct topt_error *err);
+
 /* Numbers of classes from their names, or from "num_labels". */
 void topt_hf_classes(const json_t *doc, struct hf_arch *a);
 

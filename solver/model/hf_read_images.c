@@ -7,31 +7,6 @@
 
 #include <string.h>
 
-/* A list of whole numbers, one a stage, from 1 to 'max'; left alone where it is missing. */
-static int read_list(const json_t *doc, const char *key, int64_t max, struct hf_arch *a,
-                     int64_t *ret, struct topt_error *err)
-{
-    const json_t *list = json_object_get(doc, key);
-    size_t n = json_array_size(list);
-    if (!list || json_is_null(list))
-        return 0;
-    if (!json_is_array(list) || n < 1 || n > HF_MAX_STAGES ||
-        (a->stages && n != (size_t)a->stages))
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "%s must be an array of numbers, one for each of at most %d "
-                         "stages",
-                         key, HF_MAX_STAGES);
-    a->stages = (int64_t)n;
-    for (size_t i = 0; i < n; i++) {
-        const json_t *one = json_array_get(list, i);
-        ret[i] = json_is_integer(one) ? json_integer_value(one) : 0;
-        if (ret[i] < 1 || ret[i] > max)
-            return topt_fail(err, TOPT_ERR_INVAL, "%s[%zu] must be 1..%lld", key, i,
-                             (long long)max);
-    }
-    return 0;
-}
-
 static void usual(struct hf_arch *a, const int64_t *widths, const int64_t *depths)
 {
     a->channels = 3;
@@ -71,8 +46,8 @@ int topt_hf_read_resnet(const json_t *doc, struct hf_arch *a, struct topt_error 
     usual(a, widths, depths);
     a->activation = TOPT_ACT_RELU;
     a->width = 64;
-    if (read_list(doc, "hidden_sizes", HF_MAX_WIDTH, a, a->stage_width, err) ||
-        read_list(doc, "depths", HF_MAX_LAYERS, a, a->depth, err) ||
+    if (topt_hf_stage_list(doc, "hidden_sizes", HF_MAX_WIDTH, a, a->stage_width, err) ||
+        topt_hf_stage_list(doc, "depths", HF_MAX_LAYERS, a, a->depth, err) ||
         topt_hf_sizes_or(doc, stem, a, err) || read_image(doc, a, err) ||
         topt_json_string_or(doc, "", "layer_type", &kind, err) ||
         topt_json_bool_or(doc, "", "downsample_in_first_stage", &a->first_smaller, err) ||
@@ -93,8 +68,9 @@ static int read_convnext(const json_t *doc, struct hf_arch *a, struct topt_error
     usual(a, widths, depths);
     a->activation = TOPT_ACT_GELU_ERF;
     a->patch = 4;
-    return read_list(doc, "hidden_sizes", HF_MAX_WIDTH, a, a->stage_width, err) ||
-                   read_list(doc, "depths", HF_MAX_LAYERS, a, a->depth, err) ||
+    return topt_hf_stage_list(doc, "hidden_sizes", HF_MAX_WIDTH, a, a->stage_width,
+                              err) ||
+                   topt_hf_stage_list(doc, "depths", HF_MAX_LAYERS, a, a->depth, err) ||
                    read_image(doc, a, err)
                ? -1
                : 0;
@@ -134,8 +110,8 @@ int topt_hf_read_swin(const json_t *doc, struct hf_arch *a, struct topt_error *e
     a->patch = 4;
     a->width = 96;
     a->window = 7;
-    if (read_list(doc, "depths", HF_MAX_LAYERS, a, a->depth, err) ||
-        read_list(doc, "num_heads", HF_MAX_HEADS, a, a->stage_heads, err) ||
+    if (topt_hf_stage_list(doc, "depths", HF_MAX_LAYERS, a, a->depth, err) ||
+        topt_hf_stage_list(doc, "num_heads", HF_MAX_HEADS, a, a->stage_heads, err) ||
         topt_hf_sizes_or(doc, sizes, a, err) || read_image(doc, a, err) ||
         topt_json_bool_or(doc, "", "qkv_bias", &bias, err) ||
         topt_json_bool_or(doc, "", "use_absolute_embeddings", &absolute, err) ||
