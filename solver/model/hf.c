@@ -6,7 +6,7 @@
 #include "hf_build.h"
 #include "hf_complete.h"
 #include "hf_families.h"
-#include "hf_hear.h"
+#include "hf_audio_tower.h"
 #include "hf_read.h"
 #include "hf_read_vision.h"
 #include "hf_suggest.h"
@@ -146,7 +146,7 @@ static int images_alone(const json_t *doc, json_t **ret, struct topt_error *err)
     size_t n = name ? strlen(name) : 0, k = sizeof end - 1;
     *ret = NULL;
     if (n < k || strcmp(name + n - k, end) || !json_is_object(vision) ||
-        !topt_hf_sees(doc))
+        !topt_hf_has_images(doc))
         return 0;
     *ret = json_copy((json_t *)vision);
     if (!*ret)
@@ -277,7 +277,7 @@ static struct topt_model *build_family(const json_t *doc, const json_t *around,
     const char *type = f->like ? f->like : f->model_type;
     json_t *whole = topt_hf_complete(doc, type, err);
     struct hf_arch *a = calloc(1, sizeof *a);
-    struct hf_tower *tower = calloc(2, sizeof *tower), *hearing = tower + 1;
+    struct hf_tower *tower = calloc(2, sizeof *tower), *audio = tower + 1;
     struct topt_model *m = NULL;
     if (!a || !tower)
         topt_nomem(err, "a config");
@@ -289,15 +289,15 @@ static struct topt_model *build_family(const json_t *doc, const json_t *around,
         if (!rc && task->head == HF_LANGUAGE && !strcmp(task->suffix, "ForPreTraining"))
             topt_hf_note(a, "the pooler and the head that tells whether sentences follow "
                             "each other are left out");
-        if (!rc && around && topt_hf_sees(around)) {
+        if (!rc && around && topt_hf_has_images(around)) {
             rc = topt_hf_read_tower(around, a->width, tower, err);
             a->tower = tower;
-            a->look = topt_hf_look;
+            a->add_image_tokens = topt_hf_add_image_tokens;
         }
-        if (!rc && around && topt_hf_hears(around)) {
-            rc = topt_hf_read_hearing(around, a->width, hearing, err);
-            a->hearing = hearing;
-            a->hear = topt_hf_hear;
+        if (!rc && around && topt_hf_has_audio(around)) {
+            rc = topt_hf_read_audio_tower(around, a->width, audio, err);
+            a->audio_tower = audio;
+            a->add_audio_tokens = topt_hf_add_audio_tokens;
         }
         if (!rc) {
             take_capacity(o ? o->capacity : 0, a);
@@ -316,9 +316,9 @@ static struct topt_model *build_family(const json_t *doc, const json_t *around,
     return m;
 }
 
-/* Towers and what joins them to the text, by the names of their configs; bits of 'sees': it
- * has images, sound. */
-static void name_parts(const json_t *doc, int sees, char *ret, size_t size)
+/* Towers and their projectors, by the names of their configs; bits of 'towers': it
+ * has images, audio. */
+static void name_parts(const json_t *doc, int towers, char *ret, size_t size)
 {
     const char *key;
     json_t *value;
@@ -328,9 +328,9 @@ static void name_parts(const json_t *doc, int sees, char *ret, size_t size)
         size_t k = strlen(key);
         const char *type = json_string_value(json_object_get(value, "model_type"));
         if (!json_is_object(value) || !strcmp(key, "text_config") || k < 7 ||
-            (sees & 1 &&
+            (towers & 1 &&
              (!strcmp(key, "vision_config") || !strcmp(key, "qformer_config"))) ||
-            (sees & 2 && !strcmp(key, "audio_config")) ||
+            (towers & 2 && !strcmp(key, "audio_config")) ||
             strcmp(key + k - 7, "_config") || !strcmp(key, "quantization_config") ||
             n + 120 > size)
             continue;
@@ -341,25 +341,24 @@ static void name_parts(const json_t *doc, int sees, char *ret, size_t size)
 
 /* What of several parts the model does not have; what was asked to be left out is not
  * told of. */
-static int note_parts(struct topt_model *m, const json_t *doc, const char *part, int sees,
-                      struct topt_error *err)
+static int note_parts(struct topt_model *m, const json_t *doc, const char *part,
+                      int towers, struct topt_error *err)
 {
     static const char *const what[] = {
         "the text model alone",
         "one image a sample, whose tokens are among the text's (--part text: without)",
-        "half a minute of sound a sample, whose tokens are among the text's (--part "
-        "text: "
-        "without)",
-        "one image and half a minute of sound a sample, whose tokens are among the "
+        "half a minute of audio a sample, whose tokens are among the text's "
+        "(--part text: without)",
+        "one image and half a minute of audio a sample, whose tokens are among the "
         "text's "
         "(--part text: without)"};
     char parts[500] = "", note[1500];
-    name_parts(doc, sees, parts, sizeof parts);
+    name_parts(doc, towers, parts, sizeof parts);
     if (part)
         return 0;
     snprintf(note, sizeof note, "%s%s%s%s%s%s", m->note ? m->note : "",
-             m->note ? "; " : "", what[sees], parts[0] ? "; left out: " : "", parts,
-             parts[0] ? " and what joins them to it" : "");
+             m->note ? "; " : "", what[towers], parts[0] ? "; left out: " : "", parts,
+             parts[0] ? " and their projectors" : "");
     return topt_model_note(m, note, err);
 }
 
@@ -396,9 +395,9 @@ struct topt_model *topt_hf_build(const json_t *doc, const char *name,
         return NULL;
     if (!text)
         return build_plain(doc, NULL, name, o, err);
-    int sees = part ? 0 : topt_hf_sees(doc) + 2 * topt_hf_hears(doc);
-    snprintf(text_name, sizeof text_name, "%s%s", name, sees ? "" : "-text");
-    struct topt_model *m = build_plain(text, sees ? doc : NULL, text_name, o, err);
+    int towers = part ? 0 : topt_hf_has_images(doc) + 2 * topt_hf_has_audio(doc);
+    snprintf(text_name, sizeof text_name, "%s%s", name, towers ? "" : "-text");
+    struct topt_model *m = build_plain(text, towers ? doc : NULL, text_name, o, err);
     json_decref(text);
     const char *type = json_string_value(json_object_get(doc, "model_type"));
     const char *why = !m && !part && type ? topt_hf_why_unread(type) : NULL;
@@ -406,7 +405,7 @@ struct topt_model *topt_hf_build(const json_t *doc, const char *name,
         topt_fail(err, TOPT_ERR_USAGE, "model_type \"%.40s\" is not read: %s", type, why);
     } else if (!m) {
         topt_wrap(err, "text_config");
-    } else if (note_parts(m, doc, part, sees, err)) {
+    } else if (note_parts(m, doc, part, towers, err)) {
         topt_model_destroy(m);
         m = NULL;
     }

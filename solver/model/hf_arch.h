@@ -211,12 +211,12 @@ struct hf_arch {
     int tied, head_bias, head_transform, no_final_norm;
     double head_factor; /* of what the head reads; 0: 1 */
     double logit_cap;   /* tanh(x / cap) cap; 0: none */
-    /* that sees images beside the text, and puts its tokens among it; NULL: none */
+    /* the vision tower, whose tokens are among the text's; NULL: none */
     const struct hf_tower *tower;
     struct hf_tower *own_tower; /* where a reader of a tower alone puts it */
-    int (*look)(struct hf_builder *b, int x);
-    const struct hf_tower *hearing; /* the same of sound */
-    int (*hear)(struct hf_builder *b, int x);
+    int (*add_image_tokens)(struct hf_builder *b, int x);
+    const struct hf_tower *audio_tower; /* the same of audio */
+    int (*add_audio_tokens)(struct hf_builder *b, int x);
     int mask_token, mean_beside, distilled; /* of images: what more they have */
     int64_t registers;                      /* trained positions behind the class */
     int no_positions;                       /* no table of them */

@@ -1,4 +1,4 @@
-/* hf_audio.c - encoders of sound as it is sampled (Baevski et al., wav2vec 2.0, 2020):
+/* hf_audio.c - audio encoders over the waveform (Baevski et al., wav2vec 2.0, 2020):
  * convolutions make frames of samples, blocks see all frames. */
 #include "hf_audio.h"
 #include "hf_build.h"

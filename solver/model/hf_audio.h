@@ -1,4 +1,4 @@
-/* hf_audio.h - encoders of sound as it is sampled.  Private to model/. */
+/* hf_audio.h - audio encoders over the waveform.  Private to model/. */
 #ifndef TOPT_HF_AUDIO_H
 #define TOPT_HF_AUDIO_H
 

@@ -779,8 +779,8 @@ static void build_stack(struct hf_builder *b)
     int x = embedding(b, table), kept[2] = {-1, -1};
     b->kept = a->shared_kv ? kept : NULL;
     b->shared = a->layer_groups ? calloc(1, sizeof *b->shared) : NULL;
-    x = a->tower && a->look ? a->look(b, x) : x;
-    x = a->hearing && a->hear ? a->hear(b, x) : x;
+    x = a->tower && a->add_image_tokens ? a->add_image_tokens(b, x) : x;
+    x = a->audio_tower && a->add_audio_tokens ? a->add_audio_tokens(b, x) : x;
     if (a->own_inputs)
         b->own = own_inputs(b, x);
     x = with_copies(b, x, "copies.in");

@@ -2,7 +2,7 @@
  * them.
  *
  * A row has the type, the class whose defaults the tower's config takes where it names
- * none, and the readers of the tower and of what joins it to the text.  Where images may
+ * none, and the readers of the tower and of its projector.  Where images may
  * be of any size one of 448 pixels a side is planned with. */
 #include "hf_read_vision.h"
 #include "hf_complete.h"
@@ -246,7 +246,7 @@ static int read_intern_vit(const json_t *doc, struct hf_tower *t, struct topt_er
     return 0;
 }
 
-/* "intermediate_size" is of what joins it to the text, "out_hidden_size" of its blocks. */
+/* "intermediate_size" is the projector's, "out_hidden_size" its blocks'. */
 static int read_glm4v(const json_t *doc, struct hf_tower *t, struct topt_error *err)
 {
     int64_t inner = 4096, pixels = 336;
@@ -320,7 +320,7 @@ static int read_mllama(const json_t *doc, struct hf_tower *t, struct topt_error 
                            HF_MAX_LAYERS);
 }
 
-/* ---- what joins them to a text ----------------------------------------------------- */
+/* ---- projectors --------------------------------------------------------------------- */
 
 /* What the tower gives must be of the text's width; Qwen2's calls that its hidden_size. */
 static int join_qwen(const json_t *doc, const json_t *vision, struct hf_tower *t,
@@ -767,7 +767,7 @@ static const struct kind *kind_of(const json_t *vision, const struct composite *
     return k->type ? k : NULL;
 }
 
-int topt_hf_sees(const json_t *doc)
+int topt_hf_has_images(const json_t *doc)
 {
     const struct composite *c = composite_of(doc);
     return c && json_is_object(json_object_get(doc, "vision_config")) &&

@@ -6,7 +6,7 @@
 #include "hf_tower.h"
 
 /* Is there a reader of this composite's tower? */
-int topt_hf_sees(const json_t *doc);
+int topt_hf_has_images(const json_t *doc);
 
 /* The tower of a composite, and its projection to 'width' numbers. */
 int topt_hf_read_tower(const json_t *doc, int64_t width, struct hf_tower *ret,

@@ -15,12 +15,12 @@ enum { SLIPS = 2 };
 static const struct unread {
     const char *why, *types; /* between blanks */
 } unread[] = {
-    {"it finds objects in images, and its loss matches them with those that are there",
+    {"it is an object detector, whose loss matches boxes",
      " conditional_detr d_fine dab-detr deformable_detr deimv2 detr grounding-dino "
      "lw_detr "
      "mm-grounding-dino omdet-turbo owlv2 owlvit pp_doclayout_v2 pp_doclayout_v3 rf_detr "
      "rt_detr rt_detr_v2 table-transformer yolos "},
-    {"it makes masks of what is in an image",
+    {"it is a segmentation model",
      " clipseg edgetam edgetam_video eomt mask2former maskformer maskformer-swin "
      "oneformer "
      "sam sam2 sam2_hiera_det_model sam2_video sam2_vision_model sam3 sam3_lite_text "
@@ -28,20 +28,20 @@ static const struct unread {
      "sam3_vision_model sam3_vit_model sam_hq sam_hq_vision_model sam_vision_model "
      "seggpt "
      "upernet "},
-    {"it tells how far away each pixel is",
+    {"it estimates depth",
      " chmv2 depth_anything depth_pro dpt glpn prompt_depth_anything zoedepth "},
-    {"it matches points of two images",
+    {"it matches keypoints of two images",
      " efficientloftr lightglue superglue superpoint "},
-    {"it codes sound in few numbers, or makes sound of them",
+    {"it is an audio codec or a vocoder",
      " dac encodec higgs_audio_v2_tokenizer mimi speecht5_hifigan univnet "
      "vibevoice_acoustic_tokenizer vibevoice_acoustic_tokenizer_decoder "
      "vibevoice_acoustic_tokenizer_encoder xcodec "},
-    {"it speaks or makes music",
+    {"it generates speech or music",
      " bark clvp csm dia fastspeech2_conformer fastspeech2_conformer_with_hifigan "
      "higgs_audio_v2 moshi musicgen musicgen_melody pop2piano qwen2_5_omni "
      "qwen3_omni_moe "
      "speecht5 vits "},
-    {"its encoder of sound is not read",
+    {"its audio encoder is not read",
      " audio-spectrogram-transformer audioflamingo3_encoder clap cohere_asr "
      "gemma3n_audio "
      "gemma4_audio glmasr_encoder kyutai_speech_to_text lasr_ctc lasr_encoder moonshine "
@@ -49,18 +49,18 @@ static const struct unread {
      "qwen2_audio_encoder qwen3_omni_moe_thinker seamless_m4t seamless_m4t_v2 sew sew-d "
      "speech_to_text voxtral_encoder voxtral_realtime voxtral_realtime_encoder "
      "wav2vec2-bert wav2vec2-conformer "},
-    {"it forecasts series of numbers",
+    {"it forecasts time series",
      " autoformer informer patchtsmixer patchtst time_series_transformer timesfm "
      "timesfm2_5 "},
-    {"it sees films",
+    {"it is a video model",
      " timesformer tvp video_llama_3_vision videomae vivit vjepa2 xclip "},
-    {"it decides what to do next", " decision_transformer pi0 "},
-    {"it reads pages by a network of its own",
+    {"it is a policy for robots or games", " decision_transformer pi0 "},
+    {"its network for documents is not read",
      " donut-swin lilt markuplm mgp-str pix2struct pp_formulanet pp_lcnet "
      "pp_ocrv5_mobile_det "
      "pp_ocrv5_mobile_rec pp_ocrv5_server_rec pp_ocrv6_small_det pp_ocrv6_small_rec "
      "pp_ocrv6_tiny_rec textnet trocr udop uvdoc "},
-    {"its tower of images, or what joins it to a text, is not read",
+    {"its vision tower, or the projector behind it, is not read",
      " aimv2 aimv2_text_model aimv2_vision_model align align_text_model altclip "
      "altclip_text_model blip blip_2_qformer blip_text_model bridgetower "
      "bridgetower_text_model "
@@ -74,16 +74,16 @@ static const struct unread {
      "paddleocr_vl_text "
      "perceiver pixio qianfan_ocr_vision qwen3_5_moe_vision qwen3_5_vision "
      "qwen3_vl_moe_vision qwen3_vl_vision vilt visual_bert "},
-    {"its stages over ever smaller images are not read",
+    {"its stages of images at falling resolution are not read",
      " bit cvt dinov3_convnext focalnet hgnet_v2 hiera imagegpt levit mobilevit "
      "mobilevitv2 poolformer pvt pvt_v2 swiftformer swin2sr swinv2 vitdet timm_wrapper "
      "timm_backbone "},
-    {"what it has in place of attention, or beside it, is not read",
+    {"its kind of attention, or what stands in place of it, is not read",
      " blt canine convbert cpmant doge fnet funnel gpt_neox_japanese hrm_text jetmoe "
      "longcat_flash luke minimax_m3_vl_text mobilebert openai_privacy_filter "
      "recurrent_gemma reformer rembert "
      "roc_bert splinter squeezebert xlstm xmod zamba zamba2 "},
-    {"its encoder and decoder are of a kind that is not read",
+    {"its kind of encoder and decoder is not read",
      " bigbird_pegasus encoder-decoder fsmt led nllb-moe pegasus_x prophetnet rag "
      "t5gemma "
      "t5gemma2 vision-encoder-decoder speech-encoder-decoder vision-text-dual-encoder "},

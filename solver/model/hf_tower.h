@@ -1,4 +1,4 @@
-/* hf_tower.h - what a config says of a tower that sees images.  Private to model/. */
+/* hf_tower.h - what a config says of a vision tower.  Private to model/. */
 #ifndef TOPT_HF_TOWER_H
 #define TOPT_HF_TOWER_H
 

@@ -97,7 +97,7 @@ static int decoder_block(struct hf_builder *b, int x)
 
 /* Two convolutions over the spectrum, the second of stride 2, then blocks that see all
  * of it.  Its table of positions is a fixed one there, and trained here. */
-static int encoder_of_sound(struct hf_builder *b)
+static int audio_encoder(struct hf_builder *b)
 {
     const struct hf_arch *a = b->a;
     struct hf_arch inner = *a;
@@ -137,7 +137,7 @@ void topt_hf_build_speech(struct hf_builder *b)
     struct topt_attrs table = {
         .vocab = a->vocab, .features = a->width, .init_std = a->init_std};
     struct topt_attrs positions = {.positions = a->positions, .init_std = a->init_std};
-    b->encoded = encoder_of_sound(b);
+    b->encoded = audio_encoder(b);
     int w = topt_hf_add(b, "variable", -1, -1, &table, "wte");
     int x = topt_hf_add(b, "embedding", w, -1, NULL, "embedding");
     x = topt_hf_add(b, "position", x, -1, &positions, "position");
@@ -171,7 +171,7 @@ static int encoder_of_text(struct hf_builder *b, int table)
     e.relative = relative_table(&e, "encoder.relative");
     int x = topt_hf_add(&e, "embedding", table, -1, NULL, "encoder.embedding");
     x = topt_hf_unread(&e, x, inner.encoder_unread, "encoder.unread");
-    x = inner.tower && inner.look ? inner.look(&e, x) : x;
+    x = inner.tower && inner.add_image_tokens ? inner.add_image_tokens(&e, x) : x;
     x = topt_hf_stack(&e, x, inner.encoder_layers, "encoder.", topt_hf_block);
     x = topt_hf_norm(&e, x, "encoder.norm");
     b->failed |= e.failed;

@@ -1,4 +1,4 @@
-/* hf_vision.c - the operators of a tower that sees images beside a language model. */
+/* hf_vision.c - the operators of a language model's vision tower. */
 #include "hf_vision.h"
 #include "hf_build.h"
 #include "hf_heads.h"
@@ -174,7 +174,7 @@ static int queried(struct hf_builder *v, const struct hf_tower *t, int y)
     return x;
 }
 
-int topt_hf_look(struct hf_builder *b, int x)
+int topt_hf_add_image_tokens(struct hf_builder *b, int x)
 {
     const struct hf_tower *t = b->a->tower;
     int y = topt_hf_image(b);

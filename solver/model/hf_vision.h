@@ -1,4 +1,4 @@
-/* hf_vision.h - the tower that sees images beside a Hugging Face language model.  Private
+/* hf_vision.h - the vision tower of a Hugging Face language model.  Private
  * to model/. */
 #ifndef TOPT_HF_VISION_H
 #define TOPT_HF_VISION_H
@@ -12,7 +12,7 @@ int topt_hf_image(struct hf_builder *b);
 void topt_hf_build_pair(struct hf_builder *b);
 
 /* Its tokens among those of a text, whose embeddings are 'x'. */
-int topt_hf_look(struct hf_builder *b, int x);
+int topt_hf_add_image_tokens(struct hf_builder *b, int x);
 
 /* A tower alone. */
 void topt_hf_build_tower(struct hf_builder *b);

@@ -777,9 +777,9 @@ static void refuses(const char *text, int64_t seq, const char *names)
 static void errors(void)
 {
     refuses("{\"model_type\":\"nonesuch\"}", 0, "\"nonesuch\" is not known");
-    refuses("{\"model_type\":\"rt_detr\"}", 0, "is not read: it finds objects in images");
+    refuses("{\"model_type\":\"rt_detr\"}", 0, "is not read: it is an object detector");
     refuses("{\"model_type\":\"sam3\",\"text_config\":{\"model_type\":\"y\"}}", 0,
-            "is not read: it makes masks");
+            "is not read: it is a segmentation model");
     refuses("{\"model_type\":\"mistrall\"}", 0, "not known; did you mean mistral?");
     refuses(config("'model_type':'fresh'," TINY
                    ",'rms_norm_eps':1e-6,'hidden_act':'silu',"

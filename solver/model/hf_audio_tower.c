@@ -1,9 +1,9 @@
-/* hf_hear.c - encoders of sound beside a language model: Whisper's (Radford et al., 2022)
- * over a spectrum of half a minute, and what makes tokens of its frames.
+/* hf_audio_tower.c - audio encoders of multimodal language models: Whisper's (Radford et al.,
+ * 2022) over a spectrogram of half a minute, Conformers, and the projectors behind them.
  *
- * A row has the type of the config around them, the class whose defaults the encoder's
- * config takes, and the reader of what joins it to the text. */
-#include "hf_hear.h"
+ * A row has the model type, the class whose defaults the encoder's config takes, and the
+ * reader of the projector. */
+#include "hf_audio_tower.h"
 #include "hf_build.h"
 #include "hf_complete.h"
 #include "hf_parts.h"
@@ -155,12 +155,12 @@ static int join_phi4(const json_t *doc, const json_t *audio, struct hf_tower *t,
     return 0;
 }
 
-static const struct hearing {
+static const struct audio_tower {
     const char *type, *audio;
     int (*read)(const json_t *doc, struct hf_tower *t, struct topt_error *err);
     int (*join)(const json_t *doc, const json_t *audio, struct hf_tower *t,
                 struct topt_error *err);
-} hearings[] = {
+} audio_towers[] = {
     {"qwen2_audio", "qwen2_audio_encoder", read_encoder, join_qwen2},
     {"voxtral", "voxtral_encoder", read_encoder, join_voxtral},
     {"audioflamingo3", "audioflamingo3_encoder", read_encoder, join_flamingo},
@@ -168,24 +168,24 @@ static const struct hearing {
     {"phi4_multimodal", "phi4_multimodal_audio", read_conformer, join_phi4},
     {NULL, NULL, NULL, NULL}};
 
-static const struct hearing *hearing_of(const json_t *doc)
+static const struct audio_tower *audio_tower_of(const json_t *doc)
 {
     const char *type = json_string_value(json_object_get(doc, "model_type"));
-    const struct hearing *h = hearings;
+    const struct audio_tower *h = audio_towers;
     while (h->type && (!type || strcmp(h->type, type)))
         h++;
     return h->type ? h : NULL;
 }
 
-int topt_hf_hears(const json_t *doc)
+int topt_hf_has_audio(const json_t *doc)
 {
-    return hearing_of(doc) && json_is_object(json_object_get(doc, "audio_config"));
+    return audio_tower_of(doc) && json_is_object(json_object_get(doc, "audio_config"));
 }
 
-int topt_hf_read_hearing(const json_t *doc, int64_t width, struct hf_tower *ret,
-                         struct topt_error *err)
+int topt_hf_read_audio_tower(const json_t *doc, int64_t width, struct hf_tower *ret,
+                             struct topt_error *err)
 {
-    const struct hearing *h = hearing_of(doc);
+    const struct audio_tower *h = audio_tower_of(doc);
     json_t *whole = topt_hf_complete(json_object_get(doc, "audio_config"), h->audio, err);
     *ret = (struct hf_tower){.out = width};
     int rc = !whole || h->read(whole, ret, err) || h->join(doc, whole, ret, err);
@@ -320,9 +320,9 @@ static int by_whisper(struct hf_builder *v, const struct hf_tower *t)
     return topt_hf_stack(v, y, t->a.layers, "sound.", topt_hf_block);
 }
 
-int topt_hf_hear(struct hf_builder *b, int x)
+int topt_hf_add_audio_tokens(struct hf_builder *b, int x)
 {
-    const struct hf_tower *t = b->a->hearing;
+    const struct hf_tower *t = b->a->audio_tower;
     struct hf_builder v = *b;
     v.a = &t->a;
     v.prefix = "sound.";
