@@ -2,13 +2,13 @@
  *
  * Both operators are one computation.  A head's queries and keys are 'shared' numbers that
  * all heads have and 'own' ones; 'attend' has them in tensors of their own, 'attention' in
- * one, whose heads it turns by their positions first.  A block of queries of one head at a
+ * one, whose heads it rotates by their positions first.  A block of queries of one head at a
  * time: its scores with all keys that any of them sees, a softmax of rows, the weighted sum
  * of values.  Backward makes the probabilities again from the saved log-sum-exp.
  *
  * Scores and slopes are in f32 under bf16 until they are rounded once for a product; what
  * keys, values and tables get from many blocks and heads is added up in f32 in the device's
- * scratch, and rounded at the end.  Turning is orthogonal, so gradients are turned back by
+ * scratch, and rounded at the end.  A rotation is orthogonal, so gradients are rotated back by
  * the opposite angle. */
 #include "cuda.h"
 
@@ -26,12 +26,12 @@ struct attend {
     int64_t rows;            /* queries at a time */
     int64_t ldq, ldkv, ldy, ldl, ldrp;
     int packed;              /* queries, keys and values in one tensor */
-    int turned;              /* ... which are turned by their positions */
+    int rotated;             /* ... which rotary embeddings rotate */
     struct cu_scores scores; /* what all blocks have in common */
     const char *kr;
     void *dkr_out, *drp_out, *p, *dp;
-    /* in the device's scratch: turned rows, and sums in 'stat' */
-    char *turned_k, *turned_q, *dkv, *dkr, *drp, *spare;
+    /* in the device's scratch: rotated rows, and sums in 'stat' */
+    char *rotated_k, *rotated_q, *dkv, *dkr, *drp, *spare;
     int64_t table; /* rows of the table of relative positions */
 };
 
@@ -41,7 +41,7 @@ struct block {
     const char *q, *k, *v, *kr, *dy, *rp;
     int64_t ldq, ldk, ldv;
     char *y, *lse, *delta, *dq, *drp;
-    double slope; /* by distance */
+    double slope; /* ALiBi's */
 };
 
 static int64_t real_bytes(const struct attend *a)
@@ -97,8 +97,8 @@ static char *part(char *base, int64_t *at, int64_t bytes)
 static int64_t lay_out(struct attend *a, char *base)
 {
     int64_t at = 0, r = real_bytes(a), w = stat_bytes(a);
-    a->turned_k = part(base, &at, a->turned ? a->t * a->own * r : 0);
-    a->turned_q = part(base, &at, a->turned ? a->rows * a->own * r : 0);
+    a->rotated_k = part(base, &at, a->rotated ? a->t * a->own * r : 0);
+    a->rotated_q = part(base, &at, a->rotated ? a->rows * a->own * r : 0);
     a->dkv = part(base, &at, a->t * (a->own + a->vd) * w);
     a->dkr = part(base, &at, a->t * a->shared * w);
     a->drp = part(base, &at, a->table * a->ldrp * w);
@@ -115,7 +115,7 @@ static void set_packed(struct attend *a, const struct cu_call *f)
     a->ldq = a->ldkv = f->cols[PACKED_QKV];
     a->ldy = f->cols[PACKED_Y];
     a->ldl = f->cols[PACKED_LSE];
-    a->turned = x->rope_theta > 0;
+    a->rotated = x->rope_theta > 0;
     a->p =
         c->kernel == TOPT_K_ATTENTION_FWD ? c->value[PACKED_SCORES] : c->value[PACKED_P];
     a->dp = c->value[PACKED_DP];
@@ -235,7 +235,8 @@ static const char *keys_base(const struct attend *a)
     return a->call->value[a->packed ? PACKED_QKV : ATTEND_KV];
 }
 
-/* What a distance of 1 takes off the scores of a head; as the host's k_attend.h has it. */
+/* A head's ALiBi slope: what a distance of 1 takes off its scores; as in the host's
+ * k_attend.h. */
 static double slope_of_head(const struct attend *a, int64_t head)
 {
     enum { H = 1 };
@@ -276,9 +277,9 @@ static struct block block_at(const struct attend *a, int64_t b, int64_t g, int64
                       .drp = a->drp_out ? a->drp + head * w : NULL};
     keys_of(a, first, &x.from, &other);
     keys_of(a, first + x.n - 1, &other, &x.to);
-    if (a->turned) {
-        x.q = a->turned_q;
-        x.k = a->turned_k;
+    if (a->rotated) {
+        x.q = a->rotated_q;
+        x.k = a->rotated_k;
         x.ldq = x.ldk = a->own;
     }
     return x;
@@ -301,7 +302,7 @@ static struct cu_scores scores_of(const struct attend *a, const struct block *k)
     return s;
 }
 
-/* ---- turning ----------------------------------------------------------------------- */
+/* ---- rotary embeddings ------------------------------------------------------------- */
 
 static struct cu_rotate rotation(const struct topt_attrs *a, int64_t pairs, double sign)
 {
@@ -318,9 +319,9 @@ static struct cu_rotate rotation(const struct topt_attrs *a, int64_t pairs, doub
 }
 
 /* 'n' rows of a head from position 'first' on. */
-static int turn(const struct attend *a, void *dst, int64_t ldd, const void *src,
-                int64_t lds, int wide_src, int64_t first, int64_t n, double sign,
-                struct topt_error *err)
+static int rotate(const struct attend *a, void *dst, int64_t ldd, const void *src,
+                  int64_t lds, int wide_src, int64_t first, int64_t n, double sign,
+                  struct topt_error *err)
 {
     struct cu_rotate r = rotation(&a->call->op->attrs, a->own / 2, sign);
     r.dst = dst;
@@ -334,19 +335,22 @@ static int turn(const struct attend *a, void *dst, int64_t ldd, const void *src,
     return launched(a, math_of(a)->rotate(stream_of(a), &r), err);
 }
 
-static int turn_keys(const struct attend *a, int64_t b, int64_t g, struct topt_error *err)
+static int rotate_keys(const struct attend *a, int64_t b, int64_t g,
+                       struct topt_error *err)
 {
     const char *k = moved(keys_base(a), key_at(a, b, g) * real_bytes(a));
-    return a->turned ? turn(a, a->turned_k, a->own, k, a->ldkv, 0, 0, a->t, 1, err) : 0;
+    return a->rotated ? rotate(a, a->rotated_k, a->own, k, a->ldkv, 0, 0, a->t, 1, err)
+                      : 0;
 }
 
-static int turn_queries(const struct attend *a, int64_t b, int64_t g, int64_t i,
-                        const struct block *k, struct topt_error *err)
+static int rotate_queries(const struct attend *a, int64_t b, int64_t g, int64_t i,
+                          const struct block *k, struct topt_error *err)
 {
     const char *q =
         moved(queries_of(a), (query_at(a, b, g, i) + k->first * a->ldq) * real_bytes(a));
-    return a->turned ? turn(a, a->turned_q, a->own, q, a->ldq, 0, k->first, k->n, 1, err)
-                     : 0;
+    return a->rotated
+               ? rotate(a, a->rotated_q, a->own, q, a->ldq, 0, k->first, k->n, 1, err)
+               : 0;
 }
 
 /* ---- products of a block ----------------------------------------------------------- */
@@ -442,12 +446,12 @@ static int each_block(const struct attend *a,
                                   struct topt_error *),
                       int64_t b, int64_t g, struct topt_error *err)
 {
-    if (turn_keys(a, b, g, err))
+    if (rotate_keys(a, b, g, err))
         return -1;
     for (int64_t i = 0; i < a->group; i++)
         for (int64_t first = 0; first < a->s; first += a->rows) {
             struct block k = block_at(a, b, g, i, first);
-            if (turn_queries(a, b, g, i, &k, err) || work(a, &k, err))
+            if (rotate_queries(a, b, g, i, &k, err) || work(a, &k, err))
                 return -1;
         }
     return 0;
@@ -538,8 +542,9 @@ static int block_grads(const struct attend *a, const struct block *k,
         (a->shared &&
          over_keys(a, k, a->dp, k->kr, a->shared, a->shared, k->dq, a->ldq, err)))
         return -1;
-    return a->turned ? turn(a, k->dq, a->ldq, k->dq, a->ldq, 0, k->first, k->n, -1, err)
-                     : 0;
+    return a->rotated
+               ? rotate(a, k->dq, a->ldq, k->dq, a->ldq, 0, k->first, k->n, -1, err)
+               : 0;
 }
 
 static int block_bwd(const struct attend *a, const struct block *k,
@@ -564,9 +569,9 @@ static int settle_keys(const struct attend *a, int64_t b, int64_t g,
     int64_t ld = a->own + a->vd;
     char *out = moved(a->call->grad[a->packed ? PACKED_QKV : ATTEND_KV],
                       key_at(a, b, g) * real_bytes(a));
-    if (!a->turned || !out)
+    if (!a->rotated || !out)
         return settle(a, out, a->ldkv, a->dkv, ld, a->t, ld, err);
-    return turn(a, out, a->ldkv, a->dkv, ld, 1, 0, a->t, -1, err) ||
+    return rotate(a, out, a->ldkv, a->dkv, ld, 1, 0, a->t, -1, err) ||
                    settle(a, out + a->own * real_bytes(a), a->ldkv,
                           a->dkv + a->own * stat_bytes(a), ld, a->t, a->vd, err)
                ? -1

@@ -88,7 +88,7 @@ enum cu_kernel {
 
 typedef int cu_launch(void *stream, const struct cu_call *c);
 
-/* Rows of heads turned by their positions; sign -1 turns back.  Of each head of 'width'
+/* Rows of heads rotated by their positions; sign -1 rotates back.  Of each head of 'width'
  * numbers number j and number j + pairs, for j below 'pairs'; the rest is copied.  Row r is
  * at position first + r modulo 'period'. */
 struct cu_rotate {

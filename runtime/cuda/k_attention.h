@@ -44,7 +44,7 @@ DEVICE double rotate_source(const struct cu_rotate *c, int64_t i)
     return c->wide_src ? (double)STAT(c->src)[i] : (double)get(IN(c->src), i);
 }
 
-/* Number j of the turned part of a head and its partner, or one that stays.  May be in
+/* Number j of the rotated part of a head and its partner, or one that stays.  May be in
  * place. */
 KERNEL rotate_each(CALL(cu_rotate) c)
 {

@@ -48,7 +48,7 @@ static void own_cpus(struct topt_text *t)
 
 /* ---- what a rank tells ----------------------------------------------------------------- */
 
-static json_t *own_words(int looks, const char *xml)
+static json_t *own_words(int reads_node, const char *xml)
 {
     struct topt_text cpus = {0};
     struct topt_error none;
@@ -57,7 +57,7 @@ static json_t *own_words(int looks, const char *xml)
     topt_host_name(host);
     own_cpus(&cpus);
     json_t *doc = json_pack("{s:s, s:s}", "host", host, "cpus", cpus.s ? cpus.s : "");
-    if (doc && t && looks && !topt_topology_read(xml, t, &none))
+    if (doc && t && reads_node && !topt_topology_read(xml, t, &none))
         json_object_set_new(doc, "is", topt_topology_to_json(t));
     topt_text_fini(&cpus);
     free(t);
@@ -153,10 +153,10 @@ static int read_nodes(const json_t *list, struct topt_nodes *ret, struct topt_er
     return 0;
 }
 
-int topt_nodes_gather(struct topt_comm *comm, int looks, const char *xml,
+int topt_nodes_gather(struct topt_comm *comm, int reads_node, const char *xml,
                       struct topt_nodes *ret, struct topt_error *err)
 {
-    json_t *own = own_words(looks, xml), *list = json_array();
+    json_t *own = own_words(reads_node, xml), *list = json_array();
     char *text = NULL;
     size_t len = 0;
     int rc = comm->rank ? send_words(comm, own, err) : collect(comm, own, list, err);

@@ -24,10 +24,10 @@ struct topt_nodes {
 /* What this process runs on is called: by Slurm's name for the node, else the machine's. */
 void topt_host_name(char ret[TOPT_HOST]);
 
-/* Every rank calls it and gets all nodes.  A rank that 'looks' tells what its node is, of
+/* Every rank calls it and gets all nodes.  A rank that 'reads_node' tells what its node is, of
  * 'xml' as topt_topology_read() takes it; one of each node is enough.  USAGE where a
  * node's ranks do not follow each other. */
-int topt_nodes_gather(struct topt_comm *comm, int looks, const char *xml,
+int topt_nodes_gather(struct topt_comm *comm, int reads_node, const char *xml,
                       struct topt_nodes *ret, struct topt_error *err) TOPT_MUST_CHECK;
 void topt_nodes_fini(struct topt_nodes *n);
 

@@ -22,13 +22,13 @@ int64_t topt_clock_ns(void)
 
 struct topt_survey {
     char *path;
-    FILE *file; /* of the rank that tells; NULL where nothing is kept */
+    FILE *file; /* of the rank that writes; NULL where nothing is kept */
     char *text; /* of the file, until it is shared */
     size_t len;
     json_t *known; /* by what, then by size */
     int64_t kept, done, total;
     int64_t began_ns, shown_ns, measured; /* in this run */
-    int tells, quiet;
+    int writes, quiet;
 };
 
 static void remember(struct topt_survey *s, const char *what, int64_t at, double value)
@@ -101,7 +101,7 @@ static int open_file(struct topt_survey *s, struct topt_error *err)
                            : 0;
 }
 
-int topt_survey_open(const char *path, int tells, int quiet, struct topt_survey **ret,
+int topt_survey_open(const char *path, int writes, int quiet, struct topt_survey **ret,
                      struct topt_error *err)
 {
     struct topt_survey *s = calloc(1, sizeof *s);
@@ -109,12 +109,12 @@ int topt_survey_open(const char *path, int tells, int quiet, struct topt_survey 
         return topt_nomem(err, NULL);
     s->known = json_object();
     s->path = path ? strdup(path) : NULL;
-    s->tells = tells;
+    s->writes = writes;
     s->quiet = quiet;
     s->began_ns = s->shown_ns = topt_clock_ns();
     int rc = s->known && (!path || s->path) ? 0 : topt_nomem(err, NULL);
     if (!rc && s->path)
-        rc = read_file(s, err) || (tells && open_file(s, err)) ? -1 : 0;
+        rc = read_file(s, err) || (writes && open_file(s, err)) ? -1 : 0;
     if (rc) {
         topt_survey_close(s, 0);
         return -1;
@@ -129,7 +129,7 @@ void topt_survey_close(struct topt_survey *s, int done)
         return;
     if (s->file)
         fclose(s->file);
-    if (done && s->tells && s->path)
+    if (done && s->writes && s->path)
         unlink(s->path);
     json_decref(s->known);
     free(s->path);
@@ -167,7 +167,7 @@ static void tell(struct topt_survey *s, const char *what)
     int tty = isatty(STDERR_FILENO), last = s->done >= s->total;
     int64_t now = topt_clock_ns(), every = tty ? 100000000 : 5000000000;
     char left[40] = "", ns[32];
-    if (!s->tells || s->quiet || now - s->shown_ns < (tty && last ? 0 : every))
+    if (!s->writes || s->quiet || now - s->shown_ns < (tty && last ? 0 : every))
         return;
     s->shown_ns = now;
     if (s->measured && !last)

@@ -12,9 +12,9 @@
 
 struct topt_survey;
 
-/* Reads what is kept in 'path'; NULL: nothing is kept.  A rank that 'tells' appends to the
- * file and writes progress to standard error, unless it is 'quiet'. */
-int topt_survey_open(const char *path, int tells, int quiet, struct topt_survey **ret,
+/* Reads what is kept in 'path'; NULL: nothing is kept.  The rank that 'writes' appends to
+ * the file and shows progress on standard error, unless it is 'quiet'. */
+int topt_survey_open(const char *path, int writes, int quiet, struct topt_survey **ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
 /* Rank 0's measurements on every rank; all call it. */
 int topt_survey_share(struct topt_survey *s, struct topt_comm *comm,

@@ -60,7 +60,7 @@ static size_t inputs_of(const json_t *op)
 /* A part of a projection, and what lies between it and who reads it. */
 struct part {
     int64_t linear, bias;         /* the projection, and its bias or -1 */
-    int64_t rotary;               /* -1: not turned */
+    int64_t rotary;               /* -1: not rotated */
     int64_t first, features;      /* numbers of the projection's output; all: from 0 on */
     double factor;                /* of what is read */
     int64_t sliced;               /* a slice took them; -1: they are all */
@@ -161,8 +161,8 @@ static json_t *projected(struct pass *p, const struct part *part, int n, int64_t
 
 /* ---- attention --------------------------------------------------------------------- */
 
-/* Queries and keys are both turned alike and as a whole, or neither is. */
-static int turned_alike(const struct pass *p, const struct part *part, int64_t head)
+/* Are queries and keys both rotated, alike and all their numbers, or neither? */
+static int rotated_alike(const struct pass *p, const struct part *part, int64_t head)
 {
     const json_t *q = op_at(p, part[0].rotary), *k = op_at(p, part[1].rotary);
     const char *key;
@@ -220,7 +220,7 @@ static void fuse_attention(struct pass *p, int64_t i)
         !follow(p, input(p, kv, 0), &part[1]) || !follow(p, input(p, kv, 1), &part[2]) ||
         !belong(p, part, 3) || part[0].features != heads * head ||
         part[1].features != groups * head || part[2].features != groups * head ||
-        !turned_alike(p, part, head))
+        !rotated_alike(p, part, head))
         return;
     p->gone[input(p, attend, 1)] = 1;
     json_t *made = projected(p, part, 3, groups, (heads / groups + 2) * head, &name);
