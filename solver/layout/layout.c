@@ -73,7 +73,7 @@ int topt_mesh_shares(struct topt_mesh *mesh, const int64_t *share, int n,
 int topt_mesh_state_shares(struct topt_mesh *mesh, const int64_t *share, int n,
                            struct topt_error *err)
 {
-    return take_shares(mesh, share, n, 0, mesh->share[0] != 0, mesh->state, err);
+    return take_shares(mesh, share, n, 0, mesh->share[0] != 0, mesh->state_share, err);
 }
 
 int64_t topt_mesh_parts(const struct topt_mesh *mesh, int axis)
@@ -110,7 +110,7 @@ struct topt_group topt_mesh_group(const struct topt_mesh *mesh, uint32_t axes)
 
 int topt_mesh_alike(const struct topt_mesh *mesh, int a, int b)
 {
-    if ((mesh->share[0] || mesh->state[0]) && a != b && (!a || !b))
+    if ((mesh->share[0] || mesh->state_share[0]) && a != b && (!a || !b))
         return 0;
     return mesh->size[a] == mesh->size[b] &&
            (a < mesh->node_axes) == (b < mesh->node_axes);
@@ -215,7 +215,7 @@ void topt_split_block(const struct topt_mesh *mesh, int64_t count, const int8_t 
 
 static const int *shares_of(const struct topt_mesh *mesh, const struct topt_shape *s)
 {
-    return s->rests && mesh->state[0] ? mesh->state : mesh->share;
+    return s->of_state && mesh->state_share[0] ? mesh->state_share : mesh->share;
 }
 
 /* The device with the largest blocks: of those along the first axis the one that takes most. */

@@ -661,7 +661,8 @@ static struct topt_layout name_state(const struct topt_mesh *m, const struct ask
 static uint32_t with_shares(const struct topt_mesh *m, const struct topt_move *v)
 {
     uint32_t axes = v->axes;
-    if (!(m->share[0] || m->state[0]) || v->kind != TOPT_MOVE_PERMUTE || !(axes & 1))
+    if (!(m->share[0] || m->state_share[0]) || v->kind != TOPT_MOVE_PERMUTE ||
+        !(axes & 1))
         return axes;
     for (int a = 0; a < m->naxes; a++)
         axes |= v->to.at[a] == v->to.at[0] ? 1u << a : 0;

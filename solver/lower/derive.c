@@ -92,9 +92,9 @@ static int widest(const struct topt_op *op, int operand, const struct topt_layou
     return best;
 }
 
-struct topt_layout topt_rest_layout(const struct topt_op *op, int operand,
-                                    const struct topt_config *c,
-                                    const struct topt_mesh *mesh)
+struct topt_layout topt_sharded_layout(const struct topt_op *op, int operand,
+                                       const struct topt_config *c,
+                                       const struct topt_mesh *mesh)
 {
     struct topt_layout l = topt_value_layout(op, operand, c, mesh);
     uint32_t replicas = topt_replica_axes(op, operand, c, mesh);

@@ -21,7 +21,7 @@ static int has_batch(const struct topt_op *op)
 struct topt_shape topt_operand_shape(const struct topt_op *op, int operand)
 {
     struct topt_shape s = {.ndim = topt_operand_rank(op, operand),
-                           .rests =
+                           .of_state =
                                op->operand[operand].role == TOPT_PARAM && has_batch(op)};
     memcpy(s.dim, op->operand[operand].dim, sizeof s.dim);
     return s;

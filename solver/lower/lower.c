@@ -223,12 +223,12 @@ static int lower_all(struct lowering *l, struct topt_program *p, struct topt_err
 static int check_state_shares(const struct topt_model *m, const struct topt_mesh *mesh,
                               const struct topt_strategy *s, struct topt_error *err)
 {
-    for (int i = 0; i < m->nops && mesh->state[0]; i++) {
+    for (int i = 0; i < m->nops && mesh->state_share[0]; i++) {
         const struct topt_op *o = &m->op[i];
         int d = s->config[i].dim[0];
         for (int x = 0; x < o->spec->noperands && d >= 0; x++)
             for (int j = 0; j < o->spec->operand[x].ndim; j++)
-                if (o->operand[x].present && topt_operand_shape(o, x).rests &&
+                if (o->operand[x].present && topt_operand_shape(o, x).of_state &&
                     o->spec->operand[x].dim[j] == d)
                     return topt_fail(err, TOPT_ERR_INVAL,
                                      "mesh.state_shares: the first axis splits "

@@ -105,7 +105,7 @@ struct topt_settings {
     int64_t micro_batches;
     int gradient_f32; /* bf16: gradients of parameters are added up in f32 */
     int state_bf16; /* bf16: no master copy in f32, and what the optimizer keeps is bf16 too */
-    int shard_f32; /* bf16: a sharded parameter rests as its f32 master copy alone */
+    int shard_f32; /* bf16: a sharded parameter is its f32 master copy alone */
     enum topt_gather gather;
     int64_t pool_numbers;   /* POOL: parameters gathered at once, at most */
     int64_t bucket_numbers; /* POOL: gradients in a bucket that is reduced */
@@ -153,8 +153,8 @@ enum topt_keep {
 
 /* What is sharded over the replicas of a parameter, beside its own splits (ZeRO:
  * Rajbhandari et al. 2020), and whether its gradient is sparse (lower/rows.c).  Replicas
- * differ along the axes along which its gradient is partial; what is sharded rests in
- * topt_rest_layout. */
+ * differ along the axes along which its gradient is partial; what is sharded lies in
+ * topt_sharded_layout. */
 enum topt_zero {
     TOPT_ZERO_NONE,
     TOPT_ZERO_STATE,    /* optimizer state (ZeRO-1) */
@@ -163,7 +163,7 @@ enum topt_zero {
     TOPT_ZERO_LEVELS, /* so many are said of any operator; the rest of one with a sparse table: */
     TOPT_ZERO_SPARSE =
         TOPT_ZERO_LEVELS, /* whole; replicas gather each other's rows and values */
-    /* Rows rest in blocks with owners, who send those that are asked for and get their
+    /* Rows lie in blocks with owners, who send those that are asked for and get their
      * gradients' rows. */
     TOPT_ZERO_OWNER,
     TOPT_ZERO_COUNT
@@ -224,9 +224,9 @@ uint32_t topt_replica_axes(const struct topt_op *op, int operand,
                            const struct topt_config *c, const struct topt_mesh *mesh);
 /* The value layout of a PARAM with its replicas' axes innermost in the dimension that has
  * most counts left for each part; the value layout itself where there are no replicas. */
-struct topt_layout topt_rest_layout(const struct topt_op *op, int operand,
-                                    const struct topt_config *c,
-                                    const struct topt_mesh *mesh);
+struct topt_layout topt_sharded_layout(const struct topt_op *op, int operand,
+                                       const struct topt_config *c,
+                                       const struct topt_mesh *mesh);
 /* Most parts that a dimension can be split into so that each operand has work for all. */
 int64_t topt_fewest_counts(const struct topt_op *op, int d);
 /* Is every split of 'c' one that the operator's row allows and that leaves work for

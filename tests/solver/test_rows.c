@@ -24,13 +24,13 @@ struct instance {
 };
 
 struct counts {
-    int configs, lowered, formed, bounded, priced, resting, reduced, audited;
+    int configs, lowered, formed, bounded, priced, sharded, reduced, audited;
 };
 
 /* ---- what zero says, seen in the program ------------------------------------------- */
 
-static int rests(const struct instance *x, const struct topt_config *c, int operand,
-                 int from)
+static int is_sharded(const struct instance *x, const struct topt_config *c, int operand,
+                      int from)
 {
     if (c->zero == TOPT_ZERO_SPARSE)
         return 0;
@@ -39,7 +39,7 @@ static int rests(const struct instance *x, const struct topt_config *c, int oper
 }
 
 /* A parameter's own buffers are in the layouts that its level gives them. */
-static int check_resting(const struct instance *x, const struct topt_config *c,
+static int check_sharded(const struct instance *x, const struct topt_config *c,
                          const struct topt_program *p)
 {
     static const struct {
@@ -54,8 +54,8 @@ static int check_resting(const struct instance *x, const struct topt_config *c,
         for (int k = 0; p->instr[i].kind == TOPT_I_ALLOC && k < 3; k++) {
             if (b->op != x->op || b->cls != part[k].cls)
                 continue;
-            struct topt_layout l = rests(x, c, b->operand, part[k].from)
-                                       ? topt_rest_layout(op, b->operand, c, &x->mesh)
+            struct topt_layout l = is_sharded(x, c, b->operand, part[k].from)
+                                       ? topt_sharded_layout(op, b->operand, c, &x->mesh)
                                        : topt_value_layout(op, b->operand, c, &x->mesh);
             if (topt_layout_elements(&p->mesh, &b->shape, &b->layout) !=
                 topt_layout_elements(&p->mesh, &b->shape, &l))
@@ -136,7 +136,7 @@ static void check_config(const struct instance *x, const struct topt_config *c,
         n->formed += well_formed(p) && layouts_agree(p);
         n->bounded += p->peak_bytes <= cost.memory_bytes;
         n->priced += program_network(p, hw) == cost.sum.network_ns;
-        n->resting += check_resting(x, c, p);
+        n->sharded += check_sharded(x, c, p);
         n->reduced += check_reduced(x, c, p);
         n->audited += audited(x->audit, s, &cost, p->peak_bytes);
         topt_program_destroy(p);
@@ -182,14 +182,14 @@ static void check_row(const struct topt_model *m, int op, int nodes, int per_nod
     x.audit = topt_audit_create(&k, NULL);
     check_all(&x, &c, 0, &n);
     ok(n.configs && n.lowered == n.configs && n.formed == n.configs &&
-           n.bounded == n.configs && n.priced == n.configs && n.resting == n.configs &&
+           n.bounded == n.configs && n.priced == n.configs && n.sharded == n.configs &&
            n.reduced == n.configs && n.audited == n.configs,
        "%s of %s on %dx%d, %d micro-batches: of %d configurations %d lower, %d are well "
-       "formed, %d bounded, %d priced, %d rest, %d reduce as they should, %d are the "
-       "same "
-       "where audited",
+       "formed, %d bounded, %d priced, %d are sharded and %d reduce as they should, %d "
+       "are "
+       "the same where audited",
        m->op[op].spec->name, m->name, nodes, per_node, micro_batches, n.configs,
-       n.lowered, n.formed, n.bounded, n.priced, n.resting, n.reduced, n.audited);
+       n.lowered, n.formed, n.bounded, n.priced, n.sharded, n.reduced, n.audited);
     topt_audit_destroy(x.audit);
     topt_router_destroy(x.router);
     topt_model_destroy(micro);

@@ -160,7 +160,7 @@ static int sharded_everywhere(const struct topt_layout *l, const struct topt_mes
     return 1;
 }
 
-/* Is every parameter at rest, and every output, in as many parts as there are devices, or a sum
+/* Is every stored parameter, and every output, in as many parts as there are devices, or a sum
  * that is due and whose parts its consumers keep? */
 static int stores_once(const struct topt_plan_doc *p)
 {
@@ -170,7 +170,7 @@ static int stores_once(const struct topt_plan_doc *p)
         for (int x = 0; x < o->spec->noperands; x++) {
             struct topt_layout l =
                 o->operand[x].role == TOPT_PARAM && c->zero == TOPT_ZERO_PARAM
-                    ? topt_rest_layout(o, x, c, &p->mesh)
+                    ? topt_sharded_layout(o, x, c, &p->mesh)
                     : topt_value_layout(o, x, c, &p->mesh);
             int out = o->operand[x].role == TOPT_OUTPUT;
             int stored = o->operand[x].role == TOPT_PARAM || out;

@@ -173,7 +173,7 @@ static json_t *mesh_json(const struct topt_mesh *mesh)
     json_t *doc = json_pack("{s:i, s:i, s:o}", "nodes", mesh->nodes, "gpus_per_node",
                             mesh->per_node, "axes", axes);
     put_shares(mesh, mesh->share, "shares", doc);
-    put_shares(mesh, mesh->state, "state_shares", doc);
+    put_shares(mesh, mesh->state_share, "state_shares", doc);
     return doc;
 }
 

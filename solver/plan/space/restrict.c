@@ -97,7 +97,7 @@ static int spread_param(const struct topt_mesh *mesh, const struct topt_op *op,
                         int operand, const struct topt_config *c)
 {
     struct topt_layout l = c->zero == TOPT_ZERO_PARAM
-                               ? topt_rest_layout(op, operand, c, mesh)
+                               ? topt_sharded_layout(op, operand, c, mesh)
                                : topt_value_layout(op, operand, c, mesh);
     return spread(mesh, &l);
 }

@@ -122,8 +122,8 @@ static int equal_plan(const struct topt_unequal *u, const struct topt_shares *s,
  * peak. */
 static int fits_groups(const struct topt_unequal *u, const struct topt_plan_doc *p)
 {
-    int device = 0, fit = p->mesh.state[0] || p->memory_bytes <= u->group[0].limit;
-    for (int i = 0; i < u->n && p->mesh.state[0]; i++) {
+    int device = 0, fit = p->mesh.state_share[0] || p->memory_bytes <= u->group[0].limit;
+    for (int i = 0; i < u->n && p->mesh.state_share[0]; i++) {
         double part = (double)topt_program_peak_on(p->program, device) /
                       (double)p->program->peak_bytes;
         fit &= part * (double)p->memory_bytes <= (double)u->group[i].limit;
