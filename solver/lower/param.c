@@ -11,8 +11,10 @@
  *      state       whole     whole      sharded   reduce-scatter, all-gather of what is new, once
  *      gradient    whole     sharded    sharded   reduce-scatter in each micro-batch, all-gather
  *      param       sharded   sharded    sharded   all-gather before each use, reduce-scatter
- *      sparse      whole     rows       whole     rows gathered from all in each micro-batch (rows.c)
- *      owner       sharded   rows       sharded   rows from and to owners in each micro-batch (rows.c)
+ *      sparse      whole     rows       whole     rows gathered from all in each micro-batch
+ *      owner       sharded   rows       sharded   rows from and to owners in each micro-batch
+ *
+ * (the last two in rows.c).
  *
  * Moves are the router's, so that they cost and run like any other.
  *
