@@ -272,7 +272,7 @@ static int give_inputs(const struct topt_fragments *f, int op,
 static int follow_forward(struct topt_audit *a, const struct topt_fragments *f, int op,
                           enum topt_pass pass, struct entry *e, struct topt_op_buffers *b)
 {
-    int y = f->model->op[op].output, again = pass == TOPT_PASS_AGAIN;
+    int y = f->model->op[op].output, again = pass == TOPT_PASS_RECOMPUTE;
     if (give_inputs(f, op, &e->config, 0, b))
         return -1;
     topt_alive_mark(&a->alive);
@@ -321,7 +321,7 @@ static int follow_op(struct topt_audit *a, int op, struct entry *e)
         (e->piece[INIT] = put_piece(a)) < 0)
         return -1;
     if (follow_forward(a, &f, op, again ? TOPT_PASS_DROP : TOPT_PASS_KEEP, e, &b) ||
-        (again && follow_forward(a, &f, op, TOPT_PASS_AGAIN, e, &b)) ||
+        (again && follow_forward(a, &f, op, TOPT_PASS_RECOMPUTE, e, &b)) ||
         (topt_has_backward(f.model, op) && follow_backward(a, &f, op, e, &b)))
         return -1;
     topt_alive_mark(&a->alive);
@@ -664,7 +664,7 @@ static int audit_forward(struct topt_carrier *c, int op, enum topt_pass pass,
 {
     struct topt_audit *a = (struct topt_audit *)c;
     (void)input;
-    pass_piece(a, op, pass == TOPT_PASS_AGAIN ? AGAIN : FORWARD);
+    pass_piece(a, op, pass == TOPT_PASS_RECOMPUTE ? AGAIN : FORWARD);
     return entry_at(a, a->op[op])->out;
 }
 

@@ -11,8 +11,8 @@
 /* What becomes of what forward saves for backward. */
 enum topt_pass {
     TOPT_PASS_KEEP,
-    TOPT_PASS_DROP,  /* nothing is kept: it is run again */
-    TOPT_PASS_AGAIN, /* ... which is now; data is still there */
+    TOPT_PASS_DROP,      /* nothing is kept: it is run again */
+    TOPT_PASS_RECOMPUTE, /* ... which is now; data is still there */
 };
 
 struct topt_sink {
@@ -20,7 +20,7 @@ struct topt_sink {
     int (*alloc)(struct topt_sink *s, const struct topt_buffer *b,
                  struct topt_error *err);
     void (*release)(struct topt_sink *s, int buffer);
-    /* Stays until backward, or till the end of a block's (KEPT, REMADE). */
+    /* Stays until backward, or till the end of a block's (KEPT, RECOMPUTED). */
     void (*keep)(struct topt_sink *s, int buffer, enum topt_class cls);
     int (*emit)(struct topt_sink *s, const struct topt_instr *i, struct topt_error *err);
     const struct topt_buffer *(*get)(struct topt_sink *s, int buffer);

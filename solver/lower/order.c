@@ -29,7 +29,7 @@ struct topt_place {
     int uses;  /* of this value to come, those of backward too if it stays till then */
     int again; /* uses in backward of a value that is made again */
     int producer;
-    uint8_t multi, remade;
+    uint8_t multi, recomputed;
 };
 
 /* One input of one operator. */
@@ -122,7 +122,7 @@ static int init_use(struct topt_order *l, int op, int k)
     u->own = -1;
     u->left = use_of(l, op, k)->reads + l->demanded[op];
     p->uses++;
-    if (p->remade) {
+    if (p->recomputed) {
         p->again += in_place ? u->left : u->left > 0;
     } else if (in_place) {
         p->uses += u->left;
@@ -143,7 +143,7 @@ static int init_places(struct topt_order *l)
         struct topt_place *p = &l->place[t];
         p->value = p->grad = -1;
         p->uses = p->again = 0;
-        p->remade = (uint8_t)topt_is_recomputed(l->m, l->s, t);
+        p->recomputed = (uint8_t)topt_is_recomputed(l->m, l->s, t);
     }
     for (int i = 0; i < l->m->nops; i++)
         for (int k = 0; k < l->stop[i].ninputs; k++)
@@ -177,7 +177,7 @@ static int shown(const struct topt_order *l, int op, int k)
 
 static void keep_place(struct topt_order *l, int tensor)
 {
-    if (!l->place[tensor].remade && !hub_kept(l, tensor))
+    if (!l->place[tensor].recomputed && !hub_kept(l, tensor))
         l->c->keep(l->c, l->place[tensor].value, TOPT_CLASS_KEPT);
 }
 
@@ -186,7 +186,7 @@ static void settle_input(struct topt_order *l, int op, int k)
 {
     struct topt_use *u = use_of(l, op, k);
     int t = use_of(l, op, k)->tensor;
-    int own_stays = keep_of(l, op, k) == TOPT_KEEP_AFTER && !l->place[t].remade;
+    int own_stays = keep_of(l, op, k) == TOPT_KEEP_AFTER && !l->place[t].recomputed;
     if (u->own < 0) {
         if (u->left)
             keep_place(l, t);
@@ -204,11 +204,11 @@ static void settle_input(struct topt_order *l, int op, int k)
 /* The output goes where it waits. */
 static int place_output(struct topt_order *l, int op, enum topt_pass pass, int out)
 {
-    int t = l->stop[op].output, again = pass == TOPT_PASS_AGAIN;
+    int t = l->stop[op].output, again = pass == TOPT_PASS_RECOMPUTE;
     struct topt_place *p = &l->place[t];
     if (again)
         p->uses = p->again;
-    if (p->uses == 0 || (again && !p->remade)) {
+    if (p->uses == 0 || (again && !p->recomputed)) {
         l->c->release(l->c, out);
         return 0;
     }
@@ -221,7 +221,7 @@ static int place_output(struct topt_order *l, int op, enum topt_pass pass, int o
             l->c->release(l->c, out);
     }
     if (again || hub_kept(l, t))
-        l->c->keep(l->c, p->value, again ? TOPT_CLASS_REMADE : TOPT_CLASS_KEPT);
+        l->c->keep(l->c, p->value, again ? TOPT_CLASS_RECOMPUTED : TOPT_CLASS_KEPT);
     return 0;
 }
 
@@ -252,7 +252,7 @@ static int forward(struct topt_order *l, int op)
 
 /* ---- what was not kept ------------------------------------------------------------- */
 
-static int remake(struct topt_order *l, int op);
+static int recompute(struct topt_order *l, int op);
 
 /* The value is where the operator's backward, or its forward again, reads it; a copy
  * made now stays until both have. */
@@ -262,13 +262,13 @@ static int ensure_input(struct topt_order *l, int op, int k)
     int t = use_of(l, op, k)->tensor;
     if (u->own >= 0)
         return 0;
-    if (l->place[t].value < 0 && remake(l, l->place[t].producer))
+    if (l->place[t].value < 0 && recompute(l, l->place[t].producer))
         return -1;
     if (l->c->in_place(l->c, op, k))
         return 0;
     if (fetch_input(l, op, k, 1))
         return -1;
-    l->c->keep(l->c, u->own, TOPT_CLASS_REMADE);
+    l->c->keep(l->c, u->own, TOPT_CLASS_RECOMPUTED);
     return 0;
 }
 
@@ -287,25 +287,25 @@ static void end_use(struct topt_order *l, int op, int k)
 /* Forward once more, from inputs that are there or are made again themselves.  All
  * that is made again is there before the first input is moved, so that moves have
  * room. */
-static int remake(struct topt_order *l, int op)
+static int recompute(struct topt_order *l, int op)
 {
     int n = l->stop[op].ninputs;
     l->demanded[op] = 0;
     for (int k = 0; k < n; k++) {
         int t = use_of(l, op, k)->tensor;
         if (use_of(l, op, k)->own < 0 && l->place[t].value < 0 &&
-            remake(l, l->place[t].producer))
+            recompute(l, l->place[t].producer))
             return -1;
     }
     for (int k = 0; k < n; k++)
         if (ensure_input(l, op, k))
             return -1;
-    int out = run_forward(l, op, TOPT_PASS_AGAIN);
+    int out = run_forward(l, op, TOPT_PASS_RECOMPUTE);
     if (out < 0)
         return -1;
     for (int k = 0; k < n; k++)
         end_use(l, op, k);
-    return place_output(l, op, TOPT_PASS_AGAIN, out);
+    return place_output(l, op, TOPT_PASS_RECOMPUTE, out);
 }
 
 /* ---- backward ---------------------------------------------------------------------- */
@@ -344,12 +344,12 @@ static int give_input_grad(struct topt_order *l, int op, int k, int grad)
 }
 
 /* What backward reads and is made again: while the gradient of the output still waits. */
-static int remake_inputs(struct topt_order *l, int op)
+static int recompute_inputs(struct topt_order *l, int op)
 {
-    if (l->demanded[op] && remake(l, op))
+    if (l->demanded[op] && recompute(l, op))
         return -1;
     for (int k = 0; k < l->stop[op].ninputs; k++)
-        if (use_of(l, op, k)->reads && place_of(l, op, k)->remade &&
+        if (use_of(l, op, k)->reads && place_of(l, op, k)->recomputed &&
             ensure_input(l, op, k))
             return -1;
     return 0;
@@ -373,7 +373,7 @@ static int restore_inputs(struct topt_order *l, int op, int *ret_input)
 static int run_backward(struct topt_order *l, int op, int *ret_input_grad)
 {
     int input[TOPT_MAX_INPUTS], grad = -1;
-    if (remake_inputs(l, op))
+    if (recompute_inputs(l, op))
         return -1;
     if (op != l->m->loss && (grad = take_output_grad(l, op)) < 0)
         return -1;

@@ -38,7 +38,7 @@ int topt_is_recomputed(const struct topt_model *m, const struct topt_strategy *s
 {
     const struct topt_tensor *t = &m->tensor[tensor];
     return s->config[t->producer].recompute &&
-           (t->nconsumers < 2 || s->hub[tensor].keep == TOPT_HUB_REMAKE);
+           (t->nconsumers < 2 || s->hub[tensor].keep == TOPT_HUB_RECOMPUTE);
 }
 
 /* Does backward read what forward saves? */
@@ -88,12 +88,12 @@ int topt_recomputable(const struct topt_model *m, const struct topt_blocks *bloc
     return 0;
 }
 
-/* Hubs remake where the producer does, and only there. */
+/* Hubs recompute where the producer does, and only there. */
 static int check_hubs(const struct topt_model *m, const struct topt_strategy *s,
                       struct topt_error *err)
 {
     for (int t = 0; t < m->ntensors; t++)
-        if (m->tensor[t].nconsumers > 1 && s->hub[t].keep == TOPT_HUB_REMAKE &&
+        if (m->tensor[t].nconsumers > 1 && s->hub[t].keep == TOPT_HUB_RECOMPUTE &&
             !s->config[m->tensor[t].producer].recompute)
             return topt_fail(err, TOPT_ERR_INVAL,
                              "tensor '%.60s' can't be made again: its operator keeps it",

@@ -182,9 +182,9 @@ struct topt_config topt_config_none(void); /* no axis splits anything */
 
 /* What becomes of a hub's copy after forward. */
 enum topt_hub_keep {
-    TOPT_HUB_DROP,   /* who reads it in backward keeps a copy */
-    TOPT_HUB_KEEP,   /* kept for backward */
-    TOPT_HUB_REMAKE, /* made again in backward: only where the producer recomputes */
+    TOPT_HUB_DROP,      /* who reads it in backward keeps a copy */
+    TOPT_HUB_KEEP,      /* kept for backward */
+    TOPT_HUB_RECOMPUTE, /* made again in backward: only where the producer recomputes */
 };
 
 /* A tensor with several uses has a hub between its producer and its consumers: 'layout'
@@ -250,13 +250,13 @@ void topt_recompute_demand(const struct topt_model *m, const struct topt_strateg
 enum topt_class {
     TOPT_CLASS_PARAM,
     TOPT_CLASS_GRAD,
-    TOPT_CLASS_STATE,     /* optimizer state; for bf16 also the f32 master copy */
-    TOPT_CLASS_DATA,      /* tokens and labels, 32-bit */
-    TOPT_CLASS_BUFFERS,   /* costs only: what enum topt_gather says */
-    TOPT_CLASS_KEPT,      /* activations and statistics that backward reads */
-    TOPT_CLASS_REMADE,    /* the same, made again in backward: one block's at a time */
-    TOPT_CLASS_TRANSIENT, /* everything else: values and gradients in flight, work */
-    TOPT_CLASS_STAGING,   /* packing space of a collective */
+    TOPT_CLASS_STATE,      /* optimizer state; for bf16 also the f32 master copy */
+    TOPT_CLASS_DATA,       /* tokens and labels, 32-bit */
+    TOPT_CLASS_BUFFERS,    /* costs only: what enum topt_gather says */
+    TOPT_CLASS_KEPT,       /* activations and statistics that backward reads */
+    TOPT_CLASS_RECOMPUTED, /* the same, made again in backward: one block's at a time */
+    TOPT_CLASS_TRANSIENT,  /* everything else: values and gradients in flight, work */
+    TOPT_CLASS_STAGING,    /* packing space of a collective */
     TOPT_CLASS_COUNT
 };
 const char *topt_class_name(enum topt_class c);
@@ -436,7 +436,7 @@ struct topt_fragment_cost {
     int64_t compute_ns,
         network_ns; /* of the network what nothing hides (settings.overlap) */
     int64_t basis_ns[TOPT_BASIS_COUNT]; /* the same time by what it rests on */
-    /* What stays, PARAM..KEPT, and REMADE; the others are 0. */
+    /* What stays, PARAM..KEPT, and RECOMPUTED; the others are 0. */
     int64_t class_bytes[TOPT_CLASS_COUNT];
     int64_t transient_bytes; /* most of TRANSIENT and STAGING at once */
 };
@@ -520,7 +520,7 @@ int64_t topt_cost_block(const struct topt_costing *k, int tensor,
 
 /* Cost of an edge under each choice of what backward keeps: 1 or 2 alternatives, the
  * first always TOPT_KEEP_AFTER.  None between ends that do not go together: a hub
- * can't remake what its producer keeps. */
+ * can't recompute what its producer keeps. */
 struct topt_edge_cost {
     int nalts;
     struct topt_fragment_cost alt[2];
@@ -536,7 +536,7 @@ int topt_cost_edge(const struct topt_costing *k, int tensor,
 struct topt_edge_alternative {
     enum topt_keep keep;
     int moves; /* of the value there, in each micro-batch; the gradient is moved once */
-    int64_t kept, remade, transient; /* bytes */
+    int64_t kept, recomputed, transient; /* bytes */
 };
 int topt_edge_alternatives(const struct topt_costing *k, const struct topt_edge_end *from,
                            const struct topt_edge_end *to, int in_place,
@@ -589,13 +589,13 @@ static inline int64_t topt_transient_of(int code)
 int64_t topt_round_transient(int64_t bytes);
 
 /* Cost of a whole strategy, by the plainest sum over fragments:
- *     memory_bytes = what stays + remade_bytes + transient_cap + crossing * crossing_cap,
+ *     memory_bytes = what stays + recomputed_bytes + transient_cap + crossing * crossing_cap,
  * an upper bound of the program's peak_bytes.  The caps are the largest that occur; of
  * what is made again the largest block of each kind counts. */
 struct topt_strategy_cost {
     struct topt_fragment_cost sum;
     int64_t memory_bytes, time_ns;
-    int64_t remade_bytes, transient_cap, crossing_cap;
+    int64_t recomputed_bytes, transient_cap, crossing_cap;
     int crossing;
 };
 int topt_cost_strategy(const struct topt_costing *k, const struct topt_strategy *s,

@@ -84,7 +84,7 @@ static void by_operator(const char *what, struct topt_grid_search *shape,
     if (settings.late_permille > most.late_permille)
         settings.late_permille = most.late_permille;
     cost(what, &k, s, ret);
-    settings.apart_bytes += (int64_t)(0.9 * (double)ret->cost.remade_bytes);
+    settings.apart_bytes += (int64_t)(0.9 * (double)ret->cost.recomputed_bytes);
     cost(what, &k, s, ret);
 }
 

@@ -293,7 +293,7 @@ static struct topt_hub hub_of(const struct run *r, const struct topt_model *m, i
     int table = !strcmp(op->spec->name, "variable");
     int residual = is_outer(op) && strcmp(op->spec->name, "norm") != 0;
     struct topt_hub h = {topt_config_none(),
-                         made->recompute ? TOPT_HUB_REMAKE : TOPT_HUB_KEEP};
+                         made->recompute ? TOPT_HUB_RECOMPUTE : TOPT_HUB_KEEP};
     for (int a = 0; a < mesh->naxes; a++)
         if (table)
             h.layout.dim[a] = made->dim[a];
@@ -316,8 +316,8 @@ static void flag(const struct run *r, const struct topt_model *m, struct topt_st
     for (int i = 0; i < m->nops; i++)
         s->config[i].recompute = (uint8_t)(may[i] && runs_again(r->again, &m->op[i]));
     for (int t = 0; t < m->ntensors; t++)
-        s->hub[t].keep =
-            s->config[m->tensor[t].producer].recompute ? TOPT_HUB_REMAKE : TOPT_HUB_KEEP;
+        s->hub[t].keep = s->config[m->tensor[t].producer].recompute ? TOPT_HUB_RECOMPUTE
+                                                                    : TOPT_HUB_KEEP;
     topt_recompute_demand(m, s, asked);
     for (int i = 0; i < m->nops && r->again != AGAIN_WHOLE; i++)
         s->config[i].recompute = s->config[i].recompute && asked[i];

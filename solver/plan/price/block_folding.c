@@ -132,14 +132,14 @@ static int charge(int64_t *sum, int64_t by, int64_t times)
 
 /* What the blocks of part 'k' make again beyond those of the parts before: there is room
  * for the largest once, and a first block without gradients at its start makes less. */
-static int64_t remade_beyond(const struct topt_problem *p, const struct part *part, int k,
-                             int config)
+static int64_t recomputed_beyond(const struct topt_problem *p, const struct part *part,
+                                 int k, int config)
 {
     int64_t most = 0, own = 0;
     for (int j = 0; j <= k; j++) {
         const struct family *f = &p->family[part[j].family];
         most = own > most ? own : most;
-        own = f->remade[config] / f->among;
+        own = f->recomputed[config] / f->among;
     }
     return own > most ? own - most : 0;
 }
@@ -156,7 +156,7 @@ static int parts_sum(const struct topt_problem *p, const struct part *part, int 
         for (int i = 0; i < f->n; i++) {
             bad |= charge(&cost[i].memory, f->cost[i].memory, part[k].times) |
                    charge(&cost[i].time, f->cost[i].time, part[k].times) |
-                   charge(&cost[i].memory, remade_beyond(p, part, k, i), 1);
+                   charge(&cost[i].memory, recomputed_beyond(p, part, k, i), 1);
             if (f->transient[i] > transient[i])
                 transient[i] = f->transient[i];
             if (f->waiting[i] > waiting[i])

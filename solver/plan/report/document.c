@@ -414,7 +414,7 @@ static int read_hubs(const json_t *hubs, struct topt_plan_doc *p, struct topt_er
         /* what is kept of a producer that recomputes is what it makes again */
         if (p->strategy->hub[t].keep &&
             p->strategy->config[m->tensor[t].producer].recompute)
-            p->strategy->hub[t].keep = TOPT_HUB_REMAKE;
+            p->strategy->hub[t].keep = TOPT_HUB_RECOMPUTE;
     }
     return json_array_size(hubs) == i
                ? 0
