@@ -329,7 +329,7 @@ struct edge {
     const struct topt_move_cost *there;
 };
 
-/* Into a hub: its copy is dropped, kept, or made again from a producer that
+/* Into a hub: its copy is dropped, kept, or recomputed from a producer that
  * recomputes. */
 static int cost_into_hub(const struct edge *e, struct topt_edge_alternative *a)
 {
@@ -342,7 +342,7 @@ static int cost_into_hub(const struct edge *e, struct topt_edge_alternative *a)
     return e->from->recompute;
 }
 
-/* From where the tensor is made again: so is the consumer's copy. */
+/* From where the tensor is recomputed: so is the consumer's copy. */
 static int cost_recomputed(const struct edge *e, struct topt_edge_alternative *a)
 {
     if (!e->to->needed)

@@ -4,7 +4,7 @@
  * place: the producer's output, or, where it has several consumers, its hub.  Every
  * place counts its uses, those of backward too, and is freed after the last.  The
  * value of an operator that recomputes is freed after its last use in forward, and
- * made again when backward first comes to the place.
+ * recomputed when backward first comes to the place.
  *
  *     producer --move--> [hub] --move--> consumer      values, forward
  *     producer <--move-- [hub] <--move-- consumer      gradients, backward (hub adds up)
@@ -27,7 +27,7 @@ struct topt_stop {
 struct topt_place {
     int value, grad; /* -1: none now */
     int uses;  /* of this value to come, those of backward too if it stays till then */
-    int again; /* uses in backward of a value that is made again */
+    int again; /* uses in backward of a value that is recomputed */
     int producer;
     uint8_t multi, recomputed;
 };
@@ -284,8 +284,8 @@ static void end_use(struct topt_order *l, int op, int k)
     }
 }
 
-/* Forward once more, from inputs that are there or are made again themselves.  All
- * that is made again is there before the first input is moved, so that moves have
+/* Forward once more, from inputs that are there or are recomputed themselves.  All
+ * that is recomputed is there before the first input is moved, so that moves have
  * room. */
 static int recompute(struct topt_order *l, int op)
 {
@@ -343,7 +343,7 @@ static int give_input_grad(struct topt_order *l, int op, int k, int grad)
     return 0;
 }
 
-/* What backward reads and is made again: while the gradient of the output still waits. */
+/* What backward reads and is recomputed: while the gradient of the output still waits. */
 static int recompute_inputs(struct topt_order *l, int op)
 {
     if (l->demanded[op] && recompute(l, op))

@@ -4,7 +4,7 @@
  * A flagged operator keeps neither its output nor what it saves.  Backward asks for it
  * where it reads one of them: then the operator's forward runs again, which may ask
  * for the outputs of flagged operators before it, down to what was kept.  So what one
- * block makes again lives within the block's backward, and blocks, which have their
+ * block recomputes lives within the block's backward, and blocks, which have their
  * backward one after the other, need room for the largest of them only (Chen et al.,
  * Training Deep Nets with Sublinear Memory Cost, 2016).  That is why flags are for
  * operators inside of blocks. */
@@ -96,7 +96,7 @@ static int check_hubs(const struct topt_model *m, const struct topt_strategy *s,
         if (m->tensor[t].nconsumers > 1 && s->hub[t].keep == TOPT_HUB_RECOMPUTE &&
             !s->config[m->tensor[t].producer].recompute)
             return topt_fail(err, TOPT_ERR_INVAL,
-                             "tensor '%.60s' can't be made again: its operator keeps it",
+                             "tensor '%.60s' can't be recomputed: its operator keeps it",
                              m->tensor[t].name);
     return 0;
 }

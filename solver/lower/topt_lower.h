@@ -111,7 +111,7 @@ struct topt_settings {
     int64_t bucket_numbers; /* POOL: gradients in a bucket that is reduced */
     int64_t
         vocab_multiple; /* tables of the vocabulary are padded to this times their parts; 0: not */
-    /* While an operator outside of blocks runs, nothing is made again and no block's
+    /* While an operator outside of blocks runs, nothing is recomputed and no block's
      * gradients are on their way: of what it has in flight so many bytes are not
      * charged, as others are for these.  No more than they take. */
     int64_t apart_bytes;
@@ -184,7 +184,7 @@ struct topt_config topt_config_none(void); /* no axis splits anything */
 enum topt_hub_keep {
     TOPT_HUB_DROP,      /* who reads it in backward keeps a copy */
     TOPT_HUB_KEEP,      /* kept for backward */
-    TOPT_HUB_RECOMPUTE, /* made again in backward: only where the producer recomputes */
+    TOPT_HUB_RECOMPUTE, /* recomputed in backward: only where the producer recomputes */
 };
 
 /* A tensor with several uses has a hub between its producer and its consumers: 'layout'
@@ -254,7 +254,7 @@ enum topt_class {
     TOPT_CLASS_DATA,       /* tokens and labels, 32-bit */
     TOPT_CLASS_BUFFERS,    /* costs only: what enum topt_gather says */
     TOPT_CLASS_KEPT,       /* activations and statistics that backward reads */
-    TOPT_CLASS_RECOMPUTED, /* the same, made again in backward: one block's at a time */
+    TOPT_CLASS_RECOMPUTED, /* the same, recomputed in backward: one block's at a time */
     TOPT_CLASS_TRANSIENT,  /* everything else: values and gradients in flight, work */
     TOPT_CLASS_STAGING,    /* packing space of a collective */
     TOPT_CLASS_COUNT
@@ -561,7 +561,7 @@ struct topt_spans {
 };
 int topt_spans_init(struct topt_spans *s, const struct topt_model *m,
                     struct topt_error *err) TOPT_MUST_CHECK;
-/* Where some operator recomputes: while a block is made again the gradient of the
+/* Where some operator recomputes: while a block is recomputed the gradient of the
  * output that asked for it waits, so that outputs of operators in blocks cross, and
  * one more at once. */
 void topt_spans_recompute(struct topt_spans *s, const struct topt_model *m,
@@ -591,7 +591,7 @@ int64_t topt_round_transient(int64_t bytes);
 /* Cost of a whole strategy, by the plainest sum over fragments:
  *     memory_bytes = what stays + recomputed_bytes + transient_cap + crossing * crossing_cap,
  * an upper bound of the program's peak_bytes.  The caps are the largest that occur; of
- * what is made again the largest block of each kind counts. */
+ * what is recomputed the largest block of each kind counts. */
 struct topt_strategy_cost {
     struct topt_fragment_cost sum;
     int64_t memory_bytes, time_ns;

@@ -1,12 +1,12 @@
 /* total.c - the cost of a strategy: a plain sum, and caps on what is in flight.
  *
  *     memory = what stays + R + T + W * U
- *         R  what backward makes again: of each kind of blocks the largest
+ *         R  what backward recomputes: of each kind of blocks the largest
  *         T  most transient bytes of any fragment
  *         W  tensors that wait past other operators, at once, at most
  *         U  bytes of the largest of them
  *
- * What is made again is alive in forward too, for a while and for one block at a time:
+ * What is recomputed is alive in forward too, for a while and for one block at a time:
  * R has room for it then as well. */
 #include "tally.h"
 #include "total.h"

@@ -28,7 +28,7 @@ struct topt_totals {
     const struct topt_model *model; /* borrowed */
     struct topt_spans spans, spans_recomputing;
     struct topt_recomputation recomputation;
-    int64_t *recomputed; /* by first operator of a block: bytes made again */
+    int64_t *recomputed; /* by first operator of a block: bytes recomputed */
 };
 int topt_totals_init(struct topt_totals *t, const struct topt_model *m,
                      struct topt_error *err) TOPT_MUST_CHECK;

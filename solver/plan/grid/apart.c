@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes that one device makes again of a model at most, by the strategy that keeps fewest
+/* Bytes that one device recomputes of a model at most, by the strategy that keeps fewest
  * copies. */
 static int recomputed_on_one(const struct topt_planning *m, struct topt_micro *t,
                              struct topt_error *err)
@@ -77,7 +77,7 @@ static struct numbers numbers_of(const struct topt_model *m, double value)
     return n;
 }
 
-/* What blocks begin with, which is kept where all else of them is made again. */
+/* What blocks begin with, which is kept where all else of them is recomputed. */
 static double input_bytes(const struct topt_planning *m, const struct topt_micro *t)
 {
     double bytes = 0;
@@ -133,7 +133,7 @@ static double smaller(double a, double b)
 }
 
 /* Two things come as fast as others go, so that the larger of both is the most: a block's
- * gradients as what was made again of it ('recomputed'); and, in a step of one micro-batch,
+ * gradients as what was recomputed of it ('recomputed'); and, in a step of one micro-batch,
  * the gradients of all blocks as what these kept. */
 static double late_bytes(const struct topt_grid_search *s, const struct topt_variant *v,
                          const struct topt_micro *t, const struct units *u,

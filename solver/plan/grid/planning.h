@@ -29,7 +29,7 @@ struct topt_planning {
         const struct topt_model *model;
         struct topt_model *owned;      /* NULL for the request's own */
         struct topt_settings settings; /* without what is never in memory together */
-        /* What one device would make again of it, of a block of each kind and of all
+        /* What one device would recompute of it, of a block of each kind and of all
          * blocks. */
         int recomputed_known;
         int64_t recomputed, recomputed_all;

@@ -32,7 +32,7 @@ static int is_plain(const struct edge_table *e, const struct multiplicity *t)
     return t->times == 1 && !(t->once && e->recomputes);
 }
 
-/* Bytes that alternative 'a' of an entry of the table makes again. */
+/* Bytes that alternative 'a' of an entry of the table recomputes. */
 static int64_t recomputed_bytes(const struct topt_problem *p, const struct edge_table *e,
                                 int64_t entry, struct edge_fact fact)
 {

@@ -19,7 +19,7 @@ struct edge_fact topt_multiplicity_fact(const struct topt_problem *p,
                                         const struct multiplicity *t, int from_class,
                                         int to_class, int alt);
 
-/* Bytes that it makes again. */
+/* Bytes that it recomputes. */
 int64_t topt_multiplicity_recomputed(const struct topt_problem *p,
                                      const struct multiplicity *t, int from_class,
                                      int to_class, int alt);

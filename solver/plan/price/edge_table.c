@@ -64,7 +64,7 @@ static int price_moves(struct pricing *x, struct topt_error *err)
     return topt_moves_answer(x->p, x->e->moves, err);
 }
 
-/* Which ends' bytes add up to what is made again: there is nothing else to make. */
+/* Which ends' bytes add up to what is recomputed: there is nothing else to make. */
 static int which_recomputed(int64_t recomputed, int64_t from, int64_t to)
 {
     int which = 0;
@@ -121,7 +121,7 @@ static int list(struct pricing *x, const struct topt_edge_alternative *a,
     int which = which_recomputed(a->recomputed, there->from_bytes, there->to_bytes);
     int transient = topt_transient_code(a->transient);
     if (which > (RECOMPUTED_FROM | RECOMPUTED_TO))
-        return topt_fail(err, TOPT_ERR_INTERNAL, "an edge makes again what is no copy");
+        return topt_fail(err, TOPT_ERR_INTERNAL, "an edge recomputes what is no copy");
     e->least.memory =
         !x->nalts || c.memory < e->least.memory ? c.memory : e->least.memory;
     e->least.time = !x->nalts || c.time < e->least.time ? c.time : e->least.time;

@@ -244,7 +244,7 @@ static int find_hub(const struct topt_problem *p, int tensor)
     return -1;
 }
 
-/* The blocks that pay for what is made again of an operator, or the hub of its tensor. */
+/* The blocks that pay for what is recomputed of an operator, or the hub of its tensor. */
 static int paying_blocks(const struct topt_problem *p, int op, int tensor)
 {
     const struct topt_blocks *b = p->options.alike ? NULL : p->options.blocks;

@@ -237,7 +237,7 @@ static uint64_t next_random(uint64_t *seed)
     return z ^ (z >> 31);
 }
 
-/* A hub keeps what its producer keeps, and makes again what that makes again: the two
+/* A hub keeps what its producer keeps, and recomputes what that recomputes: the two
  * stand side by side in a list that has both. */
 static int fitting_keep(const struct family *f, int c, const struct topt_strategy *s,
                         const struct topt_model *m)

@@ -10,7 +10,7 @@
  *
  * Where every block is free, places are nodes and links are edges.
  *
- * What is made again in backward is there for one block at a time, the largest of its
+ * What is recomputed in backward is there for one block at a time, the largest of its
  * kind.  Blocks that choose alike pay for it once.  Free ones pay the mean of all, each
  * its part, which adds up and is never more: a problem of free blocks has strategies for
  * less than they cost, and its bounds hold.  What is missing is a point's excess. */
@@ -24,7 +24,7 @@
 /* What an alternative of an edge has beside its cost. */
 struct edge_fact {
     uint16_t transient : 10; /* topt_transient_code */
-    uint16_t recomputed : 2; /* which ends' bytes are made again: enum edge_recomputed */
+    uint16_t recomputed : 2; /* which ends' bytes are recomputed: enum edge_recomputed */
     uint16_t keep : 1;
 };
 
@@ -38,7 +38,7 @@ struct family {
     struct topt_config *config;
     uint8_t *hub_keep; /* hubs */
     struct topt_cost *cost;
-    int64_t *recomputed; /* bytes that are made again, ... */
+    int64_t *recomputed; /* bytes that are recomputed, ... */
     int among;           /* ... of which each of so many blocks pays its part */
     int64_t *transient;  /* rounded */
     int64_t *waiting;    /* bytes of the output where it waits; 0 where no cap applies */
@@ -109,7 +109,7 @@ struct choice {
 struct multiplicity {
     int table;
     int64_t times;
-    int once;       /* charged with what is made again, which counts once */
+    int once;       /* charged with what is recomputed, which counts once */
     int transposed; /* rows are the consumer's classes */
     /* All alternatives, charged: the table's own costs where no other multiplicity needs
      * them, which then are charged in place, or where that changes nothing; else a

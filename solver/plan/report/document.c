@@ -411,7 +411,7 @@ static int read_hubs(const json_t *hubs, struct topt_plan_doc *p, struct topt_er
             read_axes(json_object_get(h, "axes"), &p->mesh, name, m->tensor[t].ndim,
                       &p->strategy->hub[t].layout, path, err))
             return -1;
-        /* what is kept of a producer that recomputes is what it makes again */
+        /* what is kept of a producer that recomputes is what it recomputes */
         if (p->strategy->hub[t].keep &&
             p->strategy->config[m->tensor[t].producer].recompute)
             p->strategy->hub[t].keep = TOPT_HUB_RECOMPUTE;

@@ -310,7 +310,7 @@ void topt_capped_need(const struct topt_problem *p, const struct topt_search_poi
     *ret_crossing = crossing;
 }
 
-/* The sum of its block that what operator 'op', or its tensor's hub, makes again is part
+/* The sum of its block that what operator 'op', or its tensor's hub, recomputes is part
  * of. */
 static int64_t *block_sum(const struct topt_problem *p, int op, int64_t *sum)
 {
@@ -323,7 +323,7 @@ static int operator_of(const struct topt_problem *p, const struct node *n)
     return n->op >= 0 ? n->op : p->k.model->tensor[n->tensor].producer;
 }
 
-/* What all make again, into 'sum' by the first operator of each block; what is paid for
+/* What all recompute, into 'sum' by the first operator of each block; what is paid for
  * it. */
 static int64_t add_recomputed(const struct topt_problem *p,
                               const struct topt_search_point *point, int64_t *sum)

@@ -13,7 +13,7 @@ struct topt_claim {
      * INT64_MAX where none fits. */
     int64_t bound_ns;
     /* Where the least memory was wanted: no strategy needs less, INT64_MAX where that is
-     * what was found.  (Of blocks that choose freely what is made again is searched by
+     * what was found.  (Of blocks that choose freely what is recomputed is searched by
      * its mean, and what was found may need more.) */
     int64_t bound_bytes;
     /* By operator, then by tensor (its hub): was it decided by heuristic?  NULL: none. */
