@@ -505,8 +505,8 @@ static struct topt_time step_time(struct topt_router *r, const struct topt_path_
 }
 
 /* As lower/ writes a path: the source stays, each step makes a buffer and stages
- * beside it, then what it was made from is freed.  (Who audits strategies holds this
- * against what is written.) */
+ * beside it, then what it was made from is freed.  (plan_check.c compares this
+ * with the program.) */
 static void price(struct topt_router *r, struct route *x, int64_t granule)
 {
     const struct topt_path_source *w = &x->question.source;

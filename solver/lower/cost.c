@@ -1,7 +1,7 @@
 /* cost.c - what an operator, a hub and an edge cost: their fragments written into the
  * tally.
  *
- * A strategy's cost (total.c) is the plain sum over them, plus caps on what is in
+ * A strategy's cost (strategy_total.c) is the plain sum over them, plus caps on what is in
  * flight. */
 #include "cost.h"
 #include "operator.h"

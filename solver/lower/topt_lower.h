@@ -421,14 +421,15 @@ struct topt_instr_time {
     int64_t times;          /* rounds of a loop that 'ns' is of */
     uint8_t network, aside; /* the network takes it; enum topt_aside */
 };
-struct topt_timed {
+struct topt_timed_program {
     struct topt_program *program;
     struct topt_instr_time *time; /* by instruction */
 };
 struct topt_costing;
-int topt_lower_timed(const struct topt_costing *k, const struct topt_strategy *s,
-                     struct topt_timed *ret, struct topt_error *err) TOPT_MUST_CHECK;
-void topt_timed_fini(struct topt_timed *t);
+int topt_lower_with_times(const struct topt_costing *k, const struct topt_strategy *s,
+                          struct topt_timed_program *ret,
+                          struct topt_error *err) TOPT_MUST_CHECK;
+void topt_timed_program_fini(struct topt_timed_program *t);
 
 /* ---- costs ------------------------------------------------------------------------- */
 
@@ -606,13 +607,13 @@ int topt_cost_strategy(const struct topt_costing *k, const struct topt_strategy 
  * are lowered to: as topt_cost_strategy and topt_lower say, but fragments of alike
  * operators with the same configuration, and moves between the same layouts, are
  * written once.  Belongs to one thread at a time; borrows what the costing points to. */
-struct topt_audit;
-struct topt_audit *topt_audit_create(const struct topt_costing *k,
-                                     struct topt_error *err); /* NULL: failed */
-void topt_audit_destroy(struct topt_audit *a);
-int topt_audit_strategy(struct topt_audit *a, const struct topt_strategy *s,
-                        struct topt_strategy_cost *ret_cost, int64_t *ret_peak,
-                        struct topt_error *err) TOPT_MUST_CHECK;
+struct topt_evaluator;
+struct topt_evaluator *topt_evaluator_create(const struct topt_costing *k,
+                                             struct topt_error *err); /* NULL: failed */
+void topt_evaluator_destroy(struct topt_evaluator *a);
+int topt_evaluate_strategy(struct topt_evaluator *a, const struct topt_strategy *s,
+                           struct topt_strategy_cost *ret_cost, int64_t *ret_peak,
+                           struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The time of the same strategy on a system that packs gradients which only wait for
  * their sum over replicas into buckets, and all-reduces them behind backward. */
@@ -620,7 +621,7 @@ struct topt_fusion {
     int64_t bucket_bytes; /* at most, or one gradient */
     int64_t cycle_ns; /* gradients are looked at so often; 0: a bucket waits until full */
 };
-struct topt_fused_cost {
+struct topt_fusion_cost {
     int64_t time_ns;    /* of a step */
     int64_t exposed_ns; /* of the network after backward */
     int64_t reduce_ns;  /* all buckets */
@@ -628,7 +629,7 @@ struct topt_fused_cost {
     int buckets;
 };
 int topt_cost_fused(const struct topt_costing *k, const struct topt_strategy *s,
-                    const struct topt_fusion *with, struct topt_fused_cost *ret,
+                    const struct topt_fusion *with, struct topt_fusion_cost *ret,
                     struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

@@ -16,7 +16,7 @@ static int tasks_of(const struct topt_program *p, int micros)
     return p->ninstr - p->init_end - micro + micros * micro;
 }
 
-static int micros_of(const struct topt_timed *t)
+static int micros_of(const struct topt_timed_program *t)
 {
     int64_t all = t->program->settings.micro_batches, n = all;
     while (n > FEWEST_MICROS && tasks_of(t->program, 1) * n > MAX_TASKS / 4)
@@ -92,7 +92,7 @@ int topt_simulate(const struct topt_costing *k, const struct topt_strategy *s,
                   struct topt_error *err)
 {
     *ret = (struct topt_simulation){.ntasks = 0};
-    if (topt_lower_timed(k, s, &ret->timed, err))
+    if (topt_lower_with_times(k, s, &ret->timed, err))
         return topt_wrap(err, "simulation");
     struct sim_graph g = {.k = k, .o = o, .timed = &ret->timed};
     int rc = simulate(&g, ret, err);
@@ -104,7 +104,7 @@ int topt_simulate(const struct topt_costing *k, const struct topt_strategy *s,
 
 void topt_simulation_fini(struct topt_simulation *s)
 {
-    topt_timed_fini(&s->timed);
+    topt_timed_program_fini(&s->timed);
     free(s->task);
     *s = (struct topt_simulation){.ntasks = 0};
 }

@@ -46,7 +46,7 @@ struct topt_task {
 };
 
 struct topt_simulation {
-    struct topt_timed timed;
+    struct topt_timed_program timed;
     int ntasks;
     struct topt_task *task; /* in the order of the program */
     int micros;      /* micro-batches that were simulated: the others repeat the last */

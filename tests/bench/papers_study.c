@@ -188,7 +188,7 @@ static struct figure figure_of(struct study *s, const struct topt_solution *at)
     struct topt_costing k;
     struct topt_strategy_cost c;
     static const struct topt_fusion each = {.bucket_bytes = 1};
-    struct topt_fused_cost fused, apart;
+    struct topt_fusion_cost fused, apart;
     struct topt_error err = {0};
     if (topt_grid_costing(&s->shape, &at->variant, &k, &err) ||
         topt_cost_strategy(&k, at->strategy, &c, &err) ||

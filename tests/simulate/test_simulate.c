@@ -216,11 +216,11 @@ static int64_t simulated(const struct case_of *c, enum topt_overlap overlap,
     return ns;
 }
 
-/* The schedule of gradients behind backward that fused.c finds by its own way. */
+/* The schedule of gradients behind backward that gradient_fusion.c finds by its own way. */
 static void test_data_parallel(const struct topt_hw *hw)
 {
     struct case_of c;
-    struct topt_fused_cost each, all;
+    struct topt_fusion_cost each, all;
     static const struct topt_fusion one = {.bucket_bytes = 1},
                                     whole = {.bucket_bytes = INT64_MAX / 4};
     open_data_parallel(&c, hw, 0);

@@ -286,7 +286,7 @@ static void test_buckets(void)
     struct topt_mesh mesh;
     struct topt_strategy *st = topt_strategy_create(m);
     struct topt_strategy_cost plain;
-    struct topt_fused_cost one, each, none, late;
+    struct topt_fusion_cost one, each, none, late;
     static const struct topt_fusion large = {.bucket_bytes = INT64_MAX / 4},
                                     small = {.bucket_bytes = 1},
                                     slow = {.bucket_bytes = 1, .cycle_ns = 1000000000};

@@ -66,7 +66,7 @@ static json_t *answer_json(const struct topt_plan_facts *f, const struct topt_be
 static int put_fused(const struct topt_costing *k, const struct topt_strategy *s,
                      json_t *answer, struct topt_error *err)
 {
-    struct topt_fused_cost c;
+    struct topt_fusion_cost c;
     if (topt_cost_fused(k, s, &topt_horovod, &c, err))
         return -1;
     json_object_set_new(answer, "fused",

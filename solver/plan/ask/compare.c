@@ -236,7 +236,7 @@ static int overlap(struct entry *e, const struct topt_best *b, int64_t *ret,
 {
     struct topt_grid_search s;
     struct topt_costing k;
-    struct topt_fused_cost fused;
+    struct topt_fusion_cost fused;
     int64_t simulated = INT64_MAX;
     int horovod = e->algorithm && e->algorithm->fused;
     int rc = topt_grid_open(&s, &e->micros, b->mesh.nodes, b->mesh.per_node,

@@ -7,7 +7,7 @@
 #include "grid_solve.h"
 #include "algorithm.h"
 #include "apart.h"
-#include "hidden.h"
+#include "grid_hidden.h"
 #include "caps.h"
 #include "claim.h"
 #include "grid.h"
@@ -170,21 +170,22 @@ static int charge_what_it_costs(struct solver *v, const struct topt_variant *var
                                 const struct topt_problem *p, struct topt_solutions *part)
 {
     struct topt_costing k;
-    struct topt_audit *audit = NULL;
+    struct topt_evaluator *evaluator = NULL;
     int rc = 0;
     for (int i = 0; i < part->n && !rc; i++) {
         struct topt_strategy_cost cost;
         int64_t peak;
         if (topt_capped_is_exact_for(p, part->at[i].strategy))
             continue;
-        if (!audit && (topt_grid_costing(v->s, variant, &k, v->err) ||
-                       !(audit = topt_audit_create(&k, v->err))))
+        if (!evaluator && (topt_grid_costing(v->s, variant, &k, v->err) ||
+                           !(evaluator = topt_evaluator_create(&k, v->err))))
             return -1;
-        rc = topt_audit_strategy(audit, part->at[i].strategy, &cost, &peak, v->err);
+        rc =
+            topt_evaluate_strategy(evaluator, part->at[i].strategy, &cost, &peak, v->err);
         if (!rc)
             part->at[i].memory_bytes = cost.memory_bytes;
     }
-    topt_audit_destroy(audit);
+    topt_evaluator_destroy(evaluator);
     return rc;
 }
 

@@ -2,7 +2,7 @@
  * is missing. */
 #include "kept_solve.h"
 #include "apart.h"
-#include "hidden.h"
+#include "grid_hidden.h"
 #include "grid.h"
 #include "kept.h"
 #include "problem.h"

@@ -1,4 +1,4 @@
-/* hidden.c - which share of what moves aside is hidden, by a schedule of whole operators.
+/* hidden_share.c - which share of what moves aside is hidden, by a schedule of whole operators.
  *
  * A stream computes, operator after operator, forward and backward; a link moves what is
  * aside, first come, first served.  When a unit begins, the parameters of the next one are

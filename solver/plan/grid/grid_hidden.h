@@ -1,7 +1,7 @@
-/* hidden.h - how much of what a uniform strategy moves aside computation hides.  Private to
+/* grid_hidden.h - how much of what a uniform strategy moves aside computation hides.  Private to
  * plan/. */
-#ifndef TOPT_HIDDEN_H
-#define TOPT_HIDDEN_H
+#ifndef TOPT_GRID_HIDDEN_H
+#define TOPT_GRID_HIDDEN_H
 
 #include "grid_data.h"
 

@@ -1,4 +1,4 @@
-/* fused.c - the time of a strategy whose gradients are all-reduced in buckets, behind
+/* gradient_fusion.c - the time of a strategy whose gradients are all-reduced in buckets, behind
  * backward.
  *
  * Backward goes from the last operator to the first.  What each has computed when it
@@ -24,7 +24,7 @@ struct fuser {
     int64_t clock, free;  /* of backward, and when the network is free */
     int64_t bytes, ready; /* of the bucket */
     uint32_t axes;        /* it is reduced along */
-    struct topt_fused_cost *ret;
+    struct topt_fusion_cost *ret;
 };
 
 static void send(struct fuser *f)
@@ -91,7 +91,7 @@ static int pass(struct fuser *f, int op, const struct topt_config *c,
 }
 
 int topt_cost_fused(const struct topt_costing *k, const struct topt_strategy *s,
-                    const struct topt_fusion *with, struct topt_fused_cost *ret,
+                    const struct topt_fusion *with, struct topt_fusion_cost *ret,
                     struct topt_error *err)
 {
     struct topt_settings none = *k->settings, ddp = none;
@@ -102,7 +102,7 @@ int topt_cost_fused(const struct topt_costing *k, const struct topt_strategy *s,
     plain.settings = &none;
     aside.settings = &ddp;
     struct fuser f = {.k = &aside, .with = *with, .ret = ret};
-    *ret = (struct topt_fused_cost){0};
+    *ret = (struct topt_fusion_cost){0};
     if (topt_cost_strategy(&plain, s, &cost, err))
         return -1;
     for (int i = k->model->nops - 1; i >= 0; i--)

@@ -1,4 +1,4 @@
-/* timed.c - the sink that records and prices: a strategy's program, and what each of its
+/* instr_times.c - the sink that records and prices: a strategy's program, and what each of its
  * instructions takes by the prices that costs are added up from (tally.c).
  *
  * Frameworks that make a block's activations again run its whole forward; the program leaves out
@@ -115,8 +115,8 @@ static int charge_left_out(struct timer *w, const struct topt_strategy *s,
 }
 
 /* Buffers come and go without taking time; their instructions are recorded, too. */
-static int settle(struct timer *w, const struct topt_strategy *s, struct topt_timed *ret,
-                  struct topt_error *err)
+static int settle(struct timer *w, const struct topt_strategy *s,
+                  struct topt_timed_program *ret, struct topt_error *err)
 {
     if (charge_left_out(w, s, err))
         return -1;
@@ -127,17 +127,17 @@ static int settle(struct timer *w, const struct topt_strategy *s, struct topt_ti
     for (int i = 0; i < n; i++)
         if (w->r.p->instr[i].kind == TOPT_I_ALLOC || w->r.p->instr[i].kind == TOPT_I_FREE)
             grown[i] = (struct topt_instr_time){.times = 1};
-    *ret = (struct topt_timed){w->r.p, grown};
+    *ret = (struct topt_timed_program){w->r.p, grown};
     w->time = NULL;
     return 0;
 }
 
-int topt_lower_timed(const struct topt_costing *k, const struct topt_strategy *s,
-                     struct topt_timed *ret, struct topt_error *err)
+int topt_lower_with_times(const struct topt_costing *k, const struct topt_strategy *s,
+                          struct topt_timed_program *ret, struct topt_error *err)
 {
     struct topt_program *p = topt_program_create(k->model, k->mesh, k->settings, s);
     struct timer *w = calloc(1, sizeof *w);
-    *ret = (struct topt_timed){NULL, NULL};
+    *ret = (struct topt_timed_program){NULL, NULL};
     if (!p || !w) {
         topt_program_destroy(p);
         free(w);
@@ -158,9 +158,9 @@ int topt_lower_timed(const struct topt_costing *k, const struct topt_strategy *s
     return rc ? -1 : 0;
 }
 
-void topt_timed_fini(struct topt_timed *t)
+void topt_timed_program_fini(struct topt_timed_program *t)
 {
     topt_program_destroy(t->program);
     free(t->time);
-    *t = (struct topt_timed){NULL, NULL};
+    *t = (struct topt_timed_program){NULL, NULL};
 }

@@ -1,4 +1,4 @@
-/* total.c - the cost of a strategy: a plain sum, and caps on what is in flight.
+/* strategy_total.c - the cost of a strategy: a plain sum, and caps on what is in flight.
  *
  *     memory = what stays + R + T + W * U
  *         R  what backward recomputes: of each kind of blocks the largest
@@ -9,7 +9,7 @@
  * What is recomputed is alive in forward too, for a while and for one block at a time:
  * R has room for it then as well. */
 #include "tally.h"
-#include "total.h"
+#include "strategy_total.h"
 
 #include <stdlib.h>
 #include <string.h>

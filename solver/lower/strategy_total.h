@@ -1,7 +1,7 @@
-/* total.h - the sums and caps that make the cost of a strategy, over pieces that
+/* strategy_total.h - the sums and caps that make the cost of a strategy, over pieces that
  * somebody knows.  Private to lower/. */
-#ifndef TOPT_TOTAL_H
-#define TOPT_TOTAL_H
+#ifndef TOPT_STRATEGY_TOTAL_H
+#define TOPT_STRATEGY_TOTAL_H
 
 #include "recompute.h"
 

@@ -1,4 +1,4 @@
-/* derive.c - what follows from a configuration: layouts of values and gradients, local
+/* config_layouts.c - what follows from a configuration: layouts of values and gradients, local
  * boxes.
  *
  * A configuration gives each axis to one dimension of the operator or to none.  For an

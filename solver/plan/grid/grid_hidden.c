@@ -1,9 +1,9 @@
-/* hidden.c - how much of what a uniform strategy moves aside computation hides.
+/* grid_hidden.c - how much of what a uniform strategy moves aside computation hides.
  *
  * Without tensor parallelism an operator has one configuration; with it the fastest of its
  * few stands for whichever the search will take, since what moves aside and what is
  * computed hardly differ between them. */
-#include "hidden.h"
+#include "grid_hidden.h"
 #include "grid.h"
 #include "grid_data.h"
 #include "planning.h"
