@@ -393,10 +393,10 @@ const char *topt_overlap_name(enum topt_overlap o)
     return (unsigned)o < TOPT_OVERLAP_COUNT ? name[o] : "unknown";
 }
 
-int topt_overlap_moves(enum topt_overlap o, enum topt_aside what)
+int topt_overlap_has(enum topt_overlap o, enum topt_async what)
 {
-    return (o == TOPT_OVERLAP_DDP && what == TOPT_ASIDE_GRADIENT) ||
-           (o == TOPT_OVERLAP_FSDP && what != TOPT_ASIDE_NOTHING);
+    return (o == TOPT_OVERLAP_DDP && what == TOPT_ASYNC_GRADIENT) ||
+           (o == TOPT_OVERLAP_FSDP && what != TOPT_ASYNC_NOTHING);
 }
 
 const char *topt_gather_name(enum topt_gather g)

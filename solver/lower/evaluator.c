@@ -2,10 +2,10 @@
  * programs.
  *
  * Each strategy is costed and lowered as by topt_cost_strategy and topt_lower: the same sums
- * (strategy_total.c), the same dataflow of the same fragments (dataflow.c).  But fragments are functions of little:
- * an operator's of its row, its extents and its configuration, a move's of the layouts
- * at both ends.  So they are written once for all operators alike and all strategies,
- * and remembered as
+ * (strategy_total.c), the same dataflow of the same fragments (dataflow.c).  But fragments are
+ * functions of little: an operator's of its row, its extents and its configuration, a move's of
+ * the layouts at both ends.  So they are written once for all operators alike and all
+ * strategies, and remembered as
  *
  *     what they cost, and by how many bytes the live bytes rise within them and after them,
  *

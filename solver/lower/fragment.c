@@ -124,10 +124,10 @@ int topt_fragment_emit(const struct topt_fragments *f, struct topt_instr i)
     return f->sink->emit(f->sink, &i, f->err);
 }
 
-void topt_fragment_aside(const struct topt_fragments *f, enum topt_aside what)
+void topt_fragment_async(const struct topt_fragments *f, enum topt_async what)
 {
-    if (f->sink->aside)
-        f->sink->aside(f->sink, what);
+    if (f->sink->async)
+        f->sink->async(f->sink, what);
 }
 
 /* ---- moves ------------------------------------------------------------------------- */

@@ -84,7 +84,7 @@ static int pass(struct fuser *f, int op, const struct topt_config *c,
     if (c->zero)
         return 0;
     for (int b = 0; b < TOPT_BASIS_COUNT; b++)
-        f->ret->apart_ns += t.spent[TOPT_PHASE_END].aside_ns[b];
+        f->ret->apart_ns += t.spent[TOPT_PHASE_END].async_ns[b];
     if (topt_has_backward(f->k->model, op))
         pack_op(f, &f->k->model->op[op], c);
     return 0;
@@ -95,13 +95,13 @@ int topt_cost_fused(const struct topt_costing *k, const struct topt_strategy *s,
                     struct topt_error *err)
 {
     struct topt_settings none = *k->settings, ddp = none;
-    struct topt_costing plain = *k, aside = *k;
+    struct topt_costing plain = *k, async = *k;
     struct topt_strategy_cost cost;
     none.overlap = TOPT_OVERLAP_NONE;
     ddp.overlap = TOPT_OVERLAP_DDP; /* so that gradients are told from the rest */
     plain.settings = &none;
-    aside.settings = &ddp;
-    struct fuser f = {.k = &aside, .with = *with, .ret = ret};
+    async.settings = &ddp;
+    struct fuser f = {.k = &async, .with = *with, .ret = ret};
     *ret = (struct topt_fusion_cost){0};
     if (topt_cost_strategy(&plain, s, &cost, err))
         return -1;

@@ -53,7 +53,7 @@ static int time_emit(struct topt_sink *sink, const struct topt_instr *i,
     w->t.named = w->r.p->buffer;
     struct topt_time once = topt_tally_price(&w->t, i, &network);
     w->time[at] = (struct topt_instr_time){
-        .times = w->t.times, .network = (uint8_t)network, .aside = (uint8_t)w->t.aside};
+        .times = w->t.times, .network = (uint8_t)network, .async = (uint8_t)w->t.async};
     return __builtin_mul_overflow(once.ns, w->t.times, &w->time[at].ns)
                ? topt_fail(err, TOPT_ERR_LIMIT, "the time of a step overflows")
                : 0;
@@ -65,9 +65,9 @@ static void time_repeat(struct topt_sink *sink, int d, int64_t times)
     ((struct timer *)sink)->t.times = times;
 }
 
-static void time_aside(struct topt_sink *sink, enum topt_aside what)
+static void time_async(struct topt_sink *sink, enum topt_async what)
 {
-    ((struct timer *)sink)->t.aside = what;
+    ((struct timer *)sink)->t.async = what;
 }
 
 /* By operator what forward takes that is priced again and not in the program. */
@@ -147,7 +147,7 @@ int topt_lower_with_times(const struct topt_costing *k, const struct topt_strate
     w->record = w->r.sink;
     w->r.sink.emit = time_emit;
     w->r.sink.repeat = time_repeat;
-    w->r.sink.aside = time_aside;
+    w->r.sink.async = time_async;
     w->op = -1;
     topt_tally_init(&w->t, k);
     int rc = topt_lower_into(&w->r, s, k->router, err) || settle(w, s, ret, err);

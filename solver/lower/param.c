@@ -373,9 +373,9 @@ static int gather(const struct topt_fragments *f, int op, int operand,
     struct topt_shape shape = topt_operand_shape(o, operand);
     if (o->attrs.bits)
         shape = packed_shape(shape, o->attrs.bits);
-    topt_fragment_aside(f, TOPT_ASIDE_PARAM);
+    topt_fragment_async(f, TOPT_ASYNC_PARAM);
     int rc = topt_fragment_move(f, op, backward, from, &shape, &sharded, &whole, ret);
-    topt_fragment_aside(f, TOPT_ASIDE_NOTHING);
+    topt_fragment_async(f, TOPT_ASYNC_NOTHING);
     return rc;
 }
 
@@ -445,9 +445,9 @@ int topt_param_grads_open(const struct topt_fragments *f, int op,
         if (at < TOPT_ZERO_GRADIENT || is_sparse(at))
             continue;
         struct topt_layout l = topt_grad_layout(o, x, c, f->mesh);
-        topt_fragment_aside(f, TOPT_ASIDE_GRADIENT);
+        topt_fragment_async(f, TOPT_ASYNC_GRADIENT);
         b->grad[x] = topt_fragment_block(f, grad_of(f, op, x, l, TOPT_CLASS_TRANSIENT));
-        topt_fragment_aside(f, TOPT_ASIDE_NOTHING);
+        topt_fragment_async(f, TOPT_ASYNC_NOTHING);
         if (b->grad[x] < 0 || zero_buffer(f, op, 1, b->grad[x]))
             return -1;
     }
@@ -462,9 +462,9 @@ static int reduce_scatter(const struct topt_fragments *f, int op, int operand,
     struct topt_layout from = topt_grad_layout(o, operand, c, f->mesh);
     struct topt_layout to = topt_sharded_layout(o, operand, c, f->mesh);
     struct topt_shape shape = topt_operand_shape(o, operand);
-    topt_fragment_aside(f, TOPT_ASIDE_GRADIENT);
+    topt_fragment_async(f, TOPT_ASYNC_GRADIENT);
     int rc = topt_fragment_move(f, op, 1, grad, &shape, &from, &to, ret);
-    topt_fragment_aside(f, TOPT_ASIDE_NOTHING);
+    topt_fragment_async(f, TOPT_ASYNC_NOTHING);
     return rc;
 }
 
@@ -475,9 +475,9 @@ static int all_reduce(const struct topt_fragments *f, int op, int operand,
     struct topt_layout partial = topt_grad_layout(o, operand, c, f->mesh);
     struct topt_layout whole = topt_value_layout(o, operand, c, f->mesh);
     struct topt_shape shape = topt_operand_shape(o, operand);
-    topt_fragment_aside(f, TOPT_ASIDE_GRADIENT);
+    topt_fragment_async(f, TOPT_ASYNC_GRADIENT);
     int rc = topt_fragment_all_reduce(f, op, grad, &shape, &partial, &whole);
-    topt_fragment_aside(f, TOPT_ASIDE_NOTHING);
+    topt_fragment_async(f, TOPT_ASYNC_NOTHING);
     return rc;
 }
 

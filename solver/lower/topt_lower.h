@@ -69,8 +69,8 @@ enum topt_overlap {
 const char *topt_overlap_name(enum topt_overlap o);
 
 /* What a system may move while it computes. */
-enum topt_aside { TOPT_ASIDE_NOTHING, TOPT_ASIDE_GRADIENT, TOPT_ASIDE_PARAM };
-int topt_overlap_moves(enum topt_overlap o, enum topt_aside what); /* does it? */
+enum topt_async { TOPT_ASYNC_NOTHING, TOPT_ASYNC_GRADIENT, TOPT_ASYNC_PARAM };
+int topt_overlap_has(enum topt_overlap o, enum topt_async what); /* does it? */
 
 /* What of a step PyTorch's own kernels run, one after the other, in place of fused
  * ones; bits.  Our runtime: nothing. */
@@ -123,8 +123,8 @@ struct topt_settings {
     int allocator_permille;
     enum topt_accounting accounting;
     enum topt_overlap overlap;
-    /* Of what moves aside so many millionths are hidden, at least 1 (topt_hidden_share); 0:
-     * of each operator's what its own computation hides. */
+    /* Of asynchronous communication so many millionths are hidden, at least 1
+     * (topt_hidden_share); 0: of each operator's what its own computation hides. */
     int hidden_ppm;
     int eager; /* bits of enum topt_eager_part */
 };
@@ -419,7 +419,7 @@ char *topt_program_text(const struct topt_program *p);
 struct topt_instr_time {
     int64_t ns;
     int64_t times;          /* rounds of a loop that 'ns' is of */
-    uint8_t network, aside; /* the network takes it; enum topt_aside */
+    uint8_t network, async; /* the network takes it; enum topt_async */
 };
 struct topt_timed_program {
     struct topt_program *program;
@@ -467,10 +467,10 @@ int topt_cost_op_ask(const struct topt_costing *k, int op, const struct topt_con
                      struct topt_fragment_cost *ret, int *ret_open,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Of a strategy that gives every operator the configuration in 'config', which share of what
- * moves aside computation hides, in millionths, as settings.hidden_ppm says it: by the
- * schedule of whole operators on a device and one link.  Gathers come a unit ahead; a unit
- * is a block, or an operator where settings.gather is. */
+/* Of a strategy that gives every operator the configuration in 'config', which share of
+ * asynchronous communication computation hides, in millionths, as settings.hidden_ppm says it:
+ * by the schedule of whole operators on a device and one link.  Gathers come a unit ahead; a
+ * unit is a block, or an operator where settings.gather is. */
 int topt_hidden_share(const struct topt_costing *k, const struct topt_blocks *blocks,
                       const struct topt_config *config, int *ret_ppm,
                       struct topt_error *err) TOPT_MUST_CHECK;

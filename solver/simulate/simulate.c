@@ -111,12 +111,12 @@ void topt_simulation_fini(struct topt_simulation *s)
 
 /* ---- words ------------------------------------------------------------------------- */
 
-static const char *does(const struct topt_instr *i, enum topt_aside aside)
+static const char *does(const struct topt_instr *i, enum topt_async async)
 {
     switch (i->kind) {
     case TOPT_I_MOVE:
-        return aside == TOPT_ASIDE_PARAM      ? "gather"
-               : aside == TOPT_ASIDE_GRADIENT ? "reduce"
+        return async == TOPT_ASYNC_PARAM      ? "gather"
+               : async == TOPT_ASYNC_GRADIENT ? "reduce"
                                               : "move";
     case TOPT_I_HALO:
     case TOPT_I_HALO_ADD:
@@ -157,7 +157,7 @@ const char *topt_task_words(const struct topt_simulation *s, int task, char *buf
     else if (i->kind == TOPT_I_KERNEL)
         snprintf(buf, size, "%.60s %s", name, i->backward ? "backward" : "forward");
     else
-        snprintf(buf, size, "%s %.60s", does(i, (enum topt_aside)at->aside), name);
+        snprintf(buf, size, "%s %.60s", does(i, (enum topt_async)at->async), name);
     return buf;
 }
 

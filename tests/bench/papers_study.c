@@ -1,6 +1,6 @@
 /* papers_study.c - the questions of the papers' figures, put to problems that are made once. */
 #include "algorithm.h"
-#include "claim.h"
+#include "certificate.h"
 #include "grid.h"
 #include "grid_data.h"
 #include "planning.h"
@@ -216,7 +216,7 @@ enum wish { LEAST, FASTEST, ALL };
 static struct topt_solutions solve(struct study *s, enum wish wish, int64_t bytes,
                                    int64_t ns)
 {
-    struct topt_solutions all = {.claim = topt_claim_exact()};
+    struct topt_solutions all = {.certificate = topt_certificate_exact()};
     struct topt_error err = {0};
     for (int i = 0; i < s->shape.nvariants; i++) {
         struct topt_solutions part = {0};

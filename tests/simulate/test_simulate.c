@@ -27,7 +27,7 @@ static int computes(const struct topt_task *t)
 
 static int moves_in_turn(const struct topt_task *t)
 {
-    return t->links && !t->aside;
+    return t->links && !t->async;
 }
 
 static int by_start(const void *a, const void *b)
@@ -250,7 +250,7 @@ static void test_prefetch(const struct topt_hw *hw)
             fsdp = simulated(&c, TOPT_OVERLAP_FSDP, 0);
     is_int(none, plain.time_ns, "one after the other");
     ok(ddp < none && fsdp < ddp,
-       "gradients aside hide some, parameters more: %lld, %lld, %lld", (long long)none,
+       "asynchronous gradients hide some, parameters more: %lld, %lld, %lld", (long long)none,
        (long long)ddp, (long long)fsdp);
     close_case(&c);
 }

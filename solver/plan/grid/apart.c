@@ -100,7 +100,7 @@ static double input_bytes(const struct topt_planning *m, const struct topt_micro
 struct units {
     double made;      /* gradients of one block as backward makes them */
     double block;     /* what is gathered and on its way of blocks: BUFFERS */
-    double aside;     /* of BUFFERS in all, what is not there while the loss runs */
+    double absent;     /* of BUFFERS in all, what is not there while the loss runs */
     double gradients; /* of parameters in blocks, which stay: GRAD */
     double outside;   /* the same of what is outside of blocks */
 };
@@ -119,10 +119,10 @@ static struct units units_of(const struct topt_settings *x, const struct topt_va
         return u;
     u.made = n.block * value / tensor;
     u.block = n.block * reduced / tensor;
-    u.aside = u.block + n.outside * value / tensor;
+    u.absent = u.block + n.outside * value / tensor;
     if (v->zero == TOPT_ZERO_PARAM) {
         u.block += 2 * n.block_bytes / tensor;
-        u.aside += n.block_bytes / tensor; /* one of two is there */
+        u.absent += n.block_bytes / tensor; /* one of two is there */
     }
     return u;
 }
@@ -166,7 +166,7 @@ int topt_grid_apart(struct topt_grid_search *s, struct topt_variant *v,
         if (tensor == 1 && of > 0)
             late = late_bytes(s, v, t, &u, recomputed) / of;
         v->late_permille = (int)(1000 * smaller(late, 1));
-        bytes += u.aside - of * v->late_permille / 1000;
+        bytes += u.absent - of * v->late_permille / 1000;
         if (v->micro_batches == 1)
             bytes += u.gradients + u.outside;
     }

@@ -1,7 +1,8 @@
-/* grid_hidden.c - how much of what a uniform strategy moves aside computation hides.
+/* grid_hidden.c - how much of the asynchronous communication of a uniform strategy
+ * computation hides.
  *
  * Without tensor parallelism an operator has one configuration; with it the fastest of its
- * few stands for whichever the search will take, since what moves aside and what is
+ * few stands for whichever the search will take, since asynchronous communication and what is
  * computed hardly differ between them. */
 #include "grid_hidden.h"
 #include "grid.h"

@@ -4,7 +4,7 @@
  * same routes), the devices, and per operator the dimension each axis splits.  Reading
  * checks it as if a stranger had written it, and lowers it. */
 #include "document.h"
-#include "claim.h"
+#include "certificate.h"
 #include "names.h"
 #include "problem_stats.h"
 #include "solutions.h"
@@ -178,7 +178,7 @@ static json_t *mesh_json(const struct topt_mesh *mesh)
 }
 
 /* Names of the operators, and of the hubs of tensors, that were decided by heuristic. */
-static json_t *decided_json(const struct topt_model *m, const struct topt_claim *c)
+static json_t *decided_json(const struct topt_model *m, const struct topt_certificate *c)
 {
     json_t *names = json_array();
     for (int i = 0; i < c->nnodes; i++) {
@@ -191,7 +191,8 @@ static json_t *decided_json(const struct topt_model *m, const struct topt_claim 
     return names;
 }
 
-void topt_claim_write(json_t *doc, const struct topt_model *m, const struct topt_claim *c)
+void topt_certificate_write(json_t *doc, const struct topt_model *m,
+                            const struct topt_certificate *c)
 {
     double epsilon = c ? c->epsilon : INFINITY;
     json_object_set_new(doc, "exact", json_boolean(c && c->exact));
@@ -285,7 +286,7 @@ json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
         topt_fail(err, TOPT_ERR_NOMEM, "no memory for a plan document");
         return NULL;
     }
-    topt_claim_write(doc, f->model, f->claim);
+    topt_certificate_write(doc, f->model, f->certificate);
     if (f->framework) {
         json_object_set_new(doc, "framework", json_string(f->framework->name));
         json_object_set_new(json_object_get(doc, "settings"), "precision",
