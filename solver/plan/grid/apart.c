@@ -100,7 +100,7 @@ static double input_bytes(const struct topt_planning *m, const struct topt_micro
 struct units {
     double made;      /* gradients of one block as backward makes them */
     double block;     /* what is gathered and on its way of blocks: BUFFERS */
-    double absent;     /* of BUFFERS in all, what is not there while the loss runs */
+    double absent;    /* of BUFFERS in all, what is not there while the loss runs */
     double gradients; /* of parameters in blocks, which stay: GRAD */
     double outside;   /* the same of what is outside of blocks */
 };
