@@ -11,7 +11,7 @@
 #include "answer.h"
 #include "count.h"
 #include "grid_data.h"
-#include "kept.h"
+#include "variant_cache.h"
 #include "planning.h"
 #include "request.h"
 #include "space.h"
@@ -206,17 +206,17 @@ enum { RELAXATIONS = sizeof relaxations / sizeof *relaxations };
 /* The request with it, and what is kept of that; its model is 'ret_other' (owned) where it is
  * another one.  1, 0 where it is not of this model, or -1. */
 static int relax(const struct topt_planning *m, const struct relaxation *x,
-                 struct topt_request *ret, struct topt_kept **ret_kept,
+                 struct topt_request *ret, struct topt_variant_cache **ret_cache,
                  struct topt_model **ret_other, struct topt_error *err)
 {
     *ret = *m->request;
-    *ret_kept = m->kept;
+    *ret_cache = m->cache;
     *ret_other = NULL;
     if (x->allow)
         x->allow(ret);
     if (!x->train)
         return 1;
-    if (m->kept && !(*ret_kept = topt_kept_lora(m->kept)))
+    if (m->cache && !(*ret_cache = topt_variant_cache_lora(m->cache)))
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the answer");
     struct topt_model *other = topt_model_rebatch(ret->model, ret->model->batch, err);
     if (!other)
@@ -232,13 +232,13 @@ static int try_relaxed(const struct topt_planning *asked, const struct relaxatio
                        const int64_t *count, int n, json_t *with, struct topt_error *err)
 {
     struct topt_request r;
-    struct topt_kept *kept;
+    struct topt_variant_cache *cache;
     struct topt_model *other;
     struct topt_planning m;
     struct fewest f = {.best = {0}};
-    int rc = relax(asked, x, &r, &kept, &other, err);
+    int rc = relax(asked, x, &r, &cache, &other, err);
     if (rc > 0 && !(rc = topt_planning_init(&m, &r, err))) {
-        m.kept = kept;
+        m.cache = cache;
         rc = first_fit(&m, count, n, &f, err);
         if (!rc && f.best.found)
             json_array_append_new(with,
@@ -256,12 +256,12 @@ static int complete_relaxed(const struct topt_planning *asked, const struct rela
                             const struct topt_reach *of, int n, struct topt_error *err)
 {
     struct topt_request r;
-    struct topt_kept *kept;
+    struct topt_variant_cache *cache;
     struct topt_model *other;
     struct topt_planning m;
-    int rc = relax(asked, x, &r, &kept, &other, err);
+    int rc = relax(asked, x, &r, &cache, &other, err);
     if (rc > 0 && !(rc = topt_planning_init(&m, &r, err))) {
-        m.kept = kept;
+        m.cache = cache;
         for (int i = 0; i < n && !rc; i++)
             if (topt_count_shares(&m, of[i].gpus, NULL) &&
                 topt_count_least_bytes(&m, of[i].gpus) <= of[i].most)

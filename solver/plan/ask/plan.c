@@ -146,16 +146,16 @@ static void put_question(const struct topt_request *r, json_t *answer)
         json_object_set_new(answer, "needs", json_string(needs));
 }
 
-int topt_answer_plan(const struct topt_request *r, struct topt_kept *kept, json_t **ret,
-                     struct topt_error *err)
+int topt_answer_plan(const struct topt_request *r, struct topt_variant_cache *cache,
+                     json_t **ret, struct topt_error *err)
 {
     struct topt_planning m;
     *ret = NULL;
     if (r->mode == TOPT_PROFILING)
-        return topt_answer_curve(r, kept, ret, err);
+        return topt_answer_curve(r, cache, ret, err);
     if (topt_request_check(r, err) || topt_planning_init(&m, r, err))
         return -1;
-    m.kept = kept;
+    m.cache = cache;
     int rc = r->mode == TOPT_MINI_TIME ? mini_time(&m, ret, err)
                                        : topt_answer_fewest(&m, ret, err);
     topt_planning_fini(&m);
@@ -166,11 +166,11 @@ int topt_answer_plan(const struct topt_request *r, struct topt_kept *kept, json_
 
 int topt_plan(const struct topt_request *r, json_t **ret, struct topt_error *err)
 {
-    struct topt_kept *kept = topt_kept_create();
+    struct topt_variant_cache *cache = topt_variant_cache_create();
     *ret = NULL;
-    if (!kept)
+    if (!cache)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the plan");
-    int rc = topt_answer_plan(r, kept, ret, err);
-    topt_kept_destroy(kept);
+    int rc = topt_answer_plan(r, cache, ret, err);
+    topt_variant_cache_destroy(cache);
     return rc;
 }

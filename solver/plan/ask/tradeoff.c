@@ -82,14 +82,14 @@ static json_t *check(struct topt_planning *m, const struct topt_best *b,
 static int put_checked(struct topt_planning *m, const struct topt_best *b, json_t *point,
                        struct topt_error *err)
 {
-    struct topt_kept_point *kept = b->solution.kept;
-    json_t *o = kept && kept->checked ? json_incref(kept->checked) : check(m, b, err);
+    struct topt_cached_point *cached = b->solution.cached;
+    json_t *o = cached && cached->checked ? json_incref(cached->checked) : check(m, b, err);
     if (!o)
         return -1;
     json_object_update(point, o);
-    if (kept && !kept->checked) {
-        kept->checked = json_incref(o);
-        m->kept->grew = 1;
+    if (cached && !cached->checked) {
+        cached->checked = json_incref(o);
+        m->cache->grew = 1;
     }
     json_decref(o);
     return 0;
@@ -196,8 +196,8 @@ static int put_curve(struct topt_planning *m, const int64_t *count, int n, json_
     }
 }
 
-int topt_answer_curve(const struct topt_request *r, struct topt_kept *kept, json_t **ret,
-                      struct topt_error *err)
+int topt_answer_curve(const struct topt_request *r, struct topt_variant_cache *cache,
+                      json_t **ret, struct topt_error *err)
 {
     struct topt_planning m;
     int64_t *count;
@@ -206,7 +206,7 @@ int topt_answer_curve(const struct topt_request *r, struct topt_kept *kept, json
     if ((r->mode == TOPT_PROFILING && topt_request_check(r, err)) ||
         topt_planning_init(&m, r, err))
         return -1;
-    m.kept = kept;
+    m.cache = cache;
     if (topt_request_counts(r, &count, &n, err)) {
         topt_planning_fini(&m);
         return -1;
@@ -226,12 +226,12 @@ int topt_answer_curve(const struct topt_request *r, struct topt_kept *kept, json
 
 int topt_plan_curve(const struct topt_request *r, json_t **ret, struct topt_error *err)
 {
-    struct topt_kept *kept = topt_kept_create();
+    struct topt_variant_cache *cache = topt_variant_cache_create();
     *ret = NULL;
-    if (!kept)
+    if (!cache)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the curve");
-    int rc = topt_answer_curve(r, kept, ret, err);
-    topt_kept_destroy(kept);
+    int rc = topt_answer_curve(r, cache, ret, err);
+    topt_variant_cache_destroy(cache);
     return rc;
 }
 

@@ -12,7 +12,7 @@
 #include "certificate.h"
 #include "grid.h"
 #include "grid_data.h"
-#include "kept_solve.h"
+#include "cached_solve.h"
 #include "planning.h"
 #include "problem.h"
 #include "problem_stats.h"
@@ -201,7 +201,7 @@ static void tell_progress(const struct solver *v, const struct topt_variant *var
 }
 
 /* A variant by its own problem. */
-static int solve_anew(struct solver *v, struct topt_variant *variant,
+static int solve_uncached(struct solver *v, struct topt_variant *variant,
                       struct topt_solutions *part)
 {
     struct topt_problem *p = NULL;
@@ -216,11 +216,11 @@ static int solve_anew(struct solver *v, struct topt_variant *variant,
     return rc ? -1 : 0;
 }
 
-static int solve_kept(struct solver *v, struct topt_variant *variant,
+static int solve_cached(struct solver *v, struct topt_variant *variant,
                       struct topt_solutions *part)
 {
-    struct topt_kept_question q = {v->goal, memory_limit(v), time_limit(v)};
-    if (!topt_kept_solve(v->s, &v->o, &q, variant, part, v->err))
+    struct topt_cached_question q = {v->goal, memory_limit(v), time_limit(v)};
+    if (!topt_cached_solve(v->s, &v->o, &q, variant, part, v->err))
         return 0;
     if (!stopping(v))
         return -1;
@@ -236,7 +236,7 @@ static int solve_variant(struct solver *v, struct topt_variant *variant)
         return topt_fail(v->err, TOPT_ERR_CANCELED, "the search was canceled");
     if (beyond(topt_grid_least_bytes(v->s, variant), memory_limit(v)))
         return 0;
-    int rc = v->s->kept ? solve_kept(v, variant, &part) : solve_anew(v, variant, &part);
+    int rc = v->s->cached ? solve_cached(v, variant, &part) : solve_uncached(v, variant, &part);
     if (!rc) {
         rc = topt_solutions_merge(v->ret, &part, v->err);
         keep_best(v);
@@ -351,11 +351,11 @@ int topt_grid_complete(struct topt_grid_search *s, int64_t most,
     const struct topt_request *r = s->request;
     struct topt_search_options o = options_of(r);
     int rc = 0;
-    for (int i = 0; i < s->nvariants && s->kept && !rc; i++) {
+    for (int i = 0; i < s->nvariants && s->cached && !rc; i++) {
         if (topt_request_stopped(r) || (r->cancel && atomic_load(r->cancel)))
             return topt_fail(err, TOPT_ERR_CANCELED, "the search was canceled");
         if (topt_grid_least_bytes(s, &s->variant[i]) <= most)
-            rc = topt_kept_complete(s, &o, most, &s->variant[i], seen, err);
+            rc = topt_cached_complete(s, &o, most, &s->variant[i], seen, err);
     }
     return rc;
 }
