@@ -9,7 +9,7 @@
 #include "algorithm.h"
 #include "alternatives.h"
 #include "answer.h"
-#include "count.h"
+#include "gpu_count.h"
 #include "grid_data.h"
 #include "variant_cache.h"
 #include "planning.h"
@@ -85,7 +85,7 @@ static int first_fit(struct topt_planning *m, const int64_t *count, int n,
 {
     int64_t limit = topt_request_limit(m->request);
     for (int i = 0; i < n && !ret->best.found && !ret->best.stopped; i++) {
-        if (!topt_count_shares(m, count[i], NULL))
+        if (!topt_count_divides_batch(m, count[i], NULL))
             continue;
         ret->fewer = ret->gpus;
         ret->gpus = count[i];
@@ -263,7 +263,7 @@ static int complete_relaxed(const struct topt_planning *asked, const struct rela
     if (rc > 0 && !(rc = topt_planning_init(&m, &r, err))) {
         m.cache = cache;
         for (int i = 0; i < n && !rc; i++)
-            if (topt_count_shares(&m, of[i].gpus, NULL) &&
+            if (topt_count_divides_batch(&m, of[i].gpus, NULL) &&
                 topt_count_least_bytes(&m, of[i].gpus) <= of[i].most)
                 rc = topt_count_complete(&m, of[i].gpus, of[i].most, err);
         topt_planning_fini(&m);
@@ -277,7 +277,7 @@ int topt_fewest_complete(struct topt_planning *m, const struct topt_reach *of, i
 {
     const struct topt_request *r = m->request;
     int rc = 0;
-    m->tensor = (enum topt_tensor_where)topt_request_tensor(r, 0);
+    m->tensor = (enum topt_tensor_where)topt_request_tensor_at(r, 0);
     for (int i = 0; i < RELAXATIONS && !rc && r->space == TOPT_SPACE_UNIFORM; i++)
         if (relaxations[i].excluded(m))
             rc = complete_relaxed(m, &relaxations[i], of, n, err);
@@ -359,8 +359,8 @@ static int answer_not_found(struct topt_planning *m, const struct counts *c,
         return topt_algorithm_find(r->algorithm)
                    ? topt_answer_unfinished(r, f->gpus, ret, err)
                    : fall_back_to_uniform(r, f->gpus, ret, err);
-    if (!f->gpus && !topt_count_shares(m, c->at[0], nearest))
-        return topt_answer_unshared(m, c->at[0], nearest, ret, err);
+    if (!f->gpus && !topt_count_divides_batch(m, c->at[0], nearest))
+        return topt_answer_indivisible(m, c->at[0], nearest, ret, err);
     if (topt_answer_infeasible(m, f->gpus, f->doubt && f->doubt != f->gpus, ret, err))
         return -1;
     return put_relaxed(m, c->at, c->n, INT64_MAX, *ret, err);
@@ -372,7 +372,7 @@ static int widen_until_it_fits(struct topt_planning *m, const struct counts *c,
                                struct fewest *f, struct topt_error *err)
 {
     for (int i = 0;; i++) {
-        int where = topt_request_tensor(m->request, i);
+        int where = topt_request_tensor_at(m->request, i);
         if (where < 0)
             return 0;
         m->tensor = (enum topt_tensor_where)where;

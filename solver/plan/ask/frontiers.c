@@ -2,7 +2,7 @@
 #include "topt_frontiers.h"
 #include "algorithm.h"
 #include "ask.h"
-#include "count.h"
+#include "gpu_count.h"
 #include "fewest.h"
 #include "variant_cache.h"
 #include "planning.h"
@@ -133,9 +133,9 @@ static int complete_count(struct topt_planning *m, struct topt_reach *ret,
                           struct topt_error *err)
 {
     int64_t most = ret->most, least;
-    for (int i = 0, where; (where = topt_request_tensor(m->request, i)) >= 0; i++) {
+    for (int i = 0, where; (where = topt_request_tensor_at(m->request, i)) >= 0; i++) {
         m->tensor = (enum topt_tensor_where)where;
-        if (!topt_count_shares(m, ret->gpus, NULL))
+        if (!topt_count_divides_batch(m, ret->gpus, NULL))
             continue;
         if (topt_count_complete(m, ret->gpus, most, err) ||
             least_of(m, ret->gpus, &least, err))

@@ -2,7 +2,7 @@
  * plan written down (answer.c), and what the question was. */
 #include "answer.h"
 #include "ask.h"
-#include "count.h"
+#include "gpu_count.h"
 #include "fewest.h"
 #include "grid_data.h"
 #include "planning.h"
@@ -27,7 +27,7 @@ static int fastest_of_count(struct topt_planning *m, struct topt_best *ret,
     const struct topt_request *r = m->request;
     *ret = (struct topt_best){.found = 0};
     for (int i = 0; !ret->found && !ret->stopped; i++) {
-        int where = topt_request_tensor(r, i);
+        int where = topt_request_tensor_at(r, i);
         if (where < 0)
             return 0;
         m->tensor = (enum topt_tensor_where)where;
@@ -46,10 +46,10 @@ static int shares_inside_nodes(struct topt_planning *m, int64_t ret_nearest[2])
     enum topt_tensor_where where = m->tensor;
     if (m->tensor > TOPT_TENSOR_NODE)
         m->tensor = TOPT_TENSOR_NODE;
-    int shares = topt_count_shares(m, m->request->gpus, ret_nearest);
-    m->tensor = (enum topt_tensor_where)topt_request_tensor(m->request, 0);
+    int shares = topt_count_divides_batch(m, m->request->gpus, ret_nearest);
+    m->tensor = (enum topt_tensor_where)topt_request_tensor_at(m->request, 0);
     if (!shares) /* by what it is asked for first */
-        topt_count_shares(m, m->request->gpus, ret_nearest);
+        topt_count_divides_batch(m, m->request->gpus, ret_nearest);
     m->tensor = where;
     return shares;
 }
@@ -66,7 +66,7 @@ static int mini_time(struct topt_planning *m, json_t **ret, struct topt_error *e
         int gave_up = b.stopped;
         topt_best_fini(&b);
         if (!gave_up && !shares_inside_nodes(m, nearest))
-            return topt_answer_unshared(m, r->gpus, nearest, ret, err);
+            return topt_answer_indivisible(m, r->gpus, nearest, ret, err);
         return gave_up ? topt_answer_unfinished(r, r->gpus, ret, err)
                        : topt_answer_infeasible(m, r->gpus, 0, ret, err);
     }

@@ -4,7 +4,7 @@
 #include "algorithm.h"
 #include "plan_check.h"
 #include "certificate.h"
-#include "count.h"
+#include "gpu_count.h"
 #include "document.h"
 #include "grid.h"
 #include "grid_data.h"
@@ -15,7 +15,7 @@
 #include "problem_stats.h"
 #include "request.h"
 #include "solutions.h"
-#include "words.h"
+#include "strategy_words.h"
 #include "topt_choices.h"
 #include "topt_framework.h"
 #include "topt_plan.h"
@@ -83,7 +83,8 @@ static int put_checked(struct topt_planning *m, const struct topt_best *b, json_
                        struct topt_error *err)
 {
     struct topt_cached_point *cached = b->solution.cached;
-    json_t *o = cached && cached->checked ? json_incref(cached->checked) : check(m, b, err);
+    json_t *o =
+        cached && cached->checked ? json_incref(cached->checked) : check(m, b, err);
     if (!o)
         return -1;
     json_object_update(point, o);
@@ -153,7 +154,7 @@ static int put_points(struct topt_planning *m, const int64_t *count, int n, json
     json_t *points = json_object_get(curve, "points"), *p;
     for (int i = 0; i < n; i++) {
         int64_t nearest[2];
-        if (!topt_count_shares(m, count[i], nearest)) {
+        if (!topt_count_divides_batch(m, count[i], nearest)) {
             json_array_append_new(points, unshared_point(m->request, count[i], nearest));
             continue;
         }
@@ -186,7 +187,7 @@ static int put_curve(struct topt_planning *m, const int64_t *count, int n, json_
                      struct topt_error *err)
 {
     for (int i = 0;; i++) {
-        int where = topt_request_tensor(m->request, i);
+        int where = topt_request_tensor_at(m->request, i);
         if (where < 0 || any_fits(curve))
             return 0;
         m->tensor = (enum topt_tensor_where)where;
@@ -493,7 +494,7 @@ int topt_plan_frontier(const struct topt_request *r, json_t **ret, struct topt_e
     /* Where tensor parallelism is a last resort, it is tried where nothing fits
      * without. */
     for (int i = 0; !rc && !m.n; i++) {
-        int where = topt_request_tensor(r, i);
+        int where = topt_request_tensor_at(r, i);
         if (where < 0)
             break;
         micros.tensor = (enum topt_tensor_where)where;

@@ -38,8 +38,8 @@ static int make_problem(struct lookup *l)
     if (l->p)
         return 0;
     tell_progress(l);
-    l->s->micros->cache->searches++;
-    l->s->micros->cache->grew = 1;
+    l->s->planning->cache->searches++;
+    l->s->planning->cache->grew = 1;
     return topt_grid_problem(l->s, l->variant, &l->p, l->err);
 }
 
@@ -74,7 +74,7 @@ static struct topt_search_options widest(const struct lookup *l, int64_t memory_
 static int keep(struct lookup *l, const struct topt_solutions *found,
                 struct topt_cached_points *ret)
 {
-    struct topt_variant_cache *k = l->s->micros->cache;
+    struct topt_variant_cache *k = l->s->planning->cache;
     struct topt_cached_point *at = calloc((size_t)found->n + 1, sizeof *at);
     int n = 0;
     while (at && n < found->n && found->certificate.exact && !found->stopped) {
@@ -184,7 +184,7 @@ static int within(const struct topt_cached_question *q, int64_t memory, int64_t 
 
 /* As if nothing were cached. */
 static int answer_uncached(struct lookup *l, const struct topt_cached_question *q,
-                         struct topt_solutions *ret)
+                           struct topt_solutions *ret)
 {
     struct topt_search_options o = *l->o;
     o.memory_limit = q->memory_limit;
@@ -203,7 +203,7 @@ static int read_point(struct lookup *l, struct topt_cached_point *p,
                       struct topt_solutions *ret)
 {
     struct topt_solution s = {p->memory_bytes, p->time_ns,
-                              topt_strategy_code_read(&l->s->micros->cache->strategies,
+                              topt_strategy_code_read(&l->s->planning->cache->strategies,
                                                       p->strategy, l->s->request->model,
                                                       &l->s->mesh, l->variant->cut),
                               *l->variant, p};

@@ -18,7 +18,7 @@ enum topt_goal {
 /* A request on one nodes x devices-per-node shape. */
 struct topt_grid_search {
     const struct topt_request *request;
-    struct topt_planning *micros; /* borrowed */
+    struct topt_planning *planning; /* borrowed */
     struct topt_mesh mesh;
     struct topt_router *router;
     const struct topt_algorithm *algorithm; /* of another system, or NULL */
@@ -37,7 +37,7 @@ struct topt_grid_search {
     int nknown;
     int fastest; /* only the fastest of them is asked for */
     struct topt_cached_grid
-        *cached; /* of micros->cache; NULL where variants are not cached */
+        *cached; /* of planning->cache; NULL where variants are not cached */
 };
 
 #endif
