@@ -198,7 +198,7 @@ static int mark_broken(struct condensing *k)
     return 0;
 }
 
-/* Did thinning tables pay so far?  Of unrelated costs hardly any is always outdone. */
+/* Did thinning tables pay so far?  Of unrelated costs hardly any is always dominated. */
 static int thinning_pays(const struct condensing *k)
 {
     return k->thick < THIN_POINTS || (k->thick - k->thinned) * THIN_PART > k->thick;
