@@ -129,10 +129,10 @@ void topt_table_dominance_fini(struct table_dominance *t)
 
 /* ---- which edges a factor is made of ----------------------------------------------- */
 
-/* Mark the edges that a place is made of. */
-static void mark_edges(struct table_dominance *t, int place)
+/* Mark the edges that a node is made of. */
+static void mark_edges(struct table_dominance *t, int node)
 {
-    const struct place *p = &t->plan->place[place];
+    const struct tree_node *p = &t->plan->node[node];
     if (p->edge >= 0)
         t->mark[p->edge] = t->stamp;
     if (p->left >= 0)
@@ -338,10 +338,10 @@ static struct table *plan_table(struct table_dominance *t, const struct factor *
 static int put_table(struct table_dominance *t, struct factor *f, struct table *to)
 {
     struct elimination_plan *p = t->plan;
-    struct place place = {f->place, -1, -1, -1, to};
-    f->place = topt_elimination_place(p, place);
+    struct tree_node node = {f->node, -1, -1, -1, to};
+    f->node = topt_elimination_node(p, node);
     f->table = to;
-    return f->place < 0 ? -1 : 0;
+    return f->node < 0 ? -1 : 0;
 }
 
 /* By point of a factor's table: may it be on the frontier?  Malloc'ed; NULL: memory. */
@@ -383,7 +383,7 @@ static int find_outside(struct table_dominance *t, const struct factor *f,
     if (f->nops != 2 || !f->table->nentries || f->table->nparts > MOST_PARTS)
         return 0;
     t->stamp++;
-    mark_edges(t, f->place);
+    mark_edges(t, f->node);
     for (int d = 0; d < 2; d++)
         if (find_end(t, f, d, most, a, &ret->end[d]))
             return topt_search_nomem(err);
