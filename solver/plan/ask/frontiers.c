@@ -180,20 +180,6 @@ int topt_frontiers_complete(struct topt_frontiers *f, const struct topt_request 
     return rc;
 }
 
-int topt_frontiers_make(const struct topt_request *r, struct topt_frontiers **ret,
-                        struct topt_error *err)
-{
-    struct topt_frontiers *f;
-    if (topt_frontiers_create(r, &f, err))
-        return -1;
-    if (topt_frontiers_complete(f, r, err)) {
-        topt_frontiers_destroy(f);
-        return -1;
-    }
-    *ret = f;
-    return 0;
-}
-
 /* ---- asked ------------------------------------------------------------------------- */
 
 int topt_frontiers_answer(struct topt_frontiers *f, const struct topt_request *r,

@@ -34,7 +34,7 @@ int topt_frontiers_create(const struct topt_request *r, struct topt_frontiers **
 
 void topt_frontiers_destroy(struct topt_frontiers *f);
 
-/* What topt_plan and, by its mode, topt_plan_curve answer.  What is missing is searched, and
+/* What topt_plan answers.  What is missing is searched, and
  * cached from then on.  INVAL where the request's problem is another one. */
 int topt_frontiers_answer(struct topt_frontiers *f, const struct topt_request *r,
                           json_t **ret, struct topt_error *err) TOPT_MUST_CHECK;
@@ -44,10 +44,6 @@ int topt_frontiers_answer(struct topt_frontiers *f, const struct topt_request *r
  * where the request is stopped before; what was found is cached. */
 int topt_frontiers_complete(struct topt_frontiers *f, const struct topt_request *r,
                             struct topt_error *err) TOPT_MUST_CHECK;
-
-/* Created, and complete. */
-int topt_frontiers_make(const struct topt_request *r, struct topt_frontiers **ret,
-                        struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Variants that were priced or searched, by all calls since it was made or read: 0 where all was
  * there. */

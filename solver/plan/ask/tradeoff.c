@@ -225,17 +225,6 @@ int topt_answer_curve(const struct topt_request *r, struct topt_variant_cache *c
     return 0;
 }
 
-int topt_plan_curve(const struct topt_request *r, json_t **ret, struct topt_error *err)
-{
-    struct topt_variant_cache *cache = topt_variant_cache_create();
-    *ret = NULL;
-    if (!cache)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the curve");
-    int rc = topt_answer_curve(r, cache, ret, err);
-    topt_variant_cache_destroy(cache);
-    return rc;
-}
-
 /* ---- the frontier ------------------------------------------------------------------ */
 
 static int no_memory(struct topt_error *err)
