@@ -33,6 +33,7 @@ struct topt_mesh {
     int share[TOPT_MAX_SHARES]; /* of the first axis; all 0: equal parts */
     /* ... of what a parameter is sharded into (ZeRO); all 0: as 'share' */
     int state_share[TOPT_MAX_SHARES];
+    int seen; /* 1 + the part of the first axis whose blocks are costed; 0: the largest */
 };
 
 int topt_mesh_init(struct topt_mesh *mesh, int nodes, int per_node,
@@ -41,11 +42,16 @@ int topt_mesh_init(struct topt_mesh *mesh, int nodes, int per_node,
  * block is larger than that of device 0.  INVAL where they are not that. */
 int topt_mesh_shares(struct topt_mesh *mesh, const int64_t *share, int n,
                      struct topt_error *err) TOPT_MUST_CHECK;
+/* The same in any order, for costs of what is seen alone. */
+int topt_mesh_costed_shares(struct topt_mesh *mesh, const int64_t *share, int n,
+                            struct topt_error *err) TOPT_MUST_CHECK;
 /* The same of parameters, gradients and states where the first axis shards them, in any order. */
 int topt_mesh_state_shares(struct topt_mesh *mesh, const int64_t *share, int n,
                            struct topt_error *err) TOPT_MUST_CHECK;
 /* Parts of which an axis takes so many each: its size, or the sum of its shares. */
 int64_t topt_mesh_parts(const struct topt_mesh *mesh, int axis);
+/* The device whose blocks are costed: the first of the part that is 'seen', or device 0. */
+int topt_mesh_seen(const struct topt_mesh *mesh);
 /* Coordinate of 'device' on 'axis'. */
 int topt_mesh_coord(const struct topt_mesh *mesh, int device, int axis);
 /* How the groups that vary along 'axes' (bit mask) lie on the cluster. */
@@ -89,7 +95,7 @@ struct topt_box {
 struct topt_box topt_layout_box(const struct topt_mesh *mesh, const struct topt_shape *s,
                                 const struct topt_layout *l, int device);
 int64_t topt_box_elements(const struct topt_shape *s, const struct topt_box *b);
-/* Elements of the largest block (that of device 0). */
+/* Elements of the largest block (that of device 0), or of that which is seen. */
 int64_t topt_layout_elements(const struct topt_mesh *mesh, const struct topt_shape *s,
                              const struct topt_layout *l);
 /* First count and number of counts of one dimension of 'count' split by the given

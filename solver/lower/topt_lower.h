@@ -600,6 +600,17 @@ int topt_cost_strategy(const struct topt_costing *k, const struct topt_strategy 
                        struct topt_strategy_cost *ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
 
+/* The same on a profile with groups of unlike devices: what each group takes, by its own blocks
+ * and rates.  The mesh's first axis has parts of one group each, in the order of the profile.
+ * INVAL where it has not. */
+struct topt_group_costs {
+    int n, slowest; /* the group that takes most time */
+    struct topt_strategy_cost of[TOPT_HW_GROUPS];
+};
+int topt_cost_groups(const struct topt_costing *k, const struct topt_strategy *s,
+                     struct topt_group_costs *ret,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+
 /* The costs of many strategies of one model, and the peak_bytes of the programs they
  * are lowered to: as topt_cost_strategy and topt_lower say, but fragments of alike
  * operators with the same configuration, and moves between the same layouts, are
