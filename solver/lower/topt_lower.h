@@ -408,9 +408,6 @@ int64_t topt_bucket_saves_ns(const struct topt_program *p, struct topt_router *r
 int topt_program_offsets(const struct topt_program *p, int64_t align, int64_t *ret_offset,
                          int64_t *ret_bytes, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* One line an instruction, for people and for golden tests. */
-char *topt_program_text(const struct topt_program *p);
-
 /* ---- its times ----------------------------------------------------------------------- */
 
 /* What each instruction of a strategy's program takes: the prices of costs (below), in the
