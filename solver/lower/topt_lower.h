@@ -227,6 +227,9 @@ uint32_t topt_replica_axes(const struct topt_op *op, int operand,
 struct topt_layout topt_rest_layout(const struct topt_op *op, int operand,
                                     const struct topt_config *c,
                                     const struct topt_mesh *mesh);
+/* Axes that split one of 'dims' (bit d), dimensions of the operator. */
+uint32_t topt_axes_over(const struct topt_mesh *mesh, const struct topt_config *c,
+                        uint32_t dims);
 /* Most parts that a dimension can be split into so that each operand has work for all. */
 int64_t topt_fewest_counts(const struct topt_op *op, int d);
 /* Is every split of 'c' one that the operator's row allows and that leaves work for
