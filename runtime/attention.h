@@ -47,7 +47,7 @@ static inline struct attention attention_of(const struct topt_kernel_call *c)
         .s = c->len[S],
         .t = c->len[T],
         .shared = op->operand[ATTENTION_KR].present ? extent(c, ATTENTION_KR, 2) : 0,
-        .vd = x->v_head_dim,
+        .vd = x->v_head_dim ? x->v_head_dim : hd,
         .rows = op->operand[ATTENTION_DP].dim[0].unit,
         .ldq = extent(c, ATTENTION_Q, 2),
         .ldy = extent(c, ATTENTION_Y, 2),

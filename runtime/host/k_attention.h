@@ -309,7 +309,7 @@ static void attention_merge(const struct topt_kernel_call *c)
 {
     const real *most = c->value[ATTENTION_MOST], *weight = c->value[ATTENTION_WEIGHT];
     real *y = c->value[ATTENTION_Y], *lse = c->value[ATTENTION_LSE];
-    int64_t n = elements_of(c, ATTENTION_LSE), vd = c->op->attrs.v_head_dim;
+    int64_t n = elements_of(c, ATTENTION_LSE), vd = attention_of(c).vd;
     for (int64_t i = 0; i < n; i++) {
         double whole = (double)most[i] + log((double)weight[i]);
         real share = R(exp((double)lse[i] - whole));

@@ -203,7 +203,8 @@ static void say_attention(const json_t *attend, const json_t *rotary, double fac
 
 static void fuse_attention(struct pass *p, int64_t i)
 {
-    static const char *const others[] = {"window", "chunk", "cap", "distance", NULL};
+    static const char *const others[] = {"window",   "chunk",  "cap",
+                                         "distance", "factor", NULL};
     json_t *attend = op_at(p, i), *kv = op_at(p, input(p, attend, 1));
     int64_t heads = number(attend, "heads", 0),
             groups = number(attend, "kv_heads", heads);

@@ -169,6 +169,12 @@ static int is_packed(const struct topt_op *op)
     return !op->operand[KV].present;
 }
 
+/* Numbers of a value. */
+static int64_t value_dim(const struct topt_attrs *a)
+{
+    return a->v_head_dim ? a->v_head_dim : a->head_dim;
+}
+
 static int check_rotation(const struct topt_op *op, struct topt_error *err)
 {
     const struct topt_attrs *a = &op->attrs;
@@ -178,7 +184,7 @@ static int check_rotation(const struct topt_op *op, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "a rope_theta goes with queries, keys and values in one tensor; "
                          "apart they are rotated by operators of their own");
-    if (a->head_dim % 2 || a->head_dim > MOST_ROTATED || a->v_head_dim != a->head_dim)
+    if (a->head_dim % 2 || a->head_dim > MOST_ROTATED || value_dim(a) != a->head_dim)
         return topt_fail(
             err, TOPT_ERR_INVAL,
             "rotary embedding needs an even head_dim of at most %d, and values "
@@ -193,7 +199,7 @@ static int read_inputs(struct topt_op *op, struct topt_error *err)
     struct topt_attrs *a = &op->attrs;
     int64_t group = a->heads / a->kv_heads;
     int64_t shared = op->operand[KR].present ? op->operand[KR].dim[2].unit : 0;
-    int64_t kv = a->head_dim - shared + a->v_head_dim;
+    int64_t kv = a->head_dim - shared + value_dim(a);
     if (!is_packed(op))
         topt_counts_from_input(op, KV);
     topt_counts_from_input(op, Q);
@@ -224,14 +230,14 @@ static int shape_attention(struct topt_op *op, struct topt_error *err)
     struct topt_attrs *a = &op->attrs;
     if (check_heads(a, err))
         return -1;
-    if (a->v_head_dim == 0)
-        a->v_head_dim = a->head_dim;
+    if (!is_packed(op))
+        a->v_head_dim = value_dim(a);
     if (check_mask(a, err) || check_rotation(op, err) || read_inputs(op, err) ||
         check_lengths(op, err) || check_relative(op, err))
         return -1;
     int64_t group = a->heads / a->kv_heads, keys = a->rope_theta > 0 ? a->head_dim : 0;
     int64_t rows = op->count[S] < BLOCK_ROWS ? op->count[S] : BLOCK_ROWS;
-    topt_set_dim(op, Y, 2, group * a->v_head_dim);
+    topt_set_dim(op, Y, 2, group * value_dim(a));
     for (int i = 0; i < 4; i++)
         topt_set_dim(op, by_head[i], 2, group);
     topt_set_dim(op, SCORES, 0, rows + keys);
@@ -260,7 +266,7 @@ static int64_t flops_attention(const struct topt_op *op, enum topt_kernel k,
                                const int64_t *len)
 {
     int64_t heads = len[B] * len[H] * (op->attrs.heads / op->attrs.kv_heads);
-    int64_t keys = op->attrs.head_dim, values = op->attrs.v_head_dim, width;
+    int64_t keys = op->attrs.head_dim, values = value_dim(&op->attrs), width;
     switch (k) {
     case TOPT_K_ATTENTION_FWD:
         width = keys + values;
@@ -284,7 +290,7 @@ static enum topt_eager_how eager_attention(const struct topt_op *op, const int64
     int64_t group = a->heads / a->kv_heads, heads = len[B] * len[H] * group;
     *ret = (struct topt_eager){0};
     if (scores)
-        *ret = eager_scores(heads * len[S] * len[T], a->head_dim, a->v_head_dim);
+        *ret = eager_scores(heads * len[S] * len[T], a->head_dim, value_dim(a));
     for (int i = 0; a->rope_theta > 0 && i < 2; i++) {
         struct topt_numbers r =
             eager_rotation(len[B] * len[S] * len[H] * (group + 1) * a->head_dim);
