@@ -57,15 +57,6 @@ static int known_kind(const struct topt_op *op)
     return is(op, "attention") && op->attrs.causal;
 }
 
-static int find_loss(const struct topt_program *p)
-{
-    for (int i = p->micro_begin; i < p->micro_end; i++)
-        if (p->instr[i].kind == TOPT_I_KERNEL && p->instr[i].op == p->model->loss &&
-            p->instr[i].kernel != TOPT_K_LOAD)
-            return i;
-    return -1;
-}
-
 /* On one device what is reduced or moved stays as it is; anything else here is not known. */
 static int known_instr(const struct topt_instr *i)
 {
@@ -85,7 +76,7 @@ int topt_decode_can(const struct topt_session *s)
 {
     const struct topt_program *p = s->p;
     const struct topt_model *m = p->model;
-    int end = find_loss(p);
+    int end = topt_program_find_loss(p);
     if (s->comm->size > 1 || m->batch != 1 || p->settings.micro_batches != 1 || end < 0 ||
         strcmp(s->dev->ops->name, "host"))
         return 0;
@@ -229,7 +220,7 @@ int topt_decode_open(struct topt_session *s, struct topt_decode **ret,
     struct topt_decode *d = calloc(1, sizeof *d);
     if (d) {
         d->s = s;
-        d->end = find_loss(s->p);
+        d->end = topt_program_find_loss(s->p);
         d->block = calloc((size_t)s->p->nbuffers + 1, sizeof *d->block);
     }
     if (!d || !d->block) {

@@ -72,7 +72,7 @@ static void attend_init(struct attend *ret, const struct topt_kernel_call *c, re
  * group's first; keys [from, to) are those that any of its rows sees. */
 struct attend_block {
     int64_t first, n, from, to;
-    double slope; /* ALiBi's: by distance */
+    double slope; /* ALiBi's slope of the head */
     const real *q, *k, *v, *kr, *rp, *dy;
     int64_t ldq, ldk;
     real *y, *lse, *delta, *dq, *dkv, *dkr, *drp;
