@@ -56,8 +56,7 @@ void topt_cuda_gemm_forget(struct cuda_device *d);
 typedef int cuda_kernel(struct topt_device *d, const struct topt_kernel_call *c,
                         const struct cu_call *flat, struct topt_error *err);
 cuda_kernel topt_cuda_linear_fwd, topt_cuda_linear_bwd_x, topt_cuda_linear_bwd_w;
-cuda_kernel topt_cuda_attention_fwd, topt_cuda_attention_bwd;
-cuda_kernel topt_cuda_attend_fwd, topt_cuda_attend_delta, topt_cuda_attend_bwd;
+cuda_kernel topt_cuda_attention_fwd, topt_cuda_attention_delta, topt_cuda_attention_bwd;
 cuda_kernel topt_cuda_rotary_fwd, topt_cuda_rotary_bwd;
 cuda_kernel topt_cuda_bn_apply, topt_cuda_bn_bwd_apply, topt_cuda_bn_bwd_sum,
     topt_cuda_bn_mean, topt_cuda_bn_var, topt_cuda_channel_bias_bwd,
