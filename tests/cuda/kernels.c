@@ -10,7 +10,12 @@
 #include "dense_fixtures.h"
 #include "moe_fixtures.h"
 #include "number.h"
+#include "scan_fixtures.h"
 #include "seq_fixtures.h"
+
+/* clang-format off */
+#define LONG_ROWS(count, unit) {3, {{BATCH, 1}, {77, 1}, {(count), (unit)}}}
+/* clang-format on */
 
 /* Longer than a block of threads, not a multiple of anything. */
 static const struct fixture wide_fixtures[] = {
@@ -35,17 +40,40 @@ static const struct fixture wide_fixtures[] = {
      12,
      {.heads = 1, .kv_heads = 1, .head_dim = 4},
      .seq = 301},
+    {"long causal convolution", "causal_conv", 1, 37, 1, {.kernel_w = 4}, .seq = 301},
+    {"long state space",
+     "ssd",
+     3,
+     1,
+     1,
+     {.chunk = 17},
+     .seq = 77,
+     .shape = {LONG_ROWS(4, 9), LONG_ROWS(4, 1), LONG_ROWS(2, 14)}},
+    {"long delta rule",
+     "delta_rule",
+     4,
+     1,
+     1,
+     {.chunk = 17},
+     .seq = 77,
+     .shape = {LONG_ROWS(4, 9), LONG_ROWS(2, 14), LONG_ROWS(4, 1), LONG_ROWS(4, 1)}},
+    {"long selective scan",
+     "selective_scan",
+     4,
+     1,
+     1,
+     {.chunk = 17},
+     .seq = 77,
+     .shape = {LONG_ROWS(19, 1), LONG_ROWS(19, 1), LONG_ROWS(7, 1), LONG_ROWS(7, 1)}},
 };
 
 #define LIST(x) x, (int)(sizeof x / sizeof *x)
 static const struct {
     const struct fixture *fixture;
     int n, wide;
-} lists[] = {{LIST(dense_fixtures), 0},
-             {LIST(wide_fixtures), 1},
-             {LIST(seq_fixtures), 0},
-             {LIST(conv_fixtures), 0},
-             {LIST(moe_fixtures), 0}};
+} lists[] = {{LIST(dense_fixtures), 0}, {LIST(wide_fixtures), 1},
+             {LIST(seq_fixtures), 0},   {LIST(conv_fixtures), 0},
+             {LIST(moe_fixtures), 0},   {LIST(scan_fixtures), 0}};
 
 /* How far the type may be off, beside the largest number of an operand. */
 static double bound_of(enum topt_dtype t)
@@ -276,9 +304,11 @@ static void check_fixture(const struct fixture *x, int wide, struct topt_device 
         check_mesh(op, 2, 2, dev, &off);
         check_mesh(op, 1, 5, dev, &off);
     }
-    /* what is turned is rounded to the type before it is multiplied */
-    int turns = op->attrs.rope_theta > 0 && dev->dtype == TOPT_BF16;
-    double wide_bound = bound_of(turns ? TOPT_BF16 : TOPT_F32);
+    /* what is turned or decays is rounded to the type before it is multiplied */
+    int rounds = op->attrs.rope_theta > 0 || !strcmp(x->kind, "ssd") ||
+                 !strcmp(x->kind, "delta_rule");
+    double wide_bound =
+        bound_of(rounds && dev->dtype == TOPT_BF16 ? TOPT_BF16 : TOPT_F32);
     ok(off.worst <= bound_of(dev->dtype) && off.worst_wide <= wide_bound,
        "%s in %s: %d blocks (off by %.1e; of what is f32 by %.1e)", x->title,
        topt_dtype_name(dev->dtype), off.blocks, off.worst, off.worst_wide);
