@@ -1,5 +1,9 @@
 /* kernels.c - the CUDA backend's kernels against the host's, on whatever the module opens.
  *
+ * usage: cuda_kernels [--whole | --count]
+ *   --whole: operators that are not cut, in f32 and bf16 alone; for slow tools
+ *   --count: how many devices the module sees, and nothing else
+ *
  * Every step of every dense operator, forward and backward, whole and on the local blocks
  * of meshes of up to 5 devices, short and empty ones included: the host computes it in
  * f64 from numbers that the type under test holds exactly, the device in its own type,
@@ -294,13 +298,13 @@ static void check_mesh(const struct topt_op *op, int nodes, int per_node,
     }
 }
 
-static void check_fixture(const struct fixture *x, int wide, struct topt_device *dev)
+static void check_fixture(const struct fixture *x, int whole, struct topt_device *dev)
 {
     struct topt_model *m = build(x);
     const struct topt_op *op = &m->op[m->nops - 1];
     struct off off = {0, 0, 0};
     check_mesh(op, 1, 1, dev, &off);
-    if (!wide) {
+    if (!whole) {
         check_mesh(op, 2, 2, dev, &off);
         check_mesh(op, 1, 5, dev, &off);
     }
@@ -480,15 +484,29 @@ static void check_missing(struct topt_device *d)
     topt_model_destroy(m);
 }
 
-int main(void)
+static int count_devices(const struct topt_module *module)
+{
+    struct topt_error err = {0};
+    int n = 0;
+    must(module->count(&n, &err), &err);
+    printf("%d\n", n);
+    return 0;
+}
+
+int main(int argc, char **argv)
 {
     const struct topt_module *module = the_module();
+    int whole = argc > 1 && !strcmp(argv[1], "--whole");
+    if (argc > 1 && !strcmp(argv[1], "--count"))
+        return count_devices(module);
     for (int t = TOPT_F32; t <= TOPT_BF16; t++) {
         struct topt_device d;
+        if (whole && t == TOPT_F64)
+            continue;
         open_device(module, (enum topt_dtype)t, 0, &d);
         for (size_t l = 0; l < sizeof lists / sizeof *lists; l++)
             for (int i = 0; i < lists[l].n; i++)
-                check_fixture(&lists[l].fixture[i], lists[l].wide, &d);
+                check_fixture(&lists[l].fixture[i], whole || lists[l].wide, &d);
         for (int o = TOPT_SGD; o <= TOPT_ADAMW; o++)
             check_update(&d, (enum topt_optimizer)o);
         for (int ndim = 1; ndim <= TOPT_MAX_RANK; ndim++)
