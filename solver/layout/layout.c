@@ -42,6 +42,32 @@ int topt_mesh_init(struct topt_mesh *mesh, int nodes, int per_node,
     return 0;
 }
 
+int topt_mesh_init_parts(struct topt_mesh *mesh, int parts, int nodes, int per_node,
+                         struct topt_error *err)
+{
+    int one = nodes == 1, of = one ? per_node : nodes;
+    struct topt_mesh rest;
+    if (parts < 2)
+        return topt_mesh_init(mesh, nodes, per_node, err);
+    if (of < 1 || of % parts)
+        return topt_fail(err, TOPT_ERR_INVAL, "%d %s are not %d equal parts", of,
+                         one ? "devices" : "nodes", parts);
+    if (topt_mesh_init(&rest, one ? 1 : nodes / parts, one ? per_node / parts : per_node,
+                       err))
+        return -1;
+    if (rest.naxes == TOPT_MAX_AXES)
+        return topt_fail(err, TOPT_ERR_LIMIT, "%d parts of so many axes", parts);
+    *mesh = rest;
+    memcpy(mesh->size + 1, rest.size, (size_t)rest.naxes * sizeof *rest.size);
+    mesh->size[0] = parts;
+    mesh->naxes++;
+    mesh->node_axes += !one;
+    mesh->nodes = nodes;
+    mesh->per_node = per_node;
+    mesh->devices = nodes * per_node;
+    return 0;
+}
+
 /* Shares that are all alike are none, unless they stand beside others. */
 static int take_shares(const struct topt_mesh *mesh, const int64_t *share, int n,
                        int falling, int keep_alike, int *ret, struct topt_error *err)

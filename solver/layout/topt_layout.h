@@ -37,6 +37,10 @@ struct topt_mesh {
 
 int topt_mesh_init(struct topt_mesh *mesh, int nodes, int per_node,
                    struct topt_error *err) TOPT_MUST_CHECK;
+/* The same with a first axis of 'parts' parts, prime or not, that choose the node, or the device
+ * where there is one node.  INVAL where it does not divide them. */
+int topt_mesh_init_parts(struct topt_mesh *mesh, int parts, int nodes, int per_node,
+                         struct topt_error *err) TOPT_MUST_CHECK;
 /* Unequal shares of the first axis, one for each of its devices, the largest first: so that no
  * block is larger than that of device 0.  INVAL where they are not that. */
 int topt_mesh_shares(struct topt_mesh *mesh, const int64_t *share, int n,
