@@ -1,7 +1,7 @@
 /* groups.c - what a strategy takes on groups of unlike devices.
  *
  * The first axis of the mesh lies between groups: each of its parts is devices of one group, in
- * the order of the profile.  A group's cost is the plain cost of its own blocks (topt_mesh.seen)
+ * the order of the profile.  A group's cost is the plain cost of its own blocks (topt_mesh.costed)
  * at its own rates; what moves between groups goes by the link between them.  A step is over when
  * the slowest group is done: collectives between groups make the others wait for it. */
 #include "topt_lower.h"
@@ -38,7 +38,7 @@ static int cost_of(const struct topt_costing *k, const struct topt_strategy *s, 
 {
     struct topt_mesh mesh = *k->mesh;
     struct topt_costing own = *k;
-    mesh.seen = 1 + part;
+    mesh.costed = 1 + part;
     struct topt_hw *hw = topt_hw_among(k->hw, group, err);
     if (!hw)
         return -1;

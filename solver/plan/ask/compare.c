@@ -8,7 +8,7 @@
  * What a part of the space has, the whole has: where operators of ours were decided by
  * heuristic, ours is the best of what any row found there. */
 #include "algorithm.h"
-#include "claim.h"
+#include "certificate.h"
 #include "compare_words.h"
 #include "plan_check.h"
 #include "count.h"
@@ -195,7 +195,7 @@ static enum topt_fits fits_of(const struct entry *e)
         return TOPT_FITS_NOT;
     if (e->by_groups)
         return groups_fit(e) ? TOPT_FITS : TOPT_FITS_NOT;
-    int proven = least->found && !least->claim.decided;
+    int proven = least->found && !least->certificate.decided;
     return proven && least->solution.memory_bytes > topt_request_limit(&e->own)
                ? TOPT_FITS_NOT
                : topt_best_fits(&e->best);
@@ -259,7 +259,8 @@ static int adopt(struct entry *ours, struct topt_best *into, const struct entry 
     into->mesh = b->mesh;
     into->space = b->space;
     into->alike = b->alike;
-    into->claim.epsilon = topt_claim_epsilon(&into->claim, into->solution.time_ns);
+    into->certificate.epsilon =
+        topt_certificate_epsilon(&into->certificate, into->solution.time_ns);
     return 0;
 }
 
@@ -267,10 +268,10 @@ static int adopt_better(struct entry *ours, const struct entry *e, struct topt_e
 {
     struct topt_best *best = &ours->best, *least = &ours->least;
     int rc = 0;
-    if (best->claim.decided)
+    if (best->certificate.decided)
         rc = adopt(ours, best, e, &e->best, e->best.solution.time_ns,
                    best->solution.time_ns, err);
-    if (!rc && least->claim.decided)
+    if (!rc && least->certificate.decided)
         rc = adopt(ours, least, e, &e->least, e->least.solution.memory_bytes,
                    least->solution.memory_bytes, err);
     return rc;
@@ -299,7 +300,7 @@ static int overlap(struct entry *e, const struct topt_best *b, int64_t *ret,
 {
     struct topt_grid_search s;
     struct topt_costing k;
-    struct topt_fused_cost fused;
+    struct topt_fusion_cost fused;
     int64_t simulated = INT64_MAX;
     int horovod = e->algorithm && e->algorithm->fused;
     if (e->by_groups) {
@@ -385,7 +386,7 @@ static int put_plan(struct entry *e, const struct topt_best *b, json_t *row,
     if (!plan || json_object_update(row, plan))
         rc = topt_fail(err, TOPT_ERR_NOMEM, "no memory for the comparison");
     else
-        topt_claim_write(row, e->own.model, &b->claim);
+        topt_certificate_write(row, e->own.model, &b->certificate);
     json_decref(plan);
     return rc;
 }

@@ -144,8 +144,9 @@ static int add_layer(struct chosen *c, int op, const struct shape *s,
     return 0;
 }
 
-/* What it reads lies as the last layer among where that comes from. */
-static int hand_on(struct chosen *c, const struct topt_op *o, struct topt_error *err)
+/* An operator that is no layer, as an activation or an addition: its inputs and its output are
+ * partitioned as those of the last layer that feeds it. */
+static int pass_through(struct chosen *c, const struct topt_op *o, struct topt_error *err)
 {
     int last = -1;
     for (int i = 0; i < o->ninputs; i++) {
@@ -170,7 +171,7 @@ static int read_model(struct chosen *c, const struct topt_model *m,
     for (int i = 0; i < m->nops; i++) {
         struct shape s;
         if (find_layer(&m->op[i], &s) ? add_layer(c, i, &s, err)
-                                      : hand_on(c, &m->op[i], err))
+                                      : pass_through(c, &m->op[i], err))
             return -1;
     }
     return 0;
