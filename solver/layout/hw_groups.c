@@ -98,15 +98,24 @@ static const json_t *slower(const json_t *a, const json_t *b)
                : a;
 }
 
+/* Those that are meant, or all. */
+static int64_t devices_of(const json_t *group)
+{
+    int64_t some = topt_json_whole_at(group, "gpus");
+    return some ? some
+                : topt_json_whole_at(group, "nodes") *
+                      topt_json_whole_at(group, "gpus_per_node");
+}
+
 /* Devices of all groups as equal nodes. */
 static void equal_nodes(json_t *doc, const json_t *groups)
 {
     int64_t per_node = 0, devices = 0;
     for (size_t i = 0; i < json_array_size(groups); i++) {
         const json_t *g = json_array_get(groups, i);
-        per_node = topt_common_divisor(topt_json_whole_at(g, "gpus_per_node"), per_node);
-        devices +=
-            topt_json_whole_at(g, "nodes") * topt_json_whole_at(g, "gpus_per_node");
+        int64_t in_node = topt_json_whole_at(g, "gpus_per_node"), of = devices_of(g);
+        per_node = topt_common_divisor(of < in_node ? of : in_node, per_node);
+        devices += of;
     }
     json_object_set_new(doc, "nodes", json_integer(devices / per_node));
     json_object_set_new(doc, "gpus_per_node", json_integer(per_node));

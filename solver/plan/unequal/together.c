@@ -92,7 +92,7 @@ static int taken_by(struct topt_unequal *u, const struct topt_shares *s,
     *ret = (struct taken){.time_ns = s->time_ns};
     for (int i = 0; i < u->n; i++) {
         const struct topt_unequal_group *g = &u->group[i];
-        ret->nodes += topt_hw_max_nodes(g->hw);
+        ret->nodes += (g->devices - 1) / topt_hw_gpus_per_node(g->hw) + 1;
         ret->limit = g->limit > ret->limit ? g->limit : ret->limit;
     }
     if (topt_joint_find(u, s, &j, err))
