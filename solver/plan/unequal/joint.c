@@ -276,7 +276,7 @@ static int predict(const struct topt_unequal *u, json_t *plan, struct topt_plan_
     int need = neediest(u, ret);
     const struct topt_strategy_cost *slow = &ret->of[ret->slowest], *c = &ret->of[need];
     json_object_set_new(plan, "memory_limit", json_integer(u->group[need].limit));
-    json_object_set_new(predicted, "group",
+    json_object_set_new(predicted, "slowest_group",
                         json_string(topt_hw_name(u->group[ret->slowest].hw)));
     json_object_del(predicted, "simulated_ns"); /* of equal devices */
     json_object_set_new(predicted, "memory_bytes", json_integer(c->memory_bytes));
