@@ -1,8 +1,9 @@
 /* topt_unequal.h - groups of unlike devices share one job: which rows of the batch each takes,
  * and what part of the model's state.
  *
- * Every group trains on its own rows by a plan of its own, on all of its devices, as any other
- * cluster would; groups are data parallel to each other.  Rows go by speed: so many that the
+ * Either all obey one strategy, whose first axis lies between groups and has shares (joint.h).  Or
+ * every group trains on its own rows by a plan of its own, on all of its devices, as any other
+ * cluster would, and groups are data parallel to each other.  Rows go by speed: so many that the
  * slowest group is done as early as can be.  The model's state is either in every group whole,
  * and gradients are all-reduced between groups, or it is sharded over the devices of all groups,
  * by their memory, and gathered from the others as from the group's own.

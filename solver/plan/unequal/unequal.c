@@ -243,6 +243,20 @@ static void add_alone(struct topt_text *t, const json_t *answer)
                       time * rates);
 }
 
+/* Where its ranks are. */
+static void add_ranks(struct topt_text *t, const json_t *groups)
+{
+    long long first = 0;
+    for (size_t i = 0; i < json_array_size(groups); i++) {
+        const json_t *g = json_array_get(groups, i);
+        long long n = topt_json_whole_at(g, "gpus");
+        topt_text_add(t, "%s%lld to %lld on %s", i ? ", " : "          ranks ", first,
+                      first + n - 1, topt_json_words_at(g, "name"));
+        first += n;
+    }
+    topt_text_add(t, "\n");
+}
+
 char *topt_unequal_text(const json_t *answer)
 {
     struct topt_text t = {0};
@@ -288,6 +302,8 @@ char *topt_unequal_text(const json_t *answer)
                       "writes for topt run\n",
                       topt_json_words_at(plan, "id"),
                       topt_show_ns(topt_json_whole_at(answer, "plan_ns"), a, sizeof a));
+    if (plan)
+        add_ranks(&t, groups);
     else
         topt_text_add(&t, "plan      none that all groups run together: %s\n",
                       topt_json_words_at(answer, "no_plan"));
