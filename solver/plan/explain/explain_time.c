@@ -215,7 +215,8 @@ static int find_lines(struct shares *s, const struct topt_plan_doc *p, const jso
 /* Of unlike devices the group that the others wait for; NULL: all are alike. */
 static const char *slowest_group(const json_t *doc)
 {
-    return json_string_value(json_object_get(json_object_get(doc, "predicted"), "slowest_group"));
+    return json_string_value(
+        json_object_get(json_object_get(doc, "predicted"), "slowest_group"));
 }
 
 /* As that group's devices take it: by their own blocks and rates. */
@@ -228,7 +229,8 @@ static int find_of_group(struct shares *s, const struct topt_plan_doc *p,
            strcmp(group, topt_hw_name(topt_hw_group(p->hw, i))))
         before += topt_hw_group_devices(p->hw, i++);
     if (i == topt_hw_groups(p->hw) || before / each >= p->mesh.size[0])
-        return topt_fail(err, TOPT_ERR_INVAL, "predicted.slowest_group: no group '%.60s'", group);
+        return topt_fail(err, TOPT_ERR_INVAL, "predicted.slowest_group: no group '%.60s'",
+                         group);
     own.mesh.costed = 1 + before / each;
     own.program = NULL;
     own.router = NULL;
