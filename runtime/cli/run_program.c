@@ -37,9 +37,13 @@ static int cost_again(struct topt_run *r, const struct topt_settings *s,
                              .mesh = &p->mesh,
                              .settings = s,
                              .router = p->router};
-    if (topt_cost_strategy(&k, p->strategy, &cost, err))
+    struct topt_group_costs groups;
+    int unlike = topt_hw_groups(p->hw) && (p->mesh.share[0] || p->mesh.state_share[0]);
+    if (topt_cost_strategy(&k, p->strategy, &cost, err) ||
+        (unlike && topt_cost_groups(&k, p->strategy, &groups, err)))
         return -1;
-    r->report.predicted_time_ns = cost.time_ns;
+    r->report.predicted_time_ns =
+        unlike ? groups.of[groups.slowest].time_ns : cost.time_ns;
     r->report.predicted_memory_bytes = cost.memory_bytes;
     return 0;
 }
