@@ -136,28 +136,50 @@ static int load(struct topt_session *s, const struct topt_op *op, int operand, i
     return s->dev->ops->write(s->dev, s->ptr[buffer], host, bytes, err);
 }
 
-static int do_kernel(struct topt_session *s, const struct topt_instr *i,
-                     struct topt_error *err)
+static int load_all(struct topt_session *s, const struct topt_instr *i,
+                    struct topt_error *err)
 {
     const struct topt_op *op = &s->p->model->op[i->op];
-    struct topt_kernel_call c = s->bound[i->op];
-    c.kernel = i->kernel;
-    c.at = i->at;
-    c.step = s->step;
-    c.first_sample = first_sample(s);
+    for (int o = 0; o < op->spec->noperands; o++)
+        if (i->value[o] >= 0 &&
+            (alive(s, i->value[o], err) || load(s, op, o, i->value[o], err)))
+            return topt_wrap(err, "samples of '%s'", op->name);
+    return 0;
+}
+
+static int call_of(const struct topt_session *s, const struct topt_instr *i,
+                   struct topt_kernel_call *c, struct topt_error *err)
+{
+    const struct topt_op *op = &s->p->model->op[i->op];
+    *c = s->bound[i->op];
+    c->kernel = i->kernel;
+    c->at = i->at;
+    c->step = s->step;
+    c->first_sample = first_sample(s);
     for (int o = 0; o < op->spec->noperands; o++) {
         if ((i->value[o] >= 0 && alive(s, i->value[o], err)) ||
             (i->grad[o] >= 0 && alive(s, i->grad[o], err)))
             return topt_wrap(err, "%s of '%s'", topt_kernel_name(i->kernel), op->name);
-        c.value[o] = i->value[o] >= 0 ? s->ptr[i->value[o]] : NULL;
-        c.grad[o] = i->grad[o] >= 0 ? s->ptr[i->grad[o]] : NULL;
-        c.wide_grads |= (uint32_t)(i->grad[o] >= 0 && is_wide(s, i->grad[o])) << o;
-        if (i->kernel == TOPT_K_LOAD && c.value[o] && load(s, op, o, i->value[o], err))
-            return -1;
+        c->value[o] = i->value[o] >= 0 ? s->ptr[i->value[o]] : NULL;
+        c->grad[o] = i->grad[o] >= 0 ? s->ptr[i->grad[o]] : NULL;
+        c->wide_grads |= (uint32_t)(i->grad[o] >= 0 && is_wide(s, i->grad[o])) << o;
     }
+    return 0;
+}
+
+/* The kernel, and those that are done with it. */
+static int do_kernel(struct topt_session *s, const struct topt_instr *i,
+                     struct topt_error *err)
+{
+    struct topt_kernel_call c[TOPT_MAX_TOGETHER];
+    int n = s->together[i - s->p->instr];
     if (i->kernel == TOPT_K_LOAD)
-        return 0;
-    return s->dev->ops->kernel(s->dev, &c, err);
+        return load_all(s, i, err);
+    for (int k = 0; k < n; k++)
+        if (call_of(s, i + k, &c[k], err))
+            return -1;
+    return n > 1 ? s->dev->ops->kernels(s->dev, c, n, err)
+                 : s->dev->ops->kernel(s->dev, c, err);
 }
 
 static int do_move(struct topt_session *s, const struct topt_instr *i,
@@ -401,6 +423,21 @@ static int left_out(const struct topt_session *s, int i, enum part part)
     return instr->kind == TOPT_I_FREE ? !s->ptr[instr->a] : instr->backward;
 }
 
+/* Go on to the last kernel that was done with '*at'; their time is that of a product among
+ * them, or of the first. */
+static const struct topt_instr *count_joined(struct topt_session *s, int *at)
+{
+    const struct topt_instr *first = &s->p->instr[*at], *of = first;
+    for (int k = 1; k < s->together[first - s->p->instr]; k++, ++*at)
+        if (topt_kernel_work(first[k].kernel) != TOPT_WORK_ELEMENTWISE) {
+            s->times.kernel_calls[of->kernel]++;
+            of = &first[k];
+        } else {
+            s->times.kernel_calls[first[k].kernel]++;
+        }
+    return of;
+}
+
 static int run_part(struct topt_session *s, int from, int to, enum part part,
                     struct topt_error *err)
 {
@@ -424,8 +461,10 @@ static int run_part(struct topt_session *s, int from, int to, enum part part,
         if (left_out(s, i, part))
             continue;
         topt_run_at(s->options.place, s->step, i, waits(instr));
-        if (perform[instr->kind](s, instr, err) ||
-            (behind && topt_buckets_behind(s, i, err)))
+        if (perform[instr->kind](s, instr, err))
+            return topt_wrap(err, "instruction %d", i);
+        instr = count_joined(s, &i);
+        if (behind && topt_buckets_behind(s, i, err))
             return topt_wrap(err, "instruction %d", i);
         int64_t after = now_ns();
         account(&s->times, instr, after - before);
@@ -511,23 +550,46 @@ static void *place_of(const struct topt_session *s, int buffer)
     return buffer >= 0 ? (char *)s->arena + s->offset[buffer] : NULL;
 }
 
+static struct topt_kernel_call call_to_come(const struct topt_session *s,
+                                            const struct topt_instr *in)
+{
+    struct topt_kernel_call c = s->bound[in->op];
+    c.kernel = in->kernel;
+    c.at = in->at;
+    for (int o = 0; o < c.op->spec->noperands; o++) {
+        c.value[o] = place_of(s, in->value[o]);
+        c.grad[o] = place_of(s, in->grad[o]);
+        c.wide_grads |= (uint32_t)(in->grad[o] >= 0 && is_wide(s, in->grad[o])) << o;
+    }
+    return c;
+}
+
+/* Of the kernels that are joined to 'i': how many the device does with it. */
+static int count_together(const struct topt_session *s, int i)
+{
+    struct topt_kernel_call c[TOPT_MAX_TOGETHER];
+    int n = 0;
+    for (; n < TOPT_MAX_TOGETHER && i + n < s->p->micro_end &&
+           (!n || s->p->instr[i + n].joined);
+         n++)
+        c[n] = call_to_come(s, &s->p->instr[i + n]);
+    return n > 1 && s->dev->ops->together ? s->dev->ops->together(s->dev, c, n) : 1;
+}
+
 /* The device sees each kernel of the program before the first step. */
 static int prepare(struct topt_session *s, struct topt_error *err)
 {
+    int after = 0; /* one past those that are done with an earlier one */
     for (int i = 0; i < s->p->ninstr; i++) {
         const struct topt_instr *in = &s->p->instr[i];
-        if (in->kind != TOPT_I_KERNEL || in->kernel == TOPT_K_LOAD ||
-            !s->dev->ops->prepare)
+        s->together[i] = 1;
+        if (in->kind != TOPT_I_KERNEL || in->kernel == TOPT_K_LOAD)
             continue;
-        struct topt_kernel_call c = s->bound[in->op];
-        c.kernel = in->kernel;
-        c.at = in->at;
-        for (int o = 0; o < c.op->spec->noperands; o++) {
-            c.value[o] = place_of(s, in->value[o]);
-            c.grad[o] = place_of(s, in->grad[o]);
-            c.wide_grads |= (uint32_t)(in->grad[o] >= 0 && is_wide(s, in->grad[o])) << o;
-        }
-        if (s->dev->ops->prepare(s->dev, &c, err))
+        if (i >= after)
+            s->together[i] = (uint8_t)count_together(s, i);
+        after = i + s->together[i] > after ? i + s->together[i] : after;
+        struct topt_kernel_call c = call_to_come(s, in);
+        if (s->dev->ops->prepare && s->dev->ops->prepare(s->dev, &c, err))
             return -1;
     }
     return 0;
@@ -542,8 +604,9 @@ static int allocate(struct topt_session *s, struct topt_error *err)
     s->rows_heap = calloc(n + 1, sizeof *s->rows_heap);
     s->bound = calloc((size_t)s->p->model->nops + 1, sizeof *s->bound);
     s->rows_named = calloc((size_t)s->p->model->nops + 1, sizeof *s->rows_named);
-    if (!s->ptr || !s->bytes || !s->counts || !s->rows_heap || !s->rows_named ||
-        !s->bound)
+    s->together = malloc((size_t)s->p->ninstr + 1);
+    if (!s->ptr || !s->together || !s->bytes || !s->counts || !s->rows_heap ||
+        !s->rows_named || !s->bound)
         return topt_nomem(err, NULL);
     bind(s);
     return 0;
@@ -638,6 +701,7 @@ void topt_session_destroy(struct topt_session *s)
     free(s->bytes);
     free(s->counts);
     free(s->bound);
+    free(s->together);
     free(s->scratch);
     free(s);
 }

@@ -31,8 +31,10 @@ struct topt_session {
     double *rows_named; /* by operator: rows of its gradient here, over all steps */
     struct topt_buckets *buckets;
     struct topt_kernel_call *bound; /* by operator: what all of its kernels are told */
-    int overlaps;                   /* buckets are reduced behind backward */
-    void *scratch;                  /* host memory, grown on demand */
+    uint8_t *
+        together; /* by instruction: kernels, from this one on, that are done in one pass */
+    int overlaps;  /* buckets are reduced behind backward */
+    void *scratch; /* host memory, grown on demand */
     int64_t scratch_bytes;
 };
 
