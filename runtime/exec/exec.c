@@ -291,9 +291,8 @@ static int do_loss(struct topt_session *s, const struct topt_instr *i,
         tokens *= (double)(b->shape.dim[d].count * b->shape.dim[d].unit);
     for (int64_t k = 0; k < n && counts_loss(s, &b->layout); k++)
         sum += topt_number_get(topt_buffer_dtype(s, i->a), host, k);
-    if (s->comm->ops->sum(s->comm, &sum, 1, err))
-        return -1;
-    s->loss += sum / tokens;
+    s->loss += sum / tokens; /* this rank's share */
+    s->loss_at = (int)(i - s->p->instr);
     return 0;
 }
 
@@ -400,7 +399,6 @@ static int waits(const struct topt_instr *i)
     case TOPT_I_HALO_ADD:
     case TOPT_I_REDUCE:
     case TOPT_I_BUCKET:
-    case TOPT_I_LOSS:
     case TOPT_I_NORM:
         return 1;
     case TOPT_I_ROWS_FETCH:
@@ -718,8 +716,25 @@ double topt_schedule_lr(const struct topt_schedule *c, double lr, int64_t step)
     return c->lowest + (lr - c->lowest) * 0.5 * (1 + cos(3.14159265358979323846 * way));
 }
 
+/* Losses of all micro-batches, and what ranks have to say, in one message. */
+static int tell_all(struct topt_session *s, int says, double *ret_loss,
+                    struct topt_error *err)
+{
+    double all[1 + TOPT_SESSION_WORDS] = {s->loss};
+    if (says && s->options.say)
+        s->options.say(s->options.ctx, all + 1);
+    topt_run_at(s->options.place, s->step, s->loss_at, 1);
+    if (s->comm->ops->sum(s->comm, all, 1 + TOPT_SESSION_WORDS, err))
+        return topt_wrap(err, "the sum of the loss");
+    if (says)
+        memcpy(s->heard, all + 1, sizeof s->heard);
+    *ret_loss = all[0];
+    return 0;
+}
+
 int topt_session_step(struct topt_session *s, double *ret_loss, struct topt_error *err)
 {
+    double loss = 0;
     const struct topt_program *p = s->p;
     int64_t rounds = p->settings.micro_batches;
     s->loss = 0;
@@ -728,10 +743,11 @@ int topt_session_step(struct topt_session *s, double *ret_loss, struct topt_erro
     int rc = run(s, p->init_end, p->micro_begin, err);
     for (s->micro = 0; !rc && s->micro < rounds; s->micro++)
         rc = run(s, p->micro_begin, p->micro_end, err);
-    if (rc || run(s, p->micro_end, p->ninstr, err) || s->dev->ops->sync(s->dev, err))
+    if (rc || run(s, p->micro_end, p->ninstr, err) || s->dev->ops->sync(s->dev, err) ||
+        tell_all(s, 1, &loss, err))
         return topt_wrap(err, "step %lld", (long long)s->step + 1);
     s->step++;
-    *ret_loss = s->loss / (double)rounds;
+    *ret_loss = loss / (double)rounds;
     return 0;
 }
 
@@ -750,9 +766,10 @@ int topt_session_evaluate(struct topt_session *s, const struct topt_feed *feed, 
     s->step = step;
     s->feed = &s->options.feed;
     s->times = times;
-    if (rc)
+    double loss = 0;
+    if (rc || tell_all(s, 0, &loss, err))
         return topt_wrap(err, "evaluation");
-    *ret_loss = n > 0 ? s->loss / (double)(n * rounds) : 0;
+    *ret_loss = n > 0 ? loss / (double)(n * rounds) : 0;
     return 0;
 }
 
@@ -800,6 +817,11 @@ int topt_session_logits(struct topt_session *s, const struct topt_feed *feed,
     s->step = step;
     s->feed = &s->options.feed;
     return rc ? -1 : 0;
+}
+
+const double *topt_session_heard(const struct topt_session *s)
+{
+    return s->heard;
 }
 
 double topt_session_gradient_norm(const struct topt_session *s)

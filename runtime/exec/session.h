@@ -23,7 +23,9 @@ struct topt_session {
     int64_t *counts; /* 2 * ranks, for exchanges */
     struct topt_meter meter;
     int64_t step, micro; /* finished steps; micro-batch of this one */
-    double loss;         /* sum over the micro-batches so far */
+    double loss;         /* this rank's share, over the micro-batches so far */
+    int loss_at;         /* the instruction that it came from */
+    double heard[TOPT_SESSION_WORDS];
     double lr, norm, scale;
     const struct topt_feed *feed; /* of the training, or of an evaluation */
     struct topt_session_times times;
