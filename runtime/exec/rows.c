@@ -39,12 +39,6 @@ static int64_t cols_of(const struct topt_session *s, int buffer)
     return box.len[last] * b->shape.dim[last].unit;
 }
 
-/* Rows of a buffer on this rank, one after the other, of so many columns each. */
-static int64_t rows_in(const struct topt_session *s, int buffer, int64_t cols)
-{
-    return cols ? topt_buffer_elements(s, buffer) / cols : 0;
-}
-
 static int64_t bytes_for(const struct topt_session *s, int64_t room, int64_t cols)
 {
     return HEAD_BYTES + room * (cols * real_bytes(s) + PLACE_BYTES);
@@ -205,13 +199,14 @@ static int64_t place_at(const struct lookups *l, int64_t k)
 
 /* Those of rows that 'n' ranks have of what 'buffer' is of; they are called by their places there. */
 static int sort_lookups(const struct topt_session *s, const struct topt_instr *i,
-                        int buffer, int n, const int *device, int64_t outputs,
-                        struct lookups *ret, struct topt_error *err)
+                        int buffer, int n, const int *device, struct lookups *ret,
+                        struct topt_error *err)
 {
-    int ids_of = i->value[topt_table_ids(&s->p->model->op[i->op])];
+    const struct topt_op *op = &s->p->model->op[i->op];
+    int ids_of = i->value[topt_table_ids(op)];
     int64_t all = topt_buffer_elements(s, ids_of);
     const int32_t *ids = s->ptr[ids_of];
-    *ret = (struct lookups){.each = outputs ? all / outputs : 1};
+    *ret = (struct lookups){.each = op->attrs.lookups ? op->attrs.lookups : 1};
     if (owners_init(&ret->by, s, buffer, n, device, err))
         return -1;
     ret->key = malloc(((size_t)all + 1) * sizeof *ret->key);
@@ -387,17 +382,16 @@ static void name_rows(struct traffic *t, const struct lookups *l, int64_t round)
     int64_t at = 0;
     for (int m = 0; m < t->g.size; m++)
         for (int64_t k = 0; k < t->out[m]; k++)
-            t->out_row[at++] =
-                (int32_t)(place_at(l, t->begin[m] + round * t->quota + k) -
-                          l->by.begin[m]);
+            t->out_row[at++] = (int32_t)(place_at(l, t->begin[m] + round * t->quota + k) -
+                                         l->by.begin[m]);
 }
 
 /* ---- forward ----------------------------------------------------------------------- */
 
-static int answer(struct traffic *t, struct topt_error *err)
+static int answer(struct traffic *t, int64_t rows, struct topt_error *err)
 {
     const struct topt_session *s = t->s;
-    int64_t bytes = t->cols * real_bytes(s), rows = rows_in(s, t->i->a, t->cols);
+    int64_t bytes = t->cols * real_bytes(s);
     for (int64_t k = 0; k < t->in_n; k++) {
         int64_t row = t->in_row[k];
         if (row < 0 || row >= rows)
@@ -415,7 +409,7 @@ static int fetch_round(struct traffic *t, const struct lookups *l, int64_t round
     plan_round(t, round);
     name_rows(t, l, round);
     if (trade(t, TOPT_COMM_32, t->out_row, t->in_row, t->out, t->in, err) ||
-        answer(t, err) ||
+        answer(t, l->by.begin[t->g.me + 1] - l->by.begin[t->g.me], err) ||
         trade(t, real_number(t->s), t->in_value, t->out_value, t->in_numbers,
               t->out_numbers, err))
         return -1;
@@ -431,8 +425,7 @@ static int fetch(struct traffic *t, struct topt_error *err)
 {
     const struct topt_instr *i = t->i;
     struct lookups l;
-    if (sort_lookups(t->s, i, i->a, t->g.size, t->g.device, rows_in(t->s, i->b, t->cols),
-                     &l, err))
+    if (sort_lookups(t->s, i, i->a, t->g.size, t->g.device, &l, err))
         return -1;
     int rc = ask_owners(t, &l, err);
     for (int64_t r = 0; !rc && r < t->rounds; r++)
@@ -558,7 +551,7 @@ static int add(struct topt_session *s, const struct topt_instr *i, int64_t cols,
     if (i->axes && s->comm->ops->group(s->comm, i->axes, &g, err))
         return -1;
     if (sort_lookups(s, i, i->b, owner ? g.size : 1, owner ? g.device : &s->comm->rank,
-                     rows_in(s, i->a, cols), &l, err))
+                     &l, err))
         return -1;
     int rc = i->axes ? traffic_init(&t, s, i, cols, owner ? 2 : 1 + g.size, err) : 0;
     if (!rc && !i->axes)

@@ -152,14 +152,15 @@ static int list_from_json(const json_t *obj, const char *path, const char *name,
     const json_t *list = json_object_get(obj, name), *x;
     size_t i;
     if (list && (!json_is_array(list) || json_array_size(list) > TOPT_MAX_TABLES))
-        return topt_fail(err, TOPT_ERR_INVAL, "%s.%s must be an array of at most %d numbers",
-                         path, name, TOPT_MAX_TABLES);
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "%s.%s must be an array of at most %d numbers", path, name,
+                         TOPT_MAX_TABLES);
     json_array_foreach(list, i, x)
     {
         if (!json_is_integer(x) || json_integer_value(x) < 1 ||
             json_integer_value(x) > MAX_EXTENT)
-            return topt_fail(err, TOPT_ERR_INVAL, "%s.%s[%zu] must be 1..%lld", path, name,
-                             i, (long long)MAX_EXTENT);
+            return topt_fail(err, TOPT_ERR_INVAL, "%s.%s[%zu] must be 1..%lld", path,
+                             name, i, (long long)MAX_EXTENT);
         ret[i] = json_integer_value(x);
     }
     return 0;

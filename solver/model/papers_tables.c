@@ -75,7 +75,8 @@ static void make_dlrm_of(struct paper *p, const struct dlrm *d)
     int x = topt_paper_add(p, FUSED, "input", -1, -1, ATTRS(.features = 13), "numbers");
     int bottom = mlp(p, x, d->bottom, "bottom");
     int in[] = {tables(p, d, 0, "tables"), tables(p, d, 1, "small"), bottom};
-    x = p->failed ? -1 : topt_model_add(p->m, "interact", "products", 3, in, NULL, p->err);
+    x = p->failed ? -1
+                  : topt_model_add(p->m, "interact", "products", 3, in, NULL, p->err);
     p->failed |= x < 0;
     x = topt_paper_add(p, FUSED, "concat_counts", bottom, x, ATTRS(0), "joined");
     x = mlp(p, x, d->top, "top");

@@ -3,7 +3,13 @@
 
 #define VECTORS(n, d)                                                                    \
     {                                                                                    \
-        4, {{BATCH, 1}, {SEQ, 1}, {n, 1}, {d, 1}}                                        \
+        4,                                                                               \
+        {                                                                                \
+            {BATCH, 1}, {SEQ, 1}, {n, 1},                                                \
+            {                                                                            \
+                d, 1                                                                     \
+            }                                                                            \
+        }                                                                                \
     }
 
 static const struct fixture fixtures[] = {

@@ -386,7 +386,8 @@ __attribute__((unused)) static struct topt_model *build_recommender(void)
     x = put(&b, "unary", x, -1, ATTRS(.activation = TOPT_ACT_TANH));
     int y = put(&b, "join_vectors", bag, -1, ATTRS(0));
     y = put(&b, "linear", y, -1, ATTRS(.features = D));
-    x = put_all(&b, "interact", 2, (int[]){bag, put(&b, "add", x, e, ATTRS(0))}, ATTRS(0));
+    x = put_all(&b, "interact", 2, (int[]){bag, put(&b, "add", x, e, ATTRS(0))},
+                ATTRS(0));
     x = put_all(&b, "concat_counts", 2, (int[]){x, y}, ATTRS(0));
     x = put(&b, "linear", x, -1, ATTRS(.features = 1));
     put(&b, "logistic", x, -1, ATTRS(0));

@@ -118,13 +118,14 @@ static int look(const struct topt_plan_doc *p, int op, struct table *t,
                         .lookups =
                             topt_table_lookups(o) * (double)p->settings.micro_batches};
     t->named = topt_table_rows(o, t->lookups);
-    const struct topt_config all[CHOICES] = {over(&p->mesh, 0, TOPT_ZERO_NONE),
-                                             over(&p->mesh, 0, TOPT_ZERO_SPARSE),
-                                             over(&p->mesh, 0, TOPT_ZERO_OWNER),
-                                             over(&p->mesh, cut.tables, TOPT_ZERO_SPARSE),
-                                             over(&p->mesh, cut.columns, TOPT_ZERO_SPARSE),
-                                             over(&p->mesh, cut.rows, TOPT_ZERO_SPARSE),
-                                             over(&p->mesh, -1, TOPT_ZERO_SPARSE)};
+    const struct topt_config all[CHOICES] = {
+        over(&p->mesh, 0, TOPT_ZERO_NONE),
+        over(&p->mesh, 0, TOPT_ZERO_SPARSE),
+        over(&p->mesh, 0, TOPT_ZERO_OWNER),
+        over(&p->mesh, cut.tables, TOPT_ZERO_SPARSE),
+        over(&p->mesh, cut.columns, TOPT_ZERO_SPARSE),
+        over(&p->mesh, cut.rows, TOPT_ZERO_SPARSE),
+        over(&p->mesh, -1, TOPT_ZERO_SPARSE)};
     if (add(&k, p, t, p->strategy->config[op], 1, err))
         return -1;
     for (int i = 0; i < CHOICES; i++)
