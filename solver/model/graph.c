@@ -150,11 +150,6 @@ static int check_bits(const struct topt_op *op, struct topt_error *err)
                : 0;
 }
 
-static int64_t extent(struct topt_dim d)
-{
-    return d.count * d.unit;
-}
-
 static int is_work(const struct topt_op *op, int o)
 {
     return op->operand[o].role == TOPT_WORK_FWD || op->operand[o].role == TOPT_WORK_BWD;
@@ -206,15 +201,6 @@ static int check_volume(const struct topt_op *op, const struct topt_step *list,
                              "%.3g elements to visit, more than 2^58", volume);
     }
     return 0;
-}
-
-int64_t topt_operand_numbers(const struct topt_op *op, int operand)
-{
-    int ragged = op->spec->operand[operand].ragged;
-    int64_t n = ragged ? (int64_t)topt_table_heights(op) : 1;
-    for (int i = ragged ? 2 : 0; i < topt_operand_rank(op, operand); i++)
-        n *= extent(op->operand[operand].dim[i]);
-    return n;
 }
 
 /* Extents of every operand that 'shape' did not set, and limits on all of them. */
