@@ -205,6 +205,78 @@ static void check_frontier(void)
     topt_model_destroy(m);
 }
 
+static int add_tables(struct topt_model *m, const struct topt_attrs *a)
+{
+    struct topt_attrs one = {.features = 1};
+    int x = topt_model_add(m, "embedding_bag", "t", 0, NULL, a, NULL);
+    x = topt_model_add(m, "join_vectors", "j", 1, &x, NULL, NULL);
+    x = topt_model_add(m, "linear", "head", 1, &x, &one, NULL);
+    return topt_model_add(m, "logistic", "loss", 1, &x, NULL, NULL);
+}
+
+/* What an operator of so many tables takes over eight devices. */
+static struct topt_fragment_cost cost_of(int tables, int64_t lookups, int dim,
+                                         enum topt_zero zero)
+{
+    struct topt_error err = {0};
+    struct topt_attrs a = {.features = 64, .lookups = lookups, .sparse = 1};
+    struct topt_model *m = topt_model_create("tables", 4096, 1, NULL);
+    struct topt_hw *hw = topt_hw_load("a100-40-dgx", &err);
+    struct topt_settings s = topt_settings_default();
+    struct topt_config c = topt_config_none();
+    struct topt_fragment_cost cost = {0};
+    struct topt_mesh mesh;
+    for (int k = 0; k < tables; k++)
+        a.tables[k] = 1000000;
+    s.optimizer = TOPT_ROW_WISE_ADAGRAD;
+    c.zero = (uint8_t)zero;
+    if (!hw || topt_mesh_init(&mesh, 1, 8, &err) || add_tables(m, &a) < 0 ||
+        topt_model_finish(m, &err))
+        abort();
+    for (int x = 0; x < mesh.naxes; x++)
+        c.dim[x] = (int8_t)dim;
+    struct topt_router *r = topt_router_create(hw, &mesh);
+    struct topt_costing k = {m, hw, &mesh, &s, r, NULL};
+    if (topt_cost_op(&k, 0, &c, &cost, &err))
+        printf("# %s\n", err.text);
+    topt_router_destroy(r);
+    topt_hw_destroy(hw);
+    topt_model_destroy(m);
+    return cost;
+}
+
+/* One exchange serves all tables: latencies are paid once; whole tables are not exchanged at all, but
+ * for their output. */
+static void check_batched(void)
+{
+    enum { BATCH, TABLES = 2 };
+    struct topt_fragment_cost one = cost_of(1, 1, BATCH, TOPT_ZERO_OWNER),
+                              all = cost_of(26, 1, BATCH, TOPT_ZERO_OWNER),
+                              whole = cost_of(26, 1, TABLES, TOPT_ZERO_SPARSE);
+    ok(one.network_ns > 0 && all.network_ns < 26 * one.network_ns / 3,
+       "26 tables of one operator: %.0f us for rows on the network, %.0f as 26 operators",
+       (double)all.network_ns / 1e3, 26 * (double)one.network_ns / 1e3);
+    ok(!whole.network_ns && whole.class_bytes[TOPT_CLASS_PARAM] == 4 * 64 * 4000000LL,
+       "whole tables: four on the device that has most, and no rows on the network");
+}
+
+/* What is fastest depends on how many rows are added up: their sums are few. */
+static void check_placed(void)
+{
+    struct topt_error err = {0};
+    struct topt_model *m = topt_model_load("paper:dlrm-terabyte", NULL, &err);
+    struct answer best = ask(m, "a100-40-dgx", TOPT_ROW_WISE_ADAGRAD, NULL, 0),
+                  whole = ask(m, "a100-40-dgx", TOPT_ROW_WISE_ADAGRAD, "tables=t:8", 0),
+                  owners = ask(m, "a100-40-dgx", TOPT_ROW_WISE_ADAGRAD,
+                               "tables=data 8 with owners of rows", 0);
+    ok(best.ms < 12 && best.ms <= whole.ms && best.ms <= owners.ms,
+       "terabyte, 26 tables: %.2f ms, %.1f GiB (%s)", best.ms, best.gib, best.strategy);
+    ok(whole.gib < 22 && owners.gib < 13,
+       "whole tables %.2f ms, %.1f GiB, the largest is 19.0; owners %.2f ms, %.1f GiB",
+       whole.ms, whole.gib, owners.ms, owners.gib);
+    topt_model_destroy(m);
+}
+
 /* explain tells of each table what was chosen; the chosen one's figures are among the choices. */
 static void check_explained(void)
 {
@@ -313,6 +385,8 @@ int main(void)
     check_density();
     check_hybrid();
     check_frontier();
+    check_batched();
+    check_placed();
     check_explained();
     return done_testing();
 }
