@@ -7,8 +7,9 @@
  * rotated in strips of a few rows on the stack:
  *     forward    y's slot holds the rotated keys until the weighted sum replaces them
  *     backward   dq's slot holds the rotated queries until the scores' gradient is known
- * Where a text is made token by token, forward begins with the call's 'at': the queries before it are done,
- * their keys and values stand in qkv.  Rotation is orthogonal, so gradients are rotated back by the opposite angle.
+ * Where a text is made token by token, forward begins with the call's 'at': the queries before
+ * it are done, their keys and values stand in qkv.  Rotation is orthogonal, so gradients are
+ * rotated back by the opposite angle.
  */
 #include "real.h"
 

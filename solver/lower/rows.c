@@ -53,7 +53,7 @@ static int64_t block_cols(const struct topt_fragments *f, const struct topt_op *
                           int table, const struct topt_layout *l)
 {
     struct topt_shape s = topt_operand_shape(o, table);
-    struct topt_box box = topt_layout_box(f->mesh, &s, l, 0);
+    struct topt_box box = topt_layout_box(f->mesh, &s, l, topt_mesh_seen(f->mesh));
     return box.len[s.ndim - 1] * s.dim[s.ndim - 1].unit;
 }
 
@@ -73,7 +73,9 @@ static double named_on_one(const struct topt_fragments *f, const struct topt_op 
     int8_t axes[TOPT_MAX_AXES];
     int whole = !s.rows || !topt_layout_axes_of(l, 0, axes);
     double most = 0, evenness = topt_table_evenness(o);
-    for (int r = 0; r < (whole ? 1 : f->mesh->devices); r++) {
+    for (int r = 0; r < f->mesh->devices; r++) {
+        if (whole ? r != topt_mesh_seen(f->mesh) : !topt_mesh_sees(f->mesh, r))
+            continue;
         struct topt_box box = topt_layout_box(f->mesh, &s, l, r);
         int64_t n, first = topt_box_tables(&s, &box, &n);
         double named = 0;
@@ -101,7 +103,7 @@ static double local_lookups(const struct topt_fragments *f, const struct topt_op
     double n = (double)topt_operand_largest(o, topt_table_ids(o), c, f->mesh);
     struct topt_shape s = topt_operand_shape(o, table);
     struct topt_layout l = topt_value_layout(o, table, c, f->mesh);
-    struct topt_box box = topt_layout_box(f->mesh, &s, &l, 0);
+    struct topt_box box = topt_layout_box(f->mesh, &s, &l, topt_mesh_seen(f->mesh));
     int64_t tables;
     topt_box_tables(&s, &box, &tables);
     *ret_each = tables ? n / (double)tables : 0;
