@@ -6,7 +6,8 @@
  * through the table only.
  *
  * Local blocks are dense and row-major in elements; a dimension's elements are its
- * counts times its unit.  Blocks may be empty, which every function takes.  Thread
+ * counts times its unit.  A block of several tables has them one after the other
+ * (struct topt_shape, 'rows').  Blocks may be empty, which every function takes.  Thread
  * safety: a device belongs to one thread at a time. */
 #ifndef TOPT_DEVICE_H
 #define TOPT_DEVICE_H
@@ -69,10 +70,10 @@ struct topt_update_call {
     int64_t cols, whole_cols;
     const void *squares;
     /* NULL: 'grad' is of all 'n' numbers, in 'rows' rows (which a rank without columns has,
-     * too).  Else it has the values of 'rows' different rows of the
-     * parameter, whose block begins at row 'first': those with the numbers row[k]. */
+     * too).  Else it has the values of 'rows' different rows of the parameter's block: those
+     * with the numbers row[k]. */
     const int32_t *row;
-    int64_t rows, first;
+    int64_t rows;
 };
 
 /* The same with its numbers filled in. */
