@@ -22,20 +22,20 @@ enum { LRN_X, LRN_Y, LRN_XW, LRN_XW_BWD, LRN_DXW };
 enum { RESIZE_X, RESIZE_Y, RESIZE_XW, RESIZE_DXW };
 enum { CT_X, CT_W, CT_Y, CT_XW, CT_XW_BWD, CT_DXW };
 
-/* Attention over keys of their own; its products by blocks. */
+/* Attention.  KV is absent where queries, keys and values are in one tensor. */
 enum {
-    ATTEND_Q,
-    ATTEND_KV,
-    ATTEND_KR,
-    ATTEND_RP,
-    ATTEND_Y,
-    ATTEND_LSE,
-    ATTEND_MOST,
-    ATTEND_W,
-    ATTEND_SCORES,
-    ATTEND_P,
-    ATTEND_DP,
-    ATTEND_DELTA
+    ATTENTION_Q,
+    ATTENTION_KV,
+    ATTENTION_KR,
+    ATTENTION_RP,
+    ATTENTION_Y,
+    ATTENTION_LSE,
+    ATTENTION_MOST,
+    ATTENTION_WEIGHT,
+    ATTENTION_SCORES,
+    ATTENTION_P,
+    ATTENTION_DP,
+    ATTENTION_DELTA
 };
 /* Recurrences; GRU_*: a gated unit's further ones. */
 enum {

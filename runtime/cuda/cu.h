@@ -72,7 +72,7 @@ struct cu_call {
     X(add_fwd) X(add_bwd) X(mul_fwd) X(mul_bwd)                                            \
     X(norm_mean) X(norm_var) X(norm_apply) X(norm_bwd_sum) X(norm_bwd_apply)               \
     X(xent_max) X(xent_sum) X(xent_loss) X(xent_bwd)                                       \
-    X(attend_weight) X(attend_merge)                                                       \
+    X(attention_weight) X(attention_merge)                                                       \
     X(weigh_fwd) X(weigh_bwd)                                                              \
     X(softmax_sum) X(softmax_fwd) X(softmax_dot) X(softmax_bwd) X(mse_fwd) X(mse_bwd)      \
     X(experts_act) X(experts_bwd_remake) X(experts_bwd_act)                                \

@@ -61,8 +61,7 @@ void topt_cuda_gemm_forget(struct cuda_device *d);
 typedef int cuda_kernel(struct topt_device *d, const struct topt_kernel_call *c,
                         const struct cu_call *flat, struct topt_error *err);
 cuda_kernel topt_cuda_linear_fwd, topt_cuda_linear_bwd_x, topt_cuda_linear_bwd_w;
-cuda_kernel topt_cuda_attention_fwd, topt_cuda_attention_bwd;
-cuda_kernel topt_cuda_attend_fwd, topt_cuda_attend_delta, topt_cuda_attend_bwd;
+cuda_kernel topt_cuda_attention_fwd, topt_cuda_attention_delta, topt_cuda_attention_bwd;
 cuda_kernel topt_cuda_rotary_fwd, topt_cuda_rotary_bwd;
 cuda_kernel topt_cuda_ssd_fwd, topt_cuda_ssd_bwd;
 cuda_kernel topt_cuda_delta_fwd, topt_cuda_delta_bwd;

@@ -1,4 +1,4 @@
-/* buckets.c - gradients that are reduced together (solver/lower/bucket.c).
+/* buckets.c - gradients that are reduced together (solver/lower/gradient_buckets.c).
  *
  * Members lie one after the other in the arena, each at its alignment; what is between them
  * is 0 on all ranks and stays that.  With overlap, a bucket is begun when backward's last
@@ -21,7 +21,7 @@ struct topt_buckets {
     int begun, ended;
 };
 
-/* Earlier ones first; a bubble's worth of buckets. */
+/* By the instruction after which each may begin: an insertion sort, since buckets are few. */
 static void sort_by_ready(const struct topt_program *p, int *order)
 {
     for (int i = 0; i < p->nbuckets; i++) {

@@ -53,16 +53,6 @@ static int emit_kernel(const struct topt_fragments *f, int op, int backward,
 
 /* ---- exchanges inside an operator -------------------------------------------------- */
 
-static uint32_t axes_over(const struct topt_fragments *f, const struct topt_config *c,
-                          uint32_t dims)
-{
-    uint32_t axes = 0;
-    for (int a = 0; a < f->mesh->naxes; a++)
-        if (c->dim[a] >= 0 && dims >> c->dim[a] & 1)
-            axes |= 1u << a;
-    return axes;
-}
-
 static int emit_reduce(const struct topt_fragments *f, int op, int backward,
                        const struct topt_config *c, const struct topt_step *s,
                        const struct topt_op_buffers *b)
@@ -70,7 +60,7 @@ static int emit_reduce(const struct topt_fragments *f, int op, int backward,
     struct topt_instr i = topt_fragment_instr(TOPT_I_REDUCE, op, backward);
     i.a = b->value[s->operand];
     i.is_max = s->kind == TOPT_STEP_MAX;
-    i.axes = axes_over(f, c, s->dims);
+    i.axes = topt_axes_over(f->mesh, c, s->dims);
     return i.axes ? topt_fragment_emit(f, i) : 0;
 }
 
@@ -175,6 +165,8 @@ static int emit_step(const struct topt_fragments *f, int op, int backward,
 {
     switch (s->kind) {
     case TOPT_STEP_KERNEL:
+        if (s->dims && !topt_axes_over(f->mesh, c, s->dims))
+            return 0;
         if (topt_rows_have_owners(f, op, c, s))
             return topt_rows_fetch(f, op, c, b);
         return emit_kernel(f, op, backward, s, at, b);
@@ -254,6 +246,9 @@ static int alloc_role(const struct topt_fragments *f, int op, const struct topt_
         if (o->operand[x].role != role || !o->operand[x].present ||
             o->spec->operand[x].made)
             continue;
+        uint32_t over = o->spec->operand[x].over;
+        if (over && !topt_axes_over(f->mesh, c, over))
+            continue;
         if (role == TOPT_WORK_BWD && !(o->touches_back >> x & 1))
             continue;
         struct topt_layout l = topt_value_layout(o, x, c, f->mesh);
@@ -297,10 +292,11 @@ int topt_op_forward(const struct topt_fragments *f, int op, const struct topt_co
 {
     static const enum topt_class saved[] = {[TOPT_PASS_KEEP] = TOPT_CLASS_KEPT,
                                             [TOPT_PASS_DROP] = TOPT_CLASS_TRANSIENT,
-                                            [TOPT_PASS_AGAIN] = TOPT_CLASS_REMADE};
+                                            [TOPT_PASS_RECOMPUTE] =
+                                                TOPT_CLASS_RECOMPUTED};
     const struct topt_op *o = &f->model->op[op];
     int keeps = pass != TOPT_PASS_DROP && topt_has_backward(f->model, op);
-    b->loaded = pass == TOPT_PASS_AGAIN;
+    b->loaded = pass == TOPT_PASS_RECOMPUTE;
     if (alloc_role(f, op, c, TOPT_OUTPUT, TOPT_CLASS_TRANSIENT, b) ||
         alloc_role(f, op, c, TOPT_SAVED, keeps ? saved[pass] : TOPT_CLASS_TRANSIENT, b) ||
         alloc_role(f, op, c, TOPT_WORK_FWD, TOPT_CLASS_TRANSIENT, b) ||

@@ -70,7 +70,7 @@ enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
     X(NORM_MEAN, "norm_mean", ELEMENTWISE)  /* sum of x over d / D -> mean */              \
     X(NORM_VAR, "norm_var", ELEMENTWISE)  /* sum of (x - mean)^2 over d / D -> var */      \
     X(NORM_APPLY, "norm_apply", ELEMENTWISE)                                               \
-    X(NORM_BWD_SUM, "norm_bwd_sum", ELEMENTWISE)  /* sums over d that dx needs; parameter gradients */ \
+    X(NORM_BWD_SUM, "norm_bwd_sum", ELEMENTWISE) /* sums over d: of dx; of parameters */ \
     X(NORM_BWD_APPLY, "norm_bwd_apply", ELEMENTWISE)                                       \
     X(CONV_FWD, "conv", MATMUL)                                                            \
     X(CONV_BWD_W, "conv_bwd_w", MATMUL)                                                    \
@@ -109,6 +109,9 @@ enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
     X(UNTOKENS_FWD, "untokens", ELEMENTWISE)                                               \
     X(UNTOKENS_BWD, "untokens_bwd", ELEMENTWISE)                                           \
     X(ATTENTION_FWD, "attention", ATTENTION)                                               \
+    X(ATTENTION_WEIGHT, "attention_weight", ELEMENTWISE)                                   \
+    X(ATTENTION_MERGE, "attention_merge", ELEMENTWISE)                                     \
+    X(ATTENTION_DELTA, "attention_delta", ATTENTION)                                       \
     X(ATTENTION_BWD, "attention_bwd", ATTENTION)                                           \
     X(XENT_MAX, "xent_max", ELEMENTWISE)                                                   \
     X(XENT_SUM, "xent_sum", ELEMENTWISE)                                                   \
@@ -162,11 +165,6 @@ enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
     X(SOFTMAX_BWD, "softmax_bwd", ELEMENTWISE)                                             \
     X(MSE_FWD, "mse", ELEMENTWISE)                                                         \
     X(MSE_BWD, "mse_bwd", ELEMENTWISE)                                                     \
-    X(ATTEND_FWD, "attend", ATTENTION)                                                     \
-    X(ATTEND_WEIGHT, "attend_weight", ELEMENTWISE)                                         \
-    X(ATTEND_MERGE, "attend_merge", ELEMENTWISE)                                           \
-    X(ATTEND_DELTA, "attend_delta", ATTENTION)                                             \
-    X(ATTEND_BWD, "attend_bwd", ATTENTION)                                                 \
     X(ROTARY_FWD, "rotary", ELEMENTWISE)                                                   \
     X(ROTARY_BWD, "rotary_bwd", ELEMENTWISE)                                               \
     X(PREPEND_FWD, "prepend", ELEMENTWISE)                                                 \
@@ -254,6 +252,7 @@ struct topt_operand_spec {
     uint8_t rows_of; /* PARAM: 1 + the DATA whose numbers name its rows */
     uint8_t slots;   /* INPUT of rank 3: its middle dimension may come in units */
     uint8_t partial; /* SAVED/WORK: a sum over the split dimensions it lacks */
+    uint8_t over;    /* WORK: there only where one of these dimensions (bit d) is split */
     uint8_t made;    /* SAVED/WORK: by a HALO or MOVE step, not allocated before */
     /* Tensor dimensions (bit i) whose count is the operand's own instead of the
      * operator's: the input of a strided window.  They are split by the same axes. */
@@ -286,7 +285,9 @@ struct topt_step {
     enum topt_kernel kernel;
     int8_t operand, into;
     uint8_t loop;
-    uint32_t dims;          /* SUM, MAX: bit d */
+    /* Bit d.  SUM, MAX: over which; a kernel: runs only where one of these is split, 0:
+     * always. */
+    uint32_t dims;
     uint32_t reads, writes; /* bit o: value of operand o; bit 16+o: its gradient */
 };
 
@@ -398,14 +399,14 @@ const char *topt_activation_name(enum topt_activation a);
     X(V_HEAD_DIM, v_head_dim, WHOLE)       /* attention: of values, where it differs */    \
     X(ROPE_DIM, rope_dim, WHOLE)           /* numbers of a head that are rotated */        \
     X(CAUSAL, causal, BOOLEAN)                                                             \
-    X(WINDOW, window, WHOLE)               /* attend: keys a query sees; 0: all */         \
-    X(CHUNK, chunk, WHOLE)                 /* attend: only keys of the query's own run of so many; 0: all */ \
-    X(SCALE, scale, REAL)                  /* attention: of scores; 0: 1 / sqrt(head_dim); rotary: of what is turned; 0: 1 */ \
-    X(CAP, cap, REAL)                      /* attend: scores become cap tanh(score / cap); 0: none */ \
-    X(DISTANCE, distance, WHOLE)           /* attend: from here on relative positions are one; 0: 128 */ \
+    X(WINDOW, window, WHOLE)               /* attention: keys a query sees; 0: all */         \
+    X(CHUNK, chunk, WHOLE)                 /* attention: keys of the same run of so many */    \
+    X(SCALE, scale, REAL)                  /* of scores, 0: 1 / sqrt(head_dim); of rotary, 0: 1 */ \
+    X(CAP, cap, REAL)                      /* attention: scores become cap tanh(score / cap) */ \
+    X(DISTANCE, distance, WHOLE)           /* attention: largest relative position; 0: 128 */ \
     X(ROPE_THETA, rope_theta, REAL)        /* 0: no rotary embedding */                    \
-    X(ROPE_FACTOR, rope_factor, REAL)      /* slow angles are divided by it; 0: none is, see topt_rope_step() */ \
-    X(ROPE_CONTEXT, rope_context, WHOLE)   /* positions over which turns are counted; 0: all angles are slow */ \
+    X(ROPE_FACTOR, rope_factor, REAL)      /* divides slow angles, see topt_rope_step() */ \
+    X(ROPE_CONTEXT, rope_context, WHOLE)   /* positions that turns are counted over */     \
     X(ROPE_SLOW, rope_slow, REAL)          /* turns up to which an angle is slow */        \
     X(ROPE_FAST, rope_fast, REAL)          /* turns from which it stays as it is */        \
     X(ROPE_BY_PAIR, rope_by_pair, BOOLEAN) /* between: by the number of the pair, not of turns */ \
@@ -420,7 +421,7 @@ const char *topt_activation_name(enum topt_activation a);
     X(INIT_STD, init_std, REAL)            /* 0: the kind's default */                     \
     X(ZERO, zero, BOOLEAN)                 /* linear: weights start as zeros */            \
     X(FROZEN, frozen, BOOLEAN)             /* parameters are read, not trained */          \
-    X(BITS, bits, WHOLE)                   /* frozen: that a number is stored in, 4 or 8; 0: as dtype says */ \
+    X(BITS, bits, WHOLE)                   /* frozen: of a stored number, 4 or 8; 0: of dtype */ \
     X(CHANNELS, channels, WHOLE)           /* image */                                     \
     X(HEIGHT, height, WHOLE)                                                               \
     X(WIDTH, width, WHOLE)                                                                 \
@@ -448,20 +449,20 @@ const char *topt_activation_name(enum topt_activation a);
     X(TOP_K, top_k, WHOLE)                                                                 \
     X(CAPACITY, capacity, REAL)            /* slots of an expert over its fair share */    \
     X(GATED, gated, BOOLEAN)               /* experts: swiglu */                           \
-    X(UNNORMALIZED, unnormalized, BOOLEAN) /* route: weights as of all experts, not of the top_k */ \
+    X(UNNORMALIZED, unnormalized, BOOLEAN) /* route: weights of all experts, not of top_k */ \
     X(SIGMOID, sigmoid, BOOLEAN)           /* route: weights by sigmoids, not a softmax */ \
-    X(CORRECTED, corrected, BOOLEAN)       /* route: a number of each expert is added for the choice alone */ \
-    X(TOP_GROUPS, top_groups, WHOLE)       /* route: of 'groups' of experts so many are chosen from; 0: all */ \
+    X(CORRECTED, corrected, BOOLEAN)       /* route: a bias of experts for the choice alone */ \
+    X(TOP_GROUPS, top_groups, WHOLE)       /* route: 'groups' that are chosen from; 0: all */ \
     X(STATE, state, WHOLE)                 /* scan: rows of what a head carries on */      \
     X(EXTRA, extra, WHOLE)                 /* scan, beside: parameters of each count */    \
     X(MEAN, mean, BOOLEAN)                 /* reduce: mean instead of sum */               \
     X(OFFSET, offset, WHOLE)               /* slice: first number of a unit; select: position */ \
     X(LOOKUPS, lookups, WHOLE)             /* embedding_bag: rows that are added up */     \
-    X(SPARSE, sparse, BOOLEAN)             /* table: its gradient is rows and their values; see topt_table_sparse() */ \
-    X(DENSITY, density, REAL)              /* ... of its rows so many, as a fraction, are named by ... */ \
+    X(SPARSE, sparse, BOOLEAN)             /* table: its gradient is sparse (topt_table_sparse) */ \
+    X(DENSITY, density, REAL)              /* ... the fraction of its rows that is named by ... */ \
     X(DENSITY_OF, density_of, WHOLE)       /* ... so many lookups; 0: every row is as likely */ \
     X(FUSED, fused, BOOLEAN)               /* papers' accounting: part of the one before */ \
-    X(INSIDE, inside, WHOLE)               /* papers' accounting: numbers made inside for each count of the output */
+    X(INSIDE, inside, WHOLE)               /* papers' accounting: numbers made inside per output */
 /* clang-format on */
 
 enum topt_attr {
@@ -502,6 +503,8 @@ struct topt_op {
     int ninputs;
     int input[TOPT_MAX_INPUTS]; /* operand numbers of the INPUTs, in order */
     int output;                 /* operand number of the OUTPUT */
+    uint32_t
+        whole; /* dimensions (bit d) that its operands keep whole, whatever the row says */
     /* Of the row's backward: bit i: step i runs, since what it makes leads to a
      * gradient that somebody wants; bit o: these steps read the value of operand o
      * (reads_back), or touch it. */
@@ -517,6 +520,12 @@ struct topt_tensor {
     int nconsumers;     /* uses, counted with repetition */
     int needs_gradient; /* a parameter that is trained lies upstream */
 };
+
+/* How a dimension of an operator may be split. */
+static inline enum topt_split topt_op_split(const struct topt_op *op, int d)
+{
+    return op->whole >> d & 1 ? TOPT_SPLIT_NEVER : op->spec->dim[d].split;
+}
 
 /* Tensor dimensions of an operand. */
 static inline int topt_operand_rank(const struct topt_op *op, int operand)

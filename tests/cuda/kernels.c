@@ -269,7 +269,8 @@ static void run_all(const struct topt_op *op, const struct topt_mesh *mesh,
         const struct topt_step *step = k < TOPT_MAX_STEPS
                                            ? &op->spec->forward[k]
                                            : &op->spec->backward[k - TOPT_MAX_STEPS];
-        if (step->kind == TOPT_STEP_KERNEL && step->kernel != TOPT_K_LOAD)
+        if (step->kind == TOPT_STEP_KERNEL && step->kernel != TOPT_K_LOAD &&
+            (!step->dims || topt_axes_over(mesh, c, step->dims)))
             run_step(&s, step);
     }
     off->worst = fmax(off->worst, s.worst);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "claim.h"
+#include "certificate.h"
 #include "grid.h"
 #include "grid_data.h"
 #include "grid_solve.h"
@@ -161,7 +161,7 @@ static int same_curve(struct topt_request *r, const struct alone *alone, struct 
 {
     json_t *curve = NULL;
     r->mode = TOPT_PROFILING;
-    if (topt_plan_curve(r, &curve, NULL))
+    if (topt_plan(r, &curve, NULL))
         return 0;
     const json_t *points = json_object_get(curve, "points");
     int good = json_array_size(points) > 0;
@@ -219,7 +219,7 @@ static void plot_roughly(struct topt_request r, const struct alone *alone,
     r.mode = TOPT_PROFILING;
     r.gpu_list = &r.gpus;
     r.ngpu_list = 1;
-    if (topt_plan_curve(&r, &curve, NULL)) {
+    if (topt_plan(&r, &curve, NULL)) {
         t->untrue++;
         return;
     }
@@ -419,7 +419,7 @@ static void test_dozens(void)
         r.settings.granule_bytes = 1;
         r.memory_limit = least_on(&r, 12) + (int64_t)seed;
         r.mode = TOPT_PROFILING;
-        int rc = topt_plan_curve(&r, &curve, NULL);
+        int rc = topt_plan(&r, &curve, NULL);
         r.mode = TOPT_MINI_TIME;
         for (size_t i = 0; !rc && i < sizeof counts / sizeof *counts; i++)
             json_array_foreach(json_object_get(curve, "points"), k, p)
@@ -588,20 +588,20 @@ struct claims {
 /* Is what is claimed of the fastest true? */
 static int fastest_holds(const struct topt_solutions *s, const struct topt_solutions *all)
 {
-    const struct topt_claim *c = &s->claim;
+    const struct topt_certificate *c = &s->certificate;
     int64_t best = all->n ? all->at[all->n - 1].time_ns : 0;
     if (!s->n)
         return !all->n || (!c->exact && c->bound_ns <= best);
     return s->at[0].time_ns >= best && c->bound_ns <= best &&
            (!c->exact || s->at[0].time_ns == best) &&
            topt_search_excess(s->at[0].time_ns, best) <=
-               topt_claim_epsilon(c, s->at[0].time_ns);
+               topt_certificate_epsilon(c, s->at[0].time_ns);
 }
 
 static int frontier_holds(const struct topt_solutions *s,
                           const struct topt_solutions *all)
 {
-    const struct topt_claim *c = &s->claim;
+    const struct topt_certificate *c = &s->certificate;
     return covers(all, s, 0) && (!isfinite(c->epsilon) || covers(s, all, c->epsilon)) &&
            (!c->exact || (covers(s, all, 0) && s->n == all->n));
 }
@@ -616,16 +616,16 @@ static void check_claims(struct topt_request *r, const struct topt_solutions *al
             goal == TOPT_GOAL_FASTEST ? fastest_holds(&s, all) : frontier_holds(&s, all);
         t->tried++;
         t->wrong += rc || !holds;
-        t->unfinished += !s.claim.exact;
+        t->unfinished += !s.certificate.exact;
         t->proven += s.stopped && goal == TOPT_GOAL_FASTEST && s.n &&
-                     isfinite(topt_claim_epsilon(&s.claim, s.at[0].time_ns));
-        t->loose += !s.stopped && s.claim.epsilon > r->epsilon;
+                     isfinite(topt_certificate_epsilon(&s.certificate, s.at[0].time_ns));
+        t->loose += !s.stopped && s.certificate.epsilon > r->epsilon;
         if (goal == TOPT_GOAL_FASTEST)
             printf("# stopped %d n %d exact %d eps %g bound %ld best %ld work %ld "
                    "products %ld\n",
-                   s.stopped, s.n, s.claim.exact, s.claim.epsilon, (long)s.claim.bound_ns,
-                   s.n ? (long)s.at[0].time_ns : 0, (long)r->max_work,
-                   (long)s.claim.stats.products);
+                   s.stopped, s.n, s.certificate.exact, s.certificate.epsilon,
+                   (long)s.certificate.bound_ns, s.n ? (long)s.at[0].time_ns : 0,
+                   (long)r->max_work, (long)s.certificate.stats.products);
         topt_solutions_fini(&s);
     }
 }
@@ -728,7 +728,7 @@ static void test_stopped(struct topt_request r)
        "in the uniform space: that nothing is known");
     json_decref(a);
     r.mode = TOPT_PROFILING;
-    ok(!topt_plan_curve(&r, &a, &err) && json_is_true(json_object_get(a, "stopped")) &&
+    ok(!topt_plan(&r, &a, &err) && json_is_true(json_object_get(a, "stopped")) &&
            json_array_size(json_object_get(a, "points")) == 0,
        "a curve without points, stopped");
     json_decref(a);

@@ -3,8 +3,8 @@
 #include "tradeoff.h"
 #include "algorithm.h"
 #include "plan_check.h"
-#include "claim.h"
-#include "count.h"
+#include "certificate.h"
+#include "gpu_count.h"
 #include "document.h"
 #include "grid.h"
 #include "grid_data.h"
@@ -15,7 +15,7 @@
 #include "problem_stats.h"
 #include "request.h"
 #include "solutions.h"
-#include "words.h"
+#include "strategy_words.h"
 #include "topt_choices.h"
 #include "topt_framework.h"
 #include "topt_plan.h"
@@ -82,14 +82,15 @@ static json_t *check(struct topt_planning *m, const struct topt_best *b,
 static int put_checked(struct topt_planning *m, const struct topt_best *b, json_t *point,
                        struct topt_error *err)
 {
-    struct topt_kept_point *kept = b->solution.kept;
-    json_t *o = kept && kept->checked ? json_incref(kept->checked) : check(m, b, err);
+    struct topt_cached_point *cached = b->solution.cached;
+    json_t *o =
+        cached && cached->checked ? json_incref(cached->checked) : check(m, b, err);
     if (!o)
         return -1;
     json_object_update(point, o);
-    if (kept && !kept->checked) {
-        kept->checked = json_incref(o);
-        m->kept->grew = 1;
+    if (cached && !cached->checked) {
+        cached->checked = json_incref(o);
+        m->cache->grew = 1;
     }
     json_decref(o);
     return 0;
@@ -99,7 +100,7 @@ int topt_count_point(struct topt_planning *m, int64_t gpus, json_t **ret,
                      struct topt_error *err)
 {
     int rc = 0;
-    struct topt_best b = {.claim = topt_claim_exact()};
+    struct topt_best b = {.certificate = topt_certificate_exact()};
     int64_t limit = topt_request_limit(m->request);
     *ret = NULL;
     if (topt_count_least_bytes(m, gpus) <= limit &&
@@ -113,14 +114,14 @@ int topt_count_point(struct topt_planning *m, int64_t gpus, json_t **ret,
                           topt_fits_json(topt_best_fits(&b)), "limit", (json_int_t)limit);
     if (b.stopped)
         json_object_set_new(p, "stopped", json_true());
-    if (!b.found && b.claim.decided)
-        topt_claim_write(p, m->request->model, &b.claim);
+    if (!b.found && b.certificate.decided)
+        topt_certificate_write(p, m->request->model, &b.certificate);
     if (b.found) {
         char space[48];
         json_object_set_new(p, "nodes", json_integer(b.mesh.nodes));
         json_object_set_new(p, "memory_bytes", json_integer(b.solution.memory_bytes));
         json_object_set_new(p, "time_ns", json_integer(b.solution.time_ns));
-        topt_claim_write(p, m->request->model, &b.claim);
+        topt_certificate_write(p, m->request->model, &b.certificate);
         json_object_set_new(
             p, "space",
             json_string(topt_space_words(b.space, b.alike, space, sizeof space)));
@@ -153,7 +154,7 @@ static int put_points(struct topt_planning *m, const int64_t *count, int n, json
     json_t *points = json_object_get(curve, "points"), *p;
     for (int i = 0; i < n; i++) {
         int64_t nearest[2];
-        if (!topt_count_shares(m, count[i], nearest)) {
+        if (!topt_count_divides_batch(m, count[i], nearest)) {
             json_array_append_new(points, unshared_point(m->request, count[i], nearest));
             continue;
         }
@@ -186,7 +187,7 @@ static int put_curve(struct topt_planning *m, const int64_t *count, int n, json_
                      struct topt_error *err)
 {
     for (int i = 0;; i++) {
-        int where = topt_request_tensor(m->request, i);
+        int where = topt_request_tensor_at(m->request, i);
         if (where < 0 || any_fits(curve))
             return 0;
         m->tensor = (enum topt_tensor_where)where;
@@ -196,8 +197,8 @@ static int put_curve(struct topt_planning *m, const int64_t *count, int n, json_
     }
 }
 
-int topt_answer_curve(const struct topt_request *r, struct topt_kept *kept, json_t **ret,
-                      struct topt_error *err)
+int topt_answer_curve(const struct topt_request *r, struct topt_variant_cache *cache,
+                      json_t **ret, struct topt_error *err)
 {
     struct topt_planning m;
     int64_t *count;
@@ -206,7 +207,7 @@ int topt_answer_curve(const struct topt_request *r, struct topt_kept *kept, json
     if ((r->mode == TOPT_PROFILING && topt_request_check(r, err)) ||
         topt_planning_init(&m, r, err))
         return -1;
-    m.kept = kept;
+    m.cache = cache;
     if (topt_request_counts(r, &count, &n, err)) {
         topt_planning_fini(&m);
         return -1;
@@ -224,17 +225,6 @@ int topt_answer_curve(const struct topt_request *r, struct topt_kept *kept, json
     return 0;
 }
 
-int topt_plan_curve(const struct topt_request *r, json_t **ret, struct topt_error *err)
-{
-    struct topt_kept *kept = topt_kept_create();
-    *ret = NULL;
-    if (!kept)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the curve");
-    int rc = topt_answer_curve(r, kept, ret, err);
-    topt_kept_destroy(kept);
-    return rc;
-}
-
 /* ---- the frontier ------------------------------------------------------------------ */
 
 static int no_memory(struct topt_error *err)
@@ -245,7 +235,7 @@ static int no_memory(struct topt_error *err)
 /* All shapes of a count: each point with the mesh it is for. */
 struct merged {
     int n, stopped, alike;
-    struct topt_claim claim;
+    struct topt_certificate certificate;
     enum topt_space space;
     struct topt_problem_stats stats;
     struct topt_placed *at;
@@ -305,7 +295,7 @@ static int merge_shape(struct merged *m, struct topt_planning *micros, int nodes
              tell_known(m, &s, err) ||
              topt_grid_solve(&s, goal, fastest ? 0 : micros->request->memory_limit, 0,
                              &all, err) ||
-             topt_claim_merge(&m->claim, &all.claim, err) ||
+             topt_certificate_merge(&m->certificate, &all.certificate, err) ||
              merge_points(m, &all, &s.mesh, err);
     m->stopped |= all.stopped;
     m->space = s.space;
@@ -322,7 +312,7 @@ static int merge_shape(struct merged *m, struct topt_planning *micros, int nodes
  * space finds, or who looks for the fastest alone. */
 static int asks_seeds(const struct topt_request *r, const struct merged *m)
 {
-    return m->claim.decided && !m->stopped && m->space == TOPT_SPACE_FULL &&
+    return m->certificate.decided && !m->stopped && m->space == TOPT_SPACE_FULL &&
            !topt_algorithm_find(r->algorithm);
 }
 
@@ -345,13 +335,13 @@ static int merge_seeds(struct merged *m, struct topt_planning *own,
 {
     struct topt_grid_search s = {0}, x = {0};
     struct topt_solutions all = {0};
-    struct topt_claim work = topt_claim_exact();
+    struct topt_certificate work = topt_certificate_exact();
     int rc = topt_grid_open(&s, own, nodes, per_node, TOPT_GOAL_FRONTIER, err) ||
              topt_grid_open(&x, from, nodes, per_node, goal, err) ||
              topt_grid_solve(&x, goal, own->request->memory_limit, 0, &all, err);
     if (!rc) {
-        work.stats = all.claim.stats;
-        rc = topt_claim_merge(&m->claim, &work, err) ||
+        work.stats = all.certificate.stats;
+        rc = topt_certificate_merge(&m->certificate, &work, err) ||
              (keep_own(&s, &all) && merge_points(m, &all, &s.mesh, err));
     }
     topt_solutions_fini(&all);
@@ -382,7 +372,7 @@ static void merged_fini(struct merged *m)
     for (int i = 0; i < m->n; i++)
         topt_strategy_destroy(m->at[i].s.strategy);
     free(m->at);
-    topt_claim_fini(&m->claim);
+    topt_certificate_fini(&m->certificate);
 }
 
 static void merged_reduce(struct merged *m)
@@ -466,8 +456,8 @@ static int put_frontier(struct topt_planning *micros, struct merged *m, json_t *
         topt_space_words(m->space, m->alike, space, sizeof space), "configs",
         (json_int_t)m->stats.configs, "layouts", (json_int_t)m->stats.layouts,
         "edge_entries", (json_int_t)m->stats.edge_entries, "stats",
-        topt_work_json(&m->claim.stats), "pricing", topt_pricing_json(&m->stats));
-    topt_claim_write(doc, r->model, &m->claim);
+        topt_work_json(&m->certificate.stats), "pricing", topt_pricing_json(&m->stats));
+    topt_certificate_write(doc, r->model, &m->certificate);
     put_job(doc, r);
     if (m->stopped)
         json_object_set_new(doc, "stopped", json_true());
@@ -482,7 +472,7 @@ static int put_frontier(struct topt_planning *micros, struct merged *m, json_t *
 int topt_plan_frontier(const struct topt_request *r, json_t **ret, struct topt_error *err)
 {
     struct topt_planning micros;
-    struct merged m = {.claim = topt_claim_exact()};
+    struct merged m = {.certificate = topt_certificate_exact()};
     int nodes = 0, per_node = 0, rc = 0, shapes = 0;
     *ret = NULL;
     if (r->gpus < 1)
@@ -493,7 +483,7 @@ int topt_plan_frontier(const struct topt_request *r, json_t **ret, struct topt_e
     /* Where tensor parallelism is a last resort, it is tried where nothing fits
      * without. */
     for (int i = 0; !rc && !m.n; i++) {
-        int where = topt_request_tensor(r, i);
+        int where = topt_request_tensor_at(r, i);
         if (where < 0)
             break;
         micros.tensor = (enum topt_tensor_where)where;

@@ -1,13 +1,13 @@
 /* planning.h - what the planning of one request has at hand at each of its steps: the numbers of
  * micro-batches with the model of each, the stage of tensor parallelism, pins, the work done so
- * far, and what is kept of variants.  Private to plan/. */
+ * far, and the cache of variants.  Private to plan/. */
 #ifndef TOPT_PLANNING_H
 #define TOPT_PLANNING_H
 
 #include "pins.h"
 #include "topt_question.h"
 
-struct topt_kept;
+struct topt_variant_cache;
 
 /* Models by number of micro-batches are made when asked for. */
 struct topt_planning {
@@ -20,19 +20,19 @@ struct topt_planning {
     struct topt_blocks blocks; /* of all of them */
     struct topt_pins pins;     /* of the request */
     int64_t work;              /* of searches so far */
-    /* What is kept of the request's variants, and gets what is missing; borrowed, NULL:
+    /* The cache of the request's variants, which gets what is missing; borrowed, NULL:
      * nothing is. */
-    struct topt_kept *kept;
+    struct topt_variant_cache *cache;
     int n;
     struct topt_micro {
         int64_t batches;
         const struct topt_model *model;
         struct topt_model *owned;      /* NULL for the request's own */
         struct topt_settings settings; /* without what is never in memory together */
-        /* What one device would make again of it, of a block of each kind and of all
+        /* What one device would recompute of it, of a block of each kind and of all
          * blocks. */
-        int remade_known;
-        int64_t remade, remade_all;
+        int recomputed_known;
+        int64_t recomputed, recomputed_all;
     } * at;
 };
 

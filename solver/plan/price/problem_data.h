@@ -4,13 +4,13 @@
  *       |  alike ones share                            |  between two families share
  *     family  configurations and their costs         table  costs by class of configuration
  *
- *     place   what the search chooses for: one node, or all nodes at the same place of blocks
- *             that choose alike
- *     link    what the search pays between two places: one edge, or all edges that are alike
+ *     variable  what the search chooses for, from a domain: one node, or all nodes at the
+ *               same position of blocks that choose alike
+ *     term      what the search pays between two variables: one edge, or all that are alike
  *
- * Where every block is free, places are nodes and links are edges.
+ * Where every block is free, variables are nodes and terms are edges.
  *
- * What is made again in backward is there for one block at a time, the largest of its
+ * What is recomputed in backward is there for one block at a time, the largest of its
  * kind.  Blocks that choose alike pay for it once.  Free ones pay the mean of all, each
  * its part, which adds up and is never more: a problem of free blocks has strategies for
  * less than they cost, and its bounds hold.  What is missing is a point's excess. */
@@ -24,11 +24,11 @@
 /* What an alternative of an edge has beside its cost. */
 struct edge_fact {
     uint16_t transient : 10; /* topt_transient_code */
-    uint16_t remade : 2;     /* which ends' bytes are made again: enum edge_remade */
+    uint16_t recomputed : 2; /* which ends' bytes are recomputed: enum edge_recomputed */
     uint16_t keep : 1;
 };
 
-enum edge_remade { REMADE_FROM = 1, REMADE_TO = 2 };
+enum edge_recomputed { RECOMPUTED_FROM = 1, RECOMPUTED_TO = 2 };
 
 /* Everything about configurations of alike nodes. */
 struct family {
@@ -38,11 +38,11 @@ struct family {
     struct topt_config *config;
     uint8_t *hub_keep; /* hubs */
     struct topt_cost *cost;
-    int64_t *remade;    /* bytes that are made again, ... */
-    int among;          /* ... of which each of so many blocks pays its part */
-    int64_t *transient; /* rounded */
-    int64_t *waiting;   /* bytes of the output where it waits; 0 where no cap applies */
-    int nfrom;          /* classes as a producer */
+    int64_t *recomputed; /* bytes that are recomputed, ... */
+    int among;           /* ... of which each of so many blocks pays its part */
+    int64_t *transient;  /* rounded */
+    int64_t *waiting;    /* bytes of the output where it waits; 0 where no cap applies */
+    int nfrom;           /* classes as a producer */
     int32_t *from_class;
     struct topt_edge_end *from_end; /* by class */
     int nto[TOPT_MAX_INPUTS];
@@ -60,7 +60,7 @@ struct edge_table {
     struct edge_fact *fact;
     struct topt_cost least;                     /* of both, over all alternatives */
     uint64_t occurs[TOPT_TRANSIENT_CODES / 64]; /* codes of transients, as bits */
-    int remakes;        /* some alternative makes something again */
+    int recomputes;     /* some alternative makes something again */
     int64_t *end_bytes; /* of the tensor, by class of the producer, then the consumer */
     /* Numbers of the layouts at the ends, value and gradient of each class of the
      * producer, then of the consumer; and whose moves they are. */
@@ -71,16 +71,16 @@ struct edge_table {
 
 struct node {
     int op, tensor; /* op -1: hub */
-    int family, place;
+    int family, variable;
 };
 
 struct edge {
     int from, to;  /* nodes */
     int op, input; /* consumer, or op -1: into a hub */
-    int table, link;
+    int table, term;
 };
 
-/* Nodes of one family that a place stands for. */
+/* Nodes of one family that a variable stands for. */
 struct part {
     int family;
     int64_t times;
@@ -88,28 +88,29 @@ struct part {
     int32_t *from_class, *to_class[TOPT_MAX_INPUTS];
 };
 
-/* What places choose from: the configurations of their families, which have the same
- * list.  Shared by places that are alike. */
-struct choice {
+/* What variables choose from: the configurations of their families, which have the same
+ * list.  Shared by variables that are alike. */
+struct domain {
     int nparts;
     struct part *part;
     int n;
     int32_t *config; /* numbers in the families' lists: those that nothing dominates */
     struct topt_cost *cost;
     int64_t *transient, *waiting;
-    int charge_transient, charge_waiting; /* by so many places together; 0: not charged */
+    int charge_transient,
+        charge_waiting; /* by so many variables together; 0: not charged */
     /* under the current caps */
     int nkept;
     int32_t *kept; /* numbers in 'config' */
     struct topt_cost *kept_cost;
 };
 
-/* What links pay: a table, so many times, perhaps with its ends exchanged so that no
- * circle arises.  Shared by links that are alike. */
+/* What terms pay: a table, so many times, perhaps with its ends exchanged so that no
+ * circle arises.  Shared by terms that are alike. */
 struct multiplicity {
     int table;
     int64_t times;
-    int once;       /* charged with what is made again, which counts once */
+    int once;       /* charged with what is recomputed, which counts once */
     int transposed; /* rows are the consumer's classes */
     /* All alternatives, charged: the table's own costs where no other multiplicity needs
      * them, which then are charged in place, or where that changes nothing; else a
@@ -125,23 +126,23 @@ struct multiplicity {
     struct topt_cost *kept_cost;
 };
 
-struct place {
-    int choice;
+struct variable {
+    int domain;
     const char *name;
 };
 
-struct link {
-    int from, to; /* places of producer and consumer */
+struct term {
+    int from, to; /* variables of producer and consumer */
     int from_part, to_part;
     int input, multiplicity;
     int64_t times;
     int once;
 };
 
-/* A block of one operator reads its own place: a second place takes the same
- * configuration, and the link leads there. */
+/* A block of one operator reads its own variable: a second variable takes the same
+ * configuration, and the term leads there. */
 struct mirror {
-    int place, of; /* places */
+    int variable, of; /* variables */
     struct topt_cost *cost, *alt;
     int32_t *number, *first;
     struct topt_table table;
@@ -151,19 +152,19 @@ struct topt_problem {
     struct topt_costing k;
     struct topt_space_options options;
     struct topt_spans spans;
-    uint8_t *may_remake; /* by operator: it may be recomputed; NULL: none */
-    uint8_t *reread;     /* by tensor: backward may read it */
-    int swapped;         /* memory is time and time is memory */
+    uint8_t *may_recompute; /* by operator: it may be recomputed; NULL: none */
+    uint8_t *reread;        /* by tensor: backward may read it */
+    int swapped;            /* memory is time and time is memory */
     int nnodes, nedges, nfamilies, ntables;
     struct node *node;
     struct edge *edge;
     struct family *family;
     struct edge_table *table;
     int *of_op, *of_hub; /* families by the first alike operator, -1: none yet */
-    int nplaces, nlinks, nchoices, nmultiplicities, nmirrors;
-    struct place *place;
-    struct link *link;
-    struct choice *choice;
+    int nvariables, nterms, ndomains, nmultiplicities, nmirrors;
+    struct variable *variable;
+    struct term *term;
+    struct domain *domain;
     struct multiplicity *multiplicity;
     struct mirror *mirror;
     struct topt_search_op *search_op;
@@ -196,9 +197,9 @@ static inline int topt_problem_canceled(const struct topt_problem *p,
 }
 
 /* May operator 'op' be recomputed here? */
-static inline int topt_problem_remakes(const struct topt_problem *p, int op)
+static inline int topt_problem_may_recompute(const struct topt_problem *p, int op)
 {
-    return p->may_remake && p->may_remake[op];
+    return p->may_recompute && p->may_recompute[op];
 }
 
 #endif

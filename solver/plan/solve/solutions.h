@@ -3,7 +3,7 @@
 #define TOPT_SOLUTIONS_H
 
 #include "caps.h"
-#include "claim.h"
+#include "certificate.h"
 
 /* What is chosen for the whole model, outside of any problem. */
 struct topt_variant {
@@ -16,19 +16,20 @@ struct topt_variant {
     int hidden_ppm;       /* the same */
 };
 
-struct topt_kept_point;
+struct topt_cached_point;
 
 struct topt_solution {
     int64_t memory_bytes, time_ns;
     struct topt_strategy *strategy;
-    struct topt_variant variant;  /* of the one who posed the problem */
-    struct topt_kept_point *kept; /* where that one keeps it, borrowed; NULL: nowhere */
+    struct topt_variant variant; /* of the one who posed the problem */
+    struct topt_cached_point
+        *cached; /* where that one keeps it, borrowed; NULL: nowhere */
 };
 
 struct topt_solutions {
     int n;
     struct topt_solution *at; /* memory ascending, time strictly descending */
-    struct topt_claim claim;
+    struct topt_certificate certificate;
     int stopped; /* what was not looked at, nothing is known of */
     int ncaps;   /* pairs of caps that were solved */
     struct topt_caps *caps;

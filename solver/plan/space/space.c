@@ -1,6 +1,7 @@
 /* space.c - the named spaces: which configurations of an operator are searched.
  *
- *   full       each axis takes one dimension or none (or of those that are alike but for names of axes, one)
+ *   full       each axis takes one dimension or none (or of those that are alike but for names
+ *              of axes, one)
  *   canonical  each level of the cluster gives a number of axes to each dimension; batch-like
  *              dimensions take them from the outside, feature-like ones from the inside
  *   uniform    the axes are cut once for the whole model: data axes take the batch, tensor
@@ -29,7 +30,7 @@ struct topt_splits topt_splits_of_op(const struct topt_op *op)
 {
     struct topt_splits s = {.ndims = op->spec->ndims};
     for (int d = 0; d < s.ndims; d++) {
-        s.split[d] = op->spec->dim[d].split;
+        s.split[d] = topt_op_split(op, d);
         s.count[d] = topt_fewest_counts(op, d);
         s.even[d] = op->spec->even >> d & 1;
     }
@@ -43,7 +44,7 @@ struct topt_splits topt_splits_of_tensor(const struct topt_model *m, int tensor)
     const struct topt_op *op = &m->op[t->producer];
     struct topt_splits s = {.ndims = t->ndim};
     for (int d = 0; d < t->ndim; d++) {
-        s.split[d] = op->spec->dim[op->spec->operand[op->output].dim[d]].split;
+        s.split[d] = topt_op_split(op, op->spec->operand[op->output].dim[d]);
         s.count[d] = t->dim[d].count;
         if (s.split[d] == TOPT_SPLIT_NEVER)
             s.split[d] = TOPT_SPLIT_SEQUENCE;

@@ -1,0 +1,320 @@
+/* strategy_total.c - the cost of a strategy: a plain sum, and caps on what is in flight.
+ *
+ *     memory = what stays + R + T + W * U
+ *         R  what backward recomputes: of each kind of blocks the largest
+ *         T  most transient bytes of any fragment
+ *         W  tensors that wait past other operators, at once, at most
+ *         U  bytes of the largest of them
+ *
+ * What is recomputed is alive in forward too, for a while and for one block at a time:
+ * R has room for it then as well. */
+#include "tally.h"
+#include "strategy_total.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+int topt_spans_init(struct topt_spans *s, const struct topt_model *m,
+                    struct topt_error *err)
+{
+    int *last = calloc((size_t)m->ntensors + 1, sizeof *last);
+    int *open = calloc((size_t)m->nops + 2, sizeof *open);
+    *s = (struct topt_spans){.span = calloc((size_t)m->ntensors + 1, 1)};
+    if (!last || !open || !s->span) {
+        free(last);
+        free(open);
+        topt_spans_fini(s);
+        return topt_nomem(err, "the model's spans");
+    }
+    for (int i = 0; i < m->nops; i++)
+        for (int k = 0; k < m->op[i].ninputs; k++)
+            last[m->op[i].operand[m->op[i].input[k]].tensor] = i;
+    for (int t = 0; t < m->ntensors; t++) {
+        int length = last[t] - m->tensor[t].producer, uses = m->tensor[t].nconsumers;
+        /* Used twice by the next operator, one gradient waits in the hub for the
+         * other's move. */
+        if (uses == 0 || (length <= 1 && uses == 1))
+            continue;
+        /* A residual crosses a block, a tied weight the whole model. */
+        int is_long = length > 16 && 2 * length > m->nops;
+        s->span[t] = is_long ? TOPT_SPAN_LONG : TOPT_SPAN_CROSSING;
+        if (is_long)
+            continue;
+        open[m->tensor[t].producer + 1]++;
+        open[last[t] + 1]--;
+    }
+    for (int i = 0, now = 0; i <= m->nops; i++) {
+        now += open[i];
+        if (now > s->crossing)
+            s->crossing = now;
+    }
+    free(last);
+    free(open);
+    return 0;
+}
+
+void topt_spans_recompute(struct topt_spans *s, const struct topt_model *m,
+                          const struct topt_blocks *blocks)
+{
+    for (int t = 0; t < m->ntensors; t++)
+        if (s->span[t] == TOPT_SPAN_NEXT && blocks->kind[m->tensor[t].producer] >= 0)
+            s->span[t] = TOPT_SPAN_CROSSING;
+    s->crossing++;
+}
+
+void topt_spans_fini(struct topt_spans *s)
+{
+    free(s->span);
+    s->span = NULL;
+}
+
+int64_t topt_span_bytes(const struct topt_costing *k, int tensor,
+                        const struct topt_layout *where)
+{
+    struct topt_shape shape = topt_tensor_shape(&k->model->tensor[tensor]);
+    return topt_in_flight(
+        k, topt_block_bytes(k->mesh, k->settings, &shape, where, TOPT_ELEM_REAL));
+}
+
+int64_t topt_round_transient(int64_t bytes)
+{
+    return topt_transient_of(topt_transient_code(bytes));
+}
+
+/* ---- sums -------------------------------------------------------------------------- */
+
+int topt_totals_init(struct topt_totals *t, const struct topt_model *m,
+                     struct topt_error *err)
+{
+    *t = (struct topt_totals){.model = m};
+    t->recomputed = calloc((size_t)m->nops + 1, sizeof *t->recomputed);
+    if (!t->recomputed)
+        return topt_nomem(err, "a strategy's cost");
+    return topt_spans_init(&t->spans, m, err);
+}
+
+void topt_totals_fini(struct topt_totals *t)
+{
+    free(t->recomputed);
+    topt_recomputation_fini(&t->recomputation);
+    topt_spans_fini(&t->spans);
+    topt_spans_fini(&t->spans_recomputing);
+}
+
+int topt_cost_join(struct topt_fragment_cost *sum, const struct topt_fragment_cost *c,
+                   struct topt_error *err)
+{
+    int bad = __builtin_add_overflow(sum->compute_ns, c->compute_ns, &sum->compute_ns);
+    bad |= __builtin_add_overflow(sum->network_ns, c->network_ns, &sum->network_ns);
+    for (int i = 0; i < TOPT_BASIS_COUNT; i++)
+        sum->basis_ns[i] += c->basis_ns[i]; /* parts of the two above */
+    for (int i = 0; i < TOPT_CLASS_COUNT; i++)
+        bad |= __builtin_add_overflow(sum->class_bytes[i], c->class_bytes[i],
+                                      &sum->class_bytes[i]);
+    sum->transient_bytes = larger(sum->transient_bytes, c->transient_bytes);
+    return bad ? topt_fail(err, TOPT_ERR_LIMIT, "the cost of the strategy overflows") : 0;
+}
+
+const struct topt_fragment_cost *topt_edge_choice(const struct topt_edge_cost *e,
+                                                  enum topt_keep keep)
+{
+    return &e->alt[keep == TOPT_KEEP_BEFORE && e->nalts == 2];
+}
+
+/* Sums of a strategy, and the largest caps seen. */
+struct total {
+    struct topt_totals *t;
+    struct topt_pieces *pieces;
+    const struct topt_spans *spans;
+    const struct topt_blocks *blocks; /* NULL: nobody recomputes */
+    struct topt_strategy_cost *cost;
+    struct topt_error *err;
+};
+
+/* Add the cost of a piece of operator 'op'; NULL: there is none. */
+static int add(struct total *s, int op, const struct topt_fragment_cost *c)
+{
+    if (!c || topt_cost_join(&s->cost->sum, c, s->err))
+        return -1;
+    if (s->blocks && s->blocks->kind[op] >= 0)
+        s->t->recomputed[op - s->blocks->position[op]] +=
+            c->class_bytes[TOPT_CLASS_RECOMPUTED];
+    return 0;
+}
+
+/* A tensor that waits: bounded by the crossing cap, or charged by itself. */
+static void add_waiting(struct total *s, int tensor)
+{
+    if (s->spans->span[tensor] == TOPT_SPAN_NEXT)
+        return;
+    int64_t bytes = s->pieces->waiting(s->pieces, tensor);
+    if (s->spans->span[tensor] == TOPT_SPAN_LONG)
+        s->cost->sum.class_bytes[TOPT_CLASS_KEPT] += bytes;
+    else
+        s->cost->crossing_cap = larger(s->cost->crossing_cap, bytes);
+}
+
+static int add_tensor(struct total *s, int tensor)
+{
+    const struct topt_tensor *t = &s->t->model->tensor[tensor];
+    if (t->nconsumers > 1 && add(s, t->producer, s->pieces->hub(s->pieces, tensor)))
+        return -1;
+    add_waiting(s, tensor);
+    return 0;
+}
+
+/* Blocks of a kind have their backward one after the other. */
+static int64_t largest_blocks(const struct total *s)
+{
+    int64_t sum = 0;
+    for (int i = 0; s->blocks && i < s->blocks->nkinds; i++) {
+        const struct topt_block_kind *b = &s->blocks->of[i];
+        int64_t most = 0;
+        for (int n = 0; n < b->count; n++)
+            most = larger(most, s->t->recomputed[b->first + n * b->length]);
+        sum += most;
+    }
+    return sum;
+}
+
+/* The spans of a model where somebody recomputes, made when they are first asked for. */
+static int find_spans(struct total *s)
+{
+    struct topt_totals *t = s->t;
+    s->spans = &t->spans;
+    if (!t->recomputation.any)
+        return 0;
+    s->blocks = &t->recomputation.blocks;
+    s->spans = &t->spans_recomputing;
+    if (s->spans->span)
+        return 0;
+    if (topt_spans_init(&t->spans_recomputing, t->model, s->err))
+        return -1;
+    topt_spans_recompute(&t->spans_recomputing, t->model, s->blocks);
+    return 0;
+}
+
+static int add_all(struct total *s)
+{
+    const struct topt_model *m = s->t->model;
+    memset(s->t->recomputed, 0, (size_t)m->nops * sizeof *s->t->recomputed);
+    for (int i = 0; i < m->nops; i++)
+        if (add(s, i, s->pieces->op(s->pieces, i)))
+            return -1;
+    for (int t = 0; t < m->ntensors; t++)
+        if (add_tensor(s, t))
+            return -1;
+    return 0;
+}
+
+int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *st,
+                    struct topt_pieces *p, struct topt_strategy_cost *ret,
+                    struct topt_error *err)
+{
+    struct topt_strategy_cost cost = {.time_ns = 0};
+    struct total s = {.t = t, .pieces = p, .cost = &cost, .err = err};
+    if (topt_recompute_check(t->model, st, &t->recomputation, err) || find_spans(&s) ||
+        add_all(&s))
+        return -1;
+    cost.transient_cap = topt_round_transient(cost.sum.transient_bytes);
+    cost.sum.transient_bytes = 0; /* that is no sum */
+    cost.crossing = s.spans->crossing;
+    cost.recomputed_bytes = largest_blocks(&s);
+    cost.time_ns = cost.sum.compute_ns + cost.sum.network_ns;
+    cost.memory_bytes =
+        cost.recomputed_bytes + cost.transient_cap + cost.crossing * cost.crossing_cap;
+    for (int i = 0; i <= TOPT_CLASS_KEPT; i++)
+        cost.memory_bytes += cost.sum.class_bytes[i];
+    *ret = cost;
+    return 0;
+}
+
+/* ---- pieces one by one ------------------------------------------------------------- */
+
+/* The plainest source of pieces: each fragment is written when it is asked for. */
+struct plain {
+    struct topt_pieces pieces; /* first: it is cast to this */
+    const struct topt_costing *k;
+    const struct topt_strategy *st;
+    struct topt_fragment_cost cost;
+    struct topt_error *err;
+};
+
+static struct topt_edge_end end_of_producer(const struct plain *x, int tensor)
+{
+    int op = x->k->model->tensor[tensor].producer;
+    return topt_edge_producer(x->k, op, &x->st->config[op]);
+}
+
+/* Where consumers find it. */
+static struct topt_edge_end end_of_tensor(const struct plain *x, int tensor)
+{
+    return x->k->model->tensor[tensor].nconsumers > 1
+               ? topt_edge_hub(x->k, &x->st->hub[tensor])
+               : end_of_producer(x, tensor);
+}
+
+static int join_edge(struct plain *x, int tensor, const struct topt_edge_end *from,
+                     const struct topt_edge_end *to, enum topt_keep keep)
+{
+    struct topt_edge_cost e;
+    return topt_cost_edge(x->k, tensor, from, to, &e, x->err) ||
+                   topt_cost_join(&x->cost, topt_edge_choice(&e, keep), x->err)
+               ? -1
+               : 0;
+}
+
+static const struct topt_fragment_cost *plain_op(struct topt_pieces *p, int op)
+{
+    struct plain *x = (struct plain *)p;
+    const struct topt_op *o = &x->k->model->op[op];
+    const struct topt_config *c = &x->st->config[op];
+    if (topt_cost_op(x->k, op, c, &x->cost, x->err))
+        return NULL;
+    int64_t transient = x->cost.transient_bytes;
+    for (int i = 0; i < o->ninputs; i++) {
+        int tensor = o->operand[o->input[i]].tensor;
+        struct topt_edge_end from = end_of_tensor(x, tensor);
+        struct topt_edge_end to = topt_edge_consumer(x->k, op, i, c, transient);
+        if (join_edge(x, tensor, &from, &to,
+                      (enum topt_keep)x->st->keep[op * TOPT_MAX_INPUTS + i]))
+            return NULL;
+    }
+    return &x->cost;
+}
+
+static const struct topt_fragment_cost *plain_hub(struct topt_pieces *p, int tensor)
+{
+    struct plain *x = (struct plain *)p;
+    struct topt_edge_end from = end_of_producer(x, tensor);
+    struct topt_edge_end to = end_of_tensor(x, tensor);
+    return topt_cost_hub(x->k, tensor, &x->st->hub[tensor], &x->cost, x->err) ||
+                   join_edge(x, tensor, &from, &to, TOPT_KEEP_AFTER)
+               ? NULL
+               : &x->cost;
+}
+
+static int64_t plain_waiting(struct topt_pieces *p, int tensor)
+{
+    const struct plain *x = (const struct plain *)p;
+    struct topt_edge_end end = end_of_tensor(x, tensor);
+    return topt_span_bytes(x->k, tensor, &end.value);
+}
+
+int topt_cost_strategy(const struct topt_costing *k, const struct topt_strategy *st,
+                       struct topt_strategy_cost *ret, struct topt_error *err)
+{
+    struct plain x = {
+        .pieces = {plain_op, plain_hub, plain_waiting}, .k = k, .st = st, .err = err};
+    struct topt_totals t = {.model = NULL};
+    int rc = topt_settings_fit(k->model, k->settings, err) ||
+             topt_totals_init(&t, k->model, err) ||
+             topt_totals_sum(&t, st, &x.pieces, ret, err);
+    topt_totals_fini(&t);
+    return rc ? -1 : 0;
+}

@@ -1,0 +1,40 @@
+/* strategy_total.h - the sums and caps that make the cost of a strategy, over pieces that
+ * somebody knows.  Private to lower/. */
+#ifndef TOPT_STRATEGY_TOTAL_H
+#define TOPT_STRATEGY_TOTAL_H
+
+#include "recompute.h"
+
+/* What the pieces of the strategy at hand cost, borrowed until the next question; NULL
+ * where that fails (error filled). */
+struct topt_pieces {
+    /* An operator, with the moves to its inputs. */
+    const struct topt_fragment_cost *(*op)(struct topt_pieces *p, int op);
+    /* A hub, with the move into it. */
+    const struct topt_fragment_cost *(*hub)(struct topt_pieces *p, int tensor);
+    /* Bytes of a tensor where it waits, as topt_span_bytes counts them. */
+    int64_t (*waiting)(struct topt_pieces *p, int tensor);
+};
+
+/* Add a piece to others: what is in flight is so once.  LIMIT where that overflows. */
+int topt_cost_join(struct topt_fragment_cost *sum, const struct topt_fragment_cost *c,
+                   struct topt_error *err) TOPT_MUST_CHECK;
+/* What of an edge's alternatives is chosen. */
+const struct topt_fragment_cost *topt_edge_choice(const struct topt_edge_cost *e,
+                                                  enum topt_keep keep);
+
+/* What sums need of a model, whatever the strategy is. */
+struct topt_totals {
+    const struct topt_model *model; /* borrowed */
+    struct topt_spans spans, spans_recomputing;
+    struct topt_recomputation recomputation;
+    int64_t *recomputed; /* by first operator of a block: bytes recomputed */
+};
+int topt_totals_init(struct topt_totals *t, const struct topt_model *m,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+void topt_totals_fini(struct topt_totals *t);
+int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *s,
+                    struct topt_pieces *p, struct topt_strategy_cost *ret,
+                    struct topt_error *err) TOPT_MUST_CHECK;
+
+#endif

@@ -1,0 +1,412 @@
+/* gpu_count.c - a number of devices: every nodes x devices-per-node shape that the hardware
+ * allows, and the best plan over all of them. */
+#include "gpu_count.h"
+#include "algorithm.h"
+#include "certificate.h"
+#include "grid.h"
+#include "grid_data.h"
+#include "grid_solve.h"
+#include "planning.h"
+#include "request.h"
+#include "solutions.h"
+#include "space.h"
+#include "topt_choices.h"
+#include "topt_framework.h"
+#include "topt_question.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int topt_count_divides_batch(const struct topt_planning *m, int64_t gpus,
+                             int64_t ret_nearest[2])
+{
+    const struct topt_request *r = m->request;
+    int64_t samples = r->model->batch / (r->micro_batches ? r->micro_batches : 1);
+    int64_t fewest = gpus;
+    struct topt_mesh mesh;
+    int nodes = 0, per_node = 0;
+    if (!topt_request_even(r) ||
+        topt_space_resolve(r->space, (int)gpus) != TOPT_SPACE_UNIFORM)
+        return 1;
+    while (topt_request_grid(r, gpus, &nodes, &per_node)) {
+        if (topt_mesh_init(&mesh, nodes, per_node, NULL))
+            return 1;
+        for (int cut = topt_tensor_from(&mesh, m->tensor); cut <= mesh.naxes; cut++) {
+            int64_t ranks = topt_data_ranks(&mesh, cut);
+            if (m->heads % (mesh.devices / ranks))
+                continue;
+            if (samples % ranks == 0)
+                return 1;
+            fewest = ranks < fewest ? ranks : fewest;
+        }
+    }
+    if (ret_nearest) {
+        int64_t rounds = r->model->batch / samples;
+        ret_nearest[0] = samples / fewest * fewest * rounds;
+        ret_nearest[1] = (samples / fewest + 1) * fewest * rounds;
+    }
+    return 0;
+}
+
+/* Parameters, gradients, optimizer state and what backward reads, each once, spread
+ * evenly.  Where gradients may come late (grid.c, late_bytes) what backward reads is left
+ * out. */
+int64_t topt_count_least_bytes(const struct topt_planning *m, int64_t gpus)
+{
+    const struct topt_request *r = m->request;
+    enum topt_space space = topt_space_resolve(r->space, (int)gpus);
+    const struct topt_least_parameters *p = &m->parameters;
+    double bytes = p->value + p->gradient + p->state;
+    int late = r->settings.gather == TOPT_GATHER_UNIT && m->at[0].batches == 1;
+    if (!(topt_request_factors(r, space) & TOPT_FACTOR_RECOMPUTE) && !late)
+        bytes += m->activation_bytes / (double)m->at[m->n - 1].batches;
+    return (int64_t)(bytes * (1 - 1e-9) / (double)gpus);
+}
+
+/* ---- the best of a count ----------------------------------------------------------- */
+
+void topt_best_fini(struct topt_best *b)
+{
+    topt_strategy_destroy(b->solution.strategy);
+    topt_certificate_fini(&b->certificate);
+    memset(b, 0, sizeof *b);
+}
+
+enum topt_fits topt_best_fits(const struct topt_best *b)
+{
+    if (b->found)
+        return TOPT_FITS;
+    return b->stopped || !b->certificate.exact ? TOPT_FITS_UNKNOWN : TOPT_FITS_NOT;
+}
+
+int64_t topt_best_bound(const struct topt_best *b)
+{
+    int64_t need = b->solution.memory_bytes, floor = b->certificate.bound_bytes;
+    return floor < need ? floor : need;
+}
+
+json_t *topt_fits_json(enum topt_fits fits)
+{
+    return fits == TOPT_FITS_UNKNOWN ? json_null() : json_boolean(fits == TOPT_FITS);
+}
+
+static int better(const struct topt_solution *a, const struct topt_mesh *mesh,
+                  const struct topt_best *b, enum topt_goal goal)
+{
+    const struct topt_solution *c = &b->solution;
+    int64_t time = a->time_ns - c->time_ns, memory = a->memory_bytes - c->memory_bytes;
+    if (!b->found)
+        return 1;
+    if (goal == TOPT_GOAL_LEAST && memory)
+        return memory < 0;
+    if (time || memory)
+        return time < 0 || (!time && memory < 0);
+    return mesh->nodes < b->mesh.nodes;
+}
+
+static void take(struct topt_best *b, const struct topt_grid_search *s,
+                 struct topt_solution *solution)
+{
+    topt_strategy_destroy(b->solution.strategy);
+    b->found = 1;
+    b->mesh = s->mesh;
+    b->space = s->space;
+    b->alike = s->alike;
+    b->solution = *solution;
+    b->stats = s->stats;
+    solution->strategy = NULL;
+}
+
+static int same_shape(const struct topt_mesh *a, const struct topt_mesh *b)
+{
+    return a->nodes == b->nodes && a->per_node == b->per_node;
+}
+
+/* A device grid of a count, and the best of the uniform space on it, from which its search starts.
+ */
+struct shape {
+    int nodes, per_node;
+    struct topt_solution uniform; /* strategy owned, NULL: none that fits */
+};
+
+struct shapes {
+    int n;
+    struct shape *at;
+};
+
+static void shapes_fini(struct shapes *s)
+{
+    for (int i = 0; i < s->n; i++)
+        topt_strategy_destroy(s->at[i].uniform.strategy);
+    free(s->at);
+}
+
+static int list_shapes(const struct topt_request *r, int64_t gpus, struct shapes *ret,
+                       struct topt_error *err)
+{
+    int nodes = 0, per_node = 0, most = topt_hw_max_nodes(r->hw);
+    *ret = (struct shapes){0, calloc((size_t)most + 1, sizeof *ret->at)};
+    if (!ret->at)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the shapes");
+    while (topt_request_grid(r, gpus, &nodes, &per_node))
+        ret->at[ret->n++] = (struct shape){.nodes = nodes, .per_node = per_node};
+    return ret->n ? 0 : topt_no_grid(r, gpus, err);
+}
+
+/* ---- warm start ----------------------------------------------------------------------- */
+
+/* The uniform space takes a hundredth of the time of the others and lies within them, but
+ * for what canonical forbids to shared tables.  Its best on each device grid says which grid
+ * to search first, bounds the time of all from the start, and is an answer where a search
+ * is stopped early: so that there is one, it is searched until it has something, stopped
+ * or not. */
+static int wants_warm_start(const struct topt_request *r, int64_t gpus,
+                            enum topt_goal goal)
+{
+    return goal == TOPT_GOAL_FASTEST &&
+           topt_space_resolve(r->space, (int)gpus) != TOPT_SPACE_UNIFORM &&
+           (!r->algorithm || !strcmp(r->algorithm, "ft"));
+}
+
+static int warm_start(struct topt_planning *uniform, struct shape *at, int64_t limit,
+                      struct topt_certificate *certificate, struct topt_error *err)
+{
+    struct topt_grid_search s;
+    struct topt_solutions all = {0};
+    int rc =
+        topt_grid_open(&s, uniform, at->nodes, at->per_node, TOPT_GOAL_FASTEST, err) ||
+        topt_grid_solve(&s, TOPT_GOAL_FASTEST, limit, 0, &all, err);
+    if (!rc && all.n > 0) {
+        at->uniform = all.at[0];
+        all.at[0].strategy = NULL;
+    }
+    /* Of what it lacks nothing follows for the other space; its work counts. */
+    struct topt_certificate work = topt_certificate_exact();
+    work.stats = all.certificate.stats;
+    rc = rc || topt_certificate_merge(certificate, &work, err);
+    topt_solutions_fini(&all);
+    topt_grid_close(&s);
+    return rc ? -1 : 0;
+}
+
+static int by_warm_start(const void *x, const void *y)
+{
+    const struct shape *a = x, *b = y;
+    int64_t s = a->uniform.strategy ? a->uniform.time_ns : INT64_MAX;
+    int64_t t = b->uniform.strategy ? b->uniform.time_ns : INT64_MAX;
+    return s != t ? (s > t) - (s < t) : a->nodes - b->nodes;
+}
+
+static int order_by_warm_start(struct topt_planning *m, int64_t gpus, int64_t limit,
+                               struct shapes *shapes,
+                               struct topt_certificate *certificate,
+                               struct topt_error *err)
+{
+    enum topt_space space = topt_space_resolve(m->request->space, (int)gpus);
+    struct topt_request r =
+        topt_request_uniform(m->request, topt_request_factors(m->request, space));
+    struct topt_planning uniform;
+    if (topt_planning_init(&uniform, &r, err))
+        return -1;
+    uniform.work = m->work;
+    /* The other spaces take tensor parallelism wherever the framework has it. */
+    for (int n = 1, where; (where = topt_request_tensor_at(&r, n)) >= 0; n++)
+        uniform.tensor = (enum topt_tensor_where)where;
+    int rc = 0;
+    r.stop = NULL;
+    for (int i = 0; i < shapes->n && !rc; i++) {
+        rc = warm_start(&uniform, &shapes->at[i], limit, certificate, err);
+        if (shapes->at[i].uniform.strategy)
+            r.stop = m->request->stop;
+    }
+    m->work = uniform.work;
+    topt_planning_fini(&uniform);
+    qsort(shapes->at, (size_t)shapes->n, sizeof *shapes->at, by_warm_start);
+    return rc;
+}
+
+/* ---- solving ----------------------------------------------------------------------- */
+
+/* What is best so far bounds what is still of interest; of equal ones the fewest
+ * nodes. */
+static int search_shape(struct topt_grid_search *s, int64_t limit, enum topt_goal goal,
+                        struct topt_best *ret, struct topt_error *err)
+{
+    struct topt_solutions all = {0};
+    int64_t memory = limit, time = 0;
+    if (ret->found && goal == TOPT_GOAL_LEAST)
+        memory = ret->solution.memory_bytes;
+    else if (ret->found)
+        time = ret->solution.time_ns;
+    int rc = topt_grid_solve(s, goal, memory, time, &all, err) ||
+             topt_certificate_merge(&ret->certificate, &all.certificate, err);
+    ret->stopped |= all.stopped;
+    if (!rc && all.n > 0 && better(&all.at[0], &s->mesh, ret, goal))
+        take(ret, s, &all.at[0]);
+    if (ret->found && same_shape(&ret->mesh, &s->mesh))
+        ret->stats = s->stats;
+    topt_solutions_fini(&all);
+    return rc ? -1 : 0;
+}
+
+static int solve_shape(struct topt_planning *m, struct shape *at, int64_t limit,
+                       enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
+{
+    struct topt_grid_search s;
+    struct topt_solution *u = &at->uniform;
+    int rc = topt_grid_open(&s, m, at->nodes, at->per_node, goal, err);
+    if (!rc && u->strategy && better(u, &s.mesh, ret, goal) &&
+        topt_grid_holds(&s, u->strategy))
+        take(ret, &s, u);
+    rc = rc || search_shape(&s, limit, goal, ret, err);
+    topt_grid_close(&s);
+    return rc;
+}
+
+static void claim_epsilon(struct topt_best *b)
+{
+    b->certificate.epsilon =
+        b->found || b->certificate.exact
+            ? topt_certificate_epsilon(&b->certificate, b->solution.time_ns)
+            : INFINITY;
+}
+
+static int search_shapes(struct topt_planning *m, int64_t gpus, int64_t limit,
+                         enum topt_goal goal, struct topt_best *ret,
+                         struct topt_error *err)
+{
+    struct shapes shapes;
+    *ret = (struct topt_best){.certificate = topt_certificate_exact()};
+    int rc = list_shapes(m->request, gpus, &shapes, err);
+    if (!rc && wants_warm_start(m->request, gpus, goal))
+        rc = order_by_warm_start(m, gpus, limit, &shapes, &ret->certificate, err);
+    for (int i = 0; i < shapes.n && !rc; i++)
+        rc = solve_shape(m, &shapes.at[i], limit, goal, ret, err);
+    claim_epsilon(ret);
+    shapes_fini(&shapes);
+    if (rc)
+        topt_best_fini(ret);
+    return rc ? -1 : 0;
+}
+
+/* Where operators were decided by heuristic, a smaller space may have what was missed, or a
+ * search with fewer limits. */
+static int asks_others(const struct topt_planning *m, const struct topt_best *b)
+{
+    const char *a = m->request->algorithm;
+    return (!a || !strcmp(a, "ft")) && b->certificate.decided && !b->stopped;
+}
+
+static int is_full(const struct topt_planning *m, int64_t gpus)
+{
+    return topt_space_resolve(m->request->space, (int)gpus) == TOPT_SPACE_FULL;
+}
+
+/* Take what another search has, where it is better and lies in the request's own space. */
+static int adopt(struct topt_planning *m, struct topt_best *other, int64_t limit,
+                 enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
+{
+    struct topt_grid_search s;
+    if (!other->found || (limit && other->solution.memory_bytes > limit) ||
+        !better(&other->solution, &other->mesh, ret, goal))
+        return 0;
+    int rc = topt_grid_open(&s, m, other->mesh.nodes, other->mesh.per_node, goal, err);
+    if (!rc && topt_grid_holds(&s, other->solution.strategy)) {
+        take(ret, &s, &other->solution);
+        ret->stats = other->stats;
+        claim_epsilon(ret);
+    }
+    topt_grid_close(&s);
+    return rc;
+}
+
+/* Of what it claims nothing follows for ours; its work counts. */
+static int merge_work(struct topt_best *ret, const struct topt_best *other,
+                      struct topt_error *err)
+{
+    struct topt_certificate work = topt_certificate_exact();
+    work.stats = other->certificate.stats;
+    return topt_certificate_merge(&ret->certificate, &work, err);
+}
+
+static int ask_smaller(struct topt_planning *m, int64_t gpus, int64_t limit,
+                       enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
+{
+    struct topt_request r = topt_request_canonical(
+        m->request, topt_request_factors(m->request, TOPT_SPACE_FULL));
+    struct topt_planning canonical;
+    struct topt_best b;
+    if (topt_planning_init(&canonical, &r, err))
+        return -1;
+    canonical.work = m->work;
+    int rc = search_shapes(&canonical, gpus, limit, goal, &b, err);
+    if (!rc) {
+        m->work = canonical.work;
+        rc = merge_work(ret, &b, err) || adopt(m, &b, limit, goal, ret, err);
+        topt_best_fini(&b);
+    }
+    topt_planning_fini(&canonical);
+    return rc ? -1 : 0;
+}
+
+/* The fastest of all may fit. */
+static int ask_unlimited(struct topt_planning *m, int64_t gpus, int64_t limit,
+                         struct topt_best *ret, struct topt_error *err)
+{
+    struct topt_best b;
+    if (search_shapes(m, gpus, 0, TOPT_GOAL_FASTEST, &b, err))
+        return -1;
+    int rc = merge_work(ret, &b, err) || adopt(m, &b, limit, TOPT_GOAL_FASTEST, ret, err);
+    topt_best_fini(&b);
+    return rc ? -1 : 0;
+}
+
+static int solve_shapes(struct topt_planning *m, int64_t gpus, int64_t limit,
+                        enum topt_goal goal, struct topt_best *ret,
+                        struct topt_error *err)
+{
+    if (search_shapes(m, gpus, limit, goal, ret, err))
+        return -1;
+    int rc = 0;
+    if (asks_others(m, ret) && is_full(m, gpus))
+        rc = ask_smaller(m, gpus, limit, goal, ret, err);
+    if (!rc && limit && goal == TOPT_GOAL_FASTEST && asks_others(m, ret))
+        rc = ask_unlimited(m, gpus, limit, ret, err);
+    if (rc)
+        topt_best_fini(ret);
+    return rc ? -1 : 0;
+}
+
+/* Who looks at time alone has one answer, which fits or not. */
+int topt_count_solve(struct topt_planning *m, int64_t gpus, int64_t limit,
+                     enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
+{
+    const struct topt_algorithm *a = topt_algorithm_find(m->request->algorithm);
+    if (!a || !a->time_only)
+        return solve_shapes(m, gpus, limit, goal, ret, err);
+    if (solve_shapes(m, gpus, 0, TOPT_GOAL_FASTEST, ret, err))
+        return -1;
+    if (limit && ret->solution.memory_bytes > limit) {
+        topt_strategy_destroy(ret->solution.strategy);
+        ret->solution = (struct topt_solution){0};
+        ret->found = 0;
+        ret->certificate.exact = !ret->stopped;
+    }
+    return 0;
+}
+
+int topt_count_complete(struct topt_planning *m, int64_t gpus, int64_t most,
+                        struct topt_error *err)
+{
+    struct topt_solutions seen = {.certificate = topt_certificate_exact()};
+    int rc = 0, nodes = 0, per_node = 0;
+    while (!rc && topt_request_grid(m->request, gpus, &nodes, &per_node)) {
+        struct topt_grid_search s;
+        rc = topt_grid_open(&s, m, nodes, per_node, TOPT_GOAL_FASTEST, err) ||
+             topt_grid_complete(&s, most, &seen, err);
+        topt_grid_close(&s);
+    }
+    topt_solutions_fini(&seen);
+    return rc ? -1 : 0;
+}

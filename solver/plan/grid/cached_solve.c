@@ -1,0 +1,330 @@
+/* cached_solve.c - a variant answered from the cache of it, which is found out where it
+ * is missing. */
+#include "cached_solve.h"
+#include "apart.h"
+#include "grid_hidden.h"
+#include "grid.h"
+#include "variant_cache.h"
+#include "problem.h"
+#include "solve.h"
+#include "topt_progress.h"
+
+#include <stdlib.h>
+
+struct lookup {
+    struct topt_grid_search *s;
+    const struct topt_search_options *o;
+    struct topt_variant *variant;
+    struct topt_cached_variant *x;
+    struct topt_problem *p; /* owned; NULL where nothing was missing */
+    struct topt_error *err;
+};
+
+/* ---- what is missing --------------------------------------------------------------- */
+
+static void tell_progress(const struct lookup *l)
+{
+    struct topt_progress *p = l->s->request->progress;
+    TOPT_PROGRESS(p, gpus, l->s->mesh.devices);
+    TOPT_PROGRESS(p, nodes, l->s->mesh.nodes);
+    TOPT_PROGRESS(p, variant, l->variant - l->s->variant + 1);
+    TOPT_PROGRESS(p, variants, l->s->nvariants);
+    TOPT_PROGRESS(p, priced, 0);
+    TOPT_PROGRESS(p, phase, TOPT_PHASE_PRICING);
+}
+
+static int make_problem(struct lookup *l)
+{
+    if (l->p)
+        return 0;
+    tell_progress(l);
+    l->s->planning->cache->searches++;
+    l->s->planning->cache->grew = 1;
+    return topt_grid_problem(l->s, l->variant, &l->p, l->err);
+}
+
+static int price(struct lookup *l)
+{
+    struct topt_cached_variant *x = l->x;
+    if (topt_grid_apart(l->s, l->variant, l->err) ||
+        topt_grid_hidden(l->s, l->variant, l->err) || make_problem(l))
+        return -1;
+    x->variant = *l->variant;
+    x->some = topt_problem_has_choices(l->p);
+    if (x->some)
+        x->least = topt_problem_lower_bound(l->p);
+    topt_problem_stats(l->p, &x->stats);
+    x->priced = 1;
+    return 0;
+}
+
+/* Searches of all that fits are exact, whatever was asked for. */
+static struct topt_search_options widest(const struct lookup *l, int64_t memory_limit)
+{
+    struct topt_search_options o = *l->o;
+    o.memory_limit = memory_limit;
+    o.time_limit = o.max_work = 0;
+    o.epsilon = 0;
+    o.known = NULL;
+    o.nknown = 0;
+    return o;
+}
+
+/* Keep what a search found: 0; 1 where that can't be, which is no failure. */
+static int keep(struct lookup *l, const struct topt_solutions *found,
+                struct topt_cached_points *ret)
+{
+    struct topt_variant_cache *k = l->s->planning->cache;
+    struct topt_cached_point *at = calloc((size_t)found->n + 1, sizeof *at);
+    int n = 0;
+    while (at && n < found->n && found->certificate.exact && !found->stopped) {
+        const struct topt_solution *f = &found->at[n];
+        int word = topt_strategy_code_add(&k->strategies, l->s->request->model,
+                                          &l->s->mesh, l->variant->cut, f->strategy);
+        if (word < 0)
+            break;
+        at[n++] = (struct topt_cached_point){f->memory_bytes, f->time_ns, word, NULL};
+    }
+    if (!at || n < found->n || !found->certificate.exact || found->stopped) {
+        free(at);
+        return 1;
+    }
+    *ret = (struct topt_cached_points){1, found->certificate.stats, n, at};
+    return 0;
+}
+
+/* The fastest that the device can hold, or, 'below' that one, all of the frontier.  1
+ * where it can't be cached. */
+static int search(struct lookup *l, enum topt_goal goal, int64_t limit,
+                  struct topt_cached_points *ret)
+{
+    struct topt_search_options o = widest(l, limit);
+    struct topt_solutions found = {.certificate = topt_certificate_exact()};
+    if (make_problem(l) ||
+        (goal == TOPT_GOAL_FASTEST ? topt_solve_fastest(l->p, &o, &found, l->err)
+                                   : topt_solve_frontier(l->p, &o, &found, l->err)))
+        return -1;
+    int rc = keep(l, &found, ret);
+    topt_solutions_fini(&found);
+    return rc;
+}
+
+/* These see that a part is known: 0, 1 where it can't be cached, -1. */
+
+static int find_fastest(struct lookup *l)
+{
+    return l->x->fastest.known
+               ? 0
+               : search(l, TOPT_GOAL_FASTEST, topt_hw_memory_bytes(l->s->request->hw),
+                        &l->x->fastest);
+}
+
+/* What is lighter than the fastest that the device can hold. */
+static int find_lighter(struct lookup *l)
+{
+    struct topt_cached_variant *x = l->x;
+    if (!x->fastest.n || x->lighter.known)
+        return 0;
+    int64_t limit = x->fastest.at[0].memory_bytes - 1;
+    if (limit < x->least.memory || limit < 1) {
+        x->lighter.known = 1;
+        return 0;
+    }
+    return search(l, TOPT_GOAL_FRONTIER, limit, &x->lighter);
+}
+
+static int find_least(struct lookup *l)
+{
+    struct topt_cached_variant *x = l->x;
+    struct topt_solutions found = {.certificate = topt_certificate_exact()};
+    if (x->lightest_known)
+        return 0;
+    struct topt_search_options o = widest(l, 0);
+    if (make_problem(l) || topt_solve_least(l->p, &o, 0, &found, l->err))
+        return -1;
+    int rc = found.stopped || !found.certificate.exact ||
+             found.certificate.bound_bytes < INT64_MAX;
+    if (!rc) {
+        x->lightest_known = 1 + (found.n > 0);
+        if (found.n)
+            x->lightest =
+                (struct topt_cost){found.at[0].memory_bytes, found.at[0].time_ns};
+    }
+    topt_solutions_fini(&found);
+    return rc;
+}
+
+static int open_variant(struct lookup *l, struct topt_grid_search *s,
+                        const struct topt_search_options *o, struct topt_variant *variant,
+                        struct topt_error *err)
+{
+    *l = (struct lookup){.s = s, .o = o, .variant = variant, .err = err};
+    l->x = topt_cached_variant(s->cached, variant);
+    if (!l->x)
+        return topt_nomem(err, "frontiers");
+    if (!l->x->priced)
+        return price(l);
+    *variant = l->x->variant;
+    return 0;
+}
+
+/* ---- what is asked ----------------------------------------------------------------- */
+
+static int beyond(int64_t value, int64_t limit)
+{
+    return limit && value > limit;
+}
+
+static int within(const struct topt_cached_question *q, int64_t memory, int64_t time)
+{
+    if (q->goal == TOPT_GOAL_LEAST)
+        return !q->memory_limit || memory < q->memory_limit;
+    return !beyond(memory, q->memory_limit) && !beyond(time, q->time_limit);
+}
+
+/* As if nothing were cached. */
+static int answer_uncached(struct lookup *l, const struct topt_cached_question *q,
+                           struct topt_solutions *ret)
+{
+    struct topt_search_options o = *l->o;
+    o.memory_limit = q->memory_limit;
+    o.time_limit = q->time_limit;
+    if (make_problem(l) ||
+        (q->goal == TOPT_GOAL_FASTEST
+             ? topt_solve_fastest(l->p, &o, ret, l->err)
+             : topt_solve_least(l->p, &o, q->memory_limit, ret, l->err)))
+        return -1;
+    for (int i = 0; i < ret->n; i++)
+        ret->at[i].variant = *l->variant;
+    return 0;
+}
+
+static int read_point(struct lookup *l, struct topt_cached_point *p,
+                      struct topt_solutions *ret)
+{
+    struct topt_solution s = {p->memory_bytes, p->time_ns,
+                              topt_strategy_code_read(&l->s->planning->cache->strategies,
+                                                      p->strategy, l->s->request->model,
+                                                      &l->s->mesh, l->variant->cut),
+                              *l->variant, p};
+    if (!s.strategy)
+        return topt_fail(l->err, TOPT_ERR_INVAL,
+                         "a strategy that is cached is not one of the model");
+    ret->certificate.bound_ns = s.time_ns;
+    if (!topt_solutions_append(ret, &s, 1, l->err))
+        return 0;
+    topt_strategy_destroy(s.strategy);
+    return -1;
+}
+
+/* Of what is lighter than the fastest nothing is as fast. */
+static int answer_fastest(struct lookup *l, const struct topt_cached_question *q,
+                          struct topt_solutions *ret)
+{
+    const struct topt_cached_points *fast = &l->x->fastest, *light = &l->x->lighter;
+    int rc = find_fastest(l), i;
+    if (rc)
+        return rc;
+    topt_search_stats_add(&ret->certificate.stats, &fast->work);
+    if (!fast->n || beyond(fast->at[0].time_ns, q->time_limit))
+        return 0;
+    if (!beyond(fast->at[0].memory_bytes, q->memory_limit))
+        return read_point(l, &fast->at[0], ret);
+    if ((rc = find_lighter(l)))
+        return rc;
+    topt_search_stats_add(&ret->certificate.stats, &light->work);
+    for (i = light->n - 1; i >= 0; i--)
+        if (!beyond(light->at[i].memory_bytes, q->memory_limit))
+            break;
+    return i >= 0 && !beyond(light->at[i].time_ns, q->time_limit)
+               ? read_point(l, &light->at[i], ret)
+               : 0;
+}
+
+/* Its strategy nobody asks for. */
+static int answer_least(struct lookup *l, const struct topt_cached_question *q,
+                        struct topt_solutions *ret)
+{
+    int rc = find_least(l);
+    struct topt_solution s = {l->x->lightest.memory, l->x->lightest.time, NULL,
+                              *l->variant, NULL};
+    if (rc || l->x->lightest_known < 2 || !within(q, s.memory_bytes, s.time_ns))
+        return rc;
+    return topt_solutions_append(ret, &s, 1, l->err);
+}
+
+static int answer(struct lookup *l, const struct topt_cached_question *q,
+                  struct topt_solutions *ret)
+{
+    const struct topt_cached_variant *x = l->x;
+    topt_problem_stats_add(&l->s->stats, &x->stats);
+    l->s->stats.routes = -1; /* of one variant nobody can say */
+    if (!x->some || !within(q, x->least.memory, x->least.time))
+        return 0;
+    int rc =
+        q->goal == TOPT_GOAL_LEAST ? answer_least(l, q, ret) : answer_fastest(l, q, ret);
+    if (rc <= 0)
+        return rc;
+    topt_solutions_fini(ret);
+    return answer_uncached(l, q, ret);
+}
+
+int topt_cached_solve(struct topt_grid_search *s, const struct topt_search_options *o,
+                      const struct topt_cached_question *q, struct topt_variant *variant,
+                      struct topt_solutions *ret, struct topt_error *err)
+{
+    struct lookup l;
+    *ret = (struct topt_solutions){.certificate = topt_certificate_exact()};
+    int rc = open_variant(&l, s, o, variant, err) || answer(&l, q, ret);
+    topt_problem_destroy(l.p);
+    return rc ? -1 : 0;
+}
+
+/* ---- what may be asked ------------------------------------------------------------- */
+
+/* Is something before it faster than 'time' in no more memory than it needs at least? */
+static int excluded(const struct topt_cached_variant *x, int64_t time,
+                    const struct topt_solutions *seen)
+{
+    int i = seen->n;
+    while (i > 0 && seen->at[i - 1].memory_bytes > x->least.memory)
+        i--;
+    return i > 0 && seen->at[i - 1].time_ns < time;
+}
+
+static int add_points(const struct topt_cached_points *p, struct topt_solutions *seen,
+                      struct topt_error *err)
+{
+    for (int i = 0; i < p->n; i++) {
+        struct topt_solution s = {.memory_bytes = p->at[i].memory_bytes,
+                                  .time_ns = p->at[i].time_ns};
+        if (topt_solutions_append(seen, &s, 1, err))
+            return -1;
+    }
+    return topt_solutions_reduce(seen, err);
+}
+
+static int complete(struct lookup *l, int64_t most, struct topt_solutions *seen)
+{
+    const struct topt_cached_variant *x = l->x;
+    if (!x->some || x->least.memory > most || excluded(x, x->least.time, seen))
+        return 0;
+    if (find_fastest(l) < 0)
+        return -1;
+    if (x->fastest.n && !excluded(x, x->fastest.at[0].time_ns, seen) &&
+        find_lighter(l) < 0)
+        return -1;
+    return add_points(&x->fastest, seen, l->err) || add_points(&x->lighter, seen, l->err)
+               ? -1
+               : 0;
+}
+
+int topt_cached_complete(struct topt_grid_search *s, const struct topt_search_options *o,
+                         int64_t most, struct topt_variant *variant,
+                         struct topt_solutions *seen, struct topt_error *err)
+{
+    struct lookup l;
+    int rc = open_variant(&l, s, o, variant, err) || complete(&l, most, seen);
+    topt_problem_destroy(l.p);
+    return rc ? -1 : 0;
+}

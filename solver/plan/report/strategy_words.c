@@ -1,0 +1,170 @@
+/* strategy_words.c - what a strategy splits, in a line.
+ *
+ * Operators are grouped by what they split: "data" counts devices over the batch,
+ * "spatial" over an image, "tensor" over features, "same" devices that repeat the same
+ * computation. */
+#include "strategy_words.h"
+#include "solutions.h"
+#include "topt_framework.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct way {
+    int data, spatial, sequence, tensor, same, zero;
+    double weight; /* parameters */
+    int nops;
+};
+
+static struct way way_of(const struct topt_op *op, const struct topt_mesh *mesh,
+                         const struct topt_config *c)
+{
+    struct way w = {1, 1, 1, 1, 1, c->zero, 0, 1};
+    for (int a = 0; a < mesh->naxes; a++) {
+        int d = c->dim[a];
+        enum topt_split s = d >= 0 ? op->spec->dim[d].split : TOPT_SPLIT_NEVER;
+        int *count = d < 0                      ? &w.same
+                     : s == TOPT_SPLIT_BATCH    ? &w.data
+                     : s == TOPT_SPLIT_SPATIAL  ? &w.spatial
+                     : s == TOPT_SPLIT_SEQUENCE ? &w.sequence
+                                                : &w.tensor;
+        *count *= mesh->size[a];
+    }
+    for (int o = 0; o < op->spec->noperands; o++) {
+        if (op->operand[o].role != TOPT_PARAM || !op->operand[o].present)
+            continue;
+        double n = 1;
+        for (int i = 0; i < op->spec->operand[o].ndim; i++)
+            n *= (double)(op->operand[o].dim[i].count * op->operand[o].dim[i].unit);
+        w.weight += n;
+    }
+    return w;
+}
+
+static int same_way(const struct way *a, const struct way *b)
+{
+    return a->data == b->data && a->spatial == b->spatial && a->sequence == b->sequence &&
+           a->tensor == b->tensor && a->same == b->same && a->zero == b->zero;
+}
+
+enum { MAX_WAYS = 64 };
+
+static int heavier(const void *x, const void *y)
+{
+    const struct way *a = x, *b = y;
+    return a->weight < b->weight ? 1 : a->weight > b->weight ? -1 : 0;
+}
+
+/* Ways of the operators that hold parameters, heaviest first. */
+static int gather_ways(const struct topt_model *m, const struct topt_mesh *mesh,
+                       const struct topt_strategy *s, struct way ways[MAX_WAYS])
+{
+    int n = 0;
+    for (int i = 0; i < m->nops; i++) {
+        struct way w = way_of(&m->op[i], mesh, &s->config[i]);
+        int k = 0;
+        while (k < n && !same_way(&ways[k], &w))
+            k++;
+        if (w.weight <= 0 || k == MAX_WAYS)
+            continue;
+        if (k == n) {
+            ways[n++] = w;
+        } else {
+            ways[k].weight += w.weight;
+            ways[k].nops++;
+        }
+    }
+    qsort(ways, (size_t)n, sizeof *ways, heavier);
+    return n;
+}
+
+static void put_way(struct topt_text *t, const struct way *w)
+{
+    const struct {
+        const char *name;
+        int n;
+    } part[] = {{"data", w->data},
+                {"spatial", w->spatial},
+                {"sequence", w->sequence},
+                {"tensor", w->tensor},
+                {"same", w->same}};
+    int any = 0;
+    for (int i = 0; i < 5; i++)
+        if (part[i].n > 1)
+            topt_text_add(t, "%s%s %d", any++ ? " x " : "", part[i].name, part[i].n);
+    if (!any)
+        topt_text_add(t, "one device");
+    static const char *const zero[] = {
+        "",           " with ZeRO-1",           " with ZeRO-2",
+        " with FSDP", " with sparse gradients", " with owners of rows"};
+    topt_text_add(t, "%s", zero[w->zero]);
+}
+
+void topt_config_words(struct topt_text *t, const struct topt_op *op,
+                       const struct topt_mesh *mesh, const struct topt_config *c)
+{
+    struct way w = way_of(op, mesh, c);
+    put_way(t, &w);
+}
+
+static void put_rest(struct topt_text *t, const struct topt_strategy *s,
+                     int64_t micro_batches)
+{
+    int again = 0;
+    for (int i = 0; i < s->nops; i++)
+        again += s->config[i].recompute;
+    if (again)
+        topt_text_add(t, ", %d of %d operators recomputed", again, s->nops);
+    if (micro_batches > 1)
+        topt_text_add(t, ", %lld micro-batches", (long long)micro_batches);
+}
+
+char *topt_strategy_words(const struct topt_model *m, const struct topt_mesh *mesh,
+                          const struct topt_strategy *s, int64_t micro_batches)
+{
+    struct way ways[MAX_WAYS];
+    struct topt_text t = {0};
+    int n = gather_ways(m, mesh, s, ways);
+    double total = 0;
+    for (int i = 0; i < n; i++)
+        total += ways[i].weight;
+    for (int i = 0; i < n && i < 2; i++) {
+        int percent = total > 0 ? (int)(100 * ways[i].weight / total + 0.5) : 0;
+        if (i > 0 && percent == 0)
+            break;
+        topt_text_add(&t, "%s", i ? ", " : "");
+        put_way(&t, &ways[i]);
+        if (n > 1 && percent < 100)
+            topt_text_add(&t, " (%d %% of parameters)", percent);
+    }
+    if (n == 0)
+        topt_text_add(&t, "no parameters");
+    put_rest(&t, s, micro_batches);
+    if (t.oom)
+        topt_text_fini(&t);
+    return t.s;
+}
+
+char *topt_uniform_words(const struct topt_framework *f, const struct topt_mesh *mesh,
+                         const struct topt_variant *v, int64_t micro_batch)
+{
+    struct topt_text t = {0};
+    int64_t data = 1;
+    for (int a = 0; a < v->cut; a++)
+        data *= mesh->size[a];
+    int64_t tensor = mesh->devices / data;
+    const char *level = f->level[v->zero] ? f->level[v->zero] : "data parallel";
+    if (data > 1)
+        topt_text_add(&t, "%s over %lld GPUs", level, (long long)data);
+    if (tensor > 1)
+        topt_text_add(&t, "%stensor parallel over %lld", t.len ? ", " : "",
+                      (long long)tensor);
+    if (!t.len)
+        topt_text_add(&t, "one GPU");
+    if (v->recompute)
+        topt_text_add(&t, ", checkpointing");
+    topt_text_add(&t, ", micro-batch %lld", (long long)micro_batch);
+    if (v->micro_batches > 1)
+        topt_text_add(&t, ", %lld accumulation steps", (long long)v->micro_batches);
+    return t.s;
+}
