@@ -1,10 +1,10 @@
 /* generate.c - `topt generate`: text from a model that was trained, token by token.
  *
  * Keys and values, states and last inputs of what was said are kept, so that a token takes
- * the work of one position (decode.h).  Where a model is none that can be run so, or its positions are used up, it
- * runs forward over a window that holds the end of what was said; what comes after the
- * window's end can't be seen by what is before, so that one window serves a text that
- * grows. */
+ * the work of one position (decode.h).  Where a model is none that can be run so, or its
+ * positions are used up, it runs forward over a window that holds the end of what was said;
+ * what comes after the window's end can't be seen by what is before, so that one window serves
+ * a text that grows. */
 #include "alone.h"
 #include "cli.h"
 #include "decode.h"

@@ -241,7 +241,7 @@ static int answer_fastest(struct lookup *l, const struct topt_cached_question *q
                : 0;
 }
 
-/* Its strategy nobody asks for. */
+/* Its strategy is never asked for. */
 static int answer_least(struct lookup *l, const struct topt_cached_question *q,
                         struct topt_solutions *ret)
 {
@@ -258,7 +258,7 @@ static int answer(struct lookup *l, const struct topt_cached_question *q,
 {
     const struct topt_cached_variant *x = l->x;
     topt_problem_stats_add(&l->s->stats, &x->stats);
-    l->s->stats.routes = -1; /* of one variant nobody can say */
+    l->s->stats.routes = -1; /* of one variant it is not known */
     if (!x->some || !within(q, x->least.memory, x->least.time))
         return 0;
     int rc =

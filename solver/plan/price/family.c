@@ -259,7 +259,7 @@ int topt_problem_family(struct topt_problem *p, int op, int tensor,
     int found = find_chained(p, op, tensor), among = paying_blocks(p, op, tensor);
     if (found < 0 && op < 0)
         found = find_hub(p, tensor);
-    if (found >= 0) { /* of several kinds, that with most blocks: nobody pays too much */
+    if (found >= 0) { /* of several kinds, that with most blocks: none pays too much */
         if (among > p->family[found].among)
             p->family[found].among = among;
         return found;
