@@ -1,7 +1,7 @@
 /* cached_solve.c - a variant answered from the cache of it, which is found out where it
  * is missing. */
 #include "cached_solve.h"
-#include "apart.h"
+#include "disjoint_lifetimes.h"
 #include "grid_hidden.h"
 #include "grid.h"
 #include "variant_cache.h"
@@ -46,7 +46,7 @@ static int make_problem(struct lookup *l)
 static int price(struct lookup *l)
 {
     struct topt_cached_variant *x = l->x;
-    if (topt_grid_apart(l->s, l->variant, l->err) ||
+    if (topt_grid_disjoint_lifetimes(l->s, l->variant, l->err) ||
         topt_grid_hidden(l->s, l->variant, l->err) || make_problem(l))
         return -1;
     x->variant = *l->variant;

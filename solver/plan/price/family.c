@@ -2,9 +2,9 @@
  *
  *     which operators are alike (here)
  *       -> which configurations (configs.c)
- *            -> what they cost (prices.c), how they look from edges (classes.c) */
+ *            -> what they cost (prices.c), how they look from edges (edge_classes.c) */
 #include "family.h"
-#include "classes.h"
+#include "edge_classes.h"
 #include "configs.h"
 #include "pins.h"
 #include "prices.h"

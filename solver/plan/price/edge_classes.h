@@ -1,6 +1,7 @@
-/* classes.h - the ends of edges that a family has, numbered by what differs.  Private to plan/. */
-#ifndef TOPT_CLASSES_H
-#define TOPT_CLASSES_H
+/* edge_classes.h - the ends of edges that a family has, numbered by what differs.  Private to
+ * plan/. */
+#ifndef TOPT_EDGE_CLASSES_H
+#define TOPT_EDGE_CLASSES_H
 
 #include "topt_lower.h"
 
