@@ -183,7 +183,7 @@ int topt_router_route(struct topt_router *r, const struct topt_shape *s,
                       struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The same, of many: first all are asked for, then they are found together, by
- * 'threads' threads (who find the same as one).  What '*ret' points to is filled when
+ * 'threads' threads (the result does not depend on how many).  What '*ret' points to is filled when
  * topt_router_answer() has returned 0.  'cancel' may be NULL; where it is set
  * meanwhile, TOPT_ERR_CANCELED. */
 int topt_router_ask(struct topt_router *r, const struct topt_shape *s, int element_bytes,
