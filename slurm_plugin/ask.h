@@ -103,7 +103,7 @@ int topt_ask_check_value(enum topt_ask_option which, const char *value,
 
 /* What becomes of a job without a plan. */
 enum topt_on_error {
-    TOPT_ON_ERROR_GPUS, /* it goes as it was asked, where it was asked with GPUs; else it is refused */
+    TOPT_ON_ERROR_GPUS, /* it goes as it was asked if that names GPUs; else it is refused */
     TOPT_ON_ERROR_SUBMIT, /* it goes as it was asked */
     TOPT_ON_ERROR_ABORT,  /* it is refused */
 };

@@ -1,6 +1,6 @@
 /* site.h - what the administrator wrote behind the plugin in plugstack.conf:
- * url=..., timeout_ms=..., daemon_uid=USER, munge_socket=PATH, report=1, and options of sbatch as OPTION=VALUE (hw=NAME is
- * --topt-hw) for jobs that say nothing else. */
+ * url=..., timeout_ms=..., daemon_uid=USER, munge_socket=PATH, report=1, and options of sbatch
+ * as OPTION=VALUE (hw=NAME is --topt-hw) for jobs that say nothing else. */
 #ifndef TOPT_SITE_H
 #define TOPT_SITE_H
 

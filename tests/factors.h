@@ -27,7 +27,7 @@ roll_factors(struct topt_strategy *s, const struct topt_model *m,
         flagged += c->recompute;
         struct topt_hub *h = &s->hub[m->op[i].operand[m->op[i].output].tensor];
         if (c->recompute && h->keep == TOPT_HUB_KEEP && roll(ctx, 4))
-            h->keep = TOPT_HUB_REMAKE;
+            h->keep = TOPT_HUB_RECOMPUTE;
     }
     topt_blocks_fini(&blocks);
     free(may);

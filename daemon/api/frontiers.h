@@ -1,8 +1,8 @@
 /* frontiers.h - what is kept of a problem, so that questions about it that differ in memory limit,
  * mode, efficiency and most GPUs take no search.
  *
- * A question that found out something new leaves it here, and has the rest - every number of GPUs
- * - searched behind it, when nobody else wants the workers.  They only save time: where they can't be
+ * A question that found out something new leaves it here, and the remaining numbers of GPUs
+ * are searched after it, when the workers are idle.  They only save time: where they can't be
  * stored or read, the next question is searched.
  * Thread safety: any thread; but frontiers_run, of a job's slot. */
 #ifndef TOPTD_FRONTIERS_H

@@ -5,8 +5,8 @@
 
 #include "server.h"
 
-/* Take the parameters slurm_* out of the request's.  0 with '*ret' where there were any, 1 where there were none, or
- * -1 with '*refusal' filled. */
+/* Take the parameters slurm_* out of the request's.  0 with '*ret' where there were any, 1
+ * where there were none, or -1 with '*refusal' filled. */
 int in_slurm_take(struct request *q, struct site_job *ret, struct reply *refusal);
 
 /* Bound 'asked' by what the job's partition has, and name its profile where it names

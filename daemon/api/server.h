@@ -174,8 +174,8 @@ void reply_fini(struct reply *r);
 /* Refuse a body of JSON with too many values or too deep, before it is parsed.  0, or -1 with
  * '*ret' filled. */
 int check_body(const struct request *q, struct reply *ret);
-/* The page of a list that is asked for: ?limit=N, at most 'most', and ?before=ID, the last one seen.  0, or
- * -1 with '*ret' filled. */
+/* The page of a list that is asked for: ?limit=N, at most 'most', and ?before=ID, the last one
+ * seen.  0, or -1 with '*ret' filled. */
 int page_of(const struct request *q, int most, struct store_page *page,
             struct reply *ret);
 /* A list under its name, and whether there is more of it; NULL is refused by 'err'. */

@@ -55,7 +55,7 @@ struct client {
     int status; /* exit status where a function returned -1 and printed */
 };
 
-/* ---- talk.c: functions return -1 after they printed why; then c->status is the exit status ---- */
+/* ---- talk.c: functions return -1 after they printed why, and c->status is set ---- */
 
 int client_complain(struct client *c, const struct topt_error *err);
 

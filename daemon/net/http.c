@@ -479,7 +479,7 @@ static struct reply go_on(struct exchange *x)
     return dispatch(q);
 }
 
-/* ---- signers: threads that ask munged, so that one that hangs keeps nobody else from being answered ---- */
+/* ---- signers: threads that ask munged, so that one that hangs delays no other reply ---- */
 
 static void to_signers(struct exchange *x, void (*run)(void *ctx))
 {

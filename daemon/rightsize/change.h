@@ -10,7 +10,7 @@
 #ifndef TOPT_RIGHTSIZE_CHANGE_H
 #define TOPT_RIGHTSIZE_CHANGE_H
 
-#include "jobs.h"
+#include "queue.h"
 
 struct rightsize_shape {
     int64_t nodes, gpus_per_node, tasks, tasks_per_node, cpus, cpus_per_node;

@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bound.h"
+
 enum { USERS_MOST = 256 };
 
-/* What is left of a node while jobs are dealt out. */
+/* What the jobs looked at so far leave of a node. */
 struct left {
     int64_t gpus[SITE_TYPES], cpus, memory_mib;
 };

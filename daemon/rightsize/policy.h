@@ -1,26 +1,28 @@
 /* policy.h - which waiting jobs get another number of GPUs: decided from Slurm's state
  * alone, and changed by others.
  *
- * Jobs that agreed (--topt-elastic) may have those shapes whose plans travel with them.
- * Waiting jobs are looked at in the order of their priority, and what is idle is dealt
- * out to them in thought:
+ * Jobs that opted in (--topt-elastic) may run in those shapes whose plans travel with them.
+ * Waiting jobs are taken in the order of their priority, each against the GPUs that the
+ * ones before it leave idle:
  *
- *   - one that fits in what is idle is left to Slurm, which starts it.  If it was shrunk before, it gets back as many
- *     of its own GPUs as are idle now;
- *   - one that does not fit is shrunk to the largest shape that does, so that it starts now instead of later;
- *   - one that fits in no shape blocks its partitions: Slurm keeps what becomes free for it, so that shrinking jobs
- *     behind it would make them slower and no earlier;
- *   - where nobody waits any more, jobs that are about to start are grown into what is left, the first ones first.
+ *   - a job that fits in the idle GPUs is left to Slurm, which starts it.  A job that was
+ *     shrunk before gets back as many of its own GPUs as are idle now;
+ *   - a job that does not fit is shrunk to its largest shape that does, so that it starts
+ *     now instead of later;
+ *   - a job that fits in no shape blocks its partitions: Slurm keeps what becomes free for
+ *     it, so that shrinking jobs behind it would make them slower and no earlier;
+ *   - once no job is left waiting, jobs that are about to start are grown into the GPUs
+ *     that remain, the first ones first.
  *
- * Shapes that use GPUs worse than the job asked (--topt-min-efficiency), or that are many
- * times slower than the one that was submitted, are none; nor is what partition, QOS or
- * account do not allow.  A time limit follows the predicted time.
+ * A shape is not used if its efficiency is below --topt-min-efficiency, if it is many times
+ * slower than the one that was submitted, or if the partition, the QOS or the account
+ * forbids it.  The time limit is scaled with the predicted time.
  *
- * Pure; the same input is decided the same way.  Thread safety: plain values. */
+ * The decision is a pure function of its input.  Thread safety: plain values. */
 #ifndef TOPT_RIGHTSIZE_POLICY_H
 #define TOPT_RIGHTSIZE_POLICY_H
 
-#include "jobs.h"
+#include "queue.h"
 
 struct rightsize_limits {
     int64_t jobs, per_user;     /* that are changed in a run */

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "needs.h"
-#include "reserved.h"
+#include "usable_gpus.h"
+#include "reservation.h"
 #include "topt_text.h"
 
 enum { MAP_LIMIT = 1 << 20 };
@@ -111,7 +111,7 @@ int site_node_serves(const struct site_node *n, const char *partitions,
 }
 
 /* The nodes of the partition: the largest product of GPUs a node and nodes with as many.
- * 'but' (needs.h) is left out. */
+ * 'but' (usable_gpus.h) is left out. */
 static void count_nodes(const struct site_slurm *s, const struct site_partition *p,
                         const struct site_job *job, const char *type, int but,
                         struct site_bound *ret)

@@ -131,7 +131,8 @@ json_t *store_access(struct store *s, const char *id,
 
 enum store_hw_put {
     STORE_HW_ADD, /* USAGE where another profile has the name */
-    STORE_HW_REPLACE /* it becomes the name's next version; answers of the version before are deleted */
+    /* It becomes the name's next version; answers of the version before are deleted. */
+    STORE_HW_REPLACE
 };
 
 /* 1 stored, 0 just this is in force already, -1.  A name that is written like an id is
@@ -205,7 +206,8 @@ int store_get_answer(struct store *s, const struct store_key *key,
 
 enum store_kept {
     STORE_NOTHING, /* it could not be written */
-    STORE_PLAN, /* the plan, where there is one; the answer is not for later, or was there already */
+    /* The plan, where there is one; the answer is not kept, or was there already. */
+    STORE_PLAN,
     STORE_ALL
 };
 

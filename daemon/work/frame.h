@@ -24,7 +24,8 @@ enum frame_type {
      *   ->  the question in it or "", model id, name, document (or none of these) */
     FRAME_READ = 1,
     FRAME_CHECK, /* question  ->  nothing */
-    /* question, model id, name, document, hw id, document, threads, table bytes, thousandths of memory, what is kept
+    /* question, model id, name, document, hw id, document, threads, table bytes, thousandths of
+     * memory, what is kept
      *   ->  feasible, answer, plan id, plan, what is to be kept, was there a search, was it stopped
      */
     FRAME_PLAN,

@@ -10,9 +10,10 @@
  *     topt_training_run(t, 100, losses);
  *     topt_training_close(t);
  *
- * Every rank makes the same calls in the same order, and each call gives all ranks the same result: 0, or
- * -1, and topt_training_error() says why.  Once a call has failed those after it fail, too, so that a
- * program may look at the end alone.  Started by mpirun or srun the ranks are the devices; alone it is one.
+ * Every rank makes the same calls in the same order, and each call gives all ranks the same
+ * result: 0, or -1, and topt_training_error() says why.  Once a call has failed those after it
+ * fail, too, so that a program may look at the end alone.  Started by mpirun or srun the ranks
+ * are the devices; alone it is one.
  *
  * Thread safety: one thread a process, one training at a time. */
 #ifndef TOPT_H

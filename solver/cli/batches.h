@@ -5,12 +5,14 @@
 
 #include "ask.h"
 
-/* --batch N,N...: the question for each, as {"batches": [row, ...]}; a row is an answer without its plan, with speeds.
+/* --batch N,N...: the question for each, as {"batches": [row, ...]}; a row is an answer without
+ * its plan, with speeds.
  */
 int topt_batches_compare(struct topt_question *q, json_t **ret,
                          struct topt_error *err) TOPT_MUST_CHECK;
-/* --batch auto: the largest speed without accumulation on --gpus N (else on the fewest that hold one sample each), trying
- * one sample a GPU, two, four...  The question's batch is that one from now on, and '*ret' its answer with "tried".
+/* --batch auto: the largest speed without accumulation on --gpus N (else on the fewest that
+ * hold one sample each), trying one sample a GPU, two, four...  The question's batch is that
+ * one from now on, and '*ret' its answer with "tried".
  */
 int topt_batches_fill(struct topt_question *q, json_t **ret,
                       struct topt_error *err) TOPT_MUST_CHECK;

@@ -70,10 +70,16 @@ int topt_mesh_shares(struct topt_mesh *mesh, const int64_t *share, int n,
     return take_shares(mesh, share, n, 1, 0, mesh->share, err);
 }
 
+int topt_mesh_costed_shares(struct topt_mesh *mesh, const int64_t *share, int n,
+                            struct topt_error *err)
+{
+    return take_shares(mesh, share, n, 0, 0, mesh->share, err);
+}
+
 int topt_mesh_state_shares(struct topt_mesh *mesh, const int64_t *share, int n,
                            struct topt_error *err)
 {
-    return take_shares(mesh, share, n, 0, mesh->share[0] != 0, mesh->state, err);
+    return take_shares(mesh, share, n, 0, mesh->share[0] != 0, mesh->state_share, err);
 }
 
 int64_t topt_mesh_parts(const struct topt_mesh *mesh, int axis)
@@ -84,6 +90,11 @@ int64_t topt_mesh_parts(const struct topt_mesh *mesh, int axis)
     for (int i = 0; i < mesh->size[0]; i++)
         parts += mesh->share[i];
     return parts;
+}
+
+int topt_mesh_seen(const struct topt_mesh *mesh)
+{
+    return mesh->seen ? (mesh->seen - 1) * (mesh->devices / mesh->size[0]) : 0;
 }
 
 int topt_mesh_coord(const struct topt_mesh *mesh, int device, int axis)
@@ -110,7 +121,7 @@ struct topt_group topt_mesh_group(const struct topt_mesh *mesh, uint32_t axes)
 
 int topt_mesh_alike(const struct topt_mesh *mesh, int a, int b)
 {
-    if ((mesh->share[0] || mesh->state[0]) && a != b && (!a || !b))
+    if ((mesh->share[0] || mesh->state_share[0]) && a != b && (!a || !b))
         return 0;
     return mesh->size[a] == mesh->size[b] &&
            (a < mesh->node_axes) == (b < mesh->node_axes);
@@ -215,13 +226,16 @@ void topt_split_block(const struct topt_mesh *mesh, int64_t count, const int8_t 
 
 static const int *shares_of(const struct topt_mesh *mesh, const struct topt_shape *s)
 {
-    return s->rests && mesh->state[0] ? mesh->state : mesh->share;
+    return s->of_state && mesh->state_share[0] ? mesh->state_share : mesh->share;
 }
 
-/* The device with the largest blocks: of those along the first axis the one that takes most. */
-static int largest_device(const struct topt_mesh *mesh, const int *share)
+/* The device whose blocks count: one of the part that is seen, or of those along the first axis
+ * the one that takes most. */
+static int counted_device(const struct topt_mesh *mesh, const int *share)
 {
     int best = 0;
+    if (mesh->seen)
+        return topt_mesh_seen(mesh);
     for (int i = 1; i < mesh->size[0]; i++)
         best = share[i] > share[best] ? i : best;
     return best * (mesh->devices / mesh->size[0]);
@@ -254,7 +268,7 @@ int64_t topt_layout_elements(const struct topt_mesh *mesh, const struct topt_sha
     int64_t split[TOPT_MAX_RANK] = {1, 1, 1, 1}, n = 1; /* ceilings nest */
     const int *share = shares_of(mesh, s);
     if (mesh->naxes && share[0]) {
-        struct topt_box most = topt_layout_box(mesh, s, l, largest_device(mesh, share));
+        struct topt_box most = topt_layout_box(mesh, s, l, counted_device(mesh, share));
         return topt_box_elements(s, &most);
     }
     for (int a = 0; a < mesh->naxes; a++)

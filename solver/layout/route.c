@@ -505,8 +505,8 @@ static struct topt_time step_time(struct topt_router *r, const struct topt_path_
 }
 
 /* As lower/ writes a path: the source stays, each step makes a buffer and stages
- * beside it, then what it was made from is freed.  (Who audits strategies holds this
- * against what is written.) */
+ * beside it, then what it was made from is freed.  (plan_check.c compares this
+ * with the program.) */
 static void price(struct topt_router *r, struct route *x, int64_t granule)
 {
     const struct topt_path_source *w = &x->question.source;
@@ -661,7 +661,8 @@ static struct topt_layout name_state(const struct topt_mesh *m, const struct ask
 static uint32_t with_shares(const struct topt_mesh *m, const struct topt_move *v)
 {
     uint32_t axes = v->axes;
-    if (!(m->share[0] || m->state[0]) || v->kind != TOPT_MOVE_PERMUTE || !(axes & 1))
+    if (!(m->share[0] || m->state_share[0]) || v->kind != TOPT_MOVE_PERMUTE ||
+        !(axes & 1))
         return axes;
     for (int a = 0; a < m->naxes; a++)
         axes |= v->to.at[a] == v->to.at[0] ? 1u << a : 0;

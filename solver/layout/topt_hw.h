@@ -87,6 +87,9 @@ double topt_hw_bus(const struct topt_hw *hw);
 enum { TOPT_HW_GROUPS = 8 };
 int topt_hw_groups(const struct topt_hw *hw);
 const struct topt_hw *topt_hw_group(const struct topt_hw *hw, int i);
+/* The whole cluster as devices of one group see it: their own rates, memory and links inside a
+ * node; beyond it the least link of all.  Has no groups; the caller destroys it. */
+struct topt_hw *topt_hw_among(const struct topt_hw *hw, int i, struct topt_error *err);
 /* Nanoseconds in which a group sends 'bytes' to others and receives as many, in so many steps
  * that wait for one another. */
 int64_t topt_hw_between_ns(const struct topt_hw *hw, int64_t bytes, int steps);

@@ -9,7 +9,7 @@
  * over the innermost axis undoes exactly the last split, and every layout has an
  * offset and a length for each device.  The first axis may have shares instead: unlike
  * devices along it take pieces in proportion to them, of whatever it splits; and other shares
- * of parameters where these rest, as memory is unlike speed.
+ * of sharded parameters and states, as memory is unlike speed.
  *
  * Thread safety: plain values; redistribution caches belong to one thread at a time. */
 #ifndef TOPT_LAYOUT_H
@@ -31,7 +31,9 @@ struct topt_mesh {
     int size[TOPT_MAX_AXES];
     int nodes, per_node, devices;
     int share[TOPT_MAX_SHARES]; /* of the first axis; all 0: equal parts */
-    int state[TOPT_MAX_SHARES]; /* ... of what rests; all 0: as 'share' */
+    /* ... of what a parameter is sharded into (ZeRO); all 0: as 'share' */
+    int state_share[TOPT_MAX_SHARES];
+    int seen; /* 1 + the part of the first axis whose blocks are costed; 0: the largest */
 };
 
 int topt_mesh_init(struct topt_mesh *mesh, int nodes, int per_node,
@@ -40,11 +42,16 @@ int topt_mesh_init(struct topt_mesh *mesh, int nodes, int per_node,
  * block is larger than that of device 0.  INVAL where they are not that. */
 int topt_mesh_shares(struct topt_mesh *mesh, const int64_t *share, int n,
                      struct topt_error *err) TOPT_MUST_CHECK;
+/* The same in any order, for costs of what is seen alone. */
+int topt_mesh_costed_shares(struct topt_mesh *mesh, const int64_t *share, int n,
+                            struct topt_error *err) TOPT_MUST_CHECK;
 /* The same of parameters, gradients and states where the first axis shards them, in any order. */
 int topt_mesh_state_shares(struct topt_mesh *mesh, const int64_t *share, int n,
                            struct topt_error *err) TOPT_MUST_CHECK;
 /* Parts of which an axis takes so many each: its size, or the sum of its shares. */
 int64_t topt_mesh_parts(const struct topt_mesh *mesh, int axis);
+/* The device whose blocks are costed: the first of the part that is 'seen', or device 0. */
+int topt_mesh_seen(const struct topt_mesh *mesh);
 /* Coordinate of 'device' on 'axis'. */
 int topt_mesh_coord(const struct topt_mesh *mesh, int device, int axis);
 /* How the groups that vary along 'axes' (bit mask) lie on the cluster. */
@@ -72,12 +79,12 @@ int topt_layout_equal(const struct topt_layout *a, const struct topt_layout *b);
 int topt_layout_axes_of(const struct topt_layout *l, int dim, int8_t ret[TOPT_MAX_AXES]);
 uint32_t topt_layout_partial_mask(const struct topt_layout *l);
 
-/* A tensor's shape without its place.  'rests': a parameter, of which the first axis makes
- * pieces by the shares of the state. */
+/* A tensor's shape without its place.  'of_state': a parameter, of which the first axis makes
+ * pieces by state_share. */
 struct topt_shape {
     int ndim;
     struct topt_dim dim[TOPT_MAX_RANK];
-    int rests;
+    int of_state;
 };
 
 /* A device's block: per dimension the first count and how many (may be 0). */
@@ -88,7 +95,7 @@ struct topt_box {
 struct topt_box topt_layout_box(const struct topt_mesh *mesh, const struct topt_shape *s,
                                 const struct topt_layout *l, int device);
 int64_t topt_box_elements(const struct topt_shape *s, const struct topt_box *b);
-/* Elements of the largest block (that of device 0). */
+/* Elements of the largest block (that of device 0), or of that which is seen. */
 int64_t topt_layout_elements(const struct topt_mesh *mesh, const struct topt_shape *s,
                              const struct topt_layout *l);
 /* First count and number of counts of one dimension of 'count' split by the given

@@ -1,7 +1,7 @@
 /* cost.c - what an operator, a hub and an edge cost: their fragments written into the
  * tally.
  *
- * A strategy's cost (total.c) is the plain sum over them, plus caps on what is in
+ * A strategy's cost (strategy_total.c) is the plain sum over them, plus caps on what is in
  * flight. */
 #include "cost.h"
 #include "operator.h"
@@ -134,7 +134,7 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
     if (tally_forward(f, t, op, c, c->recompute ? TOPT_PASS_DROP : TOPT_PASS_KEEP, &b))
         return -1;
     t->phase = TOPT_PHASE_BACKWARD;
-    if (c->recompute && tally_forward(f, t, op, c, TOPT_PASS_AGAIN, &b))
+    if (c->recompute && tally_forward(f, t, op, c, TOPT_PASS_RECOMPUTE, &b))
         return -1;
     if (topt_has_backward(f->model, op) && tally_backward(f, t, op, c, &b))
         return -1;
@@ -147,7 +147,7 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
     if (f->model->repeats[op])
         leave_late(t);
     topt_tally_hide(t);
-    topt_tally_eager(t, op, c->recompute ? TOPT_CLASS_REMADE : TOPT_CLASS_KEPT);
+    topt_tally_eager(t, op, c->recompute ? TOPT_CLASS_RECOMPUTED : TOPT_CLASS_KEPT);
     return 0;
 }
 
@@ -157,7 +157,7 @@ static int tally_whole(struct topt_tally *t, const struct topt_costing *k, int o
 {
     int64_t off[TOPT_MAX_OPDIMS];
     topt_tally_init(t, k);
-    topt_op_box(&k->model->op[op], c, k->mesh, 0, off, t->len);
+    topt_op_box(&k->model->op[op], c, k->mesh, topt_mesh_seen(k->mesh), off, t->len);
     struct topt_fragments f = topt_tally_fragments(t, err);
     f.open = open;
     return tally_op(&f, t, op, c)
@@ -329,25 +329,25 @@ struct edge {
     const struct topt_move_cost *there;
 };
 
-/* Into a hub: its copy is dropped, kept, or made again from a producer that
+/* Into a hub: its copy is dropped, kept, or recomputed from a producer that
  * recomputes. */
 static int cost_into_hub(const struct edge *e, struct topt_edge_alternative *a)
 {
     if (e->to->hub_keep == TOPT_HUB_KEEP)
         a->kept = e->after;
-    if (e->to->hub_keep != TOPT_HUB_REMAKE)
+    if (e->to->hub_keep != TOPT_HUB_RECOMPUTE)
         return 1;
-    a->remade = e->after;
+    a->recomputed = e->after;
     a->moves++;
     return e->from->recompute;
 }
 
-/* From where the tensor is made again: so is the consumer's copy. */
-static int cost_remade(const struct edge *e, struct topt_edge_alternative *a)
+/* From where the tensor is recomputed: so is the consumer's copy. */
+static int cost_recomputed(const struct edge *e, struct topt_edge_alternative *a)
 {
     if (!e->to->needed)
         return 1;
-    a->remade = (e->from->hub ? 0 : e->before) + (e->in_place ? 0 : e->after);
+    a->recomputed = (e->from->hub ? 0 : e->before) + (e->in_place ? 0 : e->after);
     a->moves++;
     return 1;
 }
@@ -370,7 +370,7 @@ static int cost_kept(const struct edge *e, struct topt_edge_alternative *a)
     b->moves++;
     b->kept = from->hub ? 0 : e->before;
     if (to->recompute) {
-        b->remade = e->after;
+        b->recomputed = e->after;
         return 2;
     }
     int64_t again = to->out_bytes + to->others_bytes + e->there->transient_bytes;
@@ -406,15 +406,15 @@ int topt_edge_alternatives(const struct topt_costing *k, const struct topt_edge_
         .keep = TOPT_KEEP_AFTER, .moves = 1, .transient = to->others_bytes + live};
     if (to->hub)
         n = cost_into_hub(&e, ret);
-    else if (from->hub ? from->hub_keep == TOPT_HUB_REMAKE : from->recompute)
-        n = cost_remade(&e, ret);
+    else if (from->hub ? from->hub_keep == TOPT_HUB_RECOMPUTE : from->recompute)
+        n = cost_recomputed(&e, ret);
     else
         n = cost_kept(&e, ret);
     const struct topt_weights *w = &topt_weights[k->settings->accounting];
     for (int i = 0; i < n; i++) { /* both ends have the allocator's share already */
         ret[i].kept =
             w->cls[TOPT_CLASS_KEPT] * ret[i].kept + w->copy * kept_copy(&e, &ret[i]);
-        ret[i].remade *= w->cls[TOPT_CLASS_REMADE];
+        ret[i].recomputed *= w->cls[TOPT_CLASS_RECOMPUTED];
         ret[i].transient =
             topt_apart(topt_in_flight(k, ret[i].transient), to->apart_bytes);
     }
@@ -436,7 +436,7 @@ void topt_cost_edge_by(const struct topt_costing *k, const struct topt_edge_end 
         if (back)
             add_network(c, back);
         c->class_bytes[TOPT_CLASS_KEPT] = a[i].kept;
-        c->class_bytes[TOPT_CLASS_REMADE] = a[i].remade;
+        c->class_bytes[TOPT_CLASS_RECOMPUTED] = a[i].recomputed;
         c->transient_bytes = a[i].transient;
     }
 }

@@ -21,7 +21,7 @@ static int has_batch(const struct topt_op *op)
 struct topt_shape topt_operand_shape(const struct topt_op *op, int operand)
 {
     struct topt_shape s = {.ndim = topt_operand_rank(op, operand),
-                           .rests =
+                           .of_state =
                                op->operand[operand].role == TOPT_PARAM && has_batch(op)};
     memcpy(s.dim, op->operand[operand].dim, sizeof s.dim);
     return s;
@@ -124,10 +124,10 @@ int topt_fragment_emit(const struct topt_fragments *f, struct topt_instr i)
     return f->sink->emit(f->sink, &i, f->err);
 }
 
-void topt_fragment_aside(const struct topt_fragments *f, enum topt_aside what)
+void topt_fragment_async(const struct topt_fragments *f, enum topt_async what)
 {
-    if (f->sink->aside)
-        f->sink->aside(f->sink, what);
+    if (f->sink->async)
+        f->sink->async(f->sink, what);
 }
 
 /* ---- moves ------------------------------------------------------------------------- */

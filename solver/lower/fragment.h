@@ -11,8 +11,8 @@
 /* What becomes of what forward saves for backward. */
 enum topt_pass {
     TOPT_PASS_KEEP,
-    TOPT_PASS_DROP,  /* nothing is kept: it is run again */
-    TOPT_PASS_AGAIN, /* ... which is now; data is still there */
+    TOPT_PASS_DROP,      /* nothing is kept: it is run again */
+    TOPT_PASS_RECOMPUTE, /* ... which is now; data is still there */
 };
 
 struct topt_sink {
@@ -20,7 +20,7 @@ struct topt_sink {
     int (*alloc)(struct topt_sink *s, const struct topt_buffer *b,
                  struct topt_error *err);
     void (*release)(struct topt_sink *s, int buffer);
-    /* Stays until backward, or till the end of a block's (KEPT, REMADE). */
+    /* Stays until backward, or till the end of a block's (KEPT, RECOMPUTED). */
     void (*keep)(struct topt_sink *s, int buffer, enum topt_class cls);
     int (*emit)(struct topt_sink *s, const struct topt_instr *i, struct topt_error *err);
     const struct topt_buffer *(*get)(struct topt_sink *s, int buffer);
@@ -29,8 +29,8 @@ struct topt_sink {
      * once); one that records is given every round of a loop. */
     void (*repeat)(struct topt_sink *s, int d, int64_t times);
     /* May be NULL.  Moves from now on are of parameters or of their gradients, which
-     * other operators' computation may hide, until told TOPT_ASIDE_NOTHING. */
-    void (*aside)(struct topt_sink *s, enum topt_aside what);
+     * other operators' computation may hide, until told TOPT_ASYNC_NOTHING. */
+    void (*async)(struct topt_sink *s, enum topt_async what);
 };
 
 struct topt_fragments {
@@ -101,7 +101,7 @@ int topt_fragment_all_reduce(const struct topt_fragments *f, int op, int buffer,
 int topt_fragment_block(const struct topt_fragments *f, struct topt_buffer b);
 struct topt_instr topt_fragment_instr(enum topt_instr_kind kind, int op, int backward);
 int topt_fragment_emit(const struct topt_fragments *f, struct topt_instr i);
-void topt_fragment_aside(const struct topt_fragments *f, enum topt_aside what);
+void topt_fragment_async(const struct topt_fragments *f, enum topt_async what);
 /* Add the values of one buffer to those of another. */
 int topt_fragment_add(const struct topt_fragments *f, int op, int from, int into);
 

@@ -1,12 +1,12 @@
 /* lower.c - a whole strategy written as the program of every rank.
  *
- * The order (order.c) says what is moved where and which operator runs; here that is
+ * The dataflow (dataflow.c) says what is moved where and which operator runs; here that is
  * written as fragments into the sink that records, between what is allocated once,
  * what starts a step and what ends it.  Layouts follow from configurations: that of
  * the place where a tensor waits is its hub's, or the producer's where it has none. */
 #include "lower.h"
 #include "operator.h"
-#include "order.h"
+#include "dataflow.h"
 #include "param.h"
 #include "recompute.h"
 #include "record.h"
@@ -15,7 +15,7 @@
 #include <string.h>
 
 struct lowering {
-    struct topt_carrier carrier; /* first: it is cast to this */
+    struct topt_emitter emitter; /* first: it is cast to this */
     struct topt_fragments f;
     const struct topt_model *m;
     const struct topt_strategy *s;
@@ -23,7 +23,7 @@ struct lowering {
     struct topt_op_buffers *op;       /* by operator */
 };
 
-/* ---- the order carried out --------------------------------------------------------- */
+/* ---- the dataflow emitted --------------------------------------------------------- */
 
 static struct topt_layout read_layout(const struct lowering *l, int op, int k)
 {
@@ -45,19 +45,19 @@ static int move(struct lowering *l, int op, int backward, int tensor, int src,
                                                                                 : ret;
 }
 
-static int carry_in_place(struct topt_carrier *c, int op, int k)
+static int carry_in_place(struct topt_emitter *c, int op, int k)
 {
     const struct lowering *l = (const struct lowering *)c;
     struct topt_layout to = read_layout(l, op, k);
     return topt_layout_equal(&to, &l->value[tensor_of(&l->m->op[op], k)]);
 }
 
-static int carry_partial(struct topt_carrier *c, int tensor)
+static int carry_partial(struct topt_emitter *c, int tensor)
 {
     return topt_layout_partial_mask(&((const struct lowering *)c)->value[tensor]) != 0;
 }
 
-static int carry_into_hub(struct topt_carrier *c, int tensor, int backward, int value)
+static int carry_into_hub(struct topt_emitter *c, int tensor, int backward, int value)
 {
     struct lowering *l = (struct lowering *)c;
     int op = l->m->tensor[tensor].producer;
@@ -67,7 +67,7 @@ static int carry_into_hub(struct topt_carrier *c, int tensor, int backward, int 
     return move(l, op, backward, tensor, value, &from, &l->value[tensor]);
 }
 
-static int carry_fetch(struct topt_carrier *c, int op, int k, int backward, int value)
+static int carry_fetch(struct topt_emitter *c, int op, int k, int backward, int value)
 {
     struct lowering *l = (struct lowering *)c;
     int t = tensor_of(&l->m->op[op], k);
@@ -75,7 +75,7 @@ static int carry_fetch(struct topt_carrier *c, int op, int k, int backward, int 
     return move(l, op, backward, t, value, &l->value[t], &to);
 }
 
-static int carry_take_grad(struct topt_carrier *c, int tensor, int grad)
+static int carry_take_grad(struct topt_emitter *c, int tensor, int grad)
 {
     struct lowering *l = (struct lowering *)c;
     int op = l->m->tensor[tensor].producer;
@@ -84,7 +84,7 @@ static int carry_take_grad(struct topt_carrier *c, int tensor, int grad)
     return move(l, op, 1, tensor, grad, &l->grad[tensor], &to);
 }
 
-static int carry_give_grad(struct topt_carrier *c, int op, int k, int grad)
+static int carry_give_grad(struct topt_emitter *c, int op, int k, int grad)
 {
     struct lowering *l = (struct lowering *)c;
     const struct topt_op *o = &l->m->op[op];
@@ -94,7 +94,7 @@ static int carry_give_grad(struct topt_carrier *c, int op, int k, int grad)
     return move(l, op, 1, t, grad, &from, &l->grad[t]);
 }
 
-static int carry_add(struct topt_carrier *c, int op, int grad, int into)
+static int carry_add(struct topt_emitter *c, int op, int grad, int into)
 {
     return topt_fragment_add(&((struct lowering *)c)->f, op, grad, into);
 }
@@ -107,7 +107,7 @@ static void show_inputs(struct lowering *l, int op, const int *input)
         l->op[op].value[o->input[k]] = input ? input[k] : -1;
 }
 
-static int carry_forward(struct topt_carrier *c, int op, enum topt_pass pass,
+static int carry_forward(struct topt_emitter *c, int op, enum topt_pass pass,
                          const int *input)
 {
     struct lowering *l = (struct lowering *)c;
@@ -122,7 +122,7 @@ static int carry_forward(struct topt_carrier *c, int op, enum topt_pass pass,
     return out;
 }
 
-static int carry_backward(struct topt_carrier *c, int op, int grad, const int *input,
+static int carry_backward(struct topt_emitter *c, int op, int grad, const int *input,
                           int *ret_input_grad)
 {
     struct lowering *l = (struct lowering *)c;
@@ -141,19 +141,19 @@ static int carry_backward(struct topt_carrier *c, int op, int grad, const int *i
     return 0;
 }
 
-static void carry_release(struct topt_carrier *c, int what)
+static void carry_release(struct topt_emitter *c, int what)
 {
     struct topt_sink *sink = ((struct lowering *)c)->f.sink;
     sink->release(sink, what);
 }
 
-static void carry_keep(struct topt_carrier *c, int value, enum topt_class cls)
+static void carry_keep(struct topt_emitter *c, int value, enum topt_class cls)
 {
     struct topt_sink *sink = ((struct lowering *)c)->f.sink;
     sink->keep(sink, value, cls);
 }
 
-static const struct topt_carrier carrier = {
+static const struct topt_emitter emitter = {
     carry_in_place,  carry_partial,   carry_into_hub, carry_fetch,
     carry_take_grad, carry_give_grad, carry_add,      carry_forward,
     carry_backward,  carry_release,   carry_keep};
@@ -192,9 +192,10 @@ static void lowering_fini(struct lowering *l)
 
 static int lower_micro(struct lowering *l, struct topt_error *err)
 {
-    struct topt_order o;
-    int rc = topt_order_init(&o, l->m, err) || topt_order_run(&o, l->s, &l->carrier, err);
-    topt_order_fini(&o);
+    struct topt_dataflow o;
+    int rc = topt_dataflow_init(&o, l->m, err) ||
+             topt_dataflow_run(&o, l->s, &l->emitter, err);
+    topt_dataflow_fini(&o);
     return rc;
 }
 
@@ -223,12 +224,12 @@ static int lower_all(struct lowering *l, struct topt_program *p, struct topt_err
 static int check_state_shares(const struct topt_model *m, const struct topt_mesh *mesh,
                               const struct topt_strategy *s, struct topt_error *err)
 {
-    for (int i = 0; i < m->nops && mesh->state[0]; i++) {
+    for (int i = 0; i < m->nops && mesh->state_share[0]; i++) {
         const struct topt_op *o = &m->op[i];
         int d = s->config[i].dim[0];
         for (int x = 0; x < o->spec->noperands && d >= 0; x++)
             for (int j = 0; j < o->spec->operand[x].ndim; j++)
-                if (o->operand[x].present && topt_operand_shape(o, x).rests &&
+                if (o->operand[x].present && topt_operand_shape(o, x).of_state &&
                     o->spec->operand[x].dim[j] == d)
                     return topt_fail(err, TOPT_ERR_INVAL,
                                      "mesh.state_shares: the first axis splits "
@@ -268,7 +269,7 @@ int topt_lower_into(struct topt_recorder *r, const struct topt_strategy *s,
     const struct topt_model *m = p->model;
     if (topt_settings_fit(m, &p->settings, err) || check_strategy(m, &p->mesh, s, err))
         return -1;
-    struct lowering l = {carrier,
+    struct lowering l = {emitter,
                          {m, &p->mesh, &p->settings, router, &r->sink, err, NULL},
                          .m = m,
                          .s = s};

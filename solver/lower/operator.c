@@ -292,10 +292,11 @@ int topt_op_forward(const struct topt_fragments *f, int op, const struct topt_co
 {
     static const enum topt_class saved[] = {[TOPT_PASS_KEEP] = TOPT_CLASS_KEPT,
                                             [TOPT_PASS_DROP] = TOPT_CLASS_TRANSIENT,
-                                            [TOPT_PASS_AGAIN] = TOPT_CLASS_REMADE};
+                                            [TOPT_PASS_RECOMPUTE] =
+                                                TOPT_CLASS_RECOMPUTED};
     const struct topt_op *o = &f->model->op[op];
     int keeps = pass != TOPT_PASS_DROP && topt_has_backward(f->model, op);
-    b->loaded = pass == TOPT_PASS_AGAIN;
+    b->loaded = pass == TOPT_PASS_RECOMPUTE;
     if (alloc_role(f, op, c, TOPT_OUTPUT, TOPT_CLASS_TRANSIENT, b) ||
         alloc_role(f, op, c, TOPT_SAVED, keeps ? saved[pass] : TOPT_CLASS_TRANSIENT, b) ||
         alloc_role(f, op, c, TOPT_WORK_FWD, TOPT_CLASS_TRANSIENT, b) ||

@@ -1,22 +1,24 @@
-/* param.c - a parameter's life: where it rests, who gathers it, how it is updated.
+/* param.c - a parameter's life: how it is sharded, who gathers it, how it is updated.
  *
  * Devices along the axes that split what a parameter lacks (the batch) are its
  * replicas: all hold the same value, each has a part of the gradient.  What a step
  * needs of them is the sum of the parts, and that nothing is kept more often than a
- * configuration's 'zero' says (Rajbhandari et al., ZeRO, 2020).  What is sharded rests
- * in topt_rest_layout:
+ * configuration's 'zero' says (Rajbhandari et al., ZeRO, 2020).  What is sharded lies
+ * in topt_sharded_layout:
  *
  *      zero        value     gradient   state     moves of a step
  *      none        whole     whole      whole     all-reduce of the gradient, once
- *      state       whole     whole      resting   reduce-scatter, all-gather of what is new, once
- *      gradient    whole     resting    resting   reduce-scatter in each micro-batch, all-gather
- *      param       resting   resting    resting   all-gather before each use, reduce-scatter
- *      sparse      whole     rows       whole     rows gathered from all in each micro-batch (rows.c)
- *      owner       resting   rows       resting   rows from and to owners in each micro-batch (rows.c)
+ *      state       whole     whole      sharded   reduce-scatter, all-gather of what is new, once
+ *      gradient    whole     sharded    sharded   reduce-scatter in each micro-batch, all-gather
+ *      param       sharded   sharded    sharded   all-gather before each use, reduce-scatter
+ *      sparse      whole     rows       whole     rows gathered from all in each micro-batch
+ *      owner       sharded   rows       sharded   rows from and to owners in each micro-batch
+ *
+ * (the last two in rows.c).
  *
  * Moves are the router's, so that they cost and run like any other.
  *
- * A frozen parameter is a value alone: it rests whole or, under 'param', in parts.  It
+ * A frozen parameter is a value alone: whole or, under 'param', sharded.  It
  * may be stored in few bits (plans only), as QLoRA does (Dettmers et al. 2023): what a
  * kernel reads is then unpacked for it each time, after it was gathered in few bits. */
 #include "param.h"
@@ -45,9 +47,9 @@ static struct topt_layout layout_at(const struct topt_fragments *f,
                                     const struct topt_config *c, enum topt_zero from)
 {
     enum topt_zero at = level(f, o, operand, c);
-    int rests = is_sparse(at) ? at == TOPT_ZERO_OWNER : at >= from;
-    return rests ? topt_rest_layout(o, operand, c, f->mesh)
-                 : topt_value_layout(o, operand, c, f->mesh);
+    int is_sharded = is_sparse(at) ? at == TOPT_ZERO_OWNER : at >= from;
+    return is_sharded ? topt_sharded_layout(o, operand, c, f->mesh)
+                      : topt_value_layout(o, operand, c, f->mesh);
 }
 
 /* ---- what an optimizer keeps ------------------------------------------------------- */
@@ -135,10 +137,11 @@ static struct topt_shape packed_shape(struct topt_shape s, int64_t bits)
     return s;
 }
 
-/* A frozen parameter's buffer where it rests. */
+/* A frozen parameter's buffer, packed. */
 static void pack(const struct topt_fragments *f, int64_t bits, struct topt_buffer *b)
 {
-    struct topt_box box = topt_layout_box(f->mesh, &b->shape, &b->layout, 0);
+    struct topt_box box =
+        topt_layout_box(f->mesh, &b->shape, &b->layout, topt_mesh_seen(f->mesh));
     int last = b->shape.ndim - 1;
     int64_t n = topt_layout_elements(f->mesh, &b->shape, &b->layout);
     b->bytes = packed_bytes(bits, n, box.len[last] * b->shape.dim[last].unit);
@@ -291,7 +294,7 @@ static int init_state(const struct topt_fragments *f, int op, int operand, int i
     return buffer < 0 ? -1 : zero_buffer(f, op, 0, buffer);
 }
 
-/* The value where it rests. */
+/* The value's own buffer. */
 static int init_value(const struct topt_fragments *f, int op, int operand,
                       const struct topt_config *c, struct topt_op_buffers *b)
 {
@@ -361,19 +364,19 @@ static int is_read(const struct topt_op *o, int backward, int operand)
     return 0;
 }
 
-/* Gather what rests in parts. */
+/* All-gather a sharded parameter. */
 static int gather(const struct topt_fragments *f, int op, int operand,
                   const struct topt_config *c, int backward, int from, int *ret)
 {
     const struct topt_op *o = &f->model->op[op];
-    struct topt_layout rest = topt_rest_layout(o, operand, c, f->mesh);
+    struct topt_layout sharded = topt_sharded_layout(o, operand, c, f->mesh);
     struct topt_layout whole = topt_value_layout(o, operand, c, f->mesh);
     struct topt_shape shape = topt_operand_shape(o, operand);
     if (o->attrs.bits)
         shape = packed_shape(shape, o->attrs.bits);
-    topt_fragment_aside(f, TOPT_ASIDE_PARAM);
-    int rc = topt_fragment_move(f, op, backward, from, &shape, &rest, &whole, ret);
-    topt_fragment_aside(f, TOPT_ASIDE_NOTHING);
+    topt_fragment_async(f, TOPT_ASYNC_PARAM);
+    int rc = topt_fragment_move(f, op, backward, from, &shape, &sharded, &whole, ret);
+    topt_fragment_async(f, TOPT_ASYNC_NOTHING);
     return rc;
 }
 
@@ -443,9 +446,9 @@ int topt_param_grads_open(const struct topt_fragments *f, int op,
         if (at < TOPT_ZERO_GRADIENT || is_sparse(at))
             continue;
         struct topt_layout l = topt_grad_layout(o, x, c, f->mesh);
-        topt_fragment_aside(f, TOPT_ASIDE_GRADIENT);
+        topt_fragment_async(f, TOPT_ASYNC_GRADIENT);
         b->grad[x] = topt_fragment_block(f, grad_of(f, op, x, l, TOPT_CLASS_TRANSIENT));
-        topt_fragment_aside(f, TOPT_ASIDE_NOTHING);
+        topt_fragment_async(f, TOPT_ASYNC_NOTHING);
         if (b->grad[x] < 0 || zero_buffer(f, op, 1, b->grad[x]))
             return -1;
     }
@@ -458,11 +461,11 @@ static int reduce_scatter(const struct topt_fragments *f, int op, int operand,
 {
     const struct topt_op *o = &f->model->op[op];
     struct topt_layout from = topt_grad_layout(o, operand, c, f->mesh);
-    struct topt_layout to = topt_rest_layout(o, operand, c, f->mesh);
+    struct topt_layout to = topt_sharded_layout(o, operand, c, f->mesh);
     struct topt_shape shape = topt_operand_shape(o, operand);
-    topt_fragment_aside(f, TOPT_ASIDE_GRADIENT);
+    topt_fragment_async(f, TOPT_ASYNC_GRADIENT);
     int rc = topt_fragment_move(f, op, 1, grad, &shape, &from, &to, ret);
-    topt_fragment_aside(f, TOPT_ASIDE_NOTHING);
+    topt_fragment_async(f, TOPT_ASYNC_NOTHING);
     return rc;
 }
 
@@ -473,9 +476,9 @@ static int all_reduce(const struct topt_fragments *f, int op, int operand,
     struct topt_layout partial = topt_grad_layout(o, operand, c, f->mesh);
     struct topt_layout whole = topt_value_layout(o, operand, c, f->mesh);
     struct topt_shape shape = topt_operand_shape(o, operand);
-    topt_fragment_aside(f, TOPT_ASIDE_GRADIENT);
+    topt_fragment_async(f, TOPT_ASYNC_GRADIENT);
     int rc = topt_fragment_all_reduce(f, op, grad, &shape, &partial, &whole);
-    topt_fragment_aside(f, TOPT_ASIDE_NOTHING);
+    topt_fragment_async(f, TOPT_ASYNC_NOTHING);
     return rc;
 }
 
@@ -505,7 +508,7 @@ int topt_param_grads_close(const struct topt_fragments *f, int op,
 /* ---- what another system holds beside it ------------------------------------------- */
 
 /* Bytes of an operator's parameters, and of the gradients of these, that are whole on
- * a device though they rest in parts. */
+ * a device though they are sharded. */
 struct gathered {
     int64_t value, grad;
     int64_t made; /* of the gradient what backward makes, before it is reduced */
@@ -541,9 +544,9 @@ static struct gathered gathered_of(const struct topt_fragments *f, int op, int o
     if (at == TOPT_ZERO_STATE && s->shard_f32 && has_master(s)) {
         /* The weights themselves are in f32 there, whole: only the optimizer's states
          * are shared. */
-        struct topt_layout rest = topt_rest_layout(o, operand, c, f->mesh);
+        struct topt_layout sharded = topt_sharded_layout(o, operand, c, f->mesh);
         g.grad += topt_block_bytes(f->mesh, s, &shape, &l, TOPT_ELEM_STATE) -
-                  topt_block_bytes(f->mesh, s, &shape, &rest, TOPT_ELEM_STATE);
+                  topt_block_bytes(f->mesh, s, &shape, &sharded, TOPT_ELEM_STATE);
     }
     return g;
 }
@@ -564,7 +567,7 @@ static int64_t held_in_pools(const struct topt_fragments *f, struct gathered g)
 /* Of 'n' blocks two are gathered at once in backward, and the gradients of one on
  * their way, as backward makes them and as they are reduced.  What is outside of
  * blocks (n 0) is one unit, gathered all the time, whose gradients wait until the end,
- * and are reduced when nothing else is gathered any more.  What does not rest in
+ * and are reduced when nothing else is gathered any more.  What is not kept in
  * parts, the buckets of all gradients, is all there at once. */
 static int64_t held_in_units(struct gathered g, enum topt_zero at, int n)
 {
@@ -636,8 +639,8 @@ int64_t topt_param_uncounted(const struct topt_fragments *f, int op,
             is_sparse(level(f, o, x, c)))
             continue;
         struct topt_shape shape = topt_operand_shape(o, x);
-        struct topt_layout rest = topt_rest_layout(o, x, c, f->mesh);
-        bytes += topt_block_bytes(f->mesh, f->settings, &shape, &rest, TOPT_ELEM_REAL);
+        struct topt_layout sharded = topt_sharded_layout(o, x, c, f->mesh);
+        bytes += topt_block_bytes(f->mesh, f->settings, &shape, &sharded, TOPT_ELEM_REAL);
     }
     return f->settings->shard_f32 && has_master(f->settings) ? bytes : 0;
 }
@@ -675,12 +678,14 @@ static int update_part(const struct topt_fragments *f, int op, int operand,
 {
     const struct topt_op *o = &f->model->op[op];
     struct topt_layout whole = topt_value_layout(o, operand, c, f->mesh);
-    struct topt_layout rest = topt_rest_layout(o, operand, c, f->mesh);
+    struct topt_layout sharded = topt_sharded_layout(o, operand, c, f->mesh);
     struct topt_shape shape = topt_operand_shape(o, operand);
     int part;
-    if (topt_fragment_move(f, op, 1, b->param[operand], &shape, &whole, &rest, &part) ||
+    if (topt_fragment_move(f, op, 1, b->param[operand], &shape, &whole, &sharded,
+                           &part) ||
         update(f, op, part, grad, b->state[operand]) ||
-        topt_fragment_move_into(f, op, 1, part, &shape, &rest, &whole, b->param[operand]))
+        topt_fragment_move_into(f, op, 1, part, &shape, &sharded, &whole,
+                                b->param[operand]))
         return -1;
     f->sink->release(f->sink, part);
     return 0;

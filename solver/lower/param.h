@@ -11,8 +11,8 @@ int topt_optimizer_by_rows(enum topt_optimizer o);
  * 0: it is one kernel. */
 int topt_optimizer_eager(enum topt_optimizer o);
 /* Bytes that a system which gathers by unit or from pools (settings.gather) holds at
- * once for this operator's share, beside what rests; 0 by operator.  And bytes of
- * resting blocks that it does not have, as the master copy stands for them
+ * once for this operator's share, beside its shards; 0 by operator.  And bytes of
+ * sharded blocks that it does not have, as the master copy stands for them
  * (settings.shard_f32). */
 int64_t topt_param_buffers(const struct topt_fragments *f, int op,
                            const struct topt_config *c);

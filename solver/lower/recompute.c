@@ -4,7 +4,7 @@
  * A flagged operator keeps neither its output nor what it saves.  Backward asks for it
  * where it reads one of them: then the operator's forward runs again, which may ask
  * for the outputs of flagged operators before it, down to what was kept.  So what one
- * block makes again lives within the block's backward, and blocks, which have their
+ * block recomputes lives within the block's backward, and blocks, which have their
  * backward one after the other, need room for the largest of them only (Chen et al.,
  * Training Deep Nets with Sublinear Memory Cost, 2016).  That is why flags are for
  * operators inside of blocks. */
@@ -38,7 +38,7 @@ int topt_is_recomputed(const struct topt_model *m, const struct topt_strategy *s
 {
     const struct topt_tensor *t = &m->tensor[tensor];
     return s->config[t->producer].recompute &&
-           (t->nconsumers < 2 || s->hub[tensor].keep == TOPT_HUB_REMAKE);
+           (t->nconsumers < 2 || s->hub[tensor].keep == TOPT_HUB_RECOMPUTE);
 }
 
 /* Does backward read what forward saves? */
@@ -88,15 +88,15 @@ int topt_recomputable(const struct topt_model *m, const struct topt_blocks *bloc
     return 0;
 }
 
-/* Hubs remake where the producer does, and only there. */
+/* Hubs recompute where the producer does, and only there. */
 static int check_hubs(const struct topt_model *m, const struct topt_strategy *s,
                       struct topt_error *err)
 {
     for (int t = 0; t < m->ntensors; t++)
-        if (m->tensor[t].nconsumers > 1 && s->hub[t].keep == TOPT_HUB_REMAKE &&
+        if (m->tensor[t].nconsumers > 1 && s->hub[t].keep == TOPT_HUB_RECOMPUTE &&
             !s->config[m->tensor[t].producer].recompute)
             return topt_fail(err, TOPT_ERR_INVAL,
-                             "tensor '%.60s' can't be made again: its operator keeps it",
+                             "tensor '%.60s' can't be recomputed: its operator keeps it",
                              m->tensor[t].name);
     return 0;
 }

@@ -8,7 +8,7 @@
 int topt_has_backward(const struct topt_model *m, int op);
 /* Does backward of an operator read the value of that input? */
 int topt_reads_back(const struct topt_model *m, int op, int input);
-/* Is a tensor not kept where it waits, but made again there? */
+/* Is a tensor not kept where it waits, but recomputed there? */
 int topt_is_recomputed(const struct topt_model *m, const struct topt_strategy *s,
                        int tensor);
 /* What recomputation knows of a model: empty until a strategy recomputes. */

@@ -140,11 +140,12 @@ static int has_windows(const struct topt_program *p)
 }
 
 /* The first device has the largest block of everything but windows, which are largest
- * in the middle, and what rests by shares of its own: with those, each device is looked at, or,
- * where they are many, one that has the largest of all. */
+ * in the middle, and of states with shares of their own: with those, each device is
+ * looked at, or, where they are many, one that has the largest of all. */
 void topt_program_find_peak(struct topt_program *p)
 {
-    if (!(has_windows(p) || p->mesh.state[0]) || p->mesh.devices > TOPT_PEAK_DEVICES) {
+    if (!(has_windows(p) || p->mesh.state_share[0]) ||
+        p->mesh.devices > TOPT_PEAK_DEVICES) {
         find_peak_on(p, -1);
         return;
     }

@@ -17,7 +17,7 @@ static int in_flight(enum topt_class c)
 static int held_by_system(const struct topt_tally *t)
 {
     return t->k->settings->gather != TOPT_GATHER_OPERATOR &&
-           t->aside != TOPT_ASIDE_NOTHING;
+           t->async != TOPT_ASYNC_NOTHING;
 }
 
 static int tally_alloc(struct topt_sink *sink, const struct topt_buffer *b,
@@ -230,9 +230,9 @@ struct topt_time topt_tally_price(struct topt_tally *t, const struct topt_instr 
 }
 
 /* What moves now may be hidden by computation: so the settings say of it. */
-static int moves_aside(const struct topt_tally *t)
+static int runs_async(const struct topt_tally *t)
 {
-    return topt_overlap_moves(t->k->settings->overlap, t->aside);
+    return topt_overlap_has(t->k->settings->overlap, t->async);
 }
 
 /* As often as what is written now happens. */
@@ -249,9 +249,9 @@ static int spend(struct topt_tally *t, struct topt_time time, int network,
     struct topt_phase_time *spent = &t->spent[t->phase];
     if (!network) {
         spent->compute_ns += ns; /* parts of the above */
-    } else if (moves_aside(t)) {
-        spent->aside_ns[time.basis] += ns;
-        spent->param_ns += t->aside == TOPT_ASIDE_PARAM ? ns : 0;
+    } else if (runs_async(t)) {
+        spent->async_ns[time.basis] += ns;
+        spent->param_ns += t->async == TOPT_ASYNC_PARAM ? ns : 0;
     } else {
         spent->waited_ns += ns;
     }
@@ -267,9 +267,9 @@ static int tally_emit(struct topt_sink *sink, const struct topt_instr *i,
     return spend(t, time, network, err);
 }
 
-static void tally_aside(struct topt_sink *sink, enum topt_aside what)
+static void tally_async(struct topt_sink *sink, enum topt_async what)
 {
-    ((struct topt_tally *)sink)->aside = what;
+    ((struct topt_tally *)sink)->async = what;
 }
 
 static void tally_repeat(struct topt_sink *sink, int d, int64_t times)
@@ -281,14 +281,14 @@ static void tally_repeat(struct topt_sink *sink, int d, int64_t times)
 void topt_tally_init(struct topt_tally *t, const struct topt_costing *k)
 {
     t->sink = (struct topt_sink){tally_alloc, tally_release, tally_keep, tally_emit,
-                                 tally_get,   tally_repeat,  tally_aside};
+                                 tally_get,   tally_repeat,  tally_async};
     t->k = k;
     t->cost = (struct topt_fragment_cost){0};
     t->rounds = k->settings->micro_batches;
     t->times = 1;
     t->along = -1;
     t->phase = TOPT_PHASE_FORWARD;
-    t->aside = TOPT_ASIDE_NOTHING;
+    t->async = TOPT_ASYNC_NOTHING;
     memset(t->spent, 0, sizeof t->spent);
     t->told = 0;
     t->live = t->output_bytes = 0;
@@ -311,7 +311,7 @@ static int64_t hide(struct topt_tally *t, enum topt_phase phase, int64_t room)
     int64_t left = room;
     double hidden = 1 - topt_hw_collective_share(t->k->hw);
     for (int b = 0; b < TOPT_BASIS_COUNT; b++) {
-        int64_t part = (int64_t)((double)t->spent[phase].aside_ns[b] * hidden);
+        int64_t part = (int64_t)((double)t->spent[phase].async_ns[b] * hidden);
         part = part < left ? part : left;
         t->cost.network_ns -= part;
         t->cost.basis_ns[b] -= part;
@@ -320,12 +320,12 @@ static int64_t hide(struct topt_tally *t, enum topt_phase phase, int64_t room)
     return room - left;
 }
 
-/* So many millionths of all that moves aside. */
+/* So many millionths of all asynchronous communication. */
 static void hide_share(struct topt_tally *t)
 {
     for (int p = 0; p < TOPT_PHASE_COUNT; p++)
         for (int b = 0; b < TOPT_BASIS_COUNT; b++) {
-            int64_t part = (int64_t)((double)t->spent[p].aside_ns[b] *
+            int64_t part = (int64_t)((double)t->spent[p].async_ns[b] *
                                      t->k->settings->hidden_ppm / 1e6);
             t->cost.network_ns -= part;
             t->cost.basis_ns[b] -= part;

@@ -18,9 +18,9 @@ enum topt_phase {
 struct topt_phase_time {
     int64_t compute_ns;
     int64_t waited_ns; /* of the network what computation waits for */
-    int64_t param_ns;  /* of aside_ns what gathers parameters */
+    int64_t param_ns;  /* of async_ns what gathers parameters */
     int64_t
-        aside_ns[TOPT_BASIS_COUNT]; /* what computation may hide, by what it rests on */
+        async_ns[TOPT_BASIS_COUNT]; /* what computation may hide, by what it rests on */
 };
 
 struct topt_tally {
@@ -31,7 +31,7 @@ struct topt_tally {
     int64_t times;  /* each instruction counts so often in one of them */
     int along;      /* ... once at each count of this dimension; -1: none */
     enum topt_phase phase;
-    enum topt_aside aside; /* what moves now */
+    enum topt_async async; /* what moves now */
     struct topt_phase_time spent[TOPT_PHASE_COUNT];
     int told; /* a framework's kernels of this pass are priced already */
     int64_t live;
@@ -56,7 +56,7 @@ void topt_tally_eager(struct topt_tally *t, int op, enum topt_class cls);
 
 /* Take off the network's time what the operator's own computation hides:
  *
- *     forward, backward   min((1 - s) what moves aside, what is computed), over all
+ *     forward, backward   min((1 - s) asynchronous communication, what is computed), over all
  *                         micro-batches
  *     end                 the same of what the last backward computes, as far as that is left
  *
@@ -72,7 +72,7 @@ void topt_tally_eager(struct topt_tally *t, int op, enum topt_class cls);
  * to one operator's share, and it adds up over operators, which a search needs.
  *
  * Where one choice is made for the whole model it is known before what hides what: then
- * the settings say which share of all that moves aside does (topt_hidden_share). */
+ * the settings say which share of all asynchronous communication does (topt_hidden_share). */
 void topt_tally_hide(struct topt_tally *t);
 
 /* What was added up of an operator (a hub: its producer), weighed as the settings say. */

@@ -69,8 +69,8 @@ enum topt_overlap {
 const char *topt_overlap_name(enum topt_overlap o);
 
 /* What a system may move while it computes. */
-enum topt_aside { TOPT_ASIDE_NOTHING, TOPT_ASIDE_GRADIENT, TOPT_ASIDE_PARAM };
-int topt_overlap_moves(enum topt_overlap o, enum topt_aside what); /* does it? */
+enum topt_async { TOPT_ASYNC_NOTHING, TOPT_ASYNC_GRADIENT, TOPT_ASYNC_PARAM };
+int topt_overlap_has(enum topt_overlap o, enum topt_async what); /* does it? */
 
 /* What of a step PyTorch's own kernels run, one after the other, in place of fused
  * ones; bits.  Our runtime: nothing. */
@@ -105,13 +105,13 @@ struct topt_settings {
     int64_t micro_batches;
     int gradient_f32; /* bf16: gradients of parameters are added up in f32 */
     int state_bf16; /* bf16: no master copy in f32, and what the optimizer keeps is bf16 too */
-    int shard_f32; /* bf16: a sharded parameter rests as its f32 master copy alone */
+    int shard_f32; /* bf16: a sharded parameter is its f32 master copy alone */
     enum topt_gather gather;
     int64_t pool_numbers;   /* POOL: parameters gathered at once, at most */
     int64_t bucket_numbers; /* POOL: gradients in a bucket that is reduced */
     int64_t
         vocab_multiple; /* tables of the vocabulary are padded to this times their parts; 0: not */
-    /* While an operator outside of blocks runs, nothing is made again and no block's
+    /* While an operator outside of blocks runs, nothing is recomputed and no block's
      * gradients are on their way: of what it has in flight so many bytes are not
      * charged, as others are for these.  No more than they take. */
     int64_t apart_bytes;
@@ -123,8 +123,8 @@ struct topt_settings {
     int allocator_permille;
     enum topt_accounting accounting;
     enum topt_overlap overlap;
-    /* Of what moves aside so many millionths are hidden, at least 1 (topt_hidden_share); 0:
-     * of each operator's what its own computation hides. */
+    /* Of asynchronous communication so many millionths are hidden, at least 1
+     * (topt_hidden_share); 0: of each operator's what its own computation hides. */
     int hidden_ppm;
     int eager; /* bits of enum topt_eager_part */
 };
@@ -153,8 +153,8 @@ enum topt_keep {
 
 /* What is sharded over the replicas of a parameter, beside its own splits (ZeRO:
  * Rajbhandari et al. 2020), and whether its gradient is sparse (lower/rows.c).  Replicas
- * differ along the axes along which its gradient is partial; what is sharded rests in
- * topt_rest_layout. */
+ * differ along the axes along which its gradient is partial; what is sharded lies in
+ * topt_sharded_layout. */
 enum topt_zero {
     TOPT_ZERO_NONE,
     TOPT_ZERO_STATE,    /* optimizer state (ZeRO-1) */
@@ -163,7 +163,7 @@ enum topt_zero {
     TOPT_ZERO_LEVELS, /* so many are said of any operator; the rest of one with a sparse table: */
     TOPT_ZERO_SPARSE =
         TOPT_ZERO_LEVELS, /* whole; replicas gather each other's rows and values */
-    /* Rows rest in blocks with owners, who send those that are asked for and get their
+    /* Rows lie in blocks with owners, who send those that are asked for and get their
      * gradients' rows. */
     TOPT_ZERO_OWNER,
     TOPT_ZERO_COUNT
@@ -182,9 +182,9 @@ struct topt_config topt_config_none(void); /* no axis splits anything */
 
 /* What becomes of a hub's copy after forward. */
 enum topt_hub_keep {
-    TOPT_HUB_DROP,   /* who reads it in backward keeps a copy */
-    TOPT_HUB_KEEP,   /* kept for backward */
-    TOPT_HUB_REMAKE, /* made again in backward: only where the producer recomputes */
+    TOPT_HUB_DROP,      /* who reads it in backward keeps a copy */
+    TOPT_HUB_KEEP,      /* kept for backward */
+    TOPT_HUB_RECOMPUTE, /* recomputed in backward: only where the producer recomputes */
 };
 
 /* A tensor with several uses has a hub between its producer and its consumers: 'layout'
@@ -224,9 +224,9 @@ uint32_t topt_replica_axes(const struct topt_op *op, int operand,
                            const struct topt_config *c, const struct topt_mesh *mesh);
 /* The value layout of a PARAM with its replicas' axes innermost in the dimension that has
  * most counts left for each part; the value layout itself where there are no replicas. */
-struct topt_layout topt_rest_layout(const struct topt_op *op, int operand,
-                                    const struct topt_config *c,
-                                    const struct topt_mesh *mesh);
+struct topt_layout topt_sharded_layout(const struct topt_op *op, int operand,
+                                       const struct topt_config *c,
+                                       const struct topt_mesh *mesh);
 /* Axes that split one of 'dims' (bit d), dimensions of the operator. */
 uint32_t topt_axes_over(const struct topt_mesh *mesh, const struct topt_config *c,
                         uint32_t dims);
@@ -253,13 +253,13 @@ void topt_recompute_demand(const struct topt_model *m, const struct topt_strateg
 enum topt_class {
     TOPT_CLASS_PARAM,
     TOPT_CLASS_GRAD,
-    TOPT_CLASS_STATE,     /* optimizer state; for bf16 also the f32 master copy */
-    TOPT_CLASS_DATA,      /* tokens and labels, 32-bit */
-    TOPT_CLASS_BUFFERS,   /* costs only: what enum topt_gather says */
-    TOPT_CLASS_KEPT,      /* activations and statistics that backward reads */
-    TOPT_CLASS_REMADE,    /* the same, made again in backward: one block's at a time */
-    TOPT_CLASS_TRANSIENT, /* everything else: values and gradients in flight, work */
-    TOPT_CLASS_STAGING,   /* packing space of a collective */
+    TOPT_CLASS_STATE,      /* optimizer state; for bf16 also the f32 master copy */
+    TOPT_CLASS_DATA,       /* tokens and labels, 32-bit */
+    TOPT_CLASS_BUFFERS,    /* costs only: what enum topt_gather says */
+    TOPT_CLASS_KEPT,       /* activations and statistics that backward reads */
+    TOPT_CLASS_RECOMPUTED, /* the same, recomputed in backward: one block's at a time */
+    TOPT_CLASS_TRANSIENT,  /* everything else: values and gradients in flight, work */
+    TOPT_CLASS_STAGING,    /* packing space of a collective */
     TOPT_CLASS_COUNT
 };
 const char *topt_class_name(enum topt_class c);
@@ -425,16 +425,17 @@ char *topt_program_text(const struct topt_program *p);
 struct topt_instr_time {
     int64_t ns;
     int64_t times;          /* rounds of a loop that 'ns' is of */
-    uint8_t network, aside; /* the network takes it; enum topt_aside */
+    uint8_t network, async; /* the network takes it; enum topt_async */
 };
-struct topt_timed {
+struct topt_timed_program {
     struct topt_program *program;
     struct topt_instr_time *time; /* by instruction */
 };
 struct topt_costing;
-int topt_lower_timed(const struct topt_costing *k, const struct topt_strategy *s,
-                     struct topt_timed *ret, struct topt_error *err) TOPT_MUST_CHECK;
-void topt_timed_fini(struct topt_timed *t);
+int topt_lower_with_times(const struct topt_costing *k, const struct topt_strategy *s,
+                          struct topt_timed_program *ret,
+                          struct topt_error *err) TOPT_MUST_CHECK;
+void topt_timed_program_fini(struct topt_timed_program *t);
 
 /* ---- costs ------------------------------------------------------------------------- */
 
@@ -442,7 +443,7 @@ struct topt_fragment_cost {
     int64_t compute_ns,
         network_ns; /* of the network what nothing hides (settings.overlap) */
     int64_t basis_ns[TOPT_BASIS_COUNT]; /* the same time by what it rests on */
-    /* What stays, PARAM..KEPT, and REMADE; the others are 0. */
+    /* What stays, PARAM..KEPT, and RECOMPUTED; the others are 0. */
     int64_t class_bytes[TOPT_CLASS_COUNT];
     int64_t transient_bytes; /* most of TRANSIENT and STAGING at once */
 };
@@ -472,10 +473,10 @@ int topt_cost_op_ask(const struct topt_costing *k, int op, const struct topt_con
                      struct topt_fragment_cost *ret, int *ret_open,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Of a strategy that gives every operator the configuration in 'config', which share of what
- * moves aside computation hides, in millionths, as settings.hidden_ppm says it: by the
- * schedule of whole operators on a device and one link.  Gathers come a unit ahead; a unit
- * is a block, or an operator where settings.gather is. */
+/* Of a strategy that gives every operator the configuration in 'config', which share of
+ * asynchronous communication computation hides, in millionths, as settings.hidden_ppm says it:
+ * by the schedule of whole operators on a device and one link.  Gathers come a unit ahead; a
+ * unit is a block, or an operator where settings.gather is. */
 int topt_hidden_share(const struct topt_costing *k, const struct topt_blocks *blocks,
                       const struct topt_config *config, int *ret_ppm,
                       struct topt_error *err) TOPT_MUST_CHECK;
@@ -526,7 +527,7 @@ int64_t topt_cost_block(const struct topt_costing *k, int tensor,
 
 /* Cost of an edge under each choice of what backward keeps: 1 or 2 alternatives, the
  * first always TOPT_KEEP_AFTER.  None between ends that do not go together: a hub
- * can't remake what its producer keeps. */
+ * can't recompute what its producer keeps. */
 struct topt_edge_cost {
     int nalts;
     struct topt_fragment_cost alt[2];
@@ -542,7 +543,7 @@ int topt_cost_edge(const struct topt_costing *k, int tensor,
 struct topt_edge_alternative {
     enum topt_keep keep;
     int moves; /* of the value there, in each micro-batch; the gradient is moved once */
-    int64_t kept, remade, transient; /* bytes */
+    int64_t kept, recomputed, transient; /* bytes */
 };
 int topt_edge_alternatives(const struct topt_costing *k, const struct topt_edge_end *from,
                            const struct topt_edge_end *to, int in_place,
@@ -567,7 +568,7 @@ struct topt_spans {
 };
 int topt_spans_init(struct topt_spans *s, const struct topt_model *m,
                     struct topt_error *err) TOPT_MUST_CHECK;
-/* Where some operator recomputes: while a block is made again the gradient of the
+/* Where some operator recomputes: while a block is recomputed the gradient of the
  * output that asked for it waits, so that outputs of operators in blocks cross, and
  * one more at once. */
 void topt_spans_recompute(struct topt_spans *s, const struct topt_model *m,
@@ -595,30 +596,41 @@ static inline int64_t topt_transient_of(int code)
 int64_t topt_round_transient(int64_t bytes);
 
 /* Cost of a whole strategy, by the plainest sum over fragments:
- *     memory_bytes = what stays + remade_bytes + transient_cap + crossing * crossing_cap,
+ *     memory_bytes = what stays + recomputed_bytes + transient_cap + crossing * crossing_cap,
  * an upper bound of the program's peak_bytes.  The caps are the largest that occur; of
- * what is made again the largest block of each kind counts. */
+ * what is recomputed the largest block of each kind counts. */
 struct topt_strategy_cost {
     struct topt_fragment_cost sum;
     int64_t memory_bytes, time_ns;
-    int64_t remade_bytes, transient_cap, crossing_cap;
+    int64_t recomputed_bytes, transient_cap, crossing_cap;
     int crossing;
 };
 int topt_cost_strategy(const struct topt_costing *k, const struct topt_strategy *s,
                        struct topt_strategy_cost *ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
 
+/* The same on a profile with groups of unlike devices: what each group takes, by its own blocks
+ * and rates.  The mesh's first axis has parts of one group each, in the order of the profile.
+ * INVAL where it has not. */
+struct topt_group_costs {
+    int n, slowest; /* the group that takes most time */
+    struct topt_strategy_cost of[TOPT_HW_GROUPS];
+};
+int topt_cost_groups(const struct topt_costing *k, const struct topt_strategy *s,
+                     struct topt_group_costs *ret,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+
 /* The costs of many strategies of one model, and the peak_bytes of the programs they
  * are lowered to: as topt_cost_strategy and topt_lower say, but fragments of alike
  * operators with the same configuration, and moves between the same layouts, are
  * written once.  Belongs to one thread at a time; borrows what the costing points to. */
-struct topt_audit;
-struct topt_audit *topt_audit_create(const struct topt_costing *k,
-                                     struct topt_error *err); /* NULL: failed */
-void topt_audit_destroy(struct topt_audit *a);
-int topt_audit_strategy(struct topt_audit *a, const struct topt_strategy *s,
-                        struct topt_strategy_cost *ret_cost, int64_t *ret_peak,
-                        struct topt_error *err) TOPT_MUST_CHECK;
+struct topt_evaluator;
+struct topt_evaluator *topt_evaluator_create(const struct topt_costing *k,
+                                             struct topt_error *err); /* NULL: failed */
+void topt_evaluator_destroy(struct topt_evaluator *a);
+int topt_evaluate_strategy(struct topt_evaluator *a, const struct topt_strategy *s,
+                           struct topt_strategy_cost *ret_cost, int64_t *ret_peak,
+                           struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The time of the same strategy on a system that packs gradients which only wait for
  * their sum over replicas into buckets, and all-reduces them behind backward. */
@@ -626,7 +638,7 @@ struct topt_fusion {
     int64_t bucket_bytes; /* at most, or one gradient */
     int64_t cycle_ns; /* gradients are looked at so often; 0: a bucket waits until full */
 };
-struct topt_fused_cost {
+struct topt_fusion_cost {
     int64_t time_ns;    /* of a step */
     int64_t exposed_ns; /* of the network after backward */
     int64_t reduce_ns;  /* all buckets */
@@ -634,7 +646,7 @@ struct topt_fused_cost {
     int buckets;
 };
 int topt_cost_fused(const struct topt_costing *k, const struct topt_strategy *s,
-                    const struct topt_fusion *with, struct topt_fused_cost *ret,
+                    const struct topt_fusion *with, struct topt_fusion_cost *ret,
                     struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

@@ -213,15 +213,15 @@ static int read_place(const json_t *doc, const char *place, struct hf_arch *a,
     if (!rope || json_is_null(rope))
         return 0;
     if (local) {
-        struct hf_arch *aside = calloc(1, sizeof *aside);
-        if (!aside)
+        struct hf_arch *async = calloc(1, sizeof *async);
+        if (!async)
             return topt_nomem(err, "a config");
-        *aside = *a;
-        aside->rope = a->local_rope;
-        aside->rope.rope_dim = a->head_dim;
-        int rc = read_scaling(&(struct scaling){doc, local, place}, aside, err);
-        a->local_rope = aside->rope;
-        free(aside);
+        *async = *a;
+        async->rope = a->local_rope;
+        async->rope.rope_dim = a->head_dim;
+        int rc = read_scaling(&(struct scaling){doc, local, place}, async, err);
+        a->local_rope = async->rope;
+        free(async);
         if (rc)
             return -1;
     }

@@ -37,7 +37,8 @@ static int shape_group_norm(struct topt_op *op, struct topt_error *err)
 #define IN(...)  {.name = "x", .role = TOPT_INPUT, __VA_ARGS__}
 #define OUT(...) {.name = "y", .role = TOPT_OUTPUT, __VA_ARGS__}
 /* A parameter for each count of dimension d. */
-#define EACH(n, d, at) {.name = (n), .role = TOPT_PARAM, .ndim = 1, .dim = {d}, .start = TOPT_START_##at}
+#define EACH(n, d, at) \
+    {.name = (n), .role = TOPT_PARAM, .ndim = 1, .dim = {d}, .start = TOPT_START_##at}
 #define STATS(n, r, d) {.name = (n), .role = TOPT_##r, .ndim = 1, .dim = {d}, .wide = 1}
 #define GROUPS(n, r)   {.name = (n), .role = TOPT_##r, .ndim = 2, .dim = {0, 1}, .wide = 1}
 

@@ -377,13 +377,15 @@ static int shape_tokens(struct topt_op *op, struct topt_error *err)
 #define CHANNELS {"c", TOPT_SPLIT_FEATURE}
 #define ROWS     {"h", TOPT_SPLIT_SPATIAL}
 #define COLS     {"w", TOPT_SPLIT_SPATIAL}
-#define SLIDE (A(KERNEL_H) | A(KERNEL_W) | A(STRIDE_H) | A(STRIDE_W) | A(DILATION_H) | A(DILATION_W) | \
-               A(PAD_TOP) | A(PAD_LEFT) | A(PAD_BOTTOM) | A(PAD_RIGHT))
+#define SLIDE (A(KERNEL_H) | A(KERNEL_W) | A(STRIDE_H) | A(STRIDE_W) | A(DILATION_H) | \
+               A(DILATION_W) | A(PAD_TOP) | A(PAD_LEFT) | A(PAD_BOTTOM) | A(PAD_RIGHT))
 #define IMAGE_OWN (1 << 2 | 1 << 3) /* rows and columns of the input are not those of the output */
 #define CHANNEL_OWN (1 << 1)
 /* The window of operand 0, over dimensions that are its own; and of its gradient. */
-#define WINDOW(n, when, over, ...) {.name = (n), .role = (when), .ndim = 4, .dim = {__VA_ARGS__}, .made = 1, .own = (over), .window_of = 1}
-#define GRAD_WINDOW(n, over, ...)  {.name = (n), .role = TOPT_WORK_BWD, .ndim = 4, .dim = {__VA_ARGS__}, .own = (over), .window_of = 1, .of_grad = 1, .partial = 1}
+#define WINDOW(n, when, over, ...) {.name = (n), .role = (when), .ndim = 4, \
+    .dim = {__VA_ARGS__}, .made = 1, .own = (over), .window_of = 1}
+#define GRAD_WINDOW(n, over, ...)  {.name = (n), .role = TOPT_WORK_BWD, .ndim = 4, \
+    .dim = {__VA_ARGS__}, .own = (over), .window_of = 1, .of_grad = 1, .partial = 1}
 /* Operands and steps of a convolution, by the operator's dimensions that its image, its
  * weights, its output and its columns (patches side by side, for a product) have. */
 #define LIST(...) __VA_ARGS__

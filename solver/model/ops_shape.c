@@ -178,8 +178,10 @@ static int64_t flops_of_input(const struct topt_op *op, enum topt_kernel k,
 #define WHOLE     {"d", TOPT_SPLIT_NEVER}
 #define ONE       {"one", TOPT_SPLIT_NEVER}
 #define IN(n, o)  {.name = (n), .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .optional = (o)}
-#define OWN(n, o) {.name = (n), .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .own = 1 << 2, .optional = (o)}
-#define OWN4(n, o) {.name = (n), .role = TOPT_INPUT, .ndim = 4, .dim = {0, 1, 2, 3}, .own = 1 << 1, .optional = (o)}
+#define OWN(n, o) {.name = (n), .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, \
+                   .own = 1 << 2, .optional = (o)}
+#define OWN4(n, o) {.name = (n), .role = TOPT_INPUT, .ndim = 4, .dim = {0, 1, 2, 3}, \
+                    .own = 1 << 1, .optional = (o)}
 #define OUT       {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}
 #define JOIN      .noperands = 5,                                                          \
                   .forward = {KERNEL(CONCAT_FWD, V(0) | V(1) | V(2) | V(3), V(4))},        \

@@ -70,7 +70,7 @@ enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
     X(NORM_MEAN, "norm_mean", ELEMENTWISE)  /* sum of x over d / D -> mean */              \
     X(NORM_VAR, "norm_var", ELEMENTWISE)  /* sum of (x - mean)^2 over d / D -> var */      \
     X(NORM_APPLY, "norm_apply", ELEMENTWISE)                                               \
-    X(NORM_BWD_SUM, "norm_bwd_sum", ELEMENTWISE)  /* sums over d that dx needs; parameter gradients */ \
+    X(NORM_BWD_SUM, "norm_bwd_sum", ELEMENTWISE) /* sums over d: of dx; of parameters */ \
     X(NORM_BWD_APPLY, "norm_bwd_apply", ELEMENTWISE)                                       \
     X(CONV_FWD, "conv", MATMUL)                                                            \
     X(CONV_BWD_W, "conv_bwd_w", MATMUL)                                                    \
@@ -400,13 +400,13 @@ const char *topt_activation_name(enum topt_activation a);
     X(ROPE_DIM, rope_dim, WHOLE)           /* numbers of a head that are rotated */        \
     X(CAUSAL, causal, BOOLEAN)                                                             \
     X(WINDOW, window, WHOLE)               /* attention: keys a query sees; 0: all */         \
-    X(CHUNK, chunk, WHOLE)                 /* attention: only keys of the query's own run of so many; 0: all */ \
-    X(SCALE, scale, REAL)                  /* attention: of scores; 0: 1 / sqrt(head_dim); rotary: of what is turned; 0: 1 */ \
-    X(CAP, cap, REAL)                      /* attention: scores become cap tanh(score / cap); 0: none */ \
-    X(DISTANCE, distance, WHOLE)           /* attention: from here on relative positions are one; 0: 128 */ \
+    X(CHUNK, chunk, WHOLE)                 /* attention: keys of the same run of so many */ \
+    X(SCALE, scale, REAL)                  /* of scores, 0: 1 / sqrt(head_dim); of rotary, 0: 1 */ \
+    X(CAP, cap, REAL)                      /* attention: scores become cap tanh(score / cap) */ \
+    X(DISTANCE, distance, WHOLE)           /* attention: largest relative position; 0: 128 */ \
     X(ROPE_THETA, rope_theta, REAL)        /* 0: no rotary embedding */                    \
-    X(ROPE_FACTOR, rope_factor, REAL)      /* slow angles are divided by it; 0: none is, see topt_rope_step() */ \
-    X(ROPE_CONTEXT, rope_context, WHOLE)   /* positions over which turns are counted; 0: all angles are slow */ \
+    X(ROPE_FACTOR, rope_factor, REAL)      /* divides slow angles, see topt_rope_step() */ \
+    X(ROPE_CONTEXT, rope_context, WHOLE)   /* positions that turns are counted over */     \
     X(ROPE_SLOW, rope_slow, REAL)          /* turns up to which an angle is slow */        \
     X(ROPE_FAST, rope_fast, REAL)          /* turns from which it stays as it is */        \
     X(ROPE_BY_PAIR, rope_by_pair, BOOLEAN) /* between: by the number of the pair, not of turns */ \
@@ -421,7 +421,7 @@ const char *topt_activation_name(enum topt_activation a);
     X(INIT_STD, init_std, REAL)            /* 0: the kind's default */                     \
     X(ZERO, zero, BOOLEAN)                 /* linear: weights start as zeros */            \
     X(FROZEN, frozen, BOOLEAN)             /* parameters are read, not trained */          \
-    X(BITS, bits, WHOLE)                   /* frozen: that a number is stored in, 4 or 8; 0: as dtype says */ \
+    X(BITS, bits, WHOLE)                   /* frozen: of a stored number, 4 or 8; 0: of dtype */ \
     X(CHANNELS, channels, WHOLE)           /* image */                                     \
     X(HEIGHT, height, WHOLE)                                                               \
     X(WIDTH, width, WHOLE)                                                                 \
@@ -449,20 +449,20 @@ const char *topt_activation_name(enum topt_activation a);
     X(TOP_K, top_k, WHOLE)                                                                 \
     X(CAPACITY, capacity, REAL)            /* slots of an expert over its fair share */    \
     X(GATED, gated, BOOLEAN)               /* experts: swiglu */                           \
-    X(UNNORMALIZED, unnormalized, BOOLEAN) /* route: weights as of all experts, not of the top_k */ \
+    X(UNNORMALIZED, unnormalized, BOOLEAN) /* route: weights of all experts, not of top_k */ \
     X(SIGMOID, sigmoid, BOOLEAN)           /* route: weights by sigmoids, not a softmax */ \
-    X(CORRECTED, corrected, BOOLEAN)       /* route: a number of each expert is added for the choice alone */ \
-    X(TOP_GROUPS, top_groups, WHOLE)       /* route: of 'groups' of experts so many are chosen from; 0: all */ \
+    X(CORRECTED, corrected, BOOLEAN)       /* route: a bias of experts for the choice alone */ \
+    X(TOP_GROUPS, top_groups, WHOLE)       /* route: 'groups' that are chosen from; 0: all */ \
     X(STATE, state, WHOLE)                 /* scan: rows of what a head carries on */      \
     X(EXTRA, extra, WHOLE)                 /* scan, beside: parameters of each count */    \
     X(MEAN, mean, BOOLEAN)                 /* reduce: mean instead of sum */               \
     X(OFFSET, offset, WHOLE)               /* slice: first number of a unit; select: position */ \
     X(LOOKUPS, lookups, WHOLE)             /* embedding_bag: rows that are added up */     \
-    X(SPARSE, sparse, BOOLEAN)             /* table: its gradient is rows and their values; see topt_table_sparse() */ \
-    X(DENSITY, density, REAL)              /* ... of its rows so many, as a fraction, are named by ... */ \
+    X(SPARSE, sparse, BOOLEAN)             /* table: its gradient is sparse (topt_table_sparse) */ \
+    X(DENSITY, density, REAL)              /* ... the fraction of its rows that is named by ... */ \
     X(DENSITY_OF, density_of, WHOLE)       /* ... so many lookups; 0: every row is as likely */ \
     X(FUSED, fused, BOOLEAN)               /* papers' accounting: part of the one before */ \
-    X(INSIDE, inside, WHOLE)               /* papers' accounting: numbers made inside for each count of the output */
+    X(INSIDE, inside, WHOLE)               /* papers' accounting: numbers made inside per output */
 /* clang-format on */
 
 enum topt_attr {

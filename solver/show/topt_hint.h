@@ -17,8 +17,9 @@ char *hint_line(const json_t *answer, const char *option);
  * times as fast for 1.1 times the GPU-hours".  Owned; NULL without memory. */
 char *hint_beyond(const json_t *answer, int64_t most, const char *limit);
 
-/* What would fit if it had been asked for (an answer's "with"), options written with 'prefix' ("--", "--topt-"): "with
- * --topt-tensor-parallel 8 GPUs would hold it".  Owned; NULL where nothing would. */
+/* What would fit if it had been asked for (an answer's "with"), options written with 'prefix'
+ * ("--", "--topt-"): "with --topt-tensor-parallel 8 GPUs would hold it".  Owned; NULL where
+ * nothing would. */
 char *hint_with(const json_t *answer, const char *prefix);
 
 #endif

@@ -1,9 +1,9 @@
 /* engine.c - tasks run in time: a device and its links, each first come, first served.
  *
  * Time goes from one end of a task to the next.  What computing waits for has the links
- * first: what moves aside on one of them stops until it is through, as small collectives
+ * first: asynchronous communication on one of them stops until it is through, as small collectives
  * of another communicator get through beside a large one.  And while something moves
- * aside, the device computes at less than its rate, as the collective's kernels take a
+ * asynchronously, the device computes at less than its rate, as the collective's kernels take a
  * share of it (topt_hw_collective_share); without such a share all times are sums of
  * integers. */
 #include "engine.h"
@@ -15,7 +15,7 @@
 enum { DEVICE, WAITED, ASIDE, RUNNERS = ASIDE + TOPT_LINK_COUNT };
 enum { ALL_LINKS = (1 << TOPT_LINK_COUNT) - 1 };
 
-/* What runs; a task aside that takes several links is at the first of them. */
+/* What runs; an asynchronous task that takes several links is at the first of them. */
 struct runner {
     int task; /* -1: nothing */
     int64_t left;
@@ -30,7 +30,7 @@ struct engine {
     struct sim_graph *g;
     int64_t now;
     double beside; /* rate of computing beside a move */
-    struct queue device, waited, aside, ended;
+    struct queue device, waited, async, ended;
     struct runner runner[RUNNERS];
     int nrun;
 };
@@ -49,7 +49,7 @@ static void come(struct engine *e, int task)
     t->ready_ns = t->start_ns = e->now;
     push(t->ns == 0  ? &e->ended
          : !t->links ? &e->device
-         : t->aside  ? &e->aside
+         : t->async  ? &e->async
                      : &e->waited,
          task);
 }
@@ -86,9 +86,9 @@ static int links_of(const struct engine *e, int at)
 }
 
 /* Who came first has its links first: nobody takes a link for which one before waits. */
-static void start_aside(struct engine *e)
+static void start_async(struct engine *e)
 {
-    struct queue *q = &e->aside;
+    struct queue *q = &e->async;
     int claimed = 0;
     for (int l = 0; l < TOPT_LINK_COUNT; l++)
         claimed |= links_of(e, ASIDE + l);
@@ -147,7 +147,7 @@ static int step(struct engine *e)
     int64_t next = INT64_MAX;
     start_first(e, DEVICE, &e->device);
     start_first(e, WAITED, &e->waited);
-    start_aside(e);
+    start_async(e);
     set_rates(e);
     for (int at = 0; at < RUNNERS; at++)
         if (end_of(e, &e->runner[at]) < next)
@@ -192,7 +192,7 @@ int sim_graph_run(struct sim_graph *g, int64_t *ret_ns, struct topt_error *err)
     if (!room)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a simulation");
     e.device.task = room;
-    e.aside.task = room + n;
+    e.async.task = room + n;
     e.ended.task = room + 2 * n;
     e.waited.task = room + 3 * n; /* and room for the first ones */
     for (int at = 0; at < RUNNERS; at++)

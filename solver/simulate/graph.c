@@ -1,8 +1,8 @@
 /* graph.c - a program as a graph of tasks.
  *
  * A task waits for the last one that touched each of its buffers, and for the one before
- * it in the program (the chain).  Not on the chain is what the system moves aside, and the
- * adding up of what was moved so.  A parameter is gathered aside no earlier than when the
+ * it in the program (the chain).  Not on the chain is what the system moves asynchronously, and the
+ * adding up of what was moved so.  A parameter is gathered asynchronously no earlier than when the
  * unit before its own begins: two units are there at once (FSDP's prefetch, Zhao et al.
  * 2023).  A unit is a block of the model, or an operator where parameters are gathered by
  * operator or are in no block. */
@@ -68,7 +68,7 @@ static int add_task(struct maker *w, int instr)
         .instr = instr, .micro = w->micro, .part = w->part, .packed = 1, .ns = t->ns};
     if (t->network && t->ns)
         x.links = links_of(g, g->timed->program->instr[instr].axes);
-    x.aside = x.links && topt_overlap_moves(g->o->overlap, (enum topt_aside)t->aside);
+    x.async = x.links && topt_overlap_has(g->o->overlap, (enum topt_async)t->async);
     g->task[g->n] = x;
     g->first[g->n] = -1;
     g->waits[g->n] = 0;
@@ -146,9 +146,9 @@ static void enter(struct maker *w, int op)
 
 /* ---- instructions ------------------------------------------------------------------ */
 
-static int is_aside(const struct maker *w, int buffer)
+static int is_async(const struct maker *w, int buffer)
 {
-    return buffer >= 0 && w->last[buffer] >= 0 && w->g->task[w->last[buffer]].aside;
+    return buffer >= 0 && w->last[buffer] >= 0 && w->g->task[w->last[buffer]].async;
 }
 
 /* A task of the chain, unless the system has it beside. */
@@ -162,18 +162,18 @@ static int add_instr(struct maker *w, int at)
     if (i->kind == TOPT_I_FREE)
         return 0;
     enter(w, i->op);
-    int beside = i->kind == TOPT_I_ADD && is_aside(w, i->a), n = add_task(w, at);
+    int beside = i->kind == TOPT_I_ADD && is_async(w, i->a), n = add_task(w, at);
     if (n < 0)
         return -1;
     const struct topt_instr_time *t = &w->g->timed->time[at];
     /* Moves that only rename (slices) go with those beside them. */
-    beside |= topt_overlap_moves(w->g->o->overlap, (enum topt_aside)t->aside);
-    if (t->aside == TOPT_ASIDE_PARAM && beside && add_edge(w, w->opened, n))
+    beside |= topt_overlap_has(w->g->o->overlap, (enum topt_async)t->async);
+    if (t->async == TOPT_ASYNC_PARAM && beside && add_edge(w, w->opened, n))
         return -1;
     if (touch_all(w, n, i))
         return -1;
     if (beside) {
-        w->g->task[n].aside = 1;
+        w->g->task[n].async = 1;
         return 0;
     }
     int before = w->chain;
@@ -190,8 +190,8 @@ static int may_be_packed(const struct maker *w, int at)
     const struct topt_instr_time *t = &w->g->timed->time[at];
     return i->kind == TOPT_I_MOVE && i->a == i->b &&
            i->move.kind == TOPT_MOVE_ALL_REDUCE && t->ns &&
-           t->aside == TOPT_ASIDE_GRADIENT &&
-           topt_overlap_moves(w->g->o->overlap, TOPT_ASIDE_GRADIENT);
+           t->async == TOPT_ASYNC_GRADIENT &&
+           topt_overlap_has(w->g->o->overlap, TOPT_ASYNC_GRADIENT);
 }
 
 struct gradient {

@@ -11,7 +11,7 @@ struct sim_edge {
 struct sim_graph {
     const struct topt_costing *k;
     const struct topt_simulate_options *o;
-    const struct topt_timed *timed;
+    const struct topt_timed_program *timed;
     int micros; /* micro-batches to make tasks of */
     int n, cap;
     struct topt_task *task;

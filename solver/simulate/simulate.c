@@ -16,7 +16,7 @@ static int tasks_of(const struct topt_program *p, int micros)
     return p->ninstr - p->init_end - micro + micros * micro;
 }
 
-static int micros_of(const struct topt_timed *t)
+static int micros_of(const struct topt_timed_program *t)
 {
     int64_t all = t->program->settings.micro_batches, n = all;
     while (n > FEWEST_MICROS && tasks_of(t->program, 1) * n > MAX_TASKS / 4)
@@ -92,7 +92,7 @@ int topt_simulate(const struct topt_costing *k, const struct topt_strategy *s,
                   struct topt_error *err)
 {
     *ret = (struct topt_simulation){.ntasks = 0};
-    if (topt_lower_timed(k, s, &ret->timed, err))
+    if (topt_lower_with_times(k, s, &ret->timed, err))
         return topt_wrap(err, "simulation");
     struct sim_graph g = {.k = k, .o = o, .timed = &ret->timed};
     int rc = simulate(&g, ret, err);
@@ -104,19 +104,19 @@ int topt_simulate(const struct topt_costing *k, const struct topt_strategy *s,
 
 void topt_simulation_fini(struct topt_simulation *s)
 {
-    topt_timed_fini(&s->timed);
+    topt_timed_program_fini(&s->timed);
     free(s->task);
     *s = (struct topt_simulation){.ntasks = 0};
 }
 
 /* ---- words ------------------------------------------------------------------------- */
 
-static const char *does(const struct topt_instr *i, enum topt_aside aside)
+static const char *does(const struct topt_instr *i, enum topt_async async)
 {
     switch (i->kind) {
     case TOPT_I_MOVE:
-        return aside == TOPT_ASIDE_PARAM      ? "gather"
-               : aside == TOPT_ASIDE_GRADIENT ? "reduce"
+        return async == TOPT_ASYNC_PARAM      ? "gather"
+               : async == TOPT_ASYNC_GRADIENT ? "reduce"
                                               : "move";
     case TOPT_I_HALO:
     case TOPT_I_HALO_ADD:
@@ -157,7 +157,7 @@ const char *topt_task_words(const struct topt_simulation *s, int task, char *buf
     else if (i->kind == TOPT_I_KERNEL)
         snprintf(buf, size, "%.60s %s", name, i->backward ? "backward" : "forward");
     else
-        snprintf(buf, size, "%s %.60s", does(i, (enum topt_aside)at->aside), name);
+        snprintf(buf, size, "%s %.60s", does(i, (enum topt_async)at->async), name);
     return buf;
 }
 

@@ -37,8 +37,8 @@ static const struct {
     [BACKWARD] = {"b", "backward"},
     [UPDATE] = {"u", "begin and end of the step"},
     [WAITED] = {"w", "moved while computing waits"},
-    [GATHER] = {"g", "parameters gathered aside"},
-    [REDUCE] = {"r", "gradients reduced aside"},
+    [GATHER] = {"g", "asynchronous gathers of parameters"},
+    [REDUCE] = {"r", "asynchronous reductions of gradients"},
 };
 
 static const char style[] =
@@ -65,9 +65,9 @@ static enum kind kind_of(const struct topt_simulation *s, const struct topt_task
         return x->part != TOPT_PART_MICRO                   ? UPDATE
                : s->timed.program->instr[x->instr].backward ? BACKWARD
                                                             : FORWARD;
-    if (!x->aside)
+    if (!x->async)
         return WAITED;
-    return s->timed.time[x->instr].aside == TOPT_ASIDE_PARAM ? GATHER : REDUCE;
+    return s->timed.time[x->instr].async == TOPT_ASYNC_PARAM ? GATHER : REDUCE;
 }
 
 static int in_lane(const struct topt_task *x, int lane)

@@ -10,7 +10,7 @@
  *     between nodes                                       | reduce n    | reduce n-1 |
  *
  * Instructions wait for the buffers that they touch, and run in the order of the program;
- * but what the system moves aside (enum topt_overlap) waits for its buffers alone, gives
+ * but what the system moves asynchronously (enum topt_overlap) waits for its buffers alone, gives
  * way to what computing waits for, and parameters are gathered while the unit before is at
  * work, no earlier.  Prices are those of the search, so that without overlap a step takes
  * the sum that is predicted.
@@ -42,11 +42,11 @@ struct topt_task {
     int64_t ns; /* what it takes by itself */
     int64_t ready_ns, start_ns, end_ns;
     uint8_t links; /* bits of enum topt_link; 0: it computes */
-    uint8_t aside; /* other instructions do not wait for it */
+    uint8_t async; /* other instructions do not wait for it */
 };
 
 struct topt_simulation {
-    struct topt_timed timed;
+    struct topt_timed_program timed;
     int ntasks;
     struct topt_task *task; /* in the order of the program */
     int micros;      /* micro-batches that were simulated: the others repeat the last */

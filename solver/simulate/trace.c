@@ -43,7 +43,7 @@ static const char *kind_of(const struct topt_task *t)
 {
     if (!t->links)
         return t->part == TOPT_PART_MICRO ? "compute" : "update";
-    return t->aside ? "aside" : "network";
+    return t->async ? "async" : "network";
 }
 
 static void put_task(struct topt_text *t, const struct topt_simulation *s, int task,

@@ -162,9 +162,9 @@ static int any_question(uint64_t seed, struct question *q)
     q->r.settings.granule_bytes = random_below(&s, 3) ? 64 : 1;
     if (!q->hw || !q->model || topt_request_read(&words, &q->r, NULL, NULL))
         return -1;
-    int remakes = q->r.factors & TOPT_FACTOR_RECOMPUTE;
+    int recomputes = q->r.factors & TOPT_FACTOR_RECOMPUTE;
     q->frontiers = at < FROM_LARGE ||
-                   (q->model->nops < FEW_OPERATORS && (at < FROM_MANY || !remakes));
+                   (q->model->nops < FEW_OPERATORS && (at < FROM_MANY || !recomputes));
     q->r.space = TOPT_SPACE_UNIFORM;
     if (obeys)
         q->r.space = (enum topt_space)(TOPT_SPACE_FULL + random_below(&s, 3));

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "claim.h"
+#include "certificate.h"
 #include "grid.h"
 #include "grid_data.h"
 #include "planning.h"
@@ -238,7 +238,7 @@ static double since(double *from)
 static void keep_best(struct result *r, const struct topt_solutions *all,
                       enum question question)
 {
-    const struct topt_claim *c = &all->claim;
+    const struct topt_certificate *c = &all->certificate;
     int last = question == LEAST ? 0 : all->n - 1;
     r->npoints = all->n;
     r->exact = c->exact;
@@ -276,7 +276,7 @@ static int solve_variant(const struct row *row, struct topt_grid_search *s,
 {
     struct topt_problem *p = NULL;
     struct topt_problem_stats stats;
-    struct topt_solutions part = {.claim = topt_claim_exact()};
+    struct topt_solutions part = {.certificate = topt_certificate_exact()};
     struct topt_search_options o = {.algorithm = row->algorithm,
                                     .memory_limit = s->request->memory_limit,
                                     .epsilon = row->epsilon,
@@ -313,7 +313,7 @@ static int run_shape(const struct row *row, struct topt_request *q, struct resul
 {
     struct topt_planning micros;
     struct topt_grid_search s;
-    struct topt_solutions all = {.claim = topt_claim_exact()};
+    struct topt_solutions all = {.certificate = topt_certificate_exact()};
     double t = bench_processor();
     r->phase = LIST;
     if (topt_planning_init(&micros, q, err))

@@ -1,6 +1,7 @@
 /* make_costs.c - write a generated problem as a cost file, for "topt solve".
  *
- *     make_costs chain|forkjoin|residual|comb|star|... SIZE CONFIGS [random|split [RANGE [SEED [alike]]]]
+ *     make_costs chain|forkjoin|residual|comb|star|... SIZE CONFIGS [random|split [RANGE
+ *                [SEED [alike]]]]
  */
 #include "instances.h"
 

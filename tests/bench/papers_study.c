@@ -1,6 +1,6 @@
 /* papers_study.c - the questions of the papers' figures, put to problems that are made once. */
 #include "algorithm.h"
-#include "claim.h"
+#include "certificate.h"
 #include "grid.h"
 #include "grid_data.h"
 #include "planning.h"
@@ -188,7 +188,7 @@ static struct figure figure_of(struct study *s, const struct topt_solution *at)
     struct topt_costing k;
     struct topt_strategy_cost c;
     static const struct topt_fusion each = {.bucket_bytes = 1};
-    struct topt_fused_cost fused, apart;
+    struct topt_fusion_cost fused, apart;
     struct topt_error err = {0};
     if (topt_grid_costing(&s->shape, &at->variant, &k, &err) ||
         topt_cost_strategy(&k, at->strategy, &c, &err) ||
@@ -216,7 +216,7 @@ enum wish { LEAST, FASTEST, ALL };
 static struct topt_solutions solve(struct study *s, enum wish wish, int64_t bytes,
                                    int64_t ns)
 {
-    struct topt_solutions all = {.claim = topt_claim_exact()};
+    struct topt_solutions all = {.certificate = topt_certificate_exact()};
     struct topt_error err = {0};
     for (int i = 0; i < s->shape.nvariants; i++) {
         struct topt_solutions part = {0};

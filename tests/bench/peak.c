@@ -21,10 +21,11 @@ static void cost(const char *what, const struct topt_costing *k,
                  const struct topt_strategy *s, struct peak *ret)
 {
     struct topt_error err = {0};
-    struct topt_audit *audit = topt_audit_create(k, &err);
-    if (!audit || topt_audit_strategy(audit, s, &ret->cost, &ret->program, &err))
+    struct topt_evaluator *evaluator = topt_evaluator_create(k, &err);
+    if (!evaluator ||
+        topt_evaluate_strategy(evaluator, s, &ret->cost, &ret->program, &err))
         give_up(what, &err);
-    topt_audit_destroy(audit);
+    topt_evaluator_destroy(evaluator);
 }
 
 /* With what the variant never has in memory together, as the planner finds it. */
@@ -84,7 +85,7 @@ static void by_operator(const char *what, struct topt_grid_search *shape,
     if (settings.late_permille > most.late_permille)
         settings.late_permille = most.late_permille;
     cost(what, &k, s, ret);
-    settings.apart_bytes += (int64_t)(0.9 * (double)ret->cost.remade_bytes);
+    settings.apart_bytes += (int64_t)(0.9 * (double)ret->cost.recomputed_bytes);
     cost(what, &k, s, ret);
 }
 

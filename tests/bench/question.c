@@ -7,16 +7,16 @@
  * of the processor), and prints one line: the least processor seconds, the largest peak of resident
  * memory in MiB, and the digest of what was answered, without how it was found.  With --count it
  * prints between them the instructions that cachegrind counted, "-" where a run takes more than S
- * seconds.  A run of more than --limit (60) seconds is stopped.  --keep writes the answer to a file.
- * --with WORD runs the command once more with that word after it, and takes the answer from there: to
- * write all strategies of a bare problem takes as long as to find them.
+ * seconds.  A run of more than --limit (60) seconds is stopped.  --keep writes the answer to a
+ * file.  --with WORD runs the command once more with that word after it, and takes the answer
+ * from there: to write all strategies of a bare problem takes as long as to find them.
  *
  * "compare" says what two kept answers have in common, and exits with 1 where they contradict each
  * other:
  *     same     all that they say
  *     plan     all figures, by another plan
- *     within   a question that allows a tolerance, and no point of the one answer is further from the
- *              other than that
+ *     within   a question that allows a tolerance, and no point of the one answer is further
+ *              from the other than that
  *     DIFFERS  anything else */
 #include <errno.h>
 #include <fcntl.h>

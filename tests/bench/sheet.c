@@ -206,8 +206,8 @@ static void flag(const struct sheet_row *r, const struct topt_model *m,
         s->config[i].recompute =
             (uint8_t)(may[i] && runs_again(r, &m->op[i], blocks->block[i]));
     for (int t = 0; t < m->ntensors; t++)
-        s->hub[t].keep =
-            s->config[m->tensor[t].producer].recompute ? TOPT_HUB_REMAKE : TOPT_HUB_KEEP;
+        s->hub[t].keep = s->config[m->tensor[t].producer].recompute ? TOPT_HUB_RECOMPUTE
+                                                                    : TOPT_HUB_KEEP;
     topt_recompute_demand(m, s, asked);
     for (int i = 0; i < m->nops; i++)
         s->config[i].recompute = s->config[i].recompute && asked[i];
@@ -428,9 +428,9 @@ static void print_parts(const struct weighed *w)
                    (double)w->at.cost.sum.class_bytes[c] / GIB);
     printf(" remade-at-once %.2f transient %.2f crossing %d x %.2f; program's peak %.2f "
            "GiB\n",
-           (double)w->at.cost.remade_bytes / GIB, (double)w->at.cost.transient_cap / GIB,
-           w->at.cost.crossing, (double)w->at.cost.crossing_cap / GIB,
-           (double)w->at.program / GIB);
+           (double)w->at.cost.recomputed_bytes / GIB,
+           (double)w->at.cost.transient_cap / GIB, w->at.cost.crossing,
+           (double)w->at.cost.crossing_cap / GIB, (double)w->at.program / GIB);
 }
 
 struct asked {
@@ -547,7 +547,7 @@ static void print_differences(const struct sheet_row *r, const json_t *answer,
     const json_t *u = json_object_get(answer, "uniform");
     int64_t tp = whole(u, "tp"), dp = whole(u, "dp"), micro = whole(u, "micro_batch");
     int64_t times = dp && micro ? (batch + dp * micro - 1) / (dp * micro) : 0;
-    int remake = json_is_true(json_object_get(u, "recompute")), n = 0;
+    int recompute = json_is_true(json_object_get(u, "recompute")), n = 0;
     int zero = dp > 1 ? (int)whole(u, "zero") : TOPT_ZERO_NONE;
     if (!u)
         return;
@@ -557,9 +557,9 @@ static void print_differences(const struct sheet_row *r, const json_t *answer,
         n += printf("%s%s", n ? ", " : " (", level[zero]);
     if (micro != r->micro || times != r->accumulation)
         n += printf("%smicro-batch %d x %d", n ? ", " : " (", (int)micro, (int)times);
-    if (remake != (r->again != SHEET_NOTHING))
-        n +=
-            printf("%s%s", n ? ", " : " (", remake ? "recomputed" : "nothing recomputed");
+    if (recompute != (r->again != SHEET_NOTHING))
+        n += printf("%s%s", n ? ", " : " (",
+                    recompute ? "recomputed" : "nothing recomputed");
     printf("%s", n ? ")" : " (as they did)");
 }
 

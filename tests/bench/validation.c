@@ -248,7 +248,7 @@ static struct topt_config config_of(const struct run *r, const struct topt_op *o
     struct topt_config c = topt_config_none();
     int batch = dim_of(op, "b");
     if (batch < 0 && r->zero == TOPT_ZERO_PARAM)
-        batch = dim_of(op, "v"); /* a shared table rests split, as parameters do */
+        batch = dim_of(op, "v"); /* a shared table is stored split, as parameters are */
     for (int a = 0; a < mesh->naxes; a++)
         c.dim[a] = (int8_t)(a < cut ? batch : tensor_dim(op, r->positions));
     c.zero = (uint8_t)r->zero;
@@ -283,7 +283,8 @@ static int runs_again(enum again again, const struct topt_op *op)
     }
 }
 
-/* A hub holds the residual as blocks do, a table as it rests, else what all its readers want. */
+/* A hub holds the residual as blocks do, a table as it is stored, else what all its
+ * readers want. */
 static struct topt_hub hub_of(const struct run *r, const struct topt_model *m, int tensor,
                               const struct topt_mesh *mesh, int cut,
                               const struct topt_config *made)
@@ -292,7 +293,7 @@ static struct topt_hub hub_of(const struct run *r, const struct topt_model *m, i
     int table = !strcmp(op->spec->name, "variable");
     int residual = is_outer(op) && strcmp(op->spec->name, "norm") != 0;
     struct topt_hub h = {topt_config_none(),
-                         made->recompute ? TOPT_HUB_REMAKE : TOPT_HUB_KEEP};
+                         made->recompute ? TOPT_HUB_RECOMPUTE : TOPT_HUB_KEEP};
     for (int a = 0; a < mesh->naxes; a++)
         if (table)
             h.layout.dim[a] = made->dim[a];
@@ -315,8 +316,8 @@ static void flag(const struct run *r, const struct topt_model *m, struct topt_st
     for (int i = 0; i < m->nops; i++)
         s->config[i].recompute = (uint8_t)(may[i] && runs_again(r->again, &m->op[i]));
     for (int t = 0; t < m->ntensors; t++)
-        s->hub[t].keep =
-            s->config[m->tensor[t].producer].recompute ? TOPT_HUB_REMAKE : TOPT_HUB_KEEP;
+        s->hub[t].keep = s->config[m->tensor[t].producer].recompute ? TOPT_HUB_RECOMPUTE
+                                                                    : TOPT_HUB_KEEP;
     topt_recompute_demand(m, s, asked);
     for (int i = 0; i < m->nops && r->again != AGAIN_WHOLE; i++)
         s->config[i].recompute = s->config[i].recompute && asked[i];

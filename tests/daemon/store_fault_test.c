@@ -292,8 +292,8 @@ static void test_strange(void)
     store_close(s);
     tamper("PRAGMA user_version = 99");
     refused("a newer schema", "newer");
-    tamper(
-        "PRAGMA user_version = 1; PRAGMA application_id = 0"); /* the tables are there: 002 must fail */
+    /* the tables are there: 002 must fail */
+    tamper("PRAGMA user_version = 1; PRAGMA application_id = 0");
     struct store *again = NULL;
     is_int(store_open(dir, &again, &err), -1, "a migration that fails half way: %s",
            err.text);

@@ -1,7 +1,9 @@
-/* arena.c - buffers of random plans lie in one block: none that are alive at once overlap, the block is hardly more
- * than what is alive at once; and training by a plan allocates nothing and makes no groups in its steps.
+/* arena.c - buffers of random plans lie in one block: none that are alive at once overlap, the
+ * block is hardly more than what is alive at once; and training by a plan allocates nothing and
+ * makes no groups in its steps.
  * usage: runtime_arena            random plans of all models
- *        runtime_arena PLAN TEXT  under mpirun: steps of that plan; malloc and the like are counted by the linker
+ *        runtime_arena PLAN TEXT  under mpirun: steps of that plan; the linker's wrappers
+ *                                 count malloc and the like
  */
 #include "models.h"
 #include "tap.h"

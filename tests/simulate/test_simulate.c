@@ -27,7 +27,7 @@ static int computes(const struct topt_task *t)
 
 static int moves_in_turn(const struct topt_task *t)
 {
-    return t->links && !t->aside;
+    return t->links && !t->async;
 }
 
 static int by_start(const void *a, const void *b)
@@ -216,11 +216,11 @@ static int64_t simulated(const struct case_of *c, enum topt_overlap overlap,
     return ns;
 }
 
-/* The schedule of gradients behind backward that fused.c finds by its own way. */
+/* The schedule of gradients behind backward that gradient_fusion.c finds by its own way. */
 static void test_data_parallel(const struct topt_hw *hw)
 {
     struct case_of c;
-    struct topt_fused_cost each, all;
+    struct topt_fusion_cost each, all;
     static const struct topt_fusion one = {.bucket_bytes = 1},
                                     whole = {.bucket_bytes = INT64_MAX / 4};
     open_data_parallel(&c, hw, 0);
@@ -250,8 +250,8 @@ static void test_prefetch(const struct topt_hw *hw)
             fsdp = simulated(&c, TOPT_OVERLAP_FSDP, 0);
     is_int(none, plain.time_ns, "one after the other");
     ok(ddp < none && fsdp < ddp,
-       "gradients aside hide some, parameters more: %lld, %lld, %lld", (long long)none,
-       (long long)ddp, (long long)fsdp);
+       "asynchronous gradients hide some, parameters more: %lld, %lld, %lld",
+       (long long)none, (long long)ddp, (long long)fsdp);
     close_case(&c);
 }
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "claim.h"
+#include "certificate.h"
 #include "grid.h"
 #include "grid_data.h"
 #include "grid_solve.h"
@@ -588,20 +588,20 @@ struct claims {
 /* Is what is claimed of the fastest true? */
 static int fastest_holds(const struct topt_solutions *s, const struct topt_solutions *all)
 {
-    const struct topt_claim *c = &s->claim;
+    const struct topt_certificate *c = &s->certificate;
     int64_t best = all->n ? all->at[all->n - 1].time_ns : 0;
     if (!s->n)
         return !all->n || (!c->exact && c->bound_ns <= best);
     return s->at[0].time_ns >= best && c->bound_ns <= best &&
            (!c->exact || s->at[0].time_ns == best) &&
            topt_search_excess(s->at[0].time_ns, best) <=
-               topt_claim_epsilon(c, s->at[0].time_ns);
+               topt_certificate_epsilon(c, s->at[0].time_ns);
 }
 
 static int frontier_holds(const struct topt_solutions *s,
                           const struct topt_solutions *all)
 {
-    const struct topt_claim *c = &s->claim;
+    const struct topt_certificate *c = &s->certificate;
     return covers(all, s, 0) && (!isfinite(c->epsilon) || covers(s, all, c->epsilon)) &&
            (!c->exact || (covers(s, all, 0) && s->n == all->n));
 }
@@ -616,16 +616,16 @@ static void check_claims(struct topt_request *r, const struct topt_solutions *al
             goal == TOPT_GOAL_FASTEST ? fastest_holds(&s, all) : frontier_holds(&s, all);
         t->tried++;
         t->wrong += rc || !holds;
-        t->unfinished += !s.claim.exact;
+        t->unfinished += !s.certificate.exact;
         t->proven += s.stopped && goal == TOPT_GOAL_FASTEST && s.n &&
-                     isfinite(topt_claim_epsilon(&s.claim, s.at[0].time_ns));
-        t->loose += !s.stopped && s.claim.epsilon > r->epsilon;
+                     isfinite(topt_certificate_epsilon(&s.certificate, s.at[0].time_ns));
+        t->loose += !s.stopped && s.certificate.epsilon > r->epsilon;
         if (goal == TOPT_GOAL_FASTEST)
             printf("# stopped %d n %d exact %d eps %g bound %ld best %ld work %ld "
                    "products %ld\n",
-                   s.stopped, s.n, s.claim.exact, s.claim.epsilon, (long)s.claim.bound_ns,
-                   s.n ? (long)s.at[0].time_ns : 0, (long)r->max_work,
-                   (long)s.claim.stats.products);
+                   s.stopped, s.n, s.certificate.exact, s.certificate.epsilon,
+                   (long)s.certificate.bound_ns, s.n ? (long)s.at[0].time_ns : 0,
+                   (long)r->max_work, (long)s.certificate.stats.products);
         topt_solutions_fini(&s);
     }
 }

@@ -224,7 +224,7 @@ static int compare_shape(struct topt_grid_search *s)
         topt_solve_frontier(whole, &o, &want, NULL) ||
         topt_grid_solve(s, TOPT_GOAL_FRONTIER, 0, 0, &got, NULL))
         return 1;
-    int wrong = want.n != got.n || !got.claim.exact;
+    int wrong = want.n != got.n || !got.certificate.exact;
     for (int i = 0; !wrong && i < got.n; i++)
         wrong = got.at[i].memory_bytes != want.at[i].memory_bytes ||
                 got.at[i].time_ns != want.at[i].time_ns || !is_witness(&k, &got.at[i]);

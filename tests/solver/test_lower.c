@@ -10,7 +10,7 @@
 #include "problem.h"
 #include "topt_plan.h"
 #include "topt_choices.h"
-#include "audited.h"
+#include "evaluated.h"
 #include "factors.h"
 #include "random_model.h"
 #include "tap.h"
@@ -57,11 +57,12 @@ static int roll(void *seed, int sides)
 }
 
 struct counts {
-    int strategies, flagged, lowered, formed, agree, bounded, priced, audited;
+    int strategies, flagged, lowered, formed, agree, bounded, priced, evaluated;
 };
 
 static void check_strategy(const struct topt_costing *k, struct topt_strategy *st,
-                           int flagged, struct topt_audit *audit, struct counts *n)
+                           int flagged, struct topt_evaluator *evaluator,
+                           struct counts *n)
 {
     struct topt_strategy_cost cost;
     struct topt_program *program;
@@ -75,7 +76,7 @@ static void check_strategy(const struct topt_costing *k, struct topt_strategy *s
     n->lowered++;
     n->formed += well_formed(program);
     n->agree += layouts_agree(program);
-    n->audited += audited(audit, st, &cost, program->peak_bytes);
+    n->evaluated += evaluated(evaluator, st, &cost, program->peak_bytes);
     n->bounded += program->peak_bytes <= cost.memory_bytes;
     /* An operator that could recompute need not be asked to: it is charged all the same. */
     int64_t network = program_network(program, hw);
@@ -105,15 +106,15 @@ static int check_model(struct topt_model *m, struct topt_request *r, int nodes,
     struct topt_settings settings = *costing.settings;
     settings.micro_batches = micro_batches;
     costing.settings = &settings;
-    struct topt_audit *audit = topt_audit_create(&costing, NULL);
+    struct topt_evaluator *evaluator = topt_evaluator_create(&costing, NULL);
     for (int k = 0; k < 12; k++) {
         struct topt_strategy *st = topt_problem_random(p, &seed);
         int flagged = factors ? roll_factors(st, m, &s.mesh, roll, &seed) : 0;
         n->flagged += flagged > 0;
-        check_strategy(&costing, st, flagged > 0, audit, n);
+        check_strategy(&costing, st, flagged > 0, evaluator, n);
         topt_strategy_destroy(st);
     }
-    topt_audit_destroy(audit);
+    topt_evaluator_destroy(evaluator);
     topt_problem_destroy(p);
     topt_grid_close(&s);
     topt_planning_fini(&micros);
@@ -147,7 +148,7 @@ static void check_random(int nodes, int per_node, int sequence, enum topt_space 
            per_node);
     is_int(n.agree, n.lowered, "%dx%d: kernels see the layouts of their configuration",
            nodes, per_node);
-    is_int(n.audited, n.lowered, "%dx%d: audited they cost and need the same", nodes,
+    is_int(n.evaluated, n.lowered, "%dx%d: evaluated they cost and need the same", nodes,
            per_node);
     is_int(n.priced, n.lowered, "%dx%d: the program's collectives are the cost's", nodes,
            per_node);
@@ -427,13 +428,13 @@ static void test_without_backward(void)
     struct topt_router *r = topt_router_create(hw, &mesh);
     struct topt_strategy *s = topt_strategy_create(m);
     struct topt_costing k = {m, hw, &mesh, &settings, r, NULL};
-    struct topt_audit *audit = topt_audit_create(&k, NULL);
+    struct topt_evaluator *evaluator = topt_evaluator_create(&k, NULL);
     int rc = topt_cost_strategy(&k, s, &cost, NULL) ||
              topt_lower(m, &mesh, &settings, s, r, &p, NULL);
     ok(!rc && well_formed(p) && p->peak_bytes <= cost.memory_bytes &&
-           audited(audit, s, &cost, p->peak_bytes),
+           evaluated(evaluator, s, &cost, p->peak_bytes),
        "an operator without backward leaves nothing");
-    topt_audit_destroy(audit);
+    topt_evaluator_destroy(evaluator);
     topt_program_destroy(p);
     topt_strategy_destroy(s);
     topt_router_destroy(r);

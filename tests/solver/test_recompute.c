@@ -7,7 +7,7 @@
 
 #include "problem_stats.h"
 #include "caps.h"
-#include "claim.h"
+#include "certificate.h"
 #include "grid.h"
 #include "grid_data.h"
 #include "planning.h"
@@ -51,7 +51,7 @@ static int is_untrue(const struct topt_problem *p, const struct topt_solution *s
                                                     : s->memory_bytes < memory;
 }
 
-/* What a problem with recomputation charges, that fits: may not be below the claim's
+/* What a problem with recomputation charges, that fits: may not be below the certificate's
  * bound.  -1 for what is neither. */
 static int64_t time_within(const struct topt_costing *k, const struct topt_problem *p,
                            int64_t limit, const struct topt_strategy *s)
@@ -63,7 +63,7 @@ static int64_t time_within(const struct topt_costing *k, const struct topt_probl
     return cost.time_ns;
 }
 
-static void look_at(int64_t ns, const struct topt_claim *c, struct tally *t)
+static void look_at(int64_t ns, const struct topt_certificate *c, struct tally *t)
 {
     t->rolled += ns >= 0;
     t->beaten += ns >= 0 && ns < c->bound_ns;
@@ -101,13 +101,13 @@ static void roll(const struct topt_costing *k, const struct topt_problem *p,
         struct topt_strategy *s = topt_problem_random(p, &seed);
         if (!s)
             continue;
-        look_at(time_within(k, p, limit, s), &found->claim, t);
+        look_at(time_within(k, p, limit, s), &found->certificate, t);
         int first = (int)(seed >> 33) % s->nops, last = first + (int)(seed >> 55) % 3;
         last = last < s->nops ? last : s->nops - 1;
         if (best) {
             swap_operators(k->model, best, s, first, last);
             int64_t ns = time_within(k, p, limit, best);
-            look_at(ns, &found->claim, t);
+            look_at(ns, &found->certificate, t);
             if (ns < 0 || ns > least)
                 swap_operators(k->model, best, s, first, last);
             else
@@ -132,14 +132,15 @@ static void ask(const struct topt_costing *k, const struct topt_space_options *o
     t->asked++;
     if (!topt_solve_fastest(p, &so, &a, NULL)) {
         const struct topt_solution *s = a.n ? a.at : NULL;
-        t->beaten += alike->time_ns < a.claim.bound_ns;
+        t->beaten += alike->time_ns < a.certificate.bound_ns;
         t->found += s != NULL;
         t->untrue +=
             s && (topt_cost_strategy(k, s->strategy, &cost, NULL) ||
                   cost.time_ns != s->time_ns || is_untrue(p, s, cost.memory_bytes));
         t->heavy += s && s->memory_bytes > limit;
-        t->claims += s && (double)s->time_ns <=
-                              (double)a.claim.bound_ns * (1 + a.claim.epsilon) + 2;
+        t->claims +=
+            s && (double)s->time_ns <=
+                     (double)a.certificate.bound_ns * (1 + a.certificate.epsilon) + 2;
         t->faster += s && s->time_ns < alike->time_ns;
         t->uneven += s && !is_even(o->blocks, s->strategy);
         roll(k, p, limit, &a, seed, t); /* changes what was found */
@@ -171,7 +172,8 @@ static void ask_least(const struct topt_costing *k, const struct topt_space_opti
         return;
     if (!topt_solve_least(p, &any, 0, &a, NULL)) {
         int64_t found = a.n ? a.at[0].memory_bytes : INT64_MAX;
-        int64_t bound = a.claim.bound_bytes < found ? a.claim.bound_bytes : found;
+        int64_t bound =
+            a.certificate.bound_bytes < found ? a.certificate.bound_bytes : found;
         t->least += a.n;
         t->open += bound < found;
         look_at_memory(k, p, alike->strategy, bound, t);

@@ -3,7 +3,7 @@
  *
  * The first operator of a row in the runtime tests' models is the instance; the rest of its
  * model stays replicated.  A row without an instance fails. */
-#include "audited.h"
+#include "evaluated.h"
 #include "models.h"
 #include "tap.h"
 #include "walk.h"
@@ -20,17 +20,17 @@ struct instance {
     struct topt_mesh mesh;
     struct topt_settings settings;
     struct topt_router *router;
-    struct topt_audit *audit;
+    struct topt_evaluator *evaluator;
 };
 
 struct counts {
-    int configs, lowered, formed, bounded, priced, resting, reduced, audited;
+    int configs, lowered, formed, bounded, priced, sharded, reduced, evaluated;
 };
 
 /* ---- what zero says, seen in the program ------------------------------------------- */
 
-static int rests(const struct instance *x, const struct topt_config *c, int operand,
-                 int from)
+static int is_sharded(const struct instance *x, const struct topt_config *c, int operand,
+                      int from)
 {
     if (c->zero == TOPT_ZERO_SPARSE)
         return 0;
@@ -39,7 +39,7 @@ static int rests(const struct instance *x, const struct topt_config *c, int oper
 }
 
 /* A parameter's own buffers are in the layouts that its level gives them. */
-static int check_resting(const struct instance *x, const struct topt_config *c,
+static int check_sharded(const struct instance *x, const struct topt_config *c,
                          const struct topt_program *p)
 {
     static const struct {
@@ -54,8 +54,8 @@ static int check_resting(const struct instance *x, const struct topt_config *c,
         for (int k = 0; p->instr[i].kind == TOPT_I_ALLOC && k < 3; k++) {
             if (b->op != x->op || b->cls != part[k].cls)
                 continue;
-            struct topt_layout l = rests(x, c, b->operand, part[k].from)
-                                       ? topt_rest_layout(op, b->operand, c, &x->mesh)
+            struct topt_layout l = is_sharded(x, c, b->operand, part[k].from)
+                                       ? topt_sharded_layout(op, b->operand, c, &x->mesh)
                                        : topt_value_layout(op, b->operand, c, &x->mesh);
             if (topt_layout_elements(&p->mesh, &b->shape, &b->layout) !=
                 topt_layout_elements(&p->mesh, &b->shape, &l))
@@ -136,9 +136,9 @@ static void check_config(const struct instance *x, const struct topt_config *c,
         n->formed += well_formed(p) && layouts_agree(p);
         n->bounded += p->peak_bytes <= cost.memory_bytes;
         n->priced += program_network(p, hw) == cost.sum.network_ns;
-        n->resting += check_resting(x, c, p);
+        n->sharded += check_sharded(x, c, p);
         n->reduced += check_reduced(x, c, p);
-        n->audited += audited(x->audit, s, &cost, p->peak_bytes);
+        n->evaluated += evaluated(x->evaluator, s, &cost, p->peak_bytes);
         topt_program_destroy(p);
     }
     topt_strategy_destroy(s);
@@ -179,26 +179,26 @@ static void check_row(const struct topt_model *m, int op, int nodes, int per_nod
     }
     x.router = topt_router_create(hw, &x.mesh);
     struct topt_costing k = {micro, hw, &x.mesh, &x.settings, x.router, NULL};
-    x.audit = topt_audit_create(&k, NULL);
+    x.evaluator = topt_evaluator_create(&k, NULL);
     check_all(&x, &c, 0, &n);
     ok(n.configs && n.lowered == n.configs && n.formed == n.configs &&
-           n.bounded == n.configs && n.priced == n.configs && n.resting == n.configs &&
-           n.reduced == n.configs && n.audited == n.configs,
+           n.bounded == n.configs && n.priced == n.configs && n.sharded == n.configs &&
+           n.reduced == n.configs && n.evaluated == n.configs,
        "%s of %s on %dx%d, %d micro-batches: of %d configurations %d lower, %d are well "
-       "formed, %d bounded, %d priced, %d rest, %d reduce as they should, %d are the "
-       "same "
-       "where audited",
+       "formed, %d bounded, %d priced, %d are sharded and %d reduce as they should, %d "
+       "are "
+       "the same where evaluated",
        m->op[op].spec->name, m->name, nodes, per_node, micro_batches, n.configs,
-       n.lowered, n.formed, n.bounded, n.priced, n.resting, n.reduced, n.audited);
-    topt_audit_destroy(x.audit);
+       n.lowered, n.formed, n.bounded, n.priced, n.sharded, n.reduced, n.evaluated);
+    topt_evaluator_destroy(x.evaluator);
     topt_router_destroy(x.router);
     topt_model_destroy(micro);
 }
 
 /* ---- whole strategies -------------------------------------------------------------- */
 
-static int audited_alone(const struct topt_costing *k, struct topt_audit *a,
-                         const struct topt_strategy *s)
+static int evaluated_alone(const struct topt_costing *k, struct topt_evaluator *a,
+                           const struct topt_strategy *s)
 {
     struct topt_strategy_cost cost;
     struct topt_program *p;
@@ -208,13 +208,13 @@ static int audited_alone(const struct topt_costing *k, struct topt_audit *a,
         printf("# %s\n", err.text);
         return 0;
     }
-    int same = audited(a, s, &cost, p->peak_bytes);
+    int same = evaluated(a, s, &cost, p->peak_bytes);
     topt_program_destroy(p);
     return same;
 }
 
 /* Blocks of uneven sizes, windows that are largest in the middle, one thing and another. */
-static void check_audit(const struct topt_model *m, int nodes, int per_node)
+static void check_evaluator(const struct topt_model *m, int nodes, int per_node)
 {
     enum { STRATEGIES = 30 };
     struct topt_settings settings = topt_settings_default();
@@ -226,15 +226,15 @@ static void check_audit(const struct topt_model *m, int nodes, int per_node)
     settings.granule_bytes = 1;
     struct topt_router *r = topt_router_create(hw, &mesh);
     struct topt_costing k = {m, hw, &mesh, &settings, r, NULL};
-    struct topt_audit *a = topt_audit_create(&k, NULL);
+    struct topt_evaluator *a = topt_evaluator_create(&k, NULL);
     for (int i = 0; i < STRATEGIES; i++) {
         struct topt_strategy *s = roll_strategy(&d, m, &mesh);
-        good += audited_alone(&k, a, s);
+        good += evaluated_alone(&k, a, s);
         topt_strategy_destroy(s);
     }
-    is_int(good, STRATEGIES, "%s on %dx%d: audited, strategies are what each is alone",
+    is_int(good, STRATEGIES, "%s on %dx%d: evaluated, strategies are what each is alone",
            m->name, nodes, per_node);
-    topt_audit_destroy(a);
+    topt_evaluator_destroy(a);
     topt_router_destroy(r);
 }
 
@@ -272,8 +272,8 @@ int main(void)
         check_row(m, op, 2, 2, 1);
     }
     for (int k = 0; k < MODELS; k++) {
-        check_audit(model[k], 1, 4);
-        check_audit(model[k], 2, 3);
+        check_evaluator(model[k], 1, 4);
+        check_evaluator(model[k], 2, 3);
         topt_model_destroy(model[k]);
     }
     topt_hw_destroy(hw);

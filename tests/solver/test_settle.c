@@ -46,7 +46,7 @@ static int64_t moves_of(const struct topt_problem *p)
 /* Is 'b' what 'a' is?  Where operators were decided by heuristic it may be slower. */
 static int same_answer(const struct topt_solutions *a, const struct topt_solutions *b)
 {
-    if (b->claim.decided)
+    if (b->certificate.decided)
         return !b->n || (a->n && b->at[0].time_ns >= a->at[0].time_ns);
     return a->n == b->n && (!a->n || (a->at[0].time_ns == b->at[0].time_ns &&
                                       a->at[0].memory_bytes == b->at[0].memory_bytes));
@@ -60,9 +60,9 @@ static int near_answer(const struct topt_solutions *a, const struct topt_solutio
 {
     double most = (1 + epsilon) * (1 + 1e-12);
     if (!b->n)
-        return b->claim.decided != NULL;
+        return b->certificate.decided != NULL;
     double x = (double)a->at[0].time_ns, y = (double)b->at[0].time_ns;
-    return x <= y * most && (b->claim.decided || y <= x * most);
+    return x <= y * most && (b->certificate.decided || y <= x * most);
 }
 
 /* One question to both; tables are large enough for the exact one. */
@@ -82,10 +82,10 @@ static void compare(struct topt_problem *exact, struct topt_problem *lazy, int64
     }
     t->asked++;
     t->feasible += a.n;
-    t->decided += b.claim.decided != NULL;
-    t->claims += b.claim.epsilon <= epsilon && !b.stopped &&
-                 (epsilon > 0 || b.claim.exact || b.claim.decided ||
-                  (!b.n && b.claim.bound_ns > time_limit));
+    t->decided += b.certificate.decided != NULL;
+    t->claims += b.certificate.epsilon <= epsilon && !b.stopped &&
+                 (epsilon > 0 || b.certificate.exact || b.certificate.decided ||
+                  (!b.n && b.certificate.bound_ns > time_limit));
     t->wrong += b.n && limit && b.at[0].memory_bytes > limit;
     /* With a tolerance nothing may be said where a time limit leaves it open. */
     if (epsilon > 0) {
@@ -131,9 +131,10 @@ static void hold(const struct topt_solutions *a, const struct topt_solutions *b,
                  const struct topt_search_options *o, struct frontiers *t)
 {
     t->points += a->n;
-    for (int i = 0; i < a->n && isfinite(b->claim.epsilon) && !b->claim.decided; i++) {
+    for (int i = 0;
+         i < a->n && isfinite(b->certificate.epsilon) && !b->certificate.decided; i++) {
         struct topt_cost c = {a->at[i].memory_bytes, a->at[i].time_ns};
-        t->missed += !any_stands_for(b, o, c, b->claim.epsilon);
+        t->missed += !any_stands_for(b, o, c, b->certificate.epsilon);
     }
     for (int i = 0; i < b->n; i++) {
         struct topt_cost c = {b->at[i].memory_bytes, b->at[i].time_ns};
@@ -154,9 +155,10 @@ static void compare_frontiers(const struct topt_costing *k, struct topt_space_op
     } else {
         t->asked++;
         t->stopped += b.stopped;
-        t->decided += b.claim.decided != NULL;
-        t->claims += b.stopped || (b.claim.epsilon <= o->epsilon &&
-                                   (o->epsilon > 0 || b.claim.exact || b.claim.decided));
+        t->decided += b.certificate.decided != NULL;
+        t->claims += b.stopped ||
+                     (b.certificate.epsilon <= o->epsilon &&
+                      (o->epsilon > 0 || b.certificate.exact || b.certificate.decided));
         hold(exact, &b, o, t);
         t->fewer += moves_of(p);
         topt_solutions_fini(&b);
@@ -241,8 +243,8 @@ static void ask_least(const struct topt_costing *k, struct topt_space_options *o
     for (int i = 0; i < 3; i++) {
         struct topt_search_options any = {.threads = 1, .max_entries = most[i]};
         int rc = topt_solve_least(p, &any, 0, &a, NULL);
-        t->doubted += a.claim.decided != NULL;
-        t->wrong += rc || (!a.claim.decided &&
+        t->doubted += a.certificate.decided != NULL;
+        t->wrong += rc || (!a.certificate.decided &&
                            (!a.n || a.at[0].memory_bytes != least->memory_bytes));
         topt_solutions_fini(&a);
     }
@@ -370,11 +372,11 @@ static void compare_orbits(struct topt_problem *full, struct topt_problem *orbit
     t->feasible += a.n;
     t->wrong +=
         o->epsilon <= 0 && (a.n != b.n || (a.n && a.at[0].time_ns != b.at[0].time_ns));
-    t->claims +=
-        b.claim.epsilon <= o->epsilon || b.claim.epsilon <= a.claim.epsilon || !b.n;
+    t->claims += b.certificate.epsilon <= o->epsilon ||
+                 b.certificate.epsilon <= a.certificate.epsilon || !b.n;
     /* What the one says that nothing is faster than, the other does not have. */
-    t->untrue += (b.n && b.at[0].time_ns < a.claim.bound_ns) ||
-                 (a.n && a.at[0].time_ns < b.claim.bound_ns);
+    t->untrue += (b.n && b.at[0].time_ns < a.certificate.bound_ns) ||
+                 (a.n && a.at[0].time_ns < b.certificate.bound_ns);
     topt_solutions_fini(&a);
     topt_solutions_fini(&b);
 }
@@ -498,9 +500,9 @@ static void test_stop(void)
         struct topt_search_options some = {.threads = 1, .max_work = work};
         rc = topt_solve_fastest(p, &some, &b, NULL);
         stopped += b.stopped;
-        wrong += b.claim.bound_ns > a.at[0].time_ns ||
+        wrong += b.certificate.bound_ns > a.at[0].time_ns ||
                  (b.n && b.at[0].time_ns < a.at[0].time_ns) ||
-                 (b.claim.exact && (!b.n || b.at[0].time_ns != a.at[0].time_ns));
+                 (b.certificate.exact && (!b.n || b.at[0].time_ns != a.at[0].time_ns));
         topt_solutions_fini(&b);
     }
     ok(!rc && stopped > 0 && !wrong,
@@ -512,7 +514,8 @@ static void test_stop(void)
         struct topt_search_options some = {.threads = 1, .max_work = 1};
         rc = fastest ? topt_solve_fastest(p, &some, &b, NULL)
                      : topt_solve_frontier(p, &some, &b, NULL);
-        ok(!rc && b.stopped && !b.claim.exact && b.claim.bound_ns <= a.at[0].time_ns,
+        ok(!rc && b.stopped && !b.certificate.exact &&
+               b.certificate.bound_ns <= a.at[0].time_ns,
            "%s: stopped while prices are found",
            fastest ? "the fastest" : "the frontier");
         topt_solutions_fini(&b);

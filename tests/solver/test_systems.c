@@ -160,7 +160,7 @@ static int sharded_everywhere(const struct topt_layout *l, const struct topt_mes
     return 1;
 }
 
-/* Is every parameter at rest, and every output, in as many parts as there are devices, or a sum
+/* Is every stored parameter, and every output, in as many parts as there are devices, or a sum
  * that is due and whose parts its consumers keep? */
 static int stores_once(const struct topt_plan_doc *p)
 {
@@ -170,7 +170,7 @@ static int stores_once(const struct topt_plan_doc *p)
         for (int x = 0; x < o->spec->noperands; x++) {
             struct topt_layout l =
                 o->operand[x].role == TOPT_PARAM && c->zero == TOPT_ZERO_PARAM
-                    ? topt_rest_layout(o, x, c, &p->mesh)
+                    ? topt_sharded_layout(o, x, c, &p->mesh)
                     : topt_value_layout(o, x, c, &p->mesh);
             int out = o->operand[x].role == TOPT_OUTPUT;
             int stored = o->operand[x].role == TOPT_PARAM || out;
@@ -286,7 +286,7 @@ static void test_buckets(void)
     struct topt_mesh mesh;
     struct topt_strategy *st = topt_strategy_create(m);
     struct topt_strategy_cost plain;
-    struct topt_fused_cost one, each, none, late;
+    struct topt_fusion_cost one, each, none, late;
     static const struct topt_fusion large = {.bucket_bytes = INT64_MAX / 4},
                                     small = {.bucket_bytes = 1},
                                     slow = {.bucket_bytes = 1, .cycle_ns = 1000000000};

@@ -1,6 +1,6 @@
 /* test_trained.c - plans of models that are trained in part: bytes and time worked out by hand,
  * and random strategies held against the programs that they are lowered to. */
-#include "audited.h"
+#include "evaluated.h"
 #include "models.h"
 #include "tap.h"
 #include "topt_plan.h"
@@ -188,7 +188,7 @@ static int leaves_frozen_alone(const struct topt_program *p)
 }
 
 struct counts {
-    int lowered, formed, bounded, priced, audited, alone;
+    int lowered, formed, bounded, priced, evaluated, alone;
 };
 
 /* Programs leave out what is made again for nobody; costs do not. */
@@ -200,7 +200,7 @@ static int recomputes(const struct topt_strategy *s)
     return 0;
 }
 
-static void check_strategy(const struct topt_costing *k, struct topt_audit *a,
+static void check_strategy(const struct topt_costing *k, struct topt_evaluator *a,
                            const struct topt_strategy *s, struct counts *n)
 {
     struct topt_strategy_cost cost;
@@ -217,7 +217,7 @@ static void check_strategy(const struct topt_costing *k, struct topt_audit *a,
     int64_t network = program_network(p, hw);
     n->priced += network == cost.sum.network_ns ||
                  (recomputes(s) && network < cost.sum.network_ns);
-    n->audited += audited(a, s, &cost, p->peak_bytes);
+    n->evaluated += evaluated(a, s, &cost, p->peak_bytes);
     n->alone += leaves_frozen_alone(p);
     topt_program_destroy(p);
 }
@@ -241,19 +241,19 @@ static void check_model(int number, const char *train, int nodes, int per_node)
         return;
     struct topt_router *r = topt_router_create(hw, &mesh);
     struct topt_costing k = {m, hw, &mesh, &settings, r, NULL};
-    struct topt_audit *a = topt_audit_create(&k, NULL);
+    struct topt_evaluator *a = topt_evaluator_create(&k, NULL);
     for (int i = 0; i < STRATEGIES; i++) {
         struct topt_strategy *s = roll_strategy(&d, m, &mesh);
         check_strategy(&k, a, s, &n);
         topt_strategy_destroy(s);
     }
     ok(n.lowered == STRATEGIES && n.formed == STRATEGIES && n.bounded == STRATEGIES &&
-           n.priced == STRATEGIES && n.audited == STRATEGIES && n.alone == STRATEGIES,
+           n.priced == STRATEGIES && n.evaluated == STRATEGIES && n.alone == STRATEGIES,
        "%s, %s on %dx%d: of %d strategies %d lower, %d are well formed, %d bounded, %d "
-       "priced, %d audited, %d leave frozen parameters alone",
+       "priced, %d evaluated, %d leave frozen parameters alone",
        m->name, train, nodes, per_node, STRATEGIES, n.lowered, n.formed, n.bounded,
-       n.priced, n.audited, n.alone);
-    topt_audit_destroy(a);
+       n.priced, n.evaluated, n.alone);
+    topt_evaluator_destroy(a);
     topt_router_destroy(r);
     topt_model_destroy(m);
 }

@@ -2,8 +2,8 @@
  *
  *   speed        samples a second
  *   efficiency   speed a GPU, as a share of the best one of this and smaller counts
- *   knee         the last count, going up, at which each GPU more than at the knee so far adds at least half of
- *                the best speed a GPU
+ *   knee         the last count, going up, at which each GPU more than at the knee so far adds
+ *                at least half of the best speed a GPU
  *   fastest      no count that was tried is faster
  *
  * "min_efficiency" of each is the roundest one that would choose it. */

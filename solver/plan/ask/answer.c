@@ -38,7 +38,7 @@ static json_t *answer_json(const struct topt_plan_facts *f, const struct topt_be
         (json_int_t)c->sum.network_ns, "why", f->why, "strategy",
         json_object_get(plan, "strategy"), "space",
         topt_space_words(f->space, f->alike, space, sizeof space));
-    topt_claim_write(a, f->model, f->claim);
+    topt_certificate_write(a, f->model, f->certificate);
     if (b->stopped)
         json_object_set_new(a, "stopped", json_true());
     json_object_set_new(a, "micro_batches", json_integer(f->k->settings->micro_batches));
@@ -55,7 +55,7 @@ static json_t *answer_json(const struct topt_plan_facts *f, const struct topt_be
     json_object_set_new(a, "configs", json_integer(stats->configs));
     json_object_set_new(a, "layouts", json_integer(stats->layouts));
     json_object_set_new(a, "edge_entries", json_integer(stats->edge_entries));
-    json_object_set_new(a, "stats", topt_work_json(&b->claim.stats));
+    json_object_set_new(a, "stats", topt_work_json(&b->certificate.stats));
     json_object_set_new(a, "pricing", topt_pricing_json(stats));
     json_object_set_new(a, "plan_id", json_incref(json_object_get(plan, "id")));
     json_object_set_new(a, "plan", plan);
@@ -66,7 +66,7 @@ static json_t *answer_json(const struct topt_plan_facts *f, const struct topt_be
 static int put_fused(const struct topt_costing *k, const struct topt_strategy *s,
                      json_t *answer, struct topt_error *err)
 {
-    struct topt_fused_cost c;
+    struct topt_fusion_cost c;
     if (topt_cost_fused(k, s, &topt_horovod, &c, err))
         return -1;
     json_object_set_new(answer, "fused",
@@ -143,7 +143,7 @@ static int write_checked(struct topt_grid_search *s, const struct topt_best *b,
                                 .mode = topt_mode_name(r->mode),
                                 .why = why,
                                 .memory_limit = topt_request_limit(r),
-                                .claim = &b->claim,
+                                .certificate = &b->certificate,
                                 .pins = pins};
     if (topt_grid_costing(s, &best->variant, &k, err) ||
         topt_plan_check(&k, best->strategy, best->memory_bytes, best->time_ns, &cost,
@@ -255,13 +255,13 @@ static int too_heavy(const struct topt_request *r, const struct topt_best *b,
                      int64_t gpus, int doubt, json_t **ret, struct topt_error *err)
 {
     int64_t floor = topt_best_bound(b), limit = topt_request_limit(r);
-    int open = b->claim.decided || floor <= limit;
+    int open = b->certificate.decided || floor <= limit;
     char have[32], need[32], why[200];
     topt_show_bytes(limit, have, sizeof have);
     topt_show_bytes(open ? b->solution.memory_bytes : floor, need, sizeof need);
     snprintf(
         why, sizeof why,
-        b->claim.decided
+        b->certificate.decided
             ? "nothing was found that fits in %s a GPU: %lld GPUs need %s with operators "
               "decided by heuristic, perhaps less with more --max-entries"
         : open
@@ -309,9 +309,9 @@ int topt_answer_infeasible(struct topt_planning *m, int64_t gpus, int doubt, jso
                      : none_at_all(r, &b, gpus, ret, err);
     if (!rc && r->pin)
         rc = say_without_pins(m, gpus, *ret, err);
-    if (!rc && b.claim.decided) {
-        b.claim.epsilon = INFINITY; /* of times */
-        topt_claim_write(*ret, r->model, &b.claim);
+    if (!rc && b.certificate.decided) {
+        b.certificate.epsilon = INFINITY; /* of times */
+        topt_certificate_write(*ret, r->model, &b.certificate);
     }
     topt_best_fini(&b);
     return rc;

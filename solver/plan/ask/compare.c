@@ -8,7 +8,7 @@
  * What a part of the space has, the whole has: where operators of ours were decided by
  * heuristic, ours is the best of what any row found there. */
 #include "algorithm.h"
-#include "claim.h"
+#include "certificate.h"
 #include "compare_words.h"
 #include "plan_check.h"
 #include "count.h"
@@ -38,8 +38,10 @@ static const char OURS[] = "ft";
 struct entry {
     const struct topt_algorithm *algorithm; /* NULL: ours */
     const struct topt_system *system;       /* whose splits are pinned; NULL: none */
-    char *pin, *why;                        /* these, and what it says of them */
-    int none;                               /* it has no plan here */
+    struct topt_chosen chosen;              /* these, and what it says of them */
+    int by_groups; /* with shares, by which 'groups' is its cost */
+    struct topt_group_costs groups;
+    int none; /* it has no plan here */
     struct topt_request own;
     struct topt_planning micros; /* of it */
     struct topt_best best, least;
@@ -52,8 +54,8 @@ static void entry_fini(struct entry *e)
     topt_best_fini(&e->best);
     topt_best_fini(&e->least);
     topt_planning_fini(&e->micros);
-    free(e->pin);
-    free(e->why);
+    free(e->chosen.pins);
+    free(e->chosen.why);
 }
 
 static int64_t now_ns(void)
@@ -94,10 +96,67 @@ static int refuse(struct entry *e, const struct topt_error *refused,
                   struct topt_error *err)
 {
     e->none = 1;
-    if (e->why || !refused->text[0])
+    if (e->chosen.why || !refused->text[0])
         return 0;
-    e->why = strdup(refused->text);
-    return e->why ? 0 : topt_nomem(err, "the comparison");
+    e->chosen.why = strdup(refused->text);
+    return e->chosen.why ? 0 : topt_nomem(err, "the comparison");
+}
+
+/* What its strategy takes with its shares, group by group; it was found with equal ones. */
+static int cost_groups(struct entry *e, struct topt_error *err)
+{
+    struct topt_grid_search s;
+    struct topt_costing k;
+    const struct topt_best *b = &e->best;
+    int n = topt_hw_groups(e->own.hw);
+    struct topt_mesh mesh = b->mesh;
+    e->by_groups = 1;
+    int rc = topt_grid_open(&s, &e->micros, b->mesh.nodes, b->mesh.per_node,
+                            TOPT_GOAL_FASTEST, err) ||
+             topt_grid_costing(&s, &b->solution.variant, &k, err) ||
+             topt_mesh_costed_shares(&mesh, e->chosen.share, n, err);
+    k.mesh = &mesh;
+    rc = rc || topt_cost_groups(&k, b->solution.strategy, &e->groups, err);
+    topt_grid_close(&s);
+    return rc ? -1 : 0;
+}
+
+/* Bytes that a group's devices may use. */
+static int64_t group_limit(const struct topt_request *r, int group)
+{
+    int64_t has = topt_hw_memory_bytes(topt_hw_group(r->hw, group));
+    return r->memory_limit && r->memory_limit < has ? r->memory_limit : has;
+}
+
+/* The group that is nearest to its limit, or beyond it. */
+static int neediest(const struct entry *e)
+{
+    int worst = 0;
+    double most = 0;
+    for (int i = 0; i < e->groups.n; i++) {
+        double part =
+            (double)e->groups.of[i].memory_bytes / (double)group_limit(&e->own, i);
+        worst = part > most ? i : worst;
+        most = part > most ? part : most;
+    }
+    return worst;
+}
+
+static int groups_fit(const struct entry *e)
+{
+    int i = neediest(e);
+    return e->groups.of[i].memory_bytes <= group_limit(&e->own, i);
+}
+
+/* With shares, whatever devices like the least of all groups hold. */
+static int solve_shares(struct entry *e, int64_t begin, struct topt_error *err)
+{
+    const struct topt_request *r = &e->own;
+    if (topt_planning_init(&e->micros, r, err) ||
+        topt_count_solve(&e->micros, r->gpus, 0, TOPT_GOAL_FASTEST, &e->best, err))
+        return -1;
+    e->search_ns = now_ns() - begin;
+    return e->best.found ? cost_groups(e, err) : 0;
 }
 
 /* Splits that a system chooses by itself; what it leaves open is the fastest, whatever memory
@@ -118,12 +177,14 @@ static int ask_choices(struct entry *e, const struct topt_request *r,
         topt_fail(&refused, TOPT_ERR_USAGE, "it takes no pins");
         return refuse(e, &refused, err);
     }
-    if (system->choices(r, &e->pin, &e->why, err))
+    if (system->choices(r, &e->chosen, err))
         return -1;
-    e->own.pin = e->pin;
-    if (!e->pin || topt_request_check(&e->own, &refused))
+    e->own.pin = e->chosen.pins;
+    if (e->chosen.share[0])
+        e->own.space = TOPT_SPACE_FULL; /* it says which axes */
+    if (!e->own.pin || topt_request_check(&e->own, &refused))
         return refuse(e, &refused, err);
-    return solve(e, begin, err);
+    return e->chosen.share[0] ? solve_shares(e, begin, err) : solve(e, begin, err);
 }
 
 /* The least memory that it can do with tells more than that nothing was found. */
@@ -132,7 +193,9 @@ static enum topt_fits fits_of(const struct entry *e)
     const struct topt_best *least = &e->least;
     if (e->none)
         return TOPT_FITS_NOT;
-    int proven = least->found && !least->claim.decided;
+    if (e->by_groups)
+        return groups_fit(e) ? TOPT_FITS : TOPT_FITS_NOT;
+    int proven = least->found && !least->certificate.decided;
     return proven && least->solution.memory_bytes > topt_request_limit(&e->own)
                ? TOPT_FITS_NOT
                : topt_best_fits(&e->best);
@@ -184,7 +247,7 @@ static int adopt(struct entry *ours, struct topt_best *into, const struct entry 
                  struct topt_error *err)
 {
     int lies;
-    if (!b->found || (into->found && a >= than))
+    if (!b->found || e->by_groups || (into->found && a >= than))
         return 0;
     if (is_ours(ours, e, b, &lies, err))
         return -1;
@@ -196,7 +259,8 @@ static int adopt(struct entry *ours, struct topt_best *into, const struct entry 
     into->mesh = b->mesh;
     into->space = b->space;
     into->alike = b->alike;
-    into->claim.epsilon = topt_claim_epsilon(&into->claim, into->solution.time_ns);
+    into->certificate.epsilon =
+        topt_certificate_epsilon(&into->certificate, into->solution.time_ns);
     return 0;
 }
 
@@ -204,10 +268,10 @@ static int adopt_better(struct entry *ours, const struct entry *e, struct topt_e
 {
     struct topt_best *best = &ours->best, *least = &ours->least;
     int rc = 0;
-    if (best->claim.decided)
+    if (best->certificate.decided)
         rc = adopt(ours, best, e, &e->best, e->best.solution.time_ns,
                    best->solution.time_ns, err);
-    if (!rc && least->claim.decided)
+    if (!rc && least->certificate.decided)
         rc = adopt(ours, least, e, &e->least, e->least.solution.memory_bytes,
                    least->solution.memory_bytes, err);
     return rc;
@@ -236,9 +300,13 @@ static int overlap(struct entry *e, const struct topt_best *b, int64_t *ret,
 {
     struct topt_grid_search s;
     struct topt_costing k;
-    struct topt_fused_cost fused;
+    struct topt_fusion_cost fused;
     int64_t simulated = INT64_MAX;
     int horovod = e->algorithm && e->algorithm->fused;
+    if (e->by_groups) {
+        *ret = e->groups.of[e->groups.slowest].time_ns;
+        return 0;
+    }
     int rc = topt_grid_open(&s, &e->micros, b->mesh.nodes, b->mesh.per_node,
                             TOPT_GOAL_FASTEST, err) ||
              topt_grid_costing(&s, &b->solution.variant, &k, err) ||
@@ -258,7 +326,8 @@ static int overlap_all(struct entry *e, int n, struct topt_error *err)
         int lies = 0;
         if (b && overlap(&e[i], b, &e[i].overlapped_ns, err))
             return -1;
-        if (i && e[i].best.found && e[i].overlapped_ns < ours->overlapped_ns &&
+        if (i && e[i].best.found && !e[i].by_groups &&
+            e[i].overlapped_ns < ours->overlapped_ns &&
             is_ours(ours, &e[i], b, &lies, err))
             return -1;
         if (lies)
@@ -296,24 +365,46 @@ static int put_plan(struct entry *e, const struct topt_best *b, json_t *row,
     if (rc)
         return -1;
     int fused = e->algorithm && e->algorithm->fused;
-    int64_t time = fused ? e->overlapped_ns : c.time_ns;
+    int64_t time = fused ? e->overlapped_ns : c.time_ns, compute = c.sum.compute_ns,
+            memory = b->solution.memory_bytes;
+    if (e->by_groups) {
+        time = e->groups.of[e->groups.slowest].time_ns;
+        compute = e->groups.of[e->groups.slowest].sum.compute_ns;
+        memory = e->groups.of[neediest(e)].memory_bytes;
+    }
     char *words = topt_strategy_words(e->own.model, &b->mesh, b->solution.strategy,
                                       b->solution.variant.micro_batches);
-    json_t *plan = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:i, s:i, s:s, s:s}",
-                             "memory_bytes", (json_int_t)b->solution.memory_bytes,
-                             "peak_bytes", (json_int_t)peak, "time_ns", (json_int_t)time,
-                             "compute_ns", (json_int_t)c.sum.compute_ns, "network_ns",
-                             (json_int_t)(time - c.sum.compute_ns), "overlapped_ns",
-                             (json_int_t)e->overlapped_ns, "overlaps", fused, "nodes",
-                             b->mesh.nodes, "gpus_per_node", b->mesh.per_node, "space",
-                             topt_space_words(b->space, b->alike, space, sizeof space),
-                             "strategy", words ? words : "");
+    json_t *plan = json_pack(
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:i, s:i, s:s, s:s}", "memory_bytes",
+        (json_int_t)memory, "peak_bytes", (json_int_t)peak, "time_ns", (json_int_t)time,
+        "compute_ns", (json_int_t)compute, "network_ns", (json_int_t)(time - compute),
+        "overlapped_ns", (json_int_t)e->overlapped_ns, "overlaps", fused, "nodes",
+        b->mesh.nodes, "gpus_per_node", b->mesh.per_node, "space",
+        topt_space_words(b->space, b->alike, space, sizeof space), "strategy",
+        words ? words : "");
     free(words);
     if (!plan || json_object_update(row, plan))
         rc = topt_fail(err, TOPT_ERR_NOMEM, "no memory for the comparison");
     else
-        topt_claim_write(row, e->own.model, &b->claim);
+        topt_certificate_write(row, e->own.model, &b->certificate);
     json_decref(plan);
+    return rc;
+}
+
+/* What it says of itself, and what each group takes of a step. */
+static int put_why(const struct entry *e, json_t *row, struct topt_error *err)
+{
+    struct topt_text t = {0};
+    char buf[32];
+    topt_text_add(&t, "%s", e->chosen.why);
+    for (int i = 0; i < e->groups.n; i++)
+        topt_text_add(&t, "%s %s %s", i ? "," : "; a step takes",
+                      topt_hw_name(topt_hw_group(e->own.hw, i)),
+                      topt_show_ns(e->groups.of[i].time_ns, buf, sizeof buf));
+    int rc = !t.s || json_object_set_new(row, "why", json_string(t.s))
+                 ? topt_nomem(err, "the comparison")
+                 : 0;
+    topt_text_fini(&t);
     return rc;
 }
 
@@ -334,8 +425,10 @@ static json_t *row_of_entry(struct entry *e, struct topt_error *err)
     json_object_set_new(row, "feasible", topt_fits_json(fits_of(e)));
     if (a && a->time_only)
         json_object_set_new(row, "time_only", json_true());
-    if (e->why)
-        json_object_set_new(row, "why", json_string(e->why));
+    if (e->chosen.why && put_why(e, row, err)) {
+        json_decref(row);
+        return NULL;
+    }
     if (e->least.found)
         json_object_set_new(row, "least_bytes",
                             json_integer(e->least.solution.memory_bytes));

@@ -2,7 +2,7 @@
  * allows, and the best plan over all of them. */
 #include "count.h"
 #include "algorithm.h"
-#include "claim.h"
+#include "certificate.h"
 #include "grid.h"
 #include "grid_data.h"
 #include "grid_solve.h"
@@ -68,7 +68,7 @@ int64_t topt_count_least_bytes(const struct topt_planning *m, int64_t gpus)
 void topt_best_fini(struct topt_best *b)
 {
     topt_strategy_destroy(b->solution.strategy);
-    topt_claim_fini(&b->claim);
+    topt_certificate_fini(&b->certificate);
     memset(b, 0, sizeof *b);
 }
 
@@ -76,12 +76,12 @@ enum topt_fits topt_best_fits(const struct topt_best *b)
 {
     if (b->found)
         return TOPT_FITS;
-    return b->stopped || !b->claim.exact ? TOPT_FITS_UNKNOWN : TOPT_FITS_NOT;
+    return b->stopped || !b->certificate.exact ? TOPT_FITS_UNKNOWN : TOPT_FITS_NOT;
 }
 
 int64_t topt_best_bound(const struct topt_best *b)
 {
-    int64_t need = b->solution.memory_bytes, floor = b->claim.bound_bytes;
+    int64_t need = b->solution.memory_bytes, floor = b->certificate.bound_bytes;
     return floor < need ? floor : need;
 }
 
@@ -169,7 +169,7 @@ static int wants_warm_start(const struct topt_request *r, int64_t gpus,
 }
 
 static int warm_start(struct topt_planning *uniform, struct shape *at, int64_t limit,
-                      struct topt_claim *claim, struct topt_error *err)
+                      struct topt_certificate *certificate, struct topt_error *err)
 {
     struct topt_grid_search s;
     struct topt_solutions all = {0};
@@ -181,9 +181,9 @@ static int warm_start(struct topt_planning *uniform, struct shape *at, int64_t l
         all.at[0].strategy = NULL;
     }
     /* Of what it lacks nothing follows for the other space; its work counts. */
-    struct topt_claim work = topt_claim_exact();
-    work.stats = all.claim.stats;
-    rc = rc || topt_claim_merge(claim, &work, err);
+    struct topt_certificate work = topt_certificate_exact();
+    work.stats = all.certificate.stats;
+    rc = rc || topt_certificate_merge(certificate, &work, err);
     topt_solutions_fini(&all);
     topt_grid_close(&s);
     return rc ? -1 : 0;
@@ -198,7 +198,8 @@ static int by_warm_start(const void *x, const void *y)
 }
 
 static int order_by_warm_start(struct topt_planning *m, int64_t gpus, int64_t limit,
-                               struct shapes *shapes, struct topt_claim *claim,
+                               struct shapes *shapes,
+                               struct topt_certificate *certificate,
                                struct topt_error *err)
 {
     enum topt_space space = topt_space_resolve(m->request->space, (int)gpus);
@@ -214,7 +215,7 @@ static int order_by_warm_start(struct topt_planning *m, int64_t gpus, int64_t li
     int rc = 0;
     r.stop = NULL;
     for (int i = 0; i < shapes->n && !rc; i++) {
-        rc = warm_start(&uniform, &shapes->at[i], limit, claim, err);
+        rc = warm_start(&uniform, &shapes->at[i], limit, certificate, err);
         if (shapes->at[i].uniform.strategy)
             r.stop = m->request->stop;
     }
@@ -238,7 +239,7 @@ static int search_shape(struct topt_grid_search *s, int64_t limit, enum topt_goa
     else if (ret->found)
         time = ret->solution.time_ns;
     int rc = topt_grid_solve(s, goal, memory, time, &all, err) ||
-             topt_claim_merge(&ret->claim, &all.claim, err);
+             topt_certificate_merge(&ret->certificate, &all.certificate, err);
     ret->stopped |= all.stopped;
     if (!rc && all.n > 0 && better(&all.at[0], &s->mesh, ret, goal))
         take(ret, s, &all.at[0]);
@@ -264,9 +265,10 @@ static int solve_shape(struct topt_planning *m, struct shape *at, int64_t limit,
 
 static void claim_epsilon(struct topt_best *b)
 {
-    b->claim.epsilon = b->found || b->claim.exact
-                           ? topt_claim_epsilon(&b->claim, b->solution.time_ns)
-                           : INFINITY;
+    b->certificate.epsilon =
+        b->found || b->certificate.exact
+            ? topt_certificate_epsilon(&b->certificate, b->solution.time_ns)
+            : INFINITY;
 }
 
 static int search_shapes(struct topt_planning *m, int64_t gpus, int64_t limit,
@@ -274,10 +276,10 @@ static int search_shapes(struct topt_planning *m, int64_t gpus, int64_t limit,
                          struct topt_error *err)
 {
     struct shapes shapes;
-    *ret = (struct topt_best){.claim = topt_claim_exact()};
+    *ret = (struct topt_best){.certificate = topt_certificate_exact()};
     int rc = list_shapes(m->request, gpus, &shapes, err);
     if (!rc && wants_warm_start(m->request, gpus, goal))
-        rc = order_by_warm_start(m, gpus, limit, &shapes, &ret->claim, err);
+        rc = order_by_warm_start(m, gpus, limit, &shapes, &ret->certificate, err);
     for (int i = 0; i < shapes.n && !rc; i++)
         rc = solve_shape(m, &shapes.at[i], limit, goal, ret, err);
     claim_epsilon(ret);
@@ -292,7 +294,7 @@ static int search_shapes(struct topt_planning *m, int64_t gpus, int64_t limit,
 static int asks_others(const struct topt_planning *m, const struct topt_best *b)
 {
     const char *a = m->request->algorithm;
-    return (!a || !strcmp(a, "ft")) && b->claim.decided && !b->stopped;
+    return (!a || !strcmp(a, "ft")) && b->certificate.decided && !b->stopped;
 }
 
 static int is_full(const struct topt_planning *m, int64_t gpus)
@@ -322,9 +324,9 @@ static int adopt(struct topt_planning *m, struct topt_best *other, int64_t limit
 static int merge_work(struct topt_best *ret, const struct topt_best *other,
                       struct topt_error *err)
 {
-    struct topt_claim work = topt_claim_exact();
-    work.stats = other->claim.stats;
-    return topt_claim_merge(&ret->claim, &work, err);
+    struct topt_certificate work = topt_certificate_exact();
+    work.stats = other->certificate.stats;
+    return topt_certificate_merge(&ret->certificate, &work, err);
 }
 
 static int ask_smaller(struct topt_planning *m, int64_t gpus, int64_t limit,
@@ -388,7 +390,7 @@ int topt_count_solve(struct topt_planning *m, int64_t gpus, int64_t limit,
         topt_strategy_destroy(ret->solution.strategy);
         ret->solution = (struct topt_solution){0};
         ret->found = 0;
-        ret->claim.exact = !ret->stopped;
+        ret->certificate.exact = !ret->stopped;
     }
     return 0;
 }
@@ -396,7 +398,7 @@ int topt_count_solve(struct topt_planning *m, int64_t gpus, int64_t limit,
 int topt_count_complete(struct topt_planning *m, int64_t gpus, int64_t most,
                         struct topt_error *err)
 {
-    struct topt_solutions seen = {.claim = topt_claim_exact()};
+    struct topt_solutions seen = {.certificate = topt_certificate_exact()};
     int rc = 0, nodes = 0, per_node = 0;
     while (!rc && topt_request_grid(m->request, gpus, &nodes, &per_node)) {
         struct topt_grid_search s;

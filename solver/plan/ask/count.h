@@ -21,8 +21,8 @@ struct topt_best {
     struct topt_mesh mesh;
     enum topt_space space;
     int alike;
-    struct topt_solution solution; /* strategy owned */
-    struct topt_claim claim;       /* of all shapes; epsilon that of the fastest */
+    struct topt_solution solution;       /* strategy owned */
+    struct topt_certificate certificate; /* of all shapes; epsilon that of the fastest */
     int stopped;
     struct topt_problem_stats stats; /* of the best one's shape */
 };

@@ -63,13 +63,13 @@ static int why_not_fewer(struct topt_planning *m, const struct fewest *f, char *
     int n = snprintf(why, size, "fewest GPUs that fit %s each", limit);
     if (topt_count_solve(m, f->fewer, 0, TOPT_GOAL_LEAST, &b, err))
         return topt_request_stopped(r) ? 0 : -1;
-    int open = b.claim.decided || topt_best_bound(&b) <= topt_request_limit(r);
+    int open = b.certificate.decided || topt_best_bound(&b) <= topt_request_limit(r);
     topt_show_bytes(open ? b.solution.memory_bytes : topt_best_bound(&b), need,
                     sizeof need);
     if (b.found && n > 0 && (size_t)n < size)
         snprintf(
             why + n, size - (size_t)n,
-            b.claim.decided
+            b.certificate.decided
                 ? " as far as was found: %lld need %s with operators decided by heuristic"
             : open ? " as far as was found: %lld need %s, perhaps less"
                    : ": %lld would need at least %s",
@@ -107,8 +107,8 @@ static int answer_in_uniform(struct topt_planning *uniform, int64_t gpus,
     if (!f->best.found)
         return topt_answer_unfinished(uniform->request, gpus, ret, err);
     f->best.stopped = 1;
-    f->best.claim.exact = 0;
-    f->best.claim.epsilon = INFINITY;
+    f->best.certificate.exact = 0;
+    f->best.certificate.epsilon = INFINITY;
     snprintf(why, sizeof why,
              "it fits %s each; fewer GPUs may do, as the search was stopped at %lld",
              topt_show_bytes(topt_request_limit(uniform->request), limit, sizeof limit),

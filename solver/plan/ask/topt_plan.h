@@ -34,6 +34,14 @@ int topt_plan_curve(const struct topt_request *r, json_t **ret,
 int topt_plan_frontier(const struct topt_request *r, json_t **ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
 
+/* What a system chose: splits, as pins (request.pin), NULL: it has no plan; and what is to be
+ * said of it.  On groups of unlike devices also what each of them takes of all that the first axis
+ * splits, in any order; all 0: it knows of no groups. */
+struct topt_chosen {
+    char *pins, *why; /* owned by who asks */
+    int64_t share[TOPT_HW_GROUPS];
+};
+
 /* A system that searches by itself, as a row of a comparison: it has an answer, or choices. */
 struct topt_system {
     const char *name;
@@ -42,10 +50,9 @@ struct topt_system {
     /* It is ours, of devices of which the space knows the least alone: the others are held against
      * it, the search of the space among them. */
     int ours;
-    /* The splits that it chooses, as pins (request.pin); what it leaves open is chosen as is
-     * fastest, and the whole has our costs.  Also what is to be said of it.  NULL pins: it has no
-     * plan; both owned by the caller. */
-    int (*choices)(const struct topt_request *r, char **ret_pins, char **ret_why,
+    /* The splits that it chooses; what it leaves open is chosen as is fastest, and the whole has
+     * our costs. */
+    int (*choices)(const struct topt_request *r, struct topt_chosen *ret,
                    struct topt_error *err);
     /* Its answer within 'limit' bytes a GPU, members of a row (docs/formats/compare.schema.json):
      * {"feasible", "memory_bytes", "time_ns", "compute_ns", "network_ns", "strategy"}, beside

@@ -3,7 +3,7 @@
 #include "tradeoff.h"
 #include "algorithm.h"
 #include "plan_check.h"
-#include "claim.h"
+#include "certificate.h"
 #include "count.h"
 #include "document.h"
 #include "grid.h"
@@ -99,7 +99,7 @@ int topt_count_point(struct topt_planning *m, int64_t gpus, json_t **ret,
                      struct topt_error *err)
 {
     int rc = 0;
-    struct topt_best b = {.claim = topt_claim_exact()};
+    struct topt_best b = {.certificate = topt_certificate_exact()};
     int64_t limit = topt_request_limit(m->request);
     *ret = NULL;
     if (topt_count_least_bytes(m, gpus) <= limit &&
@@ -113,14 +113,14 @@ int topt_count_point(struct topt_planning *m, int64_t gpus, json_t **ret,
                           topt_fits_json(topt_best_fits(&b)), "limit", (json_int_t)limit);
     if (b.stopped)
         json_object_set_new(p, "stopped", json_true());
-    if (!b.found && b.claim.decided)
-        topt_claim_write(p, m->request->model, &b.claim);
+    if (!b.found && b.certificate.decided)
+        topt_certificate_write(p, m->request->model, &b.certificate);
     if (b.found) {
         char space[48];
         json_object_set_new(p, "nodes", json_integer(b.mesh.nodes));
         json_object_set_new(p, "memory_bytes", json_integer(b.solution.memory_bytes));
         json_object_set_new(p, "time_ns", json_integer(b.solution.time_ns));
-        topt_claim_write(p, m->request->model, &b.claim);
+        topt_certificate_write(p, m->request->model, &b.certificate);
         json_object_set_new(
             p, "space",
             json_string(topt_space_words(b.space, b.alike, space, sizeof space)));
@@ -245,7 +245,7 @@ static int no_memory(struct topt_error *err)
 /* All shapes of a count: each point with the mesh it is for. */
 struct merged {
     int n, stopped, alike;
-    struct topt_claim claim;
+    struct topt_certificate certificate;
     enum topt_space space;
     struct topt_problem_stats stats;
     struct topt_placed *at;
@@ -305,7 +305,7 @@ static int merge_shape(struct merged *m, struct topt_planning *micros, int nodes
              tell_known(m, &s, err) ||
              topt_grid_solve(&s, goal, fastest ? 0 : micros->request->memory_limit, 0,
                              &all, err) ||
-             topt_claim_merge(&m->claim, &all.claim, err) ||
+             topt_certificate_merge(&m->certificate, &all.certificate, err) ||
              merge_points(m, &all, &s.mesh, err);
     m->stopped |= all.stopped;
     m->space = s.space;
@@ -322,7 +322,7 @@ static int merge_shape(struct merged *m, struct topt_planning *micros, int nodes
  * space finds, or who looks for the fastest alone. */
 static int asks_seeds(const struct topt_request *r, const struct merged *m)
 {
-    return m->claim.decided && !m->stopped && m->space == TOPT_SPACE_FULL &&
+    return m->certificate.decided && !m->stopped && m->space == TOPT_SPACE_FULL &&
            !topt_algorithm_find(r->algorithm);
 }
 
@@ -345,13 +345,13 @@ static int merge_seeds(struct merged *m, struct topt_planning *own,
 {
     struct topt_grid_search s = {0}, x = {0};
     struct topt_solutions all = {0};
-    struct topt_claim work = topt_claim_exact();
+    struct topt_certificate work = topt_certificate_exact();
     int rc = topt_grid_open(&s, own, nodes, per_node, TOPT_GOAL_FRONTIER, err) ||
              topt_grid_open(&x, from, nodes, per_node, goal, err) ||
              topt_grid_solve(&x, goal, own->request->memory_limit, 0, &all, err);
     if (!rc) {
-        work.stats = all.claim.stats;
-        rc = topt_claim_merge(&m->claim, &work, err) ||
+        work.stats = all.certificate.stats;
+        rc = topt_certificate_merge(&m->certificate, &work, err) ||
              (keep_own(&s, &all) && merge_points(m, &all, &s.mesh, err));
     }
     topt_solutions_fini(&all);
@@ -382,7 +382,7 @@ static void merged_fini(struct merged *m)
     for (int i = 0; i < m->n; i++)
         topt_strategy_destroy(m->at[i].s.strategy);
     free(m->at);
-    topt_claim_fini(&m->claim);
+    topt_certificate_fini(&m->certificate);
 }
 
 static void merged_reduce(struct merged *m)
@@ -466,8 +466,8 @@ static int put_frontier(struct topt_planning *micros, struct merged *m, json_t *
         topt_space_words(m->space, m->alike, space, sizeof space), "configs",
         (json_int_t)m->stats.configs, "layouts", (json_int_t)m->stats.layouts,
         "edge_entries", (json_int_t)m->stats.edge_entries, "stats",
-        topt_work_json(&m->claim.stats), "pricing", topt_pricing_json(&m->stats));
-    topt_claim_write(doc, r->model, &m->claim);
+        topt_work_json(&m->certificate.stats), "pricing", topt_pricing_json(&m->stats));
+    topt_certificate_write(doc, r->model, &m->certificate);
     put_job(doc, r);
     if (m->stopped)
         json_object_set_new(doc, "stopped", json_true());
@@ -482,7 +482,7 @@ static int put_frontier(struct topt_planning *micros, struct merged *m, json_t *
 int topt_plan_frontier(const struct topt_request *r, json_t **ret, struct topt_error *err)
 {
     struct topt_planning micros;
-    struct merged m = {.claim = topt_claim_exact()};
+    struct merged m = {.certificate = topt_certificate_exact()};
     int nodes = 0, per_node = 0, rc = 0, shapes = 0;
     *ret = NULL;
     if (r->gpus < 1)

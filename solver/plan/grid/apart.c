@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes that one device makes again of a model at most, by the strategy that keeps fewest
+/* Bytes that one device recomputes of a model at most, by the strategy that keeps fewest
  * copies. */
-static int remade_on_one(const struct topt_planning *m, struct topt_micro *t,
-                         struct topt_error *err)
+static int recomputed_on_one(const struct topt_planning *m, struct topt_micro *t,
+                             struct topt_error *err)
 {
     struct topt_mesh one;
     struct topt_strategy *all = topt_strategy_create(t->model);
@@ -24,7 +24,7 @@ static int remade_on_one(const struct topt_planning *m, struct topt_micro *t,
              topt_recomputable(t->model, &m->blocks, &may, err) ||
              !(router = topt_router_create(m->request->hw, &one));
     int64_t least = INT64_MAX, of_all = 0;
-    for (int keep = TOPT_HUB_DROP; keep <= TOPT_HUB_REMAKE && !rc; keep++) {
+    for (int keep = TOPT_HUB_DROP; keep <= TOPT_HUB_RECOMPUTE && !rc; keep++) {
         struct topt_costing k = {t->model,     m->request->hw, &one,
                                  &t->settings, router,         NULL};
         struct topt_strategy_cost cost;
@@ -32,23 +32,23 @@ static int remade_on_one(const struct topt_planning *m, struct topt_micro *t,
             all->config[i].recompute = may[i];
         for (int i = 0; i < t->model->ntensors; i++)
             all->hub[i].keep =
-                keep == TOPT_HUB_REMAKE && !may[t->model->tensor[i].producer]
+                keep == TOPT_HUB_RECOMPUTE && !may[t->model->tensor[i].producer]
                     ? TOPT_HUB_DROP
                     : keep;
         if (keep == TOPT_HUB_KEEP)
             continue;
         rc = topt_cost_strategy(&k, all, &cost, err);
-        if (!rc && cost.remade_bytes < least) {
-            least = cost.remade_bytes;
-            of_all = cost.sum.class_bytes[TOPT_CLASS_REMADE];
+        if (!rc && cost.recomputed_bytes < least) {
+            least = cost.recomputed_bytes;
+            of_all = cost.sum.class_bytes[TOPT_CLASS_RECOMPUTED];
         }
     }
     topt_router_destroy(router);
     topt_strategy_destroy(all);
     free(may);
-    t->remade = least;
-    t->remade_all = of_all;
-    t->remade_known = !rc;
+    t->recomputed = least;
+    t->recomputed_all = of_all;
+    t->recomputed_known = !rc;
     return rc ? topt_wrap(err, "what is made again") : 0;
 }
 
@@ -77,7 +77,7 @@ static struct numbers numbers_of(const struct topt_model *m, double value)
     return n;
 }
 
-/* What blocks begin with, which is kept where all else of them is made again. */
+/* What blocks begin with, which is kept where all else of them is recomputed. */
 static double input_bytes(const struct topt_planning *m, const struct topt_micro *t)
 {
     double bytes = 0;
@@ -100,7 +100,7 @@ static double input_bytes(const struct topt_planning *m, const struct topt_micro
 struct units {
     double made;      /* gradients of one block as backward makes them */
     double block;     /* what is gathered and on its way of blocks: BUFFERS */
-    double aside;     /* of BUFFERS in all, what is not there while the loss runs */
+    double absent;    /* of BUFFERS in all, what is not there while the loss runs */
     double gradients; /* of parameters in blocks, which stay: GRAD */
     double outside;   /* the same of what is outside of blocks */
 };
@@ -119,10 +119,10 @@ static struct units units_of(const struct topt_settings *x, const struct topt_va
         return u;
     u.made = n.block * value / tensor;
     u.block = n.block * reduced / tensor;
-    u.aside = u.block + n.outside * value / tensor;
+    u.absent = u.block + n.outside * value / tensor;
     if (v->zero == TOPT_ZERO_PARAM) {
         u.block += 2 * n.block_bytes / tensor;
-        u.aside += n.block_bytes / tensor; /* one of two is there */
+        u.absent += n.block_bytes / tensor; /* one of two is there */
     }
     return u;
 }
@@ -133,13 +133,14 @@ static double smaller(double a, double b)
 }
 
 /* Two things come as fast as others go, so that the larger of both is the most: a block's
- * gradients as what was made again of it ('remade'); and, in a step of one micro-batch,
+ * gradients as what was recomputed of it ('recomputed'); and, in a step of one micro-batch,
  * the gradients of all blocks as what these kept. */
 static double late_bytes(const struct topt_grid_search *s, const struct topt_variant *v,
-                         const struct topt_micro *t, const struct units *u, double remade)
+                         const struct topt_micro *t, const struct units *u,
+                         double recomputed)
 {
-    double kept = v->recompute ? input_bytes(s->micros, t) : (double)t->remade_all;
-    double late = v->recompute ? smaller(remade, u->made) : 0;
+    double kept = v->recompute ? input_bytes(s->micros, t) : (double)t->recomputed_all;
+    double late = v->recompute ? smaller(recomputed, u->made) : 0;
     return v->micro_batches > 1 ? late
                                 : late + smaller(kept / s->mesh.devices, u->gradients);
 }
@@ -154,17 +155,18 @@ int topt_grid_apart(struct topt_grid_search *s, struct topt_variant *v,
         v->apart_bytes || v->late_permille)
         return 0;
     struct topt_micro *t = topt_planning_at(s->micros, v->micro_batches, err);
-    if (!t || (!t->remade_known && remade_on_one(s->micros, t, err)))
+    if (!t || (!t->recomputed_known && recomputed_on_one(s->micros, t, err)))
         return -1;
     const struct topt_settings *x = &t->settings;
-    double remade = v->recompute ? 0.9 * (double)t->remade / all : 0, bytes = remade;
+    double recomputed = v->recompute ? 0.9 * (double)t->recomputed / all : 0,
+           bytes = recomputed;
     if (x->gather == TOPT_GATHER_UNIT) {
         struct units u = units_of(x, v, t->model, all, tensor);
         double late = 0, of = u.gradients + u.block;
         if (tensor == 1 && of > 0)
-            late = late_bytes(s, v, t, &u, remade) / of;
+            late = late_bytes(s, v, t, &u, recomputed) / of;
         v->late_permille = (int)(1000 * smaller(late, 1));
-        bytes += u.aside - of * v->late_permille / 1000;
+        bytes += u.absent - of * v->late_permille / 1000;
         if (v->micro_batches == 1)
             bytes += u.gradients + u.outside;
     }

@@ -6,7 +6,7 @@
 #include "grid_data.h"
 
 /* What uniform strategies of another framework never have in memory together, into the
- * variant: what backward makes again, and a block's gradients on their way, are not there
+ * variant: what backward recomputes, and a block's gradients on their way, are not there
  * while an operator outside of blocks runs (the head and the loss, which take most at
  * once); in a step of one micro-batch no gradients are. */
 int topt_grid_apart(struct topt_grid_search *s, struct topt_variant *v,

@@ -26,7 +26,7 @@ static int by_ft(const struct topt_grid_search *s)
 }
 
 /* Does ft search recomputation here?  Blocks of other systems are no freer than ours. */
-static int ours_remakes(const struct topt_grid_search *s)
+static int ours_recomputes(const struct topt_grid_search *s)
 {
     struct topt_request r = *s->request;
     if (s->algorithm)
@@ -41,14 +41,14 @@ static int resolve_blocks(struct topt_grid_search *s, enum topt_goal goal,
                           struct topt_error *err)
 {
     enum topt_block_choice asked = s->request->blocks;
-    int remake = s->factors & TOPT_FACTOR_RECOMPUTE;
+    int recompute = s->factors & TOPT_FACTOR_RECOMPUTE;
     int whole = goal == TOPT_GOAL_FRONTIER || !by_ft(s);
     int often = whole || goal == TOPT_GOAL_LEAST || s->request->epsilon <= 0;
     s->alike = asked == TOPT_BLOCKS_ALIKE;
     if (asked == TOPT_BLOCKS_AUTO)
         s->alike = s->space == TOPT_SPACE_UNIFORM ||
-                   (s->algorithm && s->algorithm->alike) || (ours_remakes(s) && often);
-    return remake && whole && !s->alike
+                   (s->algorithm && s->algorithm->alike) || (ours_recomputes(s) && often);
+    return recompute && whole && !s->alike
                ? topt_fail(err, TOPT_ERR_INVAL,
                            "a frontier with recomputation is searched only where blocks "
                            "choose alike; take blocks alike, or factors without "

@@ -7,9 +7,9 @@
 #include "grid_solve.h"
 #include "algorithm.h"
 #include "apart.h"
-#include "hidden.h"
+#include "grid_hidden.h"
 #include "caps.h"
-#include "claim.h"
+#include "certificate.h"
 #include "grid.h"
 #include "grid_data.h"
 #include "kept_solve.h"
@@ -123,8 +123,8 @@ static int stopping(const struct solver *v)
 /* Nothing is known of what is left. */
 static void give_up(struct solver *v)
 {
-    struct topt_claim none = {.epsilon = INFINITY, .bound_bytes = INT64_MAX};
-    if (!topt_claim_merge(&v->ret->claim, &none, NULL))
+    struct topt_certificate none = {.epsilon = INFINITY, .bound_bytes = INT64_MAX};
+    if (!topt_certificate_merge(&v->ret->certificate, &none, NULL))
         v->ret->stopped = 1;
 }
 
@@ -159,7 +159,7 @@ static int price_and_search(struct solver *v, const struct topt_variant *variant
         give_up(v);
         return 0;
     }
-    v->s->micros->work += part->claim.stats.products;
+    v->s->micros->work += part->certificate.stats.products;
     add_stats(v->s, *p);
     return 0;
 }
@@ -170,21 +170,22 @@ static int charge_what_it_costs(struct solver *v, const struct topt_variant *var
                                 const struct topt_problem *p, struct topt_solutions *part)
 {
     struct topt_costing k;
-    struct topt_audit *audit = NULL;
+    struct topt_evaluator *evaluator = NULL;
     int rc = 0;
     for (int i = 0; i < part->n && !rc; i++) {
         struct topt_strategy_cost cost;
         int64_t peak;
         if (topt_capped_is_exact_for(p, part->at[i].strategy))
             continue;
-        if (!audit && (topt_grid_costing(v->s, variant, &k, v->err) ||
-                       !(audit = topt_audit_create(&k, v->err))))
+        if (!evaluator && (topt_grid_costing(v->s, variant, &k, v->err) ||
+                           !(evaluator = topt_evaluator_create(&k, v->err))))
             return -1;
-        rc = topt_audit_strategy(audit, part->at[i].strategy, &cost, &peak, v->err);
+        rc =
+            topt_evaluate_strategy(evaluator, part->at[i].strategy, &cost, &peak, v->err);
         if (!rc)
             part->at[i].memory_bytes = cost.memory_bytes;
     }
-    topt_audit_destroy(audit);
+    topt_evaluator_destroy(evaluator);
     return rc;
 }
 
@@ -230,7 +231,7 @@ static int solve_kept(struct solver *v, struct topt_variant *variant,
 static int solve_variant(struct solver *v, struct topt_variant *variant)
 {
     const atomic_bool *cancel = v->s->request->cancel;
-    struct topt_solutions part = {.claim = topt_claim_exact()};
+    struct topt_solutions part = {.certificate = topt_certificate_exact()};
     if (cancel && atomic_load(cancel))
         return topt_fail(v->err, TOPT_ERR_CANCELED, "the search was canceled");
     if (beyond(topt_grid_least_bytes(v->s, variant), memory_limit(v)))
@@ -257,8 +258,8 @@ static void keep_in_space(const struct topt_grid_search *s, struct topt_solution
         all->at[n++] = all->at[i];
     }
     all->n = n;
-    topt_claim_fini(&all->claim);
-    all->claim = topt_claim_exact();
+    topt_certificate_fini(&all->certificate);
+    all->certificate = topt_certificate_exact();
     all->stopped = all->ncaps = 0;
 }
 
@@ -294,7 +295,7 @@ static int solve_uniform(struct topt_grid_search *s, enum topt_goal goal, int64_
 static int add_uniform_fastest(struct topt_grid_search *s, int64_t limit,
                                struct topt_solutions *ret, struct topt_error *err)
 {
-    struct topt_solutions uniform = {.claim = topt_claim_exact()};
+    struct topt_solutions uniform = {.certificate = topt_certificate_exact()};
     if (ret->n || !ret->stopped || s->nknown || s->algorithm ||
         s->space == TOPT_SPACE_UNIFORM)
         return 0;
@@ -326,7 +327,7 @@ int topt_grid_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t lim
     int rc = 0;
     v.o.memory_limit = limit;
     v.o.time_limit = time_limit;
-    *ret = (struct topt_solutions){.claim = topt_claim_exact()};
+    *ret = (struct topt_solutions){.certificate = topt_certificate_exact()};
     /* What needs least comes last among the variants, what is fastest first. */
     for (int i = 0; i < s->nvariants && !rc; i++) {
         int at = goal == TOPT_GOAL_LEAST ? s->nvariants - 1 - i : i;

@@ -2,7 +2,7 @@
  * is missing. */
 #include "kept_solve.h"
 #include "apart.h"
-#include "hidden.h"
+#include "grid_hidden.h"
 #include "grid.h"
 #include "kept.h"
 #include "problem.h"
@@ -77,7 +77,7 @@ static int keep(struct lookup *l, const struct topt_solutions *found,
     struct topt_kept *k = l->s->micros->kept;
     struct topt_kept_point *at = calloc((size_t)found->n + 1, sizeof *at);
     int n = 0;
-    while (at && n < found->n && found->claim.exact && !found->stopped) {
+    while (at && n < found->n && found->certificate.exact && !found->stopped) {
         const struct topt_solution *f = &found->at[n];
         int word = topt_kept_strategy_add(&k->strategies, l->s->request->model,
                                           &l->s->mesh, l->variant->cut, f->strategy);
@@ -85,11 +85,11 @@ static int keep(struct lookup *l, const struct topt_solutions *found,
             break;
         at[n++] = (struct topt_kept_point){f->memory_bytes, f->time_ns, word, NULL};
     }
-    if (!at || n < found->n || !found->claim.exact || found->stopped) {
+    if (!at || n < found->n || !found->certificate.exact || found->stopped) {
         free(at);
         return 1;
     }
-    *ret = (struct topt_kept_points){1, found->claim.stats, n, at};
+    *ret = (struct topt_kept_points){1, found->certificate.stats, n, at};
     return 0;
 }
 
@@ -99,7 +99,7 @@ static int search(struct lookup *l, enum topt_goal goal, int64_t limit,
                   struct topt_kept_points *ret)
 {
     struct topt_search_options o = widest(l, limit);
-    struct topt_solutions found = {.claim = topt_claim_exact()};
+    struct topt_solutions found = {.certificate = topt_certificate_exact()};
     if (make_problem(l) ||
         (goal == TOPT_GOAL_FASTEST ? topt_solve_fastest(l->p, &o, &found, l->err)
                                    : topt_solve_frontier(l->p, &o, &found, l->err)))
@@ -136,13 +136,14 @@ static int find_lighter(struct lookup *l)
 static int find_least(struct lookup *l)
 {
     struct topt_kept_variant *x = l->x;
-    struct topt_solutions found = {.claim = topt_claim_exact()};
+    struct topt_solutions found = {.certificate = topt_certificate_exact()};
     if (x->lightest_known)
         return 0;
     struct topt_search_options o = widest(l, 0);
     if (make_problem(l) || topt_solve_least(l->p, &o, 0, &found, l->err))
         return -1;
-    int rc = found.stopped || !found.claim.exact || found.claim.bound_bytes < INT64_MAX;
+    int rc = found.stopped || !found.certificate.exact ||
+             found.certificate.bound_bytes < INT64_MAX;
     if (!rc) {
         x->lightest_known = 1 + (found.n > 0);
         if (found.n)
@@ -209,7 +210,7 @@ static int read_point(struct lookup *l, struct topt_kept_point *p,
     if (!s.strategy)
         return topt_fail(l->err, TOPT_ERR_INVAL,
                          "a strategy that is kept is not one of the model");
-    ret->claim.bound_ns = s.time_ns;
+    ret->certificate.bound_ns = s.time_ns;
     if (!topt_solutions_append(ret, &s, 1, l->err))
         return 0;
     topt_strategy_destroy(s.strategy);
@@ -224,14 +225,14 @@ static int answer_fastest(struct lookup *l, const struct topt_kept_question *q,
     int rc = find_fastest(l), i;
     if (rc)
         return rc;
-    topt_search_stats_add(&ret->claim.stats, &fast->work);
+    topt_search_stats_add(&ret->certificate.stats, &fast->work);
     if (!fast->n || beyond(fast->at[0].time_ns, q->time_limit))
         return 0;
     if (!beyond(fast->at[0].memory_bytes, q->memory_limit))
         return read_point(l, &fast->at[0], ret);
     if ((rc = find_lighter(l)))
         return rc;
-    topt_search_stats_add(&ret->claim.stats, &light->work);
+    topt_search_stats_add(&ret->certificate.stats, &light->work);
     for (i = light->n - 1; i >= 0; i--)
         if (!beyond(light->at[i].memory_bytes, q->memory_limit))
             break;
@@ -273,7 +274,7 @@ int topt_kept_solve(struct topt_grid_search *s, const struct topt_search_options
                     struct topt_solutions *ret, struct topt_error *err)
 {
     struct lookup l;
-    *ret = (struct topt_solutions){.claim = topt_claim_exact()};
+    *ret = (struct topt_solutions){.certificate = topt_certificate_exact()};
     int rc = open_variant(&l, s, o, variant, err) || answer(&l, q, ret);
     topt_problem_destroy(l.p);
     return rc ? -1 : 0;

@@ -29,10 +29,10 @@ struct topt_planning {
         const struct topt_model *model;
         struct topt_model *owned;      /* NULL for the request's own */
         struct topt_settings settings; /* without what is never in memory together */
-        /* What one device would make again of it, of a block of each kind and of all
+        /* What one device would recompute of it, of a block of each kind and of all
          * blocks. */
-        int remade_known;
-        int64_t remade, remade_all;
+        int recomputed_known;
+        int64_t recomputed, recomputed_all;
     } * at;
 };
 

@@ -4,7 +4,7 @@
  * all; all alike edges between two places become one link.  The edge from a block to the
  * next becomes one that leads back: a link is written from the lower place to the higher,
  * with its table transposed where that is against the flow, so that the search sees no
- * circle.  What is made again in backward is there for one block at a time and counts
+ * circle.  What is recomputed in backward is there for one block at a time and counts
  * once.
  *
  * Boundaries are no special case: the first block's edges come from elsewhere and are
@@ -130,22 +130,22 @@ static int charge(int64_t *sum, int64_t by, int64_t times)
            __builtin_add_overflow(*sum, all, sum);
 }
 
-/* What the blocks of part 'k' make again beyond those of the parts before: there is room
+/* What the blocks of part 'k' recompute beyond those of the parts before: there is room
  * for the largest once, and a first block without gradients at its start makes less. */
-static int64_t remade_beyond(const struct topt_problem *p, const struct part *part, int k,
-                             int config)
+static int64_t recomputed_beyond(const struct topt_problem *p, const struct part *part,
+                                 int k, int config)
 {
     int64_t most = 0, own = 0;
     for (int j = 0; j <= k; j++) {
         const struct family *f = &p->family[part[j].family];
         most = own > most ? own : most;
-        own = f->remade[config] / f->among;
+        own = f->recomputed[config] / f->among;
     }
     return own > most ? own - most : 0;
 }
 
 /* What nodes of some families cost together, by configuration: added to what is there;
- * what is made again counts once, and of what is in flight the most.  1 where that
+ * what is recomputed counts once, and of what is in flight the most.  1 where that
  * overflows. */
 static int parts_sum(const struct topt_problem *p, const struct part *part, int nparts,
                      struct topt_cost *cost, int64_t *transient, int64_t *waiting)
@@ -156,7 +156,7 @@ static int parts_sum(const struct topt_problem *p, const struct part *part, int 
         for (int i = 0; i < f->n; i++) {
             bad |= charge(&cost[i].memory, f->cost[i].memory, part[k].times) |
                    charge(&cost[i].time, f->cost[i].time, part[k].times) |
-                   charge(&cost[i].memory, remade_beyond(p, part, k, i), 1);
+                   charge(&cost[i].memory, recomputed_beyond(p, part, k, i), 1);
             if (f->transient[i] > transient[i])
                 transient[i] = f->transient[i];
             if (f->waiting[i] > waiting[i])
@@ -351,7 +351,7 @@ static int mirror_of(struct topt_problem *p, const struct node *n, struct topt_e
     return p->nplaces++;
 }
 
-/* Of two tables at one place, which a block pays for what is made again there: one of a
+/* Of two tables at one place, which a block pays for what is recomputed there: one of a
  * tensor that has a gradient before one of a first block's that has none, else the
  * first. */
 static int pays_instead(const struct topt_problem *p, const struct link *l, int table)

@@ -23,8 +23,8 @@ static int hub_keeps(const struct topt_problem *p, int tensor, uint8_t ret[3])
     int n = 0;
     if (p->reread[tensor]) {
         ret[n++] = TOPT_HUB_KEEP;
-        if (topt_problem_remakes(p, p->k.model->tensor[tensor].producer))
-            ret[n++] = TOPT_HUB_REMAKE;
+        if (topt_problem_may_recompute(p, p->k.model->tensor[tensor].producer))
+            ret[n++] = TOPT_HUB_RECOMPUTE;
     }
     ret[n++] = TOPT_HUB_DROP;
     return n;
@@ -68,7 +68,7 @@ static int list_op(struct topt_problem *p, struct family *f,
                    const struct topt_config_list *list)
 {
     int most = 2 * TOPT_ZERO_COUNT * list->n, n = 0;
-    int flag = topt_problem_remakes(p, f->op);
+    int flag = topt_problem_may_recompute(p, f->op);
     int last = flag ? 1 : 0, first = p->options.recompute == TOPT_RECOMPUTE_ALL && flag;
     f->config = calloc((size_t)most + 1, sizeof *f->config);
     f->hub_keep = calloc((size_t)most + 1, 1);

@@ -29,16 +29,16 @@ static int64_t entry_of(const struct multiplicity *t, int64_t i, int64_t j)
 /* Is a table's cost charged as it is? */
 static int is_plain(const struct edge_table *e, const struct multiplicity *t)
 {
-    return t->times == 1 && !(t->once && e->remakes);
+    return t->times == 1 && !(t->once && e->recomputes);
 }
 
-/* Bytes that alternative 'a' of an entry of the table makes again. */
-static int64_t remade_bytes(const struct topt_problem *p, const struct edge_table *e,
-                            int64_t entry, struct edge_fact fact)
+/* Bytes that alternative 'a' of an entry of the table recomputes. */
+static int64_t recomputed_bytes(const struct topt_problem *p, const struct edge_table *e,
+                                int64_t entry, struct edge_fact fact)
 {
     int64_t cols = p->family[e->to].nto[e->input], rows = p->family[e->from].nfrom;
-    return (fact.remade & REMADE_FROM ? e->end_bytes[entry / cols] : 0) +
-           (fact.remade & REMADE_TO ? e->end_bytes[rows + entry % cols] : 0);
+    return (fact.recomputed & RECOMPUTED_FROM ? e->end_bytes[entry / cols] : 0) +
+           (fact.recomputed & RECOMPUTED_TO ? e->end_bytes[rows + entry % cols] : 0);
 }
 
 /* 'times' times 'by'; overflow sets *ret_bad. */
@@ -57,9 +57,10 @@ static int charge_entry(const struct topt_problem *p, struct multiplicity *t,
     const struct edge_table *e = table_of(p, t);
     int bad = 0;
     for (int32_t a = e->first[entry]; a < e->first[entry + 1]; a++, ret++) {
-        int64_t again = t->once && e->remakes ? remade_bytes(p, e, entry, e->fact[a]) /
-                                                    p->family[e->to].among
-                                              : 0;
+        int64_t again =
+            t->once && e->recomputes
+                ? recomputed_bytes(p, e, entry, e->fact[a]) / p->family[e->to].among
+                : 0;
         *ret = (struct topt_cost){multiply(e->cost[a].memory, t->times, &bad),
                                   multiply(e->cost[a].time, t->times, &bad)};
         bad |= __builtin_add_overflow(ret->memory, again, &ret->memory);
@@ -233,13 +234,14 @@ struct edge_fact topt_multiplicity_fact(const struct topt_problem *p,
     return *f;
 }
 
-int64_t topt_multiplicity_again(const struct topt_problem *p,
-                                const struct multiplicity *t, int from_class,
-                                int to_class, int alt)
+int64_t topt_multiplicity_recomputed(const struct topt_problem *p,
+                                     const struct multiplicity *t, int from_class,
+                                     int to_class, int alt)
 {
     const struct edge_table *e = table_of(p, t);
     struct edge_fact fact = topt_multiplicity_fact(p, t, from_class, to_class, alt);
-    return e->remakes ? remade_bytes(p, e, entry_of(t, from_class, to_class), fact) : 0;
+    return e->recomputes ? recomputed_bytes(p, e, entry_of(t, from_class, to_class), fact)
+                         : 0;
 }
 
 static void exchange(struct topt_cost *cost, int32_t n)

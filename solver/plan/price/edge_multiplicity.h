@@ -19,10 +19,10 @@ struct edge_fact topt_multiplicity_fact(const struct topt_problem *p,
                                         const struct multiplicity *t, int from_class,
                                         int to_class, int alt);
 
-/* Bytes that it makes again. */
-int64_t topt_multiplicity_again(const struct topt_problem *p,
-                                const struct multiplicity *t, int from_class,
-                                int to_class, int alt);
+/* Bytes that it recomputes. */
+int64_t topt_multiplicity_recomputed(const struct topt_problem *p,
+                                     const struct multiplicity *t, int from_class,
+                                     int to_class, int alt);
 
 void topt_multiplicity_fini(struct multiplicity *t);
 

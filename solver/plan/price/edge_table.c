@@ -64,12 +64,12 @@ static int price_moves(struct pricing *x, struct topt_error *err)
     return topt_moves_answer(x->p, x->e->moves, err);
 }
 
-/* Which ends' bytes add up to what is made again: there is nothing else to make. */
-static int which_remade(int64_t remade, int64_t from, int64_t to)
+/* Which ends' bytes add up to what is recomputed: there is nothing else to make. */
+static int which_recomputed(int64_t recomputed, int64_t from, int64_t to)
 {
     int which = 0;
-    while (which < 4 &&
-           remade != (which & REMADE_FROM ? from : 0) + (which & REMADE_TO ? to : 0))
+    while (which < 4 && recomputed != (which & RECOMPUTED_FROM ? from : 0) +
+                                          (which & RECOMPUTED_TO ? to : 0))
         which++;
     return which;
 }
@@ -79,7 +79,7 @@ static int which_remade(int64_t remade, int64_t from, int64_t to)
 static int no_worse(const struct topt_edge_alternative *a,
                     const struct topt_edge_alternative *b, int64_t move_ns)
 {
-    return a->kept <= b->kept && a->remade <= b->remade &&
+    return a->kept <= b->kept && a->recomputed <= b->recomputed &&
            a->moves * move_ns <= b->moves * move_ns &&
            topt_transient_code(a->transient) <= topt_transient_code(b->transient);
 }
@@ -118,18 +118,18 @@ static int list(struct pricing *x, const struct topt_edge_alternative *a,
 {
     struct edge_table *e = x->e;
     struct topt_cost c = {a->kept, a->moves * there->network_ns + back_ns};
-    int which = which_remade(a->remade, there->from_bytes, there->to_bytes);
+    int which = which_recomputed(a->recomputed, there->from_bytes, there->to_bytes);
     int transient = topt_transient_code(a->transient);
-    if (which > (REMADE_FROM | REMADE_TO))
-        return topt_fail(err, TOPT_ERR_INTERNAL, "an edge makes again what is no copy");
+    if (which > (RECOMPUTED_FROM | RECOMPUTED_TO))
+        return topt_fail(err, TOPT_ERR_INTERNAL, "an edge recomputes what is no copy");
     e->least.memory =
         !x->nalts || c.memory < e->least.memory ? c.memory : e->least.memory;
     e->least.time = !x->nalts || c.time < e->least.time ? c.time : e->least.time;
     e->occurs[transient / 64] |= (uint64_t)1 << transient % 64;
-    e->remakes |= which;
+    e->recomputes |= which;
     e->cost[x->nalts] = c;
     e->fact[x->nalts++] = (struct edge_fact){.transient = (unsigned)transient & 0x3ff,
-                                             .remade = (unsigned)which & 3,
+                                             .recomputed = (unsigned)which & 3,
                                              .keep = (unsigned)a->keep & 1};
     return 0;
 }
@@ -168,10 +168,10 @@ static int alloc_table(struct pricing *x)
     e->first = malloc((entries + 1) * sizeof *e->first);
     e->cost = malloc((2 * entries + 1) * sizeof *e->cost);
     e->fact = malloc((2 * entries + 1) * sizeof *e->fact);
-    if (x->p->may_remake)
+    if (x->p->may_recompute)
         e->end_bytes = calloc(ends + 1, sizeof *e->end_bytes);
     return e->number && e->first && e->cost && e->fact &&
-                   (!x->p->may_remake || e->end_bytes)
+                   (!x->p->may_recompute || e->end_bytes)
                ? 0
                : -1;
 }

@@ -40,7 +40,7 @@ static int alike_ops(const struct topt_problem *p, int a, int b)
     const struct topt_model *m = p->k.model;
     const struct topt_op *x = &m->op[a], *y = &m->op[b];
     if ((a == m->loss) != (b == m->loss) || op_waits(p, a) != op_waits(p, b) ||
-        topt_problem_remakes(p, a) != topt_problem_remakes(p, b) ||
+        topt_problem_may_recompute(p, a) != topt_problem_may_recompute(p, b) ||
         topt_pins_at(p->options.pins, p->options.alike, a) !=
             topt_pins_at(p->options.pins, p->options.alike, b))
         return 0;
@@ -58,7 +58,8 @@ static int alike_hubs(const struct topt_problem *p, int a, int b)
     if (x->ndim != y->ndim || memcmp(x->dim, y->dim, sizeof x->dim) ||
         x->nconsumers != y->nconsumers || x->needs_gradient != y->needs_gradient ||
         p->spans.span[a] != p->spans.span[b] || p->reread[a] != p->reread[b] ||
-        topt_problem_remakes(p, x->producer) != topt_problem_remakes(p, y->producer))
+        topt_problem_may_recompute(p, x->producer) !=
+            topt_problem_may_recompute(p, y->producer))
         return 0;
     if (m->alike[x->producer] == m->alike[y->producer])
         return 1;
@@ -73,11 +74,11 @@ static int alloc_costs(struct family *f)
 {
     size_t z = (size_t)(f->n > 0 ? f->n : 1);
     f->cost = calloc(z, sizeof *f->cost);
-    f->remade = calloc(z, sizeof *f->remade);
+    f->recomputed = calloc(z, sizeof *f->recomputed);
     f->transient = calloc(z, sizeof *f->transient);
     f->waiting = calloc(z, sizeof *f->waiting);
     f->from_class = calloc(z, sizeof *f->from_class);
-    int ok = f->cost && f->remade && f->transient && f->waiting && f->from_class;
+    int ok = f->cost && f->recomputed && f->transient && f->waiting && f->from_class;
     for (int i = 0; i < f->ninputs; i++) {
         f->to_class[i] = calloc(z, sizeof *f->to_class[i]);
         ok = ok && f->to_class[i];
@@ -90,7 +91,7 @@ void topt_family_fini(struct family *f)
     free(f->config);
     free(f->hub_keep);
     free(f->cost);
-    free(f->remade);
+    free(f->recomputed);
     free(f->transient);
     free(f->waiting);
     free(f->from_class);
@@ -243,7 +244,7 @@ static int find_hub(const struct topt_problem *p, int tensor)
     return -1;
 }
 
-/* The blocks that pay for what is made again of an operator, or the hub of its tensor. */
+/* The blocks that pay for what is recomputed of an operator, or the hub of its tensor. */
 static int paying_blocks(const struct topt_problem *p, int op, int tensor)
 {
     const struct topt_blocks *b = p->options.alike ? NULL : p->options.blocks;

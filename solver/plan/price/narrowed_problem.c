@@ -64,10 +64,10 @@ static int pick_family(const struct family *f, const int *list, int n, struct fa
     ret->config = pick(f->config, sizeof *f->config, list, n);
     ret->hub_keep = pick(f->hub_keep, sizeof *f->hub_keep, list, n);
     ret->cost = pick(f->cost, sizeof *f->cost, list, n);
-    ret->remade = pick(f->remade, sizeof *f->remade, list, n);
+    ret->recomputed = pick(f->recomputed, sizeof *f->recomputed, list, n);
     ret->transient = pick(f->transient, sizeof *f->transient, list, n);
     ret->waiting = pick(f->waiting, sizeof *f->waiting, list, n);
-    int bad = !ret->config || !ret->hub_keep || !ret->cost || !ret->remade ||
+    int bad = !ret->config || !ret->hub_keep || !ret->cost || !ret->recomputed ||
               !ret->transient || !ret->waiting;
     bad |= pick_classes(f->from_class, f->from_end, f->nfrom, list, n, &ret->nfrom,
                         &ret->from_class, &ret->from_end);
@@ -133,7 +133,7 @@ int topt_narrowed_problem(struct topt_problem *p, uint8_t *const *keep,
     part->k = p->k;
     part->options = p->options;
     part->spans = p->spans;
-    part->may_remake = p->may_remake;
+    part->may_recompute = p->may_recompute;
     part->reread = p->reread;
     part->byte_bounds = p->byte_bounds;
     part->symmetry_bounds = p->symmetry_bounds;

@@ -47,8 +47,8 @@ static void keep_cost(struct family *f, int i, const struct topt_fragment_cost *
     keep_time(f, i, c);
     f->cost[i].memory = 0;
     for (int k = 0; k < TOPT_CLASS_COUNT; k++)
-        f->cost[i].memory += k == TOPT_CLASS_REMADE ? 0 : c->class_bytes[k];
-    f->remade[i] = c->class_bytes[TOPT_CLASS_REMADE];
+        f->cost[i].memory += k == TOPT_CLASS_RECOMPUTED ? 0 : c->class_bytes[k];
+    f->recomputed[i] = c->class_bytes[TOPT_CLASS_RECOMPUTED];
 }
 
 /* On the way to the price of a configuration. */
@@ -112,7 +112,7 @@ int topt_family_cost(const struct topt_problem *p, struct family *f,
         rc = settle_waiting(p, f, state, err);
     for (int i = 0; !rc && i < f->n; i++) {
         f->cost[i] = f->cost[same[i]];
-        f->remade[i] = f->remade[same[i]];
+        f->recomputed[i] = f->recomputed[same[i]];
         f->transient[i] = f->transient[same[i]];
     }
     free(same);

@@ -80,7 +80,7 @@ static void mark_reread(struct topt_problem *p)
         for (int k = 0; k < m->op[i].ninputs; k++) {
             int x = m->op[i].input[k];
             p->reread[m->op[i].operand[x].tensor] |=
-                (m->op[i].reads_back >> x & 1) || topt_problem_remakes(p, i);
+                (m->op[i].reads_back >> x & 1) || topt_problem_may_recompute(p, i);
         }
 }
 
@@ -88,7 +88,7 @@ static int mark(struct topt_problem *p, struct topt_error *err)
 {
     const struct topt_blocks *b = p->options.blocks;
     if (b && p->options.recompute != TOPT_RECOMPUTE_NONE) {
-        if (topt_recomputable(p->k.model, b, &p->may_remake, err))
+        if (topt_recomputable(p->k.model, b, &p->may_recompute, err))
             return -1;
         topt_spans_recompute(&p->spans, p->k.model, b);
     }
@@ -177,7 +177,7 @@ void topt_problem_destroy(struct topt_problem *p)
         topt_spans_fini(&p->spans);
         topt_byte_bounds_destroy(p->byte_bounds);
         topt_symmetry_bounds_destroy(p->symmetry_bounds);
-        free(p->may_remake);
+        free(p->may_recompute);
         free(p->reread);
     }
     free(p->node);
@@ -237,7 +237,7 @@ static uint64_t next_random(uint64_t *seed)
     return z ^ (z >> 31);
 }
 
-/* A hub keeps what its producer keeps, and makes again what that makes again: the two
+/* A hub keeps what its producer keeps, and recomputes what that recomputes: the two
  * stand side by side in a list that has both. */
 static int fitting_keep(const struct family *f, int c, const struct topt_strategy *s,
                         const struct topt_model *m)
@@ -245,7 +245,7 @@ static int fitting_keep(const struct family *f, int c, const struct topt_strateg
     int again = s->config[m->tensor[f->tensor].producer].recompute;
     if (f->hub_keep[c] == TOPT_HUB_KEEP && again)
         return c + 1;
-    return f->hub_keep[c] == TOPT_HUB_REMAKE && !again ? c - 1 : c;
+    return f->hub_keep[c] == TOPT_HUB_RECOMPUTE && !again ? c - 1 : c;
 }
 
 /* The first node of a place rolls for all, as the first edge of a link does. */

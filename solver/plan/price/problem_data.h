@@ -10,7 +10,7 @@
  *
  * Where every block is free, places are nodes and links are edges.
  *
- * What is made again in backward is there for one block at a time, the largest of its
+ * What is recomputed in backward is there for one block at a time, the largest of its
  * kind.  Blocks that choose alike pay for it once.  Free ones pay the mean of all, each
  * its part, which adds up and is never more: a problem of free blocks has strategies for
  * less than they cost, and its bounds hold.  What is missing is a point's excess. */
@@ -24,11 +24,11 @@
 /* What an alternative of an edge has beside its cost. */
 struct edge_fact {
     uint16_t transient : 10; /* topt_transient_code */
-    uint16_t remade : 2;     /* which ends' bytes are made again: enum edge_remade */
+    uint16_t recomputed : 2; /* which ends' bytes are recomputed: enum edge_recomputed */
     uint16_t keep : 1;
 };
 
-enum edge_remade { REMADE_FROM = 1, REMADE_TO = 2 };
+enum edge_recomputed { RECOMPUTED_FROM = 1, RECOMPUTED_TO = 2 };
 
 /* Everything about configurations of alike nodes. */
 struct family {
@@ -38,11 +38,11 @@ struct family {
     struct topt_config *config;
     uint8_t *hub_keep; /* hubs */
     struct topt_cost *cost;
-    int64_t *remade;    /* bytes that are made again, ... */
-    int among;          /* ... of which each of so many blocks pays its part */
-    int64_t *transient; /* rounded */
-    int64_t *waiting;   /* bytes of the output where it waits; 0 where no cap applies */
-    int nfrom;          /* classes as a producer */
+    int64_t *recomputed; /* bytes that are recomputed, ... */
+    int among;           /* ... of which each of so many blocks pays its part */
+    int64_t *transient;  /* rounded */
+    int64_t *waiting;    /* bytes of the output where it waits; 0 where no cap applies */
+    int nfrom;           /* classes as a producer */
     int32_t *from_class;
     struct topt_edge_end *from_end; /* by class */
     int nto[TOPT_MAX_INPUTS];
@@ -60,7 +60,7 @@ struct edge_table {
     struct edge_fact *fact;
     struct topt_cost least;                     /* of both, over all alternatives */
     uint64_t occurs[TOPT_TRANSIENT_CODES / 64]; /* codes of transients, as bits */
-    int remakes;        /* some alternative makes something again */
+    int recomputes;     /* some alternative makes something again */
     int64_t *end_bytes; /* of the tensor, by class of the producer, then the consumer */
     /* Numbers of the layouts at the ends, value and gradient of each class of the
      * producer, then of the consumer; and whose moves they are. */
@@ -109,7 +109,7 @@ struct choice {
 struct multiplicity {
     int table;
     int64_t times;
-    int once;       /* charged with what is made again, which counts once */
+    int once;       /* charged with what is recomputed, which counts once */
     int transposed; /* rows are the consumer's classes */
     /* All alternatives, charged: the table's own costs where no other multiplicity needs
      * them, which then are charged in place, or where that changes nothing; else a
@@ -151,9 +151,9 @@ struct topt_problem {
     struct topt_costing k;
     struct topt_space_options options;
     struct topt_spans spans;
-    uint8_t *may_remake; /* by operator: it may be recomputed; NULL: none */
-    uint8_t *reread;     /* by tensor: backward may read it */
-    int swapped;         /* memory is time and time is memory */
+    uint8_t *may_recompute; /* by operator: it may be recomputed; NULL: none */
+    uint8_t *reread;        /* by tensor: backward may read it */
+    int swapped;            /* memory is time and time is memory */
     int nnodes, nedges, nfamilies, ntables;
     struct node *node;
     struct edge *edge;
@@ -196,9 +196,9 @@ static inline int topt_problem_canceled(const struct topt_problem *p,
 }
 
 /* May operator 'op' be recomputed here? */
-static inline int topt_problem_remakes(const struct topt_problem *p, int op)
+static inline int topt_problem_may_recompute(const struct topt_problem *p, int op)
 {
-    return p->may_remake && p->may_remake[op];
+    return p->may_recompute && p->may_recompute[op];
 }
 
 #endif

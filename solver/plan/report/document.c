@@ -4,7 +4,7 @@
  * same routes), the devices, and per operator the dimension each axis splits.  Reading
  * checks it as if a stranger had written it, and lowers it. */
 #include "document.h"
-#include "claim.h"
+#include "certificate.h"
 #include "names.h"
 #include "problem_stats.h"
 #include "solutions.h"
@@ -173,12 +173,12 @@ static json_t *mesh_json(const struct topt_mesh *mesh)
     json_t *doc = json_pack("{s:i, s:i, s:o}", "nodes", mesh->nodes, "gpus_per_node",
                             mesh->per_node, "axes", axes);
     put_shares(mesh, mesh->share, "shares", doc);
-    put_shares(mesh, mesh->state, "state_shares", doc);
+    put_shares(mesh, mesh->state_share, "state_shares", doc);
     return doc;
 }
 
 /* Names of the operators, and of the hubs of tensors, that were decided by heuristic. */
-static json_t *decided_json(const struct topt_model *m, const struct topt_claim *c)
+static json_t *decided_json(const struct topt_model *m, const struct topt_certificate *c)
 {
     json_t *names = json_array();
     for (int i = 0; i < c->nnodes; i++) {
@@ -191,7 +191,8 @@ static json_t *decided_json(const struct topt_model *m, const struct topt_claim 
     return names;
 }
 
-void topt_claim_write(json_t *doc, const struct topt_model *m, const struct topt_claim *c)
+void topt_certificate_write(json_t *doc, const struct topt_model *m,
+                            const struct topt_certificate *c)
 {
     double epsilon = c ? c->epsilon : INFINITY;
     json_object_set_new(doc, "exact", json_boolean(c && c->exact));
@@ -285,7 +286,7 @@ json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
         topt_fail(err, TOPT_ERR_NOMEM, "no memory for a plan document");
         return NULL;
     }
-    topt_claim_write(doc, f->model, f->claim);
+    topt_certificate_write(doc, f->model, f->certificate);
     if (f->framework) {
         json_object_set_new(doc, "framework", json_string(f->framework->name));
         json_object_set_new(json_object_get(doc, "settings"), "precision",
@@ -411,10 +412,10 @@ static int read_hubs(const json_t *hubs, struct topt_plan_doc *p, struct topt_er
             read_axes(json_object_get(h, "axes"), &p->mesh, name, m->tensor[t].ndim,
                       &p->strategy->hub[t].layout, path, err))
             return -1;
-        /* what is kept of a producer that recomputes is what it makes again */
+        /* what is kept of a producer that recomputes is what it recomputes */
         if (p->strategy->hub[t].keep &&
             p->strategy->config[m->tensor[t].producer].recompute)
-            p->strategy->hub[t].keep = TOPT_HUB_REMAKE;
+            p->strategy->hub[t].keep = TOPT_HUB_RECOMPUTE;
     }
     return json_array_size(hubs) == i
                ? 0

@@ -21,9 +21,9 @@ struct topt_plan_facts {
         *variant; /* uniform: what was chosen for all; else unread */
     const struct topt_framework *framework; /* NULL: nobody asked for one */
     const char *algorithm;
-    const char *mode, *why;         /* why: NULL where nobody asked */
-    int64_t memory_limit;           /* 0: none */
-    const struct topt_claim *claim; /* NULL: nothing was searched */
+    const char *mode, *why;                     /* why: NULL where nobody asked */
+    int64_t memory_limit;                       /* 0: none */
+    const struct topt_certificate *certificate; /* NULL: nothing was searched */
     json_t *pins; /* what was pinned, and what is without; borrowed, NULL: nothing */
 };
 
@@ -32,8 +32,8 @@ json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
 
 /* What is claimed, into a document: "exact", "epsilon" (null: nothing is proven), and
  * what was decided by heuristic where anything was. */
-void topt_claim_write(json_t *doc, const struct topt_model *m,
-                      const struct topt_claim *c);
+void topt_certificate_write(json_t *doc, const struct topt_model *m,
+                            const struct topt_certificate *c);
 
 /* Counted work, a new reference. */
 json_t *topt_work_json(const struct topt_search_stats *s);

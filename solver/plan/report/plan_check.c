@@ -1,8 +1,8 @@
 /* plan_check.c - nobody gets a plan that was not costed again from scratch and lowered.
  *
  * The search knows tables; this knows only the model, the strategy and the fragments.  Of
- * many strategies each is audited (topt_lower.h), and the first by the plain code as
- * well, which the audit is held against.  Threads take a run of neighbours each, which
+ * many strategies each is evaluated (topt_lower.h), and the first by the plain code as
+ * well, which the evaluator must agree with.  Threads take a run of neighbours each, which
  * differ in little. */
 #include "plan_check.h"
 #include "grid.h"
@@ -57,7 +57,7 @@ int topt_plan_check(const struct topt_costing *k, const struct topt_strategy *s,
 /* Of strategies of one costing. */
 struct checker {
     struct topt_costing k;
-    struct topt_audit *audit;
+    struct topt_evaluator *evaluator;
     int checked; /* one by the plain code */
 };
 
@@ -70,8 +70,8 @@ static struct checker *checker_create(const struct topt_costing *k,
         return NULL;
     }
     c->k = *k;
-    c->audit = topt_audit_create(&c->k, err);
-    if (!c->audit) {
+    c->evaluator = topt_evaluator_create(&c->k, err);
+    if (!c->evaluator) {
         free(c);
         return NULL;
     }
@@ -82,12 +82,12 @@ static void checker_destroy(struct checker *c)
 {
     if (!c)
         return;
-    topt_audit_destroy(c->audit);
+    topt_evaluator_destroy(c->evaluator);
     free(c);
 }
 
 static int check_plainly(struct checker *c, const struct topt_strategy *s,
-                         int64_t memory_bytes, int64_t time_ns, int64_t audited_peak,
+                         int64_t memory_bytes, int64_t time_ns, int64_t evaluated_peak,
                          struct topt_error *err)
 {
     struct topt_strategy_cost cost;
@@ -95,11 +95,11 @@ static int check_plainly(struct checker *c, const struct topt_strategy *s,
     if (topt_plan_check(&c->k, s, memory_bytes, time_ns, &cost, &peak, err))
         return -1;
     c->checked = 1;
-    return peak == audited_peak
+    return peak == evaluated_peak
                ? 0
                : topt_fail(err, TOPT_ERR_INTERNAL,
-                           "check: the program needs %lld bytes, its audit says %lld",
-                           (long long)peak, (long long)audited_peak);
+                           "check: the program needs %lld bytes, the evaluator says %lld",
+                           (long long)peak, (long long)evaluated_peak);
 }
 
 static int check_one(struct checker *c, const struct topt_strategy *s,
@@ -107,7 +107,7 @@ static int check_one(struct checker *c, const struct topt_strategy *s,
                      struct topt_strategy_cost *ret_cost, int64_t *ret_peak,
                      struct topt_error *err)
 {
-    if (topt_audit_strategy(c->audit, s, ret_cost, ret_peak, err))
+    if (topt_evaluate_strategy(c->evaluator, s, ret_cost, ret_peak, err))
         return topt_wrap(err, "check");
     if (hold(&c->k, ret_cost, *ret_peak, memory_bytes, time_ns, err))
         return -1;

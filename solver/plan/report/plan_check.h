@@ -25,7 +25,7 @@ struct topt_checked {
 int topt_points_check(struct topt_planning *m, const struct topt_placed *at, int n,
                       struct topt_checked *ret, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Re-cost from scratch and lower; fails where the claim does not hold. */
+/* Re-cost from scratch and lower; fails where the claimed cost is not that. */
 int topt_plan_check(const struct topt_costing *k, const struct topt_strategy *s,
                     int64_t memory_bytes, int64_t time_ns,
                     struct topt_strategy_cost *ret_cost, int64_t *ret_peak,

@@ -16,8 +16,8 @@ json_t *topt_memory_parts(const struct topt_hw *hw, const struct topt_strategy_c
     for (int i = 0; i <= TOPT_CLASS_KEPT; i++)
         json_object_set_new(parts, topt_class_name((enum topt_class)i),
                             json_integer(c->sum.class_bytes[i]));
-    json_object_set_new(parts, topt_class_name(TOPT_CLASS_REMADE),
-                        json_integer(c->remade_bytes));
+    json_object_set_new(parts, topt_class_name(TOPT_CLASS_RECOMPUTED),
+                        json_integer(c->recomputed_bytes));
     json_object_set_new(parts, "transient", json_integer(c->transient_cap));
     json_object_set_new(parts, "waiting", json_integer(c->crossing * c->crossing_cap));
     topt_hw_runtime_bytes(hw, &low, &high);

@@ -1,11 +1,15 @@
 /* framework.c - the table of frameworks, and that of precisions.
  *
  * What the rows say was read in public source at the versions they name:
- *   PyTorch     torch/distributed/fsdp/_fully_shard (what is gathered at once, the f32 shards), nn/parallel/distributed.py
- *               (buckets), distributed/tensor/parallel; the loss in f32 is transformers'.
- *   DeepSpeed   runtime/zero/config.py (buckets of 5e8, 1e9 parameters live), runtime/config.py (the batch).
- *   Megatron-LM core/distributed (one f32 gradient buffer), core/optimizer/distrib_optimizer.py, training/arguments.py.
- *   torchtitan  torchtitan/distributed, config/configs.py (FSDP2 throughout; heads that tensor parallelism has to divide).
+ *   PyTorch     torch/distributed/fsdp/_fully_shard (what is gathered at once, the f32 shards),
+ *               nn/parallel/distributed.py (buckets), distributed/tensor/parallel; the loss in
+ *               f32 is transformers'.
+ *   DeepSpeed   runtime/zero/config.py (buckets of 5e8, 1e9 parameters live), runtime/config.py
+ *               (the batch).
+ *   Megatron-LM core/distributed (one f32 gradient buffer), training/arguments.py,
+ *               core/optimizer/distrib_optimizer.py.
+ *   torchtitan  torchtitan/distributed, config/configs.py (FSDP2 throughout; heads that tensor
+ *               parallelism has to divide).
  * The allocator's share: published peaks of reserved memory lie 1 to 15 %, 8 % on the
  * mean, above what tensors are predicted to take of what comes and goes (torchtitan's
  * four runs of Llama 3 8B in docs/VALIDATION.md), gaps included that are given back when

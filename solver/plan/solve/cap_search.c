@@ -21,7 +21,7 @@
  * little. */
 #include "cap_search.h"
 #include "caps.h"
-#include "claim.h"
+#include "certificate.h"
 #include "feasibility.h"
 #include "problem_stats.h"
 #include "run.h"
@@ -365,7 +365,7 @@ static int least_fits(struct cap_search *b)
     if (topt_cap_search_least(b->run.p, &o, below, &least, b->run.err))
         return -1;
     int slow = least.n && time && least.at[0].time_ns > time;
-    int some = least.n > 0 || least.claim.bound_bytes <= limit;
+    int some = least.n > 0 || least.certificate.bound_bytes <= limit;
     if (!slow && topt_solutions_merge(b->run.ret, &least, b->run.err))
         some = -1;
     topt_solutions_fini(&least);
@@ -397,7 +397,7 @@ static int search_boxes(struct cap_search *b)
                       .high = {topt_capped_next_transient(b->run.p, INT64_MAX),
                                topt_capped_next_crossing(b->run.p, INT64_MAX)},
                       .level = LEVELS};
-    *b->run.ret = (struct topt_solutions){.claim = topt_claim_exact()};
+    *b->run.ret = (struct topt_solutions){.certificate = topt_certificate_exact()};
     if (all.high.transient < 0 || all.high.crossing < 0)
         return 0;
     int some = b->least ? 1 : topt_feasible_caps(&b->run, all.low, &all.high);
@@ -418,7 +418,7 @@ static void fini(struct cap_search *b, int rc)
 static int try_lightest(struct cap_search *b)
 {
     int some = least_fits(b);
-    if (some > 0 && b->run.ret->claim.decided)
+    if (some > 0 && b->run.ret->certificate.decided)
         note_bound(b, 0);
     return some < 0 ? -1 : 0;
 }
@@ -426,7 +426,7 @@ static int try_lightest(struct cap_search *b)
 /* What all searches together prove: rough ones too only through the bounds of boxes. */
 static void claim_boxes(struct cap_search *b)
 {
-    struct topt_claim *c = &b->run.ret->claim;
+    struct topt_certificate *c = &b->run.ret->certificate;
     int64_t best = topt_solutions_best(b->run.ret);
     if (b->n)
         note_bound(b, b->heap[0].bound);
@@ -461,7 +461,7 @@ int topt_cap_search_fastest(struct topt_problem *p,
     int rc = search_boxes(&b);
     if (rc && topt_run_stopped(&b.run, &why))
         rc = stop_early(&b);
-    int doubt = ret->claim.decided || (b.open && incumbent_time(&b) == INT64_MAX);
+    int doubt = ret->certificate.decided || (b.open && incumbent_time(&b) == INT64_MAX);
     if (!rc && !b.run.stopped && !best_of(&b) && doubt)
         rc = try_lightest(&b);
     if (!rc) {
@@ -490,9 +490,9 @@ int topt_cap_search_least(struct topt_problem *p,
         const struct topt_solution *best = best_of(&b);
         int64_t wanted = best ? best->memory_bytes : below ? below : INT64_MAX;
         topt_solutions_keep(ret, 0);
-        topt_claim_of_least(&ret->claim);
+        topt_certificate_of_least(&ret->certificate);
         if (b.bound < wanted)
-            ret->claim.bound_bytes = b.bound;
+            ret->certificate.bound_bytes = b.bound;
     }
     fini(&b, rc);
     return rc;

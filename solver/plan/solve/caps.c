@@ -310,7 +310,7 @@ void topt_capped_need(const struct topt_problem *p, const struct topt_search_poi
     *ret_crossing = crossing;
 }
 
-/* The sum of its block that what operator 'op', or its tensor's hub, makes again is part
+/* The sum of its block that what operator 'op', or its tensor's hub, recomputes is part
  * of. */
 static int64_t *block_sum(const struct topt_problem *p, int op, int64_t *sum)
 {
@@ -323,17 +323,17 @@ static int operator_of(const struct topt_problem *p, const struct node *n)
     return n->op >= 0 ? n->op : p->k.model->tensor[n->tensor].producer;
 }
 
-/* What all make again, into 'sum' by the first operator of each block; what is paid for
+/* What all recompute, into 'sum' by the first operator of each block; what is paid for
  * it. */
-static int64_t add_remade(const struct topt_problem *p,
-                          const struct topt_search_point *point, int64_t *sum)
+static int64_t add_recomputed(const struct topt_problem *p,
+                              const struct topt_search_point *point, int64_t *sum)
 {
     int64_t paid = 0;
     for (int i = 0; i < p->nnodes; i++) {
         const struct node *n = &p->node[i];
         const struct family *f = &p->family[n->family];
         const struct choice *c = &p->choice[p->place[n->place].choice];
-        int64_t bytes = f->remade[c->config[c->kept[point->config[n->place]]]];
+        int64_t bytes = f->recomputed[c->config[c->kept[point->config[n->place]]]];
         *block_sum(p, operator_of(p, n), sum) += bytes;
         paid += bytes / f->among;
     }
@@ -341,10 +341,10 @@ static int64_t add_remade(const struct topt_problem *p,
         int l = p->edge[i].link;
         const struct topt_search_edge *e = &p->search_edge[l];
         const struct node *to = &p->node[p->edge[i].to];
-        int64_t bytes =
-            topt_multiplicity_again(p, &p->multiplicity[p->link[l].multiplicity],
-                                    e->from_class[point->config[e->from]],
-                                    e->to_class[point->config[e->to]], point->alt[l]);
+        int64_t bytes = topt_multiplicity_recomputed(
+            p, &p->multiplicity[p->link[l].multiplicity],
+            e->from_class[point->config[e->from]], e->to_class[point->config[e->to]],
+            point->alt[l]);
         *block_sum(p, operator_of(p, to), sum) += bytes;
         paid += bytes / p->family[to->family].among;
     }
@@ -355,12 +355,12 @@ int64_t topt_capped_excess(const struct topt_problem *p,
                            const struct topt_search_point *point)
 {
     const struct topt_blocks *b = p->options.blocks;
-    if (!p->may_remake || p->options.alike)
+    if (!p->may_recompute || p->options.alike)
         return 0;
     int64_t *sum = calloc((size_t)p->k.model->nops + 1, sizeof *sum);
     if (!sum)
         return -1;
-    int64_t excess = -add_remade(p, point, sum);
+    int64_t excess = -add_recomputed(p, point, sum);
     for (int i = 0; i < b->nkinds; i++) {
         const struct topt_block_kind *k = &b->of[i];
         int64_t most = 0;
@@ -392,7 +392,7 @@ void topt_capped_mark(const struct topt_problem *p, int search_op, uint8_t *mark
 
 int topt_capped_is_exact_for(const struct topt_problem *p, const struct topt_strategy *s)
 {
-    if (!p->may_remake)
+    if (!p->may_recompute)
         return 1;
     for (int i = 0; i < s->nops; i++)
         if (s->config[i].recompute)

@@ -51,7 +51,7 @@ int64_t topt_capped_transient_above(const struct topt_problem *p, int64_t above)
 
 int64_t topt_capped_crossing_above(const struct topt_problem *p, int64_t above);
 
-/* What a point takes beside its memory and its caps: what is made again of the largest
+/* What a point takes beside its memory and its caps: what is recomputed of the largest
  * block of a kind, where the point has the mean of all (problem_data.h); 0 where blocks
  * choose alike.  -1: no memory. */
 int64_t topt_capped_excess(const struct topt_problem *p,

@@ -192,7 +192,7 @@ static int bound_range(struct scope *c, int *ret_some)
 static void unweigh(struct scope *c)
 {
     if (c->weigher)
-        c->s->run.ret->claim.stats.products += topt_lower_bound_work(c->weigher);
+        c->s->run.ret->certificate.stats.products += topt_lower_bound_work(c->weigher);
     topt_lower_bound_destroy(c->weigher);
     c->weigher = NULL;
 }

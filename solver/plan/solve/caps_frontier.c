@@ -11,7 +11,7 @@
  * Where only one point is wanted there is a shorter way (cap_search.c). */
 #include "caps_frontier.h"
 #include "caps.h"
-#include "claim.h"
+#include "certificate.h"
 #include "problem_stats.h"
 #include "run.h"
 #include "solutions.h"
@@ -90,7 +90,7 @@ static int64_t bound_within(const struct run *r, double epsilon)
 /* What all searches together prove. */
 static void claim_frontier(struct run *r)
 {
-    struct topt_claim *c = &r->ret->claim;
+    struct topt_certificate *c = &r->ret->certificate;
     int64_t bound = topt_problem_lower_bound(r->p).time;
     if (r->stopped)
         c->exact = 0;
@@ -125,7 +125,7 @@ int topt_caps_frontier(struct topt_problem *p, const struct topt_search_options 
     struct topt_search_options o = *options;
     struct run r = {.p = p, .options = &o, .ret = ret, .err = err};
     int rc = 0;
-    *ret = (struct topt_solutions){.claim = topt_claim_exact()};
+    *ret = (struct topt_solutions){.certificate = topt_certificate_exact()};
     struct topt_cost *known = known_sums(p, options, &o.nknown);
     if (!known)
         return topt_nomem(err, "the frontier");

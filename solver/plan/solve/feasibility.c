@@ -37,7 +37,7 @@ static int lightest(struct run *r, struct topt_caps caps, int64_t *ret)
     int rc = topt_lower_bound_scalarize(w, (struct topt_scalarization){1, 0}, corner,
                                         r->err) ||
              topt_lower_bound_lightest(w, &some, &light, r->err);
-    r->ret->claim.stats.products += topt_lower_bound_work(w);
+    r->ret->certificate.stats.products += topt_lower_bound_work(w);
     topt_lower_bound_destroy(w);
     *ret = light.memory;
     return rc ? -1 : some;

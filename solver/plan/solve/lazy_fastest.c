@@ -13,7 +13,7 @@
 #include "lazy_fastest.h"
 #include "cap_search.h"
 #include "caps_bound.h"
-#include "claim.h"
+#include "certificate.h"
 #include "edge_table.h"
 #include "feasibility.h"
 #include "lazy_pricing.h"
@@ -143,13 +143,13 @@ static void set_proof_options(struct lazy_fastest *s)
 /* Of orbits: '*ret_some': may any strategy that they stand for be as good as is wanted?
  * None is faster than what is claimed here. */
 static int search_orbits(struct lazy_fastest *s, struct topt_problem *part, int *ret_some,
-                         struct topt_claim *ret)
+                         struct topt_certificate *ret)
 {
     struct topt_solutions found = {0};
     set_proof_options(s);
     if (topt_cap_search_fastest(part, &s->own, &found, s->lazy.err))
         return -1;
-    *ret_some = found.n && found.claim.bound_ns <= aim_of(s);
+    *ret_some = found.n && found.certificate.bound_ns <= aim_of(s);
     topt_solutions_keep(&found, -1);
     return topt_lazy_take(&s->lazy, &found, ret);
 }
@@ -157,7 +157,7 @@ static int search_orbits(struct lazy_fastest *s, struct topt_problem *part, int 
 /* All that orbits stand for.  Where that is too much, what is known of the orbits is all
  * that is claimed. */
 static int search_every(struct lazy_fastest *s, const struct topt_problem *part,
-                        struct topt_claim *ret)
+                        struct topt_certificate *ret)
 {
     struct topt_problem *every;
     struct topt_error why = {0};
@@ -173,11 +173,12 @@ static int search_every(struct lazy_fastest *s, const struct topt_problem *part,
     topt_problem_destroy(every);
     if (rc)
         return -1;
-    topt_claim_fini(ret);
+    topt_certificate_fini(ret);
     return topt_lazy_take(&s->lazy, &found, ret);
 }
 
-static int finish_fastest(struct lazy_pricing *lazy, int level, struct topt_claim *ret)
+static int finish_fastest(struct lazy_pricing *lazy, int level,
+                          struct topt_certificate *ret)
 {
     struct topt_problem *part;
     struct lazy_fastest *s = fastest_of(lazy);
@@ -195,9 +196,9 @@ static int finish_fastest(struct lazy_pricing *lazy, int level, struct topt_clai
 
 /* ---- the answer -------------------------------------------------------------------- */
 
-/* Nothing of what is left is faster than its claim says.  The tolerance of orbits was of
+/* Nothing of what is left is faster than its certificate says.  The tolerance of orbits was of
  * these, or of a part. */
-static int close_fastest(struct lazy_pricing *lazy, const struct topt_claim *c)
+static int close_fastest(struct lazy_pricing *lazy, const struct topt_certificate *c)
 {
     struct lazy_fastest *s = fastest_of(lazy);
     s->open = lazy->whole->options.orbits || c->epsilon > lazy->options->epsilon;
@@ -214,9 +215,10 @@ static void claim_fastest(struct lazy_pricing *lazy, int stopped)
     if (stopped)
         note_bound(s, (int64_t)s->caps.bound);
     ret->stopped = stopped;
-    ret->claim.bound_ns = s->bound < best ? s->bound : best;
-    ret->claim.exact = ret->claim.bound_ns >= best && !stopped && !ret->claim.decided;
-    ret->claim.epsilon = topt_run_epsilon(&r, s->open);
+    ret->certificate.bound_ns = s->bound < best ? s->bound : best;
+    ret->certificate.exact =
+        ret->certificate.bound_ns >= best && !stopped && !ret->certificate.decided;
+    ret->certificate.epsilon = topt_run_epsilon(&r, s->open);
     topt_solutions_keep(ret, ret->n - 1);
 }
 
@@ -245,7 +247,7 @@ int topt_lazy_fastest(struct topt_problem *p, const struct topt_search_options *
                                       .part = p,
                                       .near = first_near(p)},
                              .bound = INT64_MAX};
-    *ret = (struct topt_solutions){.claim = topt_claim_exact()};
+    *ret = (struct topt_solutions){.certificate = topt_certificate_exact()};
     return topt_lazy_pricing(&s.lazy, err);
 }
 
@@ -285,9 +287,9 @@ int topt_lazy_least(struct topt_problem *p, const struct topt_search_options *op
     o.memory_limit = least.at[0].memory_bytes;
     int rc = topt_lazy_fastest(p, &o, &fastest, err);
     if (!rc && fastest.n) { /* is the least if that is */
-        topt_claim_fini(&fastest.claim);
-        fastest.claim = least.claim;
-        least.claim = topt_claim_exact();
+        topt_certificate_fini(&fastest.certificate);
+        fastest.certificate = least.certificate;
+        least.certificate = topt_certificate_exact();
         *ret = fastest;
     } else if (!rc) {
         topt_solutions_fini(&fastest);

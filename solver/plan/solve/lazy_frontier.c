@@ -17,7 +17,7 @@
  * lighter is asked by itself (feasibility.c, cap_search.c). */
 #include "lazy_frontier.h"
 #include "caps_frontier.h"
-#include "claim.h"
+#include "certificate.h"
 #include "dual_bound.h"
 #include "feasibility.h"
 #include "lazy_fastest.h"
@@ -152,7 +152,7 @@ static int find_lighter(struct lazy_frontier *s, int64_t below)
     struct topt_search_options o = topt_run_options_for_least(*s->lazy.options);
     if (topt_lazy_least(s->lazy.part, &o, below, &least, s->lazy.err))
         return -1;
-    if (!least.claim.decided)
+    if (!least.certificate.decided)
         s->lightest = least.n ? least.at[0].memory_bytes : below;
     if (least.n) {
         topt_strategy_destroy(s->lights);
@@ -254,7 +254,7 @@ static int bound_frontier(struct lazy_pricing *lazy, int *ret_level)
     topt_dual_bound_fini(&s->hull);
     if (topt_dual_bound_init(&s->hull, lazy->part, &o, &some, lazy->err))
         return -1;
-    lazy->ret->claim.stats.products += s->hull.work;
+    lazy->ret->certificate.stats.products += s->hull.work;
     if (!some)
         return nothing_left(s);
     if (find_levels(s))
@@ -310,19 +310,20 @@ static enum lazy_step update_frontier(struct lazy_pricing *lazy, int64_t left, i
     return LAZY_KEEP;
 }
 
-static int finish_frontier(struct lazy_pricing *lazy, int level, struct topt_claim *ret)
+static int finish_frontier(struct lazy_pricing *lazy, int level,
+                           struct topt_certificate *ret)
 {
     return topt_lazy_search(lazy, level, 0, ret);
 }
 
 /* ---- the answer -------------------------------------------------------------------- */
 
-static int close_frontier(struct lazy_pricing *lazy, const struct topt_claim *c)
+static int close_frontier(struct lazy_pricing *lazy, const struct topt_certificate *c)
 {
     struct lazy_frontier *s = frontier_of(lazy);
     if (find_known(s))
         return -1;
-    lazy->ret->claim.exact = c->exact;
+    lazy->ret->certificate.exact = c->exact;
     s->gap =
         isfinite(c->epsilon) ? fmax(c->epsilon, lazy->options->epsilon) : find_gap(s);
     return 0;
@@ -331,7 +332,7 @@ static int close_frontier(struct lazy_pricing *lazy, const struct topt_claim *c)
 static void claim_frontier(struct lazy_pricing *lazy, int stopped)
 {
     const struct lazy_frontier *s = frontier_of(lazy);
-    struct topt_claim *c = &lazy->ret->claim;
+    struct topt_certificate *c = &lazy->ret->certificate;
     int64_t best = topt_solutions_best(lazy->ret);
     lazy->ret->stopped = stopped;
     c->exact = c->exact && !stopped && s->gap == 0;
@@ -356,7 +357,7 @@ int topt_lazy_frontier(struct topt_problem *p, const struct topt_search_options 
                               .rough = FIRST_TOLERANCE,
                               .reach = FIRST_REACH,
                               .gap = INFINITY};
-    *ret = (struct topt_solutions){.claim = topt_claim_exact()};
+    *ret = (struct topt_solutions){.certificate = topt_certificate_exact()};
     int rc = topt_lazy_pricing(&s.lazy, err);
     topt_dual_bound_fini(&s.hull);
     free(s.known);

@@ -15,7 +15,7 @@
  * is lost: prices only grow when they become exact, so what weighs too much with bounds
  * does so in truth. */
 #include "lazy_pricing.h"
-#include "claim.h"
+#include "certificate.h"
 #include "narrowed_problem.h"
 #include "problem.h"
 #include "run.h"
@@ -33,19 +33,20 @@ static int is_over(const struct lazy_pricing *s)
 }
 
 int topt_lazy_take(struct lazy_pricing *s, struct topt_solutions *found,
-                   struct topt_claim *ret)
+                   struct topt_certificate *ret)
 {
-    *ret = found->claim;
-    found->claim = topt_claim_exact();
-    found->claim.stats = ret->stats;
+    *ret = found->certificate;
+    found->certificate = topt_certificate_exact();
+    found->certificate.stats = ret->stats;
     int rc = topt_solutions_merge(s->ret, found, s->err);
     topt_solutions_fini(found);
     if (rc)
-        topt_claim_fini(ret);
+        topt_certificate_fini(ret);
     return rc;
 }
 
-int topt_lazy_search(struct lazy_pricing *s, int level, int near, struct topt_claim *ret)
+int topt_lazy_search(struct lazy_pricing *s, int level, int near,
+                     struct topt_certificate *ret)
 {
     struct topt_problem *exact;
     struct topt_solutions found = {0};
@@ -58,22 +59,22 @@ int topt_lazy_search(struct lazy_pricing *s, int level, int near, struct topt_cl
 
 static int search_nearest(struct lazy_pricing *s)
 {
-    struct topt_claim c;
+    struct topt_certificate c;
     if (topt_lazy_search(s, topt_bound_levels_with(&s->levels, s->near), 1, &c))
         return -1;
-    topt_claim_fini(&c);
+    topt_certificate_fini(&c);
     s->near *= NEARER_TIMES;
     return 0;
 }
 
 static enum lazy_step finish(struct lazy_pricing *s, int level)
 {
-    struct topt_claim c = topt_claim_exact(), *all = &s->ret->claim;
+    struct topt_certificate c = topt_certificate_exact(), *all = &s->ret->certificate;
     if (s->question->finish(s, level, &c) || s->question->close(s, &c)) {
-        topt_claim_fini(&c);
+        topt_certificate_fini(&c);
         return LAZY_FAILED;
     }
-    topt_claim_fini(all);
+    topt_certificate_fini(all);
     all->decided = c.decided;
     all->nnodes = c.nnodes;
     return LAZY_DONE;
@@ -146,7 +147,7 @@ int topt_lazy_pricing(struct lazy_pricing *s, struct topt_error *err)
     struct run r = run_of(s);
     int failed = step == LAZY_FAILED && !topt_run_stopped(&r, &why);
     if (!failed)
-        s->question->claim(s, step != LAZY_DONE || s->ret->stopped);
+        s->question->certificate(s, step != LAZY_DONE || s->ret->stopped);
     if (s->part != s->whole)
         topt_problem_destroy(s->part);
     if (!failed)

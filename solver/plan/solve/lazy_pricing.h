@@ -32,11 +32,11 @@ struct lazy_question {
     enum lazy_step (*update)(struct lazy_pricing *s, int64_t left, int tries,
                              int *ret_level);
     /* Search all that is left: what it claims. */
-    int (*finish)(struct lazy_pricing *s, int level, struct topt_claim *ret);
-    /* All that is left was searched, with that claim. */
-    int (*close)(struct lazy_pricing *s, const struct topt_claim *c);
+    int (*finish)(struct lazy_pricing *s, int level, struct topt_certificate *ret);
+    /* All that is left was searched, with that certificate. */
+    int (*close)(struct lazy_pricing *s, const struct topt_certificate *c);
     /* What the whole answer claims; 'stopped': not all was looked at. */
-    void (*claim)(struct lazy_pricing *s, int stopped);
+    void (*certificate)(struct lazy_pricing *s, int stopped);
 };
 
 struct lazy_pricing {
@@ -53,12 +53,12 @@ struct lazy_pricing {
 int topt_lazy_pricing(struct lazy_pricing *s, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Price what is up to a level exactly, search it as the question does, and add what that
- * finds to the answer; its claim is of that alone. */
+ * finds to the answer; its certificate is of that alone. */
 int topt_lazy_search(struct lazy_pricing *s, int level, int near,
-                     struct topt_claim *ret) TOPT_MUST_CHECK;
+                     struct topt_certificate *ret) TOPT_MUST_CHECK;
 
-/* Add what was found, which is empty then, to the answer, but for its claim. */
+/* Add what was found, which is empty then, to the answer, but for its certificate. */
 int topt_lazy_take(struct lazy_pricing *s, struct topt_solutions *found,
-                   struct topt_claim *ret) TOPT_MUST_CHECK;
+                   struct topt_certificate *ret) TOPT_MUST_CHECK;
 
 #endif

@@ -2,7 +2,7 @@
  * prove. */
 #include "run.h"
 #include "caps.h"
-#include "claim.h"
+#include "certificate.h"
 #include "solutions.h"
 
 #include <math.h>
@@ -55,7 +55,7 @@ int topt_run_keep(struct run *r, const struct topt_search_point *point, int64_t 
 
 int64_t topt_run_work_left(const struct run *r)
 {
-    int64_t most = r->options->max_work, done = r->ret->claim.stats.products;
+    int64_t most = r->options->max_work, done = r->ret->certificate.stats.products;
     return most && most - done < 1 ? 1 : most ? most - done : 0;
 }
 
@@ -63,7 +63,7 @@ int topt_run_over(const struct run *r)
 {
     const struct topt_search_options *o = r->options;
     return (o->stop && atomic_load(o->stop)) ||
-           (o->max_work && r->ret->claim.stats.products >= o->max_work);
+           (o->max_work && r->ret->certificate.stats.products >= o->max_work);
 }
 
 int topt_run_stopped(const struct run *r, const struct topt_error *why)
@@ -89,7 +89,7 @@ int64_t topt_bound_of(const struct topt_frontier *f)
 double topt_run_epsilon(const struct run *r, int open)
 {
     int64_t best = topt_solutions_best(r->ret);
-    double epsilon = topt_claim_epsilon(&r->ret->claim, best),
+    double epsilon = topt_certificate_epsilon(&r->ret->certificate, best),
            asked = r->options->epsilon;
     double rounding = best > 0 ? 2 / (double)best + 1e-11 : 0;
     if (open || r->ret->stopped)
@@ -99,21 +99,21 @@ double topt_run_epsilon(const struct run *r, int open)
 
 static int claim_once(struct run *r, const struct topt_frontier *f)
 {
-    struct topt_claim c = {.exact = r->proves || f->exact,
-                           .epsilon = r->proves ? 0 : f->epsilon,
-                           .bound_ns = INT64_MAX,
-                           .bound_bytes = INT64_MAX,
-                           .nnodes = topt_capped_nodes(r->p),
-                           .stats = f->stats};
+    struct topt_certificate c = {.exact = r->proves || f->exact,
+                                 .epsilon = r->proves ? 0 : f->epsilon,
+                                 .bound_ns = INT64_MAX,
+                                 .bound_bytes = INT64_MAX,
+                                 .nnodes = topt_capped_nodes(r->p),
+                                 .stats = f->stats};
     if (f->nheuristic && !(c.decided = calloc((size_t)c.nnodes + 1, 1)))
         return topt_nomem(r->err, "what was decided");
     for (int i = 0; i < f->nheuristic; i++)
         topt_capped_mark(r->p, f->heuristic[i], c.decided);
-    int rc = topt_claim_merge(&r->ret->claim, &c, r->err);
-    topt_claim_fini(&c);
+    int rc = topt_certificate_merge(&r->ret->certificate, &c, r->err);
+    topt_certificate_fini(&c);
     /* The first search has the widest limits and caps: all others are within it. */
     if (!r->searched++ && !r->proves)
-        r->ret->claim.bound_ns = topt_bound_of(f);
+        r->ret->certificate.bound_ns = topt_bound_of(f);
     return rc;
 }
 

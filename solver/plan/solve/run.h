@@ -15,7 +15,7 @@ struct run {
     int proves;            /* who searches says by itself how good the answer is */
 };
 
-/* One search, with what is left of the work allowed; its claim is added to the answer's.
+/* One search, with what is left of the work allowed; its certificate is added to the answer's.
  * The frontier is the caller's.  Solutions are reduced before. */
 int topt_run_search(struct run *r, const struct topt_search_problem *problem,
                     const struct topt_search_options *options,
@@ -41,7 +41,7 @@ int64_t topt_bound_under(int64_t time, double epsilon);
  * none. */
 int64_t topt_bound_of(const struct topt_frontier *f);
 
-/* How far the fastest may be from the truth, by the claim's bound.  Bounds are whole
+/* How far the fastest may be from the truth, by the certificate's bound.  Bounds are whole
  * nanoseconds, and so say a little more than the tolerance that led to them, unless the
  * search was stopped or left something 'open'. */
 double topt_run_epsilon(const struct run *r, int open);

@@ -1,7 +1,7 @@
 /* solutions.c - solutions of problems: kept in order, reduced to a frontier, put
  * together. */
 #include "solutions.h"
-#include "claim.h"
+#include "certificate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ void topt_solutions_fini(struct topt_solutions *s)
         topt_strategy_destroy(s->at[i].strategy);
     free(s->at);
     free(s->caps);
-    topt_claim_fini(&s->claim);
+    topt_certificate_fini(&s->certificate);
     memset(s, 0, sizeof *s);
 }
 
@@ -83,7 +83,7 @@ int topt_solutions_merge(struct topt_solutions *into, struct topt_solutions *fro
     from->n = 0;
     into->ncaps += from->ncaps;
     into->stopped |= from->stopped;
-    return topt_claim_merge(&into->claim, &from->claim, err) ||
+    return topt_certificate_merge(&into->certificate, &from->certificate, err) ||
                    topt_solutions_reduce(into, err)
                ? -1
                : 0;

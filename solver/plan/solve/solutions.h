@@ -3,7 +3,7 @@
 #define TOPT_SOLUTIONS_H
 
 #include "caps.h"
-#include "claim.h"
+#include "certificate.h"
 
 /* What is chosen for the whole model, outside of any problem. */
 struct topt_variant {
@@ -28,7 +28,7 @@ struct topt_solution {
 struct topt_solutions {
     int n;
     struct topt_solution *at; /* memory ascending, time strictly descending */
-    struct topt_claim claim;
+    struct topt_certificate certificate;
     int stopped; /* what was not looked at, nothing is known of */
     int ncaps;   /* pairs of caps that were solved */
     struct topt_caps *caps;

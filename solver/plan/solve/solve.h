@@ -12,7 +12,7 @@ int topt_solve_least(struct topt_problem *p, const struct topt_search_options *o
 
 /* The fastest strategy within the limits of 'options', of those the one that needs least
  * (with a tolerance: any within it); none where none fits.  Stopped, or out of work, it
- * is the best that was found, and the claim says what nothing is faster than. */
+ * is the best that was found, and the certificate says what nothing is faster than. */
 int topt_solve_fastest(struct topt_problem *p, const struct topt_search_options *options,
                        struct topt_solutions *ret,
                        struct topt_error *err) TOPT_MUST_CHECK;

@@ -69,9 +69,26 @@ static int64_t number(struct span s)
 static int bad_split(struct span s, struct topt_error *err)
 {
     return topt_fail(err, TOPT_ERR_USAGE,
-                     "a pin's split is parts of dimensions, as b:2,n:4, or what topt "
-                     "explain prints, as data 2 x tensor 4 over n; not '%.*s'",
+                     "a pin's split is parts of dimensions, as b:2,n:4, or axes, as "
+                     "b:n0+g0, or what topt explain prints, as data 2 x tensor 4 over n; "
+                     "not '%.*s'",
                      (int)(length(s) < 60 ? length(s) : 60), s.at);
+}
+
+/* "n0+g1" */
+static int read_axes(struct topt_pin_part *p, struct span s)
+{
+    while (s.at < s.end) {
+        struct span axis = next(&s, '+');
+        uint32_t *mask = axis.at < axis.end && *axis.at == 'n' ? &p->nodes : &p->inside;
+        struct span digits = {axis.at + 1, axis.end};
+        int64_t at = length(axis) > 1 ? number(digits) : TOPT_MAX_AXES;
+        if ((*axis.at != 'n' && *axis.at != 'g') || at >= TOPT_MAX_AXES ||
+            (!at && !is_word(digits, "0")))
+            return -1;
+        *mask |= 1u << at;
+    }
+    return p->nodes || p->inside ? 0 : -1;
 }
 
 static int read_parts(struct topt_pin *p, struct span s, struct topt_error *err)
@@ -79,11 +96,13 @@ static int read_parts(struct topt_pin *p, struct span s, struct topt_error *err)
     struct span all = s;
     while (s.at < s.end) {
         struct span part = next(&s, ','), dim = next(&part, ':');
-        int64_t parts = number(trimmed(part));
-        if (p->n == TOPT_MAX_OPDIMS || parts < 1 ||
-            copy(dim, p->part[p->n].dim, TOPT_PIN_DIM))
+        struct topt_pin_part *to = &p->part[p->n];
+        if (p->n == TOPT_MAX_OPDIMS || copy(dim, to->dim, TOPT_PIN_DIM))
             return bad_split(all, err);
-        p->part[p->n++].parts = parts;
+        to->parts = number(trimmed(part));
+        if (to->parts < 1 && read_axes(to, trimmed(part)))
+            return bad_split(all, err);
+        p->n++;
     }
     return 0;
 }
@@ -360,12 +379,27 @@ static int named(const struct topt_pin *p, const char *dim)
     return -1;
 }
 
+/* Do these axes, and no others, split a dimension? */
+static int same_axes(const struct topt_pin_part *p, const struct topt_mesh *mesh,
+                     const struct topt_config *c, int dim)
+{
+    struct topt_pin_part has = {.parts = 0};
+    for (int a = 0; a < mesh->naxes; a++)
+        if (c->dim[a] == dim && a < mesh->node_axes)
+            has.nodes |= 1u << a;
+        else if (c->dim[a] == dim)
+            has.inside |= 1u << (a - mesh->node_axes);
+    return has.nodes == p->nodes && has.inside == p->inside;
+}
+
 static int same_parts(const struct topt_pin *p, const struct topt_op *op,
+                      const struct topt_mesh *mesh, const struct topt_config *c,
                       const int64_t parts[])
 {
     for (int d = 0; d < op->spec->ndims; d++) {
         int i = named(p, op->spec->dim[d].name);
-        if (parts[d] != (i >= 0 ? p->part[i].parts : 1))
+        if (i >= 0 && !p->part[i].parts ? !same_axes(&p->part[i], mesh, c, d)
+                                        : parts[d] != (i >= 0 ? p->part[i].parts : 1))
             return 0;
     }
     return 1;
@@ -394,7 +428,7 @@ static int matches(const struct topt_pin *p, const struct topt_op *op,
 {
     int64_t parts[TOPT_MAX_OPDIMS], same;
     count_parts(op, mesh, c, parts, &same);
-    return p->ways ? same_ways(p, op, parts, same) : same_parts(p, op, parts);
+    return p->ways ? same_ways(p, op, parts, same) : same_parts(p, op, mesh, c, parts);
 }
 
 int topt_pins_at(const struct topt_pins *p, int alike, int op)

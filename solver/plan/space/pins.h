@@ -3,7 +3,8 @@
  *     NAME=SPLIT[;NAME=SPLIT...]
  *
  * NAME is an operator, or a pattern with * and ?; SPLIT the parts of its dimensions ("b:2,n:4",
- * those that are not named stay whole), or what `topt explain` prints ("data 2 x tensor 4 over
+ * those that are not named stay whole), or the axes that split them ("b:n0+g0,n:g1", as plans name
+ * axes: "n0" between nodes, "g1" inside), or what `topt explain` prints ("data 2 x tensor 4 over
  * n").  Of several pins that an operator matches the last one holds. */
 #ifndef TOPT_PINS_H
 #define TOPT_PINS_H
@@ -18,7 +19,8 @@ struct topt_pin {
     int n;    /* dimensions; of ways, those that are split, where they are said */
     struct topt_pin_part {
         char dim[TOPT_PIN_DIM];
-        int64_t parts;
+        int64_t parts;          /* 0: by axes */
+        uint32_t nodes, inside; /* axes between nodes and inside, a bit each */
     } part[TOPT_MAX_OPDIMS];
     int64_t data, spatial, sequence, tensor, same; /* of ways */
     int zero;                                      /* of ways: a level; -1: any */

@@ -5,7 +5,7 @@
  *                kept for backward.  What a contraction leaves is a sum that is due, which
  *                nobody stores: it is added up on the way to the consumer, whose own blocks are
  *                kept (partition and reduce).  Parameters are gathered before use (ZERO_PARAM),
- *                and a replicated copy is thrown away and made again in backward.  Statistics
+ *                and a replicated copy is thrown away and recomputed in backward.  Statistics
  *                that an operator saves beside its output go where its configuration puts them
  *   outputs      only dimensions of the output are split, so that nothing is summed up; and no
  *                node does what another does as long as the output can be split further
@@ -97,7 +97,7 @@ static int spread_param(const struct topt_mesh *mesh, const struct topt_op *op,
                         int operand, const struct topt_config *c)
 {
     struct topt_layout l = c->zero == TOPT_ZERO_PARAM
-                               ? topt_rest_layout(op, operand, c, mesh)
+                               ? topt_sharded_layout(op, operand, c, mesh)
                                : topt_value_layout(op, operand, c, mesh);
     return spread(mesh, &l);
 }

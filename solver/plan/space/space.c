@@ -1,6 +1,7 @@
 /* space.c - the named spaces: which configurations of an operator are searched.
  *
- *   full       each axis takes one dimension or none (or of those that are alike but for names of axes, one)
+ *   full       each axis takes one dimension or none (or of those that are alike but for names
+ *              of axes, one)
  *   canonical  each level of the cluster gives a number of axes to each dimension; batch-like
  *              dimensions take them from the outside, feature-like ones from the inside
  *   uniform    the axes are cut once for the whole model: data axes take the batch, tensor

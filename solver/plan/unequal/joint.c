@@ -2,8 +2,8 @@
  *
  * One strategy that is data parallel over the groups, planned as if all devices were like the
  * least of them; then the axis of the groups gets their rows as shares, and the plan is costed
- * again.  So its time is an upper bound: no device is slower than the least.  Where the fastest is
- * not data parallel over the groups, the fastest that splits the batch alone is taken. */
+ * again, group by group.  Where the fastest is not data parallel over the groups, the fastest that
+ * splits the batch alone is taken. */
 #include "joint.h"
 
 #include <stdlib.h>
@@ -118,38 +118,35 @@ static int equal_plan(const struct topt_unequal *u, const struct topt_shares *s,
     return rc;
 }
 
-/* Does it fit every group?  With shares of the state each has its own need, in proportion to its
- * peak. */
-static int fits_groups(const struct topt_unequal *u, const struct topt_plan_doc *p)
+static int fits_groups(const struct topt_unequal *u, const struct topt_group_costs *g)
 {
-    int device = 0, fit = p->mesh.state[0] || p->memory_bytes <= u->group[0].limit;
-    for (int i = 0; i < u->n && p->mesh.state[0]; i++) {
-        double part = (double)topt_program_peak_on(p->program, device) /
-                      (double)p->program->peak_bytes;
-        fit &= part * (double)p->memory_bytes <= (double)u->group[i].limit;
-        device += u->group[i].devices;
-    }
+    int fit = 1;
+    for (int i = 0; i < u->n; i++)
+        fit &= g->of[i].memory_bytes <= u->group[i].limit;
     return fit;
 }
 
-/* What is predicted of the plan as it is now, on the devices that it names. */
-static int predict(json_t *plan, struct topt_plan_doc *p, struct topt_error *err)
+/* What is predicted of the plan as it is now, on the devices that it names: the largest block's
+ * bytes, the slowest group's time. */
+static int predict(json_t *plan, struct topt_plan_doc *p, struct topt_group_costs *ret,
+                   struct topt_error *err)
 {
     struct topt_strategy_cost c;
     struct topt_costing k = {p->micro, p->hw, &p->mesh, &p->settings, p->router, NULL};
     json_t *predicted = json_object_get(plan, "predicted");
-    if (topt_cost_strategy(&k, p->strategy, &c, err))
+    if (topt_cost_strategy(&k, p->strategy, &c, err) ||
+        topt_cost_groups(&k, p->strategy, ret, err))
         return -1;
+    const struct topt_strategy_cost *slow = &ret->of[ret->slowest];
     json_object_set_new(predicted, "memory_bytes", json_integer(c.memory_bytes));
     json_object_set_new(predicted, "memory_parts", topt_memory_parts(p->hw, &c));
     json_object_set_new(predicted, "peak_bytes", json_integer(p->program->peak_bytes));
-    json_object_set_new(predicted, "time_ns", json_integer(c.time_ns));
-    json_object_set_new(predicted, "compute_ns", json_integer(c.sum.compute_ns));
+    json_object_set_new(predicted, "time_ns", json_integer(slow->time_ns));
+    json_object_set_new(predicted, "compute_ns", json_integer(slow->sum.compute_ns));
     json_object_set_new(predicted, "network_ns",
-                        json_integer(c.time_ns - c.sum.compute_ns));
+                        json_integer(slow->time_ns - slow->sum.compute_ns));
     json_object_set_new(predicted, "band",
-                        topt_prediction_band(p->hw, &c, p->program->peak_bytes));
-    p->memory_bytes = c.memory_bytes;
+                        topt_prediction_band(p->hw, slow, p->program->peak_bytes));
     return 0;
 }
 
@@ -157,6 +154,7 @@ static int give_shares(const struct topt_unequal *u, const struct topt_shares *s
                        json_t *plan, int *ret_fits, struct topt_error *err)
 {
     struct topt_plan_doc *p = NULL;
+    struct topt_group_costs costs;
     char id[TOPT_ID];
     json_object_set_new(json_object_get(plan, "mesh"), "shares", shares_of(u, s));
     if (s->where == TOPT_STATE_OVER)
@@ -166,8 +164,8 @@ static int give_shares(const struct topt_unequal *u, const struct topt_shares *s
                         json_string("rows of groups of unlike devices, by their speed"));
     if (topt_plan_read(plan, &p, err))
         return -1;
-    int rc = predict(plan, p, err);
-    *ret_fits = !rc && fits_groups(u, p);
+    int rc = predict(plan, p, &costs, err);
+    *ret_fits = !rc && fits_groups(u, &costs);
     topt_plan_doc_destroy(p);
     json_object_del(plan, "id");
     if (rc || topt_json_id(plan, 'p', id))

@@ -144,8 +144,9 @@ static int add_layer(struct chosen *c, int op, const struct shape *s,
     return 0;
 }
 
-/* What it reads lies as the last layer among where that comes from. */
-static int hand_on(struct chosen *c, const struct topt_op *o, struct topt_error *err)
+/* An operator that is no layer, as an activation or an addition: its inputs and its output are
+ * partitioned as those of the last layer that feeds it. */
+static int pass_through(struct chosen *c, const struct topt_op *o, struct topt_error *err)
 {
     int last = -1;
     for (int i = 0; i < o->ninputs; i++) {
@@ -170,7 +171,7 @@ static int read_model(struct chosen *c, const struct topt_model *m,
     for (int i = 0; i < m->nops; i++) {
         struct shape s;
         if (find_layer(&m->op[i], &s) ? add_layer(c, i, &s, err)
-                                      : hand_on(c, &m->op[i], err))
+                                      : pass_through(c, &m->op[i], err))
             return -1;
     }
     return 0;
@@ -193,18 +194,65 @@ static int boards_of(const struct topt_request *r, struct topt_accpar_boards *re
            ret->bytes_per_second > 0;
 }
 
+/* A group's boards.  A cut between groups, and one between nodes, goes by what a node has to the
+ * others. */
+static void boards_of_group(const struct topt_request *r, int group,
+                            struct topt_accpar_boards *ret)
+{
+    const struct topt_hw *g = topt_hw_group(r->hw, group);
+    int node = topt_hw_gpus_per_node(g);
+    *ret = (struct topt_accpar_boards){.count = topt_hw_max_nodes(g) * node,
+                                       .flops = topt_hw_peak(g, r->settings.dtype),
+                                       .bytes_per_second = topt_hw_network(r->hw) / node,
+                                       .per_node = node,
+                                       .node_bytes_per_second = topt_hw_bus(g)};
+    snprintf(ret->name, sizeof ret->name, "%.47s", topt_hw_device(g));
+}
+
+/* Groups are the first cut, and one configuration is that of both: so they are as many. */
+static const char *find_boards(const struct topt_request *r,
+                               struct topt_accpar_boards ret[TOPT_ACCPAR_KINDS],
+                               int *ret_kinds)
+{
+    int groups = topt_hw_groups(r->hw);
+    *ret_kinds = groups ? groups : 1;
+    if (groups > TOPT_ACCPAR_KINDS)
+        return "it cuts between two kinds of devices, and here are more";
+    for (int i = 0; i < groups; i++)
+        boards_of_group(r, i, &ret[i]);
+    if (!groups)
+        return boards_of(r, ret)
+                   ? NULL
+                   : "it cuts devices in halves, so their number is a power of 2";
+    if (ret[0].count != ret[1].count || ret[0].count & (ret[0].count - 1))
+        return "it cuts each kind of devices in halves alike, so they are equally many, "
+               "a power of 2";
+    return r->gpus == ret[0].count + ret[1].count
+               ? NULL
+               : "it cuts between kinds of devices, and takes all of them";
+}
+
 /* ---- splits ------------------------------------------------------------------------- */
 
-struct parts {
-    int64_t of[TOPT_ACCPAR_TYPES];
+/* The cuts, outermost first, a bit each, that a layer has of a type. */
+struct cuts {
+    uint32_t of[TOPT_ACCPAR_TYPES];
 };
 
-static struct parts parts_of(const struct topt_accpar_answer *a, int layer)
+static struct cuts cuts_of(const struct topt_accpar_answer *a, int layer)
 {
-    struct parts p = {{1, 1, 1}};
+    struct cuts c = {{0}};
     for (int i = 0; i < a->levels; i++)
-        p.of[a->cut[i].type[layer]] *= 2;
-    return p;
+        c.of[a->cut[i].type[layer]] |= 1u << i;
+    return c;
+}
+
+static int64_t parts_of(uint32_t cuts)
+{
+    int64_t n = 1;
+    for (; cuts; cuts &= cuts - 1)
+        n *= 2;
+    return n;
 }
 
 static int fits(const struct topt_request *r, const struct topt_op *o, int d,
@@ -214,29 +262,85 @@ static int fits(const struct topt_request *r, const struct topt_op *o, int d,
     return parts <= o->count[d] && (!even || o->count[d] % parts == 0);
 }
 
+static uint32_t innermost(uint32_t cuts)
+{
+    uint32_t last = 1;
+    while (cuts >> 1) {
+        cuts >>= 1;
+        last <<= 1;
+    }
+    return last;
+}
+
+/* Axes of a dimension by name: the first 'node' cuts are between nodes. */
+static void put_axes(struct topt_text *pins, uint32_t cuts, int node)
+{
+    int any = 0;
+    for (int i = 0; cuts >> i; i++)
+        if (cuts >> i & 1)
+            topt_text_add(pins, "%s%c%d", any++ ? "+" : "", i < node ? 'n' : 'g',
+                          i < node ? i : i - node);
+}
+
 /* Types are chosen without asking how many there are of what they split; halves that there are
- * not go to the batch, or stay with all. */
+ * not go to the batch, or stay with all.  'node': cuts between nodes, by which axes are named;
+ * -1: by parts alone, wherever these lie as is fastest. */
 static void pin_layer(const struct chosen *c, const struct topt_request *r, int layer,
-                      struct parts p, struct topt_text *pins)
+                      struct cuts p, int node, struct topt_text *pins)
 {
     const struct topt_op *o = &c->m->op[c->op[layer]];
     const struct shape *s = &c->shape[layer];
-    int dim[TOPT_ACCPAR_TYPES] = {batch_of(o), s->in, s->out};
+    int dim[TOPT_ACCPAR_TYPES] = {batch_of(o), s->in, s->out}, any = 0;
     for (int t = TOPT_ACCPAR_INPUT; t < TOPT_ACCPAR_TYPES; t++)
-        while (p.of[t] > 1 && !fits(r, o, dim[t], p.of[t])) {
-            p.of[t] /= 2;
-            p.of[TOPT_ACCPAR_BATCH] *= 2;
+        while (p.of[t] && !fits(r, o, dim[t], parts_of(p.of[t]))) {
+            uint32_t last = innermost(p.of[t]);
+            p.of[t] ^= last;
+            p.of[TOPT_ACCPAR_BATCH] |= last;
         }
-    while (p.of[TOPT_ACCPAR_BATCH] > 1 &&
-           !fits(r, o, dim[TOPT_ACCPAR_BATCH], p.of[TOPT_ACCPAR_BATCH]))
-        p.of[TOPT_ACCPAR_BATCH] /= 2;
+    uint32_t *batch = &p.of[TOPT_ACCPAR_BATCH];
+    while (*batch && !fits(r, o, dim[TOPT_ACCPAR_BATCH], parts_of(*batch)))
+        *batch ^= innermost(*batch);
     topt_text_add(pins, "%s%s=", pins->s && *pins->s ? ";" : "", o->name);
-    for (int t = 0; t < TOPT_ACCPAR_TYPES; t++)
-        topt_text_add(pins, "%s%s:%lld", t ? "," : "", o->spec->dim[dim[t]].name,
-                      (long long)p.of[t]);
+    for (int t = 0; t < TOPT_ACCPAR_TYPES; t++) {
+        topt_text_add(pins, "%s%s:", any++ ? "," : "", o->spec->dim[dim[t]].name);
+        if (node < 0 || !p.of[t])
+            topt_text_add(pins, "%lld", (long long)parts_of(p.of[t]));
+        else
+            put_axes(pins, p.of[t], node);
+    }
 }
 
-/* "of 16 layers, 13 over the batch alone, 3 over input features, 0 over output features". */
+/* ---- shares ------------------------------------------------------------------------- */
+
+/* An axis has one share where AccPar gives each layer its own: their mean by operations, in
+ * thousandths, so that each group has some. */
+static void find_shares(const struct chosen *c, const struct topt_accpar_cut *cut,
+                        struct topt_chosen *ret, struct topt_text *why)
+{
+    double sum = 0, all = 0, least = 1, most = 0;
+    for (int l = 0; l < c->net.n; l++) {
+        double flops = topt_accpar_flops(&c->net.layer[l], c->net.batch);
+        sum += flops * cut->share[l];
+        all += flops;
+        least = cut->share[l] < least ? cut->share[l] : least;
+        most = cut->share[l] > most ? cut->share[l] : most;
+    }
+    int64_t first = (int64_t)(1000 * sum / all + 0.5);
+    first = first < 1 ? 1 : first > 999 ? 999 : first;
+    ret->share[0] = first;
+    ret->share[1] = 1000 - first;
+    topt_text_add(why, ", by shares of %.1f and %.1f %%", (double)first / 10,
+                  (double)(1000 - first) / 10);
+    if (most - least > 0.01)
+        topt_text_add(why,
+                      ", the mean of what it gives layers: %.0f to %.0f %% to the "
+                      "first group",
+                      100 * least, 100 * most);
+}
+
+/* ---- choices ------------------------------------------------------------------------ */
+
+/* "of 16 layers it cuts 13 over the batch alone, input features of 3, output features of 0". */
 static void tell(struct topt_text *why, int layers, const int *with)
 {
     topt_text_add(why,
@@ -247,75 +351,85 @@ static void tell(struct topt_text *why, int layers, const int *with)
 }
 
 static void put_choices(const struct chosen *c, const struct topt_request *r,
-                        const struct topt_accpar_answer *a, struct topt_text *pins,
-                        struct topt_text *why)
+                        const struct topt_accpar_answer *a, int kinds,
+                        struct topt_text *pins, struct topt_text *why)
 {
-    int with[TOPT_ACCPAR_TYPES] = {0};
+    int with[TOPT_ACCPAR_TYPES] = {0}, between = 0, node = 0;
+    for (int n = topt_hw_max_nodes(r->hw); n > 1; n /= 2)
+        node++;
     for (int l = 0; l < c->net.n; l++) {
-        struct parts p = parts_of(a, l);
+        struct cuts p = cuts_of(a, l);
         int features = 0;
         for (int t = TOPT_ACCPAR_INPUT; t < TOPT_ACCPAR_TYPES; t++) {
-            with[t] += p.of[t] > 1;
-            features |= p.of[t] > 1;
+            with[t] += p.of[t] != 0;
+            features |= p.of[t] != 0;
         }
         with[TOPT_ACCPAR_BATCH] += !features;
-        pin_layer(c, r, l, p, pins);
+        between += !(p.of[TOPT_ACCPAR_BATCH] & 1);
+        pin_layer(c, r, l, p, kinds > 1 ? node : -1, pins);
     }
     tell(why, c->net.n, with);
+    if (kinds > 1)
+        topt_text_add(why, "; between groups the batch of %d and features of %d",
+                      c->net.n - between, between);
 }
 
-static int solve(struct chosen *c, const struct topt_request *r,
-                 enum topt_accpar_system system, char **ret_pins, char **ret_why,
-                 struct topt_error *err)
+static void solve(struct chosen *c, const struct topt_request *r,
+                  enum topt_accpar_system system, struct topt_accpar_answer *a,
+                  struct topt_text *pins, struct topt_text *why, struct topt_chosen *ret)
 {
-    struct topt_accpar_boards b;
-    struct topt_accpar_answer a;
-    struct topt_text pins = {0}, why = {0};
+    struct topt_accpar_boards b[TOPT_ACCPAR_KINDS];
     struct topt_error refused = {0};
-    if (!boards_of(r, &b)) {
-        topt_text_add(&why, "it cuts devices in halves, so their number is a power of 2");
+    int kinds;
+    const char *none = find_boards(r, b, &kinds);
+    if (none) {
+        topt_text_add(why, "%s", none);
     } else if (read_model(c, r->model, &refused) ||
-               topt_accpar_solve(&c->net, &b, 1, topt_dtype_bytes(r->settings.dtype),
-                                 system, &a, &refused)) {
-        topt_text_add(&why, "%s", refused.text);
+               topt_accpar_solve(&c->net, b, kinds, topt_dtype_bytes(r->settings.dtype),
+                                 system, a, &refused)) {
+        topt_text_add(why, "%s", refused.text);
     } else if (!c->net.n) {
-        topt_text_add(&why, "it cuts layers with weights, and here is none");
+        topt_text_add(why, "it cuts layers with weights, and here is none");
     } else {
-        put_choices(c, r, &a, &pins, &why);
+        put_choices(c, r, a, kinds, pins, why);
+        if (kinds > 1)
+            find_shares(c, &a->cut[0], ret, why);
     }
-    if (pins.oom || why.oom) {
-        topt_text_fini(&pins);
-        topt_text_fini(&why);
-        return topt_nomem(err, "AccPar's choices");
-    }
-    *ret_pins = pins.s;
-    *ret_why = why.s;
-    return 0;
 }
 
 static int choose(const struct topt_request *r, enum topt_accpar_system system,
-                  char **ret_pins, char **ret_why, struct topt_error *err)
+                  struct topt_chosen *ret, struct topt_error *err)
 {
     struct chosen *c = calloc(1, sizeof *c);
-    *ret_pins = *ret_why = NULL;
-    if (!c)
-        return topt_nomem(err, "AccPar's layers");
-    int rc = solve(c, r, system, ret_pins, ret_why, err);
-    free(c->last);
+    struct topt_accpar_answer *a = calloc(1, sizeof *a);
+    struct topt_text pins = {0}, why = {0};
+    *ret = (struct topt_chosen){.pins = NULL};
+    if (c && a)
+        solve(c, r, system, a, &pins, &why, ret);
+    int rc = !c || !a || pins.oom || why.oom ? topt_nomem(err, "AccPar's choices") : 0;
+    if (rc) {
+        topt_text_fini(&pins);
+        topt_text_fini(&why);
+    }
+    ret->pins = rc ? NULL : pins.s;
+    ret->why = rc ? NULL : why.s;
+    if (c)
+        free(c->last);
     free(c);
+    free(a);
     return rc;
 }
 
-static int accpar(const struct topt_request *r, char **ret_pins, char **ret_why,
+static int accpar(const struct topt_request *r, struct topt_chosen *ret,
                   struct topt_error *err)
 {
-    return choose(r, TOPT_ACCPAR_ACCPAR, ret_pins, ret_why, err);
+    return choose(r, TOPT_ACCPAR_ACCPAR, ret, err);
 }
 
-static int hypar(const struct topt_request *r, char **ret_pins, char **ret_why,
+static int hypar(const struct topt_request *r, struct topt_chosen *ret,
                  struct topt_error *err)
 {
-    return choose(r, TOPT_ACCPAR_HYPAR, ret_pins, ret_why, err);
+    return choose(r, TOPT_ACCPAR_HYPAR, ret, err);
 }
 
 const struct topt_system topt_accpar_row = {

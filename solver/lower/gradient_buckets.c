@@ -1,11 +1,11 @@
-/* bucket.c - small gradients that are reduced together.
+/* gradient_buckets.c - small gradients that are reduced together.
  *
  * At the end of a step each gradient that only waits for its sum over replicas is an all-reduce
  * of its own, and small ones (biases, gains) take as long as it takes to start one.  Those over
  * the same axes and of the same kind of number become one: a bucket, whose gradients lie one
- * after the other (offsets.c), so that nothing is packed.  It is reduced where the first of them
- * was; all of them are there by then, since backward is over (Li et al., VLDB 2020, whose buckets
- * are filled in the order in which backward makes gradients).
+ * after the other (buffer_offsets.c), so that nothing is packed.  It is reduced where the first
+ * of them was; all of them are there by then, since backward is over (Li et al., VLDB 2020,
+ * whose buckets are filled in the order in which backward makes gradients).
  *
  * From which instruction of the last micro-batch on nothing touches a bucket's gradients any
  * more stands in it: from there on a communicator may reduce it behind what is left of

@@ -1,10 +1,10 @@
-/* needs.c - see needs.h.
+/* usable_gpus.c - see usable_gpus.h.
  *
  * Seen on Slurm: a job that asks for more CPUs or memory than MaxCPUsPerNode or
  * MaxMemPerNode allow waits for ever (PartitionConfig, MaxMemPerLimit), whatever is
  * counted.  A node's memory binds --mem always, but the memory for each CPU or GPU only
  * where SelectTypeParameters counts memory. */
-#include "needs.h"
+#include "usable_gpus.h"
 
 #include <stdio.h>
 #include <string.h>

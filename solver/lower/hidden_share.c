@@ -1,10 +1,12 @@
-/* hidden.c - which share of what moves aside is hidden, by a schedule of whole operators.
+/* hidden_share.c - which share of asynchronous communication is hidden, by a schedule of
+ * whole operators.
  *
- * A stream computes, operator after operator, forward and backward; a link moves what is
- * aside, first come, first served.  When a unit begins, the parameters of the next one are
- * gathered; an operator computes when its own are there; its gradient is reduced when its
- * backward ends (at the end of the last micro-batch's, where gradients are added up
- * first); and at the end of the step each parameter is updated when its gradient is there.
+ * A stream computes, operator after operator, forward and backward; a link does the
+ * asynchronous communication, first come, first served.  When a unit begins, the parameters of
+ * the next one are gathered; an operator computes when its own are there; its gradient is
+ * reduced when its backward ends (at the end of the last micro-batch's, where gradients are
+ * added up first); and at the end of the step each parameter is updated when its gradient is
+ * there.
  *
  *     computing   | unit 1      | unit 2      | ...
  *     moving      | gather 2 |    gather 3 |
@@ -40,11 +42,11 @@ struct run {
 
 /* ---- pieces ------------------------------------------------------------------------ */
 
-static int64_t aside_of(const struct topt_phase_time *t)
+static int64_t async_of(const struct topt_phase_time *t)
 {
     int64_t ns = 0;
     for (int b = 0; b < TOPT_BASIS_COUNT; b++)
-        ns += t->aside_ns[b];
+        ns += t->async_ns[b];
     return ns;
 }
 
@@ -53,7 +55,7 @@ static struct part part_of(const struct topt_tally *t, enum topt_phase phase,
 {
     const struct topt_phase_time *s = &t->spent[phase];
     return (struct part){s->compute_ns / rounds, s->waited_ns / rounds,
-                         s->param_ns / rounds, (aside_of(s) - s->param_ns) / rounds};
+                         s->param_ns / rounds, (async_of(s) - s->param_ns) / rounds};
 }
 
 static int has_params(const struct topt_op *o)
@@ -247,16 +249,16 @@ static int64_t step_ns(struct run *r)
 
 static int share_of(struct run *r)
 {
-    int64_t aside = 0, all = 0, rounds = r->k->settings->micro_batches;
+    int64_t async = 0, all = 0, rounds = r->k->settings->micro_batches;
     for (int i = 0; i < r->nops; i++)
         for (int p = 0; p < TOPT_PHASE_COUNT; p++) {
             const struct part *x = &r->piece[i].at[p];
             int64_t times = p == TOPT_PHASE_END ? 1 : rounds;
-            aside += (x->gather + x->reduce) * times;
+            async += (x->gather + x->reduce) * times;
             all += (x->gather + x->reduce + x->compute + x->waited) * times;
         }
     double hidden = (double)(all - step_ns(r));
-    int ppm = aside > 0 ? (int)(1e6 * hidden / (double)aside) : 0;
+    int ppm = async > 0 ? (int)(1e6 * hidden / (double)async) : 0;
     return ppm < 1 ? 1 : ppm > 1000000 ? 1000000 : ppm;
 }
 

@@ -1,5 +1,5 @@
-/* reserved.c - see reserved.h. */
-#include "reserved.h"
+/* reservation.c - see reservation.h. */
+#include "reservation.h"
 
 #include <grp.h>
 #include <pwd.h>

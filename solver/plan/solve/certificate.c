@@ -1,29 +1,29 @@
-/* claim.c - what is claimed of an answer that many searches gave together.
+/* certificate.c - what is claimed of an answer that many searches gave together.
  *
  * An answer is exact where each of its searches was.  What it may lose is a bound on
  * times: of whole frontiers the largest of all searches; where only the fastest is
  * wanted, the ratio of the answer to the least bound, below which no search left anything
  * unexplored. */
-#include "claim.h"
+#include "certificate.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-struct topt_claim topt_claim_exact(void)
+struct topt_certificate topt_certificate_exact(void)
 {
-    return (struct topt_claim){
+    return (struct topt_certificate){
         .exact = 1, .bound_ns = INT64_MAX, .bound_bytes = INT64_MAX};
 }
 
-void topt_claim_fini(struct topt_claim *c)
+void topt_certificate_fini(struct topt_certificate *c)
 {
     free(c->decided);
     c->decided = NULL;
 }
 
-void topt_claim_of_least(struct topt_claim *c)
+void topt_certificate_of_least(struct topt_certificate *c)
 {
-    struct topt_claim least = topt_claim_exact();
+    struct topt_certificate least = topt_certificate_exact();
     least.bound_bytes = c->bound_bytes;
     if (c->decided) {
         least.exact = 0;
@@ -34,8 +34,8 @@ void topt_claim_of_least(struct topt_claim *c)
     *c = least;
 }
 
-int topt_claim_merge(struct topt_claim *into, const struct topt_claim *from,
-                     struct topt_error *err)
+int topt_certificate_merge(struct topt_certificate *into,
+                           const struct topt_certificate *from, struct topt_error *err)
 {
     into->exact = into->exact && from->exact;
     into->epsilon = fmax(into->epsilon, from->epsilon);
@@ -56,7 +56,7 @@ int topt_claim_merge(struct topt_claim *into, const struct topt_claim *from,
     return 0;
 }
 
-double topt_claim_epsilon(const struct topt_claim *c, int64_t best_ns)
+double topt_certificate_epsilon(const struct topt_certificate *c, int64_t best_ns)
 {
     return c->exact ? 0 : topt_search_excess(best_ns, c->bound_ns);
 }

@@ -1,4 +1,4 @@
-/* derive.c - what follows from a configuration: layouts of values and gradients, local
+/* config_layouts.c - what follows from a configuration: layouts of values and gradients, local
  * boxes.
  *
  * A configuration gives each axis to one dimension of the operator or to none.  For an
@@ -92,9 +92,9 @@ static int widest(const struct topt_op *op, int operand, const struct topt_layou
     return best;
 }
 
-struct topt_layout topt_rest_layout(const struct topt_op *op, int operand,
-                                    const struct topt_config *c,
-                                    const struct topt_mesh *mesh)
+struct topt_layout topt_sharded_layout(const struct topt_op *op, int operand,
+                                       const struct topt_config *c,
+                                       const struct topt_mesh *mesh)
 {
     struct topt_layout l = topt_value_layout(op, operand, c, mesh);
     uint32_t replicas = topt_replica_axes(op, operand, c, mesh);
@@ -332,7 +332,7 @@ int64_t topt_window_staging(const struct topt_op *op, int operand,
     int64_t sent = 1, received = 1;
     for (int i = 0; i < op->spec->operand[operand].ndim; i++) {
         int64_t off, len, window, unit = op->operand[operand].dim[i].unit;
-        block_of(op, operand, i, c, mesh, 0, &off, &len);
+        block_of(op, operand, i, c, mesh, topt_mesh_seen(mesh), &off, &len);
         window = len;
         if (windowed(op, operand, i))
             overlaps(op, operand, i, c, mesh, &len, &window);
@@ -403,10 +403,10 @@ const char *topt_overlap_name(enum topt_overlap o)
     return (unsigned)o < TOPT_OVERLAP_COUNT ? name[o] : "unknown";
 }
 
-int topt_overlap_moves(enum topt_overlap o, enum topt_aside what)
+int topt_overlap_has(enum topt_overlap o, enum topt_async what)
 {
-    return (o == TOPT_OVERLAP_DDP && what == TOPT_ASIDE_GRADIENT) ||
-           (o == TOPT_OVERLAP_FSDP && what != TOPT_ASIDE_NOTHING);
+    return (o == TOPT_OVERLAP_DDP && what == TOPT_ASYNC_GRADIENT) ||
+           (o == TOPT_OVERLAP_FSDP && what != TOPT_ASYNC_NOTHING);
 }
 
 const char *topt_gather_name(enum topt_gather g)

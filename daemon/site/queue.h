@@ -1,19 +1,19 @@
-/* jobs.h - jobs in Slurm's queue as `scontrol -o show job` says them, as far as
- * right-sizing looks at them. Thread safety: plain values. */
-#ifndef TOPTD_SITE_JOBS_H
-#define TOPTD_SITE_JOBS_H
+/* queue.h - jobs in Slurm's queue as `scontrol -o show job` prints them, as far as
+ * right-sizing looks at them.  Thread safety: plain values. */
+#ifndef TOPTD_SITE_QUEUE_H
+#define TOPTD_SITE_QUEUE_H
 
-#include "bound.h"
+#include "site_job.h"
 #include "topt_elastic.h"
 
 enum { SITE_COMMENT = 2048, SITE_GRES = 200 };
 
 struct site_queued {
     int64_t id, uid, priority;
-    char user[SITE_NAME], partition[SITE_WORDS], account[SITE_NAME], qos[SITE_NAME],
-        constraint[SITE_WORDS], gpu_type[SITE_NAME], state[32], reason[SITE_NAME],
-        submitted
-            [32]; /* when, as Slurm writes it: with it a number is one job's for ever */
+    char user[SITE_NAME], partition[SITE_WORDS], account[SITE_NAME], qos[SITE_NAME];
+    char constraint[SITE_WORDS], gpu_type[SITE_NAME], state[32], reason[SITE_NAME];
+    /* When, as Slurm writes it: job numbers are used again, but not with the same time. */
+    char submitted[32];
     /* It is no array, no part of a heterogeneous job, names no nodes, and its line says
      * each thing once. */
     int is_plain;
@@ -34,8 +34,8 @@ struct site_queue {
     size_t n;
 };
 
-/* Lines of `scontrol -o show job`; those that can't be understood are passed over.  Ended jobs are left out.
- * -1 without memory. */
+/* Lines of `scontrol -o show job`; those that can't be parsed are skipped, and jobs that
+ * have ended are left out.  -1 without memory. */
 int site_queue_read(const char *jobs, struct site_queue *ret,
                     struct topt_error *err) TOPT_MUST_CHECK;
 void site_queue_fini(struct site_queue *q);

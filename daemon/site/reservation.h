@@ -1,9 +1,9 @@
-/* reserved.h - a job's reservation: may it run there, and for how long.  Thread safety: reentrant.
- */
-#ifndef TOPTD_SITE_RESERVED_H
-#define TOPTD_SITE_RESERVED_H
+/* reservation.h - a job's reservation: may it run there, and for how long.  Thread safety:
+ * reentrant. */
+#ifndef TOPTD_SITE_RESERVATION_H
+#define TOPTD_SITE_RESERVATION_H
 
-#include "bound.h"
+#include "site_job.h"
 
 /* The reservation that the job names; NULL: none, several, or one that Slurm doesn't know
  * and refuses itself. */

@@ -1,9 +1,9 @@
-/* jobs.c - see jobs.h.
+/* queue.c - see queue.h.
  *
  * A job's name, its comment and, of newer Slurms, its command line stand in the same line
  * as what Slurm says of it, and are its owner's to choose.  So a line that says a thing
  * twice is believed nothing: such a job is not plain. */
-#include "jobs.h"
+#include "queue.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,15 +1,15 @@
-/* total.c - the cost of a strategy: a plain sum, and caps on what is in flight.
+/* strategy_total.c - the cost of a strategy: a plain sum, and caps on what is in flight.
  *
  *     memory = what stays + R + T + W * U
- *         R  what backward makes again: of each kind of blocks the largest
+ *         R  what backward recomputes: of each kind of blocks the largest
  *         T  most transient bytes of any fragment
  *         W  tensors that wait past other operators, at once, at most
  *         U  bytes of the largest of them
  *
- * What is made again is alive in forward too, for a while and for one block at a time:
+ * What is recomputed is alive in forward too, for a while and for one block at a time:
  * R has room for it then as well. */
 #include "tally.h"
-#include "total.h"
+#include "strategy_total.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -92,18 +92,18 @@ int topt_totals_init(struct topt_totals *t, const struct topt_model *m,
                      struct topt_error *err)
 {
     *t = (struct topt_totals){.model = m};
-    t->remade = calloc((size_t)m->nops + 1, sizeof *t->remade);
-    if (!t->remade)
+    t->recomputed = calloc((size_t)m->nops + 1, sizeof *t->recomputed);
+    if (!t->recomputed)
         return topt_nomem(err, "a strategy's cost");
     return topt_spans_init(&t->spans, m, err);
 }
 
 void topt_totals_fini(struct topt_totals *t)
 {
-    free(t->remade);
-    topt_recomputation_fini(&t->remaking);
+    free(t->recomputed);
+    topt_recomputation_fini(&t->recomputation);
     topt_spans_fini(&t->spans);
-    topt_spans_fini(&t->spans_remaking);
+    topt_spans_fini(&t->spans_recomputing);
 }
 
 int topt_cost_join(struct topt_fragment_cost *sum, const struct topt_fragment_cost *c,
@@ -142,7 +142,8 @@ static int add(struct total *s, int op, const struct topt_fragment_cost *c)
     if (!c || topt_cost_join(&s->cost->sum, c, s->err))
         return -1;
     if (s->blocks && s->blocks->kind[op] >= 0)
-        s->t->remade[op - s->blocks->position[op]] += c->class_bytes[TOPT_CLASS_REMADE];
+        s->t->recomputed[op - s->blocks->position[op]] +=
+            c->class_bytes[TOPT_CLASS_RECOMPUTED];
     return 0;
 }
 
@@ -175,7 +176,7 @@ static int64_t largest_blocks(const struct total *s)
         const struct topt_block_kind *b = &s->blocks->of[i];
         int64_t most = 0;
         for (int n = 0; n < b->count; n++)
-            most = larger(most, s->t->remade[b->first + n * b->length]);
+            most = larger(most, s->t->recomputed[b->first + n * b->length]);
         sum += most;
     }
     return sum;
@@ -186,22 +187,22 @@ static int find_spans(struct total *s)
 {
     struct topt_totals *t = s->t;
     s->spans = &t->spans;
-    if (!t->remaking.any)
+    if (!t->recomputation.any)
         return 0;
-    s->blocks = &t->remaking.blocks;
-    s->spans = &t->spans_remaking;
+    s->blocks = &t->recomputation.blocks;
+    s->spans = &t->spans_recomputing;
     if (s->spans->span)
         return 0;
-    if (topt_spans_init(&t->spans_remaking, t->model, s->err))
+    if (topt_spans_init(&t->spans_recomputing, t->model, s->err))
         return -1;
-    topt_spans_recompute(&t->spans_remaking, t->model, s->blocks);
+    topt_spans_recompute(&t->spans_recomputing, t->model, s->blocks);
     return 0;
 }
 
 static int add_all(struct total *s)
 {
     const struct topt_model *m = s->t->model;
-    memset(s->t->remade, 0, (size_t)m->nops * sizeof *s->t->remade);
+    memset(s->t->recomputed, 0, (size_t)m->nops * sizeof *s->t->recomputed);
     for (int i = 0; i < m->nops; i++)
         if (add(s, i, s->pieces->op(s->pieces, i)))
             return -1;
@@ -217,16 +218,16 @@ int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *st,
 {
     struct topt_strategy_cost cost = {.time_ns = 0};
     struct total s = {.t = t, .pieces = p, .cost = &cost, .err = err};
-    if (topt_recompute_check(t->model, st, &t->remaking, err) || find_spans(&s) ||
+    if (topt_recompute_check(t->model, st, &t->recomputation, err) || find_spans(&s) ||
         add_all(&s))
         return -1;
     cost.transient_cap = topt_round_transient(cost.sum.transient_bytes);
     cost.sum.transient_bytes = 0; /* that is no sum */
     cost.crossing = s.spans->crossing;
-    cost.remade_bytes = largest_blocks(&s);
+    cost.recomputed_bytes = largest_blocks(&s);
     cost.time_ns = cost.sum.compute_ns + cost.sum.network_ns;
     cost.memory_bytes =
-        cost.remade_bytes + cost.transient_cap + cost.crossing * cost.crossing_cap;
+        cost.recomputed_bytes + cost.transient_cap + cost.crossing * cost.crossing_cap;
     for (int i = 0; i <= TOPT_CLASS_KEPT; i++)
         cost.memory_bytes += cost.sum.class_bytes[i];
     *ret = cost;

@@ -1,4 +1,4 @@
-/* offsets.c - where each buffer of a program lies in one block of memory.
+/* buffer_offsets.c - where each buffer of a program lies in one block of memory.
  *
  * A buffer is alive from its ALLOC to its FREE; two that are alive at once may not overlap.
  * What stays to the end lies first, one after the other.  The rest is placed in some order, each at

@@ -1,7 +1,7 @@
-/* total.h - the sums and caps that make the cost of a strategy, over pieces that
+/* strategy_total.h - the sums and caps that make the cost of a strategy, over pieces that
  * somebody knows.  Private to lower/. */
-#ifndef TOPT_TOTAL_H
-#define TOPT_TOTAL_H
+#ifndef TOPT_STRATEGY_TOTAL_H
+#define TOPT_STRATEGY_TOTAL_H
 
 #include "recompute.h"
 
@@ -26,9 +26,9 @@ const struct topt_fragment_cost *topt_edge_choice(const struct topt_edge_cost *e
 /* What sums need of a model, whatever the strategy is. */
 struct topt_totals {
     const struct topt_model *model; /* borrowed */
-    struct topt_spans spans, spans_remaking;
-    struct topt_recomputation remaking;
-    int64_t *remade; /* by first operator of a block: bytes made again */
+    struct topt_spans spans, spans_recomputing;
+    struct topt_recomputation recomputation;
+    int64_t *recomputed; /* by first operator of a block: bytes recomputed */
 };
 int topt_totals_init(struct topt_totals *t, const struct topt_model *m,
                      struct topt_error *err) TOPT_MUST_CHECK;

@@ -1,4 +1,4 @@
-/* clip.c - a program that scales its gradients by the norm of all of them.
+/* gradient_clip.c - a program that scales its gradients by the norm of all of them.
  *
  * A program updates each parameter as soon as its gradient is reduced, so that reduced
  * gradients need not all be alive at once.  The norm needs all of them.  So the end of a

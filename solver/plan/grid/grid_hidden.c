@@ -1,9 +1,10 @@
-/* hidden.c - how much of what a uniform strategy moves aside computation hides.
+/* grid_hidden.c - how much of the asynchronous communication of a uniform strategy
+ * computation hides.
  *
  * Without tensor parallelism an operator has one configuration; with it the fastest of its
- * few stands for whichever the search will take, since what moves aside and what is
+ * few stands for whichever the search will take, since asynchronous communication and what is
  * computed hardly differ between them. */
-#include "hidden.h"
+#include "grid_hidden.h"
 #include "grid.h"
 #include "grid_data.h"
 #include "planning.h"
@@ -19,7 +20,7 @@ struct chooser {
     struct topt_costing k;
     struct topt_space_options o;
     const struct topt_variant *v;
-    uint8_t *may_remake;
+    uint8_t *may_recompute;
     struct topt_config *config; /* by operator */
     struct topt_error *err;
 };
@@ -28,7 +29,7 @@ static struct topt_config with_factors(const struct chooser *c, int op,
                                        struct topt_config x)
 {
     x.zero = (uint8_t)c->v->zero;
-    x.recompute = c->v->recompute && c->may_remake[op];
+    x.recompute = c->v->recompute && c->may_recompute[op];
     if (!topt_config_valid(&c->k.model->op[op], &x, c->k.mesh))
         x.zero = TOPT_ZERO_NONE;
     return x;
@@ -88,11 +89,11 @@ int topt_grid_hidden(struct topt_grid_search *s, struct topt_variant *v,
         return -1;
     c.config = calloc((size_t)c.k.model->nops + 1, sizeof *c.config);
     int rc = c.config
-                 ? topt_recomputable(c.k.model, &s->micros->blocks, &c.may_remake, err)
+                 ? topt_recomputable(c.k.model, &s->micros->blocks, &c.may_recompute, err)
                  : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
     rc = rc || choose_all(&c) ||
          topt_hidden_share(&c.k, &s->micros->blocks, c.config, &v->hidden_ppm, err);
-    free(c.may_remake);
+    free(c.may_recompute);
     free(c.config);
     return rc ? -1 : 0;
 }

@@ -1,7 +1,7 @@
-/* hidden.h - how much of what a uniform strategy moves aside computation hides.  Private to
- * plan/. */
-#ifndef TOPT_HIDDEN_H
-#define TOPT_HIDDEN_H
+/* grid_hidden.h - how much of the asynchronous communication of a uniform strategy
+ * computation hides.  Private to plan/. */
+#ifndef TOPT_GRID_HIDDEN_H
+#define TOPT_GRID_HIDDEN_H
 
 #include "grid_data.h"
 

@@ -1,4 +1,4 @@
-/* timed.c - the sink that records and prices: a strategy's program, and what each of its
+/* instr_times.c - the sink that records and prices: a strategy's program, and what each of its
  * instructions takes by the prices that costs are added up from (tally.c).
  *
  * Frameworks that make a block's activations again run its whole forward; the program leaves out
@@ -31,7 +31,8 @@ static void turn_to(struct timer *w, const struct topt_instr *i)
     w->op = i->op;
     w->backward = i->backward;
     w->t.told = 0;
-    topt_op_box(&p->model->op[i->op], &p->config[i->op], &p->mesh, 0, off, w->t.len);
+    topt_op_box(&p->model->op[i->op], &p->config[i->op], &p->mesh,
+                topt_mesh_seen(&p->mesh), off, w->t.len);
 }
 
 static int time_emit(struct topt_sink *sink, const struct topt_instr *i,
@@ -53,7 +54,7 @@ static int time_emit(struct topt_sink *sink, const struct topt_instr *i,
     w->t.named = w->r.p->buffer;
     struct topt_time once = topt_tally_price(&w->t, i, &network);
     w->time[at] = (struct topt_instr_time){
-        .times = w->t.times, .network = (uint8_t)network, .aside = (uint8_t)w->t.aside};
+        .times = w->t.times, .network = (uint8_t)network, .async = (uint8_t)w->t.async};
     return __builtin_mul_overflow(once.ns, w->t.times, &w->time[at].ns)
                ? topt_fail(err, TOPT_ERR_LIMIT, "the time of a step overflows")
                : 0;
@@ -65,9 +66,9 @@ static void time_repeat(struct topt_sink *sink, int d, int64_t times)
     ((struct timer *)sink)->t.times = times;
 }
 
-static void time_aside(struct topt_sink *sink, enum topt_aside what)
+static void time_async(struct topt_sink *sink, enum topt_async what)
 {
-    ((struct timer *)sink)->t.aside = what;
+    ((struct timer *)sink)->t.async = what;
 }
 
 /* By operator what forward takes that is priced again and not in the program. */
@@ -115,8 +116,8 @@ static int charge_left_out(struct timer *w, const struct topt_strategy *s,
 }
 
 /* Buffers come and go without taking time; their instructions are recorded, too. */
-static int settle(struct timer *w, const struct topt_strategy *s, struct topt_timed *ret,
-                  struct topt_error *err)
+static int settle(struct timer *w, const struct topt_strategy *s,
+                  struct topt_timed_program *ret, struct topt_error *err)
 {
     if (charge_left_out(w, s, err))
         return -1;
@@ -127,17 +128,17 @@ static int settle(struct timer *w, const struct topt_strategy *s, struct topt_ti
     for (int i = 0; i < n; i++)
         if (w->r.p->instr[i].kind == TOPT_I_ALLOC || w->r.p->instr[i].kind == TOPT_I_FREE)
             grown[i] = (struct topt_instr_time){.times = 1};
-    *ret = (struct topt_timed){w->r.p, grown};
+    *ret = (struct topt_timed_program){w->r.p, grown};
     w->time = NULL;
     return 0;
 }
 
-int topt_lower_timed(const struct topt_costing *k, const struct topt_strategy *s,
-                     struct topt_timed *ret, struct topt_error *err)
+int topt_lower_with_times(const struct topt_costing *k, const struct topt_strategy *s,
+                          struct topt_timed_program *ret, struct topt_error *err)
 {
     struct topt_program *p = topt_program_create(k->model, k->mesh, k->settings, s);
     struct timer *w = calloc(1, sizeof *w);
-    *ret = (struct topt_timed){NULL, NULL};
+    *ret = (struct topt_timed_program){NULL, NULL};
     if (!p || !w) {
         topt_program_destroy(p);
         free(w);
@@ -147,7 +148,7 @@ int topt_lower_timed(const struct topt_costing *k, const struct topt_strategy *s
     w->record = w->r.sink;
     w->r.sink.emit = time_emit;
     w->r.sink.repeat = time_repeat;
-    w->r.sink.aside = time_aside;
+    w->r.sink.async = time_async;
     w->op = -1;
     topt_tally_init(&w->t, k);
     int rc = topt_lower_into(&w->r, s, k->router, err) || settle(w, s, ret, err);
@@ -158,9 +159,9 @@ int topt_lower_timed(const struct topt_costing *k, const struct topt_strategy *s
     return rc ? -1 : 0;
 }
 
-void topt_timed_fini(struct topt_timed *t)
+void topt_timed_program_fini(struct topt_timed_program *t)
 {
     topt_program_destroy(t->program);
     free(t->time);
-    *t = (struct topt_timed){NULL, NULL};
+    *t = (struct topt_timed_program){NULL, NULL};
 }

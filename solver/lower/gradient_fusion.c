@@ -1,4 +1,4 @@
-/* fused.c - the time of a strategy whose gradients are all-reduced in buckets, behind
+/* gradient_fusion.c - the time of a strategy whose gradients are all-reduced in buckets, behind
  * backward.
  *
  * Backward goes from the last operator to the first.  What each has computed when it
@@ -24,7 +24,7 @@ struct fuser {
     int64_t clock, free;  /* of backward, and when the network is free */
     int64_t bytes, ready; /* of the bucket */
     uint32_t axes;        /* it is reduced along */
-    struct topt_fused_cost *ret;
+    struct topt_fusion_cost *ret;
 };
 
 static void send(struct fuser *f)
@@ -84,25 +84,25 @@ static int pass(struct fuser *f, int op, const struct topt_config *c,
     if (c->zero)
         return 0;
     for (int b = 0; b < TOPT_BASIS_COUNT; b++)
-        f->ret->apart_ns += t.spent[TOPT_PHASE_END].aside_ns[b];
+        f->ret->apart_ns += t.spent[TOPT_PHASE_END].async_ns[b];
     if (topt_has_backward(f->k->model, op))
         pack_op(f, &f->k->model->op[op], c);
     return 0;
 }
 
 int topt_cost_fused(const struct topt_costing *k, const struct topt_strategy *s,
-                    const struct topt_fusion *with, struct topt_fused_cost *ret,
+                    const struct topt_fusion *with, struct topt_fusion_cost *ret,
                     struct topt_error *err)
 {
     struct topt_settings none = *k->settings, ddp = none;
-    struct topt_costing plain = *k, aside = *k;
+    struct topt_costing plain = *k, async = *k;
     struct topt_strategy_cost cost;
     none.overlap = TOPT_OVERLAP_NONE;
     ddp.overlap = TOPT_OVERLAP_DDP; /* so that gradients are told from the rest */
     plain.settings = &none;
-    aside.settings = &ddp;
-    struct fuser f = {.k = &aside, .with = *with, .ret = ret};
-    *ret = (struct topt_fused_cost){0};
+    async.settings = &ddp;
+    struct fuser f = {.k = &async, .with = *with, .ret = ret};
+    *ret = (struct topt_fusion_cost){0};
     if (topt_cost_strategy(&plain, s, &cost, err))
         return -1;
     for (int i = k->model->nops - 1; i >= 0; i--)

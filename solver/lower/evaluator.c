@@ -1,23 +1,23 @@
-/* audit.c - what many strategies of one model cost, and how much their programs need
- * at once.
+/* evaluator.c - the costs of many strategies of one model, and the peak memory of their
+ * programs.
  *
- * Each strategy is costed and followed as a plain one is: the same sums (total.c), the
- * same order of the same fragments (order.c).  But fragments are functions of little:
- * an operator's of its row, its extents and its configuration, a move's of the layouts
- * at both ends.  So they are written once for all operators alike and all strategies,
- * and remembered as
+ * Each strategy is costed and lowered as by topt_cost_strategy and topt_lower: the same sums
+ * (strategy_total.c), the same dataflow of the same fragments (dataflow.c).  But fragments are
+ * functions of little: an operator's of its row, its extents and its configuration, a move's of
+ * the layouts at both ends.  So they are written once for all operators alike and all
+ * strategies, and remembered as
  *
- *     what they cost, and by how many bytes what is alive rises within them and after them,
+ *     what they cost, and by how many bytes the live bytes rise within them and after them,
  *
  * which is all that sums and peaks need.  Strategies that come one after the other
  * differ in few choices: what an operator was found to be for one is looked up again
  * only where it differs. */
-#include "alive.h"
+#include "live_bytes.h"
 #include "operator.h"
-#include "order.h"
+#include "dataflow.h"
 #include "param.h"
 #include "recompute.h"
-#include "total.h"
+#include "strategy_total.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@
 /* ---- tables of numbered things ----------------------------------------------------- */
 
 /* What is in a table begins with this. */
-struct link {
+struct table_entry {
     uint64_t hash;
     int next; /* in its chain, -1: none */
 };
@@ -49,7 +49,7 @@ static int table_first(const struct table *t, uint64_t hash)
 
 static void chain(struct table *t, int i)
 {
-    struct link *x = table_at(t, i);
+    struct table_entry *x = table_at(t, i);
     int *head = &t->head[x->hash & (uint64_t)(t->cap - 1)];
     x->next = *head;
     *head = i;
@@ -78,7 +78,7 @@ static int table_add(struct table *t, uint64_t hash)
 {
     if (t->n == t->cap && table_grow(t))
         return -1;
-    struct link *x = table_at(t, t->n);
+    struct table_entry *x = table_at(t, t->n);
     memset(x, 0, t->size);
     x->hash = hash;
     chain(t, t->n);
@@ -105,9 +105,9 @@ static uint64_t mix(uint64_t h, const void *data, size_t size)
 enum piece { INIT, FORWARD, AGAIN, BACKWARD, END, PIECES };
 
 /* An operator, or a hub, in a configuration.  Numbers of bytes are places in
- * audit.bytes: what a piece rises by, then by what it changes what is alive. */
+ * evaluator.bytes: what a piece rises by, then by what it changes what is alive. */
 struct entry {
-    struct link link;
+    struct table_entry link;
     int kind;
     struct topt_config config;
     int hub_keep;
@@ -121,7 +121,7 @@ struct entry {
 /* A use of a tensor, from the entry where it waits to that of its consumer, or from
  * its producer into its hub. */
 struct use {
-    struct link link;
+    struct table_entry link;
     int from, to, input;
     struct topt_edge_cost cost;
     struct moved {
@@ -129,13 +129,13 @@ struct use {
     } there, back;       /* of the value, and of the gradient */
 };
 
-struct topt_audit {
-    struct topt_carrier carrier; /* first: it is cast to this */
+struct topt_evaluator {
+    struct topt_emitter emitter; /* first: it is cast to this */
     struct topt_pieces pieces;
     struct topt_costing k;
     struct topt_totals totals;
-    struct topt_order order;
-    struct topt_alive alive;
+    struct topt_dataflow dataflow;
+    struct topt_live_bytes alive;
     int *kind_of_op, *kind_of_hub; /* by operator; by tensor; alike ones have the same */
     struct table entries, uses;
     int64_t *bytes; /* by number and lane */
@@ -146,21 +146,21 @@ struct topt_audit {
     /* By operator, with its uses; by tensor, its hub with the move into it. */
     struct topt_fragment_cost *cost_of_op, *cost_of_hub;
     int windows;
-    int64_t now[TOPT_ALIVE_LANES], most[TOPT_ALIVE_LANES];
+    int64_t now[TOPT_LIVE_LANES], most[TOPT_LIVE_LANES];
     struct topt_error *err;
 };
 
-static struct entry *entry_at(const struct topt_audit *a, int i)
+static struct entry *entry_at(const struct topt_evaluator *a, int i)
 {
     return table_at(&a->entries, i);
 }
 
-static struct use *use_at(const struct topt_audit *a, int i)
+static struct use *use_at(const struct topt_evaluator *a, int i)
 {
     return table_at(&a->uses, i);
 }
 
-static int no_memory(struct topt_audit *a)
+static int no_memory(struct topt_evaluator *a)
 {
     return topt_nomem(a->err, "checking strategies");
 }
@@ -189,7 +189,7 @@ static int same_op(const struct topt_model *m, int a, int b)
     return 1;
 }
 
-static int same_hub(const struct topt_audit *a, int x, int y)
+static int same_hub(const struct topt_evaluator *a, int x, int y)
 {
     const struct topt_tensor *t = a->k.model->tensor;
     return same_tensor(a->k.model, x, y) && t[x].nconsumers == t[y].nconsumers &&
@@ -198,7 +198,7 @@ static int same_hub(const struct topt_audit *a, int x, int y)
 
 /* A kind is the number of the first operator of it; of hubs, after all operators, that
  * of the first tensor. */
-static void find_kinds(struct topt_audit *a)
+static void find_kinds(struct topt_evaluator *a)
 {
     const struct topt_model *m = a->k.model;
     for (int i = 0; i < m->nops; i++) {
@@ -222,7 +222,7 @@ static void find_kinds(struct topt_audit *a)
 /* ---- numbers of bytes -------------------------------------------------------------- */
 
 /* Remember bytes of all lanes; -1 without memory. */
-static int put_bytes(struct topt_audit *a, const int64_t *bytes)
+static int put_bytes(struct topt_evaluator *a, const int64_t *bytes)
 {
     size_t lanes = (size_t)a->alive.lanes;
     if (a->nbytes == a->bytes_cap) {
@@ -237,13 +237,13 @@ static int put_bytes(struct topt_audit *a, const int64_t *bytes)
     return a->nbytes++;
 }
 
-static int put_buffer(struct topt_audit *a, int buffer)
+static int put_buffer(struct topt_evaluator *a, int buffer)
 {
     return put_bytes(a, &a->alive.bytes[(size_t)buffer * (size_t)a->alive.lanes]);
 }
 
 /* A piece that ends here. */
-static int put_piece(struct topt_audit *a)
+static int put_piece(struct topt_evaluator *a)
 {
     int rise = put_bytes(a, a->alive.most);
     return rise < 0 || put_bytes(a, a->alive.now) < 0 ? -1 : rise;
@@ -269,13 +269,14 @@ static int give_inputs(const struct topt_fragments *f, int op,
     return 0;
 }
 
-static int follow_forward(struct topt_audit *a, const struct topt_fragments *f, int op,
-                          enum topt_pass pass, struct entry *e, struct topt_op_buffers *b)
+static int follow_forward(struct topt_evaluator *a, const struct topt_fragments *f,
+                          int op, enum topt_pass pass, struct entry *e,
+                          struct topt_op_buffers *b)
 {
-    int y = f->model->op[op].output, again = pass == TOPT_PASS_AGAIN;
+    int y = f->model->op[op].output, again = pass == TOPT_PASS_RECOMPUTE;
     if (give_inputs(f, op, &e->config, 0, b))
         return -1;
-    topt_alive_mark(&a->alive);
+    topt_live_bytes_mark(&a->alive);
     if (topt_op_forward(f, op, &e->config, pass, b))
         return -1;
     e->piece[again ? AGAIN : FORWARD] = put_piece(a);
@@ -285,8 +286,8 @@ static int follow_forward(struct topt_audit *a, const struct topt_fragments *f, 
     return e->piece[again ? AGAIN : FORWARD] < 0 || e->out < 0 ? -1 : 0;
 }
 
-static int follow_backward(struct topt_audit *a, const struct topt_fragments *f, int op,
-                           struct entry *e, struct topt_op_buffers *b)
+static int follow_backward(struct topt_evaluator *a, const struct topt_fragments *f,
+                           int op, struct entry *e, struct topt_op_buffers *b)
 {
     const struct topt_op *o = &f->model->op[op];
     struct topt_layout l = topt_grad_layout(o, o->output, &e->config, f->mesh);
@@ -298,7 +299,7 @@ static int follow_backward(struct topt_audit *a, const struct topt_fragments *f,
     }
     if (give_inputs(f, op, &e->config, 1, b))
         return -1;
-    topt_alive_mark(&a->alive);
+    topt_live_bytes_mark(&a->alive);
     if (topt_op_backward(f, op, &e->config, b))
         return -1;
     e->piece[BACKWARD] = put_piece(a);
@@ -310,28 +311,28 @@ static int follow_backward(struct topt_audit *a, const struct topt_fragments *f,
     return e->piece[BACKWARD] < 0 ? -1 : 0;
 }
 
-static int follow_op(struct topt_audit *a, int op, struct entry *e)
+static int follow_op(struct topt_evaluator *a, int op, struct entry *e)
 {
-    struct topt_fragments f = topt_alive_fragments(&a->alive, a->err);
+    struct topt_fragments f = topt_live_bytes_fragments(&a->alive, a->err);
     struct topt_op_buffers b;
     int again = e->config.recompute;
     topt_op_buffers_clear(&b);
-    topt_alive_start(&a->alive, &e->config);
+    topt_live_bytes_start(&a->alive, &e->config);
     if (topt_op_init(&f, op, &e->config, &b) || topt_params_zero(&f, op, &b) ||
         (e->piece[INIT] = put_piece(a)) < 0)
         return -1;
     if (follow_forward(a, &f, op, again ? TOPT_PASS_DROP : TOPT_PASS_KEEP, e, &b) ||
-        (again && follow_forward(a, &f, op, TOPT_PASS_AGAIN, e, &b)) ||
+        (again && follow_forward(a, &f, op, TOPT_PASS_RECOMPUTE, e, &b)) ||
         (topt_has_backward(f.model, op) && follow_backward(a, &f, op, e, &b)))
         return -1;
-    topt_alive_mark(&a->alive);
+    topt_live_bytes_mark(&a->alive);
     if (topt_params_update(&f, op, &e->config, &b) || (e->piece[END] = put_piece(a)) < 0)
         return -1;
     e->windows = a->alive.windows;
     return 0;
 }
 
-static int fill_op(struct topt_audit *a, int op, struct entry *e)
+static int fill_op(struct topt_evaluator *a, int op, struct entry *e)
 {
     const struct topt_costing *k = &a->k;
     const struct topt_op *o = &k->model->op[op];
@@ -347,7 +348,7 @@ static int fill_op(struct topt_audit *a, int op, struct entry *e)
     return follow_op(a, op, e);
 }
 
-static int fill_hub(struct topt_audit *a, int tensor, struct entry *e)
+static int fill_hub(struct topt_evaluator *a, int tensor, struct entry *e)
 {
     const struct topt_costing *k = &a->k;
     const struct topt_tensor *t = &k->model->tensor[tensor];
@@ -364,7 +365,7 @@ static int fill_hub(struct topt_audit *a, int tensor, struct entry *e)
 }
 
 /* The entry of an operator, or (op -1) of a tensor's hub; -1 on failure. */
-static int entry_of(struct topt_audit *a, int op, int tensor,
+static int entry_of(struct topt_evaluator *a, int op, int tensor,
                     const struct topt_config *config, int hub_keep)
 {
     int kind = op >= 0 ? a->kind_of_op[op] : a->kind_of_hub[tensor];
@@ -393,18 +394,18 @@ static int entry_of(struct topt_audit *a, int op, int tensor,
 /* ---- a tensor's moves -------------------------------------------------------------- */
 
 /* The fragment of a move, which must need what its cost says. */
-static int follow_move(struct topt_audit *a, int tensor, const struct topt_layout *from,
-                       const struct topt_layout *to, const struct topt_move_cost *cost,
-                       struct moved *ret)
+static int follow_move(struct topt_evaluator *a, int tensor,
+                       const struct topt_layout *from, const struct topt_layout *to,
+                       const struct topt_move_cost *cost, struct moved *ret)
 {
-    struct topt_fragments f = topt_alive_fragments(&a->alive, a->err);
+    struct topt_fragments f = topt_live_bytes_fragments(&a->alive, a->err);
     const struct topt_tensor *t = &a->k.model->tensor[tensor];
     struct topt_shape shape = topt_tensor_shape(t);
     int y = a->k.model->op[t->producer].output, made;
     *ret = (struct moved){-1, -1};
-    topt_alive_start(&a->alive, NULL);
+    topt_live_bytes_start(&a->alive, NULL);
     int src = topt_fragment_operand(&f, t->producer, y, from, TOPT_CLASS_TRANSIENT);
-    topt_alive_mark(&a->alive);
+    topt_live_bytes_mark(&a->alive);
     if (src < 0 || topt_fragment_move(&f, t->producer, 0, src, &shape, from, to, &made))
         return -1;
     if (a->alive.most[0] + a->alive.bytes[0] != cost->transient_bytes)
@@ -419,7 +420,7 @@ static int follow_move(struct topt_audit *a, int tensor, const struct topt_layou
     return ret->rise < 0 || ret->bytes < 0 ? -1 : 0;
 }
 
-static int fill_use(struct topt_audit *a, int tensor, struct use *u)
+static int fill_use(struct topt_evaluator *a, int tensor, struct use *u)
 {
     struct topt_edge_end from = entry_at(a, u->from)->from;
     struct topt_edge_end to = entry_at(a, u->to)->to[u->input];
@@ -437,7 +438,7 @@ static int fill_use(struct topt_audit *a, int tensor, struct use *u)
 }
 
 /* The use of a tensor between two entries; -1 on failure. */
-static int use_of(struct topt_audit *a, int tensor, int from, int to, int input)
+static int use_of(struct topt_evaluator *a, int tensor, int from, int to, int input)
 {
     struct use u = {.from = from, .to = to, .input = input};
     uint64_t hash = mix(mix((uint64_t)input, &from, sizeof from), &to, sizeof to);
@@ -458,7 +459,7 @@ static int use_of(struct topt_audit *a, int tensor, int from, int to, int input)
 
 /* ---- the strategy at hand ---------------------------------------------------------- */
 
-static int find_entry(struct topt_audit *a, int op, int tensor,
+static int find_entry(struct topt_evaluator *a, int op, int tensor,
                       const struct topt_config *config, int hub_keep, int *entry)
 {
     const struct entry *e = *entry >= 0 ? entry_at(a, *entry) : NULL;
@@ -469,7 +470,7 @@ static int find_entry(struct topt_audit *a, int op, int tensor,
 }
 
 /* 1 where it is another than before; -1: failed. */
-static int find_use(struct topt_audit *a, int tensor, int from, int to, int input,
+static int find_use(struct topt_evaluator *a, int tensor, int from, int to, int input,
                     int *use)
 {
     if (*use >= 0 && use_at(a, *use)->from == from && use_at(a, *use)->to == to)
@@ -478,7 +479,7 @@ static int find_use(struct topt_audit *a, int tensor, int from, int to, int inpu
     return *use < 0 ? -1 : 1;
 }
 
-static int find_entries(struct topt_audit *a, const struct topt_strategy *s)
+static int find_entries(struct topt_evaluator *a, const struct topt_strategy *s)
 {
     const struct topt_model *m = a->k.model;
     a->windows = 0;
@@ -495,7 +496,7 @@ static int find_entries(struct topt_audit *a, const struct topt_strategy *s)
 }
 
 /* The entry where a tensor waits. */
-static int place_of(const struct topt_audit *a, int tensor)
+static int place_of(const struct topt_evaluator *a, int tensor)
 {
     const struct topt_tensor *t = &a->k.model->tensor[tensor];
     return t->nconsumers > 1 ? a->hub[tensor] : a->op[t->producer];
@@ -503,7 +504,7 @@ static int place_of(const struct topt_audit *a, int tensor)
 
 /* Uses belong to the entries at their ends, so that what an operator costs with them
  * changes where one of them does, or what it keeps. */
-static int find_op_uses(struct topt_audit *a, const struct topt_strategy *s, int op)
+static int find_op_uses(struct topt_evaluator *a, const struct topt_strategy *s, int op)
 {
     const struct topt_op *o = &a->k.model->op[op];
     struct topt_fragment_cost *cost = &a->cost_of_op[op];
@@ -528,7 +529,7 @@ static int find_op_uses(struct topt_audit *a, const struct topt_strategy *s, int
     return 0;
 }
 
-static int find_into_hub(struct topt_audit *a, int tensor)
+static int find_into_hub(struct topt_evaluator *a, int tensor)
 {
     int from = a->op[a->k.model->tensor[tensor].producer];
     int other = find_use(a, tensor, from, a->hub[tensor], 0, &a->into_hub[tensor]);
@@ -540,7 +541,7 @@ static int find_into_hub(struct topt_audit *a, int tensor)
         topt_edge_choice(&use_at(a, a->into_hub[tensor])->cost, TOPT_KEEP_AFTER), a->err);
 }
 
-static int find_uses(struct topt_audit *a, const struct topt_strategy *s)
+static int find_uses(struct topt_evaluator *a, const struct topt_strategy *s)
 {
     const struct topt_model *m = a->k.model;
     for (int t = 0; t < m->ntensors; t++)
@@ -554,25 +555,25 @@ static int find_uses(struct topt_audit *a, const struct topt_strategy *s)
 
 /* ---- its cost ---------------------------------------------------------------------- */
 
-static const struct topt_audit *auditor(const struct topt_pieces *p)
+static const struct topt_evaluator *evaluator_of(const struct topt_pieces *p)
 {
-    return (const struct topt_audit *)((const char *)p -
-                                       offsetof(struct topt_audit, pieces));
+    return (const struct topt_evaluator *)((const char *)p -
+                                           offsetof(struct topt_evaluator, pieces));
 }
 
 static const struct topt_fragment_cost *cost_of_op(struct topt_pieces *p, int op)
 {
-    return &auditor(p)->cost_of_op[op];
+    return &evaluator_of(p)->cost_of_op[op];
 }
 
 static const struct topt_fragment_cost *cost_of_hub(struct topt_pieces *p, int tensor)
 {
-    return &auditor(p)->cost_of_hub[tensor];
+    return &evaluator_of(p)->cost_of_hub[tensor];
 }
 
 static int64_t waiting_bytes(struct topt_pieces *p, int tensor)
 {
-    const struct topt_audit *a = auditor(p);
+    const struct topt_evaluator *a = evaluator_of(p);
     return entry_at(a, place_of(a, tensor))->waiting;
 }
 
@@ -580,12 +581,12 @@ static const struct topt_pieces pieces = {cost_of_op, cost_of_hub, waiting_bytes
 
 /* ---- its peak ---------------------------------------------------------------------- */
 
-static const int64_t *bytes_at(const struct topt_audit *a, int number)
+static const int64_t *bytes_at(const struct topt_evaluator *a, int number)
 {
     return &a->bytes[(size_t)number * (size_t)a->alive.lanes];
 }
 
-static void pass(struct topt_audit *a, int rise, int change)
+static void pass(struct topt_evaluator *a, int rise, int change)
 {
     const int64_t *up = bytes_at(a, rise), *after = bytes_at(a, change);
     for (int i = 0; i < a->alive.lanes; i++) {
@@ -595,14 +596,14 @@ static void pass(struct topt_audit *a, int rise, int change)
     }
 }
 
-static void pass_piece(struct topt_audit *a, int op, enum piece piece)
+static void pass_piece(struct topt_evaluator *a, int op, enum piece piece)
 {
     int rise = entry_at(a, a->op[op])->piece[piece];
     pass(a, rise, rise + 1);
 }
 
 /* What is brought, or its source where that stays. */
-static int bring(struct topt_audit *a, const struct moved *m, int src)
+static int bring(struct topt_evaluator *a, const struct moved *m, int src)
 {
     if (m->rise < 0)
         return src;
@@ -610,47 +611,47 @@ static int bring(struct topt_audit *a, const struct moved *m, int src)
     return m->bytes;
 }
 
-static int audit_in_place(struct topt_carrier *c, int op, int k)
+static int emit_in_place(struct topt_emitter *c, int op, int k)
 {
-    const struct topt_audit *a = (const struct topt_audit *)c;
+    const struct topt_evaluator *a = (const struct topt_evaluator *)c;
     return use_at(a, a->use[op * TOPT_MAX_INPUTS + k])->there.rise < 0;
 }
 
-static int audit_partial(struct topt_carrier *c, int tensor)
+static int emit_partial(struct topt_emitter *c, int tensor)
 {
-    const struct topt_audit *a = (const struct topt_audit *)c;
+    const struct topt_evaluator *a = (const struct topt_evaluator *)c;
     return entry_at(a, place_of(a, tensor))->partial;
 }
 
-static int audit_into_hub(struct topt_carrier *c, int tensor, int backward, int value)
+static int emit_into_hub(struct topt_emitter *c, int tensor, int backward, int value)
 {
-    struct topt_audit *a = (struct topt_audit *)c;
+    struct topt_evaluator *a = (struct topt_evaluator *)c;
     (void)backward;
     return bring(a, &use_at(a, a->into_hub[tensor])->there, value);
 }
 
-static int audit_fetch(struct topt_carrier *c, int op, int k, int backward, int value)
+static int emit_fetch(struct topt_emitter *c, int op, int k, int backward, int value)
 {
-    struct topt_audit *a = (struct topt_audit *)c;
+    struct topt_evaluator *a = (struct topt_evaluator *)c;
     (void)backward;
     return bring(a, &use_at(a, a->use[op * TOPT_MAX_INPUTS + k])->there, value);
 }
 
-static int audit_take_grad(struct topt_carrier *c, int tensor, int grad)
+static int emit_take_grad(struct topt_emitter *c, int tensor, int grad)
 {
-    struct topt_audit *a = (struct topt_audit *)c;
+    struct topt_evaluator *a = (struct topt_evaluator *)c;
     if (a->k.model->tensor[tensor].nconsumers < 2)
         return grad;
     return bring(a, &use_at(a, a->into_hub[tensor])->back, grad);
 }
 
-static int audit_give_grad(struct topt_carrier *c, int op, int k, int grad)
+static int emit_give_grad(struct topt_emitter *c, int op, int k, int grad)
 {
-    struct topt_audit *a = (struct topt_audit *)c;
+    struct topt_evaluator *a = (struct topt_evaluator *)c;
     return bring(a, &use_at(a, a->use[op * TOPT_MAX_INPUTS + k])->back, grad);
 }
 
-static int audit_add(struct topt_carrier *c, int op, int grad, int into)
+static int emit_add(struct topt_emitter *c, int op, int grad, int into)
 {
     (void)c;
     (void)op;
@@ -659,19 +660,19 @@ static int audit_add(struct topt_carrier *c, int op, int grad, int into)
     return 0;
 }
 
-static int audit_forward(struct topt_carrier *c, int op, enum topt_pass pass,
-                         const int *input)
+static int emit_forward(struct topt_emitter *c, int op, enum topt_pass pass,
+                        const int *input)
 {
-    struct topt_audit *a = (struct topt_audit *)c;
+    struct topt_evaluator *a = (struct topt_evaluator *)c;
     (void)input;
-    pass_piece(a, op, pass == TOPT_PASS_AGAIN ? AGAIN : FORWARD);
+    pass_piece(a, op, pass == TOPT_PASS_RECOMPUTE ? AGAIN : FORWARD);
     return entry_at(a, a->op[op])->out;
 }
 
-static int audit_backward(struct topt_carrier *c, int op, int grad, const int *input,
-                          int *ret_input_grad)
+static int emit_backward(struct topt_emitter *c, int op, int grad, const int *input,
+                         int *ret_input_grad)
 {
-    struct topt_audit *a = (struct topt_audit *)c;
+    struct topt_evaluator *a = (struct topt_evaluator *)c;
     (void)grad;
     (void)input;
     pass_piece(a, op, BACKWARD);
@@ -680,27 +681,27 @@ static int audit_backward(struct topt_carrier *c, int op, int grad, const int *i
     return 0;
 }
 
-static void audit_release(struct topt_carrier *c, int what)
+static void emit_release(struct topt_emitter *c, int what)
 {
-    struct topt_audit *a = (struct topt_audit *)c;
+    struct topt_evaluator *a = (struct topt_evaluator *)c;
     const int64_t *bytes = bytes_at(a, what);
     for (int i = 0; i < a->alive.lanes; i++)
         a->now[i] -= bytes[i];
 }
 
-static void audit_keep(struct topt_carrier *c, int value, enum topt_class cls)
+static void emit_keep(struct topt_emitter *c, int value, enum topt_class cls)
 {
     (void)c;
     (void)value;
     (void)cls;
 }
 
-static const struct topt_carrier carrier = {
-    audit_in_place,  audit_partial,   audit_into_hub, audit_fetch,
-    audit_take_grad, audit_give_grad, audit_add,      audit_forward,
-    audit_backward,  audit_release,   audit_keep};
+static const struct topt_emitter emitter = {emit_in_place, emit_partial,   emit_into_hub,
+                                            emit_fetch,    emit_take_grad, emit_give_grad,
+                                            emit_add,      emit_forward,   emit_backward,
+                                            emit_release,  emit_keep};
 
-static int find_peak(struct topt_audit *a, const struct topt_strategy *s,
+static int find_peak(struct topt_evaluator *a, const struct topt_strategy *s,
                      int64_t *ret_peak)
 {
     int nops = a->k.model->nops, lanes = a->alive.lanes, first = a->windows && lanes > 1;
@@ -708,7 +709,7 @@ static int find_peak(struct topt_audit *a, const struct topt_strategy *s,
     memset(a->most, 0, sizeof a->most);
     for (int i = 0; i < nops; i++)
         pass_piece(a, i, INIT);
-    if (topt_order_run(&a->order, s, &a->carrier, a->err))
+    if (topt_dataflow_run(&a->dataflow, s, &a->emitter, a->err))
         return -1;
     for (int i = 0; i < nops; i++)
         pass_piece(a, i, END);
@@ -721,7 +722,7 @@ static int find_peak(struct topt_audit *a, const struct topt_strategy *s,
 /* ---- the whole --------------------------------------------------------------------- */
 
 /* After a failure what is known of the strategy at hand is of no use to the next. */
-static void forget(struct topt_audit *a)
+static void forget(struct topt_evaluator *a)
 {
     size_t nops = (size_t)a->k.model->nops, ntensors = (size_t)a->k.model->ntensors;
     memset(a->op, 0xff, nops * sizeof *a->op);
@@ -730,9 +731,9 @@ static void forget(struct topt_audit *a)
     memset(a->into_hub, 0xff, ntensors * sizeof *a->into_hub);
 }
 
-int topt_audit_strategy(struct topt_audit *a, const struct topt_strategy *s,
-                        struct topt_strategy_cost *ret_cost, int64_t *ret_peak,
-                        struct topt_error *err)
+int topt_evaluate_strategy(struct topt_evaluator *a, const struct topt_strategy *s,
+                           struct topt_strategy_cost *ret_cost, int64_t *ret_peak,
+                           struct topt_error *err)
 {
     const struct topt_model *m = a->k.model;
     a->err = err;
@@ -755,13 +756,13 @@ static int *numbers(size_t n)
     return x;
 }
 
-static int audit_init(struct topt_audit *a, const struct topt_costing *k)
+static int init(struct topt_evaluator *a, const struct topt_costing *k)
 {
     size_t nops = (size_t)k->model->nops, ntensors = (size_t)k->model->ntensors;
-    a->carrier = carrier;
+    a->emitter = emitter;
     a->pieces = pieces;
     a->k = *k;
-    a->alive = topt_alive(&a->k);
+    a->alive = topt_live_bytes(&a->k);
     a->entries.size = sizeof(struct entry);
     a->uses.size = sizeof(struct use);
     a->kind_of_op = numbers(nops);
@@ -779,33 +780,34 @@ static int audit_init(struct topt_audit *a, const struct topt_costing *k)
     find_kinds(a);
     return topt_settings_fit(k->model, k->settings, a->err) ||
                    topt_totals_init(&a->totals, k->model, a->err) ||
-                   topt_order_init(&a->order, k->model, a->err)
+                   topt_dataflow_init(&a->dataflow, k->model, a->err)
                ? -1
                : 0;
 }
 
-struct topt_audit *topt_audit_create(const struct topt_costing *k, struct topt_error *err)
+struct topt_evaluator *topt_evaluator_create(const struct topt_costing *k,
+                                             struct topt_error *err)
 {
-    struct topt_audit *a = calloc(1, sizeof *a);
+    struct topt_evaluator *a = calloc(1, sizeof *a);
     if (!a) {
         topt_nomem(err, "checking strategies");
         return NULL;
     }
     a->err = err;
-    if (audit_init(a, k)) {
-        topt_audit_destroy(a);
+    if (init(a, k)) {
+        topt_evaluator_destroy(a);
         return NULL;
     }
     return a;
 }
 
-void topt_audit_destroy(struct topt_audit *a)
+void topt_evaluator_destroy(struct topt_evaluator *a)
 {
     if (!a)
         return;
-    topt_alive_fini(&a->alive);
+    topt_live_bytes_fini(&a->alive);
     topt_totals_fini(&a->totals);
-    topt_order_fini(&a->order);
+    topt_dataflow_fini(&a->dataflow);
     table_fini(&a->entries);
     table_fini(&a->uses);
     free(a->bytes);

@@ -1,10 +1,10 @@
-/* needs.h - how many GPUs of a node a job can have: by the CPUs and the memory that it
+/* usable_gpus.h - how many GPUs of a node a job can have: by the CPUs and the memory that it
  * asks for, or gets by the partition's defaults, against the node's and the partition's
  * most.  Thread safety: reentrant. */
-#ifndef TOPTD_SITE_NEEDS_H
-#define TOPTD_SITE_NEEDS_H
+#ifndef TOPTD_SITE_USABLE_GPUS_H
+#define TOPTD_SITE_USABLE_GPUS_H
 
-#include "bound.h"
+#include "site_job.h"
 
 /* What is left out, to see what it costs. */
 enum { SITE_BUT_CPUS = 1, SITE_BUT_MEMORY = 2 };
