@@ -511,26 +511,40 @@ static void *place_of(const struct topt_session *s, int buffer)
     return buffer >= 0 ? (char *)s->arena + s->offset[buffer] : NULL;
 }
 
-/* The device sees each kernel of the program before the first step. */
+/* The program's kernels as the device is told of them before the first step. */
+struct told {
+    const struct topt_session *s;
+    int *instr; /* by call */
+};
+
+static void told_call(const void *ctx, int i, struct topt_kernel_call *ret)
+{
+    const struct told *t = ctx;
+    const struct topt_session *s = t->s;
+    const struct topt_instr *in = &s->p->instr[t->instr[i]];
+    *ret = s->bound[in->op];
+    ret->kernel = in->kernel;
+    ret->at = in->at;
+    for (int o = 0; o < ret->op->spec->noperands; o++) {
+        ret->value[o] = place_of(s, in->value[o]);
+        ret->grad[o] = place_of(s, in->grad[o]);
+        ret->wide_grads |= (uint32_t)(in->grad[o] >= 0 && is_wide(s, in->grad[o])) << o;
+    }
+}
+
 static int prepare(struct topt_session *s, struct topt_error *err)
 {
-    for (int i = 0; i < s->p->ninstr; i++) {
-        const struct topt_instr *in = &s->p->instr[i];
-        if (in->kind != TOPT_I_KERNEL || in->kernel == TOPT_K_LOAD ||
-            !s->dev->ops->prepare)
-            continue;
-        struct topt_kernel_call c = s->bound[in->op];
-        c.kernel = in->kernel;
-        c.at = in->at;
-        for (int o = 0; o < c.op->spec->noperands; o++) {
-            c.value[o] = place_of(s, in->value[o]);
-            c.grad[o] = place_of(s, in->grad[o]);
-            c.wide_grads |= (uint32_t)(in->grad[o] >= 0 && is_wide(s, in->grad[o])) << o;
-        }
-        if (s->dev->ops->prepare(s->dev, &c, err))
-            return -1;
-    }
-    return 0;
+    struct told t = {s, calloc((size_t)s->p->ninstr + 1, sizeof *t.instr)};
+    struct topt_device_program p = {
+        .call = told_call, .ctx = &t, .communicates_beside = s->overlaps};
+    if (!t.instr)
+        return topt_nomem(err, NULL);
+    for (int i = 0; i < s->p->ninstr; i++)
+        if (s->p->instr[i].kind == TOPT_I_KERNEL && s->p->instr[i].kernel != TOPT_K_LOAD)
+            t.instr[p.ncalls++] = i;
+    int rc = s->dev->ops->prepare(s->dev, &p, err);
+    free(t.instr);
+    return rc;
 }
 
 static int allocate(struct topt_session *s, struct topt_error *err)
@@ -614,7 +628,9 @@ int topt_session_create(const struct topt_program *p, struct topt_comm *comm,
         s->options.weight_decay = 0.01;
     else if (s->options.weight_decay < 0)
         s->options.weight_decay = 0;
-    s->overlaps = options->overlap && comm->ops->all_reduce_begin && comm->size > 1;
+    s->overlaps = options->overlap && comm->ops->engine && comm->size > 1;
+    if (s->overlaps)
+        device->engine = comm->ops->engine(comm);
     s->meter.granule = p->settings.granule_bytes > 0 ? p->settings.granule_bytes : 1;
     int failed = topt_comm_bind(comm, &p->mesh, err) || allocate(s, err);
     if (topt_comm_agree(comm, failed, err) || topt_comm_agree(comm, start(s, err), err) ||
@@ -633,6 +649,7 @@ void topt_session_destroy(struct topt_session *s)
         return;
     topt_session_rows_fini(s);
     topt_buckets_close(s);
+    s->dev->engine = (struct topt_engine){.last = NULL};
     topt_arena_close(s);
     free(s->ptr);
     free(s->bytes);
