@@ -55,6 +55,62 @@ enum {
     GRU_BH
 };
 
+/* Recurrences that are computed by chunks: state space duality, the gated delta rule,
+ * selective state spaces; a convolution along the sequence. */
+enum {
+    SSD_X,
+    SSD_DT,
+    SSD_BC,
+    SSD_A_LOG,
+    SSD_D,
+    SSD_BIAS,
+    SSD_Y,
+    SSD_STATES,
+    SSD_WORK,
+    SSD_WORK_BACK,
+    SSD_CARRY
+};
+enum {
+    DELTA_V,
+    DELTA_QK,
+    DELTA_BETA,
+    DELTA_GATE,
+    DELTA_A_LOG,
+    DELTA_BIAS,
+    DELTA_Y,
+    DELTA_STATES,
+    DELTA_WORK,
+    DELTA_WORK_BACK,
+    DELTA_CARRY
+};
+enum {
+    SELECTIVE_X,
+    SELECTIVE_DT,
+    SELECTIVE_B,
+    SELECTIVE_C,
+    SELECTIVE_A_LOG,
+    SELECTIVE_D,
+    SELECTIVE_Y,
+    SELECTIVE_STATES,
+    SELECTIVE_WORK_BACK,
+    SELECTIVE_CARRY
+};
+enum { CAUSAL_X, CAUSAL_W, CAUSAL_BIAS, CAUSAL_Y };
+
+/* Local sizes of a recurrence by chunks: heads of p numbers, groups of keys of n, which
+ * 'per_group' heads share. */
+struct scan {
+    int64_t batch, seq, heads, first_head, per_group;
+    int64_t p, n, chunk, chunks;
+    int64_t ld, ldg; /* from one position to the next: of heads, of groups */
+};
+
+/* Local sizes of a causal convolution, and weights that do not reach before the first
+ * position. */
+struct causal {
+    int64_t batch, seq, d, kernel;
+};
+
 /* Where windows lie in this rank's part of an image: place (r, q) of the window of output
  * pixel (i, j) is row first_row + i stride_h + r dilation_h, columns likewise. */
 struct windows {

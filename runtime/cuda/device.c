@@ -339,6 +339,14 @@ static cuda_kernel *const product[TOPT_KERNEL_COUNT] = {
     [TOPT_K_RECURRENT_FWD] = topt_cuda_recurrent_fwd,
     [TOPT_K_RECURRENT_BWD_H] = topt_cuda_recurrent_bwd_h,
     [TOPT_K_RECURRENT_BWD_W] = topt_cuda_recurrent_bwd_w,
+    [TOPT_K_SSD_FWD] = topt_cuda_ssd_fwd,
+    [TOPT_K_SSD_BWD] = topt_cuda_ssd_bwd,
+    [TOPT_K_DELTA_FWD] = topt_cuda_delta_fwd,
+    [TOPT_K_DELTA_BWD] = topt_cuda_delta_bwd,
+    [TOPT_K_SELECTIVE_FWD] = topt_cuda_selective_fwd,
+    [TOPT_K_SELECTIVE_BWD] = topt_cuda_selective_bwd,
+    [TOPT_K_CAUSAL_CONV_FWD] = topt_cuda_causal_conv_fwd,
+    [TOPT_K_CAUSAL_CONV_BWD] = topt_cuda_causal_conv_bwd,
 };
 
 int topt_cuda_launched(int rc, const struct topt_kernel_call *c, struct topt_error *err)

@@ -3,7 +3,7 @@
  * A block of queries of one head at a time: its scores with all keys that any of its
  * rows sees stand in the work buffer, [rows, keys], between two matrix products.  So
  * memory grows with the keys alone, rows of the softmax are whole, and causal blocks
- * skip the keys behind them.  Backward makes the probabilities again from the
+ * skip the keys behind them.  Backward recomputes the probabilities from the
  * log-sum-exp of each row.
  *
  * Rotated by their positions, the keys of a group stand behind the scores in the work

@@ -33,11 +33,15 @@ struct topt_mesh {
     int share[TOPT_MAX_SHARES]; /* of the first axis; all 0: equal parts */
     /* ... of what a parameter is sharded into (ZeRO); all 0: as 'share' */
     int state_share[TOPT_MAX_SHARES];
-    int seen; /* 1 + the part of the first axis whose blocks are costed; 0: the largest */
+    int costed; /* 1 + the part of the first axis whose blocks are costed; 0: the largest */
 };
 
 int topt_mesh_init(struct topt_mesh *mesh, int nodes, int per_node,
                    struct topt_error *err) TOPT_MUST_CHECK;
+/* The same with a first axis of 'parts' parts, prime or not, that choose the node, or the device
+ * where there is one node.  INVAL where it does not divide them. */
+int topt_mesh_init_parts(struct topt_mesh *mesh, int parts, int nodes, int per_node,
+                         struct topt_error *err) TOPT_MUST_CHECK;
 /* Unequal shares of the first axis, one for each of its devices, the largest first: so that no
  * block is larger than that of device 0.  INVAL where they are not that. */
 int topt_mesh_shares(struct topt_mesh *mesh, const int64_t *share, int n,
@@ -51,7 +55,7 @@ int topt_mesh_state_shares(struct topt_mesh *mesh, const int64_t *share, int n,
 /* Parts of which an axis takes so many each: its size, or the sum of its shares. */
 int64_t topt_mesh_parts(const struct topt_mesh *mesh, int axis);
 /* The device whose blocks are costed: the first of the part that is 'seen', or device 0. */
-int topt_mesh_seen(const struct topt_mesh *mesh);
+int topt_mesh_costed_device(const struct topt_mesh *mesh);
 /* Coordinate of 'device' on 'axis'. */
 int topt_mesh_coord(const struct topt_mesh *mesh, int device, int axis);
 /* How the groups that vary along 'axes' (bit mask) lie on the cluster. */
@@ -137,9 +141,6 @@ int64_t topt_move_staging_bytes(const struct topt_mesh *mesh, const struct topt_
 /* Bytes of its collective as topt_hw_collective counts them. */
 int64_t topt_move_bytes(const struct topt_mesh *mesh, const struct topt_shape *s,
                         const struct topt_move *m, int element_bytes);
-int64_t topt_move_ns(const struct topt_hw *hw, const struct topt_mesh *mesh,
-                     const struct topt_shape *s, const struct topt_move *m,
-                     int element_bytes);
 
 /* Cheapest sequences of moves, memoised for one cluster shape. */
 struct topt_router;
@@ -188,13 +189,7 @@ struct topt_byte_bounds;
 struct topt_byte_bounds *topt_byte_bounds_create(const struct topt_hw *hw,
                                                  const struct topt_mesh *mesh);
 void topt_byte_bounds_destroy(struct topt_byte_bounds *f);
-/* Nanoseconds, never more than topt_router_route finds; 0 between equal layouts. */
-int64_t topt_byte_bound_ns(const struct topt_byte_bounds *f, const struct topt_shape *s,
-                           int element_bytes, const struct topt_layout *from,
-                           const struct topt_layout *to);
-
-/* The same of many layouts of one shape, of each of which it is worked out once what a
- * bound needs. */
+/* What a bound needs of a layout: worked out once for many bounds. */
 struct topt_byte_bound_end {
     uint64_t
         axes[TOPT_MAX_RANK]; /* that split a dimension, outermost first: four bits each */
@@ -207,7 +202,7 @@ struct topt_byte_bound_end {
 };
 void topt_byte_bound_end_of(const struct topt_mesh *m, const struct topt_shape *s,
                             const struct topt_layout *l, struct topt_byte_bound_end *ret);
-/* Between two that differ. */
+/* Nanoseconds between two that differ, never more than topt_router_route finds. */
 int64_t topt_byte_bound_between(const struct topt_byte_bounds *f,
                                 const struct topt_shape *s, int element_bytes,
                                 const struct topt_byte_bound_end *from,

@@ -332,7 +332,7 @@ int64_t topt_window_staging(const struct topt_op *op, int operand,
     int64_t sent = 1, received = 1;
     for (int i = 0; i < op->spec->operand[operand].ndim; i++) {
         int64_t off, len, window, unit = op->operand[operand].dim[i].unit;
-        block_of(op, operand, i, c, mesh, topt_mesh_seen(mesh), &off, &len);
+        block_of(op, operand, i, c, mesh, topt_mesh_costed_device(mesh), &off, &len);
         window = len;
         if (windowed(op, operand, i))
             overlaps(op, operand, i, c, mesh, &len, &window);

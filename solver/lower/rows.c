@@ -51,7 +51,8 @@ static int64_t block_rows(const struct topt_fragments *f, const struct topt_op *
                           int table, const struct topt_layout *l)
 {
     struct topt_shape shape = topt_operand_shape(o, table);
-    struct topt_box box = topt_layout_box(f->mesh, &shape, l, topt_mesh_seen(f->mesh));
+    struct topt_box box =
+        topt_layout_box(f->mesh, &shape, l, topt_mesh_costed_device(f->mesh));
     return box.len[0];
 }
 

@@ -16,6 +16,7 @@
  * that the seed draws.
  *
  * Then bugs are planted, and the same comparison must notice each. */
+#include "program_text.h"
 #include "models.h"
 #include "plant.h"
 #include "topt_json.h"
@@ -79,7 +80,8 @@ static struct topt_program *lower(const struct suite *u, const struct topt_model
     return p;
 }
 
-/* Some with gradients in buckets, some with these behind backward as well. */
+/* Most in place, some of these with kernels done together; some with gradients in buckets, some
+ * with these behind backward as well. */
 static void check_program(const struct suite *u, struct topt_comm *comm,
                           struct topt_program *p, int64_t bound, struct result *x)
 {
@@ -87,13 +89,15 @@ static void check_program(const struct suite *u, struct topt_comm *comm,
     struct trace t;
     struct training how = u->how;
     how.overlap = x->plans % 3 == 2 || comm->size == 2;
+    if (x->plans % 4 && topt_program_in_place(p, x->plans % 4 > 1, &err))
+        give_up(&err);
     if ((x->plans % 3 || how.overlap) && topt_program_bucket(p, 1 << 11, &err))
         give_up(&err);
     train(&how, comm, p, &t);
     double loss = worst_loss(&t, &u->ref);
     double gradient = comm->rank ? 0 : worst_gradient(&t, &u->ref);
     if (!comm->rank && (loss > u->way->bound || gradient > 2 * u->way->bound)) {
-        char *text = topt_program_text(p);
+        char *text = program_text(p);
         printf("# off by %.2e, gradients by %.2e:\n%s", loss, gradient, text ? text : "");
         free(text);
     }
