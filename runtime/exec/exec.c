@@ -773,16 +773,6 @@ int topt_session_evaluate(struct topt_session *s, const struct topt_feed *feed, 
     return 0;
 }
 
-/* The first kernel of the loss; what it reads is there. */
-static int find_loss(const struct topt_program *p)
-{
-    for (int i = p->micro_begin; i < p->micro_end; i++)
-        if (p->instr[i].kind == TOPT_I_KERNEL && p->instr[i].op == p->model->loss &&
-            p->instr[i].kernel != TOPT_K_LOAD)
-            return i;
-    return -1;
-}
-
 static int read_logits(struct topt_session *s, int buffer, int64_t position, double *ret,
                        int64_t n, struct topt_error *err)
 {
@@ -805,7 +795,7 @@ int topt_session_logits(struct topt_session *s, const struct topt_feed *feed,
                         int64_t position, double *ret, int64_t n, struct topt_error *err)
 {
     const struct topt_program *p = s->p;
-    int at = find_loss(p);
+    int at = topt_program_find_loss(p);
     int64_t step = s->step;
     if (s->comm->size > 1 || at < 0)
         return topt_fail(err, TOPT_ERR_INVAL, "logits are read on a single rank");

@@ -9,31 +9,6 @@
 
 enum { SCAN_CHUNK = 1024 }; /* as the rows take */
 
-/* Local sizes of an operator with heads of p numbers, and groups of keys of n. */
-struct scan {
-    int64_t batch, seq, heads, first_head, per_group;
-    int64_t p, n, chunk, chunks;
-    int64_t ld, ldg; /* from one position to the next: of heads, of groups */
-};
-
-/* By the operands with heads' and with groups' numbers. */
-static struct scan scan_of(const struct topt_kernel_call *c, int of_heads, int of_groups)
-{
-    enum { B, S, H, G, CHUNKS };
-    const struct topt_op *op = c->op;
-    return (struct scan){.batch = c->len[B],
-                         .seq = c->len[S],
-                         .heads = c->len[H],
-                         .first_head = c->off[H],
-                         .per_group = op->count[H] / op->count[G],
-                         .p = op->operand[of_heads].dim[2].unit,
-                         .n = op->operand[of_groups].dim[2].unit / 2,
-                         .chunk = op->attrs.chunk,
-                         .chunks = op->count[CHUNKS],
-                         .ld = cols_of(c, of_heads),
-                         .ldg = cols_of(c, of_groups)};
-}
-
 static inline int64_t group_of_head(const struct scan *s, int64_t head)
 {
     return (s->first_head + head) / s->per_group;
@@ -46,7 +21,7 @@ struct scan_at {
     int64_t group;      /* of its group's, */
     int64_t one;        /* and of operands with one number a head */
     int64_t state;      /* of its state */
-    int starts, ends;   /* it is the first, the last chunk */
+    int starts, ends;   /* no state comes before it, none is wanted after it */
 };
 
 static struct scan_at scan_at(const struct scan *s, int64_t b, int64_t chunk, int64_t h)
@@ -59,8 +34,8 @@ static struct scan_at scan_at(const struct scan *s, int64_t b, int64_t chunk, in
                             .one = row * s->heads + h,
                             .state =
                                 ((b * s->chunks + chunk) * s->heads + h) * s->n * s->p,
-                            .starts = chunk == 0,
-                            .ends = chunk + 1 == s->chunks};
+                            .starts = chunk == 0 && !s->carries,
+                            .ends = chunk + 1 == s->chunks && !s->carries};
 }
 
 /* Is head 'h' the first, or the last, of those here that its group has? */
@@ -137,15 +112,18 @@ typedef void scan_head(const struct topt_kernel_call *c, const struct scan *s,
 static void scan_forward(const struct topt_kernel_call *c, const struct scan *s,
                          real *states, scan_head *head)
 {
+    int64_t all = s->heads * s->n * s->p;
     for (int64_t b = 0; b < s->batch && s->heads > 0; b++) {
-        memset(states + b * s->chunks * s->heads * s->n * s->p, 0,
-               (size_t)(s->heads * s->n * s->p) * sizeof *states);
+        if (!s->carries)
+            memset(states + b * s->chunks * all, 0, (size_t)all * sizeof *states);
         for (int64_t k = 0; k < s->chunks; k++)
             for (int64_t h = 0; h < s->heads; h++) {
                 struct scan_at at = scan_at(s, b, k, h);
                 head(c, s, &at, h);
             }
     }
+    if (s->carries)
+        copy(states, states + s->chunks * all, all);
 }
 
 /* From the last chunk to the first, which hand each head's gradient of the state down in

@@ -5,19 +5,6 @@
  * backward makes the states of a chunk again from there, then goes back through it. */
 #include "real.h"
 
-enum {
-    SELECTIVE_X,
-    SELECTIVE_DT,
-    SELECTIVE_B,
-    SELECTIVE_C,
-    SELECTIVE_A_LOG,
-    SELECTIVE_D,
-    SELECTIVE_Y,
-    SELECTIVE_STATES,
-    SELECTIVE_WORK_BACK,
-    SELECTIVE_CARRY
-};
-
 /* One number of x of one sample: from the chunk's first position on. */
 struct selective {
     int64_t len, n, ld;
@@ -40,13 +27,6 @@ static struct selective selective_at(const struct topt_kernel_call *c,
                               .c = (const real *)c->value[SELECTIVE_C] + keys,
                               .a_log = a_log + h * s->n,
                               .d = (double)d[h]};
-}
-
-static struct scan selective_scan(const struct topt_kernel_call *c)
-{
-    struct scan s = scan_of(c, SELECTIVE_X, SELECTIVE_B);
-    s.n = cols_of(c, SELECTIVE_B);
-    return s;
 }
 
 static void selective_decay(const struct selective *w, double *a)
@@ -84,21 +64,19 @@ static void selective_head_fwd(const struct selective *w, real *y, const real *s
     copy(next, now, w->n);
 }
 
+static void selective_chunk_fwd(const struct topt_kernel_call *c, const struct scan *s,
+                                const struct scan_at *at, int64_t h)
+{
+    struct selective w = selective_at(c, s, at, h);
+    real *y = c->value[SELECTIVE_Y], *state = c->value[SELECTIVE_STATES];
+    state += at->state;
+    selective_head_fwd(&w, y + at->one, state, at->ends ? NULL : state + s->heads * s->n);
+}
+
 static void selective_fwd(const struct topt_kernel_call *c)
 {
     struct scan s = selective_scan(c);
-    real *y = c->value[SELECTIVE_Y], *states = c->value[SELECTIVE_STATES];
-    int64_t all = s.heads * s.n;
-    for (int64_t b = 0; b < s.batch && s.heads > 0; b++) {
-        memset(states + b * s.chunks * all, 0, (size_t)all * sizeof *states);
-        for (int64_t k = 0; k < s.chunks; k++)
-            for (int64_t h = 0; h < s.heads; h++) {
-                struct scan_at at = scan_at(&s, b, k, h);
-                struct selective w = selective_at(c, &s, &at, h);
-                real *state = states + at.state;
-                selective_head_fwd(&w, y + at.one, state, at.ends ? NULL : state + all);
-            }
-    }
+    scan_forward(c, &s, c->value[SELECTIVE_STATES], selective_chunk_fwd);
 }
 
 /* Where gradients go; NULL: nowhere. */

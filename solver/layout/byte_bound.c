@@ -421,7 +421,7 @@ int64_t topt_byte_bound_between(const struct topt_byte_bounds *f,
     const struct topt_mesh *m = &f->mesh;
     struct share x = {1, 1};
     double bytes = element_bytes * from->elements, even = 1, parts, nodes;
-    if (bytes >= size_at((OCTAVES - 2) * FINE))
+    if (bytes >= size_at((OCTAVES - 2) * FINE) || m->costed) /* a small part has less */
         return 0;
     for (int d = 0; d < s->ndim; d++)
         if (from->naxes[d])
@@ -440,16 +440,4 @@ int64_t topt_byte_bound_between(const struct topt_byte_bounds *f,
         node = fmax(to->node, of_sums(nodes, to->node, m->nodes));
     return (int64_t)fmax(on_curve(&f->device[sums], bytes * device),
                          on_curve(&f->node[sums], bytes * node));
-}
-
-int64_t topt_byte_bound_ns(const struct topt_byte_bounds *f, const struct topt_shape *s,
-                           int element_bytes, const struct topt_layout *from,
-                           const struct topt_layout *to)
-{
-    struct topt_byte_bound_end a, b;
-    if (topt_layout_equal(from, to))
-        return 0;
-    topt_byte_bound_end_of(&f->mesh, s, from, &a);
-    topt_byte_bound_end_of(&f->mesh, s, to, &b);
-    return topt_byte_bound_between(f, s, element_bytes, &a, &b);
 }

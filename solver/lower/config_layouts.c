@@ -99,7 +99,8 @@ struct topt_layout topt_sharded_layout(const struct topt_op *op, int operand,
     struct topt_layout l = topt_value_layout(op, operand, c, mesh);
     uint32_t replicas = topt_replica_axes(op, operand, c, mesh);
     int8_t axes[TOPT_MAX_AXES];
-    int dim = c->zero == TOPT_ZERO_OWNER ? 0 : widest(op, operand, &l, mesh);
+    int dim = c->zero == TOPT_ZERO_OWNER ? topt_operand_rank(op, operand) - 2
+                                         : widest(op, operand, &l, mesh);
     int n = topt_layout_axes_of(&l, dim, axes);
     for (; replicas; replicas &= replicas - 1) {
         int a = __builtin_ctz(replicas);
@@ -130,6 +131,16 @@ struct topt_config topt_config_none(void)
     return c;
 }
 
+uint32_t topt_axes_over(const struct topt_mesh *mesh, const struct topt_config *c,
+                        uint32_t dims)
+{
+    uint32_t axes = 0;
+    for (int a = 0; a < mesh->naxes; a++)
+        if (c->dim[a] >= 0 && dims >> c->dim[a] & 1)
+            axes |= 1u << a;
+    return axes;
+}
+
 /* Fewest counts of a dimension in any operand: all parts of each must have work. */
 int64_t topt_fewest_counts(const struct topt_op *op, int d)
 {
@@ -153,6 +164,15 @@ static int has_replicas(const struct topt_op *op, const struct topt_config *c,
     return 0;
 }
 
+/* Several tables are whole, or their rows have owners: no move shares out a block of them. */
+static int has_tables(const struct topt_op *op)
+{
+    for (int o = 0; o < op->spec->noperands; o++)
+        if (op->spec->operand[o].ragged)
+            return 1;
+    return 0;
+}
+
 int topt_config_valid(const struct topt_op *op, const struct topt_config *c,
                       const struct topt_mesh *mesh)
 {
@@ -167,14 +187,14 @@ int topt_config_valid(const struct topt_op *op, const struct topt_config *c,
             continue;
         split[d] *= mesh->size[a];
         parts[d] *= topt_mesh_parts(mesh, a);
-        if (op->spec->dim[d].split == TOPT_SPLIT_NEVER ||
+        if (topt_op_split(op, d) == TOPT_SPLIT_NEVER ||
             split[d] > topt_fewest_counts(op, d) ||
             (op->spec->even >> d & 1 && op->count[d] % parts[d]))
             return 0;
     }
     if (c->zero == TOPT_ZERO_NONE)
         return 1;
-    if (c->zero >= TOPT_ZERO_SPARSE && topt_table_sparse(op) < 0)
+    if (c->zero >= TOPT_ZERO_SPARSE ? topt_table_sparse(op) < 0 : has_tables(op))
         return 0;
     return c->zero == TOPT_ZERO_SPARSE ||
            (c->zero < TOPT_ZERO_COUNT && has_replicas(op, c, mesh));
@@ -322,7 +342,7 @@ int64_t topt_window_staging(const struct topt_op *op, int operand,
     int64_t sent = 1, received = 1;
     for (int i = 0; i < op->spec->operand[operand].ndim; i++) {
         int64_t off, len, window, unit = op->operand[operand].dim[i].unit;
-        block_of(op, operand, i, c, mesh, topt_mesh_seen(mesh), &off, &len);
+        block_of(op, operand, i, c, mesh, topt_mesh_costed_device(mesh), &off, &len);
         window = len;
         if (windowed(op, operand, i))
             overlaps(op, operand, i, c, mesh, &len, &window);

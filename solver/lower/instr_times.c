@@ -2,7 +2,7 @@
  * instructions takes by the prices that costs are added up from (tally.c).
  *
  * Frameworks that make a block's activations again run its whole forward; the program leaves out
- * what nobody asks for then, as the last projection before a sum.  The price has it, and so has the
+ * what is not needed then, as the last projection before a sum.  The price has it, and so has the
  * time of what is computed next in backward. */
 #include "lower.h"
 #include "recompute.h"
@@ -32,7 +32,7 @@ static void turn_to(struct timer *w, const struct topt_instr *i)
     w->backward = i->backward;
     w->t.told = 0;
     topt_op_box(&p->model->op[i->op], &p->config[i->op], &p->mesh,
-                topt_mesh_seen(&p->mesh), off, w->t.len);
+                topt_mesh_costed_device(&p->mesh), off, w->t.len);
 }
 
 static int time_emit(struct topt_sink *sink, const struct topt_instr *i,

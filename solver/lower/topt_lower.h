@@ -182,7 +182,7 @@ struct topt_config topt_config_none(void); /* no axis splits anything */
 
 /* What becomes of a hub's copy after forward. */
 enum topt_hub_keep {
-    TOPT_HUB_DROP,      /* who reads it in backward keeps a copy */
+    TOPT_HUB_DROP,      /* a consumer that reads it in backward keeps a copy */
     TOPT_HUB_KEEP,      /* kept for backward */
     TOPT_HUB_RECOMPUTE, /* recomputed in backward: only where the producer recomputes */
 };
@@ -227,6 +227,9 @@ uint32_t topt_replica_axes(const struct topt_op *op, int operand,
 struct topt_layout topt_sharded_layout(const struct topt_op *op, int operand,
                                        const struct topt_config *c,
                                        const struct topt_mesh *mesh);
+/* Axes that split one of 'dims' (bit d), dimensions of the operator. */
+uint32_t topt_axes_over(const struct topt_mesh *mesh, const struct topt_config *c,
+                        uint32_t dims);
 /* Most parts that a dimension can be split into so that each operand has work for all. */
 int64_t topt_fewest_counts(const struct topt_op *op, int d);
 /* Is every split of 'c' one that the operator's row allows and that leaves work for
@@ -235,13 +238,13 @@ int64_t topt_fewest_counts(const struct topt_op *op, int d);
 int topt_config_valid(const struct topt_op *op, const struct topt_config *c,
                       const struct topt_mesh *mesh);
 
-/* Which operators may recompute: inside a block, read by nobody outside of it, no
+/* Which operators may recompute: inside a block, not read outside of it, no
  * loss.  By operator; owned by the caller. */
 int topt_recomputable(const struct topt_model *m, const struct topt_blocks *blocks,
                       uint8_t **ret, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Which of the operators that recompute backward runs again: the others' results
- * nobody asks for there, so that they need not.  By operator, in 'ret_demanded'. */
+ * are not needed there.  By operator, in 'ret_demanded'. */
 void topt_recompute_demand(const struct topt_model *m, const struct topt_strategy *s,
                            uint8_t *ret_demanded);
 
@@ -393,6 +396,9 @@ int64_t topt_fed_ns(const struct topt_program *p, struct topt_router *router);
 /* The largest sum of live buffers on one device. */
 int64_t topt_program_peak_on(const struct topt_program *p, int device);
 void topt_program_destroy(struct topt_program *p);
+/* The instruction of a micro-batch that is the first kernel of the loss, whose inputs are the
+ * model's outputs; -1: there is none. */
+int topt_program_find_loss(const struct topt_program *p);
 
 /* Put NORM into the step's end of a lowered program, before what follows from any update: then
  * gradients can be scaled by the norm of all of them, and are all alive at once. */
@@ -423,9 +429,6 @@ int64_t topt_bucket_saves_ns(const struct topt_program *p, struct topt_router *r
  * 'align'.  What is never alive has no place. */
 int topt_program_offsets(const struct topt_program *p, int64_t align, int64_t *ret_offset,
                          int64_t *ret_bytes, struct topt_error *err) TOPT_MUST_CHECK;
-
-/* One line an instruction, for people and for golden tests. */
-char *topt_program_text(const struct topt_program *p);
 
 /* ---- its times ----------------------------------------------------------------------- */
 
@@ -465,7 +468,8 @@ struct topt_costing {
     const struct topt_mesh *mesh;
     const struct topt_settings *settings;
     struct topt_router *router;
-    const atomic_bool *cancel; /* polled by who costs many configurations; may be NULL */
+    const atomic_bool
+        *cancel; /* polled by callers that cost many configurations; may be NULL */
 };
 
 /* Costs are those of a whole step: what each micro-batch does counts micro_batches times.

@@ -30,6 +30,8 @@ enum {
     TOPT_MAX_STEPS = 12,     /* kernels and exchanges of one direction */
     TOPT_MAX_JOINS = 2,      /* kernels that a kernel may be done with */
     TOPT_MAX_EXPERTS = 1024, /* kernels keep a count for each */
+    TOPT_MAX_TABLES = 64,    /* of one operator */
+    TOPT_MAX_VECTORS = 256,  /* of which every two are multiplied */
 };
 
 struct topt_dim {
@@ -110,6 +112,9 @@ enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
     X(UNTOKENS_FWD, "untokens", ELEMENTWISE)                                               \
     X(UNTOKENS_BWD, "untokens_bwd", ELEMENTWISE)                                           \
     X(ATTENTION_FWD, "attention", ATTENTION)                                               \
+    X(ATTENTION_WEIGHT, "attention_weight", ELEMENTWISE)                                   \
+    X(ATTENTION_MERGE, "attention_merge", ELEMENTWISE)                                     \
+    X(ATTENTION_DELTA, "attention_delta", ATTENTION)                                       \
     X(ATTENTION_BWD, "attention_bwd", ATTENTION)                                           \
     X(XENT_MAX, "xent_max", ELEMENTWISE)                                                   \
     X(XENT_SUM, "xent_sum", ELEMENTWISE)                                                   \
@@ -163,11 +168,6 @@ enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
     X(SOFTMAX_BWD, "softmax_bwd", ELEMENTWISE)                                             \
     X(MSE_FWD, "mse", ELEMENTWISE)                                                         \
     X(MSE_BWD, "mse_bwd", ELEMENTWISE)                                                     \
-    X(ATTEND_FWD, "attend", ATTENTION)                                                     \
-    X(ATTEND_WEIGHT, "attend_weight", ELEMENTWISE)                                         \
-    X(ATTEND_MERGE, "attend_merge", ELEMENTWISE)                                           \
-    X(ATTEND_DELTA, "attend_delta", ATTENTION)                                             \
-    X(ATTEND_BWD, "attend_bwd", ATTENTION)                                                 \
     X(ROTARY_FWD, "rotary", ELEMENTWISE)                                                   \
     X(ROTARY_BWD, "rotary_bwd", ELEMENTWISE)                                               \
     X(PREPEND_FWD, "prepend", ELEMENTWISE)                                                 \
@@ -253,8 +253,13 @@ struct topt_operand_spec {
     uint8_t real;              /* DATA: real numbers instead of whole ones */
     uint8_t wide; /* statistics and losses: in f32 where the settings' dtype is smaller */
     uint8_t rows_of; /* PARAM: 1 + the DATA whose numbers name its rows */
+    /* PARAM: several tables one after the other, of as many rows each as the attribute
+     * "tables" says: dimension 0 counts tables, dimension 1 shares of their rows, see
+     * struct topt_shape. */
+    uint8_t ragged;
     uint8_t slots;   /* INPUT of rank 3: its middle dimension may come in units */
     uint8_t partial; /* SAVED/WORK: a sum over the split dimensions it lacks */
+    uint8_t over;    /* WORK: there only where one of these dimensions (bit d) is split */
     uint8_t made;    /* SAVED/WORK: by a HALO or MOVE step, not allocated before */
     /* Tensor dimensions (bit i) whose count is the operand's own instead of the
      * operator's: the input of a strided window.  They are split by the same axes. */
@@ -287,7 +292,9 @@ struct topt_step {
     enum topt_kernel kernel;
     int8_t operand, into;
     uint8_t loop;
-    uint32_t dims;          /* SUM, MAX: bit d */
+    /* Bit d.  SUM, MAX: over which; a kernel: runs only where one of these is split, 0:
+     * always. */
+    uint32_t dims;
     uint32_t reads, writes; /* bit o: value of operand o; bit 16+o: its gradient */
     /* KERNEL: what it writes may lie on any of these, each number of which it reads before it
      * writes there; 'same': but for gradients of parameters it is those numbers. */
@@ -406,11 +413,11 @@ const char *topt_activation_name(enum topt_activation a);
     X(V_HEAD_DIM, v_head_dim, WHOLE)       /* attention: of values, where it differs */    \
     X(ROPE_DIM, rope_dim, WHOLE)           /* numbers of a head that are rotated */        \
     X(CAUSAL, causal, BOOLEAN)                                                             \
-    X(WINDOW, window, WHOLE)               /* attend: keys a query sees; 0: all */         \
-    X(CHUNK, chunk, WHOLE)                 /* attend: keys of the same run of so many */    \
+    X(WINDOW, window, WHOLE)               /* attention: keys a query sees; 0: all */         \
+    X(CHUNK, chunk, WHOLE)                 /* attention: keys of the same run of so many */    \
     X(SCALE, scale, REAL)                  /* of scores, 0: 1 / sqrt(head_dim); of rotary, 0: 1 */ \
-    X(CAP, cap, REAL)                      /* attend: scores become cap tanh(score / cap) */ \
-    X(DISTANCE, distance, WHOLE)           /* attend: largest relative position; 0: 128 */ \
+    X(CAP, cap, REAL)                      /* attention: scores become cap tanh(score / cap) */ \
+    X(DISTANCE, distance, WHOLE)           /* attention: largest relative position; 0: 128 */ \
     X(ROPE_THETA, rope_theta, REAL)        /* 0: no rotary embedding */                    \
     X(ROPE_FACTOR, rope_factor, REAL)      /* divides slow angles, see topt_rope_step() */ \
     X(ROPE_CONTEXT, rope_context, WHOLE)   /* positions that turns are counted over */     \
@@ -465,6 +472,7 @@ const char *topt_activation_name(enum topt_activation a);
     X(MEAN, mean, BOOLEAN)                 /* reduce: mean instead of sum */               \
     X(OFFSET, offset, WHOLE)               /* slice: first number of a unit; select: position */ \
     X(LOOKUPS, lookups, WHOLE)             /* embedding_bag: rows that are added up */     \
+    X(TABLES, tables, LIST)                /* embedding_bag: rows of each table; 0 ends it */ \
     X(SPARSE, sparse, BOOLEAN)             /* table: its gradient is sparse (topt_table_sparse) */ \
     X(DENSITY, density, REAL)              /* ... the fraction of its rows that is named by ... */ \
     X(DENSITY_OF, density_of, WHOLE)       /* ... so many lookups; 0: every row is as likely */ \
@@ -484,6 +492,7 @@ enum topt_attr {
 #define TOPT_ATTR_ACTIVATION(field) int field;    /* enum topt_activation */
 #define TOPT_ATTR_REAL(field)       double field; /* not below 0 */
 #define TOPT_ATTR_SIGNED(field)     double field;
+#define TOPT_ATTR_LIST(field)       int64_t field[TOPT_MAX_TABLES]; /* of at least 1 */
 
 /* Few, plain, and compared as a whole; zero where nothing is said. */
 struct topt_attrs {
@@ -510,6 +519,8 @@ struct topt_op {
     int ninputs;
     int input[TOPT_MAX_INPUTS]; /* operand numbers of the INPUTs, in order */
     int output;                 /* operand number of the OUTPUT */
+    uint32_t
+        whole; /* dimensions (bit d) that its operands keep whole, whatever the row says */
     /* Of the row's backward: bit i: step i runs, since what it makes leads to a
      * gradient that somebody wants; bit o: these steps read the value of operand o
      * (reads_back), or touch it. */
@@ -525,6 +536,12 @@ struct topt_tensor {
     int nconsumers;     /* uses, counted with repetition */
     int needs_gradient; /* a parameter that is trained lies upstream */
 };
+
+/* How a dimension of an operator may be split. */
+static inline enum topt_split topt_op_split(const struct topt_op *op, int d)
+{
+    return op->whole >> d & 1 ? TOPT_SPLIT_NEVER : op->spec->dim[d].split;
+}
 
 /* Tensor dimensions of an operand. */
 static inline int topt_operand_rank(const struct topt_op *op, int operand)
@@ -600,10 +617,19 @@ int topt_table_sparse(const struct topt_op *op);
 /* The DATA operand that names its rows, and the lookups of a whole batch. */
 int topt_table_ids(const struct topt_op *op);
 double topt_table_lookups(const struct topt_op *op);
-/* Different rows that 'lookups' of the table name on the mean: R (1 - (1 - 1/R)^lookups) where
- * each of R rows is as likely as the others.  R is the table's rows, or what gives the
- * attributes' density. */
+/* Different rows that 'lookups' of the operator, as many of each of its tables, name on the
+ * mean: R (1 - (1 - 1/R)^lookups) where each of R rows is as likely as the others.  R is the
+ * table's rows, or what gives the attributes' density. */
 double topt_table_rows(const struct topt_op *op, double lookups);
+/* The same of one of its tables; what the density makes of its rows is asked for once,
+ * topt_table_evenness(). */
+double topt_table_named(const struct topt_op *op, int64_t table, double lookups,
+                        double evenness);
+double topt_table_evenness(const struct topt_op *op);
+/* Tables of an operator that has some, rows of one of them, and of all. */
+int64_t topt_tables_of(const struct topt_op *op);
+int64_t topt_table_height(const struct topt_op *op, int64_t table);
+double topt_table_heights(const struct topt_op *op);
 /* Is there a sparse table in the model? */
 int topt_model_has_tables(const struct topt_model *m);
 
@@ -735,7 +761,8 @@ int topt_model_blocks(const struct topt_model *m, struct topt_blocks *ret,
                       struct topt_error *err) TOPT_MUST_CHECK;
 void topt_blocks_fini(struct topt_blocks *b);
 
-/* Numbers that an operator's parameters hold. */
+/* Numbers of a whole operand, and all that an operator's parameters hold. */
+int64_t topt_operand_numbers(const struct topt_op *op, int operand);
 double topt_op_parameters(const struct topt_op *op);
 /* Numbers that people check first.  flops_per_sample counts forward and backward. */
 struct topt_model_stats {

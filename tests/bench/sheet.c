@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "apart.h"
+#include "disjoint_lifetimes.h"
 #include "grid.h"
 #include "grid_data.h"
 #include "planning.h"
@@ -188,7 +188,7 @@ static int runs_again(const struct sheet_row *r, const struct topt_op *op, int b
     case SHEET_PRODUCTS:
         return !is_kept(op);
     case SHEET_SCORES:
-        return !strcmp(op->spec->name, "attention") || !strcmp(op->spec->name, "attend");
+        return !strcmp(op->spec->name, "attention");
     default:
         return 0;
     }
@@ -284,13 +284,13 @@ static void weigh_shape(const struct sheet_row *r, struct topt_grid_search *s,
     struct topt_error err = {0};
     struct topt_costing k;
     struct topt_variant v = *variant_of(r, s);
-    if (topt_grid_apart(s, &v, &err))
+    if (topt_grid_disjoint_lifetimes(s, &v, &err))
         give_up(r->model->name, &err);
     struct topt_strategy *plan = plan_of(r, s, &v);
     if (topt_grid_costing(s, &v, &k, &err))
         give_up(r->model->name, &err);
     if (by_operator(r))
-        flag(r, k.model, &s->micros->blocks, plan);
+        flag(r, k.model, &s->planning->blocks, plan);
     peak_of(r->model->name, s, &v, plan,
             !by_operator(r)              ? PEAK_AS_VARIANT
             : r->again == SHEET_PRODUCTS ? PEAK_PRODUCTS

@@ -35,6 +35,7 @@ static struct topt_shape fake_shape(const struct topt_op *op, int o)
 {
     struct topt_shape s = {.ndim = op->spec->operand[o].ndim};
     memcpy(s.dim, op->operand[o].dim, sizeof s.dim);
+    s.rows = op->spec->operand[o].ragged ? op->attrs.tables : NULL;
     return s;
 }
 
@@ -243,7 +244,8 @@ static void fake_step(void *ctx, const struct topt_step *s, int64_t at)
     struct fake *f = ctx;
     switch (s->kind) {
     case TOPT_STEP_KERNEL:
-        if (s->kernel != TOPT_K_LOAD)
+        if (s->kernel != TOPT_K_LOAD &&
+            (!s->dims || topt_axes_over(&f->mesh, &f->config, s->dims)))
             fake_kernel(f, s->kernel, at);
         break;
     case TOPT_STEP_HALO:

@@ -28,7 +28,7 @@ struct topt_framework {
     int even;         /* samples, heads and features split into equal parts only */
     int zero;         /* levels of enum topt_zero that it has, as bits */
     const char *level[TOPT_ZERO_COUNT]; /* what people call them there */
-    enum topt_tensor_where tensor;      /* where nobody says */
+    enum topt_tensor_where tensor;      /* the default */
     enum topt_tensor_where tensor_most; /* the most that can be asked for */
     const char *
         tensor_needs; /* what a script must do to obey it; NULL: nothing, it is an option there */
@@ -57,7 +57,6 @@ struct topt_precision {
     int state_bf16;
     const char *means; /* weights, gradients, master copy and moments in words */
 };
-const struct topt_precision *topt_precision_at(int i); /* NULL past the end */
 int topt_precision_find(const char *name, const struct topt_precision **ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
 /* The row that settings are of. */

@@ -11,7 +11,7 @@
 struct line {
     struct topt_weights by;
     /* By family and configuration: what the lightest strategy with it weighs; INT64_MAX
-     * beyond the allowance.  Of places that are alike, and of families of one place, one
+     * beyond the allowance.  Of variables that are alike, and of families of one variable, one
      * has it. */
     int64_t **of;
 };
@@ -28,7 +28,7 @@ struct dual_bound {
 struct dual_bound_options {
     const struct topt_search_options *search;
     struct topt_cost limit; /* nothing heavier, nothing slower */
-    double reach;           /* of the hull: what is farther by a part is not told apart */
+    double reach;           /* of the hull: what is farther by a part is all alike */
     /* A corner by which the hull is nearer by a part is worth another pass. */
     double fine;
 };

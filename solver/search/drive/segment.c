@@ -163,7 +163,7 @@ double topt_segment_gap(const struct segment *segment,
 
 static struct run root_points(const struct scalarizer *b)
 {
-    const struct table *root = b->plan->place[b->plan->root].table;
+    const struct table *root = b->plan->node[b->plan->root].table;
     return topt_entry_points(&b->maker, root, root->first_entry);
 }
 
@@ -321,7 +321,7 @@ static int too_much(struct scalarizer *b, struct segment *segment, int can_split
     }
 }
 
-/* How far to look after 'explored': the dearer that was, beside a pass, the less
+/* How far to look after 'explored': the more that cost, beside a pass, the less
  * farther. */
 static int64_t next_reach(const struct scalarizer *b, int64_t opt, int64_t explored)
 {

@@ -1,9 +1,9 @@
-/* words.c - what a strategy splits, in a line.
+/* strategy_words.c - what a strategy splits, in a line.
  *
  * Operators are grouped by what they split: "data" counts devices over the batch,
  * "spatial" over an image, "tensor" over features, "same" devices that repeat the same
  * computation. */
-#include "words.h"
+#include "strategy_words.h"
 #include "solutions.h"
 #include "topt_framework.h"
 
@@ -33,10 +33,7 @@ static struct way way_of(const struct topt_op *op, const struct topt_mesh *mesh,
     for (int o = 0; o < op->spec->noperands; o++) {
         if (op->operand[o].role != TOPT_PARAM || !op->operand[o].present)
             continue;
-        double n = 1;
-        for (int i = 0; i < op->spec->operand[o].ndim; i++)
-            n *= (double)(op->operand[o].dim[i].count * op->operand[o].dim[i].unit);
-        w.weight += n;
+        w.weight += (double)topt_operand_numbers(op, o);
     }
     return w;
 }
