@@ -92,13 +92,14 @@ static void sane(const json_t *answer, int64_t batch)
 }
 
 /* 8 A100 and 8 V100 over 100 Gb/s, a GPT of 1.3 B parameters: with gradients in 16 bits, and in 32
- * bits where the batch is large enough to hide most of what travels between groups. */
-static void by_speed(int64_t batch, const char *precision)
+ * bits where the batch is large enough to hide most of what travels between groups, or where the
+ * optimizer's state is sharded over all devices, so that parameters come back in 16 bits. */
+static void by_speed(int64_t batch, const char *framework, const char *precision)
 {
     struct topt_error err = {0};
     struct topt_model *m = gpt(2048, 24, batch, 2048);
     struct topt_hw *hw = topt_hw_load("a100-v100", &err);
-    json_t *a = m && hw ? ask_in(m, hw, "pytorch", precision, &err) : NULL;
+    json_t *a = m && hw ? ask_in(m, hw, framework, precision, &err) : NULL;
     if (ok(a && json_is_true(json_object_get(a, "feasible")), "it fits %s", err.text)) {
         double rates = 0;
         sane(a, batch);
@@ -243,8 +244,9 @@ static void refused(void)
 
 int main(void)
 {
-    by_speed(1024, "bf16-mixed");
-    by_speed(512, "bf16");
+    by_speed(1024, "pytorch", "bf16-mixed");
+    by_speed(512, "pytorch", "bf16");
+    by_speed(512, "megatron", "bf16-mixed");
     by_memory();
     against_all();
     refused();
