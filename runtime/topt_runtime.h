@@ -31,9 +31,10 @@
 struct topt_feed {
     int (*load)(void *ctx, const struct topt_op *op, int operand, int64_t step,
                 const struct topt_box *box, int32_t *ret, struct topt_error *err);
-    /* The same for operands that take real numbers; may be NULL. */
+    /* The same for operands that take real numbers, in f32 or f64; may be NULL. */
     int (*load_real)(void *ctx, const struct topt_op *op, int operand, int64_t step,
-                     const struct topt_box *box, double *ret, struct topt_error *err);
+                     const struct topt_box *box, enum topt_dtype dtype, void *ret,
+                     struct topt_error *err);
     void (*close)(void *ctx); /* may be NULL */
     void *ctx;
     const char *kind; /* "text", "tokens", "idx", "csv", "synthetic" */

@@ -165,7 +165,7 @@ static int start_session(struct topt_run *r, struct topt_error *err)
 
 static void tell_note(void *ctx, const char *text)
 {
-    topt_run_note(ctx, "%s", text);
+    topt_solve_note_caps(ctx, "%s", text);
 }
 
 /* Into the session, where there is one. */
@@ -175,23 +175,24 @@ static int resume(struct topt_run *r, struct topt_error *err)
     if (topt_checkpoint_load(r->session, r->args.checkpoint, tell_note, r, &f, err))
         return -1;
     if (f.step < 0) {
-        topt_run_note(r, "there is no checkpoint in '%s' yet: from the start",
-                      r->args.checkpoint);
+        topt_solve_note_caps(r, "there is no checkpoint in '%s' yet: from the start",
+                             r->args.checkpoint);
         return 0;
     }
     r->first = r->saved = f.step;
-    topt_run_note(r, "going on after step %lld", (long long)f.step);
+    topt_solve_note_caps(r, "going on after step %lld", (long long)f.step);
     if (f.data != r->feed.digest)
-        topt_run_note(r, "these data are not those of the checkpoint");
+        topt_solve_note_caps(r, "these data are not those of the checkpoint");
     if (f.seed != (uint64_t)r->args.seed)
-        topt_run_note(r, "--seed %lld; the checkpoint's was %llu",
-                      (long long)r->args.seed, (unsigned long long)f.seed);
+        topt_solve_note_caps(r, "--seed %lld; the checkpoint's was %llu",
+                             (long long)r->args.seed, (unsigned long long)f.seed);
     if (f.batch != r->plan->model->batch || f.seq != r->plan->model->seq)
-        topt_run_note(r,
-                      "the checkpoint's batches were %lld x %lld, this plan's are %lld x "
-                      "%lld",
-                      (long long)f.batch, (long long)f.seq,
-                      (long long)r->plan->model->batch, (long long)r->plan->model->seq);
+        topt_solve_note_caps(
+            r,
+            "the checkpoint's batches were %lld x %lld, this plan's are %lld x "
+            "%lld",
+            (long long)f.batch, (long long)f.seq, (long long)r->plan->model->batch,
+            (long long)r->plan->model->seq);
     return 0;
 }
 
@@ -239,9 +240,9 @@ static int start_guard(struct topt_run *r, struct topt_error *err)
     if (topt_guard_start(r->host, &o, &r->guard, err))
         return -1;
     if (r->guard && !topt_guard_connected(r->guard))
-        topt_run_note(r,
-                      "the ranks can't connect to rank 0 beside the communicator: which "
-                      "ranks are missing will not be known");
+        topt_solve_note_caps(
+            r, "the ranks can't connect to rank 0 beside the communicator: which "
+               "ranks are missing will not be known");
     return 0;
 }
 

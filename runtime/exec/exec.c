@@ -81,17 +81,33 @@ static int do_init(struct topt_session *s, const struct topt_instr *i,
     return alive(s, i->a, err) ? -1 : topt_init_param(s, i->a, err);
 }
 
-/* Numbers as the feed has them become the device's, in place: none grows. */
-static void narrow(enum topt_dtype dtype, void *buf, int64_t n)
+/* Numbers in f32 become bf16, in place. */
+static void narrow(void *buf, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
-        topt_number_put(dtype, buf, i, topt_number_get(TOPT_F64, buf, i));
+        topt_number_put(TOPT_BF16, buf, i, topt_number_get(TOPT_F32, buf, i));
+}
+
+/* Feeds fill the buffer itself where it is the host's and as they have it. */
+static int loads_in_place(const struct topt_session *s, int whole)
+{
+    return !s->dev->ops->memory && (whole || s->dev->dtype != TOPT_BF16);
 }
 
 /* Number in the global batch of this micro-batch's first sample. */
 static int64_t first_sample(const struct topt_session *s)
 {
     return s->micro * s->p->model->batch;
+}
+
+/* Host memory that a load goes through: bf16 comes as f32. */
+static int64_t bytes_loaded(const struct topt_session *s, int buffer)
+{
+    int64_t bytes = topt_buffer_bytes(s, buffer);
+    int whole = s->p->buffer[buffer].elem == TOPT_ELEM_INT32;
+    if (loads_in_place(s, whole))
+        return 0;
+    return !whole && s->dev->dtype == TOPT_BF16 ? 2 * bytes : bytes;
 }
 
 static int load(struct topt_session *s, const struct topt_op *op, int operand, int buffer,
@@ -102,17 +118,21 @@ static int load(struct topt_session *s, const struct topt_op *op, int operand, i
     box.off[0] += first_sample(s);
     int64_t bytes = topt_buffer_bytes(s, buffer), n = topt_buffer_elements(s, buffer);
     int whole = s->p->buffer[buffer].elem == TOPT_ELEM_INT32;
-    void *host = topt_scratch(s, whole ? bytes : n * (int64_t)sizeof(double));
+    enum topt_dtype dtype = s->dev->dtype == TOPT_F64 ? TOPT_F64 : TOPT_F32;
+    int in_place = loads_in_place(s, whole);
+    void *host = in_place ? s->ptr[buffer] : topt_scratch(s, bytes_loaded(s, buffer));
     if (!host)
         return topt_nomem(err, NULL);
     if (!whole && !feed->load_real)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "'%s' takes real numbers, the data has none", op->name);
     if (whole ? feed->load(feed->ctx, op, operand, s->step, &box, host, err)
-              : feed->load_real(feed->ctx, op, operand, s->step, &box, host, err))
+              : feed->load_real(feed->ctx, op, operand, s->step, &box, dtype, host, err))
         return -1;
-    if (!whole && s->dev->dtype != TOPT_F64)
-        narrow(s->dev->dtype, host, n);
+    if (in_place)
+        return 0;
+    if (!whole && s->dev->dtype == TOPT_BF16)
+        narrow(host, n);
     return s->dev->ops->write(s->dev, s->ptr[buffer], host, bytes, err);
 }
 
@@ -419,7 +439,7 @@ static int run(struct topt_session *s, int from, int to, struct topt_error *err)
     return run_part(s, from, to, ALL, err);
 }
 
-/* Host memory that an instruction takes: samples come as doubles. */
+/* Host memory that an instruction takes. */
 static int64_t scratch_of(const struct topt_session *s, const struct topt_instr *i)
 {
     int64_t most = 0;
@@ -430,10 +450,10 @@ static int64_t scratch_of(const struct topt_session *s, const struct topt_instr 
     if (i->kind != TOPT_I_KERNEL || i->kernel != TOPT_K_LOAD)
         return 0;
     for (int o = 0; o < s->p->model->op[i->op].spec->noperands; o++) {
-        int64_t n = i->value[o] >= 0 ? topt_buffer_elements(s, i->value[o]) : 0;
-        most = n > most ? n : most;
+        int64_t bytes = i->value[o] >= 0 ? bytes_loaded(s, i->value[o]) : 0;
+        most = bytes > most ? bytes : most;
     }
-    return most * (int64_t)sizeof(double);
+    return most;
 }
 
 static uint32_t axes_of(const struct topt_instr *i)
@@ -672,16 +692,6 @@ int topt_session_evaluate(struct topt_session *s, const struct topt_feed *feed, 
     return 0;
 }
 
-/* The first kernel of the loss; what it reads is there. */
-static int find_loss(const struct topt_program *p)
-{
-    for (int i = p->micro_begin; i < p->micro_end; i++)
-        if (p->instr[i].kind == TOPT_I_KERNEL && p->instr[i].op == p->model->loss &&
-            p->instr[i].kernel != TOPT_K_LOAD)
-            return i;
-    return -1;
-}
-
 static int read_logits(struct topt_session *s, int buffer, int64_t position, double *ret,
                        int64_t n, struct topt_error *err)
 {
@@ -704,7 +714,7 @@ int topt_session_logits(struct topt_session *s, const struct topt_feed *feed,
                         int64_t position, double *ret, int64_t n, struct topt_error *err)
 {
     const struct topt_program *p = s->p;
-    int at = find_loss(p);
+    int at = topt_program_find_loss(p);
     int64_t step = s->step;
     if (s->comm->size > 1 || at < 0)
         return topt_fail(err, TOPT_ERR_INVAL, "logits are read on a single rank");

@@ -84,6 +84,18 @@ int64_t topt_feed_elements(const struct topt_op *op, int operand,
     return n;
 }
 
+int64_t topt_feed_run(const struct topt_op *op, int operand, const struct topt_box *box)
+{
+    const struct topt_dim *dim = op->operand[operand].dim;
+    int64_t run = 1;
+    for (int d = op->spec->operand[operand].ndim - 1; d > 0; d--) {
+        run *= box->len[d] * dim[d].unit;
+        if (box->len[d] != dim[d].count)
+            break;
+    }
+    return run;
+}
+
 int topt_feed_check(const struct topt_op *op, const struct topt_box *box, int64_t batch,
                     struct topt_error *err)
 {

@@ -30,6 +30,8 @@ struct topt_feed_place topt_feed_place(const struct topt_op *op, int operand,
                                        const struct topt_box *box, int64_t i);
 int64_t topt_feed_elements(const struct topt_op *op, int operand,
                            const struct topt_box *box);
+/* So many elements of a box lie one after the other in a sample, from each multiple on. */
+int64_t topt_feed_run(const struct topt_op *op, int operand, const struct topt_box *box);
 /* -1 where a box reaches beyond the global batch, which is our bug. */
 int topt_feed_check(const struct topt_op *op, const struct topt_box *box, int64_t batch,
                     struct topt_error *err) TOPT_MUST_CHECK;

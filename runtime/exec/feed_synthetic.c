@@ -6,6 +6,7 @@
  * a loss of 0. */
 #include "feed_file.h"
 #include "feed_model.h"
+#include "number.h"
 #include "random.h"
 
 #include <stdlib.h>
@@ -70,7 +71,8 @@ static double pattern(uint64_t s, int64_t k, int64_t channel, int64_t element)
 }
 
 static int load_real(void *ctx, const struct topt_op *op, int operand, int64_t step,
-                     const struct topt_box *box, double *ret, struct topt_error *err)
+                     const struct topt_box *box, enum topt_dtype dtype, void *ret,
+                     struct topt_error *err)
 {
     const struct synthetic *f = ctx;
     const struct topt_dim *dim = op->operand[operand].dim;
@@ -87,11 +89,12 @@ static int load_real(void *ctx, const struct topt_op *op, int operand, int64_t s
         int positions = rank == 3;
         int64_t k = class_at(f, sample, positions ? outer : 0);
         int64_t within = positions ? p.element % row : p.element;
-        ret[i] = pattern(stream(f, op, 1), k, positions ? 0 : outer, within);
+        double x = pattern(stream(f, op, 1), k, positions ? 0 : outer, within);
         if (!op->spec->loss)
-            ret[i] += 0.3 * topt_random_normal(stream(f, op, 3),
-                                               (uint64_t)(sample * sample_size) +
-                                                   (uint64_t)p.element);
+            x += 0.3 *
+                 topt_random_normal(stream(f, op, 3), (uint64_t)(sample * sample_size) +
+                                                          (uint64_t)p.element);
+        topt_number_put(dtype, ret, i, x);
     }
     return 0;
 }

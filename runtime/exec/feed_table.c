@@ -6,6 +6,7 @@
 #include "feed_file.h"
 #include "feed_model.h"
 #include "feed_table.h"
+#include "number.h"
 #include "random.h"
 #include "topt_text.h"
 
@@ -41,23 +42,37 @@ static int load_whole(void *ctx, const struct topt_op *op, int operand, int64_t 
     return 0;
 }
 
-static double feature(const struct table *t, int64_t i)
+/* Numbers [at, at + n) of the features, or of the answers, from 'first' of 'ret' on. */
+static void put_run(const struct table *t, int answers, int64_t at, int64_t n,
+                    enum topt_dtype dtype, void *ret, int64_t first)
 {
-    return t->pixels ? t->pixels[i] / 127.5 - 1 : (double)t->features[i];
+    const float *from = answers ? t->answers : t->features;
+    if (!from)
+        for (int64_t i = 0; i < n; i++)
+            topt_number_put(dtype, ret, first + i, t->pixels[at + i] / 127.5 - 1);
+    else if (dtype == TOPT_F32)
+        memcpy((float *)ret + first, from + at, (size_t)n * sizeof *from);
+    else
+        for (int64_t i = 0; i < n; i++)
+            topt_number_put(dtype, ret, first + i, (double)from[at + i]);
 }
 
+/* A row of the table is drawn once for what stands together in the sample. */
 static int load_real(void *ctx, const struct topt_op *op, int operand, int64_t step,
-                     const struct topt_box *box, double *ret, struct topt_error *err)
+                     const struct topt_box *box, enum topt_dtype dtype, void *ret,
+                     struct topt_error *err)
 {
     const struct table *t = ctx;
     int64_t n = topt_feed_elements(op, operand, box);
+    int64_t run = topt_feed_run(op, operand, box);
+    int answers = op->spec->loss;
     if (topt_feed_check(op, box, t->batch, err))
         return -1;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n; i += run) {
         struct topt_feed_place p = topt_feed_place(op, operand, box, i);
         int64_t row = row_of(t, step, p.sample);
-        ret[i] = op->spec->loss ? (double)t->answers[row * t->nanswers + p.element]
-                                : feature(t, row * t->width + p.element);
+        put_run(t, answers, row * (answers ? t->nanswers : t->width) + p.element, run,
+                dtype, ret, i);
     }
     return 0;
 }

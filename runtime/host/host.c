@@ -207,9 +207,6 @@ static int check_sizes(const struct topt_kernel_call *c, struct topt_error *err)
                              "%s: local block of %lld x %lld is too large", c->op->name,
                              (long long)rows, (long long)cols);
     }
-    if (!strcmp(spec->name, "attention") && c->op->attrs.head_dim > 4096)
-        return topt_fail(err, TOPT_ERR_LIMIT, "%s: heads of more than 4096 numbers",
-                         c->op->name);
     return 0;
 }
 

@@ -441,15 +441,3 @@ int64_t topt_byte_bound_between(const struct topt_byte_bounds *f,
     return (int64_t)fmax(on_curve(&f->device[sums], bytes * device),
                          on_curve(&f->node[sums], bytes * node));
 }
-
-int64_t topt_byte_bound_ns(const struct topt_byte_bounds *f, const struct topt_shape *s,
-                           int element_bytes, const struct topt_layout *from,
-                           const struct topt_layout *to)
-{
-    struct topt_byte_bound_end a, b;
-    if (topt_layout_equal(from, to))
-        return 0;
-    topt_byte_bound_end_of(&f->mesh, s, from, &a);
-    topt_byte_bound_end_of(&f->mesh, s, to, &b);
-    return topt_byte_bound_between(f, s, element_bytes, &a, &b);
-}

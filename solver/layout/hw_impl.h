@@ -15,7 +15,7 @@ const char *topt_hw_shipped_text(const char *name, size_t *ret_len);
  * meant. */
 void topt_hw_refuse_name(const char *name, enum topt_err code, struct topt_error *err);
 
-/* hw_like.c: a document that says 'like' which shipped profile it is becomes a whole
+/* hw_inherit.c: a document that says 'like' which shipped profile it is becomes a whole
  * one, in place.  INVAL where there is no such profile. */
 int topt_hw_expand(json_t **doc, struct topt_error *err) TOPT_MUST_CHECK;
 

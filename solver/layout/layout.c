@@ -354,14 +354,3 @@ int64_t topt_move_bytes(const struct topt_mesh *mesh, const struct topt_shape *s
     int gathers = m->kind == TOPT_MOVE_ALL_GATHER;
     return topt_layout_elements(mesh, s, gathers ? &m->to : &m->from) * element_bytes;
 }
-
-int64_t topt_move_ns(const struct topt_hw *hw, const struct topt_mesh *mesh,
-                     const struct topt_shape *s, const struct topt_move *m,
-                     int element_bytes)
-{
-    if (m->kind == TOPT_MOVE_SLICE)
-        return 0;
-    return topt_hw_collective_ns(hw, topt_move_collective(m->kind),
-                                 topt_mesh_group(mesh, m->axes),
-                                 topt_move_bytes(mesh, s, m, element_bytes));
-}

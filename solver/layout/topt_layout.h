@@ -141,9 +141,6 @@ int64_t topt_move_staging_bytes(const struct topt_mesh *mesh, const struct topt_
 /* Bytes of its collective as topt_hw_collective counts them. */
 int64_t topt_move_bytes(const struct topt_mesh *mesh, const struct topt_shape *s,
                         const struct topt_move *m, int element_bytes);
-int64_t topt_move_ns(const struct topt_hw *hw, const struct topt_mesh *mesh,
-                     const struct topt_shape *s, const struct topt_move *m,
-                     int element_bytes);
 
 /* Cheapest sequences of moves, memoised for one cluster shape. */
 struct topt_router;
@@ -192,13 +189,7 @@ struct topt_byte_bounds;
 struct topt_byte_bounds *topt_byte_bounds_create(const struct topt_hw *hw,
                                                  const struct topt_mesh *mesh);
 void topt_byte_bounds_destroy(struct topt_byte_bounds *f);
-/* Nanoseconds, never more than topt_router_route finds; 0 between equal layouts. */
-int64_t topt_byte_bound_ns(const struct topt_byte_bounds *f, const struct topt_shape *s,
-                           int element_bytes, const struct topt_layout *from,
-                           const struct topt_layout *to);
-
-/* The same of many layouts of one shape, of each of which it is worked out once what a
- * bound needs. */
+/* What a bound needs of a layout: worked out once for many bounds. */
 struct topt_byte_bound_end {
     uint64_t
         axes[TOPT_MAX_RANK]; /* that split a dimension, outermost first: four bits each */
@@ -211,7 +202,7 @@ struct topt_byte_bound_end {
 };
 void topt_byte_bound_end_of(const struct topt_mesh *m, const struct topt_shape *s,
                             const struct topt_layout *l, struct topt_byte_bound_end *ret);
-/* Between two that differ. */
+/* Nanoseconds between two that differ, never more than topt_router_route finds. */
 int64_t topt_byte_bound_between(const struct topt_byte_bounds *f,
                                 const struct topt_shape *s, int element_bytes,
                                 const struct topt_byte_bound_end *from,

@@ -227,6 +227,9 @@ uint32_t topt_replica_axes(const struct topt_op *op, int operand,
 struct topt_layout topt_sharded_layout(const struct topt_op *op, int operand,
                                        const struct topt_config *c,
                                        const struct topt_mesh *mesh);
+/* Axes that split one of 'dims' (bit d), dimensions of the operator. */
+uint32_t topt_axes_over(const struct topt_mesh *mesh, const struct topt_config *c,
+                        uint32_t dims);
 /* Most parts that a dimension can be split into so that each operand has work for all. */
 int64_t topt_fewest_counts(const struct topt_op *op, int d);
 /* Is every split of 'c' one that the operator's row allows and that leaves work for
@@ -384,6 +387,9 @@ int topt_lower(const struct topt_model *m, const struct topt_mesh *mesh,
 /* The largest sum of live buffers on one device. */
 int64_t topt_program_peak_on(const struct topt_program *p, int device);
 void topt_program_destroy(struct topt_program *p);
+/* The instruction of a micro-batch that is the first kernel of the loss, whose inputs are the
+ * model's outputs; -1: there is none. */
+int topt_program_find_loss(const struct topt_program *p);
 
 /* Put NORM into the step's end of a lowered program, before what follows from any update: then
  * gradients can be scaled by the norm of all of them, and are all alive at once. */
@@ -407,9 +413,6 @@ int64_t topt_bucket_saves_ns(const struct topt_program *p, struct topt_router *r
  * 'align'.  What is never alive has no place. */
 int topt_program_offsets(const struct topt_program *p, int64_t align, int64_t *ret_offset,
                          int64_t *ret_bytes, struct topt_error *err) TOPT_MUST_CHECK;
-
-/* One line an instruction, for people and for golden tests. */
-char *topt_program_text(const struct topt_program *p);
 
 /* ---- its times ----------------------------------------------------------------------- */
 

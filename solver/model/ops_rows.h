@@ -15,6 +15,8 @@
     {.kind = TOPT_STEP_KERNEL, .kernel = TOPT_K_##k, .reads = (r), .writes = (w)}
 #define KERNEL_AT(d, k, r, w) {.kind = TOPT_STEP_KERNEL, .kernel = TOPT_K_##k, .reads = (r), \
                                .writes = (w), .loop = 1 + (d)}
+#define KERNEL_OVER(d, k, r, w) {.kind = TOPT_STEP_KERNEL, .kernel = TOPT_K_##k, .reads = (r), \
+                                 .writes = (w), .dims = (d)}
 #define SUM(o, d)           {.kind = TOPT_STEP_SUM, .operand = (o), .dims = (d)}
 #define SUM_AT(at, o, d)    {.kind = TOPT_STEP_SUM, .operand = (o), .dims = (d), .loop = 1 + (at)}
 #define MAX(o, d)           {.kind = TOPT_STEP_MAX, .operand = (o), .dims = (d)}

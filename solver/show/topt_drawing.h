@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-/* The curve of topt_plan_curve drawn for a terminal of 'width' columns; freed by
+/* The curve of topt_plan drawn for a terminal of 'width' columns; freed by
  * caller. */
 char *topt_plot_curve(const json_t *curve, int width);
 /* The frontier of topt_plan_frontier drawn the same way. */

@@ -188,7 +188,7 @@ static int runs_again(const struct sheet_row *r, const struct topt_op *op, int b
     case SHEET_PRODUCTS:
         return !is_kept(op);
     case SHEET_SCORES:
-        return !strcmp(op->spec->name, "attention") || !strcmp(op->spec->name, "attend");
+        return !strcmp(op->spec->name, "attention");
     default:
         return 0;
     }
@@ -290,7 +290,7 @@ static void weigh_shape(const struct sheet_row *r, struct topt_grid_search *s,
     if (topt_grid_costing(s, &v, &k, &err))
         give_up(r->model->name, &err);
     if (by_operator(r))
-        flag(r, k.model, &s->micros->blocks, plan);
+        flag(r, k.model, &s->planning->blocks, plan);
     peak_of(r->model->name, s, &v, plan,
             !by_operator(r)              ? PEAK_AS_VARIANT
             : r->again == SHEET_PRODUCTS ? PEAK_PRODUCTS

@@ -16,6 +16,7 @@
  * that the seed draws.
  *
  * Then bugs are planted, and the same comparison must notice each. */
+#include "program_text.h"
 #include "models.h"
 #include "plant.h"
 #include "topt_json.h"
@@ -93,7 +94,7 @@ static void check_program(const struct suite *u, struct topt_comm *comm,
     double loss = worst_loss(&t, &u->ref);
     double gradient = comm->rank ? 0 : worst_gradient(&t, &u->ref);
     if (!comm->rank && (loss > u->way->bound || gradient > 2 * u->way->bound)) {
-        char *text = topt_program_text(p);
+        char *text = program_text(p);
         printf("# off by %.2e, gradients by %.2e:\n%s", loss, gradient, text ? text : "");
         free(text);
     }

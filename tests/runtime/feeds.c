@@ -227,7 +227,7 @@ static void check_synthetic(void)
     int nfar = 0, nnear = 0;
     struct topt_box values = {{0}, {BATCH, 1, 3}}, part = {{2, 0, 1}, {3, 1, 2}};
     if (topt_feed_open(NULL, c, 3, &f, &err) || topt_feed_synthetic(c, 4, &g, &err) ||
-        f.load_real(f.ctx, source(c), source(c)->output, 0, &values, v, &err) ||
+        f.load_real(f.ctx, source(c), source(c)->output, 0, &values, TOPT_F64, v, &err) ||
         f.load(f.ctx, loss(c), 1, 0, &one, y, &err))
         exit(1);
     for (int i = 0; i < BATCH; i++)
@@ -240,11 +240,18 @@ static void check_synthetic(void)
         }
     ok(!strcmp(f.kind, "synthetic"), "a model of real numbers needs no file");
     ok(nnear && near / nnear < far / nfar, "samples of one class are near each other");
-    int same = !f.load_real(f.ctx, source(c), source(c)->output, 0, &part, w, &err);
+    int same =
+        !f.load_real(f.ctx, source(c), source(c)->output, 0, &part, TOPT_F64, w, &err);
     for (int i = 0; i < 12; i++)
         same &= w[i] == v[(2 + i / 4) * WIDTH + 2 + i % 4];
     ok(same, "a part of a batch is that part of the batch");
-    ok(!g.load_real(g.ctx, source(c), source(c)->output, 0, &values, w, &err) &&
+    float narrow[12];
+    same = !f.load_real(f.ctx, source(c), source(c)->output, 0, &part, TOPT_F32, narrow,
+                        &err);
+    for (int i = 0; i < 12; i++)
+        same &= narrow[i] == (float)w[i];
+    ok(same, "and in single precision it is that, rounded");
+    ok(!g.load_real(g.ctx, source(c), source(c)->output, 0, &values, TOPT_F64, w, &err) &&
            memcmp(v, w, sizeof v) && f.digest != g.digest,
        "another seed has other samples");
     topt_feed_close(&f);
@@ -273,8 +280,16 @@ static void check_rows(const char *data, const double row[2][WIDTH], const char 
         topt_model_destroy(c);
         return;
     }
-    int good = !f.load_real(f.ctx, source(c), source(c)->output, 0, &values, v, &err) &&
+    int good = !f.load_real(f.ctx, source(c), source(c)->output, 0, &values, TOPT_F64, v,
+                            &err) &&
                !f.load(f.ctx, loss(c), 1, 0, &one, y, &err);
+    struct topt_box part = {{1, 0, 1}, {2, 1, 2}};
+    float narrow[2 * (WIDTH - 2)];
+    good &= !f.load_real(f.ctx, source(c), source(c)->output, 0, &part, TOPT_F32, narrow,
+                         &err);
+    for (int i = 0; i < 2 * (WIDTH - 2); i++)
+        good &=
+            narrow[i] == (float)v[(1 + i / (WIDTH - 2)) * WIDTH + 2 + i % (WIDTH - 2)];
     int seen[2] = {0};
     for (int i = 0; i < BATCH; i++) {
         int which = y[i] == 3;
@@ -362,7 +377,7 @@ static void check_targets(void)
     double y[BATCH * 3];
     put_file("table", text, sizeof text - 1);
     ok(!topt_feed_open(in_dir("table"), m, 1, &f, &err) &&
-           !f.load_real(f.ctx, loss(m), 1, 0, &all, y, &err) && y[3] == 0.5 &&
+           !f.load_real(f.ctx, loss(m), 1, 0, &all, TOPT_F64, y, &err) && y[3] == 0.5 &&
            y[4] == -2 && y[5] == 300,
        "targets are the last columns, as they are%s", err.text);
     topt_feed_close(&f);

@@ -62,7 +62,8 @@ static int sound(const struct topt_feed *f, const struct topt_model *m)
     struct topt_box values = {{0}, {BATCH, 1, WIDTH}}, one = {{0}, {BATCH, 1}};
     double x[BATCH * WIDTH];
     int32_t y[BATCH];
-    int good = !f->load_real(f->ctx, &m->op[0], m->op[0].output, 1, &values, x, &err) &&
+    int good = !f->load_real(f->ctx, &m->op[0], m->op[0].output, 1, &values, TOPT_F64, x,
+                             &err) &&
                !f->load(f->ctx, &m->op[m->loss], 1, 1, &one, y, &err);
     for (int i = 0; good && i < BATCH * WIDTH; i++)
         good &= isfinite(x[i]) != 0;

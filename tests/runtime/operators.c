@@ -7,6 +7,7 @@
  * the rest of the model stays replicated, and trains two steps in f64: losses and gradients must
  * be those of one rank.  On more than two ranks at most N configurations of an operator are
  * tried, drawn by the seed. */
+#include "program_text.h"
 #include "models.h"
 #include "topt_lower.h"
 #include "trace.h"
@@ -98,7 +99,7 @@ static void try_config(const struct suite *u, const struct instance *x,
     double off = worst_loss(&t, &x->ref);
     double grad = comm->rank ? 0 : worst_gradient(&t, &x->ref);
     if (!comm->rank && (off > 1e-10 || grad > 1e-9)) {
-        char *text = topt_program_text(p);
+        char *text = program_text(p);
         printf("# losses off by %.1e, gradients by %.1e:\n%s", off, grad,
                text ? text : "");
         free(text);

@@ -596,7 +596,7 @@ enum { BRANCHES = 6, BLOCKS = 2, BLOCK_OPS = BRANCHES + 1 };
 enum { BRANCHED = TOPT_TEST_SIZE(40) };
 
 /* Blocks of branches from one end to the next; the first has nothing before it, the last
- * nothing after it, so that different points of one table are outdone. */
+ * nothing after it, so that different points of one table are dominated. */
 static void random_branches(struct random_problem *g, struct rng *r)
 {
     struct random_spec spec = {.nops = BLOCKS * BLOCK_OPS + 1,

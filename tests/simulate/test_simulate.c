@@ -250,8 +250,8 @@ static void test_prefetch(const struct topt_hw *hw)
             fsdp = simulated(&c, TOPT_OVERLAP_FSDP, 0);
     is_int(none, plain.time_ns, "one after the other");
     ok(ddp < none && fsdp < ddp,
-       "asynchronous gradients hide some, parameters more: %lld, %lld, %lld", (long long)none,
-       (long long)ddp, (long long)fsdp);
+       "asynchronous gradients hide some, parameters more: %lld, %lld, %lld",
+       (long long)none, (long long)ddp, (long long)fsdp);
     close_case(&c);
 }
 

@@ -99,7 +99,11 @@ static void compare(const struct topt_hw *hw, struct topt_router *r,
         t->routes_failed++;
         return;
     }
-    int64_t ns = topt_byte_bound_ns(f, &s, 4, &from, &to);
+    struct topt_byte_bound_end a, b;
+    topt_byte_bound_end_of(m, &s, &from, &a);
+    topt_byte_bound_end_of(m, &s, &to, &b);
+    int64_t ns =
+        topt_layout_equal(&from, &to) ? 0 : topt_byte_bound_between(f, &s, 4, &a, &b);
     t->pairs++;
     t->above += ns > route->time_ns || ns < 0;
     if (route->time_ns > 0) {

@@ -161,7 +161,7 @@ static int same_curve(struct topt_request *r, const struct alone *alone, struct 
 {
     json_t *curve = NULL;
     r->mode = TOPT_PROFILING;
-    if (topt_plan_curve(r, &curve, NULL))
+    if (topt_plan(r, &curve, NULL))
         return 0;
     const json_t *points = json_object_get(curve, "points");
     int good = json_array_size(points) > 0;
@@ -219,7 +219,7 @@ static void plot_roughly(struct topt_request r, const struct alone *alone,
     r.mode = TOPT_PROFILING;
     r.gpu_list = &r.gpus;
     r.ngpu_list = 1;
-    if (topt_plan_curve(&r, &curve, NULL)) {
+    if (topt_plan(&r, &curve, NULL)) {
         t->untrue++;
         return;
     }
@@ -419,7 +419,7 @@ static void test_dozens(void)
         r.settings.granule_bytes = 1;
         r.memory_limit = least_on(&r, 12) + (int64_t)seed;
         r.mode = TOPT_PROFILING;
-        int rc = topt_plan_curve(&r, &curve, NULL);
+        int rc = topt_plan(&r, &curve, NULL);
         r.mode = TOPT_MINI_TIME;
         for (size_t i = 0; !rc && i < sizeof counts / sizeof *counts; i++)
             json_array_foreach(json_object_get(curve, "points"), k, p)
@@ -728,7 +728,7 @@ static void test_stopped(struct topt_request r)
        "in the uniform space: that nothing is known");
     json_decref(a);
     r.mode = TOPT_PROFILING;
-    ok(!topt_plan_curve(&r, &a, &err) && json_is_true(json_object_get(a, "stopped")) &&
+    ok(!topt_plan(&r, &a, &err) && json_is_true(json_object_get(a, "stopped")) &&
            json_array_size(json_object_get(a, "points")) == 0,
        "a curve without points, stopped");
     json_decref(a);

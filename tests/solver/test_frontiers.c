@@ -23,6 +23,20 @@ enum {
 
 /* ---- random problems ---------------------------------------------------------------- */
 
+static int make_frontiers(const struct topt_request *r, struct topt_frontiers **ret,
+                          struct topt_error *err)
+{
+    struct topt_frontiers *f;
+    if (topt_frontiers_create(r, &f, err))
+        return -1;
+    if (topt_frontiers_complete(f, r, err)) {
+        topt_frontiers_destroy(f);
+        return -1;
+    }
+    *ret = f;
+    return 0;
+}
+
 static const int64_t device_bytes[] = {2000, 6000, 20000, 60000, 200000, 1000000000};
 
 /* A small one of a family that people train, adapters too. */
@@ -245,7 +259,7 @@ static void test_problems(void)
         struct topt_frontiers *f = NULL, *back = NULL;
         struct tally t = {0};
         if (make_problem(number, &r)) {
-            if (topt_frontiers_make(&r, &f, &err))
+            if (make_frontiers(&r, &f, &err))
                 printf("# problem %d: %s\n", (int)number, err.text);
             else if ((back = write_and_read(f)))
                 ask_all(number, back, &r, &t);
@@ -330,7 +344,7 @@ static void test_refusals(void)
     struct topt_request r, other;
     struct topt_frontiers *f = NULL;
     json_t *answer = NULL;
-    ok(make_problem(1, &r) && !topt_frontiers_make(&r, &f, &err), "frontiers are made");
+    ok(make_problem(1, &r) && !make_frontiers(&r, &f, &err), "frontiers are made");
     json_t *doc = topt_frontiers_to_json(f);
     other = r;
     other.settings.granule_bytes *= 2;
@@ -359,7 +373,7 @@ static void test_damage(void)
     struct topt_frontiers *f = NULL;
     uint64_t seed = 5;
     int read = 0;
-    if (!make_problem(3, &r) || topt_frontiers_make(&r, &f, NULL)) {
+    if (!make_problem(3, &r) || make_frontiers(&r, &f, NULL)) {
         ok(0, "frontiers are made");
         return;
     }

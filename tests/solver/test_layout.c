@@ -1,6 +1,7 @@
 /* test_layout.c - meshes, blocks and routes. */
 #include <string.h>
 
+#include "move_ns.h"
 #include "random_model.h"
 #include "sizes.h"
 #include "tap.h"
@@ -192,7 +193,7 @@ static int is_shortest(struct topt_router *r, const struct topt_hw *profile,
     for (int k = 0; k + 1 < p->nmoves; k++) {
         const struct topt_path *rest;
         const struct topt_layout *from = &p->move[k].to, *to = &p->move[p->nmoves - 1].to;
-        left -= topt_move_ns(profile, m, s, &p->move[k], 4);
+        left -= move_ns(profile, m, s, &p->move[k], 4);
         if (topt_router_path(r, s, 4, from, to, &rest, NULL))
             return 0;
         if (rest->time_ns < left)
@@ -257,7 +258,7 @@ static void test_routes(const char *profile, int nodes, int per_node)
         same_free &= aa->nmoves == 0 && aa->time_ns == 0;
         int64_t time = 0;
         for (int k = 0; k < ab->nmoves; k++)
-            time += topt_move_ns(routed, &m, &s, &ab->move[k], 4);
+            time += move_ns(routed, &m, &s, &ab->move[k], 4);
         sums &= time == ab->time_ns;
         /* The direct way may pass through fewer dimensions only where that is enough. */
         uint32_t dims = dims_split(&a, &c), via = dims_split(&b, &b);
@@ -382,7 +383,7 @@ static void test_dimensions(const char *profile, int nodes, int per_node)
         }
         int64_t sum = 0;
         for (int k = 0; k < q->nmoves; k++)
-            sum += topt_move_ns(near, &m, &t, &q->move[k], 4);
+            sum += move_ns(near, &m, &t, &q->move[k], 4);
         same &= p->time_ns == q->time_ns && sum == q->time_ns;
         holds &= path_holds(p, &end[0], &end[1]) && path_holds(q, &swap[0], &swap[1]);
     }

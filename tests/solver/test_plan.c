@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "program_text.h"
 #include "random_model.h"
 #include "tap.h"
 #include "topt_json.h"
@@ -58,7 +59,7 @@ static void test_modes(void)
     request(&r, TOPT_PROFILING);
     r.counts = TOPT_COUNTS_POW2;
     json_t *curve = NULL;
-    ok(!topt_plan_curve(&r, &curve, NULL), "a curve");
+    ok(!topt_plan(&r, &curve, NULL), "a curve");
     is_int(json_array_size(json_object_get(curve, "points")), 4, "1, 2, 4, 8 GPUs");
     json_decref(one);
     json_decref(fits);
@@ -112,7 +113,7 @@ static void test_round_trip(void)
         is_int(p->program->peak_bytes, p->peak_bytes,
                "its program has the predicted peak");
         ok(!strncmp(p->id, "p-", 2) && strlen(p->id) == 34, "its id is %s", p->id);
-        char *program = topt_program_text(p->program);
+        char *program = program_text(p->program);
         ok(program && strstr(program, "-- step"), "and its program written out");
         free(program);
     }

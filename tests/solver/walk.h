@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "move_ns.h"
 #include "topt_lower.h"
 
 struct walk {
@@ -139,7 +140,7 @@ static int64_t network_of(const struct topt_program *p, const struct topt_hw *hw
     int64_t differ;
     switch (i->kind) {
     case TOPT_I_MOVE:
-        return topt_move_ns(hw, &p->mesh, &a->shape, &i->move, bytes);
+        return move_ns(hw, &p->mesh, &a->shape, &i->move, bytes);
     case TOPT_I_REDUCE:
         return topt_hw_collective_ns(hw, TOPT_ALL_REDUCE, g, a->bytes);
     case TOPT_I_HALO:

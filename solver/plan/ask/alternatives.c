@@ -8,7 +8,7 @@
  *
  * "min_efficiency" of each is the roundest one that would choose it. */
 #include "alternatives.h"
-#include "count.h"
+#include "gpu_count.h"
 #include "planning.h"
 #include "tradeoff.h"
 #include "topt_question.h"
@@ -117,7 +117,7 @@ int topt_alternatives_find(struct topt_planning *m, const int64_t *count, int n,
     *ret = (struct topt_alternatives){json_array(), json_array()};
     for (int i = 0; i < n; i++) {
         json_t *point;
-        if (!topt_count_shares(m, count[i], NULL))
+        if (!topt_count_divides_batch(m, count[i], NULL))
             continue;
         if (topt_count_point(m, count[i], &point, err))
             return -1;

@@ -3,7 +3,7 @@
 #include "answer.h"
 #include "algorithm.h"
 #include "plan_check.h"
-#include "count.h"
+#include "gpu_count.h"
 #include "document.h"
 #include "grid.h"
 #include "grid_data.h"
@@ -200,8 +200,9 @@ int topt_answer_unfinished(const struct topt_request *r, int64_t gpus, json_t **
     return 0;
 }
 
-int topt_answer_unshared(const struct topt_planning *m, int64_t gpus,
-                         const int64_t nearest[2], json_t **ret, struct topt_error *err)
+int topt_answer_indivisible(const struct topt_planning *m, int64_t gpus,
+                            const int64_t nearest[2], json_t **ret,
+                            struct topt_error *err)
 {
     char why[200], less[48] = "";
     if (nearest[0])

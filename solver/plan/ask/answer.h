@@ -2,7 +2,7 @@
 #ifndef TOPT_ANSWER_H
 #define TOPT_ANSWER_H
 
-#include "count.h"
+#include "gpu_count.h"
 
 /* The checked plan, and why it is the one. */
 int topt_answer_write(struct topt_planning *m, const struct topt_best *b, const char *why,
@@ -17,9 +17,9 @@ int topt_answer_unfinished(const struct topt_request *r, int64_t gpus, json_t **
 int topt_answer_infeasible(struct topt_planning *m, int64_t gpus, int doubt, json_t **ret,
                            struct topt_error *err) TOPT_MUST_CHECK;
 
-/* So many can't share the batch (topt_count_shares). */
-int topt_answer_unshared(const struct topt_planning *m, int64_t gpus,
-                         const int64_t nearest[2], json_t **ret,
-                         struct topt_error *err) TOPT_MUST_CHECK;
+/* So many can't share the batch (topt_count_divides_batch). */
+int topt_answer_indivisible(const struct topt_planning *m, int64_t gpus,
+                            const int64_t nearest[2], json_t **ret,
+                            struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

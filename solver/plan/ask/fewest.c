@@ -9,9 +9,9 @@
 #include "algorithm.h"
 #include "alternatives.h"
 #include "answer.h"
-#include "count.h"
+#include "gpu_count.h"
 #include "grid_data.h"
-#include "kept.h"
+#include "variant_cache.h"
 #include "planning.h"
 #include "request.h"
 #include "space.h"
@@ -85,7 +85,7 @@ static int first_fit(struct topt_planning *m, const int64_t *count, int n,
 {
     int64_t limit = topt_request_limit(m->request);
     for (int i = 0; i < n && !ret->best.found && !ret->best.stopped; i++) {
-        if (!topt_count_shares(m, count[i], NULL))
+        if (!topt_count_divides_batch(m, count[i], NULL))
             continue;
         ret->fewer = ret->gpus;
         ret->gpus = count[i];
@@ -206,17 +206,17 @@ enum { RELAXATIONS = sizeof relaxations / sizeof *relaxations };
 /* The request with it, and what is kept of that; its model is 'ret_other' (owned) where it is
  * another one.  1, 0 where it is not of this model, or -1. */
 static int relax(const struct topt_planning *m, const struct relaxation *x,
-                 struct topt_request *ret, struct topt_kept **ret_kept,
+                 struct topt_request *ret, struct topt_variant_cache **ret_cache,
                  struct topt_model **ret_other, struct topt_error *err)
 {
     *ret = *m->request;
-    *ret_kept = m->kept;
+    *ret_cache = m->cache;
     *ret_other = NULL;
     if (x->allow)
         x->allow(ret);
     if (!x->train)
         return 1;
-    if (m->kept && !(*ret_kept = topt_kept_lora(m->kept)))
+    if (m->cache && !(*ret_cache = topt_variant_cache_lora(m->cache)))
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the answer");
     struct topt_model *other = topt_model_rebatch(ret->model, ret->model->batch, err);
     if (!other)
@@ -232,13 +232,13 @@ static int try_relaxed(const struct topt_planning *asked, const struct relaxatio
                        const int64_t *count, int n, json_t *with, struct topt_error *err)
 {
     struct topt_request r;
-    struct topt_kept *kept;
+    struct topt_variant_cache *cache;
     struct topt_model *other;
     struct topt_planning m;
     struct fewest f = {.best = {0}};
-    int rc = relax(asked, x, &r, &kept, &other, err);
+    int rc = relax(asked, x, &r, &cache, &other, err);
     if (rc > 0 && !(rc = topt_planning_init(&m, &r, err))) {
-        m.kept = kept;
+        m.cache = cache;
         rc = first_fit(&m, count, n, &f, err);
         if (!rc && f.best.found)
             json_array_append_new(with,
@@ -256,14 +256,14 @@ static int complete_relaxed(const struct topt_planning *asked, const struct rela
                             const struct topt_reach *of, int n, struct topt_error *err)
 {
     struct topt_request r;
-    struct topt_kept *kept;
+    struct topt_variant_cache *cache;
     struct topt_model *other;
     struct topt_planning m;
-    int rc = relax(asked, x, &r, &kept, &other, err);
+    int rc = relax(asked, x, &r, &cache, &other, err);
     if (rc > 0 && !(rc = topt_planning_init(&m, &r, err))) {
-        m.kept = kept;
+        m.cache = cache;
         for (int i = 0; i < n && !rc; i++)
-            if (topt_count_shares(&m, of[i].gpus, NULL) &&
+            if (topt_count_divides_batch(&m, of[i].gpus, NULL) &&
                 topt_count_least_bytes(&m, of[i].gpus) <= of[i].most)
                 rc = topt_count_complete(&m, of[i].gpus, of[i].most, err);
         topt_planning_fini(&m);
@@ -277,7 +277,7 @@ int topt_fewest_complete(struct topt_planning *m, const struct topt_reach *of, i
 {
     const struct topt_request *r = m->request;
     int rc = 0;
-    m->tensor = (enum topt_tensor_where)topt_request_tensor(r, 0);
+    m->tensor = (enum topt_tensor_where)topt_request_tensor_at(r, 0);
     for (int i = 0; i < RELAXATIONS && !rc && r->space == TOPT_SPACE_UNIFORM; i++)
         if (relaxations[i].excluded(m))
             rc = complete_relaxed(m, &relaxations[i], of, n, err);
@@ -359,8 +359,8 @@ static int answer_not_found(struct topt_planning *m, const struct counts *c,
         return topt_algorithm_find(r->algorithm)
                    ? topt_answer_unfinished(r, f->gpus, ret, err)
                    : fall_back_to_uniform(r, f->gpus, ret, err);
-    if (!f->gpus && !topt_count_shares(m, c->at[0], nearest))
-        return topt_answer_unshared(m, c->at[0], nearest, ret, err);
+    if (!f->gpus && !topt_count_divides_batch(m, c->at[0], nearest))
+        return topt_answer_indivisible(m, c->at[0], nearest, ret, err);
     if (topt_answer_infeasible(m, f->gpus, f->doubt && f->doubt != f->gpus, ret, err))
         return -1;
     return put_relaxed(m, c->at, c->n, INT64_MAX, *ret, err);
@@ -372,7 +372,7 @@ static int widen_until_it_fits(struct topt_planning *m, const struct counts *c,
                                struct fewest *f, struct topt_error *err)
 {
     for (int i = 0;; i++) {
-        int where = topt_request_tensor(m->request, i);
+        int where = topt_request_tensor_at(m->request, i);
         if (where < 0)
             return 0;
         m->tensor = (enum topt_tensor_where)where;

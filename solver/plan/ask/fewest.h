@@ -15,7 +15,7 @@ struct topt_reach {
     int64_t gpus, most;
 };
 
-/* See that all is kept that "with" of some such answer may need: of what would fit on fewer. */
+/* See that all is cached that "with" of some such answer may need: of what would fit on fewer. */
 int topt_fewest_complete(struct topt_planning *m, const struct topt_reach *of, int n,
                          struct topt_error *err) TOPT_MUST_CHECK;
 

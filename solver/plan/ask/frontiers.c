@@ -2,9 +2,9 @@
 #include "topt_frontiers.h"
 #include "algorithm.h"
 #include "ask.h"
-#include "count.h"
+#include "gpu_count.h"
 #include "fewest.h"
-#include "kept.h"
+#include "variant_cache.h"
 #include "planning.h"
 #include "request.h"
 #include "topt_json.h"
@@ -15,7 +15,7 @@
 
 struct topt_frontiers {
     char problem[TOPT_ID];
-    struct topt_kept *kept;
+    struct topt_variant_cache *cache;
 };
 
 int topt_frontiers_keeps(const struct topt_request *r)
@@ -52,7 +52,7 @@ int topt_frontiers_problem(const struct topt_request *r, char ret[TOPT_ID],
     return rc ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for frontiers") : 0;
 }
 
-static int unkept(struct topt_error *err)
+static int not_cached(struct topt_error *err)
 {
     return topt_fail(
         err, TOPT_ERR_INVAL,
@@ -65,7 +65,7 @@ static int same_problem(const char *problem, const struct topt_request *r,
 {
     char own[TOPT_ID];
     if (!topt_frontiers_keeps(r))
-        return unkept(err);
+        return not_cached(err);
     if (topt_frontiers_problem(r, own, err))
         return -1;
     return strcmp(problem, own)
@@ -78,16 +78,16 @@ static int same_problem(const char *problem, const struct topt_request *r,
 /* ---- made -------------------------------------------------------------------------- */
 
 /* Takes what is kept over; NULL without memory. */
-static struct topt_frontiers *wrap(const char *problem, struct topt_kept *kept)
+static struct topt_frontiers *wrap(const char *problem, struct topt_variant_cache *cache)
 {
     struct topt_frontiers *f = calloc(1, sizeof *f);
-    if (!f || !kept) {
-        topt_kept_destroy(kept);
+    if (!f || !cache) {
+        topt_variant_cache_destroy(cache);
         free(f);
         return NULL;
     }
     snprintf(f->problem, sizeof f->problem, "%s", problem);
-    f->kept = kept;
+    f->cache = cache;
     return f;
 }
 
@@ -96,10 +96,10 @@ int topt_frontiers_create(const struct topt_request *r, struct topt_frontiers **
 {
     char problem[TOPT_ID];
     if (!topt_frontiers_keeps(r))
-        return unkept(err);
+        return not_cached(err);
     if (topt_frontiers_problem(r, problem, err))
         return -1;
-    *ret = wrap(problem, topt_kept_create());
+    *ret = wrap(problem, topt_variant_cache_create());
     return *ret ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for frontiers");
 }
 
@@ -107,7 +107,7 @@ void topt_frontiers_destroy(struct topt_frontiers *f)
 {
     if (!f)
         return;
-    topt_kept_destroy(f->kept);
+    topt_variant_cache_destroy(f->cache);
     free(f);
 }
 
@@ -133,9 +133,9 @@ static int complete_count(struct topt_planning *m, struct topt_reach *ret,
                           struct topt_error *err)
 {
     int64_t most = ret->most, least;
-    for (int i = 0, where; (where = topt_request_tensor(m->request, i)) >= 0; i++) {
+    for (int i = 0, where; (where = topt_request_tensor_at(m->request, i)) >= 0; i++) {
         m->tensor = (enum topt_tensor_where)where;
-        if (!topt_count_shares(m, ret->gpus, NULL))
+        if (!topt_count_divides_batch(m, ret->gpus, NULL))
             continue;
         if (topt_count_complete(m, ret->gpus, most, err) ||
             least_of(m, ret->gpus, &least, err))
@@ -172,26 +172,12 @@ int topt_frontiers_complete(struct topt_frontiers *f, const struct topt_request 
         return -1;
     int rc = topt_planning_init(&m, r, err);
     if (!rc) {
-        m.kept = f->kept;
+        m.cache = f->cache;
         rc = complete_all(&m, count, n, err);
         topt_planning_fini(&m);
     }
     free(count);
     return rc;
-}
-
-int topt_frontiers_make(const struct topt_request *r, struct topt_frontiers **ret,
-                        struct topt_error *err)
-{
-    struct topt_frontiers *f;
-    if (topt_frontiers_create(r, &f, err))
-        return -1;
-    if (topt_frontiers_complete(f, r, err)) {
-        topt_frontiers_destroy(f);
-        return -1;
-    }
-    *ret = f;
-    return 0;
 }
 
 /* ---- asked ------------------------------------------------------------------------- */
@@ -200,17 +186,18 @@ int topt_frontiers_answer(struct topt_frontiers *f, const struct topt_request *r
                           json_t **ret, struct topt_error *err)
 {
     *ret = NULL;
-    return same_problem(f->problem, r, err) ? -1 : topt_answer_plan(r, f->kept, ret, err);
+    return same_problem(f->problem, r, err) ? -1
+                                            : topt_answer_plan(r, f->cache, ret, err);
 }
 
 int64_t topt_frontiers_searches(const struct topt_frontiers *f)
 {
-    return f->kept->searches + (f->kept->lora ? f->kept->lora->searches : 0);
+    return f->cache->searches + (f->cache->lora ? f->cache->lora->searches : 0);
 }
 
 int topt_frontiers_grew(const struct topt_frontiers *f)
 {
-    return f->kept->grew || (f->kept->lora && f->kept->lora->grew);
+    return f->cache->grew || (f->cache->lora && f->cache->lora->grew);
 }
 
 /* ---- documents --------------------------------------------------------------------- */
@@ -219,10 +206,10 @@ json_t *topt_frontiers_to_json(const struct topt_frontiers *f)
 {
     json_t *doc = json_pack("{s:s, s:s, s:s}", "format", "topt-frontiers/1", "version",
                             TOPT_VERSION, "problem", f->problem);
-    json_t *kept = topt_kept_to_json(f->kept);
-    if (doc && kept)
-        json_object_update(doc, kept);
-    json_decref(kept);
+    json_t *cache = topt_variant_cache_to_json(f->cache);
+    if (doc && cache)
+        json_object_update(doc, cache);
+    json_decref(cache);
     return doc;
 }
 
@@ -233,7 +220,7 @@ int topt_frontiers_from_json(const json_t *doc, struct topt_frontiers **ret,
                                           "counts",  "grids",   "strategies",
                                           "symbols", "lora",    NULL};
     const char *version, *problem;
-    struct topt_kept *kept;
+    struct topt_variant_cache *cache;
     if (topt_json_format(doc, "frontiers", err) ||
         topt_json_only(doc, "", allowed, err) ||
         topt_json_string(doc, "", "version", &version, err) ||
@@ -243,8 +230,8 @@ int topt_frontiers_from_json(const json_t *doc, struct topt_frontiers **ret,
         return topt_fail(err, TOPT_ERR_INVAL,
                          "these frontiers were made by topt %.20s, this is " TOPT_VERSION,
                          version);
-    if (topt_kept_read(doc, &kept, err))
+    if (topt_variant_cache_read(doc, &cache, err))
         return -1;
-    *ret = wrap(problem, kept);
+    *ret = wrap(problem, cache);
     return *ret ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for frontiers");
 }

@@ -2,7 +2,7 @@
  * plan written down (answer.c), and what the question was. */
 #include "answer.h"
 #include "ask.h"
-#include "count.h"
+#include "gpu_count.h"
 #include "fewest.h"
 #include "grid_data.h"
 #include "planning.h"
@@ -27,7 +27,7 @@ static int fastest_of_count(struct topt_planning *m, struct topt_best *ret,
     const struct topt_request *r = m->request;
     *ret = (struct topt_best){.found = 0};
     for (int i = 0; !ret->found && !ret->stopped; i++) {
-        int where = topt_request_tensor(r, i);
+        int where = topt_request_tensor_at(r, i);
         if (where < 0)
             return 0;
         m->tensor = (enum topt_tensor_where)where;
@@ -46,10 +46,10 @@ static int shares_inside_nodes(struct topt_planning *m, int64_t ret_nearest[2])
     enum topt_tensor_where where = m->tensor;
     if (m->tensor > TOPT_TENSOR_NODE)
         m->tensor = TOPT_TENSOR_NODE;
-    int shares = topt_count_shares(m, m->request->gpus, ret_nearest);
-    m->tensor = (enum topt_tensor_where)topt_request_tensor(m->request, 0);
+    int shares = topt_count_divides_batch(m, m->request->gpus, ret_nearest);
+    m->tensor = (enum topt_tensor_where)topt_request_tensor_at(m->request, 0);
     if (!shares) /* by what it is asked for first */
-        topt_count_shares(m, m->request->gpus, ret_nearest);
+        topt_count_divides_batch(m, m->request->gpus, ret_nearest);
     m->tensor = where;
     return shares;
 }
@@ -66,7 +66,7 @@ static int mini_time(struct topt_planning *m, json_t **ret, struct topt_error *e
         int gave_up = b.stopped;
         topt_best_fini(&b);
         if (!gave_up && !shares_inside_nodes(m, nearest))
-            return topt_answer_unshared(m, r->gpus, nearest, ret, err);
+            return topt_answer_indivisible(m, r->gpus, nearest, ret, err);
         return gave_up ? topt_answer_unfinished(r, r->gpus, ret, err)
                        : topt_answer_infeasible(m, r->gpus, 0, ret, err);
     }
@@ -146,16 +146,16 @@ static void put_question(const struct topt_request *r, json_t *answer)
         json_object_set_new(answer, "needs", json_string(needs));
 }
 
-int topt_answer_plan(const struct topt_request *r, struct topt_kept *kept, json_t **ret,
-                     struct topt_error *err)
+int topt_answer_plan(const struct topt_request *r, struct topt_variant_cache *cache,
+                     json_t **ret, struct topt_error *err)
 {
     struct topt_planning m;
     *ret = NULL;
     if (r->mode == TOPT_PROFILING)
-        return topt_answer_curve(r, kept, ret, err);
+        return topt_answer_curve(r, cache, ret, err);
     if (topt_request_check(r, err) || topt_planning_init(&m, r, err))
         return -1;
-    m.kept = kept;
+    m.cache = cache;
     int rc = r->mode == TOPT_MINI_TIME ? mini_time(&m, ret, err)
                                        : topt_answer_fewest(&m, ret, err);
     topt_planning_fini(&m);
@@ -166,11 +166,11 @@ int topt_answer_plan(const struct topt_request *r, struct topt_kept *kept, json_
 
 int topt_plan(const struct topt_request *r, json_t **ret, struct topt_error *err)
 {
-    struct topt_kept *kept = topt_kept_create();
+    struct topt_variant_cache *cache = topt_variant_cache_create();
     *ret = NULL;
-    if (!kept)
+    if (!cache)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the plan");
-    int rc = topt_answer_plan(r, kept, ret, err);
-    topt_kept_destroy(kept);
+    int rc = topt_answer_plan(r, cache, ret, err);
+    topt_variant_cache_destroy(cache);
     return rc;
 }

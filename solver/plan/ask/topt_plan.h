@@ -13,21 +13,18 @@
 #include "topt_question.h"
 #include "topt_search.h"
 
-/* Answer a request of any mode; below, the two that find one plan.
+/* Answer a request of any mode.  Of those that find one plan:
  *  0 and '*ret' the answer, a new reference:
  *      {"feasible":true,"gpus","nodes","gpus_per_node","memory_bytes","peak_bytes","time_ns",
  *       "compute_ns","network_ns","why","strategy","space",...,"plan":{topt-plan/1}}
  *    or, when nothing fits,
  *      {"feasible":false,"why","nearest":{"gpus","memory_bytes",...}}   (no "plan")
+ *    and of profiling
+ *      {"points":[{"gpus","nodes","feasible","limit","memory_bytes","time_ns"},...], "model",
+ *       "hw","space","batch","seq"}.
  * -1: the request is malformed, was canceled, or passed a limit. */
 int topt_plan(const struct topt_request *r, json_t **ret,
               struct topt_error *err) TOPT_MUST_CHECK;
-
-/* Answer a profiling request:
- * {"points":[{"gpus","nodes","feasible","limit","memory_bytes", "time_ns"},...], "model",
- * "hw", "space", "batch", "seq"}. */
-int topt_plan_curve(const struct topt_request *r, json_t **ret,
-                    struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The whole frontier for r->gpus devices: {"points":[{"memory_bytes","time_ns",
  * "compute_ns","network_ns","nodes"},...],"exact","epsilon","space",...}. */

@@ -4,7 +4,7 @@
 #include "algorithm.h"
 #include "plan_check.h"
 #include "certificate.h"
-#include "count.h"
+#include "gpu_count.h"
 #include "document.h"
 #include "grid.h"
 #include "grid_data.h"
@@ -15,7 +15,7 @@
 #include "problem_stats.h"
 #include "request.h"
 #include "solutions.h"
-#include "words.h"
+#include "strategy_words.h"
 #include "topt_choices.h"
 #include "topt_framework.h"
 #include "topt_plan.h"
@@ -82,14 +82,15 @@ static json_t *check(struct topt_planning *m, const struct topt_best *b,
 static int put_checked(struct topt_planning *m, const struct topt_best *b, json_t *point,
                        struct topt_error *err)
 {
-    struct topt_kept_point *kept = b->solution.kept;
-    json_t *o = kept && kept->checked ? json_incref(kept->checked) : check(m, b, err);
+    struct topt_cached_point *cached = b->solution.cached;
+    json_t *o =
+        cached && cached->checked ? json_incref(cached->checked) : check(m, b, err);
     if (!o)
         return -1;
     json_object_update(point, o);
-    if (kept && !kept->checked) {
-        kept->checked = json_incref(o);
-        m->kept->grew = 1;
+    if (cached && !cached->checked) {
+        cached->checked = json_incref(o);
+        m->cache->grew = 1;
     }
     json_decref(o);
     return 0;
@@ -153,7 +154,7 @@ static int put_points(struct topt_planning *m, const int64_t *count, int n, json
     json_t *points = json_object_get(curve, "points"), *p;
     for (int i = 0; i < n; i++) {
         int64_t nearest[2];
-        if (!topt_count_shares(m, count[i], nearest)) {
+        if (!topt_count_divides_batch(m, count[i], nearest)) {
             json_array_append_new(points, unshared_point(m->request, count[i], nearest));
             continue;
         }
@@ -186,7 +187,7 @@ static int put_curve(struct topt_planning *m, const int64_t *count, int n, json_
                      struct topt_error *err)
 {
     for (int i = 0;; i++) {
-        int where = topt_request_tensor(m->request, i);
+        int where = topt_request_tensor_at(m->request, i);
         if (where < 0 || any_fits(curve))
             return 0;
         m->tensor = (enum topt_tensor_where)where;
@@ -196,8 +197,8 @@ static int put_curve(struct topt_planning *m, const int64_t *count, int n, json_
     }
 }
 
-int topt_answer_curve(const struct topt_request *r, struct topt_kept *kept, json_t **ret,
-                      struct topt_error *err)
+int topt_answer_curve(const struct topt_request *r, struct topt_variant_cache *cache,
+                      json_t **ret, struct topt_error *err)
 {
     struct topt_planning m;
     int64_t *count;
@@ -206,7 +207,7 @@ int topt_answer_curve(const struct topt_request *r, struct topt_kept *kept, json
     if ((r->mode == TOPT_PROFILING && topt_request_check(r, err)) ||
         topt_planning_init(&m, r, err))
         return -1;
-    m.kept = kept;
+    m.cache = cache;
     if (topt_request_counts(r, &count, &n, err)) {
         topt_planning_fini(&m);
         return -1;
@@ -222,17 +223,6 @@ int topt_answer_curve(const struct topt_request *r, struct topt_kept *kept, json
     }
     *ret = curve;
     return 0;
-}
-
-int topt_plan_curve(const struct topt_request *r, json_t **ret, struct topt_error *err)
-{
-    struct topt_kept *kept = topt_kept_create();
-    *ret = NULL;
-    if (!kept)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the curve");
-    int rc = topt_answer_curve(r, kept, ret, err);
-    topt_kept_destroy(kept);
-    return rc;
 }
 
 /* ---- the frontier ------------------------------------------------------------------ */
@@ -493,7 +483,7 @@ int topt_plan_frontier(const struct topt_request *r, json_t **ret, struct topt_e
     /* Where tensor parallelism is a last resort, it is tried where nothing fits
      * without. */
     for (int i = 0; !rc && !m.n; i++) {
-        int where = topt_request_tensor(r, i);
+        int where = topt_request_tensor_at(r, i);
         if (where < 0)
             break;
         micros.tensor = (enum topt_tensor_where)where;

@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "kept.h"
+#include "variant_cache.h"
 #include "planning.h"
 
 /* The fastest on so many as a point of a curve; NULL where a search was stopped before it
@@ -12,9 +12,9 @@
 int topt_count_point(struct topt_planning *m, int64_t gpus, json_t **ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
-/* A curve, from what is kept of the request's problem; what is missing there is searched and
+/* A curve, from the cache of the request's problem; what is missing there is searched and
  * added. */
-int topt_answer_curve(const struct topt_request *r, struct topt_kept *kept, json_t **ret,
-                      struct topt_error *err) TOPT_MUST_CHECK;
+int topt_answer_curve(const struct topt_request *r, struct topt_variant_cache *cache,
+                      json_t **ret, struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

@@ -1,7 +1,7 @@
 /* explain_around.c - why not fewer GPUs, and what more would buy: the neighbouring counts
  * asked what the plan was asked. */
 #include "explain_around.h"
-#include "count.h"
+#include "gpu_count.h"
 #include "planning.h"
 #include "request.h"
 #include "topt_choices.h"
@@ -96,7 +96,7 @@ static int counts_of(const struct topt_request *r, int64_t gpus, int64_t ret[3],
         return -1;
     }
     for (int i = 0; i < all; i++) {
-        if (!topt_count_shares(&m, count[i], NULL))
+        if (!topt_count_divides_batch(&m, count[i], NULL))
             continue;
         if (count[i] < gpus)
             fewer = count[i];

@@ -3,7 +3,7 @@
  * Operators that do the same are told together, repeated blocks that do the same once
  * with the numbers of all of them: most models are a handful of lines, however deep. */
 #include "explain_split.h"
-#include "words.h"
+#include "strategy_words.h"
 #include "topt_plan_doc.h"
 
 #include <stdlib.h>

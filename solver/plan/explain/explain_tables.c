@@ -7,7 +7,7 @@
 #include "explain_tables.h"
 
 #include "topt_text.h"
-#include "words.h"
+#include "strategy_words.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -100,7 +100,7 @@ static double input_bytes(const struct topt_planning *m, const struct topt_micro
 struct units {
     double made;      /* gradients of one block as backward makes them */
     double block;     /* what is gathered and on its way of blocks: BUFFERS */
-    double absent;     /* of BUFFERS in all, what is not there while the loss runs */
+    double absent;    /* of BUFFERS in all, what is not there while the loss runs */
     double gradients; /* of parameters in blocks, which stay: GRAD */
     double outside;   /* the same of what is outside of blocks */
 };
@@ -139,7 +139,7 @@ static double late_bytes(const struct topt_grid_search *s, const struct topt_var
                          const struct topt_micro *t, const struct units *u,
                          double recomputed)
 {
-    double kept = v->recompute ? input_bytes(s->micros, t) : (double)t->recomputed_all;
+    double kept = v->recompute ? input_bytes(s->planning, t) : (double)t->recomputed_all;
     double late = v->recompute ? smaller(recomputed, u->made) : 0;
     return v->micro_batches > 1 ? late
                                 : late + smaller(kept / s->mesh.devices, u->gradients);
@@ -154,8 +154,8 @@ int topt_grid_apart(struct topt_grid_search *s, struct topt_variant *v,
     if (s->space != TOPT_SPACE_UNIFORM || !topt_request_even(s->request) ||
         v->apart_bytes || v->late_permille)
         return 0;
-    struct topt_micro *t = topt_planning_at(s->micros, v->micro_batches, err);
-    if (!t || (!t->recomputed_known && recomputed_on_one(s->micros, t, err)))
+    struct topt_micro *t = topt_planning_at(s->planning, v->micro_batches, err);
+    if (!t || (!t->recomputed_known && recomputed_on_one(s->planning, t, err)))
         return -1;
     const struct topt_settings *x = &t->settings;
     double recomputed = v->recompute ? 0.9 * (double)t->recomputed / all : 0,

@@ -3,7 +3,7 @@
 #include "grid.h"
 #include "algorithm.h"
 #include "grid_data.h"
-#include "kept.h"
+#include "variant_cache.h"
 #include "planning.h"
 #include "price_tuning.h"
 #include "problem.h"
@@ -56,17 +56,17 @@ static int resolve_blocks(struct topt_grid_search *s, enum topt_goal goal,
                : 0;
 }
 
-/* Variants are kept where their frontiers are (kept.h), for limits that the device has;
+/* Variants are cached where their frontiers are (variant_cache.h), for limits that the device has;
  * and where work is not counted out, which ends searches in between. */
-static int open_kept(struct topt_grid_search *s, enum topt_goal goal,
-                     struct topt_error *err)
+static int open_cached(struct topt_grid_search *s, enum topt_goal goal,
+                       struct topt_error *err)
 {
     const struct topt_request *r = s->request;
-    if (!s->micros->kept || s->space != TOPT_SPACE_UNIFORM || !s->alike || s->algorithm ||
-        !by_ft(s) || r->max_work || r->pin || goal == TOPT_GOAL_FRONTIER)
+    if (!s->planning->cache || s->space != TOPT_SPACE_UNIFORM || !s->alike ||
+        s->algorithm || !by_ft(s) || r->max_work || r->pin || goal == TOPT_GOAL_FRONTIER)
         return 0;
-    s->kept = topt_kept_grid(s->micros->kept, s->mesh.nodes, s->mesh.per_node);
-    return s->kept ? 0 : topt_nomem(err, "the search");
+    s->cached = topt_cached_grid(s->planning->cache, s->mesh.nodes, s->mesh.per_node);
+    return s->cached ? 0 : topt_nomem(err, "the search");
 }
 
 static int open_mesh(struct topt_grid_search *s, int nodes, int per_node,
@@ -88,14 +88,14 @@ int topt_grid_open(struct topt_grid_search *s, struct topt_planning *m, int node
     const struct topt_request *r = m->request;
     memset(s, 0, sizeof *s);
     s->request = r;
-    s->micros = m;
+    s->planning = m;
     if (open_mesh(s, nodes, per_node, err))
         return -1;
     s->algorithm = topt_algorithm_find(r->algorithm);
     s->space = topt_space_resolve(r->space, s->mesh.devices);
     s->factors = topt_request_factors(r, s->space);
     if (resolve_blocks(s, goal, err) || topt_variants_list(s, err) ||
-        open_kept(s, goal, err))
+        open_cached(s, goal, err))
         return -1;
     s->router = topt_router_create(r->hw, &s->mesh);
     return s->router ? 0 : topt_nomem(err, "the search");
@@ -147,7 +147,7 @@ static struct topt_variant_settings *settings_of(struct topt_grid_search *s,
 int topt_grid_costing(struct topt_grid_search *s, const struct topt_variant *v,
                       struct topt_costing *ret, struct topt_error *err)
 {
-    struct topt_micro *t = topt_planning_at(s->micros, v->micro_batches, err);
+    struct topt_micro *t = topt_planning_at(s->planning, v->micro_batches, err);
     const struct topt_variant_settings *x = t ? settings_of(s, v, t, err) : NULL;
     if (!x)
         return -1;
@@ -210,12 +210,12 @@ static int make_problem(struct topt_grid_search *s, const struct topt_variant *v
                                    .even = topt_request_even(r),
                                    .vocab = r->model->vocab,
                                    .sequence = r->sequence_splits,
-                                   .blocks = &s->micros->blocks,
+                                   .blocks = &s->planning->blocks,
                                    .alike = s->alike,
                                    .zero = zero_levels(s, v),
                                    .recompute = recompute_of(s, v),
                                    .mesh_starts = v->mesh_starts,
-                                   .pins = r->pin ? &s->micros->pins : NULL,
+                                   .pins = r->pin ? &s->planning->pins : NULL,
                                    .sums_stay =
                                        topt_accounting_is_papers(r->settings.accounting),
                                    .lazy_entries = lazy_entries,
@@ -280,11 +280,11 @@ static struct spread spread_of(const struct topt_grid_search *s,
  * gradients that come late and what backward reads, no more than may be charged. */
 int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_variant *v)
 {
-    const struct topt_least_parameters *p = &s->micros->parameters;
+    const struct topt_least_parameters *p = &s->planning->parameters;
     struct spread n = spread_of(s, v);
     double bytes = p->value / n.value + p->gradient / n.gradient + p->state / n.state;
     double kept =
-        s->micros->activation_bytes / (double)v->micro_batches / s->mesh.devices;
+        s->planning->activation_bytes / (double)v->micro_batches / s->mesh.devices;
     if (s->request->settings.gather == TOPT_GATHER_UNIT && v->micro_batches == 1)
         kept -= p->gradient / n.gradient; /* late_bytes */
     if (!v->recompute && kept > 0)

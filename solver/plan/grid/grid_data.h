@@ -7,7 +7,7 @@
 #include "planning.h"
 #include "solutions.h"
 
-struct topt_kept_grid;
+struct topt_cached_grid;
 
 enum topt_goal {
     TOPT_GOAL_FRONTIER,
@@ -18,7 +18,7 @@ enum topt_goal {
 /* A request on one nodes x devices-per-node shape. */
 struct topt_grid_search {
     const struct topt_request *request;
-    struct topt_planning *micros; /* borrowed */
+    struct topt_planning *planning; /* borrowed */
     struct topt_mesh mesh;
     struct topt_router *router;
     const struct topt_algorithm *algorithm; /* of another system, or NULL */
@@ -35,8 +35,9 @@ struct topt_grid_search {
      * good as need not be found. */
     struct topt_cost *known;
     int nknown;
-    int fastest;                 /* only the fastest of them is asked for */
-    struct topt_kept_grid *kept; /* of micros->kept; NULL where variants are not kept */
+    int fastest; /* only the fastest of them is asked for */
+    struct topt_cached_grid
+        *cached; /* of planning->cache; NULL where variants are not cached */
 };
 
 #endif

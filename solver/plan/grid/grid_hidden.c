@@ -88,11 +88,11 @@ int topt_grid_hidden(struct topt_grid_search *s, struct topt_variant *v,
     if (topt_grid_costing(s, v, &c.k, err))
         return -1;
     c.config = calloc((size_t)c.k.model->nops + 1, sizeof *c.config);
-    int rc = c.config
-                 ? topt_recomputable(c.k.model, &s->micros->blocks, &c.may_recompute, err)
-                 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
+    int rc = c.config ? topt_recomputable(c.k.model, &s->planning->blocks,
+                                          &c.may_recompute, err)
+                      : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
     rc = rc || choose_all(&c) ||
-         topt_hidden_share(&c.k, &s->micros->blocks, c.config, &v->hidden_ppm, err);
+         topt_hidden_share(&c.k, &s->planning->blocks, c.config, &v->hidden_ppm, err);
     free(c.may_recompute);
     free(c.config);
     return rc ? -1 : 0;

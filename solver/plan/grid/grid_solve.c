@@ -12,7 +12,7 @@
 #include "certificate.h"
 #include "grid.h"
 #include "grid_data.h"
-#include "kept_solve.h"
+#include "cached_solve.h"
 #include "planning.h"
 #include "problem.h"
 #include "problem_stats.h"
@@ -117,7 +117,8 @@ static int stopping(const struct solver *v)
     const struct topt_request *r = v->s->request;
     if (v->goal == TOPT_GOAL_LEAST)
         return 0;
-    return topt_request_stopped(r) || (r->max_work && v->s->micros->work >= r->max_work);
+    return topt_request_stopped(r) ||
+           (r->max_work && v->s->planning->work >= r->max_work);
 }
 
 /* Nothing is known of what is left. */
@@ -131,7 +132,7 @@ static void give_up(struct solver *v)
 /* Work of this request that is left. */
 static int64_t work_left(const struct solver *v)
 {
-    int64_t most = v->s->request->max_work, done = v->s->micros->work;
+    int64_t most = v->s->request->max_work, done = v->s->planning->work;
     return most && v->goal != TOPT_GOAL_LEAST ? most - done : 0;
 }
 
@@ -159,7 +160,7 @@ static int price_and_search(struct solver *v, const struct topt_variant *variant
         give_up(v);
         return 0;
     }
-    v->s->micros->work += part->certificate.stats.products;
+    v->s->planning->work += part->certificate.stats.products;
     add_stats(v->s, *p);
     return 0;
 }
@@ -201,8 +202,8 @@ static void tell_progress(const struct solver *v, const struct topt_variant *var
 }
 
 /* A variant by its own problem. */
-static int solve_anew(struct solver *v, struct topt_variant *variant,
-                      struct topt_solutions *part)
+static int solve_uncached(struct solver *v, struct topt_variant *variant,
+                          struct topt_solutions *part)
 {
     struct topt_problem *p = NULL;
     if (topt_grid_apart(v->s, variant, v->err) || topt_grid_hidden(v->s, variant, v->err))
@@ -216,11 +217,11 @@ static int solve_anew(struct solver *v, struct topt_variant *variant,
     return rc ? -1 : 0;
 }
 
-static int solve_kept(struct solver *v, struct topt_variant *variant,
-                      struct topt_solutions *part)
+static int solve_cached(struct solver *v, struct topt_variant *variant,
+                        struct topt_solutions *part)
 {
-    struct topt_kept_question q = {v->goal, memory_limit(v), time_limit(v)};
-    if (!topt_kept_solve(v->s, &v->o, &q, variant, part, v->err))
+    struct topt_cached_question q = {v->goal, memory_limit(v), time_limit(v)};
+    if (!topt_cached_solve(v->s, &v->o, &q, variant, part, v->err))
         return 0;
     if (!stopping(v))
         return -1;
@@ -236,7 +237,8 @@ static int solve_variant(struct solver *v, struct topt_variant *variant)
         return topt_fail(v->err, TOPT_ERR_CANCELED, "the search was canceled");
     if (beyond(topt_grid_least_bytes(v->s, variant), memory_limit(v)))
         return 0;
-    int rc = v->s->kept ? solve_kept(v, variant, &part) : solve_anew(v, variant, &part);
+    int rc = v->s->cached ? solve_cached(v, variant, &part)
+                          : solve_uncached(v, variant, &part);
     if (!rc) {
         rc = topt_solutions_merge(v->ret, &part, v->err);
         keep_best(v);
@@ -270,21 +272,22 @@ static int solve_uniform(struct topt_grid_search *s, enum topt_goal goal, int64_
 {
     struct topt_request r = topt_request_uniform(s->request, s->factors);
     struct topt_grid_search other = {0};
-    struct topt_planning micros;
+    struct topt_planning planning;
     r.stop = stop;
-    if (topt_planning_init(&micros, &r, err))
+    if (topt_planning_init(&planning, &r, err))
         return -1;
-    micros.work = s->micros->work;
-    int rc = topt_grid_open(&other, &micros, s->mesh.nodes, s->mesh.per_node, goal, err);
+    planning.work = s->planning->work;
+    int rc =
+        topt_grid_open(&other, &planning, s->mesh.nodes, s->mesh.per_node, goal, err);
     if (!rc) { /* ways are the same */
         topt_router_destroy(other.router);
         other.router = s->router;
         rc = topt_grid_solve(&other, goal, limit, 0, ret, err);
         other.router = NULL;
     }
-    s->micros->work = micros.work;
+    s->planning->work = planning.work;
     topt_grid_close(&other);
-    topt_planning_fini(&micros);
+    topt_planning_fini(&planning);
     if (!rc)
         keep_in_space(s, ret);
     return rc ? -1 : 0;
@@ -351,11 +354,11 @@ int topt_grid_complete(struct topt_grid_search *s, int64_t most,
     const struct topt_request *r = s->request;
     struct topt_search_options o = options_of(r);
     int rc = 0;
-    for (int i = 0; i < s->nvariants && s->kept && !rc; i++) {
+    for (int i = 0; i < s->nvariants && s->cached && !rc; i++) {
         if (topt_request_stopped(r) || (r->cancel && atomic_load(r->cancel)))
             return topt_fail(err, TOPT_ERR_CANCELED, "the search was canceled");
         if (topt_grid_least_bytes(s, &s->variant[i]) <= most)
-            rc = topt_kept_complete(s, &o, most, &s->variant[i], seen, err);
+            rc = topt_cached_complete(s, &o, most, &s->variant[i], seen, err);
     }
     return rc;
 }

@@ -55,7 +55,7 @@ int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
     topt_model_stats(r->model, &stats);
     *m = (struct topt_planning){
         .request = r,
-        .tensor = (enum topt_tensor_where)topt_request_tensor(r, 0),
+        .tensor = (enum topt_tensor_where)topt_request_tensor_at(r, 0),
         .heads = heads_of(r->model),
         .parameters = topt_least_parameters(r->model, &r->settings),
         .activation_bytes = papers ? 0

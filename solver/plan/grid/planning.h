@@ -1,13 +1,13 @@
 /* planning.h - what the planning of one request has at hand at each of its steps: the numbers of
  * micro-batches with the model of each, the stage of tensor parallelism, pins, the work done so
- * far, and what is kept of variants.  Private to plan/. */
+ * far, and the cache of variants.  Private to plan/. */
 #ifndef TOPT_PLANNING_H
 #define TOPT_PLANNING_H
 
 #include "pins.h"
 #include "topt_question.h"
 
-struct topt_kept;
+struct topt_variant_cache;
 
 /* Models by number of micro-batches are made when asked for. */
 struct topt_planning {
@@ -20,9 +20,9 @@ struct topt_planning {
     struct topt_blocks blocks; /* of all of them */
     struct topt_pins pins;     /* of the request */
     int64_t work;              /* of searches so far */
-    /* What is kept of the request's variants, and gets what is missing; borrowed, NULL:
+    /* The cache of the request's variants, which gets what is missing; borrowed, NULL:
      * nothing is. */
-    struct topt_kept *kept;
+    struct topt_variant_cache *cache;
     int n;
     struct topt_micro {
         int64_t batches;

@@ -78,7 +78,7 @@ int topt_variants_tables(const struct topt_grid_search *s)
 static int heads_fit(const struct topt_grid_search *s, const struct topt_variant *v)
 {
     int64_t tensor = s->mesh.devices / topt_data_ranks(&s->mesh, v->cut);
-    return !topt_request_even(s->request) || s->micros->heads % tensor == 0;
+    return !topt_request_even(s->request) || s->planning->heads % tensor == 0;
 }
 
 /* Where parts are equal the batch is data parallel ranks x micro-batch x accumulation; unlike
@@ -93,7 +93,7 @@ static int batch_fits(const struct topt_grid_search *s, const struct topt_varian
 static int add_uniform(struct lister *l, struct topt_variant v)
 {
     int all = topt_variants_levels(l->s);
-    for (v.cut = topt_tensor_from(&l->s->mesh, l->s->micros->tensor);
+    for (v.cut = topt_tensor_from(&l->s->mesh, l->s->planning->tensor);
          v.cut <= l->s->mesh.naxes; v.cut++) {
         if (!batch_fits(l->s, &v) || !heads_fit(l->s, &v))
             continue;
@@ -107,8 +107,8 @@ static int add_uniform(struct lister *l, struct topt_variant v)
 int topt_variants_list(struct topt_grid_search *s, struct topt_error *err)
 {
     struct lister l = {s, 0};
-    for (int i = 0; i < s->micros->n; i++) {
-        struct topt_variant v = {.micro_batches = s->micros->at[i].batches};
+    for (int i = 0; i < s->planning->n; i++) {
+        struct topt_variant v = {.micro_batches = s->planning->at[i].batches};
         if (s->space == TOPT_SPACE_UNIFORM ? add_uniform(&l, v) : add_recompute(&l, v))
             return topt_nomem(err, "the search");
     }

@@ -1,14 +1,14 @@
 /* block_folding.c - blocks that choose alike, as one block.
  *
- * All nodes at one place of the blocks of a kind become one place, which pays for them
- * all; all alike edges between two places become one link.  The edge from a block to the
- * next becomes one that leads back: a link is written from the lower place to the higher,
+ * All nodes at one position of the blocks of a kind become one variable, which pays for them
+ * all; all alike edges between two variables become one term.  The edge from a block to the
+ * next becomes one that leads back: a term is written from the lower variable to the higher,
  * with its table transposed where that is against the flow, so that the search sees no
  * circle.  What is recomputed in backward is there for one block at a time and counts
  * once.
  *
  * Boundaries are no special case: the first block's edges come from elsewhere and are
- * links of their own. */
+ * terms of their own. */
 #include "block_folding.h"
 #include "edge_multiplicity.h"
 #include "problem_data.h"
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- places ------------------------------------------------------------------------ */
+/* ---- variables --------------------------------------------------------------------- */
 
 /* The operator in the first block that a node stands at, or -1. */
 static int position_of(const struct topt_problem *p, const struct node *n)
@@ -29,7 +29,7 @@ static int position_of(const struct topt_problem *p, const struct node *n)
     return kind >= 0 ? b->of[kind].first + b->position[op] : -1;
 }
 
-/* Hubs at one place may differ at the last block, and then choose by themselves. */
+/* Hubs at one position may differ at the last block, and then choose by themselves. */
 static int same_list(const struct family *a, const struct family *b)
 {
     return (a->op >= 0) == (b->op >= 0) && a->n == b->n &&
@@ -37,19 +37,19 @@ static int same_list(const struct family *a, const struct family *b)
            !memcmp(a->hub_keep, b->hub_keep, (size_t)a->n);
 }
 
-/* While places are made: where they stand, and a node of each. */
-struct places {
+/* While variables are made: where they stand, and a node of each. */
+struct variables {
     int *position_of, *node;
 };
 
-static int place_of(const struct topt_problem *p, const struct places *s, int at,
-                    const struct node *n)
+static int variable_of(const struct topt_problem *p, const struct variables *s, int at,
+                       const struct node *n)
 {
-    for (int i = 0; at >= 0 && i < p->nplaces; i++)
+    for (int i = 0; at >= 0 && i < p->nvariables; i++)
         if (s->position_of[i] == at &&
             same_list(&p->family[p->node[s->node[i]].family], &p->family[n->family]))
             return i;
-    return p->nplaces;
+    return p->nvariables;
 }
 
 /* A hub is named after its tensor, which has the name of its producer. */
@@ -66,24 +66,24 @@ static const char *name_node(struct topt_problem *p, const struct node *n,
     return s;
 }
 
-static int make_places(struct topt_problem *p, struct topt_error *err)
+static int make_variables(struct topt_problem *p, struct topt_error *err)
 {
     size_t n = (size_t)p->nnodes + 1;
-    struct places s = {malloc(n * sizeof *s.position_of), malloc(n * sizeof *s.node)};
+    struct variables s = {malloc(n * sizeof *s.position_of), malloc(n * sizeof *s.node)};
     int rc = s.position_of && s.node ? 0 : topt_nomem(err, "the problem");
     for (int i = 0; i < p->nnodes && !rc; i++) {
         struct node *node = &p->node[i];
-        int at = position_of(p, node), place = place_of(p, &s, at, node);
-        node->place = place;
-        if (place < p->nplaces)
+        int at = position_of(p, node), variable = variable_of(p, &s, at, node);
+        node->variable = variable;
+        if (variable < p->nvariables)
             continue;
-        p->place[place] =
-            (struct place){.name = name_node(p, node, node->op >= 0 ? "" : "hub:")};
-        if (!p->place[place].name)
+        p->variable[variable] =
+            (struct variable){.name = name_node(p, node, node->op >= 0 ? "" : "hub:")};
+        if (!p->variable[variable].name)
             rc = topt_nomem(err, "the problem");
-        s.position_of[place] = at;
-        s.node[place] = i;
-        p->nplaces++;
+        s.position_of[variable] = at;
+        s.node[variable] = i;
+        p->nvariables++;
     }
     free(s.position_of);
     free(s.node);
@@ -93,20 +93,20 @@ static int make_places(struct topt_problem *p, struct topt_error *err)
 static int find_places(struct topt_problem *p, struct topt_error *err)
 {
     /* Each may have a mirror. */
-    p->place = malloc(2 * ((size_t)p->nnodes + 1) * sizeof *p->place);
-    return p->place ? make_places(p, err) : topt_nomem(err, "the problem");
+    p->variable = malloc(2 * ((size_t)p->nnodes + 1) * sizeof *p->variable);
+    return p->variable ? make_variables(p, err) : topt_nomem(err, "the problem");
 }
 
-/* A part has the places of the whole, even where lists came to be the same. */
+/* A part has the variables of the whole, even where lists came to be the same. */
 static int copy_places(struct topt_problem *p, struct topt_error *err)
 {
-    p->place = malloc(2 * ((size_t)p->nnodes + 1) * sizeof *p->place);
-    if (!p->place)
+    p->variable = malloc(2 * ((size_t)p->nnodes + 1) * sizeof *p->variable);
+    if (!p->variable)
         return topt_nomem(err, "the problem");
-    p->nplaces = p->of->nplaces - p->of->nmirrors;
-    memcpy(p->place, p->of->place, (size_t)p->nplaces * sizeof *p->place);
+    p->nvariables = p->of->nvariables - p->of->nmirrors;
+    memcpy(p->variable, p->of->variable, (size_t)p->nvariables * sizeof *p->variable);
     for (int i = 0; i < p->nnodes; i++)
-        p->node[i].place = p->of->node[i].place;
+        p->node[i].variable = p->of->node[i].variable;
     return 0;
 }
 
@@ -166,7 +166,7 @@ static int parts_sum(const struct topt_problem *p, const struct part *part, int 
     return bad;
 }
 
-static int add_up(const struct topt_problem *p, struct choice *c, struct topt_error *err)
+static int add_up(const struct topt_problem *p, struct domain *c, struct topt_error *err)
 {
     int bad = parts_sum(p, c->part, c->nparts, c->cost, c->transient, c->waiting);
     return bad ? topt_fail(err, TOPT_ERR_LIMIT, "the cost of repeated blocks overflows")
@@ -174,7 +174,7 @@ static int add_up(const struct topt_problem *p, struct choice *c, struct topt_er
 }
 
 /* Do two configurations look the same from every edge? */
-static int same_classes(const struct topt_problem *p, const struct choice *c, int a,
+static int same_classes(const struct topt_problem *p, const struct domain *c, int a,
                         int b)
 {
     for (int k = 0; k < c->nparts; k++) {
@@ -188,7 +188,7 @@ static int same_classes(const struct topt_problem *p, const struct choice *c, in
     return 1;
 }
 
-static int no_worse(const struct choice *c, int a, int b)
+static int no_worse(const struct domain *c, int a, int b)
 {
     return c->cost[a].memory <= c->cost[b].memory && c->cost[a].time <= c->cost[b].time &&
            c->transient[a] <= c->transient[b] && c->waiting[a] <= c->waiting[b];
@@ -196,7 +196,7 @@ static int no_worse(const struct choice *c, int a, int b)
 
 /* List the configurations that none in the same classes is at least as good as; of equals
  * the first stays.  'next' chains the configurations of a producer's class. */
-static int drop_dominated(const struct topt_problem *p, struct choice *c,
+static int drop_dominated(const struct topt_problem *p, struct domain *c,
                           struct topt_error *err)
 {
     const struct family *f = &p->family[c->part[0].family];
@@ -235,7 +235,7 @@ static int drop_dominated(const struct topt_problem *p, struct choice *c,
     return rc;
 }
 
-static int alloc_choice(const struct topt_problem *p, struct choice *c, int n)
+static int alloc_choice(const struct topt_problem *p, struct domain *c, int n)
 {
     size_t z = (size_t)n + 1;
     c->config = calloc(z, sizeof *c->config);
@@ -258,16 +258,16 @@ static int alloc_choice(const struct topt_problem *p, struct choice *c, int n)
     return ok ? 0 : -1;
 }
 
-/* The choice of the given parts, which are copied where it is new. */
-static int choice_of(struct topt_problem *p, const struct part *part, int nparts,
+/* The domain of the given parts, which are copied where it is new. */
+static int domain_of(struct topt_problem *p, const struct part *part, int nparts,
                      struct topt_error *err)
 {
-    for (int i = 0; i < p->nchoices; i++)
-        if (parts_same(p->choice[i].part, p->choice[i].nparts, part, nparts))
+    for (int i = 0; i < p->ndomains; i++)
+        if (parts_same(p->domain[i].part, p->domain[i].nparts, part, nparts))
             return i;
-    struct choice *c = &p->choice[p->nchoices];
-    *c = (struct choice){.part = calloc((size_t)nparts, sizeof *c->part)};
-    p->nchoices++;
+    struct domain *c = &p->domain[p->ndomains];
+    *c = (struct domain){.part = calloc((size_t)nparts, sizeof *c->part)};
+    p->ndomains++;
     if (!c->part)
         return topt_nomem(err, "the problem");
     c->nparts = nparts;
@@ -275,10 +275,10 @@ static int choice_of(struct topt_problem *p, const struct part *part, int nparts
         c->part[k] = (struct part){.family = part[k].family, .times = part[k].times};
     if (alloc_choice(p, c, p->family[part[0].family].n))
         return topt_nomem(err, "the problem");
-    return add_up(p, c, err) || drop_dominated(p, c, err) ? -1 : p->nchoices - 1;
+    return add_up(p, c, err) || drop_dominated(p, c, err) ? -1 : p->ndomains - 1;
 }
 
-/* Families of a place's nodes, in the order of the nodes. */
+/* Families of a variable's nodes, in the order of the nodes. */
 static int parts_of(const struct topt_problem *p, const int *nodes, int n,
                     struct part *ret)
 {
@@ -294,16 +294,16 @@ static int parts_of(const struct topt_problem *p, const int *nodes, int n,
     return nparts;
 }
 
-/* Nodes sorted by place, by counting. */
+/* Nodes sorted by variable, by counting. */
 static void by_place(const struct topt_problem *p, int *first, int *nodes)
 {
     for (int i = 0; i < p->nnodes; i++)
-        first[p->node[i].place + 1]++;
-    for (int i = 0; i < p->nplaces; i++)
+        first[p->node[i].variable + 1]++;
+    for (int i = 0; i < p->nvariables; i++)
         first[i + 1] += first[i];
     for (int i = p->nnodes - 1; i >= 0; i--)
-        nodes[--first[p->node[i].place + 1]] = i;
-    /* first[place + 1] is now where the place begins */
+        nodes[--first[p->node[i].variable + 1]] = i;
+    /* first[variable + 1] is now where the variable begins */
 }
 
 static int make_choices(struct topt_problem *p, struct topt_error *err)
@@ -314,11 +314,11 @@ static int make_choices(struct topt_problem *p, struct topt_error *err)
     int rc = first && nodes && part ? 0 : topt_nomem(err, "the problem");
     if (!rc)
         by_place(p, first, nodes);
-    for (int i = 0; i < p->nplaces && !rc; i++) {
-        int from = first[i + 1], to = i + 1 < p->nplaces ? first[i + 2] : p->nnodes;
+    for (int i = 0; i < p->nvariables && !rc; i++) {
+        int from = first[i + 1], to = i + 1 < p->nvariables ? first[i + 2] : p->nnodes;
         int nparts = parts_of(p, nodes + from, to - from, part);
-        p->place[i].choice = choice_of(p, part, nparts, err);
-        rc = p->place[i].choice < 0 ? -1 : 0;
+        p->variable[i].domain = domain_of(p, part, nparts, err);
+        rc = p->variable[i].domain < 0 ? -1 : 0;
     }
     free(first);
     free(nodes);
@@ -326,50 +326,51 @@ static int make_choices(struct topt_problem *p, struct topt_error *err)
     return rc;
 }
 
-/* ---- links ------------------------------------------------------------------------- */
+/* ---- terms ------------------------------------------------------------------------- */
 
 static int part_number(const struct topt_problem *p, const struct node *n)
 {
-    const struct choice *c = &p->choice[p->place[n->place].choice];
+    const struct domain *c = &p->domain[p->variable[n->variable].domain];
     int k = 0;
     while (c->part[k].family != n->family)
         k++;
     return k;
 }
 
-/* The place that takes what 'place' takes. */
+/* The variable that takes what the node's takes. */
 static int mirror_of(struct topt_problem *p, const struct node *n, struct topt_error *err)
 {
     for (int i = 0; i < p->nmirrors; i++)
-        if (p->mirror[i].of == n->place)
-            return p->mirror[i].place;
+        if (p->mirror[i].of == n->variable)
+            return p->mirror[i].variable;
     const char *name = name_node(p, n, n->op >= 0 ? "next:" : "next:hub:");
     if (!name)
         return topt_nomem(err, "the problem");
-    p->place[p->nplaces] = (struct place){p->place[n->place].choice, name};
-    p->mirror[p->nmirrors++] = (struct mirror){.place = p->nplaces, .of = n->place};
-    return p->nplaces++;
+    p->variable[p->nvariables] = (struct variable){p->variable[n->variable].domain, name};
+    p->mirror[p->nmirrors++] =
+        (struct mirror){.variable = p->nvariables, .of = n->variable};
+    return p->nvariables++;
 }
 
-/* Of two tables at one place, which a block pays for what is recomputed there: one of a
+/* Of two tables at one position, which a block pays for what is recomputed there: one of a
  * tensor that has a gradient before one of a first block's that has none, else the
  * first. */
-static int pays_instead(const struct topt_problem *p, const struct link *l, int table)
+static int pays_instead(const struct topt_problem *p, const struct term *l, int table)
 {
     return l->once && p->table[table].trained && !p->table[l->multiplicity].trained;
 }
 
-/* A block uses a tensor once at an input of a place; a second table there is what the
+/* A block uses a tensor once at an input of a variable; a second table there is what the
  * first or last block pays instead. */
-static int link_of(struct topt_problem *p, const struct edge *e, struct topt_error *err)
+static int term_of(struct topt_problem *p, const struct edge *e, struct topt_error *err)
 {
     const struct node *a = &p->node[e->from], *b = &p->node[e->to];
-    int alone = 1, to = b->place;
-    if (a->place == b->place && (to = mirror_of(p, b, err)) < 0)
+    int alone = 1, to = b->variable;
+    if (a->variable == b->variable && (to = mirror_of(p, b, err)) < 0)
         return -1;
-    for (int i = position_of(p, b) >= 0 ? 0 : p->nlinks; i < p->nlinks; i++) {
-        struct link *l = &p->link[i];
-        if (l->from != a->place || l->to != to || l->input != e->input)
+    for (int i = position_of(p, b) >= 0 ? 0 : p->nterms; i < p->nterms; i++) {
+        struct term *l = &p->term[i];
+        if (l->from != a->variable || l->to != to || l->input != e->input)
             continue;
         alone = 0;
         if (l->multiplicity == e->table)
@@ -379,18 +380,18 @@ static int link_of(struct topt_problem *p, const struct edge *e, struct topt_err
             alone = 1;
         }
     }
-    p->link[p->nlinks] = (struct link){.from = a->place,
+    p->term[p->nterms] = (struct term){.from = a->variable,
                                        .to = to,
                                        .from_part = part_number(p, a),
                                        .to_part = part_number(p, b),
                                        .input = e->op >= 0 ? e->input : 0,
                                        .multiplicity = e->table,
                                        .once = alone};
-    return p->nlinks++;
+    return p->nterms++;
 }
 
-/* Until now a link's multiplicity was the number of its table. */
-static int toll_of(struct topt_problem *p, const struct link *l)
+/* Until now a term's multiplicity was the number of its table. */
+static int multiplicity_of(struct topt_problem *p, const struct term *l)
 {
     int transposed = l->from > l->to;
     for (int i = 0; i < p->nmultiplicities; i++) {
@@ -409,20 +410,20 @@ static int toll_of(struct topt_problem *p, const struct link *l)
 static int make_links(struct topt_problem *p, struct topt_error *err)
 {
     for (int i = 0; i < p->nedges; i++) {
-        int l = p->edge[i].link = link_of(p, &p->edge[i], err);
+        int l = p->edge[i].term = term_of(p, &p->edge[i], err);
         if (l < 0)
             return -1;
-        p->link[l].times++;
+        p->term[l].times++;
     }
-    for (int i = 0; i < p->nlinks; i++)
-        p->link[i].multiplicity = toll_of(p, &p->link[i]);
+    for (int i = 0; i < p->nterms; i++)
+        p->term[i].multiplicity = multiplicity_of(p, &p->term[i]);
     return topt_multiplicities_charge(p, err);
 }
 
 /* Equal numbers only. */
 static int fill_mirror(const struct topt_problem *p, struct mirror *m)
 {
-    int n = p->choice[p->place[m->of].choice].n;
+    int n = p->domain[p->variable[m->of].domain].n;
     size_t z = (size_t)n;
     m->cost = calloc(z + 1, sizeof *m->cost);
     m->alt = calloc(z + 1, sizeof *m->alt);
@@ -440,13 +441,13 @@ int topt_fold_blocks(struct topt_problem *p, struct topt_error *err)
     size_t nodes = (size_t)p->nnodes + 1, edges = (size_t)p->nedges + 1;
     /* Room for as many as there can be, most of it never touched; each is set as a
      * whole. */
-    p->choice = malloc(nodes * sizeof *p->choice);
+    p->domain = malloc(nodes * sizeof *p->domain);
     p->mirror = malloc(nodes * sizeof *p->mirror);
-    p->link = malloc(edges * sizeof *p->link);
+    p->term = malloc(edges * sizeof *p->term);
     p->multiplicity = malloc(edges * sizeof *p->multiplicity);
     p->search_op = malloc(2 * nodes * sizeof *p->search_op);
     p->search_edge = malloc((edges + nodes) * sizeof *p->search_edge);
-    if (!p->choice || !p->mirror || !p->link || !p->multiplicity || !p->search_op ||
+    if (!p->domain || !p->mirror || !p->term || !p->multiplicity || !p->search_op ||
         !p->search_edge)
         return topt_nomem(err, "the problem");
     if (((p->of ? copy_places(p, err) : find_places(p, err))) || make_choices(p, err) ||
@@ -460,7 +461,7 @@ int topt_fold_blocks(struct topt_problem *p, struct topt_error *err)
 
 /* ---- freeing ----------------------------------------------------------------------- */
 
-static void choice_fini(struct choice *c)
+static void choice_fini(struct domain *c)
 {
     for (int k = 0; k < c->nparts; k++) {
         free(c->part[k].from_class);
@@ -478,8 +479,8 @@ static void choice_fini(struct choice *c)
 
 void topt_unfold_blocks(struct topt_problem *p)
 {
-    for (int i = 0; p->choice && i < p->nchoices; i++)
-        choice_fini(&p->choice[i]);
+    for (int i = 0; p->domain && i < p->ndomains; i++)
+        choice_fini(&p->domain[i]);
     for (int i = 0; p->multiplicity && i < p->nmultiplicities; i++)
         topt_multiplicity_fini(&p->multiplicity[i]);
     for (int i = 0; p->mirror && i < p->nmirrors; i++) {
@@ -488,10 +489,10 @@ void topt_unfold_blocks(struct topt_problem *p)
         free(p->mirror[i].number);
         free(p->mirror[i].first);
     }
-    free(p->place);
-    free(p->choice);
+    free(p->variable);
+    free(p->domain);
     free(p->mirror);
-    free(p->link);
+    free(p->term);
     free(p->multiplicity);
     free(p->search_op);
     free(p->search_edge);

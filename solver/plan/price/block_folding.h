@@ -4,7 +4,7 @@
 
 #include "problem_data.h"
 
-/* Places and links of the nodes and edges. */
+/* Variables and terms of the nodes and edges. */
 int topt_fold_blocks(struct topt_problem *p, struct topt_error *err) TOPT_MUST_CHECK;
 
 void topt_unfold_blocks(struct topt_problem *p); /* frees them */

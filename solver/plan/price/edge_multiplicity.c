@@ -1,4 +1,4 @@
-/* edge_multiplicity.c - what links pay: the costs of a table, so many times, under a cap on
+/* edge_multiplicity.c - what terms pay: the costs of a table, so many times, under a cap on
  * transients.
  *
  * Tables are large, so nothing is copied that can be shared.  Most tables have one

@@ -1,4 +1,4 @@
-/* edge_multiplicity.h - what links pay.  Private to plan/. */
+/* edge_multiplicity.h - what terms pay.  Private to plan/. */
 #ifndef TOPT_EDGE_MULTIPLICITY_H
 #define TOPT_EDGE_MULTIPLICITY_H
 

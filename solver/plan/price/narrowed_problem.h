@@ -7,7 +7,7 @@
 #include "topt_error.h"
 
 /* The part of a problem with bounds (or of a part of it) that has the configurations that
- * 'keep' marks, by family and number; families of one place have the same marks.  It
+ * 'keep' marks, by family and number; families of one variable have the same marks.  It
  * borrows from the problem, which must outlive it. */
 int topt_narrowed_problem(struct topt_problem *p, uint8_t *const *keep,
                           struct topt_problem **ret,

@@ -66,17 +66,17 @@ static int64_t classes_of(const struct topt_problem *p, const struct topt_edge_e
 void topt_orbit_count(struct topt_problem *p)
 {
     struct topt_problem_stats *all = &p->listed;
-    for (int i = 0; i < p->nplaces - p->nmirrors; i++) {
-        const struct choice *c = &p->choice[p->place[i].choice];
+    for (int i = 0; i < p->nvariables - p->nmirrors; i++) {
+        const struct domain *c = &p->domain[p->variable[i].domain];
         all->configs += configs_of(p, &p->family[c->part[0].family]);
     }
     for (int i = 0; i < p->nfamilies; i++) {
         int64_t n = classes_of(p, p->family[i].from_end, p->family[i].nfrom);
         all->layouts = n > all->layouts ? n : all->layouts;
     }
-    for (int i = 0; i < p->nlinks; i++) {
+    for (int i = 0; i < p->nterms; i++) {
         const struct edge_table *t =
-            &p->table[p->multiplicity[p->link[i].multiplicity].table];
+            &p->table[p->multiplicity[p->term[i].multiplicity].table];
         const struct family *from = &p->family[t->from], *to = &p->family[t->to];
         all->edge_entries += classes_of(p, from->from_end, from->nfrom) *
                              classes_of(p, to->to_end[t->input], to->nto[t->input]);

@@ -192,18 +192,18 @@ void topt_problem_destroy(struct topt_problem *p)
 
 void topt_problem_stats(const struct topt_problem *p, struct topt_problem_stats *ret)
 {
-    *ret =
-        (struct topt_problem_stats){.nodes = p->nplaces, .priced_moves = p->moves_priced};
-    for (int i = 0; i < p->nplaces; i++)
-        ret->configs += p->choice[p->place[i].choice].n;
+    *ret = (struct topt_problem_stats){.nodes = p->nvariables,
+                                       .priced_moves = p->moves_priced};
+    for (int i = 0; i < p->nvariables; i++)
+        ret->configs += p->domain[p->variable[i].domain].n;
     for (int i = 0; i < p->nfamilies; i++) {
         ret->priced_configs += p->family[i].n;
         if (p->family[i].nfrom > ret->layouts)
             ret->layouts = p->family[i].nfrom;
     }
-    for (int i = 0; i < p->nlinks; i++)
+    for (int i = 0; i < p->nterms; i++)
         ret->edge_entries += topt_table_entries(
-            p, &p->table[p->multiplicity[p->link[i].multiplicity].table]);
+            p, &p->table[p->multiplicity[p->term[i].multiplicity].table]);
     for (int i = 0; i < p->ntables; i++)
         ret->priced_entries += topt_table_entries(p, &p->table[i]);
     if (p->listed.configs) {
@@ -248,20 +248,20 @@ static int fitting_keep(const struct family *f, int c, const struct topt_strateg
     return f->hub_keep[c] == TOPT_HUB_RECOMPUTE && !again ? c - 1 : c;
 }
 
-/* The first node of a place rolls for all, as the first edge of a link does. */
+/* The first node of a variable rolls for all, as the first edge of a term does. */
 static void roll_nodes(const struct topt_problem *p, uint64_t *seed, int *config,
                        struct topt_strategy *s)
 {
-    for (int i = 0; i < p->nplaces; i++)
+    for (int i = 0; i < p->nvariables; i++)
         config[i] = -1;
     for (int i = 0; i < p->nnodes; i++) {
         const struct node *n = &p->node[i];
         const struct family *f = &p->family[n->family];
-        if (config[n->place] < 0)
-            config[n->place] = (int)(next_random(seed) % (uint64_t)f->n);
+        if (config[n->variable] < 0)
+            config[n->variable] = (int)(next_random(seed) % (uint64_t)f->n);
         if (n->op < 0)
-            config[n->place] = fitting_keep(f, config[n->place], s, p->k.model);
-        int c = config[n->place];
+            config[n->variable] = fitting_keep(f, config[n->variable], s, p->k.model);
+        int c = config[n->variable];
         if (n->op >= 0)
             s->config[n->op] = f->config[c];
         else
@@ -272,21 +272,21 @@ static void roll_nodes(const struct topt_problem *p, uint64_t *seed, int *config
 static void roll_edges(const struct topt_problem *p, uint64_t *seed, const int *config,
                        int *alt, struct topt_strategy *s)
 {
-    for (int i = 0; i < p->nlinks; i++)
+    for (int i = 0; i < p->nterms; i++)
         alt[i] = -1;
     for (int i = 0; i < p->nedges; i++) {
         const struct edge *e = &p->edge[i];
         const struct node *from = &p->node[e->from], *to = &p->node[e->to];
         const struct family *a = &p->family[from->family], *b = &p->family[to->family];
         const struct edge_table *t = &p->table[e->table];
-        int entry = a->from_class[config[from->place]] * b->nto[t->input] +
-                    b->to_class[t->input][config[to->place]];
+        int entry = a->from_class[config[from->variable]] * b->nto[t->input] +
+                    b->to_class[t->input][config[to->variable]];
         int n = t->first[entry + 1] - t->first[entry];
-        if (alt[e->link] < 0)
-            alt[e->link] = (int)(next_random(seed) % (uint64_t)n);
+        if (alt[e->term] < 0)
+            alt[e->term] = (int)(next_random(seed) % (uint64_t)n);
         if (e->op >= 0)
             s->keep[e->op * TOPT_MAX_INPUTS + e->input] =
-                t->fact[t->first[entry] + alt[e->link]].keep;
+                t->fact[t->first[entry] + alt[e->term]].keep;
     }
 }
 
@@ -301,8 +301,8 @@ int topt_problem_has_choices(const struct topt_problem *p)
 struct topt_strategy *topt_problem_random(const struct topt_problem *p, uint64_t *seed)
 {
     struct topt_strategy *s = topt_strategy_create(p->k.model);
-    int *config = calloc((size_t)p->nplaces + 1, sizeof *config);
-    int *alt = calloc((size_t)p->nlinks + 1, sizeof *alt);
+    int *config = calloc((size_t)p->nvariables + 1, sizeof *config);
+    int *alt = calloc((size_t)p->nterms + 1, sizeof *alt);
     if (s && config && alt) {
         roll_nodes(p, seed, config, s);
         roll_edges(p, seed, config, alt, s);

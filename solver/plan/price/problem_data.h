@@ -4,11 +4,11 @@
  *       |  alike ones share                            |  between two families share
  *     family  configurations and their costs         table  costs by class of configuration
  *
- *     place   what the search chooses for: one node, or all nodes at the same place of blocks
- *             that choose alike
- *     link    what the search pays between two places: one edge, or all edges that are alike
+ *     variable  what the search chooses for, from a domain: one node, or all nodes at the
+ *               same position of blocks that choose alike
+ *     term      what the search pays between two variables: one edge, or all that are alike
  *
- * Where every block is free, places are nodes and links are edges.
+ * Where every block is free, variables are nodes and terms are edges.
  *
  * What is recomputed in backward is there for one block at a time, the largest of its
  * kind.  Blocks that choose alike pay for it once.  Free ones pay the mean of all, each
@@ -71,16 +71,16 @@ struct edge_table {
 
 struct node {
     int op, tensor; /* op -1: hub */
-    int family, place;
+    int family, variable;
 };
 
 struct edge {
     int from, to;  /* nodes */
     int op, input; /* consumer, or op -1: into a hub */
-    int table, link;
+    int table, term;
 };
 
-/* Nodes of one family that a place stands for. */
+/* Nodes of one family that a variable stands for. */
 struct part {
     int family;
     int64_t times;
@@ -88,24 +88,25 @@ struct part {
     int32_t *from_class, *to_class[TOPT_MAX_INPUTS];
 };
 
-/* What places choose from: the configurations of their families, which have the same
- * list.  Shared by places that are alike. */
-struct choice {
+/* What variables choose from: the configurations of their families, which have the same
+ * list.  Shared by variables that are alike. */
+struct domain {
     int nparts;
     struct part *part;
     int n;
     int32_t *config; /* numbers in the families' lists: those that nothing dominates */
     struct topt_cost *cost;
     int64_t *transient, *waiting;
-    int charge_transient, charge_waiting; /* by so many places together; 0: not charged */
+    int charge_transient,
+        charge_waiting; /* by so many variables together; 0: not charged */
     /* under the current caps */
     int nkept;
     int32_t *kept; /* numbers in 'config' */
     struct topt_cost *kept_cost;
 };
 
-/* What links pay: a table, so many times, perhaps with its ends exchanged so that no
- * circle arises.  Shared by links that are alike. */
+/* What terms pay: a table, so many times, perhaps with its ends exchanged so that no
+ * circle arises.  Shared by terms that are alike. */
 struct multiplicity {
     int table;
     int64_t times;
@@ -125,23 +126,23 @@ struct multiplicity {
     struct topt_cost *kept_cost;
 };
 
-struct place {
-    int choice;
+struct variable {
+    int domain;
     const char *name;
 };
 
-struct link {
-    int from, to; /* places of producer and consumer */
+struct term {
+    int from, to; /* variables of producer and consumer */
     int from_part, to_part;
     int input, multiplicity;
     int64_t times;
     int once;
 };
 
-/* A block of one operator reads its own place: a second place takes the same
- * configuration, and the link leads there. */
+/* A block of one operator reads its own variable: a second variable takes the same
+ * configuration, and the term leads there. */
 struct mirror {
-    int place, of; /* places */
+    int variable, of; /* variables */
     struct topt_cost *cost, *alt;
     int32_t *number, *first;
     struct topt_table table;
@@ -160,10 +161,10 @@ struct topt_problem {
     struct family *family;
     struct edge_table *table;
     int *of_op, *of_hub; /* families by the first alike operator, -1: none yet */
-    int nplaces, nlinks, nchoices, nmultiplicities, nmirrors;
-    struct place *place;
-    struct link *link;
-    struct choice *choice;
+    int nvariables, nterms, ndomains, nmultiplicities, nmirrors;
+    struct variable *variable;
+    struct term *term;
+    struct domain *domain;
     struct multiplicity *multiplicity;
     struct mirror *mirror;
     struct topt_search_op *search_op;

@@ -8,7 +8,7 @@
 #include "names.h"
 #include "problem_stats.h"
 #include "solutions.h"
-#include "words.h"
+#include "strategy_words.h"
 #include "topt_choices.h"
 #include "topt_framework.h"
 #include "topt_plan_doc.h"

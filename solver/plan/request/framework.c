@@ -125,11 +125,6 @@ const struct topt_framework *topt_framework_at(int i)
     return i >= 0 && i < FRAMEWORKS ? &frameworks[i] : NULL;
 }
 
-const struct topt_precision *topt_precision_at(int i)
-{
-    return i >= 0 && i < PRECISIONS ? &precisions[i] : NULL;
-}
-
 static const char *framework_name(int i)
 {
     return frameworks[i].name;

@@ -77,7 +77,7 @@ int topt_request_even(const struct topt_request *r)
 
 /* Nowhere, inside a node, anywhere: from what the row or who asks wants first to the most
  * that it takes. */
-int topt_request_tensor(const struct topt_request *r, int n)
+int topt_request_tensor_at(const struct topt_request *r, int n)
 {
     const struct topt_framework *f = r->framework;
     int first = TOPT_TENSOR_ANYWHERE, most = TOPT_TENSOR_ANYWHERE;

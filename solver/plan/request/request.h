@@ -22,7 +22,7 @@ int topt_request_check(const struct topt_request *r,
 
 /* Where tensor parallelism is tried at the n-th attempt (0, 1...), each only where
  * nothing fits by those before; -1 past the last. */
-int topt_request_tensor(const struct topt_request *r, int n);
+int topt_request_tensor_at(const struct topt_request *r, int n);
 
 /* Does the framework split samples, heads and features into equal parts only? */
 int topt_request_even(const struct topt_request *r);

@@ -57,12 +57,12 @@ int topt_bound_level_of(double part)
 
 /* ---- levels ------------------------------------------------------------------------ */
 
-/* Of the families of a place all have the level of the nearest. */
+/* Of the families of a variable all have the level of the nearest. */
 static int share_once(const struct bound_levels *l)
 {
     int changed = 0;
-    for (int c = 0; c < l->p->nchoices; c++) {
-        const struct choice *h = &l->p->choice[c];
+    for (int c = 0; c < l->p->ndomains; c++) {
+        const struct domain *h = &l->p->domain[c];
         for (int k = 1; k < h->nparts; k++) {
             uint16_t *a = l->of[h->part[0].family], *b = l->of[h->part[k].family];
             for (int i = 0; i < l->p->family[h->part[0].family].n; i++) {
@@ -91,8 +91,8 @@ void topt_bound_levels_find(struct bound_levels *l, const struct topt_lower_boun
     const struct topt_problem *p = l->p;
     struct topt_weights by = topt_lower_bound_weights(w);
     topt_wide first = weight_of(&by, begin), whole = weight_of(&by, end) - first;
-    for (int i = 0; i < p->nplaces - p->nmirrors; i++) {
-        const struct choice *h = &p->choice[p->place[i].choice];
+    for (int i = 0; i < p->nvariables - p->nmirrors; i++) {
+        const struct domain *h = &p->domain[p->variable[i].domain];
         uint16_t *level = l->of[h->part[0].family];
         for (int c = 0; c < h->nkept; c++) {
             int64_t weight = topt_lower_bound_min_marginal(w, i, c);

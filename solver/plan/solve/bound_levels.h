@@ -12,7 +12,7 @@
 
 #define TOPT_LEVEL_BEYOND (TOPT_LEVELS - 1)
 
-/* By family and configuration.  Families of one place have the same levels. */
+/* By family and configuration.  Families of one variable have the same levels. */
 struct bound_levels {
     struct topt_problem *p;
     uint16_t **of;
@@ -33,14 +33,14 @@ int topt_bound_level_of(double part);
 
 /* After topt_lower_bound_within of the problem's weigher: everything by where its
  * lightest strategy stands on the way from 'begin' to 'end', where that is nearer than it
- * is yet. Families of a place are not yet alike. */
+ * is yet. Families of a variable are not yet alike. */
 void topt_bound_levels_find(struct bound_levels *l, const struct topt_lower_bound *w,
                             struct topt_cost begin, struct topt_cost end);
 
 /* What a strategy takes is near. */
 void topt_bound_levels_include(struct bound_levels *l, const struct topt_strategy *s);
 
-/* Families of a place get the nearest level of all. */
+/* Families of a variable get the nearest level of all. */
 void topt_bound_levels_share(struct bound_levels *l);
 
 /* Entries of all tables that configurations up to a level have; INT64_MAX where memory is

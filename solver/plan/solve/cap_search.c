@@ -24,7 +24,7 @@
 #include "certificate.h"
 #include "feasibility.h"
 #include "problem_stats.h"
-#include "run.h"
+#include "solve_context.h"
 #include "solve_tuning.h"
 #include "solutions.h"
 
@@ -45,7 +45,7 @@ static const double rough[] = ROUGH_TOLERANCES;
 enum { LEVELS = sizeof rough / sizeof *rough };
 
 struct cap_search {
-    struct run run;
+    struct solve_context context;
     int least;        /* memory is asked for: memory is time and time is memory */
     int64_t below;    /* least: solutions that need as much are of no use; 0: any is */
     struct box *heap; /* the smallest first */
@@ -75,7 +75,7 @@ static int push(struct cap_search *b, struct box x)
         int cap = b->cap ? 2 * b->cap : 16;
         struct box *heap = realloc(b->heap, (size_t)cap * sizeof *heap);
         if (!heap)
-            return topt_nomem(b->run.err, "the search");
+            return topt_nomem(b->context.err, "the search");
         b->heap = heap;
         b->cap = cap;
     }
@@ -107,20 +107,20 @@ static struct box pop(struct cap_search *b)
 
 static int64_t charge(const struct cap_search *b, struct topt_caps c)
 {
-    return c.transient + topt_capped_crossing(b->run.p) * c.crossing;
+    return c.transient + topt_capped_crossing(b->context.p) * c.crossing;
 }
 
 static const struct topt_solution *best_of(const struct cap_search *b)
 {
-    const struct topt_solutions *s = b->run.ret;
+    const struct topt_solutions *s = b->context.ret;
     return s->n ? &s->at[b->least ? 0 : s->n - 1] : NULL;
 }
 
 /* With a tolerance: the time of the incumbent, be it the caller's; INT64_MAX: nothing. */
 static int64_t incumbent_time(const struct cap_search *b)
 {
-    const struct topt_search_options *o = b->run.options;
-    int64_t best = topt_solutions_best(b->run.ret);
+    const struct topt_search_options *o = b->context.options;
+    int64_t best = topt_solutions_best(b->context.ret);
     int64_t known = o->nknown ? o->known[o->nknown - 1].time : INT64_MAX;
     return o->epsilon <= 0 ? INT64_MAX : known < best ? known : best;
 }
@@ -129,7 +129,7 @@ static int64_t incumbent_time(const struct cap_search *b)
 static int excluded(const struct cap_search *b, const struct box *x)
 {
     const struct topt_solution *best = best_of(b);
-    double epsilon = b->run.options->epsilon;
+    double epsilon = b->context.options->epsilon;
     int64_t incumbent = b->least ? INT64_MAX : incumbent_time(b);
     if (b->least)
         return best ? x->bound >= best->memory_bytes : b->below && x->bound >= b->below;
@@ -149,14 +149,14 @@ static void note_bound(struct cap_search *b, int64_t bound)
 
 static double tolerance(const struct cap_search *b, const struct box *x)
 {
-    return x->level < LEVELS ? rough[x->level] : b->run.options->epsilon;
+    return x->level < LEVELS ? rough[x->level] : b->context.options->epsilon;
 }
 
 /* The next level whose tolerance is less. */
 static int next_level(const struct cap_search *b, int level)
 {
     level++;
-    while (level < LEVELS && rough[level] <= b->run.options->epsilon)
+    while (level < LEVELS && rough[level] <= b->context.options->epsilon)
         level++;
     return level;
 }
@@ -167,7 +167,7 @@ static int limits_of(struct cap_search *b, const struct box *x,
 {
     const struct topt_solution *best = best_of(b);
     int64_t low = charge(b, x->low);
-    *ret = *b->run.options;
+    *ret = *b->context.options;
     ret->fastest = 1;
     ret->epsilon = tolerance(b, x);
     if (b->least) {
@@ -182,7 +182,7 @@ static int limits_of(struct cap_search *b, const struct box *x,
     ret->nknown = b->known.time < INT64_MAX;
     if (ret->memory_limit)
         ret->memory_limit -= low;
-    return !b->run.options->memory_limit || ret->memory_limit > 0;
+    return !b->context.options->memory_limit || ret->memory_limit > 0;
 }
 
 /* ---- one box ----------------------------------------------------------------------- */
@@ -199,12 +199,12 @@ struct optimum {
 static int read_optimum(struct cap_search *b, const struct topt_search_point *point,
                         struct optimum *ret)
 {
-    const struct topt_search_options *o = b->run.options;
+    const struct topt_search_options *o = b->context.options;
     ret->cost = point->cost;
-    ret->excess = topt_capped_excess(b->run.p, point);
+    ret->excess = topt_capped_excess(b->context.p, point);
     if (ret->excess < 0)
-        return topt_nomem(b->run.err, "the search");
-    topt_capped_need(b->run.p, point, &ret->need.transient, &ret->need.crossing);
+        return topt_nomem(b->context.err, "the search");
+    topt_capped_need(b->context.p, point, &ret->need.transient, &ret->need.crossing);
     int64_t memory = charge(b, ret->need) + ret->excess +
                      (b->least ? point->cost.time : point->cost.memory);
     if (b->least) {
@@ -218,8 +218,8 @@ static int read_optimum(struct cap_search *b, const struct topt_search_point *po
     struct topt_search_point kept = *point;
     if (b->least)
         kept.cost = (struct topt_cost){point->cost.time, point->cost.memory};
-    return topt_run_keep(&b->run, &kept, memory) ||
-           topt_solutions_reduce(b->run.ret, b->run.err);
+    return topt_solve_keep(&b->context, &kept, memory) ||
+           topt_solutions_reduce(b->context.ret, b->context.err);
 }
 
 /* What a search that found nothing proves: with a tolerance, that nothing is faster than
@@ -239,15 +239,16 @@ static int search_under_high(struct cap_search *b, const struct box *x,
 {
     struct topt_frontier *f = NULL;
     struct topt_frontier_reader *reader = NULL;
-    if (topt_run_search(
-            &b->run, topt_capped_problem(b->run.p, x->high.transient, x->high.crossing),
-            o, &f))
+    if (topt_solve_search(
+            &b->context,
+            topt_capped_problem(b->context.p, x->high.transient, x->high.crossing), o,
+            &f))
         return -1;
     int rc = f->npoints > 0;
     ret->bound = rc ? topt_bound_of(f) : bound_of_none(b, x, f, o->time_limit);
-    if (rc && (!(reader = topt_frontier_reader(f, b->run.err)) ||
+    if (rc && (!(reader = topt_frontier_reader(f, b->context.err)) ||
                read_optimum(b, topt_frontier_read(reader, f->npoints - 1), ret) ||
-               topt_run_note(&b->run, ret->need)))
+               topt_solve_note_caps(&b->context, ret->need)))
         rc = -1;
     topt_frontier_reader_destroy(reader);
     topt_frontier_destroy(f);
@@ -265,7 +266,7 @@ static int search_below(struct cap_search *b, const struct box *x,
          i++) {
         o.memory_limit = options->memory_limit - best.excess;
         if (o.memory_limit <= 0 ||
-            best.cost.memory + charge(b, best.need) > b->run.options->memory_limit)
+            best.cost.memory + charge(b, best.need) > b->context.options->memory_limit)
             break;
         some = search_under_high(b, x, &o, &best);
     }
@@ -339,12 +340,14 @@ static int part_box(struct cap_search *b, const struct box *x, const struct opti
      * exact. */
     if (!x->number && !best->fits && !b->least)
         above.level = below.level = next_level(b, -1);
-    if (over.transient >= over.crossing * topt_capped_crossing(b->run.p)) {
+    if (over.transient >= over.crossing * topt_capped_crossing(b->context.p)) {
         above.low.transient = best->need.transient;
-        below.high.transient = topt_capped_next_transient(b->run.p, best->need.transient);
+        below.high.transient =
+            topt_capped_next_transient(b->context.p, best->need.transient);
     } else {
         above.low.crossing = best->need.crossing;
-        below.high.crossing = topt_capped_next_crossing(b->run.p, best->need.crossing);
+        below.high.crossing =
+            topt_capped_next_crossing(b->context.p, best->need.crossing);
     }
     return push_part(b, above, best) || push_part(b, below, best) ? -1 : 0;
 }
@@ -357,16 +360,17 @@ static int part_box(struct cap_search *b, const struct box *x, const struct opti
 static int least_fits(struct cap_search *b)
 {
     struct topt_solutions least;
-    int64_t limit = b->run.options->memory_limit, time = b->run.options->time_limit;
+    int64_t limit = b->context.options->memory_limit,
+            time = b->context.options->time_limit;
     int64_t below = limit < INT64_MAX ? limit + 1 : 0;
-    struct topt_search_options o = *b->run.options;
+    struct topt_search_options o = *b->context.options;
     o.stop = NULL; /* it is short, and its answer one */
-    o = topt_run_options_for_least(o);
-    if (topt_cap_search_least(b->run.p, &o, below, &least, b->run.err))
+    o = topt_solve_options_for_least(o);
+    if (topt_cap_search_least(b->context.p, &o, below, &least, b->context.err))
         return -1;
     int slow = least.n && time && least.at[0].time_ns > time;
     int some = least.n > 0 || least.certificate.bound_bytes <= limit;
-    if (!slow && topt_solutions_merge(b->run.ret, &least, b->run.err))
+    if (!slow && topt_solutions_merge(b->context.ret, &least, b->context.err))
         some = -1;
     topt_solutions_fini(&least);
     return some;
@@ -376,8 +380,8 @@ static int search_all(struct cap_search *b)
 {
     while (b->n && !excluded(b, &b->heap[0])) {
         struct optimum best;
-        if (b->run.searched && topt_run_over(&b->run)) {
-            b->run.stopped = 1;
+        if (b->context.searched && topt_solve_is_over(&b->context)) {
+            b->context.stopped = 1;
             break;
         }
         struct box x = pop(b);
@@ -393,14 +397,14 @@ static int search_all(struct cap_search *b)
 
 static int search_boxes(struct cap_search *b)
 {
-    struct box all = {.low = topt_capped_least(b->run.p),
-                      .high = {topt_capped_next_transient(b->run.p, INT64_MAX),
-                               topt_capped_next_crossing(b->run.p, INT64_MAX)},
+    struct box all = {.low = topt_capped_least(b->context.p),
+                      .high = {topt_capped_next_transient(b->context.p, INT64_MAX),
+                               topt_capped_next_crossing(b->context.p, INT64_MAX)},
                       .level = LEVELS};
-    *b->run.ret = (struct topt_solutions){.certificate = topt_certificate_exact()};
+    *b->context.ret = (struct topt_solutions){.certificate = topt_certificate_exact()};
     if (all.high.transient < 0 || all.high.crossing < 0)
         return 0;
-    int some = b->least ? 1 : topt_feasible_caps(&b->run, all.low, &all.high);
+    int some = b->least ? 1 : topt_feasible_caps(&b->context, all.low, &all.high);
     if (some <= 0)
         return some;
     return push(b, all) || search_all(b) ? -1 : 0;
@@ -410,7 +414,7 @@ static void fini(struct cap_search *b, int rc)
 {
     free(b->heap);
     if (rc)
-        topt_solutions_fini(b->run.ret);
+        topt_solutions_fini(b->context.ret);
 }
 
 /* Nothing was found, but operators were decided by heuristic, perhaps so that nothing
@@ -418,7 +422,7 @@ static void fini(struct cap_search *b, int rc)
 static int try_lightest(struct cap_search *b)
 {
     int some = least_fits(b);
-    if (some > 0 && b->run.ret->certificate.decided)
+    if (some > 0 && b->context.ret->certificate.decided)
         note_bound(b, 0);
     return some < 0 ? -1 : 0;
 }
@@ -426,27 +430,28 @@ static int try_lightest(struct cap_search *b)
 /* What all searches together prove: rough ones too only through the bounds of boxes. */
 static void claim_boxes(struct cap_search *b)
 {
-    struct topt_certificate *c = &b->run.ret->certificate;
-    int64_t best = topt_solutions_best(b->run.ret);
+    struct topt_certificate *c = &b->context.ret->certificate;
+    int64_t best = topt_solutions_best(b->context.ret);
     if (b->n)
         note_bound(b, b->heap[0].bound);
     c->bound_ns = b->bound < best ? b->bound : best;
     if (c->bound_ns < best) { /* a look at every table: only where it can tell more */
-        int64_t bound = topt_problem_lower_bound(b->run.p).time;
+        int64_t bound = topt_problem_lower_bound(b->context.p).time;
         if (bound > c->bound_ns && bound <= best)
             c->bound_ns = bound;
     }
-    c->exact = c->bound_ns >= best && !b->run.stopped && !c->decided;
-    b->run.ret->stopped = b->run.stopped || (!c->exact && topt_run_over(&b->run));
-    c->epsilon = topt_run_epsilon(&b->run, b->open);
+    c->exact = c->bound_ns >= best && !b->context.stopped && !c->decided;
+    b->context.ret->stopped =
+        b->context.stopped || (!c->exact && topt_solve_is_over(&b->context));
+    c->epsilon = topt_solve_epsilon(&b->context, b->open);
 }
 
 /* Told to stop where that could not be finished: what was found before is the answer. */
 static int stop_early(struct cap_search *b)
 {
-    if (!b->run.searched)
+    if (!b->context.searched)
         note_bound(b, 0);
-    b->run.stopped = 1;
+    b->context.stopped = 1;
     return 0;
 }
 
@@ -456,13 +461,13 @@ int topt_cap_search_fastest(struct topt_problem *p,
 {
     struct topt_error why = {0};
     struct cap_search b = {
-        .run = {.p = p, .options = options, .ret = ret, .err = &why, .proves = 1},
+        .context = {.p = p, .options = options, .ret = ret, .err = &why, .proves = 1},
         .bound = INT64_MAX};
     int rc = search_boxes(&b);
-    if (rc && topt_run_stopped(&b.run, &why))
+    if (rc && topt_solve_was_stopped(&b.context, &why))
         rc = stop_early(&b);
     int doubt = ret->certificate.decided || (b.open && incumbent_time(&b) == INT64_MAX);
-    if (!rc && !b.run.stopped && !best_of(&b) && doubt)
+    if (!rc && !b.context.stopped && !best_of(&b) && doubt)
         rc = try_lightest(&b);
     if (!rc) {
         claim_boxes(&b);
@@ -479,7 +484,7 @@ int topt_cap_search_least(struct topt_problem *p,
                           struct topt_solutions *ret, struct topt_error *err)
 {
     struct cap_search b = {
-        .run = {.p = p, .options = options, .ret = ret, .err = err, .proves = 1},
+        .context = {.p = p, .options = options, .ret = ret, .err = err, .proves = 1},
         .least = 1,
         .below = below,
         .bound = INT64_MAX};

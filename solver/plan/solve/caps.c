@@ -15,7 +15,7 @@ static int within(int64_t value, int64_t cap)
     return cap < 0 || value <= cap;
 }
 
-static void cap_part(const struct topt_problem *p, const struct choice *c, struct part *t)
+static void cap_part(const struct topt_problem *p, const struct domain *c, struct part *t)
 {
     const struct family *f = &p->family[t->family];
     for (int n = 0; n < c->nkept; n++) {
@@ -31,16 +31,16 @@ static struct topt_cost as_searched(const struct topt_problem *p, struct topt_co
     return p->swapped ? (struct topt_cost){c.time, c.memory} : c;
 }
 
-/* Bytes in flight that are charged to a configuration: its own, or of several places each
+/* Bytes in flight that are charged to a configuration: its own, or of several variables each
  * its part. */
-static int64_t charged(const struct topt_problem *p, const struct choice *c, int i)
+static int64_t charged(const struct topt_problem *p, const struct domain *c, int i)
 {
     int64_t transient = c->charge_transient ? c->transient[i] / c->charge_transient : 0;
     int64_t waiting = c->charge_waiting ? c->waiting[i] / c->charge_waiting : 0;
     return transient + topt_capped_crossing(p) * waiting;
 }
 
-static void cap_choice(const struct topt_problem *p, struct choice *c,
+static void cap_choice(const struct topt_problem *p, struct domain *c,
                        int64_t transient_cap, int64_t crossing_cap)
 {
     c->nkept = 0;
@@ -59,7 +59,7 @@ static void cap_choice(const struct topt_problem *p, struct choice *c,
 
 static void cap_mirror(const struct topt_problem *p, struct mirror *m)
 {
-    int n = p->choice[p->place[m->of].choice].nkept;
+    int n = p->domain[p->variable[m->of].domain].nkept;
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++)
             m->first[i * n + j + 1] = i + (j >= i);
@@ -67,11 +67,11 @@ static void cap_mirror(const struct topt_problem *p, struct mirror *m)
 }
 
 static struct topt_search_edge search_edge(const struct topt_problem *p,
-                                           const struct link *l)
+                                           const struct term *l)
 {
     const struct multiplicity *t = &p->multiplicity[l->multiplicity];
-    const struct part *from = &p->choice[p->place[l->from].choice].part[l->from_part];
-    const struct part *to = &p->choice[p->place[l->to].choice].part[l->to_part];
+    const struct part *from = &p->domain[p->variable[l->from].domain].part[l->from_part];
+    const struct part *to = &p->domain[p->variable[l->to].domain].part[l->to_part];
     struct topt_search_edge e = {l->from, l->to, &t->at, from->from_class,
                                  to->to_class[l->input]};
     if (t->transposed)
@@ -83,26 +83,26 @@ static struct topt_search_edge search_edge(const struct topt_problem *p,
 const struct topt_search_problem *
 topt_capped_problem(struct topt_problem *p, int64_t transient_cap, int64_t crossing_cap)
 {
-    for (int i = 0; i < p->nchoices; i++)
-        cap_choice(p, &p->choice[i], transient_cap, crossing_cap);
+    for (int i = 0; i < p->ndomains; i++)
+        cap_choice(p, &p->domain[i], transient_cap, crossing_cap);
     for (int i = 0; i < p->nmultiplicities; i++)
         topt_multiplicity_cap(p, &p->multiplicity[i], transient_cap);
-    for (int i = 0; i < p->nplaces; i++) {
-        const struct choice *c = &p->choice[p->place[i].choice];
+    for (int i = 0; i < p->nvariables; i++) {
+        const struct domain *c = &p->domain[p->variable[i].domain];
         p->search_op[i] =
-            (struct topt_search_op){p->place[i].name, c->nkept, c->kept_cost};
+            (struct topt_search_op){p->variable[i].name, c->nkept, c->kept_cost};
     }
-    for (int i = 0; i < p->nlinks; i++)
-        p->search_edge[i] = search_edge(p, &p->link[i]);
+    for (int i = 0; i < p->nterms; i++)
+        p->search_edge[i] = search_edge(p, &p->term[i]);
     for (int i = 0; i < p->nmirrors; i++) {
         struct mirror *m = &p->mirror[i];
         cap_mirror(p, m);
-        p->search_op[m->place].cost = m->cost;
-        p->search_edge[p->nlinks + i] =
-            (struct topt_search_edge){m->of, m->place, &m->table, m->number, m->number};
+        p->search_op[m->variable].cost = m->cost;
+        p->search_edge[p->nterms + i] = (struct topt_search_edge){
+            m->of, m->variable, &m->table, m->number, m->number};
     }
-    p->search = (struct topt_search_problem){p->nplaces, p->search_op,
-                                             p->nlinks + p->nmirrors, p->search_edge};
+    p->search = (struct topt_search_problem){p->nvariables, p->search_op,
+                                             p->nterms + p->nmirrors, p->search_edge};
     return &p->search;
 }
 
@@ -132,8 +132,8 @@ static int64_t least(const int64_t *at, int n)
 struct topt_caps topt_capped_least(const struct topt_problem *p)
 {
     struct topt_caps all = {0, 0};
-    for (int i = 0; i < p->nplaces - p->nmirrors; i++) {
-        const struct choice *c = &p->choice[p->place[i].choice];
+    for (int i = 0; i < p->nvariables - p->nmirrors; i++) {
+        const struct domain *c = &p->domain[p->variable[i].domain];
         int64_t t = least(c->transient, c->n), w = least(c->waiting, c->n);
         all.transient = t > all.transient ? t : all.transient;
         all.crossing = w > all.crossing ? w : all.crossing;
@@ -145,28 +145,28 @@ struct topt_cost topt_problem_lower_bound(const struct topt_problem *p)
 {
     struct topt_cost sum = {0, 0};
     struct topt_caps caps = topt_capped_least(p);
-    for (int i = 0; i < p->nplaces - p->nmirrors; i++) {
-        const struct choice *c = &p->choice[p->place[i].choice];
+    for (int i = 0; i < p->nvariables - p->nmirrors; i++) {
+        const struct domain *c = &p->domain[p->variable[i].domain];
         struct topt_cost best = {0, 0};
         for (int k = 0; k < c->n; k++)
             best = k ? least_cost(best, c->cost[k]) : c->cost[k];
         sum = (struct topt_cost){sum.memory + best.memory, sum.time + best.time};
     }
-    for (int i = 0; i < p->nlinks; i++) {
-        struct topt_cost best = p->multiplicity[p->link[i].multiplicity].least;
+    for (int i = 0; i < p->nterms; i++) {
+        struct topt_cost best = p->multiplicity[p->term[i].multiplicity].least;
         sum = (struct topt_cost){sum.memory + best.memory, sum.time + best.time};
     }
     sum.memory += caps.transient + topt_capped_crossing(p) * caps.crossing;
     return sum;
 }
 
-/* The choice that needs most at least; NULL where none needs anything. */
-static struct choice *neediest(const struct topt_problem *p, int waiting)
+/* The domain that needs most at least; NULL where none needs anything. */
+static struct domain *neediest(const struct topt_problem *p, int waiting)
 {
-    struct choice *most = NULL;
+    struct domain *most = NULL;
     int64_t bytes = 0;
-    for (int i = 0; i < p->nchoices; i++) {
-        struct choice *c = &p->choice[i];
+    for (int i = 0; i < p->ndomains; i++) {
+        struct domain *c = &p->domain[i];
         int64_t need = least(waiting ? c->waiting : c->transient, c->n);
         if (need > bytes) {
             bytes = need;
@@ -176,20 +176,20 @@ static struct choice *neediest(const struct topt_problem *p, int waiting)
     return most;
 }
 
-static int places_of(const struct topt_problem *p, const struct choice *c)
+static int places_of(const struct topt_problem *p, const struct domain *c)
 {
     int n = 0;
-    for (int i = 0; i < p->nplaces - p->nmirrors; i++)
-        n += &p->choice[p->place[i].choice] == c;
+    for (int i = 0; i < p->nvariables - p->nmirrors; i++)
+        n += &p->domain[p->variable[i].domain] == c;
     return n;
 }
 
 void topt_capped_count_in_flight(struct topt_problem *p, int on)
 {
-    for (int i = 0; i < p->nchoices; i++)
-        p->choice[i].charge_transient = p->choice[i].charge_waiting = 0;
-    struct choice *transient = on ? neediest(p, 0) : NULL;
-    struct choice *waiting = on ? neediest(p, 1) : NULL;
+    for (int i = 0; i < p->ndomains; i++)
+        p->domain[i].charge_transient = p->domain[i].charge_waiting = 0;
+    struct domain *transient = on ? neediest(p, 0) : NULL;
+    struct domain *waiting = on ? neediest(p, 1) : NULL;
     if (transient)
         transient->charge_transient = places_of(p, transient);
     if (waiting)
@@ -214,9 +214,9 @@ static int64_t nearer(int64_t best, int64_t value, int64_t from, int above)
 static int64_t nearest_transient(const struct topt_problem *p, int64_t from, int above)
 {
     int64_t best = above ? INT64_MAX : -1;
-    for (int i = 0; i < p->nchoices; i++)
-        for (int c = 0; c < p->choice[i].n; c++)
-            best = nearer(best, p->choice[i].transient[c], from, above);
+    for (int i = 0; i < p->ndomains; i++)
+        for (int c = 0; c < p->domain[i].n; c++)
+            best = nearer(best, p->domain[i].transient[c], from, above);
     for (int code = 0; code < TOPT_TRANSIENT_CODES; code++)
         for (int i = 0; i < p->ntables; i++)
             if (p->table[i].occurs[code / 64] >> code % 64 & 1) {
@@ -229,9 +229,9 @@ static int64_t nearest_transient(const struct topt_problem *p, int64_t from, int
 static int64_t nearest_crossing(const struct topt_problem *p, int64_t from, int above)
 {
     int64_t best = above ? INT64_MAX : -1;
-    for (int i = 0; i < p->nchoices; i++)
-        for (int c = 0; c < p->choice[i].n; c++)
-            best = nearer(best, p->choice[i].waiting[c], from, above);
+    for (int i = 0; i < p->ndomains; i++)
+        for (int c = 0; c < p->domain[i].n; c++)
+            best = nearer(best, p->domain[i].waiting[c], from, above);
     return best;
 }
 
@@ -257,12 +257,12 @@ int64_t topt_capped_crossing_above(const struct topt_problem *p, int64_t above)
 
 /* ---- points ------------------------------------------------------------------------ */
 
-/* What a point takes on link 'l'. */
-static struct edge_fact fact_of_link(const struct topt_problem *p, int l,
+/* What a point takes on term 'l'. */
+static struct edge_fact fact_of_term(const struct topt_problem *p, int l,
                                      const struct topt_search_point *point)
 {
     const struct topt_search_edge *e = &p->search_edge[l];
-    return topt_multiplicity_fact(p, &p->multiplicity[p->link[l].multiplicity],
+    return topt_multiplicity_fact(p, &p->multiplicity[p->term[l].multiplicity],
                                   e->from_class[point->config[e->from]],
                                   e->to_class[point->config[e->to]], point->alt[l]);
 }
@@ -276,8 +276,8 @@ struct topt_strategy *topt_capped_strategy(const struct topt_problem *p,
     for (int i = 0; i < p->nnodes; i++) {
         const struct node *n = &p->node[i];
         const struct family *f = &p->family[n->family];
-        const struct choice *c = &p->choice[p->place[n->place].choice];
-        int k = c->config[c->kept[point->config[n->place]]];
+        const struct domain *c = &p->domain[p->variable[n->variable].domain];
+        int k = c->config[c->kept[point->config[n->variable]]];
         if (n->op >= 0)
             s->config[n->op] = f->config[k];
         else
@@ -287,7 +287,7 @@ struct topt_strategy *topt_capped_strategy(const struct topt_problem *p,
         const struct edge *e = &p->edge[i];
         if (e->op >= 0)
             s->keep[e->op * TOPT_MAX_INPUTS + e->input] =
-                fact_of_link(p, e->link, point).keep;
+                fact_of_term(p, e->term, point).keep;
     }
     return s;
 }
@@ -296,14 +296,14 @@ void topt_capped_need(const struct topt_problem *p, const struct topt_search_poi
                       int64_t *ret_transient, int64_t *ret_crossing)
 {
     int64_t transient = 0, crossing = 0;
-    for (int i = 0; i < p->nplaces; i++) {
-        const struct choice *c = &p->choice[p->place[i].choice];
+    for (int i = 0; i < p->nvariables; i++) {
+        const struct domain *c = &p->domain[p->variable[i].domain];
         int k = c->kept[point->config[i]];
         transient = c->transient[k] > transient ? c->transient[k] : transient;
         crossing = c->waiting[k] > crossing ? c->waiting[k] : crossing;
     }
-    for (int i = 0; i < p->nlinks; i++) {
-        int64_t t = topt_transient_of(fact_of_link(p, i, point).transient);
+    for (int i = 0; i < p->nterms; i++) {
+        int64_t t = topt_transient_of(fact_of_term(p, i, point).transient);
         transient = t > transient ? t : transient;
     }
     *ret_transient = transient;
@@ -332,17 +332,17 @@ static int64_t add_recomputed(const struct topt_problem *p,
     for (int i = 0; i < p->nnodes; i++) {
         const struct node *n = &p->node[i];
         const struct family *f = &p->family[n->family];
-        const struct choice *c = &p->choice[p->place[n->place].choice];
-        int64_t bytes = f->recomputed[c->config[c->kept[point->config[n->place]]]];
+        const struct domain *c = &p->domain[p->variable[n->variable].domain];
+        int64_t bytes = f->recomputed[c->config[c->kept[point->config[n->variable]]]];
         *block_sum(p, operator_of(p, n), sum) += bytes;
         paid += bytes / f->among;
     }
     for (int i = 0; i < p->nedges; i++) {
-        int l = p->edge[i].link;
+        int l = p->edge[i].term;
         const struct topt_search_edge *e = &p->search_edge[l];
         const struct node *to = &p->node[p->edge[i].to];
         int64_t bytes = topt_multiplicity_recomputed(
-            p, &p->multiplicity[p->link[l].multiplicity],
+            p, &p->multiplicity[p->term[l].multiplicity],
             e->from_class[point->config[e->from]], e->to_class[point->config[e->to]],
             point->alt[l]);
         *block_sum(p, operator_of(p, to), sum) += bytes;
@@ -381,11 +381,11 @@ int topt_capped_nodes(const struct topt_problem *p)
 void topt_capped_mark(const struct topt_problem *p, int search_op, uint8_t *mark)
 {
     for (int i = 0; i < p->nmirrors; i++)
-        if (p->mirror[i].place == search_op)
+        if (p->mirror[i].variable == search_op)
             search_op = p->mirror[i].of;
     for (int i = 0; i < p->nnodes; i++) {
         const struct node *n = &p->node[i];
-        if (n->place == search_op)
+        if (n->variable == search_op)
             mark[n->op >= 0 ? n->op : p->k.model->nops + n->tensor] = 1;
     }
 }

@@ -62,7 +62,7 @@ int64_t topt_capped_excess(const struct topt_problem *p,
 int topt_capped_is_exact_for(const struct topt_problem *p, const struct topt_strategy *s);
 
 /* A lower bound of memory and one of time, for any strategy and whatever the caps: the sums of
- * what is least for each choice. */
+ * what is least for each variable. */
 struct topt_cost topt_problem_lower_bound(const struct topt_problem *p);
 
 /* From now on what is in flight counts as memory, or not: of the operators that need most

@@ -24,7 +24,7 @@
 #include "caps.h"
 #include "problem_data.h"
 #include "problem_stats.h"
-#include "run.h"
+#include "solve_context.h"
 #include "solve_tuning.h"
 #include "topt_lower_bound.h"
 
@@ -79,7 +79,7 @@ static int weigh(struct scope *c, struct topt_scalarization by, struct topt_cost
 /* How much better a bound is worth another pass. */
 static double near_enough(const struct scope *c)
 {
-    return fmax(c->s->run.options->epsilon / 8, 1.0 / 8192);
+    return fmax(c->s->context.options->epsilon / 8, 1.0 / 8192);
 }
 
 /* What the last pass says of strategies that need the room or less: by its own
@@ -163,12 +163,12 @@ static int find_balance(struct scope *c, int *ret_some)
 
 static int64_t charge(const struct scope *c, struct topt_caps caps)
 {
-    return caps.transient + topt_capped_crossing(c->s->run.p) * caps.crossing;
+    return caps.transient + topt_capped_crossing(c->s->context.p) * caps.crossing;
 }
 
 static int make_weigher(struct scope *c)
 {
-    struct run *r = &c->s->run;
+    struct solve_context *r = &c->s->context;
     return topt_lower_bound_create(
         topt_capped_problem(r->p, c->at.high.transient, c->at.high.crossing), r->options,
         &c->weigher, c->err);
@@ -177,7 +177,7 @@ static int make_weigher(struct scope *c)
 /* Bound what is in the range.  '*ret_some': can anything be as fast as is wanted? */
 static int bound_range(struct scope *c, int *ret_some)
 {
-    int64_t limit = c->s->run.options->memory_limit;
+    int64_t limit = c->s->context.options->memory_limit;
     *ret_some = 0;
     c->room = limit ? limit - charge(c, c->at.low) : INT64_MAX;
     c->bound = c->slope = 0;
@@ -192,7 +192,8 @@ static int bound_range(struct scope *c, int *ret_some)
 static void unweigh(struct scope *c)
 {
     if (c->weigher)
-        c->s->run.ret->certificate.stats.products += topt_lower_bound_work(c->weigher);
+        c->s->context.ret->certificate.stats.products +=
+            topt_lower_bound_work(c->weigher);
     topt_lower_bound_destroy(c->weigher);
     c->weigher = NULL;
 }
@@ -237,7 +238,7 @@ static int64_t spare(const struct scope *c)
 /* The range with high caps that are no more than that. */
 static struct range trimmed(const struct scope *c)
 {
-    const struct topt_problem *p = c->s->run.p;
+    const struct topt_problem *p = c->s->context.p;
     struct range r = c->at;
     int64_t w = topt_capped_crossing(p), more = spare(c);
     if (more < r.high.transient - r.low.transient)
@@ -251,7 +252,7 @@ static struct range trimmed(const struct scope *c)
 static struct topt_caps width_of(const struct scope *c, const struct range *r)
 {
     return (struct topt_caps){r->high.transient - r->low.transient,
-                              topt_capped_crossing(c->s->run.p) *
+                              topt_capped_crossing(c->s->context.p) *
                                   (r->high.crossing - r->low.crossing)};
 }
 
@@ -259,7 +260,7 @@ static struct topt_caps width_of(const struct scope *c, const struct range *r)
 static void halve(const struct scope *c, const struct range *r, struct range *below,
                   struct range *above)
 {
-    const struct topt_problem *p = c->s->run.p;
+    const struct topt_problem *p = c->s->context.p;
     struct topt_caps width = width_of(c, r);
     *below = *above = *r;
     if (width.transient >= width.crossing) {
@@ -318,7 +319,7 @@ static int survey_parts(struct scope *c, const struct range *r, const struct ran
 static int survey_range(struct scope *c, struct range r, double before)
 {
     int some;
-    if (c->seen && topt_run_over(&c->s->run))
+    if (c->seen && topt_solve_is_over(&c->s->context))
         return topt_fail(c->err, TOPT_ERR_CANCELED, "the search was stopped");
     c->at = r;
     if (bound_range(c, &some))
@@ -339,7 +340,7 @@ static int survey_range(struct scope *c, struct range r, double before)
 int topt_caps_bound(struct caps_bound *s, struct bound_levels *levels, int *ret_some,
                     struct topt_error *err)
 {
-    const struct topt_problem *p = s->run.p;
+    const struct topt_problem *p = s->context.p;
     struct scope c = {.s = s, .levels = levels, .err = err, .least = INFINITY};
     struct range all = {topt_capped_least(p),
                         {topt_capped_next_transient(p, INT64_MAX),

@@ -4,10 +4,10 @@
 #define TOPT_CAPS_BOUND_H
 
 #include "bound_levels.h"
-#include "run.h"
+#include "solve_context.h"
 
 struct caps_bound {
-    struct run run; /* of the problem: its limits, what it counts, when it stops */
+    struct solve_context context; /* of the problem */
     /* Slower strategies are of no interest; INT64_MAX: nothing is known, and a guess is
      * made. */
     int64_t aim;

@@ -13,7 +13,7 @@
 #include "caps.h"
 #include "certificate.h"
 #include "problem_stats.h"
-#include "run.h"
+#include "solve_context.h"
 #include "solutions.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@
 
 /* Keep what of a search's points is within the limit, and say which are the largest caps
  * that any of them needs: -1 where there is none. */
-static int keep_points(struct run *r, const struct topt_frontier *f,
+static int keep_points(struct solve_context *r, const struct topt_frontier *f,
                        struct topt_caps *ret_need)
 {
     struct topt_frontier_reader *reader = topt_frontier_reader(f, r->err);
@@ -35,18 +35,19 @@ static int keep_points(struct run *r, const struct topt_frontier *f,
         ret_need->crossing = u > ret_need->crossing ? u : ret_need->crossing;
         int64_t memory = point->cost.memory + t + w * u;
         if (!limit || memory <= limit)
-            rc = topt_run_keep(r, point, memory);
+            rc = topt_solve_keep(r, point, memory);
     }
     topt_frontier_reader_destroy(reader);
     return rc;
 }
 
-static int search_under(struct run *r, struct topt_caps caps, struct topt_caps *ret_need)
+static int search_under(struct solve_context *r, struct topt_caps caps,
+                        struct topt_caps *ret_need)
 {
     struct topt_frontier *f = NULL;
     *ret_need = (struct topt_caps){-1, -1};
-    if (topt_run_search(r, topt_capped_problem(r->p, caps.transient, caps.crossing),
-                        r->options, &f))
+    if (topt_solve_search(r, topt_capped_problem(r->p, caps.transient, caps.crossing),
+                          r->options, &f))
         return -1;
     int rc = keep_points(r, f, ret_need);
     topt_frontier_destroy(f);
@@ -55,13 +56,14 @@ static int search_under(struct run *r, struct topt_caps caps, struct topt_caps *
 
 /* All transient caps under one crossing cap.  '*ret_crossing': the largest that was
  * needed. */
-static int search_crossing(struct run *r, int64_t crossing, int64_t *ret_crossing)
+static int search_crossing(struct solve_context *r, int64_t crossing,
+                           int64_t *ret_crossing)
 {
     struct topt_caps need;
     int64_t cap = topt_capped_next_transient(r->p, INT64_MAX);
     *ret_crossing = -1;
     for (; cap >= 0; cap = topt_capped_next_transient(r->p, need.transient)) {
-        if (r->searched && topt_run_over(r)) {
+        if (r->searched && topt_solve_is_over(r)) {
             r->stopped = 1;
             break;
         }
@@ -71,7 +73,7 @@ static int search_crossing(struct run *r, int64_t crossing, int64_t *ret_crossin
             break;
         if (need.crossing > *ret_crossing)
             *ret_crossing = need.crossing;
-        if (topt_run_note(r, need))
+        if (topt_solve_note_caps(r, need))
             return -1;
     }
     return 0;
@@ -79,7 +81,7 @@ static int search_crossing(struct run *r, int64_t crossing, int64_t *ret_crossin
 
 /* Below this no strategy is as fast, where all searches were made and lose 'epsilon' at
  * most. */
-static int64_t bound_within(const struct run *r, double epsilon)
+static int64_t bound_within(const struct solve_context *r, double epsilon)
 {
     int64_t best = topt_solutions_best(r->ret);
     if (r->options->time_limit && r->options->time_limit < best && epsilon > 0)
@@ -88,13 +90,13 @@ static int64_t bound_within(const struct run *r, double epsilon)
 }
 
 /* What all searches together prove. */
-static void claim_frontier(struct run *r)
+static void claim_frontier(struct solve_context *r)
 {
     struct topt_certificate *c = &r->ret->certificate;
     int64_t bound = topt_problem_lower_bound(r->p).time;
     if (r->stopped)
         c->exact = 0;
-    r->ret->stopped = r->stopped || (!c->exact && topt_run_over(r));
+    r->ret->stopped = r->stopped || (!c->exact && topt_solve_is_over(r));
     if (!r->stopped && isfinite(c->epsilon))
         bound = bound_within(r, c->epsilon);
     else
@@ -123,7 +125,7 @@ int topt_caps_frontier(struct topt_problem *p, const struct topt_search_options 
                        struct topt_solutions *ret, struct topt_error *err)
 {
     struct topt_search_options o = *options;
-    struct run r = {.p = p, .options = &o, .ret = ret, .err = err};
+    struct solve_context r = {.p = p, .options = &o, .ret = ret, .err = err};
     int rc = 0;
     *ret = (struct topt_solutions){.certificate = topt_certificate_exact()};
     struct topt_cost *known = known_sums(p, options, &o.nknown);

@@ -9,7 +9,7 @@
  *          |         `-o       none of those costs less than they say
  *          +------------------ memory
  *
- * Memory is a sum, and what is in flight beside.  Of that the place that needs most at
+ * Memory is a sum, and what is in flight beside.  Of that the variable that needs most at
  * least is charged with what it needs itself: as little as every strategy has in flight,
  * and of most the whole of it, so that lines are near what strategies cost in truth. */
 #include "dual_bound.h"
@@ -51,8 +51,8 @@ static int add_sheet(struct dual_bound *h, const struct topt_lower_bound *w,
     *x = (struct line){.by = topt_lower_bound_weights(w)};
     if (line_init(p, x))
         return topt_nomem(err, "the search");
-    for (int i = 0; i < p->nplaces - p->nmirrors; i++) {
-        const struct choice *c = &p->choice[p->place[i].choice];
+    for (int i = 0; i < p->nvariables - p->nmirrors; i++) {
+        const struct domain *c = &p->domain[p->variable[i].domain];
         int64_t *of = x->of[c->part[0].family];
         for (int k = 0; k < c->nkept; k++) {
             int64_t through = topt_lower_bound_min_marginal(w, i, k);

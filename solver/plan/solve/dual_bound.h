@@ -11,7 +11,7 @@
 struct line {
     struct topt_weights by;
     /* By family and configuration: what the lightest strategy with it weighs; INT64_MAX
-     * beyond the allowance.  Of places that are alike, and of families of one place, one
+     * beyond the allowance.  Of variables that are alike, and of families of one variable, one
      * has it. */
     int64_t **of;
 };

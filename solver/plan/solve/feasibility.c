@@ -14,13 +14,13 @@
  * to the least memory each of them takes hundreds of such bounds. */
 #include "feasibility.h"
 #include "caps.h"
-#include "run.h"
+#include "solve_context.h"
 #include "solve_tuning.h"
 #include "topt_lower_bound.h"
 
 /* The least that adds up under some caps; 0 where that can't be weighed.  1, 0 where
  * there is no strategy, or -1. */
-static int lightest(struct run *r, struct topt_caps caps, int64_t *ret)
+static int lightest(struct solve_context *r, struct topt_caps caps, int64_t *ret)
 {
     const struct topt_search_problem *under =
         topt_capped_problem(r->p, caps.transient, caps.crossing);
@@ -44,7 +44,7 @@ static int lightest(struct run *r, struct topt_caps caps, int64_t *ret)
 }
 
 /* The largest caps up to 'high' beside so much that adds up. */
-static struct topt_caps caps_beside(const struct run *r, int64_t sum,
+static struct topt_caps caps_beside(const struct solve_context *r, int64_t sum,
                                     struct topt_caps low, struct topt_caps high)
 {
     int64_t left = r->options->memory_limit - sum, w = topt_capped_crossing(r->p);
@@ -56,7 +56,8 @@ static struct topt_caps caps_beside(const struct run *r, int64_t sum,
     return high;
 }
 
-int topt_feasible_caps(struct run *r, struct topt_caps low, struct topt_caps *high)
+int topt_feasible_caps(struct solve_context *r, struct topt_caps low,
+                       struct topt_caps *high)
 {
     for (int i = 0; i < FEASIBLE_STEPS && r->options->memory_limit; i++) {
         struct topt_caps before = *high;
@@ -73,7 +74,7 @@ int topt_feasible_caps(struct run *r, struct topt_caps low, struct topt_caps *hi
     return 1;
 }
 
-int topt_feasible(struct run *r)
+int topt_feasible(struct solve_context *r)
 {
     struct topt_caps high = {topt_capped_next_transient(r->p, INT64_MAX),
                              topt_capped_next_crossing(r->p, INT64_MAX)};

@@ -21,7 +21,7 @@
 #include "problem.h"
 #include "problem_data.h"
 #include "problem_stats.h"
-#include "run.h"
+#include "solve_context.h"
 #include "solve_tuning.h"
 
 struct lazy_fastest {
@@ -59,9 +59,9 @@ static void note_bound(struct lazy_fastest *s, int64_t bound)
 static void set_own_options(struct lazy_fastest *s)
 {
     const struct topt_search_options *o = s->lazy.options;
-    struct run r = {.options = o, .ret = s->lazy.ret};
+    struct solve_context r = {.options = o, .ret = s->lazy.ret};
     s->own = *o;
-    s->own.max_work = topt_run_work_left(&r);
+    s->own.max_work = topt_solve_work_left(&r);
     int64_t best = topt_solutions_best(s->lazy.ret);
     if (best == INT64_MAX)
         return;
@@ -80,7 +80,7 @@ static int bound_fastest(struct lazy_pricing *lazy, int *ret_level)
     int64_t aim = aim_of(s);
     int some;
     s->known_before = aim < INT64_MAX;
-    s->caps.run = (struct run){
+    s->caps.context = (struct solve_context){
         .p = lazy->part, .options = lazy->options, .ret = lazy->ret, .err = lazy->err};
     s->caps.aim = aim;
     if (topt_caps_bound(&s->caps, &lazy->levels, &some, lazy->err))
@@ -104,7 +104,8 @@ static int search_fastest(struct lazy_pricing *lazy, struct topt_problem *exact,
  * with bounds for prices, which is no more than it takes. */
 static enum lazy_step check_feasible(struct lazy_pricing *s, int tries)
 {
-    struct run r = {.p = s->part, .options = s->options, .ret = s->ret, .err = s->err};
+    struct solve_context r = {
+        .p = s->part, .options = s->options, .ret = s->ret, .err = s->err};
     int some = tries ? 1 : topt_feasible(&r);
     return some < 0 ? LAZY_FAILED : some ? LAZY_FURTHER : LAZY_DONE;
 }
@@ -210,7 +211,7 @@ static void claim_fastest(struct lazy_pricing *lazy, int stopped)
 {
     struct lazy_fastest *s = fastest_of(lazy);
     struct topt_solutions *ret = lazy->ret;
-    struct run r = {.options = lazy->options, .ret = ret};
+    struct solve_context r = {.options = lazy->options, .ret = ret};
     int64_t best = topt_solutions_best(ret);
     if (stopped)
         note_bound(s, (int64_t)s->caps.bound);
@@ -218,7 +219,7 @@ static void claim_fastest(struct lazy_pricing *lazy, int stopped)
     ret->certificate.bound_ns = s->bound < best ? s->bound : best;
     ret->certificate.exact =
         ret->certificate.bound_ns >= best && !stopped && !ret->certificate.decided;
-    ret->certificate.epsilon = topt_run_epsilon(&r, s->open);
+    ret->certificate.epsilon = topt_solve_epsilon(&r, s->open);
     topt_solutions_keep(ret, ret->n - 1);
 }
 

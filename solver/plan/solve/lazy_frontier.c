@@ -24,7 +24,7 @@
 #include "lazy_pricing.h"
 #include "problem_data.h"
 #include "problem_stats.h"
-#include "run.h"
+#include "solve_context.h"
 #include "solve_tuning.h"
 
 #include <math.h>
@@ -137,7 +137,7 @@ static int64_t most_entries(const struct lazy_frontier *s)
 static int may_be_lighter(struct lazy_frontier *s, int64_t below)
 {
     struct topt_search_options o = *s->lazy.options;
-    struct run r = {
+    struct solve_context r = {
         .p = s->lazy.part, .options = &o, .ret = s->lazy.ret, .err = s->lazy.err};
     o.memory_limit = below - 1;
     o.max_entries = most_entries(s);
@@ -149,7 +149,7 @@ static int may_be_lighter(struct lazy_frontier *s, int64_t below)
 static int find_lighter(struct lazy_frontier *s, int64_t below)
 {
     struct topt_solutions least;
-    struct topt_search_options o = topt_run_options_for_least(*s->lazy.options);
+    struct topt_search_options o = topt_solve_options_for_least(*s->lazy.options);
     if (topt_lazy_least(s->lazy.part, &o, below, &least, s->lazy.err))
         return -1;
     if (!least.certificate.decided)
@@ -221,8 +221,8 @@ static struct topt_search_options options_of(const struct lazy_frontier *s,
                                              double epsilon)
 {
     struct topt_search_options o = *s->lazy.options;
-    struct run r = {.options = s->lazy.options, .ret = s->lazy.ret};
-    o.max_work = topt_run_work_left(&r);
+    struct solve_context r = {.options = s->lazy.options, .ret = s->lazy.ret};
+    o.max_work = topt_solve_work_left(&r);
     o.known = s->known;
     o.nknown = s->nknown;
     o.epsilon = epsilon;

@@ -18,18 +18,18 @@
 #include "certificate.h"
 #include "narrowed_problem.h"
 #include "problem.h"
-#include "run.h"
+#include "solve_context.h"
 #include "solve_tuning.h"
 
-static struct run run_of(const struct lazy_pricing *s)
+static struct solve_context run_of(const struct lazy_pricing *s)
 {
-    return (struct run){.options = s->options, .ret = s->ret};
+    return (struct solve_context){.options = s->options, .ret = s->ret};
 }
 
 static int is_over(const struct lazy_pricing *s)
 {
-    struct run r = run_of(s);
-    return s->ret->stopped || topt_run_over(&r);
+    struct solve_context r = run_of(s);
+    return s->ret->stopped || topt_solve_is_over(&r);
 }
 
 int topt_lazy_take(struct lazy_pricing *s, struct topt_solutions *found,
@@ -144,8 +144,8 @@ int topt_lazy_pricing(struct lazy_pricing *s, struct topt_error *err)
         step = do_round(s);
         topt_bound_levels_fini(&s->levels);
     }
-    struct run r = run_of(s);
-    int failed = step == LAZY_FAILED && !topt_run_stopped(&r, &why);
+    struct solve_context r = run_of(s);
+    int failed = step == LAZY_FAILED && !topt_solve_was_stopped(&r, &why);
     if (!failed)
         s->question->certificate(s, step != LAZY_DONE || s->ret->stopped);
     if (s->part != s->whole)

@@ -16,13 +16,14 @@ struct topt_variant {
     int hidden_ppm;       /* the same */
 };
 
-struct topt_kept_point;
+struct topt_cached_point;
 
 struct topt_solution {
     int64_t memory_bytes, time_ns;
     struct topt_strategy *strategy;
-    struct topt_variant variant;  /* of the one who posed the problem */
-    struct topt_kept_point *kept; /* where that one keeps it, borrowed; NULL: nowhere */
+    struct topt_variant variant; /* of the one who posed the problem */
+    struct topt_cached_point
+        *cached; /* where that one keeps it, borrowed; NULL: nowhere */
 };
 
 struct topt_solutions {

@@ -8,7 +8,7 @@
 #include "lazy_frontier.h"
 #include "problem_data.h"
 #include "problem_stats.h"
-#include "run.h"
+#include "solve_context.h"
 #include "solutions.h"
 
 int topt_solve_fastest(struct topt_problem *p, const struct topt_search_options *options,
@@ -21,7 +21,7 @@ int topt_solve_fastest(struct topt_problem *p, const struct topt_search_options 
 int topt_solve_least(struct topt_problem *p, const struct topt_search_options *options,
                      int64_t below, struct topt_solutions *ret, struct topt_error *err)
 {
-    struct topt_search_options o = topt_run_options_for_least(*options);
+    struct topt_search_options o = topt_solve_options_for_least(*options);
     return p->byte_bounds ? topt_lazy_least(p, &o, below, ret, err)
                           : topt_cap_search_least(p, &o, below, ret, err);
 }

@@ -36,8 +36,8 @@ static int find_leaves(struct topt_lower_bound *w, struct topt_error *err)
     w->leaf = calloc((size_t)w->problem->nops + 1, sizeof(*w->leaf));
     if (!w->leaf)
         return topt_search_nomem(err);
-    for (int i = 0; i < w->plan.nplaces; i++) {
-        const struct place *p = &w->plan.place[i];
+    for (int i = 0; i < w->plan.nnodes; i++) {
+        const struct tree_node *p = &w->plan.node[i];
         if (p->op >= 0 && p->table->leaf)
             w->leaf[p->op] = p->table;
     }
@@ -87,7 +87,7 @@ int topt_lower_bound_create(const struct topt_search_problem *problem,
 
 static const struct table *root_of(const struct topt_lower_bound *w)
 {
-    return w->plan.place[w->plan.root].table;
+    return w->plan.node[w->plan.root].table;
 }
 
 int topt_lower_bound_scalarize(struct topt_lower_bound *w, struct topt_scalarization by,

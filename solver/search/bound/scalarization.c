@@ -26,7 +26,7 @@ static int64_t max(int64_t a, int64_t b)
 }
 
 struct visit {
-    int64_t place, at; /* at: entry or point */
+    int64_t node, at; /* at: entry or point */
 };
 
 static size_t width(const struct scalarizer *b)
@@ -37,15 +37,15 @@ static size_t width(const struct scalarizer *b)
 int64_t topt_scalarizer_bytes(const struct elimination_plan *plan)
 {
     int64_t entry = 2 * sizeof(int64_t) + sizeof(double) + 2 * sizeof(uint32_t);
-    int64_t place = sizeof(struct visit);
-    return plan->tables.nentries * entry + plan->nplaces * place;
+    int64_t node = sizeof(struct visit);
+    return plan->tables.nentries * entry + plan->nnodes * node;
 }
 
 int topt_scalarizer_init(struct scalarizer *b, const struct elimination_plan *plan,
                          const struct topt_search_options *options, struct topt_cost most,
                          struct topt_error *err)
 {
-    size_t n = (size_t)plan->nplaces + 2;
+    size_t n = (size_t)plan->nnodes + 2;
     *b = (struct scalarizer){.plan = plan, .options = options, .most = most, .err = err};
     b->stack = malloc(n * sizeof(struct visit));
     if (!b->stack)
@@ -130,11 +130,11 @@ int topt_scalarizer_weigh(struct scalarizer *b, int64_t time, int64_t memory,
 int topt_scalarizer_rest(struct scalarizer *b, struct scalar_pass *x, int64_t allowance)
 {
     x->allowance = allowance;
-    const struct table *root = b->plan->place[b->plan->root].table;
+    const struct table *root = b->plan->node[b->plan->root].table;
     return topt_min_marginals(&b->plan->tables, root, b->options, x, b->err);
 }
 
-static void choose(const struct elimination_plan *plan, const struct place *p,
+static void choose(const struct elimination_plan *plan, const struct tree_node *p,
                    int32_t number, int32_t *choice)
 {
     if (p->op >= 0)
@@ -154,10 +154,10 @@ int topt_scalarizer_backtrack(struct scalarizer *b, struct found *ret)
     ret->choice = malloc((width(b) + 1) * sizeof *ret->choice);
     if (!ret->choice)
         return topt_search_nomem(b->err);
-    stack[n++] = (struct visit){plan->root, plan->place[plan->root].table->first_entry};
+    stack[n++] = (struct visit){plan->root, plan->node[plan->root].table->first_entry};
     while (n) {
         struct visit v = stack[--n];
-        const struct place *p = &plan->place[v.place];
+        const struct tree_node *p = &plan->node[v.node];
         int64_t ea, eb;
         if (p->table->leaf) {
             int32_t number;
@@ -182,7 +182,7 @@ int topt_scalarizer_lightest(struct scalarizer *b, int64_t time, int64_t memory,
     *ret = (struct found){{0, 0}, NULL};
     if (topt_scalarizer_least(b, x, time, memory, 1))
         return -1;
-    if (x->least[b->plan->place[b->plan->root].table->first_entry] == TOPT_NOTHING)
+    if (x->least[b->plan->node[b->plan->root].table->first_entry] == TOPT_NOTHING)
         return 0;
     return topt_scalarizer_backtrack(b, ret);
 }
@@ -209,7 +209,7 @@ int topt_scalarizer_most(const struct elimination_plan *plan, struct topt_cost *
         most[i].time = min(most[i].time, TOPT_HEAVY);
         most[i].memory = min(most[i].memory, TOPT_HEAVY);
     }
-    *ret = most[plan->place[plan->root].table->id];
+    *ret = most[plan->node[plan->root].table->id];
     free(most);
     return 0;
 }

@@ -29,7 +29,7 @@ struct scalarizer {
     struct topt_cost most; /* of any strategy, at most */
     struct scalar_pass bound[TOPT_MAX_BOUNDS];
     struct maker maker;
-    int64_t *stack;      /* for walks: places and what they stand at */
+    int64_t *stack;      /* for walks: nodes and what they stand at */
     int64_t work_budget; /* of a segment that can't be split; 0: none */
 };
 

@@ -31,10 +31,10 @@
 struct side {
     const struct topt_table *table;
     int is_from, nother;
-    const int32_t *class_of; /* by configuration */
-    char *used;              /* by class of the other end: may it be taken? */
-    uint64_t used_as;        /* a hash of it */
-    struct swap_side of;     /* of operators that are looked at */
+    const int32_t *class_of;     /* by configuration */
+    char *used;                  /* by class of the other end: may it be taken? */
+    uint64_t used_as;            /* a hash of it */
+    struct substitution_side of; /* of operators that are looked at */
 };
 
 struct narrowing {
@@ -62,7 +62,7 @@ struct sum {
     topt_wide memory, time;
 };
 
-/* What one more swap may cost at most where the others cost 'sum'. */
+/* What one more substitution may cost at most where the others cost 'sum'. */
 static int64_t room(topt_wide sum)
 {
     return sum < -(topt_wide)TOPT_SUBSTITUTION_MOST  ? TOPT_SUBSTITUTION_MOST
@@ -209,8 +209,8 @@ static int narrow_kind(struct narrowing *n, struct kind *k, struct look *look)
     for (int i = 0; i < k->nsides && !rc; i++) {
         struct side *s = &k->side[i];
         const struct topt_table *t = s->table;
-        struct swap_lists lists = {(const uint32_t *)t->first, t->alt, t->from_classes,
-                                   t->to_classes};
+        struct substitution_lists lists = {(const uint32_t *)t->first, t->alt,
+                                           t->from_classes, t->to_classes};
         rc = topt_substitution_side(&s->of, lists, s->is_from, s->used, a);
     }
     look->swap = a ? TOPT_NEW(a, k->nsides, struct substitution) : NULL;

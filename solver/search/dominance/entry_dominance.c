@@ -1,13 +1,13 @@
-/* entry_dominance.c - points of a table over two operators that a swap at one end always
- * outdoes.
+/* entry_dominance.c - points of a table over two operators that a substitution at one end always
+ * dominates.
  *
- * In row o, a point p of entry (c, o) goes where one q of (w, o) and the swap of c for w
+ * In row o, a point p of entry (c, o) goes where one q of (w, o) and the substitution of c for w
  * together are no more in memory and time, and less in one.  Rows are independent, so
- * each is one thread's affair, who finds for himself what swaps cost at most, and only as
+ * each is one thread's affair, who finds for himself what substitutions cost at most, and only as
  * far as he could use it. Who outdid points of earlier rows is tried first: most go
  * there.  Of the others most can't, which lower bounds in floats tell, many at once.
  *
- * Most of what is left by one end is outdone at the other.  So both ends are first gone
+ * Most of what is left by one end is dominated at the other.  So both ends are first gone
  * through quickly: few rows wholly, the others with those alone who outdid something
  * there. */
 #include "entry_dominance.h"
@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is known of a swap: at least this; all of it?  And was it asked for before? */
+/* What is known of a substitution: at least this; all of it?  And was it asked for before? */
 struct known_swap {
     int64_t memory, time;
     int wholly, asked;
@@ -34,8 +34,8 @@ struct least {
 
 /* One end's passes over a table. */
 struct pass {
-    const struct outdone_table *table;
-    const struct outdone_end *end;
+    const struct dominance_table *table;
+    const struct dominance_end *end;
     int d, n, other;     /* classes of this end and of the other */
     struct least *least; /* by o * n + class */
     char *possible;      /* by value */
@@ -49,22 +49,22 @@ struct pass {
 
 enum { LANES = 32 };
 
-/* The swaps of one value for LANES others, as floats, and the least that these cost in
+/* The substitutions of one value for LANES others, as floats, and the least that these cost in
  * the row. */
 struct lanes {
     const float *memory, *time, *row_memory, *row_time;
 };
 
-/* Mark in 'hit' those that may outdo what costs no more than 'most' (memory, time).  Are
+/* Mark in 'hit' those that may dominate what costs no more than 'most' (memory, time).  Are
  * there any? */
 typedef int hits_fn(const struct lanes *l, const float most[2], uint32_t hit[LANES]);
 
-/* What a worker has for itself.  By value v * nvalues + w: what is known of the swap, and
+/* What a worker has for itself.  By value v * nvalues + w: what is known of the substitution, and
  * what that is at least, in floats; those of the row's lists are by w alone. */
 struct scratch {
     struct known_swap *swap;
     float *swap_memory, *swap_time, *row_memory, *row_time;
-    size_t stride; /* values, filled up to whole LANES by such that outdo nothing */
+    size_t stride; /* values, filled up to whole LANES by such that dominate nothing */
     hits_fn *hits;
     int *recent;    /* by value: a few that outdid it last, last one first */
     uint32_t *left; /* by point of an entry */
@@ -81,7 +81,7 @@ static struct run entry(const struct pass *p, int k, int o)
     return p->table->run[number_of(p, k, o)];
 }
 
-/* ---- what a swap costs outside ----------------------------------------------------- */
+/* ---- what a substitution costs outside ----------------------------------------------------- */
 
 static int64_t clamp(int64_t x)
 {
@@ -93,7 +93,7 @@ static int64_t clamp(int64_t x)
 /* The sum over the operator's own costs and all sides, as far as the limits; a glance at
  * every side first, since most are too much there.  Sums are of a few that are below
  * 2^57. */
-static struct known_swap find_swap(const struct outdone_end *k, int v, int w,
+static struct known_swap find_swap(const struct dominance_end *k, int v, int w,
                                    struct topt_cost limit)
 {
     static const struct topt_cost glance = {-TOPT_SUBSTITUTION_MOST - 1,
@@ -171,7 +171,7 @@ static uint32_t first_heavier(struct run q, uint32_t at, int64_t memory)
     return at;
 }
 
-/* Take out what a point of q and the swap outdo.  (In both lists memory rises and time
+/* Take out what a point of q and the substitution dominate.  (In both lists memory rises and time
  * falls.) Returns how many that were. */
 static uint32_t drop_dominated(struct remains *r, struct run q,
                                const struct known_swap *swap)
@@ -223,7 +223,7 @@ static struct topt_cost most_of(const struct remains *r)
                               r->p.cost[r->left[0]].time};
 }
 
-/* Take out of value c in row o what value w outdoes: how many. */
+/* Take out of value c in row o what value w dominates: how many. */
 static uint32_t try_swap(const struct pass *ps, struct scratch *s, int c, int w, int o,
                          struct remains *r)
 {
@@ -323,7 +323,7 @@ static void try_all(const struct pass *ps, struct scratch *s, int c, int o,
     }
 }
 
-/* What no other value outdoes of value c in row o is needed. */
+/* What no other value dominates of value c in row o is needed. */
 static void thin_entry(const struct pass *ps, struct scratch *s, int c, int o, int wholly)
 {
     struct remains r = {.p = entry(ps, ps->end->class_of[c], o), .left = s->left};
@@ -371,7 +371,7 @@ static void pass_row(const struct pass *ps, struct scratch *s, int o)
 }
 
 /* May the value be taken at all, as far as its other edges go? */
-static char is_possible(const struct outdone_end *e, int c)
+static char is_possible(const struct dominance_end *e, int c)
 {
     for (int i = 0; i < e->nsides; i++) {
         int v = e->side[i].class_of[c];
@@ -438,8 +438,8 @@ static void find_least(const struct pass *p, struct least *least)
         }
 }
 
-static int pass_init(struct pass *p, const struct outdone_table *t, int d,
-                     const struct outdone_end *end, int nworkers)
+static int pass_init(struct pass *p, const struct dominance_table *t, int d,
+                     const struct dominance_end *end, int nworkers)
 {
     size_t entries = (size_t)t->n[0] * (size_t)t->n[1];
     *p =
@@ -483,8 +483,8 @@ static int pass_run(struct pass *p, int quick, char *alive, struct topt_pool *po
     return p->failed ? -1 : 0;
 }
 
-int topt_entry_dominance(const struct outdone_table *t,
-                         const struct outdone_end *const end[2], char *alive,
+int topt_entry_dominance(const struct dominance_table *t,
+                         const struct dominance_end *const end[2], char *alive,
                          struct topt_pool *pool, int64_t *ret_work)
 {
     int nworkers = pool ? topt_pool_threads(pool) : 1, n = 0, rc = 0;

@@ -31,25 +31,25 @@ struct worst {
 
 /* Some costs of two rows: the worst so far and those of swapping them, memory then time.
  * Is any beyond the limit? */
-typedef int swap_lanes_fn(const double *const v[2], const double *const w[2],
-                          const double limit[2], struct worst *worst);
+typedef int substitution_lanes_fn(const double *const v[2], const double *const w[2],
+                                  const double limit[2], struct worst *worst);
 
 /* Costs by class v and column, at v * stride + column: a column for every class y that
  * the other end may take. Where v can't stand beside y it is INFINITY: taking its place
  * then costs that, giving it up -INFINITY, and where neither can the difference is no
  * number, which is never more than another. */
-struct swap_rows {
+struct substitution_rows {
     int stride;
     const double *cost[2]; /* memory, time */
     int32_t
         *best; /* by class: where it costs least, which is looked at first; -1 nowhere */
-    swap_lanes_fn *lanes;
+    substitution_lanes_fn *lanes;
 };
 
 /* Walk over all entries in order: count what every class may have (one place on, in
  * 'first'), or fill in what it is, from 'first' on, which moves. */
-static void walk(const struct swap_side *s, int is_from, const char *used,
-                 uint32_t *first, struct swap_held *held)
+static void walk(const struct substitution_side *s, int is_from, const char *used,
+                 uint32_t *first, struct substitution_held *held)
 {
     const uint32_t *at = s->lists.first;
     for (int f = 0; f < s->lists.from_classes; f++)
@@ -59,16 +59,16 @@ static void walk(const struct swap_side *s, int is_from, const char *used,
                 continue;
             for (uint32_t k = at[0]; k < at[1]; k++) {
                 if (held)
-                    held[first[own]] = (struct swap_held){other, k};
+                    held[first[own]] = (struct substitution_held){other, k};
                 first[own]++;
             }
         }
 }
 
 /* Where a class costs least is looked at first. */
-static void best_first(const struct swap_side *s, int v)
+static void best_first(const struct substitution_side *s, int v)
 {
-    struct swap_held *held = s->held + s->first[v];
+    struct substitution_held *held = s->held + s->first[v];
     uint32_t n = s->first[v + 1] - s->first[v], best = 0;
     const struct topt_cost *cost = s->lists.cost;
     for (uint32_t i = 1; i < n; i++) {
@@ -77,7 +77,7 @@ static void best_first(const struct swap_side *s, int v)
             best = i;
     }
     if (n) {
-        struct swap_held first = held[0];
+        struct substitution_held first = held[0];
         held[0] = held[best];
         held[best] = first;
     }
@@ -108,7 +108,7 @@ SWAP_LANES(lanes_plain, )
 SWAP_LANES(lanes_wide, WIDE)
 #endif
 
-static swap_lanes_fn *find_lanes(void)
+static substitution_lanes_fn *find_lanes(void)
 {
 #ifdef WIDE
     if (HAS_WIDE)
@@ -118,7 +118,7 @@ static swap_lanes_fn *find_lanes(void)
 }
 
 /* Do rows do?  At most one alternative everywhere, of moderate cost. */
-static int rows_do(const struct swap_lists *l)
+static int rows_do(const struct substitution_lists *l)
 {
     int64_t n = (int64_t)l->from_classes * l->to_classes;
     for (int64_t e = 0; e < n; e++)
@@ -131,8 +131,8 @@ static int rows_do(const struct swap_lists *l)
 }
 
 /* The columns' classes, in order; as many as '*ret'. */
-static int32_t *find_columns(const struct swap_side *s, const char *used, int *ret,
-                             struct topt_arena *a)
+static int32_t *find_columns(const struct substitution_side *s, const char *used,
+                             int *ret, struct topt_arena *a)
 {
     int32_t *column = TOPT_NEW(a, s->nother, int32_t);
     *ret = 0;
@@ -143,8 +143,8 @@ static int32_t *find_columns(const struct swap_side *s, const char *used, int *r
 }
 
 /* Write a class's row, filled up to the stride. */
-static void fill_row(const struct swap_side *s, int v, const int32_t *column, int n,
-                     double *memory, double *time)
+static void fill_row(const struct substitution_side *s, int v, const int32_t *column,
+                     int n, double *memory, double *time)
 {
     const uint32_t *first = s->lists.first + v * s->own_step;
     for (int i = 0; i < n; i++) {
@@ -173,11 +173,11 @@ static uint32_t find_best_of_row(const double *memory, const double *time, int n
     return some;
 }
 
-static int make_rows(struct swap_side *s, const char *used, struct topt_arena *a)
+static int make_rows(struct substitution_side *s, const char *used, struct topt_arena *a)
 {
     int n;
     int32_t *column = find_columns(s, used, &n, a);
-    struct swap_rows *r = s->rows = TOPT_NEW(a, 1, struct swap_rows);
+    struct substitution_rows *r = s->rows = TOPT_NEW(a, 1, struct substitution_rows);
     if (!column || !r)
         return -1;
     r->stride = (n + LANES - 1) / LANES * LANES;
@@ -211,7 +211,7 @@ static void raise_to(struct substitution *swap, double memory, double time)
 }
 
 /* Rows from a column on, until one is beyond the limit.  Returns where. */
-static int32_t walk_rows(const struct swap_rows *r, int v, int w, int32_t at,
+static int32_t walk_rows(const struct substitution_rows *r, int v, int w, int32_t at,
                          struct topt_cost limit, struct substitution *swap)
 {
     struct worst worst;
@@ -235,7 +235,8 @@ static int32_t walk_rows(const struct swap_rows *r, int v, int w, int32_t at,
 }
 
 /* What it costs where v is at its best. */
-static void glance(const struct swap_rows *r, int v, int w, struct substitution *swap)
+static void glance(const struct substitution_rows *r, int v, int w,
+                   struct substitution *swap)
 {
     int64_t at_v = (int64_t)v * r->stride + r->best[v],
             at_w = (int64_t)w * r->stride + r->best[v];
@@ -245,10 +246,10 @@ static void glance(const struct swap_rows *r, int v, int w, struct substitution 
 }
 
 /* Seen are first 0, then the best alternative, then so many columns, and one. */
-static int64_t swap_rows(const struct swap_side *s, int v, int w, struct topt_cost limit,
-                         struct substitution *swap)
+static int64_t substitution_rows(const struct substitution_side *s, int v, int w,
+                                 struct topt_cost limit, struct substitution *swap)
 {
-    const struct swap_rows *r = s->rows;
+    const struct substitution_rows *r = s->rows;
     int32_t before = swap->seen;
     if (before == TOPT_SUBSTITUTION_NEVER || r->best[v] < 0 || before > r->stride)
         return 1;
@@ -263,7 +264,8 @@ static int64_t swap_rows(const struct swap_side *s, int v, int w, struct topt_co
     return to - from + !before;
 }
 
-int topt_substitution_known(const struct swap_side *s, int v, struct substitution swap)
+int topt_substitution_known(const struct substitution_side *s, int v,
+                            struct substitution swap)
 {
     uint32_t n = s->first[v + 1] - s->first[v];
     return !n || (s->rows ? swap.seen > s->rows->stride : swap.seen == (int32_t)n);
@@ -271,15 +273,15 @@ int topt_substitution_known(const struct swap_side *s, int v, struct substitutio
 
 /* ---- all of it --------------------------------------------------------------------- */
 
-int topt_substitution_side(struct swap_side *s, struct swap_lists lists, int is_from,
-                           const char *used, struct topt_arena *a)
+int topt_substitution_side(struct substitution_side *s, struct substitution_lists lists,
+                           int is_from, const char *used, struct topt_arena *a)
 {
     int from = lists.from_classes, to = lists.to_classes;
-    *s = (struct swap_side){.lists = lists,
-                            .own_step = is_from ? to : 1,
-                            .other_step = is_from ? 1 : to,
-                            .nclasses = is_from ? from : to,
-                            .nother = is_from ? to : from};
+    *s = (struct substitution_side){.lists = lists,
+                                    .own_step = is_from ? to : 1,
+                                    .other_step = is_from ? 1 : to,
+                                    .nclasses = is_from ? from : to,
+                                    .nother = is_from ? to : from};
     s->first = TOPT_NEW(a, s->nclasses + 2, uint32_t);
     if (!s->first)
         return -1;
@@ -288,7 +290,7 @@ int topt_substitution_side(struct swap_side *s, struct swap_lists lists, int is_
     walk(s, is_from, used, s->first + 2, NULL);
     for (int v = 2; v <= s->nclasses + 1; v++)
         s->first[v] += s->first[v - 1];
-    s->held = TOPT_NEW(a, s->first[s->nclasses + 1], struct swap_held);
+    s->held = TOPT_NEW(a, s->first[s->nclasses + 1], struct substitution_held);
     if (!s->held)
         return -1;
     walk(s, is_from, used, s->first + 1, s->held);
@@ -342,12 +344,12 @@ struct substitution topt_substitution_lists(const struct topt_cost *v, int32_t n
     return ret;
 }
 
-int64_t topt_substitution(const struct swap_side *s, int v, int w, struct topt_cost limit,
-                          struct substitution *swap)
+int64_t topt_substitution(const struct substitution_side *s, int v, int w,
+                          struct topt_cost limit, struct substitution *swap)
 {
     if (s->rows)
-        return swap_rows(s, v, w, limit, swap);
-    const struct swap_held *held = s->held + s->first[v];
+        return substitution_rows(s, v, w, limit, swap);
+    const struct substitution_held *held = s->held + s->first[v];
     int32_t n = (int32_t)(s->first[v + 1] - s->first[v]), before = swap->seen, i = before;
     int64_t row = w * s->own_step;
     if (before == TOPT_SUBSTITUTION_NEVER)

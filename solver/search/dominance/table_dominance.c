@@ -1,11 +1,11 @@
-/* table_dominance.c - tables of a plan without points that a swap at one end always
- * outdoes.
+/* table_dominance.c - tables of a plan without points that a substitution at one end always
+ * dominates.
  *
  *       F(u, c) -- c --- y         the point p of F(u, c), and any strategy that has it
  *     u
  *       F(u, w) -- w --- y         w instead of c, with the point q of F(u, w)
  *
- * Where  q + (what the swap of c for w costs at most on all that is not in F)  is no more
+ * Where  q + (what the substitution of c for w costs at most on all that is not in F)  is no more
  * than p in memory and in time, and less in one, every strategy with p is beaten by the
  * same strategy with q, so p is on no frontier.  That needs no bounds, and it does not
  * matter what else was left out: what beats is a strategy of the problem, whether or not
@@ -129,10 +129,10 @@ void topt_table_dominance_fini(struct table_dominance *t)
 
 /* ---- which edges a factor is made of ----------------------------------------------- */
 
-/* Mark the edges that a place is made of. */
-static void mark_edges(struct table_dominance *t, int place)
+/* Mark the edges that a node is made of. */
+static void mark_edges(struct table_dominance *t, int node)
 {
-    const struct place *p = &t->plan->place[place];
+    const struct tree_node *p = &t->plan->node[node];
     if (p->edge >= 0)
         t->mark[p->edge] = t->stamp;
     if (p->left >= 0)
@@ -226,14 +226,15 @@ static int find_end(struct table_dominance *t, const struct factor *f, int d, in
 /* ---- thinning a table -------------------------------------------------------------- */
 
 /* An edge's end as its operator sees it. */
-static struct swap_side *find_side(const struct table_dominance *t, int edge, int is_from,
-                                   struct topt_arena *a)
+static struct substitution_side *find_side(const struct table_dominance *t, int edge,
+                                           int is_from, struct topt_arena *a)
 {
     const struct elimination_plan *p = t->plan;
     const struct table *leaf = t->leaf[edge];
     const struct factor *f = &p->factor[p->problem->nops + edge];
-    struct swap_lists lists = {leaf->first, leaf->cost, f->view[0].n, f->view[1].n};
-    struct swap_side *side = TOPT_NEW(a, 1, struct swap_side);
+    struct substitution_lists lists = {leaf->first, leaf->cost, f->view[0].n,
+                                       f->view[1].n};
+    struct substitution_side *side = TOPT_NEW(a, 1, struct substitution_side);
     const char *used = find_used(t, edge, is_from, a);
     if (!side || !used)
         return NULL;
@@ -243,16 +244,16 @@ static struct swap_side *find_side(const struct table_dominance *t, int edge, in
 /* The end of a factor. */
 static int describe(const struct table_dominance *t, const struct factor *f, int d,
                     const struct outside_end *end, struct topt_arena *a,
-                    struct outdone_end *ret)
+                    struct dominance_end *ret)
 {
     const struct elimination_plan *p = t->plan;
     int op = f->op[d];
     const struct table *own = p->factor[op].table;
-    *ret = (struct outdone_end){.nvalues = p->nvalues[op],
-                                .class_of = f->view[d].of,
-                                .own_first = own->first,
-                                .own = own->cost,
-                                .nsides = end->nsides};
+    *ret = (struct dominance_end){.nvalues = p->nvalues[op],
+                                  .class_of = f->view[d].of,
+                                  .own_first = own->first,
+                                  .own = own->cost,
+                                  .nsides = end->nsides};
     for (int i = 0; i < end->nsides; i++) {
         int e = end->edge[i], is_from = p->problem->edge[e].from == op;
         if (!(ret->side[i].side = find_side(t, e, is_from, a)))
@@ -262,13 +263,13 @@ static int describe(const struct table_dominance *t, const struct factor *f, int
     return 0;
 }
 
-/* Unmark in 'alive' what is outdone at those ends of a factor that are known. */
+/* Unmark in 'alive' what is dominated at those ends of a factor that are known. */
 static int thin_points(struct table_dominance *t, const struct factor *f,
-                       const struct outside *o, const struct outdone_table *table,
+                       const struct outside *o, const struct dominance_table *table,
                        char *alive)
 {
-    struct outdone_end end[2];
-    const struct outdone_end *known[2] = {NULL, NULL};
+    struct dominance_end end[2];
+    const struct dominance_end *known[2] = {NULL, NULL};
     struct topt_arena *a = topt_arena_create(0);
     int rc = a ? 0 : -1;
     for (int d = 0; d < 2 && !rc; d++)
@@ -337,17 +338,17 @@ static struct table *plan_table(struct table_dominance *t, const struct factor *
 static int put_table(struct table_dominance *t, struct factor *f, struct table *to)
 {
     struct elimination_plan *p = t->plan;
-    struct place place = {f->place, -1, -1, -1, to};
-    f->place = topt_elimination_place(p, place);
+    struct tree_node node = {f->node, -1, -1, -1, to};
+    f->node = topt_elimination_node(p, node);
     f->table = to;
-    return f->place < 0 ? -1 : 0;
+    return f->node < 0 ? -1 : 0;
 }
 
 /* By point of a factor's table: may it be on the frontier?  Malloc'ed; NULL: memory. */
 static char *find_alive(struct table_dominance *t, const struct factor *f,
                         const struct outside *o)
 {
-    struct outdone_table table = {.n = {f->view[0].n, f->view[1].n}};
+    struct dominance_table table = {.n = {f->view[0].n, f->view[1].n}};
     struct run *run = runs_of(t, f->table, &table.npoints);
     char *alive = malloc(table.npoints + 1);
     int rc = run && alive ? 0 : -1;
@@ -382,7 +383,7 @@ static int find_outside(struct table_dominance *t, const struct factor *f,
     if (f->nops != 2 || !f->table->nentries || f->table->nparts > MOST_PARTS)
         return 0;
     t->stamp++;
-    mark_edges(t, f->place);
+    mark_edges(t, f->node);
     for (int d = 0; d < 2; d++)
         if (find_end(t, f, d, most, a, &ret->end[d]))
             return topt_search_nomem(err);

@@ -1,5 +1,5 @@
-/* table_dominance.h - tables of a plan without points that a swap at one end always
- * outdoes. Internal to this folder.  Thread safety: one owner, who lends it a pool. */
+/* table_dominance.h - tables of a plan without points that a substitution at one end always
+ * dominates. Internal to this folder.  Thread safety: one owner, who lends it a pool. */
 #ifndef TOPT_SEARCH_TABLE_DOMINANCE_H
 #define TOPT_SEARCH_TABLE_DOMINANCE_H
 

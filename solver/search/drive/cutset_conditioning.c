@@ -10,7 +10,7 @@
  *     / \    \           x = 1:   o--o--o--o--o       edges tell them apart): a chain with a
  *    o-o-o-o-o    -->    ...                          frontier and bounds of its own
  *
- * Slices (slices.c) are searched in the order of what they promise (their best strategies
+ * Slices (slices.c) are searched in the order of their lower bounds (their best strategies
  * by one weighted sum), a few at a time, and what the earlier ones found is known to the
  * later.  How many are searched at a time is fixed, so that answers and counts do not
  * depend on the number of threads. */
@@ -55,14 +55,14 @@ static int plan_slice(struct conditioning *c, struct slice *s)
 }
 
 /* The lightest and the fastest strategy. */
-static int promise_ends(struct conditioning *c, struct slice *s)
+static int bound_ends(struct conditioning *c, struct slice *s)
 {
     return plan_slice(c, s) || topt_two_phase_ends(&s->plan, c->options, &s->some,
                                                    &s->light, &s->fast, &s->err);
 }
 
 /* The best by the balance of the whole. */
-static int promise_balance(struct conditioning *c, struct slice *s)
+static int bound_balance(struct conditioning *c, struct slice *s)
 {
     struct topt_cost cost;
     if (plan_slice(c, s) || topt_two_phase_lightest(&s->plan, c->options, c->balance,
@@ -147,7 +147,7 @@ static int find_balance(struct conditioning *c)
     int found = 0;
     for (int i = 0; i < c->nslices && !found; i++) {
         struct slice *s = &c->slice[i];
-        if (do_slices(c, i, i + 1, promise_ends))
+        if (do_slices(c, i, i + 1, bound_ends))
             return -1;
         found = s->some;
         c->balance[0] =
@@ -162,7 +162,7 @@ static int find_balance(struct conditioning *c)
 
 static int find_order(struct conditioning *c)
 {
-    if (find_balance(c) || do_slices(c, 0, c->nslices, promise_balance))
+    if (find_balance(c) || do_slices(c, 0, c->nslices, bound_balance))
         return -1;
     qsort_r(c->order, (size_t)c->nslices, sizeof *c->order, by_weight, c->slice);
     return 0;

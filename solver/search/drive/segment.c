@@ -163,7 +163,7 @@ double topt_segment_gap(const struct segment *segment,
 
 static struct run root_points(const struct scalarizer *b)
 {
-    const struct table *root = b->plan->place[b->plan->root].table;
+    const struct table *root = b->plan->node[b->plan->root].table;
     return topt_entry_points(&b->maker, root, root->first_entry);
 }
 

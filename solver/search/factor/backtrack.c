@@ -1,29 +1,29 @@
 /* backtrack.c - the strategies of points that a maker made.
  *
  * A point says of which two points it was made, down to the leaves, which are choices.
- * All points of an answer go down together, place after place, and a place hands on only
+ * All points of an answer go down together, node after node, and a node hands on only
  * where it differs from one strategy to the next:
  *
  *     root     strategy 0: p   1: q   2: r   3: s
  *     left     strategy 0: a          2: b            (p and q are made of a, r and s of b)
  *     a leaf   strategy 0: 7          2: 3            changes of strategies 0 and 2
  *
- * So what neighbours have in common is not walked twice, and the points of one place are
+ * So what neighbours have in common is not walked twice, and the points of one node are
  * looked up side by side instead of each waiting for the one above it.  The smaller part
- * of a place goes first, so that few lists wait at a time. */
+ * of a node goes first, so that few lists wait at a time. */
 #include "backtrack.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* From this strategy on, until the next in the list, a place stands at this point. */
+/* From this strategy on, until the next in the list, a node stands at this point. */
 struct visit {
     uint32_t strategy, point;
 };
 
-/* A place's visits: at[from .. from + n). */
+/* A node's visits: at[from .. from + n). */
 struct waiting {
-    int place;
+    int node;
     size_t from, n;
 };
 
@@ -70,7 +70,7 @@ static int room_for_events(struct unrolling *u, size_t more)
 /* A leaf's visits are choices; different points may be the same choice. */
 static int visit_leaf(struct unrolling *u, struct waiting w)
 {
-    const struct place *p = &u->plan->place[w.place];
+    const struct tree_node *p = &u->plan->node[w.node];
     int where = p->op >= 0 ? p->op : u->plan->problem->nops + p->edge;
     const struct visit *at = u->at + w.from;
     if (room_for_events(u, w.n))
@@ -96,15 +96,15 @@ static void visit_single(struct unrolling *u, struct waiting w)
         if (!n || at[n - 1].point != point)
             at[n++] = (struct visit){at[i].strategy, point};
     }
-    u->stack[u->nstack++] = (struct waiting){u->plan->place[w.place].left, w.from, n};
+    u->stack[u->nstack++] = (struct waiting){u->plan->node[w.node].left, w.from, n};
 }
 
 /* A step of two: the larger part's visits take the place of its own, the smaller one's
  * stand behind them and are next. */
 static int visit_pair(struct unrolling *u, struct waiting w)
 {
-    const struct place *place = u->plan->place, *p = &place[w.place];
-    int left_first = place[p->left].table->nparts <= place[p->right].table->nparts;
+    const struct tree_node *node = u->plan->node, *p = &node[w.node];
+    int left_first = node[p->left].table->nparts <= node[p->right].table->nparts;
     if (room_for_visits(u, w.from + 2 * w.n))
         return -1;
     struct visit *large = u->at + w.from, *small = large + w.n;
@@ -129,7 +129,7 @@ static int visit_all(struct unrolling *u)
 {
     while (u->nstack) {
         struct waiting w = u->stack[--u->nstack];
-        const struct place *p = &u->plan->place[w.place];
+        const struct tree_node *p = &u->plan->node[w.node];
         int rc = 0;
         if (p->table->leaf)
             rc = visit_leaf(u, w);
@@ -185,7 +185,7 @@ int topt_backtrack(const struct elimination_plan *plan, const struct maker *made
     struct unrolling u = {.plan = plan, .back = made->merge.back};
     if (!n)
         return 0;
-    u.stack = malloc(((size_t)plan->nplaces + 2) * sizeof *u.stack);
+    u.stack = malloc(((size_t)plan->nnodes + 2) * sizeof *u.stack);
     int rc = !u.stack || room_for_visits(&u, n) ? topt_search_nomem(err) : 0;
     for (size_t i = 0; i < n && !rc; i++)
         u.at[i] = (struct visit){(uint32_t)i, point[i]};

@@ -57,7 +57,7 @@ static int join_views(struct elimination_plan *p, int op, const struct view *con
     return 0;
 }
 
-/* ---- factors and places ------------------------------------------------------------ */
+/* ---- factors and nodes ------------------------------------------------------------- */
 
 static const struct view *view_in(const struct factor *f, int op, int64_t *ret_stride)
 {
@@ -304,8 +304,8 @@ static int multiply(struct elimination_plan *p, int fa, int fb, int leaving,
     d.made.table = topt_tables_step(&p->tables, &d.step, p->err);
     if (!d.made.table)
         return -1;
-    d.made.place = topt_elimination_place(
-        p, (struct place){d.a->place, d.b ? d.b->place : -1, -1, -1, d.made.table});
+    d.made.node = topt_elimination_node(
+        p, (struct tree_node){d.a->node, d.b ? d.b->node : -1, -1, -1, d.made.table});
     d.made.of[0] = fa;
     d.made.of[1] = fb;
     topt_elimination_leave_lists(p, fa);
@@ -487,9 +487,9 @@ int topt_elimination_multiply(struct elimination_plan *p, int a, int b)
 /* How dear eliminating an operator looks now: operators in the new table (three and more
  * are alike), then expected points.  A table over very many is the last that is
  * wanted. */
-struct turn topt_elimination_rate(struct elimination_plan *p, int op)
+struct elimination_rank topt_elimination_rate(struct elimination_plan *p, int op)
 {
-    struct turn last = {TOPT_RANKS - 1, DBL_MAX};
+    struct elimination_rank last = {TOPT_RANKS - 1, DBL_MAX};
     double points = 1;
     int nops = 0, seen = 0, stamp = ++p->stamp, first = p->factors_of[op].first;
     for (int i = first; i >= 0; i = topt_factor_after(p, op, i)) {
@@ -510,15 +510,15 @@ struct turn topt_elimination_rate(struct elimination_plan *p, int op)
             nops += o != op && p->slot[o] > 1;
         }
     }
-    return (struct turn){nops < last.rank ? nops : last.rank,
-                         points < last.points ? points : last.points};
+    return (struct elimination_rank){nops < last.rank ? nops : last.rank,
+                                     points < last.points ? points : last.points};
 }
 
 static void rate_ops(struct elimination_plan *p, int factor)
 {
     const struct factor *f = &p->factor[factor];
     for (int d = 0; d < f->nops; d++)
-        topt_elimination_order_put(&p->turns, f->op[d],
+        topt_elimination_order_put(&p->queue, f->op[d],
                                    topt_elimination_rate(p, f->op[d]));
 }
 
@@ -571,9 +571,9 @@ static int eliminate_all(struct elimination_plan *p)
 {
     int made;
     for (int i = 0; i < p->problem->nops; i++)
-        topt_elimination_order_put(&p->turns, i, topt_elimination_rate(p, i));
-    for (int op; (op = topt_elimination_order_first(&p->turns)) >= 0;) {
-        topt_elimination_order_drop(&p->turns, op);
+        topt_elimination_order_put(&p->queue, i, topt_elimination_rate(p, i));
+    for (int op; (op = topt_elimination_order_first(&p->queue)) >= 0;) {
+        topt_elimination_order_drop(&p->queue, op);
         if ((made = eliminate(p, op)) < 0)
             return -1;
         rate_ops(p, made);
@@ -607,7 +607,7 @@ static int make_room(struct elimination_plan *p)
     p->seen = TOPT_NEW(p->arena, n, int);
     p->slot = TOPT_NEW(p->arena, n, int);
     if (!p->nvalues || !p->factors_of || !p->seen || !p->slot ||
-        topt_elimination_order_init(&p->turns, n, p->arena))
+        topt_elimination_order_init(&p->queue, n, p->arena))
         return topt_search_nomem(p->err);
     for (int i = 0; i < n; i++)
         p->factors_of[i] = (struct list){-1, -1, 0};
@@ -621,7 +621,7 @@ static void clear(struct elimination_plan *p)
     topt_value_classes_fini(&p->views);
     topt_points_fini(&p->store);
     free(p->factor);
-    free(p->place);
+    free(p->node);
     topt_arena_destroy(p->arena);
     *p = (struct elimination_plan){.problem = p->problem,
                                    .options = p->options,
@@ -647,7 +647,7 @@ static int try_plan(struct elimination_plan *p)
     int last = multiply_components(p);
     if (last < 0)
         return -1;
-    p->root = p->factor[last].place;
+    p->root = p->factor[last].node;
     return 0;
 }
 

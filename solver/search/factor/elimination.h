@@ -33,7 +33,7 @@ int topt_elimination_multiply(struct elimination_plan *p, int a, int b);
 int topt_elimination_alike(struct elimination_plan *p, int op, int **ret);
 int topt_elimination_same_ops(const struct elimination_plan *p, int a, int b);
 /* How dear the operator's elimination looks: ranked by operators in the new table. */
-struct turn topt_elimination_rate(struct elimination_plan *p, int op);
+struct elimination_rank topt_elimination_rate(struct elimination_plan *p, int op);
 enum { TOPT_RANKS = 4 };
 
 #endif

@@ -1,33 +1,35 @@
 /* elimination_order.c - which operator is eliminated next. */
 #include "elimination_order.h"
 
-int topt_elimination_order_init(struct turns *t, int nops, struct topt_arena *a)
+int topt_elimination_order_init(struct elimination_queue *t, int nops,
+                                struct topt_arena *a)
 {
-    *t = (struct turns){.op = TOPT_NEW(a, nops, int),
-                        .at = TOPT_NEW(a, nops, int),
-                        .turn = TOPT_NEW(a, nops, struct turn)};
-    if (!t->op || !t->at || !t->turn)
+    *t =
+        (struct elimination_queue){.op = TOPT_NEW(a, nops, int),
+                                   .at = TOPT_NEW(a, nops, int),
+                                   .rank_of = TOPT_NEW(a, nops, struct elimination_rank)};
+    if (!t->op || !t->at || !t->rank_of)
         return -1;
     for (int i = 0; i < nops; i++)
         t->at[i] = -1;
     return 0;
 }
 
-static int sooner(const struct turns *t, int a, int b)
+static int sooner(const struct elimination_queue *t, int a, int b)
 {
-    struct turn x = t->turn[a], y = t->turn[b];
+    struct elimination_rank x = t->rank_of[a], y = t->rank_of[b];
     if (x.rank != y.rank)
         return x.rank < y.rank;
     return x.points != y.points ? x.points < y.points : a < b;
 }
 
-static void put_at(struct turns *t, int place, int op)
+static void put_at(struct elimination_queue *t, int place, int op)
 {
     t->op[place] = op;
     t->at[op] = place;
 }
 
-static void move_up(struct turns *t, int op)
+static void move_up(struct elimination_queue *t, int op)
 {
     int place = t->at[op];
     for (; place > 0 && sooner(t, op, t->op[(place - 1) / 2]); place = (place - 1) / 2)
@@ -35,7 +37,7 @@ static void move_up(struct turns *t, int op)
     put_at(t, place, op);
 }
 
-static void move_down(struct turns *t, int op)
+static void move_down(struct elimination_queue *t, int op)
 {
     int place = t->at[op];
     for (int child; (child = 2 * place + 1) < t->n; place = child) {
@@ -48,16 +50,17 @@ static void move_down(struct turns *t, int op)
     put_at(t, place, op);
 }
 
-void topt_elimination_order_put(struct turns *t, int op, struct turn turn)
+void topt_elimination_order_put(struct elimination_queue *t, int op,
+                                struct elimination_rank rank)
 {
     if (t->at[op] < 0)
         put_at(t, t->n++, op);
-    t->turn[op] = turn;
+    t->rank_of[op] = rank;
     move_up(t, op);
     move_down(t, op);
 }
 
-void topt_elimination_order_drop(struct turns *t, int op)
+void topt_elimination_order_drop(struct elimination_queue *t, int op)
 {
     int place = t->at[op];
     if (place < 0)
@@ -71,7 +74,7 @@ void topt_elimination_order_drop(struct turns *t, int op)
     move_down(t, last);
 }
 
-int topt_elimination_order_first(const struct turns *t)
+int topt_elimination_order_first(const struct elimination_queue *t)
 {
     return t->n ? t->op[0] : -1;
 }

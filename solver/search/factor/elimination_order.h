@@ -12,25 +12,27 @@
 #include "topt_arena.h"
 
 /* How dear an elimination looks: by rank, then by expected points. */
-struct turn {
+struct elimination_rank {
     int rank;
     double points;
 };
 
-struct turns {
-    int n;             /* operators that wait */
-    int *op;           /* the heap */
-    int *at;           /* by operator: its place in the heap, or -1 */
-    struct turn *turn; /* by operator */
+struct elimination_queue {
+    int n;                            /* operators that wait */
+    int *op;                          /* the heap */
+    int *at;                          /* by operator: its place in the heap, or -1 */
+    struct elimination_rank *rank_of; /* by operator */
 };
 
 /* Nobody waits.  0, or -1 without memory; all of it is the arena's. */
-int topt_elimination_order_init(struct turns *t, int nops, struct topt_arena *a);
+int topt_elimination_order_init(struct elimination_queue *t, int nops,
+                                struct topt_arena *a);
 /* The operator waits, from now on by this. */
-void topt_elimination_order_put(struct turns *t, int op, struct turn turn);
+void topt_elimination_order_put(struct elimination_queue *t, int op,
+                                struct elimination_rank rank);
 /* It does not wait any more. */
-void topt_elimination_order_drop(struct turns *t, int op);
+void topt_elimination_order_drop(struct elimination_queue *t, int op);
 /* The first of those that wait, or -1. */
-int topt_elimination_order_first(const struct turns *t);
+int topt_elimination_order_first(const struct elimination_queue *t);
 
 #endif

@@ -19,15 +19,15 @@ static int grow(void **array, int *cap, int need, size_t size)
     return 0;
 }
 
-int topt_elimination_place(struct elimination_plan *p, struct place place)
+int topt_elimination_node(struct elimination_plan *p, struct tree_node node)
 {
-    if (grow((void **)&p->place, &p->cap_places, p->nplaces + 1, sizeof place))
+    if (grow((void **)&p->node, &p->cap_nodes, p->nnodes + 1, sizeof node))
         return topt_search_nomem(p->err);
-    p->place[p->nplaces] = place;
-    return p->nplaces++;
+    p->node[p->nnodes] = node;
+    return p->nnodes++;
 }
 
-static struct listed *link_of(struct elimination_plan *p, int factor, int op)
+static struct list_link *link_of(struct elimination_plan *p, int factor, int op)
 {
     const struct factor *f = &p->factor[factor];
     int d = 0;
@@ -74,12 +74,12 @@ void topt_elimination_leave_lists(struct elimination_plan *p, int factor)
 
 int topt_elimination_factor(struct elimination_plan *p, struct factor f)
 {
-    f.link = TOPT_NEW(p->arena, f.nops, struct listed);
-    if (f.place < 0 || !f.link ||
+    f.link = TOPT_NEW(p->arena, f.nops, struct list_link);
+    if (f.node < 0 || !f.link ||
         grow((void **)&p->factor, &p->cap_factors, p->nfactors + 1, sizeof f))
-        return f.place < 0 ? -1 : topt_search_nomem(p->err);
+        return f.node < 0 ? -1 : topt_search_nomem(p->err);
     for (int d = 0; d < f.nops; d++)
-        f.link[d] = (struct listed){p->factors_of[f.op[d]].last, -1};
+        f.link[d] = (struct list_link){p->factors_of[f.op[d]].last, -1};
     p->factor[p->nfactors] = f;
     enter_lists(p, p->nfactors);
     return p->nfactors++;

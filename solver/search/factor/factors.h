@@ -8,25 +8,26 @@
 #include "elimination_order.h"
 #include "value_classes.h"
 
-/* How a table came about in the problem: shared tables stand in several places. */
-struct place {
-    int left, right; /* places; -1 none */
+/* A node of the elimination tree: how a table came about in the problem.  Shared tables
+ * stand at several nodes. */
+struct tree_node {
+    int left, right; /* nodes; -1 none */
     int op, edge;    /* leaves; -1 no */
     const struct table *table;
 };
 
 /* Neighbours in the list of an operator's factors; -1: none. */
-struct listed {
+struct list_link {
     int before, after;
 };
 
 struct factor {
     struct table *table;
-    int place, nops;
-    int *op;             /* by dimension, outermost first */
-    struct view *view;   /* by dimension; view.n is the dimension's size */
-    struct listed *link; /* by dimension */
-    int of[2];           /* the factors that it was made of, which are gone; -1: none */
+    int node, nops;
+    int *op;                /* by dimension, outermost first */
+    struct view *view;      /* by dimension; view.n is the dimension's size */
+    struct list_link *link; /* by dimension */
+    int of[2]; /* the factors that it was made of, which are gone; -1: none */
     int gone;
 };
 
@@ -50,17 +51,17 @@ struct elimination_plan {
     struct list *factors_of; /* by operator */
     struct factor *factor;
     int nfactors, cap_factors;
-    struct place *place;
-    int nplaces, cap_places;
+    struct tree_node *node;
+    int nnodes, cap_nodes;
     int *seen; /* scratch, by operator: a stamp */
     int *slot;
     int stamp;
-    struct turns turns;  /* of the operators that are still there */
-    int64_t max_entries; /* of a table */
-    int entangled;       /* a table would have been larger */
-    int32_t *fixed;      /* by operator: the configuration decided by heuristic, or -1 */
+    struct elimination_queue queue; /* of the operators that are still there */
+    int64_t max_entries;            /* of a table */
+    int entangled;                  /* a table would have been larger */
+    int32_t *fixed; /* by operator: the configuration decided by heuristic, or -1 */
     int nfixed;
-    int root; /* the place of the answer's table, which is over no operator */
+    int root; /* the node of the answer's table, which is over no operator */
 };
 
 /* The factor after 'i' of those that see the operator, or -1. */
@@ -73,9 +74,9 @@ static inline int topt_factor_after(const struct elimination_plan *p, int op, in
     return f->link[d].after;
 }
 
-/* Add a place, or a factor, which enters the lists of its operators; its number, or -1:
+/* Add a node, or a factor, which enters the lists of its operators; its number, or -1:
  * memory. */
-int topt_elimination_place(struct elimination_plan *p, struct place place);
+int topt_elimination_node(struct elimination_plan *p, struct tree_node node);
 int topt_elimination_factor(struct elimination_plan *p, struct factor f);
 /* The factor is gone: it leaves the lists of its operators. */
 void topt_elimination_leave_lists(struct elimination_plan *p, int factor);

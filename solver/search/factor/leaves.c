@@ -142,7 +142,7 @@ static const struct points *op_points(struct elimination_plan *p, struct interne
 }
 
 static int add_leaf(struct elimination_plan *p, struct table *t, int nops, const int *op,
-                    const struct view *view, struct place place)
+                    const struct view *view, struct tree_node node)
 {
     struct factor f = {.table = t, .nops = nops, .of = {-1, -1}};
     if (!t)
@@ -153,8 +153,8 @@ static int add_leaf(struct elimination_plan *p, struct table *t, int nops, const
         return topt_search_nomem(p->err);
     memcpy(f.op, op, (size_t)nops * sizeof *op);
     memcpy(f.view, view, (size_t)nops * sizeof *view);
-    place.table = t;
-    f.place = topt_elimination_place(p, place);
+    node.table = t;
+    f.node = topt_elimination_node(p, node);
     return topt_elimination_factor(p, f) < 0 ? -1 : 0;
 }
 
@@ -216,12 +216,12 @@ static int add_edge(struct elimination_plan *p, struct interner *in, int number)
     const struct topt_search_edge *e = &p->problem->edge[number];
     const struct points *points = topt_points_of_table(&p->store, e->table, p->err);
     struct table *t = table_of(p, in, points);
-    struct place place = {-1, -1, -1, number, NULL};
+    struct tree_node node = {-1, -1, -1, number, NULL};
     struct view view[2];
     if (!t || view_of_edge(p, e->from, e->from_class, e->table->from_classes, &view[0]) ||
         view_of_edge(p, e->to, e->to_class, e->table->to_classes, &view[1]))
         return -1;
-    return add_leaf(p, t, 2, (int[]){e->from, e->to}, view, place);
+    return add_leaf(p, t, 2, (int[]){e->from, e->to}, view, node);
 }
 
 int topt_elimination_leaves(struct elimination_plan *p)
@@ -232,11 +232,11 @@ int topt_elimination_leaves(struct elimination_plan *p)
         return -1;
     for (int i = 0; i < g->nops; i++) {
         struct view view;
-        struct place place = {-1, -1, i, -1, NULL};
+        struct tree_node node = {-1, -1, i, -1, NULL};
         struct table *t = table_of(p, &in, op_points(p, &in, i));
         if (topt_value_classes_all(&p->views, p->nvalues[i], &view))
             return topt_search_nomem(p->err);
-        if (add_leaf(p, t, 1, &i, &view, place))
+        if (add_leaf(p, t, 1, &i, &view, node))
             return -1;
         t->rest_wanted = 1;
     }

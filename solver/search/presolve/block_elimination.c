@@ -198,7 +198,7 @@ static int mark_broken(struct condensing *k)
     return 0;
 }
 
-/* Did thinning tables pay so far?  Of unrelated costs hardly any is always outdone. */
+/* Did thinning tables pay so far?  Of unrelated costs hardly any is always dominated. */
 static int thinning_pays(const struct condensing *k)
 {
     return k->thick < THIN_POINTS || (k->thick - k->thinned) * THIN_PART > k->thick;
@@ -332,12 +332,12 @@ static void rate_operator(struct condensing *k, int op)
 {
     struct elimination_plan *p = &k->c->plan;
     find_span(k, op);
-    topt_elimination_order_drop(&p->turns, op);
+    topt_elimination_order_drop(&p->queue, op);
     if (k->stays[op] || k->gone[op] || k->span[op] < 1 || k->span[op] > MOST_SPAN)
         return;
-    struct turn turn = topt_elimination_rate(p, op);
-    turn.rank += at_beginning(k, op) ? TOPT_RANKS : 0;
-    topt_elimination_order_put(&p->turns, op, turn);
+    struct elimination_rank rank = topt_elimination_rate(p, op);
+    rank.rank += at_beginning(k, op) ? TOPT_RANKS : 0;
+    topt_elimination_order_put(&p->queue, op, rank);
 }
 
 /* Operators that share a factor with one that has gone look different now. */
@@ -353,11 +353,11 @@ static int eliminate_blocks(struct condensing *k)
     for (int i = 0; i < k->p->nops; i++)
         rate_operator(k, i);
     for (int op; k->work < k->max_work && !topt_search_stopped(k->options) &&
-                 (op = topt_elimination_order_first(&p->turns)) >= 0;) {
+                 (op = topt_elimination_order_first(&p->queue)) >= 0;) {
         int rc = try_elimination(k, op, -1, -1);
         if (rc < 0)
             return -1;
-        topt_elimination_order_drop(&p->turns, op);
+        topt_elimination_order_drop(&p->queue, op);
         if (rc) {
             k->gone[op] = 1;
             rate_neighbours(k, &p->factor[p->nfactors - 1]);

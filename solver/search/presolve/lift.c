@@ -16,7 +16,7 @@
 
 struct lifting {
     const struct condensed *c;
-    int64_t *stack;   /* of unroll: places and points */
+    int64_t *stack;   /* of unroll: nodes and points */
     int32_t *choice;  /* the original's strategy */
     int *first, *of;  /* edges by operator: of[first[op] .. first[op + 1]) */
     size_t *seen;     /* by edge: the strategy it was last queued for */
@@ -25,7 +25,7 @@ struct lifting {
     size_t nchanges; /* of 'choice', since the strategy before */
 };
 
-/* Every place has one leaf, so none changes twice. */
+/* Every node has one leaf, so none changes twice. */
 static void choose(struct lifting *l, int at, int32_t value)
 {
     if (l->choice[at] == value)
@@ -34,18 +34,18 @@ static void choose(struct lifting *l, int at, int32_t value)
     l->change[l->nchanges++] = (struct change){(uint32_t)at, value};
 }
 
-/* What the points of a place were made of, down to the leaves. */
-static void unroll(struct lifting *l, int place, int64_t point)
+/* What the points of a node were made of, down to the leaves. */
+static void unroll(struct lifting *l, int node, int64_t point)
 {
     const struct condensed *c = l->c;
     const struct elimination_plan *plan = &c->plan;
     int64_t *stack = l->stack;
     size_t n = 0;
-    stack[n++] = place;
+    stack[n++] = node;
     stack[n++] = point;
     while (n) {
         point = stack[--n];
-        const struct place *p = &plan->place[stack[--n]];
+        const struct tree_node *p = &plan->node[stack[--n]];
         if (p->table->leaf) {
             choose(l, p->op >= 0 ? p->op : plan->problem->nops + p->edge,
                    topt_leaf_choice(p->table, point));
@@ -64,7 +64,7 @@ static void unroll(struct lifting *l, int place, int64_t point)
 static void lift_op(struct lifting *l, int op, const int32_t *strategy)
 {
     const struct factor *f = &l->c->plan.factor[l->c->op_factor[op]];
-    unroll(l, f->place, l->c->point[op][strategy[op]]);
+    unroll(l, f->node, l->c->point[op][strategy[op]]);
 }
 
 /* The point that a strategy takes of an edge's factor. */
@@ -76,7 +76,7 @@ static void lift_edge(struct lifting *l, int edge, const int32_t *strategy)
     int64_t entry = (int64_t)e->from_class[strategy[e->from]] * e->table->to_classes +
                     e->to_class[strategy[e->to]];
     struct run r = topt_entry_points(&c->maker, f->table, f->table->first_entry + entry);
-    unroll(l, f->place, (int64_t)r.base + strategy[c->problem.nops + edge]);
+    unroll(l, f->node, (int64_t)r.base + strategy[c->problem.nops + edge]);
 }
 
 static void lift_whole(struct lifting *l, const int32_t *strategy)
@@ -136,7 +136,7 @@ static int init(struct lifting *l)
     const struct elimination_plan *plan = &l->c->plan;
     size_t nops = (size_t)l->c->problem.nops, nedges = (size_t)l->c->problem.nedges;
     size_t width = (size_t)plan->problem->nops + (size_t)plan->problem->nedges;
-    l->stack = malloc(2 * ((size_t)plan->nplaces + 2) * sizeof *l->stack);
+    l->stack = malloc(2 * ((size_t)plan->nnodes + 2) * sizeof *l->stack);
     l->choice = calloc(width + 1, sizeof *l->choice);
     l->first = calloc(nops + 2, sizeof *l->first);
     l->of = calloc(2 * nedges + 1, sizeof *l->of);

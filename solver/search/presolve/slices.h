@@ -17,7 +17,7 @@ struct slice {
     struct topt_frontier *frontier;
     struct topt_error err;
     int failed;
-    /* What it promises. */
+    /* Its lower bounds. */
     int some; /* is there a strategy at all? */
     struct topt_cost light, fast;
     double weight;
@@ -43,7 +43,7 @@ struct conditioning {
     struct topt_cost *known; /* of the slices searched so far */
     int nknown;
     int64_t work;
-    double balance[2]; /* what memory and time count in a promise */
+    double balance[2]; /* what memory and time count in a lower bound */
     struct topt_pool *pool;
     /* The job at hand. */
     int (*job)(struct conditioning *c, struct slice *s);

@@ -1,10 +1,10 @@
-/* kept_solve.c - a variant answered from what is kept of it, which is found out where it
+/* cached_solve.c - a variant answered from the cache of it, which is found out where it
  * is missing. */
-#include "kept_solve.h"
+#include "cached_solve.h"
 #include "apart.h"
 #include "grid_hidden.h"
 #include "grid.h"
-#include "kept.h"
+#include "variant_cache.h"
 #include "problem.h"
 #include "solve.h"
 #include "topt_progress.h"
@@ -15,7 +15,7 @@ struct lookup {
     struct topt_grid_search *s;
     const struct topt_search_options *o;
     struct topt_variant *variant;
-    struct topt_kept_variant *x;
+    struct topt_cached_variant *x;
     struct topt_problem *p; /* owned; NULL where nothing was missing */
     struct topt_error *err;
 };
@@ -38,14 +38,14 @@ static int make_problem(struct lookup *l)
     if (l->p)
         return 0;
     tell_progress(l);
-    l->s->micros->kept->searches++;
-    l->s->micros->kept->grew = 1;
+    l->s->planning->cache->searches++;
+    l->s->planning->cache->grew = 1;
     return topt_grid_problem(l->s, l->variant, &l->p, l->err);
 }
 
 static int price(struct lookup *l)
 {
-    struct topt_kept_variant *x = l->x;
+    struct topt_cached_variant *x = l->x;
     if (topt_grid_apart(l->s, l->variant, l->err) ||
         topt_grid_hidden(l->s, l->variant, l->err) || make_problem(l))
         return -1;
@@ -72,31 +72,31 @@ static struct topt_search_options widest(const struct lookup *l, int64_t memory_
 
 /* Keep what a search found: 0; 1 where that can't be, which is no failure. */
 static int keep(struct lookup *l, const struct topt_solutions *found,
-                struct topt_kept_points *ret)
+                struct topt_cached_points *ret)
 {
-    struct topt_kept *k = l->s->micros->kept;
-    struct topt_kept_point *at = calloc((size_t)found->n + 1, sizeof *at);
+    struct topt_variant_cache *k = l->s->planning->cache;
+    struct topt_cached_point *at = calloc((size_t)found->n + 1, sizeof *at);
     int n = 0;
     while (at && n < found->n && found->certificate.exact && !found->stopped) {
         const struct topt_solution *f = &found->at[n];
-        int word = topt_kept_strategy_add(&k->strategies, l->s->request->model,
+        int word = topt_strategy_code_add(&k->strategies, l->s->request->model,
                                           &l->s->mesh, l->variant->cut, f->strategy);
         if (word < 0)
             break;
-        at[n++] = (struct topt_kept_point){f->memory_bytes, f->time_ns, word, NULL};
+        at[n++] = (struct topt_cached_point){f->memory_bytes, f->time_ns, word, NULL};
     }
     if (!at || n < found->n || !found->certificate.exact || found->stopped) {
         free(at);
         return 1;
     }
-    *ret = (struct topt_kept_points){1, found->certificate.stats, n, at};
+    *ret = (struct topt_cached_points){1, found->certificate.stats, n, at};
     return 0;
 }
 
 /* The fastest that the device can hold, or, 'below' that one, all of the frontier.  1
- * where it can't be kept. */
+ * where it can't be cached. */
 static int search(struct lookup *l, enum topt_goal goal, int64_t limit,
-                  struct topt_kept_points *ret)
+                  struct topt_cached_points *ret)
 {
     struct topt_search_options o = widest(l, limit);
     struct topt_solutions found = {.certificate = topt_certificate_exact()};
@@ -109,7 +109,7 @@ static int search(struct lookup *l, enum topt_goal goal, int64_t limit,
     return rc;
 }
 
-/* These see that a part is known: 0, 1 where it can't be kept, -1. */
+/* These see that a part is known: 0, 1 where it can't be cached, -1. */
 
 static int find_fastest(struct lookup *l)
 {
@@ -122,7 +122,7 @@ static int find_fastest(struct lookup *l)
 /* What is lighter than the fastest that the device can hold. */
 static int find_lighter(struct lookup *l)
 {
-    struct topt_kept_variant *x = l->x;
+    struct topt_cached_variant *x = l->x;
     if (!x->fastest.n || x->lighter.known)
         return 0;
     int64_t limit = x->fastest.at[0].memory_bytes - 1;
@@ -135,7 +135,7 @@ static int find_lighter(struct lookup *l)
 
 static int find_least(struct lookup *l)
 {
-    struct topt_kept_variant *x = l->x;
+    struct topt_cached_variant *x = l->x;
     struct topt_solutions found = {.certificate = topt_certificate_exact()};
     if (x->lightest_known)
         return 0;
@@ -159,7 +159,7 @@ static int open_variant(struct lookup *l, struct topt_grid_search *s,
                         struct topt_error *err)
 {
     *l = (struct lookup){.s = s, .o = o, .variant = variant, .err = err};
-    l->x = topt_kept_variant(s->kept, variant);
+    l->x = topt_cached_variant(s->cached, variant);
     if (!l->x)
         return topt_nomem(err, "frontiers");
     if (!l->x->priced)
@@ -175,16 +175,16 @@ static int beyond(int64_t value, int64_t limit)
     return limit && value > limit;
 }
 
-static int within(const struct topt_kept_question *q, int64_t memory, int64_t time)
+static int within(const struct topt_cached_question *q, int64_t memory, int64_t time)
 {
     if (q->goal == TOPT_GOAL_LEAST)
         return !q->memory_limit || memory < q->memory_limit;
     return !beyond(memory, q->memory_limit) && !beyond(time, q->time_limit);
 }
 
-/* As if nothing were kept. */
-static int answer_unkept(struct lookup *l, const struct topt_kept_question *q,
-                         struct topt_solutions *ret)
+/* As if nothing were cached. */
+static int answer_uncached(struct lookup *l, const struct topt_cached_question *q,
+                           struct topt_solutions *ret)
 {
     struct topt_search_options o = *l->o;
     o.memory_limit = q->memory_limit;
@@ -199,17 +199,17 @@ static int answer_unkept(struct lookup *l, const struct topt_kept_question *q,
     return 0;
 }
 
-static int read_point(struct lookup *l, struct topt_kept_point *p,
+static int read_point(struct lookup *l, struct topt_cached_point *p,
                       struct topt_solutions *ret)
 {
     struct topt_solution s = {p->memory_bytes, p->time_ns,
-                              topt_kept_strategy_read(&l->s->micros->kept->strategies,
+                              topt_strategy_code_read(&l->s->planning->cache->strategies,
                                                       p->strategy, l->s->request->model,
                                                       &l->s->mesh, l->variant->cut),
                               *l->variant, p};
     if (!s.strategy)
         return topt_fail(l->err, TOPT_ERR_INVAL,
-                         "a strategy that is kept is not one of the model");
+                         "a strategy that is cached is not one of the model");
     ret->certificate.bound_ns = s.time_ns;
     if (!topt_solutions_append(ret, &s, 1, l->err))
         return 0;
@@ -218,10 +218,10 @@ static int read_point(struct lookup *l, struct topt_kept_point *p,
 }
 
 /* Of what is lighter than the fastest nothing is as fast. */
-static int answer_fastest(struct lookup *l, const struct topt_kept_question *q,
+static int answer_fastest(struct lookup *l, const struct topt_cached_question *q,
                           struct topt_solutions *ret)
 {
-    const struct topt_kept_points *fast = &l->x->fastest, *light = &l->x->lighter;
+    const struct topt_cached_points *fast = &l->x->fastest, *light = &l->x->lighter;
     int rc = find_fastest(l), i;
     if (rc)
         return rc;
@@ -242,7 +242,7 @@ static int answer_fastest(struct lookup *l, const struct topt_kept_question *q,
 }
 
 /* Its strategy nobody asks for. */
-static int answer_least(struct lookup *l, const struct topt_kept_question *q,
+static int answer_least(struct lookup *l, const struct topt_cached_question *q,
                         struct topt_solutions *ret)
 {
     int rc = find_least(l);
@@ -253,10 +253,10 @@ static int answer_least(struct lookup *l, const struct topt_kept_question *q,
     return topt_solutions_append(ret, &s, 1, l->err);
 }
 
-static int answer(struct lookup *l, const struct topt_kept_question *q,
+static int answer(struct lookup *l, const struct topt_cached_question *q,
                   struct topt_solutions *ret)
 {
-    const struct topt_kept_variant *x = l->x;
+    const struct topt_cached_variant *x = l->x;
     topt_problem_stats_add(&l->s->stats, &x->stats);
     l->s->stats.routes = -1; /* of one variant nobody can say */
     if (!x->some || !within(q, x->least.memory, x->least.time))
@@ -266,12 +266,12 @@ static int answer(struct lookup *l, const struct topt_kept_question *q,
     if (rc <= 0)
         return rc;
     topt_solutions_fini(ret);
-    return answer_unkept(l, q, ret);
+    return answer_uncached(l, q, ret);
 }
 
-int topt_kept_solve(struct topt_grid_search *s, const struct topt_search_options *o,
-                    const struct topt_kept_question *q, struct topt_variant *variant,
-                    struct topt_solutions *ret, struct topt_error *err)
+int topt_cached_solve(struct topt_grid_search *s, const struct topt_search_options *o,
+                      const struct topt_cached_question *q, struct topt_variant *variant,
+                      struct topt_solutions *ret, struct topt_error *err)
 {
     struct lookup l;
     *ret = (struct topt_solutions){.certificate = topt_certificate_exact()};
@@ -283,7 +283,7 @@ int topt_kept_solve(struct topt_grid_search *s, const struct topt_search_options
 /* ---- what may be asked ------------------------------------------------------------- */
 
 /* Is something before it faster than 'time' in no more memory than it needs at least? */
-static int excluded(const struct topt_kept_variant *x, int64_t time,
+static int excluded(const struct topt_cached_variant *x, int64_t time,
                     const struct topt_solutions *seen)
 {
     int i = seen->n;
@@ -292,7 +292,7 @@ static int excluded(const struct topt_kept_variant *x, int64_t time,
     return i > 0 && seen->at[i - 1].time_ns < time;
 }
 
-static int add_points(const struct topt_kept_points *p, struct topt_solutions *seen,
+static int add_points(const struct topt_cached_points *p, struct topt_solutions *seen,
                       struct topt_error *err)
 {
     for (int i = 0; i < p->n; i++) {
@@ -306,7 +306,7 @@ static int add_points(const struct topt_kept_points *p, struct topt_solutions *s
 
 static int complete(struct lookup *l, int64_t most, struct topt_solutions *seen)
 {
-    const struct topt_kept_variant *x = l->x;
+    const struct topt_cached_variant *x = l->x;
     if (!x->some || x->least.memory > most || excluded(x, x->least.time, seen))
         return 0;
     if (find_fastest(l) < 0)
@@ -319,9 +319,9 @@ static int complete(struct lookup *l, int64_t most, struct topt_solutions *seen)
                : 0;
 }
 
-int topt_kept_complete(struct topt_grid_search *s, const struct topt_search_options *o,
-                       int64_t most, struct topt_variant *variant,
-                       struct topt_solutions *seen, struct topt_error *err)
+int topt_cached_complete(struct topt_grid_search *s, const struct topt_search_options *o,
+                         int64_t most, struct topt_variant *variant,
+                         struct topt_solutions *seen, struct topt_error *err)
 {
     struct lookup l;
     int rc = open_variant(&l, s, o, variant, err) || complete(&l, most, seen);

@@ -1,9 +1,9 @@
-/* words.c - what a strategy splits, in a line.
+/* strategy_words.c - what a strategy splits, in a line.
  *
  * Operators are grouped by what they split: "data" counts devices over the batch,
  * "spatial" over an image, "tensor" over features, "same" devices that repeat the same
  * computation. */
-#include "words.h"
+#include "strategy_words.h"
 #include "solutions.h"
 #include "topt_framework.h"
 

@@ -1,4 +1,4 @@
-/* hw_like.c - profiles told by what is different: {"like": "v100-dgx1-2x8", "links":
+/* hw_inherit.c - profiles told by what is different: {"like": "v100-dgx1-2x8", "links":
  * [...]}.
  *
  * Clusters differ in a link more often than in everything, and a copy of all figures

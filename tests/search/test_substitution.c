@@ -8,7 +8,7 @@
 enum { MOST_CLASSES = 40, MOST_ALTERNATIVES = 2, TRIES = 400 };
 
 struct edge {
-    struct swap_lists lists;
+    struct substitution_lists lists;
     uint32_t first[MOST_CLASSES * MOST_CLASSES + 1];
     struct topt_cost cost[MOST_CLASSES * MOST_CLASSES * MOST_ALTERNATIVES];
     char used[MOST_CLASSES];
@@ -39,7 +39,7 @@ static void roll_edge(struct edge *e, struct rng *rng)
     }
     for (int i = 0; i < MOST_CLASSES; i++)
         e->used[i] = rng_below(rng, 4) > 0;
-    e->lists = (struct swap_lists){e->first, e->cost, from, to};
+    e->lists = (struct substitution_lists){e->first, e->cost, from, to};
 }
 
 static int entry_of(const struct edge *e, int is_from, int own, int other)
@@ -76,8 +76,8 @@ static int define(const struct edge *e, int is_from, int v, int w,
 }
 
 /* As callers do: a glance, then up to a limit, then to the end. */
-static int as_defined(const struct edge *e, const struct swap_side *s, int is_from, int v,
-                      int w, struct topt_cost limit)
+static int as_defined(const struct edge *e, const struct substitution_side *s,
+                      int is_from, int v, int w, struct topt_cost limit)
 {
     static const struct topt_cost glance = {-TOPT_SUBSTITUTION_MOST - 1,
                                             -TOPT_SUBSTITUTION_MOST - 1},
@@ -100,7 +100,7 @@ static int as_defined(const struct edge *e, const struct swap_side *s, int is_fr
 static int edge_is_right(struct rng *rng, struct edge *e, int is_from)
 {
     struct topt_arena *a = topt_arena_create(0);
-    struct swap_side s;
+    struct substitution_side s;
     int good = a && !topt_substitution_side(&s, e->lists, is_from, e->used, a);
     int n = is_from ? e->lists.from_classes : e->lists.to_classes;
     for (int v = 0; v < n && good; v++)

@@ -1,6 +1,6 @@
-/* run.c - searches of a problem under caps, the solutions that they find and what they
+/* solve_context.c - searches of a problem under caps, the solutions that they find and what they
  * prove. */
-#include "run.h"
+#include "solve_context.h"
 #include "caps.h"
 #include "certificate.h"
 #include "solutions.h"
@@ -11,7 +11,7 @@
 
 /* ---- one search -------------------------------------------------------------------- */
 
-int topt_run_note(struct run *r, struct topt_caps caps)
+int topt_solve_note_caps(struct solve_context *r, struct topt_caps caps)
 {
     struct topt_solutions *s = r->ret;
     struct topt_caps *all = realloc(s->caps, ((size_t)s->ncaps + 1) * sizeof *all);
@@ -24,7 +24,7 @@ int topt_run_note(struct run *r, struct topt_caps caps)
 
 /* Is one of what earlier searches found, which is in order, at least as good in both
  * ways? */
-static int dominated(const struct run *r, int64_t memory, int64_t time)
+static int dominated(const struct solve_context *r, int64_t memory, int64_t time)
 {
     const struct topt_solution *at = r->ret->at;
     int lo = 0, hi = r->before;
@@ -38,7 +38,8 @@ static int dominated(const struct run *r, int64_t memory, int64_t time)
     return lo > 0 && at[lo - 1].time_ns <= time;
 }
 
-int topt_run_keep(struct run *r, const struct topt_search_point *point, int64_t memory)
+int topt_solve_keep(struct solve_context *r, const struct topt_search_point *point,
+                    int64_t memory)
 {
     if (dominated(r, memory, point->cost.time))
         return 0;
@@ -53,23 +54,23 @@ int topt_run_keep(struct run *r, const struct topt_search_point *point, int64_t 
     return 0;
 }
 
-int64_t topt_run_work_left(const struct run *r)
+int64_t topt_solve_work_left(const struct solve_context *r)
 {
     int64_t most = r->options->max_work, done = r->ret->certificate.stats.products;
     return most && most - done < 1 ? 1 : most ? most - done : 0;
 }
 
-int topt_run_over(const struct run *r)
+int topt_solve_is_over(const struct solve_context *r)
 {
     const struct topt_search_options *o = r->options;
     return (o->stop && atomic_load(o->stop)) ||
            (o->max_work && r->ret->certificate.stats.products >= o->max_work);
 }
 
-int topt_run_stopped(const struct run *r, const struct topt_error *why)
+int topt_solve_was_stopped(const struct solve_context *r, const struct topt_error *why)
 {
     const struct topt_search_options *o = r->options;
-    return why->code == TOPT_ERR_CANCELED && topt_run_over(r) &&
+    return why->code == TOPT_ERR_CANCELED && topt_solve_is_over(r) &&
            !(o->cancel && atomic_load(o->cancel));
 }
 
@@ -86,7 +87,7 @@ int64_t topt_bound_of(const struct topt_frontier *f)
                       : INT64_MAX;
 }
 
-double topt_run_epsilon(const struct run *r, int open)
+double topt_solve_epsilon(const struct solve_context *r, int open)
 {
     int64_t best = topt_solutions_best(r->ret);
     double epsilon = topt_certificate_epsilon(&r->ret->certificate, best),
@@ -97,7 +98,7 @@ double topt_run_epsilon(const struct run *r, int open)
     return fmin(epsilon, asked);
 }
 
-static int claim_once(struct run *r, const struct topt_frontier *f)
+static int claim_once(struct solve_context *r, const struct topt_frontier *f)
 {
     struct topt_certificate c = {.exact = r->proves || f->exact,
                                  .epsilon = r->proves ? 0 : f->epsilon,
@@ -117,11 +118,12 @@ static int claim_once(struct run *r, const struct topt_frontier *f)
     return rc;
 }
 
-int topt_run_search(struct run *r, const struct topt_search_problem *problem,
-                    const struct topt_search_options *options, struct topt_frontier **ret)
+int topt_solve_search(struct solve_context *r, const struct topt_search_problem *problem,
+                      const struct topt_search_options *options,
+                      struct topt_frontier **ret)
 {
     struct topt_search_options o = *options;
-    o.max_work = topt_run_work_left(r);
+    o.max_work = topt_solve_work_left(r);
     r->before = r->ret->n;
     if (topt_search(problem, &o, ret, r->err))
         return -1;
@@ -131,7 +133,7 @@ int topt_run_search(struct run *r, const struct topt_search_problem *problem,
     return -1;
 }
 
-struct topt_search_options topt_run_options_for_least(struct topt_search_options o)
+struct topt_search_options topt_solve_options_for_least(struct topt_search_options o)
 {
     o.memory_limit = o.time_limit = o.max_work = 0;
     o.epsilon = 0;

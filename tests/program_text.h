@@ -1,9 +1,12 @@
-/* text.c - a program as lines of text, for people and for golden tests. */
+/* program_text.h - a program as lines of text, for golden tests and for messages. */
+#ifndef TOPT_TEST_PROGRAM_TEXT_H
+#define TOPT_TEST_PROGRAM_TEXT_H
+
 #include "topt_lower.h"
 #include "topt_text.h"
 
-static void put_layout(struct topt_text *out, const struct topt_mesh *mesh,
-                       const struct topt_layout *l)
+static inline void put_layout(struct topt_text *out, const struct topt_mesh *mesh,
+                              const struct topt_layout *l)
 {
     char name[8];
     for (int a = 0; a < mesh->naxes; a++) {
@@ -15,15 +18,15 @@ static void put_layout(struct topt_text *out, const struct topt_mesh *mesh,
     }
 }
 
-static void put_buffers(struct topt_text *out, const int *buffer, int n, char mark)
+static inline void put_buffers(struct topt_text *out, const int *buffer, int n, char mark)
 {
     for (int i = 0; i < n; i++)
         if (buffer[i] >= 0)
             topt_text_add(out, " %c%d=%d", mark, i, buffer[i]);
 }
 
-static void put_instr(struct topt_text *out, const struct topt_program *p,
-                      const struct topt_instr *i)
+static inline void put_instr(struct topt_text *out, const struct topt_program *p,
+                             const struct topt_instr *i)
 {
     static const char *const name[] = {
         "alloc", "free",     "zero",       "init",     "kernel", "move",
@@ -71,7 +74,8 @@ static void put_instr(struct topt_text *out, const struct topt_program *p,
     topt_text_add(out, "\n");
 }
 
-char *topt_program_text(const struct topt_program *p)
+/* One line an instruction; freed by the caller. */
+static inline char *program_text(const struct topt_program *p)
 {
     struct topt_text out = {0};
     for (int i = 0; i < p->ninstr; i++) {
@@ -87,3 +91,5 @@ char *topt_program_text(const struct topt_program *p)
         topt_text_fini(&out);
     return out.s;
 }
+
+#endif

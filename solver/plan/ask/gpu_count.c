@@ -1,6 +1,6 @@
-/* count.c - a number of devices: every nodes x devices-per-node shape that the hardware
+/* gpu_count.c - a number of devices: every nodes x devices-per-node shape that the hardware
  * allows, and the best plan over all of them. */
-#include "count.h"
+#include "gpu_count.h"
 #include "algorithm.h"
 #include "certificate.h"
 #include "grid.h"
@@ -18,7 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-int topt_count_shares(const struct topt_planning *m, int64_t gpus, int64_t ret_nearest[2])
+int topt_count_divides_batch(const struct topt_planning *m, int64_t gpus,
+                             int64_t ret_nearest[2])
 {
     const struct topt_request *r = m->request;
     int64_t samples = r->model->batch / (r->micro_batches ? r->micro_batches : 1);
@@ -210,7 +211,7 @@ static int order_by_warm_start(struct topt_planning *m, int64_t gpus, int64_t li
         return -1;
     uniform.work = m->work;
     /* The other spaces take tensor parallelism wherever the framework has it. */
-    for (int n = 1, where; (where = topt_request_tensor(&r, n)) >= 0; n++)
+    for (int n = 1, where; (where = topt_request_tensor_at(&r, n)) >= 0; n++)
         uniform.tensor = (enum topt_tensor_where)where;
     int rc = 0;
     r.stop = NULL;

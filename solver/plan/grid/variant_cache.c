@@ -1,10 +1,10 @@
-/* kept.c - what was found out about the variants of one problem's grids: held in order,
+/* variant_cache.c - what was found out about the variants of one problem's grids: held in order,
  * and written down.
  *
  * In a document a variant is a row of numbers.  Counts of work, which most variants of a
  * grid have alike, stand in a table of their own, named by number. */
-#include "kept.h"
-#include "kept_strategy.h"
+#include "variant_cache.h"
+#include "strategy_code.h"
 #include "topt_json.h"
 
 #include <stdlib.h>
@@ -12,26 +12,26 @@
 
 /* ---- held -------------------------------------------------------------------------- */
 
-struct topt_kept *topt_kept_create(void)
+struct topt_variant_cache *topt_variant_cache_create(void)
 {
-    return calloc(1, sizeof(struct topt_kept));
+    return calloc(1, sizeof(struct topt_variant_cache));
 }
 
-static void points_fini(struct topt_kept_points *p)
+static void points_fini(struct topt_cached_points *p)
 {
     for (int i = 0; i < p->n; i++)
         json_decref(p->at[i].checked);
     free(p->at);
 }
 
-static void variant_destroy(struct topt_kept_variant *v)
+static void variant_destroy(struct topt_cached_variant *v)
 {
     points_fini(&v->fastest);
     points_fini(&v->lighter);
     free(v);
 }
 
-static void grid_destroy(struct topt_kept_grid *g)
+static void grid_destroy(struct topt_cached_grid *g)
 {
     for (int i = 0; i < g->n; i++)
         variant_destroy(g->at[i]);
@@ -39,26 +39,27 @@ static void grid_destroy(struct topt_kept_grid *g)
     free(g);
 }
 
-void topt_kept_destroy(struct topt_kept *k)
+void topt_variant_cache_destroy(struct topt_variant_cache *k)
 {
     if (!k)
         return;
-    topt_kept_destroy(k->lora);
+    topt_variant_cache_destroy(k->lora);
     for (int i = 0; i < k->n; i++)
         grid_destroy(k->at[i]);
     free(k->at);
-    topt_kept_strategies_fini(&k->strategies);
+    topt_strategy_codes_fini(&k->strategies);
     free(k);
 }
 
-struct topt_kept *topt_kept_lora(struct topt_kept *k)
+struct topt_variant_cache *topt_variant_cache_lora(struct topt_variant_cache *k)
 {
     if (!k->lora)
-        k->lora = topt_kept_create();
+        k->lora = topt_variant_cache_create();
     return k->lora;
 }
 
-struct topt_kept_grid *topt_kept_grid(struct topt_kept *k, int nodes, int per_node)
+struct topt_cached_grid *topt_cached_grid(struct topt_variant_cache *k, int nodes,
+                                          int per_node)
 {
     int at = 0;
     while (at < k->n && (k->at[at]->nodes < nodes ||
@@ -66,14 +67,14 @@ struct topt_kept_grid *topt_kept_grid(struct topt_kept *k, int nodes, int per_no
         at++;
     if (at < k->n && k->at[at]->nodes == nodes && k->at[at]->per_node == per_node)
         return k->at[at];
-    struct topt_kept_grid **grown = realloc(k->at, ((size_t)k->n + 1) * sizeof *grown);
-    struct topt_kept_grid *g = calloc(1, sizeof *g);
+    struct topt_cached_grid **grown = realloc(k->at, ((size_t)k->n + 1) * sizeof *grown);
+    struct topt_cached_grid *g = calloc(1, sizeof *g);
     k->at = grown ? grown : k->at;
     if (!grown || !g) {
         free(g);
         return NULL;
     }
-    *g = (struct topt_kept_grid){.nodes = nodes, .per_node = per_node};
+    *g = (struct topt_cached_grid){.nodes = nodes, .per_node = per_node};
     memmove(grown + at + 1, grown + at, (size_t)(k->n - at) * sizeof *grown);
     grown[at] = g;
     k->n++;
@@ -89,12 +90,12 @@ static int order(const struct topt_variant *a, const struct topt_variant *b)
     return a->zero != b->zero ? a->zero - b->zero : a->recompute - b->recompute;
 }
 
-static int make_room(struct topt_kept_grid *g)
+static int make_room(struct topt_cached_grid *g)
 {
     if (g->n < g->cap)
         return 0;
     int cap = g->cap ? 2 * g->cap : 16;
-    struct topt_kept_variant **grown = realloc(g->at, (size_t)cap * sizeof *grown);
+    struct topt_cached_variant **grown = realloc(g->at, (size_t)cap * sizeof *grown);
     if (!grown)
         return -1;
     g->at = grown;
@@ -102,8 +103,8 @@ static int make_room(struct topt_kept_grid *g)
     return 0;
 }
 
-struct topt_kept_variant *topt_kept_variant(struct topt_kept_grid *g,
-                                            const struct topt_variant *v)
+struct topt_cached_variant *topt_cached_variant(struct topt_cached_grid *g,
+                                                const struct topt_variant *v)
 {
     int lo = 0, hi = g->n;
     while (lo < hi) {
@@ -115,7 +116,7 @@ struct topt_kept_variant *topt_kept_variant(struct topt_kept_grid *g,
     }
     if (lo < g->n && !order(&g->at[lo]->variant, v))
         return g->at[lo];
-    struct topt_kept_variant *made = calloc(1, sizeof *made);
+    struct topt_cached_variant *made = calloc(1, sizeof *made);
     if (!made || make_room(g)) {
         free(made);
         return NULL;
@@ -161,7 +162,7 @@ static json_int_t work_of(json_t *table, const struct topt_search_stats *s)
                                           s->bands, s->peak_bytes, s->max_frontier});
 }
 
-static json_t *point_json(const struct topt_kept_point *p)
+static json_t *point_json(const struct topt_cached_point *p)
 {
     json_t *o = json_pack("[I, I, i]", (json_int_t)p->memory_bytes,
                           (json_int_t)p->time_ns, p->strategy);
@@ -171,7 +172,7 @@ static json_t *point_json(const struct topt_kept_point *p)
 }
 
 /* [] where nothing is known. */
-static json_t *points_json(const struct topt_kept_points *p, json_t *counts)
+static json_t *points_json(const struct topt_cached_points *p, json_t *counts)
 {
     json_t *o = json_array();
     if (p->known)
@@ -181,7 +182,7 @@ static json_t *points_json(const struct topt_kept_points *p, json_t *counts)
     return o;
 }
 
-static json_t *variant_json(const struct topt_kept_variant *x, json_t *counts)
+static json_t *variant_json(const struct topt_cached_variant *x, json_t *counts)
 {
     const struct topt_variant *v = &x->variant;
     json_t *row = json_pack(
@@ -202,7 +203,7 @@ static json_t *variant_json(const struct topt_kept_variant *x, json_t *counts)
     return row;
 }
 
-static json_t *grid_json(const struct topt_kept_grid *g, json_t *counts)
+static json_t *grid_json(const struct topt_cached_grid *g, json_t *counts)
 {
     json_t *variants = json_array();
     for (int i = 0; i < g->n; i++)
@@ -212,7 +213,7 @@ static json_t *grid_json(const struct topt_kept_grid *g, json_t *counts)
                      "variants", variants);
 }
 
-json_t *topt_kept_to_json(const struct topt_kept *k)
+json_t *topt_variant_cache_to_json(const struct topt_variant_cache *k)
 {
     json_t *grids = json_array(), *counts = json_array();
     for (int i = 0; i < k->n; i++)
@@ -220,16 +221,16 @@ json_t *topt_kept_to_json(const struct topt_kept *k)
     json_t *doc = json_pack("{s:o, s:o}", "counts", counts, "grids", grids);
     if (!doc)
         return NULL;
-    topt_kept_strategies_write(&k->strategies, doc);
+    topt_strategy_codes_write(&k->strategies, doc);
     if (k->lora)
-        json_object_set_new(doc, "lora", topt_kept_to_json(k->lora));
+        json_object_set_new(doc, "lora", topt_variant_cache_to_json(k->lora));
     return doc;
 }
 
 /* ---- read -------------------------------------------------------------------------- */
 
 struct reader {
-    struct topt_kept *k;
+    struct topt_variant_cache *k;
     const json_t *counts;
 };
 
@@ -250,18 +251,18 @@ static int read_counts(const struct reader *r, int64_t number, int64_t ret[COUNT
 }
 
 static int read_point(const struct reader *r, const json_t *o,
-                      struct topt_kept_point *ret)
+                      struct topt_cached_point *ret)
 {
     int64_t x[3];
     json_t *checked = json_array_get(o, 3);
     if (read_integers(o, 0, 3, x) || x[2] >= r->k->strategies.n ||
         json_array_size(o) > 4 || (checked && !json_is_object(checked)))
         return -1;
-    *ret = (struct topt_kept_point){x[0], x[1], (int)x[2], json_incref(checked)};
+    *ret = (struct topt_cached_point){x[0], x[1], (int)x[2], json_incref(checked)};
     return 0;
 }
 
-static int in_order(const struct topt_kept_points *x)
+static int in_order(const struct topt_cached_points *x)
 {
     for (int i = 1; i < x->n; i++)
         if (x->at[i].memory_bytes <= x->at[i - 1].memory_bytes ||
@@ -271,7 +272,7 @@ static int in_order(const struct topt_kept_points *x)
 }
 
 static int read_points(const struct reader *r, const json_t *list,
-                       struct topt_kept_points *ret)
+                       struct topt_cached_points *ret)
 {
     int64_t at, c[COUNTS];
     size_t n = json_array_size(list);
@@ -289,7 +290,7 @@ static int read_points(const struct reader *r, const json_t *list,
 }
 
 static int read_found(const struct reader *r, const json_t *row,
-                      struct topt_kept_variant *x)
+                      struct topt_cached_variant *x)
 {
     int64_t c[2] = {0, 0};
     size_t n = json_array_size(row);
@@ -306,7 +307,7 @@ static int read_found(const struct reader *r, const json_t *row,
                : -1;
 }
 
-static int read_variant(const struct reader *r, struct topt_kept_grid *g,
+static int read_variant(const struct reader *r, struct topt_cached_grid *g,
                         const json_t *row)
 {
     int64_t x[ROW], c[COUNTS];
@@ -321,7 +322,7 @@ static int read_variant(const struct reader *r, struct topt_kept_grid *g,
                              .apart_bytes = x[4],
                              .late_permille = (int)x[5],
                              .hidden_ppm = (int)x[6]};
-    struct topt_kept_variant *made = topt_kept_variant(g, &v);
+    struct topt_cached_variant *made = topt_cached_variant(g, &v);
     if (!made || made->priced)
         return -1;
     made->priced = 1;
@@ -343,7 +344,7 @@ static int read_grid(const struct reader *r, const json_t *o, struct topt_error 
         topt_json_int(o, "grids", "gpus_per_node", 1, 1 << 14, &per_node, err) ||
         topt_json_array(o, "grids", "variants", &variants, err))
         return -1;
-    struct topt_kept_grid *g = topt_kept_grid(r->k, (int)nodes, (int)per_node);
+    struct topt_cached_grid *g = topt_cached_grid(r->k, (int)nodes, (int)per_node);
     if (!g)
         return topt_nomem(err, "frontiers");
     for (size_t i = 0; i < json_array_size(variants); i++)
@@ -353,11 +354,12 @@ static int read_grid(const struct reader *r, const json_t *o, struct topt_error 
     return 0;
 }
 
-static int read_all(const json_t *doc, struct topt_kept *k, struct topt_error *err)
+static int read_all(const json_t *doc, struct topt_variant_cache *k,
+                    struct topt_error *err)
 {
     struct reader r = {.k = k};
     const json_t *grids, *lora = json_object_get(doc, "lora");
-    if (topt_kept_strategies_from(doc, &k->strategies, err) ||
+    if (topt_strategy_codes_read(doc, &k->strategies, err) ||
         topt_json_array(doc, "", "counts", &r.counts, err) ||
         topt_json_array(doc, "", "grids", &grids, err))
         return -1;
@@ -366,16 +368,17 @@ static int read_all(const json_t *doc, struct topt_kept *k, struct topt_error *e
             return -1;
     if (lora && json_object_get(lora, "lora"))
         return topt_fail(err, TOPT_ERR_INVAL, "lora.lora: there is none");
-    return lora ? topt_kept_read(lora, &k->lora, err) : 0;
+    return lora ? topt_variant_cache_read(lora, &k->lora, err) : 0;
 }
 
-int topt_kept_read(const json_t *doc, struct topt_kept **ret, struct topt_error *err)
+int topt_variant_cache_read(const json_t *doc, struct topt_variant_cache **ret,
+                            struct topt_error *err)
 {
-    struct topt_kept *k = topt_kept_create();
+    struct topt_variant_cache *k = topt_variant_cache_create();
     if (!k)
         return topt_nomem(err, "frontiers");
     if (read_all(doc, k, err)) {
-        topt_kept_destroy(k);
+        topt_variant_cache_destroy(k);
         return -1;
     }
     *ret = k;

@@ -1,12 +1,12 @@
-/* words.h - what a strategy splits, in a line.  Private to plan/. */
-#ifndef TOPT_WORDS_H
-#define TOPT_WORDS_H
+/* strategy_words.h - what a strategy splits, in a line.  Private to plan/. */
+#ifndef TOPT_STRATEGY_WORDS_H
+#define TOPT_STRATEGY_WORDS_H
 
 #include "solutions.h"
 #include "topt_framework.h"
 #include "topt_text.h"
 
-/* words.c: "data 2 x tensor 4", what a strategy splits; freed by the caller, NULL when
+/* "data 2 x tensor 4", what a strategy splits; freed by the caller, NULL when
  * out of memory. */
 char *topt_strategy_words(const struct topt_model *m, const struct topt_mesh *mesh,
                           const struct topt_strategy *s, int64_t micro_batches);
@@ -16,7 +16,7 @@ char *topt_strategy_words(const struct topt_model *m, const struct topt_mesh *me
 char *topt_uniform_words(const struct topt_framework *f, const struct topt_mesh *mesh,
                          const struct topt_variant *v, int64_t micro_batch);
 
-/* words.c: "data 2 x tensor 4 with ZeRO-1" of one operator. */
+/* "data 2 x tensor 4 with ZeRO-1" of one operator. */
 void topt_config_words(struct topt_text *t, const struct topt_op *op,
                        const struct topt_mesh *mesh, const struct topt_config *c);
 

@@ -1,6 +1,6 @@
-/* count.h - a number of devices.  Private to plan/. */
-#ifndef TOPT_COUNT_H
-#define TOPT_COUNT_H
+/* gpu_count.h - a number of devices.  Private to plan/. */
+#ifndef TOPT_GPU_COUNT_H
+#define TOPT_GPU_COUNT_H
 
 #include <jansson.h>
 
@@ -9,8 +9,8 @@
 /* Can so many devices take equal shares of the batch, where the framework wants that?  If
  * not, the batches nearest to it that they can share are in 'ret_nearest' (the smaller
  * one 0 where there is none; may be NULL). */
-int topt_count_shares(const struct topt_planning *m, int64_t gpus,
-                      int64_t ret_nearest[2]);
+int topt_count_divides_batch(const struct topt_planning *m, int64_t gpus,
+                             int64_t ret_nearest[2]);
 
 /* What no plan on so many devices can go below. */
 int64_t topt_count_least_bytes(const struct topt_planning *m, int64_t gpus);
@@ -47,7 +47,7 @@ int64_t topt_best_bound(const struct topt_best *b);
 
 json_t *topt_fits_json(enum topt_fits fits);
 
-/* See that all is kept that the fastest within some limit of 'most' or less may need. */
+/* See that all is cached that the fastest within some limit of 'most' or less may need. */
 int topt_count_complete(struct topt_planning *m, int64_t gpus, int64_t most,
                         struct topt_error *err) TOPT_MUST_CHECK;
 

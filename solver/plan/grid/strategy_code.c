@@ -1,5 +1,5 @@
-/* kept_strategy.c - uniform strategies as words that don't name a grid. */
-#include "kept_strategy.h"
+/* strategy_code.c - uniform strategies as words that don't name a grid. */
+#include "strategy_code.h"
 #include "topt_json.h"
 #include "topt_text.h"
 
@@ -13,37 +13,38 @@ static const char letters[] =
 /* A word has no more letters, be it folded by a stranger. */
 enum { MAX_WORD = 1 << 20, MAX_PERIOD = 256, MAX_WORDS = 1 << 16 };
 
-void topt_kept_strategies_fini(struct topt_kept_strategies *s)
+void topt_strategy_codes_fini(struct topt_strategy_codes *s)
 {
     for (int i = 0; i < s->n; i++)
         free(s->word[i]);
     free(s->word);
-    *s = (struct topt_kept_strategies){0};
+    *s = (struct topt_strategy_codes){0};
 }
 
 /* ---- symbols ----------------------------------------------------------------------- */
 
-static int same(const struct topt_kept_symbol *a, const struct topt_kept_symbol *b)
+static int same(const struct topt_strategy_symbol *a,
+                const struct topt_strategy_symbol *b)
 {
     return a->data == b->data && a->tensor == b->tensor && a->how == b->how &&
            a->recompute == b->recompute;
 }
 
 /* Its letter; 0 where there are too many. */
-static char letter_of(struct topt_kept_strategies *s, struct topt_kept_symbol x)
+static char letter_of(struct topt_strategy_codes *s, struct topt_strategy_symbol x)
 {
     int i = 0;
     while (i < s->nsymbols && !same(&s->symbol[i], &x))
         i++;
-    if (i == TOPT_KEPT_SYMBOLS)
+    if (i == TOPT_STRATEGY_SYMBOLS)
         return 0;
     if (i == s->nsymbols)
         s->symbol[s->nsymbols++] = x;
     return letters[i];
 }
 
-static const struct topt_kept_symbol *symbol_of(const struct topt_kept_strategies *s,
-                                                char letter)
+static const struct topt_strategy_symbol *symbol_of(const struct topt_strategy_codes *s,
+                                                    char letter)
 {
     const char *at = letter ? strchr(letters, letter) : NULL;
     return at && at - letters < s->nsymbols ? &s->symbol[at - letters] : NULL;
@@ -51,7 +52,7 @@ static const struct topt_kept_symbol *symbol_of(const struct topt_kept_strategie
 
 /* Both dimensions of a configuration; -1 where axes of a kind differ. */
 static int dims_of(const struct topt_mesh *mesh, int cut, const struct topt_config *c,
-                   struct topt_kept_symbol *ret)
+                   struct topt_strategy_symbol *ret)
 {
     ret->data = cut > 0 ? c->dim[0] : -1;
     ret->tensor = cut < mesh->naxes ? c->dim[cut] : -1;
@@ -62,7 +63,7 @@ static int dims_of(const struct topt_mesh *mesh, int cut, const struct topt_conf
 }
 
 static void give_dims(const struct topt_mesh *mesh, int cut,
-                      const struct topt_kept_symbol *x, struct topt_config *c)
+                      const struct topt_strategy_symbol *x, struct topt_config *c)
 {
     *c = topt_config_none();
     for (int a = 0; a < mesh->naxes; a++)
@@ -81,19 +82,19 @@ static size_t letters_in(const struct topt_model *m)
     return n;
 }
 
-static int spell(struct topt_kept_strategies *s, const struct topt_model *m,
+static int spell(struct topt_strategy_codes *s, const struct topt_model *m,
                  const struct topt_mesh *mesh, int cut, const struct topt_strategy *st,
                  char *word)
 {
     size_t n = 0;
     for (int i = 0; i < m->nops; i++) {
         const struct topt_config *c = &st->config[i];
-        struct topt_kept_symbol x = {.how = c->zero, .recompute = c->recompute};
+        struct topt_strategy_symbol x = {.how = c->zero, .recompute = c->recompute};
         if (dims_of(mesh, cut, c, &x) || !(word[n++] = letter_of(s, x)))
             return -1;
     }
     for (int t = 0; t < m->ntensors; t++) {
-        struct topt_kept_symbol x = {.how = (uint8_t)st->hub[t].keep};
+        struct topt_strategy_symbol x = {.how = (uint8_t)st->hub[t].keep};
         if (m->tensor[t].nconsumers > 1 && (dims_of(mesh, cut, &st->hub[t].layout, &x) ||
                                             !(word[n++] = letter_of(s, x))))
             return -1;
@@ -105,7 +106,7 @@ static int spell(struct topt_kept_strategies *s, const struct topt_model *m,
 }
 
 /* Takes the word over. */
-static int add_word(struct topt_kept_strategies *s, char *word)
+static int add_word(struct topt_strategy_codes *s, char *word)
 {
     char **grown = realloc(s->word, ((size_t)s->n + 1) * sizeof *grown);
     if (!grown) {
@@ -117,7 +118,7 @@ static int add_word(struct topt_kept_strategies *s, char *word)
     return s->n++;
 }
 
-int topt_kept_strategy_add(struct topt_kept_strategies *s, const struct topt_model *m,
+int topt_strategy_code_add(struct topt_strategy_codes *s, const struct topt_model *m,
                            const struct topt_mesh *mesh, int cut,
                            const struct topt_strategy *st)
 {
@@ -135,11 +136,11 @@ int topt_kept_strategy_add(struct topt_kept_strategies *s, const struct topt_mod
     return i;
 }
 
-static int read_word(const struct topt_kept_strategies *s, const char *word,
+static int read_word(const struct topt_strategy_codes *s, const char *word,
                      const struct topt_model *m, const struct topt_mesh *mesh, int cut,
                      struct topt_strategy *st)
 {
-    const struct topt_kept_symbol *x;
+    const struct topt_strategy_symbol *x;
     for (int i = 0; i < m->nops; i++) {
         if (!(x = symbol_of(s, *word++)))
             return -1;
@@ -183,7 +184,7 @@ static int sound(const struct topt_model *m, const struct topt_mesh *mesh,
     return 1;
 }
 
-struct topt_strategy *topt_kept_strategy_read(const struct topt_kept_strategies *s,
+struct topt_strategy *topt_strategy_code_read(const struct topt_strategy_codes *s,
                                               int word, const struct topt_model *m,
                                               const struct topt_mesh *mesh, int cut)
 {
@@ -280,11 +281,11 @@ static char *unfold(const char *folded)
 
 /* ---- documents --------------------------------------------------------------------- */
 
-void topt_kept_strategies_write(const struct topt_kept_strategies *s, json_t *doc)
+void topt_strategy_codes_write(const struct topt_strategy_codes *s, json_t *doc)
 {
     json_t *symbols = json_array(), *words = json_array();
     for (int i = 0; i < s->nsymbols; i++) {
-        const struct topt_kept_symbol *x = &s->symbol[i];
+        const struct topt_strategy_symbol *x = &s->symbol[i];
         json_array_append_new(
             symbols, json_pack("[i, i, i, i]", x->data, x->tensor, x->how, x->recompute));
     }
@@ -297,35 +298,35 @@ void topt_kept_strategies_write(const struct topt_kept_strategies *s, json_t *do
     json_object_set_new(doc, "strategies", words);
 }
 
-static int read_symbol(const json_t *v, struct topt_kept_symbol *ret)
+static int read_symbol(const json_t *v, struct topt_strategy_symbol *ret)
 {
     int x[4];
     if (json_unpack((json_t *)v, "[iiii!]", &x[0], &x[1], &x[2], &x[3]) || x[0] < -1 ||
         x[0] >= TOPT_MAX_OPDIMS || x[1] < -1 || x[1] >= TOPT_MAX_OPDIMS || x[2] < 0 ||
         x[2] > 9 || x[3] < 0 || x[3] > 1)
         return -1;
-    *ret = (struct topt_kept_symbol){(int8_t)x[0], (int8_t)x[1], (uint8_t)x[2],
-                                     (uint8_t)x[3]};
+    *ret = (struct topt_strategy_symbol){(int8_t)x[0], (int8_t)x[1], (uint8_t)x[2],
+                                         (uint8_t)x[3]};
     return 0;
 }
 
-static int read_symbols(const json_t *list, struct topt_kept_strategies *s,
+static int read_symbols(const json_t *list, struct topt_strategy_codes *s,
                         struct topt_error *err)
 {
-    if (json_array_size(list) > TOPT_KEPT_SYMBOLS)
+    if (json_array_size(list) > TOPT_STRATEGY_SYMBOLS)
         return topt_fail(err, TOPT_ERR_INVAL, "symbols: %zu, there can be %d",
-                         json_array_size(list), TOPT_KEPT_SYMBOLS);
+                         json_array_size(list), TOPT_STRATEGY_SYMBOLS);
     for (size_t i = 0; i < json_array_size(list); i++)
         if (read_symbol(json_array_get(list, i), &s->symbol[s->nsymbols++]))
             return topt_fail(err, TOPT_ERR_INVAL, "symbols[%zu] is none", i);
     return 0;
 }
 
-int topt_kept_strategies_from(const json_t *doc, struct topt_kept_strategies *ret,
-                              struct topt_error *err)
+int topt_strategy_codes_read(const json_t *doc, struct topt_strategy_codes *ret,
+                             struct topt_error *err)
 {
     const json_t *symbols, *words;
-    *ret = (struct topt_kept_strategies){0};
+    *ret = (struct topt_strategy_codes){0};
     if (topt_json_array(doc, "", "symbols", &symbols, err) ||
         topt_json_array(doc, "", "strategies", &words, err) ||
         read_symbols(symbols, ret, err))
@@ -336,7 +337,7 @@ int topt_kept_strategies_from(const json_t *doc, struct topt_kept_strategies *re
         const char *folded = json_string_value(json_array_get(words, i));
         char *word = folded ? unfold(folded) : NULL;
         if (!word || add_word(ret, word) < 0) {
-            topt_kept_strategies_fini(ret);
+            topt_strategy_codes_fini(ret);
             return topt_fail(err, TOPT_ERR_INVAL, "strategies[%zu] is no word", i);
         }
     }
