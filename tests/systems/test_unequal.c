@@ -225,6 +225,79 @@ static void against_all(void)
     }
 }
 
+/* ---- what a strategy takes on each group ---------------------------------------------- */
+
+/* A plan of equal devices for 48 samples, data parallel without sharding: rows are all that the
+ * first axis splits. */
+static struct topt_plan_doc *equal_plan(const struct topt_model *m,
+                                        const struct topt_hw *hw, struct topt_error *err)
+{
+    struct topt_request r;
+    struct topt_framework ddp = *topt_framework_at(0);
+    struct topt_plan_doc *p = NULL;
+    json_t *a = NULL;
+    topt_request_init(&r);
+    r.model = m;
+    r.hw = hw;
+    r.threads = 1;
+    r.mode = TOPT_MINI_TIME;
+    r.gpus = 8;
+    ddp.zero = 1 << TOPT_ZERO_NONE;
+    r.framework = &ddp;
+    if (topt_request_complete(&r, err) || topt_plan(&r, &a, err) ||
+        topt_plan_read(json_object_get(a, "plan"), &p, err))
+        p = NULL;
+    json_decref(a);
+    return p;
+}
+
+/* Its cost for so many samples, on equal shares of a cluster as a group sees it. */
+static int64_t alone_ns(const struct topt_plan_doc *p, const struct topt_hw *hw,
+                        int group, int64_t batch, struct topt_error *err)
+{
+    struct topt_strategy_cost c = {.time_ns = -1};
+    struct topt_model *m = topt_model_rebatch(p->micro, batch, err);
+    struct topt_hw *own = topt_hw_among(hw, group, err);
+    struct topt_router *router = own ? topt_router_create(own, &p->mesh) : NULL;
+    struct topt_costing k = {m, own, &p->mesh, &p->settings, router, NULL};
+    if (!m || !router || topt_cost_strategy(&k, p->strategy, &c, err))
+        c.time_ns = -1;
+    topt_router_destroy(router);
+    topt_hw_destroy(own);
+    topt_model_destroy(m);
+    return c.time_ns;
+}
+
+/* With 36 and 12 of 48 rows a group takes what equal groups of its kind take for 72 and 24. */
+static void costs_of_groups(void)
+{
+    static const int64_t shares[][2] = {{1, 1}, {3, 1}};
+    struct topt_error err = {0};
+    struct topt_model *m = gpt(128, 2, 48, 64);
+    struct topt_hw *hw = two(2.5, &err);
+    struct topt_plan_doc *p = m && hw ? equal_plan(m, hw, &err) : NULL;
+    if (!ok(p && p->settings.micro_batches == 1 && p->mesh.size[0] == 2, "a plan %s",
+            err.text))
+        return;
+    for (int i = 0; i < 2; i++) {
+        struct topt_mesh mesh = p->mesh;
+        struct topt_group_costs g;
+        struct topt_costing k = {p->micro, hw, &mesh, &p->settings, p->router, NULL};
+        int64_t sum = shares[i][0] + shares[i][1];
+        if (!ok(!topt_mesh_shares(&mesh, shares[i], 2, &err) &&
+                    !topt_cost_groups(&k, p->strategy, &g, &err),
+                "costs of groups %s", err.text))
+            continue;
+        for (int x = 0; x < 2; x++)
+            is_int(g.of[x].time_ns, alone_ns(p, hw, x, 2 * 48 * shares[i][x] / sum, &err),
+                   "a group's time is that of as many rows on devices of its kind");
+        is_int(g.slowest, i ? g.of[1].time_ns > g.of[0].time_ns : 1, "the slowest");
+    }
+    topt_plan_doc_destroy(p);
+    topt_hw_destroy(hw);
+    topt_model_destroy(m);
+}
+
 static void refused(void)
 {
     struct topt_error err = {0};
@@ -244,11 +317,11 @@ static void refused(void)
 
 int main(void)
 {
-    by_speed(1024, "pytorch", "bf16-mixed");
     by_speed(512, "pytorch", "bf16");
     by_speed(512, "megatron", "bf16-mixed");
     by_memory();
     against_all();
+    costs_of_groups();
     refused();
     return done_testing();
 }
