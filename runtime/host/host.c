@@ -221,6 +221,19 @@ static int host_kernel(struct topt_device *d, const struct topt_kernel_call *c,
     return 0;
 }
 
+static int host_together(struct topt_device *d, const struct topt_kernel_call *c, int n)
+{
+    return math_of(d)->together(c, n);
+}
+
+static int host_kernels(struct topt_device *d, const struct topt_kernel_call *c, int n,
+                        struct topt_error *err)
+{
+    (void)err;
+    math_of(d)->run_together(c, n);
+    return 0;
+}
+
 /* Kernels keep nothing: what is left is to refuse what they can't do. */
 static int host_prepare(struct topt_device *d, const struct topt_kernel_call *c,
                         struct topt_error *err)
@@ -259,6 +272,8 @@ static const struct topt_device_ops host_ops = {
     .add = host_add,
     .kernel = host_kernel,
     .prepare = host_prepare,
+    .together = host_together,
+    .kernels = host_kernels,
     .update = host_update,
     .sync = host_sync,
 };

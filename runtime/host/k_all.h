@@ -23,6 +23,7 @@
 #include "k_delta.h"
 #include "k_selective.h"
 #include "k_update.h"
+#include "k_together.h"
 
 static topt_host_kernel *const kernels[TOPT_KERNEL_COUNT] = {
     [TOPT_K_EMBEDDING_FWD] = embedding_fwd,

@@ -320,7 +320,8 @@ struct topt_instr {
     uint32_t axes;
     int is_max;
     struct topt_move move;
-    int64_t at; /* KERNEL in a loop: the count it is at */
+    int64_t at;     /* KERNEL in a loop: the count it is at */
+    uint8_t joined; /* KERNEL: a device may do it in one pass with the kernel before it */
     /* ROWS_*: different rows that a device's lookups name on the mean, and how many a device
      * sends at once */
     int64_t rows, chunk;
@@ -401,6 +402,13 @@ int64_t topt_clip_ns(const struct topt_program *p, const struct topt_hw *hw,
 /* What instruction 'instr', a ROWS_FETCH or ROWS_ADD, takes each time. */
 int64_t topt_rows_ns(const struct topt_program *p, const struct topt_hw *hw,
                      struct topt_router *router, int instr);
+/* Kernels of a lowered program write where they read, as far as their rows allow it and nobody
+ * reads that later, and copy no gradients; 'joins': those that a device may do in one pass with
+ * the kernel before are marked.  Before buckets are made. */
+int topt_program_in_place(struct topt_program *p, int joins,
+                          struct topt_error *err) TOPT_MUST_CHECK;
+/* By how much that shortens a step. */
+int64_t topt_in_place_saves_ns(const struct topt_program *p, const struct topt_hw *hw);
 /* All-reduces of gradients at the end of a step become buckets: those below 'bytes' over the
  * same axes and of the same kind together until they are that many, each other by itself.
  * After topt_program_clip, where both are wanted. */

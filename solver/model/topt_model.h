@@ -28,6 +28,7 @@ enum {
     TOPT_MAX_OPERANDS = 16,  /* of an operator, saved and work buffers included */
     TOPT_MAX_INPUTS = 4,     /* tensors from other operators */
     TOPT_MAX_STEPS = 12,     /* kernels and exchanges of one direction */
+    TOPT_MAX_JOINS = 2,      /* kernels that a kernel may be done with */
     TOPT_MAX_EXPERTS = 1024, /* kernels keep a count for each */
 };
 
@@ -289,6 +290,13 @@ struct topt_step {
      * always. */
     uint32_t dims;
     uint32_t reads, writes; /* bit o: value of operand o; bit 16+o: its gradient */
+    /* KERNEL: what it writes may lie on any of these, each number of which it reads before it
+     * writes there; 'same': but for gradients of parameters it is those numbers. */
+    uint32_t onto;
+    uint8_t same;
+    /* KERNEL: it may be done in the pass of one of these, 1 + enum topt_kernel, that comes just
+     * before it and touches the same numbers. */
+    int16_t joins[TOPT_MAX_JOINS];
 };
 
 struct topt_op;
