@@ -298,6 +298,38 @@ static void costs_of_groups(void)
     topt_model_destroy(m);
 }
 
+/* A first axis that is no prime number, and devices of a group that are meant. */
+static void parts(void)
+{
+    struct topt_error err = {0};
+    struct topt_mesh m;
+    ok(!topt_mesh_init_parts(&m, 4, 8, 2, &err) && m.naxes == 3 && m.size[0] == 4 &&
+           m.size[1] == 2 && m.node_axes == 2 && m.devices == 16,
+       "8 nodes in 4 parts");
+    ok(!topt_mesh_init_parts(&m, 9, 1, 9, &err) && m.naxes == 1 && m.size[0] == 9 &&
+           !m.node_axes && topt_mesh_coord(&m, 7, 0) == 7,
+       "9 devices of one node in 9");
+    ok(topt_mesh_init_parts(&m, 3, 4, 2, &err) && strstr(err.text, "4 nodes are not 3"),
+       "%s", err.text);
+    struct topt_hw *hw = two(2, &err);
+    for (int gpus = 2; gpus <= 5; gpus += 3) {
+        json_t *doc = topt_hw_to_json(hw);
+        json_object_set_new(json_array_get(json_object_get(doc, "groups"), 1), "gpus",
+                            json_integer(gpus));
+        json_object_del(doc, "nodes");
+        json_object_del(doc, "gpus_per_node");
+        json_object_del(doc, "device");
+        struct topt_hw *some = topt_hw_from_json(doc, &err);
+        ok(gpus == 5 ? !some && strstr(err.text, "groups[1].gpus") != NULL
+                     : some && topt_hw_group_devices(some, 1) == 2 &&
+                           topt_hw_max_nodes(some) == 3,
+           "%d of a group of 4: %s", gpus, gpus == 5 ? err.text : "3 nodes of 2");
+        topt_hw_destroy(some);
+        json_decref(doc);
+    }
+    topt_hw_destroy(hw);
+}
+
 static void refused(void)
 {
     struct topt_error err = {0};
@@ -322,6 +354,7 @@ int main(void)
     by_memory();
     against_all();
     costs_of_groups();
+    parts();
     refused();
     return done_testing();
 }

@@ -253,8 +253,10 @@ static void add_ranks(struct topt_text *t, const json_t *groups)
     for (size_t i = 0; i < json_array_size(groups); i++) {
         const json_t *g = json_array_get(groups, i);
         long long n = topt_json_whole_at(g, "gpus");
-        topt_text_add(t, "%s%lld to %lld on %s", i ? ", " : "          ranks ", first,
-                      first + n - 1, topt_json_words_at(g, "name"));
+        topt_text_add(t, "%s%lld", i ? ", " : "          ranks ", first);
+        if (n > 1)
+            topt_text_add(t, " to %lld", first + n - 1);
+        topt_text_add(t, " on %s", topt_json_words_at(g, "name"));
         first += n;
     }
     topt_text_add(t, "\n");
