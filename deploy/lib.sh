@@ -93,10 +93,24 @@ show_progress() # NAME START LOG
     fi
 }
 
+# End a process group: asked to, and five seconds later made to.
+end_group() # PID
+{
+    local i
+    kill -TERM -- "-$1" 2>/dev/null || true
+    for i in $(seq 50); do
+        kill -0 -- "-$1" 2>/dev/null || break
+        sleep 0.1
+    done
+    kill -KILL -- "-$1" 2>/dev/null || true
+    wait "$1" 2>/dev/null || true
+}
+
 # Run a command with its output in a log.  Prints a line with the time it took; on failure
 # the end of the log and where the whole is.  Returns the command's status.  The command
-# gets a process group of its own, so that interrupting ends all of it.
-step_seconds=0
+# gets a process group of its own, so that interrupting ends all of it; after 'step_limit'
+# seconds, where that is set, it is ended too, and the status is 124.
+step_seconds=0 step_limit=
 run_step() # NAME LOG-NAME COMMAND...
 {
     local name=$1 log=$logs/$2.log start=$SECONDS rc=0 shown=-1
@@ -112,9 +126,14 @@ run_step() # NAME LOG-NAME COMMAND...
             shown=$SECONDS
             show_progress "$name" "$start" "$log"
         fi
+        if [ -n "$step_limit" ] && [ $((SECONDS - start)) -ge "$step_limit" ]; then
+            end_group "$running_pid"
+            rc=124
+            break
+        fi
         sleep 0.1
     done
-    wait "$running_pid" || rc=$?
+    [ $rc = 124 ] || wait "$running_pid" || rc=$?
     running_pid=
     step_seconds=$((SECONDS - start))
     [ ! -t 1 ] || printf '\r\033[K'

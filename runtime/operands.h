@@ -22,20 +22,20 @@ enum { LRN_X, LRN_Y, LRN_XW, LRN_XW_BWD, LRN_DXW };
 enum { RESIZE_X, RESIZE_Y, RESIZE_XW, RESIZE_DXW };
 enum { CT_X, CT_W, CT_Y, CT_XW, CT_XW_BWD, CT_DXW };
 
-/* Attention over keys of their own; its products by blocks. */
+/* Attention.  KV is absent where queries, keys and values are in one tensor. */
 enum {
-    ATTEND_Q,
-    ATTEND_KV,
-    ATTEND_KR,
-    ATTEND_RP,
-    ATTEND_Y,
-    ATTEND_LSE,
-    ATTEND_MOST,
-    ATTEND_W,
-    ATTEND_SCORES,
-    ATTEND_P,
-    ATTEND_DP,
-    ATTEND_DELTA
+    ATTENTION_Q,
+    ATTENTION_KV,
+    ATTENTION_KR,
+    ATTENTION_RP,
+    ATTENTION_Y,
+    ATTENTION_LSE,
+    ATTENTION_MOST,
+    ATTENTION_WEIGHT,
+    ATTENTION_SCORES,
+    ATTENTION_P,
+    ATTENTION_DP,
+    ATTENTION_DELTA
 };
 /* Recurrences; GRU_*: a gated unit's further ones. */
 enum {
@@ -53,6 +53,62 @@ enum {
     REC_STATES,
     GRU_Q,
     GRU_BH
+};
+
+/* Recurrences that are computed by chunks: state space duality, the gated delta rule,
+ * selective state spaces; a convolution along the sequence. */
+enum {
+    SSD_X,
+    SSD_DT,
+    SSD_BC,
+    SSD_A_LOG,
+    SSD_D,
+    SSD_BIAS,
+    SSD_Y,
+    SSD_STATES,
+    SSD_WORK,
+    SSD_WORK_BACK,
+    SSD_CARRY
+};
+enum {
+    DELTA_V,
+    DELTA_QK,
+    DELTA_BETA,
+    DELTA_GATE,
+    DELTA_A_LOG,
+    DELTA_BIAS,
+    DELTA_Y,
+    DELTA_STATES,
+    DELTA_WORK,
+    DELTA_WORK_BACK,
+    DELTA_CARRY
+};
+enum {
+    SELECTIVE_X,
+    SELECTIVE_DT,
+    SELECTIVE_B,
+    SELECTIVE_C,
+    SELECTIVE_A_LOG,
+    SELECTIVE_D,
+    SELECTIVE_Y,
+    SELECTIVE_STATES,
+    SELECTIVE_WORK_BACK,
+    SELECTIVE_CARRY
+};
+enum { CAUSAL_X, CAUSAL_W, CAUSAL_BIAS, CAUSAL_Y };
+
+/* Local sizes of a recurrence by chunks: heads of p numbers, groups of keys of n, which
+ * 'per_group' heads share. */
+struct scan {
+    int64_t batch, seq, heads, first_head, per_group;
+    int64_t p, n, chunk, chunks;
+    int64_t ld, ldg; /* from one position to the next: of heads, of groups */
+};
+
+/* Local sizes of a causal convolution, and weights that do not reach before the first
+ * position. */
+struct causal {
+    int64_t batch, seq, d, kernel;
 };
 
 /* Where windows lie in this rank's part of an image: place (r, q) of the window of output

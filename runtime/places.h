@@ -77,4 +77,39 @@ static inline struct windows windows_over_output(const struct topt_kernel_call *
                                 x->off[3] * a->stride_w - a->pad_left - y->off[3]};
 }
 
+/* Of a recurrence by chunks, by the operands with heads' and with groups' numbers. */
+static inline struct scan scan_of(const struct topt_kernel_call *c, int of_heads,
+                                  int of_groups)
+{
+    enum { B, S, H, G, CHUNKS };
+    const struct topt_op *op = c->op;
+    return (struct scan){.batch = c->len[B],
+                         .seq = c->len[S],
+                         .heads = c->len[H],
+                         .first_head = c->off[H],
+                         .per_group = op->count[H] / op->count[G],
+                         .p = op->operand[of_heads].dim[2].unit,
+                         .n = op->operand[of_groups].dim[2].unit / 2,
+                         .chunk = op->attrs.chunk,
+                         .chunks = op->count[CHUNKS],
+                         .ld = extent(c, of_heads, 2),
+                         .ldg = extent(c, of_groups, 2)};
+}
+
+/* Of one whose heads are single numbers with a state of all numbers of a key. */
+static inline struct scan selective_scan(const struct topt_kernel_call *c)
+{
+    struct scan s = scan_of(c, SELECTIVE_X, SELECTIVE_B);
+    s.n = extent(c, SELECTIVE_B, 2);
+    return s;
+}
+
+static inline struct causal causal_of(const struct topt_kernel_call *c)
+{
+    return (struct causal){.batch = extent(c, CAUSAL_X, 0),
+                           .seq = extent(c, CAUSAL_X, 1),
+                           .d = extent(c, CAUSAL_X, 2),
+                           .kernel = extent(c, CAUSAL_W, 1)};
+}
+
 #endif

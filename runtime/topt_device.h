@@ -17,7 +17,7 @@
 #include "topt_layout.h"
 #include "topt_lower.h"
 
-enum { TOPT_DEVICE_ABI = 9 };
+enum { TOPT_DEVICE_ABI = 10, TOPT_MAX_TOGETHER = 4 };
 
 /* One kernel on one rank's local blocks.  NULL where an operand has no value or gradient.
  * Gradients of parameters are added to, gradients of inputs are written.  Numbers are the
@@ -127,6 +127,12 @@ struct topt_device_ops {
      * out, refused or set aside for it.  A kernel that was not prepared runs as well, and
      * does this then.  NULL where there is nothing. */
     int (*prepare)(struct topt_device *d, const struct topt_kernel_call *c,
+                   struct topt_error *err);
+    /* Of 'n' kernels, at most TOPT_MAX_TOGETHER, each of which the program has joined to the one
+     * before it: how many, from the first on, kernels() does in one pass; 1: none.  Both NULL
+     * where no kernels are done together. */
+    int (*together)(struct topt_device *d, const struct topt_kernel_call *c, int n);
+    int (*kernels)(struct topt_device *d, const struct topt_kernel_call *c, int n,
                    struct topt_error *err);
     /* Memory of the host from which and to which write() and read() are fastest.  NULL
      * where any is as good. */

@@ -80,6 +80,8 @@ struct topt_schedule {
 double topt_schedule_lr(const struct topt_schedule *s, double lr,
                         int64_t step); /* from 0 */
 
+enum { TOPT_SESSION_WORDS = 2 };
+
 struct topt_session_options {
     double lr; /* 0: the optimizer's default */
     double
@@ -96,6 +98,8 @@ struct topt_session_options {
     /* Called before each UPDATE with the number of its instruction; may be NULL. */
     int (*before_update)(void *ctx, struct topt_session *s, int instr,
                          struct topt_error *err);
+    /* What a rank has to say at the end of a step; goes with the loss.  May be NULL. */
+    void (*say)(void *ctx, double word[TOPT_SESSION_WORDS]);
     void *ctx;
     struct topt_run_place *place; /* told what is run, for who watches; may be NULL */
 };
@@ -116,6 +120,9 @@ void topt_session_destroy(struct topt_session *s);
 /* One step of training; the mean loss over the global batch, the same on every rank. */
 int topt_session_step(struct topt_session *s, double *ret_loss,
                       struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Sums over all ranks of what each had to say at the end of the last step; 0 where nobody has. */
+const double *topt_session_heard(const struct topt_session *s);
 
 /* The norm of all gradients in the last step, before scaling; 0 where the program has none. */
 double topt_session_gradient_norm(const struct topt_session *s);

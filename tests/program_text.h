@@ -47,6 +47,8 @@ static inline void put_instr(struct topt_text *out, const struct topt_program *p
             topt_text_add(out, " at %lld", (long long)i->at);
         put_buffers(out, i->value, TOPT_MAX_OPERANDS, 'v');
         put_buffers(out, i->grad, TOPT_MAX_OPERANDS, 'g');
+        if (i->joined)
+            topt_text_add(out, " joined");
         break;
     case TOPT_I_MOVE:
         topt_text_add(out, " %s %d -> %d axes %#x", topt_move_name(i->move.kind), i->a,

@@ -283,13 +283,14 @@ static int ask(const struct planner_question *q, const struct topt_request *r,
                json_t **ret, struct topt_error *err)
 {
     struct topt_request at = *r;
+    struct topt_hw *none;
     switch (q->query->kind) {
     case QUERY_PLAN:
     case QUERY_CURVE:
         return plan(q, r, ret, err);
     case QUERY_FRONTIER:
         at.mode = TOPT_MINI_TIME;
-        if (topt_groups_profile(&at, &at.hw, err))
+        if (topt_groups_profile(&at, 1, &at.hw, &none, err))
             return -1;
         return topt_hw_groups(at.hw) ? topt_unequal_frontier(&at, ret, err)
                                      : topt_plan_frontier(&at, ret, err);

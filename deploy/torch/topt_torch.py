@@ -128,7 +128,7 @@ class Trace(TorchFunctionMode):
             sizes = heads // groups * width, width, wide
             y, *kv = [self.units(part.op, groups, n) for part, n in zip(parts, sizes)]
             kv = self.add("concat", *kv)
-            y = self.add("attend", y, kv, kv_heads=groups, v_head_dim=wide, **how)
+            y = self.add("attention", y, kv, kv_heads=groups, v_head_dim=wide, **how)
         return Value(self.units(y, heads * wide), heads * wide)
 
     def multi_head(self, out, q, k, _v, width, heads, qkv, qkv_bias, _bk, _bv, _zero, _drop, last,

@@ -293,6 +293,15 @@ int topt_train_load_strategy(struct topt_train *t, const char *path,
 
 /* ---- running ----------------------------------------------------------------------- */
 
+/* The plan's program as `topt run` runs it: in place, and small gradients together. */
+static int tune(struct topt_program *p, struct topt_error *err)
+{
+    enum { BUCKET_BYTES = 256 << 10 };
+    if (topt_program_in_place(p, 1, err))
+        return -1;
+    return p->mesh.devices > 1 ? topt_program_bucket(p, BUCKET_BYTES, err) : 0;
+}
+
 int topt_train_build(struct topt_train *t, const char *data, double lr, uint64_t seed,
                      struct topt_error *err)
 {
@@ -301,7 +310,8 @@ int topt_train_build(struct topt_train *t, const char *data, double lr, uint64_t
         failed = topt_fail(err, TOPT_ERR_INVAL, "%s",
                            t->plan ? "it is built already" : "there is no strategy yet");
     else
-        failed = topt_device_open_host(t->plan->settings.dtype, &t->device, err) ||
+        failed = tune(t->plan->program, err) ||
+                 topt_device_open_host(t->plan->settings.dtype, &t->device, err) ||
                  topt_feed_open(data, t->plan->model, seed, &t->feed, err);
     if (topt_comm_agree(t->comm, failed, err))
         return -1;

@@ -20,7 +20,7 @@ static int local_rank(const struct topt_comm *host)
                                                            : host->rank;
 }
 
-static int check_names(const struct topt_run_device *d, struct topt_error *err)
+int topt_run_device_check(const struct topt_run_device *d, struct topt_error *err)
 {
     static const char *const comm[] = {"auto", "mpi", "nccl", "staged", NULL};
     static const char *const device[] = {"host", "cuda", NULL};
@@ -48,7 +48,7 @@ static int check_names(const struct topt_run_device *d, struct topt_error *err)
 int topt_run_device_open(struct topt_run_device *d, enum topt_dtype dtype,
                          struct topt_error *err)
 {
-    if (check_names(d, err))
+    if (topt_run_device_check(d, err))
         return -1;
     if (!strcmp(d->device, "host"))
         return topt_device_open_host(dtype, &d->dev, err);

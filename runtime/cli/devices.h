@@ -17,6 +17,9 @@ struct topt_run_device {
     uint64_t identity;
 };
 
+/* Are these names that can go together?  USAGE where not. */
+int topt_run_device_check(const struct topt_run_device *d,
+                          struct topt_error *err) TOPT_MUST_CHECK;
 /* Each rank by itself; close 'dev' afterwards. */
 int topt_run_device_open(struct topt_run_device *d, enum topt_dtype dtype,
                          struct topt_error *err) TOPT_MUST_CHECK;

@@ -1,17 +1,19 @@
 /* profile.c - `topt profile`: measure these ranks as a hardware profile.
  *
- * Rates are measured before MPI starts, by the first rank of each node: the others wait
- * in it without taking the cores.  Collectives follow, by all.  What was measured is kept
+ * Rates are measured before MPI starts, by the first rank of each node, of its own GPU where
+ * that is what is asked for: the others wait in it without taking the cores.  Collectives follow, by all.  What was measured is kept
  * beside the profile until that is written. */
 #include "profile.h"
 #include "profile_args.h"
 #include "cli.h"
+#include "devices.h"
 #include "client.h"
 #include "plan_source.h"
 #include "rank.h"
 #include "topt_options.h"
 #include "topt_text.h"
 
+#include <glob.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +40,13 @@ static const struct topt_option options[] = {
     {"like", TOPT_OPT_STRING, offsetof(struct topt_profile_args, like), "NAME",
      "of --topology: the shipped profile that has what hwloc can't see"},
     {"max-bytes", TOPT_OPT_BYTES, offsetof(struct topt_profile_args, max_bytes), "BYTES",
-     "largest collective (4MiB)"},
+     "largest collective (4MiB; between GPUs 256MiB)"},
+    {"max-product", TOPT_OPT_COUNT, offsetof(struct topt_profile_args, max_product), "N",
+     "rows of the largest matrix product (512; of GPUs 4096)"},
+    {"device", TOPT_OPT_STRING, offsetof(struct topt_profile_args, device), "host|cuda",
+     "whose kernels and memory (host); cuda: a GPU of each rank"},
+    {"comm", TOPT_OPT_STRING, offsetof(struct topt_profile_args, comm), "KIND",
+     "of cuda: nccl, staged or auto, as of topt run (auto)"},
     {"post", TOPT_OPT_STRING, offsetof(struct topt_profile_args, post), "URL|default",
      "give it to the toptd there, or to the one that `topt client` asks"},
     {"quiet", TOPT_OPT_FLAG, offsetof(struct topt_profile_args, quiet), "",
@@ -114,12 +122,28 @@ static double resident_bytes(void)
     return (double)sum * 1024;
 }
 
-/* The least of any rank before collectives, and the most of any after them. */
-static int share_memory(struct topt_comm *comm, double before, struct topt_measured *m,
-                        struct topt_error *err)
+/* Of a GPU, what all processes have of it that no longer is free; of the host as above. */
+static int taken_bytes(struct topt_device *d, double *ret, int64_t *ret_all,
+                       struct topt_error *err)
 {
-    double most[2] = {-before, resident_bytes()};
-    if (comm->ops->max(comm, most, 2, err))
+    int64_t unused;
+    *ret_all = 0;
+    *ret = d->ops->memory ? 0 : resident_bytes();
+    if (!d->ops->memory)
+        return 0;
+    if (d->ops->sync(d, err) || d->ops->memory(d, &unused, ret_all, err))
+        return -1;
+    *ret = (double)(*ret_all - unused);
+    return 0;
+}
+
+/* The least of any rank before collectives, and the most of any after them. */
+static int share_memory(struct topt_comm *comm, struct topt_device *d, double before,
+                        struct topt_measured *m, struct topt_error *err)
+{
+    double most[2] = {-before, 0};
+    if (taken_bytes(d, &most[1], &m->device_memory, err) ||
+        comm->ops->max(comm, most, 2, err))
         return -1;
     m->runtime_low = (int64_t)-most[0];
     m->runtime_high =
@@ -151,19 +175,44 @@ static int write_measured(const struct work *w, const struct topt_measured *m,
     return rc;
 }
 
-static int measure_collectives(struct work *w, struct topt_device *dev,
+/* The driver's name of the first GPU, which all are taken to be. */
+static const char *gpu_name(char *buf, size_t size)
+{
+    char line[256];
+    glob_t g = {0};
+    snprintf(buf, size, "GPU");
+    if (!glob("/proc/driver/nvidia/gpus/*/information", 0, NULL, &g)) {
+        FILE *f = fopen(g.gl_pathv[0], "re");
+        while (f && fgets(line, sizeof line, f))
+            if (!strncmp(line, "Model:", 6)) {
+                char *name = line + 6 + strspn(line + 6, " \t");
+                name[strcspn(name, "\n")] = '\0';
+                snprintf(buf, size, "%s", name);
+            }
+        if (f)
+            fclose(f);
+    }
+    globfree(&g);
+    return buf;
+}
+
+/* 'between' the devices, whose mesh is bound. */
+static int measure_collectives(struct work *w, struct topt_comm *between,
+                               struct topt_run_device *d, double before,
                                const struct topt_mesh *mesh, struct topt_error *err)
 {
     struct topt_measured m = {
         .name = w->args->name, .mesh = mesh, .nodes = &w->nodes, .rates = &w->rates};
     struct topt_curve *curves = NULL;
-    char where[256];
-    double before = resident_bytes();
-    topt_nodes_names(&w->nodes, where, sizeof where);
+    char where[256], seen[200], name[128];
+    topt_nodes_names(&w->nodes, seen, sizeof seen);
+    snprintf(where, sizeof where, "%s%s%s", seen, d->module ? ", " : "",
+             d->module ? d->device : "");
+    m.device = d->module ? gpu_name(name, sizeof name) : NULL;
     if (slowest_rates(w->comm, &w->nodes, &w->rates, err) ||
-        topt_measure_curves(w->comm, dev, w->survey, where, w->args->max_bytes, &curves,
-                            &m.ncurves, err) ||
-        share_memory(w->comm, before, &m, err)) {
+        topt_measure_curves(between, &d->dev, w->survey, where, w->args->max_bytes,
+                            &curves, &m.ncurves, err) ||
+        share_memory(w->comm, &d->dev, before, &m, err)) {
         topt_complain("profile", err);
         w->comm->ops->abort(w->comm, 1);
     }
@@ -173,10 +222,30 @@ static int measure_collectives(struct work *w, struct topt_device *dev,
     return topt_comm_agree(w->comm, rc, err);
 }
 
+static int measure_between(struct work *w, struct topt_run_device *d,
+                           const struct topt_mesh *mesh, struct topt_error *err)
+{
+    struct topt_comm *between = NULL;
+    double before = 0;
+    int64_t all;
+    int rc = topt_comm_agree(w->comm,
+                             taken_bytes(&d->dev, &before, &all, err) ||
+                                 topt_run_device_connect(d, &between, err),
+                             err);
+    if (!rc)
+        rc = topt_comm_agree(w->comm, topt_comm_bind(between, mesh, err), err);
+    if (!rc)
+        rc = measure_collectives(w, between, d, before, mesh, err);
+    if (between != w->comm)
+        topt_comm_destroy(between);
+    return rc ? -1 : 0;
+}
+
 static int measure(struct work *w, struct topt_error *err)
 {
     struct topt_mesh mesh;
-    struct topt_device dev = {0};
+    struct topt_run_device d = {
+        .device = w->args->device, .comm = w->args->comm, .host = w->comm};
     if (topt_survey_share(w->survey, w->comm, err) ||
         topt_nodes_gather(w->comm, topt_launch_first_of_node(), NULL, &w->nodes, err))
         return -1;
@@ -184,12 +253,12 @@ static int measure(struct work *w, struct topt_error *err)
         topt_profile_say_nodes(&w->nodes);
     int rc = choose_mesh(w->args, &w->nodes, w->comm->size, &mesh, err) ||
              topt_comm_bind(w->comm, &mesh, err) ||
-             topt_device_open_host(TOPT_F32, &dev, err);
+             topt_run_device_open(&d, TOPT_F32, err);
     if (!topt_comm_agree(w->comm, rc, err))
-        rc = measure_collectives(w, &dev, &mesh, err);
+        rc = measure_between(w, &d, &mesh, err);
     else
         rc = -1;
-    topt_device_close(&dev);
+    topt_device_close(&d.dev);
     return rc;
 }
 
@@ -222,8 +291,16 @@ static int post(const struct topt_profile_args *a, struct topt_error *err)
 
 /* ---- the command ------------------------------------------------------------------- */
 
-static int check_args(const struct topt_profile_args *a, struct topt_error *err)
+static int check_args(struct topt_profile_args *a, struct topt_error *err)
 {
+    int host = !strcmp(a->device, "host");
+    a->max_bytes = a->max_bytes ? a->max_bytes : host ? 4 << 20 : 256 << 20;
+    a->max_product = a->max_product ? a->max_product : host ? 512 : 4096;
+    if (a->max_product < 32 || a->max_product > 1 << 15)
+        return topt_fail(err, TOPT_ERR_USAGE, "--max-product is from 32 to %d", 1 << 15);
+    struct topt_run_device d = {.device = a->device, .comm = a->comm};
+    if (topt_run_device_check(&d, err))
+        return -1;
     if (!a->topology && !a->out)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "-o is missing: where to write the profile");
@@ -232,13 +309,21 @@ static int check_args(const struct topt_profile_args *a, struct topt_error *err)
     return 0;
 }
 
-/* What is kept, and the rates of this node, before there are other ranks. */
+/* What is kept, and the rates of this node, before there are other ranks: of the GPU that
+ * the first of them has. */
 static int begin(struct work *w, int rank, struct topt_error *err)
 {
-    char host[TOPT_HOST], part[4096];
+    char host[TOPT_HOST + 32], part[4096];
+    struct topt_rated on = {.most = w->args->max_product};
     int file = strcmp(w->args->out, "-") != 0;
     snprintf(part, sizeof part, "%.4000s.part", w->args->out);
     topt_host_name(host);
+    if (strcmp(w->args->device, "host")) {
+        size_t n = strlen(host);
+        snprintf(host + n, sizeof host - n, ", %.16s", w->args->device);
+        if (topt_module_load(w->args->device, &on.module, err))
+            return -1;
+    }
     if (topt_survey_open(file && rank == 0 ? part : NULL, rank == 0, w->args->quiet,
                          &w->survey, err))
         return -1;
@@ -246,7 +331,7 @@ static int begin(struct work *w, int rank, struct topt_error *err)
         fprintf(stderr, "note: going on from %lld measurements in %s\n",
                 (long long)topt_survey_kept(w->survey), part);
     return topt_launch_first_of_node()
-               ? topt_measure_rates(w->survey, host, &w->rates, err)
+               ? topt_measure_rates(w->survey, host, &on, &w->rates, err)
                : 0;
 }
 
@@ -270,7 +355,7 @@ static int run(const struct topt_profile_args *a, int *argc, char ***argv,
 
 int topt_cmd_profile(int argc, char **argv)
 {
-    struct topt_profile_args a = {.name = "measured", .max_bytes = 4 << 20};
+    struct topt_profile_args a = {.name = "measured", .device = "host", .comm = "auto"};
     struct topt_error err = {0};
     struct topt_comm *comm = NULL;
     const char *none[1];

@@ -8,8 +8,8 @@
 #include "nodes.h"
 
 struct topt_profile_args {
-    const char *out, *name, *topology, *like, *post;
-    int64_t nodes, per_node, max_bytes;
+    const char *out, *name, *topology, *like, *post, *device, *comm;
+    int64_t nodes, per_node, max_bytes, max_product;
     int quiet;
 };
 

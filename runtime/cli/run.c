@@ -151,6 +151,8 @@ static int start_session(struct topt_run *r, struct topt_error *err)
         .clip = r->args.clip,
         .overlap = r->args.overlap,
         .schedule = {.warmup = r->args.warmup},
+        .say = topt_run_say,
+        .ctx = r,
         .place = topt_guard_place(r->guard)};
     topt_run_dump_gradients(r, &o);
     r->report.lr =

@@ -37,9 +37,13 @@ static int cost_again(struct topt_run *r, const struct topt_settings *s,
                              .mesh = &p->mesh,
                              .settings = s,
                              .router = p->router};
-    if (topt_cost_strategy(&k, p->strategy, &cost, err))
+    struct topt_group_costs groups;
+    int unlike = topt_hw_groups(p->hw) && (p->mesh.share[0] || p->mesh.state_share[0]);
+    if (topt_cost_strategy(&k, p->strategy, &cost, err) ||
+        (unlike && topt_cost_groups(&k, p->strategy, &groups, err)))
         return -1;
-    r->report.predicted_time_ns = cost.time_ns;
+    r->report.predicted_time_ns =
+        unlike ? groups.of[groups.slowest].time_ns : cost.time_ns;
     r->report.predicted_memory_bytes = cost.memory_bytes;
     return 0;
 }
@@ -64,6 +68,16 @@ static int clip(struct topt_run *r, struct topt_error *err)
         return -1;
     r->clip_bytes = r->own->peak_bytes > before ? r->own->peak_bytes - before : 0;
     r->report.predicted_time_ns += topt_clip_ns(r->own, r->plan->hw, r->plan->router);
+    return 0;
+}
+
+/* Kernels write where they read, and biases with the products before them: what our own do. */
+static int in_place(struct topt_run *r, struct topt_error *err)
+{
+    int joins = !r->args.device || !strcmp(r->args.device, "host");
+    if (topt_program_in_place(r->own, joins, err))
+        return -1;
+    r->report.predicted_time_ns -= topt_in_place_saves_ns(r->own, r->plan->hw);
     return 0;
 }
 
@@ -143,15 +157,12 @@ int topt_run_choose(struct topt_run *r, struct topt_error *err)
         (r->args.optimizer && topt_optimizer_parse(r->args.optimizer, &s.optimizer, err)))
         return -1;
     int same = s.dtype == p->settings.dtype && s.optimizer == p->settings.optimizer;
-    r->program = p->program;
     int buckets = (r->args.bucket > 1 || r->args.overlap) && p->mesh.devices > 1;
-    if (!same || foreign || r->args.clip > 0 || buckets) {
-        if (topt_lower(p->micro, &p->mesh, &s, p->strategy, p->router, &r->own, err))
-            return -1;
-        r->program = r->own;
-    }
-    if (cost_again(r, &s, err) || (r->args.clip > 0 && clip(r, err)) ||
-        (buckets && bucket(r, err)))
+    if (topt_lower(p->micro, &p->mesh, &s, p->strategy, p->router, &r->own, err))
+        return -1;
+    r->program = r->own;
+    if (cost_again(r, &s, err) || in_place(r, err) ||
+        (r->args.clip > 0 && clip(r, err)) || (buckets && bucket(r, err)))
         return -1;
     say_what_differs(r, foreign, same);
     return check_memory(r, err);

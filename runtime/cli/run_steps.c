@@ -62,10 +62,22 @@ struct word {
     int writing; /* a rank still writes its part of a checkpoint */
 };
 
+static void fill_words(const struct topt_run *r, double flag[2])
+{
+    flag[0] = told_to_end;
+    flag[1] = r->saver && topt_saver_state(r->saver) == 1;
+}
+
+void topt_run_say(void *run, double word[TOPT_SESSION_WORDS])
+{
+    fill_words(run, word);
+}
+
 static int ask_all(struct topt_run *r, int64_t doing, struct word *ret,
                    struct topt_error *err)
 {
-    double flag[2] = {told_to_end, r->saver && topt_saver_state(r->saver) == 1};
+    double flag[2];
+    fill_words(r, flag);
     topt_run_at(topt_guard_place(r->guard), r->first + r->steps, doing, 1);
     if (r->host->ops->max(r->host, flag, 2, err))
         return -1;
@@ -149,10 +161,11 @@ static int evaluate(struct topt_run *r, double *ret, struct topt_error *err)
 static int one_step(struct topt_run *r, struct topt_error *err)
 {
     int64_t i = r->steps, before = topt_run_now_ns();
-    struct word w;
-    if (topt_session_step(r->session, &r->loss[i], err) ||
-        ask_all(r, TOPT_DOING_BETWEEN, &w, err))
+    if (topt_session_step(r->session, &r->loss[i], err))
         end_all(r, err);
+    const double *heard = topt_session_heard(r->session);
+    struct word w = {.end = heard[0] > 0, .writing = heard[1] > 0};
+    topt_run_at(topt_guard_place(r->guard), r->first + i + 1, TOPT_DOING_BETWEEN, 0);
     r->step_ns[i] = topt_run_now_ns() - before;
     if (!isfinite(r->loss[i])) /* not a number that a report could hold */
         return topt_fail(err, TOPT_ERR_INVAL,

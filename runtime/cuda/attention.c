@@ -1,38 +1,30 @@
 /* attention.c - attention by matrix products and the kernels of k_attention.h.
  *
- * Both operators are one computation.  A head's queries and keys are 'shared' numbers that
- * all heads have and 'own' ones; 'attend' has them in tensors of their own, 'attention' in
- * one, whose heads it rotates by their positions first.  A block of queries of one head at a
+ * Where queries, keys and values lie is attention.h's.  A block of queries of one head at a
  * time: its scores with all keys that any of them sees, a softmax of rows, the weighted sum
- * of values.  Backward makes the probabilities again from the saved log-sum-exp.
+ * of values.  Backward makes the probabilities again from the saved log-sum-exp.  Rotary
+ * embeddings are applied to a copy: of a group's keys behind the scores, of a block's queries in
+ * the device's scratch.
  *
  * Scores and slopes are in f32 under bf16 until they are rounded once for a product; what
  * keys, values and tables get from many blocks and heads is added up in f32 in the device's
  * scratch, and rounded at the end.  A rotation is orthogonal, so gradients are rotated back by
  * the opposite angle. */
+#include "attention.h"
 #include "cuda.h"
 
-#include <math.h>
 #include <string.h>
 
-enum { PACKED_QKV, PACKED_Y, PACKED_LSE, PACKED_SCORES, PACKED_P, PACKED_DP };
-
-/* Local sizes and strides, and the operands by what they are here. */
+/* What all blocks have in common. */
 struct attend {
+    struct attention at;
     struct topt_device *dev;
     const struct topt_kernel_call *call;
-    int64_t batch, groups, group, s, t;
-    int64_t shared, own, vd; /* numbers of a key, and of a value */
-    int64_t rows;            /* queries at a time */
-    int64_t ldq, ldkv, ldy, ldl, ldrp;
-    int packed;              /* queries, keys and values in one tensor */
-    int rotated;             /* ... which rotary embeddings rotate */
-    struct cu_scores scores; /* what all blocks have in common */
-    const char *kr;
-    void *dkr_out, *drp_out, *p, *dp;
-    /* in the device's scratch: rotated rows, and sums in 'stat' */
-    char *rotated_k, *rotated_q, *dkv, *dkr, *drp, *spare;
-    int64_t table; /* rows of the table of relative positions */
+    int rotated; /* by rotary embeddings */
+    struct cu_scores scores;
+    char *p, *dp, *rotated_k;
+    /* in the device's scratch: rotated queries, and sums in 'stat' */
+    char *rotated_q, *dkv, *dkr, *drp;
 };
 
 /* A block of queries of one head. */
@@ -94,195 +86,84 @@ static char *part(char *base, int64_t *at, int64_t bytes)
     return p;
 }
 
-static int64_t lay_out(struct attend *a, char *base)
+static int64_t lay_out(struct attend *x, char *base)
 {
-    int64_t at = 0, r = real_bytes(a), w = stat_bytes(a);
-    a->rotated_k = part(base, &at, a->rotated ? a->t * a->own * r : 0);
-    a->rotated_q = part(base, &at, a->rotated ? a->rows * a->own * r : 0);
-    a->dkv = part(base, &at, a->t * (a->own + a->vd) * w);
-    a->dkr = part(base, &at, a->t * a->shared * w);
-    a->drp = part(base, &at, a->table * a->ldrp * w);
-    a->spare = part(base, &at, 2 * a->t * w);
+    const struct attention *a = &x->at;
+    int64_t at = 0, w = stat_bytes(x);
+    x->rotated_q = part(base, &at, x->rotated ? a->rows * a->own * real_bytes(x) : 0);
+    x->dkv = part(base, &at, a->t * (a->own + a->vd) * w);
+    x->dkr = part(base, &at, a->t * a->shared * w);
+    x->drp = part(base, &at, a->table * a->ldrp * w);
     return at;
 }
 
-static void set_packed(struct attend *a, const struct cu_call *f)
+static int attend_init(struct attend *x, struct topt_device *d,
+                       const struct topt_kernel_call *c, struct topt_error *err)
 {
-    const struct topt_kernel_call *c = a->call;
-    const struct topt_attrs *x = &c->op->attrs;
-    a->s = a->t = c->len[2];
-    a->own = a->vd = x->head_dim;
-    a->ldq = a->ldkv = f->cols[PACKED_QKV];
-    a->ldy = f->cols[PACKED_Y];
-    a->ldl = f->cols[PACKED_LSE];
-    a->rotated = x->rope_theta > 0;
-    a->p =
-        c->kernel == TOPT_K_ATTENTION_FWD ? c->value[PACKED_SCORES] : c->value[PACKED_P];
-    a->dp = c->value[PACKED_DP];
-    /* the operator's [s, s] buffers are of the type: as many rows of scores as they hold */
-    a->rows = a->s / ratio(a);
-}
-
-static void set_attend(struct attend *a, const struct cu_call *f)
-{
-    enum { S = 2, T };
-    const struct topt_kernel_call *c = a->call;
-    const struct topt_op *op = c->op;
-    const struct topt_attrs *x = &op->attrs;
-    int table = op->operand[ATTEND_RP].present;
-    a->s = c->len[S];
-    a->t = c->len[T];
-    a->shared = op->operand[ATTEND_KR].present ? f->cols[ATTEND_KR] : 0;
-    a->own = x->head_dim - a->shared;
-    a->vd = x->v_head_dim;
-    a->rows = op->operand[ATTEND_SCORES].dim[0].unit;
-    a->ldq = f->cols[ATTEND_Q];
-    a->ldkv = f->cols[ATTEND_KV];
-    a->ldy = f->cols[ATTEND_Y];
-    a->ldl = f->cols[ATTEND_LSE];
-    a->kr = c->value[ATTEND_KR];
-    a->dkr_out = c->grad[ATTEND_KR];
-    a->drp_out = c->grad[ATTEND_RP];
-    a->table = table ? op->operand[ATTEND_RP].dim[0].count : 0;
-    a->ldrp = table ? f->cols[ATTEND_RP] : 0;
-    a->p = c->kernel == TOPT_K_ATTEND_FWD ? c->value[ATTEND_SCORES] : c->value[ATTEND_P];
-    a->dp = c->value[ATTEND_DP];
-    a->scores.behind = c->off[S] - c->off[T] + op->count[T] - op->count[S];
-    a->scores.first_key = c->off[T];
-    a->scores.whole = a->t == op->count[T];
-}
-
-static int attend_init(struct attend *a, struct topt_device *d,
-                       const struct topt_kernel_call *c, const struct cu_call *f,
-                       struct topt_error *err)
-{
-    const struct topt_attrs *x = &c->op->attrs;
+    const struct topt_attrs *o = &c->op->attrs;
+    int forward = c->kernel == TOPT_K_ATTENTION_FWD;
     void *room = NULL;
-    *a = (struct attend){.dev = d,
+    *x = (struct attend){.at = attention_of(c),
+                         .dev = d,
                          .call = c,
-                         .batch = c->len[0],
-                         .groups = c->len[1],
-                         .group = x->heads / x->kv_heads,
-                         .packed = c->kernel == TOPT_K_ATTENTION_FWD ||
-                                   c->kernel == TOPT_K_ATTENTION_BWD};
-    a->scores = (struct cu_scores){.whole = 1,
-                                   .causal = x->causal,
-                                   .window = x->window,
-                                   .chunk = x->chunk,
-                                   .cap = x->cap,
-                                   .distance = x->distance,
-                                   .scale = x->scale > 0 ? x->scale
-                                                         : 1 / sqrt((double)x->head_dim)};
-    if (a->packed)
-        set_packed(a, f);
-    else
-        set_attend(a, f);
-    a->scores.keys = a->t;
-    a->scores.ldl = a->ldl;
-    a->scores.ldrp = a->ldrp;
-    a->scores.side = x->causal ? a->table : a->table / 2;
-    int tiny = a->rows < 1; /* a row of f32 does not fit a buffer of one number */
-    a->rows = tiny ? 1 : a->rows;
-    if (topt_cuda_scratch(d, lay_out(a, NULL), &room, err))
+                         .rotated = o->rope_theta > 0,
+                         .p = c->value[forward ? ATTENTION_SCORES : ATTENTION_P],
+                         .dp = c->value[ATTENTION_DP]};
+    const struct attention *a = &x->at;
+    x->rotated_k = moved(x->p, a->rows * a->t * stat_bytes(x));
+    x->scores = (struct cu_scores){.whole = a->whole,
+                                   .causal = o->causal,
+                                   .window = o->window,
+                                   .chunk = o->chunk,
+                                   .cap = o->cap,
+                                   .distance = o->distance,
+                                   .scale = a->scale,
+                                   .behind = a->behind,
+                                   .first_key = a->first_key,
+                                   .keys = a->t,
+                                   .ldl = a->ldl,
+                                   .ldrp = a->ldrp,
+                                   .side = a->side};
+    if (topt_cuda_scratch(d, lay_out(x, NULL), &room, err))
         return -1;
-    lay_out(a, room);
-    if (tiny) {
-        a->p = a->spare;
-        a->dp = a->spare + a->t * stat_bytes(a);
-    }
+    lay_out(x, room);
     return 0;
 }
 
-static int64_t within(int64_t x, int64_t low, int64_t high)
-{
-    return x < low ? low : x > high ? high : x;
-}
-
-/* Local keys [from, to) that query 'i' sees. */
-static void keys_of(const struct attend *a, int64_t i, int64_t *from, int64_t *to)
-{
-    const struct cu_scores *s = &a->scores;
-    int64_t end = i + s->behind + 1, after = s->causal ? 0 : s->window - 1;
-    *to = s->causal || s->window ? within(end + after, 0, a->t) : a->t;
-    *from = s->window ? within(end - s->window, 0, *to) : 0;
-    if (s->chunk) {
-        int64_t start = (end - 1 + s->first_key) / s->chunk * s->chunk - s->first_key;
-        *from = within(start, *from, *to);
-    }
-}
-
-/* Where the queries, and the keys with their values, of a head are in a sample, in numbers. */
-static int64_t query_at(const struct attend *a, int64_t b, int64_t g, int64_t i)
-{
-    int64_t hd = a->shared + a->own;
-    int64_t head = a->packed ? g * (a->group + 2) + i : g * a->group + i;
-    return b * a->s * a->ldq + head * hd;
-}
-
-static int64_t key_at(const struct attend *a, int64_t b, int64_t g)
-{
-    return b * a->t * a->ldkv +
-           (a->packed ? (g * (a->group + 2) + a->group) * a->own : g * (a->own + a->vd));
-}
-
-static const char *queries_of(const struct attend *a)
-{
-    return a->call->value[a->packed ? PACKED_QKV : ATTEND_Q];
-}
-
-static const char *keys_base(const struct attend *a)
-{
-    return a->call->value[a->packed ? PACKED_QKV : ATTEND_KV];
-}
-
-/* A head's ALiBi slope: what a distance of 1 takes off its scores; as in the host's
- * k_attend.h. */
-static double slope_of_head(const struct attend *a, int64_t head)
-{
-    enum { H = 1 };
-    const struct topt_attrs *x = &a->call->op->attrs;
-    int64_t n = 1, k = a->call->off[H] * a->group + head;
-    while (2 * n <= x->heads)
-        n *= 2;
-    double power =
-        k < n ? (double)(k + 1) / (double)n : ((double)(k - n) + 0.5) / (double)n;
-    return !a->packed && x->factor > 0 ? x->factor * pow(2, -8 * power) : 0;
-}
-
-static struct block block_at(const struct attend *a, int64_t b, int64_t g, int64_t i,
+static struct block block_at(const struct attend *x, int64_t b, int64_t g, int64_t i,
                              int64_t first)
 {
-    const struct topt_kernel_call *c = a->call;
-    int64_t r = real_bytes(a), w = stat_bytes(a), head = g * a->group + i;
-    int64_t q = (query_at(a, b, g, i) + first * a->ldq) * r, k = key_at(a, b, g) * r;
+    const struct topt_kernel_call *c = x->call;
+    const struct attention *a = &x->at;
+    int64_t r = real_bytes(x), w = stat_bytes(x), head = g * a->group + i;
+    int64_t q = query_at(a, b, g, i, first) * r, k = key_at(a, b, g) * r;
     int64_t y = ((b * a->s + first) * a->ldy + head * a->vd) * r;
     int64_t stat = ((b * a->s + first) * a->ldl + head) * w, other;
-    const void *grad_y = c->grad[a->packed ? PACKED_Y : ATTEND_Y];
-    struct block x = {.first = first,
-                      .n = a->s - first < a->rows ? a->s - first : a->rows,
-                      .q = moved(queries_of(a), q),
-                      .k = moved(keys_base(a), k),
-                      .v = moved(keys_base(a), k + a->own * r),
-                      .kr = moved(a->kr, b * a->t * a->shared * r),
-                      .rp = moved(a->table ? c->value[ATTEND_RP] : NULL, head * r),
-                      .dy = moved(grad_y, y),
-                      .ldq = a->ldq,
-                      .ldk = a->ldkv,
-                      .ldv = a->ldkv,
-                      .y = moved(c->value[a->packed ? PACKED_Y : ATTEND_Y], y),
-                      .lse = moved(c->value[a->packed ? PACKED_LSE : ATTEND_LSE], stat),
-                      .delta = moved(a->packed ? NULL : c->value[ATTEND_DELTA], stat),
-                      .dq = moved(c->grad[a->packed ? PACKED_QKV : ATTEND_Q], q),
-                      .slope = slope_of_head(a, head),
-                      .drp = a->drp_out ? a->drp + head * w : NULL};
-    keys_of(a, first, &x.from, &other);
-    keys_of(a, first + x.n - 1, &other, &x.to);
-    if (a->rotated) {
-        x.q = a->rotated_q;
-        x.k = a->rotated_k;
-        x.ldq = x.ldk = a->own;
+    struct block ret = {.first = first,
+                        .n = a->s - first < a->rows ? a->s - first : a->rows,
+                        .q = moved(c->value[a->q], q),
+                        .k = moved(c->value[a->kv], k),
+                        .v = moved(c->value[a->kv], k + a->own * r),
+                        .kr = moved(c->value[ATTENTION_KR], b * a->t * a->shared * r),
+                        .rp = moved(a->table ? c->value[ATTENTION_RP] : NULL, head * r),
+                        .dy = moved(c->grad[ATTENTION_Y], y),
+                        .ldq = a->ldq,
+                        .ldk = a->ldkv,
+                        .ldv = a->ldkv,
+                        .y = moved(c->value[ATTENTION_Y], y),
+                        .lse = moved(c->value[ATTENTION_LSE], stat),
+                        .delta = moved(c->value[ATTENTION_DELTA], stat),
+                        .dq = moved(c->grad[a->q], q),
+                        .slope = slope_of_head(a, head),
+                        .drp = c->grad[ATTENTION_RP] ? x->drp + head * w : NULL};
+    keys_seen(a, first, &ret.from, &other);
+    keys_seen(a, first + ret.n - 1, &other, &ret.to);
+    if (x->rotated) {
+        ret.q = x->rotated_q;
+        ret.k = x->rotated_k;
+        ret.ldq = ret.ldk = a->own;
     }
-    return x;
+    return ret;
 }
 
 static struct cu_scores scores_of(const struct attend *a, const struct block *k)
@@ -323,7 +204,7 @@ static int rotate(const struct attend *a, void *dst, int64_t ldd, const void *sr
                   int64_t lds, int wide_src, int64_t first, int64_t n, double sign,
                   struct topt_error *err)
 {
-    struct cu_rotate r = rotation(&a->call->op->attrs, a->own / 2, sign);
+    struct cu_rotate r = rotation(&a->call->op->attrs, a->at.own / 2, sign);
     r.dst = dst;
     r.src = src;
     r.ldd = ldd;
@@ -331,26 +212,27 @@ static int rotate(const struct attend *a, void *dst, int64_t ldd, const void *sr
     r.wide_src = wide_src;
     r.rows = r.period = n;
     r.first = first;
-    r.width = a->own;
+    r.width = a->at.own;
     return launched(a, math_of(a)->rotate(stream_of(a), &r), err);
 }
 
 static int rotate_keys(const struct attend *a, int64_t b, int64_t g,
                        struct topt_error *err)
 {
-    const char *k = moved(keys_base(a), key_at(a, b, g) * real_bytes(a));
-    return a->rotated ? rotate(a, a->rotated_k, a->own, k, a->ldkv, 0, 0, a->t, 1, err)
+    const char *k = moved(a->call->value[a->at.kv], key_at(&a->at, b, g) * real_bytes(a));
+    return a->rotated ? rotate(a, a->rotated_k, a->at.own, k, a->at.ldkv, 0,
+                               a->at.first_key, a->at.t, 1, err)
                       : 0;
 }
 
 static int rotate_queries(const struct attend *a, int64_t b, int64_t g, int64_t i,
                           const struct block *k, struct topt_error *err)
 {
-    const char *q =
-        moved(queries_of(a), (query_at(a, b, g, i) + k->first * a->ldq) * real_bytes(a));
-    return a->rotated
-               ? rotate(a, a->rotated_q, a->own, q, a->ldq, 0, k->first, k->n, 1, err)
-               : 0;
+    const char *q = moved(a->call->value[a->at.q],
+                          query_at(&a->at, b, g, i, k->first) * real_bytes(a));
+    return a->rotated ? rotate(a, a->rotated_q, a->at.own, q, a->at.ldq, 0,
+                               a->at.first_query + k->first, k->n, 1, err)
+                      : 0;
 }
 
 /* ---- products of a block ----------------------------------------------------------- */
@@ -421,13 +303,13 @@ static int over_queries(const struct attend *a, const struct block *k, const voi
 /* p = scale q k'. */
 static int scores(const struct attend *a, const struct block *k, struct topt_error *err)
 {
-    int64_t skip = a->shared * real_bytes(a);
+    int64_t skip = a->at.shared * real_bytes(a);
     double scale = a->scores.scale;
-    if (by_rows(a, k, a->p, scale, a->own, k->q + skip, k->ldq, k->k, k->ldk, 0, err))
+    if (by_rows(a, k, a->p, scale, a->at.own, k->q + skip, k->ldq, k->k, k->ldk, 0, err))
         return -1;
-    return a->shared ? by_rows(a, k, a->p, scale, a->shared, k->q, k->ldq, k->kr,
-                               a->shared, 1, err)
-                     : 0;
+    return a->at.shared ? by_rows(a, k, a->p, scale, a->at.shared, k->q, k->ldq, k->kr,
+                                  a->at.shared, 1, err)
+                        : 0;
 }
 
 /* ---- forward ----------------------------------------------------------------------- */
@@ -438,7 +320,7 @@ static int block_fwd(const struct attend *a, const struct block *k,
     struct cu_scores s = scores_of(a, k);
     if (scores(a, k, err) || launched(a, math_of(a)->softmax(stream_of(a), &s), err))
         return -1;
-    return over_keys(a, k, a->p, k->v, k->ldv, a->vd, k->y, a->ldy, err);
+    return over_keys(a, k, a->p, k->v, k->ldv, a->at.vd, k->y, a->at.ldy, err);
 }
 
 static int each_block(const struct attend *a,
@@ -448,8 +330,8 @@ static int each_block(const struct attend *a,
 {
     if (rotate_keys(a, b, g, err))
         return -1;
-    for (int64_t i = 0; i < a->group; i++)
-        for (int64_t first = 0; first < a->s; first += a->rows) {
+    for (int64_t i = 0; i < a->at.group; i++)
+        for (int64_t first = 0; first < a->at.s; first += a->at.rows) {
             struct block k = block_at(a, b, g, i, first);
             if (rotate_queries(a, b, g, i, &k, err) || work(a, &k, err))
                 return -1;
@@ -457,15 +339,14 @@ static int each_block(const struct attend *a,
     return 0;
 }
 
-static int forward(struct topt_device *d, const struct topt_kernel_call *c,
-                   const struct cu_call *f, struct topt_error *err)
+static int all_blocks(const struct attend *a,
+                      int (*work)(const struct attend *, const struct block *,
+                                  struct topt_error *),
+                      struct topt_error *err)
 {
-    struct attend a;
-    if (attend_init(&a, d, c, f, err))
-        return -1;
-    for (int64_t b = 0; b < a.batch; b++)
-        for (int64_t g = 0; g < a.groups; g++)
-            if (each_block(&a, block_fwd, b, g, err))
+    for (int64_t b = 0; b < a->at.batch; b++)
+        for (int64_t g = 0; g < a->at.groups; g++)
+            if (each_block(a, work, b, g, err))
                 return -1;
     return 0;
 }
@@ -473,20 +354,16 @@ static int forward(struct topt_device *d, const struct topt_kernel_call *c,
 int topt_cuda_attention_fwd(struct topt_device *d, const struct topt_kernel_call *c,
                             const struct cu_call *f, struct topt_error *err)
 {
-    return forward(d, c, f, err);
-}
-
-int topt_cuda_attend_fwd(struct topt_device *d, const struct topt_kernel_call *c,
-                         const struct cu_call *f, struct topt_error *err)
-{
-    size_t bytes = (size_t)(f->rows[ATTEND_LSE] * f->cols[ATTEND_LSE] * d->state_bytes);
-    if (forward(d, c, f, err))
+    struct attend a;
+    size_t bytes =
+        (size_t)(f->rows[ATTENTION_LSE] * f->cols[ATTENTION_LSE] * d->state_bytes);
+    if (attend_init(&a, d, c, err) || all_blocks(&a, block_fwd, err))
         return -1;
-    if (!c->value[ATTEND_MOST] || bytes == 0 || dev_of(d)->dry)
+    if (!c->value[ATTENTION_MOST] || bytes == 0 || dev_of(d)->dry)
         return 0;
-    return topt_cuda_check(cudaMemcpyAsync(c->value[ATTEND_MOST], c->value[ATTEND_LSE],
-                                           bytes, cudaMemcpyDeviceToDevice,
-                                           dev_of(d)->stream),
+    return topt_cuda_check(cudaMemcpyAsync(c->value[ATTENTION_MOST],
+                                           c->value[ATTENTION_LSE], bytes,
+                                           cudaMemcpyDeviceToDevice, dev_of(d)->stream),
                            "copy", err);
 }
 
@@ -498,7 +375,8 @@ static int block_again(const struct attend *a, const struct block *k,
 {
     struct cu_scores s = scores_of(a, k);
     return scores(a, k, err) || launched(a, math_of(a)->again(stream_of(a), &s), err) ||
-                   by_rows(a, k, a->dp, 1, a->vd, k->dy, a->ldy, k->v, k->ldv, 0, err)
+                   by_rows(a, k, a->dp, 1, a->at.vd, k->dy, a->at.ldy, k->v, k->ldv, 0,
+                           err)
                ? -1
                : 0;
 }
@@ -529,22 +407,22 @@ static int block_slopes(const struct attend *a, const struct block *k,
 static int block_grads(const struct attend *a, const struct block *k,
                        struct topt_error *err)
 {
-    int64_t ld = a->own + a->vd, skip = a->shared * real_bytes(a);
-    char *dv = a->dkv + a->own * stat_bytes(a);
-    if (over_queries(a, k, a->p, k->dy, a->ldy, a->vd, dv, ld, err) ||
-        over_queries(a, k, a->dp, k->q + skip, k->ldq, a->own, a->dkv, ld, err) ||
-        (a->shared &&
-         over_queries(a, k, a->dp, k->q, k->ldq, a->shared, a->dkr, a->shared, err)))
+    int64_t ld = a->at.own + a->at.vd, skip = a->at.shared * real_bytes(a);
+    char *dv = a->dkv + a->at.own * stat_bytes(a);
+    if (over_queries(a, k, a->p, k->dy, a->at.ldy, a->at.vd, dv, ld, err) ||
+        over_queries(a, k, a->dp, k->q + skip, k->ldq, a->at.own, a->dkv, ld, err) ||
+        (a->at.shared && over_queries(a, k, a->dp, k->q, k->ldq, a->at.shared, a->dkr,
+                                      a->at.shared, err)))
         return -1;
     if (!k->dq)
         return 0;
-    if (over_keys(a, k, a->dp, k->k, k->ldk, a->own, k->dq + skip, a->ldq, err) ||
-        (a->shared &&
-         over_keys(a, k, a->dp, k->kr, a->shared, a->shared, k->dq, a->ldq, err)))
+    if (over_keys(a, k, a->dp, k->k, k->ldk, a->at.own, k->dq + skip, a->at.ldq, err) ||
+        (a->at.shared && over_keys(a, k, a->dp, k->kr, a->at.shared, a->at.shared, k->dq,
+                                   a->at.ldq, err)))
         return -1;
-    return a->rotated
-               ? rotate(a, k->dq, a->ldq, k->dq, a->ldq, 0, k->first, k->n, -1, err)
-               : 0;
+    return a->rotated ? rotate(a, k->dq, a->at.ldq, k->dq, a->at.ldq, 0,
+                               a->at.first_query + k->first, k->n, -1, err)
+                      : 0;
 }
 
 static int block_bwd(const struct attend *a, const struct block *k,
@@ -566,14 +444,13 @@ static int settle(const struct attend *a, void *dst, int64_t ldd, const char *sr
 static int settle_keys(const struct attend *a, int64_t b, int64_t g,
                        struct topt_error *err)
 {
-    int64_t ld = a->own + a->vd;
-    char *out = moved(a->call->grad[a->packed ? PACKED_QKV : ATTEND_KV],
-                      key_at(a, b, g) * real_bytes(a));
+    int64_t ld = a->at.own + a->at.vd;
+    char *out = moved(a->call->grad[a->at.kv], key_at(&a->at, b, g) * real_bytes(a));
     if (!a->rotated || !out)
-        return settle(a, out, a->ldkv, a->dkv, ld, a->t, ld, err);
-    return rotate(a, out, a->ldkv, a->dkv, ld, 1, 0, a->t, -1, err) ||
-                   settle(a, out + a->own * real_bytes(a), a->ldkv,
-                          a->dkv + a->own * stat_bytes(a), ld, a->t, a->vd, err)
+        return settle(a, out, a->at.ldkv, a->dkv, ld, a->at.t, ld, err);
+    return rotate(a, out, a->at.ldkv, a->dkv, ld, 1, a->at.first_key, a->at.t, -1, err) ||
+                   settle(a, out + a->at.own * real_bytes(a), a->at.ldkv,
+                          a->dkv + a->at.own * stat_bytes(a), ld, a->at.t, a->at.vd, err)
                ? -1
                : 0;
 }
@@ -581,56 +458,42 @@ static int settle_keys(const struct attend *a, int64_t b, int64_t g,
 static int sample_bwd(const struct attend *a, int64_t b, struct topt_error *err)
 {
     struct topt_device *d = a->dev;
-    int64_t ld = a->own + a->vd;
-    if (d->ops->zero(d, a->dkr, a->t * a->shared * stat_bytes(a), err))
+    int64_t ld = a->at.own + a->at.vd;
+    if (d->ops->zero(d, a->dkr, a->at.t * a->at.shared * stat_bytes(a), err))
         return -1;
-    for (int64_t g = 0; g < a->groups; g++)
-        if (d->ops->zero(d, a->dkv, a->t * ld * stat_bytes(a), err) ||
+    for (int64_t g = 0; g < a->at.groups; g++)
+        if (d->ops->zero(d, a->dkv, a->at.t * ld * stat_bytes(a), err) ||
             each_block(a, block_bwd, b, g, err) || settle_keys(a, b, g, err))
             return -1;
-    char *out = moved(a->dkr_out, b * a->t * a->shared * real_bytes(a));
-    return a->shared ? settle(a, out, a->shared, a->dkr, a->shared, a->t, a->shared, err)
-                     : 0;
-}
-
-static int backward(struct topt_device *d, const struct topt_kernel_call *c,
-                    const struct cu_call *f, struct topt_error *err)
-{
-    struct attend a;
-    if (attend_init(&a, d, c, f, err) ||
-        d->ops->zero(d, a.drp, a.table * a.ldrp * stat_bytes(&a), err))
-        return -1;
-    for (int64_t b = 0; b < a.batch; b++)
-        if (sample_bwd(&a, b, err))
-            return -1;
-    return a.table ? settle(&a, a.drp_out, a.ldrp, a.drp, a.ldrp, a.table, a.ldrp, err)
-                   : 0;
+    char *out =
+        moved(a->call->grad[ATTENTION_KR], b * a->at.t * a->at.shared * real_bytes(a));
+    return a->at.shared ? settle(a, out, a->at.shared, a->dkr, a->at.shared, a->at.t,
+                                 a->at.shared, err)
+                        : 0;
 }
 
 int topt_cuda_attention_bwd(struct topt_device *d, const struct topt_kernel_call *c,
                             const struct cu_call *f, struct topt_error *err)
 {
-    return c->grad[PACKED_QKV] ? backward(d, c, f, err) : 0;
+    struct attend a;
+    (void)f;
+    if (attend_init(&a, d, c, err) ||
+        d->ops->zero(d, a.drp, a.at.table * a.at.ldrp * stat_bytes(&a), err))
+        return -1;
+    for (int64_t b = 0; b < a.at.batch; b++)
+        if (sample_bwd(&a, b, err))
+            return -1;
+    return a.at.table ? settle(&a, c->grad[ATTENTION_RP], a.at.ldrp, a.drp, a.at.ldrp,
+                               a.at.table, a.at.ldrp, err)
+                      : 0;
 }
 
-int topt_cuda_attend_bwd(struct topt_device *d, const struct topt_kernel_call *c,
-                         const struct cu_call *f, struct topt_error *err)
-{
-    return backward(d, c, f, err);
-}
-
-/* Who has all keys finds the sums on the way. */
-int topt_cuda_attend_delta(struct topt_device *d, const struct topt_kernel_call *c,
-                           const struct cu_call *f, struct topt_error *err)
+int topt_cuda_attention_delta(struct topt_device *d, const struct topt_kernel_call *c,
+                              const struct cu_call *f, struct topt_error *err)
 {
     struct attend a;
-    if (attend_init(&a, d, c, f, err))
-        return -1;
-    for (int64_t b = 0; b < a.batch && !a.scores.whole; b++)
-        for (int64_t g = 0; g < a.groups; g++)
-            if (each_block(&a, block_sums, b, g, err))
-                return -1;
-    return 0;
+    (void)f;
+    return attend_init(&a, d, c, err) || all_blocks(&a, block_sums, err) ? -1 : 0;
 }
 
 /* ---- rotary as an operator of its own ---------------------------------------------- */

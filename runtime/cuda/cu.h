@@ -72,7 +72,7 @@ struct cu_call {
     X(add_fwd) X(add_bwd) X(mul_fwd) X(mul_bwd)                                            \
     X(norm_mean) X(norm_var) X(norm_apply) X(norm_bwd_sum) X(norm_bwd_apply)               \
     X(xent_max) X(xent_sum) X(xent_loss) X(xent_bwd)                                       \
-    X(attend_weight) X(attend_merge)                                                       \
+    X(attention_weight) X(attention_merge)                                                       \
     X(weigh_fwd) X(weigh_bwd)                                                              \
     X(softmax_sum) X(softmax_fwd) X(softmax_dot) X(softmax_bwd) X(mse_fwd) X(mse_bwd)      \
     X(experts_act) X(experts_bwd_remake) X(experts_bwd_act)                                \
@@ -229,6 +229,90 @@ struct cu_slots {
     int64_t batch, experts, slots, seq, d;
 };
 
+/* ---- recurrences by chunks ----------------------------------------------------------- */
+
+/* Some chunks of some samples at once.  A pair (k, b) is chunk first_chunk + k of sample
+ * first_sample + b, a tile (k, b, h) one head of it, in this order; a group's tile
+ * likewise.  A tile has 'len' positions, zeros where the sequence is over. */
+struct cu_span {
+    struct scan s;
+    int64_t first_sample, samples, first_chunk, chunks, len;
+    int64_t first_group, groups; /* that heads here have keys of */
+};
+
+/* A head's numbers from an operand into tiles. */
+struct cu_tiles {
+    struct cu_span at;
+    const void *from;
+    void *tile;
+};
+
+/* Chunks [from, to) of a span: each tile gets the carried matrix, and so does 'kept' where
+ * it is given; then the carried one decays over the chunk and 'added' is added. */
+struct cu_carry {
+    struct cu_span at;
+    int64_t from, to;
+    int backward; /* the last one first */
+    const double *sum;
+    const void *added;
+    void *carry, *tile, *kept;
+};
+
+/* of_end[one a tile] = the decay over the chunk times the product of state and slope. */
+struct cu_ends {
+    struct cu_span at;
+    const double *sum;
+    const void *state, *slope;
+    void *of_end;
+};
+
+/* Operands, then tiles [len, p or n], one after the other, and what there is one of for a
+ * position and head: [pair, len, heads].  k_ssd.h says what they are. */
+struct cu_ssd {
+    struct cu_span at;
+    const void *x, *dt, *bc, *a_log, *d, *bias, *dy;
+    void *y, *dx, *ddt, *dbc, *da_log, *dd, *dbias;
+    int wide_a_log, wide_d, wide_bias; /* gradients */
+    double least, most;                /* of a step; most 0: any */
+    double *step, *sum, *slope;
+    void *keys, *queries, *scores;                                /* of groups */
+    void *tile_x, *tile_dy, *tile_k, *tile_q, *m, *state, *carry; /* of heads */
+    void *made, *slopes, *tile_y, *dm, *dq, *dk, *dscores, *gk, *gq;
+    void *own, *later, *weight, *direct, *of_end, *parts;
+};
+
+struct cu_delta {
+    struct cu_span at;
+    const void *v, *qk, *beta, *gate, *a_log, *bias, *dy;
+    void *y, *dv, *dqk, *dbeta, *dgate, *da_log, *dbias;
+    int wide_a_log, wide_bias; /* gradients */
+    double eps, scale;
+    double *gates, *slope, *sum, *share;                  /* share: the sigmoid of beta */
+    void *keys, *queries, *scores_k, *scores_q;           /* of groups */
+    void *k_in, *k_out, *q_out, *a, *inverse, *round, *p; /* of heads */
+    void *values, *u, *wide_u, *w, *state, *carry, *tile_y;
+    void *tile_dy, *old, *slopes, *made, *du, *wide_du, *back, *da, *dp;
+    void *dq_out, *dk_in, *dk_out, *dscores_k, *dscores_q, *gk, *gq;
+    void *own, *later, *weight, *of_beta, *of_end, *parts;
+};
+
+/* Heads are single numbers of x, with a state of n numbers each. */
+struct cu_selective {
+    struct cu_span at;
+    const void *x, *dt, *b, *c, *a_log, *d, *dy; /* dy: backward */
+    void *y, *dx, *ddt, *db, *dc, *da_log, *dd, *states;
+    int wide_a_log, wide_d; /* gradients */
+    double *total;          /* of the steps of a chunk */
+    void *step, *made, *carry, *seen, *slope, *of_a, *of_d;
+};
+
+struct cu_causal {
+    struct causal s;
+    const void *x, *w, *bias, *dy;
+    void *y, *dx, *dw;
+    int wide_w;
+};
+
 /* X(name, type): kernels that take a structure of their own. */
 /* clang-format off */
 #define TOPT_CU_SPECIAL(X)                                                                 \
@@ -244,7 +328,18 @@ struct cu_slots {
     X(add_columns, columns)                                                                \
     X(route_tokens, route) X(route_slopes, route)                                          \
     X(slots_find, slots) X(slots_fill, slots) X(slots_return, slots)                       \
-    X(slots_combine, slots) X(slots_weigh, slots) X(slots_weights, slots)
+    X(slots_combine, slots) X(slots_weigh, slots) X(slots_weights, slots)                  \
+    X(tiles_get, tiles) X(states_get, tiles) X(carry_on, carry) X(carry_ends, ends)        \
+    X(ssd_steps, ssd) X(ssd_tiles, ssd) X(ssd_pairs, ssd) X(ssd_out, ssd)                  \
+    X(ssd_slopes, ssd) X(ssd_sums, ssd) X(ssd_out_back, ssd) X(ssd_steps_back, ssd)        \
+    X(ssd_keys_back, ssd) X(delta_gates, delta) X(delta_tiles, delta)                      \
+    X(delta_pairs, delta) X(delta_values, delta) X(delta_out, delta)                       \
+    X(delta_out_back, delta) X(delta_slopes, delta) X(delta_sums, delta)                   \
+    X(delta_gates_back, delta) X(delta_keys_back, delta)                                                                  \
+    X(selective_steps, selective) X(selective_made, selective)                            \
+    X(selective_made_back, selective) X(selective_carry, selective)                       \
+    X(selective_out, selective) X(selective_back, selective)                              \
+    X(causal_conv_get, causal) X(causal_conv_put, causal) X(causal_conv_weights, causal)
 /* clang-format on */
 
 /* ---- the rest ------------------------------------------------------------------------ */

@@ -16,6 +16,9 @@
 #include "topt_module.h"
 
 enum { CUDA_WORKSPACE_BYTES = 32 << 20 };
+#ifndef CUDA_SPAN_BYTES /* of scratch at once, for what is done in parts */
+#define CUDA_SPAN_BYTES (128 << 20)
+#endif
 
 struct cuda_product;
 
@@ -38,7 +41,8 @@ int topt_cuda_scratch(struct topt_device *d, int64_t bytes, void **ret,
 
 /* c[m,n] = alpha a b + beta c, row-major, of the device's numbers; 'ta'/'tb'
  * transpose, 'ld' are distances of rows; 'wide': under bf16 c is in f32.  Any of the
- * sizes may be 0. */
+ * sizes may be 0.  'batch' products at once (0: one), of matrices 'stride' numbers
+ * apart. */
 struct cuda_gemm {
     int ta, tb;
     int64_t m, n, k;
@@ -47,6 +51,7 @@ struct cuda_gemm {
     void *c;
     int64_t lda, ldb, ldc;
     int wide;
+    int64_t batch, stride_a, stride_b, stride_c;
 };
 int topt_cuda_gemm(struct topt_device *d, const struct cuda_gemm *g,
                    struct topt_error *err);
@@ -56,9 +61,12 @@ void topt_cuda_gemm_forget(struct cuda_device *d);
 typedef int cuda_kernel(struct topt_device *d, const struct topt_kernel_call *c,
                         const struct cu_call *flat, struct topt_error *err);
 cuda_kernel topt_cuda_linear_fwd, topt_cuda_linear_bwd_x, topt_cuda_linear_bwd_w;
-cuda_kernel topt_cuda_attention_fwd, topt_cuda_attention_bwd;
-cuda_kernel topt_cuda_attend_fwd, topt_cuda_attend_delta, topt_cuda_attend_bwd;
+cuda_kernel topt_cuda_attention_fwd, topt_cuda_attention_delta, topt_cuda_attention_bwd;
 cuda_kernel topt_cuda_rotary_fwd, topt_cuda_rotary_bwd;
+cuda_kernel topt_cuda_ssd_fwd, topt_cuda_ssd_bwd;
+cuda_kernel topt_cuda_delta_fwd, topt_cuda_delta_bwd;
+cuda_kernel topt_cuda_selective_fwd, topt_cuda_selective_bwd;
+cuda_kernel topt_cuda_causal_conv_fwd, topt_cuda_causal_conv_bwd;
 cuda_kernel topt_cuda_bn_apply, topt_cuda_bn_bwd_apply, topt_cuda_bn_bwd_sum,
     topt_cuda_bn_mean, topt_cuda_bn_var, topt_cuda_channel_bias_bwd,
     topt_cuda_channel_bias_fwd, topt_cuda_combine_bwd, topt_cuda_combine_fwd,

@@ -9,9 +9,9 @@ static char *at(const struct topt_device *d, const void *p, int64_t i, int wide)
 #define RUN(name, args)                                                                  \
     topt_cuda_launched(dev_of(d)->math->name(dev_of(d)->stream, args), c, err)
 
-/* ---- who goes where ---------------------------------------------------------------- */
+/* ---- routing, dispatch and combine --------------------------------------------------- */
 
-/* Who is kept, and all weights: in the device's scratch. */
+/* Which tokens have a slot of which experts, and all weights: in the device's scratch. */
 static int route(struct topt_device *d, const struct topt_kernel_call *c,
                  struct cu_route *r, struct topt_error *err)
 {
@@ -60,14 +60,17 @@ int topt_cuda_route_bwd(struct topt_device *d, const struct topt_kernel_call *c,
     return r.dlogit && (RUN(route_tokens, &r) || RUN(route_slopes, &r)) ? -1 : 0;
 }
 
-/* Slots [b, e, slots, d] of operand 'slots', weights of operand 1; who has which slot is
- * worked out into the scratch. */
+/* Which token has which slot: slots [b, e, slots, d] of operand 'slots', weights of operand
+ * 1; worked out into the scratch.  What is then done takes 'from' and gives 'to'. */
 static int find_slots(struct topt_device *d, const struct topt_kernel_call *c, int slots,
-                      struct cu_slots *s, struct topt_error *err)
+                      const void *from, void *to, struct cu_slots *s,
+                      struct topt_error *err)
 {
     enum { G = 1 };
     void *room;
     *s = (struct cu_slots){.g = c->value[G],
+                           .from = from,
+                           .to = to,
                            .batch = extent(c, slots, 0),
                            .experts = c->box[slots].len[1],
                            .slots = c->op->operand[slots].dim[1].unit,
@@ -88,26 +91,23 @@ int topt_cuda_dispatch_fwd(struct topt_device *d, const struct topt_kernel_call 
     enum { X, G, Y };
     struct cu_slots s;
     (void)f;
-    if (find_slots(d, c, Y, &s, err))
-        return -1;
-    s.from = c->value[X];
-    s.to = c->value[Y];
-    return RUN(slots_fill, &s);
+    return find_slots(d, c, Y, c->value[X], c->value[Y], &s, err) || RUN(slots_fill, &s)
+               ? -1
+               : 0;
 }
 
-/* Where a token goes does not change with its weights a little: their gradient is 0. */
+/* Which slot a token has does not change with its weights a little: their gradient is 0. */
 int topt_cuda_dispatch_bwd(struct topt_device *d, const struct topt_kernel_call *c,
                            const struct cu_call *f, struct topt_error *err)
 {
     enum { X, G, Y };
     struct cu_slots s;
     int64_t bytes = f->rows[G] * f->cols[G] * d->real_bytes;
-    if ((c->grad[G] && d->ops->zero(d, c->grad[G], bytes, err)) ||
-        find_slots(d, c, Y, &s, err))
-        return -1;
-    s.from = c->grad[Y];
-    s.to = c->grad[X];
-    return s.to ? RUN(slots_return, &s) : 0;
+    return (c->grad[G] && d->ops->zero(d, c->grad[G], bytes, err)) ||
+                   find_slots(d, c, Y, c->grad[Y], c->grad[X], &s, err) ||
+                   (s.to && RUN(slots_return, &s))
+               ? -1
+               : 0;
 }
 
 int topt_cuda_combine_fwd(struct topt_device *d, const struct topt_kernel_call *c,
@@ -116,11 +116,10 @@ int topt_cuda_combine_fwd(struct topt_device *d, const struct topt_kernel_call *
     enum { Y, G, Z };
     struct cu_slots s;
     (void)f;
-    if (find_slots(d, c, Y, &s, err))
-        return -1;
-    s.from = c->value[Y];
-    s.to = c->value[Z];
-    return RUN(slots_combine, &s);
+    return find_slots(d, c, Y, c->value[Y], c->value[Z], &s, err) ||
+                   RUN(slots_combine, &s)
+               ? -1
+               : 0;
 }
 
 int topt_cuda_combine_bwd(struct topt_device *d, const struct topt_kernel_call *c,
@@ -129,10 +128,8 @@ int topt_cuda_combine_bwd(struct topt_device *d, const struct topt_kernel_call *
     enum { Y, G, Z };
     struct cu_slots s;
     (void)f;
-    if (find_slots(d, c, Y, &s, err))
+    if (find_slots(d, c, Y, c->value[Y], c->grad[Y], &s, err))
         return -1;
-    s.from = c->value[Y];
-    s.to = c->grad[Y];
     s.dg = c->grad[G];
     s.dz = c->grad[Z];
     return (s.to && RUN(slots_weigh, &s)) || (s.dg && RUN(slots_weights, &s)) ? -1 : 0;

@@ -9,6 +9,7 @@
  *     PHASE { ... t ... }       inside BLOCKS: thread t does its part; then the block waits
  *     ANY(flag, condition)      flag = does the condition hold for some thread t
  *     BLOCK_FOLD(x, op)         x[0] = x[0] op x[1] ... over a SHARED array, as a tree
+ *     UNROLL for ...            of few and constant turns, whose arrays are registers
  *     WAIT                      what was read of SHARED may be overwritten from here on
  *
  * What threads hand to each other, and what one keeps from phase to phase, is in
@@ -37,6 +38,7 @@ enum { THREADS = 256, STRIP = 32 };
 #define EACH(i, n)                                                                       \
     for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < (n);               \
          i += (int64_t)gridDim.x * THREADS)
+#define UNROLL       _Pragma("unroll")
 #define BLOCKS(r, n) for (int64_t r = blockIdx.x; r < (n); r += gridDim.x)
 #define PHASE        for (int t = (int)threadIdx.x, once = 1; once; once = 0, __syncthreads())
 #define ANY(flag, condition)                                                             \
@@ -65,6 +67,7 @@ enum { THREADS = 16, STRIP = 4 };
 #define BOTH       static inline
 #define WAIT       (void)0
 #define SHARED
+#define UNROLL
 #define EACH(i, n)   for (int64_t i = cu_emulated_block; i < (n); i += cu_emulated_blocks)
 #define BLOCKS(r, n) for (int64_t r = cu_emulated_block; r < (n); r += cu_emulated_blocks)
 #define PHASE        for (int t = 0; t < THREADS; t++)

@@ -10,6 +10,11 @@
 #include "k_shape.h"
 #include "k_moe.h"
 #include "k_recurrent.h"
+#include "k_scan.h"
+#include "k_ssd.h"
+#include "k_delta.h"
+#include "k_selective.h"
+#include "k_causal_conv.h"
 #include "k_update.h"
 
 /* Kernels in the order of TOPT_CU_KERNELS, then the rest in that of struct cu_math. */

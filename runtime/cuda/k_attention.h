@@ -364,7 +364,7 @@ static int settle(void *stream, const struct cu_settle *c)
 
 enum { MERGE_Y = 4, MERGE_LSE, MERGE_MOST, MERGE_WEIGHT };
 
-KERNEL attend_weight_each(CALL(cu_call) c)
+KERNEL attention_weight_each(CALL(cu_call) c)
 {
     EACH(i, elements(&c, MERGE_LSE))
     STAT(c.value[MERGE_WEIGHT])
@@ -372,14 +372,14 @@ KERNEL attend_weight_each(CALL(cu_call) c)
                     (double)STAT(c.value[MERGE_MOST])[i]);
 }
 
-static int attend_weight(void *stream, const struct cu_call *c)
+static int attention_weight(void *stream, const struct cu_call *c)
 {
-    LAUNCH(attend_weight_each, blocks_for(size_of(c, MERGE_LSE)), stream, c);
+    LAUNCH(attention_weight_each, blocks_for(size_of(c, MERGE_LSE)), stream, c);
     return 0;
 }
 
 /* This part's share of the whole softmax: its values times that, and the whole's lse. */
-KERNEL attend_merge_rows(CALL(cu_call) c)
+KERNEL attention_merge_rows(CALL(cu_call) c)
 {
     int64_t width = quotient(c.cols[MERGE_Y], c.cols[MERGE_LSE]);
     BLOCKS(i, elements(&c, MERGE_LSE))
@@ -399,9 +399,9 @@ KERNEL attend_merge_rows(CALL(cu_call) c)
     }
 }
 
-static int attend_merge(void *stream, const struct cu_call *c)
+static int attention_merge(void *stream, const struct cu_call *c)
 {
     if (size_of(c, MERGE_Y) > 0)
-        LAUNCH(attend_merge_rows, size_of(c, MERGE_LSE), stream, c);
+        LAUNCH(attention_merge_rows, size_of(c, MERGE_LSE), stream, c);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* k_moe.h - mixtures of experts: who goes where, and the activations between the products.
+/* k_moe.h - mixtures of experts: routing, dispatch, combine, and activations between products.
  *
  * An expert's slots are given out in order of position among the tokens that chose it, so
  * one thread walks along the positions of a sample for each expert; all else is a block or
@@ -58,7 +58,7 @@ DEVICE void close_groups(const struct cu_route *c, const double *score, uint8_t 
     }
 }
 
-/* A block a token: who is chosen, and the weights that they would have with a slot. */
+/* A block a token: which experts are chosen, and the weights that they would have with a slot. */
 KERNEL route_tokens_rows(CALL(cu_route) c)
 {
     SHARED double score[CU_EXPERTS];
@@ -140,7 +140,7 @@ KERNEL route_tokens_rows(CALL(cu_route) c)
     }
 }
 
-/* Who finds no slot is not kept; the weights of the others are the output. */
+/* Tokens beyond an expert's capacity are dropped there; the weights of the others are the output. */
 KERNEL route_slots_each(CALL(cu_route) c)
 {
     EACH(i, c.batch * c.experts)
@@ -231,7 +231,7 @@ static inline int64_t slot_numbers(const struct cu_slots *c)
     return c->batch * c->experts * c->slots * c->d;
 }
 
-/* Number of the slot's token in an operand of tokens; -1: nobody has the slot. */
+/* Number of the slot's token in an operand of tokens; -1: the slot has no token. */
 DEVICE int64_t token_number(const struct cu_slots *c, int64_t i)
 {
     int64_t slot = quotient(i, c->d), b = quotient(slot, c->slots * c->experts);
@@ -239,7 +239,7 @@ DEVICE int64_t token_number(const struct cu_slots *c, int64_t i)
     return s < 0 ? -1 : (b * c->seq + s) * c->d + rest(i, c->d);
 }
 
-/* Slots get their tokens; those that nobody has are 0. */
+/* Slots get their tokens; those without a token are 0. */
 KERNEL slots_fill_each(CALL(cu_slots) c)
 {
     EACH(i, c.batch * c.experts * c.slots * c.d)

@@ -14,6 +14,7 @@
 /* What makes two products alike. */
 struct shape {
     int64_t ta, tb, m, n, k, lda, ldb, ldc, adds, aligned, wide;
+    int64_t batch, stride_a, stride_b, stride_c;
 };
 
 struct cuda_product {
@@ -51,12 +52,28 @@ void topt_cuda_gemm_forget(struct cuda_device *d)
     d->products = NULL;
 }
 
-/* Largest power of two, at most 256, that divides all addresses: algorithms ask for
- * it. */
-static int64_t alignment(const struct cuda_gemm *g)
+/* Largest power of two, at most 256, that divides the addresses of all matrices:
+ * algorithms ask for it. */
+static int64_t alignment(const struct topt_device *d, const struct cuda_gemm *g)
 {
     uintptr_t all = (uintptr_t)g->a | (uintptr_t)g->b | (uintptr_t)g->c | 256;
+    if (g->batch > 1) {
+        all |= (uintptr_t)((g->stride_a | g->stride_b) * d->real_bytes);
+        all |= (uintptr_t)(g->stride_c * (g->wide ? d->state_bytes : d->real_bytes));
+    }
     return (int64_t)(all & (~all + 1));
+}
+
+/* Matrices of a batch lie 'stride' numbers apart. */
+static cublasStatus_t repeat(cublasLtMatrixLayout_t l, int64_t batch, int64_t stride)
+{
+    int32_t count = (int32_t)batch;
+    cublasStatus_t rc = cublasLtMatrixLayoutSetAttribute(
+        l, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count);
+    return rc ? rc
+              : cublasLtMatrixLayoutSetAttribute(
+                    l, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride,
+                    sizeof stride);
 }
 
 /* Descriptors; operands swapped, as the file's head says. */
@@ -87,6 +104,12 @@ static cublasStatus_t describe(struct cuda_product *p, enum topt_dtype dtype)
     if (!rc)
         rc = cublasLtMatrixLayoutCreate(&p->c, s->wide && !f64 ? CUDA_R_32F : t,
                                         (uint64_t)s->n, (uint64_t)s->m, s->ldc);
+    if (!rc && s->batch > 1)
+        rc = repeat(p->a, s->batch, s->stride_a);
+    if (!rc && s->batch > 1)
+        rc = repeat(p->b, s->batch, s->stride_b);
+    if (!rc && s->batch > 1)
+        rc = repeat(p->c, s->batch, s->stride_c);
     return rc;
 }
 
@@ -154,9 +177,12 @@ static int empty_product(struct topt_device *d, const struct cuda_gemm *g,
                          struct topt_error *err)
 {
     int64_t bytes = g->wide ? d->state_bytes : d->real_bytes, row = g->n * bytes;
-    for (int64_t i = 0; i < g->m && g->beta == 0; i++)
-        if (d->ops->zero(d, (char *)g->c + i * g->ldc * bytes, row, err))
+    int64_t batch = g->batch > 1 ? g->batch : 1;
+    for (int64_t i = 0; i < batch * g->m && g->beta == 0; i++) {
+        int64_t at = i / g->m * g->stride_c + i % g->m * g->ldc;
+        if (d->ops->zero(d, (char *)g->c + at * bytes, row, err))
             return -1;
+    }
     return 0;
 }
 
@@ -178,8 +204,14 @@ int topt_cuda_gemm(struct topt_device *d, const struct cuda_gemm *g,
                       .ldb = g->ldb,
                       .ldc = g->ldc,
                       .adds = g->beta != 0,
-                      .aligned = alignment(g),
-                      .wide = g->wide};
+                      .aligned = alignment(d, g),
+                      .wide = g->wide,
+                      .batch = g->batch > 1 ? g->batch : 1,
+                      .stride_a = g->stride_a,
+                      .stride_b = g->stride_b,
+                      .stride_c = g->stride_c};
+    if (s.batch > INT32_MAX)
+        return topt_fail(err, TOPT_ERR_LIMIT, "more than 2^31 matrix products at once");
     if (find(d, &s, &p, err))
         return -1;
     if (dev->dry)

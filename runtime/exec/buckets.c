@@ -21,7 +21,7 @@ struct topt_buckets {
     int begun, ended;
 };
 
-/* Earlier ones first; a bubble's worth of buckets. */
+/* By the instruction after which each may begin: an insertion sort, since buckets are few. */
 static void sort_by_ready(const struct topt_program *p, int *order)
 {
     for (int i = 0; i < p->nbuckets; i++) {

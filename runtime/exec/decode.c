@@ -7,6 +7,7 @@
 #include "decode.h"
 #include "memory.h"
 #include "number.h"
+#include "operands.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,10 +39,10 @@ static int is(const struct topt_op *op, const char *kind)
     return !strcmp(op->spec->name, kind);
 }
 
-/* Of keys, where they are another dimension than queries; -1: none. */
+/* The dimension of attention's keys; -1: it is none. */
 static int keys_of(const struct topt_op *op)
 {
-    return is(op, "attend") ? dim_called(op, "t") : -1;
+    return is(op, "attention") ? dim_called(op, "t") : -1;
 }
 
 /* Kinds that compute each position by itself, and attention. */
@@ -53,16 +54,7 @@ static int known_kind(const struct topt_op *op)
     for (int i = 0; kind[i]; i++)
         if (is(op, kind[i]))
             return 1;
-    return (is(op, "attention") || is(op, "attend")) && op->attrs.causal;
-}
-
-static int find_loss(const struct topt_program *p)
-{
-    for (int i = p->micro_begin; i < p->micro_end; i++)
-        if (p->instr[i].kind == TOPT_I_KERNEL && p->instr[i].op == p->model->loss &&
-            p->instr[i].kernel != TOPT_K_LOAD)
-            return i;
-    return -1;
+    return is(op, "attention") && op->attrs.causal;
 }
 
 /* On one device what is reduced or moved stays as it is; anything else here is not known. */
@@ -84,7 +76,7 @@ int topt_decode_can(const struct topt_session *s)
 {
     const struct topt_program *p = s->p;
     const struct topt_model *m = p->model;
-    int end = find_loss(p);
+    int end = topt_program_find_loss(p);
     if (s->comm->size > 1 || m->batch != 1 || p->settings.micro_batches != 1 || end < 0 ||
         strcmp(s->dev->ops->name, "host"))
         return 0;
@@ -103,15 +95,23 @@ int topt_decode_can(const struct topt_session *s)
 
 /* ---- boxes of the new positions -------------------------------------------------------- */
 
-/* The fused attention has one dimension for queries and keys, so that its boxes hold all
- * positions, and it is told where to begin. */
+/* What attention reads at positions that were there before: keys and values, and what has
+ * them beside the queries. */
+static int reads_all(const struct topt_op *op, int operand)
+{
+    const struct topt_operand_spec *spec = &op->spec->operand[operand];
+    return is(op, "attention") && spec->role == TOPT_INPUT &&
+           (spec->dim[1] == keys_of(op) ||
+            (operand == ATTENTION_Q && !op->operand[ATTENTION_KV].present));
+}
+
 static void narrow_box(const struct topt_decode *d, const struct topt_op *op, int operand,
                        struct topt_box *box)
 {
-    int s = dim_called(op, "s"), t = keys_of(op), fused = is(op, "attention");
+    int s = dim_called(op, "s"), t = keys_of(op);
     const struct topt_operand_spec *spec = &op->spec->operand[operand];
     for (int i = 0; i < spec->ndim && spec->role != TOPT_PARAM; i++) {
-        if (spec->dim[i] == t || (fused && spec->dim[i] == s)) {
+        if (spec->dim[i] == t || (spec->dim[i] == s && reads_all(op, operand))) {
             box->off[i] = 0;
             box->len[i] = d->done + d->n;
         } else if (spec->dim[i] == s) {
@@ -124,10 +124,10 @@ static void narrow_box(const struct topt_decode *d, const struct topt_op *op, in
 static void narrow_op(const struct topt_decode *d, const struct topt_op *op, int64_t *off,
                       int64_t *len)
 {
-    int s = dim_called(op, "s"), t = keys_of(op), fused = is(op, "attention");
+    int s = dim_called(op, "s"), t = keys_of(op);
     if (s >= 0) {
-        off[s] = fused ? 0 : d->done;
-        len[s] = fused ? d->done + d->n : d->n;
+        off[s] = d->done;
+        len[s] = d->n;
     }
     if (t >= 0) {
         off[t] = 0;
@@ -136,16 +136,6 @@ static void narrow_op(const struct topt_decode *d, const struct topt_op *op, int
 }
 
 /* ---- buffers ---------------------------------------------------------------------------- */
-
-/* What attention reads, or writes, at positions that were there before. */
-static int reads_all(const struct topt_op *op, int operand)
-{
-    const struct topt_operand_spec *spec = &op->spec->operand[operand];
-    if (is(op, "attention"))
-        return spec->ndim == 3 && spec->role != TOPT_SAVED;
-    int t = keys_of(op);
-    return t >= 0 && spec->role == TOPT_INPUT && spec->dim[1] == t;
-}
 
 static void mark_kept(struct topt_decode *d)
 {
@@ -202,7 +192,7 @@ static int run_kernel(struct topt_decode *d, const struct topt_instr *i,
     const struct topt_config *config = &s->p->config[i->op];
     struct topt_kernel_call c = {.op = op,
                                  .kernel = i->kernel,
-                                 .at = is(op, "attention") ? d->done : i->at,
+                                 .at = i->at,
                                  .micro_batches = 1,
                                  .seed = s->options.seed};
     if (dim_called(op, "s") < 0 && d->done)
@@ -230,7 +220,7 @@ int topt_decode_open(struct topt_session *s, struct topt_decode **ret,
     struct topt_decode *d = calloc(1, sizeof *d);
     if (d) {
         d->s = s;
-        d->end = find_loss(s->p);
+        d->end = topt_program_find_loss(s->p);
         d->block = calloc((size_t)s->p->nbuffers + 1, sizeof *d->block);
     }
     if (!d || !d->block) {

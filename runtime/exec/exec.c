@@ -136,28 +136,50 @@ static int load(struct topt_session *s, const struct topt_op *op, int operand, i
     return s->dev->ops->write(s->dev, s->ptr[buffer], host, bytes, err);
 }
 
-static int do_kernel(struct topt_session *s, const struct topt_instr *i,
-                     struct topt_error *err)
+static int load_all(struct topt_session *s, const struct topt_instr *i,
+                    struct topt_error *err)
 {
     const struct topt_op *op = &s->p->model->op[i->op];
-    struct topt_kernel_call c = s->bound[i->op];
-    c.kernel = i->kernel;
-    c.at = i->at;
-    c.step = s->step;
-    c.first_sample = first_sample(s);
+    for (int o = 0; o < op->spec->noperands; o++)
+        if (i->value[o] >= 0 &&
+            (alive(s, i->value[o], err) || load(s, op, o, i->value[o], err)))
+            return topt_wrap(err, "samples of '%s'", op->name);
+    return 0;
+}
+
+static int call_of(const struct topt_session *s, const struct topt_instr *i,
+                   struct topt_kernel_call *c, struct topt_error *err)
+{
+    const struct topt_op *op = &s->p->model->op[i->op];
+    *c = s->bound[i->op];
+    c->kernel = i->kernel;
+    c->at = i->at;
+    c->step = s->step;
+    c->first_sample = first_sample(s);
     for (int o = 0; o < op->spec->noperands; o++) {
         if ((i->value[o] >= 0 && alive(s, i->value[o], err)) ||
             (i->grad[o] >= 0 && alive(s, i->grad[o], err)))
             return topt_wrap(err, "%s of '%s'", topt_kernel_name(i->kernel), op->name);
-        c.value[o] = i->value[o] >= 0 ? s->ptr[i->value[o]] : NULL;
-        c.grad[o] = i->grad[o] >= 0 ? s->ptr[i->grad[o]] : NULL;
-        c.wide_grads |= (uint32_t)(i->grad[o] >= 0 && is_wide(s, i->grad[o])) << o;
-        if (i->kernel == TOPT_K_LOAD && c.value[o] && load(s, op, o, i->value[o], err))
-            return -1;
+        c->value[o] = i->value[o] >= 0 ? s->ptr[i->value[o]] : NULL;
+        c->grad[o] = i->grad[o] >= 0 ? s->ptr[i->grad[o]] : NULL;
+        c->wide_grads |= (uint32_t)(i->grad[o] >= 0 && is_wide(s, i->grad[o])) << o;
     }
+    return 0;
+}
+
+/* The kernel, and those that are done with it. */
+static int do_kernel(struct topt_session *s, const struct topt_instr *i,
+                     struct topt_error *err)
+{
+    struct topt_kernel_call c[TOPT_MAX_TOGETHER];
+    int n = s->together[i - s->p->instr];
     if (i->kernel == TOPT_K_LOAD)
-        return 0;
-    return s->dev->ops->kernel(s->dev, &c, err);
+        return load_all(s, i, err);
+    for (int k = 0; k < n; k++)
+        if (call_of(s, i + k, &c[k], err))
+            return -1;
+    return n > 1 ? s->dev->ops->kernels(s->dev, c, n, err)
+                 : s->dev->ops->kernel(s->dev, c, err);
 }
 
 static int do_move(struct topt_session *s, const struct topt_instr *i,
@@ -269,9 +291,8 @@ static int do_loss(struct topt_session *s, const struct topt_instr *i,
         tokens *= (double)(b->shape.dim[d].count * b->shape.dim[d].unit);
     for (int64_t k = 0; k < n && counts_loss(s, &b->layout); k++)
         sum += topt_number_get(topt_buffer_dtype(s, i->a), host, k);
-    if (s->comm->ops->sum(s->comm, &sum, 1, err))
-        return -1;
-    s->loss += sum / tokens;
+    s->loss += sum / tokens; /* this rank's share */
+    s->loss_at = (int)(i - s->p->instr);
     return 0;
 }
 
@@ -378,7 +399,6 @@ static int waits(const struct topt_instr *i)
     case TOPT_I_HALO_ADD:
     case TOPT_I_REDUCE:
     case TOPT_I_BUCKET:
-    case TOPT_I_LOSS:
     case TOPT_I_NORM:
         return 1;
     case TOPT_I_ROWS_FETCH:
@@ -399,6 +419,21 @@ static int left_out(const struct topt_session *s, int i, enum part part)
     if (part == ALL)
         return 0;
     return instr->kind == TOPT_I_FREE ? !s->ptr[instr->a] : instr->backward;
+}
+
+/* Go on to the last kernel that was done with '*at'; their time is that of a product among
+ * them, or of the first. */
+static const struct topt_instr *count_joined(struct topt_session *s, int *at)
+{
+    const struct topt_instr *first = &s->p->instr[*at], *of = first;
+    for (int k = 1; k < s->together[first - s->p->instr]; k++, ++*at)
+        if (topt_kernel_work(first[k].kernel) != TOPT_WORK_ELEMENTWISE) {
+            s->times.kernel_calls[of->kernel]++;
+            of = &first[k];
+        } else {
+            s->times.kernel_calls[first[k].kernel]++;
+        }
+    return of;
 }
 
 static int run_part(struct topt_session *s, int from, int to, enum part part,
@@ -424,8 +459,10 @@ static int run_part(struct topt_session *s, int from, int to, enum part part,
         if (left_out(s, i, part))
             continue;
         topt_run_at(s->options.place, s->step, i, waits(instr));
-        if (perform[instr->kind](s, instr, err) ||
-            (behind && topt_buckets_behind(s, i, err)))
+        if (perform[instr->kind](s, instr, err))
+            return topt_wrap(err, "instruction %d", i);
+        instr = count_joined(s, &i);
+        if (behind && topt_buckets_behind(s, i, err))
             return topt_wrap(err, "instruction %d", i);
         int64_t after = now_ns();
         account(&s->times, instr, after - before);
@@ -511,23 +548,46 @@ static void *place_of(const struct topt_session *s, int buffer)
     return buffer >= 0 ? (char *)s->arena + s->offset[buffer] : NULL;
 }
 
+static struct topt_kernel_call call_to_come(const struct topt_session *s,
+                                            const struct topt_instr *in)
+{
+    struct topt_kernel_call c = s->bound[in->op];
+    c.kernel = in->kernel;
+    c.at = in->at;
+    for (int o = 0; o < c.op->spec->noperands; o++) {
+        c.value[o] = place_of(s, in->value[o]);
+        c.grad[o] = place_of(s, in->grad[o]);
+        c.wide_grads |= (uint32_t)(in->grad[o] >= 0 && is_wide(s, in->grad[o])) << o;
+    }
+    return c;
+}
+
+/* Of the kernels that are joined to 'i': how many the device does with it. */
+static int count_together(const struct topt_session *s, int i)
+{
+    struct topt_kernel_call c[TOPT_MAX_TOGETHER];
+    int n = 0;
+    for (; n < TOPT_MAX_TOGETHER && i + n < s->p->micro_end &&
+           (!n || s->p->instr[i + n].joined);
+         n++)
+        c[n] = call_to_come(s, &s->p->instr[i + n]);
+    return n > 1 && s->dev->ops->together ? s->dev->ops->together(s->dev, c, n) : 1;
+}
+
 /* The device sees each kernel of the program before the first step. */
 static int prepare(struct topt_session *s, struct topt_error *err)
 {
+    int after = 0; /* one past those that are done with an earlier one */
     for (int i = 0; i < s->p->ninstr; i++) {
         const struct topt_instr *in = &s->p->instr[i];
-        if (in->kind != TOPT_I_KERNEL || in->kernel == TOPT_K_LOAD ||
-            !s->dev->ops->prepare)
+        s->together[i] = 1;
+        if (in->kind != TOPT_I_KERNEL || in->kernel == TOPT_K_LOAD)
             continue;
-        struct topt_kernel_call c = s->bound[in->op];
-        c.kernel = in->kernel;
-        c.at = in->at;
-        for (int o = 0; o < c.op->spec->noperands; o++) {
-            c.value[o] = place_of(s, in->value[o]);
-            c.grad[o] = place_of(s, in->grad[o]);
-            c.wide_grads |= (uint32_t)(in->grad[o] >= 0 && is_wide(s, in->grad[o])) << o;
-        }
-        if (s->dev->ops->prepare(s->dev, &c, err))
+        if (i >= after)
+            s->together[i] = (uint8_t)count_together(s, i);
+        after = i + s->together[i] > after ? i + s->together[i] : after;
+        struct topt_kernel_call c = call_to_come(s, in);
+        if (s->dev->ops->prepare && s->dev->ops->prepare(s->dev, &c, err))
             return -1;
     }
     return 0;
@@ -542,8 +602,9 @@ static int allocate(struct topt_session *s, struct topt_error *err)
     s->rows_heap = calloc(n + 1, sizeof *s->rows_heap);
     s->bound = calloc((size_t)s->p->model->nops + 1, sizeof *s->bound);
     s->rows_named = calloc((size_t)s->p->model->nops + 1, sizeof *s->rows_named);
-    if (!s->ptr || !s->bytes || !s->counts || !s->rows_heap || !s->rows_named ||
-        !s->bound)
+    s->together = malloc((size_t)s->p->ninstr + 1);
+    if (!s->ptr || !s->together || !s->bytes || !s->counts || !s->rows_heap ||
+        !s->rows_named || !s->bound)
         return topt_nomem(err, NULL);
     bind(s);
     return 0;
@@ -638,6 +699,7 @@ void topt_session_destroy(struct topt_session *s)
     free(s->bytes);
     free(s->counts);
     free(s->bound);
+    free(s->together);
     free(s->scratch);
     free(s);
 }
@@ -654,8 +716,25 @@ double topt_schedule_lr(const struct topt_schedule *c, double lr, int64_t step)
     return c->lowest + (lr - c->lowest) * 0.5 * (1 + cos(3.14159265358979323846 * way));
 }
 
+/* Losses of all micro-batches, and what ranks have to say, in one message. */
+static int tell_all(struct topt_session *s, int says, double *ret_loss,
+                    struct topt_error *err)
+{
+    double all[1 + TOPT_SESSION_WORDS] = {s->loss};
+    if (says && s->options.say)
+        s->options.say(s->options.ctx, all + 1);
+    topt_run_at(s->options.place, s->step, s->loss_at, 1);
+    if (s->comm->ops->sum(s->comm, all, 1 + TOPT_SESSION_WORDS, err))
+        return topt_wrap(err, "the sum of the loss");
+    if (says)
+        memcpy(s->heard, all + 1, sizeof s->heard);
+    *ret_loss = all[0];
+    return 0;
+}
+
 int topt_session_step(struct topt_session *s, double *ret_loss, struct topt_error *err)
 {
+    double loss = 0;
     const struct topt_program *p = s->p;
     int64_t rounds = p->settings.micro_batches;
     s->loss = 0;
@@ -664,10 +743,11 @@ int topt_session_step(struct topt_session *s, double *ret_loss, struct topt_erro
     int rc = run(s, p->init_end, p->micro_begin, err);
     for (s->micro = 0; !rc && s->micro < rounds; s->micro++)
         rc = run(s, p->micro_begin, p->micro_end, err);
-    if (rc || run(s, p->micro_end, p->ninstr, err) || s->dev->ops->sync(s->dev, err))
+    if (rc || run(s, p->micro_end, p->ninstr, err) || s->dev->ops->sync(s->dev, err) ||
+        tell_all(s, 1, &loss, err))
         return topt_wrap(err, "step %lld", (long long)s->step + 1);
     s->step++;
-    *ret_loss = s->loss / (double)rounds;
+    *ret_loss = loss / (double)rounds;
     return 0;
 }
 
@@ -686,20 +766,11 @@ int topt_session_evaluate(struct topt_session *s, const struct topt_feed *feed, 
     s->step = step;
     s->feed = &s->options.feed;
     s->times = times;
-    if (rc)
+    double loss = 0;
+    if (rc || tell_all(s, 0, &loss, err))
         return topt_wrap(err, "evaluation");
-    *ret_loss = n > 0 ? s->loss / (double)(n * rounds) : 0;
+    *ret_loss = n > 0 ? loss / (double)(n * rounds) : 0;
     return 0;
-}
-
-/* The first kernel of the loss; what it reads is there. */
-static int find_loss(const struct topt_program *p)
-{
-    for (int i = p->micro_begin; i < p->micro_end; i++)
-        if (p->instr[i].kind == TOPT_I_KERNEL && p->instr[i].op == p->model->loss &&
-            p->instr[i].kernel != TOPT_K_LOAD)
-            return i;
-    return -1;
 }
 
 static int read_logits(struct topt_session *s, int buffer, int64_t position, double *ret,
@@ -724,7 +795,7 @@ int topt_session_logits(struct topt_session *s, const struct topt_feed *feed,
                         int64_t position, double *ret, int64_t n, struct topt_error *err)
 {
     const struct topt_program *p = s->p;
-    int at = find_loss(p);
+    int at = topt_program_find_loss(p);
     int64_t step = s->step;
     if (s->comm->size > 1 || at < 0)
         return topt_fail(err, TOPT_ERR_INVAL, "logits are read on a single rank");
@@ -736,6 +807,11 @@ int topt_session_logits(struct topt_session *s, const struct topt_feed *feed,
     s->step = step;
     s->feed = &s->options.feed;
     return rc ? -1 : 0;
+}
+
+const double *topt_session_heard(const struct topt_session *s)
+{
+    return s->heard;
 }
 
 double topt_session_gradient_norm(const struct topt_session *s)

@@ -23,7 +23,9 @@ struct topt_session {
     int64_t *counts; /* 2 * ranks, for exchanges */
     struct topt_meter meter;
     int64_t step, micro; /* finished steps; micro-batch of this one */
-    double loss;         /* sum over the micro-batches so far */
+    double loss;         /* this rank's share, over the micro-batches so far */
+    int loss_at;         /* the instruction that it came from */
+    double heard[TOPT_SESSION_WORDS];
     double lr, norm, scale;
     const struct topt_feed *feed; /* of the training, or of an evaluation */
     struct topt_session_times times;
@@ -31,8 +33,10 @@ struct topt_session {
     double *rows_named; /* by operator: rows of its gradient here, over all steps */
     struct topt_buckets *buckets;
     struct topt_kernel_call *bound; /* by operator: what all of its kernels are told */
-    int overlaps;                   /* buckets are reduced behind backward */
-    void *scratch;                  /* host memory, grown on demand */
+    uint8_t *
+        together; /* by instruction: kernels, from this one on, that are done in one pass */
+    int overlaps;  /* buckets are reduced behind backward */
+    void *scratch; /* host memory, grown on demand */
     int64_t scratch_bytes;
 };
 

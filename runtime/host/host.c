@@ -247,9 +247,6 @@ static int check_sizes(const struct topt_kernel_call *c, struct topt_error *err)
                              "%s: local block of %lld x %lld is too large", c->op->name,
                              (long long)rows, (long long)cols);
     }
-    if (!strcmp(spec->name, "attention") && c->op->attrs.head_dim > 4096)
-        return topt_fail(err, TOPT_ERR_LIMIT, "%s: heads of more than 4096 numbers",
-                         c->op->name);
     return 0;
 }
 
@@ -261,6 +258,19 @@ static int host_kernel(struct topt_device *d, const struct topt_kernel_call *c,
         return topt_fail(err, TOPT_ERR_INTERNAL, "no host kernel '%s'",
                          topt_kernel_name(c->kernel));
     f(c);
+    return 0;
+}
+
+static int host_together(struct topt_device *d, const struct topt_kernel_call *c, int n)
+{
+    return math_of(d)->together(c, n);
+}
+
+static int host_kernels(struct topt_device *d, const struct topt_kernel_call *c, int n,
+                        struct topt_error *err)
+{
+    (void)err;
+    math_of(d)->run_together(c, n);
     return 0;
 }
 
@@ -302,6 +312,8 @@ static const struct topt_device_ops host_ops = {
     .add = host_add,
     .kernel = host_kernel,
     .prepare = host_prepare,
+    .together = host_together,
+    .kernels = host_kernels,
     .update = host_update,
     .sync = host_sync,
 };

@@ -2,5 +2,5 @@
 #define TOPT_REAL_IS_DOUBLE 0
 #include "k_all.h"
 
-const struct topt_host_math topt_host_math_f32_v3 = {kernels, add_elements, update,
-                                                     fill_normal};
+const struct topt_host_math topt_host_math_f32_v3 = {kernels,  add_elements, update,
+                                                     together, run_together, fill_normal};

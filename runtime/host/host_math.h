@@ -11,6 +11,9 @@ struct topt_host_math {
     topt_host_kernel *const *kernel; /* TOPT_KERNEL_COUNT, NULL: not a computation */
     void (*add)(void *dst, const void *src, int64_t n);
     void (*update)(const struct topt_update_call *c);
+    /* Kernels in one pass: how many of 'n' from the first on can be, and these. */
+    int (*together)(const struct topt_kernel_call *c, int n);
+    void (*run_together)(const struct topt_kernel_call *c, int n);
     /* Standard normal numbers 'first'... of a stream (random.h). */
     void (*normal)(double *dst, int64_t n, uint64_t stream, uint64_t first);
 };

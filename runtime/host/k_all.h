@@ -9,14 +9,13 @@
 #include "k_batch_norm.h"
 #include "k_elementwise.h"
 #include "k_norm.h"
+#include "k_rotary.h"
 #include "k_attention.h"
 #include "k_moe.h"
 #include "k_normal.h"
 #include "k_xent.h"
 #include "k_recurrent.h"
 #include "k_shape.h"
-#include "k_attend.h"
-#include "k_rotary.h"
 #include "k_tables.h"
 #include "k_causal_conv.h"
 #include "k_scan.h"
@@ -24,6 +23,7 @@
 #include "k_delta.h"
 #include "k_selective.h"
 #include "k_update.h"
+#include "k_together.h"
 
 static topt_host_kernel *const kernels[TOPT_KERNEL_COUNT] = {
     [TOPT_K_EMBEDDING_FWD] = embedding_fwd,
@@ -89,6 +89,9 @@ static topt_host_kernel *const kernels[TOPT_KERNEL_COUNT] = {
     [TOPT_K_UNTOKENS_FWD] = untokens_fwd,
     [TOPT_K_UNTOKENS_BWD] = untokens_bwd,
     [TOPT_K_ATTENTION_FWD] = attention_fwd,
+    [TOPT_K_ATTENTION_WEIGHT] = attention_weight,
+    [TOPT_K_ATTENTION_MERGE] = attention_merge,
+    [TOPT_K_ATTENTION_DELTA] = attention_delta,
     [TOPT_K_ATTENTION_BWD] = attention_bwd,
     [TOPT_K_XENT_MAX] = xent_max,
     [TOPT_K_XENT_SUM] = xent_sum,
@@ -142,11 +145,6 @@ static topt_host_kernel *const kernels[TOPT_KERNEL_COUNT] = {
     [TOPT_K_SOFTMAX_BWD] = softmax_bwd,
     [TOPT_K_MSE_FWD] = mse_fwd,
     [TOPT_K_MSE_BWD] = mse_bwd,
-    [TOPT_K_ATTEND_FWD] = attend_fwd,
-    [TOPT_K_ATTEND_WEIGHT] = attend_weight,
-    [TOPT_K_ATTEND_MERGE] = attend_merge,
-    [TOPT_K_ATTEND_DELTA] = attend_delta,
-    [TOPT_K_ATTEND_BWD] = attend_bwd,
     [TOPT_K_ROTARY_FWD] = rotary_fwd,
     [TOPT_K_ROTARY_BWD] = rotary_bwd,
     [TOPT_K_PREPEND_FWD] = prepend_fwd,

@@ -1,283 +1,463 @@
-/* k_attention.h - grouped-query attention, causal or not, with rotary positions.
+/* k_attention.h - attention of queries to keys of the same or another sequence.
  *
- * One query head at a time: scores of the whole sequence in the operator's [s, s] work
- * buffer, two matrix products around a softmax of rows.  Backward recomputes the
- * probabilities from qkv and the saved log-sum-exp.  Nothing else is allocated: rotated
- * vectors are kept where a result will stand later, and the other side of each product is
- * rotated in strips of a few rows on the stack:
- *     forward    y's slot holds the rotated keys until the weighted sum replaces them
- *     backward   dq's slot holds the rotated queries until the scores' gradient is known
- * Where a text is made token by token, forward begins with the call's 'at': the queries before
- * it are done, their keys and values stand in qkv.  Rotation is orthogonal, so gradients are
- * rotated back by the opposite angle.
- */
-#include "real.h"
+ * A block of queries of one head at a time: its scores with all keys that any of its
+ * rows sees stand in the work buffer, [rows, keys], between two matrix products.  So
+ * memory grows with the keys alone, rows of the softmax are whole, and causal blocks
+ * skip the keys behind them.  Backward recomputes the probabilities from the
+ * log-sum-exp of each row.
+ *
+ * Rotated by their positions, the keys of a group stand behind the scores in the work
+ * buffer, and a block's queries where its result will stand later: in y, in backward in
+ * their gradient.  A rotation is orthogonal, so gradients are rotated back by the opposite
+ * angle.
+ *
+ * Where a rank has a part of the keys, forward leaves the softmax over that part and
+ * its log-sum-exp, -infinity where it sees none; the merge weighs it by its share of
+ * the whole.  Backward then needs the rows' sums of p dp over all keys before anything
+ * else. */
+#include "attention.h"
 
-enum { STRIP_ELEMENTS = 4096 };
+enum { MOST_BUCKETS = 1024 }; /* as the row takes */
 
-/* Rows of head_dim numbers, 'ld' apart. */
-struct heads {
-    int64_t s, hd, q; /* sequence, head size, query heads of a key-value head */
-    int64_t first;    /* forward: queries before this one are done */
-    int64_t ldx, ldy; /* row strides of qkv and of y */
-    double scale;
-    int causal;
-    const struct topt_attrs *rope; /* NULL: nothing is turned */
+/* The table of relative positions: 'n' buckets a side, bucket k from distance start[k]
+ * on. */
+struct near {
+    int64_t n, ld; /* 0: there is no table; of its rows */
+    int64_t start[MOST_BUCKETS];
 };
 
-static struct heads heads_of(const struct topt_kernel_call *c)
+/* Half of a side's buckets hold one distance each; those of the other half end in
+ * equal steps of its logarithm. */
+static void near_init(struct near *w, const struct attention *a)
 {
-    const struct topt_attrs *a = &c->op->attrs;
-    return (struct heads){.s = c->len[2],
-                          .first = c->at,
-                          .hd = a->head_dim,
-                          .q = a->heads / a->kv_heads,
-                          .ldx = cols_of(c, 0),
-                          .ldy = cols_of(c, 1),
-                          .scale =
-                              a->scale > 0 ? a->scale : 1 / sqrt((double)a->head_dim),
-                          .causal = a->causal,
-                          .rope = a->rope_theta > 0 ? a : NULL};
+    w->n = a->side;
+    w->ld = a->ldrp;
+    int64_t exact = w->n / 2;
+    for (int64_t k = 0; k < w->n; k++) {
+        double part = (double)(k - exact) / (double)(w->n - exact);
+        double power = pow((double)a->attrs->distance / (double)exact, part);
+        w->start[k] = k < exact ? k : (int64_t)ceil((double)exact * power - 1e-6);
+    }
 }
 
-/* dst = rows [first, first + n) rotated by their positions; sign -1 turns back.  May
- * be in place.  Without rotation: a plain copy.  Along a pair's rows the angle grows
- * by a constant, so cosine and sine are stepped instead of called (in double: off by n
- * * 1e-16). */
-static void rotate(const struct heads *h, real *dst, int64_t ldd, const real *src,
-                   int64_t lds, int64_t first, int64_t n, double sign)
+/* The bucket of a key 'apart' positions after the query; near the last one that was
+ * asked for. */
+static int64_t bucket_of(const struct near *w, int causal, int64_t apart, int64_t *last)
 {
-    int64_t half = h->hd / 2;
-    if (!h->rope) {
-        for (int64_t i = 0; i < n && dst != src; i++)
-            memcpy(dst + i * ldd, src + i * lds, (size_t)h->hd * sizeof *dst);
+    int64_t far = apart < 0 ? -apart : causal ? 0 : apart, k = *last;
+    while (k + 1 < w->n && far >= w->start[k + 1])
+        k++;
+    while (k > 0 && far < w->start[k])
+        k--;
+    *last = k;
+    return k + (!causal && apart > 0 ? w->n : 0);
+}
+
+/* What all blocks have in common. */
+struct attend {
+    struct attention at;
+    struct near near;
+    const struct topt_kernel_call *call;
+    real *p, *dp;
+};
+
+static void attend_init(struct attend *ret, const struct topt_kernel_call *c, real *p)
+{
+    *ret = (struct attend){
+        .at = attention_of(c), .call = c, .p = p, .dp = c->value[ATTENTION_DP]};
+    near_init(&ret->near, &ret->at);
+}
+
+/* A block of queries of one head: pointers at its first row, but for keys and values at the
+ * group's first; keys [from, to) are those that any of its rows sees. */
+struct attend_block {
+    int64_t first, n, from, to;
+    double slope; /* ALiBi's slope of the head */
+    const real *q, *k, *v, *kr, *rp, *dy;
+    int64_t ldq, ldk;
+    real *y, *lse, *delta, *dq, *dkv, *dkr, *drp;
+};
+
+/* Keys that row 'i' of the block sees, counted from the block's first. */
+static void row_keys(const struct attention *a, const struct attend_block *k, int64_t i,
+                     int64_t *from, int64_t *to)
+{
+    keys_seen(a, k->first + i, from, to);
+    *from = limited(*from - k->from, 0, k->to - k->from);
+    *to = limited(*to - k->from, *from, k->to - k->from);
+}
+
+static real *offset_of(void *base, int64_t i)
+{
+    return base ? (real *)base + i : NULL;
+}
+
+static int is_rotated(const struct attention *a)
+{
+    return a->attrs->rope_theta > 0;
+}
+
+static real *rotated_keys(const struct attend *x)
+{
+    return x->p + x->at.rows * x->at.t;
+}
+
+/* 'n' rows of a head from a position on; may be in place. */
+static void rotate_rows(const struct attention *a, real *dst, int64_t ldd,
+                        const real *src, int64_t lds, int64_t position, int64_t n,
+                        double sign)
+{
+    struct turn t;
+    turn_to(&t, a->attrs, a->attrs->head_dim, position, sign);
+    for (int64_t i = 0; i < n; i++, turn_next(&t))
+        turn_head(&t, dst + i * ldd, src + i * lds);
+}
+
+/* The block of queries from 'first' on, of query head 'i' in group 'g' of sample 'b'. */
+static struct attend_block block_at(const struct attend *x, int64_t b, int64_t g,
+                                    int64_t i, int64_t first)
+{
+    const struct topt_kernel_call *c = x->call;
+    const struct attention *a = &x->at;
+    int64_t head = g * a->group + i, row = b * a->s + first;
+    int64_t q = query_at(a, b, g, i, first), y = row * a->ldy + head * a->vd;
+    int64_t kv = key_at(a, b, g), kr = b * a->t * a->ldkr, stat = row * a->ldl + head;
+    int64_t other;
+    struct attend_block k = {.first = first,
+                             .slope = slope_of_head(a, head),
+                             .n = a->s - first < a->rows ? a->s - first : a->rows,
+                             .q = offset_of(c->value[a->q], q),
+                             .k = offset_of(c->value[a->kv], kv),
+                             .v = offset_of(c->value[a->kv], kv + a->own),
+                             .ldq = a->ldq,
+                             .ldk = a->ldkv,
+                             .kr = offset_of(c->value[ATTENTION_KR], kr),
+                             .rp = offset_of(c->value[ATTENTION_RP], head),
+                             .dy = offset_of(c->grad[ATTENTION_Y], y),
+                             .y = offset_of(c->value[ATTENTION_Y], y),
+                             .lse = offset_of(c->value[ATTENTION_LSE], stat),
+                             .delta = offset_of(c->value[ATTENTION_DELTA], stat),
+                             .dq = offset_of(c->grad[a->q], q),
+                             .dkv = offset_of(c->grad[a->kv], kv),
+                             .dkr = offset_of(c->grad[ATTENTION_KR], kr),
+                             .drp = offset_of(c->grad[ATTENTION_RP], head)};
+    keys_seen(a, first, &k.from, &other);
+    keys_seen(a, first + k.n - 1, &other, &k.to);
+    if (is_rotated(a)) {
+        k.k = rotated_keys(x);
+        k.ldk = a->own;
+    }
+    return k;
+}
+
+/* Rotated queries of the block, where its result will stand. */
+static void rotate_queries(const struct attention *a, struct attend_block *k, real *to,
+                           int64_t ld)
+{
+    if (!is_rotated(a))
         return;
-    }
-    for (int64_t j = 0; j < half; j++) {
-        double step = sign * topt_rope_step(h->rope, h->hd, j);
-        double co = cos(step * (double)first), si = sin(step * (double)first);
-        double dco = cos(step), dsi = sin(step);
-        for (int64_t i = 0; i < n; i++) {
-            const real *x = src + i * lds + j;
-            real *y = dst + i * ldd + j;
-            double a = (double)x[0], b = (double)x[half], t = co * dco - si * dsi;
-            y[0] = R(a * co - b * si);
-            y[half] = R(a * si + b * co);
-            si = si * dco + co * dsi;
-            co = t;
-        }
+    rotate_rows(a, to, ld, k->q, a->ldq, a->first_query + k->first, k->n, 1);
+    k->q = to;
+    k->ldq = ld;
+}
+
+static void rotate_keys(const struct attend *x, int64_t b, int64_t g)
+{
+    const struct attention *a = &x->at;
+    const real *k = offset_of(x->call->value[a->kv], key_at(a, b, g));
+    if (is_rotated(a))
+        rotate_rows(a, rotated_keys(x), a->own, k, a->ldkv, a->first_key, a->t, 1);
+}
+
+/* What is done to each row of scores before the softmax. */
+static void adjust_row(const struct attend *x, const struct attend_block *k, int64_t i,
+                       int64_t from, int64_t to)
+{
+    const struct topt_attrs *a = x->at.attrs;
+    real *row = x->p + i * (k->to - k->from), cap = R(a->cap);
+    int64_t at = k->from - (k->first + i + x->at.behind), last = 0; /* key less query */
+    for (int64_t j = from; x->near.n && j < to; j++)
+        row[j] += k->rp[bucket_of(&x->near, a->causal, at + j, &last) * x->near.ld];
+    for (int64_t j = from; k->slope > 0 && j < to; j++)
+        row[j] += R(k->slope * (double)(at + j));
+    for (int64_t j = from; a->cap > 0 && j < to; j++)
+        row[j] = cap * TANH(row[j] / cap);
+}
+
+/* From the slopes of what scores became to their own, of one row; what one became is
+ * known from its p.  Adds to the gradient of the table. */
+static void adjust_row_bwd(const struct attend *x, const struct attend_block *k,
+                           int64_t i, int64_t from, int64_t to)
+{
+    const struct topt_attrs *a = x->at.attrs;
+    const real *p = x->p + i * (k->to - k->from);
+    real *dp = x->dp + i * (k->to - k->from);
+    int64_t at = k->from - (k->first + i + x->at.behind), last = 0;
+    for (int64_t j = from; k->drp && j < to; j++)
+        k->drp[bucket_of(&x->near, a->causal, at + j, &last) * x->near.ld] += dp[j];
+    for (int64_t j = from; a->cap > 0 && j < to; j++) {
+        double s = p[j] > 0 ? log((double)p[j]) + (double)k->lse[i * x->at.ldl] : 0;
+        dp[j] *= R(1 - s / a->cap * (s / a->cap));
     }
 }
 
-static int64_t strip_rows(const struct heads *h)
+/* p = scale q k^T. */
+static void block_scores(const struct attend *x, const struct attend_block *k)
 {
-    int64_t n = STRIP_ELEMENTS / h->hd;
-    return n < h->s ? n : h->s;
+    const struct attention *a = &x->at;
+    struct gemm g = {.tb = 1,
+                     .m = k->n,
+                     .n = k->to - k->from,
+                     .k = a->own,
+                     .alpha = a->scale,
+                     .a = k->q + a->shared,
+                     .lda = k->ldq,
+                     .b = k->k + k->from * k->ldk,
+                     .ldb = k->ldk,
+                     .c = x->p,
+                     .ldc = k->to - k->from};
+    gemm(&g);
+    if (!a->shared)
+        return;
+    g.k = a->shared;
+    g.beta = 1;
+    g.a = k->q;
+    g.b = k->kr + k->from * a->ldkr;
+    g.ldb = a->ldkr;
+    gemm(&g);
 }
 
-/* p = softmax(scale * p) by rows in place; lse is 'ldl' apart. */
-static void softmax_rows(const struct heads *h, real *p, real *lse, int64_t ldl)
+/* Softmax of what the row sees, 0 elsewhere; returns the log-sum-exp. */
+static double softmax_row(real *row, int64_t from, int64_t to, int64_t width)
 {
-    for (int64_t i = h->first; i < h->s; i++) {
-        real *row = p + i * h->s;
-        int64_t n = h->causal ? i + 1 : h->s;
-        real max = max_of(row, n), scale = R(h->scale);
-        for (int64_t j = 0; j < n; j++)
-            row[j] = EXP(scale * (row[j] - max));
-        double sum = sum_of(row, n);
-        real inverse = R(1 / sum);
-        for (int64_t j = 0; j < n; j++)
-            row[j] *= inverse;
-        memset(row + n, 0, (size_t)(h->s - n) * sizeof *row);
-        lse[i * ldl] = R(log(sum) + h->scale * (double)max);
-    }
+    memset(row, 0, (size_t)from * sizeof *row);
+    memset(row + to, 0, (size_t)(width - to) * sizeof *row);
+    if (from >= to)
+        return -INFINITY;
+    real max = max_of(row + from, to - from);
+    for (int64_t j = from; j < to; j++)
+        row[j] = EXP(row[j] - max);
+    double sum = sum_of(row + from, to - from);
+    real inverse = R(1 / sum);
+    for (int64_t j = from; j < to; j++)
+        row[j] *= inverse;
+    return log(sum) + (double)max;
 }
 
-/* One head forward: q, k, v point into qkv, y into the output. */
-static void head_fwd(const struct heads *h, const real *q, const real *k, const real *v,
-                     real *y, real *p, real *lse, int64_t ldl)
+static void block_fwd(const struct attend *x, struct attend_block *k)
 {
-    real strip[STRIP_ELEMENTS];
-    int64_t step = strip_rows(h);
-    rotate(h, y, h->ldy, k, h->ldx, 0, h->s, 1);
-    for (int64_t i = h->first; i < h->s; i += step) {
-        int64_t n = h->s - i < step ? h->s - i : step;
-        rotate(h, strip, h->hd, q + i * h->ldx, h->ldx, i, n, 1);
-        gemm(&(struct gemm){.tb = 1,
-                            .m = n,
-                            .n = h->s,
-                            .k = h->hd,
-                            .alpha = 1,
-                            .a = strip,
-                            .lda = h->hd,
-                            .b = y,
-                            .ldb = h->ldy,
-                            .c = p + i * h->s,
-                            .ldc = h->s});
+    const struct attention *a = &x->at;
+    int64_t width = k->to - k->from, from, to;
+    rotate_queries(a, k, k->y, a->ldy);
+    block_scores(x, k);
+    for (int64_t i = 0; i < k->n; i++) {
+        row_keys(a, k, i, &from, &to);
+        adjust_row(x, k, i, from, to);
+        k->lse[i * a->ldl] = R(softmax_row(x->p + i * width, from, to, width));
     }
-    softmax_rows(h, p, lse, ldl);
-    gemm(&(struct gemm){.m = h->s - h->first,
-                        .n = h->hd,
-                        .k = h->s,
+    gemm(&(struct gemm){.m = k->n,
+                        .n = a->vd,
+                        .k = width,
                         .alpha = 1,
-                        .a = p + h->first * h->s,
-                        .lda = h->s,
-                        .b = v,
-                        .ldb = h->ldx,
-                        .c = y + h->first * h->ldy,
-                        .ldc = h->ldy});
+                        .a = x->p,
+                        .lda = width,
+                        .b = k->v + k->from * a->ldkv,
+                        .ldb = a->ldkv,
+                        .c = k->y,
+                        .ldc = a->ldy});
+}
+
+/* Every block of queries, a group's one after the other; 'end' after each group. */
+static void each_block(const struct attend *x,
+                       void (*work)(const struct attend *, struct attend_block *),
+                       void (*end)(const struct attend *, int64_t, int64_t))
+{
+    const struct attention *a = &x->at;
+    for (int64_t b = 0; b < a->batch; b++)
+        for (int64_t g = 0; g < a->groups; g++) {
+            rotate_keys(x, b, g);
+            for (int64_t h = 0; h < a->group; h++)
+                for (int64_t i = 0; i < a->s; i += a->rows) {
+                    struct attend_block k = block_at(x, b, g, h, i);
+                    work(x, &k);
+                }
+            if (end)
+                end(x, b, g);
+        }
 }
 
 static void attention_fwd(const struct topt_kernel_call *c)
 {
-    enum { QKV, Y, LSE, WORK };
-    struct heads h = heads_of(c);
-    const real *qkv = c->value[QKV];
-    real *y = c->value[Y], *lse = c->value[LSE];
-    int64_t ldl = cols_of(c, LSE);
-    for (int64_t b = 0; b < c->len[0] && h.s > 0; b++)
-        for (int64_t g = 0; g < c->len[1]; g++)
-            for (int64_t i = 0; i < h.q; i++) {
-                const real *base = qkv + b * h.s * h.ldx + g * (h.q + 2) * h.hd;
-                head_fwd(&h, base + i * h.hd, base + h.q * h.hd, base + (h.q + 1) * h.hd,
-                         y + b * h.s * h.ldy + (g * h.q + i) * h.hd, c->value[WORK],
-                         lse + b * h.s * ldl + g * h.q + i, ldl);
-            }
+    struct attend x;
+    attend_init(&x, c, c->value[ATTENTION_SCORES]);
+    each_block(&x, block_fwd, NULL);
+    copy(c->value[ATTENTION_MOST], c->value[ATTENTION_LSE],
+         elements_of(c, ATTENTION_LSE));
 }
 
-/* Probabilities again, from rotated queries (rows 'ldx' apart, in dq's slot). */
-static void head_probabilities(const struct heads *h, const real *rq, const real *k,
-                               real *p, const real *lse, int64_t ldl)
+static void attention_weight(const struct topt_kernel_call *c)
 {
-    real strip[STRIP_ELEMENTS];
-    int64_t step = strip_rows(h);
-    for (int64_t j = 0; j < h->s; j += step) {
-        int64_t n = h->s - j < step ? h->s - j : step;
-        rotate(h, strip, h->hd, k + j * h->ldx, h->ldx, j, n, 1);
-        gemm(&(struct gemm){.tb = 1,
-                            .m = h->s,
-                            .n = n,
-                            .k = h->hd,
-                            .alpha = h->scale,
-                            .a = rq,
-                            .lda = h->ldx,
-                            .b = strip,
-                            .ldb = h->hd,
-                            .c = p + j,
-                            .ldc = h->s});
+    const real *lse = c->value[ATTENTION_LSE], *most = c->value[ATTENTION_MOST];
+    real *weight = c->value[ATTENTION_WEIGHT];
+    int64_t n = elements_of(c, ATTENTION_LSE);
+    for (int64_t i = 0; i < n; i++)
+        weight[i] = R(exp((double)lse[i] - (double)most[i]));
+}
+
+/* This part's share of the whole softmax; its value times that, and the whole's lse. */
+static void attention_merge(const struct topt_kernel_call *c)
+{
+    const real *most = c->value[ATTENTION_MOST], *weight = c->value[ATTENTION_WEIGHT];
+    real *y = c->value[ATTENTION_Y], *lse = c->value[ATTENTION_LSE];
+    int64_t n = elements_of(c, ATTENTION_LSE), vd = attention_of(c).vd;
+    for (int64_t i = 0; i < n; i++) {
+        double whole = (double)most[i] + log((double)weight[i]);
+        real share = R(exp((double)lse[i] - whole));
+        for (int64_t j = 0; j < vd; j++)
+            y[i * vd + j] *= share;
+        lse[i] = R(whole);
     }
-    for (int64_t i = 0; i < h->s; i++) {
-        real *row = p + i * h->s, shift = lse[i * ldl];
-        int64_t n = h->causal ? i + 1 : h->s;
-        for (int64_t j = 0; j < n; j++)
+}
+
+/* p from the log-sum-exps, and dp = dy v^T. */
+static void block_again(const struct attend *x, const struct attend_block *k)
+{
+    const struct attention *a = &x->at;
+    int64_t width = k->to - k->from, from, to;
+    block_scores(x, k);
+    for (int64_t i = 0; i < k->n; i++) {
+        real *row = x->p + i * width, shift = k->lse[i * a->ldl];
+        row_keys(a, k, i, &from, &to);
+        adjust_row(x, k, i, from, to);
+        memset(row, 0, (size_t)from * sizeof *row);
+        for (int64_t j = from; j < to; j++)
             row[j] = EXP(row[j] - shift);
-        memset(row + n, 0, (size_t)(h->s - n) * sizeof *row);
+        memset(row + to, 0, (size_t)(width - to) * sizeof *row);
     }
+    gemm(&(struct gemm){.tb = 1,
+                        .m = k->n,
+                        .n = width,
+                        .k = a->vd,
+                        .alpha = 1,
+                        .a = k->dy,
+                        .lda = a->ldy,
+                        .b = k->v + k->from * a->ldkv,
+                        .ldb = a->ldkv,
+                        .c = x->dp,
+                        .ldc = width});
 }
 
-/* dp becomes the gradient of the unscaled scores: scale p (dp - sum of p dp in the
- * row). */
-static void softmax_rows_bwd(const struct heads *h, const real *p, real *dp)
+static double dot_row(const real *a, const real *b, int64_t n)
 {
-    for (int64_t i = 0; i < h->s; i++) {
-        const real *pr = p + i * h->s;
-        real *dr = dp + i * h->s;
-        double sum = 0;
-        for (int64_t j = 0; j < h->s; j++)
-            sum += (double)pr[j] * (double)dr[j];
-        real mean = R(sum), scale = R(h->scale);
-        for (int64_t j = 0; j < h->s; j++)
-            dr[j] = scale * pr[j] * (dr[j] - mean);
-    }
+    double sum = 0;
+    for (int64_t j = 0; j < n; j++)
+        sum += (double)a[j] * (double)b[j];
+    return sum;
 }
 
-/* dq = ds k~ by strips of rotated keys, then turned back. */
-static void head_query_grad(const struct heads *h, const real *ds, const real *k,
-                            real *dq)
-{
-    real strip[STRIP_ELEMENTS];
-    int64_t step = strip_rows(h);
-    for (int64_t j = 0; j < h->s; j += step) {
-        int64_t n = h->s - j < step ? h->s - j : step;
-        rotate(h, strip, h->hd, k + j * h->ldx, h->ldx, j, n, 1);
-        gemm(&(struct gemm){.m = h->s,
-                            .n = h->hd,
-                            .k = n,
-                            .alpha = 1,
-                            .beta = j > 0 ? 1 : 0,
-                            .a = ds + j,
-                            .lda = h->s,
-                            .b = strip,
-                            .ldb = h->hd,
-                            .c = dq,
-                            .ldc = h->ldx});
-    }
-    rotate(h, dq, h->ldx, dq, h->ldx, 0, h->s, -1);
-}
-
-/* What the queries give to keys or values: the transpose of their scores times 'b', added to what
- * is there where 'more'. */
-static void add_keys(const struct heads *h, const real *scores, const real *b,
-                     int64_t ldb, int more, real *c)
+/* c[keys, n] += a^T b, over the block's queries; c from the block's first key on. */
+static void add_by_keys(const struct attend_block *k, const real *a, const real *b,
+                        int64_t ldb, int64_t n, real *c, int64_t ldc)
 {
     gemm(&(struct gemm){.ta = 1,
-                        .m = h->s,
-                        .n = h->hd,
-                        .k = h->s,
+                        .m = k->to - k->from,
+                        .n = n,
+                        .k = k->n,
                         .alpha = 1,
-                        .beta = more ? 1 : 0,
-                        .a = scores,
-                        .lda = h->s,
+                        .beta = 1,
+                        .a = a,
+                        .lda = k->to - k->from,
                         .b = b,
                         .ldb = ldb,
-                        .c = c,
-                        .ldc = h->ldx});
+                        .c = c + k->from * ldc,
+                        .ldc = ldc});
 }
 
-/* One group: its query heads share a key and a value, whose gradients add up. */
-static void group_bwd(const struct topt_kernel_call *c, const struct heads *h,
-                      const real *x, real *dx, const real *dy, const real *lse,
-                      int64_t ldl)
+/* c[queries, n] = dp keys. */
+static void set_by_queries(const struct attend *x, const struct attend_block *k,
+                           const real *keys, int64_t ldk, int64_t n, real *c)
 {
-    enum { P = 4, DP = 5 };
-    real *p = c->value[P], *dp = c->value[DP];
-    const real *k = x + h->q * h->hd, *v = k + h->hd;
-    real *dk = dx + h->q * h->hd, *dv = dk + h->hd;
-    for (int64_t i = 0; i < h->q; i++) {
-        real *dq = dx + i * h->hd;
-        const real *dyi = dy + i * h->hd;
-        rotate(h, dq, h->ldx, x + i * h->hd, h->ldx, 0, h->s, 1);
-        head_probabilities(h, dq, k, p, lse + i, ldl);
-        add_keys(h, p, dyi, h->ldy, i > 0, dv);
-        gemm(&(struct gemm){.tb = 1,
-                            .m = h->s,
-                            .n = h->s,
-                            .k = h->hd,
-                            .alpha = 1,
-                            .a = dyi,
-                            .lda = h->ldy,
-                            .b = v,
-                            .ldb = h->ldx,
-                            .c = dp,
-                            .ldc = h->s});
-        softmax_rows_bwd(h, p, dp);
-        add_keys(h, dp, dq, h->ldx, i > 0, dk);
-        head_query_grad(h, dp, k, dq);
+    gemm(&(struct gemm){.m = k->n,
+                        .n = n,
+                        .k = k->to - k->from,
+                        .alpha = 1,
+                        .a = x->dp,
+                        .lda = k->to - k->from,
+                        .b = keys + k->from * ldk,
+                        .ldb = ldk,
+                        .c = c,
+                        .ldc = x->at.ldq});
+}
+
+/* dp becomes the gradient of q k^T: scale p (dp - the row's sum of p dp over all
+ * keys), by way of what is done to scores. */
+static void block_slopes(const struct attend *x, const struct attend_block *k)
+{
+    int64_t width = k->to - k->from, from, to;
+    for (int64_t i = 0; i < k->n; i++) {
+        const real *p = x->p + i * width;
+        real *dp = x->dp + i * width, scale = R(x->at.scale);
+        real mean = x->at.whole ? R(dot_row(p, dp, width)) : k->delta[i * x->at.ldl];
+        for (int64_t j = 0; j < width; j++)
+            dp[j] = p[j] * (dp[j] - mean);
+        row_keys(&x->at, k, i, &from, &to);
+        adjust_row_bwd(x, k, i, from, to);
+        for (int64_t j = 0; j < width; j++)
+            dp[j] *= scale;
     }
-    rotate(h, dk, h->ldx, dk, h->ldx, 0, h->s, -1);
+}
+
+/* Queries and keys in one tensor have one gradient: what is read of the queries is read
+ * before theirs is written. */
+static void block_bwd(const struct attend *x, struct attend_block *k)
+{
+    const struct attention *a = &x->at;
+    rotate_queries(a, k, k->dq, a->ldq);
+    block_again(x, k);
+    block_slopes(x, k);
+    if (k->dkv) {
+        add_by_keys(k, x->p, k->dy, a->ldy, a->vd, k->dkv + a->own, a->ldkv);
+        add_by_keys(k, x->dp, k->q + a->shared, k->ldq, a->own, k->dkv, a->ldkv);
+    }
+    if (k->dkr)
+        add_by_keys(k, x->dp, k->q, k->ldq, a->shared, k->dkr, a->ldkr);
+    if (k->dq)
+        set_by_queries(x, k, k->k, k->ldk, a->own, k->dq + a->shared);
+    if (k->dq && a->shared)
+        set_by_queries(x, k, k->kr, a->ldkr, a->shared, k->dq);
+    if (is_rotated(a))
+        rotate_rows(a, k->dq, a->ldq, k->dq, a->ldq, a->first_query + k->first, k->n, -1);
+}
+
+static void group_end(const struct attend *x, int64_t b, int64_t g)
+{
+    const struct attention *a = &x->at;
+    real *dk = offset_of(x->call->grad[a->kv], key_at(a, b, g));
+    if (is_rotated(a))
+        rotate_rows(a, dk, a->ldkv, dk, a->ldkv, a->first_key, a->t, -1);
+}
+
+static void block_sums(const struct attend *x, struct attend_block *k)
+{
+    int64_t width = k->to - k->from;
+    block_again(x, k);
+    for (int64_t r = 0; r < k->n; r++)
+        k->delta[r * x->at.ldl] = R(dot_row(x->p + r * width, x->dp + r * width, width));
+}
+
+static void attention_delta(const struct topt_kernel_call *c)
+{
+    struct attend x;
+    attend_init(&x, c, c->value[ATTENTION_P]);
+    each_block(&x, block_sums, NULL);
 }
 
 static void attention_bwd(const struct topt_kernel_call *c)
 {
-    enum { QKV, Y, LSE };
-    struct heads h = heads_of(c);
-    const real *x = c->value[QKV], *dy = c->grad[Y], *lse = c->value[LSE];
-    real *dx = c->grad[QKV];
-    int64_t ldl = cols_of(c, LSE);
-    for (int64_t b = 0; dx && b < c->len[0] && h.s > 0; b++)
-        for (int64_t g = 0; g < c->len[1]; g++) {
-            int64_t at = b * h.s * h.ldx + g * (h.q + 2) * h.hd;
-            group_bwd(c, &h, x + at, dx + at, dy + b * h.s * h.ldy + g * h.q * h.hd,
-                      lse + b * h.s * ldl + g * h.q, ldl);
-        }
+    struct attend x;
+    attend_init(&x, c, c->value[ATTENTION_P]);
+    for (int o = ATTENTION_Q; o <= ATTENTION_RP; o++)
+        if (c->grad[o] && (o != ATTENTION_Q || x.at.kv == x.at.q))
+            memset(c->grad[o], 0, (size_t)elements_of(c, o) * sizeof(real));
+    each_block(&x, block_bwd, group_end);
 }

@@ -3,21 +3,6 @@
  * itself. */
 #include "real.h"
 
-enum { CAUSAL_X, CAUSAL_W, CAUSAL_BIAS, CAUSAL_Y };
-
-/* Local sizes, and weights that do not reach before the first position. */
-struct causal {
-    int64_t batch, seq, d, kernel;
-};
-
-static struct causal causal_of(const struct topt_kernel_call *c)
-{
-    return (struct causal){.batch = extent(c, CAUSAL_X, 0),
-                           .seq = extent(c, CAUSAL_X, 1),
-                           .d = extent(c, CAUSAL_X, 2),
-                           .kernel = extent(c, CAUSAL_W, 1)};
-}
-
 static void causal_conv_fwd(const struct topt_kernel_call *c)
 {
     struct causal s = causal_of(c);

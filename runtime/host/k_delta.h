@@ -11,20 +11,6 @@
  * group. */
 #include "real.h"
 
-enum {
-    DELTA_V,
-    DELTA_QK,
-    DELTA_BETA,
-    DELTA_GATE,
-    DELTA_A_LOG,
-    DELTA_BIAS,
-    DELTA_Y,
-    DELTA_STATES,
-    DELTA_WORK,
-    DELTA_WORK_BACK,
-    DELTA_CARRY
-};
-
 /* Of a chunk: sigmoids of beta, sums of the gates' exponents, and their slopes by what
  * they are made of. */
 struct delta_gates {

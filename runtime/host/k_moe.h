@@ -7,8 +7,8 @@
 
 /* ---- route ------------------------------------------------------------------------- */
 
-/* One token's experts: the weights (0 outside of what they are over), who is kept, and
- * what is left of 1 by the sigmoid. */
+/* One token's routing: the weight of each expert (0 outside of what they are shares over), the
+ * experts where it has a slot, and what is left of 1 by the sigmoid. */
 struct routed {
     double weight[TOPT_MAX_EXPERTS], rest[TOPT_MAX_EXPERTS];
     uint8_t kept[TOPT_MAX_EXPERTS];
@@ -69,7 +69,7 @@ static void choose(const struct topt_attrs *a, const double *score, int64_t expe
 }
 
 /* What the weights are shares of: powers, or sigmoids of the logits.  The scores that
- * decide who is chosen into 'score'. */
+ * decide which experts are chosen into 'score'. */
 static void shares_of(const struct topt_kernel_call *c, const real *logit,
                       int64_t experts, struct routed *t, double *score)
 {
@@ -89,7 +89,8 @@ static void shares_of(const struct topt_kernel_call *c, const real *logit,
     }
 }
 
-/* Route a token; 'used' counts each expert's slots, and what finds none is not kept. */
+/* Route a token; 'used' counts the slots of each expert that are taken: beyond its capacity the
+ * token is dropped, and not kept there. */
 static void route(const struct topt_kernel_call *c, const real *logit, int64_t experts,
                   int64_t slots, int64_t *used, struct routed *t)
 {
@@ -208,7 +209,7 @@ static void dispatch_token(const struct topt_kernel_call *c, int64_t d, int64_t 
     copy((real *)c->value[Y] + slot, (const real *)c->value[X] + token, d);
 }
 
-/* Slots that nobody has are 0. */
+/* Slots without a token are 0. */
 static void dispatch_fwd(const struct topt_kernel_call *c)
 {
     enum { X, G, Y };
@@ -228,7 +229,7 @@ static void return_token(const struct topt_kernel_call *c, int64_t d, int64_t to
         dx[j] += dy[j];
 }
 
-/* Where a token goes does not change with its weights a little: their gradient is 0. */
+/* Which slot a token has does not change with its weights a little: their gradient is 0. */
 static void dispatch_bwd(const struct topt_kernel_call *c)
 {
     enum { X, G, Y };

@@ -13,13 +13,14 @@ struct turn {
     double co[MOST_PAIRS], si[MOST_PAIRS], dco[MOST_PAIRS], dsi[MOST_PAIRS];
 };
 
-static void turn_to(struct turn *t, const struct topt_attrs *a, int64_t position,
-                    double sign)
+/* Pairs of 'width' numbers. */
+static void turn_to(struct turn *t, const struct topt_attrs *a, int64_t width,
+                    int64_t position, double sign)
 {
-    t->pairs = a->rope_dim / 2;
-    t->scale = a->scale > 0 ? a->scale : 1;
+    t->pairs = width / 2;
+    t->scale = 1;
     for (int64_t j = 0; j < t->pairs; j++) {
-        double step = sign * topt_rope_step(a, a->rope_dim, j);
+        double step = sign * topt_rope_step(a, width, j);
         t->co[j] = cos(step * (double)position);
         t->si[j] = sin(step * (double)position);
         t->dco[j] = cos(step);
@@ -55,7 +56,8 @@ static void turn_all(const struct topt_kernel_call *c, real *y, const real *x,
     int64_t batch = y ? extent(c, X, 0) : 0, s = extent(c, X, 1), d = extent(c, X, 2);
     struct turn t;
     for (int64_t b = 0; b < batch; b++) {
-        turn_to(&t, a, c->off[1], sign);
+        turn_to(&t, a, a->rope_dim, c->off[1], sign);
+        t.scale = a->scale > 0 ? a->scale : 1;
         for (int64_t i = 0; i < s; i++, turn_next(&t))
             for (int64_t j = 0; j < d; j += a->head_dim) {
                 int64_t at = (b * s + i) * d + j;

@@ -9,31 +9,6 @@
 
 enum { SCAN_CHUNK = 1024 }; /* as the rows take */
 
-/* Local sizes of an operator with heads of p numbers, and groups of keys of n. */
-struct scan {
-    int64_t batch, seq, heads, first_head, per_group;
-    int64_t p, n, chunk, chunks;
-    int64_t ld, ldg; /* from one position to the next: of heads, of groups */
-};
-
-/* By the operands with heads' and with groups' numbers. */
-static struct scan scan_of(const struct topt_kernel_call *c, int of_heads, int of_groups)
-{
-    enum { B, S, H, G, CHUNKS };
-    const struct topt_op *op = c->op;
-    return (struct scan){.batch = c->len[B],
-                         .seq = c->len[S],
-                         .heads = c->len[H],
-                         .first_head = c->off[H],
-                         .per_group = op->count[H] / op->count[G],
-                         .p = op->operand[of_heads].dim[2].unit,
-                         .n = op->operand[of_groups].dim[2].unit / 2,
-                         .chunk = op->attrs.chunk,
-                         .chunks = op->count[CHUNKS],
-                         .ld = cols_of(c, of_heads),
-                         .ldg = cols_of(c, of_groups)};
-}
-
 static inline int64_t group_of_head(const struct scan *s, int64_t head)
 {
     return (s->first_head + head) / s->per_group;

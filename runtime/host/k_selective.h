@@ -5,19 +5,6 @@
  * backward makes the states of a chunk again from there, then goes back through it. */
 #include "real.h"
 
-enum {
-    SELECTIVE_X,
-    SELECTIVE_DT,
-    SELECTIVE_B,
-    SELECTIVE_C,
-    SELECTIVE_A_LOG,
-    SELECTIVE_D,
-    SELECTIVE_Y,
-    SELECTIVE_STATES,
-    SELECTIVE_WORK_BACK,
-    SELECTIVE_CARRY
-};
-
 /* One number of x of one sample: from the chunk's first position on. */
 struct selective {
     int64_t len, n, ld;
@@ -40,13 +27,6 @@ static struct selective selective_at(const struct topt_kernel_call *c,
                               .c = (const real *)c->value[SELECTIVE_C] + keys,
                               .a_log = a_log + h * s->n,
                               .d = (double)d[h]};
-}
-
-static struct scan selective_scan(const struct topt_kernel_call *c)
-{
-    struct scan s = scan_of(c, SELECTIVE_X, SELECTIVE_B);
-    s.n = cols_of(c, SELECTIVE_B);
-    return s;
 }
 
 static void selective_decay(const struct selective *w, double *a)

@@ -9,20 +9,6 @@
  * first.  Scores c b^T and their gradient belong to all heads of a group. */
 #include "real.h"
 
-enum {
-    SSD_X,
-    SSD_DT,
-    SSD_BC,
-    SSD_A_LOG,
-    SSD_D,
-    SSD_BIAS,
-    SSD_Y,
-    SSD_STATES,
-    SSD_WORK,
-    SSD_WORK_BACK,
-    SSD_CARRY
-};
-
 /* Steps of a chunk and sums of their exponents; 'slope' of a step by what it is made
  * of. */
 struct ssd_steps {

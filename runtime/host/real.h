@@ -100,7 +100,7 @@ static inline int accumulates(const struct topt_kernel_call *c, int operand)
 
 static inline void copy(real *dst, const real *src, int64_t n)
 {
-    if (dst && n > 0)
+    if (dst && dst != src && n > 0)
         memcpy(dst, src, (size_t)n * sizeof *dst);
 }
 
@@ -147,19 +147,38 @@ static inline real max_of(const real *x, int64_t n)
     return lane[0];
 }
 
+/* sum[j] += x[., j] over rows that are 'stride' apart, in their order: four at a time, so that
+ * sums are read and written less often than numbers. */
+static inline void add_rows(double *sum, const real *x, int64_t rows, int64_t stride,
+                            int64_t cols)
+{
+    int64_t i = 0;
+    for (; i + 4 <= rows; i += 4) {
+        const real *a = x + i * stride, *b = a + stride, *c = b + stride, *d = c + stride;
+        for (int64_t j = 0; j < cols; j++)
+            sum[j] = sum[j] + (double)a[j] + (double)b[j] + (double)c[j] + (double)d[j];
+    }
+    for (; i < rows; i++)
+        for (int64_t j = 0; j < cols; j++)
+            sum[j] += (double)x[i * stride + j];
+}
+
+static inline void add_to(real *dst, const double *sum, int64_t n)
+{
+    for (int64_t j = 0; j < n; j++)
+        dst[j] = R((double)dst[j] + sum[j]);
+}
+
 /* dst[j] += sum over rows of x[., j]: by strips, so that the sums are in double. */
 static inline void add_column_sums(real *dst, const real *x, int64_t rows, int64_t cols)
 {
-    enum { STRIP = 128 };
+    enum { STRIP = 512 };
     double sum[STRIP];
     for (int64_t j0 = 0; j0 < cols; j0 += STRIP) {
         int64_t n = cols - j0 < STRIP ? cols - j0 : STRIP;
-        memset(sum, 0, sizeof sum);
-        for (int64_t i = 0; i < rows; i++)
-            for (int64_t j = 0; j < n; j++)
-                sum[j] += (double)x[i * cols + j0 + j];
-        for (int64_t j = 0; j < n; j++)
-            dst[j0 + j] = R((double)dst[j0 + j] + sum[j]);
+        memset(sum, 0, (size_t)n * sizeof *sum);
+        add_rows(sum, x + j0, rows, cols, n);
+        add_to(dst + j0, sum, n);
     }
 }
 

@@ -124,6 +124,8 @@ static int take_samples(struct probe *p, double *ns, int n, struct topt_error *e
         for (int k = 0; k < BACK_TO_BACK; k++)
             if (topt_exchange(&p->x, err))
                 return -1;
+        if (p->dev->ops->sync(p->dev, err))
+            return -1;
         ns[i] = (double)(topt_clock_ns() - t) / BACK_TO_BACK;
     }
     return p->comm->ops->max(p->comm, ns, n, err);

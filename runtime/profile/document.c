@@ -62,43 +62,78 @@ static json_t *shares_json(const struct topt_points *p, double peak)
     double most = 0;
     for (int i = 0; i < p->n; i++) {
         most = fmax(p->ns[i], most * (1 + 1e-9));
-        json_array_append_new(list, json_pack("[I, f]", (json_int_t)p->at[i],
-                                              (double)p->at[i] * 1e9 / (most * peak)));
+        json_array_append_new(list,
+                              json_pack("[I, f]", (json_int_t)p->at[i],
+                                        fmin(1, (double)p->at[i] * 1e9 / (most * peak))));
     }
     return list;
+}
+
+/* By type, where there are points; 'rates' by type as well. */
+static json_t *by_size_json(const struct topt_points *p, const struct topt_rates *r)
+{
+    json_t *o = json_object();
+    for (int t = 0; t < TOPT_RATED_TYPES; t++)
+        if (p[t].n > 0)
+            json_object_set_new(o, topt_dtype_name((enum topt_dtype)t),
+                                shares_json(&p[t], topt_points_rate(&r->product[t])));
+    return o;
+}
+
+static json_t *flops_json(const struct topt_rates *r)
+{
+    json_t *o = json_object();
+    for (int t = 0; t < TOPT_RATED_TYPES; t++)
+        if (r->product[t].n > 0)
+            json_object_set_new(o, topt_dtype_name((enum topt_dtype)t),
+                                json_real(topt_points_rate(&r->product[t])));
+    return o;
+}
+
+/* What is known of ranks of CPUs alone, or of GPUs alone. */
+static void describe_device(const struct topt_measured *m, json_t *d)
+{
+    char name[128];
+    cpu_name(name, sizeof name);
+    json_object_set_new(d, "name", json_string(m->device ? m->device : name));
+    if (m->device) {
+        json_object_set_new(
+            d, "source",
+            json_string("measured: kernels of one GPU of a node, the slowest node's; "
+                        "products in the shapes of shards, attention by length, causal; "
+                        "runtime_bytes: what ranks took of a GPU beside the buffers of "
+                        "collectives; reserve_bytes: a twentieth, or that"));
+        return;
+    }
+    json_object_set_new(d, "granule_bytes", json_integer(HOST_GRANULE));
+    json_object_set_new(d, "shared_cores", json_integer(count_cores(m->nodes)));
+    json_object_set_new(
+        d, "source",
+        json_string("measured: kernels of one rank of a node computing alone, the "
+                    "slowest node's; products in the shapes of shards, attention by "
+                    "length, causal; memory_bytes: the node's over its ranks; "
+                    "runtime_bytes: what ranks took beside the buffers of collectives"));
 }
 
 static json_t *device_json(const struct topt_measured *m)
 {
     const struct topt_rates *r = m->rates;
-    char name[128];
-    int64_t memory = memory_of_rank(m->nodes);
-    int64_t reserve = memory / 10 > m->runtime_high ? memory / 10 : m->runtime_high;
-    double f32 = topt_points_rate(&r->product[0]), f64 = topt_points_rate(&r->product[1]);
-    cpu_name(name, sizeof name);
-    json_t *d = json_pack(
-        "{s:s, s:i, s:I, s:I, s:{s:I, s:I}, s:{s:f, s:f}, s:{s:f, s:f, s:f}, s:f, s:f, "
-        "s:I, s:s}",
-        "name", name, "granule_bytes", HOST_GRANULE, "memory_bytes", (json_int_t)memory,
-        "reserve_bytes", (json_int_t)reserve, "runtime_bytes", "low",
-        (json_int_t)m->runtime_low, "high", (json_int_t)m->runtime_high, "flops", "f32",
-        f32, "f64", f64, "efficiency", "matmul", 1.0, "attention",
-        topt_points_rate(&r->attention) / f32, "elementwise", r->elementwise / f32,
-        "memory_bandwidth", r->memory_bandwidth, "launch_ns", r->launch_ns,
-        "shared_cores", (json_int_t)count_cores(m->nodes), "source",
-        "measured: kernels of one rank of a node computing alone, the slowest node's; "
-        "products in "
-        "the shapes of shards, attention by length, causal; memory_bytes: the node's "
-        "over "
-        "its ranks; runtime_bytes: "
-        "what ranks took beside the buffers of collectives");
+    int64_t memory = m->device ? m->device_memory : memory_of_rank(m->nodes);
+    int64_t least = memory / (m->device ? 20 : 10);
+    int64_t reserve = least > m->runtime_high ? least : m->runtime_high;
+    double f32 = topt_points_rate(&r->product[TOPT_F32]);
+    json_t *d = json_pack("{s:I, s:I, s:{s:I, s:I}, s:o, s:{s:f, s:f, s:f}, s:f, s:f}",
+                          "memory_bytes", (json_int_t)memory, "reserve_bytes",
+                          (json_int_t)reserve, "runtime_bytes", "low",
+                          (json_int_t)m->runtime_low, "high", (json_int_t)m->runtime_high,
+                          "flops", flops_json(r), "efficiency", "matmul", 1.0,
+                          "attention", topt_points_rate(&r->attention[TOPT_F32]) / f32,
+                          "elementwise", r->elementwise / f32, "memory_bandwidth",
+                          r->memory_bandwidth, "launch_ns", r->launch_ns);
     if (d) {
-        json_object_set_new(d, "matmul_by_size",
-                            json_pack("{s:o, s:o}", "f32",
-                                      shares_json(&r->product[0], f32), "f64",
-                                      shares_json(&r->product[1], f64)));
-        json_object_set_new(d, "attention_by_size",
-                            json_pack("{s:o}", "f32", shares_json(&r->attention, f32)));
+        describe_device(m, d);
+        json_object_set_new(d, "matmul_by_size", by_size_json(r->product, r));
+        json_object_set_new(d, "attention_by_size", by_size_json(r->attention, r));
     }
     return d;
 }

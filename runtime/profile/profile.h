@@ -9,17 +9,29 @@
 #include "survey.h"
 #include "topt_comm.h"
 #include "topt_device.h"
+#include "topt_module.h"
 
-/* Rates of one rank that computes alone. */
+/* Whose kernels are measured: the host's, or those of device 'index' of a module; products
+ * of 'most' rows and less. */
+struct topt_rated {
+    const struct topt_module *module; /* NULL: the host */
+    int index;
+    int64_t most;
+};
+
+enum { TOPT_RATED_TYPES = TOPT_BF16 + 1 };
+
+/* Rates of one rank that computes alone, by type; none of a type that is not computed in. */
 struct topt_rates {
-    struct topt_points product[2]; /* f32, f64: time against operations */
-    struct topt_points attention;  /* f32 */
-    double elementwise;            /* flops of the operators' rows per second, f32 */
+    struct topt_points product[TOPT_RATED_TYPES]; /* time against operations */
+    struct topt_points attention[TOPT_RATED_TYPES];
+    double elementwise; /* flops of the operators' rows per second, f32 */
     double memory_bandwidth;
-    double launch_ns; /* what the host takes for an instruction */
+    double launch_ns; /* what an instruction takes by itself */
 };
 int topt_measure_rates(struct topt_survey *survey, const char *host,
-                       struct topt_rates *ret, struct topt_error *err) TOPT_MUST_CHECK;
+                       const struct topt_rated *on, struct topt_rates *ret,
+                       struct topt_error *err) TOPT_MUST_CHECK;
 double topt_points_rate(const struct topt_points *p); /* the highest, per second */
 
 /* Times of one collective for one geometry of group, all groups of the mesh at once. */
@@ -47,6 +59,8 @@ struct topt_measured {
     const struct topt_curve *curves;
     int ncurves;
     int64_t runtime_low, runtime_high; /* bytes of a rank beside its buffers */
+    const char *device;                /* what a GPU is called; NULL: ranks of CPUs */
+    int64_t device_memory;             /* bytes of a GPU */
 };
 /* The document "topt-hw/1"; new reference. */
 json_t *topt_profile_json(const struct topt_measured *m);

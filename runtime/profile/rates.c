@@ -1,12 +1,14 @@
 /* rates.c - what a rank computes a second, by the kernels that training runs.
  *
- * Measured by one rank of a node, by its processor's time, while the others wait: the
- * profile says apart from this how many cores the ranks of a node share.  Products are
+ * Measured by one rank of a node while the others wait: of the host by its processor's
+ * time, since the profile says apart from this how many cores the ranks of a node share;
+ * of a GPU by the clock, until all that was started is done.  Products are
  * measured in the shapes that shards have: a product of s x s x s, and with four times
  * the rows the same whose features, or inputs, are split over four; the time of so many
  * operations is the middle one of the three. */
 #include "profile.h"
 #include "alone.h"
+#include "number.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,15 +18,12 @@
 
 enum { BATCH = 4, SEQ = 128, WIDTH = 512, HEADS = 8, SAMPLES = 9, MOST_EXTRA = 6 };
 static const double ENOUGH_NS = 150e6, DISAGREE = 0.15;
-static const int64_t product_sizes[] = {8, 16, 32, 64, 128, 256, 512};
-static const int64_t attention_lengths[] = {16, 32, 64, 128, 256, 512};
-enum {
-    NPRODUCTS = sizeof product_sizes / sizeof *product_sizes,
-    NLENGTHS = sizeof attention_lengths / sizeof *attention_lengths
-};
+/* Rows of products and lengths of attention: powers of two up to the most that is asked for. */
+enum { LEAST_ROWS = 8, LEAST_LENGTH = 16, GPU_LEAST = 64, GPU_LONGEST = 2048 };
 
 /* One operator, its blocks filled with small numbers. */
 struct bench {
+    const struct topt_rated *on;
     struct topt_device dev;
     struct topt_kernel_call call;
 };
@@ -38,22 +37,32 @@ static void bench_fini(struct bench *b)
     topt_device_close(&b->dev);
 }
 
-static void fill(const struct bench *b, void *p, int64_t n)
+static int open_rated(const struct topt_rated *on, enum topt_dtype dtype,
+                      struct topt_device *ret, struct topt_error *err)
 {
-    for (int64_t i = 0; i < n; i++) {
-        double x = (double)(i % 13) / 13 - 0.5;
-        if (b->dev.dtype == TOPT_F64)
-            ((double *)p)[i] = x;
-        else
-            ((float *)p)[i] = (float)x;
-    }
+    uint64_t identity;
+    return on->module ? on->module->open(dtype, on->index, ret, &identity, err)
+                      : topt_device_open_host(dtype, ret, err);
 }
 
-static int bench_init(struct bench *b, const struct topt_op *op, enum topt_dtype dtype,
+static int fill(struct bench *b, void *p, int64_t n, struct topt_error *err)
+{
+    void *x = malloc((size_t)(n + 1) * 8);
+    if (!x)
+        return topt_nomem(err, NULL);
+    for (int64_t i = 0; i < n; i++)
+        topt_number_put(b->dev.dtype, x, i, (double)(i % 13) / 13 - 0.5);
+    int rc = b->dev.ops->write(&b->dev, p, x, n * b->dev.real_bytes, err);
+    free(x);
+    return rc;
+}
+
+static int bench_init(struct bench *b, const struct topt_rated *on,
+                      const struct topt_op *op, enum topt_dtype dtype,
                       struct topt_error *err)
 {
-    *b = (struct bench){.call = {.op = op, .micro_batches = 1}};
-    if (topt_device_open_host(dtype, &b->dev, err))
+    *b = (struct bench){.on = on, .call = {.op = op, .micro_batches = 1}};
+    if (open_rated(on, dtype, &b->dev, err))
         return -1;
     memcpy(b->call.len, op->count, sizeof b->call.len);
     for (int o = 0; o < op->spec->noperands; o++) {
@@ -62,11 +71,13 @@ static int bench_init(struct bench *b, const struct topt_op *op, enum topt_dtype
             b->call.box[o].len[i] = op->operand[o].dim[i].count;
             n *= op->operand[o].dim[i].count * op->operand[o].dim[i].unit;
         }
-        if (b->dev.ops->alloc(&b->dev, n * b->dev.real_bytes, &b->call.value[o], err)) {
+        int64_t bytes =
+            op->spec->operand[o].wide ? b->dev.state_bytes : b->dev.real_bytes;
+        if (b->dev.ops->alloc(&b->dev, n * bytes, &b->call.value[o], err) ||
+            fill(b, b->call.value[o], n, err)) {
             bench_fini(b);
             return -1;
         }
-        fill(b, b->call.value[o], n);
     }
     return 0;
 }
@@ -79,13 +90,22 @@ static double processor_ns(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
+static double now_ns(const struct topt_rated *on)
+{
+    return on->module ? (double)topt_clock_ns() : processor_ns();
+}
+
 static int time_calls(struct bench *b, int n, double *ret, struct topt_error *err)
 {
-    double t = processor_ns();
+    if (b->dev.ops->sync(&b->dev, err))
+        return -1;
+    double t = now_ns(b->on);
     for (int i = 0; i < n; i++)
         if (b->dev.ops->kernel(&b->dev, &b->call, err))
             return -1;
-    *ret = (processor_ns() - t) / n;
+    if (b->dev.ops->sync(&b->dev, err))
+        return -1;
+    *ret = (now_ns(b->on) - t) / n;
     return 0;
 }
 
@@ -111,12 +131,12 @@ static int best_ns(struct bench *b, enum topt_kernel kernel, double *ret,
 }
 
 /* Operations of the operator's row, and nanoseconds. */
-static int time_of(const struct topt_op *op, enum topt_kernel kernel,
-                   enum topt_dtype dtype, double *ret_ops, double *ret_ns,
-                   struct topt_error *err)
+static int time_of(const struct topt_rated *on, const struct topt_op *op,
+                   enum topt_kernel kernel, enum topt_dtype dtype, double *ret_ops,
+                   double *ret_ns, struct topt_error *err)
 {
     struct bench b;
-    if (bench_init(&b, op, dtype, err))
+    if (bench_init(&b, on, op, dtype, err))
         return -1;
     int rc = best_ns(&b, kernel, ret_ns, err);
     *ret_ops = (double)op->spec->flops(op, kernel, op->count);
@@ -127,29 +147,31 @@ static int time_of(const struct topt_op *op, enum topt_kernel kernel,
 /* ---- products and attention ----------------------------------------------------------- */
 
 /* rows x inputs times inputs x features. */
-static int time_product(int64_t rows, int64_t inputs, int64_t features,
-                        enum topt_dtype dtype, double *ret_ops, double *ret_ns,
-                        struct topt_error *err)
+static int time_product(const struct topt_rated *on, int64_t rows, int64_t inputs,
+                        int64_t features, enum topt_dtype dtype, double *ret_ops,
+                        double *ret_ns, struct topt_error *err)
 {
     struct topt_attrs in = {.features = inputs}, out = {.features = features};
     struct topt_model *m = topt_model_create("product", 1, rows, err);
     int x = m ? topt_model_add(m, "input", "x", 0, NULL, &in, err) : -1;
     int y = x < 0 ? -1 : topt_model_add(m, "linear", "y", 1, &x, &out, err);
-    int rc =
-        y < 0 ? -1 : time_of(&m->op[y], TOPT_K_LINEAR_FWD, dtype, ret_ops, ret_ns, err);
+    int rc = y < 0
+                 ? -1
+                 : time_of(on, &m->op[y], TOPT_K_LINEAR_FWD, dtype, ret_ops, ret_ns, err);
     topt_model_destroy(m);
     return rc;
 }
 
 /* Nanoseconds of 'want' operations, by the middle one of the shapes of size 's'. */
-static int measure_product(int64_t s, double want, enum topt_dtype dtype, double *ret,
-                           struct topt_error *err)
+static int measure_product(const struct topt_rated *on, int64_t s, double want,
+                           enum topt_dtype dtype, double *ret, struct topt_error *err)
 {
     int64_t part = s / 4;
     const int64_t shape[3][3] = {{s, s, s}, {4 * s, s, part}, {4 * s, part, s}};
     double ns[3], ops;
     for (int i = 0; i < 3; i++) {
-        if (time_product(shape[i][0], shape[i][1], shape[i][2], dtype, &ops, &ns[i], err))
+        if (time_product(on, shape[i][0], shape[i][1], shape[i][2], dtype, &ops, &ns[i],
+                         err))
             return -1;
         ns[i] *= want / ops;
     }
@@ -159,7 +181,8 @@ static int measure_product(int64_t s, double want, enum topt_dtype dtype, double
 }
 
 /* Causal, HEADS heads of 64. */
-static int measure_attention(int64_t length, double *ret_ops, double *ret_ns,
+static int measure_attention(const struct topt_rated *on, int64_t length,
+                             enum topt_dtype dtype, double *ret_ops, double *ret_ns,
                              struct topt_error *err)
 {
     struct topt_attrs in = {.features = 8};
@@ -171,40 +194,83 @@ static int measure_attention(int64_t length, double *ret_ops, double *ret_ns,
     int z = y < 0 ? -1 : topt_model_add(m, "attention", "z", 1, &y, &heads, err);
     int rc =
         z < 0 ? -1
-              : time_of(&m->op[z], TOPT_K_ATTENTION_FWD, TOPT_F32, ret_ops, ret_ns, err);
+              : time_of(on, &m->op[z], TOPT_K_ATTENTION_FWD, dtype, ret_ops, ret_ns, err);
     topt_model_destroy(m);
     return rc;
 }
 
-/* One point of 's' rows; known ones are taken. */
-static int add_product(struct topt_survey *survey, const char *what, int64_t s,
-                       enum topt_dtype dtype, struct topt_points *p,
-                       struct topt_error *err)
+/* What is measured by size: one point of 'size', whose operations it says. */
+struct by_size {
+    const struct topt_rated *on;
+    struct topt_survey *survey;
+    char what[128];
+    enum topt_dtype dtype;
+    int attention;
+};
+
+static double operations_of(const struct by_size *w, int64_t size)
 {
-    int64_t ops = 2 * s * s * s;
+    double s = (double)size;
+    return w->attention ? 4 * s * s * WIDTH : 2 * s * s * s;
+}
+
+/* The size of so many operations. */
+static int64_t size_of(const struct by_size *w, double ops)
+{
+    return w->attention ? (int64_t)sqrt(ops / (4.0 * WIDTH))
+                        : (int64_t)(cbrt(ops / 2) / 4 + 0.5) * 4; /* it is split */
+}
+
+static int measure_size(const struct by_size *w, int64_t size, double *ret,
+                        struct topt_error *err)
+{
+    double counted, ops = operations_of(w, size);
+    if (!w->attention)
+        return measure_product(w->on, size, ops, w->dtype, ret, err);
+    if (measure_attention(w->on, size, w->dtype, &counted, ret, err))
+        return -1;
+    *ret *= ops / counted;
+    return 0;
+}
+
+/* Known ones are taken; attention's are kept by length. */
+static int add_size(const struct by_size *w, int64_t size, struct topt_points *p,
+                    struct topt_error *err)
+{
+    int64_t ops = (int64_t)operations_of(w, size), at = w->attention ? size : ops;
     double ns;
-    if (!topt_survey_known(survey, what, ops, &ns) &&
-        (measure_product(s, (double)ops, dtype, &ns, err) ||
-         topt_survey_keep(survey, what, ops, ns, err)))
+    if (!topt_survey_known(w->survey, w->what, at, &ns) &&
+        (measure_size(w, size, &ns, err) ||
+         topt_survey_keep(w->survey, w->what, at, ns, err)))
         return -1;
     topt_points_add(p, ops, ns);
     return 0;
 }
 
-static int measure_products(struct topt_survey *survey, const char *host,
-                            enum topt_dtype dtype, struct topt_points *p,
-                            struct topt_error *err)
+static int64_t least_size(const struct topt_rated *on, int attention)
 {
-    char what[128];
-    snprintf(what, sizeof what, "%.64s: products in %s", host, topt_dtype_name(dtype));
-    for (int i = 0; i < NPRODUCTS; i++)
-        if (add_product(survey, what, product_sizes[i], dtype, p, err))
+    int64_t least = attention ? LEAST_LENGTH : LEAST_ROWS;
+    if (!on->module)
+        return least;
+    return on->most / 4 < GPU_LEAST ? on->most / 4 : GPU_LEAST;
+}
+
+static int64_t most_size(const struct topt_rated *on, int attention)
+{
+    return attention && on->most > GPU_LONGEST ? GPU_LONGEST : on->most;
+}
+
+static int measure_sizes(const struct by_size *w, struct topt_points *p,
+                         struct topt_error *err)
+{
+    int64_t least = least_size(w->on, w->attention);
+    for (int64_t s = least; s <= most_size(w->on, w->attention); s *= 2)
+        if (add_size(w, s, p, err))
             return -1;
     for (int i = 0; i < MOST_EXTRA; i++) {
         int64_t ops = topt_points_next(p, DISAGREE);
-        int64_t s = (int64_t)(cbrt((double)ops / 2) / 4 + 0.5) * 4; /* it is split */
         int before = p->n;
-        if (ops && add_product(survey, what, s, dtype, p, err))
+        if (ops && add_size(w, size_of(w, (double)ops), p, err))
             return -1;
         if (p->n == before)
             return 0;
@@ -212,59 +278,42 @@ static int measure_products(struct topt_survey *survey, const char *host,
     return 0;
 }
 
-/* Its size is kept by length. */
-static int add_length(struct topt_survey *survey, const char *what, int64_t length,
-                      struct topt_points *p, struct topt_error *err)
+/* The host's attention is known in f32 alone, and goes by words without a type. */
+static int measure_type(struct topt_survey *survey, const char *host,
+                        const struct topt_rated *on, enum topt_dtype dtype,
+                        struct topt_rates *ret, struct topt_error *err)
 {
-    double ops = 4.0 * (double)length * (double)length * WIDTH, ns;
-    if (!topt_survey_known(survey, what, length, &ns)) {
-        double counted;
-        if (measure_attention(length, &counted, &ns, err))
-            return -1;
-        ns *= ops / counted;
-        if (topt_survey_keep(survey, what, length, ns, err))
-            return -1;
-    }
-    topt_points_add(p, (int64_t)ops, ns);
-    return 0;
-}
-
-static int measure_lengths(struct topt_survey *survey, const char *host,
-                           struct topt_points *p, struct topt_error *err)
-{
-    char what[128];
-    snprintf(what, sizeof what, "%.64s: attention by length", host);
-    for (int i = 0; i < NLENGTHS; i++)
-        if (add_length(survey, what, attention_lengths[i], p, err))
-            return -1;
-    for (int i = 0; i < MOST_EXTRA; i++) {
-        int64_t ops = topt_points_next(p, DISAGREE);
-        int before = p->n;
-        if (ops &&
-            add_length(survey, what, (int64_t)sqrt((double)ops / (4.0 * WIDTH)), p, err))
-            return -1;
-        if (p->n == before)
-            return 0;
-    }
-    return 0;
+    struct by_size w = {.on = on, .survey = survey, .dtype = dtype};
+    snprintf(w.what, sizeof w.what, "%.64s: products in %s", host,
+             topt_dtype_name(dtype));
+    if (measure_sizes(&w, &ret->product[dtype], err))
+        return -1;
+    if (dtype == TOPT_F64)
+        return 0;
+    w.attention = 1;
+    snprintf(w.what, sizeof w.what, "%.64s: attention by length%s%s", host,
+             on->module ? " in " : "", on->module ? topt_dtype_name(dtype) : "");
+    return measure_sizes(&w, &ret->attention[dtype], err);
 }
 
 /* ---- all else -------------------------------------------------------------------------- */
 
 /* One figure stands for all elementwise kernels: between the dearest and the cheapest. */
-static int measure_elementwise(double *ret, struct topt_error *err)
+static int measure_elementwise(const struct topt_rated *on, double *ret,
+                               struct topt_error *err)
 {
+    int64_t rows = on->module && on->most > SEQ ? on->most : SEQ; /* fill a GPU */
     struct topt_attrs in = {.features = WIDTH};
     struct topt_attrs gelu = {.activation = TOPT_ACT_GELU};
-    struct topt_model *m = topt_model_create("elementwise", BATCH, SEQ, err);
+    struct topt_model *m = topt_model_create("elementwise", BATCH, rows, err);
     double ops, gelu_ns, add_ns;
     int x = m ? topt_model_add(m, "input", "x", 0, NULL, &in, err) : -1;
     int y = x < 0 ? -1 : topt_model_add(m, "unary", "y", 1, &x, &gelu, err);
     int two[2] = {x, y};
     int z = y < 0 ? -1 : topt_model_add(m, "add", "z", 2, two, NULL, err);
     int rc = z < 0 ||
-             time_of(&m->op[y], TOPT_K_UNARY_FWD, TOPT_F32, &ops, &gelu_ns, err) ||
-             time_of(&m->op[z], TOPT_K_ADD_FWD, TOPT_F32, &ops, &add_ns, err);
+             time_of(on, &m->op[y], TOPT_K_UNARY_FWD, TOPT_F32, &ops, &gelu_ns, err) ||
+             time_of(on, &m->op[z], TOPT_K_ADD_FWD, TOPT_F32, &ops, &add_ns, err);
     if (!rc)
         *ret = ops * 1e9 / ((gelu_ns + add_ns) / 2);
     topt_model_destroy(m);
@@ -310,8 +359,22 @@ static struct topt_model *chain_model(struct topt_error *err)
     return m;
 }
 
-static int measure_launch(double *ret, struct topt_error *err)
+/* Of a GPU, from one kernel of next to nothing to the next. */
+static int measure_small(const struct topt_rated *on, double *ret, struct topt_error *err)
 {
+    struct topt_model *m = chain_model(err);
+    double ops;
+    int rc = !m || time_of(on, &m->op[2], TOPT_K_UNARY_FWD, TOPT_F32, &ops, ret, err);
+    topt_model_destroy(m);
+    return rc ? -1 : 0;
+}
+
+static int measure_launch(const struct topt_rated *on, double *ret,
+                          struct topt_error *err)
+{
+    if (on->module)
+        return measure_small(on, ret, err);
+
     struct topt_session_options o = {.seed = 1};
     struct topt_alone alone = {.hw = NULL};
     struct topt_model *m = chain_model(err);
@@ -324,53 +387,70 @@ static int measure_launch(double *ret, struct topt_error *err)
 }
 
 /* a + b on more than the caches hold. */
-static int measure_bandwidth(double *ret, struct topt_error *err)
+static int measure_bandwidth(const struct topt_rated *on, double *ret,
+                             struct topt_error *err)
 {
-    enum { BYTES = 32 << 20 };
+    enum { HOST_BYTES = 32 << 20 };
     struct topt_device dev;
+    int64_t bytes = on->module ? 16 * on->most * on->most : HOST_BYTES;
     void *a = NULL, *b = NULL;
     double best = 0;
-    if (topt_device_open_host(TOPT_F32, &dev, err))
+    if (open_rated(on, TOPT_F32, &dev, err))
         return -1;
-    int rc = dev.ops->alloc(&dev, BYTES, &a, err) ||
-             dev.ops->alloc(&dev, BYTES, &b, err) || dev.ops->zero(&dev, a, BYTES, err) ||
-             dev.ops->zero(&dev, b, BYTES, err);
+    int rc = dev.ops->alloc(&dev, bytes, &a, err) ||
+             dev.ops->alloc(&dev, bytes, &b, err) || dev.ops->zero(&dev, a, bytes, err) ||
+             dev.ops->zero(&dev, b, bytes, err) || dev.ops->sync(&dev, err);
     for (int i = 0; i < 5 && !rc; i++) {
-        double t = processor_ns();
-        rc = dev.ops->add(&dev, a, b, BYTES / 4, 0, err);
-        t = processor_ns() - t;
+        double t = now_ns(on);
+        rc = dev.ops->add(&dev, a, b, bytes / 4, 0, err) || dev.ops->sync(&dev, err);
+        t = now_ns(on) - t;
         best = i == 0 || t < best ? t : best;
     }
-    *ret = 3.0 * BYTES * 1e9 / (best + 1); /* two read, one written */
+    *ret = 3.0 * (double)bytes * 1e9 / (best + 1); /* two read, one written */
     dev.ops->release(&dev, a);
     dev.ops->release(&dev, b);
-    return rc;
+    topt_device_close(&dev);
+    return rc ? -1 : 0;
 }
 
-static int figure(struct topt_survey *survey, const char *host, const char *name,
-                  int (*measure)(double *, struct topt_error *), double *ret,
-                  struct topt_error *err)
+typedef int measure_figure(const struct topt_rated *on, double *ret,
+                           struct topt_error *err);
+
+static int figure(struct topt_survey *survey, const char *host,
+                  const struct topt_rated *on, const char *name, measure_figure *measure,
+                  double *ret, struct topt_error *err)
 {
     char what[128];
     snprintf(what, sizeof what, "%.64s: %s", host, name);
     if (topt_survey_known(survey, what, 0, ret))
         return 0;
-    return measure(ret, err) || topt_survey_keep(survey, what, 0, *ret, err) ? -1 : 0;
+    return measure(on, ret, err) || topt_survey_keep(survey, what, 0, *ret, err) ? -1 : 0;
+}
+
+static int64_t sizes_of(const struct topt_rated *on, int attention)
+{
+    int64_t n = 0;
+    for (int64_t s = least_size(on, attention); s <= most_size(on, attention); s *= 2)
+        n++;
+    return n;
 }
 
 int topt_measure_rates(struct topt_survey *survey, const char *host,
-                       struct topt_rates *ret, struct topt_error *err)
+                       const struct topt_rated *on, struct topt_rates *ret,
+                       struct topt_error *err)
 {
+    int types = on->module ? TOPT_RATED_TYPES : TOPT_F64 + 1;
     *ret = (struct topt_rates){.launch_ns = 0};
-    topt_survey_expect(survey, 2 * NPRODUCTS + NLENGTHS + 3);
-    return measure_products(survey, host, TOPT_F32, &ret->product[0], err) ||
-                   measure_products(survey, host, TOPT_F64, &ret->product[1], err) ||
-                   measure_lengths(survey, host, &ret->attention, err) ||
-                   figure(survey, host, "elementwise operations", measure_elementwise,
-                          &ret->elementwise, err) ||
-                   figure(survey, host, "bandwidth of memory", measure_bandwidth,
+    topt_survey_expect(survey,
+                       types * sizes_of(on, 0) + (types - 1) * sizes_of(on, 1) + 3);
+    for (int t = 0; t < types; t++)
+        if (measure_type(survey, host, on, (enum topt_dtype)t, ret, err))
+            return -1;
+    return figure(survey, host, on, "elementwise operations", measure_elementwise,
+                  &ret->elementwise, err) ||
+                   figure(survey, host, on, "bandwidth of memory", measure_bandwidth,
                           &ret->memory_bandwidth, err) ||
-                   figure(survey, host, "what an instruction costs", measure_launch,
+                   figure(survey, host, on, "what an instruction costs", measure_launch,
                           &ret->launch_ns, err)
                ? -1
                : 0;

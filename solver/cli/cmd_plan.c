@@ -276,8 +276,13 @@ static int answer_one(struct topt_question *q, const struct topt_option *options
         return topt_fail(err, TOPT_ERR_USAGE, "%s needs one --gpus N", argv[0]);
     q->r.stop = topt_stop_after(q->a.seconds);
     topt_ask_watch(q);
-    rc = topt_groups_profile(&q->r, &q->r.hw, err) || answer(&q->r, ret_doc, err);
+    const struct topt_hw *whole = q->r.hw;
+    struct topt_hw *part;
+    rc = topt_groups_profile(&q->r, 0, &q->r.hw, &part, err) ||
+         answer(&q->r, ret_doc, err);
     topt_watch_stop(&q->watch);
+    q->r.hw = whole;
+    topt_hw_destroy(part);
     return rc;
 }
 

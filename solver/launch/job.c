@@ -138,7 +138,7 @@ static void read_op(struct job_model *m, const json_t *ops, const json_t *o)
         m->eps = number(o, "eps", 1e-5);
     } else if (!strcmp(kind, "bias")) {
         read_bias(m, word(o, "name"));
-    } else if (!strcmp(kind, "attention") || !strcmp(kind, "attend")) {
+    } else if (!strcmp(kind, "attention")) {
         read_attention(m, o);
     } else if (!strcmp(kind, "rotary")) {
         read_rotary(m, o);

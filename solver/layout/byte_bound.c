@@ -421,7 +421,7 @@ int64_t topt_byte_bound_between(const struct topt_byte_bounds *f,
     const struct topt_mesh *m = &f->mesh;
     struct share x = {1, 1};
     double bytes = element_bytes * from->elements, even = 1, parts, nodes;
-    if (bytes >= size_at((OCTAVES - 2) * FINE))
+    if (bytes >= size_at((OCTAVES - 2) * FINE) || m->costed) /* a small part has less */
         return 0;
     for (int d = 0; d < s->ndim; d++)
         if (from->naxes[d])

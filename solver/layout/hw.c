@@ -87,6 +87,7 @@ struct topt_hw {
     int ncurves;
     struct curve *curve;
     int ngroups; /* of unlike devices; 0: all are alike */
+    int meant;   /* devices of a group, where not all are; 0: all */
     struct topt_hw **group;
     double between_rate, between_latency_ns; /* bytes per second of a group */
 };
@@ -578,6 +579,20 @@ static int read_document(struct topt_hw *hw, const json_t *doc, struct topt_erro
                : 0;
 }
 
+/* A part of a node, or whole ones. */
+static int read_group_devices(struct topt_hw *group, const json_t *gpus, size_t i,
+                              struct topt_error *err)
+{
+    int64_t n = json_integer_value(gpus), most = (int64_t)group->nodes * group->per_node;
+    group->meant = (int)n;
+    return n >= 1 && n <= most && (n <= group->per_node || n % group->per_node == 0)
+               ? 0
+               : topt_fail(err, TOPT_ERR_INVAL,
+                           "groups[%zu].gpus is a part of a node or whole nodes: 1 to "
+                           "%d, or a multiple of it up to %lld",
+                           i, group->per_node, (long long)most);
+}
+
 /* A group is a profile of its own, which has no groups, in words that begin with its place. */
 static int read_group_profile(struct topt_hw *hw, json_t *groups, size_t i,
                               struct topt_error *err)
@@ -589,12 +604,19 @@ static int read_group_profile(struct topt_hw *hw, json_t *groups, size_t i,
     if (json_object_get(doc, "groups"))
         return topt_fail(err, TOPT_ERR_INVAL, "groups[%zu] has groups itself", i);
     json_object_set_new(doc, "format", json_string("topt-hw/1"));
+    json_t *gpus = json_incref(json_object_get(doc, "gpus"));
+    json_object_del(doc, "gpus");
     group = topt_hw_from_json(doc, err);
-    if (!group)
+    if (!group) {
+        json_decref(gpus);
         return topt_wrap(err, "groups[%zu]", i);
+    }
     hw->group[hw->ngroups++] = group;
-    json_array_set_new(groups, i, topt_hw_to_json(group));
-    return 0;
+    json_t *read = topt_hw_to_json(group);
+    if (gpus)
+        json_object_set_new(read, "gpus", gpus);
+    json_array_set_new(groups, i, read);
+    return gpus ? read_group_devices(group, gpus, i, err) : 0;
 }
 
 static int read_groups(struct topt_hw *hw, struct topt_error *err)
@@ -771,6 +793,12 @@ int topt_hw_groups(const struct topt_hw *hw)
 const struct topt_hw *topt_hw_group(const struct topt_hw *hw, int i)
 {
     return hw->ngroups ? hw->group[i] : hw;
+}
+
+int topt_hw_group_devices(const struct topt_hw *hw, int i)
+{
+    const struct topt_hw *g = topt_hw_group(hw, i);
+    return g->meant ? g->meant : g->nodes * g->per_node;
 }
 
 /* ---- times ------------------------------------------------------------------------- */

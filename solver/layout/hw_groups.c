@@ -98,15 +98,24 @@ static const json_t *slower(const json_t *a, const json_t *b)
                : a;
 }
 
+/* Those that are meant, or all. */
+static int64_t devices_of(const json_t *group)
+{
+    int64_t some = topt_json_whole_at(group, "gpus");
+    return some ? some
+                : topt_json_whole_at(group, "nodes") *
+                      topt_json_whole_at(group, "gpus_per_node");
+}
+
 /* Devices of all groups as equal nodes. */
 static void equal_nodes(json_t *doc, const json_t *groups)
 {
     int64_t per_node = 0, devices = 0;
     for (size_t i = 0; i < json_array_size(groups); i++) {
         const json_t *g = json_array_get(groups, i);
-        per_node = topt_common_divisor(topt_json_whole_at(g, "gpus_per_node"), per_node);
-        devices +=
-            topt_json_whole_at(g, "nodes") * topt_json_whole_at(g, "gpus_per_node");
+        int64_t in_node = topt_json_whole_at(g, "gpus_per_node"), of = devices_of(g);
+        per_node = topt_common_divisor(of < in_node ? of : in_node, per_node);
+        devices += of;
     }
     json_object_set_new(doc, "nodes", json_integer(devices / per_node));
     json_object_set_new(doc, "gpus_per_node", json_integer(per_node));
@@ -192,30 +201,4 @@ int topt_hw_join_groups(json_t *doc, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "groups have no data type of device.flops in common");
     return 0;
-}
-
-/* ---- a group among the others -------------------------------------------------------- */
-
-static void take_node_link(json_t *doc, const json_t *group)
-{
-    const json_t *own = topt_hw_link(group, "node"), *net = topt_hw_link(doc, "cluster");
-    json_t *links = json_array();
-    if (own)
-        json_array_append_new(links, json_deep_copy(own));
-    if (net)
-        json_array_append_new(links, json_deep_copy(net));
-    json_object_set_new(doc, "links", links);
-}
-
-struct topt_hw *topt_hw_among(const struct topt_hw *hw, int i, struct topt_error *err)
-{
-    json_t *doc = topt_hw_to_json(hw), *group = topt_hw_to_json(topt_hw_group(hw, i));
-    json_object_del(doc, "groups");
-    json_object_del(doc, "between");
-    json_object_set(doc, "device", json_object_get(group, "device"));
-    take_node_link(doc, group);
-    struct topt_hw *seen = topt_hw_from_json(doc, err);
-    json_decref(group);
-    json_decref(doc);
-    return seen;
 }

@@ -42,6 +42,32 @@ int topt_mesh_init(struct topt_mesh *mesh, int nodes, int per_node,
     return 0;
 }
 
+int topt_mesh_init_parts(struct topt_mesh *mesh, int parts, int nodes, int per_node,
+                         struct topt_error *err)
+{
+    int one = nodes == 1, of = one ? per_node : nodes;
+    struct topt_mesh rest;
+    if (parts < 2)
+        return topt_mesh_init(mesh, nodes, per_node, err);
+    if (of < 1 || of % parts)
+        return topt_fail(err, TOPT_ERR_INVAL, "%d %s are not %d equal parts", of,
+                         one ? "devices" : "nodes", parts);
+    if (topt_mesh_init(&rest, one ? 1 : nodes / parts, one ? per_node / parts : per_node,
+                       err))
+        return -1;
+    if (rest.naxes == TOPT_MAX_AXES)
+        return topt_fail(err, TOPT_ERR_LIMIT, "%d parts of so many axes", parts);
+    *mesh = rest;
+    memcpy(mesh->size + 1, rest.size, (size_t)rest.naxes * sizeof *rest.size);
+    mesh->size[0] = parts;
+    mesh->naxes++;
+    mesh->node_axes += !one;
+    mesh->nodes = nodes;
+    mesh->per_node = per_node;
+    mesh->devices = nodes * per_node;
+    return 0;
+}
+
 /* Shares that are all alike are none, unless they stand beside others. */
 static int take_shares(const struct topt_mesh *mesh, const int64_t *share, int n,
                        int falling, int keep_alike, int *ret, struct topt_error *err)
@@ -92,15 +118,15 @@ int64_t topt_mesh_parts(const struct topt_mesh *mesh, int axis)
     return parts;
 }
 
-int topt_mesh_seen(const struct topt_mesh *mesh)
+int topt_mesh_costed_device(const struct topt_mesh *mesh)
 {
-    return mesh->seen ? (mesh->seen - 1) * (mesh->devices / mesh->size[0]) : 0;
+    return mesh->costed ? (mesh->costed - 1) * (mesh->devices / mesh->size[0]) : 0;
 }
 
 /* Are blocks of this device costed? */
-static int is_seen(const struct topt_mesh *mesh, int device)
+static int is_costed(const struct topt_mesh *mesh, int device)
 {
-    return !mesh->seen || topt_mesh_coord(mesh, device, 0) == mesh->seen - 1;
+    return !mesh->costed || topt_mesh_coord(mesh, device, 0) == mesh->costed - 1;
 }
 
 int topt_mesh_coord(const struct topt_mesh *mesh, int device, int axis)
@@ -240,8 +266,8 @@ static const int *shares_of(const struct topt_mesh *mesh, const struct topt_shap
 static int counted_device(const struct topt_mesh *mesh, const int *share)
 {
     int best = 0;
-    if (mesh->seen)
-        return topt_mesh_seen(mesh);
+    if (mesh->costed)
+        return topt_mesh_costed_device(mesh);
     for (int i = 1; i < mesh->size[0]; i++)
         best = share[i] > share[best] ? i : best;
     return best * (mesh->devices / mesh->size[0]);
@@ -308,9 +334,9 @@ int topt_layout_leads(const struct topt_mesh *mesh, const struct topt_layout *l,
 {
     for (int a = 0; a < mesh->naxes; a++)
         if (l->at[a] != dim && topt_mesh_coord(mesh, device, a) &&
-            (a || (!mesh->seen && !mesh->share[0] && !mesh->state_share[0])))
+            (a || (!mesh->costed && !mesh->share[0] && !mesh->state_share[0])))
             return 0;
-    return is_seen(mesh, device);
+    return is_costed(mesh, device);
 }
 
 /* Whole tables are not alike: each device that has others may have the largest block. */

@@ -87,6 +87,8 @@ double topt_hw_bus(const struct topt_hw *hw);
 enum { TOPT_HW_GROUPS = 8 };
 int topt_hw_groups(const struct topt_hw *hw);
 const struct topt_hw *topt_hw_group(const struct topt_hw *hw, int i);
+/* Devices of it, of which a profile may say that not all are meant ("gpus"). */
+int topt_hw_group_devices(const struct topt_hw *hw, int i);
 /* The whole cluster as devices of one group see it: their own rates, memory and links inside a
  * node; beyond it the least link of all.  Has no groups; the caller destroys it. */
 struct topt_hw *topt_hw_among(const struct topt_hw *hw, int i, struct topt_error *err);

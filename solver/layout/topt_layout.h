@@ -33,11 +33,15 @@ struct topt_mesh {
     int share[TOPT_MAX_SHARES]; /* of the first axis; all 0: equal parts */
     /* ... of what a parameter is sharded into (ZeRO); all 0: as 'share' */
     int state_share[TOPT_MAX_SHARES];
-    int seen; /* 1 + the part of the first axis whose blocks are costed; 0: the largest */
+    int costed; /* 1 + the part of the first axis whose blocks are costed; 0: the largest */
 };
 
 int topt_mesh_init(struct topt_mesh *mesh, int nodes, int per_node,
                    struct topt_error *err) TOPT_MUST_CHECK;
+/* The same with a first axis of 'parts' parts, prime or not, that choose the node, or the device
+ * where there is one node.  INVAL where it does not divide them. */
+int topt_mesh_init_parts(struct topt_mesh *mesh, int parts, int nodes, int per_node,
+                         struct topt_error *err) TOPT_MUST_CHECK;
 /* Unequal shares of the first axis, one for each of its devices, the largest first: so that no
  * block is larger than that of device 0.  INVAL where they are not that. */
 int topt_mesh_shares(struct topt_mesh *mesh, const int64_t *share, int n,
@@ -51,7 +55,7 @@ int topt_mesh_state_shares(struct topt_mesh *mesh, const int64_t *share, int n,
 /* Parts of which an axis takes so many each: its size, or the sum of its shares. */
 int64_t topt_mesh_parts(const struct topt_mesh *mesh, int axis);
 /* The device whose blocks are costed: the first of the part that is 'seen', or device 0. */
-int topt_mesh_seen(const struct topt_mesh *mesh);
+int topt_mesh_costed_device(const struct topt_mesh *mesh);
 /* Coordinate of 'device' on 'axis'. */
 int topt_mesh_coord(const struct topt_mesh *mesh, int device, int axis);
 /* How the groups that vary along 'axes' (bit mask) lie on the cluster. */
@@ -113,7 +117,7 @@ int64_t topt_box_tables(const struct topt_shape *s, const struct topt_box *b,
  * The first is along each axis that does not split it, where devices are alike. */
 int topt_layout_leads(const struct topt_mesh *mesh, const struct topt_layout *l, int dim,
                       int device);
-/* Elements of the largest block (that of device 0, but of tables), or of those that are seen. */
+/* Elements of the largest block (that of device 0, but of tables), or of those that are costed. */
 int64_t topt_layout_elements(const struct topt_mesh *mesh, const struct topt_shape *s,
                              const struct topt_layout *l);
 /* First count and number of counts of one dimension of 'count' split by the given

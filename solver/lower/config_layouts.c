@@ -131,6 +131,16 @@ struct topt_config topt_config_none(void)
     return c;
 }
 
+uint32_t topt_axes_over(const struct topt_mesh *mesh, const struct topt_config *c,
+                        uint32_t dims)
+{
+    uint32_t axes = 0;
+    for (int a = 0; a < mesh->naxes; a++)
+        if (c->dim[a] >= 0 && dims >> c->dim[a] & 1)
+            axes |= 1u << a;
+    return axes;
+}
+
 /* Fewest counts of a dimension in any operand: all parts of each must have work. */
 int64_t topt_fewest_counts(const struct topt_op *op, int d)
 {
@@ -177,7 +187,7 @@ int topt_config_valid(const struct topt_op *op, const struct topt_config *c,
             continue;
         split[d] *= mesh->size[a];
         parts[d] *= topt_mesh_parts(mesh, a);
-        if (op->spec->dim[d].split == TOPT_SPLIT_NEVER ||
+        if (topt_op_split(op, d) == TOPT_SPLIT_NEVER ||
             split[d] > topt_fewest_counts(op, d) ||
             (op->spec->even >> d & 1 && op->count[d] % parts[d]))
             return 0;
@@ -332,7 +342,7 @@ int64_t topt_window_staging(const struct topt_op *op, int operand,
     int64_t sent = 1, received = 1;
     for (int i = 0; i < op->spec->operand[operand].ndim; i++) {
         int64_t off, len, window, unit = op->operand[operand].dim[i].unit;
-        block_of(op, operand, i, c, mesh, topt_mesh_seen(mesh), &off, &len);
+        block_of(op, operand, i, c, mesh, topt_mesh_costed_device(mesh), &off, &len);
         window = len;
         if (windowed(op, operand, i))
             overlaps(op, operand, i, c, mesh, &len, &window);

@@ -157,7 +157,8 @@ static int tally_whole(struct topt_tally *t, const struct topt_costing *k, int o
 {
     int64_t off[TOPT_MAX_OPDIMS];
     topt_tally_init(t, k);
-    topt_op_box(&k->model->op[op], c, k->mesh, topt_mesh_seen(k->mesh), off, t->len);
+    topt_op_box(&k->model->op[op], c, k->mesh, topt_mesh_costed_device(k->mesh), off,
+                t->len);
     struct topt_fragments f = topt_tally_fragments(t, err);
     f.open = open;
     return tally_op(&f, t, op, c)

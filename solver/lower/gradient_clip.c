@@ -90,6 +90,7 @@ static struct topt_instr norm_instr(void)
     i.backward = 1;
     i.axes = 0;
     i.is_max = 0;
+    i.joined = 0;
     i.at = 0;
     i.kernel = (enum topt_kernel)0;
     memset(&i.move, 0, sizeof i.move);

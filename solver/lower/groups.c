@@ -1,7 +1,7 @@
 /* groups.c - what a strategy takes on groups of unlike devices.
  *
  * The first axis of the mesh lies between groups: each of its parts is devices of one group, in
- * the order of the profile.  A group's cost is the plain cost of its own blocks (topt_mesh.seen)
+ * the order of the profile.  A group's cost is the plain cost of its own blocks (topt_mesh.costed)
  * at its own rates; what moves between groups goes by the link between them.  A step is over when
  * the slowest group is done: collectives between groups make the others wait for it. */
 #include "topt_lower.h"
@@ -10,18 +10,13 @@
 
 #include "topt_layout.h"
 
-static int devices_of(const struct topt_hw *group)
-{
-    return topt_hw_max_nodes(group) * topt_hw_gpus_per_node(group);
-}
-
 /* Does the first axis keep groups apart, with all of their devices? */
 static int check(const struct topt_costing *k, struct topt_error *err)
 {
     const struct topt_mesh *m = k->mesh;
     int parts = m->naxes ? m->size[0] : 1, each = m->devices / parts, sum = 0, whole = 1;
     for (int i = 0; i < topt_hw_groups(k->hw); i++) {
-        int devices = devices_of(topt_hw_group(k->hw, i));
+        int devices = topt_hw_group_devices(k->hw, i);
         whole &= devices % each == 0;
         sum += devices;
     }
@@ -38,7 +33,7 @@ static int cost_of(const struct topt_costing *k, const struct topt_strategy *s, 
 {
     struct topt_mesh mesh = *k->mesh;
     struct topt_costing own = *k;
-    mesh.seen = 1 + part;
+    mesh.costed = 1 + part;
     struct topt_hw *hw = topt_hw_among(k->hw, group, err);
     if (!hw)
         return -1;
@@ -64,7 +59,7 @@ int topt_cost_groups(const struct topt_costing *k, const struct topt_strategy *s
             return topt_wrap(err, "%s", topt_hw_name(topt_hw_group(k->hw, i)));
         if (ret->of[i].time_ns > ret->of[ret->slowest].time_ns)
             ret->slowest = i;
-        before += devices_of(topt_hw_group(k->hw, i));
+        before += topt_hw_group_devices(k->hw, i);
     }
     return 0;
 }

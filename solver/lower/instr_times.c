@@ -32,7 +32,7 @@ static void turn_to(struct timer *w, const struct topt_instr *i)
     w->backward = i->backward;
     w->t.told = 0;
     topt_op_box(&p->model->op[i->op], &p->config[i->op], &p->mesh,
-                topt_mesh_seen(&p->mesh), off, w->t.len);
+                topt_mesh_costed_device(&p->mesh), off, w->t.len);
 }
 
 static int time_emit(struct topt_sink *sink, const struct topt_instr *i,

@@ -53,16 +53,6 @@ static int emit_kernel(const struct topt_fragments *f, int op, int backward,
 
 /* ---- exchanges inside an operator -------------------------------------------------- */
 
-static uint32_t axes_over(const struct topt_fragments *f, const struct topt_config *c,
-                          uint32_t dims)
-{
-    uint32_t axes = 0;
-    for (int a = 0; a < f->mesh->naxes; a++)
-        if (c->dim[a] >= 0 && dims >> c->dim[a] & 1)
-            axes |= 1u << a;
-    return axes;
-}
-
 static int emit_reduce(const struct topt_fragments *f, int op, int backward,
                        const struct topt_config *c, const struct topt_step *s,
                        const struct topt_op_buffers *b)
@@ -70,7 +60,7 @@ static int emit_reduce(const struct topt_fragments *f, int op, int backward,
     struct topt_instr i = topt_fragment_instr(TOPT_I_REDUCE, op, backward);
     i.a = b->value[s->operand];
     i.is_max = s->kind == TOPT_STEP_MAX;
-    i.axes = axes_over(f, c, s->dims);
+    i.axes = topt_axes_over(f->mesh, c, s->dims);
     return i.axes ? topt_fragment_emit(f, i) : 0;
 }
 
@@ -175,6 +165,8 @@ static int emit_step(const struct topt_fragments *f, int op, int backward,
 {
     switch (s->kind) {
     case TOPT_STEP_KERNEL:
+        if (s->dims && !topt_axes_over(f->mesh, c, s->dims))
+            return 0;
         if (topt_rows_have_owners(f, op, c, s))
             return topt_rows_fetch(f, op, c, b);
         return emit_kernel(f, op, backward, s, at, b);
@@ -253,6 +245,9 @@ static int alloc_role(const struct topt_fragments *f, int op, const struct topt_
     for (int x = 0; x < o->spec->noperands; x++) {
         if (o->operand[x].role != role || !o->operand[x].present ||
             o->spec->operand[x].made)
+            continue;
+        uint32_t over = o->spec->operand[x].over;
+        if (over && !topt_axes_over(f->mesh, c, over))
             continue;
         if (role == TOPT_WORK_BWD && !(o->touches_back >> x & 1))
             continue;

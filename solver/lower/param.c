@@ -141,7 +141,7 @@ static struct topt_shape packed_shape(struct topt_shape s, int64_t bits)
 static void pack(const struct topt_fragments *f, int64_t bits, struct topt_buffer *b)
 {
     struct topt_box box =
-        topt_layout_box(f->mesh, &b->shape, &b->layout, topt_mesh_seen(f->mesh));
+        topt_layout_box(f->mesh, &b->shape, &b->layout, topt_mesh_costed_device(f->mesh));
     int last = b->shape.ndim - 1;
     int64_t n = topt_layout_elements(f->mesh, &b->shape, &b->layout);
     b->bytes = packed_bytes(bits, n, box.len[last] * b->shape.dim[last].unit);

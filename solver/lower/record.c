@@ -153,6 +153,15 @@ void topt_program_find_peak(struct topt_program *p)
         find_peak_on(p, device);
 }
 
+int topt_program_find_loss(const struct topt_program *p)
+{
+    for (int i = p->micro_begin; i < p->micro_end; i++)
+        if (p->instr[i].kind == TOPT_I_KERNEL && p->instr[i].op == p->model->loss &&
+            p->instr[i].kernel != TOPT_K_LOAD)
+            return i;
+    return -1;
+}
+
 void topt_program_destroy(struct topt_program *p)
 {
     if (!p)

@@ -53,7 +53,8 @@ static int64_t block_cols(const struct topt_fragments *f, const struct topt_op *
                           int table, const struct topt_layout *l)
 {
     struct topt_shape s = topt_operand_shape(o, table);
-    struct topt_box box = topt_layout_box(f->mesh, &s, l, topt_mesh_seen(f->mesh));
+    struct topt_box box =
+        topt_layout_box(f->mesh, &s, l, topt_mesh_costed_device(f->mesh));
     return box.len[s.ndim - 1] * s.dim[s.ndim - 1].unit;
 }
 
@@ -101,7 +102,8 @@ static double local_lookups(const struct topt_fragments *f, const struct topt_op
     double n = (double)topt_operand_largest(o, topt_table_ids(o), c, f->mesh);
     struct topt_shape s = topt_operand_shape(o, table);
     struct topt_layout l = topt_value_layout(o, table, c, f->mesh);
-    struct topt_box box = topt_layout_box(f->mesh, &s, &l, topt_mesh_seen(f->mesh));
+    struct topt_box box =
+        topt_layout_box(f->mesh, &s, &l, topt_mesh_costed_device(f->mesh));
     int64_t tables;
     topt_box_tables(&s, &box, &tables);
     *ret_each = tables ? n / (double)tables : 0;

@@ -15,8 +15,8 @@ static int64_t bytes_named(const struct topt_seen *t, int buffer)
 static int64_t each_of(const struct topt_seen *t, int buffer)
 {
     const struct topt_buffer *b = &t->named[buffer];
-    struct topt_box box =
-        topt_layout_box(t->k->mesh, &b->shape, &b->layout, topt_mesh_seen(t->k->mesh));
+    struct topt_box box = topt_layout_box(t->k->mesh, &b->shape, &b->layout,
+                                          topt_mesh_costed_device(t->k->mesh));
     int last = b->shape.ndim - 1;
     return box.len[last] * b->shape.dim[last].unit *
            topt_element_bytes(t->k->settings, TOPT_ELEM_REAL);
@@ -120,7 +120,7 @@ struct topt_time topt_rows_update_price(const struct topt_seen *t,
 {
     const struct topt_buffer *param = &t->named[i->a], *grad = &t->named[i->b];
     struct topt_box box = topt_layout_box(t->k->mesh, &param->shape, &param->layout,
-                                          topt_mesh_seen(t->k->mesh));
+                                          topt_mesh_costed_device(t->k->mesh));
     int last = param->shape.ndim - 1;
     int64_t cols = box.len[last] * param->shape.dim[last].unit;
     int64_t numbers = param->bytes / topt_element_bytes(t->k->settings, TOPT_ELEM_REAL);

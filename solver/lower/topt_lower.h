@@ -227,6 +227,9 @@ uint32_t topt_replica_axes(const struct topt_op *op, int operand,
 struct topt_layout topt_sharded_layout(const struct topt_op *op, int operand,
                                        const struct topt_config *c,
                                        const struct topt_mesh *mesh);
+/* Axes that split one of 'dims' (bit d), dimensions of the operator. */
+uint32_t topt_axes_over(const struct topt_mesh *mesh, const struct topt_config *c,
+                        uint32_t dims);
 /* Most parts that a dimension can be split into so that each operand has work for all. */
 int64_t topt_fewest_counts(const struct topt_op *op, int d);
 /* Is every split of 'c' one that the operator's row allows and that leaves work for
@@ -317,7 +320,8 @@ struct topt_instr {
     uint32_t axes;
     int is_max;
     struct topt_move move;
-    int64_t at; /* KERNEL in a loop: the count it is at */
+    int64_t at;     /* KERNEL in a loop: the count it is at */
+    uint8_t joined; /* KERNEL: a device may do it in one pass with the kernel before it */
     /* ROWS_*: different rows that a device's lookups name on the mean, and how many a device
      * sends at once */
     int64_t rows, chunk;
@@ -384,6 +388,9 @@ int topt_lower(const struct topt_model *m, const struct topt_mesh *mesh,
 /* The largest sum of live buffers on one device. */
 int64_t topt_program_peak_on(const struct topt_program *p, int device);
 void topt_program_destroy(struct topt_program *p);
+/* The instruction of a micro-batch that is the first kernel of the loss, whose inputs are the
+ * model's outputs; -1: there is none. */
+int topt_program_find_loss(const struct topt_program *p);
 
 /* Put NORM into the step's end of a lowered program, before what follows from any update: then
  * gradients can be scaled by the norm of all of them, and are all alive at once. */
@@ -395,6 +402,13 @@ int64_t topt_clip_ns(const struct topt_program *p, const struct topt_hw *hw,
 /* What instruction 'instr', a ROWS_FETCH or ROWS_ADD, takes each time. */
 int64_t topt_rows_ns(const struct topt_program *p, const struct topt_hw *hw,
                      struct topt_router *router, int instr);
+/* Kernels of a lowered program write where they read, as far as their rows allow it and nobody
+ * reads that later, and copy no gradients; 'joins': those that a device may do in one pass with
+ * the kernel before are marked.  Before buckets are made. */
+int topt_program_in_place(struct topt_program *p, int joins,
+                          struct topt_error *err) TOPT_MUST_CHECK;
+/* By how much that shortens a step. */
+int64_t topt_in_place_saves_ns(const struct topt_program *p, const struct topt_hw *hw);
 /* All-reduces of gradients at the end of a step become buckets: those below 'bytes' over the
  * same axes and of the same kind together until they are that many, each other by itself.
  * After topt_program_clip, where both are wanted. */

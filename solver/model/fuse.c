@@ -203,7 +203,8 @@ static void say_attention(const json_t *attend, const json_t *rotary, double fac
 
 static void fuse_attention(struct pass *p, int64_t i)
 {
-    static const char *const others[] = {"window", "chunk", "cap", "distance", NULL};
+    static const char *const others[] = {"window",   "chunk",  "cap",
+                                         "distance", "factor", NULL};
     json_t *attend = op_at(p, i), *kv = op_at(p, input(p, attend, 1));
     int64_t heads = number(attend, "heads", 0),
             groups = number(attend, "kv_heads", heads);
@@ -328,13 +329,13 @@ int topt_model_fuse(struct topt_model **m, struct topt_error *err)
 {
     struct pass p = {0};
     struct topt_model *fused = NULL;
-    if (!has_kind(*m, "attend") && !has_kind(*m, "mul"))
+    if (!has_kind(*m, "attention") && !has_kind(*m, "mul"))
         return 0;
     json_t *doc = topt_model_to_json(*m);
     int rc = doc && !start(&p, doc) ? 0 : topt_nomem(err, "a model");
     for (size_t i = 0; !rc && i < json_array_size(p.ops); i++) {
         const json_t *op = op_at(&p, (int64_t)i);
-        if (is_kind(op, "attend"))
+        if (is_kind(op, "attention"))
             fuse_attention(&p, (int64_t)i);
         else if (is_kind(op, "mul") && inputs_of(op) == 2 &&
                  !fuse_gate(&p, (int64_t)i, 0))

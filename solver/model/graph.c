@@ -480,7 +480,7 @@ static double op_flops(const struct topt_op *op)
     for (int l = 0; l < 2; l++)
         for (const struct topt_step *s = lists[l];
              s < lists[l] + TOPT_MAX_STEPS && s->kind; s++)
-            if (s->kind == TOPT_STEP_KERNEL &&
+            if (s->kind == TOPT_STEP_KERNEL && !s->dims &&
                 (l == 0 || op->runs_back >> (s - lists[l]) & 1))
                 total += (double)op->spec->flops(op, s->kernel, op->count) *
                          (s->loop ? (double)op->count[s->loop - 1] : 1);

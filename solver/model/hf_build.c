@@ -116,12 +116,12 @@ static int by_positions(struct hf_builder *b, int x, int q, int k, int other)
     scores.v_head_dim = 1;
     int value = topt_hf_add(b, "slice", k, -1, &one, "position.value");
     int kv = topt_hf_add(b, "concat", k, value, NULL, "position.kv");
-    int c2p = topt_hf_add(b, "attend", q, kv, &scores, "query.position");
+    int c2p = topt_hf_add(b, "attention", q, kv, &scores, "query.position");
     if (other != k) {
         value = topt_hf_add(b, "slice", other, -1, &one, "position.other.value");
         kv = topt_hf_add(b, "concat", other, value, NULL, "position.other");
     }
-    int p2c = topt_hf_add(b, "attend", q, kv, &scores, "position.key");
+    int p2c = topt_hf_add(b, "attention", q, kv, &scores, "position.key");
     x = topt_hf_add(b, "concat", x, topt_hf_add(b, "add", c2p, p2c, NULL, "positions"),
                     NULL, "by.positions");
     return topt_hf_add(b, "slice", x, -1, &own, "by.content");
@@ -205,7 +205,7 @@ static int chosen_keys(struct hf_builder *b, int q, int x)
     int kv =
         topt_hf_add(b, "concat", k, topt_hf_add(b, "slice", k, -1, &one, "index.value"),
                     NULL, "index.kv");
-    q = topt_hf_add(b, "attend", q, kv, &narrow, "index.scores");
+    q = topt_hf_add(b, "attention", q, kv, &narrow, "index.scores");
     int w = topt_hf_linear(b, x, 1, a->index_heads, 0, "index.weights");
     q = topt_hf_add(b, "mul", q, w, NULL, "index.weigh");
     return topt_hf_add(b, "reduce_features",
@@ -290,7 +290,7 @@ static int chosen_runs(struct hf_builder *b, int q, int x)
     q = topt_hf_linear(b, q, 1, a->index_heads * a->index_dim, 0, "index.q");
     int v = topt_hf_add(b, "slice", k, -1, &one, "index.value");
     int kv = topt_hf_add(b, "concat", k, v, NULL, "index.kv");
-    q = topt_hf_add(b, "attend", q, kv, &narrow, "index.scores");
+    q = topt_hf_add(b, "attention", q, kv, &narrow, "index.scores");
     int w = topt_hf_linear(b, x, 1, a->index_heads, 0, "index.weights");
     q = topt_hf_add(b, "mul", q, w, NULL, "index.weigh");
     q = topt_hf_add(b, "regroup", q, -1, &each, "index.each");
@@ -342,12 +342,12 @@ static int attention_compressed(struct hf_builder *b, int x)
     k = topt_hf_add(b, "norm", k, -1, &norm, "kv.norm");
     k = topt_hf_add(b, "regroup", k, -1, &whole, "kv.whole");
     int kv = topt_hf_add(b, "concat", k, k, NULL, "kv.both");
-    int y = topt_hf_add(b, "attend", q, kv, &near, "attend");
+    int y = topt_hf_add(b, "attention", q, kv, &near, "attend");
     if (rate) {
         far.chunk = chooses && 2 * a->chosen_keys < runs ? 2 * a->chosen_keys : 0;
         k = compressed(b, x, rate, chooses + 1, a->head_dim, "runs");
         kv = topt_hf_add(b, "concat", k, k, NULL, "runs.both");
-        k = topt_hf_add(b, "attend", q, kv, &far, "runs.attend");
+        k = topt_hf_add(b, "attention", q, kv, &far, "runs.attend");
         y = topt_hf_add(b, "add", y, k, NULL, "runs.add");
     }
     y = choice < 0 ? y : topt_hf_add(b, "weigh", y, choice, NULL, "index.chosen");
@@ -556,7 +556,7 @@ static int attention_across(struct hf_builder *b, int x)
     k = topt_hf_add(b, "head_norm", k, -1, &norm, "cross.k.norm");
     int v = topt_hf_linear(b, from, a->kv_heads, a->head_dim, 0, "cross.v");
     int kv = topt_hf_add(b, "concat", k, v, NULL, "cross.kv");
-    x = topt_hf_add(b, "attend", q, kv, &attrs, "cross.attend");
+    x = topt_hf_add(b, "attention", q, kv, &attrs, "cross.attend");
     x = topt_hf_linear(b, x, a->width, 1, 0, "out");
     return topt_hf_unread(b, x, GATES, "cross.gates");
 }

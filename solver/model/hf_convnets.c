@@ -357,7 +357,7 @@ static int attention_of_fewer(struct hf_builder *b, int x, int stage_, int64_t s
     }
     int k = topt_hf_linear(b, keys, heads, width / heads, 1, "k");
     int v = topt_hf_linear(b, keys, heads, width / heads, 1, "v");
-    x = topt_hf_add(b, "attend", q, topt_hf_add(b, "concat", k, v, NULL, "kv"), &attrs,
+    x = topt_hf_add(b, "attention", q, topt_hf_add(b, "concat", k, v, NULL, "kv"), &attrs,
                     "attend");
     return topt_hf_linear(b, x, width, 1, 1, "out");
 }

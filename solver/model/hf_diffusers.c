@@ -87,7 +87,7 @@ static int attend(struct hf_builder *b, int q, int kv, const char *name)
     const struct hf_arch *a = b->a;
     struct topt_attrs attrs = {
         .heads = a->heads, .kv_heads = a->heads, .head_dim = a->head_dim};
-    return topt_hf_add(b, "attend", q, kv, &attrs, "%s", name);
+    return topt_hf_add(b, "attention", q, kv, &attrs, "%s", name);
 }
 
 /* Queries, and keys and values, of one stream; 'part' is before their names. */
@@ -363,7 +363,7 @@ static int sees(struct hf_builder *b, int x, int from, const char *part)
     snprintf(name, sizeof name, "%sv", part);
     int v = topt_hf_linear(b, from < 0 ? x : from, a->heads, each, 0, name);
     int kv = topt_hf_add(b, "concat", k, v, NULL, "%skv", part);
-    int y = topt_hf_add(b, "attend", q, kv, &attrs, "%sattend", part);
+    int y = topt_hf_add(b, "attention", q, kv, &attrs, "%sattend", part);
     snprintf(name, sizeof name, "%sout", part);
     return topt_hf_linear(b, y, width, 1, 1, name);
 }

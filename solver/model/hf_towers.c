@@ -70,7 +70,7 @@ static int cross_attention(struct hf_builder *b, int x)
                            "cross.k");
     int v = topt_hf_linear(b, b->encoded, a->heads, a->head_dim, bias, "cross.v");
     int kv = topt_hf_add(b, "concat", k, v, NULL, "cross.kv");
-    x = topt_hf_add(b, "attend", q, kv, &attrs, "cross.attend");
+    x = topt_hf_add(b, "attention", q, kv, &attrs, "cross.attend");
     return topt_hf_linear(b, x, a->width, 1, a->out_bias, "cross.out");
 }
 

@@ -315,7 +315,7 @@ static int put_attention(struct onnx *x, const struct onnx_node *n, const struct
     int tv =
         tk < 0 ? -1 : topt_onnx_regroup(x, n, h->v->view.tensor, h->kv_heads, h->values);
     int kv = tv < 0 ? -1 : topt_onnx_emit(x, n, "concat", ".kv", tk, tv, NULL);
-    int t = kv < 0 ? -1 : topt_onnx_emit(x, n, "attend", "", tq, kv, &attrs);
+    int t = kv < 0 ? -1 : topt_onnx_emit(x, n, "attention", "", tq, kv, &attrs);
     struct onnx_view y = h->q->view;
     for (int i = 0; i < y.natoms; i++)
         if (y.atom[i].axis == 2 && y.atom[i].dim == num)

@@ -1,12 +1,13 @@
 /* ops_attention.c - rows of the operator table: attention and what belongs to it.
  *
- * 'attention' takes queries, keys and values of one sequence in one tensor and rotates
- * them itself; 'attend' takes queries of one sequence and keys and values of the same
- * or another.  There both sequences may be split: queries freely, keys by merging what
- * each part makes of its own softmax (as Dao et al. 2022 merge tiles):
+ * Queries, keys and values of a key-value head lie in one tensor ('packed'), or queries in one
+ * and keys with their values in another, of the same sequence or not.  Packed they are of the
+ * same positions, so neither queries nor keys are split by them, and rotary embeddings may
+ * rotate them inside.  Where they are apart both sequences may be split: queries freely, keys
+ * by merging what each part makes of its own softmax (as Dao et al. 2022 merge tiles):
  *
  *     m = max of the parts' log-sum-exps, w = sum of e^(lse - m), y = sum of e^(lse - m) / w y
- * / */
+ */
 #include "ops_extents.h"
 #include "ops_rows.h"
 
@@ -80,40 +81,7 @@ static int check_rope(const struct topt_attrs *a, struct topt_error *err)
                            "rope_by_pair needs a rope_theta above 1");
 }
 
-/* ---- attention --------------------------------------------------------------------- */
-
-static int shape_attention(struct topt_op *op, struct topt_error *err)
-{
-    struct topt_attrs *a = &op->attrs;
-    if (check_heads(a, err))
-        return -1;
-    if (a->rope_theta > 0 && a->head_dim % 2)
-        return topt_fail(err, TOPT_ERR_INVAL, "rotary embedding needs an even head_dim");
-    if (a->rope_theta > 0 && check_rope(a, err))
-        return -1;
-    topt_counts_from_input(op, 0);
-    if (op->count[2] > 1 << 22)
-        return topt_fail(err, TOPT_ERR_LIMIT, "attention over more than 2^22 positions");
-    int64_t q = a->heads / a->kv_heads;
-    if (op->count[1] != a->kv_heads)
-        return topt_fail(err, TOPT_ERR_INVAL, "input has %lld key-value heads, not %lld",
-                         (long long)op->count[1], (long long)a->kv_heads);
-    if (topt_refuse_units(op, 0, (q + 2) * a->head_dim, err))
-        return -1;
-    topt_set_dim(op, 1, 2, q * a->head_dim);
-    topt_set_dim(op, 2, 2, q);
-    return 0;
-}
-
-/* Scores and weighted sum forward; backward does both again and three more products. */
-static int64_t flops_attention(const struct topt_op *op, enum topt_kernel k,
-                               const int64_t *len)
-{
-    int64_t q = op->attrs.heads / op->attrs.kv_heads;
-    int64_t product = 2 * len[0] * len[1] * q * len[2] * len[2] * op->attrs.head_dim;
-    int64_t products = k == TOPT_K_ATTENTION_FWD ? 2 : 5;
-    return op->attrs.causal ? products * product / 2 : products * product;
-}
+/* ---- as frameworks run it ----------------------------------------------------------- */
 
 /* Scores as Korthikanti et al. (2022) count them: written by a product, read and
  * written by softmax and by dropout, read by the next product; kept are softmax's and
@@ -134,31 +102,20 @@ static struct topt_numbers eager_rotation(int64_t n)
     return (struct topt_numbers){.real = 2 * n, .f32 = 4 * n};
 }
 
-static enum topt_eager_how eager_attention(const struct topt_op *op, const int64_t *len,
-                                           int scores, struct topt_eager *ret)
-{
-    const struct topt_attrs *a = &op->attrs;
-    int64_t q = a->heads / a->kv_heads, tokens = len[0] * len[2] * len[1];
-    *ret = (struct topt_eager){0};
-    if (scores)
-        *ret = eager_scores(tokens * q * op->count[2], a->head_dim, a->head_dim);
-    for (int i = 0; a->rope_theta > 0 && i < 2; i++) {
-        struct topt_numbers r = eager_rotation(tokens * (q + 1) * a->head_dim);
-        ret->moved[i].real += r.real;
-        ret->moved[i].f32 += r.f32;
-    }
-    return scores ? TOPT_EAGER_INSTEAD : TOPT_EAGER_BESIDE;
-}
+/* ---- attention --------------------------------------------------------------------- */
 
-/* ---- attend ------------------------------------------------------------------------ */
+enum {
+    BLOCK_ROWS = 64,
+    MOST_BUCKETS = 1024,
+    DEFAULT_DISTANCE = 128,
+    MOST_ROTATED = 1024
+};
 
-enum { ATTEND_ROWS = 64, MOST_BUCKETS = 1024, DEFAULT_DISTANCE = 128 };
-
-/* Dimensions and operands of 'attend'. */
+/* Its dimensions and operands. */
 enum { B, H, S, T, ONE, R };
 enum { Q, KV, KR, RP, Y, LSE, MOST, WEIGHT, SCORES, P, DP, DELTA };
 
-static int attend_lengths(const struct topt_op *op, struct topt_error *err)
+static int check_lengths(const struct topt_op *op, struct topt_error *err)
 {
     int64_t s = op->count[S], t = op->count[T];
     if (op->attrs.causal && t < s)
@@ -207,21 +164,50 @@ static int check_mask(const struct topt_attrs *a, struct topt_error *err)
                : 0;
 }
 
-static int shape_attend(struct topt_op *op, struct topt_error *err)
+static int is_packed(const struct topt_op *op)
 {
-    static const int by_head[] = {LSE, MOST, WEIGHT, DELTA}, by_key[] = {SCORES, P, DP};
+    return !op->operand[KV].present;
+}
+
+/* Numbers of a value. */
+static int64_t value_dim(const struct topt_attrs *a)
+{
+    return a->v_head_dim ? a->v_head_dim : a->head_dim;
+}
+
+static int check_rotation(const struct topt_op *op, struct topt_error *err)
+{
+    const struct topt_attrs *a = &op->attrs;
+    if (!(a->rope_theta > 0))
+        return 0;
+    if (!is_packed(op))
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "a rope_theta goes with queries, keys and values in one tensor; "
+                         "apart they are rotated by operators of their own");
+    if (a->head_dim % 2 || a->head_dim > MOST_ROTATED || value_dim(a) != a->head_dim)
+        return topt_fail(
+            err, TOPT_ERR_INVAL,
+            "rotary embedding needs an even head_dim of at most %d, and values "
+            "of as many numbers",
+            MOST_ROTATED);
+    return check_rope(a, err);
+}
+
+/* Counts of the dimensions, and what the inputs have of each. */
+static int read_inputs(struct topt_op *op, struct topt_error *err)
+{
     struct topt_attrs *a = &op->attrs;
-    if (check_heads(a, err))
-        return -1;
-    if (a->v_head_dim == 0)
-        a->v_head_dim = a->head_dim;
-    if (check_mask(a, err))
-        return -1;
     int64_t group = a->heads / a->kv_heads;
     int64_t shared = op->operand[KR].present ? op->operand[KR].dim[2].unit : 0;
-    topt_counts_from_input(op, KV);
+    int64_t kv = a->head_dim - shared + value_dim(a);
+    if (!is_packed(op))
+        topt_counts_from_input(op, KV);
     topt_counts_from_input(op, Q);
     op->count[ONE] = op->count[R] = 1;
+    if (is_packed(op)) {
+        op->count[T] = op->count[S];
+        op->whole = D(S) | D(T);
+    }
     if (op->count[H] != a->kv_heads)
         return topt_fail(err, TOPT_ERR_INVAL, "input has %lld key-value heads, not %lld",
                          (long long)op->count[H], (long long)a->kv_heads);
@@ -229,16 +215,34 @@ static int shape_attend(struct topt_op *op, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "%lld numbers of a key are shared, of a head_dim of %lld",
                          (long long)shared, (long long)a->head_dim);
-    if (topt_refuse_units(op, Q, group * a->head_dim, err) ||
-        topt_refuse_units(op, KV, a->head_dim - shared + a->v_head_dim, err) ||
-        attend_lengths(op, err) || check_relative(op, err))
+    if (is_packed(op))
+        return topt_refuse_units(op, Q, group * a->head_dim + kv, err);
+    return topt_refuse_units(op, Q, group * a->head_dim, err) ||
+                   topt_refuse_units(op, KV, kv, err)
+               ? -1
+               : 0;
+}
+
+/* Rotated keys of a head stand behind the scores of a block of queries. */
+static int shape_attention(struct topt_op *op, struct topt_error *err)
+{
+    static const int by_head[] = {LSE, MOST, WEIGHT, DELTA};
+    struct topt_attrs *a = &op->attrs;
+    if (check_heads(a, err))
         return -1;
-    topt_set_dim(op, Y, 2, group * a->v_head_dim);
+    if (!is_packed(op))
+        a->v_head_dim = value_dim(a);
+    if (check_mask(a, err) || check_rotation(op, err) || read_inputs(op, err) ||
+        check_lengths(op, err) || check_relative(op, err))
+        return -1;
+    int64_t group = a->heads / a->kv_heads, keys = a->rope_theta > 0 ? a->head_dim : 0;
+    int64_t rows = op->count[S] < BLOCK_ROWS ? op->count[S] : BLOCK_ROWS;
+    topt_set_dim(op, Y, 2, group * value_dim(a));
     for (int i = 0; i < 4; i++)
         topt_set_dim(op, by_head[i], 2, group);
-    for (int i = 0; i < 3; i++)
-        topt_set_dim(op, by_key[i], 0,
-                     op->count[S] < ATTEND_ROWS ? op->count[S] : ATTEND_ROWS);
+    topt_set_dim(op, SCORES, 0, rows + keys);
+    topt_set_dim(op, P, 0, rows + keys);
+    topt_set_dim(op, DP, 0, rows);
     return 0;
 }
 
@@ -258,20 +262,20 @@ static double pairs_of(const struct topt_op *op, const int64_t *len)
 
 /* Scores and weighted sum forward; backward does both again and three more products, and
  * where keys are split also the rows' sums before them. */
-static int64_t flops_attend(const struct topt_op *op, enum topt_kernel k,
-                            const int64_t *len)
+static int64_t flops_attention(const struct topt_op *op, enum topt_kernel k,
+                               const int64_t *len)
 {
     int64_t heads = len[B] * len[H] * (op->attrs.heads / op->attrs.kv_heads);
-    int64_t keys = op->attrs.head_dim, values = op->attrs.v_head_dim, width;
+    int64_t keys = op->attrs.head_dim, values = value_dim(&op->attrs), width;
     switch (k) {
-    case TOPT_K_ATTEND_FWD:
+    case TOPT_K_ATTENTION_FWD:
         width = keys + values;
         break;
-    case TOPT_K_ATTEND_BWD:
+    case TOPT_K_ATTENTION_BWD:
         width = 3 * keys + 2 * values;
         break;
-    case TOPT_K_ATTEND_DELTA:
-        width = len[T] < op->count[T] ? keys + values : 0;
+    case TOPT_K_ATTENTION_DELTA:
+        width = keys + values;
         break;
     default:
         return 8 * heads * len[S] * values;
@@ -279,22 +283,27 @@ static int64_t flops_attend(const struct topt_op *op, enum topt_kernel k,
     return 2 * heads * (int64_t)(pairs_of(op, len) * (double)width);
 }
 
-static enum topt_eager_how eager_attend(const struct topt_op *op, const int64_t *len,
-                                        int scores, struct topt_eager *ret)
+static enum topt_eager_how eager_attention(const struct topt_op *op, const int64_t *len,
+                                           int scores, struct topt_eager *ret)
 {
     const struct topt_attrs *a = &op->attrs;
-    int64_t heads = len[B] * len[H] * (a->heads / a->kv_heads);
-    if (!scores)
-        return TOPT_EAGER_ALIKE;
-    *ret = eager_scores(heads * len[S] * len[T], a->head_dim, a->v_head_dim);
-    return TOPT_EAGER_INSTEAD;
+    int64_t group = a->heads / a->kv_heads, heads = len[B] * len[H] * group;
+    *ret = (struct topt_eager){0};
+    if (scores)
+        *ret = eager_scores(heads * len[S] * len[T], a->head_dim, value_dim(a));
+    for (int i = 0; a->rope_theta > 0 && i < 2; i++) {
+        struct topt_numbers r =
+            eager_rotation(len[B] * len[S] * len[H] * (group + 1) * a->head_dim);
+        ret->moved[i].real += r.real;
+        ret->moved[i].f32 += r.f32;
+    }
+    return scores ? TOPT_EAGER_INSTEAD : TOPT_EAGER_BESIDE;
 }
 
 /* ---- rotary ------------------------------------------------------------------------ */
 
 static int shape_rotary(struct topt_op *op, struct topt_error *err)
 {
-    enum { MOST_ROTATED = 1024 };
     struct topt_attrs *a = &op->attrs;
     int64_t unit = op->operand[0].dim[2].unit;
     if (a->head_dim == 0)
@@ -329,27 +338,20 @@ static enum topt_eager_how eager_rotary(const struct topt_op *op, const int64_t 
 #define ROPE                                                                             \
     (A(ROPE_THETA) | A(ROPE_FACTOR) | A(ROPE_CONTEXT) | A(ROPE_SLOW) | A(ROPE_FAST) |    \
      A(ROPE_BY_PAIR))
+/* What is merged where keys are split, and what stands there for a block of queries. */
+#define OF_PARTS(n, when)                                                                \
+    {                                                                                    \
+        .name = (n), .role = (when), .ndim = 3, .dim = {B, S, H}, .wide = 1,             \
+        .over = D(T)                                                                     \
+    }
+#define BY_KEY(n, when)                                                                  \
+    {                                                                                    \
+        .name = (n), .role = (when), .ndim = 1, .dim = {T}, .wide = 1                    \
+    }
 
 const struct topt_op_spec topt_ops_attention[] = {
-    {.name = "attention",
-     .attrs = A(HEADS) | A(KV_HEADS) | A(HEAD_DIM) | A(CAUSAL) | A(SCALE) | ROPE,
-     .ndims = 3,
-     .dim = {BATCH, {"h", TOPT_SPLIT_FEATURE}, {"s", TOPT_SPLIT_NEVER}},
-     .noperands = 6,
-     .operand =
-         {{.name = "qkv", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 2, 1}},
-          {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 2, 1}},
-          {.name = "lse", .role = TOPT_SAVED, .ndim = 3, .dim = {0, 2, 1}, .wide = 1},
-          {.name = "scores", .role = TOPT_WORK_FWD, .ndim = 2, .dim = {2, 2}},
-          {.name = "p", .role = TOPT_WORK_BWD, .ndim = 2, .dim = {2, 2}},
-          {.name = "dp", .role = TOPT_WORK_BWD, .ndim = 2, .dim = {2, 2}}},
-     .forward = {KERNEL(ATTENTION_FWD, V(0) | V(3), V(1) | V(2))},
-     .backward = {KERNEL(ATTENTION_BWD, V(0) | V(2) | V(4) | V(5) | G(1), G(0))},
-     .shape = shape_attention,
-     .flops = flops_attention,
-     .eager = eager_attention},
     /* A count of q holds the heads of a group, one of kv the key and then the value
-     * that they share.  With 'kr' the first numbers of each key come from there and
+     * that they share; without kv they follow the group's heads in q.  With 'kr' the first numbers of each key come from there and
      * are the same for all heads (multi-head latent attention).  Query i sees the keys
      * up to i + t - s where causal, the last 'window' of them where that is set (where
      * not causal as many to both sides, its own counted in each), those of its own run of
@@ -360,9 +362,9 @@ const struct topt_op_spec topt_ops_attention[] = {
      * With a factor each score is less by the distance, times the factor and a slope of
      * the head (ALiBi: Press et al., 2022).  Scores are kept for a few queries at a
      * time. */
-    {.name = "attend",
+    {.name = "attention",
      .attrs = A(HEADS) | A(KV_HEADS) | A(HEAD_DIM) | A(V_HEAD_DIM) | A(CAUSAL) |
-              A(WINDOW) | A(CHUNK) | A(SCALE) | A(CAP) | A(DISTANCE) | A(FACTOR),
+              A(WINDOW) | A(CHUNK) | A(SCALE) | A(CAP) | A(DISTANCE) | A(FACTOR) | ROPE,
      .ndims = 6,
      .dim = {BATCH,
              {"h", TOPT_SPLIT_FEATURE},
@@ -373,7 +375,7 @@ const struct topt_op_spec topt_ops_attention[] = {
      .noperands = 12,
      .operand =
          {{.name = "q", .role = TOPT_INPUT, .ndim = 3, .dim = {B, S, H}},
-          {.name = "kv", .role = TOPT_INPUT, .ndim = 3, .dim = {B, T, H}},
+          {.name = "kv", .role = TOPT_INPUT, .ndim = 3, .dim = {B, T, H}, .optional = 1},
           {.name = "kr",
            .role = TOPT_INPUT,
            .ndim = 3,
@@ -382,37 +384,30 @@ const struct topt_op_spec topt_ops_attention[] = {
           {.name = "rp", .role = TOPT_INPUT, .ndim = 2, .dim = {R, H}, .optional = 1},
           {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {B, S, H}},
           {.name = "lse", .role = TOPT_SAVED, .ndim = 3, .dim = {B, S, H}, .wide = 1},
-          {.name = "most", .role = TOPT_WORK_FWD, .ndim = 3, .dim = {B, S, H}, .wide = 1},
-          {.name = "weight",
-           .role = TOPT_WORK_FWD,
-           .ndim = 3,
-           .dim = {B, S, H},
-           .wide = 1},
-          {.name = "scores", .role = TOPT_WORK_FWD, .ndim = 1, .dim = {T}, .wide = 1},
-          {.name = "p", .role = TOPT_WORK_BWD, .ndim = 1, .dim = {T}, .wide = 1},
-          {.name = "dp", .role = TOPT_WORK_BWD, .ndim = 1, .dim = {T}, .wide = 1},
-          {.name = "delta",
-           .role = TOPT_WORK_BWD,
-           .ndim = 3,
-           .dim = {B, S, H},
-           .wide = 1}},
-     .forward = {KERNEL(ATTEND_FWD, V(Q) | V(KV) | V(KR) | V(RP) | V(SCORES),
+          OF_PARTS("most", TOPT_WORK_FWD),
+          OF_PARTS("weight", TOPT_WORK_FWD),
+          BY_KEY("scores", TOPT_WORK_FWD),
+          BY_KEY("p", TOPT_WORK_BWD),
+          BY_KEY("dp", TOPT_WORK_BWD),
+          OF_PARTS("delta", TOPT_WORK_BWD)},
+     .forward = {KERNEL(ATTENTION_FWD, V(Q) | V(KV) | V(KR) | V(RP) | V(SCORES),
                         V(Y) | V(LSE) | V(MOST)),
-                 MAX(MOST, D(T)), KERNEL(ATTEND_WEIGHT, V(LSE) | V(MOST), V(WEIGHT)),
+                 MAX(MOST, D(T)),
+                 KERNEL_OVER(D(T), ATTENTION_WEIGHT, V(LSE) | V(MOST), V(WEIGHT)),
                  SUM(WEIGHT, D(T)),
-                 KERNEL(ATTEND_MERGE, V(Y) | V(LSE) | V(MOST) | V(WEIGHT),
-                        V(Y) | V(LSE))},
-     .backward = {KERNEL(ATTEND_DELTA,
-                         V(Q) | V(KV) | V(KR) | V(RP) | V(LSE) | V(P) | V(DP) | G(Y),
-                         V(DELTA)),
+                 KERNEL_OVER(D(T), ATTENTION_MERGE, V(Y) | V(LSE) | V(MOST) | V(WEIGHT),
+                             V(Y) | V(LSE))},
+     .backward = {KERNEL_OVER(D(T), ATTENTION_DELTA,
+                              V(Q) | V(KV) | V(KR) | V(RP) | V(LSE) | V(P) | V(DP) | G(Y),
+                              V(DELTA)),
                   SUM(DELTA, D(T)),
-                  KERNEL(ATTEND_BWD,
+                  KERNEL(ATTENTION_BWD,
                          V(Q) | V(KV) | V(KR) | V(RP) | V(LSE) | V(P) | V(DP) | V(DELTA) |
                              G(Y),
                          G(Q) | G(KV) | G(KR) | G(RP))},
-     .shape = shape_attend,
-     .flops = flops_attend,
-     .eager = eager_attend},
+     .shape = shape_attention,
+     .flops = flops_attention,
+     .eager = eager_attention},
     /* The first rope_dim of each head_dim numbers are turned by their position, number
      * j with number j + rope_dim / 2. */
     {.name = "rotary",

@@ -13,8 +13,13 @@
 /* clang-format off */
 #define KERNEL(k, r, w) \
     {.kind = TOPT_STEP_KERNEL, .kernel = TOPT_K_##k, .reads = (r), .writes = (w)}
+#define KERNEL_AS(k, r, w, ...) \
+    {.kind = TOPT_STEP_KERNEL, .kernel = TOPT_K_##k, .reads = (r), .writes = (w), __VA_ARGS__}
+#define JOINS(k)            (TOPT_K_##k + 1)
 #define KERNEL_AT(d, k, r, w) {.kind = TOPT_STEP_KERNEL, .kernel = TOPT_K_##k, .reads = (r), \
                                .writes = (w), .loop = 1 + (d)}
+#define KERNEL_OVER(d, k, r, w) {.kind = TOPT_STEP_KERNEL, .kernel = TOPT_K_##k, .reads = (r), \
+                                 .writes = (w), .dims = (d)}
 #define SUM(o, d)           {.kind = TOPT_STEP_SUM, .operand = (o), .dims = (d)}
 #define SUM_AT(at, o, d)    {.kind = TOPT_STEP_SUM, .operand = (o), .dims = (d), .loop = 1 + (at)}
 #define MAX(o, d)           {.kind = TOPT_STEP_MAX, .operand = (o), .dims = (d)}

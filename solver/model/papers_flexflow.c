@@ -229,7 +229,7 @@ static int attention(struct paper *p, int read, int written, int64_t width)
 {
     int q = topt_paper_project(p, COUNTED, written, 1, width, "query");
     int kv = topt_paper_project(p, COUNTED, read, 1, 2 * width, "keys");
-    int y = topt_paper_add(p, COUNTED, "attend", q, kv,
+    int y = topt_paper_add(p, COUNTED, "attention", q, kv,
                            ATTRS(.heads = 1, .head_dim = width), "attention");
     y = topt_paper_project(p, COUNTED, y, width, 1, "context");
     written = topt_paper_project(p, COUNTED, written, width, 1, "state");

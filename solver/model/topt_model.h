@@ -28,6 +28,7 @@ enum {
     TOPT_MAX_OPERANDS = 16,  /* of an operator, saved and work buffers included */
     TOPT_MAX_INPUTS = 4,     /* tensors from other operators */
     TOPT_MAX_STEPS = 12,     /* kernels and exchanges of one direction */
+    TOPT_MAX_JOINS = 2,      /* kernels that a kernel may be done with */
     TOPT_MAX_EXPERTS = 1024, /* kernels keep a count for each */
     TOPT_MAX_TABLES = 64,    /* of one operator */
     TOPT_MAX_VECTORS = 256,  /* of which every two are multiplied */
@@ -111,6 +112,9 @@ enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
     X(UNTOKENS_FWD, "untokens", ELEMENTWISE)                                               \
     X(UNTOKENS_BWD, "untokens_bwd", ELEMENTWISE)                                           \
     X(ATTENTION_FWD, "attention", ATTENTION)                                               \
+    X(ATTENTION_WEIGHT, "attention_weight", ELEMENTWISE)                                   \
+    X(ATTENTION_MERGE, "attention_merge", ELEMENTWISE)                                     \
+    X(ATTENTION_DELTA, "attention_delta", ATTENTION)                                       \
     X(ATTENTION_BWD, "attention_bwd", ATTENTION)                                           \
     X(XENT_MAX, "xent_max", ELEMENTWISE)                                                   \
     X(XENT_SUM, "xent_sum", ELEMENTWISE)                                                   \
@@ -164,11 +168,6 @@ enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
     X(SOFTMAX_BWD, "softmax_bwd", ELEMENTWISE)                                             \
     X(MSE_FWD, "mse", ELEMENTWISE)                                                         \
     X(MSE_BWD, "mse_bwd", ELEMENTWISE)                                                     \
-    X(ATTEND_FWD, "attend", ATTENTION)                                                     \
-    X(ATTEND_WEIGHT, "attend_weight", ELEMENTWISE)                                         \
-    X(ATTEND_MERGE, "attend_merge", ELEMENTWISE)                                           \
-    X(ATTEND_DELTA, "attend_delta", ATTENTION)                                             \
-    X(ATTEND_BWD, "attend_bwd", ATTENTION)                                                 \
     X(ROTARY_FWD, "rotary", ELEMENTWISE)                                                   \
     X(ROTARY_BWD, "rotary_bwd", ELEMENTWISE)                                               \
     X(PREPEND_FWD, "prepend", ELEMENTWISE)                                                 \
@@ -260,6 +259,7 @@ struct topt_operand_spec {
     uint8_t ragged;
     uint8_t slots;   /* INPUT of rank 3: its middle dimension may come in units */
     uint8_t partial; /* SAVED/WORK: a sum over the split dimensions it lacks */
+    uint8_t over;    /* WORK: there only where one of these dimensions (bit d) is split */
     uint8_t made;    /* SAVED/WORK: by a HALO or MOVE step, not allocated before */
     /* Tensor dimensions (bit i) whose count is the operand's own instead of the
      * operator's: the input of a strided window.  They are split by the same axes. */
@@ -292,8 +292,17 @@ struct topt_step {
     enum topt_kernel kernel;
     int8_t operand, into;
     uint8_t loop;
-    uint32_t dims;          /* SUM, MAX: bit d */
+    /* Bit d.  SUM, MAX: over which; a kernel: runs only where one of these is split, 0:
+     * always. */
+    uint32_t dims;
     uint32_t reads, writes; /* bit o: value of operand o; bit 16+o: its gradient */
+    /* KERNEL: what it writes may lie on any of these, each number of which it reads before it
+     * writes there; 'same': but for gradients of parameters it is those numbers. */
+    uint32_t onto;
+    uint8_t same;
+    /* KERNEL: it may be done in the pass of one of these, 1 + enum topt_kernel, that comes just
+     * before it and touches the same numbers. */
+    int16_t joins[TOPT_MAX_JOINS];
 };
 
 struct topt_op;
@@ -404,11 +413,11 @@ const char *topt_activation_name(enum topt_activation a);
     X(V_HEAD_DIM, v_head_dim, WHOLE)       /* attention: of values, where it differs */    \
     X(ROPE_DIM, rope_dim, WHOLE)           /* numbers of a head that are rotated */        \
     X(CAUSAL, causal, BOOLEAN)                                                             \
-    X(WINDOW, window, WHOLE)               /* attend: keys a query sees; 0: all */         \
-    X(CHUNK, chunk, WHOLE)                 /* attend: keys of the same run of so many */    \
+    X(WINDOW, window, WHOLE)               /* attention: keys a query sees; 0: all */         \
+    X(CHUNK, chunk, WHOLE)                 /* attention: keys of the same run of so many */    \
     X(SCALE, scale, REAL)                  /* of scores, 0: 1 / sqrt(head_dim); of rotary, 0: 1 */ \
-    X(CAP, cap, REAL)                      /* attend: scores become cap tanh(score / cap) */ \
-    X(DISTANCE, distance, WHOLE)           /* attend: largest relative position; 0: 128 */ \
+    X(CAP, cap, REAL)                      /* attention: scores become cap tanh(score / cap) */ \
+    X(DISTANCE, distance, WHOLE)           /* attention: largest relative position; 0: 128 */ \
     X(ROPE_THETA, rope_theta, REAL)        /* 0: no rotary embedding */                    \
     X(ROPE_FACTOR, rope_factor, REAL)      /* divides slow angles, see topt_rope_step() */ \
     X(ROPE_CONTEXT, rope_context, WHOLE)   /* positions that turns are counted over */     \
@@ -510,6 +519,8 @@ struct topt_op {
     int ninputs;
     int input[TOPT_MAX_INPUTS]; /* operand numbers of the INPUTs, in order */
     int output;                 /* operand number of the OUTPUT */
+    uint32_t
+        whole; /* dimensions (bit d) that its operands keep whole, whatever the row says */
     /* Of the row's backward: bit i: step i runs, since what it makes leads to a
      * gradient that somebody wants; bit o: these steps read the value of operand o
      * (reads_back), or touch it. */
@@ -525,6 +536,12 @@ struct topt_tensor {
     int nconsumers;     /* uses, counted with repetition */
     int needs_gradient; /* a parameter that is trained lies upstream */
 };
+
+/* How a dimension of an operator may be split. */
+static inline enum topt_split topt_op_split(const struct topt_op *op, int d)
+{
+    return op->whole >> d & 1 ? TOPT_SPLIT_NEVER : op->spec->dim[d].split;
+}
 
 /* Tensor dimensions of an operand. */
 static inline int topt_operand_rank(const struct topt_op *op, int operand)

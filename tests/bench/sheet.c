@@ -188,7 +188,7 @@ static int runs_again(const struct sheet_row *r, const struct topt_op *op, int b
     case SHEET_PRODUCTS:
         return !is_kept(op);
     case SHEET_SCORES:
-        return !strcmp(op->spec->name, "attention") || !strcmp(op->spec->name, "attend");
+        return !strcmp(op->spec->name, "attention");
     default:
         return 0;
     }

@@ -270,7 +270,7 @@ struct fake_desc {
 };
 struct fake_layout {
     cudaDataType_t type;
-    int64_t rows, cols, ld;
+    int64_t rows, cols, ld, batch, stride;
 };
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *ret)
@@ -312,9 +312,25 @@ cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *ret, cudaDataT
                                           uint64_t rows, uint64_t cols, int64_t ld)
 {
     *ret = calloc(1, sizeof **ret);
-    **ret = (struct fake_layout){t, (int64_t)rows, (int64_t)cols, ld};
+    **ret = (struct fake_layout){t, (int64_t)rows, (int64_t)cols, ld, 1, 0};
     return rows > 0 && cols > 0 && ld >= (int64_t)rows ? CUBLAS_STATUS_SUCCESS
                                                        : CUBLAS_STATUS_INVALID_VALUE;
+}
+
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t l,
+                                                cublasLtMatrixLayoutAttribute_t a,
+                                                const void *value, size_t bytes)
+{
+    int32_t count;
+    need(bytes == (a == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT ? 4 : 8),
+         "an attribute of another size");
+    if (a == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT) {
+        memcpy(&count, value, sizeof count);
+        l->batch = count;
+    } else {
+        memcpy(&l->stride, value, sizeof l->stride);
+    }
+    return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t l)
@@ -360,6 +376,7 @@ cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmulDesc_t d,
         h && p && wanted > 0 && k == k2 && m == dst->rows && n == dst->cols &&
         c->rows == m && c->cols == n && a->type == b->type &&
         (b->type == c->type || (b->type == CUDA_R_16BF && c->type == CUDA_R_32F)) &&
+        a->batch == dst->batch && b->batch == dst->batch && dst->batch > 0 &&
         d->scale == (f64 ? CUDA_R_64F : CUDA_R_32F) &&
         d->compute == (f64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F);
     fake_cuda_setups++;
@@ -396,7 +413,8 @@ static void set_element(void *p, cudaDataType_t t, int64_t i, double x)
 static void need_matrix(const void *p, const struct fake_layout *l)
 {
     size_t bytes = l->type == CUDA_R_64F ? 8 : l->type == CUDA_R_32F ? 4 : 2;
-    need_device(p, (size_t)((l->cols - 1) * l->ld + l->rows) * bytes,
+    int64_t last = (l->batch - 1) * l->stride + (l->cols - 1) * l->ld;
+    need_device(p, (size_t)(last + l->rows) * bytes,
                 "a matrix outside of what was allocated");
 }
 
@@ -415,16 +433,20 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t d,
     int64_t k = d->a ? la->rows : la->cols;
     double by = element(alpha, d->scale, 0), keep = element(beta, d->scale, 0);
     cu_emulated_enter();
-    for (int64_t j = 0; j < ld->cols; j++)
-        for (int64_t i = 0; i < ld->rows; i++) {
-            double sum = 0;
-            for (int64_t q = 0; q < k; q++)
-                sum += element(a, la->type, d->a ? i * la->ld + q : q * la->ld + i) *
-                       element(b, lb->type, d->b ? q * lb->ld + j : j * lb->ld + q);
-            int64_t at = j * ld->ld + i;
-            double old = keep == 0 ? 0 : keep * element(dst, ld->type, at);
-            set_element(dst, ld->type, at, by * sum + old);
-        }
+    for (int64_t one = 0; one < ld->batch; one++)
+        for (int64_t j = 0; j < ld->cols; j++)
+            for (int64_t i = 0; i < ld->rows; i++) {
+                int64_t from_a = one * la->stride, from_b = one * lb->stride;
+                int64_t at = one * ld->stride + j * ld->ld + i;
+                double sum = 0;
+                for (int64_t q = 0; q < k; q++)
+                    sum += element(a, la->type,
+                                   from_a + (d->a ? i * la->ld + q : q * la->ld + i)) *
+                           element(b, lb->type,
+                                   from_b + (d->b ? q * lb->ld + j : j * lb->ld + q));
+                double old = keep == 0 ? 0 : keep * element(dst, ld->type, at);
+                set_element(dst, ld->type, at, by * sum + old);
+            }
     cu_emulated_leave();
     return CUBLAS_STATUS_SUCCESS;
 }

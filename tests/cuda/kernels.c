@@ -1,5 +1,9 @@
 /* kernels.c - the CUDA backend's kernels against the host's, on whatever the module opens.
  *
+ * usage: cuda_kernels [--whole | --count]
+ *   --whole: operators that are not cut, in f32 and bf16 alone; for slow tools
+ *   --count: how many devices the module sees, and nothing else
+ *
  * Every step of every dense operator, forward and backward, whole and on the local blocks
  * of meshes of up to 5 devices, short and empty ones included: the host computes it in
  * f64 from numbers that the type under test holds exactly, the device in its own type,
@@ -10,7 +14,12 @@
 #include "dense_fixtures.h"
 #include "moe_fixtures.h"
 #include "number.h"
+#include "scan_fixtures.h"
 #include "seq_fixtures.h"
+
+/* clang-format off */
+#define LONG_ROWS(count, unit) {3, {{BATCH, 1}, {77, 1}, {(count), (unit)}}}
+/* clang-format on */
 
 /* Longer than a block of threads, not a multiple of anything. */
 static const struct fixture wide_fixtures[] = {
@@ -35,17 +44,40 @@ static const struct fixture wide_fixtures[] = {
      12,
      {.heads = 1, .kv_heads = 1, .head_dim = 4},
      .seq = 301},
+    {"long causal convolution", "causal_conv", 1, 37, 1, {.kernel_w = 4}, .seq = 301},
+    {"long state space",
+     "ssd",
+     3,
+     1,
+     1,
+     {.chunk = 17},
+     .seq = 77,
+     .shape = {LONG_ROWS(4, 9), LONG_ROWS(4, 1), LONG_ROWS(2, 14)}},
+    {"long delta rule",
+     "delta_rule",
+     4,
+     1,
+     1,
+     {.chunk = 17},
+     .seq = 77,
+     .shape = {LONG_ROWS(4, 9), LONG_ROWS(2, 14), LONG_ROWS(4, 1), LONG_ROWS(4, 1)}},
+    {"long selective scan",
+     "selective_scan",
+     4,
+     1,
+     1,
+     {.chunk = 17},
+     .seq = 77,
+     .shape = {LONG_ROWS(19, 1), LONG_ROWS(19, 1), LONG_ROWS(7, 1), LONG_ROWS(7, 1)}},
 };
 
 #define LIST(x) x, (int)(sizeof x / sizeof *x)
 static const struct {
     const struct fixture *fixture;
     int n, wide;
-} lists[] = {{LIST(dense_fixtures), 0},
-             {LIST(wide_fixtures), 1},
-             {LIST(seq_fixtures), 0},
-             {LIST(conv_fixtures), 0},
-             {LIST(moe_fixtures), 0}};
+} lists[] = {{LIST(dense_fixtures), 0}, {LIST(wide_fixtures), 1},
+             {LIST(seq_fixtures), 0},   {LIST(conv_fixtures), 0},
+             {LIST(moe_fixtures), 0},   {LIST(scan_fixtures), 0}};
 
 /* How far the type may be off, beside the largest number of an operand. */
 static double bound_of(enum topt_dtype t)
@@ -237,7 +269,8 @@ static void run_all(const struct topt_op *op, const struct topt_mesh *mesh,
         const struct topt_step *step = k < TOPT_MAX_STEPS
                                            ? &op->spec->forward[k]
                                            : &op->spec->backward[k - TOPT_MAX_STEPS];
-        if (step->kind == TOPT_STEP_KERNEL && step->kernel != TOPT_K_LOAD)
+        if (step->kind == TOPT_STEP_KERNEL && step->kernel != TOPT_K_LOAD &&
+            (!step->dims || topt_axes_over(mesh, c, step->dims)))
             run_step(&s, step);
     }
     off->worst = fmax(off->worst, s.worst);
@@ -266,19 +299,21 @@ static void check_mesh(const struct topt_op *op, int nodes, int per_node,
     }
 }
 
-static void check_fixture(const struct fixture *x, int wide, struct topt_device *dev)
+static void check_fixture(const struct fixture *x, int whole, struct topt_device *dev)
 {
     struct topt_model *m = build(x);
     const struct topt_op *op = &m->op[m->nops - 1];
     struct off off = {0, 0, 0};
     check_mesh(op, 1, 1, dev, &off);
-    if (!wide) {
+    if (!whole) {
         check_mesh(op, 2, 2, dev, &off);
         check_mesh(op, 1, 5, dev, &off);
     }
-    /* what is turned is rounded to the type before it is multiplied */
-    int turns = op->attrs.rope_theta > 0 && dev->dtype == TOPT_BF16;
-    double wide_bound = bound_of(turns ? TOPT_BF16 : TOPT_F32);
+    /* what is turned or decays is rounded to the type before it is multiplied */
+    int rounds = op->attrs.rope_theta > 0 || !strcmp(x->kind, "ssd") ||
+                 !strcmp(x->kind, "delta_rule");
+    double wide_bound =
+        bound_of(rounds && dev->dtype == TOPT_BF16 ? TOPT_BF16 : TOPT_F32);
     ok(off.worst <= bound_of(dev->dtype) && off.worst_wide <= wide_bound,
        "%s in %s: %d blocks (off by %.1e; of what is f32 by %.1e)", x->title,
        topt_dtype_name(dev->dtype), off.blocks, off.worst, off.worst_wide);
@@ -450,15 +485,29 @@ static void check_missing(struct topt_device *d)
     topt_model_destroy(m);
 }
 
-int main(void)
+static int count_devices(const struct topt_module *module)
+{
+    struct topt_error err = {0};
+    int n = 0;
+    must(module->count(&n, &err), &err);
+    printf("%d\n", n);
+    return 0;
+}
+
+int main(int argc, char **argv)
 {
     const struct topt_module *module = the_module();
+    int whole = argc > 1 && !strcmp(argv[1], "--whole");
+    if (argc > 1 && !strcmp(argv[1], "--count"))
+        return count_devices(module);
     for (int t = TOPT_F32; t <= TOPT_BF16; t++) {
         struct topt_device d;
+        if (whole && t == TOPT_F64)
+            continue;
         open_device(module, (enum topt_dtype)t, 0, &d);
         for (size_t l = 0; l < sizeof lists / sizeof *lists; l++)
             for (int i = 0; i < lists[l].n; i++)
-                check_fixture(&lists[l].fixture[i], lists[l].wide, &d);
+                check_fixture(&lists[l].fixture[i], whole || lists[l].wide, &d);
         for (int o = TOPT_SGD; o <= TOPT_ADAMW; o++)
             check_update(&d, (enum topt_optimizer)o);
         for (int ndim = 1; ndim <= TOPT_MAX_RANK; ndim++)

@@ -132,7 +132,7 @@ static int64_t bytes_of(const struct topt_device *d, const struct topt_op *op,
 static void measure(struct topt_device *d, struct topt_kernel_call *c,
                     const struct topt_step *s, json_t *list)
 {
-    if (s->kind != TOPT_STEP_KERNEL || s->kernel == TOPT_K_LOAD)
+    if (s->kind != TOPT_STEP_KERNEL || s->kernel == TOPT_K_LOAD || s->dims)
         return;
     c->kernel = s->kernel;
     double ns = (double)median_ns(d, c);

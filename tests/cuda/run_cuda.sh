@@ -56,7 +56,15 @@ TOPT_FAKE_MEMORY=1000 refused 1 'are free; plan for more devices' run plan1-0.js
 check "a plan that the GPU has no room for"
 run plan1-0.json --dtype bf16 --optimizer adam --device cuda >out 2>err
 check "in bf16, with adam"
+"$runtime" profile --device cuda --max-product 32 --quiet -o hw.json >out 2>err && grep -q '"bf16"' hw.json &&
+    ! grep -q shared_cores hw.json
+check "a GPU's profile"
+refused 2 'did you mean cuda' "$runtime" profile --device cud -o hw.json
+check "a profile of an unknown device"
 if [ -n "$mpiexec" ]; then
+    "$mpiexec" -n 2 "$runtime" profile --device cuda --max-product 32 --max-bytes 2KiB -o two.json >out 2>err &&
+        grep -q '^2 ranks on 1 node: .* 4 curves' out
+    check "two GPUs' profile, with NCCL's curves"
     for comm in auto nccl staged; do
         "$mpiexec" -n 2 "$runtime" run plan2-0.json --data text --steps 8 --dtype f64 \
             --device cuda --comm $comm --json >out 2>err && [ -n "$(losses out)" ] &&

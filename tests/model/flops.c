@@ -34,7 +34,7 @@ static double forward(const struct topt_model *m, int recurrences)
     static const char *const products[] = {
         "linear",  "conv", "conv_grouped", "conv_transpose", "causal_conv",
         "experts", NULL};
-    static const char *const attention[] = {"attend", "attention", NULL};
+    static const char *const attention[] = {"attention", NULL};
     return (recurrences ? of_kinds(m, scans) / 3 : 0) + of_kinds(m, products) / 3 +
            of_kinds(m, attention) * 2 / 7;
 }

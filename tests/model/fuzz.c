@@ -89,7 +89,7 @@ static const char *const seeds[] = {
     "{'name':'kv','kind':'linear','inputs':['e'],'features':2,'features_unit':8},"
     "{'name':'r','kind':'rotary','inputs':['q'],'rope_factor':8,'rope_context':64,"
     "'rope_slow':1,'rope_fast':4,'rope_by_pair':true,'scale':1.1},"
-    "{'name':'a','kind':'attend','inputs':['r','kv','t'],'heads':2,'head_dim':4,"
+    "{'name':'a','kind':'attention','inputs':['r','kv','t'],'heads':2,'head_dim':4,"
     "'causal':true,'window':4,'chunk':4,'distance':20},"
     "{'name':'g','kind':'linear','inputs':['a'],'features':6},"
     "{'name':'w','kind':'route','inputs':['g'],'top_k':2,'sigmoid':true,'corrected':true,"

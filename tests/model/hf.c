@@ -413,7 +413,8 @@ static double flops_of(const struct topt_model *m, enum topt_work work, int back
         const struct topt_op_spec *row = m->op[i].spec;
         const struct topt_step *s = backward ? row->backward : row->forward;
         for (; s->kind; s++)
-            if (s->kind == TOPT_STEP_KERNEL && topt_kernel_work(s->kernel) == work)
+            if (s->kind == TOPT_STEP_KERNEL && !s->dims &&
+                topt_kernel_work(s->kernel) == work)
                 sum += (double)row->flops(&m->op[i], s->kernel, m->op[i].count);
     }
     return sum;

@@ -51,7 +51,7 @@ static void transformer(void)
        "its batch, positions and classes");
     is_int(count(m, "norm"), 1, "one norm of nine nodes, its gain and shift within");
     is_int(count(m, "scale"), 0, "no scaling is left over");
-    const struct topt_op *a = first(m, "attend"), *u = first(m, "unary");
+    const struct topt_op *a = first(m, "attention"), *u = first(m, "unary");
     ok(a && a->attrs.heads == 4 && a->attrs.head_dim == 4 && a->attrs.causal &&
            a->attrs.scale > 0.4999 && a->attrs.scale < 0.5001,
        "attention of four heads under a causal mask");

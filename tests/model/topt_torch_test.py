@@ -158,7 +158,7 @@ check("a language model", Language(False), ids, {"attention": 2, "position": 1, 
       6 * 16 * products + 2 * 6 * 2 * 16 * 16 * 32)
 lost = check("one whose head is its table", Language(True), ids, {"variable": 1, "linear": 9})
 ok(not lost, "nothing of it is left out", lost)
-check("shared keys, gated units", Grouped(), rows, {"attend": 1, "norm": 1, "slice": 2, "mul": 1, "unary": 1})
+check("shared keys, gated units", Grouped(), rows, {"attention": 1, "norm": 1, "slice": 2, "mul": 1, "unary": 1})
 check("images", Images(), torch.zeros(2, 3, 8, 8), {"conv": 1, "conv_grouped": 1, "batch_norm": 1, "pool": 1, "add": 1})
 check("images that a pool reads past the end of", nn.Sequential(nn.Conv2d(3, 8, 3, 2, 1), nn.MaxPool2d(2, ceil_mode=True),
                                                                nn.Flatten(), nn.Linear(200, 10)),

@@ -80,7 +80,8 @@ static struct topt_program *lower(const struct suite *u, const struct topt_model
     return p;
 }
 
-/* Some with gradients in buckets, some with these behind backward as well. */
+/* Most in place, some of these with kernels done together; some with gradients in buckets, some
+ * with these behind backward as well. */
 static void check_program(const struct suite *u, struct topt_comm *comm,
                           struct topt_program *p, int64_t bound, struct result *x)
 {
@@ -88,6 +89,8 @@ static void check_program(const struct suite *u, struct topt_comm *comm,
     struct trace t;
     struct training how = u->how;
     how.overlap = x->plans % 3 == 2 || comm->size == 2;
+    if (x->plans % 4 && topt_program_in_place(p, x->plans % 4 > 1, &err))
+        give_up(&err);
     if ((x->plans % 3 || how.overlap) && topt_program_bucket(p, 1 << 11, &err))
         give_up(&err);
     train(&how, comm, p, &t);

@@ -71,7 +71,9 @@ static void check_steps(int argc, char **argv)
     for (int clip = 0; clip < 3; clip++) {
         struct topt_session_options o = {.seed = 1, .clip = clip > 0, .overlap = 1};
         if (clip == 1)
-            need(topt_program_clip(plan->program, &err), &err);
+            need(topt_program_in_place(plan->program, 1, &err) ||
+                     topt_program_clip(plan->program, &err),
+                 &err);
         if (clip == 2)
             need(topt_program_bucket(plan->program, 1 << 16, &err), &err);
         need(topt_feed_open(data, plan->model, 1, &o.feed, &err), &err);
@@ -179,6 +181,7 @@ static void check_model(struct topt_model *m, enum topt_dtype dtype,
             worst = ratio > worst ? ratio : worst;
             over += bytes < d->program->peak_bytes || bytes > d->memory_bytes;
             bad += count_bad(d->program, at, bytes);
+            need(topt_program_in_place(d->program, 1, &err), &err);
             need(topt_program_clip(d->program, &err), &err);
             need(topt_program_offsets(d->program, 64, at, &bytes, &err), &err);
             bad += count_bad(d->program, at, bytes) || bytes < d->program->peak_bytes;

@@ -244,7 +244,8 @@ static void fake_step(void *ctx, const struct topt_step *s, int64_t at)
     struct fake *f = ctx;
     switch (s->kind) {
     case TOPT_STEP_KERNEL:
-        if (s->kernel != TOPT_K_LOAD)
+        if (s->kernel != TOPT_K_LOAD &&
+            (!s->dims || topt_axes_over(&f->mesh, &f->config, s->dims)))
             fake_kernel(f, s->kernel, at);
         break;
     case TOPT_STEP_HALO:

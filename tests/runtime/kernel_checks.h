@@ -199,7 +199,7 @@ static void check_splits(const struct fixture *x, const struct topt_op *op,
         c = topt_config_none();
         for (int a = 0, rest = k; a < mesh.naxes; a++, rest /= base) {
             c.dim[a] = (int8_t)(rest % base - 1);
-            allowed &= c.dim[a] < 0 || op->spec->dim[c.dim[a]].split != TOPT_SPLIT_NEVER;
+            allowed &= c.dim[a] < 0 || topt_op_split(op, c.dim[a]) != TOPT_SPLIT_NEVER;
             if (c.dim[a] >= 0 && op->spec->even >> c.dim[a] & 1)
                 allowed &= topt_config_valid(op, &c, &mesh);
         }
@@ -224,6 +224,8 @@ static void single_step(void *ctx, const struct topt_step *s, int64_t at)
 {
     struct single *x = ctx;
     struct topt_kernel_call *c = x->call;
+    if (s->kind == TOPT_STEP_KERNEL && s->dims)
+        return; /* where something is split */
     if (s->kind == TOPT_STEP_KERNEL) {
         c->kernel = s->kernel;
         c->at = at;

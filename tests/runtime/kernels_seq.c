@@ -68,7 +68,7 @@ static void check_attend(void)
     const struct fixture rotary_kv = {"", "rotary", 1, KV, 2 * HD, .attrs = turn_key};
     const struct fixture attend = {
         "",
-        "attend",
+        "attention",
         2,
         1,
         1,
@@ -95,14 +95,14 @@ static void check_latent(void)
     struct topt_attrs heads = {.heads = H, .head_dim = HD, .v_head_dim = V};
     const struct fixture latent = {
         "",
-        "attend",
+        "attention",
         3,
         1,
         1,
         .attrs = heads,
         .shape = {PAIR(SEQ, H, HD), PAIR(SEQ, H, OWN + V), PAIR(SEQ, 1, SHARED)}};
     const struct fixture attend = {"",
-                                   "attend",
+                                   "attention",
                                    2,
                                    1,
                                    1,
@@ -133,7 +133,7 @@ static void check_buckets(void)
                                     8, 12, 16, 23, 32, 46, 64, 91};
     const struct fixture x = {
         "",
-        "attend",
+        "attention",
         3,
         1,
         1,

@@ -139,7 +139,7 @@ __attribute__((unused)) static struct topt_model *build_latent(void)
     int apart = put(&b, "variable", -1, -1,
                     ATTRS(.vocab = 4, .features = HEADS, .init_std = 0.5));
     int input[] = {q, kv, kr, apart};
-    int y = put_all(&b, "attend", 4, input,
+    int y = put_all(&b, "attention", 4, input,
                     ATTRS(.heads = HEADS, .head_dim = HD, .v_head_dim = VD, .causal = 1,
                           .distance = 5));
     y = put(&b, "linear", y, -1, ATTRS(.features = D));

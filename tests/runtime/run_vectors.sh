@@ -22,7 +22,7 @@ count() {
 }
 count "$f32" >f32
 hot='bias_fwd add_fwd mul_fwd unary_fwd unary_bwd glu_fwd glu_bwd norm_mean norm_var norm_sums norm_apply norm_bwd_apply
-     norm_scale_grad add_column_sums softmax_fwd softmax_bwd xent_bwd attend_fwd head_fwd head_probabilities block_again turn_all
+     norm_scale_grad add_column_sums softmax_fwd softmax_bwd xent_bwd attention_fwd rotate_rows block_again turn_all
      update_all fill_normal'
 awk -v hot="$hot" 'BEGIN { want = split(hot, name, /[ \n]+/) }
     { n[$1] = $2 }

@@ -12,11 +12,11 @@
 #define LONG(t, unit)         {3, {{1, 1}, {(t), 1}, {1, (unit)}}}
 /* Queries of SEQ positions, keys and values of t. */
 #define ON_PAIR(title, t, q, q_unit, kv, kv_unit, ...) \
-    {title, "attend", 2, 1, 1, {__VA_ARGS__}, \
+    {title, "attention", 2, 1, 1, {__VA_ARGS__}, \
      .shape = {PAIR(SEQ, q, q_unit), PAIR(t, kv, kv_unit)}}
 /* The same of three heads of two numbers, with a table of so many rows. */
 #define ON_RELATIVE(title, t, rows, ...) \
-    {title, "attend", 3, 1, 1, {__VA_ARGS__}, \
+    {title, "attention", 3, 1, 1, {__VA_ARGS__}, \
      .shape = {PAIR(SEQ, 3, 2), PAIR(t, 3, 4), {2, {{(rows), 1}, {3, 1}}}}}
 /* clang-format on */
 
@@ -52,20 +52,20 @@ static const struct fixture seq_fixtures[] = {
     ON_RELATIVE("causal attend by relative positions", 7, 4, .heads = 3, .head_dim = 2,
                 .distance = 5, .causal = 1),
     {"attend in blocks of queries",
-     "attend",
+     "attention",
      2,
      1,
      1,
      {.heads = 1, .head_dim = 2, .causal = 1},
      .shape = {LONG(70, 2), LONG(80, 4)}},
     {"window of keys in blocks",
-     "attend",
+     "attention",
      2,
      1,
      1,
      {.heads = 1, .head_dim = 2, .causal = 1, .window = 9},
      .shape = {LONG(70, 2), LONG(70, 4)}},
-    {"latent attend", "attend", 3, 1, 1,
+    {"latent attend", "attention", 3, 1, 1,
      .attrs = {.heads = 3, .head_dim = 5, .v_head_dim = 4, .causal = 1},
      .shape = {PAIR(5, 3, 5), PAIR(5, 3, 7), PAIR(5, 1, 2)}},
     {"rotary", "rotary", 1, 3, 4, {.rope_theta = 100}},

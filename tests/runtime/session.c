@@ -103,6 +103,30 @@ static void check_training(void)
     }
 }
 
+/* Biases are added by the products before them, and summed up by those that read the same. */
+static void check_together(void)
+{
+    struct topt_error err = {0};
+    struct topt_session *s;
+    struct rig r;
+    double loss = NAN;
+    rig_init(&r, TOPT_F64, TOPT_ADAM);
+    double apart = train(&r, 5, 0.01, 1);
+    need(topt_program_in_place(r.p, 1, &err), &err);
+    ok(fabs(train(&r, 5, 0.01, 1) - apart) < 1e-12 * apart,
+       "kernels done together compute the same");
+    struct topt_session_options o = {.seed = 1, .feed = r.feed};
+    need(topt_session_create(r.p, r.comm, &r.dev, &o, &s, &err), &err);
+    need(topt_session_step(s, &loss, &err), &err);
+    struct topt_session_times t = topt_session_times(s);
+    ok(t.kernel_calls[TOPT_K_BIAS_FWD] == 3 && !t.kernel_ns[TOPT_K_BIAS_FWD] &&
+           t.kernel_calls[TOPT_K_BIAS_BWD] == 3 && !t.kernel_ns[TOPT_K_BIAS_BWD] &&
+           t.kernel_calls[TOPT_K_LINEAR_FWD] == 4 && t.kernel_ns[TOPT_K_LINEAR_FWD] > 0,
+       "biases take no pass of their own");
+    topt_session_destroy(s);
+    rig_fini(&r);
+}
+
 /* Random numbers by counter: unit variance, and no stream is another. */
 static void check_random(void)
 {
@@ -234,6 +258,7 @@ static void check_plan_only(void)
 int main(void)
 {
     check_training();
+    check_together();
     check_micro_batches();
     check_weight_decay();
     check_plan_only();

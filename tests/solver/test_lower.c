@@ -12,6 +12,7 @@
 #include "topt_choices.h"
 #include "evaluated.h"
 #include "factors.h"
+#include "flow.h"
 #include "random_model.h"
 #include "tap.h"
 #include "walk.h"
@@ -58,7 +59,32 @@ static int roll(void *seed, int sides)
 
 struct counts {
     int strategies, flagged, lowered, formed, agree, bounded, priced, evaluated;
+    int in_place, fewer, joined; /* programs in place; what these have less, and joined */
 };
+
+static int count_allocs(const struct topt_program *p)
+{
+    int n = 0;
+    for (int i = 0; i < p->ninstr; i++)
+        n += p->instr[i].kind == TOPT_I_ALLOC;
+    return n;
+}
+
+/* Buffers are shared, and all that is computed is what it was. */
+static void check_in_place(struct topt_program *p, struct counts *n)
+{
+    struct topt_error err = {0};
+    int64_t peak = p->peak_bytes;
+    int allocs = count_allocs(p);
+    uint64_t flow = flow_of(p);
+    int rc = topt_program_in_place(p, 1, &err);
+    int64_t saved = topt_in_place_saves_ns(p, hw);
+    n->in_place += !rc && flow_of(p) == flow && well_formed(p) && layouts_agree(p) &&
+                   p->peak_bytes <= peak && saved >= 0;
+    n->fewer += allocs - count_allocs(p);
+    for (int i = 0; i < p->ninstr; i++)
+        n->joined += p->instr[i].joined;
+}
 
 static void check_strategy(const struct topt_costing *k, struct topt_strategy *st,
                            int flagged, struct topt_evaluator *evaluator,
@@ -85,6 +111,7 @@ static void check_strategy(const struct topt_costing *k, struct topt_strategy *s
     if (program->peak_bytes > cost.memory_bytes)
         printf("# peak %lld, bound %lld\n", (long long)program->peak_bytes,
                (long long)cost.memory_bytes);
+    check_in_place(program, n);
     topt_program_destroy(program);
 }
 
@@ -154,6 +181,10 @@ static void check_random(int nodes, int per_node, int sequence, enum topt_space 
            per_node);
     is_int(n.bounded, n.lowered, "%dx%d: the program's peak is within the plan's memory",
            nodes, per_node);
+    is_int(n.in_place, n.lowered, "%dx%d: in place they compute the same in no more",
+           nodes, per_node);
+    ok(n.fewer > n.lowered && n.joined > n.lowered / 4,
+       "%dx%d: %d buffers less, %d kernels joined", nodes, per_node, n.fewer, n.joined);
 }
 
 static void test_derivation(void)

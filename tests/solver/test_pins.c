@@ -111,6 +111,18 @@ static void test_obeyed(enum topt_space space)
        "a pattern, and an exception that comes later");
     topt_plan_doc_destroy(p);
     json_decref(answer);
+    if (space == TOPT_SPACE_FULL) {
+        p = ask(&r, "h1.down=b:g1+g2,k:g0", &answer);
+        int i = 0;
+        while (p && strcmp(p->model->op[i].name, "h1.down"))
+            i++;
+        const struct topt_config *c = p ? &p->strategy->config[i] : NULL;
+        ok(p && parts(p, "h1.down", "b") == 4 && c->dim[1] == c->dim[2] &&
+               c->dim[0] != c->dim[1],
+           "by axes");
+        topt_plan_doc_destroy(p);
+        json_decref(answer);
+    }
     p = ask(&r, "h*.down=data 2 x tensor 4 over k", &answer);
     ok(p && parts(p, "h1.down", "b") == 2 && parts(p, "h1.down", "k") == 4,
        "in the words of topt explain");

@@ -43,4 +43,21 @@ check "what is pinned leaves it no choice"
 "$topt" compare paper:vgg16 --hw v100-dgx1-2x8 --gpus 8 --accounting paper --space canonical --blocks alike --proposals 1 --svg bars.svg >out 2>err &&
     grep -q "^accpar .* yes" out && [ "$(grep -c '>accpar</text>' bars.svg)" = 2 ]
 check "the table has it, and bars of time and memory"
+# unequal boards, cut between them first: two of either kind, over a slow link
+board() # board NAME SLOWER
+{
+    printf '{"name":"%s","nodes":1,"gpus_per_node":2,
+      "device":{"name":"board %s","memory_bytes":16000000000,"flops":{"f32":%s},"efficiency":{"matmul":0.6,"attention":0.1,
+        "elementwise":0.05},"memory_bandwidth":1e12,"launch_ns":2000,"source":"assumed"},
+      "links":[{"level":"node","bytes_per_second":4e10,"latency_ns":2000,"source":"assumed"}]}' "$1" "$1" "$(awk "BEGIN { print 2e13 / $2 }")"
+}
+printf '{"format":"topt-hw/1","name":"boards","groups":[%s,%s],"between":{"bytes_per_second":1e10,"latency_ns":20000,"source":"assumed"}}' \
+    "$(board fast 1)" "$(board slow 2)" >boards.json
+"$topt" compare paper:alexnet --hw boards.json --batch 256 --gpus 4 --precision f32 --framework topt --space full --proposals 1 --json >out 2>err
+row accpar | grep -q "between groups the batch of 5 and features of 3, by shares of [56]" && row accpar | grep -q 'a step takes fast [0-9.]* ms, slow'
+check "groups of unlike boards: AccPar's shares, and what each group takes with them"
+row hypar | grep -q "by shares of 50.0 and 50.0 %"
+check "HyPar's are equal"
+least "$(whole time_ns ft)" "$(whole time_ns accpar)" && least "$(whole time_ns accpar)" "$(whole time_ns hypar)"
+check "ft <= AccPar <= HyPar, $(whole time_ns ft) <= $(whole time_ns accpar) <= $(whole time_ns hypar) ns"
 finish

@@ -215,7 +215,7 @@ static void against_all(void)
                (long long)whole(group(a, 0), "rows"));
             ok(i ||
                    (whole(group(a, 0), "rows") == 24 &&
-                    whole(a, "time_ns") == whole(json_object_get(a, "equal"), "time_ns")),
+                    whole(a, "time_ns") <= whole(json_object_get(a, "equal"), "time_ns")),
                "groups that are alike take halves");
         }
         json_decref(a);

@@ -45,8 +45,14 @@ check "all of them: shares"
     [ "$(whole gpus plan)" = 4 ]
 check "four of six devices: two of the groups"
 # shellcheck disable=SC2086
-refused 2 'no groups of mixed have 3 devices: 2 of fast, 2 of slow' "$topt" plan gpt.json --hw mixed.json --gpus 3 $ask
-check "no part of several groups"
+"$topt" plan gpt.json --hw mixed.json --gpus 3 $ask -o joint.json >out 2>err && grep -q '^groups *2 of fast and 1 of slow: .* a step on 3 GPUs' out &&
+    grep -q ' 1 of fast and 2 of slow: ' out && grep -q '^fast *2 x' out && grep -q '^slow *1 x' out && grep -q '"n0:3"' joint.json
+check "three devices: two of the faster group and one of the other, as one plan too"
+"$topt" explain joint.json >out 2>err && grep -q 'of the group that the others wait for, \(fast\|slow\):' out && ! grep -q '1[0-9][0-9] %' out
+check "it is explained as the slowest group takes it"
+# shellcheck disable=SC2086
+refused 2 'no groups of mixed have 5 devices in numbers that are booked: 2 of fast, 2 of slow' "$topt" plan gpt.json --hw mixed.json --gpus 5 $ask
+check "more devices than there are"
 # shellcheck disable=SC2086
 "$topt" plan gpt.json --hw small.json $ask --max-gpus 4 >out 2>err
 status=$?
@@ -57,6 +63,10 @@ check "where no group holds it alone, groups together are asked"
     "$topt" frontier gpt.json --hw mixed.json --gpus 2 $ask --space uniform --json >two 2>err && grep -q '"hw": *"fast"' two &&
     tr -d ' \n' <all | grep -q '"exact":false'
 check "frontiers: of all by shares, of two devices those of the faster group"
+# shellcheck disable=SC2086
+"$topt" frontier gpt.json --hw mixed.json --gpus 3 $ask --space uniform --json >three 2>err && tr -d ' \n' <three | grep -q '"gpus":3,' &&
+    [ "$(grep -c '"time_ns"' three)" -ge 1 ]
+check "... of three those of both"
 least=$(tr -d ' \n' <all | grep -o '"time_ns":[0-9]*' | cut -d: -f2 | sort -n | head -1)
 # shellcheck disable=SC2086
 "$topt" plan gpt.json --hw mixed.json --gpus 4 $ask --space uniform --json >plan 2>err &&
@@ -66,4 +76,8 @@ check "its fastest point is the plan's time, $least ns"
 "$topt" compare gpt.json --hw mixed.json --gpus 4 $ask --space uniform --proposals 1 >out 2>err && grep -q '^ft  *yes' out &&
     grep -q '^equal-shares  *yes .* 1\.[1-9]' out && ! grep -q '^equal-shares.*faster' out
 check "ft by shares is faster than its own search on devices like the least"
+# shellcheck disable=SC2086
+"$topt" compare gpt.json --hw mixed.json --gpus 3 $ask --space uniform --proposals 1 >out 2>err && grep -q '^ft  *yes' out &&
+    grep -q '^accpar *no plan' out && grep -q 'it cuts each kind' out
+check "systems on three of them; AccPar cuts both kinds alike"
 finish

@@ -26,7 +26,7 @@ int topt_count_divides_batch(const struct topt_planning *m, int64_t gpus,
     int64_t fewest = gpus;
     struct topt_mesh mesh;
     int nodes = 0, per_node = 0;
-    if (!topt_request_even(r) ||
+    if (!topt_request_even(r) || r->unlike.parts ||
         topt_space_resolve(r->space, (int)gpus) != TOPT_SPACE_UNIFORM)
         return 1;
     while (topt_request_grid(r, gpus, &nodes, &per_node)) {

@@ -195,8 +195,8 @@ struct shares {
     int64_t compute_ns, network_ns;
 };
 
-static int find_shares(struct shares *s, const struct topt_plan_doc *p, const json_t *doc,
-                       struct topt_error *err)
+static int find_lines(struct shares *s, const struct topt_plan_doc *p, const json_t *doc,
+                      struct topt_error *err)
 {
     const json_t *predicted = json_object_get(doc, "predicted");
     memset(s, 0, sizeof *s);
@@ -212,6 +212,48 @@ static int find_shares(struct shares *s, const struct topt_plan_doc *p, const js
     return 0;
 }
 
+/* Of unlike devices the group that the others wait for; NULL: all are alike. */
+static const char *slowest_group(const json_t *doc)
+{
+    return json_string_value(
+        json_object_get(json_object_get(doc, "predicted"), "slowest_group"));
+}
+
+/* As that group's devices take it: by their own blocks and rates. */
+static int find_of_group(struct shares *s, const struct topt_plan_doc *p,
+                         const json_t *doc, const char *group, struct topt_error *err)
+{
+    struct topt_plan_doc own = *p;
+    int each = p->mesh.devices / p->mesh.size[0], before = 0, i = 0, rc = -1;
+    while (i < topt_hw_groups(p->hw) &&
+           strcmp(group, topt_hw_name(topt_hw_group(p->hw, i))))
+        before += topt_hw_group_devices(p->hw, i++);
+    if (i == topt_hw_groups(p->hw) || before / each >= p->mesh.size[0])
+        return topt_fail(err, TOPT_ERR_INVAL, "predicted.slowest_group: no group '%.60s'",
+                         group);
+    own.mesh.costed = 1 + before / each;
+    own.program = NULL;
+    own.router = NULL;
+    own.hw = topt_hw_among(p->hw, i, err);
+    if (own.hw && !(own.router = topt_router_create(own.hw, &own.mesh)))
+        topt_nomem(err, "the group's time");
+    if (own.router && !topt_lower(own.micro, &own.mesh, &own.settings, own.strategy,
+                                  own.router, &own.program, err))
+        rc = find_lines(s, &own, doc, err);
+    topt_program_destroy(own.program);
+    topt_router_destroy(own.router);
+    topt_hw_destroy(own.hw);
+    return rc;
+}
+
+static int find_shares(struct shares *s, const struct topt_plan_doc *p, const json_t *doc,
+                       struct topt_error *err)
+{
+    const char *group = slowest_group(doc);
+    return group && p->mesh.naxes ? find_of_group(s, p, doc, group, err)
+                                  : find_lines(s, p, doc, err);
+}
+
 int topt_explain_time(struct topt_text *t, const struct topt_plan_doc *p,
                       const json_t *doc, struct topt_error *err)
 {
@@ -219,7 +261,11 @@ int topt_explain_time(struct topt_text *t, const struct topt_plan_doc *p,
     char a[32], b[32];
     if (find_shares(&s, p, doc, err))
         return -1;
-    topt_text_add(t, "\nTime of a step, %s:\n", topt_show_ns(p->time_ns, a, sizeof a));
+    topt_text_add(t, "\nTime of a step, %s", topt_show_ns(p->time_ns, a, sizeof a));
+    if (slowest_group(doc))
+        topt_text_add(t, ", of the group that the others wait for, %s",
+                      slowest_group(doc));
+    topt_text_add(t, ":\n");
     topt_text_add(t, "  %s computing\n", topt_show_ns(s.compute_ns, a, sizeof a));
     put_lines(t, &s.compute, p->time_ns);
     if (p->mesh.devices > 1) {

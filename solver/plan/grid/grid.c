@@ -69,6 +69,19 @@ static int open_cached(struct topt_grid_search *s, enum topt_goal goal,
     return s->cached ? 0 : topt_nomem(err, "the search");
 }
 
+static int open_mesh(struct topt_grid_search *s, int nodes, int per_node,
+                     struct topt_error *err)
+{
+    const struct topt_unlike *u = &s->request->unlike;
+    if (!u->parts)
+        return topt_mesh_init(&s->mesh, nodes, per_node, err);
+    if (topt_mesh_init_parts(&s->mesh, u->parts, nodes, per_node, err) ||
+        topt_mesh_costed_shares(&s->mesh, u->share, u->parts, err))
+        return -1;
+    s->mesh.costed = 1 + u->seen;
+    return 0;
+}
+
 int topt_grid_open(struct topt_grid_search *s, struct topt_planning *m, int nodes,
                    int per_node, enum topt_goal goal, struct topt_error *err)
 {
@@ -76,7 +89,7 @@ int topt_grid_open(struct topt_grid_search *s, struct topt_planning *m, int node
     memset(s, 0, sizeof *s);
     s->request = r;
     s->planning = m;
-    if (topt_mesh_init(&s->mesh, nodes, per_node, err))
+    if (open_mesh(s, nodes, per_node, err))
         return -1;
     s->algorithm = topt_algorithm_find(r->algorithm);
     s->space = topt_space_resolve(r->space, s->mesh.devices);

@@ -81,11 +81,12 @@ static int heads_fit(const struct topt_grid_search *s, const struct topt_variant
     return !topt_request_even(s->request) || s->planning->heads % tensor == 0;
 }
 
-/* Where parts are equal the batch is data parallel ranks x micro-batch x accumulation. */
+/* Where parts are equal the batch is data parallel ranks x micro-batch x accumulation; unlike
+ * devices' rows are not. */
 static int batch_fits(const struct topt_grid_search *s, const struct topt_variant *v)
 {
     int64_t samples = s->request->model->batch / v->micro_batches;
-    return !topt_request_even(s->request) ||
+    return !topt_request_even(s->request) || s->request->unlike.parts ||
            samples % topt_data_ranks(&s->mesh, v->cut) == 0;
 }
 

@@ -497,6 +497,19 @@ static int read_shares(const json_t *m, const char *key, struct topt_mesh *ret,
     return rc ? topt_wrap(err, "mesh.%s", key) : 0;
 }
 
+/* A first axis with shares has as many parts, prime or not. */
+static int init_mesh(const json_t *m, int nodes, int per_node, struct topt_mesh *ret,
+                     struct topt_error *err)
+{
+    size_t parts = json_array_size(json_object_get(m, "shares"));
+    if (!parts)
+        parts = json_array_size(json_object_get(m, "state_shares"));
+    if (parts && parts <= TOPT_MAX_SHARES &&
+        !topt_mesh_init_parts(ret, (int)parts, nodes, per_node, NULL))
+        return 0;
+    return topt_mesh_init(ret, nodes, per_node, err);
+}
+
 static int read_mesh(const json_t *m, struct topt_mesh *ret, struct topt_error *err)
 {
     static const char *const allowed[] = {"nodes",  "gpus_per_node", "axes",
@@ -506,7 +519,7 @@ static int read_mesh(const json_t *m, struct topt_mesh *ret, struct topt_error *
         topt_json_int(m, "mesh", "nodes", 1, 1 << 14, &nodes, err) ||
         topt_json_int(m, "mesh", "gpus_per_node", 1, 1 << 14, &per_node, err))
         return -1;
-    if (topt_mesh_init(ret, (int)nodes, (int)per_node, err))
+    if (init_mesh(m, (int)nodes, (int)per_node, ret, err))
         return -1;
     return read_shares(m, "shares", ret, err) || read_shares(m, "state_shares", ret, err)
                ? -1

@@ -36,6 +36,13 @@ enum topt_given {
     TOPT_GIVEN_SEQ = 128
 };
 
+/* Groups of unlike devices along the first axis: its parts, what each takes of all that it splits,
+ * and the one whose costs count. */
+struct topt_unlike {
+    int parts, seen;
+    int64_t share[TOPT_MAX_SHARES];
+};
+
 struct topt_request {
     const struct topt_model *model;
     const struct topt_hw *hw;
@@ -77,6 +84,7 @@ struct topt_request {
         max_entries; /* as of searches: larger tables are decided by heuristic; 0: 2^23 */
     uint64_t seed;   /* of systems that search at random; 0: theirs */
     int64_t proposals; /* that these try at most; 0: as many as they think right */
+    struct topt_unlike unlike; /* parts 0: devices are alike */
     int64_t
         max_table_bytes; /* fail with LIMIT where a problem's costs take more; 0: 4 GiB */
 };

@@ -30,7 +30,7 @@ struct topt_splits topt_splits_of_op(const struct topt_op *op)
 {
     struct topt_splits s = {.ndims = op->spec->ndims};
     for (int d = 0; d < s.ndims; d++) {
-        s.split[d] = op->spec->dim[d].split;
+        s.split[d] = topt_op_split(op, d);
         s.count[d] = topt_fewest_counts(op, d);
         s.even[d] = op->spec->even >> d & 1;
     }
@@ -44,7 +44,7 @@ struct topt_splits topt_splits_of_tensor(const struct topt_model *m, int tensor)
     const struct topt_op *op = &m->op[t->producer];
     struct topt_splits s = {.ndims = t->ndim};
     for (int d = 0; d < t->ndim; d++) {
-        s.split[d] = op->spec->dim[op->spec->operand[op->output].dim[d]].split;
+        s.split[d] = topt_op_split(op, op->spec->operand[op->output].dim[d]);
         s.count[d] = t->dim[d].count;
         if (s.split[d] == TOPT_SPLIT_NEVER)
             s.split[d] = TOPT_SPLIT_SEQUENCE;

@@ -1,39 +1,57 @@
-/* choose.c - which of several groups of unlike devices a job takes.
+/* choose.c - which of several groups of unlike devices a job takes, and how many of each.
  *
- * A group by itself is asked as any cluster would be, and may be used in part; several together
- * are used whole, by shares.  Groups together are a profile of their own, with the groups that
- * take part: so the question about them is the one about all groups of some profile.  Where no
- * group holds the job alone, sets of them are asked from the smallest on until one does; all
- * groups together are asked in any case, as they are the fastest, or nearly. */
+ * A group by itself is asked as any cluster would be.  Of several together any numbers that people
+ * book of each may be taken, as a profile of its own that has these devices: so the question about
+ * them is the one about all groups of some profile.  Where no group holds the job alone, such
+ * profiles are asked from the fewest devices on until one does; all groups together are asked in
+ * any case, as they are the fastest, or nearly. */
 #include "topt_unequal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "request.h"
 #include "topt_json.h"
 #include "topt_plan.h"
 #include "topt_text.h"
 
+/* So many devices of each group. */
+struct counts {
+    int of[TOPT_HW_GROUPS];
+    int64_t all;
+};
+
 struct choosing {
     const struct topt_request *request;
     int n, devices[TOPT_HW_GROUPS];
+    struct counts *list; /* several groups together, by their number of devices; owned */
+    int nlist;
     json_t *rows;          /* of the answer */
     json_t *best;          /* so far; owned */
+    struct counts taken;   /* by it */
     json_t *unfit;         /* the last that nothing fits; owned */
     int64_t gpus, time_ns; /* of it */
 };
 
-static int is_set(int set, int group)
+static int groups_in(const struct choosing *c, const struct counts *k)
 {
-    return set >> group & 1;
+    int n = 0;
+    for (int i = 0; i < c->n; i++)
+        n += k->of[i] > 0;
+    return n;
 }
 
-static int devices_of(const struct choosing *c, int set)
+static int is_whole_set(const struct choosing *c, const struct counts *k)
 {
-    int sum = 0;
     for (int i = 0; i < c->n; i++)
-        sum += is_set(set, i) ? c->devices[i] : 0;
-    return sum;
+        if (k->of[i] && k->of[i] != c->devices[i])
+            return 0;
+    return 1;
+}
+
+static int is_all(const struct choosing *c, const struct counts *k)
+{
+    return !memcmp(k->of, c->devices, (size_t)c->n * sizeof *k->of);
 }
 
 /* Fewer devices, where their number is what is asked for; then less time. */
@@ -46,28 +64,46 @@ static int better(const struct choosing *c, int64_t gpus, int64_t time_ns)
     return time_ns < c->time_ns;
 }
 
-/* What was asked of a set of groups; 'answer' is given up. */
-static int take(struct choosing *c, int set, json_t *answer, struct topt_error *err)
+/* A row of what was asked. */
+static json_t *row_of(const struct choosing *c, const struct counts *k,
+                      const json_t *answer)
 {
-    json_t *names = json_array(), *row;
+    int fits = json_is_true(json_object_get(answer, "feasible"));
+    json_t *names = json_array(), *counts = json_array();
+    for (int i = 0; i < c->n; i++)
+        if (k->of[i]) {
+            const char *name = topt_hw_name(topt_hw_group(c->request->hw, i));
+            json_array_append_new(names, json_string(name));
+            json_array_append_new(counts, json_integer(k->of[i]));
+        }
+    json_t *row =
+        json_pack("{s:o, s:O, s:I}", "groups", names, "feasible",
+                  json_object_get(answer, "feasible"), "gpus",
+                  (json_int_t)(fits ? topt_json_whole_at(answer, "gpus") : k->all));
+    if (row && groups_in(c, k) > 1 && !is_whole_set(c, k))
+        json_object_set(row, "gpus_of", counts);
+    json_decref(counts);
+    if (row && fits)
+        json_object_set(row, "time_ns", json_object_get(answer, "time_ns"));
+    return row;
+}
+
+/* What was asked of some devices; 'answer' is given up. */
+static int take(struct choosing *c, const struct counts *k, json_t *answer,
+                struct topt_error *err)
+{
     int fits = json_is_true(json_object_get(answer, "feasible"));
     int64_t gpus = topt_json_whole_at(answer, "gpus"),
             time = topt_json_whole_at(answer, "time_ns");
-    for (int i = 0; i < c->n; i++)
-        if (is_set(set, i))
-            json_array_append_new(
-                names, json_string(topt_hw_name(topt_hw_group(c->request->hw, i))));
-    row = json_pack("{s:O, s:O, s:I}", "groups", names, "feasible",
-                    json_object_get(answer, "feasible"), "gpus",
-                    (json_int_t)(fits ? gpus : devices_of(c, set)));
-    if (fits)
-        json_object_set_new(row, "time_ns", json_integer(time));
+    json_t *row = row_of(c, k, answer);
     int rc = row && !json_array_append_new(c->rows, row) ? 0 : topt_nomem(err, "groups");
     if (!rc && fits && better(c, gpus, time)) {
-        if (!(set & (set - 1)))
-            json_object_set(answer, "group", json_array_get(names, 0));
+        if (groups_in(c, k) == 1)
+            json_object_set(answer, "group",
+                            json_array_get(json_object_get(row, "groups"), 0));
         json_decref(c->best);
         c->best = json_incref(answer);
+        c->taken = *k;
         c->gpus = gpus;
         c->time_ns = time;
     }
@@ -75,7 +111,6 @@ static int take(struct choosing *c, int set, json_t *answer, struct topt_error *
         json_decref(c->unfit);
         c->unfit = json_incref(answer);
     }
-    json_decref(names);
     json_decref(answer);
     return rc;
 }
@@ -83,7 +118,9 @@ static int take(struct choosing *c, int set, json_t *answer, struct topt_error *
 static int ask_one(struct choosing *c, int group, struct topt_error *err)
 {
     struct topt_request r = *c->request;
+    struct counts k = {.all = c->devices[group]};
     json_t *answer = NULL;
+    k.of[group] = c->devices[group];
     r.hw = topt_hw_group(c->request->hw, group);
     if (r.gpus > c->devices[group])
         return 0;
@@ -93,67 +130,164 @@ static int ask_one(struct choosing *c, int group, struct topt_error *err)
         r.max_gpus = 0;
     if (topt_plan(&r, &answer, err))
         return topt_wrap(err, "%s", topt_hw_name(r.hw));
-    return take(c, 1 << group, answer, err);
+    return take(c, &k, answer, err);
 }
 
-/* A profile of these groups alone. */
-static struct topt_hw *profile_of(const struct choosing *c, int set,
+/* ---- several groups ------------------------------------------------------------------ */
+
+/* A profile of these devices alone. */
+static struct topt_hw *profile_of(const struct choosing *c, const struct counts *k,
                                   struct topt_error *err)
 {
     json_t *doc = topt_hw_to_json(c->request->hw), *some = json_array();
     const json_t *groups = json_object_get(doc, "groups");
-    for (int i = 0; i < c->n; i++)
-        if (is_set(set, i))
-            json_array_append(some, json_array_get(groups, (size_t)i));
+    for (int i = 0; i < c->n; i++) {
+        json_t *group = json_array_get(groups, (size_t)i);
+        if (!k->of[i])
+            continue;
+        if (k->of[i] < c->devices[i])
+            json_object_set_new(group, "gpus", json_integer(k->of[i]));
+        json_array_append(some, group);
+    }
     json_object_set_new(doc, "groups", some);
+    if (!is_all(c, k)) { /* as the least of these groups, as they are now */
+        static const char *const joined[] = {"device", "links", "nodes", "gpus_per_node",
+                                             "collective"};
+        for (size_t i = 0; i < sizeof joined / sizeof *joined; i++)
+            json_object_del(doc, joined[i]);
+    }
     struct topt_hw *hw = topt_hw_from_json(doc, err);
     json_decref(doc);
     return hw;
 }
 
-static int ask_set(struct choosing *c, int set, struct topt_error *err)
+static int ask_counts(struct choosing *c, const struct counts *k, struct topt_error *err)
 {
     struct topt_request r = *c->request;
-    struct topt_hw *some = set == (1 << c->n) - 1 ? NULL : profile_of(c, set, err);
+    struct topt_hw *some = is_all(c, k) ? NULL : profile_of(c, k, err);
     json_t *answer = NULL;
-    if (set != (1 << c->n) - 1 && !some)
+    if (!is_all(c, k) && !some)
         return -1;
     r.hw = some ? some : c->request->hw;
-    int rc = topt_plan_unequal(&r, &answer, err) || take(c, set, answer, err);
+    int rc = topt_plan_unequal(&r, &answer, err) || take(c, k, answer, err);
     topt_hw_destroy(some);
     return rc ? -1 : 0;
 }
 
-/* Are so many devices asked for? */
-static int wanted(const struct choosing *c, int set)
+/* Are so many devices asked for?  Parameters, gradients and state lie once at least somewhere. */
+static int wanted(const struct choosing *c, const struct counts *k)
 {
     const struct topt_request *r = c->request;
-    int devices = devices_of(c, set);
-    return r->gpus ? devices == r->gpus : !r->max_gpus || devices <= r->max_gpus;
-}
-
-/* The next larger set of several groups by devices, then by its bits; 0: none. */
-static int next_set(const struct choosing *c, int after)
-{
-    int best = 0;
-    for (int set = 1; set < 1 << c->n; set++) {
-        int before =
-            after && (devices_of(c, set) < devices_of(c, after) ||
-                      (devices_of(c, set) == devices_of(c, after) && set <= after));
-        if (!(set & (set - 1)) || before)
-            continue;
-        if (!best || devices_of(c, set) < devices_of(c, best))
-            best = set;
+    struct topt_settings s = r->settings;
+    struct topt_least_parameters p = topt_least_parameters(r->model, &s);
+    double room = 0;
+    for (int i = 0; i < c->n; i++) {
+        int64_t has = topt_hw_memory_bytes(topt_hw_group(r->hw, i));
+        has = r->memory_limit && r->memory_limit < has ? r->memory_limit : has;
+        room += (double)has * k->of[i];
     }
-    return best;
+    if (p.value + p.gradient + p.state > room && !is_all(c, k))
+        return 0;
+    return r->gpus ? k->all == r->gpus : !r->max_gpus || k->all <= r->max_gpus;
 }
 
-static int ask_sets(struct choosing *c, struct topt_error *err)
+static int by_number(const void *x, const void *y)
 {
-    int all = (1 << c->n) - 1;
-    for (int set = next_set(c, 0); set; set = next_set(c, set))
-        if (wanted(c, set) && (!c->best || set == all) && ask_set(c, set, err))
+    const struct counts *a = x, *b = y;
+    if (a->all != b->all)
+        return a->all < b->all ? -1 : 1;
+    return -memcmp(a->of, b->of, sizeof a->of); /* more of the first groups first */
+}
+
+/* Numbers of a group that people book, none among them. */
+struct numbers {
+    int64_t *at; /* owned */
+    int n;
+};
+
+static int list_numbers(const struct choosing *c, int group, struct numbers *ret,
+                        struct topt_error *err)
+{
+    struct topt_request r = *c->request;
+    r.hw = topt_hw_group(c->request->hw, group);
+    r.gpus = r.max_gpus = 0;
+    r.gpu_list = NULL;
+    r.ngpu_list = 0;
+    return topt_request_counts(&r, &ret->at, &ret->n, err);
+}
+
+/* All ways to take numbers of two groups and more; of many groups, whole ones alone. */
+static int list_counts(struct choosing *c, const struct numbers *of,
+                       struct topt_error *err)
+{
+    enum { MOST = 4096 };
+    int64_t ways = 1;
+    for (int i = 0; i < c->n; i++)
+        ways *= of[i].n + 1;
+    int whole = ways > MOST;
+    ways = whole ? (int64_t)1 << c->n : ways;
+    c->list = calloc((size_t)ways, sizeof *c->list);
+    if (!c->list)
+        return topt_nomem(err, "numbers of groups");
+    for (int64_t way = 0; way < ways; way++) {
+        struct counts k = {.all = 0};
+        int64_t left = way;
+        for (int i = 0; i < c->n; i++) {
+            int64_t options = whole ? 2 : of[i].n + 1, at = left % options;
+            left /= options;
+            k.of[i] = !at ? 0 : whole ? c->devices[i] : (int)of[i].at[at - 1];
+            k.all += k.of[i];
+        }
+        if (groups_in(c, &k) > 1)
+            c->list[c->nlist++] = k;
+    }
+    qsort(c->list, (size_t)c->nlist, sizeof *c->list, by_number);
+    return 0;
+}
+
+static int find_counts(struct choosing *c, struct topt_error *err)
+{
+    struct numbers of[TOPT_HW_GROUPS] = {{NULL, 0}};
+    int rc = 0;
+    for (int i = 0; i < c->n && !rc; i++)
+        rc = list_numbers(c, i, &of[i], err);
+    rc = rc || list_counts(c, of, err);
+    for (int i = 0; i < c->n; i++)
+        free(of[i].at);
+    return rc ? -1 : 0;
+}
+
+static double peak_of(const struct choosing *c, const struct counts *k)
+{
+    double sum = 0;
+    for (int i = 0; i < c->n; i++)
+        sum += k->of[i] *
+               topt_hw_peak(topt_hw_group(c->request->hw, i), c->request->settings.dtype);
+    return sum;
+}
+
+/* What computes no more than a group by itself that holds it is not asked. */
+static int promises(const struct choosing *c, const struct counts *k)
+{
+    struct counts one = c->taken;
+    if (!c->best || is_all(c, k))
+        return 1;
+    for (int i = 0; i < c->n; i++)
+        one.of[i] = one.of[i] ? (int)c->gpus : 0;
+    return c->request->gpus &&
+           (groups_in(c, &c->taken) > 1 || peak_of(c, k) > peak_of(c, &one));
+}
+
+/* Of a given number the ways to have it; else until one holds it. */
+static int ask_several(struct choosing *c, struct topt_error *err)
+{
+    if (find_counts(c, err))
+        return -1;
+    for (int i = 0; i < c->nlist; i++) {
+        const struct counts *k = &c->list[i];
+        if (wanted(c, k) && promises(c, k) && ask_counts(c, k, err))
             return -1;
+    }
     return 0;
 }
 
@@ -178,8 +312,7 @@ static int none_asked(const struct choosing *c, struct topt_error *err)
         topt_text_add(&t, "%s%d of %s", i ? ", " : "", c->devices[i],
                       topt_hw_name(topt_hw_group(c->request->hw, i)));
     topt_fail(err, TOPT_ERR_USAGE,
-              "no groups of %s have %lld devices: %s; of several groups all devices are "
-              "used",
+              "no groups of %s have %lld devices in numbers that are booked: %s",
               topt_hw_name(c->request->hw),
               (long long)(c->request->gpus ? c->request->gpus : c->request->max_gpus),
               t.s ? t.s : "");
@@ -214,8 +347,7 @@ static struct choosing choosing_of(const struct topt_request *r)
 {
     struct choosing c = {.request = r, .n = topt_hw_groups(r->hw), .rows = json_array()};
     for (int i = 0; i < c.n; i++) {
-        const struct topt_hw *g = topt_hw_group(r->hw, i);
-        c.devices[i] = topt_hw_max_nodes(g) * topt_hw_gpus_per_node(g);
+        c.devices[i] = topt_hw_group_devices(r->hw, i);
     }
     return c;
 }
@@ -225,6 +357,7 @@ static void close_choosing(struct choosing *c)
     json_decref(c->rows);
     json_decref(c->best);
     json_decref(c->unfit);
+    free(c->list);
 }
 
 int topt_plan_groups(const struct topt_request *r, int one_kind, json_t **ret,
@@ -236,7 +369,7 @@ int topt_plan_groups(const struct topt_request *r, int one_kind, json_t **ret,
     for (int i = 0; i < c.n && !rc; i++)
         rc = ask_one(&c, i, err);
     if (!rc && !one_kind)
-        rc = ask_sets(&c, err);
+        rc = ask_several(&c, err);
     if (!rc && !json_array_size(c.rows))
         rc = none_asked(&c, err);
     if (rc) {
@@ -265,33 +398,41 @@ static const struct topt_hw *largest_group(const struct choosing *c)
     return best;
 }
 
-static int find_profile(struct choosing *c, const struct topt_hw **ret,
-                        struct topt_error *err)
+static int find_profile(struct choosing *c, int one_kind, const struct topt_hw **ret,
+                        struct topt_hw **ret_own, struct topt_error *err)
 {
     for (int i = 0; i < c->n; i++)
         if (ask_one(c, i, err))
             return -1;
-    *ret = largest_group(c);
-    for (int i = 0; i < c->n && c->best; i++) {
-        const struct topt_hw *g = topt_hw_group(c->request->hw, i);
-        if (!strcmp(topt_hw_name(g), topt_json_words_at(c->best, "group")))
-            *ret = g;
+    if (!one_kind && ask_several(c, err))
+        return -1;
+    if (c->best && groups_in(c, &c->taken) > 1) {
+        *ret = *ret_own = profile_of(c, &c->taken, err);
+        return *ret ? 0 : -1;
     }
+    *ret = largest_group(c);
+    for (int i = 0; i < c->n && c->best; i++)
+        if (c->taken.of[i])
+            *ret = topt_hw_group(c->request->hw, i);
     return *ret ? 0 : none_asked(c, err);
 }
 
-int topt_groups_profile(const struct topt_request *r, const struct topt_hw **ret,
+int topt_groups_profile(const struct topt_request *r, int one_kind,
+                        const struct topt_hw **ret, struct topt_hw **ret_own,
                         struct topt_error *err)
 {
     struct topt_request at = *r;
     struct choosing c = choosing_of(&at);
+    int64_t all = 0;
     at.mode = TOPT_MINI_TIME;
     at.algorithm = NULL;
+    *ret_own = NULL;
+    for (int i = 0; i < c.n; i++)
+        all += c.devices[i];
     const struct topt_hw *found = r->hw;
-    int rc = !c.rows ? topt_nomem(err, "groups")
-             : c.n && r->gpus != devices_of(&c, (1 << c.n) - 1)
-                 ? find_profile(&c, &found, err)
-                 : 0;
+    int rc = !c.rows                 ? topt_nomem(err, "groups")
+             : c.n && r->gpus != all ? find_profile(&c, one_kind, &found, ret_own, err)
+                                     : 0;
     close_choosing(&c);
     if (!rc)
         *ret = found;
@@ -307,11 +448,16 @@ char *topt_groups_text(const json_t *answer)
     char buf[32];
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i),
-                     *names = json_object_get(row, "groups");
+                     *names = json_object_get(row, "groups"),
+                     *of = json_object_get(row, "gpus_of");
         topt_text_add(&t, "%-9s ", i ? "" : "groups");
-        for (size_t k = 0; k < json_array_size(names); k++)
-            topt_text_add(&t, "%s%s", k ? " and " : "",
-                          json_string_value(json_array_get(names, k)));
+        for (size_t k = 0; k < json_array_size(names); k++) {
+            topt_text_add(&t, "%s", k ? " and " : "");
+            if (of)
+                topt_text_add(&t, "%lld of ",
+                              (long long)json_integer_value(json_array_get(of, k)));
+            topt_text_add(&t, "%s", json_string_value(json_array_get(names, k)));
+        }
         if (json_is_true(json_object_get(row, "feasible")))
             topt_text_add(
                 &t, ": %s a step on %lld GPU%s\n",

@@ -14,7 +14,7 @@ void topt_group_init(struct topt_unequal_group *g, const struct topt_request *r,
 {
     const struct topt_hw *hw = topt_hw_group(r->hw, i);
     *g = (struct topt_unequal_group){.request = r, .hw = hw};
-    g->devices = topt_hw_max_nodes(hw) * topt_hw_gpus_per_node(hw);
+    g->devices = topt_hw_group_devices(r->hw, i);
     g->limit = topt_hw_memory_bytes(hw);
     if (r->memory_limit && r->memory_limit < g->limit)
         g->limit = r->memory_limit;

@@ -1,9 +1,14 @@
 /* joint.c - one plan for the devices of all groups, which ranks can run.
  *
- * One strategy that is data parallel over the groups, planned as if all devices were like the
- * least of them; then the axis of the groups gets their rows as shares, and the plan is costed
- * again, group by group.  Where the fastest is not data parallel over the groups, the fastest that
- * splits the batch alone is taken. */
+ * The first axis of the mesh is that of the groups: as many parts as make each group whole parts,
+ * with the groups' shares of all that the axis splits, rows or features.  A strategy is searched
+ * as one group sees it, by that group's blocks and rates and the link to the others, for each
+ * group; what it takes is what the slowest group takes with it.  Then shares move from the slowest
+ * group to the fastest as long as that helps, and the strategy is searched once more with them.
+ * So it is exact for no group but the one that looks: plans say that they are not.
+ *
+ * Where the state is sharded over all devices it is planned as if all devices were like the least
+ * of them, with all parameters sharded, and gets its shares after that. */
 #include "joint.h"
 
 #include <stdlib.h>
@@ -13,54 +18,119 @@
 #include "topt_json.h"
 #include "topt_plan.h"
 
+enum { THOUSAND = 1000 };
+
 /* ---- can there be one? -------------------------------------------------------------- */
+
+/* Devices of a part of the first axis. */
+static int part_of(const struct topt_unequal *u)
+{
+    int64_t part = 0;
+    for (int i = 0; i < u->n; i++)
+        part = topt_common_divisor(u->group[i].devices, part);
+    return (int)part;
+}
 
 static const char *why_not(const struct topt_unequal *u, const struct topt_shares *s)
 {
-    for (int i = 1; i < u->n; i++) {
-        if (u->group[i].devices != u->group[0].devices)
-            return "groups have different numbers of devices";
-        if (s->rows[i] > s->rows[i - 1])
+    if (u->devices / part_of(u) > TOPT_MAX_SHARES)
+        return "groups' numbers of devices have no divisor that leaves few parts";
+    for (int i = 1; i < u->n; i++)
+        if (s->rows[i] * u->group[i - 1].devices > s->rows[i - 1] * u->group[i].devices)
             return "groups stand in the profile before others that are faster";
-    }
     return NULL;
 }
 
-static json_t *shares_of(const struct topt_unequal *u, const struct topt_shares *s)
+/* ---- shares ------------------------------------------------------------------------- */
+
+/* A share of each part, of thousandths of each group, in lowest terms. */
+static int parts_of(const struct topt_unequal *u, const int64_t *group, int64_t *ret)
 {
+    int part = part_of(u), n = 0;
+    int64_t all = 1, by = 0;
+    for (int i = 0; i < u->n; i++) {
+        int64_t parts = u->group[i].devices / part;
+        all = all / topt_common_divisor(all, parts) * parts;
+    }
+    for (int i = 0; i < u->n; i++)
+        for (int k = 0; k < u->group[i].devices / part; k++) {
+            ret[n] = group[i] * all / (u->group[i].devices / part);
+            by = topt_common_divisor(ret[n], by);
+            n++;
+        }
+    for (int i = 0; i < n; i++)
+        ret[i] /= by;
+    return n;
+}
+
+static json_t *shares_json(const struct topt_unequal *u, const int64_t *group)
+{
+    int64_t share[TOPT_MAX_SHARES];
+    int n = parts_of(u, group, share);
     json_t *shares = json_array();
-    int64_t by = 0;
-    for (int i = 0; i < u->n; i++)
-        by = topt_common_divisor(s->rows[i], by);
-    for (int i = 0; i < u->n; i++)
-        json_array_append_new(shares, json_integer(s->rows[i] / by));
+    for (int i = 0; i < n; i++)
+        json_array_append_new(shares, json_integer(share[i]));
     return shares;
 }
 
 /* Thousandths of the state that each group has, at least one. */
-static json_t *state_shares_of(const struct topt_unequal *u, const struct topt_shares *s)
+static void state_of(const struct topt_unequal *u, const struct topt_shares *s,
+                     int64_t *ret)
 {
-    json_t *shares = json_array();
     for (int i = 0; i < u->n; i++) {
-        int64_t share = (int64_t)(1000 * s->share[i] + 0.5);
-        json_array_append_new(shares, json_integer(share > 0 ? share : 1));
+        ret[i] = (int64_t)(THOUSAND * s->share[i] + 0.5);
+        ret[i] = ret[i] > 0 ? ret[i] : 1;
     }
-    return shares;
 }
 
-/* Is the first axis that of the groups, and does it split the batch? */
-static int over_groups(const struct topt_unequal *u, const json_t *plan)
+/* ---- searching ---------------------------------------------------------------------- */
+
+static struct topt_request request_of(const struct topt_unequal *u)
 {
-    const char *axis = json_string_value(
-        json_array_get(json_object_get(json_object_get(plan, "mesh"), "axes"), 0));
-    json_int_t dp =
-        json_integer_value(json_object_get(json_object_get(plan, "uniform"), "dp"));
-    const char *size = axis ? strchr(axis, ':') : NULL;
-    return size && json_array_size(json_object_get(plan, "ops")) > 0 && dp % u->n == 0 &&
-           strtol(size + 1, NULL, 10) == u->n;
+    struct topt_request r = *u->request;
+    r.mode = TOPT_MINI_TIME;
+    r.gpus = u->devices;
+    r.max_gpus = 0;
+    r.ngpu_list = 0;
+    return r;
 }
 
-/* ---- the plan ----------------------------------------------------------------------- */
+/* The plan of an answer to it, for the whole profile; NULL: nothing fits. */
+static int plan_for(const struct topt_unequal *u, const struct topt_request *r,
+                    json_t **ret, struct topt_error *err)
+{
+    json_t *answer = NULL;
+    *ret = NULL;
+    if (topt_plan(r, &answer, err))
+        return -1;
+    json_t *plan = json_object_get(answer, "plan");
+    if (plan) {
+        *ret = json_incref(plan);
+        json_object_set_new(plan, "hw", topt_hw_to_json(u->request->hw));
+    }
+    json_decref(answer);
+    return 0;
+}
+
+/* As a group sees it, with these shares, within 'limit' of its devices. */
+static int plan_seen(const struct topt_unequal *u, int group, const int64_t *share,
+                     int64_t limit, json_t **ret, struct topt_error *err)
+{
+    struct topt_request r = request_of(u);
+    struct topt_hw *hw = topt_hw_among(r.hw, group, err);
+    int before = 0;
+    if (!hw)
+        return -1;
+    for (int i = 0; i < group; i++)
+        before += u->group[i].devices;
+    r.hw = hw;
+    r.memory_limit = limit;
+    r.unlike.parts = parts_of(u, share, r.unlike.share);
+    r.unlike.seen = before / part_of(u);
+    int rc = plan_for(u, &r, ret, err);
+    topt_hw_destroy(hw);
+    return rc;
+}
 
 /* The profile with as much memory as its largest group has. */
 static struct topt_hw *with_most_memory(const struct topt_unequal *u,
@@ -81,42 +151,31 @@ static struct topt_hw *with_most_memory(const struct topt_unequal *u,
     return hw;
 }
 
-/* Of one strategy for all devices, as if all were like the least; of state that is sharded over all
- * of them, like the least with as much memory as any has. */
-static int equal_plan(const struct topt_unequal *u, const struct topt_shares *s,
-                      int64_t limit, int data_alone, json_t **ret, struct topt_error *err)
+/* With everything sharded over all devices, of equal ones, within 'limit' of each. */
+static int plan_sharded(const struct topt_unequal *u, int64_t limit, json_t **ret,
+                        struct topt_error *err)
 {
-    struct topt_request r = *u->request;
+    struct topt_request r = request_of(u);
     struct topt_framework row = r.framework ? *r.framework : *topt_framework_at(0);
-    struct topt_hw *roomy = NULL;
-    json_t *answer = NULL;
-    r.mode = TOPT_MINI_TIME;
-    r.gpus = u->devices;
-    r.max_gpus = 0;
-    r.ngpu_list = 0;
+    struct topt_hw *roomy = with_most_memory(u, err);
+    if (!roomy)
+        return -1;
+    row.zero = 1 << TOPT_ZERO_PARAM;
+    row.tensor = row.tensor_most = TOPT_TENSOR_NEVER;
+    r.tensor_parallel = 0;
+    r.framework = &row;
+    r.hw = roomy;
     r.space = TOPT_SPACE_UNIFORM;
-    r.memory_limit = limit ? limit : r.memory_limit;
-    *ret = NULL;
-    if (data_alone) {
-        row.tensor = row.tensor_most = TOPT_TENSOR_NEVER;
-        r.framework = &row;
-        r.tensor_parallel = 0;
-    }
-    if (s->where == TOPT_STATE_OVER) {
-        row.zero = 1 << TOPT_ZERO_PARAM;
-        r.framework = &row;
-        r.hw = roomy = with_most_memory(u, err);
-        if (!roomy)
-            return -1;
-    }
-    int rc = topt_plan(&r, &answer, err);
-    *ret = rc ? NULL : json_incref(json_object_get(answer, "plan"));
-    if (*ret && roomy)
-        json_object_set_new(*ret, "hw", topt_hw_to_json(u->request->hw));
-    json_decref(answer);
+    r.memory_limit = limit;
+    r.unlike.parts = u->devices / part_of(u);
+    for (int i = 0; i < r.unlike.parts; i++)
+        r.unlike.share[i] = 1;
+    int rc = plan_for(u, &r, ret, err);
     topt_hw_destroy(roomy);
     return rc;
 }
+
+/* ---- what it takes ------------------------------------------------------------------ */
 
 static int fits_groups(const struct topt_unequal *u, const struct topt_group_costs *g)
 {
@@ -126,20 +185,102 @@ static int fits_groups(const struct topt_unequal *u, const struct topt_group_cos
     return fit;
 }
 
-/* What is predicted of the plan as it is now, on the devices that it names: the largest block's
- * bytes, the slowest group's time. */
-static int predict(json_t *plan, struct topt_plan_doc *p, struct topt_group_costs *ret,
-                   struct topt_error *err)
+static int cost_shares(const struct topt_unequal *u, const struct topt_plan_doc *p,
+                       const int64_t *group, struct topt_group_costs *ret,
+                       struct topt_error *err)
 {
-    struct topt_strategy_cost c;
+    struct topt_mesh mesh = p->mesh;
+    int64_t share[TOPT_MAX_SHARES];
+    struct topt_costing k = {p->micro, p->hw, &mesh, &p->settings, p->router, NULL};
+    int n = parts_of(u, group, share);
+    return topt_mesh_costed_shares(&mesh, share, n, err) ||
+                   topt_cost_groups(&k, p->strategy, ret, err)
+               ? -1
+               : 0;
+}
+
+static int fastest_of(const struct topt_group_costs *g)
+{
+    int best = 0;
+    for (int i = 1; i < g->n; i++)
+        best = g->of[i].time_ns < g->of[best].time_ns ? i : best;
+    return best;
+}
+
+/* Faster, or the first that fits; ranks need the largest share of a part first. */
+static int improves(const struct topt_unequal *u, const int64_t *group,
+                    const struct topt_group_costs *a, const struct topt_group_costs *than)
+{
+    int64_t share[TOPT_MAX_SHARES];
+    int n = parts_of(u, group, share), fits = fits_groups(u, than);
+    for (int i = 1; i < n; i++)
+        if (share[i] > share[i - 1])
+            return 0;
+    return fits_groups(u, a) &&
+           (!fits || a->of[a->slowest].time_ns < than->of[than->slowest].time_ns);
+}
+
+/* Thousandths of shares go from the slowest group to the fastest, in steps that become smaller. */
+static int balance(const struct topt_unequal *u, const struct topt_plan_doc *p,
+                   int64_t *group, struct topt_group_costs *costs, struct topt_error *err)
+{
+    enum { FIRST = 128, LAST = 2 };
+    if (cost_shares(u, p, group, costs, err))
+        return -1;
+    for (int64_t step = FIRST; step >= LAST;) {
+        int64_t next[TOPT_HW_GROUPS];
+        struct topt_group_costs c;
+        memcpy(next, group, sizeof next);
+        next[costs->slowest] -= step;
+        next[fastest_of(costs)] += step;
+        if (next[costs->slowest] < 1) {
+            step /= 2;
+            continue;
+        }
+        if (cost_shares(u, p, next, &c, err))
+            return -1;
+        if (improves(u, next, &c, costs)) {
+            memcpy(group, next, sizeof next);
+            *costs = c;
+        } else {
+            step /= 2;
+        }
+    }
+    return 0;
+}
+
+/* ---- the document ------------------------------------------------------------------- */
+
+/* The group that is nearest to its limit, or beyond it. */
+static int neediest(const struct topt_unequal *u, const struct topt_group_costs *g)
+{
+    int worst = 0;
+    double most = 0;
+    for (int i = 0; i < g->n; i++) {
+        double part = (double)g->of[i].memory_bytes / (double)u->group[i].limit;
+        worst = part > most ? i : worst;
+        most = part > most ? part : most;
+    }
+    return worst;
+}
+
+/* What is predicted of the plan as it is now: the neediest group's bytes, the slowest group's
+ * time; and the peak of the largest blocks, as the program has them. */
+static int predict(const struct topt_unequal *u, json_t *plan, struct topt_plan_doc *p,
+                   struct topt_group_costs *ret, struct topt_error *err)
+{
     struct topt_costing k = {p->micro, p->hw, &p->mesh, &p->settings, p->router, NULL};
     json_t *predicted = json_object_get(plan, "predicted");
-    if (topt_cost_strategy(&k, p->strategy, &c, err) ||
-        topt_cost_groups(&k, p->strategy, ret, err))
+    if (topt_cost_groups(&k, p->strategy, ret, err))
         return -1;
-    const struct topt_strategy_cost *slow = &ret->of[ret->slowest];
-    json_object_set_new(predicted, "memory_bytes", json_integer(c.memory_bytes));
-    json_object_set_new(predicted, "memory_parts", topt_memory_parts(p->hw, &c));
+    int need = neediest(u, ret);
+    const struct topt_strategy_cost *slow = &ret->of[ret->slowest], *c = &ret->of[need];
+    json_object_set_new(plan, "memory_limit", json_integer(u->group[need].limit));
+    json_object_set_new(predicted, "slowest_group",
+                        json_string(topt_hw_name(u->group[ret->slowest].hw)));
+    json_object_del(predicted, "simulated_ns"); /* of equal devices */
+    json_object_set_new(predicted, "memory_bytes", json_integer(c->memory_bytes));
+    json_object_set_new(predicted, "memory_parts", topt_memory_parts(p->hw, c));
     json_object_set_new(predicted, "peak_bytes", json_integer(p->program->peak_bytes));
     json_object_set_new(predicted, "time_ns", json_integer(slow->time_ns));
     json_object_set_new(predicted, "compute_ns", json_integer(slow->sum.compute_ns));
@@ -150,22 +291,23 @@ static int predict(json_t *plan, struct topt_plan_doc *p, struct topt_group_cost
     return 0;
 }
 
-static int give_shares(const struct topt_unequal *u, const struct topt_shares *s,
-                       json_t *plan, int *ret_fits, struct topt_error *err)
+/* The plan with these shares, and of the state others where it has its own. */
+static int give_shares(const struct topt_unequal *u, const int64_t *group,
+                       const int64_t *state, json_t *plan, struct topt_group_costs *ret,
+                       struct topt_error *err)
 {
     struct topt_plan_doc *p = NULL;
-    struct topt_group_costs costs;
     char id[TOPT_ID];
-    json_object_set_new(json_object_get(plan, "mesh"), "shares", shares_of(u, s));
-    if (s->where == TOPT_STATE_OVER)
-        json_object_set_new(json_object_get(plan, "mesh"), "state_shares",
-                            state_shares_of(u, s));
-    json_object_set_new(plan, "why",
-                        json_string("rows of groups of unlike devices, by their speed"));
+    json_t *mesh = json_object_get(plan, "mesh");
+    json_object_set_new(mesh, "shares", shares_json(u, group));
+    if (state)
+        json_object_set_new(mesh, "state_shares", shares_json(u, state));
+    json_object_set_new(
+        plan, "why", json_string("shares of groups of unlike devices, by their speed"));
+    json_object_set_new(plan, "exact", json_false());
     if (topt_plan_read(plan, &p, err))
         return -1;
-    int rc = predict(plan, p, &costs, err);
-    *ret_fits = !rc && fits_groups(u, &costs);
+    int rc = predict(u, plan, p, ret, err);
     topt_plan_doc_destroy(p);
     json_object_del(plan, "id");
     if (rc || topt_json_id(plan, 'p', id))
@@ -174,51 +316,135 @@ static int give_shares(const struct topt_unequal *u, const struct topt_shares *s
     return 0;
 }
 
-/* 'limit': bytes that the strategy may need of a device before it gets shares; 0: as it is. */
-static int attempt(const struct topt_unequal *u, const struct topt_shares *s,
-                   int64_t limit, json_t **ret, const char **ret_why,
-                   struct topt_error *err)
+/* ---- the whole ---------------------------------------------------------------------- */
+
+static void take(struct topt_joint *best, const struct topt_unequal *u, json_t *plan,
+                 const int64_t *group, const struct topt_group_costs *costs)
 {
-    int fits = 0, rc = equal_plan(u, s, limit, 0, ret, err);
-    *ret_why = NULL;
-    if (!rc && *ret && !over_groups(u, *ret)) {
-        json_decref(*ret);
-        rc = equal_plan(u, s, limit, 1, ret, err);
+    double all = 0;
+    json_decref(best->plan);
+    best->plan = json_incref(plan);
+    best->costs = *costs;
+    for (int i = 0; i < u->n; i++)
+        all += (double)group[i];
+    for (int i = 0; i < u->n; i++)
+        best->share[i] = (double)group[i] / all;
+}
+
+/* A strategy as a group sees it, with its own best shares, where it is the best so far.
+ * '*ret_limit': where it does not fit all groups, within which the one that sees it would have to
+ * stay for that; 0 where it does. */
+static int weigh(const struct topt_unequal *u, int seen, const int64_t *from,
+                 json_t *plan, struct topt_joint *best, int64_t *best_group,
+                 int64_t *ret_limit, struct topt_error *err)
+{
+    int64_t group[TOPT_HW_GROUPS];
+    struct topt_group_costs costs;
+    struct topt_plan_doc *p = NULL;
+    memcpy(group, from, sizeof group);
+    json_object_set_new(json_object_get(plan, "mesh"), "shares", shares_json(u, group));
+    int rc = topt_plan_read(plan, &p, err) || balance(u, p, group, &costs, err);
+    topt_plan_doc_destroy(p);
+    *ret_limit = 0;
+    if (rc)
+        return -1;
+    if (!fits_groups(u, &costs)) {
+        int need = neediest(u, &costs);
+        double fits = (double)u->group[need].limit / (double)costs.of[need].memory_bytes;
+        *ret_limit = (int64_t)(0.999 * fits * (double)costs.of[seen].memory_bytes);
+    } else if (costs.of[costs.slowest].time_ns < topt_joint_ns(best)) {
+        rc = give_shares(u, group, NULL, plan, &costs, err);
+        if (!rc) {
+            take(best, u, plan, group, &costs);
+            memcpy(best_group, group, sizeof group);
+        }
     }
-    if (!rc && (!*ret || !over_groups(u, *ret)))
-        *ret_why = *ret ? "its fastest strategy is not data parallel over the groups"
-                        : "no one strategy fits the least of the devices";
-    else if (!rc)
-        rc = give_shares(u, s, *ret, &fits, err);
-    if (!rc && !*ret_why && !fits)
-        *ret_why = "with its shares a group lacks memory";
-    if (rc || *ret_why) {
-        json_decref(*ret);
-        *ret = NULL;
+    return rc ? -1 : 0;
+}
+
+/* What a group sees as the fastest; within less memory as long as others lack it. */
+static int try_seen(const struct topt_unequal *u, int seen, const int64_t *from,
+                    struct topt_joint *best, int64_t *best_group, struct topt_error *err)
+{
+    enum { TIMES = 4 };
+    int64_t limit = u->group[seen].limit;
+    for (int i = 0; i < TIMES && limit > 0; i++) {
+        json_t *plan;
+        if (plan_seen(u, seen, from, limit, &plan, err))
+            return -1;
+        if (!plan)
+            return 0;
+        int rc = weigh(u, seen, from, plan, best, best_group, &limit, err);
+        json_decref(plan);
+        if (rc)
+            return -1;
     }
+    return 0;
+}
+
+/* Every group looks once; the slowest of the best once more. */
+static int find_each(const struct topt_unequal *u, const struct topt_shares *s,
+                     struct topt_joint *ret, struct topt_error *err)
+{
+    int64_t from[TOPT_HW_GROUPS] = {0}, group[TOPT_HW_GROUPS] = {0};
+    for (int i = 0; i < u->n; i++) {
+        from[i] = THOUSAND * s->rows[i] / u->request->model->batch;
+        from[i] = from[i] > 0 ? from[i] : 1;
+    }
+    for (int i = 1; i < u->n; i++)
+        while (from[i] * u->group[i - 1].devices > from[i - 1] * u->group[i].devices) {
+            from[i]--;
+            from[i - 1]++;
+        }
+    for (int i = 0; i < u->n; i++)
+        if (try_seen(u, i, from, ret, group, err))
+            return -1;
+    if (!ret->plan)
+        ret->why = "no one strategy fits all groups";
+    return ret->plan ? try_seen(u, ret->costs.slowest, group, ret, group, err) : 0;
+}
+
+/* What a group needs is known when it has its share: from what the largest group has down, until
+ * all fit. */
+static int find_sharded(const struct topt_unequal *u, const struct topt_shares *s,
+                        struct topt_joint *ret, struct topt_error *err)
+{
+    enum { PARTS = 4 };
+    int64_t most = 0, state[TOPT_HW_GROUPS];
+    state_of(u, s, state);
+    for (int i = 0; i < u->n; i++)
+        most = u->group[i].limit > most ? u->group[i].limit : most;
+    ret->why = "no one strategy fits all groups";
+    for (int k = PARTS; k > 0 && !ret->plan; k--) {
+        struct topt_group_costs costs;
+        json_t *plan;
+        if (plan_sharded(u, most / PARTS * k, &plan, err))
+            return -1;
+        int rc = plan ? give_shares(u, s->rows, state, plan, &costs, err) : 0;
+        if (plan && !rc && fits_groups(u, &costs))
+            take(ret, u, plan, s->rows, &costs);
+        json_decref(plan);
+        if (rc)
+            return -1;
+    }
+    return 0;
+}
+
+int topt_joint_find(struct topt_unequal *u, const struct topt_shares *s,
+                    struct topt_joint *ret, struct topt_error *err)
+{
+    *ret = (struct topt_joint){.why = why_not(u, s)};
+    if (ret->why)
+        return 0;
+    int rc = s->where == TOPT_STATE_EACH ? find_each(u, s, ret, err)
+                                         : find_sharded(u, s, ret, err);
+    if (rc)
+        topt_joint_fini(ret);
     return rc;
 }
 
-/* Of state that is sharded over all devices, what a group needs is known when it has its share:
- * from what the largest group has down, until all fit. */
-int topt_unequal_joint(struct topt_unequal *u, const struct topt_shares *s, json_t **ret,
-                       const char **ret_why, struct topt_error *err)
+void topt_joint_fini(struct topt_joint *j)
 {
-    enum { PARTS = 4 };
-    int64_t most = 0;
-    *ret = NULL;
-    *ret_why = why_not(u, s);
-    if (*ret_why)
-        return 0;
-    if (s->where == TOPT_STATE_EACH)
-        return attempt(u, s, 0, ret, ret_why, err);
-    for (int i = 0; i < u->n; i++)
-        most = u->group[i].limit > most ? u->group[i].limit : most;
-    const char *why;
-    for (int k = PARTS; k > 0 && !*ret; k--) {
-        if (attempt(u, s, most / PARTS * k, ret, &why, err))
-            return -1;
-        *ret_why = k == PARTS || !why ? why : *ret_why;
-    }
-    return 0;
+    json_decref(j->plan);
+    j->plan = NULL;
 }

@@ -4,7 +4,7 @@
  * Memory differs between groups; a point needs what its neediest group needs of a device. */
 #include <stdlib.h>
 
-#include "shares.h"
+#include "joint.h"
 #include "topt_json.h"
 #include "topt_text.h"
 
@@ -27,39 +27,84 @@ static void close_groups(struct topt_unequal *u)
 struct taken {
     int64_t time_ns, memory_bytes, compute_ns, micro_batches, limit;
     int nodes;
-    json_t *band; /* borrowed */
+    json_t *band; /* owned */
     char *words;  /* owned */
 };
 
-static int taken_by(struct topt_unequal *u, const struct topt_shares *s,
-                    struct taken *ret, struct topt_error *err)
+static void taken_fini(struct taken *t)
 {
-    struct topt_text words = {0};
+    json_decref(t->band);
+    free(t->words);
+}
+
+/* Of groups by plans of their own. */
+static int taken_apart(struct topt_unequal *u, const struct topt_shares *s,
+                       struct taken *ret, struct topt_text *words, struct topt_error *err)
+{
     int64_t slowest = -1;
-    *ret = (struct taken){.time_ns = s->time_ns};
-    topt_text_add(&words, "rows by speed");
+    topt_text_add(words, "rows by speed");
     for (int i = 0; i < u->n; i++) {
         const struct topt_group_plan *p;
-        const struct topt_unequal_group *g = &u->group[i];
-        if (topt_group_plan(&u->group[i], s->rows[i], s->where, s->share[i], &p, err)) {
-            topt_text_fini(&words);
+        const char *name = topt_hw_name(u->group[i].hw);
+        if (topt_group_plan(&u->group[i], s->rows[i], s->where, s->share[i], &p, err))
             return -1;
-        }
-        ret->nodes += topt_hw_max_nodes(g->hw);
-        ret->limit = g->limit > ret->limit ? g->limit : ret->limit;
         if (p->memory_bytes > ret->memory_bytes)
             ret->memory_bytes = p->memory_bytes;
         if (p->time_ns > slowest) {
             slowest = p->time_ns;
             ret->compute_ns = p->compute_ns;
             ret->micro_batches = p->micro_batches;
-            ret->band = json_object_get(p->answer, "band");
+            json_decref(ret->band);
+            ret->band = json_incref(json_object_get(p->answer, "band"));
         }
-        topt_text_add(&words, "; %s %lld: %s", topt_hw_name(g->hw), (long long)s->rows[i],
+        topt_text_add(words, "; %s %lld: %s", name, (long long)s->rows[i],
                       topt_json_words_at(p->answer, "strategy"));
     }
-    ret->words = words.s;
     return 0;
+}
+
+/* Of one strategy for all groups. */
+static void taken_together(const struct topt_unequal *u, const struct topt_joint *j,
+                           struct taken *ret, struct topt_text *words)
+{
+    const json_t *predicted = json_object_get(j->plan, "predicted");
+    const json_t *settings = json_object_get(j->plan, "settings");
+    int64_t micro = topt_json_whole_at(settings, "micro_batches");
+    ret->time_ns = topt_joint_ns(j);
+    ret->compute_ns = j->costs.of[j->costs.slowest].sum.compute_ns;
+    ret->micro_batches = micro ? micro : 1;
+    ret->band = json_incref(json_object_get(predicted, "band"));
+    topt_text_add(words, "shares of one strategy:");
+    for (int i = 0; i < u->n; i++) {
+        int64_t bytes = j->costs.of[i].memory_bytes;
+        ret->memory_bytes = bytes > ret->memory_bytes ? bytes : ret->memory_bytes;
+        topt_text_add(words, "%s %s %.1f %%", i ? "," : "", topt_hw_name(u->group[i].hw),
+                      100 * j->share[i]);
+    }
+    topt_text_add(words, "; %s", topt_json_words_at(j->plan, "strategy"));
+}
+
+static int taken_by(struct topt_unequal *u, const struct topt_shares *s,
+                    struct taken *ret, struct topt_error *err)
+{
+    struct topt_text words = {0};
+    struct topt_joint j;
+    *ret = (struct taken){.time_ns = s->time_ns};
+    for (int i = 0; i < u->n; i++) {
+        const struct topt_unequal_group *g = &u->group[i];
+        ret->nodes += (g->devices - 1) / topt_hw_gpus_per_node(g->hw) + 1;
+        ret->limit = g->limit > ret->limit ? g->limit : ret->limit;
+    }
+    if (topt_joint_find(u, s, &j, err))
+        return -1;
+    int rc = 0;
+    if (topt_joint_ns(&j) < s->time_ns)
+        taken_together(u, &j, ret, &words);
+    else
+        rc = taken_apart(u, s, ret, &words, err);
+    topt_joint_fini(&j);
+    ret->words = words.s;
+    return rc;
 }
 
 /* ---- a row -------------------------------------------------------------------------- */
@@ -92,7 +137,7 @@ static int answer(const struct topt_request *r, int64_t limit, json_t **ret,
             *ret = rc ? NULL : row_json(&t, &u);
         }
     }
-    free(t.words);
+    taken_fini(&t);
     close_groups(&u);
     return rc;
 }
@@ -100,7 +145,7 @@ static int answer(const struct topt_request *r, int64_t limit, json_t **ret,
 const struct topt_system topt_unequal_row = {
     .name = "ft",
     .searches = "shares of the batch and of the model's state for groups of unlike "
-                "devices, and the whole space within each",
+                "devices, and the whole space within each; or shares of one strategy",
     .ours = 1,
     .answer = answer};
 
@@ -138,7 +183,7 @@ static int sample(const struct topt_request *r, json_t *points, int64_t *most,
             rc = taken_by(&u, &best, &t, err) || put_point(points, &t, &u, err);
         *most = t.limit > *most ? t.limit : *most;
         at.memory_limit = t.memory_bytes / 10 * 7;
-        free(t.words);
+        taken_fini(&t);
         close_groups(&u);
     }
     return rc ? -1 : 0;

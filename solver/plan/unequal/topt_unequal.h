@@ -1,8 +1,9 @@
 /* topt_unequal.h - groups of unlike devices share one job: which rows of the batch each takes,
  * and what part of the model's state.
  *
- * Every group trains on its own rows by a plan of its own, on all of its devices, as any other
- * cluster would; groups are data parallel to each other.  Rows go by speed: so many that the
+ * Either all obey one strategy, whose first axis lies between groups and has shares (joint.h).  Or
+ * every group trains on its own rows by a plan of its own, on all of its devices, as any other
+ * cluster would, and groups are data parallel to each other.  Rows go by speed: so many that the
  * slowest group is done as early as can be.  The model's state is either in every group whole,
  * and gradients are all-reduced between groups, or it is sharded over the devices of all groups,
  * by their memory, and gathered from the others as from the group's own.
@@ -23,18 +24,20 @@ int topt_plan_unequal(const struct topt_request *r, json_t **ret,
 char *topt_unequal_text(const json_t *answer);
 
 /* Which groups a job takes: of mini-parallelism the fewest devices that hold it, of mini-time the
- * fastest of so many; a group by itself, of which a part is enough, or several groups whole.
+ * fastest of so many; a group by itself, or numbers of several that people book.
  *  0 and '*ret' the answer, a new reference: that of topt_plan about the group "group", or that of
  *    topt_plan_unequal, both with "choices", [{"groups", "gpus", "feasible", "time_ns"}], what was
- *    asked; 'one_kind': groups by themselves alone, for who gives one job one kind of GPUs;
+ *    asked, and where not all devices of several groups, "gpus_of" each; 'one_kind': groups by themselves alone, for who gives one job one kind of GPUs;
  * -1: as topt_plan; USAGE where no groups have as many devices as are asked for. */
 int topt_plan_groups(const struct topt_request *r, int one_kind, json_t **ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
 /* What so many devices are (r->gpus), for questions about one profile: '*ret' is the whole where
  * all of its devices are asked for, or where it has no groups; else the group in which so many are
- * fastest.  Borrowed from r->hw. */
-int topt_groups_profile(const struct topt_request *r, const struct topt_hw **ret,
+ * fastest, borrowed from r->hw, or, unless 'one_kind', numbers of several groups, which is
+ * '*ret_own' as well, for the caller to destroy (else NULL). */
+int topt_groups_profile(const struct topt_request *r, int one_kind,
+                        const struct topt_hw **ret, struct topt_hw **ret_own,
                         struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Frontiers of all devices of a profile with groups, as topt_plan_frontier has them: the best

@@ -10,21 +10,60 @@
 
 /* ---- the document ------------------------------------------------------------------- */
 
-static json_t *group_json(struct topt_unequal *u, const struct topt_shares *s, int i,
+/* What a group has and takes. */
+struct part {
+    double rows, state; /* shares */
+    int64_t whole_rows, time_ns, memory_bytes;
+    json_t *strategy, *plan; /* borrowed, may be NULL */
+};
+
+/* By a plan of its own. */
+static int part_of_own(struct topt_unequal *u, const struct topt_shares *s, int i,
+                       struct part *ret, struct topt_error *err)
+{
+    const struct topt_group_plan *p;
+    int each = s->where == TOPT_STATE_EACH;
+    if (topt_group_plan(&u->group[i], s->rows[i], s->where, s->share[i], &p, err))
+        return -1;
+    *ret = (struct part){(double)s->rows[i] / (double)u->request->model->batch,
+                         each ? 1. : s->share[i],
+                         s->rows[i],
+                         p->time_ns,
+                         p->memory_bytes,
+                         json_object_get(p->answer, "strategy"),
+                         each ? json_object_get(p->answer, "plan") : NULL};
+    return 0; /* what is sharded over all is no plan of the group alone */
+}
+
+/* By the plan of all groups. */
+static struct part part_of_joint(const struct topt_unequal *u,
+                                 const struct topt_shares *s, const struct topt_joint *j,
+                                 int i)
+{
+    int each = s->where == TOPT_STATE_EACH;
+    double batch = (double)u->request->model->batch;
+    return (struct part){j->share[i],
+                         each ? 1. : s->share[i],
+                         (int64_t)(j->share[i] * batch + 0.5),
+                         j->costs.of[i].time_ns,
+                         j->costs.of[i].memory_bytes,
+                         json_object_get(j->plan, "strategy"),
+                         NULL};
+}
+
+static json_t *group_json(struct topt_unequal *u, const struct part *p, int i,
                           struct topt_error *err)
 {
     const struct topt_unequal_group *g = &u->group[i];
-    const struct topt_group_plan *p, *alone;
+    const struct topt_group_plan *alone;
     int64_t batch = u->request->model->batch;
-    if (topt_group_plan(&u->group[i], s->rows[i], s->where, s->share[i], &p, err) ||
-        topt_group_plan(&u->group[i], batch, TOPT_STATE_EACH, 1, &alone, err))
+    if (topt_group_plan(&u->group[i], batch, TOPT_STATE_EACH, 1, &alone, err))
         return NULL;
     json_t *doc = json_pack(
         "{s:s, s:s, s:i, s:I, s:f, s:f, s:I, s:I, s:I}", "name", topt_hw_name(g->hw),
         "device", topt_hw_device(g->hw), "gpus", g->devices, "rows",
-        (json_int_t)s->rows[i], "row_share", (double)s->rows[i] / (double)batch,
-        "state_share", s->where == TOPT_STATE_EACH ? 1. : s->share[i], "time_ns",
-        (json_int_t)p->time_ns, "memory_bytes", (json_int_t)p->memory_bytes,
+        (json_int_t)p->whole_rows, "row_share", p->rows, "state_share", p->state,
+        "time_ns", (json_int_t)p->time_ns, "memory_bytes", (json_int_t)p->memory_bytes,
         "memory_limit", (json_int_t)g->limit);
     if (!doc) {
         topt_nomem(err, "a group");
@@ -32,9 +71,9 @@ static json_t *group_json(struct topt_unequal *u, const struct topt_shares *s, i
     }
     json_object_set_new(doc, "alone_ns",
                         alone->fits ? json_integer(alone->time_ns) : json_null());
-    json_object_set(doc, "strategy", json_object_get(p->answer, "strategy"));
-    if (s->where == TOPT_STATE_EACH) /* else it is none of the group alone */
-        json_object_set(doc, "plan", json_object_get(p->answer, "plan"));
+    json_object_set(doc, "strategy", p->strategy);
+    if (p->plan)
+        json_object_set(doc, "plan", p->plan);
     return doc;
 }
 
@@ -48,31 +87,52 @@ static json_t *equal_json(struct topt_unequal *u, struct topt_error *err)
                : json_pack("{s:b}", "feasible", 0);
 }
 
-static int found_json(struct topt_unequal *u, const struct topt_shares *s, json_t *doc,
-                      struct topt_error *err)
+static int groups_json(struct topt_unequal *u, const struct topt_shares *s,
+                       const struct topt_joint *j, int one, json_t *groups,
+                       struct topt_error *err)
 {
-    json_t *groups = json_array();
-    json_object_set_new(doc, "state",
-                        json_string(s->where == TOPT_STATE_EACH ? "each" : "sharded"));
-    json_object_set_new(doc, "time_ns", json_integer(s->time_ns));
-    json_object_set_new(doc, "exchange_ns", json_integer(s->exchange_ns));
-    json_object_set_new(doc, "hidden_ns", json_integer(s->hidden_ns));
-    json_object_set_new(doc, "groups", groups);
     for (int i = 0; i < u->n; i++) {
-        json_t *g = group_json(u, s, i, err);
+        struct part p;
+        if (one)
+            p = part_of_joint(u, s, j, i);
+        else if (part_of_own(u, s, i, &p, err))
+            return -1;
+        json_t *g = group_json(u, &p, i, err);
         if (!g)
             return -1;
         json_array_append_new(groups, g);
     }
-    json_t *plan;
-    const char *why;
-    if (topt_unequal_joint(u, s, &plan, &why, err))
-        return -1;
-    if (plan)
-        json_object_set_new(doc, "plan", plan);
-    else
-        json_object_set_new(doc, "no_plan", json_string(why));
     return 0;
+}
+
+/* Groups by plans of their own, or by one strategy where that is faster. */
+static int found_json(struct topt_unequal *u, const struct topt_shares *s, json_t *doc,
+                      struct topt_error *err)
+{
+    struct topt_joint j;
+    json_t *groups = json_array();
+    if (topt_joint_find(u, s, &j, err)) {
+        json_decref(groups);
+        return -1;
+    }
+    int one = topt_joint_ns(&j) < s->time_ns;
+    json_object_set_new(doc, "state",
+                        json_string(s->where == TOPT_STATE_EACH ? "each" : "sharded"));
+    json_object_set_new(doc, "one_strategy", json_boolean(one));
+    json_object_set_new(doc, "time_ns",
+                        json_integer(one ? topt_joint_ns(&j) : s->time_ns));
+    json_object_set_new(doc, "exchange_ns", json_integer(one ? 0 : s->exchange_ns));
+    json_object_set_new(doc, "hidden_ns", json_integer(one ? 0 : s->hidden_ns));
+    json_object_set_new(doc, "groups", groups);
+    if (j.plan) {
+        json_object_set(doc, "plan", j.plan);
+        json_object_set_new(doc, "plan_ns", json_integer(topt_joint_ns(&j)));
+    } else {
+        json_object_set_new(doc, "no_plan", json_string(j.why));
+    }
+    int rc = groups_json(u, s, &j, one, groups, err);
+    topt_joint_fini(&j);
+    return rc;
 }
 
 static json_t *document(struct topt_unequal *u, const struct topt_shares *s,
@@ -183,6 +243,20 @@ static void add_alone(struct topt_text *t, const json_t *answer)
                       time * rates);
 }
 
+/* Where its ranks are. */
+static void add_ranks(struct topt_text *t, const json_t *groups)
+{
+    long long first = 0;
+    for (size_t i = 0; i < json_array_size(groups); i++) {
+        const json_t *g = json_array_get(groups, i);
+        long long n = topt_json_whole_at(g, "gpus");
+        topt_text_add(t, "%s%lld to %lld on %s", i ? ", " : "          ranks ", first,
+                      first + n - 1, topt_json_words_at(g, "name"));
+        first += n;
+    }
+    topt_text_add(t, "\n");
+}
+
 char *topt_unequal_text(const json_t *answer)
 {
     struct topt_text t = {0};
@@ -199,11 +273,17 @@ char *topt_unequal_text(const json_t *answer)
         return t.s;
     }
     int sharded = topt_json_words_at(answer, "state")[0] == 's';
-    topt_text_add(&t,
-                  "a step takes %s, of which %s between groups (%s more is hidden)\n\n",
-                  topt_show_ns(topt_json_whole_at(answer, "time_ns"), a, sizeof a),
-                  topt_show_ns(topt_json_whole_at(answer, "exchange_ns"), b, sizeof b),
-                  topt_show_ns(topt_json_whole_at(answer, "hidden_ns"), c, sizeof c));
+    int one = json_is_true(json_object_get(answer, "one_strategy"));
+    topt_text_add(&t, "a step takes %s",
+                  topt_show_ns(topt_json_whole_at(answer, "time_ns"), a, sizeof a));
+    if (one)
+        topt_text_add(&t, ", by one strategy for all groups, which share what its first "
+                          "axis splits\n\n");
+    else
+        topt_text_add(
+            &t, ", of which %s between groups (%s more is hidden)\n\n",
+            topt_show_ns(topt_json_whole_at(answer, "exchange_ns"), b, sizeof b),
+            topt_show_ns(topt_json_whole_at(answer, "hidden_ns"), c, sizeof c));
     for (size_t i = 0; i < json_array_size(groups); i++)
         add_group(&t, json_array_get(groups, i), sharded);
     topt_text_add(&t, "\n");
@@ -218,9 +298,12 @@ char *topt_unequal_text(const json_t *answer)
     const json_t *plan = json_object_get(answer, "plan");
     if (plan)
         topt_text_add(&t,
-                      "plan      %s: one strategy for all groups, which -o writes for "
-                      "topt run\n",
-                      topt_json_words_at(plan, "id"));
+                      "plan      %s: one strategy for all groups, %s a step, which -o "
+                      "writes for topt run\n",
+                      topt_json_words_at(plan, "id"),
+                      topt_show_ns(topt_json_whole_at(answer, "plan_ns"), a, sizeof a));
+    if (plan)
+        add_ranks(&t, groups);
     else
         topt_text_add(&t, "plan      none that all groups run together: %s\n",
                       topt_json_words_at(answer, "no_plan"));

@@ -201,7 +201,7 @@ static void boards_of_group(const struct topt_request *r, int group,
 {
     const struct topt_hw *g = topt_hw_group(r->hw, group);
     int node = topt_hw_gpus_per_node(g);
-    *ret = (struct topt_accpar_boards){.count = topt_hw_max_nodes(g) * node,
+    *ret = (struct topt_accpar_boards){.count = topt_hw_group_devices(r->hw, group),
                                        .flops = topt_hw_peak(g, r->settings.dtype),
                                        .bytes_per_second = topt_hw_network(r->hw) / node,
                                        .per_node = node,

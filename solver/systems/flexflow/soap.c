@@ -19,7 +19,7 @@ static int in_output(const struct topt_op *o, int d)
 
 static int may_split(const struct topt_op *o, int d)
 {
-    enum topt_split s = o->spec->dim[d].split;
+    enum topt_split s = topt_op_split(o, d);
     return in_output(o, d) && s != TOPT_SPLIT_NEVER && s != TOPT_SPLIT_STAT;
 }
 
@@ -191,13 +191,23 @@ static int64_t kernel_ns(const struct topt_flexflow *f, const struct topt_op *o,
                               o->spec->flops(o, k->kernel, len), bytes, f->devices);
 }
 
+/* Is one of the dimensions split that the step is for? */
+static int is_over(const struct topt_op *o, const struct topt_soap *s, uint32_t dims)
+{
+    int split = !dims;
+    for (int d = 0; d < o->spec->ndims; d++)
+        split |= (dims >> d & 1) && s->degree[d] > 1;
+    return split;
+}
+
 static int64_t pass_ns(const struct topt_flexflow *f, const struct topt_op *o,
                        const struct topt_soap *s, int backward)
 {
     const struct topt_step *k = backward ? o->spec->backward : o->spec->forward;
     int64_t ns = 0;
     for (int i = 0; i < TOPT_MAX_STEPS && k[i].kind != TOPT_STEP_END; i++)
-        if (k[i].kind == TOPT_STEP_KERNEL && (!backward || o->runs_back >> i & 1))
+        if (k[i].kind == TOPT_STEP_KERNEL && is_over(o, s, k[i].dims) &&
+            (!backward || o->runs_back >> i & 1))
             ns += kernel_ns(f, o, s, &k[i]);
     return ns;
 }
