@@ -28,7 +28,11 @@ struct topt_kernel_call {
     enum topt_kernel kernel;
     int64_t off[TOPT_MAX_OPDIMS], len[TOPT_MAX_OPDIMS]; /* local box, in counts */
     struct topt_box box[TOPT_MAX_OPERANDS]; /* of each operand, in its own counts */
-    int64_t at;                             /* in a loop: the count it is at */
+    /* In a loop: the count it is at.  Of causal_conv: rows of x that lie before the first. */
+    int64_t at;
+    /* A scan begins with the state that is first in 'states', which has room for one more,
+     * and leaves the state after its last position there. */
+    int carries;
     int64_t step, first_sample; /* counted from 0; of the global batch, that of box 0 */
     int64_t micro_batches; /* losses are means over this many times the box's batch */
     uint64_t seed;

@@ -54,7 +54,7 @@ int topt_mesh_state_shares(struct topt_mesh *mesh, const int64_t *share, int n,
                            struct topt_error *err) TOPT_MUST_CHECK;
 /* Parts of which an axis takes so many each: its size, or the sum of its shares. */
 int64_t topt_mesh_parts(const struct topt_mesh *mesh, int axis);
-/* The device whose blocks are costed: the first of the part that is 'seen', or device 0. */
+/* The device whose blocks are costed: the first of the part that is 'costed', or device 0. */
 int topt_mesh_costed_device(const struct topt_mesh *mesh);
 /* Coordinate of 'device' on 'axis'. */
 int topt_mesh_coord(const struct topt_mesh *mesh, int device, int axis);
@@ -185,7 +185,7 @@ int topt_router_route(struct topt_router *r, const struct topt_shape *s,
                       struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The same, of many: first all are asked for, then they are found together, by
- * 'threads' threads (who find the same as one).  What '*ret' points to is filled when
+ * 'threads' threads (the result does not depend on how many).  What '*ret' points to is filled when
  * topt_router_answer() has returned 0.  'cancel' may be NULL; where it is set
  * meanwhile, TOPT_ERR_CANCELED. */
 int topt_router_ask(struct topt_router *r, const struct topt_shape *s, int element_bytes,

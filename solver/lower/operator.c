@@ -48,7 +48,7 @@ static int emit_kernel(const struct topt_fragments *f, int op, int backward,
         writes |= (s->writes >> x & 1 && b->value[x] >= 0) ||
                   (s->writes >> (16 + x) & 1 && b->grad[x] >= 0);
     }
-    return writes ? topt_fragment_emit(f, i) : 0; /* nobody wants the result */
+    return writes ? topt_fragment_emit(f, i) : 0; /* the result is not needed */
 }
 
 /* ---- exchanges inside an operator -------------------------------------------------- */
@@ -260,7 +260,7 @@ static int alloc_role(const struct topt_fragments *f, int op, const struct topt_
                 topt_fragment_operand(f, op, x, &l, waits ? cls : TOPT_CLASS_TRANSIENT);
         if (b->value[x] < 0 && o->spec->operand[x].of_grad &&
             b->grad[o->spec->operand[x].window_of - 1] < 0)
-            continue; /* nobody wants it */
+            continue; /* not needed */
         if (b->value[x] < 0)
             return -1;
     }

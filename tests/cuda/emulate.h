@@ -12,6 +12,8 @@ extern int64_t cu_emulated_block, cu_emulated_blocks;
  * address sanitizer looks. */
 void cu_emulated_enter(void);
 void cu_emulated_leave(void);
+/* A kernel goes to a stream of the thread's current device only. */
+void cu_emulated_on(void *stream);
 /* What cudaGetLastError() says after a launch. */
 int cu_emulated_error(void);
 

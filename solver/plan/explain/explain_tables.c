@@ -27,7 +27,7 @@ struct table {
     struct choice choice[CHOICES + 1];
 };
 
-/* The table, and its output's way to who reads it. */
+/* The table, and the move of its output to its consumer. */
 static int price(const struct topt_costing *k, const struct topt_plan_doc *p, int op,
                  struct choice *c, struct topt_error *err)
 {
