@@ -335,7 +335,7 @@ struct cu_causal {
     X(ssd_keys_back, ssd) X(delta_gates, delta) X(delta_tiles, delta)                      \
     X(delta_pairs, delta) X(delta_values, delta) X(delta_out, delta)                       \
     X(delta_out_back, delta) X(delta_slopes, delta) X(delta_sums, delta)                   \
-    X(delta_gates_back, delta) X(delta_keys_back, delta)                                                                  \
+    X(delta_gates_back, delta) X(delta_keys_back, delta)                                   \
     X(selective_steps, selective) X(selective_made, selective)                            \
     X(selective_made_back, selective) X(selective_carry, selective)                       \
     X(selective_out, selective) X(selective_back, selective)                              \

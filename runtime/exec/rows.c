@@ -3,11 +3,11 @@
  * A row is called by its place: the ranks that share out its table's rows have theirs one after
  * the other, in the order of ranks, and each in the order in which its block has them, whatever
  * tables they are of.  So the rows of all tables of an operator travel in one exchange, and a rank
- * is told which of its own rows are meant.  A rank sorts its lookups by place.  Each different row is asked for once, or has its
- * lookups' gradients summed once before they are sent.  Rows travel in rounds of at most
- * a chunk, as many rounds on every rank as the one with most needs, so that the packing
- * space does not depend on the samples.  What comes is added in the order of the senders,
- * which is the same on all replicas: they stay equal to the last bit.
+ * is told which of its own rows are meant.  A rank sorts its lookups by place.  Each different
+ * row is asked for once, or has its lookups' gradients summed once before they are sent.  Rows
+ * travel in rounds of at most a chunk, as many rounds on every rank as the one with most needs,
+ * so that the packing space does not depend on the samples.  What comes is added in the order
+ * of the senders, which is the same on all replicas: they stay equal to the last bit.
  *
  * A gradient of rows has room for the number that was planned; where more come, memory
  * of twice the room takes its place, beside the plan's.
@@ -197,7 +197,8 @@ static int64_t place_at(const struct lookups *l, int64_t k)
     return (int64_t)(l->key[l->first[k]] >> 32);
 }
 
-/* Those of rows that 'n' ranks have of what 'buffer' is of; they are called by their places there. */
+/* Those of rows that 'n' ranks have of what 'buffer' is of; they are called by their places
+ * there. */
 static int sort_lookups(const struct topt_session *s, const struct topt_instr *i,
                         int buffer, int n, const int *device, struct lookups *ret,
                         struct topt_error *err)

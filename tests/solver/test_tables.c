@@ -245,8 +245,8 @@ static struct topt_fragment_cost cost_of(int tables, int64_t lookups, int dim,
     return cost;
 }
 
-/* One exchange serves all tables: latencies are paid once; whole tables are not exchanged at all, but
- * for their output. */
+/* One exchange serves all tables: latencies are paid once; whole tables are not exchanged at
+ * all, but for their output. */
 static void check_batched(void)
 {
     enum { BATCH, TABLES = 2 };

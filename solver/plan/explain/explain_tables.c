@@ -2,8 +2,8 @@
  *
  * Beside the plan's own choice stand those that recommenders are trained with, over all devices
  * alike: dense and data parallel, rows gathered by all, owners of rows, whole tables dealt out,
- * columns, rows with partial sums.  Each is priced as the search prices it: the table with its gradient and its update, and
- * bringing what it looks up to where the plan reads it. */
+ * columns, rows with partial sums.  Each is priced as the search prices it: the table with its
+ * gradient and its update, and bringing what it looks up to where the plan reads it. */
 #include "explain_tables.h"
 
 #include "topt_text.h"
