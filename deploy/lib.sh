@@ -96,10 +96,9 @@ show_progress() # NAME START LOG
 # End a process group: asked to, and five seconds later made to.
 end_group() # PID
 {
-    local i
+    local by=$((SECONDS + 5))
     kill -TERM -- "-$1" 2>/dev/null || true
-    for i in $(seq 50); do
-        kill -0 -- "-$1" 2>/dev/null || break
+    while [ $SECONDS -lt $by ] && kill -0 -- "-$1" 2>/dev/null; do
         sleep 0.1
     done
     kill -KILL -- "-$1" 2>/dev/null || true

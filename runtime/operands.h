@@ -103,6 +103,7 @@ struct scan {
     int64_t batch, seq, heads, first_head, per_group;
     int64_t p, n, chunk, chunks;
     int64_t ld, ldg; /* from one position to the next: of heads, of groups */
+    int carries;     /* as of the call */
 };
 
 /* Local sizes of a causal convolution, and weights that do not reach before the first

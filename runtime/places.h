@@ -81,7 +81,7 @@ static inline struct windows windows_over_output(const struct topt_kernel_call *
 static inline struct scan scan_of(const struct topt_kernel_call *c, int of_heads,
                                   int of_groups)
 {
-    enum { B, S, H, G, CHUNKS };
+    enum { B, S, H, G };
     const struct topt_op *op = c->op;
     return (struct scan){.batch = c->len[B],
                          .seq = c->len[S],
@@ -91,9 +91,10 @@ static inline struct scan scan_of(const struct topt_kernel_call *c, int of_heads
                          .p = op->operand[of_heads].dim[2].unit,
                          .n = op->operand[of_groups].dim[2].unit / 2,
                          .chunk = op->attrs.chunk,
-                         .chunks = op->count[CHUNKS],
+                         .chunks = (c->len[S] + op->attrs.chunk - 1) / op->attrs.chunk,
                          .ld = extent(c, of_heads, 2),
-                         .ldg = extent(c, of_groups, 2)};
+                         .ldg = extent(c, of_groups, 2),
+                         .carries = c->carries};
 }
 
 /* Of one whose heads are single numbers with a state of all numbers of a key. */

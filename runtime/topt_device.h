@@ -6,7 +6,8 @@
  * through the table only.
  *
  * Local blocks are dense and row-major in elements; a dimension's elements are its
- * counts times its unit.  Blocks may be empty, which every function takes.  Thread
+ * counts times its unit.  A block of several tables has them one after the other
+ * (struct topt_shape, 'rows').  Blocks may be empty, which every function takes.  Thread
  * safety: a device belongs to one thread at a time. */
 #ifndef TOPT_DEVICE_H
 #define TOPT_DEVICE_H
@@ -28,7 +29,11 @@ struct topt_kernel_call {
     enum topt_kernel kernel;
     int64_t off[TOPT_MAX_OPDIMS], len[TOPT_MAX_OPDIMS]; /* local box, in counts */
     struct topt_box box[TOPT_MAX_OPERANDS]; /* of each operand, in its own counts */
-    int64_t at;                             /* in a loop: the count it is at */
+    /* In a loop: the count it is at.  Of causal_conv: rows of x that lie before the first. */
+    int64_t at;
+    /* A scan begins with the state that is first in 'states', which has room for one more,
+     * and leaves the state after its last position there. */
+    int carries;
     int64_t step, first_sample; /* counted from 0; of the global batch, that of box 0 */
     int64_t micro_batches; /* losses are means over this many times the box's batch */
     uint64_t seed;
@@ -70,10 +75,10 @@ struct topt_update_call {
     int64_t cols, whole_cols;
     const void *squares;
     /* NULL: 'grad' is of all 'n' numbers, in 'rows' rows (which a rank without columns has,
-     * too).  Else it has the values of 'rows' different rows of the
-     * parameter, whose block begins at row 'first': those with the numbers row[k]. */
+     * too).  Else it has the values of 'rows' different rows of the parameter's block: those
+     * with the numbers row[k]. */
     const int32_t *row;
-    int64_t rows, first;
+    int64_t rows;
 };
 
 /* The same with its numbers filled in. */

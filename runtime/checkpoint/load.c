@@ -282,9 +282,11 @@ static int take_block(struct index *x, const json_t *block, struct fill *f,
     if (open_file(x, i, err) ||
         topt_tensor_find(&x->file[i], f->name, &data, &dtype, &ndim, len, err))
         return -1;
-    int same = ndim == f->shape.ndim && topt_tensor_bytes(dtype) == f->element_bytes;
+    int64_t want[TOPT_MAX_RANK];
+    int same = ndim == topt_stay_extents(&f->shape, &there, want) &&
+               topt_tensor_bytes(dtype) == f->element_bytes;
     for (int d = 0; d < ndim && same; d++)
-        same = len[d] == there.len[d];
+        same = len[d] == want[d];
     if (!same)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "'%.80s' is another block there than index.json says", f->name);

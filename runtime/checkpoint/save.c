@@ -93,9 +93,12 @@ static int make_header(struct topt_saver *v, struct topt_error *err)
         if (!writes(v, t, v->rank))
             continue;
         struct topt_box box = topt_stay_box(v->p, v->stay[t].buffer, v->rank);
-        rc = topt_tensor_entry(
-            header, v->stay[t].name, topt_stay_dtype(v->p, v->stay[t].buffer),
-            v->p->buffer[v->stay[t].buffer].shape.ndim, box.len, &v->copy_bytes, err);
+        struct topt_shape shape = topt_stay_shape(v->p, v->stay[t].buffer);
+        int64_t len[TOPT_MAX_RANK];
+        int ndim = topt_stay_extents(&shape, &box, len);
+        rc = topt_tensor_entry(header, v->stay[t].name,
+                               topt_stay_dtype(v->p, v->stay[t].buffer), ndim, len,
+                               &v->copy_bytes, err);
     }
     if (!rc)
         v->header = topt_tensor_header(header, &v->header_bytes, err);

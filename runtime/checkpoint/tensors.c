@@ -132,6 +132,20 @@ struct topt_shape topt_stay_shape(const struct topt_program *p, int buffer)
     return s;
 }
 
+int topt_stay_extents(const struct topt_shape *s, const struct topt_box *b,
+                      int64_t ret[TOPT_MAX_RANK])
+{
+    int skip = s->rows ? 1 : 0;
+    int64_t cols = 1;
+    for (int d = skip; d < s->ndim; d++)
+        ret[d - skip] = b->len[d];
+    for (int d = 2; d < s->ndim; d++)
+        cols *= b->len[d];
+    if (skip)
+        ret[0] = cols ? topt_box_elements(s, b) / cols : 0;
+    return s->ndim - skip;
+}
+
 const char *topt_stay_dtype(const struct topt_program *p, int buffer)
 {
     if (p->settings.dtype == TOPT_F64)

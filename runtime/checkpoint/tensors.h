@@ -19,6 +19,9 @@ struct topt_box topt_stay_box(const struct topt_program *p, int buffer, int rank
 /* By rank: which of the ranks that hold the same block writes it; they take turns. */
 int topt_stay_writers(const struct topt_program *p, int buffer, int *ret,
                       struct topt_error *err) TOPT_MUST_CHECK;
+/* Extents of a block in a file, where several tables are one after the other; how many. */
+int topt_stay_extents(const struct topt_shape *s, const struct topt_box *b,
+                      int64_t ret[TOPT_MAX_RANK]);
 /* The whole tensor in elements: units of 1. */
 struct topt_shape topt_stay_shape(const struct topt_program *p, int buffer);
 const char *topt_stay_dtype(const struct topt_program *p, int buffer); /* "F32" */

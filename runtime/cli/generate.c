@@ -1,10 +1,10 @@
 /* generate.c - `topt generate`: text from a model that was trained, token by token.
  *
- * Keys and values of what was said stay, so that a token takes the work of one position
- * (decode.h).  Where a model is none that can be run so, or its positions are used up, it
- * runs forward over a window that holds the end of what was said; what comes after the
- * window's end can't be seen by what is before, so that one window serves a text that
- * grows. */
+ * Keys and values, states and last inputs of what was said are kept, so that a token takes
+ * the work of one position (decode.h).  Where a model is none that can be run so, or its
+ * positions are used up, it runs forward over a window that holds the end of what was said;
+ * what comes after the window's end can't be seen by what is before, so that one window serves
+ * a text that grows. */
 #include "alone.h"
 #include "cli.h"
 #include "decode.h"
@@ -43,7 +43,7 @@ static const struct topt_option options[] = {
      "of the K likeliest only (40; 0: of all)"},
     {"seed", TOPT_OPT_INT, offsetof(struct args, seed), "S", "of the choices (1)"},
     {"whole", TOPT_OPT_FLAG, offsetof(struct args, whole), "",
-     "each token by a whole forward pass: keys and values are not kept"},
+     "each token by a whole forward pass: nothing is kept between them"},
     {0}};
 
 static const char usage[] = "topt generate MODEL [options]   (a folder with config.json, "

@@ -1,8 +1,8 @@
 /* profile.c - `topt profile`: measure these ranks as a hardware profile.
  *
  * Rates are measured before MPI starts, by the first rank of each node, of its own GPU where
- * that is what is asked for: the others wait in it without taking the cores.  Collectives follow, by all.  What was measured is kept
- * beside the profile until that is written. */
+ * that is what is asked for: the others wait in it without taking the cores.  Collectives
+ * follow, by all.  What was measured is kept beside the profile until that is written. */
 #include "profile.h"
 #include "profile_args.h"
 #include "cli.h"

@@ -85,11 +85,6 @@ static int64_t mean_ns(const struct topt_run_report *r, int network)
 
 /* ---- tables ------------------------------------------------------------------------ */
 
-static double rows_of(const struct topt_op *op)
-{
-    return (double)op->operand[topt_table_sparse(op)].dim[0].count;
-}
-
 static double lookups_of(const struct topt_run_report *r, int op)
 {
     return topt_table_lookups(&r->program->model->op[op]) *
@@ -105,9 +100,10 @@ void topt_report_print_tables(const struct topt_run_report *r, FILE *out)
         fprintf(out,
                 "table '%.60s': %.0f lookups a step named %.1f of %.0f rows (planned for "
                 "%.1f); \"density\": %.9g, \"density_of\": %.0f\n",
-                m->op[i].name, lookups_of(r, i), r->named[i], rows_of(&m->op[i]),
+                m->op[i].name, lookups_of(r, i), r->named[i],
+                topt_table_heights(&m->op[i]),
                 topt_table_rows(&m->op[i], lookups_of(r, i)),
-                r->named[i] / rows_of(&m->op[i]), lookups_of(r, i));
+                r->named[i] / topt_table_heights(&m->op[i]), lookups_of(r, i));
     }
 }
 
@@ -119,9 +115,9 @@ static json_t *tables_json(const struct topt_run_report *r)
         if (r->named[i] > 0)
             json_array_append_new(
                 all, json_pack("{s:s, s:f, s:I, s:f, s:f}", "name", m->op[i].name,
-                               "density", r->named[i] / rows_of(&m->op[i]), "density_of",
-                               (json_int_t)lookups_of(r, i), "rows", r->named[i],
-                               "predicted_rows",
+                               "density", r->named[i] / topt_table_heights(&m->op[i]),
+                               "density_of", (json_int_t)lookups_of(r, i), "rows",
+                               r->named[i], "predicted_rows",
                                topt_table_rows(&m->op[i], lookups_of(r, i))));
     return all;
 }

@@ -40,11 +40,21 @@ int topt_cuda_check(cudaError_t rc, const char *what, struct topt_error *err)
                      "%s: %s", what, cudaGetErrorString(rc));
 }
 
+/* CUDA has a current device for each thread, and a kernel goes to a stream of that one
+ * only: whoever calls may be another thread than the one that opened the device, or have
+ * opened several. */
+static int enter(const struct topt_device *d, struct topt_error *err)
+{
+    return topt_cuda_check(cudaSetDevice(dev_of(d)->index), "choosing a GPU", err);
+}
+
 /* ---- memory ------------------------------------------------------------------------ */
 
 static int cuda_alloc(struct topt_device *d, int64_t bytes, void **ret,
                       struct topt_error *err)
 {
+    if (enter(d, err))
+        return -1;
     cudaError_t rc =
         cudaMallocAsync(ret, (size_t)(bytes > 0 ? bytes : 1), dev_of(d)->stream);
     if (!rc)
@@ -63,10 +73,12 @@ static void cuda_release(struct topt_device *d, void *p)
 static int cuda_zero(struct topt_device *d, void *p, int64_t bytes,
                      struct topt_error *err)
 {
-    return bytes > 0 && !dev_of(d)->dry
-               ? topt_cuda_check(cudaMemsetAsync(p, 0, (size_t)bytes, dev_of(d)->stream),
-                                 "zeroing", err)
-               : 0;
+    if (bytes <= 0 || dev_of(d)->dry)
+        return 0;
+    return enter(d, err)
+               ? -1
+               : topt_cuda_check(cudaMemsetAsync(p, 0, (size_t)bytes, dev_of(d)->stream),
+                                 "zeroing", err);
 }
 
 static int cuda_sync(struct topt_device *d, struct topt_error *err)
@@ -81,6 +93,8 @@ static int cuda_memory(struct topt_device *d, int64_t *ret_free, int64_t *ret_al
     size_t unused = 0, all = 0;
     uint64_t kept = 0, used = 0;
     cudaMemPool_t pool;
+    if (enter(d, err))
+        return -1;
     cudaError_t rc = cudaMemGetInfo(&unused, &all);
     if (!rc)
         rc = cudaDeviceGetDefaultMemPool(&pool, dev_of(d)->index);
@@ -101,6 +115,8 @@ static int transfer(struct topt_device *d, void *dst, const void *src, int64_t b
 {
     if (bytes <= 0)
         return 0;
+    if (enter(d, err))
+        return -1;
     cudaError_t rc = cudaMemcpyAsync(dst, src, (size_t)bytes, kind, dev_of(d)->stream);
     return topt_cuda_check(rc, "copy", err) || cuda_sync(d, err) ? -1 : 0;
 }
@@ -120,9 +136,10 @@ static int cuda_read(struct topt_device *d, void *host, const void *src, int64_t
 static int cuda_alloc_host(struct topt_device *d, int64_t bytes, void **ret,
                            struct topt_error *err)
 {
-    (void)d;
-    return topt_cuda_check(cudaMallocHost(ret, (size_t)(bytes > 0 ? bytes : 1)),
-                           "pinned memory", err);
+    return enter(d, err)
+               ? -1
+               : topt_cuda_check(cudaMallocHost(ret, (size_t)(bytes > 0 ? bytes : 1)),
+                                 "pinned memory", err);
 }
 
 static void cuda_release_host(struct topt_device *d, void *p)
@@ -183,6 +200,8 @@ static int cuda_copy_box(struct topt_device *d, const struct topt_box_copy *c,
                                     : c->element_bytes == 4 ? &topt_cu_f32
                                                             : &topt_cu_bf16;
     struct cu_box b = box_of(c);
+    if (b.n > 0 && enter(d, err))
+        return -1;
     return b.n <= 0
                ? 0
                : topt_cuda_check((cudaError_t)by_size->copy_box(dev_of(d)->stream, &b),
@@ -193,6 +212,8 @@ static int cuda_add_box(struct topt_device *d, const struct topt_box_copy *c,
                         struct topt_error *err)
 {
     struct cu_box b = box_of(c);
+    if (b.n > 0 && enter(d, err))
+        return -1;
     return b.n <= 0 ? 0
                     : topt_cuda_check(
                           (cudaError_t)dev_of(d)->math->add_box(dev_of(d)->stream, &b),
@@ -203,6 +224,8 @@ static int cuda_add(struct topt_device *d, void *dst, const void *src, int64_t n
                     int wide, struct topt_error *err)
 {
     struct cuda_device *c = dev_of(d);
+    if (enter(d, err))
+        return -1;
     int rc = (wide ? c->math->add_wide : c->math->add)(c->stream, dst, src, n);
     return topt_cuda_check((cudaError_t)rc, "sum", err);
 }
@@ -513,6 +536,8 @@ static int cuda_kernel_run(struct topt_device *d, const struct topt_kernel_call 
         return topt_fail(err, TOPT_ERR_DEVICE,
                          "the cuda device has no kernel '%s' yet; run with --device host",
                          topt_kernel_name(c->kernel));
+    if (enter(d, err))
+        return -1;
     struct cu_call f = flatten(c);
     if (!own)
         return product[c->kernel](d, c, &f, err);
@@ -557,6 +582,8 @@ static int cuda_update(struct topt_device *d, const struct topt_update_call *cal
             "the cuda device has no optimizer '%s' yet; run with --device host",
             topt_optimizer_name(c->optimizer));
     }
+    if (enter(d, err))
+        return -1;
     return topt_cuda_check((cudaError_t)dev_of(d)->math->update(dev_of(d)->stream, &u),
                            "update", err);
 }
@@ -638,8 +665,7 @@ static int keep_memory(int index, struct topt_error *err)
 static int start(struct topt_device *d, struct topt_error *err)
 {
     struct cuda_device *c = dev_of(d);
-    if (topt_cuda_check(cudaSetDevice(c->index), "choosing a GPU", err) ||
-        keep_memory(c->index, err) ||
+    if (enter(d, err) || keep_memory(c->index, err) ||
         topt_cuda_check(cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking),
                         "stream", err) ||
         cuda_alloc(d, CUDA_WORKSPACE_BYTES, &c->workspace, err))

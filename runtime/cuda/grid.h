@@ -79,7 +79,7 @@ enum { THREADS = 16, STRIP = 4 };
     } while (0)
 #define LAUNCH(kernel, blocks, stream, call)                                             \
     do {                                                                                 \
-        (void)(stream);                                                                  \
+        cu_emulated_on(stream);                                                          \
         cu_emulated_blocks = grid_of(blocks);                                            \
         cu_emulated_enter();                                                             \
         for (cu_emulated_block = 0; cu_emulated_block < cu_emulated_blocks;              \

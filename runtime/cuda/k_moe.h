@@ -140,7 +140,8 @@ KERNEL route_tokens_rows(CALL(cu_route) c)
     }
 }
 
-/* Tokens beyond an expert's capacity are dropped there; the weights of the others are the output. */
+/* Tokens beyond an expert's capacity are dropped there; the weights of the others are the
+ * output. */
 KERNEL route_slots_each(CALL(cu_route) c)
 {
     EACH(i, c.batch * c.experts)

@@ -1,9 +1,12 @@
 /* decode.c - see decode.h.
  *
  * The forward instructions of the program are gone through as in training, but on buffers
- * of this file and on boxes that hold the new positions only.  A buffer that attention
- * reads at older positions, too, has room for all of them, and new rows are put behind
- * the old ones. */
+ * of this file and on boxes that hold the new positions only.  What operators keep of older
+ * positions stays in the buffers that they read it from:
+ *
+ *     ALL_ROWS    attention's keys and values: new rows are put behind the old ones
+ *     LAST_ROWS   a convolution's inputs: the last kernel_w - 1 rows lie before the new ones
+ *     STATE       a scan's state after the last position, in place of that at the start */
 #include "decode.h"
 #include "memory.h"
 #include "number.h"
@@ -12,10 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum keeps { NOTHING, ALL_ROWS, LAST_ROWS, STATE };
+
 struct block {
     void *data;
     int64_t bytes;
-    int kept; /* rows of all positions stay */
+    enum keeps keeps;
+    int64_t last, row; /* LAST_ROWS: how many; bytes of a row */
 };
 
 struct topt_decode {
@@ -45,7 +51,18 @@ static int keys_of(const struct topt_op *op)
     return is(op, "attention") ? dim_called(op, "t") : -1;
 }
 
-/* Kinds that compute each position by itself, and attention. */
+/* Operators that keep something else than attention does, and in which operand. */
+static const struct {
+    const char *kind;
+    int operand;
+    enum keeps keeps;
+} keeper[] = {{"causal_conv", CAUSAL_X, LAST_ROWS},
+              {"ssd", SSD_STATES, STATE},
+              {"delta_rule", DELTA_STATES, STATE},
+              {"selective_scan", SELECTIVE_STATES, STATE}};
+enum { KEEPERS = sizeof keeper / sizeof *keeper };
+
+/* Kinds that compute each position by itself, and those that keep what they need. */
 static int known_kind(const struct topt_op *op)
 {
     static const char *const kind[] = {
@@ -53,6 +70,9 @@ static int known_kind(const struct topt_op *op)
         "mul",       "norm",   "head_norm", "variable", "rotary", "concat", NULL};
     for (int i = 0; kind[i]; i++)
         if (is(op, kind[i]))
+            return 1;
+    for (int i = 0; i < KEEPERS; i++)
+        if (is(op, keeper[i].kind))
             return 1;
     return is(op, "attention") && op->attrs.causal;
 }
@@ -137,6 +157,16 @@ static void narrow_op(const struct topt_decode *d, const struct topt_op *op, int
 
 /* ---- buffers ---------------------------------------------------------------------------- */
 
+static enum keeps keeps_of(const struct topt_op *op, int operand)
+{
+    if (reads_all(op, operand))
+        return ALL_ROWS;
+    for (int i = 0; i < KEEPERS; i++)
+        if (operand == keeper[i].operand && is(op, keeper[i].kind))
+            return keeper[i].keeps;
+    return NOTHING;
+}
+
 static void mark_kept(struct topt_decode *d)
 {
     const struct topt_program *p = d->s->p;
@@ -145,24 +175,34 @@ static void mark_kept(struct topt_decode *d)
         if (k->kind != TOPT_I_KERNEL || k->backward)
             continue;
         const struct topt_op *op = &p->model->op[k->op];
-        for (int o = 0; o < op->spec->noperands; o++)
-            if (k->value[o] >= 0 && reads_all(op, o))
-                d->block[k->value[o]].kept = 1;
+        for (int o = 0; o < op->spec->noperands; o++) {
+            enum keeps keeps = k->value[o] < 0 ? NOTHING : keeps_of(op, o);
+            struct block *b = keeps ? &d->block[k->value[o]] : NULL;
+            if (!b || b->keeps == ALL_ROWS)
+                continue;
+            b->keeps = keeps;
+            if (keeps == LAST_ROWS && op->attrs.kernel_w - 1 > b->last)
+                b->last = op->attrs.kernel_w - 1;
+        }
     }
 }
 
+/* What is kept lies first, and so stays; what is new begins as zeros. */
 static int grow(struct block *b, int64_t bytes, struct topt_error *err)
 {
     if (bytes <= b->bytes)
         return 0;
-    free(b->data);
-    b->data = calloc(1, (size_t)bytes);
-    b->bytes = b->data ? bytes : 0;
-    return b->data ? 0 : topt_nomem(err, "what is kept of a text");
+    char *data = realloc(b->data, (size_t)bytes);
+    if (!data)
+        return topt_nomem(err, "what is kept of a text");
+    memset(data + b->bytes, 0, (size_t)(bytes - b->bytes));
+    b->data = data;
+    b->bytes = bytes;
+    return 0;
 }
 
-/* Where an operand's numbers are: weights where the session has them, kept rows behind
- * those of older positions, all else at the beginning of a block that holds just the box. */
+/* Where an operand's numbers are: weights where the session has them, rows behind those of
+ * older positions, all else at the beginning of a block that holds just the box. */
 static int place(struct topt_decode *d, int buffer, const struct topt_box *box,
                  void **ret, struct topt_error *err)
 {
@@ -175,11 +215,25 @@ static int place(struct topt_decode *d, int buffer, const struct topt_box *box,
         *ret = s->ptr[buffer];
         return 0;
     }
-    if (grow(k, k->kept ? topt_buffer_bytes(s, buffer) : bytes, err))
+    int64_t before = k->keeps == ALL_ROWS ? box->off[1] : k->last;
+    k->row = k->keeps ? bytes / box->len[1] : 0;
+    if (grow(k,
+             k->keeps == ALL_ROWS ? topt_buffer_bytes(s, buffer)
+                                  : before * k->row + bytes,
+             err))
         return -1;
-    int64_t behind = k->kept && box->off[1] ? bytes / box->len[1] * box->off[1] : 0;
-    *ret = (char *)k->data + behind;
+    *ret = (char *)k->data + before * k->row;
     return 0;
+}
+
+/* The last rows of a pass come before those of the next one. */
+static void keep_last(struct topt_decode *d)
+{
+    for (int i = 0; i < d->s->p->nbuffers; i++) {
+        struct block *b = &d->block[i];
+        if (b->keeps == LAST_ROWS)
+            memmove(b->data, (char *)b->data + d->n * b->row, (size_t)(b->last * b->row));
+    }
 }
 
 /* ---- a pass ------------------------------------------------------------------------------- */
@@ -192,7 +246,8 @@ static int run_kernel(struct topt_decode *d, const struct topt_instr *i,
     const struct topt_config *config = &s->p->config[i->op];
     struct topt_kernel_call c = {.op = op,
                                  .kernel = i->kernel,
-                                 .at = i->at,
+                                 .at = is(op, "causal_conv") ? d->done : i->at,
+                                 .carries = 1,
                                  .micro_batches = 1,
                                  .seed = s->options.seed};
     if (dim_called(op, "s") < 0 && d->done)
@@ -202,6 +257,8 @@ static int run_kernel(struct topt_decode *d, const struct topt_instr *i,
     for (int o = 0; o < op->spec->noperands; o++) {
         c.box[o] = topt_operand_box(op, o, config, &s->p->mesh, 0);
         narrow_box(d, op, o, &c.box[o]);
+        if (keeps_of(op, o) == STATE) /* at the starts of chunks, and at the end */
+            c.box[o].len[1] = (d->n + op->attrs.chunk - 1) / op->attrs.chunk + 1;
         if (i->value[o] >= 0 && place(d, i->value[o], &c.box[o], &c.value[o], err))
             return -1;
         if (i->kernel == TOPT_K_LOAD && c.value[o])
@@ -215,7 +272,7 @@ int topt_decode_open(struct topt_session *s, struct topt_decode **ret,
 {
     if (!topt_decode_can(s))
         return topt_fail(err, TOPT_ERR_INVAL,
-                         "'%.80s' has operators that look at other positions",
+                         "'%.80s' has operators of which nothing is kept between tokens",
                          s->p->model->name);
     struct topt_decode *d = calloc(1, sizeof *d);
     if (d) {
@@ -259,5 +316,6 @@ int topt_decode_more(struct topt_decode *d, const int32_t *id, int64_t n, double
     for (int64_t i = 0; i < classes; i++)
         ret[i] = topt_number_get(d->s->dev->dtype, logits, (n - 1) * classes + i);
     d->done += n;
+    keep_last(d);
     return 0;
 }

@@ -1,8 +1,9 @@
 /* decode.h - a text that grows, on one rank: each position is computed once.
  *
- * Of a causal model's operators only attention looks at other positions, and only at
- * their keys and values. So these stay, and all else is computed for the new positions
- * alone, by the kernels that training runs. */
+ * Of a causal model's operators few look at older positions: attention at their keys and
+ * values, a convolution at its last inputs, a scan (Mamba, the gated delta rule) at its
+ * state.  So these are kept, and all else is computed for the new positions alone, by the
+ * kernels that training runs. */
 #ifndef TOPT_DECODE_H
 #define TOPT_DECODE_H
 
@@ -10,12 +11,12 @@
 
 struct topt_decode;
 
-/* Can the session's program be run so?  One sample, and operators that look at no other
- * position but attention. */
+/* Can the session's program be run so?  One sample, and operators that keep what they need of
+ * older positions, or look at none: no experts and no gated recurrences. */
 int topt_decode_can(const struct topt_session *s);
 /* Borrows the session, which is to have its weights; INVAL where topt_decode_can() says
- * no.  Memory: keys and values of all positions, all else of as many as are added at once.
- */
+ * no.  Memory: keys and values of all positions, last inputs and states, and all else of as many
+ * positions as are added at once. */
 int topt_decode_open(struct topt_session *s, struct topt_decode **ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
 void topt_decode_close(struct topt_decode *d);

@@ -23,8 +23,26 @@ static int64_t of_a_sample(const struct topt_op *op, int operand)
     return n;
 }
 
+static int64_t smallest_table(const struct topt_op *op)
+{
+    int64_t least = topt_table_height(op, 0);
+    for (int64_t k = 1; k < topt_tables_of(op); k++)
+        least = topt_table_height(op, k) < least ? topt_table_height(op, k) : least;
+    return least;
+}
+
+int64_t topt_feed_below(const struct topt_op *op, int operand, int64_t element)
+{
+    const struct topt_dim *dim = op->operand[operand].dim;
+    return op->attrs.tables[0]
+               ? topt_table_height(op, element / dim[3].count % dim[2].count)
+               : topt_feed_classes(op);
+}
+
 int64_t topt_feed_classes(const struct topt_op *op)
 {
+    if (op->attrs.tables[0])
+        return smallest_table(op);
     for (int d = 0; d < op->spec->ndims; d++)
         if (!strcmp(op->spec->dim[d].name, "v"))
             return op->count[d];

@@ -46,7 +46,7 @@ static int load_whole(void *ctx, const struct topt_op *op, int operand, int64_t 
                       const struct topt_box *box, int32_t *ret, struct topt_error *err)
 {
     const struct synthetic *f = ctx;
-    int64_t n = topt_feed_elements(op, operand, box), vocab = topt_feed_classes(op);
+    int64_t n = topt_feed_elements(op, operand, box);
     int64_t sample_size = 1;
     if (topt_feed_check(op, box, f->batch, err))
         return -1;
@@ -57,7 +57,8 @@ static int load_whole(void *ctx, const struct topt_op *op, int operand, int64_t 
         int64_t sample = step * f->batch + p.sample, k = class_at(f, sample, p.element);
         uint64_t draw = topt_random(stream(f, op, 0), (uint64_t)(sample * sample_size) +
                                                           (uint64_t)p.element);
-        ret[i] = (int32_t)(op->spec->loss ? k : token_of(vocab, f->classes, k, draw));
+        int64_t below = topt_feed_below(op, operand, p.element);
+        ret[i] = (int32_t)(op->spec->loss ? k : token_of(below, f->classes, k, draw));
     }
     return 0;
 }

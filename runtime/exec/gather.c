@@ -41,16 +41,22 @@ static int same_box(int ndim, const struct topt_box *a, const struct topt_box *b
     return 1;
 }
 
+static struct topt_box whole_box(const struct topt_shape *s)
+{
+    struct topt_box all = {0};
+    for (int i = 0; i < s->ndim; i++)
+        all.len[i] = s->dim[i].count;
+    return all;
+}
+
 /* Put a block into the whole; where an earlier rank has the same box, compare instead. */
 static void place(const struct topt_session *s, int buffer, int rank, double *block,
                   double *whole, double *seen, double *spread)
 {
     const struct topt_buffer *b = &s->p->buffer[buffer];
-    struct topt_box all = {0};
+    struct topt_box all = whole_box(&b->shape);
     struct topt_box box = topt_layout_box(&s->p->mesh, &b->shape, &b->layout, rank);
     int copy = 0;
-    for (int i = 0; i < b->shape.ndim; i++)
-        all.len[i] = b->shape.dim[i].count;
     for (int r = 0; r < rank && !copy; r++) {
         struct topt_box other = topt_layout_box(&s->p->mesh, &b->shape, &b->layout, r);
         copy = same_box(b->shape.ndim, &box, &other);
@@ -93,14 +99,13 @@ int topt_session_gather(struct topt_session *s, int buffer, double **ret, int64_
 {
     const struct topt_buffer *b = &s->p->buffer[buffer];
     double *whole = NULL, spread = 0;
-    int64_t total = 1, n;
+    struct topt_box all = whole_box(&b->shape);
+    int64_t total = topt_box_elements(&b->shape, &all), n;
     int rc = -1;
     if (!s->ptr[buffer] || (b->elem != TOPT_ELEM_REAL && b->elem != TOPT_ELEM_WIDE) ||
         topt_layout_partial_mask(&b->layout))
         return topt_fail(err, TOPT_ERR_INVAL, "buffer %d can't be gathered", buffer);
     n = topt_buffer_elements(s, buffer);
-    for (int i = 0; i < b->shape.ndim; i++)
-        total *= b->shape.dim[i].count * b->shape.dim[i].unit;
     double *block = local_block(s, buffer, n, err);
     if (!block)
         return -1;

@@ -67,21 +67,50 @@ static struct init_value value_of(const struct topt_session *s,
     return v;
 }
 
-/* Rows of the last dimension: 'row' is the number of a local row; returns the global
- * number of its first element. */
-static int64_t row_start(const struct topt_shape *s, const struct topt_box *box,
-                         int64_t row)
+/* Rows of the last dimension, one after the other; of several tables 'piece' is what the block has
+ * of 'table', before which there are 'earlier' rows. */
+struct rows {
+    const struct topt_shape *shape;
+    struct topt_box box;
+    int64_t table, earlier;
+    struct topt_piece piece;
+};
+
+static struct rows rows_of(const struct topt_shape *s, struct topt_box box)
 {
-    int64_t index[TOPT_MAX_RANK], at = 0;
-    for (int i = s->ndim - 2; i >= 0; i--) {
-        int64_t n = box->len[i] * s->dim[i].unit;
-        index[i] = row % n + box->off[i] * s->dim[i].unit;
+    int64_t n;
+    struct rows r = {.shape = s, .box = box, .table = topt_box_tables(s, &box, &n)};
+    for (int64_t k = 0; k < r.table; k++)
+        r.earlier += s->rows[k];
+    r.piece = topt_box_piece(s, &r.box, r.table);
+    return r;
+}
+
+/* The number of a local row among those of all tables. */
+static int64_t row_of_tables(struct rows *r, int64_t row)
+{
+    while (row >= r->piece.before + r->piece.rows) {
+        r->earlier += r->shape->rows[r->table++];
+        r->piece = topt_box_piece(r->shape, &r->box, r->table);
+    }
+    return r->earlier + r->piece.first + row - r->piece.before;
+}
+
+/* 'row' is the number of a local row, not below the one before; returns the global number of its
+ * first element. */
+static int64_t row_start(struct rows *r, int64_t row)
+{
+    const struct topt_shape *s = r->shape;
+    int64_t index[TOPT_MAX_RANK], at = s->rows ? row_of_tables(r, row) : 0;
+    for (int i = s->ndim - 2; i >= 0 && !s->rows; i--) {
+        int64_t n = r->box.len[i] * s->dim[i].unit;
+        index[i] = row % n + r->box.off[i] * s->dim[i].unit;
         row /= n;
     }
-    for (int i = 0; i + 1 < s->ndim; i++)
+    for (int i = 0; i + 1 < s->ndim && !s->rows; i++)
         at = at * s->dim[i].count * s->dim[i].unit + index[i];
     int last = s->ndim - 1;
-    return (at * s->dim[last].count + box->off[last]) * s->dim[last].unit;
+    return (at * s->dim[last].count + r->box.off[last]) * s->dim[last].unit;
 }
 
 /* Element 'i' of those that do not start at random. */
@@ -126,6 +155,7 @@ int topt_init_param(struct topt_session *s, int buffer, struct topt_error *err)
     const struct topt_buffer *b = &s->p->buffer[buffer];
     struct topt_box box = topt_buffer_box(s, buffer);
     struct init_value v = value_of(s, b);
+    struct rows all = rows_of(&b->shape, box);
     int last = b->shape.ndim - 1;
     int64_t cols = box.len[last] * b->shape.dim[last].unit;
     int64_t rows = cols ? topt_buffer_elements(s, buffer) / cols : 0;
@@ -134,7 +164,7 @@ int topt_init_param(struct topt_session *s, int buffer, struct topt_error *err)
     if (!row)
         return topt_nomem(err, NULL);
     for (int64_t r = 0; r < rows; r++) {
-        int64_t first = row_start(&b->shape, &box, r);
+        int64_t first = row_start(&all, r);
         fill_row(s->dev->dtype, &v, first, row, cols);
         if (s->dev->ops->write(s->dev, (char *)s->ptr[buffer] + r * row_bytes, row,
                                row_bytes, err))

@@ -1,6 +1,9 @@
 /* rows.c - tables of which a step reads few rows, as solver/lower/rows.c plans them.
  *
- * A rank sorts its lookups by row.  Each different row is asked for once, or has its
+ * A row is called by its place: the ranks that share out its table's rows have theirs one after
+ * the other, in the order of ranks, and each in the order in which its block has them, whatever
+ * tables they are of.  So the rows of all tables of an operator travel in one exchange, and a rank
+ * is told which of its own rows are meant.  A rank sorts its lookups by place.  Each different row is asked for once, or has its
  * lookups' gradients summed once before they are sent.  Rows travel in rounds of at most
  * a chunk, as many rounds on every rank as the one with most needs, so that the packing
  * space does not depend on the samples.  What comes is added in the order of the senders,
@@ -32,7 +35,8 @@ static int64_t cols_of(const struct topt_session *s, int buffer)
 {
     const struct topt_buffer *b = &s->p->buffer[buffer];
     struct topt_box box = topt_buffer_box(s, buffer);
-    return box.len[1] * b->shape.dim[1].unit;
+    int last = b->shape.ndim - 1;
+    return box.len[last] * b->shape.dim[last].unit;
 }
 
 static int64_t bytes_for(const struct topt_session *s, int64_t room, int64_t cols)
@@ -115,48 +119,107 @@ static int add_row(struct topt_session *s, int buffer, int32_t row, const void *
 
 /* ---- lookups by row ---------------------------------------------------------------- */
 
+/* What ranks have of an operator's tables, and where in the order of places; 'piece' by rank, then
+ * by table from 'first' on. */
+struct owners {
+    int n;
+    int64_t first, tables;
+    int64_t *begin; /* by rank, one more than there are */
+    struct topt_piece *piece;
+};
+
+static void owners_fini(struct owners *o)
+{
+    free(o->begin);
+    free(o->piece);
+}
+
+/* Of the buffer's blocks those of 'n' ranks, which have parts of the same tables. */
+static int owners_init(struct owners *o, const struct topt_session *s, int buffer, int n,
+                       const int *device, struct topt_error *err)
+{
+    const struct topt_buffer *b = &s->p->buffer[buffer];
+    struct topt_box box = topt_layout_box(&s->p->mesh, &b->shape, &b->layout, device[0]);
+    *o = (struct owners){.n = n};
+    o->first = topt_box_tables(&b->shape, &box, &o->tables);
+    o->begin = calloc((size_t)n + 1, sizeof *o->begin);
+    o->piece = calloc((size_t)(n * o->tables) + 1, sizeof *o->piece);
+    if (!o->begin || !o->piece) {
+        owners_fini(o);
+        return topt_nomem(err, "owners of rows");
+    }
+    for (int m = 0; m < n; m++) {
+        struct topt_piece *p = o->piece + m * o->tables;
+        box = topt_layout_box(&s->p->mesh, &b->shape, &b->layout, device[m]);
+        o->begin[m + 1] = o->begin[m];
+        for (int64_t k = 0; k < o->tables; k++) {
+            p[k] = topt_box_piece(&b->shape, &box, o->first + k);
+            o->begin[m + 1] += p[k].rows;
+        }
+    }
+    return 0;
+}
+
+/* The place of a row of table 'first' + k; -1 where none of these ranks has it. */
+static int64_t place_of(const struct owners *o, int64_t k, int64_t row)
+{
+    for (int m = 0; m < o->n; m++) {
+        const struct topt_piece *p = &o->piece[m * o->tables + k];
+        if (row >= p->first && row < p->first + p->rows)
+            return o->begin[m] + p->before + row - p->first;
+    }
+    return -1;
+}
+
 static int by_key(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return (x > y) - (x < y);
 }
 
-/* This rank's lookups in the order of rows: key = row << 32 | lookup; first[k] is where row k
+/* This rank's lookups in the order of places: key = place << 32 | lookup; first[k] is where row k
  * of the different ones begins. */
 struct lookups {
+    struct owners by;
     uint64_t *key;
     int64_t *first, n, rows, each; /* each: lookups of one row of the output */
 };
 
 static void lookups_fini(struct lookups *l)
 {
+    owners_fini(&l->by);
     free(l->key);
     free(l->first);
 }
 
-static int32_t row_at(const struct lookups *l, int64_t k)
+static int64_t place_at(const struct lookups *l, int64_t k)
 {
-    return (int32_t)(l->key[l->first[k]] >> 32);
+    return (int64_t)(l->key[l->first[k]] >> 32);
 }
 
-/* Those of rows [from, to) alone. */
+/* Those of rows that 'n' ranks have of what 'buffer' is of; they are called by their places there. */
 static int sort_lookups(const struct topt_session *s, const struct topt_instr *i,
-                        int64_t from, int64_t to, int64_t outputs, struct lookups *ret,
+                        int buffer, int n, const int *device, struct lookups *ret,
                         struct topt_error *err)
 {
-    int buffer = i->value[topt_table_ids(&s->p->model->op[i->op])];
-    int64_t all = topt_buffer_elements(s, buffer);
-    const int32_t *ids = s->ptr[buffer];
-    *ret = (struct lookups){.each = outputs ? all / outputs : 1};
+    const struct topt_op *op = &s->p->model->op[i->op];
+    int ids_of = i->value[topt_table_ids(op)];
+    int64_t all = topt_buffer_elements(s, ids_of);
+    const int32_t *ids = s->ptr[ids_of];
+    *ret = (struct lookups){.each = op->attrs.lookups ? op->attrs.lookups : 1};
+    if (owners_init(&ret->by, s, buffer, n, device, err))
+        return -1;
     ret->key = malloc(((size_t)all + 1) * sizeof *ret->key);
     ret->first = malloc(((size_t)all + 1) * sizeof *ret->first);
     if (!ret->key || !ret->first) {
         lookups_fini(ret);
         return topt_nomem(err, "lookups of a table");
     }
-    for (int64_t k = 0; k < all; k++)
-        if (ids[k] >= from && ids[k] < to)
-            ret->key[ret->n++] = (uint64_t)ids[k] << 32 | (uint64_t)k;
+    for (int64_t k = 0; k < all; k++) {
+        int64_t place = place_of(&ret->by, k / ret->each % ret->by.tables, ids[k]);
+        if (place >= 0)
+            ret->key[ret->n++] = (uint64_t)place << 32 | (uint64_t)k;
+    }
     qsort(ret->key, (size_t)ret->n, sizeof *ret->key, by_key);
     for (int64_t k = 0; k < ret->n; k++)
         if (!k || ret->key[k] >> 32 != ret->key[k - 1] >> 32)
@@ -279,31 +342,25 @@ static enum topt_comm_number real_number(const struct topt_session *s)
 }
 
 /* Which of my rows each member owns, and which of mine they ask for. */
-static int ask_owners(struct traffic *t, int owned, const struct lookups *l,
-                      struct topt_error *err)
+static int ask_owners(struct traffic *t, const struct lookups *l, struct topt_error *err)
 {
-    const struct topt_buffer *b = &t->s->p->buffer[owned];
     struct topt_comm *comm = t->s->comm;
+    int64_t k = 0;
     for (int m = 0; m < t->g.size; m++) {
-        struct topt_box box =
-            topt_layout_box(&t->s->p->mesh, &b->shape, &b->layout, t->g.device[m]);
-        int64_t k = 0;
-        while (k < l->rows && row_at(l, k) < box.off[0])
-            k++;
         t->begin[m] = k;
-        while (k < l->rows && row_at(l, k) < box.off[0] + box.len[0])
+        while (k < l->rows && place_at(l, k) < l->by.begin[m + 1])
             k++;
         t->send[m] = k - t->begin[m];
         t->out[m] = t->in[m] = 1;
     }
     t->quota = t->i->chunk / t->g.size;
-    struct topt_comm_call k = {.axes = t->i->axes,
+    struct topt_comm_call c = {.axes = t->i->axes,
                                .number = TOPT_COMM_64,
                                .src = t->send,
                                .dst = t->come,
                                .counts = t->out,
                                .to_counts = t->in};
-    return comm->ops->all_to_all(comm, &k, err) || agree_rounds(t, err) ? -1 : 0;
+    return comm->ops->all_to_all(comm, &c, err) || agree_rounds(t, err) ? -1 : 0;
 }
 
 static int trade(struct traffic *t, enum topt_comm_number number, const void *src,
@@ -319,25 +376,25 @@ static int trade(struct traffic *t, enum topt_comm_number number, const void *sr
     return t->s->comm->ops->all_to_all(t->s->comm, &k, err);
 }
 
-/* Numbers of the rows of a round, in the order of members. */
+/* Which of its own rows each member is asked for in a round. */
 static void name_rows(struct traffic *t, const struct lookups *l, int64_t round)
 {
     int64_t at = 0;
     for (int m = 0; m < t->g.size; m++)
         for (int64_t k = 0; k < t->out[m]; k++)
-            t->out_row[at++] = row_at(l, t->begin[m] + round * t->quota + k);
+            t->out_row[at++] = (int32_t)(place_at(l, t->begin[m] + round * t->quota + k) -
+                                         l->by.begin[m]);
 }
 
 /* ---- forward ----------------------------------------------------------------------- */
 
-static int answer(struct traffic *t, struct topt_error *err)
+static int answer(struct traffic *t, int64_t rows, struct topt_error *err)
 {
     const struct topt_session *s = t->s;
-    struct topt_box box = topt_buffer_box(s, t->i->a);
     int64_t bytes = t->cols * real_bytes(s);
     for (int64_t k = 0; k < t->in_n; k++) {
-        int64_t row = t->in_row[k] - box.off[0];
-        if (row < 0 || row >= box.len[0])
+        int64_t row = t->in_row[k];
+        if (row < 0 || row >= rows)
             return topt_fail(err, TOPT_ERR_INTERNAL, "row %d is another's", t->in_row[k]);
         memcpy(t->in_value + k * bytes, (const char *)s->ptr[t->i->a] + row * bytes,
                (size_t)bytes);
@@ -352,7 +409,7 @@ static int fetch_round(struct traffic *t, const struct lookups *l, int64_t round
     plan_round(t, round);
     name_rows(t, l, round);
     if (trade(t, TOPT_COMM_32, t->out_row, t->in_row, t->out, t->in, err) ||
-        answer(t, err) ||
+        answer(t, l->by.begin[t->g.me + 1] - l->by.begin[t->g.me], err) ||
         trade(t, real_number(t->s), t->in_value, t->out_value, t->in_numbers,
               t->out_numbers, err))
         return -1;
@@ -364,35 +421,28 @@ static int fetch_round(struct traffic *t, const struct lookups *l, int64_t round
     return 0;
 }
 
-/* Rows of the output, one after the other, and the columns of each on this rank. */
-static int64_t outputs_of(const struct topt_session *s, int buffer, int64_t cols)
+static int fetch(struct traffic *t, struct topt_error *err)
 {
-    return cols ? topt_buffer_elements(s, buffer) / cols : 0;
-}
-
-static int fetch(struct topt_session *s, const struct topt_instr *i, int64_t cols,
-                 const struct lookups *l, struct topt_error *err)
-{
-    struct traffic t;
-    if (traffic_init(&t, s, i, cols, 2, err))
+    const struct topt_instr *i = t->i;
+    struct lookups l;
+    if (sort_lookups(t->s, i, i->a, t->g.size, t->g.device, &l, err))
         return -1;
-    int rc = ask_owners(&t, i->a, l, err);
-    for (int64_t r = 0; !rc && r < t.rounds; r++)
-        rc = fetch_round(&t, l, r, err);
-    traffic_fini(&t);
+    int rc = ask_owners(t, &l, err);
+    for (int64_t r = 0; !rc && r < t->rounds; r++)
+        rc = fetch_round(t, &l, r, err);
+    lookups_fini(&l);
     return rc;
 }
 
 int topt_session_rows_fetch(struct topt_session *s, const struct topt_instr *i,
                             struct topt_error *err)
 {
-    int64_t cols = cols_of(s, i->a), rows = s->p->buffer[i->a].shape.dim[0].count;
-    struct lookups l;
+    struct traffic t;
     if (s->dev->ops->zero(s->dev, s->ptr[i->b], topt_buffer_bytes(s, i->b), err) ||
-        sort_lookups(s, i, 0, rows, outputs_of(s, i->b, cols), &l, err))
+        traffic_init(&t, s, i, cols_of(s, i->a), 2, err))
         return -1;
-    int rc = fetch(s, i, cols, &l, err);
-    lookups_fini(&l);
+    int rc = fetch(&t, err);
+    traffic_fini(&t);
     return rc;
 }
 
@@ -406,7 +456,7 @@ static int add_here(struct topt_session *s, const struct topt_instr *i, int64_t 
         return topt_nomem(err, NULL);
     for (int64_t k = 0; k < l->rows; k++)
         if (sum_row(s, l, k, s->ptr[i->a], cols, sum, err) ||
-            add_row(s, i->b, row_at(l, k), sum, err))
+            add_row(s, i->b, (int32_t)place_at(l, k), sum, err))
             return -1;
     return 0;
 }
@@ -441,7 +491,7 @@ static int push_round(struct traffic *t, const struct lookups *l, int64_t round,
 static int push_to_owners(struct traffic *t, const struct lookups *l,
                           struct topt_error *err)
 {
-    int rc = ask_owners(t, t->i->b, l, err);
+    int rc = ask_owners(t, l, err);
     for (int64_t r = 0; !rc && r < t->rounds; r++)
         rc = push_round(t, l, r, err);
     return rc;
@@ -462,7 +512,7 @@ static int gather_round(struct traffic *t, const struct lookups *l, int64_t roun
     plan_round(t, round);
     int64_t mine = t->in[t->g.me];
     for (int64_t k = 0; k < mine; k++) {
-        t->out_row[k] = row_at(l, round * t->quota + k);
+        t->out_row[k] = (int32_t)place_at(l, round * t->quota + k);
         if (sum_row(t->s, l, round * t->quota + k, t->s->ptr[t->i->a], t->cols,
                     t->out_value + k * bytes, err))
             return -1;
@@ -492,37 +542,32 @@ static int gather_from_all(struct traffic *t, const struct lookups *l,
 }
 
 static int add(struct topt_session *s, const struct topt_instr *i, int64_t cols,
-               const struct lookups *l, struct topt_error *err)
+               struct topt_error *err)
 {
+    int owner = s->p->config[i->op].zero == TOPT_ZERO_OWNER && i->axes;
+    struct topt_comm_group g = {.size = 1};
+    struct lookups l;
     struct traffic t;
-    int owner = s->p->config[i->op].zero == TOPT_ZERO_OWNER, rc;
-    if (!i->axes)
-        return add_here(s, i, cols, l, err);
-    struct topt_comm_group g;
-    if (s->comm->ops->group(s->comm, i->axes, &g, err) ||
-        traffic_init(&t, s, i, cols, owner ? 2 : 1 + g.size, err))
+    if (i->axes && s->comm->ops->group(s->comm, i->axes, &g, err))
         return -1;
-    rc = owner ? push_to_owners(&t, l, err) : gather_from_all(&t, l, err);
-    traffic_fini(&t);
+    if (sort_lookups(s, i, i->b, owner ? g.size : 1, owner ? g.device : &s->comm->rank,
+                     &l, err))
+        return -1;
+    int rc = i->axes ? traffic_init(&t, s, i, cols, owner ? 2 : 1 + g.size, err) : 0;
+    if (!rc && !i->axes)
+        rc = add_here(s, i, cols, &l, err);
+    else if (!rc) {
+        rc = owner ? push_to_owners(&t, &l, err) : gather_from_all(&t, &l, err);
+        traffic_fini(&t);
+    }
+    lookups_fini(&l);
     return rc;
 }
 
 int topt_session_rows_add(struct topt_session *s, const struct topt_instr *i,
                           struct topt_error *err)
 {
-    const struct topt_op *op = &s->p->model->op[i->op];
-    struct topt_layout l =
-        topt_value_layout(op, topt_table_sparse(op), &s->p->config[i->op], &s->p->mesh);
-    struct topt_box box =
-        topt_layout_box(&s->p->mesh, &s->p->buffer[i->b].shape, &l, s->comm->rank);
-    int64_t cols = cols_of(s, i->b);
-    struct lookups sorted;
-    if (sort_lookups(s, i, box.off[0], box.off[0] + box.len[0], outputs_of(s, i->a, cols),
-                     &sorted, err))
-        return -1;
-    int rc = add(s, i, cols, &sorted, err);
-    lookups_fini(&sorted);
-    return rc;
+    return add(s, i, cols_of(s, i->b), err);
 }
 
 /* ---- updates ----------------------------------------------------------------------- */
@@ -532,11 +577,11 @@ static int add_squares(struct topt_session *s, const struct topt_instr *i,
                        struct topt_update_call *c, struct topt_error *err)
 {
     const struct topt_buffer *b = &s->p->buffer[i->a];
+    struct topt_shape column = b->shape; /* there also where this rank has none */
     struct topt_box box = topt_buffer_box(s, i->a);
-    int64_t rows = 1; /* also where this rank has no columns */
-    for (int d = 0; d + 1 < b->shape.ndim; d++)
-        rows *= box.len[d] * b->shape.dim[d].unit;
-    c->rows = rows = c->row ? c->rows : rows;
+    int last = b->shape.ndim - 1;
+    box.len[last] = column.dim[last].unit = 1;
+    int64_t rows = c->rows = c->row ? c->rows : topt_box_elements(&column, &box);
     void *squares = topt_scratch(s, (rows + 1) * real_bytes(s));
     if (!squares)
         return topt_nomem(err, NULL);
@@ -591,7 +636,6 @@ int topt_session_rows_update(struct topt_session *s, const struct topt_instr *i,
         struct topt_rows r = topt_session_rows_of(s, i->b);
         c->rows = r.n;
         c->row = r.row;
-        c->first = box.off[0];
         c->grad = r.value;
         if (counts(s, &s->p->buffer[i->b].layout))
             s->rows_named[b->op] += (double)r.n;
@@ -604,10 +648,9 @@ int topt_session_rows_update(struct topt_session *s, const struct topt_instr *i,
 void topt_session_rows_spread(const struct topt_session *s, int buffer, double *ret)
 {
     struct topt_rows r = topt_session_rows_of(s, buffer);
-    struct topt_box box = topt_buffer_box(s, buffer);
     for (int64_t k = 0; k < r.n; k++)
         for (int64_t j = 0; j < r.cols; j++)
-            ret[(r.row[k] - box.off[0]) * r.cols + j] =
+            ret[r.row[k] * r.cols + j] =
                 topt_number_get(s->dev->dtype, r.value, k * r.cols + j);
 }
 

@@ -10,7 +10,7 @@ static void causal_conv_fwd(const struct topt_kernel_call *c)
     const real *bias = c->value[CAUSAL_BIAS];
     real *y = c->value[CAUSAL_Y];
     for (int64_t r = 0; r < s.batch * s.seq; r++) {
-        int64_t t = r % s.seq, reach = t + 1 < s.kernel ? t + 1 : s.kernel;
+        int64_t t = c->at + r % s.seq, reach = t + 1 < s.kernel ? t + 1 : s.kernel;
         for (int64_t i = 0; i < s.d; i++)
             y[r * s.d + i] = bias ? bias[i] : 0;
         for (int64_t k = 0; k < reach; k++)

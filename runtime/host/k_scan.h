@@ -21,7 +21,7 @@ struct scan_at {
     int64_t group;      /* of its group's, */
     int64_t one;        /* and of operands with one number a head */
     int64_t state;      /* of its state */
-    int starts, ends;   /* it is the first, the last chunk */
+    int starts, ends;   /* no state comes before it, none is wanted after it */
 };
 
 static struct scan_at scan_at(const struct scan *s, int64_t b, int64_t chunk, int64_t h)
@@ -34,8 +34,8 @@ static struct scan_at scan_at(const struct scan *s, int64_t b, int64_t chunk, in
                             .one = row * s->heads + h,
                             .state =
                                 ((b * s->chunks + chunk) * s->heads + h) * s->n * s->p,
-                            .starts = chunk == 0,
-                            .ends = chunk + 1 == s->chunks};
+                            .starts = chunk == 0 && !s->carries,
+                            .ends = chunk + 1 == s->chunks && !s->carries};
 }
 
 /* Is head 'h' the first, or the last, of those here that its group has? */
@@ -112,15 +112,18 @@ typedef void scan_head(const struct topt_kernel_call *c, const struct scan *s,
 static void scan_forward(const struct topt_kernel_call *c, const struct scan *s,
                          real *states, scan_head *head)
 {
+    int64_t all = s->heads * s->n * s->p;
     for (int64_t b = 0; b < s->batch && s->heads > 0; b++) {
-        memset(states + b * s->chunks * s->heads * s->n * s->p, 0,
-               (size_t)(s->heads * s->n * s->p) * sizeof *states);
+        if (!s->carries)
+            memset(states + b * s->chunks * all, 0, (size_t)all * sizeof *states);
         for (int64_t k = 0; k < s->chunks; k++)
             for (int64_t h = 0; h < s->heads; h++) {
                 struct scan_at at = scan_at(s, b, k, h);
                 head(c, s, &at, h);
             }
     }
+    if (s->carries)
+        copy(states, states + s->chunks * all, all);
 }
 
 /* From the last chunk to the first, which hand each head's gradient of the state down in

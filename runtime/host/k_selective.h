@@ -64,21 +64,19 @@ static void selective_head_fwd(const struct selective *w, real *y, const real *s
     copy(next, now, w->n);
 }
 
+static void selective_chunk_fwd(const struct topt_kernel_call *c, const struct scan *s,
+                                const struct scan_at *at, int64_t h)
+{
+    struct selective w = selective_at(c, s, at, h);
+    real *y = c->value[SELECTIVE_Y], *state = c->value[SELECTIVE_STATES];
+    state += at->state;
+    selective_head_fwd(&w, y + at->one, state, at->ends ? NULL : state + s->heads * s->n);
+}
+
 static void selective_fwd(const struct topt_kernel_call *c)
 {
     struct scan s = selective_scan(c);
-    real *y = c->value[SELECTIVE_Y], *states = c->value[SELECTIVE_STATES];
-    int64_t all = s.heads * s.n;
-    for (int64_t b = 0; b < s.batch && s.heads > 0; b++) {
-        memset(states + b * s.chunks * all, 0, (size_t)all * sizeof *states);
-        for (int64_t k = 0; k < s.chunks; k++)
-            for (int64_t h = 0; h < s.heads; h++) {
-                struct scan_at at = scan_at(&s, b, k, h);
-                struct selective w = selective_at(c, &s, &at, h);
-                real *state = states + at.state;
-                selective_head_fwd(&w, y + at.one, state, at.ends ? NULL : state + all);
-            }
-    }
+    scan_forward(c, &s, c->value[SELECTIVE_STATES], selective_chunk_fwd);
 }
 
 /* Where gradients go; NULL: nowhere. */

@@ -1,29 +1,49 @@
-/* k_tables.h - what recommenders are made of: bags of a table's rows, products of every two
+/* k_tables.h - what recommenders are made of: bags of tables' rows, products of every two
  * vectors, the loss of a yes or no. */
 #include "real.h"
 
-enum { BAG_IDS, BAG_W, BAG_Y, BAG_VOCAB = 3 };
+enum { BAG_IDS, BAG_W, BAG_Y, BAG_TABLES = 2 };
 
-/* Lookups of one row of the output. */
-static int64_t lookups_of(const struct topt_kernel_call *c)
+/* What this rank has of each of its tables. */
+struct bags {
+    int64_t tables, lookups, d; /* lookups of one row of the output */
+    struct topt_piece piece[TOPT_MAX_TABLES];
+};
+
+static struct bags bags_of(const struct topt_kernel_call *c)
 {
-    return cols_of(c, BAG_IDS);
+    struct topt_shape w = {.ndim = 3, .rows = c->op->attrs.tables};
+    const struct topt_box *box = &c->box[BAG_W];
+    struct bags b = {.tables = c->len[BAG_TABLES],
+                     .lookups = cols_of(c, BAG_IDS),
+                     .d = cols_of(c, BAG_Y)};
+    memcpy(w.dim, c->op->operand[BAG_W].dim, sizeof w.dim);
+    for (int64_t k = 0; k < b.tables; k++)
+        b.piece[k] = topt_box_piece(&w, box, box->off[0] + k);
+    return b;
 }
 
-/* Rows of the table outside the local part give 0: the parts add up to the whole. */
+/* The local row of lookup 'k'; -1: another rank has it. */
+static int64_t bag_row(const struct bags *b, const int32_t *ids, int64_t k)
+{
+    const struct topt_piece *p = &b->piece[k / b->lookups % b->tables];
+    int64_t row = ids[k] - p->first;
+    return row < 0 || row >= p->rows ? -1 : p->before + row;
+}
+
+/* Rows of a table that another rank has give 0: the parts add up to the whole. */
 static void embedding_bag_fwd(const struct topt_kernel_call *c)
 {
     const int32_t *ids = c->value[BAG_IDS];
     const real *w = c->value[BAG_W];
     real *y = c->value[BAG_Y];
-    int64_t rows = rows_of(c, BAG_Y), d = cols_of(c, BAG_Y), each = lookups_of(c);
-    memset(y, 0, (size_t)(rows * d) * sizeof *y);
-    for (int64_t k = 0; k < rows * each; k++) {
-        int64_t v = ids[k] - c->off[BAG_VOCAB];
-        if (v < 0 || v >= c->len[BAG_VOCAB])
-            continue;
-        for (int64_t j = 0; j < d; j++)
-            y[k / each * d + j] += w[v * d + j];
+    struct bags b = bags_of(c);
+    int64_t rows = rows_of(c, BAG_Y);
+    memset(y, 0, (size_t)(rows * b.d) * sizeof *y);
+    for (int64_t k = 0; k < rows * b.lookups; k++) {
+        int64_t row = bag_row(&b, ids, k);
+        for (int64_t j = 0; row >= 0 && j < b.d; j++)
+            y[k / b.lookups * b.d + j] += w[row * b.d + j];
     }
 }
 
@@ -32,50 +52,79 @@ static void embedding_bag_bwd(const struct topt_kernel_call *c)
     const int32_t *ids = c->value[BAG_IDS];
     const real *dy = c->grad[BAG_Y];
     real *dw = c->grad[BAG_W];
-    int64_t rows = rows_of(c, BAG_Y), d = cols_of(c, BAG_Y), each = lookups_of(c);
-    for (int64_t k = 0; dw && k < rows * each; k++) {
-        int64_t v = ids[k] - c->off[BAG_VOCAB];
-        if (v < 0 || v >= c->len[BAG_VOCAB])
-            continue;
-        for (int64_t j = 0; j < d; j++)
-            dw[v * d + j] += dy[k / each * d + j];
+    struct bags b = bags_of(c);
+    int64_t rows = rows_of(c, BAG_Y);
+    for (int64_t k = 0; dw && k < rows * b.lookups; k++) {
+        int64_t row = bag_row(&b, ids, k);
+        for (int64_t j = 0; row >= 0 && j < b.d; j++)
+            dw[row * b.d + j] += dy[k / b.lookups * b.d + j];
     }
 }
 
-enum { INTERACT_X, INTERACT_Y };
+enum { INTERACT_TABLES = 3, INTERACT_X = 3, INTERACT_Y };
+
+/* The vectors of one position: of x, then of x0 to x2; and of their gradients, which are NULL where
+ * nobody wants them. */
+struct vectors {
+    int64_t n, d;
+    const real *x[TOPT_MAX_VECTORS];
+    real *dx[TOPT_MAX_VECTORS];
+};
+
+static void put_vectors(struct vectors *v, const struct topt_kernel_call *c, int operand,
+                        int64_t n, int64_t row)
+{
+    const real *x = c->value[operand];
+    real *dx = c->grad[operand];
+    for (int64_t i = row * n; i < (row + 1) * n && c->op->operand[operand].present; i++) {
+        v->x[v->n] = x + i * v->d;
+        v->dx[v->n++] = dx ? dx + i * v->d : NULL;
+    }
+}
+
+static struct vectors vectors_at(const struct topt_kernel_call *c, int64_t row)
+{
+    struct vectors v = {.d = cols_of(c, 0)};
+    put_vectors(&v, c, INTERACT_X, 1, row);
+    for (int o = 0; o < INTERACT_TABLES; o++)
+        put_vectors(&v, c, o, c->op->operand[o].dim[2].count, row);
+    return v;
+}
 
 static void interact_fwd(const struct topt_kernel_call *c)
 {
-    const real *x = c->value[INTERACT_X];
     real *y = c->value[INTERACT_Y];
-    int64_t rows = rows_of(c, INTERACT_X), all = cols_of(c, INTERACT_X);
-    int64_t d = c->op->attrs.features, n = all / d;
-    for (int64_t r = 0; r < rows; r++, x += all)
-        for (int64_t i = 1; i < n; i++)
+    int64_t rows = rows_of(c, INTERACT_Y);
+    for (int64_t r = 0; r < rows; r++) {
+        struct vectors v = vectors_at(c, r);
+        for (int64_t i = 1; i < v.n; i++)
             for (int64_t j = 0; j < i; j++) {
                 double sum = 0;
-                for (int64_t k = 0; k < d; k++)
-                    sum += (double)x[i * d + k] * (double)x[j * d + k];
+                for (int64_t k = 0; k < v.d; k++)
+                    sum += (double)v.x[i][k] * (double)v.x[j][k];
                 *y++ = R(sum);
             }
+    }
 }
 
 static void interact_bwd(const struct topt_kernel_call *c)
 {
-    const real *x = c->value[INTERACT_X], *dy = c->grad[INTERACT_Y];
-    real *dx = c->grad[INTERACT_X];
-    int64_t rows = rows_of(c, INTERACT_X), all = cols_of(c, INTERACT_X);
-    int64_t d = c->op->attrs.features, n = all / d;
-    if (!dx)
-        return;
-    memset(dx, 0, (size_t)(rows * all) * sizeof *dx);
-    for (int64_t r = 0; r < rows; r++, x += all, dx += all)
-        for (int64_t i = 1; i < n; i++)
+    const real *dy = c->grad[INTERACT_Y];
+    int64_t rows = rows_of(c, INTERACT_Y);
+    for (int64_t r = 0; r < rows; r++) {
+        struct vectors v = vectors_at(c, r);
+        for (int64_t i = 0; i < v.n; i++)
+            if (v.dx[i])
+                memset(v.dx[i], 0, (size_t)v.d * sizeof **v.dx);
+        for (int64_t i = 1; i < v.n; i++)
             for (int64_t j = 0; j < i; j++, dy++)
-                for (int64_t k = 0; k < d; k++) {
-                    dx[i * d + k] += *dy * x[j * d + k];
-                    dx[j * d + k] += *dy * x[i * d + k];
+                for (int64_t k = 0; k < v.d; k++) {
+                    if (v.dx[i])
+                        v.dx[i][k] += *dy * v.x[j][k];
+                    if (v.dx[j])
+                        v.dx[j][k] += *dy * v.x[i][k];
                 }
+    }
 }
 
 enum { LOGISTIC_X, LOGISTIC_LABELS, LOGISTIC_Y };

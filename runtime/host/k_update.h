@@ -97,7 +97,7 @@ static void update(const struct topt_update_call *call)
         return;
     }
     for (int64_t k = 0; k < c->rows; k++) {
-        int64_t at = c->row[k] - c->first;
+        int64_t at = c->row[k];
         struct topt_update_call one = *c;
         one.n = c->cols;
         one.param = row_of(c->param, at, c->cols);

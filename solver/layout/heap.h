@@ -1,8 +1,8 @@
 /* heap.h - a priority queue of vertices by key.  Private to layout/.
  *
- * There is no decrease-key: a vertex that becomes cheaper is pushed again, and who
- * pops the dearer entry skips it.  Four children a node: fewer levels, and they lie
- * side by side. */
+ * There is no decrease-key: a vertex that becomes cheaper is pushed again, and the
+ * more expensive entry is skipped when it is popped.  Four children a node: fewer levels, and
+ * they lie side by side. */
 #ifndef TOPT_HEAP_H
 #define TOPT_HEAP_H
 

@@ -1,5 +1,5 @@
 /* hw_check.c - what a careful reader would remark on a profile: what can't well be so,
- * and what nobody has measured.
+ * and what was not measured.
  *
  * It reads the document and asks for prices as anybody would.  Remarks are sentences;
  * none of them makes a profile unusable, since clusters are strange. */
@@ -188,7 +188,7 @@ static void check_curves(const json_t *doc, json_t *list)
 
 /* ---- prices ------------------------------------------------------------------------ */
 
-/* A half of an all-reduce is dearer than the whole: one of both curves is wrong. */
+/* A half of an all-reduce costs more than the whole: one of both curves is wrong. */
 static void check_halves(const struct topt_hw *hw, json_t *list)
 {
     static const enum topt_collective half[] = {TOPT_ALL_GATHER, TOPT_REDUCE_SCATTER};
@@ -222,7 +222,7 @@ json_t *topt_hw_warnings(const struct topt_hw *hw)
     return list;
 }
 
-/* ---- what nobody has measured ------------------------------------------------------ */
+/* ---- what was not measured ------------------------------------------------------ */
 
 /* Collectives without a curve of their own, inside a node or between nodes. */
 static void missing_curves(const json_t *doc, int across, json_t *list)

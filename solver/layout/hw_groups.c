@@ -3,7 +3,7 @@
  * A group is a profile of its own, with all of its nodes, and may be told by what is different
  * from a shipped one ("like").  Who asks nothing about groups gets a cluster whose devices are
  * all like the least of any group: its memory, rates and links are what a plan with equal shares
- * can count on, so that whoever knows of no groups plans something that runs. */
+ * can count on, so that a caller that knows of no groups plans something that runs. */
 #include "hw_impl.h"
 #include "topt_model.h"
 #include "topt_json.h"

@@ -123,6 +123,11 @@ int topt_mesh_costed_device(const struct topt_mesh *mesh)
     return mesh->costed ? (mesh->costed - 1) * (mesh->devices / mesh->size[0]) : 0;
 }
 
+int topt_mesh_costs(const struct topt_mesh *mesh, int device)
+{
+    return !mesh->costed || topt_mesh_coord(mesh, device, 0) == mesh->costed - 1;
+}
+
 int topt_mesh_coord(const struct topt_mesh *mesh, int device, int axis)
 {
     for (int a = mesh->naxes - 1; a > axis; a--)
@@ -280,12 +285,60 @@ struct topt_box topt_layout_box(const struct topt_mesh *mesh, const struct topt_
     return box;
 }
 
+/* Of 'rows' rows those before share 'at' of 'all'. */
+static int64_t rows_before(int64_t rows, int64_t at, int64_t all)
+{
+    return (rows * at + all - 1) / all;
+}
+
+static struct topt_piece piece_of(const struct topt_shape *s, const struct topt_box *b,
+                                  int64_t table)
+{
+    int64_t all = s->dim[1].count, rows = s->rows[table];
+    struct topt_piece p = {.first = rows_before(rows, b->off[1], all)};
+    p.rows = rows_before(rows, b->off[1] + b->len[1], all) - p.first;
+    return p;
+}
+
+int64_t topt_box_tables(const struct topt_shape *s, const struct topt_box *b,
+                        int64_t *ret_n)
+{
+    *ret_n = s->rows ? b->len[0] : 1;
+    return s->rows ? b->off[0] : 0;
+}
+
+struct topt_piece topt_box_piece(const struct topt_shape *s, const struct topt_box *b,
+                                 int64_t table)
+{
+    if (!s->rows)
+        return (struct topt_piece){.first = b->off[0], .rows = b->len[0]};
+    struct topt_piece p = piece_of(s, b, table);
+    for (int64_t k = b->off[0]; k < table; k++)
+        p.before += piece_of(s, b, k).rows;
+    return p;
+}
+
 int64_t topt_box_elements(const struct topt_shape *s, const struct topt_box *b)
 {
-    int64_t n = 1;
-    for (int d = 0; d < s->ndim; d++)
+    int64_t n = s->rows ? 0 : 1;
+    for (int64_t k = b->off[0]; s->rows && k < b->off[0] + b->len[0]; k++)
+        n += piece_of(s, b, k).rows;
+    for (int d = s->rows ? 2 : 0; d < s->ndim; d++)
         n *= b->len[d] * s->dim[d].unit;
     return n;
+}
+
+/* Whole tables are not alike: the block of any device may be the largest. */
+static int64_t largest_of_all(const struct topt_mesh *mesh, const struct topt_shape *s,
+                              const struct topt_layout *l)
+{
+    int64_t most = 0;
+    for (int r = 0; r < mesh->devices; r++) {
+        struct topt_box box = topt_layout_box(mesh, s, l, r);
+        int64_t n = topt_mesh_costs(mesh, r) ? topt_box_elements(s, &box) : 0;
+        most = n > most ? n : most;
+    }
+    return most;
 }
 
 int64_t topt_layout_elements(const struct topt_mesh *mesh, const struct topt_shape *s,
@@ -293,6 +346,8 @@ int64_t topt_layout_elements(const struct topt_mesh *mesh, const struct topt_sha
 {
     int64_t split[TOPT_MAX_RANK] = {1, 1, 1, 1}, n = 1; /* ceilings nest */
     const int *share = shares_of(mesh, s);
+    if (s->rows)
+        return largest_of_all(mesh, s, l);
     if (mesh->naxes && share[0]) {
         struct topt_box most = topt_layout_box(mesh, s, l, counted_device(mesh, share));
         return topt_box_elements(s, &most);

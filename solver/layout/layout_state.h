@@ -72,7 +72,7 @@ struct topt_path_step {
 struct topt_step_path {
     int64_t ns; /* TOPT_ROUTE_FAR: more than three months */
     int nsteps;
-    struct topt_path_step *step; /* borrowed from who found it */
+    struct topt_path_step *step; /* borrowed from the finder */
 };
 
 /* 'path' is the answer. */

@@ -115,7 +115,7 @@ static int table_grow(struct table *t)
     return 0;
 }
 
-/* Keep an entry for the next who asks; where memory is short chains grow longer
+/* Keep an entry for the next question; where memory is short chains grow longer
  * instead. */
 static int table_add(struct table *t, struct entry *e)
 {
@@ -151,7 +151,7 @@ struct asked {
     uint32_t still;                   /* places that are left out */
 };
 
-/* A question with names, and its answer once somebody wants it. */
+/* A question with names, and its answer once it is wanted. */
 struct found {
     struct entry entry;
     struct topt_shape shape;
@@ -159,7 +159,7 @@ struct found {
     struct topt_layout from, to;
     struct asked asked;
     struct route *route;
-    struct topt_path path; /* without moves: nobody has wanted it */
+    struct topt_path path; /* without moves: not wanted yet */
 };
 
 /* Where an axis is in a pair, as a number: dimension and place of the source, then of
@@ -559,7 +559,7 @@ static void leave_unanswered(struct topt_router *r)
 static void take_answer(struct topt_router *r, struct route *x)
 {
     x->pub.time_ns = x->question.path.ns;
-    if (x->pub.granule) /* else nobody has asked what it costs */
+    if (x->pub.granule) /* else its cost was not asked for */
         price(r, x, x->pub.granule);
 }
 

@@ -224,7 +224,7 @@ static inline void relax_arc(struct topt_paths *w, int32_t at, int64_t key,
 {
     struct reached *x = &w->from[vertex];
     if (known(w, vertex)) {
-        if (x->key < key) /* as that of all who are settled */
+        if (x->key < key) /* as that of all settled ones */
             return;
         if (x->key == key) {
             if (comes_earlier(w, at, x->prev))

@@ -54,8 +54,10 @@ int topt_mesh_state_shares(struct topt_mesh *mesh, const int64_t *share, int n,
                            struct topt_error *err) TOPT_MUST_CHECK;
 /* Parts of which an axis takes so many each: its size, or the sum of its shares. */
 int64_t topt_mesh_parts(const struct topt_mesh *mesh, int axis);
-/* The device whose blocks are costed: the first of the part that is 'seen', or device 0. */
+/* The device whose blocks are costed: the first of the part that is 'costed', or device 0. */
 int topt_mesh_costed_device(const struct topt_mesh *mesh);
+/* Are blocks of this one costed? */
+int topt_mesh_costs(const struct topt_mesh *mesh, int device);
 /* Coordinate of 'device' on 'axis'. */
 int topt_mesh_coord(const struct topt_mesh *mesh, int device, int axis);
 /* How the groups that vary along 'axes' (bit mask) lie on the cluster. */
@@ -84,11 +86,15 @@ int topt_layout_axes_of(const struct topt_layout *l, int dim, int8_t ret[TOPT_MA
 uint32_t topt_layout_partial_mask(const struct topt_layout *l);
 
 /* A tensor's shape without its place.  'of_state': a parameter, of which the first axis makes
- * pieces by state_share. */
+ * pieces by state_share.  'rows': of tables one after the other, a number of rows each (borrowed):
+ * dimension 0 counts tables, dimension 1 shares of their rows.  Of shares [o, o+n) of C a table of
+ * R rows has those from ceil(o R / C) to below ceil((o+n) R / C), so that every table is split into
+ * like parts; and a block has the rows of its tables, one table after the other. */
 struct topt_shape {
     int ndim;
     struct topt_dim dim[TOPT_MAX_RANK];
     int of_state;
+    const int64_t *rows;
 };
 
 /* A device's block: per dimension the first count and how many (may be 0). */
@@ -99,7 +105,17 @@ struct topt_box {
 struct topt_box topt_layout_box(const struct topt_mesh *mesh, const struct topt_shape *s,
                                 const struct topt_layout *l, int device);
 int64_t topt_box_elements(const struct topt_shape *s, const struct topt_box *b);
-/* Elements of the largest block (that of device 0), or of that which is seen. */
+/* What a block has of one of its tables: rows [first, first + rows), after 'before' rows of tables
+ * that stand before it in the block.  Of a shape that is one table: of dimension 0. */
+struct topt_piece {
+    int64_t first, rows, before;
+};
+struct topt_piece topt_box_piece(const struct topt_shape *s, const struct topt_box *b,
+                                 int64_t table);
+/* The first of a block's tables, and how many they are; of one table 0 and 1. */
+int64_t topt_box_tables(const struct topt_shape *s, const struct topt_box *b,
+                        int64_t *ret_n);
+/* Elements of the largest block (that of device 0, but of tables), or of those that are seen. */
 int64_t topt_layout_elements(const struct topt_mesh *mesh, const struct topt_shape *s,
                              const struct topt_layout *l);
 /* First count and number of counts of one dimension of 'count' split by the given
@@ -167,7 +183,7 @@ int topt_router_route(struct topt_router *r, const struct topt_shape *s,
                       struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The same, of many: first all are asked for, then they are found together, by
- * 'threads' threads (who find the same as one).  What '*ret' points to is filled when
+ * 'threads' threads (the result does not depend on how many).  What '*ret' points to is filled when
  * topt_router_answer() has returned 0.  'cancel' may be NULL; where it is set
  * meanwhile, TOPT_ERR_CANCELED. */
 int topt_router_ask(struct topt_router *r, const struct topt_shape *s, int element_bytes,

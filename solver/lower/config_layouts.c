@@ -99,7 +99,8 @@ struct topt_layout topt_sharded_layout(const struct topt_op *op, int operand,
     struct topt_layout l = topt_value_layout(op, operand, c, mesh);
     uint32_t replicas = topt_replica_axes(op, operand, c, mesh);
     int8_t axes[TOPT_MAX_AXES];
-    int dim = c->zero == TOPT_ZERO_OWNER ? 0 : widest(op, operand, &l, mesh);
+    int dim = c->zero == TOPT_ZERO_OWNER ? topt_operand_rank(op, operand) - 2
+                                         : widest(op, operand, &l, mesh);
     int n = topt_layout_axes_of(&l, dim, axes);
     for (; replicas; replicas &= replicas - 1) {
         int a = __builtin_ctz(replicas);
@@ -163,6 +164,15 @@ static int has_replicas(const struct topt_op *op, const struct topt_config *c,
     return 0;
 }
 
+/* Several tables are whole, or their rows have owners: no move shares out a block of them. */
+static int has_tables(const struct topt_op *op)
+{
+    for (int o = 0; o < op->spec->noperands; o++)
+        if (op->spec->operand[o].ragged)
+            return 1;
+    return 0;
+}
+
 int topt_config_valid(const struct topt_op *op, const struct topt_config *c,
                       const struct topt_mesh *mesh)
 {
@@ -184,7 +194,7 @@ int topt_config_valid(const struct topt_op *op, const struct topt_config *c,
     }
     if (c->zero == TOPT_ZERO_NONE)
         return 1;
-    if (c->zero >= TOPT_ZERO_SPARSE && topt_table_sparse(op) < 0)
+    if (c->zero >= TOPT_ZERO_SPARSE ? topt_table_sparse(op) < 0 : has_tables(op))
         return 0;
     return c->zero == TOPT_ZERO_SPARSE ||
            (c->zero < TOPT_ZERO_COUNT && has_replicas(op, c, mesh));

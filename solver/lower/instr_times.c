@@ -2,7 +2,7 @@
  * instructions takes by the prices that costs are added up from (tally.c).
  *
  * Frameworks that make a block's activations again run its whole forward; the program leaves out
- * what nobody asks for then, as the last projection before a sum.  The price has it, and so has the
+ * what is not needed then, as the last projection before a sum.  The price has it, and so has the
  * time of what is computed next in backward. */
 #include "lower.h"
 #include "recompute.h"

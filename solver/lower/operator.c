@@ -5,6 +5,7 @@
  * operands are split decides which exchanges it needs. */
 #include "operator.h"
 
+#include "fed.h"
 #include "param.h"
 #include "recompute.h"
 #include "rows.h"
@@ -48,7 +49,9 @@ static int emit_kernel(const struct topt_fragments *f, int op, int backward,
         writes |= (s->writes >> x & 1 && b->value[x] >= 0) ||
                   (s->writes >> (16 + x) & 1 && b->grad[x] >= 0);
     }
-    return writes ? topt_fragment_emit(f, i) : 0; /* nobody wants the result */
+    if (writes && f->fed && s->kernel == TOPT_K_LOAD)
+        return topt_fed_load(f, &i);
+    return writes ? topt_fragment_emit(f, i) : 0; /* the result is not needed */
 }
 
 /* ---- exchanges inside an operator -------------------------------------------------- */
@@ -260,7 +263,7 @@ static int alloc_role(const struct topt_fragments *f, int op, const struct topt_
                 topt_fragment_operand(f, op, x, &l, waits ? cls : TOPT_CLASS_TRANSIENT);
         if (b->value[x] < 0 && o->spec->operand[x].of_grad &&
             b->grad[o->spec->operand[x].window_of - 1] < 0)
-            continue; /* nobody wants it */
+            continue; /* not needed */
         if (b->value[x] < 0)
             return -1;
     }

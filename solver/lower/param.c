@@ -177,15 +177,6 @@ int topt_parameter_bytes(const struct topt_settings *s)
     return bytes;
 }
 
-static double numbers_of(const struct topt_op *o, int operand)
-{
-    double n = 1;
-    for (int i = 0; i < topt_operand_rank(o, operand); i++)
-        n *= (double)o->operand[operand].dim[i].count *
-             (double)o->operand[operand].dim[i].unit;
-    return n;
-}
-
 struct topt_least_parameters topt_least_parameters(const struct topt_model *m,
                                                    const struct topt_settings *s)
 {
@@ -197,7 +188,7 @@ struct topt_least_parameters topt_least_parameters(const struct topt_model *m,
             const struct topt_op *o = &m->op[i];
             if (o->operand[x].role != TOPT_PARAM || !o->operand[x].present)
                 continue;
-            double n = numbers_of(o, x), bits = (double)o->attrs.bits;
+            double n = (double)topt_operand_numbers(o, x), bits = (double)o->attrs.bits;
             sum.value += n * (bits > 0 ? bits / 8 : value);
             if (!topt_is_trained(o, x))
                 continue;
@@ -210,6 +201,8 @@ struct topt_least_parameters topt_least_parameters(const struct topt_model *m,
 /* A mean over dimension 'dim' is the same along the axes that split it. */
 static void drop_dimension(struct topt_buffer *b, int dim)
 {
+    if (dim < 2) /* of each table one */
+        b->shape.rows = NULL;
     for (int i = dim; i + 1 < b->shape.ndim; i++)
         b->shape.dim[i] = b->shape.dim[i + 1];
     b->shape.ndim--;

@@ -51,7 +51,7 @@ static int saves(const struct topt_op *o)
     return 0;
 }
 
-/* Consumers come after producers, so one pass from the end knows all who ask. */
+/* Consumers come after producers, so one pass from the end knows all consumers. */
 void topt_recompute_demand(const struct topt_model *m, const struct topt_strategy *s,
                            uint8_t *ret_demanded)
 {

@@ -36,40 +36,80 @@ int64_t topt_rows_parts(const struct topt_mesh *mesh, uint32_t axes)
     return n;
 }
 
-/* Parts that the table's rows are split into by the configuration itself. */
+/* Parts that the tables' rows are split into by the configuration itself. */
 static int64_t row_parts(const struct topt_fragments *f, const struct topt_op *o,
                          int table, const struct topt_config *c)
 {
     struct topt_layout l = topt_value_layout(o, table, c, f->mesh);
+    int rows = topt_operand_rank(o, table) - 2;
     int64_t n = 1;
     for (int a = 0; a < f->mesh->naxes; a++)
-        n *= l.at[a] == 0 ? f->mesh->size[a] : 1;
+        n *= l.at[a] == rows ? f->mesh->size[a] : 1;
     return n;
+}
+
+/* Numbers of a row, and the largest block's rows. */
+static int64_t block_cols(const struct topt_fragments *f, const struct topt_op *o,
+                          int table, const struct topt_layout *l)
+{
+    struct topt_shape s = topt_operand_shape(o, table);
+    struct topt_box box =
+        topt_layout_box(f->mesh, &s, l, topt_mesh_costed_device(f->mesh));
+    return box.len[s.ndim - 1] * s.dim[s.ndim - 1].unit;
 }
 
 static int64_t block_rows(const struct topt_fragments *f, const struct topt_op *o,
                           int table, const struct topt_layout *l)
 {
-    struct topt_shape shape = topt_operand_shape(o, table);
-    struct topt_box box =
-        topt_layout_box(f->mesh, &shape, l, topt_mesh_costed_device(f->mesh));
-    return box.len[0];
+    struct topt_shape s = topt_operand_shape(o, table);
+    int64_t cols = block_cols(f, o, table, l);
+    return cols ? topt_layout_elements(f->mesh, &s, l) / cols : 0;
 }
 
-/* The mean of what 'lookups' of a whole table name in one of 'parts' parts of its rows,
- * with room for chance: no more than there are. */
-static int64_t room(const struct topt_op *o, double lookups, int64_t parts, int64_t most)
+/* Rows of its tables that as many lookups of each name, on the device that has most. */
+static double named_on_one(const struct topt_fragments *f, const struct topt_op *o,
+                           int table, const struct topt_layout *l, double lookups)
 {
-    double n = topt_table_rows(o, lookups) / (double)parts;
+    struct topt_shape s = topt_operand_shape(o, table);
+    int8_t axes[TOPT_MAX_AXES];
+    int whole = !s.rows || !topt_layout_axes_of(l, 0, axes);
+    double most = 0, evenness = topt_table_evenness(o);
+    for (int r = 0; r < f->mesh->devices; r++) {
+        if (whole ? r != topt_mesh_costed_device(f->mesh) : !topt_mesh_costs(f->mesh, r))
+            continue;
+        struct topt_box box = topt_layout_box(f->mesh, &s, l, r);
+        int64_t n, first = topt_box_tables(&s, &box, &n);
+        double named = 0;
+        for (int64_t k = first; k < first + n; k++)
+            named += topt_table_named(o, k, lookups, evenness);
+        most = named > most ? named : most;
+    }
+    return most;
+}
+
+/* The mean of what 'lookups' name in one of 'parts' parts of the rows, with room for chance: no
+ * more than there are. */
+static int64_t room(double named, double lookups, int64_t parts, int64_t most)
+{
+    double n = named / (double)parts;
     n = ceil(n + 4 * sqrt(n) + 16);
     double limit = (double)most < lookups ? (double)most : lookups;
     return (int64_t)(n < limit ? n : limit);
 }
 
-static int64_t local_lookups(const struct topt_fragments *f, const struct topt_op *o,
-                             const struct topt_config *c)
+/* Lookups of a device, and of them those of one table. */
+static double local_lookups(const struct topt_fragments *f, const struct topt_op *o,
+                            int table, const struct topt_config *c, double *ret_each)
 {
-    return topt_operand_largest(o, topt_table_ids(o), c, f->mesh);
+    double n = (double)topt_operand_largest(o, topt_table_ids(o), c, f->mesh);
+    struct topt_shape s = topt_operand_shape(o, table);
+    struct topt_layout l = topt_value_layout(o, table, c, f->mesh);
+    struct topt_box box =
+        topt_layout_box(f->mesh, &s, &l, topt_mesh_costed_device(f->mesh));
+    int64_t tables;
+    topt_box_tables(&s, &box, &tables);
+    *ret_each = tables ? n / (double)tables : 0;
+    return n;
 }
 
 /* Rows that a device's own lookups name. */
@@ -77,7 +117,8 @@ static int64_t rows_here(const struct topt_fragments *f, const struct topt_op *o
                          int table, const struct topt_config *c)
 {
     struct topt_layout l = topt_value_layout(o, table, c, f->mesh);
-    return room(o, (double)local_lookups(f, o, c), row_parts(f, o, table, c),
+    double each, lookups = local_lookups(f, o, table, c, &each);
+    return room(named_on_one(f, o, table, &l, each), lookups, row_parts(f, o, table, c),
                 block_rows(f, o, table, &l));
 }
 
@@ -85,10 +126,7 @@ static int64_t row_bytes(const struct topt_fragments *f, const struct topt_op *o
                          int table, const struct topt_config *c)
 {
     struct topt_layout l = topt_value_layout(o, table, c, f->mesh);
-    struct topt_shape shape = topt_operand_shape(o, table);
-    int64_t rows = block_rows(f, o, table, &l);
-    int64_t n = topt_layout_elements(f->mesh, &shape, &l);
-    return (rows ? n / rows : 0) * topt_element_bytes(f->settings, TOPT_ELEM_REAL);
+    return block_cols(f, o, table, &l) * topt_element_bytes(f->settings, TOPT_ELEM_REAL);
 }
 
 void topt_rows_shape(const struct topt_fragments *f, int op, const struct topt_config *c,
@@ -100,7 +138,10 @@ void topt_rows_shape(const struct topt_fragments *f, int op, const struct topt_c
     int64_t parts = row_parts(f, o, table, c);
     if (c->zero == TOPT_ZERO_OWNER)
         parts *= topt_rows_parts(f->mesh, replicas);
-    g->rows = room(o, topt_table_lookups(o) * (double)f->settings->micro_batches, parts,
+    double each = topt_table_lookups(o) * (double)f->settings->micro_batches /
+                  (double)topt_tables_of(o);
+    g->rows = room(named_on_one(f, o, table, &g->layout, each),
+                   each * (double)topt_tables_of(o), parts,
                    block_rows(f, o, table, &g->layout));
     g->rows = g->rows > 0 ? g->rows : 1;
     g->bytes = HEAD_BYTES +

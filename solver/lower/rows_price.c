@@ -17,7 +17,8 @@ static int64_t each_of(const struct topt_seen *t, int buffer)
     const struct topt_buffer *b = &t->named[buffer];
     struct topt_box box = topt_layout_box(t->k->mesh, &b->shape, &b->layout,
                                           topt_mesh_costed_device(t->k->mesh));
-    return box.len[1] * b->shape.dim[1].unit *
+    int last = b->shape.ndim - 1;
+    return box.len[last] * b->shape.dim[last].unit *
            topt_element_bytes(t->k->settings, TOPT_ELEM_REAL);
 }
 
@@ -84,7 +85,7 @@ static struct topt_time price_add(const struct topt_seen *t, const struct topt_i
     int64_t bytes = i->rows * each, gradient = bytes_named(t, i->a);
     int64_t numbers = i->rows * TOPT_ROW_NUMBER_BYTES, come = bytes;
     int64_t rounds = (i->rows + i->chunk - 1) / i->chunk;
-    int owner = i->axes && t->named[i->b].layout.at[__builtin_ctz(i->axes)] == 0;
+    int owner = i->axes && t->named[i->b].layout.at[__builtin_ctz(i->axes)] >= 0;
     if (owner) {
         add_agreement(t, &sum, i->axes);
         add_rounds(t, &sum, TOPT_ALL_TO_ALL, i->axes, numbers, rounds);
@@ -145,11 +146,14 @@ int64_t topt_rows_touched(const struct topt_seen *t, const struct topt_op *o, in
         return bytes;
     const struct topt_operand_spec *w = &o->spec->operand[operand];
     const struct topt_operand_spec *ids = &o->spec->operand[topt_table_ids(o)];
-    double lookups = 1, rows = (double)t->len[w->dim[0]];
+    int rows = w->dim[w->ndim - 2], cols = w->dim[w->ndim - 1];
+    double lookups =
+        (double)t->len[rows] / (double)o->count[rows]; /* those of this part */
     for (int i = 0; i < ids->ndim; i++)
         lookups *= (double)t->len[ids->dim[i]];
-    lookups *= rows / (double)o->count[w->dim[0]]; /* those of this part of the rows */
-    return lookups < rows ? (int64_t)((double)bytes / rows * lookups) : bytes;
+    double touched = lookups * (double)t->len[cols] *
+                     topt_element_bytes(t->k->settings, TOPT_ELEM_REAL);
+    return touched < (double)bytes ? (int64_t)touched : bytes;
 }
 
 int64_t topt_rows_ns(const struct topt_program *p, const struct topt_hw *hw,

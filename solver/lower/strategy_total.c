@@ -131,7 +131,7 @@ struct total {
     struct topt_totals *t;
     struct topt_pieces *pieces;
     const struct topt_spans *spans;
-    const struct topt_blocks *blocks; /* NULL: nobody recomputes */
+    const struct topt_blocks *blocks; /* NULL: no operator recomputes */
     struct topt_strategy_cost *cost;
     struct topt_error *err;
 };
@@ -182,7 +182,7 @@ static int64_t largest_blocks(const struct total *s)
     return sum;
 }
 
-/* The spans of a model where somebody recomputes, made when they are first asked for. */
+/* The spans of a model where some operator recomputes, made when they are first asked for. */
 static int find_spans(struct total *s)
 {
     struct topt_totals *t = s->t;

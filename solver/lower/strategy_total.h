@@ -1,5 +1,5 @@
-/* strategy_total.h - the sums and caps that make the cost of a strategy, over pieces that
- * somebody knows.  Private to lower/. */
+/* strategy_total.h - the sums and caps that make the cost of a strategy, over pieces whose
+ * costs are known.  Private to lower/. */
 #ifndef TOPT_STRATEGY_TOTAL_H
 #define TOPT_STRATEGY_TOTAL_H
 

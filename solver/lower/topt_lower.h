@@ -182,7 +182,7 @@ struct topt_config topt_config_none(void); /* no axis splits anything */
 
 /* What becomes of a hub's copy after forward. */
 enum topt_hub_keep {
-    TOPT_HUB_DROP,      /* who reads it in backward keeps a copy */
+    TOPT_HUB_DROP,      /* a consumer that reads it in backward keeps a copy */
     TOPT_HUB_KEEP,      /* kept for backward */
     TOPT_HUB_RECOMPUTE, /* recomputed in backward: only where the producer recomputes */
 };
@@ -238,13 +238,13 @@ int64_t topt_fewest_counts(const struct topt_op *op, int d);
 int topt_config_valid(const struct topt_op *op, const struct topt_config *c,
                       const struct topt_mesh *mesh);
 
-/* Which operators may recompute: inside a block, read by nobody outside of it, no
+/* Which operators may recompute: inside a block, not read outside of it, no
  * loss.  By operator; owned by the caller. */
 int topt_recomputable(const struct topt_model *m, const struct topt_blocks *blocks,
                       uint8_t **ret, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Which of the operators that recompute backward runs again: the others' results
- * nobody asks for there, so that they need not.  By operator, in 'ret_demanded'. */
+ * are not needed there.  By operator, in 'ret_demanded'. */
 void topt_recompute_demand(const struct topt_model *m, const struct topt_strategy *s,
                            uint8_t *ret_demanded);
 
@@ -385,6 +385,14 @@ int topt_lower(const struct topt_model *m, const struct topt_mesh *mesh,
                const struct topt_settings *settings, const struct topt_strategy *s,
                struct topt_router *router, struct topt_program **ret,
                struct topt_error *err) TOPT_MUST_CHECK;
+/* The same for samples that come from whoever trains: each device loads its part of the batch
+ * alone, and what its configurations want is moved there from it. */
+int topt_lower_fed(const struct topt_model *m, const struct topt_mesh *mesh,
+                   const struct topt_settings *settings, const struct topt_strategy *s,
+                   struct topt_router *router, struct topt_program **ret,
+                   struct topt_error *err) TOPT_MUST_CHECK;
+/* What these moves take of a step. */
+int64_t topt_fed_ns(const struct topt_program *p, struct topt_router *router);
 /* The largest sum of live buffers on one device. */
 int64_t topt_program_peak_on(const struct topt_program *p, int device);
 void topt_program_destroy(struct topt_program *p);
@@ -460,7 +468,8 @@ struct topt_costing {
     const struct topt_mesh *mesh;
     const struct topt_settings *settings;
     struct topt_router *router;
-    const atomic_bool *cancel; /* polled by who costs many configurations; may be NULL */
+    const atomic_bool
+        *cancel; /* polled by callers that cost many configurations; may be NULL */
 };
 
 /* Costs are those of a whole step: what each micro-batch does counts micro_batches times.

@@ -150,18 +150,13 @@ static int check_bits(const struct topt_op *op, struct topt_error *err)
                : 0;
 }
 
-static int64_t extent(struct topt_dim d)
-{
-    return d.count * d.unit;
-}
-
 static int is_work(const struct topt_op *op, int o)
 {
     return op->operand[o].role == TOPT_WORK_FWD || op->operand[o].role == TOPT_WORK_BWD;
 }
 
 /* Times that one operand which a step reads or writes has a dimension (scores have it
- * twice); 1 of what a loop goes over. */
+ * twice); 1 of what a loop goes over.  Of a table's rows those are read that are named. */
 static int times_in(const struct topt_op *op, const struct topt_step *step, int d)
 {
     uint32_t touched = step->reads | step->writes;
@@ -170,7 +165,7 @@ static int times_in(const struct topt_op *op, const struct topt_step *step, int 
         const struct topt_operand_spec *x = &op->spec->operand[o];
         int times = 0;
         for (int i = 0; (touched | touched >> 16) >> o & 1 && i < x->ndim; i++)
-            times += x->dim[i] == d;
+            times += x->dim[i] == d && !(x->rows_of && i == x->ndim - 2);
         most = times > most ? times : most;
     }
     return most;
@@ -228,6 +223,8 @@ static int fill_operands(struct topt_op *op, struct topt_error *err)
             x->dim[i].count = count;
             elements *= (double)count * (double)x->dim[i].unit;
         }
+        if (spec->ragged)
+            elements = (double)topt_operand_numbers(op, o);
         if (elements > (double)MAX_ELEMENTS)
             return topt_fail(err, TOPT_ERR_LIMIT,
                              "operand '%s' has %.3g elements, more than 2^46", spec->name,
@@ -467,20 +464,12 @@ struct topt_model *topt_model_rebatch(const struct topt_model *m, int64_t batch,
     return NULL;
 }
 
-static int64_t operand_elements(const struct topt_op *op, int o)
-{
-    int64_t n = 1;
-    for (int i = 0; i < topt_operand_rank(op, o); i++)
-        n *= extent(op->operand[o].dim[i]);
-    return n;
-}
-
 double topt_op_parameters(const struct topt_op *op)
 {
     double n = 0;
     for (int o = 0; o < op->spec->noperands; o++)
         if (op->operand[o].role == TOPT_PARAM && op->operand[o].present)
-            n += (double)operand_elements(op, o);
+            n += (double)topt_operand_numbers(op, o);
     return n;
 }
 
@@ -546,11 +535,11 @@ void topt_model_kind_stats(const struct topt_model *m, const char *kind,
             const struct topt_operand *x = &op->operand[o];
             if (counts && x->role == TOPT_PARAM && x->present &&
                 ret->parameters < (int64_t)1 << 62) {
-                ret->parameters += operand_elements(op, o);
-                ret->trained += op->attrs.frozen ? 0 : operand_elements(op, o);
+                ret->parameters += topt_operand_numbers(op, o);
+                ret->trained += op->attrs.frozen ? 0 : topt_operand_numbers(op, o);
             }
             if (keeps(m, op, o, seen) && counts)
-                kept += (double)operand_elements(op, o) * 4;
+                kept += (double)topt_operand_numbers(op, o) * 4;
         }
     }
     free(seen);

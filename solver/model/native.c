@@ -17,7 +17,7 @@
 enum { MAX_NATIVE_OPS = 1 << 18 };
 static const int64_t MAX_EXTENT = (int64_t)1 << 40;
 
-enum attr_type { WHOLE, REAL, SIGNED, BOOLEAN, ACTIVATION };
+enum attr_type { WHOLE, REAL, SIGNED, BOOLEAN, ACTIVATION, LIST };
 
 static const struct attr_row {
     const char *name;
@@ -56,6 +56,14 @@ static int takes(const struct topt_op_spec *kind, int attr)
 
 /* ---- writing ----------------------------------------------------------------------- */
 
+static json_t *list_to_json(const int64_t *list)
+{
+    json_t *a = list[0] ? json_array() : NULL;
+    for (int i = 0; i < TOPT_MAX_TABLES && list[i]; i++)
+        json_array_append_new(a, json_integer(list[i]));
+    return a;
+}
+
 /* The value of an attribute, or NULL where it is zero and need not be written. */
 static json_t *attr_to_json(const struct attr_row *row, const struct topt_attrs *attrs)
 {
@@ -73,6 +81,8 @@ static json_t *attr_to_json(const struct attr_row *row, const struct topt_attrs 
     case ACTIVATION:
         return json_string(
             topt_activation_name((enum topt_activation) * (const int *)field));
+    case LIST:
+        return list_to_json(field);
     }
     return NULL;
 }
@@ -136,6 +146,26 @@ static int activation_from_json(const json_t *obj, const char *path, int *ret,
     return -1;
 }
 
+static int list_from_json(const json_t *obj, const char *path, const char *name,
+                          int64_t *ret, struct topt_error *err)
+{
+    const json_t *list = json_object_get(obj, name), *x;
+    size_t i;
+    if (list && (!json_is_array(list) || json_array_size(list) > TOPT_MAX_TABLES))
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "%s.%s must be an array of at most %d numbers", path, name,
+                         TOPT_MAX_TABLES);
+    json_array_foreach(list, i, x)
+    {
+        if (!json_is_integer(x) || json_integer_value(x) < 1 ||
+            json_integer_value(x) > MAX_EXTENT)
+            return topt_fail(err, TOPT_ERR_INVAL, "%s.%s[%zu] must be 1..%lld", path,
+                             name, i, (long long)MAX_EXTENT);
+        ret[i] = json_integer_value(x);
+    }
+    return 0;
+}
+
 static int attr_from_json(const json_t *obj, const char *path, const struct attr_row *row,
                           struct topt_attrs *attrs, struct topt_error *err)
 {
@@ -151,6 +181,8 @@ static int attr_from_json(const json_t *obj, const char *path, const struct attr
         return topt_json_bool_or(obj, path, row->name, field, err);
     case ACTIVATION:
         return activation_from_json(obj, path, field, err);
+    case LIST:
+        return list_from_json(obj, path, row->name, field, err);
     }
     return 0;
 }

@@ -351,17 +351,16 @@ static enum topt_eager_how eager_rotary(const struct topt_op *op, const int64_t 
 
 const struct topt_op_spec topt_ops_attention[] = {
     /* A count of q holds the heads of a group, one of kv the key and then the value
-     * that they share; without kv they follow the group's heads in q.  With 'kr' the first numbers of each key come from there and
-     * are the same for all heads (multi-head latent attention).  Query i sees the keys
-     * up to i + t - s where causal, the last 'window' of them where that is set (where
-     * not causal as many to both sides, its own counted in each), those of its own run of
-     * 'chunk' where that is.  With 'rp', a table of numbers by head,
-     * one is added to each score by how far key and query are apart: in buckets, exact
-     * at first, then growing as powers up to 'distance' (Raffel et al. 2020); where
-     * there is no mask the second half of the table is for keys after the query.
-     * With a factor each score is less by the distance, times the factor and a slope of
-     * the head (ALiBi: Press et al., 2022).  Scores are kept for a few queries at a
-     * time. */
+     * that they share; without kv they follow the group's heads in q.  With 'kr' the first
+     * numbers of each key come from there and are the same for all heads (multi-head latent
+     * attention).  Query i sees the keys up to i + t - s where causal, the last 'window' of
+     * them where that is set (where not causal as many to both sides, its own counted in each),
+     * those of its own run of 'chunk' where that is.  With 'rp', a table of numbers by head,
+     * one is added to each score by how far key and query are apart: in buckets, exact at
+     * first, then growing as powers up to 'distance' (Raffel et al. 2020); where there is no
+     * mask the second half of the table is for keys after the query. With a factor each score
+     * is less by the distance, times the factor and a slope of the head (ALiBi: Press et al.,
+     * 2022).  Scores are kept for a few queries at a time. */
     {.name = "attention",
      .attrs = A(HEADS) | A(KV_HEADS) | A(HEAD_DIM) | A(V_HEAD_DIM) | A(CAUSAL) |
               A(WINDOW) | A(CHUNK) | A(SCALE) | A(CAP) | A(DISTANCE) | A(FACTOR) | ROPE,

@@ -2,7 +2,7 @@
  * operators, norms, losses.  Activations are [batch, sequence, features]. */
 #include "ops_extents.h"
 #include "ops_rows.h"
-#include "ops_tables.h"
+#include "tables.h"
 
 /* ---- embedding --------------------------------------------------------------------- */
 

@@ -31,41 +31,53 @@ static int mlp(struct paper *p, int x, const int64_t *width, const char *name)
     return x;
 }
 
-/* One tensor of several, four at a time. */
-static int join(struct paper *p, int *x, int n)
+/* Half of the tables from 'from' on have about half of the rows, and so on in each half: so that
+ * whole tables are dealt evenly to 2, 4, 8... devices.  The largest goes where fewer rows are. */
+static void deal(int64_t *rows, int n)
 {
-    for (int level = 0; n > 1; level++) {
-        int made = 0;
-        for (int i = 0; i < n; i += 4) {
-            int in[4], k = n - i < 4 ? n - i : 4;
-            char name[32];
-            struct topt_attrs none = {.fused = 1};
-            memcpy(in, x + i, (size_t)k * sizeof *in);
-            snprintf(name, sizeof name, "join%d.%d", level, i / 4);
-            x[made] = in[0];
-            if (k > 1 && !p->failed)
-                x[made] =
-                    topt_model_add(p->m, "concat_counts", name, k, in, &none, p->err);
-            p->failed |= x[made++] < 0;
+    int64_t half[2][DLRM_TABLES], sum[2] = {0, 0};
+    int room[2] = {(n + 1) / 2, n / 2}, m[2] = {0, 0};
+    for (int i = 1; i < n; i++) /* the largest first */
+        for (int j = i; j > 0 && rows[j] > rows[j - 1]; j--) {
+            int64_t keep = rows[j];
+            rows[j] = rows[j - 1];
+            rows[j - 1] = keep;
         }
-        n = made;
+    for (int i = 0; i < n; i++) {
+        int to = m[1] < room[1] && (m[0] == room[0] || sum[1] < sum[0]);
+        half[to][m[to]++] = rows[i];
+        sum[to] += rows[i];
     }
-    return x[0];
+    memcpy(rows, half[0], (size_t)m[0] * sizeof *rows);
+    memcpy(rows + m[0], half[1], (size_t)m[1] * sizeof *rows);
+    if (n > 2) {
+        deal(rows, m[0]);
+        deal(rows + m[0], m[1]);
+    }
+}
+
+/* Tables of which a step reads few rows and those of which it reads nearly all: an operator for
+ * each, so that plans may treat them differently. */
+static int tables(struct paper *p, const struct dlrm *d, int small, const char *name)
+{
+    enum { SMALL = 10000 };
+    struct topt_attrs a = {.features = d->features, .lookups = 1, .sparse = 1};
+    int n = 0;
+    for (int t = 0; t < DLRM_TABLES; t++)
+        if ((d->rows[t] <= SMALL) == small)
+            a.tables[n++] = d->rows[t];
+    deal(a.tables, n);
+    return topt_paper_add(p, COUNTED, "embedding_bag", -1, -1, a, "%s", name);
 }
 
 static void make_dlrm_of(struct paper *p, const struct dlrm *d)
 {
-    int vector[1 + DLRM_TABLES];
     int x = topt_paper_add(p, FUSED, "input", -1, -1, ATTRS(.features = 13), "numbers");
-    int bottom = vector[0] = mlp(p, x, d->bottom, "bottom");
-    for (int t = 0; t < DLRM_TABLES; t++)
-        vector[1 + t] = topt_paper_add(
-            p, COUNTED, "embedding", -1, -1,
-            ATTRS(.vocab = d->rows[t], .features = d->features, .sparse = 1), "table%d",
-            t);
-    x = join(p, vector, 1 + DLRM_TABLES);
-    x = topt_paper_add(p, COUNTED, "interact", x, -1, ATTRS(.features = d->features),
-                       "products");
+    int bottom = mlp(p, x, d->bottom, "bottom");
+    int in[] = {tables(p, d, 0, "tables"), tables(p, d, 1, "small"), bottom};
+    x = p->failed ? -1
+                  : topt_model_add(p->m, "interact", "products", 3, in, NULL, p->err);
+    p->failed |= x < 0;
     x = topt_paper_add(p, FUSED, "concat_counts", bottom, x, ATTRS(0), "joined");
     x = mlp(p, x, d->top, "top");
     topt_paper_add(p, COUNTED, "logistic", x, -1, ATTRS(0), "loss");

@@ -30,6 +30,8 @@ enum {
     TOPT_MAX_STEPS = 12,     /* kernels and exchanges of one direction */
     TOPT_MAX_JOINS = 2,      /* kernels that a kernel may be done with */
     TOPT_MAX_EXPERTS = 1024, /* kernels keep a count for each */
+    TOPT_MAX_TABLES = 64,    /* of one operator */
+    TOPT_MAX_VECTORS = 256,  /* of which every two are multiplied */
 };
 
 struct topt_dim {
@@ -251,6 +253,10 @@ struct topt_operand_spec {
     uint8_t real;              /* DATA: real numbers instead of whole ones */
     uint8_t wide; /* statistics and losses: in f32 where the settings' dtype is smaller */
     uint8_t rows_of; /* PARAM: 1 + the DATA whose numbers name its rows */
+    /* PARAM: several tables one after the other, of as many rows each as the attribute
+     * "tables" says: dimension 0 counts tables, dimension 1 shares of their rows, see
+     * struct topt_shape. */
+    uint8_t ragged;
     uint8_t slots;   /* INPUT of rank 3: its middle dimension may come in units */
     uint8_t partial; /* SAVED/WORK: a sum over the split dimensions it lacks */
     uint8_t over;    /* WORK: there only where one of these dimensions (bit d) is split */
@@ -466,6 +472,7 @@ const char *topt_activation_name(enum topt_activation a);
     X(MEAN, mean, BOOLEAN)                 /* reduce: mean instead of sum */               \
     X(OFFSET, offset, WHOLE)               /* slice: first number of a unit; select: position */ \
     X(LOOKUPS, lookups, WHOLE)             /* embedding_bag: rows that are added up */     \
+    X(TABLES, tables, LIST)                /* embedding_bag: rows of each table; 0 ends it */ \
     X(SPARSE, sparse, BOOLEAN)             /* table: its gradient is sparse (topt_table_sparse) */ \
     X(DENSITY, density, REAL)              /* ... the fraction of its rows that is named by ... */ \
     X(DENSITY_OF, density_of, WHOLE)       /* ... so many lookups; 0: every row is as likely */ \
@@ -485,6 +492,7 @@ enum topt_attr {
 #define TOPT_ATTR_ACTIVATION(field) int field;    /* enum topt_activation */
 #define TOPT_ATTR_REAL(field)       double field; /* not below 0 */
 #define TOPT_ATTR_SIGNED(field)     double field;
+#define TOPT_ATTR_LIST(field)       int64_t field[TOPT_MAX_TABLES]; /* of at least 1 */
 
 /* Few, plain, and compared as a whole; zero where nothing is said. */
 struct topt_attrs {
@@ -609,10 +617,19 @@ int topt_table_sparse(const struct topt_op *op);
 /* The DATA operand that names its rows, and the lookups of a whole batch. */
 int topt_table_ids(const struct topt_op *op);
 double topt_table_lookups(const struct topt_op *op);
-/* Different rows that 'lookups' of the table name on the mean: R (1 - (1 - 1/R)^lookups) where
- * each of R rows is as likely as the others.  R is the table's rows, or what gives the
- * attributes' density. */
+/* Different rows that 'lookups' of the operator, as many of each of its tables, name on the
+ * mean: R (1 - (1 - 1/R)^lookups) where each of R rows is as likely as the others.  R is the
+ * table's rows, or what gives the attributes' density. */
 double topt_table_rows(const struct topt_op *op, double lookups);
+/* The same of one of its tables; what the density makes of its rows is asked for once,
+ * topt_table_evenness(). */
+double topt_table_named(const struct topt_op *op, int64_t table, double lookups,
+                        double evenness);
+double topt_table_evenness(const struct topt_op *op);
+/* Tables of an operator that has some, rows of one of them, and of all. */
+int64_t topt_tables_of(const struct topt_op *op);
+int64_t topt_table_height(const struct topt_op *op, int64_t table);
+double topt_table_heights(const struct topt_op *op);
 /* Is there a sparse table in the model? */
 int topt_model_has_tables(const struct topt_model *m);
 
@@ -744,7 +761,8 @@ int topt_model_blocks(const struct topt_model *m, struct topt_blocks *ret,
                       struct topt_error *err) TOPT_MUST_CHECK;
 void topt_blocks_fini(struct topt_blocks *b);
 
-/* Numbers that an operator's parameters hold. */
+/* Numbers of a whole operand, and all that an operator's parameters hold. */
+int64_t topt_operand_numbers(const struct topt_op *op, int operand);
 double topt_op_parameters(const struct topt_op *op);
 /* Numbers that people check first.  flops_per_sample counts forward and backward. */
 struct topt_model_stats {

@@ -2,7 +2,7 @@
  *
  * A weighted sum counts memory and time together, as one number.  The lightest strategy
  * is found by one pass over all tables; a second says of every configuration what a
- * strategy with it weighs at least, so that who knows what is wanted knows which
+ * strategy with it weighs at least, so that a caller that knows what it wants knows which
  * configurations do not matter.
  *
  * Thread safety: one owner; the problem is borrowed and must stay as it is. */

@@ -53,7 +53,7 @@ struct topt_search_edge {
     const int32_t *from_class, *to_class;
 };
 
-/* All memory is borrowed from whoever built the problem. */
+/* All memory is borrowed from the builder of the problem. */
 struct topt_search_problem {
     int nops;
     const struct topt_search_op *op;
@@ -83,7 +83,7 @@ struct topt_search_options {
                             The answer is the same for any machine and number of threads */
     int64_t max_entries; /* exact elimination makes no larger table; 0 means 2^23 */
     int64_t max_bytes;   /* memory the search may take; 0 means 16 GiB */
-    struct topt_progress *progress; /* told what the search is at; may be NULL */
+    struct topt_progress *progress; /* updated by the search; may be NULL */
 };
 
 #define TOPT_SEARCH_MAX_THREADS 256

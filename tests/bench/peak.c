@@ -1,6 +1,6 @@
 /* peak.c - what a documented plan takes by the row of its framework: the planner's own settings
  * of its variant, and what no variant says of recomputation by operator. */
-#include "apart.h"
+#include "disjoint_lifetimes.h"
 #include "grid.h"
 #include "grid_data.h"
 #include "solutions.h"
@@ -35,7 +35,8 @@ static struct topt_costing costing(const char *what, struct topt_grid_search *sh
     struct topt_error err = {0};
     struct topt_costing k;
     v.apart_bytes = v.late_permille = 0;
-    if (topt_grid_apart(shape, &v, &err) || topt_grid_costing(shape, &v, &k, &err))
+    if (topt_grid_disjoint_lifetimes(shape, &v, &err) ||
+        topt_grid_costing(shape, &v, &k, &err))
         give_up(what, &err);
     return k;
 }
@@ -70,7 +71,8 @@ static int64_t unread(const struct topt_costing *k, const struct topt_strategy *
 }
 
 /* What single operators make again is not there while the loss runs either, and what they keep
- * lies between what is kept where nothing recomputes and where everything does (plan/grid/apart.c).
+ * lies between what is kept where nothing recomputes and where everything does
+ * (plan/grid/disjoint_lifetimes.c).
  */
 static void by_operator(const char *what, struct topt_grid_search *shape,
                         const struct topt_variant *v, const struct topt_strategy *s,

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "apart.h"
+#include "disjoint_lifetimes.h"
 #include "grid.h"
 #include "grid_data.h"
 #include "planning.h"
@@ -284,7 +284,7 @@ static void weigh_shape(const struct sheet_row *r, struct topt_grid_search *s,
     struct topt_error err = {0};
     struct topt_costing k;
     struct topt_variant v = *variant_of(r, s);
-    if (topt_grid_apart(s, &v, &err))
+    if (topt_grid_disjoint_lifetimes(s, &v, &err))
         give_up(r->model->name, &err);
     struct topt_strategy *plan = plan_of(r, s, &v);
     if (topt_grid_costing(s, &v, &k, &err))

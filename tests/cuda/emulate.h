@@ -13,6 +13,8 @@ extern int64_t cu_emulated_block, cu_emulated_blocks;
  * address sanitizer looks. */
 void cu_emulated_enter(void);
 void cu_emulated_leave(void);
+/* A kernel goes to a stream of the thread's current device only. */
+void cu_emulated_on(void *stream);
 struct fake_stream;
 /* Put work on a stream: a copy of 'ctx', of 'bytes'.  The first stream of a device runs it at
  * once; another one not before somebody waits for it, so that who does not wait sees what was

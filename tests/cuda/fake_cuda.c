@@ -105,6 +105,10 @@ static void need_host(const void *p, const char *what)
 
 /* ---- runtime ------------------------------------------------------------------------------ */
 
+struct fake_stream {
+    int device;
+};
+
 static int fake_gpus(void)
 {
     const char *n = getenv("TOPT_FAKE_GPUS");
@@ -127,9 +131,14 @@ cudaError_t cudaGetDeviceCount(int *ret)
                          : cudaSuccess);
 }
 
+static _Thread_local int current;
+
 cudaError_t cudaSetDevice(int index)
 {
-    return told(index >= 0 && index < fake_gpus() ? cudaSuccess : cudaErrorInvalidValue);
+    if (index < 0 || index >= fake_gpus())
+        return told(cudaErrorInvalidValue);
+    current = index;
+    return cudaSuccess;
 }
 
 cudaError_t cudaMemGetInfo(size_t *ret_free, size_t *ret_all)
@@ -149,7 +158,7 @@ cudaError_t cudaDeviceGetPCIBusId(char *ret, int len, int index)
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *ret, int index)
 {
     *ret = NULL;
-    return cudaSetDevice(index);
+    return told(index < fake_gpus() ? cudaSuccess : cudaErrorInvalidValue);
 }
 
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t p, enum cudaMemPoolAttr a, void *value)
@@ -173,9 +182,9 @@ struct work {
     void *ctx;
     struct work *next;
 };
-/* 'late': runs when it is waited for.  'waited': for another stream, since the last work. */
+/* Of a device.  'late': runs when it is waited for.  'waited': for another stream, since the last work. */
 struct fake_stream {
-    int late, waited;
+    int device, late, waited;
     int64_t put, done;
     struct work *first, **end;
 };
@@ -190,10 +199,19 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret, unsigned flags)
 {
     cudaStream_t s = *ret = calloc(1, sizeof *s);
     (void)flags;
+    if (!s)
+        return told(cudaErrorMemoryAllocation);
+    s->device = current;
     fake_cuda_setups++;
     s->late = streams++ > 0;
     s->end = &s->first;
     return cudaSuccess;
+}
+
+void cu_emulated_on(void *stream)
+{
+    const struct fake_stream *s = stream;
+    need(s && s->device == current, "a kernel on a stream of another device");
 }
 
 static void run_until(cudaStream_t s, int64_t n)
@@ -512,6 +530,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t d,
                               void *workspace, size_t bytes, cudaStream_t stream)
 {
     need(h && algo && stream && c == dst && lc == ld, "a product that is set up badly");
+    cu_emulated_on(stream);
     need_device(workspace, bytes, "a workspace outside of what was allocated");
     need_matrix(a, la);
     need_matrix(b, lb);

@@ -17,6 +17,8 @@
 #include "scan_fixtures.h"
 #include "seq_fixtures.h"
 
+#include <pthread.h>
+
 /* clang-format off */
 #define LONG_ROWS(count, unit) {3, {{BATCH, 1}, {77, 1}, {(count), (unit)}}}
 /* clang-format on */
@@ -485,6 +487,43 @@ static void check_missing(struct topt_device *d)
     topt_model_destroy(m);
 }
 
+static void *add_there(void *data)
+{
+    struct topt_device *d = data;
+    struct topt_error err = {0};
+    double a[N], b[N], sum[N];
+    for (int i = 0; i < N; i++) {
+        a[i] = i % 7;
+        b[i] = i % 5;
+        sum[i] = a[i] + b[i];
+    }
+    void *p = vector(d, d->dtype, a, N), *q = vector(d, d->dtype, b, N);
+    must(d->ops->add(d, p, q, N, 0, &err), &err);
+    double off = distance(d, d->dtype, p, sum, N);
+    d->ops->release(d, p);
+    d->ops->release(d, q);
+    return off > 0 ? data : NULL;
+}
+
+/* Two devices in turns, the second in a thread that has not opened it. */
+static void check_two(const struct topt_module *module)
+{
+    struct topt_device d[2];
+    pthread_t thread;
+    void *failed[3];
+    for (int i = 0; i < 2; i++)
+        open_device(module, TOPT_F32, i, &d[i]);
+    failed[0] = add_there(&d[0]);
+    if (pthread_create(&thread, NULL, add_there, &d[1]) ||
+        pthread_join(thread, &failed[1]))
+        abort();
+    failed[2] = add_there(&d[0]);
+    ok(!failed[0] && !failed[1] && !failed[2],
+       "two devices in one process, one used by another thread than opened it");
+    topt_device_close(&d[0]);
+    topt_device_close(&d[1]);
+}
+
 static int count_devices(const struct topt_module *module)
 {
     struct topt_error err = {0};
@@ -516,5 +555,6 @@ int main(int argc, char **argv)
         check_missing(&d);
         topt_device_close(&d);
     }
+    check_two(module);
     return done_testing();
 }

@@ -72,7 +72,7 @@ for path in profiles:
 validator("report")
 # Attributes are one table of the program; the schema has the same.
 header = (folder.parents[1] / "solver/model/topt_model.h").read_text()
-table = set(re.findall(r"X\([A-Z0-9_]+, (\w+), (?:WHOLE|BOOLEAN|REAL|SIGNED|ACTIVATION)\)", header))
+table = set(re.findall(r"X\([A-Z0-9_]+, (\w+), (?:WHOLE|BOOLEAN|REAL|SIGNED|ACTIVATION|LIST)\)", header))
 known = set(schemas["model.schema.json"]["properties"]["ops"]["items"]["properties"])
 for name in sorted(table ^ known - {"name", "kind", "inputs"}):
     bad = 1

@@ -19,6 +19,7 @@ static struct topt_model *parse(const char *quoted, struct topt_error *err)
 }
 
 #define HEAD  "{'format':'topt-model/1','name':'m','batch':4,'seq':8,'ops':["
+#define BAG   "{'name':'t','kind':'embedding_bag','lookups':1,'features':2,'tables':"
 #define EMBED "{'name':'e','kind':'embedding','vocab':32,'features':16}"
 #define LOSS  "{'name':'l','kind':'cross_entropy','inputs':['y']}"
 
@@ -121,6 +122,10 @@ static void errors(void)
             inval);
     refuses(HEAD EMBED ",{'name':'x','kind':'bias','inputs':[3]}]}", "ops[1].inputs[0]",
             inval);
+    refuses(HEAD BAG "[3,0]}]}", "ops[0].tables[1]", inval);
+    refuses(HEAD BAG "7}]}", "ops[0].tables must be an array", inval);
+    refuses(HEAD BAG "[]}]}", "lookups, tables and features", inval);
+    refuses(HEAD BAG "[2000000000,2000000000]}]}", "rows of all tables", TOPT_ERR_LIMIT);
     refuses(HEAD EMBED ",{'name':'x','kind':'bias','inputs':['x']}]}", "ops[1].inputs[0]",
             inval);
     refuses(HEAD EMBED ",{'name':'x','kind':'bias','inputs':['e'],'heads':2}]}",

@@ -106,7 +106,7 @@ static void check_recommenders(void)
         struct topt_model_stats all = {0}, tables = {0};
         if (m) {
             topt_model_stats(m, &all);
-            topt_model_kind_stats(m, "embedding", &tables);
+            topt_model_kind_stats(m, k < 2 ? "embedding_bag" : "embedding", &tables);
         }
         ok(all.parameters == known[k].parameters && tables.parameters == known[k].tables,
            "%s: %lld parameters, of tables %lld", known[k].name,

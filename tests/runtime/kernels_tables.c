@@ -1,16 +1,39 @@
 /* kernels_tables.c - the host kernels of recommenders, and what a lazy update by rows does. */
 #include "kernel_checks.h"
 
+#define VECTORS(n, d)                                                                    \
+    {                                                                                    \
+        4,                                                                               \
+        {                                                                                \
+            {BATCH, 1}, {SEQ, 1}, {n, 1},                                                \
+            {                                                                            \
+                d, 1                                                                     \
+            }                                                                            \
+        }                                                                                \
+    }
+
 static const struct fixture fixtures[] = {
     {"embedding bag",
      "embedding_bag",
      0,
      0,
      0,
-     {.vocab = 7, .features = 4, .lookups = 3}},
-    {"bag of one", "embedding_bag", 0, 0, 0, {.vocab = 6, .features = 3, .lookups = 1}},
-    {"products of every two", "interact", 1, 12, 1, {.features = 3}},
-    {"product of two", "interact", 1, 8, 1, {.features = 4}},
+     {.tables = {7}, .features = 4, .lookups = 3}},
+    {"bags of five tables",
+     "embedding_bag",
+     0,
+     0,
+     0,
+     {.tables = {7, 1, 12, 3, 2}, .features = 3, .lookups = 2}},
+    {"vectors joined", "join_vectors", 1, 1, 1, {0}, .shape = {VECTORS(3, 4)}},
+    {"products of every two", "interact", 1, 1, 1, {0}, .shape = {VECTORS(4, 3)}},
+    {"products with one more",
+     "interact",
+     3,
+     5,
+     1,
+     {0},
+     .shape = {VECTORS(2, 5), VECTORS(3, 5)}},
     {"logistic loss", "logistic", 1, 1, 1, {0}},
 };
 
@@ -49,7 +72,7 @@ static struct topt_update_call call_of(struct state *x, enum topt_optimizer o,
  * rows stay as they were. */
 static void check_rows(struct topt_device *d, enum topt_optimizer o)
 {
-    static const int32_t row[NAMED] = {14, 10, 11}; /* of a block that begins at row 10 */
+    static const int32_t row[NAMED] = {4, 0, 1};
     double dense[ROWS * COLS] = {0}, value[NAMED * COLS];
     struct state a, b, before;
     start(&a);
@@ -57,12 +80,11 @@ static void check_rows(struct topt_device *d, enum topt_optimizer o)
     start(&before);
     for (int k = 0; k < NAMED; k++)
         for (int j = 0; j < COLS; j++)
-            value[k * COLS + j] = dense[(row[k] - 10) * COLS + j] =
+            value[k * COLS + j] = dense[row[k] * COLS + j] =
                 topt_random_normal(2, (uint64_t)(k * COLS + j));
     struct topt_update_call whole = call_of(&a, o, dense), rows = call_of(&b, o, value);
     rows.row = row;
     rows.rows = NAMED;
-    rows.first = 10;
     int rc = d->ops->update(d, &whole, NULL) | d->ops->update(d, &rows, NULL);
     int moved = 0, stayed = 1;
     for (int i = 0; i < ROWS * COLS; i++) {

@@ -368,23 +368,27 @@ __attribute__((unused)) static struct topt_model *build_table(void)
     return finish(&b);
 }
 
-/* Two tables with sparse gradients, one looked up by positions and one in bags, of which the
- * samples of a batch name some rows several times and most never; what is made of them and of
- * real numbers meets in products of every two. */
+/* Tables with sparse gradients, one looked up by positions and five in bags, of which the samples
+ * of a batch name some rows several times and most never; what is made of the bags and of real
+ * numbers meets in products of every two. */
 __attribute__((unused)) static struct topt_model *build_recommender(void)
 {
     enum { D = 4 };
     struct build b = {.m = topt_model_create("recommender", 8, 2, NULL)};
     int e = put(&b, "embedding", -1, -1,
                 ATTRS(.vocab = 50, .features = D, .init_std = 0.5, .sparse = 1));
-    int bag = put(
-        &b, "embedding_bag", -1, -1,
-        ATTRS(.vocab = 40, .features = D, .lookups = 3, .init_std = 0.5, .sparse = 1));
+    struct topt_attrs bags = {
+        .tables = {40, 3, 17, 1, 9}, .features = D, .lookups = 3, .init_std = 0.5};
+    bags.sparse = 1;
+    int bag = put(&b, "embedding_bag", -1, -1, bags);
     int x = put(&b, "input", -1, -1, ATTRS(.features = 3));
     x = put(&b, "linear", x, -1, ATTRS(.features = D));
     x = put(&b, "unary", x, -1, ATTRS(.activation = TOPT_ACT_TANH));
-    x = put_all(&b, "concat_counts", 3, (int[]){x, e, bag}, ATTRS(0));
-    x = put(&b, "interact", x, -1, ATTRS(.features = D));
+    int y = put(&b, "join_vectors", bag, -1, ATTRS(0));
+    y = put(&b, "linear", y, -1, ATTRS(.features = D));
+    x = put_all(&b, "interact", 2, (int[]){bag, put(&b, "add", x, e, ATTRS(0))},
+                ATTRS(0));
+    x = put_all(&b, "concat_counts", 2, (int[]){x, y}, ATTRS(0));
     x = put(&b, "linear", x, -1, ATTRS(.features = 1));
     put(&b, "logistic", x, -1, ATTRS(0));
     return finish(&b);

@@ -27,10 +27,9 @@ cat >dlrm.json <<'EOF'
  {"name": "bottom", "kind": "linear", "inputs": ["numbers"], "features": 8},
  {"name": "bottom.bias", "kind": "bias", "inputs": ["bottom"]},
  {"name": "bottom.out", "kind": "unary", "inputs": ["bottom.bias"], "activation": "relu"},
- {"name": "people", "kind": "embedding", "vocab": 3000, "features": 8, "sparse": true},
- {"name": "things", "kind": "embedding_bag", "vocab": 2000, "features": 8, "lookups": 4, "sparse": true},
- {"name": "joined", "kind": "concat_counts", "inputs": ["bottom.out", "people", "things"]},
- {"name": "products", "kind": "interact", "inputs": ["joined"], "features": 8},
+ {"name": "people", "kind": "embedding_bag", "tables": [3000, 2, 700, 45, 300], "lookups": 1, "features": 8, "sparse": true},
+ {"name": "things", "kind": "embedding_bag", "tables": [2000], "features": 8, "lookups": 4, "sparse": true},
+ {"name": "products", "kind": "interact", "inputs": ["people", "things", "bottom.out"]},
  {"name": "all", "kind": "concat_counts", "inputs": ["bottom.out", "products"]},
  {"name": "top", "kind": "linear", "inputs": ["all"], "features": 1},
  {"name": "top.bias", "kind": "bias", "inputs": ["top"]},
@@ -61,6 +60,11 @@ for model in dlrm words; do
     done
     try $model 4 columns "people=d:4"
     try $model 4 rows "people=v:4"
+    if [ $model = dlrm ]; then
+        try dlrm 2 "whole tables" "people=t:2"
+        try dlrm 4 "whole tables" "people=t:4"
+        try dlrm 4 "whole tables on halves of the ranks, their rows with owners" "people=data 2 x tensor 2 with owners of rows over t"
+    fi
     ranks=4
 done
 optimizer=adamw lr=0.01
@@ -73,7 +77,7 @@ try dlrm 4 "owners of bags" "things=data 4 with owners of rows"
 "$topt" plan dlrm.json --gpus 2 --hw lab-cpu --framework topt --precision f64 --optimizer row_wise_adagrad \
     --pin "people=data 2 with owners of rows;things=d:2" -o plan2 >out 2>err &&
     "$topt" plan dlrm.json --gpus 4 --hw lab-cpu --framework topt --precision f64 --optimizer row_wise_adagrad \
-        --pin "people=data 4 with sparse gradients;things=data 4 with owners of rows" -o plan4 >out 2>err &&
+        --pin "people=t:4;things=data 4 with owners of rows" -o plan4 >out 2>err &&
     "$topt" plan dlrm.json --gpus 1 --hw lab-cpu --framework topt --precision f64 --optimizer row_wise_adagrad -o plan >out 2>err
 check "plans for 1, 2 and 4"
 set -- --data synthetic --lr 0.05 --clip 0.05 --quiet
@@ -92,7 +96,7 @@ sed "s/\"features\": 8, \"sparse\": true}/\"features\": 8, \"sparse\": true, $de
     sed -n "s/^table 'people': .* named \([0-9.]*\) of .*planned for \([0-9.]*\)).*/\1 \2/p" said |
     awk '{ n++; d = $1 - $2 } END { exit !(n == 1 && d * d < 0.03) }'
 check "a measured density ($density) is what comes back"
-sed 's/"vocab": 3000, "features": 8, "sparse": true/"vocab": 3000, "features": 8, "sparse": true, "density": 0.5/' dlrm.json >bad.json
+sed 's/"lookups": 1, "features": 8, "sparse": true/&, "density": 0.5/' dlrm.json >bad.json
 refused 1 "go together" "$topt" plan bad.json --gpus 1 --hw lab-cpu
 check "a density without its lookups is refused"
 finish

@@ -66,7 +66,9 @@ static int covers(const struct topt_mesh *m, const struct topt_shape *s,
     for (int a = 0; a < m->naxes; a++)
         if (l->at[a] < 0)
             copies *= m->size[a];
-    for (int d = 0; d < s->ndim; d++)
+    for (int64_t k = 0; s->rows && k < s->dim[0].count; k++)
+        all += s->rows[k] - !k;
+    for (int d = s->rows ? 2 : 0; d < s->ndim; d++)
         all *= s->dim[d].count * s->dim[d].unit;
     int64_t largest = topt_layout_elements(m, s, l);
     for (int i = 0; i < m->devices; i++) {
@@ -85,9 +87,11 @@ static int covers(const struct topt_mesh *m, const struct topt_shape *s,
 static void test_blocks(void)
 {
     uint64_t seed = 11;
-    int good = 1;
+    int good = 1, tables = 1;
     for (int i = 0; i < TOPT_TEST_SIZE(3000); i++) {
         static const int shape[][2] = {{1, 4}, {2, 4}, {2, 3}, {3, 2}, {1, 8}};
+        enum { MOST = 9 };
+        int64_t rows[MOST] = {0};
         struct topt_mesh m;
         struct topt_layout l;
         const int *s = shape[random_below(&seed, 5)];
@@ -99,8 +103,20 @@ static void test_blocks(void)
                     {1 + random_below(&seed, 13), 1}}};
         random_layout(&seed, &m, 2, 0, &l);
         good &= covers(&m, &t, &l);
+        struct topt_shape many = {
+            .ndim = 3,
+            .dim = {{1 + random_below(&seed, MOST), 1}, {1, 1}, {3, 2}},
+            .rows = rows};
+        for (int64_t k = 0; k < many.dim[0].count; k++) {
+            rows[k] = 1 + random_below(&seed, 40);
+            if (rows[k] > many.dim[1].count)
+                many.dim[1].count = rows[k];
+        }
+        random_layout(&seed, &m, 3, 0, &l);
+        tables &= covers(&m, &many, &l);
     }
     ok(good, "blocks cover a tensor, uneven splits included; device 0 holds the largest");
+    ok(tables, "blocks cover tables of unlike lengths, and none is larger than said");
 }
 
 static int path_holds(const struct topt_path *p, const struct topt_layout *from,

@@ -104,10 +104,10 @@ static int64_t rows_of(const struct topt_program *p, const struct topt_hw *hw,
     int table = topt_table_sparse(op), ids = topt_table_ids(op);
     int64_t n = g.nodes * g.per_node, rounds = (i->rows + i->chunk - 1) / i->chunk;
     struct topt_layout l = topt_value_layout(op, table, c, &p->mesh);
-    struct topt_shape s = {.ndim = 2};
+    struct topt_shape s = {.ndim = op->spec->operand[table].ndim};
     memcpy(s.dim, op->operand[table].dim, sizeof s.dim);
     struct topt_box box = topt_layout_box(&p->mesh, &s, &l, 0);
-    int64_t values = i->rows * box.len[1] * topt_dtype_bytes(p->settings.dtype);
+    int64_t values = i->rows * box.len[s.ndim - 1] * topt_dtype_bytes(p->settings.dtype);
     int gathers = i->kind == TOPT_I_ROWS_ADD && c->zero == TOPT_ZERO_SPARSE;
     enum topt_collective k = gathers ? TOPT_ALL_GATHER : TOPT_ALL_TO_ALL;
     int64_t times = gathers ? n : 1, numbers = 4 * i->rows, touched;

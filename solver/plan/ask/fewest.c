@@ -2,7 +2,7 @@
  * would buy.
  *
  * Counts are tried upwards until one fits.  In the uniform space of a framework, where a
- * count takes milliseconds, all others are tried too, so that who asks sees beside the
+ * count takes milliseconds, all others are tried too, so that the user sees beside the
  * fewest the knee and the fastest, and can ask for an efficiency instead
  * (alternatives.c). */
 #include "fewest.h"
@@ -148,7 +148,7 @@ static int fall_back_to_uniform(const struct topt_request *asked, int64_t gpus,
 
 /* ---- what was left out of the question --------------------------------------------- */
 
-/* Something that who asks excluded, knowingly or not, and how to have it. */
+/* Something that the request excluded, knowingly or not, and how to have it. */
 struct relaxation {
     const char *ask;
     int (*excluded)(const struct topt_planning *m);

@@ -35,7 +35,7 @@ int topt_plan_frontier(const struct topt_request *r, json_t **ret,
  * said of it.  On groups of unlike devices also what each of them takes of all that the first axis
  * splits, in any order; all 0: it knows of no groups. */
 struct topt_chosen {
-    char *pins, *why; /* owned by who asks */
+    char *pins, *why; /* owned by the caller */
     int64_t share[TOPT_HW_GROUPS];
 };
 

@@ -309,7 +309,7 @@ static int merge_shape(struct merged *m, struct topt_planning *micros, int nodes
 /* ---- seeds ------------------------------------------------------------------------- */
 
 /* The full space with operators that were decided by heuristic may have missed what a smaller
- * space finds, or who looks for the fastest alone. */
+ * space finds, or a search for the fastest alone. */
 static int asks_seeds(const struct topt_request *r, const struct merged *m)
 {
     return m->certificate.decided && !m->stopped && m->space == TOPT_SPACE_FULL &&

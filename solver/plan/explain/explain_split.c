@@ -1,6 +1,6 @@
 /* explain_split.c - what a plan splits where, in few lines.
  *
- * Operators that do the same are told together, repeated blocks that do the same once
+ * Operators that do the same are listed together, repeated blocks that do the same once
  * with the numbers of all of them: most models are a handful of lines, however deep. */
 #include "explain_split.h"
 #include "strategy_words.h"

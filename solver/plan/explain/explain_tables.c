@@ -1,8 +1,8 @@
 /* explain_tables.c - what became of sparse tables, and what else could have.
  *
  * Beside the plan's own choice stand those that recommenders are trained with, over all devices
- * alike: dense and data parallel, rows gathered by all, owners of rows, columns, rows with partial
- * sums.  Each is priced as the search prices it: the table with its gradient and its update, and
+ * alike: dense and data parallel, rows gathered by all, owners of rows, whole tables dealt out,
+ * columns, rows with partial sums.  Each is priced as the search prices it: the table with its gradient and its update, and
  * bringing what it looks up to where the plan reads it. */
 #include "explain_tables.h"
 
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHOICES = 6, SHOWN_TABLES = 8, SHOWN_OTHERS = 3 };
+enum { CHOICES = 7, SHOWN_TABLES = 8, SHOWN_OTHERS = 3 };
 
 struct choice {
     struct topt_config config;
@@ -27,7 +27,7 @@ struct table {
     struct choice choice[CHOICES + 1];
 };
 
-/* The table, and its output's way to who reads it. */
+/* The table, and the move of its output to its consumer. */
 static int price(const struct topt_costing *k, const struct topt_plan_doc *p, int op,
                  struct choice *c, struct topt_error *err)
 {
@@ -66,6 +66,19 @@ static struct topt_config over(const struct topt_mesh *mesh, int dim, enum topt_
     return c;
 }
 
+/* Dimensions of the operator; tables -1 where there is one. */
+struct cuts {
+    int tables, rows, columns;
+};
+
+static struct cuts cuts_of(const struct topt_op *o)
+{
+    const struct topt_operand_spec *w = &o->spec->operand[topt_table_sparse(o)];
+    return (struct cuts){.tables = w->ragged ? w->dim[0] : -1,
+                         .rows = w->dim[w->ndim - 2],
+                         .columns = w->dim[w->ndim - 1]};
+}
+
 static int same(const struct topt_config *a, const struct topt_config *b)
 {
     return a->zero == b->zero && !memcmp(a->dim, b->dim, sizeof a->dim);
@@ -98,20 +111,21 @@ static int look(const struct topt_plan_doc *p, int op, struct table *t,
 {
     struct topt_costing k = {p->micro, p->hw, &p->mesh, &p->settings, p->router, NULL};
     const struct topt_op *o = &p->micro->op[op];
-    int w = topt_table_sparse(o);
-    const int8_t *dim = o->spec->operand[w].dim; /* rows, columns; 0 is the batch */
+    struct cuts cut = cuts_of(o);
     *t = (struct table){.op = op,
-                        .rows = (double)o->operand[w].dim[0].count,
-                        .features = (double)o->operand[w].dim[1].count,
+                        .rows = topt_table_heights(o),
+                        .features = (double)o->count[cut.columns],
                         .lookups =
                             topt_table_lookups(o) * (double)p->settings.micro_batches};
     t->named = topt_table_rows(o, t->lookups);
-    const struct topt_config all[CHOICES] = {over(&p->mesh, 0, TOPT_ZERO_NONE),
-                                             over(&p->mesh, 0, TOPT_ZERO_SPARSE),
-                                             over(&p->mesh, 0, TOPT_ZERO_OWNER),
-                                             over(&p->mesh, dim[1], TOPT_ZERO_SPARSE),
-                                             over(&p->mesh, dim[0], TOPT_ZERO_SPARSE),
-                                             over(&p->mesh, -1, TOPT_ZERO_SPARSE)};
+    const struct topt_config all[CHOICES] = {
+        over(&p->mesh, 0, TOPT_ZERO_NONE),
+        over(&p->mesh, 0, TOPT_ZERO_SPARSE),
+        over(&p->mesh, 0, TOPT_ZERO_OWNER),
+        over(&p->mesh, cut.tables, TOPT_ZERO_SPARSE),
+        over(&p->mesh, cut.columns, TOPT_ZERO_SPARSE),
+        over(&p->mesh, cut.rows, TOPT_ZERO_SPARSE),
+        over(&p->mesh, -1, TOPT_ZERO_SPARSE)};
     if (add(&k, p, t, p->strategy->config[op], 1, err))
         return -1;
     for (int i = 0; i < CHOICES; i++)
@@ -150,20 +164,25 @@ static int look_at_all(const struct topt_plan_doc *p, struct table **ret, int *r
 /* ---- words ------------------------------------------------------------------------- */
 
 /* Which of its dimensions tensor parallelism is of. */
-static const char *cut_of(const struct topt_plan_doc *p, const struct table *of,
-                          const struct topt_config *c)
+static void put_cuts(struct topt_text *t, const struct topt_plan_doc *p,
+                     const struct table *of, const struct topt_config *c)
 {
-    const struct topt_op *o = &p->micro->op[of->op];
-    const int8_t *dim = o->spec->operand[topt_table_sparse(o)].dim;
-    int rows = 0, columns = 0;
-    for (int a = 0; a < p->mesh.naxes; a++) {
-        rows |= c->dim[a] == dim[0];
-        columns |= c->dim[a] == dim[1];
-    }
-    return rows && columns ? " (rows and columns)"
-           : rows          ? " (rows, their sums added up)"
-           : columns       ? " (columns)"
-                           : "";
+    struct cuts cut = cuts_of(&p->micro->op[of->op]);
+    const struct {
+        int dim;
+        const char *words;
+    } cuts[] = {{cut.tables, "whole tables"},
+                {cut.rows, "rows, their sums added up"},
+                {cut.columns, "columns"}};
+    const char *before = " (";
+    for (int i = 0; i < 3; i++)
+        for (int a = 0; a < p->mesh.naxes && cuts[i].dim >= 0; a++)
+            if (c->dim[a] == cuts[i].dim) {
+                topt_text_add(t, "%s%s", before, cuts[i].words);
+                before = "; ";
+                break;
+            }
+    topt_text_add(t, "%s", *before == ';' ? ")" : "");
 }
 
 static void put_choice(struct topt_text *t, const struct topt_plan_doc *p,
@@ -173,16 +192,19 @@ static void put_choice(struct topt_text *t, const struct topt_plan_doc *p,
     topt_text_add(t, "%s, %s  ", topt_show_ns(c->time_ns, time, sizeof time),
                   topt_show_bytes(c->memory_bytes, bytes, sizeof bytes));
     topt_config_words(t, &p->micro->op[of->op], &p->mesh, &c->config);
-    topt_text_add(t, "%s", cut_of(p, of, &c->config));
+    put_cuts(t, p, of, &c->config);
 }
 
 static void put_table(struct topt_text *t, const struct topt_plan_doc *p,
                       const struct table *of)
 {
     int others = 0;
-    topt_text_add(t, "  %.60s: %.0f rows of %.0f; %.0f lookups a step name %.0f\n",
-                  p->micro->op[of->op].name, of->rows, of->features, of->lookups,
-                  of->named);
+    int64_t tables = topt_tables_of(&p->micro->op[of->op]);
+    topt_text_add(t, "  %.60s: ", p->micro->op[of->op].name);
+    if (tables > 1)
+        topt_text_add(t, "%lld tables, ", (long long)tables);
+    topt_text_add(t, "%.0f rows of %.0f; %.0f lookups a step name %.0f\n", of->rows,
+                  of->features, of->lookups, of->named);
     for (int i = 0; i < of->n; i++) {
         const struct choice *c = &of->choice[i];
         if (!c->chosen && others++ >= SHOWN_OTHERS)

@@ -4,7 +4,7 @@
 #include "explain_split.h"
 #include "topt_plan_doc.h"
 
-/* Mesh dimensions: runs of axes that no layout tells apart.  'of' by axis. */
+/* Mesh dimensions: runs of axes that every layout treats alike.  'of' by axis. */
 struct runs {
     int n, of[TOPT_MAX_AXES], size[TOPT_MAX_AXES];
 };

@@ -1,7 +1,7 @@
 /* cached_solve.c - a variant answered from the cache of it, which is found out where it
  * is missing. */
 #include "cached_solve.h"
-#include "apart.h"
+#include "disjoint_lifetimes.h"
 #include "grid_hidden.h"
 #include "grid.h"
 #include "variant_cache.h"
@@ -46,7 +46,7 @@ static int make_problem(struct lookup *l)
 static int price(struct lookup *l)
 {
     struct topt_cached_variant *x = l->x;
-    if (topt_grid_apart(l->s, l->variant, l->err) ||
+    if (topt_grid_disjoint_lifetimes(l->s, l->variant, l->err) ||
         topt_grid_hidden(l->s, l->variant, l->err) || make_problem(l))
         return -1;
     x->variant = *l->variant;
@@ -241,7 +241,7 @@ static int answer_fastest(struct lookup *l, const struct topt_cached_question *q
                : 0;
 }
 
-/* Its strategy nobody asks for. */
+/* Its strategy is never asked for. */
 static int answer_least(struct lookup *l, const struct topt_cached_question *q,
                         struct topt_solutions *ret)
 {
@@ -258,7 +258,7 @@ static int answer(struct lookup *l, const struct topt_cached_question *q,
 {
     const struct topt_cached_variant *x = l->x;
     topt_problem_stats_add(&l->s->stats, &x->stats);
-    l->s->stats.routes = -1; /* of one variant nobody can say */
+    l->s->stats.routes = -1; /* of one variant it is not known */
     if (!x->some || !within(q, x->least.memory, x->least.time))
         return 0;
     int rc =

@@ -25,7 +25,7 @@ int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_vari
 int topt_grid_problem(struct topt_grid_search *s, const struct topt_variant *v,
                       struct topt_problem **ret, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The same with exact prices of everything, for who reads them. */
+/* The same with exact prices of everything, for callers that read them. */
 int topt_grid_priced(struct topt_grid_search *s, const struct topt_variant *v,
                      struct topt_problem **ret, struct topt_error *err) TOPT_MUST_CHECK;
 

@@ -6,7 +6,7 @@
  * search. */
 #include "grid_solve.h"
 #include "algorithm.h"
-#include "apart.h"
+#include "disjoint_lifetimes.h"
 #include "grid_hidden.h"
 #include "caps.h"
 #include "certificate.h"
@@ -206,7 +206,8 @@ static int solve_uncached(struct solver *v, struct topt_variant *variant,
                           struct topt_solutions *part)
 {
     struct topt_problem *p = NULL;
-    if (topt_grid_apart(v->s, variant, v->err) || topt_grid_hidden(v->s, variant, v->err))
+    if (topt_grid_disjoint_lifetimes(v->s, variant, v->err) ||
+        topt_grid_hidden(v->s, variant, v->err))
         return -1;
     tell_progress(v, variant);
     int rc = price_and_search(v, variant, &p, part) ||

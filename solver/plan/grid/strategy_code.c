@@ -209,7 +209,7 @@ static size_t times_of(const char *at, size_t left, size_t period)
     return n / period;
 }
 
-/* The period by which most letters from here on are told as one. */
+/* The period by which most letters from here on are written as one. */
 static size_t best_period(const char *at, size_t left, size_t *ret_times)
 {
     size_t best = 0, saved = 0;

@@ -136,7 +136,7 @@ static int charge(struct topt_problem *p, struct multiplicity *t, int multiplici
     else if (!plain)
         rc = charge_in_place(p, t, err);
     t->at = t->whole;
-    if (t->own_cost && multiplicities == 1) { /* nobody reads it any more */
+    if (t->own_cost && multiplicities == 1) { /* no longer read */
         free(e->cost);
         e->cost = NULL;
     }

@@ -2,9 +2,9 @@
  *
  *     which operators are alike (here)
  *       -> which configurations (configs.c)
- *            -> what they cost (prices.c), how they look from edges (classes.c) */
+ *            -> what they cost (prices.c), how they look from edges (edge_classes.c) */
 #include "family.h"
-#include "classes.h"
+#include "edge_classes.h"
 #include "configs.h"
 #include "pins.h"
 #include "prices.h"
@@ -259,7 +259,7 @@ int topt_problem_family(struct topt_problem *p, int op, int tensor,
     int found = find_chained(p, op, tensor), among = paying_blocks(p, op, tensor);
     if (found < 0 && op < 0)
         found = find_hub(p, tensor);
-    if (found >= 0) { /* of several kinds, that with most blocks: nobody pays too much */
+    if (found >= 0) { /* of several kinds, that with most blocks: none pays too much */
         if (among > p->family[found].among)
             p->family[found].among = among;
         return found;

@@ -1,10 +1,10 @@
 /* price_tuning.h - the numbers by which pricing is tuned: unit, and the row of
- * tests/bench/questions.txt that its mechanism is there for: whoever changes it asks that
- * one first.  None of them changes an exact answer. Private to plan/. */
+ * tests/bench/questions.txt that its mechanism is there for: run that row after changing
+ * it.  None of them changes an exact answer. Private to plan/. */
 #ifndef TOPT_PRICE_TUNING_H
 #define TOPT_PRICE_TUNING_H
 
-/* Bytes that a problem's tables may take where nobody says: most machines have that to
+/* Bytes that a problem's tables may take by default: most machines have that to
  * spare.  More is refused; GPT-3's whole frontier in full on 64. */
 #define TOPT_PROBLEM_MAX_BYTES ((int64_t)4 << 30)
 

@@ -54,7 +54,7 @@ static void keep_cost(struct family *f, int i, const struct topt_fragment_cost *
 /* On the way to the price of a configuration. */
 enum state { LEFT, WANTED, WAITING /* for ways */, SETTLED };
 
-/* What the fragments of what is WANTED cost, as far as ways are known. */
+/* What the fragments of WANTED configurations cost, where their routes are known. */
 static int ask_wanted(const struct topt_problem *p, struct family *f, uint8_t *state,
                       struct topt_error *err)
 {

@@ -68,7 +68,7 @@ static int price_tables(struct topt_problem *p, struct topt_error *err)
             return -1;
     if (p->byte_bounds)
         return 0;
-    topt_moves_fini(p); /* nobody asks for any from here on */
+    topt_moves_fini(p); /* none is asked for from here on */
     return 0;
 }
 
@@ -248,7 +248,7 @@ static int fitting_keep(const struct family *f, int c, const struct topt_strateg
     return f->hub_keep[c] == TOPT_HUB_RECOMPUTE && !again ? c - 1 : c;
 }
 
-/* The first node of a variable rolls for all, as the first edge of a term does. */
+/* The first node of a variable chooses for all, as the first edge of a term does. */
 static void roll_nodes(const struct topt_problem *p, uint64_t *seed, int *config,
                        struct topt_strategy *s)
 {

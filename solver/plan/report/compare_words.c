@@ -80,7 +80,7 @@ static void say_unfit(struct topt_text *t, const json_t *row)
 }
 
 /* "90.3 ms more on the network and 12 ms more computing"; what is less than a fiftieth of the
- * difference is not told. */
+ * difference is not mentioned. */
 static void say_slower(struct topt_text *t, const json_t *row, const json_t *ours)
 {
     int64_t more = topt_json_whole_at(row, "time_ns") - ours_takes(row, ours);

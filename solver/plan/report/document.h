@@ -19,9 +19,9 @@ struct topt_plan_facts {
     int alike; /* blocks choose alike */
     const struct topt_variant
         *variant; /* uniform: what was chosen for all; else unread */
-    const struct topt_framework *framework; /* NULL: nobody asked for one */
+    const struct topt_framework *framework; /* NULL: none was asked for */
     const char *algorithm;
-    const char *mode, *why;                     /* why: NULL where nobody asked */
+    const char *mode, *why;                     /* why: NULL where it was not asked for */
     int64_t memory_limit;                       /* 0: none */
     const struct topt_certificate *certificate; /* NULL: nothing was searched */
     json_t *pins; /* what was pinned, and what is without; borrowed, NULL: nothing */

@@ -1,4 +1,4 @@
-/* plan_check.c - nobody gets a plan that was not costed again from scratch and lowered.
+/* plan_check.c - every plan is costed again from scratch and lowered before it is given out.
  *
  * The search knows tables; this knows only the model, the strategy and the fragments.  Of
  * many strategies each is evaluated (topt_lower.h), and the first by the plain code as

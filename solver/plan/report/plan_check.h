@@ -1,5 +1,5 @@
-/* plan_check.h - nobody gets a plan that was not costed again from scratch and lowered. 
- * Private to plan/. */
+/* plan_check.h - every plan is costed again from scratch and lowered before it is given
+ * out.  Private to plan/. */
 #ifndef TOPT_PLAN_CHECK_H
 #define TOPT_PLAN_CHECK_H
 

@@ -33,10 +33,7 @@ static struct way way_of(const struct topt_op *op, const struct topt_mesh *mesh,
     for (int o = 0; o < op->spec->noperands; o++) {
         if (op->operand[o].role != TOPT_PARAM || !op->operand[o].present)
             continue;
-        double n = 1;
-        for (int i = 0; i < op->spec->operand[o].ndim; i++)
-            n *= (double)(op->operand[o].dim[i].count * op->operand[o].dim[i].unit);
-        w.weight += n;
+        w.weight += (double)topt_operand_numbers(op, o);
     }
     return w;
 }

@@ -75,7 +75,7 @@ int topt_request_even(const struct topt_request *r)
     return r->framework && r->framework->even;
 }
 
-/* Nowhere, inside a node, anywhere: from what the row or who asks wants first to the most
+/* Nowhere, inside a node, anywhere: from what the row or the request wants first to the most
  * that it takes. */
 int topt_request_tensor_at(const struct topt_request *r, int n)
 {

@@ -28,7 +28,7 @@ struct topt_framework {
     int even;         /* samples, heads and features split into equal parts only */
     int zero;         /* levels of enum topt_zero that it has, as bits */
     const char *level[TOPT_ZERO_COUNT]; /* what people call them there */
-    enum topt_tensor_where tensor;      /* where nobody says */
+    enum topt_tensor_where tensor;      /* the default */
     enum topt_tensor_where tensor_most; /* the most that can be asked for */
     const char *
         tensor_needs; /* what a script must do to obey it; NULL: nothing, it is an option there */

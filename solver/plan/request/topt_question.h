@@ -16,7 +16,7 @@
 #include "topt_progress.h"
 
 enum topt_mode { TOPT_MINI_TIME, TOPT_MINI_PARALLELISM, TOPT_PROFILING, TOPT_MODE_COUNT };
-/* Which numbers of GPUs are tried where nobody names them. */
+/* Which numbers of GPUs are tried where the request names none. */
 enum topt_counts {
     TOPT_COUNTS_ANY,  /* every number, on every grid of nodes x equal devices a node */
     TOPT_COUNTS_POW2, /* powers of two, on the fewest nodes that have them, as the next */
@@ -24,7 +24,7 @@ enum topt_counts {
     TOPT_COUNTS_COUNT
 };
 
-/* What whoever asks said, so that an answer can name what was assumed; bits. */
+/* What the user gave, so that an answer can name what was assumed; bits. */
 enum topt_given {
     TOPT_GIVEN_FRAMEWORK = 1,
     TOPT_GIVEN_PRECISION = 2,
@@ -75,7 +75,7 @@ struct topt_request {
     /* granule_bytes 0: the profile's; micro_batches is not read */
     struct topt_settings settings;
     const atomic_bool *cancel;      /* polled: fail with CANCELED; may be NULL */
-    struct topt_progress *progress; /* told what the search is at; may be NULL */
+    struct topt_progress *progress; /* updated by the search; may be NULL */
     /* Polled: answer with the best so far, and how good it is known to be; may be
      * NULL. */
     const atomic_bool *stop;

@@ -17,7 +17,7 @@
  * high caps: under the high ones they are weighed, and the low ones leave the room.  How
  * much more in flight the bound can bear lowers the high caps, under which the bound is
  * higher, and bears less; then halves of the range, each with its own room, are looked at
- * by themselves.  What matters to none of them matters to nobody.  This is what
+ * by themselves.  What matters to none of them does not matter.  This is what
  * cap_search.c does by searches, at the price of scalarised passes. */
 #include "caps_bound.h"
 #include "bound_levels.h"

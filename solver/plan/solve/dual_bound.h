@@ -28,7 +28,7 @@ struct dual_bound {
 struct dual_bound_options {
     const struct topt_search_options *search;
     struct topt_cost limit; /* nothing heavier, nothing slower */
-    double reach;           /* of the hull: what is farther by a part is not told apart */
+    double reach;           /* of the hull: what is farther by a part is all alike */
     /* A corner by which the hull is nearer by a part is worth another pass. */
     double fine;
 };

@@ -21,7 +21,7 @@ struct topt_cached_point;
 struct topt_solution {
     int64_t memory_bytes, time_ns;
     struct topt_strategy *strategy;
-    struct topt_variant variant; /* of the one who posed the problem */
+    struct topt_variant variant; /* of which the problem was made */
     struct topt_cached_point
         *cached; /* where that one keeps it, borrowed; NULL: nowhere */
 };
@@ -52,7 +52,7 @@ int topt_solutions_reduce(struct topt_solutions *s,
 /* Only the i-th is left, or (-1) none. */
 void topt_solutions_keep(struct topt_solutions *s, int i);
 
-/* Time of the fastest so far, or of the slowest thinkable. */
+/* Time of the fastest so far, or INT64_MAX. */
 int64_t topt_solutions_best(const struct topt_solutions *s);
 
 #endif

@@ -12,7 +12,7 @@ struct solve_context {
     struct topt_error *err;
     int searched, stopped; /* searches made; the last one that is due was not */
     int before;            /* solutions that there were when the last search began */
-    int proves;            /* who searches says by itself how good the answer is */
+    int proves;            /* the search itself says how good the answer is */
 };
 
 /* One search, with what is left of the work allowed; its certificate is added to the answer's.

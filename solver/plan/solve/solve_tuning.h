@@ -1,6 +1,6 @@
 /* solve_tuning.h - the numbers by which this folder's searches are tuned: unit, and the
- * row of tests/bench/questions.txt that its mechanism is there for: whoever changes it
- * asks that one first.  None of them changes an exact answer. Private to plan/solve. */
+ * row of tests/bench/questions.txt that its mechanism is there for: run that row
+ * after changing it.  None of them changes an exact answer. Private to plan/solve. */
 #ifndef TOPT_SOLVE_TUNING_H
 #define TOPT_SOLVE_TUNING_H
 

@@ -10,12 +10,12 @@ struct topt_algorithm {
     const char *leaves_out; /* what of the space it does not look at; NULL: nothing */
     const struct topt_restriction *restriction; /* NULL: none */
     int factors; /* bits of enum topt_factor that it may search */
-    int always;  /* ... and those that it does search even where nobody asked */
+    int always;  /* ... and those that it does search even where not asked for */
     int zero;    /* levels of enum topt_zero it knows, as bits; 0: all */
     int tables; /* what of sparse tables it knows beside: TOPT_ZERO_SPARSE, _OWNER as bits; it is
                       compared where there are some */
     int one_mesh;  /* one device mesh for all operators: a variant for each */
-    int alike;     /* blocks of a kind choose alike unless they are told to be free */
+    int alike;     /* blocks of a kind choose alike unless the request frees them */
     int time_only; /* it takes the fastest, which fits or not */
     int fused;     /* gradients are all-reduced in buckets, beside backward */
 };

@@ -1,4 +1,4 @@
-/* pins.c - splits that whoever asks has chosen: read, found in a model, held against
+/* pins.c - splits that the user has chosen: read, found in a model, held against
  * configurations. */
 #include "pins.h"
 #include "topt_near.h"

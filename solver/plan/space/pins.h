@@ -1,4 +1,4 @@
-/* pins.h - splits that whoever asks has chosen.  Private to plan/.
+/* pins.h - splits that the user has chosen.  Private to plan/.
  *
  *     NAME=SPLIT[;NAME=SPLIT...]
  *

@@ -3,7 +3,7 @@
  *   batch        axes take the batch, whatever has none is replicated
  *   spread       whatever is stored is split over all devices: parameters, outputs, and what is
  *                kept for backward.  What a contraction leaves is a sum that is due, which
- *                nobody stores: it is added up on the way to the consumer, whose own blocks are
+ *                is never stored: it is added up on the way to the consumer, whose own blocks are
  *                kept (partition and reduce).  Parameters are gathered before use (ZERO_PARAM),
  *                and a replicated copy is thrown away and recomputed in backward.  Statistics
  *                that an operator saves beside its output go where its configuration puts them
@@ -293,7 +293,7 @@ static int one_channel_hub(const struct topt_space_options *o,
 const struct topt_restriction topt_restrict_one_channel = {one_channel_op,
                                                            one_channel_hub, named_edge};
 
-/* ---- asked by who lists configurations --------------------------------------------- */
+/* ---- asked by the listing of configurations --------------------------------------------- */
 
 int topt_allows_op(const struct topt_space_options *o, const struct topt_mesh *mesh,
                    const struct topt_op *op, const struct topt_config *c)

@@ -56,7 +56,7 @@ struct topt_space_options {
     int threads;        /* that look for routes; prices do not depend on it */
     int64_t max_bytes;  /* of its tables; 0: TOPT_PROBLEM_MAX_BYTES */
     int keep_dominated; /* list configurations that others of their classes beat */
-    struct topt_progress *progress; /* told how many were priced; may be NULL */
+    struct topt_progress *progress;             /* counts those priced; may be NULL */
     const struct topt_restriction *restriction; /* of another system; NULL: none */
     const struct topt_pins *pins;               /* of the model; NULL: none */
     int sums_stay; /* memory counts a sum that is due as if it stayed, whole (papers) */

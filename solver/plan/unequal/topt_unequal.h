@@ -27,7 +27,8 @@ char *topt_unequal_text(const json_t *answer);
  * fastest of so many; a group by itself, or numbers of several that people book.
  *  0 and '*ret' the answer, a new reference: that of topt_plan about the group "group", or that of
  *    topt_plan_unequal, both with "choices", [{"groups", "gpus", "feasible", "time_ns"}], what was
- *    asked, and where not all devices of several groups, "gpus_of" each; 'one_kind': groups by themselves alone, for who gives one job one kind of GPUs;
+ *    asked, and where not all devices of several groups, "gpus_of" each; 'one_kind': groups by
+ *    themselves alone, for who gives one job one kind of GPUs;
  * -1: as topt_plan; USAGE where no groups have as many devices as are asked for. */
 int topt_plan_groups(const struct topt_request *r, int one_kind, json_t **ret,
                      struct topt_error *err) TOPT_MUST_CHECK;

@@ -221,7 +221,7 @@ static int narrow_kind(struct narrowing *n, struct kind *k, struct look *look)
     return rc ? -1 : 0;
 }
 
-/* Operators of different kinds are looked at by threads: nobody reads what another
+/* Operators of different kinds are looked at by threads: none reads what another
  * changes, since what other ends may take is as it was at the beginning of the round. */
 struct looking {
     struct narrowing *n;

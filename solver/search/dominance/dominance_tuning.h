@@ -1,6 +1,6 @@
 /* dominance_tuning.h - the numbers by which dominance is tuned: unit, and the row of
- * tests/bench/questions.txt that its mechanism is there for: whoever changes it asks that
- * one first. None of them changes an exact answer. Internal to this folder. */
+ * tests/bench/questions.txt that its mechanism is there for: run that row after changing
+ * it. None of them changes an exact answer. Internal to this folder. */
 #ifndef TOPT_SEARCH_DOMINANCE_TUNING_H
 #define TOPT_SEARCH_DOMINANCE_TUNING_H
 

@@ -3,7 +3,7 @@
  *
  * In row o, a point p of entry (c, o) goes where one q of (w, o) and the substitution of c for w
  * together are no more in memory and time, and less in one.  Rows are independent, so
- * each is one thread's affair, who finds for himself what substitutions cost at most, and only as
+ * each is one thread's job, which finds out itself what substitutions cost at most, and only as
  * far as he could use it. Who outdid points of earlier rows is tried first: most go
  * there.  Of the others most can't, which lower bounds in floats tell, many at once.
  *

@@ -1,5 +1,5 @@
 /* entry_dominance.h - points of a table over two operators that a substitution at one end always
- * dominates. Internal to this folder.  Thread safety: one owner a call; what it is told is
+ * dominates. Internal to this folder.  Thread safety: one owner a call; its arguments are
  * only read. */
 #ifndef TOPT_SEARCH_ENTRY_DOMINANCE_H
 #define TOPT_SEARCH_ENTRY_DOMINANCE_H

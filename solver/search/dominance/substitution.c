@@ -6,7 +6,7 @@
  *
  * Only those y count that v may still stand beside.  Nobody asks for that maximum unless
  * it is small, and most are large: it is found alternative by alternative, from where v
- * is at its best (there w is likely to cost more), only until it is more than whoever
+ * is at its best (there w is likely to cost more), only until it is more than the caller
  * asks can use.
  *
  * Where no pair has more than one alternative, and costs are not too large for doubles,

@@ -33,7 +33,7 @@ static struct topt_search_options slice_options(const struct conditioning *c)
     struct topt_search_options o = *c->options;
     int left = c->nslices - c->from;
     if (c->nslices > 1)
-        o.progress = NULL; /* told by the whole */
+        o.progress = NULL; /* reported by the whole */
     if (c->to - c->from > 1)
         o.threads = 1;
     if (o.max_work) {
@@ -184,7 +184,7 @@ static int add_known(struct conditioning *c, const struct slice *s)
     return 0;
 }
 
-/* For who watches. */
+/* For progress reports. */
 static void tell_progress(const struct conditioning *c, int done)
 {
     struct topt_progress *p = c->options->progress;

@@ -1,6 +1,6 @@
 /* drive_tuning.h - the numbers by which the search of segments and slices is tuned: unit,
- * and the row of tests/bench/questions.txt that its mechanism is there for: whoever
- * changes it asks that one first. None of them changes an exact answer. Internal to this
+ * and the row of tests/bench/questions.txt that its mechanism is there for: run
+ * that row after changing it. None of them changes an exact answer. Internal to this
  * folder. */
 #ifndef TOPT_SEARCH_DRIVE_TUNING_H
 #define TOPT_SEARCH_DRIVE_TUNING_H
@@ -13,11 +13,11 @@ enum {
     FIRST_REACH = 64,
     FIRST_REACH_FAST = 1 << 14,
     /* Times as far each further time; where a time costs more than what it finds; and
-     * where it is dear only a part farther; chain-480x28. */
+     * where it is expensive only a part farther; chain-480x28. */
     NEXT_REACH = 2,
     NEXT_REACH_CHEAP = 8,
     DEAR_PART = 3,
-    /* Of the pairs of a scalarised pass: cheap is less than a part, dear is more than so
+    /* Of the pairs of a scalarised pass: cheap is less than a part, expensive is more than so
      * many times; chain-480x28. */
     CHEAP_PART = 4,
     DEAR_TIMES = 2,

@@ -12,7 +12,7 @@ struct fixing {
     int64_t allowance;
     struct reduced_problem narrowed; /* what is left of the problem within it */
     struct topt_frontier
-        *frontier; /* of that, between the segment's ends: set by who searches it */
+        *frontier; /* of that, between the segment's ends: set by its search */
 };
 
 /* Begin with a segment that is to be parted; 0 where a problem of its own is not worth

@@ -321,7 +321,7 @@ static int too_much(struct scalarizer *b, struct segment *segment, int can_split
     }
 }
 
-/* How far to look after 'explored': the dearer that was, beside a pass, the less
+/* How far to look after 'explored': the more that cost, beside a pass, the less
  * farther. */
 static int64_t next_reach(const struct scalarizer *b, int64_t opt, int64_t explored)
 {

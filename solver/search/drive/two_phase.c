@@ -37,7 +37,7 @@ struct two_phase {
     const struct topt_search_options *options;
     struct known_costs incumbents;    /* of others, and crossovers */
     struct topt_cost *own_incumbents; /* owned, where there are any */
-    struct crosser crosser;           /* empty where nobody asks for crossovers */
+    struct crosser crosser;           /* empty where there are no crossovers */
     struct topt_error *err;
     struct topt_cost most, limit; /* of any strategy; of those that are wanted */
     struct topt_pool *pool;
@@ -501,7 +501,7 @@ static int find_ends(struct two_phase *s, struct topt_cost *ret_light,
     return ret_light->memory <= s->limit.memory && ret_fast->time <= s->limit.time;
 }
 
-/* For who watches.  Nothing in a segment is faster than its right end, and its left end
+/* For progress reports.  Nothing in a segment is faster than its right end, and its left end
  * is no heavier than anything in it. */
 static void tell_progress(const struct two_phase *s)
 {

@@ -1,7 +1,7 @@
 /* backtrack.c - the strategies of points that a maker made.
  *
  * A point says of which two points it was made, down to the leaves, which are choices.
- * All points of an answer go down together, node after node, and a node hands on only
+ * All points of an answer go down together, node after node, and a node passes on only
  * where it differs from one strategy to the next:
  *
  *     root     strategy 0: p   1: q   2: r   3: s

@@ -484,7 +484,7 @@ int topt_elimination_multiply(struct elimination_plan *p, int a, int b)
     return multiply(p, a, b, -1, NULL);
 }
 
-/* How dear eliminating an operator looks now: operators in the new table (three and more
+/* The estimated cost of eliminating an operator now: operators in the new table (three and more
  * are alike), then expected points.  A table over very many is the last that is
  * wanted. */
 struct elimination_rank topt_elimination_rate(struct elimination_plan *p, int op)

@@ -19,7 +19,7 @@ int topt_elimination_exactly(struct elimination_plan *p,
                              const struct topt_search_options *options,
                              struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The parts of that, for who wants to choose what is eliminated: only the leaves; then
+/* The parts of that, for callers that choose what is eliminated: only the leaves; then
  * one operator (the new factor, or -1), or only a product of two factors. */
 int topt_elimination_start(struct elimination_plan *p,
                            const struct topt_search_problem *problem,
@@ -32,7 +32,7 @@ int topt_elimination_multiply(struct elimination_plan *p, int a, int b);
  * caller. */
 int topt_elimination_alike(struct elimination_plan *p, int op, int **ret);
 int topt_elimination_same_ops(const struct elimination_plan *p, int a, int b);
-/* How dear the operator's elimination looks: ranked by operators in the new table. */
+/* The estimated cost of the operator's elimination: ranked by operators in the new table. */
 struct elimination_rank topt_elimination_rate(struct elimination_plan *p, int op);
 enum { TOPT_RANKS = 4 };
 

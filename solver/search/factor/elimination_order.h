@@ -11,7 +11,7 @@
 
 #include "topt_arena.h"
 
-/* How dear an elimination looks: by rank, then by expected points. */
+/* The estimated cost of an elimination: by rank, then by expected points. */
 struct elimination_rank {
     int rank;
     double points;

@@ -1,6 +1,6 @@
 /* factor_tuning.h - the numbers by which tables and products are tuned: unit, and the row
- * of tests/bench/questions.txt that its mechanism is there for: whoever changes it asks
- * that one first. None of them changes an exact answer. Internal to this part. */
+ * of tests/bench/questions.txt that its mechanism is there for: run that row after
+ * changing it. None of them changes an exact answer. Internal to this part. */
 #ifndef TOPT_SEARCH_FACTOR_TUNING_H
 #define TOPT_SEARCH_FACTOR_TUNING_H
 

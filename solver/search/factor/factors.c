@@ -1,4 +1,4 @@
-/* factors.c - a problem as factors: tables over operators, and the lists of who sees
+/* factors.c - a problem as factors: tables over operators, and the lists of factors by
  * which operator. */
 #include "factors.h"
 
@@ -61,7 +61,7 @@ static void enter_lists(struct elimination_plan *p, int factor)
     f->gone = 0;
 }
 
-/* It keeps its links: who left last can come back first. */
+/* It keeps its links: the last one that left can come back first. */
 void topt_elimination_leave_lists(struct elimination_plan *p, int factor)
 {
     struct factor *f = &p->factor[factor];

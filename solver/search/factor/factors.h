@@ -1,5 +1,5 @@
-/* factors.h - a problem as factors: tables over operators, and the lists of who sees
- * which operator. Internal to this part.  Thread safety: one owner; once planned, read by
+/* factors.h - a problem as factors: tables over operators, and the lists of factors by
+ * operator. Internal to this part.  Thread safety: one owner; once planned, read by
  * many. */
 #ifndef TOPT_SEARCH_FACTORS_H
 #define TOPT_SEARCH_FACTORS_H

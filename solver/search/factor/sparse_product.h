@@ -23,9 +23,9 @@ void topt_sparse_product_fini(struct product *p);
  * one other operator of its own? */
 int topt_sparse_product_is(const struct step *s);
 
-/* Make such a table's points, behind those that the maker has.  Answers as if nobody
- * helped. 0; 1 where it is more than the maker's budget or mean, and entries are missing;
- * -1, and the merge says what failed. */
+/* Make such a table's points, behind those that the maker has.  The answer does not
+ * depend on the threads. 0; 1 where it is more than the maker's budget or mean, and entries are
+ * missing; -1, and the merge says what failed. */
 int topt_sparse_product_make(struct product *p, struct maker *k, const struct table *t);
 
 #endif

@@ -1,6 +1,6 @@
 /* table.h - factor tables: leaves with their costs, and steps that make a new table of
  * two. A step is planned, not made: how often it is made, under which bounds and by which
- * thread is the affair of make_points.h. Internal to this folder.  Thread safety: one
+ * thread is decided in make_points.h. Internal to this folder.  Thread safety: one
  * owner; once complete, read by many. */
 #ifndef TOPT_SEARCH_TABLE_H
 #define TOPT_SEARCH_TABLE_H
@@ -12,8 +12,8 @@
 
 struct table;
 
-/* A frontier for each entry; which variables the entries are over is the factor's
- * affair. */
+/* A frontier for each entry; which variables the entries are over, the factor
+ * knows. */
 struct table {
     int id, leaf;
     int nparts;  /* leaves that it is made of, at most 2^20 */

@@ -17,7 +17,7 @@ struct maker {
     struct topt_cost most;   /* heavier or slower strategies are not looked for */
     int nbounds;
     const struct scalar_pass *bound[TOPT_MAX_BOUNDS];
-    struct product *product; /* makes products row by row; NULL: nobody does */
+    struct product *product; /* makes products row by row; NULL: point by point */
     int max_frontier;
     int64_t budget; /* points to look at; 0: any number */
     double mean;    /* points of an entry, about, that are too many; 0: any number */

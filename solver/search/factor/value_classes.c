@@ -1,4 +1,4 @@
-/* value_classes.c - what is told apart of operators' values, each way of it once.
+/* value_classes.c - which of operators' values are distinguished, each partition once.
  *
  * Views are remembered by the addresses of what they were made of: arrays of classes are
  * the problem's or other views', and stay as they are. */

@@ -1,6 +1,6 @@
-/* value_classes.h - what is told apart of operators' values, each way of it once.
+/* value_classes.h - which of operators' values are distinguished, each partition once.
  *
- * A view numbers the values of an operator by what somebody sees of them.  Of a hundred
+ * A view numbers the values of an operator by what a factor distinguishes.  Of a hundred
  * alike blocks views are asked for with the same arrays, and so come out as the same:
  * what one of them took time for, the others find.  Whoever compares views may compare
  * their arrays' addresses first.

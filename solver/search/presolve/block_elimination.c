@@ -78,7 +78,7 @@ static void give_up(struct condensing *k, size_t points)
     for (size_t i = k->nmade; i < k->c->plan.tables.nall; i++)
         k->verdict[i] = BROKEN;
     m->merge.n = points;
-    m->merge.failed = TOPT_OK; /* an overflow may be of what nobody needs */
+    m->merge.failed = TOPT_OK; /* an overflow may be of what is never needed */
     m->merge.too_big = 0;
 }
 
@@ -187,7 +187,7 @@ static int accept_table(struct condensing *k, const struct table *t, int mean)
     return k->verdict[t->id] == ACCEPTED;
 }
 
-/* Tables of an elimination that was refused before any of them was made: nobody uses
+/* Tables of an elimination that was refused before any of them was made: none uses
  * them. */
 static int mark_broken(struct condensing *k)
 {
@@ -307,7 +307,7 @@ static int at_beginning(const struct condensing *k, int op)
     return 0;
 }
 
-enum { MOST_SPAN = 2 }; /* with more its table would be over too many; nobody counts on */
+enum { MOST_SPAN = 2 }; /* with more its table would be over too many */
 
 static void find_span(struct condensing *k, int op)
 {

@@ -1,6 +1,6 @@
-/* ops_tables.h - what rows of tables share.  Private to model/. */
-#ifndef TOPT_OPS_TABLES_H
-#define TOPT_OPS_TABLES_H
+/* tables.h - what rows of tables share.  Private to model/. */
+#ifndef TOPT_TABLES_H
+#define TOPT_TABLES_H
 
 #include "topt_model.h"
 

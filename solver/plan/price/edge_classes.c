@@ -1,9 +1,9 @@
-/* classes.c - the ends of edges that a family has, told apart.
+/* edge_classes.c - the ends of edges that a family has, numbered by what differs.
  *
  * An edge costs what it does by the layouts of the tensor there and what is live beside
  * it, not by the configuration as such, of which there are many more.  So a table of an
  * edge is between classes of ends. */
-#include "classes.h"
+#include "edge_classes.h"
 #include "topt_hash.h"
 
 #include <stdlib.h>

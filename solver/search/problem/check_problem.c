@@ -1,9 +1,9 @@
-/* well_formed.c - is a problem well formed?
+/* check_problem.c - is a problem well formed?
  *
  * A problem comes from outside (a cost file, a model), so it is checked whole before any
  * search sees it: indices in range, tables well shaped, costs of at least 0, no cycle.
  * The searches then index without looking. */
-#include "well_formed.h"
+#include "check_problem.h"
 
 #include "search_common.h"
 

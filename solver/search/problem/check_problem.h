@@ -1,7 +1,7 @@
-/* well_formed.h - is a problem well formed?
+/* check_problem.h - is a problem well formed?
  * Internal to this part.  Thread safety: reentrant. */
-#ifndef TOPT_SEARCH_WELL_FORMED_H
-#define TOPT_SEARCH_WELL_FORMED_H
+#ifndef TOPT_SEARCH_CHECK_PROBLEM_H
+#define TOPT_SEARCH_CHECK_PROBLEM_H
 
 #include "topt_search.h"
 

@@ -1,10 +1,11 @@
-/* classes.h - the ends of edges that a family has, told apart.  Private to plan/. */
-#ifndef TOPT_CLASSES_H
-#define TOPT_CLASSES_H
+/* edge_classes.h - the ends of edges that a family has, numbered by what differs.  Private to
+ * plan/. */
+#ifndef TOPT_EDGE_CLASSES_H
+#define TOPT_EDGE_CLASSES_H
 
 #include "topt_lower.h"
 
-/* The ends that were told apart so far: a hash finds them. */
+/* The different ends found so far: a hash finds them. */
 struct classes {
     struct topt_edge_end **end; /* the family's, and how many */
     int *n;

@@ -1,6 +1,6 @@
-/* apart.c - what uniform strategies of another framework never have in memory
- * together. */
-#include "apart.h"
+/* disjoint_lifetimes.c - memory of uniform strategies of another framework that is never in
+ * use at once. */
+#include "disjoint_lifetimes.h"
 #include "grid_data.h"
 #include "planning.h"
 #include "request.h"
@@ -49,7 +49,7 @@ static int recomputed_on_one(const struct topt_planning *m, struct topt_micro *t
     t->recomputed = least;
     t->recomputed_all = of_all;
     t->recomputed_known = !rc;
-    return rc ? topt_wrap(err, "what is made again") : 0;
+    return rc ? topt_wrap(err, "what is recomputed") : 0;
 }
 
 /* Of parameters. */
@@ -146,8 +146,8 @@ static double late_bytes(const struct topt_grid_search *s, const struct topt_var
 }
 
 /* Floors of all, less a hundredth, as bytes are weighed by thousandths. */
-int topt_grid_apart(struct topt_grid_search *s, struct topt_variant *v,
-                    struct topt_error *err)
+int topt_grid_disjoint_lifetimes(struct topt_grid_search *s, struct topt_variant *v,
+                                 struct topt_error *err)
 {
     double all = s->mesh.devices,
            tensor = all / (double)topt_data_ranks(&s->mesh, v->cut);
