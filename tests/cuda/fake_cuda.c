@@ -105,10 +105,6 @@ static void need_host(const void *p, const char *what)
 
 /* ---- runtime ------------------------------------------------------------------------------ */
 
-struct fake_stream {
-    int device;
-};
-
 static int fake_gpus(void)
 {
     const char *n = getenv("TOPT_FAKE_GPUS");
