@@ -161,6 +161,11 @@ static int start_session(struct topt_run *r, struct topt_error *err)
         o.schedule.last = r->args.steps;
         o.schedule.lowest = r->args.min_lr > 0 ? r->args.min_lr : r->report.lr / 10;
     }
+    if (r->args.overlap && r->comm->size > 1 && !r->comm->ops->engine)
+        topt_solve_note_caps(r,
+                             "--overlap: nothing runs beside what computes over '%s'; "
+                             "gradients are summed where the program waits for them",
+                             r->comm->ops->name);
     r->start_rss = topt_run_status_bytes("VmRSS");
     return topt_session_create(r->program, r->comm, &r->device.dev, &o, &r->session, err);
 }

@@ -67,10 +67,12 @@ if [ -n "$mpiexec" ]; then
     check "two GPUs' profile, with NCCL's curves"
     for comm in auto nccl staged; do
         "$mpiexec" -n 2 "$runtime" run plan2-0.json --data text --steps 8 --dtype f64 \
-            --device cuda --comm $comm --json >out 2>err && [ -n "$(losses out)" ] &&
+            --device cuda --comm $comm --overlap --bucket 2KiB --json >out 2>err && [ -n "$(losses out)" ] &&
             [ "$(losses out | cut -c1-14)" = "$(losses on-host | cut -c1-14)" ]
         check "two GPUs, $comm"
     done
+    grep -q "note: --overlap: nothing runs beside what computes over 'staged'" err
+    check "... by way of the hosts' memory nothing overlaps, which is said"
     TOPT_FAKE_GPUS=1 refused 1 'have the same GPU' "$mpiexec" -n 2 "$runtime" run plan2-0.json \
         --data text --device cuda
     check "two ranks on one GPU: one line"
