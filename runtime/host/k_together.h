@@ -16,12 +16,12 @@ static void linear_together(const struct topt_kernel_call *c, int n)
     int64_t k = cols_of(c, X), cols = cols_of(c, Y), rows = rows_of(c, X);
     for (int64_t r = 0; r < rows; r++) {
         real *to = y + r * cols;
-        const real *from = other + r * cols;
+        const real *from = other ? other + r * cols : b;
         if (b && other)
             for (int64_t j = 0; j < cols; j++)
                 to[j] = from[j] + b[j];
         else
-            copy(to, b ? b : from, cols);
+            copy(to, from, cols);
     }
     gemm(&(struct gemm){.tb = 1,
                         .m = rows,
