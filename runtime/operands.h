@@ -97,6 +97,10 @@ enum {
 };
 enum { CAUSAL_X, CAUSAL_W, CAUSAL_BIAS, CAUSAL_Y };
 
+/* Bags of tables' rows, BAG_TABLES a dimension; products of every two vectors. */
+enum { BAG_IDS, BAG_W, BAG_Y, BAG_TABLES = 2 };
+enum { INTERACT_TABLES = 3, INTERACT_X = 3, INTERACT_Y };
+
 /* Local sizes of a recurrence by chunks: heads of p numbers, groups of keys of n, which
  * 'per_group' heads share. */
 struct scan {

@@ -12,6 +12,43 @@ static inline int64_t extent(const struct topt_kernel_call *c, int operand, int 
     return c->box[operand].len[i] * c->op->operand[operand].dim[i].unit;
 }
 
+/* A block's part of one of several tables, as a block of that table alone; 'ret_before':
+ * elements of the block that stand before it. */
+static inline struct topt_box box_of_table(const struct topt_shape *s,
+                                           const struct topt_box *b, int64_t table,
+                                           int64_t *ret_before)
+{
+    struct topt_piece p = topt_box_piece(s, b, table);
+    struct topt_box t = {.off = {p.first}, .len = {p.rows}};
+    *ret_before = p.before;
+    for (int i = 2; i < s->ndim; i++) {
+        t.off[i - 1] = b->off[i];
+        t.len[i - 1] = b->len[i];
+        *ret_before *= b->len[i] * s->dim[i].unit;
+    }
+    return t;
+}
+
+/* A copy of a region of several tables as that of table 'table' alone, whose shape goes to
+ * 'ret_shape'. */
+static inline struct topt_box_copy
+copy_of_table(const struct topt_box_copy *c, int64_t table, struct topt_shape *ret_shape)
+{
+    const struct topt_shape *s = c->shape;
+    int64_t src, dst, none;
+    struct topt_box_copy t = *c;
+    *ret_shape = (struct topt_shape){.ndim = s->ndim - 1, .dim = {{s->rows[table], 1}}};
+    for (int i = 2; i < s->ndim; i++)
+        ret_shape->dim[i - 1] = s->dim[i];
+    t.shape = ret_shape;
+    t.src_box = box_of_table(s, &c->src_box, table, &src);
+    t.dst_box = box_of_table(s, &c->dst_box, table, &dst);
+    t.region = box_of_table(s, &c->region, table, &none);
+    t.src = (const char *)c->src + src * c->element_bytes;
+    t.dst = (char *)c->dst + dst * c->element_bytes;
+    return t;
+}
+
 /* Pixels of an image in this rank's block. */
 static inline int64_t plane_of(const struct topt_kernel_call *c, int operand)
 {

@@ -76,6 +76,7 @@ struct cu_call {
     X(weigh_fwd) X(weigh_bwd)                                                              \
     X(softmax_sum) X(softmax_fwd) X(softmax_dot) X(softmax_bwd) X(mse_fwd) X(mse_bwd)      \
     X(experts_act) X(experts_bwd_remake) X(experts_bwd_act)                                \
+    X(logistic_fwd) X(logistic_bwd)                                                        \
     X(lstm_fwd) X(lstm_bwd) X(gru_fwd) X(gru_bwd) X(rnn_fwd) X(rnn_bwd)
 /* clang-format on */
 
@@ -313,6 +314,28 @@ struct cu_causal {
     int wide_w;
 };
 
+/* ---- tables ------------------------------------------------------------------------- */
+
+enum { CU_TABLES = 64, CU_VECTORS_OF = 4 };
+
+/* Bags of rows of several tables; of each table's rows 'held' from 'first' on are here, after
+ * 'before' rows of others.  'key': of lookups, 'padded' to a power of two. */
+struct cu_bag {
+    const int32_t *ids;
+    void *w, *y;
+    int wide_w;
+    int64_t rows, d, lookups, tables, padded;
+    uint64_t *key;
+    int64_t first[CU_TABLES], held[CU_TABLES], before[CU_TABLES];
+};
+
+/* 'n' vectors of each of 'rows' positions, count[o] of them in x[o]. */
+struct cu_interact {
+    const void *x[CU_VECTORS_OF];
+    void *y, *dx[CU_VECTORS_OF];
+    int64_t rows, n, d, count[CU_VECTORS_OF];
+};
+
 /* X(name, type): kernels that take a structure of their own. */
 /* clang-format off */
 #define TOPT_CU_SPECIAL(X)                                                                 \
@@ -339,6 +362,7 @@ struct cu_causal {
     X(selective_steps, selective) X(selective_made, selective)                            \
     X(selective_made_back, selective) X(selective_carry, selective)                       \
     X(selective_out, selective) X(selective_back, selective)                              \
+    X(bag_get, bag) X(bag_put, bag) X(interact_get, interact) X(interact_put, interact)    \
     X(causal_conv_get, causal) X(causal_conv_put, causal) X(causal_conv_weights, causal)
 /* clang-format on */
 
@@ -353,7 +377,7 @@ struct cu_box {
 };
 
 /* The C side counts optimizers by what they do. */
-enum cu_optimizer { CU_SGD, CU_MOMENTUM, CU_ADAM };
+enum cu_optimizer { CU_SGD, CU_MOMENTUM, CU_ADAM, CU_ROW_WISE_ADAGRAD };
 struct cu_update {
     enum cu_optimizer optimizer;
     int64_t n;
@@ -365,6 +389,11 @@ struct cu_update {
     double decay; /* each step the weight is multiplied by 1 - this */
     void *param, *state[3];
     const void *grad;
+    int lazy;           /* where the gradient is 0 nothing changes */
+    const int32_t *row; /* the gradient is that of these rows; NULL: of all */
+    int64_t rows, cols;
+    const void *squares; /* of rows, over all ranks; NULL: they are whole here */
+    double whole_cols;
 };
 
 /* All of one number type. */

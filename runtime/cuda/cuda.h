@@ -69,6 +69,8 @@ cuda_kernel topt_cuda_ssd_fwd, topt_cuda_ssd_bwd;
 cuda_kernel topt_cuda_delta_fwd, topt_cuda_delta_bwd;
 cuda_kernel topt_cuda_selective_fwd, topt_cuda_selective_bwd;
 cuda_kernel topt_cuda_causal_conv_fwd, topt_cuda_causal_conv_bwd;
+cuda_kernel topt_cuda_embedding_bag_fwd, topt_cuda_embedding_bag_bwd;
+cuda_kernel topt_cuda_interact_fwd, topt_cuda_interact_bwd;
 cuda_kernel topt_cuda_bn_apply, topt_cuda_bn_bwd_apply, topt_cuda_bn_bwd_sum,
     topt_cuda_bn_mean, topt_cuda_bn_var, topt_cuda_channel_bias_bwd,
     topt_cuda_channel_bias_fwd, topt_cuda_combine_bwd, topt_cuda_combine_fwd,

@@ -193,31 +193,41 @@ static struct cu_box box_of(const struct topt_box_copy *c)
     return b;
 }
 
+typedef int box_kernel(void *stream, const struct cu_box *c);
+
+/* Of several tables one after the other. */
+static int run_boxes(struct topt_device *d, const struct topt_box_copy *c,
+                     box_kernel *kernel, const char *what, struct topt_error *err)
+{
+    int64_t n, first = topt_box_tables(c->shape, &c->region, &n);
+    if (enter(d, err))
+        return -1;
+    for (int64_t k = first; k < first + n; k++) {
+        struct topt_shape one;
+        struct topt_box_copy t = *c;
+        if (c->shape->rows)
+            t = copy_of_table(c, k, &one);
+        struct cu_box b = box_of(&t);
+        if (b.n > 0 &&
+            topt_cuda_check((cudaError_t)kernel(dev_of(d)->stream, &b), what, err))
+            return -1;
+    }
+    return 0;
+}
+
 static int cuda_copy_box(struct topt_device *d, const struct topt_box_copy *c,
                          struct topt_error *err)
 {
     const struct cu_math *by_size = c->element_bytes == 8   ? &topt_cu_f64
                                     : c->element_bytes == 4 ? &topt_cu_f32
                                                             : &topt_cu_bf16;
-    struct cu_box b = box_of(c);
-    if (b.n > 0 && enter(d, err))
-        return -1;
-    return b.n <= 0
-               ? 0
-               : topt_cuda_check((cudaError_t)by_size->copy_box(dev_of(d)->stream, &b),
-                                 "copy of a box", err);
+    return run_boxes(d, c, by_size->copy_box, "copy of a box", err);
 }
 
 static int cuda_add_box(struct topt_device *d, const struct topt_box_copy *c,
                         struct topt_error *err)
 {
-    struct cu_box b = box_of(c);
-    if (b.n > 0 && enter(d, err))
-        return -1;
-    return b.n <= 0 ? 0
-                    : topt_cuda_check(
-                          (cudaError_t)dev_of(d)->math->add_box(dev_of(d)->stream, &b),
-                          "sum of a box", err);
+    return run_boxes(d, c, dev_of(d)->math->add_box, "sum of a box", err);
 }
 
 static int cuda_add(struct topt_device *d, void *dst, const void *src, int64_t n,
@@ -276,6 +286,8 @@ static const uint8_t plain[TOPT_KERNEL_COUNT] = {
     [TOPT_K_EXPERTS_ACT] = 1 + CU_experts_act,
     [TOPT_K_EXPERTS_BWD_REMAKE] = 1 + CU_experts_bwd_remake,
     [TOPT_K_EXPERTS_BWD_ACT] = 1 + CU_experts_bwd_act,
+    [TOPT_K_LOGISTIC_FWD] = 1 + CU_logistic_fwd,
+    [TOPT_K_LOGISTIC_BWD] = 1 + CU_logistic_bwd,
     [TOPT_K_LSTM_FWD] = 1 + CU_lstm_fwd,
     [TOPT_K_LSTM_BWD] = 1 + CU_lstm_bwd,
     [TOPT_K_GRU_FWD] = 1 + CU_gru_fwd,
@@ -368,6 +380,10 @@ static cuda_kernel *const product[TOPT_KERNEL_COUNT] = {
     [TOPT_K_DELTA_BWD] = topt_cuda_delta_bwd,
     [TOPT_K_SELECTIVE_FWD] = topt_cuda_selective_fwd,
     [TOPT_K_SELECTIVE_BWD] = topt_cuda_selective_bwd,
+    [TOPT_K_EMBEDDING_BAG_FWD] = topt_cuda_embedding_bag_fwd,
+    [TOPT_K_EMBEDDING_BAG_BWD] = topt_cuda_embedding_bag_bwd,
+    [TOPT_K_INTERACT_FWD] = topt_cuda_interact_fwd,
+    [TOPT_K_INTERACT_BWD] = topt_cuda_interact_bwd,
     [TOPT_K_CAUSAL_CONV_FWD] = topt_cuda_causal_conv_fwd,
     [TOPT_K_CAUSAL_CONV_BWD] = topt_cuda_causal_conv_bwd,
 };
@@ -560,13 +576,28 @@ static int cuda_update(struct topt_device *d, const struct topt_update_call *cal
                           .scale = c->scale,
                           .param = c->param,
                           .state = {c->state[0], c->state[1], c->state[2]},
-                          .grad = c->grad};
+                          .grad = c->grad,
+                          .lazy = c->lazy,
+                          .row = c->row,
+                          .rows = c->row || c->cols <= 0 ? c->rows : c->n / c->cols,
+                          .cols = c->cols,
+                          .squares = c->squares,
+                          .whole_cols = (double)c->whole_cols};
+    if (c->row && c->optimizer != TOPT_ROW_WISE_ADAGRAD)
+        u.n = c->rows * c->cols;
+    if (c->row && u.state[2]) /* rows that no step has named yet have no master copy */
+        return topt_fail(err, TOPT_ERR_DEVICE,
+                         "the cuda device updates no rows of a table that has a master "
+                         "copy; run in f32");
     switch (c->optimizer) {
     case TOPT_SGD:
         u.optimizer = CU_SGD;
         break;
     case TOPT_MOMENTUM:
         u.optimizer = CU_MOMENTUM;
+        break;
+    case TOPT_ROW_WISE_ADAGRAD:
+        u.optimizer = CU_ROW_WISE_ADAGRAD;
         break;
     case TOPT_ADAMW:
         u.decay = c->lr * c->weight_decay;

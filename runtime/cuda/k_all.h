@@ -15,6 +15,7 @@
 #include "k_delta.h"
 #include "k_selective.h"
 #include "k_causal_conv.h"
+#include "k_tables.h"
 #include "k_update.h"
 
 /* Kernels in the order of TOPT_CU_KERNELS, then the rest in that of struct cu_math. */

@@ -75,32 +75,87 @@ DEVICE double adam_step(const struct cu_update *c, double g, state *m, state *v)
     return c->lr * m1 / (sqrt(v1) * c->root + c->eps);
 }
 
+/* Where number i of the gradient belongs. */
+DEVICE int64_t updated_at(const struct cu_update *c, int64_t i)
+{
+    return c->row ? c->row[quotient(i, c->cols)] * c->cols + rest(i, c->cols) : i;
+}
+
+DEVICE num gradient_at(const struct cu_update *c, int64_t i)
+{
+    return c->wide_grad ? (num)STAT(c->grad)[i] : get(IN(c->grad), i);
+}
+
 KERNEL update_each(CALL(cu_update) c)
 {
     state *first = (state *)c.state[0], *second = (state *)c.state[1];
     state *master = (state *)c.state[2];
     EACH(i, c.n)
     {
-        num g = c.wide_grad ? (num)STAT(c.grad)[i] : get(IN(c.grad), i);
+        num g = gradient_at(&c, i);
+        int64_t at = updated_at(&c, i);
+        state w = master && !c.first ? master[at] : (state)get(OUT(c.param), at);
+        if (master)
+            master[at] = w;
+        if (c.lazy && g == 0)
+            continue;
         g *= (num)c.scale;
-        state w = master && !c.first ? master[i] : (state)get(OUT(c.param), i);
         w -= (state)c.decay * w;
         if (c.optimizer == CU_ADAM) {
-            w = (state)((double)w - adam_step(&c, (double)g, &first[i], &second[i]));
+            w = (state)((double)w - adam_step(&c, (double)g, &first[at], &second[at]));
         } else if (c.optimizer == CU_MOMENTUM) {
-            first[i] = (state)c.beta1 * first[i] + g;
-            w -= (state)c.lr * first[i];
+            first[at] = (state)c.beta1 * first[at] + g;
+            w -= (state)c.lr * first[at];
         } else {
             w -= (state)c.lr * g;
         }
         if (master)
-            master[i] = w;
-        put(OUT(c.param), i, w);
+            master[at] = w;
+        put(OUT(c.param), at, w);
+    }
+}
+
+/* A block a row, whose state adds up the means of its squared gradients. */
+KERNEL update_rows(CALL(cu_update) c)
+{
+    SHARED wide sum[THREADS];
+    state *kept = (state *)c.state[0], *master = (state *)c.state[2];
+    BLOCKS(r, c.rows)
+    {
+        int64_t to = c.row ? c.row[r] : r;
+        PHASE
+        {
+            sum[t] = c.squares && t == 0 ? W(get(IN(c.squares), r)) : W(0);
+            for (int64_t j = t; j < c.cols && !c.squares; j += THREADS) {
+                wide g = W(gradient_at(&c, r * c.cols + j));
+                sum[t] += g * g;
+            }
+        }
+        BLOCK_FOLD(sum, plus)
+        double more = c.scale * c.scale * (double)sum[0] / c.whole_cols;
+        double s = (double)kept[to] + more, rate = c.lr * c.scale / (sqrt(s) + c.eps);
+        WAIT;
+        PHASE
+        {
+            if (t == 0)
+                kept[to] = (state)s;
+            for (int64_t j = t; j < c.cols; j += THREADS) {
+                int64_t at = to * c.cols + j;
+                state w = master && !c.first ? master[at] : (state)get(OUT(c.param), at);
+                w = (state)((double)w - rate * (double)gradient_at(&c, r * c.cols + j));
+                if (master)
+                    master[at] = w;
+                put(OUT(c.param), at, w);
+            }
+        }
     }
 }
 
 static int update(void *stream, const struct cu_update *c)
 {
-    LAUNCH(update_each, blocks_for(c->n), stream, c);
+    if (c->optimizer == CU_ROW_WISE_ADAGRAD)
+        LAUNCH(update_rows, c->rows, stream, c);
+    else
+        LAUNCH(update_each, blocks_for(c->n), stream, c);
     return 0;
 }

@@ -658,6 +658,19 @@ static int has_norm(const struct topt_program *p)
     return 0;
 }
 
+/* Gradients of rows, and sums of squares of rows whose columns are cut, are in the host's
+ * memory. */
+static int works_with_rows(const struct topt_program *p)
+{
+    for (int b = 0; b < p->nbuffers; b++)
+        if (p->buffer[b].rows)
+            return 1;
+    for (int i = 0; i < p->ninstr; i++)
+        if (p->instr[i].kind == TOPT_I_UPDATE && p->instr[i].axes)
+            return 1;
+    return 0;
+}
+
 int topt_session_create(const struct topt_program *p, struct topt_comm *comm,
                         struct topt_device *device,
                         const struct topt_session_options *options,
@@ -669,11 +682,11 @@ int topt_session_create(const struct topt_program *p, struct topt_comm *comm,
             topt_dtype_name(p->settings.dtype), topt_dtype_name(device->dtype));
     if (check_settings(&p->settings, err) || topt_model_check_run(p->model, err))
         return -1;
-    if (topt_model_has_tables(p->model) && strcmp(device->ops->name, "host"))
-        return topt_fail(
-            err, TOPT_ERR_INVAL,
-            "tables with sparse gradients are trained on CPUs only; run with "
-            "--device host");
+    if (strcmp(device->ops->name, "host") && works_with_rows(p))
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "the plan keeps gradients of rows of tables, which is done on "
+                         "CPUs only; run with --device host, or plan the model with "
+                         "\"sparse\" 0");
     if (options->clip > 0 && !has_norm(p))
         return topt_fail(err, TOPT_ERR_INVAL,
                          "to clip gradients the program needs their norm "

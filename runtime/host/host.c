@@ -1,6 +1,7 @@
 /* host.c - the CPU as a device: plain memory, and the kernels by number. */
 #include "host.h"
 #include "host_math.h"
+#include "places.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -101,21 +102,6 @@ static void plain_rows(const struct topt_box_copy *c, row_fn *row)
     }
 }
 
-/* A block's part of one table, as a block of that table. */
-static struct topt_box of_table(const struct topt_shape *s, const struct topt_box *b,
-                                int64_t table, int64_t *ret_before)
-{
-    struct topt_piece p = topt_box_piece(s, b, table);
-    struct topt_box t = {.off = {p.first}, .len = {p.rows}};
-    *ret_before = p.before;
-    for (int i = 2; i < s->ndim; i++) {
-        t.off[i - 1] = b->off[i];
-        t.len[i - 1] = b->len[i];
-        *ret_before *= b->len[i] * s->dim[i].unit;
-    }
-    return t;
-}
-
 static void box_rows(const struct topt_box_copy *c, row_fn *row)
 {
     const struct topt_shape *s = c->shape;
@@ -124,19 +110,9 @@ static void box_rows(const struct topt_box_copy *c, row_fn *row)
         plain_rows(c, row);
         return;
     }
-    struct topt_shape one = {.ndim = s->ndim - 1};
-    for (int i = 2; i < s->ndim; i++)
-        one.dim[i - 1] = s->dim[i];
     for (int64_t k = first; k < first + n; k++) {
-        int64_t src, dst, none;
-        struct topt_box_copy t = *c;
-        one.dim[0] = (struct topt_dim){s->rows[k], 1};
-        t.shape = &one;
-        t.src_box = of_table(s, &c->src_box, k, &src);
-        t.dst_box = of_table(s, &c->dst_box, k, &dst);
-        t.region = of_table(s, &c->region, k, &none);
-        t.src = (const char *)c->src + src * c->element_bytes;
-        t.dst = (char *)c->dst + dst * c->element_bytes;
+        struct topt_shape one;
+        struct topt_box_copy t = copy_of_table(c, k, &one);
         plain_rows(&t, row);
     }
 }

@@ -2,8 +2,6 @@
  * vectors, the loss of a yes or no. */
 #include "real.h"
 
-enum { BAG_IDS, BAG_W, BAG_Y, BAG_TABLES = 2 };
-
 /* What this rank has of each of its tables. */
 struct bags {
     int64_t tables, lookups, d; /* lookups of one row of the output */
@@ -60,8 +58,6 @@ static void embedding_bag_bwd(const struct topt_kernel_call *c)
             dw[row * b.d + j] += dy[k / b.lookups * b.d + j];
     }
 }
-
-enum { INTERACT_TABLES = 3, INTERACT_X = 3, INTERACT_Y };
 
 /* The vectors of one position: of x, then of x0 to x2; and of their gradients, which are NULL where
  * nobody wants them. */

@@ -164,9 +164,10 @@ const struct topt_op_spec topt_ops_tables[] = {
      .ndims = 3,
      .dim = {BATCH, SEQ, {"d", TOPT_SPLIT_NEVER}},
      .noperands = 3,
-     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}},
-                 {.name = "labels", .role = TOPT_DATA, .ndim = 2, .dim = {0, 1}},
-                 {.name = "loss", .role = TOPT_OUTPUT, .ndim = 2, .dim = {0, 1}}},
+     .operand =
+         {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}},
+          {.name = "labels", .role = TOPT_DATA, .ndim = 2, .dim = {0, 1}},
+          {.name = "loss", .role = TOPT_OUTPUT, .ndim = 2, .dim = {0, 1}, .wide = 1}},
      .forward = {KERNEL(LOAD, 0, V(1)), KERNEL(LOGISTIC_FWD, V(0) | V(1), V(2))},
      .backward = {KERNEL(LOGISTIC_BWD, V(0) | V(1), G(0))},
      .shape = shape_logistic,

@@ -16,6 +16,7 @@
 #include "number.h"
 #include "scan_fixtures.h"
 #include "seq_fixtures.h"
+#include "table_fixtures.h"
 
 #include <pthread.h>
 
@@ -46,6 +47,13 @@ static const struct fixture wide_fixtures[] = {
      12,
      {.heads = 1, .kv_heads = 1, .head_dim = 4},
      .seq = 301},
+    {"many lookups",
+     "embedding_bag",
+     0,
+     0,
+     0,
+     {.tables = {7, 3}, .features = 33, .lookups = 4},
+     .seq = 77},
     {"long causal convolution", "causal_conv", 1, 37, 1, {.kernel_w = 4}, .seq = 301},
     {"long state space",
      "ssd",
@@ -79,7 +87,8 @@ static const struct {
     int n, wide;
 } lists[] = {{LIST(dense_fixtures), 0}, {LIST(wide_fixtures), 1},
              {LIST(seq_fixtures), 0},   {LIST(conv_fixtures), 0},
-             {LIST(moe_fixtures), 0},   {LIST(scan_fixtures), 0}};
+             {LIST(moe_fixtures), 0},   {LIST(scan_fixtures), 0},
+             {LIST(table_fixtures), 0}};
 
 /* How far the type may be off, beside the largest number of an operand. */
 static double bound_of(enum topt_dtype t)
@@ -398,6 +407,73 @@ static void check_update(struct topt_device *d, enum topt_optimizer o)
     d->ops->release(d, dev.state[1]);
 }
 
+enum { ROW = 7, NAMED = 30 };
+
+/* Where a gradient is zero nothing changes, and a gradient of some rows does what one with
+ * zeros elsewhere does; beside the host's. */
+static void check_rows(struct topt_device *d, enum topt_optimizer o)
+{
+    struct topt_error err = {0};
+    struct topt_device host;
+    double w[N], g[N] = {0}, m[N] = {0}, v[N] = {0}, zero[N] = {0}, some[NAMED * ROW];
+    int32_t row[NAMED];
+    void *on_device;
+    for (int i = 0; i < N; i++)
+        w[i] = topt_random_normal(1, (uint64_t)i);
+    for (int k = 0; k < NAMED; k++)
+        for (int j = 0; j < ROW; j++) {
+            row[k] = (7 * k + 3) % (N / ROW);
+            some[k * ROW + j] = topt_random_normal(2, (uint64_t)(k * ROW + j));
+        }
+    must(topt_device_open_host(TOPT_F64, &host, &err) ||
+             d->ops->alloc(d, sizeof row, &on_device, &err) ||
+             d->ops->write(d, on_device, row, sizeof row, &err),
+         &err);
+    void *grad = vector(d, d->dtype, some, NAMED * ROW);
+    for (int k = 0; k < NAMED * ROW; k++)
+        g[row[k / ROW] * ROW + k % ROW] = some[k];
+    struct topt_update_call whole = {
+        .optimizer = o,
+        .n = N,
+        .lr = 0.01,
+        .weight_decay = 0.1,
+        .lazy = 1,
+        .cols = ROW,
+        .whole_cols = ROW,
+        .param = vector(d, d->dtype, w, N),
+        .grad = vector(d, d->dtype, g, N),
+        .state = {vector(d, d->dtype, zero, N), vector(d, d->dtype, zero, N)}};
+    struct topt_update_call rows = whole, ref = whole;
+    rows.param = vector(d, d->dtype, w, N);
+    rows.state[0] = vector(d, d->dtype, zero, N);
+    rows.state[1] = vector(d, d->dtype, zero, N);
+    rows.grad = grad;
+    rows.row = on_device;
+    rows.rows = NAMED;
+    ref.param = w;
+    ref.grad = g;
+    ref.state[0] = m;
+    ref.state[1] = v;
+    for (int step = 1; step <= 5; step++) {
+        ref.step = whole.step = rows.step = step;
+        must(d->ops->update(d, &whole, &err) || d->ops->update(d, &rows, &err) ||
+                 host.ops->update(&host, &ref, &err),
+             &err);
+    }
+    double exact = d->dtype == TOPT_F64 ? 1e-13 : 1e-5;
+    double off = fmax(distance(d, d->dtype, whole.param, w, N),
+                      distance(d, d->dtype, rows.param, w, N));
+    ok(off <= exact, "%s of %d rows in %s (off by %.1e)", topt_optimizer_name(o),
+       (int)NAMED, topt_dtype_name(d->dtype), off);
+    void *all[] = {whole.param,    (void *)(uintptr_t)whole.grad,
+                   whole.state[0], whole.state[1],
+                   rows.param,     rows.state[0],
+                   rows.state[1],  grad,
+                   on_device};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        d->ops->release(d, all[i]);
+}
+
 /* A region in the middle of a block goes to the middle of another. */
 static void check_boxes(struct topt_device *d, int ndim)
 {
@@ -549,6 +625,10 @@ int main(int argc, char **argv)
                 check_fixture(&lists[l].fixture[i], whole || lists[l].wide, &d);
         for (int o = TOPT_SGD; o <= TOPT_ADAMW; o++)
             check_update(&d, (enum topt_optimizer)o);
+        for (int o = TOPT_SGD; o <= TOPT_ADAMW && t != TOPT_BF16; o++)
+            check_rows(&d, (enum topt_optimizer)o);
+        if (t != TOPT_BF16)
+            check_rows(&d, TOPT_ROW_WISE_ADAGRAD);
         for (int ndim = 1; ndim <= TOPT_MAX_RANK; ndim++)
             check_boxes(&d, ndim);
         check_memory(&d);

@@ -1,41 +1,5 @@
 /* kernels_tables.c - the host kernels of recommenders, and what a lazy update by rows does. */
-#include "kernel_checks.h"
-
-#define VECTORS(n, d)                                                                    \
-    {                                                                                    \
-        4,                                                                               \
-        {                                                                                \
-            {BATCH, 1}, {SEQ, 1}, {n, 1},                                                \
-            {                                                                            \
-                d, 1                                                                     \
-            }                                                                            \
-        }                                                                                \
-    }
-
-static const struct fixture fixtures[] = {
-    {"embedding bag",
-     "embedding_bag",
-     0,
-     0,
-     0,
-     {.tables = {7}, .features = 4, .lookups = 3}},
-    {"bags of five tables",
-     "embedding_bag",
-     0,
-     0,
-     0,
-     {.tables = {7, 1, 12, 3, 2}, .features = 3, .lookups = 2}},
-    {"vectors joined", "join_vectors", 1, 1, 1, {0}, .shape = {VECTORS(3, 4)}},
-    {"products of every two", "interact", 1, 1, 1, {0}, .shape = {VECTORS(4, 3)}},
-    {"products with one more",
-     "interact",
-     3,
-     5,
-     1,
-     {0},
-     .shape = {VECTORS(2, 5), VECTORS(3, 5)}},
-    {"logistic loss", "logistic", 1, 1, 1, {0}},
-};
+#include "table_fixtures.h"
 
 enum { ROWS = 6, COLS = 3, NAMED = 3 };
 
@@ -123,8 +87,8 @@ static void check_adagrad(struct topt_device *d)
 int main(void)
 {
     struct topt_device d;
-    for (size_t i = 0; i < sizeof fixtures / sizeof *fixtures; i++)
-        check_operator(&fixtures[i]);
+    for (size_t i = 0; i < sizeof table_fixtures / sizeof *table_fixtures; i++)
+        check_operator(&table_fixtures[i]);
     if (topt_device_open_host(TOPT_F64, &d, NULL))
         abort();
     check_rows(&d, TOPT_SGD);
