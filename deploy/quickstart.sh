@@ -55,9 +55,9 @@ here=$root/deploy/quickstart
 bin=$root/build/release/bin
 small=$here/gpt-small.json batch=8 seq=64
 large=$here/llama-3.1-8b.json large_hw=a100-80-dgx
-# What one GPU is said to have.  Training this model so takes 31.8 MiB on one GPU; on two at
-# least 16.1, on three 11.3, on four 8.3 MiB (topt plan): so one, two and four are needed.
-limits=(40MiB 24MiB 10MiB)
+# What one GPU is said to have.  With the least memory, training this model takes 14.2 MiB on one
+# GPU, 7.2 on two, 5.3 on three and 3.7 on four (topt plan): so one, two and four are needed.
+limits=(40MiB 12MiB 5MiB)
 steps=60
 toptd_pid=
 

@@ -16,6 +16,7 @@
 
 #include "topt_layout.h"
 #include "topt_lower.h"
+#include "topt_queue.h"
 
 enum { TOPT_DEVICE_ABI = 10, TOPT_MAX_TOGETHER = 4 };
 
@@ -91,11 +92,26 @@ static inline struct topt_update_call topt_update_filled(const struct topt_updat
     return u;
 }
 
+/* What a device is told of a program before its first step: the calls of its kernels in order,
+ * with the addresses that they will have, and whether collectives run beside them. */
+struct topt_device_program {
+    int ncalls;
+    void (*call)(const void *ctx, int i, struct topt_kernel_call *ret);
+    const void *ctx;
+    int communicates_beside; /* the queue of communication is used */
+};
+
+/* A place in a queue; a backend's own. */
+struct topt_event;
+
 struct topt_device {
     const struct topt_device_ops *ops;
     enum topt_dtype dtype;
     int real_bytes, state_bytes; /* of an activation, of an optimizer state */
     void *impl;
+    /* The communicator's; functions NULL where the device has queues of its own, or nothing is
+     * put on that of communication. */
+    struct topt_engine engine;
 };
 
 struct topt_device_ops {
@@ -123,15 +139,31 @@ struct topt_device_ops {
                   struct topt_error *err);
     int (*update)(struct topt_device *d, const struct topt_update_call *c,
                   struct topt_error *err);
-    int (*sync)(struct topt_device *d, struct topt_error *err); /* all work is done */
+    int (*sync)(
+        struct topt_device *d,
+        struct topt_error *err); /* all work of the queue of computation is done */
     /* Bytes of the device's own memory that nobody has, and all.  NULL: the host's. */
     int (*memory)(struct topt_device *d, int64_t *ret_free, int64_t *ret_all,
                   struct topt_error *err);
-    /* Before the first step, for each kernel that the program has: whatever can be found
-     * out, refused or set aside for it.  A kernel that was not prepared runs as well, and
-     * does this then.  NULL where there is nothing. */
-    int (*prepare)(struct topt_device *d, const struct topt_kernel_call *c,
+    /* Once before the first step: whatever can be found out, refused or set aside for the
+     * program.  A kernel that was not prepared runs as well, and does this then. */
+    int (*prepare)(struct topt_device *d, const struct topt_device_program *p,
                    struct topt_error *err);
+    /* Events.  record(): the event is where the queue ends now, wherever it was before.
+     * wait(): what is put on the queue from now on runs once the work before the event, where it
+     * was recorded last, is done; the caller may return before.  They set up nothing, so that
+     * steps may call them. */
+    int (*event_create)(struct topt_device *d, struct topt_event **ret,
+                        struct topt_error *err);
+    int (*event_record)(struct topt_device *d, struct topt_event *e, enum topt_queue q,
+                        struct topt_error *err);
+    int (*event_wait)(struct topt_device *d, struct topt_event *e, enum topt_queue q,
+                      struct topt_error *err);
+    void (*event_destroy)(struct topt_device *d,
+                          struct topt_event *e); /* NULL is taken */
+    /* Between instructions: gives time to a queue that does not move by itself.  NULL where all
+     * do. */
+    int (*advance)(struct topt_device *d, struct topt_error *err);
     /* Of 'n' kernels, at most TOPT_MAX_TOGETHER, each of which the program has joined to the one
      * before it: how many, from the first on, kernels() does in one pass; 1: none.  Both NULL
      * where no kernels are done together. */

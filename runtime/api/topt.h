@@ -79,6 +79,17 @@ const char *topt_training_plan(struct topt_training *t);
 /* The program of every rank, its memory, and weights from 'seed'.  'data': what `topt run
  * --data` takes. */
 int topt_training_build(struct topt_training *t, const char *data, uint64_t seed);
+/* Samples that the program has itself.  Fills 'numbers' with samples [first, first + n) of the batch
+ * of a step, counted from 0, for a tensor by its name: a placeholder, an operator that takes tokens,
+ * or "loss", whose are the labels.  Sample after sample: float for real numbers, int32_t for tokens
+ * and classes.  0, or -1 where it can't: then the step fails on every rank.
+ * Each rank is asked for its own part of the batch alone, whatever the strategy: where that wants
+ * samples on other ranks, too, they are sent there within the step. */
+typedef int topt_training_samples(void *ctx, const char *name, int64_t step,
+                                  int64_t first, int64_t n, void *numbers);
+/* As topt_training_build, from such samples; 'ctx' is passed on. */
+int topt_training_build_from(struct topt_training *t, topt_training_samples *samples,
+                             void *ctx, uint64_t seed);
 /* So many steps more; their losses, the same on every rank, in 'ret_losses' unless that is NULL. */
 int topt_training_run(struct topt_training *t, int64_t steps, double *ret_losses);
 /* The mean loss of 'batches' batches of other data; nothing is trained. */

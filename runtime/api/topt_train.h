@@ -61,6 +61,13 @@ void topt_train_take_model(struct topt_train *t, struct topt_model *m);
 char *topt_train_plan_text(const struct topt_train *t);
 const struct topt_plan_doc *topt_train_plan(const struct topt_train *t); /* or NULL */
 
+/* Samples from the program itself, as topt_training_samples in topt.h says; each rank is asked for
+ * its part of the batch. */
+int topt_train_build_from(struct topt_train *t,
+                          int (*samples)(void *ctx, const char *name, int64_t step,
+                                         int64_t first, int64_t n, void *numbers),
+                          void *ctx, double lr, uint64_t seed,
+                          struct topt_error *err) TOPT_MUST_CHECK;
 /* Samples from 'data' as topt_feed_open() takes it; weights from 'seed'; 'lr' 0: the
  * optimizer's default. */
 int topt_train_build(struct topt_train *t, const char *data, double lr, uint64_t seed,

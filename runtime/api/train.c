@@ -1,6 +1,7 @@
 /* train.c - model, search and session behind one handle. */
 #include "topt_train.h"
 #include "client.h"
+#include "feed_model.h"
 #include "topt_json.h"
 #include "topt_text.h"
 
@@ -12,6 +13,14 @@
 
 enum { MOST_PLAN = 64 << 20 };
 
+/* Samples that the program has itself. */
+struct topt_asked {
+    int (*samples)(void *ctx, const char *name, int64_t step, int64_t first, int64_t n,
+                   void *numbers);
+    void *ctx;
+    struct topt_error err; /* there were none */
+};
+
 struct topt_train {
     struct topt_comm *comm;
     struct topt_model *model;
@@ -19,8 +28,10 @@ struct topt_train {
     char *text;              /* of the plan */
     struct topt_error first; /* what went wrong while the model was written */
     struct topt_plan_doc *plan;
+    struct topt_program *program; /* the plan's, tuned */
     struct topt_device device;
     struct topt_feed feed;
+    struct topt_asked given;
     struct topt_session *session;
 };
 
@@ -50,6 +61,7 @@ void topt_train_close(struct topt_train *t)
     topt_session_destroy(t->session);
     topt_feed_close(&t->feed);
     topt_device_close(&t->device);
+    topt_program_destroy(t->program);
     topt_plan_doc_destroy(t->plan);
     free(t->text);
     topt_model_destroy(t->model);
@@ -302,22 +314,101 @@ static int tune(struct topt_program *p, struct topt_error *err)
     return p->mesh.devices > 1 ? topt_program_bucket(p, BUCKET_BYTES, err) : 0;
 }
 
+static int can_build(const struct topt_train *t, struct topt_error *err)
+{
+    if (t->plan && !t->session)
+        return 0;
+    return topt_fail(err, TOPT_ERR_INVAL, "%s",
+                     t->plan ? "it is built already" : "there is no strategy yet");
+}
+
+static void say_failed(void *ctx, double word[TOPT_SESSION_WORDS])
+{
+    const struct topt_train *t = ctx;
+    word[0] = t->given.err.code != 0;
+    word[1] = 0;
+}
+
+/* Given samples are loaded as data parallel. */
+static int lower_for(struct topt_train *t, int fed, struct topt_error *err)
+{
+    const struct topt_plan_doc *p = t->plan;
+    return (fed ? topt_lower_fed : topt_lower)(p->micro, &p->mesh, &p->settings,
+                                               p->strategy, p->router, &t->program, err);
+}
+
+/* All ranks, each with a feed or a failure. */
+static int build(struct topt_train *t, int failed, double lr, uint64_t seed,
+                 struct topt_error *err)
+{
+    failed = failed || topt_device_open_host(t->plan->settings.dtype, &t->device, err) ||
+             lower_for(t, t->given.samples != NULL, err) || tune(t->program, err);
+    if (topt_comm_agree(t->comm, failed, err))
+        return -1;
+    struct topt_session_options o = {
+        .lr = lr, .seed = seed, .feed = t->feed, .say = say_failed, .ctx = t};
+    return topt_session_create(t->program, t->comm, &t->device, &o, &t->session, err);
+}
+
 int topt_train_build(struct topt_train *t, const char *data, double lr, uint64_t seed,
                      struct topt_error *err)
 {
-    int failed = 0;
-    if (!t->plan || t->session)
-        failed = topt_fail(err, TOPT_ERR_INVAL, "%s",
-                           t->plan ? "it is built already" : "there is no strategy yet");
-    else
-        failed = tune(t->plan->program, err) ||
-                 topt_device_open_host(t->plan->settings.dtype, &t->device, err) ||
-                 topt_feed_open(data, t->plan->model, seed, &t->feed, err);
-    if (topt_comm_agree(t->comm, failed, err))
-        return -1;
-    struct topt_session_options o = {.lr = lr, .seed = seed, .feed = t->feed};
-    return topt_session_create(t->plan->program, t->comm, &t->device, &o, &t->session,
-                               err);
+    int failed =
+        can_build(t, err) || topt_feed_open(data, t->plan->model, seed, &t->feed, err);
+    return build(t, failed, lr, seed, err);
+}
+
+/* ---- samples from the program ------------------------------------------------------ */
+
+/* Boxes are of whole samples: the program was lowered so.  Numbers of 4 bytes; where there are
+ * none the step goes on, so that no rank waits for this one, and its end tells all of it. */
+static int64_t ask_samples(void *ctx, const struct topt_op *op, int operand, int64_t step,
+                           const struct topt_box *box, void *ret)
+{
+    struct topt_asked *g = ctx;
+    int64_t n = topt_feed_elements(op, operand, box), first = box->off[0];
+    if (!n ||
+        (!g->err.code && !g->samples(g->ctx, op->name, step, first, box->len[0], ret)))
+        return n;
+    memset(ret, 0, (size_t)n * 4);
+    if (!g->err.code)
+        topt_fail(&g->err, TOPT_ERR_INVAL,
+                  "no samples %lld to %lld of '%s' for step %lld", (long long)first,
+                  (long long)(first + box->len[0] - 1), op->name, (long long)step);
+    return n;
+}
+
+static int load_given(void *ctx, const struct topt_op *op, int operand, int64_t step,
+                      const struct topt_box *box, int32_t *ret, struct topt_error *err)
+{
+    (void)err;
+    ask_samples(ctx, op, operand, step, box, ret);
+    return 0;
+}
+
+static int load_given_real(void *ctx, const struct topt_op *op, int operand, int64_t step,
+                           const struct topt_box *box, enum topt_dtype dtype, void *ret,
+                           struct topt_error *err)
+{
+    int64_t n = ask_samples(ctx, op, operand, step, box, ret);
+    (void)err;
+    for (int64_t i = n - 1; i >= 0 && dtype == TOPT_F64; i--) /* in place: from the end */
+        ((double *)ret)[i] = (double)((const float *)ret)[i];
+    return 0;
+}
+
+int topt_train_build_from(struct topt_train *t,
+                          int (*samples)(void *ctx, const char *name, int64_t step,
+                                         int64_t first, int64_t n, void *numbers),
+                          void *ctx, double lr, uint64_t seed, struct topt_error *err)
+{
+    int failed = can_build(t, err);
+    t->given = (struct topt_asked){.samples = samples, .ctx = ctx};
+    t->feed = (struct topt_feed){.load = load_given,
+                                 .load_real = load_given_real,
+                                 .ctx = &t->given,
+                                 .kind = "the program's own"};
+    return build(t, failed, lr, seed, err);
 }
 
 int topt_train_run(struct topt_train *t, int steps, double *ret_losses,
@@ -329,6 +420,10 @@ int topt_train_run(struct topt_train *t, int steps, double *ret_losses,
         double loss;
         if (topt_session_step(t->session, &loss, err))
             return -1;
+        if (topt_session_heard(t->session)[0] > 0) {
+            *err = t->given.err;
+            return topt_comm_agree(t->comm, err->code != 0, err);
+        }
         if (ret_losses)
             ret_losses[i] = loss;
     }

@@ -236,6 +236,19 @@ PUBLIC int topt_training_build(struct topt_training *t, const char *data, uint64
                : agreed(t, topt_train_build(t->train, data, t->lr, seed, &err), &err);
 }
 
+PUBLIC int topt_training_build_from(struct topt_training *t,
+                                    topt_training_samples *samples, void *ctx,
+                                    uint64_t seed)
+{
+    struct topt_error err = {0};
+    t->seed = seed;
+    return t->err.code
+               ? -1
+               : agreed(t,
+                        topt_train_build_from(t->train, samples, ctx, t->lr, seed, &err),
+                        &err);
+}
+
 PUBLIC int topt_training_run(struct topt_training *t, int64_t steps, double *ret_losses)
 {
     struct topt_error err = {0};

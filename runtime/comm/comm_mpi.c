@@ -19,10 +19,15 @@ struct subgroup {
     struct subgroup *next;
 };
 
+/* Calls on the queue of communication; where there are more, the oldest is waited for. */
+enum { MOST_PENDING = 256 };
+
 struct world {
     MPI_Comm comm;
     struct subgroup *groups;
-    int *scratch; /* 4 * size counts and displacements */
+    int *scratch;       /* 4 * size counts and displacements */
+    int64_t put, ended; /* calls on the queue so far; those of them that are done */
+    MPI_Request pending[MOST_PENDING]; /* call n at n modulo their number */
 };
 
 static int fail(int rc, const char *what, struct topt_error *err)
@@ -165,45 +170,57 @@ static int to_ints(const int64_t *counts, int n, int *ret_counts, int *ret_start
     return 0;
 }
 
+/* ---- the queue of communication: calls that were begun, in the order of their beginning.  MPI
+ * moves them when it is called. ---- */
+
+static int64_t queue_last(void *ctx)
+{
+    return ((struct world *)ctx)->put;
+}
+
+static int queue_advance(void *ctx, int64_t upto, struct topt_error *err)
+{
+    struct world *w = ctx;
+    while (w->ended < w->put) {
+        MPI_Request *r = &w->pending[w->ended % MOST_PENDING];
+        int done = 1, waits = w->ended < upto;
+        int rc = waits ? MPI_Wait(r, MPI_STATUS_IGNORE)
+                       : MPI_Test(r, &done, MPI_STATUS_IGNORE);
+        if (rc)
+            return fail(rc, "MPI_Iallreduce", err);
+        if (!done)
+            break;
+        w->ended++;
+    }
+    return 0;
+}
+
+static struct topt_engine mpi_engine(struct topt_comm *c)
+{
+    return (struct topt_engine){
+        .last = queue_last, .advance = queue_advance, .ctx = c->impl};
+}
+
 static int mpi_all_reduce(struct topt_comm *c, const struct topt_comm_call *k,
                           struct topt_error *err)
 {
+    struct world *w = c->impl;
     struct subgroup *s;
     if (find(c, k->axes, &s, err) || fits(k->n, err) || adds(k->number, err))
         return -1;
-    int rc = MPI_Allreduce(k->src == k->dst ? MPI_IN_PLACE : k->src, k->dst, (int)k->n,
-                           type_of(k->number),
-                           k->reduce == TOPT_COMM_MAX ? MPI_MAX : MPI_SUM, s->comm);
-    return rc ? fail(rc, "MPI_Allreduce", err) : 0;
-}
-
-/* A request of MPI is a number or a pointer. */
-static MPI_Request *request_of(struct topt_comm_request *r)
-{
-    _Static_assert(sizeof(MPI_Request) <= sizeof r->space, "room for a request");
-    return (MPI_Request *)r->space;
-}
-
-static int mpi_all_reduce_begin(struct topt_comm *c, const struct topt_comm_call *k,
-                                struct topt_comm_request *ret, struct topt_error *err)
-{
-    struct subgroup *s;
-    if (find(c, k->axes, &s, err) || fits(k->n, err) || adds(k->number, err))
+    const void *src = k->src == k->dst ? MPI_IN_PLACE : k->src;
+    MPI_Datatype t = type_of(k->number);
+    MPI_Op op = k->reduce == TOPT_COMM_MAX ? MPI_MAX : MPI_SUM;
+    int rc;
+    if (k->queue == TOPT_QUEUE_COMPUTE) {
+        rc = MPI_Allreduce(src, k->dst, (int)k->n, t, op, s->comm);
+        return rc ? fail(rc, "MPI_Allreduce", err) : 0;
+    }
+    if (w->put - w->ended == MOST_PENDING && queue_advance(w, w->ended + 1, err))
         return -1;
-    int rc = MPI_Iallreduce(
-        k->src == k->dst ? MPI_IN_PLACE : k->src, k->dst, (int)k->n, type_of(k->number),
-        k->reduce == TOPT_COMM_MAX ? MPI_MAX : MPI_SUM, s->comm, request_of(ret));
-    return rc ? fail(rc, "MPI_Iallreduce", err) : 0;
-}
-
-static int mpi_all_reduce_end(struct topt_comm *c, struct topt_comm_request *r, int wait,
-                              int *ret_done, struct topt_error *err)
-{
-    int rc = wait ? MPI_Wait(request_of(r), MPI_STATUS_IGNORE)
-                  : MPI_Test(request_of(r), ret_done, MPI_STATUS_IGNORE);
-    (void)c;
-    if (wait)
-        *ret_done = 1;
+    rc = MPI_Iallreduce(src, k->dst, (int)k->n, t, op, s->comm,
+                        &w->pending[w->put % MOST_PENDING]);
+    w->put += !rc;
     return rc ? fail(rc, "MPI_Iallreduce", err) : 0;
 }
 
@@ -310,8 +327,7 @@ int topt_comm_mpi(MPI_Comm mpi, struct topt_comm **ret, struct topt_error *err)
         .forget = mpi_forget,
         .group = mpi_group,
         .all_reduce = mpi_all_reduce,
-        .all_reduce_begin = mpi_all_reduce_begin,
-        .all_reduce_end = mpi_all_reduce_end,
+        .engine = mpi_engine,
         .reduce_scatter = mpi_reduce_scatter,
         .all_gather = mpi_all_gather,
         .all_to_all = mpi_all_to_all,

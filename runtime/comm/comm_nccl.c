@@ -25,7 +25,7 @@ struct split {
 
 struct world {
     struct topt_comm *control;
-    cudaStream_t stream;
+    struct cuda_device *device;
     struct nccl_api api;
     ncclComm_t comm;
     struct split *splits;
@@ -111,7 +111,9 @@ static void let_go(struct world *w, ncclComm_t comm)
 static void nccl_forget(struct topt_comm *c)
 {
     struct world *w = world_of(c);
-    cudaStreamSynchronize(w->stream);
+    cudaStreamSynchronize(w->device->stream);
+    if (w->device->beside)
+        cudaStreamSynchronize(w->device->beside);
     for (struct split *s = w->splits, *next; s; s = next) {
         next = s->next;
         let_go(w, s->comm);
@@ -181,7 +183,9 @@ static int prepare(struct topt_comm *c, const struct topt_comm_call *k,
 {
     struct world *w = world_of(c);
     *ret = (struct nccl_call){.api = &w->api,
-                              .stream = w->stream,
+                              .stream = k->queue == TOPT_QUEUE_COMMUNICATION
+                                            ? w->device->beside
+                                            : w->device->stream,
                               .type = type_of(k->number),
                               .bytes = topt_comm_number_bytes(k->number)};
     return group_of(c, k->axes, &ret->g, err) ||
@@ -218,6 +222,13 @@ static int nccl_all_reduce(struct topt_comm *c, const struct topt_comm_call *k,
                                     k->reduce == TOPT_COMM_MAX ? ncclMax : ncclSum,
                                     n.comm, n.stream),
                    "ncclAllReduce", err);
+}
+
+/* The device moves its queues by itself. */
+static struct topt_engine nccl_engine(struct topt_comm *c)
+{
+    (void)c;
+    return (struct topt_engine){.last = NULL};
 }
 
 static int goes_on(ncclResult_t rc)
@@ -410,6 +421,7 @@ int topt_cuda_communicator(struct topt_comm *control, struct topt_device *d,
         .forget = nccl_forget,
         .group = nccl_group,
         .all_reduce = nccl_all_reduce,
+        .engine = nccl_engine,
         .reduce_scatter = nccl_reduce_scatter,
         .all_gather = nccl_all_gather,
         .all_to_all = nccl_all_to_all,
@@ -427,8 +439,7 @@ int topt_cuda_communicator(struct topt_comm *control, struct topt_device *d,
         free(w);
         return topt_nomem(err, NULL);
     }
-    *w = (struct world){.control = control,
-                        .stream = ((struct cuda_device *)d->impl)->stream};
+    *w = (struct world){.control = control, .device = dev_of(d)};
     *c = (struct topt_comm){.ops = &ops,
                             .rank = control->rank,
                             .size = control->size,

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "topt_layout.h"
+#include "topt_queue.h"
 
 enum topt_comm_number {
     TOPT_COMM_BYTE,
@@ -50,15 +51,11 @@ struct topt_comm_call {
     uint32_t axes;
     enum topt_comm_number number;
     enum topt_comm_reduce reduce;
+    enum topt_queue queue; /* all_reduce, where the communicator has it: COMMUNICATION */
     const void *src;
     void *dst; /* all_reduce: may be src */
     int64_t n; /* all_reduce */
     const int64_t *counts, *to_counts;
-};
-
-/* A collective on its way. */
-struct topt_comm_request {
-    void *space[2];
 };
 
 struct topt_comm_ops {
@@ -69,13 +66,9 @@ struct topt_comm_ops {
                  struct topt_error *err); /* borrowed until the next call */
     int (*all_reduce)(struct topt_comm *c, const struct topt_comm_call *k,
                       struct topt_error *err);
-    /* The same begun, while the caller computes: 'ret' is the caller's until the end, which
-     * waits for it with 'wait', else looks after it (*ret_done).  Members begin the same ones
-     * in the same order.  Both NULL where the communicator can't. */
-    int (*all_reduce_begin)(struct topt_comm *c, const struct topt_comm_call *k,
-                            struct topt_comm_request *ret, struct topt_error *err);
-    int (*all_reduce_end)(struct topt_comm *c, struct topt_comm_request *r, int wait,
-                          int *ret_done, struct topt_error *err);
+    /* The queue of communication; NULL where the communicator can't put anything there.  What
+     * moves it, functions NULL where that is the device itself. */
+    struct topt_engine (*engine)(struct topt_comm *c);
     /* src: blocks by member, 'counts'; dst: my block */
     int (*reduce_scatter)(struct topt_comm *c, const struct topt_comm_call *k,
                           struct topt_error *err);

@@ -1,9 +1,10 @@
 /* cuda.h - inside the CUDA backend: its device, and matrix products on it.
  *
  * Everything a device does is in the order of one stream, allocations too, so nothing
- * waits but reads and writes of the host's memory.  What the plan does not know of is
- * fixed: a workspace for cuBLASLt, and room for the rotated heads of one attention
- * head, which grows to the longest sequence seen.  Thread safety: as topt_device.h. */
+ * waits but reads and writes of the host's memory; a second stream has the collectives that run
+ * beside it.  What the plan does not know of is a workspace for cuBLASLt, and a scratch for one
+ * kernel at a time, which grows before the first step to what the largest takes.  Thread
+ * safety: as topt_device.h. */
 #ifndef TOPT_CUDA_H
 #define TOPT_CUDA_H
 
@@ -24,7 +25,8 @@ struct cuda_product;
 
 struct cuda_device {
     int index;
-    cudaStream_t stream;
+    cudaStream_t stream; /* the queue of computation */
+    cudaStream_t beside; /* that of communication, where a program uses it; else NULL */
     cublasLtHandle_t lt;
     const struct cu_math *math;
     int dry;                       /* a call prepares and does nothing */

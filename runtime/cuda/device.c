@@ -476,20 +476,71 @@ static struct cu_math nothing(void)
 static int cuda_kernel_run(struct topt_device *d, const struct topt_kernel_call *c,
                            struct topt_error *err);
 
-/* A call with nothing done: matrix products are set up, and the scratch grows to what the
+/* Calls with nothing done: matrix products are set up, and the scratch grows to what the
  * largest takes, so that no step does either. */
-static int cuda_prepare(struct topt_device *d, const struct topt_kernel_call *c,
+static int cuda_prepare(struct topt_device *d, const struct topt_device_program *p,
                         struct topt_error *err)
 {
     struct cuda_device *dev = dev_of(d);
     const struct cu_math *math = dev->math;
     struct cu_math none = nothing();
+    int rc = 0;
+    if (p->communicates_beside && !dev->beside &&
+        topt_cuda_check(cudaStreamCreateWithFlags(&dev->beside, cudaStreamNonBlocking),
+                        "stream", err))
+        return -1;
     dev->math = &none;
     dev->dry = 1;
-    int rc = cuda_kernel_run(d, c, err);
+    for (int i = 0; !rc && i < p->ncalls; i++) {
+        struct topt_kernel_call c;
+        p->call(p->ctx, i, &c);
+        rc = cuda_kernel_run(d, &c, err);
+    }
     dev->math = math;
     dev->dry = 0;
     return rc;
+}
+
+/* ---- queues: streams, and CUDA's events between them -------------------------------- */
+
+static cudaStream_t queue_of(const struct topt_device *d, enum topt_queue q)
+{
+    return q == TOPT_QUEUE_COMMUNICATION ? dev_of(d)->beside : dev_of(d)->stream;
+}
+
+static cudaEvent_t as_event(struct topt_event *e)
+{
+    return (cudaEvent_t)(void *)e;
+}
+
+static int cuda_event_create(struct topt_device *d, struct topt_event **ret,
+                             struct topt_error *err)
+{
+    cudaEvent_t e = NULL;
+    (void)d;
+    cudaError_t rc = cudaEventCreateWithFlags(&e, cudaEventDisableTiming);
+    *ret = (struct topt_event *)(void *)e;
+    return topt_cuda_check(rc, "event", err);
+}
+
+static int cuda_event_record(struct topt_device *d, struct topt_event *e,
+                             enum topt_queue q, struct topt_error *err)
+{
+    return topt_cuda_check(cudaEventRecord(as_event(e), queue_of(d, q)), "event", err);
+}
+
+static int cuda_event_wait(struct topt_device *d, struct topt_event *e, enum topt_queue q,
+                           struct topt_error *err)
+{
+    return topt_cuda_check(cudaStreamWaitEvent(queue_of(d, q), as_event(e), 0), "event",
+                           err);
+}
+
+static void cuda_event_destroy(struct topt_device *d, struct topt_event *e)
+{
+    (void)d;
+    if (e)
+        cudaEventDestroy(as_event(e));
 }
 
 static int cuda_kernel_run(struct topt_device *d, const struct topt_kernel_call *c,
@@ -575,6 +626,10 @@ static void cuda_close(struct topt_device *d)
     struct cuda_device *c = dev_of(d);
     if (!c)
         return;
+    if (c->beside) {
+        cudaStreamSynchronize(c->beside);
+        cudaStreamDestroy(c->beside);
+    }
     if (c->stream) {
         cuda_release(d, c->workspace);
         cuda_release(d, c->scratch);
@@ -605,6 +660,10 @@ static const struct topt_device_ops cuda_ops = {
     .sync = cuda_sync,
     .memory = cuda_memory,
     .prepare = cuda_prepare,
+    .event_create = cuda_event_create,
+    .event_record = cuda_event_record,
+    .event_wait = cuda_event_wait,
+    .event_destroy = cuda_event_destroy,
     .alloc_host = cuda_alloc_host,
     .release_host = cuda_release_host,
 };

@@ -1,9 +1,9 @@
 /* buckets.c - gradients that are reduced together (solver/lower/gradient_buckets.c).
  *
  * Members lie one after the other in the arena, each at its alignment; what is between them
- * is 0 on all ranks and stays that.  With overlap, a bucket is begun when backward's last
- * instruction on it is done, in that order on all ranks, and waited for where the program
- * reduces it; between instructions MPI is called, which is when it moves anything. */
+ * is 0 on all ranks and stays that.  With overlap, a bucket is put on the device's queue of
+ * communication once backward's last instruction on it is issued, in that order on all ranks,
+ * and waited for where the program reduces it. */
 #include "buckets.h"
 #include "memory.h"
 
@@ -11,14 +11,15 @@
 
 struct place {
     struct topt_comm_call call;
-    struct topt_comm_request request;
-    int on_its_way, done;
+    struct topt_event *reduced; /* NULL without overlap */
+    int begun;
 };
 
 struct topt_buckets {
     struct place *place; /* by bucket */
     int *order;          /* buckets in the order in which they are begun */
-    int begun, ended;
+    int begun;
+    struct topt_event *computed; /* what the next one waits for */
 };
 
 /* By the instruction after which each may begin: an insertion sort, since buckets are few. */
@@ -56,6 +57,17 @@ static int place_bucket(struct topt_session *s, int k, struct topt_error *err)
     return s->dev->ops->zero(s->dev, at, bytes, err);
 }
 
+static int create_events(struct topt_session *s, struct topt_error *err)
+{
+    const struct topt_device_ops *o = s->dev->ops;
+    if (o->event_create(s->dev, &s->buckets->computed, err))
+        return -1;
+    for (int k = 0; k < s->p->nbuckets; k++)
+        if (o->event_create(s->dev, &s->buckets->place[k].reduced, err))
+            return -1;
+    return 0;
+}
+
 int topt_buckets_open(struct topt_session *s, struct topt_error *err)
 {
     size_t n = (size_t)s->p->nbuckets;
@@ -70,27 +82,36 @@ int topt_buckets_open(struct topt_session *s, struct topt_error *err)
     for (int k = 0; k < s->p->nbuckets; k++)
         if (place_bucket(s, k, err))
             return -1;
-    return 0;
+    return s->overlaps ? create_events(s, err) : 0;
 }
 
 void topt_buckets_close(struct topt_session *s)
 {
-    if (!s->buckets)
+    struct topt_buckets *b = s->buckets;
+    if (!b)
         return;
-    free(s->buckets->place);
-    free(s->buckets->order);
-    free(s->buckets);
+    for (int k = 0; s->overlaps && b->place && k < s->p->nbuckets; k++)
+        s->dev->ops->event_destroy(s->dev, b->place[k].reduced);
+    if (s->overlaps)
+        s->dev->ops->event_destroy(s->dev, b->computed);
+    free(b->place);
+    free(b->order);
+    free(b);
     s->buckets = NULL;
 }
 
-static int look_after(struct topt_session *s, struct place *x, int wait,
-                      struct topt_error *err)
+static int begin(struct topt_session *s, struct place *x, struct topt_error *err)
 {
-    int done = 0;
-    if (s->comm->ops->all_reduce_end(s->comm, &x->request, wait, &done, err))
+    const struct topt_device_ops *o = s->dev->ops;
+    struct topt_event *computed = s->buckets->computed;
+    struct topt_comm_call beside = x->call;
+    beside.queue = TOPT_QUEUE_COMMUNICATION;
+    if (o->event_record(s->dev, computed, TOPT_QUEUE_COMPUTE, err) ||
+        o->event_wait(s->dev, computed, TOPT_QUEUE_COMMUNICATION, err) ||
+        s->comm->ops->all_reduce(s->comm, &beside, err) ||
+        o->event_record(s->dev, x->reduced, TOPT_QUEUE_COMMUNICATION, err))
         return -1;
-    x->done = done;
-    x->on_its_way = !done;
+    x->begun = 1;
     return 0;
 }
 
@@ -98,33 +119,17 @@ int topt_buckets_behind(struct topt_session *s, int i, struct topt_error *err)
 {
     struct topt_buckets *b = s->buckets;
     int n = s->p->nbuckets;
-    for (; b->begun < n && s->p->bucket[b->order[b->begun]].ready <= i + 1; b->begun++) {
-        struct place *x = &b->place[b->order[b->begun]];
-        if (s->comm->ops->all_reduce_begin(s->comm, &x->call, &x->request, err))
+    for (; b->begun < n && s->p->bucket[b->order[b->begun]].ready <= i + 1; b->begun++)
+        if (begin(s, &b->place[b->order[b->begun]], err))
             return -1;
-        x->on_its_way = 1;
-    }
-    while (b->ended < b->begun) {
-        struct place *x = &b->place[b->order[b->ended]];
-        if (x->on_its_way && look_after(s, x, 0, err))
-            return -1;
-        if (x->on_its_way)
-            break;
-        b->ended++;
-    }
-    return 0;
+    return s->dev->ops->advance ? s->dev->ops->advance(s->dev, err) : 0;
 }
 
 int topt_bucket_reduce(struct topt_session *s, int bucket, struct topt_error *err)
 {
     struct place *x = &s->buckets->place[bucket];
-    int rc = 0;
-    if (x->on_its_way)
-        rc = look_after(s, x, 1, err);
-    else if (!x->done)
-        rc = s->comm->ops->all_reduce(s->comm, &x->call, err);
-    x->done = 0;
-    s->buckets->begun = s->buckets->ended =
-        0; /* all were begun: the micro-batch is over */
-    return rc;
+    int begun = x->begun;
+    x->begun = s->buckets->begun = 0; /* all were begun: the micro-batch is over */
+    return begun ? s->dev->ops->event_wait(s->dev, x->reduced, TOPT_QUEUE_COMPUTE, err)
+                 : s->comm->ops->all_reduce(s->comm, &x->call, err);
 }

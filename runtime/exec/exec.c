@@ -548,6 +548,7 @@ static void *place_of(const struct topt_session *s, int buffer)
     return buffer >= 0 ? (char *)s->arena + s->offset[buffer] : NULL;
 }
 
+/* A kernel as it will be called. */
 static struct topt_kernel_call call_to_come(const struct topt_session *s,
                                             const struct topt_instr *in)
 {
@@ -574,10 +575,26 @@ static int count_together(const struct topt_session *s, int i)
     return n > 1 && s->dev->ops->together ? s->dev->ops->together(s->dev, c, n) : 1;
 }
 
-/* The device sees each kernel of the program before the first step. */
+/* The program's kernels as the device is told of them before the first step. */
+struct told {
+    const struct topt_session *s;
+    int *instr; /* by call */
+};
+
+static void told_call(const void *ctx, int i, struct topt_kernel_call *ret)
+{
+    const struct told *t = ctx;
+    *ret = call_to_come(t->s, &t->s->p->instr[t->instr[i]]);
+}
+
 static int prepare(struct topt_session *s, struct topt_error *err)
 {
+    struct told t = {s, calloc((size_t)s->p->ninstr + 1, sizeof *t.instr)};
+    struct topt_device_program p = {
+        .call = told_call, .ctx = &t, .communicates_beside = s->overlaps};
     int after = 0; /* one past those that are done with an earlier one */
+    if (!t.instr)
+        return topt_nomem(err, NULL);
     for (int i = 0; i < s->p->ninstr; i++) {
         const struct topt_instr *in = &s->p->instr[i];
         s->together[i] = 1;
@@ -586,11 +603,11 @@ static int prepare(struct topt_session *s, struct topt_error *err)
         if (i >= after)
             s->together[i] = (uint8_t)count_together(s, i);
         after = i + s->together[i] > after ? i + s->together[i] : after;
-        struct topt_kernel_call c = call_to_come(s, in);
-        if (s->dev->ops->prepare && s->dev->ops->prepare(s->dev, &c, err))
-            return -1;
+        t.instr[p.ncalls++] = i;
     }
-    return 0;
+    int rc = s->dev->ops->prepare(s->dev, &p, err);
+    free(t.instr);
+    return rc;
 }
 
 static int allocate(struct topt_session *s, struct topt_error *err)
@@ -688,7 +705,9 @@ int topt_session_create(const struct topt_program *p, struct topt_comm *comm,
         s->options.weight_decay = 0.01;
     else if (s->options.weight_decay < 0)
         s->options.weight_decay = 0;
-    s->overlaps = options->overlap && comm->ops->all_reduce_begin && comm->size > 1;
+    s->overlaps = options->overlap && comm->ops->engine && comm->size > 1;
+    if (s->overlaps)
+        device->engine = comm->ops->engine(comm);
     s->meter.granule = p->settings.granule_bytes > 0 ? p->settings.granule_bytes : 1;
     int failed = topt_comm_bind(comm, &p->mesh, err) || allocate(s, err);
     if (topt_comm_agree(comm, failed, err) || topt_comm_agree(comm, start(s, err), err) ||
@@ -707,6 +726,7 @@ void topt_session_destroy(struct topt_session *s)
         return;
     topt_session_rows_fini(s);
     topt_buckets_close(s);
+    s->dev->engine = (struct topt_engine){.last = NULL};
     topt_arena_close(s);
     free(s->ptr);
     free(s->bytes);

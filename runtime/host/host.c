@@ -251,13 +251,62 @@ static int host_kernels(struct topt_device *d, const struct topt_kernel_call *c,
 }
 
 /* Kernels keep nothing: what is left is to refuse what they can't do. */
-static int host_prepare(struct topt_device *d, const struct topt_kernel_call *c,
+static int host_prepare(struct topt_device *d, const struct topt_device_program *p,
                         struct topt_error *err)
 {
-    if (!math_of(d)->kernel[c->kernel])
-        return topt_fail(err, TOPT_ERR_INTERNAL, "no host kernel '%s'",
-                         topt_kernel_name(c->kernel));
-    return check_sizes(c, err);
+    for (int i = 0; i < p->ncalls; i++) {
+        struct topt_kernel_call c;
+        p->call(p->ctx, i, &c);
+        if (!math_of(d)->kernel[c.kernel])
+            return topt_fail(err, TOPT_ERR_INTERNAL, "no host kernel '%s'",
+                             topt_kernel_name(c.kernel));
+        if (check_sizes(&c, err))
+            return -1;
+    }
+    return 0;
+}
+
+/* The host computes while it is called, so that the queue of computation has always run up to
+ * its end, and what is put on the other one after that needs no event of it.  That of
+ * communication is the communicator's: an event is the number of a call there. */
+struct topt_event {
+    int64_t call;
+};
+
+static int host_event_create(struct topt_device *d, struct topt_event **ret,
+                             struct topt_error *err)
+{
+    (void)d;
+    *ret = calloc(1, sizeof **ret);
+    return *ret ? 0 : topt_nomem(err, "an event");
+}
+
+static void host_event_destroy(struct topt_device *d, struct topt_event *e)
+{
+    (void)d;
+    free(e);
+}
+
+static int host_event_record(struct topt_device *d, struct topt_event *e,
+                             enum topt_queue q, struct topt_error *err)
+{
+    (void)err;
+    int beside = q == TOPT_QUEUE_COMMUNICATION && d->engine.last;
+    e->call = beside ? d->engine.last(d->engine.ctx) : 0;
+    return 0;
+}
+
+static int host_event_wait(struct topt_device *d, struct topt_event *e, enum topt_queue q,
+                           struct topt_error *err)
+{
+    return q == TOPT_QUEUE_COMPUTE && e->call
+               ? d->engine.advance(d->engine.ctx, e->call, err)
+               : 0;
+}
+
+static int host_advance(struct topt_device *d, struct topt_error *err)
+{
+    return d->engine.advance ? d->engine.advance(d->engine.ctx, 0, err) : 0;
 }
 
 static int host_update(struct topt_device *d, const struct topt_update_call *c,
@@ -288,6 +337,11 @@ static const struct topt_device_ops host_ops = {
     .add = host_add,
     .kernel = host_kernel,
     .prepare = host_prepare,
+    .event_create = host_event_create,
+    .event_record = host_event_record,
+    .event_wait = host_event_wait,
+    .event_destroy = host_event_destroy,
+    .advance = host_advance,
     .together = host_together,
     .kernels = host_kernels,
     .update = host_update,

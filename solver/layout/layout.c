@@ -123,7 +123,8 @@ int topt_mesh_costed_device(const struct topt_mesh *mesh)
     return mesh->costed ? (mesh->costed - 1) * (mesh->devices / mesh->size[0]) : 0;
 }
 
-int topt_mesh_costs(const struct topt_mesh *mesh, int device)
+/* Are blocks of this device costed? */
+static int is_costed(const struct topt_mesh *mesh, int device)
 {
     return !mesh->costed || topt_mesh_coord(mesh, device, 0) == mesh->costed - 1;
 }
@@ -328,14 +329,26 @@ int64_t topt_box_elements(const struct topt_shape *s, const struct topt_box *b)
     return n;
 }
 
-/* Whole tables are not alike: the block of any device may be the largest. */
+int topt_layout_leads(const struct topt_mesh *mesh, const struct topt_layout *l, int dim,
+                      int device)
+{
+    for (int a = 0; a < mesh->naxes; a++)
+        if (l->at[a] != dim && topt_mesh_coord(mesh, device, a) &&
+            (a || (!mesh->costed && !mesh->share[0] && !mesh->state_share[0])))
+            return 0;
+    return is_costed(mesh, device);
+}
+
+/* Whole tables are not alike: each device that has others may have the largest block. */
 static int64_t largest_of_all(const struct topt_mesh *mesh, const struct topt_shape *s,
                               const struct topt_layout *l)
 {
     int64_t most = 0;
     for (int r = 0; r < mesh->devices; r++) {
+        if (!topt_layout_leads(mesh, l, 0, r))
+            continue;
         struct topt_box box = topt_layout_box(mesh, s, l, r);
-        int64_t n = topt_mesh_costs(mesh, r) ? topt_box_elements(s, &box) : 0;
+        int64_t n = topt_box_elements(s, &box);
         most = n > most ? n : most;
     }
     return most;

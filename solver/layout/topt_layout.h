@@ -56,8 +56,6 @@ int topt_mesh_state_shares(struct topt_mesh *mesh, const int64_t *share, int n,
 int64_t topt_mesh_parts(const struct topt_mesh *mesh, int axis);
 /* The device whose blocks are costed: the first of the part that is 'costed', or device 0. */
 int topt_mesh_costed_device(const struct topt_mesh *mesh);
-/* Are blocks of this one costed? */
-int topt_mesh_costs(const struct topt_mesh *mesh, int device);
 /* Coordinate of 'device' on 'axis'. */
 int topt_mesh_coord(const struct topt_mesh *mesh, int device, int axis);
 /* How the groups that vary along 'axes' (bit mask) lie on the cluster. */
@@ -115,7 +113,11 @@ struct topt_piece topt_box_piece(const struct topt_shape *s, const struct topt_b
 /* The first of a block's tables, and how many they are; of one table 0 and 1. */
 int64_t topt_box_tables(const struct topt_shape *s, const struct topt_box *b,
                         int64_t *ret_n);
-/* Elements of the largest block (that of device 0, but of tables), or of those that are seen. */
+/* Is a device's block the largest of those that have the same part of dimension 'dim', and costed?
+ * The first is along each axis that does not split it, where devices are alike. */
+int topt_layout_leads(const struct topt_mesh *mesh, const struct topt_layout *l, int dim,
+                      int device);
+/* Elements of the largest block (that of device 0, but of tables), or of those that are costed. */
 int64_t topt_layout_elements(const struct topt_mesh *mesh, const struct topt_shape *s,
                              const struct topt_layout *l);
 /* First count and number of counts of one dimension of 'count' split by the given

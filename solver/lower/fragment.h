@@ -44,6 +44,7 @@ struct topt_fragments {
      * way is not known is asked for, writes its result alone, and sets this: what was
      * written means nothing. */
     int *open;
+    int fed; /* each device loads its part of the batch alone (fed.c) */
 };
 
 /* Buffers of one operator, by operand number; -1 where there is none.  'value' and

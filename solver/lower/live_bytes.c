@@ -112,5 +112,5 @@ struct topt_fragments topt_live_bytes_fragments(struct topt_live_bytes *a,
 {
     const struct topt_costing *k = a->k;
     return (struct topt_fragments){k->model, k->mesh, k->settings, k->router,
-                                   &a->sink, err,     NULL};
+                                   &a->sink, err,     NULL,        0};
 }

@@ -270,7 +270,7 @@ int topt_lower_into(struct topt_recorder *r, const struct topt_strategy *s,
     if (topt_settings_fit(m, &p->settings, err) || check_strategy(m, &p->mesh, s, err))
         return -1;
     struct lowering l = {emitter,
-                         {m, &p->mesh, &p->settings, router, &r->sink, err, NULL},
+                         {m, &p->mesh, &p->settings, router, &r->sink, err, NULL, r->fed},
                          .m = m,
                          .s = s};
     int rc = lowering_init(&l, err) || lower_all(&l, p, err);
@@ -278,15 +278,16 @@ int topt_lower_into(struct topt_recorder *r, const struct topt_strategy *s,
     return rc ? -1 : 0;
 }
 
-int topt_lower(const struct topt_model *m, const struct topt_mesh *mesh,
-               const struct topt_settings *settings, const struct topt_strategy *s,
-               struct topt_router *router, struct topt_program **ret,
-               struct topt_error *err)
+static int lower(const struct topt_model *m, const struct topt_mesh *mesh,
+                 const struct topt_settings *settings, const struct topt_strategy *s,
+                 struct topt_router *router, int fed, struct topt_program **ret,
+                 struct topt_error *err)
 {
     struct topt_program *p = topt_program_create(m, mesh, settings, s);
     if (!p)
         return topt_nomem(err, "the program");
     struct topt_recorder r = topt_recorder(p);
+    r.fed = fed;
     if (topt_lower_into(&r, s, router, err)) {
         topt_program_destroy(p);
         return -1;
@@ -294,4 +295,20 @@ int topt_lower(const struct topt_model *m, const struct topt_mesh *mesh,
     topt_program_find_peak(p);
     *ret = p;
     return 0;
+}
+
+int topt_lower(const struct topt_model *m, const struct topt_mesh *mesh,
+               const struct topt_settings *settings, const struct topt_strategy *s,
+               struct topt_router *router, struct topt_program **ret,
+               struct topt_error *err)
+{
+    return lower(m, mesh, settings, s, router, 0, ret, err);
+}
+
+int topt_lower_fed(const struct topt_model *m, const struct topt_mesh *mesh,
+                   const struct topt_settings *settings, const struct topt_strategy *s,
+                   struct topt_router *router, struct topt_program **ret,
+                   struct topt_error *err)
+{
+    return lower(m, mesh, settings, s, router, 1, ret, err);
 }

@@ -5,6 +5,7 @@
  * operands are split decides which exchanges it needs. */
 #include "operator.h"
 
+#include "fed.h"
 #include "param.h"
 #include "recompute.h"
 #include "rows.h"
@@ -48,6 +49,8 @@ static int emit_kernel(const struct topt_fragments *f, int op, int backward,
         writes |= (s->writes >> x & 1 && b->value[x] >= 0) ||
                   (s->writes >> (16 + x) & 1 && b->grad[x] >= 0);
     }
+    if (writes && f->fed && s->kernel == TOPT_K_LOAD)
+        return topt_fed_load(f, &i);
     return writes ? topt_fragment_emit(f, i) : 0; /* the result is not needed */
 }
 

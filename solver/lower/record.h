@@ -8,6 +8,7 @@ struct topt_recorder {
     struct topt_sink sink; /* first: it is cast to this */
     struct topt_program *p;
     int buffer_cap, instr_cap;
+    int fed;    /* each device loads its part of the batch alone */
     int failed; /* a release found no memory: reported at the end */
 };
 struct topt_recorder topt_recorder(struct topt_program *p); /* borrows 'p' */

@@ -71,11 +71,9 @@ static double named_on_one(const struct topt_fragments *f, const struct topt_op 
                            int table, const struct topt_layout *l, double lookups)
 {
     struct topt_shape s = topt_operand_shape(o, table);
-    int8_t axes[TOPT_MAX_AXES];
-    int whole = !s.rows || !topt_layout_axes_of(l, 0, axes);
     double most = 0, evenness = topt_table_evenness(o);
     for (int r = 0; r < f->mesh->devices; r++) {
-        if (whole ? r != topt_mesh_costed_device(f->mesh) : !topt_mesh_costs(f->mesh, r))
+        if (!topt_layout_leads(f->mesh, l, s.rows ? 0 : -1, r))
             continue;
         struct topt_box box = topt_layout_box(f->mesh, &s, l, r);
         int64_t n, first = topt_box_tables(&s, &box, &n);

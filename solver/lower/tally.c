@@ -301,7 +301,7 @@ struct topt_fragments topt_tally_fragments(struct topt_tally *t, struct topt_err
 {
     const struct topt_costing *k = t->k;
     return (struct topt_fragments){k->model, k->mesh, k->settings, k->router,
-                                   &t->sink, err,     NULL};
+                                   &t->sink, err,     NULL,        0};
 }
 
 /* Hide what moved in 'phase' behind at most 'room' of computation, less what moving

@@ -385,6 +385,14 @@ int topt_lower(const struct topt_model *m, const struct topt_mesh *mesh,
                const struct topt_settings *settings, const struct topt_strategy *s,
                struct topt_router *router, struct topt_program **ret,
                struct topt_error *err) TOPT_MUST_CHECK;
+/* The same for samples that come from whoever trains: each device loads its part of the batch
+ * alone, and what its configurations want is moved there from it. */
+int topt_lower_fed(const struct topt_model *m, const struct topt_mesh *mesh,
+                   const struct topt_settings *settings, const struct topt_strategy *s,
+                   struct topt_router *router, struct topt_program **ret,
+                   struct topt_error *err) TOPT_MUST_CHECK;
+/* What these moves take of a step. */
+int64_t topt_fed_ns(const struct topt_program *p, struct topt_router *router);
 /* The largest sum of live buffers on one device. */
 int64_t topt_program_peak_on(const struct topt_program *p, int device);
 void topt_program_destroy(struct topt_program *p);

@@ -31,28 +31,52 @@ static int mlp(struct paper *p, int x, const int64_t *width, const char *name)
     return x;
 }
 
-/* Half of the tables from 'from' on have about half of the rows, and so on in each half: so that
- * whole tables are dealt evenly to 2, 4, 8... devices.  The largest goes where fewer rows are. */
+/* Rows of the largest of 2^levels runs of a list: each level cuts runs of at most 'most' tables
+ * into two, as plans split the list over devices. */
+static int64_t largest_run(const int64_t *rows, int n, int most, int levels)
+{
+    int half = (most + 1) / 2, first = n < half ? n : half;
+    int64_t sum = 0;
+    for (int i = 0; i < n && !levels; i++)
+        sum += rows[i];
+    if (!levels)
+        return sum;
+    int64_t x = largest_run(rows, first, half, levels - 1);
+    int64_t y = largest_run(rows + first, n - first, half, levels - 1);
+    return x > y ? x : y;
+}
+
+static int64_t unevenness(const int64_t *rows, int n)
+{
+    enum { LEVELS = 4 };
+    int64_t sum = 0;
+    for (int l = 1; l <= LEVELS; l++)
+        sum += largest_run(rows, n, n, l);
+    return sum;
+}
+
+static void swap(int64_t *a, int64_t *b)
+{
+    int64_t keep = *a;
+    *a = *b;
+    *b = keep;
+}
+
+/* An order in which 2, 4, 8 and 16 devices get about as many rows each: two tables change places
+ * for as long as that helps. */
 static void deal(int64_t *rows, int n)
 {
-    int64_t half[2][DLRM_TABLES], sum[2] = {0, 0};
-    int room[2] = {(n + 1) / 2, n / 2}, m[2] = {0, 0};
-    for (int i = 1; i < n; i++) /* the largest first */
-        for (int j = i; j > 0 && rows[j] > rows[j - 1]; j--) {
-            int64_t keep = rows[j];
-            rows[j] = rows[j - 1];
-            rows[j - 1] = keep;
-        }
-    for (int i = 0; i < n; i++) {
-        int to = m[1] < room[1] && (m[0] == room[0] || sum[1] < sum[0]);
-        half[to][m[to]++] = rows[i];
-        sum[to] += rows[i];
-    }
-    memcpy(rows, half[0], (size_t)m[0] * sizeof *rows);
-    memcpy(rows + m[0], half[1], (size_t)m[1] * sizeof *rows);
-    if (n > 2) {
-        deal(rows, m[0]);
-        deal(rows + m[0], m[1]);
+    for (int better = 1; better;) {
+        better = 0;
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < i; j++) {
+                int64_t before = unevenness(rows, n);
+                swap(&rows[i], &rows[j]);
+                if (unevenness(rows, n) < before)
+                    better = 1;
+                else
+                    swap(&rows[i], &rows[j]);
+            }
     }
 }
 

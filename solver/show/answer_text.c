@@ -342,7 +342,10 @@ static void show_infeasible(struct topt_text *out, const json_t *a)
                   topt_json_words_at(a, "why"));
     if (near)
         topt_text_add(
-            out, "nearest   %lld GPUs, which need %s each\n",
+            out,
+            topt_json_whole_at(near, "gpus") == 1
+                ? "nearest   %lld GPU, which needs %s\n"
+                : "nearest   %lld GPUs, which need %s each\n",
             (long long)topt_json_whole_at(near, "gpus"),
             topt_show_bytes(topt_json_whole_at(near, "memory_bytes"), x, sizeof x));
     show_with(out, a);

@@ -79,7 +79,9 @@ static const struct {
     {"AccPar",
      "order and ratios of speed-ups, VGG over ResNet, unequal over equal boards",
      HERE("AccPar and HyPar"), 0},
-    {"AccPar", "AccPar and HyPar by our costs, never faster than ft",
+    {"AccPar",
+     "AccPar and HyPar by our costs, never faster than ft; on unlike boards by their "
+     "shares of these",
      TEST("systems_accpar_row"), 0},
     {"Parallax",
      "bytes of servers, rings and gathers by simulation are the formulas; N/2; equal at "
@@ -95,10 +97,14 @@ static const struct {
      "less",
      HERE("Parallax"), 0},
     {"unlike devices",
-     "a GPT of 1.3 B on 8 A100 and 8 V100: 1.05 of the sum of rates, 1.6 times faster "
-     "than equal shares; 40 and 80 GB hold what equal shares do not",
+     "a GPT of 1.3 B on 8 A100 and 8 V100: 1.05 of the sum of rates (f16, and gradients "
+     "in "
+     "f32 with the optimizer's state sharded), 1.6 times faster than equal shares; 40 "
+     "and 80 GB hold what equal shares do not",
      TEST("systems_unequal"), 0},
-    {"unlike devices", "rows 3 to 1, state 1 to 3 on ranks: the losses of one",
+    {"unlike devices",
+     "rows by speed, state 1 to 3, two ranks and one of a slower group: the losses of "
+     "one",
      TEST("runtime_shares"), 1},
 };
 

@@ -714,8 +714,8 @@ static int is_a100(const struct run *r)
 static char *note_of(const struct run *r, double seen, double predicted)
 {
     struct topt_text t = {0};
-    topt_text_add(&t, "%s on %d GPUs: %.3g s, predicted %.3g s", r->model->name, r->gpus,
-                  seen, predicted);
+    topt_text_add(&t, "%s on %d GPU%s: %.3g s, predicted %.3g s", r->model->name, r->gpus,
+                  r->gpus == 1 ? "" : "s", seen, predicted);
     return t.s;
 }
 

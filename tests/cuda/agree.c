@@ -67,7 +67,10 @@ static void train(const struct suite *u, struct topt_comm *comm, struct topt_dev
 {
     struct topt_error err = {0};
     struct topt_session *s;
-    struct topt_session_options o = {.lr = 0.05, .seed = 5};
+    struct topt_session_options o = {.lr = 0.05, .seed = 5, .overlap = 1};
+    must(comm,
+         p->program->mesh.devices > 1 && topt_program_bucket(p->program, 1 << 11, &err),
+         &err);
     must(comm,
          (topt_feed_text(test_text, sizeof test_text - 1, p->model, 11, &o.feed, &err) &&
           topt_feed_synthetic(p->model, 11, &o.feed, &err)) ||

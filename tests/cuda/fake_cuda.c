@@ -105,10 +105,6 @@ static void need_host(const void *p, const char *what)
 
 /* ---- runtime ------------------------------------------------------------------------------ */
 
-struct fake_stream {
-    int device;
-};
-
 static int fake_gpus(void)
 {
     const char *n = getenv("TOPT_FAKE_GPUS");
@@ -175,13 +171,36 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t p, enum cudaMemPoolAttr a, voi
     return cudaSuccess;
 }
 
+/* ---- streams and events ---------------------------------------------------------------- */
+
+struct work {
+    void (*run)(const void *ctx);
+    void *ctx;
+    struct work *next;
+};
+/* Of a device.  'late': runs when it is waited for.  'waited': for another stream, since the last work. */
+struct fake_stream {
+    int device, late, waited;
+    int64_t put, done;
+    struct work *first, **end;
+};
+struct fake_event {
+    cudaStream_t stream; /* where it was recorded; NULL: nowhere yet */
+    int64_t after;       /* behind so much of its work */
+};
+
+static int streams;
+
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret, unsigned flags)
 {
+    cudaStream_t s = *ret = calloc(1, sizeof *s);
     (void)flags;
-    *ret = malloc(sizeof **ret);
-    if (!*ret)
+    if (!s)
         return told(cudaErrorMemoryAllocation);
-    (*ret)->device = current;
+    s->device = current;
+    fake_cuda_setups++;
+    s->late = streams++ > 0;
+    s->end = &s->first;
     return cudaSuccess;
 }
 
@@ -191,15 +210,78 @@ void cu_emulated_on(void *stream)
     need(s && s->device == current, "a kernel on a stream of another device");
 }
 
-cudaError_t cudaStreamDestroy(cudaStream_t s)
+static void run_until(cudaStream_t s, int64_t n)
 {
-    free(s);
-    return cudaSuccess;
+    while (s->done < n) {
+        struct work *w = s->first;
+        s->first = w->next;
+        s->end = s->first ? s->end : &s->first;
+        s->done++;
+        w->run(w->ctx);
+        free(w->ctx);
+        free(w);
+    }
+}
+
+void cu_emulated_put(struct fake_stream *s, void (*work)(const void *ctx),
+                     const void *ctx, size_t bytes)
+{
+    need(s != NULL, "work on no stream");
+    if (!s->late) {
+        work(ctx);
+        return;
+    }
+    need(s->waited, "work beside the first stream that waits for nothing of it");
+    s->waited = 0;
+    struct work *w = calloc(1, sizeof *w);
+    *w = (struct work){.run = work, .ctx = malloc(bytes)};
+    memcpy(w->ctx, ctx, bytes);
+    *s->end = w;
+    s->end = &w->next;
+    s->put++;
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t s)
 {
+    if (s)
+        run_until(s, s->put);
     return s ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t s)
+{
+    need(s->done == s->put, "a stream that goes before its work is done");
+    streams--;
+    free(s);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret, unsigned flags)
+{
+    *ret = calloc(1, sizeof **ret);
+    fake_cuda_setups++;
+    return told(flags == cudaEventDisableTiming ? cudaSuccess : cudaErrorInvalidValue);
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
+{
+    need(e && s, "an event on no stream");
+    *e = (struct fake_event){s, s->put};
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned flags)
+{
+    need(s && e && e->stream && !flags, "a wait for what was not recorded");
+    s->waited |= e->stream != s;
+    run_until(e->stream, e->after);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t e)
+{
+    free(e);
+    return cudaSuccess;
 }
 
 /* Full of garbage: nothing is zero by itself. */

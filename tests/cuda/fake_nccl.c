@@ -183,6 +183,11 @@ static void pass_messages(const struct call *call, int n)
     free(request);
 }
 
+static void collective_of(const void *ctx)
+{
+    collective(ctx);
+}
+
 static ncclResult_t add(struct call c)
 {
     need(nwaiting < MAX_CALLS, "too many calls in a group");
@@ -205,7 +210,8 @@ ncclResult_t ncclGroupEnd(void)
         return ncclSuccess;
     for (int i = 0; i < nwaiting; i++)
         if (waiting[i].kind < SEND)
-            collective(&waiting[i]);
+            cu_emulated_put(waiting[i].stream, collective_of, &waiting[i],
+                            sizeof waiting[i]);
     pass_messages(waiting, nwaiting);
     nwaiting = 0;
     return ncclSuccess;

@@ -257,6 +257,52 @@ static void check_agreement(void)
     topt_comm_destroy(c);
 }
 
+/* Sums on the queue of communication, more than it holds at once: what waits for an event finds
+ * all of those before it, and what is put there later is not waited for by the event. */
+static void check_queue(void)
+{
+    enum { N = 300, HALF = N / 2 };
+    struct topt_error err = {0};
+    struct topt_mesh mesh;
+    struct topt_device d;
+    struct topt_event *e;
+    double x[N];
+    int bad = 0;
+    struct topt_comm *c = sub_world(world_size);
+    if (topt_mesh_init(&mesh, 1, world_size, &err) || topt_comm_bind(c, &mesh, &err) ||
+        topt_device_open_host(TOPT_F64, &d, &err) || d.ops->event_create(&d, &e, &err))
+        give_up(&err);
+    d.engine = c->ops->engine(c);
+    for (int i = 0; i < N; i++) {
+        struct topt_comm_call k = {.axes = (1u << mesh.naxes) - 1,
+                                   .number = TOPT_COMM_F64,
+                                   .queue = TOPT_QUEUE_COMMUNICATION,
+                                   .src = &x[i],
+                                   .dst = &x[i],
+                                   .n = 1};
+        x[i] = i;
+        if (c->ops->all_reduce(c, &k, &err) ||
+            (i == HALF && d.ops->event_record(&d, e, TOPT_QUEUE_COMMUNICATION, &err)) ||
+            d.ops->advance(&d, &err))
+            give_up(&err);
+    }
+    if (d.ops->event_wait(&d, e, TOPT_QUEUE_COMPUTE, &err))
+        give_up(&err);
+    for (int i = 0; i <= HALF; i++)
+        bad += x[i] != (double)i * world_size;
+    ok0(world_max(bad) == 0, "%d sums on the queue are done where their event is awaited",
+        HALF + 1);
+    if (d.ops->event_record(&d, e, TOPT_QUEUE_COMMUNICATION, &err) ||
+        d.ops->event_wait(&d, e, TOPT_QUEUE_COMPUTE, &err))
+        give_up(&err);
+    for (int i = 0; i < N; i++)
+        bad += x[i] != (double)i * world_size;
+    ok0(world_max(bad) == 0, "... and all %d at its next", (int)N);
+    d.ops->event_destroy(&d, e);
+    topt_device_close(&d);
+    topt_comm_destroy(c);
+}
+
 int main(int argc, char **argv)
 {
     world_begin(&argc, &argv);
@@ -272,5 +318,6 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof mesh / sizeof *mesh; i++)
         check_mesh(mesh[i][0], mesh[i][1], rounds);
     check_agreement();
+    check_queue();
     return world_end();
 }

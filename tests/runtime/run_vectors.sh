@@ -21,8 +21,8 @@ count() {
         END { for (f in seen) print f, n[f] + 0 }'
 }
 count "$f32" >f32
-hot='bias_fwd add_fwd mul_fwd unary_fwd unary_bwd glu_fwd glu_bwd norm_mean norm_var norm_sums norm_apply norm_bwd_apply
-     norm_scale_grad add_column_sums softmax_fwd softmax_bwd xent_bwd attention_fwd rotate_rows block_again turn_all
+hot='bias_fwd add_fwd mul_fwd unary_fwd unary_bwd glu_fwd glu_bwd norm_mean norm_squares norm_sums norm_apply norm_bwd_apply
+     norm_bwd_together run_together norm_scale_grad add_column_sums softmax_fwd softmax_bwd xent_bwd attention_fwd rotate_rows block_again turn_all
      update_all fill_normal'
 awk -v hot="$hot" 'BEGIN { want = split(hot, name, /[ \n]+/) }
     { n[$1] = $2 }

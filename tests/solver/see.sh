@@ -14,8 +14,8 @@ check "on the terminal too, and nothing is said of progress where no terminal is
 check "the same bytes for any number of threads"
 head -c 4 a.svg | grep -q '<svg' && tail -n 1 a.svg | grep -q '</svg>'
 check "which are SVG"
-"$topt" plan "$model" --hw lab-cpu --framework topt --mode profiling --gpus 1,2,4 --memory 2MiB --svg c.svg >out 2>err &&
-    grep -q "does not fit in 2.00 MiB" c.svg && grep -q "perfect scaling" c.svg
+"$topt" plan "$model" --hw lab-cpu --framework topt --mode profiling --gpus 1,2,4 --memory 1MiB --svg c.svg >out 2>err &&
+    grep -q "does not fit in 1.00 MiB" c.svg && grep -q "perfect scaling" c.svg
 check "a curve says where it does not fit"
 refused 3 "nothing fits in 4.00 KiB" "$topt" frontier "$model" --hw lab-cpu --gpus 2 --memory 4KiB --json &&
     grep -q '"points": \[\]' out
@@ -27,14 +27,14 @@ check "there may be 256 threads"
 refused 1 "d.svg" "$topt" frontier "$model" --hw lab-cpu --gpus 2 --svg nowhere/d.svg
 check "a picture that can't be written is an error"
 
-"$topt" plan "$model" --hw lab-cpu --framework topt --mode mini-parallelism --memory 2MiB -o plan.json >out 2>err &&
+"$topt" plan "$model" --hw lab-cpu --framework topt --mode mini-parallelism --memory 1MiB -o plan.json >out 2>err &&
     [ "$(awk 'length($0) > 100' out | wc -l)" -eq 0 ]
 check "a plan is told in lines that fit"
 ln -s plan2.json link && mkfifo pipe && : >plan2.json
-"$topt" plan "$model" --hw lab-cpu --framework topt --mode mini-parallelism --memory 2MiB -o link >out 2>err &&
+"$topt" plan "$model" --hw lab-cpu --framework topt --mode mini-parallelism --memory 1MiB -o link >out 2>err &&
     [ -L link ] && cmp -s plan.json plan2.json
 check "a plan is written through a link"
-timeout 20 cat pipe >plan3.json & "$topt" plan "$model" --hw lab-cpu --framework topt --mode mini-parallelism --memory 2MiB -o pipe >out 2>err
+timeout 20 cat pipe >plan3.json & "$topt" plan "$model" --hw lab-cpu --framework topt --mode mini-parallelism --memory 1MiB -o pipe >out 2>err
 wait && [ -p pipe ] && cmp -s plan.json plan3.json
 check "and into a pipe, which stays one"
 "$topt" explain plan.json >out 2>err && grep -q "bounds the step" out && grep -q "1 would need" out

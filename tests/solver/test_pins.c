@@ -241,6 +241,7 @@ static void test_unfit(void)
     json_t *answer;
     request(&r, m, hw, TOPT_SPACE_CANONICAL);
     r.settings.granule_bytes = 1;
+    r.factors = TOPT_FACTOR_ZERO;
     struct topt_plan_doc *p = ask(&r, "*=same 8", &answer);
     int64_t all = whole(answer, "memory_bytes");
     ok(p && all > 0, "everything everywhere");

@@ -47,9 +47,14 @@ static void test_modes(void)
     json_t *fits = answer(&r);
     is_int(whole(fits, "gpus"), 1, "the memory of one GPU: one GPU");
     r.memory_limit = need - 1;
+    json_t *smaller = answer(&r);
+    ok(whole(smaller, "gpus") == 1 && whole(smaller, "memory_bytes") <= need - 1,
+       "one byte less: smaller micro-batches, or something recomputed, on one");
+    r.factors = TOPT_FACTOR_ZERO;
     json_t *more = answer(&r);
-    ok(whole(more, "gpus") > 1, "one byte less: more than one");
+    ok(whole(more, "gpus") > 1, "without these: more than one");
     ok(whole(more, "memory_bytes") <= need - 1, "and it fits");
+    r.factors = TOPT_FACTORS_AUTO;
     r.memory_limit = 100;
     json_t *never = answer(&r);
     ok(never && !json_is_true(json_object_get(never, "feasible")),
@@ -63,6 +68,7 @@ static void test_modes(void)
     is_int(json_array_size(json_object_get(curve, "points")), 4, "1, 2, 4, 8 GPUs");
     json_decref(one);
     json_decref(fits);
+    json_decref(smaller);
     json_decref(more);
     json_decref(never);
     json_decref(curve);

@@ -92,13 +92,14 @@ static void sane(const json_t *answer, int64_t batch)
 }
 
 /* 8 A100 and 8 V100 over 100 Gb/s, a GPT of 1.3 B parameters: with gradients in 16 bits, and in 32
- * bits where the batch is large enough to hide most of what travels between groups. */
-static void by_speed(int64_t batch, const char *precision)
+ * bits where the batch is large enough to hide most of what travels between groups, or where the
+ * optimizer's state is sharded over all devices, so that parameters come back in 16 bits. */
+static void by_speed(int64_t batch, const char *framework, const char *precision)
 {
     struct topt_error err = {0};
     struct topt_model *m = gpt(2048, 24, batch, 2048);
     struct topt_hw *hw = topt_hw_load("a100-v100", &err);
-    json_t *a = m && hw ? ask_in(m, hw, "pytorch", precision, &err) : NULL;
+    json_t *a = m && hw ? ask_in(m, hw, framework, precision, &err) : NULL;
     if (ok(a && json_is_true(json_object_get(a, "feasible")), "it fits %s", err.text)) {
         double rates = 0;
         sane(a, batch);
@@ -224,6 +225,111 @@ static void against_all(void)
     }
 }
 
+/* ---- what a strategy takes on each group ---------------------------------------------- */
+
+/* A plan of equal devices for 48 samples, data parallel without sharding: rows are all that the
+ * first axis splits. */
+static struct topt_plan_doc *equal_plan(const struct topt_model *m,
+                                        const struct topt_hw *hw, struct topt_error *err)
+{
+    struct topt_request r;
+    struct topt_framework ddp = *topt_framework_at(0);
+    struct topt_plan_doc *p = NULL;
+    json_t *a = NULL;
+    topt_request_init(&r);
+    r.model = m;
+    r.hw = hw;
+    r.threads = 1;
+    r.mode = TOPT_MINI_TIME;
+    r.gpus = 8;
+    ddp.zero = 1 << TOPT_ZERO_NONE;
+    r.framework = &ddp;
+    if (topt_request_complete(&r, err) || topt_plan(&r, &a, err) ||
+        topt_plan_read(json_object_get(a, "plan"), &p, err))
+        p = NULL;
+    json_decref(a);
+    return p;
+}
+
+/* Its cost for so many samples, on equal shares of a cluster as a group sees it. */
+static int64_t alone_ns(const struct topt_plan_doc *p, const struct topt_hw *hw,
+                        int group, int64_t batch, struct topt_error *err)
+{
+    struct topt_strategy_cost c = {.time_ns = -1};
+    struct topt_model *m = topt_model_rebatch(p->micro, batch, err);
+    struct topt_hw *own = topt_hw_among(hw, group, err);
+    struct topt_router *router = own ? topt_router_create(own, &p->mesh) : NULL;
+    struct topt_costing k = {m, own, &p->mesh, &p->settings, router, NULL};
+    if (!m || !router || topt_cost_strategy(&k, p->strategy, &c, err))
+        c.time_ns = -1;
+    topt_router_destroy(router);
+    topt_hw_destroy(own);
+    topt_model_destroy(m);
+    return c.time_ns;
+}
+
+/* With 36 and 12 of 48 rows a group takes what equal groups of its kind take for 72 and 24. */
+static void costs_of_groups(void)
+{
+    static const int64_t shares[][2] = {{1, 1}, {3, 1}};
+    struct topt_error err = {0};
+    struct topt_model *m = gpt(128, 2, 48, 64);
+    struct topt_hw *hw = two(2.5, &err);
+    struct topt_plan_doc *p = m && hw ? equal_plan(m, hw, &err) : NULL;
+    if (!ok(p && p->settings.micro_batches == 1 && p->mesh.size[0] == 2, "a plan %s",
+            err.text))
+        return;
+    for (int i = 0; i < 2; i++) {
+        struct topt_mesh mesh = p->mesh;
+        struct topt_group_costs g;
+        struct topt_costing k = {p->micro, hw, &mesh, &p->settings, p->router, NULL};
+        int64_t sum = shares[i][0] + shares[i][1];
+        if (!ok(!topt_mesh_shares(&mesh, shares[i], 2, &err) &&
+                    !topt_cost_groups(&k, p->strategy, &g, &err),
+                "costs of groups %s", err.text))
+            continue;
+        for (int x = 0; x < 2; x++)
+            is_int(g.of[x].time_ns, alone_ns(p, hw, x, 2 * 48 * shares[i][x] / sum, &err),
+                   "a group's time is that of as many rows on devices of its kind");
+        is_int(g.slowest, i ? g.of[1].time_ns > g.of[0].time_ns : 1, "the slowest");
+    }
+    topt_plan_doc_destroy(p);
+    topt_hw_destroy(hw);
+    topt_model_destroy(m);
+}
+
+/* A first axis that is no prime number, and devices of a group that are meant. */
+static void parts(void)
+{
+    struct topt_error err = {0};
+    struct topt_mesh m;
+    ok(!topt_mesh_init_parts(&m, 4, 8, 2, &err) && m.naxes == 3 && m.size[0] == 4 &&
+           m.size[1] == 2 && m.node_axes == 2 && m.devices == 16,
+       "8 nodes in 4 parts");
+    ok(!topt_mesh_init_parts(&m, 9, 1, 9, &err) && m.naxes == 1 && m.size[0] == 9 &&
+           !m.node_axes && topt_mesh_coord(&m, 7, 0) == 7,
+       "9 devices of one node in 9");
+    ok(topt_mesh_init_parts(&m, 3, 4, 2, &err) && strstr(err.text, "4 nodes are not 3"),
+       "%s", err.text);
+    struct topt_hw *hw = two(2, &err);
+    for (int gpus = 2; gpus <= 5; gpus += 3) {
+        json_t *doc = topt_hw_to_json(hw);
+        json_object_set_new(json_array_get(json_object_get(doc, "groups"), 1), "gpus",
+                            json_integer(gpus));
+        json_object_del(doc, "nodes");
+        json_object_del(doc, "gpus_per_node");
+        json_object_del(doc, "device");
+        struct topt_hw *some = topt_hw_from_json(doc, &err);
+        ok(gpus == 5 ? !some && strstr(err.text, "groups[1].gpus") != NULL
+                     : some && topt_hw_group_devices(some, 1) == 2 &&
+                           topt_hw_max_nodes(some) == 3,
+           "%d of a group of 4: %s", gpus, gpus == 5 ? err.text : "3 nodes of 2");
+        topt_hw_destroy(some);
+        json_decref(doc);
+    }
+    topt_hw_destroy(hw);
+}
+
 static void refused(void)
 {
     struct topt_error err = {0};
@@ -243,10 +349,12 @@ static void refused(void)
 
 int main(void)
 {
-    by_speed(1024, "bf16-mixed");
-    by_speed(512, "bf16");
+    by_speed(512, "pytorch", "bf16");
+    by_speed(512, "megatron", "bf16-mixed");
     by_memory();
     against_all();
+    costs_of_groups();
+    parts();
     refused();
     return done_testing();
 }

@@ -22,6 +22,25 @@
 
 /* ---- writing ----------------------------------------------------------------------- */
 
+/* "left_out": factors that were not searched, and how to ask for them. */
+static void put_left_out(const struct topt_request *r, int factors, json_t *answer)
+{
+    static const char *const names[] = {"sharding over replicas (ZeRO, FSDP)",
+                                        "recomputation", "micro-batches"};
+    int missing = TOPT_FACTORS_ALL & ~factors;
+    struct topt_text t = {0};
+    if (r->micro_batches)
+        missing &= ~TOPT_FACTOR_MICRO;
+    for (int i = 0; i < 3 && !r->algorithm; i++)
+        if (missing >> i & 1)
+            topt_text_add(&t, "%s%s", t.len ? ", " : "", names[i]);
+    if (t.len)
+        topt_text_add(&t, " (--factors all searches them)");
+    if (t.s)
+        json_object_set_new(answer, "left_out", json_string(t.s));
+    topt_text_fini(&t);
+}
+
 static json_t *answer_json(const struct topt_plan_facts *f, const struct topt_best *b,
                            json_t *plan)
 {
@@ -155,6 +174,7 @@ static int write_checked(struct topt_grid_search *s, const struct topt_best *b,
     *ret = answer_json(&f, b, plan);
     if (!*ret)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the plan");
+    put_left_out(r, b->factors, *ret);
     return s->algorithm && s->algorithm->fused ? put_fused(&k, best->strategy, *ret, err)
                                                : 0;
 }
@@ -263,14 +283,13 @@ static int too_heavy(const struct topt_request *r, const struct topt_best *b,
     snprintf(
         why, sizeof why,
         b->certificate.decided
-            ? "nothing was found that fits in %s a GPU: %lld GPUs need %s with operators "
+            ? "nothing was found that fits in %s a GPU: %lld GPU%s %s with operators "
               "decided by heuristic, perhaps less with more --max-entries"
-        : open
-            ? "nothing was found that fits in %s a GPU: %lld GPUs need %s, perhaps less"
-        : doubt ? "nothing was found that fits in %s a GPU: %lld GPUs need at least %s, "
+        : open  ? "nothing was found that fits in %s a GPU: %lld GPU%s %s, perhaps less"
+        : doubt ? "nothing was found that fits in %s a GPU: %lld GPU%s at least %s, "
                   "of fewer it is not known"
-                : "nothing fits in %s a GPU: %lld GPUs need at least %s",
-        have, (long long)gpus, need);
+                : "nothing fits in %s a GPU: %lld GPU%s at least %s",
+        have, (long long)gpus, gpus == 1 ? " needs" : "s need", need);
     if (no_plan(r, open || doubt ? TOPT_FITS_UNKNOWN : TOPT_FITS_NOT, why, ret, err))
         return -1;
     json_object_set_new(*ret, "nearest", nearest_json(b));
@@ -308,6 +327,8 @@ int topt_answer_infeasible(struct topt_planning *m, int64_t gpus, int doubt, jso
         return topt_request_stopped(r) ? topt_answer_unfinished(r, gpus, ret, err) : -1;
     int rc = b.found ? too_heavy(r, &b, gpus, doubt, ret, err)
                      : none_at_all(r, &b, gpus, ret, err);
+    if (!rc)
+        put_left_out(r, b.factors, *ret);
     if (!rc && r->pin)
         rc = say_without_pins(m, gpus, *ret, err);
     if (!rc && b.certificate.decided) {

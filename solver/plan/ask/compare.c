@@ -476,15 +476,34 @@ static int nsystems(const struct topt_system *const *systems)
     return n;
 }
 
+/* What all are asked: to search sharding beside splits, or everything where nothing of ours fits
+ * so. */
+static int ask_ours(struct entry *e, struct topt_request *r, struct topt_error *err)
+{
+    enum topt_space space = topt_space_resolve(r->space, (int)r->gpus);
+    int widest = topt_request_widest(r, space);
+    r->factors = topt_request_factors(r, space);
+    if (ask(e, r, NULL, err))
+        return -1;
+    if (e->best.found || e->best.stopped || r->factors == widest)
+        return 0;
+    entry_fini(e);
+    *e = (struct entry){0};
+    r->factors = widest;
+    return ask(e, r, NULL, err);
+}
+
 /* Ours first. */
-static int ask_all(const struct topt_request *r, const struct topt_system *const *systems,
-                   json_t *rows, struct topt_error *err)
+static int ask_all(const struct topt_request *asked_for,
+                   const struct topt_system *const *systems, json_t *rows,
+                   struct topt_error *err)
 {
     int parts = 1 + nalgorithms(), n = parts + nsystems(systems), asked = 0, rc = 0;
+    struct topt_request question = *asked_for, *r = &question;
     struct entry *e = calloc((size_t)n, sizeof *e);
     if (!e)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the comparison");
-    rc = ask(&e[asked++], r, NULL, err);
+    rc = ask_ours(&e[asked++], r, err);
     for (int i = 0; i < parts - 1 && !rc; i++)
         if (!topt_algorithm_at(i)->tables || topt_model_has_tables(r->model))
             rc = ask(&e[asked++], r, topt_algorithm_at(i), err);

@@ -123,7 +123,7 @@ static int fall_back_to_uniform(const struct topt_request *asked, int64_t gpus,
 {
     enum topt_space space = topt_space_resolve(asked->space, (int)gpus);
     struct topt_request r =
-        topt_request_uniform(asked, topt_request_factors(asked, space));
+        topt_request_uniform(asked, topt_request_widest(asked, space));
     struct topt_planning uniform;
     struct fewest f = {.best = {0}};
     int64_t *count;

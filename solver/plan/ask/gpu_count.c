@@ -59,7 +59,7 @@ int64_t topt_count_least_bytes(const struct topt_planning *m, int64_t gpus)
     const struct topt_least_parameters *p = &m->parameters;
     double bytes = p->value + p->gradient + p->state;
     int late = r->settings.gather == TOPT_GATHER_UNIT && m->at[0].batches == 1;
-    if (!(topt_request_factors(r, space) & TOPT_FACTOR_RECOMPUTE) && !late)
+    if (!(topt_request_widest(r, space) & TOPT_FACTOR_RECOMPUTE) && !late)
         bytes += m->activation_bytes / (double)m->at[m->n - 1].batches;
     return (int64_t)(bytes * (1 - 1e-9) / (double)gpus);
 }
@@ -379,8 +379,8 @@ static int solve_shapes(struct topt_planning *m, int64_t gpus, int64_t limit,
 }
 
 /* Who looks at time alone has one answer, which fits or not. */
-int topt_count_solve(struct topt_planning *m, int64_t gpus, int64_t limit,
-                     enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
+static int solve(struct topt_planning *m, int64_t gpus, int64_t limit,
+                 enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
 {
     const struct topt_algorithm *a = topt_algorithm_find(m->request->algorithm);
     if (!a || !a->time_only)
@@ -394,6 +394,45 @@ int topt_count_solve(struct topt_planning *m, int64_t gpus, int64_t limit,
         ret->certificate.exact = !ret->stopped;
     }
     return 0;
+}
+
+/* The same with more factors than were asked for first. */
+static int solve_wider(struct topt_planning *m, int factors, int64_t gpus, int64_t limit,
+                       enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
+{
+    struct topt_request r = *m->request;
+    struct topt_planning wider;
+    r.factors = factors;
+    if (topt_planning_init(&wider, &r, err))
+        return -1;
+    wider.tensor = m->tensor;
+    wider.work = m->work;
+    wider.cache = m->cache;
+    int rc = solve(&wider, gpus, limit, goal, ret, err);
+    m->work = wider.work;
+    topt_planning_fini(&wider);
+    return rc;
+}
+
+/* Sharding alone is a quick search and often enough.  Where it is not, and where the least memory
+ * is asked for, everything is searched. */
+int topt_count_solve(struct topt_planning *m, int64_t gpus, int64_t limit,
+                     enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
+{
+    const struct topt_request *r = m->request;
+    enum topt_space space = topt_space_resolve(r->space, (int)gpus);
+    int factors = topt_request_factors(r, space), widest = topt_request_widest(r, space);
+    if (widest == factors || goal == TOPT_GOAL_FASTEST) {
+        if (solve(m, gpus, limit, goal, ret, err))
+            return -1;
+        ret->factors = factors;
+        if (widest == factors || ret->found || ret->stopped)
+            return 0;
+        topt_best_fini(ret);
+    }
+    int rc = solve_wider(m, widest, gpus, limit, goal, ret, err);
+    ret->factors = widest;
+    return rc;
 }
 
 int topt_count_complete(struct topt_planning *m, int64_t gpus, int64_t most,

@@ -24,6 +24,7 @@ struct topt_best {
     struct topt_solution solution;       /* strategy owned */
     struct topt_certificate certificate; /* of all shapes; epsilon that of the fastest */
     int stopped;
+    int factors;                     /* that were searched */
     struct topt_problem_stats stats; /* of the best one's shape */
 };
 

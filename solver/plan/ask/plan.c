@@ -79,26 +79,6 @@ static int mini_time(struct topt_planning *m, json_t **ret, struct topt_error *e
     return rc;
 }
 
-/* Factors that were not searched, and how to ask for them; NULL: none were left out.
- * Freed by the caller. */
-static char *left_out(const struct topt_request *r, const json_t *answer)
-{
-    static const char *const names[] = {"sharding over replicas (ZeRO, FSDP)",
-                                        "recomputation", "micro-batches"};
-    int64_t gpus = json_integer_value(json_object_get(answer, "gpus"));
-    enum topt_space space = topt_space_resolve(r->space, gpus ? (int)gpus : (int)r->gpus);
-    int missing = TOPT_FACTORS_ALL & ~topt_request_factors(r, space);
-    struct topt_text t = {0};
-    if (r->micro_batches)
-        missing &= ~TOPT_FACTOR_MICRO;
-    for (int i = 0; i < 3 && !r->algorithm; i++)
-        if (missing >> i & 1)
-            topt_text_add(&t, "%s%s", t.len ? ", " : "", names[i]);
-    if (t.len)
-        topt_text_add(&t, " (--factors all searches them)");
-    return t.s;
-}
-
 /* Has it a parameter whose first dimension, experts, has fewer counts than there are
  * ranks to share it? */
 static int few_rows(const struct topt_model *m, int64_t ranks)
@@ -137,10 +117,6 @@ static void put_question(const struct topt_request *r, json_t *answer)
     const json_t *uniform = json_object_get(answer, "uniform");
     json_object_set_new(answer, "job", topt_request_job(r));
     json_object_set_new(answer, "assumed", topt_request_assumed(r));
-    char *without = left_out(r, answer);
-    if (without)
-        json_object_set_new(answer, "left_out", json_string(without));
-    free(without);
     const char *needs = r->framework ? needs_of(r, uniform) : NULL;
     if (needs)
         json_object_set_new(answer, "needs", json_string(needs));

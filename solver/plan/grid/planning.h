@@ -36,8 +36,8 @@ struct topt_planning {
     } * at;
 };
 
-/* All divisors of the batch where micro-batches are searched, ascending; one number
- * else. */
+/* All divisors of the batch where micro-batches are searched, or are where nothing fits without,
+ * ascending; one number else. */
 int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
                        struct topt_error *err) TOPT_MUST_CHECK;
 

@@ -104,12 +104,19 @@ static int add_uniform(struct lister *l, struct topt_variant v)
     return 0;
 }
 
+/* Numbers of micro-batches are at hand that are searched only where nothing fits without. */
+static int searched(const struct topt_grid_search *s, const struct topt_variant *v)
+{
+    return s->factors & TOPT_FACTOR_MICRO || s->planning->n == 1 || v->micro_batches == 1;
+}
+
 int topt_variants_list(struct topt_grid_search *s, struct topt_error *err)
 {
     struct lister l = {s, 0};
     for (int i = 0; i < s->planning->n; i++) {
         struct topt_variant v = {.micro_batches = s->planning->at[i].batches};
-        if (s->space == TOPT_SPACE_UNIFORM ? add_uniform(&l, v) : add_recompute(&l, v))
+        if (searched(s, &v) &&
+            (s->space == TOPT_SPACE_UNIFORM ? add_uniform(&l, v) : add_recompute(&l, v)))
             return topt_nomem(err, "the search");
     }
     return 0;

@@ -70,6 +70,15 @@ int topt_request_factors(const struct topt_request *r, enum topt_space space)
     return r->micro_batches ? factors & ~TOPT_FACTOR_MICRO : factors;
 }
 
+int topt_request_widest(const struct topt_request *r, enum topt_space space)
+{
+    struct topt_request all = *r;
+    if (r->factors == TOPT_FACTORS_AUTO && r->blocks != TOPT_BLOCKS_FREE &&
+        !r->algorithm && !topt_accounting_is_papers(r->settings.accounting))
+        all.factors = TOPT_FACTORS_ALL;
+    return topt_request_factors(&all, space);
+}
+
 int topt_request_even(const struct topt_request *r)
 {
     return r->framework && r->framework->even;

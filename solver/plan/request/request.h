@@ -32,6 +32,10 @@ int64_t topt_request_limit(const struct topt_request *r);
 /* What is searched beside splits on so many devices. */
 int topt_request_factors(const struct topt_request *r, enum topt_space space);
 
+/* What is searched instead where nothing fits so: of `auto` everything, of what was asked for
+ * the same. */
+int topt_request_widest(const struct topt_request *r, enum topt_space space);
+
 /* A request as of the uniform space, where blocks choose alike, with these factors. */
 struct topt_request topt_request_uniform(const struct topt_request *r, int factors);
 

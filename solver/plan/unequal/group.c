@@ -31,21 +31,24 @@ void topt_group_fini(struct topt_unequal_group *g)
         }
 }
 
-/* Bytes of the model's state that each device has where the group holds all of it. */
-static double state_bytes(const struct topt_unequal_group *g)
+/* Bytes that each device has where the group holds all of what may be sharded over others. */
+static double state_bytes(const struct topt_unequal_group *g, enum topt_state_where where)
 {
     struct topt_settings s = g->request->settings;
     struct topt_least_parameters p = topt_least_parameters(g->request->model, &s);
-    return (p.value + p.gradient + p.state) / g->devices;
+    return (where == TOPT_STATE_OVER ? p.value + p.gradient + p.state : p.state) /
+           g->devices;
 }
 
 /* What of a plan's memory is in other groups: the part of what parameters stay with. */
-static double elsewhere(const json_t *answer, double share)
+static double elsewhere(const json_t *answer, enum topt_state_where where, double share)
 {
     const json_t *parts = json_object_get(answer, "memory_parts");
-    return (1 - share) * (double)(topt_json_whole_at(parts, "parameters") +
-                                  topt_json_whole_at(parts, "gradients") +
-                                  topt_json_whole_at(parts, "optimizer"));
+    int64_t bytes = topt_json_whole_at(parts, "optimizer");
+    if (where == TOPT_STATE_OVER)
+        bytes += topt_json_whole_at(parts, "parameters") +
+                 topt_json_whole_at(parts, "gradients");
+    return (1 - share) * (double)bytes;
 }
 
 /* The group with devices of more memory. */
@@ -66,7 +69,7 @@ static int ask(const struct topt_unequal_group *g, struct topt_group_plan *p,
     struct topt_request r = *g->request;
     struct topt_framework shards = r.framework ? *r.framework : *topt_framework_at(0);
     int64_t more =
-        where == TOPT_STATE_OVER ? (int64_t)((1 - p->share) * state_bytes(g)) : 0;
+        where == TOPT_STATE_EACH ? 0 : (int64_t)((1 - p->share) * state_bytes(g, where));
     struct topt_model *model = topt_model_rebatch(r.model, p->rows, err);
     struct topt_hw *hw = model ? with_memory(g->hw, more, err) : NULL;
     r.model = model;
@@ -76,8 +79,8 @@ static int ask(const struct topt_unequal_group *g, struct topt_group_plan *p,
     r.max_gpus = 0;
     r.ngpu_list = 0;
     r.memory_limit = g->limit + more;
-    if (where == TOPT_STATE_OVER) {
-        shards.zero = 1 << TOPT_ZERO_PARAM;
+    if (where != TOPT_STATE_EACH) {
+        shards.zero = 1 << (where == TOPT_STATE_OVER ? TOPT_ZERO_PARAM : TOPT_ZERO_STATE);
         r.framework = &shards;
         r.space = TOPT_SPACE_UNIFORM;
     }
@@ -90,8 +93,8 @@ static int ask(const struct topt_unequal_group *g, struct topt_group_plan *p,
     p->compute_ns = topt_json_whole_at(p->answer, "compute_ns");
     p->micro_batches = topt_json_whole_at(p->answer, "micro_batches");
     p->memory_bytes = topt_json_whole_at(p->answer, "memory_bytes");
-    if (where == TOPT_STATE_OVER)
-        p->memory_bytes -= (int64_t)elsewhere(p->answer, p->share);
+    if (where != TOPT_STATE_EACH)
+        p->memory_bytes -= (int64_t)elsewhere(p->answer, where, p->share);
     p->fits = p->memory_bytes <= g->limit;
     return 0;
 }

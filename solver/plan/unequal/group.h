@@ -6,6 +6,7 @@
 
 enum topt_state_where {
     TOPT_STATE_EACH, /* every group has all of the model's state */
+    TOPT_STATE_OPTIMIZER, /* ... but what the optimizer keeps is sharded over all devices (ZeRO-1) */
     TOPT_STATE_OVER, /* it is sharded over the devices of all groups */
     TOPT_STATE_WHERES
 };

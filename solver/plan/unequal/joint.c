@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "topt_model.h"
+#include "space.h"
 #include "topt_json.h"
 #include "topt_plan.h"
 
@@ -430,14 +431,30 @@ static int find_sharded(const struct topt_unequal *u, const struct topt_shares *
     return 0;
 }
 
+/* In the space that was asked for; where nothing of it fits, which has no micro-batches unless
+ * they are asked for, in the uniform one. */
+static int find_together(const struct topt_unequal *u, const struct topt_shares *s,
+                         struct topt_joint *ret, struct topt_error *err)
+{
+    struct topt_request uniform = *u->request;
+    struct topt_unequal v = *u;
+    if (find_each(u, s, ret, err))
+        return -1;
+    if (ret->plan || topt_space_resolve(uniform.space, u->devices) == TOPT_SPACE_UNIFORM)
+        return 0;
+    uniform.space = TOPT_SPACE_UNIFORM;
+    v.request = &uniform;
+    return find_each(&v, s, ret, err);
+}
+
 int topt_joint_find(struct topt_unequal *u, const struct topt_shares *s,
                     struct topt_joint *ret, struct topt_error *err)
 {
     *ret = (struct topt_joint){.why = why_not(u, s)};
     if (ret->why)
         return 0;
-    int rc = s->where == TOPT_STATE_EACH ? find_each(u, s, ret, err)
-                                         : find_sharded(u, s, ret, err);
+    int rc = s->where == TOPT_STATE_OVER ? find_sharded(u, s, ret, err)
+                                         : find_together(u, s, ret, err);
     if (rc)
         topt_joint_fini(ret);
     return rc;

@@ -7,8 +7,9 @@
  * their neighbours.
  *
  * Between groups travel, of the state that each holds whole, the gradients of a step once: an
- * all-reduce, 2 (G - 1) / G of their bytes; of the state that is sharded over all, what a group
- * lacks of the parameters, for forward and backward of each micro-batch, and as much of gradients
+ * all-reduce, 2 (G - 1) / G of their bytes; where what the optimizer keeps is sharded over all,
+ * as much of gradients there and of parameters back, which are half as long in 16 bits; of the
+ * state that is sharded over all, what a group lacks of the parameters, for forward and backward of each micro-batch, and as much of gradients
  * back.  Where the framework hides reductions behind backward, these hide behind that of the
  * last micro-batch as others do: two thirds of its computing. */
 #include "shares.h"
@@ -29,22 +30,31 @@ static double number_bytes(const struct topt_unequal *u, int gradients)
            (wide ? 4 : topt_dtype_bytes(s->dtype));
 }
 
-static int64_t between(const struct topt_unequal *u, const struct topt_shares *s,
-                       int64_t micro_batches)
+/* What travels between groups; of it what gradients are, which hide behind backward. */
+struct travel {
+    int64_t all, hides;
+};
+
+static struct travel between(const struct topt_unequal *u, const struct topt_shares *s,
+                             int64_t micro_batches)
 {
+    const struct topt_hw *hw = u->request->hw;
     int n = u->n;
-    if (s->where == TOPT_STATE_EACH)
-        return topt_hw_between_ns(u->request->hw,
-                                  (int64_t)(2. * (n - 1) / n * number_bytes(u, 1)),
-                                  2 * (n - 1));
+    if (s->where == TOPT_STATE_EACH) {
+        int64_t reduce = topt_hw_between_ns(
+            hw, (int64_t)(2. * (n - 1) / n * number_bytes(u, 1)), 2 * (n - 1));
+        return (struct travel){reduce, reduce};
+    }
     double lacks = 0;
     for (int i = 0; i < n; i++)
         lacks = 1 - s->share[i] > lacks ? 1 - s->share[i] : lacks;
-    int64_t gather =
-        topt_hw_between_ns(u->request->hw, (int64_t)(lacks * number_bytes(u, 0)), n - 1);
+    int64_t gather = topt_hw_between_ns(hw, (int64_t)(lacks * number_bytes(u, 0)), n - 1);
     int64_t scatter =
-        topt_hw_between_ns(u->request->hw, (int64_t)(lacks * number_bytes(u, 1)), n - 1);
-    return micro_batches * (2 * gather + scatter);
+        topt_hw_between_ns(hw, (int64_t)(lacks * number_bytes(u, 1)), n - 1);
+    if (s->where == TOPT_STATE_OPTIMIZER)
+        return (struct travel){gather + scatter, scatter};
+    int64_t all = micro_batches * (2 * gather + scatter);
+    return (struct travel){all, all};
 }
 
 int topt_shares_price(struct topt_unequal *u, struct topt_shares *s,
@@ -66,11 +76,11 @@ int topt_shares_price(struct topt_unequal *u, struct topt_shares *s,
         int64_t backward = p->compute_ns / (p->micro_batches ? p->micro_batches : 1);
         hides = backward / 3 * 2 < hides ? backward / 3 * 2 : hides;
     }
-    int64_t all = between(u, s, micro);
+    struct travel t = between(u, s, micro);
     s->hidden_ns = u->request->settings.overlap == TOPT_OVERLAP_NONE ? 0
-                   : all < hides                                     ? all
+                   : t.hides < hides                                 ? t.hides
                                                                      : hides;
-    s->exchange_ns = all - s->hidden_ns;
+    s->exchange_ns = t.all - s->hidden_ns;
     s->time_ns += s->exchange_ns;
     return 0;
 }
@@ -216,7 +226,16 @@ static int try_shares(struct topt_unequal *u, enum topt_state_where where,
     return 0;
 }
 
-/* The state whole in each group; or sharded, by devices, by memory, or halfway. */
+/* Does the framework shard what its optimizer keeps, and gather parameters as they are computed
+ * with?  Where these are f32 beside it, sharding it over groups saves no bytes between them. */
+static int shards_optimizer(const struct topt_unequal *u)
+{
+    const struct topt_framework *f = u->request->framework;
+    return (!f || f->zero >> TOPT_ZERO_STATE & 1) && !u->request->settings.shard_f32;
+}
+
+/* The state whole in each group; the optimizer's part of it sharded, by devices; or all of it, by
+ * devices, by memory, or halfway. */
 int topt_shares_best(struct topt_unequal *u, struct topt_shares *ret,
                      struct topt_error *err)
 {
@@ -227,6 +246,10 @@ int topt_shares_best(struct topt_unequal *u, struct topt_shares *ret,
         memory += (double)u->group[i].limit * u->group[i].devices;
     }
     if (try_shares(u, TOPT_STATE_EACH, each, ret, err))
+        return -1;
+    for (int i = 0; i < u->n; i++)
+        weight[i] = u->group[i].devices;
+    if (shards_optimizer(u) && try_shares(u, TOPT_STATE_OPTIMIZER, weight, ret, err))
         return -1;
     for (int k = 0; k <= 2; k++) {
         for (int i = 0; i < u->n; i++) {
@@ -247,6 +270,8 @@ int topt_shares_equal(struct topt_unequal *u, struct topt_shares *ret,
     *ret = (struct topt_shares){.found = 0};
     for (int w = 0; w < TOPT_STATE_WHERES && u->request->model->batch >= u->n; w++) {
         struct topt_shares s = {.where = (enum topt_state_where)w};
+        if (w == TOPT_STATE_OPTIMIZER && !shards_optimizer(u))
+            continue;
         double weight[TOPT_HW_GROUPS];
         for (int i = 0; i < u->n; i++) {
             weight[i] = u->group[i].devices;

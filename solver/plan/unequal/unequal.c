@@ -116,8 +116,10 @@ static int found_json(struct topt_unequal *u, const struct topt_shares *s, json_
         return -1;
     }
     int one = topt_joint_ns(&j) < s->time_ns;
-    json_object_set_new(doc, "state",
-                        json_string(s->where == TOPT_STATE_EACH ? "each" : "sharded"));
+    static const char *const state[] = {[TOPT_STATE_EACH] = "each",
+                                        [TOPT_STATE_OPTIMIZER] = "optimizer",
+                                        [TOPT_STATE_OVER] = "sharded"};
+    json_object_set_new(doc, "state", json_string(state[s->where]));
     json_object_set_new(doc, "one_strategy", json_boolean(one));
     json_object_set_new(doc, "time_ns",
                         json_integer(one ? topt_joint_ns(&j) : s->time_ns));
@@ -198,20 +200,21 @@ int topt_plan_unequal(const struct topt_request *r, json_t **ret, struct topt_er
 
 /* ---- for people --------------------------------------------------------------------- */
 
-static void add_group(struct topt_text *t, const json_t *g, int sharded)
+/* 'shared': what of the state groups share, NULL: nothing. */
+static void add_group(struct topt_text *t, const json_t *g, const char *shared)
 {
-    char a[32], b[32], c[32], state[16] = "all";
-    if (sharded)
-        snprintf(state, sizeof state, "%.1f %%",
+    char a[32], b[32], c[32], state[32] = "state all";
+    if (shared)
+        snprintf(state, sizeof state, "%s %.1f %%", shared,
                  100 * topt_json_number_at(g, "state_share"));
-    topt_text_add(
-        t, "%-12s %4lld x %-18s %6lld rows %5.1f %%  state %-7s %10s  %s of %s\n",
-        topt_json_words_at(g, "name"), (long long)topt_json_whole_at(g, "gpus"),
-        topt_json_words_at(g, "device"), (long long)topt_json_whole_at(g, "rows"),
-        100 * topt_json_number_at(g, "row_share"), state,
-        topt_show_ns(topt_json_whole_at(g, "time_ns"), a, sizeof a),
-        topt_show_bytes(topt_json_whole_at(g, "memory_bytes"), b, sizeof b),
-        topt_show_bytes(topt_json_whole_at(g, "memory_limit"), c, sizeof c));
+    topt_text_add(t, "%-12s %4lld x %-18s %6lld rows %5.1f %%  %-13s %10s  %s of %s\n",
+                  topt_json_words_at(g, "name"), (long long)topt_json_whole_at(g, "gpus"),
+                  topt_json_words_at(g, "device"),
+                  (long long)topt_json_whole_at(g, "rows"),
+                  100 * topt_json_number_at(g, "row_share"), state,
+                  topt_show_ns(topt_json_whole_at(g, "time_ns"), a, sizeof a),
+                  topt_show_bytes(topt_json_whole_at(g, "memory_bytes"), b, sizeof b),
+                  topt_show_bytes(topt_json_whole_at(g, "memory_limit"), c, sizeof c));
     topt_text_add(t, "%12s %s\n", "", topt_json_words_at(g, "strategy"));
 }
 
@@ -250,8 +253,10 @@ static void add_ranks(struct topt_text *t, const json_t *groups)
     for (size_t i = 0; i < json_array_size(groups); i++) {
         const json_t *g = json_array_get(groups, i);
         long long n = topt_json_whole_at(g, "gpus");
-        topt_text_add(t, "%s%lld to %lld on %s", i ? ", " : "          ranks ", first,
-                      first + n - 1, topt_json_words_at(g, "name"));
+        topt_text_add(t, "%s%lld", i ? ", " : "          ranks ", first);
+        if (n > 1)
+            topt_text_add(t, " to %lld", first + n - 1);
+        topt_text_add(t, " on %s", topt_json_words_at(g, "name"));
         first += n;
     }
     topt_text_add(t, "\n");
@@ -272,7 +277,10 @@ char *topt_unequal_text(const json_t *answer)
         topt_text_add(&t, "nothing fits: %s\n", topt_json_words_at(answer, "why"));
         return t.s;
     }
-    int sharded = topt_json_words_at(answer, "state")[0] == 's';
+    const char *how = topt_json_words_at(answer, "state"), *shared = *how == 's' ? "state"
+                                                                     : *how == 'o'
+                                                                         ? "optimizer"
+                                                                         : NULL;
     int one = json_is_true(json_object_get(answer, "one_strategy"));
     topt_text_add(&t, "a step takes %s",
                   topt_show_ns(topt_json_whole_at(answer, "time_ns"), a, sizeof a));
@@ -285,7 +293,7 @@ char *topt_unequal_text(const json_t *answer)
             topt_show_ns(topt_json_whole_at(answer, "exchange_ns"), b, sizeof b),
             topt_show_ns(topt_json_whole_at(answer, "hidden_ns"), c, sizeof c));
     for (size_t i = 0; i < json_array_size(groups); i++)
-        add_group(&t, json_array_get(groups, i), sharded);
+        add_group(&t, json_array_get(groups, i), shared);
     topt_text_add(&t, "\n");
     if (json_is_true(json_object_get(equal, "feasible")))
         topt_text_add(&t, "equal     shares of everything take %s, %.2f times as long\n",

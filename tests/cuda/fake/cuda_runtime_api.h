@@ -27,10 +27,11 @@ enum cudaMemPoolAttr {
     cudaMemPoolAttrReservedMemCurrent = 5,
     cudaMemPoolAttrUsedMemCurrent = 7
 };
-enum { cudaStreamNonBlocking = 1 };
+enum { cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2 };
 
 typedef struct fake_stream *cudaStream_t;
 typedef struct fake_pool *cudaMemPool_t;
+typedef struct fake_event *cudaEvent_t;
 
 const char *cudaGetErrorString(cudaError_t rc);
 cudaError_t cudaGetLastError(void);
@@ -44,6 +45,10 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t p, enum cudaMemPoolAttr a, voi
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t s);
 cudaError_t cudaStreamSynchronize(cudaStream_t s);
+cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned flags);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret, unsigned flags);
+cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s);
+cudaError_t cudaEventDestroy(cudaEvent_t e);
 cudaError_t cudaMallocAsync(void **ret, size_t bytes, cudaStream_t s);
 cudaError_t cudaFreeAsync(void *p, cudaStream_t s);
 cudaError_t cudaMallocHost(void **ret, size_t bytes);
