@@ -162,17 +162,17 @@ static int start_session(struct topt_run *r, struct topt_error *err)
         o.schedule.lowest = r->args.min_lr > 0 ? r->args.min_lr : r->report.lr / 10;
     }
     if (r->args.overlap && r->comm->size > 1 && !r->comm->ops->engine)
-        topt_solve_note_caps(r,
-                             "--overlap: nothing runs beside what computes over '%s'; "
-                             "gradients are summed where the program waits for them",
-                             r->comm->ops->name);
+        topt_run_note(r,
+                      "--overlap: nothing runs beside what computes over '%s'; "
+                      "gradients are summed where the program waits for them",
+                      r->comm->ops->name);
     r->start_rss = topt_run_status_bytes("VmRSS");
     return topt_session_create(r->program, r->comm, &r->device.dev, &o, &r->session, err);
 }
 
 static void tell_note(void *ctx, const char *text)
 {
-    topt_solve_note_caps(ctx, "%s", text);
+    topt_run_note(ctx, "%s", text);
 }
 
 /* Into the session, where there is one. */
@@ -182,24 +182,23 @@ static int resume(struct topt_run *r, struct topt_error *err)
     if (topt_checkpoint_load(r->session, r->args.checkpoint, tell_note, r, &f, err))
         return -1;
     if (f.step < 0) {
-        topt_solve_note_caps(r, "there is no checkpoint in '%s' yet: from the start",
-                             r->args.checkpoint);
+        topt_run_note(r, "there is no checkpoint in '%s' yet: from the start",
+                      r->args.checkpoint);
         return 0;
     }
     r->first = r->saved = f.step;
-    topt_solve_note_caps(r, "going on after step %lld", (long long)f.step);
+    topt_run_note(r, "going on after step %lld", (long long)f.step);
     if (f.data != r->feed.digest)
-        topt_solve_note_caps(r, "these data are not those of the checkpoint");
+        topt_run_note(r, "these data are not those of the checkpoint");
     if (f.seed != (uint64_t)r->args.seed)
-        topt_solve_note_caps(r, "--seed %lld; the checkpoint's was %llu",
-                             (long long)r->args.seed, (unsigned long long)f.seed);
+        topt_run_note(r, "--seed %lld; the checkpoint's was %llu",
+                      (long long)r->args.seed, (unsigned long long)f.seed);
     if (f.batch != r->plan->model->batch || f.seq != r->plan->model->seq)
-        topt_solve_note_caps(
-            r,
-            "the checkpoint's batches were %lld x %lld, this plan's are %lld x "
-            "%lld",
-            (long long)f.batch, (long long)f.seq, (long long)r->plan->model->batch,
-            (long long)r->plan->model->seq);
+        topt_run_note(r,
+                      "the checkpoint's batches were %lld x %lld, this plan's are %lld x "
+                      "%lld",
+                      (long long)f.batch, (long long)f.seq,
+                      (long long)r->plan->model->batch, (long long)r->plan->model->seq);
     return 0;
 }
 
@@ -247,9 +246,9 @@ static int start_guard(struct topt_run *r, struct topt_error *err)
     if (topt_guard_start(r->host, &o, &r->guard, err))
         return -1;
     if (r->guard && !topt_guard_connected(r->guard))
-        topt_solve_note_caps(
-            r, "the ranks can't connect to rank 0 beside the communicator: which "
-               "ranks are missing will not be known");
+        topt_run_note(r,
+                      "the ranks can't connect to rank 0 beside the communicator: which "
+                      "ranks are missing will not be known");
     return 0;
 }
 

@@ -133,14 +133,14 @@ static void say_what_differs(const struct topt_run *r, const char *foreign, int 
     const struct topt_plan_doc *p = r->plan;
     char time[32], memory[32], said[32];
     if (foreign)
-        topt_solve_note_caps(
+        topt_run_note(
             r,
             "the plan counts with %s, which topt run does not do; without: %s a "
             "step, %s a device",
             foreign, topt_show_ns(r->report.predicted_time_ns, time, sizeof time),
             topt_show_bytes(r->report.predicted_memory_bytes, memory, sizeof memory));
     else if (same && p->memory_bytes != r->report.predicted_memory_bytes)
-        topt_solve_note_caps(
+        topt_run_note(
             r, "the plan says that it needs %s a device; counted again it is %s",
             topt_show_bytes(p->memory_bytes, said, sizeof said),
             topt_show_bytes(r->report.predicted_memory_bytes, memory, sizeof memory));

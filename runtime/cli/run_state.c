@@ -13,7 +13,7 @@ int64_t topt_run_now_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-void topt_solve_note_caps(const struct topt_run *r, const char *fmt, ...)
+void topt_run_note(const struct topt_run *r, const char *fmt, ...)
 {
     va_list ap;
     if (r->args.quiet || r->host->rank)

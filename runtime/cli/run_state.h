@@ -55,8 +55,7 @@ struct topt_run {
 
 int64_t topt_run_now_ns(void);
 /* A line for people on rank 0, where it matters to them. */
-void topt_solve_note_caps(const struct topt_run *r, const char *fmt, ...)
-    TOPT_PRINTF(2, 3);
+void topt_run_note(const struct topt_run *r, const char *fmt, ...) TOPT_PRINTF(2, 3);
 /* A line "VmHWM:  123 kB" of /proc/self/status, in bytes; 0 where there is none. */
 int64_t topt_run_status_bytes(const char *key);
 

@@ -180,8 +180,8 @@ static int one_step(struct topt_run *r, struct topt_error *err)
         end_all(r, err);
     if (isfinite(eval)) {
         r->report.eval_loss = eval;
-        topt_solve_note_caps(r, "step %lld: evaluation %.4f",
-                             (long long)(r->first + r->steps), eval);
+        topt_run_note(r, "step %lld: evaluation %.4f", (long long)(r->first + r->steps),
+                      eval);
     }
     int failed = r->metrics && topt_metrics_step(r->metrics, r, eval, err);
     if (r->args.metrics && topt_comm_agree(r->host, failed, err))
@@ -206,13 +206,12 @@ int topt_run_steps(struct topt_run *r, struct topt_error *err)
     count_save(r, before);
     topt_guard_look(r->guard, 0);
     if (!rc && r->stopped && r->saver)
-        topt_solve_note_caps(
-            r, "told to end: saved after step %lld in '%s'; --resume goes on",
-            (long long)r->saved, r->args.checkpoint);
+        topt_run_note(r, "told to end: saved after step %lld in '%s'; --resume goes on",
+                      (long long)r->saved, r->args.checkpoint);
     else if (!rc && r->stopped)
-        topt_solve_note_caps(r,
-                             "told to end after step %lld; nothing is saved without "
-                             "--checkpoint",
-                             (long long)(r->first + r->steps));
+        topt_run_note(r,
+                      "told to end after step %lld; nothing is saved without "
+                      "--checkpoint",
+                      (long long)(r->first + r->steps));
     return rc;
 }
