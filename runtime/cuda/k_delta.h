@@ -258,8 +258,9 @@ static int delta_slopes(void *stream, const struct cu_delta *c)
     return 0;
 }
 
-/* What a position's sum of gates has to do with: as the later one of pairs, and by what it
- * reads of the old state ('own'); by what it writes ('later').  The gradient of beta. */
+/* The gradient of a position's cumulative gate, in two parts: as the later position of a
+ * pair and by what it reads of the chunk's first state ('own'), and by what it writes
+ * ('later').  The gradient of beta, too. */
 KERNEL delta_sums_rows(CALL(cu_delta) c)
 {
     SHARED wide own[THREADS];

@@ -167,8 +167,9 @@ static int ssd_slopes(void *stream, const struct cu_ssd *c)
     return 0;
 }
 
-/* What a position's sum of exponents has to do with: as the later one of pairs and by its
- * query ('own'), by its key ('later', still times 1 / dt); dy x of it ('direct'). */
+/* The gradient of a position's cumulative exponent, in parts: as the later position of a
+ * pair and by its query ('own'), and by its key ('later', yet to be multiplied by dt).  The
+ * product of dy and x of the position, too ('direct'). */
 KERNEL ssd_sums_rows(CALL(cu_ssd) c)
 {
     SHARED wide own[THREADS];
@@ -212,7 +213,7 @@ KERNEL ssd_sums_rows(CALL(cu_ssd) c)
     }
 }
 
-/* As the earlier one of pairs, still times 1 / dt ('weight'). */
+/* As the earlier position of a pair, yet to be multiplied by dt ('weight'). */
 KERNEL ssd_columns_each(CALL(cu_ssd) c)
 {
     int64_t len = c.at.len;

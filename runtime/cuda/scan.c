@@ -284,21 +284,23 @@ static struct cu_ssd ssd_of(const struct topt_kernel_call *c, const struct cu_ca
                            .most = c->op->attrs.beta};
 }
 
-static int is_empty(const struct scan *s)
+/* Scratch of its own for 'call', and its spans; nothing where no sample or head is here. */
+static int in_spans(struct topt_device *d, const struct topt_kernel_call *c,
+                    struct cu_span *p, void *call, int backward, room_of *room,
+                    span_work *work, struct topt_error *err)
 {
-    return s->batch < 1 || s->heads < 1;
+    if (p->s.batch < 1 || p->s.heads < 1)
+        return 0;
+    return fit(d, p, call, room, err) || each_span(d, c, p, call, backward, work, err)
+               ? -1
+               : 0;
 }
 
 int topt_cuda_ssd_fwd(struct topt_device *d, const struct topt_kernel_call *c,
                       const struct cu_call *f, struct topt_error *err)
 {
     struct cu_ssd s = ssd_of(c, f);
-    if (is_empty(&s.at.s))
-        return 0;
-    return fit(d, &s.at, &s, ssd_room, err) ||
-                   each_span(d, c, &s.at, &s, 0, ssd_span_fwd, err)
-               ? -1
-               : 0;
+    return in_spans(d, c, &s.at, &s, 0, ssd_room, ssd_span_fwd, err);
 }
 
 /* Groups whose heads are elsewhere get no gradient here. */
@@ -315,12 +317,7 @@ int topt_cuda_ssd_bwd(struct topt_device *d, const struct topt_kernel_call *c,
     s.dbias = c->grad[SSD_BIAS];
     if (clear(d, s.dbc, f->rows[SSD_BC] * f->cols[SSD_BC], 0, err))
         return -1;
-    if (is_empty(&s.at.s))
-        return 0;
-    return fit(d, &s.at, &s, ssd_room, err) ||
-                   each_span(d, c, &s.at, &s, 1, ssd_span_bwd, err)
-               ? -1
-               : 0;
+    return in_spans(d, c, &s.at, &s, 1, ssd_room, ssd_span_bwd, err);
 }
 
 /* ---- gated delta rule -------------------------------------------------------------- */
@@ -581,12 +578,7 @@ int topt_cuda_delta_fwd(struct topt_device *d, const struct topt_kernel_call *c,
                         const struct cu_call *f, struct topt_error *err)
 {
     struct cu_delta s = delta_of(c, f);
-    if (is_empty(&s.at.s))
-        return 0;
-    return fit(d, &s.at, &s, delta_room, err) ||
-                   each_span(d, c, &s.at, &s, 0, delta_span_fwd, err)
-               ? -1
-               : 0;
+    return in_spans(d, c, &s.at, &s, 0, delta_room, delta_span_fwd, err);
 }
 
 int topt_cuda_delta_bwd(struct topt_device *d, const struct topt_kernel_call *c,
@@ -602,12 +594,7 @@ int topt_cuda_delta_bwd(struct topt_device *d, const struct topt_kernel_call *c,
     s.dbias = c->grad[DELTA_BIAS];
     if (clear(d, s.dqk, f->rows[DELTA_QK] * f->cols[DELTA_QK], 0, err))
         return -1;
-    if (is_empty(&s.at.s))
-        return 0;
-    return fit(d, &s.at, &s, delta_room, err) ||
-                   each_span(d, c, &s.at, &s, 1, delta_span_bwd, err)
-               ? -1
-               : 0;
+    return in_spans(d, c, &s.at, &s, 1, delta_room, delta_span_bwd, err);
 }
 
 /* ---- selective state spaces -------------------------------------------------------- */
@@ -644,12 +631,7 @@ static int selective_span(struct topt_device *d, const struct topt_kernel_call *
 static int selective(struct topt_device *d, const struct topt_kernel_call *c,
                      struct cu_selective *s, int backward, struct topt_error *err)
 {
-    if (is_empty(&s->at.s))
-        return 0;
-    return fit(d, &s->at, s, selective_room, err) ||
-                   each_span(d, c, &s->at, s, backward, selective_span, err)
-               ? -1
-               : 0;
+    return in_spans(d, c, &s->at, s, backward, selective_room, selective_span, err);
 }
 
 static struct cu_selective selective_of(const struct topt_kernel_call *c,
