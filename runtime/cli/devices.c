@@ -54,7 +54,8 @@ int topt_run_device_open(struct topt_run_device *d, enum topt_dtype dtype,
         return topt_device_open_host(dtype, &d->dev, err);
     if (topt_module_load(d->device, &d->module, err))
         return -1;
-    return d->module->open(dtype, local_rank(d->host), &d->dev, &d->identity, err);
+    d->index = local_rank(d->host);
+    return d->module->open(dtype, d->index, &d->dev, &d->identity, err);
 }
 
 /* Has any other rank this rank's device? */

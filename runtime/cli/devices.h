@@ -14,6 +14,7 @@ struct topt_run_device {
     struct topt_comm *host;
     struct topt_device dev;
     const struct topt_module *module; /* NULL for the host */
+    int index;                        /* of the module's devices */
     uint64_t identity;
 };
 

@@ -1,8 +1,7 @@
 /* profile.c - `topt profile`: measure these ranks as a hardware profile.
  *
- * Rates are measured before MPI starts, by the first rank of each node, of its own GPU where
- * that is what is asked for: the others wait in it without taking the cores.  Collectives
- * follow, by all.  What was measured is kept beside the profile until that is written. */
+ * All ranks compute at once, as in training, and the slowest counts; then all communicate.
+ * What was measured is kept beside the profile until that is written. */
 #include "profile.h"
 #include "profile_args.h"
 #include "cli.h"
@@ -78,30 +77,25 @@ static int choose_mesh(const struct topt_profile_args *a, const struct topt_node
     return topt_mesh_init(ret, (int)nodes, (int)per_node, err);
 }
 
-/* The rates of the slowest node on rank 0, which names nodes that are slower than the first. */
-static int slowest_rates(struct topt_comm *comm, const struct topt_nodes *n,
-                         struct topt_rates *rates, struct topt_error *err)
+/* Rank 0 names nodes whose first rank reached less than its own; 0 where nothing was measured. */
+static int say_slower(struct topt_comm *comm, const struct topt_nodes *n, double rate,
+                      struct topt_error *err)
 {
     static const double SLOWER = 0.85;
-    struct topt_rates *other = calloc(1, sizeof *other);
-    double first = topt_points_rate(&rates->product[0]);
-    int rc = other ? 0 : topt_nomem(err, NULL);
-    for (int i = 1; i < n->n && !rc; i++) {
-        int from = n->node[i].first;
-        if (comm->rank == from)
-            rc = comm->ops->send(comm, 0, rates, sizeof *rates, err);
-        if (comm->rank)
-            continue;
-        rc = rc || comm->ops->receive(comm, from, other, sizeof *other, err);
-        double rate = rc ? first : topt_points_rate(&other->product[0]);
-        if (rate > 0 && rate < SLOWER * first)
-            fprintf(stderr, "note: %s computes %.2f of what %s does\n", n->node[i].host,
-                    rate / first, n->node[0].host);
-        if (rate > 0 && rate < topt_points_rate(&rates->product[0]))
-            *rates = *other;
+    double *rates = calloc((size_t)n->n, sizeof *rates);
+    if (topt_comm_agree(comm, rates ? 0 : topt_nomem(err, NULL), err)) {
+        free(rates);
+        return -1;
     }
-    free(other);
-    return rc ? -1 : 0;
+    for (int i = 0; i < n->n; i++)
+        rates[i] = comm->rank == n->node[i].first ? rate : 0;
+    int rc = comm->ops->sum(comm, rates, n->n, err);
+    for (int i = 1; i < n->n && !rc && comm->rank == 0; i++)
+        if (rates[i] > 0 && rates[i] < SLOWER * rates[0])
+            fprintf(stderr, "note: %s computes %.2f of what %s does\n", n->node[i].host,
+                    rates[i] / rates[0], n->node[0].host);
+    free(rates);
+    return rc;
 }
 
 /* ---- memory beside buffers ----------------------------------------------------------------- */
@@ -196,6 +190,30 @@ static const char *gpu_name(char *buf, size_t size)
     return buf;
 }
 
+/* Whose kernels and how they talk, in words that a later run finds again. */
+static void say_where(const struct work *w, const struct topt_run_device *d, char *buf,
+                      size_t size)
+{
+    char seen[200];
+    topt_nodes_names(&w->nodes, seen, sizeof seen);
+    snprintf(buf, size, "%s, %d ranks each%s%s", seen, topt_nodes_ranks_each(&w->nodes),
+             d->module ? ", " : "", d->module ? d->device : "");
+}
+
+static int measure_rates(struct work *w, const struct topt_run_device *d,
+                         struct topt_error *err)
+{
+    struct topt_rated on = {
+        .module = d->module, .index = d->index, .most = w->args->max_product};
+    char where[256];
+    double alone;
+    say_where(w, d, where, sizeof where);
+    return topt_measure_rates(w->comm, w->survey, where, &on, &w->rates, &alone, err) ||
+                   say_slower(w->comm, &w->nodes, alone, err)
+               ? -1
+               : 0;
+}
+
 /* 'between' the devices, whose mesh is bound. */
 static int measure_collectives(struct work *w, struct topt_comm *between,
                                struct topt_run_device *d, double before,
@@ -204,13 +222,10 @@ static int measure_collectives(struct work *w, struct topt_comm *between,
     struct topt_measured m = {
         .name = w->args->name, .mesh = mesh, .nodes = &w->nodes, .rates = &w->rates};
     struct topt_curve *curves = NULL;
-    char where[256], seen[200], name[128];
-    topt_nodes_names(&w->nodes, seen, sizeof seen);
-    snprintf(where, sizeof where, "%s%s%s", seen, d->module ? ", " : "",
-             d->module ? d->device : "");
+    char where[256], name[128];
+    say_where(w, d, where, sizeof where);
     m.device = d->module ? gpu_name(name, sizeof name) : NULL;
-    if (slowest_rates(w->comm, &w->nodes, &w->rates, err) ||
-        topt_measure_curves(between, &d->dev, w->survey, where, w->args->max_bytes,
+    if (topt_measure_curves(between, &d->dev, w->survey, where, w->args->max_bytes,
                             &curves, &m.ncurves, err) ||
         share_memory(w->comm, &d->dev, before, &m, err)) {
         topt_complain("profile", err);
@@ -255,7 +270,7 @@ static int measure(struct work *w, struct topt_error *err)
              topt_comm_bind(w->comm, &mesh, err) ||
              topt_run_device_open(&d, TOPT_F32, err);
     if (!topt_comm_agree(w->comm, rc, err))
-        rc = measure_between(w, &d, &mesh, err);
+        rc = measure_rates(w, &d, err) || measure_between(w, &d, &mesh, err) ? -1 : 0;
     else
         rc = -1;
     topt_device_close(&d.dev);
@@ -309,30 +324,19 @@ static int check_args(struct topt_profile_args *a, struct topt_error *err)
     return 0;
 }
 
-/* What is kept, and the rates of this node, before there are other ranks: of the GPU that
- * the first of them has. */
+/* What is kept of a run that was stopped. */
 static int begin(struct work *w, int rank, struct topt_error *err)
 {
-    char host[TOPT_HOST + 32], part[4096];
-    struct topt_rated on = {.most = w->args->max_product};
+    char part[4096];
     int file = strcmp(w->args->out, "-") != 0;
     snprintf(part, sizeof part, "%.4000s.part", w->args->out);
-    topt_host_name(host);
-    if (strcmp(w->args->device, "host")) {
-        size_t n = strlen(host);
-        snprintf(host + n, sizeof host - n, ", %.16s", w->args->device);
-        if (topt_module_load(w->args->device, &on.module, err))
-            return -1;
-    }
     if (topt_survey_open(file && rank == 0 ? part : NULL, rank == 0, w->args->quiet,
                          &w->survey, err))
         return -1;
     if (topt_survey_kept(w->survey) && !w->args->quiet)
         fprintf(stderr, "note: going on from %lld measurements in %s\n",
                 (long long)topt_survey_kept(w->survey), part);
-    return topt_launch_first_of_node()
-               ? topt_measure_rates(w->survey, host, &on, &w->rates, err)
-               : 0;
+    return 0;
 }
 
 static int run(const struct topt_profile_args *a, int *argc, char ***argv,

@@ -99,7 +99,7 @@ static void describe_device(const struct topt_measured *m, json_t *d)
     if (m->device) {
         json_object_set_new(
             d, "source",
-            json_string("measured: kernels of one GPU of a node, the slowest node's; "
+            json_string("measured: kernels of all GPUs at once, the slowest one's; "
                         "products in the shapes of shards, attention by length, causal; "
                         "runtime_bytes: what ranks took of a GPU beside the buffers of "
                         "collectives; reserve_bytes: a twentieth, or that"));
@@ -109,9 +109,9 @@ static void describe_device(const struct topt_measured *m, json_t *d)
     json_object_set_new(d, "shared_cores", json_integer(count_cores(m->nodes)));
     json_object_set_new(
         d, "source",
-        json_string("measured: kernels of one rank of a node computing alone, the "
-                    "slowest node's; products in the shapes of shards, attention by "
-                    "length, causal; memory_bytes: the node's over its ranks; "
+        json_string("measured: kernels of all ranks at once, the slowest one's; products "
+                    "in the shapes of shards, attention by length, causal; memory_bytes: "
+                    "the node's over its ranks; "
                     "runtime_bytes: what ranks took beside the buffers of collectives"));
 }
 
@@ -132,6 +132,7 @@ static json_t *device_json(const struct topt_measured *m)
                           r->memory_bandwidth, "launch_ns", r->launch_ns);
     if (d) {
         describe_device(m, d);
+        json_object_set_new(d, "rates", json_string("measured"));
         json_object_set_new(d, "matmul_by_size", by_size_json(r->product, r));
         json_object_set_new(d, "attention_by_size", by_size_json(r->attention, r));
     }
@@ -197,6 +198,10 @@ static json_t *sources_json(const struct topt_nodes *n)
     return list;
 }
 
+/* Steps of random plans took within this of what such profiles predict
+ * (tests/bench/reality.py). */
+static const double BAND = 0.15;
+
 json_t *topt_profile_json(const struct topt_measured *m)
 {
     json_t *links = json_array(), *list = json_array();
@@ -213,9 +218,9 @@ json_t *topt_profile_json(const struct topt_measured *m)
     topt_nodes_names(m->nodes, names, sizeof names);
     snprintf(said, sizeof said, "measured by 'topt profile' on %d ranks of %s",
              m->mesh->devices, names);
-    return json_pack("{s:s, s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o}", "format",
+    return json_pack("{s:s, s:s, s:s, s:i, s:i, s:{s:f}, s:o, s:o, s:o, s:o}", "format",
                      "topt-hw/1", "name", m->name, "description", said, "nodes",
-                     m->mesh->nodes, "gpus_per_node", m->mesh->per_node, "device",
-                     device_json(m), "links", links, "curves", list, "sources",
-                     sources_json(m->nodes));
+                     m->mesh->nodes, "gpus_per_node", m->mesh->per_node, "bands",
+                     "interpolated", BAND, "device", device_json(m), "links", links,
+                     "curves", list, "sources", sources_json(m->nodes));
 }

@@ -21,7 +21,7 @@ struct topt_rated {
 
 enum { TOPT_RATED_TYPES = TOPT_BF16 + 1 };
 
-/* Rates of one rank that computes alone, by type; none of a type that is not computed in. */
+/* Rates of a rank while all compute, by type; none of a type that is not computed in. */
 struct topt_rates {
     struct topt_points product[TOPT_RATED_TYPES]; /* time against operations */
     struct topt_points attention[TOPT_RATED_TYPES];
@@ -29,8 +29,11 @@ struct topt_rates {
     double memory_bandwidth;
     double launch_ns; /* what an instruction takes by itself */
 };
-int topt_measure_rates(struct topt_survey *survey, const char *host,
-                       const struct topt_rated *on, struct topt_rates *ret,
+/* Every rank calls it and gets the same rates, the slowest rank's; 'where': the nodes, in words.
+ * 'ret_alone': operations a second that this rank itself reached, 0 where all was known. */
+int topt_measure_rates(struct topt_comm *comm, struct topt_survey *survey,
+                       const char *where, const struct topt_rated *on,
+                       struct topt_rates *ret, double *ret_alone,
                        struct topt_error *err) TOPT_MUST_CHECK;
 double topt_points_rate(const struct topt_points *p); /* the highest, per second */
 

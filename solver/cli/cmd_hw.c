@@ -196,14 +196,15 @@ static void print_rate(const char *what, double rate, const char *unit)
     printf("  %-26s %10.4g %s\n", what, rate, unit);
 }
 
-/* Peaks are of data sheets; what kernels reach of them is given for all sizes at once, or
- * measured by size. */
+/* What kernels reach of a peak is given for all sizes at once, or by size. */
 static void print_device(const struct topt_hw *hw, const json_t *d)
 {
     const json_t *eff = json_object_get(d, "efficiency");
     const json_t *sizes = json_object_get(d, "matmul_by_size");
     char what[64];
-    printf("device: priced by rates\n");
+    const char *rates = json_string_value(json_object_get(d, "rates"));
+    printf("device: priced by rates%s\n",
+           rates && !strcmp(rates, "measured") ? ", which were measured" : "");
     for (int t = 0; t < TOPT_DTYPE_COUNT; t++) {
         const char *type = topt_dtype_name((enum topt_dtype)t);
         const json_t *curve = json_object_get(sizes, type);

@@ -80,7 +80,8 @@ struct topt_hw {
     /* Of products and attention: time against operations; may have no points. */
     struct curve by_size[WORKS][TOPT_DTYPE_COUNT];
     int64_t granule_bytes;
-    int64_t shared_cores; /* 0: every device has its own */
+    int64_t shared_cores;    /* 0: every device has its own */
+    enum topt_basis kernels; /* what their times rest on */
     double collective_launch_ns;
     double collective_share; /* of a device's computing that a running one takes */
     struct link node, cluster;
@@ -275,6 +276,23 @@ static int read_bands(struct topt_hw *hw, const json_t *doc, struct topt_error *
     return 0;
 }
 
+/* What times of kernels rest on.  A kernel's size says what it takes only roughly, so that
+ * rates that were measured make no better basis than interpolation. */
+static int read_rates_basis(struct topt_hw *hw, const json_t *device,
+                            struct topt_error *err)
+{
+    const json_t *rates = json_object_get(device, "rates");
+    const char *said = json_string_value(rates);
+    hw->kernels = TOPT_BASIS_ANALYTIC;
+    if (!rates || (said && !strcmp(said, "data sheet")))
+        return 0;
+    if (!said || strcmp(said, "measured"))
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "device.rates must be \"measured\" or \"data sheet\"");
+    hw->kernels = TOPT_BASIS_INTERPOLATED;
+    return 0;
+}
+
 static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error *err)
 {
     static const char *const fields[] = {"name",
@@ -289,6 +307,7 @@ static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error 
                                          "granule_bytes",
                                          "matmul_by_size",
                                          "attention_by_size",
+                                         "rates",
                                          "source",
                                          NULL};
     const json_t *d;
@@ -306,7 +325,8 @@ static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error 
         topt_json_int_or(d, "device", "granule_bytes", 1, 1 << 30, &hw->granule_bytes,
                          err) ||
         read_runtime(hw, d, reserve, err) || read_flops(hw, d, err) ||
-        read_efficiency(hw, d, err) || read_by_size(hw, d, TOPT_WORK_MATMUL, err) ||
+        read_rates_basis(hw, d, err) || read_efficiency(hw, d, err) ||
+        read_by_size(hw, d, TOPT_WORK_MATMUL, err) ||
         read_by_size(hw, d, TOPT_WORK_ATTENTION, err))
         return -1;
     hw->memory_bytes = memory - reserve;
@@ -846,14 +866,12 @@ int64_t topt_hw_compute_ns(const struct topt_hw *hw, enum topt_dtype t, enum top
     return round_up(busy + hw->launch_ns);
 }
 
-/* A kernel's size says what it takes only roughly, so that curves make no better
- * basis. */
 struct topt_time topt_hw_compute(const struct topt_hw *hw, enum topt_dtype t,
                                  enum topt_work w, int64_t flops, int64_t bytes,
                                  int devices)
 {
     return (struct topt_time){topt_hw_compute_ns(hw, t, w, flops, bytes, devices),
-                              TOPT_BASIS_ANALYTIC};
+                              hw->kernels};
 }
 
 static double rate_for(const struct rates *r, int members)

@@ -85,6 +85,8 @@ static void least_device(json_t *to, const json_t *other)
     lower(to, other, "memory_bandwidth");
     raise(to, other, "launch_ns");
     raise(to, other, "granule_bytes");
+    if (!json_equal(json_object_get(to, "rates"), json_object_get(other, "rates")))
+        json_object_del(to, "rates");
 }
 
 /* The slowest of two links of a level; of the network also no more than what is between groups. */

@@ -121,6 +121,36 @@ static void bands(void)
     ok(!hw && strstr(err.text, "guessed"), "an unknown basis: %s", err.text);
 }
 
+#define RATED(rates)                                                                     \
+    "{" TOP ",'device':{'name':'d','memory_bytes':1000,'flops':{'f32':1e9},"             \
+    "'efficiency':{'matmul':1,'attention':1,'elementwise':1},'memory_bandwidth':1e9,"    \
+    "'launch_ns':10" rates ",'source':'s'},'links':[" NODE "," CLUSTER "]}"
+
+/* A time and what it rests on; 'rates' in two groups that do not agree. */
+static void what_rates_rest_on(void)
+{
+    static const struct {
+        const char *doc;
+        enum topt_basis basis;
+    } of[] = {{RATED(""), TOPT_BASIS_ANALYTIC},
+              {RATED(",'rates':'data sheet'"), TOPT_BASIS_ANALYTIC},
+              {RATED(",'rates':'measured'"), TOPT_BASIS_INTERPOLATED}};
+    struct topt_error err = {0};
+    for (int i = 0; i < 3; i++) {
+        struct topt_hw *hw = parse(of[i].doc, &err);
+        struct topt_time t = {0};
+        if (hw)
+            t = topt_hw_compute(hw, TOPT_F32, TOPT_WORK_MATMUL, 1000, 0, 1);
+        ok(hw && t.ns == 1010 && t.basis == of[i].basis, "%s: %s %s", of[i].doc,
+           topt_basis_name(t.basis), err.text);
+        topt_hw_destroy(hw);
+    }
+    ok(!parse(RATED(",'rates':'guessed'"), &err) && strstr(err.text, "device.rates"),
+       "rates of another kind: %s", err.text);
+    ok(!parse(RATED(",'rates':1"), &err) && strstr(err.text, "device.rates"),
+       "rates that are no words: %s", err.text);
+}
+
 static void curves(void)
 {
     struct topt_error err = {0};
@@ -386,6 +416,7 @@ int main(void)
     kernels_by_size("attention", TOPT_WORK_ATTENTION, TOPT_WORK_MATMUL);
     two_level();
     bands();
+    what_rates_rest_on();
     curves();
     like();
     remarks();

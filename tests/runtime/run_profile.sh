@@ -46,8 +46,13 @@ check "... with what was measured before"
 "$topt" hw check two.json >out 2>err && ! grep -q 'one efficiency for f' out && ! grep -q 'runtime_bytes)' out &&
     grep -q 'products in f64.* points' out && grep -q attention_by_size two.json
 check "products and attention by size, and the memory of a rank without its model, are known"
-# The rates of this machine are those of any node and need not be measured again.
-rates_of() { # rates_of HOST FILE
+echo '{"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_embd": 64, "n_head": 2, "n_layer": 2, "n_positions": 64,
+"vocab_size": 256}' >gpt.json
+grep -q '"rates": "measured"' two.json && "$topt" plan gpt.json --hw two.json --batch 8 --framework topt >out 2>err &&
+    grep -q ' 0 % estimated from data sheets' out && ! grep -q 'narrows that' out
+check "a plan rests on them: $(grep 'data sheets' out)"
+# The rates of these ranks are those of any others and need not be measured again.
+rates_of() { # rates_of WHERE FILE
     grep -v ' over ' before | sed "s/\"of\":\"[^:]*: /\"of\":\"$1: /" >"$2.part"
 }
 echo text >odd.json.part
@@ -67,12 +72,12 @@ two() { # two KIND KIND ARGUMENTS...: 'topt profile' on nodes like these
     shift 2
     "$mpiexec" -n 4 sh node.sh "$topt" profile "$@" >out 2>err
 }
-rates_of a alike.json
+rates_of 'a and b, 2 ranks each' alike.json
 two cpu cpu -o alike.json --max-bytes 4KiB && grep -q '^a and b, 2 ranks each: 2 packages, 4 cores (8 threads), L3 16.00 MiB: a processor$' out &&
     ! grep -q unlike err && grep -q '"nodes": 2' alike.json && grep -q '"gpus_per_node": 2' alike.json &&
     grep -q '"shared_cores": 8' alike.json && grep -q '"memory_bytes": 17179869184' alike.json
 check "two nodes of two ranks: $(head -1 out)"
-rates_of a unlike.json
+rates_of 'a and b, 2 ranks each' unlike.json
 two cpu half -o unlike.json --max-bytes 2KiB && grep -q '^note: b is unlike a: packages: 1, not 2; cores: 2, not 4' err &&
     grep -q '"memory_bytes": 8589934592' unlike.json
 check "one that is unlike is named, and the least counts: $(grep '^note: b' err)"
@@ -91,13 +96,13 @@ if [ -x "$toptd" ]; then
         [ -S toptd.sock ] && break
         sleep 0.1
     done
-    rates_of "$(uname -n)" one.json
+    rates_of "$(uname -n), 1 ranks each" one.json
     "$topt" profile -o one.json --name mine --max-bytes 4KiB --post "unix:$dir/toptd.sock" >out 2>err &&
         "$topt" client hardware --url "unix:$dir/toptd.sock" >out 2>err && grep -q mine out
     check "toptd has it: $(grep mine out)"
     kill $job
     wait $job
-    rates_of "$(uname -n)" one.json
+    rates_of "$(uname -n), 1 ranks each" one.json
     "$topt" profile -o one.json --quiet --max-bytes 4KiB --post "unix:$dir/toptd.sock" >out 2>err
     [ $? -ne 0 ] && grep -q 'has not taken the profile, which is in one.json' err && [ -s one.json ]
     check "without a toptd the profile stays"
