@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """reality.py BIN [--plans N] [--steps N] [--only alone|time|memory] - random plans as predicted, and as this machine runs them, as a table.
 
-BIN is the folder of a build's `topt`.  `topt profile` measures the machine first.  Then GPTs of several sizes run on one rank, by
-processor time, which other programs hardly change; random plans on 2 ranks, by the fastest step after the first two, which needs as
-many idle cores as ranks; and random plans on 1 to 8 ranks, by memory: what the process grew by between its start and the end, as the
-kernel says (VmHWM), so that it holds what libraries and messages take, too, beside memory_bytes of the plan.
+BIN is the folder of a build's `topt`.  GPTs of several sizes run on one rank, by processor time, which other programs hardly
+change; random plans on 2 ranks, by the fastest step after the first two, which needs as many idle cores as ranks; and random plans
+on 1 to 8 ranks, by memory: what the process grew by between its start and the end, as the kernel says (VmHWM), so that it holds what
+libraries and messages take, too, beside memory_bytes of the plan.  `topt profile` measures the machine before each that is timed, since
+the speed of a virtual machine drifts by a quarter within minutes.
 """
 
 import argparse
@@ -66,7 +67,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bin")
     parser.add_argument("--plans", type=int, default=20)
-    parser.add_argument("--steps", type=int, default=12)
+    parser.add_argument("--steps", type=int, default=24)
     parser.add_argument("--only", choices=["alone", "time", "memory"])
     args = parser.parse_args()
     topt = os.path.join(os.path.abspath(args.bin), "topt")
@@ -90,7 +91,6 @@ def processor(*command):
 
 def show_alone(topt, _):
     """Random plans do not differ on one rank, so models do."""
-    hw = profile(topt, 1, "1KiB")
     errors = []
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     print("| width, layers, tokens | predicted, ms | processor time, ms | error |")
@@ -98,6 +98,7 @@ def show_alone(topt, _):
     for width, layers, batch, seq in ((64, 4, 8, 128), (128, 4, 8, 128), (128, 4, 32, 32), (256, 4, 8, 128), (384, 4, 4, 128), (512, 2, 16, 64)):
         with open("alone.json", "w", encoding="utf-8") as file:
             json.dump(dict(MODELS["gpt"], n_embd=width, n_layer=layers, n_positions=seq), file)
+        hw = profile(topt, 1, "1KiB")
         run(topt, "plan", "alone.json", "--framework", "topt", "--hw", hw, "--batch", batch, "--seq", seq, "--gpus", 1, "-o", "alone.plan")
         with open("alone.plan", encoding="utf-8") as file:
             said = json.load(file)["predicted"]["time_ns"] / 1e6
@@ -117,8 +118,7 @@ def profile(topt, ranks, size):
 
 
 def show_times(topt, args):
-    hw = profile(topt, 2, "4MiB")
-    rows = [compare(topt, hw, 2, 100 + i, args, i) for i in range(args.plans)]
+    rows = [compare(topt, profile(topt, 2, "4MiB"), 2, 100 + i, args, i) for i in range(args.plans)]
     print("| model | ranks | strategy | predicted, ms | measured, ms | error |")
     print("|---|---|---|---|---|---|")
     for r in rows:
