@@ -96,9 +96,12 @@ static int check_model(const struct topt_model *m, struct topt_error *err)
                             m->name);
 }
 
+/* Each expert has slots for all tokens: what is written of one does not depend on which
+ * experts others took. */
 static int load_model(struct generator *g, const char *path, struct topt_error *err)
 {
-    struct topt_import_options o = {.batch = 1, .seq = g->args->seq};
+    struct topt_import_options o = {
+        .batch = 1, .seq = g->args->seq, .capacity = TOPT_MAX_EXPERTS};
     g->model = topt_model_load(path, &o, err);
     if (!g->model || check_model(g->model, err))
         return -1;

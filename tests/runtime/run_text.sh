@@ -29,6 +29,13 @@ check "... so has its checkpoint"
 "$topt" generate gpt --prompt "$begin" --tokens 16 --seed 5 --temperature 1 >said 2>err &&
     "$topt" generate gpt --prompt "$begin" --tokens 16 --seed 5 --temperature 1 --whole >again 2>err && cmp -s said again
 check "... the same tokens whether keys and values are kept or not"
+sed 's/"vocab_size": *[0-9]*/"vocab_size": 424/' "$tokenizers/../weights/lfm2_moe/config.json" >moe.json
+"$topt" plan moe.json --framework topt --hw lab-cpu --batch 4 --seq 16 --gpus 1 --capacity 4 -o moe.plan >out 2>err &&
+    "$topt" run moe.plan --data text --tokenizer tokenizer.json --steps 20 --lr 0.01 --quiet --save-weights moe --config moe.json >out 2>err &&
+    "$topt" generate moe --prompt "$begin" --tokens 16 --seed 5 --temperature 1 >said 2>err &&
+    "$topt" generate moe --prompt "$begin" --tokens 16 --seed 5 --temperature 1 --whole >again 2>err && cmp -s said again &&
+    [ "$(wc -c <said)" -gt "${#begin}" ]
+check "... of a mixture of experts, too"
 "$topt" generate gpt --prompt 'a small crowd of numbers adds itself up over four quiet machines' --tokens 8 --seq 6 \
     --temperature 0 >out 2>err && grep -q 'quiet machines.*' out
 check "a text longer than what the model sees"
