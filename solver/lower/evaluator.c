@@ -255,17 +255,9 @@ static int give_inputs(const struct topt_fragments *f, int op,
                        const struct topt_config *c, int backward,
                        struct topt_op_buffers *b)
 {
-    const struct topt_op *o = &f->model->op[op];
-    for (int k = 0; k < o->ninputs; k++) {
-        int x = o->input[k];
-        b->value[x] = -1;
-        if (backward && !topt_reads_back(f->model, op, k))
-            continue;
-        struct topt_layout l = topt_value_layout(o, x, c, f->mesh);
-        b->value[x] = topt_fragment_operand(f, op, x, &l, TOPT_CLASS_TRANSIENT);
-        if (b->value[x] < 0)
+    for (int k = 0; k < f->model->op[op].ninputs; k++)
+        if (topt_op_give_input(f, op, k, c, backward, b))
             return -1;
-    }
     return 0;
 }
 
@@ -290,14 +282,7 @@ static int follow_backward(struct topt_evaluator *a, const struct topt_fragments
                            int op, struct entry *e, struct topt_op_buffers *b)
 {
     const struct topt_op *o = &f->model->op[op];
-    struct topt_layout l = topt_grad_layout(o, o->output, &e->config, f->mesh);
-    if (op != f->model->loss) {
-        b->grad[o->output] =
-            topt_fragment_operand(f, op, o->output, &l, TOPT_CLASS_TRANSIENT);
-        if (b->grad[o->output] < 0)
-            return -1;
-    }
-    if (give_inputs(f, op, &e->config, 1, b))
+    if (topt_op_give_grad(f, op, &e->config, b) || give_inputs(f, op, &e->config, 1, b))
         return -1;
     topt_live_bytes_mark(&a->alive);
     if (topt_op_backward(f, op, &e->config, b))
