@@ -552,6 +552,18 @@ void topt_model_stats(const struct topt_model *m, struct topt_model_stats *ret)
     topt_model_kind_stats(m, NULL, ret);
 }
 
+struct topt_attrs topt_attrs_window(int64_t size, int64_t stride, int64_t pad)
+{
+    return (struct topt_attrs){.kernel_h = size,
+                               .kernel_w = size,
+                               .stride_h = stride,
+                               .stride_w = stride,
+                               .pad_top = pad,
+                               .pad_bottom = pad,
+                               .pad_left = pad,
+                               .pad_right = pad};
+}
+
 int topt_model_append(struct topt_model *m, int *failed, const char *prefix,
                       const char *kind, int x, int y, const struct topt_attrs *attrs,
                       struct topt_error *err, const char *fmt, va_list ap)
