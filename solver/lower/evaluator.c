@@ -18,6 +18,7 @@
 #include "param.h"
 #include "recompute.h"
 #include "strategy_total.h"
+#include "topt_array.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -58,13 +59,7 @@ static void chain(struct table *t, int i)
 static int table_grow(struct table *t)
 {
     int cap = t->cap ? 2 * t->cap : 256;
-    char *at = realloc(t->at, (size_t)cap * t->size);
-    if (at)
-        t->at = at;
-    int *head = realloc(t->head, (size_t)cap * sizeof *head);
-    if (head)
-        t->head = head;
-    if (!at || !head)
+    if (TOPT_RESIZE(t->at, (size_t)cap * t->size) || TOPT_RESIZE(t->head, cap))
         return -1;
     t->cap = cap;
     memset(t->head, 0xff, (size_t)cap * sizeof *t->head);
@@ -227,10 +222,8 @@ static int put_bytes(struct topt_evaluator *a, const int64_t *bytes)
     size_t lanes = (size_t)a->alive.lanes;
     if (a->nbytes == a->bytes_cap) {
         int cap = a->bytes_cap ? 2 * a->bytes_cap : 1024;
-        int64_t *grown = realloc(a->bytes, (size_t)cap * lanes * sizeof *grown);
-        if (!grown)
+        if (TOPT_RESIZE(a->bytes, (size_t)cap * lanes))
             return no_memory(a);
-        a->bytes = grown;
         a->bytes_cap = cap;
     }
     memcpy(&a->bytes[(size_t)a->nbytes * lanes], bytes, lanes * sizeof *bytes);

@@ -26,6 +26,7 @@
 #include "problem_stats.h"
 #include "solve_context.h"
 #include "solve_tuning.h"
+#include "topt_array.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -63,14 +64,9 @@ static int find_known(struct lazy_frontier *s)
 {
     const struct topt_search_options *o = s->lazy.options;
     size_t n = 0, most = (size_t)o->nknown + (size_t)s->lazy.ret->n;
-    struct topt_cost *known = realloc(s->known, (most + 1) * sizeof *known);
-    if (known)
-        s->known = known;
-    struct topt_cost *corner = realloc(s->corner, (most + 1) * sizeof *corner);
-    if (corner)
-        s->corner = corner;
-    if (!known || !corner)
+    if (TOPT_RESIZE(s->known, most + 1) || TOPT_RESIZE(s->corner, most + 1))
         return topt_nomem(s->lazy.err, "the search");
+    struct topt_cost *known = s->known;
     for (int i = 0; i < o->nknown; i++)
         known[n++] = o->known[i];
     for (int i = 0; i < s->lazy.ret->n; i++)

@@ -27,6 +27,7 @@
 #include "crossover.h"
 #include "topt_pool.h"
 #include "reduced_cost_fixing.h"
+#include "topt_array.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -137,14 +138,8 @@ static void fini(struct two_phase *s)
 
 static int add_known(struct two_phase *s, struct topt_cost cost, const int32_t *choice)
 {
-    if (s->nknown == s->cap_known) {
-        int cap = s->cap_known ? 2 * s->cap_known : 64;
-        struct topt_cost *known = realloc(s->known, (size_t)cap * sizeof *known);
-        if (!known)
-            return topt_search_nomem(s->err);
-        s->known = known;
-        s->cap_known = cap;
-    }
+    if (TOPT_ROOM(s->known, s->nknown, s->cap_known, 64))
+        return topt_search_nomem(s->err);
     s->known[s->nknown++] = cost;
     return topt_strategies_add(&s->strategies, choice, s->err);
 }

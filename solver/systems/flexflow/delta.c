@@ -7,6 +7,7 @@
 #include "delta.h"
 #include "heap.h"
 #include "ff_data.h"
+#include "topt_array.h"
 
 #include <stdlib.h>
 
@@ -16,15 +17,9 @@ static void change(struct topt_flexflow *f, int t)
     struct ff_task *x = &f->task[t];
     if (x->changed)
         return;
-    if (f->nchanged == f->changed_cap) {
-        int cap = f->changed_cap ? 2 * f->changed_cap : 256;
-        int *grown = realloc(f->changed, (size_t)cap * sizeof *grown);
-        if (!grown) {
-            f->oom = 1;
-            return;
-        }
-        f->changed = grown;
-        f->changed_cap = cap;
+    if (TOPT_ROOM(f->changed, f->nchanged, f->changed_cap, 256)) {
+        f->oom = 1;
+        return;
     }
     x->changed = 1;
     f->changed[f->nchanged++] = t;
@@ -78,12 +73,10 @@ static int room(struct topt_flexflow *f)
 {
     if (f->waits_cap >= f->ntasks)
         return 0;
-    int *grown = realloc(f->waits, (size_t)f->cap * sizeof *grown);
-    if (!grown) {
+    if (TOPT_RESIZE(f->waits, f->cap)) {
         f->oom = 1;
         return -1;
     }
-    f->waits = grown;
     f->waits_cap = f->cap;
     return 0;
 }
@@ -158,15 +151,9 @@ static int new_task(struct topt_flexflow *f)
         f->free_task = f->task[t].group_next;
         return t;
     }
-    if (f->ntasks == f->cap) {
-        int cap = f->cap ? 2 * f->cap : 1024;
-        struct ff_task *grown = realloc(f->task, (size_t)cap * sizeof *grown);
-        if (!grown) {
-            f->oom = 1;
-            return -1;
-        }
-        f->task = grown;
-        f->cap = cap;
+    if (TOPT_ROOM(f->task, f->ntasks, f->cap, 1024)) {
+        f->oom = 1;
+        return -1;
     }
     return f->ntasks++;
 }
@@ -197,15 +184,9 @@ static int new_edge(struct topt_flexflow *f)
         f->free_edge = f->edge[e].out_next;
         return e;
     }
-    if (f->nedges == f->edges_cap) {
-        int cap = f->edges_cap ? 2 * f->edges_cap : 4096;
-        struct ff_edge *grown = realloc(f->edge, (size_t)cap * sizeof *grown);
-        if (!grown) {
-            f->oom = 1;
-            return -1;
-        }
-        f->edge = grown;
-        f->edges_cap = cap;
+    if (TOPT_ROOM(f->edge, f->nedges, f->edges_cap, 4096)) {
+        f->oom = 1;
+        return -1;
     }
     return f->nedges++;
 }
