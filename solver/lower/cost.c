@@ -7,6 +7,7 @@
 #include "operator.h"
 #include "param.h"
 #include "recompute.h"
+#include "topt_minmax.h"
 
 #include <string.h>
 
@@ -297,11 +298,6 @@ int topt_cost_move(const struct topt_costing *k, int tensor,
                              topt_cost_block(k, tensor, to), ret, err);
 }
 
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Moves are far from overflowing one by one. */
 static void add_network(struct topt_fragment_cost *c, const struct topt_move_cost *m)
 {
@@ -363,8 +359,8 @@ static int cost_kept(const struct edge *e, struct topt_edge_alternative *a)
         return 2;
     }
     int64_t again = to->out_bytes + to->others_bytes + e->there->transient_bytes;
-    b->transient =
-        larger(larger(a->transient, again), to->op_bytes + to->apart_bytes + e->after);
+    b->transient = topt_max(topt_max(a->transient, again),
+                            to->op_bytes + to->apart_bytes + e->after);
     return 2;
 }
 
@@ -390,7 +386,7 @@ int topt_edge_alternatives(const struct topt_costing *k, const struct topt_edge_
     int64_t live = there->transient_bytes;
     int n;
     if (back)
-        live = larger(live, back->transient_bytes);
+        live = topt_max(live, back->transient_bytes);
     ret[0] = (struct topt_edge_alternative){
         .keep = TOPT_KEEP_AFTER, .moves = 1, .transient = to->others_bytes + live};
     if (to->hub)

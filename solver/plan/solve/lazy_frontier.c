@@ -27,6 +27,7 @@
 #include "solve_context.h"
 #include "solve_tuning.h"
 #include "topt_array.h"
+#include "topt_minmax.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -76,21 +77,16 @@ static int find_known(struct lazy_frontier *s)
     return 0;
 }
 
-static int64_t min(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* The i-th corner (0..nknown): up to the i-th known point's memory, faster than the one
  * before. */
 static struct topt_cost corner_at(const struct lazy_frontier *s, int i)
 {
     struct topt_cost c = limits_of(s);
     if (i < s->nknown)
-        c.memory = min(c.memory, s->known[i].memory - 1);
+        c.memory = topt_min(c.memory, s->known[i].memory - 1);
     if (i > 0)
-        c.time = min(c.time,
-                     topt_search_missed(s->known[i - 1].time, s->lazy.options->epsilon));
+        c.time = topt_min(
+            c.time, topt_search_missed(s->known[i - 1].time, s->lazy.options->epsilon));
     return c;
 }
 

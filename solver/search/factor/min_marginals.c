@@ -25,14 +25,10 @@
 
 #include "min_plus.h"
 #include "search_common.h"
+#include "topt_minmax.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static int64_t min(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* Of an entry, by its number among all; of no table 0. */
 static int64_t least_of(const struct table *t, int64_t entry, const struct scalar_pass *b)
@@ -47,7 +43,7 @@ static void leaf_least(const struct table *t, const struct scalar_pass *b, int64
     for (int64_t e = 0; e < t->nentries; e++) {
         ret[e] = TOPT_NOTHING;
         for (uint32_t i = t->first[e]; i < t->first[e + 1]; i++)
-            ret[e] = min(ret[e], topt_weight(b, t->cost[i]));
+            ret[e] = topt_min(ret[e], topt_weight(b, t->cost[i]));
     }
 }
 
@@ -64,7 +60,7 @@ static void step_least(const struct table *t, const struct scalar_pass *b)
         for (int g = 0; g < s->ngroups; g++) {
             int64_t best = TOPT_NOTHING;
             for (int32_t k = s->kfirst[g]; k < s->kfirst[g + 1]; k++)
-                best = min(best, least[c.a + s->ka[k]] + least[c.b + s->kb[k]]);
+                best = topt_min(best, least[c.a + s->ka[k]] + least[c.b + s->kb[k]]);
             *ret++ = best;
         }
 }
@@ -82,8 +78,8 @@ static void step_least_of_leaf(const struct table *t, const struct scalar_pass *
         for (int g = 0; g < s->ngroups; g++) {
             int64_t best = TOPT_NOTHING;
             for (int32_t k = s->kfirst[g]; k < s->kfirst[g + 1]; k++)
-                best = min(best,
-                           least[c.a + s->ka[k]] + topt_weight(b, cost[c.b + s->kb[k]]));
+                best = topt_min(best, least[c.a + s->ka[k]] +
+                                          topt_weight(b, cost[c.b + s->kb[k]]));
             *ret++ = best;
         }
 }
@@ -107,7 +103,7 @@ static void table_flat(const struct table *t, const struct scalar_pass *b)
             ret[e] = (double)topt_weight(b, t->cost[e]);
 }
 
-/* ret[i] = min(ret[i], a + b[i]) */
+/* ret[i] = topt_min(ret[i], a + b[i]) */
 static void lower_row(double *restrict ret, const double *restrict b, double a, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -247,7 +243,7 @@ static void lower_rests_by_leaf(const struct step *s, const struct cursor *c,
     const struct topt_cost *cost = s->b->cost - s->b->first_entry + c->b;
     for (int32_t k = from; k < from + n; k++) {
         int64_t *of = &b->rest[c->a + s->ka[k]];
-        *of = min(*of, r + topt_weight(b, cost[s->kb[k]]));
+        *of = topt_min(*of, r + topt_weight(b, cost[s->kb[k]]));
     }
 }
 
