@@ -282,6 +282,22 @@ static int keep_middle(struct scalarizer *b, struct segment *segment)
     return topt_strategies_add(&segment->strategies, segment->middle.choice, b->err);
 }
 
+/* All that is lighter than the middle is known. */
+static int leave_middle(struct scalarizer *b, struct segment *segment)
+{
+    segment->explored = topt_weight(&b->bound[0], segment->middle.cost) - 1;
+    return keep_middle(b, segment);
+}
+
+/* The tables' points as the answer; 1: they were not made, for a limit. */
+static int make_answer(struct scalarizer *b, struct segment *segment)
+{
+    enum topt_made made = make(b, segment, 0);
+    return made == TOPT_MADE          ? keep_points(b, segment)
+           : made == TOPT_MADE_FAILED ? -1
+                                      : 1;
+}
+
 /* What to do with tables that take too many points. */
 static int too_much(struct scalarizer *b, struct segment *segment, int can_split,
                     int64_t *budget)
@@ -302,15 +318,8 @@ static int too_much(struct scalarizer *b, struct segment *segment, int can_split
     }
     /* Out of work: what was explored once more, to keep it. */
     b->bound[0].allowance = segment->explored;
-    switch (make(b, segment, 0)) {
-    case TOPT_MADE:
-        return keep_points(b, segment);
-    case TOPT_MADE_FAILED:
-        return -1;
-    default:
-        segment->explored = topt_weight(&b->bound[0], segment->middle.cost) - 1;
-        return keep_middle(b, segment);
-    }
+    int rc = make_answer(b, segment);
+    return rc > 0 ? leave_middle(b, segment) : rc;
 }
 
 /* How far to look after 'explored': the more that cost, beside a pass, the less
@@ -413,25 +422,18 @@ int topt_segment_leave(struct scalarizer *b, struct segment *segment)
 {
     if (segment->state == SEGMENT_SPLIT)
         return 0;
-    segment->explored =
-        segment->middle.choice ? topt_weight(&b->bound[0], segment->middle.cost) - 1 : -1;
-    if (segment->middle.choice)
-        return keep_middle(b, segment);
     segment->state = SEGMENT_DONE;
-    return 0;
+    segment->explored = -1;
+    return segment->middle.choice ? leave_middle(b, segment) : 0;
 }
 
 int topt_segment_plain(struct scalarizer *b, struct segment *segment)
 {
     b->maker.nbounds = 0;
-    switch (make(b, segment, 0)) {
-    case TOPT_MADE:
-        return keep_points(b, segment);
-    case TOPT_MADE_FAILED:
-        return -1;
-    default:
-        segment->state = SEGMENT_DONE;
-        segment->explored = -1; /* nothing is known */
-        return 0;
-    }
+    int rc = make_answer(b, segment);
+    if (rc <= 0)
+        return rc;
+    segment->state = SEGMENT_DONE;
+    segment->explored = -1; /* nothing is known */
+    return 0;
 }
