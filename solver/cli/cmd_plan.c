@@ -251,7 +251,9 @@ static int needs_points(const json_t *doc, struct topt_error *err)
                          "take a smaller space (--space uniform)");
     topt_show_bytes(json_integer_value(json_object_get(doc, "memory_limit")), limit,
                     sizeof limit);
-    if (json_object_get(doc, "heuristic"))
+    const json_t *ends = json_object_get(doc, "ends");
+    if (json_object_get(doc, "heuristic") ||
+        json_is_false(json_object_get(ends, "exact")))
         return topt_fail(
             err, TOPT_ERR_LIMIT,
             "nothing was found that fits in %s a GPU, as operators were decided "

@@ -190,6 +190,11 @@ static void put_answer(struct topt_text *t, const json_t *frontier)
                   topt_plot_words(frontier, "space"),
                   json_is_true(json_object_get(frontier, "exact")) ? "exact"
                                                                    : "not exact");
+    const json_t *ends = json_object_get(frontier, "ends");
+    if (ends)
+        topt_text_add(t, "; ends of space %s, %s", topt_plot_words(ends, "space"),
+                      json_is_true(json_object_get(ends, "exact")) ? "exact"
+                                                                   : "not exact");
 }
 
 static void put_terms(struct topt_text *t, const json_t *frontier)
