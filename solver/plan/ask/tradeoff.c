@@ -237,8 +237,8 @@ struct merged {
     int n, stopped, alike, everything;
     struct {
         enum topt_space space;
-        int exact;
-    } ends; /* of everything: where both were searched */
+        int least, fastest; /* is each known to be it? */
+    } ends;                 /* of everything */
     struct topt_certificate certificate;
     enum topt_space space;
     struct topt_problem_stats stats;
@@ -394,11 +394,13 @@ static int merge_end(struct merged *m, struct topt_planning *asked, enum topt_go
     struct topt_solutions one = {.n = 1, .at = &b.solution};
     int64_t limit = goal == TOPT_GOAL_LEAST ? r->memory_limit : topt_request_limit(r);
     if (topt_count_solve(asked, r->gpus, limit, goal, &b, err)) {
-        m->ends.exact = 0;
         m->stopped |= topt_request_stopped(r);
         return topt_request_stopped(r) ? 0 : -1;
     }
-    m->ends.exact = m->ends.exact && !b.stopped && b.certificate.exact;
+    if (goal == TOPT_GOAL_LEAST)
+        m->ends.least = b.certificate.exact;
+    else
+        m->ends.fastest = !b.stopped && b.certificate.exact;
     m->stopped |= b.stopped;
     int rc = 0;
     if (b.found) {
@@ -452,7 +454,7 @@ static int merge_everything(struct merged *m, struct topt_planning *wide,
                             const struct topt_request *r, struct topt_error *err)
 {
     struct topt_planning asked;
-    m->everything = m->ends.exact = 1;
+    m->everything = 1;
     if (topt_planning_init(&asked, r, err))
         return -1;
     int rc = merge_uniform(m, wide, err) || merge_end(m, &asked, TOPT_GOAL_LEAST, err) ||
@@ -535,20 +537,32 @@ static void put_job(json_t *doc, const struct topt_request *r)
     json_object_set_new(doc, "memory_limit", json_integer(topt_request_limit(r)));
 }
 
-/* Of everything: where its ends were searched, and what is left out between them. */
+/* Of everything: where its ends were searched. */
 static void put_ends(json_t *doc, const struct merged *m)
 {
-    if (!m->everything)
-        return;
-    json_object_set_new(doc, "ends",
-                        json_pack("{s:s, s:b}", "space", topt_space_name(m->ends.space),
-                                  "exact", m->ends.exact));
-    if (m->ends.space != TOPT_SPACE_FULL)
-        return;
-    json_object_set_new(
-        doc, "left_out",
-        json_string("between the ends, splits that canonical lacks and full has "
-                    "(--space full --factors all searches them)"));
+    if (m->everything)
+        json_object_set_new(doc, "ends",
+                            json_pack("{s:s, s:b, s:b}", "space",
+                                      topt_space_name(m->ends.space), "least",
+                                      m->ends.least, "fastest", m->ends.fastest));
+}
+
+/* What a plan may have that no point has, and how to ask for it. */
+static void put_left_out(json_t *doc, const struct topt_planning *p,
+                         const struct merged *m)
+{
+    const struct topt_framework *f = p->request->framework;
+    int no_tensor = f && p->tensor == TOPT_TENSOR_NEVER &&
+                    f->tensor_most > TOPT_TENSOR_NEVER && m->space == TOPT_SPACE_UNIFORM;
+    const char *words = NULL;
+    if (m->n && no_tensor)
+        words = "tensor parallelism, with which less memory may do "
+                "(--tensor-parallel searches it)";
+    else if (m->everything && m->ends.space == TOPT_SPACE_FULL)
+        words = "between the ends, splits that canonical lacks and full has "
+                "(--space full --factors all searches them)";
+    if (words)
+        json_object_set_new(doc, "left_out", json_string(words));
 }
 
 static int put_frontier(struct topt_planning *micros, struct merged *m, json_t **ret,
@@ -570,6 +584,7 @@ static int put_frontier(struct topt_planning *micros, struct merged *m, json_t *
         topt_work_json(&m->certificate.stats), "pricing", topt_pricing_json(&m->stats));
     topt_certificate_write(doc, r->model, &m->certificate);
     put_ends(doc, m);
+    put_left_out(doc, micros, m);
     put_job(doc, r);
     if (m->stopped)
         json_object_set_new(doc, "stopped", json_true());
