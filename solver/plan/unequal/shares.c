@@ -57,8 +57,8 @@ static struct travel between(const struct topt_unequal *u, const struct topt_sha
     return (struct travel){all, all};
 }
 
-int topt_shares_price(struct topt_unequal *u, struct topt_shares *s,
-                      struct topt_error *err)
+/* What given rows take. */
+static int price(struct topt_unequal *u, struct topt_shares *s, struct topt_error *err)
 {
     int64_t micro = 1, hides = INT64_MAX;
     s->found = 1;
@@ -131,7 +131,7 @@ static int move(struct topt_unequal *u, struct topt_shares *best, int from, int 
         return 0;
     s.rows[from] -= rows;
     s.rows[to] += rows;
-    if (topt_shares_price(u, &s, err))
+    if (price(u, &s, err))
         return -1;
     if (!better(&s, best))
         return 0;
@@ -168,8 +168,10 @@ static double peak(const struct topt_unequal *u, int i)
     return topt_hw_peak(u->group[i].hw, u->request->settings.dtype) * u->group[i].devices;
 }
 
-int topt_shares_rows(struct topt_unequal *u, enum topt_state_where where,
-                     const double *share, struct topt_shares *ret, struct topt_error *err)
+/* The rows that are done soonest, for given shares of the state; 'found' is 0 where none fit. */
+static int share_rows(struct topt_unequal *u, enum topt_state_where where,
+                      const double *share, struct topt_shares *ret,
+                      struct topt_error *err)
 {
     enum { NEAR = 4 };
     struct topt_shares s = {.where = where}, best;
@@ -196,7 +198,7 @@ int topt_shares_rows(struct topt_unequal *u, enum topt_state_where where,
         by_weight(u, weight, unit, s.rows);
     }
     best = s;
-    if (topt_shares_price(u, &best, err))
+    if (price(u, &best, err))
         return -1;
     do
         moved = improve(u, &best, unit, NEAR, err);
@@ -219,7 +221,7 @@ static int try_shares(struct topt_unequal *u, enum topt_state_where where,
         sum += weight[i];
     for (int i = 0; i < u->n; i++)
         share[i] = weight[i] / sum;
-    if (topt_shares_rows(u, where, share, &s, err))
+    if (share_rows(u, where, share, &s, err))
         return -1;
     if (better(&s, best))
         *best = s;
@@ -278,7 +280,7 @@ int topt_shares_equal(struct topt_unequal *u, struct topt_shares *ret,
             s.share[i] = weight[i] / u->devices;
         }
         by_weight(u, weight, unit_of(u), s.rows);
-        if (topt_shares_price(u, &s, err))
+        if (price(u, &s, err))
             return -1;
         if (better(&s, ret))
             *ret = s;
