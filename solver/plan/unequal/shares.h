@@ -14,7 +14,7 @@ struct topt_unequal {
  * groups and not hidden. */
 struct topt_shares {
     int found;
-    enum topt_state_where where;
+    enum topt_state_placement where;
     int64_t rows[TOPT_HW_GROUPS];
     double share[TOPT_HW_GROUPS]; /* of the state */
     int64_t time_ns, exchange_ns, hidden_ns;
