@@ -59,6 +59,12 @@ check "its frontier has micro-batches by default, and says which space each part
 job="$gpt --hw lab-cpu --batch 8 --framework topt"
 agree 2 "a small model"
 
+# Encoder and decoder read one embedding: what the first block of the decoder recomputes, others do not.
+echo '{"model_type": "t5", "d_model": 1024, "d_ff": 16384, "d_kv": 128, "num_layers": 6, "num_heads": 32,
+    "vocab_size": 32128}' >t5.json
+job="t5.json --hw a100-40-dgx --batch 128 --seq 512 --framework megatron"
+agree 2 "an encoder and a decoder"
+
 # With the limit between what sharding alone takes at its fastest and at its least, micro-batches can be faster.
 job="$llama --hw a100-80-dgx --batch 24 --seq 4096 --framework topt --gpus 8"
 ask auto.json plan && ask all.json plan --factors all && ask zero.json plan --factors zero
