@@ -72,6 +72,9 @@ jq -e --slurpfile all all.json --slurpfile zero zero.json \
     '.time_ns <= $all[0].time_ns and .time_ns <= ($zero[0].time_ns // .time_ns)' auto.json >/dev/null
 check "a plan is no slower than with either choice of factors"
 
+ask compare.json compare && jq -e '.left_out | test("micro-batches")' compare.json >/dev/null
+check "systems are compared without, and that is said"
+
 # A search that ends early.
 job="$root/deploy/quickstart/moe.json --hw lab-cpu --batch 8 --framework topt"
 ask stopped.json plan --seconds 0.000001
