@@ -43,8 +43,14 @@ check "... 3 ranks go on"
 run 2 --steps 60 --checkpoint ck --every 10 --resume --report r2 --keep 2 && agree r2 20 &&
     [ "$(ls ck | tr '\n' ' ')" = "step-000000050 step-000000060 " ]
 check "... then 2, which keep 2 checkpoints"
-run 2 --steps 60 --checkpoint ck --resume && grep -q 'after step 60' err
+run 2 --steps 60 --checkpoint ck --resume
 check "nothing is left to do"
+sed -n 's/^note: //p' err | grep -qx 'the checkpoint is after step 60, so nothing is left to do of --steps 60'
+check "... which is said: $(cat err)"
+refused 2 "^topt run: --checkpoint: 'ck' has a checkpoint after step 60; --resume goes on from it" \
+    "$mpiexec" -n 2 "$runtime" run plan2-0.json --data text --steps 5 --checkpoint ck --quiet &&
+    [ "$(ls ck | tr '\n' ' ')" = "step-000000050 step-000000060 " ]
+check "another training into the same folder"
 
 # cut short, changed, foreign: the last good one is used
 head -c 3000 ck/step-000000060/rank-00001.safetensors >cut && cp cut ck/step-000000060/rank-00001.safetensors

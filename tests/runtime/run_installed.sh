@@ -8,7 +8,6 @@ cmake=$1 build=$2 cc=$3 mpiexec=$4
 "$cmake" --install "$build" --prefix "$dir/usr" --component development >out 2>err
 check "the library is installed"
 pc=$(find usr -name topt-runtime.pc)
-sed -i "s,^prefix=.*,prefix=$dir/usr," "$pc"
 PKG_CONFIG_PATH=$(dirname "$dir/$pc")
 export PKG_CONFIG_PATH
 lib=$dir/usr/$(cd usr && find . -name libtopt_runtime.so.0)
