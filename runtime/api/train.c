@@ -151,8 +151,9 @@ static int search(const struct topt_train *t, const struct topt_request *r, char
     const char *why = json_string_value(json_object_get(answer, "why"));
     int rc = 0;
     if (!plan)
-        rc = topt_fail(err, TOPT_ERR_INFEASIBLE, "no strategy of '%s' on %d devices: %s",
-                       t->model->name, t->comm->size, why ? why : "nothing fits");
+        rc = topt_fail(err, TOPT_ERR_INFEASIBLE, "no strategy of '%s' on %d device%s: %s",
+                       t->model->name, t->comm->size, t->comm->size == 1 ? "" : "s",
+                       why ? why : "nothing fits");
     *ret = rc ? NULL : topt_json_text(plan, 0);
     if (!rc && !*ret)
         rc = topt_nomem(err, NULL);
