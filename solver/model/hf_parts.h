@@ -33,6 +33,9 @@ int topt_hf_as_image(struct hf_builder *b, int x, int64_t side, const char *name
 /* A square window with the padding that keeps the image's extents where the stride is 1. */
 struct topt_attrs topt_hf_same_window(int64_t kernel, int64_t stride);
 
+/* The convolution that makes a token of each patch of an image, of the model's width. */
+struct topt_attrs topt_hf_patches(const struct hf_builder *b, int64_t patch);
+
 /* The list that begins with 's'. */
 void topt_hf_free_shared(struct hf_shared *s);
 

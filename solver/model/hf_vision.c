@@ -4,6 +4,7 @@
 #include "hf_heads.h"
 #include "hf_parts.h"
 #include "hf_towers.h"
+#include "model_impl.h"
 
 #include <stdio.h>
 
@@ -20,12 +21,7 @@ static int patches_of(struct hf_builder *v, const struct hf_tower *t)
     struct topt_attrs image = {.channels = a->channels * t->frames,
                                .height = t->side * t->patch,
                                .width = t->side * t->patch};
-    struct topt_attrs conv = {.features = a->width,
-                              .kernel_h = t->patch,
-                              .kernel_w = t->patch,
-                              .stride_h = t->patch,
-                              .stride_w = t->patch,
-                              .init_std = a->init_std};
+    struct topt_attrs conv = topt_hf_patches(v, t->patch);
     struct topt_attrs rows = {.positions = t->rows, .init_std = a->init_std};
     int x = topt_hf_add(v, "image", -1, -1, &image, "image");
     x = topt_hf_add(v, "conv", x, -1, &conv, "patches");
@@ -43,10 +39,7 @@ static int patches_of(struct hf_builder *v, const struct hf_tower *t)
 static int merged(struct hf_builder *v, const struct hf_tower *t, int x, const char *name)
 {
     struct topt_attrs grid = {.height = t->side, .width = t->side};
-    struct topt_attrs window = {.kernel_h = t->merge,
-                                .kernel_w = t->merge,
-                                .stride_h = t->merge,
-                                .stride_w = t->merge};
+    struct topt_attrs window = topt_attrs_window(t->merge, t->merge, 0);
     if (!t->merge)
         return x;
     x = topt_hf_add(v, "untokens", x, -1, &grid, "%s.grid", name);

@@ -29,6 +29,11 @@ hw=$(curl -s --unix-socket "$sock" http://localhost/v1/hardware | grep -o '"name
 topt_client status; says 'is ready'; ok $? "topt client status"
 topt_client plan "$dir/config.json" "${small[@]}"
 [ "$status" = 1 ] && says "no default"; ok $? "without a default profile one must be named"
+for word in '' '&hw=moon'; do
+    ask POST "/v1/plan?batch=8&seq=64&slurm_nodes=1$word" "${text[@]}" --data-binary "@$dir/config.json"
+    [ "$status" = "$([ -z "$word" ] && echo 503 || echo 404)" ]
+    ok $? "a job of Slurm with no profile that is known ($word): $(grep DESCRIPTION "$dir/body")"
+done
 topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" -o "$dir/plan.json"
 [ "$status" = 0 ] && says '^1 GPU ' && says '^assumed +framework pytorch'; ok $? "topt client plan"
 id=$(planned)

@@ -5,6 +5,7 @@
  * grid have alike, stand in a table of their own, named by number. */
 #include "variant_cache.h"
 #include "strategy_code.h"
+#include "topt_array.h"
 #include "topt_json.h"
 
 #include <stdlib.h>
@@ -67,16 +68,14 @@ struct topt_cached_grid *topt_cached_grid(struct topt_variant_cache *k, int node
         at++;
     if (at < k->n && k->at[at]->nodes == nodes && k->at[at]->per_node == per_node)
         return k->at[at];
-    struct topt_cached_grid **grown = realloc(k->at, ((size_t)k->n + 1) * sizeof *grown);
     struct topt_cached_grid *g = calloc(1, sizeof *g);
-    k->at = grown ? grown : k->at;
-    if (!grown || !g) {
+    if (!g || TOPT_RESIZE(k->at, k->n + 1)) {
         free(g);
         return NULL;
     }
     *g = (struct topt_cached_grid){.nodes = nodes, .per_node = per_node};
-    memmove(grown + at + 1, grown + at, (size_t)(k->n - at) * sizeof *grown);
-    grown[at] = g;
+    memmove(k->at + at + 1, k->at + at, (size_t)(k->n - at) * sizeof(*k->at));
+    k->at[at] = g;
     k->n++;
     return g;
 }
@@ -88,19 +87,6 @@ static int order(const struct topt_variant *a, const struct topt_variant *b)
     if (a->cut != b->cut)
         return a->cut - b->cut;
     return a->zero != b->zero ? a->zero - b->zero : a->recompute - b->recompute;
-}
-
-static int make_room(struct topt_cached_grid *g)
-{
-    if (g->n < g->cap)
-        return 0;
-    int cap = g->cap ? 2 * g->cap : 16;
-    struct topt_cached_variant **grown = realloc(g->at, (size_t)cap * sizeof *grown);
-    if (!grown)
-        return -1;
-    g->at = grown;
-    g->cap = cap;
-    return 0;
 }
 
 struct topt_cached_variant *topt_cached_variant(struct topt_cached_grid *g,
@@ -117,7 +103,7 @@ struct topt_cached_variant *topt_cached_variant(struct topt_cached_grid *g,
     if (lo < g->n && !order(&g->at[lo]->variant, v))
         return g->at[lo];
     struct topt_cached_variant *made = calloc(1, sizeof *made);
-    if (!made || make_room(g)) {
+    if (!made || TOPT_ROOM(g->at, g->n, g->cap, 16)) {
         free(made);
         return NULL;
     }

@@ -13,6 +13,7 @@
 #include "moves.h"
 #include "problem_data.h"
 #include "problem_stats.h"
+#include "topt_array.h"
 #include "topt_hash.h"
 #include "topt_symmetry_bound.h"
 
@@ -91,11 +92,8 @@ struct topt_moves *topt_moves_of(struct topt_problem *p, int tensor,
     for (int i = 0; i < p->nmoves; i++)
         if (same_shape(&t[p->moves[i]->tensor], &t[tensor]))
             return p->moves[i];
-    struct topt_moves **all = realloc(p->moves, ((size_t)p->nmoves + 1) * sizeof *all);
     struct topt_moves *m = calloc(1, sizeof *m);
-    if (all)
-        p->moves = all;
-    if (!all || !m) {
+    if (!m || TOPT_RESIZE(p->moves, p->nmoves + 1)) {
         free(m);
         topt_nomem(err, "edges");
         return NULL;
@@ -116,28 +114,10 @@ static int32_t *slot_of(const struct topt_moves *m, const struct topt_layout *l)
 static int moves_grow(const struct topt_problem *p, struct topt_moves *m)
 {
     int cap = m->cap ? 2 * m->cap : 64;
-    struct topt_layout *layout = realloc(m->layout, (size_t)cap * sizeof *layout);
-    if (layout)
-        m->layout = layout;
-    int64_t *bytes = realloc(m->bytes, (size_t)cap * sizeof *bytes);
-    if (bytes)
-        m->bytes = bytes;
-    struct topt_byte_bound_end *end =
-        p->byte_bounds ? realloc(m->end, (size_t)cap * sizeof *end) : NULL;
-    if (end)
-        m->end = end;
-    int32_t *orbit =
-        p->symmetry_bounds ? realloc(m->orbit, (size_t)cap * sizeof *orbit) : NULL;
-    if (orbit)
-        m->orbit = orbit;
-    struct row *row = realloc(m->row, (size_t)cap * sizeof *row);
-    if (row)
-        m->row = row;
-    int32_t *slot = realloc(m->slot, 2 * (size_t)cap * sizeof *slot);
-    if (slot)
-        m->slot = slot;
-    if (!layout || !bytes || (p->byte_bounds && !end) || (p->symmetry_bounds && !orbit) ||
-        !row || !slot)
+    if (TOPT_RESIZE(m->layout, cap) || TOPT_RESIZE(m->bytes, cap) ||
+        (p->byte_bounds && TOPT_RESIZE(m->end, cap)) ||
+        (p->symmetry_bounds && TOPT_RESIZE(m->orbit, cap)) || TOPT_RESIZE(m->row, cap) ||
+        TOPT_RESIZE(m->slot, 2 * cap))
         return -1;
     m->cap = cap;
     m->nslots = 2 * cap;
@@ -185,17 +165,8 @@ int topt_moves_number(const struct topt_problem *p, struct topt_moves *m,
 
 static int row_grow(struct row *r, int n)
 {
-    int64_t *ns = realloc(r->ns, (size_t)n * sizeof *ns);
-    if (ns)
-        r->ns = ns;
-    uint8_t *known = realloc(r->known, (size_t)n);
-    if (known)
-        r->known = known;
-    int64_t *transient =
-        r->transient ? realloc(r->transient, (size_t)n * sizeof *transient) : NULL;
-    if (transient)
-        r->transient = transient;
-    if (!ns || !known || (r->transient && !transient))
+    if (TOPT_RESIZE(r->ns, n) || TOPT_RESIZE(r->known, n) ||
+        (r->transient && TOPT_RESIZE(r->transient, n)))
         return -1;
     memset(r->known + r->n, 0, (size_t)(n - r->n));
     r->n = n;
@@ -204,14 +175,8 @@ static int row_grow(struct row *r, int n)
 
 static struct asked *asked_add(struct topt_moves *m)
 {
-    if (m->nasked == m->asked_cap) {
-        int cap = m->asked_cap ? 2 * m->asked_cap : 64;
-        struct asked *asked = realloc(m->asked, (size_t)cap * sizeof *asked);
-        if (!asked)
-            return NULL;
-        m->asked = asked;
-        m->asked_cap = cap;
-    }
+    if (TOPT_ROOM(m->asked, m->nasked, m->asked_cap, 64))
+        return NULL;
     return &m->asked[m->nasked++];
 }
 
