@@ -436,7 +436,9 @@ int topt_train_evaluate(struct topt_train *t, const char *data, uint64_t seed, i
 {
     struct topt_feed feed = {0};
     int failed = !t->session ? topt_fail(err, TOPT_ERR_INVAL, "nothing is built yet")
-                             : topt_feed_open(data, t->plan->model, seed, &feed, err);
+                 : t->given.samples
+                     ? topt_feed_open(data, t->plan->model, seed, &feed, err)
+                     : topt_feed_like(&t->feed, data, t->plan->model, seed, &feed, err);
     int rc = topt_comm_agree(t->comm, failed, err);
     if (!rc)
         rc = topt_session_evaluate(t->session, &feed, n, ret_loss, err);
