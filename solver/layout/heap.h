@@ -6,6 +6,8 @@
 #ifndef TOPT_HEAP_H
 #define TOPT_HEAP_H
 
+#include "topt_array.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -23,14 +25,8 @@ struct topt_heap {
 /* -1 where memory is short. */
 static inline int topt_heap_push(struct topt_heap *h, int64_t key, int32_t vertex)
 {
-    if (h->n == h->cap) {
-        int cap = h->cap ? 2 * h->cap : 256;
-        struct topt_heap_entry *at = realloc(h->at, (size_t)cap * sizeof *at);
-        if (!at)
-            return -1;
-        h->at = at;
-        h->cap = cap;
-    }
+    if (TOPT_ROOM(h->at, h->n, h->cap, 256))
+        return -1;
     int i = h->n++;
     for (; i > 0 && key < h->at[(i - 1) / 4].key; i = (i - 1) / 4)
         h->at[i] = h->at[(i - 1) / 4];

@@ -2,6 +2,7 @@
  *
  * A layout is a vertex; an arc is a single collective, or the local slice. */
 #include "layout_graph.h"
+#include "topt_array.h"
 
 #include <stdlib.h>
 
@@ -69,10 +70,7 @@ static int32_t *new_slots(int32_t **slot, int n)
 static int vertices_grow(struct topt_layout_graph *a)
 {
     int cap = a->vertex_cap ? 2 * a->vertex_cap : 64;
-    struct topt_layout_vertex *vertex = realloc(a->vertex, (size_t)cap * sizeof *vertex);
-    if (vertex)
-        a->vertex = vertex;
-    if (!vertex || !new_slots(&a->slot, 2 * cap))
+    if (TOPT_RESIZE(a->vertex, cap) || !new_slots(&a->slot, 2 * cap))
         return -1;
     a->vertex_cap = cap;
     a->nslots = 2 * cap;
@@ -84,10 +82,7 @@ static int vertices_grow(struct topt_layout_graph *a)
 static int shapes_grow(struct topt_layout_graph *a)
 {
     int cap = a->shape_cap ? 2 * a->shape_cap : 64;
-    uint64_t *shape = realloc(a->shape, (size_t)cap * sizeof *shape);
-    if (shape)
-        a->shape = shape;
-    if (!shape || !new_slots(&a->shape_slot, 2 * cap))
+    if (TOPT_RESIZE(a->shape, cap) || !new_slots(&a->shape_slot, 2 * cap))
         return -1;
     a->shape_cap = cap;
     a->nshape_slots = 2 * cap;
@@ -169,15 +164,9 @@ static void begin_class(const struct view *v, enum topt_move_kind kind, uint32_t
                         int32_t shape)
 {
     struct topt_layout_graph *a = v->a;
-    if (a->nclasses == a->class_cap) {
-        int cap = a->class_cap ? 2 * a->class_cap : 256;
-        struct topt_move_class *grown = realloc(a->class, (size_t)cap * sizeof *grown);
-        if (!grown) {
-            a->failed = 1;
-            return;
-        }
-        a->class = grown;
-        a->class_cap = cap;
+    if (TOPT_ROOM(a->class, a->nclasses, a->class_cap, 256)) {
+        a->failed = 1;
+        return;
     }
     a->class[a->nclasses++] = (struct topt_move_class){.shape = shape,
                                                        .arc = a->narcs,
@@ -190,12 +179,10 @@ static void add_arc(const struct view *v, uint64_t state)
     struct topt_layout_graph *a = v->a;
     if (a->narcs == a->arc_cap) {
         int32_t cap = a->arc_cap < 1 << 29 ? 2 * a->arc_cap + 1024 : 0;
-        int32_t *grown = cap ? realloc(a->arc, (size_t)cap * sizeof *grown) : NULL;
-        if (!grown) {
+        if (!cap || TOPT_RESIZE(a->arc, cap)) {
             a->failed = 1;
             return;
         }
-        a->arc = grown;
         a->arc_cap = cap;
     }
     if (a->failed)
@@ -210,10 +197,10 @@ static int32_t shape_without(const struct view *v, int d, uint32_t set)
     return shape_number(v->a, v->shape & ~in_dim(set, d));
 }
 
-static uint64_t put_all(uint64_t s, uint32_t set, int at)
+static uint64_t replicate(uint64_t s, uint32_t set)
 {
     for (; set; set &= set - 1)
-        s = topt_state_put(s, __builtin_ctz(set), at, 0);
+        s = topt_state_put(s, __builtin_ctz(set), TOPT_STATE_R, 0);
     return s;
 }
 
@@ -230,7 +217,7 @@ static void add_up(const struct view *v)
 {
     for (uint32_t set = v->partial; set; set = (set - 1) & v->partial) {
         begin_class(v, TOPT_MOVE_ALL_REDUCE, set, v->shape_number);
-        add_arc(v, put_all(v->state, set, TOPT_STATE_R));
+        add_arc(v, replicate(v->state, set));
         begin_class(v, TOPT_MOVE_REDUCE_SCATTER, set, v->shape_number);
         for (int d = 0; d < v->a->ndims; d++)
             add_arc(v, append(v, set, d));
@@ -253,7 +240,7 @@ static void gather(const struct view *v, int d)
     for (int k = v->n[d] - 1; k >= 0; k--) {
         set |= 1u << v->group[d][k];
         begin_class(v, TOPT_MOVE_ALL_GATHER, set, shape_without(v, d, set));
-        add_arc(v, put_all(v->state, set, TOPT_STATE_R));
+        add_arc(v, replicate(v->state, set));
     }
 }
 

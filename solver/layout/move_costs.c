@@ -4,6 +4,7 @@
  * span, and on the size of a block.  Few sizes occur, so each has a row of times, and an
  * entry of a row is computed when a search first asks for it. */
 #include "move_costs.h"
+#include "topt_array.h"
 
 #include <stdlib.h>
 
@@ -120,10 +121,8 @@ static int32_t *row_slot(const struct topt_move_costs *t, int64_t bytes)
 static int rows_grow(struct topt_move_costs *t)
 {
     int cap = 2 * t->nrows + 64;
-    int64_t *row = realloc(t->row, (size_t)cap * (size_t)t->width * sizeof *row);
-    if (!row)
+    if (TOPT_RESIZE(t->row, (size_t)cap * (size_t)t->width))
         return -1;
-    t->row = row;
     t->row_cap = cap * t->width;
     return 0;
 }
@@ -131,12 +130,10 @@ static int rows_grow(struct topt_move_costs *t)
 static int slots_grow(struct topt_move_costs *t)
 {
     int n = t->nslots ? 2 * t->nslots : 256;
-    int32_t *slot = realloc(t->slot, (size_t)n * sizeof *slot);
-    if (!slot)
+    if (TOPT_RESIZE(t->slot, n))
         return -1;
-    t->slot = slot;
     t->nslots = n;
-    memset(slot, 0xff, (size_t)n * sizeof *slot);
+    memset(t->slot, 0xff, (size_t)n * sizeof *t->slot);
     for (int i = 0; i < t->nrows; i++)
         *row_slot(t, t->row[(size_t)i * (size_t)t->width]) = i;
     return 0;
@@ -174,11 +171,9 @@ static int row_of(struct topt_move_costs *t, int64_t bytes)
 static int blocks_fit(struct topt_move_costs *t)
 {
     size_t n = (size_t)t->graph->shape_cap, old = (size_t)t->nblocks;
-    struct block *block = realloc(t->block, n * sizeof *block);
-    if (!block)
+    if (TOPT_RESIZE(t->block, n))
         return -1;
-    memset(block + old, 0, (n - old) * sizeof *block);
-    t->block = block;
+    memset(t->block + old, 0, (n - old) * sizeof *t->block);
     t->nblocks = (int)n;
     return 0;
 }
@@ -243,10 +238,8 @@ static int64_t key_of(struct topt_move_costs *t, const struct topt_move_class *c
 
 static int keys_fit(struct topt_move_costs *t)
 {
-    int64_t *key = realloc(t->key, (size_t)t->graph->class_cap * sizeof *key);
-    if (!key)
+    if (TOPT_RESIZE(t->key, t->graph->class_cap))
         return -1;
-    t->key = key;
     t->nkeys = t->graph->class_cap;
     return 0;
 }
@@ -254,11 +247,9 @@ static int keys_fit(struct topt_move_costs *t)
 static int vertices_fit(struct topt_move_costs *t)
 {
     size_t n = (size_t)t->graph->vertex_cap, old = (size_t)t->nvertices;
-    uint32_t *have = realloc(t->have, n * sizeof *have);
-    if (!have)
+    if (TOPT_RESIZE(t->have, n))
         return -1;
-    memset(have + old, 0, (n - old) * sizeof *have);
-    t->have = have;
+    memset(t->have + old, 0, (n - old) * sizeof *t->have);
     t->nvertices = (int)n;
     return 0;
 }

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "topt_array.h"
 #include "topt_pool.h"
 
 /* So few questions are not worth waking threads up for; so many sources are one
@@ -69,13 +70,10 @@ struct topt_paths *topt_path_pool_first(struct topt_path_pool *t)
 /* As many as 'n', with threads for them. */
 static int team_grow(struct topt_path_pool *t, int n, struct topt_error *err)
 {
-    struct topt_paths **paths =
-        n > t->npaths ? realloc(t->paths, (size_t)n * sizeof(struct topt_paths *))
-                      : t->paths;
-    if (!paths)
+    if (n > t->npaths && TOPT_RESIZE(t->paths, n))
         return topt_nomem(err, "redistributions");
-    for (t->paths = paths; t->npaths < n; t->npaths++)
-        if (!(paths[t->npaths] = topt_paths_create(t->hw, &t->mesh)))
+    for (; t->npaths < n; t->npaths++)
+        if (!(t->paths[t->npaths] = topt_paths_create(t->hw, &t->mesh)))
             return topt_nomem(err, "redistributions");
     if (t->pool && topt_pool_threads(t->pool) >= n)
         return 0;

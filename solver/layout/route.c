@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "path_pool.h"
+#include "topt_array.h"
 
 /* On so many axes every one may move by itself. */
 enum { FREE_AXES = 4 };
@@ -430,15 +431,8 @@ static int ask(const struct topt_router *r, const struct topt_shape *s, int elem
 
 static int add_open(struct topt_router *r, struct route *x)
 {
-    if (r->nopen == r->open_cap) {
-        int cap = r->open_cap ? 2 * r->open_cap : 16;
-        struct topt_path_question **open =
-            realloc(r->open, (size_t)cap * sizeof(struct topt_path_question *));
-        if (!open)
-            return -1;
-        r->open = open;
-        r->open_cap = cap;
-    }
+    if (TOPT_ROOM(r->open, r->nopen, r->open_cap, 16))
+        return -1;
     r->open[r->nopen++] = &x->question;
     x->open = 1;
     return 0;

@@ -24,6 +24,7 @@
 #include "path_bound.h"
 #include "heap.h"
 #include "multi_source.h"
+#include "topt_array.h"
 
 enum {
     NONE = TOPT_GRAPH_NONE,
@@ -111,16 +112,10 @@ int64_t topt_state_bytes(const struct topt_path_source *w, uint64_t s)
 static int vertices_fit(struct topt_paths *w)
 {
     size_t n = (size_t)w->on->vertex_cap, old = (size_t)w->nvertices;
-    struct vertex *vertex = realloc(w->vertex, n * sizeof *vertex);
-    if (vertex)
-        w->vertex = vertex;
-    struct reached *from = realloc(w->from, n * sizeof *from);
-    if (from)
-        w->from = from;
-    if (!vertex || !from)
+    if (TOPT_RESIZE(w->vertex, n) || TOPT_RESIZE(w->from, n))
         return -1;
-    memset(vertex + old, 0, (n - old) * sizeof *vertex);
-    memset(from + old, 0, (n - old) * sizeof *from);
+    memset(w->vertex + old, 0, (n - old) * sizeof *w->vertex);
+    memset(w->from + old, 0, (n - old) * sizeof *w->from);
     w->nvertices = (int)n;
     return 0;
 }
@@ -398,14 +393,10 @@ static int targets_fit(struct topt_paths *w, int n)
 {
     if (n <= w->target_cap)
         return 0;
-    int32_t *target = realloc(w->target, (size_t)n * sizeof *target);
-    if (target)
-        w->target = target;
-    struct topt_path_projection *place = realloc(w->place, (size_t)n * sizeof *place);
-    if (place)
-        w->place = place;
-    w->target_cap = target && place ? n : w->target_cap;
-    return target && place ? 0 : -1;
+    if (TOPT_RESIZE(w->target, n) || TOPT_RESIZE(w->place, n))
+        return -1;
+    w->target_cap = n;
+    return 0;
 }
 
 /* Begin a search from a source to the targets of its questions. */

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "heap.h"
+#include "topt_array.h"
 
 enum {
     KINDS = TOPT_MAX_AXES, /* of axes, at most */
@@ -110,15 +111,8 @@ static void find_kinds(struct topt_symmetry_bound *o)
 
 static int32_t add_word(struct topt_symmetry_bound *o, int32_t before, int letter)
 {
-    if (o->nwords == o->word_cap) {
-        int cap = o->word_cap ? 2 * o->word_cap : 64;
-        struct word *grown =
-            cap <= WORDS ? realloc(o->word, (size_t)cap * sizeof *grown) : NULL;
-        if (!grown)
-            return NONE;
-        o->word = grown;
-        o->word_cap = cap;
-    }
+    if (o->nwords == WORDS || TOPT_ROOM(o->word, o->nwords, o->word_cap, 64))
+        return NONE;
     struct word w = {.before = NONE, .last = NONE, .parts = 1};
     if (before != NONE) {
         w = o->word[before];
@@ -177,19 +171,13 @@ static int32_t *slot_of(const struct topt_symmetry_bound *o, uint64_t orbit)
 static int orbits_grow(struct topt_symmetry_bound *o)
 {
     int cap = o->cap ? 2 * o->cap : 256;
-    uint64_t *orbit = realloc(o->orbit, (size_t)cap * sizeof *orbit);
-    if (orbit)
-        o->orbit = orbit;
-    int32_t *slot = realloc(o->slot, 2 * (size_t)cap * sizeof *slot);
-    if (slot)
-        o->slot = slot;
-    if (!orbit || !slot)
+    if (TOPT_RESIZE(o->orbit, cap) || TOPT_RESIZE(o->slot, 2 * cap))
         return -1;
     o->cap = cap;
     o->nslots = 2 * cap;
-    memset(slot, 0xff, (size_t)o->nslots * sizeof *slot);
+    memset(o->slot, 0xff, (size_t)o->nslots * sizeof *o->slot);
     for (int i = 0; i < o->n; i++)
-        *slot_of(o, orbit[i]) = i;
+        *slot_of(o, o->orbit[i]) = i;
     return 0;
 }
 
@@ -291,15 +279,9 @@ static int64_t time_of(const struct topt_symmetry_bound *o, enum topt_move_kind 
 static void add_arc(struct view *v, uint64_t to, int64_t ns)
 {
     struct topt_symmetry_bound *o = v->o;
-    if (o->narcs == o->arc_cap) {
-        int cap = o->arc_cap ? 2 * o->arc_cap : 1024;
-        struct arc *grown = realloc(o->arc, (size_t)cap * sizeof *grown);
-        if (!grown) {
-            v->failed = 1;
-            return;
-        }
-        o->arc = grown;
-        o->arc_cap = cap;
+    if (TOPT_ROOM(o->arc, o->narcs, o->arc_cap, 1024)) {
+        v->failed = 1;
+        return;
     }
     o->arc[o->narcs++] = (struct arc){*slot_of(o, to), ns};
 }
@@ -591,13 +573,11 @@ struct topt_symmetry_bound *topt_symmetry_bounds_of(struct topt_symmetry_bounds 
     for (int i = 0; i < s->n; i++)
         if (is_of(s->at[i], shape, dims, element_bytes))
             return s->at[i];
-    struct topt_symmetry_bound **at =
-        realloc(s->at, ((size_t)s->n + 1) * sizeof(struct topt_symmetry_bound *));
-    if (!at)
+    struct topt_symmetry_bound *o;
+    if (TOPT_RESIZE(s->at, s->n + 1) ||
+        !(o = topt_symmetry_bound_create(s->hw, &s->mesh, shape, dims, element_bytes)))
         return NULL;
-    s->at = at;
-    at[s->n] = topt_symmetry_bound_create(s->hw, &s->mesh, shape, dims, element_bytes);
-    return at[s->n] ? at[s->n++] : NULL;
+    return s->at[s->n++] = o;
 }
 
 uint32_t topt_orbit_dims(const struct topt_mesh *m, const struct topt_layout *l)

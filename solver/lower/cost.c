@@ -7,6 +7,7 @@
 #include "operator.h"
 #include "param.h"
 #include "recompute.h"
+#include "topt_minmax.h"
 
 #include <string.h>
 
@@ -14,32 +15,26 @@
 
 /* Inputs that backward reads are counted where they are kept, by the edge; only an
  * operator that reads several is charged for all of them here, since both may be
- * fetched again. */
-static int charged_here(const struct topt_model *m, int op, int input)
+ * fetched again.  A mask of the others. */
+static uint32_t counted_by_edges(const struct topt_model *m, int op)
 {
-    int reads = 0;
+    uint32_t read = 0;
     for (int k = 0; k < m->op[op].ninputs; k++)
-        reads += topt_reads_back(m, op, k);
-    return !topt_reads_back(m, op, input) || reads > 1;
+        read |= (uint32_t)topt_reads_back(m, op, k) << k;
+    return read & (read - 1) ? 0 : read;
 }
 
 static int give_inputs(const struct topt_fragments *f, struct topt_tally *t, int op,
                        const struct topt_config *c, int backward,
                        struct topt_op_buffers *b)
 {
-    const struct topt_op *o = &f->model->op[op];
-    for (int k = 0; k < o->ninputs; k++) {
-        int x = o->input[k];
-        b->value[x] = -1;
-        if (backward && !topt_reads_back(f->model, op, k))
-            continue;
-        struct topt_layout l = topt_value_layout(o, x, c, f->mesh);
-        t->muted = !charged_here(f->model, op, k);
-        b->value[x] = topt_fragment_operand(f, op, x, &l, TOPT_CLASS_TRANSIENT);
-        t->muted = 0;
-        if (b->value[x] < 0)
+    uint32_t muted = counted_by_edges(f->model, op);
+    for (int k = 0; k < f->model->op[op].ninputs; k++) {
+        t->muted = muted >> k & 1;
+        if (topt_op_give_input(f, op, k, c, backward, b))
             return -1;
     }
+    t->muted = 0;
     return 0;
 }
 
@@ -89,14 +84,8 @@ static int tally_backward(const struct topt_fragments *f, struct topt_tally *t, 
 {
     const struct topt_op *o = &f->model->op[op];
     t->told = 0;
-    if (op != f->model->loss) {
-        struct topt_layout l = topt_grad_layout(o, o->output, c, f->mesh);
-        b->grad[o->output] =
-            topt_fragment_operand(f, op, o->output, &l, TOPT_CLASS_TRANSIENT);
-        if (b->grad[o->output] < 0)
-            return -1;
-    }
-    if (give_inputs(f, t, op, c, 1, b) || topt_op_backward(f, op, c, b))
+    if (topt_op_give_grad(f, op, c, b) || give_inputs(f, t, op, c, 1, b) ||
+        topt_op_backward(f, op, c, b))
         return -1;
     take_inputs(f, op, b);
     for (int x = 0; x < o->spec->noperands; x++)
@@ -309,11 +298,6 @@ int topt_cost_move(const struct topt_costing *k, int tensor,
                              topt_cost_block(k, tensor, to), ret, err);
 }
 
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Moves are far from overflowing one by one. */
 static void add_network(struct topt_fragment_cost *c, const struct topt_move_cost *m)
 {
@@ -375,8 +359,8 @@ static int cost_kept(const struct edge *e, struct topt_edge_alternative *a)
         return 2;
     }
     int64_t again = to->out_bytes + to->others_bytes + e->there->transient_bytes;
-    b->transient =
-        larger(larger(a->transient, again), to->op_bytes + to->apart_bytes + e->after);
+    b->transient = topt_max(topt_max(a->transient, again),
+                            to->op_bytes + to->apart_bytes + e->after);
     return 2;
 }
 
@@ -402,7 +386,7 @@ int topt_edge_alternatives(const struct topt_costing *k, const struct topt_edge_
     int64_t live = there->transient_bytes;
     int n;
     if (back)
-        live = larger(live, back->transient_bytes);
+        live = topt_max(live, back->transient_bytes);
     ret[0] = (struct topt_edge_alternative){
         .keep = TOPT_KEEP_AFTER, .moves = 1, .transient = to->others_bytes + live};
     if (to->hub)

@@ -18,6 +18,7 @@
 #include "param.h"
 #include "recompute.h"
 #include "strategy_total.h"
+#include "topt_array.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -58,13 +59,7 @@ static void chain(struct table *t, int i)
 static int table_grow(struct table *t)
 {
     int cap = t->cap ? 2 * t->cap : 256;
-    char *at = realloc(t->at, (size_t)cap * t->size);
-    if (at)
-        t->at = at;
-    int *head = realloc(t->head, (size_t)cap * sizeof *head);
-    if (head)
-        t->head = head;
-    if (!at || !head)
+    if (TOPT_RESIZE(t->at, (size_t)cap * t->size) || TOPT_RESIZE(t->head, cap))
         return -1;
     t->cap = cap;
     memset(t->head, 0xff, (size_t)cap * sizeof *t->head);
@@ -227,10 +222,8 @@ static int put_bytes(struct topt_evaluator *a, const int64_t *bytes)
     size_t lanes = (size_t)a->alive.lanes;
     if (a->nbytes == a->bytes_cap) {
         int cap = a->bytes_cap ? 2 * a->bytes_cap : 1024;
-        int64_t *grown = realloc(a->bytes, (size_t)cap * lanes * sizeof *grown);
-        if (!grown)
+        if (TOPT_RESIZE(a->bytes, (size_t)cap * lanes))
             return no_memory(a);
-        a->bytes = grown;
         a->bytes_cap = cap;
     }
     memcpy(&a->bytes[(size_t)a->nbytes * lanes], bytes, lanes * sizeof *bytes);
@@ -255,17 +248,9 @@ static int give_inputs(const struct topt_fragments *f, int op,
                        const struct topt_config *c, int backward,
                        struct topt_op_buffers *b)
 {
-    const struct topt_op *o = &f->model->op[op];
-    for (int k = 0; k < o->ninputs; k++) {
-        int x = o->input[k];
-        b->value[x] = -1;
-        if (backward && !topt_reads_back(f->model, op, k))
-            continue;
-        struct topt_layout l = topt_value_layout(o, x, c, f->mesh);
-        b->value[x] = topt_fragment_operand(f, op, x, &l, TOPT_CLASS_TRANSIENT);
-        if (b->value[x] < 0)
+    for (int k = 0; k < f->model->op[op].ninputs; k++)
+        if (topt_op_give_input(f, op, k, c, backward, b))
             return -1;
-    }
     return 0;
 }
 
@@ -290,14 +275,7 @@ static int follow_backward(struct topt_evaluator *a, const struct topt_fragments
                            int op, struct entry *e, struct topt_op_buffers *b)
 {
     const struct topt_op *o = &f->model->op[op];
-    struct topt_layout l = topt_grad_layout(o, o->output, &e->config, f->mesh);
-    if (op != f->model->loss) {
-        b->grad[o->output] =
-            topt_fragment_operand(f, op, o->output, &l, TOPT_CLASS_TRANSIENT);
-        if (b->grad[o->output] < 0)
-            return -1;
-    }
-    if (give_inputs(f, op, &e->config, 1, b))
+    if (topt_op_give_grad(f, op, &e->config, b) || give_inputs(f, op, &e->config, 1, b))
         return -1;
     topt_live_bytes_mark(&a->alive);
     if (topt_op_backward(f, op, &e->config, b))

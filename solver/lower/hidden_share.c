@@ -14,6 +14,7 @@
  * solver/simulate does the same by instructions and links; this is for searches, where it
  * takes some operations an operator. */
 #include "cost.h"
+#include "topt_minmax.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -135,16 +136,11 @@ static void find_units(struct run *r)
 
 /* ---- the schedule ------------------------------------------------------------------ */
 
-static int64_t later(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* A move that is ready then. */
 static int64_t move(struct run *r, int64_t ready, int64_t ns)
 {
     if (ns)
-        r->move = later(r->move, ready) + ns;
+        r->move = topt_max(r->move, ready) + ns;
     return r->move;
 }
 
@@ -182,7 +178,7 @@ static void gather(struct run *r, int u, enum topt_phase phase)
 static void run_op(struct run *r, int op, enum topt_phase phase, int last)
 {
     const struct part *p = &r->piece[op].at[phase];
-    r->compute = later(r->compute, r->there[op]);
+    r->compute = topt_max(r->compute, r->there[op]);
     wait_for(r, p->waited);
     compute(r, p->compute);
     if (p->reduce)
@@ -229,11 +225,11 @@ static int64_t run_step(struct run *r, int micros)
         run_micro(r, u == micros - 1);
     for (int i = 0; i < r->nops; i++) {
         const struct part *p = &r->piece[i].at[TOPT_PHASE_END];
-        r->compute = later(r->compute, r->reduced[i]);
+        r->compute = topt_max(r->compute, r->reduced[i]);
         wait_for(r, p->waited);
         r->compute += p->compute;
     }
-    return later(r->compute, r->move);
+    return topt_max(r->compute, r->move);
 }
 
 /* Many micro-batches repeat the last of few. */

@@ -8,6 +8,7 @@
 #include "recompute.h"
 #include "record.h"
 #include "tally.h"
+#include "topt_array.h"
 
 #include <stdlib.h>
 
@@ -42,14 +43,9 @@ static int time_emit(struct topt_sink *sink, const struct topt_instr *i,
     int at = w->r.p->ninstr, network;
     if (w->record.emit(sink, i, err))
         return -1;
-    if (at >= w->cap) {
-        int cap = w->r.instr_cap;
-        struct topt_instr_time *grown = realloc(w->time, (size_t)cap * sizeof *grown);
-        if (!grown)
-            return topt_nomem(err, "the program's times");
-        w->time = grown;
-        w->cap = cap;
-    }
+    if (at >= w->cap && TOPT_RESIZE(w->time, w->r.instr_cap))
+        return topt_nomem(err, "the program's times");
+    w->cap = w->r.instr_cap;
     turn_to(w, i);
     w->t.named = w->r.p->buffer;
     struct topt_time once = topt_tally_price(&w->t, i, &network);
@@ -122,13 +118,12 @@ static int settle(struct timer *w, const struct topt_strategy *s,
     if (charge_left_out(w, s, err))
         return -1;
     int n = w->r.p->ninstr;
-    struct topt_instr_time *grown = realloc(w->time, ((size_t)n + 1) * sizeof *grown);
-    if (!grown)
+    if (TOPT_RESIZE(w->time, n + 1))
         return topt_nomem(err, "the program's times");
     for (int i = 0; i < n; i++)
         if (w->r.p->instr[i].kind == TOPT_I_ALLOC || w->r.p->instr[i].kind == TOPT_I_FREE)
-            grown[i] = (struct topt_instr_time){.times = 1};
-    *ret = (struct topt_timed_program){w->r.p, grown};
+            w->time[i] = (struct topt_instr_time){.times = 1};
+    *ret = (struct topt_timed_program){w->r.p, w->time};
     w->time = NULL;
     return 0;
 }

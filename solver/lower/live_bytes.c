@@ -4,6 +4,7 @@
  * there rises by some: whatever is alive around it.  So the peak of a program follows
  * from its pieces. */
 #include "live_bytes.h"
+#include "topt_array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +12,8 @@
 static int grow(struct topt_live_bytes *a)
 {
     int cap = a->cap ? 2 * a->cap : 64;
-    struct topt_buffer *buffer = realloc(a->buffer, (size_t)cap * sizeof *buffer);
-    if (buffer)
-        a->buffer = buffer;
-    int64_t *bytes = realloc(a->bytes, (size_t)cap * (size_t)a->lanes * sizeof *bytes);
-    if (bytes)
-        a->bytes = bytes;
-    if (!buffer || !bytes)
+    if (TOPT_RESIZE(a->buffer, cap) ||
+        TOPT_RESIZE(a->bytes, (size_t)cap * (size_t)a->lanes))
         return -1;
     a->cap = cap;
     return 0;

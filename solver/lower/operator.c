@@ -10,6 +10,23 @@
 #include "recompute.h"
 #include "rows.h"
 
+static int alloc_value(const struct topt_fragments *f, int op, int x,
+                       const struct topt_config *c, enum topt_class cls,
+                       struct topt_op_buffers *b)
+{
+    struct topt_layout l = topt_value_layout(&f->model->op[op], x, c, f->mesh);
+    b->value[x] = topt_fragment_operand(f, op, x, &l, cls);
+    return b->value[x] < 0 ? -1 : 0;
+}
+
+static int alloc_grad(const struct topt_fragments *f, int op, int x,
+                      const struct topt_config *c, struct topt_op_buffers *b)
+{
+    struct topt_layout l = topt_grad_layout(&f->model->op[op], x, c, f->mesh);
+    b->grad[x] = topt_fragment_operand(f, op, x, &l, TOPT_CLASS_TRANSIENT);
+    return b->grad[x] < 0 ? -1 : 0;
+}
+
 int topt_op_init(const struct topt_fragments *f, int op, const struct topt_config *c,
                  struct topt_op_buffers *b)
 {
@@ -17,16 +34,30 @@ int topt_op_init(const struct topt_fragments *f, int op, const struct topt_confi
     for (int x = 0; x < o->spec->noperands; x++) {
         if (!o->operand[x].present)
             continue;
-        struct topt_layout l = topt_value_layout(o, x, c, f->mesh);
         if (o->operand[x].role == TOPT_PARAM && topt_param_init(f, op, x, c, b))
             return -1;
-        if (o->operand[x].role == TOPT_DATA) {
-            b->value[x] = topt_fragment_operand(f, op, x, &l, TOPT_CLASS_DATA);
-            if (b->value[x] < 0)
-                return -1;
-        }
+        if (o->operand[x].role == TOPT_DATA &&
+            alloc_value(f, op, x, c, TOPT_CLASS_DATA, b))
+            return -1;
     }
     return 0;
+}
+
+int topt_op_give_input(const struct topt_fragments *f, int op, int input,
+                       const struct topt_config *c, int backward,
+                       struct topt_op_buffers *b)
+{
+    int x = f->model->op[op].input[input];
+    b->value[x] = -1;
+    return backward && !topt_reads_back(f->model, op, input)
+               ? 0
+               : alloc_value(f, op, x, c, TOPT_CLASS_TRANSIENT, b);
+}
+
+int topt_op_give_grad(const struct topt_fragments *f, int op, const struct topt_config *c,
+                      struct topt_op_buffers *b)
+{
+    return op == f->model->loss ? 0 : alloc_grad(f, op, f->model->op[op].output, c, b);
 }
 
 static int emit_kernel(const struct topt_fragments *f, int op, int backward,
@@ -228,15 +259,17 @@ static int emit_steps(const struct topt_fragments *f, int op, int backward,
     return 0;
 }
 
-/* Kernels write the window of a gradient, or the gradient itself where that is all. */
-static int grad_window(const struct topt_fragments *f, int op, int operand,
-                       const struct topt_config *c, const struct topt_op_buffers *b)
+/* Kernels write the window of a gradient, or the gradient itself where that is all; nothing
+ * where it is not needed. */
+static int alloc_grad_window(const struct topt_fragments *f, int op, int operand,
+                             const struct topt_config *c, struct topt_op_buffers *b)
 {
     const struct topt_op *o = &f->model->op[op];
     int grad = b->grad[o->spec->operand[operand].window_of - 1];
-    return grad < 0 || !topt_window_axes(o, operand, c, f->mesh)
-               ? grad
-               : alloc_window(f, op, operand, c);
+    b->value[operand] = grad < 0 || !topt_window_axes(o, operand, c, f->mesh)
+                            ? grad
+                            : alloc_window(f, op, operand, c);
+    return grad >= 0 && b->value[operand] < 0 ? -1 : 0;
 }
 
 /* Buffers of the given role, of which 'cls' is what backward reads or touches; the
@@ -254,17 +287,10 @@ static int alloc_role(const struct topt_fragments *f, int op, const struct topt_
             continue;
         if (role == TOPT_WORK_BWD && !(o->touches_back >> x & 1))
             continue;
-        struct topt_layout l = topt_value_layout(o, x, c, f->mesh);
         int waits = role != TOPT_SAVED || o->reads_back >> x & 1;
-        if (o->spec->operand[x].of_grad)
-            b->value[x] = grad_window(f, op, x, c, b);
-        else
-            b->value[x] =
-                topt_fragment_operand(f, op, x, &l, waits ? cls : TOPT_CLASS_TRANSIENT);
-        if (b->value[x] < 0 && o->spec->operand[x].of_grad &&
-            b->grad[o->spec->operand[x].window_of - 1] < 0)
-            continue; /* not needed */
-        if (b->value[x] < 0)
+        if (o->spec->operand[x].of_grad
+                ? alloc_grad_window(f, op, x, c, b)
+                : alloc_value(f, op, x, c, waits ? cls : TOPT_CLASS_TRANSIENT, b))
             return -1;
     }
     return 0;
@@ -329,9 +355,7 @@ static int alloc_input_grads(const struct topt_fragments *f, int op,
         int x = o->input[k];
         if (!f->model->tensor[o->operand[x].tensor].needs_gradient)
             continue;
-        struct topt_layout l = topt_grad_layout(o, x, c, f->mesh);
-        b->grad[x] = topt_fragment_operand(f, op, x, &l, TOPT_CLASS_TRANSIENT);
-        if (b->grad[x] < 0)
+        if (alloc_grad(f, op, x, c, b))
             return -1;
         struct topt_instr i = topt_fragment_instr(TOPT_I_ZERO, op, 1);
         i.a = b->grad[x];

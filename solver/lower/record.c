@@ -1,6 +1,7 @@
 /* record.c - the sink that records: a program's buffers and instructions in the order
  * in which fragments write them, and how many bytes that makes alive at once. */
 #include "record.h"
+#include "topt_array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +11,8 @@ static int record_emit(struct topt_sink *sink, const struct topt_instr *i,
 {
     struct topt_recorder *r = (struct topt_recorder *)sink;
     struct topt_program *p = r->p;
-    if (p->ninstr == r->instr_cap) {
-        int cap = r->instr_cap ? 2 * r->instr_cap : 256;
-        struct topt_instr *grown = realloc(p->instr, (size_t)cap * sizeof *grown);
-        if (!grown)
-            return topt_nomem(err, "the program");
-        p->instr = grown;
-        r->instr_cap = cap;
-    }
+    if (TOPT_ROOM(p->instr, p->ninstr, r->instr_cap, 256))
+        return topt_nomem(err, "the program");
     p->instr[p->ninstr++] = *i;
     return 0;
 }
@@ -35,14 +30,8 @@ static int record_alloc(struct topt_sink *sink, const struct topt_buffer *b,
 {
     struct topt_recorder *r = (struct topt_recorder *)sink;
     struct topt_program *p = r->p;
-    if (p->nbuffers == r->buffer_cap) {
-        int cap = r->buffer_cap ? 2 * r->buffer_cap : 256;
-        struct topt_buffer *grown = realloc(p->buffer, (size_t)cap * sizeof *grown);
-        if (!grown)
-            return topt_nomem(err, "the program");
-        p->buffer = grown;
-        r->buffer_cap = cap;
-    }
+    if (TOPT_ROOM(p->buffer, p->nbuffers, r->buffer_cap, 256))
+        return topt_nomem(err, "the program");
     p->buffer[p->nbuffers] = *b;
     struct topt_instr i = on_buffer(TOPT_I_ALLOC, p, p->nbuffers);
     return record_emit(sink, &i, err) ? -1 : p->nbuffers++;
@@ -94,6 +83,7 @@ struct topt_program *topt_program_create(const struct topt_model *m,
     return p;
 }
 
+/* The largest sum of live buffers on one device. */
 static int64_t peak_on(const struct topt_program *p, int device,
                        int64_t at_peak[TOPT_CLASS_COUNT])
 {
@@ -114,12 +104,6 @@ static int64_t peak_on(const struct topt_program *p, int device,
         }
     }
     return most;
-}
-
-int64_t topt_program_peak_on(const struct topt_program *p, int device)
-{
-    int64_t at_peak[TOPT_CLASS_COUNT];
-    return peak_on(p, device, at_peak);
 }
 
 static void find_peak_on(struct topt_program *p, int device)

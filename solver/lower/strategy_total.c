@@ -10,14 +10,10 @@
  * R has room for it then as well. */
 #include "tally.h"
 #include "strategy_total.h"
+#include "topt_minmax.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 int topt_spans_init(struct topt_spans *s, const struct topt_model *m,
                     struct topt_error *err)
@@ -116,7 +112,7 @@ int topt_cost_join(struct topt_fragment_cost *sum, const struct topt_fragment_co
     for (int i = 0; i < TOPT_CLASS_COUNT; i++)
         bad |= __builtin_add_overflow(sum->class_bytes[i], c->class_bytes[i],
                                       &sum->class_bytes[i]);
-    sum->transient_bytes = larger(sum->transient_bytes, c->transient_bytes);
+    sum->transient_bytes = topt_max(sum->transient_bytes, c->transient_bytes);
     return bad ? topt_fail(err, TOPT_ERR_LIMIT, "the cost of the strategy overflows") : 0;
 }
 
@@ -156,7 +152,7 @@ static void add_waiting(struct total *s, int tensor)
     if (s->spans->span[tensor] == TOPT_SPAN_LONG)
         s->cost->sum.class_bytes[TOPT_CLASS_KEPT] += bytes;
     else
-        s->cost->crossing_cap = larger(s->cost->crossing_cap, bytes);
+        s->cost->crossing_cap = topt_max(s->cost->crossing_cap, bytes);
 }
 
 static int add_tensor(struct total *s, int tensor)
@@ -176,7 +172,7 @@ static int64_t largest_blocks(const struct total *s)
         const struct topt_block_kind *b = &s->blocks->of[i];
         int64_t most = 0;
         for (int n = 0; n < b->count; n++)
-            most = larger(most, s->t->recomputed[b->first + n * b->length]);
+            most = topt_max(most, s->t->recomputed[b->first + n * b->length]);
         sum += most;
     }
     return sum;

@@ -3,6 +3,7 @@
  * Operators are appended in an order of execution, so every input exists before its
  * user and no cycle can arise. */
 #include "model_impl.h"
+#include "topt_array.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,13 +58,9 @@ static int grow(struct topt_model *m, struct topt_error *err)
     if (m->nops & (m->nops - 1))
         return 0;
     size_t cap = m->nops ? 2 * (size_t)m->nops : 1;
-    struct topt_op *op = realloc(m->op, cap * sizeof *op);
-    if (op)
-        m->op = op;
-    struct topt_tensor *tensor = realloc(m->tensor, cap * sizeof *tensor);
-    if (tensor)
-        m->tensor = tensor;
-    return op && tensor ? 0 : topt_nomem(err, "an operator");
+    return TOPT_RESIZE(m->op, cap) || TOPT_RESIZE(m->tensor, cap)
+               ? topt_nomem(err, "an operator")
+               : 0;
 }
 
 static int bind_input(struct topt_model *m, struct topt_op *op, int operand, int tensor,
@@ -550,6 +547,18 @@ void topt_model_kind_stats(const struct topt_model *m, const char *kind,
 void topt_model_stats(const struct topt_model *m, struct topt_model_stats *ret)
 {
     topt_model_kind_stats(m, NULL, ret);
+}
+
+struct topt_attrs topt_attrs_window(int64_t size, int64_t stride, int64_t pad)
+{
+    return (struct topt_attrs){.kernel_h = size,
+                               .kernel_w = size,
+                               .stride_h = stride,
+                               .stride_w = stride,
+                               .pad_top = pad,
+                               .pad_bottom = pad,
+                               .pad_left = pad,
+                               .pad_right = pad};
 }
 
 int topt_model_append(struct topt_model *m, int *failed, const char *prefix,

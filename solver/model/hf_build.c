@@ -182,7 +182,7 @@ static int attention_apart(struct hf_builder *b, int x)
     struct topt_attrs sinks = {.extra = a->heads / a->kv_heads};
     if (a->sinks)
         q = topt_hf_add(b, "beside", q, -1, &sinks, "sinks");
-    int y = topt_hf_attend(b, (int[]){q, kv, -1, b->relative}, &attrs, "attend");
+    int y = topt_hf_attend(b, (int[]){q, kv, -1, b->relative}, &attrs);
     if (a->places_projected)
         return by_places(b, x, y, q);
     return a->disentangled ? by_positions(b, y, q, k, k) : y;
@@ -234,7 +234,7 @@ static int attention_latent(struct hf_builder *b, int x)
     kv = topt_hf_linear(b, kv, a->heads, a->plain_dim + a->value_dim, 0, "kv");
     int kr = topt_hf_linear(b, x, 1, a->rope.rope_dim, bias, "k_shared");
     kr = rotary(b, kr, a->rope.rope_dim, "k_shared.rotary");
-    x = topt_hf_attend(b, (int[]){q, kv, kr, -1}, &attrs, "attend");
+    x = topt_hf_attend(b, (int[]){q, kv, kr, -1}, &attrs);
     return chosen < 0 ? x : topt_hf_add(b, "weigh", x, chosen, NULL, "index.chosen");
 }
 
@@ -605,20 +605,43 @@ static enum hf_norms norms_of(const struct hf_builder *b)
     return b->a->pre_where_mixed && layer_is(b, HF_MIXED) ? HF_PRE : b->a->norms;
 }
 
-static int mixing_half(struct hf_builder *b, int x)
+/* The names of a block's half: of its norms, its gain, its residual sum. */
+struct half {
+    const char *norm, *after, *scale, *add;
+};
+static const struct half mixing = {"norm1", "norm1.after", "scale1", "add1"},
+                         feeding = {"norm2", "norm2.after", "scale2", "add2"};
+
+static int norm_before(struct hf_builder *b, const struct half *h, int x)
 {
     enum hf_norms norms = norms_of(b);
-    int bare =
-        norms == HF_POST || norms == HF_AFTER || (!b->layer && b->a->no_first_norm);
-    int in = bare ? x : topt_hf_norm(b, x, "norm1"), y = mix(b, in);
-    y = norms == HF_SANDWICH ? topt_hf_norm(b, y, "norm1.after")
-        : norms == HF_AFTER  ? topt_hf_norm(b, y, "norm1")
-                             : y;
+    return norms == HF_POST || norms == HF_AFTER ? x : topt_hf_norm(b, x, h->norm);
+}
+
+static int norm_after(struct hf_builder *b, const struct half *h, int y)
+{
+    enum hf_norms norms = norms_of(b);
+    return norms == HF_SANDWICH ? topt_hf_norm(b, y, h->after)
+           : norms == HF_AFTER  ? topt_hf_norm(b, y, h->norm)
+                                : y;
+}
+
+/* The half's input 'x' and what it gave for that. */
+static int residual(struct hf_builder *b, const struct half *h, int x, int y)
+{
+    y = b->a->layer_scale ? topt_hf_add(b, "gain", y, -1, NULL, "%s", h->scale) : y;
+    x = sum(b, x, y, h->add);
+    return norms_of(b) == HF_POST ? topt_hf_norm(b, x, h->norm) : x;
+}
+
+static int mixing_half(struct hf_builder *b, int x)
+{
+    int bare = !b->layer && b->a->no_first_norm;
+    int in = bare ? x : norm_before(b, &mixing, x);
+    int y = norm_after(b, &mixing, mix(b, in));
     y = b->a->narrow ? with_narrow(b, in, y) : y;
     y = topt_hf_unread(b, y, b->a->layer_unused, "unused");
-    y = b->a->layer_scale ? topt_hf_add(b, "gain", y, -1, NULL, "scale1") : y;
-    x = sum(b, x, y, "add1");
-    return norms == HF_POST ? topt_hf_norm(b, x, "norm1") : x;
+    return residual(b, &mixing, x, y);
 }
 
 /* What the feed-forward gives times how much of it its input lets through. */
@@ -631,22 +654,16 @@ static int received(struct hf_builder *b, int in, int y)
 
 static int feeding_half(struct hf_builder *b, int x)
 {
-    enum hf_norms norms = norms_of(b);
     int y;
     if (b->a->experts_beside) {
         y = mlp_beside_experts(b, x);
     } else {
-        int in = norms == HF_POST || norms == HF_AFTER ? x : topt_hf_norm(b, x, "norm2");
+        int in = norm_before(b, &feeding, x);
         y = topt_hf_mlp(b, in);
         if (b->a->mlp_gate)
             y = received(b, in, y);
     }
-    y = norms == HF_SANDWICH ? topt_hf_norm(b, y, "norm2.after")
-        : norms == HF_AFTER  ? topt_hf_norm(b, y, "norm2")
-                             : y;
-    y = b->a->layer_scale ? topt_hf_add(b, "gain", y, -1, NULL, "scale2") : y;
-    x = sum(b, x, y, "add2");
-    return norms == HF_POST ? topt_hf_norm(b, x, "norm2") : x;
+    return residual(b, &feeding, x, norm_after(b, &feeding, y));
 }
 
 /* A layer's own part of what was made for all, let through by the sum: in a plan the

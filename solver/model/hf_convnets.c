@@ -8,6 +8,7 @@
 #include "hf_heads.h"
 #include "hf_parts.h"
 #include "hf_read.h"
+#include "model_impl.h"
 #include "topt_json.h"
 
 #include <math.h>
@@ -346,8 +347,7 @@ static int attention_of_fewer(struct hf_builder *b, int x, int stage_, int64_t s
             width = a->stage_width[stage_];
     struct topt_attrs attrs = {
         .heads = heads, .kv_heads = heads, .head_dim = width / heads};
-    struct topt_attrs blocks = {
-        .kernel_h = fewer, .kernel_w = fewer, .stride_h = fewer, .stride_w = fewer};
+    struct topt_attrs blocks = topt_attrs_window(fewer, fewer, 0);
     int keys = x, q = topt_hf_linear(b, x, heads, width / heads, 1, "q");
     if (fewer > 1) {
         keys = map_of(b, topt_hf_as_image(b, x, side, "fewer.image"), width, blocks,

@@ -48,11 +48,7 @@ static int patches(struct hf_builder *b)
     const struct net *n = net_of(b);
     struct topt_attrs image = {
         .channels = n->in, .height = n->rows * n->frames, .width = n->columns};
-    struct topt_attrs conv = {.features = b->a->width,
-                              .kernel_h = n->patch,
-                              .kernel_w = n->patch,
-                              .stride_h = n->patch,
-                              .stride_w = n->patch};
+    struct topt_attrs conv = topt_hf_patches(b, n->patch);
     int x = topt_hf_add(b, "image", -1, -1, &image, "noise");
     x = topt_hf_add(b, "conv", x, -1, &conv, "patches");
     x = topt_hf_add(b, "bias", x, -1, NULL, "patches.bias");

@@ -3,6 +3,7 @@
 #include "hf_build.h"
 #include "hf_heads.h"
 #include "hf_parts.h"
+#include "model_impl.h"
 
 #include <stdio.h>
 
@@ -10,16 +11,9 @@
 static int windows(struct hf_builder *b, int x, int64_t features, int64_t kernel,
                    int64_t stride, int64_t pad, const char *name)
 {
-    struct topt_attrs attrs = {.features = features,
-                               .kernel_h = kernel,
-                               .kernel_w = kernel,
-                               .stride_h = stride,
-                               .stride_w = stride,
-                               .pad_top = pad,
-                               .pad_bottom = pad,
-                               .pad_left = pad,
-                               .pad_right = pad,
-                               .init_std = b->a->init_std};
+    struct topt_attrs attrs = topt_attrs_window(kernel, stride, pad);
+    attrs.features = features;
+    attrs.init_std = b->a->init_std;
     return topt_hf_add(b, "conv", x, -1, &attrs, "%s", name);
 }
 
@@ -111,14 +105,9 @@ static int convnext_layer(struct hf_builder *b, int x, int64_t width, int64_t si
 {
     const struct hf_arch *a = b->a;
     struct topt_attrs each = {.features = width, .features_unit = 1};
-    struct topt_attrs deep = {.features_unit = 1,
-                              .kernel_h = 7,
-                              .kernel_w = 7,
-                              .pad_top = 3,
-                              .pad_bottom = 3,
-                              .pad_left = 3,
-                              .pad_right = 3,
-                              .init_std = a->init_std};
+    struct topt_attrs deep = topt_hf_same_window(7, 1);
+    deep.features_unit = 1;
+    deep.init_std = a->init_std;
     int y = topt_hf_as_image(b, topt_hf_add(b, "regroup", x, -1, &each, "each"), side,
                              "image");
     y = biased(b, topt_hf_add(b, "conv_grouped", y, -1, &deep, "window"), "window");
@@ -187,7 +176,7 @@ static int windowed(struct hf_builder *b, int x, int64_t width, int64_t heads)
     int k = topt_hf_linear(b, x, heads, each, a->qkv_bias, "k");
     int v = topt_hf_linear(b, x, heads, each, a->qkv_bias, "v");
     int kv = topt_hf_add(b, "concat", k, v, NULL, "kv");
-    x = topt_hf_attend(b, (int[]){q, kv, -1, t}, &attrs, "attend");
+    x = topt_hf_attend(b, (int[]){q, kv, -1, t}, &attrs);
     return topt_hf_linear(b, x, width, 1, 1, "out");
 }
 

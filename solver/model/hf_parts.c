@@ -140,9 +140,9 @@ int topt_hf_add_all(struct hf_builder *b, const char *kind, const int input[4],
 }
 
 int topt_hf_attend(struct hf_builder *b, const int input[4],
-                   const struct topt_attrs *attrs, const char *name)
+                   const struct topt_attrs *attrs)
 {
-    return topt_hf_add_all(b, "attention", input, attrs, name);
+    return topt_hf_add_all(b, "attention", input, attrs, "attend");
 }
 
 int topt_hf_unread(struct hf_builder *b, int x, int64_t n, const char *name)
@@ -169,15 +169,15 @@ int topt_hf_as_image(struct hf_builder *b, int x, int64_t side, const char *name
     return topt_hf_add(b, "untokens", x, -1, &grid, "%s", name);
 }
 
+struct topt_attrs topt_hf_patches(const struct hf_builder *b, int64_t patch)
+{
+    struct topt_attrs attrs = topt_attrs_window(patch, patch, 0);
+    attrs.features = b->a->width;
+    attrs.init_std = b->a->init_std;
+    return attrs;
+}
+
 struct topt_attrs topt_hf_same_window(int64_t kernel, int64_t stride)
 {
-    int64_t pad = kernel / 2;
-    return (struct topt_attrs){.kernel_h = kernel,
-                               .kernel_w = kernel,
-                               .stride_h = stride,
-                               .stride_w = stride,
-                               .pad_top = pad,
-                               .pad_bottom = pad,
-                               .pad_left = pad,
-                               .pad_right = pad};
+    return topt_attrs_window(kernel, stride, kernel / 2);
 }

@@ -19,7 +19,7 @@ int topt_hf_add_all(struct hf_builder *b, const char *kind, const int input[4],
 
 /* Heads of queries, keys and values into one attention; kr and table may be -1. */
 int topt_hf_attend(struct hf_builder *b, const int input[4],
-                   const struct topt_attrs *attrs, const char *name);
+                   const struct topt_attrs *attrs);
 
 /* So many parameters of the model, of none of its features, that nothing here reads. */
 int topt_hf_unread(struct hf_builder *b, int x, int64_t n, const char *name);
@@ -32,6 +32,9 @@ int topt_hf_as_image(struct hf_builder *b, int x, int64_t side, const char *name
 
 /* A square window with the padding that keeps the image's extents where the stride is 1. */
 struct topt_attrs topt_hf_same_window(int64_t kernel, int64_t stride);
+
+/* The convolution that makes a token of each patch of an image, of the model's width. */
+struct topt_attrs topt_hf_patches(const struct hf_builder *b, int64_t patch);
 
 /* The list that begins with 's'. */
 void topt_hf_free_shared(struct hf_shared *s);

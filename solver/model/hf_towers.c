@@ -22,12 +22,7 @@ void topt_hf_build_vision(struct hf_builder *b)
     int64_t side = a->image / a->patch;
     struct topt_attrs image = {
         .channels = a->channels, .height = a->image, .width = a->image};
-    struct topt_attrs patches = {.features = a->width,
-                                 .kernel_h = a->patch,
-                                 .kernel_w = a->patch,
-                                 .stride_h = a->patch,
-                                 .stride_w = a->patch,
-                                 .init_std = a->init_std};
+    struct topt_attrs patches = topt_hf_patches(b, a->patch);
     struct topt_attrs table = {.positions = side * side + 1 + a->distilled,
                                .init_std = a->init_std};
     struct topt_attrs mask = {.extra = 1};

@@ -4,6 +4,7 @@
 #include "hf_heads.h"
 #include "hf_parts.h"
 #include "hf_towers.h"
+#include "model_impl.h"
 
 #include <stdio.h>
 
@@ -20,12 +21,7 @@ static int patches_of(struct hf_builder *v, const struct hf_tower *t)
     struct topt_attrs image = {.channels = a->channels * t->frames,
                                .height = t->side * t->patch,
                                .width = t->side * t->patch};
-    struct topt_attrs conv = {.features = a->width,
-                              .kernel_h = t->patch,
-                              .kernel_w = t->patch,
-                              .stride_h = t->patch,
-                              .stride_w = t->patch,
-                              .init_std = a->init_std};
+    struct topt_attrs conv = topt_hf_patches(v, t->patch);
     struct topt_attrs rows = {.positions = t->rows, .init_std = a->init_std};
     int x = topt_hf_add(v, "image", -1, -1, &image, "image");
     x = topt_hf_add(v, "conv", x, -1, &conv, "patches");
@@ -43,10 +39,7 @@ static int patches_of(struct hf_builder *v, const struct hf_tower *t)
 static int merged(struct hf_builder *v, const struct hf_tower *t, int x, const char *name)
 {
     struct topt_attrs grid = {.height = t->side, .width = t->side};
-    struct topt_attrs window = {.kernel_h = t->merge,
-                                .kernel_w = t->merge,
-                                .stride_h = t->merge,
-                                .stride_w = t->merge};
+    struct topt_attrs window = topt_attrs_window(t->merge, t->merge, 0);
     if (!t->merge)
         return x;
     x = topt_hf_add(v, "untokens", x, -1, &grid, "%s.grid", name);
@@ -130,7 +123,8 @@ static struct hf_builder own(const struct hf_builder *b)
     return v;
 }
 
-int topt_hf_image(struct hf_builder *b)
+/* What the tower's blocks make of an image, before any projection. */
+static int blocks_of_image(struct hf_builder *b)
 {
     const struct hf_tower *t = b->a->tower;
     struct hf_builder v = own(b);
@@ -177,7 +171,7 @@ static int queried(struct hf_builder *v, const struct hf_tower *t, int y)
 int topt_hf_add_image_tokens(struct hf_builder *b, int x)
 {
     const struct hf_tower *t = b->a->tower;
-    int y = topt_hf_image(b);
+    int y = blocks_of_image(b);
     struct hf_builder v = own(b);
     y = t->queries ? queried(&v, t, y) : y;
     int z = projected(&v, t, y, t->joint_beside, "join");
@@ -200,7 +194,7 @@ int topt_hf_add_image_tokens(struct hf_builder *b, int x)
 void topt_hf_build_tower(struct hf_builder *b)
 {
     struct topt_attrs mean = {.mean = 1};
-    int x = topt_hf_image(b);
+    int x = blocks_of_image(b);
     if (b->a->head == HF_BARE) {
         topt_hf_add(b, "mse", x, -1, NULL, "loss");
         return;
@@ -234,7 +228,7 @@ void topt_hf_build_pair(struct hf_builder *b)
         b->failed = 1;
         return;
     }
-    int x = text_row(b), y = topt_hf_image(b);
+    int x = text_row(b), y = blocks_of_image(b);
     struct hf_builder v = own(b);
     y = topt_hf_add(&v, "select", y, -1, NULL, "first");
     if (!t->text_bias)

@@ -6,6 +6,7 @@
  * others.  Variables are filled in where the text sets them to one value, and from
  * ${NAME:-value}. */
 #include "megatron_text.h"
+#include "topt_array.h"
 #include "topt_text.h"
 
 #include <ctype.h>
@@ -26,14 +27,9 @@ struct splitter {
 static void end_word(struct splitter *s)
 {
     struct megatron_text *t = s->t;
-    if (s->open && t->nwords == t->words_cap) {
-        int cap = t->words_cap ? 2 * t->words_cap : 256;
-        char **grown =
-            cap > MAX_WORDS ? NULL : realloc(t->word, (size_t)cap * sizeof *grown);
-        t->failed |= !grown;
-        t->word = grown ? grown : t->word;
-        t->words_cap = grown ? cap : t->words_cap;
-    }
+    if (s->open)
+        t->failed |=
+            t->nwords == MAX_WORDS || TOPT_ROOM(t->word, t->nwords, t->words_cap, 256);
     if (s->open && t->nwords < t->words_cap) {
         char *copy = strdup(s->word.s ? s->word.s : "");
         t->failed |= !copy || s->word.oom;

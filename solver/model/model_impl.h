@@ -9,7 +9,6 @@
 /* Samples of a step and most positions of one where neither model nor user says. */
 enum { TOPT_DEFAULT_BATCH = 8, TOPT_DEFAULT_SEQ = 1024 };
 
-/* Fills 'alike' of a model whose operators are all there. */
 /* blocks.c: fill m->alike, m->repeats and m->blocks; or take them from the same model
  * of another batch, on which they do not depend. */
 int topt_model_find_repeats(struct topt_model *m, struct topt_error *err) TOPT_MUST_CHECK;
@@ -26,6 +25,10 @@ __attribute__((format(printf, 9, 0))) int
 topt_model_append(struct topt_model *m, int *failed, const char *prefix, const char *kind,
                   int x, int y, const struct topt_attrs *attrs, struct topt_error *err,
                   const char *fmt, va_list ap);
+
+/* The attributes of a square window that moves by 'stride', over an image with a border of
+ * 'pad' on each side. */
+struct topt_attrs topt_attrs_window(int64_t size, int64_t stride, int64_t pad);
 
 /* Make one operator of those that a config's reader has as one: projections of queries, keys
  * and values with attention, and of a gate with what it gates (fuse.c).  Replaces '*m' where

@@ -339,15 +339,10 @@ static enum topt_eager_how eager_rotary(const struct topt_op *op, const int64_t 
     (A(ROPE_THETA) | A(ROPE_FACTOR) | A(ROPE_CONTEXT) | A(ROPE_SLOW) | A(ROPE_FAST) |    \
      A(ROPE_BY_PAIR))
 /* What is merged where keys are split, and what stands there for a block of queries. */
-#define OF_PARTS(n, when)                                                                \
-    {                                                                                    \
-        .name = (n), .role = (when), .ndim = 3, .dim = {B, S, H}, .wide = 1,             \
-        .over = D(T)                                                                     \
-    }
-#define BY_KEY(n, when)                                                                  \
-    {                                                                                    \
-        .name = (n), .role = (when), .ndim = 1, .dim = {T}, .wide = 1                    \
-    }
+/* clang-format off */
+#define OF_PARTS(n, when) OPERAND(n, when, OVER(B, S, H), .wide = 1, .over = D(T))
+#define BY_KEY(n, when)   OPERAND(n, when, OVER(T), .wide = 1)
+/* clang-format on */
 
 const struct topt_op_spec topt_ops_attention[] = {
     /* A count of q holds the heads of a group, one of kv the key and then the value
@@ -372,23 +367,15 @@ const struct topt_op_spec topt_ops_attention[] = {
              {"one", TOPT_SPLIT_NEVER},
              {"r", TOPT_SPLIT_NEVER}},
      .noperands = 12,
-     .operand =
-         {{.name = "q", .role = TOPT_INPUT, .ndim = 3, .dim = {B, S, H}},
-          {.name = "kv", .role = TOPT_INPUT, .ndim = 3, .dim = {B, T, H}, .optional = 1},
-          {.name = "kr",
-           .role = TOPT_INPUT,
-           .ndim = 3,
-           .dim = {B, T, ONE},
-           .optional = 1},
-          {.name = "rp", .role = TOPT_INPUT, .ndim = 2, .dim = {R, H}, .optional = 1},
-          {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {B, S, H}},
-          {.name = "lse", .role = TOPT_SAVED, .ndim = 3, .dim = {B, S, H}, .wide = 1},
-          OF_PARTS("most", TOPT_WORK_FWD),
-          OF_PARTS("weight", TOPT_WORK_FWD),
-          BY_KEY("scores", TOPT_WORK_FWD),
-          BY_KEY("p", TOPT_WORK_BWD),
-          BY_KEY("dp", TOPT_WORK_BWD),
-          OF_PARTS("delta", TOPT_WORK_BWD)},
+     .operand = {OPERAND("q", INPUT, OVER(B, S, H)),
+                 OPERAND("kv", INPUT, OVER(B, T, H), .optional = 1),
+                 OPERAND("kr", INPUT, OVER(B, T, ONE), .optional = 1),
+                 OPERAND("rp", INPUT, OVER(R, H), .optional = 1),
+                 OPERAND("y", OUTPUT, OVER(B, S, H)),
+                 OPERAND("lse", SAVED, OVER(B, S, H), .wide = 1),
+                 OF_PARTS("most", WORK_FWD), OF_PARTS("weight", WORK_FWD),
+                 BY_KEY("scores", WORK_FWD), BY_KEY("p", WORK_BWD),
+                 BY_KEY("dp", WORK_BWD), OF_PARTS("delta", WORK_BWD)},
      .forward = {KERNEL(ATTENTION_FWD, V(Q) | V(KV) | V(KR) | V(RP) | V(SCORES),
                         V(Y) | V(LSE) | V(MOST)),
                  MAX(MOST, D(T)),
@@ -412,10 +399,9 @@ const struct topt_op_spec topt_ops_attention[] = {
     {.name = "rotary",
      .attrs = A(HEAD_DIM) | A(ROPE_DIM) | A(SCALE) | ROPE,
      .ndims = 3,
-     .dim = {BATCH, SEQ, {"d", TOPT_SPLIT_FEATURE}},
+     .dim = {BATCH, SEQ, FEATURES},
      .noperands = 2,
-     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}},
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
+     .operand = {OPERAND("x", INPUT, OVER(0, 1, 2)), OPERAND("y", OUTPUT, OVER(0, 1, 2))},
      .forward = {KERNEL(ROTARY_FWD, V(0), V(1))},
      .backward = {KERNEL(ROTARY_BWD, G(1), G(0))},
      .shape = shape_rotary,

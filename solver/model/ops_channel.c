@@ -27,20 +27,15 @@ static int shape_group_norm(struct topt_op *op, struct topt_error *err)
 }
 
 /* clang-format off */
-#define FEATURES {"d", TOPT_SPLIT_FEATURE}
-#define CHANNELS {"c", TOPT_SPLIT_FEATURE}
-#define ROWS     {"h", TOPT_SPLIT_SPATIAL}
-#define COLS     {"w", TOPT_SPLIT_SPATIAL}
 #define ONE      {"one", TOPT_SPLIT_NEVER}
-#define IMAGE    .ndim = 4, .dim = {0, 1, 2, 3}
-#define ROW      .ndim = 3, .dim = {0, 1, 2}
-#define IN(...)  {.name = "x", .role = TOPT_INPUT, __VA_ARGS__}
-#define OUT(...) {.name = "y", .role = TOPT_OUTPUT, __VA_ARGS__}
+#define ROW      OVER(0, 1, 2)
+#define IN(...)  OPERAND("x", INPUT, __VA_ARGS__)
+#define OUT(...) OPERAND("y", OUTPUT, __VA_ARGS__)
 /* A parameter for each count of dimension d. */
 #define EACH(n, d, at) \
-    {.name = (n), .role = TOPT_PARAM, .ndim = 1, .dim = {d}, .start = TOPT_START_##at}
-#define STATS(n, r, d) {.name = (n), .role = TOPT_##r, .ndim = 1, .dim = {d}, .wide = 1}
-#define GROUPS(n, r)   {.name = (n), .role = TOPT_##r, .ndim = 2, .dim = {0, 1}, .wide = 1}
+    OPERAND(n, PARAM, OVER(d), .start = TOPT_START_##at)
+#define STATS(n, r, d) OPERAND(n, r, OVER(d), .wide = 1)
+#define GROUPS(n, r)   OPERAND(n, r, OVER(0, 1), .wide = 1)
 
 #define GAIN  .noperands = 3,                                                              \
               .forward = {KERNEL(GAIN_FWD, V(0) | V(1), V(2))},                            \
@@ -56,9 +51,9 @@ const struct topt_op_spec topt_ops_channel[] = {
     {.name = "scale",
      .attrs = A(FACTOR) | A(SHIFT),
      .ndims = 4,
-     .dim = {BATCH, CHANNELS, ROWS, COLS},
+     .dim = {BATCH, CHANNELS, IMAGE_ROWS, IMAGE_COLS},
      .noperands = 2,
-     .operand = {{.name = "x", .role = TOPT_INPUT, IMAGE}, OUT(IMAGE)},
+     .operand = {OPERAND("x", INPUT, IMAGE), OUT(IMAGE)},
      .forward = {KERNEL(SCALE_FWD, V(0), V(1))},
      .backward = {KERNEL(SCALE_BWD, G(1), G(0))},
      .shape = topt_shape_same,
@@ -72,7 +67,7 @@ const struct topt_op_spec topt_ops_channel[] = {
      .shape = topt_shape_same},
     {.name = "gain",
      .ndims = 4,
-     .dim = {BATCH, CHANNELS, ROWS, COLS},
+     .dim = {BATCH, CHANNELS, IMAGE_ROWS, IMAGE_COLS},
      .operand = {IN(IMAGE), EACH("g", 1, ONE), OUT(IMAGE)},
      GAIN,
      .shape = topt_shape_same},
@@ -88,7 +83,7 @@ const struct topt_op_spec topt_ops_channel[] = {
     {.name = "prelu",
      .attrs = A(INIT_STD),
      .ndims = 4,
-     .dim = {BATCH, CHANNELS, ROWS, COLS},
+     .dim = {BATCH, CHANNELS, IMAGE_ROWS, IMAGE_COLS},
      .operand = {IN(IMAGE), EACH("a", 1, NORMAL), OUT(IMAGE)},
      PRELU,
      .shape = topt_shape_same},
@@ -102,7 +97,7 @@ const struct topt_op_spec topt_ops_channel[] = {
     {.name = "prelu_shared",
      .attrs = A(INIT_STD),
      .ndims = 5,
-     .dim = {BATCH, CHANNELS, ROWS, COLS, ONE},
+     .dim = {BATCH, CHANNELS, IMAGE_ROWS, IMAGE_COLS, ONE},
      .operand = {IN(IMAGE), EACH("a", 4, NORMAL), OUT(IMAGE)},
      PRELU,
      .shape = shape_shared},
@@ -131,7 +126,7 @@ const struct topt_op_spec topt_ops_channel[] = {
     {.name = "group_norm",
      .attrs = A(EPS),
      .ndims = 4,
-     .dim = {BATCH, CHANNELS, ROWS, COLS},
+     .dim = {BATCH, CHANNELS, IMAGE_ROWS, IMAGE_COLS},
      .noperands = 8,
      .operand = {IN(IMAGE), EACH("g", 1, ONE), EACH("bias", 1, ZERO), OUT(IMAGE),
                  GROUPS("mean", SAVED), GROUPS("var", SAVED), GROUPS("s1", WORK_BWD),

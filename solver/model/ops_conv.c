@@ -374,35 +374,30 @@ static int shape_tokens(struct topt_op *op, struct topt_error *err)
 /* ---- rows -------------------------------------------------------------------------- */
 
 /* clang-format off */
-#define CHANNELS {"c", TOPT_SPLIT_FEATURE}
-#define ROWS     {"h", TOPT_SPLIT_SPATIAL}
-#define COLS     {"w", TOPT_SPLIT_SPATIAL}
 #define SLIDE (A(KERNEL_H) | A(KERNEL_W) | A(STRIDE_H) | A(STRIDE_W) | A(DILATION_H) | \
                A(DILATION_W) | A(PAD_TOP) | A(PAD_LEFT) | A(PAD_BOTTOM) | A(PAD_RIGHT))
 #define IMAGE_OWN (1 << 2 | 1 << 3) /* rows and columns of the input are not those of the output */
 #define CHANNEL_OWN (1 << 1)
 /* The window of operand 0, over dimensions that are its own; and of its gradient. */
-#define WINDOW(n, when, over, ...) {.name = (n), .role = (when), .ndim = 4, \
-    .dim = {__VA_ARGS__}, .made = 1, .own = (over), .window_of = 1}
-#define GRAD_WINDOW(n, over, ...)  {.name = (n), .role = TOPT_WORK_BWD, .ndim = 4, \
-    .dim = {__VA_ARGS__}, .own = (over), .window_of = 1, .of_grad = 1, .partial = 1}
+#define WINDOW(n, when, over, ...) \
+    OPERAND(n, when, OVER(__VA_ARGS__), .made = 1, .own = (over), .window_of = 1)
+#define GRAD_WINDOW(n, over, ...) \
+    OPERAND(n, WORK_BWD, OVER(__VA_ARGS__), .own = (over), .window_of = 1, .of_grad = 1, \
+            .partial = 1)
 /* Operands and steps of a convolution, by the operator's dimensions that its image, its
  * weights, its output and its columns (patches side by side, for a product) have. */
 #define LIST(...) __VA_ARGS__
-#define COLUMNS(n, when, ...)                                                            \
-    {.name = (n), .role = (when), .ndim = 3, .dim = {__VA_ARGS__}, .optional = 1}
+#define COLUMNS(n, when, ...) OPERAND(n, when, OVER(__VA_ARGS__), .optional = 1)
 #define CONVOLUTION(image, weights, output, columns)                                     \
     .noperands = 8,                                                                      \
-    .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 4, .dim = {LIST image},        \
-                 .own = IMAGE_OWN},                                                      \
-                {.name = "w", .role = TOPT_PARAM, .ndim = 2, .dim = {LIST weights},      \
-                 .start = TOPT_START_FAN_IN},                                            \
-                {.name = "y", .role = TOPT_OUTPUT, .ndim = 4, .dim = {LIST output}},     \
-                WINDOW("xw", TOPT_WORK_FWD, IMAGE_OWN, LIST image),                      \
-                WINDOW("xw_bwd", TOPT_WORK_BWD, IMAGE_OWN, LIST image),                  \
+    .operand = {OPERAND("x", INPUT, OVER(LIST image), .own = IMAGE_OWN),                 \
+                OPERAND("w", PARAM, OVER(LIST weights), .start = TOPT_START_FAN_IN),     \
+                OPERAND("y", OUTPUT, OVER(LIST output)),                                 \
+                WINDOW("xw", WORK_FWD, IMAGE_OWN, LIST image),                           \
+                WINDOW("xw_bwd", WORK_BWD, IMAGE_OWN, LIST image),                       \
                 GRAD_WINDOW("dxw", IMAGE_OWN, LIST image),                               \
-                COLUMNS("col", TOPT_WORK_FWD, LIST columns),                             \
-                COLUMNS("col_bwd", TOPT_WORK_BWD, LIST columns)},                        \
+                COLUMNS("col", WORK_FWD, LIST columns),                                  \
+                COLUMNS("col_bwd", WORK_BWD, LIST columns)},                             \
     .forward = {HALO(0, 3), KERNEL(CONV_FWD, V(1) | V(3) | V(6), V(2))},                 \
     .backward = {HALO(0, 4), KERNEL(CONV_BWD_W, V(4) | V(7) | G(2), G(1)),               \
                  KERNEL(CONV_BWD_X, V(1) | V(7) | G(2), V(5)), HALO_ADD(5, 0)}
@@ -412,32 +407,28 @@ const struct topt_op_spec topt_ops_conv[] = {
     {.name = "image",
      .attrs = A(CHANNELS) | A(HEIGHT) | A(WIDTH) | A(FEATURES_UNIT),
      .ndims = 4,
-     .dim = {BATCH, CHANNELS, ROWS, COLS},
+     .dim = {BATCH, CHANNELS, IMAGE_ROWS, IMAGE_COLS},
      .noperands = 1,
-     .operand = {{.name = "y", .role = TOPT_OUTPUT, .ndim = 4, .dim = {0, 1, 2, 3}}},
+     .operand = {OPERAND("y", OUTPUT, IMAGE)},
      .forward = {KERNEL(LOAD, 0, V(0))},
      .shape = shape_image,
      .flops = topt_flops_none},
     {.name = "input",
      .attrs = A(FEATURES) | A(FEATURES_UNIT),
      .ndims = 3,
-     .dim = {BATCH, SEQ, {"d", TOPT_SPLIT_FEATURE}},
+     .dim = {BATCH, SEQ, FEATURES},
      .noperands = 1,
-     .operand = {{.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
+     .operand = {OPERAND("y", OUTPUT, OVER(0, 1, 2))},
      .forward = {KERNEL(LOAD, 0, V(0))},
      .shape = shape_input,
      .flops = topt_flops_none},
     {.name = "bias",
      .ndims = 4,
-     .dim = {BATCH, CHANNELS, ROWS, COLS},
+     .dim = {BATCH, CHANNELS, IMAGE_ROWS, IMAGE_COLS},
      .noperands = 3,
-     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 4, .dim = {0, 1, 2, 3}},
-                 {.name = "b",
-                  .role = TOPT_PARAM,
-                  .ndim = 1,
-                  .dim = {1},
-                  .start = TOPT_START_ZERO},
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 4, .dim = {0, 1, 2, 3}}},
+     .operand = {OPERAND("x", INPUT, IMAGE),
+                 OPERAND("b", PARAM, OVER(1), .start = TOPT_START_ZERO),
+                 OPERAND("y", OUTPUT, IMAGE)},
      .forward = {KERNEL(CHANNEL_BIAS_FWD, V(0) | V(1), V(2))},
      .backward = {KERNEL(CHANNEL_BIAS_BWD, G(2), G(0) | G(1))},
      .shape = topt_shape_same,
@@ -445,32 +436,29 @@ const struct topt_op_spec topt_ops_conv[] = {
     {.name = "unary",
      .attrs = A(ACT) | A(ALPHA) | A(BETA),
      .ndims = 4,
-     .dim = {BATCH, CHANNELS, ROWS, COLS},
+     .dim = {BATCH, CHANNELS, IMAGE_ROWS, IMAGE_COLS},
      .noperands = 2,
-     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 4, .dim = {0, 1, 2, 3}},
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 4, .dim = {0, 1, 2, 3}}},
+     .operand = {OPERAND("x", INPUT, IMAGE), OPERAND("y", OUTPUT, IMAGE)},
      .forward = {KERNEL(UNARY_FWD, V(0), V(1))},
      .backward = {KERNEL(UNARY_BWD, V(0) | G(1), G(0))},
      .shape = topt_shape_unary,
      .flops = topt_flops_elementwise},
     {.name = "add",
      .ndims = 4,
-     .dim = {BATCH, CHANNELS, ROWS, COLS},
+     .dim = {BATCH, CHANNELS, IMAGE_ROWS, IMAGE_COLS},
      .noperands = 3,
-     .operand = {{.name = "a", .role = TOPT_INPUT, .ndim = 4, .dim = {0, 1, 2, 3}},
-                 {.name = "b", .role = TOPT_INPUT, .ndim = 4, .dim = {0, 1, 2, 3}},
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 4, .dim = {0, 1, 2, 3}}},
+     .operand = {OPERAND("a", INPUT, IMAGE), OPERAND("b", INPUT, IMAGE),
+                 OPERAND("y", OUTPUT, IMAGE)},
      .forward = {KERNEL(ADD_FWD, V(0) | V(1), V(2))},
      .backward = {KERNEL(ADD_BWD, G(2), G(0) | G(1))},
      .shape = topt_shape_same,
      .flops = topt_flops_elementwise},
     {.name = "mul",
      .ndims = 4,
-     .dim = {BATCH, CHANNELS, ROWS, COLS},
+     .dim = {BATCH, CHANNELS, IMAGE_ROWS, IMAGE_COLS},
      .noperands = 3,
-     .operand = {{.name = "a", .role = TOPT_INPUT, .ndim = 4, .dim = {0, 1, 2, 3}},
-                 {.name = "b", .role = TOPT_INPUT, .ndim = 4, .dim = {0, 1, 2, 3}},
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 4, .dim = {0, 1, 2, 3}}},
+     .operand = {OPERAND("a", INPUT, IMAGE), OPERAND("b", INPUT, IMAGE),
+                 OPERAND("y", OUTPUT, IMAGE)},
      .forward = {KERNEL(MUL_FWD, V(0) | V(1), V(2))},
      .backward = {KERNEL(MUL_BWD, V(0) | V(1) | G(2), G(0) | G(1))},
      .shape = topt_shape_same,
@@ -478,11 +466,10 @@ const struct topt_op_spec topt_ops_conv[] = {
     /* Each channel by a number of its own (Hu et al. 2018). */
     {.name = "weigh",
      .ndims = 5,
-     .dim = {BATCH, CHANNELS, ROWS, COLS, {"one", TOPT_SPLIT_NEVER}},
+     .dim = {BATCH, CHANNELS, IMAGE_ROWS, IMAGE_COLS, {"one", TOPT_SPLIT_NEVER}},
      .noperands = 3,
-     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 4, .dim = {0, 1, 2, 3}},
-                 {.name = "g", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 4, 1}},
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 4, .dim = {0, 1, 2, 3}}},
+     .operand = {OPERAND("x", INPUT, IMAGE), OPERAND("g", INPUT, OVER(0, 4, 1)),
+                 OPERAND("y", OUTPUT, IMAGE)},
      .forward = {KERNEL(WEIGH_FWD, V(0) | V(1), V(2))},
      .backward = {KERNEL(WEIGH_BWD, V(0) | V(1) | G(2), G(0) | G(1))},
      .shape = topt_shape_weigh,
@@ -490,7 +477,11 @@ const struct topt_op_spec topt_ops_conv[] = {
     {.name = "conv",
      .attrs = A(FEATURES) | A(FEATURES_UNIT) | SLIDE | A(INIT_STD),
      .ndims = 5,
-     .dim = {BATCH, {"k", TOPT_SPLIT_FEATURE}, {"n", TOPT_SPLIT_FEATURE}, ROWS, COLS},
+     .dim = {BATCH,
+             {"k", TOPT_SPLIT_FEATURE},
+             {"n", TOPT_SPLIT_FEATURE},
+             IMAGE_ROWS,
+             IMAGE_COLS},
      CONVOLUTION((0, 1, 3, 4), (2, 1), (0, 2, 3, 4), (1, 3, 4)),
      .shape = shape_conv,
      .flops = flops_conv,
@@ -498,7 +489,11 @@ const struct topt_op_spec topt_ops_conv[] = {
     {.name = "conv_grouped",
      .attrs = A(GROUPS) | A(FEATURES_UNIT) | SLIDE | A(INIT_STD),
      .ndims = 5,
-     .dim = {BATCH, {"g", TOPT_SPLIT_FEATURE}, ROWS, COLS, {"r", TOPT_SPLIT_NEVER}},
+     .dim = {BATCH,
+             {"g", TOPT_SPLIT_FEATURE},
+             IMAGE_ROWS,
+             IMAGE_COLS,
+             {"r", TOPT_SPLIT_NEVER}},
      CONVOLUTION((0, 1, 2, 3), (1, 4), (0, 1, 2, 3), (4, 2, 3)),
      .shape = shape_conv_grouped,
      .flops = flops_conv,
@@ -506,21 +501,17 @@ const struct topt_op_spec topt_ops_conv[] = {
     {.name = "conv_transpose",
      .attrs = A(FEATURES) | A(FEATURES_UNIT) | A(HEIGHT) | A(WIDTH) | SLIDE | A(INIT_STD),
      .ndims = 5,
-     .dim = {BATCH, {"k", TOPT_SPLIT_FEATURE}, {"n", TOPT_SPLIT_FEATURE}, ROWS, COLS},
+     .dim = {BATCH,
+             {"k", TOPT_SPLIT_FEATURE},
+             {"n", TOPT_SPLIT_FEATURE},
+             IMAGE_ROWS,
+             IMAGE_COLS},
      .noperands = 6,
-     .operand = {{.name = "x",
-                  .role = TOPT_INPUT,
-                  .ndim = 4,
-                  .dim = {0, 1, 3, 4},
-                  .own = IMAGE_OWN},
-                 {.name = "w",
-                  .role = TOPT_PARAM,
-                  .ndim = 2,
-                  .dim = {1, 2},
-                  .start = TOPT_START_FAN_IN},
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 4, .dim = {0, 2, 3, 4}},
-                 WINDOW("xw", TOPT_WORK_FWD, IMAGE_OWN, 0, 1, 3, 4),
-                 WINDOW("xw_bwd", TOPT_WORK_BWD, IMAGE_OWN, 0, 1, 3, 4),
+     .operand = {OPERAND("x", INPUT, OVER(0, 1, 3, 4), .own = IMAGE_OWN),
+                 OPERAND("w", PARAM, OVER(1, 2), .start = TOPT_START_FAN_IN),
+                 OPERAND("y", OUTPUT, OVER(0, 2, 3, 4)),
+                 WINDOW("xw", WORK_FWD, IMAGE_OWN, 0, 1, 3, 4),
+                 WINDOW("xw_bwd", WORK_BWD, IMAGE_OWN, 0, 1, 3, 4),
                  GRAD_WINDOW("dxw", IMAGE_OWN, 0, 1, 3, 4)},
      .forward = {HALO(0, 3), KERNEL(CONV_TRANSPOSE_FWD, V(1) | V(3), V(2))},
      .backward = {HALO(0, 4), KERNEL(CONV_TRANSPOSE_BWD_W, V(4) | G(2), G(1)),
@@ -531,20 +522,12 @@ const struct topt_op_spec topt_ops_conv[] = {
     {.name = "pool",
      .attrs = SLIDE | A(AVERAGE) | A(COUNT_PAD) | A(CEIL),
      .ndims = 4,
-     .dim = {BATCH, CHANNELS, ROWS, COLS},
+     .dim = {BATCH, CHANNELS, IMAGE_ROWS, IMAGE_COLS},
      .noperands = 5,
-     .operand = {{.name = "x",
-                  .role = TOPT_INPUT,
-                  .ndim = 4,
-                  .dim = {0, 1, 2, 3},
-                  .own = IMAGE_OWN},
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 4, .dim = {0, 1, 2, 3}},
-                 {.name = "which",
-                  .role = TOPT_SAVED,
-                  .ndim = 4,
-                  .dim = {0, 1, 2, 3},
-                  .optional = 1},
-                 WINDOW("xw", TOPT_WORK_FWD, IMAGE_OWN, 0, 1, 2, 3),
+     .operand = {OPERAND("x", INPUT, IMAGE, .own = IMAGE_OWN),
+                 OPERAND("y", OUTPUT, IMAGE),
+                 OPERAND("which", SAVED, IMAGE, .optional = 1),
+                 WINDOW("xw", WORK_FWD, IMAGE_OWN, 0, 1, 2, 3),
                  GRAD_WINDOW("dxw", IMAGE_OWN, 0, 1, 2, 3)},
      .forward = {HALO(0, 3), KERNEL(POOL_FWD, V(3), V(1) | V(2))},
      .backward = {KERNEL(POOL_BWD, V(2) | G(1), V(4)), HALO_ADD(4, 0)},
@@ -555,24 +538,15 @@ const struct topt_op_spec topt_ops_conv[] = {
      .attrs = A(EPS),
      .coupled = 1,
      .ndims = 4,
-     .dim = {BATCH, CHANNELS, ROWS, COLS},
+     .dim = {BATCH, CHANNELS, IMAGE_ROWS, IMAGE_COLS},
      .noperands = 8,
-     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 4, .dim = {0, 1, 2, 3}},
-                 {.name = "g",
-                  .role = TOPT_PARAM,
-                  .ndim = 1,
-                  .dim = {1},
-                  .start = TOPT_START_ONE},
-                 {.name = "bias",
-                  .role = TOPT_PARAM,
-                  .ndim = 1,
-                  .dim = {1},
-                  .start = TOPT_START_ZERO},
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 4, .dim = {0, 1, 2, 3}},
-                 {.name = "mean", .role = TOPT_SAVED, .ndim = 1, .dim = {1}, .wide = 1},
-                 {.name = "var", .role = TOPT_SAVED, .ndim = 1, .dim = {1}, .wide = 1},
-                 {.name = "s1", .role = TOPT_WORK_BWD, .ndim = 1, .dim = {1}, .wide = 1},
-                 {.name = "s2", .role = TOPT_WORK_BWD, .ndim = 1, .dim = {1}, .wide = 1}},
+     .operand = {OPERAND("x", INPUT, IMAGE),
+                 OPERAND("g", PARAM, OVER(1), .start = TOPT_START_ONE),
+                 OPERAND("bias", PARAM, OVER(1), .start = TOPT_START_ZERO),
+                 OPERAND("y", OUTPUT, IMAGE), OPERAND("mean", SAVED, OVER(1), .wide = 1),
+                 OPERAND("var", SAVED, OVER(1), .wide = 1),
+                 OPERAND("s1", WORK_BWD, OVER(1), .wide = 1),
+                 OPERAND("s2", WORK_BWD, OVER(1), .wide = 1)},
      .forward = {KERNEL(BN_MEAN, V(0), V(4)), SUM(4, D(0) | D(2) | D(3)),
                  KERNEL(BN_VAR, V(0) | V(4), V(5)), SUM(5, D(0) | D(2) | D(3)),
                  KERNEL(BN_APPLY, V(0) | V(1) | V(2) | V(4) | V(5), V(3))},
@@ -586,16 +560,12 @@ const struct topt_op_spec topt_ops_conv[] = {
     {.name = "lrn", /* by the squares of neighbouring channels */
      .attrs = A(SIZE) | A(ALPHA) | A(BETA) | A(BIAS),
      .ndims = 4,
-     .dim = {BATCH, CHANNELS, ROWS, COLS},
+     .dim = {BATCH, CHANNELS, IMAGE_ROWS, IMAGE_COLS},
      .noperands = 5,
-     .operand = {{.name = "x",
-                  .role = TOPT_INPUT,
-                  .ndim = 4,
-                  .dim = {0, 1, 2, 3},
-                  .own = CHANNEL_OWN},
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 4, .dim = {0, 1, 2, 3}},
-                 WINDOW("xw", TOPT_WORK_FWD, CHANNEL_OWN, 0, 1, 2, 3),
-                 WINDOW("xw_bwd", TOPT_WORK_BWD, CHANNEL_OWN, 0, 1, 2, 3),
+     .operand = {OPERAND("x", INPUT, IMAGE, .own = CHANNEL_OWN),
+                 OPERAND("y", OUTPUT, IMAGE),
+                 WINDOW("xw", WORK_FWD, CHANNEL_OWN, 0, 1, 2, 3),
+                 WINDOW("xw_bwd", WORK_BWD, CHANNEL_OWN, 0, 1, 2, 3),
                  GRAD_WINDOW("dxw", CHANNEL_OWN, 0, 1, 2, 3)},
      .forward = {HALO(0, 2), KERNEL(LRN_FWD, V(2), V(1))},
      .backward = {HALO(0, 3), KERNEL(LRN_BWD, V(3) | G(1), V(4)), HALO_ADD(4, 0)},
@@ -604,10 +574,9 @@ const struct topt_op_spec topt_ops_conv[] = {
      .window = window_lrn},
     {.name = "global_pool",
      .ndims = 5,
-     .dim = {BATCH, CHANNELS, ROWS, COLS, {"s", TOPT_SPLIT_NEVER}},
+     .dim = {BATCH, CHANNELS, IMAGE_ROWS, IMAGE_COLS, {"s", TOPT_SPLIT_NEVER}},
      .noperands = 2,
-     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 4, .dim = {0, 1, 2, 3}},
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 4, 1}}},
+     .operand = {OPERAND("x", INPUT, IMAGE), OPERAND("y", OUTPUT, OVER(0, 4, 1))},
      .forward = {KERNEL(GLOBAL_POOL_FWD, V(0), V(1))},
      .backward = {KERNEL(GLOBAL_POOL_BWD, G(1), G(0))},
      .shape = shape_global_pool,
@@ -620,8 +589,7 @@ const struct topt_op_spec topt_ops_conv[] = {
              {"w", TOPT_SPLIT_NEVER},
              {"s", TOPT_SPLIT_NEVER}},
      .noperands = 2,
-     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 4, .dim = {0, 1, 2, 3}},
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 4, 1}}},
+     .operand = {OPERAND("x", INPUT, IMAGE), OPERAND("y", OUTPUT, OVER(0, 4, 1))},
      .forward = {KERNEL(COPY_FWD, V(0), V(1))},
      .backward = {KERNEL(COPY_BWD, G(1), G(0))},
      .shape = shape_flatten,
@@ -630,9 +598,8 @@ const struct topt_op_spec topt_ops_conv[] = {
      .ndims = 4,
      .dim = {BATCH, CHANNELS, {"h", TOPT_SPLIT_NEVER}, {"w", TOPT_SPLIT_NEVER}},
      .noperands = 2,
-     .operand =
-         {{.name = "x", .role = TOPT_INPUT, .ndim = 4, .dim = {0, 1, 2, 3}},
-          {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 2, 1}, .own = 1 << 1}},
+     .operand = {OPERAND("x", INPUT, IMAGE),
+                 OPERAND("y", OUTPUT, OVER(0, 2, 1), .own = 1 << 1)},
      .forward = {KERNEL(TOKENS_FWD, V(0), V(1))},
      .backward = {KERNEL(TOKENS_BWD, G(1), G(0))},
      .shape = shape_tokens,

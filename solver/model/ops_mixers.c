@@ -92,14 +92,9 @@ static int shape_insert(struct topt_op *op, struct topt_error *err)
 
 /* ---- rows -------------------------------------------------------------------------- */
 
-#define FEATURES                                                                         \
-    {                                                                                    \
-        "d", TOPT_SPLIT_FEATURE                                                          \
-    }
-#define WHOLE_SEQ                                                                        \
-    {                                                                                    \
-        "s", TOPT_SPLIT_NEVER                                                            \
-    }
+/* clang-format off */
+#define WHOLE_SEQ {"s", TOPT_SPLIT_NEVER}
+/* clang-format on */
 
 const struct topt_op_spec topt_ops_mixers[] = {
     /* Each feature by itself, over its kernel_w last positions. */
@@ -108,19 +103,10 @@ const struct topt_op_spec topt_ops_mixers[] = {
      .ndims = 4,
      .dim = {BATCH, WHOLE_SEQ, FEATURES, {"k", TOPT_SPLIT_NEVER}},
      .noperands = 4,
-     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}},
-                 {.name = "w",
-                  .role = TOPT_PARAM,
-                  .ndim = 2,
-                  .dim = {2, 3},
-                  .start = TOPT_START_FAN_LAST},
-                 {.name = "b",
-                  .role = TOPT_PARAM,
-                  .ndim = 1,
-                  .dim = {2},
-                  .optional = 1,
-                  .start = TOPT_START_ZERO},
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
+     .operand = {OPERAND("x", INPUT, OVER(0, 1, 2)),
+                 OPERAND("w", PARAM, OVER(2, 3), .start = TOPT_START_FAN_LAST),
+                 OPERAND("b", PARAM, OVER(2), .optional = 1, .start = TOPT_START_ZERO),
+                 OPERAND("y", OUTPUT, OVER(0, 1, 2))},
      .forward = {KERNEL(CAUSAL_CONV_FWD, V(0) | V(1) | V(2), V(3))},
      .backward = {KERNEL(CAUSAL_CONV_BWD, V(0) | V(1) | G(3), G(0) | G(1) | G(2))},
      .shape = shape_causal_conv,
@@ -138,15 +124,11 @@ const struct topt_op_spec topt_ops_mixers[] = {
              {"g", TOPT_SPLIT_NEVER},
              {"c", TOPT_SPLIT_NEVER}},
      .noperands = 5,
-     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}},
-                 {.name = "shared",
-                  .role = TOPT_INPUT,
-                  .ndim = 3,
-                  .dim = {0, 1, 3},
-                  .optional = 1},
-                 {.name = "p", .role = TOPT_PARAM, .ndim = 1, .dim = {2}, .optional = 1},
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}},
-                 {.name = "states", .role = TOPT_SAVED, .ndim = 3, .dim = {0, 4, 2}}},
+     .operand = {OPERAND("x", INPUT, OVER(0, 1, 2)),
+                 OPERAND("shared", INPUT, OVER(0, 1, 3), .optional = 1),
+                 OPERAND("p", PARAM, OVER(2), .optional = 1),
+                 OPERAND("y", OUTPUT, OVER(0, 1, 2)),
+                 OPERAND("states", SAVED, OVER(0, 4, 2))},
      .forward = {KERNEL(SCAN_FWD, V(0) | V(1) | V(2), V(3) | V(4))},
      .backward = {KERNEL(SCAN_BWD, V(0) | V(1) | V(2) | V(4) | G(3), G(0) | G(1) | G(2))},
      .shape = shape_scan,
@@ -159,9 +141,8 @@ const struct topt_op_spec topt_ops_mixers[] = {
      .ndims = 3,
      .dim = {BATCH, SEQ, FEATURES},
      .noperands = 3,
-     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}},
-                 {.name = "p", .role = TOPT_PARAM, .ndim = 1, .dim = {2}},
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
+     .operand = {OPERAND("x", INPUT, OVER(0, 1, 2)), OPERAND("p", PARAM, OVER(2)),
+                 OPERAND("y", OUTPUT, OVER(0, 1, 2))},
      .forward = {KERNEL(BESIDE_FWD, V(0), V(2))},
      .backward = {KERNEL(BESIDE_BWD, G(2), G(0) | G(1))},
      .shape = shape_beside,
@@ -173,10 +154,8 @@ const struct topt_op_spec topt_ops_mixers[] = {
      .ndims = 3,
      .dim = {BATCH, {"e", TOPT_SPLIT_FEATURE}, FEATURES},
      .noperands = 3,
-     .operand =
-         {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .slots = 1},
-          {.name = "p", .role = TOPT_PARAM, .ndim = 1, .dim = {1}},
-          {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
+     .operand = {OPERAND("x", INPUT, OVER(0, 1, 2), .slots = 1),
+                 OPERAND("p", PARAM, OVER(1)), OPERAND("y", OUTPUT, OVER(0, 1, 2))},
      .forward = {KERNEL(BESIDE_FWD, V(0), V(2))},
      .backward = {KERNEL(BESIDE_BWD, G(2), G(0) | G(1))},
      .shape = shape_beside,
@@ -187,9 +166,8 @@ const struct topt_op_spec topt_ops_mixers[] = {
      .ndims = 4,
      .dim = {BATCH, WHOLE_SEQ, FEATURES, {"t", TOPT_SPLIT_NEVER}},
      .noperands = 3,
-     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}},
-                 {.name = "z", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 3, 2}},
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
+     .operand = {OPERAND("x", INPUT, OVER(0, 1, 2)), OPERAND("z", INPUT, OVER(0, 3, 2)),
+                 OPERAND("y", OUTPUT, OVER(0, 1, 2))},
      .forward = {KERNEL(INSERT_FWD, V(0) | V(1), V(2))},
      .backward = {KERNEL(INSERT_BWD, G(2), G(0) | G(1))},
      .shape = shape_insert,

@@ -75,19 +75,19 @@ static int64_t flops_recurrent(const struct topt_op *op, enum topt_kernel k,
 /* clang-format off */
 #define DIMS {BATCH, {"s", TOPT_SPLIT_NEVER}, {"n", TOPT_SPLIT_FEATURE}, {"k", TOPT_SPLIT_STAT}}
 #define SHARED_OPERANDS                                                                    \
-    {.name = "pre", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}},                      \
-    {.name = "wh", .role = TOPT_PARAM, .ndim = 2, .dim = {2, 3},                         \
-     .start = TOPT_START_FAN_IN},                                                          \
-    {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}},                       \
-    {.name = "gates", .role = TOPT_SAVED, .ndim = 3, .dim = {0, 1, 2}},                    \
-    {.name = "state", .role = TOPT_SAVED, .ndim = 3, .dim = {0, 1, 2}},                    \
-    {.name = "z", .role = TOPT_WORK_FWD, .ndim = 2, .dim = {0, 2}},                        \
-    {.name = "h", .role = TOPT_WORK_FWD, .ndim = 2, .dim = {0, 2}},                        \
-    {.name = "hk", .role = TOPT_WORK_FWD, .ndim = 2, .dim = {0, 3}, .made = 1},            \
-    {.name = "dhk", .role = TOPT_WORK_BWD, .ndim = 2, .dim = {0, 3}, .partial = 1},        \
-    {.name = "dh", .role = TOPT_WORK_BWD, .ndim = 2, .dim = {0, 2}, .made = 1},            \
-    {.name = "carry", .role = TOPT_WORK_BWD, .ndim = 2, .dim = {0, 2}},                    \
-    {.name = "states", .role = TOPT_WORK_BWD, .ndim = 3, .dim = {0, 1, 3}, .made = 1}
+    OPERAND("pre", INPUT, OVER(0, 1, 2)),                      \
+    OPERAND("wh", PARAM, OVER(2, 3),                         \
+     .start = TOPT_START_FAN_IN),                                                          \
+    OPERAND("y", OUTPUT, OVER(0, 1, 2)),                       \
+    OPERAND("gates", SAVED, OVER(0, 1, 2)),                    \
+    OPERAND("state", SAVED, OVER(0, 1, 2)),                    \
+    OPERAND("z", WORK_FWD, OVER(0, 2)),                        \
+    OPERAND("h", WORK_FWD, OVER(0, 2)),                        \
+    OPERAND("hk", WORK_FWD, OVER(0, 3), .made = 1),            \
+    OPERAND("dhk", WORK_BWD, OVER(0, 3), .partial = 1),        \
+    OPERAND("dh", WORK_BWD, OVER(0, 2), .made = 1),            \
+    OPERAND("carry", WORK_BWD, OVER(0, 2)),                    \
+    OPERAND("states", WORK_BWD, OVER(0, 1, 3), .made = 1)
 /* clang-format on */
 
 const struct topt_op_spec topt_ops_recurrent[] = {
@@ -114,13 +114,8 @@ const struct topt_op_spec topt_ops_recurrent[] = {
      .ndims = 4,
      .dim = DIMS,
      .noperands = 14,
-     .operand = {SHARED_OPERANDS,
-                 {.name = "q", .role = TOPT_SAVED, .ndim = 3, .dim = {0, 1, 2}},
-                 {.name = "bh",
-                  .role = TOPT_PARAM,
-                  .ndim = 1,
-                  .dim = {2},
-                  .start = TOPT_START_ZERO}},
+     .operand = {SHARED_OPERANDS, OPERAND("q", SAVED, OVER(0, 1, 2)),
+                 OPERAND("bh", PARAM, OVER(2), .start = TOPT_START_ZERO)},
      .forward = {KERNEL_AT(1, RECURRENT_FWD, V(1) | V(7), V(5)), SUM_AT(1, 5, D(3)),
                  KERNEL_AT(1, GRU_FWD, V(0) | V(4) | V(5) | V(13),
                            V(2) | V(3) | V(4) | V(6) | V(12)),

@@ -107,11 +107,7 @@ static int shape_untokens(struct topt_op *op, struct topt_error *err)
 /* ---- rows -------------------------------------------------------------------------- */
 
 /* clang-format off */
-#define CHANNELS {"c", TOPT_SPLIT_FEATURE}
-#define ROWS     {"h", TOPT_SPLIT_SPATIAL}
-#define COLS     {"w", TOPT_SPLIT_SPATIAL}
 #define WHOLE(n) {n, TOPT_SPLIT_NEVER}
-#define IMAGE    .ndim = 4, .dim = {0, 1, 2, 3}
 #define OWN      .own = 1 << 2 | 1 << 3
 /* clang-format on */
 
@@ -119,18 +115,17 @@ const struct topt_op_spec topt_ops_resample[] = {
     {.name = "resize",
      .attrs = A(HEIGHT) | A(WIDTH) | A(LINEAR) | A(CORNERS),
      .ndims = 4,
-     .dim = {BATCH, CHANNELS, ROWS, COLS},
+     .dim = {BATCH, CHANNELS, IMAGE_ROWS, IMAGE_COLS},
      .noperands = 4,
-     .operand =
-         {{.name = "x", .role = TOPT_INPUT, IMAGE, OWN},
-          {.name = "y", .role = TOPT_OUTPUT, IMAGE},
-          {.name = "xw", .role = TOPT_WORK_FWD, IMAGE, OWN, .made = 1, .window_of = 1},
-          {.name = "dxw",
-           .role = TOPT_WORK_BWD,
-           IMAGE,
-           OWN,
-           .window_of = 1,
-           .of_grad = 1}},
+     .operand = {OPERAND("x", INPUT, IMAGE, OWN),
+                 OPERAND("y", OUTPUT, IMAGE),
+                 OPERAND("xw", WORK_FWD, IMAGE, OWN, .made = 1, .window_of = 1),
+                 {.name = "dxw",
+                  .role = TOPT_WORK_BWD,
+                  IMAGE,
+                  OWN,
+                  .window_of = 1,
+                  .of_grad = 1}},
      .forward = {HALO(0, 2), KERNEL(RESIZE_FWD, V(2), V(1))},
      .backward = {KERNEL(RESIZE_BWD, G(1), V(3)), HALO_ADD(3, 0)},
      .shape = shape_resize,
@@ -142,8 +137,7 @@ const struct topt_op_spec topt_ops_resample[] = {
      .ndims = 5,
      .dim = {BATCH, CHANNELS, WHOLE("h"), WHOLE("w"), WHOLE("s")},
      .noperands = 2,
-     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 4, 1}},
-                 {.name = "y", .role = TOPT_OUTPUT, IMAGE}},
+     .operand = {OPERAND("x", INPUT, OVER(0, 4, 1)), OPERAND("y", OUTPUT, IMAGE)},
      .forward = {KERNEL(COPY_FWD, V(0), V(1))},
      .backward = {KERNEL(COPY_BWD, G(1), G(0))},
      .shape = shape_unflatten,
@@ -153,9 +147,8 @@ const struct topt_op_spec topt_ops_resample[] = {
      .ndims = 4,
      .dim = {BATCH, CHANNELS, WHOLE("h"), WHOLE("w")},
      .noperands = 2,
-     .operand =
-         {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 2, 1}, .own = 1 << 1},
-          {.name = "y", .role = TOPT_OUTPUT, IMAGE}},
+     .operand = {OPERAND("x", INPUT, OVER(0, 2, 1), .own = 1 << 1),
+                 OPERAND("y", OUTPUT, IMAGE)},
      .forward = {KERNEL(UNTOKENS_FWD, V(0), V(1))},
      .backward = {KERNEL(UNTOKENS_BWD, G(1), G(0))},
      .shape = shape_untokens,

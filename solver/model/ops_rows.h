@@ -16,10 +16,8 @@
 #define KERNEL_AS(k, r, w, ...) \
     {.kind = TOPT_STEP_KERNEL, .kernel = TOPT_K_##k, .reads = (r), .writes = (w), __VA_ARGS__}
 #define JOINS(k)            (TOPT_K_##k + 1)
-#define KERNEL_AT(d, k, r, w) {.kind = TOPT_STEP_KERNEL, .kernel = TOPT_K_##k, .reads = (r), \
-                               .writes = (w), .loop = 1 + (d)}
-#define KERNEL_OVER(d, k, r, w) {.kind = TOPT_STEP_KERNEL, .kernel = TOPT_K_##k, .reads = (r), \
-                                 .writes = (w), .dims = (d)}
+#define KERNEL_AT(d, k, r, w)   KERNEL_AS(k, r, w, .loop = 1 + (d))
+#define KERNEL_OVER(d, k, r, w) KERNEL_AS(k, r, w, .dims = (d))
 #define SUM(o, d)           {.kind = TOPT_STEP_SUM, .operand = (o), .dims = (d)}
 #define SUM_AT(at, o, d)    {.kind = TOPT_STEP_SUM, .operand = (o), .dims = (d), .loop = 1 + (at)}
 #define MAX(o, d)           {.kind = TOPT_STEP_MAX, .operand = (o), .dims = (d)}
@@ -28,8 +26,19 @@
 #define MOVE(o, to)         {.kind = TOPT_STEP_MOVE, .operand = (o), .into = (to)}
 #define MOVE_AT(at, o, to)  {.kind = TOPT_STEP_MOVE, .operand = (o), .into = (to), .loop = 1 + (at)}
 
-#define BATCH {"b", TOPT_SPLIT_BATCH}
-#define SEQ   {"s", TOPT_SPLIT_SEQUENCE}
+/* An operand: its name, its role, OVER the operator's dimensions that it has, and what is
+ * special about it. */
+#define OPERAND(n, what, ...) {.name = (n), .role = TOPT_##what, __VA_ARGS__}
+#define OVER(...) .ndim = sizeof(int[]){__VA_ARGS__} / sizeof(int), .dim = {__VA_ARGS__}
+
+#define BATCH      {"b", TOPT_SPLIT_BATCH}
+#define SEQ        {"s", TOPT_SPLIT_SEQUENCE}
+#define FEATURES   {"d", TOPT_SPLIT_FEATURE}
+/* Of images; an operand that has the first four dimensions is one. */
+#define CHANNELS   {"c", TOPT_SPLIT_FEATURE}
+#define IMAGE_ROWS {"h", TOPT_SPLIT_SPATIAL}
+#define IMAGE_COLS {"w", TOPT_SPLIT_SPATIAL}
+#define IMAGE      OVER(0, 1, 2, 3)
 /* clang-format on */
 
 /* Each file of rows ends with one whose name is NULL. */

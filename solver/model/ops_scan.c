@@ -151,14 +151,14 @@ static int64_t flops_selective(const struct topt_op *op, enum topt_kernel k,
 #define DIMS                                                                             \
     {BATCH, {"s", TOPT_SPLIT_NEVER}, {"h", TOPT_SPLIT_FEATURE}, {"g", TOPT_SPLIT_NEVER}, \
      {"c", TOPT_SPLIT_NEVER}, {"one", TOPT_SPLIT_NEVER}}
-#define OF_HEADS(n)  {.name = (n), .role = TOPT_INPUT, .ndim = 3, .dim = {B, S, H}}
-#define OF_GROUPS(n) {.name = (n), .role = TOPT_INPUT, .ndim = 3, .dim = {B, S, G}}
+#define OF_HEADS(n)  OPERAND(n, INPUT, OVER(B, S, H))
+#define OF_GROUPS(n) OPERAND(n, INPUT, OVER(B, S, G))
 #define PARAM(n, how) \
-    {.name = (n), .role = TOPT_PARAM, .ndim = 1, .dim = {H}, .start = TOPT_START_##how}
-#define OUTPUT       {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {B, S, H}}
-#define STATES_KEPT  {.name = "states", .role = TOPT_SAVED, .ndim = 3, .dim = {B, CHUNKS, H}}
-#define ROOM(n, dir) {.name = (n), .role = TOPT_WORK_##dir, .ndim = 1, .dim = {ONE}}
-#define CARRIED      {.name = "carry", .role = TOPT_WORK_BWD, .ndim = 1, .dim = {H}}
+    OPERAND(n, PARAM, OVER(H), .start = TOPT_START_##how)
+#define OUTPUT       OPERAND("y", OUTPUT, OVER(B, S, H))
+#define STATES_KEPT  OPERAND("states", SAVED, OVER(B, CHUNKS, H))
+#define ROOM(n, dir) OPERAND(n, WORK_##dir, OVER(ONE))
+#define CARRIED      OPERAND("carry", WORK_BWD, OVER(H))
 /* clang-format on */
 
 const struct topt_op_spec topt_ops_scan[] = {
@@ -208,20 +208,9 @@ const struct topt_op_spec topt_ops_scan[] = {
      .ndims = 6,
      .dim = DIMS,
      .noperands = 10,
-     .operand = {OF_HEADS("x"),
-                 OF_HEADS("dt"),
-                 OF_GROUPS("b"),
-                 OF_GROUPS("c"),
-                 {.name = "a_log",
-                  .role = TOPT_PARAM,
-                  .ndim = 2,
-                  .dim = {H, G},
-                  .start = TOPT_START_DECAY},
-                 PARAM("d", ONE),
-                 OUTPUT,
-                 STATES_KEPT,
-                 ROOM("work_back", BWD),
-                 CARRIED},
+     .operand = {OF_HEADS("x"), OF_HEADS("dt"), OF_GROUPS("b"), OF_GROUPS("c"),
+                 OPERAND("a_log", PARAM, OVER(H, G), .start = TOPT_START_DECAY),
+                 PARAM("d", ONE), OUTPUT, STATES_KEPT, ROOM("work_back", BWD), CARRIED},
      .forward = {KERNEL(SELECTIVE_FWD, V(0) | V(1) | V(2) | V(3) | V(4) | V(5),
                         V(6) | V(7))},
      .backward = {KERNEL(SELECTIVE_BWD,

@@ -174,15 +174,14 @@ static int64_t flops_of_input(const struct topt_op *op, enum topt_kernel k,
 /* ---- rows -------------------------------------------------------------------------- */
 
 /* clang-format off */
-#define FEATURES  {"d", TOPT_SPLIT_FEATURE}
 #define WHOLE     {"d", TOPT_SPLIT_NEVER}
 #define ONE       {"one", TOPT_SPLIT_NEVER}
-#define IN(n, o)  {.name = (n), .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .optional = (o)}
-#define OWN(n, o) {.name = (n), .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, \
-                   .own = 1 << 2, .optional = (o)}
-#define OWN4(n, o) {.name = (n), .role = TOPT_INPUT, .ndim = 4, .dim = {0, 1, 2, 3}, \
-                    .own = 1 << 1, .optional = (o)}
-#define OUT       {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}
+#define IN(n, o)  OPERAND(n, INPUT, OVER(0, 1, 2), .optional = (o))
+#define OWN(n, o) OPERAND(n, INPUT, OVER(0, 1, 2), \
+                   .own = 1 << 2, .optional = (o))
+#define OWN4(n, o) OPERAND(n, INPUT, IMAGE, \
+                    .own = 1 << 1, .optional = (o))
+#define OUT       OPERAND("y", OUTPUT, OVER(0, 1, 2))
 #define JOIN      .noperands = 5,                                                          \
                   .forward = {KERNEL(CONCAT_FWD, V(0) | V(1) | V(2) | V(3), V(4))},        \
                   .backward = {KERNEL(CONCAT_BWD, G(4), G(0) | G(1) | G(2) | G(3))}
@@ -191,9 +190,7 @@ static int64_t flops_of_input(const struct topt_op *op, enum topt_kernel k,
 /* One count is left of positions or of features: 'd1' and 'd2' are those of the output. */
 #define ONE_LEFT(n, attr, k, d1, d2)                                                     \
     .name = (n), .attrs = A(attr), .ndims = 4, .dim = {BATCH, SEQ, FEATURES, ONE},       \
-    .noperands = 2,                                                                      \
-    .operand = {IN("x", 0),                                                              \
-                {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, d1, d2}}},      \
+    .noperands = 2, .operand = {IN("x", 0), OPERAND("y", OUTPUT, OVER(0, d1, d2))},      \
     .forward = {KERNEL(k##_FWD, V(0), V(1))}, .backward = {KERNEL(k##_BWD, G(1), G(0))}
 
 const struct topt_op_spec topt_ops_shape[] = {
@@ -210,13 +207,9 @@ const struct topt_op_spec topt_ops_shape[] = {
     {.name = "slice",
      .attrs = A(OFFSET) | A(FEATURES_UNIT),
      .ndims = 4,
-     .dim = {BATCH,
-             {"c", TOPT_SPLIT_FEATURE},
-             {"h", TOPT_SPLIT_SPATIAL},
-             {"w", TOPT_SPLIT_SPATIAL}},
+     .dim = {BATCH, CHANNELS, IMAGE_ROWS, IMAGE_COLS},
      .noperands = 2,
-     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 4, .dim = {0, 1, 2, 3}},
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 4, .dim = {0, 1, 2, 3}}},
+     .operand = {OPERAND("x", INPUT, IMAGE), OPERAND("y", OUTPUT, IMAGE)},
      .forward = {KERNEL(SLICE_FWD, V(0), V(1))},
      .backward = {KERNEL(SLICE_BWD, G(1), G(0))},
      .shape = shape_slice,
@@ -226,13 +219,9 @@ const struct topt_op_spec topt_ops_shape[] = {
     {.name = "shuffle",
      .attrs = A(GROUPS),
      .ndims = 4,
-     .dim = {BATCH,
-             {"c", TOPT_SPLIT_NEVER},
-             {"h", TOPT_SPLIT_SPATIAL},
-             {"w", TOPT_SPLIT_SPATIAL}},
+     .dim = {BATCH, {"c", TOPT_SPLIT_NEVER}, IMAGE_ROWS, IMAGE_COLS},
      .noperands = 2,
-     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 4, .dim = {0, 1, 2, 3}},
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 4, .dim = {0, 1, 2, 3}}},
+     .operand = {OPERAND("x", INPUT, IMAGE), OPERAND("y", OUTPUT, IMAGE)},
      .forward = {KERNEL(SHUFFLE_FWD, V(0), V(1))},
      .backward = {KERNEL(SHUFFLE_BWD, G(1), G(0))},
      .shape = shape_shuffle,
@@ -253,15 +242,9 @@ const struct topt_op_spec topt_ops_shape[] = {
      .flops = topt_flops_none},
     {.name = "concat_counts",
      .ndims = 4,
-     .dim = {BATCH,
-             {"c", TOPT_SPLIT_NEVER},
-             {"h", TOPT_SPLIT_SPATIAL},
-             {"w", TOPT_SPLIT_SPATIAL}},
-     .operand = {OWN4("x0", 0),
-                 OWN4("x1", 0),
-                 OWN4("x2", 1),
-                 OWN4("x3", 1),
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 4, .dim = {0, 1, 2, 3}}},
+     .dim = {BATCH, {"c", TOPT_SPLIT_NEVER}, IMAGE_ROWS, IMAGE_COLS},
+     .operand = {OWN4("x0", 0), OWN4("x1", 0), OWN4("x2", 1), OWN4("x3", 1),
+                 OPERAND("y", OUTPUT, IMAGE)},
      JOIN,
      .shape = shape_concat_counts,
      .flops = topt_flops_none},
@@ -271,9 +254,7 @@ const struct topt_op_spec topt_ops_shape[] = {
      .dim = {BATCH, SEQ, FEATURES},
      .even = D(2),
      .noperands = 2,
-     .operand =
-         {OWN("x", 0),
-          {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}, .own = 1 << 2}},
+     .operand = {OWN("x", 0), OPERAND("y", OUTPUT, OVER(0, 1, 2), .own = 1 << 2)},
      .forward = {KERNEL(COPY_FWD, V(0), V(1))},
      .backward = {KERNEL(COPY_BWD, G(1), G(0))},
      .shape = shape_regroup,
@@ -281,18 +262,10 @@ const struct topt_op_spec topt_ops_shape[] = {
     {.name = "regroup",
      .attrs = A(FEATURES) | A(FEATURES_UNIT),
      .ndims = 4,
-     .dim = {BATCH,
-             {"c", TOPT_SPLIT_FEATURE},
-             {"h", TOPT_SPLIT_SPATIAL},
-             {"w", TOPT_SPLIT_SPATIAL}},
+     .dim = {BATCH, CHANNELS, IMAGE_ROWS, IMAGE_COLS},
      .even = D(1),
      .noperands = 2,
-     .operand = {OWN4("x", 0),
-                 {.name = "y",
-                  .role = TOPT_OUTPUT,
-                  .ndim = 4,
-                  .dim = {0, 1, 2, 3},
-                  .own = 1 << 1}},
+     .operand = {OWN4("x", 0), OPERAND("y", OUTPUT, IMAGE, .own = 1 << 1)},
      .forward = {KERNEL(COPY_FWD, V(0), V(1))},
      .backward = {KERNEL(COPY_BWD, G(1), G(0))},
      .shape = shape_regroup,
@@ -302,8 +275,7 @@ const struct topt_op_spec topt_ops_shape[] = {
      .ndims = 3,
      .dim = {BATCH, SEQ, FEATURES},
      .noperands = 2,
-     .operand = {IN("x", 0),
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 2, 1}}},
+     .operand = {IN("x", 0), OPERAND("y", OUTPUT, OVER(0, 2, 1))},
      .forward = {KERNEL(TRANSPOSE_FWD, V(0), V(1))},
      .backward = {KERNEL(TRANSPOSE_BWD, G(1), G(0))},
      .shape = shape_transpose,
@@ -322,10 +294,8 @@ const struct topt_op_spec topt_ops_shape[] = {
      .ndims = 4,
      .dim = {BATCH, {"s", TOPT_SPLIT_NEVER}, FEATURES, ONE},
      .noperands = 3,
-     .operand =
-         {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .own = 1 << 1},
-          {.name = "token", .role = TOPT_PARAM, .ndim = 2, .dim = {3, 2}},
-          OUT},
+     .operand = {OPERAND("x", INPUT, OVER(0, 1, 2), .own = 1 << 1),
+                 OPERAND("token", PARAM, OVER(3, 2)), OUT},
      .forward = {KERNEL(PREPEND_FWD, V(0) | V(1), V(2))},
      .backward = {KERNEL(PREPEND_BWD, G(2), G(0) | G(1))},
      .shape = shape_prepend,
@@ -356,13 +326,9 @@ const struct topt_op_spec topt_ops_shape[] = {
     {.name = "dropout",
      .attrs = A(RATE),
      .ndims = 4,
-     .dim = {BATCH,
-             {"c", TOPT_SPLIT_FEATURE},
-             {"h", TOPT_SPLIT_SPATIAL},
-             {"w", TOPT_SPLIT_SPATIAL}},
+     .dim = {BATCH, CHANNELS, IMAGE_ROWS, IMAGE_COLS},
      .noperands = 2,
-     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 4, .dim = {0, 1, 2, 3}},
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 4, .dim = {0, 1, 2, 3}}},
+     .operand = {OPERAND("x", INPUT, IMAGE), OPERAND("y", OUTPUT, IMAGE)},
      .forward = {KERNEL(DROPOUT_FWD, V(0), V(1))},
      .backward = {KERNEL(DROPOUT_BWD, G(1), G(0))},
      .shape = shape_dropout,
@@ -373,12 +339,10 @@ const struct topt_op_spec topt_ops_shape[] = {
      .ndims = 3,
      .dim = {BATCH, SEQ, {"d", TOPT_SPLIT_STAT}},
      .noperands = 5,
-     .operand =
-         {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}},
-          OUT,
-          {.name = "dot", .role = TOPT_WORK_BWD, .ndim = 2, .dim = {0, 1}, .wide = 1},
-          {.name = "max", .role = TOPT_SAVED, .ndim = 2, .dim = {0, 1}, .wide = 1},
-          {.name = "sum", .role = TOPT_SAVED, .ndim = 2, .dim = {0, 1}, .wide = 1}},
+     .operand = {OPERAND("x", INPUT, OVER(0, 1, 2)), OUT,
+                 OPERAND("dot", WORK_BWD, OVER(0, 1), .wide = 1),
+                 OPERAND("max", SAVED, OVER(0, 1), .wide = 1),
+                 OPERAND("sum", SAVED, OVER(0, 1), .wide = 1)},
      .forward = {KERNEL(XENT_MAX, V(0), V(3)), MAX(3, D(2)),
                  KERNEL(SOFTMAX_SUM, V(0) | V(3), V(4)), SUM(4, D(2)),
                  KERNEL(SOFTMAX_FWD, V(0) | V(3) | V(4), V(1))},
@@ -392,10 +356,9 @@ const struct topt_op_spec topt_ops_shape[] = {
      .ndims = 3,
      .dim = {BATCH, SEQ, {"d", TOPT_SPLIT_STAT}},
      .noperands = 3,
-     .operand =
-         {{.name = "prediction", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}},
-          {.name = "target", .role = TOPT_DATA, .ndim = 3, .dim = {0, 1, 2}, .real = 1},
-          {.name = "loss", .role = TOPT_OUTPUT, .ndim = 2, .dim = {0, 1}, .wide = 1}},
+     .operand = {OPERAND("prediction", INPUT, OVER(0, 1, 2)),
+                 OPERAND("target", DATA, OVER(0, 1, 2), .real = 1),
+                 OPERAND("loss", OUTPUT, OVER(0, 1), .wide = 1)},
      .forward = {KERNEL(LOAD, 0, V(1)), KERNEL(MSE_FWD, V(0) | V(1), V(2)), SUM(2, D(2))},
      .backward = {KERNEL(MSE_BWD, V(0) | V(1), G(0))},
      .shape = topt_shape_same,

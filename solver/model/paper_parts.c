@@ -31,10 +31,7 @@ int topt_paper_relu(struct paper *p, int x, const char *name)
 
 struct topt_attrs topt_paper_window(int64_t size, int64_t stride)
 {
-    int64_t pad = (size - 1) / 2;
-    return ATTRS(.kernel_h = size, .kernel_w = size, .stride_h = stride,
-                 .stride_w = stride, .pad_top = pad, .pad_left = pad, .pad_bottom = pad,
-                 .pad_right = pad);
+    return topt_attrs_window(size, stride, (size - 1) / 2);
 }
 
 int topt_paper_image(struct paper *p, int64_t size)

@@ -92,9 +92,7 @@ static void make_vgg16(struct paper *p)
             x = topt_paper_add(p, FUSED, "bias", x, -1, ATTRS(0), "%s.bias", name);
             x = topt_paper_relu(p, x, name);
         }
-        x = topt_paper_add(
-            p, COUNTED, "pool", x, -1,
-            ATTRS(.kernel_h = 2, .kernel_w = 2, .stride_h = 2, .stride_w = 2), "pool");
+        x = topt_paper_add(p, COUNTED, "pool", x, -1, topt_attrs_window(2, 2, 0), "pool");
     }
     p->prefix[0] = '\0';
     x = topt_paper_add(p, FUSED, "flatten", x, -1, ATTRS(0), "features");

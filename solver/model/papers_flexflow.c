@@ -13,12 +13,6 @@
 
 enum { CLASSES = 1000 };
 
-static struct topt_attrs bare(int64_t size, int64_t stride) /* without a border */
-{
-    return ATTRS(.kernel_h = size, .kernel_w = size, .stride_h = stride,
-                 .stride_w = stride);
-}
-
 /* ---- AlexNet -------------------------------------------------------------------------- */
 
 static int conv_relu(struct paper *p, int x, int64_t channels, struct topt_attrs attrs,
@@ -33,16 +27,15 @@ static int conv_relu(struct paper *p, int x, int64_t channels, struct topt_attrs
 void topt_paper_alexnet(struct paper *p)
 {
     enum { IMAGE = 224, INNER = 4096 };
-    struct topt_attrs stem = topt_paper_window(11, 4);
-    stem.pad_top = stem.pad_left = stem.pad_bottom = stem.pad_right = 2;
+    struct topt_attrs stem = topt_attrs_window(11, 4, 2);
     int x = conv_relu(p, topt_paper_image(p, IMAGE), 64, stem, "conv1");
-    x = topt_paper_add(p, COUNTED, "pool", x, -1, bare(3, 2), "pool1");
+    x = topt_paper_add(p, COUNTED, "pool", x, -1, topt_attrs_window(3, 2, 0), "pool1");
     x = conv_relu(p, x, 192, topt_paper_window(5, 1), "conv2");
-    x = topt_paper_add(p, COUNTED, "pool", x, -1, bare(3, 2), "pool2");
+    x = topt_paper_add(p, COUNTED, "pool", x, -1, topt_attrs_window(3, 2, 0), "pool2");
     x = conv_relu(p, x, 384, topt_paper_window(3, 1), "conv3");
     x = conv_relu(p, x, 256, topt_paper_window(3, 1), "conv4");
     x = conv_relu(p, x, 256, topt_paper_window(3, 1), "conv5");
-    x = topt_paper_add(p, COUNTED, "pool", x, -1, bare(3, 2), "pool5");
+    x = topt_paper_add(p, COUNTED, "pool", x, -1, topt_attrs_window(3, 2, 0), "pool5");
     x = topt_paper_add(p, FUSED, "flatten", x, -1, ATTRS(0), "features");
     x = topt_paper_relu(p, topt_paper_project(p, COUNTED, x, INNER, 1, "fc6"), "fc6");
     x = topt_paper_relu(p, topt_paper_project(p, COUNTED, x, INNER, 1, "fc7"), "fc7");
@@ -84,7 +77,7 @@ static int mean(struct paper *p, int x)
 
 static int largest(struct paper *p, int x)
 {
-    return topt_paper_add(p, COUNTED, "pool", x, -1, bare(3, 2), "pool");
+    return topt_paper_add(p, COUNTED, "pool", x, -1, topt_attrs_window(3, 2, 0), "pool");
 }
 
 /* Channels of all, one after the other. */
@@ -112,9 +105,9 @@ static int block_a(struct paper *p, int x, int64_t pooled)
 
 static int block_b(struct paper *p, int x)
 {
-    int of[3] = {conv(p, x, 384, bare(3, 2), "three")};
+    int of[3] = {conv(p, x, 384, topt_attrs_window(3, 2, 0), "three")};
     of[1] = square(p, square(p, x, 64, 1, "double.in"), 96, 3, "double.mid");
-    of[1] = conv(p, of[1], 96, bare(3, 2), "double");
+    of[1] = conv(p, of[1], 96, topt_attrs_window(3, 2, 0), "double");
     of[2] = largest(p, x);
     return join(p, of, 3, "join");
 }
@@ -134,10 +127,11 @@ static int block_c(struct paper *p, int x, int64_t inner)
 
 static int block_d(struct paper *p, int x)
 {
-    int of[3] = {conv(p, square(p, x, 192, 1, "three.in"), 320, bare(3, 2), "three")};
+    int of[3] = {conv(p, square(p, x, 192, 1, "three.in"), 320,
+                      topt_attrs_window(3, 2, 0), "three")};
     of[1] = slim(p, square(p, x, 192, 1, "seven.in"), 192, 1, 7, "seven.row");
     of[1] = slim(p, of[1], 192, 7, 1, "seven.column");
-    of[1] = conv(p, of[1], 192, bare(3, 2), "seven");
+    of[1] = conv(p, of[1], 192, topt_attrs_window(3, 2, 0), "seven");
     of[2] = largest(p, x);
     return join(p, of, 3, "join");
 }
@@ -162,13 +156,15 @@ static int block_e(struct paper *p, int x)
 
 static int stem(struct paper *p)
 {
-    int x = conv(p, topt_paper_image(p, 299), 32, bare(3, 2), "stem.a");
-    x = conv(p, x, 32, bare(3, 1), "stem.b");
+    int x = conv(p, topt_paper_image(p, 299), 32, topt_attrs_window(3, 2, 0), "stem.a");
+    x = conv(p, x, 32, topt_attrs_window(3, 1, 0), "stem.b");
     x = square(p, x, 64, 3, "stem.c");
-    x = topt_paper_add(p, COUNTED, "pool", x, -1, bare(3, 2), "stem.pool1");
-    x = conv(p, x, 80, bare(1, 1), "stem.d");
-    x = conv(p, x, 192, bare(3, 1), "stem.e");
-    return topt_paper_add(p, COUNTED, "pool", x, -1, bare(3, 2), "stem.pool2");
+    x = topt_paper_add(p, COUNTED, "pool", x, -1, topt_attrs_window(3, 2, 0),
+                       "stem.pool1");
+    x = conv(p, x, 80, topt_attrs_window(1, 1, 0), "stem.d");
+    x = conv(p, x, 192, topt_attrs_window(3, 1, 0), "stem.e");
+    return topt_paper_add(p, COUNTED, "pool", x, -1, topt_attrs_window(3, 2, 0),
+                          "stem.pool2");
 }
 
 void topt_paper_inception(struct paper *p)

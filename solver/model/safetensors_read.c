@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "topt_array.h"
 #include "topt_json.h"
 #include "topt_text.h"
 
@@ -44,14 +45,8 @@ static int find_type(const char *name)
 int topt_weights_add(struct topt_weights *w, const struct topt_weight *t,
                      struct topt_error *err)
 {
-    if (w->n == w->cap) {
-        int cap = w->cap ? 2 * w->cap : 64;
-        struct topt_weight *more = realloc(w->at, (size_t)cap * sizeof *more);
-        if (!more)
-            return topt_nomem(err, "the names of tensors");
-        w->at = more;
-        w->cap = cap;
-    }
+    if (TOPT_ROOM(w->at, w->n, w->cap, 64))
+        return topt_nomem(err, "the names of tensors");
     struct topt_weight copy = *t;
     copy.name = topt_arena_strdup(w->arena, t->name);
     if (!copy.name)

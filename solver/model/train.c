@@ -14,6 +14,7 @@
  * up) each has an adapter of its own, as such frameworks do that wrap modules one by
  * one. */
 #include "model_impl.h"
+#include "topt_array.h"
 #include "topt_text.h"
 
 #include <fnmatch.h>
@@ -56,14 +57,8 @@ struct trainer {
 static int note_module(void *ctx, const struct topt_weight *w)
 {
     struct trainer *t = ctx;
-    if (t->nmodules == t->modules_cap) {
-        int cap = t->modules_cap ? 2 * t->modules_cap : 64;
-        struct module *grown = realloc(t->module, (size_t)cap * sizeof *grown);
-        if (!grown)
-            return topt_nomem(t->err, "names");
-        t->module = grown;
-        t->modules_cap = cap;
-    }
+    if (TOPT_ROOM(t->module, t->nmodules, t->modules_cap, 64))
+        return topt_nomem(t->err, "names");
     char *name = strdup(w->name);
     if (!name)
         return topt_nomem(t->err, "names");

@@ -7,6 +7,7 @@
  * 2023).  A unit is a block of the model, or an operator where parameters are gathered by
  * operator or are in no block. */
 #include "graph.h"
+#include "topt_array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,16 +36,8 @@ static int no_memory(struct maker *w)
 static int grow(struct sim_graph *g)
 {
     int cap = g->cap ? 2 * g->cap : 1024;
-    struct topt_task *task = realloc(g->task, (size_t)cap * sizeof *task);
-    if (task)
-        g->task = task;
-    int *first = realloc(g->first, (size_t)cap * sizeof *first);
-    if (first)
-        g->first = first;
-    int *waits = realloc(g->waits, (size_t)cap * sizeof *waits);
-    if (waits)
-        g->waits = waits;
-    if (!task || !first || !waits)
+    if (TOPT_RESIZE(g->task, cap) || TOPT_RESIZE(g->first, cap) ||
+        TOPT_RESIZE(g->waits, cap))
         return -1;
     g->cap = cap;
     return 0;
@@ -80,14 +73,8 @@ static int add_edge(struct maker *w, int from, int to)
     struct sim_graph *g = w->g;
     if (from < 0 || from == to)
         return 0;
-    if (g->nedges == g->edges_cap) {
-        int cap = g->edges_cap ? 2 * g->edges_cap : 4096;
-        struct sim_edge *grown = realloc(g->edge, (size_t)cap * sizeof *grown);
-        if (!grown)
-            return no_memory(w);
-        g->edge = grown;
-        g->edges_cap = cap;
-    }
+    if (TOPT_ROOM(g->edge, g->nedges, g->edges_cap, 4096))
+        return no_memory(w);
     g->edge[g->nedges] = (struct sim_edge){to, g->first[from]};
     g->first[from] = g->nedges++;
     g->waits[to]++;

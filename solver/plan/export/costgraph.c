@@ -28,6 +28,7 @@
 #include "request.h"
 #include "solutions.h"
 #include "solve.h"
+#include "topt_array.h"
 #include "topt_export.h"
 #include "topt_question.h"
 #include "topt_text.h"
@@ -133,10 +134,8 @@ static int add_block(struct union_builder *u, struct topt_problem *p,
         entries += n[under->edge[i].from] * n[under->edge[i].to];
     if (check_entries(u, entries))
         return -1;
-    struct block *grown = realloc(u->block, ((size_t)u->nblocks + 1) * sizeof *grown);
-    if (!grown)
+    if (TOPT_RESIZE(u->block, u->nblocks + 1))
         return topt_nomem(u->err, "the cost graph");
-    u->block = grown;
     struct block *b = &u->block[u->nblocks++];
     b->in_flight = caps.transient + topt_capped_crossing(p) * caps.crossing;
     return copy_problem(u->arena, under, &b->p) ? topt_nomem(u->err, "the cost graph")

@@ -19,6 +19,7 @@
 #include "request.h"
 #include "solutions.h"
 #include "solve.h"
+#include "topt_array.h"
 #include "topt_choices.h"
 #include "topt_question.h"
 
@@ -67,10 +68,9 @@ static int set_incumbents(struct solver *v, struct topt_search_options *o)
     size_t n = 0, most = (size_t)v->s->nknown + (size_t)v->ret->n + 1;
     if (v->goal != TOPT_GOAL_FRONTIER)
         return 0;
-    struct topt_cost *known = realloc(v->known, most * sizeof *known);
-    if (!known)
+    if (TOPT_RESIZE(v->known, most))
         return topt_nomem(v->err, "the frontier");
-    v->known = known;
+    struct topt_cost *known = v->known;
     for (int i = 0; i < v->s->nknown; i++)
         known[n++] = v->s->known[i];
     for (int i = 0; i < v->ret->n; i++)

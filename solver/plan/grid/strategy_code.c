@@ -1,5 +1,6 @@
 /* strategy_code.c - uniform strategies as words that don't name a grid. */
 #include "strategy_code.h"
+#include "topt_array.h"
 #include "topt_json.h"
 #include "topt_text.h"
 
@@ -108,12 +109,10 @@ static int spell(struct topt_strategy_codes *s, const struct topt_model *m,
 /* Takes the word over. */
 static int add_word(struct topt_strategy_codes *s, char *word)
 {
-    char **grown = realloc(s->word, ((size_t)s->n + 1) * sizeof *grown);
-    if (!grown) {
+    if (TOPT_RESIZE(s->word, s->n + 1)) {
         free(word);
         return -1;
     }
-    s->word = grown;
     s->word[s->n] = word;
     return s->n++;
 }

@@ -5,6 +5,7 @@
 #include "grid_data.h"
 #include "request.h"
 #include "solutions.h"
+#include "topt_array.h"
 #include "topt_choices.h"
 #include "topt_framework.h"
 
@@ -20,14 +21,8 @@ struct lister {
 static int add_variant(struct lister *l, const struct topt_variant *v)
 {
     struct topt_grid_search *s = l->s;
-    if (s->nvariants == l->cap) {
-        int cap = l->cap ? 2 * l->cap : 16;
-        struct topt_variant *grown = realloc(s->variant, (size_t)cap * sizeof *grown);
-        if (!grown)
-            return -1;
-        s->variant = grown;
-        l->cap = cap;
-    }
+    if (TOPT_ROOM(s->variant, s->nvariants, l->cap, 16))
+        return -1;
     s->variant[s->nvariants++] = *v;
     return 0;
 }

@@ -4,6 +4,7 @@
  * it, not by the configuration as such, of which there are many more.  So a table of an
  * edge is between classes of ends. */
 #include "edge_classes.h"
+#include "topt_array.h"
 #include "topt_hash.h"
 
 #include <stdlib.h>
@@ -34,18 +35,12 @@ static int32_t *slot_of(const struct classes *c, const struct topt_edge_end *e)
 static int classes_grow(struct classes *c)
 {
     int cap = c->cap ? 2 * c->cap : 32;
-    struct topt_edge_end *end = realloc(*c->end, (size_t)cap * sizeof *end);
-    if (end)
-        *c->end = end;
-    int32_t *slot = realloc(c->slot, 2 * (size_t)cap * sizeof *slot);
-    if (slot)
-        c->slot = slot;
-    if (!end || !slot)
+    if (TOPT_RESIZE(*c->end, cap) || TOPT_RESIZE(c->slot, 2 * cap))
         return -1;
     c->cap = cap;
-    memset(slot, 0xff, 2 * (size_t)cap * sizeof *slot);
+    memset(c->slot, 0xff, 2 * (size_t)cap * sizeof *c->slot);
     for (int i = 0; i < *c->n; i++)
-        *slot_of(c, &end[i]) = i;
+        *slot_of(c, &(*c->end)[i]) = i;
     return 0;
 }
 

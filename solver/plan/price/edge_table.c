@@ -9,6 +9,7 @@
 #include "problem_data.h"
 #include "problem_stats.h"
 #include "restrict.h"
+#include "topt_array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -181,10 +182,8 @@ static void trim(struct pricing *x)
 {
     struct edge_table *e = x->e;
     size_t n = (size_t)x->nalts + 1;
-    struct topt_cost *cost = realloc(e->cost, n * sizeof *cost);
-    struct edge_fact *fact = realloc(e->fact, n * sizeof *fact);
-    e->cost = cost ? cost : e->cost;
-    e->fact = fact ? fact : e->fact;
+    (void)TOPT_RESIZE(e->cost, n);
+    (void)TOPT_RESIZE(e->fact, n);
 }
 
 static int price_entries(struct pricing *x, struct topt_error *err)

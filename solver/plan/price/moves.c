@@ -13,6 +13,7 @@
 #include "moves.h"
 #include "problem_data.h"
 #include "problem_stats.h"
+#include "topt_array.h"
 #include "topt_hash.h"
 #include "topt_symmetry_bound.h"
 
@@ -22,11 +23,11 @@
 /* From one layout to each; there are many. */
 struct row {
     int64_t *ns;
-    uint8_t *known;     /* enum known */
+    uint8_t *price;     /* enum price */
     int64_t *transient; /* of what is EXACT; NULL: nothing yet, but in place */
     int n;
 };
-enum known { UNKNOWN, BYTES, ORBITS, ASKED, EXACT };
+enum price { UNPRICED, BYTE_BOUND, SYMMETRY_BOUND, ASKED, EXACT };
 
 /* What was asked for, and has no cost yet. */
 struct asked {
@@ -54,7 +55,7 @@ static void moves_destroy(struct topt_moves *m)
 {
     for (int i = 0; i < m->n; i++) {
         free(m->row[i].ns);
-        free(m->row[i].known);
+        free(m->row[i].price);
         free(m->row[i].transient);
     }
     free(m->asked);
@@ -91,11 +92,8 @@ struct topt_moves *topt_moves_of(struct topt_problem *p, int tensor,
     for (int i = 0; i < p->nmoves; i++)
         if (same_shape(&t[p->moves[i]->tensor], &t[tensor]))
             return p->moves[i];
-    struct topt_moves **all = realloc(p->moves, ((size_t)p->nmoves + 1) * sizeof *all);
     struct topt_moves *m = calloc(1, sizeof *m);
-    if (all)
-        p->moves = all;
-    if (!all || !m) {
+    if (!m || TOPT_RESIZE(p->moves, p->nmoves + 1)) {
         free(m);
         topt_nomem(err, "edges");
         return NULL;
@@ -116,28 +114,10 @@ static int32_t *slot_of(const struct topt_moves *m, const struct topt_layout *l)
 static int moves_grow(const struct topt_problem *p, struct topt_moves *m)
 {
     int cap = m->cap ? 2 * m->cap : 64;
-    struct topt_layout *layout = realloc(m->layout, (size_t)cap * sizeof *layout);
-    if (layout)
-        m->layout = layout;
-    int64_t *bytes = realloc(m->bytes, (size_t)cap * sizeof *bytes);
-    if (bytes)
-        m->bytes = bytes;
-    struct topt_byte_bound_end *end =
-        p->byte_bounds ? realloc(m->end, (size_t)cap * sizeof *end) : NULL;
-    if (end)
-        m->end = end;
-    int32_t *orbit =
-        p->symmetry_bounds ? realloc(m->orbit, (size_t)cap * sizeof *orbit) : NULL;
-    if (orbit)
-        m->orbit = orbit;
-    struct row *row = realloc(m->row, (size_t)cap * sizeof *row);
-    if (row)
-        m->row = row;
-    int32_t *slot = realloc(m->slot, 2 * (size_t)cap * sizeof *slot);
-    if (slot)
-        m->slot = slot;
-    if (!layout || !bytes || (p->byte_bounds && !end) || (p->symmetry_bounds && !orbit) ||
-        !row || !slot)
+    if (TOPT_RESIZE(m->layout, cap) || TOPT_RESIZE(m->bytes, cap) ||
+        (p->byte_bounds && TOPT_RESIZE(m->end, cap)) ||
+        (p->symmetry_bounds && TOPT_RESIZE(m->orbit, cap)) || TOPT_RESIZE(m->row, cap) ||
+        TOPT_RESIZE(m->slot, 2 * cap))
         return -1;
     m->cap = cap;
     m->nslots = 2 * cap;
@@ -185,33 +165,18 @@ int topt_moves_number(const struct topt_problem *p, struct topt_moves *m,
 
 static int row_grow(struct row *r, int n)
 {
-    int64_t *ns = realloc(r->ns, (size_t)n * sizeof *ns);
-    if (ns)
-        r->ns = ns;
-    uint8_t *known = realloc(r->known, (size_t)n);
-    if (known)
-        r->known = known;
-    int64_t *transient =
-        r->transient ? realloc(r->transient, (size_t)n * sizeof *transient) : NULL;
-    if (transient)
-        r->transient = transient;
-    if (!ns || !known || (r->transient && !transient))
+    if (TOPT_RESIZE(r->ns, n) || TOPT_RESIZE(r->price, n) ||
+        (r->transient && TOPT_RESIZE(r->transient, n)))
         return -1;
-    memset(r->known + r->n, 0, (size_t)(n - r->n));
+    memset(r->price + r->n, 0, (size_t)(n - r->n));
     r->n = n;
     return 0;
 }
 
 static struct asked *asked_add(struct topt_moves *m)
 {
-    if (m->nasked == m->asked_cap) {
-        int cap = m->asked_cap ? 2 * m->asked_cap : 64;
-        struct asked *asked = realloc(m->asked, (size_t)cap * sizeof *asked);
-        if (!asked)
-            return NULL;
-        m->asked = asked;
-        m->asked_cap = cap;
-    }
+    if (TOPT_ROOM(m->asked, m->nasked, m->asked_cap, 64))
+        return NULL;
     return &m->asked[m->nasked++];
 }
 
@@ -226,9 +191,9 @@ static int find_orbits(const struct topt_problem *p, struct topt_moves *m)
 
 /* What a move takes at least, by one or the other; -1: no memory. */
 static int64_t bound_ns(const struct topt_problem *p, struct topt_moves *m, int from,
-                        int to, enum known by)
+                        int to, enum price by)
 {
-    if (by == BYTES)
+    if (by == BYTE_BOUND)
         return topt_byte_bound_between(p->byte_bounds, &m->shape,
                                        topt_dtype_bytes(p->k.settings->dtype),
                                        &m->end[from], &m->end[to]);
@@ -239,7 +204,7 @@ static int64_t bound_ns(const struct topt_problem *p, struct topt_moves *m, int 
 
 /* Without looking for a way.  In place nothing has to be found. */
 static int set_bound(const struct topt_problem *p, struct topt_moves *m, int from, int to,
-                     enum known by, struct topt_error *err)
+                     enum price by, struct topt_error *err)
 {
     struct row *r = &m->row[from];
     int64_t ns = from == to ? 0 : bound_ns(p, m, from, to, by);
@@ -247,22 +212,22 @@ static int set_bound(const struct topt_problem *p, struct topt_moves *m, int fro
         return topt_nomem(err, "edges");
     if (__builtin_mul_overflow(ns, p->k.settings->micro_batches, &ns))
         return topt_fail(err, TOPT_ERR_LIMIT, "the time of a step overflows");
-    r->ns[to] = r->known[to] && r->ns[to] > ns ? r->ns[to] : ns;
-    r->known[to] = (uint8_t)(from == to ? EXACT : by);
+    r->ns[to] = r->price[to] && r->ns[to] > ns ? r->ns[to] : ns;
+    r->price[to] = (uint8_t)(from == to ? EXACT : by);
     return 0;
 }
 
 /* What has to be known of a pair that was asked for: its last bound, if there are any. */
-static enum known enough(const struct topt_problem *p)
+static enum price enough(const struct topt_problem *p)
 {
-    return p->by_orbits ? ORBITS : p->byte_bounds ? BYTES : ASKED;
+    return p->by_orbits ? SYMMETRY_BOUND : p->byte_bounds ? BYTE_BOUND : ASKED;
 }
 
 static int is_known(const struct topt_problem *p, const struct topt_moves *m, int from,
                     int to)
 {
     const struct row *r = &m->row[from];
-    return to < r->n && r->known[to] >= enough(p);
+    return to < r->n && r->price[to] >= enough(p);
 }
 
 /* Apart, so that what is asked for most often needs no more than a look. */
@@ -276,9 +241,10 @@ __attribute__((noinline)) static int ask_first(struct topt_problem *p,
     if (enough(p) == ASKED)
         return topt_moves_ask_exact(p, m, from, to, err);
     /* Bytes know axes by their names. */
-    for (enum known by = p->byte_bounds && !p->options.orbits ? BYTES : ORBITS;
+    for (enum price by = p->byte_bounds && !p->options.orbits ? BYTE_BOUND
+                                                              : SYMMETRY_BOUND;
          by <= enough(p); by++)
-        if (r->known[to] < by && set_bound(p, m, from, to, by, err))
+        if (r->price[to] < by && set_bound(p, m, from, to, by, err))
             return -1;
     return 0;
 }
@@ -293,12 +259,12 @@ int topt_moves_ask_exact(struct topt_problem *p, struct topt_moves *m, int from,
                          struct topt_error *err)
 {
     struct row *r = &m->row[from];
-    if (r->known[to] >= ASKED)
+    if (r->price[to] >= ASKED)
         return 0;
     struct asked *x = asked_add(m);
     if (!x)
         return topt_nomem(err, "edges");
-    r->known[to] = ASKED;
+    r->price[to] = ASKED;
     x->from = from;
     x->to = to;
     (p->of ? p->of : p)->moves_priced++;
@@ -319,7 +285,7 @@ static int set_exact(struct topt_moves *m, int from, int to,
     }
     r->ns[to] = c->network_ns;
     r->transient[to] = c->transient_bytes;
-    r->known[to] = EXACT;
+    r->price[to] = EXACT;
     return 0;
 }
 
@@ -345,7 +311,7 @@ struct topt_move_cost topt_moves_at(const struct topt_moves *m, int from, int to
 {
     const struct row *r = &m->row[from];
     int64_t least = m->bytes[from] + (from == to ? 0 : m->bytes[to]);
-    int exact = r->transient && r->known[to] == EXACT;
+    int exact = r->transient && r->price[to] == EXACT;
     return (struct topt_move_cost){.network_ns = r->ns[to],
                                    .transient_bytes = exact ? r->transient[to] : least,
                                    .from_bytes = m->bytes[from],

@@ -27,6 +27,7 @@
 #include "solve_context.h"
 #include "solve_tuning.h"
 #include "solutions.h"
+#include "topt_array.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -71,14 +72,8 @@ static int before(const struct box *a, const struct box *b)
 
 static int push(struct cap_search *b, struct box x)
 {
-    if (b->n == b->cap) {
-        int cap = b->cap ? 2 * b->cap : 16;
-        struct box *heap = realloc(b->heap, (size_t)cap * sizeof *heap);
-        if (!heap)
-            return topt_nomem(b->context.err, "the search");
-        b->heap = heap;
-        b->cap = cap;
-    }
+    if (TOPT_ROOM(b->heap, b->n, b->cap, 16))
+        return topt_nomem(b->context.err, "the search");
     x.number = b->made++;
     int i = b->n++;
     for (; i > 0 && before(&x, &b->heap[(i - 1) / 2]); i = (i - 1) / 2)

@@ -26,6 +26,8 @@
 #include "problem_stats.h"
 #include "solve_context.h"
 #include "solve_tuning.h"
+#include "topt_array.h"
+#include "topt_minmax.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -63,14 +65,9 @@ static int find_known(struct lazy_frontier *s)
 {
     const struct topt_search_options *o = s->lazy.options;
     size_t n = 0, most = (size_t)o->nknown + (size_t)s->lazy.ret->n;
-    struct topt_cost *known = realloc(s->known, (most + 1) * sizeof *known);
-    if (known)
-        s->known = known;
-    struct topt_cost *corner = realloc(s->corner, (most + 1) * sizeof *corner);
-    if (corner)
-        s->corner = corner;
-    if (!known || !corner)
+    if (TOPT_RESIZE(s->known, most + 1) || TOPT_RESIZE(s->corner, most + 1))
         return topt_nomem(s->lazy.err, "the search");
+    struct topt_cost *known = s->known;
     for (int i = 0; i < o->nknown; i++)
         known[n++] = o->known[i];
     for (int i = 0; i < s->lazy.ret->n; i++)
@@ -80,21 +77,16 @@ static int find_known(struct lazy_frontier *s)
     return 0;
 }
 
-static int64_t min(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* The i-th corner (0..nknown): up to the i-th known point's memory, faster than the one
  * before. */
 static struct topt_cost corner_at(const struct lazy_frontier *s, int i)
 {
     struct topt_cost c = limits_of(s);
     if (i < s->nknown)
-        c.memory = min(c.memory, s->known[i].memory - 1);
+        c.memory = topt_min(c.memory, s->known[i].memory - 1);
     if (i > 0)
-        c.time = min(c.time,
-                     topt_search_missed(s->known[i - 1].time, s->lazy.options->epsilon));
+        c.time = topt_min(
+            c.time, topt_search_missed(s->known[i - 1].time, s->lazy.options->epsilon));
     return c;
 }
 

@@ -2,6 +2,7 @@
  * together. */
 #include "solutions.h"
 #include "certificate.h"
+#include "topt_array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -64,13 +65,10 @@ int topt_solutions_reduce(struct topt_solutions *s, struct topt_error *err)
 int topt_solutions_append(struct topt_solutions *s, const struct topt_solution *more,
                           int n, struct topt_error *err)
 {
-    struct topt_solution *at =
-        realloc(s->at, ((size_t)s->n + (size_t)n + 1) * sizeof *at);
-    if (!at)
+    if (TOPT_RESIZE(s->at, s->n + n + 1))
         return topt_nomem(err, "the frontier");
     if (n > 0)
-        memcpy(at + s->n, more, (size_t)n * sizeof *at);
-    s->at = at;
+        memcpy(s->at + s->n, more, (size_t)n * sizeof *s->at);
     s->n += n;
     return 0;
 }

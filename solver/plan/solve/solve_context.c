@@ -4,6 +4,7 @@
 #include "caps.h"
 #include "certificate.h"
 #include "solutions.h"
+#include "topt_array.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,10 +15,8 @@
 int topt_solve_note_caps(struct solve_context *r, struct topt_caps caps)
 {
     struct topt_solutions *s = r->ret;
-    struct topt_caps *all = realloc(s->caps, ((size_t)s->ncaps + 1) * sizeof *all);
-    if (!all)
+    if (TOPT_RESIZE(s->caps, s->ncaps + 1))
         return topt_nomem(r->err, "the frontier");
-    s->caps = all;
     s->caps[s->ncaps++] = caps;
     return 0;
 }
@@ -41,6 +40,10 @@ static int dominated(const struct solve_context *r, int64_t memory, int64_t time
 int topt_solve_keep(struct solve_context *r, const struct topt_search_point *point,
                     int64_t memory)
 {
+    int64_t surplus;
+    if (topt_capped_surplus(r->p, point, &surplus, r->err))
+        return -1;
+    memory -= surplus;
     if (dominated(r, memory, point->cost.time))
         return 0;
     struct topt_solution s = {

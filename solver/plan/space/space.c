@@ -9,6 +9,7 @@
  *
  * A configuration of `full` is a number in base (dimensions + 1), counted up. */
 #include "space.h"
+#include "topt_array.h"
 #include "topt_choices.h"
 
 #include <stdlib.h>
@@ -119,10 +120,8 @@ static int add(struct lister *l, const struct topt_config *c)
                 "more than %d configurations of one operator; choose a smaller "
                 "space",
                 MAX_CONFIGS);
-        struct topt_config *grown = realloc(l->list->config, (size_t)cap * sizeof *grown);
-        if (!grown)
+        if (TOPT_RESIZE(l->list->config, cap))
             return topt_fail(l->err, TOPT_ERR_NOMEM, "no memory for configurations");
-        l->list->config = grown;
         l->cap = cap;
     }
     l->list->config[l->list->n++] = *c;

@@ -8,22 +8,13 @@
 
 #include "min_marginals.h"
 #include "search_common.h"
+#include "topt_minmax.h"
 
 #include <stdlib.h>
 
 enum {
     FINE = 1 << 10, /* numbers this large express ratios well enough */
 };
-
-static int64_t min(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t max(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 struct visit {
     int64_t node, at; /* at: entry or point */
@@ -72,7 +63,7 @@ static void scale(struct topt_cost most, int64_t heaviest, int64_t *time, int64_
         a >>= 1;
         b >>= 1;
     }
-    while (max(a, b) > 0 && max(a, b) < heaviest &&
+    while (topt_max(a, b) > 0 && topt_max(a, b) < heaviest &&
            (topt_wide)a * 2 * most.time + (topt_wide)b * 2 * most.memory <= heaviest) {
         a *= 2;
         b *= 2;
@@ -113,8 +104,8 @@ int topt_scalarizer_weigh(struct scalarizer *b, int64_t time, int64_t memory,
 {
     struct scalar_pass *x = &b->bound[0];
     /* Numbers as large as can be: no strategy is beyond 'most'. */
-    corner.time = min(corner.time, b->most.time);
-    corner.memory = min(corner.memory, b->most.memory);
+    corner.time = topt_min(corner.time, b->most.time);
+    corner.memory = topt_min(corner.memory, b->most.memory);
     scale(corner, TOPT_LIGHT, &time, &memory);
     while ((topt_wide)time * b->most.time + (topt_wide)memory * b->most.memory >
            TOPT_HEAVY) {
@@ -199,15 +190,15 @@ int topt_scalarizer_most(const struct elimination_plan *plan, struct topt_cost *
         const struct topt_cost *cost = t->cost;
         uint32_t n = t->npoints;
         for (uint32_t p = 0; t->leaf && p < n; p++) {
-            most[i].time = max(most[i].time, cost[p].time);
-            most[i].memory = max(most[i].memory, cost[p].memory);
+            most[i].time = topt_max(most[i].time, cost[p].time);
+            most[i].memory = topt_max(most[i].memory, cost[p].memory);
         }
         if (!t->leaf) {
             most[i].time = most[a->id].time + (b ? most[b->id].time : 0);
             most[i].memory = most[a->id].memory + (b ? most[b->id].memory : 0);
         }
-        most[i].time = min(most[i].time, TOPT_HEAVY);
-        most[i].memory = min(most[i].memory, TOPT_HEAVY);
+        most[i].time = topt_min(most[i].time, TOPT_HEAVY);
+        most[i].memory = topt_min(most[i].memory, TOPT_HEAVY);
     }
     *ret = most[plan->node[plan->root].table->id];
     free(most);

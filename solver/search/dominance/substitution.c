@@ -15,6 +15,7 @@
 #include "substitution.h"
 
 #include "wide.h"
+#include "topt_minmax.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -314,11 +315,6 @@ static const struct topt_cost *closest_alternative(const struct topt_cost *w, in
     return best;
 }
 
-static int64_t max(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Make 'swap' what it costs where there is this alternative as well. */
 static void add(struct substitution *swap, struct topt_cost v, const struct topt_cost *w,
                 int32_t n)
@@ -329,8 +325,8 @@ static void add(struct substitution *swap, struct topt_cost v, const struct topt
     }
     const struct topt_cost *in = n > 1 ? closest_alternative(w, n, v) : w;
     int64_t memory = in->memory - v.memory, time = in->time - v.time;
-    swap->memory = max(swap->memory, memory);
-    swap->time = max(swap->time, time);
+    swap->memory = topt_max(swap->memory, memory);
+    swap->time = topt_max(swap->time, time);
     if (memory > TOPT_SUBSTITUTION_MOST || time > TOPT_SUBSTITUTION_MOST)
         swap->seen = TOPT_SUBSTITUTION_NEVER;
 }

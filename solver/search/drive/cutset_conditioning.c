@@ -21,6 +21,7 @@
 #include "search_common.h"
 #include "slices.h"
 #include "two_phase.h"
+#include "topt_array.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -174,13 +175,11 @@ static int add_known(struct conditioning *c, const struct slice *s)
 {
     const struct topt_frontier *f = s->frontier;
     size_t n = (size_t)c->nknown + (size_t)f->npoints;
-    struct topt_cost *known = realloc(c->known, (n + 1) * sizeof *known);
-    if (!known)
+    if (TOPT_RESIZE(c->known, n + 1))
         return topt_search_nomem(c->err);
     if (f->npoints)
-        memcpy(known + c->nknown, f->cost, (size_t)f->npoints * sizeof *known);
-    c->known = known;
-    c->nknown = (int)topt_reduce(known, n);
+        memcpy(c->known + c->nknown, f->cost, (size_t)f->npoints * sizeof *c->known);
+    c->nknown = (int)topt_reduce(c->known, n);
     return 0;
 }
 

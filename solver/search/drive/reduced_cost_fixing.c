@@ -22,20 +22,11 @@
 
 #include "drive_tuning.h"
 #include "reduced_tables.h"
+#include "topt_minmax.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int64_t min(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t max(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 /* ---- what is left ------------------------------------------------------------------ */
 
@@ -120,7 +111,7 @@ static void count(struct fixing *z)
     struct segment *segment = z->segment;
     segment->work += s->products;
     segment->points += s->points;
-    segment->bytes = max(segment->bytes, s->peak_bytes);
+    segment->bytes = topt_max(segment->bytes, s->peak_bytes);
     segment->parts += s->bands;
     if (s->max_frontier > segment->max_frontier)
         segment->max_frontier = s->max_frontier;
@@ -159,8 +150,9 @@ int topt_fixing_begin(struct fixing *z, struct scalarizer *b, struct segment *se
         plan->tables.npairs < MIN_PAIRS || !segment->corner.memory ||
         !segment->corner.time)
         return 0;
-    int64_t ends = max(topt_weight(x, segment->left), topt_weight(x, segment->right));
+    int64_t ends =
+        topt_max(topt_weight(x, segment->left), topt_weight(x, segment->right));
     int64_t least = topt_weight(x, segment->middle.cost);
-    z->allowance = min(2 * ends - least, topt_segment_needed(b, segment, NULL, 0));
+    z->allowance = topt_min(2 * ends - least, topt_segment_needed(b, segment, NULL, 0));
     return 1;
 }

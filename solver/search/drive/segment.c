@@ -31,20 +31,11 @@
 
 #include "backtrack.h"
 #include "drive_tuning.h"
+#include "topt_minmax.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int64_t min(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t max(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 static size_t width(const struct scalarizer *b)
 {
@@ -77,7 +68,7 @@ static int steps_init(struct steps *s, const struct segment *segment,
     if (!s->point)
         return -1;
     for (; k < known.n && known.at[k].memory <= segment->left.memory; k++)
-        s->before = min(s->before, known.at[k].time);
+        s->before = topt_min(s->before, known.at[k].time);
     int64_t last = s->before;
     while (i < n || (k < known.n && known.at[k].memory <= segment->corner.memory)) {
         int own = k >= known.n || (i < n && point[i].memory <= known.at[k].memory);
@@ -103,7 +94,7 @@ static struct step_corner step_at(const struct segment *segment, const struct st
 {
     int64_t heaviest = i < all->n ? all->point[i].memory - 1 : segment->corner.memory;
     int64_t before = i ? all->point[i - 1].time : all->before;
-    int64_t slowest = min(before - 1, segment->corner.time);
+    int64_t slowest = topt_min(before - 1, segment->corner.time);
     return (struct step_corner){before > segment->slowest ? 0 : before,
                                 {heaviest, slowest}};
 }
@@ -123,7 +114,8 @@ int64_t topt_segment_needed(const struct scalarizer *b, const struct segment *se
         int64_t time =
             s.before ? topt_search_missed(s.before, o->epsilon) : s.corner.time;
         if (time >= 0 && s.corner.memory >= 0)
-            most = max(most, segment->time * time + segment->memory * s.corner.memory);
+            most =
+                topt_max(most, segment->time * time + segment->memory * s.corner.memory);
     }
     free(all.point);
     return most;
@@ -139,7 +131,7 @@ static double step_gap(const struct segment *segment, struct step_corner s)
     topt_wide over =
         (topt_wide)segment->explored + 1 - (topt_wide)segment->memory * s.corner.memory;
     int64_t low = over > 0 ? (int64_t)((over + segment->time - 1) / segment->time) : 0;
-    low = max(low, segment->right.time); /* nothing that is wanted here is faster */
+    low = topt_max(low, segment->right.time); /* nothing that is wanted here is faster */
     if (low > s.corner.time)
         return 0;
     return s.before ? topt_search_excess(s.before, low) : INFINITY;
@@ -244,7 +236,7 @@ static enum topt_made make(struct scalarizer *b, struct segment *segment, int64_
         (int64_t)k->merge.n * (int64_t)(sizeof(struct topt_cost) + sizeof(struct back));
     segment->work += k->merge.products;
     segment->points += (int64_t)k->merge.n;
-    segment->bytes = max(segment->bytes, bytes);
+    segment->bytes = topt_max(segment->bytes, bytes);
     segment->max_frontier =
         k->max_frontier > segment->max_frontier ? k->max_frontier : segment->max_frontier;
     return made;
@@ -290,6 +282,22 @@ static int keep_middle(struct scalarizer *b, struct segment *segment)
     return topt_strategies_add(&segment->strategies, segment->middle.choice, b->err);
 }
 
+/* All that is lighter than the middle is known. */
+static int leave_middle(struct scalarizer *b, struct segment *segment)
+{
+    segment->explored = topt_weight(&b->bound[0], segment->middle.cost) - 1;
+    return keep_middle(b, segment);
+}
+
+/* The tables' points as the answer; 1: they were not made, for a limit. */
+static int make_answer(struct scalarizer *b, struct segment *segment)
+{
+    enum topt_made made = make(b, segment, 0);
+    return made == TOPT_MADE          ? keep_points(b, segment)
+           : made == TOPT_MADE_FAILED ? -1
+                                      : 1;
+}
+
 /* What to do with tables that take too many points. */
 static int too_much(struct scalarizer *b, struct segment *segment, int can_split,
                     int64_t *budget)
@@ -310,22 +318,15 @@ static int too_much(struct scalarizer *b, struct segment *segment, int can_split
     }
     /* Out of work: what was explored once more, to keep it. */
     b->bound[0].allowance = segment->explored;
-    switch (make(b, segment, 0)) {
-    case TOPT_MADE:
-        return keep_points(b, segment);
-    case TOPT_MADE_FAILED:
-        return -1;
-    default:
-        segment->explored = topt_weight(&b->bound[0], segment->middle.cost) - 1;
-        return keep_middle(b, segment);
-    }
+    int rc = make_answer(b, segment);
+    return rc > 0 ? leave_middle(b, segment) : rc;
 }
 
 /* How far to look after 'explored': the more that cost, beside a pass, the less
  * farther. */
 static int64_t next_reach(const struct scalarizer *b, int64_t opt, int64_t explored)
 {
-    int64_t far = max(explored - opt, 1);
+    int64_t far = topt_max(explored - opt, 1);
     int64_t pairs = b->plan->tables.npairs, work = b->maker.merge.products;
     if (work < pairs / CHEAP_PART)
         return opt + NEXT_REACH_CHEAP * far;
@@ -339,7 +340,7 @@ static int explore(struct scalarizer *b, struct segment *segment, int64_t opt,
 {
     const struct topt_search_options *o = b->options;
     int64_t budget =
-        max(b->plan->tables.npairs, TABLE_PAIRS * (int64_t)b->plan->tables.nall);
+        topt_max(b->plan->tables.npairs, TABLE_PAIRS * (int64_t)b->plan->tables.nall);
     int64_t known = opt - 1; /* entries' rests are known up to this allowance */
     int64_t reach = opt + (need - opt) / (o->fastest ? FIRST_REACH_FAST : FIRST_REACH);
     if (b->known.n &&
@@ -348,9 +349,9 @@ static int explore(struct scalarizer *b, struct segment *segment, int64_t opt,
     b->maker.bound[0] = &b->bound[0];
     b->maker.nbounds = 1;
     while (segment->state == SEGMENT_OPEN) {
-        reach = min(reach, need);
+        reach = topt_min(reach, need);
         if (reach > known) {
-            known = known < opt ? min(need, opt + REST_REACH * (reach - opt)) : need;
+            known = known < opt ? topt_min(need, opt + REST_REACH * (reach - opt)) : need;
             if (topt_scalarizer_rest(b, &b->bound[0], known))
                 return -1;
             segment->work += b->plan->tables.npairs;
@@ -364,8 +365,8 @@ static int explore(struct scalarizer *b, struct segment *segment, int64_t opt,
             /* What is known says well what is needed, and so do points that were made;
              * two ends alone do not. */
             if (!b->known.n && o->fastest)
-                reach =
-                    segment->explored + max((reach - segment->explored) / STEP_BACK, 1);
+                reach = segment->explored +
+                        topt_max((reach - segment->explored) / STEP_BACK, 1);
             continue;
         }
         if (made == TOPT_MADE_STOPPED) {
@@ -374,7 +375,7 @@ static int explore(struct scalarizer *b, struct segment *segment, int64_t opt,
         }
         struct run r = root_points(b);
         segment->explored = b->bound[0].allowance;
-        need = min(need, topt_segment_needed(b, segment, r.cost, (int)r.n));
+        need = topt_min(need, topt_segment_needed(b, segment, r.cost, (int)r.n));
         if (need <= segment->explored)
             return keep_points(b, segment);
         if (o->fastest && r.n)
@@ -396,7 +397,8 @@ int topt_segment_search(struct scalarizer *b, struct segment *segment, int stop)
     segment->memory = x->memory;
     segment->work += b->plan->tables.npairs;
     int64_t opt = topt_weight(x, segment->middle.cost);
-    int64_t chord = min(topt_weight(x, segment->left), topt_weight(x, segment->right));
+    int64_t chord =
+        topt_min(topt_weight(x, segment->left), topt_weight(x, segment->right));
     int64_t need = topt_segment_needed(b, segment, NULL, 0);
     int can_split = opt < chord;
     segment->explored = opt - 1;
@@ -409,7 +411,7 @@ int topt_segment_search(struct scalarizer *b, struct segment *segment, int stop)
     int64_t tolerated =
         x->time * (segment->left.time - 1 -
                    topt_search_missed(segment->left.time, b->options->epsilon));
-    if (can_split && chord - opt > max((need - chord) / SAG, tolerated / TOL)) {
+    if (can_split && chord - opt > topt_max((need - chord) / SAG, tolerated / TOL)) {
         segment->state = SEGMENT_SPLIT;
         return 0;
     }
@@ -420,25 +422,18 @@ int topt_segment_leave(struct scalarizer *b, struct segment *segment)
 {
     if (segment->state == SEGMENT_SPLIT)
         return 0;
-    segment->explored =
-        segment->middle.choice ? topt_weight(&b->bound[0], segment->middle.cost) - 1 : -1;
-    if (segment->middle.choice)
-        return keep_middle(b, segment);
     segment->state = SEGMENT_DONE;
-    return 0;
+    segment->explored = -1;
+    return segment->middle.choice ? leave_middle(b, segment) : 0;
 }
 
 int topt_segment_plain(struct scalarizer *b, struct segment *segment)
 {
     b->maker.nbounds = 0;
-    switch (make(b, segment, 0)) {
-    case TOPT_MADE:
-        return keep_points(b, segment);
-    case TOPT_MADE_FAILED:
-        return -1;
-    default:
-        segment->state = SEGMENT_DONE;
-        segment->explored = -1; /* nothing is known */
-        return 0;
-    }
+    int rc = make_answer(b, segment);
+    if (rc <= 0)
+        return rc;
+    segment->state = SEGMENT_DONE;
+    segment->explored = -1; /* nothing is known */
+    return 0;
 }

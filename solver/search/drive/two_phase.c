@@ -25,8 +25,10 @@
 #include "drive_tuning.h"
 #include "segment.h"
 #include "crossover.h"
+#include "topt_minmax.h"
 #include "topt_pool.h"
 #include "reduced_cost_fixing.h"
+#include "topt_array.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -49,19 +51,9 @@ struct two_phase {
     struct topt_cost *known;      /* ends and middles of segments */
     struct strategies strategies; /* theirs */
     int nknown, cap_known;
-    int64_t work, points, most_bytes;
+    int64_t work, points;
     int max_frontier, stopped;
 };
-
-static int64_t min(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t max(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 /* ---- setting up -------------------------------------------------------------------- */
 
@@ -104,7 +96,7 @@ static int start_threads(struct two_phase *s)
 {
     int64_t each = topt_scalarizer_bytes(s->plan);
     int64_t room = (s->plan->tables.max_bytes - s->plan->tables.bytes) / each + 1;
-    int n = (int)min(s->options->threads, room);
+    int n = (int)topt_min(s->options->threads, room);
     if (s->pool || n < 2)
         return 0;
     while (s->nscalarizers < n)
@@ -137,14 +129,8 @@ static void fini(struct two_phase *s)
 
 static int add_known(struct two_phase *s, struct topt_cost cost, const int32_t *choice)
 {
-    if (s->nknown == s->cap_known) {
-        int cap = s->cap_known ? 2 * s->cap_known : 64;
-        struct topt_cost *known = realloc(s->known, (size_t)cap * sizeof *known);
-        if (!known)
-            return topt_search_nomem(s->err);
-        s->known = known;
-        s->cap_known = cap;
-    }
+    if (TOPT_ROOM(s->known, s->nknown, s->cap_known, 64))
+        return topt_search_nomem(s->err);
     s->known[s->nknown++] = cost;
     return topt_strategies_add(&s->strategies, choice, s->err);
 }
@@ -296,8 +282,8 @@ static int segment_between(const struct two_phase *s, struct topt_cost l,
         (struct segment){.depth = depth, .left = l, .right = r, .slowest = s->limit.time};
     ret->time = r.memory - l.memory;
     ret->memory = l.time - r.time;
-    ret->corner.memory = min(r.memory - 1, s->limit.memory);
-    ret->corner.time = min(l.time - 1, s->limit.time);
+    ret->corner.memory = topt_min(r.memory - 1, s->limit.memory);
+    ret->corner.time = topt_min(l.time - 1, s->limit.time);
     if (s->options->fastest && r.memory <= s->limit.memory)
         return 0; /* 'right' is faster */
     return ret->corner.memory >= l.memory && ret->corner.time >= r.time &&
@@ -454,7 +440,8 @@ static int search_round(struct two_phase *s)
     if (open > 1 && start_threads(s))
         return -1;
     for (int i = 0; s->options->max_work && i < s->nscalarizers; i++)
-        s->scalarizer[i].work_budget = max((s->options->max_work - s->work) / open, 1);
+        s->scalarizer[i].work_budget =
+            topt_max((s->options->max_work - s->work) / open, 1);
     r.by = calloc((size_t)s->nsegments, sizeof *r.by);
     if (!r.by)
         return topt_search_nomem(s->err);
@@ -489,8 +476,8 @@ static int find_end(struct two_phase *s, int64_t time, int64_t memory,
 static int find_ends(struct two_phase *s, struct topt_cost *ret_light,
                      struct topt_cost *ret_fast)
 {
-    int64_t by_time = TOPT_HEAVY / 2 / max(s->most.time, 1);
-    int64_t by_memory = TOPT_HEAVY / 2 / max(s->most.memory, 1);
+    int64_t by_time = TOPT_HEAVY / 2 / topt_max(s->most.time, 1);
+    int64_t by_memory = TOPT_HEAVY / 2 / topt_max(s->most.memory, 1);
     int exact = by_memory > s->most.time;
     int rc = find_end(s, exact, exact ? s->most.time + 1 : 1, ret_light);
     if (rc <= 0)
@@ -642,7 +629,7 @@ static void write_stats(const struct two_phase *s, struct topt_frontier *f)
         t->products += b->work;
         t->points += b->points;
         t->bands += b->parts;
-        most = max(most, b->bytes);
+        most = topt_max(most, b->bytes);
         if (b->max_frontier > t->max_frontier)
             t->max_frontier = b->max_frontier;
         f->epsilon =

@@ -12,6 +12,7 @@
  * looked up side by side instead of each waiting for the one above it.  The smaller part
  * of a node goes first, so that few lists wait at a time. */
 #include "backtrack.h"
+#include "topt_array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,10 +47,8 @@ static int room_for_visits(struct unrolling *u, size_t need)
 {
     if (need <= u->cap_at)
         return 0;
-    struct visit *at = realloc(u->at, 2 * need * sizeof *at);
-    if (!at)
+    if (TOPT_RESIZE(u->at, 2 * need))
         return -1;
-    u->at = at;
     u->cap_at = 2 * need;
     return 0;
 }
@@ -59,10 +58,8 @@ static int room_for_events(struct unrolling *u, size_t more)
     if (u->nevents + more <= u->cap_events)
         return 0;
     size_t cap = 2 * (u->nevents + more);
-    struct event *event = realloc(u->event, cap * sizeof *event);
-    if (!event)
+    if (TOPT_RESIZE(u->event, cap))
         return -1;
-    u->event = event;
     u->cap_events = cap;
     return 0;
 }

@@ -3,25 +3,13 @@
 #include "factors.h"
 
 #include "search_common.h"
+#include "topt_array.h"
 
 #include <stdlib.h>
 
-static int grow(void **array, int *cap, int need, size_t size)
-{
-    if (need <= *cap)
-        return 0;
-    int want = *cap ? 2 * *cap : 64;
-    void *p = realloc(*array, (size_t)want * size);
-    if (!p)
-        return -1;
-    *array = p;
-    *cap = want;
-    return 0;
-}
-
 int topt_elimination_node(struct elimination_plan *p, struct tree_node node)
 {
-    if (grow((void **)&p->node, &p->cap_nodes, p->nnodes + 1, sizeof node))
+    if (TOPT_ROOM(p->node, p->nnodes, p->cap_nodes, 64))
         return topt_search_nomem(p->err);
     p->node[p->nnodes] = node;
     return p->nnodes++;
@@ -75,8 +63,7 @@ void topt_elimination_leave_lists(struct elimination_plan *p, int factor)
 int topt_elimination_factor(struct elimination_plan *p, struct factor f)
 {
     f.link = TOPT_NEW(p->arena, f.nops, struct list_link);
-    if (f.node < 0 || !f.link ||
-        grow((void **)&p->factor, &p->cap_factors, p->nfactors + 1, sizeof f))
+    if (f.node < 0 || !f.link || TOPT_ROOM(p->factor, p->nfactors, p->cap_factors, 64))
         return f.node < 0 ? -1 : topt_search_nomem(p->err);
     for (int d = 0; d < f.nops; d++)
         f.link[d] = (struct list_link){p->factors_of[f.op[d]].last, -1};

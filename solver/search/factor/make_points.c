@@ -9,6 +9,7 @@
 #include "factor_tuning.h"
 #include "sparse_product.h"
 #include "search_common.h"
+#include "topt_array.h"
 
 #include <stdlib.h>
 
@@ -35,15 +36,11 @@ void topt_maker_trim(struct maker *k)
 {
     struct merge *m = &k->merge;
     size_t n = (size_t)k->tables->nentries;
-    struct topt_cost *cost = realloc(m->cost, (m->n + 1) * sizeof *cost);
-    struct back *back = realloc(m->back, (m->n + 1) * sizeof *back);
-    uint32_t *first = realloc(k->first, n * sizeof *first);
-    uint32_t *count = realloc(k->count, n * sizeof *count);
-    m->cost = cost ? cost : m->cost;
-    m->back = back ? back : m->back;
+    (void)TOPT_RESIZE(m->cost, m->n + 1); /* what can't be given back stays */
+    (void)TOPT_RESIZE(m->back, m->n + 1);
+    (void)TOPT_RESIZE(k->first, n);
+    (void)TOPT_RESIZE(k->count, n);
     m->cap = m->n;
-    k->first = first ? first : k->first;
-    k->count = count ? count : k->count;
     k->cap_entries = n;
 }
 
@@ -149,13 +146,7 @@ static int make_room(struct maker *k)
     if (n <= k->cap_entries)
         return 0;
     n += n / 2;
-    uint32_t *first = realloc(k->first, n * sizeof *first);
-    if (first)
-        k->first = first;
-    uint32_t *count = realloc(k->count, n * sizeof *count);
-    if (count)
-        k->count = count;
-    if (!first || !count)
+    if (TOPT_RESIZE(k->first, n) || TOPT_RESIZE(k->count, n))
         return -1;
     k->cap_entries = n;
     return 0;

@@ -25,14 +25,10 @@
 
 #include "min_plus.h"
 #include "search_common.h"
+#include "topt_minmax.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static int64_t min(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* Of an entry, by its number among all; of no table 0. */
 static int64_t least_of(const struct table *t, int64_t entry, const struct scalar_pass *b)
@@ -47,13 +43,22 @@ static void leaf_least(const struct table *t, const struct scalar_pass *b, int64
     for (int64_t e = 0; e < t->nentries; e++) {
         ret[e] = TOPT_NOTHING;
         for (uint32_t i = t->first[e]; i < t->first[e + 1]; i++)
-            ret[e] = min(ret[e], topt_weight(b, t->cost[i]));
+            ret[e] = topt_min(ret[e], topt_weight(b, t->cost[i]));
     }
 }
 
 /* ---- steps ------------------------------------------------------------------------- */
 
-static void step_least(const struct table *t, const struct scalar_pass *b)
+/* The costs of B by number of entry where it is a leaf that is not weighed, else NULL. */
+static const struct topt_cost *unweighed(const struct step *s)
+{
+    return s->b && !s->b->weighed ? s->b->cost - s->b->first_entry : NULL;
+}
+
+/* Written once for each kind of B, so that no number asks which it is. */
+static inline __attribute__((always_inline)) void each_least(const struct table *t,
+                                                             const struct scalar_pass *b,
+                                                             const struct topt_cost *of_b)
 {
     const struct step *s = &t->how;
     const int64_t *least = b->least;
@@ -63,29 +68,22 @@ static void step_least(const struct table *t, const struct scalar_pass *b)
     for (struct cursor c = topt_cursor_start(s); ret < end; topt_cursor_next(&c))
         for (int g = 0; g < s->ngroups; g++) {
             int64_t best = TOPT_NOTHING;
-            for (int32_t k = s->kfirst[g]; k < s->kfirst[g + 1]; k++)
-                best = min(best, least[c.a + s->ka[k]] + least[c.b + s->kb[k]]);
+            for (int32_t k = s->kfirst[g]; k < s->kfirst[g + 1]; k++) {
+                int64_t e = c.b + s->kb[k];
+                int64_t w = of_b ? topt_weight(b, of_b[e]) : least[e];
+                best = topt_min(best, least[c.a + s->ka[k]] + w);
+            }
             *ret++ = best;
         }
 }
 
-/* The same where B is a leaf that is not weighed. */
-static void step_least_of_leaf(const struct table *t, const struct scalar_pass *b)
+static void step_least(const struct table *t, const struct scalar_pass *b)
 {
-    const struct step *s = &t->how;
-    const int64_t *least = b->least;
-    const struct topt_cost *cost = s->b->cost - s->b->first_entry;
-    int64_t *ret = b->least + t->first_entry, *end = ret + t->nentries;
-    if (!t->nentries)
-        return;
-    for (struct cursor c = topt_cursor_start(s); ret < end; topt_cursor_next(&c))
-        for (int g = 0; g < s->ngroups; g++) {
-            int64_t best = TOPT_NOTHING;
-            for (int32_t k = s->kfirst[g]; k < s->kfirst[g + 1]; k++)
-                best = min(best,
-                           least[c.a + s->ka[k]] + topt_weight(b, cost[c.b + s->kb[k]]));
-            *ret++ = best;
-        }
+    const struct topt_cost *of_b = unweighed(&t->how);
+    if (of_b)
+        each_least(t, b, of_b);
+    else
+        each_least(t, b, NULL);
 }
 
 /* ---- a vector times a matrix ------------------------------------------------------- */
@@ -107,7 +105,7 @@ static void table_flat(const struct table *t, const struct scalar_pass *b)
             ret[e] = (double)topt_weight(b, t->cost[e]);
 }
 
-/* ret[i] = min(ret[i], a + b[i]) */
+/* ret[i] = topt_min(ret[i], a + b[i]) */
 static void lower_row(double *restrict ret, const double *restrict b, double a, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -201,8 +199,6 @@ static void step_light(const struct table *t, struct scalar_pass *b)
         topt_min_plus_least(t, b);
     else if (s->in_rows && s->kfirst[1] && t->nentries)
         least_of_both(t, b);
-    else if (s->b && !s->b->weighed)
-        step_least_of_leaf(t, b);
     else
         step_least(t, b);
 }
@@ -219,8 +215,6 @@ int topt_least_weights(const struct tables *ts, const struct topt_search_options
             leaf_least(t, b, b->least + t->first_entry);
         else if (!t->leaf && b->light)
             step_light(t, b);
-        else if (!t->leaf && t->how.b && !t->how.b->weighed)
-            step_least_of_leaf(t, b);
         else if (!t->leaf)
             step_least(t, b);
         if (t->by_rows && b->light)
@@ -244,10 +238,10 @@ static void lower_rests(int64_t *restrict rest, const int32_t *at,
 static void lower_rests_by_leaf(const struct step *s, const struct cursor *c,
                                 int32_t from, int32_t n, int64_t r, struct scalar_pass *b)
 {
-    const struct topt_cost *cost = s->b->cost - s->b->first_entry + c->b;
+    const struct topt_cost *cost = unweighed(s) + c->b;
     for (int32_t k = from; k < from + n; k++) {
         int64_t *of = &b->rest[c->a + s->ka[k]];
-        *of = min(*of, r + topt_weight(b, cost[s->kb[k]]));
+        *of = topt_min(*of, r + topt_weight(b, cost[s->kb[k]]));
     }
 }
 

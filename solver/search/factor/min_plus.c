@@ -43,13 +43,14 @@ static int none(const int32_t *off, int n)
     return 1;
 }
 
-/* A step's numbers as those of a product. */
-struct matrices {
-    int nx, ny, nk;
-    int64_t ea, eb;             /* first entries */
-    const int32_t *x, *y;       /* offsets in A, and in B */
-    const int32_t *to_x, *to_y; /* in the result */
-    const int32_t *a, *b;       /* of k */
+/* A factor of a step as a matrix: a row for each value of the operators that it alone
+ * tells apart, a column for each k. */
+struct side {
+    const struct table *t;
+    int64_t first;               /* entry */
+    const int32_t *row, *column; /* offsets in the factor */
+    const int32_t *to;           /* of its rows in the result */
+    int n, nk;
 };
 
 /* All values of the dimensions that a factor tells apart, the last one first: offsets in
@@ -88,26 +89,28 @@ static int64_t fixed_offset(const struct step *s, int of_b)
     return sum;
 }
 
+static struct side side_of(const struct step *s, int of_b, int32_t *room, int64_t n)
+{
+    const struct table *t = of_b ? s->b : s->a;
+    list_values(s, of_b, room, room + n);
+    return (struct side){.t = t,
+                         .first = t->first_entry + fixed_offset(s, of_b),
+                         .row = room,
+                         .column = of_b ? s->kb : s->ka,
+                         .to = room + n,
+                         .n = (int)n,
+                         .nk = s->kfirst[1]};
+}
+
 /* 'room' is for two numbers of each x and y; what is behind them is free. */
-static struct matrices matrices_of(const struct step *s, double **room)
+static void sides_of(const struct step *s, double **room, struct side *a, struct side *b)
 {
     int64_t nx, ny;
     topt_step_count_values(s, &nx, &ny);
-    int32_t *x = (int32_t *)*room, *y = x + 2 * nx;
+    int32_t *x = (int32_t *)*room;
     *room += nx + ny;
-    list_values(s, 0, x, x + nx);
-    list_values(s, 1, y, y + ny);
-    return (struct matrices){.nx = (int)nx,
-                             .ny = (int)ny,
-                             .nk = s->kfirst[1],
-                             .ea = s->a->first_entry + fixed_offset(s, 0),
-                             .eb = s->b->first_entry + fixed_offset(s, 1),
-                             .x = x,
-                             .y = y,
-                             .to_x = x + nx,
-                             .to_y = y + ny,
-                             .a = s->ka,
-                             .b = s->kb};
+    *a = side_of(s, 0, x, nx);
+    *b = side_of(s, 1, x + 2 * nx, ny);
 }
 
 /* ---- tiles ------------------------------------------------------------------------- */
@@ -196,14 +199,16 @@ static double flat(const struct table *t, int64_t entry, const struct scalar_pas
 
 /* In panels of so many columns, the last of which is filled up with nothing: row after
  * row of each. */
-static void write_panels(const struct table *t, int64_t first_entry,
-                         const struct scalar_pass *b, const int32_t *rows, int n,
-                         const int32_t *columns, int m, int width, double *ret)
+static void write_panels(const struct side *of, int turned, const struct scalar_pass *b,
+                         int width, double *ret)
 {
+    const int32_t *rows = turned ? of->column : of->row;
+    const int32_t *columns = turned ? of->row : of->column;
+    int n = turned ? of->nk : of->n, m = turned ? of->n : of->nk;
     for (int first = 0; first < m; first += width)
         for (int i = 0; i < n; i++)
             for (int k = first; k < first + width; k++)
-                *ret++ = k < m ? flat(t, first_entry + rows[i] + columns[k], b)
+                *ret++ = k < m ? flat(of->t, of->first + rows[i] + columns[k], b)
                                : TOPT_FLAT_NOTHING;
 }
 
@@ -230,51 +235,48 @@ static void multiply(const struct product *p, keep_fn *keep, const void *to)
         }
 }
 
-/* What panels take: the last is filled up. */
-static size_t panels(int64_t n, int width, int64_t nk)
+/* What panels of ROWS take: the last is filled up. */
+static size_t panels(int64_t n, int64_t nk)
 {
-    return (size_t)((n + width - 1) / width * width * nk);
+    return (size_t)((n + ROWS - 1) / ROWS * ROWS * nk);
 }
 
 /* A step's result. */
 struct result {
-    const struct matrices *p;
+    const struct side *a, *b;
     int64_t *least;
 };
 
 static void keep_least(const void *to, const double *tile, int x, int y)
 {
     const struct result *ret = to;
-    const struct matrices *p = ret->p;
-    for (int r = 0; r < ROWS && x + r < p->nx; r++)
-        for (int i = 0; i < COLUMNS && y + i < p->ny; i++) {
+    const struct side *a = ret->a, *b = ret->b;
+    for (int r = 0; r < ROWS && x + r < a->n; r++)
+        for (int i = 0; i < COLUMNS && y + i < b->n; i++) {
             double w = tile[r * COLUMNS + i];
-            ret->least[p->to_x[x + r] + p->to_y[y + i]] =
+            ret->least[a->to[x + r] + b->to[y + i]] =
                 w < TOPT_FLAT_NOTHING ? (int64_t)w : TOPT_NOTHING;
         }
 }
 
 void topt_min_plus_least(const struct table *t, struct scalar_pass *b)
 {
-    double *a = b->room;
-    struct matrices p = matrices_of(&t->how, &a);
-    double *m = a + panels(p.nx, ROWS, p.nk);
-    write_panels(t->how.a, p.ea, b, p.a, p.nk, p.x, p.nx, ROWS, a);
-    write_panels(t->how.b, p.eb, b, p.b, p.nk, p.y, p.ny, COLUMNS, m);
-    multiply(&(struct product){p.nx, p.ny, p.nk, a, m}, keep_least,
-             &(struct result){&p, b->least + t->first_entry});
+    double *pa = b->room, *pb;
+    struct side x, y;
+    sides_of(&t->how, &pa, &x, &y);
+    pb = pa + panels(x.n, x.nk);
+    write_panels(&x, 1, b, ROWS, pa);
+    write_panels(&y, 1, b, COLUMNS, pb);
+    multiply(&(struct product){x.n, y.n, x.nk, pa, pb}, keep_least,
+             &(struct result){&x, &y, b->least + t->first_entry});
 }
 
 /* ---- what is left ------------------------------------------------------------------ */
 
-/* A factor row by row of what the other does not tell apart, and what is left of its
- * entries.  Only the rows of entries that are wanted are written. */
+/* A factor row by row, and what is left of its entries.  Only the rows of entries that are
+ * wanted are written. */
 struct rows {
-    const struct table *t;
-    int64_t first;               /* entry */
-    const int32_t *row, *column; /* offsets */
-    const int32_t *to;           /* of its rows in the result */
-    int n, nk;
+    struct side side;
     double *at, *rest;
     char *wanted;
     int asked; /* is what is left of it? */
@@ -282,17 +284,18 @@ struct rows {
 
 /* Marks the rows of the entries within the allowance.  Returns how many these are. */
 static int64_t mark_wanted(const struct table *t, const struct scalar_pass *b,
-                           const struct matrices *p, char *of_x, char *of_y)
+                           const struct rows *of_x, const struct rows *of_y)
 {
+    const struct side *a = &of_x->side, *m = &of_y->side;
     int64_t n = 0;
-    memset(of_x, 0, (size_t)p->nx);
-    memset(of_y, 0, (size_t)p->ny);
-    for (int x = 0; x < p->nx; x++)
-        for (int y = 0; y < p->ny; y++) {
-            int64_t e = t->first_entry + p->to_x[x] + p->to_y[y];
+    memset(of_x->wanted, 0, (size_t)a->n);
+    memset(of_y->wanted, 0, (size_t)m->n);
+    for (int x = 0; x < a->n; x++)
+        for (int y = 0; y < m->n; y++) {
+            int64_t e = t->first_entry + a->to[x] + m->to[y];
             if (b->least[e] + b->rest[e] > b->allowance)
                 continue;
-            of_x[x] = of_y[y] = 1;
+            of_x->wanted[x] = of_y->wanted[y] = 1;
             n++;
         }
     return n;
@@ -300,67 +303,68 @@ static int64_t mark_wanted(const struct table *t, const struct scalar_pass *b,
 
 static void write_wanted(const struct rows *r, const struct scalar_pass *b)
 {
-    for (int i = 0; i < r->n; i++)
-        for (size_t k = 0; r->wanted[i] && k < (size_t)r->nk; k++) {
-            size_t at = (size_t)i * (size_t)r->nk + k;
-            r->at[at] = flat(r->t, r->first + r->row[i] + r->column[k], b);
+    const struct side *s = &r->side;
+    for (int i = 0; i < s->n; i++)
+        for (size_t k = 0; r->wanted[i] && k < (size_t)s->nk; k++) {
+            size_t at = (size_t)i * (size_t)s->nk + k;
+            r->at[at] = flat(s->t, s->first + s->row[i] + s->column[k], b);
             r->rest[at] = TOPT_FLAT_NOTHING;
         }
 }
 
-static void lower_rest(const struct rows *r, int64_t *rest)
+static void lower_rest(const struct side *s, int i, int k, double w, int64_t *rest)
 {
-    for (int i = 0; i < r->n; i++)
-        for (int k = 0; r->wanted[i] && k < r->nk; k++) {
-            int64_t *at = &rest[r->first + r->row[i] + r->column[k]];
-            double by = r->rest[(size_t)i * (size_t)r->nk + (size_t)k];
-            if (by < (double)*at)
-                *at = (int64_t)by;
-        }
+    int64_t *at = &rest[s->first + s->row[i] + s->column[k]];
+    if (w < (double)*at)
+        *at = (int64_t)w;
+}
+
+static void lower_rests(const struct rows *r, int64_t *rest)
+{
+    const struct side *s = &r->side;
+    for (int i = 0; i < s->n; i++)
+        for (int k = 0; r->wanted[i] && k < s->nk; k++)
+            lower_rest(s, i, k, r->rest[(size_t)i * (size_t)s->nk + (size_t)k], rest);
 }
 
 /* The wanted entries one by one, each a row of both factors. */
 static void rest_by_rows(const struct table *t, const struct scalar_pass *b,
-                         const struct matrices *p, const struct rows *a,
-                         const struct rows *m)
+                         const struct rows *a, const struct rows *m)
 {
-    int wide = HAS_WIDE;
-    for (int x = 0; x < p->nx; x++)
-        for (int y = 0; a->wanted[x] && y < p->ny; y++) {
-            int64_t e = t->first_entry + p->to_x[x] + p->to_y[y], r = b->rest[e];
+    const struct side *of_x = &a->side, *of_y = &m->side;
+    int wide = HAS_WIDE, nk = of_x->nk;
+    for (int x = 0; x < of_x->n; x++)
+        for (int y = 0; a->wanted[x] && y < of_y->n; y++) {
+            int64_t e = t->first_entry + of_x->to[x] + of_y->to[y], r = b->rest[e];
             if (b->least[e] + r > b->allowance)
                 continue;
-            size_t i = (size_t)x * (size_t)p->nk, j = (size_t)y * (size_t)p->nk;
+            size_t i = (size_t)x * (size_t)nk, j = (size_t)y * (size_t)nk;
             if (a->asked)
-                (wide ? lower_wide : lower)(a->rest + i, m->at + j, (double)r, p->nk);
+                (wide ? lower_wide : lower)(a->rest + i, m->at + j, (double)r, nk);
             if (m->asked)
-                (wide ? lower_wide : lower)(m->rest + j, a->at + i, (double)r, p->nk);
+                (wide ? lower_wide : lower)(m->rest + j, a->at + i, (double)r, nk);
         }
 }
 
 /* Where most are wanted they are a matrix, too, and what is left of the factors are
  * products: rest * B turned, and rest turned * A. */
 struct remainder {
-    const struct rows *of;
+    const struct side *of;
     int64_t *rest;
 };
 
 static void keep_rest(const void *to, const double *tile, int x, int k)
 {
     const struct remainder *ret = to;
-    const struct rows *of = ret->of;
+    const struct side *of = ret->of;
     for (int r = 0; r < ROWS && x + r < of->n; r++)
-        for (int i = 0; i < COLUMNS && k + i < of->nk; i++) {
-            double w = tile[r * COLUMNS + i];
-            int64_t *at = &ret->rest[of->first + of->row[x + r] + of->column[k + i]];
-            if (w < (double)*at)
-                *at = (int64_t)w;
-        }
+        for (int i = 0; i < COLUMNS && k + i < of->nk; i++)
+            lower_rest(of, x + r, k + i, tile[r * COLUMNS + i], ret->rest);
 }
 
 /* Panels of the wanted entries' rests, a factor's rows by the other's. */
 static void write_rests(const struct table *t, const struct scalar_pass *b,
-                        const struct rows *of, const struct rows *by, double *ret)
+                        const struct side *of, const struct side *by, double *ret)
 {
     for (int first = 0; first < of->n; first += ROWS)
         for (int k = 0; k < by->n; k++)
@@ -374,11 +378,11 @@ static void write_rests(const struct table *t, const struct scalar_pass *b,
 /* What is left of one factor, 'of', by the other, whose rows are the product's inner
  * dimension. */
 static void rest_by_tiles(const struct table *t, struct scalar_pass *b,
-                          const struct rows *of, const struct rows *by, double *room)
+                          const struct side *of, const struct side *by, double *room)
 {
-    double *m = room + panels(of->n, ROWS, by->n);
+    double *m = room + panels(of->n, by->n);
     write_rests(t, b, of, by, room);
-    write_panels(by->t, by->first, b, by->row, by->n, by->column, by->nk, COLUMNS, m);
+    write_panels(by, 0, b, COLUMNS, m);
     multiply(&(struct product){of->n, of->nk, by->n, room, m}, keep_rest,
              &(struct remainder){of, b->rest});
 }
@@ -387,43 +391,28 @@ void topt_min_plus_rest(const struct table *t, struct scalar_pass *b, int for_a,
                         int for_b)
 {
     double *room = b->room;
-    struct matrices p = matrices_of(&t->how, &room);
-    size_t na = (size_t)p.nx * (size_t)p.nk, nb = (size_t)p.ny * (size_t)p.nk;
-    struct rows a = {.t = t->how.a,
-                     .first = p.ea,
-                     .row = p.x,
-                     .column = p.a,
-                     .to = p.to_x,
-                     .n = p.nx,
-                     .nk = p.nk,
-                     .at = room,
-                     .rest = room + na,
-                     .wanted = (char *)(room + 2 * (na + nb)),
-                     .asked = for_a};
-    struct rows m = {.t = t->how.b,
-                     .first = p.eb,
-                     .row = p.y,
-                     .column = p.b,
-                     .to = p.to_y,
-                     .n = p.ny,
-                     .nk = p.nk,
-                     .at = a.rest + na,
-                     .rest = a.rest + na + nb,
-                     .wanted = a.wanted + p.nx,
-                     .asked = for_b};
-    int64_t n = mark_wanted(t, b, &p, a.wanted, m.wanted);
-    if (n > (int64_t)p.nx * p.ny / WANTED_PART) {
+    struct rows x = {.asked = for_a}, y = {.asked = for_b};
+    sides_of(&t->how, &room, &x.side, &y.side);
+    size_t na = (size_t)x.side.n * (size_t)x.side.nk;
+    size_t nb = (size_t)y.side.n * (size_t)y.side.nk;
+    x.at = room;
+    x.rest = x.at + na;
+    y.at = x.rest + na;
+    y.rest = y.at + nb;
+    x.wanted = (char *)(y.rest + nb);
+    y.wanted = x.wanted + x.side.n;
+    if (mark_wanted(t, b, &x, &y) > (int64_t)x.side.n * y.side.n / WANTED_PART) {
         if (for_a)
-            rest_by_tiles(t, b, &a, &m, room);
+            rest_by_tiles(t, b, &x.side, &y.side, room);
         if (for_b)
-            rest_by_tiles(t, b, &m, &a, room);
+            rest_by_tiles(t, b, &y.side, &x.side, room);
         return;
     }
-    write_wanted(&a, b);
-    write_wanted(&m, b);
-    rest_by_rows(t, b, &p, &a, &m);
+    write_wanted(&x, b);
+    write_wanted(&y, b);
+    rest_by_rows(t, b, &x, &y);
     if (for_a)
-        lower_rest(&a, b->rest);
+        lower_rests(&x, b->rest);
     if (for_b)
-        lower_rest(&m, b->rest);
+        lower_rests(&y, b->rest);
 }

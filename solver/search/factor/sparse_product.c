@@ -11,6 +11,7 @@
 
 #include "factor_tuning.h"
 #include "table_points.h"
+#include "topt_array.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -111,10 +112,8 @@ static int grow_list(struct worker_rows *w, int64_t need)
 {
     if (need <= w->cap_list)
         return 0;
-    int32_t *list = realloc(w->list, (size_t)(2 * need) * sizeof *list);
-    if (!list)
+    if (TOPT_RESIZE(w->list, 2 * need))
         return -1;
-    w->list = list;
     w->cap_list = 2 * need;
     return 0;
 }
@@ -199,10 +198,8 @@ static int start_workers(struct product *p, const struct maker *k, int ny)
 {
     for (int i = 0; i < p->nworkers; i++) {
         struct worker_rows *w = &p->worker[i];
-        int32_t *start = realloc(w->start, ((size_t)ny + 2) * sizeof *start);
-        if (!start)
+        if (TOPT_RESIZE(w->start, ny + 2))
             return -1;
-        w->start = start;
         w->merge.limit = k->merge.limit;
         w->merge.slowest = k->merge.slowest;
         w->merge.options = k->merge.options;

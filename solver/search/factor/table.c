@@ -3,6 +3,7 @@
 #include "table.h"
 
 #include "search_common.h"
+#include "topt_array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,14 +48,8 @@ int topt_tables_account(struct tables *ts, int64_t bytes, struct topt_error *err
 
 static int remember(struct tables *ts, struct table *t)
 {
-    if (ts->nall == ts->cap_all) {
-        size_t cap = ts->cap_all ? 2 * ts->cap_all : 256;
-        struct table **all = realloc(ts->all, cap * sizeof(*all));
-        if (!all)
-            return -1;
-        ts->all = all;
-        ts->cap_all = cap;
-    }
+    if (TOPT_ROOM(ts->all, ts->nall, ts->cap_all, 256))
+        return -1;
     t->id = (int)ts->nall;
     ts->all[ts->nall++] = t;
     return 0;

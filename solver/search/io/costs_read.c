@@ -7,6 +7,7 @@
 #include "costs.h"
 #include "check_problem.h"
 #include "json_stream.h"
+#include "topt_array.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -67,19 +68,7 @@ static const char *place(const struct reader *r, char *buf)
     return buf;
 }
 
-/* Room for one more at 'n'. */
-static int grow(struct reader *r, void **array, size_t *cap, size_t n, size_t size)
-{
-    if (n < *cap)
-        return 0;
-    size_t want = *cap ? 2 * *cap : 64;
-    void *a = realloc(*array, want * size);
-    if (!a)
-        return topt_costs_nomem(r->err);
-    *array = a;
-    *cap = want;
-    return 0;
-}
+#define ROOM(r, p, n, cap) (TOPT_ROOM(p, n, cap, 64) ? topt_costs_nomem((r)->err) : 0)
 
 /* ---- fields of objects ------------------------------------------------------------- */
 
@@ -263,8 +252,7 @@ static int read_configs(struct reader *r)
             return topt_fail(r->err, TOPT_ERR_LIMIT,
                              "ops[%" PRId64 "]: more than %d configurations",
                              r->where.at[0], MAX_CONFIGS);
-        if (grow(r, (void **)&r->configs, &r->cap_configs, n, sizeof *r->configs) ||
-            read_cost(r, &r->configs[n]))
+        if (ROOM(r, r->configs, n, r->cap_configs) || read_cost(r, &r->configs[n]))
             return -1;
     }
     r->where.n = 1;
@@ -283,7 +271,7 @@ static int read_op(struct reader *r)
     static const struct field fields[] = {
         {"name", read_name}, {"configs", read_configs}, {0}};
     char prefix[PLACE];
-    if (grow(r, (void **)&r->op, &r->cap_ops, r->nops, sizeof *r->op))
+    if (ROOM(r, r->op, r->nops, r->cap_ops))
         return -1;
     r->op[r->nops] = (struct topt_search_op){0};
     snprintf(prefix, sizeof prefix, "ops[%zu].", r->nops);
@@ -327,8 +315,7 @@ static int read_entry(struct reader *r)
         r->where.at[3] = k;
         if (m->nalts == INT32_MAX)
             return topt_fail(r->err, TOPT_ERR_LIMIT, "an edge with 2^31 alternatives");
-        if (grow(r, (void **)&m->alt, &m->cap_alts, m->nalts, sizeof *m->alt) ||
-            read_cost(r, &m->alt[m->nalts]))
+        if (ROOM(r, m->alt, m->nalts, m->cap_alts) || read_cost(r, &m->alt[m->nalts]))
             return -1;
         m->nalts++;
     }
@@ -356,8 +343,7 @@ static int read_row(struct reader *r, size_t *entries)
         if (*entries == TOPT_SEARCH_MAX_ENTRIES)
             return topt_fail(r->err, TOPT_ERR_LIMIT, "%s: more than %d entries",
                              place(r, buf), TOPT_SEARCH_MAX_ENTRIES);
-        if (grow(r, (void **)&m->first, &m->cap_first, *entries + 1, sizeof *m->first) ||
-            read_entry(r))
+        if (ROOM(r, m->first, *entries + 1, m->cap_first) || read_entry(r))
             return -1;
         m->first[++*entries] = (int32_t)m->nalts;
     }
@@ -378,7 +364,7 @@ static int read_costs(struct reader *r)
     m->rows = m->cols = 0;
     m->nalts = 0;
     r->where.field = "costs";
-    if (grow(r, (void **)&m->first, &m->cap_first, 0, sizeof *m->first))
+    if (ROOM(r, m->first, 0, m->cap_first))
         return -1;
     m->first[0] = 0;
     if (topt_json_peek(&r->json) != '[')
@@ -408,8 +394,8 @@ static int read_edge(struct reader *r)
     static const struct field fields[] = {
         {"from", read_from}, {"to", read_to}, {"costs", read_costs}, {0}};
     char prefix[PLACE];
-    if (grow(r, (void **)&r->edge, &r->cap_edges, r->nedges, sizeof *r->edge) ||
-        grow(r, (void **)&r->named, &r->cap_named, r->nedges, sizeof *r->named))
+    if (ROOM(r, r->edge, r->nedges, r->cap_edges) ||
+        ROOM(r, r->named, r->nedges, r->cap_named))
         return -1;
     r->edge[r->nedges] = (struct topt_search_edge){0};
     r->named[r->nedges] = (struct named_edge){0};

@@ -9,6 +9,7 @@
 
 #include "frontier.h"
 #include "search_common.h"
+#include "topt_array.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -43,15 +44,7 @@ static int advance(int32_t *digit, const int32_t *many, int n)
 
 static int room(struct brute *b)
 {
-    if (b->n < b->cap)
-        return 0;
-    size_t cap = b->cap ? 2 * b->cap : 64;
-    struct found *f = realloc(b->found, cap * sizeof *f);
-    if (!f)
-        return topt_search_nomem(b->err);
-    b->found = f;
-    b->cap = cap;
-    return 0;
+    return TOPT_ROOM(b->found, b->n, b->cap, 64) ? topt_search_nomem(b->err) : 0;
 }
 
 /* Put the strategy at hand into the frontier, unless something there is as good. */

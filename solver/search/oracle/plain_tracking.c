@@ -24,6 +24,7 @@
 
 #include "frontier.h"
 #include "search_common.h"
+#include "topt_array.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -113,10 +114,8 @@ static int plain_add(struct plain *p, struct point x)
         return 0;
     if (p->nwork == p->cap_work) {
         size_t cap = p->cap_work ? 2 * p->cap_work : 1024;
-        struct point *w = realloc(p->work, 2 * cap * sizeof *w); /* half is sort's */
-        if (!w)
+        if (TOPT_RESIZE(p->work, 2 * cap)) /* half is sort's */
             return topt_search_nomem(p->err);
-        p->work = w;
         p->cap_work = cap;
     }
     p->work[p->nwork++] = x;

@@ -25,6 +25,7 @@
 #include "sparse_product.h"
 #include "search_common.h"
 #include "table_dominance.h"
+#include "topt_array.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -155,11 +156,9 @@ static int make_verdicts(struct condensing *k)
     size_t n = k->c->plan.tables.nall;
     if (n <= k->nverdicts)
         return 0;
-    char *v = realloc(k->verdict, n);
-    if (!v)
+    if (TOPT_RESIZE(k->verdict, n))
         return topt_search_nomem(k->err);
-    memset(v + k->nverdicts, NOT_MADE, n - k->nverdicts);
-    k->verdict = v;
+    memset(k->verdict + k->nverdicts, NOT_MADE, n - k->nverdicts);
     k->nverdicts = n;
     return 0;
 }

@@ -4,6 +4,7 @@
  * make whole one at a time. */
 #include "frontier.h"
 #include "strategies.h"
+#include "topt_array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -54,14 +55,9 @@ static int make_room(struct topt_frontier *f)
     size_t n = (size_t)f->npoints;
     if (n == INT32_MAX)
         return -1;
-    if (n == m->cap) {
-        size_t cap = m->cap ? 2 * m->cap : 16;
-        struct topt_cost *all = realloc(m->cost, cap * sizeof *all);
-        if (!all)
-            return -1;
-        f->cost = m->cost = all;
-        m->cap = cap;
-    }
+    if (TOPT_ROOM(m->cost, n, m->cap, 16))
+        return -1;
+    f->cost = m->cost;
     return 0;
 }
 

@@ -9,6 +9,7 @@
  *     whole --> .. --> ..  --> ... --> whole --> ..  -->
  *         changes changes                   changes */
 #include "strategies.h"
+#include "topt_array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,20 +47,12 @@ int64_t topt_strategies_bytes(const struct strategies *s)
 static int make_room(struct strategies *s)
 {
     size_t used = s->n ? s->end[s->n - 1] : 0;
-    if (s->n == s->cap) {
-        size_t cap = s->cap ? 2 * s->cap : 64;
-        size_t *end = realloc(s->end, cap * sizeof *end);
-        if (!end)
-            return -1;
-        s->end = end;
-        s->cap = cap;
-    }
+    if (TOPT_ROOM(s->end, s->n, s->cap, 64))
+        return -1;
     if (used + s->width > s->cap_changes) {
         size_t cap = s->cap_changes + s->cap_changes / 2 + s->width;
-        struct change *change = realloc(s->change, cap * sizeof *change);
-        if (!change)
+        if (TOPT_RESIZE(s->change, cap))
             return -1;
-        s->change = change;
         s->cap_changes = cap;
     }
     return 0;
@@ -69,13 +62,7 @@ static int add_key(struct strategies *s)
 {
     if (s->nkeys == s->cap_keys) {
         size_t cap = s->cap_keys ? 2 * s->cap_keys : 1;
-        size_t *key = realloc(s->key, cap * sizeof *key);
-        if (key)
-            s->key = key;
-        int32_t *whole = realloc(s->whole, (cap * s->width + 1) * sizeof *whole);
-        if (whole)
-            s->whole = whole;
-        if (!key || !whole)
+        if (TOPT_RESIZE(s->key, cap) || TOPT_RESIZE(s->whole, cap * s->width + 1))
             return -1;
         s->cap_keys = cap;
     }

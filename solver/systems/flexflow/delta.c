@@ -7,6 +7,8 @@
 #include "delta.h"
 #include "heap.h"
 #include "ff_data.h"
+#include "topt_array.h"
+#include "topt_minmax.h"
 
 #include <stdlib.h>
 
@@ -16,31 +18,15 @@ static void change(struct topt_flexflow *f, int t)
     struct ff_task *x = &f->task[t];
     if (x->changed)
         return;
-    if (f->nchanged == f->changed_cap) {
-        int cap = f->changed_cap ? 2 * f->changed_cap : 256;
-        int *grown = realloc(f->changed, (size_t)cap * sizeof *grown);
-        if (!grown) {
-            f->oom = 1;
-            return;
-        }
-        f->changed = grown;
-        f->changed_cap = cap;
+    if (TOPT_ROOM(f->changed, f->nchanged, f->changed_cap, 256)) {
+        f->oom = 1;
+        return;
     }
     x->changed = 1;
     f->changed[f->nchanged++] = t;
 }
 
 /* ---- running again ----------------------------------------------------------------- */
-
-static int64_t later(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t sooner(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* It is ready no sooner than this, by what did not change; what comes after changed tasks
  * alone comes after those. */
@@ -50,7 +36,7 @@ static int64_t ready_from(const struct topt_flexflow *f, const struct ff_task *x
     for (int e = x->in; e >= 0; e = f->edge[e].in_next) {
         const struct ff_task *y = &f->task[f->edge[e].from];
         if (!y->changed)
-            ready = later(ready, y->end);
+            ready = topt_max(ready, y->end);
     }
     return ready < 0 ? INT64_MAX : ready;
 }
@@ -63,9 +49,9 @@ static int64_t first_change(struct topt_flexflow *f)
         const struct ff_task *x = &f->task[f->changed[i]];
         if (!x->live)
             continue;
-        from = sooner(from, ready_from(f, x));
+        from = topt_min(from, ready_from(f, x));
         if (!x->fresh)
-            from = sooner(from, x->ready);
+            from = topt_min(from, x->ready);
     }
     for (int i = 0; i < f->nchanged; i++)
         f->task[f->changed[i]].changed = 0;
@@ -78,12 +64,10 @@ static int room(struct topt_flexflow *f)
 {
     if (f->waits_cap >= f->ntasks)
         return 0;
-    int *grown = realloc(f->waits, (size_t)f->cap * sizeof *grown);
-    if (!grown) {
+    if (TOPT_RESIZE(f->waits, f->cap)) {
         f->oom = 1;
         return -1;
     }
-    f->waits = grown;
     f->waits_cap = f->cap;
     return 0;
 }
@@ -103,8 +87,8 @@ static void begin(struct topt_flexflow *f, int64_t from)
         struct ff_task *x = &f->task[t];
         f->waits[t] = x->live && !stays(x, from) ? 0 : -1;
         if (x->live && f->waits[t] < 0) {
-            f->free_at[x->resource] = later(f->free_at[x->resource], x->end);
-            f->end_ns = later(f->end_ns, x->end);
+            f->free_at[x->resource] = topt_max(f->free_at[x->resource], x->end);
+            f->end_ns = topt_max(f->end_ns, x->end);
         }
     }
     for (int t = 0; t < f->ntasks; t++) {
@@ -117,7 +101,7 @@ static void begin(struct topt_flexflow *f, int64_t from)
             int before = f->edge[e].from;
             f->waits[t] += f->waits[before] >= 0;
             if (f->waits[before] < 0)
-                x->ready = later(x->ready, f->task[before].end);
+                x->ready = topt_max(x->ready, f->task[before].end);
         }
         if (!f->waits[t])
             (void)ff_push(f, (struct ff_entry){x->ready, x->key, t});
@@ -134,14 +118,14 @@ void ff_settle(struct topt_flexflow *f)
     begin(f, from);
     while (!f->oom && ff_pop(f, &e)) {
         struct ff_task *x = &f->task[e.task];
-        x->start = later(x->ready, f->free_at[x->resource]);
+        x->start = topt_max(x->ready, f->free_at[x->resource]);
         x->end = f->free_at[x->resource] = x->start + x->ns;
-        f->end_ns = later(f->end_ns, x->end);
+        f->end_ns = topt_max(f->end_ns, x->end);
         f->touched++;
         for (int i = x->out; i >= 0; i = f->edge[i].out_next) {
             int to = f->edge[i].to;
             struct ff_task *y = &f->task[to];
-            y->ready = later(y->ready, x->end);
+            y->ready = topt_max(y->ready, x->end);
             if (--f->waits[to] == 0)
                 (void)ff_push(f, (struct ff_entry){y->ready, y->key, to});
         }
@@ -158,15 +142,9 @@ static int new_task(struct topt_flexflow *f)
         f->free_task = f->task[t].group_next;
         return t;
     }
-    if (f->ntasks == f->cap) {
-        int cap = f->cap ? 2 * f->cap : 1024;
-        struct ff_task *grown = realloc(f->task, (size_t)cap * sizeof *grown);
-        if (!grown) {
-            f->oom = 1;
-            return -1;
-        }
-        f->task = grown;
-        f->cap = cap;
+    if (TOPT_ROOM(f->task, f->ntasks, f->cap, 1024)) {
+        f->oom = 1;
+        return -1;
     }
     return f->ntasks++;
 }
@@ -197,15 +175,9 @@ static int new_edge(struct topt_flexflow *f)
         f->free_edge = f->edge[e].out_next;
         return e;
     }
-    if (f->nedges == f->edges_cap) {
-        int cap = f->edges_cap ? 2 * f->edges_cap : 4096;
-        struct ff_edge *grown = realloc(f->edge, (size_t)cap * sizeof *grown);
-        if (!grown) {
-            f->oom = 1;
-            return -1;
-        }
-        f->edge = grown;
-        f->edges_cap = cap;
+    if (TOPT_ROOM(f->edge, f->nedges, f->edges_cap, 4096)) {
+        f->oom = 1;
+        return -1;
     }
     return f->nedges++;
 }
@@ -254,7 +226,7 @@ static void task_remove(struct topt_flexflow *f, int t)
         change(f, to);
     }
     if (!x->fresh)
-        f->gone_from = sooner(f->gone_from, x->ready);
+        f->gone_from = topt_min(f->gone_from, x->ready);
     x->live = 0;
     f->live--;
 }

@@ -1,6 +1,7 @@
 /* heap.c - tasks that are to be looked at, by ready time. */
 #include "heap.h"
 #include "ff_data.h"
+#include "topt_array.h"
 
 #include <stdlib.h>
 
@@ -11,15 +12,9 @@ static int before(const struct ff_entry *a, const struct ff_entry *b)
 
 int ff_push(struct topt_flexflow *f, struct ff_entry e)
 {
-    if (f->nheap == f->heap_cap) {
-        int cap = f->heap_cap ? 2 * f->heap_cap : 1024;
-        struct ff_entry *grown = realloc(f->heap, (size_t)cap * sizeof *grown);
-        if (!grown) {
-            f->oom = 1;
-            return -1;
-        }
-        f->heap = grown;
-        f->heap_cap = cap;
+    if (TOPT_ROOM(f->heap, f->nheap, f->heap_cap, 1024)) {
+        f->oom = 1;
+        return -1;
     }
     int i = f->nheap++;
     while (i > 0 && before(&e, &f->heap[(i - 1) / 2])) {

@@ -1,6 +1,7 @@
 /* soap.c - how operators may be split, and what their parts take. */
 #include "soap.h"
 #include "ff_data.h"
+#include "topt_array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,13 +34,9 @@ static int degree_fits(const struct topt_op *o, int d, int degree)
 
 static int add_degrees(struct ff_op *x, const struct ff_degrees *g)
 {
-    if (!(x->ndegrees & (x->ndegrees - 1))) {
-        int cap = x->ndegrees ? 2 * x->ndegrees : 1;
-        struct ff_degrees *grown = realloc(x->degrees, (size_t)cap * sizeof *grown);
-        if (!grown)
-            return -1;
-        x->degrees = grown;
-    }
+    if (!(x->ndegrees & (x->ndegrees - 1)) &&
+        TOPT_RESIZE(x->degrees, x->ndegrees ? 2 * x->ndegrees : 1))
+        return -1;
     x->degrees[x->ndegrees++] = *g;
     return 0;
 }
