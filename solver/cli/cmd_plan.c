@@ -291,7 +291,7 @@ static int answer_one(struct topt_question *q, const struct topt_option *options
     topt_ask_end(q, *ret_doc);
     q->r.hw = whole;
     topt_hw_destroy(part);
-    return rc;
+    return rc ? -1 : 0;
 }
 
 static int frontier(const struct topt_request *r, json_t **ret, struct topt_error *err)

@@ -59,12 +59,21 @@ check "its frontier has micro-batches by default, and says which space each part
 job="$gpt --hw lab-cpu --batch 8 --framework topt"
 agree 2 "a small model"
 
+# Encoder and decoder read one embedding: what the first block of the decoder recomputes, others do not.
+echo '{"model_type": "t5", "d_model": 1024, "d_ff": 16384, "d_kv": 128, "num_layers": 6, "num_heads": 32,
+    "vocab_size": 32128}' >t5.json
+job="t5.json --hw a100-40-dgx --batch 128 --seq 512 --framework megatron"
+agree 2 "an encoder and a decoder"
+
 # With the limit between what sharding alone takes at its fastest and at its least, micro-batches can be faster.
 job="$llama --hw a100-80-dgx --batch 24 --seq 4096 --framework topt --gpus 8"
 ask auto.json plan && ask all.json plan --factors all && ask zero.json plan --factors zero
 jq -e --slurpfile all all.json --slurpfile zero zero.json \
     '.time_ns <= $all[0].time_ns and .time_ns <= ($zero[0].time_ns // .time_ns)' auto.json >/dev/null
 check "a plan is no slower than with either choice of factors"
+
+ask compare.json compare && jq -e '.left_out | test("micro-batches")' compare.json >/dev/null
+check "systems are compared without, and that is said"
 
 # A search that ends early.
 job="$root/deploy/quickstart/moe.json --hw lab-cpu --batch 8 --framework topt"

@@ -284,6 +284,8 @@ static int too_heavy(const struct topt_request *r, const struct topt_best *b,
     char have[32], need[32], why[200];
     topt_show_bytes(limit, have, sizeof have);
     topt_show_bytes(open ? b->solution.memory_bytes : floor, need, sizeof need);
+    if (!open && !strcmp(have, need))
+        snprintf(need, sizeof need, "%lld bytes more", (long long)(floor - limit));
     snprintf(
         why, sizeof why,
         b->certificate.decided

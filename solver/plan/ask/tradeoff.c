@@ -555,6 +555,8 @@ static void put_left_out(json_t *doc, const struct topt_planning *p,
     int no_tensor = f && p->tensor == TOPT_TENSOR_NEVER &&
                     f->tensor_most > TOPT_TENSOR_NEVER && m->space == TOPT_SPACE_UNIFORM;
     const char *words = NULL;
+    if (p->request->gpus == 1) /* nothing is split */
+        return;
     if (m->n && no_tensor)
         words = "tensor parallelism, with which less memory may do "
                 "(--tensor-parallel searches it)";

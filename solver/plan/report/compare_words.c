@@ -365,6 +365,8 @@ char *topt_compare_text(const json_t *doc)
     show_overlap(&t, rows);
     show_exact(&t, rows);
     show_why(&t, rows);
+    if (json_object_get(doc, "left_out"))
+        topt_text_of_words(&t, "left out", topt_json_words_at(doc, "left_out"));
     char *stopped = topt_stopped_words(doc);
     if (stopped)
         topt_text_add(&t, "stopped %s: plans are missing, or not the fastest\n", stopped);
