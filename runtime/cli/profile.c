@@ -77,8 +77,8 @@ static int choose_mesh(const struct topt_profile_args *a, const struct topt_node
             snprintf(asked + strlen(asked), sizeof asked - strlen(asked),
                      "%s--per-node %lld", a->nodes ? " " : "", (long long)a->per_node);
         return topt_fail(err, TOPT_ERR_USAGE,
-                         "%s: %d rank%s, which %s started, can't lie so on nodes", asked,
-                         ranks, ranks == 1 ? "" : "s", ranks == 1 ? "was" : "were");
+                         "%s does not fit the %d rank%s that %s started", asked, ranks,
+                         ranks == 1 ? "" : "s", ranks == 1 ? "was" : "were");
     }
     return topt_mesh_init(ret, (int)nodes, (int)per_node, err);
 }

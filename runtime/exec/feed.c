@@ -7,6 +7,7 @@
 #include "feed_file.h"
 #include "feed_model.h"
 #include "feed_table.h"
+#include "feed_text.h"
 #include "feed_tokens.h"
 #include "topt_text.h"
 

@@ -1,5 +1,6 @@
 /* feed_text.c - character-level text as samples: a window of the text for each, labels
  * the next characters.  Byte values that occur are numbered from 0 in order. */
+#include "feed_text.h"
 #include "feed_file.h"
 #include "feed_model.h"
 #include "random.h"

@@ -86,7 +86,7 @@ check "a directory of texts, quietly"
 "$mpiexec" -n 4 "$runtime" profile -o hw.json --nodes 2 --max-bytes 4KiB >out 2>err &&
     grep -q '"gpus_per_node": 2' hw.json && grep -q all_to_all hw.json
 check "a profile of two nodes of two ranks"
-refused 2 'are not the 4 ranks' "$mpiexec" -n 4 "$runtime" profile -o hw.json --nodes 3
+refused 2 'nodes 3 does not fit the 4 ranks that were started' "$mpiexec" -n 4 "$runtime" profile -o hw.json --nodes 3
 check "nodes that do not divide"
 refused 2 '-o is missing' "$runtime" profile
 check "a profile that goes nowhere"

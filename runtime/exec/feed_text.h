@@ -1,0 +1,12 @@
+/* feed_text.h - inside the feeds: text that is read as another one. */
+#ifndef TOPT_FEED_TEXT_H
+#define TOPT_FEED_TEXT_H
+
+#include "topt_runtime.h"
+
+/* As topt_feed_text(), by the manner of another text's feed; NULL: its own. */
+int topt_feed_text_as(const char *bytes, size_t len, const void *manner,
+                      const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
+                      struct topt_error *err) TOPT_MUST_CHECK;
+
+#endif
