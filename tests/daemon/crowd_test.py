@@ -32,7 +32,7 @@ def ask(path, method, target, body="", text=False, timeout=60):
 
 def model(width, layers=8):
     return json.dumps({"model_type": "llama", "hidden_size": 64 * width, "intermediate_size": 192 * width,
-                       "num_hidden_layers": layers, "num_attention_heads": 8, "num_key_value_heads": 8,
+                       "num_hidden_layers": layers, "num_attention_heads": width, "num_key_value_heads": width,
                        "vocab_size": 32000, "max_position_embeddings": 4096})
 
 
@@ -144,7 +144,7 @@ def crowd(path, folder):
                 while time.time() < end:
                     try:
                         status, body, _ = ask(path, "POST", "/v1/plan?mode=mini-parallelism&batch=64&seq=2048"
-                                              "&wait_ms=60000", model(333), timeout=100)
+                                              "&wait_ms=60000", model(320), timeout=100)
                     except (OSError, http.client.HTTPException):
                         status = -1
                     if status in (200, 422):
