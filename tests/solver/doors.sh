@@ -59,6 +59,10 @@ check "its frontier has micro-batches by default, and says which space each part
 job="$gpt --hw lab-cpu --batch 8 --framework topt"
 agree 2 "a small model"
 
+# Tensor parallelism as a last resort: points without it that do not fit are no reason not to try it.
+job="$llama --hw a100-40-dgx --batch 16 --seq 65536"
+agree 8 "long samples"
+
 # Encoder and decoder read one embedding: what the first block of the decoder recomputes, others do not.
 echo '{"model_type": "t5", "d_model": 1024, "d_ff": 16384, "d_kv": 128, "num_layers": 6, "num_heads": 32,
     "vocab_size": 32128}' >t5.json

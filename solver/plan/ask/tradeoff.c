@@ -598,6 +598,14 @@ static int put_frontier(struct topt_planning *micros, struct merged *m, json_t *
     return rc;
 }
 
+static int some_fits(const struct merged *m, int64_t limit)
+{
+    for (int i = 0; i < m->n; i++)
+        if (m->at[i].s.memory_bytes <= limit)
+            return 1;
+    return 0;
+}
+
 /* Every shape of the count.  Where tensor parallelism is a last resort, it is tried where nothing
  * fits without. */
 static int merge_shapes(struct merged *m, struct topt_planning *micros,
@@ -605,7 +613,7 @@ static int merge_shapes(struct merged *m, struct topt_planning *micros,
 {
     const struct topt_request *r = micros->request;
     int rc = 0;
-    for (int i = 0; !rc && !m->n; i++) {
+    for (int i = 0; !rc && !some_fits(m, topt_request_limit(r)); i++) {
         int where = topt_request_tensor_at(r, i), nodes = 0, per_node = 0;
         if (where < 0)
             break;
