@@ -22,6 +22,8 @@ agree() { # agree GPUS NAME: of $job
         ask frontier.json frontier --gpus "$1"
     check "$2: each command answers for $1 GPUs"
     limit=$(of plan.json .memory_limit)
+    [ "$(of plan.json .strategy)" = "$(jq -r --argjson limit "$limit" "$fits | last.strategy" frontier.json)" ]
+    check "the frontier's fastest point that fits is the plan's strategy"
     [ "$(of plan.json '"\(.time_ns) \(.memory_bytes)"')" = "$(of curve.json '.points[0] | "\(.time_ns) \(.memory_bytes)"')" ]
     check "the curve has the time and memory of the plan"
     [ "$(of plan.json .time_ns)" = "$(jq --argjson limit "$limit" "$fits | last.time_ns" frontier.json)" ]
