@@ -27,7 +27,7 @@ struct topt_saver;
 /* Bytes that a saver of a program holds on a rank. */
 int64_t topt_saver_bytes(const struct topt_program *p, int rank);
 /* Makes 'dir', and finds out whether the ranks' files have room there.  'keep' checkpoints
- * stay, older ones go.  Every rank; where one fails all do. */
+ * stay, older ones go, and so does what a run that was killed left unfinished.  Every rank; where one fails all do. */
 int topt_saver_open(struct topt_session *s, const char *dir, int64_t keep,
                     struct topt_saver **ret, struct topt_error *err) TOPT_MUST_CHECK;
 /* Waits for what is being written, and forgets it. */

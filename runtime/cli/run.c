@@ -101,14 +101,16 @@ static const char usage[] =
 
 /* ---- before the first step --------------------------------------------------------- */
 
-static int open_feed(const struct topt_run *r, const char *data, struct topt_feed *ret,
-                     struct topt_error *err)
+/* 'like' NULL: the data to train on. */
+static int open_feed(const struct topt_run *r, const struct topt_feed *like,
+                     const char *data, struct topt_feed *ret, struct topt_error *err)
 {
     uint64_t seed = (uint64_t)r->args.seed;
     if (r->args.tokenizer && data)
         return topt_feed_tokenised(data, r->args.tokenizer, r->plan->model, seed, ret,
                                    err);
-    return topt_feed_open(data, r->plan->model, seed, ret, err);
+    return like ? topt_feed_like(like, data, r->plan->model, seed, ret, err)
+                : topt_feed_open(data, r->plan->model, seed, ret, err);
 }
 
 /* The optimizer is known with the plan: what it does not obey is refused. */
@@ -140,9 +142,11 @@ static int prepare_alone(struct topt_run *r, struct topt_error *err)
     if (topt_comm_bind(r->comm, &r->plan->mesh, err) || topt_run_choose(r, err) ||
         check_optimizer(r, err) || (!r->comm->rank && topt_run_probe(r, err)) ||
         topt_run_device_open(&r->device, r->program->settings.dtype, err) ||
-        open_feed(r, r->args.data, &r->feed, err) ||
-        (r->args.eval_data && open_feed(r, r->args.eval_data, &r->eval_feed, err)))
+        open_feed(r, NULL, r->args.data, &r->feed, err))
         return -1;
+    if (r->args.eval_data &&
+        open_feed(r, &r->feed, r->args.eval_data, &r->eval_feed, err))
+        return topt_wrap(err, "--eval-data");
     if (!strcmp(r->feed.kind, "text") && r->plan->model->vocab > 256)
         topt_run_note(r,
                       "'%s' is read with a token for each byte value, the model's "

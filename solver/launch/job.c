@@ -364,7 +364,8 @@ int topt_sheet_file(struct sheet *s, const char *name, struct topt_text *text,
     return rc ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for the file %s", name) : 0;
 }
 
-void topt_job_torchrun(const struct job *j, struct topt_text *t)
+/* "--nnodes=2 --nproc-per-node=8", and where there are several nodes how they meet. */
+static void put_torchrun(const struct job *j, struct topt_text *t)
 {
     topt_text_add(t, "--nnodes=%lld --nproc-per-node=%lld", (long long)j->nodes,
                   (long long)j->per_node);
@@ -380,5 +381,5 @@ void topt_job_start_torchrun(const struct job *j, struct topt_text *t)
     if (j->nodes > 1)
         topt_text_add(t, "# on every node, MASTER_ADDR the first one's name\n");
     topt_text_add(t, "torchrun ");
-    topt_job_torchrun(j, t);
+    put_torchrun(j, t);
 }

@@ -53,8 +53,6 @@ void topt_sheet_script(struct sheet *s, const char *fmt, ...) TOPT_PRINTF(2, 3);
 int topt_sheet_file(struct sheet *s, const char *name, struct topt_text *text,
                     struct topt_error *err) TOPT_MUST_CHECK;
 
-/* "--nnodes=2 --nproc-per-node=8", and where there are several nodes how they meet. */
-void topt_job_torchrun(const struct job *j, struct topt_text *t);
 /* The line that starts it with these, up to the script; above it where, if there are several nodes.
  */
 void topt_job_start_torchrun(const struct job *j, struct topt_text *t);

@@ -45,13 +45,6 @@ static const struct target {
 };
 enum { NTARGETS = sizeof targets / sizeof *targets };
 
-const char *const *topt_launch_targets(void)
-{
-    static const char *const names[] = {"torchrun", "accelerate", "deepspeed",
-                                        "megatron", "torchtitan", NULL};
-    return names;
-}
-
 static const struct target *find(const char *name)
 {
     for (int i = 0; i < NTARGETS; i++)

@@ -17,8 +17,7 @@ struct topt_launch_pin {
     const char *repository, *commit, *date, *run;
 };
 
-/* Names of the targets, NULL-ended; and the pin of one, NULL where there is no such target. */
-const char *const *topt_launch_targets(void);
+/* NULL where there is no such target. */
 const struct topt_launch_pin *topt_launch_pin(const char *target);
 
 /* What makes 'target' run the "topt-plan/1" document 'plan'.

@@ -197,10 +197,10 @@ static int32_t shape_without(const struct view *v, int d, uint32_t set)
     return shape_number(v->a, v->shape & ~in_dim(set, d));
 }
 
-static uint64_t put_all(uint64_t s, uint32_t set, int at)
+static uint64_t replicate(uint64_t s, uint32_t set)
 {
     for (; set; set &= set - 1)
-        s = topt_state_put(s, __builtin_ctz(set), at, 0);
+        s = topt_state_put(s, __builtin_ctz(set), TOPT_STATE_R, 0);
     return s;
 }
 
@@ -217,7 +217,7 @@ static void add_up(const struct view *v)
 {
     for (uint32_t set = v->partial; set; set = (set - 1) & v->partial) {
         begin_class(v, TOPT_MOVE_ALL_REDUCE, set, v->shape_number);
-        add_arc(v, put_all(v->state, set, TOPT_STATE_R));
+        add_arc(v, replicate(v->state, set));
         begin_class(v, TOPT_MOVE_REDUCE_SCATTER, set, v->shape_number);
         for (int d = 0; d < v->a->ndims; d++)
             add_arc(v, append(v, set, d));
@@ -240,7 +240,7 @@ static void gather(const struct view *v, int d)
     for (int k = v->n[d] - 1; k >= 0; k--) {
         set |= 1u << v->group[d][k];
         begin_class(v, TOPT_MOVE_ALL_GATHER, set, shape_without(v, d, set));
-        add_arc(v, put_all(v->state, set, TOPT_STATE_R));
+        add_arc(v, replicate(v->state, set));
     }
 }
 

@@ -88,7 +88,8 @@ int topt_optimizer_runs(enum topt_optimizer o)
     return (unsigned)o < TOPT_OPTIMIZER_COUNT && optimizers[o].runs;
 }
 
-int topt_optimizer_by_rows(enum topt_optimizer o)
+/* Does the optimizer keep a number a row, and run? */
+static int keeps_by_rows(enum topt_optimizer o)
 {
     return optimizers[o].runs && optimizers[o].state[0] == ROWS;
 }
@@ -648,7 +649,7 @@ static uint32_t axes_of_rows(const struct topt_fragments *f, int param)
     for (int a = 0; a < f->mesh->naxes; a++)
         if (b->shape.ndim > 1 && b->layout.at[a] == b->shape.ndim - 1)
             axes |= 1u << a;
-    return topt_optimizer_by_rows(f->settings->optimizer) ? axes : 0;
+    return keeps_by_rows(f->settings->optimizer) ? axes : 0;
 }
 
 static int update(const struct topt_fragments *f, int op, int param, int grad,

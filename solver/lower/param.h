@@ -5,8 +5,6 @@
 
 #include "fragment.h"
 
-/* Does it keep a number a row, and run? */
-int topt_optimizer_by_rows(enum topt_optimizer o);
 /* f32 numbers that the steps of a framework's optimizer move for each of a parameter;
  * 0: it is one kernel. */
 int topt_optimizer_eager(enum topt_optimizer o);

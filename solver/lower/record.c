@@ -83,6 +83,7 @@ struct topt_program *topt_program_create(const struct topt_model *m,
     return p;
 }
 
+/* The largest sum of live buffers on one device. */
 static int64_t peak_on(const struct topt_program *p, int device,
                        int64_t at_peak[TOPT_CLASS_COUNT])
 {
@@ -103,12 +104,6 @@ static int64_t peak_on(const struct topt_program *p, int device,
         }
     }
     return most;
-}
-
-int64_t topt_program_peak_on(const struct topt_program *p, int device)
-{
-    int64_t at_peak[TOPT_CLASS_COUNT];
-    return peak_on(p, device, at_peak);
 }
 
 static void find_peak_on(struct topt_program *p, int device)

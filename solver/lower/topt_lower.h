@@ -393,8 +393,6 @@ int topt_lower_fed(const struct topt_model *m, const struct topt_mesh *mesh,
                    struct topt_error *err) TOPT_MUST_CHECK;
 /* What these moves take of a step. */
 int64_t topt_fed_ns(const struct topt_program *p, struct topt_router *router);
-/* The largest sum of live buffers on one device. */
-int64_t topt_program_peak_on(const struct topt_program *p, int device);
 void topt_program_destroy(struct topt_program *p);
 /* The instruction of a micro-batch that is the first kernel of the loss, whose inputs are the
  * model's outputs; -1: there is none. */

@@ -182,7 +182,7 @@ static int attention_apart(struct hf_builder *b, int x)
     struct topt_attrs sinks = {.extra = a->heads / a->kv_heads};
     if (a->sinks)
         q = topt_hf_add(b, "beside", q, -1, &sinks, "sinks");
-    int y = topt_hf_attend(b, (int[]){q, kv, -1, b->relative}, &attrs, "attend");
+    int y = topt_hf_attend(b, (int[]){q, kv, -1, b->relative}, &attrs);
     if (a->places_projected)
         return by_places(b, x, y, q);
     return a->disentangled ? by_positions(b, y, q, k, k) : y;
@@ -234,7 +234,7 @@ static int attention_latent(struct hf_builder *b, int x)
     kv = topt_hf_linear(b, kv, a->heads, a->plain_dim + a->value_dim, 0, "kv");
     int kr = topt_hf_linear(b, x, 1, a->rope.rope_dim, bias, "k_shared");
     kr = rotary(b, kr, a->rope.rope_dim, "k_shared.rotary");
-    x = topt_hf_attend(b, (int[]){q, kv, kr, -1}, &attrs, "attend");
+    x = topt_hf_attend(b, (int[]){q, kv, kr, -1}, &attrs);
     return chosen < 0 ? x : topt_hf_add(b, "weigh", x, chosen, NULL, "index.chosen");
 }
 

@@ -176,7 +176,7 @@ static int windowed(struct hf_builder *b, int x, int64_t width, int64_t heads)
     int k = topt_hf_linear(b, x, heads, each, a->qkv_bias, "k");
     int v = topt_hf_linear(b, x, heads, each, a->qkv_bias, "v");
     int kv = topt_hf_add(b, "concat", k, v, NULL, "kv");
-    x = topt_hf_attend(b, (int[]){q, kv, -1, t}, &attrs, "attend");
+    x = topt_hf_attend(b, (int[]){q, kv, -1, t}, &attrs);
     return topt_hf_linear(b, x, width, 1, 1, "out");
 }
 

@@ -140,9 +140,9 @@ int topt_hf_add_all(struct hf_builder *b, const char *kind, const int input[4],
 }
 
 int topt_hf_attend(struct hf_builder *b, const int input[4],
-                   const struct topt_attrs *attrs, const char *name)
+                   const struct topt_attrs *attrs)
 {
-    return topt_hf_add_all(b, "attention", input, attrs, name);
+    return topt_hf_add_all(b, "attention", input, attrs, "attend");
 }
 
 int topt_hf_unread(struct hf_builder *b, int x, int64_t n, const char *name)

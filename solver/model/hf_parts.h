@@ -19,7 +19,7 @@ int topt_hf_add_all(struct hf_builder *b, const char *kind, const int input[4],
 
 /* Heads of queries, keys and values into one attention; kr and table may be -1. */
 int topt_hf_attend(struct hf_builder *b, const int input[4],
-                   const struct topt_attrs *attrs, const char *name);
+                   const struct topt_attrs *attrs);
 
 /* So many parameters of the model, of none of its features, that nothing here reads. */
 int topt_hf_unread(struct hf_builder *b, int x, int64_t n, const char *name);

@@ -123,7 +123,8 @@ static struct hf_builder own(const struct hf_builder *b)
     return v;
 }
 
-int topt_hf_image(struct hf_builder *b)
+/* What the tower's blocks make of an image, before any projection. */
+static int blocks_of_image(struct hf_builder *b)
 {
     const struct hf_tower *t = b->a->tower;
     struct hf_builder v = own(b);
@@ -170,7 +171,7 @@ static int queried(struct hf_builder *v, const struct hf_tower *t, int y)
 int topt_hf_add_image_tokens(struct hf_builder *b, int x)
 {
     const struct hf_tower *t = b->a->tower;
-    int y = topt_hf_image(b);
+    int y = blocks_of_image(b);
     struct hf_builder v = own(b);
     y = t->queries ? queried(&v, t, y) : y;
     int z = projected(&v, t, y, t->joint_beside, "join");
@@ -193,7 +194,7 @@ int topt_hf_add_image_tokens(struct hf_builder *b, int x)
 void topt_hf_build_tower(struct hf_builder *b)
 {
     struct topt_attrs mean = {.mean = 1};
-    int x = topt_hf_image(b);
+    int x = blocks_of_image(b);
     if (b->a->head == HF_BARE) {
         topt_hf_add(b, "mse", x, -1, NULL, "loss");
         return;
@@ -227,7 +228,7 @@ void topt_hf_build_pair(struct hf_builder *b)
         b->failed = 1;
         return;
     }
-    int x = text_row(b), y = topt_hf_image(b);
+    int x = text_row(b), y = blocks_of_image(b);
     struct hf_builder v = own(b);
     y = topt_hf_add(&v, "select", y, -1, NULL, "first");
     if (!t->text_bias)

@@ -5,9 +5,6 @@
 
 #include "hf_tower.h"
 
-/* What its blocks make of an image, before any projection. */
-int topt_hf_image(struct hf_builder *b);
-
 /* Text and image side by side, each as one row of numbers that are compared. */
 void topt_hf_build_pair(struct hf_builder *b);
 

@@ -13,8 +13,7 @@
 
 /* Features of dimension 'dim' of the output after a product, in place of those of
  * 'rows'. */
-static void put_product(struct onnx_view *v, int first, int64_t features, int dim,
-                        int axis)
+static void put_product(struct onnx_view *v, int first, int64_t features)
 {
     int kept = 0;
     for (int i = 0; i < v->natoms; i++)
@@ -22,8 +21,8 @@ static void put_product(struct onnx_view *v, int first, int64_t features, int di
             v->atom[kept++] = v->atom[i];
     v->natoms = kept;
     if (features > 1 && kept < ONNX_MAX_ATOMS)
-        v->atom[v->natoms++] = (struct onnx_atom){
-            .extent = features, .axis = (int8_t)axis, .dim = (int8_t)dim};
+        v->atom[v->natoms++] =
+            (struct onnx_atom){.extent = features, .axis = 2, .dim = (int8_t)first};
 }
 
 /* x W^T (+ bias) over the dimensions from 'first' on; the features are of dimension
@@ -50,7 +49,7 @@ int topt_onnx_product(struct onnx *x, const struct onnx_node *n,
             topt_onnx_emit(x, n, "scale", bias ? ".scale" : "", v.tensor, -1, &scale);
     if (v.tensor >= 0 && bias)
         v.tensor = topt_onnx_emit(x, n, "bias", "", v.tensor, -1, NULL);
-    put_product(&v, first, features, first, 2);
+    put_product(&v, first, features);
     return topt_onnx_put(x, n, &v, v.tensor);
 }
 
@@ -462,6 +461,6 @@ int topt_onnx_map_whole_attention(struct onnx *x, const struct onnx_node *n)
     if (t >= 0 && topt_onnx_in(x, n, 2))
         t = topt_onnx_emit(x, n, "bias", ".bias", t, -1, NULL);
     t = t < 0 ? -1 : topt_onnx_emit(x, n, "attention", "", t, -1, &attrs);
-    put_product(&v, a->shape.ndim - 1, heads * width, a->shape.ndim - 1, 2);
+    put_product(&v, a->shape.ndim - 1, heads * width);
     return topt_onnx_put(x, n, &v, t);
 }

@@ -93,7 +93,8 @@ int topt_onnx_infer_cast(struct onnx *x, const struct onnx_node *n)
                              to != ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16);
 }
 
-int topt_onnx_broadcast(const struct onnx_shape *a, struct onnx_shape *ret)
+/* 'ret' becomes what both are broadcast to; -1 where they do not fit. */
+static int broadcast(const struct onnx_shape *a, struct onnx_shape *ret)
 {
     struct onnx_shape s = {.ndim = a->ndim > ret->ndim ? a->ndim : ret->ndim};
     for (int d = 1; d <= s.ndim; d++) {
@@ -140,7 +141,7 @@ int topt_onnx_infer_broadcast(struct onnx *x, const struct onnx_node *n)
     for (int i = 0; i < n->nin; i++) {
         const struct onnx_value *a = topt_onnx_in(x, n, i);
         integer &= a->integer;
-        if (topt_onnx_broadcast(&a->shape, &s))
+        if (broadcast(&a->shape, &s))
             return topt_onnx_fail(x, n, "the shapes of its inputs do not fit together");
     }
     return topt_onnx_set(x, n, &s, integer);
@@ -164,7 +165,7 @@ int topt_onnx_infer_matmul(struct onnx *x, const struct onnx_node *n)
                               (long long)b.dim[b.ndim - 2]);
     a.ndim -= 2;
     b.ndim -= 2;
-    if (topt_onnx_broadcast(&a, &b) || b.ndim > ONNX_MAX_RANK - 2)
+    if (broadcast(&a, &b) || b.ndim > ONNX_MAX_RANK - 2)
         return topt_onnx_fail(x, n, "the batches of its factors do not fit together");
     b.dim[b.ndim++] = rows;
     if (!vector)
@@ -350,9 +351,8 @@ int topt_onnx_infer_expand(struct onnx *x, const struct onnx_node *n)
     if (count < 0)
         return topt_onnx_fail(x, n, "its shape is not constant");
     memcpy(s.dim, want, sizeof s.dim[0] * (size_t)count);
-    return topt_onnx_broadcast(&a->shape, &s)
-               ? topt_onnx_fail(x, n, "its shape does not fit")
-               : topt_onnx_set(x, n, &s, a->integer);
+    return broadcast(&a->shape, &s) ? topt_onnx_fail(x, n, "its shape does not fit")
+                                    : topt_onnx_set(x, n, &s, a->integer);
 }
 
 int topt_onnx_infer_range(struct onnx *x, const struct onnx_node *n)

@@ -22,15 +22,12 @@ topt_onnx_step topt_onnx_infer_attention_node, topt_onnx_infer_broadcast,
     topt_onnx_infer_shape, topt_onnx_infer_size, topt_onnx_infer_skip_norm,
     topt_onnx_infer_tile, topt_onnx_infer_whole_attention;
 
-/* What rules of shapes share. */
+/* What rules of shapes share: */
 /* The shape of the first output. */
 int topt_onnx_set(struct onnx *x, const struct onnx_node *n, const struct onnx_shape *s,
                   int integer);
 
 /* The first 'count' inputs must be there. */
 int topt_onnx_need(const struct onnx *x, const struct onnx_node *n, int count);
-
-/* 'ret' becomes what both are broadcast to; -1 where they do not fit. */
-int topt_onnx_broadcast(const struct onnx_shape *a, struct onnx_shape *ret);
 
 #endif

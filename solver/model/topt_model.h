@@ -249,7 +249,6 @@ struct topt_operand_spec {
     int8_t dim[TOPT_MAX_RANK]; /* operator dimension of each tensor dimension */
     uint8_t optional;          /* present only where the operator's attributes say so */
     uint8_t tensor_ok;         /* PARAM that may be another operator's tensor instead */
-    uint8_t unitless;          /* statistics: unit 1 whatever the dimension's unit is */
     uint8_t real;              /* DATA: real numbers instead of whole ones */
     uint8_t wide; /* statistics and losses: in f32 where the settings' dtype is smaller */
     uint8_t rows_of; /* PARAM: 1 + the DATA whose numbers name its rows */

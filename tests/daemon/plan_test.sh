@@ -146,6 +146,10 @@ topt_client plan "$dir/config.json" "${small[@]}"
 big='{"model_type":"llama","architectures":["LlamaForCausalLM"],"hidden_size":4096,"intermediate_size":14336,
 "num_hidden_layers":32,"num_attention_heads":32,"num_key_value_heads":8,"vocab_size":128256,
 "max_position_embeddings":8192,"rms_norm_eps":1e-5,"tie_word_embeddings":false}'
+kill -STOP "$pid"
+timeout 20 "$client" client status >"$dir/body" 2>"$dir/err"; status=$?
+kill -CONT "$pid"
+[ "$status" = 1 ] && says 'no answer from'; ok $? "topt client status does not wait long for one that hangs"
 ask POST "/v1/plan?mode=mini-time&gpus=16&batch=64&seq=4096&hw=a100-80-dgx&framework=topt&space=full&wait_ms=100" -d "$big"
 check "a large model takes longer" 202 '"task"'
 began=$(date +%s%N)

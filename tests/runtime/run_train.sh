@@ -61,6 +61,9 @@ for pair in 'weight-decay 0.1:adamw' 'beta2 0.9:adam or adamw' 'eps 1e-6:adam, a
         "$runtime" run plan1-0.json --data text --optimizer sgd --${pair%:*}
     check "--${pair%% *} of sgd"
 done
+refused 1 "^topt run: --eval-data: 'synthetic' is synthetic, the data to train on are text" \
+    "$runtime" run plan1-0.json --data text --eval-data synthetic
+check "an evaluation on data of another kind"
 refused 3 'of it for --checkpoint and --clip' "$runtime" run plan1-0.json --data text --checkpoint new --clip 1 --memory 150KiB
 check "what a checkpoint is copied to counts"
 finish

@@ -220,10 +220,10 @@ struct reader {
     const json_t *counts;
 };
 
-static int read_integers(const json_t *row, size_t from, int n, int64_t *ret)
+static int read_integers(const json_t *row, int n, int64_t *ret)
 {
     for (int i = 0; i < n; i++) {
-        const json_t *v = json_array_get(row, from + (size_t)i);
+        const json_t *v = json_array_get(row, (size_t)i);
         if (!json_is_integer(v) || json_integer_value(v) < 0)
             return -1;
         ret[i] = json_integer_value(v);
@@ -233,7 +233,7 @@ static int read_integers(const json_t *row, size_t from, int n, int64_t *ret)
 
 static int read_counts(const struct reader *r, int64_t number, int64_t ret[COUNTS])
 {
-    return read_integers(json_array_get(r->counts, (size_t)number), 0, COUNTS, ret);
+    return read_integers(json_array_get(r->counts, (size_t)number), COUNTS, ret);
 }
 
 static int read_point(const struct reader *r, const json_t *o,
@@ -241,8 +241,8 @@ static int read_point(const struct reader *r, const json_t *o,
 {
     int64_t x[3];
     json_t *checked = json_array_get(o, 3);
-    if (read_integers(o, 0, 3, x) || x[2] >= r->k->strategies.n ||
-        json_array_size(o) > 4 || (checked && !json_is_object(checked)))
+    if (read_integers(o, 3, x) || x[2] >= r->k->strategies.n || json_array_size(o) > 4 ||
+        (checked && !json_is_object(checked)))
         return -1;
     *ret = (struct topt_cached_point){x[0], x[1], (int)x[2], json_incref(checked)};
     return 0;
@@ -264,7 +264,7 @@ static int read_points(const struct reader *r, const json_t *list,
     size_t n = json_array_size(list);
     if (!n)
         return json_is_array(list) ? 0 : -1;
-    if (read_integers(list, 0, 1, &at) || read_counts(r, at, c) ||
+    if (read_integers(list, 1, &at) || read_counts(r, at, c) ||
         !(ret->at = calloc(n, sizeof *ret->at)))
         return -1;
     ret->work = (struct topt_search_stats){c[0], c[1], c[2], c[3], c[4], c[5], (int)c[6]};
@@ -280,7 +280,7 @@ static int read_found(const struct reader *r, const json_t *row,
 {
     int64_t c[2] = {0, 0};
     size_t n = json_array_size(row);
-    if (x->lightest_known == 2 && read_integers(json_array_get(row, LIGHTEST), 0, 2, c))
+    if (x->lightest_known == 2 && read_integers(json_array_get(row, LIGHTEST), 2, c))
         return -1;
     x->lightest = (struct topt_cost){c[0], c[1]};
     if (n <= FASTEST)
@@ -297,9 +297,9 @@ static int read_variant(const struct reader *r, struct topt_cached_grid *g,
                         const json_t *row)
 {
     int64_t x[ROW], c[COUNTS];
-    if (read_integers(row, 0, ROW, x) || x[1] > TOPT_MAX_AXES ||
-        x[2] >= TOPT_ZERO_COUNT || x[3] > 1 || x[5] > 1000 || x[6] > 1000000 ||
-        x[7] > 1 || x[11] > 2 || read_counts(r, x[10], c))
+    if (read_integers(row, ROW, x) || x[1] > TOPT_MAX_AXES || x[2] >= TOPT_ZERO_COUNT ||
+        x[3] > 1 || x[5] > 1000 || x[6] > 1000000 || x[7] > 1 || x[11] > 2 ||
+        read_counts(r, x[10], c))
         return -1;
     struct topt_variant v = {.micro_batches = x[0],
                              .cut = (int)x[1],

@@ -112,7 +112,8 @@ static int copy_places(struct topt_problem *p, struct topt_error *err)
 
 /* ---- choices ----------------------------------------------------------------------- */
 
-static int parts_same(const struct part *a, int na, const struct part *b, int nb)
+static int parts_same(const struct domain_part *a, int na, const struct domain_part *b,
+                      int nb)
 {
     if (na != nb)
         return 0;
@@ -132,8 +133,8 @@ static int charge(int64_t *sum, int64_t by, int64_t times)
 
 /* What the blocks of part 'k' recompute beyond those of the parts before: there is room
  * for the largest once, and a first block without gradients at its start makes less. */
-static int64_t recomputed_beyond(const struct topt_problem *p, const struct part *part,
-                                 int k, int config)
+static int64_t recomputed_beyond(const struct topt_problem *p,
+                                 const struct domain_part *part, int k, int config)
 {
     int64_t most = 0, own = 0;
     for (int j = 0; j <= k; j++) {
@@ -147,8 +148,9 @@ static int64_t recomputed_beyond(const struct topt_problem *p, const struct part
 /* What nodes of some families cost together, by configuration: added to what is there;
  * what is recomputed counts once, and of what is in flight the most.  1 where that
  * overflows. */
-static int parts_sum(const struct topt_problem *p, const struct part *part, int nparts,
-                     struct topt_cost *cost, int64_t *transient, int64_t *waiting)
+static int parts_sum(const struct topt_problem *p, const struct domain_part *part,
+                     int nparts, struct topt_cost *cost, int64_t *transient,
+                     int64_t *waiting)
 {
     int bad = 0;
     for (int k = 0; k < nparts; k++) {
@@ -247,7 +249,7 @@ static int alloc_choice(const struct topt_problem *p, struct domain *c, int n)
     int ok =
         c->config && c->cost && c->transient && c->waiting && c->kept && c->kept_cost;
     for (int k = 0; k < c->nparts; k++) {
-        struct part *t = &c->part[k];
+        struct domain_part *t = &c->part[k];
         t->from_class = calloc(z, sizeof *t->from_class);
         ok = ok && t->from_class;
         for (int i = 0; i < p->family[t->family].ninputs; i++) {
@@ -259,7 +261,7 @@ static int alloc_choice(const struct topt_problem *p, struct domain *c, int n)
 }
 
 /* The domain of the given parts, which are copied where it is new. */
-static int domain_of(struct topt_problem *p, const struct part *part, int nparts,
+static int domain_of(struct topt_problem *p, const struct domain_part *part, int nparts,
                      struct topt_error *err)
 {
     for (int i = 0; i < p->ndomains; i++)
@@ -272,7 +274,8 @@ static int domain_of(struct topt_problem *p, const struct part *part, int nparts
         return topt_nomem(err, "the problem");
     c->nparts = nparts;
     for (int k = 0; k < nparts; k++)
-        c->part[k] = (struct part){.family = part[k].family, .times = part[k].times};
+        c->part[k] =
+            (struct domain_part){.family = part[k].family, .times = part[k].times};
     if (alloc_choice(p, c, p->family[part[0].family].n))
         return topt_nomem(err, "the problem");
     return add_up(p, c, err) || drop_dominated(p, c, err) ? -1 : p->ndomains - 1;
@@ -280,7 +283,7 @@ static int domain_of(struct topt_problem *p, const struct part *part, int nparts
 
 /* Families of a variable's nodes, in the order of the nodes. */
 static int parts_of(const struct topt_problem *p, const int *nodes, int n,
-                    struct part *ret)
+                    struct domain_part *ret)
 {
     int nparts = 0;
     for (int i = 0; i < n; i++) {
@@ -288,7 +291,7 @@ static int parts_of(const struct topt_problem *p, const int *nodes, int n,
         while (k < nparts && ret[k].family != family)
             k++;
         if (k == nparts)
-            ret[nparts++] = (struct part){.family = family};
+            ret[nparts++] = (struct domain_part){.family = family};
         ret[k].times++;
     }
     return nparts;
@@ -310,7 +313,7 @@ static int make_choices(struct topt_problem *p, struct topt_error *err)
 {
     size_t n = (size_t)p->nnodes + 2;
     int *first = calloc(n, sizeof *first), *nodes = calloc(n, sizeof *nodes);
-    struct part *part = calloc(n, sizeof *part);
+    struct domain_part *part = calloc(n, sizeof *part);
     int rc = first && nodes && part ? 0 : topt_nomem(err, "the problem");
     if (!rc)
         by_place(p, first, nodes);

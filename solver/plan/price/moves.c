@@ -23,11 +23,11 @@
 /* From one layout to each; there are many. */
 struct row {
     int64_t *ns;
-    uint8_t *known;     /* enum known */
+    uint8_t *price;     /* enum price */
     int64_t *transient; /* of what is EXACT; NULL: nothing yet, but in place */
     int n;
 };
-enum known { UNKNOWN, BYTES, ORBITS, ASKED, EXACT };
+enum price { UNPRICED, BYTE_BOUND, SYMMETRY_BOUND, ASKED, EXACT };
 
 /* What was asked for, and has no cost yet. */
 struct asked {
@@ -55,7 +55,7 @@ static void moves_destroy(struct topt_moves *m)
 {
     for (int i = 0; i < m->n; i++) {
         free(m->row[i].ns);
-        free(m->row[i].known);
+        free(m->row[i].price);
         free(m->row[i].transient);
     }
     free(m->asked);
@@ -165,10 +165,10 @@ int topt_moves_number(const struct topt_problem *p, struct topt_moves *m,
 
 static int row_grow(struct row *r, int n)
 {
-    if (TOPT_RESIZE(r->ns, n) || TOPT_RESIZE(r->known, n) ||
+    if (TOPT_RESIZE(r->ns, n) || TOPT_RESIZE(r->price, n) ||
         (r->transient && TOPT_RESIZE(r->transient, n)))
         return -1;
-    memset(r->known + r->n, 0, (size_t)(n - r->n));
+    memset(r->price + r->n, 0, (size_t)(n - r->n));
     r->n = n;
     return 0;
 }
@@ -191,9 +191,9 @@ static int find_orbits(const struct topt_problem *p, struct topt_moves *m)
 
 /* What a move takes at least, by one or the other; -1: no memory. */
 static int64_t bound_ns(const struct topt_problem *p, struct topt_moves *m, int from,
-                        int to, enum known by)
+                        int to, enum price by)
 {
-    if (by == BYTES)
+    if (by == BYTE_BOUND)
         return topt_byte_bound_between(p->byte_bounds, &m->shape,
                                        topt_dtype_bytes(p->k.settings->dtype),
                                        &m->end[from], &m->end[to]);
@@ -204,7 +204,7 @@ static int64_t bound_ns(const struct topt_problem *p, struct topt_moves *m, int 
 
 /* Without looking for a way.  In place nothing has to be found. */
 static int set_bound(const struct topt_problem *p, struct topt_moves *m, int from, int to,
-                     enum known by, struct topt_error *err)
+                     enum price by, struct topt_error *err)
 {
     struct row *r = &m->row[from];
     int64_t ns = from == to ? 0 : bound_ns(p, m, from, to, by);
@@ -212,22 +212,22 @@ static int set_bound(const struct topt_problem *p, struct topt_moves *m, int fro
         return topt_nomem(err, "edges");
     if (__builtin_mul_overflow(ns, p->k.settings->micro_batches, &ns))
         return topt_fail(err, TOPT_ERR_LIMIT, "the time of a step overflows");
-    r->ns[to] = r->known[to] && r->ns[to] > ns ? r->ns[to] : ns;
-    r->known[to] = (uint8_t)(from == to ? EXACT : by);
+    r->ns[to] = r->price[to] && r->ns[to] > ns ? r->ns[to] : ns;
+    r->price[to] = (uint8_t)(from == to ? EXACT : by);
     return 0;
 }
 
 /* What has to be known of a pair that was asked for: its last bound, if there are any. */
-static enum known enough(const struct topt_problem *p)
+static enum price enough(const struct topt_problem *p)
 {
-    return p->by_orbits ? ORBITS : p->byte_bounds ? BYTES : ASKED;
+    return p->by_orbits ? SYMMETRY_BOUND : p->byte_bounds ? BYTE_BOUND : ASKED;
 }
 
 static int is_known(const struct topt_problem *p, const struct topt_moves *m, int from,
                     int to)
 {
     const struct row *r = &m->row[from];
-    return to < r->n && r->known[to] >= enough(p);
+    return to < r->n && r->price[to] >= enough(p);
 }
 
 /* Apart, so that what is asked for most often needs no more than a look. */
@@ -241,9 +241,10 @@ __attribute__((noinline)) static int ask_first(struct topt_problem *p,
     if (enough(p) == ASKED)
         return topt_moves_ask_exact(p, m, from, to, err);
     /* Bytes know axes by their names. */
-    for (enum known by = p->byte_bounds && !p->options.orbits ? BYTES : ORBITS;
+    for (enum price by = p->byte_bounds && !p->options.orbits ? BYTE_BOUND
+                                                              : SYMMETRY_BOUND;
          by <= enough(p); by++)
-        if (r->known[to] < by && set_bound(p, m, from, to, by, err))
+        if (r->price[to] < by && set_bound(p, m, from, to, by, err))
             return -1;
     return 0;
 }
@@ -258,12 +259,12 @@ int topt_moves_ask_exact(struct topt_problem *p, struct topt_moves *m, int from,
                          struct topt_error *err)
 {
     struct row *r = &m->row[from];
-    if (r->known[to] >= ASKED)
+    if (r->price[to] >= ASKED)
         return 0;
     struct asked *x = asked_add(m);
     if (!x)
         return topt_nomem(err, "edges");
-    r->known[to] = ASKED;
+    r->price[to] = ASKED;
     x->from = from;
     x->to = to;
     (p->of ? p->of : p)->moves_priced++;
@@ -284,7 +285,7 @@ static int set_exact(struct topt_moves *m, int from, int to,
     }
     r->ns[to] = c->network_ns;
     r->transient[to] = c->transient_bytes;
-    r->known[to] = EXACT;
+    r->price[to] = EXACT;
     return 0;
 }
 
@@ -310,7 +311,7 @@ struct topt_move_cost topt_moves_at(const struct topt_moves *m, int from, int to
 {
     const struct row *r = &m->row[from];
     int64_t least = m->bytes[from] + (from == to ? 0 : m->bytes[to]);
-    int exact = r->transient && r->known[to] == EXACT;
+    int exact = r->transient && r->price[to] == EXACT;
     return (struct topt_move_cost){.network_ns = r->ns[to],
                                    .transient_bytes = exact ? r->transient[to] : least,
                                    .from_bytes = m->bytes[from],

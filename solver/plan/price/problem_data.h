@@ -81,7 +81,7 @@ struct edge {
 };
 
 /* Nodes of one family that a variable stands for. */
-struct part {
+struct domain_part {
     int family;
     int64_t times;
     /* under the current caps */
@@ -92,7 +92,7 @@ struct part {
  * list.  Shared by variables that are alike. */
 struct domain {
     int nparts;
-    struct part *part;
+    struct domain_part *part;
     int n;
     int32_t *config; /* numbers in the families' lists: those that nothing dominates */
     struct topt_cost *cost;

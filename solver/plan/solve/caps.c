@@ -15,7 +15,8 @@ static int within(int64_t value, int64_t cap)
     return cap < 0 || value <= cap;
 }
 
-static void cap_part(const struct topt_problem *p, const struct domain *c, struct part *t)
+static void cap_part(const struct topt_problem *p, const struct domain *c,
+                     struct domain_part *t)
 {
     const struct family *f = &p->family[t->family];
     for (int n = 0; n < c->nkept; n++) {
@@ -70,8 +71,9 @@ static struct topt_search_edge search_edge(const struct topt_problem *p,
                                            const struct term *l)
 {
     const struct multiplicity *t = &p->multiplicity[l->multiplicity];
-    const struct part *from = &p->domain[p->variable[l->from].domain].part[l->from_part];
-    const struct part *to = &p->domain[p->variable[l->to].domain].part[l->to_part];
+    const struct domain_part *from =
+        &p->domain[p->variable[l->from].domain].part[l->from_part];
+    const struct domain_part *to = &p->domain[p->variable[l->to].domain].part[l->to_part];
     struct topt_search_edge e = {l->from, l->to, &t->at, from->from_class,
                                  to->to_class[l->input]};
     if (t->transposed)

@@ -16,7 +16,7 @@
 #include "topt_text.h"
 
 /* So many devices of each group. */
-struct counts {
+struct device_counts {
     int of[TOPT_HW_GROUPS];
     int64_t all;
 };
@@ -24,16 +24,17 @@ struct counts {
 struct choosing {
     const struct topt_request *request;
     int n, devices[TOPT_HW_GROUPS];
-    struct counts *list; /* several groups together, by their number of devices; owned */
+    struct device_counts
+        *list; /* several groups together, by their number of devices; owned */
     int nlist;
-    json_t *rows;          /* of the answer */
-    json_t *best;          /* so far; owned */
-    struct counts taken;   /* by it */
-    json_t *unfit;         /* the last that nothing fits; owned */
-    int64_t gpus, time_ns; /* of it */
+    json_t *rows;               /* of the answer */
+    json_t *best;               /* so far; owned */
+    struct device_counts taken; /* by it */
+    json_t *unfit;              /* the last that nothing fits; owned */
+    int64_t gpus, time_ns;      /* of it */
 };
 
-static int groups_in(const struct choosing *c, const struct counts *k)
+static int groups_in(const struct choosing *c, const struct device_counts *k)
 {
     int n = 0;
     for (int i = 0; i < c->n; i++)
@@ -41,7 +42,7 @@ static int groups_in(const struct choosing *c, const struct counts *k)
     return n;
 }
 
-static int is_whole_set(const struct choosing *c, const struct counts *k)
+static int is_whole_set(const struct choosing *c, const struct device_counts *k)
 {
     for (int i = 0; i < c->n; i++)
         if (k->of[i] && k->of[i] != c->devices[i])
@@ -49,7 +50,7 @@ static int is_whole_set(const struct choosing *c, const struct counts *k)
     return 1;
 }
 
-static int is_all(const struct choosing *c, const struct counts *k)
+static int is_all(const struct choosing *c, const struct device_counts *k)
 {
     return !memcmp(k->of, c->devices, (size_t)c->n * sizeof *k->of);
 }
@@ -65,7 +66,7 @@ static int better(const struct choosing *c, int64_t gpus, int64_t time_ns)
 }
 
 /* A row of what was asked. */
-static json_t *row_of(const struct choosing *c, const struct counts *k,
+static json_t *row_of(const struct choosing *c, const struct device_counts *k,
                       const json_t *answer)
 {
     int fits = json_is_true(json_object_get(answer, "feasible"));
@@ -89,7 +90,7 @@ static json_t *row_of(const struct choosing *c, const struct counts *k,
 }
 
 /* What was asked of some devices; 'answer' is given up. */
-static int take(struct choosing *c, const struct counts *k, json_t *answer,
+static int take(struct choosing *c, const struct device_counts *k, json_t *answer,
                 struct topt_error *err)
 {
     int fits = json_is_true(json_object_get(answer, "feasible"));
@@ -118,7 +119,7 @@ static int take(struct choosing *c, const struct counts *k, json_t *answer,
 static int ask_one(struct choosing *c, int group, struct topt_error *err)
 {
     struct topt_request r = *c->request;
-    struct counts k = {.all = c->devices[group]};
+    struct device_counts k = {.all = c->devices[group]};
     json_t *answer = NULL;
     k.of[group] = c->devices[group];
     r.hw = topt_hw_group(c->request->hw, group);
@@ -136,7 +137,7 @@ static int ask_one(struct choosing *c, int group, struct topt_error *err)
 /* ---- several groups ------------------------------------------------------------------ */
 
 /* A profile of these devices alone. */
-static struct topt_hw *profile_of(const struct choosing *c, const struct counts *k,
+static struct topt_hw *profile_of(const struct choosing *c, const struct device_counts *k,
                                   struct topt_error *err)
 {
     json_t *doc = topt_hw_to_json(c->request->hw), *some = json_array();
@@ -161,7 +162,8 @@ static struct topt_hw *profile_of(const struct choosing *c, const struct counts 
     return hw;
 }
 
-static int ask_counts(struct choosing *c, const struct counts *k, struct topt_error *err)
+static int ask_counts(struct choosing *c, const struct device_counts *k,
+                      struct topt_error *err)
 {
     struct topt_request r = *c->request;
     struct topt_hw *some = is_all(c, k) ? NULL : profile_of(c, k, err);
@@ -175,7 +177,7 @@ static int ask_counts(struct choosing *c, const struct counts *k, struct topt_er
 }
 
 /* Are so many devices asked for?  Parameters, gradients and state lie once at least somewhere. */
-static int wanted(const struct choosing *c, const struct counts *k)
+static int wanted(const struct choosing *c, const struct device_counts *k)
 {
     const struct topt_request *r = c->request;
     struct topt_settings s = r->settings;
@@ -193,20 +195,20 @@ static int wanted(const struct choosing *c, const struct counts *k)
 
 static int by_number(const void *x, const void *y)
 {
-    const struct counts *a = x, *b = y;
+    const struct device_counts *a = x, *b = y;
     if (a->all != b->all)
         return a->all < b->all ? -1 : 1;
     return -memcmp(a->of, b->of, sizeof a->of); /* more of the first groups first */
 }
 
 /* Numbers of a group that people book, none among them. */
-struct numbers {
+struct bookable {
     int64_t *at; /* owned */
     int n;
 };
 
-static int list_numbers(const struct choosing *c, int group, struct numbers *ret,
-                        struct topt_error *err)
+static int list_bookable(const struct choosing *c, int group, struct bookable *ret,
+                         struct topt_error *err)
 {
     struct topt_request r = *c->request;
     r.hw = topt_hw_group(c->request->hw, group);
@@ -217,7 +219,7 @@ static int list_numbers(const struct choosing *c, int group, struct numbers *ret
 }
 
 /* All ways to take numbers of two groups and more; of many groups, whole ones alone. */
-static int list_counts(struct choosing *c, const struct numbers *of,
+static int list_counts(struct choosing *c, const struct bookable *of,
                        struct topt_error *err)
 {
     enum { MOST = 4096 };
@@ -230,7 +232,7 @@ static int list_counts(struct choosing *c, const struct numbers *of,
     if (!c->list)
         return topt_nomem(err, "numbers of groups");
     for (int64_t way = 0; way < ways; way++) {
-        struct counts k = {.all = 0};
+        struct device_counts k = {.all = 0};
         int64_t left = way;
         for (int i = 0; i < c->n; i++) {
             int64_t options = whole ? 2 : of[i].n + 1, at = left % options;
@@ -247,17 +249,17 @@ static int list_counts(struct choosing *c, const struct numbers *of,
 
 static int find_counts(struct choosing *c, struct topt_error *err)
 {
-    struct numbers of[TOPT_HW_GROUPS] = {{NULL, 0}};
+    struct bookable of[TOPT_HW_GROUPS] = {{NULL, 0}};
     int rc = 0;
     for (int i = 0; i < c->n && !rc; i++)
-        rc = list_numbers(c, i, &of[i], err);
+        rc = list_bookable(c, i, &of[i], err);
     rc = rc || list_counts(c, of, err);
     for (int i = 0; i < c->n; i++)
         free(of[i].at);
     return rc ? -1 : 0;
 }
 
-static double peak_of(const struct choosing *c, const struct counts *k)
+static double peak_of(const struct choosing *c, const struct device_counts *k)
 {
     double sum = 0;
     for (int i = 0; i < c->n; i++)
@@ -267,9 +269,9 @@ static double peak_of(const struct choosing *c, const struct counts *k)
 }
 
 /* What computes no more than a group by itself that holds it is not asked. */
-static int promises(const struct choosing *c, const struct counts *k)
+static int promises(const struct choosing *c, const struct device_counts *k)
 {
-    struct counts one = c->taken;
+    struct device_counts one = c->taken;
     if (!c->best || is_all(c, k))
         return 1;
     for (int i = 0; i < c->n; i++)
@@ -284,7 +286,7 @@ static int ask_several(struct choosing *c, struct topt_error *err)
     if (find_counts(c, err))
         return -1;
     for (int i = 0; i < c->nlist; i++) {
-        const struct counts *k = &c->list[i];
+        const struct device_counts *k = &c->list[i];
         if (wanted(c, k) && promises(c, k) && ask_counts(c, k, err))
             return -1;
     }

@@ -22,7 +22,7 @@ void topt_group_init(struct topt_unequal_group *g, const struct topt_request *r,
 
 void topt_group_fini(struct topt_unequal_group *g)
 {
-    for (int w = 0; w < TOPT_STATE_WHERES; w++)
+    for (int w = 0; w < TOPT_STATES; w++)
         while (g->plans[w]) {
             struct topt_group_plan *p = g->plans[w];
             g->plans[w] = p->next;
@@ -32,20 +32,22 @@ void topt_group_fini(struct topt_unequal_group *g)
 }
 
 /* Bytes that each device has where the group holds all of what may be sharded over others. */
-static double state_bytes(const struct topt_unequal_group *g, enum topt_state_where where)
+static double state_bytes(const struct topt_unequal_group *g,
+                          enum topt_state_placement where)
 {
     struct topt_settings s = g->request->settings;
     struct topt_least_parameters p = topt_least_parameters(g->request->model, &s);
-    return (where == TOPT_STATE_OVER ? p.value + p.gradient + p.state : p.state) /
+    return (where == TOPT_STATE_SHARDED ? p.value + p.gradient + p.state : p.state) /
            g->devices;
 }
 
 /* What of a plan's memory is in other groups: the part of what parameters stay with. */
-static double elsewhere(const json_t *answer, enum topt_state_where where, double share)
+static double elsewhere(const json_t *answer, enum topt_state_placement where,
+                        double share)
 {
     const json_t *parts = json_object_get(answer, "memory_parts");
     int64_t bytes = topt_json_whole_at(parts, "optimizer");
-    if (where == TOPT_STATE_OVER)
+    if (where == TOPT_STATE_SHARDED)
         bytes += topt_json_whole_at(parts, "parameters") +
                  topt_json_whole_at(parts, "gradients");
     return (1 - share) * (double)bytes;
@@ -64,12 +66,13 @@ static struct topt_hw *with_memory(const struct topt_hw *hw, int64_t more,
 }
 
 static int ask(const struct topt_unequal_group *g, struct topt_group_plan *p,
-               enum topt_state_where where, struct topt_error *err)
+               enum topt_state_placement where, struct topt_error *err)
 {
     struct topt_request r = *g->request;
     struct topt_framework shards = r.framework ? *r.framework : *topt_framework_at(0);
-    int64_t more =
-        where == TOPT_STATE_EACH ? 0 : (int64_t)((1 - p->share) * state_bytes(g, where));
+    int64_t more = where == TOPT_STATE_REPLICATED
+                       ? 0
+                       : (int64_t)((1 - p->share) * state_bytes(g, where));
     struct topt_model *model = topt_model_rebatch(r.model, p->rows, err);
     struct topt_hw *hw = model ? with_memory(g->hw, more, err) : NULL;
     r.model = model;
@@ -79,8 +82,9 @@ static int ask(const struct topt_unequal_group *g, struct topt_group_plan *p,
     r.max_gpus = 0;
     r.ngpu_list = 0;
     r.memory_limit = g->limit + more;
-    if (where != TOPT_STATE_EACH) {
-        shards.zero = 1 << (where == TOPT_STATE_OVER ? TOPT_ZERO_PARAM : TOPT_ZERO_STATE);
+    if (where != TOPT_STATE_REPLICATED) {
+        shards.zero =
+            1 << (where == TOPT_STATE_SHARDED ? TOPT_ZERO_PARAM : TOPT_ZERO_STATE);
         r.framework = &shards;
         r.space = TOPT_SPACE_UNIFORM;
     }
@@ -93,17 +97,17 @@ static int ask(const struct topt_unequal_group *g, struct topt_group_plan *p,
     p->compute_ns = topt_json_whole_at(p->answer, "compute_ns");
     p->micro_batches = topt_json_whole_at(p->answer, "micro_batches");
     p->memory_bytes = topt_json_whole_at(p->answer, "memory_bytes");
-    if (where != TOPT_STATE_EACH)
+    if (where != TOPT_STATE_REPLICATED)
         p->memory_bytes -= (int64_t)elsewhere(p->answer, where, p->share);
     p->fits = p->memory_bytes <= g->limit;
     return 0;
 }
 
 int topt_group_plan(struct topt_unequal_group *g, int64_t rows,
-                    enum topt_state_where where, double share,
+                    enum topt_state_placement where, double share,
                     const struct topt_group_plan **ret, struct topt_error *err)
 {
-    if (where == TOPT_STATE_EACH)
+    if (where == TOPT_STATE_REPLICATED)
         share = 1;
     for (struct topt_group_plan *p = g->plans[where]; p; p = p->next)
         if (p->rows == rows && p->share == share) {

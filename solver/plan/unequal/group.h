@@ -4,11 +4,12 @@
 
 #include "topt_unequal.h"
 
-enum topt_state_where {
-    TOPT_STATE_EACH, /* every group has all of the model's state */
-    TOPT_STATE_OPTIMIZER, /* ... but what the optimizer keeps is sharded over all devices (ZeRO-1) */
-    TOPT_STATE_OVER, /* it is sharded over the devices of all groups */
-    TOPT_STATE_WHERES
+/* Where the model's state is: parameters, gradients and what the optimizer keeps. */
+enum topt_state_placement {
+    TOPT_STATE_REPLICATED, /* every group has all of it */
+    TOPT_STATE_ZERO_1,     /* ... but the optimizer's, sharded over all devices */
+    TOPT_STATE_SHARDED,    /* all of it is, over the devices of all groups */
+    TOPT_STATES
 };
 
 /* What a group needs for so many rows.  'answer' is that of topt_plan. */
@@ -27,7 +28,7 @@ struct topt_unequal_group {
     const struct topt_hw *hw;
     int devices;
     int64_t limit; /* bytes of a device */
-    struct topt_group_plan *plans[TOPT_STATE_WHERES];
+    struct topt_group_plan *plans[TOPT_STATES];
 };
 
 void topt_group_init(struct topt_unequal_group *g, const struct topt_request *r, int i);
@@ -36,7 +37,7 @@ void topt_group_fini(struct topt_unequal_group *g);
 /* The fastest plan of the group alone for these rows; 'share' is that of the state which its
  * devices hold.  Borrowed. */
 int topt_group_plan(struct topt_unequal_group *g, int64_t rows,
-                    enum topt_state_where where, double share,
+                    enum topt_state_placement where, double share,
                     const struct topt_group_plan **ret,
                     struct topt_error *err) TOPT_MUST_CHECK;
 

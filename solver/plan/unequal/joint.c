@@ -10,31 +10,20 @@
  * Where the state is sharded over all devices it is planned as if all devices were like the least
  * of them, with all parameters sharded, and gets its shares after that. */
 #include "joint.h"
+#include "part_shares.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "topt_model.h"
 #include "space.h"
 #include "topt_json.h"
 #include "topt_plan.h"
 
-enum { THOUSAND = 1000 };
-
 /* ---- can there be one? -------------------------------------------------------------- */
 
-/* Devices of a part of the first axis. */
-static int part_of(const struct topt_unequal *u)
+static const char *why_none(const struct topt_unequal *u, const struct topt_shares *s)
 {
-    int64_t part = 0;
-    for (int i = 0; i < u->n; i++)
-        part = topt_common_divisor(u->group[i].devices, part);
-    return (int)part;
-}
-
-static const char *why_not(const struct topt_unequal *u, const struct topt_shares *s)
-{
-    if (u->devices / part_of(u) > TOPT_MAX_SHARES)
+    if (u->devices / topt_devices_of_part(u) > TOPT_MAX_SHARES)
         return "groups' numbers of devices have no divisor that leaves few parts";
     for (int i = 1; i < u->n; i++)
         if (s->rows[i] * u->group[i - 1].devices > s->rows[i - 1] * u->group[i].devices)
@@ -42,44 +31,12 @@ static const char *why_not(const struct topt_unequal *u, const struct topt_share
     return NULL;
 }
 
-/* ---- shares ------------------------------------------------------------------------- */
-
-/* A share of each part, of thousandths of each group, in lowest terms. */
-static int parts_of(const struct topt_unequal *u, const int64_t *group, int64_t *ret)
-{
-    int part = part_of(u), n = 0;
-    int64_t all = 1, by = 0;
-    for (int i = 0; i < u->n; i++) {
-        int64_t parts = u->group[i].devices / part;
-        all = all / topt_common_divisor(all, parts) * parts;
-    }
-    for (int i = 0; i < u->n; i++)
-        for (int k = 0; k < u->group[i].devices / part; k++) {
-            ret[n] = group[i] * all / (u->group[i].devices / part);
-            by = topt_common_divisor(ret[n], by);
-            n++;
-        }
-    for (int i = 0; i < n; i++)
-        ret[i] /= by;
-    return n;
-}
-
-static json_t *shares_json(const struct topt_unequal *u, const int64_t *group)
-{
-    int64_t share[TOPT_MAX_SHARES];
-    int n = parts_of(u, group, share);
-    json_t *shares = json_array();
-    for (int i = 0; i < n; i++)
-        json_array_append_new(shares, json_integer(share[i]));
-    return shares;
-}
-
 /* Thousandths of the state that each group has, at least one. */
-static void state_of(const struct topt_unequal *u, const struct topt_shares *s,
-                     int64_t *ret)
+static void state_thousandths(const struct topt_unequal *u, const struct topt_shares *s,
+                              int64_t *ret)
 {
     for (int i = 0; i < u->n; i++) {
-        ret[i] = (int64_t)(THOUSAND * s->share[i] + 0.5);
+        ret[i] = (int64_t)(TOPT_SHARE_WHOLE * s->share[i] + 0.5);
         ret[i] = ret[i] > 0 ? ret[i] : 1;
     }
 }
@@ -97,7 +54,7 @@ static struct topt_request request_of(const struct topt_unequal *u)
 }
 
 /* The plan of an answer to it, for the whole profile; NULL: nothing fits. */
-static int plan_for(const struct topt_unequal *u, const struct topt_request *r,
+static int ask_plan(const struct topt_unequal *u, const struct topt_request *r,
                     json_t **ret, struct topt_error *err)
 {
     json_t *answer = NULL;
@@ -114,8 +71,8 @@ static int plan_for(const struct topt_unequal *u, const struct topt_request *r,
 }
 
 /* As a group sees it, with these shares, within 'limit' of its devices. */
-static int plan_seen(const struct topt_unequal *u, int group, const int64_t *share,
-                     int64_t limit, json_t **ret, struct topt_error *err)
+static int plan_as_seen_by(const struct topt_unequal *u, int group, const int64_t *share,
+                           int64_t limit, json_t **ret, struct topt_error *err)
 {
     struct topt_request r = request_of(u);
     struct topt_hw *hw = topt_hw_among(r.hw, group, err);
@@ -126,9 +83,9 @@ static int plan_seen(const struct topt_unequal *u, int group, const int64_t *sha
         before += u->group[i].devices;
     r.hw = hw;
     r.memory_limit = limit;
-    r.unlike.parts = parts_of(u, share, r.unlike.share);
-    r.unlike.seen = before / part_of(u);
-    int rc = plan_for(u, &r, ret, err);
+    r.unlike.parts = topt_part_shares(u, share, r.unlike.share);
+    r.unlike.seen = before / topt_devices_of_part(u);
+    int rc = ask_plan(u, &r, ret, err);
     topt_hw_destroy(hw);
     return rc;
 }
@@ -168,159 +125,18 @@ static int plan_sharded(const struct topt_unequal *u, int64_t limit, json_t **re
     r.hw = roomy;
     r.space = TOPT_SPACE_UNIFORM;
     r.memory_limit = limit;
-    r.unlike.parts = u->devices / part_of(u);
+    r.unlike.parts = u->devices / topt_devices_of_part(u);
     for (int i = 0; i < r.unlike.parts; i++)
         r.unlike.share[i] = 1;
-    int rc = plan_for(u, &r, ret, err);
+    int rc = ask_plan(u, &r, ret, err);
     topt_hw_destroy(roomy);
     return rc;
 }
 
-/* ---- what it takes ------------------------------------------------------------------ */
-
-static int fits_groups(const struct topt_unequal *u, const struct topt_group_costs *g)
-{
-    int fit = 1;
-    for (int i = 0; i < u->n; i++)
-        fit &= g->of[i].memory_bytes <= u->group[i].limit;
-    return fit;
-}
-
-static int cost_shares(const struct topt_unequal *u, const struct topt_plan_doc *p,
-                       const int64_t *group, struct topt_group_costs *ret,
-                       struct topt_error *err)
-{
-    struct topt_mesh mesh = p->mesh;
-    int64_t share[TOPT_MAX_SHARES];
-    struct topt_costing k = {p->micro, p->hw, &mesh, &p->settings, p->router, NULL};
-    int n = parts_of(u, group, share);
-    return topt_mesh_costed_shares(&mesh, share, n, err) ||
-                   topt_cost_groups(&k, p->strategy, ret, err)
-               ? -1
-               : 0;
-}
-
-static int fastest_of(const struct topt_group_costs *g)
-{
-    int best = 0;
-    for (int i = 1; i < g->n; i++)
-        best = g->of[i].time_ns < g->of[best].time_ns ? i : best;
-    return best;
-}
-
-/* Faster, or the first that fits; ranks need the largest share of a part first. */
-static int improves(const struct topt_unequal *u, const int64_t *group,
-                    const struct topt_group_costs *a, const struct topt_group_costs *than)
-{
-    int64_t share[TOPT_MAX_SHARES];
-    int n = parts_of(u, group, share), fits = fits_groups(u, than);
-    for (int i = 1; i < n; i++)
-        if (share[i] > share[i - 1])
-            return 0;
-    return fits_groups(u, a) &&
-           (!fits || a->of[a->slowest].time_ns < than->of[than->slowest].time_ns);
-}
-
-/* Thousandths of shares go from the slowest group to the fastest, in steps that become smaller. */
-static int balance(const struct topt_unequal *u, const struct topt_plan_doc *p,
-                   int64_t *group, struct topt_group_costs *costs, struct topt_error *err)
-{
-    enum { FIRST = 128, LAST = 2 };
-    if (cost_shares(u, p, group, costs, err))
-        return -1;
-    for (int64_t step = FIRST; step >= LAST;) {
-        int64_t next[TOPT_HW_GROUPS];
-        struct topt_group_costs c;
-        memcpy(next, group, sizeof next);
-        next[costs->slowest] -= step;
-        next[fastest_of(costs)] += step;
-        if (next[costs->slowest] < 1) {
-            step /= 2;
-            continue;
-        }
-        if (cost_shares(u, p, next, &c, err))
-            return -1;
-        if (improves(u, next, &c, costs)) {
-            memcpy(group, next, sizeof next);
-            *costs = c;
-        } else {
-            step /= 2;
-        }
-    }
-    return 0;
-}
-
-/* ---- the document ------------------------------------------------------------------- */
-
-/* The group that is nearest to its limit, or beyond it. */
-static int neediest(const struct topt_unequal *u, const struct topt_group_costs *g)
-{
-    int worst = 0;
-    double most = 0;
-    for (int i = 0; i < g->n; i++) {
-        double part = (double)g->of[i].memory_bytes / (double)u->group[i].limit;
-        worst = part > most ? i : worst;
-        most = part > most ? part : most;
-    }
-    return worst;
-}
-
-/* What is predicted of the plan as it is now: the neediest group's bytes, the slowest group's
- * time; and the peak of the largest blocks, as the program has them. */
-static int predict(const struct topt_unequal *u, json_t *plan, struct topt_plan_doc *p,
-                   struct topt_group_costs *ret, struct topt_error *err)
-{
-    struct topt_costing k = {p->micro, p->hw, &p->mesh, &p->settings, p->router, NULL};
-    json_t *predicted = json_object_get(plan, "predicted");
-    if (topt_cost_groups(&k, p->strategy, ret, err))
-        return -1;
-    int need = neediest(u, ret);
-    const struct topt_strategy_cost *slow = &ret->of[ret->slowest], *c = &ret->of[need];
-    json_object_set_new(plan, "memory_limit", json_integer(u->group[need].limit));
-    json_object_set_new(predicted, "slowest_group",
-                        json_string(topt_hw_name(u->group[ret->slowest].hw)));
-    json_object_del(predicted, "simulated_ns"); /* of equal devices */
-    json_object_set_new(predicted, "memory_bytes", json_integer(c->memory_bytes));
-    json_object_set_new(predicted, "memory_parts", topt_memory_parts(p->hw, c));
-    json_object_set_new(predicted, "peak_bytes", json_integer(p->program->peak_bytes));
-    json_object_set_new(predicted, "time_ns", json_integer(slow->time_ns));
-    json_object_set_new(predicted, "compute_ns", json_integer(slow->sum.compute_ns));
-    json_object_set_new(predicted, "network_ns",
-                        json_integer(slow->time_ns - slow->sum.compute_ns));
-    json_object_set_new(predicted, "band",
-                        topt_prediction_band(p->hw, slow, p->program->peak_bytes));
-    return 0;
-}
-
-/* The plan with these shares, and of the state others where it has its own. */
-static int give_shares(const struct topt_unequal *u, const int64_t *group,
-                       const int64_t *state, json_t *plan, struct topt_group_costs *ret,
-                       struct topt_error *err)
-{
-    struct topt_plan_doc *p = NULL;
-    char id[TOPT_ID];
-    json_t *mesh = json_object_get(plan, "mesh");
-    json_object_set_new(mesh, "shares", shares_json(u, group));
-    if (state)
-        json_object_set_new(mesh, "state_shares", shares_json(u, state));
-    json_object_set_new(
-        plan, "why", json_string("shares of groups of unlike devices, by their speed"));
-    json_object_set_new(plan, "exact", json_false());
-    if (topt_plan_read(plan, &p, err))
-        return -1;
-    int rc = predict(u, plan, p, ret, err);
-    topt_plan_doc_destroy(p);
-    json_object_del(plan, "id");
-    if (rc || topt_json_id(plan, 'p', id))
-        return rc ? -1 : topt_nomem(err, "the plan's id");
-    json_object_set_new(plan, "id", json_string(id));
-    return 0;
-}
-
 /* ---- the whole ---------------------------------------------------------------------- */
 
-static void take(struct topt_joint *best, const struct topt_unequal *u, json_t *plan,
-                 const int64_t *group, const struct topt_group_costs *costs)
+static void keep_best(struct topt_joint *best, const struct topt_unequal *u, json_t *plan,
+                      const int64_t *group, const struct topt_group_costs *costs)
 {
     double all = 0;
     json_decref(best->plan);
@@ -335,28 +151,29 @@ static void take(struct topt_joint *best, const struct topt_unequal *u, json_t *
 /* A strategy as a group sees it, with its own best shares, where it is the best so far.
  * '*ret_limit': where it does not fit all groups, within which the one that sees it would have to
  * stay for that; 0 where it does. */
-static int weigh(const struct topt_unequal *u, int seen, const int64_t *from,
-                 json_t *plan, struct topt_joint *best, int64_t *best_group,
-                 int64_t *ret_limit, struct topt_error *err)
+static int balance_plan(const struct topt_unequal *u, int seen, const int64_t *from,
+                        json_t *plan, struct topt_joint *best, int64_t *best_group,
+                        int64_t *ret_limit, struct topt_error *err)
 {
     int64_t group[TOPT_HW_GROUPS];
     struct topt_group_costs costs;
     struct topt_plan_doc *p = NULL;
     memcpy(group, from, sizeof group);
-    json_object_set_new(json_object_get(plan, "mesh"), "shares", shares_json(u, group));
-    int rc = topt_plan_read(plan, &p, err) || balance(u, p, group, &costs, err);
+    topt_put_shares(u, group, plan);
+    int rc =
+        topt_plan_read(plan, &p, err) || topt_balance_shares(u, p, group, &costs, err);
     topt_plan_doc_destroy(p);
     *ret_limit = 0;
     if (rc)
         return -1;
-    if (!fits_groups(u, &costs)) {
-        int need = neediest(u, &costs);
+    if (!topt_fits_groups(u, &costs)) {
+        int need = topt_neediest_group(u, &costs);
         double fits = (double)u->group[need].limit / (double)costs.of[need].memory_bytes;
         *ret_limit = (int64_t)(0.999 * fits * (double)costs.of[seen].memory_bytes);
     } else if (costs.of[costs.slowest].time_ns < topt_joint_ns(best)) {
-        rc = give_shares(u, group, NULL, plan, &costs, err);
+        rc = topt_give_shares(u, group, NULL, plan, &costs, err);
         if (!rc) {
-            take(best, u, plan, group, &costs);
+            keep_best(best, u, plan, group, &costs);
             memcpy(best_group, group, sizeof group);
         }
     }
@@ -371,11 +188,11 @@ static int try_seen(const struct topt_unequal *u, int seen, const int64_t *from,
     int64_t limit = u->group[seen].limit;
     for (int i = 0; i < TIMES && limit > 0; i++) {
         json_t *plan;
-        if (plan_seen(u, seen, from, limit, &plan, err))
+        if (plan_as_seen_by(u, seen, from, limit, &plan, err))
             return -1;
         if (!plan)
             return 0;
-        int rc = weigh(u, seen, from, plan, best, best_group, &limit, err);
+        int rc = balance_plan(u, seen, from, plan, best, best_group, &limit, err);
         json_decref(plan);
         if (rc)
             return -1;
@@ -389,7 +206,7 @@ static int find_each(const struct topt_unequal *u, const struct topt_shares *s,
 {
     int64_t from[TOPT_HW_GROUPS] = {0}, group[TOPT_HW_GROUPS] = {0};
     for (int i = 0; i < u->n; i++) {
-        from[i] = THOUSAND * s->rows[i] / u->request->model->batch;
+        from[i] = TOPT_SHARE_WHOLE * s->rows[i] / u->request->model->batch;
         from[i] = from[i] > 0 ? from[i] : 1;
     }
     for (int i = 1; i < u->n; i++)
@@ -412,7 +229,7 @@ static int find_sharded(const struct topt_unequal *u, const struct topt_shares *
 {
     enum { PARTS = 4 };
     int64_t most = 0, state[TOPT_HW_GROUPS];
-    state_of(u, s, state);
+    state_thousandths(u, s, state);
     for (int i = 0; i < u->n; i++)
         most = u->group[i].limit > most ? u->group[i].limit : most;
     ret->why = "no one strategy fits all groups";
@@ -421,9 +238,9 @@ static int find_sharded(const struct topt_unequal *u, const struct topt_shares *
         json_t *plan;
         if (plan_sharded(u, most / PARTS * k, &plan, err))
             return -1;
-        int rc = plan ? give_shares(u, s->rows, state, plan, &costs, err) : 0;
-        if (plan && !rc && fits_groups(u, &costs))
-            take(ret, u, plan, s->rows, &costs);
+        int rc = plan ? topt_give_shares(u, s->rows, state, plan, &costs, err) : 0;
+        if (plan && !rc && topt_fits_groups(u, &costs))
+            keep_best(ret, u, plan, s->rows, &costs);
         json_decref(plan);
         if (rc)
             return -1;
@@ -450,11 +267,11 @@ static int find_together(const struct topt_unequal *u, const struct topt_shares 
 int topt_joint_find(struct topt_unequal *u, const struct topt_shares *s,
                     struct topt_joint *ret, struct topt_error *err)
 {
-    *ret = (struct topt_joint){.why = why_not(u, s)};
+    *ret = (struct topt_joint){.why = why_none(u, s)};
     if (ret->why)
         return 0;
-    int rc = s->where == TOPT_STATE_OVER ? find_sharded(u, s, ret, err)
-                                         : find_together(u, s, ret, err);
+    int rc = s->where == TOPT_STATE_SHARDED ? find_sharded(u, s, ret, err)
+                                            : find_together(u, s, ret, err);
     if (rc)
         topt_joint_fini(ret);
     return rc;

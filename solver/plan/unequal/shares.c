@@ -9,9 +9,10 @@
  * Between groups travel, of the state that each holds whole, the gradients of a step once: an
  * all-reduce, 2 (G - 1) / G of their bytes; where what the optimizer keeps is sharded over all,
  * as much of gradients there and of parameters back, which are half as long in 16 bits; of the
- * state that is sharded over all, what a group lacks of the parameters, for forward and backward of each micro-batch, and as much of gradients
- * back.  Where the framework hides reductions behind backward, these hide behind that of the
- * last micro-batch as others do: two thirds of its computing. */
+ * state that is sharded over all, what a group lacks of the parameters, for forward and backward of
+ * each micro-batch, and as much of gradients back.  Where the framework hides reductions behind
+ * backward, these hide behind that of the last micro-batch as others do: two thirds of its
+ * computing. */
 #include "shares.h"
 
 #include <stdlib.h>
@@ -31,19 +32,19 @@ static double number_bytes(const struct topt_unequal *u, int gradients)
 }
 
 /* What travels between groups; of it what gradients are, which hide behind backward. */
-struct travel {
+struct exchange_ns {
     int64_t all, hides;
 };
 
-static struct travel between(const struct topt_unequal *u, const struct topt_shares *s,
-                             int64_t micro_batches)
+static struct exchange_ns between(const struct topt_unequal *u,
+                                  const struct topt_shares *s, int64_t micro_batches)
 {
     const struct topt_hw *hw = u->request->hw;
     int n = u->n;
-    if (s->where == TOPT_STATE_EACH) {
+    if (s->where == TOPT_STATE_REPLICATED) {
         int64_t reduce = topt_hw_between_ns(
             hw, (int64_t)(2. * (n - 1) / n * number_bytes(u, 1)), 2 * (n - 1));
-        return (struct travel){reduce, reduce};
+        return (struct exchange_ns){reduce, reduce};
     }
     double lacks = 0;
     for (int i = 0; i < n; i++)
@@ -51,14 +52,14 @@ static struct travel between(const struct topt_unequal *u, const struct topt_sha
     int64_t gather = topt_hw_between_ns(hw, (int64_t)(lacks * number_bytes(u, 0)), n - 1);
     int64_t scatter =
         topt_hw_between_ns(hw, (int64_t)(lacks * number_bytes(u, 1)), n - 1);
-    if (s->where == TOPT_STATE_OPTIMIZER)
-        return (struct travel){gather + scatter, scatter};
+    if (s->where == TOPT_STATE_ZERO_1)
+        return (struct exchange_ns){gather + scatter, scatter};
     int64_t all = micro_batches * (2 * gather + scatter);
-    return (struct travel){all, all};
+    return (struct exchange_ns){all, all};
 }
 
-int topt_shares_price(struct topt_unequal *u, struct topt_shares *s,
-                      struct topt_error *err)
+/* What given rows take. */
+static int price(struct topt_unequal *u, struct topt_shares *s, struct topt_error *err)
 {
     int64_t micro = 1, hides = INT64_MAX;
     s->found = 1;
@@ -76,7 +77,7 @@ int topt_shares_price(struct topt_unequal *u, struct topt_shares *s,
         int64_t backward = p->compute_ns / (p->micro_batches ? p->micro_batches : 1);
         hides = backward / 3 * 2 < hides ? backward / 3 * 2 : hides;
     }
-    struct travel t = between(u, s, micro);
+    struct exchange_ns t = between(u, s, micro);
     s->hidden_ns = u->request->settings.overlap == TOPT_OVERLAP_NONE ? 0
                    : t.hides < hides                                 ? t.hides
                                                                      : hides;
@@ -131,7 +132,7 @@ static int move(struct topt_unequal *u, struct topt_shares *best, int from, int 
         return 0;
     s.rows[from] -= rows;
     s.rows[to] += rows;
-    if (topt_shares_price(u, &s, err))
+    if (price(u, &s, err))
         return -1;
     if (!better(&s, best))
         return 0;
@@ -168,8 +169,10 @@ static double peak(const struct topt_unequal *u, int i)
     return topt_hw_peak(u->group[i].hw, u->request->settings.dtype) * u->group[i].devices;
 }
 
-int topt_shares_rows(struct topt_unequal *u, enum topt_state_where where,
-                     const double *share, struct topt_shares *ret, struct topt_error *err)
+/* The rows that are done soonest, for given shares of the state; 'found' is 0 where none fit. */
+static int share_rows(struct topt_unequal *u, enum topt_state_placement where,
+                      const double *share, struct topt_shares *ret,
+                      struct topt_error *err)
 {
     enum { NEAR = 4 };
     struct topt_shares s = {.where = where}, best;
@@ -196,7 +199,7 @@ int topt_shares_rows(struct topt_unequal *u, enum topt_state_where where,
         by_weight(u, weight, unit, s.rows);
     }
     best = s;
-    if (topt_shares_price(u, &best, err))
+    if (price(u, &best, err))
         return -1;
     do
         moved = improve(u, &best, unit, NEAR, err);
@@ -209,7 +212,7 @@ int topt_shares_rows(struct topt_unequal *u, enum topt_state_where where,
 
 /* ---- state -------------------------------------------------------------------------- */
 
-static int try_shares(struct topt_unequal *u, enum topt_state_where where,
+static int try_shares(struct topt_unequal *u, enum topt_state_placement where,
                       const double *weight, struct topt_shares *best,
                       struct topt_error *err)
 {
@@ -219,7 +222,7 @@ static int try_shares(struct topt_unequal *u, enum topt_state_where where,
         sum += weight[i];
     for (int i = 0; i < u->n; i++)
         share[i] = weight[i] / sum;
-    if (topt_shares_rows(u, where, share, &s, err))
+    if (share_rows(u, where, share, &s, err))
         return -1;
     if (better(&s, best))
         *best = s;
@@ -245,11 +248,11 @@ int topt_shares_best(struct topt_unequal *u, struct topt_shares *ret,
         each[i] = 1;
         memory += (double)u->group[i].limit * u->group[i].devices;
     }
-    if (try_shares(u, TOPT_STATE_EACH, each, ret, err))
+    if (try_shares(u, TOPT_STATE_REPLICATED, each, ret, err))
         return -1;
     for (int i = 0; i < u->n; i++)
         weight[i] = u->group[i].devices;
-    if (shards_optimizer(u) && try_shares(u, TOPT_STATE_OPTIMIZER, weight, ret, err))
+    if (shards_optimizer(u) && try_shares(u, TOPT_STATE_ZERO_1, weight, ret, err))
         return -1;
     for (int k = 0; k <= 2; k++) {
         for (int i = 0; i < u->n; i++) {
@@ -257,7 +260,7 @@ int topt_shares_best(struct topt_unequal *u, struct topt_shares *ret,
             double bytes = (double)u->group[i].limit * u->group[i].devices / memory;
             weight[i] = devices + (bytes - devices) * k / 2;
         }
-        if (try_shares(u, TOPT_STATE_OVER, weight, ret, err))
+        if (try_shares(u, TOPT_STATE_SHARDED, weight, ret, err))
             return -1;
     }
     return 0;
@@ -268,9 +271,9 @@ int topt_shares_equal(struct topt_unequal *u, struct topt_shares *ret,
                       struct topt_error *err)
 {
     *ret = (struct topt_shares){.found = 0};
-    for (int w = 0; w < TOPT_STATE_WHERES && u->request->model->batch >= u->n; w++) {
-        struct topt_shares s = {.where = (enum topt_state_where)w};
-        if (w == TOPT_STATE_OPTIMIZER && !shards_optimizer(u))
+    for (int w = 0; w < TOPT_STATES && u->request->model->batch >= u->n; w++) {
+        struct topt_shares s = {.where = (enum topt_state_placement)w};
+        if (w == TOPT_STATE_ZERO_1 && !shards_optimizer(u))
             continue;
         double weight[TOPT_HW_GROUPS];
         for (int i = 0; i < u->n; i++) {
@@ -278,7 +281,7 @@ int topt_shares_equal(struct topt_unequal *u, struct topt_shares *ret,
             s.share[i] = weight[i] / u->devices;
         }
         by_weight(u, weight, unit_of(u), s.rows);
-        if (topt_shares_price(u, &s, err))
+        if (price(u, &s, err))
             return -1;
         if (better(&s, ret))
             *ret = s;

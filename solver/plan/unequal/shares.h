@@ -14,20 +14,11 @@ struct topt_unequal {
  * groups and not hidden. */
 struct topt_shares {
     int found;
-    enum topt_state_where where;
+    enum topt_state_placement where;
     int64_t rows[TOPT_HW_GROUPS];
     double share[TOPT_HW_GROUPS]; /* of the state */
     int64_t time_ns, exchange_ns, hidden_ns;
 };
-
-/* The rows that are done soonest, for given shares of the state; 'found' is 0 where none fit. */
-int topt_shares_rows(struct topt_unequal *u, enum topt_state_where where,
-                     const double *share, struct topt_shares *ret,
-                     struct topt_error *err) TOPT_MUST_CHECK;
-
-/* What given rows take. */
-int topt_shares_price(struct topt_unequal *u, struct topt_shares *s,
-                      struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The best of all, and that of equal shares of everything. */
 int topt_shares_best(struct topt_unequal *u, struct topt_shares *ret,

@@ -24,22 +24,23 @@ static void close_groups(struct topt_unequal *u)
 }
 
 /* What shares take: the slowest group's time and the neediest's memory. */
-struct taken {
+struct totals {
     int64_t time_ns, memory_bytes, compute_ns, micro_batches, limit;
     int nodes;
     json_t *band; /* owned */
     char *words;  /* owned */
 };
 
-static void taken_fini(struct taken *t)
+static void totals_fini(struct totals *t)
 {
     json_decref(t->band);
     free(t->words);
 }
 
 /* Of groups by plans of their own. */
-static int taken_apart(struct topt_unequal *u, const struct topt_shares *s,
-                       struct taken *ret, struct topt_text *words, struct topt_error *err)
+static int totals_of_own_plans(struct topt_unequal *u, const struct topt_shares *s,
+                               struct totals *ret, struct topt_text *words,
+                               struct topt_error *err)
 {
     int64_t slowest = -1;
     topt_text_add(words, "rows by speed");
@@ -64,8 +65,8 @@ static int taken_apart(struct topt_unequal *u, const struct topt_shares *s,
 }
 
 /* Of one strategy for all groups. */
-static void taken_together(const struct topt_unequal *u, const struct topt_joint *j,
-                           struct taken *ret, struct topt_text *words)
+static void totals_of_joint_plan(const struct topt_unequal *u, const struct topt_joint *j,
+                                 struct totals *ret, struct topt_text *words)
 {
     const json_t *predicted = json_object_get(j->plan, "predicted");
     const json_t *settings = json_object_get(j->plan, "settings");
@@ -84,12 +85,12 @@ static void taken_together(const struct topt_unequal *u, const struct topt_joint
     topt_text_add(words, "; %s", topt_json_words_at(j->plan, "strategy"));
 }
 
-static int taken_by(struct topt_unequal *u, const struct topt_shares *s,
-                    struct taken *ret, struct topt_error *err)
+static int find_totals(struct topt_unequal *u, const struct topt_shares *s,
+                       struct totals *ret, struct topt_error *err)
 {
     struct topt_text words = {0};
     struct topt_joint j;
-    *ret = (struct taken){.time_ns = s->time_ns};
+    *ret = (struct totals){.time_ns = s->time_ns};
     for (int i = 0; i < u->n; i++) {
         const struct topt_unequal_group *g = &u->group[i];
         ret->nodes += (g->devices - 1) / topt_hw_gpus_per_node(g->hw) + 1;
@@ -99,9 +100,9 @@ static int taken_by(struct topt_unequal *u, const struct topt_shares *s,
         return -1;
     int rc = 0;
     if (topt_joint_ns(&j) < s->time_ns)
-        taken_together(u, &j, ret, &words);
+        totals_of_joint_plan(u, &j, ret, &words);
     else
-        rc = taken_apart(u, s, ret, &words, err);
+        rc = totals_of_own_plans(u, s, ret, &words, err);
     topt_joint_fini(&j);
     ret->words = words.s;
     return rc;
@@ -109,7 +110,7 @@ static int taken_by(struct topt_unequal *u, const struct topt_shares *s,
 
 /* ---- a row -------------------------------------------------------------------------- */
 
-static json_t *row_json(const struct taken *t, const struct topt_unequal *u)
+static json_t *row_json(const struct totals *t, const struct topt_unequal *u)
 {
     return json_pack(
         "{s:b, s:I, s:I, s:I, s:I, s:I, s:b, s:i, s:i, s:s, s:I}", "feasible", 1,
@@ -125,7 +126,7 @@ static int answer(const struct topt_request *r, int64_t limit, json_t **ret,
 {
     struct topt_unequal u;
     struct topt_shares best;
-    struct taken t = {0};
+    struct totals t = {0};
     (void)limit; /* each group has its own */
     *ret = NULL;
     open_groups(&u, r);
@@ -133,11 +134,11 @@ static int answer(const struct topt_request *r, int64_t limit, json_t **ret,
     if (u.n && r->gpus == u.devices) {
         rc = topt_shares_best(&u, &best, err);
         if (!rc && best.found) {
-            rc = taken_by(&u, &best, &t, err);
+            rc = find_totals(&u, &best, &t, err);
             *ret = rc ? NULL : row_json(&t, &u);
         }
     }
-    taken_fini(&t);
+    totals_fini(&t);
     close_groups(&u);
     return rc;
 }
@@ -151,7 +152,7 @@ const struct topt_system topt_unequal_row = {
 
 /* ---- frontiers ---------------------------------------------------------------------- */
 
-static int put_point(json_t *points, const struct taken *t, const struct topt_unequal *u,
+static int put_point(json_t *points, const struct totals *t, const struct topt_unequal *u,
                      struct topt_error *err)
 {
     json_t *p = json_pack(
@@ -175,15 +176,15 @@ static int sample(const struct topt_request *r, json_t *points, int64_t *most,
     for (int i = 0; i < SAMPLES && more && !rc; i++) {
         struct topt_unequal u;
         struct topt_shares best;
-        struct taken t = {0};
+        struct totals t = {0};
         open_groups(&u, &at);
         rc = topt_shares_best(&u, &best, err);
         more = !rc && best.found;
         if (more)
-            rc = taken_by(&u, &best, &t, err) || put_point(points, &t, &u, err);
+            rc = find_totals(&u, &best, &t, err) || put_point(points, &t, &u, err);
         *most = t.limit > *most ? t.limit : *most;
         at.memory_limit = t.memory_bytes / 10 * 7;
-        taken_fini(&t);
+        totals_fini(&t);
         close_groups(&u);
     }
     return rc ? -1 : 0;

@@ -11,53 +11,53 @@
 /* ---- the document ------------------------------------------------------------------- */
 
 /* What a group has and takes. */
-struct part {
+struct group_row {
     double rows, state; /* shares */
     int64_t whole_rows, time_ns, memory_bytes;
     json_t *strategy, *plan; /* borrowed, may be NULL */
 };
 
 /* By a plan of its own. */
-static int part_of_own(struct topt_unequal *u, const struct topt_shares *s, int i,
-                       struct part *ret, struct topt_error *err)
+static int row_by_own_plan(struct topt_unequal *u, const struct topt_shares *s, int i,
+                           struct group_row *ret, struct topt_error *err)
 {
     const struct topt_group_plan *p;
-    int each = s->where == TOPT_STATE_EACH;
+    int each = s->where == TOPT_STATE_REPLICATED;
     if (topt_group_plan(&u->group[i], s->rows[i], s->where, s->share[i], &p, err))
         return -1;
-    *ret = (struct part){(double)s->rows[i] / (double)u->request->model->batch,
-                         each ? 1. : s->share[i],
-                         s->rows[i],
-                         p->time_ns,
-                         p->memory_bytes,
-                         json_object_get(p->answer, "strategy"),
-                         each ? json_object_get(p->answer, "plan") : NULL};
+    *ret = (struct group_row){(double)s->rows[i] / (double)u->request->model->batch,
+                              each ? 1. : s->share[i],
+                              s->rows[i],
+                              p->time_ns,
+                              p->memory_bytes,
+                              json_object_get(p->answer, "strategy"),
+                              each ? json_object_get(p->answer, "plan") : NULL};
     return 0; /* what is sharded over all is no plan of the group alone */
 }
 
 /* By the plan of all groups. */
-static struct part part_of_joint(const struct topt_unequal *u,
-                                 const struct topt_shares *s, const struct topt_joint *j,
-                                 int i)
+static struct group_row row_by_joint_plan(const struct topt_unequal *u,
+                                          const struct topt_shares *s,
+                                          const struct topt_joint *j, int i)
 {
-    int each = s->where == TOPT_STATE_EACH;
+    int each = s->where == TOPT_STATE_REPLICATED;
     double batch = (double)u->request->model->batch;
-    return (struct part){j->share[i],
-                         each ? 1. : s->share[i],
-                         (int64_t)(j->share[i] * batch + 0.5),
-                         j->costs.of[i].time_ns,
-                         j->costs.of[i].memory_bytes,
-                         json_object_get(j->plan, "strategy"),
-                         NULL};
+    return (struct group_row){j->share[i],
+                              each ? 1. : s->share[i],
+                              (int64_t)(j->share[i] * batch + 0.5),
+                              j->costs.of[i].time_ns,
+                              j->costs.of[i].memory_bytes,
+                              json_object_get(j->plan, "strategy"),
+                              NULL};
 }
 
-static json_t *group_json(struct topt_unequal *u, const struct part *p, int i,
+static json_t *group_json(struct topt_unequal *u, const struct group_row *p, int i,
                           struct topt_error *err)
 {
     const struct topt_unequal_group *g = &u->group[i];
     const struct topt_group_plan *alone;
     int64_t batch = u->request->model->batch;
-    if (topt_group_plan(&u->group[i], batch, TOPT_STATE_EACH, 1, &alone, err))
+    if (topt_group_plan(&u->group[i], batch, TOPT_STATE_REPLICATED, 1, &alone, err))
         return NULL;
     json_t *doc = json_pack(
         "{s:s, s:s, s:i, s:I, s:f, s:f, s:I, s:I, s:I}", "name", topt_hw_name(g->hw),
@@ -92,10 +92,10 @@ static int groups_json(struct topt_unequal *u, const struct topt_shares *s,
                        struct topt_error *err)
 {
     for (int i = 0; i < u->n; i++) {
-        struct part p;
+        struct group_row p;
         if (one)
-            p = part_of_joint(u, s, j, i);
-        else if (part_of_own(u, s, i, &p, err))
+            p = row_by_joint_plan(u, s, j, i);
+        else if (row_by_own_plan(u, s, i, &p, err))
             return -1;
         json_t *g = group_json(u, &p, i, err);
         if (!g)
@@ -116,9 +116,9 @@ static int found_json(struct topt_unequal *u, const struct topt_shares *s, json_
         return -1;
     }
     int one = topt_joint_ns(&j) < s->time_ns;
-    static const char *const state[] = {[TOPT_STATE_EACH] = "each",
-                                        [TOPT_STATE_OPTIMIZER] = "optimizer",
-                                        [TOPT_STATE_OVER] = "sharded"};
+    static const char *const state[] = {[TOPT_STATE_REPLICATED] = "each",
+                                        [TOPT_STATE_ZERO_1] = "optimizer",
+                                        [TOPT_STATE_SHARDED] = "sharded"};
     json_object_set_new(doc, "state", json_string(state[s->where]));
     json_object_set_new(doc, "one_strategy", json_boolean(one));
     json_object_set_new(doc, "time_ns",

@@ -51,42 +51,42 @@ struct outside {
 
 /* ---- equal things get equal numbers ------------------------------------------------ */
 
-struct known {
+struct interned {
     uint64_t hash;
     size_t len;
     const void *bytes;
     int id;
-    struct known *next;
+    struct interned *next;
 };
 
 /* The number of what these bytes say, from 0, or -1. */
-static int number_of(struct table_dominance *t, struct numbers *n, const void *bytes,
-                     size_t len)
+static int intern(struct table_dominance *t, struct interning *n, const void *bytes,
+                  size_t len)
 {
     uint64_t hash = topt_hash(bytes, len, len);
-    struct known **b = &n->bucket[hash % NBUCKETS];
-    for (struct known *k = *b; k; k = k->next)
+    struct interned **b = &n->bucket[hash % NBUCKETS];
+    for (struct interned *k = *b; k; k = k->next)
         if (k->hash == hash && k->len == len && !memcmp(k->bytes, bytes, len))
             return k->id;
-    struct known *k = TOPT_NEW(t->arena, 1, struct known);
+    struct interned *k = TOPT_NEW(t->arena, 1, struct interned);
     char *copy = TOPT_NEW(t->arena, len, char);
     if (!k || !copy)
         return -1;
     if (len)
         memcpy(copy, bytes, len);
-    *k = (struct known){hash, len, copy, n->n++, *b};
+    *k = (struct interned){hash, len, copy, n->n++, *b};
     *b = k;
     return k->id;
 }
 
-static int number_of_ints(struct table_dominance *t, const int32_t *list, int n)
+static int intern_ints(struct table_dominance *t, const int32_t *list, int n)
 {
-    return number_of(t, &t->views, list, (size_t)n * sizeof *list);
+    return intern(t, &t->views, list, (size_t)n * sizeof *list);
 }
 
-static int number_of_view(struct table_dominance *t, int op, const struct view *v)
+static int intern_view(struct table_dominance *t, int op, const struct view *v)
 {
-    return number_of_ints(t, v->of, t->plan->nvalues[op]);
+    return intern_ints(t, v->of, t->plan->nvalues[op]);
 }
 
 /* ---- setting up -------------------------------------------------------------------- */
@@ -115,8 +115,8 @@ int topt_table_dominance_init(struct table_dominance *t, struct elimination_plan
         .plan = plan, .maker = maker, .pool = pool, .arena = topt_arena_create(0)};
     if (!t->arena)
         return topt_search_nomem(err);
-    t->views.bucket = TOPT_NEW(t->arena, NBUCKETS, struct known *);
-    t->ends.bucket = TOPT_NEW(t->arena, NBUCKETS, struct known *);
+    t->views.bucket = TOPT_NEW(t->arena, NBUCKETS, struct interned *);
+    t->ends.bucket = TOPT_NEW(t->arena, NBUCKETS, struct interned *);
     if (!t->views.bucket || !t->ends.bucket || find_edges(t, p))
         return topt_search_nomem(err);
     return 0;
@@ -169,7 +169,7 @@ static int number_of_used(struct table_dominance *t, int edge, int is_from,
 {
     const struct factor *f = &t->plan->factor[t->plan->problem->nops + edge];
     const char *used = find_used(t, edge, is_from, a);
-    return used ? number_of(t, &t->views, used, (size_t)f->view[is_from].n) : -1;
+    return used ? intern(t, &t->views, used, (size_t)f->view[is_from].n) : -1;
 }
 
 /* The sides of an operator's edges that are not marked.  1, 0 where they are too many, or
@@ -189,7 +189,7 @@ static int find_sides(struct table_dominance *t, int op, int most, struct topt_a
             edge->table->from_classes > MOST_VALUES ||
             edge->table->to_classes > MOST_VALUES)
             return 0;
-        int of = number_of_view(t, op, &f->view[!is_from]);
+        int of = intern_view(t, op, &f->view[!is_from]);
         int used = number_of_used(t, e, is_from, a);
         if (of < 0 || used < 0)
             return -1;
@@ -218,8 +218,8 @@ static int find_end(struct table_dominance *t, const struct factor *f, int d, in
         return rc;
     end.own =
         t->plan->factor[op].table->id; /* leaves of operators are the first factors */
-    end.view = number_of_view(t, op, &f->view[d]);
-    ret->number = end.view < 0 ? -1 : number_of(t, &t->ends, &end, sizeof end);
+    end.view = intern_view(t, op, &f->view[d]);
+    ret->number = end.view < 0 ? -1 : intern(t, &t->ends, &end, sizeof end);
     return ret->number < 0 ? -1 : 0;
 }
 

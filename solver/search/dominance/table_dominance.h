@@ -7,11 +7,11 @@
 #include "make_points.h"
 #include "topt_pool.h"
 
-struct known;
+struct interned;
 
 /* Numbers for equal things. */
-struct numbers {
-    struct known **bucket;
+struct interning {
+    struct interned **bucket;
     int n;
 };
 
@@ -20,11 +20,11 @@ struct table_dominance {
     struct maker *maker;
     struct topt_pool *pool; /* NULL: no threads */
     struct topt_arena *arena;
-    struct numbers views, ends; /* by what they are */
-    const struct table **leaf;  /* by edge: its own table */
-    int64_t work;               /* pairs of points and of entries looked at */
-    int *mark, stamp;           /* by edge: is it part of the factor? */
-    int *first, *edges;         /* by operator: its edges */
+    struct interning views, ends; /* by what they are */
+    const struct table **leaf;    /* by edge: its own table */
+    int64_t work;                 /* pairs of points and of entries looked at */
+    int *mark, stamp;             /* by edge: is it part of the factor? */
+    int *first, *edges;           /* by operator: its edges */
 };
 
 int topt_table_dominance_init(struct table_dominance *t, struct elimination_plan *plan,

@@ -51,7 +51,7 @@ struct two_phase {
     struct topt_cost *known;      /* ends and middles of segments */
     struct strategies strategies; /* theirs */
     int nknown, cap_known;
-    int64_t work, points, most_bytes;
+    int64_t work, points;
     int max_frontier, stopped;
 };
 

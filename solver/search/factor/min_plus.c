@@ -235,10 +235,10 @@ static void multiply(const struct product *p, keep_fn *keep, const void *to)
         }
 }
 
-/* What panels take: the last is filled up. */
-static size_t panels(int64_t n, int width, int64_t nk)
+/* What panels of ROWS take: the last is filled up. */
+static size_t panels(int64_t n, int64_t nk)
 {
-    return (size_t)((n + width - 1) / width * width * nk);
+    return (size_t)((n + ROWS - 1) / ROWS * ROWS * nk);
 }
 
 /* A step's result. */
@@ -264,7 +264,7 @@ void topt_min_plus_least(const struct table *t, struct scalar_pass *b)
     double *pa = b->room, *pb;
     struct side x, y;
     sides_of(&t->how, &pa, &x, &y);
-    pb = pa + panels(x.n, ROWS, x.nk);
+    pb = pa + panels(x.n, x.nk);
     write_panels(&x, 1, b, ROWS, pa);
     write_panels(&y, 1, b, COLUMNS, pb);
     multiply(&(struct product){x.n, y.n, x.nk, pa, pb}, keep_least,
@@ -380,7 +380,7 @@ static void write_rests(const struct table *t, const struct scalar_pass *b,
 static void rest_by_tiles(const struct table *t, struct scalar_pass *b,
                           const struct side *of, const struct side *by, double *room)
 {
-    double *m = room + panels(of->n, ROWS, by->n);
+    double *m = room + panels(of->n, by->n);
     write_rests(t, b, of, by, room);
     write_panels(by, 0, b, COLUMNS, m);
     multiply(&(struct product){of->n, of->nk, by->n, room, m}, keep_rest,

@@ -4,7 +4,8 @@
  * of the two is cut on.  The boards of a group compute and talk at once: its rates are theirs
  * times their number.  A step takes what the cut exchanges, then what the slower of the two
  * groups takes; a board only computes. */
-#include "cut.h"
+
+#include "topt_accpar.h"
 
 #include <string.h>
 

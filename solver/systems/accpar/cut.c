@@ -5,10 +5,17 @@
  * the paper; where paths fork and join, a path between the two ends becomes one table of costs
  * by their types, and paths between the same ends are added.  Shares of unequal groups are
  * solved for each layer and type before. */
-#include "cut.h"
+#include "topt_accpar.h"
 
 #include <math.h>
 #include <string.h>
+
+struct pricing {
+    const struct topt_accpar_net *net;
+    const struct topt_accpar_part *part; /* NULL: all of every layer */
+    const struct topt_accpar_sides *sides;
+    enum topt_accpar_system system;
+};
 
 enum { T = TOPT_ACCPAR_TYPES };
 
@@ -55,7 +62,8 @@ static double flops(const struct pricing *p, int l)
            at.out;
 }
 
-double topt_accpar_layer_share(const struct pricing *p, int l, enum topt_accpar_type t)
+/* Of side 0, for a layer of a type. */
+static double layer_share(const struct pricing *p, int l, enum topt_accpar_type t)
 {
     double exchange[2];
     if (p->system != TOPT_ACCPAR_ACCPAR)
@@ -66,8 +74,9 @@ double topt_accpar_layer_share(const struct pricing *p, int l, enum topt_accpar_
     return topt_accpar_share(flops(p, l), p->sides->flops, exchange);
 }
 
-void topt_accpar_own(const struct pricing *p, int l, enum topt_accpar_type t, double a,
-                     double ret[2])
+/* Elements that each side receives within a layer of which side 0 has the share 'a'. */
+static void layer_exchange(const struct pricing *p, int l, enum topt_accpar_type t,
+                           double a, double ret[2])
 {
     int both = a > 0 && a < 1; /* a side without a part has nothing to exchange */
     ret[0] = ret[1] = both ? within(p, l, t) : 0;
@@ -76,7 +85,7 @@ void topt_accpar_own(const struct pricing *p, int l, enum topt_accpar_type t, do
 static double own_cost(const struct pricing *p, int l, enum topt_accpar_type t, double a)
 {
     double elements[2], time[2];
-    topt_accpar_own(p, l, t, a, elements);
+    layer_exchange(p, l, t, a, elements);
     if (p->system != TOPT_ACCPAR_ACCPAR)
         return price(p, elements);
     for (int side = 0; side < 2; side++) {
@@ -88,9 +97,10 @@ static double own_cost(const struct pricing *p, int l, enum topt_accpar_type t, 
     return fmax(time[0], time[1]);
 }
 
-void topt_accpar_edge(const struct pricing *p, const struct topt_accpar_edge *e,
-                      enum topt_accpar_type from, enum topt_accpar_type to, double a,
-                      double b, double ret[2])
+/* The same between two layers with the shares 'a' and 'b'. */
+static void edge_exchange(const struct pricing *p, const struct topt_accpar_edge *e,
+                          enum topt_accpar_type from, enum topt_accpar_type to, double a,
+                          double b, double ret[2])
 {
     const struct topt_accpar_layer *l = &p->net->layer[e->to];
     struct topt_accpar_part give = part_of(p, e->from), take = part_of(p, e->to);
@@ -232,7 +242,7 @@ static void fill(const struct pricing *p, struct work *w, double share[][T])
     w->left = net->n;
     for (int l = 0; l < net->n; l++)
         for (enum topt_accpar_type t = 0; t < TOPT_ACCPAR_TYPES; t++) {
-            share[l][t] = topt_accpar_layer_share(p, l, t);
+            share[l][t] = layer_share(p, l, t);
             w->own[l][t] = allowed(p, l, t) ? own_cost(p, l, t, share[l][t]) : INFINITY;
         }
     for (int i = 0; i < net->nedges; i++) {
@@ -241,25 +251,25 @@ static void fill(const struct pricing *p, struct work *w, double share[][T])
         for (enum topt_accpar_type a = 0; a < TOPT_ACCPAR_TYPES; a++)
             for (enum topt_accpar_type b = 0; b < TOPT_ACCPAR_TYPES; b++) {
                 double elements[2];
-                topt_accpar_edge(p, e, a, b, share[e->from][a], share[e->to][b],
-                                 elements);
+                edge_exchange(p, e, a, b, share[e->from][a], share[e->to][b], elements);
                 table.cost[a][b] = price(p, elements);
             }
         add_table(w, &table);
     }
 }
 
-double topt_accpar_exchange(const struct pricing *p, const struct topt_accpar_cut *c)
+/* Seconds of all exchanges at the cut, the slower side's of each. */
+static double slowest_exchanges(const struct pricing *p, const struct topt_accpar_cut *c)
 {
     double sum = 0, elements[2];
     for (int l = 0; l < p->net->n; l++) {
-        topt_accpar_own(p, l, c->type[l], c->share[l], elements);
+        layer_exchange(p, l, c->type[l], c->share[l], elements);
         sum += slower(p->sides, elements);
     }
     for (int i = 0; i < p->net->nedges; i++) {
         const struct topt_accpar_edge *e = &p->net->edge[i];
-        topt_accpar_edge(p, e, c->type[e->from], c->type[e->to], c->share[e->from],
-                         c->share[e->to], elements);
+        edge_exchange(p, e, c->type[e->from], c->type[e->to], c->share[e->from],
+                      c->share[e->to], elements);
         sum += slower(p->sides, elements);
     }
     return sum;
@@ -285,7 +295,7 @@ int topt_accpar_cut(const struct topt_accpar_net *net,
         ret->type[s->layer] = (enum topt_accpar_type)s->best[a][b];
         ret->share[s->layer] = share[s->layer][ret->type[s->layer]];
     }
-    ret->exchange_seconds = topt_accpar_exchange(&p, ret);
+    ret->exchange_seconds = slowest_exchanges(&p, ret);
     return 0;
 }
 
@@ -297,13 +307,13 @@ double topt_accpar_cost(const struct topt_accpar_net *net,
     struct pricing p = {net, part, sides, system};
     double sum = 0, share[TOPT_ACCPAR_LAYERS], elements[2];
     for (int l = 0; l < net->n; l++) {
-        share[l] = topt_accpar_layer_share(&p, l, type[l]);
+        share[l] = layer_share(&p, l, type[l]);
         sum += allowed(&p, l, type[l]) ? own_cost(&p, l, type[l], share[l]) : INFINITY;
     }
     for (int i = 0; i < net->nedges; i++) {
         const struct topt_accpar_edge *e = &net->edge[i];
-        topt_accpar_edge(&p, e, type[e->from], type[e->to], share[e->from], share[e->to],
-                         elements);
+        edge_exchange(&p, e, type[e->from], type[e->to], share[e->from], share[e->to],
+                      elements);
         sum += price(&p, elements);
     }
     return sum;
