@@ -12,13 +12,13 @@
 # only what changed.  Builds and logs go to build/.  Runs:
 #
 #   release   gcc, optimised; all tests, and the only one that runs those in Slurm
-#   clang     clang, debug, warnings are errors; unit tests
-#   asan      gcc with address and undefined behaviour sanitizers; unit and MPI tests
+#   asan      clang with address and undefined behaviour sanitizers; unit and MPI tests
 #   tsan      gcc with the thread sanitizer: what has threads, and nothing else is built
 #   bare      gcc without MPI, CUDA and Slurm, less what it has just as release has it
 #   cuda      the CUDA backend's module, where nvcc is; its tests where a GPU is
 #
-# It takes about 15 minutes on two cores; all but release try fewer random problems (tests/sizes.h).
+# All but release try fewer random problems (tests/sizes.h).  Warnings are errors in each.  What two builds
+# compile alike is compiled once where ccache is, whose files lie in build/ccache unless CCACHE_DIR says where.
 # On a quiet machine each test ends in a tenth of its time-out; those that took longer are named.
 #
 # The last line says how many tests passed, failed and were skipped, over all runs; a test
@@ -65,6 +65,14 @@ export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_btl_vader_single_copy_me
 export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 export CTEST_OUTPUT_ON_FAILURE=1 CLICOLOR=0
 unset TOPT_URL SLURM_CONF CTEST_PARALLEL_LEVEL MAKEFLAGS
+
+# After packages are installed: what two builds have alike is compiled once.
+share_objects()
+{
+    command -v ccache >/dev/null || return 0
+    export CMAKE_C_COMPILER_LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER:-ccache}
+    export CCACHE_DIR=${CCACHE_DIR:-$root/build/ccache} CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
+}
 
 # Does a program built with these flags run here?  (Sanitizers want things of the kernel
 # that some containers refuse.)
@@ -211,23 +219,17 @@ without() # LABEL...
 
 release_run()
 {
-    build_run release release -DTOPT_CUDA=OFF || return 0
+    build_run release release -DTOPT_CUDA=OFF -DTOPT_WERROR=ON || return 0
     if [ $quick = 1 ]; then
         test_run release "unit tests" -j "$cores" -LE "$(without property house mpi slurm sys)"
         test_run release "system tests" -L '^sys$' -LE "$(without)" -E "$not_quick"
         return 0
     fi
     test_run release "unit tests" -j "$cores" -LE "$(without mpi slurm sys)"
-    test_run release "MPI, system, Slurm tests" -L '^(mpi|slurm|sys)$' -LE "$(without)"
+    test_run release "MPI, system, Slurm tests" -j "$cores" -L '^(mpi|slurm|sys)$' -LE "$(without)"
 }
 # System tests that a first answer does without: of what seldom happens, and of a GPU that there isn't.
 not_quick='^(slurm_outage|cuda_run)$'
-
-clang_run()
-{
-    build_run clang dev -DCMAKE_C_COMPILER=clang -DTOPT_CUDA=OFF || return 0
-    test_run clang "unit tests" -j "$cores" -LE "$(without mpi slurm sys house)"
-}
 
 asan_run()
 {
@@ -236,15 +238,15 @@ asan_run()
         leaks=0
         say "  asan: leaks can't be looked for here (no ptrace), all else is"
     fi
-    build_run asan asan || return 0
+    build_run asan asan -DCMAKE_C_COMPILER=clang -DTOPT_CUDA=OFF || return 0
     export ASAN_OPTIONS=detect_leaks=$leaks:abort_on_error=0:strict_string_checks=1
     export UBSAN_OPTIONS=print_stacktrace=1
     export LSAN_OPTIONS="suppressions='$root/tests/lsan.supp':print_suppressions=0"
-    test_run asan "unit tests" -j "$cores" -LE "$(without mpi slurm house)"
+    test_run asan "unit tests" -j "$cores" -LE "$(without mpi slurm house numbers)"
     # Open MPI leaves behind what can't be told from ours once its plugins are unloaded; the
     # runtime's own leaks show in its tests in a single process.
     export ASAN_OPTIONS=detect_leaks=0:abort_on_error=0:strict_string_checks=1
-    test_run asan "MPI tests" -L '^mpi$' -LE "$(without)"
+    test_run asan "MPI tests" -j "$cores" -L '^mpi$' -LE "$(without)"
     unset ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS
 }
 
@@ -275,7 +277,7 @@ bare=(-DTOPT_MPI=OFF -DTOPT_SLURM=OFF -DTOPT_WERROR=ON "-DTOPT_TEST_SKIP=propert
 bare_run()
 {
     build_run bare release "${bare[@]}" -DTOPT_CUDA=OFF || return 0
-    test_run bare "unit tests" -j "$cores" -LE "$(without slurm house)"
+    test_run bare "unit tests" -j "$cores" -LE "$(without slurm house numbers)"
 }
 
 # Without a GPU the backend's sources are tested by the other runs, on the CPU; here they have to
@@ -293,14 +295,14 @@ cuda_run()
     test_run cuda "module" -R '^cuda_kernels_gpu$'
 }
 
-say "topt's tests: $([ $quick = 1 ] && echo "a first answer of the release build" || echo "six builds") on $cores cores; logs in $logs"
+say "topt's tests: $([ $quick = 1 ] && echo "a first answer of the release build" || echo "five builds") on $cores cores; logs in $logs"
 need_packages "${packages_build[@]}" "${packages_slurm[@]}" "${packages_check[@]}" ||
     fail "installing packages failed: see $logs/packages.log"
 
+share_objects
 prefix=()
 release_run
 if [ $quick = 0 ]; then
-    clang_run
     asan_run
     tsan_run
     bare_run

@@ -39,6 +39,8 @@ struct topt_feed {
     void *ctx;
     const char *kind; /* "text", "tokens", "idx", "csv", "synthetic" */
     uint64_t digest;  /* of all that was read: equal where the samples are */
+    /* How numbers are made of what is read, of text and csv; the feed's. */
+    const void *manner;
 };
 
 /* Samples for the global model 'm', told apart by what is there (gzip is unpacked):
@@ -54,6 +56,12 @@ struct topt_feed {
  * NULL: synthetic where the model takes real numbers, else USAGE. */
 int topt_feed_open(const char *data, const struct topt_model *m, uint64_t seed,
                    struct topt_feed *ret, struct topt_error *err) TOPT_MUST_CHECK;
+/* Other data for the same model, read as 'first' reads its own: characters have the same
+ * numbers (further ones come behind them, as far as the model has room), and features are
+ * scaled alike.  INVAL where they are of another kind.  'first' is only read. */
+int topt_feed_like(const struct topt_feed *first, const char *data,
+                   const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
+                   struct topt_error *err) TOPT_MUST_CHECK;
 /* A text, or all of a directory, by a tokenizer.json (topt_tokenizer.h); each file ends with
  * the token that ends a text, where there is one. */
 int topt_feed_tokenised(const char *data, const char *tokenizer,

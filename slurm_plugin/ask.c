@@ -205,14 +205,23 @@ int topt_ask_find(const char *word, size_t len)
     return -1;
 }
 
+/* What was asked, or what the planner takes where only the number of GPUs says it. */
+static const char *mode_of(const struct topt_ask *ask)
+{
+    const char *mode = ask->value[TOPT_ASK_MODE], *gpus = ask->value[TOPT_ASK_GPUS];
+    if (mode)
+        return mode;
+    return !gpus ? "mini-parallelism" : strchr(gpus, ',') ? "profiling" : "mini-time";
+}
+
 int topt_ask_mini_time(const struct topt_ask *ask)
 {
-    return strcmp(ask->value[TOPT_ASK_MODE], "mini-time") == 0;
+    return strcmp(mode_of(ask), "mini-time") == 0;
 }
 
 int topt_ask_profiling(const struct topt_ask *ask)
 {
-    return strcmp(ask->value[TOPT_ASK_MODE], "profiling") == 0;
+    return strcmp(mode_of(ask), "profiling") == 0;
 }
 
 int topt_ask_shows_only(const struct topt_ask *ask)
@@ -245,11 +254,6 @@ int topt_ask_check(const struct topt_ask *ask, struct topt_error *err)
             return topt_wrap(err, "--%s", row->option);
     }
     const char *given = topt_ask_any(ask);
-    if (given && !ask->value[TOPT_ASK_MODE])
-        return topt_fail(err, TOPT_ERR_USAGE,
-                         "--%s needs --topt-mode=mini-parallelism, mini-time or "
-                         "profiling",
-                         given);
     if (given && !ask->value[TOPT_ASK_MODEL])
         return topt_fail(err, TOPT_ERR_USAGE, "--%s needs --topt-model=FILE", given);
     return given ? check_gpus(ask, err) : 0;

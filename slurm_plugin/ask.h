@@ -73,11 +73,11 @@ int topt_ask_set(struct topt_ask *ask, enum topt_ask_option which,
 /* The first option given, or NULL: then topt has nothing to do with this job. */
 const char *topt_ask_any(const struct topt_ask *ask);
 
-/* Values can be read, and --topt-mode and --topt-model are both there.  Fails with one
- * line that names the option. */
+/* Values can be read, and --topt-model is there.  Fails with one line that names the option. */
 int topt_ask_check(const struct topt_ask *ask, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The mode is mini-time; is profiling.  Only after topt_ask_check succeeded. */
+/* The mode is mini-time; is profiling; of --topt-mode, and where that is not said of how many
+ * numbers --topt-gpus has (none is mini-parallelism). */
 int topt_ask_mini_time(const struct topt_ask *ask);
 int topt_ask_profiling(const struct topt_ask *ask);
 

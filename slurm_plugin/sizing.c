@@ -225,6 +225,12 @@ static int find_further(const struct topt_sizing *s, const struct topt_ask *ask,
            ret->gpus == gpus && *ret->plan_doc && !topt_shape_fits(bounds, ret, NULL);
 }
 
+/* May a script that is fit for 'plan' run by 'other', too?  Nobody reads what that needs. */
+static int asks_no_more(const struct topt_answer *other, const struct topt_answer *plan)
+{
+    return !*other->needs || !strcmp(other->needs, plan->needs);
+}
+
 /* The plans of other shapes, into the job's environment while there is room. */
 static void find_others(const struct topt_sizing *s, const struct topt_ask *ask,
                         const struct topt_site *site, const struct topt_bounds *bounds,
@@ -238,7 +244,7 @@ static void find_others(const struct topt_sizing *s, const struct topt_ask *ask,
     elastic_begin(ask, bounds, plan, &counts, e);
     while (other && *plan->plan_doc && (gpus = elastic_next(&counts, e)) > 0) {
         int found = find_further(s, ask, site, bounds, deadline, gpus, other) &&
-                    strlen(other->plan_doc) <= room &&
+                    asks_no_more(other, plan) && strlen(other->plan_doc) <= room &&
                     elastic_add(other->nodes, other->gpus_per_node, other->time_ns, e);
         elastic_tell(&counts, found);
         if (!found)

@@ -77,7 +77,8 @@ const char *origin_refusal(const struct origin *o, const char *names, const char
     if (!o->host && !o->is_unix)
         return "a Host is needed";
     if (o->host && !origin_host_is_ours(o->host, names, local))
-        return "Host must be a loopback address or one that --host lists";
+        return "this server does not answer to that name: ask by its address, or have "
+               "the name listed in its setting host";
     if (!o->origin)
         return NULL;
     *ret_header = "Origin";

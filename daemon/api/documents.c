@@ -125,8 +125,8 @@ int find_model(const struct request *q, const char *key, char **ret_id, char **r
         return rc;
     try_names(store_list_models(s, who, &page, err), &near, meant);
     return topt_fail(err, TOPT_ERR_NOTFOUND,
-                     "no model has the id '%.60s', and not just one the name%s (GET "
-                     "/v1/models lists them)",
+                     "no single model has the id or the name '%.60s'%s (`topt client "
+                     "models` lists them)",
                      key, meant);
 }
 
@@ -212,7 +212,8 @@ static void refuse_hw(struct server *s, const char *key, struct topt_error *err)
     struct store_page page = {.limit = LIST_LIMIT};
     try_names(store_list_hw(s->store, 0, &page, err), &near, meant);
     topt_fail(err, TOPT_ERR_NOTFOUND,
-              "unknown hardware '%.80s'%s (GET /v1/hardware lists all)", key, meant);
+              "unknown hardware '%.80s'%s (`topt client hardware` lists all)", key,
+              meant);
 }
 
 int find_hw(struct server *s, const char *key, char **ret_id, char **ret_doc,
@@ -227,9 +228,8 @@ int find_hw(struct server *s, const char *key, char **ret_id, char **ret_doc,
     int rc = store_get_hw(s->store, key, ret_id, NULL, ret_doc, err);
     if (rc < 0 && err->code == TOPT_ERR_NOTFOUND && !*key)
         topt_fail(err, TOPT_ERR_NOTFOUND,
-                  "this server has no default profile; GET /v1/hardware lists those that "
-                  "hw can "
-                  "name");
+                  "no hardware profile was named (hw), and this server has no default: "
+                  "`topt client hardware` lists those that there are");
     else if (rc < 0 && err->code == TOPT_ERR_NOTFOUND)
         refuse_hw(s, key, err);
     return rc;
@@ -307,7 +307,7 @@ struct reply api_hw_retire(struct request *q)
     if (no_parameters(q, &r) < 0)
         return r;
     if (shipped_find(&q->server->shipped, q->arg))
-        return conflict(q, "shipped profiles stay");
+        return conflict(q, "this profile is shipped with toptd and stays");
     if (store_drop_hw(q->server->store, q->arg, &err) < 0) {
         if (err.code == TOPT_ERR_NOTFOUND)
             refuse_hw(q->server, q->arg, &err);

@@ -79,7 +79,7 @@ static struct operation *rest_of(const struct operation *plan)
 }
 
 /* Hand the job to the workers; 0, or -1 where they don't take it. */
-static int submit_rest(struct server *s, struct operation *o)
+static int submit_rest(struct server *s, struct operation *o, const struct job_kind *kind)
 {
     const struct config *c = s->config;
     struct topt_error err = {0};
@@ -96,7 +96,7 @@ static int submit_rest(struct server *s, struct operation *o)
     rest->server = s;
     struct jobs_work work = {.key = key.s,
                              .data = o,
-                             .kind = &operation_kind,
+                             .kind = kind,
                              .uid = LANES_NOBODY,
                              .lane = LANE_SEARCH,
                              .cost = LATER};
@@ -108,14 +108,15 @@ static int submit_rest(struct server *s, struct operation *o)
     return 0;
 }
 
-void frontiers_complete(struct server *s, const struct operation *plan)
+void frontiers_complete(struct server *s, const struct operation *plan,
+                        const struct job_kind *kind)
 {
     struct jobs_counts n;
     jobs_count(s->jobs, &n);
     if (n.queued || atomic_exchange(&s->completing, true))
         return;
     struct operation *o = rest_of(plan);
-    if (!o || submit_rest(s, o) < 0)
+    if (!o || submit_rest(s, o, kind) < 0)
         atomic_store(&s->completing, false);
 }
 

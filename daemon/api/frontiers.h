@@ -16,8 +16,9 @@ char *frontiers_get(struct server *s, const struct operation *plan);
 void frontiers_put(struct server *s, const struct operation *plan, const char *text);
 
 /* Have what is missing searched, by a job of nobody's: one at a time, and only where no search
- * waits. */
-void frontiers_complete(struct server *s, const struct operation *plan);
+ * waits.  'kind' is how an operation runs as a job; of a COMPLETE one it calls frontiers_run. */
+void frontiers_complete(struct server *s, const struct operation *plan,
+                        const struct job_kind *kind);
 /* That job: an operation COMPLETE. */
 int frontiers_run(struct server *s, const struct job_run *run, struct operation *o,
                   struct topt_error *err) TOPT_MUST_CHECK;

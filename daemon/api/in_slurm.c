@@ -82,8 +82,9 @@ int in_slurm_take(struct request *q, struct site_job *ret, struct reply *refusal
 /* GPUs that a node of the profile has; 0: not known. */
 static int64_t profile_gpus(struct server *s, const char *hw)
 {
+    struct topt_error err = {0};
     char *id = NULL, *doc = NULL;
-    if (find_hw(s, hw, &id, &doc, NULL) < 0)
+    if (find_hw(s, hw, &id, &doc, &err) < 0)
         return 0;
     json_t *profile = json_loads(doc, 0, NULL);
     int64_t gpus = json_integer_value(json_object_get(profile, "gpus_per_node"));

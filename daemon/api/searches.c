@@ -50,7 +50,7 @@ static int search(struct server *s, const struct job_run *run, struct operation 
     if (rc == 0 && found.frontiers) {
         frontiers_put(s, x, found.frontiers);
         if (found.searched)
-            frontiers_complete(s, x);
+            frontiers_complete(s, x, &operation_kind);
     }
     if (rc == 0)
         free(found.frontiers);

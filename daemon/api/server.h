@@ -208,7 +208,7 @@ enum metrics_lane lane_of(const struct query *q);
 /* Operations as jobs: searches.c */
 extern const struct job_kind operation_kind;
 
-/* A profile by id or name ("" is the default one): owned strings. */
+/* A profile by id or name ("" is the default one): owned strings.  'err' is not NULL. */
 int find_hw(struct server *s, const char *key, char **ret_id, char **ret_doc,
             struct topt_error *err) TOPT_MUST_CHECK;
 

@@ -256,7 +256,7 @@ int client_ask(const struct client_request *q, struct client_reply *ret,
             rc = topt_fail(err, distrust.code, "%s: %s", q->url, distrust.text);
         else if (code != CURLE_OK)
             rc = topt_fail(err, TOPT_ERR_IO,
-                           "no answer from %s: %s; is toptd running? (`toptd` starts it)",
+                           "no answer from %s: %s; is toptd running? (its log says why not)",
                            q->url, *why ? why : curl_easy_strerror(code));
         else if (authorization)
             rc = check(q, authorization, ret, err);

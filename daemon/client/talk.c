@@ -115,7 +115,8 @@ static int ask(struct client *c, const char *method, const char *path, const cha
                                      .began_ms = c->began_ms};
     if (client_ask(&q, ret, &err) == 0)
         return 0;
-    return left_ms(c) ? client_complain(c, &err) : too_late(c);
+    int is_search = *c->doing || strcmp(method, "GET") != 0;
+    return left_ms(c) || !is_search ? client_complain(c, &err) : too_late(c);
 }
 
 static void give_up(struct client *c, const char *task)

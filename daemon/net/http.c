@@ -33,6 +33,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 enum {
     MAX_LISTENERS = 3,
@@ -908,6 +909,16 @@ static int wait_idle(struct http *h, int64_t grace_ms)
     return rc;
 }
 
+/* libmicrohttpd shuts the socket that it listens on down as it stops.  One that was handed over is
+ * the service manager's too, and the next toptd's: it is taken back before, and only closed. */
+static void stop_listening(struct listener *l)
+{
+    int fd = MHD_quiesce_daemon(l->daemon);
+    MHD_stop_daemon(l->daemon);
+    if (fd >= 0)
+        close(fd);
+}
+
 int http_destroy(struct http *h, int64_t grace_ms)
 {
     if (!h)
@@ -917,7 +928,7 @@ int http_destroy(struct http *h, int64_t grace_ms)
     handlers_destroy(h->signers);
     handlers_destroy(h->handlers);
     for (int i = 0; i < h->nlisteners; i++)
-        MHD_stop_daemon(h->listener[i].daemon);
+        stop_listening(&h->listener[i]);
     warm_destroy(h->warm);
     admit_destroy(h->admit);
     pthread_cond_destroy(&h->idle);

@@ -706,7 +706,7 @@ async function observations() {
   $("jobs").hidden = false;
   $("observed").replaceChildren(table([["job"], ["plan"], ["step: predicted → observed", "n"], ["memory: predicted → observed", "n"], ["steps", "n"], ["reported"]],
     list.map(o => { const said = o.predicted || {}; return [[String(o.job)], [el("code", {}, o.plan_id), "k"], cell(o.step_ns, said.time_ns, time), cell(o.peak_bytes, said.memory_bytes, bytes), [o.steps ? whole(o.steps) : "", "n"], [when(o.created), "k"]]; }),
-    "No finished job has reported yet (POST /v1/observations)."));
+    "No finished job has reported yet: topt run does as it ends, another script by topt client observe."));
 }
 /* Ask again and again while somebody looks, until it is refused.  Done when it was answered for the first time. */
 function watch(f, seconds) {

@@ -361,6 +361,20 @@ static int is_elsewhere(const struct site_map *map, const char *partition, const
     return named && known;
 }
 
+/* The table has no line for the job: since Slurm has no such partition, or since nobody wrote one.
+ */
+static int no_profile(const struct site_slurm *s, const struct site_partition *p,
+                      const char *name, const struct site_job *job,
+                      struct topt_error *err)
+{
+    if (s && s->npartitions && !p)
+        return topt_fail(err, TOPT_ERR_INFEASIBLE, "Slurm has no partition '%s'", name);
+    return topt_fail(err, TOPT_ERR_INFEASIBLE,
+                     "the site's table has no profile for partition '%s'%s%s: name "
+                     "one with --topt-hw",
+                     name, *job->gpu_type ? " and GPU type " : "", job->gpu_type);
+}
+
 /* Of one partition, "" the reservation's or the default one, without a word about others. */
 static int bound_in(const struct site_slurm *s, const struct site_map *map,
                     const struct site_job *job, const char *partition, const char *hw,
@@ -376,10 +390,7 @@ static int bound_in(const struct site_slurm *s, const struct site_map *map,
     if (row)
         memcpy(ret->profile, row->profile, sizeof ret->profile);
     else if (map && map->n && !*hw && *name)
-        return topt_fail(err, TOPT_ERR_INFEASIBLE,
-                         "the site's table has no profile for partition '%s'%s%s: name "
-                         "one with --topt-hw",
-                         name, *job->gpu_type ? " and GPU type " : "", job->gpu_type);
+        return no_profile(s, p, name, job, err);
     else if (is_elsewhere(map, name, hw))
         return topt_fail(err, TOPT_ERR_INFEASIBLE,
                          "--topt-hw=%s: by the site's table partition '%s' has other "

@@ -4,6 +4,9 @@
  * least recently used go when there are too many bytes of them (keep.c).  Their plans are
  * not: those were promised. */
 #include "cached.h"
+#include "documents.h"
+#include "owners.h"
+#include "plans.h"
 
 #include <stdlib.h>
 #include <string.h>

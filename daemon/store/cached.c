@@ -1,5 +1,6 @@
 /* cached.c - see cached.h. */
 #include "cached.h"
+#include "keep.h"
 
 enum { TOUCH_AFTER_S = 3600 }; /* the last use is written down to an hour */
 

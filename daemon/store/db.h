@@ -109,53 +109,6 @@ char *db_text(sqlite3_stmt *st, int i);
 /* Borrowed; "" for NULL. */
 const char *db_words(sqlite3_stmt *st, int i);
 
-/* ---- shared by the files of the store ------------------------------------------------------ */
-
-/* What 'who' may read, as values of statements: 'all' 1 for admins; 'uid' -1 and 'groups'
- * "[-1]" for those. */
-struct reading {
-    int64_t all, uid;
-    char *groups; /* JSON array: -1 (everybody) and his groups */
-};
-int store_reading(const struct store_who *who, struct reading *ret,
-                  struct topt_error *err) TOPT_MUST_CHECK;
-void store_reading_fini(struct reading *r);
-/* A page of what 'who' may read: the statement takes all, uid, groups, before and the limit. */
-json_t *store_readable(struct store *s, const struct store_who *who, const char *sql,
-                       struct store_page *page, json_t *(*row)(sqlite3_stmt *),
-                       struct topt_error *err);
-
-/* In a transaction: the model under its name, owned by 'uid' where that is not -1.  1 new, 0, -1.
- */
-int store_add_model(struct conn *c, const struct store_doc *m, int64_t uid,
-                    struct topt_error *err) TOPT_MUST_CHECK;
-int store_add_owner(struct conn *c, const char *id, int64_t uid, const char *name,
-                    struct topt_error *err) TOPT_MUST_CHECK;
-
-/* A plan's text in three: what is its own, and the model and the profile that stand in
- * it.  All from one text. */
-struct plan_cut {
-    char *own;           /* owned; the text less the parts */
-    const char *part[2]; /* model, hw: in the text; NULL where it is not cut out */
-    size_t len[2];
-    int64_t at[2];  /* bytes of 'own' where it belongs */
-    char id[2][72]; /* of the part */
-};
-int plan_cut(const char *text, struct plan_cut *ret,
-             struct topt_error *err) TOPT_MUST_CHECK;
-void plan_cut_fini(struct plan_cut *p);
-/* Put together from seven columns: doc; model_at, model_part, its doc; hw_at, hw_part,
- * its doc.  NULL where the row can't be right (IO) or memory does not suffice. */
-char *plan_join(sqlite3_stmt *st, int first, struct topt_error *err);
-
-/* In a transaction.  'summary' is made of the answer.  1 new, 0 the same was there, -1. */
-int store_add_plan(struct conn *c, const struct store_key *key,
-                   const struct store_answer *a, const struct plan_cut *cut,
-                   const char *summary, struct topt_error *err) TOPT_MUST_CHECK;
-
-/* Write down soon that a row is used; often said, it costs a comparison. */
-void store_touch(struct store *s, enum touch what, int64_t row);
-
 /* A list: 'st' gives rows, made by 'row', at most page->limit. */
 json_t *store_rows(struct conn *c, sqlite3_stmt *st, struct store_page *page,
                    json_t *(*row)(sqlite3_stmt *), struct topt_error *err);

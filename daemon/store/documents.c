@@ -2,7 +2,8 @@
  *
  * A name is an owner's word for a model, so the same document may have several, and a
  * name is looked for among those of who asks before those that are shared with him. */
-#include "db.h"
+#include "documents.h"
+#include "owners.h"
 #include "topt_digest.h"
 
 #include <stdlib.h>

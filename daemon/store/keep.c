@@ -6,7 +6,7 @@
  * Two rows that fall on one place of the table lose one note, which the next use makes
  * again.  Every change is a small transaction that waits for nobody; what it can't do now
  * it does at a later call. */
-#include "db.h"
+#include "keep.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * A document is private to its owners.  It may have many: it is named by its content, and
  * two users who send the same one own it both, each under his own name for it.  An owner
  * shares it with groups; what he shared ends with his ownership. */
-#include "db.h"
+#include "owners.h"
 #include "topt_text.h"
 
 #include <stdlib.h>

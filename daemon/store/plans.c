@@ -4,7 +4,9 @@
  * what a job was promised: the same bytes.  Its text holds a whole model and a whole
  * profile, which many plans share, so these two members are cut out of it and stored
  * once, and put back where they stood when the plan is read; nothing is parsed for that. */
-#include "db.h"
+#include "plans.h"
+#include "keep.h"
+#include "owners.h"
 #include "topt_digest.h"
 #include "topt_json.h"
 #include "topt_text.h"

@@ -55,7 +55,7 @@ int topt_training_operator(struct topt_training *t, const char *kind, const char
                            const char *inputs, const char *attributes);
 /* "cross_entropy" or "mse" of a tensor against the samples' labels; a model has one. */
 int topt_training_loss(struct topt_training *t, const char *kind, const char *input);
-/* sgd, momentum, adam or adamw; 'lr' 0: its default. */
+/* sgd, momentum, adam or adamw; 'lr' 0: its default.  Like operators, before the strategy. */
 int topt_training_optimizer(struct topt_training *t, const char *name, double lr);
 
 /* ---- its strategy ---------------------------------------------------------------------------- */
@@ -69,7 +69,8 @@ int topt_training_find_strategy(struct topt_training *t, const char *hardware,
 int topt_training_ask_strategy(struct topt_training *t, const char *url,
                                const char *hardware, int64_t memory_bytes);
 /* Or that of a plan document, as `topt plan -o` writes it;
- * its model is the one that is trained, and nothing else needs to be said of it. */
+ * its model is the one that is trained, and nothing else needs to be said of it.  An
+ * optimizer that was chosen has to be the plan's. */
 int topt_training_load_strategy(struct topt_training *t, const char *path);
 /* The plan as a document, until the next call; NULL before there is one. */
 const char *topt_training_plan(struct topt_training *t);

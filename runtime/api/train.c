@@ -151,8 +151,9 @@ static int search(const struct topt_train *t, const struct topt_request *r, char
     const char *why = json_string_value(json_object_get(answer, "why"));
     int rc = 0;
     if (!plan)
-        rc = topt_fail(err, TOPT_ERR_INFEASIBLE, "no strategy of '%s' on %d devices: %s",
-                       t->model->name, t->comm->size, why ? why : "nothing fits");
+        rc = topt_fail(err, TOPT_ERR_INFEASIBLE, "no strategy of '%s' on %d device%s: %s",
+                       t->model->name, t->comm->size, t->comm->size == 1 ? "" : "s",
+                       why ? why : "nothing fits");
     *ret = rc ? NULL : topt_json_text(plan, 0);
     if (!rc && !*ret)
         rc = topt_nomem(err, NULL);
@@ -435,7 +436,9 @@ int topt_train_evaluate(struct topt_train *t, const char *data, uint64_t seed, i
 {
     struct topt_feed feed = {0};
     int failed = !t->session ? topt_fail(err, TOPT_ERR_INVAL, "nothing is built yet")
-                             : topt_feed_open(data, t->plan->model, seed, &feed, err);
+                 : t->given.samples
+                     ? topt_feed_open(data, t->plan->model, seed, &feed, err)
+                     : topt_feed_like(&t->feed, data, t->plan->model, seed, &feed, err);
     int rc = topt_comm_agree(t->comm, failed, err);
     if (!rc)
         rc = topt_session_evaluate(t->session, &feed, n, ret_loss, err);

@@ -16,6 +16,8 @@ struct topt_training {
     json_t *doc, *ops;
     struct topt_error err; /* of the first call that failed */
     enum topt_optimizer optimizer;
+    int chosen;  /* by the program, not by default */
+    int settled; /* there is a strategy: of the model and the optimizer as they are */
     double lr;
     char *plan;
     uint64_t seed;
@@ -84,6 +86,17 @@ PUBLIC int topt_training_speaks(const struct topt_training *t)
     return t->shared ? !topt_comm_failed_elsewhere(&t->err) : !topt_training_rank(t);
 }
 
+/* What would be left out, since the strategy is of what was said before it. */
+static int check_early(const struct topt_training *t, const char *what,
+                       struct topt_error *err)
+{
+    return t->settled ? topt_fail(err, TOPT_ERR_INVAL,
+                                  "'%.60s' is said after the strategy, which is of the "
+                                  "model and the optimizer before it",
+                                  what)
+                      : 0;
+}
+
 /* ---- the model --------------------------------------------------------------------- */
 
 /* "a,b" as a list. */
@@ -103,9 +116,13 @@ PUBLIC int topt_training_operator(struct topt_training *t, const char *kind,
                                   const char *attributes)
 {
     struct topt_error err = {0};
+    char label[96];
     if (t->err.code)
         return -1;
-    json_t *op = attributes ? topt_json_parse(attributes, strlen(attributes), name, &err)
+    if (check_early(t, name, &err))
+        return done(t, -1, &err);
+    snprintf(label, sizeof label, "what describes '%.60s'", name);
+    json_t *op = attributes ? topt_json_parse(attributes, strlen(attributes), label, &err)
                             : json_object();
     if (!op)
         return done(t, -1, &err);
@@ -160,8 +177,16 @@ PUBLIC int topt_training_loss(struct topt_training *t, const char *kind,
 PUBLIC int topt_training_optimizer(struct topt_training *t, const char *name, double lr)
 {
     struct topt_error err = {0};
+    int rc = check_early(t, name, &err);
+    if (!rc && !(lr >= 0))
+        rc = topt_fail(&err, TOPT_ERR_INVAL,
+                       "a learning rate of %g; give more than 0, or 0 for the usual one",
+                       lr);
+    if (!rc)
+        rc = topt_optimizer_parse(name, &t->optimizer, &err);
     t->lr = lr;
-    return done(t, topt_optimizer_parse(name, &t->optimizer, &err), &err);
+    t->chosen = !rc;
+    return done(t, rc, &err);
 }
 
 /* ---- its strategy ------------------------------------------------------------------ */
@@ -184,6 +209,7 @@ static int take_model(struct topt_training *t)
     if (!m)
         return done(t, -1, &err);
     topt_train_take_model(t->train, m);
+    t->settled = 1;
     return 0;
 }
 
@@ -214,8 +240,20 @@ PUBLIC int topt_training_ask_strategy(struct topt_training *t, const char *url,
 PUBLIC int topt_training_load_strategy(struct topt_training *t, const char *path)
 {
     struct topt_error err = {0};
-    return t->err.code ? -1
-                       : agreed(t, topt_train_load_strategy(t->train, path, &err), &err);
+    if (t->err.code)
+        return -1;
+    t->settled = 1;
+    if (agreed(t, topt_train_load_strategy(t->train, path, &err), &err))
+        return -1;
+    enum topt_optimizer of = topt_train_plan(t->train)->settings.optimizer;
+    return !t->chosen || of == t->optimizer
+               ? 0
+               : agreed(t,
+                        topt_fail(&err, TOPT_ERR_INVAL,
+                                  "'%.100s' is a plan for %s, not for %s", path,
+                                  topt_optimizer_name(of),
+                                  topt_optimizer_name(t->optimizer)),
+                        &err);
 }
 
 PUBLIC const char *topt_training_plan(struct topt_training *t)

@@ -40,6 +40,21 @@ static int is_step(const struct dirent *e)
            strspn(e->d_name + 5, "0123456789") == n - 5;
 }
 
+int64_t topt_checkpoint_newest(const char *dir)
+{
+    struct dirent **e;
+    int n = scandir(dir, &e, is_step, alphasort);
+    long long newest = -1;
+    for (int i = 0; i < n; i++) {
+        long long step = strtoll(e[i]->d_name + 5, NULL, 10);
+        newest = step > newest ? step : newest;
+        free(e[i]);
+    }
+    if (n >= 0)
+        free(e);
+    return newest;
+}
+
 static int newest_first(const struct dirent **a, const struct dirent **b)
 {
     long long x = strtoll((*a)->d_name + 5, NULL, 10);
@@ -53,8 +68,7 @@ static int list_names(const char *dir, struct topt_text *out, struct topt_error 
     struct dirent **e;
     int n = scandir(dir, &e, is_step, newest_first);
     if (n < 0 && errno != ENOENT)
-        return topt_fail(err, TOPT_ERR_IO, "--resume: read '%s': %s", dir,
-                         strerror(errno));
+        return topt_fail(err, TOPT_ERR_IO, "read '%s': %s", dir, strerror(errno));
     topt_text_put(out, "", 0);
     for (int i = 0; i < n; i++) {
         topt_text_add(out, "%s\n", e[i]->d_name);
@@ -476,8 +490,7 @@ static int load_last(struct topt_session *s, const char *dir, int values,
         c,
         c->rank ? 0
                 : topt_fail(err, TOPT_ERR_INVAL,
-                            "--resume: none of the %d checkpoints can be used: %s", tried,
-                            said),
+                            "none of the %d checkpoints can be used: %s", tried, said),
         err);
 }
 

@@ -119,6 +119,43 @@ int64_t topt_saver_bytes(const struct topt_program *p, int rank)
     return bytes;
 }
 
+/* All files of a folder, and the folder. */
+static void remove_folder(const char *path)
+{
+    char file[PATH];
+    DIR *d = opendir(path);
+    for (const struct dirent *e; d && (e = readdir(d));)
+        if (e->d_name[0] != '.' &&
+            snprintf(file, sizeof file, "%s/%s", path, e->d_name) < PATH)
+            unlink(file);
+    if (d)
+        closedir(d);
+    rmdir(path);
+}
+
+static int is_unfinished(const struct dirent *e)
+{
+    size_t n = strlen(e->d_name);
+    return !strncmp(e->d_name, "step-", 5) && n > 9 &&
+           strspn(e->d_name + 5, "0123456789") == n - 9 &&
+           !strcmp(e->d_name + n - 4, ".tmp");
+}
+
+/* What a run that was killed had begun to write would take the room of what comes. */
+static void remove_unfinished(const char *dir)
+{
+    struct dirent **e;
+    char path[PATH];
+    int n = scandir(dir, &e, is_unfinished, alphasort);
+    for (int i = 0; i < n; i++) {
+        if (snprintf(path, sizeof path, "%s/%s", dir, e[i]->d_name) < PATH)
+            remove_folder(path);
+        free(e[i]);
+    }
+    if (n >= 0)
+        free(e);
+}
+
 /* Has this rank's file room, beside those of all others?  They stay until all have one. */
 static int probe(struct topt_saver *v, struct topt_error *err)
 {
@@ -177,6 +214,8 @@ int topt_saver_open(struct topt_session *s, const char *dir, int64_t keep,
     int failed = !v;
     if (v && !s->comm->rank && mkdir(dir, 0777) && errno != EEXIST)
         failed = fail_at("--checkpoint: create", dir, err);
+    if (!failed && !s->comm->rank)
+        remove_unfinished(dir);
     if (topt_comm_agree(s->comm, failed, err) || probe(v, err)) {
         topt_saver_close(v);
         return -1;
@@ -255,20 +294,6 @@ static int start_thread(struct topt_saver *v, struct topt_error *err)
         return 0;
     atomic_store(&v->state, IDLE);
     return topt_fail(err, TOPT_ERR_NOMEM, "start a thread: %s", strerror(rc));
-}
-
-/* All files of a folder, and the folder. */
-static void remove_folder(const char *path)
-{
-    char file[PATH];
-    DIR *d = opendir(path);
-    for (const struct dirent *e; d && (e = readdir(d));)
-        if (e->d_name[0] != '.' &&
-            snprintf(file, sizeof file, "%s/%s", path, e->d_name) < PATH)
-            unlink(file);
-    if (d)
-        closedir(d);
-    rmdir(path);
 }
 
 static int copy_blocks(struct topt_saver *v, struct topt_error *err)

@@ -27,7 +27,7 @@ struct topt_saver;
 /* Bytes that a saver of a program holds on a rank. */
 int64_t topt_saver_bytes(const struct topt_program *p, int rank);
 /* Makes 'dir', and finds out whether the ranks' files have room there.  'keep' checkpoints
- * stay, older ones go.  Every rank; where one fails all do. */
+ * stay, older ones go, and so does what a run that was killed left unfinished.  Every rank; where one fails all do. */
 int topt_saver_open(struct topt_session *s, const char *dir, int64_t keep,
                     struct topt_saver **ret, struct topt_error *err) TOPT_MUST_CHECK;
 /* Waits for what is being written, and forgets it. */
@@ -42,6 +42,9 @@ int topt_saver_state(struct topt_saver *v);
 /* Every rank, when all have written: the checkpoint has its name from here on. */
 int topt_saver_commit(struct topt_saver *v, struct topt_error *err) TOPT_MUST_CHECK;
 
+/* The last step of which 'dir' has a folder with a checkpoint's name, whatever is in it; -1:
+ * none. */
+int64_t topt_checkpoint_newest(const char *dir);
 /* The last whole checkpoint of this model in 'dir' whose files are as they were written,
  * into the session; every rank.  '*ret_step' -1 where 'dir' has none at all; INVAL where it
  * has some and none is good.  'note' (may be NULL) is told, on rank 0, of each that is

@@ -12,10 +12,15 @@
  * each of which reads what it holds; where one fails all do. */
 int topt_weights_load(struct topt_session *s, const char *dir,
                       struct topt_error *err) TOPT_MUST_CHECK;
-/* Into 'dir' (made where it is not there), as model.safetensors in f32, with a copy of
- * 'config', a config.json or the folder of one.  Every rank; rank 0 holds a tensor at a
- * time and writes. */
-int topt_weights_save(struct topt_session *s, const char *config, const char *dir,
-                      struct topt_error *err) TOPT_MUST_CHECK;
+/* Is 'config', a config.json or the folder of one, of the program's model, and its family
+ * among those that are written?  '*ret_bytes': what its weights take in f32 (a tensor that
+ * has several names is counted for each).  One rank. */
+int topt_weights_check(const struct topt_program *p, const char *config,
+                       int64_t *ret_bytes, struct topt_error *err) TOPT_MUST_CHECK;
+/* Into 'dir' (made where it is not there), as model.safetensors in f32, with copies of
+ * 'config' and, unless it is NULL, of 'tokenizer' (a tokenizer.json or the folder of one).
+ * Every rank; rank 0 holds a tensor at a time and writes. */
+int topt_weights_save(struct topt_session *s, const char *config, const char *tokenizer,
+                      const char *dir, struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

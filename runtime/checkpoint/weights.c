@@ -22,7 +22,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { PATH = 4096, MOST_FILES = 4096, MOST_CONFIG = 16 << 20 };
+enum { PATH = 4096, MOST_CONFIG = 16 << 20, MOST_TOKENIZER = 256 << 20 };
 
 /* A tensor there. */
 struct piece {
@@ -134,11 +134,10 @@ static int refuse_family(const char *config, const struct topt_model *m,
     return -1;
 }
 
-static int naming_init(struct naming *n, const struct topt_session *s, const char *config,
+static int naming_init(struct naming *n, const struct topt_program *p, const char *config,
                        struct topt_error *err)
 {
-    const struct topt_import_options o = {.batch = s->p->model->batch,
-                                          .seq = s->p->model->seq};
+    const struct topt_import_options o = {.batch = p->model->batch, .seq = p->model->seq};
     int known = 0;
     *n = (struct naming){.model = topt_model_load(config, &o, err)};
     if (!n->model)
@@ -159,6 +158,57 @@ static int naming_init(struct naming *n, const struct topt_session *s, const cha
 static int op_there(const struct naming *n, const struct topt_program *p, int buffer)
 {
     return topt_model_find(n->model, p->model->op[p->buffer[buffer].op].name);
+}
+
+static int is_same_shape(const struct topt_shape *here, const struct topt_op *there,
+                         int operand)
+{
+    const struct topt_dim *dim = there->operand[operand].dim;
+    int same = here->ndim == topt_operand_rank(there, operand);
+    for (int d = 0; d < here->ndim && same; d++)
+        same = here->dim[d].count == dim[d].count * dim[d].unit;
+    return same;
+}
+
+/* Has the config's model what the program trains, in its shapes, and nothing more?  Numbers
+ * of another model would be read or written as nonsense, without a word. */
+static int check_same(const struct naming *n, const struct topt_program *p,
+                      const struct topt_stay *stay, int nstays, const char *config,
+                      struct topt_error *err)
+{
+    for (int t = 0; t < nstays; t++) {
+        const struct topt_buffer *b = &p->buffer[stay[t].buffer];
+        int op = b->cls == TOPT_CLASS_PARAM ? op_there(n, p, stay[t].buffer) : 0;
+        struct topt_shape shape = topt_stay_shape(p, stay[t].buffer);
+        if (op < 0)
+            return topt_fail(err, TOPT_ERR_INVAL, "%s has no name for parameter '%.80s'",
+                             config, stay[t].name);
+        if (b->cls == TOPT_CLASS_PARAM &&
+            !is_same_shape(&shape, &n->model->op[op], b->operand))
+            return topt_fail(err, TOPT_ERR_INVAL,
+                             "%s is of another model: its '%.80s' has another shape than "
+                             "the plan's",
+                             config, stay[t].name);
+    }
+    for (int i = 0; i < n->n; i++) {
+        const char *name = n->model->op[n->piece[i].op].name;
+        if (topt_model_find(p->model, name) < 0)
+            return topt_fail(err, TOPT_ERR_INVAL,
+                             "%s is of another model: it has '%.80s', which the plan's "
+                             "has not",
+                             config, name);
+    }
+    return 0;
+}
+
+/* The names of a config that is of the program's model, and what the program trains. */
+static int open_naming(struct naming *n, const struct topt_program *p, const char *config,
+                       struct topt_stay **ret_stay, int *ret_n, struct topt_error *err)
+{
+    return naming_init(n, p, config, err) || topt_stays(p, ret_stay, ret_n, err) ||
+                   check_same(n, p, *ret_stay, *ret_n, config, err)
+               ? -1
+               : 0;
 }
 
 /* ---- which row is which ------------------------------------------------------------ */
@@ -395,8 +445,7 @@ static int open_files(struct naming *n, const char *dir, struct topt_error *err)
     char path[PATH];
     int found = scandir(dir, &e, is_tensors, alphasort), rc = 0;
     if (found < 0)
-        return topt_fail(err, TOPT_ERR_IO, "--weights: read '%s': %s", dir,
-                         strerror(errno));
+        return topt_fail(err, TOPT_ERR_IO, "read '%s': %s", dir, strerror(errno));
     n->file = calloc((size_t)found + 1, sizeof *n->file);
     if (!n->file)
         rc = topt_nomem(err, NULL);
@@ -409,10 +458,9 @@ static int open_files(struct naming *n, const char *dir, struct topt_error *err)
         free(e[i]);
     }
     free(e);
-    return rc || n->nfiles
-               ? rc
-               : topt_fail(err, TOPT_ERR_NOTFOUND,
-                           "--weights: there is no *.safetensors in '%s'", dir);
+    return rc || n->nfiles ? rc
+                           : topt_fail(err, TOPT_ERR_NOTFOUND,
+                                       "there is no *.safetensors in '%s'", dir);
 }
 
 /* Its numbers, by its name or by that of the bare model. */
@@ -519,14 +567,13 @@ static int load_all(struct topt_session *s, const char *dir, struct topt_error *
     struct naming n;
     struct topt_stay *stay = NULL;
     int nstays = 0;
-    int rc = naming_init(&n, s, dir, err) || open_files(&n, dir, err) ||
-             topt_stays(s->p, &stay, &nstays, err);
+    int rc = open_naming(&n, s->p, dir, &stay, &nstays, err) || open_files(&n, dir, err);
     for (int t = 0; t < nstays && !rc; t++)
         if (s->p->buffer[stay[t].buffer].cls == TOPT_CLASS_PARAM)
             rc = load_parameter(&n, s, stay[t].buffer, err);
     free(stay);
     naming_fini(&n);
-    return rc ? topt_wrap(err, "--weights") : 0;
+    return rc ? -1 : 0;
 }
 
 int topt_weights_load(struct topt_session *s, const char *dir, struct topt_error *err)
@@ -635,15 +682,18 @@ static char *lay_out(const struct naming *n, const struct topt_program *p,
     return text;
 }
 
-static int copy_config(const char *config, const char *dir, struct topt_error *err)
+/* 'name' of a folder, or the file itself, as 'name' in 'dir'. */
+static int copy_into(const char *dir, const char *name, const char *path, size_t most,
+                     struct topt_error *err)
 {
     char from[PATH], to[PATH];
     struct stat st;
     size_t len;
-    int folder = !stat(config, &st) && S_ISDIR(st.st_mode);
-    snprintf(from, sizeof from, "%.4000s%s", config, folder ? "/config.json" : "");
-    snprintf(to, sizeof to, "%.4000s/config.json", dir);
-    char *text = topt_read_file(from, MOST_CONFIG, &len, err);
+    int folder = !stat(path, &st) && S_ISDIR(st.st_mode);
+    snprintf(from, sizeof from, "%.4000s%s%s", path, folder ? "/" : "",
+             folder ? name : "");
+    snprintf(to, sizeof to, "%.4000s/%s", dir, name);
+    char *text = topt_read_file(from, most, &len, err);
     int rc = text ? topt_write_file(to, text, len, err) : -1;
     free(text);
     return rc;
@@ -658,7 +708,7 @@ struct target {
 
 static int open_target(struct target *t, const struct naming *n, struct topt_session *s,
                        const struct topt_stay *stay, int nstays, const char *config,
-                       const char *dir, struct topt_error *err)
+                       const char *tokenizer, const char *dir, struct topt_error *err)
 {
     size_t len = 0;
     if (s->comm->rank)
@@ -677,7 +727,11 @@ static int open_target(struct target *t, const struct naming *n, struct topt_ses
         return topt_fail(err, TOPT_ERR_IO, "write '%s': %s", t->tmp, strerror(errno));
     if (!t->at)
         return topt_nomem(err, NULL);
-    return !header || copy_config(config, dir, err) ? -1 : 0;
+    return !header || copy_into(dir, "config.json", config, MOST_CONFIG, err) ||
+                   (tokenizer &&
+                    copy_into(dir, "tokenizer.json", tokenizer, MOST_TOKENIZER, err))
+               ? -1
+               : 0;
 }
 
 static int close_target(struct target *t, int failed, struct topt_error *err)
@@ -707,16 +761,30 @@ static int save_parameter(struct topt_session *s, const struct naming *n, int bu
     return topt_comm_agree(s->comm, failed, err);
 }
 
-int topt_weights_save(struct topt_session *s, const char *config, const char *dir,
-                      struct topt_error *err)
+int topt_weights_check(const struct topt_program *p, const char *config,
+                       int64_t *ret_bytes, struct topt_error *err)
+{
+    struct naming n;
+    struct topt_stay *stay = NULL;
+    int nstays = 0;
+    int rc = open_naming(&n, p, config, &stay, &nstays, err);
+    *ret_bytes = 0;
+    for (int i = 0; i < n.n && !rc; i++)
+        *ret_bytes += elements(&n.piece[i]) * (int64_t)sizeof(float);
+    free(stay);
+    naming_fini(&n);
+    return rc;
+}
+
+int topt_weights_save(struct topt_session *s, const char *config, const char *tokenizer,
+                      const char *dir, struct topt_error *err)
 {
     struct naming n;
     struct topt_stay *stay = NULL;
     struct target t = {.f = NULL};
     int nstays = 0;
-    int failed = naming_init(&n, s, config, err) ||
-                 topt_stays(s->p, &stay, &nstays, err) ||
-                 open_target(&t, &n, s, stay, nstays, config, dir, err);
+    int failed = open_naming(&n, s->p, config, &stay, &nstays, err) ||
+                 open_target(&t, &n, s, stay, nstays, config, tokenizer, dir, err);
     int rc = topt_comm_agree(s->comm, failed, err);
     for (int i = 0; i < nstays && !rc; i++)
         if (s->p->buffer[stay[i].buffer].cls == TOPT_CLASS_PARAM)
@@ -724,5 +792,5 @@ int topt_weights_save(struct topt_session *s, const char *config, const char *di
     rc = topt_comm_agree(s->comm, close_target(&t, rc, err), err);
     free(stay);
     naming_fini(&n);
-    return rc ? topt_wrap(err, "--save-weights") : 0;
+    return rc;
 }

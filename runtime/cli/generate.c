@@ -19,6 +19,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 struct args {
     const char *checkpoint, *tokenizer, *prompt;
@@ -94,9 +96,12 @@ static int check_model(const struct topt_model *m, struct topt_error *err)
                             m->name);
 }
 
+/* Each expert has slots for all tokens: what is written of one does not depend on which
+ * experts others took. */
 static int load_model(struct generator *g, const char *path, struct topt_error *err)
 {
-    struct topt_import_options o = {.batch = 1, .seq = g->args->seq};
+    struct topt_import_options o = {
+        .batch = 1, .seq = g->args->seq, .capacity = TOPT_MAX_EXPERTS};
     g->model = topt_model_load(path, &o, err);
     if (!g->model || check_model(g->model, err))
         return -1;
@@ -120,6 +125,12 @@ static void note(void *ctx, const char *text)
 static int load_weights(struct generator *g, const char *path, struct topt_error *err)
 {
     struct topt_checkpoint_facts f;
+    struct stat st;
+    if (!g->args->checkpoint && !stat(path, &st) && !S_ISDIR(st.st_mode))
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "'%s' has no weights beside it: give a folder that has them, or "
+                         "--checkpoint DIR",
+                         path);
     if (!g->args->checkpoint)
         return topt_weights_load(g->alone.session, path, err);
     if (topt_checkpoint_load_values(g->alone.session, g->args->checkpoint, note, g, &f,
@@ -238,7 +249,15 @@ static int write_text(struct generator *g, struct topt_error *err)
 static int read_prompt(struct generator *g, const char *model, struct topt_error *err)
 {
     const char *prompt = g->args->prompt ? g->args->prompt : "";
-    if (topt_tokenizer_load(g->args->tokenizer ? g->args->tokenizer : model,
+    char beside[4096];
+    snprintf(beside, sizeof beside, "%.4000s/tokenizer.json", model);
+    if (!g->args->tokenizer && access(beside, F_OK))
+        return topt_fail(
+            err, TOPT_ERR_USAGE,
+            "there is no '%s'; --tokenizer FILE says what the model reads and "
+            "writes by",
+            beside);
+    if (topt_tokenizer_load(g->args->tokenizer ? g->args->tokenizer : beside,
                             &g->tokenizer, err))
         return topt_wrap(err, "--tokenizer");
     int32_t end = topt_tokenizer_end(g->tokenizer);

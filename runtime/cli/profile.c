@@ -69,11 +69,17 @@ static int choose_mesh(const struct topt_profile_args *a, const struct topt_node
         per_node = nodes ? ranks / nodes : topt_nodes_ranks_each(n);
     if (!nodes)
         nodes = per_node ? ranks / per_node : 0;
-    if (nodes < 1 || per_node < 1 || nodes > ranks || nodes * per_node != ranks)
-        return topt_fail(
-            err, TOPT_ERR_USAGE,
-            "%lld nodes of %lld ranks are not the %d ranks that were started",
-            (long long)nodes, (long long)per_node, ranks);
+    if (nodes < 1 || per_node < 1 || nodes > ranks || nodes * per_node != ranks) {
+        char asked[80] = "";
+        if (a->nodes)
+            snprintf(asked, sizeof asked, "--nodes %lld", (long long)a->nodes);
+        if (a->per_node)
+            snprintf(asked + strlen(asked), sizeof asked - strlen(asked),
+                     "%s--per-node %lld", a->nodes ? " " : "", (long long)a->per_node);
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "%s: %d rank%s, which %s started, can't lie so on nodes", asked,
+                         ranks, ranks == 1 ? "" : "s", ranks == 1 ? "was" : "were");
+    }
     return topt_mesh_init(ret, (int)nodes, (int)per_node, err);
 }
 
@@ -162,9 +168,10 @@ static int write_measured(const struct work *w, const struct topt_measured *m,
     int rc = topt_profile_write(w->args, doc, err);
     json_decref(doc);
     if (!rc && strcmp(w->args->out, "-"))
-        printf("%d ranks on %d node%s: %.0f Gflop/s (f32), %d curves of collectives, in "
+        printf("%d rank%s on %d node%s: %.0f Gflop/s (f32), %d curves of collectives, in "
                "%s\n",
-               w->comm->size, m->mesh->nodes, m->mesh->nodes == 1 ? "" : "s",
+               w->comm->size, w->comm->size == 1 ? "" : "s", m->mesh->nodes,
+               m->mesh->nodes == 1 ? "" : "s",
                topt_points_rate(&m->rates->product[0]) / 1e9, m->ncurves, w->args->out);
     return rc;
 }

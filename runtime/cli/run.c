@@ -13,6 +13,7 @@
 #include "topt_options.h"
 #include "topt_weights.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,7 @@ static const struct topt_option options[] = {
     {"beta2", TOPT_OPT_POSITIVE, offsetof(struct topt_run_args, beta2), "X",
      "of adam and adamw (0.999)"},
     {"eps", TOPT_OPT_POSITIVE, offsetof(struct topt_run_args, eps), "X",
-     "of adam and adamw (1e-8)"},
+     "of adam, adamw and row_wise_adagrad (1e-8)"},
     {"eval-data", TOPT_OPT_STRING, offsetof(struct topt_run_args, eval_data), "PATH",
      "to evaluate on, in the form of --data"},
     {"eval-every", TOPT_OPT_COUNT, offsetof(struct topt_run_args, eval_every), "N",
@@ -100,25 +101,57 @@ static const char usage[] =
 
 /* ---- before the first step --------------------------------------------------------- */
 
-static int open_feed(const struct topt_run *r, const char *data, struct topt_feed *ret,
-                     struct topt_error *err)
+/* 'like' NULL: the data to train on. */
+static int open_feed(const struct topt_run *r, const struct topt_feed *like,
+                     const char *data, struct topt_feed *ret, struct topt_error *err)
 {
     uint64_t seed = (uint64_t)r->args.seed;
     if (r->args.tokenizer && data)
         return topt_feed_tokenised(data, r->args.tokenizer, r->plan->model, seed, ret,
                                    err);
-    return topt_feed_open(data, r->plan->model, seed, ret, err);
+    return like ? topt_feed_like(like, data, r->plan->model, seed, ret, err)
+                : topt_feed_open(data, r->plan->model, seed, ret, err);
+}
+
+/* The optimizer is known with the plan: what it does not obey is refused. */
+static int check_optimizer(const struct topt_run *r, struct topt_error *err)
+{
+    enum topt_optimizer o = r->program->settings.optimizer;
+    int adam = o == TOPT_ADAM || o == TOPT_ADAMW;
+    const struct {
+        int given, obeyed;
+        const char *name, *who;
+    } of[] = {{!isnan(r->args.weight_decay), o == TOPT_ADAMW, "weight-decay", "adamw"},
+              {r->args.beta1 > 0, adam || o == TOPT_MOMENTUM, "beta1",
+               "momentum, adam or adamw"},
+              {r->args.beta2 > 0, adam, "beta2", "adam or adamw"},
+              {r->args.eps > 0, adam || o == TOPT_ROW_WISE_ADAGRAD, "eps",
+               "adam, adamw or row_wise_adagrad"}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (of[i].given && !of[i].obeyed)
+            return topt_fail(err, TOPT_ERR_USAGE,
+                             "--%s: %s, the optimizer of the plan, has none; it is of %s "
+                             "(--optimizer)",
+                             of[i].name, topt_optimizer_name(o), of[i].who);
+    return 0;
 }
 
 /* What each rank does by itself. */
 static int prepare_alone(struct topt_run *r, struct topt_error *err)
 {
     if (topt_comm_bind(r->comm, &r->plan->mesh, err) || topt_run_choose(r, err) ||
-        (!r->comm->rank && topt_run_probe(r, err)) ||
+        check_optimizer(r, err) || (!r->comm->rank && topt_run_probe(r, err)) ||
         topt_run_device_open(&r->device, r->program->settings.dtype, err) ||
-        open_feed(r, r->args.data, &r->feed, err) ||
-        (r->args.eval_data && open_feed(r, r->args.eval_data, &r->eval_feed, err)))
+        open_feed(r, NULL, r->args.data, &r->feed, err))
         return -1;
+    if (r->args.eval_data &&
+        open_feed(r, &r->feed, r->args.eval_data, &r->eval_feed, err))
+        return topt_wrap(err, "--eval-data");
+    if (!strcmp(r->feed.kind, "text") && r->plan->model->vocab > 256)
+        topt_run_note(r,
+                      "'%s' is read with a token for each byte value, the model's "
+                      "vocabulary has %lld; --tokenizer FILE reads words",
+                      r->args.data, (long long)r->plan->model->vocab);
     r->loss = calloc((size_t)r->args.steps + 1, sizeof *r->loss);
     r->step_ns = calloc((size_t)r->args.steps + 1, sizeof *r->step_ns);
     return r->loss && r->step_ns ? 0 : topt_nomem(err, NULL);
@@ -140,20 +173,22 @@ static int check_same_data(struct topt_run *r, struct topt_error *err)
 
 static int start_session(struct topt_run *r, struct topt_error *err)
 {
-    struct topt_session_options o = {
-        .lr = r->args.lr,
-        .weight_decay = r->args.weight_decay > 0 ? r->args.weight_decay : -1,
-        .seed = (uint64_t)r->args.seed,
-        .feed = r->feed,
-        .beta1 = r->args.beta1,
-        .beta2 = r->args.beta2,
-        .eps = r->args.eps,
-        .clip = r->args.clip,
-        .overlap = r->args.overlap,
-        .schedule = {.warmup = r->args.warmup},
-        .say = topt_run_say,
-        .ctx = r,
-        .place = topt_guard_place(r->guard)};
+    struct topt_session_options o = {.lr = r->args.lr,
+                                     .weight_decay = isnan(r->args.weight_decay) ? 0.01
+                                                     : r->args.weight_decay > 0
+                                                         ? r->args.weight_decay
+                                                         : -1,
+                                     .seed = (uint64_t)r->args.seed,
+                                     .feed = r->feed,
+                                     .beta1 = r->args.beta1,
+                                     .beta2 = r->args.beta2,
+                                     .eps = r->args.eps,
+                                     .clip = r->args.clip,
+                                     .overlap = r->args.overlap,
+                                     .schedule = {.warmup = r->args.warmup},
+                                     .say = topt_run_say,
+                                     .ctx = r,
+                                     .place = topt_guard_place(r->guard)};
     topt_run_dump_gradients(r, &o);
     r->report.lr =
         r->args.lr > 0 ? r->args.lr : topt_default_lr(r->program->settings.optimizer);
@@ -180,14 +215,20 @@ static int resume(struct topt_run *r, struct topt_error *err)
 {
     struct topt_checkpoint_facts f;
     if (topt_checkpoint_load(r->session, r->args.checkpoint, tell_note, r, &f, err))
-        return -1;
+        return topt_wrap(err, "--resume");
     if (f.step < 0) {
         topt_run_note(r, "there is no checkpoint in '%s' yet: from the start",
                       r->args.checkpoint);
         return 0;
     }
     r->first = r->saved = f.step;
-    topt_run_note(r, "going on after step %lld", (long long)f.step);
+    if (f.step < r->args.steps)
+        topt_run_note(r, "going on after step %lld", (long long)f.step);
+    else
+        topt_run_note(r,
+                      "the checkpoint is after step %lld, so nothing is left to do of "
+                      "--steps %lld",
+                      (long long)f.step, (long long)r->args.steps);
     if (f.data != r->feed.digest)
         topt_run_note(r, "these data are not those of the checkpoint");
     if (f.seed != (uint64_t)r->args.seed)
@@ -206,7 +247,9 @@ static int resume(struct topt_run *r, struct topt_error *err)
 static int load_weights(struct topt_run *r, struct topt_error *err)
 {
     topt_run_at(topt_guard_place(r->guard), 0, TOPT_DOING_LOAD, 0);
-    return r->args.weights ? topt_weights_load(r->session, r->args.weights, err) : 0;
+    return r->args.weights && topt_weights_load(r->session, r->args.weights, err)
+               ? topt_wrap(err, "--weights")
+               : 0;
 }
 
 static int start_checkpoints(struct topt_run *r, struct topt_error *err)
@@ -275,9 +318,7 @@ static int perform(struct topt_run *r, struct topt_error *err)
     struct topt_error training = {0};
     int rc = topt_comm_agree(r->comm, topt_run_steps(r, &training), &training);
     if (!rc && r->args.save_weights)
-        rc = topt_weights_save(r->session,
-                               r->args.config ? r->args.config : r->args.weights,
-                               r->args.save_weights, &training);
+        rc = topt_run_save_weights(r, &training);
     r->report.ended = rc ? training.text : NULL;
     if (topt_run_finish(r, err))
         return -1;
@@ -319,22 +360,49 @@ static int check_names(const struct topt_run_args *a, struct topt_error *err)
     return -1;
 }
 
+/* What does nothing without another option was given by mistake: it is said, not left out. */
+static int check_company(const struct topt_run_args *a, struct topt_error *err)
+{
+    const struct {
+        int given, obeyed;
+        const char *name, *needs;
+    } company[] = {
+        {a->eval_every != 0, a->eval_data != NULL, "eval-every", "--eval-data PATH"},
+        {a->eval_batches != 0, a->eval_data != NULL, "eval-batches", "--eval-data PATH"},
+        {a->every != 0, a->checkpoint != NULL, "every", "--checkpoint DIR"},
+        {a->keep != 0, a->checkpoint != NULL, "keep", "--checkpoint DIR"},
+        {a->min_lr > 0, !strcmp(a->schedule, "cosine"), "min-lr", "--schedule cosine"},
+        {a->config != NULL, a->save_weights != NULL, "config", "--save-weights DIR"}};
+    for (size_t i = 0; i < sizeof company / sizeof *company; i++)
+        if (company[i].given && !company[i].obeyed)
+            return topt_fail(err, TOPT_ERR_USAGE, "--%s does nothing without %s",
+                             company[i].name, company[i].needs);
+    return 0;
+}
+
+/* What was not given. */
+static void fill_in(struct topt_run_args *a)
+{
+    a->eval_every = a->eval_every ? a->eval_every : 100;
+    a->eval_batches = a->eval_batches ? a->eval_batches : 10;
+    a->every = a->every ? a->every : 1000;
+    a->keep = a->keep ? a->keep : 3;
+}
+
 static int parse(int argc, char **argv, struct topt_run *r, struct topt_error *err)
 {
     int n = 0;
     r->args = (struct topt_run_args){.steps = 10,
                                      .seed = 1,
-                                     .weight_decay = 0.01,
+                                     .weight_decay = NAN,
                                      .bucket = 256 << 10,
                                      .watchdog = 60,
-                                     .every = 1000,
-                                     .eval_every = 100,
-                                     .eval_batches = 10,
                                      .schedule = "constant",
-                                     .keep = 3,
                                      .device = "host",
                                      .comm = "auto"};
     int rc = topt_options_parse(options, argc, argv, &r->args, &r->plan_arg, 1, &n, err);
+    if (!rc)
+        rc = check_company(&r->args, err);
     if (!rc && !n)
         return topt_fail(err, TOPT_ERR_USAGE, "which plan? usage: %s", usage);
     if (!rc && r->args.steps > 100000000)
@@ -354,6 +422,7 @@ static int parse(int argc, char **argv, struct topt_run *r, struct topt_error *e
     if (!rc && r->args.resume && !r->args.checkpoint)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "--resume: from where? --checkpoint DIR names the folder");
+    fill_in(&r->args);
     return rc ? rc : check_names(&r->args, err);
 }
 

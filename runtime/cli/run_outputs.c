@@ -5,6 +5,7 @@
 #include "rank.h"
 #include "topt_json.h"
 #include "topt_text.h"
+#include "topt_weights.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -45,13 +46,46 @@ static int probe_file(const char *path, int64_t bytes, struct topt_error *err)
                : 0;
 }
 
+/* Whose names the weights get. */
+static const char *config_of(const struct topt_run *r)
+{
+    return r->args.config ? r->args.config : r->args.weights;
+}
+
+static int probe_weights(const struct topt_run *r, struct topt_error *err)
+{
+    char path[4096];
+    int64_t bytes;
+    if (topt_weights_check(r->program, config_of(r), &bytes, err))
+        return -1;
+    if (mkdir(r->args.save_weights, 0777) && errno != EEXIST)
+        return topt_fail(err, TOPT_ERR_IO, "create '%s': %s", r->args.save_weights,
+                         strerror(errno));
+    snprintf(path, sizeof path, "%.4000s/model.safetensors", r->args.save_weights);
+    return probe_file(path, bytes + 1, err);
+}
+
+/* Checkpoints of two trainings in one folder: the older steps would be removed, the later
+ * ones gone on from, whichever training they are of. */
+static int check_fresh(const struct topt_run *r, struct topt_error *err)
+{
+    int64_t newest = topt_checkpoint_newest(r->args.checkpoint);
+    return newest < 0 ? 0
+                      : topt_fail(err, TOPT_ERR_USAGE,
+                                  "--checkpoint: '%s' has a checkpoint after step %lld; "
+                                  "--resume goes on from it, another training takes "
+                                  "another folder",
+                                  r->args.checkpoint, (long long)newest);
+}
+
 int topt_run_probe(struct topt_run *r, struct topt_error *err)
 {
     if (r->args.report && probe_file(r->args.report, 4096 + 48 * r->args.steps, err))
         return topt_wrap(err, "--report");
-    if (r->args.save_weights && mkdir(r->args.save_weights, 0777) && errno != EEXIST)
-        return topt_fail(err, TOPT_ERR_IO, "--save-weights: create '%s': %s",
-                         r->args.save_weights, strerror(errno));
+    if (r->args.save_weights && probe_weights(r, err))
+        return topt_wrap(err, "--save-weights");
+    if (r->args.checkpoint && !r->args.resume && check_fresh(r, err))
+        return -1;
     if (r->args.gradients && mkdir(r->args.gradients, 0777) && errno != EEXIST)
         return topt_fail(err, TOPT_ERR_IO, "--dump-gradients: create '%s': %s",
                          r->args.gradients, strerror(errno));
@@ -116,6 +150,27 @@ static int write_index(struct topt_run *r, struct topt_error *err)
     return rc;
 }
 
+/* ---- weights --------------------------------------------------------------------- */
+
+/* What texts were read by goes with the weights, so that they write text where they lie;
+ * NULL: nothing is known of it. */
+static const char *tokenizer_of(const struct topt_run *r)
+{
+    char path[4096];
+    if (r->args.tokenizer || !r->args.weights)
+        return r->args.tokenizer;
+    snprintf(path, sizeof path, "%.4000s/tokenizer.json", r->args.weights);
+    return access(path, R_OK) ? NULL : r->args.weights;
+}
+
+int topt_run_save_weights(struct topt_run *r, struct topt_error *err)
+{
+    return topt_weights_save(r->session, config_of(r), tokenizer_of(r),
+                             r->args.save_weights, err)
+               ? topt_wrap(err, "--save-weights")
+               : 0;
+}
+
 /* ---- after ------------------------------------------------------------------------- */
 
 /* What this rank knows by itself. */
@@ -160,10 +215,10 @@ static void say(const struct topt_run *r)
     if (r->steps == 0)
         return;
     printf(
-        "%lld steps on %d rank%s: loss %.4f to %.4f, %s a step (predicted %s), peak %s "
+        "%lld step%s on %d rank%s: loss %.4f to %.4f, %s a step (predicted %s), peak %s "
         "(predicted %s)\n",
-        (long long)r->steps, r->comm->size, r->comm->size == 1 ? "" : "s", r->loss[0],
-        r->loss[r->steps - 1],
+        (long long)r->steps, r->steps == 1 ? "" : "s", r->comm->size,
+        r->comm->size == 1 ? "" : "s", r->loss[0], r->loss[r->steps - 1],
         topt_show_ns(topt_median_ns(r->step_ns, r->steps), took, sizeof took),
         topt_show_ns(p->predicted_time_ns, planned, sizeof planned),
         topt_show_bytes(p->peak_bytes, peak, sizeof peak),

@@ -167,6 +167,12 @@ static int one_step(struct topt_run *r, struct topt_error *err)
     struct word w = {.end = heard[0] > 0, .writing = heard[1] > 0};
     topt_run_at(topt_guard_place(r->guard), r->first + i + 1, TOPT_DOING_BETWEEN, 0);
     r->step_ns[i] = topt_run_now_ns() - before;
+    if (!isfinite(r->loss[i]) && !i && r->first) /* of any rate */
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "the loss is not a number in the first step after the "
+                         "checkpoint, whose weights are of no use; without "
+                         "'%.200s/step-%09lld' --resume takes an older one",
+                         r->args.checkpoint, (long long)r->first);
     if (!isfinite(r->loss[i])) /* not a number that a report could hold */
         return topt_fail(err, TOPT_ERR_INVAL,
                          "the loss is not a number any more at step %lld; try a smaller "

@@ -60,6 +60,8 @@ static int tokenize(const char *tokenizer, const char *text, const char *out,
     if (topt_tokenizer_load(tokenizer, &t, err))
         return -1;
     int rc = topt_tokenizer_encode_files(t, text, &ids, err);
+    if (!rc && !ids.n)
+        rc = topt_fail(err, TOPT_ERR_NOTFOUND, "there is no text in '%s'", text);
     if (!rc && ids.n > UINT32_MAX / 2)
         rc = topt_fail(err, TOPT_ERR_LIMIT, "more than 2^31 tokens; give parts of it");
     if (!rc)

@@ -261,52 +261,46 @@ static int delta_slopes(void *stream, const struct cu_delta *c)
 /* The gradient of a position's cumulative gate, in two parts: as the later position of a
  * pair and by what it reads of the chunk's first state ('own'), and by what it writes
  * ('later').  The gradient of beta, too. */
+DEVICE struct row_sums delta_terms(const void *call, const struct tile_row *r,
+                                   int64_t lane)
+{
+    const struct cu_delta *c = (const struct cu_delta *)call;
+    int64_t len = c->at.len, n = c->at.s.n, p = c->at.s.p, row = r->row, at = r->at;
+    int64_t one = one_at(&c->at, &r->a, at);
+    wide grown = W(decay_of(c->sum[one])), share = W(c->share[one]);
+    struct row_sums x = {W(0), W(0), W(0)};
+    for (int64_t j = lane; j <= at; j += STRIP) {
+        wide by_a = W(STAT(c->da)[row * len + j]);
+        x.own += W(STAT(c->dp)[row * len + j]) + share * by_a;
+        x.third += by_a;
+    }
+    for (int64_t j = lane; j < n; j += STRIP) {
+        int64_t i = row * n + j;
+        wide key = W(get(IN(c->keys), (r->a.group * len + at) * n + j));
+        wide read = grown * key * W(STAT(c->dk_in)[i]);
+        x.own += W(get(IN(c->q_out), i)) * W(STAT(c->dq_out)[i]) + share * read;
+        x.later += W(get(IN(c->k_out), i)) * W(STAT(c->dk_out)[i]);
+        x.third += read;
+    }
+    for (int64_t j = lane; j < p && at < r->a.valid; j += STRIP)
+        x.third += W(STAT(c->wide_du)[row * p + j]) *
+                   W(get(IN(c->v), (r->a.row + at) * c->at.s.ld + r->a.h * p + j));
+    return x;
+}
+
+DEVICE void delta_keep(const void *call, const struct tile_row *r,
+                       const struct row_sums *sums)
+{
+    const struct cu_delta *c = (const struct cu_delta *)call;
+    int64_t i = one_at(&c->at, &r->a, r->at);
+    STAT(c->own)[i] = (stat)sums->own;
+    STAT(c->later)[i] = (stat)sums->later;
+    STAT(c->of_beta)[i] = (stat)sums->third;
+}
+
 KERNEL delta_sums_rows(CALL(cu_delta) c)
 {
-    SHARED wide own[THREADS];
-    SHARED wide later[THREADS];
-    SHARED wide of_beta[THREADS];
-    int64_t len = c.at.len, n = c.at.s.n, p = c.at.s.p, rows = tiles_of(&c.at) * len;
-    BLOCKS(block, row_blocks(rows))
-    {
-        PHASE
-        {
-            int64_t row = block * LANES + t / STRIP, lane = t % STRIP;
-            own[t] = later[t] = of_beta[t] = 0;
-            if (row >= rows)
-                continue;
-            struct tile_at a = tile_at(&c.at, quotient(row, len));
-            int64_t at = rest(row, len), one = one_at(&c.at, &a, at);
-            wide grown = W(decay_of(c.sum[one])), share = W(c.share[one]);
-            for (int64_t j = lane; j <= at; j += STRIP) {
-                wide by_a = W(STAT(c.da)[row * len + j]);
-                own[t] += W(STAT(c.dp)[row * len + j]) + share * by_a;
-                of_beta[t] += by_a;
-            }
-            for (int64_t j = lane; j < n; j += STRIP) {
-                int64_t i = row * n + j;
-                wide key = W(get(IN(c.keys), (a.group * len + at) * n + j));
-                wide read = grown * key * W(STAT(c.dk_in)[i]);
-                own[t] += W(get(IN(c.q_out), i)) * W(STAT(c.dq_out)[i]) + share * read;
-                later[t] += W(get(IN(c.k_out), i)) * W(STAT(c.dk_out)[i]);
-                of_beta[t] += read;
-            }
-            for (int64_t j = lane; j < p && at < a.valid; j += STRIP)
-                of_beta[t] += W(STAT(c.wide_du)[row * p + j]) *
-                              W(get(IN(c.v), (a.row + at) * c.at.s.ld + a.h * p + j));
-        }
-        PHASE
-        {
-            int64_t row = block * LANES + t / STRIP;
-            if (row >= rows || t % STRIP)
-                continue;
-            struct tile_at a = tile_at(&c.at, quotient(row, len));
-            int64_t i = one_at(&c.at, &a, rest(row, len));
-            STAT(c.own)[i] = (stat)strip_sum(own, t);
-            STAT(c.later)[i] = (stat)strip_sum(later, t);
-            STAT(c.of_beta)[i] = (stat)strip_sum(of_beta, t);
-        }
-    }
+    sum_rows(&c.at, &c, delta_terms, delta_keep);
 }
 
 /* As the earlier one of pairs. */

@@ -115,6 +115,70 @@ DEVICE wide strip_sum(const wide *part, int t)
     return sum;
 }
 
+/* ---- sums over rows ----------------------------------------------------------------- */
+
+/* A row of a tile is a position of its chunk. */
+struct tile_row {
+    int64_t row, at; /* among the rows of all tiles; in the chunk */
+    struct tile_at a;
+};
+
+/* Parts of three sums that each row has: as the later position of pairs ('own'), as what is
+ * written for later ones, and one of the operator's own. */
+struct row_sums {
+    wide own, later, third;
+};
+
+/* What a lane of STRIP adds to the sums of a row; and where they go. */
+typedef struct row_sums row_terms(const void *call, const struct tile_row *r,
+                                  int64_t lane);
+typedef void row_keeper(const void *call, const struct tile_row *r,
+                        const struct row_sums *sums);
+
+DEVICE struct tile_row tile_row_at(const struct cu_span *p, int64_t row)
+{
+    struct tile_row r;
+    r.row = row;
+    r.at = rest(row, p->len);
+    r.a = tile_at(p, quotient(row, p->len));
+    return r;
+}
+
+/* The whole of a kernel of row_blocks() of all rows. */
+DEVICE void sum_rows(const struct cu_span *p, const void *call, row_terms *terms,
+                     row_keeper *keep)
+{
+    SHARED wide own[THREADS];
+    SHARED wide later[THREADS];
+    SHARED wide third[THREADS];
+    int64_t rows = tiles_of(p) * p->len;
+    BLOCKS(block, row_blocks(rows))
+    {
+        PHASE
+        {
+            int64_t row = block * LANES + t / STRIP;
+            own[t] = later[t] = third[t] = 0;
+            if (row >= rows)
+                continue;
+            struct tile_row r = tile_row_at(p, row);
+            struct row_sums x = terms(call, &r, t % STRIP);
+            own[t] = x.own;
+            later[t] = x.later;
+            third[t] = x.third;
+        }
+        PHASE
+        {
+            int64_t row = block * LANES + t / STRIP;
+            if (row >= rows || t % STRIP)
+                continue;
+            struct tile_row r = tile_row_at(p, row);
+            struct row_sums x = {strip_sum(own, t), strip_sum(later, t),
+                                 strip_sum(third, t)};
+            keep(call, &r, &x);
+        }
+    }
+}
+
 /* ---- copies ------------------------------------------------------------------------ */
 
 KERNEL tiles_get_each(CALL(cu_tiles) c)

@@ -170,47 +170,38 @@ static int ssd_slopes(void *stream, const struct cu_ssd *c)
 /* The gradient of a position's cumulative exponent, in parts: as the later position of a
  * pair and by its query ('own'), and by its key ('later', yet to be multiplied by dt).  The
  * product of dy and x of the position, too ('direct'). */
+DEVICE struct row_sums ssd_terms(const void *call, const struct tile_row *r, int64_t lane)
+{
+    const struct cu_ssd *c = (const struct cu_ssd *)call;
+    int64_t len = c->at.len, n = c->at.s.n, p = c->at.s.p, row = r->row;
+    struct row_sums x = {W(0), W(0), W(0)};
+    for (int64_t j = lane; j <= r->at; j += STRIP)
+        x.own += W(STAT(c->dm)[row * len + j]) * W(c->step[one_at(&c->at, &r->a, j)]);
+    for (int64_t j = lane; j < n; j += STRIP) {
+        x.own += W(get(IN(c->tile_q), row * n + j)) * W(STAT(c->dq)[row * n + j]);
+        x.later += W(get(IN(c->keys), (r->a.group * len + r->at) * n + j)) *
+                   W(STAT(c->dk)[row * n + j]);
+    }
+    for (int64_t j = lane; j < p; j += STRIP)
+        x.third +=
+            W(get(IN(c->tile_x), row * p + j)) * W(get(IN(c->tile_dy), row * p + j));
+    return x;
+}
+
+DEVICE void ssd_keep(const void *call, const struct tile_row *r,
+                     const struct row_sums *sums)
+{
+    const struct cu_ssd *c = (const struct cu_ssd *)call;
+    int64_t i = one_at(&c->at, &r->a, r->at);
+    wide left = W(decay_left(&c->at, &r->a, c->sum, r->at));
+    STAT(c->own)[i] = (stat)sums->own;
+    STAT(c->later)[i] = (stat)(sums->later * left);
+    STAT(c->direct)[i] = (stat)sums->third;
+}
+
 KERNEL ssd_sums_rows(CALL(cu_ssd) c)
 {
-    SHARED wide own[THREADS];
-    SHARED wide later[THREADS];
-    SHARED wide direct[THREADS];
-    int64_t len = c.at.len, n = c.at.s.n, p = c.at.s.p, rows = tiles_of(&c.at) * len;
-    BLOCKS(block, row_blocks(rows))
-    {
-        PHASE
-        {
-            int64_t row = block * LANES + t / STRIP, lane = t % STRIP;
-            own[t] = later[t] = direct[t] = 0;
-            if (row >= rows)
-                continue;
-            struct tile_at a = tile_at(&c.at, quotient(row, len));
-            int64_t at = rest(row, len);
-            for (int64_t j = lane; j <= at; j += STRIP)
-                own[t] += W(STAT(c.dm)[row * len + j]) * W(c.step[one_at(&c.at, &a, j)]);
-            for (int64_t j = lane; j < n; j += STRIP) {
-                own[t] += W(get(IN(c.tile_q), row * n + j)) * W(STAT(c.dq)[row * n + j]);
-                later[t] += W(get(IN(c.keys), (a.group * len + at) * n + j)) *
-                            W(STAT(c.dk)[row * n + j]);
-            }
-            for (int64_t j = lane; j < p; j += STRIP)
-                direct[t] += W(get(IN(c.tile_x), row * p + j)) *
-                             W(get(IN(c.tile_dy), row * p + j));
-        }
-        PHASE
-        {
-            int64_t row = block * LANES + t / STRIP;
-            if (row >= rows || t % STRIP)
-                continue;
-            struct tile_at a = tile_at(&c.at, quotient(row, len));
-            int64_t i = one_at(&c.at, &a, rest(row, len));
-            STAT(c.own)[i] = (stat)strip_sum(own, t);
-            STAT(c.later)
-            [i] = (stat)(strip_sum(later, t) *
-                         W(decay_left(&c.at, &a, c.sum, rest(row, len))));
-            STAT(c.direct)[i] = (stat)strip_sum(direct, t);
-        }
-    }
+    sum_rows(&c.at, &c, ssd_terms, ssd_keep);
 }
 
 /* As the earlier position of a pair, yet to be multiplied by dt ('weight'). */

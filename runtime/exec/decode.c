@@ -6,7 +6,11 @@
  *
  *     ALL_ROWS    attention's keys and values: new rows are put behind the old ones
  *     LAST_ROWS   a convolution's inputs: the last kernel_w - 1 rows lie before the new ones
- *     STATE       a scan's state after the last position, in place of that at the start */
+ *     STATE       a scan's state after the last position, in place of that at the start
+ *
+ * Experts keep nothing: a token goes to its own, where there are slots for all tokens.  Where
+ * there are fewer, which tokens find one depends on those before them, and nothing here
+ * counts that; such a model is refused. */
 #include "decode.h"
 #include "memory.h"
 #include "number.h"
@@ -62,19 +66,42 @@ static const struct {
               {"selective_scan", SELECTIVE_STATES, STATE}};
 enum { KEEPERS = sizeof keeper / sizeof *keeper };
 
+/* Has the operand slots of experts in place of positions?  It is [sample, expert, .]. */
+static int has_slots(const struct topt_op *op, int operand)
+{
+    const struct topt_operand_spec *spec = &op->spec->operand[operand];
+    return spec->role != TOPT_PARAM && spec->ndim == 3 &&
+           spec->dim[1] == dim_called(op, "e") && dim_called(op, "e") >= 0;
+}
+
+/* Of a mixture of experts in which each has a slot for every token. */
+static int drops_nothing(const struct topt_op *op)
+{
+    static const char *const kind[] = {"route", "dispatch", "experts", "combine", NULL};
+    int64_t seq = op->model->seq;
+    int i = 0;
+    while (kind[i] && !is(op, kind[i]))
+        i++;
+    for (int o = 0; o < op->spec->noperands && i > 0; o++)
+        if (has_slots(op, o) && op->operand[o].dim[1].unit != seq)
+            return 0;
+    return kind[i] && (i > 0 || topt_expert_slots(&op->attrs, seq, op->count[2]) == seq);
+}
+
 /* Kinds that compute each position by itself, and those that keep what they need. */
 static int known_kind(const struct topt_op *op)
 {
     static const char *const kind[] = {
-        "embedding", "linear", "bias",      "position", "unary",  "scale",  "glu", "add",
-        "mul",       "norm",   "head_norm", "variable", "rotary", "concat", NULL};
+        "embedding", "linear", "bias", "position", "unary",     "scale",
+        "glu",       "add",    "mul",  "norm",     "head_norm", "variable",
+        "rotary",    "concat", "gain", "weigh",    "regroup",   NULL};
     for (int i = 0; kind[i]; i++)
         if (is(op, kind[i]))
             return 1;
     for (int i = 0; i < KEEPERS; i++)
         if (is(op, keeper[i].kind))
             return 1;
-    return is(op, "attention") && op->attrs.causal;
+    return (is(op, "attention") && op->attrs.causal) || drops_nothing(op);
 }
 
 /* On one device what is reduced or moved stays as it is; anything else here is not known. */
@@ -203,14 +230,17 @@ static int grow(struct block *b, int64_t bytes, struct topt_error *err)
 
 /* Where an operand's numbers are: weights where the session has them, rows behind those of
  * older positions, all else at the beginning of a block that holds just the box. */
-static int place(struct topt_decode *d, int buffer, const struct topt_box *box,
-                 void **ret, struct topt_error *err)
+static int place(struct topt_decode *d, int buffer, int slotted,
+                 const struct topt_box *box, void **ret, struct topt_error *err)
 {
     const struct topt_session *s = d->s;
     const struct topt_buffer *b = &s->p->buffer[buffer];
     struct block *k = &d->block[buffer];
+    struct topt_shape shape = b->shape;
+    if (slotted)
+        shape.dim[1].unit = d->n;
     int64_t size = topt_session_element_bytes(s, b->elem);
-    int64_t bytes = topt_box_elements(&b->shape, box) * size;
+    int64_t bytes = topt_box_elements(&shape, box) * size;
     if (s->ptr[buffer]) { /* between steps only weights are alive */
         *ret = s->ptr[buffer];
         return 0;
@@ -244,13 +274,14 @@ static int run_kernel(struct topt_decode *d, const struct topt_instr *i,
     const struct topt_session *s = d->s;
     const struct topt_op *op = &s->p->model->op[i->op];
     const struct topt_config *config = &s->p->config[i->op];
-    struct topt_kernel_call c = {.op = op,
+    struct topt_op narrow = *op; /* whose experts have a slot for each new token */
+    struct topt_kernel_call c = {.op = &narrow,
                                  .kernel = i->kernel,
                                  .at = is(op, "causal_conv") ? d->done : i->at,
                                  .carries = 1,
                                  .micro_batches = 1,
                                  .seed = s->options.seed};
-    if (dim_called(op, "s") < 0 && d->done)
+    if (dim_called(op, "s") < 0 && !is(op, "experts") && d->done)
         return 0; /* what has no positions is as it was */
     topt_op_box(op, config, &s->p->mesh, 0, c.off, c.len);
     narrow_op(d, op, c.off, c.len);
@@ -259,7 +290,11 @@ static int run_kernel(struct topt_decode *d, const struct topt_instr *i,
         narrow_box(d, op, o, &c.box[o]);
         if (keeps_of(op, o) == STATE) /* at the starts of chunks, and at the end */
             c.box[o].len[1] = (d->n + op->attrs.chunk - 1) / op->attrs.chunk + 1;
-        if (i->value[o] >= 0 && place(d, i->value[o], &c.box[o], &c.value[o], err))
+        int slotted = has_slots(op, o);
+        if (slotted)
+            narrow.operand[o].dim[1].unit = d->n;
+        if (i->value[o] >= 0 &&
+            place(d, i->value[o], slotted, &c.box[o], &c.value[o], err))
             return -1;
         if (i->kernel == TOPT_K_LOAD && c.value[o])
             memcpy(c.value[o], d->id, (size_t)d->n * sizeof *d->id);

@@ -2,7 +2,7 @@
  *
  * Of a causal model's operators few look at older positions: attention at their keys and
  * values, a convolution at its last inputs, a scan (Mamba, the gated delta rule) at its
- * state.  So these are kept, and all else is computed for the new positions alone, by the
+ * state.  A token's experts look at that token.  So these are kept, and all else is computed for the new positions alone, by the
  * kernels that training runs. */
 #ifndef TOPT_DECODE_H
 #define TOPT_DECODE_H
@@ -12,7 +12,8 @@
 struct topt_decode;
 
 /* Can the session's program be run so?  One sample, and operators that keep what they need of
- * older positions, or look at none: no experts and no gated recurrences. */
+ * older positions, or look at none: no gated recurrences, and no experts with fewer slots
+ * than the model has positions, of which later tokens may find none. */
 int topt_decode_can(const struct topt_session *s);
 /* Borrows the session, which is to have its weights; INVAL where topt_decode_can() says
  * no.  Memory: keys and values of all positions, last inputs and states, and all else of as many

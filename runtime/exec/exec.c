@@ -671,10 +671,10 @@ static int works_with_rows(const struct topt_program *p)
     return 0;
 }
 
-int topt_session_create(const struct topt_program *p, struct topt_comm *comm,
-                        struct topt_device *device,
-                        const struct topt_session_options *options,
-                        struct topt_session **ret, struct topt_error *err)
+/* Can the device run the program, with these options? */
+static int check_program(const struct topt_program *p, const struct topt_device *device,
+                         const struct topt_session_options *options,
+                         struct topt_error *err)
 {
     if (p->settings.dtype != device->dtype)
         return topt_fail(
@@ -691,9 +691,22 @@ int topt_session_create(const struct topt_program *p, struct topt_comm *comm,
         return topt_fail(err, TOPT_ERR_INVAL,
                          "to clip gradients the program needs their norm "
                          "(topt_program_clip)");
-    struct topt_session *s = calloc(1, sizeof *s);
-    if (!s)
-        return topt_nomem(err, NULL);
+    return 0;
+}
+
+int topt_session_create(const struct topt_program *p, struct topt_comm *comm,
+                        struct topt_device *device,
+                        const struct topt_session_options *options,
+                        struct topt_session **ret, struct topt_error *err)
+{
+    struct topt_session *s = NULL;
+    int bad = check_program(p, device, options, err);
+    if (!bad && !(s = calloc(1, sizeof *s)))
+        bad = topt_nomem(err, NULL);
+    if (topt_comm_agree(comm, bad, err)) {
+        free(s);
+        return -1;
+    }
     s->p = p;
     s->comm = comm;
     s->dev = device;

@@ -100,8 +100,15 @@ static char *read_directory(const char *dir, char *ret_path, size_t size, size_t
     return all.s;
 }
 
-static int open_files(const char *data, const struct topt_model *m, uint64_t seed,
-                      struct topt_feed *ret, struct topt_error *err)
+/* How another feed of that kind reads, NULL where there is none. */
+static const void *manner_of(const struct topt_feed *like, const char *kind)
+{
+    return like && !strcmp(like->kind, kind) ? like->manner : NULL;
+}
+
+static int open_files(const struct topt_feed *like, const char *data,
+                      const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
+                      struct topt_error *err)
 {
     char path[4096];
     size_t len;
@@ -115,15 +122,16 @@ static int open_files(const char *data, const struct topt_model *m, uint64_t see
     if (topt_feed_is_idx(bytes, len))
         rc = topt_feed_idx(bytes, len, path, m, seed, ret, err);
     else if (topt_feed_needs_of(m).features)
-        rc = topt_feed_csv(bytes, len, m, seed, ret, err);
+        rc = topt_feed_csv(bytes, len, manner_of(like, "csv"), m, seed, ret, err);
     else
-        rc = topt_feed_text(bytes, len, m, seed, ret, err);
+        rc = topt_feed_text_as(bytes, len, manner_of(like, "text"), m, seed, ret, err);
     free(bytes);
     return rc ? topt_wrap(err, "%s", data) : 0;
 }
 
-int topt_feed_open(const char *data, const struct topt_model *m, uint64_t seed,
-                   struct topt_feed *ret, struct topt_error *err)
+static int open_feed(const struct topt_feed *like, const char *data,
+                     const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
+                     struct topt_error *err)
 {
     if (!data && topt_feed_needs_of(m).tokens)
         return topt_fail(err, TOPT_ERR_USAGE,
@@ -132,7 +140,30 @@ int topt_feed_open(const char *data, const struct topt_model *m, uint64_t seed,
         return topt_feed_synthetic(m, seed, ret, err);
     if (topt_feed_is_tokens(data))
         return topt_feed_tokens(data, m, seed, ret, err);
-    return open_files(data, m, seed, ret, err);
+    return open_files(like, data, m, seed, ret, err);
+}
+
+int topt_feed_open(const char *data, const struct topt_model *m, uint64_t seed,
+                   struct topt_feed *ret, struct topt_error *err)
+{
+    return open_feed(NULL, data, m, seed, ret, err);
+}
+
+int topt_feed_like(const struct topt_feed *first, const char *data,
+                   const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
+                   struct topt_error *err)
+{
+    struct topt_feed feed = {0};
+    if (open_feed(first, data, m, seed, &feed, err))
+        return -1;
+    if (strcmp(feed.kind, first->kind) != 0) {
+        topt_fail(err, TOPT_ERR_INVAL, "'%.200s' is %s, the data to train on are %s",
+                  data ? data : "what there is", feed.kind, first->kind);
+        topt_feed_close(&feed);
+        return -1;
+    }
+    *ret = feed;
+    return 0;
 }
 
 void topt_feed_close(struct topt_feed *f)

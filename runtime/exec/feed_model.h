@@ -37,4 +37,9 @@ int64_t topt_feed_run(const struct topt_op *op, int operand, const struct topt_b
 int topt_feed_check(const struct topt_op *op, const struct topt_box *box, int64_t batch,
                     struct topt_error *err) TOPT_MUST_CHECK;
 
+/* As topt_feed_text(), by the manner of another text's feed; NULL: its own. */
+int topt_feed_text_as(const char *bytes, size_t len, const void *manner,
+                      const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
+                      struct topt_error *err) TOPT_MUST_CHECK;
+
 #endif

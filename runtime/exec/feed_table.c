@@ -15,11 +15,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct scaling {
+    double mean, deviation;
+};
+
 struct table {
     float *features, *answers; /* by row; classes are whole numbers */
     unsigned char *pixels;     /* in place of features */
     int64_t rows, width, nanswers, batch;
     uint64_t seed;
+    struct scaling *scaling; /* of each feature; NULL: they stay as they are */
 };
 
 static int64_t row_of(const struct table *t, int64_t step, int64_t sample)
@@ -83,6 +88,7 @@ static void close_table(void *ctx)
     free(t->features);
     free(t->answers);
     free(t->pixels);
+    free(t->scaling);
     free(t);
 }
 
@@ -333,24 +339,35 @@ static int take_line(struct table *t, const char *s, const char *end, int64_t li
     return 0;
 }
 
-/* Each column of the features to mean 0 and deviation 1, as far as it varies. */
-static void standardise(struct table *t)
+static struct scaling scaling_of(const struct table *t, int64_t j)
 {
+    double sum = 0, square = 0;
+    for (int64_t i = 0; i < t->rows; i++)
+        sum += (double)t->features[i * t->width + j];
+    double mean = sum / (double)t->rows;
+    for (int64_t i = 0; i < t->rows; i++) {
+        double d = (double)t->features[i * t->width + j] - mean;
+        square += d * d;
+    }
+    double deviation = sqrt(square / (double)t->rows);
+    return (struct scaling){mean, deviation > 0 ? deviation : 1};
+}
+
+/* Each column of the features to mean 0 and deviation 1, as far as it varies; or as another
+ * table's were scaled. */
+static int standardise(struct table *t, const struct scaling *as, struct topt_error *err)
+{
+    t->scaling = calloc((size_t)t->width + 1, sizeof *t->scaling);
+    if (!t->scaling)
+        return topt_nomem(err, NULL);
     for (int64_t j = 0; j < t->width; j++) {
-        double sum = 0, square = 0;
-        for (int64_t i = 0; i < t->rows; i++)
-            sum += (double)t->features[i * t->width + j];
-        double mean = sum / (double)t->rows;
-        for (int64_t i = 0; i < t->rows; i++) {
-            double d = (double)t->features[i * t->width + j] - mean;
-            square += d * d;
-        }
-        double deviation = sqrt(square / (double)t->rows);
+        struct scaling by = t->scaling[j] = as ? as[j] : scaling_of(t, j);
         for (int64_t i = 0; i < t->rows; i++) {
             float *x = &t->features[i * t->width + j];
-            *x = (float)(((double)*x - mean) / (deviation > 0 ? deviation : 1));
+            *x = (float)(((double)*x - by.mean) / by.deviation);
         }
     }
+    return 0;
 }
 
 static int take_lines(struct table *t, const char *text, size_t len,
@@ -377,18 +394,19 @@ static int take_lines(struct table *t, const char *text, size_t len,
 }
 
 /* 'text' ends with a NUL, as topt_feed_read() leaves it. */
-int topt_feed_csv(const char *text, size_t len, const struct topt_model *m, uint64_t seed,
-                  struct topt_feed *ret, struct topt_error *err)
+int topt_feed_csv(const char *text, size_t len, const void *manner,
+                  const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
+                  struct topt_error *err)
 {
     struct topt_feed_needs n = topt_feed_needs_of(m);
     struct table *t = table_create(m, &n, seed, err);
     if (!t)
         return -1;
-    if (take_lines(t, text, len, &n, err)) {
+    if (take_lines(t, text, len, &n, err) || standardise(t, manner, err)) {
         close_table(t);
         return -1;
     }
-    standardise(t);
     *ret = table_feed(t, "csv", topt_feed_digest(text, len));
+    ret->manner = t->scaling;
     return 0;
 }

@@ -10,7 +10,7 @@
 struct text {
     unsigned char *byte; /* already numbered */
     int64_t len, seq, batch;
-    int vocab;
+    int vocab, number[256]; /* of byte values; -1: it does not occur */
     uint64_t seed;
 };
 
@@ -34,15 +34,21 @@ static int check_model(const struct text *f, const struct topt_feed_needs *n,
     return 0;
 }
 
-/* Number the byte values that occur from 0, in order. */
-static int number_bytes(struct text *f, const struct topt_feed_needs *n,
+/* Number the byte values that occur from 0, in order; behind those that another text has
+ * numbered ('as'; NULL: none). */
+static int number_bytes(struct text *f, const int *as, const struct topt_feed_needs *n,
                         struct topt_error *err)
 {
-    int number[256] = {0};
+    int *number = f->number, occurs[256] = {0};
     for (int64_t i = 0; i < f->len; i++)
-        number[f->byte[i]] = 1;
+        occurs[f->byte[i]] = 1;
+    for (int b = 0; b < 256; b++) {
+        number[b] = as ? as[b] : -1;
+        f->vocab += number[b] >= 0;
+    }
     for (int b = 0; b < 256; b++)
-        number[b] = number[b] ? f->vocab++ : -1;
+        if (occurs[b] && number[b] < 0)
+            number[b] = f->vocab++;
     int tight = n->tokens && n->vocab < n->classes;
     int64_t vocab = tight ? n->vocab : n->classes;
     if (f->vocab > vocab)
@@ -81,8 +87,9 @@ static void close_text(void *ctx)
     free(f);
 }
 
-int topt_feed_text(const char *bytes, size_t len, const struct topt_model *m,
-                   uint64_t seed, struct topt_feed *ret, struct topt_error *err)
+int topt_feed_text_as(const char *bytes, size_t len, const void *manner,
+                      const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
+                      struct topt_error *err)
 {
     struct topt_feed_needs n = topt_feed_needs_of(m);
     struct text *f = calloc(1, sizeof *f);
@@ -98,7 +105,7 @@ int topt_feed_text(const char *bytes, size_t len, const struct topt_model *m,
                        .seq = m->seq,
                        .batch = m->batch,
                        .seed = topt_mix(seed ^ 0x7465787466656564u)};
-    if (check_model(f, &n, err) || number_bytes(f, &n, err)) {
+    if (check_model(f, &n, err) || number_bytes(f, manner, &n, err)) {
         close_text(f);
         return -1;
     }
@@ -106,6 +113,13 @@ int topt_feed_text(const char *bytes, size_t len, const struct topt_model *m,
                               .close = close_text,
                               .ctx = f,
                               .kind = "text",
-                              .digest = topt_feed_digest(bytes, len)};
+                              .digest = topt_feed_digest(bytes, len),
+                              .manner = f->number};
     return 0;
+}
+
+int topt_feed_text(const char *bytes, size_t len, const struct topt_model *m,
+                   uint64_t seed, struct topt_feed *ret, struct topt_error *err)
+{
+    return topt_feed_text_as(bytes, len, NULL, m, seed, ret, err);
 }

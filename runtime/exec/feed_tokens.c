@@ -290,5 +290,6 @@ int topt_feed_tokenised(const char *path, const char *tokenizer,
                         const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
                         struct topt_error *err)
 {
-    return open_tokens(path, tokenizer, m, seed, ret, err);
+    return open_tokens(path, topt_feed_is_tokens(path) ? NULL : tokenizer, m, seed, ret,
+                       err);
 }

@@ -109,11 +109,11 @@ int policy_allows(const struct policy *p, const struct policy_job *job,
         if (r->is_cap)
             return topt_fail(err, TOPT_ERR_LIMIT,
                              "topt: %lld GPUs without a plan are more than the %lld that "
-                             "the site allows: ask with --topt-mode and --topt-model",
+                             "the site allows: ask with --topt-model",
                              (long long)job->gpus, (long long)r->most);
         return topt_fail(err, TOPT_ERR_LIMIT,
                          "topt: a job of several GPUs needs a plan here: ask with "
-                         "--topt-mode and --topt-model");
+                         "--topt-model");
     }
     return 0;
 }

@@ -10,6 +10,7 @@
 
 #include "topt_json.h"
 #include "topt_pool.h"
+#include "topt_search_cmd.h"
 #include "topt_text.h"
 
 int topt_cli_fail(const char *command, const struct topt_error *err)
@@ -45,6 +46,17 @@ static int read_batches(struct topt_question *q, struct topt_error *err)
                           err))
         return topt_wrap(err, "--batch");
     q->a.words.batch = q->nbatch ? q->batch[0] : 0;
+    return 0;
+}
+
+/* Who waits at a terminal waits a minute, unless more was asked for. */
+static int read_limit(struct topt_args *a, struct topt_error *err)
+{
+    a->seconds = TOPT_ASK_SECONDS;
+    if (a->limit && !strcmp(a->limit, "none"))
+        a->seconds = 0;
+    else if (a->limit && topt_parse_real(a->limit, 1, &a->seconds, err))
+        return topt_wrap(err, "--seconds");
     return 0;
 }
 
@@ -116,7 +128,8 @@ int topt_ask(struct topt_question *q, const struct topt_option *table, const cha
     if (n != 1)
         return topt_fail(err, TOPT_ERR_USAGE, "which model? usage: %.*s",
                          (int)strcspn(usage, "\n"), usage);
-    if (read_counts(q, err) || read_batches(q, err) || read_words(q, err)) {
+    if (read_counts(q, err) || read_batches(q, err) || read_limit(&q->a, err) ||
+        read_words(q, err)) {
         if (err->code == TOPT_ERR_INVAL)
             err->code = TOPT_ERR_USAGE;
         return -1;
@@ -145,6 +158,19 @@ int topt_cli_write_json(const json_t *doc, const char *path, struct topt_error *
 void topt_ask_watch(struct topt_question *q)
 {
     q->r.progress = topt_watch_start(&q->watch, q->a.quiet || q->a.json);
+}
+
+void topt_ask_begin(struct topt_question *q)
+{
+    q->r.stop = topt_stop_after(q->a.seconds);
+    topt_ask_watch(q);
+}
+
+void topt_ask_end(struct topt_question *q, json_t *doc)
+{
+    topt_watch_stop(&q->watch);
+    if (topt_stop_was_in_time() && json_is_true(json_object_get(doc, "stopped")))
+        json_object_set_new(doc, "stopped_after_s", json_real(q->a.seconds));
 }
 
 int topt_cli_width(void)

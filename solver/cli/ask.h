@@ -12,7 +12,10 @@
 #include "topt_plan.h"
 #include "topt_progress.h"
 
-enum { TOPT_ASK_COUNTS = 64 };
+enum {
+    TOPT_ASK_COUNTS = 64,
+    TOPT_ASK_SECONDS = 60 /* that a search may take, where nothing is said */
+};
 
 /* A member for each field of a question that becomes one of the request (topt_fields.h). */
 #define ASK_TYPE_INT   int64_t
@@ -29,7 +32,7 @@ enum { TOPT_ASK_COUNTS = 64 };
 struct topt_args {
     TOPT_FIELDS(ASK_MEMBER)
     const char *hw, *gpus, *batch, *output, *plan, *svg, *loss, *train, *as, *part,
-        *lines;
+        *lines, *limit;
     int64_t memory, threads, count, seed, work, entries, proposals;
     double seconds, capacity;
     int json, quiet;
@@ -91,8 +94,9 @@ struct topt_question {
     TOPT_FIELDS_SEARCH(ASK_ROW){                                                         \
         "threads", TOPT_OPT_COUNT, ASK_AT(threads), "N",                                 \
         "threads of the search; else the processors, at most 8"},                        \
-        {"seconds", TOPT_OPT_POSITIVE, ASK_AT(seconds), "S",                             \
-         "answer after so long with the best so far, and how good it is"},               \
+        {"seconds", TOPT_OPT_STRING, ASK_AT(limit), "S",                                 \
+         "answer after so long with the best so far, and how good it is; or none; "      \
+         "else 60"},                                                                     \
         {"max-work", TOPT_OPT_COUNT, ASK_AT(work), "N",                                  \
          "the same after so many pairs of points, the same on any machine"},             \
         {"max-entries", TOPT_OPT_COUNT, ASK_AT(entries), "N",                            \
@@ -128,6 +132,10 @@ int topt_ask(struct topt_question *q, const struct topt_option *table, const cha
 void topt_ask_fini(struct topt_question *q);
 /* From here on the search may take long: a terminal is told, until topt_watch_stop(). */
 void topt_ask_watch(struct topt_question *q);
+/* The same, and it has --seconds, or until an interrupt; topt_ask_end() puts into the document
+ * (may be NULL) of a search that was stopped by then after how many ("stopped_after_s"). */
+void topt_ask_begin(struct topt_question *q);
+void topt_ask_end(struct topt_question *q, json_t *doc);
 
 /* Print the error of a command; the exit status. */
 int topt_cli_fail(const char *command, const struct topt_error *err);

@@ -10,9 +10,9 @@
 /* What is compared of an answer. */
 static json_t *row_of(const struct topt_question *q, const json_t *answer)
 {
-    static const char *const taken[] = {"feasible", "gpus",         "nodes", "time_ns",
-                                        "strategy", "memory_bytes", "why",   "uniform",
-                                        "band",     "nearest",      NULL};
+    static const char *const taken[] = {"feasible", "gpus",         "nodes",   "time_ns",
+                                        "strategy", "memory_bytes", "why",     "uniform",
+                                        "band",     "nearest",      "stopped", NULL};
     json_t *row = json_object();
     double batch = (double)q->model->batch;
     double seconds = json_number_value(json_object_get(answer, "time_ns")) / 1e9;
@@ -52,6 +52,14 @@ static void take_question(json_t *doc, const json_t *answer)
     json_object_set(doc, "assumed", json_object_get(answer, "assumed"));
 }
 
+/* Where the search for one of the rows was stopped, what is said of all of them may be wrong. */
+static void take_stopped(json_t *doc, const json_t *rows)
+{
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        if (json_object_get(json_array_get(rows, i), "stopped"))
+            json_object_set_new(doc, "stopped", json_true());
+}
+
 int topt_batches_compare(struct topt_question *q, json_t **ret, struct topt_error *err)
 {
     json_t *doc = json_pack("{s:[]}", "batches"), *last = NULL;
@@ -64,6 +72,7 @@ int topt_batches_compare(struct topt_question *q, json_t **ret, struct topt_erro
         }
     }
     take_question(doc, last);
+    take_stopped(doc, json_object_get(doc, "batches"));
     json_decref(last);
     *ret = doc;
     return 0;
@@ -102,6 +111,11 @@ static int choose_gpus(struct topt_question *q, struct topt_error *err)
         if (found)
             return 0;
     }
+    if (q->r.stop && atomic_load(q->r.stop))
+        return topt_fail(
+            err, TOPT_ERR_LIMIT,
+            "stopped before a number of GPUs was found that holds one sample "
+            "each; give more --seconds, or --gpus");
     return topt_fail(err, TOPT_ERR_INFEASIBLE,
                      "no number of GPUs holds one sample each of this model");
 }
@@ -130,6 +144,7 @@ int topt_batches_fill(struct topt_question *q, json_t **ret, struct topt_error *
              topt_plan(&q->r, &answer, err);
     if (!rc) {
         json_object_set(answer, "tried", rows);
+        take_stopped(answer, rows);
         *ret = answer;
     }
     json_decref(rows);

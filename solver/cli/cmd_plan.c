@@ -12,6 +12,7 @@
 #include "ask.h"
 #include "batches.h"
 #include "topt_answer_lines.h"
+#include "topt_answer_text.h"
 #include "topt_json.h"
 #include "topt_show_plan.h"
 #include "topt_search_cmd.h"
@@ -92,6 +93,15 @@ static int put_lines(const json_t *answer, const char *what, struct topt_error *
     return rc;
 }
 
+/* Of answers to several questions. */
+static void put_stopped(const json_t *answer, const char *what)
+{
+    char *stopped = topt_stopped_words(answer);
+    if (stopped)
+        printf("stopped   %s: %s\n", stopped, what);
+    free(stopped);
+}
+
 static int put_answer(const struct topt_question *q, const json_t *answer,
                       struct topt_error *err)
 {
@@ -103,13 +113,13 @@ static int put_answer(const struct topt_question *q, const json_t *answer,
         char *plot = topt_plot_curve(answer, topt_cli_width());
         fputs(plot ? plot : "", stdout);
         free(plot);
-        if (json_is_true(json_object_get(answer, "stopped")))
-            printf("stopped early: counts are missing, or not the fastest\n");
+        put_stopped(answer, "some numbers of GPUs are missing, or not the fastest");
         return 0;
     }
     if (q->nbatch > 1) {
         topt_show_question(answer);
         topt_show_rows(json_object_get(answer, "batches"), 1);
+        put_stopped(answer, "some rows are not the best of their batch");
         return 0;
     }
     if (q->batch_auto)
@@ -169,10 +179,9 @@ static int plan_unequal(struct topt_question *q, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "a profile with groups of unlike devices takes one --batch, and "
                          "no --svg");
-    q->r.stop = topt_stop_after(q->a.seconds);
-    topt_ask_watch(q);
+    topt_ask_begin(q);
     int rc = topt_plan_groups(&q->r, 0, &answer, err);
-    topt_watch_stop(&q->watch);
+    topt_ask_end(q, answer);
     const json_t *plan = json_object_get(answer, "plan");
     if (!rc && q->a.output)
         rc = plan ? topt_cli_write_json(plan, q->a.output, err)
@@ -216,11 +225,9 @@ int topt_cmd_plan(int argc, char **argv)
     if (!rc && q.a.svg && q.r.mode != TOPT_PROFILING)
         rc = topt_fail(&err, TOPT_ERR_USAGE, "--svg draws the curve of --mode profiling");
     if (!rc)
-        q.r.stop = topt_stop_after(q.a.seconds);
-    if (!rc)
-        topt_ask_watch(&q);
+        topt_ask_begin(&q);
     rc = rc ? rc : ask_batches(&q, &answer, &err);
-    topt_watch_stop(&q.watch);
+    topt_ask_end(&q, answer);
     int status = q.r.mode == TOPT_PROFILING || q.nbatch > 1 ? 0 : exit_of(answer);
     json_t *document =
         q.r.mode == TOPT_PROFILING ? answer : json_object_get(answer, "plan");
@@ -251,7 +258,9 @@ static int needs_points(const json_t *doc, struct topt_error *err)
                          "take a smaller space (--space uniform)");
     topt_show_bytes(json_integer_value(json_object_get(doc, "memory_limit")), limit,
                     sizeof limit);
-    if (json_object_get(doc, "heuristic"))
+    const json_t *ends = json_object_get(doc, "ends");
+    if (json_object_get(doc, "heuristic") ||
+        json_is_false(json_object_get(ends, "least")))
         return topt_fail(
             err, TOPT_ERR_LIMIT,
             "nothing was found that fits in %s a GPU, as operators were decided "
@@ -274,16 +283,15 @@ static int answer_one(struct topt_question *q, const struct topt_option *options
         return rc;
     if (q->r.ngpu_list != 1)
         return topt_fail(err, TOPT_ERR_USAGE, "%s needs one --gpus N", argv[0]);
-    q->r.stop = topt_stop_after(q->a.seconds);
-    topt_ask_watch(q);
+    topt_ask_begin(q);
     const struct topt_hw *whole = q->r.hw;
     struct topt_hw *part;
     rc = topt_groups_profile(&q->r, 0, &q->r.hw, &part, err) ||
          answer(&q->r, ret_doc, err);
-    topt_watch_stop(&q->watch);
+    topt_ask_end(q, *ret_doc);
     q->r.hw = whole;
     topt_hw_destroy(part);
-    return rc;
+    return rc ? -1 : 0;
 }
 
 static int frontier(const struct topt_request *r, json_t **ret, struct topt_error *err)
@@ -309,7 +317,6 @@ int topt_cmd_frontier(int argc, char **argv)
     } else if (!rc) {
         char *plot = topt_plot_frontier(doc, topt_cli_width());
         fputs(plot ? plot : "", stdout);
-        topt_show_claim(doc);
         free(plot);
     }
     if (!rc)

@@ -32,14 +32,6 @@ void topt_show_rows(const json_t *rows, int by_batch)
     put(&t);
 }
 
-void topt_show_claim(const json_t *answer)
-{
-    struct topt_text t = {0};
-    topt_text_of_claim(&t, answer);
-    topt_text_add(&t, "%s", "");
-    put(&t);
-}
-
 static void put_words(const char *heading, const char *text)
 {
     struct topt_text t = {0};

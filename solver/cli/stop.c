@@ -9,12 +9,18 @@
 #include <stddef.h>
 #include <sys/time.h>
 
-static atomic_bool stop;
+static atomic_bool stop, in_time;
 
 static void on_signal(int number)
 {
-    (void)number;
+    if (number == SIGALRM && !atomic_load(&stop))
+        atomic_store(&in_time, 1);
     atomic_store(&stop, 1);
+}
+
+int topt_stop_was_in_time(void)
+{
+    return atomic_load(&in_time);
 }
 
 static void set_alarm(double seconds)

@@ -13,8 +13,6 @@ void topt_show_plan(const json_t *answer, const char *path);
 void topt_show_question(const json_t *answer);
 /* Rows of alternatives, or of answers for several batches ('by_batch'). */
 void topt_show_rows(const json_t *rows, int by_batch);
-/* How good an answer is known to be, where it is not exact. */
-void topt_show_claim(const json_t *answer);
 /* What who runs the plan should know of the model. */
 void topt_show_notes(const struct topt_model *m);
 

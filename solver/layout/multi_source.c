@@ -290,9 +290,10 @@ static void sweep(struct topt_multi_source *l, struct run *r)
     for (int k = 2; any && k <= UINT16_MAX; k++) {
         any = 0;
         for (int p = 0; p < c->n; p++) {
-            int32_t i = c->first[p];
-            struct arcs_in by = {c->first[p + 1] - i, c->from + i, l->step + i, l->when,
-                                 k - 1};
+            int32_t i = c->first[p], arcs = c->first[p + 1] - i;
+            if (!arcs)
+                continue;
+            struct arcs_in by = {arcs, c->from + i, l->step + i, l->when, k - 1};
             if (!relax(r->path + (size_t)p * width, r->path, &by, r->quads))
                 continue;
             l->when[p] = (uint16_t)k;

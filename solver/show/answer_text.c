@@ -388,25 +388,45 @@ void topt_text_of_plan(struct topt_text *out, const json_t *a, const char *path)
 
 /* ---- claims and notes -------------------------------------------------------------- */
 
+char *topt_stopped_words(const json_t *a)
+{
+    const json_t *after = json_object_get(a, "stopped_after_s");
+    struct topt_text t = {0};
+    if (!json_is_true(json_object_get(a, "stopped")))
+        return NULL;
+    if (after)
+        topt_text_add(&t, "after %.4g s (--seconds N or none gives more)",
+                      json_number_value(after));
+    else
+        topt_text_add(&t, "before the search was finished");
+    if (t.oom)
+        topt_text_fini(&t);
+    return t.s;
+}
+
 void topt_text_of_claim(struct topt_text *out, const json_t *a)
 {
     enum { SHOWN = 6 };
     const json_t *epsilon = json_object_get(a, "epsilon"),
-                 *decided = json_object_get(a, "heuristic");
-    if (json_is_true(json_object_get(a, "stopped")))
-        topt_text_add(
-            out, "  stopped  before the search was finished: this is the best so far\n");
+                 *decided = json_object_get(a, "heuristic"),
+                 *ends = json_object_get(a, "ends");
+    char *stopped = topt_stopped_words(a);
+    if (stopped)
+        topt_text_add(out, "stopped   %s: this is the best so far\n", stopped);
+    free(stopped);
     if (json_is_null(epsilon))
-        topt_text_add(out, "  proven   nothing: faster ones may be anywhere\n");
+        topt_text_add(out, "proven    %s: faster ones may be anywhere\n",
+                      json_is_true(json_object_get(ends, "least")) ? "the least memory"
+                                                                   : "nothing");
     else if (json_number_value(epsilon) > 0)
-        topt_text_add(out, "  proven   times at most %.3g %% above the best\n",
+        topt_text_add(out, "proven    times at most %.3g %% above the best\n",
                       100 * json_number_value(epsilon));
     else if (json_is_true(json_object_get(a, "stopped")))
-        topt_text_add(out, "  proven   none is faster%s\n",
+        topt_text_add(out, "proven    none is faster%s\n",
                       decided ? ", with what was decided" : "");
     size_t n = json_array_size(decided);
     for (size_t i = 0; i < n && i < SHOWN; i++)
-        topt_text_add(out, "%s%s", i ? ", " : "  decided  by heuristic: ",
+        topt_text_add(out, "%s%s", i ? ", " : "decided   by heuristic: ",
                       json_string_value(json_array_get(decided, i)));
     if (n > SHOWN)
         topt_text_add(out, " and %zu more", n - SHOWN);

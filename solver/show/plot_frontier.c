@@ -3,6 +3,7 @@
 #include "chart.h"
 #include "chart_text.h"
 #include "plot.h"
+#include "topt_answer_text.h"
 #include "topt_drawing.h"
 
 #include <jansson.h>
@@ -190,6 +191,12 @@ static void put_answer(struct topt_text *t, const json_t *frontier)
                   topt_plot_words(frontier, "space"),
                   json_is_true(json_object_get(frontier, "exact")) ? "exact"
                                                                    : "not exact");
+    const json_t *ends = json_object_get(frontier, "ends");
+    int both = json_is_true(json_object_get(ends, "least")) &&
+               json_is_true(json_object_get(ends, "fastest"));
+    if (ends)
+        topt_text_add(t, "; ends of space %s, %s", topt_plot_words(ends, "space"),
+                      both ? "exact" : "not exact");
 }
 
 static void put_terms(struct topt_text *t, const json_t *frontier)
@@ -219,6 +226,9 @@ char *topt_plot_frontier(const json_t *frontier, int width)
         topt_text_add(&t, "%s", drawn);
     if (count(frontier))
         list_points(&t, frontier, knee);
+    if (json_object_get(frontier, "left_out"))
+        topt_text_of_words(&t, "left out", topt_plot_words(frontier, "left_out"));
+    topt_text_of_claim(&t, frontier);
     free(drawn);
     topt_chart_fini(&c);
     return topt_plot_done(&t);

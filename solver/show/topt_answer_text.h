@@ -17,6 +17,9 @@ void topt_text_of_plan(struct topt_text *out, const json_t *answer, const char *
 void topt_text_of_question(struct topt_text *out, const json_t *answer);
 /* Rows of alternatives, or of answers for several batches ('by_batch'). */
 void topt_text_of_rows(struct topt_text *out, const json_t *rows, int by_batch);
+/* Of an answer whose search was stopped: when that was, as "after 60 s ..."; else NULL.  Owned by
+ * the caller. */
+char *topt_stopped_words(const json_t *answer);
 /* How good an answer is known to be, where it is not exact. */
 void topt_text_of_claim(struct topt_text *out, const json_t *answer);
 /* A line of words under a heading of the answer, folded. */

@@ -22,6 +22,9 @@ MODELS = {
              "tie_word_embeddings": True, "vocab_size": 256},
 }
 ROWS = [("gpt", 8, 128), ("wide", 16, 64)]
+# Open MPI by itself starts no more ranks than cores, and nothing as root.
+MPI = {"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_mpi_yield_when_idle": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1",
+       "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 FEW, MORE = 2, 12
 
 
@@ -71,6 +74,7 @@ def main():
     parser.add_argument("--only", choices=["alone", "time", "memory"])
     args = parser.parse_args()
     topt = os.path.join(os.path.abspath(args.bin), "topt")
+    os.environ.update(MPI)
     os.chdir(tempfile.mkdtemp())
     with open("text", "w", encoding="utf-8") as file:
         file.write("a small crowd of numbers adds itself up over four quiet machines. " * 100)

@@ -52,6 +52,14 @@ check "MPI between GPUs"
 run plan1-0.json --dtype f64 --device cuda --json >out 2>err && [ -n "$(losses out)" ] &&
     [ "$(losses out | cut -c1-14)" = "$(losses on-host | cut -c1-14)" ]
 check "one GPU trains as the host"
+# gradients of rows are kept on the host alone; of the plans for two devices the second keeps some
+"$make_plan" recommender 1 7 1 rows1- >out 2>err && "$make_plan" recommender 2 7 4 rows2- >out 2>err
+check "plans for tables with sparse gradients"
+rows="the plan keeps gradients of rows of tables, which is done on CPUs only; run with --device host"
+refused 1 "^topt run: $rows" "$runtime" run rows1-0.json --data synthetic --steps 2 --device cuda
+check "gradients of rows"
+"$runtime" run rows1-0.json --data synthetic --steps 2 >out 2>err && grep -q '^2 steps on 1 rank' out
+check "... which the host has"
 TOPT_FAKE_MEMORY=1000 refused 1 'are free; plan for more devices' run plan1-0.json --device cuda
 check "a plan that the GPU has no room for"
 run plan1-0.json --dtype bf16 --optimizer adam --device cuda >out 2>err
@@ -79,6 +87,8 @@ if [ -n "$mpiexec" ]; then
     TOPT_FAKE_GPUS=1 "$mpiexec" -n 2 "$runtime" run plan2-0.json --data text --steps 2 --device cuda \
         --comm staged >out 2>err
     check "... unless they are told to"
+    refused 1 "^topt run: $rows" "$mpiexec" -n 2 "$runtime" run rows2-1.json --data synthetic --steps 2 --device cuda --comm staged
+    check "gradients of rows on two GPUs: one line"
     TOPT_NCCL=/nowhere refused 1 'use --comm staged' "$mpiexec" -n 2 "$runtime" run plan2-0.json \
         --data text --device cuda
     check "no NCCL: one line"

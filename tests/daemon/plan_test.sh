@@ -29,6 +29,11 @@ hw=$(curl -s --unix-socket "$sock" http://localhost/v1/hardware | grep -o '"name
 topt_client status; says 'is ready'; ok $? "topt client status"
 topt_client plan "$dir/config.json" "${small[@]}"
 [ "$status" = 1 ] && says "no default"; ok $? "without a default profile one must be named"
+for word in '' '&hw=moon'; do
+    ask POST "/v1/plan?batch=8&seq=64&slurm_nodes=1$word" "${text[@]}" --data-binary "@$dir/config.json"
+    [ "$status" = "$([ -z "$word" ] && echo 503 || echo 404)" ]
+    ok $? "a job of Slurm with no profile that is known ($word): $(grep DESCRIPTION "$dir/body")"
+done
 topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" -o "$dir/plan.json"
 [ "$status" = 0 ] && says '^1 GPU ' && says '^assumed +framework pytorch'; ok $? "topt client plan"
 id=$(planned)
@@ -141,6 +146,10 @@ topt_client plan "$dir/config.json" "${small[@]}"
 big='{"model_type":"llama","architectures":["LlamaForCausalLM"],"hidden_size":4096,"intermediate_size":14336,
 "num_hidden_layers":32,"num_attention_heads":32,"num_key_value_heads":8,"vocab_size":128256,
 "max_position_embeddings":8192,"rms_norm_eps":1e-5,"tie_word_embeddings":false}'
+kill -STOP "$pid"
+timeout 20 "$client" client status >"$dir/body" 2>"$dir/err"; status=$?
+kill -CONT "$pid"
+[ "$status" = 1 ] && says 'no answer from'; ok $? "topt client status does not wait long for one that hangs"
 ask POST "/v1/plan?mode=mini-time&gpus=16&batch=64&seq=4096&hw=a100-80-dgx&framework=topt&space=full&wait_ms=100" -d "$big"
 check "a large model takes longer" 202 '"task"'
 began=$(date +%s%N)

@@ -76,11 +76,14 @@ def wait_for(word):
 early = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) # before anybody runs
 early.connect(folder + "/handed.sock")
 early.sendall(b"GET /livez HTTP/1.0\r\n\r\n")
-child = subprocess.Popen(
-    ["sh", "-c", 'LISTEN_PID=$$ exec "$@"', "sh", toptd, "--socket", folder + "/own.sock",
-     "--state", folder + "/state9", "--hw", "fake-hw"],
-    env=dict(os.environ, LISTEN_FDS="1", NOTIFY_SOCKET=folder + "/notify"),
-    pass_fds=[3], stderr=subprocess.DEVNULL)
+def start():
+    return subprocess.Popen(
+        ["sh", "-c", 'LISTEN_PID=$$ exec "$@"', "sh", toptd, "--socket", folder + "/own.sock",
+         "--state", folder + "/state9", "--hw", "fake-hw"],
+        env=dict(os.environ, LISTEN_FDS="1", NOTIFY_SOCKET=folder + "/notify"),
+        pass_fds=[3], stderr=subprocess.DEVNULL)
+
+child = start()
 print("ready_%s" % (wait_for("READY=1")))
 early.settimeout(10)
 print("early_%s" % (b" 200 " in early.recv(4096)))
@@ -94,6 +97,14 @@ child.send_signal(signal.SIGTERM)
 print("stopping_%s" % (wait_for("STOPPING=1")))
 print("status_%s" % (child.wait(10)))
 print("kept_%s" % (os.path.exists(folder + "/handed.sock")))
+between = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+print("waits_%s" % (between.connect_ex(folder + "/handed.sock") == 0))
+between.sendall(b"GET /livez HTTP/1.0\r\n\r\n")
+child = start()
+between.settimeout(10)
+print("served_%s" % (wait_for("READY=1") and b" 200 " in between.recv(4096)))
+child.terminate()
+print("over_%s" % (child.wait(10)))
 EOF
 python3 "$dir/manager.py" "$toptd" "$dir" >"$dir/body" 2>&1
 status=$?
@@ -110,5 +121,8 @@ again_True and when it has
 stopping_True and that it stops
 status_0 it ends with 0
 kept_True and leaves the socket that is not its own
+waits_True who asks while none runs is not refused
+served_True and is answered by the next one
+over_0 which ends, too
 EOF
 finish

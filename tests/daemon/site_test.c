@@ -215,6 +215,8 @@ static void test_bounds(void)
     bounds("another kind without a profile",
            (struct site_job){.partition = "a", .gpu_type = "v100"}, "", 0, 0,
            "has no profile for partition 'a' and GPU type v100");
+    bounds("no such partition", (struct site_job){.partition = "nowhere"}, "", 0, 0,
+           "Slurm has no partition 'nowhere'");
     ok(!site_bound(NULL, NULL, &none, "", &b, &err) && !b.nodes && !*b.profile,
        "nothing known, nothing bound");
 }

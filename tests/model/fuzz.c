@@ -4,11 +4,12 @@
 #include <string.h>
 
 #include "mutate.h"
+#include "sizes.h"
 #include "tap.h"
 #include "topt_json.h"
 #include "topt_model.h"
 
-enum { ROUNDS = 1500, CAP = 4096, WIDE = 1 << 16 };
+enum { ROUNDS = TOPT_TEST_SIZE_FROM(1500, 400), CAP = 4096, WIDE = 1 << 16 };
 
 static const char *const seeds[] = {
     "{\"model_type\":\"gpt2\",\"n_embd\":32,\"n_head\":4,\"n_layer\":2,\"n_positions\":"

@@ -6,6 +6,7 @@
  *                                 count malloc and the like
  */
 #include "models.h"
+#include "sizes.h"
 #include "tap.h"
 #include "topt_export.h"
 #include "topt_plan.h"
@@ -14,6 +15,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+enum { SAMPLES = TOPT_TEST_SIZE_FROM(3, 1) }; /* plans of each model for each count */
 
 /* ---- what is called while 'counting' (the linker wraps it) -------------------------- */
 
@@ -170,7 +173,7 @@ static void check_model(struct topt_model *m, enum topt_dtype dtype,
         r.settings.optimizer = TOPT_ADAM;
         r.settings.dtype = dtype;
         r.settings.gradient_f32 = dtype == TOPT_BF16;
-        need(topt_plan_sample(&r, 3, 5 + (uint64_t)gpus, &docs, &err), &err);
+        need(topt_plan_sample(&r, SAMPLES, 5 + (uint64_t)gpus, &docs, &err), &err);
         for (size_t i = 0; i < json_array_size(docs); i++, plans++) {
             struct topt_plan_doc *d;
             int64_t bytes;

@@ -1,5 +1,5 @@
-/* decode.c - a text by what is kept of it: of every family whose weights can be read and
- * that has no experts, what the model says after each token is what it says by a whole pass.
+/* decode.c - a text by what is kept of it: of every family whose weights can be read, what
+ * the model says after each token is what it says by a whole pass.
  *
  * usage: runtime_decode FOLDER   which has a folder with config.json and model.safetensors for each
  */
@@ -69,7 +69,7 @@ static void check_family(const char *folder, const char *family)
 {
     static const int one_by_one[] = {1, 1, 1, 1, 1, 1, 1, 1, 0}, prompt[] = {5, 1, 2, 0};
     const struct topt_session_options options = {.seed = 1};
-    struct topt_import_options o = {.batch = 1, .seq = SEQ};
+    struct topt_import_options o = {.batch = 1, .seq = SEQ, .capacity = TOPT_MAX_EXPERTS};
     struct topt_alone a = {.hw = NULL};
     struct topt_error err = {0};
     char path[512];
@@ -86,6 +86,23 @@ static void check_family(const char *folder, const char *family)
         by_pieces(family, a.session, &t, classes, one_by_one);
         by_pieces(family, a.session, &t, classes, prompt);
     }
+    topt_alone_close(&a);
+    topt_model_destroy(m);
+}
+
+/* Experts with fewer slots than there are tokens: which of them find one is not kept. */
+static void check_few_slots(const char *folder)
+{
+    const struct topt_session_options options = {.seed = 1};
+    struct topt_import_options o = {.batch = 1, .seq = SEQ, .capacity = 1};
+    struct topt_alone a = {.hw = NULL};
+    struct topt_error err = {0};
+    char path[512];
+    snprintf(path, sizeof path, "%s/lfm2_moe", folder);
+    struct topt_model *m = topt_model_load(path, &o, &err);
+    int rc = !m || topt_alone_open(m, &options, &a, &err);
+    ok(!rc && !topt_decode_can(a.session), "experts that drop tokens are not run so %s",
+       err.text);
     topt_alone_close(&a);
     topt_model_destroy(m);
 }
@@ -116,15 +133,37 @@ static void check_refused(void)
 
 int main(int argc, char **argv)
 {
-    static const char *const family[] = {"gpt2",  "llama", "mistral",      "qwen2",
-                                         "qwen3", "phi",   "starcoder2",   "opt",
-                                         "gemma", "gptj",  "phi3",         "gpt_neox",
-                                         "bloom", "mamba", "falcon_mamba", "mamba2",
-                                         "bamba", "lfm2",  "qwen3_5_text"};
+    static const char *const family[] = {"gpt2",
+                                         "llama",
+                                         "mistral",
+                                         "qwen2",
+                                         "qwen3",
+                                         "phi",
+                                         "starcoder2",
+                                         "opt",
+                                         "gemma",
+                                         "gptj",
+                                         "phi3",
+                                         "gpt_neox",
+                                         "bloom",
+                                         "mamba",
+                                         "falcon_mamba",
+                                         "mamba2",
+                                         "bamba",
+                                         "lfm2",
+                                         "qwen3_5_text",
+                                         "lfm2_moe",
+                                         "jamba",
+                                         "granitemoehybrid",
+                                         "nemotron_h",
+                                         "qwen3_next",
+                                         "qwen3_5_moe_text",
+                                         "mpt"};
     if (argc != 2)
         return 2;
     for (size_t i = 0; i < sizeof family / sizeof *family; i++)
         check_family(argv[1], family[i]);
+    check_few_slots(argv[1]);
     check_refused();
     return done_testing();
 }

@@ -394,6 +394,66 @@ static void check_targets(void)
     topt_model_destroy(tokens);
 }
 
+/* What is evaluated is read as what was trained on: 'b' is 1 there, whatever occurs here. */
+static void check_like_text(void)
+{
+    struct topt_error err = {0};
+    struct topt_model *m = build_mlp();
+    struct topt_feed f = {0}, g = {0};
+    struct topt_box all = {{0}, {BATCH, SEQ}};
+    int32_t x[BATCH * SEQ] = {0};
+    int bad = 0;
+    put_file("first", "abcabcabcabcabc", 15);
+    put_file("second", "bbbbbbbbbbbbbbb", 15);
+    put_file("third", "zbzbzbzbzbzbzbz", 15);
+    int rc = topt_feed_open(in_dir("first"), m, 1, &f, &err) ||
+             topt_feed_like(&f, in_dir("second"), m, 1, &g, &err) ||
+             g.load(g.ctx, source(m), 0, 0, &all, x, &err);
+    for (int i = 0; i < BATCH * SEQ; i++)
+        bad += x[i] != 1;
+    ok(!rc && !bad, "characters of a second text have the numbers of the first %s",
+       err.text);
+    topt_feed_close(&g);
+    rc = rc || topt_feed_like(&f, in_dir("third"), m, 1, &g, &err) ||
+         g.load(g.ctx, source(m), 0, 0, &all, x, &err);
+    for (int i = 0; i < BATCH * SEQ; i++)
+        bad += x[i] != 1 && x[i] != 3;
+    ok(!rc && !bad, "... and those that it lacks come behind them %s", err.text);
+    topt_feed_close(&g);
+    ok(topt_feed_like(&f, "synthetic", m, 1, &g, &err) && !g.close &&
+           strstr(err.text, "is synthetic, the data to train on are text"),
+       "... %s", err.text);
+    topt_feed_close(&f);
+    unlink(in_dir("first"));
+    unlink(in_dir("second"));
+    unlink(in_dir("third"));
+    topt_model_destroy(m);
+}
+
+/* The first table's features are 0 and 2: mean 1, deviation 1; so 5 becomes 4. */
+static void check_like_table(void)
+{
+    static const char first[] = "0,0,0,0,0,0,0,0,0,0,1,1,1\n2,2,2,2,2,2,2,2,2,2,1,1,1\n",
+                      second[] = "5,5,5,5,5,5,5,5,5,5,1,1,1\n";
+    struct topt_error err = {0};
+    struct topt_model *m = build_table();
+    struct topt_feed f = {0}, g = {0};
+    struct topt_box all = {{0}, {BATCH, 1, 5}}; /* pairs */
+    double x[BATCH * 10] = {0};
+    put_file("first", first, sizeof first - 1);
+    put_file("second", second, sizeof second - 1);
+    int rc = topt_feed_open(in_dir("first"), m, 1, &f, &err) ||
+             topt_feed_like(&f, in_dir("second"), m, 1, &g, &err) ||
+             g.load_real(g.ctx, source(m), 0, 0, &all, TOPT_F64, x, &err);
+    ok(!rc && x[0] == 4 && x[BATCH * 10 - 1] == 4,
+       "features of a second table are scaled as the first's: %g %s", x[0], err.text);
+    topt_feed_close(&f);
+    topt_feed_close(&g);
+    unlink(in_dir("first"));
+    unlink(in_dir("second"));
+    topt_model_destroy(m);
+}
+
 int main(void)
 {
     if (!mkdtemp(dir))
@@ -405,6 +465,8 @@ int main(void)
     check_idx();
     check_csv();
     check_targets();
+    check_like_text();
+    check_like_table();
     ok(!rmdir(dir), "nothing is left over");
     return done_testing();
 }

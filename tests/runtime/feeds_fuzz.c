@@ -101,7 +101,7 @@ static void fuzz_memory(const struct topt_model *m)
         struct topt_error err = {0};
         struct topt_feed f = {0};
         size_t len = mutate(buf);
-        count(&n, topt_feed_csv(buf, len, m, 1, &f, &err), m, &f, &err);
+        count(&n, topt_feed_csv(buf, len, NULL, m, 1, &f, &err), m, &f, &err);
     }
     report(&n, ROUNDS, "tables");
 }

@@ -43,8 +43,26 @@ check "... 3 ranks go on"
 run 2 --steps 60 --checkpoint ck --every 10 --resume --report r2 --keep 2 && agree r2 20 &&
     [ "$(ls ck | tr '\n' ' ')" = "step-000000050 step-000000060 " ]
 check "... then 2, which keep 2 checkpoints"
-run 2 --steps 60 --checkpoint ck --resume && grep -q 'after step 60' err
+run 2 --steps 60 --checkpoint ck --resume
 check "nothing is left to do"
+sed -n 's/^note: //p' err | grep -qx 'the checkpoint is after step 60, so nothing is left to do of --steps 60'
+check "... which is said: $(cat err)"
+refused 2 "^topt run: --checkpoint: 'ck' has a checkpoint after step 60; --resume goes on from it" \
+    "$mpiexec" -n 2 "$runtime" run plan2-0.json --data text --steps 5 --checkpoint ck --quiet &&
+    [ "$(ls ck | tr '\n' ' ')" = "step-000000050 step-000000060 " ]
+check "another training into the same folder"
+
+# weights that are no numbers: the last step's are saved, as nobody has seen the loss that they give
+run 2 --steps 3 --checkpoint bad --every 1 && run 2 --steps 4 --checkpoint bad --resume --lr 1e300
+check "a last step at too high a rate"
+mkdir bad/step-000000009.tmp && echo begun >bad/step-000000009.tmp/rank-00000.safetensors
+refused 1 "not a number in the first step after the checkpoint, .*without 'bad/step-000000004' --resume takes an older one" \
+    "$mpiexec" -n 2 "$runtime" run plan2-0.json --data text --steps 9 --checkpoint bad --resume --quiet
+check "... is told apart from a rate that is too high"
+rm -r bad/step-000000004
+run 2 --steps 5 --checkpoint bad --resume --keep 9 && grep -q 'after step 3' err &&
+    [ "$(ls bad | tr '\n' ' ')" = "step-000000002 step-000000003 step-000000005 " ]
+check "... the run goes on without it, and nothing half written is left"
 
 # cut short, changed, foreign: the last good one is used
 head -c 3000 ck/step-000000060/rank-00001.safetensors >cut && cp cut ck/step-000000060/rank-00001.safetensors
@@ -59,7 +77,7 @@ printf 'x' | dd of=ck/step-000000050/rank-00000.safetensors bs=1 seek=4000 conv=
 refused 1 'none of the 1 checkpoints can be used: .*is not as it was written' \
     "$mpiexec" -n 2 "$runtime" run plan2-0.json --data text --steps 60 --checkpoint ck --resume --quiet
 check "a file that was changed, and no other checkpoint"
-mkdir -p ck/step-000000055.tmp ck/step-000000070 && echo '{}' >ck/step-000000070/index.json
+mkdir -p ck/step-000000070 && echo '{}' >ck/step-000000070/index.json
 "$make_plan" mlp 1 7 1 mlp- >out 2>err && "$runtime" run mlp-0.json --steps 3 --data synthetic --checkpoint other >out 2>err &&
     cp -r other/step-000000003 ck/step-000000080
 refused 1 'none of the 3 checkpoints' \

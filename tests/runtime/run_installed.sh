@@ -8,7 +8,6 @@ cmake=$1 build=$2 cc=$3 mpiexec=$4
 "$cmake" --install "$build" --prefix "$dir/usr" --component development >out 2>err
 check "the library is installed"
 pc=$(find usr -name topt-runtime.pc)
-sed -i "s,^prefix=.*,prefix=$dir/usr," "$pc"
 PKG_CONFIG_PATH=$(dirname "$dir/$pc")
 export PKG_CONFIG_PATH
 lib=$dir/usr/$(cd usr && find . -name libtopt_runtime.so.0)
@@ -37,6 +36,49 @@ for example in train fashion; do
         -o $example >out 2>err && [ "$(wc -l <usr/share/doc/topt/examples/$example.c)" -lt 100 ]
     check "$example.c is built by what pkg-config says, and has less than 100 lines"
 done
+cat >wrong.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <topt.h>
+int main(int argc, char **argv)
+{
+    int wrong = atoi(argv[1]);
+    struct topt_training *t = topt_training_open(&argc, &argv, "wrong", 8, 8);
+    topt_training_variable(t, "table", 128, 16);
+    topt_training_operator(t, "embedding", "tokens", "table", NULL);
+    topt_training_operator(t, "linear", "logits", "tokens", wrong == 1 ? "{\"features\": 128" : "{\"features\": 128}");
+    topt_training_loss(t, "cross_entropy", "logits");
+    topt_training_optimizer(t, "adam", wrong == 2 ? -1 : 0.01);
+    if (wrong == 3 && !topt_training_find_strategy(t, "lab-cpu", 0)) {
+        FILE *f = fopen("adam.json", "w");
+        fputs(topt_training_plan(t), f);
+        fclose(f);
+        topt_training_optimizer(t, "sgd", 0.1);
+    }
+    if (wrong == 4)
+        topt_training_find_strategy(t, "lab-cpu", 0), topt_training_operator(t, "unary", "late", "logits", NULL);
+    if (wrong == 5)
+        topt_training_optimizer(t, "sgd", 0.1), topt_training_load_strategy(t, "adam.json");
+    if (wrong == 6)
+        topt_training_find_strategy(t, "lab-cpu", 100);
+    puts(topt_training_error(t));
+    topt_training_close(t);
+    return 0;
+}
+END
+# shellcheck disable=SC2046
+"$cc" -Wall -Wextra -Werror wrong.c $(pkg-config --cflags --libs topt-runtime) -o wrong >out 2>err
+check "a program that does it wrong is built"
+told() { # told NUMBER PATTERN: what the library says of it
+    ./wrong "$1" >out 2>err && grep -q "$2" out
+    check "... and is told: $(cat out)"
+}
+told 1 "^what describes 'logits' is not valid JSON"
+told 2 '^a learning rate of -1; give more than 0'
+told 3 "^'sgd' is said after the strategy"
+told 4 "^'late' is said after the strategy"
+told 5 "^'adam.json' is a plan for adam, not for sgd"
+told 6 "on 1 device: nothing fits in 100 B"
 yes 'a small crowd of numbers adds itself up over four quiet machines. ' | head -30 >text
 ./train text >one 2>err && grep -q '^loss [0-9.]* to [0-9.]*$' one
 check "... trains alone: $(cat one)"

@@ -6,6 +6,8 @@ topt=$1 mpiexec=$2 make=$3 toptd=$4
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/../tap.sh"
 
+refused 2 '^topt profile: --nodes 3: 1 rank, which was started, can.t lie so on nodes' "$topt" profile --nodes 3 -o no.json
+check "more nodes than ranks"
 # killed in the middle
 cat >rank.sh <<'EOT'
 echo $$ >"pid.$OMPI_COMM_WORLD_RANK"

@@ -49,6 +49,21 @@ refused 1 'No space left' "$runtime" run plan1-0.json --data text --metrics /dev
 check "no room for metrics"
 refused 2 "unknown --schedule 'cosin'" "$runtime" run plan1-0.json --data text --schedule cosin
 check "another schedule"
+for pair in 'eval-every 2:eval-data' 'eval-batches 2:eval-data' 'every 2:checkpoint' 'keep 2:checkpoint' 'min-lr 0.1:schedule' \
+    'config plan1-0.json:save-weights'; do
+    # shellcheck disable=SC2086
+    refused 2 "^topt run: --${pair%% *} does nothing without --${pair#*:} " "$runtime" run plan1-0.json --data text --${pair%:*}
+    check "--${pair%% *} without --${pair#*:}"
+done
+for pair in 'weight-decay 0.1:adamw' 'beta2 0.9:adam or adamw' 'eps 1e-6:adam, adamw or row_wise_adagrad' 'beta1 0.8:momentum, adam or adamw'; do
+    # shellcheck disable=SC2086
+    refused 2 "^topt run: --${pair%% *}: sgd, the optimizer of the plan, has none; it is of ${pair#*:} " \
+        "$runtime" run plan1-0.json --data text --optimizer sgd --${pair%:*}
+    check "--${pair%% *} of sgd"
+done
+refused 1 "^topt run: --eval-data: 'synthetic' is synthetic, the data to train on are text" \
+    "$runtime" run plan1-0.json --data text --eval-data synthetic
+check "an evaluation on data of another kind"
 refused 3 'of it for --checkpoint and --clip' "$runtime" run plan1-0.json --data text --checkpoint new --clip 1 --memory 150KiB
 check "what a checkpoint is copied to counts"
 finish

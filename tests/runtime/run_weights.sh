@@ -43,6 +43,26 @@ refused 1 'weights' "$topt" run plan1.json --data "$fixtures/llama/tokens.bin" -
 check "a folder without weights"
 "$topt" run plan1.json --data "$fixtures/llama/tokens.bin" --weights "$fixtures/phi" >out 2>err || grep -q '^topt run: --weights' err
 check "weights of another model"
+sed 's/"vocab_size": *[0-9]*/"vocab_size": 9/' "$fixtures/gpt_neox/config.json" >small.json
+sed 's/"num_hidden_layers": *[0-9]*/"num_hidden_layers": 9/' "$fixtures/gpt_neox/config.json" >deep.json
+"$topt" plan small.json --framework topt --hw lab-cpu --batch 4 --seq 8 --gpus 1 -o small-plan.json >out 2>err
+run_of() { "$mpiexec" -n 4 "$topt" run plan4.json --data "$fixtures/gpt_neox/tokens.bin" --steps 2 --quiet "$@"; }
+refused 1 '^topt run: --save-weights: small.json is of another model: its .*another shape' run_of --save-weights new --config small.json &&
+    [ ! -e new ]
+check "weights by the config of another vocabulary: refused before the first step"
+refused 1 '^topt run: --save-weights: deep.json is of another model: it has .h2' run_of --save-weights new --config deep.json
+check "... of more layers"
+refused 1 '^topt run: --weights: .*gpt_neox is of another model: its .*another shape' \
+    "$topt" run small-plan.json --data synthetic --weights "$fixtures/gpt_neox"
+check "weights of another vocabulary are not read"
+echo text >file
+refused 1 "^topt run: --save-weights: can't write 'file/model.safetensors': Not a directory" \
+    run_of --save-weights file --config "$fixtures/gpt_neox/config.json" && [ ! -s out ]
+check "no folder for weights is said before the first step"
+refused 1 "^topt run: --save-weights: can't write 'full/model.safetensors': File too large" sh -c 'trap "" XFSZ; ulimit -f 8; exec "$@"' sh \
+    "$topt" run plan1.json --data "$fixtures/gpt_neox/tokens.bin" --steps 2 --save-weights full --config "$fixtures/gpt_neox/config.json" &&
+    [ ! -s out ] && [ -z "$(ls full)" ]
+check "... nor is no room"
 refused 2 'of which model' "$topt" run plan1.json --data synthetic --save-weights new
 check "names of no model"
 finish

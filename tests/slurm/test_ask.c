@@ -32,10 +32,18 @@ static void test_check(void)
     ok(!topt_ask_any(&ask) && !topt_ask_check(&ask, NULL), "nothing asked is fine");
     give(&ask, TOPT_ASK_BATCH, "8");
     ok(strcmp(topt_ask_any(&ask), "topt-batch") == 0, "the first option is named");
-    ok(topt_ask_check(&ask, NULL) == -1, "no mode");
-    give(&ask, TOPT_ASK_MODE, "mini-time");
     ok(topt_ask_check(&ask, NULL) == -1, "no model");
     give(&ask, TOPT_ASK_MODEL, "m.json");
+    ok(topt_ask_check(&ask, NULL) == 0 && !topt_ask_mini_time(&ask) &&
+           !topt_ask_profiling(&ask),
+       "a model alone asks for the fewest GPUs");
+    give(&ask, TOPT_ASK_GPUS, "4");
+    ok(topt_ask_check(&ask, NULL) == 0 && topt_ask_mini_time(&ask),
+       "with one number of GPUs for the fastest on these");
+    give(&ask, TOPT_ASK_GPUS, "1,4");
+    ok(topt_ask_check(&ask, NULL) == 0 && topt_ask_shows_only(&ask),
+       "with several for a curve");
+    give(&ask, TOPT_ASK_MODE, "mini-time");
     give(&ask, TOPT_ASK_GPUS, "4");
     give(&ask, TOPT_ASK_MEMORY, " 14.5 GiB ");
     ok(topt_ask_check(&ask, NULL) == 0, "all there");

@@ -129,8 +129,7 @@ refused "'pipe' is not a file" "a pipe" $mode --topt-model=pipe
 : >empty
 refused "'empty' is empty" "an empty file" $mode --topt-model=empty
 refused "--topt-mode needs --topt-model=FILE" "no --topt-model" $mode
-refused "--topt-model needs --topt-mode=" "no --topt-mode" --topt-model=config.json
-refused "--topt-batch needs --topt-mode=" "--topt-batch alone" --topt-batch=3
+refused "--topt-batch needs --topt-model=FILE" "--topt-batch alone" --topt-batch=3
 refused "--topt-mode: 'fast' is none of" "an unknown mode" --topt-mode=fast --topt-model=config.json
 refused "--topt-batch: 'x' is not a whole number" "a bad batch" $topt --topt-batch=x
 refused "--topt-memory: '16XB'" "a bad memory" $topt --topt-memory=16XB

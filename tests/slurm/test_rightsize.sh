@@ -34,6 +34,8 @@ busy=$(sbatch --parsable -N2 -n4 --gpus-per-node=2 --ntasks-per-node=2 --wrap "s
 four=$(sbatch --parsable --comment="my own" --time=20 --topt-gpus=4 $topt -o out.4 script.sh 2>err)
 like "$(cat err)" "plans for 1, 2 and 8 GPUs travel with the job: it may be resized while it waits" "what travels is said"
 like "$(scontrol -o show job "$four")" "Comment=my own topt-elastic=1x4:" "and stands behind the job's own comment"
+sbatch --topt-gpus=4 $topt --topt-batch=4 --topt-dry-run script.sh 2>err
+like "$(grep travel err)" "plans for 1 and 2 GPUs travel" "no plan that needs more of the script travels: 8 GPUs would split operators"
 hand=$(sbatch --parsable --hold --topt-gpus=4 $topt -o out.hand script.sh 2>err)
 none=$(sbatch --parsable --hold --topt-gpus=4 $topt --topt-elastic=1,2 -o out.none script.sh 2>err)
 array=$(sbatch --parsable --array=1-2 --topt-gpus=4 $topt -o /dev/null script.sh 2>err)

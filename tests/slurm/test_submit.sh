@@ -16,7 +16,7 @@ got() # OPTIONS...: the shape of what was submitted
 }
 
 is "$(got -N1 --gpus-per-node=2)" "1/1/gres:gpu:2" "a job without a plan within the cap"
-like "$(got -N1 --gpus-per-node=3)" "3 GPUs without a plan are more than the 2 that the site allows: ask with --topt-mode" "above it: refused, and why"
+like "$(got -N1 --gpus-per-node=3)" "3 GPUs without a plan are more than the 2 that the site allows: ask with --topt-model" "above it: refused, and why"
 like "$(got -N2 --gpus-per-node=2)" "4 GPUs without a plan" "GPUs of all nodes count"
 like "$(got --gpus=3)" "3 GPUs without a plan" "by --gpus"
 like "$(got -n3 --gpus-per-task=1)" "3 GPUs without a plan" "by --gpus-per-task"

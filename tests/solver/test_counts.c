@@ -89,7 +89,7 @@ static void request_fini(struct topt_request *r)
 enum { MAX_COUNT = 18 };
 
 /* Random requests, and models of which many searches are stopped. */
-enum { REQUESTS = TOPT_TEST_SIZE_FROM(28, 10), STOPPED = TOPT_TEST_SIZE_FROM(30, 8) };
+enum { REQUESTS = TOPT_TEST_SIZE_FROM(28, 6), STOPPED = TOPT_TEST_SIZE_FROM(30, 4) };
 
 /* Every point of every shape, unlimited and unordered. */
 struct alone {
@@ -340,7 +340,7 @@ static int stands_for_all(const json_t *few, const json_t *all, double epsilon)
 static void test_tolerance(void)
 {
     int failed = 0, n = 0, missed = 0;
-    for (uint64_t seed = 1; seed <= TOPT_TEST_SIZE_FROM(24, 8); seed++) {
+    for (uint64_t seed = 1; seed <= TOPT_TEST_SIZE_FROM(24, 4); seed++) {
         struct topt_request r;
         json_t *all = NULL, *few = NULL;
         if (random_request(seed, &r)) {

@@ -222,7 +222,7 @@ static void verdict(const struct tally *t, int wanted, const char *what)
 
 static void test_against_brute_force(void)
 {
-    enum { WANTED = TOPT_TEST_SIZE_FROM(200, 48) };
+    enum { WANTED = TOPT_TEST_SIZE_FROM(200, 24) };
     struct tally t = {0};
     for (uint64_t seed = 1; t.compared < WANTED && seed < 1500; seed++) {
         const struct shape *k = &shapes[seed % 6];
@@ -247,7 +247,7 @@ static void test_against_brute_force(void)
 /* Strategies are expanded to all blocks and costed whole. */
 static void test_blocks_alike(void)
 {
-    enum { WANTED = TOPT_TEST_SIZE_FROM(80, 24) };
+    enum { WANTED = TOPT_TEST_SIZE_FROM(80, 12) };
     struct tally t = {0};
     int folded = 0, models = 0;
     for (uint64_t seed = 1; t.compared < WANTED && seed < 1500; seed++) {

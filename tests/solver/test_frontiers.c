@@ -16,7 +16,7 @@
 #include "tap.h"
 
 enum {
-    PROBLEMS = TOPT_TEST_SIZE_FROM(64, 12),
+    PROBLEMS = TOPT_TEST_SIZE_FROM(64, 8),
     QUESTIONS = 24,
     MUTANTS = TOPT_TEST_SIZE(400)
 };

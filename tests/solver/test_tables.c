@@ -56,6 +56,7 @@ static struct answer ask_as(const struct topt_model *m, const char *hw,
     r.pin = pin;
     r.algorithm = algorithm;
     r.memory_limit = (int64_t)(limit_gib * GIB);
+    r.factors = TOPT_FACTOR_ZERO; /* micro-batches would save memory, too */
     r.settings.dtype = TOPT_F32;
     r.settings.optimizer = optimizer;
     if (topt_framework_find("topt", &r.framework, &err) || topt_plan(&r, &doc, &err)) {

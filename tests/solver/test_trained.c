@@ -2,6 +2,7 @@
  * and random strategies held against the programs that they are lowered to. */
 #include "evaluated.h"
 #include "models.h"
+#include "sizes.h"
 #include "tap.h"
 #include "topt_plan.h"
 #include "walk.h"
@@ -224,7 +225,7 @@ static void check_strategy(const struct topt_costing *k, struct topt_evaluator *
 
 static void check_model(int number, const char *train, int nodes, int per_node)
 {
-    enum { STRATEGIES = 20 };
+    enum { STRATEGIES = TOPT_TEST_SIZE_FROM(20, 5) };
     struct topt_error err = {0};
     struct topt_settings settings = topt_settings_default();
     struct topt_mesh mesh;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sizes.h"
 #include "tap.h"
 #include "topt_json.h"
 #include "topt_plan.h"
@@ -202,7 +203,7 @@ static int64_t all_rows(const struct topt_model *m, const struct topt_hw *hw,
 static void against_all(void)
 {
     static const double slower[] = {1, 2, 3.3};
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < TOPT_TEST_SIZE_FROM(3, 2); i++) {
         struct topt_error err = {0};
         struct topt_model *m = gpt(128, 2, 48, 64);
         struct topt_hw *hw = two(slower[i], &err);
@@ -349,8 +350,10 @@ static void refused(void)
 
 int main(void)
 {
-    by_speed(512, "pytorch", "bf16");
-    by_speed(512, "megatron", "bf16-mixed");
+    if (TOPT_TEST_PART == 1) { /* numbers; smaller searches below run the same code */
+        by_speed(512, "pytorch", "bf16");
+        by_speed(512, "megatron", "bf16-mixed");
+    }
     by_memory();
     against_all();
     costs_of_groups();

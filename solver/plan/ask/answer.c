@@ -22,12 +22,15 @@
 
 /* ---- writing ----------------------------------------------------------------------- */
 
-/* "left_out": factors that were not searched, and how to ask for them. */
-static void put_left_out(const struct topt_request *r, int factors, json_t *answer)
+/* "left_out": factors that were not searched, why where that is known, and how to ask for them. */
+static void put_left_out(const struct topt_request *r, const struct topt_best *b,
+                         json_t *answer)
 {
     static const char *const names[] = {"sharding over replicas (ZeRO, FSDP)",
                                         "recomputation", "micro-batches"};
-    int missing = TOPT_FACTORS_ALL & ~factors;
+    int missing = TOPT_FACTORS_ALL & ~b->factors,
+        widest = topt_request_widest(r, b->space);
+    int spared = b->found && !b->stopped && widest == TOPT_FACTORS_ALL;
     struct topt_text t = {0};
     if (r->micro_batches)
         missing &= ~TOPT_FACTOR_MICRO;
@@ -35,7 +38,8 @@ static void put_left_out(const struct topt_request *r, int factors, json_t *answ
         if (missing >> i & 1)
             topt_text_add(&t, "%s%s", t.len ? ", " : "", names[i]);
     if (t.len)
-        topt_text_add(&t, " (--factors all searches them)");
+        topt_text_add(&t, "%s (--factors all searches them)",
+                      spared ? ", as the fastest without them fits" : "");
     if (t.s)
         json_object_set_new(answer, "left_out", json_string(t.s));
     topt_text_fini(&t);
@@ -174,7 +178,7 @@ static int write_checked(struct topt_grid_search *s, const struct topt_best *b,
     *ret = answer_json(&f, b, plan);
     if (!*ret)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the plan");
-    put_left_out(r, b->factors, *ret);
+    put_left_out(r, b, *ret);
     return s->algorithm && s->algorithm->fused ? put_fused(&k, best->strategy, *ret, err)
                                                : 0;
 }
@@ -280,6 +284,8 @@ static int too_heavy(const struct topt_request *r, const struct topt_best *b,
     char have[32], need[32], why[200];
     topt_show_bytes(limit, have, sizeof have);
     topt_show_bytes(open ? b->solution.memory_bytes : floor, need, sizeof need);
+    if (!open && !strcmp(have, need))
+        snprintf(need, sizeof need, "%lld bytes more", (long long)(floor - limit));
     snprintf(
         why, sizeof why,
         b->certificate.decided
@@ -328,7 +334,7 @@ int topt_answer_infeasible(struct topt_planning *m, int64_t gpus, int doubt, jso
     int rc = b.found ? too_heavy(r, &b, gpus, doubt, ret, err)
                      : none_at_all(r, &b, gpus, ret, err);
     if (!rc)
-        put_left_out(r, b.factors, *ret);
+        put_left_out(r, &b, *ret);
     if (!rc && r->pin)
         rc = say_without_pins(m, gpus, *ret, err);
     if (!rc && b.certificate.decided) {

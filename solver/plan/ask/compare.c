@@ -493,10 +493,10 @@ static int ask_ours(struct entry *e, struct topt_request *r, struct topt_error *
     return ask(e, r, NULL, err);
 }
 
-/* Ours first. */
+/* Ours first.  '*ret_factors' are what all searched beside splits. */
 static int ask_all(const struct topt_request *asked_for,
                    const struct topt_system *const *systems, json_t *rows,
-                   struct topt_error *err)
+                   int *ret_factors, struct topt_error *err)
 {
     int parts = 1 + nalgorithms(), n = parts + nsystems(systems), asked = 0, rc = 0;
     struct topt_request question = *asked_for, *r = &question;
@@ -504,6 +504,7 @@ static int ask_all(const struct topt_request *asked_for,
     if (!e)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the comparison");
     rc = ask_ours(&e[asked++], r, err);
+    *ret_factors = r->factors;
     for (int i = 0; i < parts - 1 && !rc; i++)
         if (!topt_algorithm_at(i)->tables || topt_model_has_tables(r->model))
             rc = ask(&e[asked++], r, topt_algorithm_at(i), err);
@@ -571,8 +572,9 @@ int topt_plan_compare(const struct topt_request *r,
                       struct topt_error *err)
 {
     json_t *rows = json_array();
+    int factors = 0;
     *ret = NULL;
-    int rc = topt_request_check(r, err) || ask_all(r, systems, rows, err);
+    int rc = topt_request_check(r, err) || ask_all(r, systems, rows, &factors, err);
     if (!rc)
         put_first(rows, systems);
     json_t *ours = json_array_get(rows, 0);
@@ -597,6 +599,13 @@ int topt_plan_compare(const struct topt_request *r,
                      "feasible", feasible, "reading", reading ? reading : "", "systems",
                      rows);
     free(reading);
+    if (*ret &&
+        factors != topt_request_widest(r, topt_space_resolve(r->space, (int)r->gpus)))
+        json_object_set_new(
+            *ret, "left_out",
+            json_string("recomputation and micro-batches, of all systems alike, as ft "
+                        "fits without (--factors all searches them, as topt plan does "
+                        "where they are faster)"));
     if (*ret && topt_request_stopped(r))
         json_object_set_new(*ret, "stopped", json_true());
     return *ret ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the comparison");

@@ -230,11 +230,12 @@ static int order_by_warm_start(struct topt_planning *m, int64_t gpus, int64_t li
 
 /* What is best so far bounds what is still of interest; of equal ones the fewest
  * nodes. */
-static int search_shape(struct topt_grid_search *s, int64_t limit, enum topt_goal goal,
-                        struct topt_best *ret, struct topt_error *err)
+static int search_shape(struct topt_grid_search *s, int64_t limit, int64_t slowest_ns,
+                        enum topt_goal goal, struct topt_best *ret,
+                        struct topt_error *err)
 {
     struct topt_solutions all = {0};
-    int64_t memory = limit, time = 0;
+    int64_t memory = limit, time = slowest_ns;
     if (ret->found && goal == TOPT_GOAL_LEAST)
         memory = ret->solution.memory_bytes;
     else if (ret->found)
@@ -251,7 +252,8 @@ static int search_shape(struct topt_grid_search *s, int64_t limit, enum topt_goa
 }
 
 static int solve_shape(struct topt_planning *m, struct shape *at, int64_t limit,
-                       enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
+                       int64_t slowest_ns, enum topt_goal goal, struct topt_best *ret,
+                       struct topt_error *err)
 {
     struct topt_grid_search s;
     struct topt_solution *u = &at->uniform;
@@ -259,31 +261,34 @@ static int solve_shape(struct topt_planning *m, struct shape *at, int64_t limit,
     if (!rc && u->strategy && better(u, &s.mesh, ret, goal) &&
         topt_grid_holds(&s, u->strategy))
         take(ret, &s, u);
-    rc = rc || search_shape(&s, limit, goal, ret, err);
+    rc = rc || search_shape(&s, limit, slowest_ns, goal, ret, err);
     topt_grid_close(&s);
     return rc;
 }
 
-static void claim_epsilon(struct topt_best *b)
+/* Parts that were left with nothing faster than what another part has do not make it less exact. */
+static void claim_epsilon(struct topt_best *b, enum topt_goal goal)
 {
-    b->certificate.epsilon =
-        b->found || b->certificate.exact
-            ? topt_certificate_epsilon(&b->certificate, b->solution.time_ns)
-            : INFINITY;
+    struct topt_certificate *c = &b->certificate;
+    c->epsilon = b->found || c->exact ? topt_certificate_epsilon(c, b->solution.time_ns)
+                                      : INFINITY;
+    if (b->found && goal == TOPT_GOAL_FASTEST && c->epsilon == 0 && !c->decided)
+        c->exact = 1;
 }
 
+/* 'slowest_ns': nothing slower is of interest; 0: whatever its time. */
 static int search_shapes(struct topt_planning *m, int64_t gpus, int64_t limit,
-                         enum topt_goal goal, struct topt_best *ret,
+                         int64_t slowest_ns, enum topt_goal goal, struct topt_best *ret,
                          struct topt_error *err)
 {
     struct shapes shapes;
     *ret = (struct topt_best){.certificate = topt_certificate_exact()};
     int rc = list_shapes(m->request, gpus, &shapes, err);
-    if (!rc && wants_warm_start(m->request, gpus, goal))
+    if (!rc && !slowest_ns && wants_warm_start(m->request, gpus, goal))
         rc = order_by_warm_start(m, gpus, limit, &shapes, &ret->certificate, err);
     for (int i = 0; i < shapes.n && !rc; i++)
-        rc = solve_shape(m, &shapes.at[i], limit, goal, ret, err);
-    claim_epsilon(ret);
+        rc = solve_shape(m, &shapes.at[i], limit, slowest_ns, goal, ret, err);
+    claim_epsilon(ret, goal);
     shapes_fini(&shapes);
     if (rc)
         topt_best_fini(ret);
@@ -315,7 +320,7 @@ static int adopt(struct topt_planning *m, struct topt_best *other, int64_t limit
     if (!rc && topt_grid_holds(&s, other->solution.strategy)) {
         take(ret, &s, &other->solution);
         ret->stats = other->stats;
-        claim_epsilon(ret);
+        claim_epsilon(ret, goal);
     }
     topt_grid_close(&s);
     return rc;
@@ -340,7 +345,7 @@ static int ask_smaller(struct topt_planning *m, int64_t gpus, int64_t limit,
     if (topt_planning_init(&canonical, &r, err))
         return -1;
     canonical.work = m->work;
-    int rc = search_shapes(&canonical, gpus, limit, goal, &b, err);
+    int rc = search_shapes(&canonical, gpus, limit, 0, goal, &b, err);
     if (!rc) {
         m->work = canonical.work;
         rc = merge_work(ret, &b, err) || adopt(m, &b, limit, goal, ret, err);
@@ -355,7 +360,7 @@ static int ask_unlimited(struct topt_planning *m, int64_t gpus, int64_t limit,
                          struct topt_best *ret, struct topt_error *err)
 {
     struct topt_best b;
-    if (search_shapes(m, gpus, 0, TOPT_GOAL_FASTEST, &b, err))
+    if (search_shapes(m, gpus, 0, 0, TOPT_GOAL_FASTEST, &b, err))
         return -1;
     int rc = merge_work(ret, &b, err) || adopt(m, &b, limit, TOPT_GOAL_FASTEST, ret, err);
     topt_best_fini(&b);
@@ -366,7 +371,7 @@ static int solve_shapes(struct topt_planning *m, int64_t gpus, int64_t limit,
                         enum topt_goal goal, struct topt_best *ret,
                         struct topt_error *err)
 {
-    if (search_shapes(m, gpus, limit, goal, ret, err))
+    if (search_shapes(m, gpus, limit, 0, goal, ret, err))
         return -1;
     int rc = 0;
     if (asks_others(m, ret) && is_full(m, gpus))
@@ -396,42 +401,102 @@ static int solve(struct topt_planning *m, int64_t gpus, int64_t limit,
     return 0;
 }
 
-/* The same with more factors than were asked for first. */
+/* The same question with more factors. */
+static int widen(const struct topt_planning *m, int factors, struct topt_request *r,
+                 struct topt_planning *ret, struct topt_error *err)
+{
+    *r = *m->request;
+    r->factors = factors;
+    if (topt_planning_init(ret, r, err))
+        return -1;
+    ret->tensor = m->tensor;
+    ret->work = m->work;
+    ret->cache = m->cache;
+    return 0;
+}
+
 static int solve_wider(struct topt_planning *m, int factors, int64_t gpus, int64_t limit,
                        enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
 {
-    struct topt_request r = *m->request;
+    struct topt_request r;
     struct topt_planning wider;
-    r.factors = factors;
-    if (topt_planning_init(&wider, &r, err))
+    if (widen(m, factors, &r, &wider, err))
         return -1;
-    wider.tensor = m->tensor;
-    wider.work = m->work;
-    wider.cache = m->cache;
     int rc = solve(&wider, gpus, limit, goal, ret, err);
     m->work = wider.work;
     topt_planning_fini(&wider);
+    ret->factors = factors;
     return rc;
 }
 
-/* Sharding alone is a quick search and often enough.  Where it is not, and where the least memory
- * is asked for, everything is searched. */
+/* Is there something faster that takes more than the limit? */
+static int limit_binds(struct topt_planning *m, int64_t gpus, struct topt_best *found,
+                       int *ret, struct topt_error *err)
+{
+    struct topt_best b;
+    if (search_shapes(m, gpus, 0, found->solution.time_ns, TOPT_GOAL_FASTEST, &b, err))
+        return -1;
+    *ret = b.found && b.solution.time_ns < found->solution.time_ns;
+    found->stopped |= b.stopped;
+    topt_best_fini(&b);
+    return 0;
+}
+
+/* With more factors something may be faster than what was found with few.  Where the search for
+ * it ends early, what was found stays, with what is proven of it among the few. */
+static int improve_wider(struct topt_planning *m, int factors, int64_t gpus,
+                         int64_t limit, struct topt_best *best, struct topt_error *err)
+{
+    struct topt_request r;
+    struct topt_planning wider;
+    struct topt_best b;
+    if (widen(m, factors, &r, &wider, err))
+        return -1;
+    int rc = search_shapes(&wider, gpus, limit, best->solution.time_ns, TOPT_GOAL_FASTEST,
+                           &b, err);
+    m->work = wider.work;
+    topt_planning_fini(&wider);
+    if (rc)
+        return -1;
+    b.factors = factors;
+    if (b.found && better(&b.solution, &b.mesh, best, TOPT_GOAL_FASTEST)) {
+        topt_best_fini(best);
+        *best = b;
+        return 0;
+    }
+    best->stopped |= b.stopped;
+    if (!b.stopped && b.certificate.bound_ns >= best->solution.time_ns)
+        best->factors = factors;
+    topt_best_fini(&b);
+    return 0;
+}
+
+/* What recomputation and micro-batches save is memory: where the fastest of all that is sharded
+ * fits, it is the answer.  Where less of it fits, everything is searched that is not slower,
+ * and where nothing does, or the least memory is asked for, everything. */
 int topt_count_solve(struct topt_planning *m, int64_t gpus, int64_t limit,
                      enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
 {
     const struct topt_request *r = m->request;
     enum topt_space space = topt_space_resolve(r->space, (int)gpus);
     int factors = topt_request_factors(r, space), widest = topt_request_widest(r, space);
-    if (widest == factors || goal == TOPT_GOAL_FASTEST) {
-        if (solve(m, gpus, limit, goal, ret, err))
-            return -1;
-        ret->factors = factors;
-        if (widest == factors || ret->found || ret->stopped)
-            return 0;
+    int binds = 0;
+    if (widest != factors && goal == TOPT_GOAL_LEAST)
+        return solve_wider(m, widest, gpus, limit, goal, ret, err);
+    if (solve(m, gpus, limit, goal, ret, err))
+        return -1;
+    ret->factors = factors;
+    if (widest == factors || ret->stopped)
+        return 0;
+    if (!ret->found) {
         topt_best_fini(ret);
+        return solve_wider(m, widest, gpus, limit, goal, ret, err);
     }
-    int rc = solve_wider(m, widest, gpus, limit, goal, ret, err);
-    ret->factors = widest;
+    int rc = limit ? limit_binds(m, gpus, ret, &binds, err) : 0;
+    if (!rc && binds)
+        rc = improve_wider(m, widest, gpus, limit, ret, err);
+    if (rc)
+        topt_best_fini(ret);
     return rc;
 }
 

@@ -234,7 +234,11 @@ static int no_memory(struct topt_error *err)
 
 /* All shapes of a count: each point with the mesh it is for. */
 struct merged {
-    int n, stopped, alike;
+    int n, stopped, alike, everything;
+    struct {
+        enum topt_space space;
+        int least, fastest; /* is each known to be it? */
+    } ends;                 /* of everything */
     struct topt_certificate certificate;
     enum topt_space space;
     struct topt_problem_stats stats;
@@ -319,11 +323,15 @@ static int asks_seeds(const struct topt_request *r, const struct merged *m)
 static int keep_own(const struct topt_grid_search *s, struct topt_solutions *all)
 {
     int n = 0;
-    for (int i = 0; i < all->n; i++)
-        if (topt_grid_holds(s, all->at[i].strategy))
-            all->at[n++] = all->at[i];
-        else
+    for (int i = 0; i < all->n; i++) {
+        if (!topt_grid_holds(s, all->at[i].strategy)) {
             topt_strategy_destroy(all->at[i].strategy);
+            continue;
+        }
+        if (s->space != TOPT_SPACE_UNIFORM)
+            all->at[i].variant.cut = all->at[i].variant.zero = 0;
+        all->at[n++] = all->at[i];
+    }
     all->n = n;
     return n;
 }
@@ -364,6 +372,95 @@ static int merge_all_seeds(struct merged *m, struct topt_planning *own,
         rc = merge_seeds(m, own, &canonical, nodes, per_node, TOPT_GOAL_FRONTIER, err) ||
              merge_seeds(m, own, own, nodes, per_node, TOPT_GOAL_FASTEST, err);
     topt_planning_fini(&canonical);
+    return rc ? -1 : 0;
+}
+
+/* ---- everything that saves memory -------------------------------------------------------- */
+
+/* Has what is asked for recomputation and micro-batches that are not searched at first, as they
+ * would take long? */
+static int asks_everything(const struct topt_request *r)
+{
+    enum topt_space space = topt_space_resolve(r->space, (int)r->gpus);
+    return topt_request_widest(r, space) != topt_request_factors(r, space);
+}
+
+/* An end: what `topt plan` says for so many GPUs, or the least that anything needs. */
+static int merge_end(struct merged *m, struct topt_planning *asked, enum topt_goal goal,
+                     struct topt_error *err)
+{
+    const struct topt_request *r = asked->request;
+    struct topt_best b;
+    struct topt_solutions one = {.n = 1, .at = &b.solution};
+    int64_t limit = goal == TOPT_GOAL_LEAST ? r->memory_limit : topt_request_limit(r);
+    if (topt_count_solve(asked, r->gpus, limit, goal, &b, err)) {
+        m->stopped |= topt_request_stopped(r);
+        return topt_request_stopped(r) ? 0 : -1;
+    }
+    if (goal == TOPT_GOAL_LEAST)
+        m->ends.least = b.certificate.exact;
+    else
+        m->ends.fastest = !b.stopped && b.certificate.exact;
+    m->stopped |= b.stopped;
+    int rc = 0;
+    if (b.found) {
+        m->ends.space = b.space;
+        rc = merge_points(m, &one, &b.mesh, err);
+        if (!rc)
+            b.solution.strategy = NULL;
+    }
+    topt_search_stats_add(&m->certificate.stats, &b.certificate.stats);
+    topt_best_fini(&b);
+    return rc;
+}
+
+/* The uniform space takes a hundredth of the time of others: points to begin with, all of them
+ * where the search is stopped. */
+static int merge_uniform(struct merged *m, struct topt_planning *wide,
+                         struct topt_error *err)
+{
+    struct topt_request uniform =
+        topt_request_uniform(wide->request, wide->request->factors);
+    struct topt_planning from;
+    int nodes = 0, per_node = 0, rc = 0;
+    uniform.stop = NULL;
+    uniform.max_work = 0;
+    if (topt_planning_init(&from, &uniform, err))
+        return -1;
+    while (!rc && topt_request_grid(&uniform, uniform.gpus, &nodes, &per_node))
+        rc = merge_seeds(m, wide, &from, nodes, per_node, TOPT_GOAL_FRONTIER, err);
+    topt_planning_fini(&from);
+    return rc;
+}
+
+static int merge_canonical(struct merged *m, const struct topt_request *r,
+                           struct topt_error *err)
+{
+    struct topt_request canonical = topt_request_canonical(r, r->factors);
+    struct topt_planning from;
+    int nodes = 0, per_node = 0, rc = 0;
+    if (topt_planning_init(&from, &canonical, err))
+        return -1;
+    while (!rc && topt_request_grid(r, r->gpus, &nodes, &per_node))
+        rc = merge_shape(m, &from, nodes, per_node, err);
+    topt_planning_fini(&from);
+    return rc;
+}
+
+/* What can be booked at all, with everything that saves memory: both ends as `topt plan` says
+ * them, and between them the frontier of the canonical space, which takes seconds where
+ * the full one takes minutes.  What is known first is cheapest. */
+static int merge_everything(struct merged *m, struct topt_planning *wide,
+                            const struct topt_request *r, struct topt_error *err)
+{
+    struct topt_planning asked;
+    m->everything = 1;
+    if (topt_planning_init(&asked, r, err))
+        return -1;
+    int rc = merge_uniform(m, wide, err) || merge_end(m, &asked, TOPT_GOAL_LEAST, err) ||
+             merge_end(m, &asked, TOPT_GOAL_FASTEST, err) ||
+             merge_canonical(m, wide->request, err);
+    topt_planning_fini(&asked);
     return rc ? -1 : 0;
 }
 
@@ -440,6 +537,36 @@ static void put_job(json_t *doc, const struct topt_request *r)
     json_object_set_new(doc, "memory_limit", json_integer(topt_request_limit(r)));
 }
 
+/* Of everything: where its ends were searched. */
+static void put_ends(json_t *doc, const struct merged *m)
+{
+    if (m->everything)
+        json_object_set_new(doc, "ends",
+                            json_pack("{s:s, s:b, s:b}", "space",
+                                      topt_space_name(m->ends.space), "least",
+                                      m->ends.least, "fastest", m->ends.fastest));
+}
+
+/* What a plan may have that no point has, and how to ask for it. */
+static void put_left_out(json_t *doc, const struct topt_planning *p,
+                         const struct merged *m)
+{
+    const struct topt_framework *f = p->request->framework;
+    int no_tensor = f && p->tensor == TOPT_TENSOR_NEVER &&
+                    f->tensor_most > TOPT_TENSOR_NEVER && m->space == TOPT_SPACE_UNIFORM;
+    const char *words = NULL;
+    if (p->request->gpus == 1) /* nothing is split */
+        return;
+    if (m->n && no_tensor)
+        words = "tensor parallelism, with which less memory may do "
+                "(--tensor-parallel searches it)";
+    else if (m->everything && m->ends.space == TOPT_SPACE_FULL)
+        words = "between the ends, splits that canonical lacks and full has "
+                "(--space full --factors all searches them)";
+    if (words)
+        json_object_set_new(doc, "left_out", json_string(words));
+}
+
 static int put_frontier(struct topt_planning *micros, struct merged *m, json_t **ret,
                         struct topt_error *err)
 {
@@ -458,6 +585,8 @@ static int put_frontier(struct topt_planning *micros, struct merged *m, json_t *
         "edge_entries", (json_int_t)m->stats.edge_entries, "stats",
         topt_work_json(&m->certificate.stats), "pricing", topt_pricing_json(&m->stats));
     topt_certificate_write(doc, r->model, &m->certificate);
+    put_ends(doc, m);
+    put_left_out(doc, micros, m);
     put_job(doc, r);
     if (m->stopped)
         json_object_set_new(doc, "stopped", json_true());
@@ -469,33 +598,48 @@ static int put_frontier(struct topt_planning *micros, struct merged *m, json_t *
     return rc;
 }
 
+/* Every shape of the count.  Where tensor parallelism is a last resort, it is tried where nothing
+ * fits without. */
+static int merge_shapes(struct merged *m, struct topt_planning *micros,
+                        struct topt_error *err)
+{
+    const struct topt_request *r = micros->request;
+    int rc = 0;
+    for (int i = 0; !rc && !m->n; i++) {
+        int where = topt_request_tensor_at(r, i), nodes = 0, per_node = 0;
+        if (where < 0)
+            break;
+        micros->tensor = (enum topt_tensor_where)where;
+        while (!rc && topt_request_grid(r, r->gpus, &nodes, &per_node))
+            rc = merge_shape(m, micros, nodes, per_node, err);
+    }
+    if (!rc && asks_seeds(r, m))
+        rc = merge_all_seeds(m, micros, err);
+    return rc;
+}
+
 int topt_plan_frontier(const struct topt_request *r, json_t **ret, struct topt_error *err)
 {
+    struct topt_request own = *r;
     struct topt_planning micros;
     struct merged m = {.certificate = topt_certificate_exact()};
-    int nodes = 0, per_node = 0, rc = 0, shapes = 0;
+    int nodes = 0, per_node = 0;
     *ret = NULL;
     if (r->gpus < 1)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "a frontier needs a number of GPUs (at least 1)");
-    if (topt_request_check(r, err) || topt_planning_init(&micros, r, err))
+    if (topt_request_check(r, err))
         return -1;
-    /* Where tensor parallelism is a last resort, it is tried where nothing fits
-     * without. */
-    for (int i = 0; !rc && !m.n; i++) {
-        int where = topt_request_tensor_at(r, i);
-        if (where < 0)
-            break;
-        micros.tensor = (enum topt_tensor_where)where;
-        for (nodes = per_node = 0;
-             !rc && topt_request_grid(r, r->gpus, &nodes, &per_node); shapes++)
-            rc = merge_shape(&m, &micros, nodes, per_node, err);
-    }
-    if (!rc && asks_seeds(r, &m))
-        rc = merge_all_seeds(&m, &micros, err);
-    if (!rc)
-        rc = shapes ? put_frontier(&micros, &m, ret, err) : topt_no_grid(r, r->gpus, err);
+    if (!topt_request_grid(r, r->gpus, &nodes, &per_node))
+        return topt_no_grid(r, r->gpus, err);
+    if (asks_everything(r))
+        own.factors = topt_request_widest(r, topt_space_resolve(r->space, (int)r->gpus));
+    if (topt_planning_init(&micros, &own, err))
+        return -1;
+    int rc = asks_everything(r) ? merge_everything(&m, &micros, r, err)
+                                : merge_shapes(&m, &micros, err);
+    rc = rc || put_frontier(&micros, &m, ret, err);
     merged_fini(&m);
     topt_planning_fini(&micros);
-    return rc;
+    return rc ? -1 : 0;
 }

@@ -3,6 +3,7 @@
  * Why follows from the numbers: what a row takes longer, computing or waiting for the network,
  * or needs more memory, beside what its search leaves out. */
 #include "compare_words.h"
+#include "topt_answer_text.h"
 #include "topt_drawing.h"
 #include "topt_json.h"
 #include "topt_text.h"
@@ -364,7 +365,11 @@ char *topt_compare_text(const json_t *doc)
     show_overlap(&t, rows);
     show_exact(&t, rows);
     show_why(&t, rows);
-    if (is_true(doc, "stopped"))
-        topt_text_add(&t, "stopped early: plans are missing, or not the fastest\n");
+    if (json_object_get(doc, "left_out"))
+        topt_text_of_words(&t, "left out", topt_json_words_at(doc, "left_out"));
+    char *stopped = topt_stopped_words(doc);
+    if (stopped)
+        topt_text_add(&t, "stopped %s: plans are missing, or not the fastest\n", stopped);
+    free(stopped);
     return t.s;
 }

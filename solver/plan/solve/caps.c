@@ -353,26 +353,76 @@ static int64_t add_recomputed(const struct topt_problem *p,
     return paid;
 }
 
-int64_t topt_capped_excess(const struct topt_problem *p,
-                           const struct topt_search_point *point)
+/* Of each kind of blocks the largest sum, together. */
+static int64_t largest_blocks(const struct topt_blocks *b, const int64_t *sum)
 {
-    const struct topt_blocks *b = p->options.blocks;
-    if (!p->may_recompute || p->options.alike)
-        return 0;
-    int64_t *sum = calloc((size_t)p->k.model->nops + 1, sizeof *sum);
-    if (!sum)
-        return -1;
-    int64_t excess = -add_recomputed(p, point, sum);
+    int64_t all = 0;
     for (int i = 0; i < b->nkinds; i++) {
         const struct topt_block_kind *k = &b->of[i];
         int64_t most = 0;
         for (int n = 0; n < k->count; n++)
             if (sum[k->first + n * k->length] > most)
                 most = sum[k->first + n * k->length];
-        excess += most;
+        all += most;
     }
+    return all;
+}
+
+int64_t topt_capped_excess(const struct topt_problem *p,
+                           const struct topt_search_point *point)
+{
+    if (!p->may_recompute || p->options.alike)
+        return 0;
+    int64_t *sum = calloc((size_t)p->k.model->nops + 1, sizeof *sum);
+    if (!sum)
+        return -1;
+    int64_t paid = add_recomputed(p, point, sum);
+    int64_t excess = largest_blocks(p->options.blocks, sum) - paid;
     free(sum);
     return excess;
+}
+
+/* What is paid for what blocks alike recompute (block_folding.c): once for each of their variables,
+ * and for each edge that is not one of another at its place. */
+static int64_t paid_by_alike(const struct topt_problem *p,
+                             const struct topt_search_point *point)
+{
+    int64_t paid = 0;
+    for (int i = 0; i < p->nvariables; i++) {
+        const struct domain *c = &p->domain[p->variable[i].domain];
+        int config = c->config[c->kept[point->config[i]]];
+        int64_t most = 0;
+        for (int k = 0; k < c->nparts; k++) {
+            int64_t bytes = p->family[c->part[k].family].recomputed[config];
+            most = bytes > most ? bytes : most;
+        }
+        paid += most;
+    }
+    for (int l = 0; l < p->nterms; l++) {
+        const struct multiplicity *t = &p->multiplicity[p->term[l].multiplicity];
+        const struct topt_search_edge *e = &p->search_edge[l];
+        if (t->once)
+            paid += topt_multiplicity_recomputed(
+                p, t, e->from_class[point->config[e->from]],
+                e->to_class[point->config[e->to]], point->alt[l]);
+    }
+    return paid;
+}
+
+int topt_capped_surplus(const struct topt_problem *p,
+                        const struct topt_search_point *point, int64_t *ret,
+                        struct topt_error *err)
+{
+    *ret = 0;
+    if (!p->may_recompute || !p->options.alike)
+        return 0;
+    int64_t *sum = calloc((size_t)p->k.model->nops + 1, sizeof *sum);
+    if (!sum)
+        return topt_nomem(err, "a strategy");
+    add_recomputed(p, point, sum);
+    *ret = paid_by_alike(p, point) - largest_blocks(p->options.blocks, sum);
+    free(sum);
+    return 0;
 }
 
 int topt_capped_nodes(const struct topt_problem *p)

@@ -57,6 +57,13 @@ int64_t topt_capped_crossing_above(const struct topt_problem *p, int64_t above);
 int64_t topt_capped_excess(const struct topt_problem *p,
                            const struct topt_search_point *point);
 
+/* What a point of blocks that choose alike has too much of: an edge from outside into the first
+ * block of a kind pays for what it recomputes beside the edges that only later blocks have, though
+ * no block has both.  Never negative. */
+int topt_capped_surplus(const struct topt_problem *p,
+                        const struct topt_search_point *point, int64_t *ret,
+                        struct topt_error *err) TOPT_MUST_CHECK;
+
 /* Does the problem price the strategy as what it costs?  Where recomputation is free to choose, one
  * that chooses none is not: a problem without recomputation has it for less. */
 int topt_capped_is_exact_for(const struct topt_problem *p, const struct topt_strategy *s);
