@@ -176,6 +176,27 @@ static int check_default_hw(struct server *s, struct topt_error *err)
     return 0;
 }
 
+/* A profile of the site's table that nobody has registered yet is said now; jobs of its partitions are
+ * refused until it is there. */
+static int name_unknown_profiles(struct server *s, struct topt_error *err)
+{
+    const char *path = atomic_load(&s->config)->site_map;
+    struct site_map map = {0};
+    if (path && site_map_read(path, &map, err) < 0)
+        return -1;
+    for (size_t i = 0; i < map.n; i++) {
+        struct topt_error why = {0};
+        char *id = NULL, *doc = NULL;
+        if (find_hw(s, map.row[i].profile, &id, &doc, &why) < 0)
+            topt_log(TOPT_LOG_WARN, "site: partition '%s' in '%s': %s",
+                     map.row[i].partition, path, why.text);
+        free(id);
+        free(doc);
+    }
+    site_map_fini(&map);
+    return 0;
+}
+
 /* Worker processes; the first one is asked for what profiles there are, which also shows
  * that it works. */
 static int start_pool(struct daemon *d, struct topt_error *err)
@@ -235,7 +256,8 @@ static int start(struct daemon *d, struct topt_error *err)
     store_limits(s->store, c->cache_bytes, c->keep_plans_days);
     if (site_create(c->scontrol, c->site_map, &s->site, err) < 0)
         return -1;
-    if (start_pool(d, err) < 0 || check_default_hw(s, err) < 0 || start_jobs(s, err) < 0)
+    if (start_pool(d, err) < 0 || check_default_hw(s, err) < 0 ||
+        name_unknown_profiles(s, err) < 0 || start_jobs(s, err) < 0)
         return -1;
     return observations_start(s, err) < 0 ? -1 : start_http(d, err);
 }
@@ -350,6 +372,18 @@ static int check_people(const struct config *c, struct topt_error *err)
     return 0;
 }
 
+/* Can the site's table be read? */
+static int check_map(const struct config *c, struct topt_error *err)
+{
+    struct site_map map = {0};
+    if (c->site_map && site_map_read(c->site_map, &map, err) < 0) {
+        err->code = TOPT_ERR_USAGE;
+        return topt_wrap(err, "--site-map");
+    }
+    site_map_fini(&map);
+    return 0;
+}
+
 /* As many descriptors as there may be connections, where the system lets us. */
 static void allow_descriptors(const struct config *c)
 {
@@ -372,15 +406,20 @@ static int run(struct daemon *d, struct topt_error *err)
 {
     const struct config *c = config_of(d);
     if (c->check_config) {
-        if (check_people(c, err) < 0)
+        if (check_people(c, err) < 0 || check_map(c, err) < 0)
             return -1;
         printf("toptd: the settings can be read; socket %s, state %s%s%s\n",
                c->socket_path, c->state_dir, c->listen ? ", TCP " : "",
                c->listen ? c->listen : "");
         return 0;
     }
-    if (c->backup_to)
-        return store_backup(c->state_dir, c->backup_to, err);
+    if (c->backup_to) {
+        if (store_backup(c->state_dir, c->backup_to, err) < 0)
+            return -1;
+        printf("toptd: %s is a checked copy of the store in %s\n", c->backup_to,
+               c->state_dir);
+        return 0;
+    }
     json_object_seed(0); /* before there are threads */
     topt_json_watch_memory();
     allow_descriptors(c);

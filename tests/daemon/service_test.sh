@@ -20,9 +20,17 @@ printf 'check-config = 1\n' >"$dir/bad.conf"
 "$toptd" --config "$dir/bad.conf" >"$dir/body" 2>&1
 [ $? -eq 2 ]; ok $? "--check-config is no setting of a file"
 
+printf 'gpu fake-hw\n' >"$dir/map"
+"$toptd" --check-config --site-map "$dir/map" >"$dir/body" 2>&1
+status=$?
+[ $status -eq 2 ] && grep -q -- '--site-map' "$dir/body"; ok $? "a table of the site that can't be read: $(cat "$dir/body")"
+
 # --- SIGHUP
 printf 'hw = fake-hw\nlog-level = warning\n' >"$dir/live.conf"
-start --config "$dir/live.conf"
+printf 'gpu * fake-hw\nold * moon\n' >"$dir/map"
+start --config "$dir/live.conf" --site-map "$dir/map"
+grep -q "partition 'old' in .*map': unknown hardware 'moon'" "$dir/log" && ! grep -q "partition 'gpu'" "$dir/log"
+ok $? "a profile of the site's table that isn't there is named at the start"
 ask GET /livez
 grep -q 'GET /livez' "$dir/log" && quiet=1 || quiet=0
 ok $quiet "few words at log-level warning"
