@@ -66,18 +66,18 @@ static void list_one(const struct topt_hw *hw)
     int curves = 0;
     while (topt_hw_curve_check(hw, curves, &c))
         curves++;
-    printf("%-22s %4d x %-3d  %-19s %9s  %-12s %6d\n", topt_hw_name(hw),
-           topt_hw_max_nodes(hw), topt_hw_gpus_per_node(hw), topt_hw_device(hw),
+    printf("%-22s %4d x %-3d  %9s  %-12s %6d  %s\n", topt_hw_name(hw),
+           topt_hw_max_nodes(hw), topt_hw_gpus_per_node(hw),
            topt_show_bytes(topt_hw_memory_bytes(hw), memory, sizeof memory),
-           types_of(hw, types, sizeof types), curves);
+           types_of(hw, types, sizeof types), curves, topt_hw_device(hw));
 }
 
 static int list(const struct args *args, struct topt_error *err)
 {
     json_t *all = json_array();
     if (!args->json)
-        printf("%-22s %-10s  %-19s %9s  %-12s %6s\n", "profile", "nodes x", "device",
-               "usable", "types", "curves");
+        printf("%-22s %-10s  %9s  %-12s %6s  %s\n", "profile", "nodes x", "usable",
+               "types", "curves", "device");
     for (const char *const *name = topt_hw_shipped(); *name; name++) {
         struct topt_hw *hw = topt_hw_load(*name, err);
         if (!hw) {
@@ -323,19 +323,23 @@ static size_t print_remarks(const char *heading, json_t *list)
     return n;
 }
 
-static void check_text(const struct topt_hw *hw)
+/* "a: up to 2 nodes of 8 x A100-SXM4-40GB, 38.00 GiB usable each" */
+static void print_size(const char *what, const struct topt_hw *hw, const char *most)
 {
     char memory[32];
-    json_t *doc = topt_hw_to_json(hw);
-    printf("%s: up to %d nodes of %d %s, %s usable each\n", topt_hw_name(hw),
-           topt_hw_max_nodes(hw), topt_hw_gpus_per_node(hw), topt_hw_device(hw),
+    int nodes = topt_hw_max_nodes(hw);
+    printf("%s%s: %s%d node%s of %d x %s, %s usable each\n", what, topt_hw_name(hw),
+           nodes == 1 ? "" : most, nodes, nodes == 1 ? "" : "s",
+           topt_hw_gpus_per_node(hw), topt_hw_device(hw),
            topt_show_bytes(topt_hw_memory_bytes(hw), memory, sizeof memory));
-    for (int i = 0; i < topt_hw_groups(hw); i++) {
-        const struct topt_hw *g = topt_hw_group(hw, i);
-        printf("group %s: %d nodes of %d %s, %s usable each\n", topt_hw_name(g),
-               topt_hw_max_nodes(g), topt_hw_gpus_per_node(g), topt_hw_device(g),
-               topt_show_bytes(topt_hw_memory_bytes(g), memory, sizeof memory));
-    }
+}
+
+static void check_text(const struct topt_hw *hw)
+{
+    json_t *doc = topt_hw_to_json(hw);
+    print_size("", hw, "up to ");
+    for (int i = 0; i < topt_hw_groups(hw); i++)
+        print_size("group ", topt_hw_group(hw, i), "");
     if (topt_hw_groups(hw))
         printf("of the groups together, which is as the least of each:\n");
     print_device(hw, json_object_get(doc, "device"));

@@ -58,7 +58,7 @@ static size_t inputs_of(const json_t *op)
 }
 
 /* A part of a projection, and what lies between it and who reads it. */
-struct part {
+struct projection_part {
     int64_t linear, bias;         /* the projection, and its bias or -1 */
     int64_t rotary;               /* -1: not rotated */
     int64_t first, features;      /* numbers of the projection's output; all: from 0 on */
@@ -68,10 +68,10 @@ struct part {
 };
 
 /* Follow a tensor back to its projection; 0 where something else lies between. */
-static int follow(const struct pass *p, int64_t i, struct part *ret)
+static int follow(const struct pass *p, int64_t i, struct projection_part *ret)
 {
-    *ret =
-        (struct part){.linear = -1, .bias = -1, .rotary = -1, .factor = 1, .sliced = -1};
+    *ret = (struct projection_part){
+        .linear = -1, .bias = -1, .rotary = -1, .factor = 1, .sliced = -1};
     for (int step = 0; step < 8 && i >= 0; step++) {
         const json_t *op = op_at(p, i);
         int own = p->uses[i] == 1, at_slice = ret->sliced >= 0;
@@ -105,7 +105,7 @@ static int follow(const struct pass *p, int64_t i, struct part *ret)
 
 /* Are the parts projections of one tensor, all with a bias or none; or one projection whose
  * output they are, one after the other and nothing else? */
-static int belong(const struct pass *p, const struct part *part, int n)
+static int belong(const struct pass *p, const struct projection_part *part, int n)
 {
     int64_t sum = 0;
     for (int k = 0; k < n; k++) {
@@ -133,8 +133,8 @@ static json_t *operator(const char *name, const char *kind, json_t *from)
 
 /* One projection for the parts, of 'count' units; its last operator's name is left in
  * '*ret_name'.  The parts' operators are gone. */
-static json_t *projected(struct pass *p, const struct part *part, int n, int64_t count,
-                         int64_t unit, const char **ret_name)
+static json_t *projected(struct pass *p, const struct projection_part *part, int n,
+                         int64_t count, int64_t unit, const char **ret_name)
 {
     const json_t *linear = op_at(p, part[0].linear), *bias = op_at(p, part[0].bias);
     json_t *made = json_array(),
@@ -162,7 +162,8 @@ static json_t *projected(struct pass *p, const struct part *part, int n, int64_t
 /* ---- attention --------------------------------------------------------------------- */
 
 /* Are queries and keys both rotated, alike and all their numbers, or neither? */
-static int rotated_alike(const struct pass *p, const struct part *part, int64_t head)
+static int rotated_alike(const struct pass *p, const struct projection_part *part,
+                         int64_t head)
 {
     const json_t *q = op_at(p, part[0].rotary), *k = op_at(p, part[1].rotary);
     const char *key;
@@ -209,7 +210,7 @@ static void fuse_attention(struct pass *p, int64_t i)
     int64_t heads = number(attend, "heads", 0),
             groups = number(attend, "kv_heads", heads);
     int64_t head = number(attend, "head_dim", 0);
-    struct part part[3];
+    struct projection_part part[3];
     const char *name;
     for (int k = 0; others[k]; k++)
         if (json_object_get(attend, others[k]))
@@ -242,7 +243,7 @@ static int fuse_gate(struct pass *p, int64_t i, size_t side)
     json_t *mul = op_at(p, i);
     int64_t u = input(p, mul, side);
     const json_t *unary = op_at(p, u);
-    struct part part[2];
+    struct projection_part part[2];
     const char *name;
     if (!is_kind(unary, "unary") || p->uses[u] != 1 || p->gone[u] ||
         !follow(p, input(p, unary, 0), &part[0]) ||

@@ -121,10 +121,18 @@ static void add_names(char *buf, size_t size, const json_t *row)
         buf + at, size - at, "%s%s", i ? ", " : "", json_string_value(x));
 }
 
-static void show_row(struct topt_text *out, const json_t *row, int by_batch)
+/* "64 (8 nodes)"; its length. */
+static int booked_words(const json_t *row, char buf[48])
+{
+    int64_t nodes = topt_json_whole_at(row, "nodes");
+    return snprintf(buf, 48, "%lld (%lld node%s)",
+                    (long long)topt_json_whole_at(row, "gpus"), (long long)nodes,
+                    nodes == 1 ? "" : "s");
+}
+
+static void show_row(struct topt_text *out, const json_t *row, int by_batch, int wide)
 {
     char label[48], a[32], b[32], c[32], e[32], gpus[48];
-    int64_t nodes = topt_json_whole_at(row, "nodes");
     double tokens = topt_json_number_at(row, "tokens_per_second");
     if (by_batch)
         grouped(topt_json_whole_at(row, "batch"), label);
@@ -134,11 +142,9 @@ static void show_row(struct topt_text *out, const json_t *row, int by_batch)
         topt_text_add(out, "%-14s %s\n", label, topt_json_words_at(row, "why"));
         return;
     }
-    snprintf(gpus, sizeof gpus, "%lld (%lld node%s)",
-             (long long)topt_json_whole_at(row, "gpus"), (long long)nodes,
-             nodes == 1 ? "" : "s");
+    booked_words(row, gpus);
     topt_text_add(
-        out, "%-14s %-14s %8s %10s %8s %10s  %s\n", label, gpus,
+        out, "%-14s %-*s %8s %10s %8s %10s  %s\n", label, wide, gpus,
         topt_show_ns(topt_json_whole_at(row, "time_ns"), a, sizeof a),
         rounded(tokens > 0 ? tokens : topt_json_number_at(row, "samples_per_second"), b),
         rounded(topt_json_number_at(row, "gpu_hours_per_million_samples"), c),
@@ -151,10 +157,17 @@ void topt_text_of_rows(struct topt_text *out, const json_t *rows, int by_batch)
     size_t i;
     json_t *row;
     int tokens = json_object_get(json_array_get(rows, 0), "tokens_per_second") != NULL;
-    topt_text_add(out, "\n%-14s %-14s %8s %10s %8s %10s  strategy\n",
-                  by_batch ? "batch" : "", "GPUs", "step",
+    int wide = 14;
+    char gpus[48];
+    json_array_foreach(rows, i, row)
+    {
+        int n = booked_words(row, gpus);
+        wide = n > wide ? n : wide;
+    }
+    topt_text_add(out, "\n%-14s %-*s %8s %10s %8s %10s  strategy\n",
+                  by_batch ? "batch" : "", wide, "GPUs", "step",
                   tokens ? "tokens/s" : "samples/s", "GPU-h/1M", "memory");
-    json_array_foreach(rows, i, row) show_row(out, row, by_batch);
+    json_array_foreach(rows, i, row) show_row(out, row, by_batch, wide);
     topt_text_add(out, "%-14s (GPU-h/1M: GPU-hours for a million samples)\n\n", "");
 }
 

@@ -141,23 +141,32 @@ static int frontier_chart(const json_t *frontier, int bands, const char *limit,
 static void list_point(struct topt_text *t, const json_t *frontier, const json_t *p,
                        const char *what)
 {
-    char a[32], b[32], c[32], d[32];
-    topt_text_add(t, "%*s  %10s  %10s  %10s  %lldx%lld%s%s%s\n", LABEL,
+    char a[32], b[32], c[32], d[32], grid[48];
+    const char *strategy = topt_plot_words(p, "strategy");
+    const char *mark = fits(frontier, p) ? what : "above the limit";
+    snprintf(grid, sizeof grid, "%lldx%lld", (long long)topt_plot_whole(p, "nodes"),
+             (long long)topt_plot_whole(p, "gpus_per_node"));
+    topt_text_add(t, "%*s  %10s  %10s  %10s  %-6s", LABEL,
                   topt_show_bytes(topt_plot_whole(p, "memory_bytes"), a, sizeof a),
                   topt_show_ns(topt_plot_whole(p, "time_ns"), b, sizeof b),
                   topt_show_ns(topt_plot_whole(p, "compute_ns"), c, sizeof c),
-                  topt_show_ns(topt_plot_whole(p, "network_ns"), d, sizeof d),
-                  (long long)topt_plot_whole(p, "nodes"),
-                  (long long)topt_plot_whole(p, "gpus_per_node"), *what ? "  " : "", what,
-                  fits(frontier, p) ? "" : "  above the limit");
+                  topt_show_ns(topt_plot_whole(p, "network_ns"), d, sizeof d), grid);
+    if (*strategy)
+        topt_text_add(t, "  %-17s  %s", mark, strategy);
+    else if (*mark)
+        topt_text_add(t, "  %s", mark);
+    topt_text_add(t, "\n");
 }
 
 static void list_points(struct topt_text *t, const json_t *frontier, int knee)
 {
     int n = count(frontier), fastest = fastest_that_fits(frontier);
     int stride = n > SHOWN ? (n + SHOWN - 1) / SHOWN : 1;
-    topt_text_add(t, "%*s  %10s  %10s  %10s  nodes\n", LABEL, "memory", "step",
-                  "computing", "network");
+    topt_text_add(t, "%*s  %10s  %10s  %10s  nodes%s\n", LABEL, "memory", "step",
+                  "computing", "network",
+                  n && *topt_plot_words(point_at(frontier, 0), "strategy")
+                      ? "                      strategy"
+                      : "");
     for (int i = 0; i < n; i++)
         if (i % stride == 0 || i == n - 1 || i == knee || i == fastest)
             list_point(t, frontier, point_at(frontier, i),

@@ -22,6 +22,8 @@ agree() { # agree GPUS NAME: of $job
         ask frontier.json frontier --gpus "$1"
     check "$2: each command answers for $1 GPUs"
     limit=$(of plan.json .memory_limit)
+    [ "$(of plan.json .strategy)" = "$(jq -r --argjson limit "$limit" "$fits | last.strategy" frontier.json)" ]
+    check "the frontier's fastest point that fits is the plan's strategy"
     [ "$(of plan.json '"\(.time_ns) \(.memory_bytes)"')" = "$(of curve.json '.points[0] | "\(.time_ns) \(.memory_bytes)"')" ]
     check "the curve has the time and memory of the plan"
     [ "$(of plan.json .time_ns)" = "$(jq --argjson limit "$limit" "$fits | last.time_ns" frontier.json)" ]
@@ -58,6 +60,10 @@ of frontier.json .space | grep -q canonical && of frontier.json .ends.space | gr
 check "its frontier has micro-batches by default, and says which space each part of it is of"
 job="$gpt --hw lab-cpu --batch 8 --framework topt"
 agree 2 "a small model"
+
+# Tensor parallelism as a last resort: points without it that do not fit are no reason not to try it.
+job="$llama --hw a100-40-dgx --batch 16 --seq 65536"
+agree 8 "long samples"
 
 # Encoder and decoder read one embedding: what the first block of the decoder recomputes, others do not.
 echo '{"model_type": "t5", "d_model": 1024, "d_ff": 16384, "d_kv": 128, "num_layers": 6, "num_heads": 32,

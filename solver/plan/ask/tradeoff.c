@@ -38,15 +38,15 @@ static json_t *curve_head(const struct topt_request *r)
 }
 
 /* As the plan's document would say it. */
-static char *strategy_of(const struct topt_request *r, const struct topt_best *b)
+static char *strategy_of(const struct topt_request *r, const struct topt_mesh *mesh,
+                         enum topt_space space, const struct topt_solution *s)
 {
-    const struct topt_variant *v = &b->solution.variant;
-    if (!r->framework || b->space != TOPT_SPACE_UNIFORM)
-        return topt_strategy_words(r->model, &b->mesh, b->solution.strategy,
-                                   v->micro_batches);
-    int64_t ranks = topt_data_ranks(&b->mesh, v->cut);
+    const struct topt_variant *v = &s->variant;
+    if (!r->framework || space != TOPT_SPACE_UNIFORM)
+        return topt_strategy_words(r->model, mesh, s->strategy, v->micro_batches);
+    int64_t ranks = topt_data_ranks(mesh, v->cut);
     int64_t samples = r->model->batch / v->micro_batches;
-    return topt_uniform_words(r->framework, &b->mesh, v, (samples + ranks - 1) / ranks);
+    return topt_uniform_words(r->framework, mesh, v, (samples + ranks - 1) / ranks);
 }
 
 /* What the best of a count is: in words, what it costs by part, from scratch, and between
@@ -66,7 +66,7 @@ static json_t *check(struct topt_planning *m, const struct topt_best *b,
     topt_grid_close(&s);
     if (rc)
         return NULL;
-    char *words = strategy_of(m->request, b);
+    char *words = strategy_of(m->request, &b->mesh, b->space, &b->solution);
     json_t *o = json_pack("{s:s, s:I, s:I, s:I, s:o}", "strategy", words ? words : "",
                           "peak_bytes", (json_int_t)peak, "compute_ns",
                           (json_int_t)cost.sum.compute_ns, "network_ns",
@@ -512,6 +512,19 @@ static json_t *point_json(const struct topt_request *r, const struct topt_placed
                      "band", topt_prediction_band(r->hw, cost, c->peak_bytes));
 }
 
+/* What it is, in words; of unlike devices they would not tell. */
+static void name_point(const struct topt_request *r, enum topt_space space,
+                       const struct topt_placed *p, json_t *point)
+{
+    struct topt_mesh mesh;
+    if (r->unlike.parts || topt_mesh_init(&mesh, p->nodes, p->per_node, NULL))
+        return;
+    char *words = strategy_of(r, &mesh, space, &p->s);
+    if (words)
+        json_object_set_new(point, "strategy", json_string(words));
+    free(words);
+}
+
 /* Check all and write them down. */
 static int put_all(struct topt_planning *micros, const struct merged *m, json_t *points,
                    struct topt_error *err)
@@ -519,9 +532,11 @@ static int put_all(struct topt_planning *micros, const struct merged *m, json_t 
     struct topt_checked *checked = malloc(((size_t)m->n + 1) * sizeof *checked);
     int rc =
         checked ? topt_points_check(micros, m->at, m->n, checked, err) : no_memory(err);
-    for (int i = 0; i < m->n && !rc; i++)
-        json_array_append_new(points,
-                              point_json(micros->request, &m->at[i], &checked[i]));
+    for (int i = 0; i < m->n && !rc; i++) {
+        json_t *point = point_json(micros->request, &m->at[i], &checked[i]);
+        name_point(micros->request, m->space, &m->at[i], point);
+        json_array_append_new(points, point);
+    }
     free(checked);
     return rc;
 }
@@ -598,6 +613,14 @@ static int put_frontier(struct topt_planning *micros, struct merged *m, json_t *
     return rc;
 }
 
+static int some_fits(const struct merged *m, int64_t limit)
+{
+    for (int i = 0; i < m->n; i++)
+        if (m->at[i].s.memory_bytes <= limit)
+            return 1;
+    return 0;
+}
+
 /* Every shape of the count.  Where tensor parallelism is a last resort, it is tried where nothing
  * fits without. */
 static int merge_shapes(struct merged *m, struct topt_planning *micros,
@@ -605,7 +628,7 @@ static int merge_shapes(struct merged *m, struct topt_planning *micros,
 {
     const struct topt_request *r = micros->request;
     int rc = 0;
-    for (int i = 0; !rc && !m->n; i++) {
+    for (int i = 0; !rc && !some_fits(m, topt_request_limit(r)); i++) {
         int where = topt_request_tensor_at(r, i), nodes = 0, per_node = 0;
         if (where < 0)
             break;

@@ -119,25 +119,25 @@ static int find_fastest(struct lookup *l)
                         &l->x->fastest);
 }
 
-/* What is lighter than the fastest that the device can hold. */
-static int find_lighter(struct lookup *l)
+/* What takes less memory than the fastest that the device can hold. */
+static int find_below(struct lookup *l)
 {
     struct topt_cached_variant *x = l->x;
-    if (!x->fastest.n || x->lighter.known)
+    if (!x->fastest.n || x->below.known)
         return 0;
     int64_t limit = x->fastest.at[0].memory_bytes - 1;
     if (limit < x->least.memory || limit < 1) {
-        x->lighter.known = 1;
+        x->below.known = 1;
         return 0;
     }
-    return search(l, TOPT_GOAL_FRONTIER, limit, &x->lighter);
+    return search(l, TOPT_GOAL_FRONTIER, limit, &x->below);
 }
 
 static int find_least(struct lookup *l)
 {
     struct topt_cached_variant *x = l->x;
     struct topt_solutions found = {.certificate = topt_certificate_exact()};
-    if (x->lightest_known)
+    if (x->least_memory_known)
         return 0;
     struct topt_search_options o = widest(l, 0);
     if (make_problem(l) || topt_solve_least(l->p, &o, 0, &found, l->err))
@@ -145,9 +145,9 @@ static int find_least(struct lookup *l)
     int rc = found.stopped || !found.certificate.exact ||
              found.certificate.bound_bytes < INT64_MAX;
     if (!rc) {
-        x->lightest_known = 1 + (found.n > 0);
+        x->least_memory_known = 1 + (found.n > 0);
         if (found.n)
-            x->lightest =
+            x->least_memory =
                 (struct topt_cost){found.at[0].memory_bytes, found.at[0].time_ns};
     }
     topt_solutions_fini(&found);
@@ -217,11 +217,11 @@ static int read_point(struct lookup *l, struct topt_cached_point *p,
     return -1;
 }
 
-/* Of what is lighter than the fastest nothing is as fast. */
+/* Of what takes less memory than the fastest nothing is as fast. */
 static int answer_fastest(struct lookup *l, const struct topt_cached_question *q,
                           struct topt_solutions *ret)
 {
-    const struct topt_cached_points *fast = &l->x->fastest, *light = &l->x->lighter;
+    const struct topt_cached_points *fast = &l->x->fastest, *below = &l->x->below;
     int rc = find_fastest(l), i;
     if (rc)
         return rc;
@@ -230,14 +230,14 @@ static int answer_fastest(struct lookup *l, const struct topt_cached_question *q
         return 0;
     if (!beyond(fast->at[0].memory_bytes, q->memory_limit))
         return read_point(l, &fast->at[0], ret);
-    if ((rc = find_lighter(l)))
+    if ((rc = find_below(l)))
         return rc;
-    topt_search_stats_add(&ret->certificate.stats, &light->work);
-    for (i = light->n - 1; i >= 0; i--)
-        if (!beyond(light->at[i].memory_bytes, q->memory_limit))
+    topt_search_stats_add(&ret->certificate.stats, &below->work);
+    for (i = below->n - 1; i >= 0; i--)
+        if (!beyond(below->at[i].memory_bytes, q->memory_limit))
             break;
-    return i >= 0 && !beyond(light->at[i].time_ns, q->time_limit)
-               ? read_point(l, &light->at[i], ret)
+    return i >= 0 && !beyond(below->at[i].time_ns, q->time_limit)
+               ? read_point(l, &below->at[i], ret)
                : 0;
 }
 
@@ -246,9 +246,9 @@ static int answer_least(struct lookup *l, const struct topt_cached_question *q,
                         struct topt_solutions *ret)
 {
     int rc = find_least(l);
-    struct topt_solution s = {l->x->lightest.memory, l->x->lightest.time, NULL,
+    struct topt_solution s = {l->x->least_memory.memory, l->x->least_memory.time, NULL,
                               *l->variant, NULL};
-    if (rc || l->x->lightest_known < 2 || !within(q, s.memory_bytes, s.time_ns))
+    if (rc || l->x->least_memory_known < 2 || !within(q, s.memory_bytes, s.time_ns))
         return rc;
     return topt_solutions_append(ret, &s, 1, l->err);
 }
@@ -311,10 +311,9 @@ static int complete(struct lookup *l, int64_t most, struct topt_solutions *seen)
         return 0;
     if (find_fastest(l) < 0)
         return -1;
-    if (x->fastest.n && !excluded(x, x->fastest.at[0].time_ns, seen) &&
-        find_lighter(l) < 0)
+    if (x->fastest.n && !excluded(x, x->fastest.at[0].time_ns, seen) && find_below(l) < 0)
         return -1;
-    return add_points(&x->fastest, seen, l->err) || add_points(&x->lighter, seen, l->err)
+    return add_points(&x->fastest, seen, l->err) || add_points(&x->below, seen, l->err)
                ? -1
                : 0;
 }

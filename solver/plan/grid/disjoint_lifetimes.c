@@ -53,16 +53,16 @@ static int recomputed_on_one(const struct topt_planning *m, struct topt_micro *t
 }
 
 /* Of parameters. */
-struct numbers {
+struct parameter_counts {
     double block_bytes; /* values of one block of each kind */
     double block, blocks,
         /* numbers that are trained: of these, of all blocks, of what is in none */
         outside;
 };
 
-static struct numbers numbers_of(const struct topt_model *m, double value)
+static struct parameter_counts count_parameters(const struct topt_model *m, double value)
 {
-    struct numbers n = {0, 0, 0, 0};
+    struct parameter_counts n = {0, 0, 0, 0};
     for (int i = 0; i < m->nops; i++) {
         const struct topt_attrs *a = &m->op[i].attrs;
         double own = topt_op_parameters(&m->op[i]), trained = a->frozen ? 0 : own;
@@ -109,7 +109,7 @@ static struct units units_of(const struct topt_settings *x, const struct topt_va
                              const struct topt_model *m, double all, double tensor)
 {
     double value = topt_dtype_bytes(x->dtype);
-    struct numbers n = numbers_of(m, value);
+    struct parameter_counts n = count_parameters(m, value);
     double each = x->gradient_f32 ? 4 : value;
     double reduced = value + (x->gradient_f32 ? 4 : 0);
     double ranks = v->zero >= TOPT_ZERO_GRADIENT ? all : tensor;

@@ -28,7 +28,7 @@ static void points_fini(struct topt_cached_points *p)
 static void variant_destroy(struct topt_cached_variant *v)
 {
     points_fini(&v->fastest);
-    points_fini(&v->lighter);
+    points_fini(&v->below);
     free(v);
 }
 
@@ -116,9 +116,9 @@ struct topt_cached_variant *topt_cached_variant(struct topt_cached_grid *g,
 
 /* ---- written ----------------------------------------------------------------------- */
 
-/* Numbers of a row, and what may stand behind them: the lightest, the fastest, what is
- * lighter. */
-enum { COUNTS = 7, ROW = 12, LIGHTEST = ROW, FASTEST, LIGHTER };
+/* Numbers of a row, and what may stand behind them: the least memory, the fastest, what takes
+ * less than that. */
+enum { COUNTS = 7, ROW = 12, LEAST_MEMORY = ROW, FASTEST, BELOW };
 
 /* The number of a row of counts in the table, added where it is new. */
 static json_int_t row_of(json_t *table, const int64_t *count)
@@ -175,16 +175,16 @@ static json_t *variant_json(const struct topt_cached_variant *x, json_t *counts)
         "[I, i, i, i, I, i, i, i, I, I, I, i]", (json_int_t)v->micro_batches, v->cut,
         v->zero, v->recompute, (json_int_t)v->apart_bytes, v->late_permille,
         v->hidden_ppm, x->some, (json_int_t)x->least.memory, (json_int_t)x->least.time,
-        pricing_of(counts, &x->stats), x->lightest_known);
-    if (x->lightest_known || x->fastest.known)
-        json_array_append_new(row,
-                              x->lightest_known == 2
-                                  ? json_pack("[I, I]", (json_int_t)x->lightest.memory,
-                                              (json_int_t)x->lightest.time)
-                                  : json_array());
+        pricing_of(counts, &x->stats), x->least_memory_known);
+    if (x->least_memory_known || x->fastest.known)
+        json_array_append_new(row, x->least_memory_known == 2
+                                       ? json_pack("[I, I]",
+                                                   (json_int_t)x->least_memory.memory,
+                                                   (json_int_t)x->least_memory.time)
+                                       : json_array());
     if (x->fastest.known) {
         json_array_append_new(row, points_json(&x->fastest, counts));
-        json_array_append_new(row, points_json(&x->lighter, counts));
+        json_array_append_new(row, points_json(&x->below, counts));
     }
     return row;
 }
@@ -280,14 +280,14 @@ static int read_found(const struct reader *r, const json_t *row,
 {
     int64_t c[2] = {0, 0};
     size_t n = json_array_size(row);
-    if (x->lightest_known == 2 && read_integers(json_array_get(row, LIGHTEST), 2, c))
+    if (x->least_memory_known == 2 &&
+        read_integers(json_array_get(row, LEAST_MEMORY), 2, c))
         return -1;
-    x->lightest = (struct topt_cost){c[0], c[1]};
+    x->least_memory = (struct topt_cost){c[0], c[1]};
     if (n <= FASTEST)
-        return n > ROW || !x->lightest_known ? 0 : -1;
-    return n == LIGHTER + 1 &&
-                   !read_points(r, json_array_get(row, FASTEST), &x->fastest) &&
-                   !read_points(r, json_array_get(row, LIGHTER), &x->lighter) &&
+        return n > ROW || !x->least_memory_known ? 0 : -1;
+    return n == BELOW + 1 && !read_points(r, json_array_get(row, FASTEST), &x->fastest) &&
+                   !read_points(r, json_array_get(row, BELOW), &x->below) &&
                    x->fastest.known && x->fastest.n < 2
                ? 0
                : -1;
@@ -316,7 +316,7 @@ static int read_variant(const struct reader *r, struct topt_cached_grid *g,
     made->least = (struct topt_cost){x[8], x[9]};
     made->stats =
         (struct topt_problem_stats){c[0], c[1], c[2], c[3], c[4], c[5], c[6], 0};
-    made->lightest_known = (int)x[11];
+    made->least_memory_known = (int)x[11];
     return read_found(r, row, made);
 }
 

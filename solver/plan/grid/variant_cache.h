@@ -2,7 +2,7 @@
  * limits, counts or mode were asked for.  Private to plan/.
  *
  *     cache -- grid (nodes x devices a node) -- variant -- bounds, the fastest,
- *                                                          its frontier, the lightest
+ *                                                          its frontier, least memory
  *
  * Of each variant can be known, in the order in which questions need it: below which
  * memory and time none of its strategies is, which takes its prices; the fastest that the
@@ -46,11 +46,11 @@ struct topt_cached_variant {
     struct topt_cost least;            /* below these no strategy of it is */
     struct topt_problem_stats stats;   /* but routes, which grids share */
     struct topt_cached_points fastest; /* that the device can hold: one or none */
-    struct topt_cached_points lighter; /* its frontier below that one */
+    struct topt_cached_points below;   /* its frontier below that one */
     /* What needs the least memory, be it more than the device has; 0: not known, 1: there
      * is nothing, 2: it is known. */
-    int lightest_known;
-    struct topt_cost lightest;
+    int least_memory_known;
+    struct topt_cost least_memory;
 };
 
 struct topt_cached_grid {

@@ -1,4 +1,4 @@
-/* cap_search.c - the fastest strategy that fits, and the lightest: branch and bound over
+/* cap_search.c - the fastest strategy that fits, and that of least memory: branch and bound over
  * caps.
  *
  *     memory(S) = sum(S) + T(S) + W * U(S)
@@ -413,8 +413,8 @@ static void fini(struct cap_search *b, int rc)
 }
 
 /* Nothing was found, but operators were decided by heuristic, perhaps so that nothing
- * fits, or what was found had an excess.  The lightest may fit. */
-static int try_lightest(struct cap_search *b)
+ * fits, or what was found had an excess.  That of least memory may fit. */
+static int try_least_memory(struct cap_search *b)
 {
     int some = least_fits(b);
     if (some > 0 && b->context.ret->certificate.decided)
@@ -463,7 +463,7 @@ int topt_cap_search_fastest(struct topt_problem *p,
         rc = stop_early(&b);
     int doubt = ret->certificate.decided || (b.open && incumbent_time(&b) == INT64_MAX);
     if (!rc && !b.context.stopped && !best_of(&b) && doubt)
-        rc = try_lightest(&b);
+        rc = try_least_memory(&b);
     if (!rc) {
         claim_boxes(&b);
         topt_solutions_keep(ret, ret->n - 1);

@@ -1,4 +1,4 @@
-/* cap_search.h - the fastest strategy that fits, and the lightest.  Private to plan/. */
+/* cap_search.h - the fastest strategy that fits, and that of least memory.  Private to plan/. */
 #ifndef TOPT_CAP_SEARCH_H
 #define TOPT_CAP_SEARCH_H
 

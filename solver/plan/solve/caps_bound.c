@@ -5,7 +5,7 @@
  * Weighed by memory and time together, with the balance that the room for what adds up
  * sets, all strategies say how fast what fits can be (Lagrange's multiplier):
  *
- *      time |  light
+ *      time |  small
  *           |   o            bound: where the line meets the room.  So much less room, or so much
  *           |     `.         more in flight, and it is by the line's slope higher.
  *     bound |- - - -`+.
@@ -36,7 +36,7 @@ static const double LOST = 1e-14, SLACK = 1e-9;
 
 struct range {
     struct topt_caps low, high;
-    struct topt_cost fast, light; /* as of the survey */
+    struct topt_cost fast, small; /* as of the survey */
 };
 
 struct scope {
@@ -56,12 +56,12 @@ struct scope {
 /* ---- the balance ------------------------------------------------------------------- */
 
 /* What weights are to be right up to: the less that is, the better is a balance kept to.
- * Nothing that matters takes twice the time of the lightest. */
+ * Nothing that matters takes twice the time of that of least memory. */
 static struct topt_cost corner_of(const struct scope *c)
 {
-    int64_t most = (int64_t)1 << 50, time = c->s->aim, light = c->at.light.time;
-    if (time == INT64_MAX && light > 0 && light < most)
-        time = 2 * light;
+    int64_t most = (int64_t)1 << 50, time = c->s->aim, small = c->at.small.time;
+    if (time == INT64_MAX && small > 0 && small < most)
+        time = 2 * small;
     return (struct topt_cost){c->room < most ? c->room : most, time < most ? time : most};
 }
 
@@ -101,25 +101,25 @@ static void raise_bound(struct scope *c)
 static int is_between(const struct scope *c)
 {
     const struct range *r = &c->at;
-    return r->light.memory <= c->room && r->fast.memory > c->room &&
-           r->light.time > r->fast.time;
+    return r->small.memory <= c->room && r->fast.memory > c->room &&
+           r->small.time > r->fast.time;
 }
 
-/* The fastest, and where that does not fit, the lightest; time counts in the last
+/* The fastest, and where that does not fit, that of least memory; time counts in the last
  * weighted sum.  '*ret_some': can anything fit at all? */
 static int find_ends(struct scope *c, int *ret_some)
 {
     struct range *r = &c->at;
-    r->fast = r->light = (struct topt_cost){0, 0};
+    r->fast = r->small = (struct topt_cost){0, 0};
     if (weigh(c, (struct topt_scalarization){0, 1}, &r->fast, ret_some))
         return -1;
     if (*ret_some)
         raise_bound(c);
     if (!*ret_some || r->fast.time > c->s->aim || r->fast.memory <= c->room)
         return 0;
-    if (weigh(c, (struct topt_scalarization){1, 0}, &r->light, ret_some))
+    if (weigh(c, (struct topt_scalarization){1, 0}, &r->small, ret_some))
         return -1;
-    *ret_some = *ret_some && r->light.memory <= c->room;
+    *ret_some = *ret_some && r->small.memory <= c->room;
     if (!*ret_some || is_between(c))
         return 0;
     return weigh(c, (struct topt_scalarization){0, 1}, &r->fast, ret_some);
@@ -129,20 +129,20 @@ static int find_ends(struct scope *c, int *ret_some)
  * in the place of one of them.  1 where that is worth another time, 0, or -1. */
 static int move_end(struct scope *c)
 {
-    struct topt_cost fast = c->at.fast, light = c->at.light, middle;
-    struct topt_scalarization by = {light.time - fast.time, fast.memory - light.memory};
+    struct topt_cost fast = c->at.fast, small = c->at.small, middle;
+    struct topt_scalarization by = {small.time - fast.time, fast.memory - small.memory};
     int some;
     if (weigh(c, by, &middle, &some))
         return -1;
     if (!some)
         return 0;
-    topt_wide gain = (topt_wide)by.memory * (light.memory - middle.memory) +
-                     (topt_wide)by.time * (light.time - middle.time);
+    topt_wide gain = (topt_wide)by.memory * (small.memory - middle.memory) +
+                     (topt_wide)by.time * (small.time - middle.time);
     raise_bound(c);
     if (gain <= 0 || (double)gain / (double)by.time < c->bound * near_enough(c) ||
         c->bound > (double)c->s->aim)
         return 0;
-    *(middle.memory <= c->room ? &c->at.light : &c->at.fast) = middle;
+    *(middle.memory <= c->room ? &c->at.small : &c->at.fast) = middle;
     return 1;
 }
 
@@ -208,7 +208,7 @@ static void find_scale(struct scope *c)
     s->begin = (int64_t)fmin(c->bound, 0x1p62);
     s->end = s->aim < INT64_MAX ? s->aim : (int64_t)fmin(guess, 0x1p62);
     s->fast = c->at.fast;
-    s->light = c->at.light;
+    s->small = c->at.small;
 }
 
 /* What is near in the range is so by the nearest strategy of all ranges. */
@@ -346,7 +346,7 @@ int topt_caps_bound(struct caps_bound *s, struct bound_levels *levels, int *ret_
                         {topt_capped_next_transient(p, INT64_MAX),
                          topt_capped_next_crossing(p, INT64_MAX)},
                         s->fast,
-                        s->light};
+                        s->small};
     /* Prices that are what they will be raise no bound: caps have to. */
     int settled = p->options.orbits && s->aim < INT64_MAX;
     *ret_some = 0;

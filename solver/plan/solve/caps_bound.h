@@ -15,7 +15,7 @@ struct caps_bound {
     /* The balance of memory and time by which the bound is best lies between these, of
      * which one fits and one does not.  Both 0: not known.  That of a part is hardly
      * another than that of the whole, so they are kept from one survey to the next. */
-    struct topt_cost fast, light;
+    struct topt_cost fast, small; /* small: of less memory */
     /* Levels go from 'begin', that of the nearest, to 'end', where what matters ends
      * (ns). */
     int64_t begin, end;

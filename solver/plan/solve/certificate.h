@@ -34,7 +34,7 @@ int topt_certificate_merge(struct topt_certificate *into,
  * truth. */
 double topt_certificate_epsilon(const struct topt_certificate *c, int64_t best_ns);
 
-/* Of the lightest nothing else is claimed than that it is, and not even that where
+/* Of the strategy of least memory nothing else is claimed than that it is, and not even that where
  * operators were decided by heuristic. */
 void topt_certificate_of_least(struct topt_certificate *c);
 

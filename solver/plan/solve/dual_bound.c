@@ -1,4 +1,4 @@
-/* dual_bound.c - what scalarised passes from the lightest strategy to the fastest say of
+/* dual_bound.c - what scalarised passes from the strategy of least memory to the fastest say of
  * every configuration.
  *
  *     time |o                  each line is a weighted sum (search/topt_lower_bound.h): no
@@ -74,7 +74,7 @@ void topt_dual_bound_fini(struct dual_bound *h)
 
 /* Two strategies between which the hull is looked for. */
 struct segment {
-    struct topt_cost light, fast;
+    struct topt_cost small, fast;
 };
 
 struct hull_search {
@@ -112,26 +112,26 @@ static int weigh(struct hull_search *x, struct topt_scalarization by,
 
 static int is_wanted(const struct hull_search *x, struct segment s)
 {
-    return s.light.memory < s.fast.memory && s.fast.time < s.light.time &&
-           s.light.memory <= x->o->limit.memory && s.fast.time <= x->o->limit.time;
+    return s.small.memory < s.fast.memory && s.fast.time < s.small.time &&
+           s.small.memory <= x->o->limit.memory && s.fast.time <= x->o->limit.time;
 }
 
 /* Weigh by the line through both ends; what is below it parts the segment, where it is by
  * enough. */
 static int part_segment(struct hull_search *x, struct segment s)
 {
-    struct topt_scalarization by = {s.light.time - s.fast.time,
-                                    s.fast.memory - s.light.memory};
-    struct topt_cost middle, ends = {s.fast.memory, s.light.time};
+    struct topt_scalarization by = {s.small.time - s.fast.time,
+                                    s.fast.memory - s.small.memory};
+    struct topt_cost middle, ends = {s.fast.memory, s.small.time};
     int some;
     if (weigh(x, by, times(ends, 1 + x->o->reach), &middle, &some))
         return -1;
     topt_wide all =
-        (topt_wide)by.memory * s.light.memory + (topt_wide)by.time * s.light.time;
+        (topt_wide)by.memory * s.small.memory + (topt_wide)by.time * s.small.time;
     topt_wide gain =
         all - (topt_wide)by.memory * middle.memory - (topt_wide)by.time * middle.time;
     if (some && gain > 0 && (double)gain > (double)all * x->o->fine) {
-        x->next[x->n++] = (struct segment){s.light, middle};
+        x->next[x->n++] = (struct segment){s.small, middle};
         x->next[x->n++] = (struct segment){middle, s.fast};
     }
     return 0;
@@ -140,16 +140,16 @@ static int part_segment(struct hull_search *x, struct segment s)
 static int weigh_all(struct hull_search *x, int *ret_some)
 {
     static const int64_t most = (int64_t)1 << 50; /* as corner where nothing is known */
-    struct topt_cost light, fast, any = {most, most};
+    struct topt_cost small, fast, any = {most, most};
     int some;
     if (weigh(x, (struct topt_scalarization){0, 1}, any, &fast, ret_some))
         return -1;
     if (!*ret_some)
         return 0;
-    if (weigh(x, (struct topt_scalarization){1, 0}, any, &light, &some))
+    if (weigh(x, (struct topt_scalarization){1, 0}, any, &small, &some))
         return -1;
-    *ret_some = light.memory <= x->o->limit.memory && fast.time <= x->o->limit.time;
-    x->next[x->n++] = (struct segment){light, fast};
+    *ret_some = small.memory <= x->o->limit.memory && fast.time <= x->o->limit.time;
+    x->next[x->n++] = (struct segment){small, fast};
     while (*ret_some && x->done < x->n && x->h->n < HULL_PASSES) {
         struct segment s = x->next[x->done++];
         if (is_wanted(x, s) && part_segment(x, s))

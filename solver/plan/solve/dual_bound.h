@@ -1,4 +1,4 @@
-/* dual_bound.h - what scalarised passes from the lightest strategy to the fastest say of
+/* dual_bound.h - what scalarised passes from the strategy of least memory to the fastest say of
  * every configuration.  Private to plan/. */
 #ifndef TOPT_DUAL_BOUND_H
 #define TOPT_DUAL_BOUND_H

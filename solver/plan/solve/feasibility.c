@@ -2,11 +2,11 @@
  *
  *     memory(S) = sum(S) + T(S) + W * U(S) <= limit
  *
- * Beside the lightest sum so much of the limit is left for what is in flight; what has
- * more there does not fit.  Under caps that are lowered to that the lightest sum is
+ * Beside the least sum so much of the limit is left for what is in flight; what has
+ * more there does not fit.  Under caps that are lowered to that the least sum is
  * heavier, and leaves less:
  *
- *     caps  ->  lightest sum under them  ->  limit - sum: the next caps  ->  ...
+ *     caps  ->  least sum under them  ->  limit - sum: the next caps  ->  ...
  *
  * until they stay, or nothing is left.  Each step is one lower bound of the scalarised
  * problem (search/topt_lower_bound.h).  Searches under caps beside which nothing fits
@@ -20,11 +20,11 @@
 
 /* The least that adds up under some caps; 0 where that can't be weighed.  1, 0 where
  * there is no strategy, or -1. */
-static int lightest(struct solve_context *r, struct topt_caps caps, int64_t *ret)
+static int least_sum(struct solve_context *r, struct topt_caps caps, int64_t *ret)
 {
     const struct topt_search_problem *under =
         topt_capped_problem(r->p, caps.transient, caps.crossing);
-    struct topt_cost light = {0, 0}, corner = {r->options->memory_limit, 0};
+    struct topt_cost least = {0, 0}, corner = {r->options->memory_limit, 0};
     struct topt_lower_bound *w;
     struct topt_error why = {0};
     int some = 1;
@@ -36,10 +36,10 @@ static int lightest(struct solve_context *r, struct topt_caps caps, int64_t *ret
     }
     int rc = topt_lower_bound_scalarize(w, (struct topt_scalarization){1, 0}, corner,
                                         r->err) ||
-             topt_lower_bound_lightest(w, &some, &light, r->err);
+             topt_lower_bound_lightest(w, &some, &least, r->err);
     r->ret->certificate.stats.products += topt_lower_bound_work(w);
     topt_lower_bound_destroy(w);
-    *ret = light.memory;
+    *ret = least.memory;
     return rc ? -1 : some;
 }
 
@@ -62,7 +62,7 @@ int topt_feasible_caps(struct solve_context *r, struct topt_caps low,
     for (int i = 0; i < FEASIBLE_STEPS && r->options->memory_limit; i++) {
         struct topt_caps before = *high;
         int64_t sum;
-        int some = lightest(r, before, &sum);
+        int some = least_sum(r, before, &sum);
         if (some <= 0)
             return some;
         *high = caps_beside(r, sum, low, before);

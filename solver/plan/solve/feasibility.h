@@ -10,7 +10,7 @@
 int topt_feasible_caps(struct solve_context *r, struct topt_caps low,
                        struct topt_caps *high) TOPT_MUST_CHECK;
 
-/* Can anything fit, as far as caps that are lowered to what fits beside the lightest sum
+/* Can anything fit, as far as caps that are lowered to what fits beside the least sum
  * tell?  1, 0 or -1. */
 int topt_feasible(struct solve_context *r) TOPT_MUST_CHECK;
 

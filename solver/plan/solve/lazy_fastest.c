@@ -1,4 +1,4 @@
-/* lazy_fastest.c - the fastest strategy that fits, and the lightest, where prices of
+/* lazy_fastest.c - the fastest strategy that fits, and that of least memory, where prices of
  * moves are lower bounds until they matter.
  *
  * The loop is lazy_pricing.c's.  Bounded are strategies weighed by memory and time at the
@@ -252,7 +252,7 @@ int topt_lazy_fastest(struct topt_problem *p, const struct topt_search_options *
     return topt_lazy_pricing(&s.lazy, err);
 }
 
-/* ---- the lightest ------------------------------------------------------------------ */
+/* ---- the least memory ------------------------------------------------------------------ */
 
 /* The least where everything is priced. */
 static int least_priced(struct topt_problem *p, const struct topt_search_options *options,

@@ -1,4 +1,4 @@
-/* lazy_fastest.h - the fastest strategy that fits, and the lightest, where prices of
+/* lazy_fastest.h - the fastest strategy that fits, and that of least memory, where prices of
  * moves are lower bounds until they matter.  Private to plan/. */
 #ifndef TOPT_LAZY_FASTEST_H
 #define TOPT_LAZY_FASTEST_H

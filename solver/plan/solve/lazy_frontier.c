@@ -13,8 +13,8 @@
  *          |   hull   ..  o
  *          +------------------ memory
  *
- * Only the lightest strategy has a corner that no point bounds: whether something is
- * lighter is asked by itself (feasibility.c, cap_search.c). */
+ * Only the strategy of least memory has a corner that no point bounds: whether something is
+ * smaller is asked by itself (feasibility.c, cap_search.c). */
 #include "lazy_frontier.h"
 #include "caps_frontier.h"
 #include "certificate.h"
@@ -40,8 +40,8 @@ struct lazy_frontier {
     struct topt_cost *known;  /* the caller's, and what was found, as a frontier */
     struct topt_cost *corner; /* of what is still wanted */
     int nknown, ncorners;
-    int64_t lightest;             /* nothing needs less */
-    struct topt_strategy *lights; /* may need just that; NULL: none to be looked at */
+    int64_t least_memory;           /* nothing needs less */
+    struct topt_strategy *smallest; /* may need just that; NULL: none to be looked at */
     double rough, reach;
     double gap; /* by so much, at most, are strategies faster than what is known */
     struct dual_bound hull;
@@ -95,7 +95,7 @@ static void find_corners(struct lazy_frontier *s)
     s->ncorners = 0;
     for (int i = 0; i <= s->nknown; i++) {
         struct topt_cost c = corner_at(s, i);
-        if (c.memory >= s->lightest && c.time >= 0)
+        if (c.memory >= s->least_memory && c.time >= 0)
             s->corner[s->ncorners++] = c;
     }
 }
@@ -108,14 +108,14 @@ static double find_gap(const struct lazy_frontier *s)
     for (int i = 0; i <= s->nknown; i++) {
         int64_t memory = corner_at(s, i).memory;
         int64_t fastest = topt_dual_bound_fastest(&s->hull, memory);
-        if (memory < s->lightest || fastest > limit.time)
+        if (memory < s->least_memory || fastest > limit.time)
             continue;
         gap = fmax(gap, i ? topt_search_excess(s->known[i - 1].time, fastest) : INFINITY);
     }
     return gap;
 }
 
-/* ---- the lightest ------------------------------------------------------------------ */
+/* ---- the least memory ------------------------------------------------------------------ */
 
 /* Of tables that are weighed: what takes larger ones is weighed by parts
  * (topt_lower_bound.h). */
@@ -126,7 +126,7 @@ static int64_t most_entries(const struct lazy_frontier *s)
 }
 
 /* Can anything need less than what is known?  1, 0 or -1. */
-static int may_be_lighter(struct lazy_frontier *s, int64_t below)
+static int may_take_less(struct lazy_frontier *s, int64_t below)
 {
     struct topt_search_options o = *s->lazy.options;
     struct solve_context r = {
@@ -136,19 +136,19 @@ static int may_be_lighter(struct lazy_frontier *s, int64_t below)
     return below > 1 ? topt_feasible(&r) : 0;
 }
 
-/* The lightest below that, if any.  Where operators were decided by heuristic there may
- * be lighter ones. */
-static int find_lighter(struct lazy_frontier *s, int64_t below)
+/* The least memory below that, if any.  Where operators were decided by heuristic there may
+ * be ones of less. */
+static int find_less(struct lazy_frontier *s, int64_t below)
 {
     struct topt_solutions least;
     struct topt_search_options o = topt_solve_options_for_least(*s->lazy.options);
     if (topt_lazy_least(s->lazy.part, &o, below, &least, s->lazy.err))
         return -1;
     if (!least.certificate.decided)
-        s->lightest = least.n ? least.at[0].memory_bytes : below;
+        s->least_memory = least.n ? least.at[0].memory_bytes : below;
     if (least.n) {
-        topt_strategy_destroy(s->lights);
-        s->lights = least.at[0].strategy;
+        topt_strategy_destroy(s->smallest);
+        s->smallest = least.at[0].strategy;
         least.at[0].strategy = NULL;
     }
     topt_solutions_fini(&least);
@@ -156,16 +156,16 @@ static int find_lighter(struct lazy_frontier *s, int64_t below)
 }
 
 /* What nothing needs less than, and a strategy that may need just that. */
-static int find_lightest(struct lazy_frontier *s)
+static int find_least_memory(struct lazy_frontier *s)
 {
     int64_t limit = s->lazy.options->memory_limit;
     int64_t below = s->nknown ? s->known[0].memory : limit ? limit + 1 : 0;
-    if (below && below <= s->lightest)
+    if (below && below <= s->least_memory)
         return 0;
-    int some = below ? may_be_lighter(s, below) : 1;
+    int some = below ? may_take_less(s, below) : 1;
     if (some > 0)
-        return find_lighter(s, below);
-    s->lightest = below;
+        return find_less(s, below);
+    s->least_memory = below;
     return some;
 }
 
@@ -190,22 +190,22 @@ static int find_levels(struct lazy_frontier *s)
     return 0;
 }
 
-/* The corner of what is lighter than all that is known has room for whatever does not
+/* The corner of what takes less memory than all that is known has room for whatever does not
  * need much memory, however slow.  Where that is most of what is left, it is asked for by
  * itself. */
 static int clear_corner(struct lazy_frontier *s)
 {
     const struct bound_levels *l = &s->lazy.levels;
-    int64_t lightest = s->lightest, with = topt_bound_levels_entries(l, NEAR);
+    int64_t least_memory = s->least_memory, with = topt_bound_levels_entries(l, NEAR);
     int in_the_way = !s->nknown;
     if (s->nknown) {
-        s->lightest = s->known[0].memory;
+        s->least_memory = s->known[0].memory;
         if (find_levels(s))
             return -1;
         in_the_way = topt_bound_levels_entries(l, NEAR) * SHRINK_TIMES < with;
-        s->lightest = lightest;
+        s->least_memory = least_memory;
     }
-    return (in_the_way && find_lightest(s)) || find_levels(s) ? -1 : 0;
+    return (in_the_way && find_least_memory(s)) || find_levels(s) ? -1 : 0;
 }
 
 /* What a search may still take, and what it need not find. */
@@ -253,8 +253,8 @@ static int bound_frontier(struct lazy_pricing *lazy, int *ret_level)
         return -1;
     if (!s->ncorners)
         return nothing_left(s);
-    if (s->lights) {
-        topt_bound_levels_include(&lazy->levels, s->lights);
+    if (s->smallest) {
+        topt_bound_levels_include(&lazy->levels, s->smallest);
         topt_bound_levels_share(&lazy->levels);
     }
     return 1;
@@ -354,6 +354,6 @@ int topt_lazy_frontier(struct topt_problem *p, const struct topt_search_options 
     topt_dual_bound_fini(&s.hull);
     free(s.known);
     free(s.corner);
-    topt_strategy_destroy(s.lights);
+    topt_strategy_destroy(s.smallest);
     return rc;
 }

@@ -22,7 +22,7 @@ int topt_solve_search(struct solve_context *r, const struct topt_search_problem 
                       struct topt_frontier **ret) TOPT_MUST_CHECK;
 
 /* Work that is left of what the caller allows (0: all): at least a little, which finds
- * the lightest. */
+ * that of least memory. */
 int64_t topt_solve_work_left(const struct solve_context *r);
 
 /* Is it to stop, or out of work? */

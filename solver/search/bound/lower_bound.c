@@ -104,7 +104,7 @@ int topt_lower_bound_scalarize(struct topt_lower_bound *w, struct topt_scalariza
 int topt_lower_bound_lightest(struct topt_lower_bound *w, int *ret_some,
                               struct topt_cost *ret, struct topt_error *err)
 {
-    struct found f = {{0, 0}, NULL};
+    struct found_strategy f = {{0, 0}, NULL};
     w->scalarizer.err = err;
     if (w->least < TOPT_NOTHING && topt_scalarizer_backtrack(&w->scalarizer, &f))
         return -1;

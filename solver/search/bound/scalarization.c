@@ -135,7 +135,7 @@ static void choose(const struct elimination_plan *plan, const struct tree_node *
 }
 
 /* The lightest strategy by what bound 0 has weighed. */
-int topt_scalarizer_backtrack(struct scalarizer *b, struct found *ret)
+int topt_scalarizer_backtrack(struct scalarizer *b, struct found_strategy *ret)
 {
     const struct elimination_plan *plan = b->plan;
     const struct scalar_pass *bound = &b->bound[0];
@@ -167,10 +167,10 @@ int topt_scalarizer_backtrack(struct scalarizer *b, struct found *ret)
 }
 
 int topt_scalarizer_lightest(struct scalarizer *b, int64_t time, int64_t memory,
-                             struct found *ret)
+                             struct found_strategy *ret)
 {
     struct scalar_pass *x = &b->bound[0];
-    *ret = (struct found){{0, 0}, NULL};
+    *ret = (struct found_strategy){{0, 0}, NULL};
     if (topt_scalarizer_least(b, x, time, memory, 1))
         return -1;
     if (x->least[b->plan->node[b->plan->root].table->first_entry] == TOPT_NOTHING)

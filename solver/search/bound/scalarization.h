@@ -7,14 +7,14 @@
 #include "make_points.h"
 #include "strategies.h"
 
-/* A strategy: configurations by operator, then alternatives by edge. */
-struct found {
+/* A strategy: configurations by operator, then alternatives by edge; NULL: none. */
+struct found_strategy {
     struct topt_cost cost;
     int32_t *choice;
 };
 
 /* Costs of incumbents, as a frontier; points that they dominate are not searched for. */
-struct known_costs {
+struct incumbent_costs {
     const struct topt_cost *at;
     int n;
 };
@@ -24,7 +24,7 @@ struct known_costs {
 struct scalarizer {
     const struct elimination_plan *plan;
     const struct topt_search_options *options;
-    struct known_costs known;
+    struct incumbent_costs known;
     struct topt_error *err;
     struct topt_cost most; /* of any strategy, at most */
     struct scalar_pass bound[TOPT_MAX_BOUNDS];
@@ -42,13 +42,14 @@ int64_t topt_scalarizer_bytes(const struct elimination_plan *plan);
 /* The lightest strategy by a weighted sum, with choices to be freed; 'ret->choice' is
  * NULL where there is no strategy at all. */
 int topt_scalarizer_lightest(struct scalarizer *b, int64_t time, int64_t memory,
-                             struct found *ret) TOPT_MUST_CHECK;
+                             struct found_strategy *ret) TOPT_MUST_CHECK;
 
 /* The same in parts: weigh by about that ratio, into bound 0; then the lightest by
  * that. */
 int topt_scalarizer_weigh(struct scalarizer *b, int64_t time, int64_t memory,
                           struct topt_cost corner) TOPT_MUST_CHECK;
-int topt_scalarizer_backtrack(struct scalarizer *b, struct found *ret) TOPT_MUST_CHECK;
+int topt_scalarizer_backtrack(struct scalarizer *b,
+                              struct found_strategy *ret) TOPT_MUST_CHECK;
 
 /* The parts of that: the least weights of all tables by this ratio, exactly or well
  * enough to guide a search; what is left of the others within an allowance. */

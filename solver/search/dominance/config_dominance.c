@@ -51,7 +51,7 @@ struct narrowing {
 };
 
 /* What a thread has for one operator. */
-struct look {
+struct workspace {
     struct substitution *swap; /* room for those of its sides */
     int64_t work, removed;
 };
@@ -72,7 +72,7 @@ static int64_t room(topt_wide sum)
 
 /* Does w beat v?  A glance at every edge first, where v is at its best: most fail
  * there. */
-static int beats(struct look *look, const struct topt_search_op *op,
+static int beats(struct workspace *ws, const struct topt_search_op *op,
                  const struct side *side, int nsides, int w, int v)
 {
     static const struct topt_cost glance = {-TOPT_SUBSTITUTION_MOST - 1,
@@ -80,20 +80,20 @@ static int beats(struct look *look, const struct topt_search_op *op,
     topt_wide memory = (topt_wide)op->cost[w].memory - op->cost[v].memory;
     topt_wide time = (topt_wide)op->cost[w].time - op->cost[v].time;
     for (int i = 0; i < nsides; i++) {
-        struct substitution *swap = &look->swap[i];
+        struct substitution *swap = &ws->swap[i];
         *swap = topt_substitution_start();
-        look->work += topt_substitution(&side[i].of, side[i].class_of[v],
-                                        side[i].class_of[w], glance, swap);
+        ws->work += topt_substitution(&side[i].of, side[i].class_of[v],
+                                      side[i].class_of[w], glance, swap);
         if (swap->seen == TOPT_SUBSTITUTION_NEVER)
             return 0;
         memory += swap->memory;
         time += swap->time;
     }
     for (int i = 0; i < nsides && memory <= 0 && time <= 0; i++) {
-        struct substitution *swap = &look->swap[i];
+        struct substitution *swap = &ws->swap[i];
         memory -= swap->memory;
         time -= swap->time;
-        look->work +=
+        ws->work +=
             topt_substitution(&side[i].of, side[i].class_of[v], side[i].class_of[w],
                               (struct topt_cost){room(memory), room(time)}, swap);
         if (swap->seen == TOPT_SUBSTITUTION_NEVER)
@@ -106,13 +106,13 @@ static int beats(struct look *look, const struct topt_search_op *op,
 
 /* Last to first, so that of equal ones the first stays. */
 static void narrow_op(const struct topt_search_op *op, char *alive,
-                      const struct side *side, int nsides, struct look *look)
+                      const struct side *side, int nsides, struct workspace *ws)
 {
     for (int v = op->nconfigs - 1; v >= 0; v--)
         for (int w = 0; w < op->nconfigs && alive[v]; w++)
-            if (w != v && alive[w] && beats(look, op, side, nsides, w, v)) {
+            if (w != v && alive[w] && beats(ws, op, side, nsides, w, v)) {
                 alive[v] = 0;
-                look->removed++;
+                ws->removed++;
             }
 }
 
@@ -161,18 +161,18 @@ static int affordable(const struct topt_search_op *op, const struct side *side, 
 
 /* ---- operators that are alike ------------------------------------------------------ */
 
-struct kind {
+struct alike_ops {
     uint64_t hash;
     int op;
     struct side *side;
     int nsides;
-    struct kind *next;
+    struct alike_ops *next;
 };
 
 /* Have both the same to choose from, and the same around them?  (By pointers: who shares
  * them says that things are alike.) */
-static int same_kind(const struct narrowing *n, const struct kind *a,
-                     const struct kind *b)
+static int same_kind(const struct narrowing *n, const struct alike_ops *a,
+                     const struct alike_ops *b)
 {
     const struct topt_search_op *x = &n->p->op[a->op], *y = &n->p->op[b->op];
     if (a->hash != b->hash || a->nsides != b->nsides || x->cost != y->cost ||
@@ -189,7 +189,7 @@ static int same_kind(const struct narrowing *n, const struct kind *a,
     return 1;
 }
 
-static uint64_t hash_kind(const struct narrowing *n, const struct kind *k)
+static uint64_t hash_kind(const struct narrowing *n, const struct alike_ops *k)
 {
     const struct topt_search_op *op = &n->p->op[k->op];
     uint64_t h = topt_hash(&op->cost, sizeof op->cost, (uint64_t)op->nconfigs);
@@ -202,7 +202,7 @@ static uint64_t hash_kind(const struct narrowing *n, const struct kind *k)
 }
 
 /* Look at one operator of a kind. */
-static int narrow_kind(struct narrowing *n, struct kind *k, struct look *look)
+static int narrow_kind(struct narrowing *n, struct alike_ops *k, struct workspace *ws)
 {
     struct topt_arena *a = topt_arena_create(0);
     int rc = a ? 0 : -1;
@@ -213,19 +213,19 @@ static int narrow_kind(struct narrowing *n, struct kind *k, struct look *look)
                                            t->from_classes, t->to_classes};
         rc = topt_substitution_side(&s->of, lists, s->is_from, s->used, a);
     }
-    look->swap = a ? TOPT_NEW(a, k->nsides, struct substitution) : NULL;
-    rc = rc || !look->swap;
+    ws->swap = a ? TOPT_NEW(a, k->nsides, struct substitution) : NULL;
+    rc = rc || !ws->swap;
     if (!rc)
-        narrow_op(&n->p->op[k->op], n->alive[k->op], k->side, k->nsides, look);
+        narrow_op(&n->p->op[k->op], n->alive[k->op], k->side, k->nsides, ws);
     topt_arena_destroy(a);
     return rc ? -1 : 0;
 }
 
 /* Operators of different kinds are looked at by threads: none reads what another
  * changes, since what other ends may take is as it was at the beginning of the round. */
-struct looking {
+struct round_of_kinds {
     struct narrowing *n;
-    struct kind **kind;
+    struct alike_ops **kind;
     int nkinds;
     atomic_int next, failed;
     atomic_llong work, removed;
@@ -233,21 +233,21 @@ struct looking {
 
 static void compare_kinds(void *ctx, int worker)
 {
-    struct looking *l = ctx;
+    struct round_of_kinds *l = ctx;
     (void)worker;
     for (int i; !l->failed && (i = l->next++) < l->nkinds &&
                 !topt_search_interrupted(l->n->options);) {
-        struct look look = {.swap = NULL};
-        if (narrow_kind(l->n, l->kind[i], &look))
+        struct workspace own = {.swap = NULL};
+        if (narrow_kind(l->n, l->kind[i], &own))
             l->failed = 1;
-        l->work += look.work;
-        l->removed += look.removed;
+        l->work += own.work;
+        l->removed += own.removed;
     }
 }
 
-static int narrow_kinds(struct narrowing *n, struct kind **kind, int nkinds)
+static int narrow_kinds(struct narrowing *n, struct alike_ops **kind, int nkinds)
 {
-    struct looking l = {.n = n, .kind = kind, .nkinds = nkinds};
+    struct round_of_kinds l = {.n = n, .kind = kind, .nkinds = nkinds};
     if (n->pool)
         topt_pool_run(n->pool, compare_kinds, &l);
     else
@@ -262,21 +262,21 @@ static int narrow_round(struct narrowing *n)
 {
     enum { NBUCKETS = 1024 };
     int nops = n->p->nops;
-    struct kind *kind = TOPT_NEW(n->arena, nops, struct kind);
-    struct kind **bucket = TOPT_NEW(n->arena, NBUCKETS, struct kind *);
+    struct alike_ops *kind = TOPT_NEW(n->arena, nops, struct alike_ops);
+    struct alike_ops **bucket = TOPT_NEW(n->arena, NBUCKETS, struct alike_ops *);
     int *like = TOPT_NEW(n->arena, nops, int); /* the first of the kind */
-    struct kind **first = TOPT_NEW(n->arena, nops, struct kind *);
+    struct alike_ops **first = TOPT_NEW(n->arena, nops, struct alike_ops *);
     int nfirst = 0;
     if (!kind || !bucket || !like || !first)
         return topt_search_nomem(n->err);
     for (int i = 0; i < nops; i++) {
-        struct kind *k = &kind[i];
+        struct alike_ops *k = &kind[i];
         k->op = like[i] = i;
         if ((k->nsides = find_sides(n, i, &k->side)) < 0)
             return -1;
         k->hash = hash_kind(n, k);
-        struct kind **b = &bucket[k->hash % NBUCKETS];
-        for (struct kind *o = *b; o && like[i] == i; o = o->next)
+        struct alike_ops **b = &bucket[k->hash % NBUCKETS];
+        for (struct alike_ops *o = *b; o && like[i] == i; o = o->next)
             if (same_kind(n, o, k))
                 like[i] = o->op;
         k->next = *b;

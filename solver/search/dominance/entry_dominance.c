@@ -22,7 +22,7 @@
 #include <string.h>
 
 /* What is known of a substitution: at least this; all of it?  And was it asked for before? */
-struct known_swap {
+struct swap_bound {
     int64_t memory, time;
     int wholly, asked;
 };
@@ -62,7 +62,7 @@ typedef int hits_fn(const struct lanes *l, const float most[2], uint32_t hit[LAN
 /* What a worker has for itself.  By value v * nvalues + w: what is known of the substitution, and
  * what that is at least, in floats; those of the row's lists are by w alone. */
 struct scratch {
-    struct known_swap *swap;
+    struct swap_bound *swap;
     float *swap_memory, *swap_time, *row_memory, *row_time;
     size_t stride; /* values, filled up to whole LANES by such that dominate nothing */
     hits_fn *hits;
@@ -93,18 +93,18 @@ static int64_t clamp(int64_t x)
 /* The sum over the operator's own costs and all sides, as far as the limits; a glance at
  * every side first, since most are too much there.  Sums are of a few that are below
  * 2^57. */
-static struct known_swap find_swap(const struct dominance_end *k, int v, int w,
+static struct swap_bound find_swap(const struct dominance_end *k, int v, int w,
                                    struct topt_cost limit)
 {
     static const struct topt_cost glance = {-TOPT_SUBSTITUTION_MOST - 1,
                                             -TOPT_SUBSTITUTION_MOST - 1};
-    static const struct known_swap never = {2 * ROOM * TOPT_SUBSTITUTION_MOST,
+    static const struct swap_bound never = {2 * ROOM * TOPT_SUBSTITUTION_MOST,
                                             2 * ROOM * TOPT_SUBSTITUTION_MOST, 0, 1};
     struct substitution part[TOPT_MOST_SIDES],
         own = topt_substitution_lists(
             k->own + k->own_first[v], (int32_t)(k->own_first[v + 1] - k->own_first[v]),
             k->own + k->own_first[w], (int32_t)(k->own_first[w + 1] - k->own_first[w]));
-    struct known_swap sum = {own.memory, own.time, 1, 1};
+    struct swap_bound sum = {own.memory, own.time, 1, 1};
     if (own.seen == TOPT_SUBSTITUTION_NEVER)
         return never;
     for (int i = 0; i < k->nsides; i++) {
@@ -144,8 +144,8 @@ struct remains {
     uint32_t *left, n;
 };
 
-/* How many of those that are left are lighter. */
-static uint32_t count_lighter(const struct remains *r, int64_t memory)
+/* How many of those that are left take less memory. */
+static uint32_t count_smaller(const struct remains *r, int64_t memory)
 {
     uint32_t low = 0, high = r->n;
     while (low < high) {
@@ -174,10 +174,10 @@ static uint32_t first_heavier(struct run q, uint32_t at, int64_t memory)
 /* Take out what a point of q and the substitution dominate.  (In both lists memory rises and time
  * falls.) Returns how many that were. */
 static uint32_t drop_dominated(struct remains *r, struct run q,
-                               const struct known_swap *swap)
+                               const struct swap_bound *swap)
 {
     int64_t fastest = q.cost[q.n - 1].time + swap->time;
-    uint32_t i = count_lighter(r, q.cost[0].memory + swap->memory), n = i, out;
+    uint32_t i = count_smaller(r, q.cost[0].memory + swap->memory), n = i, out;
     for (uint32_t j = 0; i < r->n;
          i++) { /* before j: no heavier than the point at hand */
         struct topt_cost p = r->p.cost[r->left[i]];
@@ -233,7 +233,7 @@ static uint32_t try_swap(const struct pass *ps, struct scratch *s, int c, int w,
     struct least q = ps->least[(int64_t)o * ps->n + ps->end->class_of[w]];
     struct topt_cost most = most_of(r);
     struct topt_cost limit = {most.memory - q.memory, most.time - q.time};
-    struct known_swap *swap = &s->swap[at];
+    struct swap_bound *swap = &s->swap[at];
     if (w == c || swap->memory > limit.memory || swap->time > limit.time)
         return 0;
     if (!swap->wholly) { /* the second time to its end */
@@ -398,7 +398,7 @@ static int scratch_init(const struct pass *ps, struct scratch *s)
     s->row_memory = s->swap_time + rows;
     s->row_time = s->row_memory + stride;
     for (size_t i = 0; i < pairs; i++)
-        s->swap[i] = (struct known_swap){-ROOM * TOPT_SUBSTITUTION_MOST,
+        s->swap[i] = (struct swap_bound){-ROOM * TOPT_SUBSTITUTION_MOST,
                                          -ROOM * TOPT_SUBSTITUTION_MOST, 0, 0};
     for (size_t i = 0; i < rows; i++)
         s->swap_memory[i] = s->swap_time[i] = at_least(-ROOM * TOPT_SUBSTITUTION_MOST);

@@ -87,7 +87,7 @@ static int leave_unsearched(struct slice *s)
 static int search_slice(struct conditioning *c, struct slice *s)
 {
     struct topt_search_options o = slice_options(c);
-    struct known_costs known = {c->known, o.fastest ? 0 : c->nknown};
+    struct incumbent_costs known = {c->known, o.fastest ? 0 : c->nknown};
     if ((!s->planned && plan_slice(c, s)) ||
         topt_two_phase(&s->plan, &o, known, &s->frontier, &s->err))
         return topt_search_gave_up(&o, &s->err) ? leave_unsearched(s) : -1;

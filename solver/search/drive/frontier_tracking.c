@@ -75,7 +75,7 @@ static int search_at_once(const struct topt_search_problem *problem,
     struct elimination_plan plan;
     /* The fastest is to be the lightest of its kind, too, unless a tolerance is given. */
     int knows = !options->fastest || options->epsilon > 0;
-    struct known_costs known = {options->known, knows ? options->nknown : 0};
+    struct incumbent_costs known = {options->known, knows ? options->nknown : 0};
     int rc = topt_elimination_init(&plan, problem, NULL, options, err);
     if (!rc)
         rc = topt_two_phase(&plan, options, known, ret, err);

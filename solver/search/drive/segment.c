@@ -60,7 +60,7 @@ struct steps {
 
 /* The points and the known costs as one frontier.  -1: memory. */
 static int steps_init(struct steps *s, const struct segment *segment,
-                      struct known_costs known, const struct topt_cost *point, int n)
+                      struct incumbent_costs known, const struct topt_cost *point, int n)
 {
     int i = 0, k = 0;
     *s = (struct steps){.before = segment->left.time};
@@ -139,7 +139,7 @@ static double step_gap(const struct segment *segment, struct step_corner s)
 
 double topt_segment_gap(const struct segment *segment,
                         const struct topt_search_options *options,
-                        struct known_costs known)
+                        struct incumbent_costs known)
 {
     double gap = segment->left_out;
     struct steps all;

@@ -20,7 +20,7 @@ struct segment {
     struct topt_cost left, right, corner;
     int64_t
         slowest; /* of what is wanted at all: an end that is slower stands for nothing */
-    struct found middle;            /* its choices are owned */
+    struct found_strategy middle;   /* its choices are owned */
     int64_t time, memory, explored; /* the weighted sum: see struct scalar_pass */
     struct topt_cost *found;        /* sorted */
     int nfound;
@@ -51,7 +51,7 @@ int64_t topt_segment_needed(const struct scalarizer *b, const struct segment *se
 /* How much slower than the truth the segment's answer may be: 0 exact. */
 double topt_segment_gap(const struct segment *segment,
                         const struct topt_search_options *options,
-                        struct known_costs known);
+                        struct incumbent_costs known);
 
 void topt_segment_fini(struct segment *segment);
 

@@ -37,9 +37,9 @@
 struct two_phase {
     struct elimination_plan *plan;
     const struct topt_search_options *options;
-    struct known_costs incumbents;    /* of others, and crossovers */
-    struct topt_cost *own_incumbents; /* owned, where there are any */
-    struct crosser crosser;           /* empty where there are no crossovers */
+    struct incumbent_costs incumbents; /* of others, and crossovers */
+    struct topt_cost *own_incumbents;  /* owned, where there are any */
+    struct crosser crosser;            /* empty where there are no crossovers */
     struct topt_error *err;
     struct topt_cost most, limit; /* of any strategy; of those that are wanted */
     struct topt_pool *pool;
@@ -314,7 +314,7 @@ struct round {
 
 static int search_between(struct elimination_plan *plan,
                           const struct topt_search_options *options,
-                          struct known_costs known, struct topt_cost left,
+                          struct incumbent_costs known, struct topt_cost left,
                           struct topt_cost right, struct topt_frontier **ret,
                           struct topt_error *err);
 
@@ -324,7 +324,7 @@ static int search_fixed(struct fixing *z)
 {
     const struct segment *segment = z->segment;
     struct topt_search_options o = *z->b->options;
-    struct known_costs known = {z->b->known.at, z->b->known.n};
+    struct incumbent_costs known = {z->b->known.at, z->b->known.n};
     struct topt_error why = {0};
     struct elimination_plan plan;
     o.threads = 1;
@@ -461,7 +461,7 @@ static int search_round(struct two_phase *s)
 static int find_end(struct two_phase *s, int64_t time, int64_t memory,
                     struct topt_cost *ret)
 {
-    struct found end;
+    struct found_strategy end;
     int rc = topt_scalarizer_lightest(&s->scalarizer[0], time, memory, &end) ? -1 : 0;
     if (!rc && end.choice)
         rc = add_known(s, end.cost, end.choice) ? -1 : 1;
@@ -660,8 +660,9 @@ static int answer(struct two_phase *s, struct topt_frontier **ret)
 }
 
 int topt_two_phase(struct elimination_plan *plan,
-                   const struct topt_search_options *options, struct known_costs known,
-                   struct topt_frontier **ret, struct topt_error *err)
+                   const struct topt_search_options *options,
+                   struct incumbent_costs known, struct topt_frontier **ret,
+                   struct topt_error *err)
 {
     struct two_phase s = {
         .plan = plan, .options = options, .incumbents = known, .err = err};
@@ -677,7 +678,7 @@ int topt_two_phase(struct elimination_plan *plan,
 /* The frontier of what is between two strategies that nothing beats, both left out. */
 static int search_between(struct elimination_plan *plan,
                           const struct topt_search_options *options,
-                          struct known_costs known, struct topt_cost left,
+                          struct incumbent_costs known, struct topt_cost left,
                           struct topt_cost right, struct topt_frontier **ret,
                           struct topt_error *err)
 {
@@ -718,7 +719,7 @@ int topt_two_phase_lightest(struct elimination_plan *plan,
                             struct topt_error *err)
 {
     struct two_phase s = {.plan = plan, .options = options, .err = err};
-    struct found found = {{0, 0}, NULL};
+    struct found_strategy found = {{0, 0}, NULL};
     double most = balance[0] > balance[1] ? balance[0] : balance[1];
     double scale = most > 0x1p40 ? 0x1p40 / most : 1;
     int rc = init(&s) || topt_scalarizer_lightest(

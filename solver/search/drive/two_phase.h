@@ -8,8 +8,9 @@
 /* The frontier within the options' limits, or at least its fastest point where only that
  * is wanted.  0 and an owned frontier, or -1. */
 int topt_two_phase(struct elimination_plan *plan,
-                   const struct topt_search_options *options, struct known_costs known,
-                   struct topt_frontier **ret, struct topt_error *err) TOPT_MUST_CHECK;
+                   const struct topt_search_options *options,
+                   struct incumbent_costs known, struct topt_frontier **ret,
+                   struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The lightest and the fastest strategy of a plan, by scalarised passes alone;
  * '*ret_some': is there one at all?  Both are 0 where costs are too large to be

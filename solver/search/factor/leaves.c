@@ -11,14 +11,14 @@
 /* ---- leaves ------------------------------------------------------------------------ */
 
 /* Tables of this plan, by their points, to give equal leaves the same. */
-struct known {
+struct interned_leaf {
     const struct points *points;
     struct table *table;
     int next;
 };
 
 /* Operators whose points were made, by what they came of, and by where that stands. */
-struct known_op {
+struct interned_op {
     uint64_t hash;
     int op;
     const struct points *points;
@@ -26,8 +26,8 @@ struct known_op {
 };
 
 struct interner {
-    struct known *known;
-    struct known_op *op;
+    struct interned_leaf *known;
+    struct interned_op *op;
     int *bucket, *op_bucket;
     int n, nops, nbuckets;
 };
@@ -36,8 +36,8 @@ static int interner_init(struct elimination_plan *p, struct interner *in)
 {
     int n = p->problem->nops + p->problem->nedges;
     *in = (struct interner){.nbuckets = 2 * n + 1};
-    in->known = TOPT_NEW(p->arena, n, struct known);
-    in->op = TOPT_NEW(p->arena, 2 * p->problem->nops, struct known_op);
+    in->known = TOPT_NEW(p->arena, n, struct interned_leaf);
+    in->op = TOPT_NEW(p->arena, 2 * p->problem->nops, struct interned_op);
     in->bucket = TOPT_NEW(p->arena, in->nbuckets, int);
     in->op_bucket = TOPT_NEW(p->arena, in->nbuckets, int);
     if (!in->known || !in->op || !in->bucket || !in->op_bucket)
@@ -60,7 +60,7 @@ static struct table *table_of(struct elimination_plan *p, struct interner *in,
     struct table *t = topt_tables_leaf(&p->tables, points, p->err);
     if (!t)
         return NULL;
-    in->known[in->n] = (struct known){points, t, in->bucket[b]};
+    in->known[in->n] = (struct interned_leaf){points, t, in->bucket[b]};
     in->bucket[b] = in->n++;
     return t;
 }
@@ -116,7 +116,7 @@ static const struct points *remember(struct interner *in, uint64_t hash, int op,
                                      const struct points *points)
 {
     int *bucket = &in->op_bucket[hash % (uint64_t)in->nbuckets];
-    in->op[in->nops] = (struct known_op){hash, op, points, *bucket};
+    in->op[in->nops] = (struct interned_op){hash, op, points, *bucket};
     *bucket = in->nops++;
     return points;
 }

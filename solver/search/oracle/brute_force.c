@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct found {
+struct found_point {
     struct topt_cost cost;
     int32_t *choice; /* configurations, then alternatives; owned */
 };
@@ -25,7 +25,7 @@ struct brute {
     const struct topt_search_options *options;
     struct topt_error *err;
     int32_t *choice, *many; /* of the strategy at hand, and how many there are of each */
-    struct found *found;
+    struct found_point *found;
     size_t n, cap;
     int64_t visited, limit;
     int stopped;
@@ -68,7 +68,7 @@ static int insert(struct brute *b, struct topt_cost cost)
         free(b->found[end].choice);
     memmove(b->found + at + 1, b->found + end, (b->n - end) * sizeof *b->found);
     b->n -= end - at;
-    b->found[at] = (struct found){cost, choice};
+    b->found[at] = (struct found_point){cost, choice};
     b->n++;
     return 0;
 }
