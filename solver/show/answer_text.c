@@ -130,21 +130,49 @@ static int booked_words(const json_t *row, char buf[48])
                     nodes == 1 ? "" : "s");
 }
 
-static void show_row(struct topt_text *out, const json_t *row, int by_batch, int wide)
+/* Columns of what names a row, and of what is booked. */
+struct widths {
+    int label, gpus;
+};
+
+static void label_words(const json_t *row, int by_batch, char buf[48])
+{
+    if (by_batch)
+        grouped(topt_json_whole_at(row, "batch"), buf);
+    else
+        add_names(buf, 48, row);
+}
+
+static struct widths widths_of(const json_t *rows, int by_batch)
+{
+    struct widths w = {14, 14};
+    char buf[48];
+    size_t i;
+    json_t *row;
+    json_array_foreach(rows, i, row)
+    {
+        int gpus = booked_words(row, buf);
+        label_words(row, by_batch, buf);
+        int label = (int)strlen(buf);
+        w.gpus = gpus > w.gpus ? gpus : w.gpus;
+        w.label = label > w.label ? label : w.label;
+    }
+    return w;
+}
+
+static void show_row(struct topt_text *out, const json_t *row, int by_batch,
+                     struct widths w)
 {
     char label[48], a[32], b[32], c[32], e[32], gpus[48];
     double tokens = topt_json_number_at(row, "tokens_per_second");
-    if (by_batch)
-        grouped(topt_json_whole_at(row, "batch"), label);
-    else
-        add_names(label, sizeof label, row);
+    label_words(row, by_batch, label);
     if (!json_is_true(json_object_get(row, "feasible")) && by_batch) {
-        topt_text_add(out, "%-14s %s\n", label, topt_json_words_at(row, "why"));
+        topt_text_add(out, "%-*s %s\n", w.label, label, topt_json_words_at(row, "why"));
         return;
     }
     booked_words(row, gpus);
     topt_text_add(
-        out, "%-14s %-*s %8s %10s %8s %10s  %s\n", label, wide, gpus,
+        out, "%-*s %-*s %8s %10s %8s %10s  %s\n", w.label, label, w.gpus, gpus,
         topt_show_ns(topt_json_whole_at(row, "time_ns"), a, sizeof a),
         rounded(tokens > 0 ? tokens : topt_json_number_at(row, "samples_per_second"), b),
         rounded(topt_json_number_at(row, "gpu_hours_per_million_samples"), c),
@@ -152,23 +180,34 @@ static void show_row(struct topt_text *out, const json_t *row, int by_batch, int
         topt_json_words_at(row, "strategy"));
 }
 
+/* Rows of which only the first is of the space that was asked for say so. */
+static int of_two_spaces(const json_t *rows)
+{
+    const char *first =
+        json_string_value(json_object_get(json_array_get(rows, 0), "space"));
+    const char *last = json_string_value(
+        json_object_get(json_array_get(rows, json_array_size(rows) - 1), "space"));
+    return first && last && strcmp(first, "uniform") && !strcmp(last, "uniform");
+}
+
 void topt_text_of_rows(struct topt_text *out, const json_t *rows, int by_batch)
 {
     size_t i;
     json_t *row;
     int tokens = json_object_get(json_array_get(rows, 0), "tokens_per_second") != NULL;
-    int wide = 14;
-    char gpus[48];
-    json_array_foreach(rows, i, row)
-    {
-        int n = booked_words(row, gpus);
-        wide = n > wide ? n : wide;
-    }
-    topt_text_add(out, "\n%-14s %-*s %8s %10s %8s %10s  strategy\n",
-                  by_batch ? "batch" : "", wide, "GPUs", "step",
+    struct widths w = widths_of(rows, by_batch);
+    topt_text_add(out, "\n%-*s %-*s %8s %10s %8s %10s  strategy\n", w.label,
+                  by_batch ? "batch" : "", w.gpus, "GPUs", "step",
                   tokens ? "tokens/s" : "samples/s", "GPU-h/1M", "memory");
-    json_array_foreach(rows, i, row) show_row(out, row, by_batch, wide);
-    topt_text_add(out, "%-14s (GPU-h/1M: GPU-hours for a million samples)\n\n", "");
+    json_array_foreach(rows, i, row) show_row(out, row, by_batch, w);
+    topt_text_add(out, "%-*s (GPU-h/1M: GPU-hours for a million samples)\n", w.label, "");
+    if (!by_batch && of_two_spaces(rows))
+        topt_text_add(
+            out,
+            "%-*s (after the first row all layers are split alike: --gpus N may "
+            "find faster)\n",
+            w.label, "");
+    topt_text_add(out, "\n");
 }
 
 /* ---- the choice -------------------------------------------------------------------- */

@@ -81,6 +81,22 @@ check "a plan is no slower than with either choice of factors"
 ask compare.json compare && jq -e '.left_out | test("micro-batches")' compare.json >/dev/null
 check "systems are compared without, and that is said"
 
+# Beside the fewest GPUs stand the knee and the fastest, of a space that is quick to search: --gpus does no worse.
+job="$llama --hw a100-80-dgx --batch 64 --seq 4096 --framework topt"
+ask fewest.json plan && jq -e '(.alternatives | map(.names[]) | sort) == ["fastest", "fewest", "knee"] and
+    .alternatives[0].gpus == .gpus and .alternatives[0].time_ns == .time_ns and .alternatives[0].space == .space and
+    ([.alternatives[1:][].space] | unique) == ["uniform"]' fewest.json >/dev/null
+check "the fewest GPUs, the knee and the fastest: $(of fewest.json '[.alternatives[].gpus] | join(", ")')"
+# shellcheck disable=SC2086
+"$topt" plan $job >out 2>err && grep -q 'after the first row all layers are split alike' out
+check "in words, with what the others are of"
+ask min.json plan --min-efficiency 0.9 &&
+    jq -e --slurpfile few fewest.json '.gpus > $few[0].gpus and (.why | test("90 %"))' min.json >/dev/null
+check "an efficiency chooses more than the fewest: $(of min.json .gpus)"
+jq -e --slurpfile few fewest.json '.gpus as $n | .time_ns as $t |
+    all($few[0].alternatives[1:][]; .gpus != $n or .time_ns >= $t)' min.json >/dev/null
+check "and the plan there is no slower than what was said beside the fewest"
+
 # A search that ends early.
 job="$root/deploy/quickstart/moe.json --hw lab-cpu --batch 8 --framework topt"
 ask stopped.json plan --seconds 0.000001

@@ -110,11 +110,13 @@ static void put_choice(const json_t *points, json_t *row)
     }
 }
 
-int topt_alternatives_find(struct topt_planning *m, const int64_t *count, int n,
-                           const char *why, struct topt_alternatives *ret,
-                           struct topt_error *err)
+int topt_alternatives_find(struct topt_planning *m, json_t *fewest, const int64_t *count,
+                           int n, const char *why_fewest, const char *why_fastest,
+                           struct topt_alternatives *ret, struct topt_error *err)
 {
     *ret = (struct topt_alternatives){json_array(), json_array()};
+    if (fewest)
+        json_array_append_new(ret->points, fewest);
     for (int i = 0; i < n; i++) {
         json_t *point;
         if (!topt_count_divides_batch(m, count[i], NULL))
@@ -129,12 +131,12 @@ int topt_alternatives_find(struct topt_planning *m, const int64_t *count, int n,
         return 0;
     size_t knee = rate_points(ret->points), fastest = fastest_of(ret->points);
     const json_t *at = json_array_get(ret->points, 0);
-    add_row(m->request, ret->named, at, "fewest", why);
+    add_row(m->request, ret->named, at, "fewest", why_fewest);
     if (knee <= fastest)
         add_row(m->request, ret->named, json_array_get(ret->points, knee), "knee",
                 "beyond it each further GPU adds less than half of the best speed a GPU");
     add_row(m->request, ret->named, json_array_get(ret->points, fastest), "fastest",
-            "no number of GPUs that the batch can be shared by is faster");
+            why_fastest);
     for (size_t i = 0; i < json_array_size(ret->named); i++)
         put_choice(ret->points, json_array_get(ret->named, i));
     return 0;

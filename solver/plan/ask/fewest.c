@@ -15,6 +15,7 @@
 #include "planning.h"
 #include "request.h"
 #include "space.h"
+#include "tradeoff.h"
 #include "topt_choices.h"
 #include "topt_framework.h"
 #include "topt_question.h"
@@ -326,18 +327,68 @@ static int answer_efficient(struct topt_planning *m, int64_t gpus, json_t **ret,
     return rc;
 }
 
+/* Of a space in which a count may take minutes the fewest alone is: the others are of the uniform
+ * space, which has a plan for each in milliseconds, and each has twice the GPUs of the one
+ * before.  --gpus finds what may be faster there. */
+static int find_quick(struct topt_planning *m, const struct counts *c,
+                      const struct fewest *f, const char *why,
+                      struct topt_alternatives *ret, struct topt_error *err)
+{
+    struct topt_request r = topt_request_uniform(
+        m->request, topt_request_widest(m->request, TOPT_SPACE_UNIFORM));
+    struct topt_planning uniform;
+    json_t *fewest = NULL;
+    int64_t *count = calloc((size_t)c->n, sizeof *count), last = f->gpus;
+    int n = 0, rc = -1;
+    r.stop = NULL;
+    r.max_work = 0;
+    if (!count)
+        return topt_nomem(err, "the numbers of GPUs");
+    for (int i = 0; i < c->n; i++)
+        if (c->at[i] >= 2 * last)
+            last = count[n++] = c->at[i];
+    if (!topt_planning_init(&uniform, &r, err)) {
+        uniform.tensor = m->tensor;
+        rc = topt_best_point(m, &f->best, f->gpus, &fewest, err) ||
+             topt_alternatives_find(
+                 &uniform, fewest, count, n, why,
+                 "of the numbers that were tried, each twice the one before; of what "
+                 "splits all layers alike, so that --gpus may find a faster one",
+                 ret, err);
+        topt_planning_fini(&uniform);
+    }
+    free(count);
+    return rc ? -1 : 0;
+}
+
+/* What people book beside the fewest. */
+static int find_others(struct topt_planning *m, const struct counts *c,
+                       const struct fewest *f, const char *why,
+                       struct topt_alternatives *ret, struct topt_error *err)
+{
+    const struct topt_request *r = m->request;
+    int first = 0;
+    if (!r->framework || r->algorithm ||
+        topt_accounting_is_papers(r->settings.accounting))
+        return 0;
+    if (!topt_request_even(r) ||
+        topt_space_resolve(r->space, (int)f->gpus) != TOPT_SPACE_UNIFORM)
+        return find_quick(m, c, f, why, ret, err);
+    while (c->at[first] < f->gpus)
+        first++;
+    return topt_alternatives_find(
+        m, NULL, c->at + first, c->n - first, why,
+        "no number of GPUs that the batch can be shared by is faster", ret, err);
+}
+
 static int answer_found(struct topt_planning *m, const struct counts *c,
                         const struct fewest *f, json_t **ret, struct topt_error *err)
 {
     const struct topt_request *r = m->request;
     struct topt_alternatives all = {0};
     char why[200];
-    int first = 0, rc = why_not_fewer(m, f, why, sizeof why, err);
-    while (c->at[first] < f->gpus)
-        first++;
-    if (!rc && topt_request_even(r) &&
-        topt_space_resolve(r->space, (int)f->gpus) == TOPT_SPACE_UNIFORM)
-        rc = topt_alternatives_find(m, c->at + first, c->n - first, why, &all, err);
+    int rc =
+        why_not_fewer(m, f, why, sizeof why, err) || find_others(m, c, f, why, &all, err);
     int64_t efficient = topt_alternatives_efficient(&all, r->min_efficiency);
     if (!rc)
         rc = efficient > f->gpus ? answer_efficient(m, efficient, ret, err)

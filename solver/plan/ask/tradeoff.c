@@ -96,42 +96,47 @@ static int put_checked(struct topt_planning *m, const struct topt_best *b, json_
     return 0;
 }
 
+int topt_best_point(struct topt_planning *m, const struct topt_best *b, int64_t gpus,
+                    json_t **ret, struct topt_error *err)
+{
+    int rc = 0;
+    json_t *p = json_pack("{s:I, s:o, s:I}", "gpus", (json_int_t)gpus, "feasible",
+                          topt_fits_json(topt_best_fits(b)), "limit",
+                          (json_int_t)topt_request_limit(m->request));
+    if (b->stopped)
+        json_object_set_new(p, "stopped", json_true());
+    if (!b->found && b->certificate.decided)
+        topt_certificate_write(p, m->request->model, &b->certificate);
+    if (b->found) {
+        char space[48];
+        json_object_set_new(p, "nodes", json_integer(b->mesh.nodes));
+        json_object_set_new(p, "memory_bytes", json_integer(b->solution.memory_bytes));
+        json_object_set_new(p, "time_ns", json_integer(b->solution.time_ns));
+        topt_certificate_write(p, m->request->model, &b->certificate);
+        json_object_set_new(
+            p, "space",
+            json_string(topt_space_words(b->space, b->alike, space, sizeof space)));
+        rc = put_checked(m, b, p, err);
+    }
+    if (rc)
+        json_decref(p);
+    else
+        *ret = p;
+    return rc;
+}
+
 int topt_count_point(struct topt_planning *m, int64_t gpus, json_t **ret,
                      struct topt_error *err)
 {
-    int rc = 0;
     struct topt_best b = {.certificate = topt_certificate_exact()};
     int64_t limit = topt_request_limit(m->request);
     *ret = NULL;
     if (topt_count_least_bytes(m, gpus) <= limit &&
         topt_count_solve(m, gpus, limit, TOPT_GOAL_FASTEST, &b, err))
         return -1;
-    if (b.stopped && !b.found) { /* of which nothing is known */
-        topt_best_fini(&b);
-        return 0;
-    }
-    json_t *p = json_pack("{s:I, s:o, s:I}", "gpus", (json_int_t)gpus, "feasible",
-                          topt_fits_json(topt_best_fits(&b)), "limit", (json_int_t)limit);
-    if (b.stopped)
-        json_object_set_new(p, "stopped", json_true());
-    if (!b.found && b.certificate.decided)
-        topt_certificate_write(p, m->request->model, &b.certificate);
-    if (b.found) {
-        char space[48];
-        json_object_set_new(p, "nodes", json_integer(b.mesh.nodes));
-        json_object_set_new(p, "memory_bytes", json_integer(b.solution.memory_bytes));
-        json_object_set_new(p, "time_ns", json_integer(b.solution.time_ns));
-        topt_certificate_write(p, m->request->model, &b.certificate);
-        json_object_set_new(
-            p, "space",
-            json_string(topt_space_words(b.space, b.alike, space, sizeof space)));
-        rc = put_checked(m, &b, p, err);
-    }
+    int known = b.found || !b.stopped;
+    int rc = known ? topt_best_point(m, &b, gpus, ret, err) : 0;
     topt_best_fini(&b);
-    if (rc)
-        json_decref(p);
-    else
-        *ret = p;
     return rc;
 }
 

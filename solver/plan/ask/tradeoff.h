@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "gpu_count.h"
 #include "variant_cache.h"
 #include "planning.h"
 
@@ -11,6 +12,10 @@
  * knew. */
 int topt_count_point(struct topt_planning *m, int64_t gpus, json_t **ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
+
+/* What was found on so many, or that nothing fits, as such a point. */
+int topt_best_point(struct topt_planning *m, const struct topt_best *b, int64_t gpus,
+                    json_t **ret, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* A curve, from the cache of the request's problem; what is missing there is searched and
  * added. */
