@@ -328,11 +328,11 @@ static int answer_efficient(struct topt_planning *m, int64_t gpus, json_t **ret,
 }
 
 /* Of a space in which a count may take minutes the fewest alone is: the others are of the uniform
- * space, which has a plan for each in milliseconds, and each has twice the GPUs of the one
+ * space, which has a plan for each in milliseconds, and each has at least twice the GPUs of the one
  * before.  --gpus finds what may be faster there. */
-static int find_quick(struct topt_planning *m, const struct counts *c,
-                      const struct fewest *f, const char *why,
-                      struct topt_alternatives *ret, struct topt_error *err)
+static int alternatives_in_uniform(struct topt_planning *m, const struct counts *c,
+                                   const struct fewest *f, const char *why,
+                                   struct topt_alternatives *ret, struct topt_error *err)
 {
     struct topt_request r = topt_request_uniform(
         m->request, topt_request_widest(m->request, TOPT_SPACE_UNIFORM));
@@ -352,7 +352,8 @@ static int find_quick(struct topt_planning *m, const struct counts *c,
         rc = topt_best_point(m, &f->best, f->gpus, &fewest, err) ||
              topt_alternatives_find(
                  &uniform, fewest, count, n, why,
-                 "of the numbers that were tried, each twice the one before; of what "
+                 "of the numbers that were tried, each at least twice the one before; of "
+                 "what "
                  "splits all layers alike, so that --gpus may find a faster one",
                  ret, err);
         topt_planning_fini(&uniform);
@@ -362,9 +363,9 @@ static int find_quick(struct topt_planning *m, const struct counts *c,
 }
 
 /* What people book beside the fewest. */
-static int find_others(struct topt_planning *m, const struct counts *c,
-                       const struct fewest *f, const char *why,
-                       struct topt_alternatives *ret, struct topt_error *err)
+static int find_alternatives(struct topt_planning *m, const struct counts *c,
+                             const struct fewest *f, const char *why,
+                             struct topt_alternatives *ret, struct topt_error *err)
 {
     const struct topt_request *r = m->request;
     int first = 0;
@@ -373,7 +374,7 @@ static int find_others(struct topt_planning *m, const struct counts *c,
         return 0;
     if (!topt_request_even(r) ||
         topt_space_resolve(r->space, (int)f->gpus) != TOPT_SPACE_UNIFORM)
-        return find_quick(m, c, f, why, ret, err);
+        return alternatives_in_uniform(m, c, f, why, ret, err);
     while (c->at[first] < f->gpus)
         first++;
     return topt_alternatives_find(
@@ -387,8 +388,8 @@ static int answer_found(struct topt_planning *m, const struct counts *c,
     const struct topt_request *r = m->request;
     struct topt_alternatives all = {0};
     char why[200];
-    int rc =
-        why_not_fewer(m, f, why, sizeof why, err) || find_others(m, c, f, why, &all, err);
+    int rc = why_not_fewer(m, f, why, sizeof why, err) ||
+             find_alternatives(m, c, f, why, &all, err);
     int64_t efficient = topt_alternatives_efficient(&all, r->min_efficiency);
     if (!rc)
         rc = efficient > f->gpus ? answer_efficient(m, efficient, ret, err)
