@@ -40,7 +40,7 @@ struct topt_feed {
     const char *kind; /* "text", "tokens", "idx", "csv", "synthetic" */
     uint64_t digest;  /* of all that was read: equal where the samples are */
     /* How numbers are made of what is read, of text and csv; the feed's. */
-    const void *manner;
+    const void *preprocessing;
 };
 
 /* Samples for the global model 'm', told apart by what is there (gzip is unpacked):

@@ -361,22 +361,22 @@ static int check_names(const struct topt_run_args *a, struct topt_error *err)
 }
 
 /* What does nothing without another option was given by mistake: it is said, not left out. */
-static int check_company(const struct topt_run_args *a, struct topt_error *err)
+static int check_dependent_options(const struct topt_run_args *a, struct topt_error *err)
 {
     const struct {
         int given, obeyed;
         const char *name, *needs;
-    } company[] = {
+    } dependent[] = {
         {a->eval_every != 0, a->eval_data != NULL, "eval-every", "--eval-data PATH"},
         {a->eval_batches != 0, a->eval_data != NULL, "eval-batches", "--eval-data PATH"},
         {a->every != 0, a->checkpoint != NULL, "every", "--checkpoint DIR"},
         {a->keep != 0, a->checkpoint != NULL, "keep", "--checkpoint DIR"},
         {a->min_lr > 0, !strcmp(a->schedule, "cosine"), "min-lr", "--schedule cosine"},
         {a->config != NULL, a->save_weights != NULL, "config", "--save-weights DIR"}};
-    for (size_t i = 0; i < sizeof company / sizeof *company; i++)
-        if (company[i].given && !company[i].obeyed)
+    for (size_t i = 0; i < sizeof dependent / sizeof *dependent; i++)
+        if (dependent[i].given && !dependent[i].obeyed)
             return topt_fail(err, TOPT_ERR_USAGE, "--%s does nothing without %s",
-                             company[i].name, company[i].needs);
+                             dependent[i].name, dependent[i].needs);
     return 0;
 }
 
@@ -402,7 +402,7 @@ static int parse(int argc, char **argv, struct topt_run *r, struct topt_error *e
                                      .comm = "auto"};
     int rc = topt_options_parse(options, argc, argv, &r->args, &r->plan_arg, 1, &n, err);
     if (!rc)
-        rc = check_company(&r->args, err);
+        rc = check_dependent_options(&r->args, err);
     if (!rc && !n)
         return topt_fail(err, TOPT_ERR_USAGE, "which plan? usage: %s", usage);
     if (!rc && r->args.steps > 100000000)

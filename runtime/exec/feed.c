@@ -102,9 +102,9 @@ static char *read_directory(const char *dir, char *ret_path, size_t size, size_t
 }
 
 /* How another feed of that kind reads, NULL where there is none. */
-static const void *manner_of(const struct topt_feed *like, const char *kind)
+static const void *preprocessing_of(const struct topt_feed *like, const char *kind)
 {
-    return like && !strcmp(like->kind, kind) ? like->manner : NULL;
+    return like && !strcmp(like->kind, kind) ? like->preprocessing : NULL;
 }
 
 static int open_files(const struct topt_feed *like, const char *data,
@@ -123,9 +123,10 @@ static int open_files(const struct topt_feed *like, const char *data,
     if (topt_feed_is_idx(bytes, len))
         rc = topt_feed_idx(bytes, len, path, m, seed, ret, err);
     else if (topt_feed_needs_of(m).features)
-        rc = topt_feed_csv(bytes, len, manner_of(like, "csv"), m, seed, ret, err);
+        rc = topt_feed_csv(bytes, len, preprocessing_of(like, "csv"), m, seed, ret, err);
     else
-        rc = topt_feed_text_as(bytes, len, manner_of(like, "text"), m, seed, ret, err);
+        rc = topt_feed_text_as(bytes, len, preprocessing_of(like, "text"), m, seed, ret,
+                               err);
     free(bytes);
     return rc ? topt_wrap(err, "%s", data) : 0;
 }

@@ -394,7 +394,7 @@ static int take_lines(struct table *t, const char *text, size_t len,
 }
 
 /* 'text' ends with a NUL, as topt_feed_read() leaves it. */
-int topt_feed_csv(const char *text, size_t len, const void *manner,
+int topt_feed_csv(const char *text, size_t len, const void *preprocessing,
                   const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
                   struct topt_error *err)
 {
@@ -402,11 +402,11 @@ int topt_feed_csv(const char *text, size_t len, const void *manner,
     struct table *t = table_create(m, &n, seed, err);
     if (!t)
         return -1;
-    if (take_lines(t, text, len, &n, err) || standardise(t, manner, err)) {
+    if (take_lines(t, text, len, &n, err) || standardise(t, preprocessing, err)) {
         close_table(t);
         return -1;
     }
     *ret = table_feed(t, "csv", topt_feed_digest(text, len));
-    ret->manner = t->scaling;
+    ret->preprocessing = t->scaling;
     return 0;
 }

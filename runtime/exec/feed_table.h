@@ -10,8 +10,8 @@ int topt_feed_is_idx(const char *bytes, size_t len);
 int topt_feed_idx(const char *images, size_t len, const char *path,
                   const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
                   struct topt_error *err) TOPT_MUST_CHECK;
-/* 'manner' of another table's feed, by which features are scaled; NULL: by their own. */
-int topt_feed_csv(const char *text, size_t len, const void *manner,
+/* 'preprocessing' of another table's feed, by which features are scaled; NULL: by their own. */
+int topt_feed_csv(const char *text, size_t len, const void *preprocessing,
                   const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
                   struct topt_error *err) TOPT_MUST_CHECK;
 

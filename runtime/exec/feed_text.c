@@ -88,7 +88,7 @@ static void close_text(void *ctx)
     free(f);
 }
 
-int topt_feed_text_as(const char *bytes, size_t len, const void *manner,
+int topt_feed_text_as(const char *bytes, size_t len, const void *preprocessing,
                       const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
                       struct topt_error *err)
 {
@@ -106,7 +106,7 @@ int topt_feed_text_as(const char *bytes, size_t len, const void *manner,
                        .seq = m->seq,
                        .batch = m->batch,
                        .seed = topt_mix(seed ^ 0x7465787466656564u)};
-    if (check_model(f, &n, err) || number_bytes(f, manner, &n, err)) {
+    if (check_model(f, &n, err) || number_bytes(f, preprocessing, &n, err)) {
         close_text(f);
         return -1;
     }
@@ -115,7 +115,7 @@ int topt_feed_text_as(const char *bytes, size_t len, const void *manner,
                               .ctx = f,
                               .kind = "text",
                               .digest = topt_feed_digest(bytes, len),
-                              .manner = f->number};
+                              .preprocessing = f->number};
     return 0;
 }
 

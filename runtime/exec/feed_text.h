@@ -4,8 +4,8 @@
 
 #include "topt_runtime.h"
 
-/* As topt_feed_text(), by the manner of another text's feed; NULL: its own. */
-int topt_feed_text_as(const char *bytes, size_t len, const void *manner,
+/* As topt_feed_text(), by the preprocessing of another text's feed; NULL: its own. */
+int topt_feed_text_as(const char *bytes, size_t len, const void *preprocessing,
                       const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
                       struct topt_error *err) TOPT_MUST_CHECK;
 

@@ -140,8 +140,9 @@ static int64_t kept_as(const struct by_size *w, int64_t size)
     return w->attention ? size : (int64_t)operations_of(w, size);
 }
 
-static int measure_new(const struct by_size *w, struct sizes *z, struct topt_points *p,
-                       struct topt_error *err)
+/* All of 'z', whose times become points: each kept once the rounds over all are done. */
+static int measure_points(const struct by_size *w, struct sizes *z, struct topt_points *p,
+                          struct topt_error *err)
 {
     if (topt_comm_agree(w->comm, measure_rounds(w, z, err), err))
         return -1;
@@ -190,7 +191,7 @@ static int measure_sizes(const struct by_size *w, struct topt_points *p,
     int64_t least = least_size(w->on, w->attention);
     for (int64_t s = least; s <= most_size(w->on, w->attention); s *= 2)
         add_size(w, s, &z, p);
-    if (measure_new(w, &z, p, err))
+    if (measure_points(w, &z, p, err))
         return -1;
     for (int i = 0; i < MOST_EXTRA; i++) {
         int64_t ops = topt_points_next(p, DISAGREE);
@@ -198,7 +199,7 @@ static int measure_sizes(const struct by_size *w, struct topt_points *p,
         z.n = 0;
         if (ops)
             add_size(w, size_of(w, (double)ops), &z, p);
-        if (measure_new(w, &z, p, err))
+        if (measure_points(w, &z, p, err))
             return -1;
         if (p->n == before)
             return 0;

@@ -3,8 +3,8 @@
  *
  * Each measurement has words ("vm: products in f32") and a size, and is looked up before
  * it is made. Rank 0 appends each to a file beside the profile, a line of JSON, so that
- * whatever stops the run, only the last line may be lost.  All ranks hold the same, since
- * they have to decide alike what is measured next.  Thread safety: one thread. */
+ * whatever stops the run, only the last line may be lost, and sizes whose rounds were not
+ * over yet.  All ranks hold the same, since they have to decide alike what is measured next.  Thread safety: one thread. */
 #ifndef TOPT_SURVEY_H
 #define TOPT_SURVEY_H
 

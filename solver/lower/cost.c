@@ -24,14 +24,14 @@ static uint32_t counted_by_edges(const struct topt_model *m, int op)
     return read & (read - 1) ? 0 : read;
 }
 
-static int give_inputs(const struct topt_fragments *f, struct topt_tally *t, int op,
-                       const struct topt_config *c, int backward,
-                       struct topt_op_buffers *b)
+static int alloc_inputs(const struct topt_fragments *f, struct topt_tally *t, int op,
+                        const struct topt_config *c, int backward,
+                        struct topt_op_buffers *b)
 {
     uint32_t muted = counted_by_edges(f->model, op);
     for (int k = 0; k < f->model->op[op].ninputs; k++) {
         t->muted = muted >> k & 1;
-        if (topt_op_give_input(f, op, k, c, backward, b))
+        if (topt_op_alloc_input(f, op, k, c, backward, b))
             return -1;
     }
     t->muted = 0;
@@ -69,7 +69,7 @@ static int tally_forward(const struct topt_fragments *f, struct topt_tally *t, i
 {
     const struct topt_op *o = &f->model->op[op];
     t->told = 0;
-    if (give_inputs(f, t, op, c, 0, b) || topt_op_forward(f, op, c, pass, b))
+    if (alloc_inputs(f, t, op, c, 0, b) || topt_op_forward(f, op, c, pass, b))
         return -1;
     take_inputs(f, op, b);
     if (count_output(t, o, t->buffer[b->value[o->output]].bytes, f->err))
@@ -84,7 +84,7 @@ static int tally_backward(const struct topt_fragments *f, struct topt_tally *t, 
 {
     const struct topt_op *o = &f->model->op[op];
     t->told = 0;
-    if (topt_op_give_grad(f, op, c, b) || give_inputs(f, t, op, c, 1, b) ||
+    if (topt_op_alloc_grad(f, op, c, b) || alloc_inputs(f, t, op, c, 1, b) ||
         topt_op_backward(f, op, c, b))
         return -1;
     take_inputs(f, op, b);

@@ -244,12 +244,12 @@ static int put_piece(struct topt_evaluator *a)
 
 /* ---- an operator's fragments ------------------------------------------------------- */
 
-static int give_inputs(const struct topt_fragments *f, int op,
-                       const struct topt_config *c, int backward,
-                       struct topt_op_buffers *b)
+static int alloc_inputs(const struct topt_fragments *f, int op,
+                        const struct topt_config *c, int backward,
+                        struct topt_op_buffers *b)
 {
     for (int k = 0; k < f->model->op[op].ninputs; k++)
-        if (topt_op_give_input(f, op, k, c, backward, b))
+        if (topt_op_alloc_input(f, op, k, c, backward, b))
             return -1;
     return 0;
 }
@@ -259,7 +259,7 @@ static int follow_forward(struct topt_evaluator *a, const struct topt_fragments 
                           struct topt_op_buffers *b)
 {
     int y = f->model->op[op].output, again = pass == TOPT_PASS_RECOMPUTE;
-    if (give_inputs(f, op, &e->config, 0, b))
+    if (alloc_inputs(f, op, &e->config, 0, b))
         return -1;
     topt_live_bytes_mark(&a->alive);
     if (topt_op_forward(f, op, &e->config, pass, b))
@@ -275,7 +275,7 @@ static int follow_backward(struct topt_evaluator *a, const struct topt_fragments
                            int op, struct entry *e, struct topt_op_buffers *b)
 {
     const struct topt_op *o = &f->model->op[op];
-    if (topt_op_give_grad(f, op, &e->config, b) || give_inputs(f, op, &e->config, 1, b))
+    if (topt_op_alloc_grad(f, op, &e->config, b) || alloc_inputs(f, op, &e->config, 1, b))
         return -1;
     topt_live_bytes_mark(&a->alive);
     if (topt_op_backward(f, op, &e->config, b))

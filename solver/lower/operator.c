@@ -43,9 +43,9 @@ int topt_op_init(const struct topt_fragments *f, int op, const struct topt_confi
     return 0;
 }
 
-int topt_op_give_input(const struct topt_fragments *f, int op, int input,
-                       const struct topt_config *c, int backward,
-                       struct topt_op_buffers *b)
+int topt_op_alloc_input(const struct topt_fragments *f, int op, int input,
+                        const struct topt_config *c, int backward,
+                        struct topt_op_buffers *b)
 {
     int x = f->model->op[op].input[input];
     b->value[x] = -1;
@@ -54,8 +54,8 @@ int topt_op_give_input(const struct topt_fragments *f, int op, int input,
                : alloc_value(f, op, x, c, TOPT_CLASS_TRANSIENT, b);
 }
 
-int topt_op_give_grad(const struct topt_fragments *f, int op, const struct topt_config *c,
-                      struct topt_op_buffers *b)
+int topt_op_alloc_grad(const struct topt_fragments *f, int op,
+                       const struct topt_config *c, struct topt_op_buffers *b)
 {
     return op == f->model->loss ? 0 : alloc_grad(f, op, f->model->op[op].output, c, b);
 }

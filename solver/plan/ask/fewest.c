@@ -124,14 +124,12 @@ static int fall_back_to_uniform(const struct topt_request *asked, int64_t gpus,
 {
     enum topt_space space = topt_space_resolve(asked->space, (int)gpus);
     struct topt_request r =
-        topt_request_uniform(asked, topt_request_widest(asked, space));
+        topt_request_uniform_unstopped(asked, topt_request_widest(asked, space));
     struct topt_planning uniform;
     struct fewest f = {.best = {0}};
     int64_t *count;
     int n, from = 0, rc = -1;
     r.counts = TOPT_COUNTS_POW2;
-    r.stop = NULL;
-    r.max_work = 0;
     if (topt_request_counts(&r, &count, &n, err))
         return -1;
     while (from < n && count[from] < gpus)
@@ -334,14 +332,12 @@ static int alternatives_in_uniform(struct topt_planning *m, const struct counts 
                                    const struct fewest *f, const char *why,
                                    struct topt_alternatives *ret, struct topt_error *err)
 {
-    struct topt_request r = topt_request_uniform(
+    struct topt_request r = topt_request_uniform_unstopped(
         m->request, topt_request_widest(m->request, TOPT_SPACE_UNIFORM));
     struct topt_planning uniform;
     json_t *fewest = NULL;
     int64_t *count = calloc((size_t)c->n, sizeof *count), last = f->gpus;
     int n = 0, rc = -1;
-    r.stop = NULL;
-    r.max_work = 0;
     if (!count)
         return topt_nomem(err, "the numbers of GPUs");
     for (int i = 0; i < c->n; i++)

@@ -425,11 +425,9 @@ static int merge_uniform(struct merged *m, struct topt_planning *wide,
                          struct topt_error *err)
 {
     struct topt_request uniform =
-        topt_request_uniform(wide->request, wide->request->factors);
+        topt_request_uniform_unstopped(wide->request, wide->request->factors);
     struct topt_planning from;
     int nodes = 0, per_node = 0, rc = 0;
-    uniform.stop = NULL;
-    uniform.max_work = 0;
     if (topt_planning_init(&from, &uniform, err))
         return -1;
     while (!rc && topt_request_grid(&uniform, uniform.gpus, &nodes, &per_node))

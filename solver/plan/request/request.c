@@ -117,6 +117,15 @@ struct topt_request topt_request_uniform(const struct topt_request *r, int facto
     return uniform;
 }
 
+struct topt_request topt_request_uniform_unstopped(const struct topt_request *r,
+                                                   int factors)
+{
+    struct topt_request uniform = topt_request_uniform(r, factors);
+    uniform.stop = NULL;
+    uniform.max_work = 0;
+    return uniform;
+}
+
 struct topt_request topt_request_canonical(const struct topt_request *r, int factors)
 {
     struct topt_request canonical = *r;
