@@ -111,7 +111,8 @@ static int is_step(void)
 
 /* The document that the environment carries for the nodes and GPUs that the job has.
  * Slurm's plugin sees to that, where it is installed; else a job that was resized, or was
- * given one of several numbers of nodes, is known by them here. */
+ * given one of several numbers of nodes, is known by them here.  A job with more than the
+ * plan needs, as one that has whole nodes, runs by it where no plan is of its own shape. */
 static int word_of_shape(const char *id, const char **ret, struct topt_error *err)
 {
     char name[TOPT_ELASTIC_NAME];
@@ -130,8 +131,10 @@ static int word_of_shape(const char *id, const char **ret, struct topt_error *er
         *ret = word;
         return 0;
     }
-    if (!other_nodes && is_step()) /* a step may have fewer GPUs than its job */
-        return 0;
+    int has_fewer_nodes = other_nodes && nodes < planned;
+    int has_fewer_gpus = other_gpus && each < of_plan;
+    if (!has_fewer_nodes && (!has_fewer_gpus || is_step())) /* of its job's GPUs a step */
+        return 0;                                           /* may have but some */
     return topt_fail(err, TOPT_ERR_INFEASIBLE,
                      "plan %s is for %lld node%s of %lld GPU%s, and the job has %lld of "
                      "%lld: it was resized, and carries no plan for that",

@@ -58,6 +58,9 @@ static int store(const struct topt_option *o, const char *value, void *target,
     case TOPT_OPT_POSITIVE:
         rc = topt_parse_real(value, o->kind == TOPT_OPT_POSITIVE, field, err);
         break;
+    case TOPT_OPT_SHARE:
+        rc = topt_parse_share(value, field, err);
+        break;
     case TOPT_OPT_BYTES:
         rc = topt_parse_bytes(value, field, err);
         break;

@@ -50,6 +50,30 @@ int topt_parse_real(const char *s, int above_zero, double *ret, struct topt_erro
     return 0;
 }
 
+int topt_parse_share(const char *s, double *ret, struct topt_error *err)
+{
+    static const double percent_from = 5;
+    char *end;
+    double v = strtod(s, &end);
+    const char *unit = past_blanks(end);
+    int is_percent = *unit == '%';
+    if (end == s || !isfinite(v) || *past_blanks(unit + is_percent))
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "'%.60s' is not a share; give one as 0.8 or 80%%", s);
+    if (v < 0 || v > 100)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "%.60s is too %s for a share; give 0 to 1, or 0%% to 100%%", s,
+                         v < 0 ? "small" : "large");
+    if (!is_percent && v > 1 && v < percent_from)
+        return topt_fail(
+            err, TOPT_ERR_INVAL,
+            "%.60s is either a share, which is %.4g %% and more than the whole, "
+            "or a percentage, which is %.4g; write %.4g%% if that is meant",
+            s, 100 * v, v / 100, v);
+    *ret = is_percent || v > 1 ? v / 100 : v;
+    return 0;
+}
+
 /* What multiplies a number before 'unit', 0 where there is no such unit. */
 static double unit_bytes(const char *unit, size_t len)
 {

@@ -37,6 +37,7 @@ enum topt_field_kind {
     TOPT_FIELD_BYTES,  /* a size, also as "2GiB" */
     TOPT_FIELD_MEMORY, /* a size; one below 1 MiB needs its unit */
     TOPT_FIELD_REAL,
+    TOPT_FIELD_SHARE, /* 0 to 1, also as a percentage: topt_parse_share() */
     TOPT_FIELD_BOOL,
     TOPT_FIELD_COUNTS /* one INT or a list of them */
 };
@@ -63,16 +64,19 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
     X(MAX_GPUS, max_gpus, INT, 1, 1 << 20, TOPT_IN_PLAN | TOPT_IN_CURVE, 1, REQUEST, SBATCH, "max-gpus", "N",          \
       "all that the profile has", NULL, "never more GPUs than this")                                                   \
     X(COUNTS, counts, WORD, 0, 7, TOPT_IN_PLAN | TOPT_IN_CURVE, 1, WORDS, TOPT, "counts", "NAME",                      \
-      "whole", "whole,pow2,any",                                                                                       \
-      "which numbers of GPUs are tried: whole (divisors of a node, then whole nodes), pow2 or any")                    \
-    X(MIN_EFFICIENCY, min_efficiency, REAL, 0, 1, TOPT_IN_PLAN, 1, REQUEST, SBATCH, "min-efficiency", "E",             \
-      "the fewest", NULL, "mini-parallelism: the most GPUs that keep this share (0 to 1) of the best speed a GPU")
+      "whole", "whole,nodes,pow2,any",                                                                                 \
+      "which numbers of GPUs are tried: whole (divisors of a node, then whole nodes), nodes (these alone), pow2 or any") \
+    X(MIN_EFFICIENCY, min_efficiency, SHARE, 0, 1, TOPT_IN_PLAN, 1, REQUEST, SBATCH, "min-efficiency", "E",            \
+      "the fewest", NULL,                                                                                              \
+      "mini-parallelism: the most GPUs that keep this share (0.8, or 80%) of the best speed a GPU of all numbers")
 
 /* The cluster, and how the job runs. */
 #define TOPT_FIELDS_JOB(X)                                                                                             \
     X(HW, hw, NAME, 0, 79, TOPT_IN_ANY, 0, OTHER, SBATCH, "hw", "NAME",                                                \
       "of toptd its default, or the only one registered", NULL,                                                        \
       "hardware profile by name, of toptd also by id; topt plan takes a file as well (topt hw list)")                  \
+    X(GPUS_PER_NODE, gpus_per_node, INT, 1, 1 << 10, TOPT_IN_ANY, 1, OTHER, TOPT, "gpus-per-node", "N",                \
+      "as many as the profile's", NULL, "nodes have just so many GPUs, fewer than the profile's")                      \
     X(BATCH, batch, BATCH, 1, 1 << 30, TOPT_IN_ANY, 1, BATCH, SBATCH, "batch", "N",                                    \
       "the model's", NULL, "samples a step, over all GPUs (the global batch)")                                         \
     X(SEQ, seq, INT, 1, 1 << 30, TOPT_IN_ANY, 1, WORDS, SBATCH, "seq", "N",                                            \
@@ -114,8 +118,11 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
     X(MICRO_BATCHES, micro_batches, INT, 1, 1 << 30, TOPT_IN_ANY, 1, REQUEST, TOPT, "micro-batches", "N",              \
       "searched", NULL, "just so many micro-batches a step")                                                           \
     X(TENSOR_PARALLEL, tensor_parallel, BOOL, 0, 1, TOPT_IN_ANY, 1, WORDS, SBATCH, "tensor-parallel", "",              \
-      "only where nothing else fits", NULL,                                                                            \
-      "split operators over the GPUs of a node, too; the script has to support it")                                    \
+      "Megatron-LM inside a node, others where nothing else fits", NULL,                                               \
+      "tensor parallelism, too, also across nodes; the script has to support it")                                      \
+    X(SEQUENCE_PARALLEL, sequence_parallel, WORD, 0, 3, TOPT_IN_ANY, 1, WORDS, SBATCH, "sequence-parallel", "on/off",  \
+      "on where the framework has it", "on,off",                                                                       \
+      "with tensor parallelism, norms and residual sums are split by positions: on or off (megatron, torchtitan)")     \
     X(SEQUENCE_SPLITS, sequence_splits, BOOL, 0, 1, TOPT_IN_ANY, 1, REQUEST, TOPT, "sequence-splits", "",              \
       "not", NULL, "split positions of a sample over GPUs, too")
 
@@ -170,9 +177,12 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
     X(partition, TEXT, 255, "partition", NULL,                                                                         \
       "where the job may go: a partition, or several with commas between; else the default one")                       \
     X(constraint, TEXT, 255, "constraint", NULL, "features that its nodes must have")                                  \
+    X(nodelist, TEXT, 4095, "nodelist", NULL, "nodes that it must have, as Slurm lists them")                          \
     X(gpu_type, TEXT, 63, NULL, NULL, "the type of GPU that it names")                                                 \
     X(time, TEXT, 63, "time", NULL, "its time limit, as Slurm writes it")                                              \
     X(nodes, INT, 1 << 30, NULL, NULL, "the most nodes that it takes")                                                 \
+    X(gpus_per_node, INT, 1 << 20, NULL, NULL, "the most GPUs that it takes of a node")                                \
+    X(exclusive, TEXT, 15, "exclusive", NULL, "exclusive: it has its nodes for itself")                                \
     X(tasks, WORD, 7, NULL, "gpu,node", "what a task of it is for")                                                    \
     X(cpus_per_task, INT, 1 << 30, "cpus-per-task", NULL, "CPUs of a task")                                            \
     X(mem, TEXT, 63, "mem", NULL, "memory of a node")                                                                  \

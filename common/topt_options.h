@@ -21,6 +21,7 @@ enum topt_option_kind {
     TOPT_OPT_COUNT,    /* int64_t, at least 1 */
     TOPT_OPT_REAL,     /* double, at least 0 */
     TOPT_OPT_POSITIVE, /* double, above 0 */
+    TOPT_OPT_SHARE,    /* double, 0 to 1; also as a percentage */
     TOPT_OPT_BYTES,    /* int64_t */
     TOPT_OPT_MEMORY,   /* int64_t; a small number without a unit is refused */
 };

@@ -53,6 +53,10 @@ int topt_parse_int(const char *s, int64_t min, int64_t max, int64_t *ret,
 int topt_parse_real(const char *s, int above_zero, double *ret,
                     struct topt_error *err) TOPT_MUST_CHECK;
 
+/* A share of a whole, from 0 to 1: "0.8", or as a percentage "80%" or "80".  A bare number is a
+ * share up to 1 and a percentage from 5 to 100; between them it could be either, and is refused. */
+int topt_parse_share(const char *s, double *ret, struct topt_error *err) TOPT_MUST_CHECK;
+
 /* The next item of "a,b,c", without the blanks around it; '*at' is NULL before the first.
  * Returns 1, 0 past the last, or -1 where a place is empty, an item was there before, or it is no
  * shorter than 'size'. */

@@ -38,6 +38,8 @@ enum {
     QUEUED_PER_UID = 4,
     SUBMIT_PER_UID = 64,
     SUBMIT_QUEUE = 1024,
+    BRIEF_MS =
+        200, /* a short question that waited so long is answered without what stands beside it */
     SLOW_MS =
         60 *
         1000, /* who sent a short question that wasn't has less time for the next ones */
@@ -176,25 +178,40 @@ static int check_default_hw(struct server *s, struct topt_error *err)
     return 0;
 }
 
-/* A profile of the site's table that nobody has registered yet is said now; jobs of its partitions are
- * refused until it is there. */
+/* Each profile of the site's table is handed to 'look'; ends where that fails. */
+static int each_profile(const struct config *c,
+                        int (*look)(void *ctx, const struct site_row *row,
+                                    struct topt_error *err),
+                        void *ctx, struct topt_error *err)
+{
+    struct site_map map = {0};
+    int rc = c->site_map ? site_map_read(c->site_map, &map, err) : 0;
+    for (size_t i = 0; i < map.n && rc == 0; i++)
+        rc = look(ctx, &map.row[i], err);
+    site_map_fini(&map);
+    return rc;
+}
+
+static int warn_of_unknown(void *server, const struct site_row *row,
+                           struct topt_error *unused)
+{
+    struct server *s = server;
+    struct topt_error why = {0};
+    char *id = NULL, *doc = NULL;
+    (void)unused;
+    if (find_hw(s, row->profile, &id, &doc, &why) < 0)
+        topt_log(TOPT_LOG_WARN, "site: partition '%s' in '%s': %s", row->partition,
+                 atomic_load(&s->config)->site_map, why.text);
+    free(id);
+    free(doc);
+    return 0;
+}
+
+/* A profile of the site's table that nobody has registered yet is named in the log; jobs of its
+ * partitions are refused until it is there. */
 static int name_unknown_profiles(struct server *s, struct topt_error *err)
 {
-    const char *path = atomic_load(&s->config)->site_map;
-    struct site_map map = {0};
-    if (path && site_map_read(path, &map, err) < 0)
-        return -1;
-    for (size_t i = 0; i < map.n; i++) {
-        struct topt_error why = {0};
-        char *id = NULL, *doc = NULL;
-        if (find_hw(s, map.row[i].profile, &id, &doc, &why) < 0)
-            topt_log(TOPT_LOG_WARN, "site: partition '%s' in '%s': %s",
-                     map.row[i].partition, path, why.text);
-        free(id);
-        free(doc);
-    }
-    site_map_fini(&map);
-    return 0;
+    return each_profile(atomic_load(&s->config), warn_of_unknown, s, err);
 }
 
 /* Worker processes; the first one is asked for what profiles there are, which also shows
@@ -211,8 +228,9 @@ static int start_pool(struct daemon *d, struct topt_error *err)
         return -1;
     if (!pool.memory)
         pool.memory = pool_usual_memory(pool.slots);
-    topt_log(TOPT_LOG_INFO, "pool: %d worker processes of at most %s each", pool.slots,
-             topt_show_bytes(pool.memory, memory, sizeof memory));
+    if (!c->check_config)
+        topt_log(TOPT_LOG_INFO, "pool: %d worker processes of at most %s each",
+                 pool.slots, topt_show_bytes(pool.memory, memory, sizeof memory));
     if (pool_create(&pool, &d->server.pool, err) < 0)
         return -1;
     return shipped_load(d->server.pool, &d->server.shipped, err);
@@ -237,11 +255,18 @@ static int start_jobs(struct server *s, struct topt_error *err)
                   .slow_ms = SLOW_MS},
         .limit_ms = limit,
         .margin_ms = margin < MARGIN_MOST_MS ? margin : MARGIN_MOST_MS,
+        .brief_ms = BRIEF_MS,
         .demote_ms = c->submit_limit * 1000,
         .ctx = s};
     if (tasks_create(&tasks, &s->tasks, err) < 0)
         return -1;
     return jobs_create(&jobs, &s->jobs, err);
+}
+
+static void limit_store(struct store *s, const struct config *c)
+{
+    store_limits(s, c->cache_bytes, c->keep_plans_days);
+    store_quota(s, c->user_documents, c->user_bytes);
 }
 
 static int start(struct daemon *d, struct topt_error *err)
@@ -253,7 +278,7 @@ static int start(struct daemon *d, struct topt_error *err)
     if (roles_create(c->admins, c->operators, &s->roles, err) < 0 ||
         store_open(c->state_dir, &s->store, err) < 0)
         return -1;
-    store_limits(s->store, c->cache_bytes, c->keep_plans_days);
+    limit_store(s->store, c);
     if (site_create(c->scontrol, c->site_map, &s->site, err) < 0)
         return -1;
     if (start_pool(d, err) < 0 || check_default_hw(s, err) < 0 ||
@@ -294,14 +319,18 @@ static void reload(struct daemon *d)
         topt_log(TOPT_LOG_ERR, "main: admins and operators stay as they were: %s",
                  err.text);
     } else {
+        if (site_read_map(d->server.site, config_of(d)->site_map, &err) < 0)
+            topt_log(TOPT_LOG_ERR, "main: the site's table stays as it was: %s",
+                     err.text);
         const char *later = config_needs_restart(was, config_of(d));
         atomic_store(&d->server.config, config_of(d));
-        store_limits(d->server.store, config_of(d)->cache_bytes,
-                     config_of(d)->keep_plans_days);
+        limit_store(d->server.store, config_of(d));
         atomic_fetch_add(&d->server.epoch, 1);
         topt_log(TOPT_LOG_INFO, "main: settings were read again%s%s%s",
                  later ? "; --" : "", later ? later : "",
                  later ? " changes at the next start only" : "");
+        if (name_unknown_profiles(&d->server, &err) < 0)
+            topt_error_clear(&err); /* told above */
     }
     service_ready("answering");
 }
@@ -372,16 +401,42 @@ static int check_people(const struct config *c, struct topt_error *err)
     return 0;
 }
 
-/* Can the site's table be read? */
-static int check_map(const struct config *c, struct topt_error *err)
+/* Is the profile shipped, or in the store? */
+static int check_profile(const struct daemon *d, const char *name, struct topt_error *err)
 {
-    struct site_map map = {0};
-    if (c->site_map && site_map_read(c->site_map, &map, err) < 0) {
+    if (shipped_find(&d->server.shipped, name))
+        return 0;
+    int rc = store_names_hw(config_of(d)->state_dir, name, err);
+    return rc != 0
+               ? rc < 0 ? -1 : 0
+               : topt_fail(err, TOPT_ERR_USAGE,
+                           "unknown hardware '%.80s': no shipped profile has the name, "
+                           "and none that was registered in %.100s",
+                           name, config_of(d)->state_dir);
+}
+
+static int check_row(void *daemon, const struct site_row *row, struct topt_error *err)
+{
+    return check_profile(daemon, row->profile, err) < 0
+               ? topt_wrap(err, "partition '%s'", row->partition)
+               : 0;
+}
+
+/* Are the profiles of the settings and of the site's table there?  Only a worker process knows
+ * which are shipped. */
+static int check_profiles(struct daemon *d, struct topt_error *err)
+{
+    const struct config *c = config_of(d);
+    int rc = c->hw || c->site_map ? start_pool(d, err) : 0;
+    if (rc == 0 && c->hw && check_profile(d, c->hw, err) < 0)
+        rc = topt_wrap(err, "--hw");
+    if (rc == 0 && each_profile(c, check_row, d, err) < 0) {
         err->code = TOPT_ERR_USAGE;
-        return topt_wrap(err, "--site-map");
+        rc = topt_wrap(err, "--site-map");
     }
-    site_map_fini(&map);
-    return 0;
+    pool_destroy(d->server.pool);
+    shipped_fini(&d->server.shipped);
+    return rc;
 }
 
 /* As many descriptors as there may be connections, where the system lets us. */
@@ -406,7 +461,7 @@ static int run(struct daemon *d, struct topt_error *err)
 {
     const struct config *c = config_of(d);
     if (c->check_config) {
-        if (check_people(c, err) < 0 || check_map(c, err) < 0)
+        if (check_people(c, err) < 0 || check_profiles(d, err) < 0)
             return -1;
         printf("toptd: the settings can be read; socket %s, state %s%s%s\n",
                c->socket_path, c->state_dir, c->listen ? ", TCP " : "",

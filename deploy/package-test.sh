@@ -94,8 +94,12 @@ in_it sh -euc '
     chmod 755 job.sh
     sbatch --wait --topt-gpus=1 --topt-model=/opt/gpt-small.json --topt-batch=8 --topt-seq=64 --topt-framework=topt -o out job.sh
     cat out
-    grep -q "^1 steps on 1 rank" out
+    grep -q "^1 step on 1 rank: " out
     topt report 1
+    worker=$(pgrep -x toptd-worker | head -1)
+    test "$(sed -n "s/^Seccomp_filters:[[:space:]]*//p" /proc/$worker/status)" -gt \
+        "$(sed -n "s/^Seccomp_filters:[[:space:]]*//p" /proc/$(systemctl show -p MainPID --value toptd)/status)"
+    if journalctl -u toptd --no-pager 2>/dev/null | grep "closed to this process"; then exit 1; fi
     /opt/cluster.sh stop /tmp/c
 '
 echo "# it starts again by itself, however often it ends, and an update leaves on what was on"

@@ -19,6 +19,7 @@ static const int64_t count_limit = INT64_C(1) << 30;
 #define SHOWN_LIST(arg)   SHOWN_TEXT(arg)
 #define SHOWN_LABEL(arg)  SHOWN_TEXT(arg)
 #define SHOWN_REAL(arg)   SHOWN_TEXT(arg)
+#define SHOWN_SHARE(arg)  arg, TOPT_ASK_IS_SHARE
 #define SHOWN_INT(arg)    arg, TOPT_ASK_IS_COUNT
 #define SHOWN_BATCH(arg)  arg, TOPT_ASK_IS_COUNT
 #define SHOWN_COUNTS(arg) arg, TOPT_ASK_IS_COUNTS
@@ -141,6 +142,7 @@ int topt_ask_check_value(enum topt_ask_option which, const char *value,
                          struct topt_error *err)
 {
     int64_t n;
+    double share;
     if (which == TOPT_ASK_MODE)
         return check_mode(value, err);
     if (which == TOPT_ASK_ON_ERROR)
@@ -156,6 +158,8 @@ int topt_ask_check_value(enum topt_ask_option which, const char *value,
         return is_word_of_elastic(value) ? 0 : check_counts(value, err);
     case TOPT_ASK_IS_BYTES:
         return topt_parse_memory(value, &n, err);
+    case TOPT_ASK_IS_SHARE:
+        return topt_parse_share(value, &share, err);
     case TOPT_ASK_IS_FLAG:
         return 0;
     case TOPT_ASK_IS_FILE:

@@ -16,6 +16,7 @@ enum topt_ask_kind {
     TOPT_ASK_IS_COUNT,
     TOPT_ASK_IS_COUNTS, /* one, or several with commas between */
     TOPT_ASK_IS_BYTES,
+    TOPT_ASK_IS_SHARE,
     TOPT_ASK_IS_TEXT,
     TOPT_ASK_IS_FLAG,    /* takes no argument */
     TOPT_ASK_IS_ELASTIC, /* may take one: "auto" (as without one), "no", or counts */
@@ -27,9 +28,8 @@ enum topt_ask_kind {
     X(MODEL, "topt-model", "FILE", FILE,                                                 \
       "the model: native, a config.json or its folder, ONNX or Megatron-LM's arguments") \
     X(TASKS, "topt-tasks", "WHAT", TEXT,                                                 \
-      "gpu: a task for each GPU; node: one a node, as torchrun and accelerate want; "    \
-      "else "                                                                            \
-      "gpu, and node with --ntasks-per-node=1")                                          \
+      "gpu: a task for each GPU, as topt run wants; node: one a node, as torchrun, "     \
+      "accelerate and deepspeed do; else as the job's tasks and --topt-framework mean")  \
     X(ELASTIC, "topt-elastic", "COUNTS", ELASTIC,                                        \
       "plans for other numbers of GPUs travel with the job, so that it may be resized "  \
       "while it waits: these numbers, or auto (halves and doubles); no: none")           \

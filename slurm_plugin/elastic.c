@@ -28,7 +28,7 @@ void elastic_begin(const struct topt_ask *ask, const struct topt_bounds *bounds,
         ret->most = 0;
     *ret_shapes = (struct topt_elastic){.submitted = 0, .by_node = bounds->by_node};
     const char *efficiency = ask->value[TOPT_ASK_MIN_EFFICIENCY];
-    if (efficiency && topt_parse_real(efficiency, 0, &ret_shapes->min_efficiency, NULL))
+    if (efficiency && topt_parse_share(efficiency, &ret_shapes->min_efficiency, NULL))
         ret_shapes->min_efficiency = 0;
     elastic_add(plan->nodes, plan->gpus_per_node, plan->time_ns, ret_shapes);
 }

@@ -110,6 +110,12 @@ void topt_host_about(const struct topt_host *h, const struct topt_bounds *bounds
         add_about("gpu_type", bounds->gpu_type, out);
     if (bounds->nodes > 0)
         topt_text_add(out, "&slurm_nodes=%lld", (long long)bounds->nodes);
+    int64_t each = bounds->gpus_per_node,
+            tasks = bounds->by_node ? 0 : bounds->tasks_per_node;
+    if (tasks > 0 && (!each || tasks < each)) /* a task for each GPU */
+        each = tasks;
+    if (each > 0)
+        topt_text_add(out, "&slurm_gpus_per_node=%lld", (long long)each);
     topt_text_add(out, "&slurm_tasks=%s", bounds->by_node ? "node" : "gpu");
 }
 

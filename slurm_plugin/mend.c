@@ -5,23 +5,36 @@
  * and sized to 8 would start one task, or leave a node without GPUs.  What is true after
  * allocation is SLURM_TASKS_PER_NODE and SLURM_GPUS_ON_NODE, which slurmstepd derives from
  * the allocation itself; the rest is recomputed from these, or unset where srun then takes
- * the job's own values. */
+ * the job's own values.
+ *
+ * A job that has its nodes for itself (--exclusive, OverSubscribe=EXCLUSIVE) has all of
+ * their GPUs, however few it asked for; so has one that was given more while it waited.
+ * Its plan holds there, and srun starts the plan's ranks with the plan's GPUs. */
 #include "mend.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "topt_rendezvous.h"
 #include "topt_text.h"
 
-enum { VALUE_SIZE = 512 };
+enum { VALUE_SIZE = 512, LIST_SIZE = 8192 };
+
+/* Where the planner is and whom to believe: a job's own words for that stay. */
+static int is_of_site(const char *name)
+{
+    return !strcmp(name, "URL") || !strcmp(name, "DAEMON_UID") ||
+           !strcmp(name, "MUNGE_SOCKET");
+}
 
 /* "TOPT_<name>" in the job, "SLURM_TOPT_<name>" on the way.  PLAN is what a job hands to
  * `topt run`; PLAN_ID is the same id under its own name. */
 static const char *const names[] = {
-    "PLAN_ID",      "PLAN",         "GPUS",     "NODES",      "URL",   "GPUS_PER_NODE",
-    "MEMORY_BYTES", "TIME_NS",      "DP",       "TP",         "FSDP",  "RECOMPUTE",
-    "MICRO_BATCH",  "ACCUMULATION", "TORCHRUN", "DAEMON_UID", "NTASKS"};
+    "PLAN_ID",       "PLAN",         "GPUS",        "NODES",        "URL",
+    "GPUS_PER_NODE", "MEMORY_BYTES", "TIME_NS",     "DP",           "TP",
+    "FSDP",          "RECOMPUTE",    "MICRO_BATCH", "ACCUMULATION", "TORCHRUN",
+    "DAEMON_UID",    "NTASKS",       "SRUN",        "MUNGE_SOCKET"};
 enum { NAMES = sizeof names / sizeof *names };
 
 static void set_both(const struct topt_env *env, const char *name, const char *value)
@@ -40,13 +53,38 @@ static void unset_both(const struct topt_env *env, const char *name)
     env->unset(env->ctx, full + strlen("SLURM_"));
 }
 
-/* The arguments of torchrun; how several nodes meet is the script's to say. */
-static void set_torchrun(const struct topt_env *env, int64_t nodes, int64_t gpus_per_node)
+/* A number of the environment, or 0. */
+static int64_t number_of(const struct topt_env *env, const char *name)
 {
-    char text[80];
-    snprintf(text, sizeof text, "--nnodes=%lld --nproc-per-node=%lld%s", (long long)nodes,
-             (long long)gpus_per_node, nodes == 1 ? " --standalone" : "");
+    char value[VALUE_SIZE];
+    int64_t n = 0;
+    if (env->get(env->ctx, name, value, sizeof value) ||
+        topt_parse_int(value, 0, 1 << 30, &n, NULL))
+        return 0;
+    return n;
+}
+
+/* The arguments of torchrun, and of srun for one launcher a node; 'list': the job's nodes, NULL
+ * before it has any. */
+static void set_launchers(const struct topt_env *env, int64_t nodes,
+                          int64_t gpus_per_node, const char *list)
+{
+    char text[TOPT_RENDEZVOUS_SIZE];
+    topt_rendezvous_torchrun(nodes, gpus_per_node, list, number_of(env, "SLURM_JOB_ID"),
+                             text);
     set_both(env, "TORCHRUN", text);
+    topt_rendezvous_srun(nodes, 1, text);
+    set_both(env, "SRUN", text);
+}
+
+/* In a job its nodes are known, and so is where they meet. */
+static void meet(const struct topt_env *env)
+{
+    char list[LIST_SIZE];
+    if (!env->get(env->ctx, "SLURM_TOPT_TORCHRUN", list, sizeof list) &&
+        !env->get(env->ctx, "SLURM_JOB_NODELIST", list, sizeof list))
+        set_launchers(env, number_of(env, "SLURM_TOPT_NODES"),
+                      number_of(env, "SLURM_TOPT_GPUS_PER_NODE"), list);
 }
 
 /* What is said of a plan itself, as "NAME=VALUE NAME=VALUE"; none of the values holds a blank. */
@@ -98,11 +136,11 @@ static void set_plan(const struct topt_env *env, const char *words, int is_unifo
 {
     set_words(env, words);
     if (is_uniform)
-        set_torchrun(env, nodes, gpus_per_node);
+        set_launchers(env, nodes, gpus_per_node, NULL);
 }
 
 void topt_mend_plan(const struct topt_env *env, const struct topt_answer *plan,
-                    int64_t tasks, const char *url, int64_t daemon_uid)
+                    int64_t tasks, const char *url, const struct topt_trust *trust)
 {
     char words[VALUE_SIZE];
     set_both(env, "URL", url);
@@ -110,11 +148,13 @@ void topt_mend_plan(const struct topt_env *env, const struct topt_answer *plan,
         env->set(env->ctx, TOPT_CARRY_VARIABLE, plan->plan_doc);
     else
         env->unset(env->ctx, TOPT_CARRY_VARIABLE);
-    if (daemon_uid >= 0) {
+    if (trust->uid >= 0) {
         char uid[24];
-        snprintf(uid, sizeof uid, "%lld", (long long)daemon_uid);
+        snprintf(uid, sizeof uid, "%lld", (long long)trust->uid);
         set_both(env, "DAEMON_UID", uid);
     }
+    if (trust->socket)
+        set_both(env, "MUNGE_SOCKET", trust->socket);
     words_of(plan, tasks, words, sizeof words);
     set_plan(env, words, plan->dp > 0, plan->nodes, plan->gpus_per_node);
 }
@@ -169,7 +209,7 @@ void topt_mend_forget(const struct topt_env *env)
     for (int i = 0; i < NAMES; i++) {
         snprintf(full, sizeof full, "SLURM_TOPT_%s", names[i]);
         env->unset(env->ctx, full);
-        if (strcmp(names[i], "URL") != 0 && strcmp(names[i], "DAEMON_UID") != 0)
+        if (!is_of_site(names[i]))
             env->unset(env->ctx, full + strlen("SLURM_"));
     }
 }
@@ -184,6 +224,7 @@ int topt_mend_step(const struct topt_env *env)
         if (!env->get(env->ctx, full, value, sizeof value))
             env->set(env->ctx, full + strlen("SLURM_"), value);
     }
+    meet(env);
     return 1;
 }
 
@@ -209,17 +250,6 @@ int64_t topt_mend_tasks(const char *tasks_per_node)
         if (*p++ != ',' || total > INT64_C(1) << 40)
             return -1;
     }
-}
-
-/* A number of the environment, or 0. */
-static int64_t number_of(const struct topt_env *env, const char *name)
-{
-    char value[VALUE_SIZE];
-    int64_t n = 0;
-    if (env->get(env->ctx, name, value, sizeof value) ||
-        topt_parse_int(value, 0, 1 << 30, &n, NULL))
-        return 0;
-    return n;
 }
 
 static int64_t tasks_of(const struct topt_env *env)
@@ -255,7 +285,7 @@ int topt_mend_adopt(const struct topt_env *env, char *said, size_t size)
     if (env->get(env->ctx, name, words, sizeof words) || adopt_document(env, nodes, gpus))
         return 0;
     for (int i = 0; i < NAMES; i++)
-        if (strcmp(names[i], "URL") != 0 && strcmp(names[i], "DAEMON_UID") != 0)
+        if (!is_of_site(names[i]))
             unset_both(env, names[i]);
     set_plan(env, words, strstr(words, " DP=") != NULL, nodes, gpus);
     env->get(env->ctx, "SLURM_TOPT_PLAN", id, sizeof id);
@@ -283,7 +313,7 @@ int topt_mend_stale(const struct topt_env *env, int is_batch, char *why, size_t 
     char id[VALUE_SIZE] = "";
     env->get(env->ctx, "SLURM_TOPT_PLAN", id, sizeof id);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (rows[i].plan <= 0 || rows[i].has <= 0 || rows[i].plan == rows[i].has)
+        if (rows[i].has <= 0 || rows[i].has >= rows[i].plan)
             continue;
         snprintf(why, size,
                  "plan %.80s is for %lld %s, and the job has %lld: it was resized", id,
@@ -293,6 +323,38 @@ int topt_mend_stale(const struct topt_env *env, int is_batch, char *why, size_t 
         return 1;
     }
     return 0;
+}
+
+int topt_mend_spare(const struct topt_env *env, char *said, size_t size)
+{
+    char id[VALUE_SIZE] = "";
+    int64_t nodes = number_of(env, "SLURM_TOPT_NODES");
+    int64_t each = number_of(env, "SLURM_TOPT_GPUS_PER_NODE");
+    int64_t has_nodes = number_of(env, "SLURM_JOB_NUM_NODES");
+    int64_t has = number_of(env, "SLURM_GPUS_ON_NODE");
+    has_nodes = has_nodes ? has_nodes : nodes;
+    has = has ? has : each;
+    if (nodes < 1 || each < 1 || (has_nodes <= nodes && has <= each))
+        return 0;
+    env->get(env->ctx, "SLURM_TOPT_PLAN", id, sizeof id);
+    snprintf(
+        said, size,
+        "the job has %lld node%s of %lld GPU%s, and plan %.80s uses %lld of %lld GPUs: "
+        "the others are idle",
+        (long long)has_nodes, has_nodes == 1 ? "" : "s", (long long)has,
+        has == 1 ? "" : "s", id, (long long)(nodes * each), (long long)(has_nodes * has));
+    return 1;
+}
+
+/* The number becomes the value of both. */
+static void set_numbers(const struct topt_env *env, const char *a, const char *b,
+                        int64_t n)
+{
+    char value[24];
+    snprintf(value, sizeof value, "%lld", (long long)n);
+    env->set(env->ctx, a, value);
+    if (b)
+        env->set(env->ctx, b, value);
 }
 
 void topt_mend_batch(const struct topt_env *env)
@@ -306,14 +368,15 @@ void topt_mend_batch(const struct topt_env *env)
     if (!env->get(env->ctx, "SLURM_TRES_PER_TASK", value, sizeof value) &&
         strstr(value, "gpu"))
         env->unset(env->ctx, "SLURM_TRES_PER_TASK");
-    if (!env->get(env->ctx, "SLURM_TASKS_PER_NODE", value, sizeof value)) {
-        int64_t tasks = topt_mend_tasks(value);
-        if (tasks > 0) {
-            snprintf(value, sizeof value, "%lld", (long long)tasks);
-            env->set(env->ctx, "SLURM_NTASKS", value);
-            env->set(env->ctx, "SLURM_NPROCS", value);
-        }
-    }
-    if (!env->get(env->ctx, "SLURM_GPUS_ON_NODE", value, sizeof value))
-        env->set(env->ctx, "SLURM_GPUS_PER_NODE", value);
+    int64_t nodes = number_of(env, "SLURM_TOPT_NODES");
+    int64_t tasks = number_of(env, "SLURM_TOPT_NTASKS");
+    int64_t each = number_of(env, "SLURM_TOPT_GPUS_PER_NODE");
+    tasks = tasks ? tasks : tasks_of(env);
+    each = each ? each : number_of(env, "SLURM_GPUS_ON_NODE");
+    if (tasks > 0)
+        set_numbers(env, "SLURM_NTASKS", "SLURM_NPROCS", tasks);
+    if (each > 0)
+        set_numbers(env, "SLURM_GPUS_PER_NODE", NULL, each);
+    if (nodes && number_of(env, "SLURM_JOB_NUM_NODES") > nodes)
+        set_numbers(env, "SLURM_JOB_NUM_NODES", "SLURM_NNODES", nodes);
 }

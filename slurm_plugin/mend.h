@@ -11,6 +11,7 @@
 #include "answer.h"
 #include "topt_elastic.h"
 #include "topt_error.h"
+#include "topt_trust.h"
 
 struct topt_env {
     void *ctx;
@@ -22,9 +23,9 @@ struct topt_env {
 
 /* At submit time: SLURM_TOPT_* (Slurm carries SLURM_* even under --export=NONE) and the
  * plain TOPT_* (for salloc's shell, which is started from here); the plan itself once, as
- * SLURM_TOPT_PLAN_DOC.  'daemon_uid' -1: nobody was named. */
+ * SLURM_TOPT_PLAN_DOC.  With 'trust' the job finds the daemon and munged as the site has them. */
 void topt_mend_plan(const struct topt_env *env, const struct topt_answer *plan,
-                    int64_t tasks, const char *url, int64_t daemon_uid);
+                    int64_t tasks, const char *url, const struct topt_trust *trust);
 
 /* A further plan, of another shape (topt_elastic.h): its numbers in one variable, its
  * document in another. */
@@ -41,20 +42,26 @@ void topt_mend_drop_further(const struct topt_env *env);
  * it, and it returns 1; else 0. */
 int topt_mend_adopt(const struct topt_env *env, char *said, size_t size);
 
-/* Forget a plan that another job left in the environment; TOPT_URL and TOPT_DAEMON_UID stay. */
+/* Forget a plan that another job left in the environment; TOPT_URL, TOPT_DAEMON_UID
+ * and TOPT_MUNGE_SOCKET stay. */
 void topt_mend_forget(const struct topt_env *env);
 
 /* In a step: TOPT_* from SLURM_TOPT_*.  Returns 1 when there is a plan, else 0. */
 int topt_mend_step(const struct topt_env *env);
 
-/* In a step with a plan: is the allocation the one that the plan is for?  Where it was
- * resized since, the plan is taken out of the environment, TOPT_STALE says why in words,
- * as does 'why', and it returns 1; else 0.  In the batch script's step GPUs and tasks are
+/* In a step with a plan: has the job fewer nodes than the plan is for?  Where it was
+ * resized so, the plan is taken out of the environment, TOPT_STALE says why in words, as
+ * does 'why', and it returns 1; else 0.  In the batch script's step GPUs and tasks are
  * compared as well, which a step may have fewer of. */
 int topt_mend_stale(const struct topt_env *env, int is_batch, char *why, size_t size);
 
-/* In the batch script's step of a job with a plan: Slurm wrote the numbers down before the
- * job was sized; make them agree with the allocation. */
+/* In the batch script's step of a job whose plan is not stale: has it more GPUs than the
+ * plan uses?  Then 'said' is a line about it, and it returns 1; else 0. */
+int topt_mend_spare(const struct topt_env *env, char *said, size_t size);
+
+/* In the batch script's step: Slurm wrote the numbers that srun reads down before the job
+ * was sized; make them agree with the plan, or where it is stale with the allocation.  To
+ * be called after the two above, which compare what Slurm says with the plan. */
 void topt_mend_batch(const struct topt_env *env);
 
 /* Sum of "3(x2),1": 7.  -1 when it can't be read. */

@@ -144,13 +144,24 @@ int topt_shape_tres(const char *text, int64_t *ret_gpus, char type[64],
     return rc;
 }
 
+/* Is the job's script one that starts a process for each GPU of a node itself, as those of all
+ * frameworks but our own runtime, and do no options of the job's say how many tasks it has? */
+static int has_launcher(const struct topt_ask *ask, const struct topt_bounds *b)
+{
+    const char *framework = ask->value[TOPT_ASK_FRAMEWORK];
+    int says_tasks = b->tasks > 1 || b->tasks_per_node > 1 || b->tasks_per_gpu > 0 ||
+                     b->gpus_per_task > 0;
+    return !says_tasks && !(framework && !strcmp(framework, "topt"));
+}
+
 void topt_shape_settle(const struct topt_ask *ask, struct topt_bounds *b)
 {
     const char *wish = ask->value[TOPT_ASK_TASKS];
     int as_many = b->tasks > 1 && b->tasks == b->nodes &&
                   (b->gpus_per_node > 1 || b->gpus > b->tasks);
     b->by_node = wish ? strcmp(wish, "node") == 0
-                      : b->tasks_per_node == 1 || b->gpus_per_task > 1 || as_many;
+                      : b->tasks_per_node == 1 || b->gpus_per_task > 1 || as_many ||
+                            has_launcher(ask, b);
 }
 
 int64_t topt_shape_tasks(const struct topt_bounds *b, const struct topt_answer *plan)

@@ -38,7 +38,8 @@ int topt_shape_tres(const char *text, int64_t *ret_gpus, char type[64],
 
 /* Whether a task is for a GPU or for a node: as --topt-tasks says, else what the options
  * mean together.  One task a node, several tasks on as many nodes with more GPUs than
- * that, or a task of several GPUs mean a task a node. */
+ * that, or a task of several GPUs mean a task a node; so does a framework other than topt
+ * where they say nothing of tasks. */
 void topt_shape_settle(const struct topt_ask *ask, struct topt_bounds *b);
 
 /* The tasks of a job with this plan, and of each of its nodes. */

@@ -183,6 +183,8 @@ static void say_plan(const struct topt_answer *plan, const struct topt_bounds *b
                   *words ? " (within " : "", words, *words ? ")" : "");
     if (*plan->needs)
         topt_say_info("topt: %s", plan->needs);
+    if (*plan->note)
+        topt_say_info("topt: %s", plan->note);
     if (*plan->hint)
         topt_say_info("topt: %s", plan->hint);
 }
@@ -316,7 +318,7 @@ int topt_size(const struct topt_sizing *s, const struct topt_ask *ask,
         return topt_size_not(ask, &bounds, &err);
     }
     topt_mend_plan(s->env, &plan, topt_shape_tasks(&bounds, &plan),
-                   site->url ? site->url : "", site->trust.uid);
+                   site->url ? site->url : "", &site->trust);
     say_plan(&plan, &bounds);
     if (is_elastic)
         say_elastic(&shapes, &more);

@@ -37,10 +37,12 @@ void topt_step(spank_t spank, int argc, char **argv)
         slurm_spank_log("topt: %s", said);
     if (!topt_mend_step(&env))
         return;
-    if (is_batch)
-        topt_mend_batch(&env);
     if (topt_site_reports(argc, argv) && job_get(spank, "TOPT_REPORT", why, sizeof why))
         job_set(spank, "TOPT_REPORT", "1");
     if (topt_mend_stale(&env, is_batch, why, sizeof why))
         slurm_error("topt: %s", why);
+    else if (is_batch && topt_mend_spare(&env, said, sizeof said))
+        slurm_spank_log("topt: %s", said);
+    if (is_batch)
+        topt_mend_batch(&env);
 }

@@ -11,12 +11,12 @@
  * memory. */
 __attribute__((unused)) static int
 roll_factors(struct topt_strategy *s, const struct topt_model *m,
-             const struct topt_mesh *mesh, int (*roll)(void *ctx, int sides), void *ctx)
+             const struct topt_mesh *mesh, const struct topt_settings *settings,
+             int (*roll)(void *ctx, int sides), void *ctx)
 {
-    struct topt_blocks blocks;
     uint8_t *may = NULL;
     int often = roll(ctx, 4), flagged = 0;
-    if (topt_model_blocks(m, &blocks, NULL) || topt_recomputable(m, &blocks, &may, NULL))
+    if (topt_recomputable(m, settings, &may, NULL))
         return -1;
     for (int i = 0; i < m->nops; i++) {
         struct topt_config *c = &s->config[i];
@@ -29,7 +29,6 @@ roll_factors(struct topt_strategy *s, const struct topt_model *m,
         if (c->recompute && h->keep == TOPT_HUB_KEEP && roll(ctx, 4))
             h->keep = TOPT_HUB_RECOMPUTE;
     }
-    topt_blocks_fini(&blocks);
     free(may);
     return flagged;
 }

@@ -50,6 +50,11 @@ static double free_bytes(const char *path)
     return statvfs(path, &fs) ? -1 : (double)fs.f_bavail * (double)fs.f_frsize;
 }
 
+int metrics_are_open(const struct request *q)
+{
+    return q->is_near && q->server->config->metrics_are_open;
+}
+
 struct reply api_metrics(struct request *q)
 {
     struct server *s = q->server;

@@ -44,11 +44,28 @@ static void add_places(const struct request *q, const json_t *answer, struct top
         topt_text_add(t, "\n");
 }
 
+/* Slurm gives a job all nodes that it names. */
+static struct reply too_many_named(const struct request *q, int64_t nodes,
+                                   const json_t *answer)
+{
+    struct topt_error err = {0};
+    long long gpus = json_integer_value(json_object_get(answer, "gpus"));
+    topt_fail(&err, TOPT_ERR_INFEASIBLE,
+              "-w names %lld nodes, and the plan is of %lld GPU%s on %lld: name %lld, or "
+              "say with --gpus-per-node how many GPUs it takes of a node",
+              (long long)q->named, gpus, gpus == 1 ? "" : "s", (long long)nodes,
+              (long long)nodes);
+    return reply_fail(q, NULL, &err);
+}
+
 static struct reply plan_text(const struct request *q, const json_t *answer,
                               const char *plan, const struct shown *s)
 {
     struct topt_text t = {0};
     char words[200];
+    int64_t nodes = json_integer_value(json_object_get(answer, "nodes"));
+    if (nodes < q->named)
+        return too_many_named(q, nodes, answer);
     char *beyond = q->most ? hint_beyond(answer, q->most, q->within) : NULL;
     topt_lines_of_plan(&t, answer, beyond);
     free(beyond);
@@ -60,6 +77,8 @@ static struct reply plan_text(const struct request *q, const json_t *answer,
     }
     if (*q->gpu_type)
         topt_text_add(&t, "TOPT_GPU_TYPE=%s\n", q->gpu_type);
+    if (*q->note)
+        topt_text_add(&t, "TOPT_NOTE=%s\n", q->note);
     if (*q->limit)
         topt_text_add(&t, "TOPT_LIMIT=%s\n", *q->within ? q->within : q->limit);
     add_places(q, answer, &t);

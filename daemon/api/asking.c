@@ -26,6 +26,11 @@ static enum job_lane job_lane_of(const struct operation *o)
                : LANE_SUBMIT;
 }
 
+int asking_is_brief(const struct request *q)
+{
+    return q->wants_text && q->shows == TOPT_LINES_ALONE;
+}
+
 int asking_submit(const struct request *q, struct operation *takes, const char *key,
                   struct job **ret, struct reply *refusal)
 {
@@ -37,12 +42,14 @@ int asking_submit(const struct request *q, struct operation *takes, const char *
         .kind = &operation_kind,
         .uid = q->caller.uid,
         .lane = job_lane_of(takes),
+        .is_brief = asking_is_brief(q),
         .cost = is_search ? cost_expected(&q->server->costs, &takes->query) : 0};
     if (!work.key) {
         operation_destroy(takes);
         *refusal = reply_owned(503, NULL, NULL);
         return -1;
     }
+    takes->uid = asker(q);
     enum jobs_refusal why = jobs_submit(q->server->jobs, &work, ret, &shared, &err);
     if (why == JOBS_TAKEN) {
         if (shared && is_search)

@@ -6,6 +6,10 @@
 #include "operation.h"
 #include "server.h"
 
+/* Is the plan alone shown of the answer, as sbatch does, which has a deadline?  Others want what
+ * stands beside it. */
+int asking_is_brief(const struct request *q);
+
 /* Hand an operation (taken) to the workers; equal keys share one.  0 with a job in '*ret' that is
  * given back with job_release, or -1 with '*refusal' filled. */
 int asking_submit(const struct request *q, struct operation *takes, const char *key,

@@ -39,7 +39,8 @@ static struct reply read_body(struct request *q, enum operation_kind kind,
     o->wants_facts = 1;
     o->name = name ? strdup(name) : NULL;
     topt_id(kind == OPERATION_PROFILE ? 'h' : 'f', q->body, q->body_len, id);
-    snprintf(key, sizeof key, "read %s %.300s", id, name ? name : "");
+    snprintf(key, sizeof key, "read %lld %s %.300s", (long long)asker(q), id,
+             name ? name : "");
     o->body = request_take_body(q, &o->body_len);
     if (!o->body || (name && !o->name)) {
         operation_destroy(o);
@@ -61,7 +62,7 @@ static struct reply after_model(struct request *q)
         return r;
     const struct operation *o = job_data(job);
     const struct store_doc m = {o->model_id, o->model_name, o->model};
-    int rc = store_put_model(q->server->store, &m, asker(q), &err);
+    int rc = store_put_model(q->server->store, &m, asker(q), STORE_REFUSE, &err);
     r = rc < 0 ? reply_fail(q, NULL, &err)
                : reply_json(rc ? 201 : 200,
                             facts_json(o->model_id, o->model_name, &o->facts));

@@ -8,7 +8,6 @@
 #include "topt_pack.h"
 
 enum { MOST_FRONTIERS = 64 << 20 }; /* bytes of what is kept of one problem */
-static const double LATER = 1e9; /* expected seconds: after all that somebody waits for */
 
 static struct store_key problem_of(const struct operation *o)
 {
@@ -99,7 +98,7 @@ static int submit_rest(struct server *s, struct operation *o, const struct job_k
                              .kind = kind,
                              .uid = LANES_NOBODY,
                              .lane = LANE_SEARCH,
-                             .cost = LATER};
+                             .cost = LANES_LATER};
     if (jobs_submit(s->jobs, &work, &rest->job, &shared, &err) != JOBS_TAKEN) {
         free(rest);
         return -1;
@@ -113,7 +112,7 @@ void frontiers_complete(struct server *s, const struct operation *plan,
 {
     struct jobs_counts n;
     jobs_count(s->jobs, &n);
-    if (n.queued || atomic_exchange(&s->completing, true))
+    if (n.queued || n.submit_queued || atomic_exchange(&s->completing, true))
         return;
     struct operation *o = rest_of(plan);
     if (!o || submit_rest(s, o, kind) < 0)

@@ -79,29 +79,63 @@ int in_slurm_take(struct request *q, struct site_job *ret, struct reply *refusal
     return taken ? 0 : 1;
 }
 
-/* GPUs that a node of the profile has; 0: not known. */
-static int64_t profile_gpus(struct server *s, const char *hw)
+/* The profile's GPUs of a node (0: unknown), and whether plans for it take
+ * more than one node of a cluster, as those of a profile without a network don't. */
+struct of_profile {
+    int64_t gpus;
+    int is_one_node, has_groups;
+};
+
+static struct of_profile profile_of(struct server *s, const char *hw)
 {
     struct topt_error err = {0};
+    struct of_profile ret = {0};
     char *id = NULL, *doc = NULL;
     if (find_hw(s, hw, &id, &doc, &err) < 0)
-        return 0;
+        return ret;
     json_t *profile = json_loads(doc, 0, NULL);
-    int64_t gpus = json_integer_value(json_object_get(profile, "gpus_per_node"));
+    ret.gpus = json_integer_value(json_object_get(profile, "gpus_per_node"));
+    ret.is_one_node = json_integer_value(json_object_get(profile, "nodes")) == 1;
+    ret.has_groups = json_object_get(profile, "groups") != NULL;
     json_decref(profile);
     free(id);
     free(doc);
-    return gpus;
+    return ret;
 }
 
-/* The most GPUs on so many nodes: whole ones of the profile where the partition's have as
- * many, else those of one node; 0: any. */
-static int64_t most_gpus(const struct site_bound *b, int64_t nodes, int64_t of_profile)
+/* The less of two, of which 0 is not known. */
+static int64_t less(int64_t a, int64_t b)
 {
-    int64_t most = b->gpus_per_node && (!of_profile || b->gpus_per_node < of_profile)
-                       ? b->gpus_per_node
-                       : nodes * of_profile;
+    return !a || (b && b < a) ? b : a;
+}
+
+/* The most GPUs on so many nodes; 0: any. */
+static int64_t most_gpus(const struct site_bound *b, int64_t nodes, int64_t each)
+{
+    int64_t most = nodes * each;
     return b->gpus && (!most || b->gpus < most) ? b->gpus : most;
+}
+
+/* Nodes as they are planned for: GPUs of the profile's nodes, made smaller where the
+ * partition's have fewer, and the most that are taken of one; 0: not known. */
+struct nodes {
+    int64_t gpus, most;
+};
+
+/* Where a job needs so many CPUs or so much memory for each GPU that a node has room for
+ * fewer, a single node is bounded; of several each gives an equal part of its GPUs, or what
+ * the number that is asked for makes of it. */
+static struct nodes nodes_of(const struct site_bound *b, const struct site_job *job,
+                             int64_t of_profile, const struct query *asked)
+{
+    int64_t node = less(of_profile, b->of_node ? b->of_node : job->gpus_per_node);
+    int64_t room = less(node, b->gpus_per_node);
+    if (room == node || (b->all_nodes == 1 && !*b->whole))
+        return (struct nodes){node, room};
+    if (!*b->whole && !(asked->ngpus == 1 && asked->gpus[0] % room == 0))
+        while (node % room)
+            room--;
+    return (struct nodes){room, room};
 }
 
 /* Does nothing but -N and the site bound it?  Then it is searched among all of the
@@ -138,6 +172,65 @@ static void name_larger(struct request *q, const struct site_job *job,
                  other);
 }
 
+/* No more GPUs than 'most', or 'all' where -N alone makes it fewer (0: any). */
+static int bound_counts(struct request *q, const struct site_job *job,
+                        const struct site_bound *b, int64_t most, int64_t all,
+                        struct query *asked, struct reply *refusal)
+{
+    memcpy(q->limit, b->words, sizeof b->words);
+    if ((!all || all > most) && asks_fewest(asked)) {
+        memcpy(q->within, b->words, sizeof b->words);
+        memcpy(q->limit, b->all_words, sizeof b->all_words);
+        q->most = most;
+        most = all;
+    }
+    if (asked->ngpus == 1 && asked->gpus[0] > most)
+        return refuse_number(q, job, asked, refusal);
+    if (!most) {
+        asked->max_gpus = 0;
+    } else if (!asked->ngpus && (!asked->max_gpus || asked->max_gpus > most)) {
+        asked->max_gpus = most;
+        name_larger(q, job, asked, most);
+    } else {
+        *q->limit = '\0';
+    }
+    return 0;
+}
+
+/* Numbers of GPUs of a job that has its nodes for itself: whole nodes, unless it names
+ * another number, or a bound below a node.  The user is told what that means. */
+static void plan_nodes(struct request *q, const struct site_bound *b, int64_t each,
+                       struct query *asked)
+{
+    int64_t gpus = asked->ngpus ? asked->gpus[0] : asked->max_gpus;
+    if (!*b->whole || each < 2 || asked->ngpus > 1 || *asked->counts)
+        return;
+    int is_nodes = asked->ngpus ? gpus % each == 0 : !gpus || gpus >= each;
+    if (is_nodes)
+        snprintf(asked->counts, sizeof asked->counts, "nodes");
+    if (!is_nodes)
+        snprintf(
+            q->note, sizeof q->note,
+            "%s gives whole nodes of %lld GPUs: what the plan leaves of them is idle",
+            b->whole, (long long)each);
+    else if (!asked->ngpus)
+        snprintf(q->note, sizeof q->note,
+                 "%s gives whole nodes: planned in multiples of %lld GPUs", b->whole,
+                 (long long)each);
+}
+
+/* Plans for the profile take one node, and that is said. */
+static void keep_one_node(struct site_bound *b, const char *hw)
+{
+    char *const words[] = {b->words, b->all_words};
+    for (int i = 0; i < 2; i++) {
+        size_t n = strlen(words[i]);
+        snprintf(words[i] + n, sizeof b->words - n, ", one of them by profile '%.79s',",
+                 hw);
+    }
+    b->nodes = b->all_nodes = 1;
+}
+
 int in_slurm_apply(struct request *q, const struct site_job *job, struct query *asked,
                    struct reply *refusal)
 {
@@ -152,29 +245,21 @@ int in_slurm_apply(struct request *q, const struct site_job *job, struct query *
     memcpy(q->gpu_type, b.gpu_type, sizeof b.gpu_type);
     memcpy(q->place, b.place, sizeof b.place);
     q->nplaces = b.nplaces;
-    int64_t of_profile = profile_gpus(q->server, asked->hw);
-    int64_t most = most_gpus(&b, b.nodes, of_profile);
-    int64_t all = b.all_nodes  ? most_gpus(&b, b.all_nodes, of_profile)
+    q->named = b.named;
+    struct of_profile p = profile_of(q->server, asked->hw);
+    if (p.is_one_node && b.nodes > 1)
+        keep_one_node(&b, asked->hw);
+    struct nodes n = nodes_of(&b, job, p.gpus, asked);
+    if (n.gpus < p.gpus && p.has_groups) /* whose nodes can't be made smaller */
+        keep_one_node(&b, asked->hw);
+    else if (n.gpus < p.gpus && !asked->gpus_per_node)
+        asked->gpus_per_node = n.gpus;
+    int64_t most = most_gpus(&b, b.nodes, n.most);
+    int64_t all = b.all_nodes  ? most_gpus(&b, b.all_nodes, n.most)
                   : job->nodes ? 0 /* it isn't known what the partition has: any */
                                : most;
-    if (most <= 0)
-        return 0;
-    memcpy(q->limit, b.words, sizeof b.words);
-    if ((!all || all > most) && asks_fewest(asked)) {
-        memcpy(q->within, b.words, sizeof b.words);
-        memcpy(q->limit, b.all_words, sizeof b.all_words);
-        q->most = most;
-        most = all;
-    }
-    if (asked->ngpus == 1 && asked->gpus[0] > most)
-        return refuse_number(q, job, asked, refusal);
-    if (!most) {
-        asked->max_gpus = 0;
-    } else if (!asked->ngpus && (!asked->max_gpus || asked->max_gpus > most)) {
-        asked->max_gpus = most;
-        name_larger(q, job, asked, most);
-    } else {
-        *q->limit = '\0';
-    }
+    if (most > 0 && bound_counts(q, job, &b, most, all, asked, refusal))
+        return -1;
+    plan_nodes(q, &b, n.most, asked);
     return 0;
 }

@@ -100,7 +100,7 @@ static void own_model(const struct request *q, const struct question *x,
     if (!x->is_given || !m->doc ||
         store_owns(q->server->store, m->id, asker(q), &err) > 0)
         return;
-    if (store_put_model(q->server->store, m, asker(q), &err) < 0)
+    if (store_put_model(q->server->store, m, asker(q), STORE_EVICT, &err) < 0)
         topt_log(TOPT_LOG_WARN, "%s: %s is not kept for its asker: %s", q->id, m->id,
                  err.text);
 }
@@ -134,8 +134,8 @@ static struct reply search(struct request *q, struct question *x)
     int64_t wait_ms = x->plan->query.wait_ms;
     if (wait_ms < 0)
         wait_ms = q->wants_text ? WAIT_TEXT_MS : WAIT_JSON_MS;
-    topt_text_add(&key, "plan %s %s %s", x->plan->model_id, x->plan->hw_id,
-                  x->plan->text);
+    topt_text_add(&key, "plan %s %s %s %d", x->plan->model_id, x->plan->hw_id,
+                  x->plan->text, asking_is_brief(q));
     struct store_doc given = copy_given(x);
     struct operation *plan = x->plan;
     x->plan = NULL;
@@ -236,6 +236,13 @@ static void correct(const struct request *q, struct question *x)
         o->memory_mill = mill;
 }
 
+/* Questions of others must not make this user's answer come sooner: that would tell that they
+ * have the model. */
+static void add_asker(const struct request *q, struct topt_text *t)
+{
+    topt_text_add(t, "asker=%lld;", (long long)asker(q));
+}
+
 /* The question's hardware and text; the model is there already. */
 static int complete(const struct request *q, struct question *x, struct reply *ret)
 {
@@ -255,6 +262,10 @@ static int complete(const struct request *q, struct question *x, struct reply *r
         if (o->memory_mill)
             topt_text_add(&t, "memory_mill=%lld;", (long long)o->memory_mill);
         query_problem_text(&o->query, &problem);
+        if (!q->server->config->answers_are_shared) {
+            add_asker(q, &t);
+            add_asker(q, &problem);
+        }
         o->problem = problem.s;
         o->text = t.s;
         if (t.oom || problem.oom)
@@ -326,8 +337,8 @@ static struct reply read_body(struct request *q, struct question *x)
     o->query = x->plan->query;
     o->name = strdup(x->plan->query.name);
     topt_id(q->is_json ? 'q' : 'm', q->body, q->body_len, id);
-    snprintf(key, sizeof key, "read %s %lld %lld %s", id, (long long)o->query.batch,
-             (long long)o->query.seq, o->query.name);
+    snprintf(key, sizeof key, "read %lld %s %lld %lld %s", (long long)asker(q), id,
+             (long long)o->query.batch, (long long)o->query.seq, o->query.name);
     o->body = request_take_body(q, &o->body_len);
     if (!o->name || !o->body) {
         operation_destroy(o);

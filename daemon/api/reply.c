@@ -45,7 +45,8 @@ struct reply reply_json(int status, json_t *takes)
 
 unsigned long long epoch_of(const struct server *s, int64_t uid)
 {
-    return atomic_load(&s->epoch) + atomic_load(&s->own_epoch[(uint64_t)uid % EPOCHS]);
+    return atomic_load(&s->epoch) + atomic_load(&s->own_epoch[(uint64_t)uid % EPOCHS]) +
+           store_given_up(s->store);
 }
 
 void changed_for(struct server *s, int64_t uid)

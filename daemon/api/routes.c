@@ -38,9 +38,7 @@ static int matches(const char *pattern, const char *path, char arg[MAX_ARGS][ARG
 
 static enum role least_of(const struct route *r, const struct request *q)
 {
-    if (r->handle == api_metrics && q->is_near && q->server->config->metrics_are_open)
-        return ROLE_NOBODY;
-    return r->least;
+    return r->handle == api_metrics && metrics_are_open(q) ? ROLE_NOBODY : r->least;
 }
 
 static struct reply call(const struct route *r, struct request *q)

@@ -75,7 +75,7 @@ static int run_plan(struct server *s, const struct job_run *run, struct operatio
     if (rc == 0) {
         rc = search(s, run, x, &a, err);
         if (rc == 0)
-            rc = store_publish(s->store, &key, &model, &a, -1, &kept, err);
+            rc = store_publish(s->store, &key, &model, &a, x->uid, &kept, err);
         if (rc == 0 && kept == STORE_NOTHING)
             topt_log(TOPT_LOG_WARN, "search %s: answered, but not stored: %s",
                      x->model_id, err->text);

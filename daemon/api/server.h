@@ -55,7 +55,7 @@ struct server {
     int64_t started; /* Unix seconds */
 };
 
-enum { MAX_PAIRS = 32, MAX_ARGS = 2, ARG_SIZE = 80 };
+enum { MAX_PAIRS = 48, MAX_ARGS = 2, ARG_SIZE = 80 };
 
 struct request {
     struct server *server;
@@ -82,10 +82,13 @@ struct request {
     struct site_place
         place[SITE_PLACES]; /* of a job that names several partitions: where it can go */
     int nplaces;
+    int64_t named; /* nodes that the job names: a plan with fewer can't run on them */
     /* Of a search among more nodes than the job's -N allows, so as to say what they would
      * give: the most GPUs that it allows, and that in words; 0: there is no such limit. */
     int64_t most;
     char within[240];
+    char note
+        [240]; /* of a job in Slurm that has whole nodes: what follows; "": it hasn't */
     enum topt_lines_shown shows; /* what text/plain shows of its answer */
     enum metrics_lane lane;      /* of a question, once it is known */
     int is_gone;                 /* the client went while its request waited */
@@ -127,6 +130,9 @@ extern const struct route routes[]; /* ended by a NULL method */
 /* Find and call the handler; 404 and 405 where there is none, 401 and 403 where the caller may not.
  * Fills q->arg. */
 struct reply dispatch(struct request *q);
+
+/* May anybody ask for /metrics from where the request comes? */
+int metrics_are_open(const struct request *q);
 
 /* The row of the route that a request means, or -1.  Fills q->arg. */
 int route_of(struct request *q);

@@ -48,8 +48,9 @@ static struct reply stored_reply(const struct request *q, const struct operation
     }
     int rc = store_get_answer(q->server->store, &key, &a, &err);
     struct reply r = rc > 0    ? answer_reply(q, &a, 1, &c)
-                     : rc == 0 ? reply_error(q, 500, "internal", NULL, NULL,
-                                             "the answer was not stored")
+                     : rc == 0 ? reply_error(q, 429, "too_many", NULL, NULL,
+                                             "the answer was not kept: others of yours "
+                                             "took its place; ask again")
                                : reply_fail(q, NULL, &err);
     store_answer_fini(&a);
     return r;
@@ -206,7 +207,9 @@ struct reply api_tasks(struct request *q)
     for (int i = 0; i < n && i < LIST_LIMIT; i++)
         json_array_append_new(list, line_json(&lines[i], whose == TASKS_ADMIN));
     free(lines);
-    json_t *doc = json_pack("{s:o}", "tasks", list);
+    json_t *doc =
+        json_pack("{s:o, s:s, s:b}", "tasks", list, "role", role_name(q->caller.role),
+                  "metrics", q->caller.role >= ROLE_OPERATOR || metrics_are_open(q));
     if (doc && n > LIST_LIMIT)
         json_object_set_new(doc, "left_out", json_integer(n - LIST_LIMIT));
     return reply_json(200, doc);

@@ -33,6 +33,7 @@ struct field {
 #define AT_BATCH(name)  AT(name), 0
 #define AT_BYTES(name)  AT(name), 0
 #define AT_REAL(name)   AT(name), 0
+#define AT_SHARE(name)  AT(name), 0
 #define AT_BOOL(name)   AT(name), 0
 #define AT_COUNTS(name) AT(name), 0
 #define AT_MEMORY(name) AT(name##_bytes), 0
@@ -48,6 +49,11 @@ _Static_assert((int)TOPT_IN_PLAN == 1 << QUERY_PLAN &&
                    (int)TOPT_IN_CURVE == 1 << QUERY_CURVE &&
                    (int)TOPT_IN_FRONTIER == 1 << QUERY_FRONTIER,
                "an endpoint's bit is its kind's");
+
+static int is_real(const struct field *f)
+{
+    return f->kind == TOPT_FIELD_REAL || f->kind == TOPT_FIELD_SHARE;
+}
 
 static void set_defaults(enum query_kind kind, struct query *q)
 {
@@ -185,6 +191,7 @@ static int store_string(const struct field *f, const char *s, struct query *q,
                         struct topt_error *err)
 {
     int64_t v;
+    double share;
     switch (f->kind) {
     case TOPT_FIELD_WORD:
     case TOPT_FIELD_NAME:
@@ -202,6 +209,10 @@ static int store_string(const struct field *f, const char *s, struct query *q,
         return parse_size(f, s, q, err);
     case TOPT_FIELD_REAL:
         return parse_real(f, s, q, err);
+    case TOPT_FIELD_SHARE:
+        if (topt_parse_share(s, &share, err) < 0)
+            return topt_wrap(err, "%s", f->name);
+        return store_real(f, share, q, err);
     case TOPT_FIELD_BOOL:
         return parse_bool(f, s, q, err);
     case TOPT_FIELD_COUNTS:
@@ -247,6 +258,14 @@ static int store_memory(const struct field *f, int64_t v, struct query *q,
     return parse_size(f, digits, q, err);
 }
 
+static int store_share(const struct field *f, double v, struct query *q,
+                       struct topt_error *err)
+{
+    char digits[32];
+    snprintf(digits, sizeof digits, "%.17g", v);
+    return store_string(f, digits, q, err);
+}
+
 /* Is a whole number of JSON the value itself? */
 static int is_whole(const struct field *f)
 {
@@ -259,7 +278,8 @@ static int store_json(const struct field *f, const json_t *v, struct query *q,
 {
     int text = f->kind <= TOPT_FIELD_LABEL;
     if (json_is_string(v) &&
-        (text || f->kind == TOPT_FIELD_BYTES || f->kind == TOPT_FIELD_MEMORY))
+        (text || f->kind == TOPT_FIELD_BYTES || f->kind == TOPT_FIELD_MEMORY ||
+         f->kind == TOPT_FIELD_SHARE))
         return store_string(f, json_string_value(v), q, err);
     if (json_is_integer(v) && is_whole(f))
         return store_int(f, json_integer_value(v), q, err);
@@ -271,6 +291,8 @@ static int store_json(const struct field *f, const json_t *v, struct query *q,
         return store_array(f, v, q, err);
     if (json_is_number(v) && f->kind == TOPT_FIELD_REAL)
         return store_real(f, json_number_value(v), q, err);
+    if (json_is_number(v) && f->kind == TOPT_FIELD_SHARE)
+        return store_share(f, json_number_value(v), q, err);
     if (json_is_boolean(v) && f->kind == TOPT_FIELD_BOOL) {
         *(int *)((char *)q + f->offset) = json_is_true(v);
         return 0;
@@ -278,7 +300,7 @@ static int store_json(const struct field *f, const json_t *v, struct query *q,
     return topt_fail(err, TOPT_ERR_INVAL, "%s must be a %s", f->name,
                      text                         ? "string"
                      : f->kind == TOPT_FIELD_BOOL ? "boolean"
-                     : f->kind == TOPT_FIELD_REAL ? "number"
+                     : is_real(f)                 ? "number"
                                                   : "whole number");
 }
 
@@ -397,7 +419,7 @@ static void field_text(const struct field *f, const struct query *q,
     topt_text_add(out, "%s=", f->name);
     if (f->kind <= TOPT_FIELD_LABEL)
         topt_text_add(out, "%s", (const char *)at);
-    else if (f->kind == TOPT_FIELD_REAL)
+    else if (is_real(f))
         topt_text_add(out, "%.17g", *(const double *)at);
     else if (f->kind == TOPT_FIELD_BOOL)
         topt_text_add(out, "%d", *(const int *)at);
@@ -440,7 +462,7 @@ static json_t *field_json(const struct field *f, const struct query *q)
     const void *at = (const char *)q + f->offset;
     if (f->kind <= TOPT_FIELD_LABEL)
         return *(const char *)at ? json_string(at) : json_null();
-    if (f->kind == TOPT_FIELD_REAL)
+    if (is_real(f))
         return json_real(*(const double *)at);
     if (f->kind == TOPT_FIELD_BOOL)
         return json_boolean(*(const int *)at);

@@ -26,6 +26,7 @@ enum query_kind { QUERY_PLAN, QUERY_CURVE, QUERY_FRONTIER };
 #define QUERY_BATCH(name, most) int64_t name;
 #define QUERY_BYTES(name, most) int64_t name;
 #define QUERY_REAL(name, most)  double name;
+#define QUERY_SHARE(name, most) double name;
 #define QUERY_BOOL(name, most)  int name;
 #define QUERY_COUNTS(name, most)                                                         \
     int64_t name[TOPT_FIELD_COUNTS_MOST];                                                \

@@ -27,6 +27,7 @@
 #define AS_BYTES         TEXT
 #define AS_MEMORY        TEXT
 #define AS_REAL          TEXT
+#define AS_SHARE         TEXT
 #define AS_COUNTS        TEXT
 #define AS_BOOL          FLAG
 #define JOIN(a, b)       JOIN_(a, b)

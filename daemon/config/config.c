@@ -154,6 +154,9 @@ static int check_access(struct config *c, struct topt_error *err)
                          TOPT_PLACE_PATH - 1);
     if (strcmp(c->open_metrics, "yes") && strcmp(c->open_metrics, "no"))
         return topt_fail(err, TOPT_ERR_USAGE, "--open-metrics must be yes or no");
+    if (strcmp(c->share_answers, "yes") && strcmp(c->share_answers, "no"))
+        return topt_fail(err, TOPT_ERR_USAGE, "--share-answers must be yes or no");
+    c->answers_are_shared = !strcmp(c->share_answers, "yes");
     c->metrics_are_open = !strcmp(c->open_metrics, "yes");
     return 0;
 }
@@ -186,6 +189,10 @@ static int check(const struct config *c, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_USAGE, "--worker-memory must be at least 256MiB");
     if (c->cache_bytes < 1 << 20)
         return topt_fail(err, TOPT_ERR_USAGE, "--cache-bytes must be at least 1MiB");
+    if (c->user_documents < 1 || c->user_documents > 1000000)
+        return topt_fail(err, TOPT_ERR_USAGE, "--user-documents must be 1..1000000");
+    if (c->user_bytes < 1 << 20)
+        return topt_fail(err, TOPT_ERR_USAGE, "--user-bytes must be at least 1MiB");
     if (c->keep_plans_days < 1 || c->keep_plans_days > 36500)
         return topt_fail(err, TOPT_ERR_USAGE, "--keep-plans-days must be 1..36500");
     if (c->search_limit < 1 || c->search_limit > 1000000)
@@ -261,6 +268,7 @@ static int is_taken_up(const char *name)
                                         "idle-timeout",
                                         "request-timeout",
                                         "log-level",
+                                        "site-map",
                                         "config",
                                         "check-config",
                                         "auth",
@@ -272,6 +280,9 @@ static int is_taken_up(const char *name)
                                         "open-metrics",
                                         "cache-bytes",
                                         "keep-plans-days",
+                                        "user-documents",
+                                        "user-bytes",
+                                        "share-answers",
                                         "backup-to"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(name, names[i]))

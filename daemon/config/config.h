@@ -65,6 +65,12 @@
       "most bytes of answers that are kept; a sixteenth of that in memory (1GiB)")       \
     X(keep_plans_days, "keep-plans-days", INT, 90, "DAYS",                               \
       "days that a plan is kept after its last use (90)")                                \
+    X(user_documents, "user-documents", INT, 10000, "N",                                 \
+      "models and plans that are kept of one user (10000)")                              \
+    X(user_bytes, "user-bytes", BYTES, (int64_t)256 << 20, "BYTES",                      \
+      "and their bytes (256MiB)")                                                        \
+    X(share_answers, "share-answers", STRING, "no", "yes|no",                            \
+      "a question that another user has asked takes no search (no: nobody can tell)")    \
     X(backup_to, "backup-to", STRING, NULL, "FILE",                                      \
       "copy the store there, check the copy, and end; also beside a running toptd")      \
     X(log_level, "log-level", STRING, "info", "LEVEL",                                   \
@@ -72,7 +78,7 @@
     X(config, "config", STRING, NULL, "FILE",                                            \
       "settings as NAME=VALUE lines (default: /etc/topt/toptd.conf if there)")           \
     X(check_config, "check-config", FLAG, 0, NULL,                                       \
-      "read the settings, say where the socket and the state would be, and end")
+      "read the settings, see that their profiles are there, and end")
 
 #define TOPTD_TYPE_STRING const char *
 #define TOPTD_TYPE_INT    int64_t
@@ -85,7 +91,8 @@ struct config {
 #undef X
     struct topt_text file; /* strings of the settings point in here */
     char socket_path[TOPT_PLACE_PATH], state_dir[512];
-    int uses_munge, metrics_are_open; /* of auth and open_metrics */
+    int uses_munge, metrics_are_open,
+        answers_are_shared; /* of auth, open_metrics and share_answers */
 };
 
 /* Defaults, then the file, then the environment, then flags.  Returns 1 where --help or

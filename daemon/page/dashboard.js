@@ -110,7 +110,7 @@ function ofModel(what, question, turn, more) {
 
 const COMMON = {
   hw: "hardware", batch: "batch, samples a step", seq: "tokens a sample", framework: "framework", precision: "precision", train: "what is trained",
-  optimizer: "optimizer", memory: "memory of a GPU", gpus: "number of GPUs", max_gpus: "GPUs at most", min_efficiency: "least efficiency, 0 to 1"
+  optimizer: "optimizer", memory: "memory of a GPU", gpus: "number of GPUs", max_gpus: "GPUs at most", min_efficiency: "least efficiency, as 80%"
 };
 /* Asked for elsewhere on the page, or another name of a field that is there. */
 const APART = ["model", "model_id", "name", "wait_ms", "memory_bytes"];
@@ -738,7 +738,9 @@ async function start() {
   $("state").textContent = `${many(known.length, "model")}, ${many(clusters.length, "hardware profile")}`;
   const has = path => (api.paths[path] || {}).get, point = fromLink();
   if (point) reveal(true);
-  await Promise.all([recent().catch(() => 0), watch(load, 15), has("/v1/tasks") && watch(queue, 5), has("/v1/observations") && watch(observations, 60)]);
+  /* Nobody is refused for having opened the page. */
+  const sees = has("/v1/tasks") ? (await get("v1/tasks")).metrics : true;
+  await Promise.all([recent().catch(() => 0), sees && watch(load, 15), has("/v1/tasks") && watch(queue, 5), has("/v1/observations") && watch(observations, 60)]);
   $("page").hidden = false; /* all at once, so that nothing moves */
   if (point) ask(point);
 }

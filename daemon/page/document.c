@@ -131,6 +131,15 @@ static json_t *size_schema(const struct field *f, int64_t least)
                      "^ *[0-9.]+ *[A-Za-z]* *$");
 }
 
+/* topt_parse_share(): a share, a percentage, either as text. */
+static json_t *share_schema(void)
+{
+    return json_pack("{s:[{s:s, s:i, s:i}, {s:s, s:i, s:i}, {s:s, s:s}]}", "anyOf",
+                     "type", "number", "minimum", 0, "maximum", 1, "type", "number",
+                     "minimum", 5, "maximum", 100, "type", "string", "pattern",
+                     "^ *[0-9.]+ *%? *$");
+}
+
 static json_t *list_schema(const struct field *f)
 {
     return json_pack("{s:s, s:o, s:i, s:i, s:b}", "type", "array", "items",
@@ -155,6 +164,8 @@ static json_t *schema_of(const struct field *f, int in_url)
         return size_schema(f, 1 << 20);
     case TOPT_FIELD_REAL:
         return number_schema(f, "number");
+    case TOPT_FIELD_SHARE:
+        return share_schema();
     case TOPT_FIELD_BOOL:
         return json_pack("{s:s}", "type", "boolean");
     case TOPT_FIELD_COUNTS:
@@ -413,6 +424,9 @@ static void print_kind(const struct field *f)
     case TOPT_FIELD_BATCH:
     case TOPT_FIELD_REAL:
         printf("%lld to %lld", (long long)f->least, (long long)f->most);
+        break;
+    case TOPT_FIELD_SHARE:
+        printf("0 to 1, or 5 to 100 as a percentage, or `\"80%%\"`");
         break;
     case TOPT_FIELD_COUNTS:
         printf("%lld to %lld; a list `[1,2,4]`, in a query `1,2,4`", (long long)f->least,

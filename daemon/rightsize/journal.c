@@ -12,10 +12,11 @@
 
 #include "topt_json.h"
 
-enum { NEWEST = 8 << 20 };
+enum { NEWEST = 8 << 20, MOST = 16 << 20 };
 
 struct journal {
     int fd; /* -1: none */
+    int old; /* of the file that was put aside, whose lock others may still meet; -1: none */
     struct rightsize_entry *last;
     size_t n, room;
 };
@@ -102,18 +103,24 @@ static int keep(struct journal *j, const struct rightsize_entry *e)
     return 0;
 }
 
-static int read_all(struct journal *j, struct topt_error *err)
+/* The newest lines, whole, as one text. */
+static char *read_newest(int fd, size_t *ret_size, struct topt_error *err)
 {
     struct stat st;
-    if (fstat(j->fd, &st))
-        return topt_fail(err, TOPT_ERR_IO, "%s", strerror(errno));
+    if (fstat(fd, &st)) {
+        topt_fail(err, TOPT_ERR_IO, "%s", strerror(errno));
+        return NULL;
+    }
+    *ret_size = (size_t)st.st_size;
     off_t from = st.st_size > NEWEST ? st.st_size - NEWEST : 0;
     size_t len = (size_t)(st.st_size - from), got = 0;
     char *text = malloc(len + 1);
-    if (!text)
-        return topt_nomem(err, NULL);
+    if (!text) {
+        topt_nomem(err, NULL);
+        return NULL;
+    }
     while (got < len) {
-        ssize_t n = pread(j->fd, text + got, len - got, from + (off_t)got);
+        ssize_t n = pread(fd, text + got, len - got, from + (off_t)got);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
@@ -121,17 +128,75 @@ static int read_all(struct journal *j, struct topt_error *err)
         got += (size_t)n;
     }
     text[got] = '\0';
-    int rc = 0;
-    const char *p = text;
-    if (from)
-        p += strcspn(p, "\n");
-    for (; !rc && *p; p += strcspn(p, "\n"), p += *p == '\n') {
-        struct rightsize_entry e;
-        if (!entry_read(p, strcspn(p, "\n"), &e) && e.result == RIGHTSIZE_DONE)
-            rc = keep(j, &e) ? topt_nomem(err, NULL) : 0;
+    if (from) {
+        const char *whole = text + strcspn(text, "\n");
+        whole += *whole == '\n';
+        memmove(text, whole, strlen(whole) + 1);
     }
+    return text;
+}
+
+static int read_lines(struct journal *j, const char *p, struct topt_error *err)
+{
+    const char *end = p + strlen(p);
+    int rc = 0;
+    while (!rc && p < end) {
+        struct rightsize_entry e;
+        const char *stop = memchr(p, '\n', (size_t)(end - p));
+        size_t len = (size_t)((stop ? stop : end) - p);
+        if (!entry_read(p, len, &e) && e.result == RIGHTSIZE_DONE)
+            rc = keep(j, &e) ? topt_nomem(err, NULL) : 0;
+        p += len + (stop != NULL);
+    }
+    return rc;
+}
+
+/* Put the file aside and go on in a new one that begins with 'text'.  Both are locked, so that a
+ * run that has opened either finds us. */
+static int put_aside(struct journal *j, const char *path, const char *text,
+                     struct topt_error *err)
+{
+    char fresh[4096], old[4096];
+    size_t len = strlen(text);
+    if (snprintf(fresh, sizeof fresh, "%s.new", path) >= (int)sizeof fresh ||
+        snprintf(old, sizeof old, "%s.1", path) >= (int)sizeof old)
+        return topt_fail(err, TOPT_ERR_LIMIT, "the path is too long");
+    int fd = open(fresh, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0640);
+    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) || write(fd, text, len) != (ssize_t)len ||
+        fsync(fd) || (unlink(old) && errno != ENOENT) || link(path, old) ||
+        rename(fresh, path)) {
+        int saved = errno;
+        if (fd >= 0)
+            close(fd);
+        unlink(fresh);
+        return topt_fail(err, TOPT_ERR_IO, "begin a new file: %s", strerror(saved));
+    }
+    j->old = j->fd;
+    j->fd = fd;
+    return 0;
+}
+
+static int read_all(struct journal *j, const char *path, int writes,
+                    struct topt_error *err)
+{
+    size_t size;
+    char *text = read_newest(j->fd, &size, err);
+    int rc = text ? read_lines(j, text, err) : -1;
+    if (!rc && writes && size > MOST)
+        rc = put_aside(j, path, text, err);
     free(text);
     return rc;
+}
+
+/* Its folder, whose parent is there: on the first run nobody has made it. */
+static void make_folder(const char *path)
+{
+    char folder[4096];
+    const char *slash = strrchr(path, '/');
+    if (slash && slash > path && slash - path < (int)sizeof folder) {
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
+        (void)!mkdir(folder, 0750); /* what is wrong, opening says */
+    }
 }
 
 int journal_open(const char *path, int writes, struct journal **ret,
@@ -140,7 +205,9 @@ int journal_open(const char *path, int writes, struct journal **ret,
     struct journal *j = calloc(1, sizeof *j);
     if (!j)
         return topt_nomem(err, NULL);
-    j->fd = -1;
+    j->fd = j->old = -1;
+    if (path && writes)
+        make_folder(path);
     if (path)
         j->fd = open(
             path, writes ? O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC : O_RDONLY | O_CLOEXEC,
@@ -151,7 +218,7 @@ int journal_open(const char *path, int writes, struct journal **ret,
     if (!rc && writes && j->fd >= 0 && flock(j->fd, LOCK_EX | LOCK_NB))
         rc = topt_fail(err, TOPT_ERR_BUSY, "another run has it");
     if (!rc && j->fd >= 0)
-        rc = read_all(j, err);
+        rc = read_all(j, path, writes, err);
     if (rc) {
         journal_close(j);
         return topt_wrap(err, "the log '%s'", path ? path : "");
@@ -166,6 +233,8 @@ void journal_close(struct journal *j)
         return;
     if (j->fd >= 0)
         close(j->fd);
+    if (j->old >= 0)
+        close(j->old);
     free(j->last);
     free(j);
 }

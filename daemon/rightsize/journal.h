@@ -23,8 +23,9 @@ struct rightsize_entry {
 struct journal;
 
 /* 'path' NULL: there is none, and nothing is kept.  'writes': entries will be added; the
- * folder must be there.  BUSY where another run has it.  The newest 8 MiB of what is in it
- * are read; lines that can't be are passed over. */
+ * folder is made where the one above it is there.  BUSY where another run has it.  The newest
+ * 8 MiB of what is in it are read; lines that can't be are passed over.  A file of more than 16
+ * MiB is then PATH.1, instead of the one before, and the new one begins with those 8. */
 int journal_open(const char *path, int writes, struct journal **ret,
                  struct topt_error *err) TOPT_MUST_CHECK;
 void journal_close(struct journal *j);

@@ -38,7 +38,7 @@ static const struct topt_option options[] = {
      "no job gets fewer; else as its plans say"},
     {"max-gpus", TOPT_OPT_COUNT, AT(limits.max_gpus), "N",
      "no job gets more; else as its plans say"},
-    {"min-efficiency", TOPT_OPT_REAL, AT(limits.min_efficiency), "E",
+    {"min-efficiency", TOPT_OPT_SHARE, AT(limits.min_efficiency), "E",
      "of jobs that said none: the share of the best speed a GPU that is kept; else 0.8"},
     {"max-slowdown", TOPT_OPT_POSITIVE, AT(limits.max_slowdown), "X",
      "no job gets a step that takes more than X times what it was submitted with; else "
@@ -353,8 +353,6 @@ static int has_failed(const struct run *r)
 
 static int check(struct args *a, struct topt_error *err)
 {
-    if (a->limits.min_efficiency > 1)
-        return topt_fail(err, TOPT_ERR_USAGE, "--min-efficiency is from 0 to 1");
     if (a->limits.max_slowdown < 1)
         return topt_fail(err, TOPT_ERR_USAGE, "--max-slowdown is at least 1");
     return 0;

@@ -31,7 +31,7 @@ int site_map_read(const char *path, struct site_map *ret, struct topt_error *err
         rc = topt_nomem(err, path);
     for (char *line = text; !rc && line && *line; line = save) {
         struct site_row *r = &ret->row[ret->n];
-        char more;
+        char whole[8], more;
         number++;
         save = strchr(line, '\n');
         if (save)
@@ -39,12 +39,17 @@ int site_map_read(const char *path, struct site_map *ret, struct topt_error *err
         line[strcspn(line, "#")] = '\0';
         if (!line[strspn(line, " \t\r")])
             continue;
-        if (sscanf(line, "%63s %63s %79s %c", r->partition, r->type, r->profile, &more) ==
-            3)
+        int words = sscanf(line, "%63s %63s %79s %7s %c", r->partition, r->type,
+                           r->profile, whole, &more);
+        r->is_whole = words == 4 && !strcmp(whole, "whole");
+        if (words == 3 || r->is_whole)
             ret->n++;
         else
-            rc = topt_fail(err, TOPT_ERR_INVAL,
-                           "%s:%d: a line is PARTITION GPU-TYPE PROFILE", path, number);
+            rc =
+                topt_fail(err, TOPT_ERR_INVAL,
+                          "%s:%d: a line is PARTITION GPU-TYPE PROFILE, and may end with "
+                          "'whole'",
+                          path, number);
     }
     free(text);
     if (rc)
@@ -110,8 +115,25 @@ int site_node_serves(const struct site_node *n, const char *partitions,
     return 0;
 }
 
-/* The nodes of the partition: the largest product of GPUs a node and nodes with as many.
- * 'but' (usable_gpus.h) is left out. */
+static int is_named(const struct site_node *n, const struct site_job *job)
+{
+    return *job->nodelist &&
+           site_host_is_in(job->nodelist, strlen(job->nodelist), n->name);
+}
+
+/* Has each node that the job names as many GPUs for it? */
+static int named_have(const struct site_slurm *s, const struct site_partition *p,
+                      const struct site_job *job, const char *type, int but, int64_t gpus)
+{
+    for (size_t i = 0; i < s->nnodes; i++)
+        if (is_named(&s->node[i], job) &&
+            site_usable_gpus(s, p, &s->node[i], job, type, but) < gpus)
+            return 0;
+    return 1;
+}
+
+/* The nodes of the partition: the largest product of GPUs a node and nodes with as many,
+ * among which are those that the job names.  'but' (usable_gpus.h) is left out. */
 static void count_nodes(const struct site_slurm *s, const struct site_partition *p,
                         const struct site_job *job, const char *type, int but,
                         struct site_bound *ret)
@@ -120,7 +142,8 @@ static void count_nodes(const struct site_slurm *s, const struct site_partition 
     ret->nodes = ret->gpus_per_node = 0;
     for (size_t i = 0; i < s->nnodes; i++) {
         int64_t gpus = site_usable_gpus(s, p, &s->node[i], job, type, but), nodes = 0;
-        if (!gpus || !is_of(&s->node[i], p, r, job))
+        if (!gpus || !is_of(&s->node[i], p, r, job) ||
+            !named_have(s, p, job, type, but, gpus))
             continue;
         for (size_t j = 0; j < s->nnodes; j++)
             nodes += is_of(&s->node[j], p, r, job) &&
@@ -135,24 +158,29 @@ static void count_nodes(const struct site_slurm *s, const struct site_partition 
     }
 }
 
-/* Has the partition nodes with such GPUs, up or not? */
+/* Has the partition nodes with such GPUs and the job's features, up or not, and are all that
+ * the job names of them? */
 static int has_type(const struct site_slurm *s, const struct site_partition *p,
-                    const char *type)
+                    const char *type, const struct site_job *job)
 {
-    for (size_t i = 0; i < s->nnodes; i++)
-        if (site_has_word(s->node[i].partitions, p->name) &&
-            site_gpus_of(&s->node[i], type))
-            return 1;
-    return 0;
+    int has = 0;
+    for (size_t i = 0; i < s->nnodes; i++) {
+        const struct site_node *n = &s->node[i];
+        int is_such = site_has_word(n->partitions, p->name) && site_gpus_of(n, type) &&
+                      has_features(n, job->constraint);
+        if (!is_such && is_named(n, job))
+            return 0;
+        has |= is_such;
+    }
+    return has;
 }
 
 /* The row of the table, and the type that it takes: the job's, or one that nodes of the
- * partition have. */
-static const struct site_row *row_of(const struct site_slurm *s,
-                                     const struct site_partition *p,
-                                     const struct site_map *map,
-                                     const struct site_job *job, const char *name,
-                                     const char *hw, char type[SITE_NAME])
+ * partition have, those that 'where' names and with its features. */
+static const struct site_row *
+row_with(const struct site_slurm *s, const struct site_partition *p,
+         const struct site_map *map, const struct site_job *job, const char *name,
+         const char *hw, const struct site_job *where, char type[SITE_NAME])
 {
     for (size_t i = 0; map && i < map->n; i++) {
         const struct site_row *r = &map->row[i];
@@ -164,7 +192,7 @@ static const struct site_row *row_of(const struct site_slurm *s,
                  *job->gpu_type         ? job->gpu_type
                  : strcmp(r->type, "*") ? r->type
                                         : "");
-        if (p && *type && !*job->gpu_type && !has_type(s, p, type))
+        if (p && *type && !*job->gpu_type && !has_type(s, p, type, where))
             continue;
         return r;
     }
@@ -172,14 +200,37 @@ static const struct site_row *row_of(const struct site_slurm *s,
     return NULL;
 }
 
-/* What the partition's nodes have at most, with GPUs of the type. */
+/* Where no node has the job's features, or one that it names has other GPUs, the row
+ * without them: what is refused then is the constraint, or the node. */
+static const struct site_row *row_of(const struct site_slurm *s,
+                                     const struct site_partition *p,
+                                     const struct site_map *map,
+                                     const struct site_job *job, const char *name,
+                                     const char *hw, char type[SITE_NAME])
+{
+    static const struct site_job anywhere;
+    const struct site_row *r = row_with(s, p, map, job, name, hw, job, type);
+    return r ? r : row_with(s, p, map, job, name, hw, &anywhere, type);
+}
+
+/* The most that the partition's nodes with GPUs of the type have; where the job names nodes,
+ * the least that each of these has. */
 static void most_of_nodes(const struct site_slurm *s, const struct site_partition *p,
                           const struct site_job *job, const char *type, int64_t *ret_cpus,
                           int64_t *ret_memory)
 {
     const struct site_reservation *r = site_reservation_of(s, job);
+    int64_t named = 0;
     *ret_cpus = *ret_memory = 0;
     for (size_t i = 0; i < s->nnodes; i++) {
+        const struct site_node *n = &s->node[i];
+        if (!is_named(n, job))
+            continue;
+        *ret_cpus = named && *ret_cpus < n->cpus ? *ret_cpus : n->cpus;
+        *ret_memory = named && *ret_memory < n->memory_mib ? *ret_memory : n->memory_mib;
+        named++;
+    }
+    for (size_t i = 0; i < s->nnodes && !named; i++) {
         const struct site_node *n = &s->node[i];
         if (!is_of(n, p, r, job) || !site_gpus_of(n, type))
             continue;
@@ -255,6 +306,18 @@ static void say_needs(const struct site_slurm *s, const struct site_partition *p
     add(b, ", by %s%s", *need || *most ? need : "the CPUs of a node", most);
 }
 
+/* The nodes that the job names, where they leave it less than others of the partition. */
+static void say_named(const struct site_slurm *s, const struct site_partition *p,
+                      const struct site_job *job, const char *type, struct site_bound *b)
+{
+    struct site_job any = *job;
+    struct site_bound all;
+    any.nodelist[0] = '\0';
+    count_nodes(s, p, &any, type, 0, &all);
+    if (all.nodes * all.gpus_per_node > b->nodes * b->gpus_per_node)
+        add(b, " and -w %.40s", job->nodelist);
+}
+
 static void say(const struct site_slurm *s, const struct site_partition *p,
                 const struct site_job *job, const char *type, struct site_bound *b)
 {
@@ -265,9 +328,12 @@ static void say(const struct site_slurm *s, const struct site_partition *p,
              r ? " and reservation '" : "", r ? r->name : "", r ? "'" : "",
              (long long)b->nodes, b->nodes == 1 ? "" : "s", (long long)b->gpus_per_node,
              b->gpus_per_node == 1 ? "" : "s");
+    if (b->named)
+        say_named(s, p, job, type, b);
     if (p->max_nodes && b->nodes == p->max_nodes)
         add(b, ", MaxNodes=%lld", (long long)p->max_nodes);
     count_nodes(s, p, job, type, SITE_BUT_CPUS | SITE_BUT_MEMORY, &all);
+    b->of_node = all.gpus_per_node;
     if (b->gpus_per_node < all.gpus_per_node)
         say_needs(s, p, job, type, b);
 }
@@ -349,16 +415,68 @@ static void lower_to(const struct site_job *job, const struct site_partition *p,
     }
 }
 
-/* Does the table say of this partition which profiles it has, and of this profile that it
- * is another's? */
-static int is_elsewhere(const struct site_map *map, const char *partition, const char *hw)
+/* The profile that the table has for the partition's nodes of the job, where it has none of
+ * that name for it; NULL where it says nothing of the partition. */
+static const char *profile_instead(const struct site_slurm *s,
+                                   const struct site_partition *p,
+                                   const struct site_map *map, const struct site_job *job,
+                                   const char *name)
 {
-    int named = 0, known = 0;
-    for (size_t i = 0; map && *hw && i < map->n; i++) {
-        known |= !strcmp(map->row[i].profile, hw);
-        named |= fits(map->row[i].partition, partition);
+    char type[SITE_NAME];
+    const struct site_row *r = row_of(s, p, map, job, name, "", type);
+    return r ? r->profile : NULL;
+}
+
+/* A node that the job names has other GPUs than the type. */
+static int other_gpus(const struct site_slurm *s, const struct site_partition *p,
+                      const struct site_map *map, const struct site_job *job,
+                      const char *node, const char *type, struct topt_error *err)
+{
+    char other[SITE_NAME];
+    const struct site_row *r = row_with(s, p, map, job, p->name, "", job, other);
+    int is_mixed = !r && !*job->gpu_type && map && map->n;
+    return topt_fail(err, TOPT_ERR_INFEASIBLE,
+                     "-w %.100s: node '%s' has no GPUs%s%s%s%s%s", job->nodelist, node,
+                     *type ? " of type " : "", type, r ? ": --topt-hw=" : "",
+                     r ? r->profile : "",
+                     r          ? " would do"
+                     : is_mixed ? ", and no line of the site's table is of all these "
+                                  "nodes: name nodes with the same GPUs"
+                                : "");
+}
+
+/* Each node that the job names must be one that it can have: a job gets all of them.  Names
+ * that Slurm didn't tell are left to Slurm. */
+static int check_named(const struct site_slurm *s, const struct site_partition *p,
+                       const struct site_map *map, const struct site_job *job,
+                       struct site_bound *ret, struct topt_error *err)
+{
+    const struct site_reservation *r = site_reservation_of(s, job);
+    for (size_t i = 0; i < s->nnodes; i++) {
+        const struct site_node *n = &s->node[i];
+        const char *why = NULL, *of = "";
+        if (!is_named(n, job))
+            continue;
+        ret->named++;
+        if (!site_has_word(n->partitions, p->name))
+            why = "is not in partition", of = p->name;
+        else if (r && !r->is_flexible && !site_has_word(n->reservations, r->name))
+            why = "is not in reservation", of = r->name;
+        else if (!has_features(n, job->constraint))
+            why = "lacks the features of --constraint", of = job->constraint;
+        else if (!site_gpus_of(n, ret->gpu_type))
+            return other_gpus(s, p, map, job, n->name, ret->gpu_type, err);
+        else if (!n->is_up)
+            why = "is not up";
+        if (!why)
+            continue;
+        ret->profile[0] =
+            '\0'; /* the profile follows the nodes, in other partitions too */
+        return topt_fail(err, TOPT_ERR_INFEASIBLE, "-w %.100s: node '%s' %s%s%s%s",
+                         job->nodelist, n->name, why, *of ? " '" : "", of,
+                         *of ? "'" : "");
     }
-    return named && known;
+    return 0;
 }
 
 /* The table has no line for the job: since Slurm has no such partition, or since nobody wrote one.
@@ -373,6 +491,21 @@ static int no_profile(const struct site_slurm *s, const struct site_partition *p
                      "the site's table has no profile for partition '%s'%s%s: name "
                      "one with --topt-hw",
                      name, *job->gpu_type ? " and GPU type " : "", job->gpu_type);
+}
+
+/* Has the job its nodes for itself, and why? */
+static void say_whole(const struct site_partition *p, const struct site_row *row,
+                      const struct site_job *job, const char *name,
+                      struct site_bound *ret)
+{
+    if (!strcmp(job->exclusive, "exclusive"))
+        snprintf(ret->whole, sizeof ret->whole, "--exclusive");
+    else if (p && p->is_whole)
+        snprintf(ret->whole, sizeof ret->whole,
+                 "partition '%.40s' (OverSubscribe=EXCLUSIVE)", name);
+    else if (row && row->is_whole)
+        snprintf(ret->whole, sizeof ret->whole, "the site's table, of partition '%.40s'",
+                 name);
 }
 
 /* Of one partition, "" the reservation's or the default one, without a word about others. */
@@ -391,11 +524,14 @@ static int bound_in(const struct site_slurm *s, const struct site_map *map,
         memcpy(ret->profile, row->profile, sizeof ret->profile);
     else if (map && map->n && !*hw && *name)
         return no_profile(s, p, name, job, err);
-    else if (is_elsewhere(map, name, hw))
+    const char *other = !row && *hw ? profile_instead(s, p, map, job, name) : NULL;
+    if (other)
         return topt_fail(err, TOPT_ERR_INFEASIBLE,
                          "--topt-hw=%s: by the site's table partition '%s' has other "
-                         "GPUs%s%s",
-                         hw, name, *job->gpu_type ? " of type " : "", job->gpu_type);
+                         "GPUs%s%s: --topt-hw=%s would do",
+                         hw, name, *job->gpu_type ? " of type " : "", job->gpu_type,
+                         other);
+    say_whole(p, row, job, name, ret);
     ret->nodes = job->nodes;
     if (job->nodes)
         snprintf(ret->words, sizeof ret->words, "-N %lld", (long long)job->nodes);
@@ -408,11 +544,17 @@ static int bound_in(const struct site_slurm *s, const struct site_map *map,
     if (may_use(p, job->user, account, qos, err) || check_time(p, job, &of, err) ||
         (r && site_reservation_check(r, job, account, p->name, err)))
         return -1;
+    if (check_named(s, p, map, job, ret, err))
+        return -1;
     count_nodes(s, p, job, ret->gpu_type, 0, ret);
     if (!ret->nodes)
         return no_node(s, p, job, ret->gpu_type, err);
     say(s, p, job, ret->gpu_type, ret);
     lower_to(job, p, r, &of, ret);
+    if (ret->nodes < ret->named)
+        return topt_fail(err, TOPT_ERR_INFEASIBLE,
+                         "-w %.100s: %lld nodes are more than %s allows", job->nodelist,
+                         (long long)ret->named, ret->words);
     return 0;
 }
 

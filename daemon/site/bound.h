@@ -11,13 +11,15 @@ enum { SITE_PLACES = 8 };
 /* The site's table: which profile the GPUs of a type in a partition have; "*" is any. */
 struct site_row {
     char partition[SITE_NAME], type[SITE_NAME], profile[SITE_NAME + 16];
+    int is_whole; /* jobs there have whole nodes, whatever they ask for */
 };
 struct site_map {
     struct site_row *row;
     size_t n;
 };
 
-/* Lines of PARTITION TYPE PROFILE; '#' begins a remark.  The first row that fits counts. */
+/* Lines of PARTITION TYPE PROFILE [whole]; '#' begins a remark.  The first row that fits
+ * counts. */
 int site_map_read(const char *path, struct site_map *ret,
                   struct topt_error *err) TOPT_MUST_CHECK;
 void site_map_fini(struct site_map *m);
@@ -32,10 +34,16 @@ struct site_bound {
     char profile[SITE_NAME + 16]; /* of the table; "" where it isn't said */
     char gpu_type[SITE_NAME];     /* to be set on the job; "": none */
     int64_t nodes, gpus_per_node; /* at most; 0: not known */
-    int64_t gpus;                 /* that accounting allows; 0: no such limit */
-    int64_t all_nodes;            /* as 'nodes', but for -N */
-    char words[200]; /* what bounds it, as "partition 'a', MaxNodes=1, 4 GPUs a node" */
+    int64_t
+        of_node; /* as gpus_per_node, but for CPUs and memory that a job needs with each */
+    int64_t gpus;      /* that accounting allows; 0: no such limit */
+    int64_t all_nodes; /* as 'nodes', but for -N */
+    int64_t named;     /* nodes that -w names: the job has at least so many */
+    char words[200];   /* what bounds it, as "partition 'a', MaxNodes=1, 4 GPUs a node" */
     char all_words[200]; /* what does but for -N */
+    /* Why the job has whole nodes, as "partition 'a' (OverSubscribe=EXCLUSIVE)"; "": it
+     * has what it asks for. */
+    char whole[120];
     /* Of a job that names several partitions: those with the profile and type above. */
     struct site_place place[SITE_PLACES];
     int nplaces;

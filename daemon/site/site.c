@@ -44,6 +44,19 @@ int site_create(const char *scontrol, const char *map, struct site **ret,
     return 0;
 }
 
+int site_read_map(struct site *s, const char *map, struct topt_error *err)
+{
+    struct site_map fresh = {0};
+    if (map && site_map_read(map, &fresh, err))
+        return -1;
+    pthread_mutex_lock(&s->lock);
+    struct site_map old = s->map;
+    s->map = fresh;
+    pthread_mutex_unlock(&s->lock);
+    site_map_fini(&old);
+    return 0;
+}
+
 void site_destroy(struct site *s)
 {
     if (!s)

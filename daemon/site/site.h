@@ -20,6 +20,10 @@ int site_create(const char *scontrol, const char *map, struct site **ret,
                 struct topt_error *err) TOPT_MUST_CHECK;
 void site_destroy(struct site *s);
 
+/* Read the table again; the old one stays where the file can't be read. */
+int site_read_map(struct site *s, const char *map,
+                  struct topt_error *err) TOPT_MUST_CHECK;
+
 /* As site_bound, of what is known.  Where the job can't run: -1. */
 int site_look(struct site *s, const struct site_job *job, const char *hw,
               struct site_bound *ret, struct topt_error *err) TOPT_MUST_CHECK;

@@ -18,6 +18,7 @@ struct site_partition {
     char allow_accounts[SITE_LIST], deny_accounts[SITE_LIST], allow_qos[SITE_LIST],
         deny_qos[SITE_LIST], allow_groups[SITE_LIST];
     int is_default, is_up;
+    int is_whole; /* jobs have its nodes for themselves: OverSubscribe=EXCLUSIVE */
     int64_t max_nodes, max_time_s; /* 0: no limit */
     int64_t max_cpus, max_mem_mib; /* of a job on a node; 0: no limit */
     /* Where the job says nothing; 0: no such default.  Memory is in MiB. */

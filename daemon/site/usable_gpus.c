@@ -40,41 +40,50 @@ static int says_memory(const struct site_job *job)
     return *job->mem || *job->mem_per_gpu || *job->mem_per_cpu;
 }
 
+/* Has the job its nodes for itself?  Then Slurm gives it all GPUs of a node, and what it
+ * asks for each GPU counts for all of them. */
+static int is_whole(const struct site_partition *p, const struct site_job *job)
+{
+    return p->is_whole || !strcmp(job->exclusive, "exclusive");
+}
+
+/* A node gives 'counted' GPUs to the job, which uses 'gpus' of them. */
 static int64_t cpus_for(const struct site_partition *p, const struct site_job *job,
-                        int64_t gpus)
+                        int64_t gpus, int64_t counted)
 {
     int64_t tasks = strcmp(job->tasks, "node") ? gpus : 1;
     int64_t each = job->cpus_per_gpu    ? job->cpus_per_gpu
                    : job->cpus_per_task ? 0
                                         : p->def_cpus_per_gpu;
-    return at_least(tasks * at_least(job->cpus_per_task, 1), gpus * each);
+    return at_least(tasks * at_least(job->cpus_per_task, 1), counted * each);
 }
 
 /* MiB on a node.  What is said of all of it is told apart, since Slurm compares that with
  * the node's always. */
 static int64_t memory_for(const struct site_partition *p, const struct site_job *job,
-                          int64_t gpus, int *is_of_node)
+                          int64_t gpus, int64_t counted, int *is_of_node)
 {
     int64_t node = mib_of(job->mem), gpu = mib_of(job->mem_per_gpu);
     int64_t cpu = mib_of(job->mem_per_cpu);
     if (!says_memory(job) && !(gpu = p->def_mem_per_gpu))
         cpu = p->def_mem_per_cpu;
     *is_of_node = node > 0;
-    return node ? node : gpu ? gpus * gpu : cpu * cpus_for(p, job, gpus);
+    return node ? node : gpu ? counted * gpu : cpu * cpus_for(p, job, gpus, counted);
 }
 
 static int has_cpus(const struct site_partition *p, const struct site_node *n,
-                    const struct site_job *job, int64_t gpus)
+                    const struct site_job *job, int64_t gpus, int64_t counted)
 {
     int64_t most = less(n->cpus, p->max_cpus);
-    return !most || cpus_for(p, job, gpus) <= most;
+    return !most || cpus_for(p, job, gpus, counted) <= most;
 }
 
 static int has_memory(const struct site_slurm *s, const struct site_partition *p,
-                      const struct site_node *n, const struct site_job *job, int64_t gpus)
+                      const struct site_node *n, const struct site_job *job, int64_t gpus,
+                      int64_t counted)
 {
     int is_of_node;
-    int64_t need = memory_for(p, job, gpus, &is_of_node);
+    int64_t need = memory_for(p, job, gpus, counted, &is_of_node);
     int64_t most = is_of_node || s->counts_memory ? n->memory_mib : 0;
     most = less(most, p->max_mem_mib);
     return !most || need <= most;
@@ -85,9 +94,14 @@ int64_t site_usable_gpus(const struct site_slurm *s, const struct site_partition
                          const char *type, int but)
 {
     int64_t gpus = site_gpus_of(n, type);
-    while (gpus > 0 && ((!(but & SITE_BUT_CPUS) && !has_cpus(p, n, job, gpus)) ||
-                        (!(but & SITE_BUT_MEMORY) && !has_memory(s, p, n, job, gpus))))
-        gpus--;
+    if (job->gpus_per_node && job->gpus_per_node < gpus)
+        gpus = job->gpus_per_node;
+    for (int whole = is_whole(p, job); gpus > 0; gpus--) {
+        int64_t counted = whole ? site_gpus_of(n, type) : gpus;
+        if ((but & SITE_BUT_CPUS || has_cpus(p, n, job, gpus, counted)) &&
+            (but & SITE_BUT_MEMORY || has_memory(s, p, n, job, gpus, counted)))
+            break;
+    }
     return gpus;
 }
 
@@ -96,7 +110,8 @@ void site_need_of_cpus(const struct site_partition *p, const struct site_job *jo
 {
     ret[0] = '\0';
     if (job->cpus_per_gpu)
-        snprintf(ret, size, "--cpus-per-gpu=%lld", (long long)job->cpus_per_gpu);
+        snprintf(ret, size, "--cpus-per-gpu=%lld%s", (long long)job->cpus_per_gpu,
+                 is_whole(p, job) ? " for each GPU of a whole node" : "");
     else if (job->cpus_per_task)
         snprintf(ret, size, "-c %lld", (long long)job->cpus_per_task);
     else if (p->def_cpus_per_gpu)
@@ -113,7 +128,9 @@ void site_need_of_memory(const struct site_partition *p, const struct site_job *
                         : *job->mem_per_gpu ? job->mem_per_gpu
                                             : job->mem_per_cpu;
     if (says_memory(job))
-        snprintf(ret, size, "%s=%s", option, value);
+        snprintf(ret, size, "%s=%s%s", option, value,
+                 *job->mem_per_gpu && is_whole(p, job) ? " for each GPU of a whole node"
+                                                       : "");
     else if (p->def_mem_per_gpu)
         snprintf(ret, size, "DefMemPerGPU=%lld", (long long)p->def_mem_per_gpu);
     else

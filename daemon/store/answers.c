@@ -6,6 +6,7 @@
 #include "cached.h"
 #include "documents.h"
 #include "owners.h"
+#include "quota.h"
 #include "plans.h"
 
 #include <stdlib.h>
@@ -120,14 +121,18 @@ struct publication {
     char *summary;
 };
 
-static int publish(struct conn *c, const struct publication *p, struct topt_error *err)
+static int publish(struct store *s, struct conn *c, const struct publication *p,
+                   struct topt_error *err)
 {
     if (store_add_model(c, p->model, -1, err) < 0)
         return -1;
     if (p->a->plan_id && store_add_plan(c, p->key, p->a, &p->cut, p->summary, err) < 0)
         return -1;
-    if (p->a->plan_id && p->uid >= 0 &&
-        store_add_owner(c, p->a->plan_id, p->uid, "", err) < 0)
+    int is_new = p->a->plan_id && p->uid >= 0
+                     ? store_add_owner(c, p->a->plan_id, p->uid, "", err)
+                     : 0;
+    if (is_new < 0 || (is_new > 0 && store_make_room(s, c, p->uid, p->a->plan_id,
+                                                     STORE_EVICT, err) < 0))
         return -1;
     return p->a->is_partial ? 0 : add_answer(c, p->key, p->a, err);
 }
@@ -152,7 +157,7 @@ int store_publish(struct store *s, const struct store_key *key,
     if (rc == 0)
         c = store_begin(s, a->plan_id ? DURABLE : CACHE_ONLY, STORE_WAIT_MS, &why);
     if (c) {
-        rc = publish(c, &p, &why);
+        rc = publish(s, c, &p, &why);
         rc = store_end(s, c, rc, &why);
         atomic_store(&s->grown, true);
     }

@@ -53,10 +53,12 @@ struct store {
     pthread_cond_t writer_back;
     pthread_mutex_t touch_lock; /* guards touched; a leaf */
     struct note touched[TOUCHES];
-    _Atomic int64_t cache_bytes, keep_plans; /* limits: bytes, seconds */
-    atomic_bool grown;                       /* the cache, since it was last counted */
-    atomic_bool orphans;                     /* there may be rows that nobody needs */
-    int64_t counted, swept;                  /* when; of the housekeeper alone */
+    _Atomic int64_t cache_bytes, keep_plans;    /* limits: bytes, seconds */
+    _Atomic int64_t user_documents, user_bytes; /* that one user may keep */
+    atomic_ullong given_up;                     /* how often somebody had to make room */
+    atomic_bool grown;                          /* the cache, since it was last counted */
+    atomic_bool orphans;                        /* there may be rows that nobody needs */
+    int64_t counted, swept;                     /* when; of the housekeeper alone */
 };
 
 int64_t store_now(void);

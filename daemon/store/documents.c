@@ -4,6 +4,7 @@
  * name is looked for among those of who asks before those that are shared with him. */
 #include "documents.h"
 #include "owners.h"
+#include "quota.h"
 #include "topt_digest.h"
 
 #include <stdlib.h>
@@ -23,16 +24,15 @@ int store_add_model(struct conn *c, const struct store_doc *m, int64_t uid,
                     struct topt_error *err)
 {
     static const char sql[] =
-        "INSERT OR IGNORE INTO models (id, name, doc, created) VALUES (?,?,?,?)";
+        "INSERT OR IGNORE INTO models (id, name, doc, created, bytes) VALUES (?,?,?,?,?)";
     const char *name = topt_is_id(m->name) ? "model" : m->name; /* no name is an id */
-    int rc = db_run(c, err, sql, "sssi", m->id, name, m->doc, store_now());
-    if (rc >= 0 && uid >= 0 && store_add_owner(c, m->id, uid, name, err) < 0)
-        rc = -1;
-    return rc;
+    int rc = db_run(c, err, sql, "sssii", m->id, name, m->doc, store_now(),
+                    (int64_t)strlen(m->doc));
+    return rc < 0 || uid < 0 ? rc : store_add_owner(c, m->id, uid, name, err);
 }
 
 int store_put_model(struct store *s, const struct store_doc *m, int64_t uid,
-                    struct topt_error *err)
+                    enum store_full full, struct topt_error *err)
 {
     if (topt_is_id(m->name))
         return topt_fail(err, TOPT_ERR_INVAL,
@@ -40,7 +40,10 @@ int store_put_model(struct store *s, const struct store_doc *m, int64_t uid,
     struct conn *c = store_begin(s, DURABLE, STORE_WAIT_MS, err);
     if (!c)
         return -1;
-    int rc = store_end(s, c, store_add_model(c, m, uid, err), err);
+    int rc = store_add_model(c, m, uid, err);
+    if (rc > 0 && store_make_room(s, c, uid, m->id, full, err) < 0)
+        rc = -1;
+    rc = store_end(s, c, rc, err);
     return rc < 0 ? -1 : rc > 0;
 }
 

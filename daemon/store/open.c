@@ -305,6 +305,7 @@ int store_open(const char *dir, struct store **ret, struct topt_error *err)
     s->lock_fd = -1;
     init_locks(s);
     store_limits(s, gib, 90);
+    store_quota(s, 10000, gib / 4);
     atomic_init(&s->grown, true);
     atomic_init(&s->orphans, true);
     if (make_dir(dir, err) < 0 || lock_dir(s, dir, err) < 0 ||
@@ -320,6 +321,17 @@ void store_limits(struct store *s, int64_t cache_bytes, int64_t keep_plans_days)
 {
     atomic_store(&s->cache_bytes, cache_bytes);
     atomic_store(&s->keep_plans, keep_plans_days * day);
+}
+
+void store_quota(struct store *s, int64_t user_documents, int64_t user_bytes)
+{
+    atomic_store(&s->user_documents, user_documents);
+    atomic_store(&s->user_bytes, user_bytes);
+}
+
+unsigned long long store_given_up(const struct store *s)
+{
+    return atomic_load(&s->given_up);
 }
 
 void store_close(struct store *s)
@@ -422,5 +434,30 @@ int store_backup(const char *dir, const char *file, struct topt_error *err)
         rc = put_in_place(part, file, err);
     if (rc < 0)
         unlink(part);
+    return rc;
+}
+
+/* ---- a look from outside ------------------------------------------------------------------- */
+
+int store_names_hw(const char *dir, const char *key, struct topt_error *err)
+{
+    static const char sql[] =
+        "SELECT 1 FROM hardware WHERE (name = ?1 OR id = ?1) AND retired = 0";
+    struct conn c = {0};
+    char path[640];
+    snprintf(path, sizeof path, "%s/topt.db", dir);
+    if (access(path, R_OK | W_OK))
+        return errno == ENOENT
+                   ? 0
+                   : topt_fail(err, TOPT_ERR_IO, "the store '%s' can't be read: %s", path,
+                               strerror(errno));
+    int rc = open_conn(path, SQLITE_OPEN_READWRITE, &c, err);
+    if (rc == 0) {
+        sqlite3_busy_timeout(c.db, STORE_WAIT_MS);
+        rc = db_one(&c, err, NULL, sql, "s", key);
+    }
+    if (rc < 0)
+        topt_wrap(err, "'%s'", path);
+    db_close(&c);
     return rc;
 }

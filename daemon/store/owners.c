@@ -4,6 +4,7 @@
  * two users who send the same one own it both, each under his own name for it.  An owner
  * shares it with groups; what he shared ends with his ownership. */
 #include "owners.h"
+#include "quota.h"
 #include "topt_text.h"
 
 #include <stdlib.h>
@@ -109,6 +110,8 @@ int store_own(struct store *s, const char *id, int64_t uid, const char *name,
         rc = not_there(id, err);
     if (rc > 0)
         rc = store_add_owner(c, id, uid, name, err);
+    if (rc > 0 && store_make_room(s, c, uid, id, STORE_EVICT, err) < 0)
+        rc = -1;
     rc = store_end(s, c, rc, err);
     return rc < 0 ? -1 : 0;
 }
@@ -131,7 +134,8 @@ int store_disown(struct store *s, const char *id, int64_t uid, struct topt_error
     if (!c)
         return -1;
     int rc = db_run(c, err, drop, "si", id, uid);
-    if (rc > 0 && db_run(c, err, unshare, "si", id, uid) < 0)
+    if (rc > 0 &&
+        (db_run(c, err, unshare, "si", id, uid) < 0 || store_let_go(c, id, err) < 0))
         rc = -1;
     atomic_store(&s->orphans, true);
     return change(s, c, rc, id, "is not yours", err);
@@ -146,6 +150,8 @@ int store_disown_all(struct store *s, const char *id, struct topt_error *err)
         return -1;
     int owners = db_run(c, err, drop, "s", id);
     int shares = owners < 0 ? -1 : db_run(c, err, unshare, "s", id);
+    if (shares >= 0 && store_let_go(c, id, err) < 0)
+        shares = -1;
     atomic_store(&s->orphans, true);
     return change(s, c, shares < 0 ? -1 : owners + shares, id,
                   "nobody owns it or may read it", err);

@@ -163,13 +163,14 @@ static int add_part(struct conn *c, const struct plan_cut *cut, int i,
                     struct topt_error *err)
 {
     static const char there[] = "SELECT 1 FROM parts WHERE id = ?";
-    static const char sql[] = "INSERT INTO parts (id, doc) VALUES (?1, CAST(?2 AS TEXT))";
+    static const char sql[] = "INSERT INTO parts (id, doc, bytes)"
+                              " VALUES (?1, CAST(?2 AS TEXT), ?3)";
     if (!cut->part[i])
         return 0;
     int rc = db_one(c, err, NULL, there, "s", cut->id[i]);
     return rc ? rc
-              : db_run(c, err, sql, "sb", cut->id[i], (const void *)cut->part[i],
-                       cut->len[i]);
+              : db_run(c, err, sql, "sbi", cut->id[i], (const void *)cut->part[i],
+                       cut->len[i], (int64_t)cut->len[i]);
 }
 
 int store_add_plan(struct conn *c, const struct store_key *key,
@@ -178,7 +179,8 @@ int store_add_plan(struct conn *c, const struct store_key *key,
 {
     static const char insert[] =
         "INSERT OR IGNORE INTO plans (id, model, hw, doc, created, model_part, model_at,"
-        " hw_part, hw_at, summary, used) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?5)";
+        " hw_part, hw_at, summary, bytes, used)"
+        " VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?5)";
     static const char same[] = "SELECT 1 FROM plans WHERE id = ? AND doc = ? AND "
                                "model_part IS ? AND model_at = ?"
                                " AND hw_part IS ? AND hw_at = ?";
@@ -187,8 +189,9 @@ int store_add_plan(struct conn *c, const struct store_key *key,
                *hw = cut->part[1] ? cut->id[1] : NULL;
     if (add_part(c, cut, 0, err) < 0 || add_part(c, cut, 1, err) < 0)
         return -1;
-    int rc = db_run(c, err, insert, "ssssisisis", a->plan_id, key->model, key->hw,
-                    cut->own, store_now(), model, cut->at[0], hw, cut->at[1], summary);
+    int rc = db_run(c, err, insert, "ssssisisisi", a->plan_id, key->model, key->hw,
+                    cut->own, store_now(), model, cut->at[0], hw, cut->at[1], summary,
+                    (int64_t)strlen(cut->own));
     if (rc != 0)
         return rc;
     rc = db_one(c, err, NULL, same, "sssisi", a->plan_id, cut->own, model, cut->at[0], hw,

@@ -46,6 +46,11 @@ void store_close(struct store *s);
  * last use (90). */
 void store_limits(struct store *s, int64_t cache_bytes, int64_t keep_plans_days);
 
+/* Most models and plans of one user (10000), and their bytes (256 MiB). */
+void store_quota(struct store *s, int64_t user_documents, int64_t user_bytes);
+/* Grows when documents of a user were given up to make room for others of that user's. */
+unsigned long long store_given_up(const struct store *s);
+
 /* Does the store answer?  For /readyz. */
 int store_check(struct store *s, struct topt_error *err) TOPT_MUST_CHECK;
 
@@ -53,6 +58,11 @@ int store_check(struct store *s, struct topt_error *err) TOPT_MUST_CHECK;
  * good.  Works beside a daemon that runs, and needs no struct store. */
 int store_backup(const char *dir, const char *file,
                  struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Has the store in 'dir' a profile in force of that name or id?  1, 0 (also where there is no
+ * store yet), -1.  Works beside a daemon that runs. */
+int store_names_hw(const char *dir, const char *key,
+                   struct topt_error *err) TOPT_MUST_CHECK;
 
 /* keep.c: housekeeping, in small transactions, a little at each call; about once a
  * second.  'now' is Unix seconds.  Waits for nobody. */
@@ -80,9 +90,16 @@ struct store_page {
     int more;
 };
 
-/* The model, owned by 'uid' (with the name as his).  1 stored, 0 it was there already, -1. */
+/* How room is made where a user would exceed the quota. */
+enum store_full {
+    STORE_REFUSE, /* nobody: LIMIT */
+    STORE_EVICT /* what the user used least recently; LIMIT where one document is too much */
+};
+
+/* The model, owned by 'uid' (with the name as his).  1 it is from now on, 0 it was already, -1;
+ * whether others own it does not show. */
 int store_put_model(struct store *s, const struct store_doc *m, int64_t uid,
-                    struct topt_error *err) TOPT_MUST_CHECK;
+                    enum store_full full, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Owned copies of what is stored and may be read; NOTFOUND.  A model is found by id, or by
  * the name that just one model has among those 'who' owns, or else among those shared
@@ -103,7 +120,7 @@ json_t *store_list_models(struct store *s, const struct store_who *who,
 int store_own(struct store *s, const char *id, int64_t uid, const char *name,
               struct topt_error *err) TOPT_MUST_CHECK;
 /* 'uid' owns it no more, and what he shared is not shared by him.  Others keep theirs;
- * what nobody owns is deleted in time. NOTFOUND where he does not own it. */
+ * what nobody owns is deleted. NOTFOUND where he does not own it. */
 int store_disown(struct store *s, const char *id, int64_t uid,
                  struct topt_error *err) TOPT_MUST_CHECK;
 /* Nobody owns it and no group reads it: for admins.  NOTFOUND. */

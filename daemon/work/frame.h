@@ -9,6 +9,7 @@
  *      requests, see below                                    PROGRESS  phase, done, of, best
  *      STOP     answer with the best so far                   DONE      as the operation says
  *      CANCEL   end                                           FAIL      code, field at fault, text
+ *      BRIEF    leave out what stands beside the answer
  *
  * Thread safety: none; a buffer has one owner at a time. */
 #ifndef TOPTD_FRAME_H
@@ -35,6 +36,7 @@ enum frame_type {
     FRAME_SHIPPED,  /* nothing  ->  (name, id, document)... */
     FRAME_STOP,
     FRAME_CANCEL,
+    FRAME_BRIEF,
     FRAME_PROGRESS,
     FRAME_DONE,
     FRAME_FAIL,

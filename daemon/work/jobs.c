@@ -55,6 +55,7 @@ struct job {
     enum job_state state;
     int refs, interest, canceled, demoted, past_limit;
     int64_t submitted_ms, started_ms, ended_ms;
+    int64_t budget_ms; /* RUNNING in the submit lane */
     struct topt_error err;
     struct job_progress progress;
     struct slot *slot; /* RUNNING */
@@ -66,7 +67,8 @@ struct job {
 
 struct slot {
     struct jobs *owner;
-    int number, reserved, wake_fd;
+    int number, wake_fd;
+    enum lanes_slot takes;
     pthread_t thread;
 };
 
@@ -171,7 +173,7 @@ static int64_t stop_at(const struct job *job)
 static void demote(struct job *job, int64_t now)
 {
     struct jobs *j = job->owner;
-    if (job->slot->reserved || !lanes_may_run(&job->item)) {
+    if (job->slot->takes == SLOT_SUBMIT || !lanes_may_run(&job->item)) {
         job->demoted = 1;
         set_alarm(j, &job->alarm, NEVER);
         give_order(job, ORDER_CANCEL);
@@ -187,6 +189,10 @@ static void ring(struct job *job, int64_t now)
     struct jobs *j = job->owner;
     if (job->state != JOB_RUNNING) {
         set_alarm(j, &job->alarm, NEVER);
+    } else if (job->item.lane == LANE_SUBMIT && now < job->started_ms + job->budget_ms) {
+        set_alarm(j, &job->alarm, job->started_ms + job->budget_ms);
+        if (job->work.is_brief)
+            give_order(job, ORDER_BRIEF);
     } else if (job->item.lane == LANE_SUBMIT) {
         demote(job, now);
     } else if (!(atomic_load(&job->orders) & ORDER_STOP)) {
@@ -347,16 +353,20 @@ static void run_one(struct slot *slot, struct job *job)
     const struct job_run run = {slot->number, slot->wake_fd, job};
     struct topt_error err = {0};
     eventfd_t old;
-    int64_t budget = j->config.demote_ms;
     job->state = JOB_RUNNING;
     job->started_ms = clock_ms();
     job->slot = slot;
+    job->budget_ms = j->config.demote_ms;
     if (lanes_slow(j->lanes, &job->item, job->started_ms))
-        budget /= SLOW_SHARE;
+        job->budget_ms /= SLOW_SHARE;
     set_alarm(j, &job->alarm,
-              job->item.lane == LANE_SUBMIT ? job->started_ms + budget : stop_at(job));
-    pthread_mutex_unlock(&j->lock);
+              job->item.lane == LANE_SUBMIT ? job->started_ms + job->budget_ms / 2
+                                            : stop_at(job));
     (void)!eventfd_read(slot->wake_fd, &old); /* orders to the job before */
+    if (job->item.lane == LANE_SUBMIT && job->work.is_brief &&
+        job->started_ms - job->submitted_ms >= j->config.brief_ms)
+        give_order(job, ORDER_BRIEF);
+    pthread_mutex_unlock(&j->lock);
     int rc = job->work.kind->run(j->config.ctx, &run, job->work.data, &err);
     pthread_mutex_lock(&j->lock);
     job->slot = NULL;
@@ -369,13 +379,12 @@ static void *run_slot(void *arg)
     struct jobs *j = slot->owner;
     pthread_mutex_lock(&j->lock);
     for (;;) {
-        struct lanes_item *item =
-            j->stopping ? NULL : lanes_take(j->lanes, slot->reserved);
+        struct lanes_item *item = j->stopping ? NULL : lanes_take(j->lanes, slot->takes);
         if (item) {
             run_one(slot, (struct job *)item);
         } else if (j->stopping) {
             break;
-        } else if (slot->reserved) {
+        } else if (slot->takes == SLOT_SUBMIT) {
             pthread_cond_wait(&j->submit_work, &j->lock);
         } else {
             j->idle++;
@@ -412,13 +421,16 @@ static int start_slot(struct jobs *j, struct topt_error *err)
 {
     struct slot *s = &j->slot[j->nslots];
     char name[16];
+    int last = j->config.reserved + j->config.workers - 1;
     *s = (struct slot){.owner = j,
                        .number = j->nslots,
-                       .reserved = j->nslots < j->config.reserved,
+                       .takes = j->nslots < j->config.reserved ? SLOT_SUBMIT
+                                : j->nslots < last             ? SLOT_SUBMIT_FIRST
+                                                               : SLOT_SEARCH_FIRST,
                        .wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
     if (s->wake_fd < 0)
         return topt_fail(err, TOPT_ERR_IO, "can't make an eventfd: %s", strerror(errno));
-    snprintf(name, sizeof name, "%s-%d", s->reserved ? "submit" : "search",
+    snprintf(name, sizeof name, "%s-%d", s->takes == SLOT_SUBMIT ? "submit" : "search",
              s->number % 1000);
     if (start_thread(&s->thread, run_slot, s, name, err) < 0) {
         close(s->wake_fd);

@@ -8,7 +8,8 @@
  *                    reserved for it, the others take its jobs first.  What takes longer than
  *                    'demote_ms' on the reserved slot is given up there and waits again in the
  *                    search lane, where it counts for its user.
- *      search lane   all else; lanes.h says in which order
+ *      search lane   all else; lanes.h says in which order.  The last slot takes these first, so
+ *                    that no flood of short questions holds a search.
  *
  * Thread safety: any thread.  One lock (jobs.c) guards lanes and jobs; it is never held while a job
  * runs or 'done' is called ('destroy' and 'trim', which only free, may be called under it). */
@@ -30,7 +31,8 @@ struct job;
 enum job_order {
     ORDER_STOP = 1,   /* its time is nearly over: answer with the best so far */
     ORDER_CANCEL = 2, /* nobody waits: end, soon */
-    ORDER_KILL = 4    /* end at once */
+    ORDER_KILL = 4,   /* end at once */
+    ORDER_BRIEF = 8   /* others wait: only what was asked for, nothing beside it */
 };
 
 /* What it says of itself while it runs. */
@@ -64,7 +66,8 @@ struct jobs_work {
     const struct job_kind *kind;
     int64_t uid; /* who asks; LANES_NOBODY: no quotas */
     enum job_lane lane;
-    double cost; /* expected seconds */
+    double cost;  /* expected seconds */
+    int is_brief; /* of the submit lane: it may be told to be brief */
 };
 
 /* ---- the whole --------------------------------------------------------------------------- */
@@ -75,6 +78,9 @@ struct jobs_config {
     struct lanes_config lanes;
     int64_t limit_ms;  /* longest search: then it is killed */
     int64_t margin_ms; /* so long before it is told to stop */
+    /* A job of the submit lane that waited so long, or that has run for half of its time, is
+     * told to be brief where it may be. */
+    int64_t brief_ms;
     int64_t
         demote_ms; /* longest job of the submit lane on a reserved slot; an eighth of that for
                              users who had one demoted lately */

@@ -41,12 +41,20 @@ static int startable(const struct lanes_owner *o)
     return o->nwaiting[LANE_SEARCH] && o->may_run;
 }
 
+/* Does nobody wait for what is next of it? */
+static int is_later(const struct lanes_owner *o)
+{
+    return TAILQ_FIRST(&o->waiting[LANE_SEARCH])->cost >= LANES_LATER;
+}
+
 static int before(const struct heap_item *x, const struct heap_item *y)
 {
     const struct lanes_owner *a = (const struct lanes_owner *)x;
     const struct lanes_owner *b = (const struct lanes_owner *)y;
     if (startable(a) != startable(b))
         return startable(a);
+    if (startable(a) && is_later(a) != is_later(b))
+        return is_later(b);
     if (a->running[LANE_SEARCH] != b->running[LANE_SEARCH])
         return a->running[LANE_SEARCH] < b->running[LANE_SEARCH];
     return a->served < b->served;
@@ -240,15 +248,17 @@ static struct lanes_item *start(struct lanes *l, struct lanes_item *item)
     return item;
 }
 
-struct lanes_item *lanes_take(struct lanes *l, int only_submit)
+struct lanes_item *lanes_take(struct lanes *l, enum lanes_slot slot)
 {
-    struct lanes_owner *o = TAILQ_FIRST(&l->ring);
-    if (o)
-        return start(l, TAILQ_FIRST(&o->waiting[LANE_SUBMIT]));
-    o = (struct lanes_owner *)heap_first(&l->order);
-    if (only_submit || !o || !startable(o))
-        return NULL;
-    return start(l, TAILQ_FIRST(&o->waiting[LANE_SEARCH]));
+    const struct lanes_owner *asks = TAILQ_FIRST(&l->ring),
+                             *searches = (struct lanes_owner *)heap_first(&l->order);
+    if (slot == SLOT_SUBMIT || (searches && !startable(searches)))
+        searches = NULL;
+    if (asks && searches && slot == SLOT_SEARCH_FIRST && !is_later(searches))
+        asks = NULL;
+    if (asks)
+        return start(l, TAILQ_FIRST(&asks->waiting[LANE_SUBMIT]));
+    return searches ? start(l, TAILQ_FIRST(&searches->waiting[LANE_SEARCH])) : NULL;
 }
 
 static void stop_running(struct lanes *l, struct lanes_item *item)

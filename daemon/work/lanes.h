@@ -16,6 +16,9 @@
 
 enum job_lane { LANE_SUBMIT, LANE_SEARCH };
 
+/* Expected seconds of what nobody waits for: any slot takes all else before it. */
+#define LANES_LATER 1e9
+
 /* Whoever asks without being known, and the server itself: no quota holds for it. */
 enum { LANES_NOBODY = -1 };
 
@@ -52,8 +55,11 @@ void lanes_destroy(struct lanes *l); /* empty */
 int lanes_add(struct lanes *l, struct lanes_item *item, int idle, int *ret_quota,
               struct topt_error *err) TOPT_MUST_CHECK;
 
-/* What a slot does next, which runs from now on; NULL: nothing.  'only_submit': of that lane. */
-struct lanes_item *lanes_take(struct lanes *l, int only_submit);
+enum lanes_slot { SLOT_SUBMIT, SLOT_SUBMIT_FIRST, SLOT_SEARCH_FIRST };
+
+/* Take the next item for a slot and mark it as running; NULL: none.  SLOT_SUBMIT never takes from the
+ * other lane. */
+struct lanes_item *lanes_take(struct lanes *l, enum lanes_slot slot);
 
 /* It waits or runs no longer. */
 void lanes_leave(struct lanes *l, struct lanes_item *item);

@@ -35,6 +35,7 @@ struct operation_facts {
 
 struct operation {
     enum operation_kind kind;
+    int64_t uid; /* who asks, whose what it finds becomes */
     /* READ, PROFILE: what was sent.  Gone when the job has ended. */
     char *body;
     size_t body_len;

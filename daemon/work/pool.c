@@ -96,7 +96,9 @@ static void tell(struct call *c, enum frame_type type)
     struct frame f = {0};
     struct topt_error err;
     frame_begin(&f, type);
-    if (frame_end(&f, &err) < 0 || frame_send(&f, c->slot->process.fd, &err) <= 0)
+    int is_whole = frame_end(&f, &err) == 0;
+    if ((!is_whole && type != FRAME_BRIEF) || /* without it the answer is longer */
+        (is_whole && frame_send(&f, c->slot->process.fd, &err) <= 0))
         c->kill_ms = 1; /* it listens to nothing */
     frame_fini(&f);
 }
@@ -108,6 +110,8 @@ static int follow(struct call *c)
     c->seen = now;
     if (fresh & ORDER_STOP)
         tell(c, FRAME_STOP);
+    if (fresh & ORDER_BRIEF)
+        tell(c, FRAME_BRIEF);
     if (fresh & ORDER_CANCEL) {
         c->kill_ms = clock_ms() + (is_reserved(c) ? CANCEL_SUBMIT_MS : CANCEL_MS);
         tell(c, FRAME_CANCEL);

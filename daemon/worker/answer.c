@@ -276,6 +276,7 @@ static int do_plan(struct planner *planner, struct frame *request, struct watch 
     struct planner_question pq = {.query = &q,
                                   .cancel = &w->cancel,
                                   .stop = &w->stop,
+                                  .brief = &w->brief,
                                   .progress = &w->progress,
                                   .grown = &grown,
                                   .searched = &searched};
@@ -297,7 +298,8 @@ static int do_plan(struct planner *planner, struct frame *request, struct watch 
         *ret_source =
             "pin"; /* which names the model's operators, so is read with the model */
     if (rc == 0 && found)
-        stopped = json_is_true(json_object_get(found, "stopped"));
+        stopped = json_is_true(json_object_get(found, "stopped")) ||
+                  json_is_true(json_object_get(found, "brief"));
     if (rc == 0 && found)
         rc = put_answer(&q, &pq, found, reply, err);
     if (rc == 0) {

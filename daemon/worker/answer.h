@@ -12,7 +12,7 @@ struct planner;
 
 /* What is said to, and seen of, an operation while it runs. */
 struct watch {
-    atomic_bool stop, cancel;
+    atomic_bool stop, cancel, brief;
     struct topt_progress progress;
 };
 

@@ -1,6 +1,7 @@
 /* main.c - toptd-worker: the only program of the daemon that holds the solver.  toptd
  * starts one for each slot of its queue (work/process.c) as `toptd-worker PARENT MEMORY
  * NICE` with a socket as descriptor 3; it is of no use to people. */
+#include "confine.h"
 #include "frame.h"
 #include "serve.h"
 #include "topt_json.h"
@@ -12,6 +13,17 @@
 #include <stdlib.h>
 
 enum { SOCKET = 3 };
+
+/* Before it reads anything.  Where the system refuses, the unit's and the user's limits remain. */
+static void confine(void)
+{
+    struct topt_error err;
+    enum confined unused;
+    if (confine_files(&unused, &err) < 0)
+        topt_log(TOPT_LOG_WARN, "files are not closed to this process: %s", err.text);
+    if (confine_calls(&unused, &err) < 0)
+        topt_log(TOPT_LOG_WARN, "calls are not closed to this process: %s", err.text);
+}
 
 int main(int argc, char **argv)
 {
@@ -26,8 +38,12 @@ int main(int argc, char **argv)
     topt_log_init("toptd-worker", TOPT_LOG_WARN, getenv("JOURNAL_STREAM") != NULL);
     json_object_seed(0); /* before there are threads */
     topt_json_watch_memory();
-    if (serve_alone(parent, memory, (int)more_nice, &err) < 0 ||
-        serve(SOCKET, &err) < 0) {
+    int rc = serve_alone(parent, memory, (int)more_nice, &err);
+    if (rc == 0) {
+        confine();
+        rc = serve(SOCKET, &err);
+    }
+    if (rc < 0) {
         topt_log(TOPT_LOG_WARN, "%s", err.text);
         _Exit(err.code == TOPT_ERR_NOMEM ? WORKER_NOMEM : EXIT_FAILURE);
     }

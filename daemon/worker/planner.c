@@ -185,6 +185,7 @@ static int fill_request(const struct planner_question *q, const struct topt_mode
         r->max_table_bytes = q->max_table_bytes;
     r->cancel = q->cancel;
     r->stop = q->stop;
+    r->brief = q->brief;
     r->progress = q->progress;
     return topt_request_complete(r, err);
 }
@@ -298,17 +299,31 @@ static int ask(const struct planner_question *q, const struct topt_request *r,
     return topt_fail(err, TOPT_ERR_INTERNAL, "unknown kind of question");
 }
 
+/* The profile as it is, or with nodes of fewer GPUs where the question says so. */
+static struct topt_hw *read_hw(const struct planner_question *q, struct topt_error *err)
+{
+    json_t *doc = topt_json_parse(q->hw, strlen(q->hw), "the profile", err);
+    struct topt_hw *whole = doc ? topt_hw_from_json(doc, err) : NULL;
+    json_decref(doc);
+    if (!whole || !q->query->gpus_per_node)
+        return whole;
+    struct topt_hw *hw = topt_hw_of_nodes(whole, q->query->gpus_per_node, err);
+    topt_hw_destroy(whole);
+    return hw;
+}
+
 /* The profile of the question, kept for the next one. */
 static const struct topt_hw *find_hw(struct planner *p, const struct planner_question *q,
                                      struct topt_error *err)
 {
-    struct topt_hw *hw = kept_find(&p->profiles, q->hw_id);
+    char key[160];
+    snprintf(key, sizeof key, "%.120s %lld", q->hw_id,
+             (long long)q->query->gpus_per_node);
+    struct topt_hw *hw = kept_find(&p->profiles, key);
     if (hw)
         return hw;
-    json_t *doc = topt_json_parse(q->hw, strlen(q->hw), "the profile", err);
-    hw = doc ? topt_hw_from_json(doc, err) : NULL;
-    json_decref(doc);
-    if (!hw || kept_add(&p->profiles, q->hw_id, hw) == 0)
+    hw = read_hw(q, err);
+    if (!hw || kept_add(&p->profiles, key, hw) == 0)
         return hw;
     topt_nomem(err, NULL);
     return NULL;

@@ -54,7 +54,7 @@ struct planner_question {
     int64_t max_table_bytes; /* where the query says nothing */
     int64_t
         memory_mill; /* thousandths that a plan's memory counts for where above 1000 */
-    const atomic_bool *cancel, *stop;
+    const atomic_bool *cancel, *stop, *brief;
     struct topt_progress *progress;
     /* What is kept of the question's problem, a "topt-frontiers/1" text that '*grown' got once;
      * NULL: nothing.  What can't be used counts as nothing. */

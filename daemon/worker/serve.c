@@ -7,6 +7,7 @@
 #include "serve.h"
 #include "answer.h"
 #include "planner.h"
+#include "sanitized.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -149,10 +150,14 @@ static void begin(struct server *s, struct frame *in)
 /* One frame from the daemon. */
 static int take(struct server *s, struct frame *in, struct topt_error *err)
 {
-    if (in->type == FRAME_STOP || in->type == FRAME_CANCEL) {
+    struct watch *w = &s->watch;
+    atomic_bool *order = in->type == FRAME_STOP     ? &w->stop
+                         : in->type == FRAME_CANCEL ? &w->cancel
+                         : in->type == FRAME_BRIEF  ? &w->brief
+                                                    : NULL;
+    if (order) {
         if (s->busy) /* else it was under way when the answer was */
-            atomic_store(in->type == FRAME_STOP ? &s->watch.stop : &s->watch.cancel,
-                         true);
+            atomic_store(order, true);
     } else if (s->busy) {
         return topt_fail(err, TOPT_ERR_INTERNAL, "two requests at a time");
     } else {
@@ -215,14 +220,6 @@ int serve(int fd, struct topt_error *err)
 }
 
 /* ---- before it listens ------------------------------------------------------------- */
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
 
 static int limit_memory(long long bytes, struct topt_error *err)
 {

@@ -30,23 +30,12 @@ esac
 topt=$(realpath "$1") chroot=$(realpath "${2:?obey.sh: which chroot?}")
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 only=${3:-.} python=/usr/bin/python3 steps=5 batch=16
-dir=$chroot/tmp/obey.$$ inside=/tmp/obey.$$
-mounted=() failed=0 count=0
+failed=0 count=0
 
-clean()
-{
-    rm -rf "$dir"
-    for m in "${mounted[@]}"; do
-        umount "$m"
-    done
-}
-trap clean EXIT
-for m in proc dev; do
-    mountpoint -q "$chroot/$m" && continue
-    mount --bind "/$m" "$chroot/$m" || exit 1
-    mounted+=("$chroot/$m")
-done
-mkdir -p "$dir"
+# shellcheck source=deploy/torch/chroot.sh
+. "$here/chroot.sh"
+use_chroot "$chroot" obey
+dir=$work
 cp "$here/train.py" "$dir/"
 seq -f 'Row %g of a text that has letters, digits and %%-signs.' 5000 >"$dir/text"
 cat >"$dir/config.json" <<'JSON'

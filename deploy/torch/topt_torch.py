@@ -36,7 +36,7 @@ class Trace(TorchFunctionMode):
 
     def __init__(self):
         super().__init__()
-        self.ops, self.used, self.tables = [], set(), {}
+        self.ops, self.used, self.tables, self.layer = [], set(), {}, {}
 
     def add(self, kind, *inputs, weights=(), **attrs):
         """An operator, named after the first parameter that it has."""
@@ -44,8 +44,16 @@ class Trace(TorchFunctionMode):
         self.used.update(names)
         name = f"{len(self.ops)}.{[*names, kind][0]}"
         attrs = {key: v for key, v in attrs.items() if v}
-        self.ops.append({"name": name, "kind": kind, "inputs": list(inputs), **attrs})
+        self.ops.append({"name": name, "kind": kind, "inputs": list(inputs), **self.layer,
+                         **attrs})
         return name
+
+    def number(self, module):
+        """Operators of the outermost ModuleLists' children belong to layers, which FSDP gathers
+        and checkpoints by itself."""
+        for i, child in enumerate(layers_of(module)):
+            child.register_forward_pre_hook(lambda *_, i=i: setattr(self, "layer", {"layer": i}))
+            child.register_forward_hook(lambda *_: setattr(self, "layer", {}))
 
     def units(self, op, count, unit=1):
         return self.add("regroup", op, features=count, features_unit=unit)
@@ -245,6 +253,17 @@ CALLS = {  # names of torch's functions without underscores around, and what is 
 TABLE = {name: call for names, call in CALLS.items() for name in names.split()}
 
 
+def layers_of(module):
+    """Children of the outermost ModuleLists that have two of them or more, whatever their classes,
+    but no lists: those that topt_apply.py shards and checkpoints one by one."""
+    lists = torch.nn.ModuleList, torch.nn.ModuleDict
+    for child in module.children():
+        if isinstance(child, lists[0]) and len(child) > 1 and not any(isinstance(c, lists) for c in child):
+            yield from child
+        else:
+            yield from layers_of(child)
+
+
 def document(model, batch, loss=None):
     """The module as a native document, and parameters in none of its operators: their numbers."""
     meta = lambda x: x.to("meta") if isinstance(x, torch.Tensor) else x
@@ -254,6 +273,7 @@ def document(model, batch, loss=None):
         shadow[id(p)] = torch.nn.Parameter(meta(p.detach()), False)
         shadow[id(p)].topt = Weight(name, uses[id(p)] > 1)
     twin = copy.deepcopy(model, shadow)
+    trace.number(twin)
     batch = batch if isinstance(batch, (dict, tuple, list)) else (batch,)
     keywords = {key: meta(v) for key, v in batch.items()} if isinstance(batch, dict) else {}
     args = [] if isinstance(batch, dict) else [meta(v) for v in batch]

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "policy.h"
 #include "shape.h"
@@ -100,6 +101,11 @@ static int64_t said(uint32_t n)
     return n == NO_VAL ? 0 : n;
 }
 
+static int64_t said_short(uint16_t n)
+{
+    return n == NO_VAL16 ? 0 : n;
+}
+
 static void look(const struct job_descriptor *job, struct policy_job *ret, char type[64])
 {
     int64_t nodes = said(job->min_nodes), tasks = said(job->num_tasks);
@@ -110,9 +116,13 @@ static void look(const struct job_descriptor *job, struct policy_job *ret, char 
                                .gpus_per_node = gpus_in(job->tres_per_node, type)};
     int64_t by_node = ret->gpus_per_node * (nodes ? nodes : 1);
     int64_t by_task = gpus_in(job->tres_per_task, type) * (tasks ? tasks : 1);
+    int64_t sockets = said_short(job->sockets_per_node);
+    int64_t by_socket = gpus_in(job->tres_per_socket, type) * (sockets ? sockets : 1) *
+                        (nodes ? nodes : 1);
     ret->gpus = gpus_in(job->tres_per_job, type);
     ret->gpus = by_node > ret->gpus ? by_node : ret->gpus;
     ret->gpus = by_task > ret->gpus ? by_task : ret->gpus;
+    ret->gpus = by_socket > ret->gpus ? by_socket : ret->gpus;
 }
 
 /* Take the GPUs out of a text of TRES. */
@@ -180,11 +190,24 @@ int job_submit(struct job_descriptor *job, uint32_t uid, char **err_msg)
     return ESLURM_INVALID_GRES;
 }
 
-/* A job that waits keeps what it was taken with. */
+/* Slurm's own user and root are the site.  'old' is the controller's, of no layout that a header
+ * tells. */
 int job_modify(struct job_descriptor *job, void *old, uint32_t uid)
 {
-    (void)job;
+    struct topt_error err = {0};
+    struct policy_change c;
+    char type[64];
     (void)old;
-    (void)uid;
-    return SLURM_SUCCESS;
+    if (uid == 0 || uid == geteuid())
+        return SLURM_SUCCESS;
+    refresh();
+    look(job, &c.job, type);
+    c.job.partition = job->partition;
+    c.says_nodes = said(job->min_nodes) > 0;
+    c.says_gpus = job->tres_per_node || job->tres_per_job || job->tres_per_task ||
+                  job->tres_per_socket;
+    if (!policy_allows_change(&policy, &c, &err))
+        return SLURM_SUCCESS;
+    slurm_info("job_submit/topt: change by user %u refused: %s", (unsigned)uid, err.text);
+    return ESLURM_INVALID_GRES;
 }

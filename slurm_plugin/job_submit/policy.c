@@ -118,6 +118,36 @@ int policy_allows(const struct policy *p, const struct policy_job *job,
     return 0;
 }
 
+int policy_allows_change(const struct policy *p, const struct policy_change *c,
+                         struct topt_error *err)
+{
+    const struct policy_job *job = &c->job;
+    int fewest = c->says_nodes && job->nodes == 1; /* no more than it has */
+    if (!c->says_gpus && (!c->says_nodes || fewest))
+        return 0;
+    for (int i = 0; i < p->n; i++) {
+        const struct policy_row *r = &p->row[i];
+        if (job->partition && !is_named(job->partition, r->partition))
+            continue;
+        if (!c->says_gpus)
+            return topt_fail(
+                err, TOPT_ERR_LIMIT,
+                "topt: a change of NumNodes says TresPerNode, too, where the "
+                "site has a policy for GPUs");
+        if (job->gpus && !c->says_nodes)
+            return topt_fail(err, TOPT_ERR_LIMIT,
+                             "topt: a change of GPUs says NumNodes, too, where the site "
+                             "has a policy for them");
+        if (job->gpus > r->most)
+            return topt_fail(
+                err, TOPT_ERR_LIMIT,
+                "topt: a waiting job can't be changed to %lld GPUs, more than "
+                "the %lld that the site allows: submit it again",
+                (long long)job->gpus, (long long)r->most);
+    }
+    return 0;
+}
+
 /* Is a word of the list this shape? */
 static int is_among(const char *list, int64_t nodes, int64_t gpus_per_node)
 {

@@ -45,6 +45,17 @@ int policy_plan(char *const *environment, uint32_t n, struct policy_plan *ret,
 int policy_allows(const struct policy *p, const struct policy_job *job,
                   struct topt_error *err) TOPT_MUST_CHECK;
 
+/* May an ordinary user change a waiting job so?  'job' is what the change says, 'partition' NULL
+ * where it does not, and then any line may be the job's.  The rest of the job is unknown
+ * here, so a change of nodes says the GPUs, and one of GPUs the nodes (NumNodes), unless there is
+ * no cap that this could pass.  -1 with a line for the user. */
+struct policy_change {
+    struct policy_job job;
+    int says_gpus, says_nodes;
+};
+int policy_allows_change(const struct policy *p, const struct policy_change *c,
+                         struct topt_error *err) TOPT_MUST_CHECK;
+
 /* Has the job the plan's shape, or that of a further one with as many tasks a node?  (Of
  * numbers of nodes of which Slurm may choose the least is the job's.) */
 int policy_is_shaped(const struct policy_job *job, const struct policy_plan *plan);

@@ -40,7 +40,7 @@ static const struct row {
             {"distribution", 'm', '=', NULL},
             {"error", 'e', '=', NULL},
             {"exclude", 'x', '=', NULL},
-            {"exclusive", 0, '?', NULL},
+            {"exclusive", 0, '?', "SBATCH_EXCLUSIVE"},
             {"export", 0, '=', NULL},
             {"export-file", 0, '=', NULL},
             {"external", 0, ' ', NULL},
@@ -301,5 +301,6 @@ int sbatch_options_set(struct sbatch_options *o, const char *name, const char *v
 const char *sbatch_options_get(const struct sbatch_options *o, const char *name)
 {
     int i = row_of(name, strlen(name));
-    return i < 0 ? NULL : o->value[i];
+    const char *value = i < 0 ? NULL : o->value[i];
+    return value && !*value && !strcmp(name, "exclusive") ? name : value; /* as sbatch */
 }

@@ -49,11 +49,14 @@ static int read_batches(struct topt_question *q, struct topt_error *err)
     return 0;
 }
 
-/* Who waits at a terminal waits a minute, unless more was asked for. */
+/* Where nothing was said work is counted, so that an answer does not depend on what else the
+ * machine does. */
 static int read_limit(struct topt_args *a, struct topt_error *err)
 {
-    a->seconds = TOPT_ASK_SECONDS;
-    if (a->limit && !strcmp(a->limit, "none"))
+    a->seconds = 0;
+    if (!a->limit && !a->work)
+        a->work = TOPT_ASK_WORK;
+    else if (a->limit && !strcmp(a->limit, "none"))
         a->seconds = 0;
     else if (a->limit && topt_parse_real(a->limit, 1, &a->seconds, err))
         return topt_wrap(err, "--seconds");
@@ -96,12 +99,24 @@ int topt_ask_batch(struct topt_question *q, int64_t batch, struct topt_error *er
     return 0;
 }
 
+/* The profile, with nodes of fewer GPUs where these are asked for. */
+static int load_hw(struct topt_question *q, struct topt_error *err)
+{
+    q->hw = topt_hw_load(q->a.hw, err);
+    if (!q->hw || !q->a.gpus_per_node)
+        return q->hw ? 0 : -1;
+    struct topt_hw *whole = q->hw;
+    q->hw = topt_hw_of_nodes(whole, q->a.gpus_per_node, err);
+    topt_hw_destroy(whole);
+    return q->hw ? 0 : topt_wrap(err, "--gpus-per-node");
+}
+
 static int load(struct topt_question *q, struct topt_error *err)
 {
     if (!q->a.hw)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "--hw is needed; `topt hw list` shows profiles");
-    if (topt_ask_batch(q, q->a.words.batch, err) || !(q->hw = topt_hw_load(q->a.hw, err)))
+    if (topt_ask_batch(q, q->a.words.batch, err) || load_hw(q, err))
         return -1;
     q->r.hw = q->hw;
     if (!topt_request_complete(&q->r, err))
@@ -169,8 +184,12 @@ void topt_ask_begin(struct topt_question *q)
 void topt_ask_end(struct topt_question *q, json_t *doc)
 {
     topt_watch_stop(&q->watch);
-    if (topt_stop_was_in_time() && json_is_true(json_object_get(doc, "stopped")))
+    if (!json_is_true(json_object_get(doc, "stopped")))
+        return;
+    if (topt_stop_was_in_time())
         json_object_set_new(doc, "stopped_after_s", json_real(q->a.seconds));
+    else if (q->r.max_work && !json_object_get(doc, "too_large"))
+        json_object_set_new(doc, "stopped_after_work", json_integer(q->r.max_work));
 }
 
 int topt_cli_width(void)

@@ -12,15 +12,21 @@
 #include "topt_plan.h"
 #include "topt_progress.h"
 
-enum {
-    TOPT_ASK_COUNTS = 64,
-    TOPT_ASK_SECONDS = 60 /* that a search may take, where nothing is said */
-};
+enum { TOPT_ASK_COUNTS = 64 };
+
+/* Counted work that a search may take where nothing is said: about a minute of one core.  (With
+ * one thread of a 2026 server's core, `topt plan --framework topt --gpus 64 --hw h100-80-dgx
+ * --seq 4096` takes 27 s of processor for Mixtral 8x7B at a batch of 256, which stops by it, and
+ * 52 s for Llama 4 Scout at 64.) */
+#define TOPT_ASK_WORK ((int64_t)200 * 1000 * 1000 * 1000)
+/* Seconds of a frontier: the search of its end of least memory does not count its work. */
+#define TOPT_ASK_SECONDS 60
 
 /* A member for each field of a question that becomes one of the request (topt_fields.h). */
 #define ASK_TYPE_INT   int64_t
 #define ASK_TYPE_BYTES int64_t
 #define ASK_TYPE_REAL  double
+#define ASK_TYPE_SHARE double
 #define ASK_TYPE_BOOL  int
 #define ASK_HOLD_WORDS(name, KIND)
 #define ASK_HOLD_BATCH(name, KIND)
@@ -33,7 +39,7 @@ struct topt_args {
     TOPT_FIELDS(ASK_MEMBER)
     const char *hw, *gpus, *batch, *output, *plan, *svg, *loss, *train, *as, *part,
         *lines, *limit;
-    int64_t memory, threads, count, seed, work, entries, proposals;
+    int64_t gpus_per_node, memory, threads, count, seed, work, entries, proposals;
     double seconds, capacity;
     int json, quiet;
     struct topt_explain_options explain;
@@ -66,6 +72,7 @@ struct topt_question {
 #define ASK_OPT_BYTES        TOPT_OPT_MEMORY
 #define ASK_OPT_MEMORY       TOPT_OPT_MEMORY
 #define ASK_OPT_REAL         TOPT_OPT_REAL
+#define ASK_OPT_SHARE        TOPT_OPT_SHARE
 #define ASK_OPT_BOOL         TOPT_OPT_FLAG
 #define ASK_TO_WORDS(name)   ASK_WORD(name)
 #define ASK_TO_BATCH(name)   ASK_AT(name)
@@ -96,7 +103,7 @@ struct topt_question {
         "threads of the search; else the processors, at most 8"},                        \
         {"seconds", TOPT_OPT_STRING, ASK_AT(limit), "S",                                 \
          "answer after so long with the best so far, and how good it is; or none; "      \
-         "else 60"},                                                                     \
+         "else as --max-work says"},                                                     \
         {"max-work", TOPT_OPT_COUNT, ASK_AT(work), "N",                                  \
          "the same after so many pairs of points, the same on any machine"},             \
         {"max-entries", TOPT_OPT_COUNT, ASK_AT(entries), "N",                            \

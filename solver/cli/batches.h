@@ -10,9 +10,9 @@
  */
 int topt_batches_compare(struct topt_question *q, json_t **ret,
                          struct topt_error *err) TOPT_MUST_CHECK;
-/* --batch auto: the largest speed without accumulation on --gpus N (else on the fewest that
- * hold one sample each), trying one sample a GPU, two, four...  The question's batch is that
- * one from now on, and '*ret' its answer with "tried".
+/* --batch auto: the smallest batch that keeps nearly the best speed on --gpus N (else on the fewest
+ * that keep nearly the best speed a GPU), accumulation included, trying one sample a GPU, two, four...  The
+ * question's batch is that one from now on, and '*ret' its answer with "tried".
  */
 int topt_batches_fill(struct topt_question *q, json_t **ret,
                       struct topt_error *err) TOPT_MUST_CHECK;

@@ -10,29 +10,33 @@
 #include "topt_carry.h"
 #include "topt_json.h"
 #include "topt_launch.h"
+#include "topt_rendezvous.h"
 #include "topt_text.h"
 
 enum { MAX_PLAN_FILE = 64 << 20 };
 
 struct args {
     const char *target, *dir;
-    int env, exports, json;
+    int is_job, env, exports, json;
 };
 
 #define AT(field) offsetof(struct args, field)
 static const struct topt_option options[] = {
     {"for", TOPT_OPT_STRING, AT(target), "NAME",
-     "torchrun, accelerate, deepspeed, megatron or torchtitan"},
+     "torchrun, accelerate, hf, torchtune, deepspeed, megatron, torchtitan or topt; else "
+     "by the plan"},
+    {"sbatch", TOPT_OPT_FLAG, AT(is_job), "",
+     "one script for sbatch, with all files in it"},
     {"env", TOPT_OPT_FLAG, AT(env), "",
-     "one line for srun: env, then the plan as NAME=VALUE"},
+     "words for srun: a task for each GPU, and the plan as NAME=VALUE"},
     {"export", TOPT_OPT_FLAG, AT(exports), "",
-     "the same and TOPT_TORCHRUN for a shell's eval"},
+     "the plan, TOPT_SRUN and TOPT_TORCHRUN for a shell's eval"},
     {"json", TOPT_OPT_FLAG, AT(json), "", "JSON on standard output"},
     {"o", TOPT_OPT_STRING, AT(dir), "DIR", "write the files into a folder"},
     {0}};
 static const char usage[] =
-    "topt launch [plan.json] --for NAME [options]\n"
-    "The command or the configuration files that make a framework train by a plan.\n"
+    "topt launch [plan.json] [--for NAME] [options]\n"
+    "The command and the configuration files that make a framework train by a plan.\n"
     "Without a plan, what $TOPT_PLAN names: a file, or in a job that topt sized the plan "
     "that\n"
     "it carries; where it carries none, --env and --export say what its environment "
@@ -61,18 +65,49 @@ static int write_files(const json_t *launch, const char *dir, struct topt_error 
     return 0;
 }
 
-/* TOPT_TORCHRUN has blanks, which words of a command line can't have. */
+static int in_slurm(void)
+{
+    return getenv("SLURM_JOB_ID") != NULL;
+}
+
+static int64_t number_of(const json_t *env, const char *name)
+{
+    int64_t n = 0;
+    return topt_parse_int(topt_cli_words(env, name), 1, 1 << 20, &n, NULL) ? 0 : n;
+}
+
+/* In a job of Slurm, whatever tasks it has, srun is to start one for each GPU of the plan, and these
+ * meet on its first node. */
+static void print_tasks(const json_t *env)
+{
+    const char *list = getenv("SLURM_JOB_NODELIST"), *job = getenv("SLURM_JOB_ID");
+    int64_t nodes = number_of(env, "TOPT_NODES");
+    int64_t each = number_of(env, "TOPT_GPUS_PER_NODE");
+    char words[TOPT_RENDEZVOUS_SIZE], host[TOPT_HOST_SIZE];
+    if (nodes && each) {
+        topt_rendezvous_srun(nodes, each, words);
+        printf("%s --overcommit ", words);
+    }
+    printf("env");
+    if (!getenv("MASTER_ADDR") && list && !topt_rendezvous_host(list, host))
+        printf(" MASTER_ADDR=%s MASTER_PORT=%d", host,
+               topt_rendezvous_port(strtoll(job, NULL, 10)));
+}
+
+/* Values with blanks can't be words of a command line. */
 static void print_environment(const json_t *env, const struct args *a)
 {
     const char *name;
     json_t *value;
-    if (!a->exports)
+    if (!a->exports && in_slurm())
+        print_tasks(env);
+    else if (!a->exports)
         printf("env");
     json_object_foreach((json_t *)env, name, value)
     {
         if (a->exports)
             printf("export %s='%s'\n", name, json_string_value(value));
-        else if (strcmp(name, "TOPT_TORCHRUN"))
+        else if (!strchr(json_string_value(value), ' '))
             printf(" %s=%s", name, json_string_value(value));
     }
     if (!a->exports)
@@ -88,9 +123,9 @@ static int in_job(void)
 static json_t *of_job(void)
 {
     static const char *const names[] = {
-        "TOPT_PLAN_ID",     "TOPT_GPUS",         "TOPT_NODES",   "TOPT_GPUS_PER_NODE",
-        "TOPT_DP",          "TOPT_TP",           "TOPT_FSDP",    "TOPT_RECOMPUTE",
-        "TOPT_MICRO_BATCH", "TOPT_ACCUMULATION", "TOPT_TORCHRUN"};
+        "TOPT_PLAN_ID",     "TOPT_GPUS",         "TOPT_NODES", "TOPT_GPUS_PER_NODE",
+        "TOPT_DP",          "TOPT_TP",           "TOPT_FSDP",  "TOPT_RECOMPUTE",
+        "TOPT_MICRO_BATCH", "TOPT_ACCUMULATION", "TOPT_SRUN",  "TOPT_TORCHRUN"};
     json_t *env = json_object();
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (getenv(names[i]))
@@ -113,7 +148,7 @@ static int environment(const json_t *plan, const struct args *a, struct topt_err
 static int launch(const json_t *plan, const struct args *a, struct topt_error *err)
 {
     json_t *answer = NULL;
-    int rc = topt_launch(plan, a->target, &answer, err);
+    int rc = topt_launch(plan, a->target, a->is_job, &answer, err);
     char *text = rc || a->json || a->dir ? NULL : topt_launch_text(answer);
     if (!rc && a->dir)
         rc = write_files(answer, a->dir, err);
@@ -127,9 +162,13 @@ static int launch(const json_t *plan, const struct args *a, struct topt_error *e
     return rc;
 }
 
+static int is_environment(const struct args *a)
+{
+    return a->env || a->exports;
+}
+
 /* The plan in the file or, of an id, in the environment of the job that was sized by it.
- * '*ret' NULL: there is none, and the environment's numbers do (args.target is NULL
- * then). */
+ * '*ret' NULL: there is none, and the environment's numbers do, of which variables are made. */
 static int load(const struct args *a, const char *plan, json_t **ret,
                 struct topt_error *err)
 {
@@ -145,7 +184,7 @@ static int load(const struct args *a, const char *plan, json_t **ret,
     free(doc);
     if (found)
         return *ret ? 0 : -1;
-    if (!a->target && in_job())
+    if (is_environment(a) && in_job())
         return 0;
     return topt_fail(err, TOPT_ERR_NOTFOUND,
                      "%s is not carried by a job here: topt client get-plan %s -o "
@@ -160,10 +199,12 @@ static int check(const struct args *a, const char **path, int n, struct topt_err
     if (!*path)
         return topt_fail(err, TOPT_ERR_USAGE, "which plan? usage: %.*s",
                          (int)strcspn(usage, "\n"), usage);
-    if (!!a->target + !!a->env + !!a->exports != 1)
-        return topt_fail(err, TOPT_ERR_USAGE, "one of --for, --env, --export is needed");
-    if (!a->target && a->dir)
-        return topt_fail(err, TOPT_ERR_USAGE, "-o writes the files of --for");
+    if (is_environment(a) && (a->target || a->is_job || a->dir))
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--env and --export print variables, and no files: leave out %s",
+                         a->target   ? "--for"
+                         : a->is_job ? "--sbatch"
+                                     : "-o");
     return 0;
 }
 
@@ -181,7 +222,7 @@ int topt_cmd_launch(int argc, char **argv)
     json_t *plan = NULL;
     if (rc || load(&a, path[0], &plan, &err))
         return topt_cli_fail("launch", &err);
-    rc = a.target ? launch(plan, &a, &err) : environment(plan, &a, &err);
+    rc = is_environment(&a) ? environment(plan, &a, &err) : launch(plan, &a, &err);
     json_decref(plan);
     return rc ? topt_cli_fail("launch", &err) : 0;
 }

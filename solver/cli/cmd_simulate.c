@@ -69,11 +69,15 @@ static void show(const json_t *doc)
     char a[32], b[32], c[32];
     const json_t *links = json_object_get(doc, "links_ns");
     int64_t time = topt_cli_whole(doc, "time_ns"),
+            compute = topt_cli_whole(doc, "compute_ns"),
+            exposed = topt_cli_whole(doc, "exposed_ns"),
             predicted = topt_cli_whole(doc, "predicted_ns");
-    printf("a step takes %s: computing %s, and %s in which nothing is computed\n",
-           topt_show_ns(time, a, sizeof a),
-           topt_show_ns(time - topt_cli_whole(doc, "exposed_ns"), b, sizeof b),
-           topt_show_ns(topt_cli_whole(doc, "exposed_ns"), c, sizeof c));
+    printf("a step takes %s: %s computing, %s waiting for the network",
+           topt_show_ns(time, a, sizeof a), topt_show_ns(compute, b, sizeof b),
+           topt_show_ns(time - compute, c, sizeof c));
+    printf(" (%s in which nothing is computed, %s by which it slows what is)\n",
+           topt_show_ns(exposed, a, sizeof a),
+           topt_show_ns(time - compute - exposed, b, sizeof b));
     printf("links     %s within nodes, %s between nodes; overlap %s\n",
            topt_show_ns(topt_cli_whole(links, "node"), a, sizeof a),
            topt_show_ns(topt_cli_whole(links, "network"), b, sizeof b),

@@ -7,7 +7,7 @@
 
 static void put(struct topt_text *t)
 {
-    fputs(t->oom || !t->s ? "no memory to show it\n" : t->s, stdout);
+    fputs(t->oom ? "no memory to show it\n" : t->s ? t->s : "", stdout);
     topt_text_fini(t);
 }
 
@@ -22,6 +22,13 @@ void topt_show_question(const json_t *answer)
 {
     struct topt_text t = {0};
     topt_text_of_question(&t, answer);
+    put(&t);
+}
+
+void topt_show_lacks(const json_t *answer)
+{
+    struct topt_text t = {0};
+    topt_text_of_lacks(&t, answer);
     put(&t);
 }
 

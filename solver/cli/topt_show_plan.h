@@ -11,6 +11,8 @@
 void topt_show_plan(const json_t *answer, const char *path);
 /* The question's head: model, cluster, framework; and what was assumed. */
 void topt_show_question(const json_t *answer);
+/* Features of the framework that no question searches. */
+void topt_show_lacks(const json_t *answer);
 /* Rows of alternatives, or of answers for several batches ('by_batch'). */
 void topt_show_rows(const json_t *rows, int by_batch);
 /* What who runs the plan should know of the model. */

@@ -55,7 +55,7 @@ static int write_config(const struct job *j, struct sheet *s, struct topt_error 
 
 static int check(const struct job *j, struct topt_error *err)
 {
-    if (topt_job_splits(j, "pytorch", 0, err))
+    if (topt_job_splits(j, "pytorch", 0, err) || topt_job_train_fits(j, 2, err))
         return -1;
     if (j->dp > 1 && j->zero == 1)
         return topt_fail(
@@ -106,16 +106,15 @@ int topt_launch_accelerate(const struct job *j, struct sheet *s, struct topt_err
     struct topt_text t = {0};
     if (check(j, err))
         return -1;
+    topt_job_import_here(&t);
+    topt_text_add(&t, "accelerate launch --config_file \"$here/accelerate.yaml\" \\\n");
     if (j->nodes > 1)
-        topt_text_add(&t,
-                      "# on every node, MASTER_ADDR the first one's name\n"
-                      "accelerate launch --config_file accelerate.yaml --machine_rank "
-                      "\"$SLURM_NODEID\" --main_process_ip \"$MASTER_ADDR\" "
-                      "--main_process_port \"${MASTER_PORT:-29500}\" train.py\n");
-    else
-        topt_text_add(&t, "accelerate launch --config_file accelerate.yaml train.py\n");
+        topt_text_add(&t, "    --machine_rank \"${SLURM_NODEID:-$NODE_RANK}\" "
+                          "--main_process_ip \"$MASTER_ADDR\" \\\n");
+    topt_text_add(&t,
+                  "    --main_process_port \"${MASTER_PORT:-29500}\" train.py \"$@\"\n");
     if (topt_sheet_file(s, "launch.sh", &t, err))
         return -1;
     remarks(j, s);
-    return write_config(j, s, err);
+    return write_config(j, s, err) || topt_job_write_train(j, s, err) ? -1 : 0;
 }

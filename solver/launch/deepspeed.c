@@ -68,10 +68,40 @@ static void remarks(const struct job *j, struct sheet *s)
     }
 }
 
+/* On one node those GPUs of it that the job has.  On several the launcher is started on each, so
+ * that it needs no ssh: names of hosts only number them, and it is told which one it is on. */
+static void write_start(const struct job *j, struct topt_text *t)
+{
+    topt_job_import_here(t);
+    topt_text_add(t, "deepspeed");
+    if (j->nodes > 1) {
+        topt_text_add(t, " --hostfile \"$here/hostfile\" --no_ssh \\\n"
+                         "    --node_rank \"${SLURM_NODEID:-$NODE_RANK}\" "
+                         "--master_addr \"$MASTER_ADDR\" \\\n");
+        topt_text_add(t, "    --num_nodes %lld --num_gpus %lld", (long long)j->nodes,
+                      (long long)j->per_node);
+    } else {
+        topt_text_add(t, " --include \"localhost:${CUDA_VISIBLE_DEVICES:-0");
+        for (int64_t i = 1; i < j->per_node; i++)
+            topt_text_add(t, ",%lld", (long long)i);
+        topt_text_add(t, "}\"");
+    }
+    topt_text_add(t, " --master_port \"${MASTER_PORT:-29500}\" \\\n"
+                     "    train.py --deepspeed_config \"$here/ds_config.json\" \"$@\"\n");
+}
+
+static int write_hosts(const struct job *j, struct sheet *s, struct topt_error *err)
+{
+    struct topt_text t = {0};
+    for (int64_t i = 0; i < j->nodes; i++)
+        topt_text_add(&t, "node-%lld slots=%lld\n", (long long)i, (long long)j->per_node);
+    return topt_sheet_file(s, "hostfile", &t, err);
+}
+
 int topt_launch_deepspeed(const struct job *j, struct sheet *s, struct topt_error *err)
 {
     struct topt_text t = {0};
-    if (topt_job_splits(j, "deepspeed", 0, err))
+    if (topt_job_splits(j, "deepspeed", 0, err) || topt_job_train_fits(j, 3, err))
         return -1;
     if (j->tp > 1 && j->model.experts)
         return topt_job_refuse(j, "deepspeed", err,
@@ -79,15 +109,11 @@ int topt_launch_deepspeed(const struct job *j, struct sheet *s, struct topt_erro
     if (j->precision == JOB_BF16 && j->zero == 0)
         return topt_job_refuse(j, "deepspeed", err,
                                "DeepSpeed keeps optimizer states in bf16 only with ZeRO");
-    topt_text_add(&t, "deepspeed");
-    if (j->nodes > 1)
-        topt_text_add(&t, " --hostfile hostfile");
-    topt_text_add(
-        &t,
-        " --num_nodes %lld --num_gpus %lld train.py --deepspeed_config ds_config.json\n",
-        (long long)j->nodes, (long long)j->per_node);
+    write_start(j, &t);
     if (topt_sheet_file(s, "launch.sh", &t, err))
         return -1;
     remarks(j, s);
-    return write_config(j, s, err);
+    if (write_config(j, s, err) || topt_job_write_train(j, s, err))
+        return -1;
+    return j->nodes > 1 ? write_hosts(j, s, err) : 0;
 }

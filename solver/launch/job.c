@@ -5,12 +5,14 @@
  * embedding, attention in every block, and the linear operator that feeds an activation. */
 #include "job.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "topt_digest.h"
 #include "topt_json.h"
+#include "topt_model.h"
 
 enum { MAX_RANKS = 1 << 20, MAX_SIZE = 1 << 30 };
 
@@ -46,7 +48,15 @@ static const json_t *named(const json_t *ops, const char *name)
     return NULL;
 }
 
-/* The linear operator before 'o', past a bias. */
+/* The sum of a linear operator and the adapter beside it. */
+static int is_adapted(const json_t *o)
+{
+    const char *name = word(o, "name");
+    size_t n = strlen(name), end = strlen(".lora");
+    return !strcmp(word(o, "kind"), "add") && n > end && !strcmp(name + n - end, ".lora");
+}
+
+/* The linear operator before 'o', past a bias and an adapter. */
 static const json_t *linear_before(const json_t *ops, const json_t *o)
 {
     for (int step = 0; o && step < 3; step++) {
@@ -55,7 +65,7 @@ static const json_t *linear_before(const json_t *ops, const json_t *o)
         o = from ? named(ops, from) : NULL;
         if (o && !strcmp(word(o, "kind"), "linear"))
             return o;
-        if (o && strcmp(word(o, "kind"), "bias"))
+        if (o && strcmp(word(o, "kind"), "bias") && !is_adapted(o))
             return NULL;
     }
     return NULL;
@@ -84,6 +94,8 @@ static void read_attention(struct job_model *m, const json_t *o)
     m->kv_heads = whole(o, "kv_heads", m->heads);
     m->head_dim = whole(o, "head_dim", 0);
     m->causal = m->causal || json_is_true(json_object_get(o, "causal"));
+    m->distance =
+        m->distance || number(o, "factor", 0) > 0 || json_object_get(o, "distance");
     if (json_object_get(o, "rope_theta"))
         read_rotary(m, o);
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
@@ -130,7 +142,8 @@ static void read_op(struct job_model *m, const json_t *ops, const json_t *o)
     if (!strcmp(kind, "embedding") || !strcmp(kind, "variable")) {
         m->tied = m->tied || !strcmp(kind, "variable");
         m->hidden = whole(o, "features", m->hidden);
-        m->vocab = whole(o, "vocab", m->vocab);
+        if (whole(o, "vocab", 0) > m->vocab) /* kinds of tokens have a table, too */
+            m->vocab = whole(o, "vocab", 0);
     } else if (!strcmp(kind, "position")) {
         m->positions = whole(o, "positions", 0);
     } else if (!strcmp(kind, "norm")) {
@@ -219,14 +232,13 @@ static int read_uniform(const json_t *plan, struct job *j, struct topt_error *er
 {
     const json_t *u = json_object_get(plan, "uniform");
     if (!u)
-        return topt_job_refuse(j, "pytorch", err,
-                               "this plan splits operators each in its own way, which "
-                               "only `topt run` obeys");
+        return 0;
     if (topt_json_int(u, "uniform", "dp", 1, MAX_RANKS, &j->dp, err) ||
         topt_json_int(u, "uniform", "tp", 1, MAX_RANKS, &j->tp, err) ||
         topt_json_int(u, "uniform", "zero", 0, 3, &j->zero, err) ||
         topt_json_int(u, "uniform", "micro_batch", 1, MAX_SIZE, &j->micro, err) ||
-        topt_json_bool_or(u, "uniform", "recompute", &j->recompute, err))
+        topt_json_bool_or(u, "uniform", "recompute", &j->recompute, err) ||
+        topt_json_bool_or(u, "uniform", "sequence_parallel", &j->sequence_parallel, err))
         return -1;
     if (j->dp * j->tp != j->gpus)
         return topt_fail(err, TOPT_ERR_INVAL, "uniform: %lld x %lld ranks are not %lld",
@@ -253,9 +265,36 @@ static int read_names(const json_t *plan, struct job *j, struct topt_error *err)
     return 0;
 }
 
+/* Adapters and frozen parameters are counted by the model itself. */
+static int read_train(const json_t *model, struct job *j, struct topt_error *err)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789-_.,:*?[]!+";
+    struct topt_model_stats stats;
+    if (topt_json_string_or(model, "model", "train", &j->train, err))
+        return -1;
+    if (!*j->train || j->train[strspn(j->train, letters)])
+        return topt_fail(err, TOPT_ERR_INVAL, "model.train: no such '%.40s'", j->train);
+    if (!strcmp(j->train, "all"))
+        return 0;
+    struct topt_model *m = topt_model_from_json(model, err);
+    if (!m)
+        return -1;
+    topt_model_stats(m, &stats);
+    topt_model_destroy(m);
+    j->trained = stats.trained;
+    return 0;
+}
+
 int topt_job_read(const json_t *plan, struct job *ret, struct topt_error *err)
 {
-    struct job j = {.framework = "topt", .mode = "", .id = "", .hw = "HW", .steps = 1};
+    struct job j = {.plan = plan,
+                    .framework = "topt",
+                    .mode = "",
+                    .id = "",
+                    .hw = "HW",
+                    .steps = 1,
+                    .train = "all"};
     const json_t *settings = json_object_get(plan, "settings");
     const json_t *model = json_object_get(plan, "model"), *ops;
     if (topt_json_format(plan, "plan", err))
@@ -278,7 +317,7 @@ int topt_job_read(const json_t *plan, struct job *ret, struct topt_error *err)
     j.overlap = *overlap && strcmp(overlap, "none");
     if (json_is_string(json_object_get(json_object_get(plan, "hw"), "name")))
         j.hw = word(json_object_get(plan, "hw"), "name");
-    if (read_uniform(plan, &j, err))
+    if (read_uniform(plan, &j, err) || read_train(model, &j, err))
         return -1;
     read_model(&j.model, ops);
     *ret = j;
@@ -297,9 +336,21 @@ int topt_job_refuse(const struct job *j, const char *framework, struct topt_erro
     va_end(ap);
     return topt_fail(err, TOPT_ERR_INFEASIBLE,
                      "%s; ask: topt plan MODEL --hw %.40s --batch %lld --seq %lld --mode "
-                     "mini-time --gpus %lld --framework %s",
+                     "mini-time --gpus %lld --framework %s%s%.80s",
                      why, j->hw, (long long)j->batch, (long long)j->seq,
-                     (long long)j->gpus, framework);
+                     (long long)j->gpus, framework,
+                     strcmp(j->train, "all") ? " --train " : "",
+                     strcmp(j->train, "all") ? j->train : "");
+}
+
+int topt_job_trains_all(const struct job *j, const char *framework,
+                        struct topt_error *err)
+{
+    return strcmp(j->train, "all")
+               ? topt_job_refuse(j, "pytorch", err,
+                                 "%s trains all parameters, and this plan %.60s",
+                                 framework, j->train)
+               : 0;
 }
 
 int topt_job_splits(const struct job *j, const char *framework, int replicate,
@@ -364,22 +415,32 @@ int topt_sheet_file(struct sheet *s, const char *name, struct topt_text *text,
     return rc ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for the file %s", name) : 0;
 }
 
-/* "--nnodes=2 --nproc-per-node=8", and where there are several nodes how they meet. */
-static void put_torchrun(const struct job *j, struct topt_text *t)
+void topt_job_put_name(const char *name, struct topt_text *t)
 {
-    topt_text_add(t, "--nnodes=%lld --nproc-per-node=%lld", (long long)j->nodes,
-                  (long long)j->per_node);
+    for (const char *p = name; *p && p - name < 60; p++)
+        topt_text_add(t, "%c",
+                      isalnum((unsigned char)*p) || strchr("._-", *p) ? *p : '-');
+}
+
+void topt_job_here(struct topt_text *t)
+{
+    topt_text_add(t, "here=$(cd \"$(dirname \"$0\")\" && pwd)\n");
+}
+
+void topt_job_import_here(struct topt_text *t)
+{
+    topt_job_here(t);
+    topt_text_add(t, "export PYTHONPATH=\"$here${PYTHONPATH:+:$PYTHONPATH}\"\n");
+}
+
+void topt_job_start_torchrun(const struct job *j, const char *command,
+                             struct topt_text *t)
+{
+    topt_text_add(t, "%s --nnodes=%lld --nproc-per-node=%lld", command,
+                  (long long)j->nodes, (long long)j->per_node);
     if (j->nodes == 1)
         topt_text_add(t, " --standalone");
     else
-        topt_text_add(t, " --rdzv-backend=c10d"
-                         " --rdzv-endpoint=\"$MASTER_ADDR:${MASTER_PORT:-29500}\"");
-}
-
-void topt_job_start_torchrun(const struct job *j, struct topt_text *t)
-{
-    if (j->nodes > 1)
-        topt_text_add(t, "# on every node, MASTER_ADDR the first one's name\n");
-    topt_text_add(t, "torchrun ");
-    put_torchrun(j, t);
+        topt_text_add(t, " --rdzv-backend=c10d --rdzv-id=\"${SLURM_JOB_ID:-0}\" \\\n"
+                         "    --rdzv-endpoint=\"$MASTER_ADDR:${MASTER_PORT:-29500}\"");
 }

@@ -15,7 +15,7 @@ enum job_precision { JOB_F32, JOB_BF16_MIXED, JOB_BF16, JOB_F64 };
 struct job_model {
     int64_t layers, hidden, heads, kv_heads, head_dim, ffn, vocab, positions, experts,
         top_k;
-    int dense, causal, rms, gated, bias, qkv_bias, tied, head_norm, rotary;
+    int dense, causal, rms, gated, bias, qkv_bias, tied, head_norm, rotary, distance;
     double eps, theta, rope_factor; /* above 0: angles scaled as Llama 3.1 does */
     const char *activation;
     const char *other; /* an operator that a plain decoder does not have, or NULL */
@@ -23,10 +23,15 @@ struct job_model {
 
 /* Strings are borrowed from the document. */
 struct job {
+    const json_t *plan;
     const char *id, *framework, *optimizer, *name, *hw, *mode;
     enum job_precision precision;
     int64_t nodes, per_node, gpus, dp, tp, zero, micro, steps, batch, seq;
+    /* 'dp' and what follows from it are 0 of a plan that splits operators each in its own way. */
     int recompute, overlap; /* hides reductions behind computation */
+    int sequence_parallel;  /* beside tensor parallelism */
+    const char *train;      /* as topt_model_train() was told; "all" */
+    int64_t trained;        /* parameters, of a plan that does not train all */
     struct job_model model;
 };
 
@@ -36,6 +41,9 @@ int topt_job_read(const json_t *plan, struct job *ret,
 /* INFEASIBLE: "REASON; ask: topt plan MODEL ... --framework NAME". */
 int topt_job_refuse(const struct job *j, const char *framework, struct topt_error *err,
                     const char *reason, ...) TOPT_PRINTF(4, 5);
+/* Refuse a plan that does not train all parameters. */
+int topt_job_trains_all(const struct job *j, const char *framework,
+                        struct topt_error *err) TOPT_MUST_CHECK;
 /* Refuse unless tensor parallelism divides query heads, key-value heads and the inner features.
  * 'replicate': key-value heads may be fewer than it, if they divide it. */
 int topt_job_splits(const struct job *j, const char *framework, int replicate,
@@ -46,6 +54,8 @@ const char *topt_job_precision(enum job_precision p);
 /* What a target writes into: remarks and files of the answer. */
 struct sheet {
     json_t *differs, *script, *files;
+    /* In a job of Slurm srun starts this for each GPU; NULL: it starts launch.sh on each node. */
+    const char *each_gpu;
 };
 void topt_sheet_differs(struct sheet *s, const char *fmt, ...) TOPT_PRINTF(2, 3);
 void topt_sheet_script(struct sheet *s, const char *fmt, ...) TOPT_PRINTF(2, 3);
@@ -53,11 +63,33 @@ void topt_sheet_script(struct sheet *s, const char *fmt, ...) TOPT_PRINTF(2, 3);
 int topt_sheet_file(struct sheet *s, const char *name, struct topt_text *text,
                     struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The line that starts it with these, up to the script; above it where, if there are several nodes.
- */
-void topt_job_start_torchrun(const struct job *j, struct topt_text *t);
+/* A name that a shell and Slurm take as it is. */
+void topt_job_put_name(const char *name, struct topt_text *t);
+
+/* launch.sh is started once on each node, with MASTER_ADDR (and MASTER_PORT) where there are
+ * several.  These write its lines: the folder of the files beside it, as $here ... */
+void topt_job_here(struct topt_text *t);
+/* ... from which Python imports, too; */
+void topt_job_import_here(struct topt_text *t);
+/* "torchrun" with ranks and meeting place, up to the script; 'command' may be another that takes
+ * these. */
+void topt_job_start_torchrun(const struct job *j, const char *command,
+                             struct topt_text *t);
+
+/* Adapters or few bits of the plan that PyTorch's libraries can't split or share out.
+ * 'shards_from' is the level of ZeRO from which the launcher shards parameters. */
+int topt_job_train_fits(const struct job *j, int shards_from,
+                        struct topt_error *err) TOPT_MUST_CHECK;
+/* For launchers other than torchrun: topt_apply.py and the lines that freeze the model, where not
+ * all is trained. */
+int topt_job_write_train(const struct job *j, struct sheet *s, struct topt_error *err);
+/* topt_apply.py with the plan's numbers. */
+int topt_job_write_apply(const struct job *j, struct sheet *s, struct topt_error *err);
 
 /* The targets. */
+int topt_launch_hf(const struct job *j, struct sheet *s, struct topt_error *err);
+int topt_launch_torchtune(const struct job *j, struct sheet *s, struct topt_error *err);
+int topt_launch_topt(const struct job *j, struct sheet *s, struct topt_error *err);
 int topt_launch_torchrun(const struct job *j, struct sheet *s, struct topt_error *err);
 int topt_launch_accelerate(const struct job *j, struct sheet *s, struct topt_error *err);
 int topt_launch_deepspeed(const struct job *j, struct sheet *s, struct topt_error *err);

@@ -1,4 +1,5 @@
-/* launch.c - targets by name, what all of them share, and the answer as text and as environment.
+/* launch.c - targets by name, what all of them share, and the answer as text, as a job of Slurm
+ * and as environment.
  *
  * A plan is made for one framework: its memory and time are what that one takes.  A target of
  * another framework refuses it; a plan of topt's own runtime may be launched by any, and the
@@ -11,7 +12,9 @@
 #include <string.h>
 
 #include "topt_json.h"
+#include "topt_rendezvous.h"
 
+/* The first target of a framework is the usual one. */
 static const struct target {
     const char *name, *framework;
     int (*write)(const struct job *j, struct sheet *s, struct topt_error *err);
@@ -42,6 +45,19 @@ static const struct target {
      topt_launch_torchtitan,
      {"pytorch/torchtitan", "b5bcd76c66d0acb1a08b176d9639425bc55e0b2a", "2026-08-21",
       "not run"}},
+    {"hf",
+     "pytorch",
+     topt_launch_hf,
+     {"huggingface/transformers", "v5.12.1", "2026-08-01",
+      "DDP run on the CPU with a small Llama, FSDP's arguments read, on 2026-11-23; not "
+      "on "
+      "GPUs"}},
+    {"torchtune",
+     "pytorch",
+     topt_launch_torchtune,
+     {"pytorch/torchtune", "bd2a0fc7c31430972728494fa01aaeeb0ebf1ba1", "2026-04-23",
+      "not run"}},
+    {"topt", "topt", topt_launch_topt, {0}},
 };
 enum { NTARGETS = sizeof targets / sizeof *targets };
 
@@ -88,23 +104,116 @@ static void add_remarks(struct topt_text *t, const char *head, const json_t *lis
     }
 }
 
-/* Put what is to be known before the command, in the file that holds it. */
+/* The remarks before the command. */
+static void put_head(const struct target *t, const struct job *j, const struct sheet *s,
+                     struct topt_text *text)
+{
+    topt_text_add(text, "# plan %s for %s: %s\n", j->id, t->name,
+                  json_array_size(s->differs) ? "set below, but for what differs"
+                                              : "all that it says is set below");
+    if (t->pin.repository)
+        topt_text_add(text, "# names checked against %s %.12s (%s), %s\n",
+                      t->pin.repository, t->pin.commit, t->pin.date, t->pin.run);
+    add_remarks(text, "differs", s->differs);
+    add_remarks(text, "script", s->script);
+}
+
+/* ... in the file that holds it. */
 static int head(const struct target *t, const struct job *j, const struct sheet *s,
                 struct topt_error *err)
 {
     json_t *first = json_array_get(s->files, 0);
     struct topt_text text = {0};
     const char *command = member(first, "text");
-    topt_text_add(&text, "#!/bin/sh\n# plan %s for %s: %s\n", j->id, t->name,
-                  json_array_size(s->differs) ? "not exact, see what differs" : "exact");
-    topt_text_add(&text, "# names checked against %s %.12s (%s), %s\n", t->pin.repository,
-                  t->pin.commit, t->pin.date, t->pin.run);
-    add_remarks(&text, "differs", s->differs);
-    add_remarks(&text, "script", s->script);
+    topt_text_add(&text, "#!/bin/sh\n");
+    put_head(t, j, s, &text);
     topt_text_put(&text, command, strlen(command));
     int rc = text.oom ? -1 : json_object_set_new(first, "text", json_string(text.s));
     topt_text_fini(&text);
     return rc ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for the answer") : 0;
+}
+
+/* ---- as a job of Slurm ------------------------------------------------------------------- */
+
+static void put_resources(const struct job *j, int64_t tasks_per_node,
+                          struct topt_text *t)
+{
+    topt_text_add(t, "#SBATCH --job-name=");
+    topt_job_put_name(j->name, t);
+    topt_text_add(
+        t,
+        "\n#SBATCH --nodes=%lld\n#SBATCH --gpus-per-node=%lld\n"
+        "#SBATCH --ntasks-per-node=%lld\n"
+        "# Where the partition gives no CPUs with a GPU (DefCpuPerGPU), one '#' less:\n"
+        "##SBATCH --cpus-per-gpu=8\n"
+        "set -eu\n",
+        (long long)j->nodes, (long long)j->per_node, (long long)tasks_per_node);
+}
+
+/* The plan's numbers win over those of a topt_apply.py that lies beside the script. */
+static void put_exports(const json_t *env, struct topt_text *t)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)env, name, value)
+    {
+        if (!strchr(json_string_value(value), ' '))
+            topt_text_add(t, "export %s='%s'\n", name, json_string_value(value));
+    }
+}
+
+static void put_files(const json_t *files, struct topt_text *t)
+{
+    size_t i;
+    json_t *f;
+    topt_text_add(t, "files=$PWD/topt-$SLURM_JOB_ID\nmkdir -p \"$files\"\n");
+    json_array_foreach(files, i, f)
+    {
+        const char *text = member(f, "text");
+        topt_text_add(t, "cat >\"$files/%s\" <<'END_OF_FILE'\n", member(f, "name"));
+        topt_text_put(t, text, strlen(text));
+        topt_text_add(t, "END_OF_FILE\n");
+    }
+}
+
+static void put_start(const struct job *j, const struct sheet *s, int64_t tasks_per_node,
+                      struct topt_text *t)
+{
+    char words[TOPT_RENDEZVOUS_SIZE];
+    topt_rendezvous_srun(j->nodes, tasks_per_node, words);
+    if (!s->each_gpu)
+        topt_text_add(t,
+                      "MASTER_ADDR=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | "
+                      "head -n 1)\n"
+                      "MASTER_PORT=$((%d + SLURM_JOB_ID %% %d))\n"
+                      "export MASTER_ADDR MASTER_PORT\n",
+                      topt_rendezvous_port(0), TOPT_RENDEZVOUS_PORTS);
+    topt_text_add(t,
+                  "[ -z \"${SLURM_CPUS_PER_TASK-}\" ] || "
+                  "export SRUN_CPUS_PER_TASK=\"$SLURM_CPUS_PER_TASK\"\n"
+                  "srun %s %s \"$@\"\n",
+                  words, s->each_gpu ? s->each_gpu : "sh \"$files/launch.sh\"");
+}
+
+/* One script with all files in it, which it writes into a folder of the job. */
+static int as_job(const struct target *t, const struct job *j, struct sheet *s,
+                  struct topt_error *err)
+{
+    struct topt_text text = {0};
+    int64_t tasks = s->each_gpu ? j->per_node : 1;
+    json_t *env = NULL, *files = s->files;
+    if (j->dp && topt_launch_environment(j->plan, &env, err))
+        return -1;
+    topt_text_add(&text, "#!/bin/bash\n");
+    put_head(t, j, s, &text);
+    put_resources(j, tasks, &text);
+    put_exports(env, &text);
+    put_files(files, &text);
+    put_start(j, s, tasks, &text);
+    json_decref(env);
+    s->files = json_array();
+    json_decref(files);
+    return topt_sheet_file(s, "job.sh", &text, err);
 }
 
 char *topt_launch_text(const json_t *launch)
@@ -128,46 +237,85 @@ char *topt_launch_text(const json_t *launch)
 
 /* ---- the answer -------------------------------------------------------------------------- */
 
+static int refuse_own(const struct job *j, struct topt_error *err)
+{
+    return topt_job_refuse(j, "pytorch", err,
+                           "this plan splits operators each in its own way, which only "
+                           "`topt run` obeys");
+}
+
 static int check(const struct job *j, const struct target *t, struct sheet *s,
                  struct topt_error *err)
 {
-    if (!strcmp(j->framework, "topt"))
+    int is_own = !strcmp(j->framework, "topt");
+    if (is_own && strcmp(t->name, "topt"))
         topt_sheet_differs(
             s, "memory and time of this plan are those of topt's own runtime");
     else if (strcmp(j->framework, t->framework))
         return topt_job_refuse(j, t->framework, err, "this plan was made for %.20s",
                                j->framework);
-    if (j->precision == JOB_F64)
+    if (!j->dp && strcmp(t->name, "topt"))
+        return refuse_own(j, err);
+    if (j->precision == JOB_F64 && strcmp(t->name, "topt"))
         return topt_job_refuse(j, t->framework, err, "%s does not train in f64", t->name);
     return 0;
 }
 
-int topt_launch(const json_t *plan, const char *target, json_t **ret,
+/* Without a name, the usual target of the plan's framework. */
+static const struct target *choose(const struct job *j, const char *name)
+{
+    for (int i = 0; i < NTARGETS; i++)
+        if (!strcmp(name ? targets[i].name : targets[i].framework,
+                    name ? name : j->framework))
+            return &targets[i];
+    return NULL;
+}
+
+static int no_target(const struct job *j, const char *name, struct topt_error *err)
+{
+    struct topt_text names = {0};
+    for (int i = 0; i < NTARGETS; i++)
+        topt_text_add(&names, "%s%s", i ? ", " : "", targets[i].name);
+    topt_fail(err, TOPT_ERR_NOTFOUND, "no target %s'%.40s'; --for says one of: %s",
+              name ? "" : "for the framework ", name ? name : j->framework,
+              names.s ? names.s : "");
+    topt_text_fini(&names);
+    return -1;
+}
+
+static int answer(const struct target *t, const struct job *j, const struct sheet *s,
+                  json_t **ret, struct topt_error *err)
+{
+    json_t *a =
+        json_pack("{s:s, s:s, s:s, s:b, s:O, s:O, s:O}", "target", t->name, "framework",
+                  t->framework, "plan", j->id, "complete", !json_array_size(s->differs),
+                  "differs", s->differs, "script", s->script, "files", s->files);
+    if (a && t->pin.repository &&
+        json_object_set_new(a, "pin",
+                            json_pack("{s:s, s:s, s:s, s:s}", "repository",
+                                      t->pin.repository, "commit", t->pin.commit, "date",
+                                      t->pin.date, "run", t->pin.run))) {
+        json_decref(a);
+        a = NULL;
+    }
+    *ret = a;
+    return a ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the answer");
+}
+
+int topt_launch(const json_t *plan, const char *target, int is_job, json_t **ret,
                 struct topt_error *err)
 {
-    const struct target *t = find(target);
     struct job j;
-    if (!t)
-        return topt_fail(err, TOPT_ERR_NOTFOUND,
-                         "no target '%.40s'; there are torchrun, accelerate, deepspeed, "
-                         "megatron, torchtitan",
-                         target);
     if (topt_job_read(plan, &j, err))
         return -1;
-    struct sheet s = {json_array(), json_array(), json_array()};
+    const struct target *t = choose(&j, target);
+    if (!t)
+        return no_target(&j, target, err);
+    struct sheet s = {json_array(), json_array(), json_array(), NULL};
     int rc = check(&j, t, &s, err);
     rc = rc ? rc : t->write(&j, &s, err);
-    rc = rc ? rc : head(t, &j, &s, err);
-    if (!rc) {
-        *ret = json_pack("{s:s, s:s, s:s, s:{s:s, s:s, s:s, s:s}, s:b, s:O, s:O, s:O}",
-                         "target", t->name, "framework", t->framework, "plan", j.id,
-                         "pin", "repository", t->pin.repository, "commit", t->pin.commit,
-                         "date", t->pin.date, "run", t->pin.run, "exact",
-                         !json_array_size(s.differs), "differs", s.differs, "script",
-                         s.script, "files", s.files);
-        if (!*ret)
-            rc = topt_fail(err, TOPT_ERR_NOMEM, "no memory for the answer");
-    }
+    rc = rc ? rc : is_job ? as_job(t, &j, &s, err) : head(t, &j, &s, err);
+    rc = rc ? rc : answer(t, &j, &s, ret, err);
     json_decref(s.differs);
     json_decref(s.script);
     json_decref(s.files);
@@ -176,12 +324,28 @@ int topt_launch(const json_t *plan, const char *target, json_t **ret,
 
 /* ---- as environment ---------------------------------------------------------------------- */
 
+/* The arguments of srun and torchrun for one launcher a node; in a job with the place where they
+ * meet. */
+static void put_launchers(const struct job *j, json_t *e)
+{
+    const char *id = getenv("SLURM_JOB_ID");
+    char words[TOPT_RENDEZVOUS_SIZE];
+    topt_rendezvous_srun(j->nodes, 1, words);
+    json_object_set_new(e, "TOPT_SRUN", json_string(words));
+    topt_rendezvous_torchrun(j->nodes, j->per_node,
+                             id ? getenv("SLURM_JOB_NODELIST") : NULL,
+                             id ? strtoll(id, NULL, 10) : 0, words);
+    json_object_set_new(e, "TOPT_TORCHRUN", json_string(words));
+}
+
 int topt_launch_environment(const json_t *plan, json_t **ret, struct topt_error *err)
 {
     struct job j;
     char number[24];
     if (topt_job_read(plan, &j, err))
         return -1;
+    if (!j.dp)
+        return refuse_own(&j, err);
     const struct {
         const char *name;
         int64_t value;
@@ -205,15 +369,8 @@ int topt_launch_environment(const json_t *plan, json_t **ret, struct topt_error 
     }
     json_object_set_new(e, "TOPT_PRECISION",
                         json_string(topt_job_precision(j.precision)));
-    struct topt_text t = {0};
-    topt_text_add(&t, "--nnodes=%lld --nproc-per-node=%lld%s", (long long)j.nodes,
-                  (long long)j.per_node, j.nodes > 1 ? "" : " --standalone");
-    int rc = t.oom ? -1 : json_object_set_new(e, "TOPT_TORCHRUN", json_string(t.s));
-    topt_text_fini(&t);
-    if (rc) {
-        json_decref(e);
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the environment");
-    }
+    json_object_set_new(e, "TOPT_TRAIN", json_string(j.train));
+    put_launchers(&j, e);
     *ret = e;
     return 0;
 }

@@ -22,7 +22,8 @@ static void write_parallel(const struct job *j, struct topt_text *t)
 {
     number(t, "--tensor-model-parallel-size", j->tp);
     number(t, "--pipeline-model-parallel-size", 1);
-    flag(t, j->tp > 1 && j->model.experts, "--sequence-parallel");
+    flag(t, j->tp > 1 && (j->sequence_parallel || j->model.experts),
+         "--sequence-parallel");
     number(t, "--micro-batch-size", j->micro);
     number(t, "--global-batch-size", j->batch);
     flag(t, j->zero == 1 && j->dp > 1, "--use-distributed-optimizer");
@@ -81,9 +82,34 @@ static void write_model(const struct job *j, struct topt_text *t)
     }
 }
 
+/* A decoder of text, whose loss is that of the next token; pretrain_gpt.py builds some that are
+ * not written out here. */
+static int is_text(const struct job_model *m)
+{
+    static const char *const others[] = {"mse", "insert", "transpose", "mean", "select"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (m->other && !strcmp(m->other, others[i]))
+            return 0;
+    return m->causal && m->vocab;
+}
+
+static const char *what_else(const struct job_model *m)
+{
+    return !m->layers   ? "it has no attention"
+           : !m->vocab  ? "it reads no tokens"
+           : !m->causal ? "its attention looks to both sides"
+                        : m->other;
+}
+
 static int check(const struct job *j, struct topt_error *err)
 {
-    if (topt_job_splits(j, "megatron", 1, err))
+    if (!is_text(&j->model))
+        return topt_job_refuse(j, "pytorch", err,
+                               "Megatron-LM's pretrain_gpt.py predicts the next token, "
+                               "and %.40s does not: %.50s",
+                               j->name, what_else(&j->model));
+    if (topt_job_trains_all(j, "Megatron-LM", err) ||
+        topt_job_splits(j, "megatron", 1, err))
         return -1;
     if (j->dp > 1 && j->zero > 1)
         return topt_job_refuse(
@@ -118,13 +144,13 @@ static void remarks(const struct job *j, struct sheet *s)
                          "launch.sh ARGUMENTS hands them on");
     if (!is_decoder(m))
         topt_sheet_script(s,
-                          "the arguments of the architecture: this model is no plain "
-                          "decoder (%s)",
-                          m->other ? m->other : "its activation or its mask");
+                          "the arguments of the architecture are not written, since it "
+                          "has more than a plain decoder (%s)",
+                          m->other ? m->other : "its activation");
     if (m->vocab % multiple)
         topt_sheet_differs(s, "the vocabulary of %lld is padded to a multiple of %lld",
                            (long long)m->vocab, (long long)multiple);
-    if (j->tp > 1 && m->experts)
+    if (j->tp > 1 && m->experts && !j->sequence_parallel)
         topt_sheet_differs(s, "positions are split too between blocks (sequence "
                               "parallelism), which experts with tensor parallelism need");
     if (m->activation && !strcmp(m->activation, "gelu"))
@@ -136,7 +162,7 @@ int topt_launch_megatron(const struct job *j, struct sheet *s, struct topt_error
     struct topt_text t = {0};
     if (check(j, err))
         return -1;
-    topt_job_start_torchrun(j, &t);
+    topt_job_start_torchrun(j, "torchrun", &t);
     topt_text_add(&t, " pretrain_gpt.py");
     write_parallel(j, &t);
     if (is_decoder(&j->model))

@@ -5,8 +5,12 @@
  * written replaces its line "PLAN = {}" by the plan's numbers. */
 #include "job.h"
 #include "topt_launch.h"
+#include "topt_roles.h"
 
+#include <stdio.h>
 #include <string.h>
+
+enum { NAMES = 400 };
 
 __asm__(".pushsection .rodata\n"
         ".hidden topt_apply_source\n"
@@ -17,19 +21,43 @@ __asm__(".pushsection .rodata\n"
         ".popsection\n");
 extern const char topt_apply_source[] __attribute__((visibility("hidden")));
 
+/* Names of the linear modules that are split so, with spaces between. */
+static const char *modules(enum topt_role_split split, char ret[NAMES])
+{
+    static const struct {
+        enum topt_role_split split;
+        const char *modules;
+    } rows[] = {
+#define X(id, name, split, modules) {TOPT_BY_##split, modules},
+        TOPT_ROLES(X)
+#undef X
+    };
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].split == split)
+            n += (size_t)snprintf(ret + n, NAMES - n, "%s", rows[i].modules);
+    ret[n ? n - 1 : 0] = '\0';
+    return ret;
+}
+
 static void write_plan(const struct job *j, struct topt_text *t)
 {
+    char column[NAMES], row[NAMES];
     topt_text_add(t,
                   "PLAN = {\"id\": \"%s\", \"dp\": %lld, \"tp\": %lld, \"zero\": %lld, "
                   "\"recompute\": %d,\n"
                   "        \"micro_batch\": %lld, \"accumulation\": %lld, "
-                  "\"precision\": \"%s\"}\n",
+                  "\"precision\": \"%s\",\n"
+                  "        \"column\": \"%s\",\n"
+                  "        \"row\": \"%s\",\n"
+                  "        \"train\": \"%s\", \"trained\": %lld}\n",
                   j->id, (long long)j->dp, (long long)j->tp, (long long)j->zero,
                   j->recompute, (long long)j->micro, (long long)j->steps,
-                  topt_job_precision(j->precision));
+                  topt_job_precision(j->precision), modules(TOPT_BY_COLUMN, column),
+                  modules(TOPT_BY_ROW, row), j->train, (long long)j->trained);
 }
 
-static int write_apply(const struct job *j, struct sheet *s, struct topt_error *err)
+int topt_job_write_apply(const struct job *j, struct sheet *s, struct topt_error *err)
 {
     static const char line[] = "PLAN = {}\n";
     const struct topt_launch_pin *pin = topt_launch_pin("torchrun");
@@ -47,16 +75,70 @@ static int write_apply(const struct job *j, struct sheet *s, struct topt_error *
     return topt_sheet_file(s, "topt_apply.py", &t, err);
 }
 
+int topt_job_train_fits(const struct job *j, int shards_from, struct topt_error *err)
+{
+    const char *bits = strchr(j->train, '+');
+    if (j->tp > 1 && (bits || !strncmp(j->train, "lora", 4)))
+        return topt_job_refuse(j, "pytorch", err,
+                               "adapters and few bits are not split by tensor "
+                               "parallelism, and this plan has %lld",
+                               (long long)j->tp);
+    if (bits && !strcmp(bits, "+8bit") && j->zero >= shards_from && j->dp > 1)
+        return topt_job_refuse(j, "pytorch", err,
+                               "bitsandbytes' 8-bit matrices can't be sharded");
+    return 0;
+}
+
+/* The script's own part: adapters by peft, quantised weights by bitsandbytes. */
+static void remark_train(const struct job *j, struct sheet *s)
+{
+    const char *bits = strchr(j->train, '+');
+    if (!strcmp(j->train, "all"))
+        return;
+    if (!strncmp(j->train, "lora", 4))
+        topt_sheet_script(s,
+                          "%.60s: topt_apply.py freezes the model and puts adapters in, "
+                          "alpha the rank: peft's LoraConfig(r=, lora_alpha=, "
+                          "target_modules=) where peft is installed, else its own; "
+                          "%lld parameters are trained, in %s",
+                          j->train, (long long)j->trained,
+                          j->precision == JOB_BF16 ? "bf16" : "f32");
+    else
+        topt_sheet_script(
+            s, "topt_apply.py freezes all but %.60s: %lld parameters are trained",
+            j->train, (long long)j->trained);
+    if (bits)
+        topt_sheet_script(s,
+                          "from_pretrained(NAME, **topt_apply.loading()): bitsandbytes "
+                          "stores the frozen matrices in %c bits%s",
+                          bits[1], bits[1] == '4' ? " (nf4, double quantization)" : "");
+}
+
+int topt_job_write_train(const struct job *j, struct sheet *s, struct topt_error *err)
+{
+    if (!strcmp(j->train, "all"))
+        return 0;
+    topt_sheet_script(s, "import topt_apply; model = topt_apply.trainable(model) before "
+                         "the optimizer is made");
+    remark_train(j, s);
+    return topt_job_write_apply(j, s, err);
+}
+
 /* What fully_shard and DTensor can't do together, or not at all. */
 static int check(const struct job *j, struct topt_error *err)
 {
-    if (topt_job_splits(j, "pytorch", 0, err))
+    if (topt_job_splits(j, "pytorch", 0, err) || topt_job_train_fits(j, 2, err))
         return -1;
     if (j->tp > 1 && j->dp > 1 && j->zero < 2)
         return topt_job_refuse(j, "pytorch", err,
                                "DDP does not take tensor parallel parameters, and this "
                                "plan has data %lld, tensor %lld, ZeRO-%lld",
                                (long long)j->dp, (long long)j->tp, (long long)j->zero);
+    if (j->tp > 1 && j->model.distance)
+        return topt_job_refuse(
+            j, "pytorch", err,
+            "scores by distance (ALiBi, a table) are made for all heads, "
+            "which tensor parallelism splits");
     if (j->tp > 1 && j->model.experts)
         return topt_job_refuse(j, "pytorch", err,
                                "PyTorch has no tensor parallelism for experts");
@@ -68,12 +150,14 @@ int topt_launch_torchrun(const struct job *j, struct sheet *s, struct topt_error
     struct topt_text t = {0};
     if (check(j, err))
         return -1;
-    topt_job_start_torchrun(j, &t);
-    topt_text_add(&t, " train.py\n");
+    topt_job_import_here(&t);
+    topt_job_start_torchrun(j, "torchrun", &t);
+    topt_text_add(&t, " train.py \"$@\"\n");
     if (topt_sheet_file(s, "launch.sh", &t, err))
         return -1;
     topt_sheet_script(s, "train.py imports topt_apply: start(), apply(), optimizer(), "
                          "micro_batches(), rows()");
+    remark_train(j, s);
     if (j->dp > 1 && j->zero == 1)
         topt_sheet_differs(s,
                            "ZeroRedundancyOptimizer gives whole parameters to ranks: the "
@@ -86,5 +170,5 @@ int topt_launch_torchrun(const struct job *j, struct sheet *s, struct topt_error
         topt_sheet_differs(s, "the embedding, which the output shares, is not split");
     else if (j->tp > 1)
         topt_sheet_differs(s, "embedding and output are split by vocabulary");
-    return write_apply(j, s, err);
+    return topt_job_write_apply(j, s, err);
 }

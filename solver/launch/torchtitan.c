@@ -8,31 +8,92 @@
 #include <stddef.h>
 #include <string.h>
 
+/* Its models: a function that configures a run, and the flavor of the model where that function
+ * has another. */
 struct known {
-    const char *module, *function;
+    const char *module, *function, *flavor;
     int64_t layers, hidden, heads, kv_heads, ffn, vocab, experts;
 };
 
-static const struct known *find(const struct job_model *m)
+static const struct known table[] = {
+    {"llama3", "llama3_8b", NULL, 32, 4096, 32, 8, 14336, 128256, 0},
+    {"llama3", "llama3_8b", "1B", 16, 2048, 32, 8, 8192, 128256, 0},
+    {"llama3", "llama3_8b", "3B", 28, 3072, 24, 8, 8192, 128256, 0},
+    {"llama3", "llama3_70b", NULL, 80, 8192, 64, 8, 28672, 128256, 0},
+    {"llama3", "llama3_405b", NULL, 126, 16384, 128, 8, 53248, 128256, 0},
+    {"qwen3", "qwen3_0_6b", NULL, 28, 1024, 16, 8, 3072, 151936, 0},
+    {"qwen3", "qwen3_1_7b", NULL, 28, 2048, 16, 8, 6144, 151936, 0},
+    {"qwen3", "qwen3_1_7b", "4B", 36, 2560, 32, 8, 9728, 151936, 0},
+    {"qwen3", "qwen3_14b", "8B", 36, 4096, 32, 8, 12288, 151936, 0},
+    {"qwen3", "qwen3_14b", NULL, 40, 5120, 40, 8, 17408, 151936, 0},
+    {"qwen3", "qwen3_32b", NULL, 64, 5120, 64, 8, 25600, 151936, 0},
+    {"qwen3", "qwen3_30b_a3b", NULL, 48, 2048, 32, 4, 768, 151936, 128},
+    {"qwen3", "qwen3_30b_a3b", "235B-A22B", 94, 4096, 64, 4, 1536, 151936, 128},
+    {"deepseek_v3", "deepseek_v3_16b", NULL, 27, 2048, 16, 16, 1408, 102400, 64},
+    {"deepseek_v3", "deepseek_v3_671b", NULL, 61, 7168, 128, 128, 2048, 129280, 256},
+    {"gpt_oss", "gpt_oss_20b", NULL, 24, 2880, 64, 8, 2880, 201088, 32},
+    {"gpt_oss", "gpt_oss_120b", NULL, 36, 2880, 64, 8, 2880, 201088, 128},
+};
+
+/* How many fields differ from those of torchtitan's model; the first two are written. */
+static int differences(const struct job_model *m, const struct known *k,
+                       struct topt_text *t)
 {
-    static const struct known table[] = {
-        {"llama3", "llama3_8b", 32, 4096, 32, 8, 14336, 128256, 0},
-        {"llama3", "llama3_70b", 80, 8192, 64, 8, 28672, 128256, 0},
-        {"llama3", "llama3_405b", 126, 16384, 128, 8, 53248, 128256, 0},
-        {"qwen3", "qwen3_0_6b", 28, 1024, 16, 8, 3072, 151936, 0},
-        {"qwen3", "qwen3_1_7b", 28, 2048, 16, 8, 6144, 151936, 0},
-        {"qwen3", "qwen3_14b", 40, 5120, 40, 8, 17408, 151936, 0},
-        {"qwen3", "qwen3_32b", 64, 5120, 64, 8, 25600, 151936, 0},
-        {"qwen3", "qwen3_30b_a3b", 48, 2048, 32, 4, 768, 151936, 128},
-    };
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        const struct known *k = &table[i];
-        if (k->layers == m->layers && k->hidden == m->hidden && k->heads == m->heads &&
-            k->kv_heads == m->kv_heads && k->ffn == m->ffn && k->vocab == m->vocab &&
-            k->experts == m->experts)
-            return k;
+    const struct {
+        const char *name;
+        int64_t own, theirs;
+    } fields[] = {
+        {"layers", m->layers, k->layers},   {"hidden size", m->hidden, k->hidden},
+        {"heads", m->heads, k->heads},      {"key-value heads", m->kv_heads, k->kv_heads},
+        {"inner features", m->ffn, k->ffn}, {"vocabulary", m->vocab, k->vocab},
+        {"experts", m->experts, k->experts}};
+    int n = 0;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        if (fields[i].own == fields[i].theirs)
+            continue;
+        if (n < 2)
+            topt_text_add(t, "%s%s %lld, not %lld", n ? ", " : "", fields[i].name,
+                          (long long)fields[i].own, (long long)fields[i].theirs);
+        n++;
     }
-    return NULL;
+    if (n > 2)
+        topt_text_add(t, " and %d more", n - 2);
+    return n;
+}
+
+/* The nearest of its models, and how the job's differs from it. */
+static const struct known *find(const struct job_model *m, struct topt_text *differs)
+{
+    const struct known *best = NULL;
+    int least = 0;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct topt_text t = {0};
+        int n = differences(m, &table[i], &t);
+        if (!best || n < least) {
+            topt_text_fini(differs);
+            *differs = t;
+            best = &table[i];
+            least = n;
+        } else {
+            topt_text_fini(&t);
+        }
+    }
+    return best;
+}
+
+/* The one of the job's shape; none: NULL, and the error says how its nearest differs. */
+static const struct known *known_shape(const struct job *j, struct topt_error *err)
+{
+    struct topt_text differs = {0};
+    const struct known *k = find(&j->model, &differs);
+    int is_other = differs.len > 0;
+    if (is_other)
+        topt_job_refuse(j, "pytorch", err,
+                        "torchtitan has no such model; %s%s%s differs in: %s",
+                        k->flavor ? k->module : k->function, k->flavor ? " " : "",
+                        k->flavor ? k->flavor : "", differs.s);
+    topt_text_fini(&differs);
+    return is_other ? NULL : k;
 }
 
 static void set_number(struct topt_text *t, const char *key, int64_t value)
@@ -53,7 +114,9 @@ static void write_parallel(const struct job *j, struct topt_text *t)
     set_word(t, "parallelism.fsdp_reshard_after_forward",
              j->zero == 2 ? "never" : "always");
     set_number(t, "parallelism.tensor_parallel_degree", j->tp);
-    topt_text_add(t, "    config.parallelism.enable_sequence_parallel = False\n");
+    if (j->tp > 1)
+        topt_text_add(t, "    config.parallelism.enable_sequence_parallel = %s\n",
+                      j->sequence_parallel ? "True" : "False");
     set_number(t, "parallelism.pipeline_parallel_degree", 1);
     set_number(t, "parallelism.context_parallel_degree", 1);
     set_number(t, "parallelism.expert_parallel_degree", 1);
@@ -78,10 +141,14 @@ static int write_config(const struct job *j, const struct known *k, struct sheet
     if (j->recompute)
         topt_text_add(&t, "from torchtitan.distributed.activation_checkpoint import "
                           "FullAC\n");
+    if (k->flavor)
+        topt_text_add(&t, "from torchtitan.models.%s import model_registry\n", k->module);
     topt_text_add(&t, "from torchtitan.models.%s.config_registry import %s\n\n\n",
-                  k ? k->module : "MODEL", k ? k->function : "FUNCTION");
+                  k->module, k->function);
     topt_text_add(&t, "def planned():\n    \"\"\"The plan %s.\"\"\"\n    config = %s()\n",
-                  j->id, k ? k->function : "FUNCTION");
+                  j->id, k->function);
+    if (k->flavor)
+        topt_text_add(&t, "    config.model_spec = model_registry(\"%s\")\n", k->flavor);
     write_parallel(j, &t);
     write_training(j, &t);
     topt_text_add(&t, "    return config\n");
@@ -90,12 +157,9 @@ static int write_config(const struct job *j, const struct known *k, struct sheet
 
 static int check(const struct job *j, struct topt_error *err)
 {
-    if (topt_job_splits(j, "torchtitan", 0, err))
+    if (topt_job_trains_all(j, "torchtitan", err) ||
+        topt_job_splits(j, "torchtitan", 0, err))
         return -1;
-    if (j->tp > 1 && j->model.experts)
-        return topt_job_refuse(j, "torchtitan", err,
-                               "torchtitan splits experts by expert parallelism, not by "
-                               "tensor parallelism");
     if (j->dp > 1 && j->zero == 1)
         return topt_job_refuse(
             j, "torchtitan", err,
@@ -109,10 +173,6 @@ static int check(const struct job *j, struct topt_error *err)
 
 static void remarks(const struct job *j, const struct known *k, struct sheet *s)
 {
-    if (!k)
-        topt_sheet_script(s,
-                          "MODEL and FUNCTION in topt_torchtitan.py: torchtitan has no "
-                          "configuration of this model's shape");
     topt_sheet_script(s,
                       "data, tokenizer, learning rate and number of steps are those of "
                       "the configuration that it begins with");
@@ -123,18 +183,22 @@ static void remarks(const struct job *j, const struct known *k, struct sheet *s)
     topt_sheet_differs(s,
                        "the loss is computed in parts of the positions, so that logits "
                        "take less memory than planned");
-    if (k && !strcmp(k->function, "llama3_405b"))
+    if (!strcmp(k->function, "llama3_405b"))
         topt_sheet_differs(s, "that configuration computes in float8 and compiles");
 }
 
 int topt_launch_torchtitan(const struct job *j, struct sheet *s, struct topt_error *err)
 {
-    const struct known *k = find(&j->model);
     struct topt_text t = {0};
     if (check(j, err))
         return -1;
-    topt_job_start_torchrun(j, &t);
-    topt_text_add(&t, " -m torchtitan.train --module topt_torchtitan --config planned\n");
+    const struct known *k = known_shape(j, err);
+    if (!k)
+        return -1;
+    topt_job_import_here(&t);
+    topt_job_start_torchrun(j, "torchrun", &t);
+    topt_text_add(&t, " -m torchtitan.train --module topt_torchtitan --config planned "
+                      "\"$@\"\n");
     if (topt_sheet_file(s, "launch.sh", &t, err))
         return -1;
     remarks(j, k, s);

@@ -19,6 +19,10 @@ void topt_hw_refuse_name(const char *name, enum topt_err code, struct topt_error
  * one, in place.  INVAL where there is no such profile. */
 int topt_hw_expand(json_t **doc, struct topt_error *err) TOPT_MUST_CHECK;
 
+/* hw_inherit.c: remove the curves of groups with more nodes, or devices of a node, than 'doc'
+ * says there are. */
+void topt_hw_drop_larger(json_t *base, const json_t *doc);
+
 /* hw_groups.c: the links of a level, "node" or "cluster", in a profile's document; NULL: none. */
 const json_t *topt_hw_link(const json_t *doc, const char *level);
 

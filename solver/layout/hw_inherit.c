@@ -9,6 +9,7 @@
 #include "hw_impl.h"
 #include "topt_json.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const char *level_of(const json_t *link)
@@ -48,8 +49,7 @@ static void drop_curves(json_t *base, const json_t *links)
     }
 }
 
-/* Of a profile with fewer nodes, or devices on each, some groups are no more. */
-static void drop_larger(json_t *base, const json_t *doc)
+void topt_hw_drop_larger(json_t *base, const json_t *doc)
 {
     json_t *curves = json_object_get(base, "curves");
     const json_t *nodes = json_object_get(doc, "nodes");
@@ -122,7 +122,7 @@ int topt_hw_expand(json_t **doc, struct topt_error *err)
         return -1;
     const json_t *links = json_object_get(*doc, "links");
     drop_curves(base, links);
-    drop_larger(base, *doc);
+    topt_hw_drop_larger(base, *doc);
     json_object_foreach(*doc, key, value)
     {
         if (!strcmp(key, "like"))

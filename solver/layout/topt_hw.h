@@ -44,6 +44,11 @@ struct topt_hw *topt_hw_from_json(const json_t *doc,
                                   struct topt_error *err) TOPT_MUST_CHECK;
 json_t *topt_hw_to_json(const struct topt_hw *hw); /* new reference, round-trips */
 void topt_hw_destroy(struct topt_hw *hw);
+/* The same cluster with fewer devices a node, of as many nodes more: a site whose nodes have
+ * four of a profile's eight.  A node's network is less by as much; curves of groups that no
+ * longer fit are left out.  USAGE where a node has fewer, or has groups. */
+struct topt_hw *topt_hw_of_nodes(const struct topt_hw *hw, int64_t gpus,
+                                 struct topt_error *err) TOPT_MUST_CHECK;
 
 /* NULL-ended names of the shipped profiles. */
 const char *const *topt_hw_shipped(void);

@@ -124,6 +124,16 @@ struct topt_layout topt_hub_layout(const struct topt_hub *h, const struct topt_m
     return l;
 }
 
+struct topt_layout topt_hub_grad_layout(const struct topt_hub *h,
+                                        const struct topt_mesh *mesh)
+{
+    struct topt_layout l = topt_hub_layout(h, mesh);
+    for (int a = 0; a < mesh->naxes; a++)
+        if (h->layout.dim[a] == TOPT_HUB_SUM)
+            l.at[a] = TOPT_PARTIAL;
+    return l;
+}
+
 struct topt_config topt_config_none(void)
 {
     struct topt_config c = {.zero = TOPT_ZERO_NONE};

@@ -133,7 +133,7 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
         return -1;
     t->cost.class_bytes[TOPT_CLASS_BUFFERS] += topt_param_buffers(f, op, c);
     t->cost.class_bytes[TOPT_CLASS_PARAM] -= topt_param_uncounted(f, op, c);
-    if (f->model->repeats[op])
+    if (f->model->unit[op] >= 0)
         leave_late(t);
     topt_tally_hide(t);
     topt_tally_eager(t, op, c->recompute ? TOPT_CLASS_RECOMPUTED : TOPT_CLASS_KEPT);
@@ -223,8 +223,10 @@ struct topt_edge_end topt_edge_producer(const struct topt_costing *k, int op,
 
 struct topt_edge_end topt_edge_hub(const struct topt_costing *k, const struct topt_hub *h)
 {
-    struct topt_layout l = topt_hub_layout(h, k->mesh);
-    return (struct topt_edge_end){.value = l, .grad = l, .hub = 1, .hub_keep = h->keep};
+    return (struct topt_edge_end){.value = topt_hub_layout(h, k->mesh),
+                                  .grad = topt_hub_grad_layout(h, k->mesh),
+                                  .hub = 1,
+                                  .hub_keep = h->keep};
 }
 
 /* Does a consumer have its input kept for backward?  A framework's loss does not,

@@ -192,23 +192,23 @@ static int same_hub(const struct topt_evaluator *a, int x, int y)
 }
 
 /* A kind is the number of the first operator of it; of hubs, after all operators, that
- * of the first tensor. */
+ * of the first tensor.  In a model of layers the nearest one alike is a layer back. */
 static void find_kinds(struct topt_evaluator *a)
 {
     const struct topt_model *m = a->k.model;
     for (int i = 0; i < m->nops; i++) {
         a->kind_of_op[i] = i;
         for (int k = i - 1; k >= 0; k--)
-            if (a->kind_of_op[k] == k && same_op(m, k, i)) {
-                a->kind_of_op[i] = k;
+            if (same_op(m, k, i)) {
+                a->kind_of_op[i] = a->kind_of_op[k];
                 break;
             }
     }
     for (int t = 0; t < m->ntensors; t++) {
         a->kind_of_hub[t] = m->nops + t;
         for (int k = t - 1; k >= 0 && m->tensor[t].nconsumers > 1; k--)
-            if (a->kind_of_hub[k] == m->nops + k && same_hub(a, k, t)) {
-                a->kind_of_hub[t] = m->nops + k;
+            if (same_hub(a, k, t)) {
+                a->kind_of_hub[t] = a->kind_of_hub[k];
                 break;
             }
     }
@@ -332,7 +332,7 @@ static int fill_hub(struct topt_evaluator *a, int tensor, struct entry *e)
     const struct topt_tensor *t = &k->model->tensor[tensor];
     struct topt_hub h = {e->config, e->hub_keep};
     for (int i = 0; i < k->mesh->naxes; i++)
-        if (h.layout.dim[i] < -1 || h.layout.dim[i] >= t->ndim)
+        if (h.layout.dim[i] < TOPT_HUB_SUM || h.layout.dim[i] >= t->ndim)
             return topt_fail(a->err, TOPT_ERR_INVAL, "tensor '%.60s' has no dimension %d",
                              t->name, h.layout.dim[i]);
     if (topt_cost_hub(k, tensor, &h, &e->cost, a->err))
@@ -719,7 +719,7 @@ int topt_evaluate_strategy(struct topt_evaluator *a, const struct topt_strategy 
         return topt_fail(err, TOPT_ERR_INVAL, "the strategy is for another model");
     if (find_entries(a, s) || find_uses(a, s) ||
         topt_totals_sum(&a->totals, s, &a->pieces, ret_cost, err) ||
-        find_peak(a, s, ret_peak)) {
+        (ret_peak && find_peak(a, s, ret_peak))) {
         forget(a);
         return -1;
     }
@@ -757,7 +757,7 @@ static int init(struct topt_evaluator *a, const struct topt_costing *k)
         return no_memory(a);
     find_kinds(a);
     return topt_settings_fit(k->model, k->settings, a->err) ||
-                   topt_totals_init(&a->totals, k->model, a->err) ||
+                   topt_totals_init(&a->totals, k->model, k->settings, a->err) ||
                    topt_dataflow_init(&a->dataflow, k->model, a->err)
                ? -1
                : 0;

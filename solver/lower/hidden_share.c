@@ -31,7 +31,6 @@ struct piece {
 
 struct run {
     const struct topt_costing *k;
-    const struct topt_blocks *blocks;
     int nops, nunits;
     struct piece *piece; /* by operator */
     int *unit;        /* first operators of runs of one unit, forward; nunits of them */
@@ -115,12 +114,11 @@ static int find_pieces(struct run *r, const struct topt_config *config,
 
 static int unit_of(const struct run *r, int op)
 {
-    int inside = r->blocks->kind[op] >= 0 && r->blocks->position[op] >= 0 &&
-                 r->k->settings->gather != TOPT_GATHER_OPERATOR;
-    return inside ? op - r->blocks->position[op] : op;
+    int unit = r->k->model->unit[op];
+    return unit >= 0 && r->k->settings->gather != TOPT_GATHER_OPERATOR ? unit : op;
 }
 
-/* What has no parameters and is in no block belongs to the unit before it. */
+/* An operator without parameters and outside of units belongs to the unit before it. */
 static void find_units(struct run *r)
 {
     int at = -1;
@@ -258,15 +256,12 @@ static int share_of(struct run *r)
     return ppm < 1 ? 1 : ppm > 1000000 ? 1000000 : ppm;
 }
 
-int topt_hidden_share(const struct topt_costing *k, const struct topt_blocks *blocks,
-                      const struct topt_config *config, int *ret_ppm,
-                      struct topt_error *err)
+int topt_hidden_share(const struct topt_costing *k, const struct topt_config *config,
+                      int *ret_ppm, struct topt_error *err)
 {
     size_t n = (size_t)k->model->nops + 1;
-    struct run r = {.k = k,
-                    .blocks = blocks,
-                    .nops = k->model->nops,
-                    .left = 1 - topt_hw_collective_share(k->hw)};
+    struct run r = {
+        .k = k, .nops = k->model->nops, .left = 1 - topt_hw_collective_share(k->hw)};
     r.left = r.left < 0.01 ? 0.01 : r.left;
     r.piece = calloc(n, sizeof *r.piece);
     r.unit = calloc(n + 1, sizeof *r.unit);

@@ -174,7 +174,8 @@ static int lowering_init(struct lowering *l, struct topt_error *err)
         int op = m->tensor[t].producer, y = m->op[op].output;
         const struct topt_config *c = &l->s->config[op];
         if (m->tensor[t].nconsumers > 1) {
-            l->value[t] = l->grad[t] = topt_hub_layout(&l->s->hub[t], l->f.mesh);
+            l->value[t] = topt_hub_layout(&l->s->hub[t], l->f.mesh);
+            l->grad[t] = topt_hub_grad_layout(&l->s->hub[t], l->f.mesh);
         } else {
             l->value[t] = topt_value_layout(&m->op[op], y, c, l->f.mesh);
             l->grad[t] = topt_grad_layout(&m->op[op], y, c, l->f.mesh);
@@ -241,6 +242,7 @@ static int check_state_shares(const struct topt_model *m, const struct topt_mesh
 }
 
 static int check_strategy(const struct topt_model *m, const struct topt_mesh *mesh,
+                          const struct topt_settings *settings,
                           const struct topt_strategy *s, struct topt_error *err)
 {
     if (s->nops != m->nops || s->ntensors != m->ntensors)
@@ -251,13 +253,14 @@ static int check_strategy(const struct topt_model *m, const struct topt_mesh *me
                              "operator '%.60s' can't be split that way", m->op[i].name);
     for (int t = 0; t < m->ntensors; t++)
         for (int a = 0; m->tensor[t].nconsumers > 1 && a < mesh->naxes; a++)
-            if (s->hub[t].layout.dim[a] < -1 ||
+            if (s->hub[t].layout.dim[a] < TOPT_HUB_SUM ||
                 s->hub[t].layout.dim[a] >= m->tensor[t].ndim)
                 return topt_fail(err, TOPT_ERR_INVAL,
                                  "tensor '%.60s' has no dimension %d", m->tensor[t].name,
                                  s->hub[t].layout.dim[a]);
     struct topt_recomputation r = {.any = 0};
-    int rc = check_state_shares(m, mesh, s, err) || topt_recompute_check(m, s, &r, err);
+    int rc = check_state_shares(m, mesh, s, err) ||
+             topt_recompute_check(m, settings, s, &r, err);
     topt_recomputation_fini(&r);
     return rc ? -1 : 0;
 }
@@ -267,7 +270,8 @@ int topt_lower_into(struct topt_recorder *r, const struct topt_strategy *s,
 {
     struct topt_program *p = r->p;
     const struct topt_model *m = p->model;
-    if (topt_settings_fit(m, &p->settings, err) || check_strategy(m, &p->mesh, s, err))
+    if (topt_settings_fit(m, &p->settings, err) ||
+        check_strategy(m, &p->mesh, &p->settings, s, err))
         return -1;
     struct lowering l = {emitter,
                          {m, &p->mesh, &p->settings, router, &r->sink, err, NULL, r->fed},

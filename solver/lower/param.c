@@ -558,18 +558,24 @@ static int64_t held_in_pools(const struct topt_fragments *f, struct gathered g)
            pooled(f, g.grad, f->settings->bucket_numbers);
 }
 
-/* Of 'n' blocks two are gathered at once in backward, and the gradients of one on
- * their way, as backward makes them and as they are reduced.  What is outside of
- * blocks (n 0) is one unit, gathered all the time, whose gradients wait until the end,
- * and are reduced when nothing else is gathered any more.  What is not kept in
- * parts, the buckets of all gradients, is all there at once. */
-static int64_t held_in_units(struct gathered g, enum topt_zero at, int n)
+/* In backward two units are gathered at once, and the gradients of one are held both as
+ * backward makes them and as they are reduced.  Each operator is charged for its share of
+ * the two largest neighbouring units (model/units.c).  Parameters outside of units form a
+ * unit that stays gathered; its gradients wait until the end of backward, and are reduced
+ * when nothing else is gathered any more.  Gradients that are not sharded are all held at
+ * once, in buckets. */
+static int64_t held_in_units(struct gathered g, enum topt_zero at,
+                             const struct topt_share *s)
 {
     if (at < TOPT_ZERO_GRADIENT)
         return g.grad;
-    if (n < 2)
+    if (!s->of)
         return g.value + g.made;
-    return (2 * g.value + g.grad + n - 1) / n;
+    /* (both g.value + one g.grad) / of, rounded up, without overflow */
+    int64_t both = s->one + s->other;
+    int64_t rest = both * (g.value % s->of) + s->one * (g.grad % s->of);
+    return both * (g.value / s->of) + s->one * (g.grad / s->of) +
+           (rest + s->of - 1) / s->of;
 }
 
 /* Bytes of the rows that pad a device's part of a table of the vocabulary. */
@@ -583,7 +589,7 @@ static int64_t padding(const struct topt_fragments *f, int op, int operand,
     int d = 0;
     while (d < shape.ndim && shape.dim[d].count * shape.dim[d].unit != vocab)
         d++;
-    if (!multiple || d == shape.ndim || f->model->repeats[op])
+    if (!multiple || d == shape.ndim || f->model->unit[op] >= 0)
         return 0;
     for (int a = 0; a < f->mesh->naxes; a++)
         parts *= l.at[a] == d ? f->mesh->size[a] : 1;
@@ -602,7 +608,7 @@ static int64_t held(const struct topt_fragments *f, int op, int operand,
     enum topt_zero at = level(f, &f->model->op[op], operand, c);
     switch (f->settings->gather) {
     case TOPT_GATHER_UNIT:
-        return held_in_units(g, at, f->model->repeats[op]);
+        return held_in_units(g, at, &f->model->share[op]);
     case TOPT_GATHER_POOL:
         return held_in_pools(f, g);
     default:

@@ -4,11 +4,12 @@
  * A flagged operator keeps neither its output nor what it saves.  Backward asks for it
  * where it reads one of them: then the operator's forward runs again, which may ask
  * for the outputs of flagged operators before it, down to what was kept.  So what one
- * block recomputes lives within the block's backward, and blocks, which have their
+ * unit recomputes lives within the unit's backward, and units, which have their
  * backward one after the other, need room for the largest of them only (Chen et al.,
  * Training Deep Nets with Sublinear Memory Cost, 2016).  That is why flags are for
- * operators inside of blocks. */
+ * operators inside of units, or, in our runtime's plans, of blocks that repeat. */
 #include "recompute.h"
+#include "topt_minmax.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -69,23 +70,47 @@ void topt_recompute_demand(const struct topt_model *m, const struct topt_strateg
     }
 }
 
-int topt_recomputable(const struct topt_model *m, const struct topt_blocks *blocks,
+int topt_recomputable(const struct topt_model *m, const struct topt_settings *s,
                       uint8_t **ret, struct topt_error *err)
 {
     uint8_t *may = calloc((size_t)m->nops + 1, 1);
     if (!may)
-        return topt_nomem(err, "the model's blocks");
+        return topt_nomem(err, "the model's units");
     for (int i = 0; i < m->nops; i++)
-        may[i] = blocks->kind[i] >= 0 && i != m->loss;
+        may[i] = topt_recomputed_with(m, s, i) >= 0 && i != m->loss;
     for (int i = 0; i < m->nops; i++)
         for (int k = 0; k < m->op[i].ninputs; k++) {
             int p = m->tensor[m->op[i].operand[m->op[i].input[k]].tensor].producer;
-            if (blocks->kind[p] != blocks->kind[i] ||
-                blocks->block[p] != blocks->block[i])
+            if (topt_recomputed_with(m, s, p) != topt_recomputed_with(m, s, i))
                 may[p] = 0;
         }
     *ret = may;
     return 0;
+}
+
+static int64_t largest_unit(const struct topt_model *m, const int64_t *bytes)
+{
+    int64_t most = 0;
+    for (int i = 0; i < m->nops; i++)
+        if (m->unit[i] == i)
+            most = topt_max(most, bytes[i]);
+    return most;
+}
+
+int64_t topt_recomputed_at_once(const struct topt_model *m, const struct topt_settings *s,
+                                const int64_t *bytes)
+{
+    int64_t sum = 0;
+    if (s->by_unit)
+        return largest_unit(m, bytes);
+    for (int i = 0; i < m->blocks->nkinds; i++) {
+        const struct topt_block_kind *b = &m->blocks->of[i];
+        int64_t most = 0;
+        for (int n = 0; n < b->count; n++)
+            most = topt_max(most, bytes[b->first + n * b->length]);
+        sum += most;
+    }
+    return sum;
 }
 
 /* Hubs recompute where the producer does, and only there. */
@@ -101,35 +126,25 @@ static int check_hubs(const struct topt_model *m, const struct topt_strategy *s,
     return 0;
 }
 
-/* Found for the first strategy that asks. */
-static int find_blocks(const struct topt_model *m, struct topt_recomputation *r,
-                       struct topt_error *err)
-{
-    if (r->may)
-        return 0;
-    if (topt_model_blocks(m, &r->blocks, err))
-        return -1;
-    return topt_recomputable(m, &r->blocks, &r->may, err);
-}
-
-int topt_recompute_check(const struct topt_model *m, const struct topt_strategy *s,
-                         struct topt_recomputation *r, struct topt_error *err)
+int topt_recompute_check(const struct topt_model *m, const struct topt_settings *settings,
+                         const struct topt_strategy *s, struct topt_recomputation *r,
+                         struct topt_error *err)
 {
     r->any = any_recompute(s);
-    if (check_hubs(m, s, err) || (r->any && find_blocks(m, r, err)))
+    if (check_hubs(m, s, err) ||
+        (r->any && !r->may && topt_recomputable(m, settings, &r->may, err)))
         return -1;
     for (int i = 0; r->any && i < m->nops; i++)
         if (s->config[i].recompute && !r->may[i])
             return topt_fail(
                 err, TOPT_ERR_INVAL,
                 "operator '%.60s' can't be run again in backward: its output "
-                "is used outside of a repeated block",
-                m->op[i].name);
+                "is used outside of a %s",
+                m->op[i].name, settings->by_unit ? "layer" : "repeated block");
     return 0;
 }
 
 void topt_recomputation_fini(struct topt_recomputation *r)
 {
     free(r->may);
-    topt_blocks_fini(&r->blocks);
 }

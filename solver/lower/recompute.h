@@ -13,13 +13,12 @@ int topt_is_recomputed(const struct topt_model *m, const struct topt_strategy *s
                        int tensor);
 /* What recomputation knows of a model: empty until a strategy recomputes. */
 struct topt_recomputation {
-    struct topt_blocks blocks;
     uint8_t *may; /* by operator */
     int any;      /* the last strategy that was checked recomputes */
 };
 /* May those recompute that do?  'r' starts as zero and is kept for other strategies. */
-int topt_recompute_check(const struct topt_model *m, const struct topt_strategy *s,
-                         struct topt_recomputation *r,
+int topt_recompute_check(const struct topt_model *m, const struct topt_settings *settings,
+                         const struct topt_strategy *s, struct topt_recomputation *r,
                          struct topt_error *err) TOPT_MUST_CHECK;
 void topt_recomputation_fini(struct topt_recomputation *r);
 

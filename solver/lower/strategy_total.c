@@ -1,12 +1,12 @@
 /* strategy_total.c - the cost of a strategy: a plain sum, and caps on what is in flight.
  *
  *     memory = what stays + R + T + W * U
- *         R  what backward recomputes: of each kind of blocks the largest
+ *         R  what backward recomputes at once: of the largest unit, or block of each kind
  *         T  most transient bytes of any fragment
  *         W  tensors that wait past other operators, at once, at most
  *         U  bytes of the largest of them
  *
- * What is recomputed is alive in forward too, for a while and for one block at a time:
+ * Recomputed activations are alive in forward too, for one unit at a time:
  * R has room for it then as well. */
 #include "tally.h"
 #include "strategy_total.h"
@@ -55,10 +55,11 @@ int topt_spans_init(struct topt_spans *s, const struct topt_model *m,
 }
 
 void topt_spans_recompute(struct topt_spans *s, const struct topt_model *m,
-                          const struct topt_blocks *blocks)
+                          const struct topt_settings *settings)
 {
     for (int t = 0; t < m->ntensors; t++)
-        if (s->span[t] == TOPT_SPAN_NEXT && blocks->kind[m->tensor[t].producer] >= 0)
+        if (s->span[t] == TOPT_SPAN_NEXT &&
+            topt_recomputed_with(m, settings, m->tensor[t].producer) >= 0)
             s->span[t] = TOPT_SPAN_CROSSING;
     s->crossing++;
 }
@@ -85,9 +86,9 @@ int64_t topt_round_transient(int64_t bytes)
 /* ---- sums -------------------------------------------------------------------------- */
 
 int topt_totals_init(struct topt_totals *t, const struct topt_model *m,
-                     struct topt_error *err)
+                     const struct topt_settings *settings, struct topt_error *err)
 {
-    *t = (struct topt_totals){.model = m};
+    *t = (struct topt_totals){.model = m, .settings = settings};
     t->recomputed = calloc((size_t)m->nops + 1, sizeof *t->recomputed);
     if (!t->recomputed)
         return topt_nomem(err, "a strategy's cost");
@@ -127,7 +128,6 @@ struct total {
     struct topt_totals *t;
     struct topt_pieces *pieces;
     const struct topt_spans *spans;
-    const struct topt_blocks *blocks; /* NULL: no operator recomputes */
     struct topt_strategy_cost *cost;
     struct topt_error *err;
 };
@@ -137,9 +137,9 @@ static int add(struct total *s, int op, const struct topt_fragment_cost *c)
 {
     if (!c || topt_cost_join(&s->cost->sum, c, s->err))
         return -1;
-    if (s->blocks && s->blocks->kind[op] >= 0)
-        s->t->recomputed[op - s->blocks->position[op]] +=
-            c->class_bytes[TOPT_CLASS_RECOMPUTED];
+    int with = topt_recomputed_with(s->t->model, s->t->settings, op);
+    if (with >= 0)
+        s->t->recomputed[with] += c->class_bytes[TOPT_CLASS_RECOMPUTED];
     return 0;
 }
 
@@ -164,20 +164,6 @@ static int add_tensor(struct total *s, int tensor)
     return 0;
 }
 
-/* Blocks of a kind have their backward one after the other. */
-static int64_t largest_blocks(const struct total *s)
-{
-    int64_t sum = 0;
-    for (int i = 0; s->blocks && i < s->blocks->nkinds; i++) {
-        const struct topt_block_kind *b = &s->blocks->of[i];
-        int64_t most = 0;
-        for (int n = 0; n < b->count; n++)
-            most = topt_max(most, s->t->recomputed[b->first + n * b->length]);
-        sum += most;
-    }
-    return sum;
-}
-
 /* The spans of a model where some operator recomputes, made when they are first asked for. */
 static int find_spans(struct total *s)
 {
@@ -185,13 +171,12 @@ static int find_spans(struct total *s)
     s->spans = &t->spans;
     if (!t->recomputation.any)
         return 0;
-    s->blocks = &t->recomputation.blocks;
     s->spans = &t->spans_recomputing;
     if (s->spans->span)
         return 0;
     if (topt_spans_init(&t->spans_recomputing, t->model, s->err))
         return -1;
-    topt_spans_recompute(&t->spans_recomputing, t->model, s->blocks);
+    topt_spans_recompute(&t->spans_recomputing, t->model, t->settings);
     return 0;
 }
 
@@ -214,13 +199,13 @@ int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *st,
 {
     struct topt_strategy_cost cost = {.time_ns = 0};
     struct total s = {.t = t, .pieces = p, .cost = &cost, .err = err};
-    if (topt_recompute_check(t->model, st, &t->recomputation, err) || find_spans(&s) ||
-        add_all(&s))
+    if (topt_recompute_check(t->model, t->settings, st, &t->recomputation, err) ||
+        find_spans(&s) || add_all(&s))
         return -1;
     cost.transient_cap = topt_round_transient(cost.sum.transient_bytes);
     cost.sum.transient_bytes = 0; /* that is no sum */
     cost.crossing = s.spans->crossing;
-    cost.recomputed_bytes = largest_blocks(&s);
+    cost.recomputed_bytes = topt_recomputed_at_once(t->model, t->settings, t->recomputed);
     cost.time_ns = cost.sum.compute_ns + cost.sum.network_ns;
     cost.memory_bytes =
         cost.recomputed_bytes + cost.transient_cap + cost.crossing * cost.crossing_cap;
@@ -309,7 +294,7 @@ int topt_cost_strategy(const struct topt_costing *k, const struct topt_strategy 
         .pieces = {plain_op, plain_hub, plain_waiting}, .k = k, .st = st, .err = err};
     struct topt_totals t = {.model = NULL};
     int rc = topt_settings_fit(k->model, k->settings, err) ||
-             topt_totals_init(&t, k->model, err) ||
+             topt_totals_init(&t, k->model, k->settings, err) ||
              topt_totals_sum(&t, st, &x.pieces, ret, err);
     topt_totals_fini(&t);
     return rc ? -1 : 0;

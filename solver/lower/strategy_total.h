@@ -25,12 +25,14 @@ const struct topt_fragment_cost *topt_edge_choice(const struct topt_edge_cost *e
 
 /* What sums need of a model, whatever the strategy is. */
 struct topt_totals {
-    const struct topt_model *model; /* borrowed */
+    const struct topt_model *model; /* borrowed, as the settings are */
+    const struct topt_settings *settings;
     struct topt_spans spans, spans_recomputing;
     struct topt_recomputation recomputation;
-    int64_t *recomputed; /* by first operator of a block: bytes recomputed */
+    int64_t *recomputed; /* by first operator of a unit or block: bytes recomputed */
 };
 int topt_totals_init(struct topt_totals *t, const struct topt_model *m,
+                     const struct topt_settings *settings,
                      struct topt_error *err) TOPT_MUST_CHECK;
 void topt_totals_fini(struct topt_totals *t);
 int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *s,

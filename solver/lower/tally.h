@@ -95,10 +95,10 @@ static inline int64_t topt_weigh_bytes(const struct topt_costing *k, enum topt_c
     bytes *= topt_weights[k->settings->accounting].cls[cls];
     return cls < TOPT_CLASS_BUFFERS ? bytes : topt_with_allocator(k, bytes);
 }
-/* What an operator outside of blocks may use of what blocks are charged for; 0 inside. */
+/* Bytes charged for units that are free while an operator outside of units runs; 0 for one inside. */
 static inline int64_t topt_apart_bytes(const struct topt_costing *k, int op)
 {
-    return k->model->repeats[op] ? 0 : k->settings->apart_bytes;
+    return k->model->unit[op] >= 0 ? 0 : k->settings->apart_bytes;
 }
 static inline int64_t topt_apart(int64_t transient, int64_t apart)
 {

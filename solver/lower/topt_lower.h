@@ -87,7 +87,7 @@ enum topt_eager_part {
 enum topt_gather {
     TOPT_GATHER_OPERATOR, /* an operator's parameters at a time, inside the arena: our runtime */
     /* Units of parameters as PyTorch's FSDP2 and DDP hold them: everything outside of
-     * blocks is one unit, which stays gathered; of blocks two are at once, the second
+     * the model's units is one, which stays gathered; of units two are at once, the second
      * one prefetched. */
     TOPT_GATHER_UNIT,
     TOPT_GATHER_POOL, /* shares of all parameters: pools of a fixed size (DeepSpeed) */
@@ -107,16 +107,19 @@ struct topt_settings {
     int state_bf16; /* bf16: no master copy in f32, and what the optimizer keeps is bf16 too */
     int shard_f32; /* bf16: a sharded parameter is its f32 master copy alone */
     enum topt_gather gather;
+    /* A unit of the model recomputes at once, alike others or not; else, as our runtime
+     * does, a block that repeats exactly. */
+    int by_unit;
     int64_t pool_numbers;   /* POOL: parameters gathered at once, at most */
     int64_t bucket_numbers; /* POOL: gradients in a bucket that is reduced */
     int64_t
         vocab_multiple; /* tables of the vocabulary are padded to this times their parts; 0: not */
-    /* While an operator outside of blocks runs, nothing is recomputed and no block's
+    /* While an operator outside of units runs, nothing is recomputed and no unit's
      * gradients are on their way: of what it has in flight so many bytes are not
      * charged, as others are for these.  No more than they take. */
     int64_t apart_bytes;
-    /* Gradients of blocks, and what is on its way of them, come while activations go,
-     * block by block: so many thousandths of both are not charged beside these. */
+    /* Gradients of units, and what is on its way of them, come while activations go,
+     * unit by unit: so many thousandths of both are not charged beside these. */
     int late_permille;
     /* Of memory that comes and goes in a step, so many thousandths more are charged:
      * what a caching allocator holds and can't use.  Our runtime's arena: 0. */
@@ -188,7 +191,11 @@ enum topt_hub_keep {
 };
 
 /* A tensor with several uses has a hub between its producer and its consumers: 'layout'
- * gives the tensor dimension of each axis, 'keep' is enum topt_hub_keep. */
+ * gives the tensor dimension of each axis, 'keep' is enum topt_hub_keep.  Along an axis that has
+ * TOPT_HUB_SUM instead of a dimension the tensor is whole, and each device has a part of its
+ * gradient: parts of all consumers are added up first, and then summed over devices once.  The
+ * named spaces do not list it; frameworks whose products read one tensor do that. */
+enum { TOPT_HUB_SUM = -2 };
 struct topt_hub {
     struct topt_config layout;
     int keep;
@@ -218,6 +225,8 @@ struct topt_layout topt_grad_layout(const struct topt_op *op, int operand,
                                     const struct topt_mesh *mesh);
 struct topt_layout topt_hub_layout(const struct topt_hub *h,
                                    const struct topt_mesh *mesh);
+struct topt_layout topt_hub_grad_layout(const struct topt_hub *h,
+                                        const struct topt_mesh *mesh);
 /* Axes along which a PARAM has replicas, each of which sees a part of its gradient
  * where it has one. */
 uint32_t topt_replica_axes(const struct topt_op *op, int operand,
@@ -238,10 +247,23 @@ int64_t topt_fewest_counts(const struct topt_op *op, int d);
 int topt_config_valid(const struct topt_op *op, const struct topt_config *c,
                       const struct topt_mesh *mesh);
 
-/* Which operators may recompute: inside a block, not read outside of it, no
+/* The first operator of the unit (settings.by_unit) or block whose operators are recomputed
+ * together with this one; -1: it is in none. */
+static inline int topt_recomputed_with(const struct topt_model *m,
+                                       const struct topt_settings *s, int op)
+{
+    if (s->by_unit)
+        return m->unit[op];
+    return m->blocks->kind[op] < 0 ? -1 : op - m->blocks->position[op];
+}
+/* Which operators may recompute: inside a unit or block, not read outside of it, no
  * loss.  By operator; owned by the caller. */
-int topt_recomputable(const struct topt_model *m, const struct topt_blocks *blocks,
+int topt_recomputable(const struct topt_model *m, const struct topt_settings *s,
                       uint8_t **ret, struct topt_error *err) TOPT_MUST_CHECK;
+/* Bytes recomputed at once, from 'bytes' of each unit or block by its first operator: those of
+ * the largest unit, or the sum over kinds of the largest block of each. */
+int64_t topt_recomputed_at_once(const struct topt_model *m, const struct topt_settings *s,
+                                const int64_t *bytes);
 
 /* Which of the operators that recompute backward runs again: the others' results
  * are not needed there.  By operator, in 'ret_demanded'. */
@@ -257,7 +279,7 @@ enum topt_class {
     TOPT_CLASS_DATA,       /* tokens and labels, 32-bit */
     TOPT_CLASS_BUFFERS,    /* costs only: what enum topt_gather says */
     TOPT_CLASS_KEPT,       /* activations and statistics that backward reads */
-    TOPT_CLASS_RECOMPUTED, /* the same, recomputed in backward: one block's at a time */
+    TOPT_CLASS_RECOMPUTED, /* the same, recomputed in backward: one unit's at a time */
     TOPT_CLASS_TRANSIENT,  /* everything else: values and gradients in flight, work */
     TOPT_CLASS_STAGING,    /* packing space of a collective */
     TOPT_CLASS_COUNT
@@ -487,11 +509,10 @@ int topt_cost_op_ask(const struct topt_costing *k, int op, const struct topt_con
 
 /* Of a strategy that gives every operator the configuration in 'config', which share of
  * asynchronous communication computation hides, in millionths, as settings.hidden_ppm says it:
- * by the schedule of whole operators on a device and one link.  Gathers come a unit ahead; a
- * unit is a block, or an operator where settings.gather is. */
-int topt_hidden_share(const struct topt_costing *k, const struct topt_blocks *blocks,
-                      const struct topt_config *config, int *ret_ppm,
-                      struct topt_error *err) TOPT_MUST_CHECK;
+ * by the schedule of whole operators on a device and one link.  Gathers come a unit ahead,
+ * or an operator where settings.gather is that. */
+int topt_hidden_share(const struct topt_costing *k, const struct topt_config *config,
+                      int *ret_ppm, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Cost of a hub itself: adding the gradients of its consumers up. */
 int topt_cost_hub(const struct topt_costing *k, int tensor, const struct topt_hub *h,
@@ -506,7 +527,7 @@ struct topt_edge_end {
     int64_t others_bytes; /* consumer: its other inputs, live beside this one */
     int64_t op_bytes;     /* consumer: transients of its own fragments */
     int64_t out_bytes;    /* consumer: gradient of its output */
-    int64_t apart_bytes;  /* consumer: settings.apart_bytes where it is in no block */
+    int64_t apart_bytes;  /* consumer: settings.apart_bytes where it is in no unit */
 };
 
 /* The ends that follow from configurations. */
@@ -580,11 +601,11 @@ struct topt_spans {
 };
 int topt_spans_init(struct topt_spans *s, const struct topt_model *m,
                     struct topt_error *err) TOPT_MUST_CHECK;
-/* Where some operator recomputes: while a block is recomputed the gradient of the
- * output that asked for it waits, so that outputs of operators in blocks cross, and
+/* Where some operator recomputes: while a unit or block is recomputed the gradient of the
+ * output that asked for it waits, so that outputs of operators in these cross, and
  * one more at once. */
 void topt_spans_recompute(struct topt_spans *s, const struct topt_model *m,
-                          const struct topt_blocks *blocks);
+                          const struct topt_settings *settings);
 void topt_spans_fini(struct topt_spans *s);
 /* Bytes of a crossing tensor where it waits: its producer's output or its hub. */
 int64_t topt_span_bytes(const struct topt_costing *k, int tensor,
@@ -609,8 +630,8 @@ int64_t topt_round_transient(int64_t bytes);
 
 /* Cost of a whole strategy, by the plainest sum over fragments:
  *     memory_bytes = what stays + recomputed_bytes + transient_cap + crossing * crossing_cap,
- * an upper bound of the program's peak_bytes.  The caps are the largest that occur; of
- * what is recomputed the largest block of each kind counts. */
+ * an upper bound of the program's peak_bytes.  The caps are the largest that occur;
+ * recomputed_bytes are topt_recomputed_at_once(). */
 struct topt_strategy_cost {
     struct topt_fragment_cost sum;
     int64_t memory_bytes, time_ns;
@@ -635,7 +656,8 @@ int topt_cost_groups(const struct topt_costing *k, const struct topt_strategy *s
 /* The costs of many strategies of one model, and the peak_bytes of the programs they
  * are lowered to: as topt_cost_strategy and topt_lower say, but fragments of alike
  * operators with the same configuration, and moves between the same layouts, are
- * written once.  Belongs to one thread at a time; borrows what the costing points to. */
+ * written once.  Belongs to one thread at a time; borrows what the costing points to.
+ * 'ret_peak' may be NULL. */
 struct topt_evaluator;
 struct topt_evaluator *topt_evaluator_create(const struct topt_costing *k,
                                              struct topt_error *err); /* NULL: failed */

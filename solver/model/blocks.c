@@ -38,12 +38,19 @@ static int same_operand(const struct topt_operand *a, const struct topt_operand 
 static int same_op(const struct topt_op *a, const struct topt_op *b)
 {
     if (a->spec != b->spec || memcmp(&a->attrs, &b->attrs, sizeof a->attrs) ||
-        memcmp(a->count, b->count, sizeof a->count))
+        memcmp(a->count, b->count, sizeof a->count) ||
+        topt_role_split(a->role) != topt_role_split(b->role))
         return 0;
     for (int o = 0; o < a->spec->noperands; o++)
         if (!same_operand(&a->operand[o], &b->operand[o]))
             return 0;
     return 1;
+}
+
+/* Both in units, or neither, as far as these are known. */
+static int same_side(const struct topt_model *m, int a, int b)
+{
+    return !m->unit || (m->unit[a] < 0) == (m->unit[b] < 0);
 }
 
 /* Most operators repeat one of the last few kinds, so those are compared first. */
@@ -54,8 +61,9 @@ static int find_alike(struct topt_model *m, struct topt_error *err)
         return topt_nomem(err, "the model");
     for (int i = 0; i < m->nops; i++) {
         int k = n - 1;
-        while (k >= 0 && (m->repeats[seen[k]] != m->repeats[i] ||
-                          !same_op(&m->op[seen[k]], &m->op[i])))
+        while (k >= 0 &&
+               (m->repeats[seen[k]] != m->repeats[i] || !same_side(m, seen[k], i) ||
+                !same_op(&m->op[seen[k]], &m->op[i])))
             k--;
         if (k < 0)
             seen[n++] = i;
@@ -268,7 +276,7 @@ int topt_model_blocks(const struct topt_model *m, struct topt_blocks *ret,
     return topt_nomem(err, "the blocks of a model");
 }
 
-/* Alike operators tell the blocks, and those tell operators inside of blocks from
+/* Alike operators tell the blocks, and blocks and units tell operators inside of them from
  * others. */
 int topt_model_find_repeats(struct topt_model *m, struct topt_error *err)
 {
@@ -283,7 +291,10 @@ int topt_model_find_repeats(struct topt_model *m, struct topt_error *err)
     for (int i = 0; i < m->nops; i++)
         m->repeats[i] =
             m->blocks->kind[i] >= 0 ? m->blocks->of[m->blocks->kind[i]].count : 0;
-    return find_alike(m, err);
+    return topt_model_find_units(m, err) || find_alike(m, err) ||
+                   topt_model_find_shares(m, err)
+               ? -1
+               : 0;
 }
 
 int topt_model_copy_repeats(struct topt_model *to, const struct topt_model *from,
@@ -297,6 +308,8 @@ int topt_model_copy_repeats(struct topt_model *to, const struct topt_model *from
         return topt_nomem(err, "the model");
     memcpy(to->alike, from->alike, bytes);
     memcpy(to->repeats, from->repeats, bytes);
+    if (topt_model_copy_units(to, from, err))
+        return -1;
     return topt_model_blocks(from, to->blocks, err);
 }
 

@@ -34,7 +34,7 @@ struct topt_model *topt_model_create(const char *name, int64_t batch, int64_t se
     m->name = copy;
     m->batch = batch;
     m->seq = seq;
-    m->loss = -1;
+    m->loss = m->at_layer = -1;
     return m;
 }
 
@@ -189,7 +189,7 @@ static int check_volume(const struct topt_op *op, const struct topt_step *list,
         double volume = 1;
         for (int d = 0; d < op->spec->ndims; d++) {
             int times = times_in(op, step, d);
-            volume *= times ? widest(op, d) : 1;
+            volume *= times && !(op->spec->within >> d & 1) ? widest(op, d) : 1;
             for (; times > 0; times--)
                 volume *= (double)op->count[d];
         }
@@ -303,8 +303,10 @@ int topt_model_add(struct topt_model *m, const char *kind, const char *name, int
         return topt_fail(err, TOPT_ERR_INVAL, "two operators are named '%.60s'", name);
     if (grow(m, err) || grow_names(m, err))
         return -1;
-    struct topt_op op = {
-        .spec = spec, .model = m, .name = topt_arena_strdup(m->arena, name)};
+    struct topt_op op = {.spec = spec,
+                         .model = m,
+                         .layer = m->at_layer,
+                         .name = topt_arena_strdup(m->arena, name)};
     if (!op.name)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for operator '%.60s'", name);
     if (attrs)
@@ -326,7 +328,13 @@ int topt_model_add(struct topt_model *m, const char *kind, const char *name, int
     m->op[m->nops] = op;
     m->named[slot_of(m, op.name)] = m->nops + 1;
     m->nops++;
+    m->nlayers = op.layer >= m->nlayers ? op.layer + 1 : m->nlayers;
     return op.operand[op.output].tensor;
+}
+
+void topt_model_say_role(struct topt_model *m, enum topt_op_role role)
+{
+    m->op[m->nops - 1].role = role;
 }
 
 static int find_loss(struct topt_model *m, struct topt_error *err)
@@ -436,10 +444,12 @@ static int add_again(struct topt_model *m, const struct topt_op *op,
     int inputs[TOPT_MAX_INPUTS];
     for (int k = 0; k < op->ninputs; k++)
         inputs[k] = op->operand[op->input[k]].tensor;
-    return topt_model_add(m, op->spec->name, op->name, op->ninputs, inputs, &op->attrs,
-                          err) < 0
-               ? -1
-               : 0;
+    m->at_layer = op->layer;
+    if (topt_model_add(m, op->spec->name, op->name, op->ninputs, inputs, &op->attrs,
+                       err) < 0)
+        return -1;
+    topt_model_say_role(m, op->role);
+    return 0;
 }
 
 struct topt_model *topt_model_rebatch(const struct topt_model *m, int64_t batch,
@@ -459,15 +469,6 @@ struct topt_model *topt_model_rebatch(const struct topt_model *m, int64_t batch,
     topt_model_destroy(r);
     topt_wrap(err, "batch %lld", (long long)batch);
     return NULL;
-}
-
-double topt_op_parameters(const struct topt_op *op)
-{
-    double n = 0;
-    for (int o = 0; o < op->spec->noperands; o++)
-        if (op->operand[o].role == TOPT_PARAM && op->operand[o].present)
-            n += (double)topt_operand_numbers(op, o);
-    return n;
 }
 
 static double op_flops(const struct topt_op *op)

@@ -82,8 +82,11 @@ void topt_hf_build_frames(struct hf_builder *b)
     struct topt_attrs mask = {.extra = 1};
     char name[32];
     int x = topt_hf_add(b, "image", -1, -1, &sound, "sound");
-    for (int i = 0; i < a->stages; i++)
+    for (int i = 0; i < a->stages; i++) {
+        topt_hf_next_layer(b);
         x = frame_conv(b, x, i);
+    }
+    topt_hf_no_layer(b);
     x = topt_hf_add(b, "tokens", x, -1, NULL, "frames");
     if (x < 0)
         return;
@@ -95,8 +98,11 @@ void topt_hf_build_frames(struct hf_builder *b)
     int y = x;
     for (int i = 0; i < a->place_layers; i++) {
         snprintf(name, sizeof name, a->place_layers > 1 ? "place%d" : "place", i);
+        if (a->place_layers > 1)
+            topt_hf_next_layer(b);
         y = placed(b, y, frames, name);
     }
+    topt_hf_no_layer(b);
     x = topt_hf_add(b, "add", x, y, NULL, "placed");
     x = topt_hf_unread(b, x, a->unused, "unread");
     x = a->norms == HF_PRE ? x : topt_hf_norm(b, x, "norm");

@@ -755,8 +755,10 @@ int topt_hf_stack(struct hf_builder *b, int x, int64_t n, const char *prefix,
         snprintf(name, sizeof name, "%sh%d.", prefix, (int)i);
         b->prefix = name;
         b->layer = i;
+        topt_hf_next_layer(b);
         x = block(b, x);
     }
+    topt_hf_no_layer(b);
     b->prefix = "";
     return x;
 }

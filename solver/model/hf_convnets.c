@@ -74,8 +74,9 @@ static void name_layer(struct hf_builder *b, char *prefix, size_t size, int stag
     b->prefix = prefix;
 }
 
-/* All stages; 'layer' builds one, the first of its stage or not. */
-static int stages_of(struct hf_builder *b, int x,
+/* All stages; 'layer' builds one, the first of its stage or not.  In transformers' code
+ * stages ('by_stage') or layers are the model's list. */
+static int stages_of(struct hf_builder *b, int x, int by_stage,
                      int (*layer)(struct hf_builder *, int x, int stage, int first))
 {
     const struct hf_arch *a = b->a;
@@ -83,8 +84,11 @@ static int stages_of(struct hf_builder *b, int x,
     for (int s = 0; s < a->stages; s++)
         for (int64_t i = 0; i < a->depth[s] && !b->failed; i++) {
             name_layer(b, prefix, sizeof prefix, s, i);
+            if (!i || !by_stage)
+                topt_hf_next_layer(b);
             x = layer(b, x, s, !i);
         }
+    topt_hf_no_layer(b);
     b->prefix = "";
     return x;
 }
@@ -127,7 +131,7 @@ void topt_hf_build_mobile(struct hf_builder *b)
     const struct hf_arch *a = b->a;
     int x = normed(b, topt_hf_input_image(b), a->width, 1, topt_hf_same_window(3, 2), 1,
                    "stem");
-    x = stages_of(b, x, mobile_layer);
+    x = stages_of(b, x, 0, mobile_layer);
     if (a->last_width)
         x = normed(b, x, a->last_width, 1, topt_hf_same_window(1, 1), 1, "last");
     end(b, x);
@@ -295,7 +299,7 @@ void topt_hf_build_regnet(struct hf_builder *b)
     const struct hf_arch *a = b->a;
     int x = normed(b, topt_hf_input_image(b), a->width, 1, topt_hf_same_window(3, 2), 1,
                    "stem");
-    x = stages_of(b, x, regnet_layer);
+    x = stages_of(b, x, 1, regnet_layer);
     end(b, x);
 }
 
@@ -391,7 +395,9 @@ static void each_pixel(struct hf_builder *b, const int *made, const int64_t *sid
     char name[40];
     for (int s = (int)a->stages - 1; s >= 0; s--) {
         snprintf(name, sizeof name, "decode%d", s);
+        topt_hf_next_layer(b);
         int y = topt_hf_linear(b, made[s], a->project, 1, 1, name);
+        topt_hf_no_layer(b);
         snprintf(name, sizeof name, "decode%d.image", s);
         y = topt_hf_as_image(b, y, side[s], name);
         if (s)
@@ -419,6 +425,7 @@ void topt_hf_build_segformer(struct hf_builder *b)
     for (int s = 0; s < a->stages && !b->failed; s++) {
         snprintf(prefix, sizeof prefix, "s%d.", s);
         b->prefix = prefix;
+        topt_hf_next_layer(b);
         side[s] = from = (from - 1) / a->stage_stride[s] + 1;
         x = map_of(b, x, a->stage_width[s],
                    topt_hf_same_window(a->stage_kernel[s], a->stage_stride[s]),
@@ -435,6 +442,7 @@ void topt_hf_build_segformer(struct hf_builder *b)
         if (s + 1 < a->stages)
             x = topt_hf_as_image(b, x, side[s], "image");
     }
+    topt_hf_no_layer(b);
     b->prefix = "";
     if (b->failed)
         return;

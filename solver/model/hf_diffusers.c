@@ -218,17 +218,20 @@ static void build_joint(struct hf_builder *b)
     for (int64_t i = 0; i < b->a->layers && !b->failed; i++) {
         snprintf(prefix, sizeof prefix, "h%d.", (int)i);
         b->prefix = prefix;
+        topt_hf_next_layer(b);
         joint_block(b, &image, &text, !n->singles && i + 1 == b->a->layers, n->dual[i]);
     }
     b->shared = calloc(1, sizeof *b->shared);
     for (int64_t i = 0; i < n->singles && b->shared && !b->failed; i++) {
         snprintf(prefix, sizeof prefix, "s%d.", (int)i);
         b->prefix = prefix;
+        topt_hf_next_layer(b);
         b->layer = i;
         single_block(b, &image, &text);
     }
     topt_hf_free_shared(b->shared);
     b->shared = NULL;
+    topt_hf_no_layer(b);
     b->prefix = "";
     image = n->singles ? ending(b, image, text) : image;
     end(b, image, n->out * n->patch * n->patch, map_of(w, 2 * w));
@@ -246,10 +249,12 @@ static void build_dit(struct hf_builder *b)
     for (int64_t i = 0; i < b->a->layers && !b->failed; i++) {
         snprintf(prefix, sizeof prefix, "h%d.", (int)i);
         b->prefix = prefix;
+        topt_hf_next_layer(b);
         struct stream s = stream_of(b, plain_norm(b, x, "norm"), "");
         x = added_map(b, x, attend(b, s.q, s.kv, "attend"), "out");
         x = topt_hf_unread(b, fed(b, x, "feed"), each, "time");
     }
+    topt_hf_no_layer(b);
     b->prefix = "";
     end(b, x, n->out * n->patch * n->patch, map_of(w, 2 * w));
 }
@@ -294,12 +299,14 @@ static void build_wan(struct hf_builder *b)
     for (int64_t i = 0; i < b->a->layers && !b->failed; i++) {
         snprintf(prefix, sizeof prefix, "h%d.", (int)i);
         b->prefix = prefix;
+        topt_hf_next_layer(b);
         int y = plain_norm(b, x, "norm");
         x = added_map(b, x, seen(b, y, y, ""), "out");
         y = n->cross_norm ? topt_hf_add(b, "norm", x, -1, &trained, "text.norm") : x;
         x = added_map(b, x, seen(b, y, t, "text."), "text.out");
         x = topt_hf_unread(b, fed(b, x, "feed"), 6 * w, "time");
     }
+    topt_hf_no_layer(b);
     b->prefix = "";
     end(b, x, n->out * n->patch * n->patch, 2 * w);
 }
@@ -416,6 +423,7 @@ static int go_down(struct hf_builder *b, struct unet *u, int x)
     const struct net *n = net_of(b);
     char prefix[40];
     for (int s = 0; s < n->stages; s++) {
+        topt_hf_next_layer(b);
         for (int64_t i = 0; i < n->per_block && !b->failed; i++) {
             snprintf(prefix, sizeof prefix, "down%d.%d.", s, (int)i);
             b->prefix = prefix;
@@ -441,6 +449,7 @@ static int go_up(struct hf_builder *b, struct unet *u, int x)
     char prefix[40];
     for (int s = 0; s < n->stages; s++) {
         int stage = n->stages - 1 - s;
+        topt_hf_next_layer(b);
         for (int64_t i = 0; i <= n->per_block && !b->failed; i++) {
             snprintf(prefix, sizeof prefix, "up%d.%d.", s, (int)i);
             b->prefix = prefix;
@@ -484,11 +493,15 @@ static void build_unet(struct hf_builder *b)
     x = keep(&u, conv(b, x, n->width[0], 3, 1, "in"));
     x = go_down(b, &u, x);
     b->prefix = "middle0.";
+    topt_hf_next_layer(b);
     x = residual(b, x, last);
+    topt_hf_no_layer(b);
     x = with_text(b, x, u.text, n->middle, u.side, "middle.");
     b->prefix = "middle1.";
+    topt_hf_next_layer(b);
     x = residual(b, x, last);
     x = go_up(b, &u, x);
+    topt_hf_no_layer(b);
     b->prefix = "";
     x = topt_hf_unary(b, grouped(b, x, "norm"), TOPT_ACT_SILU, "activation");
     x = topt_hf_add(b, "tokens", conv(b, x, n->out, 3, 1, "out"), -1, NULL, "pixels");

@@ -67,12 +67,14 @@ static int each_layer(struct hf_builder *b, int x, int stage, int64_t in, int64_
 {
     const struct hf_arch *a = b->a;
     char prefix[40];
+    topt_hf_next_layer(b); /* stages are the model's list, here and below */
     for (int64_t i = 0; i < a->depth[stage] && !b->failed; i++) {
         snprintf(prefix, sizeof prefix, "s%d.h%d.", stage, (int)i);
         b->prefix = prefix;
         x = residual_layer(b, x, i ? a->stage_width[stage] : in, a->stage_width[stage],
                            i ? 1 : stride);
     }
+    topt_hf_no_layer(b);
     b->prefix = "";
     return x;
 }
@@ -135,6 +137,7 @@ void topt_hf_build_convnext(struct hf_builder *b)
     x = topt_hf_add(b, "tokens", biased(b, x, "patches"), -1, NULL, "tokens");
     x = named_norm(b, x, "patches.norm");
     for (int s = 0; s < a->stages && !b->failed; s++) {
+        topt_hf_next_layer(b);
         if (s) {
             snprintf(prefix, sizeof prefix, "s%d.", s);
             b->prefix = prefix;
@@ -151,6 +154,7 @@ void topt_hf_build_convnext(struct hf_builder *b)
             x = convnext_layer(b, x, a->stage_width[s], side);
         }
     }
+    topt_hf_no_layer(b);
     b->prefix = "";
     x = topt_hf_add(b, "reduce_sequence", x, -1, &mean, "mean");
     end(b, named_norm(b, x, "norm"));
@@ -215,6 +219,7 @@ void topt_hf_build_swin(struct hf_builder *b)
     if (a->positions)
         x = topt_hf_add(b, "position", x, -1, &rows, "position");
     for (int s = 0; s < a->stages && !b->failed; s++) {
+        topt_hf_next_layer(b);
         for (int64_t i = 0; i < a->depth[s] && !b->failed; i++) {
             snprintf(prefix, sizeof prefix, "s%d.h%d.", s, (int)i);
             b->prefix = prefix;
@@ -228,6 +233,7 @@ void topt_hf_build_swin(struct hf_builder *b)
             side /= 2;
         }
     }
+    topt_hf_no_layer(b);
     b->prefix = "";
     x = topt_hf_norm(b, x, "norm");
     end(b, topt_hf_add(b, "reduce_sequence", x, -1, &mean, "mean"));

@@ -8,6 +8,75 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The roles of operators of these names. */
+static enum topt_op_role role_of(const char *name)
+{
+    static const struct {
+        const char *name;
+        enum topt_op_role role;
+    } of[] = {
+        {"q", TOPT_ROLE_Q},
+        {"k", TOPT_ROLE_K},
+        {"v", TOPT_ROLE_V},
+        {"kv", TOPT_ROLE_KV},
+        {"qkv", TOPT_ROLE_QKV},
+        {"gate", TOPT_ROLE_GATE},
+        {"out", TOPT_ROLE_OUT},
+        {"cross.q", TOPT_ROLE_Q},
+        {"cross.k", TOPT_ROLE_K},
+        {"cross.v", TOPT_ROLE_V},
+        {"cross.out", TOPT_ROLE_OUT},
+        {"up", TOPT_ROLE_UP},
+        {"gate_up", TOPT_ROLE_GATE_UP},
+        {"down", TOPT_ROLE_DOWN},
+        {"shared.up", TOPT_ROLE_UP},
+        {"shared.gate_up", TOPT_ROLE_GATE_UP},
+        {"shared.down", TOPT_ROLE_DOWN},
+        {"shared.gate", TOPT_ROLE_WHOLE},
+        {"router", TOPT_ROLE_ROUTER},
+        {"experts", TOPT_ROLE_EXPERT},
+        {"embedding", TOPT_ROLE_EMBEDDING},
+        {"wte", TOPT_ROLE_EMBEDDING},
+        {"lm_head", TOPT_ROLE_HEAD},
+        {"position", TOPT_ROLE_WHOLE},
+        {"types", TOPT_ROLE_WHOLE},
+        {"relative", TOPT_ROLE_WHOLE},
+        {"project_in", TOPT_ROLE_WHOLE},
+        {"project_out", TOPT_ROLE_WHOLE},
+        {"q_down", TOPT_ROLE_WHOLE},
+        {"kv_down", TOPT_ROLE_WHOLE},
+        {"k_shared", TOPT_ROLE_WHOLE},
+        {"transform", TOPT_ROLE_WHOLE},
+        {"pooler", TOPT_ROLE_WHOLE},
+        {"classifier", TOPT_ROLE_WHOLE},
+        {"score", TOPT_ROLE_WHOLE},
+        {"qa_outputs", TOPT_ROLE_WHOLE},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (!strcmp(of[i].name, name))
+            return of[i].role;
+    return TOPT_ROLE_NONE;
+}
+
+/* The role of the operator that was added last, by its name without the layer's. */
+static void say_role(struct hf_builder *b)
+{
+    const struct topt_op *op = b->failed ? NULL : &b->m->op[b->m->nops - 1];
+    enum topt_op_role role = op ? role_of(op->name + strlen(b->prefix)) : TOPT_ROLE_NONE;
+    if (op && topt_role_fits(role, op->spec->name))
+        topt_model_say_role(b->m, role);
+}
+
+void topt_hf_next_layer(struct hf_builder *b)
+{
+    b->m->at_layer = b->m->nlayers;
+}
+
+void topt_hf_no_layer(struct hf_builder *b)
+{
+    b->m->at_layer = -1;
+}
+
 int topt_hf_add(struct hf_builder *b, const char *kind, int x, int y,
                 const struct topt_attrs *attrs, const char *fmt, ...)
 {
@@ -16,6 +85,7 @@ int topt_hf_add(struct hf_builder *b, const char *kind, int x, int y,
     int t = topt_model_append(b->m, &b->failed, b->prefix, kind, x, y, attrs, b->err, fmt,
                               ap);
     va_end(ap);
+    say_role(b);
     return t;
 }
 

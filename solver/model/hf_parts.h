@@ -4,6 +4,11 @@
 
 #include "hf_arch.h"
 
+/* Operators added from here on belong to the next layer, a child of an outermost nn.ModuleList
+ * in the model's own code; or stand outside of layers. */
+void topt_hf_next_layer(struct hf_builder *b);
+void topt_hf_no_layer(struct hf_builder *b);
+
 /* Each returns the output's tensor, -1 after a failure; negative inputs are left out. */
 int topt_hf_add(struct hf_builder *b, const char *kind, int x, int y,
                 const struct topt_attrs *attrs, const char *fmt, ...) TOPT_PRINTF(6, 7);

@@ -179,7 +179,10 @@ int topt_hf_add_image_tokens(struct hf_builder *b, int x)
         char name[32];
         snprintf(name, sizeof name, "deep%d", (int)i);
         /* a norm of what is merged has a gain and a bias of each of its parts */
+        if (t->deep > 1)
+            topt_hf_next_layer(&v);
         int more = projected(&v, t, y, 2 * (t->merge * t->merge - 1), name);
+        topt_hf_no_layer(&v);
         z = topt_hf_add(&v, "add", z, more, NULL, "%s.add", name);
     }
     b->failed |= v.failed;

@@ -15,6 +15,12 @@ int topt_model_find_repeats(struct topt_model *m, struct topt_error *err) TOPT_M
 int topt_model_copy_repeats(struct topt_model *to, const struct topt_model *from,
                             struct topt_error *err) TOPT_MUST_CHECK;
 void topt_model_free_blocks(struct topt_model *m);
+/* units.c: fill m->unit, which tells alike operators apart; then m->share, which they have in
+ * common; or take both from the same model of another batch. */
+int topt_model_find_units(struct topt_model *m, struct topt_error *err) TOPT_MUST_CHECK;
+int topt_model_find_shares(struct topt_model *m, struct topt_error *err) TOPT_MUST_CHECK;
+int topt_model_copy_units(struct topt_model *to, const struct topt_model *from,
+                          struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Fills what an operator's backward does, once its inputs are known (backward.c). */
 void topt_op_find_backward(struct topt_op *op);

@@ -96,6 +96,10 @@ static json_t *op_to_json(const struct topt_model *m, const struct topt_op *op)
         json_array_append_new(
             inputs, json_string(m->tensor[op->operand[op->input[i]].tensor].name));
     json_object_set_new(o, "inputs", inputs);
+    if (op->layer >= 0)
+        json_object_set_new(o, "layer", json_integer(op->layer));
+    if (op->role)
+        json_object_set_new(o, "role", json_string(topt_role_name(op->role)));
     for (int a = 0; a < TOPT_ATTR_COUNT; a++) {
         json_t *v = takes(op->spec, a) ? attr_to_json(&attr_table[a], &op->attrs) : NULL;
         if (v)
@@ -192,8 +196,9 @@ static int attrs_from_json(const json_t *obj, const char *path,
                            const struct topt_op_spec *kind, struct topt_attrs *ret,
                            struct topt_error *err)
 {
-    const char *allowed[TOPT_ATTR_COUNT + 4] = {"name", "kind", "inputs"};
-    int n = 3;
+    const char *allowed[TOPT_ATTR_COUNT + 6] = {"name", "kind", "inputs", "layer",
+                                                "role"};
+    int n = 5;
     for (int a = 0; a < TOPT_ATTR_COUNT; a++)
         if (takes(kind, a))
             allowed[n++] = attr_table[a].name;
@@ -203,6 +208,22 @@ static int attrs_from_json(const json_t *obj, const char *path,
         if (takes(kind, a) && attr_from_json(obj, path, &attr_table[a], ret, err))
             return -1;
     return 0;
+}
+
+static int role_from_json(const json_t *obj, const char *path, const char *kind,
+                          enum topt_op_role *ret, struct topt_error *err)
+{
+    const char *name = NULL;
+    *ret = TOPT_ROLE_NONE;
+    if (topt_json_string_or(obj, path, "role", &name, err))
+        return -1;
+    if (name && topt_role_find(name, ret, err))
+        return topt_wrap(err, "%s.role", path);
+    return topt_role_fits(*ret, kind)
+               ? 0
+               : topt_fail(err, TOPT_ERR_INVAL,
+                           "%s.role is \"%.20s\", which no operator of kind %.40s is",
+                           path, name, kind);
 }
 
 /* 'tensors' maps the names of earlier operators to their output tensors. */
@@ -246,6 +267,8 @@ static int add_op(struct topt_model *m, const json_t *obj, size_t i, json_t *ten
     if (!*name || strlen(name) > 200)
         return topt_fail(err, TOPT_ERR_INVAL, "%s.name must have 1 to 200 bytes", path);
     struct topt_attrs attrs = {0};
+    int64_t layer = -1;
+    enum topt_op_role role;
     int inputs[TOPT_MAX_INPUTS], ninputs;
     if (inputs_from_json(obj, path, tensors, inputs, &ninputs, err))
         return -1;
@@ -254,11 +277,15 @@ static int add_op(struct topt_model *m, const json_t *obj, size_t i, json_t *ten
     if (!row)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "%s.kind is \"%.40s\", which no operator is", path, kind);
-    if (attrs_from_json(obj, path, row, &attrs, err))
+    if (attrs_from_json(obj, path, row, &attrs, err) ||
+        topt_json_int_or(obj, path, "layer", 0, MAX_NATIVE_OPS - 1, &layer, err) ||
+        role_from_json(obj, path, kind, &role, err))
         return -1;
+    m->at_layer = (int)layer;
     int t = topt_model_add(m, kind, name, ninputs, inputs, &attrs, err);
     if (t < 0)
         return topt_wrap(err, "%s", path);
+    topt_model_say_role(m, role);
     json_object_set_new(tensors, name, json_integer(t));
     return 0;
 }

@@ -366,6 +366,7 @@ const struct topt_op_spec topt_ops_attention[] = {
              {"t", TOPT_SPLIT_SEQUENCE},
              {"one", TOPT_SPLIT_NEVER},
              {"r", TOPT_SPLIT_NEVER}},
+     .within = D(ONE),
      .noperands = 12,
      .operand = {OPERAND("q", INPUT, OVER(B, S, H)),
                  OPERAND("kv", INPUT, OVER(B, T, H), .optional = 1),

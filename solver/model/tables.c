@@ -16,6 +16,15 @@ int64_t topt_operand_numbers(const struct topt_op *op, int operand)
     return n;
 }
 
+double topt_op_parameters(const struct topt_op *op)
+{
+    double n = 0;
+    for (int o = 0; o < op->spec->noperands; o++)
+        if (op->operand[o].role == TOPT_PARAM && op->operand[o].present)
+            n += (double)topt_operand_numbers(op, o);
+    return n;
+}
+
 int topt_table_sparse(const struct topt_op *op)
 {
     for (int o = 0; op->attrs.sparse && o < op->spec->noperands; o++)

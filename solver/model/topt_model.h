@@ -21,6 +21,7 @@
 
 #include "topt_arena.h"
 #include "topt_error.h"
+#include "topt_roles.h"
 
 enum {
     TOPT_MAX_RANK = 4,       /* dimensions of a tensor */
@@ -343,6 +344,9 @@ struct topt_op_spec {
      * count, which divides those of all operands that have counts of their own: so the
      * parts of all are the same fraction. */
     uint32_t even;
+    /* Dimensions (bit d) whose units are a part of another's in what kernels multiply: the
+     * shared part of a key, beside what the query has of it. */
+    uint32_t within;
     int noperands;
     struct topt_operand_spec operand[TOPT_MAX_OPERANDS];
     struct topt_step forward[TOPT_MAX_STEPS], backward[TOPT_MAX_STEPS];
@@ -520,11 +524,22 @@ struct topt_op {
     int output;                 /* operand number of the OUTPUT */
     uint32_t
         whole; /* dimensions (bit d) that its operands keep whole, whatever the row says */
+    int layer; /* of the decoder's or encoder's layers, numbered over the whole model; -1:
+                  it stands outside of them */
+    enum topt_op_role role; /* "role" in documents: what tensor parallelism asks */
     /* Of the row's backward: bit i: step i runs, since what it makes leads to a
      * gradient that somebody wants; bit o: these steps read the value of operand o
      * (reads_back), or touch it. */
     uint32_t runs_back, reads_back, touches_back;
     const struct topt_model *model;
+};
+
+/* A unit is what FSDP gathers and activation checkpointing runs again at once: a layer, or a
+ * block where no operator says its layer.  The units hold 'of' operators alike to this
+ * one; 'one' of them stand in the larger of the two neighbouring units with most parameters,
+ * 'other' in the second. */
+struct topt_share {
+    int64_t one, other, of;
 };
 
 struct topt_tensor {
@@ -556,15 +571,21 @@ struct topt_model {
     int nops, ntensors;
     struct topt_op *op;
     struct topt_tensor *tensor;
-    int loss; /* operator whose output is the loss */
+    int loss;     /* operator whose output is the loss */
+    int nlayers;  /* one more than the last operator's layer with the largest number */
+    int at_layer; /* of operators that are added from now on */
     /* By operator, of a finished model: the first of same row, attributes, extents,
-     * operands and repeats, whatever the tensors are. */
+     * operands and repeats, in a unit or not, whatever the tensors are. */
     int *alike;
     /* By operator, of a finished model: how many blocks of its kind there are; 0: it
      * is in none. */
     int *repeats;
     struct topt_blocks
         *blocks; /* of a finished model; topt_model_blocks() hands out copies */
+    /* By operator, of a finished model: the first operator of its unit, -1: it is in none; and
+     * its share of the two largest. */
+    int *unit;
+    struct topt_share *share;
     /* What is not as in the model that was imported, for who plans it to know ("; "
      * between); and what of it no operator computes though it costs the same, so that
      * it can be planned and not run.  NULL: nothing. */
@@ -638,6 +659,17 @@ int topt_model_has_tables(const struct topt_model *m);
 int topt_model_add(struct topt_model *m, const char *kind, const char *name, int ninputs,
                    const int *inputs, const struct topt_attrs *attrs,
                    struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Names of roles ("" of NONE), what is split of them, and a role by its name: INVAL with all
+ * names where there is none such. */
+const char *topt_role_name(enum topt_op_role p);
+enum topt_role_split topt_role_split(enum topt_op_role p);
+int topt_role_find(const char *name, enum topt_op_role *ret,
+                   struct topt_error *err) TOPT_MUST_CHECK;
+/* May operators of that kind have it?  All may have none. */
+int topt_role_fits(enum topt_op_role role, const char *kind);
+/* The operator that was added last has that role. */
+void topt_model_say_role(struct topt_model *m, enum topt_op_role role);
 
 /* Say what 'note' and 'plan_only' hold; the text is copied.  topt_model_check_run()
  * refuses a model that is for planning alone. */

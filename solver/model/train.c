@@ -270,7 +270,10 @@ static int add_again(struct trainer *t, int op)
     attrs.bits = attrs.frozen ? bits_of(t, op) : 0;
     for (int k = 0; k < o->ninputs; k++)
         inputs[k] = t->tensor[o->operand[o->input[k]].tensor];
-    return add(t, o->spec->name, o->name, o->ninputs, inputs, &attrs);
+    int y = add(t, o->spec->name, o->name, o->ninputs, inputs, &attrs);
+    if (y >= 0)
+        topt_model_say_role(t->to, o->role);
+    return y;
 }
 
 /* Both maps of an adapter named 'stem'; the second's output or -1. */
@@ -366,6 +369,7 @@ static int build(struct trainer *t)
 {
     const struct topt_model *m = t->from;
     for (int i = 0; i < m->nops; i++) {
+        t->to->at_layer = m->op[i].layer; /* of its adapters, too */
         int y = add_again(t, i);
         y = y < 0 ? -1 : adapt(t, i, y);
         if (y < 0)

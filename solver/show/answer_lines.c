@@ -92,6 +92,7 @@ static void show(const json_t *answer, enum topt_lines_shown what, struct topt_t
         topt_text_of_question(out, answer);
         if (json_array_size(rows))
             topt_text_of_rows(out, rows, 0);
+        topt_text_of_lacks(out, answer);
     }
 }
 
@@ -124,6 +125,8 @@ void topt_lines_of_plan(struct topt_text *t, const json_t *answer, const char *h
                  {"TOPT_NEEDS", "needs"}};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         add_line(t, lines[i].key, json_object_get(answer, lines[i].field));
+    add_line(t, "TOPT_NOT_SEARCHED",
+             json_object_get(json_object_get(answer, "job"), "not_searched"));
     add_uniform(t, json_object_get(answer, "uniform"));
     if (json_object_get(answer, "uniform"))
         add_line(t, "TOPT_ACCUMULATION", json_object_get(answer, "micro_batches"));

@@ -384,6 +384,13 @@ static void show_left_out(struct topt_text *out, const json_t *a)
         topt_text_of_words(out, "left out", topt_json_words_at(a, "left_out"));
 }
 
+void topt_text_of_lacks(struct topt_text *out, const json_t *a)
+{
+    const json_t *job = json_object_get(a, "job"), *of = job ? job : a;
+    if (json_object_get(of, "not_searched"))
+        topt_text_of_words(out, "not tried", topt_json_words_at(of, "not_searched"));
+}
+
 static void show_infeasible(struct topt_text *out, const json_t *a)
 {
     const json_t *near = json_object_get(a, "nearest");
@@ -402,9 +409,7 @@ static void show_infeasible(struct topt_text *out, const json_t *a)
             topt_show_bytes(topt_json_whole_at(near, "memory_bytes"), x, sizeof x));
     show_with(out, a);
     show_left_out(out, a);
-    const json_t *job = json_object_get(a, "job");
-    if (json_object_get(job, "not_searched"))
-        topt_text_of_words(out, "not tried", topt_json_words_at(job, "not_searched"));
+    topt_text_of_lacks(out, a);
 }
 
 void topt_text_of_plan(struct topt_text *out, const json_t *a, const char *path)
@@ -434,6 +439,7 @@ void topt_text_of_plan(struct topt_text *out, const json_t *a, const char *path)
     show_pins(out, a);
     show_search(out, a);
     show_left_out(out, a);
+    topt_text_of_lacks(out, a);
     topt_text_of_claim(out, a);
     show_next(out, a, path);
 }
@@ -449,8 +455,18 @@ char *topt_stopped_words(const json_t *a)
     if (after)
         topt_text_add(&t, "after %.4g s (--seconds N or none gives more)",
                       json_number_value(after));
+    else if (json_object_get(a, "stopped_after_work"))
+        topt_text_add(
+            &t, "after %.3g pairs of points (--max-work N or --seconds S gives more)",
+            json_number_value(json_object_get(a, "stopped_after_work")));
+    else if (json_object_get(a, "too_large"))
+        topt_text_add(&t, "as the space is too large (%s)",
+                      json_string_value(json_object_get(a, "too_large")));
     else
         topt_text_add(&t, "before the search was finished");
+    if (json_object_get(a, "found_in"))
+        topt_text_add(&t, "; found in the %s space",
+                      json_string_value(json_object_get(a, "found_in")));
     if (t.oom)
         topt_text_fini(&t);
     return t.s;

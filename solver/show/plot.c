@@ -7,6 +7,7 @@
 #include "plot.h"
 #include "chart.h"
 #include "chart_svg.h"
+#include "topt_answer_text.h"
 #include "topt_drawing.h"
 
 #include <jansson.h>
@@ -37,8 +38,8 @@ void topt_plot_job(struct topt_text *t, const json_t *doc)
 {
     topt_text_add(t, "batch %lld, sequence %lld, %s, %s",
                   (long long)topt_plot_whole(doc, "batch"),
-                  (long long)topt_plot_whole(doc, "seq"), topt_plot_words(doc, "dtype"),
-                  topt_plot_words(doc, "optimizer"));
+                  (long long)topt_plot_whole(doc, "seq"),
+                  topt_plot_words(doc, "precision"), topt_plot_words(doc, "optimizer"));
 }
 
 void topt_plot_time_band(const json_t *point, double *ret_low, double *ret_high)
@@ -128,8 +129,7 @@ static double samples_per_second(const json_t *curve, const json_t *point)
     return feasible(point) ? speed_at(curve, topt_plot_number(point, "time_ns")) : 0;
 }
 
-/* The highest speed, and that of one device of the first count that fits (0: none
- * does). */
+/* The highest speed, and the best of one device (0: nothing fits). */
 static double find_speeds(const json_t *curve, double *ret_max)
 {
     size_t i;
@@ -140,7 +140,7 @@ static double find_speeds(const json_t *curve, double *ret_max)
     {
         double s = samples_per_second(curve, p);
         *ret_max = s > *ret_max ? s : *ret_max;
-        if (each <= 0 && s > 0)
+        if (s > each * topt_plot_number(p, "gpus"))
             each = s / topt_plot_number(p, "gpus");
     }
     return each;
@@ -182,11 +182,11 @@ static int shown(const json_t *points, size_t i)
 }
 
 static void put_count(struct topt_text *t, const json_t *curve, const json_t *p,
-                      double max, double each, int width)
+                      double max, int width)
 {
     char a[32], b[32];
-    double s = samples_per_second(curve, p), gpus = topt_plot_number(p, "gpus");
-    topt_text_add(t, "%*.0f  ", LABEL - 2, gpus);
+    double s = samples_per_second(curve, p);
+    topt_text_add(t, "%*.0f  ", LABEL - 2, topt_plot_number(p, "gpus"));
     if (!feasible(p)) {
         put_no_plan(t, p);
         topt_text_add(t, "\n");
@@ -194,7 +194,7 @@ static void put_count(struct topt_text *t, const json_t *curve, const json_t *p,
     }
     put_bar(t, s, max, bar_width(width));
     topt_text_add(t, s < 1000 ? " %9.4g" : " %9.0f", s);
-    topt_text_add(t, " %4.0f%%  %10s  %s\n", 100 * s / (each * gpus),
+    topt_text_add(t, " %4.0f%%  %10s  %s\n", 100 * topt_plot_number(p, "efficiency"),
                   topt_show_bytes(topt_plot_whole(p, "memory_bytes"), a, sizeof a),
                   topt_show_ns(topt_plot_whole(p, "time_ns"), b, sizeof b));
 }
@@ -239,7 +239,7 @@ char *topt_plot_curve(const json_t *curve, int width)
     topt_plot_job(&t, curve);
     topt_text_add(&t, "\n%*s", LABEL - 2, "GPUs");
     if (each > 0)
-        topt_text_add(&t, "  %*s %9s  kept  %10s  step", bar_width(width), "",
+        topt_text_add(&t, "  %*s %9s  eff.  %10s  step", bar_width(width), "",
                       "samples/s", "memory");
     topt_text_add(&t, "\n");
     json_array_foreach(points, i, p)
@@ -247,7 +247,7 @@ char *topt_plot_curve(const json_t *curve, int width)
         if (unshared(p))
             continue;
         if (shown(points, i))
-            put_count(&t, curve, p, max, each, width);
+            put_count(&t, curve, p, max, width);
         else
             hidden++;
     }
@@ -255,7 +255,10 @@ char *topt_plot_curve(const json_t *curve, int width)
         topt_text_add(&t, "%zu counts between are not shown; --json has all.\n", hidden);
     put_unshared(&t, curve);
     if (each > 0)
-        topt_text_add(&t, "kept: of the first row's speed a GPU.\n");
+        topt_text_add(
+            &t, "eff.: speed a GPU, as a share of the best here.  Knee: %.0f GPUs.\n",
+            topt_plot_number(curve, "knee"));
+    topt_text_of_lacks(&t, curve);
     return topt_plot_done(&t);
 }
 
@@ -379,11 +382,13 @@ static int add_ideal(struct topt_chart *c, double each, double *lo, double *hi)
     return s ? 0 : -1;
 }
 
-static int add_knee(struct topt_chart *c)
+static int add_knee(struct topt_chart *c, const json_t *curve)
 {
     const struct topt_series *speeds = &c->series[1];
-    int knee = topt_chart_knee(speeds->x, speeds->y, speeds->n);
-    if (knee < 0)
+    int knee = 0;
+    while (knee < speeds->n && speeds->x[knee] < topt_plot_number(curve, "knee"))
+        knee++;
+    if (knee == speeds->n)
         return 0;
     double x = speeds->x[knee], y = speeds->y[knee];
     struct topt_series *s = topt_chart_add(c, TOPT_SERIES_MARK, "knee", 1, 0);
@@ -399,8 +404,8 @@ static int speed_chart(const json_t *curve, struct topt_chart *c)
     c->y =
         (struct topt_axis){.label = "samples a second",
                            .scale = c->x.scale == TOPT_LINEAR ? TOPT_LINEAR : TOPT_LOG};
-    if (each > 0 &&
-        (add_speeds(c, curve, &lo, &hi) || add_ideal(c, each, &lo, &hi) || add_knee(c)))
+    if (each > 0 && (add_speeds(c, curve, &lo, &hi) || add_ideal(c, each, &lo, &hi) ||
+                     add_knee(c, curve)))
         return -1;
     topt_axis_fit(&c->y, each > 0 ? lo : 1, each > 0 ? hi : 10, 6, 1);
     struct topt_series *none = add_counts(c, curve, 0, TOPT_SERIES_CROSS, "does not fit");

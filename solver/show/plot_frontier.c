@@ -237,6 +237,7 @@ char *topt_plot_frontier(const json_t *frontier, int width)
         list_points(&t, frontier, knee);
     if (json_object_get(frontier, "left_out"))
         topt_text_of_words(&t, "left out", topt_plot_words(frontier, "left_out"));
+    topt_text_of_lacks(&t, frontier);
     topt_text_of_claim(&t, frontier);
     free(drawn);
     topt_chart_fini(&c);

@@ -22,6 +22,9 @@ void topt_text_of_rows(struct topt_text *out, const json_t *rows, int by_batch);
 char *topt_stopped_words(const json_t *answer);
 /* How good an answer is known to be, where it is not exact. */
 void topt_text_of_claim(struct topt_text *out, const json_t *answer);
+/* Print the features of the framework that no question searches, from an answer, a curve or a frontier; nothing where
+ * there is none. */
+void topt_text_of_lacks(struct topt_text *out, const json_t *answer);
 /* A line of words under a heading of the answer, folded. */
 void topt_text_of_words(struct topt_text *out, const char *heading, const char *text);
 /* What pins cost ("pins" of a plan or of an answer), beside what the plan takes: a

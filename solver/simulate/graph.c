@@ -4,8 +4,8 @@
  * it in the program (the chain).  Not on the chain is what the system moves asynchronously, and the
  * adding up of what was moved so.  A parameter is gathered asynchronously no earlier than when the
  * unit before its own begins: two units are there at once (FSDP's prefetch, Zhao et al.
- * 2023).  A unit is a block of the model, or an operator where parameters are gathered by
- * operator or are in no block. */
+ * 2023).  A unit is one of the model, or an operator where parameters are gathered by
+ * operator or are in none. */
 #include "graph.h"
 #include "topt_array.h"
 
@@ -14,7 +14,6 @@
 
 struct maker {
     struct sim_graph *g;
-    struct topt_blocks blocks;
     int *last;  /* by buffer: the task that touched it last, -1: none since it is there */
     int chain;  /* the last task on it, -1: none yet */
     int unit;   /* at work, -1: none yet */
@@ -107,8 +106,8 @@ static int touch_all(struct maker *w, int task, const struct topt_instr *i)
 static int unit_of(const struct maker *w, int op)
 {
     int by_operator = w->g->k->settings->gather == TOPT_GATHER_OPERATOR;
-    int inside = op >= 0 && w->blocks.position[op] >= 0 && w->blocks.kind[op] >= 0;
-    return inside && !by_operator ? op - w->blocks.position[op] : op;
+    int unit = op >= 0 ? w->g->k->model->unit[op] : -1;
+    return unit >= 0 && !by_operator ? unit : op;
 }
 
 static int has_params(const struct topt_op *o)
@@ -288,13 +287,11 @@ int sim_graph_make(struct sim_graph *g, struct topt_error *err)
         .g = g, .chain = -1, .unit = -1, .begun = -1, .opened = -1, .err = err};
     w.last = malloc(((size_t)p->nbuffers + 1) * sizeof *w.last);
     w.packed = malloc((nend + 1) * sizeof *w.packed);
-    int rc = !w.last || !w.packed ? no_memory(&w)
-                                  : topt_model_blocks(g->k->model, &w.blocks, err);
+    int rc = !w.last || !w.packed ? no_memory(&w) : 0;
     if (!rc) {
         memset(w.last, 0xff, ((size_t)p->nbuffers + 1) * sizeof *w.last);
         memset(w.packed, 0xff, (nend + 1) * sizeof *w.packed);
         rc = make(&w);
-        topt_blocks_fini(&w.blocks);
     }
     free(w.last);
     free(w.packed);

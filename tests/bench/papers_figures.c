@@ -566,6 +566,7 @@ static const char opening[] =
     "twice,\n"
     "and copies of them that are kept in another layout). What other systems choose is\n"
     "searched in the same space under the same costs (`--algorithm`, `topt compare`;\n"
+    "FlexFlow's walk alone has costs of its own simulation;\n"
     "[FORMATS](FORMATS.md) says what each leaves out). In brackets stands what counts "
     "as\n"
     "the same, where the paper gives a shape and no number.\n";
@@ -597,7 +598,10 @@ static void calibration_said(void)
         "and "
         "no\nother time on this cluster is quite independent of it; memory and shapes "
         "are. "
-        "Nothing\nelse was tuned to a claim.\n",
+        "No other\nfigure was set by a claim's value. The ranges in brackets, and "
+        "readings "
+        "of a paper's text\nwhere it leaves something open, were chosen by us with the "
+        "results at hand.\n",
         json_number_value(json_object_get(json_array_get(links, 1), "bytes_per_second")) /
             1e9);
     json_decref(doc);

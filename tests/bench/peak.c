@@ -61,7 +61,7 @@ static int64_t unread(const struct topt_costing *k, const struct topt_strategy *
     for (int i = 0; i < m->nops; i++) {
         const struct topt_op *op = &m->op[i];
         int tensor = op->operand[op->output].tensor;
-        if (!m->repeats[i] || s->config[i].recompute ||
+        if (m->unit[i] < 0 || s->config[i].recompute ||
             strcmp(op->spec->name, "linear") || read_in_backward(m, tensor))
             continue;
         struct topt_layout l = topt_value_layout(op, op->output, &s->config[i], k->mesh);

@@ -80,10 +80,12 @@ static void split_gate(json_t *into, const json_t *both, const json_t *made)
         json_decref(named);
     }
     json_object_set(silu, "activation", json_object_get(made, "activation"));
+    json_object_set(silu, "layer", json_object_get(made, "layer"));
     read_from(silu, product[0], NULL);
     json_array_append_new(into, silu);
     json_object_set(gated, "name", json_object_get(made, "name"));
     json_object_set_new(gated, "kind", json_string("mul"));
+    json_object_set(gated, "layer", json_object_get(made, "layer"));
     read_from(gated, silu, json_string_value(json_object_get(product[1], "name")));
     json_array_append_new(into, gated);
 }
@@ -150,6 +152,7 @@ static struct topt_request run_of(const struct sheet_row *r, const struct topt_m
     struct topt_words words = {.mode = "profiling",
                                .framework = r->framework,
                                .precision = precision[r->precision],
+                               .sequence_parallel = r->whole_norms ? "off" : NULL,
                                .optimizer = "adamw"};
     struct topt_error err = {0};
     struct topt_request q;
@@ -178,13 +181,13 @@ static int is_kept(const struct topt_op *op)
     return 0;
 }
 
-static int runs_again(const struct sheet_row *r, const struct topt_op *op, int block)
+static int runs_again(const struct sheet_row *r, const struct topt_op *op)
 {
     switch (r->again) {
     case SHEET_BLOCKS:
         return 1;
     case SHEET_HALF:
-        return block % 2 == 0;
+        return op->layer % 2 == 0;
     case SHEET_PRODUCTS:
         return !is_kept(op);
     case SHEET_SCORES:
@@ -195,16 +198,16 @@ static int runs_again(const struct sheet_row *r, const struct topt_op *op, int b
 }
 
 /* Recomputation of single operators, which no variant of the uniform space has. */
-static void flag(const struct sheet_row *r, const struct topt_model *m,
-                 const struct topt_blocks *blocks, struct topt_strategy *s)
+static void flag(const struct sheet_row *r, const struct topt_costing *k,
+                 struct topt_strategy *s)
 {
+    const struct topt_model *m = k->model;
     struct topt_error err = {0};
     uint8_t *may = NULL, *asked = calloc((size_t)m->nops + 1, 1);
-    if (!asked || topt_recomputable(m, blocks, &may, &err))
+    if (!asked || topt_recomputable(m, k->settings, &may, &err))
         give_up(r->model->name, &err);
     for (int i = 0; i < m->nops; i++)
-        s->config[i].recompute =
-            (uint8_t)(may[i] && runs_again(r, &m->op[i], blocks->block[i]));
+        s->config[i].recompute = (uint8_t)(may[i] && runs_again(r, &m->op[i]));
     for (int t = 0; t < m->ntensors; t++)
         s->hub[t].keep = s->config[m->tensor[t].producer].recompute ? TOPT_HUB_RECOMPUTE
                                                                     : TOPT_HUB_KEEP;
@@ -290,7 +293,7 @@ static void weigh_shape(const struct sheet_row *r, struct topt_grid_search *s,
     if (topt_grid_costing(s, &v, &k, &err))
         give_up(r->model->name, &err);
     if (by_operator(r))
-        flag(r, k.model, &s->planning->blocks, plan);
+        flag(r, &k, plan);
     peak_of(r->model->name, s, &v, plan,
             !by_operator(r)              ? PEAK_AS_VARIANT
             : r->again == SHEET_PRODUCTS ? PEAK_PRODUCTS
@@ -389,12 +392,6 @@ static void print_plan(const struct sheet_row *r)
 
 /* ---- the tables ---------------------------------------------------------------------------- */
 
-/* Why a row's outcome says nothing of ours; NULL: it does. */
-static const char *not_counted(const struct sheet_row *r)
-{
-    return r->open;
-}
-
 static const char *outcome_words(int fits)
 {
     return fits ? "fits" : "does not";
@@ -408,13 +405,13 @@ static void print_row(const struct sheet_row *r, const struct weighed *w)
     printf(" | %s", outcome_words(seen));
     if (r->seen != SHEET_NO_FIGURE)
         printf(", %.1f GiB%s", r->gib, seen_words(r->seen));
-    const char *mark = fits == seen || not_counted(r) ? "" : "**";
+    const char *mark = fits == seen ? "" : "**";
     printf(" | %s%s, %.1f of %.1f GiB%s | ", mark, outcome_words(fits),
            (double)w->at.cost.memory_bytes / GIB, w->limit / GIB, mark);
     if (r->technique)
         printf("%s; ", r->technique);
-    if (not_counted(r))
-        printf("not counted: %s; ", not_counted(r));
+    if (r->open)
+        printf("the source does not say %s; ", r->open);
     printf("%s |\n", r->source);
 }
 
@@ -453,7 +450,7 @@ static int print_rows(const struct asked *a)
         "`topt plan` counts it: what is\n"
         "gathered, reduced and in flight, and the allocator's share. Of what the driver "
         "and libraries leave of the\n"
-        "GPU; nothing is tuned to a row. Predictions that are not as documented are "
+        "GPU; no figure was fitted to a row. Predictions that are not as documented are "
         "bold.\n\n"
         "| model | GPUs | plan | documented | predicted | source |\n"
         "|---|---|---|---|---|---|\n");
@@ -462,11 +459,11 @@ static int print_rows(const struct asked *a)
         if (!wanted(a, r))
             continue;
         struct weighed w = weigh(r);
-        int good = row_fits(&w) == (r->outcome == SHEET_FITS), counts = !not_counted(r);
-        n += counts;
-        right += counts && good;
-        fits += counts && r->outcome == SHEET_FITS;
-        right_fits += counts && good && r->outcome == SHEET_FITS;
+        int good = row_fits(&w) == (r->outcome == SHEET_FITS);
+        n++;
+        right += good;
+        fits += r->outcome == SHEET_FITS;
+        right_fits += good && r->outcome == SHEET_FITS;
         print_row(r, &w);
         if (a->parts)
             print_parts(&w);

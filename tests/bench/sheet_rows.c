@@ -450,6 +450,7 @@ const struct sheet_row sheet_rows[] = {
      .gpus = 8,
      .per_node = 8,
      .tensor = 8,
+     .whole_norms = 1,
      .micro = 4,
      .accumulation = 1,
      .seq = 2048,

@@ -48,6 +48,7 @@ struct sheet_row {
     const char *hw;  /* the shipped profile that is nearest */
     double gpu_gib;  /* what the driver shows of the device; 0: as in the profile */
     int gpus, per_node, tensor;
+    int whole_norms; /* tensor parallelism without sequence parallelism, where the framework has both */
     int shards; /* GPUs that share one copy of the states; 0: all that are not tensor's */
     const char *framework;
     enum topt_zero zero;
@@ -59,8 +60,7 @@ struct sheet_row {
     double gib; /* memory of a GPU */
     enum sheet_seen seen;
     const char *technique; /* what it does that a plan does not say; NULL: nothing */
-    const char
-        *open; /* what decides and the source leaves open: not counted; NULL: nothing */
+    const char *open;      /* what decides and the source does not say; NULL: nothing */
     const char *source;
     int ask; /* the fewest GPUs are asked for, as this run was */
 };

@@ -20,6 +20,7 @@
 #include "topt_lower.h"
 #include "topt_model.h"
 #include "topt_plan.h"
+#include "topt_tensor.h"
 #include "topt_text.h"
 #include "validation_rows.h"
 
@@ -39,6 +40,23 @@ struct builder {
     struct topt_error err;
 };
 
+static enum topt_op_role role_of(const char *name)
+{
+    static const struct {
+        const char *name;
+        enum topt_op_role role;
+    } of[] = {{"qkv", TOPT_ROLE_QKV},          {"out", TOPT_ROLE_OUT},
+              {"gate", TOPT_ROLE_GATE},        {"up", TOPT_ROLE_UP},
+              {"down", TOPT_ROLE_DOWN},        {"embedding", TOPT_ROLE_EMBEDDING},
+              {"wte", TOPT_ROLE_EMBEDDING},    {"head", TOPT_ROLE_HEAD},
+              {"types", TOPT_ROLE_WHOLE},      {"position", TOPT_ROLE_WHOLE},
+              {"classifier", TOPT_ROLE_WHOLE}, {"pooler", TOPT_ROLE_WHOLE}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (!strcmp(of[i].name, name))
+            return of[i].role;
+    return TOPT_ROLE_NONE;
+}
+
 static int add(struct builder *b, const char *kind, const char *name,
                const struct topt_attrs *a, int ninputs, int x, int y)
 {
@@ -48,6 +66,7 @@ static int add(struct builder *b, const char *kind, const char *name,
     int t = topt_model_add(b->m, kind, full, ninputs, inputs, a, &b->err);
     if (t < 0)
         give_up(b->of->name, &b->err);
+    topt_model_say_role(b->m, role_of(name));
     return t;
 }
 
@@ -213,44 +232,15 @@ static int dim_of(const struct topt_op *op, const char *name)
     return -1;
 }
 
-/* Between the products of a block and its residual: after a sum over the tensor axes. */
-static int is_outer(const struct topt_op *op)
-{
-    const char *kind = op->spec->name;
-    return !strcmp(kind, "norm") || !strcmp(kind, "add") || !strcmp(kind, "dropout") ||
-           !strcmp(kind, "position") ||
-           (!strcmp(kind, "bias") &&
-            (ends(op->name, "out.bias") || ends(op->name, "down.bias")));
-}
-
-/* The dimension that tensor axes take, as Shoeybi et al. 2019 split a block: outputs of the
- * first product, inputs of the second, heads, the vocabulary; -1: none. */
-static int tensor_dim(const struct topt_op *op, int positions)
-{
-    const char *kind = op->spec->name;
-    int second = ends(op->name, ".out") || ends(op->name, ".down");
-    if (is_outer(op))
-        return positions ? dim_of(op, "s") : -1;
-    if (!strcmp(kind, "linear"))
-        return dim_of(op, second ? "k" : "n");
-    if (!strcmp(kind, "bias"))
-        return dim_of(op, "n");
-    if (!strcmp(kind, "attention"))
-        return dim_of(op, "h");
-    if (!strcmp(kind, "unary"))
-        return dim_of(op, "d");
-    return dim_of(op, "v"); /* embedding, table, loss */
-}
-
 static struct topt_config config_of(const struct run *r, const struct topt_op *op,
-                                    const struct topt_mesh *mesh, int cut)
+                                    const struct topt_mesh *mesh, int cut, int tensor_dim)
 {
     struct topt_config c = topt_config_none();
     int batch = dim_of(op, "b");
     if (batch < 0 && r->zero == TOPT_ZERO_PARAM)
         batch = dim_of(op, "v"); /* a shared table is stored split, as parameters are */
     for (int a = 0; a < mesh->naxes; a++)
-        c.dim[a] = (int8_t)(a < cut ? batch : tensor_dim(op, r->positions));
+        c.dim[a] = (int8_t)(a < cut ? batch : tensor_dim);
     c.zero = (uint8_t)r->zero;
     if (!topt_config_valid(op, &c, mesh))
         c.zero = 0;
@@ -283,24 +273,17 @@ static int runs_again(enum again again, const struct topt_op *op)
     }
 }
 
-/* A hub holds the residual as blocks do, a table as it is stored, else what all its
- * readers want. */
-static struct topt_hub hub_of(const struct run *r, const struct topt_model *m, int tensor,
-                              const struct topt_mesh *mesh, int cut,
+/* A hub holds a table as it is stored, samples by the data axes, else what the framework does. */
+static struct topt_hub hub_of(const struct topt_model *m, int tensor,
+                              const struct topt_mesh *mesh, int cut, int tensor_dim,
                               const struct topt_config *made)
 {
     const struct topt_op *op = &m->op[m->tensor[tensor].producer];
     int table = !strcmp(op->spec->name, "variable");
-    int residual = is_outer(op) && strcmp(op->spec->name, "norm") != 0;
     struct topt_hub h = {topt_config_none(),
                          made->recompute ? TOPT_HUB_RECOMPUTE : TOPT_HUB_KEEP};
     for (int a = 0; a < mesh->naxes; a++)
-        if (table)
-            h.layout.dim[a] = made->dim[a];
-        else if (a < cut)
-            h.layout.dim[a] = 0;
-        else if (residual && r->positions)
-            h.layout.dim[a] = 1;
+        h.layout.dim[a] = (int8_t)(a >= cut ? tensor_dim : table ? made->dim[a] : 0);
     return h;
 }
 
@@ -308,10 +291,9 @@ static struct topt_hub hub_of(const struct run *r, const struct topt_model *m, i
 static void flag(const struct run *r, const struct topt_model *m, struct topt_strategy *s)
 {
     struct topt_error err = {0};
-    struct topt_blocks blocks;
+    struct topt_settings ours = topt_settings_default();
     uint8_t *may = NULL, *asked = calloc((size_t)m->nops + 1, 1);
-    if (!asked || topt_model_blocks(m, &blocks, &err) ||
-        topt_recomputable(m, &blocks, &may, &err))
+    if (!asked || topt_recomputable(m, &ours, &may, &err))
         give_up(r->model->name, &err);
     for (int i = 0; i < m->nops; i++)
         s->config[i].recompute = (uint8_t)(may[i] && runs_again(r->again, &m->op[i]));
@@ -323,7 +305,6 @@ static void flag(const struct run *r, const struct topt_model *m, struct topt_st
         s->config[i].recompute = s->config[i].recompute && asked[i];
     free(may);
     free(asked);
-    topt_blocks_fini(&blocks);
 }
 
 static struct topt_strategy *plan_of(const struct run *r, const struct topt_model *m,
@@ -331,16 +312,20 @@ static struct topt_strategy *plan_of(const struct run *r, const struct topt_mode
 {
     struct topt_strategy *s = topt_strategy_create(m);
     struct topt_error err = {0};
+    struct topt_tensor_map map;
     int cut = mesh->naxes;
     for (int parts = r->tensor; parts > 1; parts /= mesh->size[cut])
         cut--;
-    if (!s)
+    if (!s || topt_tensor_map_init(&map, m, &topt_tensor_megatron, r->positions, &err))
         give_up(r->model->name, &err);
     for (int i = 0; i < m->nops; i++)
-        s->config[i] = config_of(r, &m->op[i], mesh, cut);
+        s->config[i] = config_of(r, &m->op[i], mesh, cut, map.op[i]);
     flag(r, m, s);
     for (int t = 0; t < m->ntensors; t++)
-        s->hub[t] = hub_of(r, m, t, mesh, cut, &s->config[m->tensor[t].producer]);
+        if (m->tensor[t].nconsumers > 1)
+            s->hub[t] =
+                hub_of(m, t, mesh, cut, map.hub[t], &s->config[m->tensor[t].producer]);
+    topt_tensor_map_fini(&map);
     return s;
 }
 
@@ -460,15 +445,13 @@ static struct outcome predict(const struct run *r)
     struct topt_strategy *s = plan_of(r, m, &mesh);
     struct topt_costing k = {
         .model = m, .hw = hw, .mesh = &mesh, .settings = &settings, .router = router};
-    struct topt_blocks blocks;
-    if (!router || topt_model_blocks(m, &blocks, &err))
+    if (!router)
         give_up(r->model->name, &err);
     /* What is hidden follows from the schedule, as for any plan of one choice. */
     if ((r->overlap != TOPT_OVERLAP_NONE &&
-         topt_hidden_share(&k, &blocks, s->config, &settings.hidden_ppm, &err)) ||
+         topt_hidden_share(&k, s->config, &settings.hidden_ppm, &err)) ||
         topt_cost_strategy(&k, s, &cost, &err))
         give_up(r->model->name, &err);
-    topt_blocks_fini(&blocks);
     double seen = measured(r);
     double bytes = r->framework ? memory_of(r, hw, s) : (double)cost.memory_bytes;
     struct outcome o = {.seconds = (double)cost.time_ns / 1e9,
@@ -554,8 +537,18 @@ static const char head[] =
     "something was\n"
     "missing it was added, with a figure that others measured apart from these runs and "
     "that\n"
-    "the profile names; no number was fitted to a row or to a group. Errors are "
-    "(predicted -\n"
+    "the profile names; no number was fitted to a row or to a group. The rows are "
+    "therefore not unseen:\n"
+    "they showed which mechanisms were missing, and runs that nobody looked at before "
+    "may lie further off.\n"
+    "Where a run has tensor parallelism, each operator is split as the planner splits it "
+    "for that\n"
+    "framework, by its role (solver/plan/space/tensor_rules.c); these rows were priced "
+    "with the same layouts,\n"
+    "written for them alone, when the planner itself still searched among others, and no "
+    "figure of them\n"
+    "changed with the rules.\n"
+    "Errors are (predicted -\n"
     "measured) / measured. Memory is what `memory_bytes` says for the framework that ran "
     "it (`--framework`):\n"
     "tensors and what its allocator can't use, without the driver's context.\n"

@@ -134,8 +134,19 @@ static void test_resized(void)
     setenv(TOPT_CARRY_VARIABLE, word, 1);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         setenv(numbers[i][0], numbers[i][1], 1);
+    ok(topt_carry_plan("p-1", &back, &m, &err) == 1 && !strcmp(back, "{}"),
+       "more nodes than the plan needs");
+    free(back);
+    setenv("SLURM_JOB_NUM_NODES", "1", 1);
+    setenv("SLURM_GPUS_ON_NODE", "8", 1);
+    ok(topt_carry_plan("p-1", &back, &m, &err) == 1 && !strcmp(back, "{}"),
+       "a whole node, which has more GPUs than the plan needs");
+    free(back);
+    setenv("SLURM_JOB_NUM_NODES", "2", 1);
+    setenv("SLURM_GPUS_ON_NODE", "3", 1);
     ok(topt_carry_plan("p-1", &back, &m, &err) == -1 && err.code == TOPT_ERR_INFEASIBLE,
-       "%s", err.text);
+       "more nodes of too few GPUs: %s", err.text);
+    setenv("SLURM_GPUS_ON_NODE", "4", 1);
     setenv("SLURM_TOPT_PLAN_DOC_2x4", other, 1);
     ok(topt_carry_plan("p-1", &back, &m, &err) == 1 && !strcmp(back, "[2]"),
        "the plan of the job's shape");

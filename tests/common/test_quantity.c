@@ -47,6 +47,31 @@ static void test_numbers(void)
     ok(topt_parse_real("", 0, &v, &err) && says("not a number"), "nothing: %s", err.text);
 }
 
+static void test_shares(void)
+{
+    static const struct {
+        const char *text;
+        double share;
+    } good[] = {{"0.8", 0.8}, {"80", 0.8}, {"80%", 0.8},   {" 80 % ", 0.8},
+                {"1", 1},     {"100", 1},  {"1%", 0.01},   {"2.5%", 0.025},
+                {"5", 0.05},  {"0", 0},    {"0.8%", 0.008}};
+    static const struct {
+        const char *text, *says;
+    } bad[] = {{"1.5", "150 %"},    {"1.5", "0.015"},  {"1.5", "write 1.5%"},
+               {"2", "200 %"},      {"4.99", "499 %"}, {"101", "too large"},
+               {"100.5%", "large"}, {"-1", "small"},   {"-1%", "small"},
+               {"nan", "not a"},    {"inf", "not a"},  {"80%%", "not a"},
+               {"80 % x", "not a"}, {"", "not a"},     {"%", "not a"}};
+    double v = 0;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        ok(!topt_parse_share(good[i].text, &v, &err) && v >= good[i].share &&
+               v <= good[i].share,
+           "'%s' is %.17g", good[i].text, v);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        ok(topt_parse_share(bad[i].text, &v, &err) && says(bad[i].says), "'%s': %s",
+           bad[i].text, err.text);
+}
+
 static void test_sizes(void)
 {
     static const struct {
@@ -152,6 +177,7 @@ int main(void)
 {
     test_whole_numbers();
     test_numbers();
+    test_shares();
     test_sizes();
     test_memory();
     test_counts();

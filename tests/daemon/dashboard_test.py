@@ -280,6 +280,7 @@ def check_roles(browser, server, hash_):
         ok(True, "a plain user # SKIP only root can become another user")
         return
     os.chmod(server.socket, 0o666)
+    before = refusals(server)
     url = server.tunnel(user=65534, group=65534, extra_groups=[])
     page = browser.page(1280, 900)
     page.open(url)
@@ -287,6 +288,12 @@ def check_roles(browser, server, hash_):
     page.until("!document.querySelector('#queue').hidden", 3)
     ok(page.run("document.querySelector('#server').hidden"), "who is no operator sees no load of the server")
     ok(not page.complaints(), "and no complaint", page.complaints())
+    ok(refusals(server) == before, "nor is a visit counted as a refusal", f"{before}, then {refusals(server)}")
+
+
+def refusals(server):
+    _, said = kit.ask(server.socket, "GET", "/metrics")
+    return [line for line in said.decode().splitlines() if line.startswith("topt_refusals_total{") and 'role="user"' in line]
 
 
 def check_stranger(browser, server, port):

@@ -37,7 +37,8 @@ static int began(const char *keys)
     return same;
 }
 
-/* "fail" fails, "gate..." waits, "deaf..." hears nothing but the order to be killed. */
+/* "fail" fails, "gate..." waits, "brief..." for the order to be brief, "deaf..." hears nothing but
+ * the order to be killed. */
 static int run(void *ctx, const struct job_run *r, void *data, struct topt_error *err)
 {
     (void)ctx;
@@ -47,6 +48,10 @@ static int run(void *ctx, const struct job_run *r, void *data, struct topt_error
     note(data);
     if (!strcmp(data, "fail"))
         return topt_fail(err, TOPT_ERR_INVAL, "it fails");
+    if (!strncmp(data, "whole", 5) && run_orders(r) & ORDER_BRIEF)
+        return topt_fail(err, TOPT_ERR_INTERNAL, "told to be brief");
+    while (!strncmp(data, "brief", 5) && !(run_orders(r) & ~ORDER_STOP))
+        rest();
     while ((deaf || !strncmp(data, "gate", 4)) && !atomic_load(&gate)) {
         int orders = run_orders(r);
         run_tell(r, &progress);
@@ -85,6 +90,7 @@ static struct jobs_config usual(void)
                                           .slow_ms = 100000},
                                 .limit_ms = 100000,
                                 .margin_ms = 10,
+                                .brief_ms = 100000,
                                 .demote_ms = 100000};
 }
 
@@ -117,6 +123,7 @@ static enum jobs_refusal submit_to(struct jobs *j, enum job_lane lane, int64_t u
                              .kind = &kind,
                              .uid = uid,
                              .lane = lane,
+                             .is_brief = strncmp(key, "whole", 5) != 0,
                              .cost = cost};
     return jobs_submit(j, &work, ret, &shared, &err);
 }
@@ -275,6 +282,85 @@ static void test_reserved(void)
     job_release(quick);
     atomic_store(&gate, true);
     done_and_release((struct job *[]){busy, waits}, 2);
+    finish(j);
+}
+
+/* A user's many short questions do not hold another's search: the last slot takes that first. */
+static void test_search_in_a_flood(void)
+{
+    struct jobs_config c = usual();
+    struct jobs *j = create(&c);
+    struct job *busy[2], *job[4];
+    busy[0] = submit(j, "gate-0");
+    wait_running(j, 1);
+    ok(submit_to(j, LANE_SUBMIT, 1, 0, "gate-1", &busy[1]) == JOBS_TAKEN, "both work");
+    wait_running(j, 2);
+    static const char *const keys[] = {"q1", "q2", "q3"};
+    for (int i = 0; i < 3; i++)
+        ok(submit_to(j, LANE_SUBMIT, 1, 0, keys[i], &job[i]) == JOBS_TAKEN, "%s waits",
+           keys[i]);
+    job[3] = search_of(j, 2, "s");
+    job_release(busy[0]);
+    done_and_release(job, 4);
+    ok(began("gate-0 gate-1 s q1 q2 q3 "), "the search is next");
+    submit_to(j, LANE_SEARCH, LANES_NOBODY, 0, "gate-2", &busy[0]);
+    wait_running(j, 2);
+    ok(submit_to(j, LANE_SEARCH, LANES_NOBODY, LANES_LATER, "later", &job[0]) ==
+           JOBS_TAKEN,
+       "what nobody waits for");
+    ok(submit_to(j, LANE_SUBMIT, 1, 0, "q4", &job[1]) == JOBS_TAKEN, "q4 waits");
+    job[2] = search_of(j, 2, "s2");
+    job_release(busy[0]);
+    done_and_release(job, 3);
+    ok(began("gate-0 gate-1 s q1 q2 q3 gate-2 s2 q4 later "), "is done last");
+    atomic_store(&gate, true);
+    done_and_release(&busy[1], 1);
+    finish(j);
+}
+
+/* A short question that takes half of its time is told to leave out what is beside the answer. */
+static void test_brief_when_long(void)
+{
+    struct jobs_config c = usual();
+    c.demote_ms = 2000;
+    struct jobs *j = create(&c);
+    struct job *search = search_of(j, 1, "gate-search"), *job;
+    struct job_status st;
+    wait_running(j, 1);
+    ok(submit_to(j, LANE_SUBMIT, 2, 0, "brief", &job) == JOBS_TAKEN, "it runs");
+    is_int(state(job, 60000), JOB_DONE, "and is told to be brief");
+    job_status(job, &st);
+    ok(st.lane == LANE_SUBMIT && st.elapsed_ms >= 1000,
+       "at half of its time, not before");
+    is_int(state(search, 0), JOB_RUNNING, "a search goes on");
+    atomic_store(&gate, true);
+    job_release(job);
+    done_and_release(&search, 1);
+    finish(j);
+}
+
+/* So is one that waited. */
+static void test_brief_when_late(void)
+{
+    struct jobs_config c = usual();
+    c.brief_ms = 20;
+    struct jobs *j = create(&c);
+    struct job *busy[2], *job, *whole;
+    busy[0] = submit(j, "gate-0");
+    wait_running(j, 1);
+    ok(submit_to(j, LANE_SUBMIT, 1, 0, "gate-1", &busy[1]) == JOBS_TAKEN, "both work");
+    wait_running(j, 2);
+    ok(submit_to(j, LANE_SUBMIT, 2, 0, "brief", &job) == JOBS_TAKEN, "one waits");
+    ok(submit_to(j, LANE_SUBMIT, 3, 0, "whole", &whole) == JOBS_TAKEN,
+       "and one that wants all");
+    is_int(state(job, 30), JOB_QUEUED, "for a while");
+    job_release(busy[1]);
+    is_int(state(job, 60000), JOB_DONE, "and is told to be brief as it begins");
+    is_int(state(whole, 60000), JOB_DONE, "not the one that wants all");
+    job_release(whole);
+    atomic_store(&gate, true);
+    job_release(job);
+    done_and_release(busy, 1);
     finish(j);
 }
 
@@ -736,6 +822,9 @@ int main(void)
     test_stop_and_limit();
     test_stopping();
     test_reserved();
+    test_search_in_a_flood();
+    test_brief_when_long();
+    test_brief_when_late();
     test_submit_turns();
     test_fairness();
     test_costs();

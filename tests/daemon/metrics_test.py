@@ -7,10 +7,12 @@ there.  A parser of others (python3-prometheus-client) and promtool are asked to
 """
 
 import collections
+import http.client
 import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -164,6 +166,44 @@ def check_tools(text):
     ok(board.returncode == 0, "and the board's expressions", board.stdout + board.stderr)
 
 
+def check_recipe(folder):
+    """The units of deploy/prometheus: their port is forwarded to the socket, as a user of no role."""
+    activate = shutil.which("systemd-socket-activate")
+    lines = open(SOURCES + "/deploy/prometheus/topt-metrics.service").read().splitlines()
+    start = [line.split("=", 1)[1] for line in lines if line.startswith("ExecStart=")][0]
+    if os.geteuid() or not activate or not os.path.exists(start.split()[0]):
+        ok(True, "Prometheus over the Unix socket # SKIP needs root and systemd-socket-proxyd")
+        return
+    path = folder + "/open"
+    os.chmod(folder, 0o755)
+    servers = [subprocess.Popen([FAKE, "--socket", path, "--state", folder + "/open-state", "--hw", "fake-hw", "--open-metrics", "yes",
+                                 "--log-level", "error"])]
+    while servers[0].poll() is None and not os.path.exists(path):
+        time.sleep(0.02)
+    os.chmod(path, 0o666)
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    servers.append(subprocess.Popen([activate, "-l", f"127.0.0.1:{port}", *start.replace("/run/topt/toptd.sock", path).split()],
+                                    user=65534, group=65534, extra_groups=[], stderr=subprocess.DEVNULL))
+    got = {}
+    for target in "/metrics", "/v1/plans":
+        for _ in range(200):
+            try:
+                c = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+                c.request("GET", target, headers={"Accept": OPENMETRICS})
+                r = c.getresponse()
+                got[target] = r.status, r.read().decode()
+                break
+            except OSError:
+                time.sleep(0.05)
+    ok(got.get("/metrics", (0, ""))[0] == 200 and "topt_build_info" in got["/metrics"][1], "Prometheus' units give the metrics", got)
+    ok(got.get("/v1/plans", (0, ""))[1].startswith('{"plans":[]'), "and nobody's plans", got.get("/v1/plans"))
+    for s in reversed(servers):
+        s.terminate()
+        s.wait(20)
+
+
 def main():
     folder = tempfile.mkdtemp(prefix="toptd-metrics-")
     path = folder + "/s"
@@ -216,6 +256,7 @@ def main():
     check_tools(text)
     server.terminate()
     ok(server.wait(60) == 0, "it ends well")
+    check_recipe(folder)
     shutil.rmtree(folder)
     return kit.finish()
 

@@ -38,14 +38,15 @@ LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_s
          "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 512,
          "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "tie_word_embeddings": False}
 # Good values of text that is not one of a few words, and what else some values need.
-SAMPLES = {"hw": ["lab-cpu"], "train": ["all", "lora:4"], "algorithm": ["ft", "data-parallel"],
-           "pin": ["h0.qkv=b:1"],
+SAMPLES = {"hw": ["lab-cpu"], "min_efficiency": ["80%", "0.8", "80"], "train": ["all", "lora:4"], "algorithm": ["ft", "data-parallel"],
+           "pin": ["h0.qkv=b:1"], "gpus_per_node": [4, 8],
            "model_id": ["small", "model of the test"], "name": ["x/config.json", "é"], "fields": ["gpus", "feasible,points,plan"],
            # Of a job in Slurm, where no scontrol says what there is.
-           "slurm_partition": ["gpu", "gpu,long"], "slurm_constraint": ["a&b"], "slurm_gpu_type": ["a100"],
+           "slurm_partition": ["gpu", "gpu,long"], "slurm_constraint": ["a&b"], "slurm_nodelist": ["n[1-3],gpu7"], "slurm_gpu_type": ["a100"],
            "slurm_time": ["1-12:00:00"], "slurm_mem": ["4G"], "slurm_mem_per_gpu": ["2000"], "slurm_account": ["x"],
-           "slurm_qos": ["long"], "slurm_mem_per_cpu": ["500"], "slurm_reservation": ["course"]}
-NEEDS = {("mode", "mini-time"): {"gpus": 2}, ("blocks", "free"): {"factors": "zero"}}
+           "slurm_qos": ["long"], "slurm_mem_per_cpu": ["500"], "slurm_reservation": ["course"], "slurm_exclusive": ["exclusive"]}
+NEEDS = {("mode", "mini-time"): {"gpus": 2}, ("blocks", "free"): {"factors": "zero"}, ("counts", "nodes"): {"max_gpus": 8},
+         ("sequence_parallel", "on"): {"framework": "megatron"}}
 
 
 class Reply:
@@ -218,8 +219,10 @@ def good(name, schema):
         return schema["enum"]
     if schema["type"] == "boolean":
         return [True, False]
+    if schema["type"] == "integer" and name in SAMPLES:
+        return SAMPLES[name]
     if schema["type"] in ("integer", "number"):
-        return [schema["minimum"], schema["maximum"]] + ([0.5] if schema["type"] == "number" else [])
+        return [schema["minimum"], schema["maximum"]] + ([(schema["minimum"] + schema["maximum"]) / 2] if schema["type"] == "number" else [])
     if schema["type"] == "array":
         return [[1], [2]]
     if "x-words" in schema:
@@ -234,6 +237,9 @@ def bad(schema, in_url):
     kinds = schema.get("anyOf") or schema.get("oneOf")
     if kinds and any(k["type"] == "array" for k in kinds):
         return ["4", [], [0], 0, 4.5, [1, "2"]]
+    if kinds and any(k["type"] == "number" for k in kinds):
+        gap = (kinds[0]["maximum"] + kinds[1]["minimum"]) / 2
+        return ["most", -1, gap, 101, f"{gap}", "101%"] + ([] if in_url else [True, []])
     if kinds:
         return ["lots", 0, "1XB"] + ([] if in_url else [True, 0.5])
     if schema["type"] == "array":

@@ -23,7 +23,7 @@ M
 sed 's/LlamaForCausalLM/NoSuchModel/; s/"llama"/"nosuch"/' "$dir/config.json" >"$dir/unknown.json"
 small=(--batch 8 --seq 64 --max-gpus 4)
 
-start
+start --threads 2
 hw=$(curl -s --unix-socket "$sock" http://localhost/v1/hardware | grep -o '"name":"v100[^"]*"' | head -1 | cut -d'"' -f4)
 [ -n "$hw" ]; ok $? "profiles are shipped: $hw"
 topt_client status; says 'is ready'; ok $? "topt client status"
@@ -46,10 +46,12 @@ ask POST "/v1/plan?mode=mini-parallelism&batch=8&seq=64&max_gpus=4&hw=$hw&memory
     "${text[@]}" --data-binary "@$dir/config.json"
 check "less memory, more GPUs" 200 '^TOPT_GPUS=[234]$'
 metric() { curl -s --unix-socket "$sock" http://localhost/metrics | sed -n "s/^$1 //p"; }
-rest() # until nothing is searched any more, what is searched behind a question included
+rest() # until nothing is searched or waits any more, what is searched behind a question included
 {
-    for _ in $(seq 100); do
-        curl -s --unix-socket "$sock" http://localhost/metrics | grep -q '^topt_searches_running{lane="search"} 0' && return
+    for _ in $(seq 300); do
+        curl -s --unix-socket "$sock" http://localhost/metrics >"$dir/metrics"
+        grep -q '^topt_searches_running{lane="search"} 0' "$dir/metrics" &&
+            grep -q '^topt_queue_length{lane="search"} 0' "$dir/metrics" && return
         sleep 0.1
     done
 }
@@ -98,6 +100,10 @@ topt_client frontier "$dir/config.json" --batch 16 --hw "$hw" --gpus 2
 [ "$status" = 0 ] && says 'least memory'; ok $? "topt client frontier"
 topt_client frontier "$dir/config.json" --batch 16 --hw "$hw"
 [ "$status" = 2 ] && says 'how many devices'; ok $? "of how many GPUs?"
+topt_client frontier "$(dirname "$0")/../../deploy/quickstart/gpt-small.json" --hw lab-cpu --batch 8 --gpus 2 \
+    --framework topt --json
+[ "$status" = 0 ] && [ "$(grep -o '"memory_bytes"' "$dir/body" | wc -l)" -gt 128 ]
+ok $? "one whose points two threads check"
 began=$(date +%s%N)
 topt_client curve "$dir/config.json" --hw a100-80-dgx --framework topt --space full --batch 512 --timeout 1
 took=$(( ($(date +%s%N) - began) / 1000000 ))
@@ -158,4 +164,5 @@ took=$(( ($(date +%s%N) - began) / 1000000 ))
 [ $took -lt 2000 ]; ok $? "within 2 s ($took ms)"
 grep 'does not end' "$dir/log" | sed 's/^/# /' # how soon it noticed is the solver's matter
 topt_client status; [ "$status" = 1 ] && says 'is toptd running'; ok $? "then nobody answers"
+! grep -q 'WARNING: ThreadSanitizer' "$dir/log"; ok $? "nothing that threads share was touched without a lock"
 finish

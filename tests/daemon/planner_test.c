@@ -3,6 +3,7 @@
 #include "tap.h"
 #include "topt_json.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@ static const char model[] =
 static char *hw;
 static struct planner *planner;
 static int64_t memory_mill;
+static atomic_bool is_brief;
 
 /* The answer as text, freed by the caller.  'grown': as of questions. */
 static char *ask(const char *question, const char *frontiers, char **grown)
@@ -32,6 +34,7 @@ static char *ask(const char *question, const char *frontiers, char **grown)
                                   .query = &q,
                                   .threads = 1,
                                   .memory_mill = memory_mill,
+                                  .brief = &is_brief,
                                   .frontiers = frontiers,
                                   .grown = grown};
     if (!rc && !planner_answer(planner, &pq, &answer, &err))
@@ -41,6 +44,38 @@ static char *ask(const char *question, const char *frontiers, char **grown)
     json_decref(answer);
     json_decref(doc);
     return text ? text : strdup(err.text);
+}
+
+/* Where others wait the plan comes alone, and is the same. */
+static void test_brief(void)
+{
+    static const char question[] = "{\"batch\":16,\"seq\":64,\"memory_bytes\":2000000}";
+    static const char chosen[] = "{\"batch\":16,\"seq\":64,\"memory_bytes\":2000000,"
+                                 "\"min_efficiency\":0.5}";
+    char *text = ask(question, NULL, NULL), *of_choice = ask(chosen, NULL, NULL);
+    json_t *whole = json_loads(text, 0, NULL);
+    free(text);
+    atomic_store(&is_brief, true);
+    text = ask(question, NULL, NULL);
+    json_t *alone = json_loads(text, 0, NULL);
+    free(text);
+    text = ask(chosen, NULL, NULL);
+    atomic_store(&is_brief, false);
+    ok(json_array_size(json_object_get(whole, "alternatives")) > 1 &&
+           json_array_size(json_object_get(whole, "with")) > 0,
+       "beside the plan stand others, and what would fit if it were asked for");
+    ok(json_is_true(json_object_get(alone, "brief")) &&
+           !json_object_get(alone, "alternatives") && !json_object_get(alone, "with"),
+       "told to be brief, neither does");
+    ok(json_equal(json_object_get(whole, "plan"), json_object_get(alone, "plan")) &&
+           !json_object_get(whole, "brief"),
+       "and the plan is the same");
+    ok(!strcmp(text, of_choice),
+       "where an efficiency chooses among them nothing changes");
+    json_decref(whole);
+    json_decref(alone);
+    free(text);
+    free(of_choice);
 }
 
 /* Where jobs took more memory than was said, a plan is made for so much less. */
@@ -201,6 +236,7 @@ int main(void)
     test_useless();
     test_groups();
     test_less_memory();
+    test_brief();
     free(hw);
     planner_destroy(planner);
     return done_testing();

@@ -12,10 +12,10 @@ static const char *source;
 static int json(enum query_kind kind, const char *text)
 {
     topt_error_clear(&err);
-    json_t *doc = json_loads(text, 0, NULL);
-    int rc = query_from_json(kind, doc, &q, &source, &err);
+    static json_t *doc; /* 'source' may be one of its keys until the next question */
     json_decref(doc);
-    return rc;
+    doc = json_loads(text, 0, NULL);
+    return query_from_json(kind, doc, &q, &source, &err);
 }
 
 /* "a=1&b=2" without decoding. */
@@ -47,6 +47,25 @@ static char *problem(enum query_kind kind, const char *text)
     if (!json(kind, text))
         query_problem_text(&q, &t);
     return t.s ? t.s : strdup("");
+}
+
+/* A share of JSON is a number or text, and a percentage as well; all ways are one key. */
+static void test_shares(void)
+{
+    static const char *const same[] = {"0.8",     "80",      "80.0",
+                                       "\"80%\"", "\"0.8\"", "\"80\""};
+    static const char *const bad[] = {"1.5",   "2",        "101", "-1",
+                                      "\"2\"", "\"most\"", "true"};
+    char text[64];
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        snprintf(text, sizeof text, "{\"min_efficiency\":%s}", same[i]);
+        ok(!json(QUERY_PLAN, text) && q.min_efficiency == 0.8, "%s is 0.8", text);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        snprintf(text, sizeof text, "{\"min_efficiency\":%s}", bad[i]);
+        ok(json(QUERY_PLAN, text) && !strcmp(source, "min_efficiency"), "%s: %s", text,
+           err.text);
+    }
 }
 
 static void test_problem(void)
@@ -182,7 +201,10 @@ static void test_bad(void)
         {"mode=mini-parallelism&factors=zero;micro", "words with commas"},
         {"mode=mini-parallelism&dtype=bf16", "dtype: unknown field"},
         {"mode=mini-parallelism&tensor_parallel=2", "must be true or false"},
-        {"mode=mini-parallelism&min_efficiency=1.5", "min_efficiency"},
+        {"mode=mini-parallelism&min_efficiency=1.5", "150 %"},
+        {"mode=mini-parallelism&min_efficiency=2.5", "0.025"},
+        {"mode=mini-parallelism&min_efficiency=101", "min_efficiency: 101 is too large"},
+        {"mode=mini-parallelism&min_efficiency=nan", "min_efficiency: 'nan' is not"},
         {"mode=mini-parallelism&framework=a/b", "framework must be a name"},
         {"mode=mini-parallelism&wait_ms=100000000", "wait_ms"},
         {"mode=mini-parallelism&memory=lots", "memory"},
@@ -239,6 +261,7 @@ static void test_bad_json(void)
 int main(void)
 {
     test_good();
+    test_shares();
     test_problem();
     test_bad();
     test_bad_json();

@@ -388,6 +388,55 @@ static void test_journal(void)
     journal_close(j);
 }
 
+/* The first run, with nobody's folder yet; and a log that has grown. */
+static void test_journal_grows(void)
+{
+    char path[140], old[160];
+    struct journal *j = NULL, *other = NULL;
+    struct topt_error err = {0};
+    struct stat st;
+    struct rightsize_entry e = {.at_s = 1764000000,
+                                .job = 7,
+                                .submitted = "then",
+                                .user = "ann",
+                                .result = RIGHTSIZE_DONE,
+                                .to = {.nodes = 1}};
+    size_t n = 0;
+    snprintf(path, sizeof path, "%s/fresh/log", folder);
+    snprintf(old, sizeof old, "%s.1", path);
+    ok(!journal_open(path, 1, &j, &err), "its folder is made: %s", err.text);
+    ok(!journal_add(j, &e, &err), "an entry");
+    journal_close(j);
+    char line[1024];
+    FILE *f = fopen(path, "r+");
+    size_t len = fgets(line, sizeof line, f) ? strlen(line) : 1;
+    char *dry = strstr(line, "\"done\"");
+    memcpy(dry, "\"left\"", 6);
+    fseek(f, 0, SEEK_END);
+    for (size_t size = 0; size < (size_t)17 << 20; size += len)
+        fputs(line, f);
+    fclose(f);
+    ok(!journal_open(path, 0, &j, &err) && !stat(path, &st) && st.st_size > 17 << 20,
+       "who only reads leaves it");
+    journal_close(j);
+    ok(!journal_open(path, 1, &j, &err) && (journal_last(j, &n), n == 0),
+       "of the newest 8 MiB nothing was done: %s", err.text);
+    ok(!stat(path, &st) && st.st_size <= 8 << 20 && st.st_size > 7 << 20,
+       "with which the log begins anew");
+    ok(!stat(old, &st) && st.st_size > 17 << 20, "all of it lies beside it");
+    ok(journal_open(path, 1, &other, &err) == -1 && err.code == TOPT_ERR_BUSY,
+       "the new one is locked, too");
+    e.job = 9;
+    ok(!journal_add(j, &e, &err), "and goes on");
+    journal_close(j);
+    ok(!journal_open(path, 1, &j, &err) && journal_last(j, &n)->job == 9 && n == 1,
+       "as it was");
+    journal_close(j);
+    ok(!unlink(path) && !unlink(old), "two files");
+    snprintf(path, sizeof path, "%s/fresh", folder);
+    ok(!rmdir(path), "and no third");
+}
+
 int main(void)
 {
     snprintf(folder, sizeof folder, "/tmp/topt-rightsize.%ld", (long)getpid());
@@ -398,6 +447,7 @@ int main(void)
     test_change();
     test_meanwhile();
     test_journal();
+    test_journal_grows();
     char command[100];
     snprintf(command, sizeof command, "rm -r %s", folder);
     ok(!system(command), "nothing is left behind");

@@ -25,9 +25,18 @@ printf 'gpu fake-hw\n' >"$dir/map"
 status=$?
 [ $status -eq 2 ] && grep -q -- '--site-map' "$dir/body"; ok $? "a table of the site that can't be read: $(cat "$dir/body")"
 
+printf 'gpu * fake-hw\nold * moon\n' >"$dir/map"
+"$toptd" --check-config --site-map "$dir/map" --state "$dir/state" >"$dir/body" 2>&1
+status=$?
+[ $status -eq 2 ] && grep -q -- "--site-map: partition 'old': unknown hardware 'moon'" "$dir/body"
+ok $? "a table that names a profile which is not there: $(tail -1 "$dir/body")"
+"$toptd" --check-config --hw moon --state "$dir/state" >"$dir/body" 2>&1
+status=$?
+[ $status -eq 2 ] && grep -q -- "--hw: unknown hardware 'moon'" "$dir/body"; ok $? "and a default that is not there"
+[ ! -e "$dir/state" ]; ok $? "nothing is made for that either"
+
 # --- SIGHUP
 printf 'hw = fake-hw\nlog-level = warning\n' >"$dir/live.conf"
-printf 'gpu * fake-hw\nold * moon\n' >"$dir/map"
 start --config "$dir/live.conf" --site-map "$dir/map"
 grep -q "partition 'old' in .*map': unknown hardware 'moon'" "$dir/log" && ! grep -q "partition 'gpu'" "$dir/log"
 ok $? "a profile of the site's table that isn't there is named at the start"
@@ -41,6 +50,47 @@ grep -q 'settings were read again; --workers changes at the next start only' "$d
 ok $? "settings are read again, and what must wait is named"
 ask GET /v1/hardware; check "the default is another" 200 '"default":"other-hw"'
 grep -q 'GET /v1/hardware' "$dir/log"; ok $? "and the log says more"
+printf 'hw = other-hw\nlog-level = info\nuser-documents = 3\n' >"$dir/live.conf"
+reload() # reload: until it has
+{
+    local was
+    was=$(grep -c 'settings were read again' "$dir/log")
+    kill -HUP "$pid"
+    for _ in $(seq 100); do [ "$(grep -c 'settings were read again' "$dir/log")" -gt "$was" ] && break; sleep 0.05; done
+}
+reload
+for n in 1 2 3; do ask POST /v1/models -d "{\"fake_bytes\":$n}"; check "model $n of three" 201; done
+ask POST /v1/models -d '{"fake_bytes":4}'; check "a fourth is one too many" 413 'you keep 3 models and plans, and no more are kept of one user: .topt client forget'
+ask POST '/v1/plan?mode=mini-parallelism&batch=8' -d '{"fake_bytes":4}'; check "a question is answered" 200 '"feasible":true'
+worker=$(pgrep -P "$pid" | head -1)
+if grep -qE '__(asan|tsan)_init' "$(dirname "$toptd")/../libexec/topt/toptd-worker" || ! command -v pgrep >/dev/null; then
+    ok 0 "a worker process is confined # skipped: a sanitizer, or no pgrep"
+else
+    grep -q 'NoNewPrivs:.*1' "/proc/$worker/status" && grep -q 'Seccomp:.*2' "/proc/$worker/status"
+    ok $? "a worker process is confined: $(grep -E 'NoNewPrivs|Seccomp' "/proc/$worker/status" | tr '\n' ' ')"
+fi
+ask GET /v1/plans; check "its plan is kept" 200 '"id":"p-'
+ask GET /v1/models; [ "$(grep -o '"id"' "$dir/body" | wc -l)" = 2 ]; ok $? "with its model, and of the three the last"
+printf 'hw = other-hw\nlog-level = info\n' >"$dir/live.conf"
+reload
+plan='/v1/plan?batch=8&seq=8&slurm_partition='
+ask POST "${plan}new" -H 'Content-Type: application/octet-stream' --data-binary '{"n":1}'
+check "a partition that the table does not name is refused" 422 "no profile for partition 'new'"
+curl -s --unix-socket "$sock" http://localhost/v1/hardware -d '{"format":"topt-hw/1","name":"moon"}' >/dev/null
+"$toptd" --check-config --site-map "$dir/map" --state "$dir/state" >"$dir/body" 2>&1
+ok $? "a profile that was registered is known to --check-config, beside the toptd that runs"
+printf 'gpu * fake-hw\nnew * fake-hw\nolder * mars\n' >"$dir/map"
+kill -HUP "$pid"
+for _ in $(seq 100); do grep -q "partition 'older'" "$dir/log" && break; sleep 0.05; done
+grep -q "partition 'older' in .*map': unknown hardware 'mars'" "$dir/log"; ok $? "the table is read again, and what is not there named"
+ask POST "${plan}new" -H 'Content-Type: application/octet-stream' --data-binary '{"n":1}'
+check "and jobs of its new partition are planned" 200 '"feasible":true'
+printf 'gpu fake-hw\n' >"$dir/map"
+kill -HUP "$pid"
+for _ in $(seq 100); do grep -q "table stays as it was" "$dir/log" && break; sleep 0.05; done
+grep -q "table stays as it was: .*map:1: a line is" "$dir/log"; ok $? "a table that can't be read changes nothing"
+ask POST "${plan}new" -H 'Content-Type: application/octet-stream' --data-binary '{"n":2}'
+check "the one before still holds" 200 '"feasible":true'
 printf 'hw = other-hw\nlog-level = loud\n' >"$dir/live.conf"
 kill -HUP "$pid"
 for _ in $(seq 100); do grep -q 'stay as they were' "$dir/log" && break; sleep 0.05; done

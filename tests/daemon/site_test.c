@@ -11,7 +11,8 @@ static const char *const partitions =
     "PartitionName=a AllowGroups=ALL Default=YES MaxNodes=UNLIMITED MaxTime=01:00:00 "
     "Nodes=n[1-2] State=UP\n"
     "PartitionName=v Default=NO MaxNodes=2 MaxTime=UNLIMITED Nodes=n[3-6] State=UP\n"
-    "PartitionName=off Default=NO MaxNodes=UNLIMITED MaxTime=UNLIMITED State=DOWN\n"
+    "PartitionName=off Default=NO MaxNodes=UNLIMITED MaxTime=UNLIMITED State=DOWN "
+    "OverSubscribe=EXCLUSIVE\n"
     "PartitionName=cut AllowGroups=root Default=NO MaxNodes=UNLIMITED MaxTime=UNLIMITED "
     "MaxCPUsPerNode=4 Nodes=n1 State=UP JobDefaults=DefCpuPerGPU=1,DefMemPerGPU=100000 "
     "DefMemPerNode=UNLIMITED MaxMemPerNode=300000\n"
@@ -182,6 +183,10 @@ static void test_bounds(void)
            "of 4 GPUs");
     bounds("--mem-per-cpu", (struct site_job){.mem_per_cpu = "50G", .cpus_per_task = 2},
            "", 2, 5, "by --mem-per-cpu=50G");
+    bounds("--gpus-per-node", (struct site_job){.gpus_per_node = 2}, "", 2, 2,
+           "2 nodes of 2 GPUs");
+    bounds("more of a node than there is", (struct site_job){.gpus_per_node = 16}, "", 2,
+           8, "2 nodes of 8 GPUs");
     bounds("--cpus-per-gpu", (struct site_job){.cpus_per_gpu = 32}, "", 1, 2,
            "by --cpus-per-gpu=32");
     const struct site_job cut = {.partition = "cut", .gpu_type = "a100"};
@@ -212,6 +217,8 @@ static void test_bounds(void)
            "other", 0, 0, "of type v100");
     bounds("another partition's profile", (struct site_job){.partition = "a"}, "v", 0, 0,
            "--topt-hw=v: by the site's table partition 'a' has other GPUs");
+    bounds("a profile that the table hasn't", (struct site_job){.partition = "a"}, "mine",
+           0, 0, "has other GPUs: --topt-hw=dgx would do");
     bounds("another kind without a profile",
            (struct site_job){.partition = "a", .gpu_type = "v100"}, "", 0, 0,
            "has no profile for partition 'a' and GPU type v100");
@@ -360,17 +367,132 @@ static void test_several(void)
     ok(site_bound(&slurm, &map, &job, "", &b, &err) == -1, "none of two: %s", err.text);
 }
 
+/* Jobs that have their nodes for themselves, and why. */
+static void has_whole(const char *text, struct site_job job, const char *want)
+{
+    struct topt_error err = {0};
+    struct site_bound b = {.whole = "?"};
+    int rc = site_bound(&slurm, &map, &job, "dgx", &b, &err);
+    ok(!rc && !strcmp(b.whole, want), "%s: '%s' %s", text, b.whole, err.text);
+}
+
+static void test_whole(void)
+{
+    struct topt_error err = {0};
+    struct site_bound b;
+    has_whole("nothing asked", (struct site_job){.gpu_type = "a100"}, "");
+    has_whole("--exclusive", (struct site_job){.exclusive = "exclusive"}, "--exclusive");
+    has_whole("--exclusive=user", (struct site_job){.exclusive = "user"}, "");
+    has_whole("--oversubscribe", (struct site_job){.exclusive = "oversubscribe"}, "");
+    struct site_job job = {.partition = "v"};
+    ok(!site_bound(&slurm, &map, &job, "", &b, &err) &&
+           !strcmp(b.whole, "the site's table, of partition 'v'"),
+       "the table's: %s", b.whole);
+    ok(!slurm.partition[0].is_whole && slurm.partition[2].is_whole, "OverSubscribe");
+    slurm.partition[0].is_whole = 1;
+    has_whole("a partition", (struct site_job){.gpu_type = "a100"},
+              "partition 'a' (OverSubscribe=EXCLUSIVE)");
+    slurm.partition[0].is_whole = 0;
+}
+
+/* In a partition with two kinds of nodes, features choose between them. */
+static void test_features(void)
+{
+    static const char *const want[][2] = {{"", "dgx"}, {"fast", "dgx"}, {"ib", "v"}};
+    struct site_row rows[] = {{.partition = "m", .type = "a100", .profile = "dgx"},
+                              {.partition = "m", .type = "v100", .profile = "v"}};
+    const struct site_map two = {rows, 2};
+    const struct site_said said = {
+        "PartitionName=m State=UP\n",
+        "NodeName=n1 Gres=gpu:a100:4 AvailableFeatures=fast State=IDLE Partitions=m\n"
+        "NodeName=n2 Gres=gpu:v100:4 AvailableFeatures=volta,ib State=IDLE "
+        "Partitions=m\n",
+        "", ""};
+    struct topt_error err = {0};
+    struct site_slurm s;
+    struct site_bound b;
+    if (site_slurm_read(&said, &s, &err))
+        abort();
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        struct site_job job = {.partition = "m"};
+        strcpy(job.constraint, want[i][0]);
+        ok(!site_bound(&s, &two, &job, "", &b, &err) && !strcmp(b.profile, want[i][1]) &&
+               b.nodes == 1,
+           "-C '%s': %s %s", want[i][0], b.profile, b.words);
+    }
+    struct site_job job = {.partition = "m", .constraint = "volta"};
+    ok(!site_bound(&s, &two, &job, "", &b, &err) && !strcmp(b.gpu_type, "v100"),
+       "-C volta, and their type");
+    ok(site_bound(&s, &two, &job, "dgx", &b, &err) &&
+           strstr(err.text,
+                  "has no node up with GPUs of type a100 and --constraint=volta"),
+       "a profile of the others: %s", err.text);
+    site_slurm_fini(&s);
+}
+
+/* So do the nodes that the job names, of which it gets each. */
+static void test_named(void)
+{
+    static const char *const want[][4] = {
+        /* -w, --topt-hw, profile, words of a refusal */
+        {"n[1,3]", "", "dgx", ""},
+        {"n2", "", "v", ""},
+        {"n9", "", "dgx", ""}, /* left to Slurm */
+        {"n2", "dgx", "", "'n2' has no GPUs of type a100: --topt-hw=v would do"},
+        {"n[1-2]", "", "", "'n2' has no GPUs of type a100, and no line of the site's"},
+        {"n[1,4]", "", "", "'n4' is not up"},
+        {"n[1,5]", "", "", "'n5' is not in partition 'm'"}};
+    struct site_row rows[] = {{.partition = "m", .type = "a100", .profile = "dgx"},
+                              {.partition = "m", .type = "v100", .profile = "v"},
+                              {.partition = "o", .type = "*", .profile = "any"}};
+    const struct site_map table = {rows, 3};
+    const struct site_said said = {
+        "PartitionName=m State=UP\nPartitionName=o State=UP\n",
+        "NodeName=n1 Gres=gpu:a100:8 State=IDLE Partitions=m,o\n"
+        "NodeName=n2 Gres=gpu:v100:4 State=IDLE Partitions=m,o\n"
+        "NodeName=n3 Gres=gpu:a100:8 State=IDLE Partitions=m,o\n"
+        "NodeName=n4 Gres=gpu:a100:8 State=DOWN Partitions=m\n"
+        "NodeName=n5 Gres=gpu:a100:8 State=IDLE Partitions=x\n",
+        "", ""};
+    struct topt_error err = {0};
+    struct site_slurm s;
+    struct site_bound b;
+    if (site_slurm_read(&said, &s, &err))
+        abort();
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        struct site_job job = {.partition = "m"};
+        err = (struct topt_error){0};
+        strcpy(job.nodelist, want[i][0]);
+        int rc = site_bound(&s, &table, &job, want[i][1], &b, &err);
+        ok(rc == (*want[i][3] ? -1 : 0) && (rc || !strcmp(b.profile, want[i][2])) &&
+               strstr(err.text, want[i][3]),
+           "-w %s: %s %s", want[i][0], rc ? "" : b.profile, err.text);
+    }
+    struct site_job job = {.partition = "o", .nodelist = "n2"};
+    ok(!site_bound(&s, &table, &job, "", &b, &err) && b.nodes == 3 &&
+           b.gpus_per_node == 4 && b.named == 1 && strstr(b.words, "and -w n2"),
+       "no more GPUs of a node than the named one has: %s", b.words);
+    job.nodes = 1;
+    strcpy(job.nodelist, "n[1-2]");
+    ok(site_bound(&s, &table, &job, "", &b, &err) &&
+           strstr(err.text, "-w n[1-2]: 2 nodes are more than -N 1"),
+       "more than -N: %s", err.text);
+    site_slurm_fini(&s);
+}
+
 static void test_map(void)
 {
     struct topt_error err = {0};
     char path[] = "/tmp/topt-site.XXXXXX";
     int fd = mkstemp(path);
-    const char *text = "# ours\na a100 dgx # the good ones\n\nv * v\n";
-    const char *wrong = "a a100 dgx\nv v100\n";
+    const char *text = "# ours\na a100 dgx # the good ones\n\nv * v whole\n";
+    const char *wrong = "a a100 dgx whole # all\nv v100 v half\n";
     if (fd < 0 || topt_write_file(path, text, strlen(text), &err))
         abort();
     close(fd);
-    ok(site_map_read(path, &map, &err) == 0 && map.n == 2, "a table: %s", err.text);
+    ok(site_map_read(path, &map, &err) == 0 && map.n == 2 && !map.row[0].is_whole &&
+           map.row[1].is_whole,
+       "a table: %s", err.text);
     struct site_map none;
     if (topt_write_file(path, wrong, strlen(wrong), &err))
         abort();
@@ -391,6 +513,9 @@ int main(void)
     test_accounts();
     test_allowed();
     test_several();
+    test_whole();
+    test_features();
+    test_named();
     site_slurm_fini(&slurm);
     site_map_fini(&map);
     return done_testing();

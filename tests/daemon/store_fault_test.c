@@ -83,7 +83,8 @@ static void test_no_room(void)
     is_int(topt_err_http(err.code), 507, "as 507");
     is_int(finds(s, "before"), 1, "what was there is found");
     ok(has_plan(s, "p-1"), "plans, too");
-    is_int(store_put_model(s, &(struct store_doc){"m-2", "two", big_text('m')}, 1, &err),
+    is_int(store_put_model(s, &(struct store_doc){"m-2", "two", big_text('m')}, 1,
+                           STORE_REFUSE, &err),
            -1, "what must be stored fails: %s", err.text);
     is_int(err.code, TOPT_ERR_ROOM, "for the same reason");
     setrlimit(RLIMIT_FSIZE, &old);
@@ -255,8 +256,9 @@ static void test_damage(void)
     s = open_store();
     ok(s && finds(s, "sound") == 1 && !has_plan(s, "p-5"),
        "plans and answers are not read at the start");
-    is_int(store_put_model(s, &(struct store_doc){"m-5", "five", big_text('W')}, 1, &err),
-           1, "a model is put");
+    is_int(store_put_model(s, &(struct store_doc){"m-5", "five", big_text('W')}, 1,
+                           STORE_REFUSE, &err),
+           1, "a model is put: %s", err.text);
     store_close(s);
     ok(damage('W') > 10, "and damaged");
     is_int(store_open(dir, &s, &err), -1, "models are: %s", err.text);

@@ -27,7 +27,7 @@ static const char *id_of(char letter, int n)
 static int put_model(struct store *s)
 {
     const struct store_doc m = {id_of('m', round_number), "name", "{}"};
-    return store_put_model(s, &m, 1, &err);
+    return store_put_model(s, &m, 1, STORE_REFUSE, &err);
 }
 
 static int get_model(struct store *s)
@@ -251,7 +251,8 @@ int main(int argc, char **argv)
     strcpy(plan + sizeof plan - 16, "\"},\"model\":1}");
     test_open(stride);
     struct store *s = open_store();
-    ok(store_put_model(s, &(struct store_doc){"m-first", "first", "{}"}, 1, &err) == 1 &&
+    ok(store_put_model(s, &(struct store_doc){"m-first", "first", "{}"}, 1, STORE_REFUSE,
+                       &err) == 1 &&
            store_put_hw(s, &(struct store_doc){"h-kept", "kept", "{}"}, 1, STORE_HW_ADD,
                         NULL, &err) == 1 &&
            publish(s) == 0 && !get_answer(s),

@@ -2,7 +2,15 @@
  * who may read them, and how long they are kept. */
 #include "store_kit.h"
 
-enum { ALICE = 1001, BOB = 1002, CAROL = 1003, LAB = 500, HOUR = 3600, DAY = 24 * HOUR };
+enum {
+    ALICE = 1001,
+    BOB = 1002,
+    CAROL = 1003,
+    DORA = 4,
+    LAB = 500,
+    HOUR = 3600,
+    DAY = 24 * HOUR
+};
 
 static const struct store_who alice = {.uid = ALICE}, bob = {.uid = BOB};
 static const uint32_t lab[] = {LAB};
@@ -32,8 +40,8 @@ static void test_models(struct store *s)
     char *name, *doc;
     const struct store_doc m = {"m-1", "first", "{\"a\":1}"},
                            other = {"m-3", "first", "{\"b\":1}"};
-    is_int(store_put_model(s, &m, ALICE, &err), 1, "a model is stored");
-    is_int(store_put_model(s, &m, ALICE, &err), 0, "once");
+    is_int(store_put_model(s, &m, ALICE, STORE_REFUSE, &err), 1, "a model is stored");
+    is_int(store_put_model(s, &m, ALICE, STORE_REFUSE, &err), 0, "once");
     is_int(store_get_model(s, "m-1", &alice, NULL, &name, &doc, &err), 0, "and found");
     ok(!strcmp(name, "first") && !strcmp(doc, "{\"a\":1}"), "as it was");
     free(name);
@@ -42,16 +50,17 @@ static void test_models(struct store *s)
     ok(finds(s, "m-1", &bob, NULL) && finds(s, "first", &bob, NULL),
        "not by another: an id is no capability");
     ok(finds(s, "m-1", NULL, "m-1"), "an admin finds it");
-    is_int(store_put_model(s, &other, ALICE, &err), 1, "another of that name");
+    is_int(store_put_model(s, &other, ALICE, STORE_REFUSE, &err), 1,
+           "another of that name");
     ok(finds(s, "first", &alice, NULL), "which names neither");
-    is_int(
-        store_put_model(s, &(struct store_doc){"m-4", "m-3", "{\"c\":1}"}, ALICE, &err),
-        1, "one named m-3");
+    is_int(store_put_model(s, &(struct store_doc){"m-4", "m-3", "{\"c\":1}"}, ALICE,
+                           STORE_REFUSE, &err),
+           1, "one named m-3");
     ok(finds(s, "m-3", &alice, "m-3"), "an id comes first");
     ok(finds(s, "m-2", &alice, NULL), "another is not there");
     const struct store_doc sly = {"m-5", "m-0123456789abcdef", "{}"};
-    is_int(store_put_model(s, &sly, ALICE, &err), -1, "a name like an id is refused: %s",
-           err.text);
+    is_int(store_put_model(s, &sly, ALICE, STORE_REFUSE, &err), -1,
+           "a name like an id is refused: %s", err.text);
     is_int(err.code, TOPT_ERR_INVAL, "as the asker's fault");
 }
 
@@ -59,7 +68,8 @@ static void test_owners(struct store *s)
 {
     const struct store_doc same = {"m-1", "mine", "{\"a\":1}"};
     char *name, *doc;
-    is_int(store_put_model(s, &same, BOB, &err), 0, "another user sends the same");
+    is_int(store_put_model(s, &same, BOB, STORE_REFUSE, &err), 1,
+           "another user sends the same, as if it were new");
     is_int(store_get_model(s, "mine", &bob, NULL, &name, &doc, &err), 0,
            "and finds it by his name");
     ok(!strcmp(name, "mine"), "which is his alone: %s", name);
@@ -89,6 +99,109 @@ static void test_owners(struct store *s)
     is_int(store_owns(s, "m-1", ALICE, &err), 1, "and does");
     is_int(store_own(s, "m-none", ALICE, "x", &err), -1,
            "what is not there can't be owned: %s", err.text);
+}
+
+static char *text_of(int n, char *buf, size_t size)
+{
+    memset(buf, 'x', size - 1);
+    snprintf(buf, 24, "{\"n\":%d,\"x\":\"", n);
+    buf[strlen(buf)] = 'x';
+    memcpy(buf + size - 3, "\"}", 3);
+    return buf;
+}
+
+/* A model of about 100 KB. */
+static int put(struct store *s, int n, enum store_full full)
+{
+    static char text[100001];
+    char id[24], name[24];
+    snprintf(id, sizeof id, "m-big%d", n);
+    snprintf(name, sizeof name, "big%d", n);
+    const struct store_doc m = {id, name, text_of(n, text, sizeof text)};
+    return store_put_model(s, &m, DORA, full, &err);
+}
+
+/* A plan of model n, which stands in it. */
+static int plan(struct store *s, int n, int question, enum store_kept *kept)
+{
+    static char text[100001], whole[100200];
+    char id[24], plan_id[24], asked[24];
+    snprintf(id, sizeof id, "m-big%d", n);
+    snprintf(plan_id, sizeof plan_id, "p-big%d-%d", n, question);
+    snprintf(asked, sizeof asked, "q%d", question);
+    text_of(n, text, sizeof text);
+    snprintf(whole, sizeof whole, "{\"id\":\"%s\",\"model\":%s}", plan_id, text);
+    const struct store_doc m = {id, "big", text};
+    const struct store_answer a = {.feasible = 1,
+                                   .plan_id = plan_id,
+                                   .plan = whole,
+                                   .doc = (char *)"{\"why\":\"yes\"}"};
+    return store_publish(s, &(struct store_key){id, "h-1", asked}, &m, &a, DORA, kept,
+                         &err);
+}
+
+static int is_there(struct store *s, const char *id)
+{
+    const struct store_who dora = {.uid = DORA};
+    return store_can_read(s, id, &dora, &err);
+}
+
+/* One user may keep so many bytes and documents: registering more is refused, asking more gives up
+ * what that user used least recently. */
+static void test_quota(struct store *s)
+{
+    enum store_kept kept;
+    int n = 0;
+    store_quota(s, 100, 1 << 20);
+    unsigned long long before = store_given_up(s);
+    while (n < 20 && put(s, n, STORE_REFUSE) == 1)
+        n++;
+    is_int(n, 10, "ten of 100 KB in 1 MiB");
+    ok(err.code == TOPT_ERR_LIMIT && strstr(err.text, "1.00 MiB are kept of one user"),
+       "the next is refused: %s", err.text);
+    is_int(number("SELECT count(*) FROM models WHERE id = 'm-big10'"), 0,
+           "and not there");
+    is_int(put(s, 3, STORE_REFUSE), 0, "one's own may be sent again");
+    is_int(store_given_up(s) == before, 1, "nothing was given up");
+    is_int(put(s, 10, STORE_EVICT), 1, "one that comes with a question");
+    ok(!is_there(s, "m-big0") && is_there(s, "m-big1") && is_there(s, "m-big10"),
+       "takes the place of the oldest");
+    is_int(number("SELECT count(*) FROM models WHERE id = 'm-big0'"), 0,
+           "which is gone at once");
+    ok(store_given_up(s) > before, "and that is told");
+    is_int(plan(s, 5, 1, &kept), 0, "a plan");
+    ok(is_there(s, "p-big5-1") && !is_there(s, "m-big1"),
+       "counts with the model that stands in it");
+    int models =
+        (int)number("SELECT count(*) FROM owners WHERE uid = 4 AND id LIKE 'm-%'");
+    for (int i = 2; i < 8; i++)
+        ok(!plan(s, 5, i, &kept) && kept == STORE_ALL, "another of that model");
+    is_int(number("SELECT count(*) FROM owners WHERE uid = 4 AND id LIKE 'm-%'"), models,
+           "takes little more");
+    is_int(number("SELECT count(*) FROM parts WHERE bytes > 90000"), 1,
+           "which is once there");
+    store_quota(s, 3, 1 << 20);
+    is_int(plan(s, 5, 9, &kept), 0, "of three documents");
+    is_int(number("SELECT count(*) FROM owners WHERE uid = 4"), 3, "three are left");
+    ok(is_there(s, "p-big5-9"), "and the newest of them");
+    ok(put(s, 11, STORE_REFUSE) < 0 && strstr(err.text, "you keep 3 models and plans"),
+       "a fourth is refused: %s", err.text);
+    is_int(put(s, 5, STORE_EVICT) >= 0 && is_there(s, "p-big5-9"), 1,
+           "a model takes no place of its new plan");
+    ok(!plan(s, 5, 10, &kept) && is_there(s, "m-big5") && is_there(s, "p-big5-10"),
+       "nor a plan its model's");
+    store_quota(s, 100, 1 << 16);
+    is_int(put(s, 12, STORE_EVICT), -1, "one that is too much alone is: %s", err.text);
+    ok(!plan(s, 12, 1, &kept) && kept == STORE_NOTHING, "so is its plan");
+    is_int(number("SELECT count(*) FROM owners WHERE uid = 4"), 3,
+           "and nothing is given up for it");
+    store_quota(s, 10000, 1 << 28);
+    is_int(store_disown(s, "p-big5-10", DORA, &err), 0, "what is let go");
+    is_int(number("SELECT count(*) FROM plans WHERE id = 'p-big5-10'"), 0,
+           "is gone at once");
+    tamper("DELETE FROM answers; DELETE FROM owners WHERE uid = 4;"
+           "DELETE FROM plans; DELETE FROM parts; DELETE FROM models WHERE id LIKE "
+           "'m-big%'");
 }
 
 static void test_pages(struct store *s)
@@ -557,6 +670,7 @@ int main(void)
     test_models(s);
     test_owners(s);
     test_pages(s);
+    test_quota(s);
     test_hardware(s);
     test_answers(s);
     test_frontiers(s);

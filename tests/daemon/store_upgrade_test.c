@@ -97,6 +97,9 @@ static void test_from(const char *folder, int schema)
         return;
     is_int(number("SELECT count(*) FROM answers WHERE bytes > 256 AND used = created"), 3,
            "answers have their size and age");
+    is_int(number("SELECT (SELECT sum(bytes = length(CAST(doc AS BLOB))) FROM models)"
+                  " + (SELECT sum(bytes = length(CAST(doc AS BLOB))) FROM plans)"),
+           4, "models and plans theirs");
     test_documents(s);
     test_answers(s);
     if (schema > 1) /* there were none before */
@@ -130,6 +133,8 @@ int main(void)
     test_from(SCHEMAS, 1);
     ok(!remove_dir() && !mkdir(dir, 0700), "a new folder");
     test_from(SCHEMAS, 2);
+    ok(!remove_dir() && !mkdir(dir, 0700), "a new folder");
+    test_from(SCHEMAS, 3);
     test_same_schema();
     return remove_dir() ? EXIT_FAILURE : done_testing();
 }

@@ -34,7 +34,7 @@ declare -A knows=(
     [solver/plan/explain]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/report solver/plan/ask solver/show solver/simulate"
     [solver/plan/unequal]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/report solver/plan/ask"
     [solver/plan/export]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/report solver/show solver/simulate"
-    [solver/launch]="common"
+    [solver/launch]="common solver/model"
     [solver/cli]="common solver/model solver/layout solver/lower solver/search solver/search/io solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/report solver/plan/ask solver/plan/explain solver/plan/export solver/launch solver/show solver/simulate solver/systems/accpar solver/systems/parallax solver/systems/flexflow solver/plan/unequal"
     [runtime]="common solver/model solver/layout solver/lower solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/report solver/plan/ask solver/plan/explain solver/plan/export solver/show"
     [solver/systems/accpar]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/ask"
@@ -70,7 +70,7 @@ declare -A library=(
     ['jansson\.h']="common solver runtime daemon"
 )
 # All that the plugin may know of common: no JSON, since Slurm's has clashing symbols.
-plugin_headers="topt_carry.h topt_elastic.h topt_error.h topt_fields.h topt_text.h topt_near.h topt_label.h topt_place.h topt_credential.h topt_munge.h topt_trust.h"
+plugin_headers="topt_carry.h topt_elastic.h topt_rendezvous.h topt_error.h topt_fields.h topt_text.h topt_near.h topt_label.h topt_place.h topt_credential.h topt_munge.h topt_trust.h"
 
 files=() bad=0 checked=0
 while IFS= read -r f; do

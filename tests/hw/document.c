@@ -183,6 +183,48 @@ static void curves(void)
 }
 
 /* Told by what is different from a shipped profile. */
+/* Nodes of fewer devices: as many devices, a network that goes with them, and no curves of
+ * groups that no longer fit. */
+static void of_nodes(void)
+{
+    struct topt_error err = {0};
+    struct topt_hw *hw = parse(
+        DOC(NODE "," CLUSTER,
+            ",'curves':[" CURVE("all_reduce", "8") "," CURVE("all_gather", "4") "]"),
+        &err);
+    struct topt_hw *four = hw ? topt_hw_of_nodes(hw, 4, &err) : NULL;
+    if (!ok(four != NULL, "nodes of four %s", err.text)) {
+        topt_hw_destroy(hw);
+        return;
+    }
+    ok(!strcmp(topt_hw_name(four), "t-x4") && topt_hw_gpus_per_node(four) == 4 &&
+           topt_hw_max_nodes(four) == 8,
+       "'%s', %d nodes of %d", topt_hw_name(four), topt_hw_max_nodes(four),
+       topt_hw_gpus_per_node(four));
+    ok(topt_hw_network(four) == 2.5e8 && topt_hw_bus(four) == topt_hw_bus(hw),
+       "half of the network, all of the bus");
+    json_t *doc = topt_hw_to_json(four);
+    ok(json_array_size(json_object_get(doc, "curves")) == 1, "curves of four and less");
+    json_decref(doc);
+    struct topt_hw *same = topt_hw_of_nodes(hw, 8, &err);
+    ok(same && !strcmp(topt_hw_name(same), "t"), "all of a node is the profile itself");
+    topt_hw_destroy(same);
+    for (int64_t n = 0; n <= 9; n += 9)
+        ok(!topt_hw_of_nodes(hw, n, &err) && strstr(err.text, "a node of 't' has 8 GPUs"),
+           "%s", err.text);
+    topt_hw_destroy(four);
+    topt_hw_destroy(hw);
+    hw = topt_hw_load("a100-v100", &err);
+    ok(hw && !topt_hw_of_nodes(hw, 4, &err) && strstr(err.text, "nodes of their own"),
+       "%s", err.text);
+    topt_hw_destroy(hw);
+    hw = topt_hw_load("v100-pcie-1x8", &err);
+    four = hw ? topt_hw_of_nodes(hw, 4, &err) : NULL;
+    ok(four && topt_hw_max_nodes(four) == 1, "one node without a network stays one");
+    topt_hw_destroy(four);
+    topt_hw_destroy(hw);
+}
+
 static void like(void)
 {
     struct topt_error err = {0};
@@ -419,6 +461,7 @@ int main(void)
     what_rates_rest_on();
     curves();
     like();
+    of_nodes();
     remarks();
     errors();
     return done_testing();

@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
 """extract_keys.py NAME SOURCE COMMIT DATE - the keys that a framework reads, from its source.
 
-NAME is torchrun, accelerate, deepspeed, megatron or torchtitan; SOURCE is the folder of its
-repository (of PyTorch, the folder that holds torch/).  Nothing is imported: files are parsed.
+NAME is torchrun, accelerate, deepspeed, megatron, torchtitan, hf or torchtune; SOURCE is the folder of its
+repository (of PyTorch, the folder that holds torch/; of transformers, the one that holds transformers/).  Nothing is imported: files are parsed.
 What is printed stands in solver/launch/keys/NAME.txt: a key a line, sorted, options with their
 dashes, members of nested configurations with dots, Python names with their modules and
 parameters in brackets.
 """
 import ast
 import os
+import re
 import sys
 
 REPOSITORIES = {"torchrun": "pytorch/pytorch", "accelerate": "huggingface/accelerate",
                 "deepspeed": "deepspeedai/DeepSpeed", "megatron": "NVIDIA/Megatron-LM",
-                "torchtitan": "pytorch/torchtitan"}
+                "torchtitan": "pytorch/torchtitan", "hf": "huggingface/transformers",
+                "torchtune": "pytorch/torchtune"}
 
 
 def parse(root, path):
@@ -69,11 +71,12 @@ TORCH = {
     "torch.distributed.algorithms._checkpoint.checkpoint_wrapper": (
         "torch/distributed/algorithms/_checkpoint/", [
             ("checkpoint_wrapper.py", "checkpoint_wrapper"), ("checkpoint_wrapper.py", "CheckpointImpl")]),
-    "torch.distributed": ("torch/distributed/", [("distributed_c10d.py", "init_process_group")]),
+    "torch.distributed": ("torch/distributed/", [("distributed_c10d.py", "init_process_group"), ("distributed_c10d.py", "all_reduce")]),
     "torch.nn.parallel": ("torch/nn/parallel/", [("distributed.py", "DistributedDataParallel")]),
     "torch.nn": ("torch/nn/modules/", [
         ("module.py", "Module"), ("container.py", "ModuleList"), ("linear.py", "Linear"),
-        ("sparse.py", "Embedding")]),
+        ("sparse.py", "Embedding"), ("container.py", "ModuleDict"), ("activation.py", "MultiheadAttention")]),
+    "torch.nn.init": ("torch/nn/", [("init.py", "zeros_")]),
     "torch": ("torch/amp/", [("autocast_mode.py", "autocast")]),
     "torch.cuda": ("torch/cuda/", [("__init__.py", "is_available"), ("__init__.py", "set_device")]),
 }
@@ -229,8 +232,83 @@ def torchtitan(root):
             found.update(f"torchtitan.models.{model}.config_registry.{n.name}"
                          for n in parse(root, path).body
                          if isinstance(n, ast.FunctionDef) and not n.name.startswith("_"))
+            found.update(f"torchtitan.models.{model}.{n.name}" for n in parse(root, f"torchtitan/models/{model}/__init__.py").body
+                         if isinstance(n, ast.FunctionDef) and n.name == "model_registry")
     assert os.path.exists(os.path.join(root, "torchtitan/train.py"))
     return found | {"-m torchtitan.train"}
+
+
+# ---- transformers: TrainingArguments, and the keys of its dictionaries ---------------------------
+
+def keys_read(node, name):
+    """Keys that are read of a member: self.NAME.get("key"), self.NAME["key"], "key" in self.NAME."""
+    found = set()
+    for n in ast.walk(node):
+        holder, key = None, None
+        if isinstance(n, ast.Call) and getattr(n.func, "attr", "") in ("get", "setdefault") and n.args:
+            holder, key = n.func.value, n.args[0]
+        elif isinstance(n, ast.Subscript):
+            holder, key = n.value, n.slice
+        elif isinstance(n, ast.Compare) and isinstance(n.ops[0], ast.In):
+            holder, key = n.comparators[0], n.left
+        if getattr(holder, "attr", "") == name and isinstance(key, ast.Constant) and isinstance(key.value, str):
+            found.add(key.value)
+    return found
+
+
+def hf(root):
+    of_class = classes(parse(root, "transformers/training_args.py"))
+    arguments = of_class["TrainingArguments"]
+    found = {"--" + name for name, _, _ in fields(arguments)}
+    found.update("fsdp_config." + key for key in keys_read(arguments, "fsdp_config"))
+    found.update("optim." + n.value.value for n in of_class["OptimizerNames"].body if isinstance(n, ast.Assign))
+    config = classes(parse(root, "transformers/trainer_pt_utils.py"))["AcceleratorConfig"]
+    found.update("accelerator_config." + name for name, _, _ in fields(config))
+    trainer = parse(root, "transformers/trainer.py") # it hands these on to accelerate, and asks for one
+    found.update("accelerator_config.gradient_accumulation_kwargs." + key for key in keys_read(trainer, "plugin_kwargs"))
+    return found
+
+
+# ---- torchtune: what recipes read, what configurations say, and which of these go together -------
+
+def settings_of(text):
+    """Keys of a configuration, SECTION.KEY below a section, and the names of components."""
+    found, section = set(), ""
+    for line in text.splitlines():
+        m = re.match(r"( *)([A-Za-z_]\w*):\s*(\S*)", line)
+        if not m or len(m[1]) not in (0, 2):
+            continue
+        if not m[1]:
+            section = m[2]
+        found.add(f"{section}.{m[2]}" if m[1] else m[2])
+        if m[2] == "_component_":
+            found.add(m[3])
+    return found
+
+
+def torchtune(root):
+    found = set()
+    for node in ast.walk(parse(root, "torchtune/_recipe_registry.py")):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Recipe":
+            recipe = keyword(node, "name").value
+            if not re.fullmatch("(full|lora)_finetune_(distributed|single_device)", recipe):
+                continue
+            tree = parse(root, "recipes/" + keyword(node, "file_path").value)
+            for n in ast.walk(tree):
+                if isinstance(n, ast.Attribute) and getattr(n.value, "id", "") == "cfg":
+                    found.add(n.attr)
+                elif isinstance(n, ast.Call) and getattr(n.func, "attr", "") == "get" and \
+                        getattr(n.func.value, "id", "") == "cfg":
+                    found.update(words(n.args[0]))
+            for config in ast.walk(keyword(node, "configs")):
+                if isinstance(config, ast.Call):
+                    path = os.path.join(root, "recipes/configs", keyword(config, "file_path").value)
+                    if not os.path.exists(path):
+                        continue
+                    found.add(f"{recipe} --config {keyword(config, 'name').value}")
+                    with open(path, encoding="utf-8") as f:
+                        found |= settings_of(f.read())
+    return found | {"tune run"}
 
 
 def main():

@@ -654,12 +654,12 @@ static void large(void)
     struct topt_error err = {0};
     const char *text =
         config(public_config("DeepSeek-V3, without its layers for further tokens"));
-    struct topt_model *m = import(text, 4096, 4096, &err);
-    ok(m != NULL, "a batch of 4,096 samples for 256 experts %s", err.text);
+    struct topt_model *m = import(text, 15360, 4096, &err);
+    ok(m != NULL, "a batch of 15,360 samples for 256 experts %s", err.text);
     topt_model_destroy(m);
-    m = import(text, 1 << 18, 4096, &err);
+    m = import(text, 1 << 20, 4096, &err);
     ok(!m && err.code == TOPT_ERR_LIMIT && strstr(err.text, "more than 2^"),
-       "not of 262,144: %s", err.text);
+       "not of 1,048,576: %s", err.text);
     topt_model_destroy(m);
 }
 

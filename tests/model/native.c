@@ -28,15 +28,16 @@ static const char *const many_kinds = HEAD
     "{'name':'e','kind':'embedding','inputs':['w']},"
     "{'name':'p','kind':'position','inputs':['e'],'init_std':0.1},"
     "{'name':'n','kind':'norm','inputs':['p'],'rms':true,'eps':1e-6},"
-    "{'name':'qkv','kind':'linear','inputs':['n'],'features':2,'features_unit':16},"
-    "{'name':'qb','kind':'bias','inputs':['qkv']},"
+    "{'name':'qkv','kind':'linear','inputs':['n'],'features':2,'features_unit':16,'layer'"
+    ":0,'role':'qkv'},"
+    "{'name':'qb','kind':'bias','inputs':['qkv'],'layer':0},"
     "{'name':'a','kind':'attention','inputs':['qb'],'heads':4,'kv_heads':2,'head_dim':4,"
     " 'causal':true,'rope_theta':500000.0},"
     "{'name':'o','kind':'linear','inputs':['a'],'features':16},"
     "{'name':'r','kind':'add','inputs':['p','o']},"
     "{'name':'gu','kind':'linear','inputs':['r'],'features':24,'features_unit':2},"
     "{'name':'sw','kind':'glu','inputs':['gu'],'activation':'silu'},"
-    "{'name':'d','kind':'linear','inputs':['sw'],'features':16},"
+    "{'name':'d','kind':'linear','inputs':['sw'],'features':16,'layer':3,'role':'down'},"
     "{'name':'u','kind':'unary','inputs':['d'],'activation':'silu'},"
     "{'name':'s','kind':'scale','inputs':['u'],'factor':-0.5,'shift':0.25},"
     "{'name':'hn','kind':'head_norm','inputs':['s'],'head_dim':1,'rms':true},"
@@ -50,8 +51,8 @@ static int same_model(const struct topt_model *a, const struct topt_model *b)
         return 0;
     for (int i = 0; i < a->nops; i++) {
         const struct topt_op *x = &a->op[i], *y = &b->op[i];
-        if (x->spec != y->spec || strcmp(x->name, y->name) ||
-            memcmp(&x->attrs, &y->attrs, sizeof x->attrs) ||
+        if (x->spec != y->spec || strcmp(x->name, y->name) || x->layer != y->layer ||
+            x->role != y->role || memcmp(&x->attrs, &y->attrs, sizeof x->attrs) ||
             memcmp(x->count, y->count, sizeof x->count) ||
             memcmp(x->operand, y->operand, sizeof x->operand))
             return 0;
@@ -72,6 +73,17 @@ static void round_trip(void)
     char *one = topt_json_text(doc, 0), *two = topt_json_text(doc2, 0);
     ok(one && two && !strcmp(one, two), "written again, it is the same bytes");
     ok(again && again->op[4].attrs.features_unit == 16, "units survive");
+    ok(again && again->op[3].layer == -1 && again->op[4].layer == 0 &&
+           again->op[11].layer == 3 && again->op[12].layer == -1 && again->nlayers == 4,
+       "an operator has the layer that it says, others none");
+    struct topt_model *other = again ? topt_model_rebatch(again, 2, &err) : NULL;
+    ok(other && other->op[3].layer == -1 && other->op[5].layer == 0 &&
+           other->op[11].layer == 3,
+       "layers survive another batch");
+    ok(other && other->op[4].role == TOPT_ROLE_QKV &&
+           other->op[5].role == TOPT_ROLE_NONE && other->op[11].role == TOPT_ROLE_DOWN,
+       "and so do roles");
+    topt_model_destroy(other);
     free(one);
     free(two);
     json_decref(doc);
@@ -130,6 +142,14 @@ static void errors(void)
             inval);
     refuses(HEAD EMBED ",{'name':'x','kind':'bias','inputs':['e'],'heads':2}]}",
             "ops[1].heads: unknown", inval);
+    refuses(HEAD EMBED ",{'name':'x','kind':'bias','inputs':['e'],'layer':-1}]}",
+            "ops[1].layer", inval);
+    refuses(HEAD EMBED ",{'name':'x','kind':'bias','inputs':['e'],'layer':262144}]}",
+            "ops[1].layer", inval);
+    refuses(HEAD EMBED ",{'name':'x','kind':'bias','inputs':['e'],'role':'query'}]}",
+            "ops[1].role: no role is \"query\"", inval);
+    refuses(HEAD EMBED ",{'name':'x','kind':'bias','inputs':['e'],'role':'q'}]}",
+            "ops[1].role is \"q\", which no operator of kind bias is", inval);
     refuses(HEAD EMBED ",{'name':'x','kind':'linear','inputs':['e'],'features':-2}]}",
             "ops[1].features", inval);
     refuses(HEAD EMBED ",{'name':'x','kind':'linear','inputs':['e']}]}", "ops[1]", inval);

@@ -158,6 +158,45 @@ check("a language model", Language(False), ids, {"attention": 2, "position": 1, 
       6 * 16 * products + 2 * 6 * 2 * 16 * 16 * 32)
 lost = check("one whose head is its table", Language(True), ids, {"variable": 1, "linear": 9})
 ok(not lost, "nothing of it is left out", lost)
+
+
+class Unlike(nn.Module):
+    """Layers of two classes, one of which holds a list itself; a list of one, which is none."""
+
+    def __init__(self):
+        super().__init__()
+        self.start = nn.ModuleList([nn.Linear(32, 32)])
+        self.layers = nn.ModuleList([Block(32, 4), nn.Linear(32, 32), Listed()])
+
+    def forward(self, x):
+        x = self.start[0](x)
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+class Listed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = nn.ModuleList(nn.Linear(32, 32) for _ in range(2))
+
+    def forward(self, x):
+        return self.parts[1](self.parts[0](x))
+
+
+def layers(model, batch):
+    """Of each layer the numbers of its parameters' operators; None: of what is in none."""
+    counts = {}
+    for op in topt_torch.document(model, batch)[0]["ops"]:
+        if op["kind"] in ("linear", "norm", "embedding", "position"):
+            counts[op.get("layer")] = counts.get(op.get("layer"), 0) + 1
+    return counts
+
+
+got = layers(Language(False), ids)
+ok(got == {None: 4, 0: 6, 1: 6}, "children of a ModuleList are layers", got)
+got = layers(Unlike(), rows)
+ok(got == {None: 1, 0: 6, 1: 1, 2: 2}, "of the outermost one, alike or not", got)
 check("shared keys, gated units", Grouped(), rows, {"attention": 1, "norm": 1, "slice": 2, "mul": 1, "unary": 1})
 check("images", Images(), torch.zeros(2, 3, 8, 8), {"conv": 1, "conv_grouped": 1, "batch_norm": 1, "pool": 1, "add": 1})
 check("images that a pool reads past the end of", nn.Sequential(nn.Conv2d(3, 8, 3, 2, 1), nn.MaxPool2d(2, ceil_mode=True),

@@ -58,6 +58,18 @@ static void test_adapters(void)
         if (of[i].operators)
             is_int(s.operators, all.operators + 32 * of[i].operators, "... operators");
         ok(t && t->train && !strcmp(t->train, of[i].train), "... and it says so");
+        int apart = 0; /* adapters in another layer than what they adapt, h#.* */
+        for (int k = 0; t && k < t->nops; k++) {
+            const char *name = t->op[k].name;
+            apart +=
+                t->op[k].layer !=
+                (*name == 'h' && name[1] >= '0' && name[1] <= '9' ? atoi(name + 1) : -1);
+        }
+        ok(t && t->nlayers == 32 && !apart, "... adapters stand in layers");
+        int adapter = t ? topt_model_find(t, "h0.down.lora_a") : -1;
+        ok(t && t->op[topt_model_find(t, "h0.down")].role == TOPT_ROLE_DOWN &&
+               (adapter < 0 || t->op[adapter].role == TOPT_ROLE_NONE),
+           "... what they adapt has its role, they have none");
         topt_model_destroy(t);
     }
 }

@@ -456,7 +456,8 @@ roll_strategy(struct dice *d, const struct topt_model *m, const struct topt_mesh
             s->keep[i * TOPT_MAX_INPUTS + k] =
                 (uint8_t)(may && roll(d, 2) ? TOPT_KEEP_BEFORE : TOPT_KEEP_AFTER);
         }
-    if (roll_factors(s, m, mesh, roll_dice, d) < 0)
+    struct topt_settings ours = topt_settings_default();
+    if (roll_factors(s, m, mesh, &ours, roll_dice, d) < 0)
         abort();
     return s;
 }

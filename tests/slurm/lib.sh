@@ -153,3 +153,30 @@ wait_job() # JOB
         sleep 0.05
     done
 }
+
+# A submitted job has this shape, says so, and is not one that can never start.
+gets() # SHAPE PART TEXT OPTIONS...
+{
+    local want=$1 part=$2 text=$3 job
+    shift 3
+    # shellcheck disable=SC2068
+    job=$(sbatch --parsable --hold $@ --wrap env 2>err)
+    is "$(shape "$job")" "$want" "$text: $(head -1 err)"
+    like "$(cat err)" "$part" "$text: it says so"
+    scontrol release "$job"
+    sleep 0.2
+    squeue -h -j "$job" -t PENDING -o %r 2>/dev/null | grep -qE 'BadConstraints|PartitionConfig|PartitionNodeLimit' &&
+        ok "$text: it can run" false
+    scancel "$job"
+}
+
+refused() # PART TEXT OPTIONS...
+{
+    local part=$1 text=$2 rc
+    shift 2
+    # shellcheck disable=SC2068
+    sbatch --parsable $@ --wrap env >jobs 2>err
+    rc=$?
+    is "$rc/$(wc -l <err)/$(cat jobs)" "1/1/" "$text: refused with one line"
+    like "$(cat err)" "$part" "$text: $(cat err)"
+}

@@ -27,6 +27,7 @@ TABLE = [("mixed", "a100", "lab-cpu"), ("mixed", "v100", "v100-pcie-1x8"), ("vol
          ("ampere", "*", "lab-cpu"), ("narrow", "*", "lab-cpu"), ("lean", "a100", "lab-cpu"), ("lean", "v100", "v100-pcie-1x8"),
          ("club", "*", "v100-pcie-1x8"), ("held", "*", "lab-cpu")]
 PROFILE_GPUS = {"lab-cpu": 4, "v100-pcie-1x8": 8}
+PROFILE_NODES = {"lab-cpu": 99, "v100-pcie-1x8": 1}  # without a network there is one
 KIND = {"lab-cpu": "a100", "v100-pcie-1x8": "v100"}
 USERS = [0, 65534, 1, 2]  # root, nobody, daemon, bin
 BAD_REASONS = ("BadConstraints", "PartitionConfig", "PartitionNodeLimit", "PartitionTimeLimit", "Resources can",
@@ -91,9 +92,15 @@ def mib(text):
     return int(text[:-1]) * 1024 if text.endswith("G") else int(text)
 
 
+def wanted(job, node):
+    """GPUs of a node that this job takes at most."""
+    return min(b for b in (NODES[node][1], job.per_node, None if job.by_node() else job.tasks_per_node) if b)
+
+
 def usable(job, node, partition):
-    """GPUs of a node that this job can have, by its CPUs and memory."""
-    _, gpus, cpus, memory = NODES[node]
+    """Those that it can have, by its CPUs and memory."""
+    _, _, cpus, memory = NODES[node]
+    gpus = wanted(job, node)
     cpus = min(cpus, MAX_CPUS.get(partition, cpus))
     memory = min(memory, MAX_MEM.get(partition, memory))
     each = mib(job.mem_per_gpu) if job.mem_per_gpu else 0 if job.mem else DEF_MEM_PER_GPU.get(partition, 0)
@@ -128,19 +135,29 @@ def place(job, partition):
     of_kind = [n for n in nodes if kind in (None, NODES[n][0])]
     if not of_kind:
         return broken | {"no node up with GPUs", f"no profile for partition '{partition}'"}
-    best = (0, 0)
-    for least in {usable(job, n, partition) for n in of_kind} - {0}:
-        have = min(max_nodes, sum(usable(job, n, partition) >= least for n in of_kind))
-        best = max(best, (have, least), key=lambda x: (x[0] * x[1], x[1]))
+
+    def most(of):
+        best = (0, 0)
+        for least in {of(n) for n in of_kind} - {0}:
+            best = max(best, (min(max_nodes, sum(of(n) >= least for n in of_kind)), least), key=lambda x: (x[0] * x[1], x[1]))
+        return best
+    best = most(lambda n: usable(job, n, partition))
     if best == (0, 0):
         broken |= {"-c ", "--mem=", "--mem-per-gpu=", "--cpus-per-gpu="}
-    return broken or (profile, kind, best[0], best[1])
+    return broken or (profile, kind, best[0], best[1], most(lambda n: wanted(job, n))[1])
 
 
-def most_gpus(where, nodes):
-    profile, _, _, each = where
-    of_profile = PROFILE_GPUS[profile]
-    return each if each < of_profile else min(nodes, 99) * of_profile
+def planned(job, where):
+    """GPUs of a node that plans are for, how many of them are taken, and how many nodes."""
+    profile, _, nodes, each, of_node = where
+    nodes = min(nodes, PROFILE_NODES[profile])
+    node = min(PROFILE_GPUS[profile], of_node)
+    room = min(node, each)
+    if room == node or nodes == 1:
+        return node, room, nodes
+    while node % room and not (job.gpus and job.gpus % room == 0):
+        room -= 1
+    return room, room, nodes
 
 
 def right(job, fewest):
@@ -166,13 +183,13 @@ def right(job, fewest):
         return ("no", broken)
     can = [(n, p) for n, p in can if p[:2] == can[0][1][:2]]
     where = max((p for _, p in can), key=lambda p: p[2] * p[3])
-    nodes = min(where[2], job.nodes or 99)
-    most = most_gpus(where, nodes)
-    gpus = job.gpus or fewest(where[0], job.memory)
+    node, room, all_nodes = planned(job, where)
+    most = min(all_nodes, job.nodes or 99) * room
+    gpus = job.gpus or fewest(where[0], job.memory, node)
     limits = {o for o, b in bounds if b < gpus} | ({f"partition '{n}'" for n, _ in can} | {"-N"} if gpus > most else set())
     if gpus > most or limits:
         return ("no", limits | {"as upper bound", "within "})
-    need_nodes, each = max(1, gpus // PROFILE_GPUS[where[0]]), min(gpus, PROFILE_GPUS[where[0]])
+    need_nodes, each = max(1, gpus // node), min(gpus, node)
     shape = {o for o, have, need in (("-N", job.nodes, need_nodes), ("--gpus-per-node", job.per_node, each), (
         "--ntasks-per-node", None if job.by_node() else job.tasks_per_node, each), (
         "-n", job.ntasks if (job.ntasks or 0) > 1 and job.by_node() else None, need_nodes)) if have and need > have}
@@ -249,11 +266,11 @@ def main():
     count, seed, topt, model = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]
     table = {}
 
-    def fewest(profile, memory):
-        key = (profile, memory)
+    def fewest(profile, memory, node):
+        key = (profile, memory, node)
         if key not in table:
             words = [topt, "plan", model, "--hw", profile, "--batch", "8", "--seq", "64", "--framework", "topt", "--precision",
-                     "f32", "--lines", "plan", "--quiet"] + (["--memory", memory] if memory else [])
+                     "f32", "--lines", "plan", "--quiet", "--gpus-per-node", str(node)] + (["--memory", memory] if memory else [])
             out = subprocess.run(words, text=True, capture_output=True).stdout
             found = re.search(r"^TOPT_GPUS=(\d+)", out, re.M)
             table[key] = int(found.group(1)) if found else 1 << 20

@@ -36,17 +36,6 @@ chmod 644 model.json
 start_toptd --hw lab-cpu
 fast="--topt-mode=mini-time --topt-model=model.json --topt-batch=8 --topt-seq=64 --topt-framework=topt --topt-precision=f32"
 
-refused() # PART TEXT OPTIONS...
-{
-    local part=$1 text=$2 rc
-    shift 2
-    # shellcheck disable=SC2068
-    sbatch --parsable $@ --wrap env >jobs 2>err
-    rc=$?
-    is "$rc/$(wc -l <err)/$(cat jobs)" "1/1/" "$text: refused with one line"
-    like "$(cat err)" "$part" "$text: $(cat err)"
-}
-
 gets() # WANT TEXT OPTIONS...
 {
     local want=$1 text=$2 job

@@ -170,6 +170,9 @@ static void test_environment(void)
     is_int(topt_ask_find("min_efficiency", 14), TOPT_ASK_MIN_EFFICIENCY,
            "a word's option");
     is_int(topt_ask_find("min", 3), -1, "half a word has none");
+    is_int(topt_ask_check_value(TOPT_ASK_MIN_EFFICIENCY, "80%", &err), 0, "80 %% of it");
+    is_int(topt_ask_check_value(TOPT_ASK_MIN_EFFICIENCY, "2", &err), -1, "2: %s",
+           err.text);
     is_int(topt_ask_find("min_efficiency_", 15), -1, "nor has more than a word");
 }
 

@@ -138,7 +138,7 @@ is "$(cat job)" "" "a dry run submits nothing"
 like "$(cat err)" "times as fast" "and says what else to ask: $(sed -n 2p err)"
 doors "adapters" large-llama large-llama --topt-dry-run mode=mini-parallelism hw=a100-80-dgx batch=64 seq=4096 train=lora:8
 doors "an efficiency" large-llama large-llama --topt-dry-run mode=mini-parallelism hw=a100-80-dgx batch=64 seq=8192 \
-    min_efficiency=0.9
+    min_efficiency=90
 doors "another framework" large-llama large-llama --topt-dry-run mode=mini-parallelism hw=a100-80-dgx batch=64 seq=8192 \
     framework=megatron precision=bf16-mixed
 doors "a number of GPUs" large-llama large-llama --topt-dry-run mode=mini-time gpus=16 hw=a100-80-dgx batch=64 seq=8192 \

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 need_slurm
 start_all
-topt="--topt-mode=mini-parallelism --topt-model=config.json"
+topt="--topt-mode=mini-parallelism --topt-model=config.json --topt-framework=topt"
 
 cat >tasks.sh <<'JOB'
 #!/bin/bash
@@ -72,7 +72,7 @@ is "$(shape "$job")" "1/2/gres:gpu:2" "#SBATCH lines are heard"
 is "$(cut -d' ' -f1 requests)" "/v1/plan?name=config&mode=mini-parallelism&hw=a%20b&batch=8&seq=64&memory=16MiB&max_gpus=4&slurm_tasks=gpu&wait_ms=2700" "and the command line wins over them"
 is "$(cut -d' ' -f2- requests)" "$(wc -c <config.json) $(sha256sum <config.json | cut -d' ' -f1)" "the model's bytes are sent"
 job=$(sbatch --parsable <lines.sh 2>err)
-is "$(shape "$job")" "1/2/gres:gpu:2" "-n 1 from the #SBATCH line is no bound"
+is "$(shape "$job")" "1/1/gres:gpu:2" "-n 1 from the #SBATCH line is no bound"
 wait_job "$job"
 job=$(sbatch --parsable -n 2 <lines.sh 2>err)
 wait_job "$job"
@@ -85,7 +85,7 @@ is "$?" 0 "--test-only"
 is "$(sbatch -Q $topt -o out env.sh 2>&1)" "" "-Q: not a word"
 mkdir folder && cp config.json folder/
 is "$(sbatch -Q --topt-mode=mini-time --topt-gpus=2 --topt-model=folder -o out env.sh >/dev/null 2>&1; echo $?)" 0 "a folder stands for its config.json"
-like "$(tail -1 requests)" "name=folder&mode=mini-time&gpus=2&slurm_tasks=gpu&wait_ms=2700 " "mini-time sends its number"
+like "$(tail -1 requests)" "name=folder&mode=mini-time&gpus=2&slurm_tasks=node&wait_ms=2700 " "mini-time sends its number"
 : >out && chmod 666 out
 # A build inside a private home can't be entered by others, and so not its plugin.
 if su nobody -s /bin/bash -c "test -r '$TOPT_PLUGIN'"; then
@@ -123,8 +123,8 @@ fi
 # --- other launch shapes
 plan 2 4
 for how in "--ntasks-per-node=1" "--topt-tasks=node" "-N2 --ntasks-per-node=1 --gpus-per-node=4 -c 4" "-N2 -n2 --gpus-per-node=4" \
-    "--ntasks=2 --gpus-per-task=4"; do
-    job=$(sbatch --parsable $how $topt -o out --wrap 'env; srun env | grep -c ^SLURM_PROCID=; srun env >steps' 2>err)
+    "--ntasks=2 --gpus-per-task=4" "--topt-framework=pytorch" "--topt-framework=deepspeed -n1"; do
+    job=$(sbatch --parsable $topt $how -o out --wrap 'env; srun env | grep -c ^SLURM_PROCID=; srun env >steps' 2>err)
     wait_job "$job"
     is "$(shape "$job")" "2/2/gres:gpu:4" "one task a node with '$how': $(cat err)"
     is "$(grep -c ^SLURM_PROCID= steps)/$(grep -c ^SLURM_GPUS_ON_NODE=4 steps)" "2/2" "a step's tasks have all its GPUs"

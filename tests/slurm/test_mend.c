@@ -64,11 +64,14 @@ static const struct topt_answer plan = {.plan_id = "p-7",
                                         .memory_bytes = INT64_C(1) << 40,
                                         .time_ns = 5};
 
+static const struct topt_trust named = {7, -1, "/run/ours/munge.socket"},
+                               unnamed = {-1, -1, NULL};
+
 static void test_carry(void)
 {
     table = (struct table){0};
     is_int(topt_mend_step(&env), 0, "no plan");
-    topt_mend_plan(&env, &plan, 6, "unix:/s", 7);
+    topt_mend_plan(&env, &plan, 6, "unix:/s", &named);
     is_value("SLURM_TOPT_PLAN", "p-7");
     is_value("TOPT_PLAN_ID", "p-7");
     is_value("TOPT_MEMORY_BYTES", "1099511627776");
@@ -83,6 +86,7 @@ static void test_carry(void)
     is_value("TOPT_PLAN", "p-7");
     is_value("TOPT_URL", "unix:/s");
     is_value("TOPT_DAEMON_UID", "7");
+    is_value("TOPT_MUNGE_SOCKET", "/run/ours/munge.socket");
     is_value("TOPT_GPUS", "6");
     is_value("TOPT_NODES", "2");
     is_value("TOPT_GPUS_PER_NODE", "3");
@@ -95,6 +99,8 @@ static void test_carry(void)
     is_value("TOPT_URL", "unix:/s");
     is_value("SLURM_TOPT_DAEMON_UID", "(unset)");
     is_value("TOPT_DAEMON_UID", "7");
+    is_value("SLURM_TOPT_MUNGE_SOCKET", "(unset)");
+    is_value("TOPT_MUNGE_SOCKET", "/run/ours/munge.socket");
     set(&table, "TOPT_PLAN", "my-own.json");
     topt_mend_forget(&env);
     is_value("TOPT_PLAN", "my-own.json");
@@ -110,14 +116,22 @@ static void test_uniform(void)
     one.micro_batch = 4;
     one.accumulation = 5;
     table = (struct table){0};
-    topt_mend_plan(&env, &one, 2, "unix:/s", -1);
+    topt_mend_plan(&env, &one, 2, "unix:/s", &unnamed);
+    is_value("TOPT_MUNGE_SOCKET", "(unset)");
     is_value("TOPT_DP", "3");
     is_value("SLURM_TOPT_TP", "2");
     is_value("TOPT_FSDP", "3");
     is_value("TOPT_RECOMPUTE", "0");
     is_value("TOPT_MICRO_BATCH", "4");
     is_value("TOPT_ACCUMULATION", "5");
-    is_value("SLURM_TOPT_TORCHRUN", "--nnodes=2 --nproc-per-node=3");
+    is_value("SLURM_TOPT_TORCHRUN", "--nnodes=2 --nproc-per-node=3 --rdzv-backend=c10d");
+    is_value("TOPT_SRUN", "--nodes=2 --ntasks=2 --ntasks-per-node=1");
+    set(&table, "SLURM_JOB_NODELIST", "n[03-04]");
+    set(&table, "SLURM_JOB_ID", "17");
+    topt_mend_step(&env);
+    is_value("TOPT_TORCHRUN",
+             "--nnodes=2 --nproc-per-node=3 --rdzv-backend=c10d --rdzv-id=17 "
+             "--rdzv-endpoint=n03:20017");
     topt_mend_forget(&env);
     is_value("TOPT_TORCHRUN", "(unset)");
     is_value("TOPT_DP", "(unset)");
@@ -161,7 +175,7 @@ static void is_stale(int is_batch, const char *name, const char *has, const char
 {
     char why[240] = "";
     table = (struct table){0};
-    topt_mend_plan(&env, &plan, 6, "unix:/s", 7);
+    topt_mend_plan(&env, &plan, 6, "unix:/s", &named);
     set(&table, "SLURM_JOB_NUM_NODES", "2");
     set(&table, "SLURM_GPUS_ON_NODE", "3");
     set(&table, "SLURM_TASKS_PER_NODE", "3(x2)");
@@ -178,11 +192,46 @@ static void test_stale(void)
 {
     is_stale(1, "OTHER", "1", NULL);
     is_stale(1, "SLURM_JOB_NUM_NODES", "1", "for 2 nodes, and the job has 1");
-    is_stale(1, "SLURM_GPUS_ON_NODE", "4", "for 3 GPUs a node, and the job has 4");
+    is_stale(1, "SLURM_GPUS_ON_NODE", "2", "for 3 GPUs a node, and the job has 2");
+    is_stale(1, "SLURM_GPUS_ON_NODE", "4", NULL);
+    is_stale(1, "SLURM_JOB_NUM_NODES", "3", NULL);
+    is_stale(1, "SLURM_TASKS_PER_NODE", "4(x2)", NULL);
     is_stale(1, "SLURM_TASKS_PER_NODE", "3,1", "for 6 tasks, and the job has 4");
     is_stale(0, "SLURM_JOB_NUM_NODES", "1", "for 2 nodes, and the job has 1");
     is_stale(0, "SLURM_GPUS_ON_NODE", "1", NULL);
     is_stale(0, "SLURM_TASKS_PER_NODE", "1", NULL);
+}
+
+/* Whole nodes have more GPUs than the plan takes of them: srun starts the plan's ranks. */
+static void has_spare(const char *nodes, const char *gpus, const char *want)
+{
+    char said[240] = "";
+    table = (struct table){0};
+    topt_mend_plan(&env, &plan, 6, "unix:/s", &named);
+    set(&table, "SLURM_JOB_NUM_NODES", nodes);
+    set(&table, "SLURM_NNODES", nodes);
+    set(&table, "SLURM_GPUS_ON_NODE", gpus);
+    set(&table, "SLURM_TASKS_PER_NODE", "8(x3)");
+    is_int(topt_mend_spare(&env, said, sizeof said), *want != '\0',
+           "more than the plan's");
+    ok(strcmp(said, want) == 0, "said: %s", said);
+    topt_mend_batch(&env);
+    is_value("SLURM_NTASKS", "6");
+    is_value("SLURM_NPROCS", "6");
+    is_value("SLURM_GPUS_PER_NODE", "3");
+    is_value("SLURM_JOB_NUM_NODES", "2");
+    is_value("SLURM_NNODES", "2");
+}
+
+static void test_spare(void)
+{
+    has_spare("2", "3", "");
+    has_spare("2", "8",
+              "the job has 2 nodes of 8 GPUs, and plan p-7 uses 6 of 16 GPUs: "
+              "the others are idle");
+    has_spare("3", "3",
+              "the job has 3 nodes of 3 GPUs, and plan p-7 uses 6 of 9 GPUs: "
+              "the others are idle");
 }
 
 int main(void)
@@ -199,5 +248,6 @@ int main(void)
     test_uniform();
     test_batch();
     test_stale();
+    test_spare();
     return done_testing();
 }

@@ -39,7 +39,7 @@ cat >job.sh <<JOB
 env
 "$TOPT" client get-plan "\$TOPT_PLAN" >plan.json && echo got
 JOB
-TOPT_MUNGE_SOCKET=$work/c/munge/socket sbatch --parsable $topt -o out job.sh >id 2>err
+sbatch --parsable $topt -o out job.sh >id 2>err
 is "$?" 0 "sbatch over TCP: $(cat err)"
 wait_job "$(cat id)"
 is "$(field "$(cat id)" NumTasks)" 2 "the job is sized"
@@ -65,7 +65,7 @@ echo "carried \${SLURM_TOPT_PLAN_DOC:+a plan}"
 srun "$TOPT" run "\$TOPT_PLAN" --data synthetic --steps 1 && echo "ran \$TOPT_PLAN as \$(id -u)"
 JOB
 if su nobody -s /bin/bash -c "test -r '$work/c/spank_topt.so' && test -x '$TOPT'"; then
-    su nobody -s /bin/bash -c "cd $work/theirs && TOPT_MUNGE_SOCKET=$work/c/munge/socket SLURM_CONF=$SLURM_CONF sbatch --parsable \
+    su nobody -s /bin/bash -c "cd $work/theirs && SLURM_CONF=$SLURM_CONF sbatch --parsable \
         --topt-mode=mini-time --topt-gpus=1 --topt-model=$work/long.json --topt-framework=topt -o out long.sh" >id 2>err
     is "$?" 0 "a long plan: $(cut -c1-100 err)"
     wait_job "$(cat id)"

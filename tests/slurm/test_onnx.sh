@@ -12,7 +12,7 @@ topt="--topt-model=digits.onnx --topt-batch=8"
 job=$(sbatch --parsable --topt-mode=mini-time --topt-gpus=2 $topt -o out env.sh 2>err)
 is "$?" 0 "sbatch with an ONNX file: $(cat err)"
 wait_job "$job"
-is "$(field "$job" NumTasks)" 2 "the controller sees two tasks"
+is "$(field "$job" NumTasks)" 1 "the controller sees a task for the node"
 like "$(cat out)" "TOPT_GPUS=2" "the job knows its GPUs"
 plan=$(sed -n 's/^TOPT_PLAN=//p' out)
 like "$(curl -s --unix-socket toptd.sock "http://localhost/v1/plans/$plan")" '"name":"digits"' "and its plan, which holds the model"

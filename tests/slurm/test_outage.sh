@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 need_slurm
 start_all
-topt="--topt-mode=mini-parallelism --topt-model=config.json"
+topt="--topt-mode=mini-parallelism --topt-model=config.json --topt-framework=topt"
 asked="-n2 --gpus-per-node=2"
 
 plugstack() # ARGS: the plugin's, from now on

@@ -44,6 +44,21 @@ static void plans(const char *const *words, int want, const char *part)
        err.text);
 }
 
+/* A change to so many nodes (0: it does not say) and GPUs (-1), as an ordinary user's. */
+static void changed(const char *text, const char *partition, int64_t nodes, int64_t gpus,
+                    const char *want)
+{
+    struct policy p;
+    struct topt_error err = {0};
+    const struct policy_change c = {
+        .job = {.partition = partition, .nodes = nodes, .gpus = gpus > 0 ? gpus : 0},
+        .says_nodes = nodes > 0,
+        .says_gpus = gpus >= 0};
+    int rc = policy_read(text, &p, &err) || policy_allows_change(&p, &c, &err);
+    ok(*want ? rc && strstr(err.text, want) : !rc, "%s, %lld nodes, %lld GPUs: %s",
+       partition ? partition : "?", (long long)nodes, (long long)gpus, err.text);
+}
+
 int main(void)
 {
     test_read();
@@ -59,6 +74,20 @@ int main(void)
     allowed("cap - 0\n", "", 1, "more than the 0");
     allowed("cap - 0\n", "gpu", 1, NULL);
     allowed("", "gpu", 5000, NULL);
+    static const char caps[] = "cap main 2\ncap big 8\n";
+    changed(caps, "main", 0, 0, "");
+    changed(caps, "main", 1, 2, "");
+    changed(caps, "main", 1, 3, "can't be changed to 3 GPUs, more than the 2");
+    changed(caps, "main", 2, 4, "can't be changed to 4 GPUs");
+    changed(caps, "big", 2, 4, "");
+    changed(caps, NULL, 2, 4, "more than the 2"); /* any line may be its */
+    changed(caps, "free", 2, 40, "");
+    changed(caps, "main", 0, 2, "says NumNodes, too");
+    changed(caps, "main", 2, -1, "says TresPerNode, too");
+    changed(caps, "main", 1, -1, ""); /* no more than it has */
+    changed(caps, "main", 2, 0, "");  /* none any more */
+    changed(caps, "main", 0, 0, "");
+    changed("", NULL, 2, -1, "");
     plans((const char *const[]){"A=1", NULL}, 0, "");
     plans((const char *const[]){"SLURM_TOPT_PLAN=p-1", "SLURM_TOPT_NODES=2",
                                 "SLURM_TOPT_GPUS_PER_NODE=4", "SLURM_TOPT_NTASKS=8",

@@ -8,7 +8,7 @@ need_planner
 start_all
 cp "$source_dir/deploy/quickstart/gpt-small.json" model.json
 # So that larger numbers than four are no use, and Slurm is not asked to choose.
-topt="--topt-mode=mini-time --topt-model=model.json --topt-batch=8 --topt-seq=64 --topt-elastic --topt-min-efficiency=0.3"
+topt="--topt-mode=mini-time --topt-tasks=gpu --topt-model=model.json --topt-batch=8 --topt-seq=64 --topt-elastic --topt-min-efficiency=0.3"
 # What a job runs by: its plan's numbers, and those of the plan that topt launch finds.
 cat >script.sh <<S
 #!/bin/bash

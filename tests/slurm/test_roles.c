@@ -235,7 +235,8 @@ static pid_t serve(const char *answer, char *url, size_t size)
 
 static const char *answer;
 static const char *const ask_words[] = {"topt-mode=mini-parallelism",
-                                        "topt-model=/proc/self/stat", NULL};
+                                        "topt-model=/proc/self/stat",
+                                        "topt-framework=topt", NULL};
 
 static void choose(const char *word)
 {
@@ -483,7 +484,8 @@ static void test_resized(void)
 static void elastic_job(const char *with, const char *time)
 {
     char words_of[64];
-    const char *const words[] = {ask_words[0], ask_words[1], words_of, NULL};
+    const char *const words[] = {ask_words[0], ask_words[1], ask_words[2], words_of,
+                                 NULL};
     static char with_document[1024];
     snprintf(words_of, sizeof words_of, "topt-elastic=%s", with);
     snprintf(with_document, sizeof with_document, "%sTOPT_PLAN_DOC=" DOCUMENT "\n", good);

@@ -36,7 +36,7 @@ static void test_words(void)
     takes(2, SBATCH_TAKE, "ntasks-per-node", "4", "--tasks-per-node", "4");
     takes(2, SBATCH_TAKE, "partition", "a,b", "--part", "a,b");
     takes(2, SBATCH_KEEP, "time", "60", "-t", "60");
-    takes(1, SBATCH_KEEP, "exclusive", "", "--exclusive", "script.sh");
+    takes(1, SBATCH_KEEP, "exclusive", "exclusive", "--exclusive", "script.sh");
     takes(1, SBATCH_KEEP, "exclusive", "user", "--exclusive=user", "script.sh");
     takes(2, SBATCH_KEEP, "comment", "--gpus=2", "--comment", "--gpus=2");
     takes(2, SBATCH_KEEP, "output", "x", "-Qo", "x");

@@ -5,7 +5,7 @@ need_slurm
 [ -f "${TOPT_JOB_SUBMIT:-}" ] || skip_all "job_submit_topt.so is not built"
 start_all --job-submit "$TOPT_JOB_SUBMIT"
 printf '# ours\ncap main 2\ncap - 2\n' >c/topt_submit.conf
-topt="--topt-mode=mini-parallelism --topt-model=config.json"
+topt="--topt-mode=mini-parallelism --topt-model=config.json --topt-framework=topt"
 
 got() # OPTIONS...: the shape of what was submitted
 {
@@ -20,6 +20,18 @@ like "$(got -N1 --gpus-per-node=3)" "3 GPUs without a plan are more than the 2 t
 like "$(got -N2 --gpus-per-node=2)" "4 GPUs without a plan" "GPUs of all nodes count"
 like "$(got --gpus=3)" "3 GPUs without a plan" "by --gpus"
 like "$(got -n3 --gpus-per-task=1)" "3 GPUs without a plan" "by --gpus-per-task"
+like "$(got -N1 --sockets-per-node=2 --gpus-per-socket=2)" "4 GPUs without a plan" "by --gpus-per-socket"
+nobody() { (cd / && setpriv --reuid=nobody --regid="$(id -g nobody)" --clear-groups "$@"); }
+chmod 755 "$PWD" 2>/dev/null
+job=$(nobody sbatch --parsable --hold -N1 --gpus-per-node=1 --wrap env 2>err)
+like "$(nobody scontrol update job="$job" NumNodes=1 TresPerNode=gres:gpu:4 2>&1)" "Invalid generic resource" "nor later, by scontrol update"
+like "$(nobody scontrol update job="$job" NumNodes=2 2>&1)" "Invalid generic resource" "nor by nodes alone"
+like "$(cat c/log/slurmctld.log)" "can't be changed to 4 GPUs, more than the 2 that the site allows" "the controller's log says why"
+nobody scontrol update job="$job" NumNodes=1 TresPerNode=gres:gpu:2
+is "$(field "$job" TresPerNode)" "gres:gpu:2" "as much as the cap is given"
+scontrol update job="$job" NumNodes=1 TresPerNode=gres:gpu:4
+is "$(field "$job" TresPerNode)" "gres:gpu:4" "and the site may all"
+scancel "$job"
 plan 2 4
 is "$(got $topt)" "2/8/gres:gpu:4" "a job with a plan may have more"
 : >c/plugstack.conf

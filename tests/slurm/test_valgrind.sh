@@ -23,7 +23,7 @@ under_valgrind()
 }
 start_all
 chmod 777 "$work" # steps of any user write their records
-topt="--topt-mode=mini-parallelism --topt-model=config.json"
+topt="--topt-mode=mini-parallelism --topt-model=config.json --topt-framework=topt"
 asked="-n2 --gpus-per-node=2"
 
 # "records of the plugin's own, what Slurm keeps" in files of records, and the former on standard error

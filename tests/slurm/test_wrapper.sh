@@ -71,7 +71,7 @@ job=$("$TOPT" sbatch --parsable -o out -n 2 <lines.sh 2>err)
 wait_job "$job"
 is "$(grep -E '^(SLURM_JOB_NAME|TOPT_GPUS)=' out | sort | tr '\n' ' ')" "SLURM_JOB_NAME=sbatch TOPT_GPUS=2 " "a script on standard input"
 job=$(SBATCH_GPUS=4 SBATCH_PARTITION=main TOPT_SEQ=64 "$TOPT" sbatch --parsable --hold --topt-mode=mini-time --topt-model=model.json --topt-batch=8 --wrap env 2>err)
-is "$(shape "$job")/$(field "$job" TresPerJob)" "1/4/gres:gpu:4/" "variables of sbatch are heard, and said once"
+is "$(shape "$job")/$(field "$job" TresPerJob)" "1/1/gres:gpu:4/" "variables of sbatch are heard, and said once"
 scancel "$job"
 job=$("$TOPT" sbatch --parsable --hold -N1 -n3 env.sh 2>err)
 is "$(shape "$job")/$(cat err)" "1/3//" "without topt's options it is sbatch"

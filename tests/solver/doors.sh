@@ -62,7 +62,7 @@ job="$gpt --hw lab-cpu --batch 8 --framework topt"
 agree 2 "a small model"
 
 # Tensor parallelism as a last resort: points without it that do not fit are no reason not to try it.
-job="$llama --hw a100-40-dgx --batch 16 --seq 65536"
+job="$llama --hw a100-40-dgx --batch 16 --seq 65536 --framework torchtitan"
 agree 8 "long samples"
 
 # Encoder and decoder read one embedding: what the first block of the decoder recomputes, others do not.

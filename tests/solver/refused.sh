@@ -71,7 +71,8 @@ plan "unknown framework 'pytroch'; did you mean pytorch?" --framework pytroch
 plan "unknown optimizer 'AdamW'; did you mean adamw?" --optimizer AdamW
 plan "unknown overlap 'fsdp2'; did you mean fsdp?" --overlap fsdp2
 plan "unknown accounting 'papr'; did you mean paper?" --accounting papr
-plan "unknown choice of counts 'odd' (one of any, pow2, whole)" --counts odd
+plan "whole nodes of 'lab-cpu' have 4 GPUs, and at most 2 are allowed" --counts nodes --max-gpus 2
+plan "unknown choice of counts 'odd' (one of any, pow2, whole, nodes)" --counts odd
 no "did you mean paper:vgg16?" inspect paper:vgg61
 no "unknown loss 'mes'; did you mean mse?" inspect "$model" --loss mes
 printf '{"model_type":"mistrall"}' >slip.json

@@ -92,7 +92,7 @@ static int make_problem(uint64_t number, struct topt_request *r)
 {
     static const char *const frameworks[] = {"pytorch", "deepspeed", "megatron",
                                              "torchtitan", "topt"};
-    static const char *const counts[] = {"whole", "pow2", "any"};
+    static const char *const counts[] = {"whole", "pow2", "any", "nodes"};
     uint64_t seed = number * 104729 + 17;
     struct topt_error err = {0};
     const char *field;
@@ -100,7 +100,7 @@ static int make_problem(uint64_t number, struct topt_request *r)
                            .space = "uniform",
                            .precision = number % 3 ? "f32" : NULL,
                            .framework = frameworks[random_below(&seed, 5)],
-                           .counts = counts[random_below(&seed, 3)],
+                           .counts = counts[random_below(&seed, 4)],
                            .tensor_parallel = random_below(&seed, 3) == 0};
     topt_request_init(r);
     r->model = number % 4 < 2    ? make_llama(&seed)
@@ -111,6 +111,7 @@ static int make_problem(uint64_t number, struct topt_request *r)
         printf("# %s\n", err.text);
         return 0;
     }
+    r->tensor_parallel = r->tensor_parallel && number % 4 < 2; /* with roles */
     r->settings.granule_bytes = 1 + 63 * random_below(&seed, 2);
     r->threads = 1 + random_below(&seed, 2);
     if (random_below(&seed, 4) == 0)

@@ -136,7 +136,7 @@ static int check_model(struct topt_model *m, struct topt_request *r, int nodes,
     struct topt_evaluator *evaluator = topt_evaluator_create(&costing, NULL);
     for (int k = 0; k < 12; k++) {
         struct topt_strategy *st = topt_problem_random(p, &seed);
-        int flagged = factors ? roll_factors(st, m, &s.mesh, roll, &seed) : 0;
+        int flagged = factors ? roll_factors(st, m, &s.mesh, &settings, roll, &seed) : 0;
         n->flagged += flagged > 0;
         check_strategy(&costing, st, flagged > 0, evaluator, n);
         topt_strategy_destroy(st);

@@ -11,6 +11,7 @@
 #include "random_model.h"
 #include "sizes.h"
 #include "tap.h"
+#include "topt_framework.h"
 #include "topt_plan.h"
 
 enum { ROUNDS = TOPT_TEST_SIZE_FROM(40, 4), SPACES = 3, COUNTS = 8 };
@@ -64,7 +65,11 @@ static int random_request(uint64_t seed, struct topt_request *r)
     if (!r->hw || !r->model || topt_request_read(&words, r, NULL, NULL))
         return 0;
     r->space = TOPT_SPACE_UNIFORM;
-    return !topt_request_complete(r, NULL);
+    if (topt_request_complete(r, NULL))
+        return 0;
+    r->tensor_parallel =
+        r->tensor_parallel && !r->framework->rules; /* these want roles */
+    return 1;
 }
 
 /* What a space answers. */

@@ -17,17 +17,21 @@ static struct topt_model *perceptron(int64_t batch)
     struct topt_model *m = topt_model_create("perceptron", batch, 1, NULL);
     int x = topt_model_add(m, "embedding", "words", 0, NULL,
                            &(struct topt_attrs){.vocab = 64, .features = 32}, NULL);
+    topt_model_say_role(m, TOPT_ROLE_EMBEDDING);
     for (int i = 0; i < 4; i++) {
         char name[16];
         snprintf(name, sizeof name, "h%d.up", i);
         x = topt_model_add(m, "linear", name, 1, &x, &(struct topt_attrs){.features = 64},
                            NULL);
+        topt_model_say_role(m, TOPT_ROLE_UP);
         snprintf(name, sizeof name, "h%d.down", i);
         x = topt_model_add(m, "linear", name, 1, &x, &(struct topt_attrs){.features = 32},
                            NULL);
+        topt_model_say_role(m, TOPT_ROLE_DOWN);
     }
     x = topt_model_add(m, "linear", "head", 1, &x, &(struct topt_attrs){.features = 64},
                        NULL);
+    topt_model_say_role(m, TOPT_ROLE_HEAD);
     x = topt_model_add(m, "cross_entropy", "loss", 1, &x, NULL, NULL);
     return x >= 0 && !topt_model_finish(m, NULL) ? m : NULL;
 }

@@ -30,7 +30,7 @@ static json_t *frontier(int n, int64_t limit)
     }
     return json_pack("{s:s, s:s, s:i, s:i, s:i, s:s, s:s, s:s, s:b, s:I, s:o}", "model",
                      "a<b>&\"c\"", "hw", "cluster", "gpus", 128, "batch", 64, "seq", 32,
-                     "dtype", "f32", "optimizer", "adam", "space", "full", "exact", 1,
+                     "precision", "f32", "optimizer", "adam", "space", "full", "exact", 1,
                      "memory_limit", (json_int_t)limit, "points", points);
 }
 
@@ -50,7 +50,7 @@ static json_t *curve(int n, int fits)
         json_array_append_new(points, p);
     }
     return json_pack("{s:s, s:s, s:i, s:i, s:s, s:s, s:s, s:I, s:o}", "model", "m", "hw",
-                     "h", "batch", 64, "seq", 32, "dtype", "f32", "optimizer", "adam",
+                     "h", "batch", 64, "seq", 32, "precision", "f32", "optimizer", "adam",
                      "space", "auto", "memory_limit", (json_int_t)(16LL << 30), "points",
                      points);
 }

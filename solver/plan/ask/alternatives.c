@@ -1,23 +1,18 @@
 /* alternatives.c - one answer beside others: the fewest GPUs, the knee, the fastest.
  *
- *   speed        samples a second
- *   efficiency   speed a GPU, as a share of the best one of this and smaller counts
- *   knee         the last count, going up, at which each GPU more than at the knee so far adds
- *                at least half of the best speed a GPU
- *   fastest      no count that was tried is faster
- *
- * "min_efficiency" of each is the roundest one that would choose it. */
+ * The fastest is the smallest count than which none that was tried is faster; efficiency.h defines
+ * the knee and efficiency.  "min_efficiency" of each is the roundest one that would choose it. */
 #include "alternatives.h"
+#include "efficiency.h"
 #include "gpu_count.h"
 #include "planning.h"
+#include "request.h"
 #include "tradeoff.h"
 #include "topt_question.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const double KNEE_SHARE = 0.5;
 
 static double number(const json_t *o, const char *key)
 {
@@ -27,29 +22,6 @@ static double number(const json_t *o, const char *key)
 static double speed(const json_t *point)
 {
     return 1 / number(point, "time_ns");
-}
-
-static double speed_a_gpu(const json_t *point)
-{
-    return speed(point) / number(point, "gpus");
-}
-
-/* Efficiency of each point, and the number of the knee. */
-static size_t rate_points(json_t *points)
-{
-    double best = 0;
-    size_t knee = 0, i;
-    json_t *p;
-    json_array_foreach(points, i, p)
-    {
-        const json_t *k = json_array_get(points, knee);
-        double more = number(p, "gpus") - number(k, "gpus");
-        best = speed_a_gpu(p) > best ? speed_a_gpu(p) : best;
-        json_object_set_new(p, "efficiency", json_real(speed_a_gpu(p) / best));
-        if (i && speed(p) - speed(k) >= KNEE_SHARE * best * more)
-            knee = i;
-    }
-    return knee;
 }
 
 static size_t fastest_of(const json_t *points)
@@ -119,6 +91,10 @@ int topt_alternatives_find(struct topt_planning *m, json_t *fewest, const int64_
         json_array_append_new(ret->points, fewest);
     for (int i = 0; i < n; i++) {
         json_t *point;
+        if (topt_request_brief(m->request)) {
+            json_array_clear(ret->points);
+            return 0;
+        }
         if (!topt_count_divides_batch(m, count[i], NULL))
             continue;
         if (topt_count_point(m, count[i], &point, err))
@@ -129,7 +105,8 @@ int topt_alternatives_find(struct topt_planning *m, json_t *fewest, const int64_
     }
     if (!json_array_size(ret->points))
         return 0;
-    size_t knee = rate_points(ret->points), fastest = fastest_of(ret->points);
+    size_t knee = (size_t)topt_rate_points(ret->points),
+           fastest = fastest_of(ret->points);
     const json_t *at = json_array_get(ret->points, 0);
     add_row(m->request, ret->named, at, "fewest", why_fewest);
     if (knee <= fastest)

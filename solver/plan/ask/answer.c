@@ -45,6 +45,13 @@ static void put_left_out(const struct topt_request *r, const struct topt_best *b
     topt_text_fini(&t);
 }
 
+void topt_answer_put_stopped(json_t *answer, const struct topt_planning *m)
+{
+    json_object_set_new(answer, "stopped", json_true());
+    if (*m->too_large)
+        json_object_set_new(answer, "too_large", json_string(m->too_large));
+}
+
 static json_t *answer_json(const struct topt_plan_facts *f, const struct topt_best *b,
                            json_t *plan)
 {
@@ -62,8 +69,8 @@ static json_t *answer_json(const struct topt_plan_facts *f, const struct topt_be
         json_object_get(plan, "strategy"), "space",
         topt_space_words(f->space, f->alike, space, sizeof space));
     topt_certificate_write(a, f->model, f->certificate);
-    if (b->stopped)
-        json_object_set_new(a, "stopped", json_true());
+    if (b->stopped && b->uniform)
+        json_object_set_new(a, "found_in", json_string("uniform"));
     json_object_set_new(a, "micro_batches", json_integer(f->k->settings->micro_batches));
     json_t *predicted = json_object_get(plan, "predicted");
     json_object_set(a, "memory_parts", json_object_get(predicted, "memory_parts"));
@@ -155,6 +162,7 @@ static int write_checked(struct topt_grid_search *s, const struct topt_best *b,
     struct topt_strategy_cost cost;
     struct topt_costing k;
     struct topt_plan_facts f = {.k = &k,
+                                .positions = topt_request_positions(s->request),
                                 .model = r->model,
                                 .strategy = best->strategy,
                                 .cost = &cost,
@@ -178,13 +186,15 @@ static int write_checked(struct topt_grid_search *s, const struct topt_best *b,
     *ret = answer_json(&f, b, plan);
     if (!*ret)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the plan");
+    if (b->stopped)
+        topt_answer_put_stopped(*ret, s->planning);
     put_left_out(r, b, *ret);
     return s->algorithm && s->algorithm->fused ? put_fused(&k, best->strategy, *ret, err)
                                                : 0;
 }
 
-int topt_answer_write(struct topt_planning *m, const struct topt_best *b, const char *why,
-                      json_t **ret, struct topt_error *err)
+static int write_answer(struct topt_planning *m, const struct topt_best *b,
+                        const char *why, json_t **ret, struct topt_error *err)
 {
     struct topt_grid_search s;
     json_t *pins;
@@ -198,6 +208,41 @@ int topt_answer_write(struct topt_planning *m, const struct topt_best *b, const 
     return rc ? -1 : 0;
 }
 
+/* Say why tensor parallelism crosses nodes where the question did not ask for it, and which features
+ * of the framework, used instead in practice, were not searched. */
+static void add_across_nodes(const struct topt_planning *m, const struct topt_best *b,
+                             struct topt_text *why)
+{
+    const struct topt_request *r = m->request;
+    int64_t ranks = b->mesh.devices / topt_data_ranks(&b->mesh, b->solution.variant.cut);
+    if (b->space != TOPT_SPACE_UNIFORM || !topt_request_even(r) || r->tensor_parallel ||
+        ranks <= b->mesh.per_node)
+        return;
+    char *lacks = topt_framework_not_searched(r->framework);
+    topt_text_add(
+        why,
+        "; tensor parallel over %lld GPUs, across nodes, as nothing else that was "
+        "searched fits%s",
+        (long long)ranks,
+        r->mode == TOPT_MINI_TIME ? " on as many" : " on any number of GPUs");
+    if (lacks)
+        topt_text_add(why, " (%s, was not)", lacks);
+    why->oom |= r->framework->lacks && !lacks;
+    free(lacks);
+}
+
+int topt_answer_write(struct topt_planning *m, const struct topt_best *b, const char *why,
+                      json_t **ret, struct topt_error *err)
+{
+    struct topt_text whole = {0};
+    topt_text_add(&whole, "%s", why);
+    add_across_nodes(m, b, &whole);
+    int rc =
+        whole.oom ? topt_nomem(err, "the answer") : write_answer(m, b, whole.s, ret, err);
+    topt_text_fini(&whole);
+    return rc;
+}
+
 /* ---- when nothing fits ------------------------------------------------------------- */
 
 /* An answer without a plan. */
@@ -209,7 +254,7 @@ static int no_plan(const struct topt_request *r, enum topt_fits fits, const char
     return *ret ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the answer");
 }
 
-int topt_answer_unfinished(const struct topt_request *r, int64_t gpus, json_t **ret,
+int topt_answer_unfinished(const struct topt_planning *m, int64_t gpus, json_t **ret,
                            struct topt_error *err)
 {
     char why[200];
@@ -218,9 +263,9 @@ int topt_answer_unfinished(const struct topt_request *r, int64_t gpus, json_t **
         "stopped before anything was found that fits on %lld GPUs; give more time or "
         "work, or take a smaller space (--space uniform)",
         (long long)gpus);
-    if (no_plan(r, TOPT_FITS_UNKNOWN, why, ret, err))
+    if (no_plan(m->request, TOPT_FITS_UNKNOWN, why, ret, err))
         return -1;
-    json_object_set_new(*ret, "stopped", json_true());
+    topt_answer_put_stopped(*ret, m);
     return 0;
 }
 
@@ -247,17 +292,18 @@ int topt_answer_indivisible(const struct topt_planning *m, int64_t gpus,
 }
 
 /* Not even what is lightest was found. */
-static int none_at_all(const struct topt_request *r, const struct topt_best *b,
+static int none_at_all(const struct topt_planning *m, const struct topt_best *b,
                        int64_t gpus, json_t **ret, struct topt_error *err)
 {
+    const struct topt_request *r = m->request;
     char why[120];
     if (topt_best_fits(b) == TOPT_FITS_NOT)
         return topt_fail(
             err, TOPT_ERR_INFEASIBLE,
-            r->pin ? "no plan for %lld GPUs in this space with what is pinned"
+            r->pin ? "no plan for %lld GPUs in this space with what is pinned%s%s"
                    : "no plan for %lld GPUs in this space: nothing splits the model into "
-                     "parts for as many",
-            (long long)gpus);
+                     "parts for as many%s%s",
+            (long long)gpus, m->split.refused[0] ? "; " : "", m->split.refused);
     snprintf(
         why, sizeof why,
         "no plan was found for %lld GPUs, as operators were decided by heuristic; give "
@@ -330,9 +376,10 @@ int topt_answer_infeasible(struct topt_planning *m, int64_t gpus, int doubt, jso
     const struct topt_request *r = m->request;
     struct topt_best b;
     if (topt_count_solve(m, gpus, 0, TOPT_GOAL_LEAST, &b, err))
-        return topt_request_stopped(r) ? topt_answer_unfinished(r, gpus, ret, err) : -1;
+        return topt_planning_gave_up(m, err) ? topt_answer_unfinished(m, gpus, ret, err)
+                                             : -1;
     int rc = b.found ? too_heavy(r, &b, gpus, doubt, ret, err)
-                     : none_at_all(r, &b, gpus, ret, err);
+                     : none_at_all(m, &b, gpus, ret, err);
     if (!rc)
         put_left_out(r, &b, *ret);
     if (!rc && r->pin)

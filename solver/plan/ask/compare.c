@@ -8,6 +8,7 @@
  * What a part of the space has, the whole has: where operators of ours were decided by
  * heuristic, ours is the best of what any row found there. */
 #include "algorithm.h"
+#include "answer.h"
 #include "certificate.h"
 #include "compare_words.h"
 #include "plan_check.h"
@@ -42,6 +43,7 @@ struct entry {
     int by_groups; /* with shares, by which 'groups' is its cost */
     struct topt_group_costs groups;
     int none; /* it has no plan here */
+    int again; /* where nothing fits, more is asked for: the least with this is of no use */
     struct topt_request own;
     struct topt_planning micros; /* of it */
     struct topt_best best, least;
@@ -65,8 +67,16 @@ static int64_t now_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+/* Our search may take half of the counted work, each other system a sixteenth. */
+static void take_share(struct entry *e)
+{
+    if (e->own.max_work)
+        e->own.max_work = 1 + e->own.max_work / (e->algorithm ? 16 : 2);
+}
+
 /* The fastest of 'own', and the least memory that it can do with, if that is found before the
- * search is stopped.  '*e' stays where it is: its numbers of micro-batches point into it. */
+ * search is stopped; what was stopped or too large for the fastest is not asked for the least,
+ * whose work is not counted.  '*e' stays where it is: its numbers of micro-batches point into it. */
 static int solve(struct entry *e, int64_t begin, struct topt_error *err)
 {
     const struct topt_request *r = &e->own;
@@ -76,8 +86,11 @@ static int solve(struct entry *e, int64_t begin, struct topt_error *err)
                          &e->best, err))
         return -1;
     e->search_ns = now_ns() - begin;
+    if (topt_planning_over(&e->micros) || *e->micros.too_large ||
+        (e->again && !e->best.found))
+        return 0;
     return topt_count_solve(&e->micros, r->gpus, 0, TOPT_GOAL_LEAST, &e->least, err) &&
-                   !topt_request_stopped(r)
+                   !topt_planning_gave_up(&e->micros, err)
                ? -1
                : 0;
 }
@@ -88,6 +101,7 @@ static int ask(struct entry *e, const struct topt_request *r,
     e->algorithm = algorithm;
     e->own = *r;
     e->own.algorithm = algorithm ? algorithm->name : NULL;
+    take_share(e);
     return solve(e, now_ns(), err);
 }
 
@@ -173,6 +187,7 @@ static int ask_choices(struct entry *e, const struct topt_request *r,
     e->own.space = r->space == TOPT_SPACE_UNIFORM ? TOPT_SPACE_CANONICAL : r->space;
     e->own.factors =
         r->factors & TOPT_FACTOR_MICRO; /* none where they are chosen for us */
+    take_share(e);
     if (r->pin) {
         topt_fail(&refused, TOPT_ERR_USAGE, "it takes no pins");
         return refuse(e, &refused, err);
@@ -483,6 +498,7 @@ static int ask_ours(struct entry *e, struct topt_request *r, struct topt_error *
     enum topt_space space = topt_space_resolve(r->space, (int)r->gpus);
     int widest = topt_request_widest(r, space);
     r->factors = topt_request_factors(r, space);
+    e->again = r->factors != widest;
     if (ask(e, r, NULL, err))
         return -1;
     if (e->best.found || e->best.stopped || r->factors == widest)
@@ -493,10 +509,17 @@ static int ask_ours(struct entry *e, struct topt_request *r, struct topt_error *
     return ask(e, r, NULL, err);
 }
 
-/* Ours first.  '*ret_factors' are what all searched beside splits. */
+/* The table says which limit ended the search of a row. */
+static void note_stopped(const struct entry *e, json_t *ret)
+{
+    if (!e->none &&
+        (e->best.stopped || topt_planning_over(&e->micros) || *e->micros.too_large))
+        topt_answer_put_stopped(ret, &e->micros);
+}
+
 static int ask_all(const struct topt_request *asked_for,
                    const struct topt_system *const *systems, json_t *rows,
-                   int *ret_factors, struct topt_error *err)
+                   int *ret_factors, json_t *ret_stopped, struct topt_error *err)
 {
     int parts = 1 + nalgorithms(), n = parts + nsystems(systems), asked = 0, rc = 0;
     struct topt_request question = *asked_for, *r = &question;
@@ -512,6 +535,8 @@ static int ask_all(const struct topt_request *asked_for,
         if (systems[i]->choices)
             rc = ask_choices(&e[asked++], r, systems[i], err);
     n = rc ? n : asked;
+    for (int i = 0; i < n && !rc; i++)
+        note_stopped(&e[i], ret_stopped);
     for (int i = 1; i < n && !rc; i++)
         rc = adopt_better(&e[0], &e[i], err);
     rc = rc || overlap_all(e, n, err);
@@ -567,6 +592,29 @@ static int no_plan(const struct topt_request *r, const json_t *ours,
                                "give more --max-entries");
 }
 
+/* Write the question, and how it differs from that of topt plan without more options: operators
+ * choose for themselves here, which no framework but ours obeys. */
+static void put_question(json_t *doc, const struct topt_request *r, int factors)
+{
+    const struct topt_framework *usual = topt_framework_at(0);
+    int widest = topt_request_widest(r, topt_space_resolve(r->space, (int)r->gpus));
+    json_object_set_new(doc, "job", topt_request_job(r));
+    json_object_set_new(doc, "assumed", topt_request_assumed(r));
+    if (r->given & TOPT_GIVEN_FRAMEWORK || !r->framework || r->framework == usual)
+        return;
+    json_object_set_new(
+        doc, "question",
+        json_sprintf(
+            "that of topt plan --framework %s%s, where every operator may split in "
+            "its own way; topt plan without asks for %s, which obeys one choice "
+            "for the whole model",
+            r->framework->name,
+            factors == widest ? ""
+            : factors         ? " --factors zero"
+                              : " --factors none",
+            usual->title));
+}
+
 int topt_plan_compare(const struct topt_request *r,
                       const struct topt_system *const *systems, json_t **ret,
                       struct topt_error *err)
@@ -574,7 +622,9 @@ int topt_plan_compare(const struct topt_request *r,
     json_t *rows = json_array();
     int factors = 0;
     *ret = NULL;
-    int rc = topt_request_check(r, err) || ask_all(r, systems, rows, &factors, err);
+    json_t *stopped = json_object();
+    int rc =
+        topt_request_check(r, err) || ask_all(r, systems, rows, &factors, stopped, err);
     if (!rc)
         put_first(rows, systems);
     json_t *ours = json_array_get(rows, 0);
@@ -582,6 +632,7 @@ int topt_plan_compare(const struct topt_request *r,
         rc = no_plan(r, ours, err);
     if (rc) {
         json_decref(rows);
+        json_decref(stopped);
         return -1;
     }
     json_t *feasible = json_incref(json_object_get(ours, "feasible"));
@@ -599,6 +650,8 @@ int topt_plan_compare(const struct topt_request *r,
                      "feasible", feasible, "reading", reading ? reading : "", "systems",
                      rows);
     free(reading);
+    if (*ret)
+        put_question(*ret, r, factors);
     if (*ret &&
         factors != topt_request_widest(r, topt_space_resolve(r->space, (int)r->gpus)))
         json_object_set_new(
@@ -606,7 +659,8 @@ int topt_plan_compare(const struct topt_request *r,
             json_string("recomputation and micro-batches, of all systems alike, as ft "
                         "fits without (--factors all searches them, as topt plan does "
                         "where they are faster)"));
-    if (*ret && topt_request_stopped(r))
-        json_object_set_new(*ret, "stopped", json_true());
+    if (*ret)
+        json_object_update(*ret, stopped);
+    json_decref(stopped);
     return *ret ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the comparison");
 }

@@ -43,6 +43,12 @@ static int why_not_fewer(struct topt_planning *m, const struct fewest *f, char *
     const struct topt_request *r = m->request;
     char limit[32], need[32];
     topt_show_bytes(topt_request_limit(r), limit, sizeof limit);
+    if (!f->fewer && r->counts == TOPT_COUNTS_NODES) {
+        snprintf(why, size, "it fits on %lld node%s, %s a GPU",
+                 (long long)f->gpus / topt_hw_gpus_per_node(r->hw),
+                 f->gpus == topt_hw_gpus_per_node(r->hw) ? "" : "s", limit);
+        return 0;
+    }
     if (!f->fewer) {
         snprintf(why, size, "it fits on one GPU of %s", limit);
         return 0;
@@ -63,7 +69,7 @@ static int why_not_fewer(struct topt_planning *m, const struct fewest *f, char *
     struct topt_best b;
     int n = snprintf(why, size, "fewest GPUs that fit %s each", limit);
     if (topt_count_solve(m, f->fewer, 0, TOPT_GOAL_LEAST, &b, err))
-        return topt_request_stopped(r) ? 0 : -1;
+        return topt_planning_gave_up(m, err) ? 0 : -1;
     int open = b.certificate.decided || topt_best_bound(&b) <= topt_request_limit(r);
     topt_show_bytes(open ? b.solution.memory_bytes : topt_best_bound(&b), need,
                     sizeof need);
@@ -106,7 +112,7 @@ static int answer_in_uniform(struct topt_planning *uniform, int64_t gpus,
 {
     char why[200], limit[32];
     if (!f->best.found)
-        return topt_answer_unfinished(uniform->request, gpus, ret, err);
+        return topt_answer_unfinished(uniform, gpus, ret, err);
     f->best.stopped = 1;
     f->best.certificate.exact = 0;
     f->best.certificate.epsilon = INFINITY;
@@ -129,7 +135,7 @@ static int fall_back_to_uniform(const struct topt_request *asked, int64_t gpus,
     struct fewest f = {.best = {0}};
     int64_t *count;
     int n, from = 0, rc = -1;
-    r.counts = TOPT_COUNTS_POW2;
+    r.counts = r.counts == TOPT_COUNTS_NODES ? TOPT_COUNTS_NODES : TOPT_COUNTS_POW2;
     if (topt_request_counts(&r, &count, &n, err))
         return -1;
     while (from < n && count[from] < gpus)
@@ -158,8 +164,8 @@ struct relaxation {
 static int excludes_tensor(const struct topt_planning *m)
 {
     const struct topt_framework *f = m->request->framework;
-    return f && !m->request->tensor_parallel && m->tensor == TOPT_TENSOR_NEVER &&
-           f->tensor_most > TOPT_TENSOR_NEVER;
+    return f && !m->request->tensor_parallel && !m->split.refused[0] &&
+           m->tensor == TOPT_TENSOR_NEVER && f->tensor_most > TOPT_TENSOR_NEVER;
 }
 
 static void allow_tensor(struct topt_request *r)
@@ -294,7 +300,7 @@ static int put_relaxed(struct topt_planning *m, const int64_t *count, int n,
     while (n > 0 && count[n - 1] >= below)
         n--;
     for (int i = 0; i < RELAXATIONS && !rc && r->space == TOPT_SPACE_UNIFORM; i++)
-        if (relaxations[i].excluded(m))
+        if (relaxations[i].excluded(m) && !topt_request_brief(r))
             rc = try_relaxed(m, &relaxations[i], count, n, with, err);
     if (!rc && json_array_size(with))
         json_object_set(answer, "with", with);
@@ -390,10 +396,12 @@ static int answer_found(struct topt_planning *m, const struct counts *c,
     if (!rc)
         rc = efficient > f->gpus ? answer_efficient(m, efficient, ret, err)
                                  : topt_answer_write(m, &f->best, why, ret, err);
-    if (!rc && all.named)
+    if (!rc && json_array_size(all.named))
         json_object_set(*ret, "alternatives", all.named);
     if (!rc)
         rc = put_relaxed(m, c->at, c->n, f->gpus, *ret, err);
+    if (!rc && topt_request_brief(r))
+        json_object_set_new(*ret, "brief", json_true());
     topt_alternatives_fini(&all);
     return rc;
 }
@@ -405,7 +413,7 @@ static int answer_not_found(struct topt_planning *m, const struct counts *c,
     int64_t nearest[2];
     if (f->best.stopped)
         return topt_algorithm_find(r->algorithm)
-                   ? topt_answer_unfinished(r, f->gpus, ret, err)
+                   ? topt_answer_unfinished(m, f->gpus, ret, err)
                    : fall_back_to_uniform(r, f->gpus, ret, err);
     if (!f->gpus && !topt_count_divides_batch(m, c->at[0], nearest))
         return topt_answer_indivisible(m, c->at[0], nearest, ret, err);
@@ -441,7 +449,12 @@ int topt_answer_fewest(struct topt_planning *m, json_t **ret, struct topt_error 
     int rc = -1;
     if (topt_request_counts(r, &c.at, &c.n, err))
         return -1;
-    if (c.n == 0)
+    if (c.n == 0 && r->counts == TOPT_COUNTS_NODES)
+        topt_fail(err, TOPT_ERR_USAGE,
+                  "whole nodes of '%s' have %d GPUs, and at most %lld are allowed",
+                  topt_hw_name(r->hw), topt_hw_gpus_per_node(r->hw),
+                  (long long)r->max_gpus);
+    else if (c.n == 0)
         topt_fail(err, TOPT_ERR_USAGE, "'%s' has no GPUs to plan for",
                   topt_hw_name(r->hw));
     else if (!widen_until_it_fits(m, &c, &f, err))

@@ -30,23 +30,24 @@ int topt_frontiers_keeps(const struct topt_request *r)
 
 static json_t *settings_json(const struct topt_settings *s)
 {
-    return json_pack("[i, i, I, i, i, i, i, I, I, I, i, i, i, i]", s->dtype, s->optimizer,
-                     (json_int_t)s->granule_bytes, s->gradient_f32, s->state_bf16,
-                     s->shard_f32, s->gather, (json_int_t)s->pool_numbers,
-                     (json_int_t)s->bucket_numbers, (json_int_t)s->vocab_multiple,
-                     s->allocator_permille, s->accounting, s->overlap, s->eager);
+    return json_pack("[i, i, I, i, i, i, i, i, I, I, I, i, i, i, i]", s->dtype,
+                     s->optimizer, (json_int_t)s->granule_bytes, s->gradient_f32,
+                     s->state_bf16, s->shard_f32, s->gather, s->by_unit,
+                     (json_int_t)s->pool_numbers, (json_int_t)s->bucket_numbers,
+                     (json_int_t)s->vocab_multiple, s->allocator_permille, s->accounting,
+                     s->overlap, s->eager);
 }
 
 int topt_frontiers_problem(const struct topt_request *r, char ret[TOPT_ID],
                            struct topt_error *err)
 {
     struct topt_settings s = topt_request_settings(r);
-    json_t *doc = json_pack("{s:o, s:o, s:o, s:s, s:i, s:I, s:I}", "model",
-                            topt_model_to_json(r->model), "hw", topt_hw_to_json(r->hw),
-                            "settings", settings_json(&s), "framework",
-                            r->framework ? r->framework->name : "", "sequence",
-                            r->sequence_splits, "max_entries", (json_int_t)r->max_entries,
-                            "max_table_bytes", (json_int_t)r->max_table_bytes);
+    json_t *doc = json_pack(
+        "{s:o, s:o, s:o, s:s, s:i, s:i, s:I, s:I}", "model", topt_model_to_json(r->model),
+        "hw", topt_hw_to_json(r->hw), "settings", settings_json(&s), "framework",
+        r->framework ? r->framework->name : "", "sequence", r->sequence_splits,
+        "positions", topt_request_positions(r), "max_entries", (json_int_t)r->max_entries,
+        "max_table_bytes", (json_int_t)r->max_table_bytes);
     int rc = doc ? topt_json_id(doc, 'f', ret) : -1;
     json_decref(doc);
     return rc ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for frontiers") : 0;

@@ -110,6 +110,7 @@ static void take(struct topt_best *b, const struct topt_grid_search *s,
 {
     topt_strategy_destroy(b->solution.strategy);
     b->found = 1;
+    b->uniform = 0;
     b->mesh = s->mesh;
     b->space = s->space;
     b->alike = s->alike;
@@ -209,7 +210,7 @@ static int order_by_warm_start(struct topt_planning *m, int64_t gpus, int64_t li
     struct topt_planning uniform;
     if (topt_planning_init(&uniform, &r, err))
         return -1;
-    uniform.work = m->work;
+    r.max_work = 0;
     /* The other spaces take tensor parallelism wherever the framework has it. */
     for (int n = 1, where; (where = topt_request_tensor_at(&r, n)) >= 0; n++)
         uniform.tensor = (enum topt_tensor_where)where;
@@ -220,7 +221,6 @@ static int order_by_warm_start(struct topt_planning *m, int64_t gpus, int64_t li
         if (shapes->at[i].uniform.strategy)
             r.stop = m->request->stop;
     }
-    m->work = uniform.work;
     topt_planning_fini(&uniform);
     qsort(shapes->at, (size_t)shapes->n, sizeof *shapes->at, by_warm_start);
     return rc;
@@ -259,8 +259,10 @@ static int solve_shape(struct topt_planning *m, struct shape *at, int64_t limit,
     struct topt_solution *u = &at->uniform;
     int rc = topt_grid_open(&s, m, at->nodes, at->per_node, goal, err);
     if (!rc && u->strategy && better(u, &s.mesh, ret, goal) &&
-        topt_grid_holds(&s, u->strategy))
+        topt_grid_holds(&s, u->strategy)) {
         take(ret, &s, u);
+        ret->uniform = 1;
+    }
     rc = rc || search_shape(&s, limit, slowest_ns, goal, ret, err);
     topt_grid_close(&s);
     return rc;
@@ -344,10 +346,10 @@ static int ask_smaller(struct topt_planning *m, int64_t gpus, int64_t limit,
     struct topt_best b;
     if (topt_planning_init(&canonical, &r, err))
         return -1;
-    canonical.work = m->work;
+    topt_planning_resume(&canonical, m);
     int rc = search_shapes(&canonical, gpus, limit, 0, goal, &b, err);
     if (!rc) {
-        m->work = canonical.work;
+        topt_planning_resume(m, &canonical);
         rc = merge_work(ret, &b, err) || adopt(m, &b, limit, goal, ret, err);
         topt_best_fini(&b);
     }
@@ -410,7 +412,7 @@ static int widen(const struct topt_planning *m, int factors, struct topt_request
     if (topt_planning_init(ret, r, err))
         return -1;
     ret->tensor = m->tensor;
-    ret->work = m->work;
+    topt_planning_resume(ret, m);
     ret->cache = m->cache;
     return 0;
 }
@@ -423,7 +425,7 @@ static int solve_wider(struct topt_planning *m, int factors, int64_t gpus, int64
     if (widen(m, factors, &r, &wider, err))
         return -1;
     int rc = solve(&wider, gpus, limit, goal, ret, err);
-    m->work = wider.work;
+    topt_planning_resume(m, &wider);
     topt_planning_fini(&wider);
     ret->factors = factors;
     return rc;
@@ -454,7 +456,7 @@ static int improve_wider(struct topt_planning *m, int factors, int64_t gpus,
         return -1;
     int rc = search_shapes(&wider, gpus, limit, best->solution.time_ns, TOPT_GOAL_FASTEST,
                            &b, err);
-    m->work = wider.work;
+    topt_planning_resume(m, &wider);
     topt_planning_fini(&wider);
     if (rc)
         return -1;

@@ -23,8 +23,9 @@ struct topt_best {
     int alike;
     struct topt_solution solution;       /* strategy owned */
     struct topt_certificate certificate; /* of all shapes; epsilon that of the fastest */
-    int stopped;
-    int factors;                     /* that were searched */
+    int stopped,
+        uniform; /* 'uniform': it is of that space, whatever was to be searched */
+    int factors; /* that were searched */
     struct topt_problem_stats stats; /* of the best one's shape */
 };
 

@@ -67,7 +67,7 @@ static int mini_time(struct topt_planning *m, json_t **ret, struct topt_error *e
         topt_best_fini(&b);
         if (!gave_up && !shares_inside_nodes(m, nearest))
             return topt_answer_indivisible(m, r->gpus, nearest, ret, err);
-        return gave_up ? topt_answer_unfinished(r, r->gpus, ret, err)
+        return gave_up ? topt_answer_unfinished(m, r->gpus, ret, err)
                        : topt_answer_infeasible(m, r->gpus, 0, ret, err);
     }
     snprintf(why, sizeof why, "%s on %d GPU%s within %s a GPU",

@@ -2,8 +2,10 @@
  * point of memory against time for one number. */
 #include "tradeoff.h"
 #include "algorithm.h"
+#include "answer.h"
 #include "plan_check.h"
 #include "certificate.h"
+#include "efficiency.h"
 #include "gpu_count.h"
 #include "document.h"
 #include "grid.h"
@@ -28,11 +30,12 @@
 
 static json_t *curve_head(const struct topt_request *r)
 {
-    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:s, s:I, s:[]}", "format",
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:s, s:s, s:I, s:[]}", "format",
                      "topt-curve/1", "model", r->model->name, "hw", topt_hw_name(r->hw),
                      "batch", (json_int_t)r->model->batch, "seq",
                      (json_int_t)r->model->seq, "space", topt_space_name(r->space),
-                     "dtype", topt_dtype_name(r->settings.dtype), "optimizer",
+                     "precision", topt_precision_of(&r->settings)->name, "dtype",
+                     topt_dtype_name(r->settings.dtype), "optimizer",
                      topt_optimizer_name(r->settings.optimizer), "memory_limit",
                      (json_int_t)topt_request_limit(r), "points");
 }
@@ -171,7 +174,7 @@ static int put_points(struct topt_planning *m, const int64_t *count, int n, json
             json_array_append_new(points, p);
         }
         if (stopped) {
-            json_object_set_new(curve, "stopped", json_true());
+            topt_answer_put_stopped(curve, m);
             return 0;
         }
     }
@@ -202,6 +205,16 @@ static int put_curve(struct topt_planning *m, const int64_t *count, int n, json_
     }
 }
 
+/* How well each count uses its GPUs; "knee" is a number of GPUs. */
+static void put_efficiency(json_t *curve)
+{
+    json_t *points = json_object_get(curve, "points");
+    int knee = topt_rate_points(points);
+    if (knee >= 0)
+        json_object_set(curve, "knee",
+                        json_object_get(json_array_get(points, (size_t)knee), "gpus"));
+}
+
 int topt_answer_curve(const struct topt_request *r, struct topt_variant_cache *cache,
                       json_t **ret, struct topt_error *err)
 {
@@ -219,6 +232,7 @@ int topt_answer_curve(const struct topt_request *r, struct topt_variant_cache *c
     }
     json_t *curve = curve_head(r);
     json_object_set_new(curve, "assumed", topt_request_assumed(r));
+    topt_request_put_lacks(r, curve);
     int rc = put_curve(&m, count, n, curve, err);
     free(count);
     topt_planning_fini(&m);
@@ -226,6 +240,7 @@ int topt_answer_curve(const struct topt_request *r, struct topt_variant_cache *c
         json_decref(curve);
         return -1;
     }
+    put_efficiency(curve);
     *ret = curve;
     return 0;
 }
@@ -399,8 +414,8 @@ static int merge_end(struct merged *m, struct topt_planning *asked, enum topt_go
     struct topt_solutions one = {.n = 1, .at = &b.solution};
     int64_t limit = goal == TOPT_GOAL_LEAST ? r->memory_limit : topt_request_limit(r);
     if (topt_count_solve(asked, r->gpus, limit, goal, &b, err)) {
-        m->stopped |= topt_request_stopped(r);
-        return topt_request_stopped(r) ? 0 : -1;
+        m->stopped |= topt_planning_gave_up(asked, err);
+        return topt_planning_gave_up(asked, err) ? 0 : -1;
     }
     if (goal == TOPT_GOAL_LEAST)
         m->ends.least = b.certificate.exact;
@@ -436,16 +451,18 @@ static int merge_uniform(struct merged *m, struct topt_planning *wide,
     return rc;
 }
 
-static int merge_canonical(struct merged *m, const struct topt_request *r,
-                           struct topt_error *err)
+static int merge_canonical(struct merged *m, struct topt_planning *asked,
+                           const struct topt_request *r, struct topt_error *err)
 {
     struct topt_request canonical = topt_request_canonical(r, r->factors);
     struct topt_planning from;
     int nodes = 0, per_node = 0, rc = 0;
     if (topt_planning_init(&from, &canonical, err))
         return -1;
+    topt_planning_resume(&from, asked);
     while (!rc && topt_request_grid(r, r->gpus, &nodes, &per_node))
         rc = merge_shape(m, &from, nodes, per_node, err);
+    topt_planning_resume(asked, &from);
     topt_planning_fini(&from);
     return rc;
 }
@@ -462,7 +479,8 @@ static int merge_everything(struct merged *m, struct topt_planning *wide,
         return -1;
     int rc = merge_uniform(m, wide, err) || merge_end(m, &asked, TOPT_GOAL_LEAST, err) ||
              merge_end(m, &asked, TOPT_GOAL_FASTEST, err) ||
-             merge_canonical(m, wide->request, err);
+             merge_canonical(m, &asked, wide->request, err);
+    topt_planning_resume(wide, &asked);
     topt_planning_fini(&asked);
     return rc ? -1 : 0;
 }
@@ -549,10 +567,13 @@ static void put_job(json_t *doc, const struct topt_request *r)
 {
     json_object_set_new(doc, "batch", json_integer(r->model->batch));
     json_object_set_new(doc, "seq", json_integer(r->model->seq));
+    json_object_set_new(doc, "precision",
+                        json_string(topt_precision_of(&r->settings)->name));
     json_object_set_new(doc, "dtype", json_string(topt_dtype_name(r->settings.dtype)));
     json_object_set_new(doc, "optimizer",
                         json_string(topt_optimizer_name(r->settings.optimizer)));
     json_object_set_new(doc, "memory_limit", json_integer(topt_request_limit(r)));
+    topt_request_put_lacks(r, doc);
 }
 
 /* Of everything: where its ends were searched. */
@@ -607,7 +628,7 @@ static int put_frontier(struct topt_planning *micros, struct merged *m, json_t *
     put_left_out(doc, micros, m);
     put_job(doc, r);
     if (m->stopped)
-        json_object_set_new(doc, "stopped", json_true());
+        topt_answer_put_stopped(doc, micros);
     int rc = put_all(micros, m, json_object_get(doc, "points"), err);
     if (rc)
         json_decref(doc);

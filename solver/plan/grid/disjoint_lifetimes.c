@@ -19,14 +19,16 @@ static int recomputed_on_one(const struct topt_planning *m, struct topt_micro *t
     struct topt_mesh one;
     struct topt_strategy *all = topt_strategy_create(t->model);
     struct topt_router *router = NULL;
+    struct topt_evaluator *costs = NULL; /* layers are alike, so each is costed once */
     uint8_t *may = NULL;
     int rc = !all || topt_mesh_init(&one, 1, 1, err) ||
-             topt_recomputable(t->model, &m->blocks, &may, err) ||
+             topt_recomputable(t->model, &t->settings, &may, err) ||
              !(router = topt_router_create(m->request->hw, &one));
+    struct topt_costing k = {t->model, m->request->hw, &one, &t->settings, router, NULL};
+    if (!rc)
+        rc = !(costs = topt_evaluator_create(&k, err));
     int64_t least = INT64_MAX, of_all = 0;
     for (int keep = TOPT_HUB_DROP; keep <= TOPT_HUB_RECOMPUTE && !rc; keep++) {
-        struct topt_costing k = {t->model,     m->request->hw, &one,
-                                 &t->settings, router,         NULL};
         struct topt_strategy_cost cost;
         for (int i = 0; i < t->model->nops; i++)
             all->config[i].recompute = may[i];
@@ -37,12 +39,13 @@ static int recomputed_on_one(const struct topt_planning *m, struct topt_micro *t
                     : keep;
         if (keep == TOPT_HUB_KEEP)
             continue;
-        rc = topt_cost_strategy(&k, all, &cost, err);
+        rc = topt_evaluate_strategy(costs, all, &cost, NULL, err);
         if (!rc && cost.recomputed_bytes < least) {
             least = cost.recomputed_bytes;
             of_all = cost.sum.class_bytes[TOPT_CLASS_RECOMPUTED];
         }
     }
+    topt_evaluator_destroy(costs);
     topt_router_destroy(router);
     topt_strategy_destroy(all);
     free(may);
@@ -54,55 +57,58 @@ static int recomputed_on_one(const struct topt_planning *m, struct topt_micro *t
 
 /* Of parameters. */
 struct parameter_counts {
-    double block_bytes; /* values of one block of each kind */
-    double block, blocks,
-        /* numbers that are trained: of these, of all blocks, of what is in none */
+    double other;  /* bytes of the values of the smaller of the two largest units ... */
+    double values; /* and of both */
+    double one,    /* numbers that are trained: of the larger one, ... */
+        units,     /* of all units, of what is in none */
         outside;
 };
 
 static struct parameter_counts count_parameters(const struct topt_model *m, double value)
 {
-    struct parameter_counts n = {0, 0, 0, 0};
+    struct parameter_counts n = {0, 0, 0, 0, 0};
     for (int i = 0; i < m->nops; i++) {
         const struct topt_attrs *a = &m->op[i].attrs;
+        const struct topt_share *s = &m->share[i];
         double own = topt_op_parameters(&m->op[i]), trained = a->frozen ? 0 : own;
-        if (!m->repeats[i]) {
+        double bytes = own * (a->bits ? (double)a->bits / 8 : value), of = (double)s->of;
+        if (m->unit[i] < 0) {
             n.outside += trained;
             continue;
         }
-        n.block_bytes += own * (a->bits ? (double)a->bits / 8 : value) / m->repeats[i];
-        n.block += trained / m->repeats[i];
-        n.blocks += trained;
+        n.other += bytes * (double)s->other / of;
+        n.values += bytes * (double)(s->one + s->other) / of;
+        n.one += trained * (double)s->one / of;
+        n.units += trained;
     }
     return n;
 }
 
-/* What blocks begin with, which is kept where all else of them is recomputed. */
-static double input_bytes(const struct topt_planning *m, const struct topt_micro *t)
+/* Inputs of units, which are kept where everything else in a unit is recomputed. */
+static double input_bytes(const struct topt_micro *t)
 {
     double bytes = 0;
-    for (int i = 0; i < m->blocks.nkinds; i++) {
-        const struct topt_block_kind *b = &m->blocks.of[i];
-        const struct topt_op *o = &t->model->op[b->first];
+    for (int i = 0; i < t->model->nops; i++) {
+        const struct topt_op *o = &t->model->op[i];
         double n = topt_dtype_bytes(t->settings.dtype);
-        if (!o->ninputs)
+        if (t->model->unit[i] != i || !o->ninputs)
             continue;
         struct topt_shape s =
             topt_tensor_shape(&t->model->tensor[o->operand[o->input[0]].tensor]);
         for (int d = 0; d < s.ndim; d++)
             n *= (double)s.dim[d].count * (double)s.dim[d].unit;
-        bytes += n * b->count;
+        bytes += n;
     }
     return bytes;
 }
 
 /* What a uniform strategy in units is charged for on a device at least, in bytes. */
 struct units {
-    double made;      /* gradients of one block as backward makes them */
-    double block;     /* what is gathered and on its way of blocks: BUFFERS */
+    double made;      /* gradients of one unit as backward makes them */
+    double units;     /* what is gathered and on its way of units: BUFFERS */
     double absent;    /* of BUFFERS in all, what is not there while the loss runs */
-    double gradients; /* of parameters in blocks, which stay: GRAD */
-    double outside;   /* the same of what is outside of blocks */
+    double gradients; /* of parameters in units, which stay: GRAD */
+    double outside;   /* the same of what is outside of units */
 };
 
 static struct units units_of(const struct topt_settings *x, const struct topt_variant *v,
@@ -113,16 +119,16 @@ static struct units units_of(const struct topt_settings *x, const struct topt_va
     double each = x->gradient_f32 ? 4 : value;
     double reduced = value + (x->gradient_f32 ? 4 : 0);
     double ranks = v->zero >= TOPT_ZERO_GRADIENT ? all : tensor;
-    struct units u = {.gradients = n.blocks * each / ranks,
+    struct units u = {.gradients = n.units * each / ranks,
                       .outside = n.outside * each / ranks};
     if (v->zero < TOPT_ZERO_GRADIENT)
         return u;
-    u.made = n.block * value / tensor;
-    u.block = n.block * reduced / tensor;
-    u.absent = u.block + n.outside * value / tensor;
+    u.made = n.one * value / tensor;
+    u.units = n.one * reduced / tensor;
+    u.absent = u.units + n.outside * value / tensor;
     if (v->zero == TOPT_ZERO_PARAM) {
-        u.block += 2 * n.block_bytes / tensor;
-        u.absent += n.block_bytes / tensor; /* one of two is there */
+        u.units += n.values / tensor;
+        u.absent += n.other / tensor; /* one of two is there */
     }
     return u;
 }
@@ -132,17 +138,26 @@ static double smaller(double a, double b)
     return a < b ? a : b;
 }
 
-/* Two things come as fast as others go, so that the larger of both is the most: a block's
+/* Two things come as fast as others go, so that the larger of both is the most: a unit's
  * gradients as what was recomputed of it ('recomputed'); and, in a step of one micro-batch,
- * the gradients of all blocks as what these kept. */
+ * the gradients of all units as what these kept. */
 static double late_bytes(const struct topt_grid_search *s, const struct topt_variant *v,
                          const struct topt_micro *t, const struct units *u,
                          double recomputed)
 {
-    double kept = v->recompute ? input_bytes(s->planning, t) : (double)t->recomputed_all;
+    double kept = v->recompute ? input_bytes(t) : (double)t->recomputed_all;
     double late = v->recompute ? smaller(recomputed, u->made) : 0;
     return v->micro_batches > 1 ? late
                                 : late + smaller(kept / s->mesh.devices, u->gradients);
+}
+
+static int know_recomputed(struct topt_planning *m, struct topt_micro *t,
+                           struct topt_error *err)
+{
+    pthread_mutex_lock(&m->lock);
+    int rc = t->recomputed_known ? 0 : recomputed_on_one(m, t, err);
+    pthread_mutex_unlock(&m->lock);
+    return rc;
 }
 
 /* Floors of all, less a hundredth, as bytes are weighed by thousandths. */
@@ -155,14 +170,14 @@ int topt_grid_disjoint_lifetimes(struct topt_grid_search *s, struct topt_variant
         v->apart_bytes || v->late_permille)
         return 0;
     struct topt_micro *t = topt_planning_at(s->planning, v->micro_batches, err);
-    if (!t || (!t->recomputed_known && recomputed_on_one(s->planning, t, err)))
+    if (!t || know_recomputed(s->planning, t, err))
         return -1;
     const struct topt_settings *x = &t->settings;
     double recomputed = v->recompute ? 0.9 * (double)t->recomputed / all : 0,
            bytes = recomputed;
     if (x->gather == TOPT_GATHER_UNIT) {
         struct units u = units_of(x, v, t->model, all, tensor);
-        double late = 0, of = u.gradients + u.block;
+        double late = 0, of = u.gradients + u.units;
         if (tensor == 1 && of > 0)
             late = late_bytes(s, v, t, &u, recomputed) / of;
         v->late_permille = (int)(1000 * smaller(late, 1));

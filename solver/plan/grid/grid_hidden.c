@@ -1,17 +1,19 @@
 /* grid_hidden.c - how much of the asynchronous communication of a uniform strategy
  * computation hides.
  *
- * Without tensor parallelism an operator has one configuration; with it the fastest of its
- * few stands for whichever the search will take, since asynchronous communication and what is
- * computed hardly differ between them. */
+ * Without tensor parallelism an operator has one configuration, and with a framework's own; where it
+ * is free, the fastest of its few stands for whichever the search will take, since asynchronous
+ * communication and what is computed hardly differ between them. */
 #include "grid_hidden.h"
 #include "grid.h"
 #include "grid_data.h"
 #include "planning.h"
 #include "request.h"
+#include "restrict.h"
 #include "solutions.h"
 #include "space.h"
 #include "topt_choices.h"
+#include "topt_tensor.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +48,9 @@ static int choose(struct chooser *c, int op)
     if (topt_space_configs(c->k.mesh, &splits, &c->o, &list, c->err))
         return -1;
     for (int i = 0; i < list.n && !rc; i++) {
+        if (!topt_tensor_allows_op(&c->o, c->k.mesh, &c->k.model->op[op],
+                                   &list.config[i]))
+            continue;
         struct topt_config x = with_factors(c, op, list.config[i]);
         struct topt_fragment_cost cost = {.compute_ns = 0};
         rc = list.n > 1 && topt_cost_op(&c->k, op, &x, &cost, c->err);
@@ -63,7 +68,8 @@ static int choose_all(struct chooser *c)
     const struct topt_model *m = c->k.model;
     for (int i = 0; i < m->nops; i++) {
         int first = m->alike[i];
-        if (first >= 0 && first < i)
+        const struct topt_tensor_map *t = c->o.tensor;
+        if (first >= 0 && first < i && (!t || t->op[first] == t->op[i]))
             c->config[i] = c->config[first];
         else if (choose(c, i))
             return -1;
@@ -83,16 +89,15 @@ int topt_grid_hidden(struct topt_grid_search *s, struct topt_variant *v,
                                       .cut = v->cut,
                                       .even = topt_request_even(r),
                                       .vocab = r->model->vocab,
-                                      .sequence = r->sequence_splits,
+                                      .sequence = topt_planning_positions(s->planning),
+                                      .tensor = topt_planning_tensor(s->planning),
                                       .zero = 1 << v->zero};
     if (topt_grid_costing(s, v, &c.k, err))
         return -1;
     c.config = calloc((size_t)c.k.model->nops + 1, sizeof *c.config);
-    int rc = c.config ? topt_recomputable(c.k.model, &s->planning->blocks,
-                                          &c.may_recompute, err)
+    int rc = c.config ? topt_recomputable(c.k.model, c.k.settings, &c.may_recompute, err)
                       : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
-    rc = rc || choose_all(&c) ||
-         topt_hidden_share(&c.k, &s->planning->blocks, c.config, &v->hidden_ppm, err);
+    rc = rc || choose_all(&c) || topt_hidden_share(&c.k, c.config, &v->hidden_ppm, err);
     free(c.may_recompute);
     free(c.config);
     return rc ? -1 : 0;

@@ -24,6 +24,7 @@
 #include "topt_question.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,11 +115,20 @@ static void keep_best(struct solver *v)
 /* Is the best so far to be the answer?  Of the least, only the least is one. */
 static int stopping(const struct solver *v)
 {
-    const struct topt_request *r = v->s->request;
-    if (v->goal == TOPT_GOAL_LEAST)
+    return v->goal != TOPT_GOAL_LEAST && topt_planning_over(v->s->planning);
+}
+
+/* A problem that can't be searched as it is: why is noted, and the answer is what else is known.
+ * Nothing is searched where tables would exceed the limit; the uniform space remains where the
+ * others are too large. */
+static int is_too_large(struct solver *v, int priced)
+{
+    struct topt_planning *m = v->s->planning;
+    if (!v->err || v->err->code != TOPT_ERR_LIMIT || v->s->space == TOPT_SPACE_UNIFORM ||
+        (!priced && v->s->request->max_table_bytes))
         return 0;
-    return topt_request_stopped(r) ||
-           (r->max_work && v->s->planning->work >= r->max_work);
+    snprintf(m->too_large, sizeof m->too_large, "%s", v->err->text);
+    return 1;
 }
 
 /* Nothing is known of what is left. */
@@ -133,7 +143,9 @@ static void give_up(struct solver *v)
 static int64_t work_left(const struct solver *v)
 {
     int64_t most = v->s->request->max_work, done = v->s->planning->work;
-    return most && v->goal != TOPT_GOAL_LEAST ? most - done : 0;
+    if (!most || v->goal == TOPT_GOAL_LEAST)
+        return 0;
+    return most - done > 1 ? most - done : 1;
 }
 
 static int make_problem(struct solver *v, const struct topt_variant *variant,
@@ -148,14 +160,16 @@ static int make_problem(struct solver *v, const struct topt_variant *variant,
 static int price_and_search(struct solver *v, const struct topt_variant *variant,
                             struct topt_problem **p, struct topt_solutions *part)
 {
+    int rc = make_problem(v, variant, p);
     v->o.max_work = work_left(v);
     struct topt_search_options o = v->o;
     if (set_incumbents(v, &o))
         return -1;
     o.time_limit = time_limit(v);
     o.memory_limit = memory_limit(v);
-    if (make_problem(v, variant, p) || search_variant(v, *p, &o, part)) {
-        if (!stopping(v))
+    if (rc || search_variant(v, *p, &o, part)) {
+        int large = is_too_large(v, !rc);
+        if (!stopping(v) && (!large || v->goal == TOPT_GOAL_LEAST))
             return -1;
         give_up(v);
         return 0;
@@ -211,7 +225,7 @@ static int solve_uncached(struct solver *v, struct topt_variant *variant,
         return -1;
     tell_progress(v, variant);
     int rc = price_and_search(v, variant, &p, part) ||
-             charge_what_it_costs(v, variant, p, part);
+             (part->n && charge_what_it_costs(v, variant, p, part));
     for (int i = 0; i < part->n && !rc; i++)
         part->at[i].variant = *variant;
     topt_problem_destroy(p);
@@ -277,7 +291,7 @@ static int solve_uniform(struct topt_grid_search *s, enum topt_goal goal, int64_
     r.stop = stop;
     if (topt_planning_init(&planning, &r, err))
         return -1;
-    planning.work = s->planning->work;
+    r.max_work = 0;
     int rc =
         topt_grid_open(&other, &planning, s->mesh.nodes, s->mesh.per_node, goal, err);
     if (!rc) { /* ways are the same */
@@ -286,7 +300,6 @@ static int solve_uniform(struct topt_grid_search *s, enum topt_goal goal, int64_
         rc = topt_grid_solve(&other, goal, limit, 0, ret, err);
         other.router = NULL;
     }
-    s->planning->work = planning.work;
     topt_grid_close(&other);
     topt_planning_fini(&planning);
     if (!rc)
@@ -337,6 +350,10 @@ int topt_grid_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t lim
         int at = goal == TOPT_GOAL_LEAST ? s->nvariants - 1 - i : i;
         if (stopping(&v)) {
             give_up(&v);
+            break;
+        }
+        if (s->space != TOPT_SPACE_UNIFORM && topt_planning_over(s->planning)) {
+            rc = topt_fail(err, TOPT_ERR_CANCELED, "the search was stopped");
             break;
         }
         rc = solve_variant(&v, &s->variant[at]);

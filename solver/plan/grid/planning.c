@@ -44,6 +44,17 @@ static int64_t heads_of(const struct topt_model *m)
     return all;
 }
 
+static int find_recomputable(struct topt_planning *m, struct topt_error *err)
+{
+    const struct topt_model *model = m->request->model;
+    uint8_t *may;
+    if (topt_recomputable(model, &m->request->settings, &may, err))
+        return -1;
+    m->recomputes = memchr(may, 1, (size_t)model->nops) != NULL;
+    free(may);
+    return 0;
+}
+
 int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
                        struct topt_error *err)
 {
@@ -67,14 +78,22 @@ int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
         return topt_fail(err, TOPT_ERR_USAGE,
                          "%lld micro-batches do not divide the batch of %lld",
                          (long long)given, (long long)batch);
-    if (topt_model_blocks(r->model, &m->blocks, err))
+    if (topt_tensor_map_init(&m->split, r->model, topt_request_tensor_rules(r),
+                             topt_request_positions(r), err))
         return -1;
-    if (topt_pins_init(&m->pins, r->pin, r->model, &m->blocks, err)) {
+    if (topt_model_blocks(r->model, &m->blocks, err)) {
+        topt_tensor_map_fini(&m->split);
+        return -1;
+    }
+    if (find_recomputable(m, err) ||
+        topt_pins_init(&m->pins, r->pin, r->model, &m->blocks, err)) {
+        topt_tensor_map_fini(&m->split);
         topt_blocks_fini(&m->blocks);
         return -1;
     }
     m->at = calloc((size_t)n, sizeof *m->at);
     if (!m->at) {
+        topt_tensor_map_fini(&m->split);
         topt_pins_fini(&m->pins);
         topt_blocks_fini(&m->blocks);
         return topt_nomem(err, "micro-batches");
@@ -82,6 +101,7 @@ int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
     for (int64_t u = 1; u <= batch; u++)
         if (all ? batch % u == 0 : u == given)
             m->at[m->n++].batches = u;
+    pthread_mutex_init(&m->lock, NULL);
     return 0;
 }
 
@@ -90,24 +110,43 @@ void topt_planning_fini(struct topt_planning *m)
     for (int i = 0; i < m->n; i++)
         topt_model_destroy(m->at[i].owned);
     free(m->at);
+    topt_tensor_map_fini(&m->split);
+    pthread_mutex_destroy(&m->lock);
     topt_pins_fini(&m->pins);
     topt_blocks_fini(&m->blocks);
     *m = (struct topt_planning){0};
 }
 
+const struct topt_tensor_map *topt_planning_tensor(const struct topt_planning *m)
+{
+    return m->split.rules ? &m->split : NULL;
+}
+
+int topt_planning_positions(const struct topt_planning *m)
+{
+    return m->request->sequence_splits || m->split.positions;
+}
+
+/* All of it, or nothing. */
 static int make_micro(const struct topt_request *r, struct topt_micro *t,
                       struct topt_error *err)
 {
-    t->model = r->model;
+    struct topt_model *owned = NULL;
     if (t->batches > 1) {
-        t->owned = topt_model_rebatch(r->model, r->model->batch / t->batches, err);
-        if (!t->owned)
+        owned = topt_model_rebatch(r->model, r->model->batch / t->batches, err);
+        if (!owned)
             return -1;
-        t->model = t->owned;
     }
+    const struct topt_model *model = owned ? owned : r->model;
     t->settings = topt_request_settings(r);
     t->settings.micro_batches = t->batches;
-    return topt_settings_fit(t->model, &t->settings, err);
+    if (topt_settings_fit(model, &t->settings, err)) {
+        topt_model_destroy(owned);
+        return -1;
+    }
+    t->owned = owned;
+    t->model = model;
+    return 0;
 }
 
 struct topt_micro *topt_planning_at(struct topt_planning *m, int64_t batches,
@@ -117,5 +156,25 @@ struct topt_micro *topt_planning_at(struct topt_planning *m, int64_t batches,
     while (m->at[i].batches != batches)
         i++;
     struct topt_micro *t = &m->at[i];
-    return t->model || !make_micro(m->request, t, err) ? t : NULL;
+    pthread_mutex_lock(&m->lock);
+    int rc = t->model ? 0 : make_micro(m->request, t, err);
+    pthread_mutex_unlock(&m->lock);
+    return rc ? NULL : t;
+}
+
+int topt_planning_over(const struct topt_planning *m)
+{
+    const struct topt_request *r = m->request;
+    return topt_request_stopped(r) || (r->max_work && m->work >= r->max_work);
+}
+
+int topt_planning_gave_up(const struct topt_planning *m, const struct topt_error *err)
+{
+    return topt_planning_over(m) || (err && err->code == TOPT_ERR_LIMIT && *m->too_large);
+}
+
+void topt_planning_resume(struct topt_planning *m, const struct topt_planning *from)
+{
+    m->work = from->work;
+    memcpy(m->too_large, from->too_large, sizeof m->too_large);
 }

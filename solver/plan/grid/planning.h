@@ -6,29 +6,39 @@
 
 #include "pins.h"
 #include "topt_question.h"
+#include "topt_tensor.h"
+
+#include <pthread.h>
 
 struct topt_variant_cache;
 
-/* Models by number of micro-batches are made when asked for. */
+/* Models by number of micro-batches are made when asked for, by any of several threads. */
 struct topt_planning {
     const struct topt_request *request;
     enum topt_tensor_where
-        tensor;    /* where tensor parallelism of the uniform space may lie now */
+        tensor; /* where tensor parallelism of the uniform space may lie now */
+    struct topt_tensor_map
+        split;     /* what tensor parallelism does, where the row has rules */
     int64_t heads; /* tensor parallelism divides it; 0: no attention */
     struct topt_least_parameters parameters;
     double activation_bytes;   /* that backward reads, of the whole batch */
     struct topt_blocks blocks; /* of all of them */
+    int recomputes;            /* some operator can be recomputed in backward */
     struct topt_pins pins;     /* of the request */
-    int64_t work;              /* of searches so far */
+    int64_t work;              /* of searches and their pricing so far */
+    /* Why a part of the space was not searched, as an error says it; "": all was. */
+    char too_large[240];
     /* The cache of the request's variants, which gets what is missing; borrowed, NULL:
      * nothing is. */
     struct topt_variant_cache *cache;
     int n;
+    pthread_mutex_t
+        lock; /* guards 'at', whose members do not change once they are known */
     struct topt_micro {
         int64_t batches;
-        const struct topt_model *model;
-        struct topt_model *owned;      /* NULL for the request's own */
-        struct topt_settings settings; /* without what is never in memory together */
+        const struct topt_model *model; /* NULL: not made yet */
+        struct topt_model *owned;       /* NULL for the request's own */
+        struct topt_settings settings;  /* without what is never in memory together */
         /* What one device would recompute of it, of a block of each kind and of all
          * blocks. */
         int recomputed_known;
@@ -43,8 +53,23 @@ int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
 
 void topt_planning_fini(struct topt_planning *m);
 
-/* That with so many, its model made; NULL with an error. */
+/* For options of a space: the framework's tensor parallelism, NULL: any; and whether dimensions
+ * of positions may be split. */
+const struct topt_tensor_map *topt_planning_tensor(const struct topt_planning *m);
+int topt_planning_positions(const struct topt_planning *m);
+
+/* The entry of so many micro-batches, with its model; NULL with an error.  Any thread may ask. */
 struct topt_micro *topt_planning_at(struct topt_planning *m, int64_t batches,
                                     struct topt_error *err);
+
+/* Is the request to be answered with what there is: told so, or its counted work done? */
+int topt_planning_over(const struct topt_planning *m);
+
+/* Does a search that failed leave an answer to what it was a part of: is that over, or was the
+ * search too large? */
+int topt_planning_gave_up(const struct topt_planning *m, const struct topt_error *err);
+
+/* Go on where another left off, and back. */
+void topt_planning_resume(struct topt_planning *m, const struct topt_planning *from);
 
 #endif

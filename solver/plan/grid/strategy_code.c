@@ -177,7 +177,8 @@ static int sound(const struct topt_model *m, const struct topt_mesh *mesh,
     }
     for (int t = 0; t < m->ntensors; t++)
         for (int a = 0; a < mesh->naxes && m->tensor[t].nconsumers > 1; a++)
-            if (st->hub[t].layout.dim[a] >= m->tensor[t].ndim ||
+            if (st->hub[t].layout.dim[a] < TOPT_HUB_SUM ||
+                st->hub[t].layout.dim[a] >= m->tensor[t].ndim ||
                 st->hub[t].keep > TOPT_HUB_RECOMPUTE)
                 return 0;
     return 1;

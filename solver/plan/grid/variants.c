@@ -39,9 +39,11 @@ static int add_meshes(struct lister *l, struct topt_variant v)
     return 0;
 }
 
+/* Where no operator can be recomputed, as in blocks of one operator each, a variant that
+ * recomputes is one that does not, with room for what it never makes. */
 static int add_recompute(struct lister *l, struct topt_variant v)
 {
-    int last = l->s->factors & TOPT_FACTOR_RECOMPUTE ? 1 : 0;
+    int last = l->s->factors & TOPT_FACTOR_RECOMPUTE && l->s->planning->recomputes;
     for (v.recompute = 0; v.recompute <= last; v.recompute++)
         if (add_meshes(l, v))
             return -1;
@@ -76,6 +78,26 @@ static int heads_fit(const struct topt_grid_search *s, const struct topt_variant
     return !topt_request_even(s->request) || s->planning->heads % tensor == 0;
 }
 
+/* May the framework split the model's operators over so many, and with this level of sharding
+ * between its data ranks? */
+static int tensor_fits(const struct topt_grid_search *s, const struct topt_variant *v)
+{
+    const struct topt_tensor_map *map = topt_planning_tensor(s->planning);
+    int64_t data = topt_data_ranks(&s->mesh, v->cut), tensor = s->mesh.devices / data;
+    int dim;
+    if (!map || tensor == 1)
+        return 1;
+    return !map->refused[0] &&
+           topt_tensor_uneven(map, s->request->model, tensor, &dim) < 0;
+}
+
+static int level_fits(const struct topt_grid_search *s, const struct topt_variant *v)
+{
+    const struct topt_tensor_map *map = topt_planning_tensor(s->planning);
+    return !map || !map->rules->levels || v->cut == s->mesh.naxes ||
+           map->rules->levels >> v->zero & 1;
+}
+
 /* Where parts are equal the batch is data parallel ranks x micro-batch x accumulation; unlike
  * devices' rows are not. */
 static int batch_fits(const struct topt_grid_search *s, const struct topt_variant *v)
@@ -90,10 +112,11 @@ static int add_uniform(struct lister *l, struct topt_variant v)
     int all = topt_variants_levels(l->s);
     for (v.cut = topt_tensor_from(&l->s->mesh, l->s->planning->tensor);
          v.cut <= l->s->mesh.naxes; v.cut++) {
-        if (!batch_fits(l->s, &v) || !heads_fit(l->s, &v))
+        if (!batch_fits(l->s, &v) || !heads_fit(l->s, &v) || !tensor_fits(l->s, &v))
             continue;
         for (v.zero = 0; v.zero < TOPT_ZERO_LEVELS; v.zero++)
-            if ((v.cut ? all >> v.zero & 1 : v.zero == 0) && add_recompute(l, v))
+            if ((v.cut ? all >> v.zero & 1 && level_fits(l->s, &v) : v.zero == 0) &&
+                add_recompute(l, v))
                 return -1;
     }
     return 0;

@@ -5,7 +5,7 @@
  * next becomes one that leads back: a term is written from the lower variable to the higher,
  * with its table transposed where that is against the flow, so that the search sees no
  * circle.  What is recomputed in backward is there for one block at a time and counts
- * once.
+ * once, or, where units recompute, for the nodes that stand in one of them.
  *
  * Boundaries are no special case: the first block's edges come from elsewhere and are
  * terms of their own. */
@@ -24,8 +24,7 @@
 static int position_of(const struct topt_problem *p, const struct node *n)
 {
     const struct topt_blocks *b = p->options.alike ? p->options.blocks : NULL;
-    int op = n->op >= 0 ? n->op : p->k.model->tensor[n->tensor].producer;
-    int kind = b ? b->kind[op] : -1;
+    int op = topt_node_operator(p, n), kind = b ? b->kind[op] : -1;
     return kind >= 0 ? b->of[kind].first + b->position[op] : -1;
 }
 
@@ -118,7 +117,8 @@ static int parts_same(const struct domain_part *a, int na, const struct domain_p
     if (na != nb)
         return 0;
     for (int i = 0; i < na; i++)
-        if (a[i].family != b[i].family || a[i].times != b[i].times)
+        if (a[i].family != b[i].family || a[i].times != b[i].times ||
+            a[i].paying != b[i].paying)
             return 0;
     return 1;
 }
@@ -146,19 +146,21 @@ static int64_t recomputed_beyond(const struct topt_problem *p,
 }
 
 /* What nodes of some families cost together, by configuration: added to what is there;
- * what is recomputed counts once, and of what is in flight the most.  1 where that
+ * what is recomputed counts once, or, by unit, for each node of the unit that pays, and of
+ * what is in flight the most.  1 where that
  * overflows. */
 static int parts_sum(const struct topt_problem *p, const struct domain_part *part,
                      int nparts, struct topt_cost *cost, int64_t *transient,
                      int64_t *waiting)
 {
+    int64_t once = topt_parts_once(p, part, nparts);
     int bad = 0;
     for (int k = 0; k < nparts; k++) {
         const struct family *f = &p->family[part[k].family];
         for (int i = 0; i < f->n; i++) {
             bad |= charge(&cost[i].memory, f->cost[i].memory, part[k].times) |
                    charge(&cost[i].time, f->cost[i].time, part[k].times) |
-                   charge(&cost[i].memory, recomputed_beyond(p, part, k, i), 1);
+                   charge(&cost[i].memory, recomputed_beyond(p, part, k, i), once);
             if (f->transient[i] > transient[i])
                 transient[i] = f->transient[i];
             if (f->waiting[i] > waiting[i])
@@ -274,8 +276,8 @@ static int domain_of(struct topt_problem *p, const struct domain_part *part, int
         return topt_nomem(err, "the problem");
     c->nparts = nparts;
     for (int k = 0; k < nparts; k++)
-        c->part[k] =
-            (struct domain_part){.family = part[k].family, .times = part[k].times};
+        c->part[k] = (struct domain_part){
+            .family = part[k].family, .times = part[k].times, .paying = part[k].paying};
     if (alloc_choice(p, c, p->family[part[0].family].n))
         return topt_nomem(err, "the problem");
     return add_up(p, c, err) || drop_dominated(p, c, err) ? -1 : p->ndomains - 1;
@@ -293,6 +295,7 @@ static int parts_of(const struct topt_problem *p, const int *nodes, int n,
         if (k == nparts)
             ret[nparts++] = (struct domain_part){.family = family};
         ret[k].times++;
+        ret[k].paying += topt_node_pays(p, &p->node[nodes[i]]);
     }
     return nparts;
 }
@@ -410,6 +413,22 @@ static int multiplicity_of(struct topt_problem *p, const struct term *l)
     return p->nmultiplicities++;
 }
 
+/* How often a term pays for what its edges recompute: as often as they lead into the unit that
+ * pays, and those of other units into its variables as blocks have it, if none of the same
+ * place does. */
+static int64_t once_by_unit(const struct topt_problem *p, const struct term *l)
+{
+    const struct domain *c = &p->domain[p->variable[l->to].domain];
+    if (l->paying || !l->once || !topt_parts_once(p, c->part, c->nparts))
+        return l->paying;
+    for (int i = 0; i < p->nterms; i++) {
+        const struct term *o = &p->term[i];
+        if (o->paying && o->from == l->from && o->to == l->to && o->input == l->input)
+            return 0;
+    }
+    return 1;
+}
+
 static int make_links(struct topt_problem *p, struct topt_error *err)
 {
     for (int i = 0; i < p->nedges; i++) {
@@ -417,7 +436,10 @@ static int make_links(struct topt_problem *p, struct topt_error *err)
         if (l < 0)
             return -1;
         p->term[l].times++;
+        p->term[l].paying += topt_node_pays(p, &p->node[p->edge[i].to]);
     }
+    for (int i = 0; p->paying >= 0 && i < p->nterms; i++)
+        p->term[i].once = once_by_unit(p, &p->term[i]);
     for (int i = 0; i < p->nterms; i++)
         p->term[i].multiplicity = multiplicity_of(p, &p->term[i]);
     return topt_multiplicities_charge(p, err);

@@ -17,13 +17,19 @@
 /* ---- the space's ------------------------------------------------------------------- */
 
 /* What a hub may do with its copy; the producer's flag decides between keeping it and
- * making it again, and a table allows only what fits. */
+ * making it again, and a table allows only what fits.  A framework that runs whole units
+ * again keeps nothing inside of them. */
 static int hub_keeps(const struct topt_problem *p, int tensor, uint8_t ret[3])
 {
-    int n = 0;
+    int n = 0, again = topt_problem_may_recompute(p, p->k.model->tensor[tensor].producer);
+    if (again && p->reread[tensor] && p->k.settings->by_unit &&
+        p->options.recompute == TOPT_RECOMPUTE_ALL) {
+        ret[0] = TOPT_HUB_RECOMPUTE;
+        return 1;
+    }
     if (p->reread[tensor]) {
         ret[n++] = TOPT_HUB_KEEP;
-        if (topt_problem_may_recompute(p, p->k.model->tensor[tensor].producer))
+        if (again)
             ret[n++] = TOPT_HUB_RECOMPUTE;
     }
     ret[n++] = TOPT_HUB_DROP;
@@ -41,7 +47,7 @@ static int list_hub(struct topt_problem *p, struct family *f,
         return -1;
     for (int i = 0; i < keeps * list->n; i++) {
         struct topt_hub h = {list->config[i / keeps], keep[i % keeps]};
-        if (!topt_allows_hub(&p->options, p->k.mesh, splits, &h))
+        if (!topt_allows_hub(&p->options, p->k.mesh, f->tensor, splits, &h))
             continue;
         f->config[n] = h.layout;
         f->hub_keep[n++] = (uint8_t)h.keep;

@@ -41,6 +41,18 @@ static int64_t recomputed_bytes(const struct topt_problem *p, const struct edge_
            (fact.recomputed & RECOMPUTED_TO ? e->end_bytes[rows + entry % cols] : 0);
 }
 
+int64_t topt_table_recomputed_most(const struct topt_problem *p,
+                                   const struct edge_table *e)
+{
+    int64_t most = 0, n = e->recomputes ? topt_table_entries(p, e) : 0;
+    for (int64_t i = 0; i < n; i++)
+        for (int32_t a = e->first[i]; a < e->first[i + 1]; a++) {
+            int64_t bytes = recomputed_bytes(p, e, i, e->fact[a]);
+            most = bytes > most ? bytes : most;
+        }
+    return most;
+}
+
 /* 'times' times 'by'; overflow sets *ret_bad. */
 static int64_t multiply(int64_t by, int64_t times, int *ret_bad)
 {
@@ -61,6 +73,7 @@ static int charge_entry(const struct topt_problem *p, struct multiplicity *t,
             t->once && e->recomputes
                 ? recomputed_bytes(p, e, entry, e->fact[a]) / p->family[e->to].among
                 : 0;
+        again = multiply(again, t->once, &bad);
         *ret = (struct topt_cost){multiply(e->cost[a].memory, t->times, &bad),
                                   multiply(e->cost[a].time, t->times, &bad)};
         bad |= __builtin_add_overflow(ret->memory, again, &ret->memory);

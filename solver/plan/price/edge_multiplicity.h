@@ -24,6 +24,10 @@ int64_t topt_multiplicity_recomputed(const struct topt_problem *p,
                                      const struct multiplicity *t, int from_class,
                                      int to_class, int alt);
 
+/* The most that an alternative of a table recomputes. */
+int64_t topt_table_recomputed_most(const struct topt_problem *p,
+                                   const struct edge_table *e);
+
 void topt_multiplicity_fini(struct multiplicity *t);
 
 #endif

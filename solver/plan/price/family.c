@@ -11,6 +11,7 @@
 #include "problem_data.h"
 #include "problem_stats.h"
 #include "space.h"
+#include "topt_tensor.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,8 @@ static int alike_ops(const struct topt_problem *p, int a, int b)
         topt_pins_at(p->options.pins, p->options.alike, a) !=
             topt_pins_at(p->options.pins, p->options.alike, b))
         return 0;
+    if (p->options.tensor && p->options.tensor->op[a] != p->options.tensor->op[b])
+        return 0;
     for (int k = 0; k < x->ninputs; k++)
         if (wants_gradient(m, x, k) != wants_gradient(m, y, k))
             return 0;
@@ -59,7 +62,8 @@ static int alike_hubs(const struct topt_problem *p, int a, int b)
         x->nconsumers != y->nconsumers || x->needs_gradient != y->needs_gradient ||
         p->spans.span[a] != p->spans.span[b] || p->reread[a] != p->reread[b] ||
         topt_problem_may_recompute(p, x->producer) !=
-            topt_problem_may_recompute(p, y->producer))
+            topt_problem_may_recompute(p, y->producer) ||
+        (p->options.tensor && p->options.tensor->hub[a] != p->options.tensor->hub[b]))
         return 0;
     if (m->alike[x->producer] == m->alike[y->producer])
         return 1;
@@ -247,7 +251,8 @@ static int find_hub(const struct topt_problem *p, int tensor)
 /* The blocks that pay for what is recomputed of an operator, or the hub of its tensor. */
 static int paying_blocks(const struct topt_problem *p, int op, int tensor)
 {
-    const struct topt_blocks *b = p->options.alike ? NULL : p->options.blocks;
+    int apart = p->options.alike || p->k.settings->by_unit;
+    const struct topt_blocks *b = apart ? NULL : p->options.blocks;
     int kind = b ? b->kind[op >= 0 ? op : p->k.model->tensor[tensor].producer] : -1;
     return kind >= 0 ? b->of[kind].count : 1;
 }

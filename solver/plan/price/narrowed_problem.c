@@ -135,6 +135,7 @@ int topt_narrowed_problem(struct topt_problem *p, uint8_t *const *keep,
     part->spans = p->spans;
     part->may_recompute = p->may_recompute;
     part->reread = p->reread;
+    part->paying = p->paying;
     part->byte_bounds = p->byte_bounds;
     part->symmetry_bounds = p->symmetry_bounds;
     part->by_orbits = topt_orbits_few(p->k.mesh);

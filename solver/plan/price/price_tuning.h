@@ -18,6 +18,9 @@ enum {
     MANY_FULL_LAYOUTS = 512,
     /* Entries that are priced exactly at first then; 8b-frontier-64. */
     PRICED_FIRST = 2048,
+    /* Counted work of pricing a configuration, or a row of a table of moves: pairs of points that
+     * are added up in the same time. */
+    PRICED_WORK = 1 << 16,
 };
 
 #endif

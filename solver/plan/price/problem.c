@@ -6,6 +6,7 @@
  * can recognise them by pointer. */
 #include "problem.h"
 #include "block_folding.h"
+#include "edge_multiplicity.h"
 #include "edge_table.h"
 #include "family.h"
 #include "moves.h"
@@ -72,6 +73,58 @@ static int price_tables(struct topt_problem *p, struct topt_error *err)
     return 0;
 }
 
+/* ---- what recomputes most ---------------------------------------------------------- */
+
+/* The unit of most bytes; of equals one whose operators choose together with most others.
+ * First blocks, which others come before, are not looked at 'first'. */
+static int largest_unit(const struct topt_model *m, const int64_t *bytes, int first)
+{
+    int best = -1;
+    for (int i = 0; i < m->nops; i++)
+        if (m->unit[i] == i && (first || m->blocks->block[i]) &&
+            (best < 0 || bytes[i] > bytes[best] ||
+             (bytes[i] == bytes[best] && m->repeats[i] > m->repeats[best])))
+            best = i;
+    return best;
+}
+
+static void add_bytes(const struct topt_problem *p, const struct node *n, int64_t bytes,
+                      int64_t *sum)
+{
+    int unit = p->k.model->unit[topt_node_operator(p, n)];
+    if (unit >= 0)
+        sum[unit] += bytes;
+}
+
+/* By what the dearest choices of all operators and edges recompute. */
+static int find_paying(struct topt_problem *p, struct topt_error *err)
+{
+    size_t nops = (size_t)p->k.model->nops + 1, ntables = (size_t)p->ntables + 1;
+    p->paying = -1;
+    if (!p->may_recompute || !p->k.settings->by_unit)
+        return 0;
+    int64_t *sum = calloc(nops, sizeof *sum), *most = calloc(ntables, sizeof *most);
+    int rc = sum && most ? 0 : topt_nomem(err, "the problem");
+    for (int i = 0; i < p->ntables && !rc; i++)
+        most[i] = topt_table_recomputed_most(p, &p->table[i]);
+    for (int i = 0; i < p->nnodes && !rc; i++) {
+        const struct family *f = &p->family[p->node[i].family];
+        int64_t bytes = 0;
+        for (int c = 0; c < f->n; c++)
+            bytes = f->recomputed[c] > bytes ? f->recomputed[c] : bytes;
+        add_bytes(p, &p->node[i], bytes, sum);
+    }
+    for (int i = 0; i < p->nedges && !rc; i++)
+        add_bytes(p, &p->node[p->edge[i].to], most[p->edge[i].table], sum);
+    if (!rc && (p->paying = largest_unit(p->k.model, sum, 0)) < 0)
+        p->paying = largest_unit(p->k.model, sum, 1);
+    free(sum);
+    free(most);
+    return rc;
+}
+
+/* ---- the whole --------------------------------------------------------------------- */
+
 /* Tensors that backward reads, or may read to run an operator again. */
 static void mark_reread(struct topt_problem *p)
 {
@@ -86,11 +139,10 @@ static void mark_reread(struct topt_problem *p)
 
 static int mark(struct topt_problem *p, struct topt_error *err)
 {
-    const struct topt_blocks *b = p->options.blocks;
-    if (b && p->options.recompute != TOPT_RECOMPUTE_NONE) {
-        if (topt_recomputable(p->k.model, b, &p->may_recompute, err))
+    if (p->options.blocks && p->options.recompute != TOPT_RECOMPUTE_NONE) {
+        if (topt_recomputable(p->k.model, p->k.settings, &p->may_recompute, err))
             return -1;
-        topt_spans_recompute(&p->spans, p->k.model, b);
+        topt_spans_recompute(&p->spans, p->k.model, p->k.settings);
     }
     mark_reread(p);
     return 0;
@@ -150,7 +202,8 @@ int topt_problem_create(const struct topt_costing *k,
         goto out;
     }
     if (topt_spans_init(&p->spans, k->model, err) || mark(p, err) ||
-        add_all(p, source, err) || price_tables(p, err) || topt_fold_blocks(p, err))
+        add_all(p, source, err) || price_tables(p, err) || find_paying(p, err) ||
+        topt_fold_blocks(p, err))
         goto out;
     if (options->orbits)
         topt_orbit_count(p);

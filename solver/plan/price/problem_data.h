@@ -13,10 +13,15 @@
  * What is recomputed in backward is there for one block at a time, the largest of its
  * kind.  Blocks that choose alike pay for it once.  Free ones pay the mean of all, each
  * its part, which adds up and is never more: a problem of free blocks has strategies for
- * less than they cost, and its bounds hold.  What is missing is a point's excess. */
+ * less than they cost, and its bounds hold.  The difference is the point's excess.
+ *
+ * Where a framework recomputes by unit (settings.by_unit), the variables of the unit that
+ * recomputes most, by the prices of its operators, pay for all, each as a block's would.
+ * Another unit may come to recompute more by its choices, which is a point's excess. */
 #ifndef TOPT_PROBLEM_DATA_H
 #define TOPT_PROBLEM_DATA_H
 
+#include "price_tuning.h"
 #include "problem_stats.h"
 #include "space.h"
 #include "topt_search.h"
@@ -84,6 +89,7 @@ struct edge {
 struct domain_part {
     int family;
     int64_t times;
+    int64_t paying; /* of these, nodes of the unit that pays for what is recomputed */
     /* under the current caps */
     int32_t *from_class, *to_class[TOPT_MAX_INPUTS];
 };
@@ -110,7 +116,7 @@ struct domain {
 struct multiplicity {
     int table;
     int64_t times;
-    int once;       /* charged with what is recomputed, which counts once */
+    int64_t once;   /* charged so often with what is recomputed: once, or by unit */
     int transposed; /* rows are the consumer's classes */
     /* All alternatives, charged: the table's own costs where no other multiplicity needs
      * them, which then are charged in place, or where that changes nothing; else a
@@ -135,8 +141,8 @@ struct term {
     int from, to; /* variables of producer and consumer */
     int from_part, to_part;
     int input, multiplicity;
-    int64_t times;
-    int once;
+    int64_t times, once;
+    int64_t paying; /* edges into the unit that pays for what is recomputed */
 };
 
 /* A block of one operator reads its own variable: a second variable takes the same
@@ -154,6 +160,7 @@ struct topt_problem {
     struct topt_spans spans;
     uint8_t *may_recompute; /* by operator: it may be recomputed; NULL: none */
     uint8_t *reread;        /* by tensor: backward may read it */
+    int paying;             /* the unit that pays for what is recomputed; -1: blocks do */
     int swapped;            /* memory is time and time is memory */
     int nnodes, nedges, nfamilies, ntables;
     struct node *node;
@@ -186,14 +193,48 @@ struct topt_problem {
     int64_t moves_priced;
 };
 
-/* Asked before each configuration, and each row of a table, is priced. */
+/* Is the request's counted work done? */
+static inline int topt_problem_is_over(const struct topt_problem *p)
+{
+    return p->options.work && p->options.max_work &&
+           *p->options.work >= p->options.max_work;
+}
+
+/* Asked before each configuration, and each row of a table, is priced, by one thread. */
 static inline int topt_problem_canceled(const struct topt_problem *p,
                                         struct topt_error *err)
 {
     TOPT_PROGRESS_ONE(p->options.progress, priced);
+    if (p->options.work)
+        *p->options.work += PRICED_WORK;
+    if (topt_problem_is_over(p))
+        return topt_fail(err, TOPT_ERR_CANCELED, "the search was stopped");
     return p->k.cancel && atomic_load(p->k.cancel)
                ? topt_fail(err, TOPT_ERR_CANCELED, "the search was canceled")
                : 0;
+}
+
+/* The operator that a node is, or whose output it is the hub of. */
+static inline int topt_node_operator(const struct topt_problem *p, const struct node *n)
+{
+    return n->op >= 0 ? n->op : p->k.model->tensor[n->tensor].producer;
+}
+
+/* Is a node in the unit that pays for what is recomputed? */
+static inline int topt_node_pays(const struct topt_problem *p, const struct node *n)
+{
+    return p->paying >= 0 && p->k.model->unit[topt_node_operator(p, n)] == p->paying;
+}
+
+/* How often a variable pays for what a node of it recomputes: once, or for each that stands
+ * in the unit that pays. */
+static inline int64_t topt_parts_once(const struct topt_problem *p,
+                                      const struct domain_part *part, int n)
+{
+    int64_t paying = 0;
+    for (int k = 0; k < n; k++)
+        paying += part[k].paying;
+    return p->k.settings->by_unit ? paying : 1;
 }
 
 /* May operator 'op' be recomputed here? */

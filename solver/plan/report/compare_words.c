@@ -349,8 +349,11 @@ char *topt_compare_text(const json_t *doc)
     const json_t *rows = json_object_get(doc, "systems");
     struct topt_text t = {0};
     char limit[32];
+    topt_text_of_question(&t, doc);
+    if (json_object_get(doc, "question"))
+        topt_text_of_words(&t, "question", topt_json_words_at(doc, "question"));
     topt_text_add(
-        &t, "%s on %lld GPU%s of %s, at most %s each\n\n",
+        &t, "\n%s on %lld GPU%s of %s, at most %s each\n\n",
         topt_json_words_at(doc, "model"), (long long)topt_json_whole_at(doc, "gpus"),
         topt_json_whole_at(doc, "gpus") > 1 ? "s" : "", topt_json_words_at(doc, "hw"),
         topt_show_bytes(topt_json_whole_at(doc, "memory_limit"), limit, sizeof limit));
@@ -367,6 +370,7 @@ char *topt_compare_text(const json_t *doc)
     show_why(&t, rows);
     if (json_object_get(doc, "left_out"))
         topt_text_of_words(&t, "left out", topt_json_words_at(doc, "left_out"));
+    topt_text_of_lacks(&t, doc);
     char *stopped = topt_stopped_words(doc);
     if (stopped)
         topt_text_add(&t, "stopped %s: plans are missing, or not the fastest\n", stopped);

@@ -26,6 +26,9 @@ static const int64_t MAX_NUMBERS = (int64_t)1 << 50; /* of pools and buckets */
 
 /* ---- writing ----------------------------------------------------------------------- */
 
+/* Along an axis a hub has parts of gradients (TOPT_HUB_SUM): this instead of a dimension. */
+static const char sum_word[] = "sum";
+
 /* {"n0": "b", "g0": "n"}: axes that split nothing are left out. */
 static json_t *axes_json(const struct topt_mesh *mesh, const struct topt_config *c,
                          const char *const *name)
@@ -33,9 +36,9 @@ static json_t *axes_json(const struct topt_mesh *mesh, const struct topt_config 
     json_t *axes = json_object();
     char buf[8];
     for (int a = 0; a < mesh->naxes; a++)
-        if (c->dim[a] >= 0)
+        if (c->dim[a] >= 0 || c->dim[a] == TOPT_HUB_SUM)
             json_object_set_new(axes, topt_mesh_axis_name(mesh, a, buf),
-                                json_string(name[c->dim[a]]));
+                                json_string(c->dim[a] >= 0 ? name[c->dim[a]] : sum_word));
     return axes;
 }
 
@@ -146,9 +149,12 @@ static json_t *uniform_json(const struct topt_plan_facts *f)
     const struct topt_mesh *mesh = f->k->mesh;
     const struct topt_variant *v = f->variant;
     int64_t dp = data_ranks(f);
-    return json_pack("{s:I, s:I, s:i, s:b, s:I}", "dp", (json_int_t)dp, "tp",
-                     (json_int_t)(mesh->devices / dp), "zero", v->zero, "recompute",
-                     v->recompute, "micro_batch", (json_int_t)samples_at_once(f));
+    json_t *u = json_pack("{s:I, s:I, s:i, s:b, s:I}", "dp", (json_int_t)dp, "tp",
+                          (json_int_t)(mesh->devices / dp), "zero", v->zero, "recompute",
+                          v->recompute, "micro_batch", (json_int_t)samples_at_once(f));
+    if (f->positions && mesh->devices > dp)
+        json_object_set_new(u, "sequence_parallel", json_true());
+    return u;
 }
 
 static void put_shares(const struct topt_mesh *mesh, const int *share, const char *key,
@@ -250,6 +256,7 @@ static json_t *settings_json(const struct topt_settings *s)
         json_object_set_new(o, "overlap", json_string(topt_overlap_name(s->overlap)));
     if (s->gather != TOPT_GATHER_OPERATOR)
         json_object_set_new(o, "gather", json_string(topt_gather_name(s->gather)));
+    put_flag(o, "by_unit", s->by_unit);
     put_int(o, "pool_numbers", s->pool_numbers, 0);
     put_int(o, "bucket_numbers", s->bucket_numbers, 0);
     put_int(o, "allocator_permille", s->allocator_permille, 0);
@@ -316,7 +323,7 @@ json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
 /* ---- reading ----------------------------------------------------------------------- */
 
 static int read_axes(const json_t *axes, const struct topt_mesh *mesh,
-                     const char *const *name, int n, struct topt_config *ret,
+                     const char *const *name, int n, int hub, struct topt_config *ret,
                      const char *path, struct topt_error *err)
 {
     *ret = topt_config_none();
@@ -333,6 +340,8 @@ static int read_axes(const json_t *axes, const struct topt_mesh *mesh,
         const char *dim = json_string_value(value);
         while (dim && d < n && strcmp(name[d], dim))
             d++;
+        if (dim && d == n && hub && !strcmp(dim, sum_word))
+            d = TOPT_HUB_SUM;
         if (!dim || d == n)
             return topt_fail(err, TOPT_ERR_INVAL, "%s.axes.%.20s: no dimension '%.20s'",
                              path, key, dim ? dim : "?");
@@ -371,7 +380,7 @@ static int read_op(const json_t *o, int i, struct topt_plan_doc *p,
                          "%s is '%.60s', the model has '%.60s' there", path, have,
                          op->name);
     op_names(op, name);
-    if (read_axes(json_object_get(o, "axes"), &p->mesh, name, op->spec->ndims,
+    if (read_axes(json_object_get(o, "axes"), &p->mesh, name, op->spec->ndims, 0,
                   &p->strategy->config[i], path, err) ||
         read_factors(o, path, &p->strategy->config[i], err))
         return -1;
@@ -409,7 +418,7 @@ static int read_hubs(const json_t *hubs, struct topt_plan_doc *p, struct topt_er
                              m->tensor[t].name);
         tensor_names(m, t, name);
         if (topt_json_bool_or(h, path, "keep", &p->strategy->hub[t].keep, err) ||
-            read_axes(json_object_get(h, "axes"), &p->mesh, name, m->tensor[t].ndim,
+            read_axes(json_object_get(h, "axes"), &p->mesh, name, m->tensor[t].ndim, 1,
                       &p->strategy->hub[t].layout, path, err))
             return -1;
         /* what is kept of a producer that recomputes is what it recomputes */
@@ -426,12 +435,27 @@ static int read_hubs(const json_t *hubs, struct topt_plan_doc *p, struct topt_er
 static int read_settings(const json_t *s, struct topt_settings *ret,
                          struct topt_error *err)
 {
-    static const char *const allowed[] = {
-        "dtype",          "optimizer",          "granule_bytes", "micro_batches",
-        "gradient_f32",   "accounting",         "overlap",       "eager",
-        "state_bf16",     "shard_f32",          "gather",        "pool_numbers",
-        "bucket_numbers", "allocator_permille", "apart_bytes",   "late_permille",
-        "hidden_ppm",     "vocab_multiple",     "precision",     NULL};
+    static const char *const allowed[] = {"dtype",
+                                          "optimizer",
+                                          "granule_bytes",
+                                          "micro_batches",
+                                          "gradient_f32",
+                                          "accounting",
+                                          "overlap",
+                                          "eager",
+                                          "state_bf16",
+                                          "shard_f32",
+                                          "gather",
+                                          "pool_numbers",
+                                          "bucket_numbers",
+                                          "allocator_permille",
+                                          "apart_bytes",
+                                          "late_permille",
+                                          "hidden_ppm",
+                                          "vocab_multiple",
+                                          "precision",
+                                          "by_unit",
+                                          NULL};
     const char *dtype, *optimizer,
         *accounting = topt_accounting_name(TOPT_ACCOUNTING_RUN),
         *overlap = topt_overlap_name(TOPT_OVERLAP_NONE), *eager = "none",
@@ -459,6 +483,7 @@ static int read_settings(const json_t *s, struct topt_settings *ret,
            topt_json_bool_or(s, "settings", "shard_f32", &ret->shard_f32, err) ||
            topt_json_string_or(s, "settings", "gather", &gather, err) ||
            topt_gather_parse(gather, &ret->gather, err) ||
+           topt_json_bool_or(s, "settings", "by_unit", &ret->by_unit, err) ||
            topt_json_string_or(s, "settings", "precision", &precision, err) ||
            topt_precision_find(precision, &known, err) ||
            topt_json_int_or(s, "settings", "pool_numbers", 0, MAX_NUMBERS,
@@ -574,8 +599,8 @@ static int read_model(const json_t *doc, struct topt_plan_doc *p, struct topt_er
 /* What is said of the search besides: only that it can be what it says. */
 static int read_choices(const json_t *doc, struct topt_error *err)
 {
-    static const char *const fields[] = {"dp",        "tp",          "zero",
-                                         "recompute", "micro_batch", NULL};
+    static const char *const fields[] = {
+        "dp", "tp", "zero", "recompute", "micro_batch", "sequence_parallel", NULL};
     enum topt_block_choice choice;
     const char *blocks = topt_blocks_name(TOPT_BLOCKS_FREE);
     const json_t *uniform = json_object_get(doc, "uniform");

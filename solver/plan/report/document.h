@@ -18,7 +18,8 @@ struct topt_plan_facts {
     enum topt_space space;
     int alike; /* blocks choose alike */
     const struct topt_variant
-        *variant; /* uniform: what was chosen for all; else unread */
+        *variant;  /* uniform: what was chosen for all; else unread */
+    int positions; /* uniform: tensor parallelism is with sequence parallelism */
     const struct topt_framework *framework; /* NULL: none was asked for */
     const char *algorithm;
     const char *mode, *why;                     /* why: NULL where it was not asked for */

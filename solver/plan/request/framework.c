@@ -16,6 +16,8 @@
  * memory runs out.  Two thirds of the mean are taken to be lost. */
 #include "names.h"
 #include "topt_framework.h"
+#include "topt_tensor.h"
+#include "topt_text.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -43,6 +45,7 @@ static const struct topt_framework frameworks[] = {
      .tensor_needs =
          "tensor parallelism has to be in the script (DTensor's parallelize_module); "
          "a plain FSDP script does not have it",
+     .rules = &topt_tensor_pytorch,
      .lacks = "pipeline and context parallelism",
      .gradient_f32 = 1,
      .shard_f32 = 1,
@@ -76,6 +79,7 @@ static const struct topt_framework frameworks[] = {
      .level = {"data parallel", "data parallel with the distributed optimizer"},
      .tensor = TOPT_TENSOR_NODE,
      .tensor_most = TOPT_TENSOR_ANYWHERE,
+     .rules = &topt_tensor_megatron,
      .lacks = "pipeline, expert and context parallelism",
      .vocab_multiple = 128,
      .gradient_f32 = 1,
@@ -91,8 +95,9 @@ static const struct topt_framework frameworks[] = {
      .level = {[TOPT_ZERO_NONE] = "data parallel",
                [TOPT_ZERO_GRADIENT] = "FSDP without resharding after forward",
                [TOPT_ZERO_PARAM] = "FSDP"},
-     .tensor = TOPT_TENSOR_NODE,
+     .tensor = TOPT_TENSOR_LAST,
      .tensor_most = TOPT_TENSOR_ANYWHERE,
+     .rules = &topt_tensor_torchtitan,
      .lacks = "pipeline, expert and context parallelism",
      .gradient_f32 = 1,
      .shard_f32 = 1,
@@ -133,6 +138,19 @@ static const char *framework_name(int i)
 static const char *precision_name(int i)
 {
     return precisions[i].name;
+}
+
+char *topt_framework_not_searched(const struct topt_framework *f)
+{
+    struct topt_text t = {0};
+    if (!f || !f->lacks)
+        return NULL;
+    const char *levels = strstr(f->title, " (");
+    int len = (int)(levels ? (size_t)(levels - f->title) : strlen(f->title));
+    topt_text_add(&t, "%s, which %.*s has", f->lacks, len, f->title);
+    if (t.oom)
+        topt_text_fini(&t);
+    return t.s;
 }
 
 int topt_framework_find(const char *name, const struct topt_framework **ret,

@@ -10,7 +10,7 @@
 
 static const char *const modes[] = {"mini-time", "mini-parallelism", "profiling"};
 static const char *const spaces[] = {"auto", "full", "canonical", "uniform"};
-static const char *const counts[] = {"any", "pow2", "whole"};
+static const char *const counts[] = {"any", "pow2", "whole", "nodes"};
 static const char *const blocks[] = {"auto", "free", "alike"};
 static const struct bits {
     const char *name;

@@ -4,6 +4,7 @@
 #include "algorithm.h"
 #include "pins.h"
 #include "topt_choices.h"
+#include "names.h"
 #include "topt_framework.h"
 #include "topt_question.h"
 #include "topt_text.h"
@@ -20,6 +21,11 @@ static int read_pins(const char *text, struct topt_error *err)
         return -1;
     topt_pins_fini(&pins);
     return 0;
+}
+
+static const char *switch_name(int i)
+{
+    return i ? "off" : "on";
 }
 
 static int read_space(const struct topt_words *w, struct topt_request *r,
@@ -42,6 +48,22 @@ static int read_space(const struct topt_words *w, struct topt_request *r,
         return -1;
     *field = "algorithm";
     return topt_algorithm_check(w->algorithm, err);
+}
+
+/* On or off beside tensor parallelism; not said: as the framework has it. */
+static int read_positions(const struct topt_words *w, struct topt_request *r,
+                          const char **field, struct topt_error *err)
+{
+    int i = 0;
+    *field = "sequence_parallel";
+    if (w->sequence_parallel &&
+        topt_name_find("sequence parallelism", w->sequence_parallel, switch_name, 2, &i,
+                       err))
+        return -1;
+    r->sequence_parallel = !w->sequence_parallel ? TOPT_POSITIONS_AUTO
+                           : i                   ? TOPT_POSITIONS_OFF
+                                                 : TOPT_POSITIONS_ON;
+    return 0;
 }
 
 static int read_system(const struct topt_words *w, struct topt_request *r,
@@ -72,7 +94,8 @@ int topt_request_read(const struct topt_words *w, struct topt_request *r,
 {
     const char *field = "mode";
     if ((w->mode && topt_mode_parse(w->mode, &r->mode, err)) ||
-        read_space(w, r, &field, err) || read_system(w, r, &field, err)) {
+        read_space(w, r, &field, err) || read_positions(w, r, &field, err) ||
+        read_system(w, r, &field, err)) {
         if (ret_field)
             *ret_field = field;
         return -1;
@@ -136,6 +159,7 @@ static void take_row(struct topt_request *r)
         s->optimizer = f->uniform_only ? TOPT_ADAMW : TOPT_ADAM;
     s->shard_f32 = mixed && f->shard_f32;
     s->gather = f->gather;
+    s->by_unit = f->uniform_only;
     s->vocab_multiple = f->vocab_multiple;
     s->pool_numbers = f->pool_numbers;
     s->bucket_numbers = f->bucket_numbers;
@@ -202,6 +226,14 @@ json_t *topt_request_assumed(const struct topt_request *r)
     return list;
 }
 
+void topt_request_put_lacks(const struct topt_request *r, json_t *doc)
+{
+    char *lacks = topt_framework_not_searched(r->framework);
+    if (lacks)
+        json_object_set_new(doc, "not_searched", json_string(lacks));
+    free(lacks);
+}
+
 json_t *topt_request_job(const struct topt_request *r)
 {
     struct topt_model_stats stats;
@@ -217,8 +249,7 @@ json_t *topt_request_job(const struct topt_request *r)
     if (r->framework) {
         json_object_set_new(job, "framework", json_string(r->framework->name));
         json_object_set_new(job, "framework_title", json_string(r->framework->title));
-        if (r->framework->lacks)
-            json_object_set_new(job, "not_searched", json_string(r->framework->lacks));
+        topt_request_put_lacks(r, job);
     }
     return job;
 }

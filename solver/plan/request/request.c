@@ -7,28 +7,34 @@
 #include "topt_choices.h"
 #include "topt_framework.h"
 #include "topt_question.h"
+#include "topt_tensor.h"
 
 #include <stdlib.h>
 
 enum { MAX_DEVICES = 1 << 14 };
 
-/* Divisors of a node, and whole nodes. */
-static int is_whole(const struct topt_hw *hw, int64_t gpus)
+static int is_nodes(const struct topt_hw *hw, int64_t gpus)
 {
     int per_node = topt_hw_gpus_per_node(hw);
-    return gpus <= per_node
-               ? per_node % gpus == 0
-               : gpus % per_node == 0 && gpus / per_node <= topt_hw_max_nodes(hw);
+    return gpus % per_node == 0 && gpus / per_node <= topt_hw_max_nodes(hw);
+}
+
+/* Is the number one that is tried: divisors of a node and whole nodes, or these alone? */
+static int is_booked(const struct topt_request *r, int64_t gpus)
+{
+    int per_node = topt_hw_gpus_per_node(r->hw);
+    return is_nodes(r->hw, gpus) ||
+           (r->counts == TOPT_COUNTS_WHOLE && gpus <= per_node && per_node % gpus == 0);
 }
 
 int topt_request_grid(const struct topt_request *r, int64_t gpus, int *nodes,
                       int *per_node)
 {
     int most = topt_hw_gpus_per_node(r->hw), dense = r->counts != TOPT_COUNTS_ANY;
-    if (!dense || (!is_whole(r->hw, gpus) && r->counts == TOPT_COUNTS_WHOLE))
+    if (!dense || (r->counts == TOPT_COUNTS_WHOLE && !is_booked(r, gpus)))
         return topt_next_grid(r->hw, gpus, nodes, per_node);
     /* the fewest nodes that have them */
-    if (*nodes)
+    if (*nodes || (r->counts == TOPT_COUNTS_NODES && !is_nodes(r->hw, gpus)))
         return 0;
     if (gpus <= most) {
         *nodes = 1;
@@ -51,6 +57,11 @@ int topt_next_grid(const struct topt_hw *hw, int64_t gpus, int *nodes, int *per_
 
 int topt_no_grid(const struct topt_request *r, int64_t gpus, struct topt_error *err)
 {
+    if (r->counts == TOPT_COUNTS_NODES && gpus % topt_hw_gpus_per_node(r->hw))
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "%lld GPUs are no whole nodes of '%s', which have %d each",
+                         (long long)gpus, topt_hw_name(r->hw),
+                         topt_hw_gpus_per_node(r->hw));
     return topt_fail(err, TOPT_ERR_USAGE,
                      "%lld GPUs can't be had on '%s': at most %d nodes of %d",
                      (long long)gpus, topt_hw_name(r->hw), topt_hw_max_nodes(r->hw),
@@ -84,6 +95,17 @@ int topt_request_even(const struct topt_request *r)
     return r->framework && r->framework->even;
 }
 
+const struct topt_tensor_rules *topt_request_tensor_rules(const struct topt_request *r)
+{
+    return r->framework && r->space == TOPT_SPACE_UNIFORM ? r->framework->rules : NULL;
+}
+
+int topt_request_positions(const struct topt_request *r)
+{
+    const struct topt_tensor_rules *rules = topt_request_tensor_rules(r);
+    return rules && rules->positions && r->sequence_parallel != TOPT_POSITIONS_OFF;
+}
+
 /* Nowhere, inside a node, anywhere: from what the row or the request wants first to the most
  * that it takes. */
 int topt_request_tensor_at(const struct topt_request *r, int n)
@@ -96,8 +118,8 @@ int topt_request_tensor_at(const struct topt_request *r, int n)
     }
     if (f && r->tensor_parallel) {
         most = (int)f->tensor_most;
-        first =
-            most < TOPT_TENSOR_NODE || first > TOPT_TENSOR_NODE ? most : TOPT_TENSOR_NODE;
+        first = most < TOPT_TENSOR_NODE || first >= TOPT_TENSOR_NODE ? most
+                                                                     : TOPT_TENSOR_NODE;
     }
     int at = first == TOPT_TENSOR_NEVER && n > 0 ? TOPT_TENSOR_NODE + n - 1 : first + n;
     return at <= most ? at : -1;
@@ -139,6 +161,11 @@ int topt_request_stopped(const struct topt_request *r)
     return r->stop && atomic_load(r->stop);
 }
 
+int topt_request_brief(const struct topt_request *r)
+{
+    return r->brief && atomic_load(r->brief) && r->min_efficiency <= 0;
+}
+
 int topt_request_counts(const struct topt_request *r, int64_t **ret, int *ret_n,
                         struct topt_error *err)
 {
@@ -150,10 +177,11 @@ int topt_request_counts(const struct topt_request *r, int64_t **ret, int *ret_n,
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the counts");
     for (int i = 0; i < r->ngpu_list; i++)
         list[n++] = r->gpu_list[i];
-    int pow2 = r->counts == TOPT_COUNTS_POW2, whole = r->counts == TOPT_COUNTS_WHOLE;
+    int pow2 = r->counts == TOPT_COUNTS_POW2,
+        some = r->counts == TOPT_COUNTS_WHOLE || r->counts == TOPT_COUNTS_NODES;
     for (int64_t c = 1; !r->ngpu_list && c <= max; c = pow2 ? 2 * c : c + 1) {
         int nodes = 0, per_node = 0;
-        if (topt_next_grid(r->hw, c, &nodes, &per_node) && (!whole || is_whole(r->hw, c)))
+        if (topt_next_grid(r->hw, c, &nodes, &per_node) && (!some || is_booked(r, c)))
             list[n++] = c;
     }
     *ret = list;
@@ -240,6 +268,29 @@ static int check_pins(const struct topt_request *r, struct topt_error *err)
     return rc;
 }
 
+/* ---- tensor parallelism ------------------------------------------------------------ */
+
+/* Where it is asked for by name, the framework must have it for this model. */
+static int check_tensor(const struct topt_request *r, struct topt_error *err)
+{
+    const struct topt_tensor_rules *rules = topt_request_tensor_rules(r);
+    struct topt_tensor_map map;
+    if (r->sequence_parallel == TOPT_POSITIONS_ON && !(rules && rules->positions))
+        return topt_fail(
+            err, TOPT_ERR_USAGE,
+            "'%s' has no sequence parallelism; leave --sequence-parallel out",
+            r->framework ? r->framework->name : "topt");
+    if (!r->tensor_parallel)
+        return 0;
+    if (topt_tensor_map_init(&map, r->model, rules, topt_request_positions(r), err))
+        return -1;
+    int rc = map.refused[0]
+                 ? topt_fail(err, TOPT_ERR_INVAL, "--tensor-parallel: %s", map.refused)
+                 : 0;
+    topt_tensor_map_fini(&map);
+    return rc;
+}
+
 /* ---- the whole ------------------------------------------------------------------- */
 
 int topt_request_check(const struct topt_request *r, struct topt_error *err)
@@ -262,5 +313,5 @@ int topt_request_check(const struct topt_request *r, struct topt_error *err)
     if (r->mode == TOPT_MINI_TIME && r->gpus == 0)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "mini-time needs a number of GPUs (at least 1)");
-    return check_pins(r, err);
+    return check_tensor(r, err) || check_pins(r, err) ? -1 : 0;
 }

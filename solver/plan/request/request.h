@@ -24,6 +24,11 @@ int topt_request_check(const struct topt_request *r,
  * nothing fits by those before; -1 past the last. */
 int topt_request_tensor_at(const struct topt_request *r, int n);
 
+/* The framework's rules of tensor parallelism, in the uniform space; NULL: any split.  And whether
+ * sequence parallelism goes with it. */
+const struct topt_tensor_rules *topt_request_tensor_rules(const struct topt_request *r);
+int topt_request_positions(const struct topt_request *r);
+
 /* Does the framework split samples, heads and features into equal parts only? */
 int topt_request_even(const struct topt_request *r);
 
@@ -48,6 +53,8 @@ struct topt_request topt_request_canonical(const struct topt_request *r, int fac
 
 /* Is the best so far to be the answer? */
 int topt_request_stopped(const struct topt_request *r);
+/* Is what stands beside the answer to be left out?  Not where an efficiency chooses from it. */
+int topt_request_brief(const struct topt_request *r);
 
 /* Counts a request asks for, ascending; owned by the caller. */
 int topt_request_counts(const struct topt_request *r, int64_t **ret, int *ret_n,

@@ -19,6 +19,8 @@ enum topt_tensor_where {
     TOPT_TENSOR_ANYWHERE /* also across nodes */
 };
 
+struct topt_tensor_rules;
+
 struct topt_framework {
     const char *name;  /* as people write it */
     const char *title; /* as answers call it: "PyTorch (FSDP2, DDP)" */
@@ -32,6 +34,7 @@ struct topt_framework {
     enum topt_tensor_where tensor_most; /* the most that can be asked for */
     const char *
         tensor_needs; /* what a script must do to obey it; NULL: nothing, it is an option there */
+    const struct topt_tensor_rules *rules; /* what a degree of it does; NULL: any split */
     const char *lacks;           /* what it can do and is not searched; NULL: nothing */
     int gradient_f32, shard_f32; /* under bf16-mixed: as of topt_settings */
     enum topt_overlap overlap;
@@ -49,6 +52,10 @@ const struct topt_framework *topt_framework_at(int i);
 /* INVAL with all names where there is none such. */
 int topt_framework_find(const char *name, const struct topt_framework **ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
+
+/* "pipeline and context parallelism, which PyTorch has": what of a framework no question searches.
+ * Owned; NULL where there is nothing. */
+char *topt_framework_not_searched(const struct topt_framework *f);
 
 /* What numbers of a training job are kept in. */
 struct topt_precision {

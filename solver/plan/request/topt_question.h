@@ -21,6 +21,7 @@ enum topt_counts {
     TOPT_COUNTS_ANY,  /* every number, on every grid of nodes x equal devices a node */
     TOPT_COUNTS_POW2, /* powers of two, on the fewest nodes that have them, as the next */
     TOPT_COUNTS_WHOLE, /* what people book: divisors of a node, then whole nodes */
+    TOPT_COUNTS_NODES, /* whole nodes alone, where nobody shares a node */
     TOPT_COUNTS_COUNT
 };
 
@@ -66,6 +67,12 @@ struct topt_request {
      * (topt's own). */
     const struct topt_framework *framework;
     int tensor_parallel; /* as much as the framework can be asked for */
+    /* Sequence parallelism beside it; AUTO: on where the framework has it. */
+    enum topt_positions {
+        TOPT_POSITIONS_AUTO,
+        TOPT_POSITIONS_ON,
+        TOPT_POSITIONS_OFF
+    } sequence_parallel;
     const struct topt_precision *precision; /* NULL: settings.dtype is as it is */
     int given;                              /* bits of enum topt_given */
     double
@@ -79,6 +86,10 @@ struct topt_request {
     /* Polled: answer with the best so far, and how good it is known to be; may be
      * NULL. */
     const atomic_bool *stop;
+    /* Polled: leave out what stands beside the plan of mini-parallelism (other numbers of
+     * GPUs, what would fit if it were asked for); may be NULL.  An answer that may lack
+     * some of it says so by "brief". */
+    const atomic_bool *brief;
     int64_t max_work; /* the same after so much counted work of the search; 0: no limit */
     int64_t
         max_entries; /* as of searches: larger tables are decided by heuristic; 0: 2^23 */
@@ -95,7 +106,7 @@ void topt_request_init(struct topt_request *r);
 /* What is asked, in words; NULL and 0: not said.  Borrowed. */
 struct topt_words {
     const char *mode, *framework, *space, *blocks, *factors, *counts, *algorithm,
-        *precision, *optimizer, *accounting, *overlap, *eager, *pin;
+        *precision, *optimizer, *accounting, *overlap, *eager, *pin, *sequence_parallel;
     int64_t batch, seq;
     int gradient_f32, tensor_parallel;
 };
@@ -113,6 +124,8 @@ int topt_request_complete(struct topt_request *r, struct topt_error *err) TOPT_M
  * ...}.  New references. */
 json_t *topt_request_assumed(const struct topt_request *r);
 json_t *topt_request_job(const struct topt_request *r);
+/* "not_searched": what the framework has and no question searches. */
+void topt_request_put_lacks(const struct topt_request *r, json_t *doc);
 
 /* The request's settings with the profile's granule where none is given. */
 struct topt_settings topt_request_settings(const struct topt_request *r);

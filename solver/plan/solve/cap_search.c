@@ -196,9 +196,8 @@ static int read_optimum(struct cap_search *b, const struct topt_search_point *po
 {
     const struct topt_search_options *o = b->context.options;
     ret->cost = point->cost;
-    ret->excess = topt_capped_excess(b->context.p, point);
-    if (ret->excess < 0)
-        return topt_nomem(b->context.err, "the search");
+    if (topt_capped_excess(b->context.p, point, &ret->excess, b->context.err))
+        return -1;
     topt_capped_need(b->context.p, point, &ret->need.transient, &ret->need.crossing);
     int64_t memory = charge(b, ret->need) + ret->excess +
                      (b->least ? point->cost.time : point->cost.memory);

@@ -312,21 +312,19 @@ void topt_capped_need(const struct topt_problem *p, const struct topt_search_poi
     *ret_crossing = crossing;
 }
 
-/* The sum of its block that what operator 'op', or its tensor's hub, recomputes is part
- * of. */
-static int64_t *block_sum(const struct topt_problem *p, int op, int64_t *sum)
+/* Add the bytes that an operator, the hub of its tensor or an edge to it recomputes to the sum of its
+ * block or unit.  Returns the part of them that the search charged. */
+static int64_t add_of_node(const struct topt_problem *p, const struct node *n,
+                           int64_t bytes, int64_t *sum)
 {
-    const struct topt_blocks *b = p->options.blocks;
-    return &sum[op - (b->kind[op] >= 0 ? b->position[op] : 0)];
+    int op = topt_node_operator(p, n),
+        with = topt_recomputed_with(p->k.model, p->k.settings, op);
+    sum[with < 0 ? op : with] += bytes;
+    return bytes / p->family[n->family].among;
 }
 
-static int operator_of(const struct topt_problem *p, const struct node *n)
-{
-    return n->op >= 0 ? n->op : p->k.model->tensor[n->tensor].producer;
-}
-
-/* What all recompute, into 'sum' by the first operator of each block; what is paid for
- * it. */
+/* Add up recomputed bytes by the first operator of each block or unit.  Returns what the search
+ * charged for free blocks. */
 static int64_t add_recomputed(const struct topt_problem *p,
                               const struct topt_search_point *point, int64_t *sum)
 {
@@ -335,9 +333,8 @@ static int64_t add_recomputed(const struct topt_problem *p,
         const struct node *n = &p->node[i];
         const struct family *f = &p->family[n->family];
         const struct domain *c = &p->domain[p->variable[n->variable].domain];
-        int64_t bytes = f->recomputed[c->config[c->kept[point->config[n->variable]]]];
-        *block_sum(p, operator_of(p, n), sum) += bytes;
-        paid += bytes / f->among;
+        paid += add_of_node(
+            p, n, f->recomputed[c->config[c->kept[point->config[n->variable]]]], sum);
     }
     for (int i = 0; i < p->nedges; i++) {
         int l = p->edge[i].term;
@@ -347,48 +344,19 @@ static int64_t add_recomputed(const struct topt_problem *p,
             p, &p->multiplicity[p->term[l].multiplicity],
             e->from_class[point->config[e->from]], e->to_class[point->config[e->to]],
             point->alt[l]);
-        *block_sum(p, operator_of(p, to), sum) += bytes;
-        paid += bytes / p->family[to->family].among;
+        paid += add_of_node(p, to, bytes, sum);
     }
     return paid;
 }
 
-/* Of each kind of blocks the largest sum, together. */
-static int64_t largest_blocks(const struct topt_blocks *b, const int64_t *sum)
-{
-    int64_t all = 0;
-    for (int i = 0; i < b->nkinds; i++) {
-        const struct topt_block_kind *k = &b->of[i];
-        int64_t most = 0;
-        for (int n = 0; n < k->count; n++)
-            if (sum[k->first + n * k->length] > most)
-                most = sum[k->first + n * k->length];
-        all += most;
-    }
-    return all;
-}
-
-int64_t topt_capped_excess(const struct topt_problem *p,
-                           const struct topt_search_point *point)
-{
-    if (!p->may_recompute || p->options.alike)
-        return 0;
-    int64_t *sum = calloc((size_t)p->k.model->nops + 1, sizeof *sum);
-    if (!sum)
-        return -1;
-    int64_t paid = add_recomputed(p, point, sum);
-    int64_t excess = largest_blocks(p->options.blocks, sum) - paid;
-    free(sum);
-    return excess;
-}
-
-/* What is paid for what blocks alike recompute (block_folding.c): once for each of their variables,
- * and for each edge that is not one of another at its place. */
-static int64_t paid_by_alike(const struct topt_problem *p,
-                             const struct topt_search_point *point)
+/* Bytes that the search charged for recomputation in blocks alike or units (block_folding.c): by
+ * their variables, and by one edge of those that stand at the same place. */
+static int64_t paid_once(const struct topt_problem *p,
+                         const struct topt_search_point *point)
 {
     int64_t paid = 0;
-    for (int i = 0; i < p->nvariables; i++) {
+    for (int i = 0; i < p->nvariables - p->nmirrors;
+         i++) { /* mirrors, the last, are free */
         const struct domain *c = &p->domain[p->variable[i].domain];
         int config = c->config[c->kept[point->config[i]]];
         int64_t most = 0;
@@ -396,33 +364,53 @@ static int64_t paid_by_alike(const struct topt_problem *p,
             int64_t bytes = p->family[c->part[k].family].recomputed[config];
             most = bytes > most ? bytes : most;
         }
-        paid += most;
+        paid += most * topt_parts_once(p, c->part, c->nparts);
     }
     for (int l = 0; l < p->nterms; l++) {
         const struct multiplicity *t = &p->multiplicity[p->term[l].multiplicity];
         const struct topt_search_edge *e = &p->search_edge[l];
         if (t->once)
-            paid += topt_multiplicity_recomputed(
-                p, t, e->from_class[point->config[e->from]],
-                e->to_class[point->config[e->to]], point->alt[l]);
+            paid += t->once * topt_multiplicity_recomputed(
+                                  p, t, e->from_class[point->config[e->from]],
+                                  e->to_class[point->config[e->to]], point->alt[l]);
     }
     return paid;
+}
+
+/* How much more a point recomputes at once than it pays for. */
+static int unpaid(const struct topt_problem *p, const struct topt_search_point *point,
+                  int64_t *ret, struct topt_error *err)
+{
+    const struct topt_settings *s = p->k.settings;
+    *ret = 0;
+    if (!p->may_recompute)
+        return 0;
+    int64_t *sum = calloc((size_t)p->k.model->nops + 1, sizeof *sum);
+    if (!sum)
+        return topt_nomem(err, "a strategy");
+    int64_t by_parts = add_recomputed(p, point, sum);
+    *ret = topt_recomputed_at_once(p->k.model, s, sum) -
+           (p->options.alike || s->by_unit ? paid_once(p, point) : by_parts);
+    free(sum);
+    return 0;
+}
+
+int topt_capped_excess(const struct topt_problem *p,
+                       const struct topt_search_point *point, int64_t *ret,
+                       struct topt_error *err)
+{
+    int rc = unpaid(p, point, ret, err);
+    *ret = *ret > 0 ? *ret : 0;
+    return rc;
 }
 
 int topt_capped_surplus(const struct topt_problem *p,
                         const struct topt_search_point *point, int64_t *ret,
                         struct topt_error *err)
 {
-    *ret = 0;
-    if (!p->may_recompute || !p->options.alike)
-        return 0;
-    int64_t *sum = calloc((size_t)p->k.model->nops + 1, sizeof *sum);
-    if (!sum)
-        return topt_nomem(err, "a strategy");
-    add_recomputed(p, point, sum);
-    *ret = paid_by_alike(p, point) - largest_blocks(p->options.blocks, sum);
-    free(sum);
-    return 0;
+    int rc = unpaid(p, point, ret, err);
+    *ret = *ret < 0 ? -*ret : 0;
+    return rc;
 }
 
 int topt_capped_nodes(const struct topt_problem *p)

@@ -51,15 +51,16 @@ int64_t topt_capped_transient_above(const struct topt_problem *p, int64_t above)
 
 int64_t topt_capped_crossing_above(const struct topt_problem *p, int64_t above);
 
-/* What a point takes beside its memory and its caps: what is recomputed of the largest
- * block of a kind, where the point has the mean of all (problem_data.h); 0 where blocks
- * choose alike.  -1: no memory. */
-int64_t topt_capped_excess(const struct topt_problem *p,
-                           const struct topt_search_point *point);
+/* Bytes that a point takes beyond its memory and its caps.  Free blocks: how much more the largest
+ * block of a kind recomputes than the mean.  Units: how much more another unit recomputes than
+ * the one that is charged (problem_data.h).  0 where blocks choose alike.  Never negative. */
+int topt_capped_excess(const struct topt_problem *p,
+                       const struct topt_search_point *point, int64_t *ret,
+                       struct topt_error *err) TOPT_MUST_CHECK;
 
-/* What a point of blocks that choose alike has too much of: an edge from outside into the first
- * block of a kind pays for what it recomputes beside the edges that only later blocks have, though
- * no block has both.  Never negative. */
+/* Bytes that a point of blocks or units that choose alike is charged too much: the edge from outside
+ * into the first block of a kind and the edges between later blocks are both charged for what
+ * they recompute, though no block has both.  Never negative. */
 int topt_capped_surplus(const struct topt_problem *p,
                         const struct topt_search_point *point, int64_t *ret,
                         struct topt_error *err) TOPT_MUST_CHECK;

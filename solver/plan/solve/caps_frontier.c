@@ -33,8 +33,10 @@ static int keep_points(struct solve_context *r, const struct topt_frontier *f,
         topt_capped_need(r->p, point, &t, &u);
         ret_need->transient = t > ret_need->transient ? t : ret_need->transient;
         ret_need->crossing = u > ret_need->crossing ? u : ret_need->crossing;
-        int64_t memory = point->cost.memory + t + w * u;
-        if (!limit || memory <= limit)
+        int64_t excess;
+        rc = topt_capped_excess(r->p, point, &excess, r->err);
+        int64_t memory = point->cost.memory + t + w * u + excess;
+        if (!rc && (!limit || memory <= limit))
             rc = topt_solve_keep(r, point, memory);
     }
     topt_frontier_reader_destroy(reader);

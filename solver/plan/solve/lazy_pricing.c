@@ -23,7 +23,7 @@
 
 static struct solve_context run_of(const struct lazy_pricing *s)
 {
-    return (struct solve_context){.options = s->options, .ret = s->ret};
+    return (struct solve_context){.p = s->whole, .options = s->options, .ret = s->ret};
 }
 
 static int is_over(const struct lazy_pricing *s)

@@ -3,6 +3,7 @@
 #include "solve_context.h"
 #include "caps.h"
 #include "certificate.h"
+#include "problem_data.h"
 #include "solutions.h"
 #include "topt_array.h"
 
@@ -66,7 +67,7 @@ int64_t topt_solve_work_left(const struct solve_context *r)
 int topt_solve_is_over(const struct solve_context *r)
 {
     const struct topt_search_options *o = r->options;
-    return (o->stop && atomic_load(o->stop)) ||
+    return (o->stop && atomic_load(o->stop)) || (r->p && topt_problem_is_over(r->p)) ||
            (o->max_work && r->ret->certificate.stats.products >= o->max_work);
 }
 

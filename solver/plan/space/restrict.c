@@ -16,9 +16,13 @@
  *                samples and channels
  *   renamed      the same, and any tensor may be renamed on its way (mtf.reshape), which moves it
  *   one channel  as named, with one name for all channels and features; two of them in one
- *                operator can't both take it */
+ *                operator can't both take it
+ *
+ * Beside these, which are other systems', a framework's own tensor parallelism leaves one
+ * configuration of each operator along the tensor axes, and one of each hub (topt_tensor.h). */
 #include "restrict.h"
 #include "space.h"
+#include "topt_tensor.h"
 
 /* ---- batch ------------------------------------------------------------------------- */
 
@@ -293,19 +297,54 @@ static int one_channel_hub(const struct topt_space_options *o,
 const struct topt_restriction topt_restrict_one_channel = {one_channel_op,
                                                            one_channel_hub, named_edge};
 
+/* ---- a framework's tensor parallelism ---------------------------------------------------- */
+
+static int tensor_axes_take(const struct topt_space_options *o,
+                            const struct topt_mesh *mesh, int dim,
+                            const struct topt_config *c)
+{
+    for (int a = o->cut; a < mesh->naxes; a++)
+        if (c->dim[a] != dim)
+            return 0;
+    return 1;
+}
+
+int topt_tensor_allows_op(const struct topt_space_options *o,
+                          const struct topt_mesh *mesh, const struct topt_op *op,
+                          const struct topt_config *c)
+{
+    return !o->tensor || tensor_axes_take(o, mesh, o->tensor->op[op - op->model->op], c);
+}
+
+/* The space lists no sums: a hub that has one along the tensor axes is listed as whole there. */
+static int tensor_gives_hub(const struct topt_space_options *o,
+                            const struct topt_mesh *mesh, int tensor, struct topt_hub *h)
+{
+    int dim = o->tensor ? o->tensor->hub[tensor] : -1;
+    if (!o->tensor)
+        return 1;
+    if (!tensor_axes_take(o, mesh, dim == TOPT_HUB_SUM ? -1 : dim, &h->layout))
+        return 0;
+    for (int a = o->cut; a < mesh->naxes; a++)
+        h->layout.dim[a] = (int8_t)dim;
+    return 1;
+}
+
 /* ---- asked by the listing of configurations --------------------------------------------- */
 
 int topt_allows_op(const struct topt_space_options *o, const struct topt_mesh *mesh,
                    const struct topt_op *op, const struct topt_config *c)
 {
-    return !o->restriction || !o->restriction->op || o->restriction->op(o, mesh, op, c);
+    return topt_tensor_allows_op(o, mesh, op, c) &&
+           (!o->restriction || !o->restriction->op || o->restriction->op(o, mesh, op, c));
 }
 
 int topt_allows_hub(const struct topt_space_options *o, const struct topt_mesh *mesh,
-                    const struct topt_splits *splits, const struct topt_hub *h)
+                    int tensor, const struct topt_splits *splits, struct topt_hub *h)
 {
-    return !o->restriction || !o->restriction->hub ||
-           o->restriction->hub(o, mesh, splits, h);
+    return tensor_gives_hub(o, mesh, tensor, h) &&
+           (!o->restriction || !o->restriction->hub ||
+            o->restriction->hub(o, mesh, splits, h));
 }
 
 int topt_allows_edge(const struct topt_space_options *o, const struct topt_mesh *mesh,

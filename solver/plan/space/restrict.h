@@ -21,12 +21,18 @@ extern const struct topt_restriction topt_restrict_batch, topt_restrict_hybrid,
     topt_restrict_spread, topt_restrict_outputs, topt_restrict_named,
     topt_restrict_renamed, topt_restrict_one_channel;
 
-/* May a problem have this? */
+/* Is it what the framework's tensor parallelism does to the operator? */
+int topt_tensor_allows_op(const struct topt_space_options *o,
+                          const struct topt_mesh *mesh, const struct topt_op *op,
+                          const struct topt_config *c);
+
+/* May a problem have this?  A hub gets TOPT_HUB_SUM where the framework's tensor parallelism
+ * has it. */
 int topt_allows_op(const struct topt_space_options *o, const struct topt_mesh *mesh,
                    const struct topt_op *op, const struct topt_config *c);
 
 int topt_allows_hub(const struct topt_space_options *o, const struct topt_mesh *mesh,
-                    const struct topt_splits *splits, const struct topt_hub *h);
+                    int tensor, const struct topt_splits *splits, struct topt_hub *h);
 
 int topt_allows_edge(const struct topt_space_options *o, const struct topt_mesh *mesh,
                      const struct topt_edge_end *from, const struct topt_edge_end *to,

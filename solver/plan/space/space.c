@@ -18,6 +18,7 @@
 enum { MAX_CONFIGS = 1 << 20 };
 
 struct lister {
+    const struct topt_config *only;
     const struct topt_mesh *mesh;
     const struct topt_splits *splits;
     const struct topt_space_options *options;
@@ -159,6 +160,16 @@ static int list_full(struct lister *l, struct topt_config *c, int axis)
     return 0;
 }
 
+/* How many of axes [lo, hi) the only configuration that is asked for gives to dimension 'd'; -1:
+ * all are listed. */
+static int asked_for(const struct lister *l, int d, int lo, int hi)
+{
+    int n = 0;
+    for (int a = lo; l->only && a < hi; a++)
+        n += l->only->dim[a] == d;
+    return l->only ? n : -1;
+}
+
 /* Give axes [lo, hi) of a level: dimension 'd' takes some, the rest goes to later
  * ones. */
 static int list_level(struct lister *l, struct topt_config *c, int level, int d, int lo,
@@ -170,12 +181,13 @@ static int list_level(struct lister *l, struct topt_config *c, int level, int d,
             return add(l, c);
         return list_level(l, c, 1, 0, m->node_axes, m->naxes);
     }
-    if (list_level(l, c, level, d + 1, lo, hi))
+    int asked = asked_for(l, d, lo, hi);
+    if (asked <= 0 && list_level(l, c, level, d + 1, lo, hi))
         return -1;
-    if (!may_split(l, d))
+    if (!may_split(l, d) || asked == 0)
         return 0;
     int rc = 0, outside = batch_like(l->splits->split[d]);
-    for (int n = 1; n <= hi - lo && !rc; n++) {
+    for (int n = asked > 0 ? asked : 1; n <= (asked > 0 ? asked : hi - lo) && !rc; n++) {
         int first = outside ? lo : hi - n;
         for (int a = first; a < first + n; a++)
             c->dim[a] = (int8_t)d;
@@ -256,11 +268,14 @@ static int list_tables(struct lister *l)
     return rc;
 }
 
-int topt_space_configs(const struct topt_mesh *mesh, const struct topt_splits *splits,
-                       const struct topt_space_options *options,
-                       struct topt_config_list *ret, struct topt_error *err)
+/* 'only': as far as it is this one, of what canonical lists; NULL: all. */
+static int list_configs(const struct topt_mesh *mesh, const struct topt_splits *splits,
+                        const struct topt_space_options *options,
+                        const struct topt_config *only, struct topt_config_list *ret,
+                        struct topt_error *err)
 {
     struct lister l = {.mesh = mesh,
+                       .only = only,
                        .splits = splits,
                        .options = options,
                        .list = ret,
@@ -286,6 +301,13 @@ int topt_space_configs(const struct topt_mesh *mesh, const struct topt_splits *s
     return rc;
 }
 
+int topt_space_configs(const struct topt_mesh *mesh, const struct topt_splits *splits,
+                       const struct topt_space_options *options,
+                       struct topt_config_list *ret, struct topt_error *err)
+{
+    return list_configs(mesh, splits, options, NULL, ret, err);
+}
+
 /* What list_full would list, which is long. */
 static int full_holds(const struct lister *l, const struct topt_config *c)
 {
@@ -303,7 +325,7 @@ static int holds(const struct topt_mesh *mesh, const struct topt_space_options *
     struct topt_config_list list;
     if (options->space == TOPT_SPACE_FULL)
         return full_holds(&l, c);
-    if (topt_space_configs(mesh, &splits, options, &list, NULL))
+    if (list_configs(mesh, &splits, options, c, &list, NULL))
         return 0;
     int found = listed(&list, c);
     free(list.config);

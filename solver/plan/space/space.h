@@ -9,6 +9,7 @@
 struct topt_pins;
 struct topt_problem;
 struct topt_restriction;
+struct topt_tensor_map;
 
 /* Dimensions that axes may be given to. */
 struct topt_splits {
@@ -53,12 +54,17 @@ struct topt_space_options {
      * which stays until this one is made.  'every': and those which they stand for. */
     const struct topt_problem *among;
     int every;
-    int threads;        /* that look for routes; prices do not depend on it */
-    int64_t max_bytes;  /* of its tables; 0: TOPT_PROBLEM_MAX_BYTES */
+    int threads;       /* that look for routes; prices do not depend on it */
+    int64_t max_bytes; /* of its tables; 0: TOPT_PROBLEM_MAX_BYTES */
+    /* Counted work of the request so far, to which pricing adds its own, and where pricing ends
+     * as if it were canceled; NULL, 0: it is not counted, or does not end. */
+    int64_t *work, max_work;
     int keep_dominated; /* list configurations that others of their classes beat */
     struct topt_progress *progress;             /* counts those priced; may be NULL */
     const struct topt_restriction *restriction; /* of another system; NULL: none */
-    const struct topt_pins *pins;               /* of the model; NULL: none */
+    /* Uniform: what tensor axes take of each operator, as the framework has it; NULL: any. */
+    const struct topt_tensor_map *tensor;
+    const struct topt_pins *pins; /* of the model; NULL: none */
     int sums_stay; /* memory counts a sum that is due as if it stayed, whole (papers) */
     /* one_mesh: bit a says that a dimension of the device mesh starts at axis a */
     uint32_t mesh_starts;

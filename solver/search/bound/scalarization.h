@@ -31,6 +31,7 @@ struct scalarizer {
     struct maker maker;
     int64_t *stack;      /* for walks: nodes and what they stand at */
     int64_t work_budget; /* of a segment that can't be split; 0: none */
+    int all_work;        /* that is all there is left, no share of it */
 };
 
 int topt_scalarizer_init(struct scalarizer *b, const struct elimination_plan *plan,

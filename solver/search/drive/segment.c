@@ -298,6 +298,24 @@ static int make_answer(struct scalarizer *b, struct segment *segment)
                                       : 1;
 }
 
+/* Merge the points that were explored once more, to keep them. */
+static int keep_explored(struct scalarizer *b, struct segment *segment)
+{
+    b->bound[0].allowance = segment->explored;
+    int rc = make_answer(b, segment);
+    return rc > 0 ? leave_middle(b, segment) : rc;
+}
+
+/* The next allowance of a table that exceeded its own: the same under any limit that is not
+ * reached. */
+static int64_t next_budget(const struct scalarizer *b, int64_t budget, int at_once)
+{
+    int64_t most = b->work_budget ? b->work_budget : INT64_MAX / 2;
+    if (at_once)
+        return b->work_budget;
+    return budget < most / BUDGET_TIMES ? BUDGET_TIMES * budget : most;
+}
+
 /* What to do with tables that take too many points. */
 static int too_much(struct scalarizer *b, struct segment *segment, int can_split,
                     int64_t *budget)
@@ -306,20 +324,20 @@ static int too_much(struct scalarizer *b, struct segment *segment, int can_split
         segment->state = SEGMENT_SPLIT;
         return 0;
     }
+    int spent = b->work_budget && *budget >= b->work_budget;
     if (b->maker.nbounds == 1 && segment->time > 4 && segment->memory > 4) {
-        *budget = b->work_budget ? b->work_budget
-                  : b->known.n   ? 0 /* all that is needed is tried at once */
-                                 : BUDGET_TIMES * *budget;
+        *budget =
+            next_budget(b, *budget, b->known.n > 0); /* all that is needed at once */
         return add_bounds(b, segment);
     }
-    if (!b->work_budget) {
-        *budget *= BUDGET_TIMES;
+    if (!spent) {
+        *budget = next_budget(b, *budget, 0);
         return 0;
     }
-    /* Out of work: what was explored once more, to keep it. */
-    b->bound[0].allowance = segment->explored;
-    int rc = make_answer(b, segment);
-    return rc > 0 ? leave_middle(b, segment) : rc;
+    if (b->all_work)
+        return keep_explored(b, segment);
+    segment->reached = topt_max(segment->explored, 1);
+    return 0;
 }
 
 /* How far to look after 'explored': the more that cost, beside a pass, the less
@@ -348,7 +366,7 @@ static int explore(struct scalarizer *b, struct segment *segment, int64_t opt,
         reach = need;
     b->maker.bound[0] = &b->bound[0];
     b->maker.nbounds = 1;
-    while (segment->state == SEGMENT_OPEN) {
+    while (segment->state == SEGMENT_OPEN && !segment->reached) {
         reach = topt_min(reach, need);
         if (reach > known) {
             known = known < opt ? topt_min(need, opt + REST_REACH * (reach - opt)) : need;
@@ -387,9 +405,22 @@ static int explore(struct scalarizer *b, struct segment *segment, int64_t opt,
     return 0;
 }
 
+/* Keep the points that were explored when the work ran out. */
+static int explore_again(struct scalarizer *b, struct segment *segment)
+{
+    segment->explored = segment->reached;
+    b->maker.bound[0] = &b->bound[0];
+    b->maker.nbounds = 1;
+    return topt_scalarizer_rest(b, &b->bound[0], segment->explored)
+               ? -1
+               : keep_explored(b, segment);
+}
+
 int topt_segment_search(struct scalarizer *b, struct segment *segment, int stop)
 {
     struct scalar_pass *x = &b->bound[0];
+    free(segment->middle.choice); /* of an earlier share of the work */
+    segment->middle.choice = NULL;
     if (topt_scalarizer_least(b, x, segment->time, segment->memory, 0) ||
         topt_scalarizer_backtrack(b, &segment->middle))
         return -1;
@@ -407,7 +438,9 @@ int topt_segment_search(struct scalarizer *b, struct segment *segment, int stop)
         return 0;
     }
     if (stop || topt_search_stopped(b->options))
-        return keep_middle(b, segment);
+        return segment->reached >= opt ? explore_again(b, segment)
+                                       : keep_middle(b, segment);
+    segment->reached = 0;
     int64_t tolerated =
         x->time * (segment->left.time - 1 -
                    topt_search_missed(segment->left.time, b->options->epsilon));

@@ -22,7 +22,8 @@ struct segment {
         slowest; /* of what is wanted at all: an end that is slower stands for nothing */
     struct found_strategy middle;   /* its choices are owned */
     int64_t time, memory, explored; /* the weighted sum: see struct scalar_pass */
-    struct topt_cost *found;        /* sorted */
+    int64_t reached; /* 'explored' as its share of the work ran out; 0: it did not */
+    struct topt_cost *found; /* sorted */
     int nfound;
     struct strategies strategies; /* of 'found' */
     double left_out; /* how much slower those are that stand for points left out */
@@ -32,7 +33,8 @@ struct segment {
     int max_frontier;
 };
 
-/* Search an open segment: it is split or done.  With 'stop' set, it is done as it is. */
+/* Search an open segment: it is split or done, or still open where its share of the work ran
+ * out.  With 'stop' set, it is done as it is. */
 int topt_segment_search(struct scalarizer *b, struct segment *segment,
                         int stop) TOPT_MUST_CHECK;
 

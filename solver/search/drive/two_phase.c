@@ -395,10 +395,18 @@ static int count_open(const struct two_phase *s)
     return n;
 }
 
+static int64_t work_left(const struct two_phase *s)
+{
+    int64_t left = s->options->max_work - s->work;
+    for (int i = 0; i < s->nsegments; i++)
+        left -= s->segment[i].work;
+    return left;
+}
+
 static int stopping(struct two_phase *s)
 {
     const struct topt_search_options *o = s->options;
-    if (topt_search_stopped(o) || (o->max_work && s->work >= o->max_work))
+    if (topt_search_stopped(o) || (o->max_work && work_left(s) <= 0))
         s->stopped = 1;
     return s->stopped;
 }
@@ -439,9 +447,11 @@ static int search_round(struct two_phase *s)
     int open = count_open(s);
     if (open > 1 && start_threads(s))
         return -1;
-    for (int i = 0; s->options->max_work && i < s->nscalarizers; i++)
-        s->scalarizer[i].work_budget =
-            topt_max((s->options->max_work - s->work) / open, 1);
+    int64_t share = topt_max(work_left(s) / open, 1);
+    for (int i = 0; s->options->max_work && i < s->nscalarizers; i++) {
+        s->scalarizer[i].work_budget = share;
+        s->scalarizer[i].all_work = open == 1;
+    }
     r.by = calloc((size_t)s->nsegments, sizeof *r.by);
     if (!r.by)
         return topt_search_nomem(s->err);

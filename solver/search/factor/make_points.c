@@ -10,6 +10,7 @@
 #include "sparse_product.h"
 #include "search_common.h"
 #include "topt_array.h"
+#include "topt_minmax.h"
 
 #include <stdlib.h>
 
@@ -212,6 +213,7 @@ enum topt_made topt_make(struct maker *k, int64_t budget, struct topt_error *err
     struct merge *m = &k->merge;
     if (topt_pareto_merge_begin(m))
         return failed(k, err);
+    budget = topt_min(budget, INT64_MAX / 2); /* its parts are added */
     k->budget = budget / FIRST_TABLE_PART;
     m->limit = k->most.memory;
     m->slowest = k->most.time;
