@@ -49,12 +49,18 @@ is "$(grep -c "^ran $id\$" none.out)" 1 "under --export=NONE: $(tail -1 none.out
 is "$(cat array.1.out array.2.out | grep -c "^ran $id\$")" 2 "so does each of an array"
 wait_job "$again"
 is "$(cat again.out)" "" "the first start of the other did nothing"
-scontrol requeue "$again"
-scontrol update "JobId=$again" StartTime=now # Slurm waits for two minutes else
-left=200
+left=60
+until squeue -h -j "$again" -o %T 2>/dev/null | grep -qx "PENDING\|RUNNING" || [ $left = 0 ]; do
+    left=$((left - 1))
+    scontrol requeue "$again" 2>/dev/null # refused while its end is not all written down
+    sleep 0.5
+done
+# Slurm lets it wait for two minutes, from whenever it has put it back: asked for now until it has begun.
+left=240
 until grep -q "^ran $id\$" again.out || [ $left = 0 ]; do
     left=$((left - 1))
-    sleep 0.1
+    scontrol update "JobId=$again" StartTime=now 2>/dev/null
+    sleep 0.5
 done
 is "$(grep -c "^ran $id\$" again.out)" 1 "after a requeue: $(tail -1 again.out)"
 like "$(cat torch.out)" "files-$torch/" "topt launch writes the files of torchrun"
