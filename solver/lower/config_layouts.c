@@ -373,25 +373,44 @@ void topt_op_box(const struct topt_op *op, const struct topt_config *c,
     }
 }
 
-struct topt_strategy *topt_strategy_create(const struct topt_model *m)
+static struct topt_strategy *allocate(int nops, int ntensors)
 {
     struct topt_strategy *s = calloc(1, sizeof *s);
     if (!s)
         return NULL;
-    s->nops = m->nops;
-    s->ntensors = m->ntensors;
-    s->config = malloc((size_t)m->nops * sizeof *s->config);
-    s->hub = malloc((size_t)m->ntensors * sizeof *s->hub);
-    s->keep = calloc((size_t)m->nops * TOPT_MAX_INPUTS, sizeof *s->keep);
+    s->nops = nops;
+    s->ntensors = ntensors;
+    s->config = malloc((size_t)nops * sizeof *s->config);
+    s->hub = malloc((size_t)ntensors * sizeof *s->hub);
+    s->keep = calloc((size_t)nops * TOPT_MAX_INPUTS, sizeof *s->keep);
     if (!s->config || !s->hub || !s->keep) {
         topt_strategy_destroy(s);
         return NULL;
     }
+    return s;
+}
+
+struct topt_strategy *topt_strategy_create(const struct topt_model *m)
+{
+    struct topt_strategy *s = allocate(m->nops, m->ntensors);
+    if (!s)
+        return NULL;
     for (int i = 0; i < m->nops; i++)
         s->config[i] = topt_config_none();
     for (int t = 0; t < m->ntensors; t++)
         s->hub[t] = (struct topt_hub){topt_config_none(), TOPT_HUB_KEEP};
     return s;
+}
+
+struct topt_strategy *topt_strategy_copy(const struct topt_strategy *s)
+{
+    struct topt_strategy *c = allocate(s->nops, s->ntensors);
+    if (!c)
+        return NULL;
+    memcpy(c->config, s->config, (size_t)s->nops * sizeof *s->config);
+    memcpy(c->hub, s->hub, (size_t)s->ntensors * sizeof *s->hub);
+    memcpy(c->keep, s->keep, (size_t)s->nops * TOPT_MAX_INPUTS * sizeof *s->keep);
+    return c;
 }
 
 void topt_strategy_destroy(struct topt_strategy *s)

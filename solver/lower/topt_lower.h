@@ -212,6 +212,8 @@ struct topt_strategy {
 };
 struct topt_strategy *
 topt_strategy_create(const struct topt_model *m); /* all replicated */
+struct topt_strategy *
+topt_strategy_copy(const struct topt_strategy *s); /* NULL without memory */
 void topt_strategy_destroy(struct topt_strategy *s);
 
 /* Layouts that follow from a configuration. */

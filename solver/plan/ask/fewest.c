@@ -11,7 +11,7 @@
 #include "answer.h"
 #include "gpu_count.h"
 #include "grid_data.h"
-#include "variant_cache.h"
+#include "memo.h"
 #include "planning.h"
 #include "request.h"
 #include "space.h"
@@ -211,17 +211,17 @@ enum { RELAXATIONS = sizeof relaxations / sizeof *relaxations };
 /* The request with it, and what is kept of that; its model is 'ret_other' (owned) where it is
  * another one.  1, 0 where it is not of this model, or -1. */
 static int relax(const struct topt_planning *m, const struct relaxation *x,
-                 struct topt_request *ret, struct topt_variant_cache **ret_cache,
+                 struct topt_request *ret, struct topt_memo **ret_memo,
                  struct topt_model **ret_other, struct topt_error *err)
 {
     *ret = *m->request;
-    *ret_cache = m->cache;
+    *ret_memo = m->memo;
     *ret_other = NULL;
     if (x->allow)
         x->allow(ret);
     if (!x->train)
         return 1;
-    if (m->cache && !(*ret_cache = topt_variant_cache_lora(m->cache)))
+    if (m->memo && !(*ret_memo = topt_memo_lora(m->memo)))
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the answer");
     struct topt_model *other = topt_model_rebatch(ret->model, ret->model->batch, err);
     if (!other)
@@ -237,13 +237,13 @@ static int try_relaxed(const struct topt_planning *asked, const struct relaxatio
                        const int64_t *count, int n, json_t *with, struct topt_error *err)
 {
     struct topt_request r;
-    struct topt_variant_cache *cache;
+    struct topt_memo *memo;
     struct topt_model *other;
     struct topt_planning m;
     struct fewest f = {.best = {0}};
-    int rc = relax(asked, x, &r, &cache, &other, err);
+    int rc = relax(asked, x, &r, &memo, &other, err);
     if (rc > 0 && !(rc = topt_planning_init(&m, &r, err))) {
-        m.cache = cache;
+        m.memo = memo;
         rc = first_fit(&m, count, n, &f, err);
         if (!rc && f.best.found)
             json_array_append_new(with,
@@ -254,38 +254,6 @@ static int try_relaxed(const struct topt_planning *asked, const struct relaxatio
         topt_planning_fini(&m);
     }
     topt_model_destroy(other);
-    return rc;
-}
-
-static int complete_relaxed(const struct topt_planning *asked, const struct relaxation *x,
-                            const struct topt_reach *of, int n, struct topt_error *err)
-{
-    struct topt_request r;
-    struct topt_variant_cache *cache;
-    struct topt_model *other;
-    struct topt_planning m;
-    int rc = relax(asked, x, &r, &cache, &other, err);
-    if (rc > 0 && !(rc = topt_planning_init(&m, &r, err))) {
-        m.cache = cache;
-        for (int i = 0; i < n && !rc; i++)
-            if (topt_count_divides_batch(&m, of[i].gpus, NULL) &&
-                topt_count_least_bytes(&m, of[i].gpus) <= of[i].most)
-                rc = topt_count_complete(&m, of[i].gpus, of[i].most, err);
-        topt_planning_fini(&m);
-    }
-    topt_model_destroy(other);
-    return rc;
-}
-
-int topt_fewest_complete(struct topt_planning *m, const struct topt_reach *of, int n,
-                         struct topt_error *err)
-{
-    const struct topt_request *r = m->request;
-    int rc = 0;
-    m->tensor = (enum topt_tensor_where)topt_request_tensor_at(r, 0);
-    for (int i = 0; i < RELAXATIONS && !rc && r->space == TOPT_SPACE_UNIFORM; i++)
-        if (relaxations[i].excluded(m))
-            rc = complete_relaxed(m, &relaxations[i], of, n, err);
     return rc;
 }
 

@@ -413,7 +413,7 @@ static int widen(const struct topt_planning *m, int factors, struct topt_request
         return -1;
     ret->tensor = m->tensor;
     topt_planning_resume(ret, m);
-    ret->cache = m->cache;
+    ret->memo = m->memo;
     return 0;
 }
 
@@ -500,19 +500,4 @@ int topt_count_solve(struct topt_planning *m, int64_t gpus, int64_t limit,
     if (rc)
         topt_best_fini(ret);
     return rc;
-}
-
-int topt_count_complete(struct topt_planning *m, int64_t gpus, int64_t most,
-                        struct topt_error *err)
-{
-    struct topt_solutions seen = {.certificate = topt_certificate_exact()};
-    int rc = 0, nodes = 0, per_node = 0;
-    while (!rc && topt_request_grid(m->request, gpus, &nodes, &per_node)) {
-        struct topt_grid_search s;
-        rc = topt_grid_open(&s, m, nodes, per_node, TOPT_GOAL_FASTEST, err) ||
-             topt_grid_complete(&s, most, &seen, err);
-        topt_grid_close(&s);
-    }
-    topt_solutions_fini(&seen);
-    return rc ? -1 : 0;
 }

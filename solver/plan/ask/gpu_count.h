@@ -49,8 +49,4 @@ int64_t topt_best_bound(const struct topt_best *b);
 
 json_t *topt_fits_json(enum topt_fits fits);
 
-/* See that all is cached that the fastest within some limit of 'most' or less may need. */
-int topt_count_complete(struct topt_planning *m, int64_t gpus, int64_t most,
-                        struct topt_error *err) TOPT_MUST_CHECK;
-
 #endif

@@ -1,7 +1,6 @@
 /* plan.c - requests for one plan answered, by mode: counts of devices tried, the best
  * plan written down (answer.c), and what the question was. */
 #include "answer.h"
-#include "ask.h"
 #include "gpu_count.h"
 #include "fewest.h"
 #include "grid_data.h"
@@ -122,16 +121,16 @@ static void put_question(const struct topt_request *r, json_t *answer)
         json_object_set_new(answer, "needs", json_string(needs));
 }
 
-int topt_answer_plan(const struct topt_request *r, struct topt_variant_cache *cache,
-                     json_t **ret, struct topt_error *err)
+int topt_plan_from(const struct topt_request *r, struct topt_memo *memo, json_t **ret,
+                   struct topt_error *err)
 {
     struct topt_planning m;
     *ret = NULL;
     if (r->mode == TOPT_PROFILING)
-        return topt_answer_curve(r, cache, ret, err);
+        return topt_answer_curve(r, memo, ret, err);
     if (topt_request_check(r, err) || topt_planning_init(&m, r, err))
         return -1;
-    m.cache = cache;
+    m.memo = memo;
     int rc = r->mode == TOPT_MINI_TIME ? mini_time(&m, ret, err)
                                        : topt_answer_fewest(&m, ret, err);
     topt_planning_fini(&m);
@@ -142,11 +141,11 @@ int topt_answer_plan(const struct topt_request *r, struct topt_variant_cache *ca
 
 int topt_plan(const struct topt_request *r, json_t **ret, struct topt_error *err)
 {
-    struct topt_variant_cache *cache = topt_variant_cache_create();
+    struct topt_memo *memo = topt_memo_create();
     *ret = NULL;
-    if (!cache)
+    if (!memo)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the plan");
-    int rc = topt_answer_plan(r, cache, ret, err);
-    topt_variant_cache_destroy(cache);
+    int rc = topt_plan_from(r, memo, ret, err);
+    topt_memo_destroy(memo);
     return rc;
 }

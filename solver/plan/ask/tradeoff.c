@@ -11,6 +11,7 @@
 #include "grid.h"
 #include "grid_data.h"
 #include "grid_solve.h"
+#include "memo.h"
 #include "planning.h"
 #include "names.h"
 #include "problem.h"
@@ -85,16 +86,13 @@ static json_t *check(struct topt_planning *m, const struct topt_best *b,
 static int put_checked(struct topt_planning *m, const struct topt_best *b, json_t *point,
                        struct topt_error *err)
 {
-    struct topt_cached_point *cached = b->solution.cached;
-    json_t *o =
-        cached && cached->checked ? json_incref(cached->checked) : check(m, b, err);
+    struct topt_memo_point *known = b->solution.memo;
+    json_t *o = known && known->checked ? json_incref(known->checked) : check(m, b, err);
     if (!o)
         return -1;
     json_object_update(point, o);
-    if (cached && !cached->checked) {
-        cached->checked = json_incref(o);
-        m->cache->grew = 1;
-    }
+    if (known && !known->checked)
+        known->checked = json_incref(o);
     json_decref(o);
     return 0;
 }
@@ -215,8 +213,8 @@ static void put_efficiency(json_t *curve)
                         json_object_get(json_array_get(points, (size_t)knee), "gpus"));
 }
 
-int topt_answer_curve(const struct topt_request *r, struct topt_variant_cache *cache,
-                      json_t **ret, struct topt_error *err)
+int topt_answer_curve(const struct topt_request *r, struct topt_memo *memo, json_t **ret,
+                      struct topt_error *err)
 {
     struct topt_planning m;
     int64_t *count;
@@ -225,7 +223,7 @@ int topt_answer_curve(const struct topt_request *r, struct topt_variant_cache *c
     if ((r->mode == TOPT_PROFILING && topt_request_check(r, err)) ||
         topt_planning_init(&m, r, err))
         return -1;
-    m.cache = cache;
+    m.memo = memo;
     if (topt_request_counts(r, &count, &n, err)) {
         topt_planning_fini(&m);
         return -1;

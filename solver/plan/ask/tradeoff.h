@@ -5,7 +5,6 @@
 #include <jansson.h>
 
 #include "gpu_count.h"
-#include "variant_cache.h"
 #include "planning.h"
 
 /* The fastest on so many as a point of a curve; NULL where a search was stopped before it
@@ -17,9 +16,8 @@ int topt_count_point(struct topt_planning *m, int64_t gpus, json_t **ret,
 int topt_best_point(struct topt_planning *m, const struct topt_best *b, int64_t gpus,
                     json_t **ret, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* A curve, from the cache of the request's problem; what is missing there is searched and
- * added. */
-int topt_answer_curve(const struct topt_request *r, struct topt_variant_cache *cache,
-                      json_t **ret, struct topt_error *err) TOPT_MUST_CHECK;
+/* A curve, from the memo of the request's problem. */
+int topt_answer_curve(const struct topt_request *r, struct topt_memo *memo, json_t **ret,
+                      struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

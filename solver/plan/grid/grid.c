@@ -3,7 +3,7 @@
 #include "grid.h"
 #include "algorithm.h"
 #include "grid_data.h"
-#include "variant_cache.h"
+#include "memo.h"
 #include "planning.h"
 #include "price_tuning.h"
 #include "problem.h"
@@ -56,17 +56,17 @@ static int resolve_blocks(struct topt_grid_search *s, enum topt_goal goal,
                : 0;
 }
 
-/* Variants are cached where their frontiers are (variant_cache.h), for limits that the device has;
- * and where work is not counted out, which ends searches in between. */
-static int open_cached(struct topt_grid_search *s, enum topt_goal goal,
-                       struct topt_error *err)
+/* The memo is asked where blocks choose alike and for limits that the device has, but where work is
+ * counted out, which ends searches in between. */
+static int open_memo(struct topt_grid_search *s, enum topt_goal goal,
+                     struct topt_error *err)
 {
     const struct topt_request *r = s->request;
-    if (!s->planning->cache || s->space != TOPT_SPACE_UNIFORM || !s->alike ||
+    if (!s->planning->memo || s->space != TOPT_SPACE_UNIFORM || !s->alike ||
         s->algorithm || !by_ft(s) || r->max_work || r->pin || goal == TOPT_GOAL_FRONTIER)
         return 0;
-    s->cached = topt_cached_grid(s->planning->cache, s->mesh.nodes, s->mesh.per_node);
-    return s->cached ? 0 : topt_nomem(err, "the search");
+    s->memo = topt_memo_grid(s->planning->memo, s->mesh.nodes, s->mesh.per_node);
+    return s->memo ? 0 : topt_nomem(err, "the search");
 }
 
 static int open_mesh(struct topt_grid_search *s, int nodes, int per_node,
@@ -95,7 +95,7 @@ int topt_grid_open(struct topt_grid_search *s, struct topt_planning *m, int node
     s->space = topt_space_resolve(r->space, s->mesh.devices);
     s->factors = topt_request_factors(r, s->space);
     if (resolve_blocks(s, goal, err) || topt_variants_list(s, err) ||
-        open_cached(s, goal, err))
+        open_memo(s, goal, err))
         return -1;
     s->router = topt_router_create(r->hw, &s->mesh);
     return s->router ? 0 : topt_nomem(err, "the search");

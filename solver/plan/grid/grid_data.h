@@ -7,7 +7,7 @@
 #include "planning.h"
 #include "solutions.h"
 
-struct topt_cached_grid;
+struct topt_memo_grid;
 
 enum topt_goal {
     TOPT_GOAL_FRONTIER,
@@ -35,9 +35,8 @@ struct topt_grid_search {
      * good as need not be found. */
     struct topt_cost *known;
     int nknown;
-    int fastest; /* only the fastest of them is asked for */
-    struct topt_cached_grid
-        *cached; /* of planning->cache; NULL where variants are not cached */
+    int fastest;                 /* only the fastest of them is asked for */
+    struct topt_memo_grid *memo; /* of planning->memo; NULL where it is not asked */
 };
 
 #endif

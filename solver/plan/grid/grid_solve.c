@@ -6,13 +6,12 @@
  * search. */
 #include "grid_solve.h"
 #include "algorithm.h"
-#include "disjoint_lifetimes.h"
-#include "grid_hidden.h"
+#include "hidden.h"
+#include "lifetimes.h"
 #include "caps.h"
 #include "certificate.h"
 #include "grid.h"
 #include "grid_data.h"
-#include "cached_solve.h"
 #include "planning.h"
 #include "problem.h"
 #include "problem_stats.h"
@@ -22,6 +21,7 @@
 #include "topt_array.h"
 #include "topt_choices.h"
 #include "topt_question.h"
+#include "uniform.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -216,12 +216,12 @@ static void tell_progress(const struct solver *v, const struct topt_variant *var
 }
 
 /* A variant by its own problem. */
-static int solve_uncached(struct solver *v, struct topt_variant *variant,
-                          struct topt_solutions *part)
+static int solve_alone(struct solver *v, struct topt_variant *variant,
+                       struct topt_solutions *part)
 {
     struct topt_problem *p = NULL;
-    if (topt_grid_disjoint_lifetimes(v->s, variant, v->err) ||
-        topt_grid_hidden(v->s, variant, v->err))
+    if (topt_uniform_lifetimes(v->s, variant, v->err) ||
+        topt_uniform_hidden(v->s, variant, v->err))
         return -1;
     tell_progress(v, variant);
     int rc = price_and_search(v, variant, &p, part) ||
@@ -232,11 +232,11 @@ static int solve_uncached(struct solver *v, struct topt_variant *variant,
     return rc ? -1 : 0;
 }
 
-static int solve_cached(struct solver *v, struct topt_variant *variant,
-                        struct topt_solutions *part)
+static int solve_by_memo(struct solver *v, struct topt_variant *variant,
+                         struct topt_solutions *part)
 {
-    struct topt_cached_question q = {v->goal, memory_limit(v), time_limit(v)};
-    if (!topt_cached_solve(v->s, &v->o, &q, variant, part, v->err))
+    struct topt_uniform_question q = {v->goal, memory_limit(v), time_limit(v)};
+    if (!topt_uniform_solve(v->s, &v->o, &q, variant, part, v->err))
         return 0;
     if (!stopping(v))
         return -1;
@@ -252,8 +252,8 @@ static int solve_variant(struct solver *v, struct topt_variant *variant)
         return topt_fail(v->err, TOPT_ERR_CANCELED, "the search was canceled");
     if (beyond(topt_grid_least_bytes(v->s, variant), memory_limit(v)))
         return 0;
-    int rc = v->s->cached ? solve_cached(v, variant, &part)
-                          : solve_uncached(v, variant, &part);
+    int rc =
+        v->s->memo ? solve_by_memo(v, variant, &part) : solve_alone(v, variant, &part);
     if (!rc) {
         rc = topt_solutions_merge(v->ret, &part, v->err);
         keep_best(v);
@@ -363,20 +363,5 @@ int topt_grid_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t lim
         rc = add_uniform_fastest(s, limit, ret, err);
     if (rc)
         topt_solutions_fini(ret);
-    return rc;
-}
-
-int topt_grid_complete(struct topt_grid_search *s, int64_t most,
-                       struct topt_solutions *seen, struct topt_error *err)
-{
-    const struct topt_request *r = s->request;
-    struct topt_search_options o = options_of(r);
-    int rc = 0;
-    for (int i = 0; i < s->nvariants && s->cached && !rc; i++) {
-        if (topt_request_stopped(r) || (r->cancel && atomic_load(r->cancel)))
-            return topt_fail(err, TOPT_ERR_CANCELED, "the search was canceled");
-        if (topt_grid_least_bytes(s, &s->variant[i]) <= most)
-            rc = topt_cached_complete(s, &o, most, &s->variant[i], seen, err);
-    }
     return rc;
 }

@@ -11,10 +11,4 @@ int topt_grid_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t lim
                     int64_t time_limit, struct topt_solutions *ret,
                     struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Where variants are cached: see that all is that some question for the fastest within
- * 'most' or less may need (cached_solve.h). */
-int topt_grid_complete(struct topt_grid_search *s, int64_t most,
-                       struct topt_solutions *seen,
-                       struct topt_error *err) TOPT_MUST_CHECK;
-
 #endif

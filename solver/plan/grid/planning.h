@@ -10,7 +10,7 @@
 
 #include <pthread.h>
 
-struct topt_variant_cache;
+struct topt_memo;
 
 /* Models by number of micro-batches are made when asked for, by any of several threads. */
 struct topt_planning {
@@ -28,9 +28,9 @@ struct topt_planning {
     int64_t work;              /* of searches and their pricing so far */
     /* Why a part of the space was not searched, as an error says it; "": all was. */
     char too_large[240];
-    /* The cache of the request's variants, which gets what is missing; borrowed, NULL:
-     * nothing is. */
-    struct topt_variant_cache *cache;
+    /* Of the request's problem (memo.h), which gets what is missing; borrowed, NULL: there is
+     * none. */
+    struct topt_memo *memo;
     int n;
     pthread_mutex_t
         lock; /* guards 'at', whose members do not change once they are known */

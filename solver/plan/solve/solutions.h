@@ -16,14 +16,13 @@ struct topt_variant {
     int hidden_ppm;       /* the same */
 };
 
-struct topt_cached_point;
+struct topt_memo_point;
 
 struct topt_solution {
     int64_t memory_bytes, time_ns;
     struct topt_strategy *strategy;
-    struct topt_variant variant; /* of which the problem was made */
-    struct topt_cached_point
-        *cached; /* where that one keeps it, borrowed; NULL: nowhere */
+    struct topt_variant variant;  /* of which the problem was made */
+    struct topt_memo_point *memo; /* that it is a copy of, borrowed; NULL: none */
 };
 
 struct topt_solutions {

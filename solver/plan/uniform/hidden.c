@@ -1,10 +1,10 @@
-/* grid_hidden.c - how much of the asynchronous communication of a uniform strategy
+/* hidden.c - how much of the asynchronous communication of a uniform strategy
  * computation hides.
  *
  * Without tensor parallelism an operator has one configuration, and with a framework's own; where it
  * is free, the fastest of its few stands for whichever the search will take, since asynchronous
  * communication and what is computed hardly differ between them. */
-#include "grid_hidden.h"
+#include "hidden.h"
 #include "grid.h"
 #include "grid_data.h"
 #include "planning.h"
@@ -77,8 +77,8 @@ static int choose_all(struct chooser *c)
     return 0;
 }
 
-int topt_grid_hidden(struct topt_grid_search *s, struct topt_variant *v,
-                     struct topt_error *err)
+int topt_uniform_hidden(struct topt_grid_search *s, struct topt_variant *v,
+                        struct topt_error *err)
 {
     const struct topt_request *r = s->request;
     struct chooser c = {.v = v, .err = err};

@@ -1,6 +1,6 @@
-/* disjoint_lifetimes.c - memory of uniform strategies of another framework that is never in
+/* lifetimes.c - memory of uniform strategies of another framework that is never in
  * use at once. */
-#include "disjoint_lifetimes.h"
+#include "lifetimes.h"
 #include "grid_data.h"
 #include "planning.h"
 #include "request.h"
@@ -161,8 +161,8 @@ static int know_recomputed(struct topt_planning *m, struct topt_micro *t,
 }
 
 /* Floors of all, less a hundredth, as bytes are weighed by thousandths. */
-int topt_grid_disjoint_lifetimes(struct topt_grid_search *s, struct topt_variant *v,
-                                 struct topt_error *err)
+int topt_uniform_lifetimes(struct topt_grid_search *s, struct topt_variant *v,
+                           struct topt_error *err)
 {
     double all = s->mesh.devices,
            tensor = all / (double)topt_data_ranks(&s->mesh, v->cut);

@@ -1,10 +1,10 @@
-/* cached_solve.c - a variant answered from the cache of it, which is found out where it
+/* uniform.c - a variant of the uniform space answered from the memo of its problem, which gets what
  * is missing. */
-#include "cached_solve.h"
-#include "disjoint_lifetimes.h"
-#include "grid_hidden.h"
+#include "uniform.h"
 #include "grid.h"
-#include "variant_cache.h"
+#include "hidden.h"
+#include "lifetimes.h"
+#include "memo.h"
 #include "problem.h"
 #include "solve.h"
 #include "topt_progress.h"
@@ -15,7 +15,7 @@ struct lookup {
     struct topt_grid_search *s;
     const struct topt_search_options *o;
     struct topt_variant *variant;
-    struct topt_cached_variant *x;
+    struct topt_memo_variant *x;
     struct topt_problem *p; /* owned; NULL where nothing was missing */
     struct topt_error *err;
 };
@@ -38,16 +38,15 @@ static int make_problem(struct lookup *l)
     if (l->p)
         return 0;
     tell_progress(l);
-    l->s->planning->cache->searches++;
-    l->s->planning->cache->grew = 1;
+    l->s->planning->memo->searches++;
     return topt_grid_problem(l->s, l->variant, &l->p, l->err);
 }
 
 static int price(struct lookup *l)
 {
-    struct topt_cached_variant *x = l->x;
-    if (topt_grid_disjoint_lifetimes(l->s, l->variant, l->err) ||
-        topt_grid_hidden(l->s, l->variant, l->err) || make_problem(l))
+    struct topt_memo_variant *x = l->x;
+    if (topt_uniform_lifetimes(l->s, l->variant, l->err) ||
+        topt_uniform_hidden(l->s, l->variant, l->err) || make_problem(l))
         return -1;
     x->variant = *l->variant;
     x->some = topt_problem_has_choices(l->p);
@@ -70,33 +69,10 @@ static struct topt_search_options widest(const struct lookup *l, int64_t memory_
     return o;
 }
 
-/* Keep what a search found: 0; 1 where that can't be, which is no failure. */
-static int keep(struct lookup *l, const struct topt_solutions *found,
-                struct topt_cached_points *ret)
-{
-    struct topt_variant_cache *k = l->s->planning->cache;
-    struct topt_cached_point *at = calloc((size_t)found->n + 1, sizeof *at);
-    int n = 0;
-    while (at && n < found->n && found->certificate.exact && !found->stopped) {
-        const struct topt_solution *f = &found->at[n];
-        int word = topt_strategy_code_add(&k->strategies, l->s->request->model,
-                                          &l->s->mesh, l->variant->cut, f->strategy);
-        if (word < 0)
-            break;
-        at[n++] = (struct topt_cached_point){f->memory_bytes, f->time_ns, word, NULL};
-    }
-    if (!at || n < found->n || !found->certificate.exact || found->stopped) {
-        free(at);
-        return 1;
-    }
-    *ret = (struct topt_cached_points){1, found->certificate.stats, n, at};
-    return 0;
-}
-
 /* The fastest that the device can hold, or, 'below' that one, all of the frontier.  1
- * where it can't be cached. */
+ * where the search was not exact, so that it is of this question alone. */
 static int search(struct lookup *l, enum topt_goal goal, int64_t limit,
-                  struct topt_cached_points *ret)
+                  struct topt_memo_points *ret)
 {
     struct topt_search_options o = widest(l, limit);
     struct topt_solutions found = {.certificate = topt_certificate_exact()};
@@ -104,12 +80,12 @@ static int search(struct lookup *l, enum topt_goal goal, int64_t limit,
         (goal == TOPT_GOAL_FASTEST ? topt_solve_fastest(l->p, &o, &found, l->err)
                                    : topt_solve_frontier(l->p, &o, &found, l->err)))
         return -1;
-    int rc = keep(l, &found, ret);
+    int rc = topt_memo_take(l->s->planning->memo, &found, ret);
     topt_solutions_fini(&found);
-    return rc;
+    return rc < 0 ? topt_nomem(l->err, "the search") : rc;
 }
 
-/* These see that a part is known: 0, 1 where it can't be cached, -1. */
+/* See that a part is known: 0, 1 where its search was not exact, -1. */
 
 static int find_fastest(struct lookup *l)
 {
@@ -122,7 +98,7 @@ static int find_fastest(struct lookup *l)
 /* What takes less memory than the fastest that the device can hold. */
 static int find_below(struct lookup *l)
 {
-    struct topt_cached_variant *x = l->x;
+    struct topt_memo_variant *x = l->x;
     if (!x->fastest.n || x->below.known)
         return 0;
     int64_t limit = x->fastest.at[0].memory_bytes - 1;
@@ -135,7 +111,7 @@ static int find_below(struct lookup *l)
 
 static int find_least(struct lookup *l)
 {
-    struct topt_cached_variant *x = l->x;
+    struct topt_memo_variant *x = l->x;
     struct topt_solutions found = {.certificate = topt_certificate_exact()};
     if (x->least_memory_known)
         return 0;
@@ -159,9 +135,9 @@ static int open_variant(struct lookup *l, struct topt_grid_search *s,
                         struct topt_error *err)
 {
     *l = (struct lookup){.s = s, .o = o, .variant = variant, .err = err};
-    l->x = topt_cached_variant(s->cached, variant);
+    l->x = topt_memo_variant(s->planning->memo, s->memo, variant);
     if (!l->x)
-        return topt_nomem(err, "frontiers");
+        return topt_nomem(err, "the search");
     if (!l->x->priced)
         return price(l);
     *variant = l->x->variant;
@@ -175,16 +151,16 @@ static int beyond(int64_t value, int64_t limit)
     return limit && value > limit;
 }
 
-static int within(const struct topt_cached_question *q, int64_t memory, int64_t time)
+static int within(const struct topt_uniform_question *q, int64_t memory, int64_t time)
 {
     if (q->goal == TOPT_GOAL_LEAST)
         return !q->memory_limit || memory < q->memory_limit;
     return !beyond(memory, q->memory_limit) && !beyond(time, q->time_limit);
 }
 
-/* As if nothing were cached. */
-static int answer_uncached(struct lookup *l, const struct topt_cached_question *q,
-                           struct topt_solutions *ret)
+/* Search for this question alone. */
+static int answer_alone(struct lookup *l, const struct topt_uniform_question *q,
+                        struct topt_solutions *ret)
 {
     struct topt_search_options o = *l->o;
     o.memory_limit = q->memory_limit;
@@ -199,17 +175,13 @@ static int answer_uncached(struct lookup *l, const struct topt_cached_question *
     return 0;
 }
 
-static int read_point(struct lookup *l, struct topt_cached_point *p,
+static int read_point(struct lookup *l, struct topt_memo_point *p,
                       struct topt_solutions *ret)
 {
     struct topt_solution s = {p->memory_bytes, p->time_ns,
-                              topt_strategy_code_read(&l->s->planning->cache->strategies,
-                                                      p->strategy, l->s->request->model,
-                                                      &l->s->mesh, l->variant->cut),
-                              *l->variant, p};
+                              topt_strategy_copy(p->strategy), *l->variant, p};
     if (!s.strategy)
-        return topt_fail(l->err, TOPT_ERR_INVAL,
-                         "a strategy that is cached is not one of the model");
+        return topt_nomem(l->err, "the search");
     ret->certificate.bound_ns = s.time_ns;
     if (!topt_solutions_append(ret, &s, 1, l->err))
         return 0;
@@ -218,10 +190,10 @@ static int read_point(struct lookup *l, struct topt_cached_point *p,
 }
 
 /* Of what takes less memory than the fastest nothing is as fast. */
-static int answer_fastest(struct lookup *l, const struct topt_cached_question *q,
+static int answer_fastest(struct lookup *l, const struct topt_uniform_question *q,
                           struct topt_solutions *ret)
 {
-    const struct topt_cached_points *fast = &l->x->fastest, *below = &l->x->below;
+    const struct topt_memo_points *fast = &l->x->fastest, *below = &l->x->below;
     int rc = find_fastest(l), i;
     if (rc)
         return rc;
@@ -242,7 +214,7 @@ static int answer_fastest(struct lookup *l, const struct topt_cached_question *q
 }
 
 /* Its strategy is never asked for. */
-static int answer_least(struct lookup *l, const struct topt_cached_question *q,
+static int answer_least(struct lookup *l, const struct topt_uniform_question *q,
                         struct topt_solutions *ret)
 {
     int rc = find_least(l);
@@ -253,10 +225,10 @@ static int answer_least(struct lookup *l, const struct topt_cached_question *q,
     return topt_solutions_append(ret, &s, 1, l->err);
 }
 
-static int answer(struct lookup *l, const struct topt_cached_question *q,
+static int answer(struct lookup *l, const struct topt_uniform_question *q,
                   struct topt_solutions *ret)
 {
-    const struct topt_cached_variant *x = l->x;
+    const struct topt_memo_variant *x = l->x;
     topt_problem_stats_add(&l->s->stats, &x->stats);
     l->s->stats.routes = -1; /* of one variant it is not known */
     if (!x->some || !within(q, x->least.memory, x->least.time))
@@ -266,64 +238,17 @@ static int answer(struct lookup *l, const struct topt_cached_question *q,
     if (rc <= 0)
         return rc;
     topt_solutions_fini(ret);
-    return answer_uncached(l, q, ret);
+    return answer_alone(l, q, ret);
 }
 
-int topt_cached_solve(struct topt_grid_search *s, const struct topt_search_options *o,
-                      const struct topt_cached_question *q, struct topt_variant *variant,
-                      struct topt_solutions *ret, struct topt_error *err)
+int topt_uniform_solve(struct topt_grid_search *s, const struct topt_search_options *o,
+                       const struct topt_uniform_question *q,
+                       struct topt_variant *variant, struct topt_solutions *ret,
+                       struct topt_error *err)
 {
     struct lookup l;
     *ret = (struct topt_solutions){.certificate = topt_certificate_exact()};
     int rc = open_variant(&l, s, o, variant, err) || answer(&l, q, ret);
-    topt_problem_destroy(l.p);
-    return rc ? -1 : 0;
-}
-
-/* ---- what may be asked ------------------------------------------------------------- */
-
-/* Is something before it faster than 'time' in no more memory than it needs at least? */
-static int excluded(const struct topt_cached_variant *x, int64_t time,
-                    const struct topt_solutions *seen)
-{
-    int i = seen->n;
-    while (i > 0 && seen->at[i - 1].memory_bytes > x->least.memory)
-        i--;
-    return i > 0 && seen->at[i - 1].time_ns < time;
-}
-
-static int add_points(const struct topt_cached_points *p, struct topt_solutions *seen,
-                      struct topt_error *err)
-{
-    for (int i = 0; i < p->n; i++) {
-        struct topt_solution s = {.memory_bytes = p->at[i].memory_bytes,
-                                  .time_ns = p->at[i].time_ns};
-        if (topt_solutions_append(seen, &s, 1, err))
-            return -1;
-    }
-    return topt_solutions_reduce(seen, err);
-}
-
-static int complete(struct lookup *l, int64_t most, struct topt_solutions *seen)
-{
-    const struct topt_cached_variant *x = l->x;
-    if (!x->some || x->least.memory > most || excluded(x, x->least.time, seen))
-        return 0;
-    if (find_fastest(l) < 0)
-        return -1;
-    if (x->fastest.n && !excluded(x, x->fastest.at[0].time_ns, seen) && find_below(l) < 0)
-        return -1;
-    return add_points(&x->fastest, seen, l->err) || add_points(&x->below, seen, l->err)
-               ? -1
-               : 0;
-}
-
-int topt_cached_complete(struct topt_grid_search *s, const struct topt_search_options *o,
-                         int64_t most, struct topt_variant *variant,
-                         struct topt_solutions *seen, struct topt_error *err)
-{
-    struct lookup l;
-    int rc = open_variant(&l, s, o, variant, err) || complete(&l, most, seen);
     topt_problem_destroy(l.p);
     return rc ? -1 : 0;
 }

@@ -1,0 +1,143 @@
+/* memo.c - what was found out about the variants of one problem's grids, held in order. */
+#include "memo.h"
+#include "topt_array.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct topt_memo *topt_memo_create(void)
+{
+    return calloc(1, sizeof(struct topt_memo));
+}
+
+static void points_fini(struct topt_memo_points *p)
+{
+    for (int i = 0; i < p->n; i++) {
+        topt_strategy_destroy(p->at[i].strategy);
+        json_decref(p->at[i].checked);
+    }
+    free(p->at);
+}
+
+static void variant_destroy(struct topt_memo_variant *v)
+{
+    points_fini(&v->fastest);
+    points_fini(&v->below);
+    free(v);
+}
+
+static void grid_destroy(struct topt_memo_grid *g)
+{
+    for (int i = 0; i < g->n; i++)
+        variant_destroy(g->at[i]);
+    free(g->at);
+    free(g);
+}
+
+void topt_memo_destroy(struct topt_memo *m)
+{
+    if (!m)
+        return;
+    topt_memo_destroy(m->lora);
+    for (int i = 0; i < m->n; i++)
+        grid_destroy(m->at[i]);
+    free(m->at);
+    free(m);
+}
+
+struct topt_memo *topt_memo_lora(struct topt_memo *m)
+{
+    if (!m->lora)
+        m->lora = topt_memo_create();
+    return m->lora;
+}
+
+size_t topt_memo_bytes(const struct topt_memo *m)
+{
+    return m->bytes + (m->lora ? topt_memo_bytes(m->lora) : 0);
+}
+
+int64_t topt_memo_searches(const struct topt_memo *m)
+{
+    return m->searches + (m->lora ? topt_memo_searches(m->lora) : 0);
+}
+
+struct topt_memo_grid *topt_memo_grid(struct topt_memo *m, int nodes, int per_node)
+{
+    int at = 0;
+    while (at < m->n && (m->at[at]->nodes < nodes ||
+                         (m->at[at]->nodes == nodes && m->at[at]->per_node < per_node)))
+        at++;
+    if (at < m->n && m->at[at]->nodes == nodes && m->at[at]->per_node == per_node)
+        return m->at[at];
+    struct topt_memo_grid *g = calloc(1, sizeof *g);
+    if (!g || TOPT_RESIZE(m->at, m->n + 1)) {
+        free(g);
+        return NULL;
+    }
+    *g = (struct topt_memo_grid){.nodes = nodes, .per_node = per_node};
+    memmove(m->at + at + 1, m->at + at, (size_t)(m->n - at) * sizeof(*m->at));
+    m->at[at] = g;
+    m->n++;
+    return g;
+}
+
+static int order(const struct topt_variant *a, const struct topt_variant *b)
+{
+    if (a->micro_batches != b->micro_batches)
+        return a->micro_batches < b->micro_batches ? -1 : 1;
+    if (a->cut != b->cut)
+        return a->cut - b->cut;
+    return a->zero != b->zero ? a->zero - b->zero : a->recompute - b->recompute;
+}
+
+struct topt_memo_variant *topt_memo_variant(struct topt_memo *m, struct topt_memo_grid *g,
+                                            const struct topt_variant *v)
+{
+    int lo = 0, hi = g->n;
+    while (lo < hi) {
+        int mid = (lo + hi) / 2;
+        if (order(&g->at[mid]->variant, v) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (lo < g->n && !order(&g->at[lo]->variant, v))
+        return g->at[lo];
+    struct topt_memo_variant *made = calloc(1, sizeof *made);
+    if (!made || TOPT_ROOM(g->at, g->n, g->cap, 16)) {
+        free(made);
+        return NULL;
+    }
+    made->variant = *v;
+    memmove(g->at + lo + 1, g->at + lo, (size_t)(g->n - lo) * sizeof *g->at);
+    g->at[lo] = made;
+    g->n++;
+    m->bytes += sizeof *made;
+    return made;
+}
+
+static size_t strategy_bytes(const struct topt_strategy *s)
+{
+    size_t ops = (size_t)s->nops, tensors = (size_t)s->ntensors;
+    return sizeof *s + ops * (sizeof *s->config + TOPT_MAX_INPUTS) +
+           tensors * sizeof *s->hub;
+}
+
+int topt_memo_take(struct topt_memo *m, struct topt_solutions *found,
+                   struct topt_memo_points *ret)
+{
+    if (!found->certificate.exact || found->stopped)
+        return 1;
+    struct topt_memo_point *at = calloc((size_t)found->n + 1, sizeof *at);
+    if (!at)
+        return -1;
+    for (int i = 0; i < found->n; i++) {
+        struct topt_solution *f = &found->at[i];
+        at[i] = (struct topt_memo_point){f->memory_bytes, f->time_ns, f->strategy, NULL};
+        m->bytes += sizeof *at + strategy_bytes(f->strategy);
+    }
+    *ret = (struct topt_memo_points){1, found->certificate.stats, found->n, at};
+    found->n = 0; /* strategies are the memo's now */
+    return 0;
+}

@@ -1,0 +1,83 @@
+/* memo.h - what is known about the variants of one problem's grids, whatever limit, number of
+ * GPUs or mode was asked for.  Private to plan/.
+ *
+ *     memo -- grid (nodes x devices a node) -- variant -- bounds, the fastest, its frontier
+ *                                                         below that, the least memory
+ *
+ * A problem is all that decides what strategies cost: model with batch and length, hardware,
+ * framework, precision, what is trained.  A question adds limits, a mode, numbers of GPUs, a
+ * selection of factors.  A variant is searched in the order in which questions need it: its
+ * bounds, which takes its prices; the fastest strategy that the device can hold; where a limit
+ * excludes that one, the rest of the frontier; and the least memory.  None of these depends on
+ * the question, nor on what is known of other variants.  So an answer that is put together
+ * from them is the same, byte for byte, whichever question had them searched.
+ *
+ * The memo holds the uniform space alone, where blocks choose alike: a variant's frontier has
+ * few points there.  Thread safety: one owner at a time. */
+#ifndef TOPT_PLAN_MEMO_H
+#define TOPT_PLAN_MEMO_H
+
+#include <jansson.h>
+
+#include "problem_stats.h"
+#include "solutions.h"
+#include "topt_plan.h"
+
+struct topt_memo_point {
+    int64_t memory_bytes, time_ns;
+    struct topt_strategy *strategy; /* owned */
+    /* What a curve says of it, once the checker has confirmed it; NULL before.  Owned. */
+    json_t *checked;
+};
+
+/* What one search found. */
+struct topt_memo_points {
+    int known;
+    struct topt_search_stats work;
+    int n;
+    struct topt_memo_point *at; /* memory ascending, time strictly descending; owned */
+};
+
+struct topt_memo_variant {
+    struct topt_variant variant;
+    int priced;
+    int some;                        /* has every operator a configuration? */
+    struct topt_cost least;          /* lower bounds of every strategy */
+    struct topt_problem_stats stats; /* but routes, which variants of a grid share */
+    struct topt_memo_points fastest; /* that the device can hold: one or none */
+    struct topt_memo_points below;   /* the frontier below that one */
+    /* The least memory, be it more than the device has; 0: not known, 1: there is no strategy,
+     * 2: known. */
+    int least_memory_known;
+    struct topt_cost least_memory;
+};
+
+struct topt_memo_grid {
+    int nodes, per_node;
+    int n, cap;
+    struct topt_memo_variant **at; /* by micro-batches, cut, sharding, recomputation */
+};
+
+struct topt_memo {
+    int n;
+    struct topt_memo_grid **at; /* by nodes, then devices a node */
+    int64_t searches;           /* variants that were priced or searched */
+    size_t bytes;               /* of points and variants */
+    struct topt_memo
+        *lora; /* of the model with adapters, which answers offer; NULL: nothing */
+};
+
+/* The grid, or the variant, empty where nothing is known of it; NULL without memory. */
+struct topt_memo_grid *topt_memo_grid(struct topt_memo *m, int nodes, int per_node);
+struct topt_memo_variant *topt_memo_variant(struct topt_memo *m, struct topt_memo_grid *g,
+                                            const struct topt_variant *v);
+
+/* The memo of the model with adapters, made empty where there is none; NULL without memory. */
+struct topt_memo *topt_memo_lora(struct topt_memo *m);
+
+/* Take over the points of an exact search, which leaves 'found' empty: 0; 1 where the search was
+ * stopped or is not exact, so that nothing follows for other questions; -1 without memory. */
+int topt_memo_take(struct topt_memo *m, struct topt_solutions *found,
+                   struct topt_memo_points *ret);
+
+#endif
