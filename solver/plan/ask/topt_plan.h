@@ -9,6 +9,7 @@
 #define TOPT_PLAN_H
 
 #include "topt_drawing.h"
+#include "topt_memo.h"
 #include "topt_plan_doc.h"
 #include "topt_question.h"
 #include "topt_search.h"
@@ -25,16 +26,6 @@
  * -1: the request is malformed, was canceled, or passed a limit. */
 int topt_plan(const struct topt_request *r, json_t **ret,
               struct topt_error *err) TOPT_MUST_CHECK;
-
-/* What was priced and searched of one problem, from which further questions about it are answered.
- * A problem is all that decides what strategies cost: model with batch and length, hardware,
- * framework, precision, what is trained, limits on tables.  Thread safety: one owner at a time. */
-struct topt_memo;
-struct topt_memo *topt_memo_create(void);    /* empty; NULL without memory */
-void topt_memo_destroy(struct topt_memo *m); /* NULL is fine */
-size_t topt_memo_bytes(const struct topt_memo *m);
-/* Variants that were priced or searched since it was made: as before, where an answer took none. */
-int64_t topt_memo_searches(const struct topt_memo *m);
 
 /* What topt_plan answers, byte for byte, from the memo of the request's problem, which gets what is
  * missing.  That the memo is of this problem is the caller's to see. */

@@ -3,7 +3,6 @@
 #include "grid.h"
 #include "algorithm.h"
 #include "grid_data.h"
-#include "memo.h"
 #include "planning.h"
 #include "price_tuning.h"
 #include "problem.h"
@@ -56,19 +55,6 @@ static int resolve_blocks(struct topt_grid_search *s, enum topt_goal goal,
                : 0;
 }
 
-/* The memo is asked where blocks choose alike and for limits that the device has, but where work is
- * counted out, which ends searches in between. */
-static int open_memo(struct topt_grid_search *s, enum topt_goal goal,
-                     struct topt_error *err)
-{
-    const struct topt_request *r = s->request;
-    if (!s->planning->memo || s->space != TOPT_SPACE_UNIFORM || !s->alike ||
-        s->algorithm || !by_ft(s) || r->max_work || r->pin || goal == TOPT_GOAL_FRONTIER)
-        return 0;
-    s->memo = topt_memo_grid(s->planning->memo, s->mesh.nodes, s->mesh.per_node);
-    return s->memo ? 0 : topt_nomem(err, "the search");
-}
-
 static int open_mesh(struct topt_grid_search *s, int nodes, int per_node,
                      struct topt_error *err)
 {
@@ -94,8 +80,7 @@ int topt_grid_open(struct topt_grid_search *s, struct topt_planning *m, int node
     s->algorithm = topt_algorithm_find(r->algorithm);
     s->space = topt_space_resolve(r->space, s->mesh.devices);
     s->factors = topt_request_factors(r, s->space);
-    if (resolve_blocks(s, goal, err) || topt_variants_list(s, err) ||
-        open_memo(s, goal, err))
+    if (resolve_blocks(s, goal, err) || topt_variants_list(s, err))
         return -1;
     s->router = topt_router_create(r->hw, &s->mesh);
     return s->router ? 0 : topt_nomem(err, "the search");
@@ -236,6 +221,18 @@ static int make_problem(struct topt_grid_search *s, const struct topt_variant *v
     /* Prices are of no use before they are complete. */
     k.cancel = r->stop ? r->stop : r->cancel;
     return topt_problem_create(&k, &o, ret, err);
+}
+
+void topt_grid_tell_progress(const struct topt_grid_search *s,
+                             const struct topt_variant *v)
+{
+    struct topt_progress *p = s->request->progress;
+    TOPT_PROGRESS(p, gpus, s->mesh.devices);
+    TOPT_PROGRESS(p, nodes, s->mesh.nodes);
+    TOPT_PROGRESS(p, variant, v - s->variant + 1);
+    TOPT_PROGRESS(p, variants, s->nvariants);
+    TOPT_PROGRESS(p, priced, 0);
+    TOPT_PROGRESS(p, phase, TOPT_PHASE_PRICING);
 }
 
 int topt_grid_problem(struct topt_grid_search *s, const struct topt_variant *v,

@@ -21,6 +21,10 @@ int topt_grid_holds(const struct topt_grid_search *s, const struct topt_strategy
 /* What no strategy of a variant can go below, without looking at operators. */
 int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_variant *v);
 
+/* Tell whoever watches that a variant of the shape is priced next. */
+void topt_grid_tell_progress(const struct topt_grid_search *s,
+                             const struct topt_variant *v);
+
 /* A variant as a problem: whose frontier, fastest or least may be asked for. */
 int topt_grid_problem(struct topt_grid_search *s, const struct topt_variant *v,
                       struct topt_problem **ret, struct topt_error *err) TOPT_MUST_CHECK;

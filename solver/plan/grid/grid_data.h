@@ -7,8 +7,6 @@
 #include "planning.h"
 #include "solutions.h"
 
-struct topt_memo_grid;
-
 enum topt_goal {
     TOPT_GOAL_FRONTIER,
     TOPT_GOAL_FASTEST, /* only the fastest within the limits */
@@ -35,8 +33,7 @@ struct topt_grid_search {
      * good as need not be found. */
     struct topt_cost *known;
     int nknown;
-    int fastest;                 /* only the fastest of them is asked for */
-    struct topt_memo_grid *memo; /* of planning->memo; NULL where it is not asked */
+    int fastest; /* only the fastest of them is asked for */
 };
 
 #endif

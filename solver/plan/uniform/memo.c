@@ -62,7 +62,7 @@ int64_t topt_memo_searches(const struct topt_memo *m)
     return m->searches + (m->lora ? topt_memo_searches(m->lora) : 0);
 }
 
-struct topt_memo_grid *topt_memo_grid(struct topt_memo *m, int nodes, int per_node)
+static struct topt_memo_grid *find_grid(struct topt_memo *m, int nodes, int per_node)
 {
     int at = 0;
     while (at < m->n && (m->at[at]->nodes < nodes ||
@@ -91,9 +91,12 @@ static int order(const struct topt_variant *a, const struct topt_variant *b)
     return a->zero != b->zero ? a->zero - b->zero : a->recompute - b->recompute;
 }
 
-struct topt_memo_variant *topt_memo_variant(struct topt_memo *m, struct topt_memo_grid *g,
+struct topt_memo_variant *topt_memo_variant(struct topt_memo *m, int nodes, int per_node,
                                             const struct topt_variant *v)
 {
+    struct topt_memo_grid *g = find_grid(m, nodes, per_node);
+    if (!g)
+        return NULL;
     int lo = 0, hi = g->n;
     while (lo < hi) {
         int mid = (lo + hi) / 2;

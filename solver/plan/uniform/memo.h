@@ -4,9 +4,7 @@
  *     memo -- grid (nodes x devices a node) -- variant -- bounds, the fastest, its frontier
  *                                                         below that, the least memory
  *
- * A problem is all that decides what strategies cost: model with batch and length, hardware,
- * framework, precision, what is trained.  A question adds limits, a mode, numbers of GPUs, a
- * selection of factors.  A variant is searched in the order in which questions need it: its
+ * A variant is searched in the order in which questions need it: its
  * bounds, which takes its prices; the fastest strategy that the device can hold; where a limit
  * excludes that one, the rest of the frontier; and the least memory.  None of these depends on
  * the question, nor on what is known of other variants.  So an answer that is put together
@@ -21,7 +19,7 @@
 
 #include "problem_stats.h"
 #include "solutions.h"
-#include "topt_plan.h"
+#include "topt_memo.h"
 
 struct topt_memo_point {
     int64_t memory_bytes, time_ns;
@@ -67,9 +65,8 @@ struct topt_memo {
         *lora; /* of the model with adapters, which answers offer; NULL: nothing */
 };
 
-/* The grid, or the variant, empty where nothing is known of it; NULL without memory. */
-struct topt_memo_grid *topt_memo_grid(struct topt_memo *m, int nodes, int per_node);
-struct topt_memo_variant *topt_memo_variant(struct topt_memo *m, struct topt_memo_grid *g,
+/* A variant of a grid, empty where nothing is known of it; NULL without memory. */
+struct topt_memo_variant *topt_memo_variant(struct topt_memo *m, int nodes, int per_node,
                                             const struct topt_variant *v);
 
 /* The memo of the model with adapters, made empty where there is none; NULL without memory. */

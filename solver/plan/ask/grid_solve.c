@@ -6,8 +6,6 @@
  * search. */
 #include "grid_solve.h"
 #include "algorithm.h"
-#include "hidden.h"
-#include "lifetimes.h"
 #include "caps.h"
 #include "certificate.h"
 #include "grid.h"
@@ -21,7 +19,7 @@
 #include "topt_array.h"
 #include "topt_choices.h"
 #include "topt_question.h"
-#include "uniform.h"
+#include "solve_uniform.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -204,26 +202,14 @@ static int charge_what_it_costs(struct solver *v, const struct topt_variant *var
     return rc;
 }
 
-static void tell_progress(const struct solver *v, const struct topt_variant *variant)
-{
-    struct topt_progress *p = v->s->request->progress;
-    TOPT_PROGRESS(p, gpus, v->s->mesh.devices);
-    TOPT_PROGRESS(p, nodes, v->s->mesh.nodes);
-    TOPT_PROGRESS(p, variant, variant - v->s->variant + 1);
-    TOPT_PROGRESS(p, variants, v->s->nvariants);
-    TOPT_PROGRESS(p, priced, 0);
-    TOPT_PROGRESS(p, phase, TOPT_PHASE_PRICING);
-}
-
 /* A variant by its own problem. */
 static int solve_alone(struct solver *v, struct topt_variant *variant,
                        struct topt_solutions *part)
 {
     struct topt_problem *p = NULL;
-    if (topt_uniform_lifetimes(v->s, variant, v->err) ||
-        topt_uniform_hidden(v->s, variant, v->err))
+    if (topt_uniform_assume(v->s, variant, v->err))
         return -1;
-    tell_progress(v, variant);
+    topt_grid_tell_progress(v->s, variant);
     int rc = price_and_search(v, variant, &p, part) ||
              (part->n && charge_what_it_costs(v, variant, p, part));
     for (int i = 0; i < part->n && !rc; i++)
@@ -252,8 +238,8 @@ static int solve_variant(struct solver *v, struct topt_variant *variant)
         return topt_fail(v->err, TOPT_ERR_CANCELED, "the search was canceled");
     if (beyond(topt_grid_least_bytes(v->s, variant), memory_limit(v)))
         return 0;
-    int rc =
-        v->s->memo ? solve_by_memo(v, variant, &part) : solve_alone(v, variant, &part);
+    int rc = topt_uniform_has_memo(v->s, v->goal) ? solve_by_memo(v, variant, &part)
+                                                  : solve_alone(v, variant, &part);
     if (!rc) {
         rc = topt_solutions_merge(v->ret, &part, v->err);
         keep_best(v);

@@ -1,6 +1,6 @@
-/* uniform.c - a variant of the uniform space answered from the memo of its problem, which gets what
+/* solve_uniform.c - a variant of the uniform space answered from the memo of its problem, which gets what
  * is missing. */
-#include "uniform.h"
+#include "solve_uniform.h"
 #include "grid.h"
 #include "hidden.h"
 #include "lifetimes.h"
@@ -10,6 +10,21 @@
 #include "topt_progress.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+int topt_uniform_has_memo(const struct topt_grid_search *s, enum topt_goal goal)
+{
+    const struct topt_request *r = s->request;
+    return s->planning->memo && s->space == TOPT_SPACE_UNIFORM && s->alike &&
+           (!r->algorithm || !strcmp(r->algorithm, "ft")) && !r->max_work && !r->pin &&
+           goal != TOPT_GOAL_FRONTIER;
+}
+
+int topt_uniform_assume(struct topt_grid_search *s, struct topt_variant *v,
+                        struct topt_error *err)
+{
+    return topt_uniform_lifetimes(s, v, err) || topt_uniform_hidden(s, v, err) ? -1 : 0;
+}
 
 struct lookup {
     struct topt_grid_search *s;
@@ -22,22 +37,11 @@ struct lookup {
 
 /* ---- what is missing --------------------------------------------------------------- */
 
-static void tell_progress(const struct lookup *l)
-{
-    struct topt_progress *p = l->s->request->progress;
-    TOPT_PROGRESS(p, gpus, l->s->mesh.devices);
-    TOPT_PROGRESS(p, nodes, l->s->mesh.nodes);
-    TOPT_PROGRESS(p, variant, l->variant - l->s->variant + 1);
-    TOPT_PROGRESS(p, variants, l->s->nvariants);
-    TOPT_PROGRESS(p, priced, 0);
-    TOPT_PROGRESS(p, phase, TOPT_PHASE_PRICING);
-}
-
 static int make_problem(struct lookup *l)
 {
     if (l->p)
         return 0;
-    tell_progress(l);
+    topt_grid_tell_progress(l->s, l->variant);
     l->s->planning->memo->searches++;
     return topt_grid_problem(l->s, l->variant, &l->p, l->err);
 }
@@ -45,8 +49,7 @@ static int make_problem(struct lookup *l)
 static int price(struct lookup *l)
 {
     struct topt_memo_variant *x = l->x;
-    if (topt_uniform_lifetimes(l->s, l->variant, l->err) ||
-        topt_uniform_hidden(l->s, l->variant, l->err) || make_problem(l))
+    if (topt_uniform_assume(l->s, l->variant, l->err) || make_problem(l))
         return -1;
     x->variant = *l->variant;
     x->some = topt_problem_has_choices(l->p);
@@ -135,7 +138,7 @@ static int open_variant(struct lookup *l, struct topt_grid_search *s,
                         struct topt_error *err)
 {
     *l = (struct lookup){.s = s, .o = o, .variant = variant, .err = err};
-    l->x = topt_memo_variant(s->planning->memo, s->memo, variant);
+    l->x = topt_memo_variant(s->planning->memo, s->mesh.nodes, s->mesh.per_node, variant);
     if (!l->x)
         return topt_nomem(err, "the search");
     if (!l->x->priced)
