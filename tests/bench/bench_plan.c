@@ -271,7 +271,7 @@ static int know(const struct row *row, const struct topt_solutions *all,
 
 /* A variant priced and searched, within what is best so far. */
 static int solve_variant(const struct row *row, struct topt_grid_search *s,
-                         const struct topt_variant *v, struct topt_solutions *all,
+                         const struct topt_degrees *v, struct topt_solutions *all,
                          struct result *r, struct topt_error *err)
 {
     struct topt_problem *p = NULL;
@@ -324,8 +324,8 @@ static int run_shape(const struct row *row, struct topt_request *q, struct resul
                        err) ||
         list_configs(&s, err);
     r->cpu[LIST] += since(&t);
-    for (int i = 0; !rc && i < s.nvariants; i++)
-        rc = solve_variant(row, &s, &s.variant[i], &all, r, err);
+    for (int i = 0; !rc && i < s.ndegrees; i++)
+        rc = solve_variant(row, &s, &s.degrees[i], &all, r, err);
     keep_best(r, &all, row->question);
     topt_solutions_fini(&all);
     topt_grid_close(&s);

@@ -142,14 +142,14 @@ void study_open(struct study *s, const struct study_ask *ask)
         give_up(ask->model, &err);
     if (!ask->rows)
         leave_out_rows(s);
-    s->problem = calloc((size_t)s->shape.nvariants + 1, sizeof(struct topt_problem *));
+    s->problem = calloc((size_t)s->shape.ndegrees + 1, sizeof(struct topt_problem *));
     if (!s->problem)
         give_up("problems", &(struct topt_error){.text = "no memory"});
 }
 
 void study_close(struct study *s)
 {
-    for (int i = 0; i < s->shape.nvariants; i++)
+    for (int i = 0; i < s->shape.ndegrees; i++)
         topt_problem_destroy(s->problem[i]);
     free(s->problem);
     topt_grid_close(&s->shape);
@@ -161,7 +161,7 @@ void study_close(struct study *s)
 static struct topt_problem *problem_of(struct study *s, int variant)
 {
     struct topt_error err = {0};
-    if (!s->problem[variant] && topt_grid_problem(&s->shape, &s->shape.variant[variant],
+    if (!s->problem[variant] && topt_grid_problem(&s->shape, &s->shape.degrees[variant],
                                                   &s->problem[variant], &err))
         give_up(s->model->name, &err);
     return s->problem[variant];
@@ -190,7 +190,7 @@ static struct figure figure_of(struct study *s, const struct topt_solution *at)
     static const struct topt_fusion each = {.bucket_bytes = 1};
     struct topt_fusion_cost fused, apart;
     struct topt_error err = {0};
-    if (topt_grid_costing(&s->shape, &at->variant, &k, &err) ||
+    if (topt_grid_costing(&s->shape, &at->degrees, &k, &err) ||
         topt_cost_strategy(&k, at->strategy, &c, &err) ||
         topt_cost_fused(&k, at->strategy, &topt_horovod, &fused, &err) ||
         topt_cost_fused(&k, at->strategy, &each, &apart, &err))
@@ -218,7 +218,7 @@ static struct topt_solutions solve(struct study *s, enum wish wish, int64_t byte
 {
     struct topt_solutions all = {.certificate = topt_certificate_exact()};
     struct topt_error err = {0};
-    for (int i = 0; i < s->shape.nvariants; i++) {
+    for (int i = 0; i < s->shape.ndegrees; i++) {
         struct topt_solutions part = {0};
         struct topt_search_options o = {
             .memory_limit = bytes, .time_limit = ns, .threads = 1};
@@ -228,7 +228,7 @@ static struct topt_solutions solve(struct study *s, enum wish wish, int64_t byte
                               : topt_solve_frontier(p, &o, &part, &err))
             give_up(s->model->name, &err);
         for (int k = 0; k < part.n; k++)
-            part.at[k].variant = s->shape.variant[i];
+            part.at[k].degrees = s->shape.degrees[i];
         if (topt_solutions_merge(&all, &part, &err))
             give_up(s->model->name, &err);
         topt_solutions_fini(&part);

@@ -1,6 +1,6 @@
 /* peak.c - what a documented plan takes by the row of its framework: the planner's own settings
  * of its variant, and what no variant says of recomputation by operator. */
-#include "disjoint_lifetimes.h"
+#include "lifetimes.h"
 #include "grid.h"
 #include "grid_data.h"
 #include "solutions.h"
@@ -30,13 +30,12 @@ static void cost(const char *what, const struct topt_costing *k,
 
 /* With what the variant never has in memory together, as the planner finds it. */
 static struct topt_costing costing(const char *what, struct topt_grid_search *shape,
-                                   struct topt_variant v)
+                                   struct topt_degrees v)
 {
     struct topt_error err = {0};
     struct topt_costing k;
     v.apart_bytes = v.late_permille = 0;
-    if (topt_grid_disjoint_lifetimes(shape, &v, &err) ||
-        topt_grid_costing(shape, &v, &k, &err))
+    if (topt_uniform_lifetimes(shape, &v, &err) || topt_grid_costing(shape, &v, &k, &err))
         give_up(what, &err);
     return k;
 }
@@ -72,13 +71,13 @@ static int64_t unread(const struct topt_costing *k, const struct topt_strategy *
 
 /* What single operators make again is not there while the loss runs either, and what they keep
  * lies between what is kept where nothing recomputes and where everything does
- * (plan/grid/disjoint_lifetimes.c).
+ * (plan/uniform/lifetimes.c).
  */
 static void by_operator(const char *what, struct topt_grid_search *shape,
-                        const struct topt_variant *v, const struct topt_strategy *s,
+                        const struct topt_degrees *v, const struct topt_strategy *s,
                         struct peak *ret)
 {
-    struct topt_variant all = *v;
+    struct topt_degrees all = *v;
     all.recompute = 1;
     struct topt_settings most = *costing(what, shape, all).settings;
     struct topt_costing k = costing(what, shape, *v);
@@ -92,7 +91,7 @@ static void by_operator(const char *what, struct topt_grid_search *shape,
 }
 
 void peak_of(const char *what, struct topt_grid_search *shape,
-             const struct topt_variant *v, const struct topt_strategy *s,
+             const struct topt_degrees *v, const struct topt_strategy *s,
              enum peak_again again, struct peak *ret)
 {
     struct topt_costing k = costing(what, shape, *v);

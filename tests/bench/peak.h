@@ -20,7 +20,7 @@ enum peak_again {
 
 /* A strategy of a variant, costed as the planner does.  Exits with a line where that fails. */
 void peak_of(const char *what, struct topt_grid_search *shape,
-             const struct topt_variant *v, const struct topt_strategy *s,
+             const struct topt_degrees *v, const struct topt_strategy *s,
              enum peak_again again, struct peak *ret);
 
 #endif

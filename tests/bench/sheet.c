@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "disjoint_lifetimes.h"
+#include "lifetimes.h"
 #include "grid.h"
 #include "grid_data.h"
 #include "planning.h"
@@ -229,27 +229,27 @@ static int by_operator(const struct sheet_row *r)
 
 /* The documented numbers, as one of what the framework can obey: data axes, level of sharding, all
  * blocks recomputed or none. */
-static const struct topt_variant *variant_of(const struct sheet_row *r,
+static const struct topt_degrees *variant_of(const struct sheet_row *r,
                                              const struct topt_grid_search *s)
 {
     struct topt_error err = {0};
-    int cut = s->mesh.naxes, i = 0;
-    for (int parts = r->tensor; parts > 1; parts /= s->mesh.size[cut])
-        cut--;
-    int zero = cut ? (int)r->zero : TOPT_ZERO_NONE, again = r->again == SHEET_BLOCKS;
-    while (i < s->nvariants && (s->variant[i].cut != cut || s->variant[i].zero != zero ||
-                                s->variant[i].recompute != again))
+    int tensor = r->tensor > 1 ? r->tensor : 1, i = 0;
+    int level = tensor < s->mesh.devices ? (int)r->zero : TOPT_ZERO_NONE,
+        again = r->again == SHEET_BLOCKS;
+    while (i < s->ndegrees &&
+           (s->degrees[i].tensor != tensor || s->degrees[i].level != level ||
+            s->degrees[i].recompute != again))
         i++;
     topt_fail(&err, TOPT_ERR_NOTFOUND, "%s does not have this plan", r->framework);
-    if (i == s->nvariants)
+    if (i == s->ndegrees)
         give_up(r->model->name, &err);
-    return &s->variant[i];
+    return &s->degrees[i];
 }
 
 /* Of these the lightest strategy. */
 static struct topt_strategy *plan_of(const struct sheet_row *r,
                                      struct topt_grid_search *s,
-                                     const struct topt_variant *v)
+                                     const struct topt_degrees *v)
 {
     struct topt_error err = {0};
     struct topt_problem *p;
@@ -286,8 +286,8 @@ static void weigh_shape(const struct sheet_row *r, struct topt_grid_search *s,
 {
     struct topt_error err = {0};
     struct topt_costing k;
-    struct topt_variant v = *variant_of(r, s);
-    if (topt_grid_disjoint_lifetimes(s, &v, &err))
+    struct topt_degrees v = *variant_of(r, s);
+    if (topt_uniform_lifetimes(s, &v, &err))
         give_up(r->model->name, &err);
     struct topt_strategy *plan = plan_of(r, s, &v);
     if (topt_grid_costing(s, &v, &k, &err))

@@ -413,11 +413,11 @@ static double memory_of(const struct run *r, const struct topt_hw *hw,
         topt_grid_open(&shape, &micros, r->gpus / r->per_node, r->per_node,
                        TOPT_GOAL_LEAST, &err))
         give_up(r->model->name, &err);
-    struct topt_variant v = {.micro_batches = r->micro_batches,
-                             .cut = shape.mesh.naxes,
-                             .zero = (int)r->zero,
-                             .recompute =
-                                 r->again == AGAIN_WHOLE || r->again == AGAIN_ASKED};
+    struct topt_degrees v = topt_degrees_none();
+    v.micro_batches = r->micro_batches;
+    v.data = shape.mesh.devices;
+    v.level = (int)r->zero;
+    v.recompute = r->again == AGAIN_WHOLE || r->again == AGAIN_ASKED;
     peak_of(r->model->name, &shape, &v, s, again_of(r), &at);
     topt_grid_close(&shape);
     topt_planning_fini(&micros);

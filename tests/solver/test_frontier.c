@@ -165,7 +165,7 @@ static int least_equal(struct topt_problem *p, const struct topt_cost *want)
     return good;
 }
 
-static void compare_variant(struct topt_grid_search *s, const struct topt_variant *v,
+static void compare_variant(struct topt_grid_search *s, const struct topt_degrees *v,
                             struct tally *t)
 {
     struct topt_problem *p;
@@ -198,8 +198,8 @@ static void compare(const struct topt_request *r, int nodes, int per_node,
     if (topt_planning_init(&micros, r, NULL))
         return;
     if (!topt_grid_open(&s, &micros, nodes, per_node, TOPT_GOAL_FRONTIER, NULL))
-        for (int i = 0; i < s.nvariants; i++)
-            compare_variant(&s, &s.variant[i], t);
+        for (int i = 0; i < s.ndegrees; i++)
+            compare_variant(&s, &s.degrees[i], t);
     topt_grid_close(&s);
     topt_planning_fini(&micros);
 }
@@ -282,12 +282,12 @@ static struct topt_cost *brute_variants(struct topt_grid_search *s, size_t *ret_
     struct topt_cost *all = NULL;
     size_t n = 0;
     int good = 1;
-    for (int i = 0; i < s->nvariants && good; i++) {
+    for (int i = 0; i < s->ndegrees && good; i++) {
         struct topt_problem *p;
         struct topt_costing k;
         size_t m = 0;
-        if (topt_grid_costing(s, &s->variant[i], &k, NULL) ||
-            topt_grid_problem(s, &s->variant[i], &p, NULL))
+        if (topt_grid_costing(s, &s->degrees[i], &k, NULL) ||
+            topt_grid_problem(s, &s->degrees[i], &p, NULL))
             break;
         int none = count(topt_capped_problem(p, -1, -1)) < 1;
         struct topt_cost *some = none ? NULL : brute(&k, p, 0, &m);
@@ -336,7 +336,7 @@ static void compare_shape(struct topt_grid_search *s, struct tally *t, int *flag
             flagged[0] += x->strategy->config[k].zero > 0;
             flagged[1] += x->strategy->config[k].recompute;
         }
-        flagged[2] += x->variant.micro_batches > 1;
+        flagged[2] += x->degrees.micro_batches > 1;
     }
     topt_solutions_fini(&found);
     int fastest = 1;

@@ -182,7 +182,7 @@ static void test_models(int alike, int wanted)
         }
         if (!topt_grid_open(&s, &micros, k->nodes, k->per_node, TOPT_GOAL_FRONTIER,
                             NULL) &&
-            !topt_grid_costing(&s, &s.variant[0], &costing, NULL)) {
+            !topt_grid_costing(&s, &s.degrees[0], &costing, NULL)) {
             struct topt_space_options o = {.space = k->space,
                                            .zero = seed % 2 ? 15 : 1,
                                            .blocks = &micros.blocks,
@@ -219,8 +219,8 @@ static int compare_shape(struct topt_grid_search *s)
     struct topt_problem *whole;
     struct topt_solutions want, got;
     struct topt_search_options o = {.threads = 1};
-    if (topt_grid_costing(s, &s->variant[0], &k, NULL) ||
-        topt_grid_problem(s, &s->variant[0], &whole, NULL) ||
+    if (topt_grid_costing(s, &s->degrees[0], &k, NULL) ||
+        topt_grid_problem(s, &s->degrees[0], &whole, NULL) ||
         topt_solve_frontier(whole, &o, &want, NULL) ||
         topt_grid_solve(s, TOPT_GOAL_FRONTIER, 0, 0, &got, NULL))
         return 1;

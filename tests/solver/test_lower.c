@@ -127,8 +127,8 @@ static int check_model(struct topt_model *m, struct topt_request *r, int nodes,
     r->model = m;
     if (!m || topt_planning_init(&micros, r, NULL) ||
         topt_grid_open(&s, &micros, nodes, per_node, TOPT_GOAL_FRONTIER, NULL) ||
-        topt_grid_costing(&s, &s.variant[0], &costing, NULL) ||
-        topt_grid_problem(&s, &s.variant[0], &p, NULL))
+        topt_grid_costing(&s, &s.degrees[0], &costing, NULL) ||
+        topt_grid_problem(&s, &s.degrees[0], &p, NULL))
         return -1;
     struct topt_settings settings = *costing.settings;
     settings.micro_batches = micro_batches;

@@ -228,7 +228,7 @@ static void test_model(uint64_t seed, struct tally *t)
     if (m && !topt_planning_init(&micros, &r, NULL)) {
         if (!topt_grid_open(&s, &micros, 1 + (int)(seed % 2), 2, TOPT_GOAL_FASTEST,
                             NULL) &&
-            !topt_grid_costing(&s, &s.variant[0], &costing, NULL)) {
+            !topt_grid_costing(&s, &s.degrees[0], &costing, NULL)) {
             struct topt_space_options o = {.space = r.space,
                                            .zero = seed % 2 ? 15 : 1,
                                            .blocks = &micros.blocks,

@@ -308,7 +308,7 @@ static void test_models(int alike, int wanted)
             continue;
         if (!topt_grid_open(&s, &micros, k->nodes, k->per_node, TOPT_GOAL_FRONTIER,
                             NULL) &&
-            !topt_grid_costing(&s, &s.variant[0], &costing, NULL)) {
+            !topt_grid_costing(&s, &s.degrees[0], &costing, NULL)) {
             struct topt_space_options o = {.space = k->space,
                                            .zero = seed % 2 ? 15 : 1,
                                            .blocks = &micros.blocks,
@@ -446,7 +446,7 @@ static void test_orbits(int wanted)
             continue;
         if (!topt_grid_open(&s, &micros, k->nodes, k->per_node, TOPT_GOAL_FASTEST,
                             NULL) &&
-            !topt_grid_costing(&s, &s.variant[0], &costing, NULL)) {
+            !topt_grid_costing(&s, &s.degrees[0], &costing, NULL)) {
             struct topt_space_options o = {.space = TOPT_SPACE_FULL,
                                            .zero = seed % 3 ? 15 : 1,
                                            .blocks = &micros.blocks,
@@ -488,7 +488,7 @@ static void test_stop(void)
     r.factors = 0;
     int rc = topt_planning_init(&micros, &r, NULL) ||
              topt_grid_open(&s, &micros, 2, 4, TOPT_GOAL_FRONTIER, NULL) ||
-             topt_grid_costing(&s, &s.variant[0], &k, NULL);
+             topt_grid_costing(&s, &s.degrees[0], &k, NULL);
     k.cancel = &told;
     rc = rc || topt_problem_create(&k, &o, &p, NULL);
     o.lazy_entries = 0;

@@ -203,8 +203,8 @@ int main(void)
     r.factors = 0;
     if (!ok(r.hw && r.model && !topt_planning_init(&micros, &r, NULL) &&
                 !topt_grid_open(&s, &micros, 2, 2, TOPT_GOAL_FRONTIER, NULL) &&
-                !topt_grid_costing(&s, &s.variant[0], &k, NULL) &&
-                !topt_grid_problem(&s, &s.variant[0], &p, NULL),
+                !topt_grid_costing(&s, &s.degrees[0], &k, NULL) &&
+                !topt_grid_problem(&s, &s.degrees[0], &p, NULL),
             "a GPT on 2 nodes of 2"))
         return done_testing();
     for (int i = 0; i < STRATEGIES; i++) {

@@ -168,7 +168,7 @@ static int write_checked(struct topt_grid_search *s, const struct topt_best *b,
                                 .cost = &cost,
                                 .space = b->space,
                                 .alike = b->alike,
-                                .variant = &best->variant,
+                                .degrees = &best->degrees,
                                 .framework = r->framework,
                                 .algorithm = r->algorithm,
                                 .mode = topt_mode_name(r->mode),
@@ -176,7 +176,7 @@ static int write_checked(struct topt_grid_search *s, const struct topt_best *b,
                                 .memory_limit = topt_request_limit(r),
                                 .certificate = &b->certificate,
                                 .pins = pins};
-    if (topt_grid_costing(s, &best->variant, &k, err) ||
+    if (topt_grid_costing(s, &best->degrees, &k, err) ||
         topt_plan_check(&k, best->strategy, best->memory_bytes, best->time_ns, &cost,
                         &f.peak_bytes, err))
         return -1;
@@ -214,17 +214,16 @@ static void add_across_nodes(const struct topt_planning *m, const struct topt_be
                              struct topt_text *why)
 {
     const struct topt_request *r = m->request;
-    int64_t ranks = b->mesh.devices / topt_data_ranks(&b->mesh, b->solution.variant.cut);
+    int ranks = b->solution.degrees.tensor;
     if (b->space != TOPT_SPACE_UNIFORM || !topt_request_even(r) || r->tensor_parallel ||
         ranks <= b->mesh.per_node)
         return;
     char *lacks = topt_framework_not_searched(r->framework);
     topt_text_add(
         why,
-        "; tensor parallel over %lld GPUs, across nodes, as nothing else that was "
+        "; tensor parallel over %d GPUs, across nodes, as nothing else that was "
         "searched fits%s",
-        (long long)ranks,
-        r->mode == TOPT_MINI_TIME ? " on as many" : " on any number of GPUs");
+        ranks, r->mode == TOPT_MINI_TIME ? " on as many" : " on any number of GPUs");
     if (lacks)
         topt_text_add(why, " (%s, was not)", lacks);
     why->oom |= r->framework->lacks && !lacks;

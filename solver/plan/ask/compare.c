@@ -127,7 +127,7 @@ static int cost_groups(struct entry *e, struct topt_error *err)
     e->by_groups = 1;
     int rc = topt_grid_open(&s, &e->micros, b->mesh.nodes, b->mesh.per_node,
                             TOPT_GOAL_FASTEST, err) ||
-             topt_grid_costing(&s, &b->solution.variant, &k, err) ||
+             topt_grid_costing(&s, &b->solution.degrees, &k, err) ||
              topt_mesh_costed_shares(&mesh, e->chosen.share, n, err);
     k.mesh = &mesh;
     rc = rc || topt_cost_groups(&k, b->solution.strategy, &e->groups, err);
@@ -324,7 +324,7 @@ static int overlap(struct entry *e, const struct topt_best *b, int64_t *ret,
     }
     int rc = topt_grid_open(&s, &e->micros, b->mesh.nodes, b->mesh.per_node,
                             TOPT_GOAL_FASTEST, err) ||
-             topt_grid_costing(&s, &b->solution.variant, &k, err) ||
+             topt_grid_costing(&s, &b->solution.degrees, &k, err) ||
              topt_cost_fused(&k, b->solution.strategy, &topt_horovod, &fused, err) ||
              (!horovod && simulate(&k, b->solution.strategy, &simulated, err));
     topt_grid_close(&s);
@@ -373,7 +373,7 @@ static int put_plan(struct entry *e, const struct topt_best *b, json_t *row,
     char space[48];
     int rc = topt_grid_open(&s, &e->micros, b->mesh.nodes, b->mesh.per_node,
                             TOPT_GOAL_FASTEST, err) ||
-             topt_grid_costing(&s, &b->solution.variant, &k, err) ||
+             topt_grid_costing(&s, &b->solution.degrees, &k, err) ||
              topt_plan_check(&k, b->solution.strategy, b->solution.memory_bytes,
                              b->solution.time_ns, &c, &peak, err);
     topt_grid_close(&s);
@@ -388,7 +388,7 @@ static int put_plan(struct entry *e, const struct topt_best *b, json_t *row,
         memory = e->groups.of[neediest(e)].memory_bytes;
     }
     char *words = topt_strategy_words(e->own.model, &b->mesh, b->solution.strategy,
-                                      b->solution.variant.micro_batches);
+                                      b->solution.degrees.micro_batches);
     json_t *plan = json_pack(
         "{s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:i, s:i, s:s, s:s}", "memory_bytes",
         (json_int_t)memory, "peak_bytes", (json_int_t)peak, "time_ns", (json_int_t)time,

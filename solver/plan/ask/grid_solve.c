@@ -146,19 +146,19 @@ static int64_t work_left(const struct solver *v)
     return most - done > 1 ? most - done : 1;
 }
 
-static int make_problem(struct solver *v, const struct topt_variant *variant,
+static int make_problem(struct solver *v, const struct topt_degrees *degrees,
                         struct topt_problem **ret)
 {
     v->s->fastest = v->goal == TOPT_GOAL_FASTEST;
-    int rc = topt_grid_problem(v->s, variant, ret, v->err);
+    int rc = topt_grid_problem(v->s, degrees, ret, v->err);
     v->s->fastest = 0;
     return rc;
 }
 
-static int price_and_search(struct solver *v, const struct topt_variant *variant,
+static int price_and_search(struct solver *v, const struct topt_degrees *degrees,
                             struct topt_problem **p, struct topt_solutions *part)
 {
-    int rc = make_problem(v, variant, p);
+    int rc = make_problem(v, degrees, p);
     v->o.max_work = work_left(v);
     struct topt_search_options o = v->o;
     if (set_incumbents(v, &o))
@@ -179,7 +179,7 @@ static int price_and_search(struct solver *v, const struct topt_variant *variant
 
 /* What makes nothing again costs less than a problem says that is free to: without a
  * tolerance another variant has that for less, with one it may have left it out. */
-static int charge_what_it_costs(struct solver *v, const struct topt_variant *variant,
+static int charge_what_it_costs(struct solver *v, const struct topt_degrees *degrees,
                                 const struct topt_problem *p, struct topt_solutions *part)
 {
     struct topt_costing k;
@@ -190,7 +190,7 @@ static int charge_what_it_costs(struct solver *v, const struct topt_variant *var
         int64_t peak;
         if (topt_capped_is_exact_for(p, part->at[i].strategy))
             continue;
-        if (!evaluator && (topt_grid_costing(v->s, variant, &k, v->err) ||
+        if (!evaluator && (topt_grid_costing(v->s, degrees, &k, v->err) ||
                            !(evaluator = topt_evaluator_create(&k, v->err))))
             return -1;
         rc =
@@ -203,26 +203,26 @@ static int charge_what_it_costs(struct solver *v, const struct topt_variant *var
 }
 
 /* A variant by its own problem. */
-static int solve_alone(struct solver *v, struct topt_variant *variant,
+static int solve_alone(struct solver *v, struct topt_degrees *degrees,
                        struct topt_solutions *part)
 {
     struct topt_problem *p = NULL;
-    if (topt_uniform_assume(v->s, variant, v->err))
+    if (topt_uniform_assume(v->s, degrees, v->err))
         return -1;
-    topt_grid_tell_progress(v->s, variant);
-    int rc = price_and_search(v, variant, &p, part) ||
-             (part->n && charge_what_it_costs(v, variant, p, part));
+    topt_grid_tell_progress(v->s, degrees);
+    int rc = price_and_search(v, degrees, &p, part) ||
+             (part->n && charge_what_it_costs(v, degrees, p, part));
     for (int i = 0; i < part->n && !rc; i++)
-        part->at[i].variant = *variant;
+        part->at[i].degrees = *degrees;
     topt_problem_destroy(p);
     return rc ? -1 : 0;
 }
 
-static int solve_by_memo(struct solver *v, struct topt_variant *variant,
+static int solve_by_memo(struct solver *v, struct topt_degrees *degrees,
                          struct topt_solutions *part)
 {
     struct topt_uniform_question q = {v->goal, memory_limit(v), time_limit(v)};
-    if (!topt_uniform_solve(v->s, &v->o, &q, variant, part, v->err))
+    if (!topt_uniform_solve(v->s, &v->o, &q, degrees, part, v->err))
         return 0;
     if (!stopping(v))
         return -1;
@@ -230,16 +230,16 @@ static int solve_by_memo(struct solver *v, struct topt_variant *variant,
     return 0;
 }
 
-static int solve_variant(struct solver *v, struct topt_variant *variant)
+static int solve_variant(struct solver *v, struct topt_degrees *degrees)
 {
     const atomic_bool *cancel = v->s->request->cancel;
     struct topt_solutions part = {.certificate = topt_certificate_exact()};
     if (cancel && atomic_load(cancel))
         return topt_fail(v->err, TOPT_ERR_CANCELED, "the search was canceled");
-    if (beyond(topt_grid_least_bytes(v->s, variant), memory_limit(v)))
+    if (beyond(topt_grid_least_bytes(v->s, degrees), memory_limit(v)))
         return 0;
-    int rc = topt_uniform_has_memo(v->s, v->goal) ? solve_by_memo(v, variant, &part)
-                                                  : solve_alone(v, variant, &part);
+    int rc = topt_uniform_has_memo(v->s, v->goal) ? solve_by_memo(v, degrees, &part)
+                                                  : solve_alone(v, degrees, &part);
     if (!rc) {
         rc = topt_solutions_merge(v->ret, &part, v->err);
         keep_best(v);
@@ -248,8 +248,7 @@ static int solve_variant(struct solver *v, struct topt_variant *variant)
     return rc ? -1 : 0;
 }
 
-/* Strategies of another space that lie in the shape's own, as its own. */
-static void keep_in_space(const struct topt_grid_search *s, struct topt_solutions *all)
+int topt_grid_keep_own(const struct topt_grid_search *s, struct topt_solutions *all)
 {
     int n = 0;
     for (int i = 0; i < all->n; i++) {
@@ -257,13 +256,12 @@ static void keep_in_space(const struct topt_grid_search *s, struct topt_solution
             topt_strategy_destroy(all->at[i].strategy);
             continue;
         }
-        all->at[i].variant.cut = all->at[i].variant.zero = 0;
+        if (s->space != TOPT_SPACE_UNIFORM)
+            topt_degrees_by_operator(&all->at[i].degrees);
         all->at[n++] = all->at[i];
     }
     all->n = n;
-    topt_certificate_fini(&all->certificate);
-    all->certificate = topt_certificate_exact();
-    all->stopped = all->ncaps = 0;
+    return n;
 }
 
 /* What the uniform space has, as far as it lies in the shape's own. */
@@ -288,9 +286,13 @@ static int solve_uniform(struct topt_grid_search *s, enum topt_goal goal, int64_
     }
     topt_grid_close(&other);
     topt_planning_fini(&planning);
-    if (!rc)
-        keep_in_space(s, ret);
-    return rc ? -1 : 0;
+    if (rc)
+        return -1;
+    topt_grid_keep_own(s, ret);
+    topt_certificate_fini(&ret->certificate); /* says nothing of the own space */
+    ret->certificate = topt_certificate_exact();
+    ret->stopped = ret->ncaps = 0;
+    return 0;
 }
 
 /* A frontier whose search was stopped before it had anything has at least the fastest of
@@ -332,8 +334,8 @@ int topt_grid_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t lim
     v.o.time_limit = time_limit;
     *ret = (struct topt_solutions){.certificate = topt_certificate_exact()};
     /* What needs least comes last among the variants, what is fastest first. */
-    for (int i = 0; i < s->nvariants && !rc; i++) {
-        int at = goal == TOPT_GOAL_LEAST ? s->nvariants - 1 - i : i;
+    for (int i = 0; i < s->ndegrees && !rc; i++) {
+        int at = goal == TOPT_GOAL_LEAST ? s->ndegrees - 1 - i : i;
         if (stopping(&v)) {
             give_up(&v);
             break;
@@ -342,7 +344,7 @@ int topt_grid_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t lim
             rc = topt_fail(err, TOPT_ERR_CANCELED, "the search was stopped");
             break;
         }
-        rc = solve_variant(&v, &s->variant[at]);
+        rc = solve_variant(&v, &s->degrees[at]);
     }
     free(v.known);
     if (!rc && goal == TOPT_GOAL_FRONTIER)

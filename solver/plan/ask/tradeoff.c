@@ -45,12 +45,11 @@ static json_t *curve_head(const struct topt_request *r)
 static char *strategy_of(const struct topt_request *r, const struct topt_mesh *mesh,
                          enum topt_space space, const struct topt_solution *s)
 {
-    const struct topt_variant *v = &s->variant;
+    const struct topt_degrees *v = &s->degrees;
     if (!r->framework || space != TOPT_SPACE_UNIFORM)
         return topt_strategy_words(r->model, mesh, s->strategy, v->micro_batches);
-    int64_t ranks = topt_data_ranks(mesh, v->cut);
     int64_t samples = r->model->batch / v->micro_batches;
-    return topt_uniform_words(r->framework, mesh, v, (samples + ranks - 1) / ranks);
+    return topt_uniform_words(r->framework, v, (samples + v->data - 1) / v->data);
 }
 
 /* What the best of a count is: in words, what it costs by part, from scratch, and between
@@ -64,7 +63,7 @@ static json_t *check(struct topt_planning *m, const struct topt_best *b,
     int64_t peak;
     int rc =
         topt_grid_open(&s, m, b->mesh.nodes, b->mesh.per_node, TOPT_GOAL_FASTEST, err) ||
-        topt_grid_costing(&s, &b->solution.variant, &k, err) ||
+        topt_grid_costing(&s, &b->solution.degrees, &k, err) ||
         topt_plan_check(&k, b->solution.strategy, b->solution.memory_bytes,
                         b->solution.time_ns, &cost, &peak, err);
     topt_grid_close(&s);
@@ -338,22 +337,6 @@ static int asks_seeds(const struct topt_request *r, const struct merged *m)
            !topt_algorithm_find(r->algorithm);
 }
 
-static int keep_own(const struct topt_grid_search *s, struct topt_solutions *all)
-{
-    int n = 0;
-    for (int i = 0; i < all->n; i++) {
-        if (!topt_grid_holds(s, all->at[i].strategy)) {
-            topt_strategy_destroy(all->at[i].strategy);
-            continue;
-        }
-        if (s->space != TOPT_SPACE_UNIFORM)
-            all->at[i].variant.cut = all->at[i].variant.zero = 0;
-        all->at[n++] = all->at[i];
-    }
-    all->n = n;
-    return n;
-}
-
 /* What 'from' finds on a shape, as far as it lies in the request's own space. */
 static int merge_seeds(struct merged *m, struct topt_planning *own,
                        struct topt_planning *from, int nodes, int per_node,
@@ -368,7 +351,7 @@ static int merge_seeds(struct merged *m, struct topt_planning *own,
     if (!rc) {
         work.stats = all.certificate.stats;
         rc = topt_certificate_merge(&m->certificate, &work, err) ||
-             (keep_own(&s, &all) && merge_points(m, &all, &s.mesh, err));
+             (topt_grid_keep_own(&s, &all) && merge_points(m, &all, &s.mesh, err));
     }
     topt_solutions_fini(&all);
     topt_grid_close(&x);
@@ -527,7 +510,7 @@ static json_t *point_json(const struct topt_request *r, const struct topt_placed
                      "compute_ns", (json_int_t)cost->sum.compute_ns, "network_ns",
                      (json_int_t)cost->sum.network_ns, "peak_bytes",
                      (json_int_t)c->peak_bytes, "nodes", p->nodes, "gpus_per_node",
-                     p->per_node, "micro_batches", (json_int_t)p->s.variant.micro_batches,
+                     p->per_node, "micro_batches", (json_int_t)p->s.degrees.micro_batches,
                      "band", topt_prediction_band(r->hw, cost, c->peak_bytes));
 }
 

@@ -161,9 +161,9 @@ static int add_grid(struct union_builder *u, struct topt_planning *m, int nodes,
 {
     struct topt_grid_search s;
     int rc = topt_grid_open(&s, m, nodes, per_node, TOPT_GOAL_FRONTIER, u->err);
-    for (int i = 0; !rc && i < s.nvariants; i++) {
+    for (int i = 0; !rc && i < s.ndegrees; i++) {
         struct topt_problem *p = NULL;
-        rc = topt_grid_priced(&s, &s.variant[i], &p, u->err) || add_blocks(u, p);
+        rc = topt_grid_priced(&s, &s.degrees[i], &p, u->err) || add_blocks(u, p);
         topt_problem_destroy(p);
     }
     topt_grid_close(&s);

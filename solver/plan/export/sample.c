@@ -12,7 +12,7 @@
 #include "topt_export.h"
 #include "topt_question.h"
 
-static json_t *document_of(struct topt_grid_search *s, const struct topt_variant *v,
+static json_t *document_of(struct topt_grid_search *s, const struct topt_degrees *v,
                            const struct topt_strategy *st, struct topt_error *err)
 {
     struct topt_strategy_cost cost;
@@ -23,7 +23,7 @@ static json_t *document_of(struct topt_grid_search *s, const struct topt_variant
                                 .cost = &cost,
                                 .space = s->space,
                                 .alike = s->alike,
-                                .variant = v,
+                                .degrees = v,
                                 .mode = "sample",
                                 .algorithm = "random"};
     if (topt_grid_costing(s, v, &k, err) || topt_cost_strategy(&k, st, &cost, err) ||
@@ -37,16 +37,16 @@ static json_t *document_of(struct topt_grid_search *s, const struct topt_variant
 static int open_variant(struct topt_grid_search *s, int *at, struct topt_problem **p,
                         struct topt_error *err)
 {
-    for (int tried = 0; tried < s->nvariants; tried++) {
-        if (!*p || s->nvariants > 1) {
+    for (int tried = 0; tried < s->ndegrees; tried++) {
+        if (!*p || s->ndegrees > 1) {
             topt_problem_destroy(*p);
             *p = NULL;
-            if (topt_grid_priced(s, &s->variant[*at], p, err))
+            if (topt_grid_priced(s, &s->degrees[*at], p, err))
                 return -1;
         }
         if (topt_problem_has_choices(*p))
             return 0;
-        *at = (*at + 1) % s->nvariants;
+        *at = (*at + 1) % s->ndegrees;
     }
     return topt_fail(err, TOPT_ERR_INFEASIBLE,
                      "no strategy of space %s is on %d nodes of %d GPUs; take another "
@@ -64,10 +64,10 @@ static int sample_grid(struct topt_planning *m, int nodes, int per_node, int cou
     if (topt_grid_open(&s, m, nodes, per_node, TOPT_GOAL_FRONTIER, err))
         goto out;
     for (int i = 0; i < count; i++) {
-        int at = (int)(((uint64_t)i + seed) % (uint64_t)s.nvariants);
+        int at = (int)(((uint64_t)i + seed) % (uint64_t)s.ndegrees);
         if (open_variant(&s, &at, &p, err))
             goto out;
-        const struct topt_variant *v = &s.variant[at];
+        const struct topt_degrees *v = &s.degrees[at];
         struct topt_strategy *st = topt_problem_random(p, &seed);
         json_t *doc = st ? document_of(&s, v, st, err) : NULL;
         topt_strategy_destroy(st);

@@ -89,26 +89,26 @@ int topt_grid_open(struct topt_grid_search *s, struct topt_planning *m, int node
 void topt_grid_close(struct topt_grid_search *s)
 {
     while (s->settings) {
-        struct topt_variant_settings *next = s->settings->next;
+        struct topt_degrees_settings *next = s->settings->next;
         free(s->settings);
         s->settings = next;
     }
     topt_router_destroy(s->router);
-    free(s->variant);
+    free(s->degrees);
     free(s->known);
     s->known = NULL;
     s->router = NULL;
-    s->variant = NULL;
+    s->degrees = NULL;
 }
 
 /* The settings of a variant, which stay where they are until the shape is closed:
  * costings borrow them. */
-static struct topt_variant_settings *settings_of(struct topt_grid_search *s,
-                                                 const struct topt_variant *v,
+static struct topt_degrees_settings *settings_of(struct topt_grid_search *s,
+                                                 const struct topt_degrees *v,
                                                  struct topt_micro *t,
                                                  struct topt_error *err)
 {
-    struct topt_variant_settings *at = s->settings;
+    struct topt_degrees_settings *at = s->settings;
     while (at && (at->settings.micro_batches != v->micro_batches ||
                   at->settings.apart_bytes != v->apart_bytes ||
                   at->settings.late_permille != v->late_permille ||
@@ -121,7 +121,7 @@ static struct topt_variant_settings *settings_of(struct topt_grid_search *s,
         topt_nomem(err, "the search");
         return NULL;
     }
-    *at = (struct topt_variant_settings){t->settings, s->settings};
+    *at = (struct topt_degrees_settings){t->settings, s->settings};
     at->settings.apart_bytes = v->apart_bytes;
     at->settings.late_permille = v->late_permille;
     at->settings.hidden_ppm = v->hidden_ppm;
@@ -129,11 +129,11 @@ static struct topt_variant_settings *settings_of(struct topt_grid_search *s,
     return at;
 }
 
-int topt_grid_costing(struct topt_grid_search *s, const struct topt_variant *v,
+int topt_grid_costing(struct topt_grid_search *s, const struct topt_degrees *v,
                       struct topt_costing *ret, struct topt_error *err)
 {
     struct topt_micro *t = topt_planning_at(s->planning, v->micro_batches, err);
-    const struct topt_variant_settings *x = t ? settings_of(s, v, t, err) : NULL;
+    const struct topt_degrees_settings *x = t ? settings_of(s, v, t, err) : NULL;
     if (!x)
         return -1;
     *ret = (struct topt_costing){t->model,     s->request->hw, &s->mesh,
@@ -141,14 +141,14 @@ int topt_grid_costing(struct topt_grid_search *s, const struct topt_variant *v,
     return 0;
 }
 
-static int zero_levels(const struct topt_grid_search *s, const struct topt_variant *v)
+static int zero_levels(const struct topt_grid_search *s, const struct topt_degrees *v)
 {
-    int levels = s->space == TOPT_SPACE_UNIFORM ? 1 << v->zero : topt_variants_levels(s);
+    int levels = s->space == TOPT_SPACE_UNIFORM ? 1 << v->level : topt_variants_levels(s);
     return levels | topt_variants_tables(s);
 }
 
 static enum topt_recompute recompute_of(const struct topt_grid_search *s,
-                                        const struct topt_variant *v)
+                                        const struct topt_degrees *v)
 {
     if (!v->recompute)
         return TOPT_RECOMPUTE_NONE;
@@ -184,14 +184,14 @@ static int wants_orbits(const struct topt_grid_search *s)
            prices_lazily(s) && topt_orbits_few(&s->mesh);
 }
 
-static int make_problem(struct topt_grid_search *s, const struct topt_variant *v,
+static int make_problem(struct topt_grid_search *s, const struct topt_degrees *v,
                         int lazy_entries, struct topt_problem **ret,
                         struct topt_error *err)
 {
     const struct topt_request *r = s->request;
     struct topt_costing k;
     struct topt_space_options o = {.space = s->space,
-                                   .cut = v->cut,
+                                   .cut = topt_degrees_data_axes(&s->mesh, v),
                                    .even = topt_request_even(r),
                                    .vocab = r->model->vocab,
                                    .sequence = topt_planning_positions(s->planning),
@@ -224,24 +224,24 @@ static int make_problem(struct topt_grid_search *s, const struct topt_variant *v
 }
 
 void topt_grid_tell_progress(const struct topt_grid_search *s,
-                             const struct topt_variant *v)
+                             const struct topt_degrees *v)
 {
     struct topt_progress *p = s->request->progress;
     TOPT_PROGRESS(p, gpus, s->mesh.devices);
     TOPT_PROGRESS(p, nodes, s->mesh.nodes);
-    TOPT_PROGRESS(p, variant, v - s->variant + 1);
-    TOPT_PROGRESS(p, variants, s->nvariants);
+    TOPT_PROGRESS(p, variant, v - s->degrees + 1);
+    TOPT_PROGRESS(p, variants, s->ndegrees);
     TOPT_PROGRESS(p, priced, 0);
     TOPT_PROGRESS(p, phase, TOPT_PHASE_PRICING);
 }
 
-int topt_grid_problem(struct topt_grid_search *s, const struct topt_variant *v,
+int topt_grid_problem(struct topt_grid_search *s, const struct topt_degrees *v,
                       struct topt_problem **ret, struct topt_error *err)
 {
     return make_problem(s, v, prices_lazily(s) ? PRICED_FIRST : 0, ret, err);
 }
 
-int topt_grid_priced(struct topt_grid_search *s, const struct topt_variant *v,
+int topt_grid_priced(struct topt_grid_search *s, const struct topt_degrees *v,
                      struct topt_problem **ret, struct topt_error *err)
 {
     return make_problem(s, v, 0, ret, err);
@@ -267,21 +267,19 @@ struct spread {
 };
 
 static struct spread spread_of(const struct topt_grid_search *s,
-                               const struct topt_variant *v)
+                               const struct topt_degrees *v)
 {
-    double all = s->mesh.devices, tensor = 1;
+    double all = s->mesh.devices, tensor = v->tensor;
     if (s->space != TOPT_SPACE_UNIFORM)
         return (struct spread){all, all, all};
-    for (int a = v->cut; a < s->mesh.naxes; a++)
-        tensor *= s->mesh.size[a];
-    return (struct spread){v->zero >= TOPT_ZERO_PARAM ? all : tensor,
-                           v->zero >= TOPT_ZERO_GRADIENT ? all : tensor,
-                           v->zero >= TOPT_ZERO_STATE ? all : tensor};
+    return (struct spread){v->level >= TOPT_ZERO_PARAM ? all : tensor,
+                           v->level >= TOPT_ZERO_GRADIENT ? all : tensor,
+                           v->level >= TOPT_ZERO_STATE ? all : tensor};
 }
 
 /* Parameters, gradients, states, and what backward reads, each once and spread evenly; of
  * gradients that come late and what backward reads, no more than may be charged. */
-int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_variant *v)
+int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degrees *v)
 {
     const struct topt_least_parameters *p = &s->planning->parameters;
     struct spread n = spread_of(s, v);

@@ -22,12 +22,12 @@ struct topt_grid_search {
     const struct topt_algorithm *algorithm; /* of another system, or NULL */
     enum topt_space space;
     int alike, factors;
-    struct topt_variant_settings { /* those of variants that were costed; owned */
+    struct topt_degrees_settings { /* those of variants that were costed; owned */
         struct topt_settings settings;
-        struct topt_variant_settings *next;
+        struct topt_degrees_settings *next;
     } * settings;
-    int nvariants;
-    struct topt_variant *variant;
+    int ndegrees;
+    struct topt_degrees *degrees;    /* all variants; owned */
     struct topt_problem_stats stats; /* routes: -1 where they were not counted */
     /* Points of other shapes (owned), a frontier: of this one's, those that they are as
      * good as need not be found. */

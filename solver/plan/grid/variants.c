@@ -18,17 +18,17 @@ struct lister {
     int cap;
 };
 
-static int add_variant(struct lister *l, const struct topt_variant *v)
+static int add_variant(struct lister *l, const struct topt_degrees *v)
 {
     struct topt_grid_search *s = l->s;
-    if (TOPT_ROOM(s->variant, s->nvariants, l->cap, 16))
+    if (TOPT_ROOM(s->degrees, s->ndegrees, l->cap, 16))
         return -1;
-    s->variant[s->nvariants++] = *v;
+    s->degrees[s->ndegrees++] = *v;
     return 0;
 }
 
 /* Device meshes: the axes in order, some of them taken together as one dimension. */
-static int add_meshes(struct lister *l, struct topt_variant v)
+static int add_meshes(struct lister *l, struct topt_degrees v)
 {
     if (!l->s->algorithm || !l->s->algorithm->one_mesh)
         return add_variant(l, &v);
@@ -41,7 +41,7 @@ static int add_meshes(struct lister *l, struct topt_variant v)
 
 /* Where no operator can be recomputed, as in blocks of one operator each, a variant that
  * recomputes is one that does not, with room for what it never makes. */
-static int add_recompute(struct lister *l, struct topt_variant v)
+static int add_recompute(struct lister *l, struct topt_degrees v)
 {
     int last = l->s->factors & TOPT_FACTOR_RECOMPUTE && l->s->planning->recomputes;
     for (v.recompute = 0; v.recompute <= last; v.recompute++)
@@ -72,50 +72,52 @@ int topt_variants_tables(const struct topt_grid_search *s)
 
 /* Attention is split by heads, those of keys and values too: no framework leaves it whole
  * beside split products. */
-static int heads_fit(const struct topt_grid_search *s, const struct topt_variant *v)
+static int heads_fit(const struct topt_grid_search *s, const struct topt_degrees *v)
 {
-    int64_t tensor = s->mesh.devices / topt_data_ranks(&s->mesh, v->cut);
-    return !topt_request_even(s->request) || s->planning->heads % tensor == 0;
+    return !topt_request_even(s->request) || s->planning->heads % v->tensor == 0;
 }
 
 /* May the framework split the model's operators over so many, and with this level of sharding
  * between its data ranks? */
-static int tensor_fits(const struct topt_grid_search *s, const struct topt_variant *v)
+static int tensor_fits(const struct topt_grid_search *s, const struct topt_degrees *v)
 {
     const struct topt_tensor_map *map = topt_planning_tensor(s->planning);
-    int64_t data = topt_data_ranks(&s->mesh, v->cut), tensor = s->mesh.devices / data;
     int dim;
-    if (!map || tensor == 1)
+    if (!map || v->tensor == 1)
         return 1;
     return !map->refused[0] &&
-           topt_tensor_uneven(map, s->request->model, tensor, &dim) < 0;
+           topt_tensor_uneven(map, s->request->model, v->tensor, &dim) < 0;
 }
 
-static int level_fits(const struct topt_grid_search *s, const struct topt_variant *v)
+static int level_fits(const struct topt_grid_search *s, const struct topt_degrees *v)
 {
     const struct topt_tensor_map *map = topt_planning_tensor(s->planning);
-    return !map || !map->rules->levels || v->cut == s->mesh.naxes ||
-           map->rules->levels >> v->zero & 1;
+    return !map || !map->rules->levels || v->tensor == 1 ||
+           map->rules->levels >> v->level & 1;
 }
 
 /* Where parts are equal the batch is data parallel ranks x micro-batch x accumulation; unlike
  * devices' rows are not. */
-static int batch_fits(const struct topt_grid_search *s, const struct topt_variant *v)
+static int batch_fits(const struct topt_grid_search *s, const struct topt_degrees *v)
 {
     int64_t samples = s->request->model->batch / v->micro_batches;
     return !topt_request_even(s->request) || s->request->unlike.parts ||
-           samples % topt_data_ranks(&s->mesh, v->cut) == 0;
+           samples % v->data == 0;
 }
 
-static int add_uniform(struct lister *l, struct topt_variant v)
+static int add_uniform(struct lister *l, struct topt_degrees v)
 {
     int all = topt_variants_levels(l->s);
-    for (v.cut = topt_tensor_from(&l->s->mesh, l->s->planning->tensor);
-         v.cut <= l->s->mesh.naxes; v.cut++) {
+    const struct topt_mesh *mesh = &l->s->mesh;
+    for (int axes = topt_tensor_from(mesh, l->s->planning->tensor); axes <= mesh->naxes;
+         axes++) {
+        v.data = (int)topt_data_ranks(mesh, axes);
+        v.tensor = mesh->devices / v.data;
         if (!batch_fits(l->s, &v) || !heads_fit(l->s, &v) || !tensor_fits(l->s, &v))
             continue;
-        for (v.zero = 0; v.zero < TOPT_ZERO_LEVELS; v.zero++)
-            if ((v.cut ? all >> v.zero & 1 && level_fits(l->s, &v) : v.zero == 0) &&
+        for (v.level = 0; v.level < TOPT_ZERO_LEVELS; v.level++)
+            if ((v.data > 1 ? all >> v.level & 1 && level_fits(l->s, &v)
+                            : v.level == 0) &&
                 add_recompute(l, v))
                 return -1;
     }
@@ -123,7 +125,7 @@ static int add_uniform(struct lister *l, struct topt_variant v)
 }
 
 /* Numbers of micro-batches are at hand that are searched only where nothing fits without. */
-static int searched(const struct topt_grid_search *s, const struct topt_variant *v)
+static int searched(const struct topt_grid_search *s, const struct topt_degrees *v)
 {
     return s->factors & TOPT_FACTOR_MICRO || s->planning->n == 1 || v->micro_batches == 1;
 }
@@ -132,7 +134,8 @@ int topt_variants_list(struct topt_grid_search *s, struct topt_error *err)
 {
     struct lister l = {s, 0};
     for (int i = 0; i < s->planning->n; i++) {
-        struct topt_variant v = {.micro_batches = s->planning->at[i].batches};
+        struct topt_degrees v = topt_degrees_none();
+        v.micro_batches = s->planning->at[i].batches;
         if (searched(s, &v) &&
             (s->space == TOPT_SPACE_UNIFORM ? add_uniform(&l, v) : add_recompute(&l, v)))
             return topt_nomem(err, "the search");

@@ -127,18 +127,10 @@ static json_t *predicted_json(const struct topt_plan_facts *f)
     return p;
 }
 
-static int64_t data_ranks(const struct topt_plan_facts *f)
-{
-    int64_t n = 1;
-    for (int a = 0; a < f->variant->cut; a++)
-        n *= f->k->mesh->size[a];
-    return n;
-}
-
 /* Of a uniform plan: by one data parallel rank. */
 static int64_t samples_at_once(const struct topt_plan_facts *f)
 {
-    int64_t dp = data_ranks(f);
+    int dp = f->degrees->data;
     return (f->k->model->batch + dp - 1) / dp;
 }
 
@@ -146,13 +138,11 @@ static int64_t samples_at_once(const struct topt_plan_facts *f)
  * the batch and over features, and samples that one of the former takes at once. */
 static json_t *uniform_json(const struct topt_plan_facts *f)
 {
-    const struct topt_mesh *mesh = f->k->mesh;
-    const struct topt_variant *v = f->variant;
-    int64_t dp = data_ranks(f);
-    json_t *u = json_pack("{s:I, s:I, s:i, s:b, s:I}", "dp", (json_int_t)dp, "tp",
-                          (json_int_t)(mesh->devices / dp), "zero", v->zero, "recompute",
-                          v->recompute, "micro_batch", (json_int_t)samples_at_once(f));
-    if (f->positions && mesh->devices > dp)
+    const struct topt_degrees *v = f->degrees;
+    json_t *u = json_pack("{s:i, s:i, s:i, s:b, s:I}", "dp", v->data, "tp", v->tensor,
+                          "zero", v->level, "recompute", v->recompute, "micro_batch",
+                          (json_int_t)samples_at_once(f));
+    if (f->positions && v->tensor > 1)
         json_object_set_new(u, "sequence_parallel", json_true());
     return u;
 }
@@ -278,7 +268,7 @@ json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
     int uniform = f->framework && f->space == TOPT_SPACE_UNIFORM;
     char *words =
         uniform
-            ? topt_uniform_words(f->framework, f->k->mesh, f->variant, samples_at_once(f))
+            ? topt_uniform_words(f->framework, f->degrees, samples_at_once(f))
             : topt_strategy_words(f->model, f->k->mesh, f->strategy, s->micro_batches);
     json_t *model = topt_model_to_json(f->model), *hw = topt_hw_to_json(f->k->hw);
     json_t *doc = json_pack(

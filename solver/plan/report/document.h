@@ -17,8 +17,8 @@ struct topt_plan_facts {
     int64_t peak_bytes;
     enum topt_space space;
     int alike; /* blocks choose alike */
-    const struct topt_variant
-        *variant;  /* uniform: what was chosen for all; else unread */
+    const struct topt_degrees
+        *degrees;  /* uniform: what was chosen for all; else unread */
     int positions; /* uniform: tensor parallelism is with sequence parallelism */
     const struct topt_framework *framework; /* NULL: none was asked for */
     const char *algorithm;

@@ -149,7 +149,7 @@ static struct open_shape *shape_of(struct shapes *shapes, const struct topt_plac
                : o;
 }
 
-static struct checker *checker_of(struct open_shape *o, const struct topt_variant *v,
+static struct checker *checker_of(struct open_shape *o, const struct topt_degrees *v,
                                   struct topt_error *err)
 {
     struct topt_costing k;
@@ -197,7 +197,7 @@ static int check_point(struct shapes *shapes, const struct topt_placed *p,
                        struct topt_checked *ret, struct topt_error *err)
 {
     struct open_shape *s = shape_of(shapes, p, err);
-    struct checker *c = s ? checker_of(s, &p->s.variant, err) : NULL;
+    struct checker *c = s ? checker_of(s, &p->s.degrees, err) : NULL;
     if (!c || check_one(c, p->s.strategy, p->s.memory_bytes, p->s.time_ns, &ret->cost,
                         &ret->peak_bytes, err))
         return -1;

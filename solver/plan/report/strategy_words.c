@@ -142,20 +142,15 @@ char *topt_strategy_words(const struct topt_model *m, const struct topt_mesh *me
     return t.s;
 }
 
-char *topt_uniform_words(const struct topt_framework *f, const struct topt_mesh *mesh,
-                         const struct topt_variant *v, int64_t micro_batch)
+char *topt_uniform_words(const struct topt_framework *f, const struct topt_degrees *v,
+                         int64_t micro_batch)
 {
     struct topt_text t = {0};
-    int64_t data = 1;
-    for (int a = 0; a < v->cut; a++)
-        data *= mesh->size[a];
-    int64_t tensor = mesh->devices / data;
-    const char *level = f->level[v->zero] ? f->level[v->zero] : "data parallel";
-    if (data > 1)
-        topt_text_add(&t, "%s over %lld GPUs", level, (long long)data);
-    if (tensor > 1)
-        topt_text_add(&t, "%stensor parallel over %lld", t.len ? ", " : "",
-                      (long long)tensor);
+    const char *level = f->level[v->level] ? f->level[v->level] : "data parallel";
+    if (v->data > 1)
+        topt_text_add(&t, "%s over %d GPUs", level, v->data);
+    if (v->tensor > 1)
+        topt_text_add(&t, "%stensor parallel over %d", t.len ? ", " : "", v->tensor);
     if (!t.len)
         topt_text_add(&t, "one GPU");
     if (v->recompute)

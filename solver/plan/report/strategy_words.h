@@ -13,8 +13,8 @@ char *topt_strategy_words(const struct topt_model *m, const struct topt_mesh *me
 
 /* The same of a uniform plan, as its framework calls it: "FSDP2 over 8 GPUs,
  * checkpointing, micro-batch 1, 4 accumulation steps". */
-char *topt_uniform_words(const struct topt_framework *f, const struct topt_mesh *mesh,
-                         const struct topt_variant *v, int64_t micro_batch);
+char *topt_uniform_words(const struct topt_framework *f, const struct topt_degrees *v,
+                         int64_t micro_batch);
 
 /* "data 2 x tensor 4 with ZeRO-1" of one operator. */
 void topt_config_words(struct topt_text *t, const struct topt_op *op,

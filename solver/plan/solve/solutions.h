@@ -4,24 +4,14 @@
 
 #include "caps.h"
 #include "certificate.h"
-
-/* What is chosen for the whole model, outside of any problem. */
-struct topt_variant {
-    int64_t micro_batches;
-    int cut, zero;        /* uniform: data axes; level of sharding for all.  Else 0 */
-    int recompute;        /* may operators be recomputed?  uniform: are all? */
-    uint32_t mesh_starts; /* of systems with one device mesh, else 0 */
-    int64_t apart_bytes;  /* as of settings */
-    int late_permille;    /* the same */
-    int hidden_ppm;       /* the same */
-};
+#include "degrees.h"
 
 struct topt_memo_point;
 
 struct topt_solution {
     int64_t memory_bytes, time_ns;
     struct topt_strategy *strategy;
-    struct topt_variant variant;  /* of which the problem was made */
+    struct topt_degrees degrees;  /* of which the problem was made */
     struct topt_memo_point *memo; /* that it is a copy of, borrowed; NULL: none */
 };
 

@@ -21,7 +21,7 @@
 struct chooser {
     struct topt_costing k;
     struct topt_space_options o;
-    const struct topt_variant *v;
+    const struct topt_degrees *v;
     uint8_t *may_recompute;
     struct topt_config *config; /* by operator */
     struct topt_error *err;
@@ -30,7 +30,7 @@ struct chooser {
 static struct topt_config with_factors(const struct chooser *c, int op,
                                        struct topt_config x)
 {
-    x.zero = (uint8_t)c->v->zero;
+    x.zero = (uint8_t)c->v->level;
     x.recompute = c->v->recompute && c->may_recompute[op];
     if (!topt_config_valid(&c->k.model->op[op], &x, c->k.mesh))
         x.zero = TOPT_ZERO_NONE;
@@ -77,7 +77,7 @@ static int choose_all(struct chooser *c)
     return 0;
 }
 
-int topt_uniform_hidden(struct topt_grid_search *s, struct topt_variant *v,
+int topt_uniform_hidden(struct topt_grid_search *s, struct topt_degrees *v,
                         struct topt_error *err)
 {
     const struct topt_request *r = s->request;
@@ -86,12 +86,12 @@ int topt_uniform_hidden(struct topt_grid_search *s, struct topt_variant *v,
         r->settings.overlap == TOPT_OVERLAP_NONE)
         return 0;
     c.o = (struct topt_space_options){.space = s->space,
-                                      .cut = v->cut,
+                                      .cut = topt_degrees_data_axes(&s->mesh, v),
                                       .even = topt_request_even(r),
                                       .vocab = r->model->vocab,
                                       .sequence = topt_planning_positions(s->planning),
                                       .tensor = topt_planning_tensor(s->planning),
-                                      .zero = 1 << v->zero};
+                                      .zero = 1 << v->level};
     if (topt_grid_costing(s, v, &c.k, err))
         return -1;
     c.config = calloc((size_t)c.k.model->nops + 1, sizeof *c.config);

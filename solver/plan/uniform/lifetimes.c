@@ -111,22 +111,22 @@ struct units {
     double outside;   /* the same of what is outside of units */
 };
 
-static struct units units_of(const struct topt_settings *x, const struct topt_variant *v,
+static struct units units_of(const struct topt_settings *x, const struct topt_degrees *v,
                              const struct topt_model *m, double all, double tensor)
 {
     double value = topt_dtype_bytes(x->dtype);
     struct parameter_counts n = count_parameters(m, value);
     double each = x->gradient_f32 ? 4 : value;
     double reduced = value + (x->gradient_f32 ? 4 : 0);
-    double ranks = v->zero >= TOPT_ZERO_GRADIENT ? all : tensor;
+    double ranks = v->level >= TOPT_ZERO_GRADIENT ? all : tensor;
     struct units u = {.gradients = n.units * each / ranks,
                       .outside = n.outside * each / ranks};
-    if (v->zero < TOPT_ZERO_GRADIENT)
+    if (v->level < TOPT_ZERO_GRADIENT)
         return u;
     u.made = n.one * value / tensor;
     u.units = n.one * reduced / tensor;
     u.absent = u.units + n.outside * value / tensor;
-    if (v->zero == TOPT_ZERO_PARAM) {
+    if (v->level == TOPT_ZERO_PARAM) {
         u.units += n.values / tensor;
         u.absent += n.other / tensor; /* one of two is there */
     }
@@ -141,7 +141,7 @@ static double smaller(double a, double b)
 /* Two things come as fast as others go, so that the larger of both is the most: a unit's
  * gradients as what was recomputed of it ('recomputed'); and, in a step of one micro-batch,
  * the gradients of all units as what these kept. */
-static double late_bytes(const struct topt_grid_search *s, const struct topt_variant *v,
+static double late_bytes(const struct topt_grid_search *s, const struct topt_degrees *v,
                          const struct topt_micro *t, const struct units *u,
                          double recomputed)
 {
@@ -161,11 +161,10 @@ static int know_recomputed(struct topt_planning *m, struct topt_micro *t,
 }
 
 /* Floors of all, less a hundredth, as bytes are weighed by thousandths. */
-int topt_uniform_lifetimes(struct topt_grid_search *s, struct topt_variant *v,
+int topt_uniform_lifetimes(struct topt_grid_search *s, struct topt_degrees *v,
                            struct topt_error *err)
 {
-    double all = s->mesh.devices,
-           tensor = all / (double)topt_data_ranks(&s->mesh, v->cut);
+    double all = s->mesh.devices, tensor = v->tensor;
     if (s->space != TOPT_SPACE_UNIFORM || !topt_request_even(s->request) ||
         v->apart_bytes || v->late_permille)
         return 0;

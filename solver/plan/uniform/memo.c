@@ -19,7 +19,7 @@ static void points_fini(struct topt_memo_points *p)
     free(p->at);
 }
 
-static void variant_destroy(struct topt_memo_variant *v)
+static void entry_destroy(struct topt_memo_entry *v)
 {
     points_fini(&v->fastest);
     points_fini(&v->below);
@@ -29,7 +29,7 @@ static void variant_destroy(struct topt_memo_variant *v)
 static void grid_destroy(struct topt_memo_grid *g)
 {
     for (int i = 0; i < g->n; i++)
-        variant_destroy(g->at[i]);
+        entry_destroy(g->at[i]);
     free(g->at);
     free(g);
 }
@@ -82,17 +82,8 @@ static struct topt_memo_grid *find_grid(struct topt_memo *m, int nodes, int per_
     return g;
 }
 
-static int order(const struct topt_variant *a, const struct topt_variant *b)
-{
-    if (a->micro_batches != b->micro_batches)
-        return a->micro_batches < b->micro_batches ? -1 : 1;
-    if (a->cut != b->cut)
-        return a->cut - b->cut;
-    return a->zero != b->zero ? a->zero - b->zero : a->recompute - b->recompute;
-}
-
-struct topt_memo_variant *topt_memo_variant(struct topt_memo *m, int nodes, int per_node,
-                                            const struct topt_variant *v)
+struct topt_memo_entry *topt_memo_entry(struct topt_memo *m, int nodes, int per_node,
+                                        const struct topt_degrees *v)
 {
     struct topt_memo_grid *g = find_grid(m, nodes, per_node);
     if (!g)
@@ -100,19 +91,19 @@ struct topt_memo_variant *topt_memo_variant(struct topt_memo *m, int nodes, int 
     int lo = 0, hi = g->n;
     while (lo < hi) {
         int mid = (lo + hi) / 2;
-        if (order(&g->at[mid]->variant, v) < 0)
+        if (topt_degrees_order(&g->at[mid]->degrees, v) < 0)
             lo = mid + 1;
         else
             hi = mid;
     }
-    if (lo < g->n && !order(&g->at[lo]->variant, v))
+    if (lo < g->n && !topt_degrees_order(&g->at[lo]->degrees, v))
         return g->at[lo];
-    struct topt_memo_variant *made = calloc(1, sizeof *made);
+    struct topt_memo_entry *made = calloc(1, sizeof *made);
     if (!made || TOPT_ROOM(g->at, g->n, g->cap, 16)) {
         free(made);
         return NULL;
     }
-    made->variant = *v;
+    made->degrees = *v;
     memmove(g->at + lo + 1, g->at + lo, (size_t)(g->n - lo) * sizeof *g->at);
     g->at[lo] = made;
     g->n++;

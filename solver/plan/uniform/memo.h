@@ -36,8 +36,8 @@ struct topt_memo_points {
     struct topt_memo_point *at; /* memory ascending, time strictly descending; owned */
 };
 
-struct topt_memo_variant {
-    struct topt_variant variant;
+struct topt_memo_entry {
+    struct topt_degrees degrees;
     int priced;
     int some;                        /* has every operator a configuration? */
     struct topt_cost least;          /* lower bounds of every strategy */
@@ -53,7 +53,7 @@ struct topt_memo_variant {
 struct topt_memo_grid {
     int nodes, per_node;
     int n, cap;
-    struct topt_memo_variant **at; /* by micro-batches, cut, sharding, recomputation */
+    struct topt_memo_entry **at; /* by micro-batches, cut, sharding, recomputation */
 };
 
 struct topt_memo {
@@ -66,8 +66,8 @@ struct topt_memo {
 };
 
 /* A variant of a grid, empty where nothing is known of it; NULL without memory. */
-struct topt_memo_variant *topt_memo_variant(struct topt_memo *m, int nodes, int per_node,
-                                            const struct topt_variant *v);
+struct topt_memo_entry *topt_memo_entry(struct topt_memo *m, int nodes, int per_node,
+                                        const struct topt_degrees *v);
 
 /* The memo of the model with adapters, made empty where there is none; NULL without memory. */
 struct topt_memo *topt_memo_lora(struct topt_memo *m);

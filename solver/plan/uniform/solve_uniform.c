@@ -20,7 +20,7 @@ int topt_uniform_has_memo(const struct topt_grid_search *s, enum topt_goal goal)
            goal != TOPT_GOAL_FRONTIER;
 }
 
-int topt_uniform_assume(struct topt_grid_search *s, struct topt_variant *v,
+int topt_uniform_assume(struct topt_grid_search *s, struct topt_degrees *v,
                         struct topt_error *err)
 {
     return topt_uniform_lifetimes(s, v, err) || topt_uniform_hidden(s, v, err) ? -1 : 0;
@@ -29,8 +29,8 @@ int topt_uniform_assume(struct topt_grid_search *s, struct topt_variant *v,
 struct lookup {
     struct topt_grid_search *s;
     const struct topt_search_options *o;
-    struct topt_variant *variant;
-    struct topt_memo_variant *x;
+    struct topt_degrees *degrees;
+    struct topt_memo_entry *x;
     struct topt_problem *p; /* owned; NULL where nothing was missing */
     struct topt_error *err;
 };
@@ -41,17 +41,17 @@ static int make_problem(struct lookup *l)
 {
     if (l->p)
         return 0;
-    topt_grid_tell_progress(l->s, l->variant);
+    topt_grid_tell_progress(l->s, l->degrees);
     l->s->planning->memo->searches++;
-    return topt_grid_problem(l->s, l->variant, &l->p, l->err);
+    return topt_grid_problem(l->s, l->degrees, &l->p, l->err);
 }
 
 static int price(struct lookup *l)
 {
-    struct topt_memo_variant *x = l->x;
-    if (topt_uniform_assume(l->s, l->variant, l->err) || make_problem(l))
+    struct topt_memo_entry *x = l->x;
+    if (topt_uniform_assume(l->s, l->degrees, l->err) || make_problem(l))
         return -1;
-    x->variant = *l->variant;
+    x->degrees = *l->degrees;
     x->some = topt_problem_has_choices(l->p);
     if (x->some)
         x->least = topt_problem_lower_bound(l->p);
@@ -101,7 +101,7 @@ static int find_fastest(struct lookup *l)
 /* What takes less memory than the fastest that the device can hold. */
 static int find_below(struct lookup *l)
 {
-    struct topt_memo_variant *x = l->x;
+    struct topt_memo_entry *x = l->x;
     if (!x->fastest.n || x->below.known)
         return 0;
     int64_t limit = x->fastest.at[0].memory_bytes - 1;
@@ -114,7 +114,7 @@ static int find_below(struct lookup *l)
 
 static int find_least(struct lookup *l)
 {
-    struct topt_memo_variant *x = l->x;
+    struct topt_memo_entry *x = l->x;
     struct topt_solutions found = {.certificate = topt_certificate_exact()};
     if (x->least_memory_known)
         return 0;
@@ -134,16 +134,16 @@ static int find_least(struct lookup *l)
 }
 
 static int open_variant(struct lookup *l, struct topt_grid_search *s,
-                        const struct topt_search_options *o, struct topt_variant *variant,
+                        const struct topt_search_options *o, struct topt_degrees *degrees,
                         struct topt_error *err)
 {
-    *l = (struct lookup){.s = s, .o = o, .variant = variant, .err = err};
-    l->x = topt_memo_variant(s->planning->memo, s->mesh.nodes, s->mesh.per_node, variant);
+    *l = (struct lookup){.s = s, .o = o, .degrees = degrees, .err = err};
+    l->x = topt_memo_entry(s->planning->memo, s->mesh.nodes, s->mesh.per_node, degrees);
     if (!l->x)
         return topt_nomem(err, "the search");
     if (!l->x->priced)
         return price(l);
-    *variant = l->x->variant;
+    *degrees = l->x->degrees;
     return 0;
 }
 
@@ -174,7 +174,7 @@ static int answer_alone(struct lookup *l, const struct topt_uniform_question *q,
              : topt_solve_least(l->p, &o, q->memory_limit, ret, l->err)))
         return -1;
     for (int i = 0; i < ret->n; i++)
-        ret->at[i].variant = *l->variant;
+        ret->at[i].degrees = *l->degrees;
     return 0;
 }
 
@@ -182,7 +182,7 @@ static int read_point(struct lookup *l, struct topt_memo_point *p,
                       struct topt_solutions *ret)
 {
     struct topt_solution s = {p->memory_bytes, p->time_ns,
-                              topt_strategy_copy(p->strategy), *l->variant, p};
+                              topt_strategy_copy(p->strategy), *l->degrees, p};
     if (!s.strategy)
         return topt_nomem(l->err, "the search");
     ret->certificate.bound_ns = s.time_ns;
@@ -222,7 +222,7 @@ static int answer_least(struct lookup *l, const struct topt_uniform_question *q,
 {
     int rc = find_least(l);
     struct topt_solution s = {l->x->least_memory.memory, l->x->least_memory.time, NULL,
-                              *l->variant, NULL};
+                              *l->degrees, NULL};
     if (rc || l->x->least_memory_known < 2 || !within(q, s.memory_bytes, s.time_ns))
         return rc;
     return topt_solutions_append(ret, &s, 1, l->err);
@@ -231,7 +231,7 @@ static int answer_least(struct lookup *l, const struct topt_uniform_question *q,
 static int answer(struct lookup *l, const struct topt_uniform_question *q,
                   struct topt_solutions *ret)
 {
-    const struct topt_memo_variant *x = l->x;
+    const struct topt_memo_entry *x = l->x;
     topt_problem_stats_add(&l->s->stats, &x->stats);
     l->s->stats.routes = -1; /* of one variant it is not known */
     if (!x->some || !within(q, x->least.memory, x->least.time))
@@ -246,12 +246,12 @@ static int answer(struct lookup *l, const struct topt_uniform_question *q,
 
 int topt_uniform_solve(struct topt_grid_search *s, const struct topt_search_options *o,
                        const struct topt_uniform_question *q,
-                       struct topt_variant *variant, struct topt_solutions *ret,
+                       struct topt_degrees *degrees, struct topt_solutions *ret,
                        struct topt_error *err)
 {
     struct lookup l;
     *ret = (struct topt_solutions){.certificate = topt_certificate_exact()};
-    int rc = open_variant(&l, s, o, variant, err) || answer(&l, q, ret);
+    int rc = open_variant(&l, s, o, degrees, err) || answer(&l, q, ret);
     topt_problem_destroy(l.p);
     return rc ? -1 : 0;
 }

@@ -11,7 +11,7 @@ int topt_uniform_has_memo(const struct topt_grid_search *s, enum topt_goal goal)
 
 /* What the costs of a uniform variant assume beside it, into the variant: lifetimes.h, hidden.h.
  * Nothing in other spaces. */
-int topt_uniform_assume(struct topt_grid_search *s, struct topt_variant *v,
+int topt_uniform_assume(struct topt_grid_search *s, struct topt_degrees *v,
                         struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Limits of what is asked about a variant; 0: none. */
@@ -26,7 +26,7 @@ struct topt_uniform_question {
  * its costs assume. */
 int topt_uniform_solve(struct topt_grid_search *s, const struct topt_search_options *o,
                        const struct topt_uniform_question *q,
-                       struct topt_variant *variant, struct topt_solutions *ret,
+                       struct topt_degrees *degrees, struct topt_solutions *ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

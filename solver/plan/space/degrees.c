@@ -1,0 +1,36 @@
+/* degrees.c - what is chosen once for the whole model. */
+#include "degrees.h"
+
+struct topt_degrees topt_degrees_none(void)
+{
+    return (struct topt_degrees){.micro_batches = 1,
+                                 .data = 1,
+                                 .tensor = 1,
+                                 .context = 1,
+                                 .expert = 1,
+                                 .stages = 1,
+                                 .virtual_stages = 1};
+}
+
+int topt_degrees_order(const struct topt_degrees *a, const struct topt_degrees *b)
+{
+    if (a->micro_batches != b->micro_batches)
+        return a->micro_batches < b->micro_batches ? -1 : 1;
+    if (a->data != b->data)
+        return a->data - b->data;
+    return a->level != b->level ? a->level - b->level : a->recompute - b->recompute;
+}
+
+void topt_degrees_by_operator(struct topt_degrees *d)
+{
+    d->data = d->tensor = 1;
+    d->level = 0;
+}
+
+int topt_degrees_data_axes(const struct topt_mesh *mesh, const struct topt_degrees *d)
+{
+    int axes = 0;
+    for (int64_t ranks = 1; axes < mesh->naxes && ranks < d->data; axes++)
+        ranks *= mesh->size[axes];
+    return axes;
+}

@@ -1,0 +1,41 @@
+/* degrees.h - what is chosen once for the whole model, before anything is chosen for an operator:
+ * a variant of the problem.  Private to plan/.
+ *
+ * In the uniform space these are the degrees of parallelism that a framework's launch line
+ * names; in the others, where every operator chooses its own splits and sharding, only
+ * micro_batches, recompute and mesh_starts say something. */
+#ifndef TOPT_PLAN_DEGREES_H
+#define TOPT_PLAN_DEGREES_H
+
+#include <stdint.h>
+
+#include "topt_layout.h"
+
+struct topt_degrees {
+    int64_t micro_batches; /* a step runs this many, one after the other */
+    int data, tensor;      /* ranks; their product is the number of devices.  Else 1 */
+    int level; /* enum topt_zero of every parameter, between data ranks.  Else 0 */
+    int context, expert, stages, virtual_stages; /* 1: nothing lists more yet */
+    int recompute; /* may operators be recomputed?  Uniform: are all? */
+    uint32_t
+        mesh_starts; /* device meshes of systems that have one for all operators; else 0 */
+    /* What the costs of a uniform strategy assume, as of topt_settings (uniform/lifetimes.h,
+     * hidden.h); 0 before that is known. */
+    int64_t apart_bytes;
+    int late_permille, hidden_ppm;
+};
+
+/* One of each. */
+struct topt_degrees topt_degrees_none(void);
+
+/* Before, the same, or after: by micro-batches, then data ranks, level, recomputation.  Of degrees
+ * of one grid. */
+int topt_degrees_order(const struct topt_degrees *a, const struct topt_degrees *b);
+
+/* As those of a strategy that chooses by operator. */
+void topt_degrees_by_operator(struct topt_degrees *d);
+
+/* The first axis of the mesh that is not one of its data axes, which come first. */
+int topt_degrees_data_axes(const struct topt_mesh *mesh, const struct topt_degrees *d);
+
+#endif
