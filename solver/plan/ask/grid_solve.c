@@ -19,7 +19,7 @@
 #include "topt_array.h"
 #include "topt_choices.h"
 #include "topt_question.h"
-#include "solve_uniform.h"
+#include "uniform.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -99,15 +99,8 @@ static int search_variant(struct solver *v, struct topt_problem *p,
 /* Of what was found, only the best by the goal. */
 static void keep_best(struct solver *v)
 {
-    struct topt_solutions *s = v->ret;
-    if (v->goal == TOPT_GOAL_FRONTIER || s->n < 2)
-        return;
-    int best = v->goal == TOPT_GOAL_FASTEST ? s->n - 1 : 0;
-    struct topt_solution keep = s->at[best];
-    s->at[best] = s->at[0];
-    s->at[0] = keep;
-    while (s->n > 1)
-        topt_strategy_destroy(s->at[--s->n].strategy);
+    if (v->goal != TOPT_GOAL_FRONTIER && v->ret->n)
+        topt_solutions_keep(v->ret, v->goal == TOPT_GOAL_FASTEST ? v->ret->n - 1 : 0);
 }
 
 /* Is the best so far to be the answer?  Of the least, only the least is one. */
@@ -122,7 +115,7 @@ static int stopping(const struct solver *v)
 static int is_too_large(struct solver *v, int priced)
 {
     struct topt_planning *m = v->s->planning;
-    if (!v->err || v->err->code != TOPT_ERR_LIMIT || v->s->space == TOPT_SPACE_UNIFORM ||
+    if (!v->err || v->err->code != TOPT_ERR_LIMIT ||
         (!priced && v->s->request->max_table_bytes))
         return 0;
     snprintf(m->too_large, sizeof m->too_large, "%s", v->err->text);
@@ -202,44 +195,21 @@ static int charge_what_it_costs(struct solver *v, const struct topt_degrees *deg
     return rc;
 }
 
-/* A variant by its own problem. */
-static int solve_alone(struct solver *v, struct topt_degrees *degrees,
-                       struct topt_solutions *part)
-{
-    struct topt_problem *p = NULL;
-    if (topt_uniform_assume(v->s, degrees, v->err))
-        return -1;
-    topt_grid_tell_progress(v->s, degrees);
-    int rc = price_and_search(v, degrees, &p, part) ||
-             (part->n && charge_what_it_costs(v, degrees, p, part));
-    for (int i = 0; i < part->n && !rc; i++)
-        part->at[i].degrees = *degrees;
-    topt_problem_destroy(p);
-    return rc ? -1 : 0;
-}
-
-static int solve_by_memo(struct solver *v, struct topt_degrees *degrees,
-                         struct topt_solutions *part)
-{
-    struct topt_uniform_question q = {v->goal, memory_limit(v), time_limit(v)};
-    if (!topt_uniform_solve(v->s, &v->o, &q, degrees, part, v->err))
-        return 0;
-    if (!stopping(v))
-        return -1;
-    give_up(v);
-    return 0;
-}
-
 static int solve_variant(struct solver *v, struct topt_degrees *degrees)
 {
     const atomic_bool *cancel = v->s->request->cancel;
     struct topt_solutions part = {.certificate = topt_certificate_exact()};
+    struct topt_problem *p = NULL;
     if (cancel && atomic_load(cancel))
         return topt_fail(v->err, TOPT_ERR_CANCELED, "the search was canceled");
     if (beyond(topt_grid_least_bytes(v->s, degrees), memory_limit(v)))
         return 0;
-    int rc = topt_uniform_has_memo(v->s, v->goal) ? solve_by_memo(v, degrees, &part)
-                                                  : solve_alone(v, degrees, &part);
+    topt_grid_tell_progress(v->s, degrees);
+    int rc = price_and_search(v, degrees, &p, &part) ||
+             (part.n && charge_what_it_costs(v, degrees, p, &part));
+    for (int i = 0; i < part.n; i++)
+        part.at[i].degrees = *degrees;
+    topt_problem_destroy(p);
     if (!rc) {
         rc = topt_solutions_merge(v->ret, &part, v->err);
         keep_best(v);
@@ -264,24 +234,21 @@ int topt_grid_keep_own(const struct topt_grid_search *s, struct topt_solutions *
     return n;
 }
 
-/* What the uniform space has, as far as it lies in the shape's own. */
-static int solve_uniform(struct topt_grid_search *s, enum topt_goal goal, int64_t limit,
-                         const atomic_bool *stop, struct topt_solutions *ret,
-                         struct topt_error *err)
+/* The fastest of the uniform space on the same grid, as far as it lies in the shape's own. */
+static int solve_uniform(struct topt_grid_search *s, int64_t limit,
+                         struct topt_solutions *ret, struct topt_error *err)
 {
-    struct topt_request r = topt_request_uniform(s->request, s->factors);
+    struct topt_request r = topt_request_uniform_unstopped(s->request, s->factors);
     struct topt_grid_search other = {0};
     struct topt_planning planning;
-    r.stop = stop;
     if (topt_planning_init(&planning, &r, err))
         return -1;
-    r.max_work = 0;
-    int rc =
-        topt_grid_open(&other, &planning, s->mesh.nodes, s->mesh.per_node, goal, err);
-    if (!rc) { /* ways are the same */
+    int rc = topt_grid_open(&other, &planning, s->mesh.nodes, s->mesh.per_node,
+                            TOPT_GOAL_FASTEST, err);
+    if (!rc) { /* routes are the same */
         topt_router_destroy(other.router);
         other.router = s->router;
-        rc = topt_grid_solve(&other, goal, limit, 0, ret, err);
+        rc = topt_uniform_solve(&other, TOPT_GOAL_FASTEST, limit, 0, ret, err);
         other.router = NULL;
     }
     topt_grid_close(&other);
@@ -291,7 +258,6 @@ static int solve_uniform(struct topt_grid_search *s, enum topt_goal goal, int64_
     topt_grid_keep_own(s, ret);
     topt_certificate_fini(&ret->certificate); /* says nothing of the own space */
     ret->certificate = topt_certificate_exact();
-    ret->stopped = ret->ncaps = 0;
     return 0;
 }
 
@@ -301,10 +267,9 @@ static int add_uniform_fastest(struct topt_grid_search *s, int64_t limit,
                                struct topt_solutions *ret, struct topt_error *err)
 {
     struct topt_solutions uniform = {.certificate = topt_certificate_exact()};
-    if (ret->n || !ret->stopped || s->nknown || s->algorithm ||
-        s->space == TOPT_SPACE_UNIFORM)
+    if (ret->n || !ret->stopped || s->nknown || s->algorithm)
         return 0;
-    int rc = solve_uniform(s, TOPT_GOAL_FASTEST, limit, NULL, &uniform, err) ||
+    int rc = solve_uniform(s, limit, &uniform, err) ||
              topt_solutions_merge(ret, &uniform, err);
     topt_solutions_fini(&uniform);
     return rc ? -1 : 0;
@@ -330,6 +295,8 @@ int topt_grid_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t lim
     struct solver v = {
         .s = s, .goal = goal, .o = options_of(s->request), .ret = ret, .err = err};
     int rc = 0;
+    if (s->space == TOPT_SPACE_UNIFORM)
+        return topt_uniform_solve(s, goal, limit, time_limit, ret, err);
     v.o.memory_limit = limit;
     v.o.time_limit = time_limit;
     *ret = (struct topt_solutions){.certificate = topt_certificate_exact()};
@@ -340,7 +307,7 @@ int topt_grid_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t lim
             give_up(&v);
             break;
         }
-        if (s->space != TOPT_SPACE_UNIFORM && topt_planning_over(s->planning)) {
+        if (topt_planning_over(s->planning)) {
             rc = topt_fail(err, TOPT_ERR_CANCELED, "the search was stopped");
             break;
         }

@@ -23,6 +23,8 @@ static void entry_destroy(struct topt_memo_entry *v)
 {
     points_fini(&v->fastest);
     points_fini(&v->below);
+    points_fini(&v->lightest);
+    points_fini(&v->frontier);
     free(v);
 }
 

@@ -44,10 +44,8 @@ struct topt_memo_entry {
     struct topt_problem_stats stats; /* but routes, which variants of a grid share */
     struct topt_memo_points fastest; /* that the device can hold: one or none */
     struct topt_memo_points below;   /* the frontier below that one */
-    /* The least memory, be it more than the device has; 0: not known, 1: there is no strategy,
-     * 2: known. */
-    int least_memory_known;
-    struct topt_cost least_memory;
+    /* Of all strategies, be it more than the device has: the one that needs least, the frontier. */
+    struct topt_memo_points lightest, frontier;
 };
 
 struct topt_memo_grid {

@@ -1,0 +1,304 @@
+/* uniform.c - the strategies of the uniform space on one grid.
+ *
+ * Every choice of degrees is a small problem of its own, whose frontier mostly is one point.
+ * What is found of it goes to the memo of the request's problem, and depends neither on what is
+ * asked nor on other degrees.  An answer is the best of all of them.  Degrees that can't matter
+ * are left out as early as possible: by bytes that each of their strategies needs, before
+ * operators are priced; by the sums of what is least for each operator, before anything is
+ * searched. */
+#include "uniform.h"
+#include "algorithm.h"
+#include "grid.h"
+#include "hidden.h"
+#include "lifetimes.h"
+#include "memo.h"
+#include "problem.h"
+#include "request.h"
+#include "solve.h"
+#include "topt_progress.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fold {
+    struct topt_grid_search *s;
+    struct topt_memo *memo, *own; /* 'own': NULL where it is the problem's */
+    enum topt_goal goal;
+    int64_t widest; /* the largest memory limit of questions to the memo; 0: none */
+    int64_t memory_limit, time_limit; /* tighter as better is found; 0: none */
+    struct topt_solutions *ret;
+    struct topt_error *err;
+    /* Of the degrees that are looked at: */
+    struct topt_degrees *degrees;
+    struct topt_memo_entry *entry;
+    struct topt_problem *problem; /* owned; NULL where nothing was missing yet */
+};
+
+/* ---- what is missing --------------------------------------------------------------- */
+
+static int make_problem(struct fold *f)
+{
+    if (f->problem)
+        return 0;
+    topt_grid_tell_progress(f->s, f->degrees);
+    f->memo->searches++;
+    return topt_grid_problem(f->s, f->degrees, &f->problem, f->err);
+}
+
+static int price(struct fold *f)
+{
+    struct topt_memo_entry *x = f->entry;
+    if (topt_uniform_lifetimes(f->s, f->degrees, f->err) ||
+        topt_uniform_hidden(f->s, f->degrees, f->err) || make_problem(f))
+        return -1;
+    x->degrees = *f->degrees;
+    x->some = topt_problem_has_choices(f->problem);
+    if (x->some)
+        x->least = topt_problem_lower_bound(f->problem);
+    topt_problem_stats(f->problem, &x->stats);
+    x->priced = 1;
+    return 0;
+}
+
+/* What searches are made with; of the question nothing but who may end them. */
+static struct topt_search_options options_of(const struct topt_request *r,
+                                             int64_t memory_limit)
+{
+    return (struct topt_search_options){.algorithm =
+                                            topt_algorithm_solver_name(r->algorithm),
+                                        .memory_limit = memory_limit,
+                                        .threads = r->threads,
+                                        .cancel = r->cancel,
+                                        .stop = r->stop,
+                                        .progress = r->progress,
+                                        .max_entries = r->max_entries};
+}
+
+static int search(struct fold *f, enum topt_goal goal,
+                  const struct topt_search_options *o, struct topt_solutions *ret)
+{
+    *ret = (struct topt_solutions){.certificate = topt_certificate_exact()};
+    if (make_problem(f))
+        return -1;
+    switch (goal) {
+    case TOPT_GOAL_FASTEST:
+        return topt_solve_fastest(f->problem, o, ret, f->err);
+    case TOPT_GOAL_LEAST:
+        return topt_solve_least(f->problem, o, 0, ret, f->err);
+    default:
+        return topt_solve_frontier(f->problem, o, ret, f->err);
+    }
+}
+
+/* See that points are known: 0, -1, or 1 where their search was ended early or is not exact, so
+ * that they are no matter for the memo. */
+static int find(struct fold *f, enum topt_goal goal, int64_t limit,
+                struct topt_memo_points *ret)
+{
+    struct topt_search_options o = options_of(f->s->request, limit);
+    struct topt_solutions found;
+    int rc = 0;
+    if (!ret->known) {
+        if (search(f, goal, &o, &found))
+            return -1;
+        rc = topt_memo_take(f->memo, &found, ret);
+        topt_solutions_fini(&found);
+    }
+    if (rc == 0)
+        topt_search_stats_add(&f->ret->certificate.stats, &ret->work);
+    return rc < 0 ? topt_nomem(f->err, "the search") : rc;
+}
+
+/* The fastest that the device can hold is known: of what takes less memory nothing is as fast. */
+static int find_below(struct fold *f)
+{
+    struct topt_memo_entry *x = f->entry;
+    int64_t limit = x->fastest.at[0].memory_bytes - 1;
+    if (limit < x->least.memory || limit < 1)
+        x->below.known = 1;
+    return find(f, TOPT_GOAL_FRONTIER, limit, &x->below);
+}
+
+/* ---- what is asked ----------------------------------------------------------------- */
+
+static int beyond(int64_t value, int64_t limit)
+{
+    return limit && value > limit;
+}
+
+/* Is it of interest?  Of the least memory only what is less. */
+static int matters(const struct fold *f, int64_t memory, int64_t time)
+{
+    switch (f->goal) {
+    case TOPT_GOAL_LEAST:
+        return !f->memory_limit || memory < f->memory_limit;
+    case TOPT_GOAL_FASTEST:
+        return !beyond(memory, f->memory_limit) && !beyond(time, f->time_limit);
+    default:
+        return !beyond(memory, f->memory_limit);
+    }
+}
+
+static int add_point(struct fold *f, struct topt_memo_point *p)
+{
+    struct topt_certificate *c = &f->ret->certificate;
+    struct topt_solution s = {p->memory_bytes, p->time_ns,
+                              topt_strategy_copy(p->strategy), *f->degrees,
+                              f->own ? NULL : p};
+    if (!s.strategy)
+        return topt_nomem(f->err, "the search");
+    if (f->goal == TOPT_GOAL_FASTEST && p->time_ns < c->bound_ns)
+        c->bound_ns = p->time_ns;
+    if (!topt_solutions_append(f->ret, &s, 1, f->err))
+        return 0;
+    topt_strategy_destroy(s.strategy);
+    return -1;
+}
+
+static int add_fastest(struct fold *f)
+{
+    struct topt_memo_entry *x = f->entry;
+    int rc = find(f, TOPT_GOAL_FASTEST, f->widest, &x->fastest);
+    if (rc || !x->fastest.n || beyond(x->fastest.at[0].time_ns, f->time_limit))
+        return rc;
+    if (!beyond(x->fastest.at[0].memory_bytes, f->memory_limit))
+        return add_point(f, &x->fastest.at[0]);
+    if ((rc = find_below(f)))
+        return rc;
+    int i = x->below.n - 1;
+    while (i >= 0 && beyond(x->below.at[i].memory_bytes, f->memory_limit))
+        i--;
+    return i >= 0 && !beyond(x->below.at[i].time_ns, f->time_limit)
+               ? add_point(f, &x->below.at[i])
+               : 0;
+}
+
+static int add_least(struct fold *f)
+{
+    struct topt_memo_points *least = &f->entry->lightest;
+    int rc = find(f, TOPT_GOAL_LEAST, 0, least);
+    return !rc && least->n && matters(f, least->at[0].memory_bytes, 0)
+               ? add_point(f, &least->at[0])
+               : rc;
+}
+
+static int add_frontier(struct fold *f)
+{
+    struct topt_memo_points *all = &f->entry->frontier;
+    int rc = find(f, TOPT_GOAL_FRONTIER, f->own ? f->widest : 0, all);
+    for (int i = 0; i < all->n && !rc; i++)
+        if (matters(f, all->at[i].memory_bytes, 0))
+            rc = add_point(f, &all->at[i]);
+    return rc;
+}
+
+/* Search for this question alone. */
+static int add_unproven(struct fold *f)
+{
+    struct topt_search_options o = options_of(f->s->request, f->memory_limit);
+    struct topt_solutions found;
+    o.time_limit = f->time_limit;
+    int rc = search(f, f->goal, &o, &found);
+    for (int i = 0; i < found.n; i++)
+        found.at[i].degrees = *f->degrees;
+    rc = rc || topt_solutions_merge(f->ret, &found, f->err);
+    topt_solutions_fini(&found);
+    return rc ? -1 : 0;
+}
+
+static int add_best(struct fold *f)
+{
+    const struct topt_memo_entry *x = f->entry;
+    topt_problem_stats_add(&f->s->stats, &x->stats);
+    f->s->stats.routes = -1; /* of some degrees alone they are not known */
+    if (!x->some || !matters(f, x->least.memory, x->least.time))
+        return 0;
+    int rc = f->goal == TOPT_GOAL_FASTEST ? add_fastest(f)
+             : f->goal == TOPT_GOAL_LEAST ? add_least(f)
+                                          : add_frontier(f);
+    return rc > 0 ? add_unproven(f) : rc;
+}
+
+/* Of what was found so far only the best by the goal stays, and bounds what is of interest. */
+static int keep_best(struct fold *f)
+{
+    struct topt_solutions *all = f->ret;
+    if (topt_solutions_reduce(all, f->err))
+        return -1;
+    if (f->goal == TOPT_GOAL_FRONTIER || !all->n)
+        return 0;
+    topt_solutions_keep(all, f->goal == TOPT_GOAL_FASTEST ? all->n - 1 : 0);
+    if (f->goal == TOPT_GOAL_FASTEST)
+        f->time_limit = all->at[0].time_ns;
+    else
+        f->memory_limit = all->at[0].memory_bytes;
+    return 0;
+}
+
+static int look_at(struct fold *f, struct topt_degrees *d)
+{
+    const atomic_bool *cancel = f->s->request->cancel;
+    if (cancel && atomic_load(cancel))
+        return topt_fail(f->err, TOPT_ERR_CANCELED, "the search was canceled");
+    if (beyond(topt_grid_least_bytes(f->s, d), f->memory_limit))
+        return 0;
+    f->degrees = d;
+    f->entry = topt_memo_entry(f->memo, f->s->mesh.nodes, f->s->mesh.per_node, d);
+    if (!f->entry)
+        return topt_nomem(f->err, "the search");
+    if (f->entry->priced)
+        *d = f->entry->degrees;
+    int rc = (!f->entry->priced && price(f)) || add_best(f) || keep_best(f);
+    topt_problem_destroy(f->problem);
+    f->problem = NULL;
+    return rc ? -1 : 0;
+}
+
+/* The problem's memo knows nothing of pins, other systems and blocks that choose freely. */
+static int open_memo(struct fold *f)
+{
+    const struct topt_grid_search *s = f->s;
+    f->memo = s->planning->memo;
+    f->widest = topt_hw_memory_bytes(s->request->hw);
+    if (f->memo && s->alike && !s->request->pin &&
+        (!s->request->algorithm || !strcmp(s->request->algorithm, "ft")))
+        return 0;
+    f->memo = f->own = topt_memo_create();
+    f->widest = f->memory_limit;
+    return f->memo ? 0 : topt_nomem(f->err, "the search");
+}
+
+/* Time is up: nothing is known of the degrees that are left. */
+static void give_up(struct fold *f)
+{
+    f->ret->stopped = 1;
+    f->ret->certificate.exact = 0;
+    f->ret->certificate.epsilon = INFINITY;
+    f->ret->certificate.bound_ns = 0;
+}
+
+int topt_uniform_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t limit,
+                       int64_t time_limit, struct topt_solutions *ret,
+                       struct topt_error *err)
+{
+    struct fold f = {.s = s,
+                     .goal = goal,
+                     .memory_limit = limit,
+                     .time_limit = time_limit,
+                     .ret = ret,
+                     .err = err};
+    *ret = (struct topt_solutions){.certificate = topt_certificate_exact()};
+    int rc = open_memo(&f);
+    /* What needs least comes last, what is fastest first. */
+    for (int i = 0; i < s->ndegrees && !rc && !ret->stopped; i++)
+        if (goal != TOPT_GOAL_LEAST && topt_request_stopped(s->request))
+            give_up(&f);
+        else
+            rc = look_at(&f,
+                         &s->degrees[goal == TOPT_GOAL_LEAST ? s->ndegrees - 1 - i : i]);
+    topt_memo_destroy(f.own);
+    if (rc)
+        topt_solutions_fini(ret);
+    return rc;
+}
