@@ -20,7 +20,8 @@
     X(errors_5xx, "topt_server_errors", "Requests failed with 5xx")                      \
     X(cache_hits, "topt_cache_hits", "Questions answered from the store")                \
     X(searches, "topt_searches", "Searches started")                                     \
-    X(kept, "topt_frontier_answers", "Questions answered from frontiers that were kept") \
+    X(remembered, "topt_memo_answers",                                                   \
+      "Questions answered from what a worker had priced before")                         \
     X(shared, "topt_searches_shared", "Questions that joined a running search")          \
     X(failed, "topt_searches_failed", "Searches that failed or were canceled")           \
     X(refused, "topt_queue_full", "Questions refused because the queue was full")        \

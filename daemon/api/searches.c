@@ -3,7 +3,7 @@
  *
  * The last act of a search is to store what it found (model, plan and answer together), so a plan
  * is pinned before anybody hears of it, and fresh, cached and polled answers are one path. */
-#include "frontiers.h"
+#include "operation.h"
 #include "server.h"
 #include "topt_log.h"
 
@@ -34,12 +34,10 @@ static int search(struct server *s, const struct job_run *run, struct operation 
     const struct operation_limits limits = {(int)c->threads, c->max_table_bytes};
     struct operation_answer found;
     int64_t start = clock_ns();
-    char *frontiers = frontiers_get(s, x);
-    int rc = operation_search(s->pool, run, x, &limits, frontiers, &found, err);
+    int rc = operation_search(s->pool, run, x, &limits, &found, err);
     int64_t ns = clock_ns() - start;
-    atomic_fetch_add(rc == 0 && !found.searched ? &s->metrics.kept : &s->metrics.searches,
-                     1);
-    free(frontiers);
+    atomic_fetch_add(
+        rc == 0 && !found.searched ? &s->metrics.remembered : &s->metrics.searches, 1);
     metrics_search(&s->metrics, lane_of(&x->query),
                    rc == 0 ? found.feasible ? METRICS_FOUND : METRICS_NOTHING_FITS
                    : err->code == TOPT_ERR_CANCELED ? METRICS_CANCELED
@@ -47,13 +45,6 @@ static int search(struct server *s, const struct job_run *run, struct operation 
                    ns / 1000000);
     if (rc == 0 && found.searched)
         cost_learn(&s->costs, &x->query, (double)ns / 1e9);
-    if (rc == 0 && found.frontiers) {
-        frontiers_put(s, x, found.frontiers);
-        if (found.searched)
-            frontiers_complete(s, x, &operation_kind);
-    }
-    if (rc == 0)
-        free(found.frontiers);
     if (rc == 0)
         *ret = (struct store_answer){.feasible = found.feasible,
                                      .plan_id = found.plan_id,
@@ -111,8 +102,6 @@ static int run_operation(void *server, const struct job_run *run, void *operatio
 {
     struct server *s = server;
     struct operation *o = operation;
-    if (o->kind == OPERATION_COMPLETE)
-        return frontiers_run(s, run, o, err);
     return o->kind == OPERATION_PLAN ? run_plan(s, run, o, err)
                                      : operation_run(s->pool, run, o, err);
 }

@@ -50,7 +50,6 @@ struct server {
     atomic_ullong own_epoch[EPOCHS];
     struct confirm
         *confirm; /* asks Slurm whose jobs are that are reported; NULL: nobody does */
-    atomic_bool completing; /* a job of frontiers.c is under way */
     atomic_bool stopping;
     int64_t started; /* Unix seconds */
 };

@@ -452,7 +452,7 @@ void query_problem_text(const struct query *q, struct topt_text *out)
     problem.memory_bytes = problem.max_gpus = problem.micro_batches = 0;
     problem.min_efficiency = 0;
     problem.ngpus = problem.tensor_parallel = 0;
-    fields_text(&problem, "frontiers", out);
+    fields_text(&problem, "problem", out);
 }
 
 /* ---- between the daemon and its workers ----------------------------------------------------- */

@@ -3,8 +3,9 @@
  * Answers are a cache: one that can't be read is dropped and searched again, and the
  * least recently used go when there are too many bytes of them (keep.c).  Their plans are
  * not: those were promised. */
-#include "cached.h"
+#include "db.h"
 #include "documents.h"
+#include "keep.h"
 #include "owners.h"
 #include "quota.h"
 #include "plans.h"
@@ -14,7 +15,10 @@
 
 #include "topt_json.h"
 
-enum { ROW_BYTES = 256 /* what a row takes beside its texts */ };
+enum {
+    ROW_BYTES = 256,     /* what a row takes beside its texts */
+    TOUCH_AFTER_S = 3600 /* the last use is written down to an hour */
+};
 
 void store_answer_fini(struct store_answer *a)
 {
@@ -33,7 +37,7 @@ static int is_object(const char *text)
 }
 
 /* Columns 2 and on.  1, or -1 where the row can't be right or memory does not suffice. */
-static int read_answer(sqlite3_stmt *st, void *ret, struct topt_error *err)
+static int read_answer(sqlite3_stmt *st, struct store_answer *ret, struct topt_error *err)
 {
     int has_plan = sqlite3_column_type(st, 3) != SQLITE_NULL, rc = 1;
     struct store_answer a = {.feasible = sqlite3_column_int(st, 2),
@@ -51,32 +55,52 @@ static int read_answer(sqlite3_stmt *st, void *ret, struct topt_error *err)
     if (rc < 0)
         store_answer_fini(&a);
     else
-        *(struct store_answer *)ret = a;
+        *ret = a;
     return rc;
 }
-
-static const struct cached answers = {
-    .select =
-        "SELECT a.rowid, a.used, a.feasible, a.plan, a.doc, a.search_ns,"
-        " p.doc, p.model_at, p.model_part, m.doc, p.hw_at, p.hw_part, h.doc"
-        " FROM answers a LEFT JOIN plans p ON p.id = a.plan"
-        " LEFT JOIN parts m ON m.id = p.model_part LEFT JOIN parts h ON h.id = p.hw_part"
-        " WHERE a.model = ? AND a.hw = ? AND a.question = ?",
-    .take = read_answer,
-    .drop = "DELETE FROM answers WHERE model = ? AND hw = ? AND question = ?",
-    .touch = TOUCH_ANSWER,
-    .orphans = 1};
 
 int store_get_answer(struct store *s, const struct store_key *key,
                      struct store_answer *ret, struct topt_error *err)
 {
-    return cached_get(s, &answers, key, ret, err);
+    static const char sql[] =
+        "SELECT a.rowid, a.used, a.feasible, a.plan, a.doc, a.search_ns,"
+        " p.doc, p.model_at, p.model_part, m.doc, p.hw_at, p.hw_part, h.doc"
+        " FROM answers a LEFT JOIN plans p ON p.id = a.plan"
+        " LEFT JOIN parts m ON m.id = p.model_part LEFT JOIN parts h ON h.id = p.hw_part"
+        " WHERE a.model = ? AND a.hw = ? AND a.question = ?";
+    struct topt_error why = {0};
+    struct conn *c = store_reader(s);
+    sqlite3_stmt *st = db_bind(c, &why, sql, "sss", key->model, key->hw, key->question);
+    int rc = st ? db_step(c, st, &why) : -1;
+    int64_t row = rc > 0 ? sqlite3_column_int64(st, 0) : 0;
+    int64_t used = rc > 0 ? sqlite3_column_int64(st, 1) : 0;
+    if (rc > 0)
+        rc = read_answer(st, ret, &why);
+    if (st)
+        db_done(st);
+    store_reader_end(s, c);
+    if (rc < 0 && why.code == TOPT_ERR_IO) {
+        (void)!store_drop_answer(s, key, NULL);
+        return 0;
+    }
+    if (rc < 0 && err)
+        *err = why;
+    if (rc > 0 && store_now() - used > TOUCH_AFTER_S)
+        store_touch(s, TOUCH_ANSWER, row);
+    return rc;
 }
 
 int store_drop_answer(struct store *s, const struct store_key *key,
                       struct topt_error *err)
 {
-    return cached_drop(s, &answers, key, err);
+    static const char sql[] =
+        "DELETE FROM answers WHERE model = ? AND hw = ? AND question = ?";
+    struct conn *c = store_begin(s, CACHE_ONLY, STORE_WAIT_MS, err);
+    if (!c)
+        return -1;
+    int rc = db_run(c, err, sql, "sss", key->model, key->hw, key->question);
+    atomic_store(&s->orphans, true);
+    return store_end(s, c, rc, err) < 0 ? -1 : 0;
 }
 
 /* ---- publishing ---------------------------------------------------------------------------- */

@@ -34,7 +34,7 @@ struct conn {
 };
 
 /* A row that was used and whose time of use is to be written; by place in a table. */
-enum touch { TOUCH_NONE, TOUCH_PLAN, TOUCH_ANSWER, TOUCH_FRONTIER };
+enum touch { TOUCH_NONE, TOUCH_PLAN, TOUCH_ANSWER };
 
 struct note {
     enum touch what;

@@ -1,6 +1,6 @@
 /* hardware.c - hardware profiles: versions of a name, of which one is in force, and the default.
  *
- * A profile is replaced by a new version; answers and frontiers are kept under the
+ * A profile is replaced by a new version; answers are kept under the
  * profile's id, so exactly those of the version before are stale, and go in the same
  * transaction.  Plans hold their profile, and stay. */
 #include "db.h"
@@ -12,21 +12,18 @@
 
 /* ---- putting and dropping ------------------------------------------------------------------ */
 
-/* Answers and frontiers of a profile that is no longer in force under any name. */
+/* Answers of a profile that is no longer in force under any name. */
 static int drop_stale(struct store *s, struct conn *c, const char *id,
                       struct topt_error *err)
 {
     static const char in_force[] = "SELECT 1 FROM hardware WHERE id = ? AND retired = 0";
     static const char answers[] = "DELETE FROM answers WHERE hw = ?";
-    static const char frontiers[] = "DELETE FROM frontiers WHERE hw = ?";
     int rc = db_one(c, err, NULL, in_force, "s", id);
     if (rc != 0)
         return rc < 0 ? -1 : 0;
     atomic_store(&s->orphans, true);
     atomic_store(&s->grown, true);
-    return db_run(c, err, answers, "s", id) < 0 || db_run(c, err, frontiers, "s", id) < 0
-               ? -1
-               : 0;
+    return db_run(c, err, answers, "s", id) < 0 ? -1 : 0;
 }
 
 static int retire(struct store *s, struct conn *c, const char *name, const char *id,

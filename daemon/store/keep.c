@@ -24,7 +24,7 @@ enum {
 
 void store_touch(struct store *s, enum touch what, int64_t row)
 {
-    size_t at = ((size_t)row * 3 + (size_t)what) % TOUCHES;
+    size_t at = ((size_t)row * 2 + (size_t)what) % TOUCHES;
     pthread_mutex_lock(&s->touch_lock);
     s->touched[at].what = what;
     s->touched[at].row = row;
@@ -35,11 +35,7 @@ static int write_touch(struct conn *c, enum touch what, int64_t row, int64_t now
 {
     static const char plan[] = "UPDATE plans SET used = ?2 WHERE rowid = ?1";
     static const char answer[] = "UPDATE answers SET used = ?2 WHERE rowid = ?1";
-    static const char frontier[] = "UPDATE frontiers SET used = ?2 WHERE rowid = ?1";
-    const char *sql = what == TOUCH_PLAN     ? plan
-                      : what == TOUCH_ANSWER ? answer
-                                             : frontier;
-    return db_run(c, NULL, sql, "ii", row, now);
+    return db_run(c, NULL, what == TOUCH_PLAN ? plan : answer, "ii", row, now);
 }
 
 /* The notes that there are, taken; how many. */
@@ -72,15 +68,13 @@ static void write_touches(struct store *s, int64_t now)
 /* ---- the cache ----------------------------------------------------------------------------- */
 
 struct old_row {
-    enum touch what;
     int64_t row, bytes;
 };
 
-/* Bytes of answers and frontiers, of indexes alone.  -1 where they can't be read. */
+/* Bytes of answers, of an index alone.  -1 where they can't be read. */
 static int64_t cached(struct store *s)
 {
-    static const char sql[] = "SELECT (SELECT coalesce(sum(bytes), 0) FROM answers) +"
-                              " (SELECT coalesce(sum(bytes), 0) FROM frontiers)";
+    static const char sql[] = "SELECT coalesce(sum(bytes), 0) FROM answers";
     int64_t sum = -1;
     struct conn *c = store_reader(s);
     if (db_one(c, NULL, &sum, sql, "") <= 0)
@@ -92,17 +86,12 @@ static int64_t cached(struct store *s)
 /* The least recently used. */
 static int oldest(struct conn *c, struct old_row ret[BATCH])
 {
-    static const char sql[] = "SELECT * FROM (SELECT * FROM (SELECT 2, rowid, bytes, "
-                              "used AS u FROM answers ORDER BY used LIMIT ?1)"
-                              " UNION ALL SELECT * FROM (SELECT 3, rowid, bytes, used "
-                              "FROM frontiers ORDER BY used LIMIT ?1))"
-                              " ORDER BY u LIMIT ?1";
+    static const char sql[] = "SELECT rowid, bytes FROM answers ORDER BY used LIMIT ?";
     sqlite3_stmt *st = db_bind(c, NULL, sql, "i", (int64_t)BATCH);
     int n = 0;
     while (st && n < BATCH && db_step(c, st, NULL) > 0) {
-        ret[n].what = (enum touch)sqlite3_column_int(st, 0);
-        ret[n].row = sqlite3_column_int64(st, 1);
-        ret[n++].bytes = sqlite3_column_int64(st, 2);
+        ret[n].row = sqlite3_column_int64(st, 0);
+        ret[n++].bytes = sqlite3_column_int64(st, 1);
     }
     if (st)
         db_done(st);
@@ -113,15 +102,13 @@ static int oldest(struct conn *c, struct old_row ret[BATCH])
 static int64_t evict(struct store *s, int64_t over)
 {
     static const char answer[] = "DELETE FROM answers WHERE rowid = ?";
-    static const char frontier[] = "DELETE FROM frontiers WHERE rowid = ?";
     struct old_row old[BATCH];
     struct conn *c = store_begin(s, CACHE_ONLY, 0, NULL);
     if (!c)
         return -1;
     int n = oldest(c, old), rc = 0;
     for (int i = 0; i < n && over > 0 && rc >= 0; i++, over -= old[i - 1].bytes)
-        rc = old[i].what == TOUCH_ANSWER ? db_run(c, NULL, answer, "i", old[i].row)
-                                         : db_run(c, NULL, frontier, "i", old[i].row);
+        rc = db_run(c, NULL, answer, "i", old[i].row);
     atomic_store(&s->orphans, true);
     if (store_end(s, c, rc, NULL) < 0 || !n)
         return -1;

@@ -82,10 +82,9 @@ static int let_model_go(struct conn *c, const char *id, struct topt_error *err)
 {
     static const char of_plans[] = "SELECT 1 FROM plans WHERE model = ?";
     static const char *const sql[] = {"DELETE FROM answers WHERE model = ?",
-                                      "DELETE FROM frontiers WHERE model = ?",
                                       "DELETE FROM models WHERE id = ?"};
     int rc = db_one(c, err, NULL, of_plans, "s", id);
-    return rc ? rc < 0 ? -1 : 0 : run_all(c, sql, 3, id, err);
+    return rc ? rc < 0 ? -1 : 0 : run_all(c, sql, 2, id, err);
 }
 
 int store_let_go(struct conn *c, const char *id, struct topt_error *err)

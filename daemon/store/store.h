@@ -1,4 +1,4 @@
-/* store.h - what toptd remembers: models, profiles, plans given out, answers, frontiers,
+/* store.h - what toptd remembers: models, profiles, plans given out, answers,
  * observations.
  *
  * One SQLite file (WAL) in the state directory, which is locked: one daemon a directory.
@@ -13,7 +13,7 @@
  *
  * What is kept how long: models and plans while somebody owns them or a group may read
  * them, plans until some days after their last use, models also while a plan or an answer
- * is of them; answers and frontiers within a limit of bytes, the least recently used
+ * is of them; answers within a limit of bytes, the least recently used
  * going first; profiles and observations until they are deleted. */
 #ifndef TOPTD_STORE_H
 #define TOPTD_STORE_H
@@ -37,12 +37,12 @@ struct store;
 /* Creates the directory and the file where they are not there, and brings the schema up
  * to date.  Fails, and leaves the file as it is, where another daemon has the directory,
  * or the file is newer than us, damaged, not ours, or can't be written.  Of a file over
- * 256 MiB the large tables (plans, answers, frontiers) are not checked. */
+ * 256 MiB the large tables (plans, answers) are not checked. */
 int store_open(const char *dir, struct store **ret,
                struct topt_error *err) TOPT_MUST_CHECK;
 void store_close(struct store *s);
 
-/* Most bytes of answers and frontiers (1 GiB), and days that a plan is kept after its
+/* Most bytes of answers (1 GiB), and days that a plan is kept after its
  * last use (90). */
 void store_limits(struct store *s, int64_t cache_bytes, int64_t keep_plans_days);
 
@@ -241,18 +241,6 @@ int store_publish(struct store *s, const struct store_key *key,
 /* Forget an answer: whoever reads it finds that it can't be right. */
 int store_drop_answer(struct store *s, const struct store_key *key,
                       struct topt_error *err) TOPT_MUST_CHECK;
-
-/* ---- frontiers.c --------------------------------------------------------------------------- */
-
-/* The bytes are the caller's affair (compressed or not).  An earlier frontier of the key
- * is replaced. */
-int store_put_frontier(struct store *s, const struct store_key *key, const void *data,
-                       size_t len, struct topt_error *err) TOPT_MUST_CHECK;
-/* 1 found (owned copy), 0 not, -1.  A row that can't be read is deleted, and not found. */
-int store_get_frontier(struct store *s, const struct store_key *key, void **ret,
-                       size_t *ret_len, struct topt_error *err) TOPT_MUST_CHECK;
-int store_drop_frontier(struct store *s, const struct store_key *key,
-                        struct topt_error *err) TOPT_MUST_CHECK;
 
 /* ---- observations.c ------------------------------------------------------------------------ */
 

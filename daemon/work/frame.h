@@ -30,10 +30,9 @@ enum frame_type {
      *   ->  feasible, answer, plan id, plan, what is to be kept, was there a search, was it stopped
      */
     FRAME_PLAN,
-    FRAME_COMPLETE, /* as of FRAME_PLAN  ->  what is to be kept, or nothing */
-    FRAME_FACTS,    /* name, document  ->  facts as numbers */
-    FRAME_PROFILE,  /* document as it came  ->  id, name, document */
-    FRAME_SHIPPED,  /* nothing  ->  (name, id, document)... */
+    FRAME_FACTS,   /* name, document  ->  facts as numbers */
+    FRAME_PROFILE, /* document as it came  ->  id, name, document */
+    FRAME_SHIPPED, /* nothing  ->  (name, id, document)... */
     FRAME_STOP,
     FRAME_CANCEL,
     FRAME_BRIEF,

@@ -25,7 +25,7 @@ void operation_trim(void *operation)
 {
     struct operation *o = operation;
     drop(&o->body);
-    if (o->kind == OPERATION_PLAN || o->kind == OPERATION_COMPLETE) {
+    if (o->kind == OPERATION_PLAN) {
         drop(&o->model);
         drop(&o->hw);
     }
@@ -133,7 +133,6 @@ static int put_request(struct operation *o, struct frame *f, struct topt_error *
         frame_put(f, o->body, o->body_len);
         return 0;
     case OPERATION_PLAN:
-    case OPERATION_COMPLETE:
         break;
     }
     return topt_fail(err, TOPT_ERR_INTERNAL, "no such operation");
@@ -208,9 +207,9 @@ int operation_run(struct pool *p, const struct job_run *run, struct operation *o
 /* ---- searches -------------------------------------------------------------------------------- */
 
 static int put_question(struct operation *o, const struct operation_limits *l,
-                        const char *frontiers, struct frame *f, struct topt_error *err)
+                        struct frame *f, struct topt_error *err)
 {
-    frame_begin(f, o->kind == OPERATION_COMPLETE ? FRAME_COMPLETE : FRAME_PLAN);
+    frame_begin(f, FRAME_PLAN);
     if (put_query(&o->query, f, o->source, err) < 0)
         return -1;
     const char *const texts[] = {o->model_id, o->model_name, o->model, o->hw_id, o->hw};
@@ -219,7 +218,7 @@ static int put_question(struct operation *o, const struct operation_limits *l,
     frame_put_int(f, l->threads);
     frame_put_int(f, l->max_table_bytes);
     frame_put_int(f, o->memory_mill);
-    frame_put_text(f, frontiers);
+    frame_put_text(f, o->problem);
     return 0;
 }
 
@@ -228,7 +227,7 @@ static int take_answer(struct frame *f, struct operation_answer *ret,
 {
     ret->feasible = frame_get_int(f) != 0;
     if (take_text(f, &ret->answer, err) == 0 && take_text(f, &ret->plan_id, err) == 0 &&
-        take_text(f, &ret->plan, err) == 0 && take_text(f, &ret->frontiers, err) == 0) {
+        take_text(f, &ret->plan, err) == 0) {
         ret->searched = frame_get_int(f) != 0;
         ret->is_stopped = frame_get_int(f) != 0;
         if (ret->answer)
@@ -238,23 +237,21 @@ static int take_answer(struct frame *f, struct operation_answer *ret,
     drop(&ret->answer);
     drop(&ret->plan_id);
     drop(&ret->plan);
-    drop(&ret->frontiers);
     return -1;
 }
 
 int operation_search(struct pool *p, const struct job_run *run, struct operation *o,
-                     const struct operation_limits *limits, const char *frontiers,
-                     struct operation_answer *ret, struct topt_error *err)
+                     const struct operation_limits *limits, struct operation_answer *ret,
+                     struct topt_error *err)
 {
     struct frame request = {0}, reply = {0};
     *ret = (struct operation_answer){0};
-    int rc = put_question(o, limits, frontiers, &request, err);
+    int rc = put_question(o, limits, &request, err);
     if (rc == 0)
         rc = exchange(p, run, o, &request, &reply, err);
     frame_fini(&request);
     if (rc == 0)
-        rc = o->kind == OPERATION_COMPLETE ? take_text(&reply, &ret->frontiers, err)
-                                           : take_answer(&reply, ret, err);
+        rc = take_answer(&reply, ret, err);
     frame_fini(&reply);
     return rc;
 }

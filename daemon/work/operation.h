@@ -16,8 +16,7 @@ enum operation_kind {
     OPERATION_CHECK,   /* a question that came without a body: are its words known? */
     OPERATION_FACTS,   /* count a model's parameters, operators, FLOPs */
     OPERATION_PROFILE, /* check a hardware profile, in its normal form */
-    OPERATION_PLAN,    /* search */
-    OPERATION_COMPLETE /* search what other questions of a PLAN's problem need */
+    OPERATION_PLAN     /* search */
 };
 
 /* An answer that the store could not take; 'doc' NULL where it did.  Owned. */
@@ -55,7 +54,7 @@ struct operation {
     char *text;       /* PLAN: of the question; with the two ids it is the store's key */
     int64_t
         memory_mill; /* PLAN: thousandths that its memory counts for, above 1000; 0: as computed */
-    char *problem; /* PLAN: the same of the problem, whose frontiers are kept */
+    char *problem; /* PLAN: the same of the problem, whose memo a worker keeps */
     /* FACTS, and READ where 'wants_facts', find them. */
     int wants_facts;
     struct operation_facts facts;
@@ -81,14 +80,12 @@ struct operation_answer {
     int feasible;
     char *answer;         /* without the plan; owned, as those below */
     char *plan_id, *plan; /* NULL: none */
-    int searched;         /* else all was kept */
+    int searched;         /* else the worker's memo had all */
     int is_stopped;       /* time was up: more time may find better */
-    char *frontiers; /* what is to be kept of the problem from now on; NULL: as it was */
 };
-/* PLAN, and COMPLETE, which has no answer.  'frontiers' is what is kept of the problem, or NULL. */
+/* A PLAN. */
 int operation_search(struct pool *p, const struct job_run *run, struct operation *o,
-                     const struct operation_limits *limits, const char *frontiers,
-                     struct operation_answer *ret,
+                     const struct operation_limits *limits, struct operation_answer *ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The profiles that come with the program, asked for once at the start. */

@@ -261,13 +261,11 @@ static int put_answer(const struct query *q, const struct planner_question *pq,
     return rc;
 }
 
-/* PLAN, or COMPLETE. */
 static int do_plan(struct planner *planner, struct frame *request, struct watch *w,
                    struct frame *reply, const char **ret_source, struct topt_error *err)
 {
     struct query q;
     json_t *found = NULL;
-    char *grown = NULL;
     int searched = 1, stopped = 0;
     if (take_query(request, &q, ret_source, err) < 0)
         return -1;
@@ -278,7 +276,6 @@ static int do_plan(struct planner *planner, struct frame *request, struct watch 
                                   .stop = &w->stop,
                                   .brief = &w->brief,
                                   .progress = &w->progress,
-                                  .grown = &grown,
                                   .searched = &searched};
     pq.model_id = frame_get_text(request);
     pq.what = frame_get_text(request);
@@ -288,26 +285,21 @@ static int do_plan(struct planner *planner, struct frame *request, struct watch 
     pq.threads = (int)frame_get_int(request);
     pq.max_table_bytes = frame_get_int(request);
     pq.memory_mill = frame_get_int(request);
-    pq.frontiers = frame_get_text(request);
-    if (pq.frontiers && !*pq.frontiers)
-        pq.frontiers = NULL;
-    int rc = request->type == FRAME_COMPLETE ? planner_complete(planner, &pq, err)
-                                             : planner_answer(planner, &pq, &found, err);
+    pq.problem = frame_get_text(request);
+    int rc = planner_answer(planner, &pq, &found, err);
     if (rc < 0 && err->code == TOPT_ERR_USAGE && *q.pin &&
         !strncmp(err->text, "--pin", 5))
         *ret_source =
             "pin"; /* which names the model's operators, so is read with the model */
-    if (rc == 0 && found)
+    if (rc == 0)
         stopped = json_is_true(json_object_get(found, "stopped")) ||
                   json_is_true(json_object_get(found, "brief"));
-    if (rc == 0 && found)
+    if (rc == 0)
         rc = put_answer(&q, &pq, found, reply, err);
     if (rc == 0) {
-        frame_put_text(reply, grown);
         frame_put_int(reply, searched);
         frame_put_int(reply, stopped);
     }
-    free(grown);
     json_decref(found);
     return rc;
 }
@@ -322,7 +314,6 @@ static int do_request(struct planner *planner, struct frame *request, struct wat
     case FRAME_READ:
         return do_read(request, reply, ret_source, err);
     case FRAME_PLAN:
-    case FRAME_COMPLETE:
         return do_plan(planner, request, w, reply, ret_source, err);
     case FRAME_FACTS:
         return do_facts(request, reply, ret_source, err);

@@ -38,6 +38,23 @@ int kept_add(struct kept *k, const char *key, void *thing)
     return 0;
 }
 
+void kept_drop_oldest(struct kept *k)
+{
+    struct kept_thing *oldest = NULL;
+    for (int i = 0; i < KEPT_MOST; i++)
+        if (k->things[i].key && (!oldest || k->things[i].used < oldest->used))
+            oldest = &k->things[i];
+    if (oldest)
+        drop(k, oldest);
+}
+
+void kept_each(struct kept *k, void (*then)(void *thing, void *ctx), void *ctx)
+{
+    for (int i = 0; i < KEPT_MOST; i++)
+        if (k->things[i].key)
+            then(k->things[i].thing, ctx);
+}
+
 void kept_fini(struct kept *k)
 {
     for (int i = 0; i < KEPT_MOST; i++)

@@ -22,6 +22,9 @@ void *kept_find(struct kept *k, const char *key); /* NULL: none */
 /* Keep it (taken) in the place of what was used longest ago; 0, or -1 without memory, where it is
  * destroyed. */
 int kept_add(struct kept *k, const char *key, void *thing);
+/* Drop what was used longest ago; nothing where nothing is kept. */
+void kept_drop_oldest(struct kept *k);
+void kept_each(struct kept *k, void (*then)(void *thing, void *ctx), void *ctx);
 void kept_fini(struct kept *k);
 
 #endif

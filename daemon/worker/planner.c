@@ -1,7 +1,6 @@
 /* planner.c - questions of the daemon put to the solver. */
 #include "planner.h"
 #include "kept.h"
-#include "topt_frontiers.h"
 #include "topt_json.h"
 #include "topt_plan.h"
 #include "topt_text.h"
@@ -11,13 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of memos in all; one of DeepSeek-V3 on up to 1,024 GPUs takes about 20 MiB. */
+#define MOST_MEMO_BYTES ((size_t)256 << 20)
+
 struct planner {
-    struct kept models, profiles;
+    struct kept models, profiles, memos;
 };
 
 static void destroy_model(void *model)
 {
     topt_model_destroy(model);
+}
+
+static void destroy_memo(void *memo)
+{
+    topt_memo_destroy(memo);
 }
 
 static void destroy_hw(void *hw)
@@ -31,6 +38,7 @@ struct planner *planner_create(void)
     if (p) {
         p->models.destroy = destroy_model;
         p->profiles.destroy = destroy_hw;
+        p->memos.destroy = destroy_memo;
     }
     return p;
 }
@@ -41,6 +49,7 @@ void planner_destroy(struct planner *p)
         return;
     kept_fini(&p->models);
     kept_fini(&p->profiles);
+    kept_fini(&p->memos);
     free(p);
 }
 
@@ -190,105 +199,59 @@ static int fill_request(const struct planner_question *q, const struct topt_mode
     return topt_request_complete(r, err);
 }
 
-/* What is kept of the request's problem; empty where that is nothing, or is of no use. */
-static int read_frontiers(const char *text, const struct topt_request *r,
-                          struct topt_frontiers **ret, struct topt_error *err)
+/* The memo of the question's problem, kept for the next one; NULL without memory. */
+static struct topt_memo *find_memo(struct planner *p, const struct planner_question *q)
 {
-    json_t *doc = text ? topt_json_parse(text, strlen(text), "frontiers", NULL) : NULL;
-    int rc = doc ? topt_frontiers_from_json(doc, ret, NULL) : -1;
-    json_decref(doc);
-    return rc ? topt_frontiers_create(r, ret, err) : 0;
+    struct topt_text key = {0};
+    topt_text_add(&key, "%s %s %s", q->model_id, q->hw_id, q->problem);
+    struct topt_memo *m = key.oom ? NULL : kept_find(&p->memos, key.s);
+    if (!key.oom && !m && (m = topt_memo_create()) && kept_add(&p->memos, key.s, m) < 0)
+        m = NULL;
+    topt_text_fini(&key);
+    return m;
 }
 
-static void tell_grown(const struct planner_question *q, const struct topt_frontiers *f)
+static void add_bytes(void *memo, void *sum)
 {
-    json_t *doc = topt_frontiers_grew(f) ? topt_frontiers_to_json(f) : NULL;
-    *q->grown = doc ? topt_json_text(doc, 0) : NULL;
-    if (q->searched)
-        *q->searched = topt_frontiers_searches(f) > 0;
-    json_decref(doc);
+    *(size_t *)sum += topt_memo_bytes(memo);
 }
 
-static int answer_from(const struct planner_question *q, const char *frontiers,
-                       const struct topt_request *r, json_t **ret, struct topt_error *err)
+static void bound_memos(struct planner *p)
 {
-    struct topt_frontiers *f;
-    if (read_frontiers(frontiers, r, &f, err) < 0)
-        return -1;
-    int rc = topt_frontiers_answer(f, r, ret, err);
-    if (rc == 0)
-        tell_grown(q, f);
-    topt_frontiers_destroy(f);
-    return rc;
+    for (;;) {
+        size_t bytes = 0;
+        kept_each(&p->memos, add_bytes, &bytes);
+        if (bytes <= MOST_MEMO_BYTES)
+            return;
+        kept_drop_oldest(&p->memos);
+    }
 }
 
-/* Answers that nothing is kept of are searched as such; where what is kept does not serve, it is
- * as if there were nothing. */
-static int plan(const struct planner_question *q, const struct topt_request *r,
-                json_t **ret, struct topt_error *err)
+static int plan(struct planner *p, const struct planner_question *q,
+                const struct topt_request *r, json_t **ret, struct topt_error *err)
 {
-    struct topt_error why = {0};
-    if (q->searched)
-        *q->searched = 1;
     if (topt_hw_groups(r->hw) && r->mode != TOPT_PROFILING)
         return topt_plan_groups(r, 1, ret, err); /* a job of Slurm has GPUs of one kind */
-    if (!q->grown || !topt_frontiers_keeps(r))
-        return topt_plan(r, ret, err);
-    *q->grown = NULL;
-    if (q->frontiers && answer_from(q, q->frontiers, r, ret, &why) == 0)
-        return 0;
-    if (why.code == TOPT_ERR_CANCELED) {
-        *err = why;
-        return -1;
-    }
-    return answer_from(q, NULL, r, ret, err);
-}
-
-static int complete_from(const struct planner_question *q, const char *frontiers,
-                         const struct topt_request *r, struct topt_error *err)
-{
-    struct topt_frontiers *f;
-    if (read_frontiers(frontiers, r, &f, err) < 0)
-        return -1;
-    int rc = topt_frontiers_complete(f, r, err);
-    if (rc == 0)
-        tell_grown(q, f);
-    topt_frontiers_destroy(f);
+    struct topt_memo *m = find_memo(p, q);
+    if (!m)
+        return topt_nomem(err, NULL);
+    int64_t before = topt_memo_searches(m);
+    int rc = topt_plan_from(r, m, ret, err);
+    if (q->searched)
+        *q->searched = r->space != TOPT_SPACE_UNIFORM || topt_memo_searches(m) > before;
+    bound_memos(p);
     return rc;
 }
 
-/* Of all counts, whatever the question asks for. */
-static int complete(const struct planner_question *q, const struct topt_request *r,
-                    json_t **unused, struct topt_error *err)
-{
-    struct topt_error why = {0};
-    struct topt_request all = *r;
-    (void)unused;
-    *q->grown = NULL;
-    if (!topt_frontiers_keeps(r))
-        return 0;
-    all.mode = TOPT_MINI_PARALLELISM;
-    all.gpus = all.max_gpus = 0;
-    all.gpu_list = NULL;
-    all.ngpu_list = 0;
-    if (q->frontiers && complete_from(q, q->frontiers, &all, &why) == 0)
-        return 0;
-    if (why.code == TOPT_ERR_CANCELED) {
-        *err = why;
-        return -1;
-    }
-    return complete_from(q, NULL, &all, err);
-}
-
-static int ask(const struct planner_question *q, const struct topt_request *r,
-               json_t **ret, struct topt_error *err)
+static int ask(struct planner *p, const struct planner_question *q,
+               const struct topt_request *r, json_t **ret, struct topt_error *err)
 {
     struct topt_request at = *r;
     struct topt_hw *none;
     switch (q->query->kind) {
     case QUERY_PLAN:
     case QUERY_CURVE:
-        return plan(q, r, ret, err);
+        return plan(p, q, r, ret, err);
     case QUERY_FRONTIER:
         at.mode = TOPT_MINI_TIME;
         if (topt_groups_profile(&at, 1, &at.hw, &none, err))
@@ -353,29 +316,15 @@ find_model(struct planner *p, const struct planner_question *q, struct topt_erro
     return m;
 }
 
-/* With the model and the profile read. */
-static int with_request(struct planner *p, const struct planner_question *q,
-                        int (*then)(const struct planner_question *q,
-                                    const struct topt_request *r, json_t **ret,
-                                    struct topt_error *err),
-                        json_t **ret, struct topt_error *err)
-{
-    struct topt_request r;
-    const struct topt_hw *hw = find_hw(p, q, err);
-    const struct topt_model *m = hw ? find_model(p, q, err) : NULL;
-    return m && fill_request(q, m, hw, &r, err) == 0 ? then(q, &r, ret, err) : -1;
-}
-
 int planner_answer(struct planner *p, const struct planner_question *q, json_t **ret,
                    struct topt_error *err)
 {
-    return with_request(p, q, ask, ret, err);
-}
-
-int planner_complete(struct planner *p, const struct planner_question *q,
-                     struct topt_error *err)
-{
-    return with_request(p, q, complete, NULL, err);
+    struct topt_request r;
+    if (q->searched)
+        *q->searched = 1;
+    const struct topt_hw *hw = find_hw(p, q, err);
+    const struct topt_model *m = hw ? find_model(p, q, err) : NULL;
+    return m && fill_request(q, m, hw, &r, err) == 0 ? ask(p, q, &r, ret, err) : -1;
 }
 
 int planner_plan_id(const json_t *plan, char ret[TOPT_ID], struct topt_error *err)

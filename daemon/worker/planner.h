@@ -14,7 +14,7 @@
 #include "topt_error.h"
 #include "topt_progress.h"
 
-/* Keeps what it parsed for the last few questions. */
+/* Keeps what it parsed and priced for the last few questions. */
 struct planner;
 struct planner *planner_create(void); /* NULL without memory */
 void planner_destroy(struct planner *p);
@@ -56,11 +56,9 @@ struct planner_question {
         memory_mill; /* thousandths that a plan's memory counts for where above 1000 */
     const atomic_bool *cancel, *stop, *brief;
     struct topt_progress *progress;
-    /* What is kept of the question's problem, a "topt-frontiers/1" text that '*grown' got once;
-     * NULL: nothing.  What can't be used counts as nothing. */
-    const char *frontiers;
-    char *
-        *grown; /* gets it where more is kept now (new, freed by the caller), else NULL */
+    /* Names the question's problem, of whoever asks: other questions of the same name differ from it
+     * in nothing that a strategy's costs depend on. */
+    const char *problem;
     int *searched; /* gets 1 where something had to be searched, else 0; may be NULL */
 };
 
@@ -68,11 +66,6 @@ struct planner_question {
  * asked for and is feasible. */
 int planner_answer(struct planner *p, const struct planner_question *q, json_t **ret,
                    struct topt_error *err) TOPT_MUST_CHECK;
-
-/* Search what other questions of the problem need, so that those that differ in memory limit, mode,
- * efficiency and most GPUs take no search; into '*q->grown'. */
-int planner_complete(struct planner *p, const struct planner_question *q,
-                     struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The id of a plan document, "p-<32 hex>". */
 int planner_plan_id(const json_t *plan, char ret[TOPT_ID],

@@ -4,7 +4,7 @@
 BUILD is configured for it and holds topt-solver, topt, question and make_costs:
 
     cmake -B build/coverage -G Ninja -DTOPT_CUDA=OFF -DCMAKE_C_FLAGS="-O1 --coverage -fprofile-abs-path"
-    ninja -C build/coverage topt topt-solver question make_costs solver_frontiers solver_watch
+    ninja -C build/coverage topt topt-solver question make_costs solver_memo solver_watch
     python3 tests/bench/coverage.py build/coverage
 
 Three stages, one after the other: the questions that people ask; the guard rows below them; and the other doors
@@ -82,7 +82,7 @@ def other_doors(build):
     worked = os.path.join(ROOT, 'tests/search/worked_example.json')
     for algorithm in ('ft', 'ft-plain', 'ft-elimination', 'brute-force'):
         run(topt, 'solve', worked, '--algorithm', algorithm)
-    for program in ('solver_frontiers', 'solver_watch'):
+    for program in ('solver_memo', 'solver_watch'):
         run(os.path.join(build, 'tests', program))
 
 

@@ -187,16 +187,6 @@ int planner_answer(struct planner *p, const struct planner_question *q, json_t *
     return rc < 0 ? -1 : 0;
 }
 
-/* It keeps nothing. */
-int planner_complete(struct planner *p, const struct planner_question *q,
-                     struct topt_error *err)
-{
-    (void)p;
-    (void)err;
-    *q->grown = NULL;
-    return 0;
-}
-
 int planner_plan_id(const json_t *plan, char ret[TOPT_ID], struct topt_error *err)
 {
     return topt_json_id(plan, 'p', ret) < 0 ? topt_nomem(err, NULL) : 0;

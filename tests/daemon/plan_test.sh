@@ -46,23 +46,13 @@ ask POST "/v1/plan?mode=mini-parallelism&batch=8&seq=64&max_gpus=4&hw=$hw&memory
     "${text[@]}" --data-binary "@$dir/config.json"
 check "less memory, more GPUs" 200 '^TOPT_GPUS=[234]$'
 metric() { curl -s --unix-socket "$sock" http://localhost/metrics | sed -n "s/^$1 //p"; }
-rest() # until nothing is searched or waits any more, what is searched behind a question included
-{
-    for _ in $(seq 300); do
-        curl -s --unix-socket "$sock" http://localhost/metrics >"$dir/metrics"
-        grep -q '^topt_searches_running{lane="search"} 0' "$dir/metrics" &&
-            grep -q '^topt_queue_length{lane="search"} 0' "$dir/metrics" && return
-        sleep 0.1
-    done
-}
-rest
 for more in '--memory 1GiB' '--max-gpus 2' '--mode mini-time --gpus 1'; do
-    searches=$(metric topt_searches_total) kept=$(metric topt_frontier_answers_total)
+    searches=$(metric topt_searches_total) kept=$(metric topt_memo_answers_total)
     # shellcheck disable=SC2086
     topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" $more --json
     [ "$status" = 0 ] && [ "$(metric topt_searches_total)" = "$searches" ] &&
-        [ "$(metric topt_frontier_answers_total)" = $((kept + 1)) ]
-    ok $? "$more: from what is kept of the problem, without a search"
+        [ "$(metric topt_memo_answers_total)" = $((kept + 1)) ]
+    ok $? "$more: from the memo of the problem, without a search"
 done
 topt_client get-plan "$id" -o "$dir/pinned.json"
 [ "$status" = 0 ] && grep -q '"format":"topt-plan/1"' "$dir/pinned.json"; ok $? "topt client get-plan"

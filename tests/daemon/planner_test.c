@@ -1,7 +1,8 @@
-/* planner_test.c - questions answered from frontiers that an earlier one left. */
+/* planner_test.c - questions answered from what the planner had priced for an earlier one. */
 #include "planner.h"
 #include "tap.h"
 #include "topt_json.h"
+#include "topt_text.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -17,14 +18,24 @@ static struct planner *planner;
 static int64_t memory_mill;
 static atomic_bool is_brief;
 
-/* The answer as text, freed by the caller.  'grown': as of questions. */
-static char *ask(const char *question, const char *frontiers, char **grown)
+/* As toptd names it. */
+static const char *problem_of(const struct query *q, char ret[4096])
+{
+    struct topt_text t = {0};
+    query_problem_text(q, &t);
+    snprintf(ret, 4096, "%s", t.s ? t.s : "");
+    topt_text_fini(&t);
+    return ret;
+}
+
+/* The answer as text, freed by the caller.  'searched': as of questions. */
+static char *ask(const char *question, int *searched)
 {
     struct query q;
     struct topt_error err = {0};
     const char *source = "";
     json_t *doc = json_loads(question, 0, NULL), *answer = NULL;
-    char *text = NULL;
+    char *text = NULL, problem[4096];
     int rc = query_from_json(QUERY_PLAN, doc, &q, &source, &err);
     struct planner_question pq = {.model_id = "m-1",
                                   .hw_id = "h-1",
@@ -35,8 +46,8 @@ static char *ask(const char *question, const char *frontiers, char **grown)
                                   .threads = 1,
                                   .memory_mill = memory_mill,
                                   .brief = &is_brief,
-                                  .frontiers = frontiers,
-                                  .grown = grown};
+                                  .problem = problem_of(&q, problem),
+                                  .searched = searched};
     if (!rc && !planner_answer(planner, &pq, &answer, &err))
         text = topt_json_text(answer, 0);
     else
@@ -52,14 +63,14 @@ static void test_brief(void)
     static const char question[] = "{\"batch\":16,\"seq\":64,\"memory_bytes\":2000000}";
     static const char chosen[] = "{\"batch\":16,\"seq\":64,\"memory_bytes\":2000000,"
                                  "\"min_efficiency\":0.5}";
-    char *text = ask(question, NULL, NULL), *of_choice = ask(chosen, NULL, NULL);
+    char *text = ask(question, NULL), *of_choice = ask(chosen, NULL);
     json_t *whole = json_loads(text, 0, NULL);
     free(text);
     atomic_store(&is_brief, true);
-    text = ask(question, NULL, NULL);
+    text = ask(question, NULL);
     json_t *alone = json_loads(text, 0, NULL);
     free(text);
-    text = ask(chosen, NULL, NULL);
+    text = ask(chosen, NULL);
     atomic_store(&is_brief, false);
     ok(json_array_size(json_object_get(whole, "alternatives")) > 1 &&
            json_array_size(json_object_get(whole, "with")) > 0,
@@ -81,14 +92,14 @@ static void test_brief(void)
 /* Where jobs took more memory than was said, a plan is made for so much less. */
 static void test_less_memory(void)
 {
-    char *less = ask("{\"batch\":16,\"seq\":64,\"memory_bytes\":4000000}", NULL, NULL);
+    char *less = ask("{\"batch\":16,\"seq\":64,\"memory_bytes\":4000000}", NULL);
     memory_mill = 1250;
-    char *scaled = ask("{\"batch\":16,\"seq\":64,\"memory_bytes\":5000000}", NULL, NULL);
-    char *device = ask("{\"batch\":16,\"seq\":64}", NULL, NULL);
+    char *scaled = ask("{\"batch\":16,\"seq\":64,\"memory_bytes\":5000000}", NULL);
+    char *device = ask("{\"batch\":16,\"seq\":64}", NULL);
     memory_mill = 900;
-    char *more = ask("{\"batch\":16,\"seq\":64,\"memory_bytes\":4000000}", NULL, NULL);
+    char *more = ask("{\"batch\":16,\"seq\":64,\"memory_bytes\":4000000}", NULL);
     memory_mill = 0;
-    char *whole = ask("{\"batch\":16,\"seq\":64}", NULL, NULL);
+    char *whole = ask("{\"batch\":16,\"seq\":64}", NULL);
     ok(!strcmp(less, scaled), "5 MB that count for a quarter more are 4 MB");
     ok(!strcmp(less, more), "nothing counts for less than it is");
     json_t *a = json_loads(device, 0, NULL), *b = json_loads(whole, 0, NULL);
@@ -104,30 +115,6 @@ static void test_less_memory(void)
     free(whole);
 }
 
-/* All that any question of the problem needs. */
-static char *complete(const char *question, const char *frontiers)
-{
-    struct query q;
-    struct topt_error err = {0};
-    const char *source = "";
-    char *grown = NULL;
-    json_t *doc = json_loads(question, 0, NULL);
-    struct planner_question pq = {.model_id = "m-1",
-                                  .hw_id = "h-1",
-                                  .model = model,
-                                  .what = "model",
-                                  .hw = hw,
-                                  .query = &q,
-                                  .threads = 1,
-                                  .frontiers = frontiers,
-                                  .grown = &grown};
-    if (query_from_json(QUERY_PLAN, doc, &q, &source, &err) ||
-        planner_complete(planner, &pq, &err))
-        printf("# %s\n", err.text);
-    json_decref(doc);
-    return grown;
-}
-
 static const char *const questions[] = {
     "{\"batch\":16,\"seq\":64}",
     "{\"batch\":16,\"seq\":64,\"memory_bytes\":3000000}",
@@ -137,52 +124,42 @@ static const char *const questions[] = {
     "{\"batch\":16,\"seq\":64,\"mode\":\"profiling\",\"memory_bytes\":4000000}"};
 enum { QUESTIONS = sizeof questions / sizeof *questions };
 
-static void test_kept(void)
+/* The answer of a planner that was asked nothing before. */
+static char *ask_fresh(const char *question)
 {
-    char *first = NULL, *all, *a = ask(questions[0], NULL, &first);
-    ok(first && strstr(first, "topt-frontiers/1"), "a first question leaves frontiers");
-    all = complete(questions[0], first);
-    ok(all && strlen(all) > strlen(first), "which can be made complete: %zu of %zu bytes",
-       strlen(first), all ? strlen(all) : 0);
-    free(a);
-    for (int i = 0; i < QUESTIONS; i++) {
-        char *none = NULL, *grown = NULL;
-        char *searched = ask(questions[i], NULL, NULL);
-        char *kept = ask(questions[i], all, &grown), *again = NULL;
-        ok(!strcmp(searched, kept), "%s is answered from them as by a search",
-           questions[i]);
-        again = ask(questions[i], grown ? grown : all, &none);
-        ok(!none && !strcmp(searched, again), "and once more, which leaves nothing new");
-        free(searched);
-        free(kept);
-        free(again);
-        free(grown);
-    }
-    free(first);
-    free(all);
+    struct planner *before = planner;
+    planner = planner_create();
+    char *text = ask(question, NULL);
+    planner_destroy(planner);
+    planner = before;
+    return text;
 }
 
-static void test_useless(void)
+static void test_memo(void)
 {
-    char *other = NULL, *grown = NULL;
-    free(ask("{\"batch\":8,\"seq\":64}", NULL, &other));
-    char *searched = ask(questions[0], NULL, NULL), *a = ask(questions[0], other, &grown);
-    ok(!strcmp(searched, a) && grown, "another problem's count as none");
-    free(a);
-    free(grown);
-    grown = NULL;
-    a = ask(questions[0], "{\"format\":\"topt-frontiers/1\"}", &grown);
-    ok(!strcmp(searched, a) && grown, "and so do damaged ones");
-    free(a);
-    free(grown);
-    grown = NULL;
-    a = ask("{\"batch\":16,\"seq\":64,\"space\":\"canonical\",\"framework\":\"topt\","
-            "\"mode\":\"mini-time\",\"gpus\":2}",
-            NULL, &grown);
-    ok(strstr(a, "\"feasible\"") && !grown, "of another space nothing is kept");
-    free(a);
-    free(searched);
-    free(other);
+    int searched = 0, again = 0;
+    for (int i = 0; i < QUESTIONS; i++) {
+        char *fresh = ask_fresh(questions[i]), *a = ask(questions[i], &searched),
+             *b = ask(questions[i], &again);
+        ok(!strcmp(fresh, a), "%s is answered as by a planner that knows nothing",
+           questions[i]);
+        ok(!again && !strcmp(fresh, b), "and once more, without a search");
+        if (i == 0)
+            ok(searched, "the first takes one");
+        free(fresh);
+        free(a);
+        free(b);
+    }
+    free(ask("{\"batch\":16,\"seq\":64,\"max_gpus\":4}", &searched));
+    ok(!searched, "another maximum of GPUs takes none");
+    free(ask("{\"batch\":8,\"seq\":64}", &searched));
+    ok(searched, "another problem takes one");
+    for (int i = 0; i < 2; i++)
+        free(
+            ask("{\"batch\":16,\"seq\":64,\"space\":\"canonical\",\"framework\":\"topt\","
+                "\"mode\":\"mini-time\",\"gpus\":2}",
+                &searched));
+    ok(searched, "and so does another space, each time");
 }
 
 /* A job has GPUs of one kind: of two groups the better one, which is said. */
@@ -190,7 +167,8 @@ static void test_groups(void)
 {
     struct topt_error err = {0};
     json_t *mixed = NULL, *a;
-    char *was = hw, *grown = NULL;
+    char *was = hw;
+    int searched = 0;
     if (planner_hw_get("a100-v100", &mixed, &err)) {
         ok(0, "%s", err.text);
         return;
@@ -198,7 +176,7 @@ static void test_groups(void)
     hw = topt_json_text(mixed, 0);
     struct planner *before = planner;
     planner = planner_create(); /* the other one keeps the profile of that name */
-    char *text = ask("{\"batch\":16,\"seq\":64}", NULL, &grown);
+    char *text = ask("{\"batch\":16,\"seq\":64}", &searched);
     a = json_loads(text, 0, NULL);
     const char *why = json_string_value(json_object_get(a, "why")),
                *group = json_string_value(json_object_get(a, "group"));
@@ -207,10 +185,10 @@ static void test_groups(void)
        "the faster of two groups: %s", group ? group : text);
     ok(why && strstr(why, "GPUs of group a100, as one job takes GPUs of one kind"), "%s",
        why ? why : "");
-    ok(!grown, "and no frontiers are kept of it");
+    ok(searched, "and each time it is searched");
     json_decref(a);
     free(text);
-    text = ask("{\"batch\":16,\"seq\":64,\"mode\":\"profiling\"}", NULL, NULL);
+    text = ask("{\"batch\":16,\"seq\":64,\"mode\":\"profiling\"}", NULL);
     ok(strstr(text, "points") != NULL, "curves are of devices like the least");
     free(text);
     free(hw);
@@ -232,8 +210,7 @@ int main(void)
     }
     hw = topt_json_text(doc, 0);
     json_decref(doc);
-    test_kept();
-    test_useless();
+    test_memo();
     test_groups();
     test_less_memory();
     test_brief();

@@ -27,7 +27,7 @@ static int run(void *ctx, const struct job_run *r, void *data, struct topt_error
     (void)ctx;
     struct search *s = data;
     const struct operation_limits limits = {.threads = 1};
-    return operation_search(s->pool, r, s->plan, &limits, NULL, &s->found, err);
+    return operation_search(s->pool, r, s->plan, &limits, &s->found, err);
 }
 
 static void destroy(void *data)

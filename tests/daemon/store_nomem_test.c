@@ -114,18 +114,6 @@ static int lists(struct store *s)
     return bad ? -1 : 0;
 }
 
-static int frontier(struct store *s)
-{
-    const struct store_key key = {"m-first", "h-kept", "f"};
-    void *data = NULL;
-    size_t len;
-    int rc = store_put_frontier(s, &key, plan, sizeof plan, &err);
-    if (rc == 0)
-        rc = store_get_frontier(s, &key, &data, &len, &err) == 1 ? 0 : -1;
-    free(data);
-    return rc;
-}
-
 static int observe(struct store *s)
 {
     const struct store_observation o = {.plan = "p-0",
@@ -237,7 +225,6 @@ int main(int argc, char **argv)
                       {"an answer is found", get_answer},
                       {"a plan is found", get_plan},
                       {"lists", lists},
-                      {"a frontier", frontier},
                       {"an observation", observe},
                       {"what was measured", measured},
                       {"a backup", backup}};

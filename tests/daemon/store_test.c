@@ -1,4 +1,4 @@
-/* store_test.c - the store: models, profiles, plans, answers, frontiers, observations,
+/* store_test.c - the store: models, profiles, plans, answers, observations,
  * who may read them, and how long they are kept. */
 #include "store_kit.h"
 
@@ -285,8 +285,6 @@ static void test_hardware(struct store *s)
     answer(s, "h-1", "q");
     answer(s, "h-1", "r");
     answer(s, "h-9", "q");
-    is_int(store_put_frontier(s, &(struct store_key){"m-9", "h-1", "f"}, "abc", 3, &err),
-           0, "a frontier");
     is_int(store_put_hw(s, &(struct store_doc){"h-2", "lab", "{2}"}, 7, STORE_HW_REPLACE,
                         &version, &err),
            1, "a profile is replaced");
@@ -297,11 +295,6 @@ static void test_hardware(struct store *s)
     free(name);
     free(doc);
     ok(!answered(s, "h-1", "q") && !answered(s, "h-1", "r"), "its answers are stale");
-    void *data;
-    size_t len;
-    is_int(
-        store_get_frontier(s, &(struct store_key){"m-9", "h-1", "f"}, &data, &len, &err),
-        0, "and its frontiers");
     is_int(answered(s, "h-9", "q"), 1, "others are not");
     answer(s, "h-1", "late");
     is_int(answered(s, "h-1", "late"), 0, "an answer that comes too late is not kept");
@@ -428,25 +421,7 @@ static void test_answers(struct store *s)
     store_answer_fini(&got);
 }
 
-/* ---- frontiers and observations ------------------------------------------------------------ */
-
-static void test_frontiers(struct store *s)
-{
-    const struct store_key key = {"m-9", "h-1", "rest"};
-    void *data;
-    size_t len;
-    is_int(store_get_frontier(s, &key, &data, &len, &err), 0, "no frontier yet");
-    is_int(store_put_frontier(s, &key, "a\0b", 3, &err), 0, "one is put");
-    is_int(store_get_frontier(s, &key, &data, &len, &err), 1, "and found");
-    ok(len == 3 && !memcmp(data, "a\0b", 3), "to the byte");
-    free(data);
-    is_int(store_put_frontier(s, &key, "longer", 6, &err), 0, "another replaces it");
-    is_int(store_get_frontier(s, &key, &data, &len, &err), 1, "and is found");
-    ok(len == 6 && !memcmp(data, "longer", 6), "instead");
-    free(data);
-    is_int(store_drop_frontier(s, &key, &err), 0, "and dropped");
-    is_int(store_get_frontier(s, &key, &data, &len, &err), 0, "is gone");
-}
+/* ---- observations -------------------------------------------------------------------------- */
 
 static void test_observations(struct store *s)
 {
@@ -575,12 +550,11 @@ static void test_limit(struct store *s)
     is_int(answered(s, "h-1", "big 0"), 1, "one is used");
     store_keep(s, at(0));
     store_limits(s, 1 << 20, 90);
-    is_int(
-        store_put_frontier(s, &(struct store_key){"m-9", "h-1", "new"}, doc, 20000, &err),
-        0, "there is one more");
+    is_int(store_publish(s, &(struct store_key){"m-9", "h-1", "new"}, &model, &a, -1,
+                         &kept, &err),
+           0, "there is one more");
     keep(s, 0);
-    ok(number("SELECT (SELECT sum(bytes) FROM answers) + (SELECT sum(bytes) FROM "
-              "frontiers)") <= 1 << 20,
+    ok(number("SELECT sum(bytes) FROM answers") <= 1 << 20,
        "the cache is within its limit");
     left = (int)number("SELECT count(*) FROM answers WHERE question LIKE 'big%'");
     ok(left > 40 && left < 60, "no more goes than must: %d are left", left);
@@ -673,7 +647,6 @@ int main(void)
     test_quota(s);
     test_hardware(s);
     test_answers(s);
-    test_frontiers(s);
     test_observations(s);
     test_measured(s);
     test_limit(s);
