@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BUCKETS = 4096, SLOW_SHARE = 8 };
+enum { BUCKETS = 4096, SLOW_SHARE = 8, SLOT_PROBLEMS = 4 };
 #define NEVER INT64_MAX
 
 struct notice;
@@ -70,6 +70,12 @@ struct slot {
     int number, wake_fd;
     enum lanes_slot takes;
     pthread_t thread;
+    /* Under jobs.lock: */
+    struct job *job; /* that it runs, or runs as soon as its thread wakes */
+    int is_free;     /* its thread waits, and has no job */
+    struct {
+        uint64_t about, turn; /* turn 0: nothing */
+    } known[SLOT_PROBLEMS];   /* what its last few jobs were about */
 };
 
 struct jobs {
@@ -83,7 +89,8 @@ struct jobs {
     pthread_cond_t work;        /* the others */
     pthread_cond_t tick;   /* the clock: an earlier alarm, something is due, or 'quit' */
     pthread_cond_t change; /* job_wait: a job has ended */
-    int stopping, quit, idle; /* idle: slots for searches that wait */
+    int stopping, quit, idle; /* idle: slots for searches that are free */
+    uint64_t turn;            /* jobs that were done, of those that are about something */
     struct lanes *lanes;
     struct heap alarms;
     struct notices due;
@@ -346,13 +353,56 @@ static void conclude(struct job *job, int rc, struct topt_error *err)
                                                : JOB_FAILED);
 }
 
-/* Lock held; let go while it runs. */
-static void run_one(struct slot *slot, struct job *job)
+/* When the slot did a job about that; 0: not among its last few. */
+static uint64_t last_about(const struct slot *s, uint64_t about)
+{
+    for (int i = 0; i < SLOT_PROBLEMS; i++)
+        if (s->known[i].turn && s->known[i].about == about)
+            return s->known[i].turn;
+    return 0;
+}
+
+static void remember(struct slot *s, uint64_t about)
+{
+    int at = 0;
+    for (int i = 1; i < SLOT_PROBLEMS; i++)
+        if (s->known[i].turn < s->known[at].turn)
+            at = i;
+    for (int i = 0; i < SLOT_PROBLEMS; i++)
+        if (s->known[i].turn && s->known[i].about == about)
+            at = i;
+    s->known[at].about = about;
+    s->known[at].turn = ++s->owner->turn;
+}
+
+/* Who does it: of the taker and the free slots that may, the one that was last at the same. */
+static struct slot *place_of(struct slot *taker, const struct job *job)
+{
+    struct jobs *j = taker->owner;
+    struct slot *best = taker;
+    for (int i = 0; job->work.about && i < j->nslots; i++) {
+        struct slot *s = &j->slot[i];
+        if (s->is_free && (s->takes != SLOT_SUBMIT || job->item.lane == LANE_SUBMIT) &&
+            last_about(s, job->work.about) > last_about(best, job->work.about))
+            best = s;
+    }
+    return best;
+}
+
+static void set_free(struct slot *slot, int is_free)
+{
+    if (slot->takes != SLOT_SUBMIT)
+        slot->owner->idle += is_free - slot->is_free;
+    slot->is_free = is_free;
+}
+
+/* The job is the slot's from now on. */
+static void begin(struct slot *slot, struct job *job)
 {
     struct jobs *j = slot->owner;
-    const struct job_run run = {slot->number, slot->wake_fd, job};
-    struct topt_error err = {0};
     eventfd_t old;
+    set_free(slot, 0);
+    slot->job = job;
     job->state = JOB_RUNNING;
     job->started_ms = clock_ms();
     job->slot = slot;
@@ -366,11 +416,42 @@ static void run_one(struct slot *slot, struct job *job)
     if (job->item.lane == LANE_SUBMIT && job->work.is_brief &&
         job->started_ms - job->submitted_ms >= j->config.brief_ms)
         give_order(job, ORDER_BRIEF);
+}
+
+/* All who wait are woken: the one that gets it may have been woken for another job. */
+static void hand_out(struct slot *taker, struct job *job)
+{
+    struct slot *to = place_of(taker, job);
+    begin(to, job);
+    if (to == taker)
+        return;
+    pthread_cond_broadcast(&taker->owner->submit_work);
+    pthread_cond_broadcast(&taker->owner->work);
+}
+
+/* Lock held; let go while it runs. */
+static void run_one(struct slot *slot)
+{
+    struct jobs *j = slot->owner;
+    struct job *job = slot->job;
+    const struct job_run run = {slot->number, slot->wake_fd, job};
+    struct topt_error err = {0};
     pthread_mutex_unlock(&j->lock);
     int rc = job->work.kind->run(j->config.ctx, &run, job->work.data, &err);
     pthread_mutex_lock(&j->lock);
+    slot->job = NULL;
     job->slot = NULL;
+    if (rc == 0 && job->work.about)
+        remember(slot, job->work.about);
     conclude(job, rc, &err);
+}
+
+static void await_work(struct slot *slot)
+{
+    struct jobs *j = slot->owner;
+    set_free(slot, 1);
+    pthread_cond_wait(slot->takes == SLOT_SUBMIT ? &j->submit_work : &j->work, &j->lock);
+    set_free(slot, 0);
 }
 
 static void *run_slot(void *arg)
@@ -379,18 +460,16 @@ static void *run_slot(void *arg)
     struct jobs *j = slot->owner;
     pthread_mutex_lock(&j->lock);
     for (;;) {
-        struct lanes_item *item = j->stopping ? NULL : lanes_take(j->lanes, slot->takes);
-        if (item) {
-            run_one(slot, (struct job *)item);
-        } else if (j->stopping) {
+        struct lanes_item *item =
+            slot->job || j->stopping ? NULL : lanes_take(j->lanes, slot->takes);
+        if (item)
+            hand_out(slot, (struct job *)item);
+        else if (slot->job)
+            run_one(slot);
+        else if (j->stopping)
             break;
-        } else if (slot->takes == SLOT_SUBMIT) {
-            pthread_cond_wait(&j->submit_work, &j->lock);
-        } else {
-            j->idle++;
-            pthread_cond_wait(&j->work, &j->lock);
-            j->idle--;
-        }
+        else
+            await_work(slot);
     }
     pthread_mutex_unlock(&j->lock);
     return NULL;

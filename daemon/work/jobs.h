@@ -68,6 +68,9 @@ struct jobs_work {
     enum job_lane lane;
     double cost;  /* expected seconds */
     int is_brief; /* of the submit lane: it may be told to be brief */
+    /* A hash of what it is about, so that of the free slots the one that was last at the same does
+     * it, which may know something of it yet; 0: any. */
+    uint64_t about;
 };
 
 /* ---- the whole --------------------------------------------------------------------------- */

@@ -41,20 +41,12 @@ static int startable(const struct lanes_owner *o)
     return o->nwaiting[LANE_SEARCH] && o->may_run;
 }
 
-/* Does nobody wait for what is next of it? */
-static int is_later(const struct lanes_owner *o)
-{
-    return TAILQ_FIRST(&o->waiting[LANE_SEARCH])->cost >= LANES_LATER;
-}
-
 static int before(const struct heap_item *x, const struct heap_item *y)
 {
     const struct lanes_owner *a = (const struct lanes_owner *)x;
     const struct lanes_owner *b = (const struct lanes_owner *)y;
     if (startable(a) != startable(b))
         return startable(a);
-    if (startable(a) && is_later(a) != is_later(b))
-        return is_later(b);
     if (a->running[LANE_SEARCH] != b->running[LANE_SEARCH])
         return a->running[LANE_SEARCH] < b->running[LANE_SEARCH];
     return a->served < b->served;
@@ -254,7 +246,7 @@ struct lanes_item *lanes_take(struct lanes *l, enum lanes_slot slot)
                              *searches = (struct lanes_owner *)heap_first(&l->order);
     if (slot == SLOT_SUBMIT || (searches && !startable(searches)))
         searches = NULL;
-    if (asks && searches && slot == SLOT_SEARCH_FIRST && !is_later(searches))
+    if (asks && searches && slot == SLOT_SEARCH_FIRST)
         asks = NULL;
     if (asks)
         return start(l, TAILQ_FIRST(&asks->waiting[LANE_SUBMIT]));

@@ -16,9 +16,6 @@
 
 enum job_lane { LANE_SUBMIT, LANE_SEARCH };
 
-/* Expected seconds of what nobody waits for: any slot takes all else before it. */
-#define LANES_LATER 1e9
-
 /* Whoever asks without being known, and the server itself: no quota holds for it. */
 enum { LANES_NOBODY = -1 };
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-static atomic_int runs, destroyed, trimmed;
+static atomic_int runs, destroyed, trimmed, last_slot;
 static atomic_bool gate; /* jobs named "gate..." wait for it */
 static pthread_mutex_t order_lock = PTHREAD_MUTEX_INITIALIZER;
 static char order[4096]; /* keys in the order in which they began */
@@ -45,6 +45,7 @@ static int run(void *ctx, const struct job_run *r, void *data, struct topt_error
     const struct job_progress progress = {.phase = "waiting", .done = 1, .of = 3};
     int deaf = !strncmp(data, "deaf", 4);
     atomic_fetch_add(&runs, 1);
+    atomic_store(&last_slot, r->slot);
     note(data);
     if (!strcmp(data, "fail"))
         return topt_fail(err, TOPT_ERR_INVAL, "it fails");
@@ -303,18 +304,77 @@ static void test_search_in_a_flood(void)
     job_release(busy[0]);
     done_and_release(job, 4);
     ok(began("gate-0 gate-1 s q1 q2 q3 "), "the search is next");
-    submit_to(j, LANE_SEARCH, LANES_NOBODY, 0, "gate-2", &busy[0]);
-    wait_running(j, 2);
-    ok(submit_to(j, LANE_SEARCH, LANES_NOBODY, LANES_LATER, "later", &job[0]) ==
-           JOBS_TAKEN,
-       "what nobody waits for");
-    ok(submit_to(j, LANE_SUBMIT, 1, 0, "q4", &job[1]) == JOBS_TAKEN, "q4 waits");
-    job[2] = search_of(j, 2, "s2");
-    job_release(busy[0]);
-    done_and_release(job, 3);
-    ok(began("gate-0 gate-1 s q1 q2 q3 gate-2 s2 q4 later "), "is done last");
     atomic_store(&gate, true);
     done_and_release(&busy[1], 1);
+    finish(j);
+}
+
+static struct job *submit_about(struct jobs *j, enum job_lane lane, uint64_t about,
+                                const char *key)
+{
+    struct job *job = NULL;
+    int shared;
+    struct jobs_work work = {.key = strdup(key),
+                             .data = strdup(key),
+                             .kind = &kind,
+                             .uid = LANES_NOBODY,
+                             .lane = lane,
+                             .about = about};
+    ok(jobs_submit(j, &work, &job, &shared, NULL) == JOBS_TAKEN, "%s about %d", key,
+       (int)about);
+    return job;
+}
+
+/* Done by this slot, alone. */
+static int slot_of(struct jobs *j, enum job_lane lane, uint64_t about)
+{
+    struct job *job = submit_about(j, lane, about, "quick");
+    done_and_release(&job, 1);
+    return atomic_load(&last_slot);
+}
+
+/* The slot that was last at a problem gets its next job where it is free. */
+static void test_same_slot(void)
+{
+    enum { PROBLEMS = 3, ROUNDS = 8 };
+    struct jobs_config c = usual();
+    c.workers = 3;
+    c.lanes.running_per_uid = 100;
+    struct jobs *j = create(&c);
+    int slot[PROBLEMS + 1], same = 0;
+    for (int i = 1; i <= PROBLEMS; i++)
+        slot[i] = slot_of(j, LANE_SEARCH, (uint64_t)i);
+    for (int i = 0; i < ROUNDS * PROBLEMS; i++) {
+        int about = 1 + i % PROBLEMS;
+        slot_of(j, LANE_SUBMIT, 0); /* wakes any of them */
+        same +=
+            slot_of(j, i % 2 ? LANE_SUBMIT : LANE_SEARCH, (uint64_t)about) == slot[about];
+    }
+    is_int(same, ROUNDS * PROBLEMS, "each problem stays with its slot, in either lane");
+    struct job *busy = submit_about(j, LANE_SEARCH, 1, "gate-1");
+    wait_running(j, 1);
+    is_int(atomic_load(&last_slot), slot[1], "which is at it again");
+    int other = slot_of(j, LANE_SEARCH, 1);
+    ok(other != slot[1], "nobody waits for a slot that is busy: another does it");
+    atomic_store(&gate, true);
+    done_and_release(&busy, 1);
+    is_int(slot_of(j, LANE_SEARCH, 1), slot[1], "the last one at it is asked then");
+    finish(j);
+}
+
+/* What only the reserved slot knows is searched by another, which knows it from then on. */
+static void test_reserved_slot(void)
+{
+    struct jobs_config c = usual();
+    struct jobs *j = create(&c);
+    struct job *busy = submit(j, "gate");
+    wait_running(j, 1);
+    is_int(slot_of(j, LANE_SUBMIT, 5), 0, "the reserved slot is at a problem");
+    atomic_store(&gate, true);
+    done_and_release(&busy, 1);
+    is_int(slot_of(j, LANE_SUBMIT, 5), 0, "it stays there");
+    is_int(slot_of(j, LANE_SEARCH, 5), 1, "but for a search");
+    is_int(slot_of(j, LANE_SUBMIT, 5), 1, "after which the other slot is asked");
     finish(j);
 }
 
@@ -823,6 +883,8 @@ int main(void)
     test_stopping();
     test_reserved();
     test_search_in_a_flood();
+    test_same_slot();
+    test_reserved_slot();
     test_brief_when_long();
     test_brief_when_late();
     test_submit_turns();
