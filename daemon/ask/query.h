@@ -54,7 +54,7 @@ int query_from_pairs(enum query_kind kind, const struct query_pair *pairs, int n
 /* Everything that decides the answer, except model and hardware, in one canonical line. */
 void query_text(const struct query *q, struct topt_text *out);
 
-/* The same of what decides the problem alone, whose frontiers are kept: without memory limit, mode,
+/* The same of what decides the problem alone, what strategies cost: without memory limit, mode,
  * efficiency, numbers of GPUs and selections of what is tried. */
 void query_problem_text(const struct query *q, struct topt_text *out);
 

@@ -26,9 +26,8 @@ enum frame_type {
     FRAME_READ = 1,
     FRAME_CHECK, /* question  ->  nothing */
     /* question, model id, name, document, hw id, document, threads, table bytes, thousandths of
-     * memory, what is kept
-     *   ->  feasible, answer, plan id, plan, what is to be kept, was there a search, was it stopped
-     */
+     * memory, the problem's name
+     *   ->  feasible, answer, plan id, plan, was there a search, was it stopped */
     FRAME_PLAN,
     FRAME_FACTS,   /* name, document  ->  facts as numbers */
     FRAME_PROFILE, /* document as it came  ->  id, name, document */

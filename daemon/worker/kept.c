@@ -22,37 +22,47 @@ static void drop(const struct kept *k, struct kept_thing *t)
     *t = (struct kept_thing){0};
 }
 
+/* What was used longest ago: an empty place before all, where those count. */
+static struct kept_thing *oldest(struct kept *k, int empty_too)
+{
+    struct kept_thing *ret = NULL;
+    for (int i = 0; i < KEPT_MOST; i++) {
+        struct kept_thing *t = &k->things[i];
+        if ((t->key || empty_too) && (!ret || t->used < ret->used))
+            ret = t;
+    }
+    return ret;
+}
+
 int kept_add(struct kept *k, const char *key, void *thing)
 {
-    struct kept_thing *oldest = &k->things[0];
+    struct kept_thing *place = oldest(k, 1);
     char *copy = strdup(key);
     if (!copy) {
         k->destroy(thing);
         return -1;
     }
-    for (int i = 1; i < KEPT_MOST; i++)
-        if (k->things[i].used < oldest->used)
-            oldest = &k->things[i];
-    drop(k, oldest);
-    *oldest = (struct kept_thing){copy, thing, ++k->now};
+    drop(k, place);
+    *place = (struct kept_thing){copy, thing, ++k->now};
     return 0;
 }
 
-void kept_drop_oldest(struct kept *k)
+void kept_trim(struct kept *k)
 {
-    struct kept_thing *oldest = NULL;
-    for (int i = 0; i < KEPT_MOST; i++)
-        if (k->things[i].key && (!oldest || k->things[i].used < oldest->used))
-            oldest = &k->things[i];
-    if (oldest)
-        drop(k, oldest);
-}
-
-void kept_each(struct kept *k, void (*then)(void *thing, void *ctx), void *ctx)
-{
-    for (int i = 0; i < KEPT_MOST; i++)
-        if (k->things[i].key)
-            then(k->things[i].thing, ctx);
+    size_t sum = 0;
+    for (int i = 0; i < KEPT_MOST; i++) {
+        struct kept_thing *t = &k->things[i];
+        size_t bytes = t->key ? k->bytes(t->thing) : 0;
+        if (bytes > k->most)
+            drop(k, t);
+        else
+            sum += bytes;
+    }
+    while (sum > k->most) {
+        struct kept_thing *t = oldest(k, 0);
+        sum -= k->bytes(t->thing);
+        drop(k, t);
+    }
 }
 
 void kept_fini(struct kept *k)

@@ -3,13 +3,16 @@
 #ifndef TOPTD_KEPT_H
 #define TOPTD_KEPT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum { KEPT_MOST = 4 };
 
-/* Start from {.destroy = ...}. */
+/* Start from {.destroy = ...}; of things that grow, also 'bytes' and 'most'. */
 struct kept {
     void (*destroy)(void *thing);
+    size_t (*bytes)(const void *thing); /* that it takes */
+    size_t most;                        /* bytes of all */
     struct kept_thing {
         char *key;
         void *thing;
@@ -22,9 +25,8 @@ void *kept_find(struct kept *k, const char *key); /* NULL: none */
 /* Keep it (taken) in the place of what was used longest ago; 0, or -1 without memory, where it is
  * destroyed. */
 int kept_add(struct kept *k, const char *key, void *thing);
-/* Drop what was used longest ago; nothing where nothing is kept. */
-void kept_drop_oldest(struct kept *k);
-void kept_each(struct kept *k, void (*then)(void *thing, void *ctx), void *ctx);
+/* Drop what takes more than k->most alone, then what was used longest ago, until all is within it. */
+void kept_trim(struct kept *k);
 void kept_fini(struct kept *k);
 
 #endif

@@ -27,6 +27,11 @@ static void destroy_memo(void *memo)
     topt_memo_destroy(memo);
 }
 
+static size_t memo_bytes(const void *memo)
+{
+    return topt_memo_bytes(memo);
+}
+
 static void destroy_hw(void *hw)
 {
     topt_hw_destroy(hw);
@@ -38,7 +43,8 @@ struct planner *planner_create(void)
     if (p) {
         p->models.destroy = destroy_model;
         p->profiles.destroy = destroy_hw;
-        p->memos.destroy = destroy_memo;
+        p->memos = (struct kept){
+            .destroy = destroy_memo, .bytes = memo_bytes, .most = MOST_MEMO_BYTES};
     }
     return p;
 }
@@ -200,10 +206,12 @@ static int fill_request(const struct planner_question *q, const struct topt_mode
 }
 
 /* The memo of the question's problem, kept for the next one; NULL without memory. */
-static struct topt_memo *find_memo(struct planner *p, const struct planner_question *q)
+static struct topt_memo *find_memo(struct planner *p, const struct planner_question *q,
+                                   const struct topt_request *r)
 {
     struct topt_text key = {0};
-    topt_text_add(&key, "%s %s %s", q->model_id, q->hw_id, q->problem);
+    topt_text_add(&key, "%s %s %lld %s %s", q->model_id, q->hw_id,
+                  (long long)r->max_table_bytes, q->problem, q->what);
     struct topt_memo *m = key.oom ? NULL : kept_find(&p->memos, key.s);
     if (!key.oom && !m && (m = topt_memo_create()) && kept_add(&p->memos, key.s, m) < 0)
         m = NULL;
@@ -211,35 +219,19 @@ static struct topt_memo *find_memo(struct planner *p, const struct planner_quest
     return m;
 }
 
-static void add_bytes(void *memo, void *sum)
-{
-    *(size_t *)sum += topt_memo_bytes(memo);
-}
-
-static void bound_memos(struct planner *p)
-{
-    for (;;) {
-        size_t bytes = 0;
-        kept_each(&p->memos, add_bytes, &bytes);
-        if (bytes <= MOST_MEMO_BYTES)
-            return;
-        kept_drop_oldest(&p->memos);
-    }
-}
-
 static int plan(struct planner *p, const struct planner_question *q,
                 const struct topt_request *r, json_t **ret, struct topt_error *err)
 {
     if (topt_hw_groups(r->hw) && r->mode != TOPT_PROFILING)
         return topt_plan_groups(r, 1, ret, err); /* a job of Slurm has GPUs of one kind */
-    struct topt_memo *m = find_memo(p, q);
+    struct topt_memo *m = find_memo(p, q, r);
     if (!m)
         return topt_nomem(err, NULL);
     int64_t before = topt_memo_searches(m);
     int rc = topt_plan_from(r, m, ret, err);
     if (q->searched)
-        *q->searched = r->space != TOPT_SPACE_UNIFORM || topt_memo_searches(m) > before;
-    bound_memos(p);
+        *q->searched = topt_memo_searches(m) > before;
+    kept_trim(&p->memos);
     return rc;
 }
 

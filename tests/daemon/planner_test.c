@@ -1,4 +1,5 @@
 /* planner_test.c - questions answered from what the planner had priced for an earlier one. */
+#include "kept.h"
 #include "planner.h"
 #include "tap.h"
 #include "topt_json.h"
@@ -160,6 +161,46 @@ static void test_memo(void)
                 "\"mode\":\"mini-time\",\"gpus\":2}",
                 &searched));
     ok(searched, "and so does another space, each time");
+    for (int i = 0; i < 2; i++)
+        free(ask("{\"batch\":16,\"seq\":64,\"algorithm\":\"data-parallel\","
+                 "\"mode\":\"mini-time\",\"gpus\":2}",
+                 &searched));
+    ok(searched, "and another system's algorithm");
+}
+
+static size_t bytes_of(const void *thing)
+{
+    return *(const size_t *)thing;
+}
+
+static void *thing_of(size_t bytes)
+{
+    size_t *thing = malloc(sizeof *thing);
+    *thing = bytes;
+    return thing;
+}
+
+/* What is kept stays within its bytes, though it grows after it was added. */
+static void test_bound(void)
+{
+    struct kept k = {.destroy = free, .bytes = bytes_of, .most = 100};
+    ok(!kept_add(&k, "a", thing_of(40)) && !kept_add(&k, "b", thing_of(40)) &&
+           !kept_add(&k, "c", thing_of(10)),
+       "three things of 90 bytes");
+    kept_trim(&k);
+    size_t *a = kept_find(&k, "a"), *c = kept_find(&k, "c");
+    ok(a && c && kept_find(&k, "b"), "are kept");
+    *(size_t *)kept_find(&k, "b") = 101;
+    kept_trim(&k);
+    ok(!kept_find(&k, "b") && kept_find(&k, "c") && kept_find(&k, "a"),
+       "what is too large alone goes, and takes nothing with it");
+    *a = 95;
+    kept_trim(&k);
+    ok(kept_find(&k, "a") && !kept_find(&k, "c"), "else what was used longest ago");
+    *a = 101;
+    kept_trim(&k);
+    ok(!kept_find(&k, "a"), "to the last");
+    kept_fini(&k);
 }
 
 /* A job has GPUs of one kind: of two groups the better one, which is said. */
@@ -211,6 +252,7 @@ int main(void)
     hw = topt_json_text(doc, 0);
     json_decref(doc);
     test_memo();
+    test_bound();
     test_groups();
     test_less_memory();
     test_brief();

@@ -10,6 +10,7 @@
 #include "certificate.h"
 #include "grid.h"
 #include "grid_data.h"
+#include "memo.h"
 #include "planning.h"
 #include "problem.h"
 #include "problem_stats.h"
@@ -205,6 +206,8 @@ static int solve_variant(struct solver *v, struct topt_degrees *degrees)
     if (beyond(topt_grid_least_bytes(v->s, degrees), memory_limit(v)))
         return 0;
     topt_grid_tell_progress(v->s, degrees);
+    if (v->s->planning->memo)
+        v->s->planning->memo->searches++;
     int rc = price_and_search(v, degrees, &p, &part) ||
              (part.n && charge_what_it_costs(v, degrees, p, &part));
     for (int i = 0; i < part.n; i++)

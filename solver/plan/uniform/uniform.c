@@ -297,6 +297,8 @@ int topt_uniform_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t 
         else
             rc = look_at(&f,
                          &s->degrees[goal == TOPT_GOAL_LEAST ? s->ndegrees - 1 - i : i]);
+    if (f.own && s->planning->memo) /* it is a search, though of no use to others */
+        s->planning->memo->searches += f.own->searches;
     topt_memo_destroy(f.own);
     if (rc)
         topt_solutions_fini(ret);
