@@ -375,7 +375,15 @@ static void remember(struct slot *s, uint64_t about)
     s->known[at].turn = ++s->owner->turn;
 }
 
-/* Who does it: of the taker and the free slots that may, the one that was last at the same. */
+/* Is it the better place for a job of a problem?  Whoever was last at it; else one that also does
+ * the problem's searches. */
+static int is_better(const struct slot *a, const struct slot *b, uint64_t about)
+{
+    uint64_t x = last_about(a, about), y = last_about(b, about);
+    return x != y ? x > y : a->takes != SLOT_SUBMIT && b->takes == SLOT_SUBMIT;
+}
+
+/* Who does it: the taker, or one of the free slots that may. */
 static struct slot *place_of(struct slot *taker, const struct job *job)
 {
     struct jobs *j = taker->owner;
@@ -383,7 +391,7 @@ static struct slot *place_of(struct slot *taker, const struct job *job)
     for (int i = 0; job->work.about && i < j->nslots; i++) {
         struct slot *s = &j->slot[i];
         if (s->is_free && (s->takes != SLOT_SUBMIT || job->item.lane == LANE_SUBMIT) &&
-            last_about(s, job->work.about) > last_about(best, job->work.about))
+            is_better(s, best, job->work.about))
             best = s;
     }
     return best;

@@ -68,8 +68,8 @@ struct jobs_work {
     enum job_lane lane;
     double cost;  /* expected seconds */
     int is_brief; /* of the submit lane: it may be told to be brief */
-    /* A hash of what it is about, so that of the free slots the one that was last at the same does
-     * it, which may know something of it yet; 0: any. */
+    /* A hash of what it is about, 0: of nothing.  Of the free slots the one that was last at the
+     * same does it, which may know something of it yet; at first one that is for both lanes. */
     uint64_t about;
 };
 

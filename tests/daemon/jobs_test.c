@@ -375,6 +375,7 @@ static void test_reserved_slot(void)
     is_int(slot_of(j, LANE_SUBMIT, 5), 0, "it stays there");
     is_int(slot_of(j, LANE_SEARCH, 5), 1, "but for a search");
     is_int(slot_of(j, LANE_SUBMIT, 5), 1, "after which the other slot is asked");
+    is_int(slot_of(j, LANE_SUBMIT, 6), 1, "as it is first for what nobody was at");
     finish(j);
 }
 
