@@ -107,6 +107,8 @@ static void test_from(const char *folder, int schema)
     test_kept(s);
     store_close(s);
     ok(number("PRAGMA user_version") > schema, "its schema is newer");
+    is_int(number("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'frontiers%'"), 0,
+           "frontiers are not kept any more");
     is_int(number("SELECT count(*) FROM pragma_foreign_key_check"), 0,
            "all that refers to something finds it");
     s = open_store();
@@ -135,6 +137,8 @@ int main(void)
     test_from(SCHEMAS, 2);
     ok(!remove_dir() && !mkdir(dir, 0700), "a new folder");
     test_from(SCHEMAS, 3);
+    ok(!remove_dir() && !mkdir(dir, 0700), "a new folder");
+    test_from(SCHEMAS, 4);
     test_same_schema();
     return remove_dir() ? EXIT_FAILURE : done_testing();
 }
