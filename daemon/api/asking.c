@@ -43,7 +43,8 @@ int asking_submit(const struct request *q, struct operation *takes, const char *
         .uid = q->caller.uid,
         .lane = job_lane_of(takes),
         .is_brief = asking_is_brief(q),
-        .cost = is_search ? cost_expected(&q->server->costs, &takes->query) : 0};
+        .cost = is_search ? cost_expected(&q->server->costs, &takes->query) : 0,
+        .problem = is_search ? operation_problem(takes) : 0};
     if (!work.key) {
         operation_destroy(takes);
         *refusal = reply_owned(503, NULL, NULL);

@@ -65,11 +65,16 @@ struct job {
     struct job *next;      /* of the bucket, active */
 };
 
+enum { SLOT_PROBLEMS = 4 /* as many as a worker remembers: kept.h */ };
+
 struct slot {
     struct jobs *owner;
     int number, wake_fd;
     enum lanes_slot takes;
     pthread_t thread;
+    int waits;                       /* for work; jobs.lock, as those below */
+    struct job *handed;              /* started for it by another slot; NULL: none */
+    uint64_t problem[SLOT_PROBLEMS]; /* of its last work, the latest first; 0: none */
 };
 
 struct jobs {
@@ -346,12 +351,45 @@ static void conclude(struct job *job, int rc, struct topt_error *err)
                                                : JOB_FAILED);
 }
 
-/* Lock held; let go while it runs. */
-static void run_one(struct slot *slot, struct job *job)
+/* Where among the slot's problems; SLOT_PROBLEMS: nowhere. */
+static int place_of(const struct slot *slot, uint64_t problem)
+{
+    int at = 0;
+    while (at < SLOT_PROBLEMS && slot->problem[at] != problem)
+        at++;
+    return at;
+}
+
+static void remember(struct slot *slot, uint64_t problem)
+{
+    int at = place_of(slot, problem);
+    if (!problem)
+        return;
+    for (at = at < SLOT_PROBLEMS ? at : SLOT_PROBLEMS - 1; at > 0; at--)
+        slot->problem[at] = slot->problem[at - 1];
+    slot->problem[0] = problem;
+}
+
+/* The slot that took the job, or one that is free for it too and remembers its problem. */
+static struct slot *best_slot(struct slot *taker, const struct job *job)
+{
+    struct jobs *j = taker->owner;
+    uint64_t problem = job->work.problem;
+    if (!problem || place_of(taker, problem) < SLOT_PROBLEMS)
+        return taker;
+    for (int i = 0; i < j->nslots; i++) {
+        struct slot *s = &j->slot[i];
+        if (s->waits && !s->handed && place_of(s, problem) < SLOT_PROBLEMS &&
+            (s->takes != SLOT_SUBMIT || job->item.lane == LANE_SUBMIT))
+            return s;
+    }
+    return taker;
+}
+
+/* Lock held. */
+static void start_job(struct slot *slot, struct job *job)
 {
     struct jobs *j = slot->owner;
-    const struct job_run run = {slot->number, slot->wake_fd, job};
-    struct topt_error err = {0};
     eventfd_t old;
     job->state = JOB_RUNNING;
     job->started_ms = clock_ms();
@@ -366,11 +404,47 @@ static void run_one(struct slot *slot, struct job *job)
     if (job->item.lane == LANE_SUBMIT && job->work.is_brief &&
         job->started_ms - job->submitted_ms >= j->config.brief_ms)
         give_order(job, ORDER_BRIEF);
+    remember(slot, job->work.problem);
+}
+
+/* Lock held; let go while the job, which was started, runs. */
+static void run_job(struct slot *slot, struct job *job)
+{
+    struct jobs *j = slot->owner;
+    const struct job_run run = {slot->number, slot->wake_fd, job};
+    struct topt_error err = {0};
     pthread_mutex_unlock(&j->lock);
     int rc = job->work.kind->run(j->config.ctx, &run, job->work.data, &err);
     pthread_mutex_lock(&j->lock);
     job->slot = NULL;
     conclude(job, rc, &err);
+}
+
+/* The next job, started, for this slot or handed to another; NULL: there is none. */
+static struct job *take_job(struct slot *slot)
+{
+    struct jobs *j = slot->owner;
+    struct job *job = (struct job *)lanes_take(j->lanes, slot->takes);
+    if (!job)
+        return NULL;
+    struct slot *best = best_slot(slot, job);
+    start_job(best, job);
+    if (best != slot) {
+        best->handed = job;
+        pthread_cond_broadcast(best->takes == SLOT_SUBMIT ? &j->submit_work : &j->work);
+    }
+    return job;
+}
+
+static void wait_for_work(struct slot *slot)
+{
+    struct jobs *j = slot->owner;
+    int searches = slot->takes != SLOT_SUBMIT;
+    slot->waits = 1;
+    j->idle += searches;
+    pthread_cond_wait(searches ? &j->work : &j->submit_work, &j->lock);
+    j->idle -= searches;
+    slot->waits = 0;
 }
 
 static void *run_slot(void *arg)
@@ -379,18 +453,16 @@ static void *run_slot(void *arg)
     struct jobs *j = slot->owner;
     pthread_mutex_lock(&j->lock);
     for (;;) {
-        struct lanes_item *item = j->stopping ? NULL : lanes_take(j->lanes, slot->takes);
-        if (item) {
-            run_one(slot, (struct job *)item);
-        } else if (j->stopping) {
+        struct job *job = slot->handed;
+        slot->handed = NULL;
+        if (!job && !j->stopping)
+            job = take_job(slot);
+        if (job && job->slot == slot)
+            run_job(slot, job);
+        else if (!job && j->stopping)
             break;
-        } else if (slot->takes == SLOT_SUBMIT) {
-            pthread_cond_wait(&j->submit_work, &j->lock);
-        } else {
-            j->idle++;
-            pthread_cond_wait(&j->work, &j->lock);
-            j->idle--;
-        }
+        else if (!job)
+            wait_for_work(slot);
     }
     pthread_mutex_unlock(&j->lock);
     return NULL;

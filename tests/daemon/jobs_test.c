@@ -9,7 +9,8 @@
 #include <time.h>
 
 static atomic_int runs, destroyed, trimmed;
-static atomic_bool gate; /* jobs named "gate..." wait for it */
+static atomic_int ran_on; /* the slot of the last one */
+static atomic_bool gate;  /* jobs named "gate..." wait for it */
 static pthread_mutex_t order_lock = PTHREAD_MUTEX_INITIALIZER;
 static char order[4096]; /* keys in the order in which they began */
 
@@ -46,6 +47,7 @@ static int run(void *ctx, const struct job_run *r, void *data, struct topt_error
     int deaf = !strncmp(data, "deaf", 4);
     atomic_fetch_add(&runs, 1);
     note(data);
+    atomic_store(&ran_on, r->slot);
     if (!strcmp(data, "fail"))
         return topt_fail(err, TOPT_ERR_INVAL, "it fails");
     if (!strncmp(data, "whole", 5) && run_orders(r) & ORDER_BRIEF)
@@ -124,7 +126,8 @@ static enum jobs_refusal submit_to(struct jobs *j, enum job_lane lane, int64_t u
                              .uid = uid,
                              .lane = lane,
                              .is_brief = strncmp(key, "whole", 5) != 0,
-                             .cost = cost};
+                             .cost = cost,
+                             .problem = strncmp(key, "kin", 3) ? 0 : (uint64_t)key[3]};
     return jobs_submit(j, &work, ret, &shared, &err);
 }
 
@@ -303,16 +306,6 @@ static void test_search_in_a_flood(void)
     job_release(busy[0]);
     done_and_release(job, 4);
     ok(began("gate-0 gate-1 s q1 q2 q3 "), "the search is next");
-    submit_to(j, LANE_SEARCH, LANES_NOBODY, 0, "gate-2", &busy[0]);
-    wait_running(j, 2);
-    ok(submit_to(j, LANE_SEARCH, LANES_NOBODY, LANES_LATER, "later", &job[0]) ==
-           JOBS_TAKEN,
-       "what nobody waits for");
-    ok(submit_to(j, LANE_SUBMIT, 1, 0, "q4", &job[1]) == JOBS_TAKEN, "q4 waits");
-    job[2] = search_of(j, 2, "s2");
-    job_release(busy[0]);
-    done_and_release(job, 3);
-    ok(began("gate-0 gate-1 s q1 q2 q3 gate-2 s2 q4 later "), "is done last");
     atomic_store(&gate, true);
     done_and_release(&busy[1], 1);
     finish(j);
@@ -815,9 +808,45 @@ static void test_hammer(void)
     finish_both(j, t);
 }
 
+/* The slot that a job of a lane, for whose problem any is free, ran on. */
+static int slot_of(struct jobs *j, enum job_lane lane, char problem, int number)
+{
+    struct job *job;
+    struct job_status st;
+    char key[40];
+    snprintf(key, sizeof key, "kin%c-%d", problem, number);
+    if (submit_to(j, lane, LANES_NOBODY, 0, key, &job) != JOBS_TAKEN)
+        return -1;
+    job_wait(job, 5000, &st);
+    job_release(job);
+    return atomic_load(&ran_on);
+}
+
+static void test_problems(void)
+{
+    struct jobs_config config = usual();
+    config.reserved = config.workers = 2;
+    struct jobs *j = create(&config);
+    int search = slot_of(j, LANE_SEARCH, 's', 0), away = 0, lost = 0;
+    char gone = 'a';
+    for (int i = 1; i <= 40; i++) {
+        char other = (char)('a' + i % 3);
+        slot_of(j, LANE_SUBMIT, other, i);
+        away += slot_of(j, LANE_SUBMIT, 's', i) != search;
+    }
+    is_int(away, 0, "of free slots the one that had the problem before takes it");
+    for (int i = 0; i < 60; i++) /* each slot forgets it */
+        slot_of(j, LANE_SEARCH, (char)(gone + i % 26), 100 + i);
+    for (int i = 0; i < 4; i++)
+        lost += slot_of(j, LANE_SEARCH, 's', 200 + i) < 2;
+    is_int(lost, 0, "and slots for questions alone never take searches");
+    finish(j);
+}
+
 int main(void)
 {
     test_shared();
+    test_problems();
     test_failure_and_cancel();
     test_stop_and_limit();
     test_stopping();
