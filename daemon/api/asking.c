@@ -1,6 +1,5 @@
 /* asking.c - see asking.h. */
 #include "asking.h"
-#include "topt_hash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,16 +26,6 @@ static enum job_lane job_lane_of(const struct operation *o)
                : LANE_SUBMIT;
 }
 
-/* A worker keeps what it priced of its last problems. */
-static uint64_t problem_hash(const struct operation *o)
-{
-    const char *const names[] = {o->model_id, o->hw_id, o->problem};
-    uint64_t h = 0;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        h = topt_hash(names[i], strlen(names[i]), h);
-    return h;
-}
-
 int asking_is_brief(const struct request *q)
 {
     return q->wants_text && q->shows == TOPT_LINES_ALONE;
@@ -55,7 +44,7 @@ int asking_submit(const struct request *q, struct operation *takes, const char *
         .lane = job_lane_of(takes),
         .is_brief = asking_is_brief(q),
         .cost = is_search ? cost_expected(&q->server->costs, &takes->query) : 0,
-        .about = is_search ? problem_hash(takes) : 0};
+        .problem = is_search ? operation_problem(takes) : 0};
     if (!work.key) {
         operation_destroy(takes);
         *refusal = reply_owned(503, NULL, NULL);

@@ -1,7 +1,8 @@
 /* documents.c - models: put, found by id or name, listed.
  *
  * A name is an owner's word for a model, so the same document may have several, and a
- * name is looked for among those of who asks before those that are shared with him. */
+ * name is looked for among the asking user's own models before those that are shared with
+ * the user. */
 #include "documents.h"
 #include "owners.h"
 #include "quota.h"
@@ -10,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* May who asks read model m?  ?1 all, ?2 his uid, ?3 his groups; 'o' is his ownership.  A
- * plan holds its model, so who owns a plan may read that too. */
+/* May the asking user read model m?  ?1 all, ?2 the uid, ?3 the groups; 'o' is the ownership.
+ * A plan holds its model, so an owner of a plan may read that too. */
 #define READABLE                                                                         \
     "(?1 OR o.uid IS NOT NULL OR EXISTS (SELECT 1 FROM shares s WHERE s.id = m.id"       \
     " AND s.gid IN (SELECT value FROM json_each(?3))) OR EXISTS (SELECT 1 FROM plans p"  \

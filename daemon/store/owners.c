@@ -1,8 +1,8 @@
 /* owners.c - whose models and plans are, and which groups may read them.
  *
  * A document is private to its owners.  It may have many: it is named by its content, and
- * two users who send the same one own it both, each under his own name for it.  An owner
- * shares it with groups; what he shared ends with his ownership. */
+ * two users who send the same one own it both, each under a name of their own.  An owner
+ * shares it with groups; the sharing ends with the ownership. */
 #include "owners.h"
 #include "quota.h"
 #include "topt_text.h"

@@ -8,7 +8,7 @@
  * "[-1]" for those. */
 struct reading {
     int64_t all, uid;
-    char *groups; /* JSON array: -1 (everybody) and his groups */
+    char *groups; /* JSON array: -1 (everybody) and the user's groups */
 };
 int store_reading(const struct store_who *who, struct reading *ret,
                   struct topt_error *err) TOPT_MUST_CHECK;
@@ -18,7 +18,7 @@ json_t *store_readable(struct store *s, const struct store_who *who, const char 
                        struct store_page *page, json_t *(*row)(sqlite3_stmt *),
                        struct topt_error *err);
 
-/* In a transaction: 'uid' owns the document under the name.  1 new, 0 he did before, -1. */
+/* In a transaction: 'uid' owns the document under the name.  1 new, 0 it was owned before, -1. */
 int store_add_owner(struct conn *c, const char *id, int64_t uid, const char *name,
                     struct topt_error *err) TOPT_MUST_CHECK;
 

@@ -96,14 +96,14 @@ enum store_full {
     STORE_EVICT /* what the user used least recently; LIMIT where one document is too much */
 };
 
-/* The model, owned by 'uid' (with the name as his).  1 it is from now on, 0 it was already, -1;
+/* The model, owned by 'uid' (under the owner's name).  1 it is from now on, 0 it was already, -1;
  * whether others own it does not show. */
 int store_put_model(struct store *s, const struct store_doc *m, int64_t uid,
                     enum store_full full, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Owned copies of what is stored and may be read; NOTFOUND.  A model is found by id, or by
  * the name that just one model has among those 'who' owns, or else among those shared
- * with him.  'ret_id', 'ret_name' may be NULL. */
+ * with that user.  'ret_id', 'ret_name' may be NULL. */
 int store_get_model(struct store *s, const char *key, const struct store_who *who,
                     char **ret_id, char **ret_name, char **ret_doc,
                     struct topt_error *err) TOPT_MUST_CHECK;
@@ -119,15 +119,15 @@ json_t *store_list_models(struct store *s, const struct store_who *who,
  * already.  'name' of a model, "" of a plan.  Waits for at most STORE_OWN_MS. */
 int store_own(struct store *s, const char *id, int64_t uid, const char *name,
               struct topt_error *err) TOPT_MUST_CHECK;
-/* 'uid' owns it no more, and what he shared is not shared by him.  Others keep theirs;
- * what nobody owns is deleted. NOTFOUND where he does not own it. */
+/* 'uid' owns it no more, and its sharing by that owner ends.  Others keep theirs; what
+ * nobody owns is deleted.  NOTFOUND where 'uid' does not own it. */
 int store_disown(struct store *s, const char *id, int64_t uid,
                  struct topt_error *err) TOPT_MUST_CHECK;
 /* Nobody owns it and no group reads it: for admins.  NOTFOUND. */
 int store_disown_all(struct store *s, const char *id,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The group may read what 'uid' owns; NOTFOUND where he does not. */
+/* The group may read what 'uid' owns; NOTFOUND where 'uid' does not own it. */
 int store_share(struct store *s, const char *id, int64_t uid, uint32_t gid,
                 struct topt_error *err) TOPT_MUST_CHECK;
 int store_unshare(struct store *s, const char *id, int64_t uid, uint32_t gid,
@@ -174,7 +174,7 @@ int store_get_hw_version(struct store *s, const char *id, char **ret_name, char 
 json_t *store_list_hw(struct store *s, int all, struct store_page *page,
                       struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The name that the admin chose as default; NULL where he chose none.  Owned.  Setting NULL
+/* The name that the admin chose as default; NULL where none is chosen.  Owned.  Setting NULL
  * chooses none. */
 int store_default_hw(struct store *s, char **ret_name,
                      struct topt_error *err) TOPT_MUST_CHECK;

@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BUCKETS = 4096, SLOW_SHARE = 8, SLOT_PROBLEMS = 4 };
+enum { BUCKETS = 4096, SLOW_SHARE = 8 };
 #define NEVER INT64_MAX
 
 struct notice;
@@ -65,17 +65,16 @@ struct job {
     struct job *next;      /* of the bucket, active */
 };
 
+enum { SLOT_PROBLEMS = 4 /* as many as a worker remembers: kept.h */ };
+
 struct slot {
     struct jobs *owner;
     int number, wake_fd;
     enum lanes_slot takes;
     pthread_t thread;
-    /* Under jobs.lock: */
-    struct job *job; /* that it runs, or runs as soon as its thread wakes */
-    int is_free;     /* its thread waits, and has no job */
-    struct {
-        uint64_t about, turn; /* turn 0: nothing */
-    } known[SLOT_PROBLEMS];   /* what its last few jobs were about */
+    int waits;                       /* for work; jobs.lock, as those below */
+    struct job *handed;              /* started for it by another slot; NULL: none */
+    uint64_t problem[SLOT_PROBLEMS]; /* of its last work, the latest first; 0: none */
 };
 
 struct jobs {
@@ -89,8 +88,7 @@ struct jobs {
     pthread_cond_t work;        /* the others */
     pthread_cond_t tick;   /* the clock: an earlier alarm, something is due, or 'quit' */
     pthread_cond_t change; /* job_wait: a job has ended */
-    int stopping, quit, idle; /* idle: slots for searches that are free */
-    uint64_t turn;            /* jobs that were done, of those that are about something */
+    int stopping, quit, idle; /* idle: slots for searches that wait */
     struct lanes *lanes;
     struct heap alarms;
     struct notices due;
@@ -353,64 +351,51 @@ static void conclude(struct job *job, int rc, struct topt_error *err)
                                                : JOB_FAILED);
 }
 
-/* When the slot did a job about that; 0: not among its last few. */
-static uint64_t last_about(const struct slot *s, uint64_t about)
-{
-    for (int i = 0; i < SLOT_PROBLEMS; i++)
-        if (s->known[i].turn && s->known[i].about == about)
-            return s->known[i].turn;
-    return 0;
-}
-
-static void remember(struct slot *s, uint64_t about)
+/* Where among the slot's problems; SLOT_PROBLEMS: nowhere. */
+static int place_of(const struct slot *slot, uint64_t problem)
 {
     int at = 0;
-    for (int i = 1; i < SLOT_PROBLEMS; i++)
-        if (s->known[i].turn < s->known[at].turn)
-            at = i;
-    for (int i = 0; i < SLOT_PROBLEMS; i++)
-        if (s->known[i].turn && s->known[i].about == about)
-            at = i;
-    s->known[at].about = about;
-    s->known[at].turn = ++s->owner->turn;
+    while (at < SLOT_PROBLEMS && slot->problem[at] != problem)
+        at++;
+    return at;
 }
 
-/* Is it the better place for a job of a problem?  Whoever was last at it; else one that also does
- * the problem's searches. */
-static int is_better(const struct slot *a, const struct slot *b, uint64_t about)
+static void remember(struct slot *slot, uint64_t problem)
 {
-    uint64_t x = last_about(a, about), y = last_about(b, about);
-    return x != y ? x > y : a->takes != SLOT_SUBMIT && b->takes == SLOT_SUBMIT;
+    int at = place_of(slot, problem);
+    if (!problem)
+        return;
+    for (at = at < SLOT_PROBLEMS ? at : SLOT_PROBLEMS - 1; at > 0; at--)
+        slot->problem[at] = slot->problem[at - 1];
+    slot->problem[0] = problem;
 }
 
-/* Who does it: the taker, or one of the free slots that may. */
-static struct slot *place_of(struct slot *taker, const struct job *job)
+/* How good a slot is for a problem: it remembers it, or at least can do the problem's searches too. */
+static int worth(const struct slot *slot, uint64_t problem)
+{
+    return 2 * (place_of(slot, problem) < SLOT_PROBLEMS) + (slot->takes != SLOT_SUBMIT);
+}
+
+/* The slot that took the job, or one that is free for it too and is better for its problem. */
+static struct slot *best_slot(struct slot *taker, const struct job *job)
 {
     struct jobs *j = taker->owner;
     struct slot *best = taker;
-    for (int i = 0; job->work.about && i < j->nslots; i++) {
+    for (int i = 0; job->work.problem && i < j->nslots; i++) {
         struct slot *s = &j->slot[i];
-        if (s->is_free && (s->takes != SLOT_SUBMIT || job->item.lane == LANE_SUBMIT) &&
-            is_better(s, best, job->work.about))
+        if (s->waits && !s->handed &&
+            (s->takes != SLOT_SUBMIT || job->item.lane == LANE_SUBMIT) &&
+            worth(s, job->work.problem) > worth(best, job->work.problem))
             best = s;
     }
     return best;
 }
 
-static void set_free(struct slot *slot, int is_free)
-{
-    if (slot->takes != SLOT_SUBMIT)
-        slot->owner->idle += is_free - slot->is_free;
-    slot->is_free = is_free;
-}
-
-/* The job is the slot's from now on. */
-static void begin(struct slot *slot, struct job *job)
+/* Lock held. */
+static void start_job(struct slot *slot, struct job *job)
 {
     struct jobs *j = slot->owner;
     eventfd_t old;
-    set_free(slot, 0);
-    slot->job = job;
     job->state = JOB_RUNNING;
     job->started_ms = clock_ms();
     job->slot = slot;
@@ -424,42 +409,47 @@ static void begin(struct slot *slot, struct job *job)
     if (job->item.lane == LANE_SUBMIT && job->work.is_brief &&
         job->started_ms - job->submitted_ms >= j->config.brief_ms)
         give_order(job, ORDER_BRIEF);
+    remember(slot, job->work.problem);
 }
 
-/* All who wait are woken: the one that gets it may have been woken for another job. */
-static void hand_out(struct slot *taker, struct job *job)
-{
-    struct slot *to = place_of(taker, job);
-    begin(to, job);
-    if (to == taker)
-        return;
-    pthread_cond_broadcast(&taker->owner->submit_work);
-    pthread_cond_broadcast(&taker->owner->work);
-}
-
-/* Lock held; let go while it runs. */
-static void run_one(struct slot *slot)
+/* Lock held; let go while the job, which was started, runs. */
+static void run_job(struct slot *slot, struct job *job)
 {
     struct jobs *j = slot->owner;
-    struct job *job = slot->job;
     const struct job_run run = {slot->number, slot->wake_fd, job};
     struct topt_error err = {0};
     pthread_mutex_unlock(&j->lock);
     int rc = job->work.kind->run(j->config.ctx, &run, job->work.data, &err);
     pthread_mutex_lock(&j->lock);
-    slot->job = NULL;
     job->slot = NULL;
-    if (rc == 0 && job->work.about)
-        remember(slot, job->work.about);
     conclude(job, rc, &err);
 }
 
-static void await_work(struct slot *slot)
+/* The next job, started, for this slot or handed to another; NULL: there is none. */
+static struct job *take_job(struct slot *slot)
 {
     struct jobs *j = slot->owner;
-    set_free(slot, 1);
-    pthread_cond_wait(slot->takes == SLOT_SUBMIT ? &j->submit_work : &j->work, &j->lock);
-    set_free(slot, 0);
+    struct job *job = (struct job *)lanes_take(j->lanes, slot->takes);
+    if (!job)
+        return NULL;
+    struct slot *best = best_slot(slot, job);
+    start_job(best, job);
+    if (best != slot) {
+        best->handed = job;
+        pthread_cond_broadcast(best->takes == SLOT_SUBMIT ? &j->submit_work : &j->work);
+    }
+    return job;
+}
+
+static void wait_for_work(struct slot *slot)
+{
+    struct jobs *j = slot->owner;
+    int searches = slot->takes != SLOT_SUBMIT;
+    slot->waits = 1;
+    j->idle += searches;
+    pthread_cond_wait(searches ? &j->work : &j->submit_work, &j->lock);
+    j->idle -= searches;
+    slot->waits = 0;
 }
 
 static void *run_slot(void *arg)
@@ -468,16 +458,16 @@ static void *run_slot(void *arg)
     struct jobs *j = slot->owner;
     pthread_mutex_lock(&j->lock);
     for (;;) {
-        struct lanes_item *item =
-            slot->job || j->stopping ? NULL : lanes_take(j->lanes, slot->takes);
-        if (item)
-            hand_out(slot, (struct job *)item);
-        else if (slot->job)
-            run_one(slot);
-        else if (j->stopping)
+        struct job *job = slot->handed;
+        slot->handed = NULL;
+        if (!job && !j->stopping)
+            job = take_job(slot);
+        if (job && job->slot == slot)
+            run_job(slot, job);
+        else if (!job && j->stopping)
             break;
-        else
-            await_work(slot);
+        else if (!job)
+            wait_for_work(slot);
     }
     pthread_mutex_unlock(&j->lock);
     return NULL;

@@ -68,9 +68,9 @@ struct jobs_work {
     enum job_lane lane;
     double cost;  /* expected seconds */
     int is_brief; /* of the submit lane: it may be told to be brief */
-    /* A hash of what it is about, 0: of nothing.  Of the free slots the one that was last at the
-     * same does it, which may know something of it yet; at first one that is for both lanes. */
-    uint64_t about;
+    /* Names what a slot remembers of earlier work, so that of free slots one that did work of the
+     * name takes it; 0: nothing.  No more than time depends on it. */
+    uint64_t problem;
 };
 
 /* ---- the whole --------------------------------------------------------------------------- */

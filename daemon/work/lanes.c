@@ -1,8 +1,8 @@
 /* lanes.c - who is next.
  *
- * Each user who has a job, or was slow lately, is an owner with his jobs of either lane.
+ * Each user who has a job, or was slow lately, is an owner with the jobs of either lane.
  * Owners of waiting searches stand in a heap, those of waiting submit jobs in a ring; an
- * owner's own lists are short, since his quota is.  Who comes anew joins at the end of the
+ * owner's own lists are short, since the quota is.  A new owner joins at the end of the
  * round, so that leaving and coming back gains nothing. */
 #include "lanes.h"
 #include "heap.h"
@@ -19,8 +19,8 @@ struct lanes_owner {
     int64_t uid;
     struct items waiting[2];
     int nwaiting[2], running[2];
-    uint64_t served; /* turn at which he was served last */
-    int may_run;     /* under his quota of running searches */
+    uint64_t served; /* turn at which it was served last */
+    int may_run;     /* under the quota of running searches */
     int64_t slow_until;
     TAILQ_ENTRY(lanes_owner) ring; /* submit jobs wait */
     TAILQ_ENTRY(lanes_owner) slow;
@@ -132,7 +132,7 @@ static struct lanes_owner *add_owner(struct lanes *l, int64_t uid)
     return o;
 }
 
-/* His numbers changed: his place does, or he goes. */
+/* An owner's numbers changed: its place does, or it goes. */
 static void changed(struct lanes *l, struct lanes_owner *o)
 {
     o->may_run =
@@ -259,7 +259,7 @@ static void stop_running(struct lanes *l, struct lanes_item *item)
     item->owner->running[item->lane]--;
     l->counts.running[item->lane]--;
     if (item->lane == LANE_SEARCH)
-        item->owner->served = ++l->turn; /* who came meanwhile is before him */
+        item->owner->served = ++l->turn; /* owners that came meanwhile are before it */
 }
 
 void lanes_leave(struct lanes *l, struct lanes_item *item)
@@ -302,7 +302,7 @@ int lanes_may_run(const struct lanes_item *item)
 
 int lanes_slow(struct lanes *l, const struct lanes_item *item, int64_t now_ms)
 {
-    forgive(l, now_ms); /* the item's owner has the item, so he stays */
+    forgive(l, now_ms); /* the item's owner has the item, so it stays */
     return item->owner->slow_until != 0;
 }
 
@@ -313,7 +313,7 @@ static int least(int a, int b)
     return a < b ? a : b;
 }
 
-/* In as many rounds as his own place in his list asks for, everybody else has had one turn each. */
+/* In as many rounds as the item's place in its owner's list, everybody else has had one turn each. */
 int lanes_ahead(const struct lanes *l, const struct lanes_item *item)
 {
     const struct lanes_owner *me = item->owner;

@@ -2,9 +2,9 @@
  *
  *      submit   questions of milliseconds; users take turns
  *      search   first the user with the fewest running searches, of those the one who was served
- *               longest ago; of his, the cheapest, which those that wait longer catch up with
+ *               longest ago; of that user's, the cheapest, which those that wait longer catch up with
  *
- * A user is refused beyond his quota of either lane, everybody beyond what a lane takes in all.
+ * A user is refused beyond the quota of either lane, everybody beyond what a lane takes in all.
  * Thread safety: none; jobs.c calls it under its lock. */
 #ifndef TOPTD_LANES_H
 #define TOPTD_LANES_H
@@ -16,7 +16,7 @@
 
 enum job_lane { LANE_SUBMIT, LANE_SEARCH };
 
-/* Whoever asks without being known, and the server itself: no quota holds for it. */
+/* Whoever asks without being known: no quota holds. */
 enum { LANES_NOBODY = -1 };
 
 struct lanes_config {

@@ -1,5 +1,6 @@
 /* operation.c - requests to worker processes, and what their answers hold. */
 #include "operation.h"
+#include "topt_hash.h"
 #include "topt_json.h"
 
 #include <stdio.h>
@@ -42,6 +43,15 @@ void operation_destroy(void *operation)
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     free(o);
+}
+
+uint64_t operation_problem(const struct operation *o)
+{
+    const char *const names[] = {o->model_id, o->hw_id, o->problem};
+    uint64_t h = 1;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        h = topt_hash(names[i], names[i] ? strlen(names[i]) : 0, h);
+    return h ? h : 1;
 }
 
 /* ---- fields ------------------------------------------------------------------------------- */

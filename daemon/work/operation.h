@@ -68,6 +68,9 @@ struct operation *operation_create(enum operation_kind kind);
 void operation_destroy(void *operation); /* NULL is fine */
 void operation_trim(void *operation);    /* what only its run needs */
 
+/* A PLAN's problem as a number that is not 0; equal for equal ones. */
+uint64_t operation_problem(const struct operation *o);
+
 /* Have it done by the worker process of the job's slot: all kinds but PLAN. */
 int operation_run(struct pool *p, const struct job_run *run, struct operation *o,
                   struct topt_error *err) TOPT_MUST_CHECK;

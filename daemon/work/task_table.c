@@ -99,7 +99,7 @@ static struct owner *add_owner(struct tasks *t, int64_t uid)
     return *at = o;
 }
 
-/* One task less is his. */
+/* The owner has one task less. */
 static void leave_owner(struct tasks *t, struct owner *o)
 {
     if (--o->ntasks > 0)
@@ -262,7 +262,7 @@ enum jobs_refusal task_add(struct tasks *t, struct job *job, int64_t uid, char r
     pthread_mutex_lock(&t->lock);
     struct owner *o = find_owner(t, uid);
     if (o || (o = add_owner(t, uid))) {
-        o->ntasks++; /* so that he stays */
+        o->ntasks++; /* so that the owner stays */
         rc = make_room(t, o, err);
         if (rc == JOBS_TAKEN)
             rc = add(t, o, k, job, err);

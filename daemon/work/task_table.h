@@ -1,9 +1,9 @@
 /* task_table.h - handles on jobs for clients that come back later.
  *
  * A task is one user's interest in a job.  It ends when it is canceled, or when nobody has
- * asked for it for a while; who asks later takes it up again, if the job still runs.
- * Others do not see it. Tasks that ended are remembered for a while; where a user, or
- * all, have too many, his oldest that ended is forgotten first.
+ * asked for it for a while; a later question takes it up again, if the job still runs.
+ * Others do not see it.  Tasks that ended are remembered for a while; where a user, or
+ * all, have too many, the user's oldest that ended is forgotten first.
  *
  * Thread safety: any thread.  Its lock is above that of jobs in rank. */
 #ifndef TOPTD_TASK_TABLE_H
@@ -31,13 +31,13 @@ void tasks_destroy(struct tasks *t); /* after jobs_join, before jobs_destroy */
 enum jobs_refusal task_add(struct tasks *t, struct job *job, int64_t uid, char ret_id[24],
                            struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The job of a task of that user, to be given back with task_release; NULL where he has none of the
- * id.  It counts as asked for until 'wait_ms' from now. */
+/* The job of a task of that user, to be given back with task_release; NULL where the user has none
+ * of the id.  It counts as asked for until 'wait_ms' from now. */
 struct job *task_find(struct tasks *t, int64_t uid, const char *id, int64_t wait_ms,
                       int *ret_canceled);
 void task_release(struct job *job);
 
-/* Give the task up; 0, or -1 where he has none of the id. */
+/* Give the task up; 0, or -1 where the user has none of the id. */
 int task_cancel(struct tasks *t, int64_t uid, const char *id);
 
 /* A task as its user sees it in a list. */

@@ -8,8 +8,9 @@
 #include <string.h>
 #include <time.h>
 
-static atomic_int runs, destroyed, trimmed, last_slot;
-static atomic_bool gate; /* jobs named "gate..." wait for it */
+static atomic_int runs, destroyed, trimmed;
+static atomic_int ran_on; /* the slot of the last one */
+static atomic_bool gate;  /* jobs named "gate..." wait for it */
 static pthread_mutex_t order_lock = PTHREAD_MUTEX_INITIALIZER;
 static char order[4096]; /* keys in the order in which they began */
 
@@ -45,8 +46,8 @@ static int run(void *ctx, const struct job_run *r, void *data, struct topt_error
     const struct job_progress progress = {.phase = "waiting", .done = 1, .of = 3};
     int deaf = !strncmp(data, "deaf", 4);
     atomic_fetch_add(&runs, 1);
-    atomic_store(&last_slot, r->slot);
     note(data);
+    atomic_store(&ran_on, r->slot);
     if (!strcmp(data, "fail"))
         return topt_fail(err, TOPT_ERR_INVAL, "it fails");
     if (!strncmp(data, "whole", 5) && run_orders(r) & ORDER_BRIEF)
@@ -125,7 +126,8 @@ static enum jobs_refusal submit_to(struct jobs *j, enum job_lane lane, int64_t u
                              .uid = uid,
                              .lane = lane,
                              .is_brief = strncmp(key, "whole", 5) != 0,
-                             .cost = cost};
+                             .cost = cost,
+                             .problem = strncmp(key, "kin", 3) ? 0 : (uint64_t)key[3]};
     return jobs_submit(j, &work, ret, &shared, &err);
 }
 
@@ -306,76 +308,6 @@ static void test_search_in_a_flood(void)
     ok(began("gate-0 gate-1 s q1 q2 q3 "), "the search is next");
     atomic_store(&gate, true);
     done_and_release(&busy[1], 1);
-    finish(j);
-}
-
-static struct job *submit_about(struct jobs *j, enum job_lane lane, uint64_t about,
-                                const char *key)
-{
-    struct job *job = NULL;
-    int shared;
-    struct jobs_work work = {.key = strdup(key),
-                             .data = strdup(key),
-                             .kind = &kind,
-                             .uid = LANES_NOBODY,
-                             .lane = lane,
-                             .about = about};
-    ok(jobs_submit(j, &work, &job, &shared, NULL) == JOBS_TAKEN, "%s about %d", key,
-       (int)about);
-    return job;
-}
-
-/* Done by this slot, alone. */
-static int slot_of(struct jobs *j, enum job_lane lane, uint64_t about)
-{
-    struct job *job = submit_about(j, lane, about, "quick");
-    done_and_release(&job, 1);
-    return atomic_load(&last_slot);
-}
-
-/* The slot that was last at a problem gets its next job where it is free. */
-static void test_same_slot(void)
-{
-    enum { PROBLEMS = 3, ROUNDS = 8 };
-    struct jobs_config c = usual();
-    c.workers = 3;
-    c.lanes.running_per_uid = 100;
-    struct jobs *j = create(&c);
-    int slot[PROBLEMS + 1], same = 0;
-    for (int i = 1; i <= PROBLEMS; i++)
-        slot[i] = slot_of(j, LANE_SEARCH, (uint64_t)i);
-    for (int i = 0; i < ROUNDS * PROBLEMS; i++) {
-        int about = 1 + i % PROBLEMS;
-        slot_of(j, LANE_SUBMIT, 0); /* wakes any of them */
-        same +=
-            slot_of(j, i % 2 ? LANE_SUBMIT : LANE_SEARCH, (uint64_t)about) == slot[about];
-    }
-    is_int(same, ROUNDS * PROBLEMS, "each problem stays with its slot, in either lane");
-    struct job *busy = submit_about(j, LANE_SEARCH, 1, "gate-1");
-    wait_running(j, 1);
-    is_int(atomic_load(&last_slot), slot[1], "which is at it again");
-    int other = slot_of(j, LANE_SEARCH, 1);
-    ok(other != slot[1], "nobody waits for a slot that is busy: another does it");
-    atomic_store(&gate, true);
-    done_and_release(&busy, 1);
-    is_int(slot_of(j, LANE_SEARCH, 1), slot[1], "the last one at it is asked then");
-    finish(j);
-}
-
-/* What only the reserved slot knows is searched by another, which knows it from then on. */
-static void test_reserved_slot(void)
-{
-    struct jobs_config c = usual();
-    struct jobs *j = create(&c);
-    struct job *busy = submit(j, "gate");
-    wait_running(j, 1);
-    is_int(slot_of(j, LANE_SUBMIT, 5), 0, "the reserved slot is at a problem");
-    atomic_store(&gate, true);
-    done_and_release(&busy, 1);
-    is_int(slot_of(j, LANE_SUBMIT, 5), 0, "it stays there");
-    is_int(slot_of(j, LANE_SEARCH, 5), 1, "but for a search");
-    is_int(slot_of(j, LANE_SUBMIT, 5), 1, "after which the other slot is asked");
-    is_int(slot_of(j, LANE_SUBMIT, 6), 1, "as it is first for what nobody was at");
     finish(j);
 }
 
@@ -876,16 +808,71 @@ static void test_hammer(void)
     finish_both(j, t);
 }
 
+/* The slot that a job of a lane, for whose problem any is free, ran on. */
+static int slot_of(struct jobs *j, enum job_lane lane, char problem, int number)
+{
+    struct job *job;
+    struct job_status st;
+    char key[40];
+    snprintf(key, sizeof key, "kin%c-%d", problem, number);
+    if (submit_to(j, lane, LANES_NOBODY, 0, key, &job) != JOBS_TAKEN)
+        return -1;
+    job_wait(job, 5000, &st);
+    job_release(job);
+    return atomic_load(&ran_on);
+}
+
+static void test_problems(void)
+{
+    struct jobs_config config = usual();
+    config.reserved = config.workers = 2;
+    struct jobs *j = create(&config);
+    int search = slot_of(j, LANE_SEARCH, 's', 0), away = 0, lost = 0;
+    char gone = 'a';
+    for (int i = 1; i <= 40; i++) {
+        char other = (char)('a' + i % 3);
+        slot_of(j, LANE_SUBMIT, other, i);
+        away += slot_of(j, LANE_SUBMIT, 's', i) != search;
+    }
+    is_int(away, 0, "of free slots the one that had the problem before takes it");
+    for (int i = 0; i < 60; i++) /* each slot forgets it */
+        slot_of(j, LANE_SEARCH, (char)(gone + i % 26), 100 + i);
+    for (int i = 0; i < 4; i++)
+        lost += slot_of(j, LANE_SEARCH, 's', 200 + i) < 2;
+    is_int(lost, 0, "and slots for questions alone never take searches");
+    away = 0;
+    for (int i = 0; i < 10; i++) {
+        search = slot_of(j, LANE_SUBMIT, (char)('A' + i), 300);
+        away += search < 2 || slot_of(j, LANE_SEARCH, (char)('A' + i), 301) != search;
+    }
+    is_int(away, 0, "a problem's first question goes where its searches can follow");
+    search = slot_of(j, LANE_SEARCH, 's', 400);
+    struct job *busy = NULL;
+    struct jobs_work work = {.key = strdup("gate-s"),
+                             .data = strdup("gate-s"),
+                             .kind = &kind,
+                             .uid = LANES_NOBODY,
+                             .lane = LANE_SEARCH,
+                             .problem = 's'};
+    int shared;
+    ok(jobs_submit(j, &work, &busy, &shared, NULL) == JOBS_TAKEN, "its slot is busy");
+    wait_running(j, 1);
+    ok(atomic_load(&ran_on) == search && slot_of(j, LANE_SEARCH, 's', 401) != search,
+       "another takes the next, which does not wait");
+    atomic_store(&gate, true);
+    done_and_release(&busy, 1);
+    finish(j);
+}
+
 int main(void)
 {
     test_shared();
+    test_problems();
     test_failure_and_cancel();
     test_stop_and_limit();
     test_stopping();
     test_reserved();
     test_search_in_a_flood();
-    test_same_slot();
-    test_reserved_slot();
     test_brief_when_long();
     test_brief_when_late();
     test_submit_turns();

@@ -517,6 +517,9 @@ static void note_stopped(const struct entry *e, json_t *ret)
         topt_answer_put_stopped(ret, &e->micros);
 }
 
+/* A row for each system, into 'rows': the space's own answer first, then what searches a part of the
+ * space, then the systems that search by themselves.  '*ret_factors' are the factors that all of
+ * them searched beside splits. */
 static int ask_all(const struct topt_request *asked_for,
                    const struct topt_system *const *systems, json_t *rows,
                    int *ret_factors, json_t *ret_stopped, struct topt_error *err)
