@@ -154,6 +154,17 @@ wait_job() # JOB
     done
 }
 
+# The states of nodes, each once, when nothing of what ended is completing there any more.
+settled_nodes()
+{
+    local left=240 # two minutes, on a busy machine
+    while sinfo -h -N -o %T | grep -q completing && [ $left -gt 0 ]; do
+        left=$((left - 1))
+        sleep 0.5
+    done
+    sinfo -h -N -o %T | sort -u
+}
+
 # A submitted job has this shape, says so, and is not one that can never start.
 gets() # SHAPE PART TEXT OPTIONS...
 {

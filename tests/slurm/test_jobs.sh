@@ -193,5 +193,5 @@ if command -v mpicc >/dev/null && [ -f "${TOPT_MPI_HELLO:-}" ] && srun --mpi=lis
     is "$(sort out | tr '\n' ';')" "0 of 4, sum 6;1 of 4, sum 6;2 of 4, sum 6;3 of 4, sum 6;" "MPI ranks are the plan's GPUs"
 fi
 
-is "$(sinfo -h -N -o %T | sort -u)" idle "no node was drained"
+is "$(settled_nodes)" idle "no node was drained"
 finish

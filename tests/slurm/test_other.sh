@@ -42,5 +42,5 @@ sbatch --parsable --topt-mode=mini-parallelism --topt-model=config.json job.sh >
 ok "a job with topt's options is refused" [ $? != 0 ]
 is "$(cat job)" "" "and not submitted"
 like "$(cat err)" "unrecognized option '--topt-mode=mini-parallelism'" "which sbatch says"
-is "$(sinfo -h -N -o %T | sort -u)" idle "no node was drained"
+is "$(settled_nodes)" idle "no node was drained"
 finish

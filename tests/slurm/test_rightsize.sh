@@ -133,5 +133,5 @@ case $(sbatch --version | tr -dc 0-9.) in
         wait_job "$busy"
         ;;
 esac
-is "$(sinfo -h -N -o %T | sort -u)" "idle" "no node was drained"
+is "$(settled_nodes)" idle "no node was drained"
 finish
