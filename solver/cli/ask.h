@@ -17,10 +17,9 @@ enum { TOPT_ASK_COUNTS = 64 };
 /* Counted work that a search may take where nothing is said: about a minute of one core.  (With
  * one thread of a 2026 server's core, `topt plan --framework topt --gpus 64 --hw h100-80-dgx
  * --seq 4096` takes 27 s of processor for Mixtral 8x7B at a batch of 256, which stops by it, and
- * 52 s for Llama 4 Scout at 64.) */
+ * 52 s for Llama 4 Scout at 64; `topt frontier` of the same 34 s for Mixtral, 54 s for Llama 3 70B
+ * at 64, 183 s for DeepSeek-V3 at 1,024, whose tables take 1 GiB.) */
 #define TOPT_ASK_WORK ((int64_t)200 * 1000 * 1000 * 1000)
-/* Seconds of a frontier: the search of its end of least memory does not count its work. */
-#define TOPT_ASK_SECONDS 60
 
 /* A member for each field of a question that becomes one of the request (topt_fields.h). */
 #define ASK_TYPE_INT   int64_t

@@ -288,10 +288,6 @@ static int answer_one(struct topt_question *q, const struct topt_option *options
         return rc;
     if (q->r.ngpu_list != 1)
         return topt_fail(err, TOPT_ERR_USAGE, "%s needs one --gpus N", argv[0]);
-    if (!strcmp(argv[0], "frontier") && q->r.max_work == TOPT_ASK_WORK) {
-        q->r.max_work = 0;
-        q->a.seconds = TOPT_ASK_SECONDS;
-    }
     topt_ask_begin(q);
     const struct topt_hw *whole = q->r.hw;
     struct topt_hw *part;

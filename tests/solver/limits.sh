@@ -47,6 +47,21 @@ check "no limit can be asked for"
     jq 'del(.. | .search_ns?)' none >none.json && jq 'del(.. | .search_ns?)' most >most.json && cmp none.json most.json >out
 check "a limit that is not reached changes nothing in a frontier"
 
+# An end that is claimed is that of the whole frontier, one that is not may fall short of it; both are seen.
+# shellcheck disable=SC2086
+"$topt" frontier $job --gpus 2 --seconds none --json >whole 2>err
+: >claims
+for work in 1 30000 1000000 30000000 1000000000; do
+    # shellcheck disable=SC2086
+    "$topt" frontier $job --gpus 2 --max-work $work --json >one 2>err || break
+    jq -r --slurpfile whole whole '.ends.least as $least | .points[0].memory_bytes as $a | $whole[0].points[0].memory_bytes as $b
+        | "\($least) \(if $least then $a == $b else $a >= $b end)"' one >>claims
+    jq -r --slurpfile whole whole '.ends.fastest as $fastest | .points[-1].time_ns as $a | $whole[0].points[-1].time_ns as $b
+        | "\($fastest) \(if $fastest then $a == $b else $a >= $b end)"' one >>claims
+done
+[ "$(wc -l <claims)" = 10 ] && ! grep -q 'false$' claims && grep -q '^true' claims && grep -q '^false' claims
+check "ends of a frontier are claimed where they were found: $(sort claims | uniq -c | tr -s ' \n' ' ')"
+
 [ "${3:-}" = large ] || finish
 # 256 experts on 256 GPUs: tables beyond the limit, or choices that no bound covers.
 cat >experts.json <<'M'

@@ -414,6 +414,7 @@ static int widen(const struct topt_planning *m, int factors, struct topt_request
     ret->tensor = m->tensor;
     topt_planning_resume(ret, m);
     ret->memo = m->memo;
+    ret->least_is_a_point = m->least_is_a_point;
     return 0;
 }
 

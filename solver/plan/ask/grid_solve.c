@@ -131,11 +131,13 @@ static void give_up(struct solver *v)
         v->ret->stopped = 1;
 }
 
-/* Work of this request that is left. */
+/* Work of this request that is left, 0: it is not limited.  The least memory that an answer names
+ * beside its plan is found whatever work that takes; as the end of a frontier it is one of many
+ * points. */
 static int64_t work_left(const struct solver *v)
 {
     int64_t most = v->s->request->max_work, done = v->s->planning->work;
-    if (!most || v->goal == TOPT_GOAL_LEAST)
+    if (!most || (v->goal == TOPT_GOAL_LEAST && !v->s->planning->least_is_a_point))
         return 0;
     return most - done > 1 ? most - done : 1;
 }
@@ -161,6 +163,8 @@ static int price_and_search(struct solver *v, const struct topt_degrees *degrees
     o.memory_limit = memory_limit(v);
     if (rc || search_variant(v, *p, &o, part)) {
         int large = is_too_large(v, !rc);
+        if (v->o.max_work && v->err && v->err->code == TOPT_ERR_CANCELED)
+            v->s->planning->work = v->s->request->max_work;
         if (!stopping(v) && (!large || v->goal == TOPT_GOAL_LEAST))
             return -1;
         give_up(v);

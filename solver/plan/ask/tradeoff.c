@@ -458,6 +458,7 @@ static int merge_everything(struct merged *m, struct topt_planning *wide,
     m->everything = 1;
     if (topt_planning_init(&asked, r, err))
         return -1;
+    asked.least_is_a_point = 1;
     int rc = merge_uniform(m, wide, err) || merge_end(m, &asked, TOPT_GOAL_LEAST, err) ||
              merge_end(m, &asked, TOPT_GOAL_FASTEST, err) ||
              merge_canonical(m, &asked, wide->request, err);

@@ -26,6 +26,7 @@ struct topt_planning {
     int recomputes;            /* some operator can be recomputed in backward */
     struct topt_pins pins;     /* of the request */
     int64_t work;              /* of searches and their pricing so far */
+    int least_is_a_point;      /* of a frontier: its search too ends where work is done */
     /* Why a part of the space was not searched, as an error says it; "": all was. */
     char too_large[240];
     /* Of the request's problem (memo.h), which gets what is missing; borrowed, NULL: there is

@@ -227,6 +227,13 @@ static int64_t bound_of_none(const struct cap_search *b, const struct box *x,
     return epsilon > 0 && time_limit ? topt_bound_under(time_limit, epsilon) : INT64_MAX;
 }
 
+/* The least memory is found and proven, or not at all. */
+static int out_of_work(struct cap_search *b)
+{
+    return topt_fail(b->context.err, TOPT_ERR_CANCELED,
+                     "the search for the least memory is out of work");
+}
+
 /* 1 and the best of a box within limits, 0 where it has nothing, -1. */
 static int search_under_high(struct cap_search *b, const struct box *x,
                              const struct topt_search_options *o, struct optimum *ret)
@@ -238,6 +245,10 @@ static int search_under_high(struct cap_search *b, const struct box *x,
             topt_capped_problem(b->context.p, x->high.transient, x->high.crossing), o,
             &f))
         return -1;
+    if (b->least && b->context.options->max_work && f->epsilon > 0) {
+        topt_frontier_destroy(f);
+        return out_of_work(b);
+    }
     int rc = f->npoints > 0;
     ret->bound = rc ? topt_bound_of(f) : bound_of_none(b, x, f, o->time_limit);
     if (rc && (!(reader = topt_frontier_reader(f, b->context.err)) ||
@@ -375,6 +386,8 @@ static int search_all(struct cap_search *b)
     while (b->n && !excluded(b, &b->heap[0])) {
         struct optimum best;
         if (b->context.searched && topt_solve_is_over(&b->context)) {
+            if (b->least)
+                return out_of_work(b);
             b->context.stopped = 1;
             break;
         }

@@ -22,6 +22,7 @@ int topt_solve_least(struct topt_problem *p, const struct topt_search_options *o
                      int64_t below, struct topt_solutions *ret, struct topt_error *err)
 {
     struct topt_search_options o = topt_solve_options_for_least(*options);
+    o.max_work = options->max_work;
     return p->byte_bounds ? topt_lazy_least(p, &o, below, ret, err)
                           : topt_cap_search_least(p, &o, below, ret, err);
 }

@@ -5,7 +5,8 @@
 #include "solutions.h"
 
 /* The strategy with the least memory, into an empty 'ret' (none where nothing needs less
- * than 'below'; 0: no bound).  Where the options stop it, CANCELED. */
+ * than 'below'; 0: no bound).  Where the options stop it, or it is out of work before that
+ * is proven, CANCELED. */
 int topt_solve_least(struct topt_problem *p, const struct topt_search_options *options,
                      int64_t below, struct topt_solutions *ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
