@@ -13,7 +13,7 @@
 #include "sizes.h"
 #include "tap.h"
 
-enum { PROBLEMS = TOPT_TEST_SIZE_FROM(64, 8), QUESTIONS = 16 };
+enum { PROBLEMS = TOPT_TEST_SIZE_FROM(64, 8), QUESTIONS = 24 };
 
 /* ---- random problems ---------------------------------------------------------------- */
 
@@ -244,7 +244,7 @@ static void test_problems(void)
     is_int(t.again, 0, "and nothing is searched twice");
     ok(t.fit > 4 * PROBLEMS && t.none > PROBLEMS,
        "%d of them have an answer that fits, %d do not", t.fit, t.none);
-    ok(t.with > 0 && t.named > PROBLEMS / 4,
+    ok(PROBLEMS < 32 || (t.with > 0 && t.named > PROBLEMS / 4), /* of few none may */
        "%d say what would fit on fewer, %d name a knee", t.with, t.named);
     ok(t.bytes > 0 && t.bytes < 16 << 20, "the largest memo takes %zu bytes", t.bytes);
 }
