@@ -33,7 +33,7 @@ static size_t fastest_of(const json_t *points)
     return at;
 }
 
-/* What people compare: samples and tokens a second, GPU-hours. */
+/* The figures that people compare: samples and tokens a second, GPU-hours. */
 static json_t *row_of(const struct topt_request *r, const json_t *point, const char *name,
                       const char *why)
 {
@@ -52,7 +52,7 @@ static json_t *row_of(const struct topt_request *r, const json_t *point, const c
     return row;
 }
 
-/* The same count once, with all its names. */
+/* Add a row; a number of GPUs that has one already gets another name. */
 static void add_row(const struct topt_request *r, json_t *rows, const json_t *point,
                     const char *name, const char *why)
 {

@@ -92,7 +92,7 @@ static json_t *answer_json(const struct topt_plan_facts *f, const struct topt_be
     return a;
 }
 
-/* What the system that packs gradients takes for the plan. */
+/* The step's time for a system that packs gradients into buckets (Horovod). */
 static int put_fused(const struct topt_costing *k, const struct topt_strategy *s,
                      json_t *answer, struct topt_error *err)
 {
@@ -133,7 +133,8 @@ static int without_pins(struct topt_planning *m, int64_t gpus, json_t **ret,
     return rc;
 }
 
-/* What was pinned, and what that costs; NULL in '*ret' where nothing was. */
+/* The pinned splits, and the best plan without them; NULL in '*ret' where nothing was
+ * pinned. */
 static int pins_json(struct topt_planning *m, int64_t gpus, int alike, json_t **ret,
                      struct topt_error *err)
 {

@@ -116,7 +116,8 @@ static int refuse(struct entry *e, const struct topt_error *refused,
     return e->chosen.why ? 0 : topt_nomem(err, "the comparison");
 }
 
-/* What its strategy takes with its shares, group by group; it was found with equal ones. */
+/* The cost of a strategy, found with equal shares, under the shares that the system chose,
+ * group by group. */
 static int cost_groups(struct entry *e, struct topt_error *err)
 {
     struct topt_grid_search s;
@@ -332,7 +333,8 @@ static int overlap(struct entry *e, const struct topt_best *b, int64_t *ret,
     return rc ? -1 : 0;
 }
 
-/* Of ours the best of all plans that we could have taken. */
+/* The time of every row with its communication overlapped; ours is the least of all plans that lie
+ * in our space. */
 static int overlap_all(struct entry *e, int n, struct topt_error *err)
 {
     struct entry *ours = &e[0];
@@ -406,7 +408,7 @@ static int put_plan(struct entry *e, const struct topt_best *b, json_t *row,
     return rc;
 }
 
-/* What it says of itself, and what each group takes of a step. */
+/* The row's own remarks, and each group's part of a step. */
 static int put_why(const struct entry *e, json_t *row, struct topt_error *err)
 {
     struct topt_text t = {0};
@@ -491,8 +493,8 @@ static int nsystems(const struct topt_system *const *systems)
     return n;
 }
 
-/* What all are asked: to search sharding beside splits, or everything where nothing of ours fits
- * so. */
+/* Every system searches sharding beside splits; where our own search finds nothing that
+ * fits, every system searches all factors. */
 static int ask_ours(struct entry *e, struct topt_request *r, struct topt_error *err)
 {
     enum topt_space space = topt_space_resolve(r->space, (int)r->gpus);

@@ -332,7 +332,7 @@ static int alternatives_in_uniform(struct topt_planning *m, const struct counts 
     return rc ? -1 : 0;
 }
 
-/* What people book beside the fewest. */
+/* The answers that people book beside the fewest. */
 static int find_alternatives(struct topt_planning *m, const struct counts *c,
                              const struct fewest *f, const char *why,
                              struct topt_alternatives *ret, struct topt_error *err)
@@ -390,8 +390,8 @@ static int answer_not_found(struct topt_planning *m, const struct counts *c,
     return put_relaxed(m, c->at, c->n, INT64_MAX, *ret, err);
 }
 
-/* Where tensor parallelism is a last resort, it is tried on all counts after all were
- * tried without. */
+/* A last resort, such as tensor parallelism over nodes, is tried only after every number of
+ * GPUs was tried without. */
 static int widen_until_it_fits(struct topt_planning *m, const struct counts *c,
                                struct fewest *f, struct topt_error *err)
 {

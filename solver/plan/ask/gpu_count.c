@@ -182,7 +182,7 @@ static int warm_start(struct topt_planning *uniform, struct shape *at, int64_t l
         at->uniform = all.at[0];
         all.at[0].strategy = NULL;
     }
-    /* Of what it lacks nothing follows for the other space; its work counts. */
+    /* The other space proves nothing about this one; only its work counts. */
     struct topt_certificate work = topt_certificate_exact();
     work.stats = all.certificate.stats;
     rc = rc || topt_certificate_merge(certificate, &work, err);
@@ -228,8 +228,8 @@ static int order_by_warm_start(struct topt_planning *m, int64_t gpus, int64_t li
 
 /* ---- solving ----------------------------------------------------------------------- */
 
-/* What is best so far bounds what is still of interest; of equal ones the fewest
- * nodes. */
+/* The best so far bounds the search of the next shape; of equal answers the one on the
+ * fewest nodes is kept. */
 static int search_shape(struct topt_grid_search *s, int64_t limit, int64_t slowest_ns,
                         enum topt_goal goal, struct topt_best *ret,
                         struct topt_error *err)
@@ -297,8 +297,7 @@ static int search_shapes(struct topt_planning *m, int64_t gpus, int64_t limit,
     return rc ? -1 : 0;
 }
 
-/* Where operators were decided by heuristic, a smaller space may have what was missed, or a
- * search with fewer limits. */
+/* A smaller space, or a search with fewer limits, may find what heuristic decisions missed. */
 static int asks_others(const struct topt_planning *m, const struct topt_best *b)
 {
     const char *a = m->request->algorithm;
@@ -328,7 +327,7 @@ static int adopt(struct topt_planning *m, struct topt_best *other, int64_t limit
     return rc;
 }
 
-/* Of what it claims nothing follows for ours; its work counts. */
+/* The other search proves nothing about ours; only its work counts. */
 static int merge_work(struct topt_best *ret, const struct topt_best *other,
                       struct topt_error *err)
 {
@@ -385,7 +384,7 @@ static int solve_shapes(struct topt_planning *m, int64_t gpus, int64_t limit,
     return rc ? -1 : 0;
 }
 
-/* Who looks at time alone has one answer, which fits or not. */
+/* A system that looks at time alone has one answer, which fits or does not. */
 static int solve(struct topt_planning *m, int64_t gpus, int64_t limit,
                  enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
 {
@@ -403,7 +402,7 @@ static int solve(struct topt_planning *m, int64_t gpus, int64_t limit,
     return 0;
 }
 
-/* The same question with more factors. */
+/* A planning of the same question with more factors. */
 static int widen(const struct topt_planning *m, int factors, struct topt_request *r,
                  struct topt_planning *ret, struct topt_error *err)
 {

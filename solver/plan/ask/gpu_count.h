@@ -12,7 +12,7 @@
 int topt_count_divides_batch(const struct topt_planning *m, int64_t gpus,
                              int64_t ret_nearest[2]);
 
-/* What no plan on so many devices can go below. */
+/* A lower bound, in bytes a device, of every plan on so many devices. */
 int64_t topt_count_least_bytes(const struct topt_planning *m, int64_t gpus);
 
 /* The best answer for one count. */
@@ -44,7 +44,7 @@ enum topt_fits { TOPT_FITS_NOT, TOPT_FITS, TOPT_FITS_UNKNOWN };
 
 enum topt_fits topt_best_fits(const struct topt_best *b);
 
-/* Of the one with the least memory: what nothing needs less than. */
+/* A lower bound in bytes of every plan, from the answer with the least memory. */
 int64_t topt_best_bound(const struct topt_best *b);
 
 json_t *topt_fits_json(enum topt_fits fits);

@@ -97,7 +97,7 @@ static int search_variant(struct solver *v, struct topt_problem *p,
                                         : topt_solve_frontier(p, &o, ret, v->err);
 }
 
-/* Of what was found, only the best by the goal. */
+/* Keep the best by the goal alone. */
 static void keep_best(struct solver *v)
 {
     if (v->goal != TOPT_GOAL_FRONTIER && v->ret->n)
@@ -282,7 +282,7 @@ static int add_uniform_fastest(struct topt_grid_search *s, int64_t limit,
     return rc ? -1 : 0;
 }
 
-/* What a request's searches are made with, but for limits. */
+/* The options of a request's searches, without limits. */
 static struct topt_search_options options_of(const struct topt_request *r)
 {
     return (struct topt_search_options){.algorithm =
@@ -307,7 +307,7 @@ int topt_grid_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t lim
     v.o.memory_limit = limit;
     v.o.time_limit = time_limit;
     *ret = (struct topt_solutions){.certificate = topt_certificate_exact()};
-    /* What needs least comes last among the variants, what is fastest first. */
+    /* Variants are listed from the fastest to those that need least. */
     for (int i = 0; i < s->ndegrees && !rc; i++) {
         int at = goal == TOPT_GOAL_LEAST ? s->ndegrees - 1 - i : i;
         if (stopping(&v)) {

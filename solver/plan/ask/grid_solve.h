@@ -11,7 +11,8 @@ int topt_grid_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t lim
                     int64_t time_limit, struct topt_solutions *ret,
                     struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Of strategies of another space those that lie in the shape's own, as its own; how many. */
+/* Keep the strategies of another space that lie in the shape's own, as its own; returns how
+ * many. */
 int topt_grid_keep_own(const struct topt_grid_search *s, struct topt_solutions *all);
 
 #endif

@@ -19,7 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where tensor parallelism is a last resort, it is tried where nothing fits without. */
+/* A last resort, such as tensor parallelism over nodes, is tried where nothing fits
+ * without. */
 static int fastest_of_count(struct topt_planning *m, struct topt_best *ret,
                             struct topt_error *err)
 {
@@ -93,7 +94,7 @@ static int few_rows(const struct topt_model *m, int64_t ranks)
     return 0;
 }
 
-/* What a script has to do for a plan of this framework; NULL: nothing. */
+/* A script's duty under a plan of this framework; NULL: none. */
 static const char *needs_of(const struct topt_request *r, const json_t *uniform)
 {
     int64_t dp = json_integer_value(json_object_get(uniform, "dp"));
@@ -110,7 +111,7 @@ static const char *needs_of(const struct topt_request *r, const json_t *uniform)
     return NULL;
 }
 
-/* What it answers; what a script has to do for it. */
+/* The question that is answered, and a script's duty under the plan. */
 static void put_question(const struct topt_request *r, json_t *answer)
 {
     const json_t *uniform = json_object_get(answer, "uniform");

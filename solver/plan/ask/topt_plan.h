@@ -27,8 +27,8 @@
 int topt_plan(const struct topt_request *r, json_t **ret,
               struct topt_error *err) TOPT_MUST_CHECK;
 
-/* What topt_plan answers, byte for byte, from the memo of the request's problem, which gets what is
- * missing.  That the memo is of this problem is the caller's to see. */
+/* Answer as topt_plan does, byte for byte, from the memo of the request's problem, which
+ * gets what is missing.  The caller sees to it that the memo is of this problem. */
 int topt_plan_from(const struct topt_request *r, struct topt_memo *memo, json_t **ret,
                    struct topt_error *err) TOPT_MUST_CHECK;
 
@@ -71,7 +71,7 @@ int topt_plan_compare(const struct topt_request *r,
                       const struct topt_system *const *systems, json_t **ret,
                       struct topt_error *err) TOPT_MUST_CHECK;
 
-/* What the plan does in paragraphs; freed by the caller. */
+/* Explain a plan in paragraphs; freed by the caller. */
 struct topt_explain_options {
     int operators; /* every operator by itself */
     int notation;  /* also as a device mesh and tensor maps */

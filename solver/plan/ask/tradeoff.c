@@ -41,7 +41,7 @@ static json_t *curve_head(const struct topt_request *r)
                      (json_int_t)topt_request_limit(r), "points");
 }
 
-/* As the plan's document would say it. */
+/* The strategy in the words of the plan's document. */
 static char *strategy_of(const struct topt_request *r, const struct topt_mesh *mesh,
                          enum topt_space space, const struct topt_solution *s)
 {
@@ -52,8 +52,8 @@ static char *strategy_of(const struct topt_request *r, const struct topt_mesh *m
     return topt_uniform_words(r->framework, v, (samples + v->data - 1) / v->data);
 }
 
-/* What the best of a count is: in words, what it costs by part, from scratch, and between
- * what and what it may be.  New; NULL: failed. */
+/* The best of a count, costed from scratch: its words, its cost by part and the band of the
+ * prediction.  New; NULL: failed. */
 static json_t *check(struct topt_planning *m, const struct topt_best *b,
                      struct topt_error *err)
 {
@@ -81,7 +81,7 @@ static json_t *check(struct topt_planning *m, const struct topt_best *b,
     return o;
 }
 
-/* The same into a point; what is kept is checked once. */
+/* Put this into a point; a point of the memo is checked once. */
 static int put_checked(struct topt_planning *m, const struct topt_best *b, json_t *point,
                        struct topt_error *err)
 {
@@ -187,7 +187,8 @@ static int any_fits(const json_t *curve)
     return json_object_get(curve, "stopped") != NULL;
 }
 
-/* Where tensor parallelism is a last resort, it is tried where no count fits without. */
+/* A last resort, such as tensor parallelism over nodes, is tried where no count fits
+ * without. */
 static int put_curve(struct topt_planning *m, const int64_t *count, int n, json_t *curve,
                      struct topt_error *err)
 {
@@ -202,7 +203,7 @@ static int put_curve(struct topt_planning *m, const int64_t *count, int n, json_
     }
 }
 
-/* How well each count uses its GPUs; "knee" is a number of GPUs. */
+/* Each count's efficiency; "knee" is a number of GPUs. */
 static void put_efficiency(json_t *curve)
 {
     json_t *points = json_object_get(curve, "points");
@@ -337,7 +338,7 @@ static int asks_seeds(const struct topt_request *r, const struct merged *m)
            !topt_algorithm_find(r->algorithm);
 }
 
-/* What 'from' finds on a shape, as far as it lies in the request's own space. */
+/* Add the points that 'from' finds on a shape and that lie in the request's own space. */
 static int merge_seeds(struct merged *m, struct topt_planning *own,
                        struct topt_planning *from, int nodes, int per_node,
                        enum topt_goal goal, struct topt_error *err)
@@ -489,7 +490,7 @@ static void merged_reduce(struct merged *m)
     m->n = n;
 }
 
-/* Of a system that looks at time alone: its answer, if it fits. */
+/* Keep the one answer of a system that looks at time alone, if it fits. */
 static void merged_fastest(struct merged *m, int64_t limit)
 {
     if (m->n > 1) {
@@ -515,7 +516,8 @@ static json_t *point_json(const struct topt_request *r, const struct topt_placed
                      "band", topt_prediction_band(r->hw, cost, c->peak_bytes));
 }
 
-/* What it is, in words; of unlike devices they would not tell. */
+/* The point's strategy in words, except on unlike devices, whose shares the words would
+ * leave out. */
 static void name_point(const struct topt_request *r, enum topt_space space,
                        const struct topt_placed *p, json_t *point)
 {
@@ -544,7 +546,7 @@ static int put_all(struct topt_planning *micros, const struct merged *m, json_t 
     return rc;
 }
 
-/* What the points are of, beside model and hardware. */
+/* The question's settings, beside model and hardware. */
 static void put_job(json_t *doc, const struct topt_request *r)
 {
     json_object_set_new(doc, "batch", json_integer(r->model->batch));
@@ -558,7 +560,7 @@ static void put_job(json_t *doc, const struct topt_request *r)
     topt_request_put_lacks(r, doc);
 }
 
-/* Of everything: where its ends were searched. */
+/* The space in which the ends of a whole frontier were searched. */
 static void put_ends(json_t *doc, const struct merged *m)
 {
     if (m->everything)
@@ -568,7 +570,7 @@ static void put_ends(json_t *doc, const struct merged *m)
                                       m->ends.least, "fastest", m->ends.fastest));
 }
 
-/* What a plan may have that no point has, and how to ask for it. */
+/* Choices that no point has, and the option that searches them. */
 static void put_left_out(json_t *doc, const struct topt_planning *p,
                          const struct merged *m)
 {

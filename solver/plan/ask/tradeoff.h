@@ -12,7 +12,7 @@
 int topt_count_point(struct topt_planning *m, int64_t gpus, json_t **ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
-/* What was found on so many, or that nothing fits, as such a point. */
+/* The best of a count, or that nothing fits, as a point of a curve. */
 int topt_best_point(struct topt_planning *m, const struct topt_best *b, int64_t gpus,
                     json_t **ret, struct topt_error *err) TOPT_MUST_CHECK;
 

@@ -177,7 +177,7 @@ static int prices_lazily(const struct topt_grid_search *s)
            count_layouts(&s->mesh, full) >= (full ? MANY_FULL_LAYOUTS : MANY_LAYOUTS);
 }
 
-/* Of the full space a hundredth tells all but what axes are called. */
+/* A hundredth of the full space stands for all of it up to the names of axes. */
 static int wants_orbits(const struct topt_grid_search *s)
 {
     return s->fastest && s->space == TOPT_SPACE_FULL && !s->algorithm &&

@@ -11,14 +11,15 @@ int topt_grid_open(struct topt_grid_search *s, struct topt_planning *m, int node
 
 void topt_grid_close(struct topt_grid_search *s);
 
-/* What costs of a variant are taken with; borrows from the shape. */
+/* The context in which a variant is costed; borrows from the shape. */
 int topt_grid_costing(struct topt_grid_search *s, const struct topt_degrees *v,
                       struct topt_costing *ret, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Is a strategy, of whatever space, one of this shape's? */
 int topt_grid_holds(const struct topt_grid_search *s, const struct topt_strategy *st);
 
-/* What no strategy of a variant can go below, without looking at operators. */
+/* A lower bound, in bytes a device, of every strategy of a variant, without looking at
+ * operators. */
 int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degrees *v);
 
 /* Tell whoever watches that a variant of the shape is priced next. */
@@ -29,7 +30,7 @@ void topt_grid_tell_progress(const struct topt_grid_search *s,
 int topt_grid_problem(struct topt_grid_search *s, const struct topt_degrees *v,
                       struct topt_problem **ret, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The same with exact prices of everything, for callers that read them. */
+/* A variant as a problem with exact prices of everything, for callers that read them. */
 int topt_grid_priced(struct topt_grid_search *s, const struct topt_degrees *v,
                      struct topt_problem **ret, struct topt_error *err) TOPT_MUST_CHECK;
 

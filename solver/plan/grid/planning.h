@@ -29,8 +29,8 @@ struct topt_planning {
     int least_is_a_point;      /* of a frontier: its search too ends where work is done */
     /* Why a part of the space was not searched, as an error says it; "": all was. */
     char too_large[240];
-    /* Of the request's problem (memo.h), which gets what is missing; borrowed, NULL: there is
-     * none. */
+    /* The memo of the request's problem (memo.h), which gets what is missing; borrowed,
+     * NULL: there is none. */
     struct topt_memo *memo;
     int n;
     pthread_mutex_t
@@ -40,7 +40,7 @@ struct topt_planning {
         const struct topt_model *model; /* NULL: not made yet */
         struct topt_model *owned;       /* NULL for the request's own */
         struct topt_settings settings;  /* without what is never in memory together */
-        /* What one device would recompute of it, of a block of each kind and of all
+        /* Bytes that one device would recompute, of one block of each kind and of all
          * blocks. */
         int recomputed_known;
         int64_t recomputed, recomputed_all;

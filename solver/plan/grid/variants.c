@@ -39,8 +39,8 @@ static int add_meshes(struct lister *l, struct topt_degrees v)
     return 0;
 }
 
-/* Where no operator can be recomputed, as in blocks of one operator each, a variant that
- * recomputes is one that does not, with room for what it never makes. */
+/* Variants that recompute are listed only where some operator can be recomputed, as none can
+ * in blocks of one operator: they would be charged for room that they never use. */
 static int add_recompute(struct lister *l, struct topt_degrees v)
 {
     int last = l->s->factors & TOPT_FACTOR_RECOMPUTE && l->s->planning->recomputes;
@@ -96,8 +96,8 @@ static int level_fits(const struct topt_grid_search *s, const struct topt_degree
            map->rules->levels >> v->level & 1;
 }
 
-/* Where parts are equal the batch is data parallel ranks x micro-batch x accumulation; unlike
- * devices' rows are not. */
+/* Frameworks with equal parts need a batch of data parallel ranks x micro-batch x
+ * accumulation steps; unlike devices have unequal rows. */
 static int batch_fits(const struct topt_grid_search *s, const struct topt_degrees *v)
 {
     int64_t samples = s->request->model->batch / v->micro_batches;

@@ -6,7 +6,7 @@
 
 /* The levels of sharding that there are, as bits. */
 int topt_variants_levels(const struct topt_grid_search *s);
-/* Those of sparse tables, which each of them may have beside. */
+/* The levels of sharding of sparse tables, beside those of the other parameters. */
 int topt_variants_tables(const struct topt_grid_search *s);
 
 /* All variants of a grid. */

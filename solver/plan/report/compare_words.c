@@ -319,7 +319,7 @@ static void show_why(struct topt_text *t, const json_t *rows)
     }
 }
 
-/* What is not proven, in words. */
+/* The unproven claims, in words. */
 static void show_exact(struct topt_text *t, const json_t *rows)
 {
     for (size_t i = 0; i < json_array_size(rows); i++) {

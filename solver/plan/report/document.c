@@ -127,7 +127,7 @@ static json_t *predicted_json(const struct topt_plan_facts *f)
     return p;
 }
 
-/* Of a uniform plan: by one data parallel rank. */
+/* Samples that one data parallel rank of a uniform plan takes at once. */
 static int64_t samples_at_once(const struct topt_plan_facts *f)
 {
     int dp = f->degrees->data;
@@ -229,7 +229,7 @@ static void put_flag(json_t *o, const char *key, int value)
         json_object_set_new(o, key, json_true());
 }
 
-/* What is as in our own runtime is left out. */
+/* Settings that equal our own runtime's are left out. */
 static json_t *settings_json(const struct topt_settings *s)
 {
     json_t *o = json_pack("{s:s, s:s, s:I}", "dtype", topt_dtype_name(s->dtype),

@@ -8,7 +8,7 @@
 #include "topt_choices.h"
 #include "topt_framework.h"
 
-/* What a plan document says beside the strategy. */
+/* The contents of a plan document beside the strategy. */
 struct topt_plan_facts {
     const struct topt_costing *k;   /* of a micro-batch */
     const struct topt_model *model; /* of the whole batch */
@@ -39,7 +39,7 @@ void topt_certificate_write(json_t *doc, const struct topt_model *m,
 /* Counted work, a new reference. */
 json_t *topt_work_json(const struct topt_search_stats *s);
 
-/* The same of making problems, before they are searched. */
+/* The counted work of pricing, as JSON. */
 json_t *topt_pricing_json(const struct topt_problem_stats *s);
 
 #endif

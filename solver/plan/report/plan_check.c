@@ -29,7 +29,7 @@ static int hold(const struct topt_costing *k, const struct topt_strategy_cost *c
             "check: the search says %lld bytes, %lld ns; the plan costs %lld, %lld",
             (long long)memory_bytes, (long long)time_ns, (long long)cost->memory_bytes,
             (long long)cost->time_ns);
-    /* Of a system that gathers otherwise the program of our runtime says nothing. */
+    /* Our runtime's program is no measure for a system that gathers in another way. */
     if (k->settings->accounting == TOPT_ACCOUNTING_RUN &&
         k->settings->gather == TOPT_GATHER_OPERATOR && peak > memory_bytes)
         return topt_fail(err, TOPT_ERR_INTERNAL,
@@ -54,7 +54,7 @@ int topt_plan_check(const struct topt_costing *k, const struct topt_strategy *s,
 
 /* ---- many -------------------------------------------------------------------------- */
 
-/* Of strategies of one costing. */
+/* A checker of strategies under one costing. */
 struct checker {
     struct topt_costing k;
     struct topt_evaluator *evaluator;
@@ -114,8 +114,7 @@ static int check_one(struct checker *c, const struct topt_strategy *s,
     return c->checked ? 0 : check_plainly(c, s, memory_bytes, time_ns, *ret_peak, err);
 }
 
-/* What points are checked with, made once: shapes, and for each a checker by
- * micro-batches. */
+/* The checkers of points, made once: by shape, and for each shape by micro-batches. */
 struct shapes {
     struct topt_planning *micros;
     struct open_shape {

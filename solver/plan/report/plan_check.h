@@ -12,7 +12,7 @@ struct topt_placed {
     int nodes, per_node;
 };
 
-/* What checking found a solution to be. */
+/* A solution's cost and peak, as the checker found them. */
 struct topt_checked {
     struct topt_strategy_cost cost;
     int64_t peak_bytes; /* of its program */

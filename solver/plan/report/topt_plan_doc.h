@@ -43,7 +43,7 @@ json_t *topt_memory_parts(const struct topt_hw *hw, const struct topt_strategy_c
 json_t *topt_prediction_band(const struct topt_hw *hw, const struct topt_strategy_cost *c,
                              int64_t peak_bytes);
 
-/* What the plan does in a line ("data 2 x tensor 2"); freed by the caller. */
+/* The plan's strategy in a line ("data 2 x tensor 2"); freed by the caller. */
 char *topt_plan_strategy_words(const struct topt_plan_doc *p);
 
 #endif

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What it says of operators waits for the model. */
+/* Its words about operators are read once the model is there. */
 static int read_pins(const char *text, struct topt_error *err)
 {
     struct topt_pins pins;

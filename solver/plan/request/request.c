@@ -270,7 +270,7 @@ static int check_pins(const struct topt_request *r, struct topt_error *err)
 
 /* ---- tensor parallelism ------------------------------------------------------------ */
 
-/* Where it is asked for by name, the framework must have it for this model. */
+/* A feature that is asked for by name must be one that the framework has for this model. */
 static int check_tensor(const struct topt_request *r, struct topt_error *err)
 {
     const struct topt_tensor_rules *rules = topt_request_tensor_rules(r);

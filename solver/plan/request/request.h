@@ -8,8 +8,8 @@
  * none. */
 int topt_next_grid(const struct topt_hw *hw, int64_t gpus, int *nodes, int *per_node);
 
-/* Those of them that a request may use: of counts that are booked whole, or powers of
- * two, the one with the fewest nodes. */
+/* The next shape that a request may use: with counts that are booked whole, or powers of
+ * two, only the one with the fewest nodes. */
 int topt_request_grid(const struct topt_request *r, int64_t gpus, int *nodes,
                       int *per_node);
 
@@ -34,11 +34,11 @@ int topt_request_even(const struct topt_request *r);
 
 int64_t topt_request_limit(const struct topt_request *r);
 
-/* What is searched beside splits on so many devices. */
+/* The factors that are searched beside splits on so many devices. */
 int topt_request_factors(const struct topt_request *r, enum topt_space space);
 
-/* What is searched instead where nothing fits so: of `auto` everything, of what was asked for
- * the same. */
+/* The factors that are searched where nothing fits so: all for `auto`, the given ones
+ * otherwise. */
 int topt_request_widest(const struct topt_request *r, enum topt_space space);
 
 /* A request as of the uniform space, where blocks choose alike, with these factors. */
@@ -48,7 +48,7 @@ struct topt_request topt_request_uniform(const struct topt_request *r, int facto
 struct topt_request topt_request_uniform_unstopped(const struct topt_request *r,
                                                    int factors);
 
-/* The same of the canonical space, where blocks choose as in the request. */
+/* The request in the canonical space, where blocks choose as in the request. */
 struct topt_request topt_request_canonical(const struct topt_request *r, int factors);
 
 /* Is the best so far to be the answer? */

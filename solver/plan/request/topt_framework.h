@@ -57,7 +57,7 @@ int topt_framework_find(const char *name, const struct topt_framework **ret,
  * Owned; NULL where there is nothing. */
 char *topt_framework_not_searched(const struct topt_framework *f);
 
-/* What numbers of a training job are kept in. */
+/* The number formats of a training job. */
 struct topt_precision {
     const char *name;      /* "bf16-mixed" */
     enum topt_dtype dtype; /* of products and activations */

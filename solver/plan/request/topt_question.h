@@ -25,7 +25,7 @@ enum topt_counts {
     TOPT_COUNTS_COUNT
 };
 
-/* What the user gave, so that an answer can name what was assumed; bits. */
+/* The options that the user gave, so that an answer can name those that were assumed; bits. */
 enum topt_given {
     TOPT_GIVEN_FRAMEWORK = 1,
     TOPT_GIVEN_PRECISION = 2,
@@ -103,7 +103,7 @@ struct topt_request {
 /* Sensible values for everything that is not a pointer. */
 void topt_request_init(struct topt_request *r);
 
-/* What is asked, in words; NULL and 0: not said.  Borrowed. */
+/* A question in words; NULL and 0: not given.  Borrowed. */
 struct topt_words {
     const char *mode, *framework, *space, *blocks, *factors, *counts, *algorithm,
         *precision, *optimizer, *accounting, *overlap, *eager, *pin, *sequence_parallel;

@@ -37,7 +37,7 @@ static struct topt_config with_factors(const struct chooser *c, int op,
     return x;
 }
 
-/* Of those of the space the fastest; nothing split where it has none. */
+/* Choose the fastest configuration of the space; where there is none, nothing is split. */
 static int choose(struct chooser *c, int op)
 {
     struct topt_splits splits = topt_splits_of_op(&c->k.model->op[op]);

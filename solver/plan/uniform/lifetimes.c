@@ -55,7 +55,7 @@ static int recomputed_on_one(const struct topt_planning *m, struct topt_micro *t
     return rc ? topt_wrap(err, "what is recomputed") : 0;
 }
 
-/* Of parameters. */
+/* Sums over parameters. */
 struct parameter_counts {
     double other;  /* bytes of the values of the smaller of the two largest units ... */
     double values; /* and of both */

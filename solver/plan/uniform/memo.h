@@ -24,11 +24,11 @@
 struct topt_memo_point {
     int64_t memory_bytes, time_ns;
     struct topt_strategy *strategy; /* owned */
-    /* What a curve says of it, once the checker has confirmed it; NULL before.  Owned. */
+    /* The point as a curve gives it, once the checker has confirmed it; NULL before.  Owned. */
     json_t *checked;
 };
 
-/* What one search found. */
+/* The points of one search. */
 struct topt_memo_points {
     int known;
     struct topt_search_stats work;
@@ -44,7 +44,7 @@ struct topt_memo_entry {
     struct topt_problem_stats stats; /* but routes, which variants of a grid share */
     struct topt_memo_points fastest; /* that the device can hold: one or none */
     struct topt_memo_points below;   /* the frontier below that one */
-    /* Of all strategies, be it more than the device has: the one that needs least, the frontier. */
+    /* The strategy that needs least, and the whole frontier, whatever the device has. */
     struct topt_memo_points lightest, frontier;
 };
 

@@ -29,7 +29,7 @@ struct fold {
     int64_t memory_limit, time_limit; /* tighter as better is found; 0: none */
     struct topt_solutions *ret;
     struct topt_error *err;
-    /* Of the degrees that are looked at: */
+    /* The choice of degrees that is looked at: */
     struct topt_degrees *degrees;
     struct topt_memo_entry *entry;
     struct topt_problem *problem; /* owned; NULL where nothing was missing yet */
@@ -61,7 +61,7 @@ static int price(struct fold *f)
     return 0;
 }
 
-/* What searches are made with; of the question nothing but who may end them. */
+/* The options of searches; nothing in them depends on the question but who may end them. */
 static struct topt_search_options options_of(const struct topt_request *r,
                                              int64_t memory_limit)
 {
@@ -220,7 +220,7 @@ static int add_best(struct fold *f)
     return rc > 0 ? add_unproven(f) : rc;
 }
 
-/* Of what was found so far only the best by the goal stays, and bounds what is of interest. */
+/* Keep the best by the goal alone; it bounds what is still of interest. */
 static int keep_best(struct fold *f)
 {
     struct topt_solutions *all = f->ret;
@@ -290,7 +290,7 @@ int topt_uniform_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t 
                      .err = err};
     *ret = (struct topt_solutions){.certificate = topt_certificate_exact()};
     int rc = open_memo(&f);
-    /* What needs least comes last, what is fastest first. */
+    /* Degrees are listed from the fastest to those that need least. */
     for (int i = 0; i < s->ndegrees && !rc && !ret->stopped; i++)
         if (goal != TOPT_GOAL_LEAST && topt_request_stopped(s->request))
             give_up(&f);
