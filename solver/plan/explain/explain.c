@@ -183,7 +183,7 @@ char *topt_plan_explain(const json_t *plan, const struct topt_explain_options *o
     return t.s;
 }
 
-/* What the document says of itself, without model and operators. */
+/* The document's own head, without model and operators. */
 static json_t *said(const json_t *doc)
 {
     static const char *const keys[] = {

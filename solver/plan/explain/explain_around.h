@@ -7,8 +7,8 @@
 #include "topt_plan.h"
 #include "topt_text.h"
 
-/* What fewer GPUs lack and what more would buy, searched as the plan was:
- * [{"gpus","feasible","memory_limit","memory_bytes","time_ns"}], and that in words. */
+/* The answers for fewer and for more GPUs, searched as the plan was:
+ * [{"gpus","feasible","memory_limit","memory_bytes","time_ns"}], and the same in words. */
 json_t *topt_explain_around_json(const struct topt_plan_doc *p, const json_t *doc,
                                  const struct topt_explain_options *o,
                                  struct topt_error *err) TOPT_MUST_CHECK;

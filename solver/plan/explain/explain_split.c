@@ -81,7 +81,7 @@ static void put_choice(struct topt_text *t, const struct topt_plan_doc *p, int i
         topt_text_add(t, ", its input fetched again in backward");
 }
 
-/* What an operator does, in words, owned; NULL where memory ran out. */
+/* An operator's splits in words, owned; NULL where memory ran out. */
 static char *choice_words(const struct topt_plan_doc *p, int i)
 {
     struct topt_text t = {0};
@@ -215,7 +215,7 @@ static void put_each(struct topt_text *t, const struct topt_plan_doc *p)
 static const char *const uses[] = {"data", "tensor", "spatial", "sequence", "repeated"};
 enum { DATA, TENSOR, SPATIAL, SEQUENCE, REPEATED, USES };
 
-/* What an axis of the devices is used for, by number of operators. */
+/* The uses of an axis of the devices, by number of operators. */
 static void count_uses(const struct topt_plan_doc *p, int axis, int n[USES])
 {
     memset(n, 0, USES * sizeof *n);

@@ -7,7 +7,7 @@
 #include "topt_plan_doc.h"
 #include "topt_text.h"
 
-/* What is split where, repeated blocks once; 'all': every operator by itself. */
+/* The splits of operators, of repeated blocks once; 'all': of every operator by itself. */
 void topt_explain_splits(struct topt_text *t, const struct topt_plan_doc *p,
                          const struct topt_blocks *b, int all);
 

@@ -58,7 +58,7 @@ static int add_operators(struct lines *l, const struct topt_plan_doc *p,
 
 /* ---- the network ------------------------------------------------------------------- */
 
-/* What an instruction sends, in the words of people. */
+/* The message of an instruction, in the words of people. */
 static const char *sent(const struct topt_program *g, const struct topt_instr *i)
 {
     const struct topt_buffer *b = &g->buffer[i->a];
@@ -212,14 +212,14 @@ static int find_lines(struct shares *s, const struct topt_plan_doc *p, const jso
     return 0;
 }
 
-/* Of unlike devices the group that the others wait for; NULL: all are alike. */
+/* The group of unlike devices that the others wait for; NULL: all devices are alike. */
 static const char *slowest_group(const json_t *doc)
 {
     return json_string_value(
         json_object_get(json_object_get(doc, "predicted"), "slowest_group"));
 }
 
-/* As that group's devices take it: by their own blocks and rates. */
+/* The program on that group's devices, with their own blocks and rates. */
 static int find_of_group(struct shares *s, const struct topt_plan_doc *p,
                          const json_t *doc, const char *group, struct topt_error *err)
 {

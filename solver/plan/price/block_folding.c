@@ -131,8 +131,8 @@ static int charge(int64_t *sum, int64_t by, int64_t times)
            __builtin_add_overflow(*sum, all, sum);
 }
 
-/* What the blocks of part 'k' recompute beyond those of the parts before: there is room
- * for the largest once, and a first block without gradients at its start makes less. */
+/* The bytes that blocks of part 'k' recompute beyond those of the parts before: the largest
+ * needs its room once, and a first block without gradients at its start recomputes less. */
 static int64_t recomputed_beyond(const struct topt_problem *p,
                                  const struct domain_part *part, int k, int config)
 {

@@ -16,9 +16,9 @@
 
 /* ---- the space's ------------------------------------------------------------------- */
 
-/* What a hub may do with its copy; the producer's flag decides between keeping it and
- * making it again, and a table allows only what fits.  A framework that runs whole units
- * again keeps nothing inside of them. */
+/* The choices of a hub for its copy; the producer's flag decides between keeping and
+ * recomputing it, and a table allows only what fits.  A framework that recomputes whole
+ * units keeps nothing inside of them. */
 static int hub_keeps(const struct topt_problem *p, int tensor, uint8_t ret[3])
 {
     int n = 0, again = topt_problem_may_recompute(p, p->k.model->tensor[tensor].producer);

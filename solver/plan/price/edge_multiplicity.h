@@ -4,8 +4,8 @@
 
 #include "problem_data.h"
 
-/* What multiplicities charge, once all are listed; under a cap; with memory for time, and
- * back. */
+/* Charge the multiplicities once all are listed; charge one under a cap; exchange memory and
+ * time, and back. */
 int topt_multiplicities_charge(struct topt_problem *p,
                                struct topt_error *err) TOPT_MUST_CHECK;
 
@@ -14,7 +14,7 @@ void topt_multiplicity_cap(const struct topt_problem *p, struct multiplicity *t,
 
 void topt_multiplicities_exchange(struct topt_problem *p);
 
-/* Of alternative 'alt' of an entry of t->at. */
+/* The facts of alternative 'alt' of an entry of t->at. */
 struct edge_fact topt_multiplicity_fact(const struct topt_problem *p,
                                         const struct multiplicity *t, int from_class,
                                         int to_class, int alt);

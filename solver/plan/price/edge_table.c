@@ -85,7 +85,8 @@ static int no_worse(const struct topt_edge_alternative *a,
            topt_transient_code(a->transient) <= topt_transient_code(b->transient);
 }
 
-/* Of two, leave out what need not be listed, and order the rest. */
+/* Leave out the one of two alternatives that need not be listed, and put the others in
+ * order. */
 static int choose(const struct pricing *x, struct topt_edge_alternative at[2],
                   int64_t move_ns)
 {
@@ -101,7 +102,7 @@ static int choose(const struct pricing *x, struct topt_edge_alternative at[2],
     return 2 - out;
 }
 
-/* Of the alternatives at one pair of ends, those that a restriction allows. */
+/* Keep the alternatives at one pair of ends that a restriction allows. */
 static int restrict_to(const struct pricing *x, const struct topt_edge_end *from,
                        const struct topt_edge_end *to, struct topt_edge_alternative at[2],
                        int n)

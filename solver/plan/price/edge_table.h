@@ -8,8 +8,7 @@
 /* The table between two families, listed where it is new, priced later. */
 int topt_edge_table_of(struct topt_problem *p, int from, int to, int input);
 
-/* Of a part of a problem with bounds: ask for the exact prices of an entry, to be
- * answered. */
+/* Ask for the exact prices of an entry of a part of a problem with bounds, to be answered. */
 int topt_table_ask_exact(struct topt_problem *p, const struct edge_table *e,
                          int64_t entry, struct topt_error *err) TOPT_MUST_CHECK;
 

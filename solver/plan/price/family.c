@@ -35,7 +35,7 @@ static int op_waits(const struct topt_problem *p, int op)
     return multi(p->k.model, t) ? TOPT_SPAN_NEXT : p->spans.span[t];
 }
 
-/* Of two operators that are alike as such (topt_model.h). */
+/* Are two operators, alike by topt_model.h, alike in the problem too? */
 static int alike_ops(const struct topt_problem *p, int a, int b)
 {
     const struct topt_model *m = p->k.model;

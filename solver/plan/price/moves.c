@@ -29,7 +29,7 @@ struct row {
 };
 enum price { UNPRICED, BYTE_BOUND, SYMMETRY_BOUND, ASKED, EXACT };
 
-/* What was asked for, and has no cost yet. */
+/* A move that was asked for and has no price yet. */
 struct asked {
     int from, to;
     const struct topt_route *by;
@@ -127,8 +127,8 @@ static int moves_grow(const struct topt_problem *p, struct topt_moves *m)
     return 0;
 }
 
-/* What bounds need.  Orbits of layouts that split no other dimensions are not those of
- * the next. */
+/* Record what bounds need.  A layout that splits further dimensions makes the orbits
+ * invalid. */
 static void set_end(const struct topt_problem *p, struct topt_moves *m,
                     const struct topt_layout *l)
 {
@@ -189,7 +189,7 @@ static int find_orbits(const struct topt_problem *p, struct topt_moves *m)
     return m->orbits ? 0 : -1;
 }
 
-/* What a move takes at least, by one or the other; -1: no memory. */
+/* A lower bound of a move's time by either method; -1: no memory. */
 static int64_t bound_ns(const struct topt_problem *p, struct topt_moves *m, int from,
                         int to, enum price by)
 {
@@ -217,7 +217,8 @@ static int set_bound(const struct topt_problem *p, struct topt_moves *m, int fro
     return 0;
 }
 
-/* What has to be known of a pair that was asked for: its last bound, if there are any. */
+/* The least exact price that a pair needs once it was asked for: its last bound, where there
+ * are bounds. */
 static enum price enough(const struct topt_problem *p)
 {
     return p->by_orbits ? SYMMETRY_BOUND : p->byte_bounds ? BYTE_BOUND : ASKED;

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of each configuration the first that costs the same. */
+/* For each configuration the first that costs the same. */
 static int find_same(const struct topt_mesh *m, const struct family *f, int32_t *ret)
 {
     uint32_t nslots = 2;
@@ -54,7 +54,7 @@ static void keep_cost(struct family *f, int i, const struct topt_fragment_cost *
 /* On the way to the price of a configuration. */
 enum state { LEFT, WANTED, WAITING /* for ways */, SETTLED };
 
-/* What the fragments of WANTED configurations cost, where their routes are known. */
+/* Price the fragments of WANTED configurations, whose routes are known. */
 static int ask_wanted(const struct topt_problem *p, struct family *f, uint8_t *state,
                       struct topt_error *err)
 {

@@ -4,7 +4,7 @@
 
 #include "problem_data.h"
 
-/* What those of operators cost. */
+/* Price the configurations of operators. */
 int topt_family_cost(const struct topt_problem *p, struct family *f,
                      struct topt_error *err) TOPT_MUST_CHECK;
 

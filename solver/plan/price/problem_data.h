@@ -26,7 +26,7 @@
 #include "space.h"
 #include "topt_search.h"
 
-/* What an alternative of an edge has beside its cost. */
+/* An alternative of an edge, beside its cost. */
 struct edge_fact {
     uint16_t transient : 10; /* topt_transient_code */
     uint16_t recomputed : 2; /* which ends' bytes are recomputed: enum edge_recomputed */
@@ -94,8 +94,8 @@ struct domain_part {
     int32_t *from_class, *to_class[TOPT_MAX_INPUTS];
 };
 
-/* What variables choose from: the configurations of their families, which have the same
- * list.  Shared by variables that are alike. */
+/* The domain of variables: the configurations of their families, which have the same list.
+ * Shared by variables that are alike. */
 struct domain {
     int nparts;
     struct domain_part *part;
@@ -111,7 +111,7 @@ struct domain {
     struct topt_cost *kept_cost;
 };
 
-/* What terms pay: a table, so many times, perhaps with its ends exchanged so that no
+/* The costs of terms: a table, so many times, perhaps with its ends exchanged so that no
  * circle arises.  Shared by terms that are alike. */
 struct multiplicity {
     int table;

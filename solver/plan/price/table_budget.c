@@ -26,7 +26,7 @@ static const char *name_of(const struct topt_problem *p, const struct family *f)
         .name;
 }
 
-/* What makes this problem smaller. */
+/* The options that make this problem smaller. */
 static const char *advice(const struct topt_space_options *o)
 {
     int factors = o->recompute == TOPT_RECOMPUTE_FREE || (o->zero & (o->zero - 1));

@@ -57,7 +57,7 @@ int topt_bound_level_of(double part)
 
 /* ---- levels ------------------------------------------------------------------------ */
 
-/* Of the families of a variable all have the level of the nearest. */
+/* Give all families of a variable the level of the nearest. */
 static int share_once(const struct bound_levels *l)
 {
     int changed = 0;

@@ -37,7 +37,7 @@ int topt_bound_level_of(double part);
 void topt_bound_levels_find(struct bound_levels *l, const struct topt_lower_bound *w,
                             struct topt_cost begin, struct topt_cost end);
 
-/* What a strategy takes is near. */
+/* Count the configurations of a strategy as near. */
 void topt_bound_levels_include(struct bound_levels *l, const struct topt_strategy *s);
 
 /* Families of a variable get the nearest level of all. */

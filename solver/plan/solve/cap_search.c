@@ -182,7 +182,7 @@ static int limits_of(struct cap_search *b, const struct box *x,
 
 /* ---- one box ----------------------------------------------------------------------- */
 
-/* What is best in a box, but for what it has in flight, and in excess. */
+/* The best of a box, apart from its bytes in flight and its excess. */
 struct optimum {
     struct topt_cost cost; /* as the search sees it */
     struct topt_caps need;
@@ -216,8 +216,8 @@ static int read_optimum(struct cap_search *b, const struct topt_search_point *po
            topt_solutions_reduce(b->context.ret, b->context.err);
 }
 
-/* What a search that found nothing proves: with a tolerance, that nothing is faster than
- * its limit by more than that. */
+/* The bound that a search without a result proves: with a tolerance, that nothing is faster
+ * than its limit by more than the tolerance. */
 static int64_t bound_of_none(const struct cap_search *b, const struct box *x,
                              const struct topt_frontier *f, int64_t time_limit)
 {
@@ -307,8 +307,8 @@ static int push_part(struct cap_search *b, struct box part, const struct optimum
     return 0;
 }
 
-/* The same box again, more exactly; where it was searched as asked for, nothing is left
- * of it. */
+/* Push a box again, to be searched more exactly; after a search as exact as asked for
+ * nothing is left of it. */
 static int search_again(struct cap_search *b, struct box x, int level, int64_t bound)
 {
     x.bound = bound > x.bound ? bound : x.bound;
@@ -434,7 +434,8 @@ static int try_least_memory(struct cap_search *b)
     return some < 0 ? -1 : 0;
 }
 
-/* What all searches together prove: rough ones too only through the bounds of boxes. */
+/* Claim the result of all searches together: rough ones count through the bounds of boxes
+ * alone. */
 static void claim_boxes(struct cap_search *b)
 {
     struct topt_certificate *c = &b->context.ret->certificate;

@@ -259,7 +259,7 @@ int64_t topt_capped_crossing_above(const struct topt_problem *p, int64_t above)
 
 /* ---- points ------------------------------------------------------------------------ */
 
-/* What a point takes on term 'l'. */
+/* The facts of the alternative that a point takes on term 'l'. */
 static struct edge_fact fact_of_term(const struct topt_problem *p, int l,
                                      const struct topt_search_point *point)
 {

@@ -55,8 +55,9 @@ struct scope {
 
 /* ---- the balance ------------------------------------------------------------------- */
 
-/* What weights are to be right up to: the less that is, the better is a balance kept to.
- * Nothing that matters takes twice the time of that of least memory. */
+/* The largest costs that weights have to be exact for: the smaller they are, the more
+ * exactly the balance is kept.  No strategy of interest takes twice the time of the one with
+ * the least memory. */
 static struct topt_cost corner_of(const struct scope *c)
 {
     int64_t most = (int64_t)1 << 50, time = c->s->aim, small = c->at.small.time;
@@ -82,8 +83,8 @@ static double near_enough(const struct scope *c)
     return fmax(c->s->context.options->epsilon / 8, 1.0 / 8192);
 }
 
-/* What the last pass says of strategies that need the room or less: by its own
- * weights, whose ratio is only about that which was asked for. */
+/* Raise the bound of strategies that need the room or less by the last pass, with its own
+ * weights, whose ratio is only about the one that was asked for. */
 static void raise_bound(struct scope *c)
 {
     struct topt_weights by = topt_lower_bound_weights(c->weigher);
@@ -200,7 +201,8 @@ static void unweigh(struct scope *c)
 
 /* ---- all ranges -------------------------------------------------------------------- */
 
-/* What begins where the first range's bound is ends with what is wanted. */
+/* Set the scale of levels: it begins at the first range's bound and ends at the time that is
+ * aimed at. */
 static void find_scale(struct scope *c)
 {
     struct caps_bound *s = c->s;
@@ -211,7 +213,7 @@ static void find_scale(struct scope *c)
     s->small = c->at.small;
 }
 
-/* What is near in the range is so by the nearest strategy of all ranges. */
+/* Find the levels of the range's configurations; their scale is that of all ranges. */
 static int find_near(struct scope *c)
 {
     struct caps_bound *s = c->s;

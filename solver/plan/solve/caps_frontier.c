@@ -91,7 +91,7 @@ static int64_t bound_within(const struct solve_context *r, double epsilon)
     return best == INT64_MAX ? best : topt_bound_under(best, epsilon);
 }
 
-/* What all searches together prove. */
+/* Claim the result of all searches together. */
 static void claim_frontier(struct solve_context *r)
 {
     struct topt_certificate *c = &r->ret->certificate;
@@ -107,8 +107,8 @@ static void claim_frontier(struct solve_context *r)
         c->bound_ns = bound;
 }
 
-/* What the caller has, as sums, which are what searches find: a strategy that costs as
- * much or more has as much of a sum, less what any has in flight. */
+/* The caller's incumbents as sums, which searches find: a strategy that costs as much or
+ * more has at least the incumbent's sum, less the bytes that every strategy has in flight. */
 static struct topt_cost *known_sums(const struct topt_problem *p,
                                     const struct topt_search_options *o, int *ret_n)
 {

@@ -5,7 +5,7 @@
 
 #include "topt_search.h"
 
-/* What a search claims of its answer. */
+/* The claims of a search about its answer. */
 struct topt_certificate {
     int exact;
     double epsilon; /* achieved, of times (topt_search.h); infinite: nothing is proven */
@@ -25,7 +25,7 @@ struct topt_certificate {
 struct topt_certificate
 topt_certificate_exact(void); /* of a search that has nothing to look at */
 
-/* What is claimed of both answers together; takes nothing of 'from'. */
+/* Merge the claims of two answers; takes nothing of 'from'. */
 int topt_certificate_merge(struct topt_certificate *into,
                            const struct topt_certificate *from,
                            struct topt_error *err) TOPT_MUST_CHECK;
@@ -34,7 +34,7 @@ int topt_certificate_merge(struct topt_certificate *into,
  * truth. */
 double topt_certificate_epsilon(const struct topt_certificate *c, int64_t best_ns);
 
-/* Of the strategy of least memory nothing else is claimed than that it is, and not even that where
+/* Reduce a certificate to the claim that a strategy has the least memory, or to none where
  * operators were decided by heuristic. */
 void topt_certificate_of_least(struct topt_certificate *c);
 

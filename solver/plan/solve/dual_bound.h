@@ -24,7 +24,7 @@ struct dual_bound {
     int64_t work; /* pairs of entries that were looked at */
 };
 
-/* What of a problem is of interest. */
+/* The part of a problem's hull that is of interest. */
 struct dual_bound_options {
     const struct topt_search_options *search;
     struct topt_cost limit; /* nothing heavier, nothing slower */

@@ -55,7 +55,7 @@ static void note_bound(struct lazy_fastest *s, int64_t bound)
     s->bound = bound < s->bound ? bound : s->bound;
 }
 
-/* What a search may still take. */
+/* Set the limits of a search to the time and work that are left. */
 static void set_own_options(struct lazy_fastest *s)
 {
     const struct topt_search_options *o = s->lazy.options;
@@ -128,8 +128,8 @@ static enum lazy_step update_fastest(struct lazy_pricing *lazy, int64_t left, in
 
 /* ---- orbits ------------------------------------------------------------------------ */
 
-/* What proves that nothing is as good as is wanted: a part of the tolerance, beyond which
- * nothing is of interest. */
+/* Set the limits of a proof that nothing is as good as is wanted: a part of the tolerance,
+ * beyond which no strategy is of interest. */
 static void set_proof_options(struct lazy_fastest *s)
 {
     int64_t aim = aim_of(s);
@@ -141,8 +141,8 @@ static void set_proof_options(struct lazy_fastest *s)
     s->known.time = s->own.time_limit;
 }
 
-/* Of orbits: '*ret_some': may any strategy that they stand for be as good as is wanted?
- * None is faster than what is claimed here. */
+/* Search orbits.  '*ret_some': may any strategy that they stand for be as good as is wanted?
+ * None is faster than the certificate's bound. */
 static int search_orbits(struct lazy_fastest *s, struct topt_problem *part, int *ret_some,
                          struct topt_certificate *ret)
 {
@@ -271,9 +271,9 @@ static int least_priced(struct topt_problem *p, const struct topt_search_options
     return rc;
 }
 
-/* What adds up is no question of prices, and with bounds for prices no more is in flight
- * than in truth.  So nothing needs less than the least with bounds, and what is the
- * fastest that needs no more is the least. */
+/* Sums of memory don't depend on prices, and with bounds for prices no more bytes are in
+ * flight than in truth.  So no strategy needs less than the least with bounds, and the
+ * fastest strategy that needs no more has the least memory. */
 int topt_lazy_least(struct topt_problem *p, const struct topt_search_options *options,
                     int64_t below, struct topt_solutions *ret, struct topt_error *err)
 {

@@ -5,7 +5,7 @@
 
 #include "solutions.h"
 
-/* What topt_cap_search_fastest and topt_cap_search_least find where prices are exact. */
+/* Find what topt_cap_search_fastest and topt_cap_search_least find with exact prices. */
 int topt_lazy_fastest(struct topt_problem *p, const struct topt_search_options *options,
                       struct topt_solutions *ret, struct topt_error *err) TOPT_MUST_CHECK;
 

@@ -100,7 +100,7 @@ static void find_corners(struct lazy_frontier *s)
     }
 }
 
-/* What the hull says of how far known points may be from the truth. */
+/* The largest excess of a known point over the hull's bound. */
 static double find_gap(const struct lazy_frontier *s)
 {
     struct topt_cost limit = limits_of(s);
@@ -117,7 +117,7 @@ static double find_gap(const struct lazy_frontier *s)
 
 /* ---- the least memory ------------------------------------------------------------------ */
 
-/* Of tables that are weighed: what takes larger ones is weighed by parts
+/* The most entries of tables that are weighed at once; larger ones are weighed by parts
  * (topt_lower_bound.h). */
 static int64_t most_entries(const struct lazy_frontier *s)
 {
@@ -155,7 +155,7 @@ static int find_less(struct lazy_frontier *s, int64_t below)
     return 0;
 }
 
-/* What nothing needs less than, and a strategy that may need just that. */
+/* Find a lower bound on memory, and a strategy that may need just that. */
 static int find_least_memory(struct lazy_frontier *s)
 {
     int64_t limit = s->lazy.options->memory_limit;
@@ -171,7 +171,7 @@ static int find_least_memory(struct lazy_frontier *s)
 
 /* ---- levels ------------------------------------------------------------------------ */
 
-/* What can matter, beside what is known by now. */
+/* Find the levels of configurations that can matter beside the points that are known by now. */
 static int find_levels(struct lazy_frontier *s)
 {
     struct bound_levels *l = &s->lazy.levels;
@@ -208,7 +208,7 @@ static int clear_corner(struct lazy_frontier *s)
     return (in_the_way && find_least_memory(s)) || find_levels(s) ? -1 : 0;
 }
 
-/* What a search may still take, and what it need not find. */
+/* The options of a search: the work that is left, and the incumbents. */
 static struct topt_search_options options_of(const struct lazy_frontier *s,
                                              double epsilon)
 {

@@ -111,7 +111,7 @@ static enum lazy_step search_and_fix(struct lazy_pricing *s, int level)
                                : step;
 }
 
-/* What can't be weighed is priced as a whole, if that can be done. */
+/* Price as a whole the part that can't be weighed, if it is small enough. */
 static enum lazy_step finish_unbounded(struct lazy_pricing *s)
 {
     if (topt_bound_levels_entries(&s->levels, TOPT_LEVEL_BEYOND) > WHOLE_ENTRIES) {

@@ -8,7 +8,7 @@
 
 struct lazy_pricing;
 
-/* What follows from a search of the configurations that are nearest. */
+/* The next step after a search of the configurations that are nearest. */
 enum lazy_step {
     LAZY_FAILED = -1,
     LAZY_KEEP,    /* the configurations up to a level are the next round's */
@@ -17,8 +17,7 @@ enum lazy_step {
     LAZY_DONE     /* nothing that is left matters */
 };
 
-/* What is asked: the fastest strategy (lazy_fastest.c) or the frontier
- * (lazy_frontier.c). */
+/* The question: the fastest strategy (lazy_fastest.c) or the frontier (lazy_frontier.c). */
 struct lazy_question {
     /* Bound the strategies of the part that is left: levels of its configurations, which
      * are all beyond at first, and the last that matters.  1, 0 where nothing matters, or
@@ -35,7 +34,7 @@ struct lazy_question {
     int (*finish)(struct lazy_pricing *s, int level, struct topt_certificate *ret);
     /* All that is left was searched, with that certificate. */
     int (*close)(struct lazy_pricing *s, const struct topt_certificate *c);
-    /* What the whole answer claims; 'stopped': not all was looked at. */
+    /* Claim the whole answer; 'stopped': not all was looked at. */
     void (*certificate)(struct lazy_pricing *s, int stopped);
 };
 

@@ -34,11 +34,11 @@ int topt_solve_was_stopped(const struct solve_context *r, const struct topt_erro
 /* Note that a search under such caps was made. */
 int topt_solve_note_caps(struct solve_context *r, struct topt_caps caps) TOPT_MUST_CHECK;
 
-/* What nothing is faster than where 'time' is within 'epsilon' of the fastest. */
+/* A lower bound of all times, where 'time' is within 'epsilon' of the fastest. */
 int64_t topt_bound_under(int64_t time, double epsilon);
 
-/* Of the fastest point of a search: 0 where nothing is proven, INT64_MAX where there is
- * none. */
+/* The same by the fastest point of a search: 0 where nothing is proven, INT64_MAX where
+ * there is none. */
 int64_t topt_bound_of(const struct topt_frontier *f);
 
 /* How far the fastest may be from the truth, by the certificate's bound.  Bounds are whole
@@ -46,8 +46,8 @@ int64_t topt_bound_of(const struct topt_frontier *f);
  * search was stopped or left something 'open'. */
 double topt_solve_epsilon(const struct solve_context *r, int open);
 
-/* What the least memory is searched with: it is to be exact, and all of it.  A bound on
- * it is of no use: where the search is to stop, it gives up. */
+/* The options of a search for the least memory, which is exact and of all strategies.  A
+ * bound on it is of no use: where the search is to stop, it gives up. */
 struct topt_search_options topt_solve_options_for_least(struct topt_search_options o);
 
 /* Keep a point as a solution that takes so much memory, where none is as good.  Solutions

@@ -19,8 +19,8 @@ struct topt_degrees {
     int recompute; /* may operators be recomputed?  Uniform: are all? */
     uint32_t
         mesh_starts; /* device meshes of systems that have one for all operators; else 0 */
-    /* What the costs of a uniform strategy assume, as of topt_settings (uniform/lifetimes.h,
-     * hidden.h); 0 before that is known. */
+    /* Assumptions of a uniform strategy's costs, members of topt_settings too
+     * (uniform/lifetimes.h, hidden.h); 0 before they are known. */
     int64_t apart_bytes;
     int late_permille, hidden_ppm;
 };
@@ -32,7 +32,7 @@ struct topt_degrees topt_degrees_none(void);
  * of one grid. */
 int topt_degrees_order(const struct topt_degrees *a, const struct topt_degrees *b);
 
-/* As those of a strategy that chooses by operator. */
+/* Turn the degrees into those of a strategy that chooses by operator. */
 void topt_degrees_by_operator(struct topt_degrees *d);
 
 /* The first axis of the mesh that is not one of its data axes, which come first. */

@@ -25,7 +25,7 @@ static struct span trimmed(struct span s)
     return s;
 }
 
-/* What is left of 's' up to 'c', which is taken out with it. */
+/* Cut off the part of 's' up to 'c', and 'c' itself. */
 static struct span next(struct span *s, char c)
 {
     const char *at = s->at;
@@ -254,7 +254,7 @@ static int check_dims(const struct topt_pin *p, const struct topt_op *op,
     return -1;
 }
 
-/* What operators are called after the last dot, so that blocks do not repeat it. */
+/* An operator's name after the last dot, so that blocks do not repeat it. */
 static const char *own_name(const struct topt_op *op)
 {
     const char *dot = strrchr(op->name, '.');

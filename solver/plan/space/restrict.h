@@ -4,9 +4,9 @@
 
 #include "space.h"
 
-/* What a system leaves out of a space; a function that is NULL leaves out nothing.  Each
- * says whether something is allowed and sees only what it is given, so that
- * configurations of one class are treated alike. */
+/* A system's restriction of a space; a function that is NULL restricts nothing.  Each says
+ * whether its arguments are allowed and sees nothing else, so that configurations of one
+ * class are treated alike. */
 struct topt_restriction {
     int (*op)(const struct topt_space_options *o, const struct topt_mesh *mesh,
               const struct topt_op *op, const struct topt_config *c);

@@ -232,8 +232,8 @@ static void give_data_axes(const struct lister *l, struct topt_config *c, int d)
         c->dim[a] = (int8_t)d;
 }
 
-/* What has no batch, a table that several operators share, is sharded like the parameters
- * where those are: the data axes take one of its dimensions. */
+/* A tensor without a batch, such as a table that several operators share, is sharded where
+ * the parameters are: the data axes take one of its dimensions. */
 static int list_uniform(struct lister *l)
 {
     struct topt_config c = topt_config_none();
@@ -308,7 +308,7 @@ int topt_space_configs(const struct topt_mesh *mesh, const struct topt_splits *s
     return list_configs(mesh, splits, options, NULL, ret, err);
 }
 
-/* What list_full would list, which is long. */
+/* The number of configurations that list_full would list. */
 static int full_holds(const struct lister *l, const struct topt_config *c)
 {
     for (int a = 0; a < l->mesh->naxes; a++)

@@ -50,7 +50,7 @@ struct topt_space_options {
      * of those (layout/symmetry_bound.c).  A problem that has a strategy for no more than each of
      * the space's, of which only the fastest may be asked for. */
     int orbits;
-    /* What is listed instead of a space: the configurations of a problem with orbits,
+    /* Configurations that are listed instead of a space: those of a problem with orbits,
      * which stays until this one is made.  'every': and those which they stand for. */
     const struct topt_problem *among;
     int every;

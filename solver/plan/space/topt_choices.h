@@ -21,7 +21,7 @@ enum topt_block_choice {
     TOPT_BLOCKS_COUNT
 };
 
-/* What is searched beside splits, as bits. */
+/* The factors that are searched beside splits, as bits. */
 enum topt_factor {
     TOPT_FACTOR_ZERO = 1,      /* sharding over the replicas of a parameter */
     TOPT_FACTOR_RECOMPUTE = 2, /* making activations again in backward */

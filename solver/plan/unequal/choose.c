@@ -89,7 +89,7 @@ static json_t *row_of(const struct choosing *c, const struct device_counts *k,
     return row;
 }
 
-/* What was asked of some devices; 'answer' is given up. */
+/* Keep an answer about some devices; takes 'answer'. */
 static int take(struct choosing *c, const struct device_counts *k, json_t *answer,
                 struct topt_error *err)
 {
@@ -268,7 +268,8 @@ static double peak_of(const struct choosing *c, const struct device_counts *k)
     return sum;
 }
 
-/* What computes no more than a group by itself that holds it is not asked. */
+/* Devices that compute no more than a group that holds the job by itself are not asked
+ * about. */
 static int promises(const struct choosing *c, const struct device_counts *k)
 {
     struct device_counts one = c->taken;
@@ -280,7 +281,7 @@ static int promises(const struct choosing *c, const struct device_counts *k)
            (groups_in(c, &c->taken) > 1 || peak_of(c, k) > peak_of(c, &one));
 }
 
-/* Of a given number the ways to have it; else until one holds it. */
+/* Ask about the ways to have a given number of devices, or else until one holds the job. */
 static int ask_several(struct choosing *c, struct topt_error *err)
 {
     if (find_counts(c, err))

@@ -41,7 +41,8 @@ static double state_bytes(const struct topt_unequal_group *g,
            g->devices;
 }
 
-/* What of a plan's memory is in other groups: the part of what parameters stay with. */
+/* The part of a plan's memory that lies in other groups: of what is sharded with the
+ * parameters. */
 static double elsewhere(const json_t *answer, enum topt_state_placement where,
                         double share)
 {

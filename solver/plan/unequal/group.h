@@ -12,7 +12,7 @@ enum topt_state_placement {
     TOPT_STATES
 };
 
-/* What a group needs for so many rows.  'answer' is that of topt_plan. */
+/* A group's need for so many rows.  'answer' is that of topt_plan. */
 struct topt_group_plan {
     int64_t rows;
     double share; /* of the state, of a group that has not all of it */

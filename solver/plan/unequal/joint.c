@@ -70,7 +70,7 @@ static int ask_plan(const struct topt_unequal *u, const struct topt_request *r,
     return 0;
 }
 
-/* As a group sees it, with these shares, within 'limit' of its devices. */
+/* The request as a group sees it, with these shares, within 'limit' bytes of its devices. */
 static int plan_as_seen_by(const struct topt_unequal *u, int group, const int64_t *share,
                            int64_t limit, json_t **ret, struct topt_error *err)
 {
@@ -180,7 +180,8 @@ static int balance_plan(const struct topt_unequal *u, int seen, const int64_t *f
     return rc ? -1 : 0;
 }
 
-/* What a group sees as the fastest; within less memory as long as others lack it. */
+/* Find the fastest strategy as a group sees it, within less memory as long as other groups
+ * lack it. */
 static int try_seen(const struct topt_unequal *u, int seen, const int64_t *from,
                     struct topt_joint *best, int64_t *best_group, struct topt_error *err)
 {
@@ -222,8 +223,8 @@ static int find_each(const struct topt_unequal *u, const struct topt_shares *s,
     return ret->plan ? try_seen(u, ret->costs.slowest, group, ret, group, err) : 0;
 }
 
-/* What a group needs is known when it has its share: from what the largest group has down, until
- * all fit. */
+/* A group's need is known once it has its share: the limit falls from the largest group's
+ * memory until all fit. */
 static int find_sharded(const struct topt_unequal *u, const struct topt_shares *s,
                         struct topt_joint *ret, struct topt_error *err)
 {

@@ -133,8 +133,8 @@ int topt_neediest_group(const struct topt_unequal *u, const struct topt_group_co
     return worst;
 }
 
-/* What is predicted of the plan as it is now: the neediest group's bytes, the slowest group's
- * time; and the peak of the largest blocks, as the program has them. */
+/* Predict the plan as it is now: the neediest group's bytes, the slowest group's time, and
+ * the peak of the largest blocks, as the program has them. */
 static int predict(const struct topt_unequal *u, json_t *plan, struct topt_plan_doc *p,
                    struct topt_group_costs *ret, struct topt_error *err)
 {

@@ -31,7 +31,7 @@ static double number_bytes(const struct topt_unequal *u, int gradients)
            (wide ? 4 : topt_dtype_bytes(s->dtype));
 }
 
-/* What travels between groups; of it what gradients are, which hide behind backward. */
+/* Bytes between groups, and of these the gradients', which backward hides. */
 struct exchange_ns {
     int64_t all, hides;
 };
@@ -58,7 +58,7 @@ static struct exchange_ns between(const struct topt_unequal *u,
     return (struct exchange_ns){all, all};
 }
 
-/* What given rows take. */
+/* The time of given rows. */
 static int price(struct topt_unequal *u, struct topt_shares *s, struct topt_error *err)
 {
     int64_t micro = 1, hides = INT64_MAX;

@@ -23,7 +23,7 @@ static void close_groups(struct topt_unequal *u)
         topt_group_fini(&u->group[i]);
 }
 
-/* What shares take: the slowest group's time and the neediest's memory. */
+/* The cost of shares: the slowest group's time and the neediest's memory. */
 struct totals {
     int64_t time_ns, memory_bytes, compute_ns, micro_batches, limit;
     int nodes;
@@ -37,7 +37,7 @@ static void totals_fini(struct totals *t)
     free(t->words);
 }
 
-/* Of groups by plans of their own. */
+/* The totals of groups that have plans of their own. */
 static int totals_of_own_plans(struct topt_unequal *u, const struct topt_shares *s,
                                struct totals *ret, struct topt_text *words,
                                struct topt_error *err)
@@ -64,7 +64,7 @@ static int totals_of_own_plans(struct topt_unequal *u, const struct topt_shares 
     return 0;
 }
 
-/* Of one strategy for all groups. */
+/* The totals of one strategy for all groups. */
 static void totals_of_joint_plan(const struct topt_unequal *u, const struct topt_joint *j,
                                  struct totals *ret, struct topt_text *words)
 {
@@ -212,7 +212,8 @@ static json_t *best_of(json_t **at, size_t n)
     return kept;
 }
 
-/* Of both the points that nothing beats; of equal shares those that every device holds. */
+/* Merge the points of both that nothing dominates; with equal shares those that every device
+ * holds. */
 static json_t *reduced(const json_t *equal, const json_t *shared, int64_t limit)
 {
     size_t n = 0, most = json_array_size(equal) + json_array_size(shared);

@@ -20,7 +20,7 @@
 int topt_plan_unequal(const struct topt_request *r, json_t **ret,
                       struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The same for people; freed by the caller, NULL without memory. */
+/* The same in words; freed by the caller, NULL without memory. */
 char *topt_unequal_text(const json_t *answer);
 
 /* Which groups a job takes: of mini-parallelism the fewest devices that hold it, of mini-time the
@@ -52,7 +52,7 @@ int topt_unequal_frontier(const struct topt_request *r, json_t **ret,
  * all devices are asked for. */
 extern const struct topt_system topt_unequal_row;
 
-/* What was asked, a line each; freed by the caller, NULL where there is nothing. */
+/* The questions that were asked, a line each; freed by the caller, NULL where there is none. */
 char *topt_groups_text(const json_t *answer);
 
 #endif

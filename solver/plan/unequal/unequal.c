@@ -10,7 +10,7 @@
 
 /* ---- the document ------------------------------------------------------------------- */
 
-/* What a group has and takes. */
+/* A group's shares and what they take. */
 struct group_row {
     double rows, state; /* shares */
     int64_t whole_rows, time_ns, memory_bytes;
