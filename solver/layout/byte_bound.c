@@ -38,7 +38,7 @@ enum {
     MAX_GROUPS = 256,
 };
 
-/* What collectives do, by the bytes that they bring. */
+/* The kinds of collectives, by the bytes that they bring. */
 struct brought {
     double least[SIZES + 1]; /* the least time of what brings about as much */
     double most[SIZES + 1];  /* and the most that such brings */
@@ -100,8 +100,8 @@ static void bring(struct brought *b, double bytes, double ns)
     b->most[i] = bytes > b->most[i] ? bytes : b->most[i];
 }
 
-/* What one byte of a collective brings to each device of a group, and to a node by all
- * the groups in it. */
+/* The bytes that one byte of a collective brings to each device of a group, and to a node by
+ * all the groups in it. */
 static void volumes(enum topt_collective c, struct topt_group g, double *ret_device,
                     double *ret_node)
 {
@@ -240,7 +240,8 @@ static void no_brought(struct brought *b)
     }
 }
 
-/* What all collectives of a kind bring, with or without those that end partial sums. */
+/* The bytes that all collectives of a kind bring, with or without those that end partial
+ * sums. */
 static void bring_every(const struct topt_hw *hw, const struct topt_mesh *m,
                         const struct sizes *s, int partial, struct brought *device,
                         struct brought *node)
@@ -321,7 +322,7 @@ void topt_byte_bound_end_of(const struct topt_mesh *m, const struct topt_shape *
     }
 }
 
-/* Of what a device, and a node, is to have, the parts which they have. */
+/* The parts of a device's and of a node's target that they have already. */
 struct share {
     double of_device, of_node;
 };

@@ -34,7 +34,7 @@ static inline int topt_heap_push(struct topt_heap *h, int64_t key, int32_t verte
     return 0;
 }
 
-/* Of a heap that is not empty. */
+/* Remove and return the first entry of a heap that is not empty. */
 static inline struct topt_heap_entry topt_heap_pop(struct topt_heap *h)
 {
     struct topt_heap_entry top = h->at[0], last = h->at[--h->n];

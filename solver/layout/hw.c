@@ -77,7 +77,7 @@ struct topt_hw {
     double band[TOPT_BASIS_COUNT];
     double flops[TOPT_DTYPE_COUNT];
     double efficiency[WORKS], memory_bandwidth, launch_ns;
-    /* Of products and attention: time against operations; may have no points. */
+    /* Curves of products and attention: time against operations; may have no points. */
     struct curve by_size[WORKS][TOPT_DTYPE_COUNT];
     int64_t granule_bytes;
     int64_t shared_cores;    /* 0: every device has its own */
@@ -207,7 +207,7 @@ static int read_sizes(struct topt_hw *hw, const json_t *list, const char *table,
     return 0;
 }
 
-/* What kernels of a kind reach by their size, where the profile has it. */
+/* The rate that kernels of a kind reach by their size, where the profile has it. */
 static int read_by_size(struct topt_hw *hw, const json_t *device, enum topt_work w,
                         struct topt_error *err)
 {
@@ -276,8 +276,8 @@ static int read_bands(struct topt_hw *hw, const json_t *doc, struct topt_error *
     return 0;
 }
 
-/* What times of kernels rest on.  A kernel's size says what it takes only roughly, so that
- * rates that were measured make no better basis than interpolation. */
+/* The basis of kernels' times.  A kernel's time follows from its size only roughly, so that
+ * measured rates are no better basis than interpolation. */
 static int read_rates_basis(struct topt_hw *hw, const json_t *device,
                             struct topt_error *err)
 {
@@ -890,7 +890,7 @@ static int log2_up(int n)
     return k;
 }
 
-/* What the two-level model says: latency + bytes * per_byte. */
+/* The time by the two-level model: latency + bytes * per_byte. */
 struct line {
     double latency_ns, ns_per_byte;
 };
@@ -1009,7 +1009,7 @@ static const struct curve *nearest(const struct topt_hw *hw, enum topt_collectiv
     return best;
 }
 
-/* What one stage takes by its bytes: the nearest curve moved to the group, or the
+/* The time of one stage by its bytes: from the nearest curve moved to the group, or by the
  * model alone. */
 struct stage {
     const struct curve *curve;
@@ -1046,8 +1046,8 @@ static double stage_ns(const struct stage *s, double bytes)
     return ns > s->least ? ns : s->least;
 }
 
-/* What a collective takes by its bytes.  Over nodes without a curve: what happens
- * inside the nodes, which may be measured, and what crosses between them. */
+/* The time of a collective by its bytes.  Over nodes without a curve it is the sum of a
+ * stage inside the nodes, which may be measured, and one between them. */
 struct schedule {
     const struct curve *curve; /* the nearest to the whole group */
     struct stage stage;        /* all of it, or what is inside the nodes */

@@ -25,7 +25,7 @@ const json_t *topt_hw_link(const json_t *doc, const char *level)
     return NULL;
 }
 
-/* Of numbers in two objects the lower of each, and none that only one of them has. */
+/* Keep the lower of each number that two objects have, and no number that only one has. */
 static void lower_each(json_t *to, const json_t *other)
 {
     const char *key;
@@ -100,7 +100,7 @@ static const json_t *slower(const json_t *a, const json_t *b)
                : a;
 }
 
-/* Those that are meant, or all. */
+/* The group's devices: the number that is given, or all of its nodes'. */
 static int64_t devices_of(const json_t *group)
 {
     int64_t some = topt_json_whole_at(group, "gpus");

@@ -30,9 +30,9 @@ const json_t *topt_hw_link(const json_t *doc, const char *level);
  * devices are all like the least of them, where it does not have those. */
 int topt_hw_join_groups(json_t *doc, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* What topt_hw_collective_ns goes by: "measured", "all_reduce 1x8" (the curve of that
- * group, moved by the two-level model), "two-level", or "two-level+curve" where the
- * part inside the nodes comes from a curve.  Returns 'buf'. */
+/* The source of topt_hw_collective_ns: "measured", "all_reduce 1x8" (the curve of that
+ * group, moved by the two-level model), "two-level", or "two-level+curve" where the part
+ * inside the nodes comes from a curve.  Returns 'buf'. */
 const char *topt_hw_basis(const struct topt_hw *hw, enum topt_collective c,
                           struct topt_group g, char *buf, size_t size);
 

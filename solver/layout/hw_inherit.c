@@ -77,7 +77,7 @@ static int same_curve(const json_t *a, const json_t *b)
     return 1;
 }
 
-/* Those given stand beside the others, each in the place of one of the same group. */
+/* Put the given curves beside the others, each in the place of one of the same group. */
 static void merge_curves(json_t *base, const json_t *curves)
 {
     json_t *kept = json_array(), *old = json_object_get(base, "curves");

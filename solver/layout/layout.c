@@ -286,7 +286,7 @@ struct topt_box topt_layout_box(const struct topt_mesh *mesh, const struct topt_
     return box;
 }
 
-/* Of 'rows' rows those before share 'at' of 'all'. */
+/* The number of 'rows' rows that lie before share 'at' of 'all'. */
 static int64_t rows_before(int64_t rows, int64_t at, int64_t all)
 {
     return (rows * at + all - 1) / all;

@@ -19,9 +19,9 @@ struct topt_move_class {
     int32_t narcs;
     uint16_t groups;   /* that they vary along */
     uint8_t kind, dim; /* 'dim' of a permutation */
-    /* Of a permutation: groups that keep their place between others, and what comes to
-     * stand outside of them, and no longer does.  Where these are of different sizes
-     * such a group's blocks move, too. */
+    /* A permutation's groups that keep their place between others, and the axes that come to
+     * stand outside of them, or no longer do.  Where these are of different sizes such a
+     * group's blocks move, too. */
     uint16_t between, in, out;
 };
 

@@ -209,7 +209,7 @@ int64_t topt_move_costs_row_key(struct topt_move_costs *t, int32_t number,
     return *key;
 }
 
-/* What is known of a shape of blocks, which may be new to this source. */
+/* Find the entry of a shape of blocks, which may be new to this source. */
 static const struct block *block_of(struct topt_move_costs *t, int32_t shape)
 {
     if (shape >= t->nblocks && blocks_fit(t)) {

@@ -9,9 +9,8 @@
 #include "layout_graph.h"
 #include "collective_times.h"
 
-/* What a path costs is one number, a key: nanoseconds, then moves (a slice of each
- * group is one) in the last bits.  Nothing is farther than FAR, which is more than
- * three months. */
+/* A path's cost is one number, a key: nanoseconds, then moves (a slice of each group is one)
+ * in the last bits.  No path is longer than FAR, which is more than three months. */
 enum { TOPT_KEY_BITS = 8 };
 #define TOPT_KEY_FAR ((int64_t)1 << 61)
 

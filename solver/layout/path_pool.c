@@ -67,7 +67,7 @@ struct topt_paths *topt_path_pool_first(struct topt_path_pool *t)
     return t->paths[0];
 }
 
-/* As many as 'n', with threads for them. */
+/* Make the team as large as 'n', with threads for all. */
 static int team_grow(struct topt_path_pool *t, int n, struct topt_error *err)
 {
     if (n > t->npaths && TOPT_RESIZE(t->paths, n))

@@ -26,7 +26,7 @@
 /* On so many axes every one may move by itself. */
 enum { FREE_AXES = 4 };
 
-/* What is in a table begins with this. */
+/* The head of every entry of a table. */
 struct entry {
     struct entry *next;
     uint64_t hash;
@@ -299,8 +299,8 @@ static int group_before(const struct group *x, const struct group *y)
     return x->size > y->size;
 }
 
-/* What is at each dimension, told without names: in the source, which trees of paths
- * are shared by, and beside it in the target. */
+/* The axes at each dimension, without names: in the source, by which trees of paths are
+ * shared, and beside it in the target. */
 static void look(const struct group *group, int n, uint64_t ret[TOPT_MAX_RANK])
 {
     uint32_t from[TOPT_MAX_RANK] = {0}, to[TOPT_MAX_RANK] = {0};
@@ -483,7 +483,7 @@ static int64_t round_up(int64_t bytes, int64_t granule)
     return (bytes + granule - 1) / granule * granule;
 }
 
-/* What a step takes, between blocks of so many bytes. */
+/* The time of a step between blocks of so many bytes. */
 static struct topt_time step_time(struct topt_router *r, const struct topt_path_source *w,
                                   const struct topt_path_step *s, int64_t from,
                                   int64_t to)
@@ -498,9 +498,9 @@ static struct topt_time step_time(struct topt_router *r, const struct topt_path_
                            nodes, per_node, s->kind == TOPT_MOVE_ALL_GATHER ? to : from);
 }
 
-/* As lower/ writes a path: the source stays, each step makes a buffer and stages
- * beside it, then what it was made from is freed.  (plan_check.c compares this
- * with the program.) */
+/* The bytes of a path as lower/ writes it: the source stays, each step makes a buffer and
+ * stages beside it, then the buffer that it was made from is freed.  (plan_check.c compares
+ * this with the program.) */
 static void price(struct topt_router *r, struct route *x, int64_t granule)
 {
     const struct topt_path_source *w = &x->question.source;
@@ -537,8 +537,8 @@ static struct route *route_of_open(const struct topt_router *r, int i)
     return (struct route *)(void *)(question - offsetof(struct route, question));
 }
 
-/* Those that were answered alone meanwhile, or for another batch that came to nothing,
- * need nothing more. */
+/* Drop the questions that were answered alone meanwhile, or for another batch that came to
+ * nothing. */
 static void leave_unanswered(struct topt_router *r)
 {
     int n = 0;

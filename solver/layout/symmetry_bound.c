@@ -202,7 +202,7 @@ static int list_sums(struct topt_symmetry_bound *o, int kind, const int *left,
     return 0;
 }
 
-/* What 'left' axes can do in dimensions from 'dim' on. */
+/* Enumerate the placements of 'left' axes in dimensions from 'dim' on. */
 static int list_orbits(struct topt_symmetry_bound *o, int dim, const int *left,
                        uint64_t orbit)
 {
@@ -376,7 +376,7 @@ static void slice(struct view *v)
                         0);
 }
 
-/* What it takes at least that some axes change places, with whatever others of the
+/* A lower bound of the time in which some axes change places, with whatever others of the
  * dimension. */
 static int64_t least_permuting(const struct topt_symmetry_bound *o, const uint8_t *count,
                                const uint8_t *most, int64_t bytes)

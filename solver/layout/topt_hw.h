@@ -44,8 +44,8 @@ struct topt_hw *topt_hw_from_json(const json_t *doc,
                                   struct topt_error *err) TOPT_MUST_CHECK;
 json_t *topt_hw_to_json(const struct topt_hw *hw); /* new reference, round-trips */
 void topt_hw_destroy(struct topt_hw *hw);
-/* The same cluster with fewer devices a node, of as many nodes more: a site whose nodes have
- * four of a profile's eight.  A node's network is less by as much; curves of groups that no
+/* The cluster with fewer devices a node and as many more nodes: a site whose nodes have four
+ * of a profile's eight.  A node's network is less by as much; curves of groups that no
  * longer fit are left out.  USAGE where a node has fewer, or has groups. */
 struct topt_hw *topt_hw_of_nodes(const struct topt_hw *hw, int64_t gpus,
                                  struct topt_error *err) TOPT_MUST_CHECK;
@@ -62,11 +62,11 @@ int64_t
 topt_hw_memory_bytes(const struct topt_hw *hw); /* usable: capacity less reserve */
 int64_t
 topt_hw_granule_bytes(const struct topt_hw *hw); /* its allocator rounds up to this */
-/* What driver context, libraries and collectives take of a device beside the program's
- * buffers: at least and at most. */
+/* The bytes of a device that driver context, libraries and collectives take beside the
+ * program's buffers: at least and at most. */
 void topt_hw_runtime_bytes(const struct topt_hw *hw, int64_t *ret_low, int64_t *ret_high);
 
-/* What a time rests on, and the share of it by which it may be wrong. */
+/* The basis of a time, and the share of it by which it may be wrong. */
 enum topt_basis {
     TOPT_BASIS_MEASURED,     /* this very kernel or collective, at this size */
     TOPT_BASIS_INTERPOLATED, /* from near sizes, or from a like group */
@@ -117,12 +117,12 @@ int64_t topt_hw_compute_ns(const struct topt_hw *hw, enum topt_dtype t, enum top
 int64_t topt_hw_collective_ns(const struct topt_hw *hw, enum topt_collective c,
                               struct topt_group g, int64_t bytes);
 
-/* The same of many numbers of bytes. */
+/* The times of many numbers of bytes. */
 void topt_hw_collective_all(const struct topt_hw *hw, enum topt_collective c,
                             struct topt_group g, const int64_t *bytes, int n,
                             int64_t *ret_ns);
 
-/* The same times, and what they rest on. */
+/* These times, and their basis. */
 struct topt_time topt_hw_compute(const struct topt_hw *hw, enum topt_dtype t,
                                  enum topt_work w, int64_t flops, int64_t bytes,
                                  int devices);

@@ -38,18 +38,18 @@ struct topt_mesh {
 
 int topt_mesh_init(struct topt_mesh *mesh, int nodes, int per_node,
                    struct topt_error *err) TOPT_MUST_CHECK;
-/* The same with a first axis of 'parts' parts, prime or not, that choose the node, or the device
- * where there is one node.  INVAL where it does not divide them. */
+/* A mesh with a first axis of 'parts' parts, prime or not, that choose the node, or the
+ * device where there is one node.  INVAL where it does not divide them. */
 int topt_mesh_init_parts(struct topt_mesh *mesh, int parts, int nodes, int per_node,
                          struct topt_error *err) TOPT_MUST_CHECK;
 /* Unequal shares of the first axis, one for each of its devices, the largest first: so that no
  * block is larger than that of device 0.  INVAL where they are not that. */
 int topt_mesh_shares(struct topt_mesh *mesh, const int64_t *share, int n,
                      struct topt_error *err) TOPT_MUST_CHECK;
-/* The same in any order, for costs of what is seen alone. */
+/* Shares in any order, for the costs of one part alone. */
 int topt_mesh_costed_shares(struct topt_mesh *mesh, const int64_t *share, int n,
                             struct topt_error *err) TOPT_MUST_CHECK;
-/* The same of parameters, gradients and states where the first axis shards them, in any order. */
+/* Shares of parameters, gradients and states where the first axis shards them, in any order. */
 int topt_mesh_state_shares(struct topt_mesh *mesh, const int64_t *share, int n,
                            struct topt_error *err) TOPT_MUST_CHECK;
 /* Parts of which an axis takes so many each: its size, or the sum of its shares. */
@@ -103,8 +103,9 @@ struct topt_box {
 struct topt_box topt_layout_box(const struct topt_mesh *mesh, const struct topt_shape *s,
                                 const struct topt_layout *l, int device);
 int64_t topt_box_elements(const struct topt_shape *s, const struct topt_box *b);
-/* What a block has of one of its tables: rows [first, first + rows), after 'before' rows of tables
- * that stand before it in the block.  Of a shape that is one table: of dimension 0. */
+/* A block's part of one of its tables: rows [first, first + rows), after 'before' rows of
+ * tables that stand before it in the block.  A shape that is one table has rows of dimension
+ * 0. */
 struct topt_piece {
     int64_t first, rows, before;
 };
@@ -170,10 +171,10 @@ struct topt_time topt_router_time(struct topt_router *r, enum topt_collective c,
                                   uint32_t axes, int64_t bytes);
 /* The time of what takes more than three months. */
 #define TOPT_ROUTE_FAR (INT64_MAX / 2)
-/* What redistributions cost; the same for all that differ by names only: of axes of
- * one level, of dimensions that all splits divide, of axes that stay as they are.
- * 'transient_bytes': alive at once at most, source and result included, where every
- * buffer is rounded up to 'granule'. */
+/* The cost of a redistribution, which is the same for all that differ by names only: of axes
+ * of one level, of dimensions that all splits divide, of axes that stay as they are.
+ * 'transient_bytes': alive at once at most, source and result included, where every buffer
+ * is rounded up to 'granule'. */
 struct topt_route {
     int64_t time_ns, basis_ns[TOPT_BASIS_COUNT];
     int64_t granule, transient_bytes;
@@ -184,9 +185,9 @@ int topt_router_route(struct topt_router *r, const struct topt_shape *s,
                       const struct topt_layout *to, const struct topt_route **ret,
                       struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The same, of many: first all are asked for, then they are found together, by
- * 'threads' threads (the result does not depend on how many).  What '*ret' points to is filled when
- * topt_router_answer() has returned 0.  'cancel' may be NULL; where it is set
+/* The costs of many: first all are asked for, then they are found together, by 'threads'
+ * threads (the result does not depend on how many).  The object that '*ret' points to is
+ * filled when topt_router_answer() has returned 0.  'cancel' may be NULL; where it is set
  * meanwhile, TOPT_ERR_CANCELED. */
 int topt_router_ask(struct topt_router *r, const struct topt_shape *s, int element_bytes,
                     int64_t granule, const struct topt_layout *from,
@@ -201,13 +202,13 @@ int topt_router_seek(struct topt_router *r, const struct topt_shape *s, int elem
                      const struct topt_layout *from, const struct topt_layout *to,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
-/* What any way takes at least, by what has to travel: no way is looked for
- * (byte_bound.c).  Read only once made; borrows nothing.  NULL: no memory. */
+/* A lower bound of any route's time, by the bytes that have to travel: no route is looked
+ * for (byte_bound.c).  Read only once made; borrows nothing.  NULL: no memory. */
 struct topt_byte_bounds;
 struct topt_byte_bounds *topt_byte_bounds_create(const struct topt_hw *hw,
                                                  const struct topt_mesh *mesh);
 void topt_byte_bounds_destroy(struct topt_byte_bounds *f);
-/* What a bound needs of a layout: worked out once for many bounds. */
+/* A bound's facts about a layout, worked out once for many bounds. */
 struct topt_byte_bound_end {
     uint64_t
         axes[TOPT_MAX_RANK]; /* that split a dimension, outermost first: four bits each */

@@ -37,7 +37,7 @@ struct topt_symmetry_bounds;
 struct topt_symmetry_bounds *topt_symmetry_bounds_create(const struct topt_hw *hw,
                                                          const struct topt_mesh *mesh);
 void topt_symmetry_bounds_destroy(struct topt_symmetry_bounds *s);
-/* Those of layouts that split no other dimensions; borrowed. */
+/* The bounds of layouts that split no other dimensions; borrowed. */
 struct topt_symmetry_bound *topt_symmetry_bounds_of(struct topt_symmetry_bounds *s,
                                                     const struct topt_shape *shape,
                                                     uint32_t dims, int element_bytes);

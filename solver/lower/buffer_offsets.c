@@ -118,7 +118,7 @@ static void try_all(struct attempt *a)
     }
 }
 
-/* What is alive beside each, and most of all. */
+/* The buffers that are alive beside each, and the most of all. */
 static int find_beside(struct attempt *a, int ninstr, struct topt_error *err)
 {
     int64_t *live = calloc((size_t)ninstr + 1, sizeof *live);

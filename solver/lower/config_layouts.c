@@ -163,7 +163,7 @@ int64_t topt_fewest_counts(const struct topt_op *op, int d)
     return n;
 }
 
-/* Of a frozen parameter there is nothing but the value. */
+/* A frozen parameter has a value and nothing else. */
 static int has_replicas(const struct topt_op *op, const struct topt_config *c,
                         const struct topt_mesh *mesh)
 {

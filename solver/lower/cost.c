@@ -46,7 +46,8 @@ static void take_inputs(const struct topt_fragments *f, int op, struct topt_op_b
             f->sink->release(f->sink, b->value[o->input[k]]);
 }
 
-/* What the papers count of an operator: its output and what is made inside. */
+/* The bytes that the papers count for an operator: its output and the tensors that it makes
+ * inside. */
 static int count_output(struct topt_tally *t, const struct topt_op *o, int64_t bytes,
                         struct topt_error *err)
 {
@@ -308,7 +309,7 @@ static void add_network(struct topt_fragment_cost *c, const struct topt_move_cos
         c->basis_ns[i] += m->basis_ns[i];
 }
 
-/* What an edge is made of. */
+/* The pieces of an edge. */
 struct edge {
     const struct topt_edge_end *from, *to;
     int in_place;

@@ -17,7 +17,7 @@
 
 #include <stdlib.h>
 
-/* What of an operator the dataflow needs, in few bytes. */
+/* An operator's facts for the dataflow, in few bytes. */
 struct topt_flow_op {
     int ninputs, output; /* its tensor */
     uint8_t trained;     /* it has a backward */
@@ -168,7 +168,7 @@ static int fetch_input(struct topt_dataflow *d, int op, int k, int backward)
     return 0;
 }
 
-/* What the operator's kernels read. */
+/* The operands that the operator's kernels read. */
 static int input_value(const struct topt_dataflow *d, int op, int k)
 {
     int own = use_of(d, op, k)->own;
@@ -181,7 +181,7 @@ static void keep_tensor(struct topt_dataflow *d, int tensor)
         d->c->keep(d->c, d->tensor[tensor].value, TOPT_CLASS_KEPT);
 }
 
-/* What this use keeps for backward, and the end of its forward use. */
+/* Keep this use's copy for backward, and end its forward use. */
 static void end_forward_use(struct topt_dataflow *d, int op, int k)
 {
     struct topt_flow_use *u = use_of(d, op, k);
@@ -343,7 +343,7 @@ static int give_input_grad(struct topt_dataflow *d, int op, int k, int grad)
     return 0;
 }
 
-/* What backward reads and is recomputed: while the gradient of the output still waits. */
+/* Recompute the tensors that backward reads, while the gradient of the output still waits. */
 static int recompute_inputs(struct topt_dataflow *d, int op)
 {
     if (d->demanded[op] && recompute(d, op))
@@ -355,7 +355,7 @@ static int recompute_inputs(struct topt_dataflow *d, int op)
     return 0;
 }
 
-/* What it reads and only its producer kept is moved again. */
+/* Move again the tensors that it reads and only their producer kept. */
 static int restore_inputs(struct topt_dataflow *d, int op, int *ret_input)
 {
     for (int k = 0; k < d->op[op].ninputs; k++) {

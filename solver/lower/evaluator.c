@@ -26,7 +26,7 @@
 
 /* ---- tables of numbered things ----------------------------------------------------- */
 
-/* What is in a table begins with this. */
+/* The head of every entry of a table. */
 struct table_entry {
     uint64_t hash;
     int next; /* in its chain, -1: none */
@@ -135,7 +135,7 @@ struct topt_evaluator {
     struct table entries, uses;
     int64_t *bytes; /* by number and lane */
     int nbytes, bytes_cap;
-    /* Of the strategy at hand: numbers of entries and uses. */
+    /* The numbers of entries and uses of the strategy at hand. */
     int *op, *hub, *use, *into_hub;
     uint8_t *keep; /* as the strategy's */
     /* By operator, with its uses; by tensor, its hub with the move into it. */
@@ -580,7 +580,7 @@ static void pass_piece(struct topt_evaluator *a, int op, enum piece piece)
     pass(a, rise, rise + 1);
 }
 
-/* What is brought, or its source where that stays. */
+/* The buffer that is brought, or its source where that stays. */
 static int bring(struct topt_evaluator *a, const struct moved *m, int src)
 {
     if (m->rise < 0)

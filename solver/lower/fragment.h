@@ -8,7 +8,7 @@
 
 #include "topt_lower.h"
 
-/* What becomes of what forward saves for backward. */
+/* The fate of tensors that forward saves for backward. */
 enum topt_pass {
     TOPT_PASS_KEEP,
     TOPT_PASS_DROP,      /* nothing is kept: it is run again */
@@ -60,7 +60,7 @@ void topt_op_buffers_clear(struct topt_op_buffers *b);
 
 struct topt_shape topt_operand_shape(const struct topt_op *op, int operand);
 int topt_element_bytes(const struct topt_settings *s, enum topt_element e);
-/* What a buffer of so many elements is charged: rounded up to the granule. */
+/* The bytes that a buffer of so many elements is charged: rounded up to the granule. */
 int64_t topt_charged_bytes(const struct topt_settings *s, enum topt_element e,
                            int64_t elements);
 int64_t topt_block_bytes(const struct topt_mesh *mesh, const struct topt_settings *s,
@@ -87,7 +87,7 @@ int topt_fragment_move(const struct topt_fragments *f, int op, int backward, int
                        const struct topt_shape *shape, const struct topt_layout *from,
                        const struct topt_layout *to, int *ret);
 
-/* The same into 'dst', a buffer in layout 'to', which differs from 'from'. */
+/* Move into 'dst', a buffer in layout 'to', which differs from 'from'. */
 int topt_fragment_move_into(const struct topt_fragments *f, int op, int backward, int src,
                             const struct topt_shape *shape,
                             const struct topt_layout *from, const struct topt_layout *to,

@@ -134,7 +134,7 @@ static int64_t bytes_of(const struct topt_program *p, int buffer)
     return topt_block_bytes(&p->mesh, &p->settings, &b->shape, &b->layout, b->elem);
 }
 
-/* What the gradients of all buckets take one by one, less what the buckets take. */
+/* The time of all buckets' gradients one by one, less the time of the buckets. */
 int64_t topt_bucket_saves_ns(const struct topt_program *p, struct topt_router *router)
 {
     int64_t saved = 0;

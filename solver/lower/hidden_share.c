@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of one micro-batch in one direction; of the end of a step. */
+/* Times of one micro-batch in one direction, and of the end of a step. */
 struct part {
     int64_t compute, waited, gather, reduce;
 };

@@ -132,7 +132,7 @@ static void rename_buffer(struct topt_program *p, int from, int to, int old, int
     }
 }
 
-/* What kernel 'i' makes of 'src' comes to lie on it, where both fit. */
+/* Put the result that kernel 'i' makes of 'src' onto 'src', where both fit. */
 static void put_onto(struct topt_program *p, int i, int src, int dst, int same)
 {
     int born = where(p, TOPT_I_ALLOC, i, -1, dst);
@@ -163,7 +163,7 @@ static void put_kernel(struct topt_program *p, int i)
         }
 }
 
-/* What a kernel writes may be taken a kernel sooner, so that both stand together. */
+/* Take a kernel's output buffer a kernel sooner, so that both stand together. */
 static void raise_alloc(struct topt_program *p, int i)
 {
     for (; i > p->micro_begin && p->instr[i].kind == TOPT_I_ALLOC; i--) {
@@ -190,7 +190,7 @@ static void sweep(struct topt_program *p)
 
 /* ---- kernels that are done together ------------------------------------------------- */
 
-/* What the kernel may write onto what it reads it has to, where both kernels meet. */
+/* A kernel that may write onto its input has to, where both kernels meet. */
 static int lies_onto(const struct topt_step *s, const struct topt_instr *i,
                      const struct topt_instr *other)
 {
@@ -268,7 +268,7 @@ static int64_t price(const struct topt_program *p, const struct topt_hw *hw,
                               p->mesh.devices);
 }
 
-/* Of two that are joined the elementwise one is done on the way; its other operands stay. */
+/* The elementwise one of two joined kernels is done on the way; its other operands stay. */
 static int64_t joined_bytes(const struct topt_program *p, int i)
 {
     const struct topt_instr *in = &p->instr[i], *next = in + 1;

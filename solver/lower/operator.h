@@ -9,9 +9,9 @@
  * state, data. */
 int topt_op_init(const struct topt_fragments *f, int op, const struct topt_config *c,
                  struct topt_op_buffers *b);
-/* What a fragment gets from outside: a buffer for an input as the configuration wants it
- * (in backward, where that reads it; else -1), and for the gradient of the output, which
- * the loss has not. */
+/* A fragment's buffers from outside: one for each input as the configuration wants it (in
+ * backward, where that reads it; else -1), and one for the gradient of the output, which the
+ * loss has not. */
 int topt_op_alloc_input(const struct topt_fragments *f, int op, int input,
                         const struct topt_config *c, int backward,
                         struct topt_op_buffers *b);

@@ -25,7 +25,7 @@
 
 #include "rows.h"
 
-/* What is sharded of this operand: an operator may have parameters with and without
+/* The level of sharding of this operand: an operator may have parameters with and without
  * replicas. */
 static enum topt_zero level(const struct topt_fragments *f, const struct topt_op *o,
                             int operand, const struct topt_config *c)
@@ -374,7 +374,7 @@ static int gather(const struct topt_fragments *f, int op, int operand,
     return rc;
 }
 
-/* As kernels read it; 'packed' is no more needed unless it stays. */
+/* Bring the parameter as kernels read it; 'packed' is no more needed unless it stays. */
 static int unpack(const struct topt_fragments *f, int op, int operand,
                   const struct topt_config *c, int backward, int packed,
                   struct topt_op_buffers *b)
@@ -545,7 +545,7 @@ static struct gathered gathered_of(const struct topt_fragments *f, int op, int o
     return g;
 }
 
-/* Of all parameters 'pool' numbers at most. */
+/* The part of a parameter's bytes that a pool of 'pool' numbers for all parameters holds. */
 static int64_t pooled(const struct topt_fragments *f, int64_t bytes, int64_t pool)
 {
     double all = f->model->parameters;

@@ -18,11 +18,11 @@ int64_t topt_param_uncounted(const struct topt_fragments *f, int op,
                              const struct topt_config *c);
 int topt_param_init(const struct topt_fragments *f, int op, int operand,
                     const struct topt_config *c, struct topt_op_buffers *b);
-/* What kernels of one direction read as b->value, and its end. */
+/* The buffer that kernels of one direction read as b->value, and its end. */
 int topt_params_open(const struct topt_fragments *f, int op, const struct topt_config *c,
                      int backward, struct topt_op_buffers *b);
 void topt_params_close(const struct topt_fragments *f, int op, struct topt_op_buffers *b);
-/* What backward's kernels add to as b->grad, and its end. */
+/* The buffer that backward's kernels add to as b->grad, and its end. */
 int topt_param_grads_open(const struct topt_fragments *f, int op,
                           const struct topt_config *c, struct topt_op_buffers *b);
 int topt_param_grads_close(const struct topt_fragments *f, int op,

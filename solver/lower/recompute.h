@@ -11,7 +11,7 @@ int topt_reads_back(const struct topt_model *m, int op, int input);
 /* Is a tensor not kept where it waits, but recomputed there? */
 int topt_is_recomputed(const struct topt_model *m, const struct topt_strategy *s,
                        int tensor);
-/* What recomputation knows of a model: empty until a strategy recomputes. */
+/* The facts about a model that recomputation needs: empty until a strategy recomputes. */
 struct topt_recomputation {
     uint8_t *may; /* by operator */
     int any;      /* the last strategy that was checked recomputes */

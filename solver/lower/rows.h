@@ -11,7 +11,7 @@ void topt_rows_shape(const struct topt_fragments *f, int op, const struct topt_c
 /* Is this the step that reads the table, and do other devices have its rows? */
 int topt_rows_have_owners(const struct topt_fragments *f, int op,
                           const struct topt_config *c, const struct topt_step *s);
-/* That step: the output's rows from their owners. */
+/* The step that fetches the output's rows from their owners. */
 int topt_rows_fetch(const struct topt_fragments *f, int op, const struct topt_config *c,
                     const struct topt_op_buffers *b);
 /* Backward: the gradient of the output as rows, exchanged and added to b->param_grad. */

@@ -54,7 +54,7 @@ static int64_t lookups_of(const struct topt_seen *t, const struct topt_instr *i)
     return bytes_named(t, i->value[topt_table_ids(o)]) / 4;
 }
 
-/* Who asks whom for how many, and how many rounds that takes. */
+/* The requests for rows between devices, and the rounds that they take. */
 static void add_agreement(const struct topt_seen *t, struct topt_time *sum, uint32_t axes)
 {
     int64_t n = topt_rows_parts(t->k->mesh, axes);
@@ -107,7 +107,7 @@ struct topt_time topt_rows_price(const struct topt_seen *t, const struct topt_in
     return i->kind == TOPT_I_ROWS_FETCH ? price_fetch(t, i) : price_add(t, i);
 }
 
-/* Of a buffer of the parameter's rows so much is read and written. */
+/* The bytes of a buffer of the parameter's rows that are read and written. */
 static int64_t updated(const struct topt_seen *t, int buffer, int64_t rows, int64_t all)
 {
     int64_t bytes = buffer >= 0 ? bytes_named(t, buffer) : 0;

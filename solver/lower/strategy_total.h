@@ -5,8 +5,8 @@
 
 #include "recompute.h"
 
-/* What the pieces of the strategy at hand cost, borrowed until the next question; NULL
- * where that fails (error filled). */
+/* The costs of the strategy's pieces, borrowed until the next question; NULL where that
+ * fails (error filled). */
 struct topt_pieces {
     /* An operator, with the moves to its inputs. */
     const struct topt_fragment_cost *(*op)(struct topt_pieces *p, int op);
@@ -19,11 +19,11 @@ struct topt_pieces {
 /* Add a piece to others: what is in flight is so once.  LIMIT where that overflows. */
 int topt_cost_join(struct topt_fragment_cost *sum, const struct topt_fragment_cost *c,
                    struct topt_error *err) TOPT_MUST_CHECK;
-/* What of an edge's alternatives is chosen. */
+/* The chosen alternative of an edge. */
 const struct topt_fragment_cost *topt_edge_choice(const struct topt_edge_cost *e,
                                                   enum topt_keep keep);
 
-/* What sums need of a model, whatever the strategy is. */
+/* The facts about a model that sums need, whatever the strategy is. */
 struct topt_totals {
     const struct topt_model *model; /* borrowed, as the settings are */
     const struct topt_settings *settings;

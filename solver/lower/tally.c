@@ -156,7 +156,7 @@ static struct topt_time all_reduce(const struct topt_tally *t, uint32_t axes,
     return topt_router_time(t->k->router, TOPT_ALL_REDUCE, axes, bytes);
 }
 
-/* What a window holds beside the block comes from the neighbours. */
+/* A window's elements beside the block come from the neighbours. */
 static struct topt_time halo(const struct topt_tally *t, const struct topt_instr *i)
 {
     int64_t a = bytes_of(t, i->a), b = bytes_of(t, i->b);
@@ -229,13 +229,13 @@ struct topt_time topt_tally_price(struct topt_tally *t, const struct topt_instr 
     }
 }
 
-/* What moves now may be hidden by computation: so the settings say of it. */
+/* May computation hide this move?  The settings say so. */
 static int runs_async(const struct topt_tally *t)
 {
     return topt_overlap_has(t->k->settings->overlap, t->async);
 }
 
-/* As often as what is written now happens. */
+/* Add the time as often as the instruction happens. */
 static int spend(struct topt_tally *t, struct topt_time time, int network,
                  struct topt_error *err)
 {

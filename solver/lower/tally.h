@@ -14,7 +14,7 @@ enum topt_phase {
     TOPT_PHASE_COUNT
 };
 
-/* Of one phase, over all micro-batches. */
+/* The sums of one phase, over all micro-batches. */
 struct topt_phase_time {
     int64_t compute_ns;
     int64_t waited_ns; /* of the network what computation waits for */
@@ -46,12 +46,12 @@ struct topt_tally {
 };
 
 void topt_tally_init(struct topt_tally *t, const struct topt_costing *k);
-/* What an instruction takes each time it happens, and whether the network does. */
+/* An instruction's time each time it happens, and whether it is the network's. */
 struct topt_time topt_tally_price(struct topt_tally *t, const struct topt_instr *i,
                                   int *ret_network);
 struct topt_fragments topt_tally_fragments(struct topt_tally *t, struct topt_error *err);
-/* What a framework's kernels keep and hold at once beside ours: 'cls' is where they
- * keep. */
+/* Count the bytes that a framework's kernels keep and hold at once beside ours: 'cls' is
+ * where they keep. */
 void topt_tally_eager(struct topt_tally *t, int op, enum topt_class cls);
 
 /* Take off the network's time what the operator's own computation hides:
@@ -75,10 +75,10 @@ void topt_tally_eager(struct topt_tally *t, int op, enum topt_class cls);
  * the settings say which share of all asynchronous communication does (topt_hidden_share). */
 void topt_tally_hide(struct topt_tally *t);
 
-/* What was added up of an operator (a hub: its producer), weighed as the settings say. */
+/* The sums of an operator (a hub: its producer), weighed as the settings say. */
 struct topt_fragment_cost topt_tally_cost(const struct topt_tally *t, int op);
 
-/* What counts how often: the one place where the papers' accounting differs. */
+/* The weights of classes: the one place where the papers' accounting differs. */
 extern const struct topt_weights {
     int64_t cls[TOPT_CLASS_COUNT], flight, output;
     int64_t copy; /* of a tensor kept in another layout than where it was made */

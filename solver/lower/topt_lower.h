@@ -43,15 +43,15 @@ enum topt_optimizer {
 const char *topt_optimizer_name(enum topt_optimizer o);
 int topt_optimizer_runs(enum topt_optimizer o); /* 0: plans count its bytes, no more */
 
-/* What memory_bytes counts. */
+/* The bytes that memory_bytes counts. */
 enum topt_accounting {
     TOPT_ACCOUNTING_RUN, /* what a run needs */
-    /* What the papers count (Cai et al., TensorOpt, 2020), which no run could live on:
-     * 4 bytes a parameter, and every output that is not fused with the operator before
-     * it, and what that makes inside, twice. */
+    /* The papers' count (Cai et al., TensorOpt, 2020), which no run could live on: 4 bytes a
+     * parameter, and twice every output that is not fused with the operator before it, with
+     * the tensors made inside. */
     TOPT_ACCOUNTING_PAPER,
-    /* The same, and a tensor that is kept in another layout than where it was made counts
-     * once more: the papers' tensor reuse, for which memory buys time. */
+    /* The papers' count, where a tensor that is kept in another layout than where it was
+     * made counts once more: their tensor reuse, for which memory buys time. */
     TOPT_ACCOUNTING_PAPER_REUSE,
     TOPT_ACCOUNTING_COUNT
 };
@@ -68,12 +68,12 @@ enum topt_overlap {
 };
 const char *topt_overlap_name(enum topt_overlap o);
 
-/* What a system may move while it computes. */
+/* The transfers that a system overlaps with computation. */
 enum topt_async { TOPT_ASYNC_NOTHING, TOPT_ASYNC_GRADIENT, TOPT_ASYNC_PARAM };
 int topt_overlap_has(enum topt_overlap o, enum topt_async what); /* does it? */
 
-/* What of a step PyTorch's own kernels run, one after the other, in place of fused
- * ones; bits.  Our runtime: nothing. */
+/* The parts of a step that PyTorch's own kernels run one after the other, in place of fused
+ * ones; bits.  Our runtime: none. */
 enum topt_eager_part {
     TOPT_EAGER_OPERATORS = 1, /* but losses; attention is one kernel there too */
     TOPT_EAGER_SCORES =
@@ -82,8 +82,8 @@ enum topt_eager_part {
     TOPT_EAGER_OPTIMIZER = 8
 };
 
-/* What the executing system holds beside the program's own buffers where parameters
- * are sharded. */
+/* The buffers that the executing system holds beside the program's own where parameters are
+ * sharded. */
 enum topt_gather {
     TOPT_GATHER_OPERATOR, /* an operator's parameters at a time, inside the arena: our runtime */
     /* Units of parameters as PyTorch's FSDP2 and DDP hold them: everything outside of
@@ -95,7 +95,7 @@ enum topt_gather {
 };
 const char *topt_gather_name(enum topt_gather g);
 
-/* What decides bytes besides the layouts. */
+/* The settings that decide bytes besides the layouts. */
 struct topt_settings {
     enum topt_dtype dtype;         /* of activations, weights and gradients */
     enum topt_optimizer optimizer; /* states are kept in f32, or f64 where dtype is f64 */
@@ -121,13 +121,13 @@ struct topt_settings {
     /* Gradients of units, and what is on its way of them, come while activations go,
      * unit by unit: so many thousandths of both are not charged beside these. */
     int late_permille;
-    /* Of memory that comes and goes in a step, so many thousandths more are charged:
-     * what a caching allocator holds and can't use.  Our runtime's arena: 0. */
+    /* Thousandths that are added to memory that comes and goes in a step, for bytes that a
+     * caching allocator holds and can't use.  Our runtime's arena: 0. */
     int allocator_permille;
     enum topt_accounting accounting;
     enum topt_overlap overlap;
-    /* Of asynchronous communication so many millionths are hidden, at least 1
-     * (topt_hidden_share); 0: of each operator's what its own computation hides. */
+    /* Millionths of asynchronous communication that are hidden, at least 1
+     * (topt_hidden_share); 0: each operator's own computation hides its communication. */
     int hidden_ppm;
     int eager; /* bits of enum topt_eager_part */
 };
@@ -148,15 +148,15 @@ struct topt_least_parameters {
 struct topt_least_parameters topt_least_parameters(const struct topt_model *m,
                                                    const struct topt_settings *s);
 
-/* What one use of a tensor does about backward (the paper's tensor reuse). */
+/* The choice of one use of a tensor for backward (the paper's tensor reuse). */
 enum topt_keep {
     TOPT_KEEP_AFTER, /* keep the copy in the consumer's layout, where backward reads it */
     TOPT_KEEP_BEFORE, /* keep the producer's copy and move it again in backward */
 };
 
-/* What is sharded over the replicas of a parameter, beside its own splits (ZeRO:
+/* The level of sharding over the replicas of a parameter, beside its own splits (ZeRO:
  * Rajbhandari et al. 2020), and whether its gradient is sparse (lower/rows.c).  Replicas
- * differ along the axes along which its gradient is partial; what is sharded lies in
+ * differ along the axes along which its gradient is partial; sharded tensors lie in
  * topt_sharded_layout. */
 enum topt_zero {
     TOPT_ZERO_NONE,
@@ -183,7 +183,7 @@ struct topt_config {
 };
 struct topt_config topt_config_none(void); /* no axis splits anything */
 
-/* What becomes of a hub's copy after forward. */
+/* The use of a hub's copy after forward. */
 enum topt_hub_keep {
     TOPT_HUB_DROP,      /* a consumer that reads it in backward keeps a copy */
     TOPT_HUB_KEEP,      /* kept for backward */
@@ -220,8 +220,8 @@ void topt_strategy_destroy(struct topt_strategy *s);
 struct topt_layout topt_value_layout(const struct topt_op *op, int operand,
                                      const struct topt_config *c,
                                      const struct topt_mesh *mesh);
-/* Of the gradient an operator produces for an INPUT or PARAM (may be partial), or
- * needs of its OUTPUT (never partial). */
+/* The layout of the gradient that an operator produces for an INPUT or PARAM (may be
+ * partial), or needs of its OUTPUT (never partial). */
 struct topt_layout topt_grad_layout(const struct topt_op *op, int operand,
                                     const struct topt_config *c,
                                     const struct topt_mesh *mesh);
@@ -409,13 +409,13 @@ int topt_lower(const struct topt_model *m, const struct topt_mesh *mesh,
                const struct topt_settings *settings, const struct topt_strategy *s,
                struct topt_router *router, struct topt_program **ret,
                struct topt_error *err) TOPT_MUST_CHECK;
-/* The same for samples that come from whoever trains: each device loads its part of the batch
- * alone, and what its configurations want is moved there from it. */
+/* A program for samples that the caller's training gives: each device loads its part of the
+ * batch alone, and the tensors that its configurations want are moved there from it. */
 int topt_lower_fed(const struct topt_model *m, const struct topt_mesh *mesh,
                    const struct topt_settings *settings, const struct topt_strategy *s,
                    struct topt_router *router, struct topt_program **ret,
                    struct topt_error *err) TOPT_MUST_CHECK;
-/* What these moves take of a step. */
+/* The time of these moves in a step. */
 int64_t topt_fed_ns(const struct topt_program *p, struct topt_router *router);
 void topt_program_destroy(struct topt_program *p);
 /* The instruction of a micro-batch that is the first kernel of the loss, whose inputs are the
@@ -425,11 +425,11 @@ int topt_program_find_loss(const struct topt_program *p);
 /* Put NORM into the step's end of a lowered program, before what follows from any update: then
  * gradients can be scaled by the norm of all of them, and are all alive at once. */
 int topt_program_clip(struct topt_program *p, struct topt_error *err) TOPT_MUST_CHECK;
-/* What NORM takes of a step. */
+/* The time of NORM in a step. */
 int64_t topt_clip_ns(const struct topt_program *p, const struct topt_hw *hw,
                      struct topt_router *router);
 
-/* What instruction 'instr', a ROWS_FETCH or ROWS_ADD, takes each time. */
+/* The time of instruction 'instr', a ROWS_FETCH or ROWS_ADD, each time. */
 int64_t topt_rows_ns(const struct topt_program *p, const struct topt_hw *hw,
                      struct topt_router *router, int instr);
 /* Kernels of a lowered program write where they read, as far as their rows allow it and nobody
@@ -454,9 +454,9 @@ int topt_program_offsets(const struct topt_program *p, int64_t align, int64_t *r
 
 /* ---- its times ----------------------------------------------------------------------- */
 
-/* What each instruction of a strategy's program takes: the prices of costs (below), in the
- * order of the program.  A loop's instructions are there once, and take what all rounds
- * take; so this program is for looking at and does not run. */
+/* The time of each instruction of a strategy's program: the prices of costs (below), in the
+ * order of the program.  A loop's instructions are there once, with the time of all rounds;
+ * so this program is for looking at and does not run. */
 struct topt_instr_time {
     int64_t ns;
     int64_t times;          /* rounds of a loop that 'ns' is of */
@@ -478,7 +478,7 @@ struct topt_fragment_cost {
     int64_t compute_ns,
         network_ns; /* of the network what nothing hides (settings.overlap) */
     int64_t basis_ns[TOPT_BASIS_COUNT]; /* the same time by what it rests on */
-    /* What stays, PARAM..KEPT, and RECOMPUTED; the others are 0. */
+    /* The classes that stay, PARAM..KEPT, and RECOMPUTED; the others are 0. */
     int64_t class_bytes[TOPT_CLASS_COUNT];
     int64_t transient_bytes; /* most of TRANSIENT and STAGING at once */
 };
@@ -501,18 +501,17 @@ struct topt_costing {
 int topt_cost_op(const struct topt_costing *k, int op, const struct topt_config *c,
                  struct topt_fragment_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The same of many configurations: where a way between layouts is not known it is
- * asked for, '*ret_open' is set, and time and transient bytes mean nothing;
- * topt_router_answer() finds all of these ways together, and then topt_cost_op() has
- * them. */
+/* The costs of many configurations: where a route between layouts is not known it is asked
+ * for, '*ret_open' is set, and time and transient bytes mean nothing; topt_router_answer()
+ * finds all of these routes together, and then topt_cost_op() has them. */
 int topt_cost_op_ask(const struct topt_costing *k, int op, const struct topt_config *c,
                      struct topt_fragment_cost *ret, int *ret_open,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Of a strategy that gives every operator the configuration in 'config', which share of
- * asynchronous communication computation hides, in millionths, as settings.hidden_ppm says it:
- * by the schedule of whole operators on a device and one link.  Gathers come a unit ahead,
- * or an operator where settings.gather is that. */
+/* The share of asynchronous communication that computation hides in a strategy that gives
+ * every operator the configuration in 'config', in millionths, as settings.hidden_ppm has
+ * it: by the schedule of whole operators on a device and one link.  Gathers come a unit
+ * ahead, or an operator where settings.gather is that. */
 int topt_hidden_share(const struct topt_costing *k, const struct topt_config *config,
                       int *ret_ppm, struct topt_error *err) TOPT_MUST_CHECK;
 
@@ -550,8 +549,7 @@ struct topt_move_cost {
 int topt_cost_move(const struct topt_costing *k, int tensor,
                    const struct topt_layout *from, const struct topt_layout *to,
                    struct topt_move_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;
-/* The same by its route, which was asked for beside many others, and the bytes of both
- * ends. */
+/* The cost by its route, which was asked for beside many others, and the bytes of both ends. */
 int topt_cost_move_by(const struct topt_costing *k, const struct topt_route *by,
                       int64_t from_bytes, int64_t to_bytes, struct topt_move_cost *ret,
                       struct topt_error *err) TOPT_MUST_CHECK;
@@ -572,8 +570,8 @@ int topt_cost_edge(const struct topt_costing *k, int tensor,
                    const struct topt_edge_end *from, const struct topt_edge_end *to,
                    struct topt_edge_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The same, where the move of the value there and of the gradient back (NULL: there is
- * none) have been priced, without what its time rests on: tables have millions of
+/* The alternatives where the move of the value there and of the gradient back (NULL: there
+ * is none) have been priced, without the basis of their times: tables have millions of
  * these.  'in_place': both ends have the same layout of the value.  Returns how many. */
 struct topt_edge_alternative {
     enum topt_keep keep;
@@ -644,8 +642,8 @@ int topt_cost_strategy(const struct topt_costing *k, const struct topt_strategy 
                        struct topt_strategy_cost *ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The same on a profile with groups of unlike devices: what each group takes, by its own blocks
- * and rates.  The mesh's first axis has parts of one group each, in the order of the profile.
+/* The costs on a profile with groups of unlike devices: of each group, by its own blocks and
+ * rates.  The mesh's first axis has parts of one group each, in the order of the profile.
  * INVAL where it has not. */
 struct topt_group_costs {
     int n, slowest; /* the group that takes most time */

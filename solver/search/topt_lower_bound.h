@@ -47,8 +47,8 @@ struct topt_weights {
     int64_t least, allowance; /* of the lightest strategy, and of the corner */
 };
 struct topt_weights topt_lower_bound_weights(const struct topt_lower_bound *w);
-/* Of the lightest strategy with a configuration of an operator; INT64_MAX beyond the
- * corner.  Of operators that are alike (in costs and classes) one number is kept: the
+/* The weight of the lightest strategy with a configuration of an operator; INT64_MAX beyond
+ * the corner.  Operators that are alike (in costs and classes) share one number: the
  * lightest with any of them. */
 int64_t topt_lower_bound_min_marginal(const struct topt_lower_bound *w, int op,
                                       int config);

@@ -87,8 +87,7 @@ struct topt_search_options {
 };
 
 #define TOPT_SEARCH_MAX_THREADS 256
-/* What a command was given as --threads, for a search.  USAGE where it is more than
- * that. */
+/* Read a command's --threads for a search.  USAGE where it is more than that. */
 int topt_search_threads(int64_t given, int *ret, struct topt_error *err) TOPT_MUST_CHECK;
 
 struct topt_search_stats {

@@ -15,7 +15,7 @@
 enum { DEVICE, WAITED, ASIDE, RUNNERS = ASIDE + TOPT_LINK_COUNT };
 enum { ALL_LINKS = (1 << TOPT_LINK_COUNT) - 1 };
 
-/* What runs; an asynchronous task that takes several links is at the first of them. */
+/* The running tasks; an asynchronous task that takes several links is at the first of them. */
 struct runner {
     int task; /* -1: nothing */
     int64_t left;
@@ -85,7 +85,8 @@ static int links_of(const struct engine *e, int at)
     return task < 0 ? 0 : e->g->task[task].links;
 }
 
-/* Who came first has its links first: nobody takes a link for which one before waits. */
+/* Tasks take links in the order in which they came: none takes a link for which an earlier
+ * one waits. */
 static void start_async(struct engine *e)
 {
     struct queue *q = &e->async;
@@ -168,7 +169,7 @@ static int step(struct engine *e)
     return 1;
 }
 
-/* Those that wait for nothing come first, in the order of the program. */
+/* Tasks that wait for nothing come first, in the order of the program. */
 static void run(struct engine *e)
 {
     int n = e->g->n, *first = e->waited.task + n, nfirst = 0;

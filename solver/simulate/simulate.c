@@ -24,14 +24,14 @@ static int micros_of(const struct topt_timed_program *t)
     return (int)(n > all ? all : n);
 }
 
-/* Of 'micros' micro-batches. */
+/* The time of 'micros' micro-batches. */
 static int run(struct sim_graph *g, int micros, int64_t *ret_ns, struct topt_error *err)
 {
     g->micros = micros;
     return sim_graph_make(g, err) || sim_graph_run(g, ret_ns, err) ? -1 : 0;
 }
 
-/* What a further micro-batch takes: of the last one that was simulated. */
+/* The time of a further micro-batch: that of the last one that was simulated. */
 static int find_period(const struct sim_graph *of, int64_t all_ns, int64_t *ret_ns,
                        struct topt_error *err)
 {
@@ -43,7 +43,7 @@ static int find_period(const struct sim_graph *of, int64_t all_ns, int64_t *ret_
     return rc;
 }
 
-/* What there is of each section of the program, over a whole step. */
+/* The totals of each section of the program, over a whole step. */
 static void sum_up(struct topt_simulation *s)
 {
     const struct topt_program *p = s->timed.program;

@@ -63,7 +63,7 @@ int topt_simulate(const struct topt_costing *k, const struct topt_strategy *s,
                   struct topt_error *err) TOPT_MUST_CHECK;
 void topt_simulation_fini(struct topt_simulation *s);
 
-/* What people call a task: "l3.up backward", "reduce l3.up". */
+/* A task's name for people: "l3.up backward", "reduce l3.up". */
 const char *topt_task_words(const struct topt_simulation *s, int task, char *buf,
                             size_t size);
 
@@ -73,7 +73,7 @@ json_t *topt_simulation_json(const struct topt_simulation *s,
 /* All tasks in the trace-event format that chrome://tracing and Perfetto read; freed by the
  * caller, NULL when out of memory. */
 char *topt_simulation_trace(const struct topt_simulation *s);
-/* The same as a picture that stands alone. */
+/* The timeline as a picture that stands alone. */
 char *topt_simulation_svg(const struct topt_simulation *s, const char *title);
 
 #endif

@@ -19,8 +19,8 @@ struct incumbent_costs {
     int n;
 };
 
-/* What a thread needs to find optima of weighted sums, and to search segments of the
- * frontier between them. */
+/* A thread's workspace for optima of weighted sums and for segments of the frontier between
+ * them. */
 struct scalarizer {
     const struct elimination_plan *plan;
     const struct topt_search_options *options;
@@ -45,8 +45,8 @@ int64_t topt_scalarizer_bytes(const struct elimination_plan *plan);
 int topt_scalarizer_lightest(struct scalarizer *b, int64_t time, int64_t memory,
                              struct found_strategy *ret) TOPT_MUST_CHECK;
 
-/* The same in parts: weigh by about that ratio, into bound 0; then the lightest by
- * that. */
+/* The same in two steps: weigh by about that ratio, into bound 0; then find the lightest by
+ * it. */
 int topt_scalarizer_weigh(struct scalarizer *b, int64_t time, int64_t memory,
                           struct topt_cost corner) TOPT_MUST_CHECK;
 int topt_scalarizer_backtrack(struct scalarizer *b,

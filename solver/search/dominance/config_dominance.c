@@ -50,7 +50,7 @@ struct narrowing {
     int64_t work, removed;
 };
 
-/* What a thread has for one operator. */
+/* A thread's workspace for one operator. */
 struct workspace {
     struct substitution *swap; /* room for those of its sides */
     int64_t work, removed;
@@ -62,7 +62,7 @@ struct sum {
     topt_wide memory, time;
 };
 
-/* What one more substitution may cost at most where the others cost 'sum'. */
+/* The most that one more substitution may cost where the others cost 'sum'. */
 static int64_t room(topt_wide sum)
 {
     return sum < -(topt_wide)TOPT_SUBSTITUTION_MOST  ? TOPT_SUBSTITUTION_MOST

@@ -2,14 +2,14 @@
  * dominates.
  *
  * In row o, a point p of entry (c, o) goes where one q of (w, o) and the substitution of c for w
- * together are no more in memory and time, and less in one.  Rows are independent, so
- * each is one thread's job, which finds out itself what substitutions cost at most, and only as
- * far as he could use it. Who outdid points of earlier rows is tried first: most go
- * there.  Of the others most can't, which lower bounds in floats tell, many at once.
+ * together are no more in memory and time, and less in one.  Rows are independent, so each is
+ * one thread's job, which itself bounds the cost of substitutions, as far as the row needs them.
+ * Values that dominated points of earlier rows are tried first: they dominate most points.  Most
+ * other values can't dominate anything, which lower bounds in floats tell for many at once.
  *
- * Most of what is left by one end is dominated at the other.  So both ends are first gone
- * through quickly: few rows wholly, the others with those alone who outdid something
- * there. */
+ * Most points that one end leaves are dominated at the other.  So both ends first make a quick
+ * pass: over few rows with all values, over the others with the values alone that dominated
+ * something there. */
 #include "entry_dominance.h"
 
 #include "dominance_tuning.h"
@@ -21,7 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is known of a substitution: at least this; all of it?  And was it asked for before? */
+/* A lower bound of a substitution's cost: is it the cost itself, and was it asked for
+ * before? */
 struct swap_bound {
     int64_t memory, time;
     int wholly, asked;
@@ -59,14 +60,14 @@ struct lanes {
  * there any? */
 typedef int hits_fn(const struct lanes *l, const float most[2], uint32_t hit[LANES]);
 
-/* What a worker has for itself.  By value v * nvalues + w: what is known of the substitution, and
- * what that is at least, in floats; those of the row's lists are by w alone. */
+/* A worker's workspace, by value v * nvalues + w: what is known of the substitution, and a
+ * lower bound of it in floats; the lists of a row are by w alone. */
 struct scratch {
     struct swap_bound *swap;
     float *swap_memory, *swap_time, *row_memory, *row_time;
     size_t stride; /* values, filled up to whole LANES by such that dominate nothing */
     hits_fn *hits;
-    int *recent;    /* by value: a few that outdid it last, last one first */
+    int *recent;    /* by value: a few that dominated it last, the latest first */
     uint32_t *left; /* by point of an entry */
 };
 
@@ -138,7 +139,7 @@ static struct swap_bound find_swap(const struct dominance_end *k, int v, int w,
 
 /* ---- one row ----------------------------------------------------------------------- */
 
-/* What is left of an entry's points, in order: numbers in the entry. */
+/* The numbers of an entry's points that are left, in order. */
 struct remains {
     struct run p;
     uint32_t *left, n;
@@ -247,7 +248,7 @@ static uint32_t try_swap(const struct pass *ps, struct scratch *s, int c, int w,
     return drop_dominated(r, entry(ps, ps->end->class_of[w], o), swap);
 }
 
-/* Who outdid something comes to the front of the few that are tried first. */
+/* Move a value that dominated a point to the front of the few that are tried first. */
 static void move_to_front(int *recent, int w)
 {
     int i = 0;
@@ -289,7 +290,8 @@ static hits_fn *find_hits(void)
     return hits_plain;
 }
 
-/* Try one that outdid something in an earlier row, or may do so by what is known. */
+/* Try a value that dominated points of an earlier row, or may do so by the bounds that are
+ * known. */
 static void try_value(const struct pass *ps, struct scratch *s, int c, int w, int o,
                       struct remains *r)
 {
@@ -323,7 +325,7 @@ static void try_all(const struct pass *ps, struct scratch *s, int c, int o,
     }
 }
 
-/* What no other value dominates of value c in row o is needed. */
+/* Mark the points of value c in row o that no other value dominates as needed. */
 static void thin_entry(const struct pass *ps, struct scratch *s, int c, int o, int wholly)
 {
     struct remains r = {.p = entry(ps, ps->end->class_of[c], o), .left = s->left};

@@ -235,7 +235,7 @@ static int32_t walk_rows(const struct substitution_rows *r, int v, int w, int32_
     return at;
 }
 
-/* What it costs where v is at its best. */
+/* The substitution's cost where v is at its best. */
 static void glance(const struct substitution_rows *r, int v, int w,
                    struct substitution *swap)
 {

@@ -63,7 +63,7 @@ int64_t topt_substitution(const struct substitution_side *s, int v, int w,
 int topt_substitution_known(const struct substitution_side *s, int v,
                             struct substitution swap);
 
-/* The same between two lists of alternatives: each of v's has one of w's in its stead. */
+/* The substitution between two lists of alternatives: each of v's is replaced by one of w's. */
 struct substitution topt_substitution_lists(const struct topt_cost *v, int32_t nv,
                                             const struct topt_cost *w, int32_t nw);
 

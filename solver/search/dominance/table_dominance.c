@@ -28,7 +28,8 @@
 
 enum { NBUCKETS = 1024 };
 
-/* What an operator has outside of a factor; factors with the same are thinned alike. */
+/* An operator's costs and edges outside of a factor; factors with the same ones are thinned
+ * alike. */
 struct end_key {
     int own, view, nsides; /* table of the operator's own costs; how the factor sees it */
     struct {
@@ -44,7 +45,7 @@ struct outside_end {
     int number, nsides, edge[TOPT_MOST_SIDES];
 };
 
-/* What a strategy has outside of a factor. */
+/* A strategy's edges outside of a factor. */
 struct outside {
     struct outside_end end[2];
 };
@@ -203,7 +204,8 @@ static int find_sides(struct table_dominance *t, int op, int most, struct topt_a
     return 1;
 }
 
-/* What a factor's end has outside: NO_END where that is too much.  0, or -1: memory. */
+/* Collect the edges outside of a factor's end: NO_END where there are too many.  0, or -1:
+ * memory. */
 static int find_end(struct table_dominance *t, const struct factor *f, int d, int most,
                     struct topt_arena *a, struct outside_end *ret)
 {
@@ -374,7 +376,7 @@ static int fill_table(struct table_dominance *t, const struct factor *f,
     return rc;
 }
 
-/* What is outside of a factor, to which edges that are not marked belong. */
+/* The part outside of a factor, to which edges that are not marked belong. */
 static int find_outside(struct table_dominance *t, const struct factor *f,
                         struct topt_arena *a, struct outside *ret, struct topt_error *err)
 {

@@ -52,7 +52,7 @@ static const int32_t *entry_of(const struct crosser *c, const struct topt_search
            x->to_class[c->mix[x->to]];
 }
 
-/* What an edge costs as the mix has it. */
+/* An edge's cost in the mixed strategy. */
 static struct topt_cost edge_cost(const struct crosser *c, int e)
 {
     const struct topt_search_edge *x = &c->problem->edge[e];

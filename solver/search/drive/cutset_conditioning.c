@@ -195,7 +195,7 @@ static void tell_progress(const struct conditioning *c, int done)
     TOPT_PROGRESS(p, gap, -1);
 }
 
-/* What a slice found is the whole's from here on. */
+/* Move a slice's points to the whole. */
 static int collect_slice(struct conditioning *c, int number)
 {
     struct slice *s = &c->slice[number];
@@ -311,7 +311,7 @@ static void fini(struct conditioning *c)
     free(c->known);
 }
 
-/* What the caller has. */
+/* The caller's incumbents. */
 static int copy_known(struct conditioning *c)
 {
     int n = c->options->fastest ? 0 : c->options->nknown;

@@ -8,7 +8,7 @@
 /* ---- a segment (segment.c) --------------------------------------------------------- */
 
 enum {
-    /* Of what is to be explored a part is tried first; the same where one strategy is
+    /* The part of a segment's range that is tried first; and the part where one strategy is
      * wanted, which is hardly above its edge of the hull; chain-480x28 and 70b-any. */
     FIRST_REACH = 64,
     FIRST_REACH_FAST = 1 << 14,
@@ -17,8 +17,8 @@ enum {
     NEXT_REACH = 2,
     NEXT_REACH_CHEAP = 8,
     DEAR_PART = 3,
-    /* Of the pairs of a scalarised pass: cheap is less than a part, expensive is more than so
-     * many times; chain-480x28. */
+    /* Shares of the pairs of a scalarised pass: less than a part is cheap, more than so many
+     * times is expensive; chain-480x28. */
     CHEAP_PART = 4,
     DEAR_TIMES = 2,
     /* So much less far where tables took too much, and so many times more may be taken

@@ -9,7 +9,7 @@
 int topt_search_ft(const struct topt_search_problem *problem,
                    const struct topt_search_options *options, struct topt_frontier **ret,
                    struct topt_error *err) TOPT_MUST_CHECK;
-/* What it does with large problems; for tests, of any size. */
+/* The search as of large problems, whatever the size: for tests. */
 int topt_search_smaller(const struct topt_search_problem *problem,
                         const struct topt_search_options *options,
                         struct topt_frontier **ret,

@@ -83,7 +83,7 @@ static int within(const struct fixing *z)
            (f->cost[0].time <= c.time && f->cost[f->npoints - 1].memory <= c.memory);
 }
 
-/* What was found becomes the segment's. */
+/* Move the points that were found to the segment. */
 static int read_points(struct fixing *z)
 {
     struct topt_frontier *f = z->frontier;

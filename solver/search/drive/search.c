@@ -54,7 +54,7 @@ static int check_options(const struct topt_search_options *o, struct topt_error 
     return 0;
 }
 
-/* What is told to stop before it has anything says that it knows nothing. */
+/* A search that is told to stop before it has a point claims nothing. */
 static int run(const struct algorithm *a, const struct topt_search_problem *problem,
                const struct topt_search_options *options, struct topt_frontier **ret,
                struct topt_error *err)

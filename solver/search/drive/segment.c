@@ -99,8 +99,8 @@ static struct step_corner step_at(const struct segment *segment, const struct st
                                 {heaviest, slowest}};
 }
 
-/* What the heaviest strategy weighs that may be missed when only 'point' and what was
- * known before are had; with no memory to tell, as if nothing were. */
+/* The weight of the heaviest strategy that may be missed when only 'point' and the points
+ * known before are kept; without memory to tell, as if no point were known. */
 int64_t topt_segment_needed(const struct scalarizer *b, const struct segment *segment,
                             const struct topt_cost *point, int n)
 {
@@ -316,7 +316,7 @@ static int64_t next_budget(const struct scalarizer *b, int64_t budget, int at_on
     return budget < most / BUDGET_TIMES ? BUDGET_TIMES * budget : most;
 }
 
-/* What to do with tables that take too many points. */
+/* The next step with tables that take too many points. */
 static int too_much(struct scalarizer *b, struct segment *segment, int can_split,
                     int64_t *budget)
 {
@@ -380,8 +380,8 @@ static int explore(struct scalarizer *b, struct segment *segment, int64_t opt,
             (made == TOPT_MADE_TOO_MUCH && too_much(b, segment, can_split, &budget)))
             return -1;
         if (made == TOPT_MADE_TOO_MUCH) {
-            /* What is known says well what is needed, and so do points that were made;
-             * two ends alone do not. */
+            /* Known points bound well what is needed, and so do points that were made; two
+             * ends alone do not. */
             if (!b->known.n && o->fastest)
                 reach = segment->explored +
                         topt_max((reach - segment->explored) / STEP_BACK, 1);

@@ -11,9 +11,9 @@ enum segment_state {
     SEGMENT_DONE,
 };
 
-/* What may be between two strategies that nothing beats.  No strategy in it is heavier or
- * slower than the corner, and none that is not known weighs less than or as much as
- * 'explored'. */
+/* A segment of the frontier: the strategies that may lie between two that nothing dominates.
+ * No strategy in it is heavier or slower than the corner, and none that is not known weighs
+ * less than or as much as 'explored'. */
 struct segment {
     enum segment_state state;
     int depth;
@@ -45,8 +45,8 @@ int topt_segment_leave(struct scalarizer *b, struct segment *segment) TOPT_MUST_
  * one. */
 int topt_segment_plain(struct scalarizer *b, struct segment *segment) TOPT_MUST_CHECK;
 
-/* What the heaviest strategy weighs that may be missed in an open segment, by bound 0,
- * when only 'point' and what was known before are had. */
+/* The weight, by bound 0, of the heaviest strategy of an open segment that may be missed
+ * when only 'point' and the points known before are kept. */
 int64_t topt_segment_needed(const struct scalarizer *b, const struct segment *segment,
                             const struct topt_cost *point, int n);
 

@@ -175,7 +175,7 @@ static int by_memory(const void *x, const void *y)
     return a->first != b->first ? a->first - b->first : a->cut - b->cut;
 }
 
-/* Those in a segment's corner that nothing beats, by memory. */
+/* The points in a segment's corner that nothing dominates, by memory. */
 static int reduce_crossovers(const struct segment *b, struct crossover *x, int n)
 {
     int64_t last = b->left.time;
@@ -204,8 +204,8 @@ static int covers(const struct two_phase *s, const struct segment *b,
     return (topt_wide)b->time * missed + (topt_wide)b->memory * memory < line;
 }
 
-/* As few as are all that is needed of the segment, 0 where they are not.  Where only the
- * fastest is asked for, it is of use alone. */
+/* Choose the crossovers if they are few and all that is needed of the segment; 0 where they are
+ * not.  Where only the fastest is asked for, it alone is of use. */
 static int choose_crossovers(const struct two_phase *s, const struct segment *b,
                              struct crossover *x, int n)
 {
@@ -290,8 +290,8 @@ static int segment_between(const struct two_phase *s, struct topt_cost l,
            ret->time > 0 && ret->memory > 0;
 }
 
-/* What has the time of the fastest strategy and less memory, where the weighted sum by
- * which it was found was too coarse to tell. */
+/* Find a strategy as fast as the fastest that needs less memory, where the weighted sum that
+ * found the fastest was too coarse to tell. */
 static int segment_at_end(const struct two_phase *s, struct topt_cost end,
                           struct segment *ret)
 {

@@ -438,7 +438,7 @@ static void pick_pair(struct elimination_plan *p, int op, int *ret_a, int *ret_b
     *ret_b = best.b;
 }
 
-/* What the factors other than a and b tell apart of an operator. */
+/* The values of an operator that the factors other than a and b tell apart. */
 static int remaining_view(struct elimination_plan *p, int op, int a, int b,
                           struct view *ret)
 {
@@ -614,7 +614,7 @@ static int make_room(struct elimination_plan *p)
     return 0;
 }
 
-/* What one try to plan has made. */
+/* The result of one attempt to plan. */
 static void clear(struct elimination_plan *p)
 {
     topt_tables_fini(&p->tables);

@@ -13,7 +13,7 @@ int topt_elimination_init(struct elimination_plan *p,
                           const struct topt_search_options *options,
                           struct topt_error *err) TOPT_MUST_CHECK;
 void topt_elimination_fini(struct elimination_plan *p);
-/* The same without a heuristic: LIMIT where a table would be too large. */
+/* Plan without a heuristic: LIMIT where a table would be too large. */
 int topt_elimination_exactly(struct elimination_plan *p,
                              const struct topt_search_problem *problem,
                              const struct topt_search_options *options,

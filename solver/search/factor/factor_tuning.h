@@ -21,7 +21,7 @@ enum {
      * times the mean that is allowed; wideresnet-16. */
     MEAN_AFTER = 64,
     MEAN_TIMES = 2,
-    /* Of a segment's budget the part that its first table may use; chain-480x28. */
+    /* The part of a segment's budget that its first table may use; chain-480x28. */
     FIRST_TABLE_PART = 16,
     /* Choices of an entry that are sorted one by one; gpt-frontier-full-8. */
     FEW_CHOICES = 16,

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What counts as much as the other: so much memory, so much time. */
+/* The amounts of memory and of time that count alike. */
 struct balance {
     double memory, time;
 };

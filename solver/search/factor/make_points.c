@@ -45,7 +45,7 @@ void topt_maker_trim(struct maker *k)
     k->cap_entries = n;
 }
 
-/* What the bounds leave for an entry; 0 where that is nothing. */
+/* The room that the bounds leave for an entry; 0 where there is none. */
 static int set_bounds(struct maker *k, int64_t entry)
 {
     struct merge *m = &k->merge;

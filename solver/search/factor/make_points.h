@@ -23,8 +23,8 @@ enum topt_made { TOPT_MADE, TOPT_MADE_TOO_MUCH, TOPT_MADE_STOPPED, TOPT_MADE_FAI
 enum topt_made topt_make(struct maker *k, int64_t budget,
                          struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The same for a plan that still grows, without bounds: start, then make the tables from
- * number 'from' on, those before it being made.  'budget' counts from the start. */
+/* Make the points of a plan that still grows, without bounds: start, then make the tables
+ * from number 'from' on, those before it being made.  'budget' counts from the start. */
 int topt_make_start(struct maker *k, struct topt_error *err) TOPT_MUST_CHECK;
 enum topt_made topt_make_more(struct maker *k, size_t from, int64_t budget,
                               struct topt_error *err) TOPT_MUST_CHECK;

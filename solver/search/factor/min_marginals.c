@@ -30,7 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of an entry, by its number among all; of no table 0. */
+/* The weight of an entry, by its number among all; of no table 0. */
 static int64_t least_of(const struct table *t, int64_t entry, const struct scalar_pass *b)
 {
     if (t && !t->weighed)
@@ -223,7 +223,7 @@ int topt_least_weights(const struct tables *ts, const struct topt_search_options
     return 0;
 }
 
-/* What is left of one factor's entries, by the other's least weights. */
+/* The room that is left for one factor's entries, by the other's least weights. */
 static void lower_rests(int64_t *restrict rest, const int32_t *at,
                         const int64_t *restrict least, const int32_t *by, int64_t r,
                         int32_t n)
@@ -234,7 +234,7 @@ static void lower_rests(int64_t *restrict rest, const int32_t *at,
     }
 }
 
-/* The same where B's weights are not kept. */
+/* That room where B's weights are not kept. */
 static void lower_rests_by_leaf(const struct step *s, const struct cursor *c,
                                 int32_t from, int32_t n, int64_t r, struct scalar_pass *b)
 {
@@ -280,7 +280,7 @@ static int weigh_rest(const struct tables *ts, const struct table *root,
                       const struct topt_search_options *options, struct scalar_pass *b,
                       int all, struct topt_error *err)
 {
-    /* Of edges' leaves, which are the most by far, it is never touched. */
+    /* The leaves of edges, which are the most by far, never touch it. */
     for (size_t i = 0; i < ts->nall; i++) {
         const struct table *t = ts->all[i];
         for (int64_t e = 0; (!t->leaf || (all && t->rest_wanted)) && e < t->nentries; e++)

@@ -17,7 +17,7 @@ int topt_min_marginals(const struct tables *ts, const struct table *root,
                        const struct topt_search_options *options, struct scalar_pass *b,
                        struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The same of the costs that operators have of their own, too. */
+/* The weights, with the costs that operators have of their own. */
 int topt_min_marginals_all(const struct tables *ts, const struct table *root,
                            const struct topt_search_options *options,
                            struct scalar_pass *b, struct topt_error *err) TOPT_MUST_CHECK;

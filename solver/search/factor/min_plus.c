@@ -131,7 +131,7 @@ static void tile(const double *a, const double *b, int nk, double *ret)
 }
 
 #ifdef WIDEST
-/* The same with vectors of so many numbers, two of each row at a time. */
+/* The product with vectors of so many numbers, two of each row at a time. */
 #define TILE(name, attribute, vector, width, operation)                                  \
     attribute static void name(const double *a, const double *b, int nk, double *ret)    \
     {                                                                                    \
@@ -235,7 +235,7 @@ static void multiply(const struct product *p, keep_fn *keep, const void *to)
         }
 }
 
-/* What panels of ROWS take: the last is filled up. */
+/* The size of panels of ROWS: the last is filled up. */
 static size_t panels(int64_t n, int64_t nk)
 {
     return (size_t)((n + ROWS - 1) / ROWS * ROWS * nk);
@@ -375,8 +375,8 @@ static void write_rests(const struct table *t, const struct scalar_pass *b,
             }
 }
 
-/* What is left of one factor, 'of', by the other, whose rows are the product's inner
- * dimension. */
+/* The room that is left for one factor, 'of', by the other, whose rows are the product's
+ * inner dimension. */
 static void rest_by_tiles(const struct table *t, struct scalar_pass *b,
                           const struct side *of, const struct side *by, double *room)
 {

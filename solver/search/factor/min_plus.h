@@ -11,7 +11,7 @@ enum { TOPT_TILES = 3 };
 typedef void topt_tile_fn(const double *a, const double *b, int nk, double *ret);
 int topt_min_plus_tiles(topt_tile_fn *ret[TOPT_TILES]);
 
-/* As the loops of min_marginals.c, for weights that are light. */
+/* The loops of min_marginals.c for weights that are small numbers. */
 void topt_min_plus_least(const struct table *t, struct scalar_pass *b);
 void topt_min_plus_rest(const struct table *t, struct scalar_pass *b, int for_a,
                         int for_b);

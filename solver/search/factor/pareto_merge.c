@@ -75,8 +75,7 @@ static int grow_output(struct merge *m)
     return 0;
 }
 
-/* What the points of a run weigh at least; leaves of single points keep no such
- * number. */
+/* The least weight of the points of a run; leaves of single points keep no such number. */
 static int64_t least_of(const struct merge_bound *b, struct run r)
 {
     return r.n == 1 ? b->time * r.cost->time + b->memory * r.cost->memory

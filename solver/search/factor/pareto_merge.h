@@ -11,8 +11,8 @@ struct back {
     uint32_t a, b;
 };
 
-/* What is left of a weighted sum (scalar_pass.h) for the points of one entry: a point stays
- * only where time * its time + memory * its memory is at most 'room'. */
+/* The room of a weighted sum (scalar_pass.h) for the points of one entry: a point stays only
+ * where time * its time + memory * its memory is at most 'room'. */
 struct merge_bound {
     int64_t time, memory, room;
     const int64_t *least; /* of any entry: what its points weigh at least */

@@ -16,7 +16,7 @@ struct points {
     /* Number of the configuration or alternative; NULL: each point is that of its number
      * in its entry. */
     int32_t *choice;
-    /* What 'first' and 'cost' refer to, where they are not the table's own. */
+    /* The owner of 'first' and 'cost', where they are not the table's own. */
     uint32_t *own_first;
     struct topt_cost *own_cost;
 };
@@ -44,8 +44,7 @@ const struct points *topt_points_of_choices(struct point_store *s, struct choice
                                             size_t n, int64_t nentries,
                                             struct topt_error *err);
 
-/* Those of an edge's table; equal tables have the same.  The table must outlive the
- * store. */
+/* The points of an edge's table; equal tables share them.  The table must outlive the store. */
 const struct points *topt_points_of_table(struct point_store *s,
                                           const struct topt_table *t,
                                           struct topt_error *err);

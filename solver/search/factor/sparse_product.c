@@ -33,14 +33,14 @@ struct rows {
     const int32_t *y_first, *y; /* by k: those y that the other has points for */
 };
 
-/* What a thread has for itself. */
+/* A thread's workspace. */
 struct worker_rows {
     struct merge merge;
     int32_t *start, *list; /* of every y: numbers k; 'start' of each y */
     int64_t cap_list;
 };
 
-/* A row that was made: of whom, where in his output; and how many points each entry
+/* A row that was made: by which thread, where in its output, and how many points each entry
  * has. */
 struct made_row {
     int worker;
@@ -211,7 +211,7 @@ static int start_workers(struct product *p, const struct maker *k, int ny)
     return 0;
 }
 
-/* What the workers looked at, and what failed, becomes the maker's. */
+/* Add the workers' counts and their failures to the maker's. */
 static int sum_up(struct product *p, struct merge *m)
 {
     for (int i = 0; i < p->nworkers; i++) {

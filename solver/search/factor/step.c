@@ -18,7 +18,7 @@ void topt_min_plus_find(struct step *s)
     const int32_t *off = s->off;
     int of_a = 0, of_b = 0; /* dimensions that only A, or only B, tells apart */
     s->matrix = 0;
-    /* Of a table without entries nothing says which factor distinguishes its dimensions. */
+    /* A table without entries does not tell which factor distinguishes its dimensions. */
     if (s->ngroups != 1 || !s->b || s->kfirst[1] < 2 || !s->nentries)
         return;
     for (int d = 0; d < s->ndims; off += 2 * s->size[d++])

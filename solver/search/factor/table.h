@@ -71,7 +71,7 @@ int topt_tables_account(struct tables *ts, int64_t bytes,
  * of the output dimensions; 0 where there is no B. */
 void topt_step_entries(const struct step *s, int64_t x, int64_t *ret_a, int64_t *ret_b);
 
-/* The same for all x in order: start, then next after each; x counts up from 0. */
+/* Iterate over all x in order: start, then next after each; x counts up from 0. */
 struct cursor {
     const struct step *step;
     const int32_t *off_a, *off_b; /* of the last dimension */

@@ -14,7 +14,7 @@
 
 #include "topt_error.h"
 
-/* What a factor tells apart of an operator. */
+/* The values of an operator that a factor tells apart. */
 struct view {
     int n;             /* classes */
     const int32_t *of; /* class by value of the operator */
@@ -30,11 +30,11 @@ struct views {
 void topt_value_classes_init(struct views *v, struct topt_arena *arena);
 void topt_value_classes_fini(struct views *v);
 
-/* Of n values: nothing is told apart (of none there is no class), and everything is.  All
- * of these return 0, or -1 where memory is short. */
+/* Classes of n values: one for all (none of no values), and one for each.  All of these
+ * return 0, or -1 where memory is short. */
 int topt_value_classes_one(struct views *v, int n, struct view *ret) TOPT_MUST_CHECK;
 int topt_value_classes_all(struct views *v, int n, struct view *ret) TOPT_MUST_CHECK;
-/* What 'by' tells apart as well (class by value), in the order of their first values. */
+/* Refine the classes by 'by' (class by value), in the order of their first values. */
 int topt_value_classes_split(struct views *v, int n, const struct view *view,
                              const int32_t *by, struct view *ret) TOPT_MUST_CHECK;
 /* Of n configurations some are one value of 'nvalues': 'classes' by value, from those by

@@ -30,7 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a point is made of: a choice, or two other points. */
+/* The parts of a point: a choice, or two other points. */
 struct deriv {
     const struct deriv *a, *b;
     int op, edge; /* -1 none */

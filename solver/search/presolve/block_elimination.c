@@ -93,7 +93,7 @@ static int64_t count_points(const struct condensing *k, const struct table *t)
     return n;
 }
 
-/* What carrying a frontier across a table costs, about: its entries are weighed, its
+/* The approximate work of carrying a frontier across a table: its entries are weighed, its
  * points merged. */
 static int64_t size_of(const struct condensing *k, const struct table *t)
 {
@@ -115,7 +115,7 @@ static int64_t at_least(int64_t least, int64_t n)
     return n > least ? n : least;
 }
 
-/* Of the tables that are not made yet the largest's entries. */
+/* The entries of the largest table that is not made yet. */
 static int64_t largest_entries(const struct condensing *k)
 {
     const struct tables *ts = &k->c->plan.tables;
@@ -249,8 +249,7 @@ static int thin_edges(struct condensing *k)
 
 /* ---- trying, and taking back ------------------------------------------------------- */
 
-/* What a step of the plan that did not go through means: 0 where only the table is
- * refused. */
+/* Judge a step of the plan that failed: 0 where only the table is refused. */
 static int refused(struct condensing *k)
 {
     if (k->failed.code == TOPT_ERR_LIMIT)
@@ -501,8 +500,8 @@ static int eliminate_links(struct condensing *k, struct link *link, const char *
     return done;
 }
 
-/* What is left is chains, which are best walked operator by operator; but where the same
- * links come again and again, a longer step that is made once saves every walk some. */
+/* Chains are left, which are best walked operator by operator; but where the same links come
+ * again and again, a longer step that is made once saves work on every walk. */
 static int shorten_chains(struct condensing *k, const char *keep)
 {
     int done = 1;
@@ -517,7 +516,7 @@ static int shorten_chains(struct condensing *k, const char *keep)
 
 /* ---- all of it --------------------------------------------------------------------- */
 
-/* Those that stay are the operators where blocks hang together, and those that are to be
+/* The operators that stay are those where blocks hang together, and those that are to be
  * kept. */
 static int find_stays(struct condensing *k, const char *keep)
 {

@@ -34,7 +34,7 @@ static void choose(struct lifting *l, int at, int32_t value)
     l->change[l->nchanges++] = (struct change){(uint32_t)at, value};
 }
 
-/* What the points of a node were made of, down to the leaves. */
+/* The parts of a node's points, down to the leaves. */
 static void unroll(struct lifting *l, int node, int64_t point)
 {
     const struct condensed *c = l->c;
@@ -94,7 +94,7 @@ static void queue(struct lifting *l, int edge, size_t number)
     l->seen[edge] = number;
 }
 
-/* What strategy 'number' (not the first) changes. */
+/* The changes that strategy 'number' (not the first) makes. */
 static void lift_changes(struct lifting *l, const struct strategies *s, size_t number,
                          const int32_t *strategy)
 {

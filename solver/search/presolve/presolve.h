@@ -8,7 +8,7 @@
 
 enum { TOPT_PRESOLVE_STEPS = 2 };
 
-/* What one reduction made of the problem before it. */
+/* The problem that one reduction made of the one before it. */
 struct presolve_step {
     const struct reduction *by;
     struct reduced_problem configs; /* one of these, by the reduction */

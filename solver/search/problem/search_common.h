@@ -21,8 +21,9 @@ int topt_search_nomem(struct topt_error *err);
 int topt_search_canceled(const struct topt_search_options *options);
 int topt_search_stopped(const struct topt_search_options *options);
 
-/* What has no use unless it is finished looks at both: CANCELED where it is to end, which
- * callers that have an answer without it take for a stop ("gave up"), if it was one. */
+/* Work that is of no use unless it is finished polls both flags: CANCELED where it is to
+ * end, which callers that have an answer without it take for a stop ("gave up"), if it was
+ * one. */
 int topt_search_interrupted(const struct topt_search_options *options);
 int topt_search_poll(const struct topt_search_options *options,
                      struct topt_error *err) TOPT_MUST_CHECK;

@@ -30,7 +30,7 @@ void topt_strategies_fini(struct strategies *s);
 int topt_strategies_add(struct strategies *s, const int32_t *choice,
                         struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The same, by what differs from the one before, which there is. */
+/* Add a strategy by its differences from the one before, which there is. */
 int topt_strategies_add_changes(struct strategies *s, const struct change *change,
                                 size_t n, struct topt_error *err) TOPT_MUST_CHECK;
 
