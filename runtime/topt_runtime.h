@@ -81,12 +81,11 @@ struct topt_session;
 
 /* The learning rate of a step: up in a straight line over 'warmup' steps, then down along
  * half a cosine to 'lowest' at step 'last', where it stays; last 0: constant. */
-struct topt_schedule {
+struct topt_lr_schedule {
     int64_t warmup, last;
     double lowest;
 };
-double topt_schedule_lr(const struct topt_schedule *s, double lr,
-                        int64_t step); /* from 0 */
+double topt_lr_at(const struct topt_lr_schedule *s, double lr, int64_t step); /* from 0 */
 
 enum { TOPT_SESSION_WORDS = 2 };
 
@@ -94,7 +93,7 @@ struct topt_session_options {
     double lr; /* 0: the optimizer's default */
     double
         weight_decay; /* of adamw, for what has 2 dimensions; 0: 0.01, negative: none */
-    struct topt_schedule schedule;
+    struct topt_lr_schedule schedule;
     double beta1, beta2, eps; /* 0: 0.9, 0.999, 1e-8; beta1 is momentum's share, too */
     /* Gradients are scaled so that the norm of all together is at most this; 0: not.  The
      * program has to have that norm (topt_program_clip). */

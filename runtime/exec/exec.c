@@ -750,7 +750,7 @@ void topt_session_destroy(struct topt_session *s)
     free(s);
 }
 
-double topt_schedule_lr(const struct topt_schedule *c, double lr, int64_t step)
+double topt_lr_at(const struct topt_lr_schedule *c, double lr, int64_t step)
 {
     if (step < c->warmup)
         return lr * (double)(step + 1) / (double)c->warmup;
@@ -785,7 +785,7 @@ int topt_session_step(struct topt_session *s, double *ret_loss, struct topt_erro
     int64_t rounds = p->settings.micro_batches;
     s->loss = 0;
     s->scale = 1;
-    s->lr = topt_schedule_lr(&s->options.schedule, s->options.lr, s->step);
+    s->lr = topt_lr_at(&s->options.schedule, s->options.lr, s->step);
     int rc = run(s, p->init_end, p->micro_begin, err);
     for (s->micro = 0; !rc && s->micro < rounds; s->micro++)
         rc = run(s, p->micro_begin, p->micro_end, err);

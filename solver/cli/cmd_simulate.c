@@ -92,7 +92,8 @@ static int simulate(const struct args *a, const struct topt_plan_doc *p,
                     struct topt_error *err)
 {
     struct topt_costing k = {p->micro, p->hw, &p->mesh, &p->settings, p->router, NULL};
-    struct topt_simulate_options o = {p->settings.overlap, a->bucket};
+    struct topt_simulate_options o = {.overlap = p->settings.overlap,
+                                      .bucket_bytes = a->bucket};
     struct topt_simulation s;
     if (a->overlap && topt_overlap_parse(a->overlap, &o.overlap, err)) {
         if (err)

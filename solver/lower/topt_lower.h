@@ -666,21 +666,4 @@ int topt_evaluate_strategy(struct topt_evaluator *a, const struct topt_strategy 
                            struct topt_strategy_cost *ret_cost, int64_t *ret_peak,
                            struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The time of the same strategy on a system that packs gradients which only wait for
- * their sum over replicas into buckets, and all-reduces them behind backward. */
-struct topt_fusion {
-    int64_t bucket_bytes; /* at most, or one gradient */
-    int64_t cycle_ns; /* gradients are looked at so often; 0: a bucket waits until full */
-};
-struct topt_fusion_cost {
-    int64_t time_ns;    /* of a step */
-    int64_t exposed_ns; /* of the network after backward */
-    int64_t reduce_ns;  /* all buckets */
-    int64_t apart_ns;   /* the same gradients one by one */
-    int buckets;
-};
-int topt_cost_fused(const struct topt_costing *k, const struct topt_strategy *s,
-                    const struct topt_fusion *with, struct topt_fusion_cost *ret,
-                    struct topt_error *err) TOPT_MUST_CHECK;
-
 #endif

@@ -1,112 +1,67 @@
 /* simulate.c - a step in time: its tasks, run; and what of it is said in figures. */
-#include "engine.h"
 #include "graph.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* So many tasks at most; of a step with more the last micro-batch that there is room for
- * stands for all that follow, which repeat it. */
-enum { MAX_TASKS = 1 << 20, FEWEST_MICROS = 4 };
+/* Programs of more instructions are not simulated. */
+enum { MAX_INSTRUCTIONS = 1 << 18 };
 
-static int tasks_of(const struct topt_program *p, int micros)
-{
-    int micro = p->micro_end - p->micro_begin;
-    return p->ninstr - p->init_end - micro + micros * micro;
-}
+const struct topt_simulate_options topt_simulate_horovod = {
+    .overlap = TOPT_OVERLAP_DDP, .bucket_bytes = 64 << 20, .cycle_ns = 5000000};
 
-static int micros_of(const struct topt_timed_program *t)
-{
-    int64_t all = t->program->settings.micro_batches, n = all;
-    while (n > FEWEST_MICROS && tasks_of(t->program, 1) * n > MAX_TASKS / 4)
-        n--;
-    return (int)(n > all ? all : n);
-}
-
-/* The time of 'micros' micro-batches. */
-static int run(struct sim_graph *g, int micros, int64_t *ret_ns, struct topt_error *err)
-{
-    g->micros = micros;
-    return sim_graph_make(g, err) || sim_graph_run(g, ret_ns, err) ? -1 : 0;
-}
-
-/* The time of a further micro-batch: that of the last one that was simulated. */
-static int find_period(const struct sim_graph *of, int64_t all_ns, int64_t *ret_ns,
-                       struct topt_error *err)
-{
-    struct sim_graph less = {.k = of->k, .o = of->o, .timed = of->timed};
-    int64_t less_ns;
-    int rc = run(&less, of->micros - 1, &less_ns, err);
-    *ret_ns = all_ns - less_ns;
-    sim_graph_fini(&less);
-    return rc;
-}
-
-/* The totals of each section of the program, over a whole step. */
-static void sum_up(struct topt_simulation *s)
+/* The totals of a whole step. */
+static void sum_up(struct topt_simulation *s, const struct topt_folded *f)
 {
     const struct topt_program *p = s->timed.program;
-    int64_t more = p->settings.micro_batches - s->micros;
-    int64_t idle = s->time_ns;
-    for (int i = 0; i < s->ntasks; i++) {
-        const struct topt_task *t = &s->task[i];
-        int64_t times =
-            t->part == TOPT_PART_MICRO && t->micro == s->micros - 1 ? 1 + more : 1;
-        *(t->links ? &s->network_ns : &s->compute_ns) += t->ns * times;
+    int64_t more = p->settings.micro_batches - f->laid_out, computing = 0;
+    for (int i = 0; i < s->schedule.n; i++) {
+        const struct topt_task *t = &s->schedule.task[i];
+        int64_t times = i >= f->from && i < f->to ? 1 + more : 1;
         for (int l = 0; l < TOPT_LINK_COUNT; l++)
             s->link_ns[l] += t->links >> l & 1 ? t->ns * times : 0;
-        if (!t->links)
-            idle -= (t->end_ns - t->start_ns) * times;
+        s->buckets += s->task[i].packed > 0;
+        s->bucket_ns += s->task[i].packed ? t->ns : 0;
+        if (!t->links) {
+            s->compute_ns += t->ns * times;
+            computing += (t->end_ns - t->start_ns) * times;
+        } else if (t->links != 1 << TOPT_LINK_HOST) {
+            s->network_ns += t->ns * times;
+        }
     }
-    s->exposed_ns = idle > 0 ? idle : 0;
-}
-
-static int simulate(struct sim_graph *g, struct topt_simulation *ret,
-                    struct topt_error *err)
-{
-    const struct topt_program *p = ret->timed.program;
-    int64_t period = 0, more;
-    ret->micros = micros_of(&ret->timed);
-    if (tasks_of(p, ret->micros) > MAX_TASKS)
-        return topt_fail(err, TOPT_ERR_LIMIT,
-                         "a program of %d instructions is too long to simulate",
-                         p->ninstr);
-    if (run(g, ret->micros, &ret->time_ns, err))
-        return -1;
-    more = p->settings.micro_batches - ret->micros;
-    if (more > 0 && find_period(g, ret->time_ns, &period, err))
-        return -1;
-    if (__builtin_mul_overflow(more, period, &more) ||
-        __builtin_add_overflow(ret->time_ns, more, &ret->time_ns))
-        return topt_fail(err, TOPT_ERR_LIMIT, "the time of a step overflows");
-    ret->task = g->task;
-    ret->ntasks = g->n;
-    g->task = NULL;
-    sum_up(ret);
-    return 0;
+    s->time_ns = s->schedule.time_ns;
+    s->exposed_ns = s->time_ns > computing ? s->time_ns - computing : 0;
 }
 
 int topt_simulate(const struct topt_costing *k, const struct topt_strategy *s,
                   const struct topt_simulate_options *o, struct topt_simulation *ret,
                   struct topt_error *err)
 {
-    *ret = (struct topt_simulation){.ntasks = 0};
+    struct topt_folded folded;
+    *ret = (struct topt_simulation){.micros = 0};
     if (topt_lower_with_times(k, s, &ret->timed, err))
         return topt_wrap(err, "simulation");
-    struct sim_graph g = {.k = k, .o = o, .timed = &ret->timed};
-    int rc = simulate(&g, ret, err);
-    sim_graph_fini(&g);
-    if (rc)
+    int rc = ret->timed.program->ninstr > MAX_INSTRUCTIONS
+                 ? topt_fail(err, TOPT_ERR_LIMIT,
+                             "a program of %d instructions is too long to simulate",
+                             ret->timed.program->ninstr)
+                 : sim_schedule(k, o, ret, &folded, err);
+    if (rc) {
         topt_simulation_fini(ret);
-    return rc;
+        return -1;
+    }
+    ret->micros = (int)folded.laid_out;
+    sum_up(ret, &folded);
+    return 0;
 }
 
 void topt_simulation_fini(struct topt_simulation *s)
 {
     topt_timed_program_fini(&s->timed);
+    topt_schedule_fini(&s->schedule);
     free(s->task);
-    *s = (struct topt_simulation){.ntasks = 0};
+    *s = (struct topt_simulation){.micros = 0};
 }
 
 /* ---- words ------------------------------------------------------------------------- */
@@ -147,7 +102,7 @@ static const char *does(const struct topt_instr *i, enum topt_async async)
 const char *topt_task_words(const struct topt_simulation *s, int task, char *buf,
                             size_t size)
 {
-    const struct topt_task *t = &s->task[task];
+    const struct topt_simulated *t = &s->task[task];
     const struct topt_program *p = s->timed.program;
     const struct topt_instr *i = &p->instr[t->instr];
     const struct topt_instr_time *at = &s->timed.time[t->instr];
@@ -170,8 +125,8 @@ json_t *topt_simulation_json(const struct topt_simulation *s,
         (json_int_t)s->time_ns, "compute_ns", (json_int_t)s->compute_ns, "network_ns",
         (json_int_t)s->network_ns, "exposed_ns", (json_int_t)s->exposed_ns, "links_ns",
         "node", (json_int_t)s->link_ns[TOPT_LINK_NODE], "network",
-        (json_int_t)s->link_ns[TOPT_LINK_NETWORK], "tasks", s->ntasks, "micro_batches",
-        s->micros, "of_micro_batches",
+        (json_int_t)s->link_ns[TOPT_LINK_NETWORK], "tasks", s->schedule.n,
+        "micro_batches", s->micros, "of_micro_batches",
         (json_int_t)s->timed.program->settings.micro_batches);
     if (doc && o->bucket_bytes)
         json_object_set_new(doc, "bucket_bytes", json_integer(o->bucket_bytes));

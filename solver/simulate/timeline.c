@@ -59,15 +59,16 @@ struct drawing {
     int shown[LANES], nlanes;       /* the lane's row, -1: it has nothing */
 };
 
-static enum kind kind_of(const struct topt_simulation *s, const struct topt_task *x)
+static enum kind kind_of(const struct topt_simulation *s, int task)
 {
-    if (!x->links)
-        return x->part != TOPT_PART_MICRO                   ? UPDATE
-               : s->timed.program->instr[x->instr].backward ? BACKWARD
-                                                            : FORWARD;
-    if (!x->async)
+    const struct topt_simulated *what = &s->task[task];
+    if (!s->schedule.task[task].links)
+        return what->part != TOPT_PART_MICRO                   ? UPDATE
+               : s->timed.program->instr[what->instr].backward ? BACKWARD
+                                                               : FORWARD;
+    if (!s->schedule.task[task].async)
         return WAITED;
-    return s->timed.time[x->instr].async == TOPT_ASYNC_PARAM ? GATHER : REDUCE;
+    return s->timed.time[what->instr].async == TOPT_ASYNC_PARAM ? GATHER : REDUCE;
 }
 
 static int in_lane(const struct topt_task *x, int lane)
@@ -92,10 +93,11 @@ static double bottom(const struct drawing *d)
 
 /* ---- columns ----------------------------------------------------------------------- */
 
-static void fill_columns(struct drawing *d, const struct topt_task *x, int lane)
+static void fill_columns(struct drawing *d, int task, int lane)
 {
+    const struct topt_task *x = &d->s->schedule.task[task];
     double from = at_x(d, x->start_ns) - LEFT, to = at_x(d, x->end_ns) - LEFT;
-    enum kind kind = kind_of(d->s, x);
+    enum kind kind = kind_of(d->s, task);
     for (int c = (int)from; c < COLUMNS && c < to; c++) {
         double a = from > c ? from : c, b = to < c + 1 ? to : c + 1;
         d->busy[lane][c][kind] += b > a ? b - a : 0;
@@ -158,7 +160,7 @@ static void put_words(struct drawing *d, double x, double y, const char *rest,
 
 static void put_name(struct drawing *d, int task, int lane)
 {
-    const struct topt_task *x = &d->s->task[task];
+    const struct topt_task *x = &d->s->schedule.task[task];
     double from = at_x(d, x->start_ns), wide = at_x(d, x->end_ns) - from;
     char name[128], took[32];
     if (wide < TITLED)
@@ -194,8 +196,8 @@ static void put_lane(struct drawing *d, int lane)
     snprintf(words, sizeof words, "%s", topt_show_ns(ns, took, sizeof took));
     put_words(d, LEFT - 10, y + 36, "class=\"soft\" text-anchor=\"end\"", words);
     put_columns(d, lane);
-    for (int i = 0; i < d->s->ntasks; i++)
-        if (in_lane(&d->s->task[i], lane))
+    for (int i = 0; i < d->s->schedule.n; i++)
+        if (in_lane(&d->s->schedule.task[i], lane))
             put_name(d, i, lane);
 }
 
@@ -269,15 +271,15 @@ char *topt_simulation_svg(const struct topt_simulation *s, const char *title)
     d.busy = calloc(LANES, sizeof *d.busy);
     if (!d.busy)
         return NULL;
-    for (int i = 0; i < s->ntasks; i++)
-        if (s->task[i].end_ns > d.end_ns)
-            d.end_ns = s->task[i].end_ns;
+    for (int i = 0; i < s->schedule.n; i++)
+        if (s->schedule.task[i].end_ns > d.end_ns)
+            d.end_ns = s->schedule.task[i].end_ns;
     for (int lane = 0; lane < LANES; lane++) {
         int any = lane == 0;
-        for (int i = 0; i < s->ntasks; i++)
-            if (in_lane(&s->task[i], lane)) {
+        for (int i = 0; i < s->schedule.n; i++)
+            if (in_lane(&s->schedule.task[i], lane)) {
                 any = 1;
-                fill_columns(&d, &s->task[i], lane);
+                fill_columns(&d, i, lane);
             }
         d.shown[lane] = any ? d.nlanes++ : -1;
     }

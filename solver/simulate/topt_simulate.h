@@ -1,18 +1,11 @@
 /* topt_simulate.h - a step of any strategy, instruction by instruction in time.
  *
  * All ranks run the same program on blocks of the same size, so that one rank stands for
- * all.  It has a stream that computes and links that move: those within its node, and
- * those between nodes.  A stream does one thing at a time, first come, first served; what
- * moves takes the links of every level that its group spans.
- *
- *     computing       | forward ............ | backward n | backward n-1 | ... | update |
- *     within nodes          | gather |                    | scatter n |
- *     between nodes                                       | reduce n    | reduce n-1 |
+ * all: the schedule has one owner (topt_schedule.h says what its streams and links do).
  *
  * Instructions wait for the buffers that they touch, and run in the order of the program;
- * but what the system moves asynchronously (enum topt_overlap) waits for its buffers alone, gives
- * way to what computing waits for, and parameters are gathered while the unit before is at
- * work, no earlier.  Prices are those of the search, so that without overlap a step takes
+ * but what the system moves asynchronously (enum topt_overlap) waits for its buffers alone, and
+ * parameters are gathered while the unit before is at work, no earlier.  Prices are those of the search, so that without overlap a step takes
  * the sum that is predicted.
  *
  * Thread safety: reentrant; a simulation has one owner. */
@@ -22,39 +15,42 @@
 #include <jansson.h>
 
 #include "topt_lower.h"
+#include "topt_schedule.h"
 
 struct topt_simulate_options {
     enum topt_overlap overlap; /* instead of the settings' */
     /* Gradients that only wait for their sum over replicas are packed into buckets of so
      * many bytes, as Horovod and DDP do; 0: each goes by itself. */
     int64_t bucket_bytes;
+    /* With buckets: gradients are looked at so often, and share a bucket only with those of the
+     * same cycle (Sergeev and Del Balso, Horovod, 2018); 0: a bucket waits until it is full. */
+    int64_t cycle_ns;
 };
-
-enum topt_link { TOPT_LINK_NODE, TOPT_LINK_NETWORK, TOPT_LINK_COUNT };
+extern const struct topt_simulate_options
+    topt_simulate_horovod; /* its buffer and cycle */
 
 enum topt_part { TOPT_PART_BEGIN, TOPT_PART_MICRO, TOPT_PART_END };
 
-struct topt_task {
+/* What a task of the schedule does. */
+struct topt_simulated {
     int instr; /* of the program; of a bucket the first of its reductions */
     int micro; /* micro-batch it belongs to, as far as those are simulated */
     enum topt_part part;
-    int packed; /* gradients in a bucket; 1 for anything else */
-    int64_t ns; /* what it takes by itself */
-    int64_t ready_ns, start_ns, end_ns;
-    uint8_t links; /* bits of enum topt_link; 0: it computes */
-    uint8_t async; /* other instructions do not wait for it */
+    int packed; /* gradients in a bucket; 0: it is none */
 };
 
 struct topt_simulation {
     struct topt_timed_program timed;
-    int ntasks;
-    struct topt_task *task; /* in the order of the program */
-    int micros;      /* micro-batches that were simulated: the others repeat the last */
+    struct topt_schedule schedule; /* its tasks are in the order of the program */
+    struct topt_simulated *task;   /* by task of the schedule */
+    int micros; /* micro-batches that were simulated: the others repeat one of them */
     int64_t time_ns; /* of a step */
     int64_t compute_ns,
         network_ns;     /* of all that computes and all that moves, by itself */
     int64_t exposed_ns; /* of the step nothing was computed */
     int64_t link_ns[TOPT_LINK_COUNT];
+    int buckets;       /* of gradients that are packed */
+    int64_t bucket_ns; /* of all of them, each by itself */
 };
 
 /* One step of 's'.  LIMIT where the program is too long. */

@@ -39,26 +39,28 @@ static void put_name(struct topt_text *t, const char *what, int thread, const ch
                       thread, thread);
 }
 
-static const char *kind_of(const struct topt_task *t)
+static const char *kind_of(const struct topt_simulation *s, int task)
 {
+    const struct topt_task *t = &s->schedule.task[task];
     if (!t->links)
-        return t->part == TOPT_PART_MICRO ? "compute" : "update";
+        return s->task[task].part == TOPT_PART_MICRO ? "compute" : "update";
     return t->async ? "async" : "network";
 }
 
 static void put_task(struct topt_text *t, const struct topt_simulation *s, int task,
                      int thread)
 {
-    const struct topt_task *x = &s->task[task];
-    const struct topt_instr_time *at = &s->timed.time[x->instr];
+    const struct topt_task *x = &s->schedule.task[task];
+    const struct topt_simulated *what = &s->task[task];
+    const struct topt_instr_time *at = &s->timed.time[what->instr];
     char name[128];
     topt_text_add(t,
                   ",\n{\"ph\":\"X\",\"pid\":0,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,"
                   "\"cat\":\"%s\",\"name\":",
                   thread, (double)x->start_ns / 1e3,
-                  (double)(x->end_ns - x->start_ns) / 1e3, kind_of(x));
+                  (double)(x->end_ns - x->start_ns) / 1e3, kind_of(s, task));
     put_string(t, topt_task_words(s, task, name, sizeof name));
-    topt_text_add(t, ",\"args\":{\"micro_batch\":%d,\"waited_us\":%.3f", x->micro,
+    topt_text_add(t, ",\"args\":{\"micro_batch\":%d,\"waited_us\":%.3f", what->micro,
                   (double)(x->start_ns - x->ready_ns) / 1e3);
     if (at->times > 1)
         topt_text_add(t, ",\"rounds\":%lld", (long long)at->times);
@@ -75,8 +77,8 @@ char *topt_simulation_trace(const struct topt_simulation *s)
         &t, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,\"args\":{\"name\":");
     put_string(&t, s->timed.program->model->name);
     topt_text_add(&t, "}}");
-    for (int i = 0; i < s->ntasks; i++) {
-        const struct topt_task *x = &s->task[i];
+    for (int i = 0; i < s->schedule.n; i++) {
+        const struct topt_task *x = &s->schedule.task[i];
         if (!x->ns)
             continue;
         if (!x->links)

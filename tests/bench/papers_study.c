@@ -12,6 +12,7 @@
 #include "space.h"
 #include "topt_choices.h"
 #include "topt_plan.h"
+#include "topt_simulate.h"
 #include "papers_study.h"
 
 #include <math.h>
@@ -187,24 +188,28 @@ static struct figure figure_of(struct study *s, const struct topt_solution *at)
 {
     struct topt_costing k;
     struct topt_strategy_cost c;
-    static const struct topt_fusion each = {.bucket_bytes = 1};
-    struct topt_fusion_cost fused, apart;
+    static const struct topt_simulate_options each = {.overlap = TOPT_OVERLAP_DDP,
+                                                      .bucket_bytes = 1};
+    struct topt_simulation fused, apart;
     struct topt_error err = {0};
     if (topt_grid_costing(&s->shape, &at->degrees, &k, &err) ||
         topt_cost_strategy(&k, at->strategy, &c, &err) ||
-        topt_cost_fused(&k, at->strategy, &topt_horovod, &fused, &err) ||
-        topt_cost_fused(&k, at->strategy, &each, &apart, &err))
+        topt_simulate(&k, at->strategy, &topt_simulate_horovod, &fused, &err) ||
+        topt_simulate(&k, at->strategy, &each, &apart, &err))
         give_up(s->model->name, &err);
     if (c.memory_bytes != at->memory_bytes || c.time_ns != at->time_ns)
         give_up(s->model->name,
                 &(struct topt_error){.text = "a strategy costs other than was claimed"});
+    int64_t fused_ns = fused.time_ns, apart_ns = apart.time_ns;
+    topt_simulation_fini(&fused);
+    topt_simulation_fini(&apart);
     return (struct figure){.found = 1,
                            .gib = (double)c.memory_bytes / (1 << 30),
                            .seconds = (double)c.time_ns / 1e9,
                            .compute = (double)c.sum.compute_ns / 1e9,
                            .network = (double)c.sum.network_ns / 1e9,
-                           .fused = (double)fused.time_ns / 1e9,
-                           .apart = (double)apart.time_ns / 1e9,
+                           .fused = (double)fused_ns / 1e9,
+                           .apart = (double)apart_ns / 1e9,
                            .again = moving_again(s, &k, at->strategy, c.time_ns),
                            .bytes = c.memory_bytes,
                            .time_ns = c.time_ns};

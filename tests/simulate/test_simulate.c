@@ -42,11 +42,11 @@ static int by_start(const void *a, const void *b)
 /* Tasks that share a stream come one after the other. */
 static int in_turn(const struct topt_simulation *s, int (*of)(const struct topt_task *))
 {
-    const struct topt_task **all = calloc((size_t)s->ntasks + 1, sizeof *all);
+    const struct topt_task **all = calloc((size_t)s->schedule.n + 1, sizeof *all);
     int n = 0, fine = 1;
-    for (int i = 0; i < s->ntasks; i++)
-        if (s->task[i].ns && of(&s->task[i]))
-            all[n++] = &s->task[i];
+    for (int i = 0; i < s->schedule.n; i++)
+        if (s->schedule.task[i].ns && of(&s->schedule.task[i]))
+            all[n++] = &s->schedule.task[i];
     qsort(all, (size_t)n, sizeof *all, by_start);
     for (int i = 0; i < n; i++) {
         fine &= all[i]->end_ns - all[i]->start_ns >= all[i]->ns;
@@ -65,7 +65,7 @@ static void try_overlap(const struct topt_costing *k, const struct topt_strategy
                         const struct topt_strategy_cost *plain, enum topt_overlap overlap,
                         int64_t bucket, struct counts *c)
 {
-    struct topt_simulate_options o = {overlap, bucket};
+    struct topt_simulate_options o = {.overlap = overlap, .bucket_bytes = bucket};
     struct topt_simulation s;
     struct topt_error err = {0};
     if (topt_simulate(k, st, &o, &s, &err)) {
@@ -94,7 +94,7 @@ static int recomputes(const struct topt_strategy *s)
 static int is_plain(const struct topt_costing *k, const struct topt_strategy *st,
                     struct topt_strategy_cost *ret)
 {
-    struct topt_simulate_options o = {TOPT_OVERLAP_NONE, 0};
+    struct topt_simulate_options o = {.overlap = TOPT_OVERLAP_NONE};
     struct topt_simulation s;
     struct topt_error err = {0};
     if (topt_cost_strategy(k, st, ret, &err) || topt_simulate(k, st, &o, &s, &err)) {
@@ -207,7 +207,7 @@ static void close_case(struct case_of *c)
 static int64_t simulated(const struct case_of *c, enum topt_overlap overlap,
                          int64_t bucket)
 {
-    struct topt_simulate_options o = {overlap, bucket};
+    struct topt_simulate_options o = {.overlap = overlap, .bucket_bytes = bucket};
     struct topt_simulation s;
     if (topt_simulate(&c->k, c->st, &o, &s, NULL))
         return -1;
@@ -216,25 +216,23 @@ static int64_t simulated(const struct case_of *c, enum topt_overlap overlap,
     return ns;
 }
 
-/* The schedule of gradients behind backward that gradient_fusion.c finds by its own way. */
+/* Gradients one by one behind backward, and all in one bucket. */
 static void test_data_parallel(const struct topt_hw *hw)
 {
     struct case_of c;
-    struct topt_fusion_cost each, all;
-    static const struct topt_fusion one = {.bucket_bytes = 1},
-                                    whole = {.bucket_bytes = INT64_MAX / 4};
+    struct topt_strategy_cost plain;
     open_data_parallel(&c, hw, 0);
-    c.settings.granule_bytes = 1;
-    ok(topt_hw_collective_share(hw) == 0 &&
-           !topt_cost_fused(&c.k, c.st, &one, &each, NULL) &&
-           !topt_cost_fused(&c.k, c.st, &whole, &all, NULL),
+    ok(topt_hw_collective_share(hw) == 0 && !topt_cost_strategy(&c.k, c.st, &plain, NULL),
        "data parallel");
-    int64_t ns = simulated(&c, TOPT_OVERLAP_DDP, 0);
-    ok(ns <= each.time_ns && ns >= each.time_ns - 6000,
-       "gradients one by one behind backward: %lld, by whole operators %lld",
-       (long long)ns, (long long)each.time_ns);
-    is_int(simulated(&c, TOPT_OVERLAP_DDP, INT64_MAX / 4), all.time_ns,
-           "all of them in one bucket, which nothing hides");
+    int64_t ns = simulated(&c, TOPT_OVERLAP_DDP, 0),
+            none = simulated(&c, TOPT_OVERLAP_NONE, INT64_MAX / 4),
+            one = simulated(&c, TOPT_OVERLAP_DDP, INT64_MAX / 4);
+    is_int(none, plain.time_ns, "buckets are of what goes behind backward");
+    ok(ns < plain.time_ns && one < plain.time_ns &&
+           one > plain.time_ns - plain.sum.network_ns,
+       "one by one %lld, in one bucket, which nothing hides, %lld, one after the other "
+       "%lld",
+       (long long)ns, (long long)one, (long long)plain.time_ns);
     close_case(&c);
 }
 
@@ -260,8 +258,8 @@ static void test_many_micros(const struct topt_hw *hw)
 {
     struct case_of c;
     struct topt_strategy_cost plain;
-    struct topt_simulation s = {.ntasks = 0};
-    struct topt_simulate_options o = {TOPT_OVERLAP_NONE, 0};
+    struct topt_simulation s = {.micros = 0};
+    struct topt_simulate_options o = {.overlap = TOPT_OVERLAP_NONE};
     open_data_parallel(&c, hw, TOPT_ZERO_PARAM);
     c.settings.micro_batches = 100000;
     int rc = topt_cost_strategy(&c.k, c.st, &plain, NULL) ||
@@ -280,7 +278,7 @@ static void test_written(const struct topt_hw *hw)
 {
     struct case_of c;
     struct topt_simulation s;
-    struct topt_simulate_options o = {TOPT_OVERLAP_FSDP, 0};
+    struct topt_simulate_options o = {.overlap = TOPT_OVERLAP_FSDP};
     struct topt_error err = {0};
     open_data_parallel(&c, hw, TOPT_ZERO_PARAM);
     if (!ok(!topt_simulate(&c.k, c.st, &o, &s, NULL), "a simulation"))
@@ -298,9 +296,9 @@ static void test_written(const struct topt_hw *hw)
         lanes += !strcmp(json_string_value(json_object_get(e, "name")), "thread_name");
         end = at > end ? at : end;
     }
-    for (int t = 0; t < s.ntasks; t++)
-        if (s.task[t].ns)
-            tasks += s.task[t].links == 3 ? 2 : 1;
+    for (int t = 0; t < s.schedule.n; t++)
+        if (s.schedule.task[t].ns)
+            tasks += s.schedule.task[t].links == 3 ? 2 : 1;
     is_int(events, tasks, "the trace has every task, on every link that it takes");
     is_int(lanes, 3, "three threads have names");
     ok((int64_t)(end * 1000 + 0.5) == s.time_ns, "the last one ends with the step");

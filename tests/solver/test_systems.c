@@ -6,6 +6,7 @@
 #include "random_model.h"
 #include "tap.h"
 #include "topt_plan.h"
+#include "topt_simulate.h"
 
 static int64_t whole(const json_t *o, const char *key)
 {
@@ -275,6 +276,25 @@ static void test_plans(void)
 
 /* ---- buckets ------------------------------------------------------------------------------- */
 
+struct figures {
+    int64_t time_ns, exposed_ns, bucket_ns;
+    int buckets;
+};
+
+/* A step with gradients in buckets of so many bytes; all 0 where that fails. */
+static struct figures bucketed(const struct topt_costing *k,
+                               const struct topt_strategy *st, int64_t bytes,
+                               int64_t cycle_ns)
+{
+    struct topt_simulate_options o = {TOPT_OVERLAP_DDP, bytes, cycle_ns};
+    struct topt_simulation s;
+    if (topt_simulate(k, st, &o, &s, NULL))
+        return (struct figures){0};
+    struct figures f = {s.time_ns, s.exposed_ns, s.bucket_ns, s.buckets};
+    topt_simulation_fini(&s);
+    return f;
+}
+
 /* One parameter an operator, the first operator has one: the last gradient is there when
  * backward ends. */
 static void test_buckets(void)
@@ -286,39 +306,32 @@ static void test_buckets(void)
     struct topt_mesh mesh;
     struct topt_strategy *st = topt_strategy_create(m);
     struct topt_strategy_cost plain;
-    struct topt_fusion_cost one, each, none, late;
-    static const struct topt_fusion large = {.bucket_bytes = INT64_MAX / 4},
-                                    small = {.bucket_bytes = 1},
-                                    slow = {.bucket_bytes = 1, .cycle_ns = 1000000000};
     s.granule_bytes = 1;
     ok(!topt_mesh_init(&mesh, 2, 2, &err), "2 x 2 devices");
     struct topt_router *router = topt_router_create(hw, &mesh);
     struct topt_costing k = {m, hw, &mesh, &s, router, NULL};
-    ok(!topt_cost_fused(&k, st, &large, &none, &err) && none.buckets == 0 &&
-           !topt_cost_strategy(&k, st, &plain, &err) && none.time_ns == plain.time_ns,
+    struct figures none = bucketed(&k, st, INT64_MAX / 4, 0);
+    ok(none.buckets == 0 && !topt_cost_strategy(&k, st, &plain, &err) &&
+           none.time_ns == plain.time_ns,
        "without replicas there is nothing to reduce");
     for (int i = 0; i < m->nops; i++)
         for (int a = 0; a < mesh.naxes; a++)
             st->config[i].dim[a] = 0;
-    ok(!topt_cost_strategy(&k, st, &plain, &err) &&
-           !topt_cost_fused(&k, st, &large, &one, &err) &&
-           !topt_cost_fused(&k, st, &small, &each, &err),
-       "data parallel, %s", err.text);
-    is_int(one.buckets, 1, "one large bucket");
-    is_int(one.exposed_ns, one.reduce_ns, "nothing of which is hidden");
+    ok(!topt_cost_strategy(&k, st, &plain, &err), "data parallel, %s", err.text);
+    struct figures one = bucketed(&k, st, INT64_MAX / 4, 0),
+                   each = bucketed(&k, st, 1, 0), late = bucketed(&k, st, 1, 1000000000);
     int64_t bytes = 4 * (64 * 32 + 32 * 64 + 2 * 64 * 64);
-    is_int(one.reduce_ns, topt_router_time(router, TOPT_ALL_REDUCE, 3, bytes).ns,
+    is_int(one.buckets, 1, "one large bucket");
+    is_int(one.bucket_ns, topt_router_time(router, TOPT_ALL_REDUCE, 3, bytes).ns,
            "it is an all-reduce of all gradients");
     is_int(each.buckets, 4, "small ones: a gradient each");
-    is_int(each.reduce_ns, each.apart_ns, "which take what they take one by one");
-    ok(each.exposed_ns < each.reduce_ns && each.exposed_ns > 0,
-       "all but the last run behind backward");
-    is_int(each.time_ns, plain.time_ns - each.apart_ns + each.exposed_ns,
-           "and come off the time of a step");
-    ok(!topt_cost_fused(&k, st, &slow, &late, &err) && late.buckets == 4,
-       "looked at once a second");
-    ok(late.exposed_ns > each.exposed_ns && late.exposed_ns < 1000000000 + late.reduce_ns,
-       "they wait for the end of the second");
+    is_int(one.time_ns, plain.time_ns - each.bucket_ns + one.bucket_ns,
+           "nothing of the large one is hidden");
+    ok(each.time_ns < plain.time_ns && each.time_ns > plain.time_ns - each.bucket_ns,
+       "all small ones but the last run behind backward");
+    ok(late.buckets == 4 && late.exposed_ns > each.exposed_ns &&
+           late.time_ns > 1000000000 && late.time_ns < 1000000000 + plain.time_ns,
+       "looked at once a second, they wait for its end");
     topt_strategy_destroy(st);
     topt_router_destroy(router);
     topt_hw_destroy(hw);

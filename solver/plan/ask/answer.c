@@ -13,6 +13,7 @@
 #include "request.h"
 #include "solutions.h"
 #include "topt_question.h"
+#include "topt_simulate.h"
 #include "topt_text.h"
 
 #include <math.h>
@@ -96,15 +97,15 @@ static json_t *answer_json(const struct topt_plan_facts *f, const struct topt_be
 static int put_fused(const struct topt_costing *k, const struct topt_strategy *s,
                      json_t *answer, struct topt_error *err)
 {
-    struct topt_fusion_cost c;
-    if (topt_cost_fused(k, s, &topt_horovod, &c, err))
+    struct topt_simulation x;
+    if (topt_simulate(k, s, &topt_simulate_horovod, &x, err))
         return -1;
     json_object_set_new(answer, "fused",
-                        json_pack("{s:I, s:I, s:I, s:I, s:i}", "time_ns",
-                                  (json_int_t)c.time_ns, "exposed_ns",
-                                  (json_int_t)c.exposed_ns, "reduce_ns",
-                                  (json_int_t)c.reduce_ns, "apart_ns",
-                                  (json_int_t)c.apart_ns, "buckets", c.buckets));
+                        json_pack("{s:I, s:I, s:I, s:i}", "time_ns",
+                                  (json_int_t)x.time_ns, "exposed_ns",
+                                  (json_int_t)x.exposed_ns, "reduce_ns",
+                                  (json_int_t)x.bucket_ns, "buckets", x.buckets));
+    topt_simulation_fini(&x);
     return 0;
 }
 

@@ -22,6 +22,7 @@
 #include "restrict.h"
 #include "solutions.h"
 #include "strategy_words.h"
+#include "topt_minmax.h"
 #include "topt_plan.h"
 #include "topt_question.h"
 #include "topt_simulate.h"
@@ -295,30 +296,33 @@ static int adopt_better(struct entry *ours, const struct entry *e, struct topt_e
 
 /* ---- gradients behind backward ----------------------------------------------------- */
 
-/* By the schedule of the whole step, reduced one by one or in Horovod's buckets. */
+/* The least time of 'st' by any of 'n' ways to reduce its gradients. */
 static int simulate(const struct topt_costing *k, const struct topt_strategy *st,
-                    int64_t *ret, struct topt_error *err)
+                    const struct topt_simulate_options *o, int n, int64_t *ret,
+                    struct topt_error *err)
 {
-    const int64_t bucket[] = {0, topt_horovod.bucket_bytes};
-    for (int i = 0; i < 2; i++) {
-        struct topt_simulate_options o = {TOPT_OVERLAP_DDP, bucket[i]};
+    *ret = INT64_MAX;
+    for (int i = 0; i < n; i++) {
         struct topt_simulation s;
-        if (topt_simulate(k, st, &o, &s, err))
+        if (topt_simulate(k, st, &o[i], &s, err))
             return -1;
-        *ret = s.time_ns < *ret ? s.time_ns : *ret;
+        *ret = topt_min(s.time_ns, *ret);
         topt_simulation_fini(&s);
     }
     return 0;
 }
 
+/* One by one, in buckets, and as Horovod does it. */
 static int overlap(struct entry *e, const struct topt_best *b, int64_t *ret,
                    struct topt_error *err)
 {
     struct topt_grid_search s;
     struct topt_costing k;
-    struct topt_fusion_cost fused;
-    int64_t simulated = INT64_MAX;
-    int horovod = e->algorithm && e->algorithm->fused;
+    const struct topt_simulate_options *horovod = &topt_simulate_horovod;
+    const struct topt_simulate_options ways[] = {
+        *horovod,
+        {.overlap = TOPT_OVERLAP_DDP},
+        {.overlap = TOPT_OVERLAP_DDP, .bucket_bytes = horovod->bucket_bytes}};
     if (e->by_groups) {
         *ret = e->groups.of[e->groups.slowest].time_ns;
         return 0;
@@ -326,10 +330,9 @@ static int overlap(struct entry *e, const struct topt_best *b, int64_t *ret,
     int rc = topt_grid_open(&s, &e->micros, b->mesh.nodes, b->mesh.per_node,
                             TOPT_GOAL_FASTEST, err) ||
              topt_grid_costing(&s, &b->solution.degrees, &k, err) ||
-             topt_cost_fused(&k, b->solution.strategy, &topt_horovod, &fused, err) ||
-             (!horovod && simulate(&k, b->solution.strategy, &simulated, err));
+             simulate(&k, b->solution.strategy, ways,
+                      e->algorithm && e->algorithm->fused ? 1 : 3, ret, err);
     topt_grid_close(&s);
-    *ret = rc ? 0 : fused.time_ns < simulated ? fused.time_ns : simulated;
     return rc ? -1 : 0;
 }
 

@@ -104,7 +104,7 @@ static json_t *hubs_json(const struct topt_plan_facts *f)
 static void put_simulated(const struct topt_plan_facts *f, json_t *predicted)
 {
     const struct topt_settings *s = f->k->settings;
-    struct topt_simulate_options o = {s->overlap, 0};
+    struct topt_simulate_options o = {.overlap = s->overlap};
     struct topt_simulation sim;
     if (s->overlap == TOPT_OVERLAP_NONE || s->hidden_ppm ||
         topt_simulate(f->k, f->strategy, &o, &sim, NULL))

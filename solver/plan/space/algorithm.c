@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-const struct topt_fusion topt_horovod = {.bucket_bytes = 64 << 20, .cycle_ns = 5000000};
-
 static const struct topt_algorithm algorithms[] = {
     {.name = "data-parallel",
      .searches = "nothing: every operator over its batch",

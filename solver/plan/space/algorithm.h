@@ -20,8 +20,6 @@ struct topt_algorithm {
     int fused;     /* gradients are all-reduced in buckets, beside backward */
 };
 
-extern const struct topt_fusion topt_horovod; /* its fusion buffer and cycle */
-
 /* The row of other systems, or NULL: a search of solver/search, or unknown. */
 const struct topt_algorithm *topt_algorithm_find(const char *name);
 

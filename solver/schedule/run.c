@@ -1,0 +1,256 @@
+/* run.c - a schedule's tasks run in time.
+ *
+ * Time goes from one end of a task to the next.  A task that waits for nothing any more joins
+ * the queue of what it needs: its owner's device, the links for communication that is waited
+ * for, or those for asynchronous communication.  But where a device computes beside a move, and
+ * so at less than its rate, all times are sums of integers. */
+#include "topt_schedule.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* What runs for one owner.  An asynchronous task that takes several links is at the first. */
+enum { DEVICE, WAITED, ASIDE, RUNNERS = ASIDE + TOPT_LINK_HOST + 1 };
+enum { LINKS = (1 << TOPT_LINK_COUNT) - 1, ALL = (2 << TOPT_LINK_HOST) - 1 };
+
+struct runner {
+    int task; /* -1: nothing */
+    int64_t left;
+    double rate;
+};
+
+/* Tasks in the order in which they came, linked by engine.next; -1: none. */
+struct queue {
+    int head, tail;
+};
+
+struct owner {
+    struct queue device, waited, async;
+    struct runner at[RUNNERS];
+};
+
+struct engine {
+    struct topt_schedule *s;
+    int64_t now;
+    double beside; /* rate of computing beside a move */
+    struct owner *owner;
+    struct queue ended;
+    int *next; /* by task: the one after it in its queue */
+    int nrun;
+};
+
+/* ---- queues ------------------------------------------------------------------------ */
+
+static void push(struct engine *e, struct queue *q, int task)
+{
+    e->next[task] = -1;
+    if (q->head < 0)
+        q->head = task;
+    else
+        e->next[q->tail] = task;
+    q->tail = task;
+}
+
+/* Take out the task after 'before' (-1: the first). */
+static int take(struct engine *e, struct queue *q, int before)
+{
+    int task = before < 0 ? q->head : e->next[before];
+    if (before < 0)
+        q->head = e->next[task];
+    else
+        e->next[before] = e->next[task];
+    if (q->tail == task)
+        q->tail = before;
+    return task;
+}
+
+/* A task that has nothing to wait for any more. */
+static void come(struct engine *e, int task)
+{
+    struct topt_task *t = &e->s->task[task];
+    struct owner *o = &e->owner[t->owner];
+    t->ready_ns = t->start_ns = e->now;
+    t->exposed_ns = 0;
+    push(e,
+         t->ns == 0  ? &e->ended
+         : !t->links ? &o->device
+         : t->async  ? &o->async
+                     : &o->waited,
+         task);
+}
+
+static void finish_all(struct engine *e)
+{
+    struct topt_schedule *s = e->s;
+    while (e->ended.head >= 0) {
+        int task = take(e, &e->ended, -1);
+        s->task[task].end_ns = e->now;
+        e->nrun++;
+        for (int i = s->first[task]; i >= 0; i = s->edge[i].next)
+            if (--s->waits[s->edge[i].to] == 0)
+                come(e, s->edge[i].to);
+    }
+}
+
+/* ---- starts ------------------------------------------------------------------------ */
+
+static void start(struct engine *e, struct runner *r, int task)
+{
+    e->s->task[task].start_ns = e->now;
+    *r = (struct runner){task, e->s->task[task].ns, 1};
+}
+
+static void start_first(struct engine *e, struct runner *r, struct queue *q)
+{
+    if (r->task < 0 && q->head >= 0)
+        start(e, r, take(e, q, -1));
+}
+
+static int links_of(const struct engine *e, const struct runner *r)
+{
+    return r->task < 0 ? 0 : e->s->task[r->task].links;
+}
+
+/* Tasks take links in the order in which they came: none takes a link for which an earlier
+ * one waits. */
+static void start_async(struct engine *e, struct owner *o)
+{
+    int claimed = 0;
+    for (int at = ASIDE; at < RUNNERS; at++)
+        claimed |= links_of(e, &o->at[at]);
+    for (int task = o->async.head, before = -1; task >= 0 && claimed != ALL;) {
+        int links = e->s->task[task].links, next = e->next[task];
+        if (!(links & claimed)) {
+            take(e, &o->async, before);
+            start(e, &o->at[ASIDE + __builtin_ctz((unsigned)links)], task);
+        } else {
+            before = task;
+        }
+        claimed |= links;
+        task = next;
+    }
+}
+
+/* ---- time -------------------------------------------------------------------------- */
+
+static void set_rates(struct engine *e, struct owner *o)
+{
+    int taken = links_of(e, &o->at[WAITED]), moves = 0;
+    for (int at = ASIDE; at < RUNNERS; at++) {
+        int links = links_of(e, &o->at[at]);
+        o->at[at].rate = links & taken ? 0 : 1;
+        moves |= links & LINKS && !(links & taken);
+    }
+    o->at[DEVICE].rate = moves ? e->beside : 1;
+}
+
+static int64_t end_of(const struct engine *e, const struct runner *r)
+{
+    if (r->task < 0 || r->rate <= 0)
+        return INT64_MAX;
+    return e->now + (r->rate < 1 ? (int64_t)ceil((double)r->left / r->rate) : r->left);
+}
+
+/* While nothing is computed, what moves is exposed: what computing waits for, or else the first
+ * asynchronous task. */
+static void expose(struct engine *e, struct owner *o, int64_t ns)
+{
+    if (o->at[DEVICE].task >= 0)
+        return;
+    for (int at = WAITED; at < RUNNERS; at++)
+        if (o->at[at].task >= 0 && o->at[at].rate > 0) {
+            e->s->task[o->at[at].task].exposed_ns += ns;
+            return;
+        }
+}
+
+static void advance(struct engine *e, struct runner *r, int64_t to)
+{
+    int64_t passed = to - e->now;
+    if (r->task < 0)
+        return;
+    if (end_of(e, r) == to)
+        r->left = 0;
+    else if (r->rate < 1)
+        r->left -= (int64_t)floor((double)passed * r->rate);
+    else
+        r->left -= passed;
+}
+
+/* To the next end of a task; 0 where nothing runs. */
+static int step(struct engine *e)
+{
+    int64_t next = INT64_MAX;
+    struct owner *last = e->owner + e->s->owners;
+    for (struct owner *o = e->owner; o < last; o++) {
+        start_first(e, &o->at[DEVICE], &o->device);
+        start_first(e, &o->at[WAITED], &o->waited);
+        if (o->async.head >= 0)
+            start_async(e, o);
+        set_rates(e, o);
+        for (int at = 0; at < RUNNERS; at++) {
+            int64_t end = end_of(e, &o->at[at]);
+            next = end < next ? end : next;
+        }
+    }
+    if (next == INT64_MAX)
+        return 0;
+    for (struct owner *o = e->owner; o < last; o++) {
+        expose(e, o, next - e->now);
+        for (int at = 0; at < RUNNERS; at++) {
+            struct runner *r = &o->at[at];
+            advance(e, r, next);
+            if (r->task < 0 || r->left > 0)
+                continue;
+            push(e, &e->ended, r->task);
+            r->task = -1;
+        }
+    }
+    e->now = next;
+    finish_all(e);
+    return 1;
+}
+
+static void idle(struct owner *o)
+{
+    o->device = o->waited = o->async = (struct queue){-1, -1};
+    for (int at = 0; at < RUNNERS; at++)
+        o->at[at].task = -1;
+}
+
+/* Tasks that wait for nothing come first, in the order in which they were added; those that end
+ * at once make no other task come before these have come. */
+static void run(struct engine *e)
+{
+    struct topt_schedule *s = e->s;
+    struct queue first = {-1, -1};
+    e->ended = first;
+    for (int i = 0; i < s->owners; i++)
+        idle(&e->owner[i]);
+    for (int i = 0; i < s->n; i++)
+        if (s->waits[i] == 0)
+            push(e, &first, i);
+    while (first.head >= 0)
+        come(e, take(e, &first, -1));
+    finish_all(e);
+    while (step(e))
+        ;
+}
+
+int topt_schedule_run(struct topt_schedule *s, struct topt_error *err)
+{
+    struct engine e = {.s = s, .beside = s->share < 0.99 ? 1 - s->share : 0.01};
+    e.next = malloc(((size_t)s->n + 1) * sizeof *e.next);
+    e.owner = calloc((size_t)s->owners + 1, sizeof *e.owner);
+    if (e.next && e.owner)
+        run(&e);
+    int rc = !e.next || !e.owner ? topt_nomem(err, "a schedule")
+             : e.nrun < s->n
+                 ? topt_fail(err, TOPT_ERR_INTERNAL, "%d of %d tasks wait for each other",
+                             s->n - e.nrun, s->n)
+                 : 0;
+    free(e.next);
+    free(e.owner);
+    s->time_ns = e.now;
+    return rc;
+}

@@ -1,0 +1,104 @@
+/* topt_schedule.h - tasks of a training step in time.
+ *
+ * A schedule is a graph: tasks, and for each task those that must end before it starts.  A task
+ * belongs to an owner, a class of ranks that all do the same.  Each owner has a stream that
+ * computes, a link within its node and a link between nodes; a stream or a link does one thing
+ * at a time, first come, first served.  A collective takes every link that its group spans.
+ *
+ *     computing       | forward ............ | backward n | backward n-1 | ... | update |
+ *     within nodes          | gather |                    | scatter n |
+ *     between nodes                                       | reduce n    | reduce n-1 |
+ *
+ * Communication that computing waits for has the links first: asynchronous communication on one
+ * of them stops until it is through, as small collectives of another communicator get through
+ * beside a large one.  While something moves asynchronously, the device computes at less than
+ * its rate, because the collective's kernels take a share of it.
+ *
+ * Work that repeats, as micro-batches do, is laid out a few times and folded: where each task of
+ * a period is ready, starts and ends as in the period before, by the same number of nanoseconds
+ * later, so are all periods that follow.
+ *
+ * Thread safety: reentrant; a schedule has one owner. */
+#ifndef TOPT_SCHEDULE_H
+#define TOPT_SCHEDULE_H
+
+#include <stdint.h>
+
+#include "topt_error.h"
+
+enum topt_link {
+    TOPT_LINK_NODE,
+    TOPT_LINK_NETWORK,
+    TOPT_LINK_COUNT,
+    TOPT_LINK_HOST = TOPT_LINK_COUNT /* the host's own work, beside everything else */
+};
+
+struct topt_task {
+    int64_t ns; /* what it takes by itself */
+    int owner;
+    uint8_t links; /* bits of enum topt_link; 0: it computes */
+    uint8_t async; /* communication that gives way to what computing waits for */
+    /* After a run: */
+    int64_t ready_ns, start_ns, end_ns;
+    int64_t exposed_ns; /* so long its owner computed nothing meanwhile */
+};
+
+struct topt_task_edge {
+    int to, next; /* the next edge of the same task; -1: none */
+};
+
+struct topt_schedule {
+    int owners;
+    double share; /* of a device, which asynchronous communication takes from computing */
+    int n, cap;
+    struct topt_task *task; /* owned, as all arrays here */
+    int *first, *waits;     /* by task: its first edge, and for how many tasks it waits */
+    int nedges, edges_cap;
+    struct topt_task_edge *edge;
+    int64_t time_ns; /* the end of the last task, after a run */
+};
+
+/* An empty schedule; 'share' from 0 to 1. */
+void topt_schedule_init(struct topt_schedule *s, int owners, double share);
+void topt_schedule_fini(struct topt_schedule *s);
+/* Remove all tasks. */
+void topt_schedule_clear(struct topt_schedule *s);
+
+/* Append a task; its number, or -1 (NOMEM). */
+int topt_schedule_add(struct topt_schedule *s, const struct topt_task *t,
+                      struct topt_error *err) TOPT_MUST_CHECK;
+/* 'task' starts when 'before' has ended; nothing where that is -1 or the task itself. */
+int topt_schedule_after(struct topt_schedule *s, int task, int before,
+                        struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Give every task its times.  Once after tasks were added; INTERNAL where tasks wait for each
+ * other in a circle. */
+int topt_schedule_run(struct topt_schedule *s, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* A schedule with a beginning, 'periods' parts that repeat, and an end.  The functions append
+ * their tasks; 'begin' also forgets what earlier calls left in 'of'. */
+struct topt_periodic {
+    void *of;
+    int64_t periods; /* at least 1 */
+    int (*begin)(void *of, struct topt_schedule *s, struct topt_error *err);
+    int (*period)(void *of, struct topt_schedule *s, int64_t k, struct topt_error *err);
+    int (*end)(void *of, struct topt_schedule *s, struct topt_error *err);
+};
+
+struct topt_folded {
+    int64_t laid_out;  /* periods that the schedule has */
+    int64_t period_ns; /* of each of the others */
+    int from, to;      /* tasks of the period that the others repeat */
+};
+
+/* Lay out as many periods as it takes until they repeat, at most all and, but for a few, no more
+ * than 'max_tasks' tasks; run them.  'time_ns' is that of all periods.  Where periods do not
+ * repeat within max_tasks, each of the others takes as long as the last one. */
+int topt_schedule_fold(struct topt_schedule *s, const struct topt_periodic *p,
+                       int max_tasks, struct topt_folded *ret,
+                       struct topt_error *err) TOPT_MUST_CHECK;
+/* How often a task of a folded schedule happens. */
+int64_t topt_folded_times(const struct topt_folded *f, const struct topt_periodic *p,
+                          int task);
+
+#endif

@@ -1,0 +1,309 @@
+/* test_schedule.c - schedules: what streams and links do, pipelines whose time a formula gives,
+ * and folded schedules, which must equal those laid out whole. */
+#include "sizes.h"
+#include "tap.h"
+#include "topt_schedule.h"
+
+#include <string.h>
+
+enum { NODE = 1 << TOPT_LINK_NODE, NETWORK = 1 << TOPT_LINK_NETWORK };
+
+static uint64_t seed = 1;
+
+static int draw(int below)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (int)((seed >> 33) % (uint64_t)below);
+}
+
+/* A task of owner 0 after 'before'; a failure shows as times that are wrong. */
+static int add(struct topt_schedule *s, int64_t ns, int links, int async, int before)
+{
+    struct topt_task t = {.ns = ns, .links = (uint8_t)links, .async = (uint8_t)async};
+    int task = topt_schedule_add(s, &t, NULL);
+    return task < 0 || topt_schedule_after(s, task, before, NULL) ? -1 : task;
+}
+
+static int64_t time_of(struct topt_schedule *s)
+{
+    struct topt_error err = {0};
+    int rc = topt_schedule_run(s, &err);
+    if (rc)
+        printf("# %s\n", err.text);
+    return rc ? -1 : s->time_ns;
+}
+
+/* ---- streams and links -------------------------------------------------------------- */
+
+static void test_links(void)
+{
+    struct topt_schedule s;
+    topt_schedule_init(&s, 1, 0);
+    int a = add(&s, 10, 0, 0, -1), gather = add(&s, 30, NETWORK, 1, -1);
+    int b = add(&s, 5, 0, 0, gather);
+    is_int(time_of(&s), 35, "computing waits for what it needs");
+    is_int(s.task[gather].exposed_ns, 20, "... while nothing is computed");
+    is_int(s.task[a].exposed_ns + s.task[b].exposed_ns, 0, "computing is not exposed");
+
+    topt_schedule_clear(&s);
+    add(&s, 20, NODE, 1, -1);
+    add(&s, 7, NETWORK, 1, -1);
+    is_int(time_of(&s), 20, "links work side by side");
+    topt_schedule_clear(&s);
+    add(&s, 20, NODE | NETWORK, 1, -1);
+    add(&s, 7, NETWORK, 1, -1);
+    is_int(time_of(&s), 27, "a collective over several levels takes all their links");
+
+    topt_schedule_clear(&s);
+    int slow = add(&s, 100, NETWORK, 1, -1);
+    int first = add(&s, 10, 0, 0, -1), asked = add(&s, 5, NETWORK, 0, first);
+    add(&s, 10, 0, 0, asked);
+    is_int(time_of(&s), 105, "asynchronous communication gives way");
+    is_int(s.task[asked].end_ns, 15, "... to what computing waits for");
+    is_int(s.task[slow].end_ns, 105, "... and goes on after it");
+    topt_schedule_fini(&s);
+}
+
+static void test_share(void)
+{
+    struct topt_schedule s;
+    topt_schedule_init(&s, 1, 0.25);
+    add(&s, 60, 0, 0, -1);
+    add(&s, 40, NETWORK, 1, -1);
+    is_int(time_of(&s), 70, "beside a move the device computes at less than its rate");
+    topt_schedule_clear(&s);
+    add(&s, 60, 0, 0, -1);
+    add(&s, 40, 1 << TOPT_LINK_HOST, 1, -1);
+    is_int(time_of(&s), 60, "... but not beside the host's work");
+    topt_schedule_fini(&s);
+}
+
+static void test_circle(void)
+{
+    struct topt_schedule s;
+    struct topt_error err = {0};
+    topt_schedule_init(&s, 1, 0);
+    int a = add(&s, 1, 0, 0, -1), b = add(&s, 1, 0, 0, a);
+    ok(!topt_schedule_after(&s, a, b, NULL) && topt_schedule_run(&s, &err) &&
+           err.code == TOPT_ERR_INTERNAL && strstr(err.text, "2 of 2 tasks"),
+       "tasks in a circle are refused: %s", err.text);
+    topt_schedule_fini(&s);
+}
+
+/* ---- pipelines ----------------------------------------------------------------------- */
+
+enum { STAGES = 4, MICROS = 12, FORWARD_NS = 10, BACKWARD_NS = 20 };
+
+struct pipeline {
+    struct topt_schedule s;
+    int forward[STAGES][MICROS], backward[STAGES][MICROS];
+};
+
+/* A pass of a micro-batch at a stage, after the one before it there; its edges follow. */
+static int add_pass(struct pipeline *p, int stage, int64_t ns, int before)
+{
+    struct topt_task t = {.ns = ns, .owner = stage};
+    int task = topt_schedule_add(&p->s, &t, NULL);
+    return task < 0 || topt_schedule_after(&p->s, task, before, NULL) ? -1 : task;
+}
+
+/* Every stage runs 'ahead' forward passes before its first backward one, then one of each. */
+static void lay_out(struct pipeline *p, int one_by_one)
+{
+    for (int s = 0; s < STAGES; s++) {
+        int ahead = one_by_one ? STAGES - s : MICROS, before = -1;
+        for (int i = 0; i < MICROS + ahead; i++) {
+            if (i < MICROS)
+                before = p->forward[s][i] = add_pass(p, s, FORWARD_NS, before);
+            if (i >= ahead - 1 && i - ahead + 1 < MICROS)
+                before = p->backward[s][i - ahead + 1] =
+                    add_pass(p, s, BACKWARD_NS, before);
+        }
+    }
+}
+
+/* Activations go down the stages, their gradients up. */
+static int join(struct pipeline *p)
+{
+    int rc = 0;
+    for (int u = 0; u < MICROS; u++)
+        for (int s = 0; s < STAGES; s++) {
+            rc |= s && topt_schedule_after(&p->s, p->forward[s][u], p->forward[s - 1][u],
+                                           NULL);
+            rc |= s + 1 < STAGES && topt_schedule_after(&p->s, p->backward[s][u],
+                                                        p->backward[s + 1][u], NULL);
+        }
+    return rc;
+}
+
+/* GPipe (Huang et al. 2019) and one forward, one backward (Narayanan et al. 2019): both take
+ * (m + p - 1) (f + b). */
+static void test_pipelines(void)
+{
+    static const char *const name[] = {"all forward passes first",
+                                       "one forward, one backward"};
+    for (int i = 0; i < 2; i++) {
+        struct pipeline p;
+        topt_schedule_init(&p.s, STAGES, 0);
+        lay_out(&p, i);
+        int rc = join(&p);
+        is_int(rc ? -1 : time_of(&p.s),
+               (MICROS + STAGES - 1) * (FORWARD_NS + BACKWARD_NS),
+               "a pipeline of %d stages, %d micro-batches, %s", STAGES, MICROS, name[i]);
+        topt_schedule_fini(&p.s);
+    }
+}
+
+/* ---- folds --------------------------------------------------------------------------- */
+
+enum { PROBLEMS = TOPT_TEST_SIZE(4000), PERIODS = 40, MOST = 12, EDGES = 20 };
+
+/* A period's tasks; edges from a task of the same period, or of the one before. */
+struct random {
+    int n, nedges, last[MOST], now[MOST];
+    struct topt_task task[MOST];
+    struct {
+        int from, to, across;
+    } edge[EDGES];
+    int64_t first_ns, end_ns;
+};
+
+static int begin(void *of, struct topt_schedule *s, struct topt_error *err)
+{
+    struct random *r = of;
+    struct topt_task t = {.ns = r->first_ns};
+    int task = topt_schedule_add(s, &t, err);
+    for (int i = 0; i < r->n; i++)
+        r->now[i] = task;
+    return task < 0 ? -1 : 0;
+}
+
+static int period(void *of, struct topt_schedule *s, int64_t k, struct topt_error *err)
+{
+    struct random *r = of;
+    (void)k;
+    memcpy(r->last, r->now, sizeof r->last);
+    for (int i = 0; i < r->n; i++)
+        if ((r->now[i] = topt_schedule_add(s, &r->task[i], err)) < 0)
+            return -1;
+    for (int i = 0; i < r->nedges; i++)
+        if (topt_schedule_after(s, r->now[r->edge[i].to],
+                                (r->edge[i].across ? r->last : r->now)[r->edge[i].from],
+                                err))
+            return -1;
+    return 0;
+}
+
+static int end(void *of, struct topt_schedule *s, struct topt_error *err)
+{
+    struct random *r = of;
+    struct topt_task t = {.ns = r->end_ns, .links = NODE, .async = 1};
+    int task = topt_schedule_add(s, &t, err);
+    return task < 0 || topt_schedule_after(s, task, r->now[r->n - 1], err) ? -1 : 0;
+}
+
+static void put_edge(struct random *r, int from, int to, int across)
+{
+    r->edge[r->nedges].from = from;
+    r->edge[r->nedges].to = to;
+    r->edge[r->nedges++].across = across;
+}
+
+static void draw_random(struct random *r, int owners)
+{
+    memset(r, 0, sizeof *r);
+    r->n = 2 + draw(MOST - 1);
+    r->first_ns = draw(50);
+    r->end_ns = draw(50);
+    for (int i = 0; i < r->n; i++) {
+        struct topt_task *t = &r->task[i];
+        t->ns = draw(4) ? 1 + draw(draw(2) ? 1000 : 10) : 0;
+        t->owner = draw(owners);
+        t->links = (uint8_t)(draw(2) ? draw(8) : 0);
+        t->async = t->links & 1 << TOPT_LINK_HOST || (t->links && draw(3));
+    }
+    /* Every task follows an earlier one, the first one that of the period before. */
+    put_edge(r, 0, 0, 1);
+    for (int i = 1; i < r->n; i++)
+        put_edge(r, draw(i), i, 0);
+    while (draw(4) && r->nedges < EDGES) {
+        int a = draw(r->n), b = draw(r->n);
+        put_edge(r, a, b, a >= b);
+    }
+}
+
+static int64_t unrolled(struct random *r, int owners, double share)
+{
+    struct topt_schedule s;
+    topt_schedule_init(&s, owners, share);
+    int rc = begin(r, &s, NULL);
+    for (int k = 0; k < PERIODS && !rc; k++)
+        rc = period(r, &s, k, NULL);
+    rc = rc || end(r, &s, NULL);
+    int64_t ns = rc ? -1 : time_of(&s);
+    topt_schedule_fini(&s);
+    return ns;
+}
+
+static void test_folds(void)
+{
+    int wrong = 0, folded = 0, counts = 0;
+    for (int i = 0; i < PROBLEMS; i++) {
+        struct random r;
+        struct topt_periodic p = {&r, PERIODS, begin, period, end};
+        struct topt_folded f = {0};
+        struct topt_schedule s;
+        int owners = 1 + draw(3);
+        double share = draw(2) ? 0 : 0.01 * draw(40);
+        draw_random(&r, owners);
+        topt_schedule_init(&s, owners, share);
+        int rc = topt_schedule_fold(&s, &p, 1 << 20, &f, NULL);
+        int64_t want = unrolled(&r, owners, share);
+        if (rc || s.time_ns != want) {
+            wrong++;
+            printf("# problem %d: folded %lld, laid out %lld\n", i, (long long)s.time_ns,
+                   (long long)want);
+        }
+        int64_t all = 0;
+        for (int t = 0; t < s.n; t++)
+            all += topt_folded_times(&f, &p, t);
+        counts += all == 2 + (int64_t)PERIODS * r.n;
+        folded += f.laid_out < PERIODS;
+        topt_schedule_fini(&s);
+    }
+    ok(!wrong, "%d schedules of %d periods take as long folded as laid out", PROBLEMS,
+       PERIODS);
+    ok(folded > PROBLEMS / 5, "... of which %d were folded", folded);
+    is_int(counts, PROBLEMS, "every task is counted as often as it happens");
+}
+
+/* Reductions fall behind further in every period: no two periods are alike. */
+static void test_drift(void)
+{
+    struct random r = {.n = 2,
+                       .task = {{.ns = 10}, {.ns = 30, .links = NODE, .async = 1}}};
+    struct topt_periodic p = {&r, 1000, begin, period, end};
+    struct topt_folded f;
+    struct topt_schedule s;
+    r.nedges = 2;
+    r.edge[0].from = r.edge[0].to = 0;
+    r.edge[0].across = 1;
+    r.edge[1].to = 1;
+    topt_schedule_init(&s, 1, 0);
+    int rc = topt_schedule_fold(&s, &p, 100, &f, NULL);
+    ok(!rc && f.laid_out < 1000, "%lld periods that never repeat are laid out",
+       (long long)f.laid_out);
+    is_int(s.time_ns, 10 + 30 * 1000, "... and the others take as long as the last one");
+    topt_schedule_fini(&s);
+}
+
+int main(void)
+{
+    test_links();
+    test_share();
+    test_circle();
+    test_pipelines();
+    test_folds();
+    test_drift();
+    return done_testing();
+}
