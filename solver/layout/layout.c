@@ -213,6 +213,15 @@ uint32_t topt_layout_partial_mask(const struct topt_layout *l)
     return mask;
 }
 
+uint32_t topt_layout_changed_mask(const struct topt_layout *a,
+                                  const struct topt_layout *b)
+{
+    uint32_t mask = 0;
+    for (int i = 0; i < TOPT_MAX_AXES; i++)
+        mask |= (uint32_t)(a->at[i] != b->at[i] || a->pos[i] != b->pos[i]) << i;
+    return mask;
+}
+
 /* Where the piece of coordinate 'at' begins in a block of 'count', along an axis with shares. */
 static int64_t begin_of(const struct topt_mesh *mesh, const int *share, int64_t count,
                         int at)

@@ -82,6 +82,9 @@ int topt_layout_equal(const struct topt_layout *a, const struct topt_layout *b);
 /* Axes of a dimension in order, outermost first; returns how many. */
 int topt_layout_axes_of(const struct topt_layout *l, int dim, int8_t ret[TOPT_MAX_AXES]);
 uint32_t topt_layout_partial_mask(const struct topt_layout *l);
+/* Axes along which two layouts differ. */
+uint32_t topt_layout_changed_mask(const struct topt_layout *a,
+                                  const struct topt_layout *b);
 
 /* A tensor's shape without its place.  'of_state': a parameter, of which the first axis makes
  * pieces by state_share.  'rows': of tables one after the other, a number of rows each (borrowed):

@@ -114,21 +114,22 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
         return -1;
     t->cost.compute_ns = 0; /* initialisation is not part of a step */
     memset(t->cost.basis_ns, 0, sizeof t->cost.basis_ns);
-    memset(t->spent, 0, sizeof t->spent);
-    t->phase = TOPT_PHASE_END;
+    t->cost.spent = (struct topt_piece_time){.unit = 0};
+    memset(t->async_ns, 0, sizeof t->async_ns);
+    t->part = TOPT_DURING_BEGIN;
     t->rounds = 1;
     if (topt_params_zero(f, op, &b))
         return -1;
     t->rounds = rounds;
-    t->phase = TOPT_PHASE_FORWARD;
+    t->part = TOPT_DURING_FORWARD;
     if (tally_forward(f, t, op, c, c->recompute ? TOPT_PASS_DROP : TOPT_PASS_KEEP, &b))
         return -1;
-    t->phase = TOPT_PHASE_BACKWARD;
+    t->part = TOPT_DURING_BACKWARD;
     if (c->recompute && tally_forward(f, t, op, c, TOPT_PASS_RECOMPUTE, &b))
         return -1;
     if (topt_has_backward(f->model, op) && tally_backward(f, t, op, c, &b))
         return -1;
-    t->phase = TOPT_PHASE_END;
+    t->part = TOPT_DURING_END;
     t->rounds = 1;
     if (topt_has_backward(f->model, op) && topt_params_update(f, op, c, &b))
         return -1;
@@ -194,6 +195,7 @@ int topt_cost_hub(const struct topt_costing *k, int tensor, const struct topt_hu
     const struct topt_op *p = &k->model->op[x->producer];
     struct topt_layout l = topt_hub_layout(h, k->mesh);
     t.muted = 1;
+    t.part = TOPT_DURING_BACKWARD;
     int grad =
         topt_fragment_operand(&f, x->producer, p->output, &l, TOPT_CLASS_TRANSIENT);
     if (grad < 0)
@@ -297,14 +299,19 @@ int topt_cost_move(const struct topt_costing *k, int tensor,
     if (topt_router_route(k->router, &shape, topt_dtype_bytes(k->settings->dtype),
                           k->settings->granule_bytes, from, to, &r, err))
         return -1;
-    return topt_cost_move_by(k, r, topt_cost_block(k, tensor, from),
-                             topt_cost_block(k, tensor, to), ret, err);
+    int rc = topt_cost_move_by(k, r, topt_cost_block(k, tensor, from),
+                               topt_cost_block(k, tensor, to), ret, err);
+    ret->links = topt_cost_links(k, topt_layout_changed_mask(from, to));
+    return rc;
 }
 
 /* Moves are far from overflowing one by one. */
-static void add_network(struct topt_fragment_cost *c, const struct topt_move_cost *m)
+static void add_network(struct topt_fragment_cost *c, enum topt_during part,
+                        const struct topt_move_cost *m)
 {
     c->network_ns += m->network_ns;
+    c->spent.at[part].waited_ns += m->network_ns;
+    c->spent.at[part].waited_links |= m->links;
     for (int i = 0; i < TOPT_BASIS_COUNT; i++)
         c->basis_ns[i] += m->basis_ns[i];
 }
@@ -420,9 +427,9 @@ void topt_cost_edge_by(const struct topt_costing *k, const struct topt_edge_end 
     for (int i = 0; i < ret->nalts; i++) {
         struct topt_fragment_cost *c = &ret->alt[i];
         for (int m = 0; m < a[i].moves; m++)
-            add_network(c, there);
+            add_network(c, m ? TOPT_DURING_BACKWARD : TOPT_DURING_FORWARD, there);
         if (back)
-            add_network(c, back);
+            add_network(c, TOPT_DURING_BACKWARD, back);
         c->class_bytes[TOPT_CLASS_KEPT] = a[i].kept;
         c->class_bytes[TOPT_CLASS_RECOMPUTED] = a[i].recomputed;
         c->transient_bytes = a[i].transient;

@@ -129,6 +129,7 @@ struct topt_evaluator {
     struct topt_pieces pieces;
     struct topt_costing k;
     struct topt_totals totals;
+    int peaks; /* are they asked for? */
     struct topt_dataflow dataflow;
     struct topt_live_bytes alive;
     int *kind_of_op, *kind_of_hub; /* by operator; by tensor; alike ones have the same */
@@ -162,32 +163,10 @@ static int no_memory(struct topt_evaluator *a)
 
 /* ---- what is alike ----------------------------------------------------------------- */
 
-static int same_tensor(const struct topt_model *m, int a, int b)
-{
-    const struct topt_tensor *x, *y;
-    if (a == TOPT_NO_TENSOR || b == TOPT_NO_TENSOR)
-        return a == b;
-    x = &m->tensor[a];
-    y = &m->tensor[b];
-    return x->ndim == y->ndim && x->needs_gradient == y->needs_gradient &&
-           !memcmp(x->dim, y->dim, sizeof x->dim);
-}
-
-static int same_op(const struct topt_model *m, int a, int b)
-{
-    const struct topt_op *x = &m->op[a], *y = &m->op[b];
-    if (m->alike[a] != m->alike[b] || (a == m->loss) != (b == m->loss))
-        return 0;
-    for (int o = 0; o < x->spec->noperands; o++)
-        if (!same_tensor(m, x->operand[o].tensor, y->operand[o].tensor))
-            return 0;
-    return 1;
-}
-
 static int same_hub(const struct topt_evaluator *a, int x, int y)
 {
     const struct topt_tensor *t = a->k.model->tensor;
-    return same_tensor(a->k.model, x, y) && t[x].nconsumers == t[y].nconsumers &&
+    return topt_same_tensor(a->k.model, x, y) && t[x].nconsumers == t[y].nconsumers &&
            a->kind_of_op[t[x].producer] == a->kind_of_op[t[y].producer];
 }
 
@@ -199,7 +178,7 @@ static void find_kinds(struct topt_evaluator *a)
     for (int i = 0; i < m->nops; i++) {
         a->kind_of_op[i] = i;
         for (int k = i - 1; k >= 0; k--)
-            if (same_op(m, k, i)) {
+            if (topt_same_op(m, k, i)) {
                 a->kind_of_op[i] = a->kind_of_op[k];
                 break;
             }
@@ -323,7 +302,7 @@ static int fill_op(struct topt_evaluator *a, int op, struct entry *e)
     for (int i = 0; i < o->ninputs; i++)
         e->to[i] = topt_edge_consumer(k, op, i, &e->config, e->cost.transient_bytes);
     e->waiting = topt_span_bytes(k, o->operand[o->output].tensor, &e->from.value);
-    return follow_op(a, op, e);
+    return a->peaks ? follow_op(a, op, e) : 0;
 }
 
 static int fill_hub(struct topt_evaluator *a, int tensor, struct entry *e)
@@ -381,6 +360,8 @@ static int follow_move(struct topt_evaluator *a, int tensor,
     struct topt_shape shape = topt_tensor_shape(t);
     int y = a->k.model->op[t->producer].output, made;
     *ret = (struct moved){-1, -1};
+    if (!a->peaks)
+        return 0;
     topt_live_bytes_start(&a->alive, NULL);
     int src = topt_fragment_operand(&f, t->producer, y, from, TOPT_CLASS_TRANSIENT);
     topt_live_bytes_mark(&a->alive);
@@ -757,13 +738,13 @@ static int init(struct topt_evaluator *a, const struct topt_costing *k)
         return no_memory(a);
     find_kinds(a);
     return topt_settings_fit(k->model, k->settings, a->err) ||
-                   topt_totals_init(&a->totals, k->model, k->settings, a->err) ||
+                   topt_totals_init(&a->totals, k, a->err) ||
                    topt_dataflow_init(&a->dataflow, k->model, a->err)
                ? -1
                : 0;
 }
 
-struct topt_evaluator *topt_evaluator_create(const struct topt_costing *k,
+struct topt_evaluator *topt_evaluator_create(const struct topt_costing *k, int peaks,
                                              struct topt_error *err)
 {
     struct topt_evaluator *a = calloc(1, sizeof *a);
@@ -772,6 +753,7 @@ struct topt_evaluator *topt_evaluator_create(const struct topt_costing *k,
         return NULL;
     }
     a->err = err;
+    a->peaks = peaks;
     if (init(a, k)) {
         topt_evaluator_destroy(a);
         return NULL;

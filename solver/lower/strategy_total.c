@@ -83,21 +83,86 @@ int64_t topt_round_transient(int64_t bytes)
     return topt_transient_of(topt_transient_code(bytes));
 }
 
+/* ---- units ------------------------------------------------------------------------- */
+
+static int has_params(const struct topt_op *o)
+{
+    for (int x = 0; x < o->spec->noperands; x++)
+        if (o->operand[x].present && o->operand[x].role == TOPT_PARAM)
+            return 1;
+    return 0;
+}
+
+int topt_gathered_units(const struct topt_model *m, const struct topt_settings *s,
+                        int *ret_unit)
+{
+    int n = 0, at = -1;
+    for (int i = 0; i < m->nops; i++) {
+        int by_operator = m->unit[i] < 0 || s->gather == TOPT_GATHER_OPERATOR;
+        int unit = by_operator ? i : m->unit[i];
+        if (!i || (unit != at && (!by_operator || has_params(&m->op[i])))) {
+            at = unit;
+            n++;
+        }
+        ret_unit[i] = n - 1;
+    }
+    return n;
+}
+
 /* ---- sums -------------------------------------------------------------------------- */
 
-int topt_totals_init(struct topt_totals *t, const struct topt_model *m,
-                     const struct topt_settings *settings, struct topt_error *err)
+/* Pieces of units, forward, about 128 of a model where units have that many: each begins with an
+ * operator that has parameters, and as many of a unit join it as that takes. */
+static int find_pieces(const struct topt_model *m, const int *unit, int *ret_piece)
 {
-    *t = (struct topt_totals){.model = m, .settings = settings};
-    t->recomputed = calloc((size_t)m->nops + 1, sizeof *t->recomputed);
-    if (!t->recomputed)
+    enum { PIECES = 128 };
+    int n = 0, of_unit = 0, together;
+    for (int i = 0; i < m->nops; i++)
+        n += has_params(&m->op[i]);
+    together = 1 + n / PIECES;
+    n = 0;
+    for (int i = 0; i < m->nops; i++) {
+        int first = !i || unit[i] != unit[i - 1];
+        of_unit = first ? 0 : of_unit + has_params(&m->op[i]);
+        n += first || (has_params(&m->op[i]) && of_unit % together == 0);
+        ret_piece[i] = n - 1;
+    }
+    return n;
+}
+
+static int open_units(struct topt_totals *t)
+{
+    size_t n = (size_t)t->model->nops + 1;
+    t->unit = calloc(n, sizeof *t->unit);
+    t->piece = calloc(n, sizeof *t->piece);
+    t->spent = calloc(n, sizeof *t->spent);
+    t->last = calloc(n, sizeof *t->last);
+    if (!t->unit || !t->piece || !t->spent || !t->last)
+        return -1;
+    topt_gathered_units(t->model, t->settings, t->unit);
+    t->npieces = find_pieces(t->model, t->unit, t->piece);
+    return 0;
+}
+
+int topt_totals_init(struct topt_totals *t, const struct topt_costing *k,
+                     struct topt_error *err)
+{
+    *t = (struct topt_totals){.model = k->model, .settings = k->settings, .last_ns = -1};
+    topt_schedule_init(&t->schedule, 1, topt_hw_collective_share(k->hw));
+    t->recomputed = calloc((size_t)k->model->nops + 1, sizeof *t->recomputed);
+    if (!t->recomputed || (k->settings->by_schedule && open_units(t)))
         return topt_nomem(err, "a strategy's cost");
-    return topt_spans_init(&t->spans, m, err);
+    return topt_spans_init(&t->spans, k->model, err);
 }
 
 void topt_totals_fini(struct topt_totals *t)
 {
     free(t->recomputed);
+    free(t->unit);
+    free(t->piece);
+    free(t->spent);
+    free(t->last);
+    topt_schedule_fini(&t->schedule);
     topt_recomputation_fini(&t->recomputation);
     topt_spans_fini(&t->spans);
     topt_spans_fini(&t->spans_recomputing);
@@ -108,8 +173,11 @@ int topt_cost_join(struct topt_fragment_cost *sum, const struct topt_fragment_co
 {
     int bad = __builtin_add_overflow(sum->compute_ns, c->compute_ns, &sum->compute_ns);
     bad |= __builtin_add_overflow(sum->network_ns, c->network_ns, &sum->network_ns);
-    for (int i = 0; i < TOPT_BASIS_COUNT; i++)
+    for (int i = 0; i < TOPT_BASIS_COUNT; i++) {
         sum->basis_ns[i] += c->basis_ns[i]; /* parts of the two above */
+        sum->async_ns[i] += c->async_ns[i];
+    }
+    topt_piece_time_add(&sum->spent, &c->spent);
     for (int i = 0; i < TOPT_CLASS_COUNT; i++)
         bad |= __builtin_add_overflow(sum->class_bytes[i], c->class_bytes[i],
                                       &sum->class_bytes[i]);
@@ -137,6 +205,8 @@ static int add(struct total *s, int op, const struct topt_fragment_cost *c)
 {
     if (!c || topt_cost_join(&s->cost->sum, c, s->err))
         return -1;
+    if (s->t->spent)
+        topt_piece_time_add(&s->t->spent[s->t->piece[op]], &c->spent);
     int with = topt_recomputed_with(s->t->model, s->t->settings, op);
     if (with >= 0)
         s->t->recomputed[with] += c->class_bytes[TOPT_CLASS_RECOMPUTED];
@@ -184,12 +254,53 @@ static int add_all(struct total *s)
 {
     const struct topt_model *m = s->t->model;
     memset(s->t->recomputed, 0, (size_t)m->nops * sizeof *s->t->recomputed);
+    if (s->t->spent)
+        memset(s->t->spent, 0, (size_t)s->t->npieces * sizeof *s->t->spent);
+    for (int i = 0; s->t->spent && i < m->nops; i++)
+        s->t->spent[s->t->piece[i]].unit = s->t->unit[i];
     for (int i = 0; i < m->nops; i++)
         if (add(s, i, s->pieces->op(s->pieces, i)))
             return -1;
     for (int t = 0; t < m->ntensors; t++)
         if (add_tensor(s, t))
             return -1;
+    return 0;
+}
+
+/* The time of the step's schedule, once for strategies that take the same. */
+static int schedule(struct topt_totals *t, int64_t *ret_ns, struct topt_error *err)
+{
+    size_t bytes = (size_t)t->npieces * sizeof *t->spent;
+    if (t->last_ns < 0 || memcmp(t->last, t->spent, bytes)) {
+        t->last_ns = -1;
+        if (topt_step_time(&t->schedule, t->spent, t->npieces, t->settings->micro_batches,
+                           ret_ns, err))
+            return -1;
+        memcpy(t->last, t->spent, bytes);
+        t->last_ns = *ret_ns;
+    }
+    *ret_ns = t->last_ns;
+    return 0;
+}
+
+/* What the schedule exposes of asynchronous communication joins the sum. */
+static int add_exposed(struct total *s)
+{
+    struct topt_fragment_cost *sum = &s->cost->sum;
+    int64_t all = 0, left, ns;
+    if (schedule(s->t, &ns, s->err))
+        return -1;
+    left = ns - sum->compute_ns - sum->network_ns;
+    sum->network_ns += left;
+    for (int b = 0; b < TOPT_BASIS_COUNT; b++)
+        all += sum->async_ns[b];
+    for (int b = 0; b < TOPT_BASIS_COUNT; b++) {
+        int64_t part =
+            all ? (int64_t)((double)left * (double)sum->async_ns[b] / (double)all) : 0;
+        sum->basis_ns[b] += part;
+        left -= part;
+        all -= sum->async_ns[b];
+    }
     return 0;
 }
 
@@ -200,7 +311,7 @@ int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *st,
     struct topt_strategy_cost cost = {.time_ns = 0};
     struct total s = {.t = t, .pieces = p, .cost = &cost, .err = err};
     if (topt_recompute_check(t->model, t->settings, st, &t->recomputation, err) ||
-        find_spans(&s) || add_all(&s))
+        find_spans(&s) || add_all(&s) || (t->spent && add_exposed(&s)))
         return -1;
     cost.transient_cap = topt_round_transient(cost.sum.transient_bytes);
     cost.sum.transient_bytes = 0; /* that is no sum */
@@ -215,16 +326,55 @@ int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *st,
     return 0;
 }
 
+/* ---- what costs the same ----------------------------------------------------------- */
+
+int topt_same_tensor(const struct topt_model *m, int a, int b)
+{
+    const struct topt_tensor *x, *y;
+    if (a == TOPT_NO_TENSOR || b == TOPT_NO_TENSOR)
+        return a == b;
+    x = &m->tensor[a];
+    y = &m->tensor[b];
+    return x->ndim == y->ndim && x->needs_gradient == y->needs_gradient &&
+           !memcmp(x->dim, y->dim, sizeof x->dim);
+}
+
+int topt_same_op(const struct topt_model *m, int a, int b)
+{
+    const struct topt_op *x = &m->op[a], *y = &m->op[b];
+    if (m->alike[a] != m->alike[b] || (a == m->loss) != (b == m->loss))
+        return 0;
+    for (int o = 0; o < x->spec->noperands; o++)
+        if (!topt_same_tensor(m, x->operand[o].tensor, y->operand[o].tensor))
+            return 0;
+    return 1;
+}
+
 /* ---- pieces one by one ------------------------------------------------------------- */
 
-/* The plainest source of pieces: each fragment is written when it is asked for. */
+/* The plainest source of pieces: each fragment is written when it is asked for, of alike operators
+ * with one configuration the first one's. */
 struct plain {
     struct topt_pieces pieces; /* first: it is cast to this */
     const struct topt_costing *k;
     const struct topt_strategy *st;
     struct topt_fragment_cost cost;
+    struct topt_fragment_cost
+        *own; /* by operator, of the first of those that are alike */
     struct topt_error *err;
 };
+
+static int cost_own(struct plain *x, int op)
+{
+    const struct topt_config *c = x->st->config;
+    int first = x->k->model->alike[op];
+    if (!topt_same_op(x->k->model, first, op) || memcmp(&c[first], &c[op], sizeof *c))
+        return topt_cost_op(x->k, op, &c[op], &x->cost, x->err);
+    if (first == op && topt_cost_op(x->k, op, &c[op], &x->own[op], x->err))
+        return -1;
+    x->cost = x->own[first];
+    return 0;
+}
 
 static struct topt_edge_end end_of_producer(const struct plain *x, int tensor)
 {
@@ -255,7 +405,7 @@ static const struct topt_fragment_cost *plain_op(struct topt_pieces *p, int op)
     struct plain *x = (struct plain *)p;
     const struct topt_op *o = &x->k->model->op[op];
     const struct topt_config *c = &x->st->config[op];
-    if (topt_cost_op(x->k, op, c, &x->cost, x->err))
+    if (cost_own(x, op))
         return NULL;
     int64_t transient = x->cost.transient_bytes;
     for (int i = 0; i < o->ninputs; i++) {
@@ -293,9 +443,11 @@ int topt_cost_strategy(const struct topt_costing *k, const struct topt_strategy 
     struct plain x = {
         .pieces = {plain_op, plain_hub, plain_waiting}, .k = k, .st = st, .err = err};
     struct topt_totals t = {.model = NULL};
-    int rc = topt_settings_fit(k->model, k->settings, err) ||
-             topt_totals_init(&t, k->model, k->settings, err) ||
-             topt_totals_sum(&t, st, &x.pieces, ret, err);
+    x.own = calloc((size_t)k->model->nops + 1, sizeof *x.own);
+    int rc = (!x.own && topt_nomem(err, "a strategy's cost")) ||
+             topt_settings_fit(k->model, k->settings, err) ||
+             topt_totals_init(&t, k, err) || topt_totals_sum(&t, st, &x.pieces, ret, err);
     topt_totals_fini(&t);
+    free(x.own);
     return rc ? -1 : 0;
 }

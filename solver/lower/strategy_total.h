@@ -19,6 +19,9 @@ struct topt_pieces {
 /* Add a piece to others: what is in flight is so once.  LIMIT where that overflows. */
 int topt_cost_join(struct topt_fragment_cost *sum, const struct topt_fragment_cost *c,
                    struct topt_error *err) TOPT_MUST_CHECK;
+/* Are tensors of the same shape?  Do operators cost the same with one configuration? */
+int topt_same_tensor(const struct topt_model *m, int a, int b);
+int topt_same_op(const struct topt_model *m, int a, int b);
 /* The chosen alternative of an edge. */
 const struct topt_fragment_cost *topt_edge_choice(const struct topt_edge_cost *e,
                                                   enum topt_keep keep);
@@ -30,9 +33,14 @@ struct topt_totals {
     struct topt_spans spans, spans_recomputing;
     struct topt_recomputation recomputation;
     int64_t *recomputed; /* by first operator of a unit or block: bytes recomputed */
+    /* Under settings.by_schedule, else NULL: each operator's unit and piece of that, and what pieces
+     * take. */
+    int *unit, *piece, npieces;
+    struct topt_piece_time *spent, *last; /* of the last strategy, which took last_ns */
+    int64_t last_ns;
+    struct topt_schedule schedule;
 };
-int topt_totals_init(struct topt_totals *t, const struct topt_model *m,
-                     const struct topt_settings *settings,
+int topt_totals_init(struct topt_totals *t, const struct topt_costing *k,
                      struct topt_error *err) TOPT_MUST_CHECK;
 void topt_totals_fini(struct topt_totals *t);
 int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *s,

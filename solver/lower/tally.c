@@ -235,8 +235,17 @@ static int runs_async(const struct topt_tally *t)
     return topt_overlap_has(t->k->settings->overlap, t->async);
 }
 
+uint8_t topt_cost_links(const struct topt_costing *k, uint32_t axes)
+{
+    if (!k->settings->by_schedule)
+        return 0;
+    struct topt_group g = topt_mesh_group(k->mesh, axes);
+    int between = g.nodes > 1, within = g.per_node > 1 || !between;
+    return (uint8_t)(within << TOPT_LINK_NODE | between << TOPT_LINK_NETWORK);
+}
+
 /* Add the time as often as the instruction happens. */
-static int spend(struct topt_tally *t, struct topt_time time, int network,
+static int spend(struct topt_tally *t, struct topt_time time, int network, uint32_t axes,
                  struct topt_error *err)
 {
     int64_t ns;
@@ -246,15 +255,22 @@ static int spend(struct topt_tally *t, struct topt_time time, int network,
         __builtin_add_overflow(*part, ns, part) ||
         __builtin_add_overflow(*basis, ns, basis))
         return topt_fail(err, TOPT_ERR_LIMIT, "the time of a step overflows");
-    struct topt_phase_time *spent = &t->spent[t->phase];
+    struct topt_part_time *spent = &t->cost.spent.at[t->part]; /* parts of the above */
+    uint8_t links = network && ns ? topt_cost_links(t->k, axes) : 0;
     if (!network) {
-        spent->compute_ns += ns; /* parts of the above */
-    } else if (runs_async(t)) {
-        spent->async_ns[time.basis] += ns;
-        spent->param_ns += t->async == TOPT_ASYNC_PARAM ? ns : 0;
-    } else {
+        spent->compute_ns += ns;
+    } else if (!runs_async(t)) {
         spent->waited_ns += ns;
+        spent->waited_links |= links;
+    } else if (t->async == TOPT_ASYNC_PARAM) {
+        spent->gather_ns += ns;
+        spent->gather_links |= links;
+    } else {
+        spent->reduce_ns += ns;
+        spent->reduce_links |= links;
     }
+    if (network && runs_async(t))
+        t->async_ns[t->part][time.basis] += ns;
     return 0;
 }
 
@@ -264,7 +280,7 @@ static int tally_emit(struct topt_sink *sink, const struct topt_instr *i,
     struct topt_tally *t = (struct topt_tally *)sink;
     int network;
     struct topt_time time = topt_tally_price(t, i, &network);
-    return spend(t, time, network, err);
+    return spend(t, time, network, i->axes, err);
 }
 
 static void tally_async(struct topt_sink *sink, enum topt_async what)
@@ -287,9 +303,9 @@ void topt_tally_init(struct topt_tally *t, const struct topt_costing *k)
     t->rounds = k->settings->micro_batches;
     t->times = 1;
     t->along = -1;
-    t->phase = TOPT_PHASE_FORWARD;
+    t->part = TOPT_DURING_FORWARD;
     t->async = TOPT_ASYNC_NOTHING;
-    memset(t->spent, 0, sizeof t->spent);
+    memset(t->async_ns, 0, sizeof t->async_ns);
     t->told = 0;
     t->live = t->output_bytes = 0;
     t->named = t->buffer;
@@ -304,45 +320,44 @@ struct topt_fragments topt_tally_fragments(struct topt_tally *t, struct topt_err
                                    &t->sink, err,     NULL,        0};
 }
 
-/* Hide what moved in 'phase' behind at most 'room' of computation, less what moving
+/* Hide what moved in 'part' behind at most 'room' of computation, less what moving
  * takes of the device; returns how much. */
-static int64_t hide(struct topt_tally *t, enum topt_phase phase, int64_t room)
+static int64_t hide(struct topt_tally *t, enum topt_during part, int64_t room)
 {
     int64_t left = room;
     double hidden = 1 - topt_hw_collective_share(t->k->hw);
     for (int b = 0; b < TOPT_BASIS_COUNT; b++) {
-        int64_t part = (int64_t)((double)t->spent[phase].async_ns[b] * hidden);
-        part = part < left ? part : left;
-        t->cost.network_ns -= part;
-        t->cost.basis_ns[b] -= part;
-        left -= part;
+        int64_t ns = (int64_t)((double)t->async_ns[part][b] * hidden);
+        ns = ns < left ? ns : left;
+        t->cost.network_ns -= ns;
+        t->cost.basis_ns[b] -= ns;
+        left -= ns;
     }
     return room - left;
 }
 
-/* So many millionths of all asynchronous communication. */
-static void hide_share(struct topt_tally *t)
+/* All of it, which stays known by what it rests on. */
+static void set_apart(struct topt_tally *t)
 {
-    for (int p = 0; p < TOPT_PHASE_COUNT; p++)
+    for (int p = 0; p < TOPT_DURING_COUNT; p++)
         for (int b = 0; b < TOPT_BASIS_COUNT; b++) {
-            int64_t part = (int64_t)((double)t->spent[p].async_ns[b] *
-                                     t->k->settings->hidden_ppm / 1e6);
-            t->cost.network_ns -= part;
-            t->cost.basis_ns[b] -= part;
+            t->cost.network_ns -= t->async_ns[p][b];
+            t->cost.basis_ns[b] -= t->async_ns[p][b];
+            t->cost.async_ns[b] += t->async_ns[p][b];
         }
 }
 
 void topt_tally_hide(struct topt_tally *t)
 {
-    if (t->k->settings->hidden_ppm) {
-        hide_share(t);
+    if (t->k->settings->by_schedule) {
+        set_apart(t);
         return;
     }
-    int64_t backward = t->spent[TOPT_PHASE_BACKWARD].compute_ns;
+    int64_t backward = t->cost.spent.at[TOPT_DURING_BACKWARD].compute_ns;
     int64_t last = backward / t->k->settings->micro_batches;
-    hide(t, TOPT_PHASE_FORWARD, t->spent[TOPT_PHASE_FORWARD].compute_ns);
-    int64_t left = backward - hide(t, TOPT_PHASE_BACKWARD, backward);
-    hide(t, TOPT_PHASE_END, left < last ? left : last);
+    hide(t, TOPT_DURING_FORWARD, t->cost.spent.at[TOPT_DURING_FORWARD].compute_ns);
+    int64_t left = backward - hide(t, TOPT_DURING_BACKWARD, backward);
+    hide(t, TOPT_DURING_END, left < last ? left : last);
 }
 
 const struct topt_weights topt_weights[TOPT_ACCOUNTING_COUNT] = {

@@ -6,33 +6,17 @@
 
 enum { TOPT_TALLY_BUFFERS = 128 }; /* of one fragment */
 
-/* When in a step an operator's fragment is. */
-enum topt_phase {
-    TOPT_PHASE_FORWARD,
-    TOPT_PHASE_BACKWARD,
-    TOPT_PHASE_END, /* once, after all micro-batches */
-    TOPT_PHASE_COUNT
-};
-
-/* The sums of one phase, over all micro-batches. */
-struct topt_phase_time {
-    int64_t compute_ns;
-    int64_t waited_ns; /* of the network what computation waits for */
-    int64_t param_ns;  /* of async_ns what gathers parameters */
-    int64_t
-        async_ns[TOPT_BASIS_COUNT]; /* what computation may hide, by what it rests on */
-};
-
 struct topt_tally {
     struct topt_sink sink; /* first: it is cast to this */
     const struct topt_costing *k;
     struct topt_fragment_cost cost;
-    int64_t rounds; /* micro-batches that do what is written now */
-    int64_t times;  /* each instruction counts so often in one of them */
-    int along;      /* ... once at each count of this dimension; -1: none */
-    enum topt_phase phase;
+    int64_t rounds;        /* micro-batches that do what is written now */
+    int64_t times;         /* each instruction counts so often in one of them */
+    int along;             /* ... once at each count of this dimension; -1: none */
+    enum topt_during part; /* when in a step what is written now is */
     enum topt_async async; /* what moves now */
-    struct topt_phase_time spent[TOPT_PHASE_COUNT];
+    /* Of the step's parts what computation may hide, by what it rests on. */
+    int64_t async_ns[TOPT_DURING_COUNT][TOPT_BASIS_COUNT];
     int told; /* a framework's kernels of this pass are priced already */
     int64_t live;
     int64_t output_bytes; /* of an operator that is not fused; made inside too */
@@ -71,8 +55,8 @@ void topt_tally_eager(struct topt_tally *t, int op, enum topt_class cls);
  * (Johnson 1954, two machines; s m_i is part of c_i here), so that the sum is right up
  * to one operator's share, and it adds up over operators, which a search needs.
  *
- * Where one choice is made for the whole model it is known before what hides what: then
- * the settings say which share of all asynchronous communication does (topt_hidden_share). */
+ * Under settings.by_schedule all of it is taken off, so that sums are lower bounds: the step's
+ * schedule says what is exposed (strategy_total.c). */
 void topt_tally_hide(struct topt_tally *t);
 
 /* The sums of an operator (a hub: its producer), weighed as the settings say. */

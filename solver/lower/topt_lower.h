@@ -25,6 +25,7 @@
 
 #include "topt_layout.h"
 #include "topt_model.h"
+#include "topt_step.h"
 #include "topt_symmetry_bound.h"
 
 enum topt_optimizer {
@@ -126,9 +127,10 @@ struct topt_settings {
     int allocator_permille;
     enum topt_accounting accounting;
     enum topt_overlap overlap;
-    /* Millionths of asynchronous communication that are hidden, at least 1
-     * (topt_hidden_share); 0: each operator's own computation hides its communication. */
-    int hidden_ppm;
+    /* A strategy's time is that of its schedule by units (topt_step.h), and costs of pieces leave
+     * asynchronous communication out.  Else each operator's own computation hides its
+     * communication, so that costs add up. */
+    int by_schedule;
     int eager; /* bits of enum topt_eager_part */
 };
 struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
@@ -478,6 +480,9 @@ struct topt_fragment_cost {
     int64_t compute_ns,
         network_ns; /* of the network what nothing hides (settings.overlap) */
     int64_t basis_ns[TOPT_BASIS_COUNT]; /* the same time by what it rests on */
+    /* Under by_schedule: asynchronous communication, which these leave out, likewise. */
+    int64_t async_ns[TOPT_BASIS_COUNT];
+    struct topt_piece_time spent; /* all time, by parts of a step */
     /* The classes that stay, PARAM..KEPT, and RECOMPUTED; the others are 0. */
     int64_t class_bytes[TOPT_CLASS_COUNT];
     int64_t transient_bytes; /* most of TRANSIENT and STAGING at once */
@@ -508,12 +513,15 @@ int topt_cost_op_ask(const struct topt_costing *k, int op, const struct topt_con
                      struct topt_fragment_cost *ret, int *ret_open,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The share of asynchronous communication that computation hides in a strategy that gives
- * every operator the configuration in 'config', in millionths, as settings.hidden_ppm has
- * it: by the schedule of whole operators on a device and one link.  Gathers come a unit
- * ahead, or an operator where settings.gather is that. */
-int topt_hidden_share(const struct topt_costing *k, const struct topt_config *config,
-                      int *ret_ppm, struct topt_error *err) TOPT_MUST_CHECK;
+/* The links that a group of ranks along these axes takes, bits of enum topt_link; under
+ * by_schedule, else 0. */
+uint8_t topt_cost_links(const struct topt_costing *k, uint32_t axes);
+
+/* The units whose parameters are gathered at once, numbered forward: by operator, in 'ret_unit';
+ * returns how many.  One is a unit of the model, or an operator where settings.gather is that;
+ * an operator outside of units that has no parameters belongs to the unit before it. */
+int topt_gathered_units(const struct topt_model *m, const struct topt_settings *s,
+                        int *ret_unit);
 
 /* Cost of a hub itself: adding the gradients of its consumers up. */
 int topt_cost_hub(const struct topt_costing *k, int tensor, const struct topt_hub *h,
@@ -545,6 +553,7 @@ struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, in
 struct topt_move_cost {
     int64_t network_ns, basis_ns[TOPT_BASIS_COUNT];
     int64_t transient_bytes, from_bytes, to_bytes;
+    uint8_t links; /* as topt_cost_links says; 0 of one by its route */
 };
 int topt_cost_move(const struct topt_costing *k, int tensor,
                    const struct topt_layout *from, const struct topt_layout *to,
@@ -657,9 +666,9 @@ int topt_cost_groups(const struct topt_costing *k, const struct topt_strategy *s
  * are lowered to: as topt_cost_strategy and topt_lower say, but fragments of alike
  * operators with the same configuration, and moves between the same layouts, are
  * written once.  Belongs to one thread at a time; borrows what the costing points to.
- * 'ret_peak' may be NULL. */
+ * 'ret_peak' is NULL where 'peaks' was 0, which is half the work. */
 struct topt_evaluator;
-struct topt_evaluator *topt_evaluator_create(const struct topt_costing *k,
+struct topt_evaluator *topt_evaluator_create(const struct topt_costing *k, int peaks,
                                              struct topt_error *err); /* NULL: failed */
 void topt_evaluator_destroy(struct topt_evaluator *a);
 int topt_evaluate_strategy(struct topt_evaluator *a, const struct topt_strategy *s,

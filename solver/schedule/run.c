@@ -4,6 +4,7 @@
  * the queue of what it needs: its owner's device, the links for communication that is waited
  * for, or those for asynchronous communication.  But where a device computes beside a move, and
  * so at less than its rate, all times are sums of integers. */
+#include "topt_minmax.h"
 #include "topt_schedule.h"
 
 #include <math.h>
@@ -15,7 +16,7 @@ enum { LINKS = (1 << TOPT_LINK_COUNT) - 1, ALL = (2 << TOPT_LINK_HOST) - 1 };
 
 struct runner {
     int task; /* -1: nothing */
-    int64_t left;
+    int64_t left, end;
     double rate;
 };
 
@@ -97,7 +98,7 @@ static void finish_all(struct engine *e)
 static void start(struct engine *e, struct runner *r, int task)
 {
     e->s->task[task].start_ns = e->now;
-    *r = (struct runner){task, e->s->task[task].ns, 1};
+    *r = (struct runner){task, e->s->task[task].ns, 0, 1};
 }
 
 static void start_first(struct engine *e, struct runner *r, struct queue *q)
@@ -137,6 +138,8 @@ static void set_rates(struct engine *e, struct owner *o)
 {
     int taken = links_of(e, &o->at[WAITED]), moves = 0;
     for (int at = ASIDE; at < RUNNERS; at++) {
+        if (o->at[at].task < 0)
+            continue;
         int links = links_of(e, &o->at[at]);
         o->at[at].rate = links & taken ? 0 : 1;
         moves |= links & LINKS && !(links & taken);
@@ -146,7 +149,7 @@ static void set_rates(struct engine *e, struct owner *o)
 
 static int64_t end_of(const struct engine *e, const struct runner *r)
 {
-    if (r->task < 0 || r->rate <= 0)
+    if (r->rate <= 0)
         return INT64_MAX;
     return e->now + (r->rate < 1 ? (int64_t)ceil((double)r->left / r->rate) : r->left);
 }
@@ -167,9 +170,7 @@ static void expose(struct engine *e, struct owner *o, int64_t ns)
 static void advance(struct engine *e, struct runner *r, int64_t to)
 {
     int64_t passed = to - e->now;
-    if (r->task < 0)
-        return;
-    if (end_of(e, r) == to)
+    if (r->end == to)
         r->left = 0;
     else if (r->rate < 1)
         r->left -= (int64_t)floor((double)passed * r->rate);
@@ -189,8 +190,10 @@ static int step(struct engine *e)
             start_async(e, o);
         set_rates(e, o);
         for (int at = 0; at < RUNNERS; at++) {
-            int64_t end = end_of(e, &o->at[at]);
-            next = end < next ? end : next;
+            if (o->at[at].task < 0)
+                continue;
+            o->at[at].end = end_of(e, &o->at[at]);
+            next = topt_min(o->at[at].end, next);
         }
     }
     if (next == INT64_MAX)
@@ -199,8 +202,10 @@ static int step(struct engine *e)
         expose(e, o, next - e->now);
         for (int at = 0; at < RUNNERS; at++) {
             struct runner *r = &o->at[at];
+            if (r->task < 0)
+                continue;
             advance(e, r, next);
-            if (r->task < 0 || r->left > 0)
+            if (r->left > 0)
                 continue;
             push(e, &e->ended, r->task);
             r->task = -1;

@@ -14,6 +14,7 @@ void topt_schedule_fini(struct topt_schedule *s)
 {
     free(s->task);
     free(s->first);
+    free(s->last);
     free(s->waits);
     free(s->edge);
     *s = (struct topt_schedule){.owners = 0};
@@ -29,7 +30,7 @@ static int grow(struct topt_schedule *s)
 {
     int cap = s->cap ? 2 * s->cap : 256;
     if (TOPT_RESIZE(s->task, cap) || TOPT_RESIZE(s->first, cap) ||
-        TOPT_RESIZE(s->waits, cap))
+        TOPT_RESIZE(s->last, cap) || TOPT_RESIZE(s->waits, cap))
         return -1;
     s->cap = cap;
     return 0;
@@ -53,8 +54,12 @@ int topt_schedule_after(struct topt_schedule *s, int task, int before,
         return 0;
     if (TOPT_ROOM(s->edge, s->nedges, s->edges_cap, 1024))
         return topt_nomem(err, "a schedule");
-    s->edge[s->nedges] = (struct topt_task_edge){task, s->first[before]};
-    s->first[before] = s->nedges++;
+    s->edge[s->nedges] = (struct topt_task_edge){task, -1};
+    if (s->first[before] < 0)
+        s->first[before] = s->nedges;
+    else
+        s->edge[s->last[before]].next = s->nedges;
+    s->last[before] = s->nedges++;
     s->waits[task]++;
     return 0;
 }

@@ -51,8 +51,8 @@ struct topt_schedule {
     int owners;
     double share; /* of a device, which asynchronous communication takes from computing */
     int n, cap;
-    struct topt_task *task; /* owned, as all arrays here */
-    int *first, *waits;     /* by task: its first edge, and for how many tasks it waits */
+    struct topt_task *task;    /* owned, as all arrays here */
+    int *first, *last, *waits; /* by task: its edges, and for how many tasks it waits */
     int nedges, edges_cap;
     struct topt_task_edge *edge;
     int64_t time_ns; /* the end of the last task, after a run */

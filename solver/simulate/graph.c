@@ -22,11 +22,12 @@ struct maker {
     struct topt_simulation *to;
     struct topt_schedule *s; /* its schedule */
     int cap;                 /* of its 'task' */
-    int *last;  /* by buffer: the task that touched it last, -1: none since it is there */
-    int chain;  /* the last task on it, -1: none yet */
-    int unit;   /* at work, -1: none yet */
-    int begun;  /* the chain when the unit at work began, as 'opened' for the next one */
-    int opened; /* gathers of the unit at work wait for this; -1: for nothing */
+    int *last; /* by buffer: the task that touched it last, -1: none since it is there */
+    int chain; /* the last task on it, -1: none yet */
+    int *unit_of; /* by operator: its unit */
+    int unit;     /* at work, -1: none yet */
+    int begun;   /* the chain when the unit at work began, as 'opened' for the next one */
+    int opened;  /* gathers of the unit at work wait for this; -1: for nothing */
     int *packed; /* by instruction after the micro-batches: its bucket's task, -1: none */
     int before;  /* the chain when the last micro-batch began */
     enum topt_part part;
@@ -91,29 +92,12 @@ static int touch_all(struct maker *w, int task, const struct topt_instr *i)
 
 /* ---- units ------------------------------------------------------------------------- */
 
-static int unit_of(const struct maker *w, int op)
-{
-    int by_operator = w->k->settings->gather == TOPT_GATHER_OPERATOR;
-    int unit = op >= 0 ? w->k->model->unit[op] : -1;
-    return unit >= 0 && !by_operator ? unit : op;
-}
-
-static int has_params(const struct topt_op *o)
-{
-    for (int x = 0; x < o->spec->noperands; x++)
-        if (o->operand[x].present && o->operand[x].role == TOPT_PARAM)
-            return 1;
-    return 0;
-}
-
 /* The instruction belongs to another unit: the one at work was the one before. */
 static void enter(struct maker *w, int op)
 {
-    int unit = unit_of(w, op);
-    if (op < 0 || unit == w->unit || w->part != TOPT_PART_MICRO ||
-        (unit == op && !has_params(&w->k->model->op[op])))
+    if (op < 0 || w->unit_of[op] == w->unit || w->part != TOPT_PART_MICRO)
         return;
-    w->unit = unit;
+    w->unit = w->unit_of[op];
     w->opened = w->begun;
     w->begun = w->chain;
 }
@@ -337,10 +321,14 @@ int sim_schedule(const struct topt_costing *k, const struct topt_simulate_option
     topt_schedule_init(w.s, 1, topt_hw_collective_share(k->hw));
     w.last = malloc(((size_t)p->nbuffers + 1) * sizeof *w.last);
     w.packed = malloc(((size_t)(p->ninstr - p->micro_end) + 1) * sizeof *w.packed);
-    int rc = w.last && w.packed
+    w.unit_of = calloc((size_t)p->model->nops + 1, sizeof *w.unit_of);
+    if (w.unit_of)
+        topt_gathered_units(p->model, k->settings, w.unit_of);
+    int rc = w.last && w.packed && w.unit_of
                  ? topt_schedule_fold(w.s, &micros, MAX_TASKS, ret_folded, err)
                  : topt_nomem(err, "a simulation");
     free(w.last);
     free(w.packed);
+    free(w.unit_of);
     return rc;
 }

@@ -21,7 +21,7 @@ static void cost(const char *what, const struct topt_costing *k,
                  const struct topt_strategy *s, struct peak *ret)
 {
     struct topt_error err = {0};
-    struct topt_evaluator *evaluator = topt_evaluator_create(k, &err);
+    struct topt_evaluator *evaluator = topt_evaluator_create(k, 1, &err);
     if (!evaluator ||
         topt_evaluate_strategy(evaluator, s, &ret->cost, &ret->program, &err))
         give_up(what, &err);

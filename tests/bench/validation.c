@@ -435,6 +435,7 @@ static struct outcome predict(const struct run *r)
     settings.optimizer = r->optimizer;
     settings.micro_batches = r->micro_batches;
     settings.overlap = r->overlap;
+    settings.by_schedule = r->overlap != TOPT_OVERLAP_NONE; /* as of any uniform plan */
     settings.eager = r->eager;
     settings.granule_bytes = 512;
     struct topt_hw *hw = topt_hw_load(r->hw, &err);
@@ -447,10 +448,7 @@ static struct outcome predict(const struct run *r)
         .model = m, .hw = hw, .mesh = &mesh, .settings = &settings, .router = router};
     if (!router)
         give_up(r->model->name, &err);
-    /* What is hidden follows from the schedule, as for any plan of one choice. */
-    if ((r->overlap != TOPT_OVERLAP_NONE &&
-         topt_hidden_share(&k, s->config, &settings.hidden_ppm, &err)) ||
-        topt_cost_strategy(&k, s, &cost, &err))
+    if (topt_cost_strategy(&k, s, &cost, &err))
         give_up(r->model->name, &err);
     double seen = measured(r);
     double bytes = r->framework ? memory_of(r, hw, s) : (double)cost.memory_bytes;

@@ -133,7 +133,7 @@ static int check_model(struct topt_model *m, struct topt_request *r, int nodes,
     struct topt_settings settings = *costing.settings;
     settings.micro_batches = micro_batches;
     costing.settings = &settings;
-    struct topt_evaluator *evaluator = topt_evaluator_create(&costing, NULL);
+    struct topt_evaluator *evaluator = topt_evaluator_create(&costing, 1, NULL);
     for (int k = 0; k < 12; k++) {
         struct topt_strategy *st = topt_problem_random(p, &seed);
         int flagged = factors ? roll_factors(st, m, &s.mesh, &settings, roll, &seed) : 0;
@@ -459,7 +459,7 @@ static void test_without_backward(void)
     struct topt_router *r = topt_router_create(hw, &mesh);
     struct topt_strategy *s = topt_strategy_create(m);
     struct topt_costing k = {m, hw, &mesh, &settings, r, NULL};
-    struct topt_evaluator *evaluator = topt_evaluator_create(&k, NULL);
+    struct topt_evaluator *evaluator = topt_evaluator_create(&k, 1, NULL);
     int rc = topt_cost_strategy(&k, s, &cost, NULL) ||
              topt_lower(m, &mesh, &settings, s, r, &p, NULL);
     ok(!rc && well_formed(p) && p->peak_bytes <= cost.memory_bytes &&

@@ -179,7 +179,7 @@ static void check_row(const struct topt_model *m, int op, int nodes, int per_nod
     }
     x.router = topt_router_create(hw, &x.mesh);
     struct topt_costing k = {micro, hw, &x.mesh, &x.settings, x.router, NULL};
-    x.evaluator = topt_evaluator_create(&k, NULL);
+    x.evaluator = topt_evaluator_create(&k, 1, NULL);
     check_all(&x, &c, 0, &n);
     ok(n.configs && n.lowered == n.configs && n.formed == n.configs &&
            n.bounded == n.configs && n.priced == n.configs && n.sharded == n.configs &&
@@ -226,7 +226,7 @@ static void check_evaluator(const struct topt_model *m, int nodes, int per_node)
     settings.granule_bytes = 1;
     struct topt_router *r = topt_router_create(hw, &mesh);
     struct topt_costing k = {m, hw, &mesh, &settings, r, NULL};
-    struct topt_evaluator *a = topt_evaluator_create(&k, NULL);
+    struct topt_evaluator *a = topt_evaluator_create(&k, 1, NULL);
     for (int i = 0; i < STRATEGIES; i++) {
         struct topt_strategy *s = roll_strategy(&d, m, &mesh);
         good += evaluated_alone(&k, a, s);

@@ -242,7 +242,7 @@ static void check_model(int number, const char *train, int nodes, int per_node)
         return;
     struct topt_router *r = topt_router_create(hw, &mesh);
     struct topt_costing k = {m, hw, &mesh, &settings, r, NULL};
-    struct topt_evaluator *a = topt_evaluator_create(&k, NULL);
+    struct topt_evaluator *a = topt_evaluator_create(&k, 1, NULL);
     for (int i = 0; i < STRATEGIES; i++) {
         struct topt_strategy *s = roll_strategy(&d, m, &mesh);
         check_strategy(&k, a, s, &n);

@@ -189,7 +189,7 @@ static int charge_what_it_costs(struct solver *v, const struct topt_degrees *deg
         if (topt_capped_is_exact_for(p, part->at[i].strategy))
             continue;
         if (!evaluator && (topt_grid_costing(v->s, degrees, &k, v->err) ||
-                           !(evaluator = topt_evaluator_create(&k, v->err))))
+                           !(evaluator = topt_evaluator_create(&k, 1, v->err))))
             return -1;
         rc =
             topt_evaluate_strategy(evaluator, part->at[i].strategy, &cost, &peak, v->err);

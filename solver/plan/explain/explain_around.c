@@ -35,7 +35,6 @@ static int request_of(const struct topt_plan_doc *p, const json_t *doc,
     r->counts = framework ? TOPT_COUNTS_WHOLE : TOPT_COUNTS_ANY;
     r->settings.apart_bytes = 0; /* of that plan alone */
     r->settings.late_permille = 0;
-    r->settings.hidden_ppm = 0;
     if (framework && topt_framework_find(framework, &r->framework, err))
         return -1;
     if ((space && topt_space_parse(space, &r->space, err)) ||

@@ -112,7 +112,7 @@ static struct topt_degrees_settings *settings_of(struct topt_grid_search *s,
     while (at && (at->settings.micro_batches != v->micro_batches ||
                   at->settings.apart_bytes != v->apart_bytes ||
                   at->settings.late_permille != v->late_permille ||
-                  at->settings.hidden_ppm != v->hidden_ppm))
+                  at->settings.by_schedule != v->by_schedule))
         at = at->next;
     if (at)
         return at;
@@ -124,7 +124,7 @@ static struct topt_degrees_settings *settings_of(struct topt_grid_search *s,
     *at = (struct topt_degrees_settings){t->settings, s->settings};
     at->settings.apart_bytes = v->apart_bytes;
     at->settings.late_permille = v->late_permille;
-    at->settings.hidden_ppm = v->hidden_ppm;
+    at->settings.by_schedule = v->by_schedule;
     s->settings = at;
     return at;
 }

@@ -106,7 +106,7 @@ static void put_simulated(const struct topt_plan_facts *f, json_t *predicted)
     const struct topt_settings *s = f->k->settings;
     struct topt_simulate_options o = {.overlap = s->overlap};
     struct topt_simulation sim;
-    if (s->overlap == TOPT_OVERLAP_NONE || s->hidden_ppm ||
+    if (s->overlap == TOPT_OVERLAP_NONE || s->by_schedule ||
         topt_simulate(f->k, f->strategy, &o, &sim, NULL))
         return;
     json_object_set_new(predicted, "simulated_ns", json_integer(sim.time_ns));
@@ -253,7 +253,7 @@ static json_t *settings_json(const struct topt_settings *s)
     put_int(o, "vocab_multiple", s->vocab_multiple, 0);
     put_int(o, "apart_bytes", s->apart_bytes, 0);
     put_int(o, "late_permille", s->late_permille, 0);
-    put_int(o, "hidden_ppm", s->hidden_ppm, 0);
+    put_flag(o, "by_schedule", s->by_schedule);
     if (s->eager) {
         char *parts = topt_eager_words(s->eager);
         json_object_set_new(o, "eager", json_string(parts ? parts : ""));
@@ -441,7 +441,7 @@ static int read_settings(const json_t *s, struct topt_settings *ret,
                                           "allocator_permille",
                                           "apart_bytes",
                                           "late_permille",
-                                          "hidden_ppm",
+                                          "by_schedule",
                                           "vocab_multiple",
                                           "precision",
                                           "by_unit",
@@ -451,7 +451,7 @@ static int read_settings(const json_t *s, struct topt_settings *ret,
         *overlap = topt_overlap_name(TOPT_OVERLAP_NONE), *eager = "none",
         *gather = topt_gather_name(TOPT_GATHER_OPERATOR), *precision = "f32";
     const struct topt_precision *known; /* dtype and state_bf16 say the same */
-    int64_t allocator = 0, late = 0, hidden = 0;
+    int64_t allocator = 0, late = 0;
     *ret = (struct topt_settings){.micro_batches = 1};
     return topt_json_only(s, "settings", allowed, err) ||
            topt_json_string(s, "settings", "dtype", &dtype, err) ||
@@ -487,9 +487,8 @@ static int read_settings(const json_t *s, struct topt_settings *ret,
            topt_json_int_or(s, "settings", "apart_bytes", 0, INT64_MAX / 4,
                             &ret->apart_bytes, err) ||
            topt_json_int_or(s, "settings", "late_permille", 0, 1000, &late, err) ||
-           topt_json_int_or(s, "settings", "hidden_ppm", 0, 1000000, &hidden, err) ||
-           (ret->allocator_permille = (int)allocator, ret->late_permille = (int)late,
-            ret->hidden_ppm = (int)hidden, 0);
+           topt_json_bool_or(s, "settings", "by_schedule", &ret->by_schedule, err) ||
+           (ret->allocator_permille = (int)allocator, ret->late_permille = (int)late, 0);
 }
 
 /* Shares of the first axis, of all that it splits or of the state. */

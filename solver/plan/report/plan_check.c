@@ -70,7 +70,7 @@ static struct checker *checker_create(const struct topt_costing *k,
         return NULL;
     }
     c->k = *k;
-    c->evaluator = topt_evaluator_create(&c->k, err);
+    c->evaluator = topt_evaluator_create(&c->k, 1, err);
     if (!c->evaluator) {
         free(c);
         return NULL;
@@ -91,7 +91,7 @@ static int check_plainly(struct checker *c, const struct topt_strategy *s,
                          struct topt_error *err)
 {
     struct topt_strategy_cost cost;
-    int64_t peak;
+    int64_t peak = 0;
     if (topt_plan_check(&c->k, s, memory_bytes, time_ns, &cost, &peak, err))
         return -1;
     c->checked = 1;
@@ -122,7 +122,7 @@ struct shapes {
         struct open_checker {
             struct checker *checker;
             int64_t micro_batches, apart_bytes;
-            int late_permille, hidden_ppm;
+            int late_permille, by_schedule;
             struct open_checker *next;
         } * checkers;
         struct open_shape *next;
@@ -154,7 +154,7 @@ static struct checker *checker_of(struct open_shape *o, const struct topt_degree
     struct topt_costing k;
     for (struct open_checker *c = o->checkers; c; c = c->next)
         if (c->micro_batches == v->micro_batches && c->apart_bytes == v->apart_bytes &&
-            c->late_permille == v->late_permille && c->hidden_ppm == v->hidden_ppm)
+            c->late_permille == v->late_permille && c->by_schedule == v->by_schedule)
             return c->checker;
     if (topt_grid_costing(&o->s, v, &k, err))
         return NULL;
@@ -166,7 +166,7 @@ static struct checker *checker_of(struct open_shape *o, const struct topt_degree
     c->micro_batches = v->micro_batches;
     c->apart_bytes = v->apart_bytes;
     c->late_permille = v->late_permille;
-    c->hidden_ppm = v->hidden_ppm;
+    c->by_schedule = v->by_schedule;
     c->next = o->checkers;
     o->checkers = c;
     c->checker = checker_create(&k, err);

@@ -20,9 +20,9 @@ struct topt_degrees {
     uint32_t
         mesh_starts; /* device meshes of systems that have one for all operators; else 0 */
     /* Assumptions of a uniform strategy's costs, members of topt_settings too
-     * (uniform/lifetimes.h, hidden.h); 0 before they are known. */
+     * (uniform/lifetimes.h); 0 before they are known. */
     int64_t apart_bytes;
-    int late_permille, hidden_ppm;
+    int late_permille, by_schedule;
 };
 
 /* One of each. */

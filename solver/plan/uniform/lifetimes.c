@@ -26,7 +26,7 @@ static int recomputed_on_one(const struct topt_planning *m, struct topt_micro *t
              !(router = topt_router_create(m->request->hw, &one));
     struct topt_costing k = {t->model, m->request->hw, &one, &t->settings, router, NULL};
     if (!rc)
-        rc = !(costs = topt_evaluator_create(&k, err));
+        rc = !(costs = topt_evaluator_create(&k, 0, err));
     int64_t least = INT64_MAX, of_all = 0;
     for (int keep = TOPT_HUB_DROP; keep <= TOPT_HUB_RECOMPUTE && !rc; keep++) {
         struct topt_strategy_cost cost;

@@ -9,7 +9,6 @@
 #include "uniform.h"
 #include "algorithm.h"
 #include "grid.h"
-#include "hidden.h"
 #include "lifetimes.h"
 #include "memo.h"
 #include "problem.h"
@@ -33,6 +32,8 @@ struct fold {
     struct topt_degrees *degrees;
     struct topt_memo_entry *entry;
     struct topt_problem *problem; /* owned; NULL where nothing was missing yet */
+    struct topt_evaluator *times; /* owned; of strategies with so many micro-batches */
+    int64_t micro_batches;
 };
 
 /* ---- what is missing --------------------------------------------------------------- */
@@ -49,8 +50,10 @@ static int make_problem(struct fold *f)
 static int price(struct fold *f)
 {
     struct topt_memo_entry *x = f->entry;
-    if (topt_uniform_lifetimes(f->s, f->degrees, f->err) ||
-        topt_uniform_hidden(f->s, f->degrees, f->err) || make_problem(f))
+    if (topt_uniform_lifetimes(f->s, f->degrees, f->err))
+        return -1;
+    f->degrees->by_schedule = f->s->request->settings.overlap != TOPT_OVERLAP_NONE;
+    if (make_problem(f))
         return -1;
     x->degrees = *f->degrees;
     x->some = topt_problem_has_choices(f->problem);
@@ -75,20 +78,48 @@ static struct topt_search_options options_of(const struct topt_request *r,
                                         .max_entries = r->max_entries};
 }
 
+/* The evaluator of degrees with as many micro-batches, of which those before made use. */
+static struct topt_evaluator *open_times(struct fold *f, const struct topt_costing *k)
+{
+    if (f->times && f->micro_batches == k->settings->micro_batches)
+        return f->times;
+    topt_evaluator_destroy(f->times);
+    f->micro_batches = k->settings->micro_batches;
+    return f->times = topt_evaluator_create(k, 0, f->err);
+}
+
+/* Prices leave asynchronous communication out: a strategy's time is that of its schedule. */
+static int put_times(struct fold *f, struct topt_solutions *all)
+{
+    struct topt_costing k;
+    struct topt_strategy_cost cost;
+    struct topt_evaluator *a;
+    if (!all->n || !f->degrees->by_schedule)
+        return 0;
+    if (topt_grid_costing(f->s, f->degrees, &k, f->err) || !(a = open_times(f, &k)))
+        return -1;
+    for (int i = 0; i < all->n; i++) {
+        if (topt_evaluate_strategy(a, all->at[i].strategy, &cost, NULL, f->err))
+            return -1;
+        all->at[i].time_ns = cost.time_ns;
+    }
+    return topt_solutions_reduce(all, f->err);
+}
+
 static int search(struct fold *f, enum topt_goal goal,
                   const struct topt_search_options *o, struct topt_solutions *ret)
 {
     *ret = (struct topt_solutions){.certificate = topt_certificate_exact()};
     if (make_problem(f))
         return -1;
-    switch (goal) {
-    case TOPT_GOAL_FASTEST:
-        return topt_solve_fastest(f->problem, o, ret, f->err);
-    case TOPT_GOAL_LEAST:
-        return topt_solve_least(f->problem, o, 0, ret, f->err);
-    default:
-        return topt_solve_frontier(f->problem, o, ret, f->err);
+    int rc = goal == TOPT_GOAL_FASTEST ? topt_solve_fastest(f->problem, o, ret, f->err)
+             : goal == TOPT_GOAL_LEAST ? topt_solve_least(f->problem, o, 0, ret, f->err)
+                                       : topt_solve_frontier(f->problem, o, ret, f->err);
+    if (!rc && put_times(f, ret)) {
+        topt_solutions_fini(ret);
+        rc = -1;
     }
+    return rc;
 }
 
 /* See that points are known: 0, -1, or 1 where their search was ended early or is not exact, so
@@ -299,6 +330,7 @@ int topt_uniform_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t 
                          &s->degrees[goal == TOPT_GOAL_LEAST ? s->ndegrees - 1 - i : i]);
     if (f.own && s->planning->memo) /* it is a search, though of no use to others */
         s->planning->memo->searches += f.own->searches;
+    topt_evaluator_destroy(f.times);
     topt_memo_destroy(f.own);
     if (rc)
         topt_solutions_fini(ret);
