@@ -3,6 +3,7 @@
 #include "sizes.h"
 #include "tap.h"
 #include "topt_schedule.h"
+#include "topt_step.h"
 
 #include <string.h>
 
@@ -297,6 +298,56 @@ static void test_drift(void)
     topt_schedule_fini(&s);
 }
 
+/* ---- steps by units ------------------------------------------------------------------ */
+
+enum { UNITS = 3 };
+
+/* The time of a step of units that compute 10 forward, 20 backward and 1 at the end, and move
+ * what is asked, in each of 'micros' micro-batches; with 'split', each in two pieces. */
+static int64_t step_of(int64_t micros, int split, int64_t gather, int64_t reduce,
+                       int64_t at_end)
+{
+    struct topt_piece_time p[2 * UNITS];
+    struct topt_schedule s;
+    int64_t ns = -1;
+    int n = split ? 2 * UNITS : UNITS, of = split ? 2 : 1;
+    memset(p, 0, sizeof p);
+    for (int i = 0; i < n; i++) {
+        p[i].unit = i / of;
+        p[i].at[TOPT_DURING_FORWARD] =
+            (struct topt_part_time){.compute_ns = micros * 10 / of,
+                                    .gather_ns = micros * gather / of,
+                                    .gather_links = NETWORK};
+        p[i].at[TOPT_DURING_BACKWARD] =
+            (struct topt_part_time){.compute_ns = micros * 20 / of,
+                                    .reduce_ns = micros * reduce / of,
+                                    .reduce_links = NETWORK};
+        p[i].at[TOPT_DURING_END] = (struct topt_part_time){.compute_ns = i % of ? 0 : 1,
+                                                           .reduce_ns = at_end / of,
+                                                           .reduce_links = NETWORK};
+    }
+    topt_schedule_init(&s, 1, 0);
+    if (topt_step_time(&s, p, n, micros, &ns, NULL))
+        ns = -1;
+    topt_schedule_fini(&s);
+    return ns;
+}
+
+static void test_steps(void)
+{
+    is_int(step_of(1, 0, 0, 0, 0), 93,
+           "a step that moves nothing takes what it computes");
+    is_int(step_of(1000, 0, 0, 0, 0), 90003, "... in each micro-batch");
+    is_int(step_of(1, 0, 8, 0, 0), 101, "all gathers but the first are hidden");
+    is_int(step_of(1, 1, 8, 0, 0), 97, "... of which a piece needs its own part alone");
+    is_int(step_of(1, 0, 0, 0, 15), 108, "all reductions but the last are hidden");
+    is_int(step_of(1, 1, 0, 0, 14), 100, "... of pieces the last one's");
+    is_int(step_of(10, 0, 0, 0, 15), 10 * 90 + 15 + 3,
+           "gradients that are added up go after the last micro-batch");
+    is_int(step_of(10, 0, 0, 60, 0), 30 + 20 + 10 * UNITS * 60 + 3,
+           "where the link is busy throughout, it says how long a step takes");
+}
+
 int main(void)
 {
     test_links();
@@ -305,5 +356,6 @@ int main(void)
     test_pipelines();
     test_folds();
     test_drift();
+    test_steps();
     return done_testing();
 }
