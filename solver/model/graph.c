@@ -4,6 +4,7 @@
  * user and no cycle can arise. */
 #include "model_impl.h"
 #include "topt_array.h"
+#include "topt_minmax.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,31 +153,36 @@ static int is_work(const struct topt_op *op, int o)
     return op->operand[o].role == TOPT_WORK_FWD || op->operand[o].role == TOPT_WORK_BWD;
 }
 
-/* Times that one operand which a step reads or writes has a dimension (scores have it
+/* By dimension, how often one operand which a step reads or writes has it at most (scores have it
  * twice); 1 of what a loop goes over.  Of a table's rows those are read that are named. */
-static int times_in(const struct topt_op *op, const struct topt_step *step, int d)
+static void find_times(const struct topt_op *op, const struct topt_step *step,
+                       int ret[TOPT_MAX_OPDIMS])
 {
     uint32_t touched = step->reads | step->writes;
-    int most = step->loop == d + 1;
+    memset(ret, 0, TOPT_MAX_OPDIMS * sizeof *ret);
+    if (step->loop)
+        ret[step->loop - 1] = 1;
     for (int o = 0; o < op->spec->noperands; o++) {
         const struct topt_operand_spec *x = &op->spec->operand[o];
-        int times = 0;
-        for (int i = 0; (touched | touched >> 16) >> o & 1 && i < x->ndim; i++)
-            times += x->dim[i] == d && !(x->rows_of && i == x->ndim - 2);
-        most = times > most ? times : most;
+        int times[TOPT_MAX_OPDIMS] = {0};
+        for (int i = 0; (touched | touched >> 16) >> o & 1 && i < x->ndim; i++) {
+            int d = x->dim[i];
+            if (!(x->rows_of && i == x->ndim - 2) && ++times[d] > ret[d])
+                ret[d] = times[d];
+        }
     }
-    return most;
 }
 
-/* The largest unit that an operand has of a dimension, but for those it only works in. */
-static double widest(const struct topt_op *op, int d)
+/* By dimension, the largest unit that an operand has of it, but for those it only works in. */
+static void find_widest(const struct topt_op *op, int64_t ret[TOPT_MAX_OPDIMS])
 {
-    int64_t most = 1;
+    for (int d = 0; d < op->spec->ndims; d++)
+        ret[d] = 1;
     for (int o = 0; o < op->spec->noperands; o++)
-        for (int i = 0; !is_work(op, o) && i < op->spec->operand[o].ndim; i++)
-            if (op->spec->operand[o].dim[i] == d && op->operand[o].dim[i].unit > most)
-                most = op->operand[o].dim[i].unit;
-    return (double)most;
+        for (int i = 0; !is_work(op, o) && i < op->spec->operand[o].ndim; i++) {
+            int d = op->spec->operand[o].dim[i];
+            ret[d] = topt_max(ret[d], op->operand[o].dim[i].unit);
+        }
 }
 
 /* Floating-point operations must stay far from 2^63: what a kernel goes over does, the
@@ -184,13 +190,16 @@ static double widest(const struct topt_op *op, int d)
 static int check_volume(const struct topt_op *op, const struct topt_step *list,
                         struct topt_error *err)
 {
+    int64_t widest[TOPT_MAX_OPDIMS];
+    find_widest(op, widest);
     for (const struct topt_step *step = list; step < list + TOPT_MAX_STEPS && step->kind;
          step++) {
+        int times[TOPT_MAX_OPDIMS];
         double volume = 1;
+        find_times(op, step, times);
         for (int d = 0; d < op->spec->ndims; d++) {
-            int times = times_in(op, step, d);
-            volume *= times && !(op->spec->within >> d & 1) ? widest(op, d) : 1;
-            for (; times > 0; times--)
+            volume *= times[d] && !(op->spec->within >> d & 1) ? (double)widest[d] : 1;
+            for (; times[d] > 0; times[d]--)
                 volume *= (double)op->count[d];
         }
         if (volume >= 0x1p58)
