@@ -83,7 +83,7 @@ static void show(const json_t *doc)
            topt_show_ns(topt_cli_whole(links, "network"), b, sizeof b),
            topt_cli_words(doc, "overlap"));
     if (predicted > 0)
-        printf("predicted %s by the sum that the search adds up: %+.1f %%\n",
+        printf("predicted %s by the plan: %+.1f %%\n",
                topt_show_ns(predicted, a, sizeof a),
                100 * ((double)predicted / (double)(time ? time : 1) - 1));
 }
