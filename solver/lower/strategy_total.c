@@ -175,8 +175,11 @@ int topt_cost_join(struct topt_fragment_cost *sum, const struct topt_fragment_co
     bad |= __builtin_add_overflow(sum->network_ns, c->network_ns, &sum->network_ns);
     for (int i = 0; i < TOPT_BASIS_COUNT; i++) {
         sum->basis_ns[i] += c->basis_ns[i]; /* parts of the two above */
-        sum->async_ns[i] += c->async_ns[i];
+        bad |=
+            __builtin_add_overflow(sum->async_ns[i], c->async_ns[i], &sum->async_ns[i]);
     }
+    if (bad)
+        return topt_fail(err, TOPT_ERR_LIMIT, "the cost of the strategy overflows");
     topt_piece_time_add(&sum->spent, &c->spent);
     for (int i = 0; i < TOPT_CLASS_COUNT; i++)
         bad |= __builtin_add_overflow(sum->class_bytes[i], c->class_bytes[i],
@@ -288,12 +291,16 @@ static int add_exposed(struct total *s)
 {
     struct topt_fragment_cost *sum = &s->cost->sum;
     int64_t all = 0, left, ns;
+    int bad = __builtin_add_overflow(sum->compute_ns, sum->network_ns, &left);
+    for (int b = 0; b < TOPT_BASIS_COUNT; b++)
+        bad |= __builtin_add_overflow(all, sum->async_ns[b], &all);
+    /* Beside a move a device may take a hundred times as long. */
+    if (bad || left > INT64_MAX / 256 || all > INT64_MAX / 256)
+        return topt_fail(s->err, TOPT_ERR_LIMIT, "the time of a step overflows");
     if (schedule(s->t, &ns, s->err))
         return -1;
     left = ns - sum->compute_ns - sum->network_ns;
     sum->network_ns += left;
-    for (int b = 0; b < TOPT_BASIS_COUNT; b++)
-        all += sum->async_ns[b];
     for (int b = 0; b < TOPT_BASIS_COUNT; b++) {
         int64_t part =
             all ? (int64_t)((double)left * (double)sum->async_ns[b] / (double)all) : 0;
