@@ -15,8 +15,8 @@ static const char *keep_what_runs(struct topt_settings *s)
     s->eager = 0;
     s->gather = TOPT_GATHER_OPERATOR;
     s->accounting = TOPT_ACCOUNTING_RUN;
-    s->pool_numbers = s->bucket_numbers = s->vocab_multiple = s->apart_bytes = 0;
-    s->late_permille = s->allocator_permille = s->by_schedule = 0;
+    s->pool_numbers = s->bucket_numbers = s->vocab_multiple = 0;
+    s->allocator_permille = s->by_schedule = 0;
     if (before.overlap != s->overlap)
         return "communication that overlaps with computation";
     if (before.eager)

@@ -470,6 +470,16 @@ struct topt_settings topt_settings_default(void)
                                   .micro_batches = 1};
 }
 
+int topt_settings_scheduled(const struct topt_settings *s)
+{
+    return s->by_schedule && s->by_unit && s->accounting == TOPT_ACCOUNTING_RUN;
+}
+
+int topt_gradients_come(const struct topt_settings *s)
+{
+    return s->gather == TOPT_GATHER_UNIT && s->micro_batches == 1;
+}
+
 int topt_settings_fit(const struct topt_model *m, const struct topt_settings *s,
                       struct topt_error *err)
 {

@@ -95,15 +95,6 @@ static int tally_backward(const struct topt_fragments *f, struct topt_tally *t, 
     return 0;
 }
 
-static void leave_late(struct topt_tally *t)
-{
-    static const enum topt_class late[] = {TOPT_CLASS_GRAD, TOPT_CLASS_BUFFERS};
-    for (int i = 0; i < 2; i++) {
-        int64_t *bytes = &t->cost.class_bytes[late[i]];
-        *bytes -= *bytes / 1000 * t->k->settings->late_permille;
-    }
-}
-
 static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op,
                     const struct topt_config *c)
 {
@@ -133,10 +124,8 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
     t->rounds = 1;
     if (topt_has_backward(f->model, op) && topt_params_update(f, op, c, &b))
         return -1;
-    t->cost.class_bytes[TOPT_CLASS_BUFFERS] += topt_param_buffers(f, op, c);
+    topt_param_buffers(f, op, c, &t->cost);
     t->cost.class_bytes[TOPT_CLASS_PARAM] -= topt_param_uncounted(f, op, c);
-    if (f->model->unit[op] >= 0)
-        leave_late(t);
     topt_tally_hide(t);
     topt_tally_eager(t, op, c->recompute ? TOPT_CLASS_RECOMPUTED : TOPT_CLASS_KEPT);
     return 0;
@@ -251,8 +240,7 @@ struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, in
                               .grad = topt_grad_layout(o, x, c, k->mesh),
                               .recompute = c->recompute,
                               .needed = c->recompute || keeps_input(k, op, input),
-                              .op_bytes = op_transient,
-                              .apart_bytes = topt_apart_bytes(k, op)};
+                              .op_bytes = op_transient};
     for (int i = 0; i < o->ninputs; i++) {
         int y = o->input[i];
         struct topt_shape s = topt_operand_shape(o, y);
@@ -272,7 +260,7 @@ int64_t topt_cost_block(const struct topt_costing *k, int tensor,
                         const struct topt_layout *l)
 {
     struct topt_shape shape = topt_tensor_shape(&k->model->tensor[tensor]);
-    return topt_with_allocator(k, block(k, &shape, l));
+    return topt_with_allocator(k->settings, block(k, &shape, l));
 }
 
 int topt_cost_move_by(const struct topt_costing *k, const struct topt_route *by,
@@ -369,8 +357,7 @@ static int cost_kept(const struct edge *e, struct topt_edge_alternative *a)
         return 2;
     }
     int64_t again = to->out_bytes + to->others_bytes + e->there->transient_bytes;
-    b->transient = topt_max(topt_max(a->transient, again),
-                            to->op_bytes + to->apart_bytes + e->after);
+    b->transient = topt_max(topt_max(a->transient, again), to->op_bytes + e->after);
     return 2;
 }
 
@@ -410,8 +397,7 @@ int topt_edge_alternatives(const struct topt_costing *k, const struct topt_edge_
         ret[i].kept =
             w->cls[TOPT_CLASS_KEPT] * ret[i].kept + w->copy * kept_copy(&e, &ret[i]);
         ret[i].recomputed *= w->cls[TOPT_CLASS_RECOMPUTED];
-        ret[i].transient =
-            topt_apart(topt_in_flight(k, ret[i].transient), to->apart_bytes);
+        ret[i].transient = topt_in_flight(k, ret[i].transient);
     }
     return n;
 }

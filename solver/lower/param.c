@@ -24,6 +24,7 @@
 #include "param.h"
 
 #include "rows.h"
+#include "tally.h"
 
 /* The level of sharding of this operand: an operator may have parameters with and without
  * replicas. */
@@ -505,7 +506,8 @@ int topt_param_grads_close(const struct topt_fragments *f, int op,
  * a device though they are sharded. */
 struct gathered {
     int64_t value, grad;
-    int64_t made; /* of the gradient what backward makes, before it is reduced */
+    int64_t whole; /* a value that is sharded between backward and forward alone */
+    int64_t made, reduced; /* the gradient as backward makes it, and as it is reduced */
 };
 
 static struct gathered gathered_of(const struct topt_fragments *f, int op, int operand,
@@ -523,11 +525,15 @@ static struct gathered gathered_of(const struct topt_fragments *f, int op, int o
     }
     int64_t reduced = topt_block_bytes(f->mesh, s, &shape, &l, grad_element(s));
     enum topt_zero at = level(f, o, operand, c);
-    struct gathered g = {0, 0, 0};
+    struct gathered g = {.reduced = reduced};
     if (at == TOPT_ZERO_PARAM)
         g.value = value;
-    if (!topt_is_trained(o, operand))
+    if (at == TOPT_ZERO_GRADIENT)
+        g.whole = value;
+    if (!topt_is_trained(o, operand)) {
+        g.reduced = 0;
         return g;
+    }
     g.made = value;
     if (is_sparse(at))
         return g;
@@ -558,26 +564,6 @@ static int64_t held_in_pools(const struct topt_fragments *f, struct gathered g)
            pooled(f, g.grad, f->settings->bucket_numbers);
 }
 
-/* In backward two units are gathered at once, and the gradients of one are held both as
- * backward makes them and as they are reduced.  Each operator is charged for its share of
- * the two largest neighbouring units (model/units.c).  Parameters outside of units form a
- * unit that stays gathered; its gradients wait until the end of backward, and are reduced
- * when nothing else is gathered any more.  Gradients that are not sharded are all held at
- * once, in buckets. */
-static int64_t held_in_units(struct gathered g, enum topt_zero at,
-                             const struct topt_share *s)
-{
-    if (at < TOPT_ZERO_GRADIENT)
-        return g.grad;
-    if (!s->of)
-        return g.value + g.made;
-    /* (both g.value + one g.grad) / of, rounded up, without overflow */
-    int64_t both = s->one + s->other;
-    int64_t rest = both * (g.value % s->of) + s->one * (g.grad % s->of);
-    return both * (g.value / s->of) + s->one * (g.grad / s->of) +
-           (rest + s->of - 1) / s->of;
-}
-
 /* Bytes of the rows that pad a device's part of a table of the vocabulary. */
 static int64_t padding(const struct topt_fragments *f, int op, int operand,
                        const struct topt_config *c)
@@ -601,32 +587,42 @@ static int64_t padding(const struct topt_fragments *f, int op, int operand,
                      topt_parameter_bytes(f->settings));
 }
 
-static int64_t held(const struct topt_fragments *f, int op, int operand,
-                    const struct topt_config *c)
+/* Buffers of units come and go in the step's schedule.  Gradients that are not sharded are all held
+ * at once, in buckets.  FSDP2 shards parameters at level GRADIENT, too, but gathers them once for both
+ * passes. */
+static void hold_in_units(const struct topt_fragments *f, struct gathered g,
+                          enum topt_zero at, struct topt_fragment_cost *cost)
 {
-    struct gathered g = gathered_of(f, op, operand, c);
-    enum topt_zero at = level(f, &f->model->op[op], operand, c);
-    switch (f->settings->gather) {
-    case TOPT_GATHER_UNIT:
-        return held_in_units(g, at, &f->model->share[op]);
-    case TOPT_GATHER_POOL:
-        return held_in_pools(f, g);
-    default:
-        return 0;
+    if (at < TOPT_ZERO_GRADIENT) {
+        cost->class_bytes[TOPT_CLASS_BUFFERS] += g.grad;
+        return;
     }
+    if (topt_settings_scheduled(f->settings)) {
+        cost->class_bytes[TOPT_CLASS_PARAM] -= g.whole;
+        cost->whole_bytes += topt_with_allocator(f->settings, g.whole);
+    }
+    cost->gathered_bytes += topt_with_allocator(f->settings, g.value);
+    cost->made_bytes += topt_with_allocator(f->settings, g.made);
+    cost->reduced_bytes += topt_with_allocator(f->settings, g.reduced);
 }
 
-int64_t topt_param_buffers(const struct topt_fragments *f, int op,
-                           const struct topt_config *c)
+void topt_param_buffers(const struct topt_fragments *f, int op,
+                        const struct topt_config *c, struct topt_fragment_cost *cost)
 {
     const struct topt_op *o = &f->model->op[op];
-    int64_t bytes = 0;
+    int64_t *bytes = &cost->class_bytes[TOPT_CLASS_BUFFERS];
     if (f->settings->gather == TOPT_GATHER_OPERATOR && !f->settings->vocab_multiple)
-        return 0;
-    for (int x = 0; x < o->spec->noperands; x++)
-        if (is_param(o, x))
-            bytes += held(f, op, x, c) + padding(f, op, x, c);
-    return bytes;
+        return;
+    for (int x = 0; x < o->spec->noperands; x++) {
+        if (!is_param(o, x))
+            continue;
+        struct gathered g = gathered_of(f, op, x, c);
+        *bytes += padding(f, op, x, c);
+        if (f->settings->gather == TOPT_GATHER_UNIT)
+            hold_in_units(f, g, level(f, o, x, c), cost);
+        else if (f->settings->gather == TOPT_GATHER_POOL)
+            *bytes += held_in_pools(f, g);
+    }
 }
 
 int64_t topt_param_uncounted(const struct topt_fragments *f, int op,

@@ -8,12 +8,13 @@
 /* f32 numbers that the steps of a framework's optimizer move for each of a parameter;
  * 0: it is one kernel. */
 int topt_optimizer_eager(enum topt_optimizer o);
-/* Bytes that a system which gathers by unit or from pools (settings.gather) holds at
- * once for this operator's share, beside its shards; 0 by operator.  And bytes of
- * sharded blocks that it does not have, as the master copy stands for them
+/* Add to an operator's cost the bytes of its parameters and their gradients that a system which
+ * gathers by unit or from pools (settings.gather) holds beside its shards; by operator there are
+ * none. */
+void topt_param_buffers(const struct topt_fragments *f, int op,
+                        const struct topt_config *c, struct topt_fragment_cost *cost);
+/* Bytes of sharded blocks that a system does not have, as the master copy stands for them
  * (settings.shard_f32). */
-int64_t topt_param_buffers(const struct topt_fragments *f, int op,
-                           const struct topt_config *c);
 int64_t topt_param_uncounted(const struct topt_fragments *f, int op,
                              const struct topt_config *c);
 int topt_param_init(const struct topt_fragments *f, int op, int operand,

@@ -7,7 +7,10 @@
  *         U  bytes of the largest of them
  *
  * Recomputed activations are alive in forward too, for one unit at a time:
- * R has room for it then as well. */
+ * R has room for it then as well.
+ *
+ * Where a framework's schedule says what is held (topt_settings_scheduled), memory is what stays,
+ * and the most of all else that the step's tasks hold at one time. */
 #include "tally.h"
 #include "strategy_total.h"
 #include "topt_minmax.h"
@@ -15,10 +18,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The last operator that takes a tensor, by tensor. */
+static int *last_uses(const struct topt_model *m)
+{
+    int *last = calloc((size_t)m->ntensors + 1, sizeof *last);
+    for (int i = 0; last && i < m->nops; i++)
+        for (int k = 0; k < m->op[i].ninputs; k++)
+            last[m->op[i].operand[m->op[i].input[k]].tensor] = i;
+    return last;
+}
+
 int topt_spans_init(struct topt_spans *s, const struct topt_model *m,
                     struct topt_error *err)
 {
-    int *last = calloc((size_t)m->ntensors + 1, sizeof *last);
+    int *last = last_uses(m);
     int *open = calloc((size_t)m->nops + 2, sizeof *open);
     *s = (struct topt_spans){.span = calloc((size_t)m->ntensors + 1, 1)};
     if (!last || !open || !s->span) {
@@ -27,9 +40,6 @@ int topt_spans_init(struct topt_spans *s, const struct topt_model *m,
         topt_spans_fini(s);
         return topt_nomem(err, "the model's spans");
     }
-    for (int i = 0; i < m->nops; i++)
-        for (int k = 0; k < m->op[i].ninputs; k++)
-            last[m->op[i].operand[m->op[i].input[k]].tensor] = i;
     for (int t = 0; t < m->ntensors; t++) {
         int length = last[t] - m->tensor[t].producer, uses = m->tensor[t].nconsumers;
         /* Used twice by the next operator, one gradient waits in the hub for the
@@ -112,7 +122,8 @@ int topt_gathered_units(const struct topt_model *m, const struct topt_settings *
 /* ---- sums -------------------------------------------------------------------------- */
 
 /* Pieces of units, forward, about 128 of a model where units have that many: each begins with an
- * operator that has parameters, and as many of a unit join it as that takes. */
+ * operator that has parameters, and as many of a unit join it as that takes.  The loss, which holds
+ * more than any other, is one by itself. */
 static int find_pieces(const struct topt_model *m, const int *unit, int *ret_piece)
 {
     enum { PIECES = 128 };
@@ -124,7 +135,7 @@ static int find_pieces(const struct topt_model *m, const int *unit, int *ret_pie
     for (int i = 0; i < m->nops; i++) {
         int first = !i || unit[i] != unit[i - 1];
         of_unit = first ? 0 : of_unit + has_params(&m->op[i]);
-        n += first || (has_params(&m->op[i]) && of_unit % together == 0);
+        n += first || i == m->loss || (has_params(&m->op[i]) && of_unit % together == 0);
         ret_piece[i] = n - 1;
     }
     return n;
@@ -144,13 +155,24 @@ static int open_units(struct topt_totals *t)
     return 0;
 }
 
+static int open_bytes(struct topt_totals *t)
+{
+    size_t n = (size_t)t->model->nops + 1;
+    t->bytes = calloc(n, sizeof *t->bytes);
+    t->last_bytes = calloc(n, sizeof *t->last_bytes);
+    t->held = calloc(n, sizeof *t->held);
+    t->until = last_uses(t->model);
+    return t->bytes && t->last_bytes && t->held && t->until ? 0 : -1;
+}
+
 int topt_totals_init(struct topt_totals *t, const struct topt_costing *k,
                      struct topt_error *err)
 {
     *t = (struct topt_totals){.model = k->model, .settings = k->settings, .last_ns = -1};
     topt_schedule_init(&t->schedule, 1, topt_hw_collective_share(k->hw));
     t->recomputed = calloc((size_t)k->model->nops + 1, sizeof *t->recomputed);
-    if (!t->recomputed || (k->settings->by_schedule && open_units(t)))
+    if (!t->recomputed || (k->settings->by_schedule && open_units(t)) ||
+        (topt_settings_scheduled(k->settings) && open_bytes(t)))
         return topt_nomem(err, "a strategy's cost");
     return topt_spans_init(&t->spans, k->model, err);
 }
@@ -162,6 +184,10 @@ void topt_totals_fini(struct topt_totals *t)
     free(t->piece);
     free(t->spent);
     free(t->last);
+    free(t->bytes);
+    free(t->last_bytes);
+    free(t->held);
+    free(t->until);
     topt_schedule_fini(&t->schedule);
     topt_recomputation_fini(&t->recomputation);
     topt_spans_fini(&t->spans);
@@ -181,6 +207,10 @@ int topt_cost_join(struct topt_fragment_cost *sum, const struct topt_fragment_co
     if (bad)
         return topt_fail(err, TOPT_ERR_LIMIT, "the cost of the strategy overflows");
     topt_piece_time_add(&sum->spent, &c->spent);
+    sum->gathered_bytes += c->gathered_bytes; /* of one operator at most */
+    sum->whole_bytes += c->whole_bytes;
+    sum->made_bytes += c->made_bytes;
+    sum->reduced_bytes += c->reduced_bytes;
     for (int i = 0; i < TOPT_CLASS_COUNT; i++)
         bad |= __builtin_add_overflow(sum->class_bytes[i], c->class_bytes[i],
                                       &sum->class_bytes[i]);
@@ -203,6 +233,21 @@ struct total {
     struct topt_error *err;
 };
 
+static void add_bytes(struct topt_totals *t, int op, const struct topt_fragment_cost *c)
+{
+    struct topt_op_bytes *b = &t->held[op];
+    struct topt_piece_bytes *p = &t->bytes[t->piece[op]];
+    b->kept += c->class_bytes[TOPT_CLASS_KEPT];
+    b->recomputed += c->class_bytes[TOPT_CLASS_RECOMPUTED];
+    b->work = topt_max(b->work, c->transient_bytes);
+    p->gathered += c->gathered_bytes;
+    p->whole += c->whole_bytes;
+    p->made += c->made_bytes;
+    p->reduced += c->reduced_bytes;
+    if (topt_gradients_come(t->settings))
+        p->gradient += c->class_bytes[TOPT_CLASS_GRAD];
+}
+
 /* Add the cost of a piece of operator 'op'; NULL: there is none. */
 static int add(struct total *s, int op, const struct topt_fragment_cost *c)
 {
@@ -210,6 +255,8 @@ static int add(struct total *s, int op, const struct topt_fragment_cost *c)
         return -1;
     if (s->t->spent)
         topt_piece_time_add(&s->t->spent[s->t->piece[op]], &c->spent);
+    if (s->t->bytes)
+        add_bytes(s->t, op, c);
     int with = topt_recomputed_with(s->t->model, s->t->settings, op);
     if (with >= 0)
         s->t->recomputed[with] += c->class_bytes[TOPT_CLASS_RECOMPUTED];
@@ -226,6 +273,11 @@ static void add_waiting(struct total *s, int tensor)
         s->cost->sum.class_bytes[TOPT_CLASS_KEPT] += bytes;
     else
         s->cost->crossing_cap = topt_max(s->cost->crossing_cap, bytes);
+    if (s->t->held && s->spans->span[tensor] == TOPT_SPAN_CROSSING) {
+        /* Changes from one operator to the next; summed up by fold_bytes. */
+        s->t->held[s->t->model->tensor[tensor].producer + 1].waiting += bytes;
+        s->t->held[s->t->until[tensor]].waiting -= bytes;
+    }
 }
 
 static int add_tensor(struct total *s, int tensor)
@@ -261,6 +313,10 @@ static int add_all(struct total *s)
         memset(s->t->spent, 0, (size_t)s->t->npieces * sizeof *s->t->spent);
     for (int i = 0; s->t->spent && i < m->nops; i++)
         s->t->spent[s->t->piece[i]].unit = s->t->unit[i];
+    if (s->t->bytes) {
+        memset(s->t->bytes, 0, (size_t)s->t->npieces * sizeof *s->t->bytes);
+        memset(s->t->held, 0, (size_t)m->nops * sizeof *s->t->held);
+    }
     for (int i = 0; i < m->nops; i++)
         if (add(s, i, s->pieces->op(s->pieces, i)))
             return -1;
@@ -270,20 +326,84 @@ static int add_all(struct total *s)
     return 0;
 }
 
-/* The time of the step's schedule, once for strategies that take the same. */
+/* What a piece holds at most beside what it keeps ('again': and what it recomputes), while its
+ * operators run one after the other and each adds what it keeps. */
+static void find_work(const struct topt_totals *t, int from, int to, int again,
+                      struct topt_piece_bytes *p)
+{
+    int64_t grown = 0, most = 0, waiting = 0;
+    for (int i = from; i < to; i++) {
+        const struct topt_op_bytes *b = &t->held[i];
+        grown += b->kept + (again ? b->recomputed : 0);
+        if (grown + b->work + b->waiting <= most)
+            continue;
+        most = grown + b->work + b->waiting;
+        waiting = b->waiting;
+    }
+    p->work[again] = most - grown;
+    p->waiting[again] = topt_min(waiting, p->work[again]);
+    p->work[again] -= p->waiting[again];
+}
+
+/* The bytes of pieces, from those of their operators. */
+static void fold_bytes(struct topt_totals *t)
+{
+    int64_t waiting = 0;
+    for (int i = 0; i < t->model->nops; i++) {
+        struct topt_piece_bytes *p = &t->bytes[t->piece[i]];
+        waiting += t->held[i].waiting;
+        t->held[i].waiting = waiting;
+        p->kept += t->held[i].kept;
+        p->recomputed += t->held[i].recomputed;
+    }
+    for (int from = 0, to; from < t->model->nops; from = to) {
+        struct topt_piece_bytes *p = &t->bytes[t->piece[from]];
+        for (to = from + 1; to < t->model->nops && t->piece[to] == t->piece[from];)
+            to++;
+        p->layer = topt_recomputed_with(t->model, t->settings, from);
+        p->outside = t->model->unit[from] < 0;
+        find_work(t, from, to, 0, p);
+        find_work(t, from, to, 1, p);
+    }
+}
+
+/* The time and bytes of the step's schedule, once for strategies that take the same. */
 static int schedule(struct topt_totals *t, int64_t *ret_ns, struct topt_error *err)
 {
-    size_t bytes = (size_t)t->npieces * sizeof *t->spent;
-    if (t->last_ns < 0 || memcmp(t->last, t->spent, bytes)) {
+    size_t n = (size_t)t->npieces;
+    struct topt_training_step step = {t->spent, t->bytes, t->npieces,
+                                      t->settings->micro_batches};
+    if (t->bytes)
+        fold_bytes(t);
+    if (t->last_ns < 0 || memcmp(t->last, t->spent, n * sizeof *t->spent) ||
+        (t->bytes && memcmp(t->last_bytes, t->bytes, n * sizeof *t->bytes))) {
         t->last_ns = -1;
-        if (topt_step_time(&t->schedule, t->spent, t->npieces, t->settings->micro_batches,
-                           ret_ns, err))
+        if (topt_step_run(&t->schedule, &step, ret_ns, t->last_held, err))
             return -1;
-        memcpy(t->last, t->spent, bytes);
+        memcpy(t->last, t->spent, n * sizeof *t->spent);
+        if (t->bytes)
+            memcpy(t->last_bytes, t->bytes, n * sizeof *t->bytes);
         t->last_ns = *ret_ns;
     }
     *ret_ns = t->last_ns;
     return 0;
+}
+
+/* The bytes of a strategy when its schedule holds most.  Tensors that live through most of a step
+ * are kept throughout: they are what is kept and belongs to no operator. */
+static void put_held(const struct topt_totals *t, struct topt_strategy_cost *cost)
+{
+    int64_t *bytes = cost->sum.class_bytes, long_lived = bytes[TOPT_CLASS_KEPT];
+    for (int i = 0; i < t->npieces; i++)
+        long_lived -= t->bytes[i].kept;
+    if (topt_gradients_come(t->settings))
+        bytes[TOPT_CLASS_GRAD] = t->last_held[TOPT_HELD_GRADIENT];
+    bytes[TOPT_CLASS_KEPT] = long_lived + t->last_held[TOPT_HELD_KEPT];
+    bytes[TOPT_CLASS_BUFFERS] += t->last_held[TOPT_HELD_BUFFERS];
+    cost->recomputed_bytes = t->last_held[TOPT_HELD_RECOMPUTED];
+    cost->transient_cap = t->last_held[TOPT_HELD_WORK];
+    cost->crossing = 1;
+    cost->crossing_cap = t->last_held[TOPT_HELD_WAITING];
 }
 
 /* What the schedule exposes of asynchronous communication joins the sum. */
@@ -324,6 +444,8 @@ int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *st,
     cost.sum.transient_bytes = 0; /* that is no sum */
     cost.crossing = s.spans->crossing;
     cost.recomputed_bytes = topt_recomputed_at_once(t->model, t->settings, t->recomputed);
+    if (t->bytes)
+        put_held(t, &cost);
     cost.time_ns = cost.sum.compute_ns + cost.sum.network_ns;
     cost.memory_bytes =
         cost.recomputed_bytes + cost.transient_cap + cost.crossing * cost.crossing_cap;

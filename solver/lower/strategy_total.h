@@ -26,6 +26,12 @@ int topt_same_op(const struct topt_model *m, int a, int b);
 const struct topt_fragment_cost *topt_edge_choice(const struct topt_edge_cost *e,
                                                   enum topt_keep keep);
 
+/* The bytes of an operator, with the hub of its output, that come and go in a micro-batch. */
+struct topt_op_bytes {
+    int64_t kept, recomputed;
+    int64_t work, waiting; /* in flight: its own, and past it for others */
+};
+
 /* The facts about a model that sums need, whatever the strategy is. */
 struct topt_totals {
     const struct topt_model *model; /* borrowed, as the settings are */
@@ -38,6 +44,12 @@ struct topt_totals {
     int *unit, *piece, npieces;
     struct topt_piece_time *spent, *last; /* of the last strategy, which took last_ns */
     int64_t last_ns;
+    /* Where memory is the schedule's (topt_settings_scheduled), else NULL: bytes of pieces, and of
+     * operators; the last operator that takes each tensor that waits, -1 of others. */
+    struct topt_piece_bytes *bytes, *last_bytes;
+    struct topt_op_bytes *held;
+    int *until;
+    int64_t last_held[TOPT_HELD_COUNT];
     struct topt_schedule schedule;
 };
 int topt_totals_init(struct topt_totals *t, const struct topt_costing *k,

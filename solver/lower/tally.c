@@ -360,19 +360,51 @@ void topt_tally_hide(struct topt_tally *t)
     hide(t, TOPT_DURING_END, left < last ? left : last);
 }
 
-const struct topt_weights topt_weights[TOPT_ACCOUNTING_COUNT] = {
+const struct topt_weights topt_weights[] = {
     [TOPT_ACCOUNTING_RUN] = {{1, 1, 1, 1, 1, 1, 1, 1, 1}, 1, 0, 0},
     [TOPT_ACCOUNTING_PAPER] = {{[TOPT_CLASS_PARAM] = 1}, 0, 2, 0},
     [TOPT_ACCOUNTING_PAPER_REUSE] = {{[TOPT_CLASS_PARAM] = 1}, 0, 2, 1},
+    [TOPT_ACCOUNTING_LEAST] = {{[TOPT_CLASS_PARAM] = 1,
+                                [TOPT_CLASS_GRAD] = 1,
+                                [TOPT_CLASS_STATE] = 1,
+                                [TOPT_CLASS_DATA] = 1,
+                                [TOPT_CLASS_BUFFERS] = 1,
+                                [TOPT_CLASS_KEPT] = 1},
+                               0,
+                               0,
+                               0},
 };
+
+/* The first operator of the last unit; -1: there are no units. */
+static int last_unit(const struct topt_model *m)
+{
+    int i = m->loss;
+    while (i >= 0 && m->unit[i] < 0)
+        i--;
+    return i < 0 ? -1 : m->unit[i];
+}
+
+/* Of an operator's bytes those that are there while the loss turns from forward to backward. */
+static void count_least(const struct topt_tally *t, int op, struct topt_fragment_cost *c)
+{
+    const struct topt_model *m = t->k->model;
+    if (topt_gradients_come(t->k->settings))
+        c->class_bytes[TOPT_CLASS_GRAD] = 0;
+    if (m->unit[op] < 0 || m->unit[op] == last_unit(m))
+        c->class_bytes[TOPT_CLASS_BUFFERS] += c->gathered_bytes;
+    if (op == m->loss)
+        c->class_bytes[TOPT_CLASS_BUFFERS] +=
+            topt_with_allocator(t->k->settings, c->transient_bytes);
+}
 
 struct topt_fragment_cost topt_tally_cost(const struct topt_tally *t, int op)
 {
     struct topt_fragment_cost c = t->cost;
     for (int i = 0; i < TOPT_CLASS_COUNT; i++)
         c.class_bytes[i] = topt_weigh_bytes(t->k, (enum topt_class)i, c.class_bytes[i]);
-    c.transient_bytes =
-        topt_apart(topt_in_flight(t->k, c.transient_bytes), topt_apart_bytes(t->k, op));
+    if (t->k->settings->accounting == TOPT_ACCOUNTING_LEAST)
+        count_least(t, op, &c);
+    c.transient_bytes = topt_in_flight(t->k, c.transient_bytes);
     c.class_bytes[TOPT_CLASS_KEPT] +=
         topt_weights[t->k->settings->accounting].output * t->output_bytes;
     return c;

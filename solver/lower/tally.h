@@ -69,29 +69,21 @@ extern const struct topt_weights {
 } topt_weights[];
 /* With what a caching allocator holds beside what comes and goes; the operands are far
  * from where that could overflow (topt_model.h limits a tensor). */
-static inline int64_t topt_with_allocator(const struct topt_costing *k, int64_t bytes)
+static inline int64_t topt_with_allocator(const struct topt_settings *s, int64_t bytes)
 {
-    return bytes + bytes / 1000 * k->settings->allocator_permille;
+    return bytes + bytes / 1000 * s->allocator_permille;
 }
 static inline int64_t topt_weigh_bytes(const struct topt_costing *k, enum topt_class cls,
                                        int64_t bytes)
 {
     bytes *= topt_weights[k->settings->accounting].cls[cls];
-    return cls < TOPT_CLASS_BUFFERS ? bytes : topt_with_allocator(k, bytes);
-}
-/* Bytes charged for units that are free while an operator outside of units runs; 0 for one inside. */
-static inline int64_t topt_apart_bytes(const struct topt_costing *k, int op)
-{
-    return k->model->unit[op] >= 0 ? 0 : k->settings->apart_bytes;
-}
-static inline int64_t topt_apart(int64_t transient, int64_t apart)
-{
-    return transient > apart ? transient - apart : 0;
+    return cls < TOPT_CLASS_BUFFERS ? bytes : topt_with_allocator(k->settings, bytes);
 }
 /* Bytes that wait. */
 static inline int64_t topt_in_flight(const struct topt_costing *k, int64_t bytes)
 {
-    return topt_with_allocator(k, bytes * topt_weights[k->settings->accounting].flight);
+    return topt_with_allocator(k->settings,
+                               bytes * topt_weights[k->settings->accounting].flight);
 }
 
 #endif

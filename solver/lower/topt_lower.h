@@ -54,7 +54,10 @@ enum topt_accounting {
     /* The papers' count, where a tensor that is kept in another layout than where it was
      * made counts once more: their tensor reuse, for which memory buys time. */
     TOPT_ACCOUNTING_PAPER_REUSE,
-    TOPT_ACCOUNTING_COUNT
+    /* Only bytes that every strategy has at one moment, between forward and backward: a sum that a
+     * step's peak is never below, for searches of strategies whose memory is their schedule's. */
+    TOPT_ACCOUNTING_LEAST,
+    TOPT_ACCOUNTING_COUNT = TOPT_ACCOUNTING_LEAST /* of those that questions name */
 };
 const char *topt_accounting_name(enum topt_accounting a);
 int topt_accounting_is_papers(enum topt_accounting a);
@@ -115,25 +118,24 @@ struct topt_settings {
     int64_t bucket_numbers; /* POOL: gradients in a bucket that is reduced */
     int64_t
         vocab_multiple; /* tables of the vocabulary are padded to this times their parts; 0: not */
-    /* While an operator outside of units runs, nothing is recomputed and no unit's
-     * gradients are on their way: of what it has in flight so many bytes are not
-     * charged, as others are for these.  No more than they take. */
-    int64_t apart_bytes;
-    /* Gradients of units, and what is on its way of them, come while activations go,
-     * unit by unit: so many thousandths of both are not charged beside these. */
-    int late_permille;
     /* Thousandths that are added to memory that comes and goes in a step, for bytes that a
      * caching allocator holds and can't use.  Our runtime's arena: 0. */
     int allocator_permille;
     enum topt_accounting accounting;
     enum topt_overlap overlap;
     /* A strategy's time is that of its schedule by units (topt_step.h), and costs of pieces leave
-     * asynchronous communication out.  Else each operator's own computation hides its
-     * communication, so that costs add up. */
+     * asynchronous communication out.  Where units are recomputed at once (by_unit), its memory is
+     * the most that the schedule holds.  Else each operator's own computation hides its
+     * communication, and bytes are sums under caps, so that costs add up. */
     int by_schedule;
     int eager; /* bits of enum topt_eager_part */
 };
 struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
+
+/* Is a strategy's memory the most that its schedule holds? */
+int topt_settings_scheduled(const struct topt_settings *s);
+/* Does a step begin without gradients of parameters, so that backward makes them one by one? */
+int topt_gradients_come(const struct topt_settings *s);
 
 /* Does the model train under these settings?  INVAL with what does not fit: an
  * operator that mixes samples takes no micro-batches. */
@@ -486,6 +488,9 @@ struct topt_fragment_cost {
     /* The classes that stay, PARAM..KEPT, and RECOMPUTED; the others are 0. */
     int64_t class_bytes[TOPT_CLASS_COUNT];
     int64_t transient_bytes; /* most of TRANSIENT and STAGING at once */
+    /* Under by_schedule, where units are gathered: parameters, whole, twice in a micro-batch or from
+     * forward to backward; their gradients as backward makes them and as they are reduced. */
+    int64_t gathered_bytes, whole_bytes, made_bytes, reduced_bytes;
 };
 
 /* Where costs come from. */
@@ -536,7 +541,6 @@ struct topt_edge_end {
     int64_t others_bytes; /* consumer: its other inputs, live beside this one */
     int64_t op_bytes;     /* consumer: transients of its own fragments */
     int64_t out_bytes;    /* consumer: gradient of its output */
-    int64_t apart_bytes;  /* consumer: settings.apart_bytes where it is in no unit */
 };
 
 /* The ends that follow from configurations. */
@@ -640,7 +644,10 @@ int64_t topt_round_transient(int64_t bytes);
 /* Cost of a whole strategy, by the plainest sum over fragments:
  *     memory_bytes = what stays + recomputed_bytes + transient_cap + crossing * crossing_cap,
  * an upper bound of the program's peak_bytes.  The caps are the largest that occur;
- * recomputed_bytes are topt_recomputed_at_once(). */
+ * recomputed_bytes are topt_recomputed_at_once().
+ *
+ * Where the schedule says what is held (settings.by_schedule), all terms are those of the moment
+ * when that is most, with 'crossing' 1. */
 struct topt_strategy_cost {
     struct topt_fragment_cost sum;
     int64_t memory_bytes, time_ns;

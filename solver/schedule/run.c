@@ -36,8 +36,8 @@ struct engine {
     double beside; /* rate of computing beside a move */
     struct owner *owner;
     struct queue ended;
-    int *next; /* by task: the one after it in its queue */
-    int nrun;
+    int *next;       /* by task: the one after it in its queue */
+    int nrun, place; /* places in the order of starts and ends that are taken */
 };
 
 /* ---- queues ------------------------------------------------------------------------ */
@@ -85,7 +85,10 @@ static void finish_all(struct engine *e)
     struct topt_schedule *s = e->s;
     while (e->ended.head >= 0) {
         int task = take(e, &e->ended, -1);
+        if (s->task[task].ns == 0)
+            s->task[task].started = e->place++;
         s->task[task].end_ns = e->now;
+        s->task[task].ended = e->place++;
         e->nrun++;
         for (int i = s->first[task]; i >= 0; i = s->edge[i].next)
             if (--s->waits[s->edge[i].to] == 0)
@@ -98,6 +101,7 @@ static void finish_all(struct engine *e)
 static void start(struct engine *e, struct runner *r, int task)
 {
     e->s->task[task].start_ns = e->now;
+    e->s->task[task].started = e->place++;
     *r = (struct runner){task, e->s->task[task].ns, 0, 1};
 }
 

@@ -1,7 +1,8 @@
-/* schedule.c - a schedule's tasks and what each waits for. */
+/* schedule.c - a schedule's tasks, what each waits for, and the bytes that they hold. */
 #include "topt_schedule.h"
 
 #include "topt_array.h"
+#include "topt_minmax.h"
 
 #include <stdlib.h>
 
@@ -17,12 +18,13 @@ void topt_schedule_fini(struct topt_schedule *s)
     free(s->last);
     free(s->waits);
     free(s->edge);
+    free(s->hold);
     *s = (struct topt_schedule){.owners = 0};
 }
 
 void topt_schedule_clear(struct topt_schedule *s)
 {
-    s->n = s->nedges = 0;
+    s->n = s->nedges = s->nholds = 0;
     s->time_ns = 0;
 }
 
@@ -61,5 +63,48 @@ int topt_schedule_after(struct topt_schedule *s, int task, int before,
         s->edge[s->last[before]].next = s->nedges;
     s->last[before] = s->nedges++;
     s->waits[task]++;
+    return 0;
+}
+
+int topt_schedule_hold(struct topt_schedule *s, const struct topt_hold *h,
+                       struct topt_error *err)
+{
+    if (!h->bytes)
+        return 0;
+    if (TOPT_ROOM(s->hold, s->nholds, s->holds_cap, 1024))
+        return topt_nomem(err, "a schedule");
+    s->hold[s->nholds++] = *h;
+    return 0;
+}
+
+/* The place from which on bytes are free again. */
+static int freed_at(const struct topt_schedule *s, const struct topt_hold *h)
+{
+    return h->to < 0 ? 2 * s->n : s->task[h->to].ended;
+}
+
+int topt_schedule_peak(const struct topt_schedule *s, int owner, int64_t *ret,
+                       struct topt_error *err)
+{
+    int64_t *change = calloc(2 * (size_t)s->n + 1, sizeof *change);
+    int64_t now = 0, most = -1;
+    int at = 0;
+    if (!change)
+        return topt_nomem(err, "a schedule");
+    for (const struct topt_hold *h = s->hold; h < s->hold + s->nholds; h++)
+        if (s->task[h->from].owner == owner) {
+            change[s->task[h->from].started] += h->bytes;
+            change[freed_at(s, h)] -= h->bytes;
+        }
+    for (int i = 0; i < 2 * s->n; i++) {
+        now += change[i];
+        at = now > most ? i : at;
+        most = topt_max(most, now);
+    }
+    for (const struct topt_hold *h = s->hold; h < s->hold + s->nholds; h++)
+        if (s->task[h->from].owner == owner && s->task[h->from].started <= at &&
+            at < freed_at(s, h))
+            ret[h->component] += h->bytes;
+    free(change);
     return 0;
 }

@@ -10,11 +10,14 @@
 #include "topt_step.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { MAX_TASKS = 1 << 15 };
 
 struct step {
     const struct topt_piece_time *piece;
+    const struct topt_piece_bytes *held;  /* NULL: none are asked for */
+    const struct topt_piece_bytes *bytes; /* ... of the micro-batch at hand, else NULL */
     int n;
     int64_t micro_batches;
     struct topt_schedule *s;
@@ -23,8 +26,12 @@ struct step {
     int awaited[4], nawaited; /* what the next task of the chain waits for, too */
     int reducing[2];          /* the last reductions */
     int *there;               /* by piece: the task that gathers its parameters */
-    int *backward;            /* ... its last task of backward */
+    int *forward, *backward;  /* ... what it computes */
     int *reduced;             /* ... the reduction of its gradients */
+    int ahead; /* the first task of the unit before, whose work the gather runs beside */
+    int last;  /* the last piece whose parameters are gathered; -1: none are */
+    int again; /* the first task of the layer that is recomputed */
+    int64_t reducing_bytes; /* of the unit before: the copy that is reduced */
     struct topt_error *err;
 };
 
@@ -57,11 +64,11 @@ static int link_up(struct step *x, const struct topt_task *t)
     return rc ? -1 : 0;
 }
 
-/* ... where it takes time. */
+/* ... where it takes time, or is one that bytes are told of. */
 static int follow(struct step *x, int64_t ns, uint8_t links)
 {
     struct topt_task t = {.ns = ns, .links = links};
-    return ns ? link_up(x, &t) : 0;
+    return ns || (x->bytes && !links) ? link_up(x, &t) : 0;
 }
 
 /* The chain goes on no earlier than after 'task', too. */
@@ -90,6 +97,75 @@ static int move(struct step *x, int64_t ns, uint8_t links, int before, int *ret)
     return 0;
 }
 
+/* ---- bytes ------------------------------------------------------------------------- */
+
+static int hold(struct step *x, enum topt_held component, int64_t bytes, int from, int to)
+{
+    struct topt_hold h = {from, to, component, bytes};
+    return topt_schedule_hold(x->s, &h, x->err);
+}
+
+/* Bytes that a piece has beside what it keeps, while its task runs. */
+static int hold_work(struct step *x, int p, int backward, int task)
+{
+    const struct topt_piece_bytes *b = &x->bytes[p];
+    return hold(x, TOPT_HELD_WORK, b->work[backward], task, task) ||
+           hold(x, TOPT_HELD_WAITING, b->waiting[backward], task, task);
+}
+
+static int hold_backward(struct step *x, int p)
+{
+    const struct topt_piece_bytes *b = &x->bytes[p];
+    int task = x->backward[p];
+    if (p + 1 == x->n || b->layer < 0 || b->layer != x->bytes[p + 1].layer)
+        x->again = task;
+    return hold_work(x, p, 1, task) ||
+           hold(x, TOPT_HELD_KEPT, b->kept, x->forward[p], task) ||
+           hold(x, TOPT_HELD_BUFFERS, b->whole, x->forward[p], task) ||
+           hold(x, TOPT_HELD_RECOMPUTED, b->recomputed, x->again, task) ||
+           hold(x, TOPT_HELD_GRADIENT, b->gradient, task, -1);
+}
+
+/* Buffers of the layer whose pass is over. */
+static int hold_unit(struct step *x, int from, int to, int backward)
+{
+    int64_t gathered = 0, reduced = 0;
+    int first = backward ? x->backward[to - 1] : x->forward[from];
+    int begin = x->ahead < 0 ? first : x->ahead, last = x->chain, rc = 0;
+    x->ahead = first;
+    if (x->bytes[from].outside)
+        return 0;
+    for (int p = from; p < to; p++) {
+        gathered += x->bytes[p].gathered;
+        reduced += x->bytes[p].reduced;
+        if (backward &&
+            hold(x, TOPT_HELD_BUFFERS, x->bytes[p].made, x->backward[p], last))
+            return -1;
+    }
+    if (backward) {
+        rc = hold(x, TOPT_HELD_BUFFERS, x->reducing_bytes, first, last);
+        x->reducing_bytes = reduced;
+    }
+    if (backward && to - 1 == x->last)
+        begin = x->forward[x->last];
+    return rc || hold(x, TOPT_HELD_BUFFERS, gathered, begin, last);
+}
+
+/* Buffers of what stands outside of layers, whose gradients are reduced when backward is over. */
+static int hold_outside(struct step *x)
+{
+    static const struct topt_task nothing = {.ns = 0};
+    int begin = x->forward[0], over = x->chain, rc = link_up(x, &nothing);
+    for (int p = 0; p < x->n && !rc; p++) {
+        const struct topt_piece_bytes *b = &x->bytes[p];
+        if (b->outside)
+            rc = hold(x, TOPT_HELD_BUFFERS, b->gathered, begin, over) ||
+                 hold(x, TOPT_HELD_BUFFERS, b->made, x->backward[p], x->chain) ||
+                 hold(x, TOPT_HELD_BUFFERS, b->reduced, x->chain, x->chain);
+    }
+    return rc;
+}
+
 /* ---- a micro-batch ----------------------------------------------------------------- */
 
 /* The 'i'th piece of those from 'from' to 'to', in the order of the pass. */
@@ -116,11 +192,11 @@ static int go_forward(struct step *x, int p)
 {
     const struct topt_part_time *t = &x->piece[p].at[TOPT_DURING_FORWARD];
     int64_t rounds = x->micro_batches;
-    return wait_for(x, x->there[p]) ||
-                   follow(x, t->waited_ns / rounds, t->waited_links) ||
-                   follow(x, t->compute_ns / rounds, 0)
-               ? -1
-               : 0;
+    if (wait_for(x, x->there[p]) || follow(x, t->waited_ns / rounds, t->waited_links) ||
+        follow(x, t->compute_ns / rounds, 0))
+        return -1;
+    x->forward[p] = x->chain;
+    return x->bytes ? hold_work(x, p, 0, x->chain) : 0;
 }
 
 /* Backward, gradients of what it read are moved after that. */
@@ -131,6 +207,8 @@ static int go_backward(struct step *x, int p)
     if (wait_for(x, x->there[p]) || follow(x, t->compute_ns / rounds, 0))
         return -1;
     x->backward[p] = x->chain;
+    if (x->bytes && hold_backward(x, p))
+        return -1;
     return move(x, t->reduce_ns / rounds, t->reduce_links, x->chain, &x->reduced[p]) ||
                    follow(x, t->waited_ns / rounds, t->waited_links)
                ? -1
@@ -153,7 +231,7 @@ static int pass(struct step *x, int from, int to, enum topt_during part)
         x->reducing[0] = x->reducing[1];
         x->reducing[1] = x->reduced[from];
     }
-    return 0;
+    return x->bytes ? hold_unit(x, from, to, part == TOPT_DURING_BACKWARD) : 0;
 }
 
 static void enter(struct step *x)
@@ -166,8 +244,10 @@ static int add_micro(void *of, struct topt_schedule *s, int64_t k, struct topt_e
 {
     struct step *x = of;
     (void)s;
-    (void)k;
     (void)err;
+    x->bytes = k == 0 ? x->held : NULL; /* each micro-batch holds the same */
+    x->ahead = -1;
+    x->reducing_bytes = 0;
     for (int from = 0, to; from < x->n; from = to) {
         for (to = from + 1; to < x->n && x->piece[to].unit == x->piece[from].unit;)
             to++;
@@ -183,7 +263,7 @@ static int add_micro(void *of, struct topt_schedule *s, int64_t k, struct topt_e
         if (pass(x, from, to, TOPT_DURING_BACKWARD))
             return -1;
     }
-    return 0;
+    return x->bytes ? hold_outside(x) : 0;
 }
 
 /* ---- the whole --------------------------------------------------------------------- */
@@ -196,7 +276,7 @@ static int begin(void *of, struct topt_schedule *s, struct topt_error *err)
     x->nawaited = 0;
     x->chain = x->begun = x->opened = x->reducing[0] = x->reducing[1] = -1;
     for (int u = 0; u < x->n; u++)
-        x->there[u] = x->backward[u] = x->reduced[u] = -1;
+        x->there[u] = x->forward[u] = x->backward[u] = x->reduced[u] = -1;
     for (int u = 0; u < x->n; u++)
         if (follow(x, x->piece[u].at[TOPT_DURING_BEGIN].compute_ns, 0))
             return -1;
@@ -223,24 +303,41 @@ static int end(void *of, struct topt_schedule *s, struct topt_error *err)
     return 0;
 }
 
-int topt_step_time(struct topt_schedule *s, const struct topt_piece_time *piece, int n,
-                   int64_t micro_batches, int64_t *ret_ns, struct topt_error *err)
+/* The last piece of a layer whose parameters are gathered; -1: there is none. */
+static int last_gathered(const struct topt_training_step *step)
+{
+    int last = step->bytes ? step->n - 1 : -1;
+    while (last >= 0 && (step->bytes[last].outside || !step->bytes[last].gathered))
+        last--;
+    return last;
+}
+
+int topt_step_run(struct topt_schedule *s, const struct topt_training_step *step,
+                  int64_t *ret_ns, int64_t ret_bytes[TOPT_HELD_COUNT],
+                  struct topt_error *err)
 {
     struct topt_folded folded;
-    int *room = calloc(3 * (size_t)n + 1, sizeof *room);
+    size_t n = (size_t)step->n;
+    int *room = calloc(4 * n + 1, sizeof *room);
     if (!room)
         return topt_nomem(err, "a step's schedule");
-    struct step x = {.piece = piece,
-                     .n = n,
-                     .micro_batches = micro_batches,
+    struct step x = {.piece = step->time,
+                     .held = step->bytes,
+                     .n = step->n,
+                     .micro_batches = step->micro_batches,
                      .s = s,
                      .there = room,
-                     .backward = room + n,
-                     .reduced = room + 2 * n,
+                     .forward = room + n,
+                     .backward = room + 2 * n,
+                     .reduced = room + 3 * n,
+                     .last = last_gathered(step),
                      .err = err};
-    struct topt_periodic micros = {&x, micro_batches, begin, add_micro, end};
+    struct topt_periodic micros = {&x, step->micro_batches, begin, add_micro, end};
     int rc = topt_schedule_fold(s, &micros, MAX_TASKS, &folded, err);
     *ret_ns = s->time_ns;
     free(room);
-    return rc;
+    if (rc || !step->bytes)
+        return rc;
+    memset(ret_bytes, 0, TOPT_HELD_COUNT * sizeof *ret_bytes);
+    return topt_schedule_peak(s, 0, ret_bytes, err);
 }

@@ -14,6 +14,9 @@
  * beside a large one.  While something moves asynchronously, the device computes at less than
  * its rate, because the collective's kernels take a share of it.
  *
+ * Tasks hold bytes, each of one component, from the start of one to the end of another.  The order
+ * of all starts and ends says when an owner holds most.
+ *
  * Work that repeats, as micro-batches do, is laid out a few times and folded: where each task of
  * a period is ready, starts and ends as in the period before, by the same number of nanoseconds
  * later, so are all periods that follow.
@@ -41,6 +44,14 @@ struct topt_task {
     /* After a run: */
     int64_t ready_ns, start_ns, end_ns;
     int64_t exposed_ns; /* so long its owner computed nothing meanwhile */
+    int started, ended; /* places in the order of all starts and ends */
+};
+
+/* Bytes that the owner of task 'from' holds from its start to the end of task 'to'. */
+struct topt_hold {
+    int from, to;  /* 'to' -1: until the end of the schedule */
+    int component; /* the caller's number, from 0 */
+    int64_t bytes;
 };
 
 struct topt_task_edge {
@@ -55,13 +66,15 @@ struct topt_schedule {
     int *first, *last, *waits; /* by task: its edges, and for how many tasks it waits */
     int nedges, edges_cap;
     struct topt_task_edge *edge;
+    int nholds, holds_cap;
+    struct topt_hold *hold;
     int64_t time_ns; /* the end of the last task, after a run */
 };
 
 /* An empty schedule; 'share' from 0 to 1. */
 void topt_schedule_init(struct topt_schedule *s, int owners, double share);
 void topt_schedule_fini(struct topt_schedule *s);
-/* Remove all tasks. */
+/* Remove all tasks and what they hold. */
 void topt_schedule_clear(struct topt_schedule *s);
 
 /* Append a task; its number, or -1 (NOMEM). */
@@ -71,9 +84,19 @@ int topt_schedule_add(struct topt_schedule *s, const struct topt_task *t,
 int topt_schedule_after(struct topt_schedule *s, int task, int before,
                         struct topt_error *err) TOPT_MUST_CHECK;
 
+/* Hold bytes while tasks run; nothing where 'bytes' is 0.  Both tasks exist, unless 'to' is -1. */
+int topt_schedule_hold(struct topt_schedule *s, const struct topt_hold *h,
+                       struct topt_error *err) TOPT_MUST_CHECK;
+
 /* Give every task its times.  Once after tasks were added; INTERNAL where tasks wait for each
  * other in a circle. */
 int topt_schedule_run(struct topt_schedule *s, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Add to 'ret', by component, the bytes that an owner holds when it holds most, after a run.
+ * Tasks take and return bytes in the order in which they start and end; at one time, ends come
+ * before the starts that follow from them, as a caching allocator reuses what was freed. */
+int topt_schedule_peak(const struct topt_schedule *s, int owner, int64_t *ret,
+                       struct topt_error *err) TOPT_MUST_CHECK;
 
 /* A schedule with a beginning, 'periods' parts that repeat, and an end.  The functions append
  * their tasks; 'begin' also forgets what earlier calls left in 'of'. */

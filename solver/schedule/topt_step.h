@@ -1,4 +1,5 @@
-/* topt_step.h - a step of training by units: the tasks of its schedule, from what each unit takes.
+/* topt_step.h - a step of training by units: the tasks of its schedule, from the time and the
+ * bytes that each unit takes.
  *
  * A unit is what a system gathers at once: a layer, or what stands outside of layers.  In each
  * micro-batch the units go forward, then backward in reverse order; the end of a step reduces
@@ -33,12 +34,52 @@ struct topt_piece_time {
 /* Add what another piece of the same unit takes. */
 void topt_piece_time_add(struct topt_piece_time *sum, const struct topt_piece_time *more);
 
-/* The time of a step of 'n' pieces, in the order of forward, by a schedule of one owner, which this
- * fills anew.  A unit's parameters are gathered while the one before it is at work (FSDP's
- * prefetch: Zhao et al. 2023); backward waits for the reductions of two units before, whose
- * gradients it overwrites. */
-int topt_step_time(struct topt_schedule *s, const struct topt_piece_time *piece, int n,
-                   int64_t micro_batches, int64_t *ret_ns,
-                   struct topt_error *err) TOPT_MUST_CHECK;
+/* The bytes of a piece in one micro-batch, beside those that a device always holds. */
+struct topt_piece_bytes {
+    int layer;    /* pieces of one layer are recomputed at once; -1: in none */
+    int outside;  /* of layers: its parameters stay gathered until backward is over */
+    int64_t kept; /* from its forward to its backward */
+    int64_t recomputed; /* from the beginning of its layer's backward to its own */
+    int64_t work[2];    /* more while it goes forward, and backward */
+    int64_t waiting[2]; /* ... for operators further on */
+    int64_t gathered;   /* its parameters, whole, in each pass */
+    int64_t whole;      /* ... from its forward to its backward */
+    int64_t made;       /* its gradients as backward makes them, until they are reduced */
+    int64_t reduced;    /* ... and as they are reduced */
+    int64_t gradient;   /* the rank's part of these, until the step is over */
+};
+
+/* The components of a step's bytes. */
+enum topt_held {
+    TOPT_HELD_KEPT,
+    TOPT_HELD_RECOMPUTED,
+    TOPT_HELD_WORK,
+    TOPT_HELD_WAITING,
+    TOPT_HELD_BUFFERS, /* gathered parameters, and gradients before they are reduced */
+    TOPT_HELD_GRADIENT,
+    TOPT_HELD_COUNT
+};
+
+/* A step of 'n' pieces in the order of forward, each with its time and (NULL: none) its bytes. */
+struct topt_training_step {
+    const struct topt_piece_time *time;
+    const struct topt_piece_bytes *bytes;
+    int n;
+    int64_t micro_batches;
+};
+
+/* The time of a step by a schedule of one owner, which this fills anew, and its bytes when they are
+ * most, by component (untouched without bytes).
+ *
+ * A unit's parameters are gathered while the one before it is at work (FSDP's prefetch: Zhao et
+ * al. 2023); backward waits for the reductions of two units before, whose gradients it overwrites.
+ * The buffers are those of PyTorch's FSDP2 (torch/distributed/fsdp/_fully_shard, v2.14): a layer's
+ * parameters and the next one's are there at once; the last layer's stay for its backward; a layer's
+ * gradients are copied for their reduction when its backward is over, and the copy lives through the
+ * next layer's backward; parameters outside of layers stay gathered, and their gradients are
+ * reduced after all others. */
+int topt_step_run(struct topt_schedule *s, const struct topt_training_step *step,
+                  int64_t *ret_ns, int64_t ret_bytes[TOPT_HELD_COUNT],
+                  struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

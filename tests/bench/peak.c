@@ -1,6 +1,5 @@
-/* peak.c - what a documented plan takes by the row of its framework: the planner's own settings
- * of its variant, and what no variant says of recomputation by operator. */
-#include "lifetimes.h"
+/* peak.c - what a documented plan takes by the row of its framework, with the planner's own settings
+ * of its degrees. */
 #include "grid.h"
 #include "grid_data.h"
 #include "solutions.h"
@@ -26,18 +25,6 @@ static void cost(const char *what, const struct topt_costing *k,
         topt_evaluate_strategy(evaluator, s, &ret->cost, &ret->program, &err))
         give_up(what, &err);
     topt_evaluator_destroy(evaluator);
-}
-
-/* With what the variant never has in memory together, as the planner finds it. */
-static struct topt_costing costing(const char *what, struct topt_grid_search *shape,
-                                   struct topt_degrees v)
-{
-    struct topt_error err = {0};
-    struct topt_costing k;
-    v.apart_bytes = v.late_permille = 0;
-    if (topt_uniform_lifetimes(shape, &v, &err) || topt_grid_costing(shape, &v, &k, &err))
-        give_up(what, &err);
-    return k;
 }
 
 static int read_in_backward(const struct topt_model *m, int tensor)
@@ -69,42 +56,26 @@ static int64_t unread(const struct topt_costing *k, const struct topt_strategy *
     return bytes;
 }
 
-/* What single operators make again is not there while the loss runs either, and what they keep
- * lies between what is kept where nothing recomputes and where everything does
- * (plan/uniform/lifetimes.c).
- */
-static void by_operator(const char *what, struct topt_grid_search *shape,
-                        const struct topt_degrees *v, const struct topt_strategy *s,
-                        struct peak *ret)
-{
-    struct topt_degrees all = *v;
-    all.recompute = 1;
-    struct topt_settings most = *costing(what, shape, all).settings;
-    struct topt_costing k = costing(what, shape, *v);
-    struct topt_settings settings = *k.settings;
-    k.settings = &settings;
-    if (settings.late_permille > most.late_permille)
-        settings.late_permille = most.late_permille;
-    cost(what, &k, s, ret);
-    settings.apart_bytes += (int64_t)(0.9 * (double)ret->cost.recomputed_bytes);
-    cost(what, &k, s, ret);
-}
-
 void peak_of(const char *what, struct topt_grid_search *shape,
              const struct topt_degrees *v, const struct topt_strategy *s,
              enum peak_again again, struct peak *ret)
 {
-    struct topt_costing k = costing(what, shape, *v);
-    struct topt_settings staying = *k.settings;
-    staying.late_permille = 0;
-    staying.apart_bytes = 0;
-    k.settings = again == PEAK_STAYING ? &staying : k.settings;
-    if (again <= PEAK_STAYING) {
-        cost(what, &k, s, ret);
-        return;
-    }
-    by_operator(what, shape, v, s, ret);
+    struct topt_error err = {0};
+    struct topt_costing k;
+    if (topt_grid_costing(shape, v, &k, &err))
+        give_up(what, &err);
+    cost(what, &k, s, ret);
     int64_t more = again == PEAK_PRODUCTS ? unread(&k, s) : 0;
-    ret->cost.sum.class_bytes[TOPT_CLASS_KEPT] += more;
+    if (again == PEAK_STAYING) { /* those that are not there yet at the peak */
+        struct topt_settings sums = *k.settings;
+        struct peak all;
+        sums.by_schedule = 0;
+        k.settings = &sums;
+        cost(what, &k, s, &all);
+        more = all.cost.sum.class_bytes[TOPT_CLASS_GRAD] -
+               ret->cost.sum.class_bytes[TOPT_CLASS_GRAD];
+    }
+    ret->cost.sum
+        .class_bytes[again == PEAK_STAYING ? TOPT_CLASS_GRAD : TOPT_CLASS_KEPT] += more;
     ret->cost.memory_bytes += more;
 }

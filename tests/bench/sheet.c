@@ -14,7 +14,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "lifetimes.h"
 #include "grid.h"
 #include "grid_data.h"
 #include "planning.h"
@@ -287,8 +286,6 @@ static void weigh_shape(const struct sheet_row *r, struct topt_grid_search *s,
     struct topt_error err = {0};
     struct topt_costing k;
     struct topt_degrees v = *variant_of(r, s);
-    if (topt_uniform_lifetimes(s, &v, &err))
-        give_up(r->model->name, &err);
     struct topt_strategy *plan = plan_of(r, s, &v);
     if (topt_grid_costing(s, &v, &k, &err))
         give_up(r->model->name, &err);

@@ -33,8 +33,6 @@ static int request_of(const struct topt_plan_doc *p, const json_t *doc,
     r->cancel = o->cancel;
     const char *framework = json_string_value(json_object_get(doc, "framework"));
     r->counts = framework ? TOPT_COUNTS_WHOLE : TOPT_COUNTS_ANY;
-    r->settings.apart_bytes = 0; /* of that plan alone */
-    r->settings.late_permille = 0;
     if (framework && topt_framework_find(framework, &r->framework, err))
         return -1;
     if ((space && topt_space_parse(space, &r->space, err)) ||

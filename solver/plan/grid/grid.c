@@ -89,7 +89,7 @@ int topt_grid_open(struct topt_grid_search *s, struct topt_planning *m, int node
 void topt_grid_close(struct topt_grid_search *s)
 {
     while (s->settings) {
-        struct topt_degrees_settings *next = s->settings->next;
+        struct topt_grid_settings *next = s->settings->next;
         free(s->settings);
         s->settings = next;
     }
@@ -101,18 +101,15 @@ void topt_grid_close(struct topt_grid_search *s)
     s->degrees = NULL;
 }
 
-/* The settings of a variant, which stay where they are until the shape is closed:
- * costings borrow them. */
-static struct topt_degrees_settings *settings_of(struct topt_grid_search *s,
-                                                 const struct topt_degrees *v,
-                                                 struct topt_micro *t,
-                                                 struct topt_error *err)
+/* The settings of a variant, which stay where they are until the shape is closed: costings borrow
+ * them.  A framework's uniform strategy takes the time and the memory of its schedule, so its
+ * problem counts only bytes that no schedule gets by without. */
+static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
+                                              const struct topt_micro *t,
+                                              struct topt_error *err)
 {
-    struct topt_degrees_settings *at = s->settings;
-    while (at && (at->settings.micro_batches != v->micro_batches ||
-                  at->settings.apart_bytes != v->apart_bytes ||
-                  at->settings.late_permille != v->late_permille ||
-                  at->settings.by_schedule != v->by_schedule))
+    struct topt_grid_settings *at = s->settings;
+    while (at && at->settings.micro_batches != t->settings.micro_batches)
         at = at->next;
     if (at)
         return at;
@@ -121,24 +118,34 @@ static struct topt_degrees_settings *settings_of(struct topt_grid_search *s,
         topt_nomem(err, "the search");
         return NULL;
     }
-    *at = (struct topt_degrees_settings){t->settings, s->settings};
-    at->settings.apart_bytes = v->apart_bytes;
-    at->settings.late_permille = v->late_permille;
-    at->settings.by_schedule = v->by_schedule;
-    s->settings = at;
-    return at;
+    *at = (struct topt_grid_settings){t->settings, t->settings, s->settings};
+    at->settings.by_schedule =
+        s->space == TOPT_SPACE_UNIFORM &&
+        (t->settings.by_unit || t->settings.overlap != TOPT_OVERLAP_NONE);
+    at->searched.by_schedule = at->settings.by_schedule;
+    if (topt_settings_scheduled(&at->settings))
+        at->searched.accounting = TOPT_ACCOUNTING_LEAST;
+    return s->settings = at;
+}
+
+static int costing_by(struct topt_grid_search *s, const struct topt_degrees *v,
+                      int searched, struct topt_costing *ret, struct topt_error *err)
+{
+    struct topt_micro *t = topt_planning_at(s->planning, v->micro_batches, err);
+    const struct topt_grid_settings *x = t ? settings_of(s, t, err) : NULL;
+    if (!x)
+        return -1;
+    *ret = (struct topt_costing){t->model,     s->request->hw, &s->mesh,
+                                 &x->settings, s->router,      s->request->cancel};
+    if (searched)
+        ret->settings = &x->searched;
+    return 0;
 }
 
 int topt_grid_costing(struct topt_grid_search *s, const struct topt_degrees *v,
                       struct topt_costing *ret, struct topt_error *err)
 {
-    struct topt_micro *t = topt_planning_at(s->planning, v->micro_batches, err);
-    const struct topt_degrees_settings *x = t ? settings_of(s, v, t, err) : NULL;
-    if (!x)
-        return -1;
-    *ret = (struct topt_costing){t->model,     s->request->hw, &s->mesh,
-                                 &x->settings, s->router,      s->request->cancel};
-    return 0;
+    return costing_by(s, v, 0, ret, err);
 }
 
 static int zero_levels(const struct topt_grid_search *s, const struct topt_degrees *v)
@@ -216,7 +223,7 @@ static int make_problem(struct topt_grid_search *s, const struct topt_degrees *v
     }
     if (s->algorithm)
         o.restriction = s->algorithm->restriction;
-    if (topt_grid_costing(s, v, &k, err))
+    if (costing_by(s, v, 1, &k, err))
         return -1;
     /* Prices are of no use before they are complete. */
     k.cancel = r->stop ? r->stop : r->cancel;
@@ -277,18 +284,19 @@ static struct spread spread_of(const struct topt_grid_search *s,
                            v->level >= TOPT_ZERO_STATE ? all : tensor};
 }
 
-/* Parameters, gradients, states, and what backward reads, each once and spread evenly; of
- * gradients that come late and what backward reads, no more than may be charged. */
+/* Parameters, gradients, states, and what backward reads, each once and spread evenly.  Gradients
+ * that backward makes one by one are not there yet when all that it reads is. */
 int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degrees *v)
 {
     const struct topt_least_parameters *p = &s->planning->parameters;
     struct spread n = spread_of(s, v);
-    double bytes = p->value / n.value + p->gradient / n.gradient + p->state / n.state;
-    double kept =
-        s->planning->activation_bytes / (double)v->micro_batches / s->mesh.devices;
-    if (s->request->settings.gather == TOPT_GATHER_UNIT && v->micro_batches == 1)
-        kept -= p->gradient / n.gradient; /* late_bytes */
-    if (!v->recompute && kept > 0)
-        bytes += kept;
-    return (int64_t)(bytes * (1 - 1e-9));
+    double gradients = p->gradient / n.gradient;
+    double kept = v->recompute ? 0
+                               : s->planning->activation_bytes /
+                                     (double)v->micro_batches / s->mesh.devices;
+    struct topt_settings x = s->request->settings;
+    x.micro_batches = v->micro_batches;
+    double both = topt_gradients_come(&x) ? (kept > gradients ? kept : gradients)
+                                          : kept + gradients;
+    return (int64_t)((p->value / n.value + p->state / n.state + both) * (1 - 1e-9));
 }

@@ -22,9 +22,11 @@ struct topt_grid_search {
     const struct topt_algorithm *algorithm; /* of another system, or NULL */
     enum topt_space space;
     int alike, factors;
-    struct topt_degrees_settings { /* those of variants that were costed; owned */
-        struct topt_settings settings;
-        struct topt_degrees_settings *next;
+    /* By number of micro-batches, those of variants that were costed: as they are, and those that
+     * problems of them are priced by.  Owned. */
+    struct topt_grid_settings {
+        struct topt_settings settings, searched;
+        struct topt_grid_settings *next;
     } * settings;
     int ndegrees;
     struct topt_degrees *degrees;    /* all variants; owned */

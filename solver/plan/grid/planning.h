@@ -39,11 +39,7 @@ struct topt_planning {
         int64_t batches;
         const struct topt_model *model; /* NULL: not made yet */
         struct topt_model *owned;       /* NULL for the request's own */
-        struct topt_settings settings;  /* without what is never in memory together */
-        /* Bytes that one device would recompute, of one block of each kind and of all
-         * blocks. */
-        int recomputed_known;
-        int64_t recomputed, recomputed_all;
+        struct topt_settings settings;
     } * at;
 };
 

@@ -251,8 +251,6 @@ static json_t *settings_json(const struct topt_settings *s)
     put_int(o, "bucket_numbers", s->bucket_numbers, 0);
     put_int(o, "allocator_permille", s->allocator_permille, 0);
     put_int(o, "vocab_multiple", s->vocab_multiple, 0);
-    put_int(o, "apart_bytes", s->apart_bytes, 0);
-    put_int(o, "late_permille", s->late_permille, 0);
     put_flag(o, "by_schedule", s->by_schedule);
     if (s->eager) {
         char *parts = topt_eager_words(s->eager);
@@ -439,8 +437,6 @@ static int read_settings(const json_t *s, struct topt_settings *ret,
                                           "pool_numbers",
                                           "bucket_numbers",
                                           "allocator_permille",
-                                          "apart_bytes",
-                                          "late_permille",
                                           "by_schedule",
                                           "vocab_multiple",
                                           "precision",
@@ -451,7 +447,7 @@ static int read_settings(const json_t *s, struct topt_settings *ret,
         *overlap = topt_overlap_name(TOPT_OVERLAP_NONE), *eager = "none",
         *gather = topt_gather_name(TOPT_GATHER_OPERATOR), *precision = "f32";
     const struct topt_precision *known; /* dtype and state_bf16 say the same */
-    int64_t allocator = 0, late = 0;
+    int64_t allocator = 0;
     *ret = (struct topt_settings){.micro_batches = 1};
     return topt_json_only(s, "settings", allowed, err) ||
            topt_json_string(s, "settings", "dtype", &dtype, err) ||
@@ -484,11 +480,8 @@ static int read_settings(const json_t *s, struct topt_settings *ret,
                             err) ||
            topt_json_int_or(s, "settings", "vocab_multiple", 0, 1 << 20,
                             &ret->vocab_multiple, err) ||
-           topt_json_int_or(s, "settings", "apart_bytes", 0, INT64_MAX / 4,
-                            &ret->apart_bytes, err) ||
-           topt_json_int_or(s, "settings", "late_permille", 0, 1000, &late, err) ||
            topt_json_bool_or(s, "settings", "by_schedule", &ret->by_schedule, err) ||
-           (ret->allocator_permille = (int)allocator, ret->late_permille = (int)late, 0);
+           (ret->allocator_permille = (int)allocator, 0);
 }
 
 /* Shares of the first axis, of all that it splits or of the state. */

@@ -29,9 +29,10 @@ static int hold(const struct topt_costing *k, const struct topt_strategy_cost *c
             "check: the search says %lld bytes, %lld ns; the plan costs %lld, %lld",
             (long long)memory_bytes, (long long)time_ns, (long long)cost->memory_bytes,
             (long long)cost->time_ns);
-    /* Our runtime's program is no measure for a system that gathers in another way. */
+    /* Our runtime's program is no measure for another system. */
     if (k->settings->accounting == TOPT_ACCOUNTING_RUN &&
-        k->settings->gather == TOPT_GATHER_OPERATOR && peak > memory_bytes)
+        k->settings->gather == TOPT_GATHER_OPERATOR &&
+        !topt_settings_scheduled(k->settings) && peak > memory_bytes)
         return topt_fail(err, TOPT_ERR_INTERNAL,
                          "check: the program needs %lld bytes, the plan says %lld",
                          (long long)peak, (long long)memory_bytes);
@@ -121,8 +122,7 @@ struct shapes {
         struct topt_grid_search s;
         struct open_checker {
             struct checker *checker;
-            int64_t micro_batches, apart_bytes;
-            int late_permille, by_schedule;
+            int64_t micro_batches;
             struct open_checker *next;
         } * checkers;
         struct open_shape *next;
@@ -153,8 +153,7 @@ static struct checker *checker_of(struct open_shape *o, const struct topt_degree
 {
     struct topt_costing k;
     for (struct open_checker *c = o->checkers; c; c = c->next)
-        if (c->micro_batches == v->micro_batches && c->apart_bytes == v->apart_bytes &&
-            c->late_permille == v->late_permille && c->by_schedule == v->by_schedule)
+        if (c->micro_batches == v->micro_batches)
             return c->checker;
     if (topt_grid_costing(&o->s, v, &k, err))
         return NULL;
@@ -164,9 +163,6 @@ static struct checker *checker_of(struct open_shape *o, const struct topt_degree
         return NULL;
     }
     c->micro_batches = v->micro_batches;
-    c->apart_bytes = v->apart_bytes;
-    c->late_permille = v->late_permille;
-    c->by_schedule = v->by_schedule;
     c->next = o->checkers;
     o->checkers = c;
     c->checker = checker_create(&k, err);

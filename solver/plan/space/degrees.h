@@ -19,10 +19,6 @@ struct topt_degrees {
     int recompute; /* may operators be recomputed?  Uniform: are all? */
     uint32_t
         mesh_starts; /* device meshes of systems that have one for all operators; else 0 */
-    /* Assumptions of a uniform strategy's costs, members of topt_settings too
-     * (uniform/lifetimes.h); 0 before they are known. */
-    int64_t apart_bytes;
-    int late_permille, by_schedule;
 };
 
 /* One of each. */

@@ -130,7 +130,8 @@ int topt_memo_take(struct topt_memo *m, struct topt_solutions *found,
         return -1;
     for (int i = 0; i < found->n; i++) {
         struct topt_solution *f = &found->at[i];
-        at[i] = (struct topt_memo_point){f->memory_bytes, f->time_ns, f->strategy, NULL};
+        at[i] = (struct topt_memo_point){f->memory_bytes, f->time_ns, -1, -1,
+                                         f->strategy,     NULL};
         m->bytes += sizeof *at + strategy_bytes(f->strategy);
     }
     *ret = (struct topt_memo_points){1, found->certificate.stats, found->n, at};

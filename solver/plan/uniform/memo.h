@@ -22,7 +22,9 @@
 #include "topt_memo.h"
 
 struct topt_memo_point {
-    int64_t memory_bytes, time_ns;
+    int64_t sum_bytes,
+        sum_ns; /* as its search adds them up: lower bounds of the next two */
+    int64_t memory_bytes, time_ns;  /* its cost, once that is asked for; -1 before */
     struct topt_strategy *strategy; /* owned */
     /* The point as a curve gives it, once the checker has confirmed it; NULL before.  Owned. */
     json_t *checked;
@@ -33,7 +35,8 @@ struct topt_memo_points {
     int known;
     struct topt_search_stats work;
     int n;
-    struct topt_memo_point *at; /* memory ascending, time strictly descending; owned */
+    struct topt_memo_point
+        *at; /* sums of bytes ascending, of times strictly descending; owned */
 };
 
 struct topt_memo_entry {

@@ -9,7 +9,6 @@
 #include "uniform.h"
 #include "algorithm.h"
 #include "grid.h"
-#include "lifetimes.h"
 #include "memo.h"
 #include "problem.h"
 #include "request.h"
@@ -32,7 +31,7 @@ struct fold {
     struct topt_degrees *degrees;
     struct topt_memo_entry *entry;
     struct topt_problem *problem; /* owned; NULL where nothing was missing yet */
-    struct topt_evaluator *times; /* owned; of strategies with so many micro-batches */
+    struct topt_evaluator *costs; /* owned; of strategies with so many micro-batches */
     int64_t micro_batches;
 };
 
@@ -50,12 +49,8 @@ static int make_problem(struct fold *f)
 static int price(struct fold *f)
 {
     struct topt_memo_entry *x = f->entry;
-    if (topt_uniform_lifetimes(f->s, f->degrees, f->err))
-        return -1;
-    f->degrees->by_schedule = f->s->request->settings.overlap != TOPT_OVERLAP_NONE;
     if (make_problem(f))
         return -1;
-    x->degrees = *f->degrees;
     x->some = topt_problem_has_choices(f->problem);
     if (x->some)
         x->least = topt_problem_lower_bound(f->problem);
@@ -79,31 +74,42 @@ static struct topt_search_options options_of(const struct topt_request *r,
 }
 
 /* The evaluator of degrees with as many micro-batches, of which those before made use. */
-static struct topt_evaluator *open_times(struct fold *f, const struct topt_costing *k)
+static struct topt_evaluator *open_costs(struct fold *f, const struct topt_costing *k)
 {
-    if (f->times && f->micro_batches == k->settings->micro_batches)
-        return f->times;
-    topt_evaluator_destroy(f->times);
+    if (f->costs && f->micro_batches == k->settings->micro_batches)
+        return f->costs;
+    topt_evaluator_destroy(f->costs);
     f->micro_batches = k->settings->micro_batches;
-    return f->times = topt_evaluator_create(k, 0, f->err);
+    return f->costs = topt_evaluator_create(k, 0, f->err);
 }
 
-/* Prices leave asynchronous communication out: a strategy's time is that of its schedule. */
-static int put_times(struct fold *f, struct topt_solutions *all)
+/* Prices leave out communication that overlaps, and bytes that come and go: a strategy's time and
+ * memory are those of its schedule. */
+static int put_cost(struct fold *f, const struct topt_strategy *s, int64_t *memory,
+                    int64_t *time)
 {
     struct topt_costing k;
     struct topt_strategy_cost cost;
     struct topt_evaluator *a;
-    if (!all->n || !f->degrees->by_schedule)
-        return 0;
-    if (topt_grid_costing(f->s, f->degrees, &k, f->err) || !(a = open_times(f, &k)))
+    if (topt_grid_costing(f->s, f->degrees, &k, f->err))
         return -1;
-    for (int i = 0; i < all->n; i++) {
-        if (topt_evaluate_strategy(a, all->at[i].strategy, &cost, NULL, f->err))
-            return -1;
-        all->at[i].time_ns = cost.time_ns;
-    }
-    return topt_solutions_reduce(all, f->err);
+    if (!k.settings->by_schedule)
+        return 0;
+    if (!(a = open_costs(f, &k)) || topt_evaluate_strategy(a, s, &cost, NULL, f->err))
+        return -1;
+    *memory = cost.memory_bytes;
+    *time = cost.time_ns;
+    return 0;
+}
+
+/* See that a point's cost is known. */
+static int know(struct fold *f, struct topt_memo_point *p)
+{
+    if (p->memory_bytes >= 0)
+        return 0;
+    p->memory_bytes = p->sum_bytes;
+    p->time_ns = p->sum_ns;
+    return put_cost(f, p->strategy, &p->memory_bytes, &p->time_ns);
 }
 
 static int search(struct fold *f, enum topt_goal goal,
@@ -112,14 +118,9 @@ static int search(struct fold *f, enum topt_goal goal,
     *ret = (struct topt_solutions){.certificate = topt_certificate_exact()};
     if (make_problem(f))
         return -1;
-    int rc = goal == TOPT_GOAL_FASTEST ? topt_solve_fastest(f->problem, o, ret, f->err)
-             : goal == TOPT_GOAL_LEAST ? topt_solve_least(f->problem, o, 0, ret, f->err)
-                                       : topt_solve_frontier(f->problem, o, ret, f->err);
-    if (!rc && put_times(f, ret)) {
-        topt_solutions_fini(ret);
-        rc = -1;
-    }
-    return rc;
+    return goal == TOPT_GOAL_FASTEST ? topt_solve_fastest(f->problem, o, ret, f->err)
+           : goal == TOPT_GOAL_LEAST ? topt_solve_least(f->problem, o, 0, ret, f->err)
+                                     : topt_solve_frontier(f->problem, o, ret, f->err);
 }
 
 /* See that points are known: 0, -1, or 1 where their search was ended early or is not exact, so
@@ -141,14 +142,20 @@ static int find(struct fold *f, enum topt_goal goal, int64_t limit,
     return rc < 0 ? topt_nomem(f->err, "the search") : rc;
 }
 
+/* The strategy with the least memory, with its cost. */
+static int find_lightest(struct fold *f)
+{
+    struct topt_memo_points *least = &f->entry->lightest;
+    int rc = find(f, TOPT_GOAL_LEAST, 0, least);
+    return rc || !least->n ? rc : know(f, &least->at[0]);
+}
+
 /* The fastest that the device can hold is known: of what takes less memory nothing is as fast. */
 static int find_below(struct fold *f)
 {
     struct topt_memo_entry *x = f->entry;
-    int64_t limit = x->fastest.at[0].memory_bytes - 1;
-    if (limit < x->least.memory || limit < 1)
-        x->below.known = 1;
-    return find(f, TOPT_GOAL_FRONTIER, limit, &x->below);
+    int64_t limit = x->fastest.at[0].sum_bytes - 1;
+    return find(f, TOPT_GOAL_FRONTIER, limit > 1 ? limit : 1, &x->below);
 }
 
 /* ---- what is asked ----------------------------------------------------------------- */
@@ -187,28 +194,50 @@ static int add_point(struct fold *f, struct topt_memo_point *p)
     return -1;
 }
 
+/* Add the last point that is within the limits, if there is one: 1 where there is.  Points that sum
+ * up to more also hold more, but for what single moves hold, so few of them are costed. */
+static int add_last(struct fold *f, struct topt_memo_points *all)
+{
+    int fits = -1, n = all->n;
+    while (n - fits > 1) {
+        int mid = (fits + n) / 2;
+        struct topt_memo_point *p = &all->at[mid];
+        int over = beyond(p->sum_bytes, f->memory_limit);
+        if (!over && know(f, p))
+            return -1;
+        if (over || beyond(p->memory_bytes, f->memory_limit))
+            n = mid;
+        else
+            fits = mid;
+    }
+    if (fits < 0 || beyond(all->at[fits].time_ns, f->time_limit))
+        return 0;
+    return add_point(f, &all->at[fits]) ? -1 : 1;
+}
+
 static int add_fastest(struct fold *f)
 {
     struct topt_memo_entry *x = f->entry;
-    int rc = find(f, TOPT_GOAL_FASTEST, f->widest, &x->fastest);
-    if (rc || !x->fastest.n || beyond(x->fastest.at[0].time_ns, f->time_limit))
+    const struct topt_memo_point *first;
+    int rc = find(f, TOPT_GOAL_FASTEST, f->widest, &x->fastest), added;
+    if (rc || !x->fastest.n)
         return rc;
-    if (!beyond(x->fastest.at[0].memory_bytes, f->memory_limit))
-        return add_point(f, &x->fastest.at[0]);
-    if ((rc = find_below(f)))
+    first = &x->fastest.at[0];
+    added = add_last(f, &x->fastest);
+    if (added || beyond(first->sum_ns, f->time_limit) ||
+        beyond(first->time_ns, f->time_limit))
+        return added < 0 ? -1 : 0;
+    if (first->sum_bytes <= x->least.memory || (rc = find_lightest(f)) ||
+        !x->lightest.n || beyond(x->lightest.at[0].memory_bytes, f->memory_limit) ||
+        (rc = find_below(f)))
         return rc;
-    int i = x->below.n - 1;
-    while (i >= 0 && beyond(x->below.at[i].memory_bytes, f->memory_limit))
-        i--;
-    return i >= 0 && !beyond(x->below.at[i].time_ns, f->time_limit)
-               ? add_point(f, &x->below.at[i])
-               : 0;
+    return add_last(f, &x->below) < 0 ? -1 : 0;
 }
 
 static int add_least(struct fold *f)
 {
     struct topt_memo_points *least = &f->entry->lightest;
-    int rc = find(f, TOPT_GOAL_LEAST, 0, least);
+    int rc = find_lightest(f);
     return !rc && least->n && matters(f, least->at[0].memory_bytes, 0)
                ? add_point(f, &least->at[0])
                : rc;
@@ -218,9 +247,11 @@ static int add_frontier(struct fold *f)
 {
     struct topt_memo_points *all = &f->entry->frontier;
     int rc = find(f, TOPT_GOAL_FRONTIER, f->own ? f->widest : 0, all);
-    for (int i = 0; i < all->n && !rc; i++)
-        if (matters(f, all->at[i].memory_bytes, 0))
+    for (int i = 0; i < all->n && !rc; i++) {
+        rc = know(f, &all->at[i]);
+        if (!rc && matters(f, all->at[i].memory_bytes, 0))
             rc = add_point(f, &all->at[i]);
+    }
     return rc;
 }
 
@@ -231,9 +262,13 @@ static int add_unproven(struct fold *f)
     struct topt_solutions found;
     o.time_limit = f->time_limit;
     int rc = search(f, f->goal, &o, &found);
-    for (int i = 0; i < found.n; i++)
-        found.at[i].degrees = *f->degrees;
-    rc = rc || topt_solutions_merge(f->ret, &found, f->err);
+    for (int i = 0; i < found.n && !rc; i++) {
+        struct topt_solution *s = &found.at[i];
+        s->degrees = *f->degrees;
+        rc = put_cost(f, s->strategy, &s->memory_bytes, &s->time_ns);
+    }
+    rc = rc || topt_solutions_reduce(&found, f->err) ||
+         topt_solutions_merge(f->ret, &found, f->err);
     topt_solutions_fini(&found);
     return rc ? -1 : 0;
 }
@@ -330,7 +365,7 @@ int topt_uniform_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t 
                          &s->degrees[goal == TOPT_GOAL_LEAST ? s->ndegrees - 1 - i : i]);
     if (f.own && s->planning->memo) /* it is a search, though of no use to others */
         s->planning->memo->searches += f.own->searches;
-    topt_evaluator_destroy(f.times);
+    topt_evaluator_destroy(f.costs);
     topt_memo_destroy(f.own);
     if (rc)
         topt_solutions_fini(ret);
