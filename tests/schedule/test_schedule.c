@@ -327,7 +327,8 @@ static int64_t step_of(int64_t micros, int split, int64_t gather, int64_t reduce
                                                            .reduce_links = NETWORK};
     }
     topt_schedule_init(&s, 1, 0);
-    if (topt_step_time(&s, p, n, micros, &ns, NULL))
+    struct topt_training_step step = {p, NULL, n, micros};
+    if (topt_step_run(&s, &step, &ns, NULL, NULL))
         ns = -1;
     topt_schedule_fini(&s);
     return ns;
@@ -348,8 +349,115 @@ static void test_steps(void)
            "where the link is busy throughout, it says how long a step takes");
 }
 
+/* ---- bytes --------------------------------------------------------------------------- */
+
+static int64_t peak_of(const struct topt_schedule *s, int owner, int64_t ret[2])
+{
+    ret[0] = ret[1] = 0;
+    return topt_schedule_peak(s, owner, ret, NULL) ? -1 : ret[0] + ret[1];
+}
+
+static void hold(struct topt_schedule *s, int component, int64_t bytes, int from, int to)
+{
+    struct topt_hold h = {from, to, component, bytes};
+    if (topt_schedule_hold(s, &h, NULL))
+        exit(1);
+}
+
+static void test_holds(void)
+{
+    struct topt_schedule s;
+    int64_t of[2];
+    topt_schedule_init(&s, 2, 0);
+    int a = add(&s, 5, 0, 0, -1), b = add(&s, 5, 0, 0, a);
+    int move = add(&s, 7, NETWORK, 1, a), nothing = add(&s, 0, 0, 0, b);
+    hold(&s, 0, 3, a, b);
+    hold(&s, 1, 10, a, a);
+    hold(&s, 1, 8, b, b);
+    is_int(topt_schedule_run(&s, NULL), 0, "a schedule that holds bytes runs");
+    is_int(peak_of(&s, 0, of), 13, "what ends is free before what follows begins");
+    is_int(of[1], 10, "... by component");
+    hold(&s, 1, 4, move, -1);
+    is_int(peak_of(&s, 0, of), 15, "what moves beside a task holds beside it");
+    hold(&s, 0, 100, nothing, nothing);
+    is_int(peak_of(&s, 0, of), 104, "a task that takes no time holds, too");
+    is_int(peak_of(&s, 1, of), 0, "another owner holds nothing");
+    topt_schedule_clear(&s);
+    is_int(peak_of(&s, 0, of), 0, "a schedule that was cleared holds nothing");
+    topt_schedule_fini(&s);
+}
+
+/* The most that a step of 'n' layers and a head holds, each of which has these bytes. */
+static int64_t held_by(int n, int64_t micros, const struct topt_piece_bytes *layer,
+                       const struct topt_piece_bytes *head, int64_t ret[TOPT_HELD_COUNT])
+{
+    enum { PIECES = 16 };
+    struct topt_piece_time time[PIECES];
+    struct topt_piece_bytes bytes[PIECES];
+    struct topt_schedule s;
+    int64_t ns, sum = 0;
+    memset(time, 0, sizeof time);
+    memset(bytes, 0, sizeof bytes);
+    for (int i = 0; i <= n; i++) {
+        time[i].unit = i;
+        time[i].at[TOPT_DURING_FORWARD].compute_ns = 10 * micros;
+        time[i].at[TOPT_DURING_BACKWARD].compute_ns = 20 * micros;
+        bytes[i] = i < n ? *layer : *head;
+        bytes[i].layer = i < n ? i : -1;
+        bytes[i].outside = i == n;
+    }
+    struct topt_training_step step = {time, bytes, n + 1, micros};
+    topt_schedule_init(&s, 1, 0);
+    int rc = topt_step_run(&s, &step, &ns, ret, NULL);
+    topt_schedule_fini(&s);
+    for (int c = 0; c < TOPT_HELD_COUNT; c++)
+        sum += ret[c];
+    return rc ? -1 : sum;
+}
+
+static void test_held(void)
+{
+    struct topt_piece_bytes layer = {.kept = 100, .work = {5, 7}},
+                            head = {.work = {30, 40}};
+    int64_t of[TOPT_HELD_COUNT];
+    is_int(held_by(8, 1, &layer, &head, of), 840,
+           "between forward and backward a step holds all that it keeps");
+    is_int(of[TOPT_HELD_WORK], 40, "... and what the head has in flight");
+    is_int(held_by(8, 9, &layer, &head, of), 840, "... in each micro-batch");
+    layer.kept = 10;
+    layer.recomputed = 90;
+    is_int(held_by(8, 1, &layer, &head, of), 8 * 10 + 90 + 7,
+           "recomputed activations are there for one layer");
+    head.work[1] = 1000;
+    is_int(held_by(8, 1, &layer, &head, of), 8 * 10 + 1000,
+           "... and not beside the head's");
+    head.work[1] = 0;
+    layer = (struct topt_piece_bytes){.gathered = 10, .made = 10, .reduced = 20};
+    is_int(
+        held_by(8, 1, &layer, &head, of), 2 * 10 + 10 + 20,
+        "two layers are gathered beside one layer's gradients and the copy of another's");
+    is_int(of[TOPT_HELD_BUFFERS], 50, "... all of them buffers");
+    is_int(held_by(1, 1, &layer, &head, of), 40,
+           "a single layer is gathered and made once");
+    head.work[1] = 100;
+    is_int(held_by(8, 1, &layer, &head, of), 100 + 10,
+           "beside the head one layer is gathered, ahead of its backward");
+    head = (struct topt_piece_bytes){.gathered = 200, .made = 200, .reduced = 400};
+    is_int(held_by(8, 1, &layer, &head, of), 600,
+           "gradients outside of layers are reduced when nothing is gathered any more");
+    layer = (struct topt_piece_bytes){.gradient = 5, .kept = 4};
+    head = (struct topt_piece_bytes){.gradient = 3};
+    is_int(held_by(8, 1, &layer, &head, of), 8 * 5 + 3 + 4,
+           "gradients come one by one, as activations go");
+    layer = (struct topt_piece_bytes){.whole = 5};
+    is_int(held_by(8, 1, &layer, &head, of), 8 * 5 + 3,
+           "parameters that are gathered once stay from forward to backward");
+}
+
 int main(void)
 {
+    test_holds();
+    test_held();
     test_links();
     test_share();
     test_circle();

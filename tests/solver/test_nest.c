@@ -67,6 +67,8 @@ static int random_request(uint64_t seed, struct topt_request *r)
     r->space = TOPT_SPACE_UNIFORM;
     if (topt_request_complete(r, NULL))
         return 0;
+    r->settings.by_unit = 0; /* what adds up, in all spaces */
+    r->settings.overlap = TOPT_OVERLAP_NONE;
     r->tensor_parallel =
         r->tensor_parallel && !r->framework->rules; /* these want roles */
     return 1;
