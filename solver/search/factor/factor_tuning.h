@@ -14,7 +14,7 @@ enum {
     FACTORS_PAIRED = 8,
 };
 
-/* ---- tables of points (make_points.c, point_store.c, sparse_product.c) ------------- */
+/* ---- tables of points (make_points.c, point_store.c) ------------- */
 
 enum {
     /* Entries of a table after which it is said that all will have too many points, and
@@ -25,9 +25,6 @@ enum {
     FIRST_TABLE_PART = 16,
     /* Choices of an entry that are sorted one by one; gpt-frontier-full-8. */
     FEW_CHOICES = 16,
-    /* Rows of a sparse product that are made together, by however many threads;
-     * wideresnet-16. */
-    ROWS_AT_ONCE = 16,
 };
 
 /* ---- tables of weighted sums (step.c, min_plus.c) ---------------------------------- */

@@ -7,7 +7,6 @@
 #include "make_points.h"
 
 #include "factor_tuning.h"
-#include "sparse_product.h"
 #include "search_common.h"
 #include "topt_array.h"
 #include "topt_minmax.h"
@@ -90,8 +89,6 @@ static int make_table(struct maker *k, const struct table *t)
     size_t first = m->n;
     if (!t->nentries)
         return 0;
-    if (k->product && !k->nbounds && topt_sparse_product_is(s))
-        return topt_sparse_product_make(k->product, k, t);
     for (struct cursor c = topt_cursor_start(s); entry < end; topt_cursor_next(&c))
         for (int g = 0; g < s->ngroups; g++, entry++) {
             k->first[entry] = (uint32_t)m->n;

@@ -25,7 +25,7 @@ struct merge_source {
     uint32_t end;         /* points in the list */
     uint32_t base;        /* number of list[0] in its table */
     uint32_t fixed;       /* number of the fixed point in its table */
-    int list_is_b, moves;
+    int list_is_b;
 };
 
 struct merge_point {
@@ -33,13 +33,11 @@ struct merge_point {
     uint32_t source, pos;
 };
 
-/* A run of points inside a table; 'entry' is its number in 'least' of the bounds.
- * 'moves': it stands in the merge's own output, which moves as it grows. */
+/* A run of points inside a table; 'entry' is its number in 'least' of the bounds. */
 struct run {
     const struct topt_cost *cost;
     uint32_t n, base;
     int64_t entry;
-    int moves;
 };
 
 #define TOPT_MAX_BOUNDS 8

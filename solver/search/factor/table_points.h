@@ -6,8 +6,6 @@
 #include "pareto_merge.h"
 #include "min_marginals.h"
 
-struct product;
-
 /* Points of all entries stand in the merge's output, entry after entry. */
 struct maker {
     const struct tables *tables;
@@ -17,7 +15,6 @@ struct maker {
     struct topt_cost most;   /* heavier or slower strategies are not looked for */
     int nbounds;
     const struct scalar_pass *bound[TOPT_MAX_BOUNDS];
-    struct product *product; /* makes products row by row; NULL: point by point */
     int max_frontier;
     int64_t budget; /* points to look at; 0: any number */
     double mean;    /* points of an entry, about, that are too many; 0: any number */
