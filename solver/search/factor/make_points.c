@@ -66,8 +66,10 @@ static int make_entry(struct maker *k, const struct step *s, int64_t ea, int64_t
     const struct run one = {.cost = &zero, .n = 1};
     for (int32_t i = s->kfirst[group]; i < s->kfirst[group + 1]; i++) {
         struct run a = topt_entry_points(k, s->a, ea + s->ka[i]);
+        if (!a.n)
+            continue;
         struct run b = s->b ? topt_entry_points(k, s->b, eb + s->kb[i]) : one;
-        if (topt_pareto_merge_add(&k->merge, a, b))
+        if (b.n && topt_pareto_merge_add(&k->merge, a, b))
             return -1;
     }
     return topt_pareto_merge_run(&k->merge);

@@ -284,7 +284,7 @@ int topt_pareto_merge_add(struct merge *m, struct run a, struct run b)
 {
     int list_is_b = b.n > a.n;
     struct run list = list_is_b ? b : a, fixed = list_is_b ? a : b;
-    if (!fixed.n || hopeless_runs(m, a, b))
+    if (hopeless_runs(m, a, b))
         return 0;
     if (m->nsources + fixed.n > UINT32_MAX)
         return fail(m, TOPT_ERR_LIMIT);

@@ -67,7 +67,7 @@ void topt_pareto_merge_fini(struct merge *m);
 /* Start with no output; call before anything else. */
 int topt_pareto_merge_begin(struct merge *m) TOPT_MUST_CHECK;
 
-/* Queue the product of two runs.  -1 with 'failed' set. */
+/* Queue the product of two runs that have points.  -1 with 'failed' set. */
 int topt_pareto_merge_add(struct merge *m, struct run a, struct run b) TOPT_MUST_CHECK;
 
 /* Append one point as it is. */
