@@ -132,7 +132,7 @@ int topt_lower_bound_within(struct topt_lower_bound *w, struct topt_cost corner,
     x->allowance = weigh_exactly(x, corner);
     *ret = w->least <= x->allowance;
     w->work += *ret ? w->plan.tables.npairs : 0;
-    return *ret ? topt_min_marginals_all(&w->plan.tables, root_of(w), &w->options, x, err)
+    return *ret ? topt_min_marginals(&w->plan.tables, root_of(w), &w->options, x, 1, err)
                 : 0;
 }
 

@@ -122,7 +122,7 @@ int topt_scalarizer_rest(struct scalarizer *b, struct scalar_pass *x, int64_t al
 {
     x->allowance = allowance;
     const struct table *root = b->plan->node[b->plan->root].table;
-    return topt_min_marginals(&b->plan->tables, root, b->options, x, b->err);
+    return topt_min_marginals(&b->plan->tables, root, b->options, x, 0, b->err);
 }
 
 static void choose(const struct elimination_plan *plan, const struct tree_node *p,

@@ -60,8 +60,8 @@ int topt_fixing_narrow(struct fixing *z)
     struct topt_arena *a = topt_arena_create(0);
     b->bound[0].allowance = z->allowance;
     z->segment->work += plan->tables.npairs;
-    int rc = a ? topt_min_marginals_all(&plan->tables, plan->node[plan->root].table,
-                                        b->options, &b->bound[0], b->err)
+    int rc = a ? topt_min_marginals(&plan->tables, plan->node[plan->root].table,
+                                    b->options, &b->bound[0], 1, b->err)
                : topt_search_nomem(b->err);
     char **left = rc ? NULL : find_left(z, a);
     if (!rc)

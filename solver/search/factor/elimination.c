@@ -34,7 +34,6 @@
 
 #include "factor_tuning.h"
 #include "heuristic.h"
-#include "leaves.h"
 #include "search_common.h"
 
 #include <float.h>
@@ -195,33 +194,6 @@ static int is_matrix(const struct factor *f)
     return f && f->table->leaf && f->nops == 2 && f->op[0] != f->op[1];
 }
 
-/* Is the step a vector times a matrix?  A tells apart the operator on its way only, B is
- * a leaf over that and another, and nothing else sees it. */
-static int is_row_step(const struct draft *d)
-{
-    if (!is_matrix(d->b) || d->leaving < 0 || d->out.n != 1 ||
-        (d->b->op[0] != d->leaving && d->b->op[1] != d->leaving))
-        return 0;
-    for (int i = 0; i < d->a->nops; i++)
-        if (d->a->op[i] != d->leaving && d->a->view[i].n != 1)
-            return 0;
-    return 1;
-}
-
-/* Say so, and where the offsets of B's other operator stand. */
-static void write_rows(struct draft *d)
-{
-    struct step *s = &d->step;
-    const int32_t *off = s->off;
-    if (!is_row_step(d))
-        return;
-    for (int i = 0; i < d->nouter; off += 2 * s->size[i++])
-        if (d->made.op[i] == d->b->op[0] || d->made.op[i] == d->b->op[1])
-            s->row_off = off + s->size[i];
-    s->row = d->b->view[1].n;
-    s->by_columns = d->b->op[0] == d->leaving;
-}
-
 enum { RECIPE_HEAD = 4 };
 
 static int write_recipe(struct elimination_plan *p, struct draft *d)
@@ -260,7 +232,6 @@ static int write_recipe(struct elimination_plan *p, struct draft *d)
     s->kfirst = off;
     s->ka = off + ng + 1;
     s->kb = s->ka + nk;
-    write_rows(d);
     if (d->leaving >= 0)
         write_groups(p, d, off, off + ng + 1, off + ng + 1 + nk, r + s->recipe_len);
     else
@@ -348,21 +319,34 @@ static int bound_sizes(struct elimination_plan *p, const struct factor *f)
     return fresh;
 }
 
-/* Expected points looked at when two factors are multiplied. */
-static double expected(struct elimination_plan *p, int fa, int fb)
+/* Multiply '*points' by the bounds of a factor's operators, of those that bound_sizes has
+ * seen with 'stamp'; each is counted once.  Returns how many have more than one value. */
+static int count_sizes(struct elimination_plan *p, const struct factor *f, int stamp,
+                       double *points)
 {
-    const struct factor *f[2] = {&p->factor[fa], &p->factor[fb]};
-    double points = mean_frontier(f[0]->table) * mean_frontier(f[1]->table);
+    int nops = 0;
+    for (int d = 0; d < f->nops; d++) {
+        int op = f->op[d];
+        if (p->seen[op] != stamp)
+            continue;
+        p->seen[op] = p->stamp;
+        *points *= p->slot[op];
+        nops += p->slot[op] > 1;
+    }
+    return nops;
+}
+
+/* Expected points looked at when two factors are multiplied. */
+static double expected(struct elimination_plan *p, const struct factor *f,
+                       const struct factor *g)
+{
+    double points = mean_frontier(f->table) * mean_frontier(g->table);
+    int stamp = ++p->stamp;
+    bound_sizes(p, f);
+    bound_sizes(p, g);
     p->stamp++;
-    for (int i = 0; i < 2; i++)
-        bound_sizes(p, f[i]);
-    int stamp = p->stamp++; /* count every operator once */
-    for (int i = 0; i < 2; i++)
-        for (int d = 0; d < f[i]->nops; d++)
-            if (p->seen[f[i]->op[d]] == stamp) {
-                p->seen[f[i]->op[d]] = p->stamp;
-                points *= p->slot[f[i]->op[d]];
-            }
+    count_sizes(p, f, stamp, &points);
+    count_sizes(p, g, stamp, &points);
     return points;
 }
 
@@ -396,7 +380,7 @@ static struct pair pair_of(struct elimination_plan *p, int a, int b)
 {
     const struct factor *f = &p->factor[a], *g = &p->factor[b];
     return (struct pair){a < b ? a : b, a < b ? b : a,
-                         !is_within(f, g) && !is_within(g, f), expected(p, a, b)};
+                         !is_within(f, g) && !is_within(g, f), expected(p, f, g)};
 }
 
 static int is_better(const struct pair *x, const struct pair *than)
@@ -458,7 +442,7 @@ static int remaining_view(struct elimination_plan *p, int op, int a, int b,
 
 /* Returns the factor that comes of it, or -1.  Of very many factors hardly two less tell
  * less apart, so what all of them do is worked out once. */
-static int eliminate(struct elimination_plan *p, int op)
+int topt_elimination_step(struct elimination_plan *p, int op)
 {
     const struct list *l = &p->factors_of[op];
     struct view remaining;
@@ -472,11 +456,6 @@ static int eliminate(struct elimination_plan *p, int op)
             return -1;
     }
     return multiply(p, l->first, l->n > 1 ? l->last : -1, op, NULL);
-}
-
-int topt_elimination_step(struct elimination_plan *p, int op)
-{
-    return eliminate(p, op);
 }
 
 int topt_elimination_multiply(struct elimination_plan *p, int a, int b)
@@ -499,17 +478,9 @@ struct elimination_rank topt_elimination_rate(struct elimination_plan *p, int op
         points *= mean_frontier(p->factor[i].table);
     }
     p->stamp++;
-    for (int i = first; i >= 0; i = topt_factor_after(p, op, i)) {
-        const struct factor *f = &p->factor[i];
-        for (int d = 0; d < f->nops; d++) {
-            int o = f->op[d];
-            if (p->seen[o] != stamp)
-                continue;
-            p->seen[o] = p->stamp;
-            points *= p->slot[o];
-            nops += o != op && p->slot[o] > 1;
-        }
-    }
+    for (int i = first; i >= 0; i = topt_factor_after(p, op, i))
+        nops += count_sizes(p, &p->factor[i], stamp, &points);
+    nops -= first >= 0 && p->slot[op] > 1;
     return (struct elimination_rank){nops < last.rank ? nops : last.rank,
                                      points < last.points ? points : last.points};
 }
@@ -574,7 +545,7 @@ static int eliminate_all(struct elimination_plan *p)
         topt_elimination_order_put(&p->queue, i, topt_elimination_rate(p, i));
     for (int op; (op = topt_elimination_order_first(&p->queue)) >= 0;) {
         topt_elimination_order_drop(&p->queue, op);
-        if ((made = eliminate(p, op)) < 0)
+        if ((made = topt_elimination_step(p, op)) < 0)
             return -1;
         rate_ops(p, made);
     }

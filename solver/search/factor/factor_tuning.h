@@ -14,7 +14,7 @@ enum {
     FACTORS_PAIRED = 8,
 };
 
-/* ---- tables of points (make_points.c, point_store.c, sparse_product.c) ------------- */
+/* ---- tables of points (make_points.c) ------------- */
 
 enum {
     /* Entries of a table after which it is said that all will have too many points, and
@@ -23,22 +23,14 @@ enum {
     MEAN_TIMES = 2,
     /* The part of a segment's budget that its first table may use; chain-480x28. */
     FIRST_TABLE_PART = 16,
-    /* Choices of an entry that are sorted one by one; gpt-frontier-full-8. */
-    FEW_CHOICES = 16,
-    /* Rows of a sparse product that are made together, by however many threads;
-     * wideresnet-16. */
-    ROWS_AT_ONCE = 16,
 };
 
-/* ---- tables of weighted sums (step.c, min_plus.c) ---------------------------------- */
+/* ---- tables of weighted sums (table.c, min_plus.c) ---------------------------------- */
 
 enum {
     /* Entries of a tile that stays in registers; 8b-frontier-64. */
     TOPT_TILE_ROWS = 4,
     TOPT_TILE_COLUMNS = 16,
-    /* Where fewer than such a part of a product's entries are wanted they are looked at
-     * one by one; 8b-frontier-64. */
-    WANTED_PART = 8,
 };
 
 #endif

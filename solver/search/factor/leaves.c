@@ -3,7 +3,7 @@
  * An operator's values are the distinct tuples of its configurations' classes on all its
  * edges; configurations that share a tuple are one frontier from the start.  Equal costs
  * are one table, however many operators or edges have them. */
-#include "leaves.h"
+#include "factors.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ struct interned_leaf {
     int next;
 };
 
-/* Operators whose points were made, by what they came of, and by where that stands. */
+/* Operators whose points were made, by what they came of. */
 struct interned_op {
     uint64_t hash;
     int op;
@@ -37,7 +37,7 @@ static int interner_init(struct elimination_plan *p, struct interner *in)
     int n = p->problem->nops + p->problem->nedges;
     *in = (struct interner){.nbuckets = 2 * n + 1};
     in->known = TOPT_NEW(p->arena, n, struct interned_leaf);
-    in->op = TOPT_NEW(p->arena, 2 * p->problem->nops, struct interned_op);
+    in->op = TOPT_NEW(p->arena, p->problem->nops, struct interned_op);
     in->bucket = TOPT_NEW(p->arena, in->nbuckets, int);
     in->op_bucket = TOPT_NEW(p->arena, in->nbuckets, int);
     if (!in->known || !in->op || !in->bucket || !in->op_bucket)
@@ -75,13 +75,6 @@ static int same_op(const struct elimination_plan *p, int i, int j)
                    !memcmp(p->value[i], p->value[j], n * sizeof *p->value[i])));
 }
 
-static int same_place(const struct elimination_plan *p, int i, int j)
-{
-    const struct topt_search_op *a = &p->problem->op[i], *b = &p->problem->op[j];
-    return a->nconfigs == b->nconfigs && a->cost == b->cost &&
-           p->value[i] == p->value[j] && p->fixed[i] == p->fixed[j];
-}
-
 static const struct points *make_op_points(struct elimination_plan *p, int op)
 {
     int n = p->problem->op[op].nconfigs;
@@ -100,45 +93,23 @@ static const struct points *make_op_points(struct elimination_plan *p, int op)
     return ret;
 }
 
-/* Whose points are those of 'op': of known ones under 'hash' that are the same by 'same';
- * -1: of none. */
-static int known_op(const struct elimination_plan *p, const struct interner *in,
-                    uint64_t hash, int op,
-                    int (*same)(const struct elimination_plan *p, int i, int j))
-{
-    for (int k = in->op_bucket[hash % (uint64_t)in->nbuckets]; k >= 0; k = in->op[k].next)
-        if (in->op[k].hash == hash && same(p, in->op[k].op, op))
-            return k;
-    return -1;
-}
-
-static const struct points *remember(struct interner *in, uint64_t hash, int op,
-                                     const struct points *points)
-{
-    int *bucket = &in->op_bucket[hash % (uint64_t)in->nbuckets];
-    in->op[in->nops] = (struct interned_op){hash, op, points, *bucket};
-    *bucket = in->nops++;
-    return points;
-}
-
-/* By what its costs are, and, as that takes a look at all of them, first by where they
- * stand. */
+/* Operators whose costs and values are equal have the same points. */
 static const struct points *op_points(struct elimination_plan *p, struct interner *in,
                                       int op)
 {
     size_t n = (size_t)p->problem->op[op].nconfigs;
-    const void *where[2] = {p->problem->op[op].cost, p->value[op]};
-    uint64_t place = topt_hash((const char *)where, sizeof where, n);
-    int k = known_op(p, in, place, op, same_place);
-    if (k >= 0)
-        return in->op[k].points;
     uint64_t h = topt_hash(p->problem->op[op].cost, n * sizeof(struct topt_cost), n);
     h = topt_hash(p->value[op], n * sizeof(int32_t), h);
-    k = known_op(p, in, h, op, same_op);
-    if (k >= 0)
-        return remember(in, place, op, in->op[k].points);
+    int *bucket = &in->op_bucket[h % (uint64_t)in->nbuckets];
+    for (int k = *bucket; k >= 0; k = in->op[k].next)
+        if (in->op[k].hash == h && same_op(p, in->op[k].op, op))
+            return in->op[k].points;
     const struct points *points = make_op_points(p, op);
-    return points ? remember(in, place, op, remember(in, h, op, points)) : NULL;
+    if (points) {
+        in->op[in->nops] = (struct interned_op){h, op, points, *bucket};
+        *bucket = in->nops++;
+    }
+    return points;
 }
 
 static int add_leaf(struct elimination_plan *p, struct table *t, int nops, const int *op,

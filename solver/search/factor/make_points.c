@@ -7,7 +7,6 @@
 #include "make_points.h"
 
 #include "factor_tuning.h"
-#include "sparse_product.h"
 #include "search_common.h"
 #include "topt_array.h"
 #include "topt_minmax.h"
@@ -67,8 +66,10 @@ static int make_entry(struct maker *k, const struct step *s, int64_t ea, int64_t
     const struct run one = {.cost = &zero, .n = 1};
     for (int32_t i = s->kfirst[group]; i < s->kfirst[group + 1]; i++) {
         struct run a = topt_entry_points(k, s->a, ea + s->ka[i]);
+        if (!a.n)
+            continue;
         struct run b = s->b ? topt_entry_points(k, s->b, eb + s->kb[i]) : one;
-        if (topt_pareto_merge_add(&k->merge, a, b))
+        if (b.n && topt_pareto_merge_add(&k->merge, a, b))
             return -1;
     }
     return topt_pareto_merge_run(&k->merge);
@@ -90,8 +91,6 @@ static int make_table(struct maker *k, const struct table *t)
     size_t first = m->n;
     if (!t->nentries)
         return 0;
-    if (k->product && !k->nbounds && topt_sparse_product_is(s))
-        return topt_sparse_product_make(k->product, k, t);
     for (struct cursor c = topt_cursor_start(s); entry < end; topt_cursor_next(&c))
         for (int g = 0; g < s->ngroups; g++, entry++) {
             k->first[entry] = (uint32_t)m->n;

@@ -4,7 +4,34 @@
 #ifndef TOPT_SEARCH_MAKE_POINTS_H
 #define TOPT_SEARCH_MAKE_POINTS_H
 
-#include "table_points.h"
+#include "pareto_merge.h"
+#include "min_marginals.h"
+
+/* Points of all entries stand in the merge's output, entry after entry. */
+struct maker {
+    const struct tables *tables;
+    struct merge merge;
+    uint32_t *first, *count; /* by entry; those of leaves are not used */
+    size_t cap_entries;      /* that these have room for */
+    struct topt_cost most;   /* heavier or slower strategies are not looked for */
+    int nbounds;
+    const struct scalar_pass *bound[TOPT_MAX_BOUNDS];
+    int max_frontier;
+    int64_t budget; /* points to look at; 0: any number */
+    double mean;    /* points of an entry, about, that are too many; 0: any number */
+};
+
+/* The points of a table's entry (by its number among all). */
+static inline struct run topt_entry_points(const struct maker *k, const struct table *t,
+                                           int64_t entry)
+{
+    if (t->leaf) {
+        const uint32_t *first = &t->first[entry - t->first_entry];
+        return (struct run){t->cost + first[0], first[1] - first[0], first[0], entry};
+    }
+    return (struct run){k->merge.cost + k->first[entry], k->count[entry], k->first[entry],
+                        entry};
+}
 
 int topt_maker_init(struct maker *k, const struct tables *ts,
                     const struct topt_search_options *options,

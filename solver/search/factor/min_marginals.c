@@ -105,15 +105,6 @@ static void table_flat(const struct table *t, const struct scalar_pass *b)
             ret[e] = (double)topt_weight(b, t->cost[e]);
 }
 
-/* ret[i] = topt_min(ret[i], a + b[i]) */
-static void lower_row(double *restrict ret, const double *restrict b, double a, int n)
-{
-    for (int i = 0; i < n; i++) {
-        double w = a + b[i];
-        ret[i] = w < ret[i] ? w : ret[i];
-    }
-}
-
 /* min of a[i] + b[i] */
 static double least_of_rows(const double *restrict a, const double *restrict b, int n)
 {
@@ -128,54 +119,6 @@ static double least_of_rows(const double *restrict a, const double *restrict b, 
 static int64_t from_flat(double w)
 {
     return w < TOPT_FLAT_NOTHING ? (int64_t)w : TOPT_NOTHING;
-}
-
-static double *empty_row(const struct scalar_pass *b, int n)
-{
-    for (int i = 0; i < n; i++)
-        b->row[i] = TOPT_FLAT_NOTHING;
-    return b->row;
-}
-
-/* The operator on its way is B's second: each row with all of A is an entry. */
-static void least_by_rows(const struct table *t, const struct scalar_pass *b, int64_t ea,
-                          int64_t eb)
-{
-    const struct step *s = &t->how;
-    int64_t *ret = b->least + t->first_entry;
-    double *row = empty_row(b, s->row);
-    for (int32_t k = 0; k < s->kfirst[1]; k++) {
-        double *at = &row[s->kb[k]], a = to_flat(b->least[ea + s->ka[k]]);
-        *at = a < *at ? a : *at;
-    }
-    for (int64_t x = 0; x < s->nentries; x++)
-        ret[x] = from_flat(least_of_rows(row, b->flat + eb + s->row_off[x], s->row));
-}
-
-/* It is the first: rows are united, each with its entry of A. */
-static void least_of_columns(const struct table *t, const struct scalar_pass *b,
-                             int64_t ea, int64_t eb)
-{
-    const struct step *s = &t->how;
-    int64_t *ret = b->least + t->first_entry;
-    double *row = empty_row(b, s->row);
-    for (int32_t k = 0; k < s->kfirst[1]; k++) {
-        double a = to_flat(b->least[ea + s->ka[k]]);
-        if (a < TOPT_FLAT_NOTHING)
-            lower_row(row, b->flat + eb + s->kb[k], a, s->row);
-    }
-    for (int64_t x = 0; x < s->nentries; x++)
-        ret[x] = from_flat(row[s->row_off[x]]);
-}
-
-static void step_by_rows(const struct table *t, const struct scalar_pass *b)
-{
-    const struct step *s = &t->how;
-    int64_t ea = s->a->first_entry, eb = s->b->first_entry;
-    if (s->by_columns)
-        least_of_columns(t, b, ea, eb);
-    else
-        least_by_rows(t, b, ea, eb);
 }
 
 /* ---- rows of both ------------------------------------------------------------------ */
@@ -193,9 +136,7 @@ static void least_of_both(const struct table *t, const struct scalar_pass *b)
 static void step_light(const struct table *t, struct scalar_pass *b)
 {
     const struct step *s = &t->how;
-    if (s->row)
-        step_by_rows(t, b);
-    else if (s->matrix)
+    if (s->matrix)
         topt_min_plus_least(t, b);
     else if (s->in_rows && s->kfirst[1] && t->nentries)
         least_of_both(t, b);
@@ -276,9 +217,9 @@ static void step_rest(const struct table *t, struct scalar_pass *b, int all)
         }
 }
 
-static int weigh_rest(const struct tables *ts, const struct table *root,
-                      const struct topt_search_options *options, struct scalar_pass *b,
-                      int all, struct topt_error *err)
+int topt_min_marginals(const struct tables *ts, const struct table *root,
+                       const struct topt_search_options *options, struct scalar_pass *b,
+                       int all, struct topt_error *err)
 {
     /* The leaves of edges, which are the most by far, never touch it. */
     for (size_t i = 0; i < ts->nall; i++) {
@@ -294,20 +235,6 @@ static int weigh_rest(const struct tables *ts, const struct table *root,
             step_rest(ts->all[i], b, all);
     }
     return 0;
-}
-
-int topt_min_marginals(const struct tables *ts, const struct table *root,
-                       const struct topt_search_options *options, struct scalar_pass *b,
-                       struct topt_error *err)
-{
-    return weigh_rest(ts, root, options, b, 0, err);
-}
-
-int topt_min_marginals_all(const struct tables *ts, const struct table *root,
-                           const struct topt_search_options *options,
-                           struct scalar_pass *b, struct topt_error *err)
-{
-    return weigh_rest(ts, root, options, b, 1, err);
 }
 
 static uint32_t lightest_point(const struct table *leaf, int64_t e,

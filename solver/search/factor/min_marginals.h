@@ -12,15 +12,11 @@ int topt_least_weights(const struct tables *ts, const struct topt_search_options
                        struct scalar_pass *b, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Fill 'rest', of the entries that are part of a strategy within the allowance; the
- * others get TOPT_NOTHING.  'root' is the table of the answer.  -1: the same. */
+ * others get TOPT_NOTHING.  'all': also of the leaves with the costs that operators have
+ * of their own.  'root' is the table of the answer.  -1: the same. */
 int topt_min_marginals(const struct tables *ts, const struct table *root,
                        const struct topt_search_options *options, struct scalar_pass *b,
-                       struct topt_error *err) TOPT_MUST_CHECK;
-
-/* The weights, with the costs that operators have of their own. */
-int topt_min_marginals_all(const struct tables *ts, const struct table *root,
-                           const struct topt_search_options *options,
-                           struct scalar_pass *b, struct topt_error *err) TOPT_MUST_CHECK;
+                       int all, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Which entries of A and B the lightest point of an entry is made of (0: no B). */
 void topt_least_weight_parts(const struct table *t, int64_t entry,

@@ -11,8 +11,7 @@
  *               and hardly any reading (the blocking of products of matrices: Goto and van
  *               de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008)
  *     rest      row x of A's gets from every entry (x, y) that is wanted  rest + row y of
- *               B, turned; and row y of B's, turned, gets  rest + row x of A.  Where many
- *               are wanted these are products, too
+ *               B, turned; and row y of B's, turned, gets  rest + row x of A
  *
  * Weights of what is wanted are below 2^53, which doubles add exactly; what is heavier
  * may be rounded, but never to less than that. */
@@ -34,14 +33,6 @@ enum {
     ROWS = TOPT_TILE_ROWS,
     COLUMNS = TOPT_TILE_COLUMNS,
 };
-
-static int none(const int32_t *off, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (off[i])
-            return 0;
-    return 1;
-}
 
 /* A factor of a step as a matrix: a row for each value of the operators that it alone
  * tells apart, a column for each k. */
@@ -65,7 +56,7 @@ static int list_values(const struct step *s, int of_b, int32_t *ret, int32_t *re
         int size = s->size[d];
         const int32_t *own = of_b ? off + size : off;
         stride /= size;
-        if (size == 1 || none(own, size))
+        if (size == 1 || topt_step_sees_none(own, size))
             continue;
         for (int i = n - 1; i >= 0; i--) {
             int32_t at = ret[i], to = ret_to[i];
@@ -197,78 +188,46 @@ static double flat(const struct table *t, int64_t entry, const struct scalar_pas
     return w < TOPT_NOTHING ? (double)w : TOPT_FLAT_NOTHING;
 }
 
-/* In panels of so many columns, the last of which is filled up with nothing: row after
- * row of each. */
-static void write_panels(const struct side *of, int turned, const struct scalar_pass *b,
-                         int width, double *ret)
+/* A factor in panels of so many rows, k after k; the last panel is filled up with
+ * nothing. */
+static void write_panels(const struct side *of, const struct scalar_pass *b, int width,
+                         double *ret)
 {
-    const int32_t *rows = turned ? of->column : of->row;
-    const int32_t *columns = turned ? of->row : of->column;
-    int n = turned ? of->nk : of->n, m = turned ? of->n : of->nk;
-    for (int first = 0; first < m; first += width)
-        for (int i = 0; i < n; i++)
-            for (int k = first; k < first + width; k++)
-                *ret++ = k < m ? flat(of->t, of->first + rows[i] + columns[k], b)
-                               : TOPT_FLAT_NOTHING;
+    for (int first = 0; first < of->n; first += width)
+        for (int k = 0; k < of->nk; k++)
+            for (int i = first; i < first + width; i++)
+                *ret++ = i < of->n
+                             ? flat(of->t, of->first + of->row[i] + of->column[k], b)
+                             : TOPT_FLAT_NOTHING;
 }
 
-/* ---- products ---------------------------------------------------------------------- */
-
-/* Panels of A, of ROWS each, and of B, of COLUMNS, over the same k. */
-struct product {
-    int nx, ny, nk;
-    const double *a, *b;
-};
-
-/* Takes a tile that begins at row x and column y. */
-typedef void keep_fn(const void *to, const double *tile, int x, int y);
-
-static void multiply(const struct product *p, keep_fn *keep, const void *to)
+/* A tile of the result that begins at row x and column y. */
+static void keep_least(const struct side *a, const struct side *b, const double *tile,
+                       int x, int y, int64_t *least)
 {
-    double least[ROWS * COLUMNS];
-    topt_tile_fn *tiles[TOPT_TILES], *of_tile = tiles[topt_min_plus_tiles(tiles) - 1];
-    for (int y = 0; y < p->ny; y += COLUMNS)
-        for (int x = 0; x < p->nx; x += ROWS) {
-            of_tile(p->a + (size_t)x * (size_t)p->nk, p->b + (size_t)y * (size_t)p->nk,
-                    p->nk, least);
-            keep(to, least, x, y);
-        }
-}
-
-/* The size of panels of ROWS: the last is filled up. */
-static size_t panels(int64_t n, int64_t nk)
-{
-    return (size_t)((n + ROWS - 1) / ROWS * ROWS * nk);
-}
-
-/* A step's result. */
-struct result {
-    const struct side *a, *b;
-    int64_t *least;
-};
-
-static void keep_least(const void *to, const double *tile, int x, int y)
-{
-    const struct result *ret = to;
-    const struct side *a = ret->a, *b = ret->b;
     for (int r = 0; r < ROWS && x + r < a->n; r++)
         for (int i = 0; i < COLUMNS && y + i < b->n; i++) {
             double w = tile[r * COLUMNS + i];
-            ret->least[a->to[x + r] + b->to[y + i]] =
+            least[a->to[x + r] + b->to[y + i]] =
                 w < TOPT_FLAT_NOTHING ? (int64_t)w : TOPT_NOTHING;
         }
 }
 
 void topt_min_plus_least(const struct table *t, struct scalar_pass *b)
 {
-    double *pa = b->room, *pb;
+    topt_tile_fn *tiles[TOPT_TILES], *of_tile = tiles[topt_min_plus_tiles(tiles) - 1];
+    double least[ROWS * COLUMNS], *pa = b->room, *pb;
     struct side x, y;
     sides_of(&t->how, &pa, &x, &y);
-    pb = pa + panels(x.n, x.nk);
-    write_panels(&x, 1, b, ROWS, pa);
-    write_panels(&y, 1, b, COLUMNS, pb);
-    multiply(&(struct product){x.n, y.n, x.nk, pa, pb}, keep_least,
-             &(struct result){&x, &y, b->least + t->first_entry});
+    pb = pa + (size_t)(x.n + ROWS - 1) / ROWS * ROWS * (size_t)x.nk;
+    write_panels(&x, b, ROWS, pa);
+    write_panels(&y, b, COLUMNS, pb);
+    for (int j = 0; j < y.n; j += COLUMNS)
+        for (int i = 0; i < x.n; i += ROWS) {
+            of_tile(pa + (size_t)i * (size_t)x.nk, pb + (size_t)j * (size_t)x.nk, x.nk,
+                    least);
+            keep_least(&x, &y, least, i, j, b->least + t->first_entry);
+        }
 }
 
 /* ---- what is left ------------------------------------------------------------------ */
@@ -282,23 +241,19 @@ struct rows {
     int asked; /* is what is left of it? */
 };
 
-/* Marks the rows of the entries within the allowance.  Returns how many these are. */
-static int64_t mark_wanted(const struct table *t, const struct scalar_pass *b,
-                           const struct rows *of_x, const struct rows *of_y)
+/* Marks the rows of the entries within the allowance. */
+static void mark_wanted(const struct table *t, const struct scalar_pass *b,
+                        const struct rows *of_x, const struct rows *of_y)
 {
     const struct side *a = &of_x->side, *m = &of_y->side;
-    int64_t n = 0;
     memset(of_x->wanted, 0, (size_t)a->n);
     memset(of_y->wanted, 0, (size_t)m->n);
     for (int x = 0; x < a->n; x++)
         for (int y = 0; y < m->n; y++) {
             int64_t e = t->first_entry + a->to[x] + m->to[y];
-            if (b->least[e] + b->rest[e] > b->allowance)
-                continue;
-            of_x->wanted[x] = of_y->wanted[y] = 1;
-            n++;
+            if (b->least[e] + b->rest[e] <= b->allowance)
+                of_x->wanted[x] = of_y->wanted[y] = 1;
         }
-    return n;
 }
 
 static void write_wanted(const struct rows *r, const struct scalar_pass *b)
@@ -312,19 +267,15 @@ static void write_wanted(const struct rows *r, const struct scalar_pass *b)
         }
 }
 
-static void lower_rest(const struct side *s, int i, int k, double w, int64_t *rest)
-{
-    int64_t *at = &rest[s->first + s->row[i] + s->column[k]];
-    if (w < (double)*at)
-        *at = (int64_t)w;
-}
-
 static void lower_rests(const struct rows *r, int64_t *rest)
 {
     const struct side *s = &r->side;
     for (int i = 0; i < s->n; i++)
-        for (int k = 0; r->wanted[i] && k < s->nk; k++)
-            lower_rest(s, i, k, r->rest[(size_t)i * (size_t)s->nk + (size_t)k], rest);
+        for (int k = 0; r->wanted[i] && k < s->nk; k++) {
+            double w = r->rest[(size_t)i * (size_t)s->nk + (size_t)k];
+            int64_t *at = &rest[s->first + s->row[i] + s->column[k]];
+            *at = w < (double)*at ? (int64_t)w : *at;
+        }
 }
 
 /* The wanted entries one by one, each a row of both factors. */
@@ -346,47 +297,6 @@ static void rest_by_rows(const struct table *t, const struct scalar_pass *b,
         }
 }
 
-/* Where most are wanted they are a matrix, too, and what is left of the factors are
- * products: rest * B turned, and rest turned * A. */
-struct remainder {
-    const struct side *of;
-    int64_t *rest;
-};
-
-static void keep_rest(const void *to, const double *tile, int x, int k)
-{
-    const struct remainder *ret = to;
-    const struct side *of = ret->of;
-    for (int r = 0; r < ROWS && x + r < of->n; r++)
-        for (int i = 0; i < COLUMNS && k + i < of->nk; i++)
-            lower_rest(of, x + r, k + i, tile[r * COLUMNS + i], ret->rest);
-}
-
-/* Panels of the wanted entries' rests, a factor's rows by the other's. */
-static void write_rests(const struct table *t, const struct scalar_pass *b,
-                        const struct side *of, const struct side *by, double *ret)
-{
-    for (int first = 0; first < of->n; first += ROWS)
-        for (int k = 0; k < by->n; k++)
-            for (int i = first; i < first + ROWS; i++) {
-                int64_t e = t->first_entry + by->to[k] + (i < of->n ? of->to[i] : 0);
-                int wanted = i < of->n && b->least[e] + b->rest[e] <= b->allowance;
-                *ret++ = wanted ? (double)b->rest[e] : TOPT_FLAT_NOTHING;
-            }
-}
-
-/* The room that is left for one factor, 'of', by the other, whose rows are the product's
- * inner dimension. */
-static void rest_by_tiles(const struct table *t, struct scalar_pass *b,
-                          const struct side *of, const struct side *by, double *room)
-{
-    double *m = room + panels(of->n, by->n);
-    write_rests(t, b, of, by, room);
-    write_panels(by, 0, b, COLUMNS, m);
-    multiply(&(struct product){of->n, of->nk, by->n, room, m}, keep_rest,
-             &(struct remainder){of, b->rest});
-}
-
 void topt_min_plus_rest(const struct table *t, struct scalar_pass *b, int for_a,
                         int for_b)
 {
@@ -401,13 +311,7 @@ void topt_min_plus_rest(const struct table *t, struct scalar_pass *b, int for_a,
     y.rest = y.at + nb;
     x.wanted = (char *)(y.rest + nb);
     y.wanted = x.wanted + x.side.n;
-    if (mark_wanted(t, b, &x, &y) > (int64_t)x.side.n * y.side.n / WANTED_PART) {
-        if (for_a)
-            rest_by_tiles(t, b, &x.side, &y.side, room);
-        if (for_b)
-            rest_by_tiles(t, b, &y.side, &x.side, room);
-        return;
-    }
+    mark_wanted(t, b, &x, &y);
     write_wanted(&x, b);
     write_wanted(&y, b);
     rest_by_rows(t, b, &x, &y);

@@ -284,7 +284,7 @@ int topt_pareto_merge_add(struct merge *m, struct run a, struct run b)
 {
     int list_is_b = b.n > a.n;
     struct run list = list_is_b ? b : a, fixed = list_is_b ? a : b;
-    if (!fixed.n || hopeless_runs(m, a, b))
+    if (hopeless_runs(m, a, b))
         return 0;
     if (m->nsources + fixed.n > UINT32_MAX)
         return fail(m, TOPT_ERR_LIMIT);
@@ -300,7 +300,6 @@ int topt_pareto_merge_add(struct merge *m, struct run a, struct run b)
                 .base = list.base,
                 .fixed = fixed.base + i,
                 .list_is_b = list_is_b,
-                .moves = list.moves,
             };
     return 0;
 }
@@ -360,30 +359,6 @@ static int put_out(struct merge *m)
     return 0;
 }
 
-/* A single list is in order as it is. */
-static int put_list(struct merge *m)
-{
-    struct merge_source *s = &m->source[0];
-    while (m->cap - m->n < s->end)
-        if (grow_output(m))
-            return -1;
-    if (s->moves)
-        s->list = m->cost + s->base;
-    for (uint32_t i = 0; i < s->end; i++) {
-        struct merge_point p = {memory_at(s, i), time_at(s, i), 0, i};
-        if (p.memory > m->limit)
-            break;
-        if (p.time > m->slowest)
-            continue;
-        m->products++;
-        if (p.memory == INT64_MAX || p.time == INT64_MAX)
-            return fail(m, TOPT_ERR_LIMIT);
-        if (!passes_bound(m, &p) && emit(m, &p))
-            return -1;
-    }
-    return 0;
-}
-
 int topt_pareto_merge_begin(struct merge *m)
 {
     m->n = m->nsources = 0;
@@ -395,11 +370,7 @@ int topt_pareto_merge_begin(struct merge *m)
 
 int topt_pareto_merge_run(struct merge *m)
 {
-    int rc = 0;
-    if (m->nsources == 1)
-        rc = put_list(m);
-    else if (m->nsources)
-        rc = merge_lists(m) || put_out(m);
+    int rc = m->nsources && (merge_lists(m) || put_out(m));
     m->nsources = 0;
     return rc ? -1 : 0;
 }

@@ -25,7 +25,7 @@ struct merge_source {
     uint32_t end;         /* points in the list */
     uint32_t base;        /* number of list[0] in its table */
     uint32_t fixed;       /* number of the fixed point in its table */
-    int list_is_b, moves;
+    int list_is_b;
 };
 
 struct merge_point {
@@ -33,13 +33,11 @@ struct merge_point {
     uint32_t source, pos;
 };
 
-/* A run of points inside a table; 'entry' is its number in 'least' of the bounds.
- * 'moves': it stands in the merge's own output, which moves as it grows. */
+/* A run of points inside a table; 'entry' is its number in 'least' of the bounds. */
 struct run {
     const struct topt_cost *cost;
     uint32_t n, base;
     int64_t entry;
-    int moves;
 };
 
 #define TOPT_MAX_BOUNDS 8
@@ -69,7 +67,7 @@ void topt_pareto_merge_fini(struct merge *m);
 /* Start with no output; call before anything else. */
 int topt_pareto_merge_begin(struct merge *m) TOPT_MUST_CHECK;
 
-/* Queue the product of two runs.  -1 with 'failed' set. */
+/* Queue the product of two runs that have points.  -1 with 'failed' set. */
 int topt_pareto_merge_add(struct merge *m, struct run a, struct run b) TOPT_MUST_CHECK;
 
 /* Append one point as it is. */

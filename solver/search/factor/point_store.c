@@ -9,9 +9,6 @@
  * what that operator has to do with. */
 #include "point_store.h"
 
-#include "point_store.h"
-
-#include "factor_tuning.h"
 #include "search_common.h"
 #include "topt_hash.h"
 
@@ -61,36 +58,6 @@ static int by_entry(const void *x, const void *y)
     if (a->cost.time != b->cost.time)
         return a->cost.time < b->cost.time ? -1 : 1;
     return (a->number > b->number) - (a->number < b->number);
-}
-
-static void sort_entry(struct choice *c, size_t n)
-{
-    if (n > FEW_CHOICES) {
-        qsort(c, n, sizeof *c, by_entry);
-        return;
-    }
-    for (size_t i = 1; i < n; i++) {
-        struct choice x = c[i];
-        size_t k = i;
-        for (; k > 0 && by_entry(&c[k - 1], &x) > 0; k--)
-            c[k] = c[k - 1];
-        c[k] = x;
-    }
-}
-
-/* A table's choices come entry after entry, those of operators as they like. */
-static void sort_choices(struct choice *c, size_t n)
-{
-    for (size_t i = 1; i < n; i++)
-        if (c[i].entry < c[i - 1].entry) {
-            qsort(c, n, sizeof *c, by_entry);
-            return;
-        }
-    for (size_t from = 0, to; from < n; from = to) {
-        for (to = from + 1; to < n && c[to].entry == c[from].entry;)
-            to++;
-        sort_entry(c + from, to - from);
-    }
 }
 
 /* Keep of each entry the choices that nothing beats. */
@@ -156,7 +123,7 @@ static struct stored *add_choices(struct point_store *s, struct choice *c, size_
                                   int64_t nentries, struct topt_error *err)
 {
     struct stored *i = add(s, err);
-    sort_choices(c, n);
+    qsort(c, n, sizeof *c, by_entry);
     n = reduce_choices(c, n);
     if (i && fill(&i->own, c, n, nentries)) {
         topt_search_nomem(err);

@@ -13,10 +13,8 @@ int topt_scalar_pass_init(struct scalar_pass *b, const struct tables *ts,
     b->least = malloc((size_t)ts->nentries * sizeof *b->least);
     b->rest = malloc((size_t)ts->nentries * sizeof *b->rest);
     b->flat = malloc((size_t)ts->nentries * sizeof *b->flat);
-    b->row = malloc(((size_t)ts->longest_row + 1) * sizeof *b->row);
     b->room = malloc(((size_t)ts->matrix_room + 1) * sizeof *b->room);
-    return b->least && b->rest && b->flat && b->row && b->room ? 0
-                                                               : topt_search_nomem(err);
+    return b->least && b->rest && b->flat && b->room ? 0 : topt_search_nomem(err);
 }
 
 void topt_scalar_pass_fini(struct scalar_pass *b)
@@ -24,7 +22,6 @@ void topt_scalar_pass_fini(struct scalar_pass *b)
     free(b->least);
     free(b->rest);
     free(b->flat);
-    free(b->row);
     free(b->room);
     *b = (struct scalar_pass){0};
 }

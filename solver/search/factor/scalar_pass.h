@@ -23,7 +23,6 @@ struct scalar_pass {
     int64_t *least;       /* the lightest point */
     int64_t *rest;        /* the lightest of all that is not in the table */
     double *flat;         /* as 'least', of tables that are read row by row */
-    double *row;          /* room for one row */
     double *room;         /* for one product */
 };
 

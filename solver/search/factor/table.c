@@ -2,13 +2,15 @@
  * two. */
 #include "table.h"
 
+#include "factor_tuning.h"
 #include "search_common.h"
 #include "topt_array.h"
+#include "topt_minmax.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { NBUCKETS = 4096, MAX_PARTS = 1 << 20 };
+enum { NBUCKETS = 4096, MAX_PARTS = 1 << 20, COLUMNS = TOPT_TILE_COLUMNS };
 
 int topt_tables_init(struct tables *ts, const struct topt_search_options *options,
                      struct topt_error *err)
@@ -127,6 +129,53 @@ void topt_step_entries(const struct step *s, int64_t x, int64_t *ret_a, int64_t 
     *ret_b = eb;
 }
 
+int topt_step_sees_none(const int32_t *off, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (off[i])
+            return 0;
+    return 1;
+}
+
+/* Is the step a matrix times a matrix?  Sets s->matrix. */
+static void find_matrix(struct step *s)
+{
+    const int32_t *off = s->off;
+    int of_b = 0; /* dimensions that only B tells apart */
+    s->matrix = 0;
+    /* A table without entries does not tell which factor distinguishes its dimensions. */
+    if (s->ngroups != 1 || !s->b || s->kfirst[1] < 2 || !s->nentries)
+        return;
+    for (int d = 0; d < s->ndims; off += 2 * s->size[d++])
+        if (s->size[d] > 1) {
+            of_b += topt_step_sees_none(off, s->size[d]);
+            if (!topt_step_sees_none(off, s->size[d]) &&
+                !topt_step_sees_none(off + s->size[d], s->size[d]))
+                return;
+        }
+    s->matrix = of_b > 0;
+}
+
+void topt_step_count_values(const struct step *s, int64_t *ret_x, int64_t *ret_y)
+{
+    const int32_t *off = s->off;
+    *ret_x = *ret_y = 1;
+    for (int d = 0; d < s->ndims; off += 2 * s->size[d++])
+        *(topt_step_sees_none(off, s->size[d]) ? ret_y : ret_x) *= s->size[d];
+}
+
+/* Numbers that a scalarised pass of such a step takes. */
+static int64_t matrix_room(const struct step *s)
+{
+    int64_t x, y, k = s->kfirst[1] + COLUMNS;
+    topt_step_count_values(s, &x, &y);
+    x += COLUMNS;
+    y += COLUMNS;
+    int64_t rows = 2 * (x + y) * k + (x + y) / (int64_t)sizeof(double);
+    int64_t tiles = x * y + (x > y ? x : y) * k;
+    return x + y + (rows > tiles ? rows : tiles);
+}
+
 static int64_t pairs_of(const struct step *s)
 {
     return s->ngroups ? s->nentries / s->ngroups * s->kfirst[s->ngroups] : 0;
@@ -141,17 +190,14 @@ static int count_up(const int32_t *off, int n)
     return 1;
 }
 
-/* Which tables the step reads as rows, and how long these are. */
+/* Which tables the step reads as rows. */
 static void keep_rows(struct tables *ts, struct step *s)
 {
     int n = s->ngroups == 1 ? s->kfirst[1] : 0;
-    s->in_rows = s->b && !s->row && !s->matrix && s->ngroups == 1 && count_up(s->ka, n) &&
-                 count_up(s->kb, n);
-    ts->longest_row = s->row > ts->longest_row ? s->row : ts->longest_row;
+    s->in_rows =
+        s->b && !s->matrix && s->ngroups == 1 && count_up(s->ka, n) && count_up(s->kb, n);
     if (s->in_rows)
-        ts->all[s->a->id]->by_rows = 1;
-    if (s->in_rows || s->row)
-        ts->all[s->b->id]->by_rows = 1;
+        ts->all[s->a->id]->by_rows = ts->all[s->b->id]->by_rows = 1;
 }
 
 /* A leaf of single points that a step reads about once as B is weighed while it is
@@ -164,8 +210,8 @@ static void keep_weights(struct tables *ts, struct table *t)
     ts->all[s->a->id]->readers++;
     if (s->b)
         ts->all[s->b->id]->readers++;
-    if (s->matrix && topt_min_plus_room(s) > ts->matrix_room)
-        ts->matrix_room = topt_min_plus_room(s);
+    if (s->matrix)
+        ts->matrix_room = topt_max(ts->matrix_room, matrix_room(s));
     keep_rows(ts, &t->how);
     if (s->b && (!s->b->single || pairs_of(s) > 2 * s->b->nentries))
         ts->all[s->b->id]->weighed = 1;
@@ -193,7 +239,7 @@ struct table *topt_tables_step(struct tables *ts, struct step *s, struct topt_er
     t->nparts = s->a->nparts + (s->b ? s->b->nparts : 0);
     if (t->nparts > MAX_PARTS)
         t->nparts = MAX_PARTS;
-    topt_min_plus_find(&t->how);
+    find_matrix(&t->how);
     keep_weights(ts, t);
     t->hash = h;
     t->next = ts->bucket[h % NBUCKETS];

@@ -7,10 +7,31 @@
 
 #include "pareto_merge.h"
 #include "point_store.h"
-#include "step.h"
 #include "topt_hash.h"
 
 struct table;
+
+/* How to make a table of A and B (or of A alone).  An entry of the result is a value of
+ * each output dimension and a group; a group is a list of values k of the variable on the
+ * way out.  Entry (x, g) is
+ *
+ *     union over k in group g of  A[sum of off_a[d][x_d] + ka[k]] x B[... kb[k]]
+ *
+ * All numbers stand in one array, the recipe: with the same A and B, equal recipes make
+ * equal tables, which is how repeated blocks are found. */
+struct step {
+    const struct table *a, *b; /* b NULL: none */
+    int ndims, ngroups;
+    const int32_t *size;   /* by dimension */
+    const int32_t *off;    /* dimension after dimension: off_a then off_b */
+    const int32_t *kfirst; /* ngroups + 1 */
+    const int32_t *ka, *kb;
+    int matrix;  /* a matrix or a vector times a matrix: see min_plus.c */
+    int in_rows; /* else: are values of k neighbours both in A and in B? */
+    int64_t nentries;
+    int32_t *recipe; /* malloc'ed; taken by topt_tables_step */
+    size_t recipe_len;
+};
 
 /* A frontier for each entry; which variables the entries are over, the factor
  * knows. */
@@ -24,7 +45,7 @@ struct table {
      * (topt_leaf_choice). */
     uint32_t npoints;
     int single;      /* every entry has exactly one point */
-    int rest_wanted; /* a leaf of which topt_min_marginals_all finds what is left, too */
+    int rest_wanted; /* a leaf of which topt_min_marginals may find what is left, too */
     int weighed;     /* its entries' least weights are kept: see min_marginals.c */
     int by_rows;     /* a step reads it row by row */
     const uint32_t *first; /* nentries + 1; these three are borrowed from a store */
@@ -43,7 +64,6 @@ struct tables {
     struct table **bucket;
     int64_t nentries;    /* of all tables, and one in front */
     int64_t npairs;      /* pairs of entries that all steps look at */
-    int longest_row;     /* of those that are read row by row */
     int64_t matrix_room; /* numbers that the largest product of matrices takes */
     int64_t bytes, max_bytes;
     struct topt_search_stats stats;
@@ -66,6 +86,12 @@ struct table *topt_tables_step(struct tables *ts, struct step *s, struct topt_er
 /* Count bytes towards the search's; LIMIT where they are too many. */
 int topt_tables_account(struct tables *ts, int64_t bytes,
                         struct topt_error *err) TOPT_MUST_CHECK;
+
+/* How many values the dimensions have together that A tells apart, and those that B
+ * does. */
+void topt_step_count_values(const struct step *s, int64_t *ret_x, int64_t *ret_y);
+/* Does a factor with these offsets tell none of a dimension's values apart? */
+int topt_step_sees_none(const int32_t *off, int n);
 
 /* First entries of A and B, among those of all tables, for the values x (as one number)
  * of the output dimensions; 0 where there is no B. */

@@ -22,7 +22,6 @@
 #include "articulation.h"
 #include "condensed_problem.h"
 #include "presolve_tuning.h"
-#include "sparse_product.h"
 #include "search_common.h"
 #include "table_dominance.h"
 #include "topt_array.h"
@@ -49,7 +48,6 @@ struct condensing {
     int64_t work, max_work;
     struct table_dominance thinner;
     struct topt_pool *pool; /* NULL: no threads */
-    struct product product;
     int64_t thick, thinned; /* points of tables before they were thinned, and after */
     int64_t largest;        /* table that is kept, by its size; 0: any */
 };
@@ -535,14 +533,12 @@ static int start_making(struct condensing *k)
     if (topt_elimination_start(&c->plan, k->p, o, &k->failed) ||
         topt_maker_init(&c->maker, &c->plan.tables, o, &k->failed) ||
         topt_make_start(&c->maker, &k->failed) ||
-        topt_sparse_product_init(&k->product, k->pool, &k->failed) ||
         topt_table_dominance_init(&k->thinner, &c->plan, &c->maker, k->pool,
                                   &k->failed)) {
         if (k->err)
             *k->err = k->failed;
         return -1;
     }
-    c->maker.product = &k->product;
     k->nmade = c->plan.tables.nall;
     if (o->memory_limit)
         c->maker.merge.limit = o->memory_limit;
@@ -592,9 +588,7 @@ int topt_eliminate_blocks(const struct topt_search_problem *p, const char *keep,
     free(k.span);
     free(k.verdict);
     topt_table_dominance_fini(&k.thinner);
-    topt_sparse_product_fini(&k.product);
     topt_pool_destroy(k.pool);
-    ret->maker.product = NULL;
     ret->plan.err = NULL; /* it was this call's */
     return rc;
 }

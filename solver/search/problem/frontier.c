@@ -3,7 +3,6 @@
  * Costs are an array; strategies are a list of differences (strategies.h), which readers
  * make whole one at a time. */
 #include "frontier.h"
-#include "strategies.h"
 #include "topt_array.h"
 
 #include <stdlib.h>
@@ -53,9 +52,7 @@ static int make_room(struct topt_frontier *f)
 {
     struct frontier_memory *m = f->memory;
     size_t n = (size_t)f->npoints;
-    if (n == INT32_MAX)
-        return -1;
-    if (TOPT_ROOM(m->cost, n, m->cap, 16))
+    if (n == INT32_MAX || TOPT_ROOM(m->cost, n, m->cap, 16))
         return -1;
     f->cost = m->cost;
     return 0;
