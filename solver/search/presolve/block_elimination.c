@@ -17,7 +17,6 @@
  *
  * An operator goes only if the table that comes of it is over at most two others, has few
  * points an entry and takes a bounded number of sums; otherwise it stays an operator. */
-#include "block_elimination.h"
 
 #include "articulation.h"
 #include "condensed_problem.h"

@@ -7,7 +7,7 @@
  * Strategies come as differences (strategies.h): only what an operator's change touches,
  * itself and its edges, is walked again. */
 #include "frontier.h"
-#include "lift.h"
+#include "condensed_problem.h"
 
 #include "strategies.h"
 
