@@ -18,12 +18,12 @@
  * that counts twice or thrice. */
 #include "config_dominance.h"
 
+#include "articulation.h"
 #include "dominance_tuning.h"
+#include "interning.h"
 #include "substitution.h"
 #include "table.h"
-#include "topt_pool.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +33,6 @@ struct side {
     int is_from, nother;
     const int32_t *class_of;     /* by configuration */
     char *used;                  /* by class of the other end: may it be taken? */
-    uint64_t used_as;            /* a hash of it */
     struct substitution_side of; /* of operators that are looked at */
 };
 
@@ -44,15 +43,10 @@ struct narrowing {
     struct topt_error *err;
     struct topt_arena *arena; /* of a round */
     char **alive;             /* by operator, by configuration */
-    int **edges; /* by operator: its edges' numbers, twice where ends are both */
-    int *nedges;
-    struct topt_pool *pool; /* NULL: no threads */
-    int64_t work, removed;
-};
-
-/* A thread's workspace for one operator. */
-struct workspace {
-    struct substitution *swap; /* room for those of its sides */
+    int *first, *edge;        /* edges by operator: edge[first[i]..first[i + 1]) */
+    struct topt_interning marks,
+        kinds;                 /* of a round: what operators have to choose from */
+    struct substitution *swap; /* room for those of an operator's sides */
     int64_t work, removed;
 };
 
@@ -72,7 +66,7 @@ static int64_t room(topt_wide sum)
 
 /* Does w beat v?  A glance at every edge first, where v is at its best: most fail
  * there. */
-static int beats(struct workspace *ws, const struct topt_search_op *op,
+static int beats(struct narrowing *n, const struct topt_search_op *op,
                  const struct side *side, int nsides, int w, int v)
 {
     static const struct topt_cost glance = {-TOPT_SUBSTITUTION_MOST - 1,
@@ -80,20 +74,20 @@ static int beats(struct workspace *ws, const struct topt_search_op *op,
     topt_wide memory = (topt_wide)op->cost[w].memory - op->cost[v].memory;
     topt_wide time = (topt_wide)op->cost[w].time - op->cost[v].time;
     for (int i = 0; i < nsides; i++) {
-        struct substitution *swap = &ws->swap[i];
+        struct substitution *swap = &n->swap[i];
         *swap = topt_substitution_start();
-        ws->work += topt_substitution(&side[i].of, side[i].class_of[v],
-                                      side[i].class_of[w], glance, swap);
+        n->work += topt_substitution(&side[i].of, side[i].class_of[v],
+                                     side[i].class_of[w], glance, swap);
         if (swap->seen == TOPT_SUBSTITUTION_NEVER)
             return 0;
         memory += swap->memory;
         time += swap->time;
     }
     for (int i = 0; i < nsides && memory <= 0 && time <= 0; i++) {
-        struct substitution *swap = &ws->swap[i];
+        struct substitution *swap = &n->swap[i];
         memory -= swap->memory;
         time -= swap->time;
-        ws->work +=
+        n->work +=
             topt_substitution(&side[i].of, side[i].class_of[v], side[i].class_of[w],
                               (struct topt_cost){room(memory), room(time)}, swap);
         if (swap->seen == TOPT_SUBSTITUTION_NEVER)
@@ -104,15 +98,16 @@ static int beats(struct workspace *ws, const struct topt_search_op *op,
     return memory <= 0 && time <= 0;
 }
 
-/* Last to first, so that of equal ones the first stays. */
-static void narrow_op(const struct topt_search_op *op, char *alive,
-                      const struct side *side, int nsides, struct workspace *ws)
+/* Leave out what is beaten: last to first, so that of equal ones the first stays. */
+static void narrow_op(struct narrowing *n, int i, const struct side *side, int nsides)
 {
+    const struct topt_search_op *op = &n->p->op[i];
+    char *alive = n->alive[i];
     for (int v = op->nconfigs - 1; v >= 0; v--)
         for (int w = 0; w < op->nconfigs && alive[v]; w++)
-            if (w != v && alive[w] && beats(ws, op, side, nsides, w, v)) {
+            if (w != v && alive[w] && beats(n, op, side, nsides, w, v)) {
                 alive[v] = 0;
-                ws->removed++;
+                n->removed++;
             }
 }
 
@@ -132,80 +127,71 @@ static int find_side(struct narrowing *n, int op, const struct topt_search_edge 
     for (int c = 0; c < n->p->op[other].nconfigs; c++)
         if (n->alive[other][c])
             ret->used[other_class[c]] = 1;
-    ret->used_as = topt_hash(ret->used, (size_t)ret->nother, 1);
     return 0;
 }
 
-/* The operator's ends of its edges.  Returns how many, or -1. */
-static int find_sides(struct narrowing *n, int op, struct side **ret)
+/* An operator that others may be like, and its ends of its edges. */
+struct kind {
+    int op, nsides;
+    struct side *side;
+};
+
+static int find_kind(struct narrowing *n, int op, struct kind *ret)
 {
-    struct side *side = *ret = TOPT_NEW(n->arena, n->nedges[op] + 1, struct side);
-    if (!side)
+    int nsides = n->first[op + 1] - n->first[op];
+    *ret = (struct kind){op, nsides, TOPT_NEW(n->arena, nsides, struct side)};
+    if (!ret->side)
         return topt_search_nomem(n->err);
-    for (int k = 0; k < n->nedges[op]; k++)
-        if (find_side(n, op, &n->p->edge[n->edges[op][k]], &side[k]))
+    for (int k = 0; k < nsides; k++)
+        if (find_side(n, op, &n->p->edge[n->edge[n->first[op] + k]], &ret->side[k]))
             return -1;
-    return n->nedges[op];
+    return 0;
 }
 
-static int affordable(const struct topt_search_op *op, const struct side *side, int n)
+static int affordable(const struct narrowing *n, const struct kind *kind)
 {
-    double pairs = (double)op->nconfigs * op->nconfigs;
-    for (int i = 0; i < n; i++) {
-        const struct topt_table *t = side[i].table;
-        double own = side[i].is_from ? t->from_classes : t->to_classes;
-        pairs += own * own * side[i].nother;
+    int nconfigs = n->p->op[kind->op].nconfigs;
+    double pairs = (double)nconfigs * nconfigs;
+    for (int i = 0; i < kind->nsides; i++) {
+        const struct side *s = &kind->side[i];
+        double own = s->is_from ? s->table->from_classes : s->table->to_classes;
+        pairs += own * own * s->nother;
     }
     return pairs <= MAX_PAIRS;
 }
 
 /* ---- operators that are alike ------------------------------------------------------ */
 
-struct alike_ops {
-    uint64_t hash;
-    int op;
-    struct side *side;
-    int nsides;
-    struct alike_ops *next;
-};
-
-/* Have both the same to choose from, and the same around them?  (By pointers: who shares
- * them says that things are alike.) */
-static int same_kind(const struct narrowing *n, const struct alike_ops *a,
-                     const struct alike_ops *b)
-{
-    const struct topt_search_op *x = &n->p->op[a->op], *y = &n->p->op[b->op];
-    if (a->hash != b->hash || a->nsides != b->nsides || x->cost != y->cost ||
-        x->nconfigs != y->nconfigs ||
-        memcmp(n->alive[a->op], n->alive[b->op], (size_t)x->nconfigs))
-        return 0;
-    for (int i = 0; i < a->nsides; i++) {
-        const struct side *s = &a->side[i], *t = &b->side[i];
-        if (s->class_of != t->class_of || s->table != t->table ||
-            s->is_from != t->is_from || s->used_as != t->used_as ||
-            memcmp(s->used, t->used, (size_t)s->nother) != 0)
-            return 0;
-    }
-    return 1;
-}
-
-static uint64_t hash_kind(const struct narrowing *n, const struct alike_ops *k)
+/* One number for operators that have the same to choose from, and the same around them; -1:
+ * memory.  (Costs, tables and classes are told apart by pointers: who shares them says that
+ * things are alike.) */
+static int number_of_kind(struct narrowing *n, const struct kind *k)
 {
     const struct topt_search_op *op = &n->p->op[k->op];
-    uint64_t h = topt_hash(&op->cost, sizeof op->cost, (uint64_t)op->nconfigs);
-    h = topt_hash(n->alive[k->op], (size_t)op->nconfigs, h);
-    for (int i = 0; i < k->nsides; i++) {
-        const void *at[2] = {k->side[i].table, k->side[i].class_of};
-        h = topt_hash(at, sizeof at, h ^ k->side[i].used_as);
+    int64_t *key = TOPT_NEW(n->arena, 3 + 4 * k->nsides, int64_t), *at = key;
+    int marks = topt_intern(&n->marks, n->alive[k->op], (size_t)op->nconfigs, NULL);
+    if (!key || marks < 0)
+        return -1;
+    *at++ = (intptr_t)op->cost;
+    *at++ = op->nconfigs;
+    *at++ = marks;
+    for (const struct side *s = k->side; s < k->side + k->nsides; s++) {
+        marks = topt_intern(&n->marks, s->used, (size_t)s->nother, NULL);
+        if (marks < 0)
+            return -1;
+        *at++ = (intptr_t)s->table;
+        *at++ = (intptr_t)s->class_of;
+        *at++ = s->is_from;
+        *at++ = marks;
     }
-    return h;
+    return topt_intern(&n->kinds, key, (size_t)(at - key) * sizeof *key, NULL);
 }
 
 /* Look at one operator of a kind. */
-static int narrow_kind(struct narrowing *n, struct alike_ops *k, struct workspace *ws)
+static int narrow_kind(struct narrowing *n, struct kind *k)
 {
     struct topt_arena *a = topt_arena_create(0);
-    int rc = a ? 0 : -1;
+    int rc = a && (n->swap = TOPT_NEW(a, k->nsides, struct substitution)) ? 0 : -1;
     for (int i = 0; i < k->nsides && !rc; i++) {
         struct side *s = &k->side[i];
         const struct topt_table *t = s->table;
@@ -213,84 +199,36 @@ static int narrow_kind(struct narrowing *n, struct alike_ops *k, struct workspac
                                            t->from_classes, t->to_classes};
         rc = topt_substitution_side(&s->of, lists, s->is_from, s->used, a);
     }
-    ws->swap = a ? TOPT_NEW(a, k->nsides, struct substitution) : NULL;
-    rc = rc || !ws->swap;
     if (!rc)
-        narrow_op(&n->p->op[k->op], n->alive[k->op], k->side, k->nsides, ws);
+        narrow_op(n, k->op, k->side, k->nsides);
     topt_arena_destroy(a);
-    return rc ? -1 : 0;
-}
-
-/* Operators of different kinds are looked at by threads: none reads what another
- * changes, since what other ends may take is as it was at the beginning of the round. */
-struct round_of_kinds {
-    struct narrowing *n;
-    struct alike_ops **kind;
-    int nkinds;
-    atomic_int next, failed;
-    atomic_llong work, removed;
-};
-
-static void compare_kinds(void *ctx, int worker)
-{
-    struct round_of_kinds *l = ctx;
-    (void)worker;
-    for (int i; !l->failed && (i = l->next++) < l->nkinds &&
-                !topt_search_interrupted(l->n->options);) {
-        struct workspace own = {.swap = NULL};
-        if (narrow_kind(l->n, l->kind[i], &own))
-            l->failed = 1;
-        l->work += own.work;
-        l->removed += own.removed;
-    }
-}
-
-static int narrow_kinds(struct narrowing *n, struct alike_ops **kind, int nkinds)
-{
-    struct round_of_kinds l = {.n = n, .kind = kind, .nkinds = nkinds};
-    if (n->pool)
-        topt_pool_run(n->pool, compare_kinds, &l);
-    else
-        compare_kinds(&l, 0);
-    n->work += l.work;
-    n->removed += l.removed;
-    return l.failed ? topt_search_nomem(n->err) : 0;
+    return rc ? topt_search_nomem(n->err) : 0;
 }
 
 /* One round over all operators, by what may be taken at its beginning. */
 static int narrow_round(struct narrowing *n)
 {
-    enum { NBUCKETS = 1024 };
-    int nops = n->p->nops;
-    struct alike_ops *kind = TOPT_NEW(n->arena, nops, struct alike_ops);
-    struct alike_ops **bucket = TOPT_NEW(n->arena, NBUCKETS, struct alike_ops *);
-    int *like = TOPT_NEW(n->arena, nops, int); /* the first of the kind */
-    struct alike_ops **first = TOPT_NEW(n->arena, nops, struct alike_ops *);
-    int nfirst = 0;
-    if (!kind || !bucket || !like || !first)
+    int nops = n->p->nops, *number = TOPT_NEW(n->arena, nops, int), nkinds = 0;
+    struct kind *kind = TOPT_NEW(n->arena, nops + 1, struct kind);
+    n->marks = n->kinds = (struct topt_interning){.arena = n->arena};
+    if (!number || !kind)
         return topt_search_nomem(n->err);
     for (int i = 0; i < nops; i++) {
-        struct alike_ops *k = &kind[i];
-        k->op = like[i] = i;
-        if ((k->nsides = find_sides(n, i, &k->side)) < 0)
+        if (find_kind(n, i, &kind[nkinds]))
             return -1;
-        k->hash = hash_kind(n, k);
-        struct alike_ops **b = &bucket[k->hash % NBUCKETS];
-        for (struct alike_ops *o = *b; o && like[i] == i; o = o->next)
-            if (same_kind(n, o, k))
-                like[i] = o->op;
-        k->next = *b;
-        if (like[i] == i)
-            *b = k;
+        number[i] = number_of_kind(n, &kind[nkinds]);
+        if (number[i] < 0)
+            return topt_search_nomem(n->err);
+        nkinds = n->kinds.n;
     }
-    for (int i = 0; i < nops; i++)
-        if (like[i] == i && affordable(&n->p->op[i], kind[i].side, kind[i].nsides))
-            first[nfirst++] = &kind[i];
-    if (narrow_kinds(n, first, nfirst))
-        return -1;
-    for (int i = 0; i < nops; i++)
-        if (like[i] != i)
-            memcpy(n->alive[i], n->alive[like[i]], (size_t)n->p->op[i].nconfigs);
+    for (int k = 0; k < nkinds && !topt_search_interrupted(n->options); k++)
+        if (affordable(n, &kind[k]) && narrow_kind(n, &kind[k]))
+            return -1;
+    for (int i = 0; i < nops; i++) {
+        int like = kind[number[i]].op;
+        if (like != i)
+            memcpy(n->alive[i], n->alive[like], (size_t)n->p->op[i].nconfigs);
+    }
     return 0;
 }
 
@@ -378,26 +316,16 @@ static int init(struct narrowing *n)
     if (!a)
         return topt_search_nomem(n->err);
     n->alive = TOPT_NEW(a, p->nops, char *);
-    n->edges = TOPT_NEW(a, p->nops, int *);
-    n->nedges = TOPT_NEW(a, p->nops, int);
-    if (!n->alive || !n->edges || !n->nedges)
+    n->first = TOPT_NEW(a, p->nops + 2, int);
+    n->edge = TOPT_NEW(a, 2 * (size_t)p->nedges, int);
+    if (!n->alive || !n->first || !n->edge)
         return topt_search_nomem(n->err);
-    for (int e = 0; e < p->nedges; e++) {
-        n->nedges[p->edge[e].from]++;
-        n->nedges[p->edge[e].to]++;
-    }
+    topt_graph_edges(p, n->first, n->edge);
     for (int i = 0; i < p->nops; i++) {
         n->alive[i] = TOPT_NEW(a, p->op[i].nconfigs, char);
-        n->edges[i] = TOPT_NEW(a, n->nedges[i], int);
-        if (!n->alive[i] || !n->edges[i])
+        if (!n->alive[i])
             return topt_search_nomem(n->err);
         memset(n->alive[i], 1, (size_t)p->op[i].nconfigs);
-        n->nedges[i] = 0;
-    }
-    for (int e = 0; e < p->nedges; e++) {
-        int from = p->edge[e].from, to = p->edge[e].to;
-        n->edges[from][n->nedges[from]++] = e;
-        n->edges[to][n->nedges[to]++] = e;
     }
     return 0;
 }
@@ -409,9 +337,6 @@ int topt_config_dominance(const struct topt_search_problem *p,
     struct narrowing n = {.p = p, .options = options, .ret = ret, .err = err};
     *ret = (struct reduced_problem){0};
     int rc = init(&n);
-    if (!rc && options->threads > 1 &&
-        !(n.pool = topt_pool_create(options->threads, err)))
-        rc = -1;
     for (int i = 0; i < ROUNDS && !rc; i++) {
         int64_t before = n.removed;
         n.arena = topt_arena_create(0);
@@ -421,7 +346,6 @@ int topt_config_dominance(const struct topt_search_problem *p,
         if (n.removed == before)
             break;
     }
-    topt_pool_destroy(n.pool);
     ret->work = n.work;
     return rc ? -1 : build(&n);
 }

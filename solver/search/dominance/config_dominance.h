@@ -23,6 +23,10 @@ int topt_config_dominance(const struct topt_search_problem *p,
 int topt_subproblem_of(const struct topt_search_problem *p, char *const *keep,
                        struct reduced_problem *ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
+/* Give such a problem tables of its own, of the classes that are left alone.  Edges that share a
+ * table and have the same classes left share the new one. */
+int topt_subproblem_tables(struct reduced_problem *n,
+                           struct topt_error *err) TOPT_MUST_CHECK;
 void topt_reduced_fini(struct reduced_problem *n);
 
 #endif

@@ -26,8 +26,6 @@ enum {
     MOST_SIDES = 1,
     /* Values that dominated others lately, which are tried first; wideresnet-16. */
     RECENT = 3,
-    /* Of so many rows one is gone through wholly before the others are; wideresnet-16. */
-    FEW_ROWS = 8,
     /* Costs beyond so many times what substitutions may cost are left as they are; a
      * substitution that is not possible costs more than those; wideresnet-16. */
     ROOM = 4,

@@ -5,16 +5,10 @@
  * together are no more in memory and time, and less in one.  Rows are independent, so each is
  * one thread's job, which itself bounds the cost of substitutions, as far as the row needs them.
  * Values that dominated points of earlier rows are tried first: they dominate most points.  Most
- * other values can't dominate anything, which lower bounds in floats tell for many at once.
- *
- * Most points that one end leaves are dominated at the other.  So both ends first make a quick
- * pass: over few rows with all values, over the others with the values alone that dominated
- * something there. */
+ * other values can't dominate anything, which lower bounds in floats tell for many at once. */
 #include "entry_dominance.h"
 
 #include "dominance_tuning.h"
-
-#include "wide.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -42,7 +36,6 @@ struct pass {
     char *possible;      /* by value */
     const char *alive;   /* by point, at the start, ... */
     char *needed;        /* ... and what is still needed */
-    int quick;
     uint32_t longest;
     struct scratch *scratch; /* by worker */
     atomic_int next, failed;
@@ -56,17 +49,12 @@ struct lanes {
     const float *memory, *time, *row_memory, *row_time;
 };
 
-/* Mark in 'hit' those that may dominate what costs no more than 'most' (memory, time).  Are
- * there any? */
-typedef int hits_fn(const struct lanes *l, const float most[2], uint32_t hit[LANES]);
-
 /* A worker's workspace, by value v * nvalues + w: what is known of the substitution, and a
  * lower bound of it in floats; the lists of a row are by w alone. */
 struct scratch {
     struct swap_bound *swap;
     float *swap_memory, *swap_time, *row_memory, *row_time;
-    size_t stride; /* values, filled up to whole LANES by such that dominate nothing */
-    hits_fn *hits;
+    size_t stride;  /* values, filled up to whole LANES by such that dominate nothing */
     int *recent;    /* by value: a few that dominated it last, the latest first */
     uint32_t *left; /* by point of an entry */
 };
@@ -258,36 +246,17 @@ static void move_to_front(int *recent, int w)
     recent[0] = w;
 }
 
-#define FIND_HITS(name, attribute)                                                       \
-    attribute static int name(const struct lanes *l, const float most[2],                \
-                              uint32_t hit[LANES])                                       \
-    {                                                                                    \
-        const float *memory = l->memory, *row_memory = l->row_memory;                    \
-        const float *time = l->time, *row_time = l->row_time;                            \
-        float heaviest = most[0], slowest = most[1];                                     \
-        uint32_t any = 0;                                                                \
-        for (int i = 0; i < LANES; i++) {                                                \
-            hit[i] = (uint32_t)(memory[i] + row_memory[i] <= heaviest) &                 \
-                     (uint32_t)(time[i] + row_time[i] <= slowest);                       \
-            any |= hit[i];                                                               \
-        }                                                                                \
-        return any != 0;                                                                 \
-    }
-FIND_HITS(hits_plain, )
-#ifdef WIDE
-FIND_HITS(hits_wide, WIDE)
-FIND_HITS(hits_widest, WIDEST)
-#endif
-
-static hits_fn *find_hits(void)
+/* Mark in 'hit' those that may dominate what costs no more than 'most'.  Are there any? */
+static int find_hits(const struct lanes *l, struct topt_cost most, uint32_t hit[LANES])
 {
-#ifdef WIDE
-    if (HAS_WIDEST)
-        return hits_widest;
-    if (HAS_WIDE)
-        return hits_wide;
-#endif
-    return hits_plain;
+    float heaviest = at_most(most.memory), slowest = at_most(most.time);
+    uint32_t any = 0;
+    for (int i = 0; i < LANES; i++) {
+        hit[i] = (uint32_t)(l->memory[i] + l->row_memory[i] <= heaviest) &
+                 (uint32_t)(l->time[i] + l->row_time[i] <= slowest);
+        any |= hit[i];
+    }
+    return any != 0;
 }
 
 /* Try a value that dominated points of an earlier row, or may do so by the bounds that are
@@ -316,8 +285,7 @@ static void try_all(const struct pass *ps, struct scratch *s, int c, int o,
     for (size_t w = 0; w < s->stride && r->n; w += LANES) {
         struct lanes l = {s->swap_memory + row + w, s->swap_time + row + w,
                           s->row_memory + w, s->row_time + w};
-        struct topt_cost most = most_of(r);
-        if (!s->hits(&l, (float[]){at_most(most.memory), at_most(most.time)}, hit))
+        if (!find_hits(&l, most_of(r), hit))
             continue;
         for (int i = 0; i < LANES && r->n; i++)
             if (hit[i])
@@ -326,7 +294,7 @@ static void try_all(const struct pass *ps, struct scratch *s, int c, int o,
 }
 
 /* Mark the points of value c in row o that no other value dominates as needed. */
-static void thin_entry(const struct pass *ps, struct scratch *s, int c, int o, int wholly)
+static void thin_entry(const struct pass *ps, struct scratch *s, int c, int o)
 {
     struct remains r = {.p = entry(ps, ps->end->class_of[c], o), .left = s->left};
     for (uint32_t i = 0; i < r.p.n; i++)
@@ -334,14 +302,13 @@ static void thin_entry(const struct pass *ps, struct scratch *s, int c, int o, i
             r.left[r.n++] = i;
     if (r.n && !heavy(r.p)) {
         try_recent(ps, s, c, o, &r);
-        if (wholly)
-            try_all(ps, s, c, o, &r);
+        try_all(ps, s, c, o, &r);
     }
     for (uint32_t i = 0; i < r.n; i++)
         ps->needed[r.p.base + r.left[i]] = 1;
 }
 
-static void thin_row(const struct pass *ps, struct scratch *s, int o, int wholly)
+static void thin_row(const struct pass *ps, struct scratch *s, int o)
 {
     const struct least *least = &ps->least[(int64_t)o * ps->n];
     for (int w = 0; w < ps->end->nvalues; w++) {
@@ -350,26 +317,7 @@ static void thin_row(const struct pass *ps, struct scratch *s, int o, int wholly
     }
     for (int c = 0; c < ps->end->nvalues; c++)
         if (ps->possible[c])
-            thin_entry(ps, s, c, o, wholly);
-}
-
-static void keep_row(const struct pass *ps, int o)
-{
-    for (int k = 0; k < ps->n; k++) {
-        struct run r = entry(ps, k, o);
-        memcpy(ps->needed + r.base, ps->alive + r.base, r.n);
-    }
-}
-
-/* In the quick pass few rows are gone through wholly, which the other pass leaves as they
- * are. */
-static void pass_row(const struct pass *ps, struct scratch *s, int o)
-{
-    int first = o % FEW_ROWS == 0;
-    if (first && !ps->quick)
-        keep_row(ps, o);
-    else
-        thin_row(ps, s, o, first || !ps->quick);
+            thin_entry(ps, s, c, o);
 }
 
 /* May the value be taken at all, as far as its other edges go? */
@@ -391,7 +339,6 @@ static int scratch_init(const struct pass *ps, struct scratch *s)
     *s = (struct scratch){.swap = malloc((pairs + 1) * sizeof *s->swap),
                           .swap_memory = floats,
                           .stride = stride,
-                          .hits = find_hits(),
                           .recent = calloc(n * RECENT + 1, sizeof *s->recent),
                           .left = malloc(((size_t)ps->longest + 1) * sizeof *s->left)};
     if (!s->swap || !floats || !s->recent || !s->left)
@@ -424,7 +371,7 @@ static void work(void *ctx, int worker)
     if (!s->swap && scratch_init(ps, s))
         ps->failed = 1;
     for (int o; !ps->failed && (o = ps->next++) < ps->other;)
-        pass_row(ps, s, o);
+        thin_row(ps, s, o);
 }
 
 /* ---- both ends --------------------------------------------------------------------- */
@@ -471,11 +418,9 @@ static void pass_fini(struct pass *p, int nworkers)
 }
 
 /* Go through all rows. */
-static int pass_run(struct pass *p, int quick, char *alive, struct topt_pool *pool)
+static int pass_run(struct pass *p, char *alive, struct topt_pool *pool)
 {
-    p->quick = quick;
     p->alive = alive;
-    atomic_store(&p->next, 0);
     memset(p->needed, 0, p->table->npoints);
     if (pool)
         topt_pool_run(pool, work, p);
@@ -489,19 +434,18 @@ int topt_entry_dominance(const struct dominance_table *t,
                          const struct dominance_end *const end[2], char *alive,
                          struct topt_pool *pool, int64_t *ret_work)
 {
-    int nworkers = pool ? topt_pool_threads(pool) : 1, n = 0, rc = 0;
+    int nworkers = pool ? topt_pool_threads(pool) : 1, rc = 0;
     int first = end[1] && (!end[0] || end[1]->nsides <= end[0]->nsides);
-    struct pass pass[2];
     for (int i = 0; i < 2 && !rc; i++) {
         int d = i ^ first;
+        struct pass pass;
         if (!end[d])
             continue;
-        rc = pass_init(&pass[n++], t, d, end[d], nworkers);
+        rc = pass_init(&pass, t, d, end[d], nworkers);
+        if (!rc)
+            rc = pass_run(&pass, alive, pool);
+        pass_fini(&pass, nworkers);
         *ret_work += (int64_t)t->npoints + (int64_t)t->n[1 - d] * end[d]->nvalues;
     }
-    for (int i = 0; i < 2 * n && !rc; i++)
-        rc = pass_run(&pass[i % n], i < n, alive, pool);
-    for (int i = 0; i < n; i++)
-        pass_fini(&pass[i], nworkers);
     return rc;
 }

@@ -14,7 +14,6 @@
  * at a time. */
 #include "substitution.h"
 
-#include "wide.h"
 #include "topt_minmax.h"
 
 #include <math.h>
@@ -25,16 +24,6 @@ enum { LANES = 16 }; /* numbers of a row that are looked at together */
 /* In rows costs are below it, so that doubles have them and their differences exactly. */
 static const double ROW_MOST = 0x1p50;
 
-/* The largest so far, by lane. */
-struct worst {
-    double memory[LANES], time[LANES];
-};
-
-/* Some costs of two rows: the worst so far and those of swapping them, memory then time.
- * Is any beyond the limit? */
-typedef int substitution_lanes_fn(const double *const v[2], const double *const w[2],
-                                  const double limit[2], struct worst *worst);
-
 /* Costs by class v and column, at v * stride + column: a column for every class y that
  * the other end may take. Where v can't stand beside y it is INFINITY: taking its place
  * then costs that, giving it up -INFINITY, and where neither can the difference is no
@@ -44,7 +33,6 @@ struct substitution_rows {
     const double *cost[2]; /* memory, time */
     int32_t
         *best; /* by class: where it costs least, which is looked at first; -1 nowhere */
-    substitution_lanes_fn *lanes;
 };
 
 /* Walk over all entries in order: count what every class may have (one place on, in
@@ -86,36 +74,19 @@ static void best_first(const struct substitution_side *s, int v)
 
 /* ---- rows -------------------------------------------------------------------------- */
 
-#define SWAP_LANES(name, attribute)                                                      \
-    attribute static int name(const double *const v[2], const double *const w[2],        \
-                              const double limit[2], struct worst *worst)                \
-    {                                                                                    \
-        const double *v_memory = v[0], *v_time = v[1];                                   \
-        const double *w_memory = w[0], *w_time = w[1];                                   \
-        double most_memory = limit[0], most_time = limit[1];                             \
-        int64_t over[LANES], any = 0;                                                    \
-        for (int i = 0; i < LANES; i++) {                                                \
-            double memory = w_memory[i] - v_memory[i], time = w_time[i] - v_time[i];     \
-            worst->memory[i] = memory > worst->memory[i] ? memory : worst->memory[i];    \
-            worst->time[i] = time > worst->time[i] ? time : worst->time[i];              \
-            over[i] = (memory > most_memory) | (time > most_time);                       \
-        }                                                                                \
-        for (int i = 0; i < LANES; i++)                                                  \
-            any |= over[i];                                                              \
-        return any != 0;                                                                 \
-    }
-SWAP_LANES(lanes_plain, )
-#ifdef WIDE
-SWAP_LANES(lanes_wide, WIDE)
-#endif
-
-static substitution_lanes_fn *find_lanes(void)
+/* Make 'worst' at least what replacing v by w costs in LANES columns of their rows.  Is any of
+ * them beyond the limit? */
+static int raise_lanes(const double *v, const double *w, double limit, double *worst)
 {
-#ifdef WIDE
-    if (HAS_WIDE)
-        return lanes_wide;
-#endif
-    return lanes_plain;
+    int64_t over[LANES], any = 0;
+    for (int i = 0; i < LANES; i++) {
+        double cost = w[i] - v[i];
+        worst[i] = cost > worst[i] ? cost : worst[i];
+        over[i] = cost > limit;
+    }
+    for (int i = 0; i < LANES; i++)
+        any |= over[i];
+    return any != 0;
 }
 
 /* Do rows do?  At most one alternative everywhere, of moderate cost. */
@@ -182,7 +153,6 @@ static int make_rows(struct substitution_side *s, const char *used, struct topt_
     if (!column || !r)
         return -1;
     r->stride = (n + LANES - 1) / LANES * LANES;
-    r->lanes = find_lanes();
     r->best = TOPT_NEW(a, s->nclasses, int32_t);
     double *memory = TOPT_NEW(a, (size_t)s->nclasses * (size_t)r->stride, double);
     double *time = TOPT_NEW(a, (size_t)s->nclasses * (size_t)r->stride, double);
@@ -215,23 +185,25 @@ static void raise_to(struct substitution *swap, double memory, double time)
 static int32_t walk_rows(const struct substitution_rows *r, int v, int w, int32_t at,
                          struct topt_cost limit, struct substitution *swap)
 {
-    struct worst worst;
-    const double most[2] = {(double)limit.memory, (double)limit.time};
-    int64_t row_v = (int64_t)v * r->stride, row_w = (int64_t)w * r->stride;
+    const double *of_v[2], *of_w[2];
+    const int64_t most[2] = {limit.memory, limit.time};
+    double lane[2][LANES], worst[2];
     int over = 0;
-    for (int i = 0; i < LANES; i++)
-        worst.memory[i] = worst.time[i] = -INFINITY;
-    for (; at < r->stride && !over; at += LANES) {
-        const double *of_v[2] = {r->cost[0] + row_v + at, r->cost[1] + row_v + at};
-        const double *of_w[2] = {r->cost[0] + row_w + at, r->cost[1] + row_w + at};
-        over = r->lanes(of_v, of_w, most, &worst);
+    for (int k = 0; k < 2; k++) {
+        of_v[k] = r->cost[k] + (int64_t)v * r->stride;
+        of_w[k] = r->cost[k] + (int64_t)w * r->stride;
+        for (int i = 0; i < LANES; i++)
+            lane[k][i] = -INFINITY;
     }
-    double memory = worst.memory[0], time = worst.time[0];
-    for (int i = 1; i < LANES; i++) {
-        memory = worst.memory[i] > memory ? worst.memory[i] : memory;
-        time = worst.time[i] > time ? worst.time[i] : time;
+    for (; at < r->stride && !over; at += LANES)
+        for (int k = 0; k < 2; k++)
+            over |= raise_lanes(of_v[k] + at, of_w[k] + at, (double)most[k], lane[k]);
+    for (int k = 0; k < 2; k++) {
+        worst[k] = lane[k][0];
+        for (int i = 1; i < LANES; i++)
+            worst[k] = lane[k][i] > worst[k] ? lane[k][i] : worst[k];
     }
-    raise_to(swap, memory, time);
+    raise_to(swap, worst[0], worst[1]);
     return at;
 }
 

@@ -26,8 +26,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NBUCKETS = 1024 };
-
 /* An operator's costs and edges outside of a factor; factors with the same ones are thinned
  * alike. */
 struct end_key {
@@ -50,44 +48,10 @@ struct outside {
     struct outside_end end[2];
 };
 
-/* ---- equal things get equal numbers ------------------------------------------------ */
-
-struct interned {
-    uint64_t hash;
-    size_t len;
-    const void *bytes;
-    int id;
-    struct interned *next;
-};
-
-/* The number of what these bytes say, from 0, or -1. */
-static int intern(struct table_dominance *t, struct interning *n, const void *bytes,
-                  size_t len)
-{
-    uint64_t hash = topt_hash(bytes, len, len);
-    struct interned **b = &n->bucket[hash % NBUCKETS];
-    for (struct interned *k = *b; k; k = k->next)
-        if (k->hash == hash && k->len == len && !memcmp(k->bytes, bytes, len))
-            return k->id;
-    struct interned *k = TOPT_NEW(t->arena, 1, struct interned);
-    char *copy = TOPT_NEW(t->arena, len, char);
-    if (!k || !copy)
-        return -1;
-    if (len)
-        memcpy(copy, bytes, len);
-    *k = (struct interned){hash, len, copy, n->n++, *b};
-    *b = k;
-    return k->id;
-}
-
-static int intern_ints(struct table_dominance *t, const int32_t *list, int n)
-{
-    return intern(t, &t->views, list, (size_t)n * sizeof *list);
-}
-
 static int intern_view(struct table_dominance *t, int op, const struct view *v)
 {
-    return intern_ints(t, v->of, t->plan->nvalues[op]);
+    return topt_intern(&t->views, v->of, (size_t)t->plan->nvalues[op] * sizeof *v->of,
+                       NULL);
 }
 
 /* ---- setting up -------------------------------------------------------------------- */
@@ -116,11 +80,8 @@ int topt_table_dominance_init(struct table_dominance *t, struct elimination_plan
         .plan = plan, .maker = maker, .pool = pool, .arena = topt_arena_create(0)};
     if (!t->arena)
         return topt_search_nomem(err);
-    t->views.bucket = TOPT_NEW(t->arena, NBUCKETS, struct interned *);
-    t->ends.bucket = TOPT_NEW(t->arena, NBUCKETS, struct interned *);
-    if (!t->views.bucket || !t->ends.bucket || find_edges(t, p))
-        return topt_search_nomem(err);
-    return 0;
+    t->views.arena = t->ends.arena = t->arena;
+    return find_edges(t, p) ? topt_search_nomem(err) : 0;
 }
 
 void topt_table_dominance_fini(struct table_dominance *t)
@@ -170,7 +131,7 @@ static int number_of_used(struct table_dominance *t, int edge, int is_from,
 {
     const struct factor *f = &t->plan->factor[t->plan->problem->nops + edge];
     const char *used = find_used(t, edge, is_from, a);
-    return used ? intern(t, &t->views, used, (size_t)f->view[is_from].n) : -1;
+    return used ? topt_intern(&t->views, used, (size_t)f->view[is_from].n, NULL) : -1;
 }
 
 /* The sides of an operator's edges that are not marked.  1, 0 where they are too many, or
@@ -221,7 +182,7 @@ static int find_end(struct table_dominance *t, const struct factor *f, int d, in
     end.own =
         t->plan->factor[op].table->id; /* leaves of operators are the first factors */
     end.view = intern_view(t, op, &f->view[d]);
-    ret->number = end.view < 0 ? -1 : intern(t, &t->ends, &end, sizeof end);
+    ret->number = end.view < 0 ? -1 : topt_intern(&t->ends, &end, sizeof end, NULL);
     return ret->number < 0 ? -1 : 0;
 }
 

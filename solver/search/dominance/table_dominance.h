@@ -4,27 +4,20 @@
 #define TOPT_SEARCH_TABLE_DOMINANCE_H
 
 #include "elimination.h"
+#include "interning.h"
 #include "make_points.h"
 #include "topt_pool.h"
-
-struct interned;
-
-/* Numbers for equal things. */
-struct interning {
-    struct interned **bucket;
-    int n;
-};
 
 struct table_dominance {
     struct elimination_plan *plan;
     struct maker *maker;
     struct topt_pool *pool; /* NULL: no threads */
     struct topt_arena *arena;
-    struct interning views, ends; /* by what they are */
-    const struct table **leaf;    /* by edge: its own table */
-    int64_t work;                 /* pairs of points and of entries looked at */
-    int *mark, stamp;             /* by edge: is it part of the factor? */
-    int *first, *edges;           /* by operator: its edges */
+    struct topt_interning views, ends; /* by what they are */
+    const struct table **leaf;         /* by edge: its own table */
+    int64_t work;                      /* pairs of points and of entries looked at */
+    int *mark, stamp;                  /* by edge: is it part of the factor? */
+    int *first, *edges;                /* by operator: its edges */
 };
 
 int topt_table_dominance_init(struct table_dominance *t, struct elimination_plan *plan,

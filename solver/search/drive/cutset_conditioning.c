@@ -10,7 +10,7 @@
  *     / \    \           x = 1:   o--o--o--o--o       edges tell them apart): a chain with a
  *    o-o-o-o-o    -->    ...                          frontier and bounds of its own
  *
- * Slices (slices.c) are searched in the order of their lower bounds (their best strategies
+ * Slices are searched in the order of their lower bounds (their best strategies
  * by one weighted sum), a few at a time, and what the earlier ones found is known to the
  * later.  How many are searched at a time is fixed, so that answers and counts do not
  * depend on the number of threads. */
@@ -19,13 +19,209 @@
 #include "drive_tuning.h"
 #include "frontier.h"
 #include "search_common.h"
-#include "slices.h"
+#include "topt_pool.h"
 #include "two_phase.h"
 #include "topt_array.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+
+struct slice {
+    struct topt_arena *arena;
+    struct topt_search_problem problem;
+    const int32_t **config; /* by operator: numbers in the whole; NULL: all */
+    struct elimination_plan plan;
+    int planned;
+    struct topt_frontier *frontier;
+    struct topt_error err;
+    int failed;
+    /* Its lower bounds. */
+    int some; /* is there a strategy at all? */
+    struct topt_cost light, fast;
+    double weight;
+};
+
+struct conditioning {
+    const struct topt_search_problem *p;
+    const struct topt_search_options *options;
+    struct conditioned *ret;
+    struct topt_error *err;
+    struct point_store store; /* of the tables that no slice changes */
+    int *op, ncut;            /* the operators that slices differ in */
+    int32_t **value;          /* of those, by configuration */
+    int *nvalues;
+    struct slice *slice;
+    int nslices;
+    int *order;                  /* in which slices are searched */
+    struct topt_frontier **part; /* what slices found, as far as it is not united yet */
+    int nparts;
+    struct topt_search_stats stats; /* of all slices */
+    double epsilon;
+    struct topt_cost *known; /* of the slices searched so far */
+    int nknown;
+    int64_t work;
+    double balance[2]; /* what memory and time count in a lower bound */
+    struct topt_pool *pool;
+    /* The job at hand. */
+    int (*job)(struct conditioning *c, struct slice *s);
+    int from, to; /* in order */
+    atomic_int next;
+};
+
+/* ---- slices ------------------------------------------------------------------------ */
+
+/* A slice is the problem with one value of each operator cut at (a value: configurations that
+ * no edge tells apart).  Of an edge's table it has one row, or column; all else it shares
+ * with the whole. */
+
+/* The number of an operator among those cut at, or -1. */
+static int cut_at(const struct conditioning *c, int op)
+{
+    for (int i = 0; i < c->ncut; i++)
+        if (c->op[i] == op)
+            return i;
+    return -1;
+}
+
+/* Values of the operators cut at: configurations of one are alike on all edges. */
+static int find_values(struct conditioning *c, const char *cutset)
+{
+    const struct topt_search_problem *p = c->p;
+    for (int i = 0; i < p->nops; i++)
+        if (cutset[i])
+            c->op[c->ncut++] = i;
+    c->nslices = 1;
+    for (int k = 0; k < c->ncut; k++) {
+        int op = c->op[k], n = p->op[op].nconfigs;
+        c->value[k] = calloc((size_t)n + 1, sizeof *c->value[k]);
+        if (!c->value[k])
+            return topt_search_nomem(c->err);
+        c->nvalues[k] = n > 0;
+        for (int e = 0; e < p->nedges; e++) {
+            const struct topt_search_edge *edge = &p->edge[e];
+            if (edge->from != op && edge->to != op)
+                continue;
+            c->nvalues[k] = topt_refine(
+                c->value[k], n, edge->from == op ? edge->from_class : edge->to_class);
+            if (c->nvalues[k] < 0)
+                return topt_search_nomem(c->err);
+        }
+        c->nslices *= c->nvalues[k];
+    }
+    return 0;
+}
+
+static int slice_op(struct conditioning *c, struct slice *s, int k, int32_t value,
+                    struct topt_search_op *op)
+{
+    const struct topt_search_op *whole = &c->p->op[c->op[k]];
+    int32_t *config = TOPT_NEW(s->arena, whole->nconfigs, int32_t);
+    struct topt_cost *cost = TOPT_NEW(s->arena, whole->nconfigs, struct topt_cost);
+    int n = 0;
+    if (!config || !cost)
+        return topt_search_nomem(c->err);
+    for (int i = 0; i < whole->nconfigs; i++)
+        if (c->value[k][i] == value) {
+            config[n] = i;
+            cost[n++] = whole->cost[i];
+        }
+    *op = (struct topt_search_op){whole->name, n, cost};
+    s->config[c->op[k]] = config;
+    return 0;
+}
+
+/* Classes [from, from + nfrom) x [to, to + nto) of an edge's table become its table. */
+static int cut_table(struct conditioning *c, struct slice *s,
+                     struct topt_search_edge *edge, int from, int nfrom, int to, int nto)
+{
+    const struct topt_table *t = edge->table;
+    struct topt_table *ret = TOPT_NEW(s->arena, 1, struct topt_table);
+    int32_t *first = TOPT_NEW(s->arena, (size_t)nfrom * (size_t)nto + 1, int32_t);
+    int64_t n = 0;
+    for (int f = from; f < from + nfrom; f++) {
+        const int32_t *row = t->first + (int64_t)f * t->to_classes + to;
+        n += row[nto] - row[0];
+    }
+    struct topt_cost *alt = TOPT_NEW(s->arena, n, struct topt_cost);
+    if (!ret || !first || !alt)
+        return topt_search_nomem(c->err);
+    int32_t *at = first;
+    for (int f = from; f < from + nfrom; f++) {
+        const int32_t *row = t->first + (int64_t)f * t->to_classes + to;
+        if (row[nto] > row[0])
+            memcpy(alt + *at, t->alt + row[0], (size_t)(row[nto] - row[0]) * sizeof *alt);
+        for (int i = 0; i < nto; i++, at++)
+            at[1] = at[0] + row[i + 1] - row[i];
+    }
+    *ret = (struct topt_table){nfrom, nto, first, alt};
+    edge->table = ret;
+    return 0;
+}
+
+static int slice_edge(struct conditioning *c, struct slice *s,
+                      struct topt_search_edge *edge)
+{
+    const struct topt_table *t = edge->table;
+    int cut_from = cut_at(c, edge->from) >= 0, cut_to = cut_at(c, edge->to) >= 0;
+    if (!cut_from && !cut_to)
+        return 0;
+    const struct topt_search_op *from = &s->problem.op[edge->from];
+    const struct topt_search_op *to = &s->problem.op[edge->to];
+    if (!from->nconfigs || !to->nconfigs)
+        return 0; /* nothing is possible, whatever the table says */
+    int f = cut_from ? edge->from_class[s->config[edge->from][0]] : 0;
+    int g = cut_to ? edge->to_class[s->config[edge->to][0]] : 0;
+    if (cut_table(c, s, edge, f, cut_from ? 1 : t->from_classes, g,
+                  cut_to ? 1 : t->to_classes))
+        return -1;
+    if (cut_from)
+        edge->from_class = TOPT_NEW(s->arena, from->nconfigs, int32_t);
+    if (cut_to)
+        edge->to_class = TOPT_NEW(s->arena, to->nconfigs, int32_t);
+    return edge->from_class && edge->to_class ? 0 : topt_search_nomem(c->err);
+}
+
+static int open_slice(struct conditioning *c, int number)
+{
+    struct slice *s = &c->slice[number];
+    const struct topt_search_problem *p = c->p;
+    s->arena = topt_arena_create(0);
+    if (!s->arena)
+        return topt_search_nomem(c->err);
+    struct topt_search_op *op = TOPT_NEW(s->arena, p->nops, struct topt_search_op);
+    struct topt_search_edge *edge =
+        TOPT_NEW(s->arena, p->nedges, struct topt_search_edge);
+    s->config = TOPT_NEW(s->arena, p->nops, const int32_t *);
+    if (!op || !edge || !s->config)
+        return topt_search_nomem(c->err);
+    memcpy(op, p->op, (size_t)p->nops * sizeof *op);
+    if (p->nedges)
+        memcpy(edge, p->edge, (size_t)p->nedges * sizeof *edge);
+    s->problem = (struct topt_search_problem){p->nops, op, p->nedges, edge};
+    for (int k = 0, rest = number; k < c->ncut; rest /= c->nvalues[k++])
+        if (slice_op(c, s, k, rest % c->nvalues[k], &op[c->op[k]]))
+            return -1;
+    for (int e = 0; e < p->nedges; e++)
+        if (slice_edge(c, s, &edge[e]))
+            return -1;
+    return 0;
+}
+
+static void close_plan(struct slice *s)
+{
+    if (s->planned)
+        topt_elimination_fini(&s->plan);
+    s->planned = 0;
+}
+
+static void close_slice(struct slice *s)
+{
+    close_plan(s);
+    topt_arena_destroy(s->arena);
+    s->arena = NULL;
+}
 
 /* ---- what is done with a slice ----------------------------------------------------- */
 
@@ -156,7 +352,7 @@ static int find_balance(struct conditioning *c)
         c->balance[1] = s->fast.memory > s->light.memory
                             ? (double)(s->fast.memory - s->light.memory)
                             : 1;
-        topt_slice_close_plan(s);
+        close_plan(s);
     }
     return 0;
 }
@@ -210,7 +406,7 @@ static int collect_slice(struct conditioning *c, int number)
         return -1;
     c->part[c->nparts++] = f;
     s->frontier = NULL;
-    topt_slice_close_plan(s);
+    close_plan(s);
     return 0;
 }
 
@@ -262,7 +458,7 @@ static int init(struct conditioning *c, const char *cutset)
         return -1;
     if (!c->op || !c->value || !c->nvalues || !c->ret->decided)
         return topt_search_nomem(c->err);
-    if (topt_slices_values(c, cutset))
+    if (find_values(c, cutset))
         return -1;
     n = (size_t)c->nslices + 1;
     c->slice = calloc(n, sizeof *c->slice);
@@ -272,12 +468,11 @@ static int init(struct conditioning *c, const char *cutset)
         return topt_search_nomem(c->err);
     for (int i = 0; i < c->nslices; i++) {
         c->order[i] = i;
-        if (topt_slice_open(c, i))
+        if (open_slice(c, i))
             return -1;
     }
     for (int e = 0; e < c->p->nedges && c->nslices > 1; e++)
-        if (topt_slice_cut_at(c, c->p->edge[e].from) < 0 &&
-            topt_slice_cut_at(c, c->p->edge[e].to) < 0 &&
+        if (cut_at(c, c->p->edge[e].from) < 0 && cut_at(c, c->p->edge[e].to) < 0 &&
             !topt_points_of_table(&c->store, c->p->edge[e].table, c->err))
             return -1;
     if (c->nslices > 1 && c->options->threads > 1) {
@@ -295,7 +490,7 @@ static void fini(struct conditioning *c)
     topt_pool_destroy(c->pool);
     for (int i = 0; c->slice && i < c->nslices; i++) {
         topt_frontier_destroy(c->slice[i].frontier);
-        topt_slice_close(&c->slice[i]);
+        close_slice(&c->slice[i]);
     }
     for (int k = 0; c->value && k < c->ncut; k++)
         free(c->value[k]);

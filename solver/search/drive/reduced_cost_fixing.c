@@ -21,7 +21,6 @@
 #include "frontier.h"
 
 #include "drive_tuning.h"
-#include "reduced_tables.h"
 #include "topt_minmax.h"
 
 #include <math.h>

@@ -3,29 +3,23 @@
 #ifndef TOPT_SEARCH_COSTS_H
 #define TOPT_SEARCH_COSTS_H
 
+#include "interning.h"
 #include "search_common.h"
 
 /* An edge's matrix as it stands in the file. */
 struct matrix {
     int rows, cols;
     int32_t *first; /* rows * cols + 1 */
-    size_t cap_first;
+    size_t nentries, cap_first;
     struct topt_cost *alt;
     size_t nalts, cap_alts;
 };
 
-/* Equal bytes are kept once. */
+/* What is equal in a file is kept once. */
 struct costs_store {
-    struct topt_arena *arena; /* borrowed */
+    struct topt_interning bytes;
     struct topt_error *err;
-    struct kept **bucket;
-    size_t nbuckets, nkept;
 };
-
-/* 'arena' is borrowed, and holds what is kept. */
-int topt_costs_store_init(struct costs_store *s, struct topt_arena *arena,
-                          struct topt_error *err) TOPT_MUST_CHECK;
-void topt_costs_store_fini(struct costs_store *s);
 
 /* The one copy of these bytes; NULL: memory. */
 const void *topt_costs_keep(struct costs_store *s, const void *bytes, size_t len);

@@ -10,32 +10,10 @@
 #include <string.h>
 
 /* By name, where runs of digits compare as numbers. */
-static int compare_names(const char *a, const char *b)
-{
-    const char *x = a, *y = b;
-    for (; *x && *y; x++, y++) {
-        size_t nx = strspn(x, "0123456789"), ny = strspn(y, "0123456789");
-        if (nx && ny) {
-            while (nx > 1 && *x == '0')
-                x++, nx--;
-            while (ny > 1 && *y == '0')
-                y++, ny--;
-            int c = nx != ny ? (nx > ny) - (nx < ny) : memcmp(x, y, nx);
-            if (c)
-                return c;
-            x += nx - 1;
-            y += ny - 1;
-        } else if (*x != *y) {
-            return (unsigned char)*x < (unsigned char)*y ? -1 : 1;
-        }
-    }
-    return *x || *y ? (*x ? 1 : -1) : strcmp(a, b);
-}
-
 static int by_name(const void *x, const void *y)
 {
-    return compare_names((*(const struct topt_search_op *const *)x)->name,
-                         (*(const struct topt_search_op *const *)y)->name);
+    return strverscmp((*(const struct topt_search_op *const *)x)->name,
+                      (*(const struct topt_search_op *const *)y)->name);
 }
 
 /* A heap of ranks, smallest first. */

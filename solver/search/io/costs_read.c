@@ -8,7 +8,7 @@
 #include "json_stream.h"
 #include "topt_array.h"
 
-#include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,10 +21,11 @@ struct topt_costs_file {
     struct topt_arena *arena;
 };
 
-/* Where the reader is: "edges[3].costs[1][2][0]" with four numbers. */
+/* Where the reader is: "edges[3].costs[1][2][0]" with four numbers, "edges[3]" with one and
+ * no field. */
 struct where {
-    const char *list, *field; /* "ops" and "configs", or "edges" and "costs" */
-    int64_t at[4];
+    const char *list, *field;
+    int at[4];
     int n;
 };
 
@@ -34,98 +35,139 @@ struct named_edge {
     int rows, cols;
 };
 
-/* Operators by name: open addressing over their numbers. */
-struct names {
-    int32_t *slot; /* number + 1; 0: free */
-    size_t cap;
-};
-
 struct reader {
     struct topt_costs_file *file;
     struct topt_error *err;
     struct json_stream json;
     struct costs_store store;
+    struct topt_interning names; /* of operators, by their numbers */
     struct matrix m;
     struct topt_search_op *op;
     struct topt_search_edge *edge;
     struct named_edge *named;
     size_t nops, cap_ops, nedges, cap_edges, cap_named;
     struct topt_cost *configs; /* of the operator at hand */
-    size_t cap_configs;
-    struct names names;
+    size_t nconfigs, cap_configs;
     struct where where;
 };
 
 static const char *place(const struct reader *r, char *buf)
 {
     const struct where *w = &r->where;
-    int n = snprintf(buf, PLACE, "%s[%" PRId64 "]", w->list, w->at[0]);
-    if (w->n > 1)
-        n += snprintf(buf + n, (size_t)(PLACE - n), ".%s", w->field);
-    for (int i = 1; i < w->n; i++)
-        n += snprintf(buf + n, (size_t)(PLACE - n), "[%" PRId64 "]", w->at[i]);
+    int n = snprintf(buf, PLACE, "%s", w->list);
+    for (int i = 0; i < w->n; i++) {
+        n += snprintf(buf + n, (size_t)(PLACE - n), "[%d]", w->at[i]);
+        if (i == 0 && w->field)
+            n += snprintf(buf + n, (size_t)(PLACE - n), ".%s", w->field);
+    }
     return buf;
 }
 
 #define ROOM(r, p, n, cap) (TOPT_ROOM(p, n, cap, 64) ? topt_costs_nomem((r)->err) : 0)
 
-/* ---- fields of objects ------------------------------------------------------------- */
+/* ---- objects and lists ------------------------------------------------------------- */
 
 struct field {
     const char *name;
     int (*read)(struct reader *r);
 };
 
-/* Read an object of just these fields, each once, in any order; 'prefix' names it. */
-static int read_object(struct reader *r, const struct field *fields, const char *prefix)
+/* A field of the object that the reader is in. */
+static int wrong_field(struct reader *r, const char *field, const char *says)
+{
+    char buf[PLACE];
+    r->where.field = NULL;
+    return topt_fail(r->err, TOPT_ERR_INVAL, "%s%s%.60s %s",
+                     r->where.n ? place(r, buf) : "", r->where.n ? "." : "", field, says);
+}
+
+/* Read an object of just these fields, each once, in any order. */
+static int read_object(struct reader *r, const struct field *fields)
 {
     struct json_stream *j = &r->json;
     unsigned seen = 0;
-    int first = 1, more, i;
+    int more, i;
     if (topt_json_take(j, '{'))
         return -1;
-    for (; (more = topt_json_next(j, first, '}')) > 0; first = 0) {
-        if (topt_json_take_key(j))
+    while ((more = topt_json_next(j, !seen, '}')) > 0) {
+        if (topt_json_take_string(j) || topt_json_take(j, ':'))
             return -1;
         for (i = 0; fields[i].name && strcmp(fields[i].name, j->string); i++)
             ;
         if (!fields[i].name)
-            return topt_fail(r->err, TOPT_ERR_INVAL, "%s%.60s is not a field here",
-                             prefix, j->string);
+            return wrong_field(r, j->string, "is not a field here");
         if (seen & 1u << i)
-            return topt_fail(r->err, TOPT_ERR_INVAL, "%s%s stands there twice", prefix,
-                             fields[i].name);
+            return wrong_field(r, fields[i].name, "stands there twice");
         seen |= 1u << i;
+        *(r->where.n ? &r->where.field : &r->where.list) = fields[i].name;
         if (fields[i].read(r))
             return -1;
     }
     for (i = 0; !more && fields[i].name; i++)
         if (!(seen & 1u << i))
-            return topt_fail(r->err, TOPT_ERR_INVAL, "%s%s is missing", prefix,
-                             fields[i].name);
+            return wrong_field(r, fields[i].name, "is missing");
     return more;
+}
+
+struct list {
+    const char *name, *of; /* "a row", "entries" */
+    int most;
+    int (*read)(struct reader *r);
+};
+
+/* Read the list that stands at the reader's place.  Returns how many there are, or -1. */
+static int read_list(struct reader *r, const struct list *l)
+{
+    int level = r->where.n, n = 0, more;
+    char buf[PLACE];
+    if (topt_json_peek(&r->json) && topt_json_peek(&r->json) != '[')
+        return topt_fail(r->err, TOPT_ERR_INVAL, "%s must be %s of %s", place(r, buf),
+                         l->name, l->of);
+    if (topt_json_take(&r->json, '['))
+        return -1;
+    for (; (more = topt_json_next(&r->json, n == 0, ']')) > 0; n++) {
+        if (n == l->most)
+            return topt_fail(r->err, TOPT_ERR_LIMIT, "%s: %s of more than %d %s",
+                             place(r, buf), l->name, l->most, l->of);
+        r->where.n = level + 1;
+        r->where.at[level] = n;
+        if (l->read(r))
+            return -1;
+        r->where.n = level;
+    }
+    return more ? -1 : n;
+}
+
+/* The string that stands at the reader's place. */
+static int take_string(struct reader *r)
+{
+    char buf[PLACE];
+    int c = topt_json_peek(&r->json);
+    if (c && c != '"')
+        return topt_fail(r->err, TOPT_ERR_INVAL, "%s must be a string", place(r, buf));
+    return topt_json_take_string(&r->json);
 }
 
 /* ---- costs ------------------------------------------------------------------------- */
 
 static int read_number(struct reader *r, const char *what, int64_t *ret)
 {
+    struct json_stream *j = &r->json;
+    const char *wrong = topt_json_peek(j) == '-' ? "is negative" : NULL;
     char buf[PLACE];
-    switch (topt_json_take_whole(&r->json, ret)) {
-    case JSON_WHOLE:
-        return 0;
-    case JSON_NEGATIVE:
-        return topt_fail(r->err, TOPT_ERR_INVAL, "%s: %s is negative", place(r, buf),
-                         what);
-    case JSON_TOO_LARGE:
-        return topt_fail(r->err, TOPT_ERR_INVAL, "%s: %s is more than 2^63 - 1",
-                         place(r, buf), what);
-    case JSON_FRACTION:
-    case JSON_OTHER:
-        break;
-    }
-    return topt_fail(r->err, TOPT_ERR_INVAL, "%s: %s must be a whole number",
-                     place(r, buf), what);
+    int digits = 0;
+    *ret = 0;
+    for (; !wrong && j->c >= '0' && j->c <= '9'; digits++, topt_json_advance(j))
+        if (digits && !*ret)
+            wrong = "must be a whole number"; /* 07 */
+        else if (__builtin_mul_overflow(*ret, 10, ret) ||
+                 __builtin_add_overflow(*ret, j->c - '0', ret))
+            wrong = "is more than 2^63 - 1";
+    if (!wrong && (!digits || j->c == '.' || j->c == 'e' || j->c == 'E'))
+        wrong = "must be a whole number";
+    if (wrong)
+        return topt_fail(r->err, TOPT_ERR_INVAL, "%s: %s %s", place(r, buf), what, wrong);
+    return 0;
 }
 
 static int not_a_cost(struct reader *r)
@@ -140,141 +182,78 @@ static int not_a_cost(struct reader *r)
 static int read_cost(struct reader *r, struct topt_cost *ret)
 {
     struct json_stream *j = &r->json;
-    if (topt_json_peek(j) != '[' || topt_json_take(j, '['))
-        return not_a_cost(r);
-    if (topt_json_peek(j) == ']')
+    if (!topt_json_skip(j, '[') || topt_json_peek(j) == ']')
         return not_a_cost(r);
     if (read_number(r, "memory", &ret->memory))
         return -1;
-    if (topt_json_peek(j) != ',' || topt_json_take(j, ','))
+    if (!topt_json_skip(j, ','))
         return not_a_cost(r);
     if (read_number(r, "time", &ret->time))
         return -1;
-    if (topt_json_peek(j) != ']')
-        return not_a_cost(r);
-    return topt_json_take(j, ']');
-}
-
-/* Go into the array that stands at the reader's place. */
-static int into_array(struct reader *r, const char *of_what)
-{
-    char buf[PLACE];
-    int c = topt_json_peek(&r->json);
-    if (c && c != '[')
-        return topt_fail(r->err, TOPT_ERR_INVAL, "%s must be a list of %s", place(r, buf),
-                         of_what);
-    return topt_json_take(&r->json, '[');
+    return topt_json_skip(j, ']') ? 0 : not_a_cost(r);
 }
 
 /* ---- operators --------------------------------------------------------------------- */
-
-static uint64_t hash_name(const char *s)
-{
-    uint64_t h = 0xcbf29ce484222325u;
-    for (; *s; s++)
-        h = (h ^ (unsigned char)*s) * 0x100000001b3u;
-    return h ^ h >> 29;
-}
-
-/* Where the name stands, or would. */
-static size_t name_slot(const struct reader *r, const char *name)
-{
-    size_t i = hash_name(name) & (r->names.cap - 1);
-    while (r->names.slot[i] && strcmp(r->op[r->names.slot[i] - 1].name, name))
-        i = (i + 1) & (r->names.cap - 1);
-    return i;
-}
-
-static int find_op(const struct reader *r, const char *name)
-{
-    return r->names.cap ? r->names.slot[name_slot(r, name)] - 1 : -1;
-}
-
-static int add_name(struct reader *r, int op)
-{
-    if (2 * ((size_t)op + 1) > r->names.cap) {
-        size_t cap = r->names.cap ? 2 * r->names.cap : 64;
-        int32_t *slot = calloc(cap, sizeof *slot);
-        if (!slot)
-            return topt_costs_nomem(r->err);
-        free(r->names.slot);
-        r->names = (struct names){slot, cap};
-        for (int i = 0; i < op; i++)
-            slot[name_slot(r, r->op[i].name)] = i + 1;
-    }
-    r->names.slot[name_slot(r, r->op[op].name)] = op + 1;
-    return 0;
-}
-
-/* The string that is a field of the operator or edge at hand. */
-static int take_string(struct reader *r, const char *field)
-{
-    char buf[PLACE];
-    int c = topt_json_peek(&r->json);
-    r->where.n = 1;
-    if (c && c != '"')
-        return topt_fail(r->err, TOPT_ERR_INVAL, "%s.%s must be a string", place(r, buf),
-                         field);
-    return topt_json_take_string(&r->json);
-}
 
 static int read_name(struct reader *r)
 {
     struct topt_search_op *op = &r->op[r->nops];
     char buf[PLACE];
-    if (take_string(r, "name"))
+    if (take_string(r))
         return -1;
     if (!*r->json.string)
-        return topt_fail(r->err, TOPT_ERR_INVAL, "%s.name is empty", place(r, buf));
-    if (find_op(r, r->json.string) >= 0)
+        return topt_fail(r->err, TOPT_ERR_INVAL, "%s is empty", place(r, buf));
+    int number = topt_intern(&r->names, r->json.string, strlen(r->json.string) + 1,
+                             (const void **)&op->name);
+    r->where.field = NULL;
+    if (number >= 0 && number < (int)r->nops)
         return topt_fail(r->err, TOPT_ERR_INVAL, "%s: a second operator named '%.60s'",
                          place(r, buf), r->json.string);
-    op->name = topt_arena_strdup(r->file->arena, r->json.string);
-    return op->name ? 0 : topt_costs_nomem(r->err);
+    return number < 0 ? topt_costs_nomem(r->err) : 0;
+}
+
+static int read_config(struct reader *r)
+{
+    if (ROOM(r, r->configs, r->nconfigs, r->cap_configs))
+        return -1;
+    return read_cost(r, &r->configs[r->nconfigs++]);
 }
 
 static int read_configs(struct reader *r)
 {
+    static const struct list configs = {"a list", "configurations", MAX_CONFIGS,
+                                        read_config};
     struct topt_search_op *op = &r->op[r->nops];
-    size_t n = 0;
-    int more;
-    r->where.n = 2;
-    r->where.field = "configs";
-    if (topt_json_peek(&r->json) != '[')
-        return topt_fail(r->err, TOPT_ERR_INVAL,
-                         "ops[%" PRId64 "].configs must be a list", r->where.at[0]);
-    if (topt_json_take(&r->json, '['))
+    char buf[PLACE];
+    r->nconfigs = 0;
+    op->nconfigs = read_list(r, &configs);
+    if (op->nconfigs < 0)
         return -1;
-    for (; (more = topt_json_next(&r->json, n == 0, ']')) > 0; n++) {
-        r->where.at[1] = (int64_t)n;
-        if (n == MAX_CONFIGS)
-            return topt_fail(r->err, TOPT_ERR_LIMIT,
-                             "ops[%" PRId64 "]: more than %d configurations",
-                             r->where.at[0], MAX_CONFIGS);
-        if (ROOM(r, r->configs, n, r->cap_configs) || read_cost(r, &r->configs[n]))
-            return -1;
-    }
-    r->where.n = 1;
-    if (more < 0)
-        return -1;
-    if (n == 0)
-        return topt_fail(r->err, TOPT_ERR_INVAL, "ops[%" PRId64 "].configs is empty",
-                         r->where.at[0]);
-    op->nconfigs = (int)n;
-    op->cost = topt_costs_keep(&r->store, r->configs, n * sizeof *op->cost);
+    if (op->nconfigs == 0)
+        return topt_fail(r->err, TOPT_ERR_INVAL, "%s is empty", place(r, buf));
+    op->cost = topt_costs_keep(&r->store, r->configs, r->nconfigs * sizeof *op->cost);
     return op->cost ? 0 : -1;
+}
+
+/* Read an element of a list of objects. */
+static int read_element(struct reader *r, const struct field *fields)
+{
+    char buf[PLACE];
+    int c = topt_json_peek(&r->json);
+    r->where.field = NULL;
+    if (c && c != '{')
+        return topt_fail(r->err, TOPT_ERR_INVAL, "%s must be an object", place(r, buf));
+    return read_object(r, fields);
 }
 
 static int read_op(struct reader *r)
 {
     static const struct field fields[] = {
         {"name", read_name}, {"configs", read_configs}, {0}};
-    char prefix[PLACE];
     if (ROOM(r, r->op, r->nops, r->cap_ops))
         return -1;
     r->op[r->nops] = (struct topt_search_op){0};
-    snprintf(prefix, sizeof prefix, "ops[%zu].", r->nops);
-    if (read_object(r, fields, prefix) || add_name(r, (int)r->nops))
+    if (read_element(r, fields))
         return -1;
     r->nops++;
     return 0;
@@ -282,9 +261,9 @@ static int read_op(struct reader *r)
 
 /* ---- edges ------------------------------------------------------------------------- */
 
-static int read_end(struct reader *r, const char *field, const char **ret)
+static int read_end(struct reader *r, const char **ret)
 {
-    if (take_string(r, field))
+    if (take_string(r))
         return -1;
     *ret = topt_costs_keep(&r->store, r->json.string, strlen(r->json.string) + 1);
     return *ret ? 0 : -1;
@@ -292,96 +271,68 @@ static int read_end(struct reader *r, const char *field, const char **ret)
 
 static int read_from(struct reader *r)
 {
-    return read_end(r, "from", &r->named[r->nedges].from);
+    return read_end(r, &r->named[r->nedges].from);
 }
 
 static int read_to(struct reader *r)
 {
-    return read_end(r, "to", &r->named[r->nedges].to);
+    return read_end(r, &r->named[r->nedges].to);
 }
 
-/* An entry: a list of at least one alternative. */
+static int read_alternative(struct reader *r)
+{
+    struct matrix *m = &r->m;
+    if (m->nalts == INT32_MAX)
+        return topt_fail(r->err, TOPT_ERR_LIMIT, "an edge with 2^31 alternatives");
+    if (ROOM(r, m->alt, m->nalts, m->cap_alts))
+        return -1;
+    return read_cost(r, &m->alt[m->nalts++]);
+}
+
 static int read_entry(struct reader *r)
 {
+    static const struct list alternatives = {"a list", "at least one [memory, time]",
+                                             INT_MAX, read_alternative};
     struct matrix *m = &r->m;
     char buf[PLACE];
-    int more, k = 0;
-    r->where.n = 3;
-    if (into_array(r, "at least one [memory, time]"))
+    if (m->nentries == TOPT_SEARCH_MAX_ENTRIES)
+        return topt_fail(r->err, TOPT_ERR_LIMIT, "%s: more than %d entries",
+                         place(r, buf), TOPT_SEARCH_MAX_ENTRIES);
+    int n = read_list(r, &alternatives);
+    if (n == 0)
+        return topt_fail(r->err, TOPT_ERR_INVAL, "%s must be %s of %s", place(r, buf),
+                         alternatives.name, alternatives.of);
+    if (n < 0 || ROOM(r, m->first, m->nentries + 1, m->cap_first))
         return -1;
-    for (; (more = topt_json_next(&r->json, k == 0, ']')) > 0; k++) {
-        r->where.n = 4;
-        r->where.at[3] = k;
-        if (m->nalts == INT32_MAX)
-            return topt_fail(r->err, TOPT_ERR_LIMIT, "an edge with 2^31 alternatives");
-        if (ROOM(r, m->alt, m->nalts, m->cap_alts) || read_cost(r, &m->alt[m->nalts]))
-            return -1;
-        m->nalts++;
-    }
-    r->where.n = 3;
-    if (!more && k == 0)
-        return topt_fail(r->err, TOPT_ERR_INVAL,
-                         "%s must be a list of at least one [memory, time]",
-                         place(r, buf));
-    return more;
+    m->first[++m->nentries] = (int32_t)m->nalts;
+    return 0;
 }
 
-static int read_row(struct reader *r, size_t *entries)
+static int read_row(struct reader *r)
 {
+    static const struct list entries = {"a row", "entries", MAX_CONFIGS, read_entry};
     struct matrix *m = &r->m;
     char buf[PLACE];
-    int more, n = 0;
-    r->where.n = 2;
-    if (into_array(r, "entries, one for each configuration of the consumer"))
-        return -1;
-    for (; (more = topt_json_next(&r->json, n == 0, ']')) > 0; n++) {
-        r->where.at[2] = n;
-        if (n == MAX_CONFIGS)
-            return topt_fail(r->err, TOPT_ERR_LIMIT, "%s: a row of more than %d entries",
-                             place(r, buf), MAX_CONFIGS);
-        if (*entries == TOPT_SEARCH_MAX_ENTRIES)
-            return topt_fail(r->err, TOPT_ERR_LIMIT, "%s: more than %d entries",
-                             place(r, buf), TOPT_SEARCH_MAX_ENTRIES);
-        if (ROOM(r, m->first, *entries + 1, m->cap_first) || read_entry(r))
-            return -1;
-        m->first[++*entries] = (int32_t)m->nalts;
-    }
-    r->where.n = 2;
-    if (!more && m->rows && n != m->cols)
+    int n = read_list(r, &entries);
+    if (n >= 0 && m->rows && n != m->cols)
         return topt_fail(r->err, TOPT_ERR_INVAL,
                          "%s has %d elements; the row before has %d", place(r, buf), n,
                          m->cols);
     m->cols = n;
-    return more;
+    m->rows++;
+    return n < 0 ? -1 : 0;
 }
 
 static int read_costs(struct reader *r)
 {
+    static const struct list rows = {"a list", "rows", MAX_CONFIGS, read_row};
     struct matrix *m = &r->m;
-    size_t entries = 0;
-    int more;
     m->rows = m->cols = 0;
-    m->nalts = 0;
-    r->where.field = "costs";
+    m->nalts = m->nentries = 0;
     if (ROOM(r, m->first, 0, m->cap_first))
         return -1;
     m->first[0] = 0;
-    if (topt_json_peek(&r->json) != '[')
-        return topt_fail(r->err, TOPT_ERR_INVAL,
-                         "edges[%" PRId64 "].costs must be a list", r->where.at[0]);
-    if (topt_json_take(&r->json, '['))
-        return -1;
-    for (; (more = topt_json_next(&r->json, m->rows == 0, ']')) > 0; m->rows++) {
-        r->where.at[1] = m->rows;
-        if (m->rows == MAX_CONFIGS)
-            return topt_fail(r->err, TOPT_ERR_LIMIT,
-                             "edges[%" PRId64 "]: more than %d rows", r->where.at[0],
-                             MAX_CONFIGS);
-        if (read_row(r, &entries))
-            return -1;
-    }
-    r->where.n = 1;
-    if (more)
+    if (read_list(r, &rows) < 0)
         return -1;
     r->named[r->nedges].rows = m->rows;
     r->named[r->nedges].cols = m->cols;
@@ -392,14 +343,12 @@ static int read_edge(struct reader *r)
 {
     static const struct field fields[] = {
         {"from", read_from}, {"to", read_to}, {"costs", read_costs}, {0}};
-    char prefix[PLACE];
     if (ROOM(r, r->edge, r->nedges, r->cap_edges) ||
         ROOM(r, r->named, r->nedges, r->cap_named))
         return -1;
     r->edge[r->nedges] = (struct topt_search_edge){0};
     r->named[r->nedges] = (struct named_edge){0};
-    snprintf(prefix, sizeof prefix, "edges[%zu].", r->nedges);
-    if (read_object(r, fields, prefix))
+    if (read_element(r, fields))
         return -1;
     r->nedges++;
     return 0;
@@ -407,44 +356,21 @@ static int read_edge(struct reader *r)
 
 /* ---- the document ------------------------------------------------------------------ */
 
-static int read_list(struct reader *r, const char *name, int (*read)(struct reader *r),
-                     const size_t *n)
-{
-    struct json_stream *j = &r->json;
-    int more;
-    if (topt_json_peek(j) && topt_json_peek(j) != '[')
-        return topt_fail(r->err, TOPT_ERR_INVAL, "%s must be a list", name);
-    if (topt_json_take(j, '['))
-        return -1;
-    while ((more = topt_json_next(j, *n == 0, ']')) > 0) {
-        r->where = (struct where){.list = name, .at = {(int64_t)*n}, .n = 1};
-        if (*n == MAX_OPS)
-            return topt_fail(r->err, TOPT_ERR_LIMIT, "more than %d %s", MAX_OPS, name);
-        if (topt_json_peek(j) && topt_json_peek(j) != '{')
-            return topt_fail(r->err, TOPT_ERR_INVAL, "%s[%zu] must be an object", name,
-                             *n);
-        if (read(r))
-            return -1;
-    }
-    return more;
-}
-
 static int read_ops(struct reader *r)
 {
-    return read_list(r, "ops", read_op, &r->nops);
+    static const struct list ops = {"a list", "operators", MAX_OPS, read_op};
+    return read_list(r, &ops) < 0 ? -1 : 0;
 }
 
 static int read_edges(struct reader *r)
 {
-    return read_list(r, "edges", read_edge, &r->nedges);
+    static const struct list edges = {"a list", "edges", MAX_OPS, read_edge};
+    return read_list(r, &edges) < 0 ? -1 : 0;
 }
 
 static int read_format(struct reader *r)
 {
-    int c = topt_json_peek(&r->json);
-    if (c && c != '"')
-        return topt_fail(r->err, TOPT_ERR_INVAL, "format must be a string");
-    if (topt_json_take_string(&r->json))
+    if (take_string(r))
         return -1;
     if (strcmp(r->json.string, "topt-costs/1"))
         return topt_fail(r->err, TOPT_ERR_INVAL,
@@ -456,8 +382,10 @@ static int read_format(struct reader *r)
 static int resolve(struct reader *r, size_t edge, const char *key, const char *name,
                    int *ret)
 {
-    *ret = find_op(r, name);
+    *ret = topt_intern(&r->names, name, strlen(name) + 1, NULL);
     if (*ret < 0)
+        return topt_costs_nomem(r->err);
+    if (*ret >= (int)r->nops)
         return topt_fail(r->err, TOPT_ERR_INVAL,
                          "edges[%zu].%s: no operator is named '%.60s'", edge, key, name);
     return 0;
@@ -496,10 +424,15 @@ static int read_document(struct reader *r)
 {
     static const struct field fields[] = {
         {"format", read_format}, {"ops", read_ops}, {"edges", read_edges}, {0}};
+    topt_json_advance(&r->json);
     int c = topt_json_peek(&r->json);
     if (c && c != '{')
         return topt_fail(r->err, TOPT_ERR_INVAL, "a cost file is a JSON object");
-    if (read_object(r, fields, "") || topt_json_take_end(&r->json) || resolve_edges(r))
+    if (read_object(r, fields))
+        return -1;
+    if (topt_json_peek(&r->json) || r->json.c >= 0 || ferror(r->json.file))
+        return topt_json_expected(&r->json, "the end of the document");
+    if (resolve_edges(r))
         return -1;
     struct topt_search_problem as_read = {(int)r->nops, r->op, (int)r->nedges, r->edge};
     if (topt_costs_order(&as_read, r->file->arena, &r->file->problem, &r->file->edges,
@@ -510,39 +443,33 @@ static int read_document(struct reader *r)
 
 static void reader_fini(struct reader *r)
 {
-    topt_json_stream_fini(&r->json);
-    topt_costs_store_fini(&r->store);
     free(r->m.first);
     free(r->m.alt);
     free(r->op);
     free(r->edge);
     free(r->named);
     free(r->configs);
-    free(r->names.slot);
 }
 
-static int read_costs_file(const char *text, size_t len, FILE *from,
-                           struct topt_costs_file **ret, struct topt_error *err)
+int topt_costs_load(FILE *from, struct topt_costs_file **ret, struct topt_error *err)
 {
     struct topt_costs_file *file = calloc(1, sizeof *file);
-    struct reader *r = calloc(1, sizeof *r);
+    struct topt_arena *arena = topt_arena_create(0);
+    struct reader r = {.file = file,
+                       .err = err,
+                       .json = {.file = from, .line = 1, .err = err},
+                       .store = {{.arena = arena}, err},
+                       .names = {.arena = arena}};
     int rc = -1;
     *ret = NULL;
-    if (file)
-        file->arena = topt_arena_create(0);
-    if (!file || !file->arena || !r) {
+    if (file && arena) {
+        file->arena = arena;
+        rc = read_document(&r);
+        reader_fini(&r);
+    } else {
+        topt_arena_destroy(arena);
         topt_costs_nomem(err);
-        goto out;
     }
-    r->file = file;
-    r->err = err;
-    if (!topt_json_stream_init(&r->json, text, len, from, err) &&
-        !topt_costs_store_init(&r->store, file->arena, err))
-        rc = read_document(r);
-out:
-    if (r)
-        reader_fini(r);
-    free(r);
     if (rc)
         topt_costs_destroy(file);
     else
@@ -553,12 +480,13 @@ out:
 int topt_costs_read(const char *text, size_t len, struct topt_costs_file **ret,
                     struct topt_error *err)
 {
-    return read_costs_file(text, len, NULL, ret, err);
-}
-
-int topt_costs_load(FILE *from, struct topt_costs_file **ret, struct topt_error *err)
-{
-    return read_costs_file(NULL, 0, from, ret, err);
+    FILE *from = fmemopen((void *)text, len, "r");
+    *ret = NULL;
+    if (!from)
+        return topt_costs_nomem(err);
+    int rc = topt_costs_load(from, ret, err);
+    fclose(from);
+    return rc;
 }
 
 const struct topt_search_problem *topt_costs_problem(const struct topt_costs_file *f)

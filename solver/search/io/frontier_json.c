@@ -1,14 +1,13 @@
 /* frontier_json.c - a frontier as JSON, as fast as it can be found.
  *
  * An answer can be larger than all the search needs: 41,815 strategies of 959 choices are
- * 250 MB.  It is written point after point.  The line of a point is kept and mended where
- * the next one differs, which is in few places, and mostly by a digit for a digit:
+ * 250 MB.  It is written point after point, and of a point's line only what is behind the
+ * first choice that differs from the point before:
  *
  *     "conv1":3,"conv2":7,"conv3":12,...       at[0], at[1], ...: where numbers begin
  *             ^         ^
  *     "conv1":3,"conv2":4,"conv3":12,...
- *
- * Only where a number becomes longer or shorter, what is behind it is written anew. */
+ */
 #include "frontier_json.h"
 
 #include "topt_text.h"
@@ -29,7 +28,7 @@ struct line {
     int32_t *value;
     size_t n;         /* choices */
     const int *place; /* by edge: where its alternative is written */
-    int32_t *alt;     /* of the point at hand, in that order */
+    int32_t *next;    /* of the point at hand, in the order of the text */
 };
 
 /* ---- names ------------------------------------------------------------------------- */
@@ -66,7 +65,7 @@ static void line_fini(struct line *l)
     free(l->text);
     free(l->at);
     free(l->value);
-    free(l->alt);
+    free(l->next);
 }
 
 /* ---- a line ------------------------------------------------------------------------ */
@@ -108,32 +107,6 @@ static void put_choices(struct line *l, size_t from)
     l->at[l->n] = put(l->text, at, "]}");
 }
 
-static int digits(int32_t value)
-{
-    int n = 1;
-    while (value /= 10)
-        n++;
-    return n;
-}
-
-/* Mend the line; what is behind the first number of another length is put anew. */
-static void change_choices(struct line *l, size_t from, const int32_t *value, size_t n)
-{
-    size_t again = SIZE_MAX;
-    for (size_t k = 0; k < n; k++) {
-        size_t i = from + k;
-        if (l->value[i] == value[k])
-            continue;
-        if (again == SIZE_MAX && digits(l->value[i]) == digits(value[k]))
-            put_int(l->text, l->at[i], value[k]);
-        else if (again == SIZE_MAX)
-            again = i;
-        l->value[i] = value[k];
-    }
-    if (again != SIZE_MAX)
-        put_choices(l, again);
-}
-
 static int line_init(struct line *l, const struct topt_search_problem *p,
                      const int *edges)
 {
@@ -144,8 +117,8 @@ static int line_init(struct line *l, const struct topt_search_problem *p,
     l->text = malloc(bytes + l->n * (DIGITS + 1) + sizeof before_edges + 8);
     l->at = calloc(l->n + 1, sizeof *l->at);
     l->value = calloc(l->n + 1, sizeof *l->value);
-    l->alt = calloc((size_t)p->nedges + 1, sizeof *l->alt);
-    if (!l->text || !l->at || !l->value || !l->alt)
+    l->next = calloc(l->n + 1, sizeof *l->next);
+    if (!l->text || !l->at || !l->value || !l->next)
         return -1;
     put_choices(l, 0);
     return 0;
@@ -153,11 +126,15 @@ static int line_init(struct line *l, const struct topt_search_problem *p,
 
 static void print_point(FILE *to, struct line *l, const struct topt_search_point *x)
 {
-    size_t nops = (size_t)l->p->nops;
-    change_choices(l, 0, x->config, nops);
+    size_t nops = (size_t)l->p->nops, same = 0;
+    memcpy(l->next, x->config, nops * sizeof *l->next);
     for (size_t i = 0; i < l->n - nops; i++)
-        l->alt[l->place ? (size_t)l->place[i] : i] = x->alt[i];
-    change_choices(l, nops, l->alt, l->n - nops);
+        l->next[nops + (l->place ? (size_t)l->place[i] : i)] = x->alt[i];
+    while (same < l->n && l->next[same] == l->value[same])
+        same++;
+    memcpy(l->value + same, l->next + same, (l->n - same) * sizeof *l->value);
+    if (same < l->n)
+        put_choices(l, same);
     fprintf(to, "{\"memory\":%" PRId64 ",\"time\":%" PRId64 ",\"configs\":{",
             x->cost.memory, x->cost.time);
     fwrite(l->text, 1, l->at[l->n], to);

@@ -17,7 +17,6 @@
  *
  * An operator goes only if the table that comes of it is over at most two others, has few
  * points an entry and takes a bounded number of sums; otherwise it stays an operator. */
-#include "block_elimination.h"
 
 #include "articulation.h"
 #include "condensed_problem.h"
@@ -25,6 +24,7 @@
 #include "search_common.h"
 #include "table_dominance.h"
 #include "topt_array.h"
+#include "topt_minmax.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -108,18 +108,13 @@ static void note_means(struct condensing *k)
                 ((double)count_points(k, ts->all[i]) + 1) / (double)ts->all[i]->nentries;
 }
 
-static int64_t at_least(int64_t least, int64_t n)
-{
-    return n > least ? n : least;
-}
-
 /* The entries of the largest table that is not made yet. */
 static int64_t largest_entries(const struct condensing *k)
 {
     const struct tables *ts = &k->c->plan.tables;
     int64_t n = 0;
     for (size_t i = k->nmade; i < ts->nall; i++)
-        n = at_least(n, ts->all[i]->nentries);
+        n = topt_max(n, ts->all[i]->nentries);
     return n;
 }
 
@@ -129,7 +124,7 @@ static int make_new(struct condensing *k, int mean)
     struct maker *m = &k->c->maker;
     size_t points = m->merge.n;
     int64_t work = m->merge.products;
-    int64_t most = at_least(TABLE_WORK, ENTRY_WORK * largest_entries(k));
+    int64_t most = topt_max(TABLE_WORK, ENTRY_WORK * largest_entries(k));
     m->mean = mean;
     struct topt_error err = {0};
     enum topt_made made = made_of_broken(k)
@@ -176,7 +171,7 @@ static int accept_table(struct condensing *k, const struct table *t, int mean)
         int64_t points = made ? count_points(k, t) : 0;
         if (made)
             k->verdict[t->id] =
-                points <= at_least(TABLE_POINTS, ENTRY_POINTS * t->nentries) &&
+                points <= topt_max(TABLE_POINTS, ENTRY_POINTS * t->nentries) &&
                         points <= mean * t->nentries
                     ? ACCEPTED
                     : REFUSED;
@@ -578,7 +573,7 @@ int topt_eliminate_blocks(const struct topt_search_problem *p, const char *keep,
     struct condensing k = {.p = p, .options = options, .c = ret, .err = err};
     *ret = (struct condensed){0};
     k.max_work =
-        at_least(TOTAL_WORK, (int64_t)(PAIR_WORK * fmin(topt_search_pairs(p), 1e12)));
+        topt_max(TOTAL_WORK, (int64_t)(PAIR_WORK * fmin(topt_search_pairs(p), 1e12)));
     if (options->max_work && options->max_work / 4 < k.max_work)
         k.max_work = options->max_work / 4;
     int rc = condense(&k, keep);

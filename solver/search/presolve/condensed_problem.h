@@ -1,5 +1,5 @@
 /* condensed_problem.h - the problem that is left when blocks have become edges.
- * Internal to this folder.  Thread safety: as block_elimination.h. */
+ * Internal to this folder.  Thread safety: one owner; lift.c only reads it. */
 #ifndef TOPT_SEARCH_CONDENSED_PROBLEM_H
 #define TOPT_SEARCH_CONDENSED_PROBLEM_H
 
@@ -27,5 +27,18 @@ const struct factor *topt_own_factor(const struct elimination_plan *p, int op, i
  * 0, or -1: memory. */
 int topt_condensed_problem(struct condensed *c, const char *gone,
                            struct topt_error *err) TOPT_MUST_CHECK;
+
+/* block_elimination.c: of operators of 'p', those stay that 'keep' marks and those where blocks
+ * hang together; of the others, those whose tables stay small go.  Points beyond the options'
+ * limits are left out.  0, or -1; finish also what failed. */
+int topt_eliminate_blocks(const struct topt_search_problem *p, const char *keep,
+                          const struct topt_search_options *options,
+                          struct condensed *ret, struct topt_error *err) TOPT_MUST_CHECK;
+void topt_condensed_fini(struct condensed *c);
+
+/* lift.c: add the points of 'from', a frontier of the condensed problem, to 'into', one of
+ * the original. */
+int topt_lift(const struct condensed *c, struct topt_frontier *from,
+              struct topt_frontier *into, struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

@@ -6,8 +6,9 @@
  * which two points it was made, down to the leaves, which are the original's own choices.
  * Strategies come as differences (strategies.h): only what an operator's change touches,
  * itself and its edges, is walked again. */
+#include "articulation.h"
 #include "frontier.h"
-#include "lift.h"
+#include "condensed_problem.h"
 
 #include "strategies.h"
 
@@ -115,22 +116,6 @@ static void lift_changes(struct lifting *l, const struct strategies *s, size_t n
         lift_edge(l, l->queue[i], strategy);
 }
 
-/* Edges by operator: counted, then put in place from the back. */
-static void find_edges(struct lifting *l)
-{
-    const struct topt_search_problem *q = &l->c->problem;
-    for (int e = 0; e < q->nedges; e++) {
-        l->first[q->edge[e].from]++;
-        l->first[q->edge[e].to]++;
-    }
-    for (int i = 0; i < q->nops; i++)
-        l->first[i + 1] += l->first[i];
-    for (int e = 0; e < q->nedges; e++) {
-        l->of[--l->first[q->edge[e].from]] = e;
-        l->of[--l->first[q->edge[e].to]] = e;
-    }
-}
-
 static int init(struct lifting *l)
 {
     const struct elimination_plan *plan = &l->c->plan;
@@ -146,7 +131,7 @@ static int init(struct lifting *l)
     if (!l->stack || !l->choice || !l->first || !l->of || !l->seen || !l->queue ||
         !l->change)
         return -1;
-    find_edges(l);
+    topt_graph_edges(&l->c->problem, l->first, l->of);
     return 0;
 }
 

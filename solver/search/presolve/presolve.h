@@ -3,24 +3,15 @@
 #ifndef TOPT_SEARCH_PRESOLVE_H
 #define TOPT_SEARCH_PRESOLVE_H
 
-#include "block_elimination.h"
+#include "condensed_problem.h"
 #include "config_dominance.h"
-
-enum { TOPT_PRESOLVE_STEPS = 2 };
-
-/* The problem that one reduction made of the one before it. */
-struct presolve_step {
-    const struct reduction *by;
-    struct reduced_problem configs; /* one of these, by the reduction */
-    struct condensed blocks;
-};
 
 struct presolve {
     const struct topt_search_problem *original;
     const struct topt_search_problem *problem; /* what is left */
     const struct topt_search_options *options;
-    struct presolve_step step[TOPT_PRESOLVE_STEPS];
-    int nsteps;
+    struct reduced_problem configs; /* the original with fewer configurations */
+    struct condensed blocks;        /* that with blocks as edges */
     char
         *cutset; /* by operator of what is left: not to be eliminated; NULL: none known */
 };
@@ -31,7 +22,7 @@ struct presolve {
 int topt_presolve_pays(const struct topt_search_problem *problem,
                        const struct topt_search_options *options);
 
-/* All reductions, one after the other.  Finish also what failed. */
+/* Both reductions, one after the other.  Finish also what failed. */
 int topt_presolve(struct presolve *p, const struct topt_search_problem *problem,
                   const struct topt_search_options *options,
                   struct topt_error *err) TOPT_MUST_CHECK;
