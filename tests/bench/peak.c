@@ -3,7 +3,7 @@
 #include "lifetimes.h"
 #include "grid.h"
 #include "grid_data.h"
-#include "solutions.h"
+#include "free.h"
 #include "peak.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "grid_data.h"
 #include "planning.h"
 #include "request.h"
-#include "solutions.h"
+#include "free.h"
 #include "topt_choices.h"
 
 #include <math.h>

@@ -11,9 +11,8 @@
 #include "grid.h"
 #include "lifetimes.h"
 #include "memo.h"
-#include "problem.h"
+#include "free.h"
 #include "request.h"
-#include "solve.h"
 #include "topt_progress.h"
 
 #include <math.h>

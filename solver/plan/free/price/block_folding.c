@@ -1,0 +1,523 @@
+/* block_folding.c - blocks that choose alike, as one block.
+ *
+ * All nodes at one position of the blocks of a kind become one variable, which pays for them
+ * all; all alike edges between two variables become one term.  The edge from a block to the
+ * next becomes one that leads back: a term is written from the lower variable to the higher,
+ * with its table transposed where that is against the flow, so that the search sees no
+ * circle.  What is recomputed in backward is there for one block at a time and counts
+ * once, or, where units recompute, for the nodes that stand in one of them.
+ *
+ * Boundaries are no special case: the first block's edges come from elsewhere and are
+ * terms of their own. */
+#include "block_folding.h"
+#include "edge_multiplicity.h"
+#include "problem_data.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- variables --------------------------------------------------------------------- */
+
+/* The operator in the first block that a node stands at, or -1. */
+static int position_of(const struct topt_problem *p, const struct node *n)
+{
+    const struct topt_blocks *b = p->options.alike ? p->options.blocks : NULL;
+    int op = topt_node_operator(p, n), kind = b ? b->kind[op] : -1;
+    return kind >= 0 ? b->of[kind].first + b->position[op] : -1;
+}
+
+/* Hubs at one position may differ at the last block, and then choose by themselves. */
+static int same_list(const struct family *a, const struct family *b)
+{
+    return (a->op >= 0) == (b->op >= 0) && a->n == b->n &&
+           !memcmp(a->config, b->config, (size_t)a->n * sizeof *a->config) &&
+           !memcmp(a->hub_keep, b->hub_keep, (size_t)a->n);
+}
+
+/* While variables are made: where they stand, and a node of each. */
+struct variables {
+    int *position_of, *node;
+};
+
+static int variable_of(const struct topt_problem *p, const struct variables *s, int at,
+                       const struct node *n)
+{
+    for (int i = 0; at >= 0 && i < p->nvariables; i++)
+        if (s->position_of[i] == at &&
+            same_list(&p->family[p->node[s->node[i]].family], &p->family[n->family]))
+            return i;
+    return p->nvariables;
+}
+
+/* A hub is named after its tensor, which has the name of its producer. */
+static const char *name_node(struct topt_problem *p, const struct node *n,
+                             const char *prefix)
+{
+    const char *name = p->k.model->tensor[n->tensor].name;
+    if (!*prefix)
+        return name;
+    size_t size = strlen(name) + strlen(prefix) + 1;
+    char *s = topt_arena_alloc(p->names, size, 1);
+    if (s)
+        snprintf(s, size, "%s%s", prefix, name);
+    return s;
+}
+
+static int make_variables(struct topt_problem *p, struct topt_error *err)
+{
+    size_t n = (size_t)p->nnodes + 1;
+    struct variables s = {malloc(n * sizeof *s.position_of), malloc(n * sizeof *s.node)};
+    int rc = s.position_of && s.node ? 0 : topt_nomem(err, "the problem");
+    for (int i = 0; i < p->nnodes && !rc; i++) {
+        struct node *node = &p->node[i];
+        int at = position_of(p, node), variable = variable_of(p, &s, at, node);
+        node->variable = variable;
+        if (variable < p->nvariables)
+            continue;
+        p->variable[variable] =
+            (struct variable){.name = name_node(p, node, node->op >= 0 ? "" : "hub:")};
+        if (!p->variable[variable].name)
+            rc = topt_nomem(err, "the problem");
+        s.position_of[variable] = at;
+        s.node[variable] = i;
+        p->nvariables++;
+    }
+    free(s.position_of);
+    free(s.node);
+    return rc;
+}
+
+static int find_places(struct topt_problem *p, struct topt_error *err)
+{
+    /* Each may have a mirror. */
+    p->variable = malloc(2 * ((size_t)p->nnodes + 1) * sizeof *p->variable);
+    return p->variable ? make_variables(p, err) : topt_nomem(err, "the problem");
+}
+
+/* A part has the variables of the whole, even where lists came to be the same. */
+static int copy_places(struct topt_problem *p, struct topt_error *err)
+{
+    p->variable = malloc(2 * ((size_t)p->nnodes + 1) * sizeof *p->variable);
+    if (!p->variable)
+        return topt_nomem(err, "the problem");
+    p->nvariables = p->of->nvariables - p->of->nmirrors;
+    memcpy(p->variable, p->of->variable, (size_t)p->nvariables * sizeof *p->variable);
+    for (int i = 0; i < p->nnodes; i++)
+        p->node[i].variable = p->of->node[i].variable;
+    return 0;
+}
+
+/* ---- choices ----------------------------------------------------------------------- */
+
+static int parts_same(const struct domain_part *a, int na, const struct domain_part *b,
+                      int nb)
+{
+    if (na != nb)
+        return 0;
+    for (int i = 0; i < na; i++)
+        if (a[i].family != b[i].family || a[i].times != b[i].times ||
+            a[i].paying != b[i].paying)
+            return 0;
+    return 1;
+}
+
+/* Add 'times' times 'by'; 1 where that overflows. */
+static int charge(int64_t *sum, int64_t by, int64_t times)
+{
+    int64_t all = 0;
+    return __builtin_mul_overflow(by, times, &all) ||
+           __builtin_add_overflow(*sum, all, sum);
+}
+
+/* The bytes that blocks of part 'k' recompute beyond those of the parts before: the largest
+ * needs its room once, and a first block without gradients at its start recomputes less. */
+static int64_t recomputed_beyond(const struct topt_problem *p,
+                                 const struct domain_part *part, int k, int config)
+{
+    int64_t most = 0, own = 0;
+    for (int j = 0; j <= k; j++) {
+        const struct family *f = &p->family[part[j].family];
+        most = own > most ? own : most;
+        own = f->recomputed[config] / f->among;
+    }
+    return own > most ? own - most : 0;
+}
+
+/* What nodes of some families cost together, by configuration: added to what is there;
+ * what is recomputed counts once, or, by unit, for each node of the unit that pays, and of
+ * what is in flight the most.  1 where that
+ * overflows. */
+static int parts_sum(const struct topt_problem *p, const struct domain_part *part,
+                     int nparts, struct topt_cost *cost, int64_t *transient,
+                     int64_t *waiting)
+{
+    int64_t once = topt_parts_once(p, part, nparts);
+    int bad = 0;
+    for (int k = 0; k < nparts; k++) {
+        const struct family *f = &p->family[part[k].family];
+        for (int i = 0; i < f->n; i++) {
+            bad |= charge(&cost[i].memory, f->cost[i].memory, part[k].times) |
+                   charge(&cost[i].time, f->cost[i].time, part[k].times) |
+                   charge(&cost[i].memory, recomputed_beyond(p, part, k, i), once);
+            if (f->transient[i] > transient[i])
+                transient[i] = f->transient[i];
+            if (f->waiting[i] > waiting[i])
+                waiting[i] = f->waiting[i];
+        }
+    }
+    return bad;
+}
+
+static int add_up(const struct topt_problem *p, struct domain *c, struct topt_error *err)
+{
+    int bad = parts_sum(p, c->part, c->nparts, c->cost, c->transient, c->waiting);
+    return bad ? topt_fail(err, TOPT_ERR_LIMIT, "the cost of repeated blocks overflows")
+               : 0;
+}
+
+/* Do two configurations look the same from every edge? */
+static int same_classes(const struct topt_problem *p, const struct domain *c, int a,
+                        int b)
+{
+    for (int k = 0; k < c->nparts; k++) {
+        const struct family *f = &p->family[c->part[k].family];
+        if (f->from_class[a] != f->from_class[b])
+            return 0;
+        for (int i = 0; i < f->ninputs; i++)
+            if (f->to_class[i][a] != f->to_class[i][b])
+                return 0;
+    }
+    return 1;
+}
+
+static int no_worse(const struct domain *c, int a, int b)
+{
+    return c->cost[a].memory <= c->cost[b].memory && c->cost[a].time <= c->cost[b].time &&
+           c->transient[a] <= c->transient[b] && c->waiting[a] <= c->waiting[b];
+}
+
+/* List the configurations that none in the same classes is at least as good as; of equals
+ * the first stays.  'next' chains the configurations of a producer's class. */
+static int drop_dominated(const struct topt_problem *p, struct domain *c,
+                          struct topt_error *err)
+{
+    const struct family *f = &p->family[c->part[0].family];
+    int *head = malloc(((size_t)f->nfrom + 1) * sizeof *head);
+    int *next = malloc(((size_t)f->n + 1) * sizeof *next);
+    uint8_t *out = calloc((size_t)f->n + 1, 1);
+    int rc = head && next && out ? 0 : topt_nomem(err, "the problem");
+    for (int i = 0; i < f->nfrom && !rc; i++)
+        head[i] = -1;
+    for (int i = 0; i < f->n && !rc; i++) {
+        int *first = &head[f->from_class[i]];
+        for (int j = *first; j >= 0 && !p->options.keep_dominated; j = next[j]) {
+            if (out[j] || !same_classes(p, c, i, j))
+                continue;
+            if (no_worse(c, j, i)) {
+                out[i] = 1;
+                break;
+            }
+            out[j] = (uint8_t)no_worse(c, i, j);
+        }
+        next[i] = *first;
+        *first = i;
+    }
+    for (int i = 0; i < f->n && !rc; i++) {
+        if (out[i])
+            continue;
+        int n = c->n++;
+        c->config[n] = i;
+        c->cost[n] = c->cost[i];
+        c->transient[n] = c->transient[i];
+        c->waiting[n] = c->waiting[i];
+    }
+    free(head);
+    free(next);
+    free(out);
+    return rc;
+}
+
+static int alloc_choice(const struct topt_problem *p, struct domain *c, int n)
+{
+    size_t z = (size_t)n + 1;
+    c->config = calloc(z, sizeof *c->config);
+    c->cost = calloc(z, sizeof *c->cost);
+    c->transient = calloc(z, sizeof *c->transient);
+    c->waiting = calloc(z, sizeof *c->waiting);
+    c->kept = calloc(z, sizeof *c->kept);
+    c->kept_cost = calloc(z, sizeof *c->kept_cost);
+    int ok =
+        c->config && c->cost && c->transient && c->waiting && c->kept && c->kept_cost;
+    for (int k = 0; k < c->nparts; k++) {
+        struct domain_part *t = &c->part[k];
+        t->from_class = calloc(z, sizeof *t->from_class);
+        ok = ok && t->from_class;
+        for (int i = 0; i < p->family[t->family].ninputs; i++) {
+            t->to_class[i] = calloc(z, sizeof *t->to_class[i]);
+            ok = ok && t->to_class[i];
+        }
+    }
+    return ok ? 0 : -1;
+}
+
+/* The domain of the given parts, which are copied where it is new. */
+static int domain_of(struct topt_problem *p, const struct domain_part *part, int nparts,
+                     struct topt_error *err)
+{
+    for (int i = 0; i < p->ndomains; i++)
+        if (parts_same(p->domain[i].part, p->domain[i].nparts, part, nparts))
+            return i;
+    struct domain *c = &p->domain[p->ndomains];
+    *c = (struct domain){.part = calloc((size_t)nparts, sizeof *c->part)};
+    p->ndomains++;
+    if (!c->part)
+        return topt_nomem(err, "the problem");
+    c->nparts = nparts;
+    for (int k = 0; k < nparts; k++)
+        c->part[k] = (struct domain_part){
+            .family = part[k].family, .times = part[k].times, .paying = part[k].paying};
+    if (alloc_choice(p, c, p->family[part[0].family].n))
+        return topt_nomem(err, "the problem");
+    return add_up(p, c, err) || drop_dominated(p, c, err) ? -1 : p->ndomains - 1;
+}
+
+/* Families of a variable's nodes, in the order of the nodes. */
+static int parts_of(const struct topt_problem *p, const int *nodes, int n,
+                    struct domain_part *ret)
+{
+    int nparts = 0;
+    for (int i = 0; i < n; i++) {
+        int k = 0, family = p->node[nodes[i]].family;
+        while (k < nparts && ret[k].family != family)
+            k++;
+        if (k == nparts)
+            ret[nparts++] = (struct domain_part){.family = family};
+        ret[k].times++;
+        ret[k].paying += topt_node_pays(p, &p->node[nodes[i]]);
+    }
+    return nparts;
+}
+
+/* Nodes sorted by variable, by counting. */
+static void by_place(const struct topt_problem *p, int *first, int *nodes)
+{
+    for (int i = 0; i < p->nnodes; i++)
+        first[p->node[i].variable + 1]++;
+    for (int i = 0; i < p->nvariables; i++)
+        first[i + 1] += first[i];
+    for (int i = p->nnodes - 1; i >= 0; i--)
+        nodes[--first[p->node[i].variable + 1]] = i;
+    /* first[variable + 1] is now where the variable begins */
+}
+
+static int make_choices(struct topt_problem *p, struct topt_error *err)
+{
+    size_t n = (size_t)p->nnodes + 2;
+    int *first = calloc(n, sizeof *first), *nodes = calloc(n, sizeof *nodes);
+    struct domain_part *part = calloc(n, sizeof *part);
+    int rc = first && nodes && part ? 0 : topt_nomem(err, "the problem");
+    if (!rc)
+        by_place(p, first, nodes);
+    for (int i = 0; i < p->nvariables && !rc; i++) {
+        int from = first[i + 1], to = i + 1 < p->nvariables ? first[i + 2] : p->nnodes;
+        int nparts = parts_of(p, nodes + from, to - from, part);
+        p->variable[i].domain = domain_of(p, part, nparts, err);
+        rc = p->variable[i].domain < 0 ? -1 : 0;
+    }
+    free(first);
+    free(nodes);
+    free(part);
+    return rc;
+}
+
+/* ---- terms ------------------------------------------------------------------------- */
+
+static int part_number(const struct topt_problem *p, const struct node *n)
+{
+    const struct domain *c = &p->domain[p->variable[n->variable].domain];
+    int k = 0;
+    while (c->part[k].family != n->family)
+        k++;
+    return k;
+}
+
+/* The variable that takes what the node's takes. */
+static int mirror_of(struct topt_problem *p, const struct node *n, struct topt_error *err)
+{
+    for (int i = 0; i < p->nmirrors; i++)
+        if (p->mirror[i].of == n->variable)
+            return p->mirror[i].variable;
+    const char *name = name_node(p, n, n->op >= 0 ? "next:" : "next:hub:");
+    if (!name)
+        return topt_nomem(err, "the problem");
+    p->variable[p->nvariables] = (struct variable){p->variable[n->variable].domain, name};
+    p->mirror[p->nmirrors++] =
+        (struct mirror){.variable = p->nvariables, .of = n->variable};
+    return p->nvariables++;
+}
+
+/* Of two tables at one position, which a block pays for what is recomputed there: one of a
+ * tensor that has a gradient before one of a first block's that has none, else the
+ * first. */
+static int pays_instead(const struct topt_problem *p, const struct term *l, int table)
+{
+    return l->once && p->table[table].trained && !p->table[l->multiplicity].trained;
+}
+
+/* A block uses a tensor once at an input of a variable; a second table there is what the
+ * first or last block pays instead. */
+static int term_of(struct topt_problem *p, const struct edge *e, struct topt_error *err)
+{
+    const struct node *a = &p->node[e->from], *b = &p->node[e->to];
+    int alone = 1, to = b->variable;
+    if (a->variable == b->variable && (to = mirror_of(p, b, err)) < 0)
+        return -1;
+    for (int i = position_of(p, b) >= 0 ? 0 : p->nterms; i < p->nterms; i++) {
+        struct term *l = &p->term[i];
+        if (l->from != a->variable || l->to != to || l->input != e->input)
+            continue;
+        alone = 0;
+        if (l->multiplicity == e->table)
+            return i;
+        if (pays_instead(p, l, e->table)) {
+            l->once = 0;
+            alone = 1;
+        }
+    }
+    p->term[p->nterms] = (struct term){.from = a->variable,
+                                       .to = to,
+                                       .from_part = part_number(p, a),
+                                       .to_part = part_number(p, b),
+                                       .input = e->op >= 0 ? e->input : 0,
+                                       .multiplicity = e->table,
+                                       .once = alone};
+    return p->nterms++;
+}
+
+/* Until now a term's multiplicity was the number of its table. */
+static int multiplicity_of(struct topt_problem *p, const struct term *l)
+{
+    int transposed = l->from > l->to;
+    for (int i = 0; i < p->nmultiplicities; i++) {
+        const struct multiplicity *t = &p->multiplicity[i];
+        if (t->table == l->multiplicity && t->times == l->times && t->once == l->once &&
+            t->transposed == transposed)
+            return i;
+    }
+    p->multiplicity[p->nmultiplicities] = (struct multiplicity){.table = l->multiplicity,
+                                                                .times = l->times,
+                                                                .once = l->once,
+                                                                .transposed = transposed};
+    return p->nmultiplicities++;
+}
+
+/* How often a term pays for what its edges recompute: as often as they lead into the unit that
+ * pays, and those of other units into its variables as blocks have it, if none of the same
+ * place does. */
+static int64_t once_by_unit(const struct topt_problem *p, const struct term *l)
+{
+    const struct domain *c = &p->domain[p->variable[l->to].domain];
+    if (l->paying || !l->once || !topt_parts_once(p, c->part, c->nparts))
+        return l->paying;
+    for (int i = 0; i < p->nterms; i++) {
+        const struct term *o = &p->term[i];
+        if (o->paying && o->from == l->from && o->to == l->to && o->input == l->input)
+            return 0;
+    }
+    return 1;
+}
+
+static int make_links(struct topt_problem *p, struct topt_error *err)
+{
+    for (int i = 0; i < p->nedges; i++) {
+        int l = p->edge[i].term = term_of(p, &p->edge[i], err);
+        if (l < 0)
+            return -1;
+        p->term[l].times++;
+        p->term[l].paying += topt_node_pays(p, &p->node[p->edge[i].to]);
+    }
+    for (int i = 0; p->paying >= 0 && i < p->nterms; i++)
+        p->term[i].once = once_by_unit(p, &p->term[i]);
+    for (int i = 0; i < p->nterms; i++)
+        p->term[i].multiplicity = multiplicity_of(p, &p->term[i]);
+    return topt_multiplicities_charge(p, err);
+}
+
+/* Equal numbers only. */
+static int fill_mirror(const struct topt_problem *p, struct mirror *m)
+{
+    int n = p->domain[p->variable[m->of].domain].n;
+    size_t z = (size_t)n;
+    m->cost = calloc(z + 1, sizeof *m->cost);
+    m->alt = calloc(z + 1, sizeof *m->alt);
+    m->number = calloc(z + 1, sizeof *m->number);
+    m->first = calloc(z * z + 1, sizeof *m->first);
+    if (!m->cost || !m->alt || !m->number || !m->first)
+        return -1;
+    for (int i = 0; i < n; i++)
+        m->number[i] = i;
+    return 0;
+}
+
+int topt_fold_blocks(struct topt_problem *p, struct topt_error *err)
+{
+    size_t nodes = (size_t)p->nnodes + 1, edges = (size_t)p->nedges + 1;
+    /* Room for as many as there can be, most of it never touched; each is set as a
+     * whole. */
+    p->domain = malloc(nodes * sizeof *p->domain);
+    p->mirror = malloc(nodes * sizeof *p->mirror);
+    p->term = malloc(edges * sizeof *p->term);
+    p->multiplicity = malloc(edges * sizeof *p->multiplicity);
+    p->search_op = malloc(2 * nodes * sizeof *p->search_op);
+    p->search_edge = malloc((edges + nodes) * sizeof *p->search_edge);
+    if (!p->domain || !p->mirror || !p->term || !p->multiplicity || !p->search_op ||
+        !p->search_edge)
+        return topt_nomem(err, "the problem");
+    if (((p->of ? copy_places(p, err) : find_places(p, err))) || make_choices(p, err) ||
+        make_links(p, err))
+        return -1;
+    for (int i = 0; i < p->nmirrors; i++)
+        if (fill_mirror(p, &p->mirror[i]))
+            return topt_nomem(err, "the problem");
+    return 0;
+}
+
+/* ---- freeing ----------------------------------------------------------------------- */
+
+static void choice_fini(struct domain *c)
+{
+    for (int k = 0; k < c->nparts; k++) {
+        free(c->part[k].from_class);
+        for (int i = 0; i < TOPT_MAX_INPUTS; i++)
+            free(c->part[k].to_class[i]);
+    }
+    free(c->part);
+    free(c->config);
+    free(c->cost);
+    free(c->transient);
+    free(c->waiting);
+    free(c->kept);
+    free(c->kept_cost);
+}
+
+void topt_unfold_blocks(struct topt_problem *p)
+{
+    for (int i = 0; p->domain && i < p->ndomains; i++)
+        choice_fini(&p->domain[i]);
+    for (int i = 0; p->multiplicity && i < p->nmultiplicities; i++)
+        topt_multiplicity_fini(&p->multiplicity[i]);
+    for (int i = 0; p->mirror && i < p->nmirrors; i++) {
+        free(p->mirror[i].cost);
+        free(p->mirror[i].alt);
+        free(p->mirror[i].number);
+        free(p->mirror[i].first);
+    }
+    free(p->variable);
+    free(p->domain);
+    free(p->mirror);
+    free(p->term);
+    free(p->multiplicity);
+    free(p->search_op);
+    free(p->search_edge);
+}

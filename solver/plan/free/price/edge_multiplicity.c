@@ -1,0 +1,275 @@
+/* edge_multiplicity.c - what terms pay: the costs of a table, so many times, under a cap on
+ * transients.
+ *
+ * Tables are large, so nothing is copied that can be shared.  Most tables have one
+ * multiplicity, whose times are multiplied into the table itself; most caps leave out
+ * nothing of most tables, which then are shown to the search as they are. */
+#include "edge_multiplicity.h"
+#include "edge_table.h"
+#include "problem_data.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct edge_table *table_of(const struct topt_problem *p,
+                                   const struct multiplicity *t)
+{
+    return &p->table[t->table];
+}
+
+/* Number in the table of entry (i, j) of the multiplicity. */
+static int64_t entry_of(const struct multiplicity *t, int64_t i, int64_t j)
+{
+    return t->transposed ? j * t->whole.from_classes + i : i * t->whole.to_classes + j;
+}
+
+/* ---- what is charged --------------------------------------------------------------- */
+
+/* Is a table's cost charged as it is? */
+static int is_plain(const struct edge_table *e, const struct multiplicity *t)
+{
+    return t->times == 1 && !(t->once && e->recomputes);
+}
+
+/* Bytes that alternative 'a' of an entry of the table recomputes. */
+static int64_t recomputed_bytes(const struct topt_problem *p, const struct edge_table *e,
+                                int64_t entry, struct edge_fact fact)
+{
+    int64_t cols = p->family[e->to].nto[e->input], rows = p->family[e->from].nfrom;
+    return (fact.recomputed & RECOMPUTED_FROM ? e->end_bytes[entry / cols] : 0) +
+           (fact.recomputed & RECOMPUTED_TO ? e->end_bytes[rows + entry % cols] : 0);
+}
+
+int64_t topt_table_recomputed_most(const struct topt_problem *p,
+                                   const struct edge_table *e)
+{
+    int64_t most = 0, n = e->recomputes ? topt_table_entries(p, e) : 0;
+    for (int64_t i = 0; i < n; i++)
+        for (int32_t a = e->first[i]; a < e->first[i + 1]; a++) {
+            int64_t bytes = recomputed_bytes(p, e, i, e->fact[a]);
+            most = bytes > most ? bytes : most;
+        }
+    return most;
+}
+
+/* 'times' times 'by'; overflow sets *ret_bad. */
+static int64_t multiply(int64_t by, int64_t times, int *ret_bad)
+{
+    int64_t all = 0;
+    *ret_bad |= __builtin_mul_overflow(by, times, &all);
+    return all;
+}
+
+/* Charge the alternatives of an entry of the table, into 'ret', which may be their own
+ * place. */
+static int charge_entry(const struct topt_problem *p, struct multiplicity *t,
+                        int64_t entry, struct topt_cost *ret)
+{
+    const struct edge_table *e = table_of(p, t);
+    int bad = 0;
+    for (int32_t a = e->first[entry]; a < e->first[entry + 1]; a++, ret++) {
+        int64_t again =
+            t->once && e->recomputes
+                ? recomputed_bytes(p, e, entry, e->fact[a]) / p->family[e->to].among
+                : 0;
+        again = multiply(again, t->once, &bad);
+        *ret = (struct topt_cost){multiply(e->cost[a].memory, t->times, &bad),
+                                  multiply(e->cost[a].time, t->times, &bad)};
+        bad |= __builtin_add_overflow(ret->memory, again, &ret->memory);
+        if (ret->memory < t->least.memory)
+            t->least.memory = ret->memory;
+        if (ret->time < t->least.time)
+            t->least.time = ret->time;
+    }
+    return bad;
+}
+
+static int overflows(struct topt_error *err)
+{
+    return topt_fail(err, TOPT_ERR_LIMIT, "the cost of repeated blocks overflows");
+}
+
+static int charge_in_place(const struct topt_problem *p, struct multiplicity *t,
+                           struct topt_error *err)
+{
+    const struct edge_table *e = table_of(p, t);
+    int64_t n = topt_table_entries(p, e);
+    int bad = 0;
+    for (int64_t i = 0; i < n; i++)
+        bad |= charge_entry(p, t, i, &e->cost[e->first[i]]);
+    return bad ? overflows(err) : 0;
+}
+
+static int charge_copy(const struct topt_problem *p, struct multiplicity *t,
+                       struct topt_error *err)
+{
+    const struct edge_table *e = table_of(p, t);
+    int64_t n = topt_table_entries(p, e), to = 0;
+    int32_t at = 0;
+    int bad = 0;
+    t->own_cost = malloc(((size_t)e->first[n] + 1) * sizeof *t->own_cost);
+    if (t->transposed)
+        t->own_first = malloc(((size_t)n + 1) * sizeof *t->own_first);
+    if (!t->own_cost || (t->transposed && !t->own_first))
+        return topt_nomem(err, "the problem");
+    t->whole.alt = t->own_cost;
+    if (t->own_first)
+        t->whole.first = t->own_first;
+    for (int64_t i = 0; i < t->whole.from_classes; i++)
+        for (int64_t j = 0; j < t->whole.to_classes; j++) {
+            int64_t entry = entry_of(t, i, j);
+            bad |= charge_entry(p, t, entry, &t->own_cost[at]);
+            if (t->own_first)
+                t->own_first[to++] = at;
+            at += e->first[entry + 1] - e->first[entry];
+        }
+    if (t->own_first)
+        t->own_first[to] = at;
+    return bad ? overflows(err) : 0;
+}
+
+/* The costs of a multiplicity, whose table has so many. */
+static int charge(struct topt_problem *p, struct multiplicity *t, int multiplicities,
+                  struct topt_error *err)
+{
+    struct edge_table *e = table_of(p, t);
+    int from = p->family[e->from].nfrom, to = p->family[e->to].nto[e->input];
+    int plain = is_plain(e, t), rc = 0;
+    t->whole = (struct topt_table){from, to, e->first, e->cost};
+    t->least = e->least;
+    if (t->transposed) {
+        t->whole.from_classes = to;
+        t->whole.to_classes = from;
+    }
+    if (!plain && e->first[topt_table_entries(p, e)])
+        t->least = (struct topt_cost){INT64_MAX, INT64_MAX};
+    if (t->transposed || (!plain && multiplicities > 1))
+        rc = charge_copy(p, t, err);
+    else if (!plain)
+        rc = charge_in_place(p, t, err);
+    t->at = t->whole;
+    if (t->own_cost && multiplicities == 1) { /* no longer read */
+        free(e->cost);
+        e->cost = NULL;
+    }
+    return rc;
+}
+
+/* Room for what caps leave: memory that is not touched before one does leave something
+ * out. */
+static int make_room(const struct topt_problem *p, struct multiplicity *t)
+{
+    const struct edge_table *e = table_of(p, t);
+    size_t n = (size_t)topt_table_entries(p, e);
+    t->kept_first = malloc((n + 1) * sizeof *t->kept_first);
+    t->kept_cost = malloc(((size_t)e->first[n] + 1) * sizeof *t->kept_cost);
+    return t->kept_first && t->kept_cost ? 0 : -1;
+}
+
+int topt_multiplicities_charge(struct topt_problem *p, struct topt_error *err)
+{
+    int *multiplicities = calloc((size_t)p->ntables + 1, sizeof *multiplicities), rc = 0;
+    if (!multiplicities)
+        return topt_nomem(err, "the problem");
+    for (int i = 0; i < p->nmultiplicities; i++)
+        multiplicities[p->multiplicity[i].table]++;
+    for (int i = 0; i < p->nmultiplicities && !rc; i++) {
+        struct multiplicity *t = &p->multiplicity[i];
+        rc = charge(p, t, multiplicities[t->table], err);
+        if (!rc && make_room(p, t))
+            rc = topt_nomem(err, "the problem");
+    }
+    free(multiplicities);
+    return rc;
+}
+
+void topt_multiplicity_fini(struct multiplicity *t)
+{
+    free(t->own_first);
+    free(t->own_cost);
+    free(t->kept_first);
+    free(t->kept_cost);
+    *t = (struct multiplicity){.table = t->table, .times = t->times};
+}
+
+/* ---- under caps -------------------------------------------------------------------- */
+
+/* Does any alternative of a table need more than 'most'? */
+static int leaves_out(const struct edge_table *e, int most)
+{
+    for (int code = most + 1; code < TOPT_TRANSIENT_CODES; code++)
+        if (e->occurs[code / 64] >> code % 64 & 1)
+            return 1;
+    return 0;
+}
+
+static int32_t cap_entry(const struct edge_table *e, struct multiplicity *t, int64_t from,
+                         int64_t entry, int32_t n)
+{
+    const struct topt_cost *cost = &t->whole.alt[t->whole.first[from]];
+    for (int32_t a = e->first[entry]; a < e->first[entry + 1]; a++, cost++)
+        if (e->fact[a].transient <= t->most)
+            t->kept_cost[n++] = *cost;
+    return n;
+}
+
+void topt_multiplicity_cap(const struct topt_problem *p, struct multiplicity *t,
+                           int64_t transient_cap)
+{
+    const struct edge_table *e = table_of(p, t);
+    t->most = TOPT_TRANSIENT_CODES;
+    if (transient_cap >= 0)
+        t->most = topt_transient_code(transient_cap);
+    if (transient_cap >= 0 && topt_transient_of(t->most) > transient_cap)
+        t->most--;
+    t->at = t->whole;
+    if (!leaves_out(e, t->most))
+        return;
+    int64_t from = 0;
+    t->kept_first[0] = 0;
+    for (int64_t i = 0; i < t->whole.from_classes; i++)
+        for (int64_t j = 0; j < t->whole.to_classes; j++, from++)
+            t->kept_first[from + 1] =
+                cap_entry(e, t, from, entry_of(t, i, j), t->kept_first[from]);
+    t->at.first = t->kept_first;
+    t->at.alt = t->kept_cost;
+}
+
+struct edge_fact topt_multiplicity_fact(const struct topt_problem *p,
+                                        const struct multiplicity *t, int from_class,
+                                        int to_class, int alt)
+{
+    const struct edge_table *e = table_of(p, t);
+    const struct edge_fact *f = &e->fact[e->first[entry_of(t, from_class, to_class)]];
+    while (f->transient > t->most || alt-- > 0)
+        f++;
+    return *f;
+}
+
+int64_t topt_multiplicity_recomputed(const struct topt_problem *p,
+                                     const struct multiplicity *t, int from_class,
+                                     int to_class, int alt)
+{
+    const struct edge_table *e = table_of(p, t);
+    struct edge_fact fact = topt_multiplicity_fact(p, t, from_class, to_class, alt);
+    return e->recomputes ? recomputed_bytes(p, e, entry_of(t, from_class, to_class), fact)
+                         : 0;
+}
+
+static void exchange(struct topt_cost *cost, int32_t n)
+{
+    for (int32_t i = 0; cost && i < n; i++)
+        cost[i] = (struct topt_cost){cost[i].time, cost[i].memory};
+}
+
+void topt_multiplicities_exchange(struct topt_problem *p)
+{
+    for (int i = 0; i < p->ntables; i++) {
+        const struct edge_table *e = &p->table[i];
+        exchange(e->cost, e->first[topt_table_entries(p, e)]);
+    }
+    for (int i = 0; i < p->nmultiplicities; i++) {
+        struct multiplicity *t = &p->multiplicity[i];
+        exchange(t->own_cost, t->whole.first[topt_table_entries(p, table_of(p, t))]);
+    }
+}

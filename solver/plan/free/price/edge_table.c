@@ -1,0 +1,263 @@
+/* edge_table.c - what edges between the configurations of two families cost, by class.
+ *
+ * An entry has one alternative or two: the consumer's copy is kept for backward, or the
+ * producer's, which is moved again.  One that another is as good as in everything is left
+ * out, and what stays is written by memory ascending, which is how the search wants it:
+ * it then reads the table as it is. */
+#include "edge_table.h"
+#include "moves.h"
+#include "problem_data.h"
+#include "restrict.h"
+#include "topt_array.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* An edge table while it is priced: numbers of the layouts at both ends. */
+struct pricing {
+    struct topt_problem *p;
+    struct edge_table *e;
+    const struct topt_edge_end *from, *to;
+    int nfrom, nto;
+    int restricted; /* not every edge is allowed */
+    int32_t nalts;
+};
+
+static const int32_t *number_of(const struct pricing *x, int from, int to)
+{
+    return &x->e->number[2 * (from >= 0 ? from : x->nfrom + to)];
+}
+
+static int number_ends(struct pricing *x)
+{
+    for (int i = 0; i < x->nfrom + x->nto; i++) {
+        const struct topt_edge_end *end =
+            i < x->nfrom ? &x->from[i] : &x->to[i - x->nfrom];
+        int32_t *number = &x->e->number[2 * i];
+        number[0] = topt_moves_number(x->p, x->e->moves, &end->value);
+        number[1] = topt_moves_number(x->p, x->e->moves, &end->grad);
+        if (number[0] < 0 || number[1] < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* All moves of values, and of gradients. */
+static int price_moves(struct pricing *x, struct topt_error *err)
+{
+    for (int i = 0; i < x->nfrom; i++) {
+        if (topt_problem_canceled(x->p, err))
+            return -1;
+        for (int j = 0; j < x->nto; j++)
+            if (topt_moves_ask(x->p, x->e->moves, number_of(x, i, 0)[0],
+                               number_of(x, -1, j)[0], err))
+                return -1;
+    }
+    for (int j = 0; x->e->trained && j < x->nto; j++) {
+        if (topt_problem_canceled(x->p, err))
+            return -1;
+        for (int i = 0; i < x->nfrom; i++)
+            if (topt_moves_ask(x->p, x->e->moves, number_of(x, -1, j)[1],
+                               number_of(x, i, 0)[1], err))
+                return -1;
+    }
+    return topt_moves_answer(x->p, x->e->moves, err);
+}
+
+/* Which ends' bytes add up to what is recomputed: there is nothing else to make. */
+static int which_recomputed(int64_t recomputed, int64_t from, int64_t to)
+{
+    int which = 0;
+    while (which < 4 && recomputed != (which & RECOMPUTED_FROM ? from : 0) +
+                                          (which & RECOMPUTED_TO ? to : 0))
+        which++;
+    return which;
+}
+
+/* Is an alternative no worse than another, whatever the caps and however often it is
+ * paid? */
+static int no_worse(const struct topt_edge_alternative *a,
+                    const struct topt_edge_alternative *b, int64_t move_ns)
+{
+    return a->kept <= b->kept && a->recomputed <= b->recomputed &&
+           a->moves * move_ns <= b->moves * move_ns &&
+           topt_transient_code(a->transient) <= topt_transient_code(b->transient);
+}
+
+/* Leave out the one of two alternatives that need not be listed, and put the others in
+ * order. */
+static int choose(const struct pricing *x, struct topt_edge_alternative at[2],
+                  int64_t move_ns)
+{
+    int all = x->p->options.keep_dominated;
+    if (!all && no_worse(&at[0], &at[1], move_ns))
+        return 1;
+    int out = !all && no_worse(&at[1], &at[0], move_ns);
+    if (out || at[1].kept < at[0].kept) {
+        struct topt_edge_alternative first = at[0];
+        at[0] = at[1];
+        at[1] = first;
+    }
+    return 2 - out;
+}
+
+/* Keep the alternatives at one pair of ends that a restriction allows. */
+static int restrict_to(const struct pricing *x, const struct topt_edge_end *from,
+                       const struct topt_edge_end *to, struct topt_edge_alternative at[2],
+                       int n)
+{
+    int left = 0;
+    for (int k = 0; k < n; k++)
+        if (topt_allows_edge(&x->p->options, x->p->k.mesh, from, to, at[k].keep))
+            at[left++] = at[k];
+    return left;
+}
+
+static int list(struct pricing *x, const struct topt_edge_alternative *a,
+                const struct topt_move_cost *there, int64_t back_ns,
+                struct topt_error *err)
+{
+    struct edge_table *e = x->e;
+    struct topt_cost c = {a->kept, a->moves * there->network_ns + back_ns};
+    int which = which_recomputed(a->recomputed, there->from_bytes, there->to_bytes);
+    int transient = topt_transient_code(a->transient);
+    if (which > (RECOMPUTED_FROM | RECOMPUTED_TO))
+        return topt_fail(err, TOPT_ERR_INTERNAL, "an edge recomputes what is no copy");
+    e->least.memory =
+        !x->nalts || c.memory < e->least.memory ? c.memory : e->least.memory;
+    e->least.time = !x->nalts || c.time < e->least.time ? c.time : e->least.time;
+    e->occurs[transient / 64] |= (uint64_t)1 << transient % 64;
+    e->recomputes |= which;
+    e->cost[x->nalts] = c;
+    e->fact[x->nalts++] = (struct edge_fact){.transient = (unsigned)transient & 0x3ff,
+                                             .recomputed = (unsigned)which & 3,
+                                             .keep = (unsigned)a->keep & 1};
+    return 0;
+}
+
+static int price_entry(struct pricing *x, int i, int j, struct topt_error *err)
+{
+    const struct topt_edge_end *from = &x->from[i], *to = &x->to[j];
+    const int32_t *a = number_of(x, i, 0), *b = number_of(x, -1, j);
+    int trained = x->e->trained;
+    struct topt_move_cost there = topt_moves_at(x->e->moves, a[0], b[0]), back = {0};
+    struct topt_edge_alternative at[2];
+    if (trained)
+        back = topt_moves_at(x->e->moves, b[1], a[1]);
+    int n = topt_edge_alternatives(&x->p->k, from, to, a[0] == b[0], &there,
+                                   trained ? &back : NULL, at);
+    if (x->restricted)
+        n = restrict_to(x, from, to, at, n);
+    if (n == 2)
+        n = choose(x, at, there.network_ns);
+    for (int k = 0; k < n; k++)
+        if (list(x, &at[k], &there, back.network_ns, err))
+            return -1;
+    if (x->e->end_bytes) {
+        x->e->end_bytes[i] = there.from_bytes;
+        x->e->end_bytes[x->nfrom + j] = there.to_bytes;
+    }
+    return 0;
+}
+
+static int alloc_table(struct pricing *x)
+{
+    struct edge_table *e = x->e;
+    size_t ends = (size_t)x->nfrom + (size_t)x->nto;
+    size_t entries = (size_t)x->nfrom * (size_t)x->nto;
+    e->number = malloc((2 * ends + 1) * sizeof *e->number);
+    e->first = malloc((entries + 1) * sizeof *e->first);
+    e->cost = malloc((2 * entries + 1) * sizeof *e->cost);
+    e->fact = malloc((2 * entries + 1) * sizeof *e->fact);
+    if (x->p->may_recompute)
+        e->end_bytes = calloc(ends + 1, sizeof *e->end_bytes);
+    return e->number && e->first && e->cost && e->fact &&
+                   (!x->p->may_recompute || e->end_bytes)
+               ? 0
+               : -1;
+}
+
+/* Give back what a table of fewer alternatives does not need. */
+static void trim(struct pricing *x)
+{
+    struct edge_table *e = x->e;
+    size_t n = (size_t)x->nalts + 1;
+    (void)TOPT_RESIZE(e->cost, n);
+    (void)TOPT_RESIZE(e->fact, n);
+}
+
+static int price_entries(struct pricing *x, struct topt_error *err)
+{
+    if (alloc_table(x) || number_ends(x))
+        return topt_nomem(err, "edges");
+    if (price_moves(x, err))
+        return -1;
+    int32_t *first = x->e->first;
+    *first++ = 0;
+    for (int i = 0; i < x->nfrom; i++) {
+        if (topt_problem_canceled(x->p, err))
+            return -1;
+        for (int j = 0; j < x->nto; j++) {
+            if (price_entry(x, i, j, err))
+                return -1;
+            *first++ = x->nalts;
+        }
+    }
+    trim(x);
+    return 0;
+}
+
+void topt_table_fini(struct edge_table *e)
+{
+    free(e->first);
+    free(e->cost);
+    free(e->fact);
+    free(e->end_bytes);
+    free(e->number);
+    *e = (struct edge_table){.from = e->from, .to = e->to, .input = e->input};
+}
+
+int64_t topt_table_entries(const struct topt_problem *p, const struct edge_table *e)
+{
+    return (int64_t)p->family[e->from].nfrom * p->family[e->to].nto[e->input];
+}
+
+int topt_table_price(struct topt_problem *p, struct edge_table *e, struct topt_error *err)
+{
+    const struct family *a = &p->family[e->from], *b = &p->family[e->to];
+    const struct topt_op *o = a->op >= 0 ? &p->k.model->op[a->op] : NULL;
+    int tensor = o ? o->operand[o->output].tensor : a->tensor;
+    struct pricing x = {.p = p,
+                        .e = e,
+                        .from = a->from_end,
+                        .to = b->to_end[e->input],
+                        .nfrom = a->nfrom,
+                        .nto = b->nto[e->input],
+                        .restricted =
+                            p->options.restriction && p->options.restriction->edge};
+    e->moves = topt_moves_of(p, tensor, err);
+    e->trained = p->k.model->tensor[tensor].needs_gradient;
+    return e->moves ? price_entries(&x, err) : -1;
+}
+
+int topt_table_ask_exact(struct topt_problem *p, const struct edge_table *e,
+                         int64_t entry, struct topt_error *err)
+{
+    int64_t cols = p->family[e->to].nto[e->input], rows = p->family[e->from].nfrom;
+    const int32_t *a = &e->number[2 * (entry / cols)];
+    const int32_t *b = &e->number[2 * (rows + entry % cols)];
+    return topt_moves_ask_exact(p, e->moves, a[0], b[0], err) ||
+                   (e->trained && topt_moves_ask_exact(p, e->moves, b[1], a[1], err))
+               ? -1
+               : 0;
+}
+
+int topt_edge_table_of(struct topt_problem *p, int from, int to, int input)
+{
+    for (int i = 0; i < p->ntables; i++)
+        if (p->table[i].from == from && p->table[i].to == to &&
+            p->table[i].input == input)
+            return i;
+    p->table[p->ntables] = (struct edge_table){.from = from, .to = to, .input = input};
+    return p->ntables++;
+}

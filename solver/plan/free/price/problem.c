@@ -1,0 +1,367 @@
+/* problem.c - a model on a mesh as a combinatorial problem.
+ *
+ * Operators that are alike share a family: one list of configurations, one list of costs.
+ * Edges between the same two families share a table, by class of configuration (layouts
+ * of the tensor at that end).  So repeated blocks cost nothing extra here, and the search
+ * can recognise them by pointer. */
+#include "block_folding.h"
+#include "edge_multiplicity.h"
+#include "edge_table.h"
+#include "family.h"
+#include "moves.h"
+#include "orbit_count.h"
+#include "problem_data.h"
+#include "space.h"
+#include "table_budget.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int add_node(struct topt_problem *p, int op, int tensor, struct topt_error *err)
+{
+    int f = topt_problem_family(p, op, tensor, err);
+    if (f < 0)
+        return -1;
+    p->node[p->nnodes] = (struct node){.op = op, .tensor = tensor, .family = f};
+    return p->nnodes++;
+}
+
+static void add_edge(struct topt_problem *p, int from, int to, int op, int input)
+{
+    int t = topt_edge_table_of(p, p->node[from].family, p->node[to].family, input);
+    p->edge[p->nedges++] =
+        (struct edge){.from = from, .to = to, .op = op, .input = input, .table = t};
+}
+
+/* 'source[tensor]': the node where it waits. */
+static int add_all(struct topt_problem *p, int *source, struct topt_error *err)
+{
+    const struct topt_model *m = p->k.model;
+    for (int i = 0; i < m->nops; i++) {
+        const struct topt_op *o = &m->op[i];
+        int t = o->operand[o->output].tensor, n = add_node(p, i, t, err);
+        if (n < 0)
+            return -1;
+        for (int k = 0; k < o->ninputs; k++)
+            add_edge(p, source[o->operand[o->input[k]].tensor], n, i, k);
+        source[t] = n;
+        if (m->tensor[t].nconsumers < 2)
+            continue;
+        int hub = add_node(p, -1, t, err);
+        if (hub < 0)
+            return -1;
+        add_edge(p, n, hub, -1, 0);
+        source[t] = hub;
+    }
+    return 0;
+}
+
+/* Tables are most of the work and of the memory: they are priced once all are known to
+ * fit. */
+static int price_tables(struct topt_problem *p, struct topt_error *err)
+{
+    if (topt_table_budget_check(p, err))
+        return -1;
+    for (int i = 0; i < p->ntables; i++)
+        if (topt_table_price(p, &p->table[i], err))
+            return -1;
+    if (p->byte_bounds)
+        return 0;
+    topt_moves_fini(p); /* none is asked for from here on */
+    return 0;
+}
+
+/* ---- what recomputes most ---------------------------------------------------------- */
+
+/* The unit of most bytes; of equals one whose operators choose together with most others.
+ * First blocks, which others come before, are not looked at 'first'. */
+static int largest_unit(const struct topt_model *m, const int64_t *bytes, int first)
+{
+    int best = -1;
+    for (int i = 0; i < m->nops; i++)
+        if (m->unit[i] == i && (first || m->blocks->block[i]) &&
+            (best < 0 || bytes[i] > bytes[best] ||
+             (bytes[i] == bytes[best] && m->repeats[i] > m->repeats[best])))
+            best = i;
+    return best;
+}
+
+static void add_bytes(const struct topt_problem *p, const struct node *n, int64_t bytes,
+                      int64_t *sum)
+{
+    int unit = p->k.model->unit[topt_node_operator(p, n)];
+    if (unit >= 0)
+        sum[unit] += bytes;
+}
+
+/* By what the dearest choices of all operators and edges recompute. */
+static int find_paying(struct topt_problem *p, struct topt_error *err)
+{
+    size_t nops = (size_t)p->k.model->nops + 1, ntables = (size_t)p->ntables + 1;
+    p->paying = -1;
+    if (!p->may_recompute || !p->k.settings->by_unit)
+        return 0;
+    int64_t *sum = calloc(nops, sizeof *sum), *most = calloc(ntables, sizeof *most);
+    int rc = sum && most ? 0 : topt_nomem(err, "the problem");
+    for (int i = 0; i < p->ntables && !rc; i++)
+        most[i] = topt_table_recomputed_most(p, &p->table[i]);
+    for (int i = 0; i < p->nnodes && !rc; i++) {
+        const struct family *f = &p->family[p->node[i].family];
+        int64_t bytes = 0;
+        for (int c = 0; c < f->n; c++)
+            bytes = f->recomputed[c] > bytes ? f->recomputed[c] : bytes;
+        add_bytes(p, &p->node[i], bytes, sum);
+    }
+    for (int i = 0; i < p->nedges && !rc; i++)
+        add_bytes(p, &p->node[p->edge[i].to], most[p->edge[i].table], sum);
+    if (!rc && (p->paying = largest_unit(p->k.model, sum, 0)) < 0)
+        p->paying = largest_unit(p->k.model, sum, 1);
+    free(sum);
+    free(most);
+    return rc;
+}
+
+/* ---- the whole --------------------------------------------------------------------- */
+
+/* Tensors that backward reads, or may read to run an operator again. */
+static void mark_reread(struct topt_problem *p)
+{
+    const struct topt_model *m = p->k.model;
+    for (int i = 0; i < m->nops; i++)
+        for (int k = 0; k < m->op[i].ninputs; k++) {
+            int x = m->op[i].input[k];
+            p->reread[m->op[i].operand[x].tensor] |=
+                (m->op[i].reads_back >> x & 1) || topt_problem_may_recompute(p, i);
+        }
+}
+
+static int mark(struct topt_problem *p, struct topt_error *err)
+{
+    if (p->options.blocks && p->options.recompute != TOPT_RECOMPUTE_NONE) {
+        if (topt_recomputable(p->k.model, p->k.settings, &p->may_recompute, err))
+            return -1;
+        topt_spans_recompute(&p->spans, p->k.model, p->k.settings);
+    }
+    mark_reread(p);
+    return 0;
+}
+
+static int alloc_problem(struct topt_problem *p)
+{
+    const struct topt_model *m = p->k.model;
+    size_t nodes = (size_t)m->nops + (size_t)m->ntensors;
+    size_t edges = (size_t)m->nops * TOPT_MAX_INPUTS + (size_t)m->ntensors;
+    /* Each is set as a whole when it is added; families and tables are few. */
+    p->node = malloc(nodes * sizeof *p->node);
+    p->edge = malloc(edges * sizeof *p->edge);
+    p->family = malloc(nodes * sizeof *p->family);
+    p->table = malloc(edges * sizeof *p->table);
+    p->of_op = malloc(((size_t)m->nops + 1) * sizeof *p->of_op);
+    p->of_hub = malloc(((size_t)m->nops + 1) * sizeof *p->of_hub);
+    for (int i = 0; p->of_op && p->of_hub && i < m->nops; i++)
+        p->of_op[i] = p->of_hub[i] = -1;
+    p->names = topt_arena_create(0);
+    p->reread = calloc((size_t)m->ntensors + 1, 1);
+    return p->of_op && p->of_hub && p->reread && p->node && p->edge && p->family &&
+                   p->table && p->names
+               ? 0
+               : -1;
+}
+
+static int make_bounds(struct topt_problem *p)
+{
+    if (p->options.lazy_entries &&
+        !(p->byte_bounds = topt_byte_bounds_create(p->k.hw, p->k.mesh)))
+        return -1;
+    if (p->byte_bounds &&
+        !(p->symmetry_bounds = topt_symmetry_bounds_create(p->k.hw, p->k.mesh)))
+        return -1;
+    p->by_orbits = p->options.orbits;
+    return 0;
+}
+
+int topt_problem_create(const struct topt_costing *k,
+                        const struct topt_space_options *options,
+                        struct topt_problem **ret, struct topt_error *err)
+{
+    struct topt_problem *p = calloc(1, sizeof *p);
+    int *source = calloc((size_t)k->model->ntensors + 1, sizeof *source);
+    int rc = -1;
+    if (p) {
+        p->k = *k;
+        p->options = *options;
+    }
+    if (!p || !source || alloc_problem(p)) {
+        topt_nomem(err, "the problem");
+        goto out;
+    }
+    if (make_bounds(p)) {
+        topt_nomem(err, "the problem");
+        goto out;
+    }
+    if (topt_spans_init(&p->spans, k->model, err) || mark(p, err) ||
+        add_all(p, source, err) || price_tables(p, err) || find_paying(p, err) ||
+        topt_fold_blocks(p, err))
+        goto out;
+    if (options->orbits)
+        topt_orbit_count(p);
+    *ret = p;
+    p = NULL;
+    rc = 0;
+out:
+    topt_problem_destroy(p);
+    free(source);
+    return rc;
+}
+
+void topt_problem_destroy(struct topt_problem *p)
+{
+    if (!p)
+        return;
+    topt_unfold_blocks(p);
+    topt_moves_fini(p);
+    for (int i = 0; p->family && i < p->nfamilies; i++)
+        topt_family_fini(&p->family[i]);
+    for (int i = 0; p->table && i < p->ntables; i++)
+        topt_table_fini(&p->table[i]);
+    if (!p->of) {
+        topt_spans_fini(&p->spans);
+        topt_byte_bounds_destroy(p->byte_bounds);
+        topt_symmetry_bounds_destroy(p->symmetry_bounds);
+        free(p->may_recompute);
+        free(p->reread);
+    }
+    free(p->node);
+    free(p->edge);
+    free(p->family);
+    free(p->table);
+    free(p->of_op);
+    free(p->of_hub);
+    topt_arena_destroy(p->names);
+    free(p);
+}
+
+void topt_problem_stats(const struct topt_problem *p, struct topt_problem_stats *ret)
+{
+    *ret = (struct topt_problem_stats){.nodes = p->nvariables,
+                                       .priced_moves = p->moves_priced};
+    for (int i = 0; i < p->nvariables; i++)
+        ret->configs += p->domain[p->variable[i].domain].n;
+    for (int i = 0; i < p->nfamilies; i++) {
+        ret->priced_configs += p->family[i].n;
+        if (p->family[i].nfrom > ret->layouts)
+            ret->layouts = p->family[i].nfrom;
+    }
+    for (int i = 0; i < p->nterms; i++)
+        ret->edge_entries += topt_table_entries(
+            p, &p->table[p->multiplicity[p->term[i].multiplicity].table]);
+    for (int i = 0; i < p->ntables; i++)
+        ret->priced_entries += topt_table_entries(p, &p->table[i]);
+    if (p->listed.configs) {
+        ret->configs = p->listed.configs;
+        ret->layouts = p->listed.layouts;
+        ret->edge_entries = p->listed.edge_entries;
+    }
+}
+
+void topt_problem_stats_add(struct topt_problem_stats *into,
+                            const struct topt_problem_stats *from)
+{
+    into->nodes = from->nodes;
+    into->configs += from->configs;
+    into->edge_entries += from->edge_entries;
+    into->layouts = from->layouts > into->layouts ? from->layouts : into->layouts;
+    into->priced_configs += from->priced_configs;
+    into->priced_entries += from->priced_entries;
+    into->priced_moves += from->priced_moves;
+    into->routes += from->routes;
+}
+
+/* ---- random strategies ------------------------------------------------------------- */
+
+/* splitmix64 */
+static uint64_t next_random(uint64_t *seed)
+{
+    uint64_t z = (*seed += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* A hub keeps what its producer keeps, and recomputes what that recomputes: the two
+ * stand side by side in a list that has both. */
+static int fitting_keep(const struct family *f, int c, const struct topt_strategy *s,
+                        const struct topt_model *m)
+{
+    int again = s->config[m->tensor[f->tensor].producer].recompute;
+    if (f->hub_keep[c] == TOPT_HUB_KEEP && again)
+        return c + 1;
+    return f->hub_keep[c] == TOPT_HUB_RECOMPUTE && !again ? c - 1 : c;
+}
+
+/* The first node of a variable chooses for all, as the first edge of a term does. */
+static void roll_nodes(const struct topt_problem *p, uint64_t *seed, int *config,
+                       struct topt_strategy *s)
+{
+    for (int i = 0; i < p->nvariables; i++)
+        config[i] = -1;
+    for (int i = 0; i < p->nnodes; i++) {
+        const struct node *n = &p->node[i];
+        const struct family *f = &p->family[n->family];
+        if (config[n->variable] < 0)
+            config[n->variable] = (int)(next_random(seed) % (uint64_t)f->n);
+        if (n->op < 0)
+            config[n->variable] = fitting_keep(f, config[n->variable], s, p->k.model);
+        int c = config[n->variable];
+        if (n->op >= 0)
+            s->config[n->op] = f->config[c];
+        else
+            s->hub[n->tensor] = (struct topt_hub){f->config[c], f->hub_keep[c]};
+    }
+}
+
+static void roll_edges(const struct topt_problem *p, uint64_t *seed, const int *config,
+                       int *alt, struct topt_strategy *s)
+{
+    for (int i = 0; i < p->nterms; i++)
+        alt[i] = -1;
+    for (int i = 0; i < p->nedges; i++) {
+        const struct edge *e = &p->edge[i];
+        const struct node *from = &p->node[e->from], *to = &p->node[e->to];
+        const struct family *a = &p->family[from->family], *b = &p->family[to->family];
+        const struct edge_table *t = &p->table[e->table];
+        int entry = a->from_class[config[from->variable]] * b->nto[t->input] +
+                    b->to_class[t->input][config[to->variable]];
+        int n = t->first[entry + 1] - t->first[entry];
+        if (alt[e->term] < 0)
+            alt[e->term] = (int)(next_random(seed) % (uint64_t)n);
+        if (e->op >= 0)
+            s->keep[e->op * TOPT_MAX_INPUTS + e->input] =
+                t->fact[t->first[entry] + alt[e->term]].keep;
+    }
+}
+
+int topt_problem_has_choices(const struct topt_problem *p)
+{
+    for (int i = 0; i < p->nnodes; i++)
+        if (p->family[p->node[i].family].n == 0)
+            return 0;
+    return 1;
+}
+
+struct topt_strategy *topt_problem_random(const struct topt_problem *p, uint64_t *seed)
+{
+    struct topt_strategy *s = topt_strategy_create(p->k.model);
+    int *config = calloc((size_t)p->nvariables + 1, sizeof *config);
+    int *alt = calloc((size_t)p->nterms + 1, sizeof *alt);
+    if (s && config && alt) {
+        roll_nodes(p, seed, config, s);
+        roll_edges(p, seed, config, alt, s);
+    } else {
+        topt_strategy_destroy(s);
+        s = NULL;
+    }
+    free(config);
+    free(alt);
+    return s;
+}

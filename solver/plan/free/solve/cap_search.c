@@ -1,0 +1,525 @@
+/* cap_search.c - the fastest strategy that fits, and that of least memory: branch and bound over
+ * caps.
+ *
+ *     memory(S) = sum(S) + T(S) + W * U(S)
+ *
+ * A box is the strategies that need between its low and its high caps.  One search
+ * answers for a whole box: under its high caps, charged with its low ones only.  What
+ * that finds, nothing in the box is better than.  If it fits with what it really needs,
+ * it is the best of the box.  If not, its need parts the box:
+ *
+ *     high  +-----------+          T' is its need: below T' it is not, and from T' on
+ *           | from T'   |          it is charged with T' at least, or it is the crossing
+ *       T'  +-----------+          caps' turn
+ *           | below T'  |
+ *      low  +-----------+
+ *
+ * Boxes wait by what bounds them, so that the first of which nothing can be better than
+ * what was found ends it.  Since most boxes but the first are only looked at to be parted
+ * or left, they are searched roughly, and more exactly only where that does not decide;
+ * at once as exactly as is asked for where there was nothing to find, which takes
+ * little. */
+#include "cap_search.h"
+#include "caps.h"
+#include "free.h"
+#include "feasibility.h"
+#include "solve_context.h"
+#include "solve_tuning.h"
+#include "topt_array.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct box {
+    struct topt_caps low, high;
+    /* Nothing in it has less of what is asked for than 'bound', nor with just that a
+     * total memory below 'memory'. */
+    int64_t bound, memory;
+    int64_t number; /* they are made in this order */
+    int level;      /* how exactly it is searched next */
+};
+
+/* Tolerances of rough searches, by level; then comes the one that is asked for. */
+static const double rough[] = ROUGH_TOLERANCES;
+enum { LEVELS = sizeof rough / sizeof *rough };
+
+struct cap_search {
+    struct solve_context context;
+    int least;        /* memory is asked for: memory is time and time is memory */
+    int64_t below;    /* least: solutions that need as much are of no use; 0: any is */
+    struct box *heap; /* the smallest first */
+    int n, cap;
+    int64_t made;
+    int64_t bound; /* nothing in the boxes that were left has less of what is asked for */
+    struct topt_cost known; /* the incumbent, whatever memory it needs */
+    /* a box was left whose best does not fit for its excess: what is a little slower
+     * may */
+    int open;
+};
+
+/* ---- the heap ---------------------------------------------------------------------- */
+
+static int before(const struct box *a, const struct box *b)
+{
+    if (a->bound != b->bound)
+        return a->bound < b->bound;
+    if (a->memory != b->memory)
+        return a->memory < b->memory;
+    return a->number < b->number;
+}
+
+static int push(struct cap_search *b, struct box x)
+{
+    if (TOPT_ROOM(b->heap, b->n, b->cap, 16))
+        return topt_nomem(b->context.err, "the search");
+    x.number = b->made++;
+    int i = b->n++;
+    for (; i > 0 && before(&x, &b->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        b->heap[i] = b->heap[(i - 1) / 2];
+    b->heap[i] = x;
+    return 0;
+}
+
+static struct box pop(struct cap_search *b)
+{
+    struct box top = b->heap[0], last = b->heap[--b->n];
+    int i = 0;
+    for (int c = 1; c < b->n; c = 2 * i + 1) {
+        c += c + 1 < b->n && before(&b->heap[c + 1], &b->heap[c]);
+        if (!before(&b->heap[c], &last))
+            break;
+        b->heap[i] = b->heap[c];
+        i = c;
+    }
+    if (b->n)
+        b->heap[i] = last;
+    return top;
+}
+
+/* ---- bounds ------------------------------------------------------------------------ */
+
+static int64_t charge(const struct cap_search *b, struct topt_caps c)
+{
+    return c.transient + topt_capped_crossing(b->context.p) * c.crossing;
+}
+
+static const struct topt_solution *best_of(const struct cap_search *b)
+{
+    const struct topt_solutions *s = b->context.ret;
+    return s->n ? &s->at[b->least ? 0 : s->n - 1] : NULL;
+}
+
+/* With a tolerance: the time of the incumbent, be it the caller's; INT64_MAX: nothing. */
+static int64_t incumbent_time(const struct cap_search *b)
+{
+    const struct topt_search_options *o = b->context.options;
+    int64_t best = topt_solutions_best(b->context.ret);
+    int64_t known = o->nknown ? o->known[o->nknown - 1].time : INT64_MAX;
+    return o->epsilon <= 0 ? INT64_MAX : known < best ? known : best;
+}
+
+/* Can nothing in a box be better than what was found? */
+static int excluded(const struct cap_search *b, const struct box *x)
+{
+    const struct topt_solution *best = best_of(b);
+    double epsilon = b->context.options->epsilon;
+    int64_t incumbent = b->least ? INT64_MAX : incumbent_time(b);
+    if (b->least)
+        return best ? x->bound >= best->memory_bytes : b->below && x->bound >= b->below;
+    if (incumbent < INT64_MAX)
+        return topt_search_excess(incumbent, x->bound) <= epsilon;
+    if (!best)
+        return 0;
+    return x->bound > best->time_ns ||
+           (x->bound == best->time_ns && x->memory >= best->memory_bytes);
+}
+
+/* A box, or what is left of it, is looked at no more. */
+static void note_bound(struct cap_search *b, int64_t bound)
+{
+    b->bound = bound < b->bound ? bound : b->bound;
+}
+
+static double tolerance(const struct cap_search *b, const struct box *x)
+{
+    return x->level < LEVELS ? rough[x->level] : b->context.options->epsilon;
+}
+
+/* The next level whose tolerance is less. */
+static int next_level(const struct cap_search *b, int level)
+{
+    level++;
+    while (level < LEVELS && rough[level] <= b->context.options->epsilon)
+        level++;
+    return level;
+}
+
+/* The limits of a box's search; 0 where nothing can be within them. */
+static int limits_of(struct cap_search *b, const struct box *x,
+                     struct topt_search_options *ret)
+{
+    const struct topt_solution *best = best_of(b);
+    int64_t low = charge(b, x->low);
+    *ret = *b->context.options;
+    ret->fastest = 1;
+    ret->epsilon = tolerance(b, x);
+    if (b->least) {
+        int64_t most = best ? best->memory_bytes : b->below;
+        ret->time_limit = most ? most - 1 - low : 0;
+        return !most || ret->time_limit > 0;
+    }
+    if (best)
+        ret->time_limit = best->time_ns;
+    b->known = (struct topt_cost){0, incumbent_time(b)};
+    ret->known = &b->known;
+    ret->nknown = b->known.time < INT64_MAX;
+    if (ret->memory_limit)
+        ret->memory_limit -= low;
+    return !b->context.options->memory_limit || ret->memory_limit > 0;
+}
+
+/* ---- one box ----------------------------------------------------------------------- */
+
+/* The best of a box, apart from its bytes in flight and its excess. */
+struct optimum {
+    struct topt_cost cost; /* as the search sees it */
+    struct topt_caps need;
+    int64_t excess;
+    int fits;
+    int64_t bound;
+};
+
+static int read_optimum(struct cap_search *b, const struct topt_search_point *point,
+                        struct optimum *ret)
+{
+    const struct topt_search_options *o = b->context.options;
+    ret->cost = point->cost;
+    if (topt_capped_excess(b->context.p, point, &ret->excess, b->context.err))
+        return -1;
+    topt_capped_need(b->context.p, point, &ret->need.transient, &ret->need.crossing);
+    int64_t memory = charge(b, ret->need) + ret->excess +
+                     (b->least ? point->cost.time : point->cost.memory);
+    if (b->least) {
+        const struct topt_solution *best = best_of(b);
+        ret->fits = best ? memory < best->memory_bytes : !b->below || memory < b->below;
+    } else {
+        ret->fits = !o->memory_limit || memory <= o->memory_limit;
+    }
+    if (!ret->fits)
+        return 0;
+    struct topt_search_point kept = *point;
+    if (b->least)
+        kept.cost = (struct topt_cost){point->cost.time, point->cost.memory};
+    return topt_solve_keep(&b->context, &kept, memory) ||
+           topt_solutions_reduce(b->context.ret, b->context.err);
+}
+
+/* The bound that a search without a result proves: with a tolerance, that nothing is faster
+ * than its limit by more than the tolerance. */
+static int64_t bound_of_none(const struct cap_search *b, const struct box *x,
+                             const struct topt_frontier *f, int64_t time_limit)
+{
+    double epsilon = tolerance(b, x);
+    if (!isfinite(f->epsilon))
+        return x->bound;
+    return epsilon > 0 && time_limit ? topt_bound_under(time_limit, epsilon) : INT64_MAX;
+}
+
+/* The least memory is found and proven, or not at all. */
+static int out_of_work(struct cap_search *b)
+{
+    return topt_fail(b->context.err, TOPT_ERR_CANCELED,
+                     "the search for the least memory is out of work");
+}
+
+/* 1 and the best of a box within limits, 0 where it has nothing, -1. */
+static int search_under_high(struct cap_search *b, const struct box *x,
+                             const struct topt_search_options *o, struct optimum *ret)
+{
+    struct topt_frontier *f = NULL;
+    struct topt_frontier_reader *reader = NULL;
+    if (topt_solve_search(
+            &b->context,
+            topt_capped_problem(b->context.p, x->high.transient, x->high.crossing), o,
+            &f))
+        return -1;
+    if (b->least && b->context.options->max_work && f->epsilon > 0) {
+        topt_frontier_destroy(f);
+        return out_of_work(b);
+    }
+    int rc = f->npoints > 0;
+    ret->bound = rc ? topt_bound_of(f) : bound_of_none(b, x, f, o->time_limit);
+    if (rc && (!(reader = topt_frontier_reader(f, b->context.err)) ||
+               read_optimum(b, topt_frontier_read(reader, f->npoints - 1), ret) ||
+               topt_solve_note_caps(&b->context, ret->need)))
+        rc = -1;
+    topt_frontier_reader_destroy(reader);
+    topt_frontier_destroy(f);
+    return rc;
+}
+
+/* The best of a box fits but for its excess: then what is a little lighter may fit, too.
+ * That says nothing of what is in the box, but may be the answer. */
+static int search_below(struct cap_search *b, const struct box *x,
+                        const struct topt_search_options *options, struct optimum best)
+{
+    struct topt_search_options o = *options;
+    int some = 1;
+    for (int i = 0; some > 0 && i < EXCESS_SEARCHES && !best.fits && best.excess > 0;
+         i++) {
+        o.memory_limit = options->memory_limit - best.excess;
+        if (o.memory_limit <= 0 ||
+            best.cost.memory + charge(b, best.need) > b->context.options->memory_limit)
+            break;
+        some = search_under_high(b, x, &o, &best);
+    }
+    return some < 0 ? -1 : 0;
+}
+
+/* 1 and the best of a box, 0 where it has nothing, -1. */
+static int search_box(struct cap_search *b, const struct box *x, struct optimum *ret)
+{
+    struct topt_search_options o;
+    ret->bound = INT64_MAX;
+    if (!limits_of(b, x, &o))
+        return 0;
+    int some = search_under_high(b, x, &o, ret);
+    return some > 0 && !b->least && search_below(b, x, &o, *ret) ? -1 : some;
+}
+
+static int push_part(struct cap_search *b, struct box part, const struct optimum *best)
+{
+    int64_t low = charge(b, part.low);
+    if (part.high.transient < part.low.transient ||
+        part.high.crossing < part.low.crossing)
+        return 0;
+    if (b->least) {
+        part.bound = best->cost.time + low;
+    } else {
+        part.bound = best->bound > part.bound ? best->bound : part.bound;
+        part.memory = tolerance(b, &part) > 0 ? 0 : best->cost.memory + low;
+    }
+    if (!excluded(b, &part))
+        return push(b, part);
+    note_bound(b, part.bound);
+    return 0;
+}
+
+/* Push a box again, to be searched more exactly; after a search as exact as asked for
+ * nothing is left of it. */
+static int search_again(struct cap_search *b, struct box x, int level, int64_t bound)
+{
+    x.bound = bound > x.bound ? bound : x.bound;
+    if (x.level < LEVELS && !excluded(b, &x)) {
+        x.level = level;
+        return push(b, x);
+    }
+    note_bound(b, x.bound);
+    return 0;
+}
+
+/* May something in a box be better than what was found, as far as a bound tells? */
+static int is_better(const struct cap_search *b, const struct box *x, int64_t bound)
+{
+    struct box at = *x;
+    at.bound = bound > at.bound ? bound : at.bound;
+    return !excluded(b, &at);
+}
+
+/* Part a box by what its best needs beyond what the box is charged with. */
+static int part_box(struct cap_search *b, const struct box *x, const struct optimum *best)
+{
+    struct topt_caps over = {best->need.transient - x->low.transient,
+                             best->need.crossing - x->low.crossing};
+    struct box above = *x, below = *x;
+    if ((best->fits && x->level < LEVELS) ||
+        (over.transient <= 0 && over.crossing <= 0)) {
+        b->open |= !b->least && !best->fits && x->level == LEVELS &&
+                   is_better(b, x, best->bound);
+        int64_t bound = b->least ? best->cost.time + charge(b, x->low) : best->bound;
+        return search_again(b, *x, next_level(b, x->level), bound);
+    }
+    /* The first search was to be the only one; scalarised passes for the least are
+     * exact. */
+    if (!x->number && !best->fits && !b->least)
+        above.level = below.level = next_level(b, -1);
+    if (over.transient >= over.crossing * topt_capped_crossing(b->context.p)) {
+        above.low.transient = best->need.transient;
+        below.high.transient =
+            topt_capped_next_transient(b->context.p, best->need.transient);
+    } else {
+        above.low.crossing = best->need.crossing;
+        below.high.crossing =
+            topt_capped_next_crossing(b->context.p, best->need.crossing);
+    }
+    return push_part(b, above, best) || push_part(b, below, best) ? -1 : 0;
+}
+
+/* ---- all of them ------------------------------------------------------------------- */
+
+/* Before many boxes are looked at for the fastest: does anything fit?  That takes
+ * scalarised passes only, and says in which time.  1 (perhaps), 0 where nothing does, or
+ * -1. */
+static int least_fits(struct cap_search *b)
+{
+    struct topt_solutions least;
+    int64_t limit = b->context.options->memory_limit,
+            time = b->context.options->time_limit;
+    int64_t below = limit < INT64_MAX ? limit + 1 : 0;
+    struct topt_search_options o = *b->context.options;
+    o.stop = NULL; /* it is short, and its answer one */
+    o = topt_solve_options_for_least(o);
+    if (topt_cap_search_least(b->context.p, &o, below, &least, b->context.err))
+        return -1;
+    int slow = least.n && time && least.at[0].time_ns > time;
+    int some = least.n > 0 || least.certificate.bound_bytes <= limit;
+    if (!slow && topt_solutions_merge(b->context.ret, &least, b->context.err))
+        some = -1;
+    topt_solutions_fini(&least);
+    return some;
+}
+
+static int search_all(struct cap_search *b)
+{
+    while (b->n && !excluded(b, &b->heap[0])) {
+        struct optimum best;
+        if (b->context.searched && topt_solve_is_over(&b->context)) {
+            if (b->least)
+                return out_of_work(b);
+            b->context.stopped = 1;
+            break;
+        }
+        struct box x = pop(b);
+        int some = search_box(b, &x, &best);
+        if (some < 0 ||
+            (some ? part_box(b, &x, &best) : search_again(b, x, LEVELS, best.bound))) {
+            note_bound(b, x.bound);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int search_boxes(struct cap_search *b)
+{
+    struct box all = {.low = topt_capped_least(b->context.p),
+                      .high = {topt_capped_next_transient(b->context.p, INT64_MAX),
+                               topt_capped_next_crossing(b->context.p, INT64_MAX)},
+                      .level = LEVELS};
+    *b->context.ret = (struct topt_solutions){.certificate = topt_certificate_exact()};
+    if (all.high.transient < 0 || all.high.crossing < 0)
+        return 0;
+    int some = b->least ? 1 : topt_feasible_caps(&b->context, all.low, &all.high);
+    if (some <= 0)
+        return some;
+    return push(b, all) || search_all(b) ? -1 : 0;
+}
+
+static void fini(struct cap_search *b, int rc)
+{
+    free(b->heap);
+    if (rc)
+        topt_solutions_fini(b->context.ret);
+}
+
+/* Nothing was found, but operators were decided by heuristic, perhaps so that nothing
+ * fits, or what was found had an excess.  That of least memory may fit. */
+static int try_least_memory(struct cap_search *b)
+{
+    int some = least_fits(b);
+    if (some > 0 && b->context.ret->certificate.decided)
+        note_bound(b, 0);
+    return some < 0 ? -1 : 0;
+}
+
+/* Claim the result of all searches together: rough ones count through the bounds of boxes
+ * alone. */
+static void claim_boxes(struct cap_search *b)
+{
+    struct topt_certificate *c = &b->context.ret->certificate;
+    int64_t best = topt_solutions_best(b->context.ret);
+    if (b->n)
+        note_bound(b, b->heap[0].bound);
+    c->bound_ns = b->bound < best ? b->bound : best;
+    if (c->bound_ns < best) { /* a look at every table: only where it can tell more */
+        int64_t bound = topt_problem_lower_bound(b->context.p).time;
+        if (bound > c->bound_ns && bound <= best)
+            c->bound_ns = bound;
+    }
+    c->exact = c->bound_ns >= best && !b->context.stopped && !c->decided;
+    b->context.ret->stopped =
+        b->context.stopped || (!c->exact && topt_solve_is_over(&b->context));
+    c->epsilon = topt_solve_epsilon(&b->context, b->open);
+}
+
+/* Told to stop where that could not be finished: what was found before is the answer. */
+static int stop_early(struct cap_search *b)
+{
+    if (!b->context.searched)
+        note_bound(b, 0);
+    b->context.stopped = 1;
+    return 0;
+}
+
+int topt_cap_search_fastest(struct topt_problem *p,
+                            const struct topt_search_options *options,
+                            struct topt_solutions *ret, struct topt_error *err)
+{
+    struct topt_error why = {0};
+    struct cap_search b = {
+        .context = {.p = p, .options = options, .ret = ret, .err = &why, .proves = 1},
+        .bound = INT64_MAX};
+    int rc = search_boxes(&b);
+    if (rc && topt_solve_was_stopped(&b.context, &why))
+        rc = stop_early(&b);
+    int doubt = ret->certificate.decided || (b.open && incumbent_time(&b) == INT64_MAX);
+    if (!rc && !b.context.stopped && !best_of(&b) && doubt)
+        rc = try_least_memory(&b);
+    if (!rc) {
+        claim_boxes(&b);
+        topt_solutions_keep(ret, ret->n - 1);
+    } else if (err) {
+        *err = why;
+    }
+    fini(&b, rc);
+    return rc;
+}
+
+/* Reduce a certificate to the claim that a strategy has the least memory, or to none where
+ * operators were decided by heuristic. */
+static void claim_least(struct topt_certificate *c)
+{
+    struct topt_certificate least = topt_certificate_exact();
+    least.bound_bytes = c->bound_bytes;
+    if (c->decided) {
+        least.exact = 0;
+        least.epsilon = INFINITY;
+        least.decided = c->decided;
+        least.nnodes = c->nnodes;
+    }
+    *c = least;
+}
+
+int topt_cap_search_least(struct topt_problem *p,
+                          const struct topt_search_options *options, int64_t below,
+                          struct topt_solutions *ret, struct topt_error *err)
+{
+    struct cap_search b = {
+        .context = {.p = p, .options = options, .ret = ret, .err = err, .proves = 1},
+        .least = 1,
+        .below = below,
+        .bound = INT64_MAX};
+    topt_capped_swap_objectives(p, 1);
+    int rc = search_boxes(&b);
+    topt_capped_swap_objectives(p, 0);
+    if (!rc) {
+        const struct topt_solution *best = best_of(&b);
+        int64_t wanted = best ? best->memory_bytes : below ? below : INT64_MAX;
+        topt_solutions_keep(ret, 0);
+        claim_least(&ret->certificate);
+        if (b.bound < wanted)
+            ret->certificate.bound_bytes = b.bound;
+    }
+    fini(&b, rc);
+    return rc;
+}

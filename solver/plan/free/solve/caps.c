@@ -1,0 +1,440 @@
+/* caps.c - a problem under caps on what is in flight, and what a point of its search
+ * means.
+ *
+ * Configurations and alternatives that need more than a cap are left out of the lists. */
+#include "caps.h"
+#include "edge_multiplicity.h"
+#include "problem_data.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int within(int64_t value, int64_t cap)
+{
+    return cap < 0 || value <= cap;
+}
+
+static void cap_part(const struct topt_problem *p, const struct domain *c,
+                     struct domain_part *t)
+{
+    const struct family *f = &p->family[t->family];
+    for (int n = 0; n < c->nkept; n++) {
+        int i = c->config[c->kept[n]];
+        t->from_class[n] = f->from_class[i];
+        for (int k = 0; k < f->ninputs; k++)
+            t->to_class[k][n] = f->to_class[k][i];
+    }
+}
+
+static struct topt_cost as_searched(const struct topt_problem *p, struct topt_cost c)
+{
+    return p->swapped ? (struct topt_cost){c.time, c.memory} : c;
+}
+
+/* Bytes in flight that are charged to a configuration: its own, or of several variables each
+ * its part. */
+static int64_t charged(const struct topt_problem *p, const struct domain *c, int i)
+{
+    int64_t transient = c->charge_transient ? c->transient[i] / c->charge_transient : 0;
+    int64_t waiting = c->charge_waiting ? c->waiting[i] / c->charge_waiting : 0;
+    return transient + topt_capped_crossing(p) * waiting;
+}
+
+static void cap_choice(const struct topt_problem *p, struct domain *c,
+                       int64_t transient_cap, int64_t crossing_cap)
+{
+    c->nkept = 0;
+    for (int i = 0; i < c->n; i++) {
+        if (!within(c->transient[i], transient_cap) ||
+            !within(c->waiting[i], crossing_cap))
+            continue;
+        c->kept[c->nkept] = i;
+        struct topt_cost cost = c->cost[i];
+        cost.memory += charged(p, c, i);
+        c->kept_cost[c->nkept++] = as_searched(p, cost);
+    }
+    for (int k = 0; k < c->nparts; k++)
+        cap_part(p, c, &c->part[k]);
+}
+
+static void cap_mirror(const struct topt_problem *p, struct mirror *m)
+{
+    int n = p->domain[p->variable[m->of].domain].nkept;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            m->first[i * n + j + 1] = i + (j >= i);
+    m->table = (struct topt_table){n, n, m->first, m->alt};
+}
+
+static struct topt_search_edge search_edge(const struct topt_problem *p,
+                                           const struct term *l)
+{
+    const struct multiplicity *t = &p->multiplicity[l->multiplicity];
+    const struct domain_part *from =
+        &p->domain[p->variable[l->from].domain].part[l->from_part];
+    const struct domain_part *to = &p->domain[p->variable[l->to].domain].part[l->to_part];
+    struct topt_search_edge e = {l->from, l->to, &t->at, from->from_class,
+                                 to->to_class[l->input]};
+    if (t->transposed)
+        e = (struct topt_search_edge){l->to, l->from, &t->at, to->to_class[l->input],
+                                      from->from_class};
+    return e;
+}
+
+const struct topt_search_problem *
+topt_capped_problem(struct topt_problem *p, int64_t transient_cap, int64_t crossing_cap)
+{
+    for (int i = 0; i < p->ndomains; i++)
+        cap_choice(p, &p->domain[i], transient_cap, crossing_cap);
+    for (int i = 0; i < p->nmultiplicities; i++)
+        topt_multiplicity_cap(p, &p->multiplicity[i], transient_cap);
+    for (int i = 0; i < p->nvariables; i++) {
+        const struct domain *c = &p->domain[p->variable[i].domain];
+        p->search_op[i] =
+            (struct topt_search_op){p->variable[i].name, c->nkept, c->kept_cost};
+    }
+    for (int i = 0; i < p->nterms; i++)
+        p->search_edge[i] = search_edge(p, &p->term[i]);
+    for (int i = 0; i < p->nmirrors; i++) {
+        struct mirror *m = &p->mirror[i];
+        cap_mirror(p, m);
+        p->search_op[m->variable].cost = m->cost;
+        p->search_edge[p->nterms + i] = (struct topt_search_edge){
+            m->of, m->variable, &m->table, m->number, m->number};
+    }
+    p->search = (struct topt_search_problem){p->nvariables, p->search_op,
+                                             p->nterms + p->nmirrors, p->search_edge};
+    return &p->search;
+}
+
+void topt_capped_swap_objectives(struct topt_problem *p, int swapped)
+{
+    if (p->swapped != swapped)
+        topt_multiplicities_exchange(p);
+    p->swapped = swapped;
+}
+
+/* ---- bounds ------------------------------------------------------------------------ */
+
+static struct topt_cost least_cost(struct topt_cost a, struct topt_cost b)
+{
+    return (struct topt_cost){a.memory < b.memory ? a.memory : b.memory,
+                              a.time < b.time ? a.time : b.time};
+}
+
+static int64_t least(const int64_t *at, int n)
+{
+    int64_t best = n > 0 ? at[0] : 0;
+    for (int i = 1; i < n; i++)
+        best = at[i] < best ? at[i] : best;
+    return best;
+}
+
+struct topt_caps topt_capped_least(const struct topt_problem *p)
+{
+    struct topt_caps all = {0, 0};
+    for (int i = 0; i < p->nvariables - p->nmirrors; i++) {
+        const struct domain *c = &p->domain[p->variable[i].domain];
+        int64_t t = least(c->transient, c->n), w = least(c->waiting, c->n);
+        all.transient = t > all.transient ? t : all.transient;
+        all.crossing = w > all.crossing ? w : all.crossing;
+    }
+    return all;
+}
+
+struct topt_cost topt_problem_lower_bound(const struct topt_problem *p)
+{
+    struct topt_cost sum = {0, 0};
+    struct topt_caps caps = topt_capped_least(p);
+    for (int i = 0; i < p->nvariables - p->nmirrors; i++) {
+        const struct domain *c = &p->domain[p->variable[i].domain];
+        struct topt_cost best = {0, 0};
+        for (int k = 0; k < c->n; k++)
+            best = k ? least_cost(best, c->cost[k]) : c->cost[k];
+        sum = (struct topt_cost){sum.memory + best.memory, sum.time + best.time};
+    }
+    for (int i = 0; i < p->nterms; i++) {
+        struct topt_cost best = p->multiplicity[p->term[i].multiplicity].least;
+        sum = (struct topt_cost){sum.memory + best.memory, sum.time + best.time};
+    }
+    sum.memory += caps.transient + topt_capped_crossing(p) * caps.crossing;
+    return sum;
+}
+
+/* The domain that needs most at least; NULL where none needs anything. */
+static struct domain *neediest(const struct topt_problem *p, int waiting)
+{
+    struct domain *most = NULL;
+    int64_t bytes = 0;
+    for (int i = 0; i < p->ndomains; i++) {
+        struct domain *c = &p->domain[i];
+        int64_t need = least(waiting ? c->waiting : c->transient, c->n);
+        if (need > bytes) {
+            bytes = need;
+            most = c;
+        }
+    }
+    return most;
+}
+
+static int places_of(const struct topt_problem *p, const struct domain *c)
+{
+    int n = 0;
+    for (int i = 0; i < p->nvariables - p->nmirrors; i++)
+        n += &p->domain[p->variable[i].domain] == c;
+    return n;
+}
+
+void topt_capped_count_in_flight(struct topt_problem *p, int on)
+{
+    for (int i = 0; i < p->ndomains; i++)
+        p->domain[i].charge_transient = p->domain[i].charge_waiting = 0;
+    struct domain *transient = on ? neediest(p, 0) : NULL;
+    struct domain *waiting = on ? neediest(p, 1) : NULL;
+    if (transient)
+        transient->charge_transient = places_of(p, transient);
+    if (waiting)
+        waiting->charge_waiting = places_of(p, waiting);
+}
+
+/* ---- caps that matter -------------------------------------------------------------- */
+
+int topt_capped_crossing(const struct topt_problem *p)
+{
+    return p->spans.crossing;
+}
+
+/* The nearest value to 'from', above or below it; 'best' is what was so far. */
+static int64_t nearer(int64_t best, int64_t value, int64_t from, int above)
+{
+    if (above)
+        return value > from && value < best ? value : best;
+    return value < from && value > best ? value : best;
+}
+
+static int64_t nearest_transient(const struct topt_problem *p, int64_t from, int above)
+{
+    int64_t best = above ? INT64_MAX : -1;
+    for (int i = 0; i < p->ndomains; i++)
+        for (int c = 0; c < p->domain[i].n; c++)
+            best = nearer(best, p->domain[i].transient[c], from, above);
+    for (int code = 0; code < TOPT_TRANSIENT_CODES; code++)
+        for (int i = 0; i < p->ntables; i++)
+            if (p->table[i].occurs[code / 64] >> code % 64 & 1) {
+                best = nearer(best, topt_transient_of(code), from, above);
+                break;
+            }
+    return best;
+}
+
+static int64_t nearest_crossing(const struct topt_problem *p, int64_t from, int above)
+{
+    int64_t best = above ? INT64_MAX : -1;
+    for (int i = 0; i < p->ndomains; i++)
+        for (int c = 0; c < p->domain[i].n; c++)
+            best = nearer(best, p->domain[i].waiting[c], from, above);
+    return best;
+}
+
+int64_t topt_capped_next_transient(const struct topt_problem *p, int64_t below)
+{
+    return nearest_transient(p, below, 0);
+}
+
+int64_t topt_capped_next_crossing(const struct topt_problem *p, int64_t below)
+{
+    return nearest_crossing(p, below, 0);
+}
+
+int64_t topt_capped_transient_above(const struct topt_problem *p, int64_t above)
+{
+    return nearest_transient(p, above, 1);
+}
+
+int64_t topt_capped_crossing_above(const struct topt_problem *p, int64_t above)
+{
+    return nearest_crossing(p, above, 1);
+}
+
+/* ---- points ------------------------------------------------------------------------ */
+
+/* The facts of the alternative that a point takes on term 'l'. */
+static struct edge_fact fact_of_term(const struct topt_problem *p, int l,
+                                     const struct topt_search_point *point)
+{
+    const struct topt_search_edge *e = &p->search_edge[l];
+    return topt_multiplicity_fact(p, &p->multiplicity[p->term[l].multiplicity],
+                                  e->from_class[point->config[e->from]],
+                                  e->to_class[point->config[e->to]], point->alt[l]);
+}
+
+struct topt_strategy *topt_capped_strategy(const struct topt_problem *p,
+                                           const struct topt_search_point *point)
+{
+    struct topt_strategy *s = topt_strategy_create(p->k.model);
+    if (!s)
+        return NULL;
+    for (int i = 0; i < p->nnodes; i++) {
+        const struct node *n = &p->node[i];
+        const struct family *f = &p->family[n->family];
+        const struct domain *c = &p->domain[p->variable[n->variable].domain];
+        int k = c->config[c->kept[point->config[n->variable]]];
+        if (n->op >= 0)
+            s->config[n->op] = f->config[k];
+        else
+            s->hub[n->tensor] = (struct topt_hub){f->config[k], f->hub_keep[k]};
+    }
+    for (int i = 0; i < p->nedges; i++) {
+        const struct edge *e = &p->edge[i];
+        if (e->op >= 0)
+            s->keep[e->op * TOPT_MAX_INPUTS + e->input] =
+                fact_of_term(p, e->term, point).keep;
+    }
+    return s;
+}
+
+void topt_capped_need(const struct topt_problem *p, const struct topt_search_point *point,
+                      int64_t *ret_transient, int64_t *ret_crossing)
+{
+    int64_t transient = 0, crossing = 0;
+    for (int i = 0; i < p->nvariables; i++) {
+        const struct domain *c = &p->domain[p->variable[i].domain];
+        int k = c->kept[point->config[i]];
+        transient = c->transient[k] > transient ? c->transient[k] : transient;
+        crossing = c->waiting[k] > crossing ? c->waiting[k] : crossing;
+    }
+    for (int i = 0; i < p->nterms; i++) {
+        int64_t t = topt_transient_of(fact_of_term(p, i, point).transient);
+        transient = t > transient ? t : transient;
+    }
+    *ret_transient = transient;
+    *ret_crossing = crossing;
+}
+
+/* Add the bytes that an operator, the hub of its tensor or an edge to it recomputes to the sum of its
+ * block or unit.  Returns the part of them that the search charged. */
+static int64_t add_of_node(const struct topt_problem *p, const struct node *n,
+                           int64_t bytes, int64_t *sum)
+{
+    int op = topt_node_operator(p, n),
+        with = topt_recomputed_with(p->k.model, p->k.settings, op);
+    sum[with < 0 ? op : with] += bytes;
+    return bytes / p->family[n->family].among;
+}
+
+/* Add up recomputed bytes by the first operator of each block or unit.  Returns what the search
+ * charged for free blocks. */
+static int64_t add_recomputed(const struct topt_problem *p,
+                              const struct topt_search_point *point, int64_t *sum)
+{
+    int64_t paid = 0;
+    for (int i = 0; i < p->nnodes; i++) {
+        const struct node *n = &p->node[i];
+        const struct family *f = &p->family[n->family];
+        const struct domain *c = &p->domain[p->variable[n->variable].domain];
+        paid += add_of_node(
+            p, n, f->recomputed[c->config[c->kept[point->config[n->variable]]]], sum);
+    }
+    for (int i = 0; i < p->nedges; i++) {
+        int l = p->edge[i].term;
+        const struct topt_search_edge *e = &p->search_edge[l];
+        const struct node *to = &p->node[p->edge[i].to];
+        int64_t bytes = topt_multiplicity_recomputed(
+            p, &p->multiplicity[p->term[l].multiplicity],
+            e->from_class[point->config[e->from]], e->to_class[point->config[e->to]],
+            point->alt[l]);
+        paid += add_of_node(p, to, bytes, sum);
+    }
+    return paid;
+}
+
+/* Bytes that the search charged for recomputation in blocks alike or units (block_folding.c): by
+ * their variables, and by one edge of those that stand at the same place. */
+static int64_t paid_once(const struct topt_problem *p,
+                         const struct topt_search_point *point)
+{
+    int64_t paid = 0;
+    for (int i = 0; i < p->nvariables - p->nmirrors;
+         i++) { /* mirrors, the last, are free */
+        const struct domain *c = &p->domain[p->variable[i].domain];
+        int config = c->config[c->kept[point->config[i]]];
+        int64_t most = 0;
+        for (int k = 0; k < c->nparts; k++) {
+            int64_t bytes = p->family[c->part[k].family].recomputed[config];
+            most = bytes > most ? bytes : most;
+        }
+        paid += most * topt_parts_once(p, c->part, c->nparts);
+    }
+    for (int l = 0; l < p->nterms; l++) {
+        const struct multiplicity *t = &p->multiplicity[p->term[l].multiplicity];
+        const struct topt_search_edge *e = &p->search_edge[l];
+        if (t->once)
+            paid += t->once * topt_multiplicity_recomputed(
+                                  p, t, e->from_class[point->config[e->from]],
+                                  e->to_class[point->config[e->to]], point->alt[l]);
+    }
+    return paid;
+}
+
+/* How much more a point recomputes at once than it pays for. */
+static int unpaid(const struct topt_problem *p, const struct topt_search_point *point,
+                  int64_t *ret, struct topt_error *err)
+{
+    const struct topt_settings *s = p->k.settings;
+    *ret = 0;
+    if (!p->may_recompute)
+        return 0;
+    int64_t *sum = calloc((size_t)p->k.model->nops + 1, sizeof *sum);
+    if (!sum)
+        return topt_nomem(err, "a strategy");
+    int64_t by_parts = add_recomputed(p, point, sum);
+    *ret = topt_recomputed_at_once(p->k.model, s, sum) -
+           (p->options.alike || s->by_unit ? paid_once(p, point) : by_parts);
+    free(sum);
+    return 0;
+}
+
+int topt_capped_excess(const struct topt_problem *p,
+                       const struct topt_search_point *point, int64_t *ret,
+                       struct topt_error *err)
+{
+    int rc = unpaid(p, point, ret, err);
+    *ret = *ret > 0 ? *ret : 0;
+    return rc;
+}
+
+int topt_capped_surplus(const struct topt_problem *p,
+                        const struct topt_search_point *point, int64_t *ret,
+                        struct topt_error *err)
+{
+    int rc = unpaid(p, point, ret, err);
+    *ret = *ret < 0 ? -*ret : 0;
+    return rc;
+}
+
+int topt_capped_nodes(const struct topt_problem *p)
+{
+    return p->k.model->nops + p->k.model->ntensors;
+}
+
+void topt_capped_mark(const struct topt_problem *p, int search_op, uint8_t *mark)
+{
+    for (int i = 0; i < p->nmirrors; i++)
+        if (p->mirror[i].variable == search_op)
+            search_op = p->mirror[i].of;
+    for (int i = 0; i < p->nnodes; i++) {
+        const struct node *n = &p->node[i];
+        if (n->variable == search_op)
+            mark[n->op >= 0 ? n->op : p->k.model->nops + n->tensor] = 1;
+    }
+}
+
+int topt_capped_is_exact_for(const struct topt_problem *p, const struct topt_strategy *s)
+{
+    if (!p->may_recompute)
+        return 1;
+    for (int i = 0; i < s->nops; i++)
+        if (s->config[i].recompute)
+            return 1;
+    return 0;
+}

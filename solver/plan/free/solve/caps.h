@@ -1,0 +1,58 @@
+/* caps.h - a problem under caps on what is in flight, and what a point of its search
+ * means.  Private to plan/. */
+#ifndef TOPT_CAPS_H
+#define TOPT_CAPS_H
+
+#include "free.h"
+
+/* From now on the two objectives are swapped, so that the fastest point is the one of least memory;
+ * or not. */
+void topt_capped_swap_objectives(struct topt_problem *p, int swapped);
+
+/* A point of a search under the current caps as a strategy (owned), and the caps it
+ * really needs. */
+struct topt_strategy *topt_capped_strategy(const struct topt_problem *p,
+                                           const struct topt_search_point *point);
+
+void topt_capped_need(const struct topt_problem *p, const struct topt_search_point *point,
+                      int64_t *ret_transient, int64_t *ret_crossing);
+
+/* Operators of the search are nodes of the model: mark those of one, in 'mark' by
+ * operator, then by tensor (its hub). */
+void topt_capped_mark(const struct topt_problem *p, int search_op, uint8_t *mark);
+
+int topt_capped_nodes(const struct topt_problem *p); /* operators and tensors */
+
+/* Caps that every strategy needs. */
+struct topt_caps topt_capped_least(const struct topt_problem *p);
+
+/* Largest cap below the given one that changes anything, or -1. */
+int64_t topt_capped_next_transient(const struct topt_problem *p, int64_t below);
+
+int64_t topt_capped_next_crossing(const struct topt_problem *p, int64_t below);
+
+/* Smallest cap above the given one that changes anything, or INT64_MAX. */
+int64_t topt_capped_transient_above(const struct topt_problem *p, int64_t above);
+
+int64_t topt_capped_crossing_above(const struct topt_problem *p, int64_t above);
+
+/* Bytes that a point takes beyond its memory and its caps.  Free blocks: how much more the largest
+ * block of a kind recomputes than the mean.  Units: how much more another unit recomputes than
+ * the one that is charged (problem_data.h).  0 where blocks choose alike.  Never negative. */
+int topt_capped_excess(const struct topt_problem *p,
+                       const struct topt_search_point *point, int64_t *ret,
+                       struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Bytes that a point of blocks or units that choose alike is charged too much: the edge from outside
+ * into the first block of a kind and the edges between later blocks are both charged for what
+ * they recompute, though no block has both.  Never negative. */
+int topt_capped_surplus(const struct topt_problem *p,
+                        const struct topt_search_point *point, int64_t *ret,
+                        struct topt_error *err) TOPT_MUST_CHECK;
+
+/* From now on what is in flight counts as memory, or not: of the operators that need most
+ * at least, what they need themselves.  Every strategy needs that much beside its sum,
+ * and most no more. */
+void topt_capped_count_in_flight(struct topt_problem *p, int on);
+
+#endif
