@@ -64,7 +64,6 @@ struct topt_space_options {
     /* Counted work of the request so far, to which pricing adds its own, and where pricing ends
      * as if it were canceled; NULL, 0: it is not counted, or does not end. */
     int64_t *work, max_work;
-    int keep_dominated; /* list configurations that others of their classes beat */
     struct topt_progress *progress;             /* counts those priced; may be NULL */
     const struct topt_restriction *restriction; /* of another system; NULL: none */
     /* Uniform: what tensor axes take of each operator, as the framework has it; NULL: any. */

@@ -211,7 +211,7 @@ static int drop_dominated(const struct topt_problem *p, struct domain *c,
         head[i] = -1;
     for (int i = 0; i < f->n && !rc; i++) {
         int *first = &head[f->from_class[i]];
-        for (int j = *first; j >= 0 && !p->options.keep_dominated; j = next[j]) {
+        for (int j = *first; j >= 0; j = next[j]) {
             if (out[j] || !same_classes(p, c, i, j))
                 continue;
             if (no_worse(c, j, i)) {

@@ -86,13 +86,11 @@ static int no_worse(const struct topt_edge_alternative *a,
 
 /* Leave out the one of two alternatives that need not be listed, and put the others in
  * order. */
-static int choose(const struct pricing *x, struct topt_edge_alternative at[2],
-                  int64_t move_ns)
+static int choose(struct topt_edge_alternative at[2], int64_t move_ns)
 {
-    int all = x->p->options.keep_dominated;
-    if (!all && no_worse(&at[0], &at[1], move_ns))
+    if (no_worse(&at[0], &at[1], move_ns))
         return 1;
-    int out = !all && no_worse(&at[1], &at[0], move_ns);
+    int out = no_worse(&at[1], &at[0], move_ns);
     if (out || at[1].kept < at[0].kept) {
         struct topt_edge_alternative first = at[0];
         at[0] = at[1];
@@ -149,7 +147,7 @@ static int price_entry(struct pricing *x, int i, int j, struct topt_error *err)
     if (x->restricted)
         n = restrict_to(x, from, to, at, n);
     if (n == 2)
-        n = choose(x, at, there.network_ns);
+        n = choose(at, there.network_ns);
     for (int k = 0; k < n; k++)
         if (list(x, &at[k], &there, back.network_ns, err))
             return -1;

@@ -100,7 +100,7 @@ static struct box pop(struct cap_search *b)
 
 static int64_t charge(const struct cap_search *b, struct topt_caps c)
 {
-    return c.transient + topt_capped_crossing(b->context.p) * c.crossing;
+    return topt_capped_bytes(b->context.p, c);
 }
 
 static const struct topt_solution *best_of(const struct cap_search *b)
@@ -183,8 +183,7 @@ static int limits_of(struct cap_search *b, const struct box *x,
 /* The best of a box, apart from its bytes in flight and its excess. */
 struct optimum {
     struct topt_cost cost; /* as the search sees it */
-    struct topt_caps need;
-    int64_t excess;
+    struct topt_need need;
     int fits;
     int64_t bound;
 };
@@ -194,10 +193,9 @@ static int read_optimum(struct cap_search *b, const struct topt_search_point *po
 {
     const struct topt_search_options *o = b->context.options;
     ret->cost = point->cost;
-    if (topt_capped_excess(b->context.p, point, &ret->excess, b->context.err))
+    if (topt_capped_need(b->context.p, point, &ret->need, b->context.err))
         return -1;
-    topt_capped_need(b->context.p, point, &ret->need.transient, &ret->need.crossing);
-    int64_t memory = charge(b, ret->need) + ret->excess +
+    int64_t memory = charge(b, ret->need.caps) + ret->need.excess +
                      (b->least ? point->cost.time : point->cost.memory);
     if (b->least) {
         const struct topt_solution *best = best_of(b);
@@ -210,7 +208,7 @@ static int read_optimum(struct cap_search *b, const struct topt_search_point *po
     struct topt_search_point kept = *point;
     if (b->least)
         kept.cost = (struct topt_cost){point->cost.time, point->cost.memory};
-    return topt_solve_keep(&b->context, &kept, memory) ||
+    return topt_solve_keep(&b->context, &kept, memory - ret->need.surplus) ||
            topt_solutions_reduce(b->context.ret, b->context.err);
 }
 
@@ -251,7 +249,7 @@ static int search_under_high(struct cap_search *b, const struct box *x,
     ret->bound = rc ? topt_bound_of(f) : bound_of_none(b, x, f, o->time_limit);
     if (rc && (!(reader = topt_frontier_reader(f, b->context.err)) ||
                read_optimum(b, topt_frontier_read(reader, f->npoints - 1), ret) ||
-               topt_solve_note_caps(&b->context, ret->need)))
+               topt_solve_note_caps(&b->context, ret->need.caps)))
         rc = -1;
     topt_frontier_reader_destroy(reader);
     topt_frontier_destroy(f);
@@ -265,11 +263,11 @@ static int search_below(struct cap_search *b, const struct box *x,
 {
     struct topt_search_options o = *options;
     int some = 1;
-    for (int i = 0; some > 0 && i < EXCESS_SEARCHES && !best.fits && best.excess > 0;
+    for (int i = 0; some > 0 && i < EXCESS_SEARCHES && !best.fits && best.need.excess > 0;
          i++) {
-        o.memory_limit = options->memory_limit - best.excess;
-        if (o.memory_limit <= 0 ||
-            best.cost.memory + charge(b, best.need) > b->context.options->memory_limit)
+        o.memory_limit = options->memory_limit - best.need.excess;
+        if (o.memory_limit <= 0 || best.cost.memory + charge(b, best.need.caps) >
+                                       b->context.options->memory_limit)
             break;
         some = search_under_high(b, x, &o, &best);
     }
@@ -329,8 +327,8 @@ static int is_better(const struct cap_search *b, const struct box *x, int64_t bo
 /* Part a box by what its best needs beyond what the box is charged with. */
 static int part_box(struct cap_search *b, const struct box *x, const struct optimum *best)
 {
-    struct topt_caps over = {best->need.transient - x->low.transient,
-                             best->need.crossing - x->low.crossing};
+    struct topt_caps over = {best->need.caps.transient - x->low.transient,
+                             best->need.caps.crossing - x->low.crossing};
     struct box above = *x, below = *x;
     if ((best->fits && x->level < LEVELS) ||
         (over.transient <= 0 && over.crossing <= 0)) {
@@ -344,13 +342,13 @@ static int part_box(struct cap_search *b, const struct box *x, const struct opti
     if (!x->number && !best->fits && !b->least)
         above.level = below.level = next_level(b, -1);
     if (over.transient >= over.crossing * topt_capped_crossing(b->context.p)) {
-        above.low.transient = best->need.transient;
+        above.low.transient = best->need.caps.transient;
         below.high.transient =
-            topt_capped_next_transient(b->context.p, best->need.transient);
+            topt_nearest_transient(b->context.p, TOPT_BELOW, best->need.caps.transient);
     } else {
-        above.low.crossing = best->need.crossing;
+        above.low.crossing = best->need.caps.crossing;
         below.high.crossing =
-            topt_capped_next_crossing(b->context.p, best->need.crossing);
+            topt_nearest_crossing(b->context.p, TOPT_BELOW, best->need.caps.crossing);
     }
     return push_part(b, above, best) || push_part(b, below, best) ? -1 : 0;
 }
@@ -403,8 +401,7 @@ static int search_all(struct cap_search *b)
 static int search_boxes(struct cap_search *b)
 {
     struct box all = {.low = topt_capped_least(b->context.p),
-                      .high = {topt_capped_next_transient(b->context.p, INT64_MAX),
-                               topt_capped_next_crossing(b->context.p, INT64_MAX)},
+                      .high = topt_capped_most(b->context.p),
                       .level = LEVELS};
     *b->context.ret = (struct topt_solutions){.certificate = topt_certificate_exact()};
     if (all.high.transient < 0 || all.high.crossing < 0)

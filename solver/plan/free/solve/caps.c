@@ -5,6 +5,7 @@
 #include "caps.h"
 #include "edge_multiplicity.h"
 #include "problem_data.h"
+#include "topt_minmax.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -118,15 +119,14 @@ void topt_capped_swap_objectives(struct topt_problem *p, int swapped)
 
 static struct topt_cost least_cost(struct topt_cost a, struct topt_cost b)
 {
-    return (struct topt_cost){a.memory < b.memory ? a.memory : b.memory,
-                              a.time < b.time ? a.time : b.time};
+    return (struct topt_cost){topt_min(a.memory, b.memory), topt_min(a.time, b.time)};
 }
 
 static int64_t least(const int64_t *at, int n)
 {
     int64_t best = n > 0 ? at[0] : 0;
     for (int i = 1; i < n; i++)
-        best = at[i] < best ? at[i] : best;
+        best = topt_min(best, at[i]);
     return best;
 }
 
@@ -135,9 +135,8 @@ struct topt_caps topt_capped_least(const struct topt_problem *p)
     struct topt_caps all = {0, 0};
     for (int i = 0; i < p->nvariables - p->nmirrors; i++) {
         const struct domain *c = &p->domain[p->variable[i].domain];
-        int64_t t = least(c->transient, c->n), w = least(c->waiting, c->n);
-        all.transient = t > all.transient ? t : all.transient;
-        all.crossing = w > all.crossing ? w : all.crossing;
+        all.transient = topt_max(all.transient, least(c->transient, c->n));
+        all.crossing = topt_max(all.crossing, least(c->waiting, c->n));
     }
     return all;
 }
@@ -145,7 +144,6 @@ struct topt_caps topt_capped_least(const struct topt_problem *p)
 struct topt_cost topt_problem_lower_bound(const struct topt_problem *p)
 {
     struct topt_cost sum = {0, 0};
-    struct topt_caps caps = topt_capped_least(p);
     for (int i = 0; i < p->nvariables - p->nmirrors; i++) {
         const struct domain *c = &p->domain[p->variable[i].domain];
         struct topt_cost best = {0, 0};
@@ -157,7 +155,7 @@ struct topt_cost topt_problem_lower_bound(const struct topt_problem *p)
         struct topt_cost best = p->multiplicity[p->term[i].multiplicity].least;
         sum = (struct topt_cost){sum.memory + best.memory, sum.time + best.time};
     }
-    sum.memory += caps.transient + topt_capped_crossing(p) * caps.crossing;
+    sum.memory += topt_capped_bytes(p, topt_capped_least(p));
     return sum;
 }
 
@@ -204,56 +202,49 @@ int topt_capped_crossing(const struct topt_problem *p)
     return p->spans.crossing;
 }
 
-/* The nearest value to 'from', above or below it; 'best' is what was so far. */
-static int64_t nearer(int64_t best, int64_t value, int64_t from, int above)
+int64_t topt_capped_bytes(const struct topt_problem *p, struct topt_caps caps)
 {
-    if (above)
+    return caps.transient + topt_capped_crossing(p) * caps.crossing;
+}
+
+/* The nearest value to 'from', above or below it; 'best' is what was so far. */
+static int64_t nearer(int64_t best, int64_t value, enum topt_side side, int64_t from)
+{
+    if (side == TOPT_ABOVE)
         return value > from && value < best ? value : best;
     return value < from && value > best ? value : best;
 }
 
-static int64_t nearest_transient(const struct topt_problem *p, int64_t from, int above)
+int64_t topt_nearest_transient(const struct topt_problem *p, enum topt_side side,
+                               int64_t from)
 {
-    int64_t best = above ? INT64_MAX : -1;
+    int64_t best = side == TOPT_ABOVE ? INT64_MAX : -1;
     for (int i = 0; i < p->ndomains; i++)
         for (int c = 0; c < p->domain[i].n; c++)
-            best = nearer(best, p->domain[i].transient[c], from, above);
+            best = nearer(best, p->domain[i].transient[c], side, from);
     for (int code = 0; code < TOPT_TRANSIENT_CODES; code++)
         for (int i = 0; i < p->ntables; i++)
             if (p->table[i].occurs[code / 64] >> code % 64 & 1) {
-                best = nearer(best, topt_transient_of(code), from, above);
+                best = nearer(best, topt_transient_of(code), side, from);
                 break;
             }
     return best;
 }
 
-static int64_t nearest_crossing(const struct topt_problem *p, int64_t from, int above)
+int64_t topt_nearest_crossing(const struct topt_problem *p, enum topt_side side,
+                              int64_t from)
 {
-    int64_t best = above ? INT64_MAX : -1;
+    int64_t best = side == TOPT_ABOVE ? INT64_MAX : -1;
     for (int i = 0; i < p->ndomains; i++)
         for (int c = 0; c < p->domain[i].n; c++)
-            best = nearer(best, p->domain[i].waiting[c], from, above);
+            best = nearer(best, p->domain[i].waiting[c], side, from);
     return best;
 }
 
-int64_t topt_capped_next_transient(const struct topt_problem *p, int64_t below)
+struct topt_caps topt_capped_most(const struct topt_problem *p)
 {
-    return nearest_transient(p, below, 0);
-}
-
-int64_t topt_capped_next_crossing(const struct topt_problem *p, int64_t below)
-{
-    return nearest_crossing(p, below, 0);
-}
-
-int64_t topt_capped_transient_above(const struct topt_problem *p, int64_t above)
-{
-    return nearest_transient(p, above, 1);
-}
-
-int64_t topt_capped_crossing_above(const struct topt_problem *p, int64_t above)
-{
-    return nearest_crossing(p, above, 1);
+    return (struct topt_caps){topt_nearest_transient(p, TOPT_BELOW, INT64_MAX),
+                              topt_nearest_crossing(p, TOPT_BELOW, INT64_MAX)};
 }
 
 /* ---- points ------------------------------------------------------------------------ */
@@ -293,22 +284,20 @@ struct topt_strategy *topt_capped_strategy(const struct topt_problem *p,
     return s;
 }
 
-void topt_capped_need(const struct topt_problem *p, const struct topt_search_point *point,
-                      int64_t *ret_transient, int64_t *ret_crossing)
+static struct topt_caps caps_of(const struct topt_problem *p,
+                                const struct topt_search_point *point)
 {
-    int64_t transient = 0, crossing = 0;
+    struct topt_caps most = {0, 0};
     for (int i = 0; i < p->nvariables; i++) {
         const struct domain *c = &p->domain[p->variable[i].domain];
         int k = c->kept[point->config[i]];
-        transient = c->transient[k] > transient ? c->transient[k] : transient;
-        crossing = c->waiting[k] > crossing ? c->waiting[k] : crossing;
+        most.transient = topt_max(most.transient, c->transient[k]);
+        most.crossing = topt_max(most.crossing, c->waiting[k]);
     }
-    for (int i = 0; i < p->nterms; i++) {
-        int64_t t = topt_transient_of(fact_of_term(p, i, point).transient);
-        transient = t > transient ? t : transient;
-    }
-    *ret_transient = transient;
-    *ret_crossing = crossing;
+    for (int i = 0; i < p->nterms; i++)
+        most.transient = topt_max(most.transient,
+                                  topt_transient_of(fact_of_term(p, i, point).transient));
+    return most;
 }
 
 /* Add the bytes that an operator, the hub of its tensor or an edge to it recomputes to the sum of its
@@ -359,10 +348,8 @@ static int64_t paid_once(const struct topt_problem *p,
         const struct domain *c = &p->domain[p->variable[i].domain];
         int config = c->config[c->kept[point->config[i]]];
         int64_t most = 0;
-        for (int k = 0; k < c->nparts; k++) {
-            int64_t bytes = p->family[c->part[k].family].recomputed[config];
-            most = bytes > most ? bytes : most;
-        }
+        for (int k = 0; k < c->nparts; k++)
+            most = topt_max(most, p->family[c->part[k].family].recomputed[config]);
         paid += most * topt_parts_once(p, c->part, c->nparts);
     }
     for (int l = 0; l < p->nterms; l++) {
@@ -376,40 +363,24 @@ static int64_t paid_once(const struct topt_problem *p,
     return paid;
 }
 
-/* How much more a point recomputes at once than it pays for. */
-static int unpaid(const struct topt_problem *p, const struct topt_search_point *point,
-                  int64_t *ret, struct topt_error *err)
+int topt_capped_need(const struct topt_problem *p, const struct topt_search_point *point,
+                     struct topt_need *ret, struct topt_error *err)
 {
     const struct topt_settings *s = p->k.settings;
-    *ret = 0;
+    *ret = (struct topt_need){.caps = caps_of(p, point)};
     if (!p->may_recompute)
         return 0;
     int64_t *sum = calloc((size_t)p->k.model->nops + 1, sizeof *sum);
     if (!sum)
         return topt_nomem(err, "a strategy");
-    int64_t by_parts = add_recomputed(p, point, sum);
-    *ret = topt_recomputed_at_once(p->k.model, s, sum) -
-           (p->options.alike || s->by_unit ? paid_once(p, point) : by_parts);
+    int64_t paid = add_recomputed(p, point, sum);
+    if (p->options.alike || s->by_unit)
+        paid = paid_once(p, point);
+    int64_t unpaid = topt_recomputed_at_once(p->k.model, s, sum) - paid;
+    ret->excess = topt_max(unpaid, 0);
+    ret->surplus = topt_max(-unpaid, 0);
     free(sum);
     return 0;
-}
-
-int topt_capped_excess(const struct topt_problem *p,
-                       const struct topt_search_point *point, int64_t *ret,
-                       struct topt_error *err)
-{
-    int rc = unpaid(p, point, ret, err);
-    *ret = *ret > 0 ? *ret : 0;
-    return rc;
-}
-
-int topt_capped_surplus(const struct topt_problem *p,
-                        const struct topt_search_point *point, int64_t *ret,
-                        struct topt_error *err)
-{
-    int rc = unpaid(p, point, ret, err);
-    *ret = *ret < 0 ? -*ret : 0;
-    return rc;
 }
 
 int topt_capped_nodes(const struct topt_problem *p)

@@ -9,13 +9,27 @@
  * or not. */
 void topt_capped_swap_objectives(struct topt_problem *p, int swapped);
 
-/* A point of a search under the current caps as a strategy (owned), and the caps it
- * really needs. */
+/* A point of a search under the current caps as a strategy (owned). */
 struct topt_strategy *topt_capped_strategy(const struct topt_problem *p,
                                            const struct topt_search_point *point);
 
-void topt_capped_need(const struct topt_problem *p, const struct topt_search_point *point,
-                      int64_t *ret_transient, int64_t *ret_crossing);
+/* What a point takes beside its memory. */
+struct topt_need {
+    struct topt_caps caps;
+    /* Bytes beyond memory and caps.  Free blocks: how much more the largest block of a kind
+     * recomputes than the mean.  Units: how much more another unit recomputes than the one that
+     * is charged (problem_data.h). */
+    int64_t excess;
+    /* Bytes that a point of blocks or units that choose alike is charged too much: the edge from
+     * outside into the first block of a kind and the edges between later blocks are both charged
+     * for what they recompute, though no block has both. */
+    int64_t surplus;
+};
+int topt_capped_need(const struct topt_problem *p, const struct topt_search_point *point,
+                     struct topt_need *ret, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Bytes of caps: T + W * U. */
+int64_t topt_capped_bytes(const struct topt_problem *p, struct topt_caps caps);
 
 /* Operators of the search are nodes of the model: mark those of one, in 'mark' by
  * operator, then by tensor (its hub). */
@@ -26,29 +40,15 @@ int topt_capped_nodes(const struct topt_problem *p); /* operators and tensors */
 /* Caps that every strategy needs. */
 struct topt_caps topt_capped_least(const struct topt_problem *p);
 
-/* Largest cap below the given one that changes anything, or -1. */
-int64_t topt_capped_next_transient(const struct topt_problem *p, int64_t below);
+/* The largest that change anything; -1 where none does. */
+struct topt_caps topt_capped_most(const struct topt_problem *p);
 
-int64_t topt_capped_next_crossing(const struct topt_problem *p, int64_t below);
-
-/* Smallest cap above the given one that changes anything, or INT64_MAX. */
-int64_t topt_capped_transient_above(const struct topt_problem *p, int64_t above);
-
-int64_t topt_capped_crossing_above(const struct topt_problem *p, int64_t above);
-
-/* Bytes that a point takes beyond its memory and its caps.  Free blocks: how much more the largest
- * block of a kind recomputes than the mean.  Units: how much more another unit recomputes than
- * the one that is charged (problem_data.h).  0 where blocks choose alike.  Never negative. */
-int topt_capped_excess(const struct topt_problem *p,
-                       const struct topt_search_point *point, int64_t *ret,
-                       struct topt_error *err) TOPT_MUST_CHECK;
-
-/* Bytes that a point of blocks or units that choose alike is charged too much: the edge from outside
- * into the first block of a kind and the edges between later blocks are both charged for what
- * they recompute, though no block has both.  Never negative. */
-int topt_capped_surplus(const struct topt_problem *p,
-                        const struct topt_search_point *point, int64_t *ret,
-                        struct topt_error *err) TOPT_MUST_CHECK;
+/* The nearest cap to one, below or above it, that changes anything; -1, or INT64_MAX above. */
+enum topt_side { TOPT_BELOW, TOPT_ABOVE };
+int64_t topt_nearest_transient(const struct topt_problem *p, enum topt_side side,
+                               int64_t from);
+int64_t topt_nearest_crossing(const struct topt_problem *p, enum topt_side side,
+                              int64_t from);
 
 /* From now on what is in flight counts as memory, or not: of the operators that need most
  * at least, what they need themselves.  Every strategy needs that much beside its sum,

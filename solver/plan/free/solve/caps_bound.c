@@ -161,11 +161,6 @@ static int find_balance(struct scope *c, int *ret_some)
 
 /* ---- one range --------------------------------------------------------------------- */
 
-static int64_t charge(const struct scope *c, struct topt_caps caps)
-{
-    return caps.transient + topt_capped_crossing(c->s->context.p) * caps.crossing;
-}
-
 static int make_weigher(struct scope *c)
 {
     struct solve_context *r = &c->s->context;
@@ -179,7 +174,7 @@ static int bound_range(struct scope *c, int *ret_some)
 {
     int64_t limit = c->s->context.options->memory_limit;
     *ret_some = 0;
-    c->room = limit ? limit - charge(c, c->at.low) : INT64_MAX;
+    c->room = limit ? limit - topt_capped_bytes(c->s->context.p, c->at.low) : INT64_MAX;
     c->bound = c->slope = 0;
     if (c->room < 0)
         return 0;
@@ -243,9 +238,11 @@ static struct range trimmed(const struct scope *c)
     struct range r = c->at;
     int64_t w = topt_capped_crossing(p), more = spare(c);
     if (more < r.high.transient - r.low.transient)
-        r.high.transient = topt_capped_next_transient(p, r.low.transient + more + 1);
+        r.high.transient =
+            topt_nearest_transient(p, TOPT_BELOW, r.low.transient + more + 1);
     if (w && more / w < r.high.crossing - r.low.crossing)
-        r.high.crossing = topt_capped_next_crossing(p, r.low.crossing + more / w + 1);
+        r.high.crossing =
+            topt_nearest_crossing(p, TOPT_BELOW, r.low.crossing + more / w + 1);
     return r;
 }
 
@@ -266,12 +263,12 @@ static void halve(const struct scope *c, const struct range *r, struct range *be
     *below = *above = *r;
     if (width.transient >= width.crossing) {
         int64_t cut = r->low.transient + width.transient / 2;
-        below->high.transient = topt_capped_next_transient(p, cut + 1);
-        above->low.transient = topt_capped_transient_above(p, cut);
+        below->high.transient = topt_nearest_transient(p, TOPT_BELOW, cut + 1);
+        above->low.transient = topt_nearest_transient(p, TOPT_ABOVE, cut);
     } else {
         int64_t cut = r->low.crossing + (r->high.crossing - r->low.crossing) / 2;
-        below->high.crossing = topt_capped_next_crossing(p, cut + 1);
-        above->low.crossing = topt_capped_crossing_above(p, cut);
+        below->high.crossing = topt_nearest_crossing(p, TOPT_BELOW, cut + 1);
+        above->low.crossing = topt_nearest_crossing(p, TOPT_ABOVE, cut);
     }
 }
 
@@ -343,11 +340,7 @@ int topt_caps_bound(struct caps_bound *s, struct bound_levels *levels, int *ret_
 {
     const struct topt_problem *p = s->context.p;
     struct scope c = {.s = s, .levels = levels, .err = err, .least = INFINITY};
-    struct range all = {topt_capped_least(p),
-                        {topt_capped_next_transient(p, INT64_MAX),
-                         topt_capped_next_crossing(p, INT64_MAX)},
-                        s->fast,
-                        s->small};
+    struct range all = {topt_capped_least(p), topt_capped_most(p), s->fast, s->small};
     /* Prices that are what they will be raise no bound: caps have to. */
     int settled = p->options.orbits && s->aim < INT64_MAX;
     *ret_some = 0;

@@ -13,6 +13,7 @@
 #include "caps.h"
 #include "free.h"
 #include "solve_context.h"
+#include "topt_minmax.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,19 +24,19 @@ static int keep_points(struct solve_context *r, const struct topt_frontier *f,
                        struct topt_caps *ret_need)
 {
     struct topt_frontier_reader *reader = topt_frontier_reader(f, r->err);
-    int64_t limit = r->options->memory_limit, w = topt_capped_crossing(r->p);
+    int64_t limit = r->options->memory_limit;
     int rc = reader ? 0 : -1;
     for (int i = 0; i < f->npoints && !rc; i++) {
         const struct topt_search_point *point = topt_frontier_read(reader, i);
-        int64_t t, u;
-        topt_capped_need(r->p, point, &t, &u);
-        ret_need->transient = t > ret_need->transient ? t : ret_need->transient;
-        ret_need->crossing = u > ret_need->crossing ? u : ret_need->crossing;
-        int64_t excess;
-        rc = topt_capped_excess(r->p, point, &excess, r->err);
-        int64_t memory = point->cost.memory + t + w * u + excess;
-        if (!rc && (!limit || memory <= limit))
-            rc = topt_solve_keep(r, point, memory);
+        struct topt_need n;
+        rc = topt_capped_need(r->p, point, &n, r->err);
+        if (rc)
+            break;
+        ret_need->transient = topt_max(ret_need->transient, n.caps.transient);
+        ret_need->crossing = topt_max(ret_need->crossing, n.caps.crossing);
+        int64_t memory = point->cost.memory + topt_capped_bytes(r->p, n.caps) + n.excess;
+        if (!limit || memory <= limit)
+            rc = topt_solve_keep(r, point, memory - n.surplus);
     }
     topt_frontier_reader_destroy(reader);
     return rc;
@@ -60,9 +61,9 @@ static int search_crossing(struct solve_context *r, int64_t crossing,
                            int64_t *ret_crossing)
 {
     struct topt_caps need;
-    int64_t cap = topt_capped_next_transient(r->p, INT64_MAX);
+    int64_t cap = topt_capped_most(r->p).transient;
     *ret_crossing = -1;
-    for (; cap >= 0; cap = topt_capped_next_transient(r->p, need.transient)) {
+    for (; cap >= 0; cap = topt_nearest_transient(r->p, TOPT_BELOW, need.transient)) {
         if (r->searched && topt_solve_is_over(r)) {
             r->stopped = 1;
             break;
@@ -132,13 +133,13 @@ int topt_caps_frontier(struct topt_problem *p, const struct topt_search_options 
     if (!known)
         return topt_nomem(err, "the frontier");
     o.known = known;
-    int64_t cap = topt_capped_next_crossing(p, INT64_MAX);
+    int64_t cap = topt_capped_most(p).crossing;
     while (cap >= 0) {
         int64_t need;
         rc = search_crossing(&r, cap, &need);
         if (rc || need < 0 || r.stopped)
             break;
-        cap = topt_capped_next_crossing(p, need);
+        cap = topt_nearest_crossing(p, TOPT_BELOW, need);
     }
     free(known);
     if (rc) {

@@ -50,9 +50,9 @@ static struct topt_caps caps_beside(const struct solve_context *r, int64_t sum,
     int64_t left = r->options->memory_limit - sum, w = topt_capped_crossing(r->p);
     int64_t transient = left - w * low.crossing, crossing = left - low.transient;
     if (transient < high.transient)
-        high.transient = topt_capped_next_transient(r->p, transient + 1);
+        high.transient = topt_nearest_transient(r->p, TOPT_BELOW, transient + 1);
     if (w && crossing / w < high.crossing)
-        high.crossing = topt_capped_next_crossing(r->p, crossing / w + 1);
+        high.crossing = topt_nearest_crossing(r->p, TOPT_BELOW, crossing / w + 1);
     return high;
 }
 
@@ -76,7 +76,6 @@ int topt_feasible_caps(struct solve_context *r, struct topt_caps low,
 
 int topt_feasible(struct solve_context *r)
 {
-    struct topt_caps high = {topt_capped_next_transient(r->p, INT64_MAX),
-                             topt_capped_next_crossing(r->p, INT64_MAX)};
+    struct topt_caps high = topt_capped_most(r->p);
     return topt_feasible_caps(r, topt_capped_least(r->p), &high);
 }

@@ -1,5 +1,5 @@
-/* lazy_fastest.c - the fastest strategy that fits, and that of least memory, where prices of
- * moves are lower bounds until they matter.
+/* lazy_fastest.c - the fastest strategy that fits, and that of least memory.  Where all prices are
+ * exact cap_search.c finds them; here, prices of moves are lower bounds until they matter.
  *
  * The loop is lazy_pricing.c's.  Bounded are strategies weighed by memory and time at the
  * balance that the limit sets, at which the bound is best (Lagrange's multiplier), for
@@ -10,7 +10,6 @@
  * takes (free/price/orbit_count.c).  Of what is left of it in the end it is first asked
  * whether any strategy that it stands for can be as good as is wanted, and only then are
  * all names of axes listed. */
-#include "lazy_fastest.h"
 #include "cap_search.h"
 #include "caps_bound.h"
 #include "edge_table.h"
@@ -167,7 +166,7 @@ static int search_every(struct lazy_fastest *s, const struct topt_problem *part,
         return -1;
     }
     set_own_options(s);
-    int rc = topt_lazy_fastest(every, &s->own, &found, s->lazy.err);
+    int rc = topt_solve_fastest(every, &s->own, &found, s->lazy.err);
     topt_problem_destroy(every);
     if (rc)
         return -1;
@@ -232,9 +231,11 @@ static int64_t first_near(const struct topt_problem *p)
     return near > p->options.lazy_entries ? near : p->options.lazy_entries;
 }
 
-int topt_lazy_fastest(struct topt_problem *p, const struct topt_search_options *options,
-                      struct topt_solutions *ret, struct topt_error *err)
+int topt_solve_fastest(struct topt_problem *p, const struct topt_search_options *options,
+                       struct topt_solutions *ret, struct topt_error *err)
 {
+    if (!p->byte_bounds)
+        return topt_cap_search_fastest(p, options, ret, err);
     static const struct lazy_question question = {bound_fastest,  search_fastest,
                                                   update_fastest, finish_fastest,
                                                   close_fastest,  claim_fastest};
@@ -271,19 +272,20 @@ static int least_priced(struct topt_problem *p, const struct topt_search_options
 /* Sums of memory don't depend on prices, and with bounds for prices no more bytes are in
  * flight than in truth.  So no strategy needs less than the least with bounds, and the
  * fastest strategy that needs no more has the least memory. */
-int topt_lazy_least(struct topt_problem *p, const struct topt_search_options *options,
-                    int64_t below, struct topt_solutions *ret, struct topt_error *err)
+int topt_solve_least(struct topt_problem *p, const struct topt_search_options *options,
+                     int64_t below, struct topt_solutions *ret, struct topt_error *err)
 {
-    struct topt_search_options o = *options;
+    struct topt_search_options o = topt_solve_options_for_least(*options);
     struct topt_solutions least, fastest;
-    if (topt_cap_search_least(p, options, below, &least, err))
+    o.max_work = options->max_work;
+    if (topt_cap_search_least(p, &o, below, &least, err))
         return -1;
-    if (!least.n) {
+    if (!least.n || !p->byte_bounds) {
         *ret = least;
         return 0;
     }
     o.memory_limit = least.at[0].memory_bytes;
-    int rc = topt_lazy_fastest(p, &o, &fastest, err);
+    int rc = topt_solve_fastest(p, &o, &fastest, err);
     if (!rc && fastest.n) { /* is the least if that is */
         topt_certificate_fini(&fastest.certificate);
         fastest.certificate = least.certificate;
@@ -291,7 +293,8 @@ int topt_lazy_least(struct topt_problem *p, const struct topt_search_options *op
         *ret = fastest;
     } else if (!rc) {
         topt_solutions_fini(&fastest);
-        rc = least_priced(p, options, below, ret, err);
+        o.memory_limit = 0;
+        rc = least_priced(p, &o, below, ret, err);
     }
     topt_solutions_fini(&least);
     return rc;

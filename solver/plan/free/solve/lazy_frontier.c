@@ -1,5 +1,5 @@
-/* lazy_frontier.c - a whole frontier, where prices of moves are lower bounds until they
- * matter.
+/* lazy_frontier.c - a whole frontier.  Where all prices are exact caps_frontier.c finds it; here,
+ * prices of moves are lower bounds until they matter.
  *
  * The loop is lazy_pricing.c's.  Bounded are strategies at all slopes (dual_bound.c), so
  * that nothing is below the hull; problems with exact prices are searched by
@@ -15,11 +15,9 @@
  *
  * Only the strategy of least memory has a corner that no point bounds: whether something is
  * smaller is asked by itself (feasibility.c, cap_search.c). */
-#include "lazy_frontier.h"
 #include "caps_frontier.h"
 #include "dual_bound.h"
 #include "feasibility.h"
-#include "lazy_fastest.h"
 #include "lazy_pricing.h"
 #include "problem_data.h"
 #include "solve_context.h"
@@ -139,8 +137,9 @@ static int may_take_less(struct lazy_frontier *s, int64_t below)
 static int find_less(struct lazy_frontier *s, int64_t below)
 {
     struct topt_solutions least;
-    struct topt_search_options o = topt_solve_options_for_least(*s->lazy.options);
-    if (topt_lazy_least(s->lazy.part, &o, below, &least, s->lazy.err))
+    struct topt_search_options o = *s->lazy.options;
+    o.max_work = 0;
+    if (topt_solve_least(s->lazy.part, &o, below, &least, s->lazy.err))
         return -1;
     if (!least.certificate.decided)
         s->least_memory = least.n ? least.at[0].memory_bytes : below;
@@ -332,9 +331,11 @@ static void claim_frontier(struct lazy_pricing *lazy, int stopped)
                                                        : best;
 }
 
-int topt_lazy_frontier(struct topt_problem *p, const struct topt_search_options *options,
-                       struct topt_solutions *ret, struct topt_error *err)
+int topt_solve_frontier(struct topt_problem *p, const struct topt_search_options *options,
+                        struct topt_solutions *ret, struct topt_error *err)
 {
+    if (!p->byte_bounds)
+        return topt_caps_frontier(p, options, ret, err);
     static const struct lazy_question question = {bound_frontier,  search_frontier,
                                                   update_frontier, finish_frontier,
                                                   close_frontier,  claim_frontier};

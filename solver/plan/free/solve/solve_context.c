@@ -39,10 +39,6 @@ static int dominated(const struct solve_context *r, int64_t memory, int64_t time
 int topt_solve_keep(struct solve_context *r, const struct topt_search_point *point,
                     int64_t memory)
 {
-    int64_t surplus;
-    if (topt_capped_surplus(r->p, point, &surplus, r->err))
-        return -1;
-    memory -= surplus;
     if (dominated(r, memory, point->cost.time))
         return 0;
     struct topt_solution s = {

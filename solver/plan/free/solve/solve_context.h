@@ -50,8 +50,8 @@ double topt_solve_epsilon(const struct solve_context *r, int open);
  * bound on it is of no use: where the search is to stop, it gives up. */
 struct topt_search_options topt_solve_options_for_least(struct topt_search_options o);
 
-/* Keep a point as a solution that takes so much memory, where none is as good.  Solutions
- * are to be reduced before anybody reads them. */
+/* Keep a point as a solution that takes so much memory, where none is as good.  Solutions are
+ * to be reduced before anybody reads them. */
 int topt_solve_keep(struct solve_context *r, const struct topt_search_point *point,
                     int64_t memory) TOPT_MUST_CHECK;
 
