@@ -12,6 +12,7 @@
 #include "block_folding.h"
 #include "edge_multiplicity.h"
 #include "problem_data.h"
+#include "topt_minmax.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,9 +31,13 @@ static int position_of(const struct topt_problem *p, const struct node *n)
 /* Hubs at one position may differ at the last block, and then choose by themselves. */
 static int same_list(const struct family *a, const struct family *b)
 {
-    return (a->op >= 0) == (b->op >= 0) && a->n == b->n &&
-           !memcmp(a->config, b->config, (size_t)a->n * sizeof *a->config) &&
-           !memcmp(a->hub_keep, b->hub_keep, (size_t)a->n);
+    if ((a->op >= 0) != (b->op >= 0) || a->n != b->n)
+        return 0;
+    for (int i = 0; i < a->n; i++)
+        if (memcmp(&a->at[i].config, &b->at[i].config, sizeof a->at[i].config) ||
+            a->at[i].hub_keep != b->at[i].hub_keep)
+            return 0;
+    return 1;
 }
 
 /* While variables are made: where they stand, and a node of each. */
@@ -139,39 +144,29 @@ static int64_t recomputed_beyond(const struct topt_problem *p,
     for (int j = 0; j <= k; j++) {
         const struct family *f = &p->family[part[j].family];
         most = own > most ? own : most;
-        own = f->recomputed[config] / f->among;
+        own = f->at[config].recomputed / f->among;
     }
     return own > most ? own - most : 0;
 }
 
-/* What nodes of some families cost together, by configuration: added to what is there;
- * what is recomputed counts once, or, by unit, for each node of the unit that pays, and of
- * what is in flight the most.  1 where that
- * overflows. */
-static int parts_sum(const struct topt_problem *p, const struct domain_part *part,
-                     int nparts, struct topt_cost *cost, int64_t *transient,
-                     int64_t *waiting)
-{
-    int64_t once = topt_parts_once(p, part, nparts);
-    int bad = 0;
-    for (int k = 0; k < nparts; k++) {
-        const struct family *f = &p->family[part[k].family];
-        for (int i = 0; i < f->n; i++) {
-            bad |= charge(&cost[i].memory, f->cost[i].memory, part[k].times) |
-                   charge(&cost[i].time, f->cost[i].time, part[k].times) |
-                   charge(&cost[i].memory, recomputed_beyond(p, part, k, i), once);
-            if (f->transient[i] > transient[i])
-                transient[i] = f->transient[i];
-            if (f->waiting[i] > waiting[i])
-                waiting[i] = f->waiting[i];
-        }
-    }
-    return bad;
-}
-
+/* What nodes of the parts cost together, by configuration: what is recomputed counts once, or,
+ * by unit, for each node of the unit that pays, and of what is in flight the most. */
 static int add_up(const struct topt_problem *p, struct domain *c, struct topt_error *err)
 {
-    int bad = parts_sum(p, c->part, c->nparts, c->cost, c->transient, c->waiting);
+    int64_t once = topt_parts_once(p, c->part, c->nparts);
+    int bad = 0;
+    for (int k = 0; k < c->nparts; k++) {
+        const struct family *f = &p->family[c->part[k].family];
+        for (int i = 0; i < f->n; i++) {
+            struct value *v = &c->at[i];
+            const struct choice *x = &f->at[i];
+            bad |= charge(&v->cost.memory, x->cost.memory, c->part[k].times) |
+                   charge(&v->cost.time, x->cost.time, c->part[k].times) |
+                   charge(&v->cost.memory, recomputed_beyond(p, c->part, k, i), once);
+            v->transient = topt_max(v->transient, x->transient);
+            v->waiting = topt_max(v->waiting, x->waiting);
+        }
+    }
     return bad ? topt_fail(err, TOPT_ERR_LIMIT, "the cost of repeated blocks overflows")
                : 0;
 }
@@ -182,19 +177,17 @@ static int same_classes(const struct topt_problem *p, const struct domain *c, in
 {
     for (int k = 0; k < c->nparts; k++) {
         const struct family *f = &p->family[c->part[k].family];
-        if (f->from_class[a] != f->from_class[b])
-            return 0;
-        for (int i = 0; i < f->ninputs; i++)
-            if (f->to_class[i][a] != f->to_class[i][b])
+        for (int i = 0; i < AS_CONSUMER + f->ninputs; i++)
+            if (f->at[a].class[i] != f->at[b].class[i])
                 return 0;
     }
     return 1;
 }
 
-static int no_worse(const struct domain *c, int a, int b)
+static int no_worse(const struct value *a, const struct value *b)
 {
-    return c->cost[a].memory <= c->cost[b].memory && c->cost[a].time <= c->cost[b].time &&
-           c->transient[a] <= c->transient[b] && c->waiting[a] <= c->waiting[b];
+    return a->cost.memory <= b->cost.memory && a->cost.time <= b->cost.time &&
+           a->transient <= b->transient && a->waiting <= b->waiting;
 }
 
 /* List the configurations that none in the same classes is at least as good as; of equals
@@ -203,35 +196,31 @@ static int drop_dominated(const struct topt_problem *p, struct domain *c,
                           struct topt_error *err)
 {
     const struct family *f = &p->family[c->part[0].family];
-    int *head = malloc(((size_t)f->nfrom + 1) * sizeof *head);
+    int *head = malloc(((size_t)f->side[AS_PRODUCER].n + 1) * sizeof *head);
     int *next = malloc(((size_t)f->n + 1) * sizeof *next);
     uint8_t *out = calloc((size_t)f->n + 1, 1);
     int rc = head && next && out ? 0 : topt_nomem(err, "the problem");
-    for (int i = 0; i < f->nfrom && !rc; i++)
+    for (int i = 0; i < f->side[AS_PRODUCER].n && !rc; i++)
         head[i] = -1;
     for (int i = 0; i < f->n && !rc; i++) {
-        int *first = &head[f->from_class[i]];
+        int *first = &head[f->at[i].class[AS_PRODUCER]];
         for (int j = *first; j >= 0; j = next[j]) {
             if (out[j] || !same_classes(p, c, i, j))
                 continue;
-            if (no_worse(c, j, i)) {
+            if (no_worse(&c->at[j], &c->at[i])) {
                 out[i] = 1;
                 break;
             }
-            out[j] = (uint8_t)no_worse(c, i, j);
+            out[j] = (uint8_t)no_worse(&c->at[i], &c->at[j]);
         }
         next[i] = *first;
         *first = i;
     }
-    for (int i = 0; i < f->n && !rc; i++) {
-        if (out[i])
-            continue;
-        int n = c->n++;
-        c->config[n] = i;
-        c->cost[n] = c->cost[i];
-        c->transient[n] = c->transient[i];
-        c->waiting[n] = c->waiting[i];
-    }
+    for (int i = 0; i < f->n && !rc; i++)
+        if (!out[i]) {
+            c->at[c->n] = c->at[i];
+            c->at[c->n++].config = i;
+        }
     free(head);
     free(next);
     free(out);
@@ -241,21 +230,15 @@ static int drop_dominated(const struct topt_problem *p, struct domain *c,
 static int alloc_choice(const struct topt_problem *p, struct domain *c, int n)
 {
     size_t z = (size_t)n + 1;
-    c->config = calloc(z, sizeof *c->config);
-    c->cost = calloc(z, sizeof *c->cost);
-    c->transient = calloc(z, sizeof *c->transient);
-    c->waiting = calloc(z, sizeof *c->waiting);
+    c->at = calloc(z, sizeof *c->at);
     c->kept = calloc(z, sizeof *c->kept);
     c->kept_cost = calloc(z, sizeof *c->kept_cost);
-    int ok =
-        c->config && c->cost && c->transient && c->waiting && c->kept && c->kept_cost;
+    int ok = c->at && c->kept && c->kept_cost;
     for (int k = 0; k < c->nparts; k++) {
         struct domain_part *t = &c->part[k];
-        t->from_class = calloc(z, sizeof *t->from_class);
-        ok = ok && t->from_class;
-        for (int i = 0; i < p->family[t->family].ninputs; i++) {
-            t->to_class[i] = calloc(z, sizeof *t->to_class[i]);
-            ok = ok && t->to_class[i];
+        for (int i = 0; i < AS_CONSUMER + p->family[t->family].ninputs; i++) {
+            t->class[i] = calloc(z, sizeof *t->class[i]);
+            ok = ok && t->class[i];
         }
     }
     return ok ? 0 : -1;
@@ -487,16 +470,11 @@ int topt_fold_blocks(struct topt_problem *p, struct topt_error *err)
 
 static void choice_fini(struct domain *c)
 {
-    for (int k = 0; k < c->nparts; k++) {
-        free(c->part[k].from_class);
-        for (int i = 0; i < TOPT_MAX_INPUTS; i++)
-            free(c->part[k].to_class[i]);
-    }
+    for (int k = 0; k < c->nparts; k++)
+        for (int i = 0; i < SIDES; i++)
+            free(c->part[k].class[i]);
     free(c->part);
-    free(c->config);
-    free(c->cost);
-    free(c->transient);
-    free(c->waiting);
+    free(c->at);
     free(c->kept);
     free(c->kept_cost);
 }

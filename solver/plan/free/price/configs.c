@@ -9,6 +9,7 @@
 #include "problem_data.h"
 #include "restrict.h"
 #include "space.h"
+#include "topt_array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,16 +41,15 @@ static int list_hub(struct topt_problem *p, struct family *f,
 {
     uint8_t keep[3];
     int keeps = hub_keeps(p, f->tensor, keep), n = 0;
-    f->config = calloc((size_t)(keeps * list->n + 1), sizeof *f->config);
-    f->hub_keep = calloc((size_t)(keeps * list->n + 1), 1);
-    if (!f->config || !f->hub_keep)
+    f->at = calloc((size_t)(keeps * list->n + 1), sizeof *f->at);
+    if (!f->at)
         return -1;
     for (int i = 0; i < keeps * list->n; i++) {
         struct topt_hub h = {list->config[i / keeps], keep[i % keeps]};
         if (!topt_allows_hub(&p->options, p->k.mesh, f->tensor, splits, &h))
             continue;
-        f->config[n] = h.layout;
-        f->hub_keep[n++] = (uint8_t)h.keep;
+        f->at[n].config = h.layout;
+        f->at[n++].hub_keep = (uint8_t)h.keep;
     }
     f->n = n;
     return 0;
@@ -75,21 +75,21 @@ static int list_op(struct topt_problem *p, struct family *f,
     int most = 2 * TOPT_ZERO_COUNT * list->n, n = 0;
     int flag = topt_problem_may_recompute(p, f->op);
     int last = flag ? 1 : 0, first = p->options.recompute == TOPT_RECOMPUTE_ALL && flag;
-    f->config = calloc((size_t)most + 1, sizeof *f->config);
-    f->hub_keep = calloc((size_t)most + 1, 1);
-    if (!f->config || !f->hub_keep)
+    f->at = calloc((size_t)most + 1, sizeof *f->at);
+    if (!f->at)
         return -1;
     for (int i = 0; i < list->n; i++) {
         int levels = levels_of(p, &p->k.model->op[f->op], list->config[i]);
         for (int z = 0; z < TOPT_ZERO_COUNT; z++)
             for (int r = first; r <= last && levels >> z & 1; r++) {
-                f->config[n] = list->config[i];
-                f->config[n].zero = (uint8_t)z;
-                f->config[n].recompute = (uint8_t)r;
+                f->at[n].config = list->config[i];
+                f->at[n].config.zero = (uint8_t)z;
+                f->at[n].config.recompute = (uint8_t)r;
                 n += topt_pins_allow(p->options.pins, p->options.alike, f->op,
-                                     &p->k.model->op[f->op], p->k.mesh, &f->config[n]) &&
+                                     &p->k.model->op[f->op], p->k.mesh,
+                                     &f->at[n].config) &&
                      topt_allows_op(&p->options, p->k.mesh, &p->k.model->op[f->op],
-                                    &f->config[n]);
+                                    &f->at[n].config);
             }
     }
     f->n = n;
@@ -154,12 +154,13 @@ static int list_among(const struct topt_problem *p, const struct family *of,
     const struct topt_mesh *m = p->k.mesh;
     int n = 0;
     for (int i = 0; i < of->n; i++) {
-        struct topt_config c =
-            p->options.every ? topt_config_nameless(m, of->config[i]) : of->config[i];
+        struct topt_config c = p->options.every
+                                   ? topt_config_nameless(m, of->at[i].config)
+                                   : of->at[i].config;
         do {
             if (f) {
-                f->config[n] = c;
-                f->hub_keep[n] = of->hub_keep[i];
+                f->at[n].config = c;
+                f->at[n].hub_keep = of->at[i].hub_keep;
             }
             n++;
         } while (p->options.every && next_names(m, &c));
@@ -170,10 +171,8 @@ static int list_among(const struct topt_problem *p, const struct family *of,
 static int relist(struct topt_problem *p, struct family *f, struct topt_error *err)
 {
     const struct family *of = &p->options.among->family[f - p->family];
-    size_t n = (size_t)list_among(p, of, NULL);
-    f->config = malloc((n + 1) * sizeof *f->config);
-    f->hub_keep = malloc(n + 1);
-    if (!f->config || !f->hub_keep)
+    f->at = calloc((size_t)list_among(p, of, NULL) + 1, sizeof *f->at);
+    if (!f->at)
         return topt_nomem(err, "configurations");
     f->n = list_among(p, of, f);
     return 0;
@@ -190,5 +189,7 @@ int topt_family_list(struct topt_problem *p, struct family *f, struct topt_error
         return -1;
     int bad = f->op >= 0 ? list_op(p, f, &list) : list_hub(p, f, &splits, &list);
     free(list.config);
+    if (!bad) /* most lists have fewer than they have room for */
+        (void)TOPT_RESIZE(f->at, f->n + 1);
     return bad ? topt_nomem(err, "configurations") : 0;
 }

@@ -35,7 +35,7 @@ static int is_plain(const struct edge_table *e, const struct multiplicity *t)
 static int64_t recomputed_bytes(const struct topt_problem *p, const struct edge_table *e,
                                 int64_t entry, struct edge_fact fact)
 {
-    int64_t cols = p->family[e->to].nto[e->input], rows = p->family[e->from].nfrom;
+    int64_t cols = topt_cols(p, e)->n, rows = topt_rows(p, e)->n;
     return (fact.recomputed & RECOMPUTED_FROM ? e->end_bytes[entry / cols] : 0) +
            (fact.recomputed & RECOMPUTED_TO ? e->end_bytes[rows + entry % cols] : 0);
 }
@@ -133,7 +133,7 @@ static int charge(struct topt_problem *p, struct multiplicity *t, int multiplici
                   struct topt_error *err)
 {
     struct edge_table *e = table_of(p, t);
-    int from = p->family[e->from].nfrom, to = p->family[e->to].nto[e->input];
+    int from = topt_rows(p, e)->n, to = topt_cols(p, e)->n;
     int plain = is_plain(e, t), rc = 0;
     t->whole = (struct topt_table){from, to, e->first, e->cost};
     t->least = e->least;
@@ -235,25 +235,23 @@ void topt_multiplicity_cap(const struct topt_problem *p, struct multiplicity *t,
     t->at.alt = t->kept_cost;
 }
 
-struct edge_fact topt_multiplicity_fact(const struct topt_problem *p,
-                                        const struct multiplicity *t, int from_class,
-                                        int to_class, int alt)
+struct edge_fact topt_taken_fact(const struct topt_problem *p, struct taken_edge x)
 {
-    const struct edge_table *e = table_of(p, t);
-    const struct edge_fact *f = &e->fact[e->first[entry_of(t, from_class, to_class)]];
-    while (f->transient > t->most || alt-- > 0)
+    const struct edge_table *e = table_of(p, x.of);
+    const struct edge_fact *f =
+        &e->fact[e->first[entry_of(x.of, x.from_class, x.to_class)]];
+    while (f->transient > x.of->most || x.alt-- > 0)
         f++;
     return *f;
 }
 
-int64_t topt_multiplicity_recomputed(const struct topt_problem *p,
-                                     const struct multiplicity *t, int from_class,
-                                     int to_class, int alt)
+int64_t topt_taken_recomputed(const struct topt_problem *p, struct taken_edge x)
 {
-    const struct edge_table *e = table_of(p, t);
-    struct edge_fact fact = topt_multiplicity_fact(p, t, from_class, to_class, alt);
-    return e->recomputes ? recomputed_bytes(p, e, entry_of(t, from_class, to_class), fact)
-                         : 0;
+    const struct edge_table *e = table_of(p, x.of);
+    return e->recomputes
+               ? recomputed_bytes(p, e, entry_of(x.of, x.from_class, x.to_class),
+                                  topt_taken_fact(p, x))
+               : 0;
 }
 
 static void exchange(struct topt_cost *cost, int32_t n)

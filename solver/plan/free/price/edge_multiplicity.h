@@ -14,15 +14,13 @@ void topt_multiplicity_cap(const struct topt_problem *p, struct multiplicity *t,
 
 void topt_multiplicities_exchange(struct topt_problem *p);
 
-/* The facts of alternative 'alt' of an entry of t->at. */
-struct edge_fact topt_multiplicity_fact(const struct topt_problem *p,
-                                        const struct multiplicity *t, int from_class,
-                                        int to_class, int alt);
-
-/* Bytes that it recomputes. */
-int64_t topt_multiplicity_recomputed(const struct topt_problem *p,
-                                     const struct multiplicity *t, int from_class,
-                                     int to_class, int alt);
+/* An alternative of an entry of of->at; its facts, and the bytes that it recomputes. */
+struct taken_edge {
+    const struct multiplicity *of;
+    int from_class, to_class, alt;
+};
+struct edge_fact topt_taken_fact(const struct topt_problem *p, struct taken_edge x);
+int64_t topt_taken_recomputed(const struct topt_problem *p, struct taken_edge x);
 
 /* The most that an alternative of a table recomputes. */
 int64_t topt_table_recomputed_most(const struct topt_problem *p,

@@ -9,6 +9,8 @@
 #include "problem_data.h"
 #include "restrict.h"
 #include "topt_array.h"
+#include "topt_minmax.h"
+#include "topt_text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,51 +19,44 @@
 struct pricing {
     struct topt_problem *p;
     struct edge_table *e;
-    const struct topt_edge_end *from, *to;
-    int nfrom, nto;
+    const struct side *from, *to;
     int restricted; /* not every edge is allowed */
     int32_t nalts;
 };
 
-static const int32_t *number_of(const struct pricing *x, int from, int to)
+/* Of the i-th class of the producer, or of the consumer: of value and gradient. */
+static int32_t *number_of(const struct pricing *x, int consumer, int i)
 {
-    return &x->e->number[2 * (from >= 0 ? from : x->nfrom + to)];
+    return &x->e->number[2 * (consumer ? x->from->n + i : i)];
 }
 
-static int number_ends(struct pricing *x)
+static int number_side(struct pricing *x, int consumer)
 {
-    for (int i = 0; i < x->nfrom + x->nto; i++) {
-        const struct topt_edge_end *end =
-            i < x->nfrom ? &x->from[i] : &x->to[i - x->nfrom];
-        int32_t *number = &x->e->number[2 * i];
-        number[0] = topt_moves_number(x->p, x->e->moves, &end->value);
-        number[1] = topt_moves_number(x->p, x->e->moves, &end->grad);
+    const struct side *side = consumer ? x->to : x->from;
+    for (int i = 0; i < side->n; i++) {
+        int32_t *number = number_of(x, consumer, i);
+        number[0] = topt_moves_number(x->p, x->e->moves, &side->end[i].value);
+        number[1] = topt_moves_number(x->p, x->e->moves, &side->end[i].grad);
         if (number[0] < 0 || number[1] < 0)
             return -1;
     }
     return 0;
 }
 
-/* All moves of values, and of gradients. */
-static int price_moves(struct pricing *x, struct topt_error *err)
+/* Ask for all moves of values there, or of gradients 'back'. */
+static int ask_moves(struct pricing *x, int back, struct topt_error *err)
 {
-    for (int i = 0; i < x->nfrom; i++) {
+    int n = back ? x->to->n : x->from->n, to = back ? x->from->n : x->to->n;
+    for (int i = 0; i < n; i++) {
+        int from = number_of(x, back, i)[back];
         if (topt_problem_canceled(x->p, err))
             return -1;
-        for (int j = 0; j < x->nto; j++)
-            if (topt_moves_ask(x->p, x->e->moves, number_of(x, i, 0)[0],
-                               number_of(x, -1, j)[0], err))
+        for (int j = 0; j < to; j++)
+            if (topt_moves_ask(x->p, x->e->moves, from, number_of(x, !back, j)[back],
+                               err))
                 return -1;
     }
-    for (int j = 0; x->e->trained && j < x->nto; j++) {
-        if (topt_problem_canceled(x->p, err))
-            return -1;
-        for (int i = 0; i < x->nfrom; i++)
-            if (topt_moves_ask(x->p, x->e->moves, number_of(x, -1, j)[1],
-                               number_of(x, i, 0)[1], err))
-                return -1;
-    }
-    return topt_moves_answer(x->p, x->e->moves, err);
+    return 0;
 }
 
 /* Which ends' bytes add up to what is recomputed: there is nothing else to make. */
@@ -121,9 +116,8 @@ static int list(struct pricing *x, const struct topt_edge_alternative *a,
     int transient = topt_transient_code(a->transient);
     if (which > (RECOMPUTED_FROM | RECOMPUTED_TO))
         return topt_fail(err, TOPT_ERR_INTERNAL, "an edge recomputes what is no copy");
-    e->least.memory =
-        !x->nalts || c.memory < e->least.memory ? c.memory : e->least.memory;
-    e->least.time = !x->nalts || c.time < e->least.time ? c.time : e->least.time;
+    e->least.memory = x->nalts ? topt_min(e->least.memory, c.memory) : c.memory;
+    e->least.time = x->nalts ? topt_min(e->least.time, c.time) : c.time;
     e->occurs[transient / 64] |= (uint64_t)1 << transient % 64;
     e->recomputes |= which;
     e->cost[x->nalts] = c;
@@ -135,8 +129,8 @@ static int list(struct pricing *x, const struct topt_edge_alternative *a,
 
 static int price_entry(struct pricing *x, int i, int j, struct topt_error *err)
 {
-    const struct topt_edge_end *from = &x->from[i], *to = &x->to[j];
-    const int32_t *a = number_of(x, i, 0), *b = number_of(x, -1, j);
+    const struct topt_edge_end *from = &x->from->end[i], *to = &x->to->end[j];
+    const int32_t *a = number_of(x, 0, i), *b = number_of(x, 1, j);
     int trained = x->e->trained;
     struct topt_move_cost there = topt_moves_at(x->e->moves, a[0], b[0]), back = {0};
     struct topt_edge_alternative at[2];
@@ -153,7 +147,7 @@ static int price_entry(struct pricing *x, int i, int j, struct topt_error *err)
             return -1;
     if (x->e->end_bytes) {
         x->e->end_bytes[i] = there.from_bytes;
-        x->e->end_bytes[x->nfrom + j] = there.to_bytes;
+        x->e->end_bytes[x->from->n + j] = there.to_bytes;
     }
     return 0;
 }
@@ -161,8 +155,8 @@ static int price_entry(struct pricing *x, int i, int j, struct topt_error *err)
 static int alloc_table(struct pricing *x)
 {
     struct edge_table *e = x->e;
-    size_t ends = (size_t)x->nfrom + (size_t)x->nto;
-    size_t entries = (size_t)x->nfrom * (size_t)x->nto;
+    size_t ends = (size_t)x->from->n + (size_t)x->to->n;
+    size_t entries = (size_t)x->from->n * (size_t)x->to->n;
     e->number = malloc((2 * ends + 1) * sizeof *e->number);
     e->first = malloc((entries + 1) * sizeof *e->first);
     e->cost = malloc((2 * entries + 1) * sizeof *e->cost);
@@ -175,33 +169,27 @@ static int alloc_table(struct pricing *x)
                : -1;
 }
 
-/* Give back what a table of fewer alternatives does not need. */
-static void trim(struct pricing *x)
-{
-    struct edge_table *e = x->e;
-    size_t n = (size_t)x->nalts + 1;
-    (void)TOPT_RESIZE(e->cost, n);
-    (void)TOPT_RESIZE(e->fact, n);
-}
-
 static int price_entries(struct pricing *x, struct topt_error *err)
 {
-    if (alloc_table(x) || number_ends(x))
+    if (alloc_table(x) || number_side(x, 0) || number_side(x, 1))
         return topt_nomem(err, "edges");
-    if (price_moves(x, err))
+    if (ask_moves(x, 0, err) || (x->e->trained && ask_moves(x, 1, err)) ||
+        topt_moves_answer(x->p, x->e->moves, err))
         return -1;
     int32_t *first = x->e->first;
     *first++ = 0;
-    for (int i = 0; i < x->nfrom; i++) {
+    for (int i = 0; i < x->from->n; i++) {
         if (topt_problem_canceled(x->p, err))
             return -1;
-        for (int j = 0; j < x->nto; j++) {
+        for (int j = 0; j < x->to->n; j++) {
             if (price_entry(x, i, j, err))
                 return -1;
             *first++ = x->nalts;
         }
     }
-    trim(x);
+    /* Give back what a table of fewer alternatives does not need. */
+    (void)TOPT_RESIZE(x->e->cost, x->nalts + 1);
+    (void)TOPT_RESIZE(x->e->fact, x->nalts + 1);
     return 0;
 }
 
@@ -217,20 +205,18 @@ void topt_table_fini(struct edge_table *e)
 
 int64_t topt_table_entries(const struct topt_problem *p, const struct edge_table *e)
 {
-    return (int64_t)p->family[e->from].nfrom * p->family[e->to].nto[e->input];
+    return (int64_t)topt_rows(p, e)->n * topt_cols(p, e)->n;
 }
 
 int topt_table_price(struct topt_problem *p, struct edge_table *e, struct topt_error *err)
 {
-    const struct family *a = &p->family[e->from], *b = &p->family[e->to];
+    const struct family *a = &p->family[e->from];
     const struct topt_op *o = a->op >= 0 ? &p->k.model->op[a->op] : NULL;
     int tensor = o ? o->operand[o->output].tensor : a->tensor;
     struct pricing x = {.p = p,
                         .e = e,
-                        .from = a->from_end,
-                        .to = b->to_end[e->input],
-                        .nfrom = a->nfrom,
-                        .nto = b->nto[e->input],
+                        .from = topt_rows(p, e),
+                        .to = topt_cols(p, e),
                         .restricted =
                             p->options.restriction && p->options.restriction->edge};
     e->moves = topt_moves_of(p, tensor, err);
@@ -241,7 +227,7 @@ int topt_table_price(struct topt_problem *p, struct edge_table *e, struct topt_e
 int topt_table_ask_exact(struct topt_problem *p, const struct edge_table *e,
                          int64_t entry, struct topt_error *err)
 {
-    int64_t cols = p->family[e->to].nto[e->input], rows = p->family[e->from].nfrom;
+    int64_t cols = topt_cols(p, e)->n, rows = topt_rows(p, e)->n;
     const int32_t *a = &e->number[2 * (entry / cols)];
     const int32_t *b = &e->number[2 * (rows + entry % cols)];
     return topt_moves_ask_exact(p, e->moves, a[0], b[0], err) ||
@@ -258,4 +244,77 @@ int topt_edge_table_of(struct topt_problem *p, int from, int to, int input)
             return i;
     p->table[p->ntables] = (struct edge_table){.from = from, .to = to, .input = input};
     return p->ntables++;
+}
+
+/* ---- will all tables have room? ---------------------------------------------------- */
+
+/* Their sizes are known before their entries are: from how many classes the
+ * configurations of the operators at both ends have.  What would fill the machine's
+ * memory for minutes is refused there, with what makes it smaller. */
+
+/* Bytes of an entry of one alternative, which most have. */
+enum {
+    ENTRY_BYTES = sizeof(int32_t) + sizeof(struct topt_cost) + sizeof(struct edge_fact)
+};
+
+static const char *name_of(const struct topt_problem *p, int family)
+{
+    const struct topt_model *m = p->k.model;
+    const struct family *f = &p->family[family];
+    const struct topt_op *o = f->op >= 0 ? &m->op[f->op] : NULL;
+    return m->tensor[o ? o->operand[o->output].tensor : f->tensor].name;
+}
+
+/* The options that make this problem smaller. */
+static const char *advice(const struct topt_space_options *o)
+{
+    int factors = o->recompute == TOPT_RECOMPUTE_FREE || (o->zero & (o->zero - 1));
+    if (o->space == TOPT_SPACE_FULL)
+        return factors ? "--space canonical or fewer --factors" : "--space canonical";
+    return factors ? "--space uniform or fewer --factors" : "--space uniform";
+}
+
+static int refuse(const struct topt_problem *p, int64_t entries, int64_t limit,
+                  const struct edge_table *e, struct topt_error *err)
+{
+    char need[32], room[32];
+    return topt_fail(
+        err, TOPT_ERR_LIMIT,
+        "%lld costs of edges would take at least %s, more than --max-table-bytes of %s "
+        "('%s' to '%s' alone %d x %d choices); use %s",
+        (long long)entries, topt_show_bytes(entries * ENTRY_BYTES, need, sizeof need),
+        topt_show_bytes(limit, room, sizeof room), name_of(p, e->from), name_of(p, e->to),
+        topt_rows(p, e)->n, topt_cols(p, e)->n, advice(&p->options));
+}
+
+/* Alternatives of a table are numbered in 32 bits, and entries have up to two. */
+static int refuse_table(const struct topt_problem *p, const struct edge_table *e,
+                        struct topt_error *err)
+{
+    return topt_fail(
+        err, TOPT_ERR_LIMIT,
+        "'%s' and '%s' have %d x %d choices, more than a table holds; %s have "
+        "fewer devices",
+        name_of(p, e->from), name_of(p, e->to), topt_rows(p, e)->n, topt_cols(p, e)->n,
+        advice(&p->options));
+}
+
+int topt_table_budget_check(const struct topt_problem *p, struct topt_error *err)
+{
+    int64_t limit = p->options.max_bytes, entries = 0;
+    const struct edge_table *largest = p->table;
+    if (!limit)
+        limit = TOPT_PROBLEM_MAX_BYTES;
+    for (int i = 0; i < p->ntables; i++) {
+        const struct edge_table *e = &p->table[i];
+        int64_t n = topt_table_entries(p, e);
+        entries += n;
+        if (n > topt_table_entries(p, largest))
+            largest = e;
+    }
+    if (entries > limit / ENTRY_BYTES)
+        return refuse(p, entries, limit, largest, err);
+    return p->ntables && topt_table_entries(p, largest) > INT32_MAX / 2
+               ? refuse_table(p, largest, err)
+               : 0;
 }

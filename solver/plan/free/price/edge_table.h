@@ -18,6 +18,10 @@ int topt_table_price(struct topt_problem *p, struct edge_table *e,
 
 int64_t topt_table_entries(const struct topt_problem *p, const struct edge_table *e);
 
+/* Will the tables take no more memory than the options allow? */
+int topt_table_budget_check(const struct topt_problem *p,
+                            struct topt_error *err) TOPT_MUST_CHECK;
+
 void topt_table_fini(struct edge_table *e);
 
 #endif

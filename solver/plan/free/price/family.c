@@ -1,15 +1,20 @@
-/* family.c - configurations of alike operators, and of alike hubs, made once.
+/* family.c - configurations of alike operators, and of alike hubs, made once: which operators are
+ * alike, what their configurations (configs.c) cost, and how these look from edges.
  *
- *     which operators are alike (here)
- *       -> which configurations (configs.c)
- *            -> what they cost (prices.c), how they look from edges (edge_classes.c) */
+ * A configuration's fragment is priced once for all that differ from it only by names of
+ * axes.  Moves inside it (of a recurrence, of a halo) take ways that are found together,
+ * by threads.
+ *
+ * An edge costs what it does by the layouts of the tensor there and what is live beside
+ * it, not by the configuration as such, of which there are many more.  So a table of an
+ * edge is between classes of ends. */
 #include "family.h"
-#include "edge_classes.h"
 #include "configs.h"
 #include "pins.h"
-#include "prices.h"
 #include "problem_data.h"
 #include "space.h"
+#include "topt_array.h"
+#include "topt_hash.h"
 #include "topt_tensor.h"
 
 #include <stdlib.h>
@@ -70,160 +75,227 @@ static int alike_hubs(const struct topt_problem *p, int a, int b)
     return !memcmp(&s, &t, sizeof s);
 }
 
-/* ---- families ---------------------------------------------------------------------- */
+/* ---- what configurations of operators cost ----------------------------------------- */
 
-/* Room for what so many configurations cost. */
-static int alloc_costs(struct family *f)
+/* For each configuration the first that costs the same. */
+static int find_same(const struct topt_mesh *m, const struct family *f, int32_t *ret)
 {
-    size_t z = (size_t)(f->n > 0 ? f->n : 1);
-    f->cost = calloc(z, sizeof *f->cost);
-    f->recomputed = calloc(z, sizeof *f->recomputed);
-    f->transient = calloc(z, sizeof *f->transient);
-    f->waiting = calloc(z, sizeof *f->waiting);
-    f->from_class = calloc(z, sizeof *f->from_class);
-    int ok = f->cost && f->recomputed && f->transient && f->waiting && f->from_class;
-    for (int i = 0; i < f->ninputs; i++) {
-        f->to_class[i] = calloc(z, sizeof *f->to_class[i]);
-        ok = ok && f->to_class[i];
+    uint32_t nslots = 2;
+    while (nslots < 2 * (uint32_t)f->n)
+        nslots *= 2;
+    struct topt_config *form = malloc(((size_t)f->n + 1) * sizeof *form);
+    int32_t *slot = malloc(nslots * sizeof *slot);
+    if (slot)
+        memset(slot, 0xff, nslots * sizeof *slot);
+    for (int i = 0; form && slot && i < f->n; i++) {
+        form[i] = topt_config_nameless(m, f->at[i].config);
+        uint32_t at = (uint32_t)topt_hash(&form[i], sizeof form[i], 1) & (nslots - 1);
+        while (slot[at] >= 0 && memcmp(&form[slot[at]], &form[i], sizeof form[i]) != 0)
+            at = (at + 1) & (nslots - 1);
+        slot[at] = slot[at] < 0 ? i : slot[at];
+        ret[i] = slot[at];
     }
-    return ok ? 0 : -1;
+    int bad = !form || !slot;
+    free(form);
+    free(slot);
+    return bad ? -1 : 0;
 }
 
-void topt_family_fini(struct family *f)
+static void keep_cost(struct choice *x, const struct topt_fragment_cost *c)
 {
-    free(f->config);
-    free(f->hub_keep);
-    free(f->cost);
-    free(f->recomputed);
-    free(f->transient);
-    free(f->waiting);
-    free(f->from_class);
-    free(f->from_end);
-    for (int i = 0; i < TOPT_MAX_INPUTS; i++) {
-        free(f->to_class[i]);
-        free(f->to_end[i]);
-    }
+    x->cost = (struct topt_cost){0, c->compute_ns + c->network_ns};
+    for (int k = 0; k < TOPT_CLASS_COUNT; k++)
+        x->cost.memory += k == TOPT_CLASS_RECOMPUTED ? 0 : c->class_bytes[k];
+    x->recomputed = c->class_bytes[TOPT_CLASS_RECOMPUTED];
+    x->transient = c->transient_bytes;
 }
 
-/* ---- what it costs, and how it looks from edges ------------------------------------ */
+/* Price the first of each kind.  Ways are found together, and then what waits for them is priced
+ * once more. */
+static int price_firsts(const struct topt_problem *p, struct family *f,
+                        const int32_t *same, uint8_t *waits, struct topt_error *err)
+{
+    struct topt_fragment_cost c;
+    int any = 0;
+    for (int i = 0; i < f->n; i++) {
+        int later;
+        if (same[i] != i)
+            continue;
+        if (topt_problem_canceled(p, err) ||
+            topt_cost_op_ask(&p->k, f->op, &f->at[i].config, &c, &later, err))
+            return -1;
+        any |= waits[i] = later != 0;
+        keep_cost(&f->at[i], &c);
+    }
+    if (any && topt_router_answer(p->k.router, p->options.threads, p->k.cancel, err))
+        return -1;
+    for (int i = 0; any && i < f->n; i++) {
+        if (!waits[i])
+            continue;
+        if (topt_cost_op(&p->k, f->op, &f->at[i].config, &c, err))
+            return -1;
+        keep_cost(&f->at[i], &c);
+    }
+    return 0;
+}
 
-/* A family while it is priced. */
-struct listing {
-    struct topt_problem *p;
-    struct family *f;
-    struct classes from, to[TOPT_MAX_INPUTS];
+static int cost_ops(const struct topt_problem *p, struct family *f,
+                    struct topt_error *err)
+{
+    int32_t *same = malloc(((size_t)f->n + 1) * sizeof *same);
+    uint8_t *waits = calloc((size_t)f->n + 1, 1);
+    int rc = !same || !waits || find_same(p->k.mesh, f, same)
+                 ? topt_nomem(err, "configurations")
+                 : price_firsts(p, f, same, waits, err);
+    for (int i = 0; !rc && i < f->n; i++) {
+        f->at[i].cost = f->at[same[i]].cost;
+        f->at[i].recomputed = f->at[same[i]].recomputed;
+        f->at[i].transient = f->at[same[i]].transient;
+    }
+    free(same);
+    free(waits);
+    return rc;
+}
+
+/* ---- classes ----------------------------------------------------------------------- */
+
+/* The different ends found so far from one side: a hash finds them. */
+struct classes {
+    struct side *side;
+    int cap;
+    int32_t *slot; /* 2 * cap; -1: free */
 };
+
+static int same_end(const struct topt_edge_end *a, const struct topt_edge_end *b)
+{
+    return topt_layout_equal(&a->value, &b->value) &&
+           topt_layout_equal(&a->grad, &b->grad) && a->hub == b->hub &&
+           a->hub_keep == b->hub_keep && a->recompute == b->recompute &&
+           a->needed == b->needed && a->others_bytes == b->others_bytes &&
+           a->op_bytes == b->op_bytes && a->out_bytes == b->out_bytes;
+}
+
+static int32_t *slot_of(const struct classes *c, const struct topt_edge_end *e)
+{
+    int64_t rest[] = {e->hub,          e->hub_keep, e->recompute, e->needed,
+                      e->others_bytes, e->op_bytes, e->out_bytes};
+    uint64_t h = topt_hash(&e->value, sizeof e->value, 1);
+    h = topt_hash(&e->grad, sizeof e->grad, h);
+    uint32_t mask = (uint32_t)(2 * c->cap - 1),
+             at = (uint32_t)topt_hash(rest, sizeof rest, h) & mask;
+    while (c->slot[at] >= 0 && !same_end(&c->side->end[c->slot[at]], e))
+        at = (at + 1) & mask;
+    return &c->slot[at];
+}
+
+static int grow(struct classes *c)
+{
+    int cap = c->cap ? 2 * c->cap : 32;
+    if (TOPT_RESIZE(c->side->end, cap) || TOPT_RESIZE(c->slot, 2 * cap))
+        return -1;
+    c->cap = cap;
+    memset(c->slot, 0xff, 2 * (size_t)cap * sizeof *c->slot);
+    for (int i = 0; i < c->side->n; i++)
+        *slot_of(c, &c->side->end[i]) = i;
+    return 0;
+}
+
+/* Give an end its class, a new one where it is the first such. */
+static int classify(struct classes *c, const struct topt_edge_end *e, int32_t *ret)
+{
+    if (c->side->n == c->cap && grow(c))
+        return -1;
+    int32_t *slot = slot_of(c, e);
+    if (*slot < 0) {
+        *slot = c->side->n++;
+        c->side->end[*slot] = *e;
+    }
+    *ret = *slot;
+    return 0;
+}
+
+/* ---- families ---------------------------------------------------------------------- */
 
 /* Bytes of a tensor where it waits past other operators: those that wait for long stay,
  * of others a cap counts. */
-static void charge_waiting(const struct topt_problem *p, struct family *f, int i,
-                           int tensor, int span, const struct topt_layout *where)
+static void charge_waiting(const struct topt_problem *p, struct choice *x, int tensor,
+                           int span, const struct topt_layout *where)
 {
     int64_t bytes = span == TOPT_SPAN_NEXT ? 0 : topt_span_bytes(&p->k, tensor, where);
     if (span == TOPT_SPAN_LONG)
-        f->cost[i].memory += bytes;
+        x->cost.memory += bytes;
     else
-        f->waiting[i] = bytes;
+        x->waiting = bytes;
 }
 
-static void wait_op(const struct topt_problem *p, struct family *f, int i)
+/* What is left to find out of an operator's configuration once it has a price. */
+static int finish_op(const struct topt_problem *p, const struct family *f,
+                     struct choice *x, struct classes *side)
 {
     const struct topt_op *o = &p->k.model->op[f->op];
-    struct topt_layout l = topt_value_layout(o, o->output, &f->config[i], p->k.mesh);
-    charge_waiting(p, f, i, o->operand[o->output].tensor, op_waits(p, f->op), &l);
+    struct topt_layout l = topt_value_layout(o, o->output, &x->config, p->k.mesh);
+    charge_waiting(p, x, o->operand[o->output].tensor, op_waits(p, f->op), &l);
+    struct topt_edge_end e = topt_edge_producer(&p->k, f->op, &x->config);
+    if (classify(&side[AS_PRODUCER], &e, &x->class[AS_PRODUCER]))
+        return -1;
+    for (int k = 0; k < f->ninputs; k++) {
+        e = topt_edge_consumer(&p->k, f->op, k, &x->config, x->transient);
+        if (classify(&side[AS_CONSUMER + k], &e, &x->class[AS_CONSUMER + k]))
+            return -1;
+    }
+    x->transient = topt_round_transient(x->transient);
+    return 0;
 }
 
-static int classify_op(struct listing *l, int i, struct topt_error *err)
+static int price_hub(const struct topt_problem *p, const struct family *f,
+                     struct choice *x, struct classes *side, struct topt_error *err)
 {
-    const struct topt_problem *p = l->p;
-    struct family *f = l->f;
-    struct topt_edge_end e = topt_edge_producer(&p->k, f->op, &f->config[i]);
-    f->from_class[i] = topt_class_of(&l->from, &e);
-    if (f->from_class[i] < 0)
-        return topt_nomem(err, "configurations");
-    for (int k = 0; k < f->ninputs; k++) {
-        e = topt_edge_consumer(&p->k, f->op, k, &f->config[i], f->transient[i]);
-        f->to_class[k][i] = topt_class_of(&l->to[k], &e);
-        if (f->to_class[k][i] < 0)
+    struct topt_hub h = {x->config, x->hub_keep};
+    struct topt_fragment_cost c;
+    if (topt_problem_canceled(p, err) || topt_cost_hub(&p->k, f->tensor, &h, &c, err))
+        return -1;
+    x->cost.time = c.compute_ns + c.network_ns;
+    struct topt_edge_end e = topt_edge_hub(&p->k, &h);
+    charge_waiting(p, x, f->tensor, p->spans.span[f->tensor], &e.value);
+    return classify(&side[AS_PRODUCER], &e, &x->class[AS_PRODUCER]) ||
+                   classify(&side[AS_CONSUMER], &e, &x->class[AS_CONSUMER])
+               ? topt_nomem(err, "configurations")
+               : 0;
+}
+
+static int price_family(struct topt_problem *p, struct family *f, struct classes *side,
+                        struct topt_error *err)
+{
+    if (topt_family_list(p, f, err) || (f->op >= 0 && cost_ops(p, f, err)))
+        return -1;
+    for (int i = 0; i < f->n; i++) {
+        if (f->op < 0 && price_hub(p, f, &f->at[i], side, err))
+            return -1;
+        if (f->op >= 0 && finish_op(p, f, &f->at[i], side))
             return topt_nomem(err, "configurations");
     }
     return 0;
 }
 
-static int classify_ops(struct listing *l, struct topt_error *err)
-{
-    struct family *f = l->f;
-    for (int i = 0; i < f->n; i++)
-        if (classify_op(l, i, err))
-            return -1;
-    for (int i = 0; i < f->n; i++)
-        f->transient[i] = topt_round_transient(f->transient[i]);
-    return 0;
-}
-
-static int price_ops(struct listing *l, struct topt_error *err)
-{
-    if (topt_family_cost(l->p, l->f, err))
-        return -1;
-    for (int i = 0; i < l->f->n; i++)
-        wait_op(l->p, l->f, i);
-    return classify_ops(l, err);
-}
-
-static int price_hub(struct listing *l, int i, struct topt_error *err)
-{
-    struct topt_problem *p = l->p;
-    struct family *f = l->f;
-    struct topt_hub h = {f->config[i], f->hub_keep[i]};
-    struct topt_fragment_cost c;
-    if (topt_cost_hub(&p->k, f->tensor, &h, &c, err))
-        return -1;
-    f->cost[i].time = c.compute_ns + c.network_ns;
-    struct topt_edge_end e = topt_edge_hub(&p->k, &h);
-    f->from_class[i] = topt_class_of(&l->from, &e);
-    f->to_class[0][i] = topt_class_of(&l->to[0], &e);
-    if (f->from_class[i] < 0 || f->to_class[0][i] < 0)
-        return topt_nomem(err, "configurations");
-    charge_waiting(p, f, i, f->tensor, p->spans.span[f->tensor], &e.value);
-    return 0;
-}
-
-static struct listing listing_of(struct topt_problem *p, struct family *f)
-{
-    struct listing l = {.p = p, .f = f};
-    l.from = (struct classes){.end = &f->from_end, .n = &f->nfrom};
-    for (int k = 0; k < f->ninputs; k++)
-        l.to[k] = (struct classes){.end = &f->to_end[k], .n = &f->nto[k]};
-    return l;
-}
-
-static void listing_fini(struct listing *l)
-{
-    topt_classes_fini(&l->from);
-    for (int k = 0; k < l->f->ninputs; k++)
-        topt_classes_fini(&l->to[k]);
-}
-
-static int price_family(struct listing *l, struct topt_error *err)
-{
-    struct family *f = l->f;
-    if (f->op >= 0)
-        return price_ops(l, err);
-    for (int i = 0; i < f->n; i++)
-        if (topt_problem_canceled(l->p, err) || price_hub(l, i, err))
-            return -1;
-    return 0;
-}
-
 static int make_family(struct topt_problem *p, struct family *f, struct topt_error *err)
 {
+    struct classes side[SIDES] = {0};
     f->ninputs = f->op >= 0 ? p->k.model->op[f->op].ninputs : 1;
-    struct listing l = listing_of(p, f);
-    int rc = topt_family_list(p, f, err);
-    if (!rc)
-        rc = alloc_costs(f) ? topt_nomem(err, "configurations") : price_family(&l, err);
-    listing_fini(&l);
+    for (int i = 0; i < SIDES; i++)
+        side[i].side = &f->side[i];
+    int rc = price_family(p, f, side, err);
+    for (int i = 0; i < SIDES; i++)
+        free(side[i].slot);
+    f->first = p->nchoices;
+    p->nchoices += f->n;
     return rc;
+}
+
+void topt_family_fini(struct family *f)
+{
+    free(f->at);
+    for (int i = 0; i < SIDES; i++)
+        free(f->side[i].end);
 }
 
 /* Operators of a family are alike as such, hubs mostly have producers that are: those

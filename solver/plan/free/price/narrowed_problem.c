@@ -12,83 +12,64 @@
 #include "edge_table.h"
 #include "problem_data.h"
 #include "space.h"
+#include "topt_array.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The items of 'from' whose numbers are listed; NULL where memory is short. */
-static void *pick(const void *from, size_t size, const int *list, int n)
+/* Number the classes of a family's choices anew in their order, and pick the ends of these. */
+static int pick_classes(const struct side *from, int side, struct family *f)
 {
-    char *to = malloc(((size_t)n + 1) * size);
-    for (int i = 0; to && i < n; i++)
-        memcpy(to + (size_t)i * size, (const char *)from + (size_t)list[i] * size, size);
-    return to;
-}
-
-/* Classes of the configurations listed, numbered anew in their order, and the ends of
- * these. */
-static int pick_classes(const int32_t *class, const struct topt_edge_end *end,
-                        int nclasses, const int *list, int n, int *ret_n,
-                        int32_t **ret_class, struct topt_edge_end **ret_end)
-{
-    int *number = malloc(((size_t)nclasses + 1) * sizeof *number);
-    *ret_class = malloc(((size_t)n + 1) * sizeof **ret_class);
-    *ret_end = malloc(((size_t)n + 1) * sizeof **ret_end);
-    int bad = !number || !*ret_class || !*ret_end;
-    *ret_n = 0;
-    for (int i = 0; !bad && i < nclasses; i++)
+    struct side *to = &f->side[side];
+    int *number = malloc(((size_t)from->n + 1) * sizeof *number);
+    to->end = malloc(((size_t)f->n + 1) * sizeof *to->end);
+    int bad = !number || !to->end;
+    for (int i = 0; !bad && i < from->n; i++)
         number[i] = -1;
-    for (int i = 0; !bad && i < n; i++) {
-        int old = class[list[i]];
-        if (number[old] < 0) {
-            (*ret_end)[*ret_n] = end[old];
-            number[old] = (*ret_n)++;
+    for (int i = 0; !bad && i < f->n; i++) {
+        int32_t *class = &f->at[i].class[side];
+        if (number[*class] < 0) {
+            to->end[to->n] = from->end[*class];
+            number[*class] = to->n++;
         }
-        (*ret_class)[i] = number[old];
+        *class = number[*class];
     }
     free(number);
     return bad ? -1 : 0;
 }
 
-/* The configurations listed of a family; to be freed even where memory is short, -1. */
-static int pick_family(const struct family *f, const int *list, int n, struct family *ret)
+/* The configurations of a family up to a level; to be freed even where memory is short, -1. */
+static int pick_family(const struct family *f, const uint16_t *level, int last,
+                       struct family *ret)
 {
+    int bad = 0;
     *ret = (struct family){.op = f->op,
                            .tensor = f->tensor,
                            .next = f->next,
                            .among = f->among,
-                           .n = n,
-                           .ninputs = f->ninputs};
-    ret->config = pick(f->config, sizeof *f->config, list, n);
-    ret->hub_keep = pick(f->hub_keep, sizeof *f->hub_keep, list, n);
-    ret->cost = pick(f->cost, sizeof *f->cost, list, n);
-    ret->recomputed = pick(f->recomputed, sizeof *f->recomputed, list, n);
-    ret->transient = pick(f->transient, sizeof *f->transient, list, n);
-    ret->waiting = pick(f->waiting, sizeof *f->waiting, list, n);
-    int bad = !ret->config || !ret->hub_keep || !ret->cost || !ret->recomputed ||
-              !ret->transient || !ret->waiting;
-    bad |= pick_classes(f->from_class, f->from_end, f->nfrom, list, n, &ret->nfrom,
-                        &ret->from_class, &ret->from_end);
-    for (int k = 0; k < f->ninputs; k++)
-        bad |= pick_classes(f->to_class[k], f->to_end[k], f->nto[k], list, n,
-                            &ret->nto[k], &ret->to_class[k], &ret->to_end[k]);
+                           .ninputs = f->ninputs,
+                           .at = malloc(((size_t)f->n + 1) * sizeof *f->at)};
+    if (!ret->at)
+        return -1;
+    for (int c = 0; c < f->n; c++)
+        if (level[c] <= last)
+            ret->at[ret->n++] = f->at[c];
+    (void)TOPT_RESIZE(ret->at, ret->n + 1);
+    for (int i = 0; i < AS_CONSUMER + f->ninputs; i++)
+        bad |= pick_classes(&f->side[i], i, ret);
     return bad ? -1 : 0;
 }
 
-static int pick_families(const struct topt_problem *p, uint8_t *const *keep,
+static int pick_families(const struct topt_problem *p, const uint16_t *level, int last,
                          struct topt_problem *ret)
 {
     int bad = 0;
     for (int i = 0; i < p->nfamilies && !bad; i++) {
         const struct family *f = &p->family[i];
-        int *list = malloc(((size_t)f->n + 1) * sizeof *list), n = 0;
-        if (!list)
-            return -1;
-        for (int c = 0; c < f->n; c++)
-            if (keep[i][c])
-                list[n++] = c;
-        bad = pick_family(f, list, n, &ret->family[ret->nfamilies++]);
-        free(list);
+        struct family *to = &ret->family[ret->nfamilies++];
+        bad = pick_family(f, level + f->first, last, to);
+        to->first = ret->nchoices;
+        ret->nchoices += to->n;
     }
     return bad;
 }
@@ -122,7 +103,7 @@ static int price_tables(const struct topt_problem *p, struct topt_problem *ret,
     return 0;
 }
 
-int topt_narrowed_problem(struct topt_problem *p, uint8_t *const *keep,
+int topt_narrowed_problem(struct topt_problem *p, const uint16_t *level, int last,
                           struct topt_problem **ret, struct topt_error *err)
 {
     struct topt_problem *part = calloc(1, sizeof *part);
@@ -138,7 +119,7 @@ int topt_narrowed_problem(struct topt_problem *p, uint8_t *const *keep,
     part->symmetry_bounds = p->symmetry_bounds;
     part->by_orbits = topt_orbits_few(p->k.mesh);
     part->of = p->of ? p->of : p;
-    int rc = copy_graph(p, part) || pick_families(p, keep, part)
+    int rc = copy_graph(p, part) || pick_families(p, level, last, part)
                  ? topt_nomem(err, "the problem")
                  : 0;
     if (rc || price_tables(p, part, err) || topt_fold_blocks(part, err)) {

@@ -6,10 +6,10 @@
 #include "free.h"
 #include "topt_error.h"
 
-/* The part of a problem with bounds (or of a part of it) that has the configurations that
- * 'keep' marks, by family and number; families of one variable have the same marks.  It
+/* The part of a problem with bounds (or of a part of it) that has the configurations up to the
+ * 'last' level, by their numbers among all; families of one variable have the same levels.  It
  * borrows from the problem, which must outlive it. */
-int topt_narrowed_problem(struct topt_problem *p, uint8_t *const *keep,
+int topt_narrowed_problem(struct topt_problem *p, const uint16_t *level, int last,
                           struct topt_problem **ret,
                           struct topt_error *err) TOPT_MUST_CHECK;
 

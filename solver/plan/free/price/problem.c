@@ -9,10 +9,9 @@
 #include "edge_table.h"
 #include "family.h"
 #include "moves.h"
-#include "orbit_count.h"
 #include "problem_data.h"
 #include "space.h"
-#include "table_budget.h"
+#include "topt_minmax.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -109,7 +108,7 @@ static int find_paying(struct topt_problem *p, struct topt_error *err)
         const struct family *f = &p->family[p->node[i].family];
         int64_t bytes = 0;
         for (int c = 0; c < f->n; c++)
-            bytes = f->recomputed[c] > bytes ? f->recomputed[c] : bytes;
+            bytes = topt_max(bytes, f->at[c].recomputed);
         add_bytes(p, &p->node[i], bytes, sum);
     }
     for (int i = 0; i < p->nedges && !rc; i++)
@@ -203,8 +202,6 @@ int topt_problem_create(const struct topt_costing *k,
         add_all(p, source, err) || price_tables(p, err) || find_paying(p, err) ||
         topt_fold_blocks(p, err))
         goto out;
-    if (options->orbits)
-        topt_orbit_count(p);
     *ret = p;
     p = NULL;
     rc = 0;
@@ -241,6 +238,88 @@ void topt_problem_destroy(struct topt_problem *p)
     free(p);
 }
 
+/* ---- how large it is ----------------------------------------------------------------- */
+
+/* Orders of some axes of which so many of each kind do the same: each is the next of its
+ * kind or another. */
+static int64_t orders(const int *what, int n)
+{
+    int64_t all = 1;
+    for (int i = 0; i < n; i++) {
+        int same = 0;
+        for (int k = 0; k <= i; k++)
+            same += what[k] == what[i];
+        all = all * (i + 1) / same;
+    }
+    return all;
+}
+
+/* In how many ways alike axes can do what they do together. */
+static int64_t renamings(const struct topt_mesh *m, const int what[TOPT_MAX_AXES])
+{
+    int64_t all = 1;
+    for (int end, first = 0; first < m->naxes; first = end) {
+        end = first + 1;
+        while (end < m->naxes && topt_mesh_alike(m, end - 1, end))
+            end++;
+        all *= orders(what + first, end - first);
+    }
+    return all;
+}
+
+static int64_t configs_of(const struct topt_problem *p, const struct family *f)
+{
+    int64_t n = 0;
+    for (int i = 0; i < f->n; i++) {
+        int what[TOPT_MAX_AXES] = {0};
+        for (int a = 0; a < p->k.mesh->naxes; a++)
+            what[a] = f->at[i].config.dim[a];
+        n += renamings(p->k.mesh, what);
+    }
+    return n;
+}
+
+static int64_t classes_of(const struct topt_problem *p, const struct side *side)
+{
+    int64_t n = 0;
+    for (int i = 0; i < side->n; i++) {
+        int what[TOPT_MAX_AXES] = {0};
+        for (int a = 0; a < p->k.mesh->naxes; a++)
+            what[a] =
+                side->end[i].value.at[a] * (TOPT_MAX_RANK + 2) + side->end[i].grad.at[a];
+        n += renamings(p->k.mesh, what);
+    }
+    return n;
+}
+
+/* How large the space is that a problem with orbits stands for:
+ *
+ *     full          b n0    b n1    b n0,n1  ...     thousands of an operator
+ *                     |       |        |
+ *     with orbits     `- b n -'     b n,n    ...     hundreds: which of alike axes they
+ *                                                    take is left open
+ *
+ * A problem with orbits has for each strategy of the full space one that costs no more,
+ * so that what it says of the fastest strategy holds there. */
+static void count_orbits(const struct topt_problem *p, struct topt_problem_stats *all)
+{
+    all->configs = all->layouts = all->edge_entries = 0;
+    for (int i = 0; i < p->nvariables - p->nmirrors; i++) {
+        const struct domain *c = &p->domain[p->variable[i].domain];
+        all->configs += configs_of(p, &p->family[c->part[0].family]);
+    }
+    for (int i = 0; i < p->nfamilies; i++) {
+        int64_t n = classes_of(p, &p->family[i].side[AS_PRODUCER]);
+        all->layouts = topt_max(all->layouts, n);
+    }
+    for (int i = 0; i < p->nterms; i++) {
+        const struct edge_table *t =
+            &p->table[p->multiplicity[p->term[i].multiplicity].table];
+        all->edge_entries +=
+            classes_of(p, topt_rows(p, t)) * classes_of(p, topt_cols(p, t));
+    }
+}
+
 void topt_problem_stats(const struct topt_problem *p, struct topt_problem_stats *ret)
 {
     *ret = (struct topt_problem_stats){.nodes = p->nvariables,
@@ -249,19 +328,15 @@ void topt_problem_stats(const struct topt_problem *p, struct topt_problem_stats 
         ret->configs += p->domain[p->variable[i].domain].n;
     for (int i = 0; i < p->nfamilies; i++) {
         ret->priced_configs += p->family[i].n;
-        if (p->family[i].nfrom > ret->layouts)
-            ret->layouts = p->family[i].nfrom;
+        ret->layouts = topt_max(ret->layouts, p->family[i].side[AS_PRODUCER].n);
     }
     for (int i = 0; i < p->nterms; i++)
         ret->edge_entries += topt_table_entries(
             p, &p->table[p->multiplicity[p->term[i].multiplicity].table]);
     for (int i = 0; i < p->ntables; i++)
         ret->priced_entries += topt_table_entries(p, &p->table[i]);
-    if (p->listed.configs) {
-        ret->configs = p->listed.configs;
-        ret->layouts = p->listed.layouts;
-        ret->edge_entries = p->listed.edge_entries;
-    }
+    if (p->options.orbits)
+        count_orbits(p, ret);
 }
 
 void topt_problem_stats_add(struct topt_problem_stats *into,
@@ -270,7 +345,7 @@ void topt_problem_stats_add(struct topt_problem_stats *into,
     into->nodes = from->nodes;
     into->configs += from->configs;
     into->edge_entries += from->edge_entries;
-    into->layouts = from->layouts > into->layouts ? from->layouts : into->layouts;
+    into->layouts = topt_max(into->layouts, from->layouts);
     into->priced_configs += from->priced_configs;
     into->priced_entries += from->priced_entries;
     into->priced_moves += from->priced_moves;
@@ -294,9 +369,9 @@ static int fitting_keep(const struct family *f, int c, const struct topt_strateg
                         const struct topt_model *m)
 {
     int again = s->config[m->tensor[f->tensor].producer].recompute;
-    if (f->hub_keep[c] == TOPT_HUB_KEEP && again)
+    if (f->at[c].hub_keep == TOPT_HUB_KEEP && again)
         return c + 1;
-    return f->hub_keep[c] == TOPT_HUB_RECOMPUTE && !again ? c - 1 : c;
+    return f->at[c].hub_keep == TOPT_HUB_RECOMPUTE && !again ? c - 1 : c;
 }
 
 /* The first node of a variable chooses for all, as the first edge of a term does. */
@@ -314,9 +389,9 @@ static void roll_nodes(const struct topt_problem *p, uint64_t *seed, int *config
             config[n->variable] = fitting_keep(f, config[n->variable], s, p->k.model);
         int c = config[n->variable];
         if (n->op >= 0)
-            s->config[n->op] = f->config[c];
+            s->config[n->op] = f->at[c].config;
         else
-            s->hub[n->tensor] = (struct topt_hub){f->config[c], f->hub_keep[c]};
+            s->hub[n->tensor] = (struct topt_hub){f->at[c].config, f->at[c].hub_keep};
     }
 }
 
@@ -330,8 +405,9 @@ static void roll_edges(const struct topt_problem *p, uint64_t *seed, const int *
         const struct node *from = &p->node[e->from], *to = &p->node[e->to];
         const struct family *a = &p->family[from->family], *b = &p->family[to->family];
         const struct edge_table *t = &p->table[e->table];
-        int entry = a->from_class[config[from->variable]] * b->nto[t->input] +
-                    b->to_class[t->input][config[to->variable]];
+        int entry =
+            a->at[config[from->variable]].class[AS_PRODUCER] * topt_cols(p, t)->n +
+            b->at[config[to->variable]].class[AS_CONSUMER + t->input];
         int n = t->first[entry + 1] - t->first[entry];
         if (alt[e->term] < 0)
             alt[e->term] = (int)(next_random(seed) % (uint64_t)n);

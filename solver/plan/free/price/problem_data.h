@@ -41,24 +41,33 @@ struct edge_fact {
 
 enum edge_recomputed { RECOMPUTED_FROM = 1, RECOMPUTED_TO = 2 };
 
+/* Edges see a configuration from several sides: as the producer of its output, and as the consumer of
+ * each input. */
+enum { AS_PRODUCER, AS_CONSUMER, SIDES = AS_CONSUMER + TOPT_MAX_INPUTS };
+
+/* A configuration of alike nodes. */
+struct choice {
+    struct topt_config config;
+    uint8_t hub_keep; /* hubs */
+    struct topt_cost cost;
+    int64_t recomputed; /* bytes that are recomputed */
+    int64_t transient;  /* rounded */
+    int64_t waiting;    /* bytes of the output where it waits; 0 where no cap applies */
+    int32_t class[SIDES];
+};
+
 /* Everything about configurations of alike nodes. */
 struct family {
     int op, tensor; /* a representative; op -1: a hub of 'tensor' */
     int next;       /* another family of operators, or hubs of such, that are alike; -1 */
+    int among;      /* each of so many blocks pays its part of what is recomputed */
     int n, ninputs;
-    struct topt_config *config;
-    uint8_t *hub_keep; /* hubs */
-    struct topt_cost *cost;
-    int64_t *recomputed; /* bytes that are recomputed, ... */
-    int among;           /* ... of which each of so many blocks pays its part */
-    int64_t *transient;  /* rounded */
-    int64_t *waiting;    /* bytes of the output where it waits; 0 where no cap applies */
-    int nfrom;           /* classes as a producer */
-    int32_t *from_class;
-    struct topt_edge_end *from_end; /* by class */
-    int nto[TOPT_MAX_INPUTS];
-    int32_t *to_class[TOPT_MAX_INPUTS];
-    struct topt_edge_end *to_end[TOPT_MAX_INPUTS];
+    int first; /* number of its first configuration among those of all families */
+    struct choice *at;
+    struct side {
+        int n; /* classes */
+        struct topt_edge_end *end;
+    } side[SIDES];
 };
 
 /* Costs between the classes of two families: by far the most of a problem's memory, which
@@ -97,7 +106,7 @@ struct domain_part {
     int64_t times;
     int64_t paying; /* of these, nodes of the unit that pays for what is recomputed */
     /* under the current caps */
-    int32_t *from_class, *to_class[TOPT_MAX_INPUTS];
+    int32_t *class[SIDES];
 };
 
 /* The domain of variables: the configurations of their families, which have the same list.
@@ -106,14 +115,16 @@ struct domain {
     int nparts;
     struct domain_part *part;
     int n;
-    int32_t *config; /* numbers in the families' lists: those that nothing dominates */
-    struct topt_cost *cost;
-    int64_t *transient, *waiting;
+    struct value {
+        int32_t config; /* its number in the families' lists */
+        struct topt_cost cost;
+        int64_t transient, waiting;
+    } * at; /* those that nothing dominates */
     int charge_transient,
         charge_waiting; /* by so many variables together; 0: not charged */
     /* under the current caps */
     int nkept;
-    int32_t *kept; /* numbers in 'config' */
+    int32_t *kept; /* numbers in 'at' */
     struct topt_cost *kept_cost;
 };
 
@@ -169,6 +180,7 @@ struct topt_problem {
     int paying;             /* the unit that pays for what is recomputed; -1: blocks do */
     int swapped;            /* memory is time and time is memory */
     int nnodes, nedges, nfamilies, ntables;
+    int nchoices; /* of all families */
     struct node *node;
     struct edge *edge;
     struct family *family;
@@ -191,13 +203,24 @@ struct topt_problem {
     struct topt_symmetry_bounds *symmetry_bounds;
     int by_orbits;
     struct topt_problem
-        *of; /* it is a part of that one, which has its moves (narrowed_problem.c) */
-    /* With orbits: how large the space is that they stand for. */
-    struct topt_problem_stats listed;
+        *of;    /* it is a part of that one, which has its moves (narrowed_problem.c) */
     int nmoves; /* shapes of tensors */
     struct topt_moves **moves;
     int64_t moves_priced;
 };
+
+/* The classes at both ends of a table. */
+static inline const struct side *topt_rows(const struct topt_problem *p,
+                                           const struct edge_table *e)
+{
+    return &p->family[e->from].side[AS_PRODUCER];
+}
+
+static inline const struct side *topt_cols(const struct topt_problem *p,
+                                           const struct edge_table *e)
+{
+    return &p->family[e->to].side[AS_CONSUMER + e->input];
+}
 
 /* Is the request's counted work done? */
 static inline int topt_problem_is_over(const struct topt_problem *p)

@@ -17,8 +17,6 @@
 
 void topt_bound_levels_fini(struct bound_levels *l)
 {
-    for (int i = 0; l->of && i < l->n; i++)
-        free(l->of[i]);
     free(l->of);
     *l = (struct bound_levels){0};
 }
@@ -26,25 +24,23 @@ void topt_bound_levels_fini(struct bound_levels *l)
 int topt_bound_levels_init(struct bound_levels *l, struct topt_problem *p,
                            struct topt_error *err)
 {
-    int bad;
-    *l = (struct bound_levels){.p = p, .n = p->nfamilies};
-    l->of = calloc((size_t)l->n + 1, sizeof *l->of);
-    bad = !l->of;
-    for (int i = 0; !bad && i < l->n; i++)
-        bad = !(l->of[i] = malloc(((size_t)p->family[i].n + 1) * sizeof **l->of));
-    if (bad) {
-        topt_bound_levels_fini(l);
+    size_t n = (size_t)p->nchoices + 1;
+    *l = (struct bound_levels){.p = p, .of = malloc(n * sizeof *l->of)};
+    if (!l->of)
         return topt_nomem(err, "the search");
-    }
     topt_bound_levels_clear(l);
     return 0;
 }
 
 void topt_bound_levels_clear(struct bound_levels *l)
 {
-    for (int i = 0; i < l->n; i++)
-        for (int c = 0; c < l->p->family[i].n; c++)
-            l->of[i][c] = TOPT_LEVEL_BEYOND;
+    for (int i = 0; i < l->p->nchoices; i++)
+        l->of[i] = TOPT_LEVEL_BEYOND;
+}
+
+uint16_t *topt_bound_levels_of(const struct bound_levels *l, int family)
+{
+    return l->of + l->p->family[family].first;
 }
 
 int topt_bound_level_of(double part)
@@ -62,7 +58,8 @@ static int share_once(const struct bound_levels *l)
     for (int c = 0; c < l->p->ndomains; c++) {
         const struct domain *h = &l->p->domain[c];
         for (int k = 1; k < h->nparts; k++) {
-            uint16_t *a = l->of[h->part[0].family], *b = l->of[h->part[k].family];
+            uint16_t *a = topt_bound_levels_of(l, h->part[0].family),
+                     *b = topt_bound_levels_of(l, h->part[k].family);
             for (int i = 0; i < l->p->family[h->part[0].family].n; i++) {
                 changed |= a[i] != b[i];
                 a[i] = b[i] = a[i] < b[i] ? a[i] : b[i];
@@ -91,39 +88,16 @@ void topt_bound_levels_find(struct bound_levels *l, const struct topt_lower_boun
     topt_wide first = weight_of(&by, begin), whole = weight_of(&by, end) - first;
     for (int i = 0; i < p->nvariables - p->nmirrors; i++) {
         const struct domain *h = &p->domain[p->variable[i].domain];
-        uint16_t *level = l->of[h->part[0].family];
+        uint16_t *level = topt_bound_levels_of(l, h->part[0].family);
         for (int c = 0; c < h->nkept; c++) {
             int64_t weight = topt_lower_bound_min_marginal(w, i, c);
             if (weight == INT64_MAX)
                 continue;
             double part = whole > 0 ? (double)(weight - first) / (double)whole : 0;
             int at = topt_bound_level_of(fmin(part, 1));
-            uint16_t *x = &level[h->config[h->kept[c]]];
+            uint16_t *x = &level[h->at[h->kept[c]].config];
             *x = at < *x ? (uint16_t)at : *x;
         }
-    }
-}
-
-static int is_of(const struct family *f, int c, const struct node *n,
-                 const struct topt_strategy *s)
-{
-    if (n->op >= 0)
-        return !memcmp(&f->config[c], &s->config[n->op], sizeof f->config[c]);
-    const struct topt_hub *h = &s->hub[n->tensor];
-    return f->hub_keep[c] == h->keep &&
-           !memcmp(&f->config[c], &h->layout, sizeof f->config[c]);
-}
-
-void topt_bound_levels_include(struct bound_levels *l, const struct topt_strategy *s)
-{
-    for (int i = 0; i < l->p->nnodes; i++) {
-        const struct node *n = &l->p->node[i];
-        const struct family *f = &l->p->family[n->family];
-        int c = 0;
-        while (c < f->n && !is_of(f, c, n, s))
-            c++;
-        if (c < f->n)
-            l->of[n->family][c] = 0;
     }
 }
 
@@ -137,14 +111,16 @@ int64_t topt_bound_levels_entries(const struct bound_levels *l, int level)
         const struct edge_table *e = &p->table[t];
         const struct family *a = &p->family[e->from], *b = &p->family[e->to];
         int64_t rows = 0, cols = 0;
-        uint8_t *seen = calloc((size_t)a->nfrom + (size_t)b->nto[e->input] + 1, 1);
+        int nrows = topt_rows(p, e)->n;
+        uint8_t *seen = calloc((size_t)nrows + (size_t)topt_cols(p, e)->n + 1, 1);
         if (!seen)
             return INT64_MAX;
         for (int i = 0; i < a->n; i++)
-            if (l->of[e->from][i] <= level && !seen[a->from_class[i]]++)
+            if (l->of[a->first + i] <= level && !seen[a->at[i].class[AS_PRODUCER]]++)
                 rows++;
         for (int i = 0; i < b->n; i++)
-            if (l->of[e->to][i] <= level && !seen[a->nfrom + b->to_class[e->input][i]]++)
+            if (l->of[b->first + i] <= level &&
+                !seen[nrows + b->at[i].class[AS_CONSUMER + e->input]]++)
                 cols++;
         free(seen);
         sum += rows * cols;
@@ -170,20 +146,7 @@ int topt_bound_levels_with(const struct bound_levels *l, int64_t entries)
 int topt_bound_levels_part(const struct bound_levels *l, int level,
                            struct topt_problem **ret, struct topt_error *err)
 {
-    const struct topt_problem *p = l->p;
-    uint8_t **keep = calloc((size_t)p->nfamilies + 1, sizeof *keep);
-    int bad = !keep;
-    for (int i = 0; !bad && i < p->nfamilies; i++) {
-        bad = !(keep[i] = malloc((size_t)p->family[i].n + 1));
-        for (int c = 0; !bad && c < p->family[i].n; c++)
-            keep[i][c] = l->of[i][c] <= level;
-    }
-    int rc =
-        bad ? topt_nomem(err, "the search") : topt_narrowed_problem(l->p, keep, ret, err);
-    for (int i = 0; keep && i < p->nfamilies; i++)
-        free(keep[i]);
-    free(keep);
-    return rc;
+    return topt_narrowed_problem(l->p, l->of, level, ret, err);
 }
 
 /* Ask for the prices of all entries of a part; it is to be made again with them. */

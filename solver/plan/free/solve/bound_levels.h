@@ -12,12 +12,13 @@
 
 #define TOPT_LEVEL_BEYOND (TOPT_LEVELS - 1)
 
-/* By family and configuration.  Families of one variable have the same levels. */
+/* By configuration of all families.  Families of one variable have the same levels. */
 struct bound_levels {
     struct topt_problem *p;
-    uint16_t **of;
-    int n; /* families */
+    uint16_t *of;
 };
+/* Those of a family. */
+uint16_t *topt_bound_levels_of(const struct bound_levels *l, int family);
 
 /* Everything is beyond.  Where it fails there is nothing to free. */
 int topt_bound_levels_init(struct bound_levels *l, struct topt_problem *p,
@@ -36,9 +37,6 @@ int topt_bound_level_of(double part);
  * is yet. Families of a variable are not yet alike. */
 void topt_bound_levels_find(struct bound_levels *l, const struct topt_lower_bound *w,
                             struct topt_cost begin, struct topt_cost end);
-
-/* Count the configurations of a strategy as near. */
-void topt_bound_levels_include(struct bound_levels *l, const struct topt_strategy *s);
 
 /* Families of a variable get the nearest level of all. */
 void topt_bound_levels_share(struct bound_levels *l);

@@ -22,10 +22,10 @@
 #include "cap_search.h"
 #include "caps.h"
 #include "free.h"
-#include "feasibility.h"
 #include "solve_context.h"
 #include "solve_tuning.h"
 #include "topt_array.h"
+#include "topt_minmax.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -115,7 +115,7 @@ static int64_t incumbent_time(const struct cap_search *b)
     const struct topt_search_options *o = b->context.options;
     int64_t best = topt_solutions_best(b->context.ret);
     int64_t known = o->nknown ? o->known[o->nknown - 1].time : INT64_MAX;
-    return o->epsilon <= 0 ? INT64_MAX : known < best ? known : best;
+    return o->epsilon <= 0 ? INT64_MAX : topt_min(known, best);
 }
 
 /* Can nothing in a box be better than what was found? */
@@ -137,7 +137,7 @@ static int excluded(const struct cap_search *b, const struct box *x)
 /* A box, or what is left of it, is looked at no more. */
 static void note_bound(struct cap_search *b, int64_t bound)
 {
-    b->bound = bound < b->bound ? bound : b->bound;
+    b->bound = topt_min(b->bound, bound);
 }
 
 static double tolerance(const struct cap_search *b, const struct box *x)
@@ -294,7 +294,7 @@ static int push_part(struct cap_search *b, struct box part, const struct optimum
     if (b->least) {
         part.bound = best->cost.time + low;
     } else {
-        part.bound = best->bound > part.bound ? best->bound : part.bound;
+        part.bound = topt_max(part.bound, best->bound);
         part.memory = tolerance(b, &part) > 0 ? 0 : best->cost.memory + low;
     }
     if (!excluded(b, &part))
@@ -307,7 +307,7 @@ static int push_part(struct cap_search *b, struct box part, const struct optimum
  * nothing is left of it. */
 static int search_again(struct cap_search *b, struct box x, int level, int64_t bound)
 {
-    x.bound = bound > x.bound ? bound : x.bound;
+    x.bound = topt_max(x.bound, bound);
     if (x.level < LEVELS && !excluded(b, &x)) {
         x.level = level;
         return push(b, x);
@@ -320,7 +320,7 @@ static int search_again(struct cap_search *b, struct box x, int level, int64_t b
 static int is_better(const struct cap_search *b, const struct box *x, int64_t bound)
 {
     struct box at = *x;
-    at.bound = bound > at.bound ? bound : at.bound;
+    at.bound = topt_max(at.bound, bound);
     return !excluded(b, &at);
 }
 
@@ -354,28 +354,6 @@ static int part_box(struct cap_search *b, const struct box *x, const struct opti
 }
 
 /* ---- all of them ------------------------------------------------------------------- */
-
-/* Before many boxes are looked at for the fastest: does anything fit?  That takes
- * scalarised passes only, and says in which time.  1 (perhaps), 0 where nothing does, or
- * -1. */
-static int least_fits(struct cap_search *b)
-{
-    struct topt_solutions least;
-    int64_t limit = b->context.options->memory_limit,
-            time = b->context.options->time_limit;
-    int64_t below = limit < INT64_MAX ? limit + 1 : 0;
-    struct topt_search_options o = *b->context.options;
-    o.stop = NULL; /* it is short, and its answer one */
-    o = topt_solve_options_for_least(o);
-    if (topt_cap_search_least(b->context.p, &o, below, &least, b->context.err))
-        return -1;
-    int slow = least.n && time && least.at[0].time_ns > time;
-    int some = least.n > 0 || least.certificate.bound_bytes <= limit;
-    if (!slow && topt_solutions_merge(b->context.ret, &least, b->context.err))
-        some = -1;
-    topt_solutions_fini(&least);
-    return some;
-}
 
 static int search_all(struct cap_search *b)
 {
@@ -412,21 +390,26 @@ static int search_boxes(struct cap_search *b)
     return push(b, all) || search_all(b) ? -1 : 0;
 }
 
-static void fini(struct cap_search *b, int rc)
-{
-    free(b->heap);
-    if (rc)
-        topt_solutions_fini(b->context.ret);
-}
-
 /* Nothing was found, but operators were decided by heuristic, perhaps so that nothing
  * fits, or what was found had an excess.  That of least memory may fit. */
 static int try_least_memory(struct cap_search *b)
 {
-    int some = least_fits(b);
-    if (some > 0 && b->context.ret->certificate.decided)
+    struct topt_solutions least, *ret = b->context.ret;
+    int64_t limit = b->context.options->memory_limit,
+            time = b->context.options->time_limit;
+    struct topt_search_options o = *b->context.options;
+    o.stop = NULL; /* it is short, and its answer one */
+    o = topt_solve_options_for_least(o);
+    if (topt_cap_search_least(b->context.p, &o, limit < INT64_MAX ? limit + 1 : 0, &least,
+                              b->context.err))
+        return -1;
+    int slow = least.n && time && least.at[0].time_ns > time;
+    int some = least.n > 0 || least.certificate.bound_bytes <= limit;
+    int rc = slow ? 0 : topt_solutions_merge(ret, &least, b->context.err);
+    topt_solutions_fini(&least);
+    if (!rc && some && ret->certificate.decided)
         note_bound(b, 0);
-    return some < 0 ? -1 : 0;
+    return rc;
 }
 
 /* Claim the result of all searches together: rough ones count through the bounds of boxes
@@ -437,7 +420,7 @@ static void claim_boxes(struct cap_search *b)
     int64_t best = topt_solutions_best(b->context.ret);
     if (b->n)
         note_bound(b, b->heap[0].bound);
-    c->bound_ns = b->bound < best ? b->bound : best;
+    c->bound_ns = topt_min(b->bound, best);
     if (c->bound_ns < best) { /* a look at every table: only where it can tell more */
         int64_t bound = topt_problem_lower_bound(b->context.p).time;
         if (bound > c->bound_ns && bound <= best)
@@ -449,15 +432,6 @@ static void claim_boxes(struct cap_search *b)
     c->epsilon = topt_solve_epsilon(&b->context, b->open);
 }
 
-/* Told to stop where that could not be finished: what was found before is the answer. */
-static int stop_early(struct cap_search *b)
-{
-    if (!b->context.searched)
-        note_bound(b, 0);
-    b->context.stopped = 1;
-    return 0;
-}
-
 int topt_cap_search_fastest(struct topt_problem *p,
                             const struct topt_search_options *options,
                             struct topt_solutions *ret, struct topt_error *err)
@@ -467,18 +441,25 @@ int topt_cap_search_fastest(struct topt_problem *p,
         .context = {.p = p, .options = options, .ret = ret, .err = &why, .proves = 1},
         .bound = INT64_MAX};
     int rc = search_boxes(&b);
-    if (rc && topt_solve_was_stopped(&b.context, &why))
-        rc = stop_early(&b);
+    if (rc &&
+        topt_solve_was_stopped(&b.context, &why)) { /* what was found is the answer */
+        if (!b.context.searched)
+            note_bound(&b, 0);
+        b.context.stopped = 1;
+        rc = 0;
+    }
     int doubt = ret->certificate.decided || (b.open && incumbent_time(&b) == INT64_MAX);
     if (!rc && !b.context.stopped && !best_of(&b) && doubt)
         rc = try_least_memory(&b);
     if (!rc) {
         claim_boxes(&b);
         topt_solutions_keep(ret, ret->n - 1);
-    } else if (err) {
-        *err = why;
+    } else {
+        topt_solutions_fini(ret);
+        if (err)
+            *err = why;
     }
-    fini(&b, rc);
+    free(b.heap);
     return rc;
 }
 
@@ -516,7 +497,9 @@ int topt_cap_search_least(struct topt_problem *p,
         claim_least(&ret->certificate);
         if (b.bound < wanted)
             ret->certificate.bound_bytes = b.bound;
+    } else {
+        topt_solutions_fini(ret);
     }
-    fini(&b, rc);
+    free(b.heap);
     return rc;
 }

@@ -20,10 +20,9 @@ static void cap_part(const struct topt_problem *p, const struct domain *c,
 {
     const struct family *f = &p->family[t->family];
     for (int n = 0; n < c->nkept; n++) {
-        int i = c->config[c->kept[n]];
-        t->from_class[n] = f->from_class[i];
-        for (int k = 0; k < f->ninputs; k++)
-            t->to_class[k][n] = f->to_class[k][i];
+        int i = c->at[c->kept[n]].config;
+        for (int k = 0; k < AS_CONSUMER + f->ninputs; k++)
+            t->class[k][n] = f->at[i].class[k];
     }
 }
 
@@ -36,8 +35,9 @@ static struct topt_cost as_searched(const struct topt_problem *p, struct topt_co
  * its part. */
 static int64_t charged(const struct topt_problem *p, const struct domain *c, int i)
 {
-    int64_t transient = c->charge_transient ? c->transient[i] / c->charge_transient : 0;
-    int64_t waiting = c->charge_waiting ? c->waiting[i] / c->charge_waiting : 0;
+    int64_t transient =
+        c->charge_transient ? c->at[i].transient / c->charge_transient : 0;
+    int64_t waiting = c->charge_waiting ? c->at[i].waiting / c->charge_waiting : 0;
     return transient + topt_capped_crossing(p) * waiting;
 }
 
@@ -46,11 +46,11 @@ static void cap_choice(const struct topt_problem *p, struct domain *c,
 {
     c->nkept = 0;
     for (int i = 0; i < c->n; i++) {
-        if (!within(c->transient[i], transient_cap) ||
-            !within(c->waiting[i], crossing_cap))
+        if (!within(c->at[i].transient, transient_cap) ||
+            !within(c->at[i].waiting, crossing_cap))
             continue;
         c->kept[c->nkept] = i;
-        struct topt_cost cost = c->cost[i];
+        struct topt_cost cost = c->at[i].cost;
         cost.memory += charged(p, c, i);
         c->kept_cost[c->nkept++] = as_searched(p, cost);
     }
@@ -74,12 +74,10 @@ static struct topt_search_edge search_edge(const struct topt_problem *p,
     const struct domain_part *from =
         &p->domain[p->variable[l->from].domain].part[l->from_part];
     const struct domain_part *to = &p->domain[p->variable[l->to].domain].part[l->to_part];
-    struct topt_search_edge e = {l->from, l->to, &t->at, from->from_class,
-                                 to->to_class[l->input]};
-    if (t->transposed)
-        e = (struct topt_search_edge){l->to, l->from, &t->at, to->to_class[l->input],
-                                      from->from_class};
-    return e;
+    const int32_t *out = from->class[AS_PRODUCER],
+                  *in = to->class[AS_CONSUMER + l->input];
+    return t->transposed ? (struct topt_search_edge){l->to, l->from, &t->at, in, out}
+                         : (struct topt_search_edge){l->from, l->to, &t->at, out, in};
 }
 
 const struct topt_search_problem *
@@ -122,11 +120,15 @@ static struct topt_cost least_cost(struct topt_cost a, struct topt_cost b)
     return (struct topt_cost){topt_min(a.memory, b.memory), topt_min(a.time, b.time)};
 }
 
-static int64_t least(const int64_t *at, int n)
+/* What every configuration of a domain has in flight. */
+static struct topt_caps least_of(const struct domain *c)
 {
-    int64_t best = n > 0 ? at[0] : 0;
-    for (int i = 1; i < n; i++)
-        best = topt_min(best, at[i]);
+    struct topt_caps best = {0, 0};
+    for (int i = 0; i < c->n; i++) {
+        best.transient =
+            i ? topt_min(best.transient, c->at[i].transient) : c->at[i].transient;
+        best.crossing = i ? topt_min(best.crossing, c->at[i].waiting) : c->at[i].waiting;
+    }
     return best;
 }
 
@@ -135,8 +137,9 @@ struct topt_caps topt_capped_least(const struct topt_problem *p)
     struct topt_caps all = {0, 0};
     for (int i = 0; i < p->nvariables - p->nmirrors; i++) {
         const struct domain *c = &p->domain[p->variable[i].domain];
-        all.transient = topt_max(all.transient, least(c->transient, c->n));
-        all.crossing = topt_max(all.crossing, least(c->waiting, c->n));
+        struct topt_caps own = least_of(c);
+        all.transient = topt_max(all.transient, own.transient);
+        all.crossing = topt_max(all.crossing, own.crossing);
     }
     return all;
 }
@@ -148,7 +151,7 @@ struct topt_cost topt_problem_lower_bound(const struct topt_problem *p)
         const struct domain *c = &p->domain[p->variable[i].domain];
         struct topt_cost best = {0, 0};
         for (int k = 0; k < c->n; k++)
-            best = k ? least_cost(best, c->cost[k]) : c->cost[k];
+            best = k ? least_cost(best, c->at[k].cost) : c->at[k].cost;
         sum = (struct topt_cost){sum.memory + best.memory, sum.time + best.time};
     }
     for (int i = 0; i < p->nterms; i++) {
@@ -166,7 +169,8 @@ static struct domain *neediest(const struct topt_problem *p, int waiting)
     int64_t bytes = 0;
     for (int i = 0; i < p->ndomains; i++) {
         struct domain *c = &p->domain[i];
-        int64_t need = least(waiting ? c->waiting : c->transient, c->n);
+        struct topt_caps own = least_of(c);
+        int64_t need = waiting ? own.crossing : own.transient;
         if (need > bytes) {
             bytes = need;
             most = c;
@@ -221,7 +225,7 @@ int64_t topt_nearest_transient(const struct topt_problem *p, enum topt_side side
     int64_t best = side == TOPT_ABOVE ? INT64_MAX : -1;
     for (int i = 0; i < p->ndomains; i++)
         for (int c = 0; c < p->domain[i].n; c++)
-            best = nearer(best, p->domain[i].transient[c], side, from);
+            best = nearer(best, p->domain[i].at[c].transient, side, from);
     for (int code = 0; code < TOPT_TRANSIENT_CODES; code++)
         for (int i = 0; i < p->ntables; i++)
             if (p->table[i].occurs[code / 64] >> code % 64 & 1) {
@@ -237,7 +241,7 @@ int64_t topt_nearest_crossing(const struct topt_problem *p, enum topt_side side,
     int64_t best = side == TOPT_ABOVE ? INT64_MAX : -1;
     for (int i = 0; i < p->ndomains; i++)
         for (int c = 0; c < p->domain[i].n; c++)
-            best = nearer(best, p->domain[i].waiting[c], side, from);
+            best = nearer(best, p->domain[i].at[c].waiting, side, from);
     return best;
 }
 
@@ -249,14 +253,14 @@ struct topt_caps topt_capped_most(const struct topt_problem *p)
 
 /* ---- points ------------------------------------------------------------------------ */
 
-/* The facts of the alternative that a point takes on term 'l'. */
-static struct edge_fact fact_of_term(const struct topt_problem *p, int l,
-                                     const struct topt_search_point *point)
+/* The alternative that a point takes on term 'l'. */
+static struct taken_edge taken(const struct topt_problem *p, int l,
+                               const struct topt_search_point *point)
 {
     const struct topt_search_edge *e = &p->search_edge[l];
-    return topt_multiplicity_fact(p, &p->multiplicity[p->term[l].multiplicity],
-                                  e->from_class[point->config[e->from]],
-                                  e->to_class[point->config[e->to]], point->alt[l]);
+    return (struct taken_edge){&p->multiplicity[p->term[l].multiplicity],
+                               e->from_class[point->config[e->from]],
+                               e->to_class[point->config[e->to]], point->alt[l]};
 }
 
 struct topt_strategy *topt_capped_strategy(const struct topt_problem *p,
@@ -269,17 +273,17 @@ struct topt_strategy *topt_capped_strategy(const struct topt_problem *p,
         const struct node *n = &p->node[i];
         const struct family *f = &p->family[n->family];
         const struct domain *c = &p->domain[p->variable[n->variable].domain];
-        int k = c->config[c->kept[point->config[n->variable]]];
+        int k = c->at[c->kept[point->config[n->variable]]].config;
         if (n->op >= 0)
-            s->config[n->op] = f->config[k];
+            s->config[n->op] = f->at[k].config;
         else
-            s->hub[n->tensor] = (struct topt_hub){f->config[k], f->hub_keep[k]};
+            s->hub[n->tensor] = (struct topt_hub){f->at[k].config, f->at[k].hub_keep};
     }
     for (int i = 0; i < p->nedges; i++) {
         const struct edge *e = &p->edge[i];
         if (e->op >= 0)
             s->keep[e->op * TOPT_MAX_INPUTS + e->input] =
-                fact_of_term(p, e->term, point).keep;
+                topt_taken_fact(p, taken(p, e->term, point)).keep;
     }
     return s;
 }
@@ -291,12 +295,13 @@ static struct topt_caps caps_of(const struct topt_problem *p,
     for (int i = 0; i < p->nvariables; i++) {
         const struct domain *c = &p->domain[p->variable[i].domain];
         int k = c->kept[point->config[i]];
-        most.transient = topt_max(most.transient, c->transient[k]);
-        most.crossing = topt_max(most.crossing, c->waiting[k]);
+        most.transient = topt_max(most.transient, c->at[k].transient);
+        most.crossing = topt_max(most.crossing, c->at[k].waiting);
     }
     for (int i = 0; i < p->nterms; i++)
-        most.transient = topt_max(most.transient,
-                                  topt_transient_of(fact_of_term(p, i, point).transient));
+        most.transient =
+            topt_max(most.transient,
+                     topt_transient_of(topt_taken_fact(p, taken(p, i, point)).transient));
     return most;
 }
 
@@ -321,18 +326,12 @@ static int64_t add_recomputed(const struct topt_problem *p,
         const struct node *n = &p->node[i];
         const struct family *f = &p->family[n->family];
         const struct domain *c = &p->domain[p->variable[n->variable].domain];
-        paid += add_of_node(
-            p, n, f->recomputed[c->config[c->kept[point->config[n->variable]]]], sum);
+        int config = c->at[c->kept[point->config[n->variable]]].config;
+        paid += add_of_node(p, n, f->at[config].recomputed, sum);
     }
     for (int i = 0; i < p->nedges; i++) {
-        int l = p->edge[i].term;
-        const struct topt_search_edge *e = &p->search_edge[l];
-        const struct node *to = &p->node[p->edge[i].to];
-        int64_t bytes = topt_multiplicity_recomputed(
-            p, &p->multiplicity[p->term[l].multiplicity],
-            e->from_class[point->config[e->from]], e->to_class[point->config[e->to]],
-            point->alt[l]);
-        paid += add_of_node(p, to, bytes, sum);
+        int64_t bytes = topt_taken_recomputed(p, taken(p, p->edge[i].term, point));
+        paid += add_of_node(p, &p->node[p->edge[i].to], bytes, sum);
     }
     return paid;
 }
@@ -346,19 +345,16 @@ static int64_t paid_once(const struct topt_problem *p,
     for (int i = 0; i < p->nvariables - p->nmirrors;
          i++) { /* mirrors, the last, are free */
         const struct domain *c = &p->domain[p->variable[i].domain];
-        int config = c->config[c->kept[point->config[i]]];
+        int config = c->at[c->kept[point->config[i]]].config;
         int64_t most = 0;
         for (int k = 0; k < c->nparts; k++)
-            most = topt_max(most, p->family[c->part[k].family].recomputed[config]);
+            most = topt_max(most, p->family[c->part[k].family].at[config].recomputed);
         paid += most * topt_parts_once(p, c->part, c->nparts);
     }
     for (int l = 0; l < p->nterms; l++) {
-        const struct multiplicity *t = &p->multiplicity[p->term[l].multiplicity];
-        const struct topt_search_edge *e = &p->search_edge[l];
-        if (t->once)
-            paid += t->once * topt_multiplicity_recomputed(
-                                  p, t, e->from_class[point->config[e->from]],
-                                  e->to_class[point->config[e->to]], point->alt[l]);
+        struct taken_edge x = taken(p, l, point);
+        if (x.of->once)
+            paid += x.of->once * topt_taken_recomputed(p, x);
     }
     return paid;
 }

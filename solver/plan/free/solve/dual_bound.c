@@ -15,48 +15,33 @@
 #include "dual_bound.h"
 #include "caps.h"
 #include "problem_data.h"
+#include "topt_minmax.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 /* ---- lines ------------------------------------------------------------------------- */
 
-static void line_fini(struct line *x, int nfamilies)
-{
-    for (int f = 0; x->of && f < nfamilies; f++)
-        free(x->of[f]);
-    free(x->of);
-}
-
-static int line_init(const struct topt_problem *p, struct line *x)
-{
-    x->of = calloc((size_t)p->nfamilies + 1, sizeof *x->of);
-    for (int f = 0; x->of && f < p->nfamilies; f++) {
-        int n = p->family[f].n;
-        if (!(x->of[f] = malloc(((size_t)n + 1) * sizeof **x->of)))
-            return -1;
-        for (int c = 0; c < n; c++)
-            x->of[f][c] = INT64_MAX;
-    }
-    return x->of ? 0 : -1;
-}
-
 /* After topt_lower_bound_within. */
 static int add_sheet(struct dual_bound *h, const struct topt_lower_bound *w,
                      struct topt_error *err)
 {
     const struct topt_problem *p = h->p;
-    struct line *x = &h->line[h->n++];
-    *x = (struct line){.by = topt_lower_bound_weights(w)};
-    if (line_init(p, x))
+    struct line *x = &h->line[h->n];
+    x->by = topt_lower_bound_weights(w);
+    x->of = malloc(((size_t)p->nchoices + 1) * sizeof *x->of);
+    if (!x->of)
         return topt_nomem(err, "the search");
+    h->n++;
+    for (int i = 0; i < p->nchoices; i++)
+        x->of[i] = INT64_MAX;
     for (int i = 0; i < p->nvariables - p->nmirrors; i++) {
         const struct domain *c = &p->domain[p->variable[i].domain];
-        int64_t *of = x->of[c->part[0].family];
+        int64_t *of = x->of + p->family[c->part[0].family].first;
         for (int k = 0; k < c->nkept; k++) {
             int64_t through = topt_lower_bound_min_marginal(w, i, k);
-            int64_t *least = &of[c->config[c->kept[k]]];
-            *least = through < *least ? through : *least;
+            int64_t *least = &of[c->at[c->kept[k]].config];
+            *least = topt_min(*least, through);
         }
     }
     return 0;
@@ -65,7 +50,7 @@ static int add_sheet(struct dual_bound *h, const struct topt_lower_bound *w,
 void topt_dual_bound_fini(struct dual_bound *h)
 {
     for (int i = 0; i < h->n; i++)
-        line_fini(&h->line[i], h->nfamilies);
+        free(h->line[i].of);
     h->n = 0;
 }
 
@@ -162,7 +147,7 @@ int topt_dual_bound_init(struct dual_bound *h, struct topt_problem *p,
                          struct topt_error *err)
 {
     struct hull_search x = {.h = h, .o = o, .err = err};
-    *h = (struct dual_bound){.p = p, .nfamilies = p->nfamilies};
+    *h = (struct dual_bound){.p = p};
     topt_capped_count_in_flight(p, 1);
     int rc = topt_lower_bound_create(topt_capped_problem(p, -1, -1), o->search,
                                      &x.weigher, err);
@@ -185,21 +170,20 @@ static topt_wide weight(const struct line *x, struct topt_cost c)
 }
 
 /* Does a weighted sum say that no strategy with a configuration costs so little? */
-static int is_above(const struct line *x, int family, int config, struct topt_cost c)
+static int is_above(const struct line *x, int config, struct topt_cost c)
 {
-    int64_t through = x->of[family][config];
+    int64_t through = x->of[config];
     return (through < INT64_MAX ? through : (topt_wide)x->by.allowance + 1) >
            weight(x, c);
 }
 
-int topt_dual_bound_reaches(const struct dual_bound *h, int family, int config,
+int topt_dual_bound_reaches(const struct dual_bound *h, int config,
                             const struct topt_cost *corner, int ncorners)
 {
     int last = 0; /* what leaves out one corner most often does the next, too */
     for (int k = 0; k < ncorners; k++) {
         int i = 0;
-        while (i < h->n &&
-               !is_above(&h->line[(i + last) % h->n], family, config, corner[k]))
+        while (i < h->n && !is_above(&h->line[(i + last) % h->n], config, corner[k]))
             i++;
         if (i == h->n)
             return 1;
@@ -208,12 +192,12 @@ int topt_dual_bound_reaches(const struct dual_bound *h, int family, int config,
     return 0;
 }
 
-double topt_dual_bound_at(const struct dual_bound *h, int family, int config)
+double topt_dual_bound_at(const struct dual_bound *h, int config)
 {
     double best = INFINITY;
     for (int i = 0; i < h->n; i++) {
         const struct line *x = &h->line[i];
-        int64_t through = x->of[family][config];
+        int64_t through = x->of[config];
         double beyond = (double)(through - x->by.least);
         double reach = (double)(x->by.allowance - x->by.least);
         /* Much is lightest where time does not count at all. */
@@ -239,7 +223,7 @@ int64_t topt_dual_bound_fastest(const struct dual_bound *h, int64_t memory)
         const struct topt_weights *by = &h->line[i].by;
         topt_wide left = (topt_wide)by->least - (topt_wide)by->memory * memory;
         topt_wide at = by->time && left > 0 ? (left + by->time - 1) / by->time : 0;
-        time = at > time ? (int64_t)at : time;
+        time = topt_max(time, (int64_t)at);
     }
     return time;
 }

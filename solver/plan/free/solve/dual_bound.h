@@ -10,15 +10,14 @@
 /* One weighted sum. */
 struct line {
     struct topt_weights by;
-    /* By family and configuration: what the lightest strategy with it weighs; INT64_MAX
+    /* By configuration of all families: what the lightest strategy with it weighs; INT64_MAX
      * beyond the allowance.  Of variables that are alike, and of families of one variable, one
      * has it. */
-    int64_t **of;
+    int64_t *of;
 };
 
 struct dual_bound {
     const struct topt_problem *p; /* which may be gone when this is finished */
-    int nfamilies;
     struct line line[HULL_PASSES];
     int n;
     int64_t work; /* pairs of entries that were looked at */
@@ -42,12 +41,12 @@ int topt_dual_bound_init(struct dual_bound *h, struct topt_problem *p,
 void topt_dual_bound_fini(struct dual_bound *h);
 
 /* Can a strategy with this configuration cost no more than one of these corners? */
-int topt_dual_bound_reaches(const struct dual_bound *h, int family, int config,
+int topt_dual_bound_reaches(const struct dual_bound *h, int config,
                             const struct topt_cost *corner, int ncorners);
 
 /* Where the lightest strategy with it stands, by the weighted sum that is best for it: 0
  * on the hull, 1 where the reach ends, or beyond that. */
-double topt_dual_bound_at(const struct dual_bound *h, int family, int config);
+double topt_dual_bound_at(const struct dual_bound *h, int config);
 
 /* By what part a cost is farther than the hull, by the weighted sum that tells the
  * least. */

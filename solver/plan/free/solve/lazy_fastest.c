@@ -13,12 +13,12 @@
 #include "cap_search.h"
 #include "caps_bound.h"
 #include "edge_table.h"
-#include "feasibility.h"
 #include "lazy_pricing.h"
 #include "narrowed_problem.h"
 #include "problem_data.h"
 #include "solve_context.h"
 #include "solve_tuning.h"
+#include "topt_minmax.h"
 
 struct lazy_fastest {
     struct lazy_pricing lazy;       /* first, so that one is the other */
@@ -48,7 +48,7 @@ static int64_t aim_of(const struct lazy_fastest *s)
 
 static void note_bound(struct lazy_fastest *s, int64_t bound)
 {
-    s->bound = bound < s->bound ? bound : s->bound;
+    s->bound = topt_min(s->bound, bound);
 }
 
 /* Set the limits of a search to the time and work that are left. */
@@ -174,34 +174,34 @@ static int search_every(struct lazy_fastest *s, const struct topt_problem *part,
     return topt_lazy_take(&s->lazy, &found, ret);
 }
 
-static int finish_fastest(struct lazy_pricing *lazy, int level,
-                          struct topt_certificate *ret)
+/* All that is left. */
+static int search_left(struct lazy_fastest *s, int level, struct topt_certificate *ret)
 {
     struct topt_problem *part;
-    struct lazy_fastest *s = fastest_of(lazy);
     int some;
-    if (!lazy->whole->options.orbits)
-        return topt_lazy_search(lazy, level, 0, ret);
-    if (topt_bound_levels_part(&lazy->levels, level, &part, lazy->err))
+    if (!s->lazy.whole->options.orbits)
+        return topt_lazy_search(&s->lazy, level, 0, ret);
+    if (topt_bound_levels_part(&s->lazy.levels, level, &part, s->lazy.err))
         return -1;
-    int rc = search_orbits(s, part, &some, ret) || (some && search_every(s, part, ret))
-                 ? -1
-                 : 0;
+    int rc = search_orbits(s, part, &some, ret) || (some && search_every(s, part, ret));
     topt_problem_destroy(part);
-    return rc;
+    return rc ? -1 : 0;
 }
-
-/* ---- the answer -------------------------------------------------------------------- */
 
 /* Nothing of what is left is faster than its certificate says.  The tolerance of orbits was of
  * these, or of a part. */
-static int close_fastest(struct lazy_pricing *lazy, const struct topt_certificate *c)
+static int finish_fastest(struct lazy_pricing *lazy, int level,
+                          struct topt_certificate *ret)
 {
     struct lazy_fastest *s = fastest_of(lazy);
-    s->open = lazy->whole->options.orbits || c->epsilon > lazy->options->epsilon;
-    note_bound(s, c->bound_ns);
+    if (search_left(s, level, ret))
+        return -1;
+    s->open = lazy->whole->options.orbits || ret->epsilon > lazy->options->epsilon;
+    note_bound(s, ret->bound_ns);
     return 0;
 }
+
+/* ---- the answer -------------------------------------------------------------------- */
 
 static void claim_fastest(struct lazy_pricing *lazy, int stopped)
 {
@@ -212,7 +212,7 @@ static void claim_fastest(struct lazy_pricing *lazy, int stopped)
     if (stopped)
         note_bound(s, (int64_t)s->caps.bound);
     ret->stopped = stopped;
-    ret->certificate.bound_ns = s->bound < best ? s->bound : best;
+    ret->certificate.bound_ns = topt_min(s->bound, best);
     ret->certificate.exact =
         ret->certificate.bound_ns >= best && !stopped && !ret->certificate.decided;
     ret->certificate.epsilon = topt_solve_epsilon(&r, s->open);
@@ -226,9 +226,7 @@ static int64_t first_near(const struct topt_problem *p)
     int64_t all = 0;
     for (int i = 0; i < p->ntables; i++)
         all += topt_table_entries(p, &p->table[i]);
-    int64_t near = all / NEAR_PART;
-    near = near < NEAR_MOST ? near : NEAR_MOST;
-    return near > p->options.lazy_entries ? near : p->options.lazy_entries;
+    return topt_max(topt_min(all / NEAR_PART, NEAR_MOST), p->options.lazy_entries);
 }
 
 int topt_solve_fastest(struct topt_problem *p, const struct topt_search_options *options,
@@ -236,9 +234,8 @@ int topt_solve_fastest(struct topt_problem *p, const struct topt_search_options 
 {
     if (!p->byte_bounds)
         return topt_cap_search_fastest(p, options, ret, err);
-    static const struct lazy_question question = {bound_fastest,  search_fastest,
-                                                  update_fastest, finish_fastest,
-                                                  close_fastest,  claim_fastest};
+    static const struct lazy_question question = {
+        bound_fastest, search_fastest, update_fastest, finish_fastest, claim_fastest};
     struct lazy_fastest s = {.lazy = {.question = &question,
                                       .options = options,
                                       .ret = ret,

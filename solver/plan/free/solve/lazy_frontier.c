@@ -17,7 +17,6 @@
  * smaller is asked by itself (feasibility.c, cap_search.c). */
 #include "caps_frontier.h"
 #include "dual_bound.h"
-#include "feasibility.h"
 #include "lazy_pricing.h"
 #include "problem_data.h"
 #include "solve_context.h"
@@ -36,8 +35,7 @@ struct lazy_frontier {
     struct topt_cost *known;  /* the caller's, and what was found, as a frontier */
     struct topt_cost *corner; /* of what is still wanted */
     int nknown, ncorners;
-    int64_t least_memory;           /* nothing needs less */
-    struct topt_strategy *smallest; /* may need just that; NULL: none to be looked at */
+    int64_t least_memory; /* nothing needs less */
     double rough, reach;
     double gap; /* by so much, at most, are strategies faster than what is known */
     struct dual_bound hull;
@@ -143,16 +141,11 @@ static int find_less(struct lazy_frontier *s, int64_t below)
         return -1;
     if (!least.certificate.decided)
         s->least_memory = least.n ? least.at[0].memory_bytes : below;
-    if (least.n) {
-        topt_strategy_destroy(s->smallest);
-        s->smallest = least.at[0].strategy;
-        least.at[0].strategy = NULL;
-    }
     topt_solutions_fini(&least);
     return 0;
 }
 
-/* Find a lower bound on memory, and a strategy that may need just that. */
+/* Find a lower bound on memory. */
 static int find_least_memory(struct lazy_frontier *s)
 {
     int64_t limit = s->lazy.options->memory_limit;
@@ -177,12 +170,11 @@ static int find_levels(struct lazy_frontier *s)
         return -1;
     topt_bound_levels_clear(l);
     find_corners(s);
-    for (int f = 0; f < p->nfamilies; f++)
-        for (int c = 0; c < p->family[f].n; c++) {
-            int level = topt_bound_level_of(topt_dual_bound_at(&s->hull, f, c));
-            if (topt_dual_bound_reaches(&s->hull, f, c, s->corner, s->ncorners))
-                l->of[f][c] = (uint16_t)(level < NEAR ? level : NEAR);
-        }
+    for (int i = 0; i < p->nchoices; i++) {
+        int level = topt_bound_level_of(topt_dual_bound_at(&s->hull, i));
+        if (topt_dual_bound_reaches(&s->hull, i, s->corner, s->ncorners))
+            l->of[i] = (uint16_t)topt_min(level, NEAR);
+    }
     topt_bound_levels_share(l);
     return 0;
 }
@@ -250,10 +242,6 @@ static int bound_frontier(struct lazy_pricing *lazy, int *ret_level)
         return -1;
     if (!s->ncorners)
         return nothing_left(s);
-    if (s->smallest) {
-        topt_bound_levels_include(&lazy->levels, s->smallest);
-        topt_bound_levels_share(&lazy->levels);
-    }
     return 1;
 }
 
@@ -299,22 +287,17 @@ static enum lazy_step update_frontier(struct lazy_pricing *lazy, int64_t left, i
     return LAZY_KEEP;
 }
 
+/* ---- the answer -------------------------------------------------------------------- */
+
 static int finish_frontier(struct lazy_pricing *lazy, int level,
                            struct topt_certificate *ret)
 {
-    return topt_lazy_search(lazy, level, 0, ret);
-}
-
-/* ---- the answer -------------------------------------------------------------------- */
-
-static int close_frontier(struct lazy_pricing *lazy, const struct topt_certificate *c)
-{
     struct lazy_frontier *s = frontier_of(lazy);
-    if (find_known(s))
+    if (topt_lazy_search(lazy, level, 0, ret) || find_known(s))
         return -1;
-    lazy->ret->certificate.exact = c->exact;
+    lazy->ret->certificate.exact = ret->exact;
     s->gap =
-        isfinite(c->epsilon) ? fmax(c->epsilon, lazy->options->epsilon) : find_gap(s);
+        isfinite(ret->epsilon) ? fmax(ret->epsilon, lazy->options->epsilon) : find_gap(s);
     return 0;
 }
 
@@ -336,9 +319,9 @@ int topt_solve_frontier(struct topt_problem *p, const struct topt_search_options
 {
     if (!p->byte_bounds)
         return topt_caps_frontier(p, options, ret, err);
-    static const struct lazy_question question = {bound_frontier,  search_frontier,
+    static const struct lazy_question question = {bound_frontier, search_frontier,
                                                   update_frontier, finish_frontier,
-                                                  close_frontier,  claim_frontier};
+                                                  claim_frontier};
     struct lazy_frontier s = {.lazy = {.question = &question,
                                        .options = options,
                                        .ret = ret,
@@ -353,6 +336,5 @@ int topt_solve_frontier(struct topt_problem *p, const struct topt_search_options
     topt_dual_bound_fini(&s.hull);
     free(s.known);
     free(s.corner);
-    topt_strategy_destroy(s.smallest);
     return rc;
 }

@@ -69,7 +69,7 @@ static int search_nearest(struct lazy_pricing *s)
 static enum lazy_step finish(struct lazy_pricing *s, int level)
 {
     struct topt_certificate c = topt_certificate_exact(), *all = &s->ret->certificate;
-    if (s->question->finish(s, level, &c) || s->question->close(s, &c)) {
+    if (s->question->finish(s, level, &c)) {
         topt_certificate_fini(&c);
         return LAZY_FAILED;
     }

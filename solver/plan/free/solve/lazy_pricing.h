@@ -30,10 +30,8 @@ struct lazy_question {
      * 'tries' searches of this round came before. */
     enum lazy_step (*update)(struct lazy_pricing *s, int64_t left, int tries,
                              int *ret_level);
-    /* Search all that is left: what it claims. */
+    /* Search all that is left, up to a level: what it claims. */
     int (*finish)(struct lazy_pricing *s, int level, struct topt_certificate *ret);
-    /* All that is left was searched, with that certificate. */
-    int (*close)(struct lazy_pricing *s, const struct topt_certificate *c);
     /* Claim the whole answer; 'stopped': not all was looked at. */
     void (*certificate)(struct lazy_pricing *s, int stopped);
 };

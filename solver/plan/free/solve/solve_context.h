@@ -55,4 +55,13 @@ struct topt_search_options topt_solve_options_for_least(struct topt_search_optio
 int topt_solve_keep(struct solve_context *r, const struct topt_search_point *point,
                     int64_t memory) TOPT_MUST_CHECK;
 
+/* Lower caps to what can be in flight of what fits, 'low' at least.  1, 0 where nothing
+ * fits, or -1. */
+int topt_feasible_caps(struct solve_context *r, struct topt_caps low,
+                       struct topt_caps *high) TOPT_MUST_CHECK;
+
+/* Can anything fit, as far as caps that are lowered to what fits beside the least sum
+ * tell?  1, 0 or -1. */
+int topt_feasible(struct solve_context *r) TOPT_MUST_CHECK;
+
 #endif
