@@ -223,11 +223,6 @@ void topt_pins_fini(struct topt_pins *p)
 
 /* ---- of a model -------------------------------------------------------------------- */
 
-static int names(const struct topt_pin *p, const char *op)
-{
-    return !strcmp(p->name, op) || !fnmatch(p->name, op, 0);
-}
-
 static int dim_of(const struct topt_op *op, const char *name)
 {
     for (int d = 0; d < op->spec->ndims; d++)
@@ -264,19 +259,16 @@ static const char *own_name(const struct topt_op *op)
 static void put_names(struct topt_text *t, const struct topt_model *m)
 {
     enum { SHOWN = 14 };
-    const char *told[SHOWN];
-    int n = 0, more = 0;
-    for (int i = 0; i < m->nops && !more; i++) {
+    int n = 0;
+    for (int i = 0; i < m->nops && n <= SHOWN; i++) {
         const char *name = own_name(&m->op[i]);
         int k = 0;
-        while (k < n && strcmp(told[k], name))
+        while (strcmp(own_name(&m->op[k]), name))
             k++;
-        if (k < n)
-            continue;
-        more = n == SHOWN;
-        topt_text_add(t, "%s%s", n ? ", " : "", more ? "..." : name);
-        if (!more)
-            told[n++] = name;
+        if (k == i) {
+            topt_text_add(t, "%s%s", n ? ", " : "", n < SHOWN ? name : "...");
+            n++;
+        }
     }
 }
 
@@ -307,7 +299,9 @@ static int find_ops(struct topt_pins *p, const struct topt_model *m,
     for (int k = 0; k < p->n; k++) {
         int any = 0;
         for (int i = 0; i < m->nops; i++) {
-            if (!names(&p->pin[k], m->op[i].name))
+            const char *name = m->op[i].name;
+            if (strcmp(p->pin[k].name, name) != 0 &&
+                fnmatch(p->pin[k].name, name, 0) != 0)
                 continue;
             if (check_dims(&p->pin[k], &m->op[i], err))
                 return -1;

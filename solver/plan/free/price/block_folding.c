@@ -12,6 +12,7 @@
 #include "block_folding.h"
 #include "edge_multiplicity.h"
 #include "problem_data.h"
+#include "topt_arena.h"
 #include "topt_minmax.h"
 
 #include <stdio.h>
@@ -40,18 +41,16 @@ static int same_list(const struct family *a, const struct family *b)
     return 1;
 }
 
-/* While variables are made: where they stand, and a node of each. */
-struct variables {
-    int *position_of, *node;
-};
-
-static int variable_of(const struct topt_problem *p, const struct variables *s, int at,
+/* The variable of a node that stands at 'at'.  'first': a node of each variable. */
+static int variable_of(const struct topt_problem *p, const int *first, int at,
                        const struct node *n)
 {
-    for (int i = 0; at >= 0 && i < p->nvariables; i++)
-        if (s->position_of[i] == at &&
-            same_list(&p->family[p->node[s->node[i]].family], &p->family[n->family]))
+    for (int i = 0; at >= 0 && i < p->nvariables; i++) {
+        const struct node *other = &p->node[first[i]];
+        if (position_of(p, other) == at &&
+            same_list(&p->family[other->family], &p->family[n->family]))
             return i;
+    }
     return p->nvariables;
 }
 
@@ -63,68 +62,49 @@ static const char *name_node(struct topt_problem *p, const struct node *n,
     if (!*prefix)
         return name;
     size_t size = strlen(name) + strlen(prefix) + 1;
-    char *s = topt_arena_alloc(p->names, size, 1);
+    char *s = topt_arena_alloc(p->arena, size, 1);
     if (s)
         snprintf(s, size, "%s%s", prefix, name);
     return s;
 }
 
-static int make_variables(struct topt_problem *p, struct topt_error *err)
-{
-    size_t n = (size_t)p->nnodes + 1;
-    struct variables s = {malloc(n * sizeof *s.position_of), malloc(n * sizeof *s.node)};
-    int rc = s.position_of && s.node ? 0 : topt_nomem(err, "the problem");
-    for (int i = 0; i < p->nnodes && !rc; i++) {
-        struct node *node = &p->node[i];
-        int at = position_of(p, node), variable = variable_of(p, &s, at, node);
-        node->variable = variable;
-        if (variable < p->nvariables)
-            continue;
-        p->variable[variable] =
-            (struct variable){.name = name_node(p, node, node->op >= 0 ? "" : "hub:")};
-        if (!p->variable[variable].name)
-            rc = topt_nomem(err, "the problem");
-        s.position_of[variable] = at;
-        s.node[variable] = i;
-        p->nvariables++;
-    }
-    free(s.position_of);
-    free(s.node);
-    return rc;
-}
-
-static int find_places(struct topt_problem *p, struct topt_error *err)
-{
-    /* Each may have a mirror. */
-    p->variable = malloc(2 * ((size_t)p->nnodes + 1) * sizeof *p->variable);
-    return p->variable ? make_variables(p, err) : topt_nomem(err, "the problem");
-}
-
 /* A part has the variables of the whole, even where lists came to be the same. */
-static int copy_places(struct topt_problem *p, struct topt_error *err)
+static void copy_variables(struct topt_problem *p)
 {
-    p->variable = malloc(2 * ((size_t)p->nnodes + 1) * sizeof *p->variable);
-    if (!p->variable)
-        return topt_nomem(err, "the problem");
     p->nvariables = p->of->nvariables - p->of->nmirrors;
     memcpy(p->variable, p->of->variable, (size_t)p->nvariables * sizeof *p->variable);
     for (int i = 0; i < p->nnodes; i++)
         p->node[i].variable = p->of->node[i].variable;
-    return 0;
+}
+
+static int make_variables(struct topt_problem *p, struct topt_error *err)
+{
+    int *first = malloc(((size_t)p->nnodes + 1) * sizeof *first);
+    int rc = first ? 0 : topt_nomem(err, "the problem");
+    for (int i = 0; i < p->nnodes && !rc; i++) {
+        struct node *n = &p->node[i];
+        n->variable = variable_of(p, first, position_of(p, n), n);
+        if (n->variable < p->nvariables)
+            continue;
+        const char *name = name_node(p, n, n->op >= 0 ? "" : "hub:");
+        if (!name)
+            rc = topt_nomem(err, "the problem");
+        first[p->nvariables] = i;
+        p->variable[p->nvariables++] = (struct variable){.name = name};
+    }
+    free(first);
+    return rc;
 }
 
 /* ---- choices ----------------------------------------------------------------------- */
 
-static int parts_same(const struct domain_part *a, int na, const struct domain_part *b,
-                      int nb)
+static int has_parts(const struct domain *c, const struct domain_part *part, int n)
 {
-    if (na != nb)
-        return 0;
-    for (int i = 0; i < na; i++)
-        if (a[i].family != b[i].family || a[i].times != b[i].times ||
-            a[i].paying != b[i].paying)
-            return 0;
-    return 1;
+    int i = 0;
+    while (c->nparts == n && i < n && c->part[i].family == part[i].family &&
+           c->part[i].times == part[i].times && c->part[i].paying == part[i].paying)
+        i++;
+    return i == n;
 }
 
 /* Add 'times' times 'by'; 1 where that overflows. */
@@ -143,10 +123,10 @@ static int64_t recomputed_beyond(const struct topt_problem *p,
     int64_t most = 0, own = 0;
     for (int j = 0; j <= k; j++) {
         const struct family *f = &p->family[part[j].family];
-        most = own > most ? own : most;
+        most = topt_max(most, own);
         own = f->at[config].recomputed / f->among;
     }
-    return own > most ? own - most : 0;
+    return topt_max(own - most, 0);
 }
 
 /* What nodes of the parts cost together, by configuration: what is recomputed counts once, or,
@@ -227,20 +207,15 @@ static int drop_dominated(const struct topt_problem *p, struct domain *c,
     return rc;
 }
 
-static int alloc_choice(const struct topt_problem *p, struct domain *c, int n)
+static int alloc_domain(const struct topt_problem *p, struct domain *c, int n)
 {
-    size_t z = (size_t)n + 1;
-    c->at = calloc(z, sizeof *c->at);
-    c->kept = calloc(z, sizeof *c->kept);
-    c->kept_cost = calloc(z, sizeof *c->kept_cost);
+    c->at = TOPT_NEW(p->arena, n, struct value);
+    c->kept = TOPT_NEW(p->arena, n, int32_t);
+    c->kept_cost = TOPT_NEW(p->arena, n, struct topt_cost);
     int ok = c->at && c->kept && c->kept_cost;
-    for (int k = 0; k < c->nparts; k++) {
-        struct domain_part *t = &c->part[k];
-        for (int i = 0; i < AS_CONSUMER + p->family[t->family].ninputs; i++) {
-            t->class[i] = calloc(z, sizeof *t->class[i]);
-            ok = ok && t->class[i];
-        }
-    }
+    for (int k = 0; k < c->nparts; k++)
+        for (int i = 0; i < AS_CONSUMER + p->family[c->part[k].family].ninputs; i++)
+            ok = ok && (c->part[k].class[i] = TOPT_NEW(p->arena, n, int32_t));
     return ok ? 0 : -1;
 }
 
@@ -249,67 +224,47 @@ static int domain_of(struct topt_problem *p, const struct domain_part *part, int
                      struct topt_error *err)
 {
     for (int i = 0; i < p->ndomains; i++)
-        if (parts_same(p->domain[i].part, p->domain[i].nparts, part, nparts))
+        if (has_parts(&p->domain[i], part, nparts))
             return i;
     struct domain *c = &p->domain[p->ndomains];
-    *c = (struct domain){.part = calloc((size_t)nparts, sizeof *c->part)};
-    p->ndomains++;
+    *c = (struct domain){.nparts = nparts,
+                         .part = TOPT_NEW(p->arena, nparts, struct domain_part)};
     if (!c->part)
         return topt_nomem(err, "the problem");
-    c->nparts = nparts;
-    for (int k = 0; k < nparts; k++)
-        c->part[k] = (struct domain_part){
-            .family = part[k].family, .times = part[k].times, .paying = part[k].paying};
-    if (alloc_choice(p, c, p->family[part[0].family].n))
+    memcpy(c->part, part, (size_t)nparts * sizeof *part);
+    if (alloc_domain(p, c, p->family[part[0].family].n))
         return topt_nomem(err, "the problem");
+    p->ndomains++;
     return add_up(p, c, err) || drop_dominated(p, c, err) ? -1 : p->ndomains - 1;
 }
 
 /* Families of a variable's nodes, in the order of the nodes. */
-static int parts_of(const struct topt_problem *p, const int *nodes, int n,
-                    struct domain_part *ret)
+static int parts_of(const struct topt_problem *p, int variable, struct domain_part *ret)
 {
     int nparts = 0;
-    for (int i = 0; i < n; i++) {
-        int k = 0, family = p->node[nodes[i]].family;
-        while (k < nparts && ret[k].family != family)
+    for (int i = 0; i < p->nnodes; i++) {
+        const struct node *n = &p->node[i];
+        int k = 0;
+        if (n->variable != variable)
+            continue;
+        while (k < nparts && ret[k].family != n->family)
             k++;
         if (k == nparts)
-            ret[nparts++] = (struct domain_part){.family = family};
+            ret[nparts++] = (struct domain_part){.family = n->family};
         ret[k].times++;
-        ret[k].paying += topt_node_pays(p, &p->node[nodes[i]]);
+        ret[k].paying += topt_node_pays(p, n);
     }
     return nparts;
 }
 
-/* Nodes sorted by variable, by counting. */
-static void by_place(const struct topt_problem *p, int *first, int *nodes)
-{
-    for (int i = 0; i < p->nnodes; i++)
-        first[p->node[i].variable + 1]++;
-    for (int i = 0; i < p->nvariables; i++)
-        first[i + 1] += first[i];
-    for (int i = p->nnodes - 1; i >= 0; i--)
-        nodes[--first[p->node[i].variable + 1]] = i;
-    /* first[variable + 1] is now where the variable begins */
-}
-
 static int make_choices(struct topt_problem *p, struct topt_error *err)
 {
-    size_t n = (size_t)p->nnodes + 2;
-    int *first = calloc(n, sizeof *first), *nodes = calloc(n, sizeof *nodes);
-    struct domain_part *part = calloc(n, sizeof *part);
-    int rc = first && nodes && part ? 0 : topt_nomem(err, "the problem");
-    if (!rc)
-        by_place(p, first, nodes);
+    struct domain_part *part = malloc(((size_t)p->nnodes + 1) * sizeof *part);
+    int rc = part ? 0 : topt_nomem(err, "the problem");
     for (int i = 0; i < p->nvariables && !rc; i++) {
-        int from = first[i + 1], to = i + 1 < p->nvariables ? first[i + 2] : p->nnodes;
-        int nparts = parts_of(p, nodes + from, to - from, part);
-        p->variable[i].domain = domain_of(p, part, nparts, err);
+        p->variable[i].domain = domain_of(p, part, parts_of(p, i, part), err);
         rc = p->variable[i].domain < 0 ? -1 : 0;
     }
-    free(first);
-    free(nodes);
     free(part);
     return rc;
 }
@@ -318,7 +273,7 @@ static int make_choices(struct topt_problem *p, struct topt_error *err)
 
 static int part_number(const struct topt_problem *p, const struct node *n)
 {
-    const struct domain *c = &p->domain[p->variable[n->variable].domain];
+    const struct domain *c = topt_domain(p, n->variable);
     int k = 0;
     while (c->part[k].family != n->family)
         k++;
@@ -400,7 +355,7 @@ static int multiplicity_of(struct topt_problem *p, const struct term *l)
  * place does. */
 static int64_t once_by_unit(const struct topt_problem *p, const struct term *l)
 {
-    const struct domain *c = &p->domain[p->variable[l->to].domain];
+    const struct domain *c = topt_domain(p, l->to);
     if (l->paying || !l->once || !topt_parts_once(p, c->part, c->nparts))
         return l->paying;
     for (int i = 0; i < p->nterms; i++) {
@@ -430,13 +385,12 @@ static int make_links(struct topt_problem *p, struct topt_error *err)
 /* Equal numbers only. */
 static int fill_mirror(const struct topt_problem *p, struct mirror *m)
 {
-    int n = p->domain[p->variable[m->of].domain].n;
+    int n = topt_domain(p, m->of)->n;
     size_t z = (size_t)n;
-    m->cost = calloc(z + 1, sizeof *m->cost);
-    m->alt = calloc(z + 1, sizeof *m->alt);
-    m->number = calloc(z + 1, sizeof *m->number);
-    m->first = calloc(z * z + 1, sizeof *m->first);
-    if (!m->cost || !m->alt || !m->number || !m->first)
+    m->nothing = TOPT_NEW(p->arena, z, struct topt_cost);
+    m->number = TOPT_NEW(p->arena, z, int32_t);
+    m->first = TOPT_NEW(p->arena, z * z + 1, int32_t);
+    if (!m->nothing || !m->number || !m->first)
         return -1;
     for (int i = 0; i < n; i++)
         m->number[i] = i;
@@ -448,17 +402,21 @@ int topt_fold_blocks(struct topt_problem *p, struct topt_error *err)
     size_t nodes = (size_t)p->nnodes + 1, edges = (size_t)p->nedges + 1;
     /* Room for as many as there can be, most of it never touched; each is set as a
      * whole. */
+    p->variable = malloc(2 * nodes * sizeof *p->variable); /* each may have a mirror */
     p->domain = malloc(nodes * sizeof *p->domain);
     p->mirror = malloc(nodes * sizeof *p->mirror);
     p->term = malloc(edges * sizeof *p->term);
     p->multiplicity = malloc(edges * sizeof *p->multiplicity);
     p->search_op = malloc(2 * nodes * sizeof *p->search_op);
     p->search_edge = malloc((edges + nodes) * sizeof *p->search_edge);
-    if (!p->domain || !p->mirror || !p->term || !p->multiplicity || !p->search_op ||
-        !p->search_edge)
+    if (!p->variable || !p->domain || !p->mirror || !p->term || !p->multiplicity ||
+        !p->search_op || !p->search_edge)
         return topt_nomem(err, "the problem");
-    if (((p->of ? copy_places(p, err) : find_places(p, err))) || make_choices(p, err) ||
-        make_links(p, err))
+    if (p->of)
+        copy_variables(p);
+    else if (make_variables(p, err))
+        return -1;
+    if (make_choices(p, err) || make_links(p, err))
         return -1;
     for (int i = 0; i < p->nmirrors; i++)
         if (fill_mirror(p, &p->mirror[i]))
@@ -468,29 +426,10 @@ int topt_fold_blocks(struct topt_problem *p, struct topt_error *err)
 
 /* ---- freeing ----------------------------------------------------------------------- */
 
-static void choice_fini(struct domain *c)
-{
-    for (int k = 0; k < c->nparts; k++)
-        for (int i = 0; i < SIDES; i++)
-            free(c->part[k].class[i]);
-    free(c->part);
-    free(c->at);
-    free(c->kept);
-    free(c->kept_cost);
-}
-
 void topt_unfold_blocks(struct topt_problem *p)
 {
-    for (int i = 0; p->domain && i < p->ndomains; i++)
-        choice_fini(&p->domain[i]);
     for (int i = 0; p->multiplicity && i < p->nmultiplicities; i++)
         topt_multiplicity_fini(&p->multiplicity[i]);
-    for (int i = 0; p->mirror && i < p->nmirrors; i++) {
-        free(p->mirror[i].cost);
-        free(p->mirror[i].alt);
-        free(p->mirror[i].number);
-        free(p->mirror[i].first);
-    }
     free(p->variable);
     free(p->domain);
     free(p->mirror);

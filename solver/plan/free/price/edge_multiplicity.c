@@ -7,9 +7,9 @@
 #include "edge_multiplicity.h"
 #include "edge_table.h"
 #include "problem_data.h"
+#include "topt_minmax.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static struct edge_table *table_of(const struct topt_problem *p,
                                    const struct multiplicity *t)
@@ -24,12 +24,6 @@ static int64_t entry_of(const struct multiplicity *t, int64_t i, int64_t j)
 }
 
 /* ---- what is charged --------------------------------------------------------------- */
-
-/* Is a table's cost charged as it is? */
-static int is_plain(const struct edge_table *e, const struct multiplicity *t)
-{
-    return t->times == 1 && !(t->once && e->recomputes);
-}
 
 /* Bytes that alternative 'a' of an entry of the table recomputes. */
 static int64_t recomputed_bytes(const struct topt_problem *p, const struct edge_table *e,
@@ -47,7 +41,7 @@ int64_t topt_table_recomputed_most(const struct topt_problem *p,
     for (int64_t i = 0; i < n; i++)
         for (int32_t a = e->first[i]; a < e->first[i + 1]; a++) {
             int64_t bytes = recomputed_bytes(p, e, i, e->fact[a]);
-            most = bytes > most ? bytes : most;
+            most = topt_max(most, bytes);
         }
     return most;
 }
@@ -76,94 +70,63 @@ static int charge_entry(const struct topt_problem *p, struct multiplicity *t,
         *ret = (struct topt_cost){multiply(e->cost[a].memory, t->times, &bad),
                                   multiply(e->cost[a].time, t->times, &bad)};
         bad |= __builtin_add_overflow(ret->memory, again, &ret->memory);
-        if (ret->memory < t->least.memory)
-            t->least.memory = ret->memory;
-        if (ret->time < t->least.time)
-            t->least.time = ret->time;
+        t->least.memory = topt_min(t->least.memory, ret->memory);
+        t->least.time = topt_min(t->least.time, ret->time);
     }
     return bad;
 }
 
-static int overflows(struct topt_error *err)
-{
-    return topt_fail(err, TOPT_ERR_LIMIT, "the cost of repeated blocks overflows");
-}
-
-static int charge_in_place(const struct topt_problem *p, struct multiplicity *t,
-                           struct topt_error *err)
+/* Charge all alternatives: in place, or into a copy. */
+static int charge_all(const struct topt_problem *p, struct multiplicity *t, int copy,
+                      struct topt_error *err)
 {
     const struct edge_table *e = table_of(p, t);
-    int64_t n = topt_table_entries(p, e);
+    size_t n = (size_t)topt_table_entries(p, e);
+    int32_t at = 0, *first = NULL;
     int bad = 0;
-    for (int64_t i = 0; i < n; i++)
-        bad |= charge_entry(p, t, i, &e->cost[e->first[i]]);
-    return bad ? overflows(err) : 0;
-}
-
-static int charge_copy(const struct topt_problem *p, struct multiplicity *t,
-                       struct topt_error *err)
-{
-    const struct edge_table *e = table_of(p, t);
-    int64_t n = topt_table_entries(p, e), to = 0;
-    int32_t at = 0;
-    int bad = 0;
-    t->own_cost = malloc(((size_t)e->first[n] + 1) * sizeof *t->own_cost);
+    if (copy)
+        t->own_cost = malloc(((size_t)e->first[n] + 1) * sizeof *t->own_cost);
     if (t->transposed)
-        t->own_first = malloc(((size_t)n + 1) * sizeof *t->own_first);
-    if (!t->own_cost || (t->transposed && !t->own_first))
+        first = t->own_first = malloc((n + 1) * sizeof *t->own_first);
+    if ((copy && !t->own_cost) || (t->transposed && !first))
         return topt_nomem(err, "the problem");
-    t->whole.alt = t->own_cost;
-    if (t->own_first)
-        t->whole.first = t->own_first;
+    struct topt_cost *cost = copy ? t->own_cost : e->cost;
     for (int64_t i = 0; i < t->whole.from_classes; i++)
         for (int64_t j = 0; j < t->whole.to_classes; j++) {
             int64_t entry = entry_of(t, i, j);
-            bad |= charge_entry(p, t, entry, &t->own_cost[at]);
-            if (t->own_first)
-                t->own_first[to++] = at;
+            bad |= charge_entry(p, t, entry, &cost[at]);
+            if (first)
+                *first++ = at;
             at += e->first[entry + 1] - e->first[entry];
         }
-    if (t->own_first)
-        t->own_first[to] = at;
-    return bad ? overflows(err) : 0;
+    if (first)
+        *first = at;
+    t->whole.alt = cost;
+    t->whole.first = first ? t->own_first : e->first;
+    return bad ? topt_fail(err, TOPT_ERR_LIMIT, "the cost of repeated blocks overflows")
+               : 0;
 }
 
-/* The costs of a multiplicity, whose table has so many. */
+/* The costs of a multiplicity, whose table has so many: those of the table where nothing changes. */
 static int charge(struct topt_problem *p, struct multiplicity *t, int multiplicities,
                   struct topt_error *err)
 {
     struct edge_table *e = table_of(p, t);
-    int from = topt_rows(p, e)->n, to = topt_cols(p, e)->n;
-    int plain = is_plain(e, t), rc = 0;
-    t->whole = (struct topt_table){from, to, e->first, e->cost};
+    int from = topt_rows(p, e)->n, to = topt_cols(p, e)->n, rc = 0;
+    int plain = t->times == 1 && !(t->once && e->recomputes);
+    t->whole = (struct topt_table){t->transposed ? to : from, t->transposed ? from : to,
+                                   e->first, e->cost};
     t->least = e->least;
-    if (t->transposed) {
-        t->whole.from_classes = to;
-        t->whole.to_classes = from;
-    }
     if (!plain && e->first[topt_table_entries(p, e)])
         t->least = (struct topt_cost){INT64_MAX, INT64_MAX};
-    if (t->transposed || (!plain && multiplicities > 1))
-        rc = charge_copy(p, t, err);
-    else if (!plain)
-        rc = charge_in_place(p, t, err);
+    if (t->transposed || !plain)
+        rc = charge_all(p, t, t->transposed || multiplicities > 1, err);
     t->at = t->whole;
     if (t->own_cost && multiplicities == 1) { /* no longer read */
         free(e->cost);
         e->cost = NULL;
     }
     return rc;
-}
-
-/* Room for what caps leave: memory that is not touched before one does leave something
- * out. */
-static int make_room(const struct topt_problem *p, struct multiplicity *t)
-{
-    const struct edge_table *e = table_of(p, t);
-    size_t n = (size_t)topt_table_entries(p, e);
-    t->kept_first = malloc((n + 1) * sizeof *t->kept_first);
-    t->kept_cost = malloc(((size_t)e->first[n] + 1) * sizeof *t->kept_cost);
-    return t->kept_first && t->kept_cost ? 0 : -1;
 }
 
 int topt_multiplicities_charge(struct topt_problem *p, struct topt_error *err)
@@ -175,9 +138,14 @@ int topt_multiplicities_charge(struct topt_problem *p, struct topt_error *err)
         multiplicities[p->multiplicity[i].table]++;
     for (int i = 0; i < p->nmultiplicities && !rc; i++) {
         struct multiplicity *t = &p->multiplicity[i];
-        rc = charge(p, t, multiplicities[t->table], err);
-        if (!rc && make_room(p, t))
-            rc = topt_nomem(err, "the problem");
+        const struct edge_table *e = table_of(p, t);
+        size_t n = (size_t)topt_table_entries(p, e);
+        /* Room for what caps leave: memory that is not touched before one does leave something
+         * out. */
+        t->kept_first = malloc((n + 1) * sizeof *t->kept_first);
+        t->kept_cost = malloc(((size_t)e->first[n] + 1) * sizeof *t->kept_cost);
+        rc = t->kept_first && t->kept_cost ? charge(p, t, multiplicities[t->table], err)
+                                           : topt_nomem(err, "the problem");
     }
     free(multiplicities);
     return rc;

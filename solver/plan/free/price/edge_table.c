@@ -13,7 +13,6 @@
 #include "topt_text.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* An edge table while it is priced: numbers of the layouts at both ends. */
 struct pricing {

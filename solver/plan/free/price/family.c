@@ -1,5 +1,10 @@
 /* family.c - configurations of alike operators, and of alike hubs, made once: which operators are
- * alike, what their configurations (configs.c) cost, and how these look from edges.
+ * alike, which configurations they have, what these cost, and how they look from edges.
+ *
+ * Listed are those of the space, each with the levels of sharding and with or without
+ * recomputation that the options allow; of a hub, each layout with what may become of the copy.  Or
+ * those of another problem's family, and on request all that differ from these only by which of
+ * alike axes do what.
  *
  * A configuration's fragment is priced once for all that differ from it only by names of
  * axes.  Moves inside it (of a recurrence, of a halo) take ways that are found together,
@@ -9,10 +14,9 @@
  * it, not by the configuration as such, of which there are many more.  So a table of an
  * edge is between classes of ends. */
 #include "family.h"
-#include "configs.h"
 #include "pins.h"
 #include "problem_data.h"
-#include "space.h"
+#include "restrict.h"
 #include "topt_array.h"
 #include "topt_hash.h"
 #include "topt_tensor.h"
@@ -21,11 +25,6 @@
 #include <string.h>
 
 /* ---- which operators are alike ----------------------------------------------------- */
-
-static int multi(const struct topt_model *m, int tensor)
-{
-    return m->tensor[tensor].nconsumers > 1;
-}
 
 static int wants_gradient(const struct topt_model *m, const struct topt_op *op, int input)
 {
@@ -36,7 +35,7 @@ static int op_waits(const struct topt_problem *p, int op)
 {
     const struct topt_op *o = &p->k.model->op[op];
     int t = o->operand[o->output].tensor;
-    return multi(p->k.model, t) ? TOPT_SPAN_NEXT : p->spans.span[t];
+    return p->k.model->tensor[t].nconsumers > 1 ? TOPT_SPAN_NEXT : p->spans.span[t];
 }
 
 /* Are two operators, alike by topt_model.h, alike in the problem too? */
@@ -75,6 +74,175 @@ static int alike_hubs(const struct topt_problem *p, int a, int b)
     return !memcmp(&s, &t, sizeof s);
 }
 
+/* ---- which configurations: the space's ------------------------------------------------------------------- */
+
+/* The choices of a hub for its copy; the producer's flag decides between keeping and
+ * recomputing it, and a table allows only what fits.  A framework that recomputes whole
+ * units keeps nothing inside of them. */
+static int hub_keeps(const struct topt_problem *p, int tensor, uint8_t ret[3])
+{
+    int n = 0, again = topt_problem_may_recompute(p, p->k.model->tensor[tensor].producer);
+    if (again && p->reread[tensor] && p->k.settings->by_unit &&
+        p->options.recompute == TOPT_RECOMPUTE_ALL) {
+        ret[0] = TOPT_HUB_RECOMPUTE;
+        return 1;
+    }
+    if (p->reread[tensor]) {
+        ret[n++] = TOPT_HUB_KEEP;
+        if (again)
+            ret[n++] = TOPT_HUB_RECOMPUTE;
+    }
+    ret[n++] = TOPT_HUB_DROP;
+    return n;
+}
+
+static int list_hub(const struct topt_problem *p, struct family *f,
+                    const struct topt_splits *splits, const struct topt_config_list *list)
+{
+    uint8_t keep[3];
+    int keeps = hub_keeps(p, f->tensor, keep), n = 0;
+    for (int i = 0; i < keeps * list->n; i++) {
+        struct topt_hub h = {list->config[i / keeps], keep[i % keeps]};
+        if (!topt_allows_hub(&p->options, p->k.mesh, f->tensor, splits, &h))
+            continue;
+        f->at[n].config = h.layout;
+        f->at[n++].hub_keep = (uint8_t)h.keep;
+    }
+    return n;
+}
+
+/* Levels of sharding that a configuration takes, as bits: those asked for that mean
+ * something, else none. */
+static int levels_of(const struct topt_problem *p, const struct topt_op *op,
+                     struct topt_config c)
+{
+    int levels = 0;
+    for (int z = 0; z < TOPT_ZERO_COUNT; z++) {
+        c.zero = (uint8_t)z;
+        if (p->options.zero >> z & 1 && topt_config_valid(op, &c, p->k.mesh))
+            levels |= 1 << z;
+    }
+    return levels ? levels : 1;
+}
+
+static int list_op(const struct topt_problem *p, struct family *f,
+                   const struct topt_config_list *list)
+{
+    const struct topt_op *op = &p->k.model->op[f->op];
+    int last = topt_problem_may_recompute(p, f->op), n = 0;
+    int first = last && p->options.recompute == TOPT_RECOMPUTE_ALL;
+    for (int i = 0; i < list->n; i++) {
+        int levels = levels_of(p, op, list->config[i]);
+        for (int z = 0; z < TOPT_ZERO_COUNT; z++)
+            for (int r = first; r <= last && levels >> z & 1; r++) {
+                struct topt_config *c = &f->at[n].config;
+                *c = list->config[i];
+                c->zero = (uint8_t)z;
+                c->recompute = (uint8_t)r;
+                n += topt_pins_allow(p->options.pins, p->options.alike, f->op, op,
+                                     p->k.mesh, c) &&
+                     topt_allows_op(&p->options, p->k.mesh, op, c);
+            }
+    }
+    return n;
+}
+
+/* ---- another problem's ------------------------------------------------------------- */
+
+/* With axes that are alike in an order that does not depend on their names: what a
+ * configuration costs follows from that alone, since within a dimension axes keep their
+ * order. */
+static struct topt_config nameless(const struct topt_mesh *m, struct topt_config c)
+{
+    for (int a = 1; a < m->naxes; a++)
+        for (int i = a; i > 0 && topt_mesh_alike(m, i - 1, i) && c.dim[i] < c.dim[i - 1];
+             i--) {
+            int8_t dim = c.dim[i];
+            c.dim[i] = c.dim[i - 1];
+            c.dim[i - 1] = dim;
+        }
+    return c;
+}
+
+/* The next order of some dimensions, where they were in ascending order first; they are
+ * again after the last. */
+static int next_order(int8_t *dim, int n)
+{
+    int i = n - 2, last = n - 1;
+    while (i >= 0 && dim[i] >= dim[i + 1])
+        i--;
+    while (i >= 0 && dim[last] <= dim[i])
+        last--;
+    if (i >= 0) {
+        int8_t x = dim[i];
+        dim[i] = dim[last];
+        dim[last] = x;
+    }
+    for (int a = i + 1, b = n - 1; a < b; a++, b--) {
+        int8_t x = dim[a];
+        dim[a] = dim[b];
+        dim[b] = x;
+    }
+    return i >= 0;
+}
+
+/* The next configuration that differs only by which of alike axes do what; 0 after the
+ * last, which is followed by the nameless. */
+static int next_names(const struct topt_mesh *m, struct topt_config *c)
+{
+    for (int first, end = m->naxes; end > 0; end = first) {
+        first = end - 1;
+        while (first > 0 && topt_mesh_alike(m, first - 1, first))
+            first--;
+        if (next_order(c->dim + first, end - first))
+            return 1;
+    }
+    return 0;
+}
+
+/* Configurations of a family, and where 'every' is asked for those which they stand for;
+ * listed where 'f' has room. */
+static int list_among(const struct topt_problem *p, const struct family *of,
+                      struct family *f)
+{
+    const struct topt_mesh *m = p->k.mesh;
+    int n = 0;
+    for (int i = 0; i < of->n; i++) {
+        struct topt_config c =
+            p->options.every ? nameless(m, of->at[i].config) : of->at[i].config;
+        do {
+            if (f) {
+                f->at[n].config = c;
+                f->at[n].hub_keep = of->at[i].hub_keep;
+            }
+            n++;
+        } while (p->options.every && next_names(m, &c));
+    }
+    return n;
+}
+
+static int list_family(struct topt_problem *p, struct family *f, struct topt_error *err)
+{
+    const struct topt_problem *among = p->options.among;
+    const struct family *of = among ? &among->family[f - p->family] : NULL;
+    struct topt_splits splits = f->op >= 0 ? topt_splits_of_op(&p->k.model->op[f->op])
+                                           : topt_splits_of_tensor(p->k.model, f->tensor);
+    struct topt_config_list list = {0};
+    if (!of && topt_space_configs(p->k.mesh, &splits, &p->options, &list, err))
+        return -1;
+    int most = of ? list_among(p, of, NULL) : 2 * TOPT_ZERO_COUNT * list.n;
+    f->at = calloc((size_t)most + 1, sizeof *f->at);
+    if (f->at)
+        f->n = of           ? list_among(p, of, f)
+               : f->op >= 0 ? list_op(p, f, &list)
+                            : list_hub(p, f, &splits, &list);
+    free(list.config);
+    if (!f->at)
+        return topt_nomem(err, "configurations");
+    (void)TOPT_RESIZE(f->at, f->n + 1); /* most have fewer than there was room for */
+    return 0;
+}
+
 /* ---- what configurations of operators cost ----------------------------------------- */
 
 /* For each configuration the first that costs the same. */
@@ -88,7 +256,7 @@ static int find_same(const struct topt_mesh *m, const struct family *f, int32_t 
     if (slot)
         memset(slot, 0xff, nslots * sizeof *slot);
     for (int i = 0; form && slot && i < f->n; i++) {
-        form[i] = topt_config_nameless(m, f->at[i].config);
+        form[i] = nameless(m, f->at[i].config);
         uint32_t at = (uint32_t)topt_hash(&form[i], sizeof form[i], 1) & (nslots - 1);
         while (slot[at] >= 0 && memcmp(&form[slot[at]], &form[i], sizeof form[i]) != 0)
             at = (at + 1) & (nslots - 1);
@@ -266,7 +434,7 @@ static int price_hub(const struct topt_problem *p, const struct family *f,
 static int price_family(struct topt_problem *p, struct family *f, struct classes *side,
                         struct topt_error *err)
 {
-    if (topt_family_list(p, f, err) || (f->op >= 0 && cost_ops(p, f, err)))
+    if (list_family(p, f, err) || (f->op >= 0 && cost_ops(p, f, err)))
         return -1;
     for (int i = 0; i < f->n; i++) {
         if (f->op < 0 && price_hub(p, f, &f->at[i], side, err))
@@ -300,7 +468,7 @@ void topt_family_fini(struct family *f)
 
 /* Operators of a family are alike as such, hubs mostly have producers that are: those
  * families are chained, the latest first. */
-static int find_chained(const struct topt_problem *p, int op, int tensor)
+static int find_family(const struct topt_problem *p, int op, int tensor)
 {
     const struct topt_model *m = p->k.model;
     int i = op >= 0 ? p->of_op[m->alike[op]]
@@ -308,15 +476,10 @@ static int find_chained(const struct topt_problem *p, int op, int tensor)
     while (i >= 0 && !(op >= 0 ? alike_ops(p, p->family[i].op, op)
                                : alike_hubs(p, p->family[i].tensor, tensor)))
         i = p->family[i].next;
+    for (int k = 0; i < 0 && op < 0 && k < p->nfamilies; k++)
+        if (p->family[k].op < 0 && alike_hubs(p, p->family[k].tensor, tensor))
+            i = k;
     return i;
-}
-
-static int find_hub(const struct topt_problem *p, int tensor)
-{
-    for (int i = 0; i < p->nfamilies; i++)
-        if (p->family[i].op < 0 && alike_hubs(p, p->family[i].tensor, tensor))
-            return i;
-    return -1;
 }
 
 /* The blocks that pay for what is recomputed of an operator, or the hub of its tensor. */
@@ -332,9 +495,7 @@ int topt_problem_family(struct topt_problem *p, int op, int tensor,
                         struct topt_error *err)
 {
     const struct topt_model *m = p->k.model;
-    int found = find_chained(p, op, tensor), among = paying_blocks(p, op, tensor);
-    if (found < 0 && op < 0)
-        found = find_hub(p, tensor);
+    int found = find_family(p, op, tensor), among = paying_blocks(p, op, tensor);
     if (found >= 0) { /* of several kinds, that with most blocks: none pays too much */
         if (among > p->family[found].among)
             p->family[found].among = among;

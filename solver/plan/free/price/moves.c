@@ -14,6 +14,7 @@
 #include "problem_data.h"
 #include "topt_array.h"
 #include "topt_hash.h"
+#include "topt_minmax.h"
 #include "topt_symmetry_bound.h"
 
 #include <stdlib.h>
@@ -39,7 +40,7 @@ struct topt_moves {
     struct topt_shape shape;
     struct asked *asked;
     int nasked, asked_cap;
-    int n, cap, nslots;
+    int n, cap;
     struct topt_layout *layout;
     int64_t *bytes;                     /* of the largest block */
     struct topt_byte_bound_end *end;    /* where bounds are asked for */
@@ -50,27 +51,24 @@ struct topt_moves {
     int32_t *slot; /* hash of layouts; -1: free */
 };
 
-static void moves_destroy(struct topt_moves *m)
-{
-    for (int i = 0; i < m->n; i++) {
-        free(m->row[i].ns);
-        free(m->row[i].price);
-        free(m->row[i].transient);
-    }
-    free(m->asked);
-    free(m->layout);
-    free(m->bytes);
-    free(m->end);
-    free(m->orbit);
-    free(m->row);
-    free(m->slot);
-    free(m);
-}
-
 void topt_moves_fini(struct topt_problem *p)
 {
-    for (int i = 0; !p->of && i < p->nmoves; i++)
-        moves_destroy(p->moves[i]);
+    for (int i = 0; !p->of && i < p->nmoves; i++) {
+        struct topt_moves *m = p->moves[i];
+        for (int k = 0; k < m->n; k++) {
+            free(m->row[k].ns);
+            free(m->row[k].price);
+            free(m->row[k].transient);
+        }
+        free(m->asked);
+        free(m->layout);
+        free(m->bytes);
+        free(m->end);
+        free(m->orbit);
+        free(m->row);
+        free(m->slot);
+        free(m);
+    }
     free(p->moves);
     p->moves = NULL;
     p->nmoves = 0;
@@ -104,9 +102,10 @@ struct topt_moves *topt_moves_of(struct topt_problem *p, int tensor,
 
 static int32_t *slot_of(const struct topt_moves *m, const struct topt_layout *l)
 {
-    uint32_t at = (uint32_t)topt_hash(l, sizeof *l, 1) & (uint32_t)(m->nslots - 1);
+    uint32_t mask = (uint32_t)(2 * m->cap - 1),
+             at = (uint32_t)topt_hash(l, sizeof *l, 1) & mask;
     while (m->slot[at] >= 0 && !topt_layout_equal(&m->layout[m->slot[at]], l))
-        at = (at + 1) & (uint32_t)(m->nslots - 1);
+        at = (at + 1) & mask;
     return &m->slot[at];
 }
 
@@ -119,8 +118,7 @@ static int moves_grow(const struct topt_problem *p, struct topt_moves *m)
         TOPT_RESIZE(m->slot, 2 * cap))
         return -1;
     m->cap = cap;
-    m->nslots = 2 * cap;
-    memset(m->slot, 0xff, (size_t)m->nslots * sizeof *m->slot);
+    memset(m->slot, 0xff, 2 * (size_t)cap * sizeof *m->slot);
     for (int i = 0; i < m->n; i++)
         *slot_of(m, &m->layout[i]) = i;
     return 0;
@@ -172,13 +170,6 @@ static int row_grow(struct row *r, int n)
     return 0;
 }
 
-static struct asked *asked_add(struct topt_moves *m)
-{
-    if (TOPT_ROOM(m->asked, m->nasked, m->asked_cap, 64))
-        return NULL;
-    return &m->asked[m->nasked++];
-}
-
 static int find_orbits(const struct topt_problem *p, struct topt_moves *m)
 {
     m->orbits = topt_symmetry_bounds_of(p->symmetry_bounds, &m->shape, m->dims,
@@ -211,7 +202,7 @@ static int set_bound(const struct topt_problem *p, struct topt_moves *m, int fro
         return topt_nomem(err, "edges");
     if (__builtin_mul_overflow(ns, p->k.settings->micro_batches, &ns))
         return topt_fail(err, TOPT_ERR_LIMIT, "the time of a step overflows");
-    r->ns[to] = r->price[to] && r->ns[to] > ns ? r->ns[to] : ns;
+    r->ns[to] = r->price[to] ? topt_max(r->ns[to], ns) : ns;
     r->price[to] = (uint8_t)(from == to ? EXACT : by);
     return 0;
 }
@@ -221,13 +212,6 @@ static int set_bound(const struct topt_problem *p, struct topt_moves *m, int fro
 static enum price enough(const struct topt_problem *p)
 {
     return p->by_orbits ? SYMMETRY_BOUND : p->byte_bounds ? BYTE_BOUND : ASKED;
-}
-
-static int is_known(const struct topt_problem *p, const struct topt_moves *m, int from,
-                    int to)
-{
-    const struct row *r = &m->row[from];
-    return to < r->n && r->price[to] >= enough(p);
 }
 
 /* Apart, so that what is asked for most often needs no more than a look. */
@@ -252,7 +236,8 @@ __attribute__((noinline)) static int ask_first(struct topt_problem *p,
 int topt_moves_ask(struct topt_problem *p, struct topt_moves *m, int from, int to,
                    struct topt_error *err)
 {
-    return is_known(p, m, from, to) ? 0 : ask_first(p, m, from, to, err);
+    const struct row *r = &m->row[from];
+    return to < r->n && r->price[to] >= enough(p) ? 0 : ask_first(p, m, from, to, err);
 }
 
 int topt_moves_ask_exact(struct topt_problem *p, struct topt_moves *m, int from, int to,
@@ -261,12 +246,11 @@ int topt_moves_ask_exact(struct topt_problem *p, struct topt_moves *m, int from,
     struct row *r = &m->row[from];
     if (r->price[to] >= ASKED)
         return 0;
-    struct asked *x = asked_add(m);
-    if (!x)
+    if (TOPT_ROOM(m->asked, m->nasked, m->asked_cap, 64))
         return topt_nomem(err, "edges");
+    struct asked *x = &m->asked[m->nasked++];
     r->price[to] = ASKED;
-    x->from = from;
-    x->to = to;
+    *x = (struct asked){.from = from, .to = to};
     (p->of ? p->of : p)->moves_priced++;
     return topt_router_ask(p->k.router, &m->shape, topt_dtype_bytes(p->k.settings->dtype),
                            p->k.settings->granule_bytes, &m->layout[from], &m->layout[to],

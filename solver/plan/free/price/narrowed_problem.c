@@ -4,14 +4,13 @@
  * Prices of operators are taken over; tables are priced anew, from moves that the whole
  * problem keeps, with what is known of them by now.
  *
- * A strategy of a problem with orbits (orbit_count.c) is one of the full space only where
+ * A strategy of a problem with orbits (problem.c) is one of the full space only where
  * moves cost what they cost between just these layouts: its configurations are listed
  * once more, as they are or with all that they stand for, as a problem of its own. */
 #include "narrowed_problem.h"
 #include "block_folding.h"
 #include "edge_table.h"
 #include "problem_data.h"
-#include "space.h"
 #include "topt_array.h"
 
 #include <stdlib.h>
@@ -80,8 +79,8 @@ static int copy_graph(const struct topt_problem *p, struct topt_problem *ret)
     ret->table = malloc(((size_t)p->ntables + 1) * sizeof *ret->table);
     ret->node = malloc(((size_t)p->nnodes + 1) * sizeof *ret->node);
     ret->edge = malloc(((size_t)p->nedges + 1) * sizeof *ret->edge);
-    ret->names = topt_arena_create(0);
-    if (!ret->family || !ret->table || !ret->node || !ret->edge || !ret->names)
+    ret->arena = topt_arena_create(0);
+    if (!ret->family || !ret->table || !ret->node || !ret->edge || !ret->arena)
         return -1;
     memcpy(ret->node, p->node, (size_t)p->nnodes * sizeof *p->node);
     memcpy(ret->edge, p->edge, (size_t)p->nedges * sizeof *p->edge);

@@ -10,7 +10,6 @@
 #include "family.h"
 #include "moves.h"
 #include "problem_data.h"
-#include "space.h"
 #include "topt_minmax.h"
 
 #include <stdlib.h>
@@ -64,9 +63,8 @@ static int price_tables(struct topt_problem *p, struct topt_error *err)
     for (int i = 0; i < p->ntables; i++)
         if (topt_table_price(p, &p->table[i], err))
             return -1;
-    if (p->byte_bounds)
-        return 0;
-    topt_moves_fini(p); /* none is asked for from here on */
+    if (!p->byte_bounds)
+        topt_moves_fini(p); /* none is asked for from here on */
     return 0;
 }
 
@@ -85,10 +83,9 @@ static int largest_unit(const struct topt_model *m, const int64_t *bytes, int fi
     return best;
 }
 
-static void add_bytes(const struct topt_problem *p, const struct node *n, int64_t bytes,
-                      int64_t *sum)
+static void add_bytes(const struct topt_problem *p, int node, int64_t bytes, int64_t *sum)
 {
-    int unit = p->k.model->unit[topt_node_operator(p, n)];
+    int unit = p->k.model->unit[topt_node_operator(p, &p->node[node])];
     if (unit >= 0)
         sum[unit] += bytes;
 }
@@ -109,10 +106,10 @@ static int find_paying(struct topt_problem *p, struct topt_error *err)
         int64_t bytes = 0;
         for (int c = 0; c < f->n; c++)
             bytes = topt_max(bytes, f->at[c].recomputed);
-        add_bytes(p, &p->node[i], bytes, sum);
+        add_bytes(p, i, bytes, sum);
     }
     for (int i = 0; i < p->nedges && !rc; i++)
-        add_bytes(p, &p->node[p->edge[i].to], most[p->edge[i].table], sum);
+        add_bytes(p, p->edge[i].to, most[p->edge[i].table], sum);
     if (!rc && (p->paying = largest_unit(p->k.model, sum, 0)) < 0)
         p->paying = largest_unit(p->k.model, sum, 1);
     free(sum);
@@ -122,26 +119,22 @@ static int find_paying(struct topt_problem *p, struct topt_error *err)
 
 /* ---- the whole --------------------------------------------------------------------- */
 
-/* Tensors that backward reads, or may read to run an operator again. */
-static void mark_reread(struct topt_problem *p)
+/* Mark what may be recomputed, and tensors that backward reads, or may read to run an operator
+ * again. */
+static int mark(struct topt_problem *p, struct topt_error *err)
 {
     const struct topt_model *m = p->k.model;
+    if (p->options.blocks && p->options.recompute != TOPT_RECOMPUTE_NONE) {
+        if (topt_recomputable(m, p->k.settings, &p->may_recompute, err))
+            return -1;
+        topt_spans_recompute(&p->spans, m, p->k.settings);
+    }
     for (int i = 0; i < m->nops; i++)
         for (int k = 0; k < m->op[i].ninputs; k++) {
             int x = m->op[i].input[k];
             p->reread[m->op[i].operand[x].tensor] |=
                 (m->op[i].reads_back >> x & 1) || topt_problem_may_recompute(p, i);
         }
-}
-
-static int mark(struct topt_problem *p, struct topt_error *err)
-{
-    if (p->options.blocks && p->options.recompute != TOPT_RECOMPUTE_NONE) {
-        if (topt_recomputable(p->k.model, p->k.settings, &p->may_recompute, err))
-            return -1;
-        topt_spans_recompute(&p->spans, p->k.model, p->k.settings);
-    }
-    mark_reread(p);
     return 0;
 }
 
@@ -157,26 +150,19 @@ static int alloc_problem(struct topt_problem *p)
     p->table = malloc(edges * sizeof *p->table);
     p->of_op = malloc(((size_t)m->nops + 1) * sizeof *p->of_op);
     p->of_hub = malloc(((size_t)m->nops + 1) * sizeof *p->of_hub);
-    for (int i = 0; p->of_op && p->of_hub && i < m->nops; i++)
-        p->of_op[i] = p->of_hub[i] = -1;
-    p->names = topt_arena_create(0);
+    p->arena = topt_arena_create(0);
     p->reread = calloc((size_t)m->ntensors + 1, 1);
-    return p->of_op && p->of_hub && p->reread && p->node && p->edge && p->family &&
-                   p->table && p->names
-               ? 0
-               : -1;
-}
-
-static int make_bounds(struct topt_problem *p)
-{
-    if (p->options.lazy_entries &&
-        !(p->byte_bounds = topt_byte_bounds_create(p->k.hw, p->k.mesh)))
+    if (!p->of_op || !p->of_hub || !p->reread || !p->node || !p->edge || !p->family ||
+        !p->table || !p->arena)
         return -1;
-    if (p->byte_bounds &&
-        !(p->symmetry_bounds = topt_symmetry_bounds_create(p->k.hw, p->k.mesh)))
-        return -1;
+    for (int i = 0; i < m->nops; i++)
+        p->of_op[i] = p->of_hub[i] = -1;
     p->by_orbits = p->options.orbits;
-    return 0;
+    if (!p->options.lazy_entries)
+        return 0;
+    p->byte_bounds = topt_byte_bounds_create(p->k.hw, p->k.mesh);
+    p->symmetry_bounds = topt_symmetry_bounds_create(p->k.hw, p->k.mesh);
+    return p->byte_bounds && p->symmetry_bounds ? 0 : -1;
 }
 
 int topt_problem_create(const struct topt_costing *k,
@@ -184,31 +170,24 @@ int topt_problem_create(const struct topt_costing *k,
                         struct topt_problem **ret, struct topt_error *err)
 {
     struct topt_problem *p = calloc(1, sizeof *p);
-    int *source = calloc((size_t)k->model->ntensors + 1, sizeof *source);
-    int rc = -1;
+    int *source = calloc((size_t)k->model->ntensors + 1, sizeof *source), rc = -1;
     if (p) {
         p->k = *k;
         p->options = *options;
     }
-    if (!p || !source || alloc_problem(p)) {
+    if (!p || !source || alloc_problem(p))
         topt_nomem(err, "the problem");
-        goto out;
-    }
-    if (make_bounds(p)) {
-        topt_nomem(err, "the problem");
-        goto out;
-    }
-    if (topt_spans_init(&p->spans, k->model, err) || mark(p, err) ||
-        add_all(p, source, err) || price_tables(p, err) || find_paying(p, err) ||
-        topt_fold_blocks(p, err))
-        goto out;
-    *ret = p;
-    p = NULL;
-    rc = 0;
-out:
-    topt_problem_destroy(p);
+    else
+        rc = topt_spans_init(&p->spans, k->model, err) || mark(p, err) ||
+             add_all(p, source, err) || price_tables(p, err) || find_paying(p, err) ||
+             topt_fold_blocks(p, err);
     free(source);
-    return rc;
+    if (rc) {
+        topt_problem_destroy(p);
+        return -1;
+    }
+    *ret = p;
+    return 0;
 }
 
 void topt_problem_destroy(struct topt_problem *p)
@@ -234,7 +213,7 @@ void topt_problem_destroy(struct topt_problem *p)
     free(p->table);
     free(p->of_op);
     free(p->of_hub);
-    topt_arena_destroy(p->names);
+    topt_arena_destroy(p->arena);
     free(p);
 }
 
@@ -305,7 +284,7 @@ static void count_orbits(const struct topt_problem *p, struct topt_problem_stats
 {
     all->configs = all->layouts = all->edge_entries = 0;
     for (int i = 0; i < p->nvariables - p->nmirrors; i++) {
-        const struct domain *c = &p->domain[p->variable[i].domain];
+        const struct domain *c = topt_domain(p, i);
         all->configs += configs_of(p, &p->family[c->part[0].family]);
     }
     for (int i = 0; i < p->nfamilies; i++) {
@@ -325,7 +304,7 @@ void topt_problem_stats(const struct topt_problem *p, struct topt_problem_stats 
     *ret = (struct topt_problem_stats){.nodes = p->nvariables,
                                        .priced_moves = p->moves_priced};
     for (int i = 0; i < p->nvariables; i++)
-        ret->configs += p->domain[p->variable[i].domain].n;
+        ret->configs += topt_domain(p, i)->n;
     for (int i = 0; i < p->nfamilies; i++) {
         ret->priced_configs += p->family[i].n;
         ret->layouts = topt_max(ret->layouts, p->family[i].side[AS_PRODUCER].n);
@@ -374,40 +353,39 @@ static int fitting_keep(const struct family *f, int c, const struct topt_strateg
     return f->at[c].hub_keep == TOPT_HUB_RECOMPUTE && !again ? c - 1 : c;
 }
 
-/* The first node of a variable chooses for all, as the first edge of a term does. */
-static void roll_nodes(const struct topt_problem *p, uint64_t *seed, int *config,
-                       struct topt_strategy *s)
+int topt_problem_has_choices(const struct topt_problem *p)
 {
-    for (int i = 0; i < p->nvariables; i++)
-        config[i] = -1;
+    for (int i = 0; i < p->nnodes; i++)
+        if (p->family[p->node[i].family].n == 0)
+            return 0;
+    return 1;
+}
+
+/* The first node of a variable chooses for all, as the first edge of a term does. */
+static void roll(const struct topt_problem *p, uint64_t *seed, int *config, int *alt,
+                 struct topt_strategy *s)
+{
     for (int i = 0; i < p->nnodes; i++) {
         const struct node *n = &p->node[i];
         const struct family *f = &p->family[n->family];
-        if (config[n->variable] < 0)
-            config[n->variable] = (int)(next_random(seed) % (uint64_t)f->n);
+        int *c = &config[n->variable];
+        if (*c < 0)
+            *c = (int)(next_random(seed) % (uint64_t)f->n);
         if (n->op < 0)
-            config[n->variable] = fitting_keep(f, config[n->variable], s, p->k.model);
-        int c = config[n->variable];
+            *c = fitting_keep(f, *c, s, p->k.model);
         if (n->op >= 0)
-            s->config[n->op] = f->at[c].config;
+            s->config[n->op] = f->at[*c].config;
         else
-            s->hub[n->tensor] = (struct topt_hub){f->at[c].config, f->at[c].hub_keep};
+            s->hub[n->tensor] = (struct topt_hub){f->at[*c].config, f->at[*c].hub_keep};
     }
-}
-
-static void roll_edges(const struct topt_problem *p, uint64_t *seed, const int *config,
-                       int *alt, struct topt_strategy *s)
-{
-    for (int i = 0; i < p->nterms; i++)
-        alt[i] = -1;
     for (int i = 0; i < p->nedges; i++) {
         const struct edge *e = &p->edge[i];
         const struct node *from = &p->node[e->from], *to = &p->node[e->to];
-        const struct family *a = &p->family[from->family], *b = &p->family[to->family];
         const struct edge_table *t = &p->table[e->table];
+        const struct choice *a = &p->family[from->family].at[config[from->variable]],
+                            *b = &p->family[to->family].at[config[to->variable]];
         int entry =
-            a->at[config[from->variable]].class[AS_PRODUCER] * topt_cols(p, t)->n +
-            b->at[config[to->variable]].class[AS_CONSUMER + t->input];
+            a->class[AS_PRODUCER] * topt_cols(p, t)->n + b->class[AS_CONSUMER + t->input];
         int n = t->first[entry + 1] - t->first[entry];
         if (alt[e->term] < 0)
             alt[e->term] = (int)(next_random(seed) % (uint64_t)n);
@@ -417,22 +395,15 @@ static void roll_edges(const struct topt_problem *p, uint64_t *seed, const int *
     }
 }
 
-int topt_problem_has_choices(const struct topt_problem *p)
-{
-    for (int i = 0; i < p->nnodes; i++)
-        if (p->family[p->node[i].family].n == 0)
-            return 0;
-    return 1;
-}
-
 struct topt_strategy *topt_problem_random(const struct topt_problem *p, uint64_t *seed)
 {
+    size_t nconfigs = (size_t)p->nvariables + 1, nalts = (size_t)p->nterms + 1;
     struct topt_strategy *s = topt_strategy_create(p->k.model);
-    int *config = calloc((size_t)p->nvariables + 1, sizeof *config);
-    int *alt = calloc((size_t)p->nterms + 1, sizeof *alt);
+    int *config = malloc(nconfigs * sizeof *config), *alt = malloc(nalts * sizeof *alt);
     if (s && config && alt) {
-        roll_nodes(p, seed, config, s);
-        roll_edges(p, seed, config, alt, s);
+        memset(config, 0xff, nconfigs * sizeof *config); /* -1: none yet */
+        memset(alt, 0xff, nalts * sizeof *alt);
+        roll(p, seed, config, alt, s);
     } else {
         topt_strategy_destroy(s);
         s = NULL;

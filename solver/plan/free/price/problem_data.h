@@ -22,7 +22,6 @@
 #define TOPT_PROBLEM_DATA_H
 
 #include "free.h"
-#include "space.h"
 
 /* Bytes that a problem's tables may take by default: most machines have that to
  * spare.  More is refused; GPT-3's whole frontier in full on 64. */
@@ -165,8 +164,8 @@ struct term {
 /* A block of one operator reads its own variable: a second variable takes the same
  * configuration, and the term leads there. */
 struct mirror {
-    int variable, of; /* variables */
-    struct topt_cost *cost, *alt;
+    int variable, of;          /* variables */
+    struct topt_cost *nothing; /* of configurations and alternatives */
     int32_t *number, *first;
     struct topt_table table;
 };
@@ -195,7 +194,7 @@ struct topt_problem {
     struct topt_search_op *search_op;
     struct topt_search_edge *search_edge;
     struct topt_search_problem search;
-    struct topt_arena *names;
+    struct topt_arena *arena; /* what is as large as it is from the start */
     /* Prices of moves are bounds until they are asked for exactly; NULL: all are
      * exact. */
     struct topt_byte_bounds *byte_bounds;
@@ -208,6 +207,12 @@ struct topt_problem {
     struct topt_moves **moves;
     int64_t moves_priced;
 };
+
+/* The domain of a variable. */
+static inline struct domain *topt_domain(const struct topt_problem *p, int variable)
+{
+    return &p->domain[p->variable[variable].domain];
+}
 
 /* The classes at both ends of a table. */
 static inline const struct side *topt_rows(const struct topt_problem *p,

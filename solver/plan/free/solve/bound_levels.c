@@ -10,10 +10,10 @@
 #include "moves.h"
 #include "problem_data.h"
 #include "narrowed_problem.h"
+#include "topt_minmax.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 void topt_bound_levels_fini(struct bound_levels *l)
 {
@@ -62,7 +62,7 @@ static int share_once(const struct bound_levels *l)
                      *b = topt_bound_levels_of(l, h->part[k].family);
             for (int i = 0; i < l->p->family[h->part[0].family].n; i++) {
                 changed |= a[i] != b[i];
-                a[i] = b[i] = a[i] < b[i] ? a[i] : b[i];
+                a[i] = b[i] = (uint16_t)topt_min(a[i], b[i]);
             }
         }
     }
@@ -87,7 +87,7 @@ void topt_bound_levels_find(struct bound_levels *l, const struct topt_lower_boun
     struct topt_weights by = topt_lower_bound_weights(w);
     topt_wide first = weight_of(&by, begin), whole = weight_of(&by, end) - first;
     for (int i = 0; i < p->nvariables - p->nmirrors; i++) {
-        const struct domain *h = &p->domain[p->variable[i].domain];
+        const struct domain *h = topt_domain(p, i);
         uint16_t *level = topt_bound_levels_of(l, h->part[0].family);
         for (int c = 0; c < h->nkept; c++) {
             int64_t weight = topt_lower_bound_min_marginal(w, i, c);
@@ -96,7 +96,7 @@ void topt_bound_levels_find(struct bound_levels *l, const struct topt_lower_boun
             double part = whole > 0 ? (double)(weight - first) / (double)whole : 0;
             int at = topt_bound_level_of(fmin(part, 1));
             uint16_t *x = &level[h->at[h->kept[c]].config];
-            *x = at < *x ? (uint16_t)at : *x;
+            *x = (uint16_t)topt_min(at, *x);
         }
     }
 }
@@ -143,12 +143,6 @@ int topt_bound_levels_with(const struct bound_levels *l, int64_t entries)
 
 /* ---- parts ------------------------------------------------------------------------- */
 
-int topt_bound_levels_part(const struct bound_levels *l, int level,
-                           struct topt_problem **ret, struct topt_error *err)
-{
-    return topt_narrowed_problem(l->p, l->of, level, ret, err);
-}
-
 /* Ask for the prices of all entries of a part; it is to be made again with them. */
 static int settle_all(struct topt_problem *part, struct topt_error *err)
 {
@@ -169,7 +163,7 @@ int topt_bound_levels_exact(const struct bound_levels *l, int level,
                             struct topt_problem **ret, struct topt_error *err)
 {
     struct topt_problem *part;
-    if (topt_bound_levels_part(l, level, &part, err))
+    if (topt_narrowed_problem(l->p, l->of, level, &part, err))
         return -1;
     int orbits = part->options.orbits,
         rc =
@@ -177,5 +171,5 @@ int topt_bound_levels_exact(const struct bound_levels *l, int level,
     topt_problem_destroy(part);
     if (orbits)
         return rc;
-    return rc ? -1 : topt_bound_levels_part(l, level, ret, err);
+    return rc ? -1 : topt_narrowed_problem(l->p, l->of, level, ret, err);
 }

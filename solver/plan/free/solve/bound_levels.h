@@ -48,12 +48,8 @@ int64_t topt_bound_levels_entries(const struct bound_levels *l, int level);
 /* The farthest level with no more entries than that, but the nearest at least. */
 int topt_bound_levels_with(const struct bound_levels *l, int64_t entries);
 
-/* The configurations up to a level as a problem (narrowed_problem.c), and the same with
- * exact prices of all moves between them. */
-int topt_bound_levels_part(const struct bound_levels *l, int level,
-                           struct topt_problem **ret,
-                           struct topt_error *err) TOPT_MUST_CHECK;
-
+/* The configurations up to a level as a problem (narrowed_problem.c) with exact prices of all
+ * moves between them. */
 int topt_bound_levels_exact(const struct bound_levels *l, int level,
                             struct topt_problem **ret,
                             struct topt_error *err) TOPT_MUST_CHECK;

@@ -45,9 +45,9 @@ enum { LEVELS = sizeof rough / sizeof *rough };
 
 struct cap_search {
     struct solve_context context;
-    int least;        /* memory is asked for: memory is time and time is memory */
-    int64_t below;    /* least: solutions that need as much are of no use; 0: any is */
-    struct box *heap; /* the smallest first */
+    int least;     /* memory is asked for: memory is time and time is memory */
+    int64_t below; /* least: solutions that need as much are of no use; 0: any is */
+    struct box *box;
     int n, cap;
     int64_t made;
     int64_t bound; /* nothing in the boxes that were left has less of what is asked for */
@@ -57,7 +57,7 @@ struct cap_search {
     int open;
 };
 
-/* ---- the heap ---------------------------------------------------------------------- */
+/* ---- boxes that wait --------------------------------------------------------------- */
 
 static int before(const struct box *a, const struct box *b)
 {
@@ -70,30 +70,21 @@ static int before(const struct box *a, const struct box *b)
 
 static int push(struct cap_search *b, struct box x)
 {
-    if (TOPT_ROOM(b->heap, b->n, b->cap, 16))
+    if (TOPT_ROOM(b->box, b->n, b->cap, 16))
         return topt_nomem(b->context.err, "the search");
     x.number = b->made++;
-    int i = b->n++;
-    for (; i > 0 && before(&x, &b->heap[(i - 1) / 2]); i = (i - 1) / 2)
-        b->heap[i] = b->heap[(i - 1) / 2];
-    b->heap[i] = x;
+    b->box[b->n++] = x;
     return 0;
 }
 
-static struct box pop(struct cap_search *b)
+/* The one that comes next.  They are few, as each takes a search. */
+static struct box *next_box(const struct cap_search *b)
 {
-    struct box top = b->heap[0], last = b->heap[--b->n];
-    int i = 0;
-    for (int c = 1; c < b->n; c = 2 * i + 1) {
-        c += c + 1 < b->n && before(&b->heap[c + 1], &b->heap[c]);
-        if (!before(&b->heap[c], &last))
-            break;
-        b->heap[i] = b->heap[c];
-        i = c;
-    }
-    if (b->n)
-        b->heap[i] = last;
-    return top;
+    struct box *first = b->box;
+    for (int i = 1; i < b->n; i++)
+        if (before(&b->box[i], first))
+            first = &b->box[i];
+    return first;
 }
 
 /* ---- bounds ------------------------------------------------------------------------ */
@@ -285,6 +276,15 @@ static int search_box(struct cap_search *b, const struct box *x, struct optimum 
     return some > 0 && !b->least && search_below(b, x, &o, *ret) ? -1 : some;
 }
 
+/* Let a box wait, unless nothing in it can be better than what was found. */
+static int keep_box(struct cap_search *b, struct box x)
+{
+    if (!excluded(b, &x))
+        return push(b, x);
+    note_bound(b, x.bound);
+    return 0;
+}
+
 static int push_part(struct cap_search *b, struct box part, const struct optimum *best)
 {
     int64_t low = charge(b, part.low);
@@ -297,31 +297,19 @@ static int push_part(struct cap_search *b, struct box part, const struct optimum
         part.bound = topt_max(part.bound, best->bound);
         part.memory = tolerance(b, &part) > 0 ? 0 : best->cost.memory + low;
     }
-    if (!excluded(b, &part))
-        return push(b, part);
-    note_bound(b, part.bound);
-    return 0;
+    return keep_box(b, part);
 }
 
 /* Push a box again, to be searched more exactly; after a search as exact as asked for
  * nothing is left of it. */
-static int search_again(struct cap_search *b, struct box x, int level, int64_t bound)
+static int search_again(struct cap_search *b, struct box x, int level)
 {
-    x.bound = topt_max(x.bound, bound);
-    if (x.level < LEVELS && !excluded(b, &x)) {
-        x.level = level;
-        return push(b, x);
+    if (x.level == LEVELS) {
+        note_bound(b, x.bound);
+        return 0;
     }
-    note_bound(b, x.bound);
-    return 0;
-}
-
-/* May something in a box be better than what was found, as far as a bound tells? */
-static int is_better(const struct cap_search *b, const struct box *x, int64_t bound)
-{
-    struct box at = *x;
-    at.bound = topt_max(at.bound, bound);
-    return !excluded(b, &at);
+    x.level = level;
+    return keep_box(b, x);
 }
 
 /* Part a box by what its best needs beyond what the box is charged with. */
@@ -332,10 +320,11 @@ static int part_box(struct cap_search *b, const struct box *x, const struct opti
     struct box above = *x, below = *x;
     if ((best->fits && x->level < LEVELS) ||
         (over.transient <= 0 && over.crossing <= 0)) {
-        b->open |= !b->least && !best->fits && x->level == LEVELS &&
-                   is_better(b, x, best->bound);
         int64_t bound = b->least ? best->cost.time + charge(b, x->low) : best->bound;
-        return search_again(b, *x, next_level(b, x->level), bound);
+        struct box again = *x;
+        again.bound = topt_max(again.bound, bound);
+        b->open |= !b->least && !best->fits && x->level == LEVELS && !excluded(b, &again);
+        return search_again(b, again, next_level(b, x->level));
     }
     /* The first search was to be the only one; scalarised passes for the least are
      * exact. */
@@ -357,7 +346,7 @@ static int part_box(struct cap_search *b, const struct box *x, const struct opti
 
 static int search_all(struct cap_search *b)
 {
-    while (b->n && !excluded(b, &b->heap[0])) {
+    while (b->n && !excluded(b, next_box(b))) {
         struct optimum best;
         if (b->context.searched && topt_solve_is_over(&b->context)) {
             if (b->least)
@@ -365,10 +354,12 @@ static int search_all(struct cap_search *b)
             b->context.stopped = 1;
             break;
         }
-        struct box x = pop(b);
+        struct box *next = next_box(b), x = *next;
+        *next = b->box[--b->n];
         int some = search_box(b, &x, &best);
-        if (some < 0 ||
-            (some ? part_box(b, &x, &best) : search_again(b, x, LEVELS, best.bound))) {
+        if (some == 0)
+            x.bound = topt_max(x.bound, best.bound);
+        if (some < 0 || (some ? part_box(b, &x, &best) : search_again(b, x, LEVELS))) {
             note_bound(b, x.bound);
             return -1;
         }
@@ -419,7 +410,7 @@ static void claim_boxes(struct cap_search *b)
     struct topt_certificate *c = &b->context.ret->certificate;
     int64_t best = topt_solutions_best(b->context.ret);
     if (b->n)
-        note_bound(b, b->heap[0].bound);
+        note_bound(b, next_box(b)->bound);
     c->bound_ns = topt_min(b->bound, best);
     if (c->bound_ns < best) { /* a look at every table: only where it can tell more */
         int64_t bound = topt_problem_lower_bound(b->context.p).time;
@@ -459,7 +450,7 @@ int topt_cap_search_fastest(struct topt_problem *p,
         if (err)
             *err = why;
     }
-    free(b.heap);
+    free(b.box);
     return rc;
 }
 
@@ -500,6 +491,6 @@ int topt_cap_search_least(struct topt_problem *p,
     } else {
         topt_solutions_fini(ret);
     }
-    free(b.heap);
+    free(b.box);
     return rc;
 }

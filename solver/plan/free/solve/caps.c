@@ -8,98 +8,79 @@
 #include "topt_minmax.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-static int within(int64_t value, int64_t cap)
-{
-    return cap < 0 || value <= cap;
-}
-
-static void cap_part(const struct topt_problem *p, const struct domain *c,
-                     struct domain_part *t)
-{
-    const struct family *f = &p->family[t->family];
-    for (int n = 0; n < c->nkept; n++) {
-        int i = c->at[c->kept[n]].config;
-        for (int k = 0; k < AS_CONSUMER + f->ninputs; k++)
-            t->class[k][n] = f->at[i].class[k];
-    }
-}
-
-static struct topt_cost as_searched(const struct topt_problem *p, struct topt_cost c)
-{
-    return p->swapped ? (struct topt_cost){c.time, c.memory} : c;
-}
 
 /* Bytes in flight that are charged to a configuration: its own, or of several variables each
  * its part. */
-static int64_t charged(const struct topt_problem *p, const struct domain *c, int i)
+static int64_t charged(const struct topt_problem *p, const struct domain *c,
+                       const struct value *v)
 {
-    int64_t transient =
-        c->charge_transient ? c->at[i].transient / c->charge_transient : 0;
-    int64_t waiting = c->charge_waiting ? c->at[i].waiting / c->charge_waiting : 0;
-    return transient + topt_capped_crossing(p) * waiting;
+    int64_t transient = c->charge_transient ? v->transient / c->charge_transient : 0;
+    int64_t waiting = c->charge_waiting ? v->waiting / c->charge_waiting : 0;
+    return topt_capped_bytes(p, (struct topt_caps){transient, waiting});
 }
 
-static void cap_choice(const struct topt_problem *p, struct domain *c,
-                       int64_t transient_cap, int64_t crossing_cap)
+static void cap_domain(const struct topt_problem *p, struct domain *c,
+                       struct topt_caps caps)
 {
     c->nkept = 0;
     for (int i = 0; i < c->n; i++) {
-        if (!within(c->at[i].transient, transient_cap) ||
-            !within(c->at[i].waiting, crossing_cap))
+        const struct value *v = &c->at[i];
+        if ((caps.transient >= 0 && v->transient > caps.transient) ||
+            (caps.crossing >= 0 && v->waiting > caps.crossing))
             continue;
+        int64_t memory = v->cost.memory + charged(p, c, v);
         c->kept[c->nkept] = i;
-        struct topt_cost cost = c->at[i].cost;
-        cost.memory += charged(p, c, i);
-        c->kept_cost[c->nkept++] = as_searched(p, cost);
+        c->kept_cost[c->nkept] = p->swapped ? (struct topt_cost){v->cost.time, memory}
+                                            : (struct topt_cost){memory, v->cost.time};
+        for (int k = 0; k < c->nparts; k++) {
+            const struct family *f = &p->family[c->part[k].family];
+            for (int s = 0; s < AS_CONSUMER + f->ninputs; s++)
+                c->part[k].class[s][c->nkept] = f->at[v->config].class[s];
+        }
+        c->nkept++;
     }
-    for (int k = 0; k < c->nparts; k++)
-        cap_part(p, c, &c->part[k]);
-}
-
-static void cap_mirror(const struct topt_problem *p, struct mirror *m)
-{
-    int n = p->domain[p->variable[m->of].domain].nkept;
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j < n; j++)
-            m->first[i * n + j + 1] = i + (j >= i);
-    m->table = (struct topt_table){n, n, m->first, m->alt};
 }
 
 static struct topt_search_edge search_edge(const struct topt_problem *p,
                                            const struct term *l)
 {
     const struct multiplicity *t = &p->multiplicity[l->multiplicity];
-    const struct domain_part *from =
-        &p->domain[p->variable[l->from].domain].part[l->from_part];
-    const struct domain_part *to = &p->domain[p->variable[l->to].domain].part[l->to_part];
+    const struct domain_part *from = &topt_domain(p, l->from)->part[l->from_part];
+    const struct domain_part *to = &topt_domain(p, l->to)->part[l->to_part];
     const int32_t *out = from->class[AS_PRODUCER],
                   *in = to->class[AS_CONSUMER + l->input];
     return t->transposed ? (struct topt_search_edge){l->to, l->from, &t->at, in, out}
                          : (struct topt_search_edge){l->from, l->to, &t->at, out, in};
 }
 
+/* Equal numbers only. */
+static struct topt_search_edge mirror_edge(const struct topt_problem *p, struct mirror *m)
+{
+    int n = topt_domain(p, m->of)->nkept;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            m->first[i * n + j + 1] = i + (j >= i);
+    m->table = (struct topt_table){n, n, m->first, m->nothing};
+    return (struct topt_search_edge){m->of, m->variable, &m->table, m->number, m->number};
+}
+
 const struct topt_search_problem *
 topt_capped_problem(struct topt_problem *p, int64_t transient_cap, int64_t crossing_cap)
 {
     for (int i = 0; i < p->ndomains; i++)
-        cap_choice(p, &p->domain[i], transient_cap, crossing_cap);
+        cap_domain(p, &p->domain[i], (struct topt_caps){transient_cap, crossing_cap});
     for (int i = 0; i < p->nmultiplicities; i++)
         topt_multiplicity_cap(p, &p->multiplicity[i], transient_cap);
     for (int i = 0; i < p->nvariables; i++) {
-        const struct domain *c = &p->domain[p->variable[i].domain];
+        const struct domain *c = topt_domain(p, i);
         p->search_op[i] =
             (struct topt_search_op){p->variable[i].name, c->nkept, c->kept_cost};
     }
     for (int i = 0; i < p->nterms; i++)
         p->search_edge[i] = search_edge(p, &p->term[i]);
     for (int i = 0; i < p->nmirrors; i++) {
-        struct mirror *m = &p->mirror[i];
-        cap_mirror(p, m);
-        p->search_op[m->variable].cost = m->cost;
-        p->search_edge[p->nterms + i] = (struct topt_search_edge){
-            m->of, m->variable, &m->table, m->number, m->number};
+        p->search_op[p->mirror[i].variable].cost = p->mirror[i].nothing;
+        p->search_edge[p->nterms + i] = mirror_edge(p, &p->mirror[i]);
     }
     p->search = (struct topt_search_problem){p->nvariables, p->search_op,
                                              p->nterms + p->nmirrors, p->search_edge};
@@ -114,11 +95,6 @@ void topt_capped_swap_objectives(struct topt_problem *p, int swapped)
 }
 
 /* ---- bounds ------------------------------------------------------------------------ */
-
-static struct topt_cost least_cost(struct topt_cost a, struct topt_cost b)
-{
-    return (struct topt_cost){topt_min(a.memory, b.memory), topt_min(a.time, b.time)};
-}
 
 /* What every configuration of a domain has in flight. */
 static struct topt_caps least_of(const struct domain *c)
@@ -136,7 +112,7 @@ struct topt_caps topt_capped_least(const struct topt_problem *p)
 {
     struct topt_caps all = {0, 0};
     for (int i = 0; i < p->nvariables - p->nmirrors; i++) {
-        const struct domain *c = &p->domain[p->variable[i].domain];
+        const struct domain *c = topt_domain(p, i);
         struct topt_caps own = least_of(c);
         all.transient = topt_max(all.transient, own.transient);
         all.crossing = topt_max(all.crossing, own.crossing);
@@ -146,19 +122,19 @@ struct topt_caps topt_capped_least(const struct topt_problem *p)
 
 struct topt_cost topt_problem_lower_bound(const struct topt_problem *p)
 {
-    struct topt_cost sum = {0, 0};
+    struct topt_cost sum = {topt_capped_bytes(p, topt_capped_least(p)), 0};
     for (int i = 0; i < p->nvariables - p->nmirrors; i++) {
-        const struct domain *c = &p->domain[p->variable[i].domain];
-        struct topt_cost best = {0, 0};
-        for (int k = 0; k < c->n; k++)
-            best = k ? least_cost(best, c->at[k].cost) : c->at[k].cost;
+        const struct domain *c = topt_domain(p, i);
+        struct topt_cost best = c->n ? c->at[0].cost : (struct topt_cost){0, 0};
+        for (int k = 1; k < c->n; k++)
+            best = (struct topt_cost){topt_min(best.memory, c->at[k].cost.memory),
+                                      topt_min(best.time, c->at[k].cost.time)};
         sum = (struct topt_cost){sum.memory + best.memory, sum.time + best.time};
     }
     for (int i = 0; i < p->nterms; i++) {
         struct topt_cost best = p->multiplicity[p->term[i].multiplicity].least;
         sum = (struct topt_cost){sum.memory + best.memory, sum.time + best.time};
     }
-    sum.memory += topt_capped_bytes(p, topt_capped_least(p));
     return sum;
 }
 
@@ -183,7 +159,7 @@ static int places_of(const struct topt_problem *p, const struct domain *c)
 {
     int n = 0;
     for (int i = 0; i < p->nvariables - p->nmirrors; i++)
-        n += &p->domain[p->variable[i].domain] == c;
+        n += topt_domain(p, i) == c;
     return n;
 }
 
@@ -245,6 +221,18 @@ int64_t topt_nearest_crossing(const struct topt_problem *p, enum topt_side side,
     return best;
 }
 
+struct topt_caps topt_caps_within(const struct topt_problem *p, struct topt_caps low,
+                                  struct topt_caps high, int64_t bytes)
+{
+    int64_t w = topt_capped_crossing(p);
+    if (bytes < high.transient - low.transient)
+        high.transient = topt_nearest_transient(p, TOPT_BELOW, low.transient + bytes + 1);
+    if (w && bytes / w < high.crossing - low.crossing)
+        high.crossing =
+            topt_nearest_crossing(p, TOPT_BELOW, low.crossing + bytes / w + 1);
+    return high;
+}
+
 struct topt_caps topt_capped_most(const struct topt_problem *p)
 {
     return (struct topt_caps){topt_nearest_transient(p, TOPT_BELOW, INT64_MAX),
@@ -272,7 +260,7 @@ struct topt_strategy *topt_capped_strategy(const struct topt_problem *p,
     for (int i = 0; i < p->nnodes; i++) {
         const struct node *n = &p->node[i];
         const struct family *f = &p->family[n->family];
-        const struct domain *c = &p->domain[p->variable[n->variable].domain];
+        const struct domain *c = topt_domain(p, n->variable);
         int k = c->at[c->kept[point->config[n->variable]]].config;
         if (n->op >= 0)
             s->config[n->op] = f->at[k].config;
@@ -293,7 +281,7 @@ static struct topt_caps caps_of(const struct topt_problem *p,
 {
     struct topt_caps most = {0, 0};
     for (int i = 0; i < p->nvariables; i++) {
-        const struct domain *c = &p->domain[p->variable[i].domain];
+        const struct domain *c = topt_domain(p, i);
         int k = c->kept[point->config[i]];
         most.transient = topt_max(most.transient, c->at[k].transient);
         most.crossing = topt_max(most.crossing, c->at[k].waiting);
@@ -325,7 +313,7 @@ static int64_t add_recomputed(const struct topt_problem *p,
     for (int i = 0; i < p->nnodes; i++) {
         const struct node *n = &p->node[i];
         const struct family *f = &p->family[n->family];
-        const struct domain *c = &p->domain[p->variable[n->variable].domain];
+        const struct domain *c = topt_domain(p, n->variable);
         int config = c->at[c->kept[point->config[n->variable]]].config;
         paid += add_of_node(p, n, f->at[config].recomputed, sum);
     }
@@ -344,7 +332,7 @@ static int64_t paid_once(const struct topt_problem *p,
     int64_t paid = 0;
     for (int i = 0; i < p->nvariables - p->nmirrors;
          i++) { /* mirrors, the last, are free */
-        const struct domain *c = &p->domain[p->variable[i].domain];
+        const struct domain *c = topt_domain(p, i);
         int config = c->at[c->kept[point->config[i]]].config;
         int64_t most = 0;
         for (int k = 0; k < c->nparts; k++)

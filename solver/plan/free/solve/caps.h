@@ -50,6 +50,11 @@ int64_t topt_nearest_transient(const struct topt_problem *p, enum topt_side side
 int64_t topt_nearest_crossing(const struct topt_problem *p, enum topt_side side,
                               int64_t from);
 
+/* The largest caps up to 'high' that leave no more than so many bytes beyond 'low'; where that is
+ * negative, less than low. */
+struct topt_caps topt_caps_within(const struct topt_problem *p, struct topt_caps low,
+                                  struct topt_caps high, int64_t bytes);
+
 /* From now on what is in flight counts as memory, or not: of the operators that need most
  * at least, what they need themselves.  Every strategy needs that much beside its sum,
  * and most no more. */

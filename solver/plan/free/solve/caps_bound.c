@@ -25,6 +25,7 @@
 #include "problem_data.h"
 #include "solve_context.h"
 #include "solve_tuning.h"
+#include "topt_minmax.h"
 #include "topt_lower_bound.h"
 
 #include <math.h>
@@ -62,7 +63,7 @@ static struct topt_cost corner_of(const struct scope *c)
     int64_t most = (int64_t)1 << 50, time = c->s->aim, small = c->at.small.time;
     if (time == INT64_MAX && small > 0 && small < most)
         time = 2 * small;
-    return (struct topt_cost){c->room < most ? c->room : most, time < most ? time : most};
+    return (struct topt_cost){topt_min(c->room, most), topt_min(time, most)};
 }
 
 static int weigh(struct scope *c, struct topt_scalarization by, struct topt_cost *ret,
@@ -74,12 +75,6 @@ static int weigh(struct scope *c, struct topt_scalarization by, struct topt_cost
                    topt_lower_bound_lightest(c->weigher, ret_some, ret, c->err)
                ? -1
                : 0;
-}
-
-/* How much better a bound is worth another pass. */
-static double near_enough(const struct scope *c)
-{
-    return fmax(c->s->context.options->epsilon / 8, 1.0 / 8192);
 }
 
 /* Raise the bound of strategies that need the room or less by the last pass, with its own
@@ -131,6 +126,8 @@ static int move_end(struct scope *c)
 {
     struct topt_cost fast = c->at.fast, small = c->at.small, middle;
     struct topt_scalarization by = {small.time - fast.time, fast.memory - small.memory};
+    /* How much better a bound is worth another pass. */
+    double enough = fmax(c->s->context.options->epsilon / 8, 1.0 / 8192);
     int some;
     if (weigh(c, by, &middle, &some))
         return -1;
@@ -139,7 +136,7 @@ static int move_end(struct scope *c)
     topt_wide gain = (topt_wide)by.memory * (small.memory - middle.memory) +
                      (topt_wide)by.time * (small.time - middle.time);
     raise_bound(c);
-    if (gain <= 0 || (double)gain / (double)by.time < c->bound * near_enough(c) ||
+    if (gain <= 0 || (double)gain / (double)by.time < c->bound * enough ||
         c->bound > (double)c->s->aim)
         return 0;
     *(middle.memory <= c->room ? &c->at.small : &c->at.fast) = middle;
@@ -161,24 +158,20 @@ static int find_balance(struct scope *c, int *ret_some)
 
 /* ---- one range --------------------------------------------------------------------- */
 
-static int make_weigher(struct scope *c)
-{
-    struct solve_context *r = &c->s->context;
-    return topt_lower_bound_create(
-        topt_capped_problem(r->p, c->at.high.transient, c->at.high.crossing), r->options,
-        &c->weigher, c->err);
-}
-
 /* Bound what is in the range.  '*ret_some': can anything be as fast as is wanted? */
 static int bound_range(struct scope *c, int *ret_some)
 {
-    int64_t limit = c->s->context.options->memory_limit;
+    struct solve_context *r = &c->s->context;
+    int64_t limit = r->options->memory_limit;
     *ret_some = 0;
-    c->room = limit ? limit - topt_capped_bytes(c->s->context.p, c->at.low) : INT64_MAX;
+    c->room = limit ? limit - topt_capped_bytes(r->p, c->at.low) : INT64_MAX;
     c->bound = c->slope = 0;
     if (c->room < 0)
         return 0;
-    if (make_weigher(c) || find_balance(c, ret_some))
+    const struct topt_search_problem *under =
+        topt_capped_problem(r->p, c->at.high.transient, c->at.high.crossing);
+    if (topt_lower_bound_create(under, r->options, &c->weigher, c->err) ||
+        find_balance(c, ret_some))
         return -1;
     *ret_some = *ret_some && c->bound <= (double)c->s->aim;
     return 0;
@@ -224,25 +217,14 @@ static int find_near(struct scope *c)
     return 0;
 }
 
-/* How much more than the low caps can be in flight of what is as fast as is wanted. */
-static int64_t spare(const struct scope *c)
-{
-    double bytes = c->slope > 0 ? ((double)c->s->aim - c->bound) / c->slope : INFINITY;
-    return bytes < 0x1p62 ? (int64_t)bytes + 1 : INT64_MAX;
-}
-
-/* The range with high caps that are no more than that. */
+/* The range with high caps that leave no more in flight than what is as fast as is wanted can
+ * have. */
 static struct range trimmed(const struct scope *c)
 {
-    const struct topt_problem *p = c->s->context.p;
+    double bytes = c->slope > 0 ? ((double)c->s->aim - c->bound) / c->slope : INFINITY;
     struct range r = c->at;
-    int64_t w = topt_capped_crossing(p), more = spare(c);
-    if (more < r.high.transient - r.low.transient)
-        r.high.transient =
-            topt_nearest_transient(p, TOPT_BELOW, r.low.transient + more + 1);
-    if (w && more / w < r.high.crossing - r.low.crossing)
-        r.high.crossing =
-            topt_nearest_crossing(p, TOPT_BELOW, r.low.crossing + more / w + 1);
+    r.high = topt_caps_within(c->s->context.p, r.low, r.high,
+                              bytes < 0x1p62 ? (int64_t)bytes + 1 : INT64_MAX);
     return r;
 }
 
@@ -272,27 +254,17 @@ static void halve(const struct scope *c, const struct range *r, struct range *be
     }
 }
 
-/* Is the range's bound, which was 'before', so much higher that more of that is worth a
- * look? */
-static int paid(const struct scope *c, double before)
-{
-    return (c->bound - before) * PAID_PART > (double)c->s->aim - before;
-}
-
-/* Would narrower caps tell something that matters? */
-static int worth(const struct scope *c, const struct range *r)
-{
-    struct topt_caps width = width_of(c, r);
-    int64_t wider = width.transient > width.crossing ? width.transient : width.crossing;
-    return (double)wider * c->slope * WIDE_PART > (double)c->s->aim - c->bound;
-}
-
 /* Is more to be looked at than the range as a whole?  Not at first ('before' is 0), when
- * prices of what is near raise the bound by more. */
+ * prices of what is near raise the bound by more; only where its bound, which was 'before', is so
+ * much higher that more of that is worth a look, and narrower caps tell something that matters. */
 static int parts_pay(const struct scope *c, const struct range *r, double before)
 {
-    return before > 0 && c->s->aim < INT64_MAX && c->seen < RANGES && paid(c, before) &&
-           worth(c, r);
+    struct topt_caps width = width_of(c, r);
+    double aim = (double)c->s->aim,
+           wider = (double)topt_max(width.transient, width.crossing);
+    return before > 0 && c->s->aim < INT64_MAX && c->seen < RANGES &&
+           (c->bound - before) * PAID_PART > aim - before &&
+           wider * c->slope * WIDE_PART > aim - c->bound;
 }
 
 static int survey_range(struct scope *c, struct range r, double before);

@@ -72,8 +72,7 @@ static int search_crossing(struct solve_context *r, int64_t crossing,
             return -1;
         if (need.transient < 0)
             break;
-        if (need.crossing > *ret_crossing)
-            *ret_crossing = need.crossing;
+        *ret_crossing = topt_max(*ret_crossing, need.crossing);
         if (topt_solve_note_caps(r, need))
             return -1;
     }
@@ -102,8 +101,7 @@ static void claim_frontier(struct solve_context *r)
         bound = bound_within(r, c->epsilon);
     else
         c->epsilon = INFINITY;
-    if (bound > c->bound_ns)
-        c->bound_ns = bound;
+    c->bound_ns = topt_max(c->bound_ns, bound);
 }
 
 /* The caller's incumbents as sums, which searches find: a strategy that costs as much or
@@ -111,12 +109,11 @@ static void claim_frontier(struct solve_context *r)
 static struct topt_cost *known_sums(const struct topt_problem *p,
                                     const struct topt_search_options *o, int *ret_n)
 {
-    struct topt_caps least = topt_capped_least(p);
-    int64_t charge = least.transient + topt_capped_crossing(p) * least.crossing;
+    int64_t charge = topt_capped_bytes(p, topt_capped_least(p));
     struct topt_cost *sum = malloc(((size_t)o->nknown + 1) * sizeof *sum);
     for (int i = 0; sum && i < o->nknown; i++) {
         sum[i] = o->known[i];
-        sum[i].memory -= sum[i].memory > charge ? charge : sum[i].memory;
+        sum[i].memory = topt_max(sum[i].memory - charge, 0);
     }
     *ret_n = sum ? (int)topt_reduce(sum, (size_t)o->nknown) : 0;
     return sum;

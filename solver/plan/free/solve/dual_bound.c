@@ -36,7 +36,7 @@ static int add_sheet(struct dual_bound *h, const struct topt_lower_bound *w,
     for (int i = 0; i < p->nchoices; i++)
         x->of[i] = INT64_MAX;
     for (int i = 0; i < p->nvariables - p->nmirrors; i++) {
-        const struct domain *c = &p->domain[p->variable[i].domain];
+        const struct domain *c = topt_domain(p, i);
         int64_t *of = x->of + p->family[c->part[0].family].first;
         for (int k = 0; k < c->nkept; k++) {
             int64_t through = topt_lower_bound_min_marginal(w, i, k);

@@ -7,7 +7,7 @@
  * cap_search.c.
  *
  * A problem with orbits leaves open which of several interchangeable axes an operator
- * takes (free/price/orbit_count.c).  Of what is left of it in the end it is first asked
+ * takes (price/problem.c).  Of what is left of it in the end it is first asked
  * whether any strategy that it stands for can be as good as is wanted, and only then are
  * all names of axes listed. */
 #include "cap_search.h"
@@ -43,7 +43,7 @@ static int64_t aim_of(const struct lazy_fastest *s)
     const struct topt_search_options *o = s->lazy.options;
     int64_t best = topt_solutions_best(s->lazy.ret);
     int64_t aim = best < INT64_MAX ? topt_bound_under(best, o->epsilon) : best;
-    return o->time_limit && o->time_limit < aim ? o->time_limit : aim;
+    return o->time_limit ? topt_min(o->time_limit, aim) : aim;
 }
 
 static void note_bound(struct lazy_fastest *s, int64_t bound)
@@ -96,24 +96,22 @@ static int search_fastest(struct lazy_pricing *lazy, struct topt_problem *exact,
     return topt_cap_search_fastest(exact, &s->own, ret, lazy->err);
 }
 
-/* While nothing is known that fits: can anything?  What is in flight is counted as it is
- * with bounds for prices, which is no more than it takes. */
-static enum lazy_step check_feasible(struct lazy_pricing *s, int tries)
-{
-    struct solve_context r = {
-        .p = s->part, .options = s->options, .ret = s->ret, .err = s->err};
-    int some = tries ? 1 : topt_feasible(&r);
-    return some < 0 ? LAZY_FAILED : some ? LAZY_FURTHER : LAZY_DONE;
-}
-
 static enum lazy_step update_fastest(struct lazy_pricing *lazy, int64_t left, int tries,
                                      int *ret_level)
 {
     struct lazy_fastest *s = fastest_of(lazy);
     int64_t aim = aim_of(s);
     (void)left;
-    if (aim == INT64_MAX)
-        return check_feasible(lazy, tries);
+    if (aim == INT64_MAX) {
+        /* While nothing is known that fits: can anything?  What is in flight is counted as it is
+         * with bounds for prices, which is no more than it takes. */
+        struct solve_context r = {.p = lazy->part,
+                                  .options = lazy->options,
+                                  .ret = lazy->ret,
+                                  .err = lazy->err};
+        int some = tries ? 1 : topt_feasible(&r);
+        return some < 0 ? LAZY_FAILED : some ? LAZY_FURTHER : LAZY_DONE;
+    }
     note_bound(s, aim + 1);
     if ((double)aim < s->caps.bound)
         return LAZY_DONE;
@@ -181,7 +179,7 @@ static int search_left(struct lazy_fastest *s, int level, struct topt_certificat
     int some;
     if (!s->lazy.whole->options.orbits)
         return topt_lazy_search(&s->lazy, level, 0, ret);
-    if (topt_bound_levels_part(&s->lazy.levels, level, &part, s->lazy.err))
+    if (topt_narrowed_problem(s->lazy.part, s->lazy.levels.of, level, &part, s->lazy.err))
         return -1;
     int rc = search_orbits(s, part, &some, ret) || (some && search_every(s, part, ret));
     topt_problem_destroy(part);

@@ -14,7 +14,7 @@
  *          +------------------ memory
  *
  * Only the strategy of least memory has a corner that no point bounds: whether something is
- * smaller is asked by itself (feasibility.c, cap_search.c). */
+ * smaller is asked by itself (solve_context.c, cap_search.c). */
 #include "caps_frontier.h"
 #include "dual_bound.h"
 #include "lazy_pricing.h"
@@ -84,16 +84,6 @@ static struct topt_cost corner_at(const struct lazy_frontier *s, int i)
     return c;
 }
 
-static void find_corners(struct lazy_frontier *s)
-{
-    s->ncorners = 0;
-    for (int i = 0; i <= s->nknown; i++) {
-        struct topt_cost c = corner_at(s, i);
-        if (c.memory >= s->least_memory && c.time >= 0)
-            s->corner[s->ncorners++] = c;
-    }
-}
-
 /* The largest excess of a known point over the hull's bound. */
 static double find_gap(const struct lazy_frontier *s)
 {
@@ -116,26 +106,31 @@ static double find_gap(const struct lazy_frontier *s)
 static int64_t most_entries(const struct lazy_frontier *s)
 {
     int64_t most = s->lazy.options->max_entries;
-    return most && most < WEIGHED_ENTRIES ? most : WEIGHED_ENTRIES;
+    return most ? topt_min(most, WEIGHED_ENTRIES) : WEIGHED_ENTRIES;
 }
 
-/* Can anything need less than what is known?  1, 0 or -1. */
-static int may_take_less(struct lazy_frontier *s, int64_t below)
+/* Find a lower bound on memory.  Where operators were decided by heuristic there may be ones of
+ * less. */
+static int find_least_memory(struct lazy_frontier *s)
 {
     struct topt_search_options o = *s->lazy.options;
-    struct solve_context r = {
-        .p = s->lazy.part, .options = &o, .ret = s->lazy.ret, .err = s->lazy.err};
-    o.memory_limit = below - 1;
-    o.max_entries = most_entries(s);
-    return below > 1 ? topt_feasible(&r) : 0;
-}
-
-/* The least memory below that, if any.  Where operators were decided by heuristic there may
- * be ones of less. */
-static int find_less(struct lazy_frontier *s, int64_t below)
-{
     struct topt_solutions least;
-    struct topt_search_options o = *s->lazy.options;
+    int64_t limit = o.memory_limit;
+    int64_t below = s->nknown ? s->known[0].memory : limit ? limit + 1 : 0;
+    if (below && below <= s->least_memory)
+        return 0;
+    if (below) { /* can anything need less than what is known? */
+        struct solve_context r = {
+            .p = s->lazy.part, .options = &o, .ret = s->lazy.ret, .err = s->lazy.err};
+        o.memory_limit = below - 1;
+        o.max_entries = most_entries(s);
+        int some = below > 1 ? topt_feasible(&r) : 0;
+        if (some <= 0) {
+            s->least_memory = below;
+            return some;
+        }
+        o = *s->lazy.options;
+    }
     o.max_work = 0;
     if (topt_solve_least(s->lazy.part, &o, below, &least, s->lazy.err))
         return -1;
@@ -143,20 +138,6 @@ static int find_less(struct lazy_frontier *s, int64_t below)
         s->least_memory = least.n ? least.at[0].memory_bytes : below;
     topt_solutions_fini(&least);
     return 0;
-}
-
-/* Find a lower bound on memory. */
-static int find_least_memory(struct lazy_frontier *s)
-{
-    int64_t limit = s->lazy.options->memory_limit;
-    int64_t below = s->nknown ? s->known[0].memory : limit ? limit + 1 : 0;
-    if (below && below <= s->least_memory)
-        return 0;
-    int some = below ? may_take_less(s, below) : 1;
-    if (some > 0)
-        return find_less(s, below);
-    s->least_memory = below;
-    return some;
 }
 
 /* ---- levels ------------------------------------------------------------------------ */
@@ -169,7 +150,12 @@ static int find_levels(struct lazy_frontier *s)
     if (find_known(s))
         return -1;
     topt_bound_levels_clear(l);
-    find_corners(s);
+    s->ncorners = 0;
+    for (int i = 0; i <= s->nknown; i++) {
+        struct topt_cost c = corner_at(s, i);
+        if (c.memory >= s->least_memory && c.time >= 0)
+            s->corner[s->ncorners++] = c;
+    }
     for (int i = 0; i < p->nchoices; i++) {
         int level = topt_bound_level_of(topt_dual_bound_at(&s->hull, i));
         if (topt_dual_bound_reaches(&s->hull, i, s->corner, s->ncorners))
@@ -257,16 +243,6 @@ static int search_frontier(struct lazy_pricing *lazy, struct topt_problem *exact
     return topt_caps_frontier(exact, &o, ret, lazy->err);
 }
 
-/* How far beyond the hull the corners reach that are left; a little more, as the hull
- * moves. */
-static double find_reach(const struct lazy_frontier *s)
-{
-    double reach = 0;
-    for (int i = 0; i < s->ncorners; i++)
-        reach = fmax(reach, topt_dual_bound_beyond(&s->hull, s->corner[i]));
-    return fmin(reach * 1.01, 1);
-}
-
 static enum lazy_step update_frontier(struct lazy_pricing *lazy, int64_t left, int tries,
                                       int *ret_level)
 {
@@ -283,7 +259,12 @@ static enum lazy_step update_frontier(struct lazy_pricing *lazy, int64_t left, i
     int64_t now = topt_bound_levels_entries(&lazy->levels, NEAR);
     if (s->nknown && now * SHRINK_TIMES > left && left <= ENOUGH_TIMES * lazy->near)
         return LAZY_FINISH;
-    s->reach = find_reach(s);
+    /* How far beyond the hull the corners reach that are left; a little more, as the hull
+     * moves. */
+    s->reach = 0;
+    for (int i = 0; i < s->ncorners; i++)
+        s->reach = fmax(s->reach, topt_dual_bound_beyond(&s->hull, s->corner[i]));
+    s->reach = fmin(s->reach * 1.01, 1);
     return LAZY_KEEP;
 }
 

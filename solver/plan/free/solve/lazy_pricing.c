@@ -56,16 +56,6 @@ int topt_lazy_search(struct lazy_pricing *s, int level, int near,
     return rc ? -1 : topt_lazy_take(s, &found, ret);
 }
 
-static int search_nearest(struct lazy_pricing *s)
-{
-    struct topt_certificate c;
-    if (topt_lazy_search(s, topt_bound_levels_with(&s->levels, s->near), 1, &c))
-        return -1;
-    topt_certificate_fini(&c);
-    s->near *= NEARER_TIMES;
-    return 0;
-}
-
 static enum lazy_step finish(struct lazy_pricing *s, int level)
 {
     struct topt_certificate c = topt_certificate_exact(), *all = &s->ret->certificate;
@@ -79,35 +69,33 @@ static enum lazy_step finish(struct lazy_pricing *s, int level)
     return LAZY_DONE;
 }
 
-static enum lazy_step keep_level(struct lazy_pricing *s, int level)
-{
-    struct topt_problem *next;
-    if (topt_bound_levels_part(&s->levels, level, &next, s->err))
-        return LAZY_FAILED;
-    if (s->part != s->whole)
-        topt_problem_destroy(s->part);
-    s->part = next;
-    return LAZY_KEEP;
-}
-
 /* Search what is near among what matters, more and more of it while nothing is known, and
  * fix what that excludes. */
 static enum lazy_step search_and_fix(struct lazy_pricing *s, int level)
 {
     int64_t left = topt_bound_levels_entries(&s->levels, level);
     enum lazy_step step = LAZY_FURTHER;
+    struct topt_certificate c;
+    struct topt_problem *next;
     for (int tries = 0; step == LAZY_FURTHER; tries++) {
         if (left <= SMALL_TIMES * s->near)
             return finish(s, level);
-        if (search_nearest(s))
+        if (topt_lazy_search(s, topt_bound_levels_with(&s->levels, s->near), 1, &c))
             return LAZY_FAILED;
+        topt_certificate_fini(&c);
+        s->near *= NEARER_TIMES;
         step = s->question->update(s, left, tries, &level);
         if (is_over(s))
             return step;
     }
-    return step == LAZY_FINISH ? finish(s, level)
-           : step == LAZY_KEEP ? keep_level(s, level)
-                               : step;
+    if (step != LAZY_KEEP)
+        return step == LAZY_FINISH ? finish(s, level) : step;
+    if (topt_narrowed_problem(s->part, s->levels.of, level, &next, s->err))
+        return LAZY_FAILED;
+    if (s->part != s->whole)
+        topt_problem_destroy(s->part);
+    s->part = next;
+    return LAZY_KEEP;
 }
 
 /* Price as a whole the part that can't be weighed, if it is small enough. */

@@ -7,6 +7,7 @@
  * unexplored. */
 #include "free.h"
 #include "topt_array.h"
+#include "topt_minmax.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -29,9 +30,8 @@ int topt_certificate_merge(struct topt_certificate *into,
 {
     into->exact = into->exact && from->exact;
     into->epsilon = fmax(into->epsilon, from->epsilon);
-    into->bound_ns = into->bound_ns < from->bound_ns ? into->bound_ns : from->bound_ns;
-    if (from->bound_bytes < into->bound_bytes)
-        into->bound_bytes = from->bound_bytes;
+    into->bound_ns = topt_min(into->bound_ns, from->bound_ns);
+    into->bound_bytes = topt_min(into->bound_bytes, from->bound_bytes);
     topt_search_stats_add(&into->stats, &from->stats);
     if (!from->decided)
         return 0;

@@ -2,15 +2,14 @@
  * prove. */
 #include "solve_context.h"
 #include "caps.h"
-#include "caps.h"
 #include "problem_data.h"
 #include "solve_tuning.h"
 #include "topt_array.h"
 #include "topt_lower_bound.h"
+#include "topt_minmax.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- one search -------------------------------------------------------------------- */
 
@@ -58,7 +57,7 @@ int topt_solve_keep(struct solve_context *r, const struct topt_search_point *poi
 int64_t topt_solve_work_left(const struct solve_context *r)
 {
     int64_t most = r->options->max_work, done = r->ret->certificate.stats.products;
-    return most && most - done < 1 ? 1 : most ? most - done : 0;
+    return most ? topt_max(most - done, 1) : 0;
 }
 
 int topt_solve_is_over(const struct solve_context *r)
@@ -185,19 +184,6 @@ static int least_sum(struct solve_context *r, struct topt_caps caps, int64_t *re
     return rc ? -1 : some;
 }
 
-/* The largest caps up to 'high' beside so much that adds up. */
-static struct topt_caps caps_beside(const struct solve_context *r, int64_t sum,
-                                    struct topt_caps low, struct topt_caps high)
-{
-    int64_t left = r->options->memory_limit - sum, w = topt_capped_crossing(r->p);
-    int64_t transient = left - w * low.crossing, crossing = left - low.transient;
-    if (transient < high.transient)
-        high.transient = topt_nearest_transient(r->p, TOPT_BELOW, transient + 1);
-    if (w && crossing / w < high.crossing)
-        high.crossing = topt_nearest_crossing(r->p, TOPT_BELOW, crossing / w + 1);
-    return high;
-}
-
 int topt_feasible_caps(struct solve_context *r, struct topt_caps low,
                        struct topt_caps *high)
 {
@@ -207,7 +193,9 @@ int topt_feasible_caps(struct solve_context *r, struct topt_caps low,
         int some = least_sum(r, before, &sum);
         if (some <= 0)
             return some;
-        *high = caps_beside(r, sum, low, before);
+        *high = topt_caps_within(r->p, low, before,
+                                 r->options->memory_limit - sum -
+                                     topt_capped_bytes(r->p, low));
         if (high->transient < low.transient || high->crossing < low.crossing)
             return 0;
         if (high->transient == before.transient && high->crossing == before.crossing)

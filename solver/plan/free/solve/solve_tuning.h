@@ -37,7 +37,7 @@ enum {
 #define FINEST_CORNER   (1.0 / 8192)
 #define FIRST_REACH     (1.0 / 64)
 
-/* ---- bounds (caps_bound.c, dual_bound.c, feasibility.c) ---------------------------- */
+/* ---- bounds (caps_bound.c, dual_bound.c, solve_context.c) -------------------------- */
 
 enum {
     /* Scalarised passes for one balance, and for one hull, at most; gpt3-64-full and

@@ -1,6 +1,7 @@
 /* pins_possible.c - is what the user has pinned possible in a space, and if not, what is? */
 #include "pins.h"
 #include "space.h"
+#include "topt_array.h"
 #include "topt_text.h"
 
 #include <stdlib.h>
@@ -8,18 +9,24 @@
 
 /* The configurations of an operator, of the uniform space those of all cuts. */
 static int list(const struct topt_op *op, const struct topt_mesh *mesh,
-                const struct topt_space_options *options, int cut,
-                struct topt_config_list *ret, struct topt_error *err)
+                const struct topt_space_options *options, struct topt_config_list *ret,
+                struct topt_error *err)
 {
     struct topt_space_options o = *options;
     struct topt_splits s = topt_splits_of_op(op);
-    o.cut = cut;
-    return topt_space_configs(mesh, &s, &o, ret, err);
-}
-
-static int last_cut(const struct topt_mesh *mesh, const struct topt_space_options *o)
-{
-    return o->space == TOPT_SPACE_UNIFORM ? mesh->naxes : 0;
+    int last = o.space == TOPT_SPACE_UNIFORM ? mesh->naxes : 0, rc = 0;
+    *ret = (struct topt_config_list){0};
+    for (o.cut = 0; o.cut <= last && !rc; o.cut++) {
+        struct topt_config_list more;
+        if (topt_space_configs(mesh, &s, &o, &more, err))
+            return -1;
+        if (TOPT_RESIZE(ret->config, ret->n + more.n))
+            rc = topt_nomem(err, "configurations");
+        for (int i = 0; i < more.n && !rc; i++)
+            ret->config[ret->n++] = more.config[i];
+        free(more.config);
+    }
+    return rc;
 }
 
 /* Operators that are alike and have the same pin are looked at once. */
@@ -40,15 +47,15 @@ int topt_pins_see(const struct topt_pins *p, const struct topt_model *m,
         int like = p->at[i] >= 0 ? looked_at(p, m, i) : -1;
         if (like >= 0)
             seen[i] |= seen[like];
-        for (int cut = 0;
-             p->at[i] >= 0 && like < 0 && !seen[i] && cut <= last_cut(mesh, o); cut++) {
-            if (list(&m->op[i], mesh, o, cut, &all, err))
-                return -1;
-            for (int k = 0; k < all.n && !seen[i]; k++)
-                seen[i] = (uint8_t)topt_pin_matches(&p->pin[p->at[i]], &m->op[i], mesh,
-                                                    &all.config[k]);
-            free(all.config);
-        }
+        if (p->at[i] < 0 || like >= 0 || seen[i])
+            continue;
+        int bad = list(&m->op[i], mesh, o, &all, err);
+        for (int k = 0; k < all.n && !bad && !seen[i]; k++)
+            seen[i] = (uint8_t)topt_pin_matches(&p->pin[p->at[i]], &m->op[i], mesh,
+                                                &all.config[k]);
+        free(all.config);
+        if (bad)
+            return -1;
     }
     return 0;
 }
@@ -84,30 +91,24 @@ static int put_possible(struct topt_text *t, const struct topt_op *op,
 {
     enum { SHOWN = 12 };
     struct topt_config told[SHOWN];
-    int n = 0, more = 0;
-    for (int cut = 0; cut <= last_cut(mesh, o); cut++) {
-        struct topt_config_list all;
-        if (list(op, mesh, o, cut, &all, err))
-            return -1;
-        for (int k = 0; k < all.n; k++) {
-            int i = 0;
-            while (i < n && !same_counts(op, mesh, &told[i], &all.config[k]))
-                i++;
-            if (i < n)
-                continue;
-            if (n == SHOWN) {
-                more = 1;
-                break;
-            }
-            topt_text_add(t, n ? " | " : "");
-            put_parts(t, op, mesh, &all.config[k]);
-            told[n++] = all.config[k];
+    struct topt_config_list all;
+    int n = 0, bad = list(op, mesh, o, &all, err);
+    for (int k = 0; k < all.n && !bad; k++) {
+        int i = 0;
+        while (i < n && !same_counts(op, mesh, &told[i], &all.config[k]))
+            i++;
+        if (i < n)
+            continue;
+        topt_text_add(t, n ? " | " : "");
+        if (n == SHOWN) {
+            topt_text_add(t, "...");
+            break;
         }
-        free(all.config);
+        put_parts(t, op, mesh, &all.config[k]);
+        told[n++] = all.config[k];
     }
-    if (more)
-        topt_text_add(t, " | ...");
-    return 0;
+    free(all.config);
+    return bad;
 }
 
 int topt_pins_fail(const struct topt_pins *p, const struct topt_model *m,

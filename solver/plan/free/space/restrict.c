@@ -23,119 +23,79 @@
 #include "restrict.h"
 #include "topt_tensor.h"
 
-/* ---- batch ------------------------------------------------------------------------- */
-
-static int batch_dim(const enum topt_split *split, int n)
+static int batch_dim(const struct topt_splits *s)
 {
-    for (int d = 0; d < n; d++)
-        if (split[d] == TOPT_SPLIT_BATCH)
-            return d;
-    return -1;
+    int d = 0;
+    while (d < s->ndims && s->split[d] != TOPT_SPLIT_BATCH)
+        d++;
+    return d < s->ndims ? d : -1;
 }
 
+/* ---- batch ------------------------------------------------------------------------- */
+
 /* Do all axes take the batch? */
-static int over_batch(const struct topt_mesh *mesh, const struct topt_splits *s,
-                      const struct topt_config *c)
+static int over_batch(const struct topt_space_options *o, const struct topt_mesh *mesh,
+                      const struct topt_splits *s, const struct topt_config *c)
 {
-    int batch = batch_dim(s->split, s->ndims);
+    int batch = batch_dim(s);
+    (void)o;
     for (int a = 0; a < mesh->naxes; a++)
         if (c->dim[a] != batch)
             return 0;
     return 1;
 }
 
-static int batch_op(const struct topt_space_options *o, const struct topt_mesh *mesh,
-                    const struct topt_op *op, const struct topt_config *c)
-{
-    struct topt_splits s = topt_splits_of_op(op);
-    (void)o;
-    return !c->zero && over_batch(mesh, &s, c);
-}
-
-static int batch_hub(const struct topt_space_options *o, const struct topt_mesh *mesh,
-                     const struct topt_splits *s, const struct topt_hub *h)
-{
-    (void)o;
-    return over_batch(mesh, s, &h->layout);
-}
-
-const struct topt_restriction topt_restrict_batch = {batch_op, batch_hub, NULL};
-
-/* ---- data parallel, sparse tables with owners -------------------------------------- */
+const struct topt_restriction topt_restrict_batch = {.splits = over_batch};
 
 /* Parallax (Kim et al. 2019): dense variables are all-reduced, sparse ones have servers, which here
  * are the devices themselves; one that is nearly dense is all-reduced, too, as is faster. */
-static int hybrid_op(const struct topt_space_options *o, const struct topt_mesh *mesh,
-                     const struct topt_op *op, const struct topt_config *c)
-{
-    struct topt_splits s = topt_splits_of_op(op);
-    (void)o;
-    return (!c->zero || c->zero == TOPT_ZERO_OWNER) && over_batch(mesh, &s, c);
-}
-
-const struct topt_restriction topt_restrict_hybrid = {hybrid_op, batch_hub, NULL};
+const struct topt_restriction topt_restrict_hybrid = {.levels = 1 << TOPT_ZERO_OWNER,
+                                                      .splits = over_batch};
 
 /* ---- spread ------------------------------------------------------------------------ */
 
-/* Does each axis split the tensor? */
-static int spread(const struct topt_mesh *mesh, const struct topt_layout *l)
+/* Does each axis split the tensor, or leave a part of a 'sum' there? */
+static int spread(const struct topt_mesh *mesh, const struct topt_layout *l, int sum)
 {
     for (int a = 0; a < mesh->naxes; a++)
-        if (l->at[a] < 0)
+        if (l->at[a] < 0 && !(sum && l->at[a] == TOPT_PARTIAL))
             return 0;
     return 1;
 }
 
-/* ... or leave a part of a sum there?  Where memory counts what is due, that is stored, too. */
-static int spread_or_due(const struct topt_space_options *o, const struct topt_mesh *mesh,
-                         const struct topt_layout *l)
-{
-    for (int a = 0; a < mesh->naxes; a++)
-        if (l->at[a] < 0 && (o->sums_stay || l->at[a] != TOPT_PARTIAL))
-            return 0;
-    return 1;
-}
-
-static int spread_param(const struct topt_mesh *mesh, const struct topt_op *op,
-                        int operand, const struct topt_config *c)
-{
-    struct topt_layout l = c->zero == TOPT_ZERO_PARAM
-                               ? topt_sharded_layout(op, operand, c, mesh)
-                               : topt_value_layout(op, operand, c, mesh);
-    return spread(mesh, &l);
-}
-
+/* Where memory counts what is due, that is stored, too. */
 static int spread_op(const struct topt_space_options *o, const struct topt_mesh *mesh,
                      const struct topt_op *op, const struct topt_config *c)
 {
-    struct topt_layout out = topt_value_layout(op, op->output, c, mesh);
-    if (!spread_or_due(o, mesh, &out))
+    struct topt_layout l = topt_value_layout(op, op->output, c, mesh);
+    if (!spread(mesh, &l, !o->sums_stay))
         return 0;
-    for (int x = 0; x < op->spec->noperands; x++)
-        if (op->operand[x].role == TOPT_PARAM && op->operand[x].present &&
-            !spread_param(mesh, op, x, c))
+    for (int x = 0; x < op->spec->noperands; x++) {
+        if (op->operand[x].role != TOPT_PARAM || !op->operand[x].present)
+            continue;
+        l = c->zero == TOPT_ZERO_PARAM ? topt_sharded_layout(op, x, c, mesh)
+                                       : topt_value_layout(op, x, c, mesh);
+        if (!spread(mesh, &l, 0))
             return 0;
+    }
     return 1;
 }
 
-static int spread_hub(const struct topt_space_options *o, const struct topt_mesh *mesh,
-                      const struct topt_splits *s, const struct topt_hub *h)
+static int spread_hub(const struct topt_mesh *mesh, const struct topt_hub *h)
 {
     struct topt_layout l = topt_hub_layout(h, mesh);
-    (void)o;
-    (void)s;
-    return spread(mesh, &l);
+    return spread(mesh, &l, 0);
 }
 
 static int spread_edge(const struct topt_mesh *mesh, const struct topt_edge_end *from,
                        const struct topt_edge_end *to, enum topt_keep keep)
 {
-    if (to->hub || !to->needed)
-        return 1;
-    return spread(mesh, keep == TOPT_KEEP_AFTER ? &to->value : &from->value);
+    return to->hub || !to->needed ||
+           spread(mesh, keep == TOPT_KEEP_AFTER ? &to->value : &from->value, 0);
 }
 
-const struct topt_restriction topt_restrict_spread = {spread_op, spread_hub, spread_edge};
+const struct topt_restriction topt_restrict_spread = {
+    .levels = -1, .op = spread_op, .hub = spread_hub, .edge = spread_edge};
 
 /* ---- outputs ----------------------------------------------------------------------- */
 
@@ -164,19 +124,17 @@ static int outputs_op(const struct topt_space_options *o, const struct topt_mesh
 {
     struct topt_splits s = topt_splits_of_op(op);
     struct topt_layout out = topt_value_layout(op, op->output, c, mesh);
-    if (c->zero)
-        return 0;
     for (int a = 0; a < mesh->naxes; a++)
         if (c->dim[a] >= 0 && out.at[a] < 0)
             return 0;
     /* Tables without samples are stored, not worked on. */
-    for (int a = 0; a < mesh->node_axes && batch_dim(s.split, s.ndims) >= 0; a++)
+    for (int a = 0; a < mesh->node_axes && batch_dim(&s) >= 0; a++)
         if (c->dim[a] < 0 && has_room(o, mesh, op, &s, c, a))
             return 0;
     return 1;
 }
 
-const struct topt_restriction topt_restrict_outputs = {outputs_op, NULL, NULL};
+const struct topt_restriction topt_restrict_outputs = {.op = outputs_op};
 
 /* ---- named ------------------------------------------------------------------------- */
 
@@ -206,13 +164,10 @@ static int one_mesh_dim(const struct topt_mesh *mesh, uint32_t starts, uint32_t 
 /* ... and do they divide the dimension? */
 static int divides(const struct topt_mesh *mesh, uint32_t axes, int64_t count)
 {
+    int64_t parts = 1;
     for (int a = 0; a < mesh->naxes; a++)
-        if (axes >> a & 1) {
-            if (count % mesh->size[a])
-                return 0;
-            count /= mesh->size[a];
-        }
-    return 1;
+        parts *= axes >> a & 1 ? mesh->size[a] : 1;
+    return count % parts == 0;
 }
 
 static int by_names(const struct topt_space_options *o, const struct topt_mesh *mesh,
@@ -228,19 +183,6 @@ static int by_names(const struct topt_space_options *o, const struct topt_mesh *
     return 1;
 }
 
-static int named_op(const struct topt_space_options *o, const struct topt_mesh *mesh,
-                    const struct topt_op *op, const struct topt_config *c)
-{
-    struct topt_splits s = topt_splits_of_op(op);
-    return !c->zero && by_names(o, mesh, &s, c);
-}
-
-static int named_hub(const struct topt_space_options *o, const struct topt_mesh *mesh,
-                     const struct topt_splits *s, const struct topt_hub *h)
-{
-    return by_names(o, mesh, s, &h->layout);
-}
-
 static int named_edge(const struct topt_mesh *mesh, const struct topt_edge_end *from,
                       const struct topt_edge_end *to, enum topt_keep keep)
 {
@@ -253,48 +195,26 @@ static int named_edge(const struct topt_mesh *mesh, const struct topt_edge_end *
     return 1;
 }
 
-const struct topt_restriction topt_restrict_named = {named_op, named_hub, named_edge},
-                              topt_restrict_renamed = {named_op, named_hub, NULL};
-
-/* ---- one channel ------------------------------------------------------------------- */
-
-static int is_channel(const struct topt_splits *s, int d)
-{
-    return s->count[d] > 1 &&
-           (s->split[d] == TOPT_SPLIT_FEATURE || s->split[d] == TOPT_SPLIT_STAT);
-}
-
 /* All channels take the same axes; an axis takes one dimension, so two of them take
  * none. */
-static int by_one_name(const struct topt_mesh *mesh, const struct topt_splits *s,
-                       const struct topt_config *c)
+static int by_one_name(const struct topt_space_options *o, const struct topt_mesh *mesh,
+                       const struct topt_splits *s, const struct topt_config *c)
 {
     int channels = 0, split = 0;
     for (int d = 0; d < s->ndims; d++)
-        if (is_channel(s, d)) {
+        if (s->count[d] > 1 &&
+            (s->split[d] == TOPT_SPLIT_FEATURE || s->split[d] == TOPT_SPLIT_STAT)) {
             channels++;
             split |= axes_of(mesh, c, d) != 0;
         }
-    return channels < 2 || !split;
+    return by_names(o, mesh, s, c) && (channels < 2 || !split);
 }
 
-static int one_channel_op(const struct topt_space_options *o,
-                          const struct topt_mesh *mesh, const struct topt_op *op,
-                          const struct topt_config *c)
-{
-    struct topt_splits s = topt_splits_of_op(op);
-    return named_op(o, mesh, op, c) && by_one_name(mesh, &s, c);
-}
-
-static int one_channel_hub(const struct topt_space_options *o,
-                           const struct topt_mesh *mesh, const struct topt_splits *s,
-                           const struct topt_hub *h)
-{
-    return named_hub(o, mesh, s, h) && by_one_name(mesh, s, &h->layout);
-}
-
-const struct topt_restriction topt_restrict_one_channel = {one_channel_op,
-                                                           one_channel_hub, named_edge};
+const struct topt_restriction topt_restrict_named = {.splits = by_names,
+                                                     .edge = named_edge},
+                              topt_restrict_renamed = {.splits = by_names},
+                              topt_restrict_one_channel = {.splits = by_one_name,
+                                                           .edge = named_edge};
 
 /* ---- a framework's tensor parallelism ---------------------------------------------------- */
 
@@ -306,13 +226,6 @@ static int tensor_axes_take(const struct topt_space_options *o,
         if (c->dim[a] != dim)
             return 0;
     return 1;
-}
-
-static int tensor_allows_op(const struct topt_space_options *o,
-                            const struct topt_mesh *mesh, const struct topt_op *op,
-                            const struct topt_config *c)
-{
-    return !o->tensor || tensor_axes_take(o, mesh, o->tensor->op[op - op->model->op], c);
 }
 
 /* The space lists no sums: a hub that has one along the tensor axes is listed as whole there. */
@@ -334,16 +247,25 @@ static int tensor_gives_hub(const struct topt_space_options *o,
 int topt_allows_op(const struct topt_space_options *o, const struct topt_mesh *mesh,
                    const struct topt_op *op, const struct topt_config *c)
 {
-    return tensor_allows_op(o, mesh, op, c) &&
-           (!o->restriction || !o->restriction->op || o->restriction->op(o, mesh, op, c));
+    const struct topt_restriction *r = o->restriction;
+    if (o->tensor && !tensor_axes_take(o, mesh, o->tensor->op[op - op->model->op], c))
+        return 0;
+    if (!r)
+        return 1;
+    struct topt_splits s = {0};
+    if (r->splits)
+        s = topt_splits_of_op(op);
+    return (!c->zero || r->levels >> c->zero & 1) &&
+           (!r->splits || r->splits(o, mesh, &s, c)) && (!r->op || r->op(o, mesh, op, c));
 }
 
 int topt_allows_hub(const struct topt_space_options *o, const struct topt_mesh *mesh,
                     int tensor, const struct topt_splits *splits, struct topt_hub *h)
 {
+    const struct topt_restriction *r = o->restriction;
     return tensor_gives_hub(o, mesh, tensor, h) &&
-           (!o->restriction || !o->restriction->hub ||
-            o->restriction->hub(o, mesh, splits, h));
+           (!r || ((!r->splits || r->splits(o, mesh, splits, &h->layout)) &&
+                   (!r->hub || r->hub(mesh, h))));
 }
 
 int topt_allows_edge(const struct topt_space_options *o, const struct topt_mesh *mesh,

@@ -9,10 +9,12 @@
  * whether its arguments are allowed and sees nothing else, so that configurations of one
  * class are treated alike. */
 struct topt_restriction {
+    int levels; /* of enum topt_zero that are allowed beside none, as bits */
+    int (*splits)(const struct topt_space_options *o, const struct topt_mesh *mesh,
+                  const struct topt_splits *splits, const struct topt_config *c);
     int (*op)(const struct topt_space_options *o, const struct topt_mesh *mesh,
               const struct topt_op *op, const struct topt_config *c);
-    int (*hub)(const struct topt_space_options *o, const struct topt_mesh *mesh,
-               const struct topt_splits *splits, const struct topt_hub *h);
+    int (*hub)(const struct topt_mesh *mesh, const struct topt_hub *h);
     int (*edge)(const struct topt_mesh *mesh, const struct topt_edge_end *from,
                 const struct topt_edge_end *to, enum topt_keep keep);
 };

@@ -17,7 +17,6 @@
 enum { MAX_CONFIGS = 1 << 20 };
 
 struct lister {
-    const struct topt_config *only;
     const struct topt_mesh *mesh;
     const struct topt_splits *splits;
     const struct topt_space_options *options;
@@ -152,16 +151,6 @@ static int list_full(struct lister *l, struct topt_config *c, int axis)
     return 0;
 }
 
-/* How many of axes [lo, hi) the only configuration that is asked for gives to dimension 'd'; -1:
- * all are listed. */
-static int asked_for(const struct lister *l, int d, int lo, int hi)
-{
-    int n = 0;
-    for (int a = lo; l->only && a < hi; a++)
-        n += l->only->dim[a] == d;
-    return l->only ? n : -1;
-}
-
 /* Give axes [lo, hi) of a level: dimension 'd' takes some, the rest goes to later
  * ones. */
 static int list_level(struct lister *l, struct topt_config *c, int level, int d, int lo,
@@ -173,13 +162,12 @@ static int list_level(struct lister *l, struct topt_config *c, int level, int d,
             return add(l, c);
         return list_level(l, c, 1, 0, m->node_axes, m->naxes);
     }
-    int asked = asked_for(l, d, lo, hi);
-    if (asked <= 0 && list_level(l, c, level, d + 1, lo, hi))
+    if (list_level(l, c, level, d + 1, lo, hi))
         return -1;
-    if (!may_split(l, d) || asked == 0)
+    if (!may_split(l, d))
         return 0;
     int rc = 0, outside = batch_like(l->splits->split[d]);
-    for (int n = asked > 0 ? asked : 1; n <= (asked > 0 ? asked : hi - lo) && !rc; n++) {
+    for (int n = 1; n <= hi - lo && !rc; n++) {
         int first = outside ? lo : hi - n;
         for (int a = first; a < first + n; a++)
             c->dim[a] = (int8_t)d;
@@ -260,32 +248,30 @@ static int list_tables(struct lister *l)
     return rc;
 }
 
-/* 'only': as far as it is this one, of what canonical lists; NULL: all. */
-static int list_configs(const struct topt_mesh *mesh, const struct topt_splits *splits,
-                        const struct topt_space_options *options,
-                        const struct topt_config *only, struct topt_config_list *ret,
-                        struct topt_error *err)
+static struct lister lister_of(const struct topt_mesh *mesh,
+                               const struct topt_splits *splits,
+                               const struct topt_space_options *options,
+                               struct topt_config_list *list, struct topt_error *err)
 {
-    struct lister l = {.mesh = mesh,
-                       .only = only,
-                       .splits = splits,
-                       .options = options,
-                       .list = ret,
-                       .batch = batch_of(splits),
-                       .err = err};
+    *list = (struct topt_config_list){0};
+    return (struct lister){.mesh = mesh,
+                           .splits = splits,
+                           .options = options,
+                           .list = list,
+                           .batch = batch_of(splits),
+                           .err = err};
+}
+
+int topt_space_configs(const struct topt_mesh *mesh, const struct topt_splits *splits,
+                       const struct topt_space_options *options,
+                       struct topt_config_list *ret, struct topt_error *err)
+{
+    struct lister l = lister_of(mesh, splits, options, ret, err);
     struct topt_config c = topt_config_none();
-    *ret = (struct topt_config_list){0};
-    int rc;
-    switch (options->space) {
-    case TOPT_SPACE_CANONICAL:
-        rc = list_level(&l, &c, 0, 0, 0, mesh->node_axes) || list_tables(&l) ? -1 : 0;
-        break;
-    case TOPT_SPACE_UNIFORM:
-        rc = list_uniform(&l);
-        break;
-    default:
-        rc = list_full(&l, &c, 0);
-    }
+    int rc = options->space == TOPT_SPACE_UNIFORM           ? list_uniform(&l)
+             : options->space == TOPT_SPACE_FULL            ? list_full(&l, &c, 0)
+             : list_level(&l, &c, 0, 0, 0, mesh->node_axes) ? -1
+                                                            : list_tables(&l);
     if (rc) {
         free(ret->config);
         *ret = (struct topt_config_list){0};
@@ -293,33 +279,29 @@ static int list_configs(const struct topt_mesh *mesh, const struct topt_splits *
     return rc;
 }
 
-int topt_space_configs(const struct topt_mesh *mesh, const struct topt_splits *splits,
-                       const struct topt_space_options *options,
-                       struct topt_config_list *ret, struct topt_error *err)
+/* Would list_full, or list_level, list the configuration? */
+static int is_listed(const struct lister *l, const struct topt_config *c)
 {
-    return list_configs(mesh, splits, options, NULL, ret, err);
-}
-
-/* The number of configurations that list_full would list. */
-static int full_holds(const struct lister *l, const struct topt_config *c)
-{
-    for (int a = 0; a < l->mesh->naxes; a++)
-        if (c->dim[a] >= 0 && !may_split(l, c->dim[a]))
+    int canonical = l->options->space == TOPT_SPACE_CANONICAL;
+    for (int a = 0; a < l->mesh->naxes; a++) {
+        int inside = a && a != l->mesh->node_axes; /* of a level, not its first axis */
+        if ((c->dim[a] >= 0 && !may_split(l, c->dim[a])) ||
+            (canonical && inside && place_of(l, c->dim[a - 1]) > place_of(l, c->dim[a])))
             return 0;
+    }
     return has_work(l, c);
 }
 
 static int holds(const struct topt_mesh *mesh, const struct topt_space_options *options,
                  struct topt_splits splits, const struct topt_config *c)
 {
-    struct lister l = {
-        .mesh = mesh, .splits = &splits, .options = options, .batch = batch_of(&splits)};
     struct topt_config_list list;
-    if (options->space == TOPT_SPACE_FULL)
-        return full_holds(&l, c);
-    if (list_configs(mesh, &splits, options, c, &list, NULL))
-        return 0;
-    int found = listed(&list, c);
+    struct lister l = lister_of(mesh, &splits, options, &list, NULL);
+    int uniform = options->space == TOPT_SPACE_UNIFORM;
+    if (!uniform && is_listed(&l, c))
+        return 1;
+    int found = options->space != TOPT_SPACE_FULL &&
+                !(uniform ? list_uniform(&l) : list_tables(&l)) && listed(&list, c);
     free(list.config);
     return found;
 }
