@@ -428,8 +428,12 @@ int topt_fold_blocks(struct topt_problem *p, struct topt_error *err)
 
 void topt_unfold_blocks(struct topt_problem *p)
 {
-    for (int i = 0; p->multiplicity && i < p->nmultiplicities; i++)
-        topt_multiplicity_fini(&p->multiplicity[i]);
+    for (int i = 0; p->multiplicity && i < p->nmultiplicities; i++) {
+        free(p->multiplicity[i].own_first);
+        free(p->multiplicity[i].own_cost);
+        free(p->multiplicity[i].kept_first);
+        free(p->multiplicity[i].kept_cost);
+    }
     free(p->variable);
     free(p->domain);
     free(p->mirror);

@@ -151,15 +151,6 @@ int topt_multiplicities_charge(struct topt_problem *p, struct topt_error *err)
     return rc;
 }
 
-void topt_multiplicity_fini(struct multiplicity *t)
-{
-    free(t->own_first);
-    free(t->own_cost);
-    free(t->kept_first);
-    free(t->kept_cost);
-    *t = (struct multiplicity){.table = t->table, .times = t->times};
-}
-
 /* ---- under caps -------------------------------------------------------------------- */
 
 /* Does any alternative of a table need more than 'most'? */

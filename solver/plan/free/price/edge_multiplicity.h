@@ -26,6 +26,4 @@ int64_t topt_taken_recomputed(const struct topt_problem *p, struct taken_edge x)
 int64_t topt_table_recomputed_most(const struct topt_problem *p,
                                    const struct edge_table *e);
 
-void topt_multiplicity_fini(struct multiplicity *t);
-
 #endif

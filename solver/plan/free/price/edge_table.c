@@ -199,7 +199,6 @@ void topt_table_fini(struct edge_table *e)
     free(e->fact);
     free(e->end_bytes);
     free(e->number);
-    *e = (struct edge_table){.from = e->from, .to = e->to, .input = e->input};
 }
 
 int64_t topt_table_entries(const struct topt_problem *p, const struct edge_table *e)

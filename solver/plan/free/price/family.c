@@ -459,13 +459,6 @@ static int make_family(struct topt_problem *p, struct family *f, struct topt_err
     return rc;
 }
 
-void topt_family_fini(struct family *f)
-{
-    free(f->at);
-    for (int i = 0; i < SIDES; i++)
-        free(f->side[i].end);
-}
-
 /* Operators of a family are alike as such, hubs mostly have producers that are: those
  * families are chained, the latest first. */
 static int find_family(const struct topt_problem *p, int op, int tensor)

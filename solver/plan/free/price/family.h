@@ -10,6 +10,4 @@
 int topt_problem_family(struct topt_problem *p, int op, int tensor,
                         struct topt_error *err) TOPT_MUST_CHECK;
 
-void topt_family_fini(struct family *f);
-
 #endif

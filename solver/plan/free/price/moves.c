@@ -160,16 +160,6 @@ int topt_moves_number(const struct topt_problem *p, struct topt_moves *m,
     return *slot;
 }
 
-static int row_grow(struct row *r, int n)
-{
-    if (TOPT_RESIZE(r->ns, n) || TOPT_RESIZE(r->price, n) ||
-        (r->transient && TOPT_RESIZE(r->transient, n)))
-        return -1;
-    memset(r->price + r->n, 0, (size_t)(n - r->n));
-    r->n = n;
-    return 0;
-}
-
 static int find_orbits(const struct topt_problem *p, struct topt_moves *m)
 {
     m->orbits = topt_symmetry_bounds_of(p->symmetry_bounds, &m->shape, m->dims,
@@ -220,8 +210,13 @@ __attribute__((noinline)) static int ask_first(struct topt_problem *p,
                                                struct topt_error *err)
 {
     struct row *r = &m->row[from];
-    if (to >= r->n && row_grow(r, m->cap))
-        return topt_nomem(err, "edges");
+    if (to >= r->n) {
+        if (TOPT_RESIZE(r->ns, m->cap) || TOPT_RESIZE(r->price, m->cap) ||
+            (r->transient && TOPT_RESIZE(r->transient, m->cap)))
+            return topt_nomem(err, "edges");
+        memset(r->price + r->n, 0, (size_t)(m->cap - r->n));
+        r->n = m->cap;
+    }
     if (enough(p) == ASKED)
         return topt_moves_ask_exact(p, m, from, to, err);
     /* Bytes know axes by their names. */

@@ -195,22 +195,6 @@ static int64_t nearer(int64_t best, int64_t value, enum topt_side side, int64_t 
     return value < from && value > best ? value : best;
 }
 
-int64_t topt_nearest_transient(const struct topt_problem *p, enum topt_side side,
-                               int64_t from)
-{
-    int64_t best = side == TOPT_ABOVE ? INT64_MAX : -1;
-    for (int i = 0; i < p->ndomains; i++)
-        for (int c = 0; c < p->domain[i].n; c++)
-            best = nearer(best, p->domain[i].at[c].transient, side, from);
-    for (int code = 0; code < TOPT_TRANSIENT_CODES; code++)
-        for (int i = 0; i < p->ntables; i++)
-            if (p->table[i].occurs[code / 64] >> code % 64 & 1) {
-                best = nearer(best, topt_transient_of(code), side, from);
-                break;
-            }
-    return best;
-}
-
 int64_t topt_nearest_crossing(const struct topt_problem *p, enum topt_side side,
                               int64_t from)
 {
@@ -218,6 +202,23 @@ int64_t topt_nearest_crossing(const struct topt_problem *p, enum topt_side side,
     for (int i = 0; i < p->ndomains; i++)
         for (int c = 0; c < p->domain[i].n; c++)
             best = nearer(best, p->domain[i].at[c].waiting, side, from);
+    return best;
+}
+
+int64_t topt_nearest_transient(const struct topt_problem *p, enum topt_side side,
+                               int64_t from)
+{
+    int64_t best = side == TOPT_ABOVE ? INT64_MAX : -1;
+    uint64_t occurs[TOPT_TRANSIENT_CODES / 64] = {0};
+    for (int i = 0; i < p->ndomains; i++)
+        for (int c = 0; c < p->domain[i].n; c++)
+            best = nearer(best, p->domain[i].at[c].transient, side, from);
+    for (int i = 0; i < p->ntables; i++)
+        for (int k = 0; k < TOPT_TRANSIENT_CODES / 64; k++)
+            occurs[k] |= p->table[i].occurs[k];
+    for (int code = 0; code < TOPT_TRANSIENT_CODES; code++)
+        if (occurs[code / 64] >> code % 64 & 1)
+            best = nearer(best, topt_transient_of(code), side, from);
     return best;
 }
 

@@ -94,12 +94,6 @@ static int weigh(struct hull_search *x, struct topt_scalarization by,
                : 0;
 }
 
-static int is_wanted(const struct hull_search *x, struct segment s)
-{
-    return s.small.memory < s.fast.memory && s.fast.time < s.small.time &&
-           s.small.memory <= x->o->limit.memory && s.fast.time <= x->o->limit.time;
-}
-
 /* Weigh by the line through both ends; what is below it parts the segment, where it is by
  * enough. */
 static int part_segment(struct hull_search *x, struct segment s)
@@ -136,7 +130,10 @@ static int weigh_all(struct hull_search *x, int *ret_some)
     x->next[x->n++] = (struct segment){small, fast};
     while (*ret_some && x->done < x->n && x->h->n < HULL_PASSES) {
         struct segment s = x->next[x->done++];
-        if (is_wanted(x, s) && part_segment(x, s))
+        int wanted = s.small.memory < s.fast.memory && s.fast.time < s.small.time &&
+                     s.small.memory <= x->o->limit.memory &&
+                     s.fast.time <= x->o->limit.time;
+        if (wanted && part_segment(x, s))
             return -1;
     }
     return 0;

@@ -122,26 +122,21 @@ static enum lazy_step update_fastest(struct lazy_pricing *lazy, int64_t left, in
 
 /* ---- orbits ------------------------------------------------------------------------ */
 
-/* Set the limits of a proof that nothing is as good as is wanted: a part of the tolerance,
- * beyond which no strategy is of interest. */
-static void set_proof_options(struct lazy_fastest *s)
-{
-    int64_t aim = aim_of(s);
-    set_own_options(s);
-    if (aim == INT64_MAX || s->own.epsilon <= 0)
-        return;
-    s->own.epsilon /= PROOF_PART;
-    s->own.time_limit = (int64_t)((double)aim * (1 + s->own.epsilon)) + 2;
-    s->known.time = s->own.time_limit;
-}
-
 /* Search orbits.  '*ret_some': may any strategy that they stand for be as good as is wanted?
  * None is faster than the certificate's bound. */
 static int search_orbits(struct lazy_fastest *s, struct topt_problem *part, int *ret_some,
                          struct topt_certificate *ret)
 {
     struct topt_solutions found = {0};
-    set_proof_options(s);
+    int64_t aim = aim_of(s);
+    set_own_options(s);
+    if (aim < INT64_MAX && s->own.epsilon > 0) {
+        /* A proof that nothing is as good as is wanted has a part of the tolerance, beyond which no
+         * strategy is of interest. */
+        s->own.epsilon /= PROOF_PART;
+        s->own.time_limit = (int64_t)((double)aim * (1 + s->own.epsilon)) + 2;
+        s->known.time = s->own.time_limit;
+    }
     if (topt_cap_search_fastest(part, &s->own, &found, s->lazy.err))
         return -1;
     *ret_some = found.n && found.certificate.bound_ns <= aim_of(s);

@@ -104,18 +104,13 @@ static int add(struct lister *l, const struct topt_config *c)
 {
     if (!has_work(l, c) || (l->new_only && listed(l->list, c)))
         return 0;
-    if (l->list->n == l->cap) {
-        int cap = l->cap ? 2 * l->cap : 64;
-        if (cap > MAX_CONFIGS)
-            return topt_fail(
-                l->err, TOPT_ERR_LIMIT,
-                "more than %d configurations of one operator; choose a smaller "
-                "space",
-                MAX_CONFIGS);
-        if (TOPT_RESIZE(l->list->config, cap))
-            return topt_fail(l->err, TOPT_ERR_NOMEM, "no memory for configurations");
-        l->cap = cap;
-    }
+    if (l->list->n == MAX_CONFIGS)
+        return topt_fail(l->err, TOPT_ERR_LIMIT,
+                         "more than %d configurations of one operator; choose a smaller "
+                         "space",
+                         MAX_CONFIGS);
+    if (TOPT_ROOM(l->list->config, l->list->n, l->cap, 64))
+        return topt_fail(l->err, TOPT_ERR_NOMEM, "no memory for configurations");
     l->list->config[l->list->n++] = *c;
     return 0;
 }
