@@ -10,6 +10,7 @@
 
 #include "topt_json.h"
 #include "topt_pool.h"
+#include "topt_search.h"
 #include "topt_search_cmd.h"
 #include "topt_text.h"
 

@@ -11,6 +11,7 @@
 #include "topt_export.h"
 #include "topt_pool.h"
 #include "topt_json.h"
+#include "topt_search.h"
 #include "topt_text.h"
 
 enum { MAX_PLAN_FILE = 64 << 20 };

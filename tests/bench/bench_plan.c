@@ -8,7 +8,7 @@
  * its own for every row.  A row that is not done within a limit of processor time says in which
  * phase it was.  Rows of a series end in a slope.  Then what the smaller spaces lose: the least
  * memory, and the fastest within a quarter more than full's least. */
-#include "problem_stats.h"
+#include "free.h"
 #include "bench.h"
 
 #include <inttypes.h>
@@ -17,13 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "certificate.h"
 #include "grid.h"
 #include "grid_data.h"
 #include "planning.h"
-#include "problem.h"
-#include "solutions.h"
-#include "solve.h"
 #include "space.h"
 #include "topt_plan.h"
 #include "topt_choices.h"

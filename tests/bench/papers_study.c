@@ -1,14 +1,9 @@
 /* papers_study.c - the questions of the papers' figures, put to problems that are made once. */
 #include "algorithm.h"
-#include "certificate.h"
+#include "free.h"
 #include "grid.h"
 #include "grid_data.h"
 #include "planning.h"
-#include "problem.h"
-#include "problem_stats.h"
-#include "restrict.h"
-#include "solutions.h"
-#include "solve.h"
 #include "space.h"
 #include "topt_choices.h"
 #include "topt_plan.h"
@@ -89,21 +84,13 @@ static int splits_rows(const struct topt_splits *s, const struct topt_mesh *mesh
     return 0;
 }
 
-static int op_allowed(const struct topt_space_options *o, const struct topt_mesh *mesh,
-                      const struct topt_op *op, const struct topt_config *c)
+static int splits_allowed(const struct topt_space_options *o,
+                          const struct topt_mesh *mesh, const struct topt_splits *s,
+                          const struct topt_config *c)
 {
     const struct study_restriction *r = (const struct study_restriction *)o->restriction;
-    struct topt_splits s = topt_splits_of_op(op);
-    return !splits_rows(&s, mesh, c) &&
-           (!r->system || !r->system->op || r->system->op(o, mesh, op, c));
-}
-
-static int hub_allowed(const struct topt_space_options *o, const struct topt_mesh *mesh,
-                       const struct topt_splits *s, const struct topt_hub *h)
-{
-    const struct study_restriction *r = (const struct study_restriction *)o->restriction;
-    return !splits_rows(s, mesh, &h->layout) &&
-           (!r->system || !r->system->hub || r->system->hub(o, mesh, s, h));
+    return !splits_rows(s, mesh, c) &&
+           (!r->system || !r->system->splits || r->system->splits(o, mesh, s, c));
 }
 
 static void leave_out_rows(struct study *s)
@@ -114,9 +101,11 @@ static void leave_out_rows(struct study *s)
     else
         s->algorithm.factors = TOPT_FACTORS_ALL;
     s->restriction.system = s->algorithm.restriction;
-    s->restriction.all = (struct topt_restriction){
-        op_allowed, hub_allowed,
-        s->restriction.system ? s->restriction.system->edge : NULL};
+    if (s->restriction.system)
+        s->restriction.all = *s->restriction.system;
+    else
+        s->restriction.all.levels = -1;
+    s->restriction.all.splits = splits_allowed;
     s->algorithm.restriction = &s->restriction.all;
     s->shape.algorithm = &s->algorithm;
 }

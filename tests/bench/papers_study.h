@@ -2,7 +2,7 @@
 #ifndef TOPT_PAPERS_STUDY_H
 #define TOPT_PAPERS_STUDY_H
 
-#include "problem_stats.h"
+#include "free.h"
 #include "algorithm.h"
 #include "grid_data.h"
 #include "planning.h"

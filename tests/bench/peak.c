@@ -2,7 +2,7 @@
  * of its degrees. */
 #include "grid.h"
 #include "grid_data.h"
-#include "solutions.h"
+#include "free.h"
 #include "peak.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #define TOPT_BENCH_PEAK_H
 
 #include "grid_data.h"
-#include "solutions.h"
+#include "free.h"
 
 struct peak {
     struct topt_strategy_cost cost;

@@ -13,7 +13,7 @@
 #include "grid.h"
 #include "grid_data.h"
 #include "planning.h"
-#include "solutions.h"
+#include "free.h"
 #include "chart_svg.h"
 #include "hw_impl.h"
 #include "peak.h"

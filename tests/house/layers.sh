@@ -2,8 +2,9 @@
 # layers.sh ROOT - includes go downward only, by the table below (docs/ARCHITECTURE.md).
 #
 # A room is a folder of sources.  Every #include "x.h" must name a header of the room itself
-# or of a room that it may know; across parts only a topt_*.h may be included.  Libraries
-# belong to parts, too: only the runtime knows MPI, only the daemon knows HTTP and SQL.
+# or of a room that it may know; across parts only a topt_*.h may be included.  A file may know
+# more than its room: of the planner only plan/free and plan/uniform/uniform.c know the search.
+# Libraries belong to parts, too: only the runtime knows MPI, only the daemon knows HTTP and SQL.
 set -euo pipefail
 cd "$1"
 
@@ -25,23 +26,26 @@ declare -A knows=(
     [solver/search/oracle]="common solver/search solver/search/problem"
     [solver/search/io]="common solver/search solver/search/problem"
     [solver/show]="common"
-    [solver/plan/space]="common solver/model solver/layout solver/lower solver/search"
-    [solver/plan/price]="common solver/model solver/layout solver/lower solver/search solver/plan/space"
-    [solver/plan/solve]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price"
-    [solver/plan/request]="common solver/model solver/layout solver/lower solver/search solver/plan/space"
-    [solver/plan/grid]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request"
-    [solver/plan/uniform]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid"
-    [solver/plan/report]="common solver/show solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/simulate"
-    [solver/plan/ask]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/uniform solver/plan/report solver/show solver/simulate"
-    [solver/plan/explain]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/uniform solver/plan/report solver/plan/ask solver/show solver/simulate"
-    [solver/plan/unequal]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/uniform solver/plan/report solver/plan/ask"
-    [solver/plan/export]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/uniform solver/plan/report solver/show solver/simulate"
+    [solver/plan/space]="common solver/model solver/layout solver/lower"
+    [solver/plan/free]="common solver/model solver/layout solver/lower solver/search solver/plan/space"
+    [solver/plan/free/space]="common solver/model solver/layout solver/lower solver/plan/space solver/plan/free"
+    [solver/plan/free/price]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/free solver/plan/free/space"
+    [solver/plan/free/solve]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/free solver/plan/free/price"
+    [solver/plan/request]="common solver/model solver/layout solver/lower solver/plan/space solver/plan/free"
+    [solver/plan/grid]="common solver/model solver/layout solver/lower solver/plan/space solver/plan/free solver/plan/request"
+    [solver/plan/uniform]="common solver/model solver/layout solver/lower solver/plan/space solver/plan/free solver/plan/request solver/plan/grid"
+    [solver/plan/uniform/uniform.c]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/free solver/plan/request solver/plan/grid solver/plan/uniform"
+    [solver/plan/report]="common solver/show solver/model solver/layout solver/lower solver/plan/space solver/plan/free solver/plan/request solver/plan/grid solver/simulate"
+    [solver/plan/ask]="common solver/model solver/layout solver/lower solver/plan/space solver/plan/free solver/plan/request solver/plan/grid solver/plan/uniform solver/plan/report solver/show solver/simulate"
+    [solver/plan/explain]="common solver/model solver/layout solver/lower solver/plan/space solver/plan/free solver/plan/request solver/plan/grid solver/plan/uniform solver/plan/report solver/plan/ask solver/show solver/simulate"
+    [solver/plan/unequal]="common solver/model solver/layout solver/lower solver/plan/space solver/plan/free solver/plan/request solver/plan/grid solver/plan/uniform solver/plan/report solver/plan/ask"
+    [solver/plan/export]="common solver/model solver/layout solver/lower solver/plan/space solver/plan/free solver/plan/request solver/plan/grid solver/plan/uniform solver/plan/report solver/show solver/simulate"
     [solver/launch]="common solver/model"
-    [solver/cli]="common solver/model solver/layout solver/lower solver/search solver/search/io solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/uniform solver/plan/report solver/plan/ask solver/plan/explain solver/plan/export solver/launch solver/show solver/simulate solver/systems/accpar solver/systems/parallax solver/systems/flexflow solver/plan/unequal"
-    [runtime]="common solver/model solver/layout solver/lower solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/report solver/plan/ask solver/plan/explain solver/plan/export solver/show"
-    [solver/systems/accpar]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/ask"
+    [solver/cli]="common solver/model solver/layout solver/lower solver/search solver/search/io solver/plan/space solver/plan/free solver/plan/request solver/plan/grid solver/plan/uniform solver/plan/report solver/plan/ask solver/plan/explain solver/plan/export solver/launch solver/show solver/simulate solver/systems/accpar solver/systems/parallax solver/systems/flexflow solver/plan/unequal"
+    [runtime]="common solver/model solver/layout solver/lower solver/plan/space solver/plan/free solver/plan/request solver/plan/grid solver/plan/report solver/plan/ask solver/plan/explain solver/plan/export solver/show"
+    [solver/systems/accpar]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/free solver/plan/request solver/plan/ask"
     [solver/systems/parallax]="common"
-    [solver/systems/flexflow]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/ask"
+    [solver/systems/flexflow]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/free solver/plan/request solver/plan/ask"
     [daemon/config]="common"
     [daemon/access]="common"
     [daemon/ask]="common"
@@ -51,8 +55,8 @@ declare -A knows=(
     [daemon/work]="common daemon/ask"
     [daemon/api]="common daemon daemon/config daemon/access daemon/ask daemon/site daemon/store daemon/work solver/show"
     [daemon/net]="common daemon/config daemon/access daemon/ask daemon/site daemon/store daemon/work daemon/api"
-    [daemon/worker]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/uniform solver/plan/report solver/plan/ask solver/plan/explain solver/plan/unequal solver/cli daemon/ask daemon/work solver/show"
-    [daemon/client]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/uniform solver/plan/report solver/plan/ask solver/plan/explain solver/cli daemon/api solver/show daemon/site"
+    [daemon/worker]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/free solver/plan/request solver/plan/grid solver/plan/uniform solver/plan/report solver/plan/ask solver/plan/explain solver/plan/unequal solver/cli daemon/ask daemon/work solver/show"
+    [daemon/client]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/free solver/plan/request solver/plan/grid solver/plan/uniform solver/plan/report solver/plan/ask solver/plan/explain solver/cli daemon/api solver/show daemon/site"
     [daemon]="common daemon/config daemon/access daemon/ask daemon/site daemon/store daemon/work daemon/api daemon/net"
     [slurm_plugin]="common"
 )
@@ -79,9 +83,9 @@ while IFS= read -r f; do
     files+=("$f")
 done < <(find common solver runtime daemon slurm_plugin -name '*.[ch]' 2>/dev/null | sort)
 
-room_of() # FILE: the longest room that holds it
+room_of() # FILE: the longest room that holds it, which may be the file alone
 {
-    room=${1%/*}
+    room=$1
     while [ -z "${knows[$room]+set}" ]; do
         case $room in
             */*) room=${room%/*} ;;

@@ -8,13 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "certificate.h"
+#include "free.h"
 #include "grid.h"
 #include "grid_data.h"
 #include "grid_solve.h"
 #include "planning.h"
 #include "request.h"
-#include "solutions.h"
 #include "topt_export.h"
 #include "topt_plan.h"
 #include "topt_choices.h"

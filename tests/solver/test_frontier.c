@@ -5,15 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "problem_stats.h"
+#include "free.h"
 #include "caps.h"
 #include "grid.h"
 #include "grid_data.h"
 #include "grid_solve.h"
 #include "planning.h"
-#include "problem.h"
-#include "solutions.h"
-#include "solve.h"
 #include "topt_export.h"
 #include "topt_plan.h"
 #include "topt_choices.h"

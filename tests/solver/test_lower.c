@@ -3,11 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "problem_stats.h"
+#include "free.h"
 #include "grid.h"
 #include "grid_data.h"
 #include "planning.h"
-#include "problem.h"
 #include "topt_plan.h"
 #include "topt_choices.h"
 #include "evaluated.h"

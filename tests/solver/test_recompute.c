@@ -5,15 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "problem_stats.h"
+#include "free.h"
 #include "caps.h"
-#include "certificate.h"
 #include "grid.h"
 #include "grid_data.h"
 #include "planning.h"
-#include "problem.h"
-#include "solutions.h"
-#include "solve.h"
 #include "space.h"
 #include "topt_plan.h"
 #include "topt_choices.h"

@@ -9,8 +9,7 @@
 #include <string.h>
 
 #include "grid_data.h"
-#include "problem.h"
-#include "problem_stats.h"
+#include "free.h"
 #include "topt_choices.h"
 #include "topt_plan.h"
 #include "grid.h"

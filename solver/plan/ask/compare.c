@@ -9,7 +9,7 @@
  * heuristic, ours is the best of what any row found there. */
 #include "algorithm.h"
 #include "answer.h"
-#include "certificate.h"
+#include "free.h"
 #include "compare_words.h"
 #include "plan_check.h"
 #include "gpu_count.h"
@@ -19,8 +19,6 @@
 #include "planning.h"
 #include "names.h"
 #include "request.h"
-#include "restrict.h"
-#include "solutions.h"
 #include "strategy_words.h"
 #include "topt_minmax.h"
 #include "topt_plan.h"

@@ -14,7 +14,6 @@
 #include "memo.h"
 #include "planning.h"
 #include "request.h"
-#include "space.h"
 #include "tradeoff.h"
 #include "topt_choices.h"
 #include "topt_framework.h"

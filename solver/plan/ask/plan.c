@@ -6,7 +6,6 @@
 #include "grid_data.h"
 #include "planning.h"
 #include "request.h"
-#include "space.h"
 #include "tradeoff.h"
 #include "topt_choices.h"
 #include "topt_framework.h"

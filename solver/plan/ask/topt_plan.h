@@ -12,7 +12,6 @@
 #include "topt_memo.h"
 #include "topt_plan_doc.h"
 #include "topt_question.h"
-#include "topt_search.h"
 
 /* Answer a request of any mode.  Of those that find one plan:
  *  0 and '*ret' the answer, a new reference:

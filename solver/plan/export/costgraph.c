@@ -18,16 +18,11 @@
  * it nothing: an operator has one configuration there, an edge one class at both ends.
  * Edges lead from the operator that was seen first to the other, so that there is no
  * circle. */
-#include "caps.h"
+#include "free.h"
 #include "grid.h"
 #include "grid_data.h"
 #include "planning.h"
-#include "problem.h"
-#include "problem_data.h"
-#include "problem_stats.h"
 #include "request.h"
-#include "solutions.h"
-#include "solve.h"
 #include "topt_array.h"
 #include "topt_export.h"
 #include "topt_question.h"

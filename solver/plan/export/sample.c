@@ -5,10 +5,8 @@
 #include "grid.h"
 #include "grid_data.h"
 #include "planning.h"
-#include "problem.h"
-#include "problem_stats.h"
+#include "free.h"
 #include "request.h"
-#include "solutions.h"
 #include "topt_export.h"
 #include "topt_question.h"
 

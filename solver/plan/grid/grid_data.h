@@ -5,7 +5,7 @@
 
 #include "algorithm.h"
 #include "planning.h"
-#include "solutions.h"
+#include "free.h"
 
 enum topt_goal {
     TOPT_GOAL_FRONTIER,

@@ -4,7 +4,7 @@
 #include "variants.h"
 #include "grid_data.h"
 #include "request.h"
-#include "solutions.h"
+#include "free.h"
 #include "topt_array.h"
 #include "topt_choices.h"
 #include "topt_framework.h"

@@ -4,10 +4,8 @@
  * same routes), the devices, and per operator the dimension each axis splits.  Reading
  * checks it as if a stranger had written it, and lowers it. */
 #include "document.h"
-#include "certificate.h"
+#include "free.h"
 #include "names.h"
-#include "problem_stats.h"
-#include "solutions.h"
 #include "strategy_words.h"
 #include "topt_choices.h"
 #include "topt_framework.h"

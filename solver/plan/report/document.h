@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "solutions.h"
+#include "free.h"
 #include "topt_choices.h"
 #include "topt_framework.h"
 

@@ -8,7 +8,7 @@
 #include "grid.h"
 #include "grid_data.h"
 #include "planning.h"
-#include "solutions.h"
+#include "free.h"
 #include "topt_pool.h"
 
 #include <stdlib.h>

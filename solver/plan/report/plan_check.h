@@ -4,7 +4,7 @@
 #define TOPT_PLAN_CHECK_H
 
 #include "planning.h"
-#include "solutions.h"
+#include "free.h"
 
 /* A solution and its mesh. */
 struct topt_placed {

@@ -4,7 +4,7 @@
  * "spatial" over an image, "tensor" over features, "same" devices that repeat the same
  * computation. */
 #include "strategy_words.h"
-#include "solutions.h"
+#include "free.h"
 #include "topt_framework.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef TOPT_STRATEGY_WORDS_H
 #define TOPT_STRATEGY_WORDS_H
 
-#include "solutions.h"
+#include "free.h"
 #include "topt_framework.h"
 #include "topt_text.h"
 

@@ -3,7 +3,7 @@
 #include "request.h"
 #include "algorithm.h"
 #include "pins.h"
-#include "space.h"
+#include "free.h"
 #include "topt_choices.h"
 #include "topt_framework.h"
 #include "topt_question.h"

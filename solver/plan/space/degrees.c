@@ -1,5 +1,6 @@
 /* degrees.c - what is chosen once for the whole model. */
 #include "degrees.h"
+#include "topt_choices.h"
 
 struct topt_degrees topt_degrees_none(void)
 {
@@ -33,4 +34,11 @@ int topt_degrees_data_axes(const struct topt_mesh *mesh, const struct topt_degre
     for (int64_t ranks = 1; axes < mesh->naxes && ranks < d->data; axes++)
         ranks *= mesh->size[axes];
     return axes;
+}
+
+enum topt_space topt_space_resolve(enum topt_space s, int devices)
+{
+    if (s != TOPT_SPACE_AUTO)
+        return s;
+    return devices <= 16 ? TOPT_SPACE_FULL : TOPT_SPACE_CANONICAL;
 }

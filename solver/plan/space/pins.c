@@ -223,11 +223,6 @@ void topt_pins_fini(struct topt_pins *p)
 
 /* ---- of a model -------------------------------------------------------------------- */
 
-static int names(const struct topt_pin *p, const char *op)
-{
-    return !strcmp(p->name, op) || !fnmatch(p->name, op, 0);
-}
-
 static int dim_of(const struct topt_op *op, const char *name)
 {
     for (int d = 0; d < op->spec->ndims; d++)
@@ -264,19 +259,16 @@ static const char *own_name(const struct topt_op *op)
 static void put_names(struct topt_text *t, const struct topt_model *m)
 {
     enum { SHOWN = 14 };
-    const char *told[SHOWN];
-    int n = 0, more = 0;
-    for (int i = 0; i < m->nops && !more; i++) {
+    int n = 0;
+    for (int i = 0; i < m->nops && n <= SHOWN; i++) {
         const char *name = own_name(&m->op[i]);
         int k = 0;
-        while (k < n && strcmp(told[k], name))
+        while (strcmp(own_name(&m->op[k]), name))
             k++;
-        if (k < n)
-            continue;
-        more = n == SHOWN;
-        topt_text_add(t, "%s%s", n ? ", " : "", more ? "..." : name);
-        if (!more)
-            told[n++] = name;
+        if (k == i) {
+            topt_text_add(t, "%s%s", n ? ", " : "", n < SHOWN ? name : "...");
+            n++;
+        }
     }
 }
 
@@ -307,7 +299,9 @@ static int find_ops(struct topt_pins *p, const struct topt_model *m,
     for (int k = 0; k < p->n; k++) {
         int any = 0;
         for (int i = 0; i < m->nops; i++) {
-            if (!names(&p->pin[k], m->op[i].name))
+            const char *name = m->op[i].name;
+            if (strcmp(p->pin[k].name, name) != 0 &&
+                fnmatch(p->pin[k].name, name, 0) != 0)
                 continue;
             if (check_dims(&p->pin[k], &m->op[i], err))
                 return -1;
@@ -360,9 +354,9 @@ int topt_pins_init(struct topt_pins *p, const char *text, const struct topt_mode
 
 /* ---- configurations ---------------------------------------------------------------- */
 
-static void count_parts(const struct topt_op *op, const struct topt_mesh *mesh,
-                        const struct topt_config *c, int64_t parts[TOPT_MAX_OPDIMS],
-                        int64_t *same)
+void topt_pin_parts(const struct topt_op *op, const struct topt_mesh *mesh,
+                    const struct topt_config *c, int64_t parts[TOPT_MAX_OPDIMS],
+                    int64_t *same)
 {
     *same = 1;
     for (int d = 0; d < op->spec->ndims; d++)
@@ -423,11 +417,11 @@ static int same_ways(const struct topt_pin *p, const struct topt_op *op,
            tensor == p->tensor && same == p->same;
 }
 
-static int matches(const struct topt_pin *p, const struct topt_op *op,
-                   const struct topt_mesh *mesh, const struct topt_config *c)
+int topt_pin_matches(const struct topt_pin *p, const struct topt_op *op,
+                     const struct topt_mesh *mesh, const struct topt_config *c)
 {
     int64_t parts[TOPT_MAX_OPDIMS], same;
-    count_parts(op, mesh, c, parts, &same);
+    topt_pin_parts(op, mesh, c, parts, &same);
     return p->ways ? same_ways(p, op, parts, same) : same_parts(p, op, mesh, c, parts);
 }
 
@@ -442,131 +436,5 @@ int topt_pins_allow(const struct topt_pins *p, int alike, int op,
 {
     int k = topt_pins_at(p, alike, op);
     return k < 0 || ((p->pin[k].zero < 0 || p->pin[k].zero == c->zero) &&
-                     matches(&p->pin[k], of, mesh, c));
-}
-
-/* ---- what is possible -------------------------------------------------------------- */
-
-/* The configurations of an operator, of the uniform space those of all cuts. */
-static int list(const struct topt_op *op, const struct topt_mesh *mesh,
-                const struct topt_space_options *options, int cut,
-                struct topt_config_list *ret, struct topt_error *err)
-{
-    struct topt_space_options o = *options;
-    struct topt_splits s = topt_splits_of_op(op);
-    o.cut = cut;
-    return topt_space_configs(mesh, &s, &o, ret, err);
-}
-
-static int last_cut(const struct topt_mesh *mesh, const struct topt_space_options *o)
-{
-    return o->space == TOPT_SPACE_UNIFORM ? mesh->naxes : 0;
-}
-
-/* Operators that are alike and have the same pin are looked at once. */
-static int looked_at(const struct topt_pins *p, const struct topt_model *m, int op)
-{
-    for (int i = 0; i < op; i++)
-        if (p->at[i] == p->at[op] && m->alike[i] == m->alike[op])
-            return i;
-    return -1;
-}
-
-int topt_pins_see(const struct topt_pins *p, const struct topt_model *m,
-                  const struct topt_mesh *mesh, const struct topt_space_options *o,
-                  uint8_t *seen, struct topt_error *err)
-{
-    for (int i = 0; i < m->nops; i++) {
-        struct topt_config_list all;
-        int like = p->at[i] >= 0 ? looked_at(p, m, i) : -1;
-        if (like >= 0)
-            seen[i] |= seen[like];
-        for (int cut = 0;
-             p->at[i] >= 0 && like < 0 && !seen[i] && cut <= last_cut(mesh, o); cut++) {
-            if (list(&m->op[i], mesh, o, cut, &all, err))
-                return -1;
-            for (int k = 0; k < all.n && !seen[i]; k++)
-                seen[i] =
-                    (uint8_t)matches(&p->pin[p->at[i]], &m->op[i], mesh, &all.config[k]);
-            free(all.config);
-        }
-    }
-    return 0;
-}
-
-/* "b:2,n:4" */
-static void put_parts(struct topt_text *t, const struct topt_op *op,
-                      const struct topt_mesh *mesh, const struct topt_config *c)
-{
-    int64_t parts[TOPT_MAX_OPDIMS], same;
-    int any = 0;
-    count_parts(op, mesh, c, parts, &same);
-    for (int d = 0; d < op->spec->ndims; d++)
-        if (parts[d] > 1)
-            topt_text_add(t, "%s%s:%lld", any++ ? "," : "", op->spec->dim[d].name,
-                          (long long)parts[d]);
-    if (!any)
-        topt_text_add(t, "same %lld", (long long)same);
-}
-
-static int same_counts(const struct topt_op *op, const struct topt_mesh *mesh,
-                       const struct topt_config *a, const struct topt_config *b)
-{
-    int64_t x[TOPT_MAX_OPDIMS] = {0}, y[TOPT_MAX_OPDIMS] = {0}, same;
-    count_parts(op, mesh, a, x, &same);
-    count_parts(op, mesh, b, y, &same);
-    return !memcmp(x, y, sizeof x);
-}
-
-/* A few, those that use most devices first as the space lists them. */
-static int put_possible(struct topt_text *t, const struct topt_op *op,
-                        const struct topt_mesh *mesh, const struct topt_space_options *o,
-                        struct topt_error *err)
-{
-    enum { SHOWN = 12 };
-    struct topt_config told[SHOWN];
-    int n = 0, more = 0;
-    for (int cut = 0; cut <= last_cut(mesh, o); cut++) {
-        struct topt_config_list all;
-        if (list(op, mesh, o, cut, &all, err))
-            return -1;
-        for (int k = 0; k < all.n; k++) {
-            int i = 0;
-            while (i < n && !same_counts(op, mesh, &told[i], &all.config[k]))
-                i++;
-            if (i < n)
-                continue;
-            if (n == SHOWN) {
-                more = 1;
-                break;
-            }
-            topt_text_add(t, n ? " | " : "");
-            put_parts(t, op, mesh, &all.config[k]);
-            told[n++] = all.config[k];
-        }
-        free(all.config);
-    }
-    if (more)
-        topt_text_add(t, " | ...");
-    return 0;
-}
-
-int topt_pins_fail(const struct topt_pins *p, const struct topt_model *m,
-                   const struct topt_mesh *mesh, const struct topt_space_options *o,
-                   const uint8_t *seen, struct topt_error *err)
-{
-    struct topt_text t = {0};
-    int i = 0;
-    while (i < m->nops && (p->at[i] < 0 || seen[i]))
-        i++;
-    if (i == m->nops)
-        return 0;
-    int rc = put_possible(&t, &m->op[i], mesh, o, err);
-    if (!rc)
-        topt_fail(err, TOPT_ERR_USAGE,
-                  "--pin %s: '%s' can't be split so on %d GPU%s; possible: %s",
-                  p->pin[p->at[i]].name, m->op[i].name, mesh->devices,
-                  mesh->devices > 1 ? "s" : "", t.s ? t.s : "");
-    topt_text_fini(&t);
-    return -1;
+                     topt_pin_matches(&p->pin[k], of, mesh, c));
 }

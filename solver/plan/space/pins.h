@@ -9,7 +9,7 @@
 #ifndef TOPT_PINS_H
 #define TOPT_PINS_H
 
-#include "space.h"
+#include "topt_lower.h"
 
 enum { TOPT_PIN_NAME = 96, TOPT_PIN_DIM = 16 };
 
@@ -49,14 +49,12 @@ int topt_pins_allow(const struct topt_pins *p, int alike, int op,
 /* The pin of an operator; -1: none. */
 int topt_pins_at(const struct topt_pins *p, int alike, int op);
 
-/* Is each pin possible for each of its operators in a space on some mesh, as far as these have
- * been seen?  Marks in 'seen', by operator. */
-int topt_pins_see(const struct topt_pins *p, const struct topt_model *m,
-                  const struct topt_mesh *mesh, const struct topt_space_options *o,
-                  uint8_t *seen, struct topt_error *err) TOPT_MUST_CHECK;
-/* Fails with the first operator that was not marked, and what is possible for it on a mesh. */
-int topt_pins_fail(const struct topt_pins *p, const struct topt_model *m,
-                   const struct topt_mesh *mesh, const struct topt_space_options *o,
-                   const uint8_t *seen, struct topt_error *err) TOPT_MUST_CHECK;
+/* How many parts a configuration makes of each dimension, and how many devices do the same. */
+void topt_pin_parts(const struct topt_op *op, const struct topt_mesh *mesh,
+                    const struct topt_config *c, int64_t parts[TOPT_MAX_OPDIMS],
+                    int64_t *same);
+/* Does a configuration split the operator as the pin says, whatever its level of sharding? */
+int topt_pin_matches(const struct topt_pin *p, const struct topt_op *op,
+                     const struct topt_mesh *mesh, const struct topt_config *c);
 
 #endif

@@ -17,6 +17,9 @@ struct mapper {
     struct topt_tensor_map *map;
     uint8_t *split; /* by tensor: its features are */
     uint8_t *slots; /* ... or it holds tokens by expert */
+    int8_t
+        *wanted; /* what its consumers want: a dimension of it or -1, or UNSEEN, MIXED */
+    uint8_t *whole; /* all of them want it whole */
 };
 
 static void refuse(struct mapper *x, const char *fmt, ...) TOPT_PRINTF(2, 3);
@@ -217,7 +220,7 @@ static int held(const struct topt_op *op, int operand, int d)
 
 /* The layout of a tensor with several consumers: the consumers' where they all agree, else the
  * producer's, whose partial sum is scattered or all-reduced as between two operators. */
-static void map_hub(struct mapper *x, int tensor, const int8_t *wanted, int whole)
+static void map_hub(struct mapper *x, int tensor)
 {
     const struct topt_op *op = &x->m->op[x->m->tensor[tensor].producer];
     int d = x->map->op[op - x->m->op], own = held(op, op->output, d);
@@ -226,32 +229,28 @@ static void map_hub(struct mapper *x, int tensor, const int8_t *wanted, int whol
         d = positions_of(x, op);
         own = d >= 0 ? held(op, op->output, d) : -1;
     }
-    *ret = wanted[tensor] != MIXED ? wanted[tensor] : (int8_t)(whole ? -1 : own);
+    *ret = x->wanted[tensor] != MIXED ? x->wanted[tensor]
+                                      : (int8_t)(x->whole[tensor] ? -1 : own);
 }
 
-static int map_hubs(struct mapper *x)
+static void map_hubs(struct mapper *x)
 {
     const struct topt_model *m = x->m;
-    int8_t *wanted = malloc((size_t)m->ntensors + 1);
-    uint8_t *whole = malloc((size_t)m->ntensors + 1);
-    for (int t = 0; wanted && whole && t < m->ntensors; t++) {
-        wanted[t] = UNSEEN;
-        whole[t] = 1;
+    for (int t = 0; t < m->ntensors; t++) {
+        x->wanted[t] = UNSEEN;
+        x->whole[t] = 1;
     }
-    for (int i = 0; wanted && whole && i < m->nops; i++)
+    for (int i = 0; i < m->nops; i++)
         for (int k = 0; k < m->op[i].ninputs; k++) {
             int o = m->op[i].input[k], t = m->op[i].operand[o].tensor;
             int want = held(&m->op[i], o, x->map->op[i]);
-            whole[t] &= want < 0;
-            wanted[t] = (int8_t)(wanted[t] == UNSEEN || wanted[t] == want ? want : MIXED);
+            int8_t *all = &x->wanted[t];
+            x->whole[t] &= want < 0;
+            *all = (int8_t)(*all == UNSEEN || *all == want ? want : MIXED);
         }
-    for (int t = 0; wanted && whole && t < m->ntensors; t++)
+    for (int t = 0; t < m->ntensors; t++)
         if (m->tensor[t].nconsumers > 1)
-            map_hub(x, t, wanted, whole[t]);
-    int rc = wanted && whole ? 0 : -1;
-    free(wanted);
-    free(whole);
-    return rc;
+            map_hub(x, t);
 }
 
 /* ---- the whole --------------------------------------------------------------------------- */
@@ -266,18 +265,21 @@ int topt_tensor_map_init(struct topt_tensor_map *map, const struct topt_model *m
     map->positions = positions && rules->positions;
     map->op = malloc((size_t)m->nops + 1);
     map->hub = malloc((size_t)m->ntensors + 1);
-    struct mapper x = {m, map, calloc((size_t)m->ntensors + 1, 1),
-                       calloc((size_t)m->ntensors + 1, 1)};
-    int rc = map->op && map->hub && x.split && x.slots ? 0 : -1;
+    size_t n = (size_t)m->ntensors + 1;
+    struct mapper x = {m, map, calloc(n, 1), calloc(n, 1), calloc(n, 1), calloc(n, 1)};
+    int rc = map->op && map->hub && x.split && x.slots && x.wanted && x.whole ? 0 : -1;
     for (int i = 0; !rc && i < m->nops; i++)
         for (int k = 0; k < m->op[i].ninputs; k++)
             if (m->op[i].spec->operand[m->op[i].input[k]].slots)
                 x.slots[m->op[i].operand[m->op[i].input[k]].tensor] = 1;
     for (int i = 0; !rc && i < m->nops; i++)
         map_op(&x, i);
-    rc = rc || map_hubs(&x);
+    if (!rc)
+        map_hubs(&x);
     free(x.split);
     free(x.slots);
+    free(x.wanted);
+    free(x.whole);
     if (!rc)
         return 0;
     topt_tensor_map_fini(map);

@@ -11,6 +11,9 @@ enum topt_space {
     TOPT_SPACE_COUNT
 };
 
+/* AUTO resolved for a number of devices. */
+enum topt_space topt_space_resolve(enum topt_space s, int devices);
+
 /* Does every repeated block choose by itself, or do all of a kind choose alike? */
 enum topt_block_choice {
     /* Alike in the uniform space; where recomputation is searched, too, but for the

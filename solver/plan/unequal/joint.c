@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "space.h"
+#include "topt_choices.h"
 #include "topt_json.h"
 #include "topt_plan.h"
 

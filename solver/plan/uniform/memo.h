@@ -17,8 +17,7 @@
 
 #include <jansson.h>
 
-#include "problem_stats.h"
-#include "solutions.h"
+#include "free.h"
 #include "topt_memo.h"
 
 struct topt_memo_point {

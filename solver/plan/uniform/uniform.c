@@ -10,9 +10,8 @@
 #include "algorithm.h"
 #include "grid.h"
 #include "memo.h"
-#include "problem.h"
+#include "free.h"
 #include "request.h"
-#include "solve.h"
 #include "topt_progress.h"
 
 #include <math.h>
