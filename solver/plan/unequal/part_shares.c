@@ -1,6 +1,6 @@
 /* part_shares.c - shares of a given strategy: what it takes with them, the best ones, and its plan
  * with them. */
-#include "part_shares.h"
+#include "unequal.h"
 
 #include <string.h>
 
