@@ -2,9 +2,9 @@
  * network by collective, by what is sent and by how far it goes.
  *
  * The collectives are those of the program that ranks run, priced one by one. */
-#include "explain_time.h"
-#include "topt_plan_doc.h"
+#include "explain_parts.h"
 #include "fragment.h"
+#include "topt_json.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -200,8 +200,8 @@ static int find_lines(struct shares *s, const struct topt_plan_doc *p, const jso
 {
     const json_t *predicted = json_object_get(doc, "predicted");
     memset(s, 0, sizeof *s);
-    s->compute_ns = json_integer_value(json_object_get(predicted, "compute_ns"));
-    s->network_ns = json_integer_value(json_object_get(predicted, "network_ns"));
+    s->compute_ns = topt_json_whole_at(predicted, "compute_ns");
+    s->network_ns = topt_json_whole_at(predicted, "network_ns");
     if (add_operators(&s->compute, p, err))
         return -1;
     add(&s->compute, (struct line){.what = "sums of gradients between operators",

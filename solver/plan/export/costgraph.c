@@ -30,10 +30,10 @@
 #include "solve.h"
 #include "topt_array.h"
 #include "topt_export.h"
+#include "topt_minmax.h"
 #include "topt_question.h"
 #include "topt_text.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,7 +50,7 @@ struct block {
 
 /* An edge of the union. */
 struct joint {
-    int from, to; /* operators of the union, from < to */
+    int from, to; /* operators of the union, from < to; but for in-flight's, the last */
     int which;    /* of those between them */
 };
 
@@ -213,57 +213,54 @@ static struct joint joint_of(const struct topt_search_problem *p, int edge, cons
     return j;
 }
 
-/* Room for all operators and edges of all blocks. */
-static int alloc_union(struct union_builder *u)
+static int *none_yet(struct topt_arena *a, size_t n)
 {
-    size_t nops = 1, nedges = 1;
-    for (int b = 0; b < u->nblocks; b++) {
-        nops += (size_t)u->block[b].p.nops;
-        nedges += (size_t)u->block[b].p.nedges;
-    }
-    u->name = topt_arena_alloc(u->arena, nops, sizeof *u->name);
-    u->joint = topt_arena_alloc(u->arena, nedges, sizeof *u->joint);
-    int bad = !u->name || !u->joint;
-    for (int b = 0; b < u->nblocks && !bad; b++) {
-        struct block *x = &u->block[b];
-        x->op = topt_arena_alloc(u->arena, nops, sizeof *x->op);
-        x->edge = topt_arena_alloc(u->arena, nedges, sizeof *x->edge);
-        bad = !x->op || !x->edge;
-        for (size_t i = 0; i < nops && !bad; i++)
-            x->op[i] = -1;
-        for (size_t i = 0; i < nedges && !bad; i++)
-            x->edge[i] = -1;
-    }
-    return bad ? -1 : 0;
+    int *p = topt_arena_alloc(a, n, sizeof *p);
+    if (p)
+        memset(p, -1, n * sizeof *p);
+    return p;
 }
 
 static int add_to_union(struct union_builder *u, struct block *b)
 {
-    int *op = malloc(((size_t)b->p.nops + 1) * sizeof *op); /* of the union */
-    for (int i = 0; op && i < b->p.nops; i++) {
+    int *op =
+        topt_arena_alloc(u->arena, (size_t)b->p.nops, sizeof *op); /* of the union */
+    if (!op)
+        return -1;
+    for (int i = 0; i < b->p.nops; i++) {
         op[i] = find_op(u, b->p.op[i].name);
         if (op[i] == u->nops)
             u->name[u->nops++] = b->p.op[i].name;
         b->op[op[i]] = i;
     }
-    for (int e = 0; op && e < b->p.nedges; e++) {
+    for (int e = 0; e < b->p.nedges; e++) {
         struct joint j = joint_of(&b->p, e, op);
         int n = find_joint(u, &j);
         if (n == u->njoints)
             u->joint[u->njoints++] = j;
         b->edge[n] = e;
     }
-    free(op);
-    return op ? 0 : -1;
+    return 0;
 }
 
 static int make_union(struct union_builder *u)
 {
-    if (alloc_union(u))
+    size_t nops = 1, nedges = 1; /* at most, with in-flight's */
+    for (int b = 0; b < u->nblocks; b++) {
+        nops += (size_t)u->block[b].p.nops;
+        nedges += (size_t)u->block[b].p.nedges;
+    }
+    u->name = topt_arena_alloc(u->arena, nops, sizeof *u->name);
+    u->joint = topt_arena_alloc(u->arena, nedges, sizeof *u->joint);
+    if (!u->name || !u->joint)
         return -1;
-    for (int b = 0; b < u->nblocks; b++)
-        if (add_to_union(u, &u->block[b]))
+    for (int b = 0; b < u->nblocks; b++) {
+        struct block *x = &u->block[b];
+        x->op = none_yet(u->arena, nops);
+        x->edge = none_yet(u->arena, nedges);
+        if (!x->op || !x->edge || add_to_union(u, x))
             return -1;
+    }
     return 0;
 }
 
@@ -299,59 +296,62 @@ static struct end end_of(const struct union_builder *u, const struct block *b, i
 
 /* ---- joining ----------------------------------------------------------------------- */
 
-static int raise(int64_t *sum, int64_t by)
+/* Add the worst of 'n' costs, in each way; nonzero where that overflows. */
+static int add_worst(struct topt_cost *sum, const struct topt_cost *cost, int n)
 {
-    return __builtin_add_overflow(*sum, by, sum);
+    struct topt_cost worst = {0, 0};
+    for (int i = 0; i < n; i++) {
+        worst.memory = topt_max(worst.memory, cost[i].memory);
+        worst.time = topt_max(worst.time, cost[i].time);
+    }
+    return __builtin_add_overflow(sum->memory, worst.memory, &sum->memory) |
+           __builtin_add_overflow(sum->time, worst.time, &sum->time);
 }
 
 /* More than any allowed strategy costs, in each way. */
 static int forbidding(const struct union_builder *u, struct topt_cost *ret)
 {
-    struct topt_cost big = {1, 1};
+    struct topt_cost most = {0, 0};
     int bad = 0;
     for (int b = 0; b < u->nblocks; b++) {
         const struct topt_search_problem *p = &u->block[b].p;
         struct topt_cost worst = {u->block[b].in_flight, 0};
-        for (int i = 0; i < p->nops; i++) {
-            struct topt_cost m = {0, 0};
-            for (int c = 0; c < p->op[i].nconfigs; c++) {
-                m.memory = p->op[i].cost[c].memory > m.memory ? p->op[i].cost[c].memory
-                                                              : m.memory;
-                m.time = p->op[i].cost[c].time > m.time ? p->op[i].cost[c].time : m.time;
-            }
-            bad |= raise(&worst.memory, m.memory) | raise(&worst.time, m.time);
-        }
+        for (int i = 0; i < p->nops; i++)
+            bad |= add_worst(&worst, p->op[i].cost, p->op[i].nconfigs);
         for (int i = 0; i < p->nedges; i++) {
             const struct topt_table *t = p->edge[i].table;
-            struct topt_cost m = {0, 0};
-            for (int32_t a = 0; a < t->first[t->from_classes * t->to_classes]; a++) {
-                m.memory = t->alt[a].memory > m.memory ? t->alt[a].memory : m.memory;
-                m.time = t->alt[a].time > m.time ? t->alt[a].time : m.time;
-            }
-            bad |= raise(&worst.memory, m.memory) | raise(&worst.time, m.time);
+            bad |= add_worst(&worst, t->alt, t->first[t->from_classes * t->to_classes]);
         }
-        big.memory = worst.memory >= big.memory ? worst.memory + 1 : big.memory;
-        big.time = worst.time >= big.time ? worst.time + 1 : big.time;
+        most.memory = topt_max(most.memory, worst.memory);
+        most.time = topt_max(most.time, worst.time);
     }
-    *ret = big;
+    bad |= __builtin_add_overflow(most.memory, 1, &ret->memory) |
+           __builtin_add_overflow(most.time, 1, &ret->time);
     return bad ? -1 : 0;
 }
 
-/* Configurations of an operator over all blocks. */
-static int join_op(struct union_builder *u, int op, struct topt_search_op *ret)
+static int all_configs(const struct union_builder *u, int op)
 {
     int n = 0;
     for (int b = 0; b < u->nblocks; b++)
         n += configs_of(&u->block[b], op);
+    return n;
+}
+
+/* Configurations of an operator over all blocks: what a block lacks costs it nothing, but for
+ * "in-flight", the last operator, which costs it what its caps do. */
+static int join_op(struct union_builder *u, int op, struct topt_search_op *ret)
+{
+    int n = all_configs(u, op);
     struct topt_cost *cost = topt_arena_alloc(u->arena, (size_t)n, sizeof *cost);
     if (!cost)
         return -1;
     *ret = (struct topt_search_op){u->name[op], n, cost};
     for (int b = 0; b < u->nblocks; b++) {
         const struct block *x = &u->block[b];
+        struct topt_cost lacks = {op == u->nops - 1 ? x->in_flight : 0, 0};
         for (int c = 0; c < configs_of(x, op); c++)
-            *cost++ =
-                x->op[op] < 0 ? (struct topt_cost){0, 0} : x->p.op[x->op[op]].cost[c];
+            *cost++ = x->op[op] < 0 ? lacks : x->p.op[x->op[op]].cost[c];
     }
     return 0;
 }
@@ -439,50 +439,12 @@ static int join_edge(struct union_builder *u, int joint, struct topt_cost big,
                : 0;
 }
 
-/* "in-flight": one configuration a block, tied to the first operator's. */
-static int join_in_flight(struct union_builder *u, struct topt_cost big, int node,
-                          struct topt_search_op *op, struct topt_search_edge *edge)
-{
-    int n = 0, blocks = u->nblocks;
-    for (int b = 0; b < blocks; b++)
-        n += configs_of(&u->block[b], 0);
-    struct topt_cost *cost = topt_arena_alloc(u->arena, (size_t)blocks, sizeof *cost);
-    struct topt_cost *alt =
-        topt_arena_alloc(u->arena, (size_t)(blocks * blocks), sizeof *alt);
-    int32_t *first =
-        topt_arena_alloc(u->arena, (size_t)(blocks * blocks) + 1, sizeof *first);
-    int32_t *from = topt_arena_alloc(u->arena, (size_t)blocks, sizeof *from);
-    int32_t *to = topt_arena_alloc(u->arena, (size_t)n, sizeof *to);
-    struct topt_table *t = topt_arena_alloc(u->arena, 1, sizeof *t);
-    if (!cost || !alt || !first || !from || !to || !t)
-        return -1;
-    for (int b = 0, k = 0; b < blocks; b++) {
-        cost[b] = (struct topt_cost){u->block[b].in_flight, 0};
-        from[b] = b;
-        for (int c = 0; c < configs_of(&u->block[b], 0); c++)
-            to[k++] = b;
-        for (int c = 0; c < blocks; c++) {
-            alt[b * blocks + c] = b == c ? (struct topt_cost){0, 0} : big;
-            first[b * blocks + c + 1] = b * blocks + c + 1;
-        }
-    }
-    *t = (struct topt_table){blocks, blocks, first, alt};
-    *op = (struct topt_search_op){IN_FLIGHT, blocks, cost};
-    *edge = (struct topt_search_edge){node, 0, t, from, to};
-    return 0;
-}
-
 static int check_size(const struct union_builder *u)
 {
     double entries = 0;
-    for (int e = 0; e < u->njoints; e++) {
-        double from = 0, to = 0;
-        for (int b = 0; b < u->nblocks; b++) {
-            from += configs_of(&u->block[b], u->joint[e].from);
-            to += configs_of(&u->block[b], u->joint[e].to);
-        }
-        entries += from * to;
-    }
+    for (int e = 0; e < u->njoints; e++)
+        entries += (double)all_configs(u, u->joint[e].from) *
+                   (double)all_configs(u, u->joint[e].to);
     return check_entries(u, entries);
 }
 
@@ -497,23 +459,26 @@ static int join(struct union_builder *u, char **ret)
             topt_show_bytes(u->r->memory_limit, limit, sizeof limit));
     if (make_union(u))
         return topt_nomem(u->err, "the cost graph");
-    struct topt_search_op *op =
-        topt_arena_alloc(u->arena, (size_t)u->nops + 1, sizeof *op);
-    struct topt_search_edge *edge =
-        topt_arena_alloc(u->arena, (size_t)u->njoints + 1, sizeof *edge);
     struct topt_cost big;
     if (check_size(u))
         return -1;
     if (forbidding(u, &big))
         return topt_fail(u->err, TOPT_ERR_LIMIT, "the costs overflow");
+    /* An operator and an edge that no block has: one configuration a block, tied to the first
+     * operator's of the same block. */
+    u->joint[u->njoints++] = (struct joint){u->nops, 0, 0};
+    u->name[u->nops++] = IN_FLIGHT;
+    struct topt_search_op *op = topt_arena_alloc(u->arena, (size_t)u->nops, sizeof *op);
+    struct topt_search_edge *edge =
+        topt_arena_alloc(u->arena, (size_t)u->njoints, sizeof *edge);
     int bad = !op || !edge;
     for (int i = 0; i < u->nops && !bad; i++)
         bad = join_op(u, i, &op[i]);
     for (int e = 0; e < u->njoints && !bad; e++)
         bad = join_edge(u, e, big, &edge[e]);
-    if (bad || join_in_flight(u, big, u->nops, &op[u->nops], &edge[u->njoints]))
+    if (bad)
         return topt_nomem(u->err, "the cost graph");
-    struct topt_search_problem all = {u->nops + 1, op, u->njoints + 1, edge};
+    struct topt_search_problem all = {u->nops, op, u->njoints, edge};
     return topt_costs_write(&all, ret, u->err);
 }
 
