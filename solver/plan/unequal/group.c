@@ -3,7 +3,7 @@
  * It is the question that anybody would ask about the group alone, with fewer samples.  Where
  * the state is sharded over all groups, the group is asked for plans that shard everything over
  * its devices, and its devices have as much more memory as the other groups hold of the state. */
-#include "unequal.h"
+#include "unequal_parts.h"
 
 #include <stdlib.h>
 

@@ -9,7 +9,7 @@
  *
  * Where the state is sharded over all devices it is planned as if all devices were like the least
  * of them, with all parameters sharded, and gets its shares after that. */
-#include "unequal.h"
+#include "unequal_parts.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* part_shares.c - shares of a given strategy: what it takes with them, the best ones, and its plan
  * with them. */
-#include "unequal.h"
+#include "unequal_parts.h"
 
 #include <string.h>
 

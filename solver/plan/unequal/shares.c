@@ -13,7 +13,7 @@
  * each micro-batch, and as much of gradients back.  Where the framework hides reductions behind
  * backward, these hide behind that of the last micro-batch as others do: two thirds of its
  * computing. */
-#include "unequal.h"
+#include "unequal_parts.h"
 
 #include "topt_minmax.h"
 

@@ -4,7 +4,7 @@
  * Memory differs between groups; a point needs what its neediest group needs of a device. */
 #include <stdlib.h>
 
-#include "unequal.h"
+#include "unequal_parts.h"
 #include "topt_json.h"
 #include "topt_minmax.h"
 #include "topt_text.h"

@@ -1,6 +1,6 @@
 /* unequal.c - the question about groups of unlike devices, its answer as a document and in words.
  */
-#include "unequal.h"
+#include "unequal_parts.h"
 
 #include "topt_json.h"
 #include "topt_text.h"

@@ -1,4 +1,4 @@
-/* unequal.h - what groups of unlike devices take by themselves, with shares of rows and state, and
+/* unequal_parts.h - what groups of unlike devices take by themselves, with shares of rows and state, and
  * with one plan for all of them.  Private to plan/unequal. */
 #ifndef TOPT_UNEQUAL_PARTS_H
 #define TOPT_UNEQUAL_PARTS_H
