@@ -110,31 +110,18 @@ static json_t *document(struct topt_unequal *u, const struct topt_shares *s,
 
 /* ---- the question ------------------------------------------------------------------- */
 
-static int check(const struct topt_request *r, int devices, struct topt_error *err)
-{
-    if (r->mode == TOPT_PROFILING || r->ngpu_list > 1)
-        return topt_fail(err, TOPT_ERR_USAGE,
-                         "a profile with groups of unlike devices is planned for all of "
-                         "them: no --mode profiling");
-    if (r->gpus && r->gpus != devices)
-        return topt_fail(err, TOPT_ERR_USAGE,
-                         "%s has groups of %d devices together, and is planned for all "
-                         "of them: no --gpus, or --gpus %d",
-                         topt_hw_name(r->hw), devices, devices);
-    if (r->algorithm)
-        return topt_fail(err, TOPT_ERR_USAGE,
-                         "shares of unlike devices are searched by ft alone: no "
-                         "--algorithm");
-    return 0;
-}
-
 int topt_plan_unequal(const struct topt_request *r, json_t **ret, struct topt_error *err)
 {
     struct topt_unequal u;
     struct topt_shares best;
     *ret = NULL;
     topt_unequal_init(&u, r);
-    if (!check(r, u.devices, err) && !topt_shares_best(&u, &best, err))
+    if (r->gpus && r->gpus != u.devices)
+        topt_fail(err, TOPT_ERR_USAGE,
+                  "%s has groups of %d devices together, and is planned for all of them: "
+                  "no --gpus, or --gpus %d",
+                  topt_hw_name(r->hw), u.devices, u.devices);
+    else if (!topt_shares_best(&u, &best, err))
         *ret = document(&u, &best, err);
     topt_unequal_fini(&u);
     return *ret ? 0 : -1;
