@@ -41,16 +41,6 @@ static void put_head(struct topt_text *t, const struct topt_plan_doc *p,
                       (long long)p->settings.micro_batches, (long long)p->micro->batch);
 }
 
-static void put_pins(struct topt_text *t, const struct topt_plan_doc *p,
-                     const json_t *doc)
-{
-    const json_t *pins = json_object_get(doc, "pins");
-    char *words = pins ? topt_pins_words(pins, p->time_ns, p->memory_bytes) : NULL;
-    if (words)
-        topt_text_add(t, "Pinned: %s.\n", words);
-    free(words);
-}
-
 /* How good the search was: relative to which space, proven how far, what was guessed. */
 static void put_search(struct topt_text *t, const json_t *doc)
 {
@@ -132,8 +122,12 @@ static int explain(struct topt_text *t, const struct topt_plan_doc *p, const jso
     struct topt_blocks b = {0};
     if (topt_model_blocks(p->model, &b, err))
         return -1;
+    const json_t *pins = json_object_get(doc, "pins");
+    char *pinned = pins ? topt_pins_words(pins, p->time_ns, p->memory_bytes) : NULL;
     put_head(t, p, doc);
-    put_pins(t, p, doc);
+    if (pinned)
+        topt_text_add(t, "Pinned: %s.\n", pinned);
+    free(pinned);
     put_search(t, doc);
     put_memory(t, p, doc);
     int rc = topt_explain_time(t, p, doc, err);

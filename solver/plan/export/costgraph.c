@@ -65,9 +65,11 @@ struct union_builder {
     struct topt_error *err;
 };
 
-static void *copy(struct topt_arena *a, const void *from, size_t n, size_t size)
+/* A copy; '*bad' is set without memory. */
+static void *copy(struct topt_arena *a, const void *from, size_t n, size_t size, int *bad)
 {
     void *p = topt_arena_alloc(a, n, size);
+    *bad |= !p;
     if (p && n * size > 0)
         memcpy(p, from, n * size);
     return p;
@@ -77,34 +79,29 @@ static void *copy(struct topt_arena *a, const void *from, size_t n, size_t size)
 static int copy_problem(struct topt_arena *a, const struct topt_search_problem *p,
                         struct topt_search_problem *ret)
 {
-    struct topt_search_op *op = copy(a, p->op, (size_t)p->nops, sizeof *op);
-    struct topt_search_edge *edge = copy(a, p->edge, (size_t)p->nedges, sizeof *edge);
-    struct topt_table *table = topt_arena_alloc(a, (size_t)p->nedges, sizeof *table);
-    if (!op || !edge || !table)
-        return -1;
-    for (int i = 0; i < p->nops; i++) {
-        op[i].cost = copy(a, op[i].cost, (size_t)op[i].nconfigs, sizeof *op[i].cost);
-        op[i].name = topt_arena_strdup(a, op[i].name);
-        if (!op[i].cost || !op[i].name)
-            return -1;
+    int bad = 0;
+    struct topt_search_op *op = copy(a, p->op, (size_t)p->nops, sizeof *op, &bad);
+    struct topt_search_edge *edge =
+        copy(a, p->edge, (size_t)p->nedges, sizeof *edge, &bad);
+    for (int i = 0; !bad && i < p->nops; i++) {
+        const struct topt_search_op *o = &p->op[i];
+        op[i].cost = copy(a, o->cost, (size_t)o->nconfigs, sizeof *o->cost, &bad);
+        op[i].name = copy(a, o->name, strlen(o->name) + 1, 1, &bad);
     }
-    for (int i = 0; i < p->nedges; i++) {
-        const struct topt_table *t = edge[i].table;
-        size_t entries = (size_t)t->from_classes * (size_t)t->to_classes;
-        table[i] = *t;
-        table[i].first = copy(a, t->first, entries + 1, sizeof *t->first);
-        table[i].alt = copy(a, t->alt, (size_t)t->first[entries], sizeof *t->alt);
-        edge[i].table = &table[i];
-        edge[i].from_class =
-            copy(a, edge[i].from_class, (size_t)op[edge[i].from].nconfigs,
-                 sizeof *edge[i].from_class);
-        edge[i].to_class = copy(a, edge[i].to_class, (size_t)op[edge[i].to].nconfigs,
-                                sizeof *edge[i].to_class);
-        if (!table[i].first || !table[i].alt || !edge[i].from_class || !edge[i].to_class)
-            return -1;
+    for (int i = 0; !bad && i < p->nedges; i++) {
+        const struct topt_search_edge *e = &p->edge[i];
+        const struct topt_table *t = e->table;
+        size_t entries = (size_t)t->from_classes * (size_t)t->to_classes,
+               from = (size_t)op[e->from].nconfigs, to = (size_t)op[e->to].nconfigs;
+        struct topt_table own = *t;
+        own.first = copy(a, t->first, entries + 1, sizeof *t->first, &bad);
+        own.alt = copy(a, t->alt, (size_t)t->first[entries], sizeof *t->alt, &bad);
+        edge[i].table = copy(a, &own, 1, sizeof own, &bad);
+        edge[i].from_class = copy(a, e->from_class, from, sizeof *e->from_class, &bad);
+        edge[i].to_class = copy(a, e->to_class, to, sizeof *e->to_class, &bad);
     }
     *ret = (struct topt_search_problem){p->nops, op, p->nedges, edge};
-    return 0;
+    return bad ? -1 : 0;
 }
 
 static int check_entries(const struct union_builder *u, double entries)
