@@ -199,3 +199,15 @@ int topt_cli_width(void)
         return w.ws_col;
     return 100;
 }
+
+int topt_cli_plan(const struct topt_option *options, const char *usage, int argc,
+                  char **argv, void *args, const char *path[1], struct topt_error *err)
+{
+    int n, rc = topt_options_parse(options, argc, argv, args, path, 1, &n, err);
+    if (rc == 1)
+        topt_options_help(stdout, usage, options);
+    if (!rc && n != 1)
+        rc = topt_fail(err, TOPT_ERR_USAGE, "which plan? usage: %.*s",
+                       (int)strcspn(usage, "\n"), usage);
+    return rc;
+}

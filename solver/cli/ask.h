@@ -143,6 +143,11 @@ void topt_ask_watch(struct topt_question *q);
 void topt_ask_begin(struct topt_question *q);
 void topt_ask_end(struct topt_question *q, json_t *doc);
 
+/* Parse the options of a command about the one plan whose path it is given.  0; 1 where help was
+ * shown; -1 with the error. */
+int topt_cli_plan(const struct topt_option *options, const char *usage, int argc,
+                  char **argv, void *args, const char *path[1],
+                  struct topt_error *err) TOPT_MUST_CHECK;
 /* Print the error of a command; the exit status. */
 int topt_cli_fail(const char *command, const struct topt_error *err);
 int topt_cli_write_json(const json_t *doc, const char *path,

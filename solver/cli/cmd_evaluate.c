@@ -76,14 +76,9 @@ int topt_cmd_explain(int argc, char **argv)
     struct topt_watch w;
     struct topt_error err = {0};
     const char *path[1];
-    int n, rc = topt_options_parse(options, argc, argv, &a, path, 1, &n, &err);
-    if (rc == 1) {
-        topt_options_help(stdout, usage, options);
+    int rc = topt_cli_plan(options, usage, argc, argv, &a, path, &err);
+    if (rc == 1)
         return 0;
-    }
-    if (!rc && n != 1)
-        rc = topt_fail(&err, TOPT_ERR_USAGE, "which plan? usage: %.*s",
-                       (int)strcspn(usage, "\n"), usage);
     rc = rc || topt_search_threads(a.threads, &a.explain.threads, &err);
     json_t *doc = rc ? NULL : topt_json_load(path[0], MAX_PLAN_FILE, &err);
     if (!doc)

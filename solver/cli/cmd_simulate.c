@@ -125,14 +125,9 @@ int topt_cmd_simulate(int argc, char **argv)
     struct topt_error err = {0};
     struct topt_plan_doc *p = NULL;
     const char *path[1];
-    int n, rc = topt_options_parse(options, argc, argv, &a, path, 1, &n, &err);
-    if (rc == 1) {
-        topt_options_help(stdout, usage, options);
+    int rc = topt_cli_plan(options, usage, argc, argv, &a, path, &err);
+    if (rc == 1)
         return 0;
-    }
-    if (!rc && n != 1)
-        rc = topt_fail(&err, TOPT_ERR_USAGE, "which plan? usage: %.*s",
-                       (int)strcspn(usage, "\n"), usage);
     rc = rc || topt_plan_load(path[0], &p, &err) || simulate(&a, p, &err);
     topt_plan_doc_destroy(p);
     return rc ? topt_cli_fail("simulate", &err) : 0;

@@ -261,12 +261,6 @@ static int make_union(struct union_builder *u)
     return 0;
 }
 
-/* One end of an edge of the union in a block. */
-struct end {
-    int configs, classes;
-    const int32_t *cls; /* NULL: all of one class */
-};
-
 static int configs_of(const struct block *b, int op)
 {
     return b->op[op] < 0 ? 1 : b->p.op[b->op[op]].nconfigs;
@@ -276,19 +270,6 @@ static int configs_of(const struct block *b, int op)
 static int turned(const struct union_builder *u, const struct block *b, int joint)
 {
     return b->p.edge[b->edge[joint]].from != b->op[u->joint[joint].from];
-}
-
-static struct end end_of(const struct union_builder *u, const struct block *b, int joint,
-                         int is_from)
-{
-    const struct joint *j = &u->joint[joint];
-    int configs = configs_of(b, is_from ? j->from : j->to);
-    if (b->edge[joint] < 0)
-        return (struct end){configs, 1, NULL};
-    const struct topt_search_edge *e = &b->p.edge[b->edge[joint]];
-    return is_from != turned(u, b, joint)
-               ? (struct end){configs, e->table->from_classes, e->from_class}
-               : (struct end){configs, e->table->to_classes, e->to_class};
 }
 
 /* ---- joining ----------------------------------------------------------------------- */
@@ -353,26 +334,28 @@ static int join_op(struct union_builder *u, int op, struct topt_search_op *ret)
     return 0;
 }
 
-/* Class c of block b becomes base[b] + c. */
+/* Class c of block b becomes base[b] + c; what a block lacks is of one class. */
 static int join_classes(struct union_builder *u, int joint, int is_from, int32_t *base,
                         const int32_t **ret)
 {
-    int32_t n = 0, total = 0;
-    for (int b = 0; b < u->nblocks; b++) {
-        struct end e = end_of(u, &u->block[b], joint, is_from);
-        base[b] = total;
-        total += e.classes;
-        n += e.configs;
-    }
-    base[u->nblocks] = total;
-    int32_t *cls = topt_arena_alloc(u->arena, (size_t)n, sizeof *cls);
+    int op = is_from ? u->joint[joint].from : u->joint[joint].to;
+    int32_t *cls = topt_arena_alloc(u->arena, (size_t)all_configs(u, op), sizeof *cls);
     *ret = cls;
     if (!cls)
         return -1;
+    base[0] = 0;
     for (int b = 0; b < u->nblocks; b++) {
-        struct end e = end_of(u, &u->block[b], joint, is_from);
-        for (int c = 0; c < e.configs; c++)
-            *cls++ = base[b] + (e.cls ? e.cls[c] : 0);
+        const struct block *x = &u->block[b];
+        const struct topt_search_edge *e =
+            x->edge[joint] < 0 ? NULL : &x->p.edge[x->edge[joint]];
+        int first =
+            e && is_from != turned(u, x, joint); /* the end that the edge is from */
+        const int32_t *of = !e ? NULL : first ? e->from_class : e->to_class;
+        for (int c = 0; c < configs_of(x, op); c++)
+            *cls++ = base[b] + (of ? of[c] : 0);
+        base[b + 1] = base[b] + (!e      ? 1
+                                 : first ? e->table->from_classes
+                                         : e->table->to_classes);
     }
     return 0;
 }
