@@ -201,13 +201,14 @@ int topt_cli_width(void)
     return 100;
 }
 
-int64_t topt_cli_whole(const json_t *o, const char *key)
+int topt_cli_plan(const struct topt_option *options, const char *usage, int argc,
+                  char **argv, void *args, const char *path[1], struct topt_error *err)
 {
-    return json_integer_value(json_object_get(o, key));
-}
-
-const char *topt_cli_words(const json_t *o, const char *key)
-{
-    const char *s = json_string_value(json_object_get(o, key));
-    return s ? s : "";
+    int n, rc = topt_options_parse(options, argc, argv, args, path, 1, &n, err);
+    if (rc == 1)
+        topt_options_help(stdout, usage, options);
+    if (!rc && n != 1)
+        rc = topt_fail(err, TOPT_ERR_USAGE, "which plan? usage: %.*s",
+                       (int)strcspn(usage, "\n"), usage);
+    return rc;
 }

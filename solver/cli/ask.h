@@ -143,13 +143,15 @@ void topt_ask_watch(struct topt_question *q);
 void topt_ask_begin(struct topt_question *q);
 void topt_ask_end(struct topt_question *q, json_t *doc);
 
+/* Parse the options of a command about the one plan whose path it is given.  0; 1 where help was
+ * shown; -1 with the error. */
+int topt_cli_plan(const struct topt_option *options, const char *usage, int argc,
+                  char **argv, void *args, const char *path[1],
+                  struct topt_error *err) TOPT_MUST_CHECK;
 /* Print the error of a command; the exit status. */
 int topt_cli_fail(const char *command, const struct topt_error *err);
 int topt_cli_write_json(const json_t *doc, const char *path,
                         struct topt_error *err) TOPT_MUST_CHECK;
 int topt_cli_width(void); /* columns of the terminal, or 100 */
-/* Members of a document; 0 and "" where there is none. */
-int64_t topt_cli_whole(const json_t *o, const char *key);
-const char *topt_cli_words(const json_t *o, const char *key);
 
 #endif

@@ -77,14 +77,9 @@ int topt_cmd_explain(int argc, char **argv)
     struct topt_watch w;
     struct topt_error err = {0};
     const char *path[1];
-    int n, rc = topt_options_parse(options, argc, argv, &a, path, 1, &n, &err);
-    if (rc == 1) {
-        topt_options_help(stdout, usage, options);
+    int rc = topt_cli_plan(options, usage, argc, argv, &a, path, &err);
+    if (rc == 1)
         return 0;
-    }
-    if (!rc && n != 1)
-        rc = topt_fail(&err, TOPT_ERR_USAGE, "which plan? usage: %.*s",
-                       (int)strcspn(usage, "\n"), usage);
     rc = rc || topt_search_threads(a.threads, &a.explain.threads, &err);
     json_t *doc = rc ? NULL : topt_json_load(path[0], MAX_PLAN_FILE, &err);
     if (!doc)
@@ -156,19 +151,20 @@ static void show_evaluation(const json_t *doc)
     char a[32], b[32], c[32];
     size_t i;
     json_t *o;
-    int counted = topt_cli_whole(doc, "peak_bytes") > topt_cli_whole(doc, "memory_bytes");
+    int counted =
+        topt_json_whole_at(doc, "peak_bytes") > topt_json_whole_at(doc, "memory_bytes");
     printf("memory %s %s, %s at the peak%s; time %s\n",
-           topt_show_bytes(topt_cli_whole(doc, "memory_bytes"), a, sizeof a),
+           topt_show_bytes(topt_json_whole_at(doc, "memory_bytes"), a, sizeof a),
            counted ? "as papers count it" : "at most",
-           topt_show_bytes(topt_cli_whole(doc, "peak_bytes"), b, sizeof b),
+           topt_show_bytes(topt_json_whole_at(doc, "peak_bytes"), b, sizeof b),
            counted ? " of a run" : "",
-           topt_show_ns(topt_cli_whole(doc, "time_ns"), c, sizeof c));
+           topt_show_ns(topt_json_whole_at(doc, "time_ns"), c, sizeof c));
     printf("%-24s %12s %12s %12s\n", "operator", "memory", "compute", "network");
     json_array_foreach(json_object_get(doc, "ops"), i, o)
-        printf("%-24s %12s %12s %12s\n", topt_cli_words(o, "name"),
-               topt_show_bytes(topt_cli_whole(o, "memory_bytes"), a, sizeof a),
-               topt_show_ns(topt_cli_whole(o, "compute_ns"), b, sizeof b),
-               topt_show_ns(topt_cli_whole(o, "network_ns"), c, sizeof c));
+        printf("%-24s %12s %12s %12s\n", topt_json_words_at(o, "name"),
+               topt_show_bytes(topt_json_whole_at(o, "memory_bytes"), a, sizeof a),
+               topt_show_ns(topt_json_whole_at(o, "compute_ns"), b, sizeof b),
+               topt_show_ns(topt_json_whole_at(o, "network_ns"), c, sizeof c));
 }
 
 int topt_cmd_evaluate(int argc, char **argv)

@@ -68,10 +68,10 @@ static void show(const json_t *doc)
 {
     char a[32], b[32], c[32];
     const json_t *links = json_object_get(doc, "links_ns");
-    int64_t time = topt_cli_whole(doc, "time_ns"),
-            compute = topt_cli_whole(doc, "compute_ns"),
-            exposed = topt_cli_whole(doc, "exposed_ns"),
-            predicted = topt_cli_whole(doc, "predicted_ns");
+    int64_t time = topt_json_whole_at(doc, "time_ns"),
+            compute = topt_json_whole_at(doc, "compute_ns"),
+            exposed = topt_json_whole_at(doc, "exposed_ns"),
+            predicted = topt_json_whole_at(doc, "predicted_ns");
     printf("a step takes %s: %s computing, %s waiting for the network",
            topt_show_ns(time, a, sizeof a), topt_show_ns(compute, b, sizeof b),
            topt_show_ns(time - compute, c, sizeof c));
@@ -79,9 +79,9 @@ static void show(const json_t *doc)
            topt_show_ns(exposed, a, sizeof a),
            topt_show_ns(time - compute - exposed, b, sizeof b));
     printf("links     %s within nodes, %s between nodes; overlap %s\n",
-           topt_show_ns(topt_cli_whole(links, "node"), a, sizeof a),
-           topt_show_ns(topt_cli_whole(links, "network"), b, sizeof b),
-           topt_cli_words(doc, "overlap"));
+           topt_show_ns(topt_json_whole_at(links, "node"), a, sizeof a),
+           topt_show_ns(topt_json_whole_at(links, "network"), b, sizeof b),
+           topt_json_words_at(doc, "overlap"));
     if (predicted > 0)
         printf("predicted %s by the plan: %+.1f %%\n",
                topt_show_ns(predicted, a, sizeof a),
@@ -125,14 +125,9 @@ int topt_cmd_simulate(int argc, char **argv)
     struct topt_error err = {0};
     struct topt_plan_doc *p = NULL;
     const char *path[1];
-    int n, rc = topt_options_parse(options, argc, argv, &a, path, 1, &n, &err);
-    if (rc == 1) {
-        topt_options_help(stdout, usage, options);
+    int rc = topt_cli_plan(options, usage, argc, argv, &a, path, &err);
+    if (rc == 1)
         return 0;
-    }
-    if (!rc && n != 1)
-        rc = topt_fail(&err, TOPT_ERR_USAGE, "which plan? usage: %.*s",
-                       (int)strcspn(usage, "\n"), usage);
     rc = rc || topt_plan_load(path[0], &p, &err) || simulate(&a, p, &err);
     topt_plan_doc_destroy(p);
     return rc ? topt_cli_fail("simulate", &err) : 0;

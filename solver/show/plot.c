@@ -9,6 +9,7 @@
 #include "chart_svg.h"
 #include "topt_answer_text.h"
 #include "topt_drawing.h"
+#include "topt_json.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -18,41 +19,26 @@ enum { LABEL = 12, NOTE = 44, ROWS = 32 /* that a screen holds */ };
 
 /* ---- shared with plot_frontier.c --------------------------------------------------- */
 
-double topt_plot_number(const json_t *o, const char *key)
-{
-    return json_number_value(json_object_get(o, key));
-}
-
-int64_t topt_plot_whole(const json_t *o, const char *key)
-{
-    return json_integer_value(json_object_get(o, key));
-}
-
-const char *topt_plot_words(const json_t *o, const char *key)
-{
-    const char *s = json_string_value(json_object_get(o, key));
-    return s ? s : "";
-}
-
 void topt_plot_job(struct topt_text *t, const json_t *doc)
 {
     topt_text_add(t, "batch %lld, sequence %lld, %s, %s",
-                  (long long)topt_plot_whole(doc, "batch"),
-                  (long long)topt_plot_whole(doc, "seq"),
-                  topt_plot_words(doc, "precision"), topt_plot_words(doc, "optimizer"));
+                  (long long)topt_json_whole_at(doc, "batch"),
+                  (long long)topt_json_whole_at(doc, "seq"),
+                  topt_json_words_at(doc, "precision"),
+                  topt_json_words_at(doc, "optimizer"));
 }
 
 void topt_plot_time_band(const json_t *point, double *ret_low, double *ret_high)
 {
     const json_t *band = json_object_get(json_object_get(point, "band"), "time");
-    *ret_low = topt_plot_number(band ? band : point, band ? "low_ns" : "time_ns");
-    *ret_high = topt_plot_number(band ? band : point, band ? "high_ns" : "time_ns");
+    *ret_low = topt_json_number_at(band ? band : point, band ? "low_ns" : "time_ns");
+    *ret_high = topt_json_number_at(band ? band : point, band ? "high_ns" : "time_ns");
 }
 
 void topt_plot_band_words(struct topt_text *t, const json_t *point)
 {
     const json_t *memory = json_object_get(json_object_get(point, "band"), "memory");
-    double low, high, ns = topt_plot_number(point, "time_ns");
+    double low, high, ns = topt_json_number_at(point, "time_ns");
     char a[32], b[32];
     topt_plot_time_band(point, &low, &high);
     if (ns > 0 && high > low)
@@ -61,8 +47,8 @@ void topt_plot_band_words(struct topt_text *t, const json_t *point)
     if (t->len && memory)
         topt_text_add(
             t, ", memory %s to %s with context and libraries",
-            topt_show_bytes(topt_plot_whole(memory, "low_bytes"), a, sizeof a),
-            topt_show_bytes(topt_plot_whole(memory, "high_bytes"), b, sizeof b));
+            topt_show_bytes(topt_json_whole_at(memory, "low_bytes"), a, sizeof a),
+            topt_show_bytes(topt_json_whole_at(memory, "high_bytes"), b, sizeof b));
 }
 
 int topt_plot_near(double limit, double lo, double hi)
@@ -116,17 +102,17 @@ static void put_no_plan(struct topt_text *t, const json_t *point)
         json_is_null(json_object_get(point, "feasible"))
             ? "not found to fit in %s a GPU, with operators decided by heuristic"
             : "does not fit in %s a GPU",
-        topt_show_bytes(topt_plot_whole(point, "limit"), limit, sizeof limit));
+        topt_show_bytes(topt_json_whole_at(point, "limit"), limit, sizeof limit));
 }
 
 static double speed_at(const json_t *curve, double ns)
 {
-    return ns > 0 ? topt_plot_number(curve, "batch") * 1e9 / ns : 0;
+    return ns > 0 ? topt_json_number_at(curve, "batch") * 1e9 / ns : 0;
 }
 
 static double samples_per_second(const json_t *curve, const json_t *point)
 {
-    return feasible(point) ? speed_at(curve, topt_plot_number(point, "time_ns")) : 0;
+    return feasible(point) ? speed_at(curve, topt_json_number_at(point, "time_ns")) : 0;
 }
 
 /* The highest speed, and the best of one device (0: nothing fits). */
@@ -140,8 +126,8 @@ static double find_speeds(const json_t *curve, double *ret_max)
     {
         double s = samples_per_second(curve, p);
         *ret_max = s > *ret_max ? s : *ret_max;
-        if (s > each * topt_plot_number(p, "gpus"))
-            each = s / topt_plot_number(p, "gpus");
+        if (s > each * topt_json_number_at(p, "gpus"))
+            each = s / topt_json_number_at(p, "gpus");
     }
     return each;
 }
@@ -175,7 +161,7 @@ static int shown(const json_t *points, size_t i)
 {
     size_t n = json_array_size(points), stride = (n + ROWS - 1) / ROWS;
     const json_t *p = json_array_get(points, i);
-    int64_t gpus = topt_plot_whole(p, "gpus");
+    int64_t gpus = topt_json_whole_at(p, "gpus");
     if (n <= ROWS || i == 0 || i + 1 == n || i % stride == 0)
         return 1;
     return !(gpus & (gpus - 1)) || feasible(p) != feasible(json_array_get(points, i - 1));
@@ -186,7 +172,7 @@ static void put_count(struct topt_text *t, const json_t *curve, const json_t *p,
 {
     char a[32], b[32];
     double s = samples_per_second(curve, p);
-    topt_text_add(t, "%*.0f  ", LABEL - 2, topt_plot_number(p, "gpus"));
+    topt_text_add(t, "%*.0f  ", LABEL - 2, topt_json_number_at(p, "gpus"));
     if (!feasible(p)) {
         put_no_plan(t, p);
         topt_text_add(t, "\n");
@@ -194,9 +180,9 @@ static void put_count(struct topt_text *t, const json_t *curve, const json_t *p,
     }
     put_bar(t, s, max, bar_width(width));
     topt_text_add(t, s < 1000 ? " %9.4g" : " %9.0f", s);
-    topt_text_add(t, " %4.0f%%  %10s  %s\n", 100 * topt_plot_number(p, "efficiency"),
-                  topt_show_bytes(topt_plot_whole(p, "memory_bytes"), a, sizeof a),
-                  topt_show_ns(topt_plot_whole(p, "time_ns"), b, sizeof b));
+    topt_text_add(t, " %4.0f%%  %10s  %s\n", 100 * topt_json_number_at(p, "efficiency"),
+                  topt_show_bytes(topt_json_whole_at(p, "memory_bytes"), a, sizeof a),
+                  topt_show_ns(topt_json_whole_at(p, "time_ns"), b, sizeof b));
 }
 
 /* Counts whose GPUs can't share the batch have one line together. */
@@ -213,15 +199,15 @@ static void put_unshared(struct topt_text *t, const json_t *curve)
         first = first ? first : p;
         if (n++ < NAMED)
             topt_text_add(t, "%s%lld", n == 1 ? "Left out: " : ", ",
-                          (long long)topt_plot_whole(p, "gpus"));
+                          (long long)topt_json_whole_at(p, "gpus"));
     }
     if (!n)
         return;
     if (n > NAMED)
         topt_text_add(t, " and %zu more", n - NAMED);
     topt_text_add(t, " GPUs can't take equal shares of a batch of %lld; %lld GPUs can of",
-                  (long long)topt_plot_whole(curve, "batch"),
-                  (long long)topt_plot_whole(first, "gpus"));
+                  (long long)topt_json_whole_at(curve, "batch"),
+                  (long long)topt_json_whole_at(first, "gpus"));
     json_array_foreach(json_object_get(first, "batches"), i, p)
         topt_text_add(t, "%s %lld", i ? " or" : "", (long long)json_integer_value(p));
     topt_text_add(t, ".\n");
@@ -234,8 +220,8 @@ char *topt_plot_curve(const json_t *curve, int width)
     size_t i, hidden = 0;
     json_t *p;
     double max, each = find_speeds(curve, &max);
-    topt_text_add(&t, "%s on %s: ", topt_plot_words(curve, "model"),
-                  topt_plot_words(curve, "hw"));
+    topt_text_add(&t, "%s on %s: ", topt_json_words_at(curve, "model"),
+                  topt_json_words_at(curve, "hw"));
     topt_plot_job(&t, curve);
     topt_text_add(&t, "\n%*s", LABEL - 2, "GPUs");
     if (each > 0)
@@ -257,7 +243,7 @@ char *topt_plot_curve(const json_t *curve, int width)
     if (each > 0)
         topt_text_add(
             &t, "eff.: speed a GPU, as a share of the best here.  Knee: %.0f GPUs.\n",
-            topt_plot_number(curve, "knee"));
+            topt_json_number_at(curve, "knee"));
     topt_text_of_lacks(&t, curve);
     return topt_plot_done(&t);
 }
@@ -280,7 +266,7 @@ static struct topt_series *add_counts(struct topt_chart *c, const json_t *curve,
     json_array_foreach(points, i, p)
     {
         if (feasible(p) == fit && !unshared(p))
-            s->x[s->n++] = topt_plot_number(p, "gpus");
+            s->x[s->n++] = topt_json_number_at(p, "gpus");
     }
     return s;
 }
@@ -289,15 +275,15 @@ static char *count_note(const json_t *curve, const json_t *p)
 {
     struct topt_text t = {0};
     char a[32], b[32];
-    topt_text_add(&t, "%lld GPUs: ", (long long)topt_plot_whole(p, "gpus"));
+    topt_text_add(&t, "%lld GPUs: ", (long long)topt_json_whole_at(p, "gpus"));
     if (!feasible(p))
         put_no_plan(&t, p);
     else
         topt_text_add(&t, "%.5g samples a second, %s a step, %s a GPU; %s",
                       samples_per_second(curve, p),
-                      topt_show_ns(topt_plot_whole(p, "time_ns"), a, sizeof a),
-                      topt_show_bytes(topt_plot_whole(p, "memory_bytes"), b, sizeof b),
-                      topt_plot_words(p, "strategy"));
+                      topt_show_ns(topt_json_whole_at(p, "time_ns"), a, sizeof a),
+                      topt_show_bytes(topt_json_whole_at(p, "memory_bytes"), b, sizeof b),
+                      topt_json_words_at(p, "strategy"));
     return topt_plot_done(&t);
 }
 
@@ -319,9 +305,9 @@ static int add_notes(struct topt_series *s, const json_t *curve, int fit)
 static enum topt_scale count_scale(const json_t *curve)
 {
     const json_t *points = json_object_get(curve, "points");
-    double first = topt_plot_number(json_array_get(points, 0), "gpus");
+    double first = topt_json_number_at(json_array_get(points, 0), "gpus");
     double last =
-        topt_plot_number(json_array_get(points, json_array_size(points) - 1), "gpus");
+        topt_json_number_at(json_array_get(points, json_array_size(points) - 1), "gpus");
     return last >= 8 * first ? TOPT_POWERS_OF_TWO : TOPT_LINEAR;
 }
 
@@ -332,7 +318,7 @@ static void fit_counts(struct topt_axis *x, const json_t *curve)
     double lo = 1e18, hi = 0;
     json_array_foreach(json_object_get(curve, "points"), i, p)
     {
-        double gpus = topt_plot_number(p, "gpus");
+        double gpus = topt_json_number_at(p, "gpus");
         lo = gpus < lo ? gpus : lo;
         hi = gpus > hi ? gpus : hi;
     }
@@ -386,7 +372,7 @@ static int add_knee(struct topt_chart *c, const json_t *curve)
 {
     const struct topt_series *speeds = &c->series[1];
     int knee = 0;
-    while (knee < speeds->n && speeds->x[knee] < topt_plot_number(curve, "knee"))
+    while (knee < speeds->n && speeds->x[knee] < topt_json_number_at(curve, "knee"))
         knee++;
     if (knee == speeds->n)
         return 0;
@@ -423,7 +409,7 @@ static int memory_chart(const json_t *curve, const char *limit, struct topt_char
     size_t i;
     int n = 0;
     json_t *p;
-    double lo = 1e300, hi = 0, at = topt_plot_number(curve, "memory_limit");
+    double lo = 1e300, hi = 0, at = topt_json_number_at(curve, "memory_limit");
     fit_counts(&c->x, curve);
     c->y = (struct topt_axis){
         .label = "memory of a GPU", .unit = TOPT_UNIT_BYTES, .scale = TOPT_LOG};
@@ -436,8 +422,8 @@ static int memory_chart(const json_t *curve, const char *limit, struct topt_char
     {
         if (!feasible(p))
             continue;
-        s->y[n] = band->y2[n] = topt_plot_number(p, "memory_bytes");
-        band->y[n] = topt_plot_number(
+        s->y[n] = band->y2[n] = topt_json_number_at(p, "memory_bytes");
+        band->y[n] = topt_json_number_at(
             p, json_object_get(p, "peak_bytes") ? "peak_bytes" : "memory_bytes");
         lo = band->y[n] < lo ? band->y[n] : lo;
         hi = s->y[n] > hi ? s->y[n] : hi;
@@ -456,9 +442,9 @@ static void describe(struct topt_plot_texts *x, const json_t *curve)
     size_t i;
     json_t *p;
     topt_text_add(&x->title, "%s on %s: speed by number of GPUs",
-                  topt_plot_words(curve, "model"), topt_plot_words(curve, "hw"));
+                  topt_json_words_at(curve, "model"), topt_json_words_at(curve, "hw"));
     topt_plot_job(&x->subtitle, curve);
-    topt_text_add(&x->subtitle, "; space %s", topt_plot_words(curve, "space"));
+    topt_text_add(&x->subtitle, "; space %s", topt_json_words_at(curve, "space"));
     json_array_foreach(json_object_get(curve, "points"), i, p)
     {
         char *note = count_note(curve, p);
@@ -476,7 +462,7 @@ char *topt_svg_curve(const json_t *curve)
     char limit[48], a[32];
     int n = (int)json_array_size(json_object_get(curve, "points"));
     snprintf(limit, sizeof limit, "limit %s",
-             topt_show_bytes(topt_plot_whole(curve, "memory_limit"), a, sizeof a));
+             topt_show_bytes(topt_json_whole_at(curve, "memory_limit"), a, sizeof a));
     describe(&texts, curve);
     int rc = n > 0 && (speed_chart(curve, &c[0]) || memory_chart(curve, limit, &c[1]));
     if (rc)

@@ -9,10 +9,6 @@
 #include "chart.h"
 #include "topt_text.h"
 
-double topt_plot_number(const json_t *o, const char *key);
-int64_t topt_plot_whole(const json_t *o, const char *key);
-const char *topt_plot_words(const json_t *o, const char *key); /* never NULL */
-
 /* "batch 8, sequence 128, f32, adam" of either document. */
 void topt_plot_job(struct topt_text *t, const json_t *doc);
 /* The band of a point's time; the time itself where the document says none. */

@@ -5,6 +5,7 @@
 #include "plot.h"
 #include "topt_answer_text.h"
 #include "topt_drawing.h"
+#include "topt_json.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -24,8 +25,8 @@ static int count(const json_t *frontier)
 
 static int fits(const json_t *frontier, const json_t *p)
 {
-    int64_t limit = topt_plot_whole(frontier, "memory_limit");
-    return !limit || topt_plot_whole(p, "memory_bytes") <= limit;
+    int64_t limit = topt_json_whole_at(frontier, "memory_limit");
+    return !limit || topt_json_whole_at(p, "memory_bytes") <= limit;
 }
 
 static int fastest_that_fits(const json_t *frontier)
@@ -44,10 +45,10 @@ static char *point_note(const json_t *p)
     double low, high;
     topt_plot_time_band(p, &low, &high);
     topt_text_add(&t, "%s a GPU (%s at the peak), %s a step, of which network %s",
-                  topt_show_bytes(topt_plot_whole(p, "memory_bytes"), a, sizeof a),
-                  topt_show_bytes(topt_plot_whole(p, "peak_bytes"), b, sizeof b),
-                  topt_show_ns(topt_plot_whole(p, "time_ns"), c, sizeof c),
-                  topt_show_ns(topt_plot_whole(p, "network_ns"), d, sizeof d));
+                  topt_show_bytes(topt_json_whole_at(p, "memory_bytes"), a, sizeof a),
+                  topt_show_bytes(topt_json_whole_at(p, "peak_bytes"), b, sizeof b),
+                  topt_show_ns(topt_json_whole_at(p, "time_ns"), c, sizeof c),
+                  topt_show_ns(topt_json_whole_at(p, "network_ns"), d, sizeof d));
     if (high > low)
         topt_text_add(&t, "; the step may take %s to %s",
                       topt_show_ns((int64_t)low, a, sizeof a),
@@ -68,7 +69,7 @@ static int add_band(struct topt_chart *c, const json_t *frontier, double *lo, do
         return -1;
     s->steps = 1;
     for (int i = 0; i < n; i++) {
-        s->x[i] = topt_plot_number(point_at(frontier, i), "memory_bytes");
+        s->x[i] = topt_json_number_at(point_at(frontier, i), "memory_bytes");
         topt_plot_time_band(point_at(frontier, i), &s->y[i], &s->y2[i]);
         least = s->y[i] < least ? s->y[i] : least;
         most = s->y2[i] > most ? s->y2[i] : most;
@@ -89,8 +90,8 @@ static int add_points(struct topt_chart *c, const json_t *frontier, int *ret_kne
     struct topt_series *s =
         topt_chart_add(c, TOPT_SERIES_STEPS, "fastest strategy", n, 1);
     for (int i = 0; s && i < n; i++) {
-        s->x[i] = topt_plot_number(point_at(frontier, i), "memory_bytes");
-        s->y[i] = topt_plot_number(point_at(frontier, i), "time_ns");
+        s->x[i] = topt_json_number_at(point_at(frontier, i), "memory_bytes");
+        s->y[i] = topt_json_number_at(point_at(frontier, i), "time_ns");
         if (!(s->note[i] = point_note(point_at(frontier, i))))
             return -1;
     }
@@ -103,8 +104,8 @@ static int add_knee(struct topt_chart *c, const json_t *p)
     struct topt_series *s = topt_chart_add(c, TOPT_SERIES_MARK, "knee", 1, 1);
     if (!s)
         return -1;
-    s->x[0] = topt_plot_number(p, "memory_bytes");
-    s->y[0] = topt_plot_number(p, "time_ns");
+    s->x[0] = topt_json_number_at(p, "memory_bytes");
+    s->y[0] = topt_json_number_at(p, "time_ns");
     s->note[0] = point_note(p);
     return s->note[0] ? 0 : -1;
 }
@@ -115,11 +116,11 @@ static int frontier_chart(const json_t *frontier, int bands, const char *limit,
 {
     const json_t *first = point_at(frontier, 0);
     const json_t *last = point_at(frontier, count(frontier) - 1);
-    double lo = topt_plot_number(first, "memory_bytes");
-    double hi = topt_plot_number(last, "memory_bytes");
-    double fast = topt_plot_number(last, "time_ns");
-    double slow = topt_plot_number(first, "time_ns");
-    double at = topt_plot_number(frontier, "memory_limit");
+    double lo = topt_json_number_at(first, "memory_bytes");
+    double hi = topt_json_number_at(last, "memory_bytes");
+    double fast = topt_json_number_at(last, "time_ns");
+    double slow = topt_json_number_at(first, "time_ns");
+    double at = topt_json_number_at(frontier, "memory_limit");
     c->x = (struct topt_axis){.label = "memory of a GPU", .unit = TOPT_UNIT_BYTES};
     c->y = (struct topt_axis){.label = "time of a step", .unit = TOPT_UNIT_NS};
     if ((bands && add_band(c, frontier, &fast, &slow)) ||
@@ -142,15 +143,15 @@ static void list_point(struct topt_text *t, const json_t *frontier, const json_t
                        const char *what)
 {
     char a[32], b[32], c[32], d[32], grid[48];
-    const char *strategy = topt_plot_words(p, "strategy");
+    const char *strategy = topt_json_words_at(p, "strategy");
     const char *mark = fits(frontier, p) ? what : "above the limit";
-    snprintf(grid, sizeof grid, "%lldx%lld", (long long)topt_plot_whole(p, "nodes"),
-             (long long)topt_plot_whole(p, "gpus_per_node"));
+    snprintf(grid, sizeof grid, "%lldx%lld", (long long)topt_json_whole_at(p, "nodes"),
+             (long long)topt_json_whole_at(p, "gpus_per_node"));
     topt_text_add(t, "%*s  %10s  %10s  %10s  %-6s", LABEL,
-                  topt_show_bytes(topt_plot_whole(p, "memory_bytes"), a, sizeof a),
-                  topt_show_ns(topt_plot_whole(p, "time_ns"), b, sizeof b),
-                  topt_show_ns(topt_plot_whole(p, "compute_ns"), c, sizeof c),
-                  topt_show_ns(topt_plot_whole(p, "network_ns"), d, sizeof d), grid);
+                  topt_show_bytes(topt_json_whole_at(p, "memory_bytes"), a, sizeof a),
+                  topt_show_ns(topt_json_whole_at(p, "time_ns"), b, sizeof b),
+                  topt_show_ns(topt_json_whole_at(p, "compute_ns"), c, sizeof c),
+                  topt_show_ns(topt_json_whole_at(p, "network_ns"), d, sizeof d), grid);
     if (*strategy)
         topt_text_add(t, "  %-17s  %s", mark, strategy);
     else if (*mark)
@@ -164,7 +165,7 @@ static void list_points(struct topt_text *t, const json_t *frontier, int knee)
     int stride = n > SHOWN ? (n + SHOWN - 1) / SHOWN : 1;
     topt_text_add(t, "%*s  %10s  %10s  %10s  nodes%s\n", LABEL, "memory", "step",
                   "computing", "network",
-                  n && *topt_plot_words(point_at(frontier, 0), "strategy")
+                  n && *topt_json_words_at(point_at(frontier, 0), "strategy")
                       ? "                      strategy"
                       : "");
     for (int i = 0; i < n; i++)
@@ -182,29 +183,30 @@ static const char *limit_words(const json_t *frontier, char *buf, size_t size)
 {
     char a[32];
     snprintf(buf, size, "limit %s",
-             topt_show_bytes(topt_plot_whole(frontier, "memory_limit"), a, sizeof a));
+             topt_show_bytes(topt_json_whole_at(frontier, "memory_limit"), a, sizeof a));
     return buf;
 }
 
 static void put_title(struct topt_text *t, const json_t *frontier)
 {
-    int64_t gpus = topt_plot_whole(frontier, "gpus");
-    topt_text_add(t, "%s on %lld GPU%s of %s", topt_plot_words(frontier, "model"),
-                  (long long)gpus, gpus == 1 ? "" : "s", topt_plot_words(frontier, "hw"));
+    int64_t gpus = topt_json_whole_at(frontier, "gpus");
+    topt_text_add(t, "%s on %lld GPU%s of %s", topt_json_words_at(frontier, "model"),
+                  (long long)gpus, gpus == 1 ? "" : "s",
+                  topt_json_words_at(frontier, "hw"));
 }
 
 static void put_answer(struct topt_text *t, const json_t *frontier)
 {
     int n = count(frontier);
     topt_text_add(t, "%d point%s of space %s, %s", n, n == 1 ? "" : "s",
-                  topt_plot_words(frontier, "space"),
+                  topt_json_words_at(frontier, "space"),
                   json_is_true(json_object_get(frontier, "exact")) ? "exact"
                                                                    : "not exact");
     const json_t *ends = json_object_get(frontier, "ends");
     int both = json_is_true(json_object_get(ends, "least")) &&
                json_is_true(json_object_get(ends, "fastest"));
     if (ends)
-        topt_text_add(t, "; ends of space %s, %s", topt_plot_words(ends, "space"),
+        topt_text_add(t, "; ends of space %s, %s", topt_json_words_at(ends, "space"),
                       both ? "exact" : "not exact");
 }
 
@@ -236,7 +238,7 @@ char *topt_plot_frontier(const json_t *frontier, int width)
     if (count(frontier))
         list_points(&t, frontier, knee);
     if (json_object_get(frontier, "left_out"))
-        topt_text_of_words(&t, "left out", topt_plot_words(frontier, "left_out"));
+        topt_text_of_words(&t, "left out", topt_json_words_at(frontier, "left_out"));
     topt_text_of_lacks(&t, frontier);
     topt_text_of_claim(&t, frontier);
     free(drawn);

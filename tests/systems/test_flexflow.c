@@ -4,16 +4,27 @@
  * simulation from nothing says, to the nanosecond.  The walk takes worse strategies as often
  * as the rule says, and its strategies are as frequent as exp(-beta cost).  What it finds is
  * never worse than data parallel, nor better than the busiest device and the longest path
- * allow; on a chain that is small enough to try everything, close to the best. */
+ * allow; on a chain that is small enough to try everything, close to the best.
+ *
+ * FlexFlow has a simulation of its own, since its walk changes tasks one at a time.  Random chains
+ * of operators hold it to solver/schedule: the data parallel tasks of a chain, with the same
+ * nanoseconds and dependencies, end at the same time in both, to the nanosecond.  A device is an
+ * owner that computes, and a channel of sums is the link of an owner that does nothing else.  Only
+ * this is comparable: chains have no branches, each operator has a part on every device, so nothing
+ * moves, and asynchronous communication takes no share of a device, which FlexFlow does not know.
+ * Tasks that become ready at one time run in FlexFlow by their keys and in a schedule in the order
+ * in which they were added, so they are added by their keys. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ff_data.h"
 #include "models.h"
 #include "sizes.h"
 #include "tap.h"
 #include "topt_flexflow.h"
 #include "topt_plan.h"
+#include "topt_schedule.h"
 
 enum { CHANGES = TOPT_TEST_SIZE(1000) };
 
@@ -87,6 +98,102 @@ static void test_delta(const struct topt_hw *hw)
     is_int(equal, changes, "delta simulation is the full one");
     ok(touched < tasks, "and runs %.0f %% of the tasks",
        100 * (double)touched / (double)tasks);
+}
+
+/* ---- beside the schedule ---------------------------------------------------------------- */
+
+/* Operators one after the other, of a batch that each device has a part of. */
+static struct topt_model *random_chain(struct dice *d, int devices)
+{
+    struct topt_model *m =
+        topt_model_create("chain", devices * (1 + roll(d, 3)), 1 + roll(d, 5), NULL);
+    int x = topt_model_add(
+        m, "embedding", "words", 0, NULL,
+        &(struct topt_attrs){.vocab = 50 + roll(d, 900), .features = 1 + roll(d, 900)},
+        NULL);
+    for (int i = 2 + roll(d, 6); i > 0; i--) {
+        static const char *const kind[] = {"linear", "bias", "norm", "unary"};
+        int at = roll(d, 4);
+        char name[16];
+        struct topt_attrs a = {0};
+        if (at == 0)
+            a.features = 1 + roll(d, 900);
+        if (at == 3)
+            a.activation = TOPT_ACT_GELU;
+        snprintf(name, sizeof name, "op%d", i);
+        x = topt_model_add(m, kind[at], name, 1, &x, &a, NULL);
+    }
+    x = topt_model_add(m, "cross_entropy", "loss", 1, &x, NULL, NULL);
+    return x >= 0 && !topt_model_finish(m, NULL) ? m : NULL;
+}
+
+struct keyed {
+    uint64_t key;
+    int task;
+};
+
+static int by_key(const void *x, const void *y)
+{
+    const struct keyed *a = x, *b = y;
+    return (a->key > b->key) - (a->key < b->key);
+}
+
+/* The tasks in a schedule, by their keys; '*ret_moves': how many move what a device made. */
+static int64_t scheduled_ns(const struct topt_flexflow *f, int *ret_moves)
+{
+    struct topt_schedule s;
+    struct keyed *at = calloc((size_t)f->ntasks, sizeof *at);
+    int *number = calloc((size_t)f->ntasks, sizeof *number), n = 0, bad = 0;
+    topt_schedule_init(&s, f->nresources, 0);
+    for (int t = 0; t < f->ntasks; t++)
+        if (f->task[t].live)
+            at[n++] = (struct keyed){f->task[t].key, t};
+    qsort(at, (size_t)n, sizeof *at, by_key);
+    for (int i = 0; i < n; i++) {
+        const struct ff_task *x = &f->task[at[i].task];
+        int sum = x->kind == FF_SUM, near = x->resource < f->nresources - 1;
+        *ret_moves += x->kind == FF_MOVE || x->kind == FF_MOVE_BACK;
+        struct topt_task t = {
+            .ns = x->ns,
+            .owner = x->resource,
+            .links =
+                (uint8_t)(sum ? near ? 1 << TOPT_LINK_NODE : 1 << TOPT_LINK_NETWORK : 0),
+            .async = (uint8_t)sum};
+        number[at[i].task] = topt_schedule_add(&s, &t, NULL);
+    }
+    for (int i = 0; i < n; i++)
+        for (int e = f->task[at[i].task].in; e >= 0; e = f->edge[e].in_next)
+            bad |= topt_schedule_after(&s, number[at[i].task], number[f->edge[e].from],
+                                       NULL);
+    bad |= topt_schedule_run(&s, NULL);
+    int64_t ns = bad ? -1 : s.time_ns;
+    topt_schedule_fini(&s);
+    free(number);
+    free(at);
+    return ns;
+}
+
+static void test_beside_schedule(const struct topt_hw *hw)
+{
+    enum { CHAINS = 48, SEED = 40 };
+    struct dice d = {.stream = SEED};
+    int equal = 0, moves = 0, sums_last = 0;
+    for (int i = 0; i < CHAINS; i++) {
+        struct world w;
+        int nodes = 1 + i % 2, per_node = 1 << roll(&d, 4);
+        int64_t full = 0;
+        open_world(&w, random_chain(&d, nodes * per_node), hw, nodes, per_node);
+        if (topt_flexflow_full(w.f, &full, NULL))
+            abort();
+        equal += scheduled_ns(w.f, &moves) == full && full == topt_flexflow_time(w.f);
+        struct topt_flexflow_facts facts;
+        topt_flexflow_facts(w.f, &facts);
+        sums_last += full > facts.compute_ns;
+        close_world(&w);
+    }
+    is_int(moves, 0, "random chains (seed %d) move nothing", SEED);
+    is_int(equal, CHAINS, "and take in FlexFlow what their tasks take in a schedule");
+    ok(sums_last > CHAINS / 4, "devices wait for sums in %d of them", sums_last);
 }
 
 /* ---- the rule ---------------------------------------------------------------------------- */
@@ -397,6 +504,7 @@ int main(void)
 {
     struct topt_hw *hw = topt_hw_load("v100-dgx1-2x8", NULL);
     test_delta(hw);
+    test_beside_schedule(hw);
     test_rule(hw);
     test_found(hw);
     test_disturbed(hw);

@@ -1,15 +1,9 @@
 /* explain.c - a plan in the words a researcher uses: why it is the one, memory by part,
  * what is split where, where the time goes, how good the search was. */
-#include "explain_around.h"
-#include "explain_split.h"
-#include "explain_tables.h"
-#include "explain_time.h"
-#include "notation.h"
+#include "explain_parts.h"
 #include "topt_answer_text.h"
 #include "topt_framework.h"
-#include "topt_plan.h"
 #include "topt_json.h"
-#include "topt_plan_doc.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,11 +13,11 @@ static void put_head(struct topt_text *t, const struct topt_plan_doc *p,
 {
     char a[32], b[32], c[32];
     const struct topt_framework *f = NULL;
-    const char *words = json_string_value(json_object_get(doc, "strategy"));
     const char *name = json_string_value(json_object_get(doc, "framework"));
     topt_text_add(t, "%s on %d GPU%s (%d node%s of %d): %s\n", p->model->name,
                   p->mesh.devices, p->mesh.devices > 1 ? "s" : "", p->mesh.nodes,
-                  p->mesh.nodes > 1 ? "s" : "", p->mesh.per_node, words ? words : "");
+                  p->mesh.nodes > 1 ? "s" : "", p->mesh.per_node,
+                  topt_json_words_at(doc, "strategy"));
     if (name && !topt_framework_find(name, &f, NULL))
         topt_text_add(t, "For %s, as it is in %s.\n", f->title, f->source);
     const char *why = json_string_value(json_object_get(doc, "why"));
@@ -45,16 +39,6 @@ static void put_head(struct topt_text *t, const struct topt_plan_doc *p,
                       "It has %lld accumulation steps: gradients of as many times %lld "
                       "samples are added up.\n",
                       (long long)p->settings.micro_batches, (long long)p->micro->batch);
-}
-
-static void put_pins(struct topt_text *t, const struct topt_plan_doc *p,
-                     const json_t *doc)
-{
-    const json_t *pins = json_object_get(doc, "pins");
-    char *words = pins ? topt_pins_words(pins, p->time_ns, p->memory_bytes) : NULL;
-    if (words)
-        topt_text_add(t, "Pinned: %s.\n", words);
-    free(words);
 }
 
 /* How good the search was: relative to which space, proven how far, what was guessed. */
@@ -136,11 +120,14 @@ static int explain(struct topt_text *t, const struct topt_plan_doc *p, const jso
                    const struct topt_explain_options *o, struct topt_error *err)
 {
     struct topt_blocks b = {0};
-    json_t *around = NULL;
     if (topt_model_blocks(p->model, &b, err))
         return -1;
+    const json_t *pins = json_object_get(doc, "pins");
+    char *pinned = pins ? topt_pins_words(pins, p->time_ns, p->memory_bytes) : NULL;
     put_head(t, p, doc);
-    put_pins(t, p, doc);
+    if (pinned)
+        topt_text_add(t, "Pinned: %s.\n", pinned);
+    free(pinned);
     put_search(t, doc);
     put_memory(t, p, doc);
     int rc = topt_explain_time(t, p, doc, err);
@@ -149,12 +136,12 @@ static int explain(struct topt_text *t, const struct topt_plan_doc *p, const jso
     if (o->notation)
         topt_explain_notation(t, p, &b);
     if (!rc && o->around) {
-        around = topt_explain_around_json(p, doc, o, err);
+        json_t *around = topt_explain_around_json(p, doc, o, err);
         rc = around ? 0 : -1;
+        if (around)
+            topt_explain_around(t, p, doc, around);
+        json_decref(around);
     }
-    if (around)
-        topt_explain_around(t, p, doc, around);
-    json_decref(around);
     topt_blocks_fini(&b);
     return rc;
 }
@@ -203,23 +190,21 @@ json_t *topt_plan_explain_json(const json_t *plan, const struct topt_explain_opt
     const json_t *doc = plan_of(plan), *predicted = json_object_get(doc, "predicted");
     if (topt_plan_read(doc, &p, err))
         return NULL;
-    json_t *ret = said(doc), *time = topt_explain_time_json(p, doc, err);
-    json_t *around = time && o->around ? topt_explain_around_json(p, doc, o, err) : NULL;
-    int rc = time && (around || !o->around) ? 0 : -1;
+    json_t *ret = said(doc), *time = topt_explain_time_json(p, doc, err), *around = NULL,
+           *tables = NULL;
+    int rc = time ? 0 : -1;
+    if (!rc && o->around)
+        rc = (around = topt_explain_around_json(p, doc, o, err)) ? 0 : -1;
+    if (!rc && topt_model_has_tables(p->micro))
+        rc = (tables = topt_explain_tables_json(p, err)) ? 0 : -1;
     json_object_set_new(ret, "model", json_string(p->model->name));
     json_object_set(ret, "memory_parts", json_object_get(predicted, "memory_parts"));
     json_object_set(ret, "memory_bytes", json_object_get(predicted, "memory_bytes"));
     json_object_set(ret, "peak_bytes", json_object_get(predicted, "peak_bytes"));
-    json_object_set_new(ret, "time", time ? time : json_null());
+    json_object_set_new(ret, "time", time); /* nothing where there is none, as below */
     json_object_set_new(ret, "splits", topt_explain_splits_json(p));
-    json_t *tables =
-        !rc && topt_model_has_tables(p->micro) ? topt_explain_tables_json(p, err) : NULL;
-    if (tables)
-        json_object_set_new(ret, "tables", tables);
-    else if (!rc && topt_model_has_tables(p->micro))
-        rc = -1;
-    if (around)
-        json_object_set_new(ret, "around", around);
+    json_object_set_new(ret, "tables", tables);
+    json_object_set_new(ret, "around", around);
     topt_plan_doc_destroy(p);
     if (rc)
         json_decref(ret);

@@ -1,13 +1,11 @@
 /* explain_around.c - why not fewer GPUs, and what more would buy: the neighbouring counts
  * asked what the plan was asked. */
-#include "explain_around.h"
+#include "explain_parts.h"
 #include "gpu_count.h"
 #include "planning.h"
 #include "request.h"
 #include "topt_choices.h"
 #include "topt_framework.h"
-#include "topt_plan.h"
-#include "topt_plan_doc.h"
 #include "topt_json.h"
 #include "topt_question.h"
 
@@ -47,52 +45,18 @@ static int request_of(const struct topt_plan_doc *p, const json_t *doc,
     return 0;
 }
 
-static void put_infeasible(struct topt_text *t, const json_t *answer)
-{
-    char a[32], b[32];
-    int64_t need = topt_json_whole_at(answer, "memory_bytes"),
-            limit = topt_json_whole_at(answer, "memory_limit");
-    if (json_is_null(json_object_get(answer, "feasible"))) {
-        topt_text_add(t, "it was not found to fit");
-        return;
-    }
-    topt_text_add(
-        t, "does not fit: it would need at least %s a GPU, %s more than there is",
-        topt_show_bytes(need, a, sizeof a), topt_show_bytes(need - limit, b, sizeof b));
-}
-
-static void put_feasible(struct topt_text *t, const struct topt_plan_doc *p,
-                         const json_t *answer, int64_t gpus)
-{
-    char a[32], b[32];
-    double times = (double)p->time_ns / (double)topt_json_whole_at(answer, "time_ns");
-    double devices = (double)gpus / p->mesh.devices;
-    topt_text_add(
-        t, "%s a step and %s a GPU: ",
-        topt_show_ns(topt_json_whole_at(answer, "time_ns"), a, sizeof a),
-        topt_show_bytes(topt_json_whole_at(answer, "memory_bytes"), b, sizeof b));
-    if (gpus > p->mesh.devices)
-        topt_text_add(t, "%.2f times as fast with %.3g times the GPUs (%.0f %% kept)",
-                      times, devices, 100 * times / devices);
-    else
-        topt_text_add(t, "it fits too, and takes %.2f times as long", 1 / times);
-}
-
 /* The counts that are asked about, ascending: the nearest ones that the request tries and
  * that can share the batch, and twice as many.  Returns how many, or -1. */
 static int counts_of(const struct topt_request *r, int64_t gpus, int64_t ret[3],
                      struct topt_error *err)
 {
-    int64_t *count, fewer = 0, more = 0, twice = 0;
+    int64_t *count = NULL, fewer = 0, more = 0, twice = 0;
     struct topt_planning m;
-    int all, n = 0;
+    int all = 0, n = 0;
     if (topt_planning_init(&m, r, err))
         return -1;
-    if (topt_request_counts(r, &count, &all, err)) {
-        topt_planning_fini(&m);
-        return -1;
-    }
-    for (int i = 0; i < all; i++) {
+    int rc = topt_request_counts(r, &count, &all, err);
+    for (int i = 0; !rc && i < all; i++) {
         if (!topt_count_divides_batch(&m, count[i], NULL))
             continue;
         if (count[i] < gpus)
@@ -108,7 +72,7 @@ static int counts_of(const struct topt_request *r, int64_t gpus, int64_t ret[3],
     for (int i = 0; i < 3; i++)
         if (near[i])
             ret[n++] = near[i];
-    return n;
+    return rc ? -1 : n;
 }
 
 json_t *topt_explain_around_json(const struct topt_plan_doc *p, const json_t *doc,
@@ -145,6 +109,37 @@ json_t *topt_explain_around_json(const struct topt_plan_doc *p, const json_t *do
     return list;
 }
 
+static void put_infeasible(struct topt_text *t, const json_t *answer)
+{
+    char a[32], b[32];
+    int64_t need = topt_json_whole_at(answer, "memory_bytes"),
+            limit = topt_json_whole_at(answer, "memory_limit");
+    if (json_is_null(json_object_get(answer, "feasible")))
+        topt_text_add(t, "it was not found to fit\n");
+    else
+        topt_text_add(
+            t, "does not fit: it would need at least %s a GPU, %s more than there is\n",
+            topt_show_bytes(need, a, sizeof a),
+            topt_show_bytes(need - limit, b, sizeof b));
+}
+
+static void put_feasible(struct topt_text *t, const struct topt_plan_doc *p,
+                         const json_t *answer, int64_t gpus)
+{
+    char a[32], b[32];
+    int64_t ns = topt_json_whole_at(answer, "time_ns");
+    double times = (double)p->time_ns / (double)ns;
+    double devices = (double)gpus / p->mesh.devices;
+    topt_text_add(
+        t, "%s a step and %s a GPU: ", topt_show_ns(ns, a, sizeof a),
+        topt_show_bytes(topt_json_whole_at(answer, "memory_bytes"), b, sizeof b));
+    if (gpus > p->mesh.devices)
+        topt_text_add(t, "%.2f times as fast with %.3g times the GPUs (%.0f %% kept)\n",
+                      times, devices, 100 * times / devices);
+    else
+        topt_text_add(t, "it fits too, and takes %.2f times as long\n", 1 / times);
+}
+
 void topt_explain_around(struct topt_text *t, const struct topt_plan_doc *p,
                          const json_t *doc, const json_t *around)
 {
@@ -161,6 +156,5 @@ void topt_explain_around(struct topt_text *t, const struct topt_plan_doc *p,
             put_feasible(t, p, x, gpus);
         else
             put_infeasible(t, x);
-        topt_text_add(t, "\n");
     }
 }

@@ -4,9 +4,8 @@
  * alike: dense and data parallel, rows gathered by all, owners of rows, whole tables dealt out,
  * columns, rows with partial sums.  Each is priced as the search prices it: the table with its
  * gradient and its update, and bringing what it looks up to where the plan reads it. */
-#include "explain_tables.h"
+#include "explain_parts.h"
 
-#include "topt_text.h"
 #include "strategy_words.h"
 
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* explain_time.c - where the time of a step goes: computing by kind of operator, the
  * network by collective, by what is sent and by how far it goes.
  *
- * The collectives are those of the program that ranks run, priced one by one. */
-#include "explain_time.h"
-#include "topt_plan_doc.h"
+ * The collectives are those of the program that ranks run, at the prices of the search. */
+#include "explain_parts.h"
 #include "fragment.h"
+#include "topt_json.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,15 +43,14 @@ static int longest(const void *x, const void *y)
 
 /* ---- computing --------------------------------------------------------------------- */
 
-static int add_operators(struct lines *l, const struct topt_plan_doc *p,
-                         struct topt_error *err)
+static int add_operators(struct lines *l, const struct topt_costing *k,
+                         const struct topt_strategy *s, struct topt_error *err)
 {
-    struct topt_costing k = {p->micro, p->hw, &p->mesh, &p->settings, p->router, NULL};
-    for (int i = 0; i < p->micro->nops; i++) {
+    for (int i = 0; i < k->model->nops; i++) {
         struct topt_fragment_cost c;
-        if (topt_cost_op(&k, i, &p->strategy->config[i], &c, err))
+        if (topt_cost_op(k, i, &s->config[i], &c, err))
             return -1;
-        add(l, (struct line){.what = p->micro->op[i].spec->name, .ns = c.compute_ns});
+        add(l, (struct line){.what = k->model->op[i].spec->name, .ns = c.compute_ns});
     }
     return 0;
 }
@@ -80,58 +79,45 @@ static const char *sent(const struct topt_program *g, const struct topt_instr *i
                        : "activations, in forward";
 }
 
-/* The collective of an instruction and its bytes; 0 where it sends nothing. */
-static int communicates(const struct topt_program *g, const struct topt_instr *i,
-                        enum topt_collective *ret, int64_t *ret_bytes)
+/* The collective of an instruction that communicates. */
+static enum topt_collective collective_of(const struct topt_strategy *s,
+                                          const struct topt_instr *i)
 {
-    const struct topt_buffer *a = &g->buffer[i->a >= 0 ? i->a : 0];
     switch (i->kind) {
     case TOPT_I_MOVE:
-        if (i->move.kind == TOPT_MOVE_SLICE)
-            return 0;
-        *ret = topt_move_collective(i->move.kind);
-        *ret_bytes = topt_move_bytes(&g->mesh, &a->shape, &i->move,
-                                     topt_element_bytes(&g->settings, a->elem));
-        return 1;
-    case TOPT_I_REDUCE:
-    case TOPT_I_LOSS:
-        *ret = TOPT_ALL_REDUCE;
-        *ret_bytes = i->kind == TOPT_I_LOSS ? 8 : a->bytes;
-        return 1;
+        return topt_move_collective(i->move.kind);
     case TOPT_I_HALO:
     case TOPT_I_HALO_ADD:
-        *ret = TOPT_PERMUTE;
-        *ret_bytes = llabs(g->buffer[i->a].bytes - g->buffer[i->b].bytes);
-        return 1;
+        return TOPT_PERMUTE;
     case TOPT_I_ROWS_FETCH:
     case TOPT_I_ROWS_ADD:
-        *ret =
-            g->config[i->op].zero == TOPT_ZERO_OWNER ? TOPT_ALL_TO_ALL : TOPT_ALL_GATHER;
-        *ret_bytes = 0; /* topt_rows_ns says what it takes */
-        return i->axes != 0;
+        return s->config[i->op].zero == TOPT_ZERO_OWNER ? TOPT_ALL_TO_ALL
+                                                        : TOPT_ALL_GATHER;
     default:
-        return 0;
+        return TOPT_ALL_REDUCE;
     }
 }
 
-static void add_collectives(struct lines *l, const struct topt_plan_doc *p)
+static int add_collectives(struct lines *l, const struct topt_costing *k,
+                           const struct topt_strategy *s, struct topt_error *err)
 {
-    const struct topt_program *g = p->program;
+    struct topt_timed_program timed;
+    if (topt_lower_with_times(k, s, &timed, err))
+        return -1;
+    const struct topt_program *g = timed.program;
     for (int n = g->init_end; n < g->ninstr; n++) {
         const struct topt_instr *i = &g->instr[n];
-        enum topt_collective c;
-        int64_t bytes, times = n >= g->micro_begin && n < g->micro_end
-                                   ? p->settings.micro_batches
-                                   : 1;
-        if (!communicates(g, i, &c, &bytes))
+        int micro = n >= g->micro_begin && n < g->micro_end;
+        int64_t times = micro ? k->settings->micro_batches : 1;
+        if (!timed.time[n].network || !timed.time[n].ns)
             continue;
         int across = topt_mesh_group(&g->mesh, i->axes).nodes > 1;
-        int rows = i->kind == TOPT_I_ROWS_FETCH || i->kind == TOPT_I_ROWS_ADD;
-        int64_t ns = rows ? topt_rows_ns(g, p->hw, p->router, n)
-                          : topt_router_time(p->router, c, i->axes, bytes).ns;
-        add(l, (struct line){sent(g, i), c, across ? "between nodes" : "inside a node",
-                             ns * times});
+        add(l, (struct line){sent(g, i), collective_of(s, i),
+                             across ? "between nodes" : "inside a node",
+                             timed.time[n].ns * times});
     }
+    topt_timed_program_fini(&timed);
+    return 0;
 }
 
 /* ---- both -------------------------------------------------------------------------- */
@@ -199,14 +185,15 @@ static int find_lines(struct shares *s, const struct topt_plan_doc *p, const jso
                       struct topt_error *err)
 {
     const json_t *predicted = json_object_get(doc, "predicted");
+    struct topt_costing k = {p->micro, p->hw, &p->mesh, &p->settings, p->router, NULL};
     memset(s, 0, sizeof *s);
-    s->compute_ns = json_integer_value(json_object_get(predicted, "compute_ns"));
-    s->network_ns = json_integer_value(json_object_get(predicted, "network_ns"));
-    if (add_operators(&s->compute, p, err))
+    s->compute_ns = topt_json_whole_at(predicted, "compute_ns");
+    s->network_ns = topt_json_whole_at(predicted, "network_ns");
+    if (add_operators(&s->compute, &k, p->strategy, err) ||
+        add_collectives(&s->network, &k, p->strategy, err))
         return -1;
     add(&s->compute, (struct line){.what = "sums of gradients between operators",
                                    .ns = s->compute_ns - sum(&s->compute)});
-    add_collectives(&s->network, p);
     qsort(s->compute.at, (size_t)s->compute.n, sizeof *s->compute.at, longest);
     qsort(s->network.at, (size_t)s->network.n, sizeof *s->network.at, longest);
     return 0;
@@ -219,7 +206,7 @@ static const char *slowest_group(const json_t *doc)
         json_object_get(json_object_get(doc, "predicted"), "slowest_group"));
 }
 
-/* The program on that group's devices, with their own blocks and rates. */
+/* The same on that group's devices, with their own blocks and rates. */
 static int find_of_group(struct shares *s, const struct topt_plan_doc *p,
                          const json_t *doc, const char *group, struct topt_error *err)
 {
@@ -232,15 +219,12 @@ static int find_of_group(struct shares *s, const struct topt_plan_doc *p,
         return topt_fail(err, TOPT_ERR_INVAL, "predicted.slowest_group: no group '%.60s'",
                          group);
     own.mesh.costed = 1 + before / each;
-    own.program = NULL;
-    own.router = NULL;
     own.hw = topt_hw_among(p->hw, i, err);
-    if (own.hw && !(own.router = topt_router_create(own.hw, &own.mesh)))
-        topt_nomem(err, "the group's time");
-    if (own.router && !topt_lower(own.micro, &own.mesh, &own.settings, own.strategy,
-                                  own.router, &own.program, err))
+    own.router = own.hw ? topt_router_create(own.hw, &own.mesh) : NULL;
+    if (own.router)
         rc = find_lines(s, &own, doc, err);
-    topt_program_destroy(own.program);
+    else if (own.hw)
+        topt_nomem(err, "the group's time");
     topt_router_destroy(own.router);
     topt_hw_destroy(own.hw);
     return rc;

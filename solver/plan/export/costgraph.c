@@ -25,10 +25,10 @@
 #include "request.h"
 #include "topt_array.h"
 #include "topt_export.h"
+#include "topt_minmax.h"
 #include "topt_question.h"
 #include "topt_text.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,7 +45,7 @@ struct block {
 
 /* An edge of the union. */
 struct joint {
-    int from, to; /* operators of the union, from < to */
+    int from, to; /* operators of the union, from < to; but for in-flight's, the last */
     int which;    /* of those between them */
 };
 
@@ -60,9 +60,11 @@ struct union_builder {
     struct topt_error *err;
 };
 
-static void *copy(struct topt_arena *a, const void *from, size_t n, size_t size)
+/* A copy; '*bad' is set without memory. */
+static void *copy(struct topt_arena *a, const void *from, size_t n, size_t size, int *bad)
 {
     void *p = topt_arena_alloc(a, n, size);
+    *bad |= !p;
     if (p && n * size > 0)
         memcpy(p, from, n * size);
     return p;
@@ -72,34 +74,29 @@ static void *copy(struct topt_arena *a, const void *from, size_t n, size_t size)
 static int copy_problem(struct topt_arena *a, const struct topt_search_problem *p,
                         struct topt_search_problem *ret)
 {
-    struct topt_search_op *op = copy(a, p->op, (size_t)p->nops, sizeof *op);
-    struct topt_search_edge *edge = copy(a, p->edge, (size_t)p->nedges, sizeof *edge);
-    struct topt_table *table = topt_arena_alloc(a, (size_t)p->nedges, sizeof *table);
-    if (!op || !edge || !table)
-        return -1;
-    for (int i = 0; i < p->nops; i++) {
-        op[i].cost = copy(a, op[i].cost, (size_t)op[i].nconfigs, sizeof *op[i].cost);
-        op[i].name = topt_arena_strdup(a, op[i].name);
-        if (!op[i].cost || !op[i].name)
-            return -1;
+    int bad = 0;
+    struct topt_search_op *op = copy(a, p->op, (size_t)p->nops, sizeof *op, &bad);
+    struct topt_search_edge *edge =
+        copy(a, p->edge, (size_t)p->nedges, sizeof *edge, &bad);
+    for (int i = 0; !bad && i < p->nops; i++) {
+        const struct topt_search_op *o = &p->op[i];
+        op[i].cost = copy(a, o->cost, (size_t)o->nconfigs, sizeof *o->cost, &bad);
+        op[i].name = copy(a, o->name, strlen(o->name) + 1, 1, &bad);
     }
-    for (int i = 0; i < p->nedges; i++) {
-        const struct topt_table *t = edge[i].table;
-        size_t entries = (size_t)t->from_classes * (size_t)t->to_classes;
-        table[i] = *t;
-        table[i].first = copy(a, t->first, entries + 1, sizeof *t->first);
-        table[i].alt = copy(a, t->alt, (size_t)t->first[entries], sizeof *t->alt);
-        edge[i].table = &table[i];
-        edge[i].from_class =
-            copy(a, edge[i].from_class, (size_t)op[edge[i].from].nconfigs,
-                 sizeof *edge[i].from_class);
-        edge[i].to_class = copy(a, edge[i].to_class, (size_t)op[edge[i].to].nconfigs,
-                                sizeof *edge[i].to_class);
-        if (!table[i].first || !table[i].alt || !edge[i].from_class || !edge[i].to_class)
-            return -1;
+    for (int i = 0; !bad && i < p->nedges; i++) {
+        const struct topt_search_edge *e = &p->edge[i];
+        const struct topt_table *t = e->table;
+        size_t entries = (size_t)t->from_classes * (size_t)t->to_classes,
+               from = (size_t)op[e->from].nconfigs, to = (size_t)op[e->to].nconfigs;
+        struct topt_table own = *t;
+        own.first = copy(a, t->first, entries + 1, sizeof *t->first, &bad);
+        own.alt = copy(a, t->alt, (size_t)t->first[entries], sizeof *t->alt, &bad);
+        edge[i].table = copy(a, &own, 1, sizeof own, &bad);
+        edge[i].from_class = copy(a, e->from_class, from, sizeof *e->from_class, &bad);
+        edge[i].to_class = copy(a, e->to_class, to, sizeof *e->to_class, &bad);
     }
     *ret = (struct topt_search_problem){p->nops, op, p->nedges, edge};
-    return 0;
+    return bad ? -1 : 0;
 }
 
 static int check_entries(const struct union_builder *u, double entries)
@@ -208,65 +205,56 @@ static struct joint joint_of(const struct topt_search_problem *p, int edge, cons
     return j;
 }
 
-/* Room for all operators and edges of all blocks. */
-static int alloc_union(struct union_builder *u)
+static int *none_yet(struct topt_arena *a, size_t n)
 {
-    size_t nops = 1, nedges = 1;
-    for (int b = 0; b < u->nblocks; b++) {
-        nops += (size_t)u->block[b].p.nops;
-        nedges += (size_t)u->block[b].p.nedges;
-    }
-    u->name = topt_arena_alloc(u->arena, nops, sizeof *u->name);
-    u->joint = topt_arena_alloc(u->arena, nedges, sizeof *u->joint);
-    int bad = !u->name || !u->joint;
-    for (int b = 0; b < u->nblocks && !bad; b++) {
-        struct block *x = &u->block[b];
-        x->op = topt_arena_alloc(u->arena, nops, sizeof *x->op);
-        x->edge = topt_arena_alloc(u->arena, nedges, sizeof *x->edge);
-        bad = !x->op || !x->edge;
-        for (size_t i = 0; i < nops && !bad; i++)
-            x->op[i] = -1;
-        for (size_t i = 0; i < nedges && !bad; i++)
-            x->edge[i] = -1;
-    }
-    return bad ? -1 : 0;
+    int *p = topt_arena_alloc(a, n, sizeof *p);
+    if (p)
+        memset(p, -1, n * sizeof *p);
+    return p;
 }
 
 static int add_to_union(struct union_builder *u, struct block *b)
 {
-    int *op = malloc(((size_t)b->p.nops + 1) * sizeof *op); /* of the union */
-    for (int i = 0; op && i < b->p.nops; i++) {
+    int *op =
+        topt_arena_alloc(u->arena, (size_t)b->p.nops, sizeof *op); /* of the union */
+    if (!op)
+        return -1;
+    for (int i = 0; i < b->p.nops; i++) {
         op[i] = find_op(u, b->p.op[i].name);
         if (op[i] == u->nops)
             u->name[u->nops++] = b->p.op[i].name;
         b->op[op[i]] = i;
     }
-    for (int e = 0; op && e < b->p.nedges; e++) {
+    for (int e = 0; e < b->p.nedges; e++) {
         struct joint j = joint_of(&b->p, e, op);
         int n = find_joint(u, &j);
         if (n == u->njoints)
             u->joint[u->njoints++] = j;
         b->edge[n] = e;
     }
-    free(op);
-    return op ? 0 : -1;
+    return 0;
 }
 
 static int make_union(struct union_builder *u)
 {
-    if (alloc_union(u))
+    size_t nops = 1, nedges = 1; /* at most, with in-flight's */
+    for (int b = 0; b < u->nblocks; b++) {
+        nops += (size_t)u->block[b].p.nops;
+        nedges += (size_t)u->block[b].p.nedges;
+    }
+    u->name = topt_arena_alloc(u->arena, nops, sizeof *u->name);
+    u->joint = topt_arena_alloc(u->arena, nedges, sizeof *u->joint);
+    if (!u->name || !u->joint)
         return -1;
-    for (int b = 0; b < u->nblocks; b++)
-        if (add_to_union(u, &u->block[b]))
+    for (int b = 0; b < u->nblocks; b++) {
+        struct block *x = &u->block[b];
+        x->op = none_yet(u->arena, nops);
+        x->edge = none_yet(u->arena, nedges);
+        if (!x->op || !x->edge || add_to_union(u, x))
             return -1;
+    }
     return 0;
 }
-
-/* One end of an edge of the union in a block. */
-struct end {
-    int configs, classes;
-    const int32_t *cls; /* NULL: all of one class */
-};
 
 static int configs_of(const struct block *b, int op)
 {
@@ -279,98 +267,90 @@ static int turned(const struct union_builder *u, const struct block *b, int join
     return b->p.edge[b->edge[joint]].from != b->op[u->joint[joint].from];
 }
 
-static struct end end_of(const struct union_builder *u, const struct block *b, int joint,
-                         int is_from)
-{
-    const struct joint *j = &u->joint[joint];
-    int configs = configs_of(b, is_from ? j->from : j->to);
-    if (b->edge[joint] < 0)
-        return (struct end){configs, 1, NULL};
-    const struct topt_search_edge *e = &b->p.edge[b->edge[joint]];
-    return is_from != turned(u, b, joint)
-               ? (struct end){configs, e->table->from_classes, e->from_class}
-               : (struct end){configs, e->table->to_classes, e->to_class};
-}
-
 /* ---- joining ----------------------------------------------------------------------- */
 
-static int raise(int64_t *sum, int64_t by)
+/* Add the worst of 'n' costs, in each way; nonzero where that overflows. */
+static int add_worst(struct topt_cost *sum, const struct topt_cost *cost, int n)
 {
-    return __builtin_add_overflow(*sum, by, sum);
+    struct topt_cost worst = {0, 0};
+    for (int i = 0; i < n; i++) {
+        worst.memory = topt_max(worst.memory, cost[i].memory);
+        worst.time = topt_max(worst.time, cost[i].time);
+    }
+    return __builtin_add_overflow(sum->memory, worst.memory, &sum->memory) |
+           __builtin_add_overflow(sum->time, worst.time, &sum->time);
 }
 
 /* More than any allowed strategy costs, in each way. */
 static int forbidding(const struct union_builder *u, struct topt_cost *ret)
 {
-    struct topt_cost big = {1, 1};
+    struct topt_cost most = {0, 0};
     int bad = 0;
     for (int b = 0; b < u->nblocks; b++) {
         const struct topt_search_problem *p = &u->block[b].p;
         struct topt_cost worst = {u->block[b].in_flight, 0};
-        for (int i = 0; i < p->nops; i++) {
-            struct topt_cost m = {0, 0};
-            for (int c = 0; c < p->op[i].nconfigs; c++) {
-                m.memory = p->op[i].cost[c].memory > m.memory ? p->op[i].cost[c].memory
-                                                              : m.memory;
-                m.time = p->op[i].cost[c].time > m.time ? p->op[i].cost[c].time : m.time;
-            }
-            bad |= raise(&worst.memory, m.memory) | raise(&worst.time, m.time);
-        }
+        for (int i = 0; i < p->nops; i++)
+            bad |= add_worst(&worst, p->op[i].cost, p->op[i].nconfigs);
         for (int i = 0; i < p->nedges; i++) {
             const struct topt_table *t = p->edge[i].table;
-            struct topt_cost m = {0, 0};
-            for (int32_t a = 0; a < t->first[t->from_classes * t->to_classes]; a++) {
-                m.memory = t->alt[a].memory > m.memory ? t->alt[a].memory : m.memory;
-                m.time = t->alt[a].time > m.time ? t->alt[a].time : m.time;
-            }
-            bad |= raise(&worst.memory, m.memory) | raise(&worst.time, m.time);
+            bad |= add_worst(&worst, t->alt, t->first[t->from_classes * t->to_classes]);
         }
-        big.memory = worst.memory >= big.memory ? worst.memory + 1 : big.memory;
-        big.time = worst.time >= big.time ? worst.time + 1 : big.time;
+        most.memory = topt_max(most.memory, worst.memory);
+        most.time = topt_max(most.time, worst.time);
     }
-    *ret = big;
+    bad |= __builtin_add_overflow(most.memory, 1, &ret->memory) |
+           __builtin_add_overflow(most.time, 1, &ret->time);
     return bad ? -1 : 0;
 }
 
-/* Configurations of an operator over all blocks. */
-static int join_op(struct union_builder *u, int op, struct topt_search_op *ret)
+static int all_configs(const struct union_builder *u, int op)
 {
     int n = 0;
     for (int b = 0; b < u->nblocks; b++)
         n += configs_of(&u->block[b], op);
+    return n;
+}
+
+/* Configurations of an operator over all blocks: what a block lacks costs it nothing, but for
+ * "in-flight", the last operator, which costs it what its caps do. */
+static int join_op(struct union_builder *u, int op, struct topt_search_op *ret)
+{
+    int n = all_configs(u, op);
     struct topt_cost *cost = topt_arena_alloc(u->arena, (size_t)n, sizeof *cost);
     if (!cost)
         return -1;
     *ret = (struct topt_search_op){u->name[op], n, cost};
     for (int b = 0; b < u->nblocks; b++) {
         const struct block *x = &u->block[b];
+        struct topt_cost lacks = {op == u->nops - 1 ? x->in_flight : 0, 0};
         for (int c = 0; c < configs_of(x, op); c++)
-            *cost++ =
-                x->op[op] < 0 ? (struct topt_cost){0, 0} : x->p.op[x->op[op]].cost[c];
+            *cost++ = x->op[op] < 0 ? lacks : x->p.op[x->op[op]].cost[c];
     }
     return 0;
 }
 
-/* Class c of block b becomes base[b] + c. */
+/* Class c of block b becomes base[b] + c; what a block lacks is of one class. */
 static int join_classes(struct union_builder *u, int joint, int is_from, int32_t *base,
                         const int32_t **ret)
 {
-    int32_t n = 0, total = 0;
-    for (int b = 0; b < u->nblocks; b++) {
-        struct end e = end_of(u, &u->block[b], joint, is_from);
-        base[b] = total;
-        total += e.classes;
-        n += e.configs;
-    }
-    base[u->nblocks] = total;
-    int32_t *cls = topt_arena_alloc(u->arena, (size_t)n, sizeof *cls);
+    int op = is_from ? u->joint[joint].from : u->joint[joint].to;
+    int32_t *cls = topt_arena_alloc(u->arena, (size_t)all_configs(u, op), sizeof *cls);
     *ret = cls;
     if (!cls)
         return -1;
+    base[0] = 0;
     for (int b = 0; b < u->nblocks; b++) {
-        struct end e = end_of(u, &u->block[b], joint, is_from);
-        for (int c = 0; c < e.configs; c++)
-            *cls++ = base[b] + (e.cls ? e.cls[c] : 0);
+        const struct block *x = &u->block[b];
+        const struct topt_search_edge *e =
+            x->edge[joint] < 0 ? NULL : &x->p.edge[x->edge[joint]];
+        int first =
+            e && is_from != turned(u, x, joint); /* the end that the edge is from */
+        const int32_t *of = !e ? NULL : first ? e->from_class : e->to_class;
+        for (int c = 0; c < configs_of(x, op); c++)
+            *cls++ = base[b] + (of ? of[c] : 0);
+        base[b + 1] = base[b] + (!e      ? 1
+                                 : first ? e->table->from_classes
+                                         : e->table->to_classes);
     }
     return 0;
 }
@@ -434,50 +414,12 @@ static int join_edge(struct union_builder *u, int joint, struct topt_cost big,
                : 0;
 }
 
-/* "in-flight": one configuration a block, tied to the first operator's. */
-static int join_in_flight(struct union_builder *u, struct topt_cost big, int node,
-                          struct topt_search_op *op, struct topt_search_edge *edge)
-{
-    int n = 0, blocks = u->nblocks;
-    for (int b = 0; b < blocks; b++)
-        n += configs_of(&u->block[b], 0);
-    struct topt_cost *cost = topt_arena_alloc(u->arena, (size_t)blocks, sizeof *cost);
-    struct topt_cost *alt =
-        topt_arena_alloc(u->arena, (size_t)(blocks * blocks), sizeof *alt);
-    int32_t *first =
-        topt_arena_alloc(u->arena, (size_t)(blocks * blocks) + 1, sizeof *first);
-    int32_t *from = topt_arena_alloc(u->arena, (size_t)blocks, sizeof *from);
-    int32_t *to = topt_arena_alloc(u->arena, (size_t)n, sizeof *to);
-    struct topt_table *t = topt_arena_alloc(u->arena, 1, sizeof *t);
-    if (!cost || !alt || !first || !from || !to || !t)
-        return -1;
-    for (int b = 0, k = 0; b < blocks; b++) {
-        cost[b] = (struct topt_cost){u->block[b].in_flight, 0};
-        from[b] = b;
-        for (int c = 0; c < configs_of(&u->block[b], 0); c++)
-            to[k++] = b;
-        for (int c = 0; c < blocks; c++) {
-            alt[b * blocks + c] = b == c ? (struct topt_cost){0, 0} : big;
-            first[b * blocks + c + 1] = b * blocks + c + 1;
-        }
-    }
-    *t = (struct topt_table){blocks, blocks, first, alt};
-    *op = (struct topt_search_op){IN_FLIGHT, blocks, cost};
-    *edge = (struct topt_search_edge){node, 0, t, from, to};
-    return 0;
-}
-
 static int check_size(const struct union_builder *u)
 {
     double entries = 0;
-    for (int e = 0; e < u->njoints; e++) {
-        double from = 0, to = 0;
-        for (int b = 0; b < u->nblocks; b++) {
-            from += configs_of(&u->block[b], u->joint[e].from);
-            to += configs_of(&u->block[b], u->joint[e].to);
-        }
-        entries += from * to;
-    }
+    for (int e = 0; e < u->njoints; e++)
+        entries += (double)all_configs(u, u->joint[e].from) *
+                   (double)all_configs(u, u->joint[e].to);
     return check_entries(u, entries);
 }
 
@@ -492,23 +434,26 @@ static int join(struct union_builder *u, char **ret)
             topt_show_bytes(u->r->memory_limit, limit, sizeof limit));
     if (make_union(u))
         return topt_nomem(u->err, "the cost graph");
-    struct topt_search_op *op =
-        topt_arena_alloc(u->arena, (size_t)u->nops + 1, sizeof *op);
-    struct topt_search_edge *edge =
-        topt_arena_alloc(u->arena, (size_t)u->njoints + 1, sizeof *edge);
     struct topt_cost big;
     if (check_size(u))
         return -1;
     if (forbidding(u, &big))
         return topt_fail(u->err, TOPT_ERR_LIMIT, "the costs overflow");
+    /* An operator and an edge that no block has: one configuration a block, tied to the first
+     * operator's of the same block. */
+    u->joint[u->njoints++] = (struct joint){u->nops, 0, 0};
+    u->name[u->nops++] = IN_FLIGHT;
+    struct topt_search_op *op = topt_arena_alloc(u->arena, (size_t)u->nops, sizeof *op);
+    struct topt_search_edge *edge =
+        topt_arena_alloc(u->arena, (size_t)u->njoints, sizeof *edge);
     int bad = !op || !edge;
     for (int i = 0; i < u->nops && !bad; i++)
         bad = join_op(u, i, &op[i]);
     for (int e = 0; e < u->njoints && !bad; e++)
         bad = join_edge(u, e, big, &edge[e]);
-    if (bad || join_in_flight(u, big, u->nops, &op[u->nops], &edge[u->njoints]))
+    if (bad)
         return topt_nomem(u->err, "the cost graph");
-    struct topt_search_problem all = {u->nops + 1, op, u->njoints + 1, edge};
+    struct topt_search_problem all = {u->nops, op, u->njoints, edge};
     return topt_costs_write(&all, ret, u->err);
 }
 

@@ -1,5 +1,5 @@
 /* sample.c - random valid strategies as plans, so that anybody can check what plans
- * promise; and the bare combinatorial problem, so that outside programs can search it. */
+ * promise. */
 #include "plan_check.h"
 #include "document.h"
 #include "grid.h"
@@ -80,23 +80,10 @@ out:
     return rc;
 }
 
-static int sample_grids(struct topt_planning *m, int grids, int count, uint64_t seed,
-                        json_t *into, struct topt_error *err)
-{
-    int nodes = 0, per_node = 0;
-    for (int i = 0; topt_next_grid(m->request->hw, m->request->gpus, &nodes, &per_node);
-         i++) {
-        int share = count / grids + (i < count % grids);
-        if (sample_grid(m, nodes, per_node, share, seed + (uint64_t)i, into, err))
-            return -1;
-    }
-    return 0;
-}
-
 int topt_plan_sample(const struct topt_request *r, int count, uint64_t seed, json_t **ret,
                      struct topt_error *err)
 {
-    int nodes = 0, per_node = 0, grids = 0;
+    int nodes = 0, per_node = 0, grids = 0, rc = 0;
     struct topt_planning m;
     struct topt_request any = *r;
     any.algorithm = NULL; /* of the whole space */
@@ -107,7 +94,10 @@ int topt_plan_sample(const struct topt_request *r, int count, uint64_t seed, jso
     if (topt_planning_init(&m, &any, err))
         return -1;
     json_t *all = json_array();
-    int rc = sample_grids(&m, grids, count, seed, all, err);
+    nodes = per_node = 0;
+    for (int i = 0; !rc && topt_next_grid(r->hw, r->gpus, &nodes, &per_node); i++)
+        rc = sample_grid(&m, nodes, per_node, count / grids + (i < count % grids),
+                         seed + (uint64_t)i, all, err);
     topt_planning_fini(&m);
     if (rc)
         json_decref(all);

@@ -27,11 +27,10 @@ struct choosing {
     struct device_counts
         *list; /* several groups together, by their number of devices; owned */
     int nlist;
-    json_t *rows;               /* of the answer */
-    json_t *best;               /* so far; owned */
+    json_t *rows;               /* of the answer; owned, as the next two */
+    json_t *best;               /* so far */
     struct device_counts taken; /* by it */
-    json_t *unfit;              /* the last that nothing fits; owned */
-    int64_t gpus, time_ns;      /* of it */
+    json_t *unfit;              /* the last that nothing fits */
 };
 
 static int groups_in(const struct choosing *c, const struct device_counts *k)
@@ -42,46 +41,41 @@ static int groups_in(const struct choosing *c, const struct device_counts *k)
     return n;
 }
 
-static int is_whole_set(const struct choosing *c, const struct device_counts *k)
-{
-    for (int i = 0; i < c->n; i++)
-        if (k->of[i] && k->of[i] != c->devices[i])
-            return 0;
-    return 1;
-}
-
 static int is_all(const struct choosing *c, const struct device_counts *k)
 {
     return !memcmp(k->of, c->devices, (size_t)c->n * sizeof *k->of);
 }
 
 /* Fewer devices, where their number is what is asked for; then less time. */
-static int better(const struct choosing *c, int64_t gpus, int64_t time_ns)
+static int better(const struct choosing *c, const json_t *answer)
 {
     if (!c->best)
         return 1;
-    if (c->request->mode == TOPT_MINI_PARALLELISM && gpus != c->gpus)
-        return gpus < c->gpus;
-    return time_ns < c->time_ns;
+    int64_t fewer =
+        topt_json_whole_at(c->best, "gpus") - topt_json_whole_at(answer, "gpus");
+    if (c->request->mode == TOPT_MINI_PARALLELISM && fewer)
+        return fewer > 0;
+    return topt_json_whole_at(answer, "time_ns") < topt_json_whole_at(c->best, "time_ns");
 }
 
 /* A row of what was asked. */
 static json_t *row_of(const struct choosing *c, const struct device_counts *k,
                       const json_t *answer)
 {
-    int fits = json_is_true(json_object_get(answer, "feasible"));
+    int fits = json_is_true(json_object_get(answer, "feasible")), whole = 1;
     json_t *names = json_array(), *counts = json_array();
     for (int i = 0; i < c->n; i++)
         if (k->of[i]) {
             const char *name = topt_hw_name(topt_hw_group(c->request->hw, i));
             json_array_append_new(names, json_string(name));
             json_array_append_new(counts, json_integer(k->of[i]));
+            whole &= k->of[i] == c->devices[i];
         }
     json_t *row =
         json_pack("{s:o, s:O, s:I}", "groups", names, "feasible",
                   json_object_get(answer, "feasible"), "gpus",
                   (json_int_t)(fits ? topt_json_whole_at(answer, "gpus") : k->all));
-    if (row && groups_in(c, k) > 1 && !is_whole_set(c, k))
+    if (row && groups_in(c, k) > 1 && !whole)
         json_object_set(row, "gpus_of", counts);
     json_decref(counts);
     if (row && fits)
@@ -94,26 +88,20 @@ static int take(struct choosing *c, const struct device_counts *k, json_t *answe
                 struct topt_error *err)
 {
     int fits = json_is_true(json_object_get(answer, "feasible"));
-    int64_t gpus = topt_json_whole_at(answer, "gpus"),
-            time = topt_json_whole_at(answer, "time_ns");
     json_t *row = row_of(c, k, answer);
     int rc = row && !json_array_append_new(c->rows, row) ? 0 : topt_nomem(err, "groups");
-    if (!rc && fits && better(c, gpus, time)) {
-        if (groups_in(c, k) == 1)
-            json_object_set(answer, "group",
-                            json_array_get(json_object_get(row, "groups"), 0));
-        json_decref(c->best);
-        c->best = json_incref(answer);
+    if (rc || (fits && !better(c, answer))) {
+        json_decref(answer);
+        return rc;
+    }
+    if (fits && groups_in(c, k) == 1)
+        json_object_set(answer, "group",
+                        json_array_get(json_object_get(row, "groups"), 0));
+    if (fits)
         c->taken = *k;
-        c->gpus = gpus;
-        c->time_ns = time;
-    }
-    if (!rc && !fits) {
-        json_decref(c->unfit);
-        c->unfit = json_incref(answer);
-    }
-    json_decref(answer);
-    return rc;
+    json_decref(fits ? c->best : c->unfit);
+    *(fits ? &c->best : &c->unfit) = answer;
+    return 0;
 }
 
 static int ask_one(struct choosing *c, int group, struct topt_error *err)
@@ -166,11 +154,11 @@ static int ask_counts(struct choosing *c, const struct device_counts *k,
                       struct topt_error *err)
 {
     struct topt_request r = *c->request;
-    struct topt_hw *some = is_all(c, k) ? NULL : profile_of(c, k, err);
+    struct topt_hw *some = profile_of(c, k, err);
     json_t *answer = NULL;
-    if (!is_all(c, k) && !some)
+    if (!some)
         return -1;
-    r.hw = some ? some : c->request->hw;
+    r.hw = some;
     int rc = topt_plan_unequal(&r, &answer, err) || take(c, k, answer, err);
     topt_hw_destroy(some);
     return rc ? -1 : 0;
@@ -207,17 +195,6 @@ struct bookable {
     int n;
 };
 
-static int list_bookable(const struct choosing *c, int group, struct bookable *ret,
-                         struct topt_error *err)
-{
-    struct topt_request r = *c->request;
-    r.hw = topt_hw_group(c->request->hw, group);
-    r.gpus = r.max_gpus = 0;
-    r.gpu_list = NULL;
-    r.ngpu_list = 0;
-    return topt_request_counts(&r, &ret->at, &ret->n, err);
-}
-
 /* All ways to take numbers of two groups and more; of many groups, whole ones alone. */
 static int list_counts(struct choosing *c, const struct bookable *of,
                        struct topt_error *err)
@@ -250,9 +227,15 @@ static int list_counts(struct choosing *c, const struct bookable *of,
 static int find_counts(struct choosing *c, struct topt_error *err)
 {
     struct bookable of[TOPT_HW_GROUPS] = {{NULL, 0}};
+    struct topt_request r = *c->request;
     int rc = 0;
-    for (int i = 0; i < c->n && !rc; i++)
-        rc = list_bookable(c, i, &of[i], err);
+    r.gpus = r.max_gpus = 0;
+    r.gpu_list = NULL;
+    r.ngpu_list = 0;
+    for (int i = 0; i < c->n && !rc; i++) {
+        r.hw = topt_hw_group(c->request->hw, i);
+        rc = topt_request_counts(&r, &of[i].at, &of[i].n, err);
+    }
     rc = rc || list_counts(c, of, err);
     for (int i = 0; i < c->n; i++)
         free(of[i].at);
@@ -276,14 +259,20 @@ static int promises(const struct choosing *c, const struct device_counts *k)
     if (!c->best || is_all(c, k))
         return 1;
     for (int i = 0; i < c->n; i++)
-        one.of[i] = one.of[i] ? (int)c->gpus : 0;
+        one.of[i] = one.of[i] ? (int)topt_json_whole_at(c->best, "gpus") : 0;
     return c->request->gpus &&
            (groups_in(c, &c->taken) > 1 || peak_of(c, k) > peak_of(c, &one));
 }
 
-/* Ask about the ways to have a given number of devices, or else until one holds the job. */
-static int ask_several(struct choosing *c, struct topt_error *err)
+/* Ask about each group by itself; then about the ways to have a given number of devices, or else
+ * until one holds the job. */
+static int ask_all(struct choosing *c, int one_kind, struct topt_error *err)
 {
+    for (int i = 0; i < c->n; i++)
+        if (ask_one(c, i, err))
+            return -1;
+    if (one_kind)
+        return 0;
     if (find_counts(c, err))
         return -1;
     for (int i = 0; i < c->nlist; i++) {
@@ -349,9 +338,8 @@ static void say_kind(json_t *answer)
 static struct choosing choosing_of(const struct topt_request *r)
 {
     struct choosing c = {.request = r, .n = topt_hw_groups(r->hw), .rows = json_array()};
-    for (int i = 0; i < c.n; i++) {
+    for (int i = 0; i < c.n; i++)
         c.devices[i] = topt_hw_group_devices(r->hw, i);
-    }
     return c;
 }
 
@@ -368,24 +356,19 @@ int topt_plan_groups(const struct topt_request *r, int one_kind, json_t **ret,
 {
     struct choosing c = choosing_of(r);
     *ret = NULL;
-    int rc = c.rows ? check(r, err) : topt_nomem(err, "groups");
-    for (int i = 0; i < c.n && !rc; i++)
-        rc = ask_one(&c, i, err);
-    if (!rc && !one_kind)
-        rc = ask_several(&c, err);
+    int rc =
+        c.rows ? check(r, err) || ask_all(&c, one_kind, err) : topt_nomem(err, "groups");
     if (!rc && !json_array_size(c.rows))
         rc = none_asked(&c, err);
-    if (rc) {
-        close_choosing(&c);
-        return -1;
+    if (!rc) {
+        *ret = c.best ? json_incref(c.best) : nothing_fits(&c, one_kind);
+        if (one_kind && c.best)
+            say_kind(*ret);
+        if (!*ret || json_object_set(*ret, "choices", c.rows))
+            rc = topt_nomem(err, "groups");
     }
-    *ret = c.best ? json_incref(c.best) : nothing_fits(&c, one_kind);
-    if (one_kind && c.best)
-        say_kind(*ret);
-    rc =
-        *ret && !json_object_set(*ret, "choices", c.rows) ? 0 : topt_nomem(err, "groups");
     close_choosing(&c);
-    return rc;
+    return rc ? -1 : 0;
 }
 
 /* Where nothing fits, the group whose devices have the most memory. */
@@ -404,10 +387,7 @@ static const struct topt_hw *largest_group(const struct choosing *c)
 static int find_profile(struct choosing *c, int one_kind, const struct topt_hw **ret,
                         struct topt_hw **ret_own, struct topt_error *err)
 {
-    for (int i = 0; i < c->n; i++)
-        if (ask_one(c, i, err))
-            return -1;
-    if (!one_kind && ask_several(c, err))
+    if (ask_all(c, one_kind, err))
         return -1;
     if (c->best && groups_in(c, &c->taken) > 1) {
         *ret = *ret_own = profile_of(c, &c->taken, err);
@@ -447,29 +427,29 @@ int topt_groups_profile(const struct topt_request *r, int one_kind,
 char *topt_groups_text(const json_t *answer)
 {
     struct topt_text t = {0};
-    const json_t *rows = json_object_get(answer, "choices");
+    const json_t *row, *name;
     char buf[32];
-    for (size_t i = 0; i < json_array_size(rows); i++) {
-        const json_t *row = json_array_get(rows, i),
-                     *names = json_object_get(row, "groups"),
-                     *of = json_object_get(row, "gpus_of");
+    size_t i, k;
+    json_array_foreach(json_object_get(answer, "choices"), i, row)
+    {
+        const json_t *of = json_object_get(row, "gpus_of");
+        long long gpus = topt_json_whole_at(row, "gpus");
         topt_text_add(&t, "%-9s ", i ? "" : "groups");
-        for (size_t k = 0; k < json_array_size(names); k++) {
+        json_array_foreach(json_object_get(row, "groups"), k, name)
+        {
             topt_text_add(&t, "%s", k ? " and " : "");
             if (of)
                 topt_text_add(&t, "%lld of ",
                               (long long)json_integer_value(json_array_get(of, k)));
-            topt_text_add(&t, "%s", json_string_value(json_array_get(names, k)));
+            topt_text_add(&t, "%s", json_string_value(name));
         }
         if (json_is_true(json_object_get(row, "feasible")))
             topt_text_add(
                 &t, ": %s a step on %lld GPU%s\n",
-                topt_show_ns(topt_json_whole_at(row, "time_ns"), buf, sizeof buf),
-                (long long)topt_json_whole_at(row, "gpus"),
-                topt_json_whole_at(row, "gpus") == 1 ? "" : "s");
+                topt_show_ns(topt_json_whole_at(row, "time_ns"), buf, sizeof buf), gpus,
+                gpus == 1 ? "" : "s");
         else
-            topt_text_add(&t, ": %lld GPUs do not hold it\n",
-                          (long long)topt_json_whole_at(row, "gpus"));
+            topt_text_add(&t, ": %lld GPUs do not hold it\n", gpus);
     }
     return t.s;
 }

@@ -3,62 +3,67 @@
  * It is the question that anybody would ask about the group alone, with fewer samples.  Where
  * the state is sharded over all groups, the group is asked for plans that shard everything over
  * its devices, and its devices have as much more memory as the other groups hold of the state. */
-#include "group.h"
+#include "unequal_parts.h"
 
 #include <stdlib.h>
 
 #include "topt_json.h"
-#include "topt_plan.h"
+#include "topt_minmax.h"
 
-void topt_group_init(struct topt_unequal_group *g, const struct topt_request *r, int i)
+void topt_unequal_init(struct topt_unequal *u, const struct topt_request *r)
 {
-    const struct topt_hw *hw = topt_hw_group(r->hw, i);
-    *g = (struct topt_unequal_group){.request = r, .hw = hw};
-    g->devices = topt_hw_group_devices(r->hw, i);
-    g->limit = topt_hw_memory_bytes(hw);
-    if (r->memory_limit && r->memory_limit < g->limit)
-        g->limit = r->memory_limit;
+    *u = (struct topt_unequal){.request = r, .n = topt_hw_groups(r->hw)};
+    for (int i = 0; i < u->n; i++) {
+        struct topt_unequal_group *g = &u->group[i];
+        g->hw = topt_hw_group(r->hw, i);
+        g->devices = topt_hw_group_devices(r->hw, i);
+        g->limit = topt_hw_memory_bytes(g->hw);
+        if (r->memory_limit)
+            g->limit = topt_min(g->limit, r->memory_limit);
+        u->devices += g->devices;
+    }
 }
 
-void topt_group_fini(struct topt_unequal_group *g)
+static void destroy_plan(struct topt_group_plan *p)
 {
-    for (int w = 0; w < TOPT_STATES; w++)
-        while (g->plans[w]) {
-            struct topt_group_plan *p = g->plans[w];
-            g->plans[w] = p->next;
-            json_decref(p->answer);
-            free(p);
+    json_decref(p->answer);
+    free(p);
+}
+
+void topt_unequal_fini(struct topt_unequal *u)
+{
+    for (int i = 0; i < u->n; i++)
+        while (u->group[i].plans) {
+            struct topt_group_plan *p = u->group[i].plans;
+            u->group[i].plans = p->next;
+            destroy_plan(p);
         }
 }
 
-/* Bytes that each device has where the group holds all of what may be sharded over others. */
-static double state_bytes(const struct topt_unequal_group *g,
-                          enum topt_state_placement where)
+int64_t topt_most_limit(const struct topt_unequal *u)
 {
-    struct topt_settings s = g->request->settings;
-    struct topt_least_parameters p = topt_least_parameters(g->request->model, &s);
-    return (where == TOPT_STATE_SHARDED ? p.value + p.gradient + p.state : p.state) /
-           g->devices;
+    int64_t most = 0;
+    for (int i = 0; i < u->n; i++)
+        most = topt_max(most, u->group[i].limit);
+    return most;
 }
 
-/* The part of a plan's memory that lies in other groups: of what is sharded with the
- * parameters. */
-static double elsewhere(const json_t *answer, enum topt_state_placement where,
-                        double share)
+struct topt_request topt_request_fastest(const struct topt_request *r, int devices)
 {
-    const json_t *parts = json_object_get(answer, "memory_parts");
-    int64_t bytes = topt_json_whole_at(parts, "optimizer");
-    if (where == TOPT_STATE_SHARDED)
-        bytes += topt_json_whole_at(parts, "parameters") +
-                 topt_json_whole_at(parts, "gradients");
-    return (1 - share) * (double)bytes;
+    struct topt_request all = *r;
+    all.mode = TOPT_MINI_TIME;
+    all.gpus = devices;
+    all.max_gpus = 0;
+    all.ngpu_list = 0;
+    return all;
 }
 
-/* The group with devices of more memory. */
-static struct topt_hw *with_memory(const struct topt_hw *hw, int64_t more,
-                                   struct topt_error *err)
+struct topt_hw *topt_hw_with_memory(const struct topt_hw *hw, int64_t more,
+                                    struct topt_error *err)
 {
     json_t *doc = topt_hw_to_json(hw), *device = json_object_get(doc, "device");
+    json_object_del(doc, "groups");
+    json_object_del(doc, "between");
     json_object_set_new(device, "memory_bytes",
                         json_integer(topt_json_whole_at(device, "memory_bytes") + more));
     struct topt_hw *larger = topt_hw_from_json(doc, err);
@@ -66,29 +71,46 @@ static struct topt_hw *with_memory(const struct topt_hw *hw, int64_t more,
     return larger;
 }
 
-static int ask(const struct topt_unequal_group *g, struct topt_group_plan *p,
-               enum topt_state_placement where, struct topt_error *err)
+/* Bytes that each device of the group has where it holds all of what may be sharded over others. */
+static double state_bytes(const struct topt_request *r, int devices,
+                          enum topt_state_placement where)
 {
-    struct topt_request r = *g->request;
+    struct topt_settings s = r->settings;
+    struct topt_least_parameters p = topt_least_parameters(r->model, &s);
+    return (where == TOPT_STATE_SHARDED ? p.value + p.gradient + p.state : p.state) /
+           devices;
+}
+
+/* The part of a plan's memory that lies in other groups: of what is sharded with the
+ * parameters. */
+static double elsewhere(const struct topt_group_plan *p)
+{
+    const json_t *parts = json_object_get(p->answer, "memory_parts");
+    int64_t bytes = topt_json_whole_at(parts, "optimizer");
+    if (p->where == TOPT_STATE_SHARDED)
+        bytes += topt_json_whole_at(parts, "parameters") +
+                 topt_json_whole_at(parts, "gradients");
+    return (1 - p->share) * (double)bytes;
+}
+
+static int ask(const struct topt_request *whole, const struct topt_unequal_group *g,
+               struct topt_group_plan *p, struct topt_error *err)
+{
+    struct topt_request r = topt_request_fastest(whole, g->devices);
     struct topt_framework shards = r.framework ? *r.framework : *topt_framework_at(0);
-    int64_t more = where == TOPT_STATE_REPLICATED
-                       ? 0
-                       : (int64_t)((1 - p->share) * state_bytes(g, where));
-    struct topt_model *model = topt_model_rebatch(r.model, p->rows, err);
-    struct topt_hw *hw = model ? with_memory(g->hw, more, err) : NULL;
-    r.model = model;
-    r.hw = hw;
-    r.mode = TOPT_MINI_TIME;
-    r.gpus = g->devices;
-    r.max_gpus = 0;
-    r.ngpu_list = 0;
-    r.memory_limit = g->limit + more;
-    if (where != TOPT_STATE_REPLICATED) {
+    int64_t more = 0;
+    if (p->where != TOPT_STATE_REPLICATED) {
+        more = (int64_t)((1 - p->share) * state_bytes(whole, g->devices, p->where));
         shards.zero =
-            1 << (where == TOPT_STATE_SHARDED ? TOPT_ZERO_PARAM : TOPT_ZERO_STATE);
+            1 << (p->where == TOPT_STATE_SHARDED ? TOPT_ZERO_PARAM : TOPT_ZERO_STATE);
         r.framework = &shards;
         r.space = TOPT_SPACE_UNIFORM;
     }
+    struct topt_model *model = topt_model_rebatch(r.model, p->rows, err);
+    struct topt_hw *hw = model ? topt_hw_with_memory(g->hw, more, err) : NULL;
+    r.model = model;
+    r.hw = hw;
+    r.memory_limit = g->limit + more;
     int rc = hw ? topt_plan(&r, &p->answer, err) : -1;
     topt_hw_destroy(hw);
     topt_model_destroy(model);
@@ -98,35 +120,33 @@ static int ask(const struct topt_unequal_group *g, struct topt_group_plan *p,
     p->compute_ns = topt_json_whole_at(p->answer, "compute_ns");
     p->micro_batches = topt_json_whole_at(p->answer, "micro_batches");
     p->memory_bytes = topt_json_whole_at(p->answer, "memory_bytes");
-    if (where != TOPT_STATE_REPLICATED)
-        p->memory_bytes -= (int64_t)elsewhere(p->answer, where, p->share);
+    if (p->where != TOPT_STATE_REPLICATED)
+        p->memory_bytes -= (int64_t)elsewhere(p);
     p->fits = p->memory_bytes <= g->limit;
     return 0;
 }
 
-int topt_group_plan(struct topt_unequal_group *g, int64_t rows,
+int topt_group_plan(struct topt_unequal *u, int group, int64_t rows,
                     enum topt_state_placement where, double share,
                     const struct topt_group_plan **ret, struct topt_error *err)
 {
+    struct topt_unequal_group *g = &u->group[group];
+    struct topt_group_plan *p = g->plans;
     if (where == TOPT_STATE_REPLICATED)
         share = 1;
-    for (struct topt_group_plan *p = g->plans[where]; p; p = p->next)
-        if (p->rows == rows && p->share == share) {
-            *ret = p;
-            return 0;
+    while (p && (p->rows != rows || p->where != where || p->share != share))
+        p = p->next;
+    if (!p) {
+        p = calloc(1, sizeof *p);
+        if (!p)
+            return topt_nomem(err, "the plan of a group");
+        *p = (struct topt_group_plan){.rows = rows, .where = where, .share = share};
+        if (ask(u->request, g, p, err)) {
+            destroy_plan(p);
+            return topt_wrap(err, "%s", topt_hw_name(g->hw));
         }
-    struct topt_group_plan *p = calloc(1, sizeof *p);
-    if (!p)
-        return topt_nomem(err, "the plan of a group");
-    p->rows = rows;
-    p->share = share;
-    p->next = g->plans[where];
-    g->plans[where] = p;
-    if (ask(g, p, where, err)) {
-        g->plans[where] = p->next;
-        json_decref(p->answer);
-        free(p);
-        return topt_wrap(err, "%s", topt_hw_name(g->hw));
+        p->next = g->plans;
+        g->plans = p;
     }
     *ret = p;
     return 0;

@@ -9,17 +9,13 @@
  *
  * Where the state is sharded over all devices it is planned as if all devices were like the least
  * of them, with all parameters sharded, and gets its shares after that. */
-#include "joint.h"
-#include "part_shares.h"
+#include "unequal_parts.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "topt_choices.h"
 #include "topt_json.h"
-#include "topt_plan.h"
-
-/* ---- can there be one? -------------------------------------------------------------- */
+#include "topt_minmax.h"
 
 static const char *why_none(const struct topt_unequal *u, const struct topt_shares *s)
 {
@@ -31,27 +27,7 @@ static const char *why_none(const struct topt_unequal *u, const struct topt_shar
     return NULL;
 }
 
-/* Thousandths of the state that each group has, at least one. */
-static void state_thousandths(const struct topt_unequal *u, const struct topt_shares *s,
-                              int64_t *ret)
-{
-    for (int i = 0; i < u->n; i++) {
-        ret[i] = (int64_t)(TOPT_SHARE_WHOLE * s->share[i] + 0.5);
-        ret[i] = ret[i] > 0 ? ret[i] : 1;
-    }
-}
-
 /* ---- searching ---------------------------------------------------------------------- */
-
-static struct topt_request request_of(const struct topt_unequal *u)
-{
-    struct topt_request r = *u->request;
-    r.mode = TOPT_MINI_TIME;
-    r.gpus = u->devices;
-    r.max_gpus = 0;
-    r.ngpu_list = 0;
-    return r;
-}
 
 /* The plan of an answer to it, for the whole profile; NULL: nothing fits. */
 static int ask_plan(const struct topt_unequal *u, const struct topt_request *r,
@@ -74,7 +50,7 @@ static int ask_plan(const struct topt_unequal *u, const struct topt_request *r,
 static int plan_as_seen_by(const struct topt_unequal *u, int group, const int64_t *share,
                            int64_t limit, json_t **ret, struct topt_error *err)
 {
-    struct topt_request r = request_of(u);
+    struct topt_request r = topt_request_fastest(u->request, u->devices);
     struct topt_hw *hw = topt_hw_among(r.hw, group, err);
     int before = 0;
     if (!hw)
@@ -90,32 +66,14 @@ static int plan_as_seen_by(const struct topt_unequal *u, int group, const int64_
     return rc;
 }
 
-/* The profile with as much memory as its largest group has. */
-static struct topt_hw *with_most_memory(const struct topt_unequal *u,
-                                        struct topt_error *err)
-{
-    json_t *doc = topt_hw_to_json(u->request->hw);
-    int64_t most = 0, least = topt_hw_memory_bytes(u->request->hw);
-    for (int i = 0; i < u->n; i++)
-        most = u->group[i].limit > most ? u->group[i].limit : most;
-    json_object_del(doc, "groups");
-    json_object_del(doc, "between");
-    json_t *device = json_object_get(doc, "device");
-    json_object_set_new(
-        device, "memory_bytes",
-        json_integer(topt_json_whole_at(device, "memory_bytes") + most - least));
-    struct topt_hw *hw = topt_hw_from_json(doc, err);
-    json_decref(doc);
-    return hw;
-}
-
 /* With everything sharded over all devices, of equal ones, within 'limit' of each. */
 static int plan_sharded(const struct topt_unequal *u, int64_t limit, json_t **ret,
                         struct topt_error *err)
 {
-    struct topt_request r = request_of(u);
+    struct topt_request r = topt_request_fastest(u->request, u->devices);
     struct topt_framework row = r.framework ? *r.framework : *topt_framework_at(0);
-    struct topt_hw *roomy = with_most_memory(u, err);
+    struct topt_hw *roomy =
+        topt_hw_with_memory(r.hw, topt_most_limit(u) - topt_hw_memory_bytes(r.hw), err);
     if (!roomy)
         return -1;
     row.zero = 1 << TOPT_ZERO_PARAM;
@@ -142,6 +100,7 @@ static void keep_best(struct topt_joint *best, const struct topt_unequal *u, jso
     json_decref(best->plan);
     best->plan = json_incref(plan);
     best->costs = *costs;
+    best->time_ns = costs->of[costs->slowest].time_ns;
     for (int i = 0; i < u->n; i++)
         all += (double)group[i];
     for (int i = 0; i < u->n; i++)
@@ -170,7 +129,7 @@ static int balance_plan(const struct topt_unequal *u, int seen, const int64_t *f
         int need = topt_neediest_group(u, &costs);
         double fits = (double)u->group[need].limit / (double)costs.of[need].memory_bytes;
         *ret_limit = (int64_t)(0.999 * fits * (double)costs.of[seen].memory_bytes);
-    } else if (costs.of[costs.slowest].time_ns < topt_joint_ns(best)) {
+    } else if (costs.of[costs.slowest].time_ns < best->time_ns) {
         rc = topt_give_shares(u, group, NULL, plan, &costs, err);
         if (!rc) {
             keep_best(best, u, plan, group, &costs);
@@ -206,10 +165,8 @@ static int find_each(const struct topt_unequal *u, const struct topt_shares *s,
                      struct topt_joint *ret, struct topt_error *err)
 {
     int64_t from[TOPT_HW_GROUPS] = {0}, group[TOPT_HW_GROUPS] = {0};
-    for (int i = 0; i < u->n; i++) {
-        from[i] = TOPT_SHARE_WHOLE * s->rows[i] / u->request->model->batch;
-        from[i] = from[i] > 0 ? from[i] : 1;
-    }
+    for (int i = 0; i < u->n; i++)
+        from[i] = topt_max(1, TOPT_SHARE_WHOLE * s->rows[i] / u->request->model->batch);
     for (int i = 1; i < u->n; i++)
         while (from[i] * u->group[i - 1].devices > from[i - 1] * u->group[i].devices) {
             from[i]--;
@@ -218,8 +175,6 @@ static int find_each(const struct topt_unequal *u, const struct topt_shares *s,
     for (int i = 0; i < u->n; i++)
         if (try_seen(u, i, from, ret, group, err))
             return -1;
-    if (!ret->plan)
-        ret->why = "no one strategy fits all groups";
     return ret->plan ? try_seen(u, ret->costs.slowest, group, ret, group, err) : 0;
 }
 
@@ -229,15 +184,13 @@ static int find_sharded(const struct topt_unequal *u, const struct topt_shares *
                         struct topt_joint *ret, struct topt_error *err)
 {
     enum { PARTS = 4 };
-    int64_t most = 0, state[TOPT_HW_GROUPS];
-    state_thousandths(u, s, state);
+    int64_t state[TOPT_HW_GROUPS];
     for (int i = 0; i < u->n; i++)
-        most = u->group[i].limit > most ? u->group[i].limit : most;
-    ret->why = "no one strategy fits all groups";
+        state[i] = topt_max(1, (int64_t)(TOPT_SHARE_WHOLE * s->share[i] + 0.5));
     for (int k = PARTS; k > 0 && !ret->plan; k--) {
         struct topt_group_costs costs;
         json_t *plan;
-        if (plan_sharded(u, most / PARTS * k, &plan, err))
+        if (plan_sharded(u, topt_most_limit(u) / PARTS * k, &plan, err))
             return -1;
         int rc = plan ? topt_give_shares(u, s->rows, state, plan, &costs, err) : 0;
         if (plan && !rc && topt_fits_groups(u, &costs))
@@ -265,21 +218,16 @@ static int find_together(const struct topt_unequal *u, const struct topt_shares 
     return find_each(&v, s, ret, err);
 }
 
-int topt_joint_find(struct topt_unequal *u, const struct topt_shares *s,
+int topt_joint_find(const struct topt_unequal *u, const struct topt_shares *s,
                     struct topt_joint *ret, struct topt_error *err)
 {
-    *ret = (struct topt_joint){.why = why_none(u, s)};
+    *ret = (struct topt_joint){.why = why_none(u, s), .time_ns = INT64_MAX};
     if (ret->why)
         return 0;
+    ret->why = "no one strategy fits all groups";
     int rc = s->where == TOPT_STATE_SHARDED ? find_sharded(u, s, ret, err)
                                             : find_together(u, s, ret, err);
     if (rc)
-        topt_joint_fini(ret);
+        json_decref(ret->plan);
     return rc;
-}
-
-void topt_joint_fini(struct topt_joint *j)
-{
-    json_decref(j->plan);
-    j->plan = NULL;
 }

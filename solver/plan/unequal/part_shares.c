@@ -1,6 +1,6 @@
 /* part_shares.c - shares of a given strategy: what it takes with them, the best ones, and its plan
  * with them. */
-#include "part_shares.h"
+#include "unequal_parts.h"
 
 #include <string.h>
 
@@ -49,14 +49,6 @@ void topt_put_shares(const struct topt_unequal *u, const int64_t *group, json_t 
     json_object_set_new(json_object_get(plan, "mesh"), "shares", shares_json(u, group));
 }
 
-int topt_fits_groups(const struct topt_unequal *u, const struct topt_group_costs *g)
-{
-    int fit = 1;
-    for (int i = 0; i < u->n; i++)
-        fit &= g->of[i].memory_bytes <= u->group[i].limit;
-    return fit;
-}
-
 static int cost_shares(const struct topt_unequal *u, const struct topt_plan_doc *p,
                        const int64_t *group, struct topt_group_costs *ret,
                        struct topt_error *err)
@@ -77,6 +69,24 @@ static int fastest_of(const struct topt_group_costs *g)
     for (int i = 1; i < g->n; i++)
         best = g->of[i].time_ns < g->of[best].time_ns ? i : best;
     return best;
+}
+
+int topt_neediest_group(const struct topt_unequal *u, const struct topt_group_costs *g)
+{
+    int worst = 0;
+    double most = 0;
+    for (int i = 0; i < g->n; i++) {
+        double part = (double)g->of[i].memory_bytes / (double)u->group[i].limit;
+        worst = part > most ? i : worst;
+        most = part > most ? part : most;
+    }
+    return worst;
+}
+
+int topt_fits_groups(const struct topt_unequal *u, const struct topt_group_costs *g)
+{
+    int need = topt_neediest_group(u, g);
+    return g->of[need].memory_bytes <= u->group[need].limit;
 }
 
 /* Faster, or the first that fits; ranks need the largest share of a part first. */
@@ -119,18 +129,6 @@ int topt_balance_shares(const struct topt_unequal *u, const struct topt_plan_doc
         }
     }
     return 0;
-}
-
-int topt_neediest_group(const struct topt_unequal *u, const struct topt_group_costs *g)
-{
-    int worst = 0;
-    double most = 0;
-    for (int i = 0; i < g->n; i++) {
-        double part = (double)g->of[i].memory_bytes / (double)u->group[i].limit;
-        worst = part > most ? i : worst;
-        most = part > most ? part : most;
-    }
-    return worst;
 }
 
 /* Predict the plan as it is now: the neediest group's bytes, the slowest group's time, and

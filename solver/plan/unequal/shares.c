@@ -13,10 +13,9 @@
  * each micro-batch, and as much of gradients back.  Where the framework hides reductions behind
  * backward, these hide behind that of the last micro-batch as others do: two thirds of its
  * computing. */
-#include "shares.h"
+#include "unequal_parts.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include "topt_minmax.h"
 
 /* ---- what it takes ------------------------------------------------------------------ */
 
@@ -66,21 +65,19 @@ static int price(struct topt_unequal *u, struct topt_shares *s, struct topt_erro
     s->time_ns = 0;
     for (int i = 0; i < u->n; i++) {
         const struct topt_group_plan *p;
-        if (topt_group_plan(&u->group[i], s->rows[i], s->where, s->share[i], &p, err))
+        if (topt_group_plan(u, i, s->rows[i], s->where, s->share[i], &p, err))
             return -1;
         if (!p->fits) {
             s->found = 0;
             return 0;
         }
-        s->time_ns = p->time_ns > s->time_ns ? p->time_ns : s->time_ns;
-        micro = p->micro_batches > micro ? p->micro_batches : micro;
-        int64_t backward = p->compute_ns / (p->micro_batches ? p->micro_batches : 1);
-        hides = backward / 3 * 2 < hides ? backward / 3 * 2 : hides;
+        s->time_ns = topt_max(s->time_ns, p->time_ns);
+        micro = topt_max(micro, p->micro_batches);
+        hides = topt_min(hides, p->compute_ns / topt_max(p->micro_batches, 1) / 3 * 2);
     }
     struct exchange_ns t = between(u, s, micro);
-    s->hidden_ns = u->request->settings.overlap == TOPT_OVERLAP_NONE ? 0
-                   : t.hides < hides                                 ? t.hides
-                                                                     : hides;
+    int none = u->request->settings.overlap == TOPT_OVERLAP_NONE;
+    s->hidden_ns = none ? 0 : topt_min(t.hides, hides);
     s->exchange_ns = t.all - s->hidden_ns;
     s->time_ns += s->exchange_ns;
     return 0;
@@ -91,10 +88,7 @@ static int price(struct topt_unequal *u, struct topt_shares *s, struct topt_erro
 /* Rows move in these: what all groups can share equally, where the batch is made of that. */
 static int64_t unit_of(const struct topt_unequal *u)
 {
-    int64_t unit = 0;
-    for (int i = 0; i < u->n; i++)
-        unit = topt_common_divisor(u->group[i].devices, unit);
-    int64_t batch = u->request->model->batch;
+    int64_t unit = topt_devices_of_part(u), batch = u->request->model->batch;
     return batch % unit || batch < unit * u->n ? 1 : unit;
 }
 
@@ -104,10 +98,9 @@ static int better(const struct topt_shares *a, const struct topt_shares *b)
 }
 
 /* Rows by weights, whole units, each group at least one, the rest to the heaviest. */
-static void by_weight(const struct topt_unequal *u, const double *weight, int64_t unit,
-                      int64_t *ret)
+static void by_weight(const struct topt_unequal *u, const double *weight, int64_t *ret)
 {
-    int64_t left = u->request->model->batch;
+    int64_t left = u->request->model->batch, unit = unit_of(u);
     double sum = 0;
     int heaviest = 0;
     for (int i = 0; i < u->n; i++) {
@@ -116,8 +109,7 @@ static void by_weight(const struct topt_unequal *u, const double *weight, int64_
     }
     for (int i = 0; i < u->n; i++) {
         double rows = (double)u->request->model->batch * weight[i] / sum;
-        ret[i] = (int64_t)(rows / (double)unit + 0.5) * unit;
-        ret[i] = ret[i] < unit ? unit : ret[i];
+        ret[i] = topt_max(unit, (int64_t)(rows / (double)unit + 0.5) * unit);
         left -= ret[i];
     }
     ret[heaviest] += left;
@@ -140,94 +132,72 @@ static int move(struct topt_unequal *u, struct topt_shares *best, int from, int 
     return 1;
 }
 
-/* The first move that helps, of up to so many units between any two groups. */
-static int improve(struct topt_unequal *u, struct topt_shares *best, int64_t unit,
-                   int most, struct topt_error *err)
+/* The first move that helps, of a few units between any two groups. */
+static int improve(struct topt_unequal *u, struct topt_shares *best,
+                   struct topt_error *err)
 {
-    for (int k = 1; k <= most; k++)
+    enum { NEAR = 4 };
+    for (int k = 1; k <= NEAR; k++)
         for (int from = 0; from < u->n; from++)
             for (int to = 0; to < u->n; to++) {
-                int moved = from == to ? 0 : move(u, best, from, to, k * unit, err);
+                int moved = from == to ? 0 : move(u, best, from, to, k * unit_of(u), err);
                 if (moved)
                     return moved;
             }
     return 0;
 }
 
-static double speed(struct topt_unequal *u, int i, const struct topt_shares *s,
-                    struct topt_error *err)
+/* Twice, rows in proportion to the speeds that groups have with the rows that they have; where rows
+ * do not fit, by what the devices compute. */
+static int by_speed(struct topt_unequal *u, struct topt_shares *s, struct topt_error *err)
 {
-    const struct topt_group_plan *p;
-    if (topt_group_plan(&u->group[i], s->rows[i], s->where, s->share[i], &p, err))
-        return -1;
-    return p->fits && p->time_ns > 0 ? (double)s->rows[i] / (double)p->time_ns : 0;
-}
-
-/* Where equal shares don't fit: rows by what the devices compute. */
-static double peak(const struct topt_unequal *u, int i)
-{
-    return topt_hw_peak(u->group[i].hw, u->request->settings.dtype) * u->group[i].devices;
-}
-
-/* The rows that are done soonest, for given shares of the state; 'found' is 0 where none fit. */
-static int share_rows(struct topt_unequal *u, enum topt_state_placement where,
-                      const double *share, struct topt_shares *ret,
-                      struct topt_error *err)
-{
-    enum { NEAR = 4 };
-    struct topt_shares s = {.where = where}, best;
-    int64_t unit = unit_of(u);
     double weight[TOPT_HW_GROUPS];
-    int known = 1, moved;
-    memcpy(s.share, share, sizeof s.share);
-    *ret = s;
-    if (u->request->model->batch < u->n)
-        return 0;
-    for (int i = 0; i < u->n; i++)
-        weight[i] = u->group[i].devices;
-    by_weight(u, weight, unit, s.rows);
+    int known = 1;
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < u->n; i++) {
-            double v = speed(u, i, &s, err);
-            if (v < 0)
+            const struct topt_group_plan *p;
+            if (topt_group_plan(u, i, s->rows[i], s->where, s->share[i], &p, err))
                 return -1;
-            known &= v > 0;
-            weight[i] = v;
+            known &= p->fits && p->time_ns > 0;
+            weight[i] = known ? (double)s->rows[i] / (double)p->time_ns : 0;
         }
         for (int i = 0; i < u->n && !known; i++)
-            weight[i] = peak(u, i);
-        by_weight(u, weight, unit, s.rows);
+            weight[i] = topt_hw_peak(u->group[i].hw, u->request->settings.dtype) *
+                        u->group[i].devices;
+        by_weight(u, weight, s->rows);
     }
-    best = s;
-    if (price(u, &best, err))
-        return -1;
-    do
-        moved = improve(u, &best, unit, NEAR, err);
-    while (moved > 0);
-    if (moved < 0)
-        return -1;
-    *ret = best;
     return 0;
 }
 
-/* ---- state -------------------------------------------------------------------------- */
-
+/* The rows that are done soonest, for shares of the state by weights, where these are better than
+ * the best so far. */
 static int try_shares(struct topt_unequal *u, enum topt_state_placement where,
                       const double *weight, struct topt_shares *best,
                       struct topt_error *err)
 {
-    double sum = 0, share[TOPT_HW_GROUPS] = {0};
-    struct topt_shares s;
-    for (int i = 0; i < u->n; i++)
+    double sum = 0, devices[TOPT_HW_GROUPS];
+    struct topt_shares s = {.where = where};
+    int moved;
+    if (u->request->model->batch < u->n)
+        return 0;
+    for (int i = 0; i < u->n; i++) {
         sum += weight[i];
+        devices[i] = u->group[i].devices;
+    }
     for (int i = 0; i < u->n; i++)
-        share[i] = weight[i] / sum;
-    if (share_rows(u, where, share, &s, err))
+        s.share[i] = weight[i] / sum;
+    by_weight(u, devices, s.rows);
+    if (by_speed(u, &s, err) || price(u, &s, err))
         return -1;
-    if (better(&s, best))
+    do
+        moved = improve(u, &s, err);
+    while (moved > 0);
+    if (!moved && better(&s, best))
         *best = s;
-    return 0;
+    return moved;
 }
+
+/* ---- state -------------------------------------------------------------------------- */
 
 /* Does the framework shard what its optimizer keeps, and gather parameters as they are computed
  * with?  Where these are f32 beside it, sharding it over groups saves no bytes between them. */
@@ -280,7 +250,7 @@ int topt_shares_equal(struct topt_unequal *u, struct topt_shares *ret,
             weight[i] = u->group[i].devices;
             s.share[i] = weight[i] / u->devices;
         }
-        by_weight(u, weight, unit_of(u), s.rows);
+        by_weight(u, weight, s.rows);
         if (price(u, &s, err))
             return -1;
         if (better(&s, ret))

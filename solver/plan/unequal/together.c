@@ -4,24 +4,10 @@
  * Memory differs between groups; a point needs what its neediest group needs of a device. */
 #include <stdlib.h>
 
-#include "joint.h"
+#include "unequal_parts.h"
 #include "topt_json.h"
+#include "topt_minmax.h"
 #include "topt_text.h"
-
-static void open_groups(struct topt_unequal *u, const struct topt_request *r)
-{
-    *u = (struct topt_unequal){.request = r, .n = topt_hw_groups(r->hw)};
-    for (int i = 0; i < u->n; i++) {
-        topt_group_init(&u->group[i], r, i);
-        u->devices += u->group[i].devices;
-    }
-}
-
-static void close_groups(struct topt_unequal *u)
-{
-    for (int i = 0; i < u->n; i++)
-        topt_group_fini(&u->group[i]);
-}
 
 /* The cost of shares: the slowest group's time and the neediest's memory. */
 struct totals {
@@ -46,11 +32,9 @@ static int totals_of_own_plans(struct topt_unequal *u, const struct topt_shares 
     topt_text_add(words, "rows by speed");
     for (int i = 0; i < u->n; i++) {
         const struct topt_group_plan *p;
-        const char *name = topt_hw_name(u->group[i].hw);
-        if (topt_group_plan(&u->group[i], s->rows[i], s->where, s->share[i], &p, err))
+        if (topt_group_plan(u, i, s->rows[i], s->where, s->share[i], &p, err))
             return -1;
-        if (p->memory_bytes > ret->memory_bytes)
-            ret->memory_bytes = p->memory_bytes;
+        ret->memory_bytes = topt_max(ret->memory_bytes, p->memory_bytes);
         if (p->time_ns > slowest) {
             slowest = p->time_ns;
             ret->compute_ns = p->compute_ns;
@@ -58,8 +42,8 @@ static int totals_of_own_plans(struct topt_unequal *u, const struct topt_shares 
             json_decref(ret->band);
             ret->band = json_incref(json_object_get(p->answer, "band"));
         }
-        topt_text_add(words, "; %s %lld: %s", name, (long long)s->rows[i],
-                      topt_json_words_at(p->answer, "strategy"));
+        topt_text_add(words, "; %s %lld: %s", topt_hw_name(u->group[i].hw),
+                      (long long)s->rows[i], topt_json_words_at(p->answer, "strategy"));
     }
     return 0;
 }
@@ -70,15 +54,13 @@ static void totals_of_joint_plan(const struct topt_unequal *u, const struct topt
 {
     const json_t *predicted = json_object_get(j->plan, "predicted");
     const json_t *settings = json_object_get(j->plan, "settings");
-    int64_t micro = topt_json_whole_at(settings, "micro_batches");
-    ret->time_ns = topt_joint_ns(j);
+    ret->time_ns = j->time_ns;
     ret->compute_ns = j->costs.of[j->costs.slowest].sum.compute_ns;
-    ret->micro_batches = micro ? micro : 1;
+    ret->micro_batches = topt_max(1, topt_json_whole_at(settings, "micro_batches"));
     ret->band = json_incref(json_object_get(predicted, "band"));
     topt_text_add(words, "shares of one strategy:");
     for (int i = 0; i < u->n; i++) {
-        int64_t bytes = j->costs.of[i].memory_bytes;
-        ret->memory_bytes = bytes > ret->memory_bytes ? bytes : ret->memory_bytes;
+        ret->memory_bytes = topt_max(ret->memory_bytes, j->costs.of[i].memory_bytes);
         topt_text_add(words, "%s %s %.1f %%", i ? "," : "", topt_hw_name(u->group[i].hw),
                       100 * j->share[i]);
     }
@@ -90,20 +72,19 @@ static int find_totals(struct topt_unequal *u, const struct topt_shares *s,
 {
     struct topt_text words = {0};
     struct topt_joint j;
-    *ret = (struct totals){.time_ns = s->time_ns};
+    *ret = (struct totals){.time_ns = s->time_ns, .limit = topt_most_limit(u)};
     for (int i = 0; i < u->n; i++) {
         const struct topt_unequal_group *g = &u->group[i];
         ret->nodes += (g->devices - 1) / topt_hw_gpus_per_node(g->hw) + 1;
-        ret->limit = g->limit > ret->limit ? g->limit : ret->limit;
     }
     if (topt_joint_find(u, s, &j, err))
         return -1;
     int rc = 0;
-    if (topt_joint_ns(&j) < s->time_ns)
+    if (j.time_ns < s->time_ns)
         totals_of_joint_plan(u, &j, ret, &words);
     else
         rc = totals_of_own_plans(u, s, ret, &words, err);
-    topt_joint_fini(&j);
+    json_decref(j.plan);
     ret->words = words.s;
     return rc;
 }
@@ -129,7 +110,7 @@ static int answer(const struct topt_request *r, int64_t limit, json_t **ret,
     struct totals t = {0};
     (void)limit; /* each group has its own */
     *ret = NULL;
-    open_groups(&u, r);
+    topt_unequal_init(&u, r);
     int rc = 0;
     if (u.n && r->gpus == u.devices) {
         rc = topt_shares_best(&u, &best, err);
@@ -139,7 +120,7 @@ static int answer(const struct topt_request *r, int64_t limit, json_t **ret,
         }
     }
     totals_fini(&t);
-    close_groups(&u);
+    topt_unequal_fini(&u);
     return rc;
 }
 
@@ -177,7 +158,7 @@ static int sample(const struct topt_request *r, json_t *points, int64_t *most,
         struct topt_unequal u;
         struct topt_shares best;
         struct totals t = {0};
-        open_groups(&u, &at);
+        topt_unequal_init(&u, &at);
         rc = topt_shares_best(&u, &best, err);
         more = !rc && best.found;
         if (more)
@@ -185,7 +166,7 @@ static int sample(const struct topt_request *r, json_t *points, int64_t *most,
         *most = t.limit > *most ? t.limit : *most;
         at.memory_limit = t.memory_bytes / 10 * 7;
         totals_fini(&t);
-        close_groups(&u);
+        topt_unequal_fini(&u);
     }
     return rc ? -1 : 0;
 }
@@ -199,33 +180,31 @@ static int lighter(const void *a, const void *b)
     return m ? (m > 0) - (m < 0) : (t > 0) - (t < 0);
 }
 
-static json_t *best_of(json_t **at, size_t n)
-{
-    json_t *kept = json_array();
-    int64_t best = INT64_MAX;
-    qsort(at, n, sizeof *at, lighter);
-    for (size_t i = 0; i < n; i++)
-        if (topt_json_whole_at(at[i], "time_ns") < best) {
-            best = topt_json_whole_at(at[i], "time_ns");
-            json_array_append(kept, at[i]);
-        }
-    return kept;
-}
-
 /* Merge the points of both that nothing dominates; with equal shares those that every device
  * holds. */
 static json_t *reduced(const json_t *equal, const json_t *shared, int64_t limit)
 {
-    size_t n = 0, most = json_array_size(equal) + json_array_size(shared);
-    json_t **at = calloc(most + 1, sizeof *at), *kept;
+    size_t k, n = 0, most = json_array_size(equal) + json_array_size(shared);
+    int64_t best = INT64_MAX;
+    json_t **at = calloc(most + 1, sizeof *at), *kept, *point;
     if (!at)
         return NULL;
-    for (size_t i = 0; i < json_array_size(equal); i++)
-        if (topt_json_whole_at(json_array_get(equal, i), "memory_bytes") <= limit)
-            at[n++] = json_array_get(equal, i);
-    for (size_t i = 0; i < json_array_size(shared); i++)
-        at[n++] = json_array_get(shared, i);
-    kept = best_of(at, n);
+    json_array_foreach(equal, k, point)
+    {
+        if (topt_json_whole_at(point, "memory_bytes") <= limit)
+            at[n++] = point;
+    }
+    json_array_foreach(shared, k, point)
+    {
+        at[n++] = point;
+    }
+    qsort(at, n, sizeof *at, lighter);
+    kept = json_array();
+    for (k = 0; k < n; k++)
+        if (topt_json_whole_at(at[k], "time_ns") < best) {
+            best = topt_json_whole_at(at[k], "time_ns");
+            json_array_append(kept, at[k]);
+        }
     free(at);
     return kept;
 }

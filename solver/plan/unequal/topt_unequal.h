@@ -13,7 +13,8 @@
 
 #include "topt_plan.h"
 
-/* The fastest shares for all devices of a profile with groups (topt_hw_groups() > 0).
+/* The fastest shares for all devices of a profile with groups (topt_hw_groups() > 0); neither
+ * r->mode nor r->algorithm is looked at.
  *  0 and '*ret' the answer, a new reference (docs/FORMATS.md: "The answer for unlike devices"),
  *    also where nothing fits ("feasible" is false);
  * -1: the request is malformed, was canceled, or passed a limit. */

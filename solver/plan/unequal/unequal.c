@@ -1,79 +1,44 @@
 /* unequal.c - the question about groups of unlike devices, its answer as a document and in words.
  */
-#include "topt_unequal.h"
+#include "unequal_parts.h"
 
-#include <stdlib.h>
-
-#include "joint.h"
 #include "topt_json.h"
 #include "topt_text.h"
 
 /* ---- the document ------------------------------------------------------------------- */
 
-/* A group's shares and what they take. */
-struct group_row {
-    double rows, state; /* shares */
-    int64_t whole_rows, time_ns, memory_bytes;
-    json_t *strategy, *plan; /* borrowed, may be NULL */
-};
-
-/* By a plan of its own. */
-static int row_by_own_plan(struct topt_unequal *u, const struct topt_shares *s, int i,
-                           struct group_row *ret, struct topt_error *err)
-{
-    const struct topt_group_plan *p;
-    int each = s->where == TOPT_STATE_REPLICATED;
-    if (topt_group_plan(&u->group[i], s->rows[i], s->where, s->share[i], &p, err))
-        return -1;
-    *ret = (struct group_row){(double)s->rows[i] / (double)u->request->model->batch,
-                              each ? 1. : s->share[i],
-                              s->rows[i],
-                              p->time_ns,
-                              p->memory_bytes,
-                              json_object_get(p->answer, "strategy"),
-                              each ? json_object_get(p->answer, "plan") : NULL};
-    return 0; /* what is sharded over all is no plan of the group alone */
-}
-
-/* By the plan of all groups. */
-static struct group_row row_by_joint_plan(const struct topt_unequal *u,
-                                          const struct topt_shares *s,
-                                          const struct topt_joint *j, int i)
-{
-    int each = s->where == TOPT_STATE_REPLICATED;
-    double batch = (double)u->request->model->batch;
-    return (struct group_row){j->share[i],
-                              each ? 1. : s->share[i],
-                              (int64_t)(j->share[i] * batch + 0.5),
-                              j->costs.of[i].time_ns,
-                              j->costs.of[i].memory_bytes,
-                              json_object_get(j->plan, "strategy"),
-                              NULL};
-}
-
-static json_t *group_json(struct topt_unequal *u, const struct group_row *p, int i,
-                          struct topt_error *err)
+/* A group's shares and what they take: with the plan of all groups, or, where 'j' is NULL, with a
+ * plan of its own. */
+static json_t *group_json(struct topt_unequal *u, const struct topt_shares *s,
+                          const struct topt_joint *j, int i, struct topt_error *err)
 {
     const struct topt_unequal_group *g = &u->group[i];
-    const struct topt_group_plan *alone;
-    int64_t batch = u->request->model->batch;
-    if (topt_group_plan(&u->group[i], batch, TOPT_STATE_REPLICATED, 1, &alone, err))
+    const struct topt_group_plan *own, *alone;
+    int64_t batch = u->request->model->batch, rows = s->rows[i];
+    int each = s->where == TOPT_STATE_REPLICATED;
+    if (topt_group_plan(u, i, rows, s->where, s->share[i], &own, err) ||
+        topt_group_plan(u, i, batch, TOPT_STATE_REPLICATED, 1, &alone, err))
         return NULL;
+    double row_share = j ? j->share[i] : (double)rows / (double)batch;
+    if (j)
+        rows = (int64_t)(row_share * (double)batch + 0.5);
     json_t *doc = json_pack(
         "{s:s, s:s, s:i, s:I, s:f, s:f, s:I, s:I, s:I}", "name", topt_hw_name(g->hw),
-        "device", topt_hw_device(g->hw), "gpus", g->devices, "rows",
-        (json_int_t)p->whole_rows, "row_share", p->rows, "state_share", p->state,
-        "time_ns", (json_int_t)p->time_ns, "memory_bytes", (json_int_t)p->memory_bytes,
-        "memory_limit", (json_int_t)g->limit);
+        "device", topt_hw_device(g->hw), "gpus", g->devices, "rows", (json_int_t)rows,
+        "row_share", row_share, "state_share", each ? 1. : s->share[i], "time_ns",
+        (json_int_t)(j ? j->costs.of[i].time_ns : own->time_ns), "memory_bytes",
+        (json_int_t)(j ? j->costs.of[i].memory_bytes : own->memory_bytes), "memory_limit",
+        (json_int_t)g->limit);
     if (!doc) {
         topt_nomem(err, "a group");
         return NULL;
     }
     json_object_set_new(doc, "alone_ns",
                         alone->fits ? json_integer(alone->time_ns) : json_null());
-    json_object_set(doc, "strategy", p->strategy);
-    if (p->plan)
-        json_object_set(doc, "plan", p->plan);
+    json_object_set(doc, "strategy",
+                    json_object_get(j ? j->plan : own->answer, "strategy"));
+    if (!j && each) /* what is sharded over all is no plan of the group alone */
+        json_object_set(doc, "plan", json_object_get(own->answer, "plan"));
     return doc;
 }
 
@@ -87,53 +52,34 @@ static json_t *equal_json(struct topt_unequal *u, struct topt_error *err)
                : json_pack("{s:b}", "feasible", 0);
 }
 
-static int groups_json(struct topt_unequal *u, const struct topt_shares *s,
-                       const struct topt_joint *j, int one, json_t *groups,
-                       struct topt_error *err)
-{
-    for (int i = 0; i < u->n; i++) {
-        struct group_row p;
-        if (one)
-            p = row_by_joint_plan(u, s, j, i);
-        else if (row_by_own_plan(u, s, i, &p, err))
-            return -1;
-        json_t *g = group_json(u, &p, i, err);
-        if (!g)
-            return -1;
-        json_array_append_new(groups, g);
-    }
-    return 0;
-}
-
 /* Groups by plans of their own, or by one strategy where that is faster. */
-static int found_json(struct topt_unequal *u, const struct topt_shares *s, json_t *doc,
-                      struct topt_error *err)
+static int put_found(struct topt_unequal *u, const struct topt_shares *s, json_t *doc,
+                     struct topt_error *err)
 {
-    struct topt_joint j;
-    json_t *groups = json_array();
-    if (topt_joint_find(u, s, &j, err)) {
-        json_decref(groups);
-        return -1;
-    }
-    int one = topt_joint_ns(&j) < s->time_ns;
     static const char *const state[] = {[TOPT_STATE_REPLICATED] = "each",
                                         [TOPT_STATE_ZERO_1] = "optimizer",
                                         [TOPT_STATE_SHARDED] = "sharded"};
+    struct topt_joint j;
+    if (topt_joint_find(u, s, &j, err))
+        return -1;
+    int one = j.time_ns < s->time_ns;
+    json_t *groups = json_array();
     json_object_set_new(doc, "state", json_string(state[s->where]));
     json_object_set_new(doc, "one_strategy", json_boolean(one));
-    json_object_set_new(doc, "time_ns",
-                        json_integer(one ? topt_joint_ns(&j) : s->time_ns));
+    json_object_set_new(doc, "time_ns", json_integer(one ? j.time_ns : s->time_ns));
     json_object_set_new(doc, "exchange_ns", json_integer(one ? 0 : s->exchange_ns));
     json_object_set_new(doc, "hidden_ns", json_integer(one ? 0 : s->hidden_ns));
     json_object_set_new(doc, "groups", groups);
     if (j.plan) {
         json_object_set(doc, "plan", j.plan);
-        json_object_set_new(doc, "plan_ns", json_integer(topt_joint_ns(&j)));
+        json_object_set_new(doc, "plan_ns", json_integer(j.time_ns));
     } else {
         json_object_set_new(doc, "no_plan", json_string(j.why));
     }
-    int rc = groups_json(u, s, &j, one, groups, err);
-    topt_joint_fini(&j);
+    int rc = 0;
+    for (int i = 0; i < u->n && !rc; i++)
+        rc = json_array_append_new(groups, group_json(u, s, one ? &j : NULL, i, err));
+    json_decref(j.plan);
     return rc;
 }
 
@@ -149,7 +95,7 @@ static json_t *document(struct topt_unequal *u, const struct topt_shares *s,
                       : NULL;
     if (!doc)
         return NULL;
-    if (s->found && found_json(u, s, doc, err)) {
+    if (s->found && put_found(u, s, doc, err)) {
         json_decref(doc);
         return NULL;
     }
@@ -164,37 +110,20 @@ static json_t *document(struct topt_unequal *u, const struct topt_shares *s,
 
 /* ---- the question ------------------------------------------------------------------- */
 
-static int check(const struct topt_request *r, int devices, struct topt_error *err)
-{
-    if (r->mode == TOPT_PROFILING || r->ngpu_list > 1)
-        return topt_fail(err, TOPT_ERR_USAGE,
-                         "a profile with groups of unlike devices is planned for all of "
-                         "them: no --mode profiling");
-    if (r->gpus && r->gpus != devices)
-        return topt_fail(err, TOPT_ERR_USAGE,
-                         "%s has groups of %d devices together, and is planned for all "
-                         "of them: no --gpus, or --gpus %d",
-                         topt_hw_name(r->hw), devices, devices);
-    if (r->algorithm)
-        return topt_fail(err, TOPT_ERR_USAGE,
-                         "shares of unlike devices are searched by ft alone: no "
-                         "--algorithm");
-    return 0;
-}
-
 int topt_plan_unequal(const struct topt_request *r, json_t **ret, struct topt_error *err)
 {
-    struct topt_unequal u = {.request = r, .n = topt_hw_groups(r->hw)};
+    struct topt_unequal u;
     struct topt_shares best;
     *ret = NULL;
-    for (int i = 0; i < u.n; i++) {
-        topt_group_init(&u.group[i], r, i);
-        u.devices += u.group[i].devices;
-    }
-    if (!check(r, u.devices, err) && !topt_shares_best(&u, &best, err))
+    topt_unequal_init(&u, r);
+    if (r->gpus && r->gpus != u.devices)
+        topt_fail(err, TOPT_ERR_USAGE,
+                  "%s has groups of %d devices together, and is planned for all of them: "
+                  "no --gpus, or --gpus %d",
+                  topt_hw_name(r->hw), u.devices, u.devices);
+    else if (!topt_shares_best(&u, &best, err))
         *ret = document(&u, &best, err);
-    for (int i = 0; i < u.n; i++)
-        topt_group_fini(&u.group[i]);
+    topt_unequal_fini(&u);
     return *ret ? 0 : -1;
 }
 
@@ -221,11 +150,12 @@ static void add_group(struct topt_text *t, const json_t *g, const char *shared)
 /* Devices of a group by itself with the whole batch, and the sum of their rates. */
 static void add_alone(struct topt_text *t, const json_t *answer)
 {
-    const json_t *groups = json_object_get(answer, "groups");
+    const json_t *groups = json_object_get(answer, "groups"), *g;
     double rates = 0, time = topt_json_number_at(answer, "time_ns");
     char buf[32];
-    for (size_t i = 0; i < json_array_size(groups); i++) {
-        const json_t *g = json_array_get(groups, i);
+    size_t i;
+    json_array_foreach(groups, i, g)
+    {
         if (!json_is_integer(json_object_get(g, "alone_ns"))) {
             topt_text_add(t, "alone     %s does not hold it\n",
                           topt_json_words_at(g, "name"));
@@ -250,8 +180,10 @@ static void add_alone(struct topt_text *t, const json_t *answer)
 static void add_ranks(struct topt_text *t, const json_t *groups)
 {
     long long first = 0;
-    for (size_t i = 0; i < json_array_size(groups); i++) {
-        const json_t *g = json_array_get(groups, i);
+    const json_t *g;
+    size_t i;
+    json_array_foreach(groups, i, g)
+    {
         long long n = topt_json_whole_at(g, "gpus");
         topt_text_add(t, "%s%lld", i ? ", " : "          ranks ", first);
         if (n > 1)

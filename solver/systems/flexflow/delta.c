@@ -4,8 +4,6 @@
  * before the first task that is new, gone, or has other tasks before it, is as it was: only
  * from then on tasks are run again, which gives what a run of all would, to the nanosecond.
  * Every task takes some time, so that nothing comes before itself. */
-#include "delta.h"
-#include "heap.h"
 #include "ff_data.h"
 #include "topt_array.h"
 #include "topt_minmax.h"

@@ -1,4 +1,4 @@
-/* ff_data.h - operators, parts and tasks.  Private to flexflow/. */
+/* ff_data.h - operators, parts and tasks, and what changes them.  Private to flexflow/. */
 #ifndef FLEXFLOW_DATA_H
 #define FLEXFLOW_DATA_H
 
@@ -81,5 +81,31 @@ struct topt_flexflow {
     int *waits, waits_cap;
     int touched, oom;
 };
+
+/* heap.c: tasks that are to be looked at, by ready time. */
+int ff_push(struct topt_flexflow *f, struct ff_entry e);
+int ff_pop(struct topt_flexflow *f, struct ff_entry *ret); /* 0: empty */
+
+/* delta.c: tasks and edges that come and go, and what that changes. */
+int ff_task_add(struct topt_flexflow *f, int group, const struct ff_task *t);
+void ff_edge_add(struct topt_flexflow *f, int from, int to);
+void ff_group_remove(struct topt_flexflow *f, int group);
+void ff_settle(struct topt_flexflow *f);
+
+/* soap.c: how operators may be split, and what their parts take. */
+int ff_degrees_list(struct topt_flexflow *f, int op);
+void ff_price(const struct topt_flexflow *f, int op, const struct topt_soap *s,
+              struct ff_price *ret);
+int ff_is_param(const struct topt_flexflow *f, int op, int operand);
+/* Place of part 'part' along dimension 'd'. */
+int ff_coordinate(const struct topt_op *o, const struct topt_soap *s, int part, int d);
+int64_t ff_operand_elements(const struct topt_op *o, const struct topt_soap *s,
+                            int operand);
+
+/* tasks.c: the tasks of an operator, of a use of a tensor. */
+void ff_op_tasks(struct topt_flexflow *f, int op);
+void ff_use_tasks(struct topt_flexflow *f, int op, int input);
+int ff_groups(const struct topt_flexflow *f);
+int ff_use_group(const struct topt_flexflow *f, int op, int input);
 
 #endif

@@ -1,10 +1,7 @@
 /* flexflow.c - a model's strategy, changed operator by operator; simulated from nothing;
  * and what is said of it. */
-#include "delta.h"
-#include "heap.h"
-#include "soap.h"
-#include "tasks.h"
 #include "ff_data.h"
+#include "topt_minmax.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -193,18 +190,16 @@ static int full_run(struct full *x)
     while (ff_pop(&x->heap, &e)) {
         const struct ff_task *t = &x->f->task[e.task];
         int64_t *free_at = &x->free_at[t->resource];
-        int64_t end = (e.ready > *free_at ? e.ready : *free_at) + takes(x, e.task);
+        int64_t end = topt_max(e.ready, *free_at) + takes(x, e.task);
         *free_at = end;
         x->path[e.task] += t->ns;
-        x->ns = end > x->ns ? end : x->ns;
-        x->critical_ns =
-            x->path[e.task] > x->critical_ns ? x->path[e.task] : x->critical_ns;
+        x->ns = topt_max(end, x->ns);
+        x->critical_ns = topt_max(x->path[e.task], x->critical_ns);
         x->done++;
         for (int i = t->out; i >= 0; i = x->f->edge[i].out_next) {
             int to = x->f->edge[i].to;
-            x->ready[to] = end > x->ready[to] ? end : x->ready[to];
-            if (x->path[e.task] > x->path[to])
-                x->path[to] = x->path[e.task];
+            x->ready[to] = topt_max(end, x->ready[to]);
+            x->path[to] = topt_max(x->path[e.task], x->path[to]);
             if (--x->waits[to] == 0 &&
                 ff_push(&x->heap,
                         (struct ff_entry){x->ready[to], x->f->task[to].key, to}))
@@ -229,16 +224,6 @@ static int run_full(const struct topt_flexflow *f, struct full *x, struct topt_e
     return rc;
 }
 
-int topt_flexflow_full(const struct topt_flexflow *f, int64_t *ret_ns,
-                       struct topt_error *err)
-{
-    struct full x = {.disturbed = 0};
-    if (run_full(f, &x, err))
-        return -1;
-    *ret_ns = x.ns;
-    return 0;
-}
-
 int topt_flexflow_disturbed(const struct topt_flexflow *f, uint64_t seed, double share,
                             int64_t *ret_ns, struct topt_error *err)
 {
@@ -247,6 +232,12 @@ int topt_flexflow_disturbed(const struct topt_flexflow *f, uint64_t seed, double
         return -1;
     *ret_ns = x.ns;
     return 0;
+}
+
+int topt_flexflow_full(const struct topt_flexflow *f, int64_t *ret_ns,
+                       struct topt_error *err)
+{
+    return topt_flexflow_disturbed(f, 0, 0, ret_ns, err);
 }
 
 /* ---- what is said of it ------------------------------------------------------------ */
@@ -272,8 +263,8 @@ static void busy(const struct topt_flexflow *f, struct topt_flexflow_facts *ret)
         ret->placed += !x->virtual && __builtin_popcountll(devices) < f->devices;
     }
     for (int d = 0; d < f->devices; d++) {
-        ret->compute_ns = on[d] > ret->compute_ns ? on[d] : ret->compute_ns;
-        ret->memory_bytes = memory[d] > ret->memory_bytes ? memory[d] : ret->memory_bytes;
+        ret->compute_ns = topt_max(on[d], ret->compute_ns);
+        ret->memory_bytes = topt_max(memory[d], ret->memory_bytes);
     }
 }
 

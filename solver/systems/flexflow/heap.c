@@ -1,5 +1,4 @@
 /* heap.c - tasks that are to be looked at, by ready time. */
-#include "heap.h"
 #include "ff_data.h"
 #include "topt_array.h"
 

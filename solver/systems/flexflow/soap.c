@@ -1,5 +1,4 @@
 /* soap.c - how operators may be split, and what their parts take. */
-#include "soap.h"
 #include "ff_data.h"
 #include "topt_array.h"
 

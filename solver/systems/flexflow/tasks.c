@@ -1,7 +1,4 @@
 /* tasks.c - a strategy as a graph of tasks. */
-#include "tasks.h"
-#include "delta.h"
-#include "soap.h"
 #include "ff_data.h"
 
 #include <string.h>
