@@ -202,6 +202,15 @@ int topt_layout_axes_of(const struct topt_layout *l, int dim, int8_t ret[TOPT_MA
     return n;
 }
 
+int64_t topt_layout_parts(const struct topt_mesh *mesh, const struct topt_layout *l,
+                          int dim)
+{
+    int64_t n = 1;
+    for (int a = 0; a < mesh->naxes; a++)
+        n *= l->at[a] == dim ? mesh->size[a] : 1;
+    return n;
+}
+
 uint32_t topt_layout_partial_mask(const struct topt_layout *l)
 {
     uint32_t mask = 0;

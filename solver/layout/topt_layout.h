@@ -81,6 +81,9 @@ struct topt_layout topt_layout_replicated(void);
 int topt_layout_equal(const struct topt_layout *a, const struct topt_layout *b);
 /* Axes of a dimension in order, outermost first; returns how many. */
 int topt_layout_axes_of(const struct topt_layout *l, int dim, int8_t ret[TOPT_MAX_AXES]);
+/* The product of their sizes. */
+int64_t topt_layout_parts(const struct topt_mesh *mesh, const struct topt_layout *l,
+                          int dim);
 uint32_t topt_layout_partial_mask(const struct topt_layout *l);
 /* Axes along which two layouts differ. */
 uint32_t topt_layout_changed_mask(const struct topt_layout *a,

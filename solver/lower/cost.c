@@ -3,10 +3,9 @@
  *
  * A strategy's cost (strategy_total.c) is the plain sum over them, plus caps on what is in
  * flight. */
-#include "cost.h"
 #include "operator.h"
-#include "param.h"
 #include "recompute.h"
+#include "tally.h"
 #include "topt_minmax.h"
 
 #include <string.h>
@@ -43,7 +42,7 @@ static void take_inputs(const struct topt_fragments *f, int op, struct topt_op_b
     const struct topt_op *o = &f->model->op[op];
     for (int k = 0; k < o->ninputs; k++)
         if (b->value[o->input[k]] >= 0)
-            f->sink->release(f->sink, b->value[o->input[k]]);
+            topt_fragment_release(f, b->value[o->input[k]]);
 }
 
 /* The bytes that the papers count for an operator: its output and the tensors that it makes
@@ -75,7 +74,7 @@ static int tally_forward(const struct topt_fragments *f, struct topt_tally *t, i
     take_inputs(f, op, b);
     if (count_output(t, o, t->buffer[b->value[o->output]].bytes, f->err))
         return -1;
-    f->sink->release(f->sink, b->value[o->output]);
+    topt_fragment_release(f, b->value[o->output]);
     b->value[o->output] = -1;
     return 0;
 }
@@ -91,7 +90,7 @@ static int tally_backward(const struct topt_fragments *f, struct topt_tally *t, 
     take_inputs(f, op, b);
     for (int x = 0; x < o->spec->noperands; x++)
         if (b->grad[x] >= 0)
-            f->sink->release(f->sink, b->grad[x]);
+            topt_fragment_release(f, b->grad[x]);
     return 0;
 }
 
@@ -131,47 +130,29 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
     return 0;
 }
 
-/* 'open' as in topt_fragments. */
-static int tally_whole(struct topt_tally *t, const struct topt_costing *k, int op,
-                       const struct topt_config *c, int *open, struct topt_error *err)
-{
-    int64_t off[TOPT_MAX_OPDIMS];
-    topt_tally_init(t, k);
-    topt_op_box(&k->model->op[op], c, k->mesh, topt_mesh_costed_device(k->mesh), off,
-                t->len);
-    struct topt_fragments f = topt_tally_fragments(t, err);
-    f.open = open;
-    return tally_op(&f, t, op, c)
-               ? topt_wrap(err, "operator '%.60s'", k->model->op[op].name)
-               : 0;
-}
-
-int topt_tally_op(struct topt_tally *t, const struct topt_costing *k, int op,
-                  const struct topt_config *c, struct topt_error *err)
-{
-    return tally_whole(t, k, op, c, NULL, err);
-}
-
-int topt_cost_op(const struct topt_costing *k, int op, const struct topt_config *c,
-                 struct topt_fragment_cost *ret, struct topt_error *err)
-{
-    struct topt_tally t;
-    if (topt_tally_op(&t, k, op, c, err))
-        return -1;
-    *ret = topt_tally_cost(&t, op);
-    return 0;
-}
-
 int topt_cost_op_ask(const struct topt_costing *k, int op, const struct topt_config *c,
                      struct topt_fragment_cost *ret, int *ret_open,
                      struct topt_error *err)
 {
     struct topt_tally t;
-    *ret_open = 0;
-    if (tally_whole(&t, k, op, c, ret_open, err))
-        return -1;
+    int64_t off[TOPT_MAX_OPDIMS];
+    topt_tally_init(&t, k);
+    topt_op_box(&k->model->op[op], c, k->mesh, topt_mesh_costed_device(k->mesh), off,
+                t.len);
+    struct topt_fragments f = topt_tally_fragments(&t, err);
+    f.open = ret_open;
+    if (ret_open)
+        *ret_open = 0;
+    if (tally_op(&f, &t, op, c))
+        return topt_wrap(err, "operator '%.60s'", k->model->op[op].name);
     *ret = topt_tally_cost(&t, op);
     return 0;
+}
+
+int topt_cost_op(const struct topt_costing *k, int op, const struct topt_config *c,
+                 struct topt_fragment_cost *ret, struct topt_error *err)
+{
+    return topt_cost_op_ask(k, op, c, ret, NULL, err);
 }
 
 int topt_cost_hub(const struct topt_costing *k, int tensor, const struct topt_hub *h,
@@ -190,7 +171,7 @@ int topt_cost_hub(const struct topt_costing *k, int tensor, const struct topt_hu
     if (grad < 0)
         return -1;
     for (int i = 1; x->needs_gradient && i < x->nconsumers; i++)
-        if (topt_fragment_add(&f, x->producer, grad, grad))
+        if (topt_fragment_emit_on(&f, TOPT_I_ADD, x->producer, 1, grad, grad))
             return -1;
     *ret = topt_tally_cost(&t, x->producer);
     return 0;

@@ -9,6 +9,13 @@ void topt_op_buffers_clear(struct topt_op_buffers *b)
     memset(b, -1, sizeof *b);
 }
 
+struct topt_op_writer topt_op_writer(const struct topt_fragments *f, int op, int backward,
+                                     const struct topt_config *c,
+                                     struct topt_op_buffers *b)
+{
+    return (struct topt_op_writer){f, &f->model->op[op], op, backward, c, b, 0};
+}
+
 /* A table that others read lies as it is split, and no axis has replicas of it. */
 static int has_batch(const struct topt_op *op)
 {
@@ -126,6 +133,40 @@ int topt_fragment_emit(const struct topt_fragments *f, struct topt_instr i)
     return f->sink->emit(f->sink, &i, f->err);
 }
 
+int topt_fragment_emit_on(const struct topt_fragments *f, enum topt_instr_kind kind,
+                          int op, int backward, int a, int b)
+{
+    struct topt_instr i = topt_fragment_instr(kind, op, backward);
+    i.a = a;
+    i.b = b;
+    return topt_fragment_emit(f, i);
+}
+
+int topt_fragment_emit_staged(const struct topt_fragments *f, struct topt_instr i,
+                              int64_t bytes)
+{
+    if (bytes > 0) {
+        i.c = topt_fragment_block(f,
+                                  (struct topt_buffer){.cls = TOPT_CLASS_STAGING,
+                                                       .elem = TOPT_ELEM_BYTE,
+                                                       .layout = topt_layout_replicated(),
+                                                       .bytes = bytes,
+                                                       .op = i.op,
+                                                       .operand = -1});
+        if (i.c < 0)
+            return -1;
+    }
+    int rc = topt_fragment_emit(f, i);
+    if (i.c >= 0)
+        topt_fragment_release(f, i.c);
+    return rc;
+}
+
+void topt_fragment_release(const struct topt_fragments *f, int buffer)
+{
+    f->sink->release(f->sink, buffer);
+}
+
 void topt_fragment_async(const struct topt_fragments *f, enum topt_async what)
 {
     if (f->sink->async)
@@ -134,34 +175,18 @@ void topt_fragment_async(const struct topt_fragments *f, enum topt_async what)
 
 /* ---- moves ------------------------------------------------------------------------- */
 
-/* One move; the staging buffer lives only as long as it takes. */
 static int emit_move(const struct topt_fragments *f, int op, int backward,
                      const struct topt_move *m, const struct topt_shape *shape, int src,
                      int dst)
 {
-    enum topt_element elem = f->sink->get(f->sink, src)->elem;
-    int64_t staging =
-        topt_move_staging_bytes(f->mesh, shape, m, topt_element_bytes(f->settings, elem));
+    int bytes = topt_element_bytes(f->settings, f->sink->get(f->sink, src)->elem);
     struct topt_instr i = topt_fragment_instr(TOPT_I_MOVE, op, backward);
     i.a = src;
     i.b = dst;
     i.move = *m;
     i.axes = m->axes;
-    if (staging > 0) {
-        struct topt_buffer b = {.cls = TOPT_CLASS_STAGING,
-                                .elem = TOPT_ELEM_BYTE,
-                                .layout = topt_layout_replicated(),
-                                .bytes = round_up(staging, f->settings->granule_bytes),
-                                .op = op,
-                                .operand = -1};
-        i.c = f->sink->alloc(f->sink, &b, f->err);
-        if (i.c < 0)
-            return -1;
-    }
-    int rc = topt_fragment_emit(f, i);
-    if (i.c >= 0)
-        f->sink->release(f->sink, i.c);
-    return rc;
+    return topt_fragment_emit_staged(f, i,
+                                     topt_move_staging_bytes(f->mesh, shape, m, bytes));
 }
 
 static int result_of_move(const struct topt_fragments *f, int src,
@@ -174,16 +199,6 @@ static int result_of_move(const struct topt_fragments *f, int src,
                                                        .layout = *to,
                                                        .op = like->op,
                                                        .operand = like->operand});
-}
-
-/* A way that is found later, beside others. */
-static int leave_open(const struct topt_fragments *f, int src,
-                      const struct topt_shape *shape, const struct topt_layout *to,
-                      int dst, int *ret)
-{
-    *f->open = 1;
-    *ret = dst >= 0 ? dst : result_of_move(f, src, shape, to);
-    return *ret < 0 ? -1 : 0;
 }
 
 /* Along the cheapest path; the last move goes to 'dst' unless that is -1. */
@@ -199,8 +214,11 @@ static int move_along(const struct topt_fragments *f, int op, int backward, int 
     int known = 1;
     if (f->open)
         known = topt_router_seek(f->router, shape, bytes, from, to, f->err);
-    if (known == 0)
-        return leave_open(f, src, shape, to, dst, ret);
+    if (known == 0) { /* it is found later, beside others */
+        *f->open = 1;
+        *ret = dst >= 0 ? dst : result_of_move(f, src, shape, to);
+        return *ret < 0 ? -1 : 0;
+    }
     if (known < 0 || topt_router_path(f->router, shape, bytes, from, to, &path, f->err))
         return -1;
     int at = src;
@@ -211,7 +229,7 @@ static int move_along(const struct topt_fragments *f, int op, int backward, int 
         if (next < 0 || emit_move(f, op, backward, &path->move[k], shape, at, next))
             return -1;
         if (at != src)
-            f->sink->release(f->sink, at);
+            topt_fragment_release(f, at);
         at = next;
     }
     *ret = at;
@@ -244,12 +262,4 @@ int topt_fragment_all_reduce(const struct topt_fragments *f, int op, int buffer,
                           .from = *partial,
                           .to = *whole};
     return m.axes ? emit_move(f, op, 1, &m, shape, buffer, buffer) : 0;
-}
-
-int topt_fragment_add(const struct topt_fragments *f, int op, int from, int into)
-{
-    struct topt_instr i = topt_fragment_instr(TOPT_I_ADD, op, 1);
-    i.a = from;
-    i.b = into;
-    return topt_fragment_emit(f, i);
 }

@@ -44,7 +44,7 @@ struct topt_fragments {
      * way is not known is asked for, writes its result alone, and sets this: what was
      * written means nothing. */
     int *open;
-    int fed; /* each device loads its part of the batch alone (fed.c) */
+    int fed; /* each device loads its part of the batch alone (operator.c) */
 };
 
 /* Buffers of one operator, by operand number; -1 where there is none.  'value' and
@@ -54,9 +54,21 @@ struct topt_op_buffers {
     int value[TOPT_MAX_OPERANDS], grad[TOPT_MAX_OPERANDS];
     int param[TOPT_MAX_OPERANDS], param_grad[TOPT_MAX_OPERANDS];
     int state[TOPT_MAX_OPERANDS][3];
-    int loaded; /* data operands have this micro-batch's samples */
 };
 void topt_op_buffers_clear(struct topt_op_buffers *b);
+
+/* One direction of one operator, written under a configuration. */
+struct topt_op_writer {
+    const struct topt_fragments *f;
+    const struct topt_op *o;
+    int op, backward;
+    const struct topt_config *c;
+    struct topt_op_buffers *b;
+    int loaded; /* data operands have this micro-batch's samples */
+};
+struct topt_op_writer topt_op_writer(const struct topt_fragments *f, int op, int backward,
+                                     const struct topt_config *c,
+                                     struct topt_op_buffers *b);
 
 struct topt_shape topt_operand_shape(const struct topt_op *op, int operand);
 int topt_element_bytes(const struct topt_settings *s, enum topt_element e);
@@ -102,8 +114,13 @@ int topt_fragment_all_reduce(const struct topt_fragments *f, int op, int buffer,
 int topt_fragment_block(const struct topt_fragments *f, struct topt_buffer b);
 struct topt_instr topt_fragment_instr(enum topt_instr_kind kind, int op, int backward);
 int topt_fragment_emit(const struct topt_fragments *f, struct topt_instr i);
+/* An instruction that is all said by its buffers. */
+int topt_fragment_emit_on(const struct topt_fragments *f, enum topt_instr_kind kind,
+                          int op, int backward, int a, int b);
+/* An instruction with packing space of so many bytes, which is there as long as it takes. */
+int topt_fragment_emit_staged(const struct topt_fragments *f, struct topt_instr i,
+                              int64_t bytes);
+void topt_fragment_release(const struct topt_fragments *f, int buffer);
 void topt_fragment_async(const struct topt_fragments *f, enum topt_async what);
-/* Add the values of one buffer to those of another. */
-int topt_fragment_add(const struct topt_fragments *f, int op, int from, int into);
 
 #endif

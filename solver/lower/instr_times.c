@@ -4,7 +4,6 @@
  * Frameworks that make a block's activations again run its whole forward; the program leaves out
  * what is not needed then, as the last projection before a sum.  The price has it, and so has the
  * time of what is computed next in backward. */
-#include "lower.h"
 #include "recompute.h"
 #include "record.h"
 #include "tally.h"

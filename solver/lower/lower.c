@@ -4,10 +4,8 @@
  * written as fragments into the sink that records, between what is allocated once,
  * what starts a step and what ends it.  Layouts follow from configurations: that of
  * the place where a tensor waits is its hub's, or the producer's where it has none. */
-#include "lower.h"
 #include "operator.h"
 #include "dataflow.h"
-#include "param.h"
 #include "recompute.h"
 #include "record.h"
 
@@ -96,7 +94,8 @@ static int carry_give_grad(struct topt_emitter *c, int op, int k, int grad)
 
 static int carry_add(struct topt_emitter *c, int op, int grad, int into)
 {
-    return topt_fragment_add(&((struct lowering *)c)->f, op, grad, into);
+    return topt_fragment_emit_on(&((struct lowering *)c)->f, TOPT_I_ADD, op, 1, grad,
+                                 into);
 }
 
 /* Hand inputs to the operator's kernels; NULL: take them back. */

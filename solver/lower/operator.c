@@ -2,42 +2,43 @@
  * exchanges.
  *
  * The steps come from the operator's row in the table of kinds; where a step's
- * operands are split decides which exchanges it needs. */
+ * operands are split decides which exchanges it needs.
+ *
+ * A plan may want a sample on several devices: where an operator splits features, or does the
+ * same on all.  A program that reads shared files loads it on each of them.  Where samples come
+ * from whoever trains, each device is given its part of the batch alone, as in data parallelism,
+ * and a way to the layout of the configuration is found as between any two operators: its moves
+ * are instructions, with prices. */
 #include "operator.h"
 
-#include "fed.h"
-#include "param.h"
 #include "recompute.h"
 #include "rows.h"
+#include "tally.h"
 
-static int alloc_value(const struct topt_fragments *f, int op, int x,
-                       const struct topt_config *c, enum topt_class cls,
-                       struct topt_op_buffers *b)
+static int alloc_value(const struct topt_op_writer *w, int x, enum topt_class cls)
 {
-    struct topt_layout l = topt_value_layout(&f->model->op[op], x, c, f->mesh);
-    b->value[x] = topt_fragment_operand(f, op, x, &l, cls);
-    return b->value[x] < 0 ? -1 : 0;
+    struct topt_layout l = topt_value_layout(w->o, x, w->c, w->f->mesh);
+    w->b->value[x] = topt_fragment_operand(w->f, w->op, x, &l, cls);
+    return w->b->value[x] < 0 ? -1 : 0;
 }
 
-static int alloc_grad(const struct topt_fragments *f, int op, int x,
-                      const struct topt_config *c, struct topt_op_buffers *b)
+static int alloc_grad(const struct topt_op_writer *w, int x)
 {
-    struct topt_layout l = topt_grad_layout(&f->model->op[op], x, c, f->mesh);
-    b->grad[x] = topt_fragment_operand(f, op, x, &l, TOPT_CLASS_TRANSIENT);
-    return b->grad[x] < 0 ? -1 : 0;
+    struct topt_layout l = topt_grad_layout(w->o, x, w->c, w->f->mesh);
+    w->b->grad[x] = topt_fragment_operand(w->f, w->op, x, &l, TOPT_CLASS_TRANSIENT);
+    return w->b->grad[x] < 0 ? -1 : 0;
 }
 
 int topt_op_init(const struct topt_fragments *f, int op, const struct topt_config *c,
                  struct topt_op_buffers *b)
 {
-    const struct topt_op *o = &f->model->op[op];
-    for (int x = 0; x < o->spec->noperands; x++) {
-        if (!o->operand[x].present)
+    struct topt_op_writer w = topt_op_writer(f, op, 0, c, b);
+    for (int x = 0; x < w.o->spec->noperands; x++) {
+        if (!w.o->operand[x].present)
             continue;
-        if (o->operand[x].role == TOPT_PARAM && topt_param_init(f, op, x, c, b))
+        if (w.o->operand[x].role == TOPT_PARAM && topt_param_init(&w, x))
             return -1;
-        if (o->operand[x].role == TOPT_DATA &&
-            alloc_value(f, op, x, c, TOPT_CLASS_DATA, b))
+        if (w.o->operand[x].role == TOPT_DATA && alloc_value(&w, x, TOPT_CLASS_DATA))
             return -1;
     }
     return 0;
@@ -47,32 +48,102 @@ int topt_op_alloc_input(const struct topt_fragments *f, int op, int input,
                         const struct topt_config *c, int backward,
                         struct topt_op_buffers *b)
 {
-    int x = f->model->op[op].input[input];
+    struct topt_op_writer w = topt_op_writer(f, op, backward, c, b);
+    int x = w.o->input[input];
     b->value[x] = -1;
     return backward && !topt_reads_back(f->model, op, input)
                ? 0
-               : alloc_value(f, op, x, c, TOPT_CLASS_TRANSIENT, b);
+               : alloc_value(&w, x, TOPT_CLASS_TRANSIENT);
 }
 
 int topt_op_alloc_grad(const struct topt_fragments *f, int op,
                        const struct topt_config *c, struct topt_op_buffers *b)
 {
-    return op == f->model->loss ? 0 : alloc_grad(f, op, f->model->op[op].output, c, b);
+    struct topt_op_writer w = topt_op_writer(f, op, 1, c, b);
+    return op == f->model->loss ? 0 : alloc_grad(&w, w.o->output);
 }
 
-static int emit_kernel(const struct topt_fragments *f, int op, int backward,
-                       const struct topt_step *s, int64_t at,
-                       const struct topt_op_buffers *b)
+/* ---- loads of a part of the batch --------------------------------------------------- */
+
+/* The batch over as many axes as leave each part something. */
+static struct topt_layout data_parallel(const struct topt_mesh *mesh,
+                                        const struct topt_shape *shape)
 {
-    if (s->kernel == TOPT_K_LOAD && b->loaded)
+    struct topt_layout l = topt_layout_replicated();
+    int64_t parts = 1;
+    int8_t pos = 0;
+    for (int a = 0; a < mesh->naxes; a++) {
+        if (parts * mesh->size[a] > shape->dim[0].count)
+            continue;
+        parts *= mesh->size[a];
+        l.at[a] = 0;
+        l.pos[a] = pos++;
+    }
+    return l;
+}
+
+/* Load a device's part of the batch, and move it to where the configuration wants it. */
+static int load_part(const struct topt_op_writer *w, int operand, int wanted)
+{
+    struct topt_buffer part = *w->f->sink->get(w->f->sink, wanted);
+    struct topt_layout to = part.layout;
+    struct topt_instr i = topt_fragment_instr(TOPT_I_KERNEL, w->op, w->backward);
+    part.layout = data_parallel(w->f->mesh, &part.shape);
+    part.cls = TOPT_CLASS_TRANSIENT;
+    part.bytes = 0;
+    int moves = !topt_layout_equal(&part.layout, &to);
+    i.kernel = TOPT_K_LOAD;
+    i.value[operand] = moves ? topt_fragment_block(w->f, part) : wanted;
+    if (i.value[operand] < 0 || topt_fragment_emit(w->f, i))
+        return -1;
+    if (!moves)
         return 0;
-    const struct topt_op *o = &f->model->op[op];
-    struct topt_instr i = topt_fragment_instr(TOPT_I_KERNEL, op, backward);
+    if (topt_fragment_move_into(w->f, w->op, w->backward, i.value[operand], &part.shape,
+                                &part.layout, &to, wanted))
+        return -1;
+    topt_fragment_release(w->f, i.value[operand]);
+    return 0;
+}
+
+static int load_parts(const struct topt_op_writer *w, const struct topt_instr *load)
+{
+    for (int x = 0; x < w->o->spec->noperands; x++)
+        if (load->value[x] >= 0 && load_part(w, x, load->value[x]))
+            return -1;
+    return 0;
+}
+
+/* Between a LOAD and the next kernel of its operator there are the moves of what it loaded. */
+int64_t topt_fed_ns(const struct topt_program *p, struct topt_router *router)
+{
+    struct topt_costing k = {p->model, NULL, &p->mesh, &p->settings, router, NULL};
+    struct topt_tally t; /* it prices alone */
+    int64_t ns = 0;
+    int loads = -1, network;
+    topt_tally_init(&t, &k);
+    t.named = p->buffer;
+    for (int n = p->micro_begin; n < p->micro_end; n++) {
+        const struct topt_instr *i = &p->instr[n];
+        if (i->kind == TOPT_I_KERNEL)
+            loads = i->kernel == TOPT_K_LOAD ? i->op : -1;
+        else if (i->kind == TOPT_I_MOVE && i->op == loads)
+            ns += topt_tally_price(&t, i, &network).ns;
+    }
+    return ns * p->settings.micro_batches;
+}
+
+/* ---- steps ------------------------------------------------------------------------- */
+
+static int emit_kernel(const struct topt_op_writer *w, const struct topt_step *s,
+                       int64_t at)
+{
+    const struct topt_op_buffers *b = w->b;
+    uint32_t touched = s->reads | s->writes;
+    struct topt_instr i = topt_fragment_instr(TOPT_I_KERNEL, w->op, w->backward);
+    int writes = 0;
     i.kernel = s->kernel;
     i.at = at;
-    int writes = 0;
-    for (int x = 0; x < o->spec->noperands; x++) {
-        uint32_t touched = s->reads | s->writes;
+    for (int x = 0; x < w->o->spec->noperands; x++) {
         if (touched >> x & 1)
             i.value[x] = b->value[x];
         if (touched >> (16 + x) & 1)
@@ -80,85 +151,65 @@ static int emit_kernel(const struct topt_fragments *f, int op, int backward,
         writes |= (s->writes >> x & 1 && b->value[x] >= 0) ||
                   (s->writes >> (16 + x) & 1 && b->grad[x] >= 0);
     }
-    if (writes && f->fed && s->kernel == TOPT_K_LOAD)
-        return topt_fed_load(f, &i);
-    return writes ? topt_fragment_emit(f, i) : 0; /* the result is not needed */
+    if (!writes || (s->kernel == TOPT_K_LOAD && w->loaded))
+        return 0; /* the result is not needed, or there */
+    return w->f->fed && s->kernel == TOPT_K_LOAD ? load_parts(w, &i)
+                                                 : topt_fragment_emit(w->f, i);
 }
 
-/* ---- exchanges inside an operator -------------------------------------------------- */
-
-static int emit_reduce(const struct topt_fragments *f, int op, int backward,
-                       const struct topt_config *c, const struct topt_step *s,
-                       const struct topt_op_buffers *b)
+static int emit_reduce(const struct topt_op_writer *w, const struct topt_step *s)
 {
-    struct topt_instr i = topt_fragment_instr(TOPT_I_REDUCE, op, backward);
-    i.a = b->value[s->operand];
+    struct topt_instr i = topt_fragment_instr(TOPT_I_REDUCE, w->op, w->backward);
+    i.a = w->b->value[s->operand];
     i.is_max = s->kind == TOPT_STEP_MAX;
-    i.axes = topt_axes_over(f->mesh, c, s->dims);
-    return i.axes ? topt_fragment_emit(f, i) : 0;
+    i.axes = topt_axes_over(w->f->mesh, w->c, s->dims);
+    return i.axes ? topt_fragment_emit(w->f, i) : 0;
 }
 
-static int alloc_window(const struct topt_fragments *f, int op, int operand,
-                        const struct topt_config *c)
+static int alloc_window(const struct topt_op_writer *w, int x)
 {
-    const struct topt_op *o = &f->model->op[op];
     struct topt_buffer b = {.cls = TOPT_CLASS_TRANSIENT,
                             .elem = TOPT_ELEM_REAL,
-                            .shape = topt_operand_shape(o, operand),
-                            .layout = topt_value_layout(o, operand, c, f->mesh),
+                            .shape = topt_operand_shape(w->o, x),
+                            .layout = topt_value_layout(w->o, x, w->c, w->f->mesh),
                             .window = 1,
-                            .op = op,
-                            .operand = operand};
-    b.bytes = topt_charged_bytes(f->settings, b.elem,
-                                 topt_operand_largest(o, operand, c, f->mesh));
-    return f->sink->alloc(f->sink, &b, f->err);
+                            .op = w->op,
+                            .operand = x};
+    b.bytes = topt_charged_bytes(w->f->settings, b.elem,
+                                 topt_operand_largest(w->o, x, w->c, w->f->mesh));
+    return w->f->sink->alloc(w->f->sink, &b, w->f->err);
 }
 
 /* Blocks sent and received: at most a window and, of each neighbour's, what overlaps. */
-static int emit_halo(const struct topt_fragments *f, int op, int backward, int window,
-                     int from, int to, const struct topt_config *c)
+static int emit_halo(const struct topt_op_writer *w, enum topt_instr_kind kind,
+                     int window, int from, int to)
 {
-    const struct topt_op *o = &f->model->op[op];
-    struct topt_instr i =
-        topt_fragment_instr(backward ? TOPT_I_HALO_ADD : TOPT_I_HALO, op, backward);
-    struct topt_buffer b = {.cls = TOPT_CLASS_STAGING,
-                            .elem = TOPT_ELEM_BYTE,
-                            .layout = topt_layout_replicated(),
-                            .op = op,
-                            .operand = -1};
+    const struct topt_mesh *mesh = w->f->mesh;
+    struct topt_instr i = topt_fragment_instr(kind, w->op, kind == TOPT_I_HALO_ADD);
     i.a = from;
     i.b = to;
-    i.axes = topt_window_axes(o, window, c, f->mesh);
-    b.bytes = topt_charged_bytes(f->settings, TOPT_ELEM_REAL,
-                                 topt_window_staging(o, window, c, f->mesh));
-    i.c = f->sink->alloc(f->sink, &b, f->err);
-    int rc = i.c < 0 ? -1 : topt_fragment_emit(f, i);
-    if (i.c >= 0)
-        f->sink->release(f->sink, i.c);
-    return rc;
+    i.axes = topt_window_axes(w->o, window, w->c, mesh);
+    return topt_fragment_emit_staged(
+        w->f, i,
+        topt_charged_bytes(w->f->settings, TOPT_ELEM_REAL,
+                           topt_window_staging(w->o, window, w->c, mesh)));
 }
 
 /* A window is the operand itself where nothing it reaches is elsewhere. */
-static int fill_window(const struct topt_fragments *f, int op, int backward,
-                       const struct topt_config *c, const struct topt_step *s,
-                       struct topt_op_buffers *b)
+static int fill_window(const struct topt_op_writer *w, const struct topt_step *s)
 {
-    int x = s->operand, w = s->into;
-    (void)backward;
-    b->value[w] = b->value[x];
-    if (!topt_window_axes(&f->model->op[op], w, c, f->mesh))
+    int from = w->b->value[s->operand], *to = &w->b->value[s->into];
+    *to = from;
+    if (!topt_window_axes(w->o, s->into, w->c, w->f->mesh))
         return 0;
-    b->value[w] = alloc_window(f, op, w, c);
-    return b->value[w] < 0 ? -1 : emit_halo(f, op, 0, w, b->value[x], b->value[w], c);
+    *to = alloc_window(w, s->into);
+    return *to < 0 ? -1 : emit_halo(w, TOPT_I_HALO, s->into, from, *to);
 }
 
-static int add_window(const struct topt_fragments *f, int op, const struct topt_config *c,
-                      const struct topt_step *s, const struct topt_op_buffers *b)
+static int add_window(const struct topt_op_writer *w, const struct topt_step *s)
 {
-    int w = s->operand, x = s->into;
-    if (b->grad[x] < 0 || b->value[w] == b->grad[x])
-        return 0;
-    return emit_halo(f, op, 1, w, b->value[w], b->grad[x], c);
+    int from = w->b->value[s->operand], to = w->b->grad[s->into];
+    return to < 0 || from == to ? 0 : emit_halo(w, TOPT_I_HALO_ADD, s->operand, from, to);
 }
 
 /* Operands may share a buffer: a window that is the operand itself, a move to where the
@@ -172,194 +223,159 @@ static int owned(const struct topt_op_buffers *b, int operand)
     return b->value[operand] >= 0;
 }
 
-static void release_value(const struct topt_fragments *f, struct topt_op_buffers *b,
-                          int operand)
+static void release_value(const struct topt_op_writer *w, int operand)
 {
-    if (owned(b, operand))
-        f->sink->release(f->sink, b->value[operand]);
-    b->value[operand] = -1;
+    if (owned(w->b, operand))
+        topt_fragment_release(w->f, w->b->value[operand]);
+    w->b->value[operand] = -1;
 }
 
-static int move_operand(const struct topt_fragments *f, int op, int backward,
-                        const struct topt_config *c, const struct topt_step *s,
-                        struct topt_op_buffers *b)
+static int move_operand(const struct topt_op_writer *w, const struct topt_step *s)
 {
-    const struct topt_op *o = &f->model->op[op];
-    struct topt_layout from = topt_value_layout(o, s->operand, c, f->mesh);
-    struct topt_layout to = topt_value_layout(o, s->into, c, f->mesh);
-    struct topt_shape shape = topt_operand_shape(o, s->operand);
-    release_value(f, b, s->into);
-    return topt_fragment_move(f, op, backward, b->value[s->operand], &shape, &from, &to,
-                              &b->value[s->into]);
+    struct topt_layout from = topt_value_layout(w->o, s->operand, w->c, w->f->mesh);
+    struct topt_layout to = topt_value_layout(w->o, s->into, w->c, w->f->mesh);
+    struct topt_shape shape = topt_operand_shape(w->o, s->operand);
+    release_value(w, s->into);
+    return topt_fragment_move(w->f, w->op, w->backward, w->b->value[s->operand], &shape,
+                              &from, &to, &w->b->value[s->into]);
 }
 
-static int emit_step(const struct topt_fragments *f, int op, int backward,
-                     const struct topt_config *c, const struct topt_step *s, int64_t at,
-                     struct topt_op_buffers *b)
+static int emit_step(const struct topt_op_writer *w, const struct topt_step *s,
+                     int64_t at)
 {
+    /* Forward does all of its row; backward what leads to a gradient that is wanted. */
+    if (w->backward && !(w->o->runs_back >> (s - w->o->spec->backward) & 1))
+        return 0;
     switch (s->kind) {
     case TOPT_STEP_KERNEL:
-        if (s->dims && !topt_axes_over(f->mesh, c, s->dims))
+        if (s->dims && !topt_axes_over(w->f->mesh, w->c, s->dims))
             return 0;
-        if (topt_rows_have_owners(f, op, c, s))
-            return topt_rows_fetch(f, op, c, b);
-        return emit_kernel(f, op, backward, s, at, b);
+        return topt_rows_have_owners(w, s) ? topt_rows_fetch(w) : emit_kernel(w, s, at);
     case TOPT_STEP_HALO:
-        return fill_window(f, op, backward, c, s, b);
+        return fill_window(w, s);
     case TOPT_STEP_HALO_ADD:
-        return add_window(f, op, c, s, b);
+        return add_window(w, s);
     case TOPT_STEP_MOVE:
-        return move_operand(f, op, backward, c, s, b);
+        return move_operand(w, s);
     default:
-        return emit_reduce(f, op, backward, c, s, b);
+        return emit_reduce(w, s);
     }
 }
 
-/* Forward does all of its row; backward what leads to a gradient that is wanted. */
-static int step_runs(const struct topt_op *o, int backward, const struct topt_step *s)
+/* The steps [from, to) of a loop: all rounds, or one that counts for all where the sink adds
+ * up. */
+static int emit_loop(const struct topt_op_writer *w, const struct topt_step *from,
+                     const struct topt_step *to)
 {
-    return !backward || o->runs_back >> (s - o->spec->backward) & 1;
-}
-
-/* The steps [from, to) of a loop over dimension 'd': all rounds, or one that counts
- * for all where the sink adds up. */
-static int emit_loop(const struct topt_fragments *f, int op, int backward,
-                     const struct topt_config *c, const struct topt_step *from,
-                     const struct topt_step *to, struct topt_op_buffers *b)
-{
-    int64_t n = f->model->op[op].count[from->loop - 1], rounds = f->sink->repeat ? 1 : n;
-    if (f->sink->repeat)
-        f->sink->repeat(f->sink, from->loop - 1, n);
+    struct topt_sink *sink = w->f->sink;
+    int64_t n = w->o->count[from->loop - 1], rounds = sink->repeat ? 1 : n;
+    if (sink->repeat)
+        sink->repeat(sink, from->loop - 1, n);
     for (int64_t k = 0; k < rounds; k++)
         for (const struct topt_step *s = from; s < to; s++)
-            if (step_runs(&f->model->op[op], backward, s) &&
-                emit_step(f, op, backward, c, s, backward ? n - 1 - k : k, b))
+            if (emit_step(w, s, w->backward ? n - 1 - k : k))
                 return -1;
-    if (f->sink->repeat)
-        f->sink->repeat(f->sink, -1, 1);
+    if (sink->repeat)
+        sink->repeat(sink, -1, 1);
     return 0;
 }
 
-static int emit_steps(const struct topt_fragments *f, int op, int backward,
-                      const struct topt_config *c, struct topt_op_buffers *b)
+static int emit_steps(const struct topt_op_writer *w)
 {
-    const struct topt_op_spec *spec = f->model->op[op].spec;
-    const struct topt_step *s = backward ? spec->backward : spec->forward;
+    const struct topt_step *s = w->backward ? w->o->spec->backward : w->o->spec->forward;
     const struct topt_step *end = s + TOPT_MAX_STEPS;
     while (s < end && s->kind != TOPT_STEP_END) {
         const struct topt_step *next = s + 1;
         while (s->loop && next < end && next->kind && next->loop == s->loop)
             next++;
-        if (s->loop ? emit_loop(f, op, backward, c, s, next, b)
-                    : step_runs(&f->model->op[op], backward, s) &&
-                          emit_step(f, op, backward, c, s, 0, b))
+        if (s->loop ? emit_loop(w, s, next) : emit_step(w, s, 0))
             return -1;
         s = next;
     }
     return 0;
 }
 
+/* ---- forward and backward ----------------------------------------------------------- */
+
 /* Kernels write the window of a gradient, or the gradient itself where that is all; nothing
  * where it is not needed. */
-static int alloc_grad_window(const struct topt_fragments *f, int op, int operand,
-                             const struct topt_config *c, struct topt_op_buffers *b)
+static int alloc_grad_window(const struct topt_op_writer *w, int x)
 {
-    const struct topt_op *o = &f->model->op[op];
-    int grad = b->grad[o->spec->operand[operand].window_of - 1];
-    b->value[operand] = grad < 0 || !topt_window_axes(o, operand, c, f->mesh)
-                            ? grad
-                            : alloc_window(f, op, operand, c);
-    return grad >= 0 && b->value[operand] < 0 ? -1 : 0;
+    int grad = w->b->grad[w->o->spec->operand[x].window_of - 1];
+    w->b->value[x] = grad < 0 || !topt_window_axes(w->o, x, w->c, w->f->mesh)
+                         ? grad
+                         : alloc_window(w, x);
+    return grad >= 0 && w->b->value[x] < 0 ? -1 : 0;
 }
 
 /* Buffers of the given role, of which 'cls' is what backward reads or touches; the
  * rest is in flight, and of backward left out.  Allocated or released together. */
-static int alloc_role(const struct topt_fragments *f, int op, const struct topt_config *c,
-                      enum topt_role role, enum topt_class cls, struct topt_op_buffers *b)
+static int alloc_role(const struct topt_op_writer *w, enum topt_role role,
+                      enum topt_class cls)
 {
-    const struct topt_op *o = &f->model->op[op];
+    const struct topt_op *o = w->o;
     for (int x = 0; x < o->spec->noperands; x++) {
-        if (o->operand[x].role != role || !o->operand[x].present ||
-            o->spec->operand[x].made)
-            continue;
-        uint32_t over = o->spec->operand[x].over;
-        if (over && !topt_axes_over(f->mesh, c, over))
-            continue;
-        if (role == TOPT_WORK_BWD && !(o->touches_back >> x & 1))
+        const struct topt_operand_spec *spec = &o->spec->operand[x];
+        if (o->operand[x].role != role || !o->operand[x].present || spec->made ||
+            (spec->over && !topt_axes_over(w->f->mesh, w->c, spec->over)) ||
+            (role == TOPT_WORK_BWD && !(o->touches_back >> x & 1)))
             continue;
         int waits = role != TOPT_SAVED || o->reads_back >> x & 1;
-        if (o->spec->operand[x].of_grad
-                ? alloc_grad_window(f, op, x, c, b)
-                : alloc_value(f, op, x, c, waits ? cls : TOPT_CLASS_TRANSIENT, b))
+        if (spec->of_grad ? alloc_grad_window(w, x)
+                          : alloc_value(w, x, waits ? cls : TOPT_CLASS_TRANSIENT))
             return -1;
     }
     return 0;
 }
 
-static void release_role(const struct topt_fragments *f, int op, enum topt_role role,
-                         struct topt_op_buffers *b)
+/* But those of 'kept' (bits of operands).  The last go first: they may share a buffer of one
+ * before. */
+static void release_role(const struct topt_op_writer *w, enum topt_role role,
+                         uint32_t kept)
 {
-    const struct topt_op *o = &f->model->op[op];
-    /* those that share another's buffer first */
-    for (int x = o->spec->noperands - 1; x >= 0; x--)
-        if (o->operand[x].role == role)
-            release_value(f, b, x);
-}
-
-/* Saved values that backward does not read, or all of them. */
-static void release_saved(const struct topt_fragments *f, int op, int all,
-                          struct topt_op_buffers *b)
-{
-    const struct topt_op *o = &f->model->op[op];
-    for (int x = o->spec->noperands - 1; x >= 0; x--)
-        if (o->operand[x].role == TOPT_SAVED && (all || !(o->reads_back >> x & 1)))
-            release_value(f, b, x);
+    for (int x = w->o->spec->noperands - 1; x >= 0; x--)
+        if (w->o->operand[x].role == role && !(kept >> x & 1))
+            release_value(w, x);
 }
 
 int topt_op_forward(const struct topt_fragments *f, int op, const struct topt_config *c,
                     enum topt_pass pass, struct topt_op_buffers *b)
 {
-    static const enum topt_class saved[] = {[TOPT_PASS_KEEP] = TOPT_CLASS_KEPT,
-                                            [TOPT_PASS_DROP] = TOPT_CLASS_TRANSIENT,
-                                            [TOPT_PASS_RECOMPUTE] =
-                                                TOPT_CLASS_RECOMPUTED};
-    const struct topt_op *o = &f->model->op[op];
+    struct topt_op_writer w = topt_op_writer(f, op, 0, c, b);
     int keeps = pass != TOPT_PASS_DROP && topt_has_backward(f->model, op);
-    b->loaded = pass == TOPT_PASS_RECOMPUTE;
-    if (alloc_role(f, op, c, TOPT_OUTPUT, TOPT_CLASS_TRANSIENT, b) ||
-        alloc_role(f, op, c, TOPT_SAVED, keeps ? saved[pass] : TOPT_CLASS_TRANSIENT, b) ||
-        alloc_role(f, op, c, TOPT_WORK_FWD, TOPT_CLASS_TRANSIENT, b) ||
-        topt_params_open(f, op, c, 0, b) || emit_steps(f, op, 0, c, b))
+    enum topt_class saved = !keeps                        ? TOPT_CLASS_TRANSIENT
+                            : pass == TOPT_PASS_RECOMPUTE ? TOPT_CLASS_RECOMPUTED
+                                                          : TOPT_CLASS_KEPT;
+    w.loaded = pass == TOPT_PASS_RECOMPUTE;
+    if (alloc_role(&w, TOPT_OUTPUT, TOPT_CLASS_TRANSIENT) ||
+        alloc_role(&w, TOPT_SAVED, saved) ||
+        alloc_role(&w, TOPT_WORK_FWD, TOPT_CLASS_TRANSIENT) || topt_params_open(&w) ||
+        emit_steps(&w))
         return -1;
     if (op == f->model->loss) {
         struct topt_instr i = topt_fragment_instr(TOPT_I_LOSS, op, 0);
-        i.a = b->value[o->output];
-        for (int a = 0; a < f->mesh->naxes; a++)
-            i.axes |= 1u << a;
+        i.a = b->value[w.o->output];
+        i.axes = (1u << f->mesh->naxes) - 1;
         if (topt_fragment_emit(f, i))
             return -1;
     }
-    topt_params_close(f, op, b);
-    release_role(f, op, TOPT_WORK_FWD, b);
-    release_saved(f, op, !keeps, b);
+    topt_params_close(&w);
+    release_role(&w, TOPT_WORK_FWD, 0);
+    release_role(&w, TOPT_SAVED, keeps ? (uint32_t)w.o->reads_back : 0);
     return 0;
 }
 
 /* A gradient buffer for each input that needs one.  Kernels add into the gradient of what
  * the row calls a parameter, so where that is a tensor it starts from zero. */
-static int alloc_input_grads(const struct topt_fragments *f, int op,
-                             const struct topt_config *c, struct topt_op_buffers *b)
+static int alloc_input_grads(const struct topt_op_writer *w)
 {
-    const struct topt_op *o = &f->model->op[op];
-    for (int k = 0; k < o->ninputs; k++) {
-        int x = o->input[k];
-        if (!f->model->tensor[o->operand[x].tensor].needs_gradient)
+    for (int k = 0; k < w->o->ninputs; k++) {
+        int x = w->o->input[k];
+        if (!w->f->model->tensor[w->o->operand[x].tensor].needs_gradient)
             continue;
-        if (alloc_grad(f, op, x, c, b))
-            return -1;
-        struct topt_instr i = topt_fragment_instr(TOPT_I_ZERO, op, 1);
-        i.a = b->grad[x];
-        if (o->spec->operand[x].role == TOPT_PARAM && topt_fragment_emit(f, i))
+        if (alloc_grad(w, x) ||
+            (w->o->spec->operand[x].role == TOPT_PARAM &&
+             topt_fragment_emit_on(w->f, TOPT_I_ZERO, w->op, 1, w->b->grad[x], -1)))
             return -1;
     }
     return 0;
@@ -368,13 +384,12 @@ static int alloc_input_grads(const struct topt_fragments *f, int op,
 int topt_op_backward(const struct topt_fragments *f, int op, const struct topt_config *c,
                      struct topt_op_buffers *b)
 {
-    if (alloc_input_grads(f, op, c, b) ||
-        alloc_role(f, op, c, TOPT_WORK_BWD, TOPT_CLASS_TRANSIENT, b) ||
-        topt_params_open(f, op, c, 1, b) || topt_param_grads_open(f, op, c, b) ||
-        emit_steps(f, op, 1, c, b))
+    struct topt_op_writer w = topt_op_writer(f, op, 1, c, b);
+    if (alloc_input_grads(&w) || alloc_role(&w, TOPT_WORK_BWD, TOPT_CLASS_TRANSIENT) ||
+        topt_params_open(&w) || topt_param_grads_open(&w) || emit_steps(&w))
         return -1;
-    topt_params_close(f, op, b);
-    release_role(f, op, TOPT_WORK_BWD, b);
-    release_saved(f, op, 1, b);
-    return topt_param_grads_close(f, op, c, b);
+    topt_params_close(&w);
+    release_role(&w, TOPT_WORK_BWD, 0);
+    release_role(&w, TOPT_SAVED, 0);
+    return topt_param_grads_close(&w);
 }

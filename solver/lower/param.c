@@ -21,20 +21,44 @@
  * A frozen parameter is a value alone: whole or, under 'param', sharded.  It
  * may be stored in few bits (plans only), as QLoRA does (Dettmers et al. 2023): what a
  * kernel reads is then unpacked for it each time, after it was gathered in few bits. */
-#include "param.h"
+#include "operator.h"
 
 #include "rows.h"
 #include "tally.h"
 
-/* The level of sharding of this operand: an operator may have parameters with and without
- * replicas. */
-static enum topt_zero level(const struct topt_fragments *f, const struct topt_op *o,
-                            int operand, const struct topt_config *c)
+/* A parameter of an operator under a configuration. */
+struct param {
+    const struct topt_fragments *f;
+    const struct topt_op *o;
+    int op, x; /* the operand */
+    struct topt_op_buffers *b;
+    enum topt_zero at; /* its level: an operator may have others without replicas */
+    struct topt_shape shape;
+    /* Of its value for kernels, of its gradient as they make it, and of a replica's part. */
+    struct topt_layout whole, partial, sharded;
+};
+
+static struct param param_of(const struct topt_op_writer *w, int x)
 {
-    if (c->zero >= TOPT_ZERO_SPARSE)
-        return topt_table_sparse(o) == operand ? (enum topt_zero)c->zero : TOPT_ZERO_NONE;
-    return c->zero && topt_replica_axes(o, operand, c, f->mesh) ? (enum topt_zero)c->zero
-                                                                : TOPT_ZERO_NONE;
+    struct param p = {.f = w->f,
+                      .o = w->o,
+                      .op = w->op,
+                      .x = x,
+                      .b = w->b,
+                      .shape = topt_operand_shape(w->o, x),
+                      .whole = topt_value_layout(w->o, x, w->c, w->f->mesh),
+                      .partial = topt_grad_layout(w->o, x, w->c, w->f->mesh)};
+    int shards = w->c->zero >= TOPT_ZERO_SPARSE
+                     ? topt_table_sparse(w->o) == x
+                     : topt_layout_partial_mask(&p.partial) != 0;
+    p.at = shards ? (enum topt_zero)w->c->zero : TOPT_ZERO_NONE;
+    p.sharded = p.at ? topt_sharded_layout(w->o, x, w->c, w->f->mesh) : p.whole;
+    return p;
+}
+
+static int is_param(const struct topt_op *o, int operand)
+{
+    return o->operand[operand].role == TOPT_PARAM && o->operand[operand].present;
 }
 
 static int is_sparse(enum topt_zero at)
@@ -43,14 +67,10 @@ static int is_sparse(enum topt_zero at)
 }
 
 /* Layout of value, gradient and state where 'from' and more is sharded. */
-static struct topt_layout layout_at(const struct topt_fragments *f,
-                                    const struct topt_op *o, int operand,
-                                    const struct topt_config *c, enum topt_zero from)
+static struct topt_layout layout_at(const struct param *p, enum topt_zero from)
 {
-    enum topt_zero at = level(f, o, operand, c);
-    int is_sharded = is_sparse(at) ? at == TOPT_ZERO_OWNER : at >= from;
-    return is_sharded ? topt_sharded_layout(o, operand, c, f->mesh)
-                      : topt_value_layout(o, operand, c, f->mesh);
+    int is_sharded = is_sparse(p->at) ? p->at == TOPT_ZERO_OWNER : p->at >= from;
+    return is_sharded ? p->sharded : p->whole;
 }
 
 /* ---- what an optimizer keeps ------------------------------------------------------- */
@@ -87,12 +107,6 @@ const char *topt_optimizer_name(enum topt_optimizer o)
 int topt_optimizer_runs(enum topt_optimizer o)
 {
     return (unsigned)o < TOPT_OPTIMIZER_COUNT && optimizers[o].runs;
-}
-
-/* Does the optimizer keep a number a row, and run? */
-static int keeps_by_rows(enum topt_optimizer o)
-{
-    return optimizers[o].runs && optimizers[o].state[0] == ROWS;
 }
 
 int topt_optimizer_eager(enum topt_optimizer o)
@@ -238,101 +252,84 @@ static int shape_state(const struct topt_fragments *f, enum keeps keeps,
         return matrix;
     case EIGHTHS:
         b->elem = TOPT_ELEM_BYTE;
-        b->bytes = n + 4 * ((n + EIGHTHS_BLOCK - 1) / EIGHTHS_BLOCK);
+        b->bytes = n + 4 * parts(n, EIGHTHS_BLOCK);
         return 1;
     default:
         return 0;
     }
 }
 
-static int is_param(const struct topt_op *o, int operand)
-{
-    return o->operand[operand].role == TOPT_PARAM && o->operand[operand].present;
-}
-
-static struct topt_buffer buffer_of(const struct topt_fragments *f, int op, int operand,
-                                    struct topt_layout l, enum topt_class cls)
+static struct topt_buffer buffer_of(const struct param *p, struct topt_layout l,
+                                    enum topt_class cls)
 {
     return (struct topt_buffer){.cls = cls,
                                 .elem = TOPT_ELEM_REAL,
-                                .shape = topt_operand_shape(&f->model->op[op], operand),
+                                .shape = p->shape,
                                 .layout = l,
-                                .op = op,
-                                .operand = operand};
+                                .op = p->op,
+                                .operand = p->x};
 }
 
-static struct topt_buffer grad_of(const struct topt_fragments *f, int op, int operand,
-                                  struct topt_layout l, enum topt_class cls)
+static struct topt_buffer grad_of(const struct param *p, struct topt_layout l,
+                                  enum topt_class cls)
 {
-    struct topt_buffer b = buffer_of(f, op, operand, l, cls);
-    b.elem = grad_element(f->settings);
+    struct topt_buffer b = buffer_of(p, l, cls);
+    b.elem = grad_element(p->f->settings);
     return b;
 }
 
-static int zero_buffer(const struct topt_fragments *f, int op, int backward, int buffer)
+static int emit_zero(const struct param *p, int backward, int buffer)
 {
-    struct topt_instr i = topt_fragment_instr(TOPT_I_ZERO, op, backward);
-    i.a = buffer;
-    return topt_fragment_emit(f, i);
+    return topt_fragment_emit_on(p->f, TOPT_I_ZERO, p->op, backward, buffer, -1);
 }
 
 /* ---- once -------------------------------------------------------------------------- */
 
-static int init_state(const struct topt_fragments *f, int op, int operand, int index,
-                      enum keeps keeps, struct topt_layout l, struct topt_op_buffers *b)
+static int init_state(const struct param *p, int index, enum keeps keeps)
 {
-    struct topt_buffer s = buffer_of(f, op, operand, l, TOPT_CLASS_STATE);
+    struct topt_buffer s = buffer_of(p, layout_at(p, TOPT_ZERO_STATE), TOPT_CLASS_STATE);
     s.index = index;
-    if (!shape_state(f, keeps, &s))
+    if (!shape_state(p->f, keeps, &s))
         return 0;
-    int buffer = b->state[operand][index] = topt_fragment_block(f, s);
-    return buffer < 0 ? -1 : zero_buffer(f, op, 0, buffer);
+    int buffer = p->b->state[p->x][index] = topt_fragment_block(p->f, s);
+    return buffer < 0 ? -1 : emit_zero(p, 0, buffer);
 }
 
-/* The value's own buffer. */
-static int init_value(const struct topt_fragments *f, int op, int operand,
-                      const struct topt_config *c, struct topt_op_buffers *b)
+static int init_value(const struct param *p)
 {
-    const struct topt_op *o = &f->model->op[op];
-    struct topt_layout l = layout_at(f, o, operand, c, TOPT_ZERO_PARAM);
-    struct topt_buffer v = buffer_of(f, op, operand, l, TOPT_CLASS_PARAM);
-    if (o->attrs.bits)
-        pack(f, o->attrs.bits, &v);
-    struct topt_instr i = topt_fragment_instr(TOPT_I_INIT, op, 0);
-    i.a = b->param[operand] = topt_fragment_block(f, v);
-    return i.a < 0 || topt_fragment_emit(f, i) ? -1 : 0;
+    struct topt_buffer v = buffer_of(p, layout_at(p, TOPT_ZERO_PARAM), TOPT_CLASS_PARAM);
+    if (p->o->attrs.bits)
+        pack(p->f, p->o->attrs.bits, &v);
+    int buffer = p->b->param[p->x] = topt_fragment_block(p->f, v);
+    return buffer < 0 ? -1
+                      : topt_fragment_emit_on(p->f, TOPT_I_INIT, p->op, 0, buffer, -1);
 }
 
-static int init_trained(const struct topt_fragments *f, int op, int operand,
-                        const struct topt_config *c, struct topt_op_buffers *b)
+static int init_trained(const struct topt_op_writer *w, const struct param *p)
 {
-    const struct topt_op *o = &f->model->op[op];
-    struct topt_layout grad = layout_at(f, o, operand, c, TOPT_ZERO_GRADIENT);
-    if (level(f, o, operand, c) == TOPT_ZERO_STATE) /* else it is reduced in place */
-        grad = topt_grad_layout(o, operand, c, f->mesh);
-    struct topt_layout state = layout_at(f, o, operand, c, TOPT_ZERO_STATE);
-    struct topt_buffer g = grad_of(f, op, operand, grad, TOPT_CLASS_GRAD);
-    if (is_sparse(level(f, o, operand, c)))
-        topt_rows_shape(f, op, c, &g);
-    b->param_grad[operand] = topt_fragment_block(f, g);
-    if (b->param_grad[operand] < 0)
+    const struct topt_settings *s = p->f->settings;
+    /* One that is sharded at the end of a step alone is not reduced in place. */
+    struct topt_buffer g = grad_of(
+        p, p->at == TOPT_ZERO_STATE ? p->partial : layout_at(p, TOPT_ZERO_GRADIENT),
+        TOPT_CLASS_GRAD);
+    if (is_sparse(p->at))
+        topt_rows_shape(w, &g);
+    p->b->param_grad[p->x] = topt_fragment_block(p->f, g);
+    if (p->b->param_grad[p->x] < 0)
         return -1;
     for (int k = 0; k < 2; k++)
-        if (init_state(f, op, operand, k, optimizers[f->settings->optimizer].state[k],
-                       state, b))
+        if (init_state(p, k, optimizers[s->optimizer].state[k]))
             return -1;
     /* The master copy in f32 has the last place, whatever the optimizer keeps. */
-    return has_master(f->settings) ? init_state(f, op, operand, 2, NUMBERS, state, b) : 0;
+    return has_master(s) ? init_state(p, 2, NUMBERS) : 0;
 }
 
-int topt_param_init(const struct topt_fragments *f, int op, int operand,
-                    const struct topt_config *c, struct topt_op_buffers *b)
+int topt_param_init(const struct topt_op_writer *w, int operand)
 {
-    if (init_value(f, op, operand, c, b))
+    struct param p = param_of(w, operand);
+    if (init_value(&p))
         return -1;
-    return topt_is_trained(&f->model->op[op], operand)
-               ? init_trained(f, op, operand, c, b)
-               : 0;
+    return topt_is_trained(w->o, operand) ? init_trained(w, &p) : 0;
 }
 
 int topt_params_zero(const struct topt_fragments *f, int op,
@@ -340,7 +337,8 @@ int topt_params_zero(const struct topt_fragments *f, int op,
 {
     const struct topt_op *o = &f->model->op[op];
     for (int x = 0; x < o->spec->noperands; x++)
-        if (topt_is_trained(o, x) && zero_buffer(f, op, 0, b->param_grad[x]))
+        if (topt_is_trained(o, x) &&
+            topt_fragment_emit_on(f, TOPT_I_ZERO, op, 0, b->param_grad[x], -1))
             return -1;
     return 0;
 }
@@ -359,143 +357,114 @@ static int is_read(const struct topt_op *o, int backward, int operand)
     return 0;
 }
 
-/* All-gather a sharded parameter. */
-static int gather(const struct topt_fragments *f, int op, int operand,
-                  const struct topt_config *c, int backward, int from, int *ret)
+/* A move of the parameter or its gradient, which other operators' computation may hide. */
+static int move_async(const struct param *p, enum topt_async what, int backward, int src,
+                      const struct topt_layout *from, const struct topt_layout *to,
+                      int *ret)
 {
-    const struct topt_op *o = &f->model->op[op];
-    struct topt_layout sharded = topt_sharded_layout(o, operand, c, f->mesh);
-    struct topt_layout whole = topt_value_layout(o, operand, c, f->mesh);
-    struct topt_shape shape = topt_operand_shape(o, operand);
-    if (o->attrs.bits)
-        shape = packed_shape(shape, o->attrs.bits);
-    topt_fragment_async(f, TOPT_ASYNC_PARAM);
-    int rc = topt_fragment_move(f, op, backward, from, &shape, &sharded, &whole, ret);
-    topt_fragment_async(f, TOPT_ASYNC_NOTHING);
+    int packed = what == TOPT_ASYNC_PARAM && p->o->attrs.bits;
+    struct topt_shape shape =
+        packed ? packed_shape(p->shape, p->o->attrs.bits) : p->shape;
+    topt_fragment_async(p->f, what);
+    int rc = topt_fragment_move(p->f, p->op, backward, src, &shape, from, to, ret);
+    topt_fragment_async(p->f, TOPT_ASYNC_NOTHING);
     return rc;
 }
 
 /* Bring the parameter as kernels read it; 'packed' is no more needed unless it stays. */
-static int unpack(const struct topt_fragments *f, int op, int operand,
-                  const struct topt_config *c, int backward, int packed,
-                  struct topt_op_buffers *b)
+static int unpack(const struct param *p, int backward, int packed)
 {
-    struct topt_layout l = topt_value_layout(&f->model->op[op], operand, c, f->mesh);
-    struct topt_instr i = topt_fragment_instr(TOPT_I_UNPACK, op, backward);
-    i.a = packed;
-    i.b = b->value[operand] =
-        topt_fragment_block(f, buffer_of(f, op, operand, l, TOPT_CLASS_TRANSIENT));
-    if (i.b < 0 || topt_fragment_emit(f, i))
+    int made = p->b->value[p->x] =
+        topt_fragment_block(p->f, buffer_of(p, p->whole, TOPT_CLASS_TRANSIENT));
+    if (made < 0 ||
+        topt_fragment_emit_on(p->f, TOPT_I_UNPACK, p->op, backward, packed, made))
         return -1;
-    if (packed != b->param[operand])
-        f->sink->release(f->sink, packed);
+    if (packed != p->b->param[p->x])
+        topt_fragment_release(p->f, packed);
     return 0;
 }
 
-static int open_param(const struct topt_fragments *f, int op, int operand,
-                      const struct topt_config *c, int backward,
-                      struct topt_op_buffers *b)
+static int open_param(const struct topt_op_writer *w, int x)
 {
-    const struct topt_op *o = &f->model->op[op];
-    int value = b->value[operand] = b->param[operand];
-    if (!is_read(o, backward, operand))
+    int value = w->b->value[x] = w->b->param[x];
+    if (!is_read(w->o, w->backward, x))
         return 0;
-    if (level(f, o, operand, c) == TOPT_ZERO_PARAM &&
-        gather(f, op, operand, c, backward, value, &value))
+    struct param p = param_of(w, x);
+    if (p.at == TOPT_ZERO_PARAM && move_async(&p, TOPT_ASYNC_PARAM, w->backward, value,
+                                              &p.sharded, &p.whole, &value))
         return -1;
-    b->value[operand] = value;
-    return o->attrs.bits ? unpack(f, op, operand, c, backward, value, b) : 0;
+    w->b->value[x] = value;
+    return w->o->attrs.bits ? unpack(&p, w->backward, value) : 0;
 }
 
-int topt_params_open(const struct topt_fragments *f, int op, const struct topt_config *c,
-                     int backward, struct topt_op_buffers *b)
+int topt_params_open(const struct topt_op_writer *w)
 {
-    const struct topt_op *o = &f->model->op[op];
-    for (int x = 0; x < o->spec->noperands; x++)
-        if (is_param(o, x) && open_param(f, op, x, c, backward, b))
+    for (int x = 0; x < w->o->spec->noperands; x++)
+        if (is_param(w->o, x) && open_param(w, x))
             return -1;
     return 0;
 }
 
-void topt_params_close(const struct topt_fragments *f, int op, struct topt_op_buffers *b)
+void topt_params_close(const struct topt_op_writer *w)
 {
-    const struct topt_op *o = &f->model->op[op];
-    for (int x = 0; x < o->spec->noperands; x++) {
-        if (!is_param(o, x))
+    for (int x = 0; x < w->o->spec->noperands; x++) {
+        if (!is_param(w->o, x))
             continue;
-        if (b->value[x] != b->param[x])
-            f->sink->release(f->sink, b->value[x]);
-        b->value[x] = -1;
+        if (w->b->value[x] != w->b->param[x])
+            topt_fragment_release(w->f, w->b->value[x]);
+        w->b->value[x] = -1;
     }
 }
 
-int topt_param_grads_open(const struct topt_fragments *f, int op,
-                          const struct topt_config *c, struct topt_op_buffers *b)
+int topt_param_grads_open(const struct topt_op_writer *w)
 {
-    const struct topt_op *o = &f->model->op[op];
-    for (int x = 0; x < o->spec->noperands; x++) {
-        if (!topt_is_trained(o, x))
+    for (int x = 0; x < w->o->spec->noperands; x++) {
+        if (!topt_is_trained(w->o, x))
             continue;
-        enum topt_zero at = level(f, o, x, c);
-        b->grad[x] = is_sparse(at) ? -1 : b->param_grad[x];
-        if (at < TOPT_ZERO_GRADIENT || is_sparse(at))
+        struct param p = param_of(w, x);
+        int *grad = &w->b->grad[x];
+        *grad = is_sparse(p.at) ? -1 : w->b->param_grad[x];
+        if (p.at < TOPT_ZERO_GRADIENT || is_sparse(p.at))
             continue;
-        struct topt_layout l = topt_grad_layout(o, x, c, f->mesh);
-        topt_fragment_async(f, TOPT_ASYNC_GRADIENT);
-        b->grad[x] = topt_fragment_block(f, grad_of(f, op, x, l, TOPT_CLASS_TRANSIENT));
-        topt_fragment_async(f, TOPT_ASYNC_NOTHING);
-        if (b->grad[x] < 0 || zero_buffer(f, op, 1, b->grad[x]))
+        topt_fragment_async(w->f, TOPT_ASYNC_GRADIENT);
+        *grad = topt_fragment_block(w->f, grad_of(&p, p.partial, TOPT_CLASS_TRANSIENT));
+        topt_fragment_async(w->f, TOPT_ASYNC_NOTHING);
+        if (*grad < 0 || emit_zero(&p, 1, *grad))
             return -1;
     }
     return 0;
 }
 
 /* This device's part of the sum over the replicas, in a buffer of its own. */
-static int reduce_scatter(const struct topt_fragments *f, int op, int operand,
-                          const struct topt_config *c, int grad, int *ret)
+static int reduce_scatter(const struct param *p, int grad, int *ret)
 {
-    const struct topt_op *o = &f->model->op[op];
-    struct topt_layout from = topt_grad_layout(o, operand, c, f->mesh);
-    struct topt_layout to = topt_sharded_layout(o, operand, c, f->mesh);
-    struct topt_shape shape = topt_operand_shape(o, operand);
-    topt_fragment_async(f, TOPT_ASYNC_GRADIENT);
-    int rc = topt_fragment_move(f, op, 1, grad, &shape, &from, &to, ret);
-    topt_fragment_async(f, TOPT_ASYNC_NOTHING);
-    return rc;
+    return move_async(p, TOPT_ASYNC_GRADIENT, 1, grad, &p->partial, &p->sharded, ret);
 }
 
-static int all_reduce(const struct topt_fragments *f, int op, int operand,
-                      const struct topt_config *c, int grad)
+static int close_grad(const struct topt_op_writer *w, int x)
 {
-    const struct topt_op *o = &f->model->op[op];
-    struct topt_layout partial = topt_grad_layout(o, operand, c, f->mesh);
-    struct topt_layout whole = topt_value_layout(o, operand, c, f->mesh);
-    struct topt_shape shape = topt_operand_shape(o, operand);
-    topt_fragment_async(f, TOPT_ASYNC_GRADIENT);
-    int rc = topt_fragment_all_reduce(f, op, grad, &shape, &partial, &whole);
-    topt_fragment_async(f, TOPT_ASYNC_NOTHING);
-    return rc;
+    struct param p = param_of(w, x);
+    int grad = w->b->grad[x], part;
+    if (is_sparse(p.at))
+        return topt_rows_add(w);
+    if (grad == w->b->param_grad[x])
+        return 0;
+    if (reduce_scatter(&p, grad, &part) ||
+        topt_fragment_emit_on(w->f, TOPT_I_ADD, w->op, 1, part, w->b->param_grad[x]))
+        return -1;
+    topt_fragment_release(w->f, part);
+    topt_fragment_release(w->f, grad);
+    return 0;
 }
 
-int topt_param_grads_close(const struct topt_fragments *f, int op,
-                           const struct topt_config *c, struct topt_op_buffers *b)
+int topt_param_grads_close(const struct topt_op_writer *w)
 {
-    const struct topt_op *o = &f->model->op[op];
-    for (int x = 0; x < o->spec->noperands; x++) {
-        int part;
-        if (!topt_is_trained(o, x))
+    for (int x = 0; x < w->o->spec->noperands; x++) {
+        if (!topt_is_trained(w->o, x))
             continue;
-        if (is_sparse(level(f, o, x, c))) {
-            if (topt_rows_add(f, op, c, b))
-                return -1;
-        } else if (b->grad[x] != b->param_grad[x]) {
-            if (reduce_scatter(f, op, x, c, b->grad[x], &part) ||
-                topt_fragment_add(f, op, part, b->param_grad[x]))
-                return -1;
-            f->sink->release(f->sink, part);
-            f->sink->release(f->sink, b->grad[x]);
-        }
-        b->grad[x] = -1;
+        if (close_grad(w, x))
+            return -1;
+        w->b->grad[x] = -1;
     }
     return 0;
 }
@@ -510,44 +479,38 @@ struct gathered {
     int64_t made, reduced; /* the gradient as backward makes it, and as it is reduced */
 };
 
-static struct gathered gathered_of(const struct topt_fragments *f, int op, int operand,
-                                   const struct topt_config *c)
+static struct gathered gathered_of(const struct param *p)
 {
-    const struct topt_op *o = &f->model->op[op];
-    const struct topt_settings *s = f->settings;
-    struct topt_shape shape = topt_operand_shape(o, operand);
-    struct topt_layout l = topt_value_layout(o, operand, c, f->mesh);
-    int64_t value = topt_block_bytes(f->mesh, s, &shape, &l, TOPT_ELEM_REAL);
-    if (o->attrs.bits) { /* gathered as it is stored, unpacked for one kernel at a time */
-        struct topt_buffer packed = buffer_of(f, op, operand, l, TOPT_CLASS_PARAM);
-        pack(f, o->attrs.bits, &packed);
+    const struct topt_mesh *mesh = p->f->mesh;
+    const struct topt_settings *s = p->f->settings;
+    const struct topt_shape *shape = &p->shape;
+    int64_t value = topt_block_bytes(mesh, s, shape, &p->whole, TOPT_ELEM_REAL);
+    if (p->o->attrs
+            .bits) { /* gathered as it is stored, unpacked for one kernel at a time */
+        struct topt_buffer packed = buffer_of(p, p->whole, TOPT_CLASS_PARAM);
+        pack(p->f, p->o->attrs.bits, &packed);
         value = packed.bytes;
     }
-    int64_t reduced = topt_block_bytes(f->mesh, s, &shape, &l, grad_element(s));
-    enum topt_zero at = level(f, o, operand, c);
-    struct gathered g = {.reduced = reduced};
-    if (at == TOPT_ZERO_PARAM)
+    struct gathered g = {0};
+    if (p->at == TOPT_ZERO_PARAM)
         g.value = value;
-    if (at == TOPT_ZERO_GRADIENT)
+    if (p->at == TOPT_ZERO_GRADIENT)
         g.whole = value;
-    if (!topt_is_trained(o, operand)) {
-        g.reduced = 0;
+    if (!topt_is_trained(p->o, p->x))
         return g;
-    }
+    g.reduced = topt_block_bytes(mesh, s, shape, &p->whole, grad_element(s));
     g.made = value;
-    if (is_sparse(at))
+    if (is_sparse(p->at))
         return g;
-    if (at >= TOPT_ZERO_GRADIENT) /* as backward makes it, and as it is reduced */
-        g.grad = reduced == value ? value : value + reduced;
-    else if (topt_replica_axes(o, operand, c, f->mesh))
-        g.grad = reduced; /* buckets */
-    if (at == TOPT_ZERO_STATE && s->shard_f32 && has_master(s)) {
+    if (p->at >= TOPT_ZERO_GRADIENT) /* as backward makes it, and as it is reduced */
+        g.grad = g.reduced == value ? value : value + g.reduced;
+    else if (topt_layout_partial_mask(&p->partial))
+        g.grad = g.reduced; /* buckets */
+    if (p->at == TOPT_ZERO_STATE && s->shard_f32 && has_master(s))
         /* The weights themselves are in f32 there, whole: only the optimizer's states
          * are shared. */
-        struct topt_layout sharded = topt_sharded_layout(o, operand, c, f->mesh);
-        g.grad += topt_block_bytes(f->mesh, s, &shape, &l, TOPT_ELEM_STATE) -
-                  topt_block_bytes(f->mesh, s, &shape, &sharded, TOPT_ELEM_STATE);
-    }
+        g.grad += topt_block_bytes(mesh, s, shape, &p->whole, TOPT_ELEM_STATE) -
+                  topt_block_bytes(mesh, s, shape, &p->sharded, TOPT_ELEM_STATE);
     return g;
 }
 
@@ -558,165 +521,167 @@ static int64_t pooled(const struct topt_fragments *f, int64_t bytes, int64_t poo
     return all > (double)pool ? (int64_t)((double)bytes * (double)pool / all) : bytes;
 }
 
-static int64_t held_in_pools(const struct topt_fragments *f, struct gathered g)
-{
-    return pooled(f, g.value, f->settings->pool_numbers) +
-           pooled(f, g.grad, f->settings->bucket_numbers);
-}
-
 /* Bytes of the rows that pad a device's part of a table of the vocabulary. */
-static int64_t padding(const struct topt_fragments *f, int op, int operand,
-                       const struct topt_config *c)
+static int64_t padding(const struct param *p)
 {
-    const struct topt_op *o = &f->model->op[op];
-    int64_t vocab = f->model->vocab, multiple = f->settings->vocab_multiple, parts = 1;
-    struct topt_shape shape = topt_operand_shape(o, operand);
-    struct topt_layout l = topt_value_layout(o, operand, c, f->mesh);
+    const struct topt_fragments *f = p->f;
+    int64_t vocab = f->model->vocab, multiple = f->settings->vocab_multiple;
     int d = 0;
-    while (d < shape.ndim && shape.dim[d].count * shape.dim[d].unit != vocab)
+    while (d < p->shape.ndim && p->shape.dim[d].count * p->shape.dim[d].unit != vocab)
         d++;
-    if (!multiple || d == shape.ndim || f->model->unit[op] >= 0)
+    if (!multiple || d == p->shape.ndim || f->model->unit[p->op] >= 0)
         return 0;
-    for (int a = 0; a < f->mesh->naxes; a++)
-        parts *= l.at[a] == d ? f->mesh->size[a] : 1;
-    int64_t whole =
-        (vocab + multiple * parts - 1) / (multiple * parts) * multiple * parts;
-    double row =
-        (double)topt_layout_elements(f->mesh, &shape, &l) * (double)parts / (double)vocab;
-    return (int64_t)(row * (double)(whole - vocab) / (double)parts *
+    int64_t split = topt_layout_parts(f->mesh, &p->whole, d);
+    int64_t whole = parts(vocab, multiple * split) * multiple * split;
+    double row = (double)topt_layout_elements(f->mesh, &p->shape, &p->whole) *
+                 (double)split / (double)vocab;
+    return (int64_t)(row * (double)(whole - vocab) / (double)split *
                      topt_parameter_bytes(f->settings));
 }
 
 /* Buffers of units come and go in the step's schedule.  Gradients that are not sharded are all held
  * at once, in buckets.  FSDP2 shards parameters at level GRADIENT, too, but gathers them once for both
  * passes. */
-static void hold_in_units(const struct topt_fragments *f, struct gathered g,
-                          enum topt_zero at, struct topt_fragment_cost *cost)
+static void hold_in_units(const struct param *p, struct topt_fragment_cost *cost)
 {
-    if (at < TOPT_ZERO_GRADIENT) {
+    const struct topt_settings *s = p->f->settings;
+    struct gathered g = gathered_of(p);
+    if (p->at < TOPT_ZERO_GRADIENT) {
         cost->class_bytes[TOPT_CLASS_BUFFERS] += g.grad;
         return;
     }
-    if (topt_settings_scheduled(f->settings)) {
+    if (topt_settings_scheduled(s)) {
         cost->class_bytes[TOPT_CLASS_PARAM] -= g.whole;
-        cost->whole_bytes += topt_with_allocator(f->settings, g.whole);
+        cost->whole_bytes += topt_with_allocator(s, g.whole);
     }
-    cost->gathered_bytes += topt_with_allocator(f->settings, g.value);
-    cost->made_bytes += topt_with_allocator(f->settings, g.made);
-    cost->reduced_bytes += topt_with_allocator(f->settings, g.reduced);
+    cost->gathered_bytes += topt_with_allocator(s, g.value);
+    cost->made_bytes += topt_with_allocator(s, g.made);
+    cost->reduced_bytes += topt_with_allocator(s, g.reduced);
+}
+
+static int64_t held_in_pools(const struct param *p)
+{
+    struct gathered g = gathered_of(p);
+    return pooled(p->f, g.value, p->f->settings->pool_numbers) +
+           pooled(p->f, g.grad, p->f->settings->bucket_numbers);
 }
 
 void topt_param_buffers(const struct topt_fragments *f, int op,
                         const struct topt_config *c, struct topt_fragment_cost *cost)
 {
-    const struct topt_op *o = &f->model->op[op];
+    struct topt_op_writer w = topt_op_writer(f, op, 0, c, NULL);
     int64_t *bytes = &cost->class_bytes[TOPT_CLASS_BUFFERS];
     if (f->settings->gather == TOPT_GATHER_OPERATOR && !f->settings->vocab_multiple)
         return;
-    for (int x = 0; x < o->spec->noperands; x++) {
-        if (!is_param(o, x))
+    for (int x = 0; x < w.o->spec->noperands; x++) {
+        if (!is_param(w.o, x))
             continue;
-        struct gathered g = gathered_of(f, op, x, c);
-        *bytes += padding(f, op, x, c);
+        struct param p = param_of(&w, x);
+        *bytes += padding(&p);
         if (f->settings->gather == TOPT_GATHER_UNIT)
-            hold_in_units(f, g, level(f, o, x, c), cost);
+            hold_in_units(&p, cost);
         else if (f->settings->gather == TOPT_GATHER_POOL)
-            *bytes += held_in_pools(f, g);
+            *bytes += held_in_pools(&p);
     }
 }
 
 int64_t topt_param_uncounted(const struct topt_fragments *f, int op,
                              const struct topt_config *c)
 {
-    const struct topt_op *o = &f->model->op[op];
+    struct topt_op_writer w = topt_op_writer(f, op, 0, c, NULL);
     int64_t bytes = 0;
-    for (int x = 0; x < o->spec->noperands; x++) {
-        if (!topt_is_trained(o, x) || level(f, o, x, c) < TOPT_ZERO_PARAM ||
-            is_sparse(level(f, o, x, c)))
+    if (!f->settings->shard_f32 || !has_master(f->settings))
+        return 0;
+    for (int x = 0; x < w.o->spec->noperands; x++) {
+        if (!topt_is_trained(w.o, x))
             continue;
-        struct topt_shape shape = topt_operand_shape(o, x);
-        struct topt_layout sharded = topt_sharded_layout(o, x, c, f->mesh);
-        bytes += topt_block_bytes(f->mesh, f->settings, &shape, &sharded, TOPT_ELEM_REAL);
+        struct param p = param_of(&w, x);
+        if (p.at == TOPT_ZERO_PARAM)
+            bytes += topt_block_bytes(f->mesh, f->settings, &p.shape, &p.sharded,
+                                      TOPT_ELEM_REAL);
     }
-    return f->settings->shard_f32 && has_master(f->settings) ? bytes : 0;
+    return bytes;
 }
 
 /* ---- at the end of a step ---------------------------------------------------------- */
 
-/* Where rows are cut the sums of their squares are parts. */
+/* Where an optimizer keeps a number a row, and rows are cut, sums of squares are parts. */
 static uint32_t axes_of_rows(const struct topt_fragments *f, int param)
 {
     const struct topt_buffer *b = f->sink->get(f->sink, param);
+    const struct optimizer *o = &optimizers[f->settings->optimizer];
     uint32_t axes = 0;
+    if (!o->runs || o->state[0] != ROWS || b->shape.ndim < 2)
+        return 0;
     for (int a = 0; a < f->mesh->naxes; a++)
-        if (b->shape.ndim > 1 && b->layout.at[a] == b->shape.ndim - 1)
-            axes |= 1u << a;
-    return keeps_by_rows(f->settings->optimizer) ? axes : 0;
+        axes |= (uint32_t)(b->layout.at[a] == b->shape.ndim - 1) << a;
+    return axes;
 }
 
-static int update(const struct topt_fragments *f, int op, int param, int grad,
-                  const int state[3])
+static int update(const struct param *p, int param, int grad)
 {
-    struct topt_instr i = topt_fragment_instr(TOPT_I_UPDATE, op, 1);
-    i.axes = axes_of_rows(f, param);
+    const int *state = p->b->state[p->x];
+    struct topt_instr i = topt_fragment_instr(TOPT_I_UPDATE, p->op, 1);
+    i.axes = axes_of_rows(p->f, param);
     i.a = param;
     i.b = grad;
     i.c = state[0];
     i.d = state[1];
     i.e = state[2];
-    return topt_fragment_emit(f, i);
+    return topt_fragment_emit(p->f, i);
 }
 
 /* The gradient's and the parameter's part are updated, then all get the whole again. */
-static int update_part(const struct topt_fragments *f, int op, int operand,
-                       const struct topt_config *c, int grad,
-                       const struct topt_op_buffers *b)
+static int update_part(const struct param *p, int grad)
 {
-    const struct topt_op *o = &f->model->op[op];
-    struct topt_layout whole = topt_value_layout(o, operand, c, f->mesh);
-    struct topt_layout sharded = topt_sharded_layout(o, operand, c, f->mesh);
-    struct topt_shape shape = topt_operand_shape(o, operand);
-    int part;
-    if (topt_fragment_move(f, op, 1, b->param[operand], &shape, &whole, &sharded,
+    int param = p->b->param[p->x], part;
+    if (topt_fragment_move(p->f, p->op, 1, param, &p->shape, &p->whole, &p->sharded,
                            &part) ||
-        update(f, op, part, grad, b->state[operand]) ||
-        topt_fragment_move_into(f, op, 1, part, &shape, &sharded, &whole,
-                                b->param[operand]))
+        update(p, part, grad) ||
+        topt_fragment_move_into(p->f, p->op, 1, part, &p->shape, &p->sharded, &p->whole,
+                                param))
         return -1;
-    f->sink->release(f->sink, part);
+    topt_fragment_release(p->f, part);
     return 0;
 }
 
-static int end_param(const struct topt_fragments *f, int op, int operand,
-                     const struct topt_config *c, const struct topt_op_buffers *b)
+static int all_reduce(const struct param *p, int grad)
 {
-    const struct topt_op *o = &f->model->op[op];
-    int grad = b->param_grad[operand];
-    switch (level(f, o, operand, c)) {
+    topt_fragment_async(p->f, TOPT_ASYNC_GRADIENT);
+    int rc =
+        topt_fragment_all_reduce(p->f, p->op, grad, &p->shape, &p->partial, &p->whole);
+    topt_fragment_async(p->f, TOPT_ASYNC_NOTHING);
+    return rc;
+}
+
+static int end_param(const struct param *p)
+{
+    int param = p->b->param[p->x], grad = p->b->param_grad[p->x];
+    switch (p->at) {
     case TOPT_ZERO_NONE:
-        return all_reduce(f, op, operand, c, grad) ||
-                       update(f, op, b->param[operand], grad, b->state[operand])
-                   ? -1
-                   : 0;
+        return all_reduce(p, grad) || update(p, param, grad) ? -1 : 0;
     case TOPT_ZERO_STATE:
-        if (reduce_scatter(f, op, operand, c, grad, &grad) ||
-            update_part(f, op, operand, c, grad, b))
+        if (reduce_scatter(p, grad, &grad) || update_part(p, grad))
             return -1;
-        f->sink->release(f->sink, grad);
+        topt_fragment_release(p->f, grad);
         return 0;
     case TOPT_ZERO_GRADIENT:
-        return update_part(f, op, operand, c, grad, b);
+        return update_part(p, grad);
     default:
-        return update(f, op, b->param[operand], grad, b->state[operand]);
+        return update(p, param, grad);
     }
 }
 
 int topt_params_update(const struct topt_fragments *f, int op,
-                       const struct topt_config *c, const struct topt_op_buffers *b)
+                       const struct topt_config *c, struct topt_op_buffers *b)
 {
-    const struct topt_op *o = &f->model->op[op];
-    for (int x = 0; x < o->spec->noperands; x++)
-        if (topt_is_trained(o, x) && end_param(f, op, x, c, b))
+    struct topt_op_writer w = topt_op_writer(f, op, 1, c, b);
+    for (int x = 0; x < w.o->spec->noperands; x++) {
+        if (!topt_is_trained(w.o, x))
+            continue;
+        struct param p = param_of(&w, x);
+        if (end_param(&p))
             return -1;
+    }
     return 0;
 }

@@ -2,9 +2,8 @@
  *
  * The price of an instruction that exchanges rows has the memory in it that its packing and adding
  * up touch: systems do both in one kernel beside the collective. */
-#include "rows_price.h"
-
 #include "rows.h"
+#include "topt_minmax.h"
 
 static int64_t bytes_named(const struct topt_seen *t, int buffer)
 {
@@ -15,10 +14,7 @@ static int64_t bytes_named(const struct topt_seen *t, int buffer)
 static int64_t each_of(const struct topt_seen *t, int buffer)
 {
     const struct topt_buffer *b = &t->named[buffer];
-    struct topt_box box = topt_layout_box(t->k->mesh, &b->shape, &b->layout,
-                                          topt_mesh_costed_device(t->k->mesh));
-    int last = b->shape.ndim - 1;
-    return box.len[last] * b->shape.dim[last].unit *
+    return topt_rows_cols(t->k->mesh, &b->shape, &b->layout) *
            topt_element_bytes(t->k->settings, TOPT_ELEM_REAL);
 }
 
@@ -54,57 +50,44 @@ static int64_t lookups_of(const struct topt_seen *t, const struct topt_instr *i)
     return bytes_named(t, i->value[topt_table_ids(o)]) / 4;
 }
 
-/* The requests for rows between devices, and the rounds that they take. */
-static void add_agreement(const struct topt_seen *t, struct topt_time *sum, uint32_t axes)
+/* Devices agree on the requests for rows and on the rounds that these take; then numbers of
+ * rows go, and their values, 'bytes' of them. */
+static void add_exchange(const struct topt_seen *t, struct topt_time *sum,
+                         enum topt_collective c, const struct topt_instr *i, int64_t rows,
+                         int64_t bytes)
 {
-    int64_t n = topt_rows_parts(t->k->mesh, axes);
-    add_time(sum, topt_router_time(t->k->router, TOPT_ALL_TO_ALL, axes, 8 * n));
-    add_time(sum, topt_router_time(t->k->router, TOPT_ALL_REDUCE, axes, 8));
-}
-
-/* Owners read rows and send them; who asked writes them where its lookups are. */
-static struct topt_time price_fetch(const struct topt_seen *t, const struct topt_instr *i)
-{
-    struct topt_time sum = {0, TOPT_BASIS_MEASURED};
     int64_t rounds = (i->rows + i->chunk - 1) / i->chunk;
-    int64_t bytes = i->rows * each_of(t, i->a);
-    add_agreement(t, &sum, i->axes);
-    add_rounds(t, &sum, TOPT_ALL_TO_ALL, i->axes, i->rows * TOPT_ROW_NUMBER_BYTES,
-               rounds);
-    add_rounds(t, &sum, TOPT_ALL_TO_ALL, i->axes, bytes, rounds);
-    add_memory(t, &sum, 3 * bytes + bytes_named(t, i->b) + SORT_BYTES * lookups_of(t, i));
-    return sum;
+    int64_t n = topt_rows_parts(t->k->mesh, i->axes);
+    add_time(sum, topt_router_time(t->k->router, TOPT_ALL_TO_ALL, i->axes, 8 * n));
+    add_time(sum, topt_router_time(t->k->router, TOPT_ALL_REDUCE, i->axes, 8));
+    add_rounds(t, sum, c, i->axes, rows * TOPT_ROW_NUMBER_BYTES, rounds);
+    add_rounds(t, sum, c, i->axes, bytes, rounds);
 }
 
-/* The output's gradient is read once a row that it is of, and rows that come are added to
- * those that are there. */
-static struct topt_time price_add(const struct topt_seen *t, const struct topt_instr *i)
-{
-    struct topt_time sum = {0, TOPT_BASIS_MEASURED};
-    int64_t each = each_of(t, i->b), n = topt_rows_parts(t->k->mesh, i->axes);
-    int64_t bytes = i->rows * each, gradient = bytes_named(t, i->a);
-    int64_t numbers = i->rows * TOPT_ROW_NUMBER_BYTES, come = bytes;
-    int64_t rounds = (i->rows + i->chunk - 1) / i->chunk;
-    int owner = i->axes && t->named[i->b].layout.at[__builtin_ctz(i->axes)] >= 0;
-    if (owner) {
-        add_agreement(t, &sum, i->axes);
-        add_rounds(t, &sum, TOPT_ALL_TO_ALL, i->axes, numbers, rounds);
-        add_rounds(t, &sum, TOPT_ALL_TO_ALL, i->axes, bytes, rounds);
-    } else if (i->axes) {
-        come = n * bytes;
-        add_agreement(t, &sum, i->axes);
-        add_rounds(t, &sum, TOPT_ALL_GATHER, i->axes, n * numbers, rounds);
-        add_rounds(t, &sum, TOPT_ALL_GATHER, i->axes, come, rounds);
-    }
-    add_memory(t, &sum,
-               (gradient > bytes ? gradient : bytes) + (i->axes ? bytes : 0) + 3 * come +
-                   SORT_BYTES * lookups_of(t, i));
-    return sum;
-}
-
+/* FETCH: owners read rows and send them; who asked writes them where its lookups are.  ADD: the
+ * output's gradient is read once a row that it is of, and rows that come are added to those that
+ * are there. */
 struct topt_time topt_rows_price(const struct topt_seen *t, const struct topt_instr *i)
 {
-    return i->kind == TOPT_I_ROWS_FETCH ? price_fetch(t, i) : price_add(t, i);
+    struct topt_time sum = {0, TOPT_BASIS_MEASURED};
+    int64_t sort = SORT_BYTES * lookups_of(t, i);
+    if (i->kind == TOPT_I_ROWS_FETCH) {
+        int64_t bytes = i->rows * each_of(t, i->a);
+        add_exchange(t, &sum, TOPT_ALL_TO_ALL, i, i->rows, bytes);
+        add_memory(t, &sum, 3 * bytes + bytes_named(t, i->b) + sort);
+        return sum;
+    }
+    int64_t n = topt_rows_parts(t->k->mesh, i->axes), bytes = i->rows * each_of(t, i->b);
+    int owner = i->axes && t->named[i->b].layout.at[__builtin_ctz(i->axes)] >= 0;
+    int64_t come = i->axes && !owner ? n * bytes : bytes;
+    if (owner)
+        add_exchange(t, &sum, TOPT_ALL_TO_ALL, i, i->rows, bytes);
+    else if (i->axes)
+        add_exchange(t, &sum, TOPT_ALL_GATHER, i, n * i->rows, come);
+    add_memory(t, &sum,
+               topt_max(bytes_named(t, i->a), bytes) + (i->axes ? bytes : 0) + 3 * come +
+                   sort);
+    return sum;
 }
 
 /* The bytes of a buffer of the parameter's rows that are read and written. */
@@ -119,10 +102,7 @@ struct topt_time topt_rows_update_price(const struct topt_seen *t,
                                         const struct topt_instr *i)
 {
     const struct topt_buffer *param = &t->named[i->a], *grad = &t->named[i->b];
-    struct topt_box box = topt_layout_box(t->k->mesh, &param->shape, &param->layout,
-                                          topt_mesh_costed_device(t->k->mesh));
-    int last = param->shape.ndim - 1;
-    int64_t cols = box.len[last] * param->shape.dim[last].unit;
+    int64_t cols = topt_rows_cols(t->k->mesh, &param->shape, &param->layout);
     int64_t numbers = param->bytes / topt_element_bytes(t->k->settings, TOPT_ELEM_REAL);
     int64_t all = cols ? numbers / cols : 0, rows = grad->rows ? grad->rows : all;
     struct topt_time sum = {0, TOPT_BASIS_MEASURED};

@@ -2,8 +2,8 @@
  * integers, and follows how many bytes are live. */
 #include "tally.h"
 
-#include "param.h"
-#include "rows_price.h"
+#include "operator.h"
+#include "rows.h"
 
 #include <string.h>
 
