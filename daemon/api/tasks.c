@@ -82,10 +82,10 @@ static int task_wait(const struct request *q, int64_t *ret_ms, struct reply *ret
     *ret_ms = 0;
     for (int i = 0; i < q->npairs; i++) {
         const char *key = q->pair[i].key, *value = q->pair[i].value;
-        int rc =
-            strcmp(key, "wait_ms")
-                ? topt_fail(&err, TOPT_ERR_INVAL, "%.60s: unknown parameter", key)
-                : topt_parse_int(value ? value : "", 0, QUERY_MAX_WAIT_MS, ret_ms, &err);
+        int rc = strcmp(key, "wait_ms")
+                     ? topt_fail(&err, TOPT_ERR_INVAL, "%.60s: unknown parameter", key)
+                     : topt_parse_int(value ? value : "", 0, TOPT_FIELD_WAIT_MOST, ret_ms,
+                                      &err);
         if (rc < 0) {
             *ret = reply_fail(q, key, &err);
             return -1;

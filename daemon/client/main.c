@@ -14,15 +14,11 @@
 #include "topt_options.h"
 #include "topt_place.h"
 
-#define KIND_TEXT TOPT_OPT_STRING
-#define KIND_FLAG TOPT_OPT_FLAG
-
 static const struct topt_option table[] = {
-#define X(ID, name, KIND, LEAST, MOST, WHERE, KEY, INTO, DOORS, OPTION, ARG, OTHER,      \
-          VALUES, HELP)                                                                  \
-    TOPT_FIELD_OF_TOPT_##DOORS({OPTION, JOIN(KIND_, AS_##KIND),                          \
-                                offsetof(struct args, name), ARG,                        \
-                                HELP "; else " OTHER}, )
+#define X(ID, name, KIND, LEAST, MOST, WHERE, KEY, DOORS, OPTION, ARG, OTHER, VALUES,    \
+          HELP)                                                                          \
+    TOPT_FIELD_OF_TOPT_##DOORS({OPTION, TOPT_OPT_FIELD, offsetof(struct args, asked),    \
+                                ARG, HELP "; else " OTHER}, )
     TOPT_FIELDS(X)
 #undef X
         {"o", TOPT_OPT_STRING, offsetof(struct args, output), "FILE",

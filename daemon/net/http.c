@@ -598,7 +598,7 @@ static enum MHD_Result add_pair(void *cls, enum MHD_ValueKind kind, const char *
         q->npairs = -1; /* too many, or bytes of zero */
         return MHD_NO;
     }
-    q->pair[q->npairs++] = (struct query_pair){key, value};
+    q->pair[q->npairs++] = (struct topt_pair){key, value};
     return MHD_YES;
 }
 

@@ -70,32 +70,25 @@ static int take_text(struct frame *f, char **ret, struct topt_error *err)
     return 0;
 }
 
-static int put_query(const struct query *q, struct frame *f, char source[POOL_SOURCE],
-                     struct topt_error *err)
+static int put_query(const struct topt_query *q, struct frame *f,
+                     char source[POOL_SOURCE], struct topt_error *err)
 {
     const char *field = "";
-    struct query named = *q;
+    struct topt_text text = {0};
+    struct topt_query named = *q;
     *named.name = '\0'; /* may be no UTF-8; the name travels on its own */
-    json_t *doc = query_pack(&named, &field, err);
-    snprintf(source, POOL_SOURCE, "%s", doc ? "" : field);
-    if (!doc)
-        return -1;
-    char *text = topt_json_text(doc, 0);
-    json_decref(doc);
-    frame_put_text(f, text);
-    int rc = text ? 0 : topt_nomem(err, NULL);
-    free(text);
+    int rc = topt_query_write(&named, TOPT_QUERY_WHOLE, &text, &field, err);
+    snprintf(source, POOL_SOURCE, "%s", field);
+    if (!rc)
+        frame_put_text(f, text.s);
+    topt_text_fini(&text);
     return rc;
 }
 
-static int take_query(struct frame *f, struct query *ret, struct topt_error *err)
+static int take_query(struct frame *f, struct topt_query *ret, struct topt_error *err)
 {
-    const char *source;
-    const char *text = frame_get_text(f);
-    json_t *doc = *text ? topt_json_parse(text, strlen(text), "the question", err) : NULL;
-    int rc = !*text ? 0 : doc ? query_unpack(doc, ret, &source, err) : -1;
-    json_decref(doc);
-    return rc;
+    const char *source, *text = frame_get_text(f);
+    return *text ? topt_query_read(text, ret, &source, err) : 0;
 }
 
 static void take_facts(struct frame *f, struct operation_facts *ret)

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "pool.h"
-#include "query.h"
+#include "topt_query.h"
 
 enum operation_kind {
     OPERATION_READ, /* a body: find the model in it, and the question where it is one; check it */
@@ -43,7 +43,7 @@ struct operation {
     char *name;
     /* The question: READ finds it where 'is_question', else it is checked there, and its batch and
      * seq are taken for files that need them; PLAN answers it. */
-    struct query query;
+    struct topt_query query;
     int has_query; /* READ of a file: there is a question beside it */
     /* READ finds the model; FACTS and PLAN are given it.  READ of a question without a model
      * leaves them NULL. */

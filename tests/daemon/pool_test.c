@@ -89,7 +89,7 @@ static struct job *search(struct jobs *j, struct pool *p, const char *model)
     snprintf(key, sizeof key, "%d", ++number);
     s->pool = p;
     s->plan = operation_create(OPERATION_PLAN);
-    s->plan->query = (struct query){.mode = "mini-parallelism", .wait_ms = -1};
+    s->plan->query = (struct topt_query){.mode = "mini-parallelism", .wait_ms = -1};
     s->plan->model_id = strdup("m-1");
     s->plan->model_name = strdup("a model");
     s->plan->model = strdup(model);
@@ -286,8 +286,8 @@ static void test_question(struct jobs *j)
         "{\"mode\":\"mini-time\",\"gpus\":4,\"batch\":8,\"min_efficiency\":0.1,"
         "\"tensor_parallel\":true,\"memory\":\"16GiB\",\"name\":\"x\","
         "\"model\":{\"b\":1,\"a\":2,\"name\":\"tiny\",\"format\":\"topt-model/1\"}}");
-    const struct query *q = &o->query;
-    ok(q->kind == QUERY_PLAN && q->ngpus == 1 && q->gpus[0] == 4 && q->batch == 8 &&
+    const struct topt_query *q = &o->query;
+    ok(q->kind == TOPT_QUERY_PLAN && q->ngpus == 1 && q->gpus[0] == 4 && q->batch == 8 &&
            q->min_efficiency == 0.1 && q->tensor_parallel && q->wait_ms == -1 &&
            q->memory_bytes == (int64_t)16 << 30 && !q->max_gpus,
        "a question's fields");
@@ -302,7 +302,7 @@ static void test_question(struct jobs *j)
     job = run_it(j, o,
                  "{\"mode\":\"profiling\",\"gpus\":[1,2,4],\"min_efficiency\":0.5,"
                  "\"model_id\":\"m\"}");
-    ok(o->query.kind == QUERY_CURVE && o->query.ngpus == 3 &&
+    ok(o->query.kind == TOPT_QUERY_CURVE && o->query.ngpus == 3 &&
            o->query.min_efficiency == 0.5 && !strcmp(o->query.model_id, "m") && !o->model,
        "a curve that is asked for as a plan");
     job_release(job);
