@@ -8,7 +8,6 @@
 #include "grid.h"
 #include "grid_data.h"
 #include "planning.h"
-#include "names.h"
 #include "problem_stats.h"
 #include "request.h"
 #include "solutions.h"

@@ -17,7 +17,6 @@
 #include "grid.h"
 #include "grid_data.h"
 #include "planning.h"
-#include "names.h"
 #include "request.h"
 #include "restrict.h"
 #include "solutions.h"

@@ -13,7 +13,6 @@
 #include "grid_solve.h"
 #include "memo.h"
 #include "planning.h"
-#include "names.h"
 #include "problem.h"
 #include "problem_stats.h"
 #include "request.h"

@@ -1,7 +1,7 @@
-/* names.c - the words people write for modes, spaces, types and optimizers. */
-#include "names.h"
-#include "topt_choices.h"
-#include "topt_question.h"
+/* names.c - the words people write for modes, spaces, types and optimizers.
+ *
+ * An enumeration is read through a pointer to int, whose size it has. */
+#include "request.h"
 #include "topt_near.h"
 #include "topt_text.h"
 
@@ -110,39 +110,25 @@ static const char *optimizer_at(int i)
 
 int topt_mode_parse(const char *name, enum topt_mode *ret, struct topt_error *err)
 {
-    int i;
-    if (topt_name_find("mode", name, mode_at, TOPT_MODE_COUNT, &i, err))
-        return -1;
-    *ret = (enum topt_mode)i;
-    return 0;
+    return topt_name_find("mode", name, mode_at, TOPT_MODE_COUNT, (int *)ret, err);
 }
 
 int topt_space_parse(const char *name, enum topt_space *ret, struct topt_error *err)
 {
-    int i;
-    if (topt_name_find("space", name, space_at, TOPT_SPACE_COUNT, &i, err))
-        return -1;
-    *ret = (enum topt_space)i;
-    return 0;
+    return topt_name_find("space", name, space_at, TOPT_SPACE_COUNT, (int *)ret, err);
 }
 
 int topt_counts_parse(const char *name, enum topt_counts *ret, struct topt_error *err)
 {
-    int i;
-    if (topt_name_find("choice of counts", name, counts_at, TOPT_COUNTS_COUNT, &i, err))
-        return -1;
-    *ret = (enum topt_counts)i;
-    return 0;
+    return topt_name_find("choice of counts", name, counts_at, TOPT_COUNTS_COUNT,
+                          (int *)ret, err);
 }
 
 int topt_blocks_parse(const char *name, enum topt_block_choice *ret,
                       struct topt_error *err)
 {
-    int i;
-    if (topt_name_find("choice of blocks", name, blocks_at, TOPT_BLOCKS_COUNT, &i, err))
-        return -1;
-    *ret = (enum topt_block_choice)i;
-    return 0;
+    return topt_name_find("choice of blocks", name, blocks_at, TOPT_BLOCKS_COUNT,
+                          (int *)ret, err);
 }
 
 /* A list of names with commas, each of which says bits; those from 'alone' on stand
@@ -182,39 +168,26 @@ int topt_eager_parse(const char *list, int *ret, struct topt_error *err)
 
 int topt_dtype_parse(const char *name, enum topt_dtype *ret, struct topt_error *err)
 {
-    int i;
-    if (topt_name_find("dtype", name, dtype_at, TOPT_DTYPE_COUNT, &i, err))
-        return -1;
-    *ret = (enum topt_dtype)i;
-    return 0;
+    return topt_name_find("dtype", name, dtype_at, TOPT_DTYPE_COUNT, (int *)ret, err);
 }
 
 int topt_accounting_parse(const char *name, enum topt_accounting *ret,
                           struct topt_error *err)
 {
-    int i;
-    if (topt_name_find("accounting", name, accounting_at, TOPT_ACCOUNTING_COUNT, &i, err))
-        return -1;
-    *ret = (enum topt_accounting)i;
-    return 0;
+    return topt_name_find("accounting", name, accounting_at, TOPT_ACCOUNTING_COUNT,
+                          (int *)ret, err);
 }
 
 int topt_overlap_parse(const char *name, enum topt_overlap *ret, struct topt_error *err)
 {
-    int i;
-    if (topt_name_find("overlap", name, overlap_at, TOPT_OVERLAP_COUNT, &i, err))
-        return -1;
-    *ret = (enum topt_overlap)i;
-    return 0;
+    return topt_name_find("overlap", name, overlap_at, TOPT_OVERLAP_COUNT, (int *)ret,
+                          err);
 }
 
 int topt_gather_parse(const char *name, enum topt_gather *ret, struct topt_error *err)
 {
-    int i;
-    if (topt_name_find("way to gather", name, gather_at, TOPT_GATHER_COUNT, &i, err))
-        return -1;
-    *ret = (enum topt_gather)i;
-    return 0;
+    return topt_name_find("way to gather", name, gather_at, TOPT_GATHER_COUNT, (int *)ret,
+                          err);
 }
 
 char *topt_eager_words(int parts)
@@ -231,11 +204,8 @@ char *topt_eager_words(int parts)
 int topt_optimizer_parse(const char *name, enum topt_optimizer *ret,
                          struct topt_error *err)
 {
-    int i;
-    if (topt_name_find("optimizer", name, optimizer_at, TOPT_OPTIMIZER_COUNT, &i, err))
-        return -1;
-    *ret = (enum topt_optimizer)i;
-    return 0;
+    return topt_name_find("optimizer", name, optimizer_at, TOPT_OPTIMIZER_COUNT,
+                          (int *)ret, err);
 }
 
 const char *topt_mode_name(enum topt_mode m)

@@ -3,10 +3,7 @@
  * so that one question has one answer. */
 #include "algorithm.h"
 #include "pins.h"
-#include "topt_choices.h"
-#include "names.h"
-#include "topt_framework.h"
-#include "topt_question.h"
+#include "request.h"
 #include "topt_text.h"
 
 #include <jansson.h>

@@ -4,9 +4,6 @@
 #include "algorithm.h"
 #include "pins.h"
 #include "space.h"
-#include "topt_choices.h"
-#include "topt_framework.h"
-#include "topt_question.h"
 #include "topt_tensor.h"
 
 #include <stdlib.h>
@@ -92,7 +89,7 @@ int topt_request_widest(const struct topt_request *r, enum topt_space space)
 
 int topt_request_even(const struct topt_request *r)
 {
-    return r->framework && r->framework->even;
+    return r->framework && r->framework->uniform_only;
 }
 
 const struct topt_tensor_rules *topt_request_tensor_rules(const struct topt_request *r)
