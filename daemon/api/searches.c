@@ -4,20 +4,13 @@
  * The last act of a search is to store what it found (model, plan and answer together), so a plan
  * is pinned before anybody hears of it, and fresh, cached and polled answers are one path. */
 #include "operation.h"
+#include "topt_clock.h"
 #include "server.h"
 #include "topt_log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-static int64_t clock_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
 
 /* One choice for the whole model is found in milliseconds. */
 enum metrics_lane lane_of(const struct topt_query *q)
@@ -33,9 +26,9 @@ static int search(struct server *s, const struct job_run *run, struct operation 
     const struct config *c = s->config;
     const struct operation_limits limits = {(int)c->threads, c->max_table_bytes};
     struct operation_answer found;
-    int64_t start = clock_ns();
+    int64_t start = topt_clock_ns();
     int rc = operation_search(s->pool, run, x, &limits, &found, err);
-    int64_t ns = clock_ns() - start;
+    int64_t ns = topt_clock_ns() - start;
     atomic_fetch_add(
         rc == 0 && !found.searched ? &s->metrics.remembered : &s->metrics.searches, 1);
     metrics_search(&s->metrics, lane_of(&x->query),

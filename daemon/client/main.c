@@ -3,6 +3,7 @@
  * One table of commands and one of options; the rows of a question are those of the table of
  * fields, so that what the server takes can be asked here. */
 #include "client.h"
+#include "topt_clock.h"
 #include "request.h"
 
 #include <curl/curl.h>
@@ -94,7 +95,7 @@ static int run_sub(int i, int argc, char **argv)
 {
     struct client c = {.sub = subcommands[i].name,
                        .args = {.timeout = 900},
-                       .began_ms = client_now_ms()};
+                       .began_ms = topt_clock_ms()};
     struct topt_error err = {0};
     char found[512];
     int nargs = 0, want = subcommands[i].arg != NULL;

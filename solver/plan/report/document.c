@@ -5,7 +5,6 @@
  * checks it as if a stranger had written it, and lowers it. */
 #include "document.h"
 #include "certificate.h"
-#include "request.h"
 #include "problem_stats.h"
 #include "solutions.h"
 #include "strategy_words.h"

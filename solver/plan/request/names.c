@@ -1,7 +1,7 @@
 /* names.c - the words people write for modes, spaces, types and optimizers.
  *
  * An enumeration is read through a pointer to int, whose size it has. */
-#include "request.h"
+#include "topt_question.h"
 #include "topt_near.h"
 #include "topt_text.h"
 

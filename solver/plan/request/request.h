@@ -1,4 +1,4 @@
-/* request.h - what a request allows, and the words of its choices.  Private to plan/. */
+/* request.h - what a request allows.  Private to plan/. */
 #ifndef TOPT_REQUEST_H
 #define TOPT_REQUEST_H
 
@@ -65,17 +65,5 @@ int64_t topt_data_ranks(const struct topt_mesh *mesh, int cut);
 
 /* The first axis that tensor parallelism may take. */
 int topt_tensor_from(const struct topt_mesh *mesh, enum topt_tensor_where where);
-
-/* Which of 'n' names it is; INVAL with all of them where it is none, and the one it may
- * be a slip of. */
-int topt_name_find(const char *what, const char *name, const char *(*at)(int), int n,
-                   int *ret, struct topt_error *err) TOPT_MUST_CHECK;
-
-/* "operator", "unit" or "pool". */
-int topt_gather_parse(const char *name, enum topt_gather *ret,
-                      struct topt_error *err) TOPT_MUST_CHECK;
-
-/* "full, blocks alike"; returns 'buf'. */
-const char *topt_space_words(enum topt_space space, int alike, char *buf, size_t size);
 
 #endif

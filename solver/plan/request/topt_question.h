@@ -152,4 +152,16 @@ const char *topt_mode_name(enum topt_mode m);
 const char *topt_space_name(enum topt_space s);
 const char *topt_blocks_name(enum topt_block_choice b);
 
+/* Which of 'n' names it is; INVAL with all of them where it is none, and the one it may
+ * be a slip of. */
+int topt_name_find(const char *what, const char *name, const char *(*at)(int), int n,
+                   int *ret, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* "operator", "unit" or "pool". */
+int topt_gather_parse(const char *name, enum topt_gather *ret,
+                      struct topt_error *err) TOPT_MUST_CHECK;
+
+/* "full, blocks alike"; returns 'buf'. */
+const char *topt_space_words(enum topt_space space, int alike, char *buf, size_t size);
+
 #endif
