@@ -54,11 +54,6 @@ static struct question *begin(struct request *q)
     return x;
 }
 
-static struct store_key key_of(const struct operation *o)
-{
-    return (struct store_key){o->model_id, o->hw_id, o->text};
-}
-
 static struct reply no_memory(void)
 {
     return reply_owned(503, NULL, NULL);
@@ -183,10 +178,10 @@ static struct reply check(struct request *q, struct question *x)
 /* Answer a complete question. */
 static struct reply ask(struct request *q, struct question *x)
 {
-    const struct store_key key = key_of(x->plan);
+    const struct store_answer *known;
+    struct store_answer own = {0};
     struct topt_error err = {0};
-    struct store_answer a = {0};
-    int rc = store_get_answer(q->server->store, &key, &a, &err);
+    int rc = answer_known(q->server, x->plan, &own, &known, &err);
     if (rc == 0)
         return x->is_checked ? search(q, x) : check(q, x);
     if (rc < 0)
@@ -195,8 +190,8 @@ static struct reply ask(struct request *q, struct question *x)
     own_model(
         q, x,
         &(struct store_doc){x->plan->model_id, x->plan->model_name, x->plan->model});
-    struct reply r = answer_reply(q, &a, 1, &x->correction);
-    store_answer_fini(&a);
+    struct reply r = answer_reply(q, known, 1, &x->correction);
+    store_answer_fini(&own);
     return r;
 }
 

@@ -19,7 +19,7 @@ static const char *worker;
 struct search {
     struct pool *pool;
     struct operation *plan;
-    struct operation_answer found;
+    struct store_answer found;
 };
 
 static int run(void *ctx, const struct job_run *r, void *data, struct topt_error *err)
@@ -27,16 +27,15 @@ static int run(void *ctx, const struct job_run *r, void *data, struct topt_error
     (void)ctx;
     struct search *s = data;
     const struct operation_limits limits = {.threads = 1};
-    return operation_search(s->pool, r, s->plan, &limits, &s->found, err);
+    int searched;
+    return operation_search(s->pool, r, s->plan, &limits, &s->found, &searched, err);
 }
 
 static void destroy(void *data)
 {
     struct search *s = data;
     operation_destroy(s->plan);
-    free(s->found.answer);
-    free(s->found.plan_id);
-    free(s->found.plan);
+    store_answer_fini(&s->found);
     free(s);
 }
 
@@ -108,7 +107,7 @@ static int answered(struct jobs *j, struct pool *p)
     job_wait(job, 60000, &st);
     const struct search *s = job_data(job);
     int good = st.state == JOB_DONE && s->found.feasible && s->found.plan_id &&
-               s->found.plan && strstr(s->found.answer, "\"memory_bytes\":7");
+               s->found.plan && strstr(s->found.doc, "\"memory_bytes\":7");
     if (!good)
         printf("# %s: %s\n", job_state_name(st.state), st.err.text);
     job_release(job);
@@ -192,7 +191,7 @@ static void test_limit(void)
     struct job *job = search(j, p, "{\"fake_ms\":60000,\"fake_bytes\":9}");
     job_wait(job, 60000, &st);
     const struct search *s = job_data(job);
-    ok(st.state == JOB_DONE && strstr(s->found.answer, "\"stopped\":true"),
+    ok(st.state == JOB_DONE && strstr(s->found.doc, "\"stopped\":true"),
        "near the limit it answers with the best so far");
     job_release(job);
     job = search(j, p, "{\"fake_ms\":60000,\"fake_stubborn\":true}");
