@@ -18,6 +18,11 @@ static int space_of(const struct topt_query *q)
     return *q->space || !strcmp(q->framework, "topt") ? OTHER : UNIFORM;
 }
 
+int cost_is_uniform(const struct topt_query *q)
+{
+    return space_of(q) == UNIFORM;
+}
+
 static int asks_many(const struct topt_query *q)
 {
     return q->kind != TOPT_QUERY_FRONTIER && q->ngpus != 1;

@@ -20,6 +20,9 @@ struct costs {
     _Atomic int64_t mean[COST_CLASSES], n[COST_CLASSES];
 };
 
+/* Does it ask for one choice for the whole model, which is found in milliseconds? */
+int cost_is_uniform(const struct topt_query *q);
+
 double cost_expected(const struct costs *c, const struct topt_query *q);
 void cost_learn(struct costs *c, const struct topt_query *q, double seconds);
 

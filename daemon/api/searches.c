@@ -11,14 +11,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* One choice for the whole model is found in milliseconds. */
 enum metrics_lane lane_of(const struct topt_query *q)
 {
-    int uniform =
-        *q->space ? !strcmp(q->space, "uniform") : strcmp(q->framework, "topt") != 0;
-    return q->kind == TOPT_QUERY_PLAN && uniform ? METRICS_SUBMIT : METRICS_SEARCH;
+    return q->kind == TOPT_QUERY_PLAN && cost_is_uniform(q) ? METRICS_SUBMIT
+                                                            : METRICS_SEARCH;
 }
 
 static int search(struct server *s, const struct job_run *run, struct operation *x,
