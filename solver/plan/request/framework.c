@@ -125,12 +125,12 @@ const struct topt_framework *topt_framework_at(int i)
     return i >= 0 && i < FRAMEWORKS ? &frameworks[i] : NULL;
 }
 
-static const char *framework_name(int i)
+static const char *framework_name(unsigned i)
 {
     return frameworks[i].name;
 }
 
-static const char *precision_name(int i)
+static const char *precision_name(unsigned i)
 {
     return precisions[i].name;
 }
@@ -151,7 +151,7 @@ char *topt_framework_not_searched(const struct topt_framework *f)
 int topt_framework_find(const char *name, const struct topt_framework **ret,
                         struct topt_error *err)
 {
-    int i;
+    unsigned i;
     if (topt_name_find("framework", name, framework_name, FRAMEWORKS, &i, err))
         return -1;
     *ret = &frameworks[i];
@@ -161,7 +161,7 @@ int topt_framework_find(const char *name, const struct topt_framework **ret,
 int topt_precision_find(const char *name, const struct topt_precision **ret,
                         struct topt_error *err)
 {
-    int i;
+    unsigned i;
     if (topt_name_find("precision", name, precision_name, PRECISIONS, &i, err))
         return -1;
     *ret = &precisions[i];

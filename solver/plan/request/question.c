@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *switch_at(int i)
+static const char *switch_at(unsigned i)
 {
     return i ? "off" : "on";
 }
@@ -19,7 +19,7 @@ static const char *switch_at(int i)
 static int read_positions(const char *word, struct topt_request *r,
                           struct topt_error *err)
 {
-    int i;
+    unsigned i;
     if (topt_name_find("sequence parallelism", word, switch_at, 2, &i, err))
         return -1;
     r->sequence_parallel = i ? TOPT_POSITIONS_OFF : TOPT_POSITIONS_ON;

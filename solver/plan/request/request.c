@@ -196,14 +196,9 @@ int64_t topt_data_ranks(const struct topt_mesh *mesh, int cut)
 
 int topt_tensor_from(const struct topt_mesh *mesh, enum topt_tensor_where where)
 {
-    switch (where) {
-    case TOPT_TENSOR_ANYWHERE:
-        return 0;
-    case TOPT_TENSOR_NODE:
-        return mesh->node_axes;
-    default:
-        return mesh->naxes;
-    }
+    return where == TOPT_TENSOR_ANYWHERE ? 0
+           : where == TOPT_TENSOR_NODE   ? mesh->node_axes
+                                         : mesh->naxes;
 }
 
 /* ---- pins -------------------------------------------------------------------------- */

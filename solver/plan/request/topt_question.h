@@ -154,8 +154,8 @@ const char *topt_blocks_name(enum topt_block_choice b);
 
 /* Which of 'n' names it is; INVAL with all of them where it is none, and the one it may
  * be a slip of. */
-int topt_name_find(const char *what, const char *name, const char *(*at)(int), int n,
-                   int *ret, struct topt_error *err) TOPT_MUST_CHECK;
+int topt_name_find(const char *what, const char *name, const char *(*at)(unsigned),
+                   unsigned n, unsigned *ret, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* "operator", "unit" or "pool". */
 int topt_gather_parse(const char *name, enum topt_gather *ret,
