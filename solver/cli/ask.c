@@ -179,14 +179,3 @@ int topt_cli_width(void)
         return w.ws_col;
     return 100;
 }
-
-int64_t topt_cli_whole(const json_t *o, const char *key)
-{
-    return json_integer_value(json_object_get(o, key));
-}
-
-const char *topt_cli_words(const json_t *o, const char *key)
-{
-    const char *s = json_string_value(json_object_get(o, key));
-    return s ? s : "";
-}

@@ -126,8 +126,5 @@ int topt_cli_fail(const char *command, const struct topt_error *err);
 int topt_cli_write_json(const json_t *doc, const char *path,
                         struct topt_error *err) TOPT_MUST_CHECK;
 int topt_cli_width(void); /* columns of the terminal, or 100 */
-/* Members of a document; 0 and "" where there is none. */
-int64_t topt_cli_whole(const json_t *o, const char *key);
-const char *topt_cli_words(const json_t *o, const char *key);
 
 #endif

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "ask.h"
-#include "cmd_plan.h"
+#include "topt_cli.h"
 #include "topt_export.h"
 #include "topt_pool.h"
 #include "topt_json.h"
@@ -155,19 +155,20 @@ static void show_evaluation(const json_t *doc)
     char a[32], b[32], c[32];
     size_t i;
     json_t *o;
-    int counted = topt_cli_whole(doc, "peak_bytes") > topt_cli_whole(doc, "memory_bytes");
+    int counted =
+        topt_json_whole_at(doc, "peak_bytes") > topt_json_whole_at(doc, "memory_bytes");
     printf("memory %s %s, %s at the peak%s; time %s\n",
-           topt_show_bytes(topt_cli_whole(doc, "memory_bytes"), a, sizeof a),
+           topt_show_bytes(topt_json_whole_at(doc, "memory_bytes"), a, sizeof a),
            counted ? "as papers count it" : "at most",
-           topt_show_bytes(topt_cli_whole(doc, "peak_bytes"), b, sizeof b),
+           topt_show_bytes(topt_json_whole_at(doc, "peak_bytes"), b, sizeof b),
            counted ? " of a run" : "",
-           topt_show_ns(topt_cli_whole(doc, "time_ns"), c, sizeof c));
+           topt_show_ns(topt_json_whole_at(doc, "time_ns"), c, sizeof c));
     printf("%-24s %12s %12s %12s\n", "operator", "memory", "compute", "network");
     json_array_foreach(json_object_get(doc, "ops"), i, o)
-        printf("%-24s %12s %12s %12s\n", topt_cli_words(o, "name"),
-               topt_show_bytes(topt_cli_whole(o, "memory_bytes"), a, sizeof a),
-               topt_show_ns(topt_cli_whole(o, "compute_ns"), b, sizeof b),
-               topt_show_ns(topt_cli_whole(o, "network_ns"), c, sizeof c));
+        printf("%-24s %12s %12s %12s\n", topt_json_words_at(o, "name"),
+               topt_show_bytes(topt_json_whole_at(o, "memory_bytes"), a, sizeof a),
+               topt_show_ns(topt_json_whole_at(o, "compute_ns"), b, sizeof b),
+               topt_show_ns(topt_json_whole_at(o, "network_ns"), c, sizeof c));
 }
 
 int topt_cmd_evaluate(int argc, char **argv)

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "ask.h"
-#include "cmd_plan.h"
+#include "topt_cli.h"
 #include "topt_carry.h"
 #include "topt_json.h"
 #include "topt_launch.h"
@@ -52,8 +52,8 @@ static int write_files(const json_t *launch, const char *dir, struct topt_error 
     json_array_foreach(json_object_get(launch, "files"), i, f)
     {
         struct topt_text path = {0};
-        const char *text = topt_cli_words(f, "text");
-        topt_text_add(&path, "%s/%s", dir, topt_cli_words(f, "name"));
+        const char *text = topt_json_words_at(f, "text");
+        topt_text_add(&path, "%s/%s", dir, topt_json_words_at(f, "name"));
         int rc = path.oom ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for a path")
                           : topt_write_file(path.s, text, strlen(text), err);
         if (!rc)
@@ -73,7 +73,7 @@ static int in_slurm(void)
 static int64_t number_of(const json_t *env, const char *name)
 {
     int64_t n = 0;
-    return topt_parse_int(topt_cli_words(env, name), 1, 1 << 20, &n, NULL) ? 0 : n;
+    return topt_parse_int(topt_json_words_at(env, name), 1, 1 << 20, &n, NULL) ? 0 : n;
 }
 
 /* In a job of Slurm, whatever tasks it has, srun is to start one for each GPU of the plan, and these

@@ -1,7 +1,7 @@
 /* cmd_plan.c - plan, frontier, compare: questions whose answer is searched.
  *
  * Each command differs by the question it puts to plan/. */
-#include "cmd_plan.h"
+#include "topt_cli.h"
 #include "topt_accpar_row.h"
 #include "topt_flexflow_row.h"
 
@@ -75,7 +75,7 @@ static int put_lines(const json_t *answer, const char *what, struct topt_error *
         topt_text_add(&t, "ERROR=%s\nDESCRIPTION=%s\n",
                       json_is_null(json_object_get(answer, "feasible")) ? "undecided"
                                                                         : "infeasible",
-                      topt_cli_words(answer, "why"));
+                      topt_json_words_at(answer, "why"));
         if (nearest)
             topt_text_add(&t, "NEAREST=%s\n", nearest);
     }
@@ -188,7 +188,7 @@ static int plan_unequal(struct topt_question *q, struct topt_error *err)
         rc = plan ? topt_cli_write_json(plan, q->a.output, err)
                   : topt_fail(err, TOPT_ERR_INFEASIBLE,
                               "-o: no plan that all groups run together: %s",
-                              topt_cli_words(answer, "no_plan"));
+                              topt_json_words_at(answer, "no_plan"));
     rc = rc ? rc : show_groups(q, answer, err);
     int status = rc ? rc : exit_of(answer);
     json_decref(answer);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "ask.h"
-#include "cmd_plan.h"
+#include "topt_cli.h"
 #include "topt_json.h"
 #include "topt_plan_doc.h"
 #include "topt_question.h"
@@ -68,10 +68,10 @@ static void show(const json_t *doc)
 {
     char a[32], b[32], c[32];
     const json_t *links = json_object_get(doc, "links_ns");
-    int64_t time = topt_cli_whole(doc, "time_ns"),
-            compute = topt_cli_whole(doc, "compute_ns"),
-            exposed = topt_cli_whole(doc, "exposed_ns"),
-            predicted = topt_cli_whole(doc, "predicted_ns");
+    int64_t time = topt_json_whole_at(doc, "time_ns"),
+            compute = topt_json_whole_at(doc, "compute_ns"),
+            exposed = topt_json_whole_at(doc, "exposed_ns"),
+            predicted = topt_json_whole_at(doc, "predicted_ns");
     printf("a step takes %s: %s computing, %s waiting for the network",
            topt_show_ns(time, a, sizeof a), topt_show_ns(compute, b, sizeof b),
            topt_show_ns(time - compute, c, sizeof c));
@@ -79,9 +79,9 @@ static void show(const json_t *doc)
            topt_show_ns(exposed, a, sizeof a),
            topt_show_ns(time - compute - exposed, b, sizeof b));
     printf("links     %s within nodes, %s between nodes; overlap %s\n",
-           topt_show_ns(topt_cli_whole(links, "node"), a, sizeof a),
-           topt_show_ns(topt_cli_whole(links, "network"), b, sizeof b),
-           topt_cli_words(doc, "overlap"));
+           topt_show_ns(topt_json_whole_at(links, "node"), a, sizeof a),
+           topt_show_ns(topt_json_whole_at(links, "network"), b, sizeof b),
+           topt_json_words_at(doc, "overlap"));
     if (predicted > 0)
         printf("predicted %s by the plan: %+.1f %%\n",
                topt_show_ns(predicted, a, sizeof a),

@@ -63,7 +63,7 @@ static int read_words(const struct topt_query *w, struct topt_request *r,
 /* What is neither a word nor decided by the framework; not said: as it is. */
 static void read_numbers(const struct topt_query *w, struct topt_request *r)
 {
-#define SAID(name, member) r->member = w->name ? w->name : r->member
+#define SAID(name, member) r->member = w->name > 0 ? w->name : r->member
     SAID(max_gpus, max_gpus);
     SAID(min_efficiency, min_efficiency);
     SAID(micro_batches, micro_batches);
