@@ -1,5 +1,6 @@
 /* options.c - one table of options per command. */
 #include "topt_options.h"
+#include "topt_query.h"
 #include "topt_near.h"
 #include "topt_text.h"
 
@@ -38,6 +39,11 @@ static int refuse_unknown(const struct topt_option *table, const char *given,
                      len < 100 ? len : 100, given, meant);
 }
 
+static int is_switch(const struct topt_option *o)
+{
+    return o->kind == TOPT_OPT_FLAG || (o->kind == TOPT_OPT_FIELD && !*o->arg);
+}
+
 static int store(const struct topt_option *o, const char *value, void *target,
                  struct topt_error *err)
 {
@@ -67,12 +73,14 @@ static int store(const struct topt_option *o, const char *value, void *target,
     case TOPT_OPT_MEMORY:
         rc = topt_parse_memory(value, field, err);
         break;
+    case TOPT_OPT_FIELD:
+        rc = topt_query_option(field, o->name, value, err);
+        break;
     }
-    if (rc) {
+    if (rc && o->kind != TOPT_OPT_FIELD) /* whose errors name it */
         topt_wrap(err, "%s%s", dashes(o), o->name);
-        if (err)
-            err->code = TOPT_ERR_USAGE;
-    }
+    if (rc && err)
+        err->code = TOPT_ERR_USAGE;
     return rc;
 }
 
@@ -103,15 +111,16 @@ int topt_options_parse(const struct topt_option *table, int argc, char **argv,
         if (!o)
             return refuse_unknown(table, a, err);
         const char *value = eq ? eq + 1 : NULL;
-        if (o->kind == TOPT_OPT_FLAG && value)
+        int is_flag = is_switch(o);
+        if (is_flag && value)
             return topt_fail(err, TOPT_ERR_USAGE, "--%s takes no value", o->name);
-        if (o->kind != TOPT_OPT_FLAG && !value) {
+        if (!is_flag && !value) {
             if (i + 1 == argc)
                 return topt_fail(err, TOPT_ERR_USAGE, "%s%s needs a value (%s)",
                                  dashes(o), o->name, o->arg);
             value = argv[++i];
         }
-        if (store(o, value, target, err))
+        if (store(o, is_flag ? "1" : value, target, err))
             return -1;
     }
     *ret_nargs = nargs;

@@ -1,21 +1,20 @@
 /* topt_fields.h - the fields of a question: one table, which every entrance reads.
  *
- * From a row follow the parser of requests and the key under which an answer is kept (daemon/ask), what
- * the solver is told (daemon/worker, solver/cli), the options of `topt plan`, `topt client` and sbatch with
- * their help, and, by daemon/page/document.c, the schemas of openapi.json, the table in docs/REST.md
- * and the lists of options in man pages.  Another field is another row.
+ * From a row follow the member of struct topt_query with its reader and writer (topt_query.h), the key under
+ * which an answer is kept, the options of `topt plan`, `topt client` and sbatch with their help, and, by
+ * daemon/page/document.c, the schemas of openapi.json, the table in docs/REST.md and the lists of options in
+ * man pages.  Another field is another row.
  *
  * Macros only: whoever includes this pays for what it expands.  A row is
  *
- *     X(ID, name, KIND, LEAST, MOST, WHERE, KEY, INTO, DOORS, OPTION, ARG, OTHER, VALUES, HELP)
+ *     X(ID, name, KIND, LEAST, MOST, WHERE, KEY, DOORS, OPTION, ARG, OTHER, VALUES, HELP)
  *
  * ID, name       for enumerators; in JSON and in a URL
  * KIND           of its value, below
  * LEAST, MOST    of numbers; of text the longest one, in bytes
  * WHERE          endpoints that take it, bits of enum topt_field_where
- * KEY            1: it decides the answer (with model and profile, which are keys by their digests)
- * INTO           WORDS, REQUEST: the member of its name in topt_words, in topt_request; BATCH: of topt_words, a
- *                list on a command line; OTHER: a place of its own
+ * KEY            PROBLEM: strategies cost what it says; ANSWER: it decides the answer alone; NONE: neither (model and
+ *                profile are keys by their digests)
  * DOORS          SBATCH: an option everywhere; TOPT: of topt plan and topt client; REST: of none
  * OPTION, ARG    the option without its dashes, and what stands for its value in a help text
  * OTHER          what is taken where it is not said; shown as "HELP; else OTHER"
@@ -55,109 +54,109 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
 
 /* What is asked. */
 #define TOPT_FIELDS_ASKED(X)                                                                                           \
-    X(MODE, mode, WORD, 0, 23, TOPT_IN_PLAN, 1, WORDS, SBATCH, "mode", "MODE",                                         \
+    X(MODE, mode, WORD, 0, 31, TOPT_IN_PLAN, ANSWER, SBATCH, "mode", "MODE",                                         \
       "as gpus says: none, one, several", "mini-parallelism,mini-time,profiling",                                      \
       "mini-parallelism: the fewest GPUs that fit; mini-time: the fastest on a number of GPUs; profiling: a curve "    \
       "of all numbers, which is shown and sizes no job")                                                                            \
-    X(GPUS, gpus, COUNTS, 1, 1 << 20, TOPT_IN_PLAN | TOPT_IN_FRONTIER, 1, OTHER, SBATCH, "gpus", "N",                  \
+    X(GPUS, gpus, COUNTS, 1, 1 << 14, TOPT_IN_PLAN | TOPT_IN_FRONTIER, ANSWER, SBATCH, "gpus", "N",                  \
       "as the mode finds", NULL, "how many GPUs: a number, or for profiling a list")                                   \
-    X(MAX_GPUS, max_gpus, INT, 1, 1 << 20, TOPT_IN_PLAN | TOPT_IN_CURVE, 1, REQUEST, SBATCH, "max-gpus", "N",          \
+    X(MAX_GPUS, max_gpus, INT, 1, 1 << 20, TOPT_IN_PLAN | TOPT_IN_CURVE, ANSWER, SBATCH, "max-gpus", "N",          \
       "all that the profile has", NULL, "never more GPUs than this")                                                   \
-    X(COUNTS, counts, WORD, 0, 7, TOPT_IN_PLAN | TOPT_IN_CURVE, 1, WORDS, TOPT, "counts", "NAME",                      \
+    X(COUNTS, counts, WORD, 0, 31, TOPT_IN_PLAN | TOPT_IN_CURVE, ANSWER, TOPT, "counts", "NAME",                      \
       "whole", "whole,nodes,pow2,any",                                                                                 \
       "which numbers of GPUs are tried: whole (divisors of a node, then whole nodes), nodes (these alone), pow2 or any") \
-    X(MIN_EFFICIENCY, min_efficiency, SHARE, 0, 1, TOPT_IN_PLAN, 1, REQUEST, SBATCH, "min-efficiency", "E",            \
+    X(MIN_EFFICIENCY, min_efficiency, SHARE, 0, 1, TOPT_IN_PLAN, ANSWER, SBATCH, "min-efficiency", "E",            \
       "the fewest", NULL,                                                                                              \
       "mini-parallelism: the most GPUs that keep this share (0.8, or 80%) of the best speed a GPU of all numbers")
 
 /* The cluster, and how the job runs. */
 #define TOPT_FIELDS_JOB(X)                                                                                             \
-    X(HW, hw, NAME, 0, 79, TOPT_IN_ANY, 0, OTHER, SBATCH, "hw", "NAME",                                                \
+    X(HW, hw, NAME, 0, 79, TOPT_IN_ANY, NONE, SBATCH, "hw", "NAME",                                                \
       "of toptd its default, or the only one registered", NULL,                                                        \
       "hardware profile by name, of toptd also by id; topt plan takes a file as well (topt hw list)")                  \
-    X(GPUS_PER_NODE, gpus_per_node, INT, 1, 1 << 10, TOPT_IN_ANY, 1, OTHER, TOPT, "gpus-per-node", "N",                \
+    X(GPUS_PER_NODE, gpus_per_node, INT, 1, 1 << 10, TOPT_IN_ANY, PROBLEM, TOPT, "gpus-per-node", "N",                \
       "as many as the profile's", NULL, "nodes have just so many GPUs, fewer than the profile's")                      \
-    X(BATCH, batch, BATCH, 1, 1 << 30, TOPT_IN_ANY, 1, BATCH, SBATCH, "batch", "N",                                    \
+    X(BATCH, batch, BATCH, 1, 1 << 30, TOPT_IN_ANY, PROBLEM, SBATCH, "batch", "N",                                    \
       "the model's", NULL, "samples a step, over all GPUs (the global batch)")                                         \
-    X(SEQ, seq, INT, 1, 1 << 30, TOPT_IN_ANY, 1, WORDS, SBATCH, "seq", "N",                                            \
+    X(SEQ, seq, INT, 1, 1 << 30, TOPT_IN_ANY, PROBLEM, SBATCH, "seq", "N",                                            \
       "the model's", NULL, "positions a sample: tokens of a sequence")                                                 \
-    X(FRAMEWORK, framework, WORD, 0, 15, TOPT_IN_ANY, 1, WORDS, SBATCH, "framework", "NAME",                           \
+    X(FRAMEWORK, framework, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "framework", "NAME",                           \
       "pytorch", "pytorch,deepspeed,megatron,torchtitan,topt",                                                         \
       "what will train it, which decides what a plan may be and costs: pytorch, deepspeed, megatron, torchtitan, or "  \
       "topt (our runtime, topt run)")                                                                                  \
-    X(TRAIN, train, LABEL, 0, 199, TOPT_IN_ANY, 1, OTHER, SBATCH, "train", "WHAT",                                     \
+    X(TRAIN, train, LABEL, 0, 199, TOPT_IN_ANY, PROBLEM, SBATCH, "train", "WHAT",                                     \
       "all", NULL, "what is trained: all, names, or lora[:RANK[:NAMES]]; +4bit or +8bit stores the rest in few bits")  \
-    X(PRECISION, precision, WORD, 0, 15, TOPT_IN_ANY, 1, WORDS, SBATCH, "precision", "P",                              \
+    X(PRECISION, precision, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "precision", "P",                              \
       "bf16-mixed where the GPU has bf16, f32 where not", "bf16-mixed,bf16,f32,f64",                                   \
       "what numbers are kept in: bf16-mixed, bf16, f32 or f64")                                                        \
-    X(OPTIMIZER, optimizer, WORD, 0, 23, TOPT_IN_ANY, 1, WORDS, SBATCH, "optimizer", "O",                              \
+    X(OPTIMIZER, optimizer, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "optimizer", "O",                              \
       "adamw, of topt adam", "adamw,adam,adafactor,adam8,momentum,sgd,row_wise_adagrad",                                                \
       "what updates the parameters: sgd, momentum, adam, adamw, row_wise_adagrad, adafactor or adam8")                                   \
-    X(GRADIENT_F32, gradient_f32, BOOL, 0, 1, TOPT_IN_ANY, 1, WORDS, TOPT, "gradient-f32", "",                         \
+    X(GRADIENT_F32, gradient_f32, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, TOPT, "gradient-f32", "",                         \
       "as the framework does", NULL, "with bf16-mixed gradients are added up in f32")                                  \
-    X(ACCOUNTING, accounting, WORD, 0, 15, TOPT_IN_ANY, 1, WORDS, TOPT, "accounting", "A",                             \
+    X(ACCOUNTING, accounting, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, TOPT, "accounting", "A",                             \
       "run", "run,paper,paper-reuse",                                                                                    \
       "what memory counts: run, what a run needs; paper, what papers count; paper-reuse, and copies kept in other layouts")                       \
-    X(OVERLAP, overlap, WORD, 0, 7, TOPT_IN_ANY, 1, WORDS, SBATCH, "overlap", "O",                                     \
+    X(OVERLAP, overlap, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "overlap", "O",                                     \
       "as the framework does", "none,ddp,fsdp",                                                                        \
       "experts: what the network does behind computation: none, ddp or fsdp")                                          \
-    X(EAGER, eager, LIST, 0, 47, TOPT_IN_ANY, 1, WORDS, SBATCH, "eager", "LIST",                                       \
+    X(EAGER, eager, LIST, 0, 47, TOPT_IN_ANY, PROBLEM, SBATCH, "eager", "LIST",                                       \
       "as the framework does", "operators,scores,loss,optimizer",                                                      \
       "experts: what is not fused: operators,scores,loss,optimizer, or all, none")
 
 /* Which strategies there are. */
 #define TOPT_FIELDS_SPACE(X)                                                                                           \
-    X(SPACE, space, WORD, 0, 23, TOPT_IN_ANY, 1, WORDS, SBATCH, "space", "NAME",                                       \
+    X(SPACE, space, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "space", "NAME",                                       \
       "what the framework obeys", "uniform,canonical,full,auto",                                                       \
       "experts: the strategies that are searched: uniform, canonical, full or auto")                                   \
-    X(BLOCKS, blocks, WORD, 0, 15, TOPT_IN_ANY, 1, WORDS, TOPT, "blocks", "NAME",                                      \
+    X(BLOCKS, blocks, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, TOPT, "blocks", "NAME",                                      \
       "auto", "auto,free,alike", "experts: repeated blocks choose auto, free or alike")                                \
-    X(FACTORS, factors, LIST, 0, 39, TOPT_IN_ANY, 1, WORDS, SBATCH, "factors", "LIST",                                 \
+    X(FACTORS, factors, LIST, 0, 39, TOPT_IN_ANY, ANSWER, SBATCH, "factors", "LIST",                                 \
       "auto", "zero,recompute,micro",                                                                                  \
       "experts: what is searched beside splits: zero,recompute,micro, or all, none, auto")                             \
-    X(MICRO_BATCHES, micro_batches, INT, 1, 1 << 30, TOPT_IN_ANY, 1, REQUEST, TOPT, "micro-batches", "N",              \
+    X(MICRO_BATCHES, micro_batches, INT, 1, 1 << 30, TOPT_IN_ANY, ANSWER, TOPT, "micro-batches", "N",              \
       "searched", NULL, "just so many micro-batches a step")                                                           \
-    X(TENSOR_PARALLEL, tensor_parallel, BOOL, 0, 1, TOPT_IN_ANY, 1, WORDS, SBATCH, "tensor-parallel", "",              \
+    X(TENSOR_PARALLEL, tensor_parallel, BOOL, 0, 1, TOPT_IN_ANY, ANSWER, SBATCH, "tensor-parallel", "",              \
       "Megatron-LM inside a node, others where nothing else fits", NULL,                                               \
       "tensor parallelism, too, also across nodes; the script has to support it")                                      \
-    X(SEQUENCE_PARALLEL, sequence_parallel, WORD, 0, 3, TOPT_IN_ANY, 1, WORDS, SBATCH, "sequence-parallel", "on/off",  \
+    X(SEQUENCE_PARALLEL, sequence_parallel, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "sequence-parallel", "on/off",  \
       "on where the framework has it", "on,off",                                                                       \
       "with tensor parallelism, norms and residual sums are split by positions: on or off (megatron, torchtitan)")     \
-    X(SEQUENCE_SPLITS, sequence_splits, BOOL, 0, 1, TOPT_IN_ANY, 1, REQUEST, TOPT, "sequence-splits", "",              \
+    X(SEQUENCE_SPLITS, sequence_splits, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, TOPT, "sequence-splits", "",              \
       "not", NULL, "split positions of a sample over GPUs, too")
 
 #define TOPT_FIELDS_PIN(X)                                                                                             \
-    X(PIN, pin, LABEL, 0, 399, TOPT_IN_ANY, 1, WORDS, SBATCH, "pin", "NAME=SPLIT",                                     \
+    X(PIN, pin, LABEL, 0, 3999, TOPT_IN_ANY, PROBLEM, SBATCH, "pin", "NAME=SPLIT",                                     \
       "nothing is pinned", NULL,                                                                                       \
       "experts: splits that plans obey, as 'h0.up=n:8' or 'h*.up=data 2 x tensor 4 over n', with ; between")
 
 #define TOPT_FIELDS_MEMORY(X)                                                                                          \
-    X(MEMORY_BYTES, memory_bytes, BYTES, 1, (int64_t)1 << 61, TOPT_IN_ANY, 1, OTHER, REST, NULL, NULL,                 \
+    X(MEMORY_BYTES, memory_bytes, BYTES, 1, (int64_t)1 << 61, TOPT_IN_ANY, ANSWER, REST, NULL, NULL,                 \
       "what the profile's GPU has", NULL, "memory that a plan may use of a GPU, in bytes")                             \
-    X(MEMORY, memory, MEMORY, 1, (int64_t)1 << 61, TOPT_IN_ANY, 0, OTHER, SBATCH, "memory", "SIZE",                    \
+    X(MEMORY, memory, MEMORY, 1, (int64_t)1 << 61, TOPT_IN_ANY, NONE, SBATCH, "memory", "SIZE",                    \
       "what the profile's GPU has", NULL, "memory that a plan may use of a GPU, as 14.5GiB")
 
 #define TOPT_FIELDS_ALGORITHM(X)                                                                                       \
-    X(ALGORITHM, algorithm, WORD, 0, 23, TOPT_IN_ANY, 1, WORDS, SBATCH, "algorithm", "NAME",                           \
+    X(ALGORITHM, algorithm, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "algorithm", "NAME",                           \
       "ft", NULL, "how it is searched, or another system's way: data-parallel, tofu, ...")
 
 /* How it is searched. */
 #define TOPT_FIELDS_SEARCH(X)                                                                                          \
-    X(EPSILON, epsilon, REAL, 0, 1, TOPT_IN_ANY, 1, REQUEST, TOPT, "epsilon", "E",                                     \
+    X(EPSILON, epsilon, REAL, 0, 1, TOPT_IN_ANY, PROBLEM, TOPT, "epsilon", "E",                                     \
       "0: exact", NULL, "allowed loss of time, proven")                                                                \
-    X(MAX_TABLE_BYTES, max_table_bytes, BYTES, 1, (int64_t)1 << 61, TOPT_IN_ANY, 1, REQUEST, TOPT,                     \
+    X(MAX_TABLE_BYTES, max_table_bytes, BYTES, 1, (int64_t)1 << 61, TOPT_IN_ANY, PROBLEM, TOPT,                     \
       "max-table-bytes", "SIZE", "4GiB, or what toptd is set to, which is its most", NULL,                             \
       "refuse problems whose costs take more memory")
 
 /* Of requests alone. */
 #define TOPT_FIELDS_REQUEST(X)                                                                                         \
-    X(MODEL_ID, model_id, LABEL, 0, 127, TOPT_IN_PLAN, 0, OTHER, REST, NULL, NULL,                                     \
+    X(MODEL_ID, model_id, LABEL, 0, 127, TOPT_IN_PLAN, NONE, REST, NULL, NULL,                                     \
       "the model in the body", NULL, "a registered model, by id or by a name that no other has")                       \
-    X(NAME, name, LABEL, 0, 127, TOPT_IN_PLAN, 0, OTHER, REST, NULL, NULL,                                             \
+    X(NAME, name, LABEL, 0, 127, TOPT_IN_PLAN, NONE, REST, NULL, NULL,                                             \
       "what the file says", NULL,                                                                                      \
       "what the model is called where its file does not say: a path, of which the last part counts, of "               \
       "x/config.json the folder")                                                                                      \
-    X(WAIT_MS, wait_ms, INT, 0, TOPT_FIELD_WAIT_MOST, TOPT_IN_ANY, 0, OTHER, REST, NULL, NULL,                         \
+    X(WAIT_MS, wait_ms, INT, 0, TOPT_FIELD_WAIT_MOST, TOPT_IN_ANY, NONE, REST, NULL, NULL,                         \
       "2000, of text/plain 25000", NULL, "how long to wait before a 202, in milliseconds")
 
 #define TOPT_FIELDS(X)                                                                                                 \

@@ -24,6 +24,7 @@ enum topt_option_kind {
     TOPT_OPT_SHARE,    /* double, 0 to 1; also as a percentage */
     TOPT_OPT_BYTES,    /* int64_t */
     TOPT_OPT_MEMORY,   /* int64_t; a small number without a unit is refused */
+    TOPT_OPT_FIELD, /* struct topt_query: the field that has this option; arg "": a switch */
 };
 
 struct topt_option {

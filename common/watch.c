@@ -3,6 +3,7 @@
  * A thread of its own wakes a few times a second and writes what it reads, so that the
  * computation has nothing to do with clocks or terminals.  Signals stay with the main thread. */
 #include "topt_progress.h"
+#include "topt_clock.h"
 #include "topt_text.h"
 
 #include <inttypes.h>
@@ -69,14 +70,6 @@ static void draw(const struct topt_watch *w, double seconds)
     topt_text_fini(&t);
 }
 
-static double seconds_since(const struct timespec *begin)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)(now.tv_sec - begin->tv_sec) +
-           1e-9 * (double)(now.tv_nsec - begin->tv_nsec);
-}
-
 static struct timespec later(int ms)
 {
     struct timespec t;
@@ -90,15 +83,15 @@ static struct timespec later(int ms)
 static void *watch(void *arg)
 {
     struct topt_watch *w = arg;
-    struct timespec begin, next = later(SILENT_MS);
+    struct timespec next = later(SILENT_MS);
+    int64_t began_ns = topt_clock_ns();
     int drawn = 0;
-    clock_gettime(CLOCK_MONOTONIC, &begin);
     pthread_mutex_lock(&w->lock);
     while (!w->stop) {
         if (!pthread_cond_timedwait(&w->wake, &w->lock, &next) || w->stop)
             continue;
         pthread_mutex_unlock(&w->lock);
-        draw(w, seconds_since(&begin));
+        draw(w, (double)(topt_clock_ns() - began_ns) / 1e9);
         drawn = 1;
         next = later(EVERY_MS);
         pthread_mutex_lock(&w->lock);

@@ -26,8 +26,8 @@ static const int64_t count_limit = INT64_C(1) << 30;
 #define SHOWN_MEMORY(arg) arg, TOPT_ASK_IS_BYTES
 #define SHOWN_BOOL(arg)   NULL, TOPT_ASK_IS_FLAG
 const struct topt_ask_row topt_ask_table[TOPT_ASK_COUNT] = {
-#define X(ID, name, KIND, LEAST, MOST, WHERE, KEY, INTO, DOORS, OPTION, ARG, OTHER,      \
-          VALUES, HELP)                                                                  \
+#define X(ID, name, KIND, LEAST, MOST, WHERE, KEY, DOORS, OPTION, ARG, OTHER, VALUES,    \
+          HELP)                                                                          \
     TOPT_FIELD_OF_SBATCH_##DOORS([TOPT_ASK_##ID] = {"topt-" OPTION, #name,               \
                                                     HELP "; else " OTHER,                \
                                                     SHOWN_##KIND(ARG)}, )

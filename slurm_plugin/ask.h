@@ -42,7 +42,7 @@ enum topt_ask_kind {
       "asked) or abort")
 
 enum topt_ask_option {
-#define X(ID, name, KIND, LEAST, MOST, WHERE, KEY, INTO, DOORS, ...)                     \
+#define X(ID, name, KIND, LEAST, MOST, WHERE, KEY, DOORS, ...)                           \
     TOPT_FIELD_OF_SBATCH_##DOORS(TOPT_ASK_##ID, )
     TOPT_FIELDS(X)
 #undef X

@@ -10,6 +10,7 @@
  * libmunge has time limits of its own: where munged hangs they come before the deadline
  * is looked at again, but there sbatch, whose submission munged signs too, hangs as well. */
 #include "http.h"
+#include "topt_clock.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -23,7 +24,6 @@
 #include <strings.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "topt_credential.h"
@@ -44,13 +44,6 @@ struct talk {
     void (*waiting)(void); /* NULL: called, or nothing to call */
     const char *url;
 };
-
-int64_t topt_http_now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 void topt_http_fini(struct topt_http_reply *reply)
 {
@@ -316,7 +309,7 @@ static int read_url(const char *url, union address *ret, socklen_t *ret_len,
 /* Milliseconds until something is to be done; who waits with us is told when it is time. */
 static int patience(struct talk *t)
 {
-    int64_t now = topt_http_now_ms(), until = t->deadline_ms;
+    int64_t now = topt_clock_ms(), until = t->deadline_ms;
     if (t->waiting && now >= t->said_ms && now < until) {
         t->waiting();
         t->waiting = NULL;
@@ -333,7 +326,7 @@ static int wait_for(struct talk *t, short events, short *ret, struct topt_error 
     for (;;) {
         int left = patience(t);
         int n = left <= 0 ? 0 : poll(&p, 1, left);
-        if ((n < 0 && errno == EINTR) || (n == 0 && topt_http_now_ms() < t->deadline_ms))
+        if ((n < 0 && errno == EINTR) || (n == 0 && topt_clock_ms() < t->deadline_ms))
             continue;
         if (n < 0)
             return topt_fail(err, TOPT_ERR_IO, "poll: %s", strerror(errno));
@@ -477,7 +470,7 @@ int topt_http_post(const struct topt_http_request *q, struct topt_http_reply *re
                    struct topt_error *err)
 {
     struct talk t = {.fd = -1,
-                     .deadline_ms = topt_http_now_ms() + q->timeout_ms,
+                     .deadline_ms = topt_clock_ms() + q->timeout_ms,
                      .said_ms = q->said_ms,
                      .waiting = q->waiting,
                      .url = q->url};

@@ -41,9 +41,6 @@ int topt_http_post(const struct topt_http_request *q, struct topt_http_reply *re
                    struct topt_error *err) TOPT_MUST_CHECK;
 void topt_http_fini(struct topt_http_reply *reply);
 
-/* Milliseconds of the monotonic clock. */
-int64_t topt_http_now_ms(void);
-
 /* Read a reply from the 'len' bytes received so far; 'eof' when no more will come.
  * Returns 1 and fills '*ret' when whole, 0 when more is needed, -1 when it is no HTTP. */
 int topt_http_parse(const char *bytes, size_t len, int eof, struct topt_http_reply *ret,

@@ -8,6 +8,7 @@
  * It runs as the user and reads the model with the user's rights; the bytes are sent, never
  * the path. */
 #include "sizing.h"
+#include "topt_clock.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -72,12 +73,12 @@ static int pause_of(int retry_after_s, int64_t left_ms)
  * time for that. */
 static int pause_for(struct topt_http_request *q, int64_t deadline, int ms)
 {
-    if (deadline - topt_http_now_ms() <= ms)
+    if (deadline - topt_clock_ms() <= ms)
         return 0;
     poll(NULL, 0, ms);
-    if (q->waiting && topt_http_now_ms() >= q->said_ms)
+    if (q->waiting && topt_clock_ms() >= q->said_ms)
         q->waiting();
-    q->timeout_ms = deadline - topt_http_now_ms();
+    q->timeout_ms = deadline - topt_clock_ms();
     return q->timeout_ms > 0;
 }
 
@@ -89,7 +90,7 @@ static enum topt_verdict ask_planner(struct topt_http_request *q, int64_t search
                                      struct topt_answer *ret, int *ret_heard,
                                      struct topt_error *err)
 {
-    int64_t now = topt_http_now_ms(), deadline = now + q->timeout_ms;
+    int64_t now = topt_clock_ms(), deadline = now + q->timeout_ms;
     enum topt_verdict verdict = TOPT_VERDICT_OUTAGE;
     for (int said = 0;;) {
         struct topt_http_reply reply = {0};
@@ -112,7 +113,7 @@ static enum topt_verdict ask_planner(struct topt_http_request *q, int64_t search
             if (status != 202 && !is_busy)
                 return verdict;
             if (is_busy)
-                wait = pause_of(later, deadline - topt_http_now_ms());
+                wait = pause_of(later, deadline - topt_clock_ms());
         }
         if (!pause_for(q, deadline, wait))
             return verdict;
@@ -154,7 +155,7 @@ static enum topt_verdict find_plan(const struct topt_sizing *s,
                                   .body = model,
                                   .len = len,
                                   .timeout_ms = site->timeout_ms,
-                                  .said_ms = topt_http_now_ms() + PATIENCE_MS,
+                                  .said_ms = topt_clock_ms() + PATIENCE_MS,
                                   .waiting = say_waiting,
                                   .trust = &site->trust};
     verdict = ask_planner(&q, topt_ask_shows_only(ask) ? SHOW_MS : 0, ret, &heard, err);
@@ -215,7 +216,7 @@ static int find_further(const struct topt_sizing *s, const struct topt_ask *ask,
     struct topt_ask other = *ask; /* its words are borrowed */
     struct topt_site left = *site;
     struct topt_error err = {0};
-    left.timeout_ms = deadline - topt_http_now_ms();
+    left.timeout_ms = deadline - topt_clock_ms();
     if (left.timeout_ms <= 0)
         return 0;
     snprintf(number, sizeof number, "%lld", (long long)gpus);
@@ -277,7 +278,7 @@ static void say_elastic(const struct topt_elastic *e, const struct topt_host_ela
 int topt_size(const struct topt_sizing *s, const struct topt_ask *ask,
               struct topt_site *site)
 {
-    int64_t deadline = topt_http_now_ms() + site->timeout_ms;
+    int64_t deadline = topt_clock_ms() + site->timeout_ms;
     struct topt_elastic shapes = {.n = 0};
     struct topt_host_elastic more = {.word = ""};
     struct topt_error err = {0};

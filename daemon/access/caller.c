@@ -3,6 +3,7 @@
  * Groups of a uid are remembered for a minute in a table with one place for each hash: who shares a
  * place is looked up again.  A look-up runs without the lock. */
 #include "caller.h"
+#include "topt_clock.h"
 #include "topt_text.h"
 
 #include <ctype.h>
@@ -12,7 +13,6 @@
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { PLACES = 1024, KEEP_S = 60, MOST_LISTED = 64, RECORD_BYTES = 64 << 10 };
@@ -220,9 +220,7 @@ void roles_destroy(struct roles *r)
 
 static int64_t clock_s(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec + 1; /* never 0 */
+    return topt_clock_ms() / 1000 + 1; /* never 0 */
 }
 
 /* What the user database says; none where it does not know the uid. */

@@ -290,3 +290,16 @@ struct reply answer_reply(const struct request *q, const struct store_answer *a,
     r.keep = s.is_pinned && !a->is_partial;
     return r;
 }
+
+struct store_key answer_key(const struct operation *plan)
+{
+    return (struct store_key){plan->model_id, plan->hw_id, plan->text};
+}
+
+int answer_known(struct server *s, const struct operation *plan, struct store_answer *own,
+                 const struct store_answer **ret, struct topt_error *err)
+{
+    const struct store_key key = answer_key(plan);
+    *ret = plan->found.doc ? &plan->found : own;
+    return plan->found.doc ? 1 : store_get_answer(s->store, &key, own, err);
+}

@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "query.h"
+#include "topt_query.h"
 
 enum { COST_KINDS = 3, COST_SPACES = 4, COST_CLASSES = COST_KINDS * COST_SPACES * 2 };
 
@@ -20,7 +20,10 @@ struct costs {
     _Atomic int64_t mean[COST_CLASSES], n[COST_CLASSES];
 };
 
-double cost_expected(const struct costs *c, const struct query *q);
-void cost_learn(struct costs *c, const struct query *q, double seconds);
+/* Does it ask for one choice for the whole model, which is found in milliseconds? */
+int cost_is_uniform(const struct topt_query *q);
+
+double cost_expected(const struct costs *c, const struct topt_query *q);
+void cost_learn(struct costs *c, const struct topt_query *q, double seconds);
 
 #endif

@@ -46,7 +46,7 @@ static int store(const struct field *f, const char *value, struct site_job *ret,
     return 0;
 }
 
-static int take(const struct query_pair *pair, struct site_job *ret,
+static int take(const struct topt_pair *pair, struct site_job *ret,
                 struct topt_error *err)
 {
     for (int i = 0; i < FIELDS; i++)
@@ -126,7 +126,7 @@ struct nodes {
  * fewer, a single node is bounded; of several each gives an equal part of its GPUs, or what
  * the number that is asked for makes of it. */
 static struct nodes nodes_of(const struct site_bound *b, const struct site_job *job,
-                             int64_t of_profile, const struct query *asked)
+                             int64_t of_profile, const struct topt_query *asked)
 {
     int64_t node = less(of_profile, b->of_node ? b->of_node : job->gpus_per_node);
     int64_t room = less(node, b->gpus_per_node);
@@ -140,14 +140,14 @@ static struct nodes nodes_of(const struct site_bound *b, const struct site_job *
 
 /* Does nothing but -N and the site bound it?  Then it is searched among all of the
  * partition's nodes, and the answer says what more than -N would give. */
-static int asks_fewest(const struct query *asked)
+static int asks_fewest(const struct topt_query *asked)
 {
-    return asked->kind == QUERY_PLAN && !strcmp(asked->mode, "mini-parallelism") &&
+    return asked->kind == TOPT_QUERY_PLAN && !strcmp(asked->mode, "mini-parallelism") &&
            !asked->ngpus && !asked->max_gpus && !(asked->min_efficiency > 0);
 }
 
 static int refuse_number(struct request *q, const struct site_job *job,
-                         const struct query *asked, struct reply *refusal)
+                         const struct topt_query *asked, struct reply *refusal)
 {
     struct topt_error err = {0};
     char other[SITE_NAME];
@@ -163,7 +163,7 @@ static int refuse_number(struct request *q, const struct site_job *job,
 
 /* Say after the limit where there is more. */
 static void name_larger(struct request *q, const struct site_job *job,
-                        const struct query *asked, int64_t most)
+                        const struct topt_query *asked, int64_t most)
 {
     char other[SITE_NAME];
     size_t n = strlen(q->limit);
@@ -175,7 +175,7 @@ static void name_larger(struct request *q, const struct site_job *job,
 /* No more GPUs than 'most', or 'all' where -N alone makes it fewer (0: any). */
 static int bound_counts(struct request *q, const struct site_job *job,
                         const struct site_bound *b, int64_t most, int64_t all,
-                        struct query *asked, struct reply *refusal)
+                        struct topt_query *asked, struct reply *refusal)
 {
     memcpy(q->limit, b->words, sizeof b->words);
     if ((!all || all > most) && asks_fewest(asked)) {
@@ -200,7 +200,7 @@ static int bound_counts(struct request *q, const struct site_job *job,
 /* Numbers of GPUs of a job that has its nodes for itself: whole nodes, unless it names
  * another number, or a bound below a node.  The user is told what that means. */
 static void plan_nodes(struct request *q, const struct site_bound *b, int64_t each,
-                       struct query *asked)
+                       struct topt_query *asked)
 {
     int64_t gpus = asked->ngpus ? asked->gpus[0] : asked->max_gpus;
     if (!*b->whole || each < 2 || asked->ngpus > 1 || *asked->counts)
@@ -231,8 +231,8 @@ static void keep_one_node(struct site_bound *b, const char *hw)
     b->nodes = b->all_nodes = 1;
 }
 
-int in_slurm_apply(struct request *q, const struct site_job *job, struct query *asked,
-                   struct reply *refusal)
+int in_slurm_apply(struct request *q, const struct site_job *job,
+                   struct topt_query *asked, struct reply *refusal)
 {
     struct topt_error err = {0};
     struct site_bound b;

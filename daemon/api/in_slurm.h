@@ -12,7 +12,7 @@ int in_slurm_take(struct request *q, struct site_job *ret, struct reply *refusal
 /* Bound 'asked' by what the job's partition has, and name its profile where it names
  * none; the request remembers the GPU type to set and the words of the limit.  0, or -1
  * with '*refusal' filled. */
-int in_slurm_apply(struct request *q, const struct site_job *job, struct query *asked,
-                   struct reply *refusal);
+int in_slurm_apply(struct request *q, const struct site_job *job,
+                   struct topt_query *asked, struct reply *refusal);
 
 #endif

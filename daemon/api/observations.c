@@ -63,7 +63,7 @@ static int take_word(const char *key, const json_t *value, const char **ret,
                      struct topt_error *err)
 {
     *ret = json_string_value(value);
-    return *ret && query_is_name(*ret, 79)
+    return *ret && topt_is_name(*ret, 79)
                ? 0
                : topt_fail(err, TOPT_ERR_INVAL,
                            "%s must be a name of letters, digits and \"._-\"", key);

@@ -54,11 +54,6 @@ static struct question *begin(struct request *q)
     return x;
 }
 
-static struct store_key key_of(const struct operation *o)
-{
-    return (struct store_key){o->model_id, o->hw_id, o->text};
-}
-
 static struct reply no_memory(void)
 {
     return reply_owned(503, NULL, NULL);
@@ -183,10 +178,10 @@ static struct reply check(struct request *q, struct question *x)
 /* Answer a complete question. */
 static struct reply ask(struct request *q, struct question *x)
 {
-    const struct store_key key = key_of(x->plan);
+    const struct store_answer *known;
+    struct store_answer own = {0};
     struct topt_error err = {0};
-    struct store_answer a = {0};
-    int rc = store_get_answer(q->server->store, &key, &a, &err);
+    int rc = answer_known(q->server, x->plan, &own, &known, &err);
     if (rc == 0)
         return x->is_checked ? search(q, x) : check(q, x);
     if (rc < 0)
@@ -195,15 +190,15 @@ static struct reply ask(struct request *q, struct question *x)
     own_model(
         q, x,
         &(struct store_doc){x->plan->model_id, x->plan->model_name, x->plan->model});
-    struct reply r = answer_reply(q, &a, 1, &x->correction);
-    store_answer_fini(&a);
+    struct reply r = answer_reply(q, known, 1, &x->correction);
+    store_answer_fini(&own);
     return r;
 }
 
 /* ---- making questions -------------------------------------------------------------------- */
 
 /* A client may ask for less memory than what the server gives a search, not for more. */
-static int check_limits(const struct server *s, const struct query *x,
+static int check_limits(const struct server *s, const struct topt_query *x,
                         const char **ret_source, struct topt_error *err)
 {
     int64_t most = s->config->max_table_bytes;
@@ -232,7 +227,7 @@ static void correct(const struct request *q, struct question *x)
     correction_find(q->server->store, o->model_id, o->hw_id, q->caller.uid,
                     &x->correction);
     int64_t mill = correction_memory(&x->correction);
-    if (mill > 1000 && o->query.kind != QUERY_FRONTIER)
+    if (mill > 1000 && o->query.kind != TOPT_QUERY_FRONTIER)
         o->memory_mill = mill;
 }
 
@@ -257,18 +252,21 @@ static int complete(const struct request *q, struct question *x, struct reply *r
     }
     if (rc == 0) {
         correct(q, x);
-        query_text(&o->query, &t);
-        topt_text_add(&t, "model=%s;", o->model_name); /* a plan holds it */
+        topt_text_add(&t, "%s ", TOPT_VERSION);
+        topt_text_add(&problem, "%s ", TOPT_VERSION);
+        rc = topt_query_write(&o->query, TOPT_QUERY_ANSWER, &t, &source, &err);
+        if (rc == 0)
+            rc = topt_query_write(&o->query, TOPT_QUERY_PROBLEM, &problem, &source, &err);
+        topt_text_add(&t, " model=%s;", o->model_name); /* a plan holds it */
         if (o->memory_mill)
             topt_text_add(&t, "memory_mill=%lld;", (long long)o->memory_mill);
-        query_problem_text(&o->query, &problem);
         if (!q->server->config->answers_are_shared) {
             add_asker(q, &t);
             add_asker(q, &problem);
         }
         o->problem = problem.s;
         o->text = t.s;
-        if (t.oom || problem.oom)
+        if (!rc && (t.oom || problem.oom))
             rc = topt_fail(&err, TOPT_ERR_NOMEM, "out of memory");
     }
     if (rc < 0 && err.code == TOPT_ERR_NOTFOUND && !*o->query.hw)
@@ -354,13 +352,14 @@ static struct reply plan_of_file(struct request *q, struct question *x)
 {
     struct topt_error err = {0};
     const char *source = NULL;
-    struct query *asked = &x->plan->query;
+    struct topt_query *asked = &x->plan->query;
     struct site_job job;
     struct reply r;
     int no_job = in_slurm_take(q, &job, &r);
     if (no_job < 0)
         return r;
-    if (query_from_pairs(QUERY_PLAN, q->pair, q->npairs, asked, &source, &err) < 0)
+    if (topt_query_from_pairs(TOPT_QUERY_PLAN, q->pair, q->npairs, asked, &source, &err) <
+        0)
         return reply_fail(q, source, &err);
     if (!no_job && in_slurm_apply(q, &job, asked, &r) < 0)
         return r;
@@ -384,7 +383,7 @@ struct reply api_plan(struct request *q)
 }
 
 /* Curve or frontier of a registered model. */
-static struct reply about_model(struct request *q, enum query_kind kind)
+static struct reply about_model(struct request *q, enum topt_query_kind kind)
 {
     struct topt_error err = {0};
     const char *source = NULL;
@@ -394,19 +393,20 @@ static struct reply about_model(struct request *q, enum query_kind kind)
         return no_memory();
     if (take_fields(q, &r) < 0)
         return r;
-    if (query_from_pairs(kind, q->pair, q->npairs, &x->plan->query, &source, &err) < 0)
+    if (topt_query_from_pairs(kind, q->pair, q->npairs, &x->plan->query, &source, &err) <
+        0)
         return reply_fail(q, source, &err);
     return with_known_model(q, q->arg);
 }
 
 struct reply api_model_curve(struct request *q)
 {
-    return about_model(q, QUERY_CURVE);
+    return about_model(q, TOPT_QUERY_CURVE);
 }
 
 struct reply api_model_frontier(struct request *q)
 {
-    return about_model(q, QUERY_FRONTIER);
+    return about_model(q, TOPT_QUERY_FRONTIER);
 }
 
 /* ---- plans that were given out ----------------------------------------------------------- */

@@ -180,7 +180,7 @@ int page_of(const struct request *q, int most, struct store_page *page, struct r
             rc = topt_parse_int(value, 1, most, &limit, &err);
         else if (strcmp(key, "before"))
             rc = topt_fail(&err, TOPT_ERR_INVAL, "%.60s: unknown parameter", key);
-        else if (query_is_name(value, 79))
+        else if (topt_is_name(value, 79))
             page->before = value;
         else
             rc = topt_fail(&err, TOPT_ERR_INVAL, "before must be an id of the list");

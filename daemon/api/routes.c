@@ -28,7 +28,7 @@ static int matches(const char *pattern, const char *path, char arg[MAX_ARGS][ARG
             return 0;
         memcpy(arg[nargs], path, n);
         arg[nargs][n] = '\0';
-        if (!query_is_name(arg[nargs++], ARG_SIZE - 1))
+        if (!topt_is_name(arg[nargs++], ARG_SIZE - 1))
             return 0;
         path += n;
         pattern = strchr(pattern, '}') + 1;

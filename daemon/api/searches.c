@@ -3,28 +3,20 @@
  *
  * The last act of a search is to store what it found (model, plan and answer together), so a plan
  * is pinned before anybody hears of it, and fresh, cached and polled answers are one path. */
+#include "answers.h"
 #include "operation.h"
+#include "topt_clock.h"
 #include "server.h"
 #include "topt_log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-static int64_t clock_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
 
 /* One choice for the whole model is found in milliseconds. */
-enum metrics_lane lane_of(const struct query *q)
+enum metrics_lane lane_of(const struct topt_query *q)
 {
-    int uniform =
-        *q->space ? !strcmp(q->space, "uniform") : strcmp(q->framework, "topt") != 0;
-    return q->kind == QUERY_PLAN && uniform ? METRICS_SUBMIT : METRICS_SEARCH;
+    return q->kind == TOPT_QUERY_PLAN && cost_is_uniform(q) ? METRICS_SUBMIT
+                                                            : METRICS_SEARCH;
 }
 
 static int search(struct server *s, const struct job_run *run, struct operation *x,
@@ -32,37 +24,30 @@ static int search(struct server *s, const struct job_run *run, struct operation 
 {
     const struct config *c = s->config;
     const struct operation_limits limits = {(int)c->threads, c->max_table_bytes};
-    struct operation_answer found;
-    int64_t start = clock_ns();
-    int rc = operation_search(s->pool, run, x, &limits, &found, err);
-    int64_t ns = clock_ns() - start;
-    atomic_fetch_add(
-        rc == 0 && !found.searched ? &s->metrics.remembered : &s->metrics.searches, 1);
+    int searched = 1;
+    int64_t start = topt_clock_ns();
+    int rc = operation_search(s->pool, run, x, &limits, ret, &searched, err);
+    ret->search_ns = topt_clock_ns() - start;
+    atomic_fetch_add(searched ? &s->metrics.searches : &s->metrics.remembered, 1);
     metrics_search(&s->metrics, lane_of(&x->query),
-                   rc == 0 ? found.feasible ? METRICS_FOUND : METRICS_NOTHING_FITS
+                   rc == 0 ? ret->feasible ? METRICS_FOUND : METRICS_NOTHING_FITS
                    : err->code == TOPT_ERR_CANCELED ? METRICS_CANCELED
                                                     : METRICS_SEARCH_FAILED,
-                   ns / 1000000);
-    if (rc == 0 && found.searched)
-        cost_learn(&s->costs, &x->query, (double)ns / 1e9);
-    if (rc == 0)
-        *ret = (struct store_answer){.feasible = found.feasible,
-                                     .plan_id = found.plan_id,
-                                     .plan = found.plan,
-                                     .doc = found.answer,
-                                     .search_ns = ns,
-                                     .is_partial = found.is_stopped};
+                   ret->search_ns / 1000000);
+    if (rc == 0 && searched)
+        cost_learn(&s->costs, &x->query, (double)ret->search_ns / 1e9);
     return rc;
 }
 
 static int run_plan(struct server *s, const struct job_run *run, struct operation *x,
                     struct topt_error *err)
 {
-    const struct store_key key = {x->model_id, x->hw_id, x->text};
+    const struct store_key key = answer_key(x);
     const struct store_doc model = {x->model_id, x->model_name, x->model};
+    const struct store_answer *known;
     struct store_answer a = {0};
     enum store_kept kept = STORE_ALL;
-    int rc = store_get_answer(s->store, &key, &a, err); /* stored since it was asked? */
+    int rc = answer_known(s, x, &a, &known, err); /* since it was asked? */
     if (rc == 0) {
         rc = search(s, run, x, &a, err);
         if (rc == 0)
@@ -82,18 +67,12 @@ static int run_plan(struct server *s, const struct job_run *run, struct operatio
                               : "no plan",
                  (long long)(a.search_ns / 1000000));
     }
-    if (rc >= 0 &&
-        kept != STORE_ALL) { /* the store can't give it, so the operation does */
-        x->found = (struct found){.is_pinned = kept != STORE_NOTHING,
-                                  .feasible = a.feasible,
-                                  .plan_id = a.plan_id,
-                                  .plan = a.plan,
-                                  .doc = a.doc,
-                                  .search_ns = a.search_ns,
-                                  .is_partial = a.is_partial};
-        return 0;
+    if (rc >= 0 && kept != STORE_ALL) { /* the operation gives it */
+        x->found = a;
+        x->is_pinned = kept != STORE_NOTHING;
+    } else {
+        store_answer_fini(&a);
     }
-    store_answer_fini(&a);
     return rc < 0 ? -1 : 0;
 }
 

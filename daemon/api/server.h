@@ -22,7 +22,7 @@
 #include "metrics.h"
 #include "one_line.h"
 #include "operation.h"
-#include "query.h"
+#include "topt_query.h"
 #include "site.h"
 #include "topt_answer_lines.h"
 #include "topt_digest.h"
@@ -65,7 +65,7 @@ struct request {
     const char *method, *path;
     const char *target;                  /* path and query as they were sent */
     char arg[ARG_SIZE], group[ARG_SIZE]; /* the {id} and {group} of the path */
-    struct query_pair pair[MAX_PAIRS];
+    struct topt_pair pair[MAX_PAIRS];
     int npairs;
     char *body; /* NUL-terminated; a handler may take it (request_take_body) */
     size_t body_len;
@@ -209,7 +209,7 @@ handler api_livez, api_readyz, api_metrics, api_openapi; /* admin.c */
 handler api_dashboard, api_dashboard_js, api_dashboard_css;
 
 /* Who a question waits with. */
-enum metrics_lane lane_of(const struct query *q);
+enum metrics_lane lane_of(const struct topt_query *q);
 /* Operations as jobs: searches.c */
 extern const struct job_kind operation_kind;
 

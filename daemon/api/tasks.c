@@ -33,33 +33,29 @@ struct reply task_pending(const struct request *q, const char *task,
     return r;
 }
 
-static struct reply stored_reply(const struct request *q, const struct operation *x)
+static struct reply known_reply(const struct request *q, const struct operation *x)
 {
-    const struct store_key key = {x->model_id, x->hw_id, x->text};
-    struct store_answer a = {0};
+    const struct store_answer *known;
+    struct store_answer own = {0};
     struct topt_error err = {0};
-    const struct found *f = &x->found;
     struct correction c;
     correction_find(q->server->store, x->model_id, x->hw_id, q->caller.uid, &c);
-    if (f->doc) {
-        a = (struct store_answer){f->feasible, f->plan_id,   f->plan,
-                                  f->doc,      f->search_ns, f->is_partial};
-        return answer_reply(q, &a, f->is_pinned, &c);
-    }
-    int rc = store_get_answer(q->server->store, &key, &a, &err);
-    struct reply r = rc > 0    ? answer_reply(q, &a, 1, &c)
-                     : rc == 0 ? reply_error(q, 429, "too_many", NULL, NULL,
-                                             "the answer was not kept: others of yours "
-                                             "took its place; ask again")
-                               : reply_fail(q, NULL, &err);
-    store_answer_fini(&a);
+    int rc = answer_known(q->server, x, &own, &known, &err);
+    struct reply r =
+        rc > 0 ? answer_reply(q, known, known == &own || x->is_pinned, &c)
+        : rc == 0
+            ? reply_error(q, 429, "too_many", NULL, NULL,
+                          "the answer was not kept: others of yours took its place; "
+                          "ask again")
+            : reply_fail(q, NULL, &err);
+    store_answer_fini(&own);
     return r;
 }
 
 struct reply task_ended(const struct request *q, struct job *job,
                         const struct job_status *st)
 {
-    return st->state == JOB_DONE ? stored_reply(q, job_data(job))
+    return st->state == JOB_DONE ? known_reply(q, job_data(job))
                                  : asking_failed(q, job, st);
 }
 
@@ -82,10 +78,10 @@ static int task_wait(const struct request *q, int64_t *ret_ms, struct reply *ret
     *ret_ms = 0;
     for (int i = 0; i < q->npairs; i++) {
         const char *key = q->pair[i].key, *value = q->pair[i].value;
-        int rc =
-            strcmp(key, "wait_ms")
-                ? topt_fail(&err, TOPT_ERR_INVAL, "%.60s: unknown parameter", key)
-                : topt_parse_int(value ? value : "", 0, QUERY_MAX_WAIT_MS, ret_ms, &err);
+        int rc = strcmp(key, "wait_ms")
+                     ? topt_fail(&err, TOPT_ERR_INVAL, "%.60s: unknown parameter", key)
+                     : topt_parse_int(value ? value : "", 0, TOPT_FIELD_WAIT_MOST, ret_ms,
+                                      &err);
         if (rc < 0) {
             *ret = reply_fail(q, key, &err);
             return -1;

@@ -9,35 +9,12 @@
 #include <stdint.h>
 
 #include "topt_error.h"
-#include "topt_fields.h"
+#include "topt_query.h"
 #include "topt_text.h"
 #include "topt_trust.h"
 
-/* What makes a question: the rows of the table of fields that are options here. */
-#define TYPE_TEXT        const char *
-#define TYPE_FLAG        int
-#define SAID_TEXT(value) (value)
-#define SAID_FLAG(value) ((value) ? "1" : NULL)
-#define AS_WORD          TEXT
-#define AS_NAME          TEXT
-#define AS_LIST          TEXT
-#define AS_LABEL         TEXT
-#define AS_INT           TEXT
-#define AS_BATCH         TEXT
-#define AS_BYTES         TEXT
-#define AS_MEMORY        TEXT
-#define AS_REAL          TEXT
-#define AS_SHARE         TEXT
-#define AS_COUNTS        TEXT
-#define AS_BOOL          FLAG
-#define JOIN(a, b)       JOIN_(a, b)
-#define JOIN_(a, b)      a##b
-
 struct args {
-#define X(ID, name, KIND, LEAST, MOST, WHERE, KEY, INTO, DOORS, ...)                     \
-    TOPT_FIELD_OF_TOPT_##DOORS(JOIN(TYPE_, AS_##KIND) name;)
-    TOPT_FIELDS(X)
-#undef X
+    struct topt_query asked; /* what makes a question */
     int json;
     const char *url, *output, *svg, *daemon_uid, *group;
     int64_t timeout, job, steps, peak_memory;

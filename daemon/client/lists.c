@@ -341,14 +341,14 @@ int client_reset_correction(struct client *c)
 {
     struct topt_error err;
     struct topt_text path = {0};
-    if (!c->args.hw) {
+    if (!*c->args.asked.hw) {
         topt_fail(&err, TOPT_ERR_USAGE, "on which profile? give --hw ID");
         return client_complain(c, &err);
     }
     topt_text_add(&path, "/v1/corrections/");
     client_add_segment(&path, c->arg);
     topt_text_add(&path, "/");
-    client_add_segment(&path, c->args.hw);
+    client_add_segment(&path, c->args.asked.hw);
     int rc = path.oom ? -1 : client_do(c, "DELETE", path.s);
     topt_text_fini(&path);
     return rc;

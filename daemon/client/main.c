@@ -3,6 +3,7 @@
  * One table of commands and one of options; the rows of a question are those of the table of
  * fields, so that what the server takes can be asked here. */
 #include "client.h"
+#include "topt_clock.h"
 #include "request.h"
 
 #include <curl/curl.h>
@@ -14,15 +15,11 @@
 #include "topt_options.h"
 #include "topt_place.h"
 
-#define KIND_TEXT TOPT_OPT_STRING
-#define KIND_FLAG TOPT_OPT_FLAG
-
 static const struct topt_option table[] = {
-#define X(ID, name, KIND, LEAST, MOST, WHERE, KEY, INTO, DOORS, OPTION, ARG, OTHER,      \
-          VALUES, HELP)                                                                  \
-    TOPT_FIELD_OF_TOPT_##DOORS({OPTION, JOIN(KIND_, AS_##KIND),                          \
-                                offsetof(struct args, name), ARG,                        \
-                                HELP "; else " OTHER}, )
+#define X(ID, name, KIND, LEAST, MOST, WHERE, KEY, DOORS, OPTION, ARG, OTHER, VALUES,    \
+          HELP)                                                                          \
+    TOPT_FIELD_OF_TOPT_##DOORS({OPTION, TOPT_OPT_FIELD, offsetof(struct args, asked),    \
+                                ARG, HELP "; else " OTHER}, )
     TOPT_FIELDS(X)
 #undef X
         {"o", TOPT_OPT_STRING, offsetof(struct args, output), "FILE",
@@ -98,7 +95,7 @@ static int run_sub(int i, int argc, char **argv)
 {
     struct client c = {.sub = subcommands[i].name,
                        .args = {.timeout = 900},
-                       .began_ms = client_now_ms()};
+                       .began_ms = topt_clock_ms()};
     struct topt_error err = {0};
     char found[512];
     int nargs = 0, want = subcommands[i].arg != NULL;

@@ -1,7 +1,7 @@
 /* questions.c - questions about a model: its plan, its curve, its frontier.
  *
- * Options of a question are passed on as they are written, and the server checks them: so
- * the client knows their names only. */
+ * Options of a question are read here as everywhere, so a value that no field can have is refused at
+ * once; what the words mean the server knows. */
 #include "client.h"
 #include "topt_hint.h"
 #include "request.h"
@@ -101,18 +101,16 @@ static int put_curve(struct client *c, const json_t *curve)
 
 /* ---- asking ------------------------------------------------------------------------------ */
 
-static void add_question(const struct client *c, struct topt_text *path)
+static void add_field(void *path, const char *name, const char *value)
 {
-    const struct args *a = &c->args;
-    const char *value;
-#define X(ID, name, KIND, LEAST, MOST, WHERE, KEY, INTO, DOORS, ...)                     \
-    TOPT_FIELD_OF_TOPT_##DOORS(if ((value = JOIN(SAID_, AS_##KIND)(a->name)))            \
-                                   client_add_query(path, #name, value);)
-    TOPT_FIELDS(X)
-#undef X
-    char wait[16];
-    snprintf(wait, sizeof wait, "%d", client_wait_ms(c));
-    client_add_query(path, "wait_ms", wait);
+    client_add_query(path, name, value);
+}
+
+static void add_question(struct client *c, struct topt_text *path)
+{
+    c->args.asked.wait_ms = client_wait_ms(c);
+    if (topt_query_each(&c->args.asked, add_field, path))
+        path->oom = 1;
 }
 
 /* The question about the model in the file c->arg, put to /v1/plan. */
@@ -192,7 +190,7 @@ int client_plan(struct client *c)
 
 int client_curve(struct client *c)
 {
-    c->args.mode = "profiling";
+    strcpy(c->args.asked.mode, "profiling");
     json_t *curve = ask_about_model(c);
     if (!curve)
         return -1;

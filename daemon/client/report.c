@@ -1,6 +1,7 @@
 /* report.c - after a job: what it measured is told to the server, and shown beside what
  * its plan had said. */
 #include "client.h"
+#include "topt_clock.h"
 #include "command.h"
 #include "request.h"
 
@@ -152,7 +153,7 @@ static int64_t ask_accounting(int64_t job)
     snprintf(id, sizeof id, "%lld", (long long)job);
     const char *const args[] = {"sacct", "-nP", "-j", id, "--format=TRESUsageInAve",
                                 NULL};
-    int rc = site_run(args, client_now_ms() + SACCT_MS, &t, NULL);
+    int rc = site_run(args, topt_clock_ms() + SACCT_MS, &t, NULL);
     int64_t busy = rc || !t.s ? -1 : busy_of(t.s);
     topt_text_fini(&t);
     return busy;

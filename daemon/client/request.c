@@ -1,22 +1,15 @@
 /* request.c - one request to toptd by libcurl, and is it toptd that answers? */
 #include "request.h"
+#include "topt_clock.h"
 #include "topt_credential.h"
 
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { CONNECT_MS = 5000, SILENT_MS = 1000 };
-
-int64_t client_now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* A wait, as a line on the terminal that is written over. */
 struct wait {
@@ -27,7 +20,7 @@ struct wait {
 static int show_wait(void *to, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
 {
     struct wait *w = to;
-    int64_t ms = client_now_ms() - w->began_ms;
+    int64_t ms = topt_clock_ms() - w->began_ms;
     (void)a, (void)b, (void)c, (void)d;
     if (ms >= SILENT_MS && ms / 1000 > w->shown_s) {
         w->shown_s = ms / 1000;

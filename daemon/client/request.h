@@ -29,10 +29,8 @@ struct client_request {
     const char
         *doing; /* what a line on a terminal says; NULL or "": asking the planner */
     int64_t
-        began_ms; /* of client_now_ms: that line says how long it is ago; 0: there is none */
+        began_ms; /* of topt_clock_ms: that line says how long it is ago; 0: there is none */
 };
-/* Milliseconds of the monotonic clock. */
-int64_t client_now_ms(void);
 
 /* Any status is a success here; -1 where there was no answer, or it was not the daemon's: on a Unix
  * socket who listens is known by uid, over TCP what is asked and answered is signed by MUNGE. */

@@ -3,6 +3,7 @@
  * A search that takes longer is a task: it is polled by requests that wait at the server, at most
  * until --timeout.  At a terminal they are short, so that a line can say what the server is at. */
 #include "client.h"
+#include "topt_clock.h"
 #include "request.h"
 
 #include <stdio.h>
@@ -79,7 +80,7 @@ static int refused(struct client *c, const struct client_reply *r)
 
 static int64_t left_ms(const struct client *c)
 {
-    int64_t left = c->args.timeout * 1000 - (client_now_ms() - c->began_ms);
+    int64_t left = c->args.timeout * 1000 - (topt_clock_ms() - c->began_ms);
     return left > 0 ? left : 0;
 }
 

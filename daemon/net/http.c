@@ -12,6 +12,7 @@
  * long a client may take for its headers, for its body and to take the answer is kept here, and a
  * connection that is over its time is shut down by http_tick. */
 #include "http.h"
+#include "topt_clock.h"
 #include "admit.h"
 #include "encode.h"
 #include "handlers.h"
@@ -127,13 +128,6 @@ struct http {
     atomic_ullong next_id;
 };
 
-static int64_t clock_ms(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 /* ---- connections ------------------------------------------------------------------------- */
 
 /* A numeric address; one of IPv4 is written so on a socket of IPv6 too. */
@@ -192,7 +186,7 @@ static void make_room(struct http *h, struct connection *mine)
         if (c->since_ms < oldest->since_ms)
             oldest = c;
     }
-    if (clock_ms() - oldest->since_ms >= CROWDED_MS || young > 4 * UNKNOWN)
+    if (topt_clock_ms() - oldest->since_ms >= CROWDED_MS || young > 4 * UNKNOWN)
         shutdown(oldest->fd, SHUT_RDWR);
 }
 
@@ -209,7 +203,7 @@ static void opened(struct listener *l, struct MHD_Connection *mc, void **context
         return;
     }
     *c = (struct connection){
-        .http = h, .fd = info->connect_fd, .door = l->door, .since_ms = clock_ms()};
+        .http = h, .fd = info->connect_fd, .door = l->door, .since_ms = topt_clock_ms()};
     name_peer(c);
     enum admit_verdict verdict = admit_open(h->admit, c->peer, &c->share);
     pthread_mutex_lock(&h->lock);
@@ -262,7 +256,7 @@ static void enter(struct connection *c, enum stage stage)
     pthread_mutex_lock(&h->lock);
     h->busy += is_busy(stage) - is_busy(c->stage);
     c->stage = stage;
-    c->since_ms = clock_ms();
+    c->since_ms = topt_clock_ms();
     c->has_ended = 0;
     c->is_known = c->is_known || stage > HEADERS;
     if (!h->busy)
@@ -322,7 +316,7 @@ static int has_stopped(struct connection *c)
 
 void http_tick(struct http *h)
 {
-    int64_t now = clock_ms();
+    int64_t now = topt_clock_ms();
     pthread_mutex_lock(&h->lock);
     for (struct connection *c = h->connections; c; c = c->next)
         if ((most_ms(c) && now - c->since_ms > most_ms(c)) || has_stopped(c))
@@ -373,15 +367,16 @@ static void account(struct exchange *x, int status, const char *error,
 {
     struct request *q = &x->request;
     metrics_request(&q->server->metrics, route_of(q), q->lane, q->caller.role, status,
-                    error, clock_ms() - x->started_ms);
+                    error, topt_clock_ms() - x->started_ms);
     char path[128];
     snprintf(path, sizeof path, "%.120s", x->path);
     for (char *p = path; *p; p++)
         if (iscntrl((unsigned char)*p))
             *p = '?';
     topt_log(level, "%s: %.16s %s: %d in %lld ms, uid %d pid %d", x->request.id,
-             x->request.method, path, status, (long long)(clock_ms() - x->started_ms),
-             (int)x->request.caller.uid, x->connection->pid);
+             x->request.method, path, status,
+             (long long)(topt_clock_ms() - x->started_ms), (int)x->request.caller.uid,
+             x->connection->pid);
 }
 
 /* Queue the reply, whose body is taken. */
@@ -484,14 +479,14 @@ static struct reply go_on(struct exchange *x)
 
 static void to_signers(struct exchange *x, void (*run)(void *ctx))
 {
-    x->queued_ms = clock_ms();
+    x->queued_ms = topt_clock_ms();
     x->call = (struct handlers_call){.run = run, .ctx = x};
     handlers_add(x->http->signers, &x->call, x->is_urgent);
 }
 
 static int is_late(const struct exchange *x)
 {
-    return clock_ms() - x->queued_ms > SIGNER_MS;
+    return topt_clock_ms() - x->queued_ms > SIGNER_MS;
 }
 
 static void sign_reply(void *ctx)
@@ -598,7 +593,7 @@ static enum MHD_Result add_pair(void *cls, enum MHD_ValueKind kind, const char *
         q->npairs = -1; /* too many, or bytes of zero */
         return MHD_NO;
     }
-    q->pair[q->npairs++] = (struct query_pair){key, value};
+    q->pair[q->npairs++] = (struct topt_pair){key, value};
     return MHD_YES;
 }
 
@@ -617,7 +612,7 @@ static void *exchange_create(void *cls, const char *target, struct MHD_Connectio
     x->http = l->http;
     x->connection = c;
     x->mc = mc;
-    x->started_ms = clock_ms();
+    x->started_ms = topt_clock_ms();
     enter(c, HEADERS);
     return x;
 }
@@ -891,10 +886,10 @@ int http_connections(struct http *h)
 /* Wait until every request is answered, for so long.  0, or -1 where one is not. */
 static int wait_idle(struct http *h, int64_t grace_ms)
 {
-    int64_t until = clock_ms() + grace_ms;
+    int64_t until = topt_clock_ms() + grace_ms;
     pthread_mutex_lock(&h->lock);
     h->closing = 1;
-    while (h->busy && clock_ms() < until) {
+    while (h->busy && topt_clock_ms() < until) {
         struct timespec ts;
         clock_gettime(CLOCK_REALTIME, &ts);
         ts.tv_nsec += 20 * 1000000;

@@ -1,11 +1,11 @@
 /* service.c - see service.h. */
 #include "service.h"
+#include "topt_clock.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #ifdef TOPT_SYSTEMD
 #include <systemd/sd-daemon.h>
@@ -53,10 +53,7 @@ void service_ready(const char *status)
 
 void service_reloading(void)
 {
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lld",
-               (long long)ts.tv_sec * 1000000 + ts.tv_nsec / 1000);
+    sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lld", (long long)topt_clock_ns() / 1000);
 }
 
 void service_stopping(void)

@@ -1,10 +1,10 @@
 /* warm.c - see warm.h: a hash table whose entries are also on a list by last use. */
 #include "warm.h"
+#include "topt_clock.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "topt_digest.h"
 
@@ -30,13 +30,6 @@ struct warm {
     int64_t most, bytes;
     struct entry *bucket[BUCKETS], *newest, *oldest;
 };
-
-static int64_t clock_s(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-    return ts.tv_sec;
-}
 
 int warm_create(int64_t bytes, struct warm **ret, struct topt_error *err)
 {
@@ -116,7 +109,7 @@ int warm_send(struct warm *w, const struct warm_key *key, unsigned long long epo
     int sent = 0;
     pthread_mutex_lock(&w->lock);
     struct entry *e = *place(w, key);
-    if (e && (e->epoch != epoch || clock_s() - e->born_s > LIVE_S)) {
+    if (e && (e->epoch != epoch || topt_clock_ms() / 1000 - e->born_s > LIVE_S)) {
         drop(w, e);
     } else if (e) {
         unlink_use(w, e);
@@ -140,7 +133,7 @@ void warm_keep(struct warm *w, const struct warm_key *key, unsigned long long ep
                         .response = takes,
                         .status = status,
                         .epoch = epoch,
-                        .born_s = clock_s(),
+                        .born_s = topt_clock_ms() / 1000,
                         .bytes = bytes + ENTRY_BYTES};
     pthread_mutex_lock(&w->lock);
     if (*place(w, key))

@@ -685,7 +685,7 @@ async function load() {
   if (!r.ok) throw new Refusal(r.status);
   const all = samples(await r.text());
   const sum = (name, only) => (all[name] || []).filter(([l]) => !only || Object.entries(only).every(([k, v]) => l[k] === v)).reduce((t, [, v]) => t + v, 0);
-  const hits = sum("topt_cache_hits_total") + sum("topt_request_seconds_count", { lane: "warm" }), searches = sum("topt_searches_total");
+  const hits = sum("topt_cache_hits_total"), searches = sum("topt_searches_total");
   const took = sum("topt_search_seconds_count"), free = sum("topt_store_free_bytes");
   $("server").hidden = false;
   $("load").replaceChildren(...facts([

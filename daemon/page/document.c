@@ -36,8 +36,8 @@ struct field {
 };
 
 static const struct field fields[] = {
-#define X(ID, name, KIND, LEAST, MOST, WHERE, KEY, INTO, DOORS, OPTION, ARG, OTHER,      \
-          VALUES, HELP)                                                                  \
+#define X(ID, name, KIND, LEAST, MOST, WHERE, KEY, DOORS, OPTION, ARG, OTHER, VALUES,    \
+          HELP)                                                                          \
     {#name, TOPT_FIELD_##KIND, LEAST, MOST, WHERE, DOORS, OPTION, ARG, OTHER, VALUES,    \
      HELP},
     TOPT_FIELDS(X)

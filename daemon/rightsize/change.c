@@ -1,5 +1,6 @@
 /* change.c - see change.h. */
 #include "change.h"
+#include "topt_clock.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -76,7 +77,7 @@ static int tell(const char *scontrol, const struct site_queued *j,
     const char *args[WORDS] = {
         scontrol, "update", id,   nodes,     tasks,
         each,     gres,     cpus, cpus_each, j->time_s == to->time_s ? NULL : time};
-    return site_tell(args, site_now_ms() + TELL_MS, err);
+    return site_tell(args, topt_clock_ms() + TELL_MS, err);
 }
 
 /* The job as it is now.  -1 where it can't be read, or is gone. */

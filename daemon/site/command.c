@@ -1,5 +1,6 @@
 /* command.c - see command.h. */
 #include "command.h"
+#include "topt_clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,19 +9,11 @@
 #include <spawn.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { OUTPUT_LIMIT = 64 << 20 };
 
 extern char **environ;
-
-int64_t site_now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* All that comes from 'fd' until 'deadline'. */
 static int drain(int fd, int64_t deadline, struct topt_text *out, struct topt_error *err)
@@ -28,7 +21,7 @@ static int drain(int fd, int64_t deadline, struct topt_text *out, struct topt_er
     char block[16384];
     for (;;) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
-        int64_t left = deadline - site_now_ms();
+        int64_t left = deadline - topt_clock_ms();
         int n = left > 0 ? poll(&p, 1, (int)left) : 0;
         if (n < 0 && errno == EINTR)
             continue;

@@ -18,7 +18,4 @@ int site_run(const char *const *args, int64_t deadline, struct topt_text *out,
 int site_tell(const char *const *args, int64_t deadline,
               struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Milliseconds of the monotonic clock. */
-int64_t site_now_ms(void);
-
 #endif

@@ -1,5 +1,6 @@
 /* scontrol.c - see scontrol.h. */
 #include "scontrol.h"
+#include "topt_clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +36,7 @@ int site_ask_accounts(const char *scontrol, int64_t ms, struct site_accounts *re
                       struct topt_error *err)
 {
     struct topt_text config = {0}, qos = {0}, assocs = {0}, users = {0};
-    int64_t deadline = site_now_ms() + ms;
+    int64_t deadline = topt_clock_ms() + ms;
     char sacctmgr[SITE_PATH];
     beside(scontrol, "sacctmgr", sacctmgr);
     *ret = (struct site_accounts){0};
@@ -62,7 +63,7 @@ static int ask(const char *program, const char *flag, int64_t ms, struct site_sl
     static const char *const what[] = {"partition", "node", "reservation", "config"};
     enum { WHAT = sizeof what / sizeof *what };
     struct topt_text text[WHAT] = {{0}};
-    int64_t deadline = site_now_ms() + ms;
+    int64_t deadline = topt_clock_ms() + ms;
     int rc = 0;
     for (int i = 0; !rc && i < WHAT; i++) {
         const char *const args[] = {program, i == 1 ? flag : "-o", "show", what[i], NULL};
@@ -94,7 +95,7 @@ int site_ask_use(const char *scontrol, int64_t ms, struct site_slurm *ret,
 static int ask_jobs(const char *program, const char *what, int64_t ms,
                     struct topt_text *ret, struct topt_error *err)
 {
-    int rc = show(program, what, site_now_ms() + ms, ret, err);
+    int rc = show(program, what, topt_clock_ms() + ms, ret, err);
     topt_text_put(ret, "", 0);
     return !rc && ret->oom ? topt_nomem(err, NULL) : rc;
 }

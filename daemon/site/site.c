@@ -1,5 +1,6 @@
 /* site.c - see site.h. */
 #include "site.h"
+#include "topt_clock.h"
 
 #include "command.h"
 #include "scontrol.h"
@@ -86,7 +87,7 @@ static void refresh(struct site *s, int64_t age_ms)
 {
     struct topt_error err = {0};
     struct site_slurm fresh;
-    int64_t now = site_now_ms();
+    int64_t now = topt_clock_ms();
     if (!s->scontrol || now - s->asked_ms < age_ms)
         return;
     s->asked_ms = now;
@@ -116,7 +117,7 @@ int site_look(struct site *s, const struct site_job *job, const char *hw,
               struct site_bound *ret, struct topt_error *err)
 {
     pthread_mutex_lock(&s->lock);
-    s->used_ms = site_now_ms();
+    s->used_ms = topt_clock_ms();
     refresh(s, SITE_KEEP_MS + 2 * SITE_ASK_MS); /* a tick comes before */
     int rc = site_bound(s->is_known ? &s->slurm : NULL, &s->map, job, hw, ret, err);
     pthread_mutex_unlock(&s->lock);
@@ -137,7 +138,7 @@ int site_look_elsewhere(struct site *s, const struct site_job *job, const char *
 int site_tick(struct site *s)
 {
     pthread_mutex_lock(&s->lock);
-    if (site_now_ms() - s->used_ms < USED_MS)
+    if (topt_clock_ms() - s->used_ms < USED_MS)
         refresh(s, SITE_KEEP_MS);
     int changed = s->has_changed;
     s->has_changed = 0;

@@ -6,6 +6,7 @@
  * writer is given back before the next try, so a foreign lock delays writes alone, each
  * by at most its own deadline. */
 #include "db.h"
+#include "topt_clock.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -95,34 +96,14 @@ void store_reader_end(struct store *s, struct conn *c)
     pthread_mutex_unlock(&s->pool);
 }
 
-static struct timespec in_ms(int ms)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_sec += ms / 1000;
-    t.tv_nsec += ms % 1000 * 1000000L;
-    if (t.tv_nsec >= 1000000000L) {
-        t.tv_sec++;
-        t.tv_nsec -= 1000000000L;
-    }
-    return t;
-}
-
-static int is_past(const struct timespec *end)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec > end->tv_sec ||
-           (now.tv_sec == end->tv_sec && now.tv_nsec >= end->tv_nsec);
-}
-
 /* 1 taken, 0 not in time. */
-static int take_writer(struct store *s, const struct timespec *end)
+static int take_writer(struct store *s, int64_t until_ms)
 {
+    const struct timespec end = topt_clock_timespec(until_ms);
     int rc = 0;
     pthread_mutex_lock(&s->write);
     while (s->writing && rc != ETIMEDOUT)
-        rc = pthread_cond_timedwait(&s->writer_back, &s->write, end);
+        rc = pthread_cond_timedwait(&s->writer_back, &s->write, &end);
     int free_now = !s->writing;
     s->writing = 1;
     pthread_mutex_unlock(&s->write);
@@ -169,9 +150,10 @@ static int begin(struct conn *c, enum durable durable, struct topt_error *err)
 struct conn *store_begin(struct store *s, enum durable durable, int wait_ms,
                          struct topt_error *err)
 {
-    const struct timespec end = in_ms(wait_ms), pause = {.tv_nsec = 10000000};
+    const struct timespec pause = {.tv_nsec = 10000000};
+    int64_t until_ms = topt_clock_ms() + wait_ms;
     for (;;) {
-        if (!take_writer(s, &end))
+        if (!take_writer(s, until_ms))
             break;
         int rc = begin(&s->writer, durable, err);
         if (rc == SQLITE_OK)
@@ -179,7 +161,7 @@ struct conn *store_begin(struct store *s, enum durable durable, int wait_ms,
         give_writer(s);
         if (rc != SQLITE_BUSY)
             return NULL;
-        if (is_past(&end))
+        if (topt_clock_ms() >= until_ms)
             break;
         nanosleep(&pause, NULL);
     }

@@ -11,6 +11,7 @@
  * One thread is the clock: it rings alarms (of jobs: demote, stop, kill; of notices: time
  * is up) and calls who wanted to be told, so that nobody is called twice or under a lock. */
 #include "jobs.h"
+#include "topt_clock.h"
 #include "heap.h"
 #include "topt_hash.h"
 
@@ -103,18 +104,6 @@ const char *job_state_name(enum job_state s)
     static const char *const names[] = {"queued", "running", "done", "failed",
                                         "canceled"};
     return names[s];
-}
-
-static int64_t clock_ms(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
-static struct timespec deadline(int64_t at_ms)
-{
-    return (struct timespec){.tv_sec = at_ms / 1000, .tv_nsec = at_ms % 1000 * 1000000};
 }
 
 static int ended(const struct job *job)
@@ -259,7 +248,7 @@ static void *run_clock(void *arg)
     pthread_mutex_lock(&j->lock);
     for (;;) {
         struct alarm *a = (struct alarm *)heap_first(&j->alarms);
-        int64_t now = clock_ms();
+        int64_t now = topt_clock_ms();
         if (!TAILQ_EMPTY(&j->due)) {
             call_one(j, TAILQ_FIRST(&j->due));
         } else if (a && a->at_ms <= now) {
@@ -267,7 +256,7 @@ static void *run_clock(void *arg)
         } else if (j->quit) {
             break;
         } else if (a && a->at_ms < NEVER) {
-            struct timespec until = deadline(a->at_ms);
+            struct timespec until = topt_clock_timespec(a->at_ms);
             pthread_cond_timedwait(&j->tick, &j->lock, &until);
         } else {
             pthread_cond_wait(&j->tick, &j->lock);
@@ -316,7 +305,7 @@ static void end_job(struct job *job, enum job_state state)
     struct jobs *j = job->owner;
     lanes_leave(j->lanes, &job->item);
     job->state = state;
-    job->ended_ms = clock_ms();
+    job->ended_ms = topt_clock_ms();
     set_alarm(j, &job->alarm, NEVER);
     remove_active(job);
     if (job->work.kind->trim)
@@ -337,7 +326,7 @@ static void conclude(struct job *job, int rc, struct topt_error *err)
         job->demoted = 0;
         job->state = JOB_QUEUED;
         job->progress = (struct job_progress){0};
-        lanes_demote(j->lanes, &job->item, 0, clock_ms());
+        lanes_demote(j->lanes, &job->item, 0, topt_clock_ms());
         pthread_cond_signal(&j->work);
         return;
     }
@@ -397,7 +386,7 @@ static void start_job(struct slot *slot, struct job *job)
     struct jobs *j = slot->owner;
     eventfd_t old;
     job->state = JOB_RUNNING;
-    job->started_ms = clock_ms();
+    job->started_ms = topt_clock_ms();
     job->slot = slot;
     job->budget_ms = j->config.demote_ms;
     if (lanes_slow(j->lanes, &job->item, job->started_ms))
@@ -601,7 +590,7 @@ int jobs_join(struct jobs *j, int64_t grace_ms)
 {
     struct timespec ts;
     clock_gettime(CLOCK_REALTIME, &ts); /* what pthread_timedjoin_np counts in */
-    ts = deadline(ts.tv_sec * 1000 + ts.tv_nsec / 1000000 + grace_ms);
+    ts = topt_clock_timespec(ts.tv_sec * 1000 + ts.tv_nsec / 1000000 + grace_ms);
     while (j->nslots) {
         if (pthread_timedjoin_np(j->slot[j->nslots - 1].thread, NULL, &ts))
             return -1;
@@ -668,7 +657,7 @@ static enum jobs_refusal enqueue(struct jobs *j, struct jobs_work *work, struct 
     job->owner = j;
     job->alarm.job = job;
     job->refs = 1;
-    job->submitted_ms = clock_ms();
+    job->submitted_ms = topt_clock_ms();
     job->item = (struct lanes_item){.uid = work->uid,
                                     .lane = work->lane,
                                     .cost = work->cost,
@@ -721,7 +710,7 @@ static void look(const struct job *job, struct job_status *ret)
                                .err = job->err,
                                .lane = job->item.lane,
                                .progress = job->progress};
-    ret->elapsed_ms = (ended(job) ? job->ended_ms : clock_ms()) - job->submitted_ms;
+    ret->elapsed_ms = (ended(job) ? job->ended_ms : topt_clock_ms()) - job->submitted_ms;
     if (job->state == JOB_QUEUED)
         ret->ahead = lanes_ahead(j->lanes, &job->item);
     if (j->stopping && !ended(job)) {
@@ -740,7 +729,7 @@ void job_status(struct job *job, struct job_status *ret)
 void job_wait(struct job *job, int64_t ms, struct job_status *ret)
 {
     struct jobs *j = job->owner;
-    struct timespec until = deadline(clock_ms() + ms);
+    struct timespec until = topt_clock_timespec(topt_clock_ms() + ms);
     pthread_mutex_lock(&j->lock);
     while (!ended(job) && !j->stopping && ms > 0)
         if (pthread_cond_timedwait(&j->change, &j->lock, &until) == ETIMEDOUT)
@@ -772,7 +761,7 @@ int job_try_notify(struct job *job, int64_t ms, void (*done)(void *ctx), void *c
     n->alarm.job = job;
     n->alarm.notice = n;
     pthread_mutex_lock(&j->lock);
-    int rc = add_alarm(j, &n->alarm, clock_ms() + (ms > 0 ? ms : 0));
+    int rc = add_alarm(j, &n->alarm, topt_clock_ms() + (ms > 0 ? ms : 0));
     if (rc == 0) {
         TAILQ_INSERT_TAIL(&job->notices, n, link);
         TAILQ_INSERT_HEAD(notices_of(j, ctx), n, bucket);

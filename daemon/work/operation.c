@@ -37,9 +37,9 @@ void operation_destroy(void *operation)
     struct operation *o = operation;
     if (!o)
         return;
-    char *const owned[] = {o->body,    o->name,          o->model_id,   o->model_name,
-                           o->model,   o->hw_id,         o->hw,         o->text,
-                           o->problem, o->found.plan_id, o->found.plan, o->found.doc};
+    char *const owned[] = {o->body,  o->name, o->model_id, o->model_name, o->model,
+                           o->hw_id, o->hw,   o->text,     o->problem};
+    store_answer_fini(&o->found);
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     free(o);
@@ -70,32 +70,25 @@ static int take_text(struct frame *f, char **ret, struct topt_error *err)
     return 0;
 }
 
-static int put_query(const struct query *q, struct frame *f, char source[POOL_SOURCE],
-                     struct topt_error *err)
+static int put_query(const struct topt_query *q, struct frame *f,
+                     char source[POOL_SOURCE], struct topt_error *err)
 {
     const char *field = "";
-    struct query named = *q;
+    struct topt_text text = {0};
+    struct topt_query named = *q;
     *named.name = '\0'; /* may be no UTF-8; the name travels on its own */
-    json_t *doc = query_pack(&named, &field, err);
-    snprintf(source, POOL_SOURCE, "%s", doc ? "" : field);
-    if (!doc)
-        return -1;
-    char *text = topt_json_text(doc, 0);
-    json_decref(doc);
-    frame_put_text(f, text);
-    int rc = text ? 0 : topt_nomem(err, NULL);
-    free(text);
+    int rc = topt_query_write(&named, TOPT_QUERY_WHOLE, &text, &field, err);
+    snprintf(source, POOL_SOURCE, "%s", field);
+    if (!rc)
+        frame_put_text(f, text.s);
+    topt_text_fini(&text);
     return rc;
 }
 
-static int take_query(struct frame *f, struct query *ret, struct topt_error *err)
+static int take_query(struct frame *f, struct topt_query *ret, struct topt_error *err)
 {
-    const char *source;
-    const char *text = frame_get_text(f);
-    json_t *doc = *text ? topt_json_parse(text, strlen(text), "the question", err) : NULL;
-    int rc = !*text ? 0 : doc ? query_unpack(doc, ret, &source, err) : -1;
-    json_decref(doc);
-    return rc;
+    const char *source, *text = frame_get_text(f);
+    return *text ? topt_query_read(text, ret, &source, err) : 0;
 }
 
 static void take_facts(struct frame *f, struct operation_facts *ret)
@@ -232,36 +225,32 @@ static int put_question(struct operation *o, const struct operation_limits *l,
     return 0;
 }
 
-static int take_answer(struct frame *f, struct operation_answer *ret,
+static int take_answer(struct frame *f, struct store_answer *ret, int *ret_searched,
                        struct topt_error *err)
 {
     ret->feasible = frame_get_int(f) != 0;
-    if (take_text(f, &ret->answer, err) == 0 && take_text(f, &ret->plan_id, err) == 0 &&
-        take_text(f, &ret->plan, err) == 0) {
-        ret->searched = frame_get_int(f) != 0;
-        ret->is_stopped = frame_get_int(f) != 0;
-        if (ret->answer)
-            return 0;
-        topt_fail(err, TOPT_ERR_INTERNAL, "the answer is empty");
-    }
-    drop(&ret->answer);
-    drop(&ret->plan_id);
-    drop(&ret->plan);
-    return -1;
+    if (take_text(f, &ret->doc, err) < 0 || take_text(f, &ret->plan_id, err) < 0 ||
+        take_text(f, &ret->plan, err) < 0)
+        return -1;
+    *ret_searched = frame_get_int(f) != 0;
+    ret->is_partial = frame_get_int(f) != 0;
+    return ret->doc ? 0 : topt_fail(err, TOPT_ERR_INTERNAL, "the answer is empty");
 }
 
 int operation_search(struct pool *p, const struct job_run *run, struct operation *o,
-                     const struct operation_limits *limits, struct operation_answer *ret,
-                     struct topt_error *err)
+                     const struct operation_limits *limits, struct store_answer *ret,
+                     int *ret_searched, struct topt_error *err)
 {
     struct frame request = {0}, reply = {0};
-    *ret = (struct operation_answer){0};
+    *ret = (struct store_answer){0};
     int rc = put_question(o, limits, &request, err);
     if (rc == 0)
         rc = exchange(p, run, o, &request, &reply, err);
     frame_fini(&request);
     if (rc == 0)
-        rc = take_answer(&reply, ret, err);
+        rc = take_answer(&reply, ret, ret_searched, err);
+    if (rc < 0)
+        store_answer_fini(ret);
     frame_fini(&reply);
     return rc;
 }

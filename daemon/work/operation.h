@@ -9,7 +9,8 @@
 #include <stddef.h>
 
 #include "pool.h"
-#include "query.h"
+#include "store.h"
+#include "topt_query.h"
 
 enum operation_kind {
     OPERATION_READ, /* a body: find the model in it, and the question where it is one; check it */
@@ -17,14 +18,6 @@ enum operation_kind {
     OPERATION_FACTS,   /* count a model's parameters, operators, FLOPs */
     OPERATION_PROFILE, /* check a hardware profile, in its normal form */
     OPERATION_PLAN     /* search */
-};
-
-/* An answer that the store could not take; 'doc' NULL where it did.  Owned. */
-struct found {
-    int is_pinned, feasible; /* pinned: its plan is stored */
-    int is_partial;          /* time was up */
-    char *plan_id, *plan, *doc;
-    int64_t search_ns;
 };
 
 struct operation_facts {
@@ -43,7 +36,7 @@ struct operation {
     char *name;
     /* The question: READ finds it where 'is_question', else it is checked there, and its batch and
      * seq are taken for files that need them; PLAN answers it. */
-    struct query query;
+    struct topt_query query;
     int has_query; /* READ of a file: there is a question beside it */
     /* READ finds the model; FACTS and PLAN are given it.  READ of a question without a model
      * leaves them NULL. */
@@ -58,7 +51,9 @@ struct operation {
     /* FACTS, and READ where 'wants_facts', find them. */
     int wants_facts;
     struct operation_facts facts;
-    struct found found; /* PLAN */
+    /* PLAN: the answer that the store could not take, and whether its plan is stored; .doc NULL where it did. */
+    struct store_answer found;
+    int is_pinned;
     char source
         [POOL_SOURCE]; /* what of the request an error is about; "" where it says nothing */
 };
@@ -79,17 +74,10 @@ struct operation_limits {
     int threads;
     int64_t max_table_bytes; /* where the question says nothing */
 };
-struct operation_answer {
-    int feasible;
-    char *answer;         /* without the plan; owned, as those below */
-    char *plan_id, *plan; /* NULL: none */
-    int searched;         /* else the worker's memo had all */
-    int is_stopped;       /* time was up: more time may find better */
-};
-/* A PLAN. */
+/* A PLAN.  '*ret_searched': else the worker's memo had all. */
 int operation_search(struct pool *p, const struct job_run *run, struct operation *o,
-                     const struct operation_limits *limits, struct operation_answer *ret,
-                     struct topt_error *err) TOPT_MUST_CHECK;
+                     const struct operation_limits *limits, struct store_answer *ret,
+                     int *ret_searched, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The profiles that come with the program, asked for once at the start. */
 struct shipped {

@@ -1,5 +1,6 @@
 /* pool.c - asking worker processes, and replacing those that fail. */
 #include "pool.h"
+#include "topt_clock.h"
 #include "process.h"
 #include "topt_log.h"
 #include "topt_text.h"
@@ -13,7 +14,6 @@
 #include <sys/eventfd.h>
 #include <sys/sysinfo.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -47,13 +47,6 @@ struct call {
     int seen;        /* orders that were passed on */
     int64_t kill_ms; /* when patience ends; 0: not at all */
 };
-
-static int64_t clock_ms(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 int pool_create(const struct pool_config *config, struct pool **ret,
                 struct topt_error *err)
@@ -113,10 +106,10 @@ static int follow(struct call *c)
     if (fresh & ORDER_BRIEF)
         tell(c, FRAME_BRIEF);
     if (fresh & ORDER_CANCEL) {
-        c->kill_ms = clock_ms() + (is_reserved(c) ? CANCEL_SUBMIT_MS : CANCEL_MS);
+        c->kill_ms = topt_clock_ms() + (is_reserved(c) ? CANCEL_SUBMIT_MS : CANCEL_MS);
         tell(c, FRAME_CANCEL);
     }
-    return now & ORDER_KILL || (c->kill_ms && clock_ms() >= c->kill_ms);
+    return now & ORDER_KILL || (c->kill_ms && topt_clock_ms() >= c->kill_ms);
 }
 
 /* Wait for the process, an order, or the end of patience. */
@@ -127,7 +120,7 @@ static void await(const struct call *c, short events, int64_t until_ms)
     struct pollfd fds[2] = {
         {.fd = c->slot->process.pid ? c->slot->process.fd : -1, .events = events},
         {.fd = wake, .events = POLLIN}};
-    int64_t left = until_ms ? until_ms - clock_ms() : -1;
+    int64_t left = until_ms ? until_ms - topt_clock_ms() : -1;
     if (until_ms && left < 0)
         left = 0;
     if (poll(fds, 2, left > INT_MAX ? INT_MAX : (int)left) > 0 && fds[1].revents)
@@ -143,7 +136,7 @@ static void count_failure(struct pool_slot *s)
     s->failures++;
     for (int i = 3; i < s->failures && rest < BACKOFF_MOST_MS; i++)
         rest *= 2;
-    s->rest_ms = s->failures < 3 ? 0 : clock_ms() + rest;
+    s->rest_ms = s->failures < 3 ? 0 : topt_clock_ms() + rest;
 }
 
 static int start(struct call *c, struct topt_error *err)
@@ -172,7 +165,7 @@ static int have_process(struct call *c, struct topt_error *err)
         process_how(status, how, sizeof how);
         topt_log(TOPT_LOG_WARN, "pool: an idle worker process %s", how);
     }
-    while (!s->process.pid && s->rest_ms > clock_ms()) {
+    while (!s->process.pid && s->rest_ms > topt_clock_ms()) {
         if (orders(c) & (ORDER_CANCEL | ORDER_KILL))
             return canceled(err);
         await(c, 0, s->rest_ms);
@@ -273,7 +266,7 @@ static int send_request(struct call *c, struct topt_error *err)
         if (rc < 0)
             return died(c, err);
         if (orders(c) & (ORDER_CANCEL | ORDER_KILL) ||
-            (c->kill_ms && clock_ms() > c->kill_ms))
+            (c->kill_ms && topt_clock_ms() > c->kill_ms))
             return kill_it(c, err);
         await(c, POLLOUT, c->kill_ms);
     }
@@ -357,7 +350,7 @@ int pool_ask_first(struct pool *p, struct frame *request, struct frame *reply,
                      .slot = &p->slot[0],
                      .request = request,
                      .reply = reply,
-                     .kill_ms = clock_ms() + FIRST_MS};
+                     .kill_ms = topt_clock_ms() + FIRST_MS};
     int status, rc = ask(&c, source, err);
     process_end(&c.slot->process, &status); /* it would die with this thread */
     return rc;

@@ -9,6 +9,7 @@
  * A live task holds an interest in its job, the others a bare reference.  Each live task has one
  * notice at its job, which is its timer, too. */
 #include "task_table.h"
+#include "topt_clock.h"
 #include "topt_hash.h"
 
 #include <pthread.h>
@@ -16,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
 enum { BUCKETS = 1024 };
 enum task_state { LIVE, ENDED, LOST, CANCELED };
@@ -52,13 +52,6 @@ struct tasks {
     struct owner *owners[BUCKETS];
     struct task_list ended;
 };
-
-static int64_t clock_ms(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 int tasks_create(const struct tasks_config *config, struct tasks **ret,
                  struct topt_error *err)
@@ -133,7 +126,7 @@ static void unref(struct task *k)
 static void set_ended(struct task *k, enum task_state state)
 {
     k->state = state;
-    k->ended_ms = clock_ms();
+    k->ended_ms = topt_clock_ms();
     TAILQ_INSERT_TAIL(&k->owner->ended, k, mine);
     TAILQ_INSERT_TAIL(&k->all->ended, k, everyones);
 }
@@ -184,7 +177,7 @@ static int watch(struct task *k, int64_t ms, struct topt_error *err)
 static void look_after(struct task *k)
 {
     struct job_status st;
-    int64_t left = k->asked_until_ms + k->all->config.unpolled_ms - clock_ms();
+    int64_t left = k->asked_until_ms + k->all->config.unpolled_ms - topt_clock_ms();
     job_status(k->job, &st);
     if (st.state >= JOB_DONE)
         set_ended(k, ENDED);
@@ -237,7 +230,7 @@ static enum jobs_refusal add(struct tasks *t, struct owner *o, struct task *k,
     k->owner = o;
     k->job = job;
     k->refs = 1;
-    k->asked_until_ms = clock_ms();
+    k->asked_until_ms = topt_clock_ms();
     if (watch(k, t->config.unpolled_ms, err) < 0)
         return JOBS_NOMEM;
     k->next = *at;
@@ -293,7 +286,7 @@ struct job *task_find(struct tasks *t, int64_t uid, const char *id, int64_t wait
     pthread_mutex_lock(&t->lock);
     struct task *k = find(t, uid, id);
     if (k) {
-        k->asked_until_ms = clock_ms() + wait_ms;
+        k->asked_until_ms = topt_clock_ms() + wait_ms;
         if (k->state == LOST && job_rejoin(k->job) == 0)
             take_up(k, wait_ms);
         *ret_canceled = k->state == CANCELED;
@@ -368,7 +361,7 @@ struct task_line *tasks_list(struct tasks *t, int64_t uid, int *ret_n)
 void tasks_tick(struct tasks *t)
 {
     struct task *k;
-    int64_t before = clock_ms() - t->config.keep_ms;
+    int64_t before = topt_clock_ms() - t->config.keep_ms;
     pthread_mutex_lock(&t->lock);
     while ((k = TAILQ_FIRST(&t->ended)) && k->ended_ms <= before)
         forget(k);

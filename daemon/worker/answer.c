@@ -10,41 +10,31 @@
 
 /* ---- reading ----------------------------------------------------------------------- */
 
-static int no_memory(struct topt_error *err)
-{
-    return topt_nomem(err, NULL);
-}
-
 /* The question of a request, checked; "" is none. */
-static int take_query(struct frame *f, struct query *ret, const char **ret_source,
+static int take_query(struct frame *f, struct topt_query *ret, const char **ret_source,
                       struct topt_error *err)
 {
     const char *text = frame_get_text(f);
-    *ret = (struct query){.wait_ms = -1};
+    *ret = (struct topt_query){.wait_ms = -1};
     if (!*text)
         return 0;
-    json_t *doc = topt_json_parse(text, strlen(text), "the question", err);
-    int rc = doc ? query_unpack(doc, ret, ret_source, err) : -1;
-    json_decref(doc);
-    return rc ? rc : planner_check_query(ret, ret_source, err);
+    return topt_query_read(text, ret, ret_source, err) < 0
+               ? -1
+               : planner_check_query(ret, ret_source, err);
 }
 
 /* The question that was found, checked. */
-static int put_query(struct query *q, struct frame *reply, const char **ret_source,
+static int put_query(struct topt_query *q, struct frame *reply, const char **ret_source,
                      struct topt_error *err)
 {
-    if (planner_check_query(q, ret_source, err) < 0)
-        return -1;
+    struct topt_text text = {0};
     *q->name = '\0'; /* the model's name says it, in UTF-8 */
-    json_t *doc = query_pack(q, ret_source, err);
-    if (!doc)
-        return -1;
-    char *text = topt_json_text(doc, 0);
-    json_decref(doc);
-    frame_put_text(reply, text);
-    int rc = text ? 0 : no_memory(err);
-    free(text);
-    return rc;
+    int rc = planner_check_query(q, ret_source, err) ||
+             topt_query_write(q, TOPT_QUERY_WHOLE, &text, ret_source, err);
+    if (!rc)
+        frame_put_text(reply, text.s);
+    topt_text_fini(&text);
+    return rc ? -1 : 0;
 }
 
 static int put_model(const json_t *doc, const char *given, struct frame *reply,
@@ -56,7 +46,7 @@ static int put_model(const json_t *doc, const char *given, struct frame *reply,
         return topt_fail(err, TOPT_ERR_INVAL, "the model must be an object");
     char *text = canonical(doc, 'm', id);
     if (!text)
-        return no_memory(err);
+        return topt_nomem(err, NULL);
     model_name(doc, given, name);
     frame_put_text(reply, id);
     frame_put_text(reply, name);
@@ -69,10 +59,10 @@ static int put_model(const json_t *doc, const char *given, struct frame *reply,
 static int take_question(const json_t *doc, struct frame *reply, const char **ret_source,
                          struct topt_error *err)
 {
-    struct query q;
+    struct topt_query q;
     char name[sizeof q.name];
     const json_t *model = json_object_get(doc, "model");
-    if (query_from_json(QUERY_PLAN, doc, &q, ret_source, err) < 0)
+    if (topt_query_from_json(TOPT_QUERY_PLAN, doc, &q, ret_source, err) < 0)
         return -1;
     if (!model == !*q.model_id) {
         *ret_source = "model";
@@ -103,8 +93,8 @@ static int read_question(const char *body, size_t len, struct frame *reply,
 
 /* The model's file, of so many samples and positions. */
 static int read_file(const char *body, size_t len, const char *name,
-                     const struct query *q, struct frame *reply, const char **ret_source,
-                     struct topt_error *err)
+                     const struct topt_query *q, struct frame *reply,
+                     const char **ret_source, struct topt_error *err)
 {
     json_t *doc = parse_model(body, len, *name ? name : "the model", q->batch, q->seq,
                               ret_source, err);
@@ -119,7 +109,7 @@ static int read_file(const char *body, size_t len, const char *name,
 static int do_read(struct frame *request, struct frame *reply, const char **ret_source,
                    struct topt_error *err)
 {
-    struct query q;
+    struct topt_query q;
     size_t len = 0;
     int is_question = frame_get_int(request) != 0;
     if (take_query(request, &q, ret_source, err) < 0)
@@ -134,7 +124,7 @@ static int do_read(struct frame *request, struct frame *reply, const char **ret_
 static int do_check(struct frame *request, const char **ret_source,
                     struct topt_error *err)
 {
-    struct query q;
+    struct topt_query q;
     return take_query(request, &q, ret_source, err);
 }
 
@@ -163,7 +153,7 @@ static int put_hw(const json_t *doc, struct frame *reply, const char **ret_sourc
     char id[TOPT_ID];
     const char *name = json_string_value(json_object_get(doc, "name"));
     *ret_source = "name";
-    if (!name || !query_is_name(name, 79))
+    if (!name || !topt_is_name(name, 79))
         return topt_fail(err, TOPT_ERR_INVAL,
                          "name must be 1..79 letters, digits and \"._-\"");
     char *text = canonical(doc, 'h', id);
@@ -230,13 +220,13 @@ static json_t *slurm_flags(const json_t *found)
 }
 
 /* Split the solver's answer into what the store keeps. */
-static int put_answer(const struct query *q, const struct planner_question *pq,
+static int put_answer(const struct topt_query *q, const struct planner_question *pq,
                       json_t *found, struct frame *reply, struct topt_error *err)
 {
     char id[TOPT_ID] = "", *plan_text = NULL;
     int feasible =
-        q->kind != QUERY_PLAN || json_is_true(json_object_get(found, "feasible"));
-    if (q->kind == QUERY_PLAN && feasible) {
+        q->kind != TOPT_QUERY_PLAN || json_is_true(json_object_get(found, "feasible"));
+    if (q->kind == TOPT_QUERY_PLAN && feasible) {
         const json_t *plan = json_object_get(found, "plan");
         if (!plan)
             return topt_fail(err, TOPT_ERR_INTERNAL, "the answer holds no plan");
@@ -264,7 +254,7 @@ static int put_answer(const struct query *q, const struct planner_question *pq,
 static int do_plan(struct planner *planner, struct frame *request, struct watch *w,
                    struct frame *reply, const char **ret_source, struct topt_error *err)
 {
-    struct query q;
+    struct topt_query q;
     json_t *found = NULL;
     int searched = 1, stopped = 0;
     if (take_query(request, &q, ret_source, err) < 0)

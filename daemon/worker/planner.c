@@ -97,42 +97,12 @@ json_t *planner_model_document(const char *bytes, size_t len, const char *what,
     return doc;
 }
 
-static const char *said(const char *word)
-{
-    return *word ? word : NULL;
-}
-
-/* What the table of fields says of a query that goes into a request: words, and members of the
- * same name. */
-#define FILL_WORD(value)         said(value)
-#define FILL_LIST(value)         said(value)
-#define FILL_LABEL(value)        said(value)
-#define FILL_INT(value)          (value)
-#define FILL_BATCH(value)        (value)
-#define FILL_BOOL(value)         (value)
-#define INTO_WORDS(name, KIND)   w.name = FILL_##KIND(q->name);
-#define INTO_BATCH(name, KIND)   w.name = FILL_##KIND(q->name);
-#define INTO_REQUEST(name, KIND) r->name = q->name;
-#define INTO_OTHER(name, KIND)
-#define FILL(ID, name, KIND, LEAST, MOST, WHERE, KEY, INTO, ...) INTO_##INTO(name, KIND)
-/* 'r' borrows the words of 'q'. */
-static int fill_words(const struct query *q, struct topt_request *r,
-                      const char **ret_source, struct topt_error *err)
-{
-    struct topt_words w = {0};
-    TOPT_FIELDS(FILL)
-    if (q->kind != QUERY_PLAN)
-        w.mode = "profiling";
-    r->counts = TOPT_COUNTS_WHOLE;
-    return topt_request_read(&w, r, ret_source, err);
-}
-
-int planner_check_query(const struct query *q, const char **ret_source,
+int planner_check_query(const struct topt_query *q, const char **ret_source,
                         struct topt_error *err)
 {
     struct topt_request r;
     topt_request_init(&r);
-    return fill_words(q, &r, ret_source, err);
+    return topt_request_read(q, &r, ret_source, err);
 }
 
 int planner_check_hw(const json_t *doc, json_t **ret_doc, struct topt_error *err)
@@ -179,21 +149,15 @@ static int fill_request(const struct planner_question *q, const struct topt_mode
                         const struct topt_hw *hw, struct topt_request *r,
                         struct topt_error *err)
 {
-    const struct query *x = q->query;
+    const struct topt_query *x = q->query;
     const char *source;
     topt_request_init(r);
-    if (fill_words(x, r, &source, err) < 0)
+    r->counts = TOPT_COUNTS_WHOLE;
+    if (topt_request_read(x, r, &source, err) < 0)
         return -1;
     r->model = m;
     r->hw = hw;
-    if (r->mode == TOPT_PROFILING && x->kind == QUERY_CURVE) {
-        r->gpu_list = x->ngpus ? x->gpus : NULL;
-        r->ngpu_list = x->ngpus;
-    } else if (x->ngpus) {
-        r->gpus = x->gpus[0];
-    }
-    r->memory_limit = x->memory_bytes;
-    if (q->memory_mill > 1000 && x->kind != QUERY_FRONTIER)
+    if (q->memory_mill > 1000 && x->kind != TOPT_QUERY_FRONTIER)
         r->memory_limit = scaled_limit(q, hw);
     r->threads = q->threads;
     if (!x->max_table_bytes)
@@ -241,10 +205,10 @@ static int ask(struct planner *p, const struct planner_question *q,
     struct topt_request at = *r;
     struct topt_hw *none;
     switch (q->query->kind) {
-    case QUERY_PLAN:
-    case QUERY_CURVE:
+    case TOPT_QUERY_PLAN:
+    case TOPT_QUERY_CURVE:
         return plan(p, q, r, ret, err);
-    case QUERY_FRONTIER:
+    case TOPT_QUERY_FRONTIER:
         at.mode = TOPT_MINI_TIME;
         if (topt_groups_profile(&at, 1, &at.hw, &none, err))
             return -1;
@@ -288,7 +252,7 @@ static const struct topt_hw *find_hw(struct planner *p, const struct planner_que
 static const struct topt_model *
 find_model(struct planner *p, const struct planner_question *q, struct topt_error *err)
 {
-    const struct query *x = q->query;
+    const struct topt_query *x = q->query;
     struct topt_text key = {0};
     struct topt_model *m = NULL;
     topt_text_add(&key, "%s %lld %lld %s %s", q->model_id, (long long)x->batch,
@@ -297,7 +261,7 @@ find_model(struct planner *p, const struct planner_question *q, struct topt_erro
         topt_text_fini(&key);
         return m;
     }
-    m = import(q->model, q->what, x->batch, x->seq, said(x->train), err);
+    m = import(q->model, q->what, x->batch, x->seq, *x->train ? x->train : NULL, err);
     if (m && (key.oom || kept_add(&p->models, key.s, m) < 0)) {
         if (key.oom)
             topt_model_destroy(m);

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "query.h"
+#include "topt_query.h"
 #include "topt_digest.h"
 #include "topt_error.h"
 #include "topt_progress.h"
@@ -34,7 +34,7 @@ json_t *planner_model_document(const char *bytes, size_t len, const char *what,
                                struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Are the words of a query ones the solver knows? */
-int planner_check_query(const struct query *q, const char **ret_source,
+int planner_check_query(const struct topt_query *q, const char **ret_source,
                         struct topt_error *err) TOPT_MUST_CHECK;
 
 /* A profile document, checked.  'ret_doc' gets its normal form (new). */
@@ -49,7 +49,7 @@ int planner_hw_get(const char *name, json_t **ret_doc,
 struct planner_question {
     const char *model_id, *model, *what; /* document, and its name in messages */
     const char *hw_id, *hw;              /* topt-hw/1 document */
-    const struct query *query;
+    const struct topt_query *query;
     int threads;
     int64_t max_table_bytes; /* where the query says nothing */
     int64_t

@@ -6,13 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-int64_t topt_run_now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 void topt_run_note(const struct topt_run *r, const char *fmt, ...)
 {
     va_list ap;

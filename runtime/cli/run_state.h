@@ -53,7 +53,6 @@ struct topt_run {
     struct topt_run_report report;
 };
 
-int64_t topt_run_now_ns(void);
 /* A line for people on rank 0, where it matters to them. */
 void topt_run_note(const struct topt_run *r, const char *fmt, ...) TOPT_PRINTF(2, 3);
 /* A line "VmHWM:  123 kB" of /proc/self/status, in bytes; 0 where there is none. */

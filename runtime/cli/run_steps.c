@@ -3,6 +3,7 @@
  * After each step the ranks tell each other whether one was told to end, so that all end
  * after the same step. */
 #include "run_steps.h"
+#include "topt_clock.h"
 #include "metrics.h"
 #include "rank.h"
 #include "run_outputs.h"
@@ -34,7 +35,7 @@ static void listen_to_signals(void)
 static void progress(struct topt_run *r, int last)
 {
     int tty = isatty(STDERR_FILENO);
-    int64_t t = topt_run_now_ns(), every = tty ? 100000000 : 5000000000;
+    int64_t t = topt_clock_ns(), every = tty ? 100000000 : 5000000000;
     char took[32];
     if (r->comm->rank || r->args.quiet || t - r->shown_ns < (tty && last ? 0 : every))
         return;
@@ -90,7 +91,7 @@ static int ask_all(struct topt_run *r, int64_t doing, struct word *ret,
 /* What the steps wait for. */
 static void count_save(struct topt_run *r, int64_t since)
 {
-    r->report.save_ns += topt_run_now_ns() - since;
+    r->report.save_ns += topt_clock_ns() - since;
 }
 
 static int begin_save(struct topt_run *r, struct topt_error *err)
@@ -160,13 +161,13 @@ static int evaluate(struct topt_run *r, double *ret, struct topt_error *err)
 
 static int one_step(struct topt_run *r, struct topt_error *err)
 {
-    int64_t i = r->steps, before = topt_run_now_ns();
+    int64_t i = r->steps, before = topt_clock_ns();
     if (topt_session_step(r->session, &r->loss[i], err))
         end_all(r, err);
     const double *heard = topt_session_heard(r->session);
     struct word w = {.end = heard[0] > 0, .writing = heard[1] > 0};
     topt_run_at(topt_guard_place(r->guard), r->first + i + 1, TOPT_DOING_BETWEEN, 0);
-    r->step_ns[i] = topt_run_now_ns() - before;
+    r->step_ns[i] = topt_clock_ns() - before;
     if (!isfinite(r->loss[i]) && !i && r->first) /* of any rate */
         return topt_fail(err, TOPT_ERR_INVAL,
                          "the loss is not a number in the first step after the "
@@ -192,7 +193,7 @@ static int one_step(struct topt_run *r, struct topt_error *err)
     int failed = r->metrics && topt_metrics_step(r->metrics, r, eval, err);
     if (r->args.metrics && topt_comm_agree(r->host, failed, err))
         return -1;
-    before = topt_run_now_ns();
+    before = topt_clock_ns();
     int rc = save_between(r, &w, err);
     count_save(r, before);
     return rc;
@@ -202,11 +203,11 @@ int topt_run_steps(struct topt_run *r, struct topt_error *err)
 {
     int rc = 0;
     listen_to_signals();
-    r->shown_ns = topt_run_now_ns();
+    r->shown_ns = topt_clock_ns();
     topt_guard_look(r->guard, 1);
     while (!rc && !r->stopped && r->first + r->steps < r->args.steps)
         rc = one_step(r, err);
-    int64_t before = topt_run_now_ns();
+    int64_t before = topt_clock_ns();
     if (!rc)
         rc = save_last(r, err);
     count_save(r, before);

@@ -1,24 +1,17 @@
 /* admit.c - the first words on a connection between ranks. */
 #include "admit.h"
+#include "topt_clock.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <time.h>
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 static int pass(int fd, void *data, size_t bytes, int out, int64_t until)
 {
     char *p = data;
     while (bytes) {
         struct pollfd w = {.fd = fd, .events = out ? POLLOUT : POLLIN};
-        int64_t left = until - now_ms();
+        int64_t left = until - topt_clock_ms();
         if (left <= 0 || poll(&w, 1, (int)left) <= 0)
             return -1;
         ssize_t n = out ? send(fd, p, bytes, MSG_NOSIGNAL | MSG_DONTWAIT)

@@ -8,6 +8,7 @@
  * blocks only is made of grouped calls where blocks differ.  What is in the hosts'
  * memory (losses, texts, failures) goes by the control communicator. */
 #include "cuda.h"
+#include "topt_clock.h"
 #include "nccl_api.h"
 
 #include <dlfcn.h>
@@ -60,15 +61,13 @@ static int settled(const struct nccl_api *api, ncclComm_t comm, ncclResult_t rc,
                    const char *what, struct topt_error *err)
 {
     const struct timespec pause = {0, 200000};
-    struct timespec start, now;
-    clock_gettime(CLOCK_MONOTONIC, &start);
+    int64_t until_ms = topt_clock_ms() + PATIENCE_S * 1000;
     while (rc == ncclInProgress) {
         ncclResult_t state = ncclSuccess;
         if (check(api, api->CommGetAsyncError(comm, &state), what, err))
             return -1;
         rc = state;
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        if (rc == ncclInProgress && now.tv_sec - start.tv_sec > PATIENCE_S)
+        if (rc == ncclInProgress && topt_clock_ms() > until_ms)
             return topt_fail(err, TOPT_ERR_DEVICE,
                              "%s: still not done after %d seconds: is a rank missing?",
                              what, (int)PATIENCE_S);

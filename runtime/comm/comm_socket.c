@@ -6,6 +6,7 @@
  * device's own communicator (ids, losses, failures), and for runs of a few ranks where
  * there is no MPI. */
 #include "topt_comm.h"
+#include "topt_clock.h"
 #include "admit.h"
 
 #include <arpa/inet.h>
@@ -493,13 +494,6 @@ static int failed(const char *what, struct topt_error *err)
                      strerror(errno));
 }
 
-static int64_t soon_ms(int seconds)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return ((int64_t)t.tv_sec + seconds) * 1000 + t.tv_nsec / 1000000;
-}
-
 /* Those who connect show that they know the secret and say their rank; strangers are
  * sent away. */
 static int accept_all(struct topt_comm *c, int listener, struct topt_error *err)
@@ -515,7 +509,7 @@ static int accept_all(struct topt_comm *c, int listener, struct topt_error *err)
                              getenv("TOPT_RENDEZVOUS"), strangers);
         if (fd < 0)
             return failed("waiting for other ranks", err);
-        int rank = topt_admit(fd, &s->secret, c->size, soon_ms(2));
+        int rank = topt_admit(fd, &s->secret, c->size, topt_clock_ms() + 2000);
         if (rank < 0) {
             strangers++;
             close(fd);
@@ -577,7 +571,8 @@ static int connect_to(struct topt_comm *c, const struct addrinfo *a,
             return failed("socket", err);
         if (connect(fd, a->ai_addr, a->ai_addrlen) == 0) {
             star_of(c)->fd[0] = fd;
-            if (topt_present(fd, &star_of(c)->secret, c->rank, soon_ms(CONNECT_SECONDS)))
+            if (topt_present(fd, &star_of(c)->secret, c->rank,
+                             topt_clock_ms() + CONNECT_SECONDS * 1000))
                 return topt_fail(
                     err, TOPT_ERR_INVAL,
                     "rank 0 at %s has another TOPT_SECRET, another number of "

@@ -4,6 +4,7 @@
  * each buffer.  Nothing here knows operators: a KERNEL is handed to the device with
  * its local extents, a LOAD to the feed. */
 #include "buckets.h"
+#include "topt_clock.h"
 #include "clip.h"
 #include "exchange.h"
 #include "init.h"
@@ -14,7 +15,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 double topt_default_lr(enum topt_optimizer o)
 {
@@ -355,13 +355,6 @@ static int do_norm(struct topt_session *s, const struct topt_instr *norm,
     return 0;
 }
 
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static void account(struct topt_session_times *t, const struct topt_instr *i, int64_t ns)
 {
     switch (i->kind) {
@@ -453,7 +446,7 @@ static int run_part(struct topt_session *s, int from, int to, enum part part,
     /* gradients are whole from the last micro-batch on */
     int behind = s->overlaps && part == ALL && from >= s->p->micro_begin &&
                  to == s->p->micro_end && s->micro + 1 == s->p->settings.micro_batches;
-    int64_t before = now_ns();
+    int64_t before = topt_clock_ns();
     for (int i = from; i < to; i++) {
         const struct topt_instr *instr = &s->p->instr[i];
         if (left_out(s, i, part))
@@ -464,7 +457,7 @@ static int run_part(struct topt_session *s, int from, int to, enum part part,
         instr = count_joined(s, &i);
         if (behind && topt_buckets_behind(s, i, err))
             return topt_wrap(err, "instruction %d", i);
-        int64_t after = now_ns();
+        int64_t after = topt_clock_ns();
         account(&s->times, instr, after - before);
         before = after;
     }

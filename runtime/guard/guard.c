@@ -1,5 +1,6 @@
 /* guard.c - the thread that sees ranks end, stop or stand still, and what it does then. */
 #include "topt_guard.h"
+#include "topt_clock.h"
 #include "link.h"
 
 #include <poll.h>
@@ -40,13 +41,6 @@ struct topt_guard {
     struct topt_error failure; /* before 'failing' is set */
     int64_t turn_ms, told_ms, trouble_ms;
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 static void sleep_ms(int64_t ms)
 {
@@ -90,7 +84,7 @@ static _Noreturn void abort_all(struct topt_guard *g, enum topt_err code)
     struct topt_guard_frame end = {.word = TOPT_GUARD_END, .code = (int32_t)code};
     for (int r = 1; r < g->comm->size && !g->comm->rank && g->connected; r++)
         topt_guard_put(&g->link[r], &end);
-    end_silent(g, now_ms());
+    end_silent(g, topt_clock_ms());
     sleep_ms(100); /* what was sent arrives before this end of it closes */
     fflush(NULL);
     signal(SIGALRM, SIG_DFL);
@@ -387,7 +381,7 @@ static void tell_failure(struct topt_guard *g)
     if (own->failed)
         return;
     snprintf(f.text, sizeof f.text, "%s", g->failure.text);
-    hear(g, g->comm->rank, &f, now_ms());
+    hear(g, g->comm->rank, &f, topt_clock_ms());
     if (!g->connected)
         speak_of_failure(g, g->comm->rank);
     if (g->comm->rank)
@@ -407,7 +401,7 @@ static void forgive(struct topt_guard *g, int64_t now)
 
 static void turn(struct topt_guard *g)
 {
-    int64_t now = now_ms();
+    int64_t now = topt_clock_ms();
     struct topt_guard_frame own = own_place(g);
     forgive(g, now);
     note(&g->seen[g->comm->rank], &own, now);
@@ -492,7 +486,7 @@ static struct topt_guard *create(struct topt_comm *comm,
 static int start_thread(struct topt_guard *g, struct topt_error *err)
 {
     sigset_t all, before;
-    int64_t now = now_ms();
+    int64_t now = topt_clock_ms();
     for (int r = 0; r < g->comm->size; r++) {
         g->seen[r].heard_ms = g->seen[r].moved_ms = now;
         g->seen[r].last.instr = TOPT_DOING_START;

@@ -1,5 +1,6 @@
 /* link.c - the connections between the guard's threads. */
 #include "link.h"
+#include "topt_clock.h"
 #include "admit.h"
 
 #include <arpa/inet.h>
@@ -13,7 +14,6 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MAGIC = 0x746f7047, ADDRESSES = 8, CONNECT_MS = 3000, MEET_MS = 20000 };
@@ -25,13 +25,6 @@ struct meeting {
     in_addr_t address[ADDRESSES];
     in_port_t port;
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* ---- frames ------------------------------------------------------------------------ */
 
@@ -45,11 +38,11 @@ void topt_guard_close(struct topt_guard_link *l)
 void topt_guard_finish(struct topt_guard_link *l)
 {
     char rest[4096];
-    int64_t until = now_ms() + 2000;
+    int64_t until = topt_clock_ms() + 2000;
     struct pollfd w = {.fd = l->fd, .events = POLLIN};
     if (l->fd >= 0)
         shutdown(l->fd, SHUT_WR);
-    while (l->fd >= 0 && now_ms() < until && poll(&w, 1, 100) >= 0) {
+    while (l->fd >= 0 && topt_clock_ms() < until && poll(&w, 1, 100) >= 0) {
         ssize_t n = recv(l->fd, rest, sizeof rest, MSG_DONTWAIT);
         if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
             break;
@@ -126,14 +119,14 @@ static int listen_at(struct meeting *m, int size, int near)
 static int accept_all(int listener, const struct meeting *m, int size,
                       struct topt_guard_link *link)
 {
-    int64_t until = now_ms() + MEET_MS;
+    int64_t until = topt_clock_ms() + MEET_MS;
     for (int n = 1; n < size;) {
         struct pollfd w = {.fd = listener, .events = POLLIN};
-        int64_t left = until - now_ms();
+        int64_t left = until - topt_clock_ms();
         if (left <= 0 || poll(&w, 1, (int)left) <= 0)
             return -1;
         int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-        int rank = fd < 0 ? -1 : topt_admit(fd, &m->secret, size, now_ms() + 1000);
+        int rank = fd < 0 ? -1 : topt_admit(fd, &m->secret, size, topt_clock_ms() + 1000);
         if (rank < 0 || link[rank].fd >= 0) {
             if (fd >= 0)
                 close(fd);
@@ -167,7 +160,7 @@ static int connect_to(const struct meeting *m, int rank, struct topt_guard_link 
 {
     for (uint32_t i = 0; i < m->naddresses && i < ADDRESSES; i++) {
         int fd = connect_at(m->address[i], m->port);
-        if (fd >= 0 && !topt_present(fd, &m->secret, rank, now_ms() + MEET_MS)) {
+        if (fd >= 0 && !topt_present(fd, &m->secret, rank, topt_clock_ms() + MEET_MS)) {
             link->fd = fd;
             return 0;
         }

@@ -1,5 +1,6 @@
 /* bench.c - see bench.h. */
 #include "bench.h"
+#include "topt_clock.h"
 #include "number.h"
 
 #include <stdlib.h>

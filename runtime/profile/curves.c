@@ -6,6 +6,7 @@
  * median of its samples.  Where a point is off the line between its neighbours, more are measured.
  */
 #include "exchange.h"
+#include "topt_clock.h"
 #include "profile.h"
 
 #include <stdio.h>

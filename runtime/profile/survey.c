@@ -1,5 +1,6 @@
 /* survey.c - see survey.h. */
 #include "survey.h"
+#include "topt_clock.h"
 #include "topt_json.h"
 #include "topt_text.h"
 
@@ -7,18 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MOST_BYTES = 64 << 20 };
 static const char head[] = "{\"format\":\"topt-profile-part/1\"}";
-
-int64_t topt_clock_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 struct topt_survey {
     char *path;

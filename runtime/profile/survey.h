@@ -31,6 +31,4 @@ int topt_survey_keep(struct topt_survey *s, const char *what, int64_t at, double
 /* How many were taken from the file. */
 int64_t topt_survey_kept(const struct topt_survey *s);
 
-int64_t topt_clock_ns(void);
-
 #endif

@@ -26,27 +26,15 @@ void topt_ask_fini(struct topt_question *q)
     topt_hw_destroy(q->hw);
 }
 
-static int read_counts(struct topt_question *q, struct topt_error *err)
-{
-    if (!q->a.gpus)
-        return 0;
-    if (topt_parse_counts(q->a.gpus, 1 << 14, q->gpus, TOPT_ASK_COUNTS, &q->r.ngpu_list,
-                          err))
-        return topt_wrap(err, "--gpus");
-    q->r.gpu_list = q->gpus;
-    q->r.gpus = q->gpus[0];
-    return 0;
-}
-
 static int read_batches(struct topt_question *q, struct topt_error *err)
 {
     const char *list = q->a.batch;
     q->batch_auto = list && !strcmp(list, "auto");
     if (list && !q->batch_auto &&
-        topt_parse_counts(list, (int64_t)1 << 30, q->batch, TOPT_ASK_COUNTS, &q->nbatch,
-                          err))
+        topt_parse_counts(list, (int64_t)1 << 30, q->batch, TOPT_FIELD_COUNTS_MOST,
+                          &q->nbatch, err))
         return topt_wrap(err, "--batch");
-    q->a.words.batch = q->nbatch ? q->batch[0] : 0;
+    q->a.asked.batch = q->nbatch ? q->batch[0] : 0;
     return 0;
 }
 
@@ -64,20 +52,13 @@ static int read_limit(struct topt_args *a, struct topt_error *err)
     return 0;
 }
 
-#define TAKE_WORDS(name)
-#define TAKE_BATCH(name)
-#define TAKE_OTHER(name)
-#define TAKE_REQUEST(name)                                       r->name = a->name;
-#define TAKE(ID, name, KIND, LEAST, MOST, WHERE, KEY, INTO, ...) TAKE_##INTO(name)
-static int read_words(struct topt_question *q, struct topt_error *err)
+static int read_asked(struct topt_question *q, struct topt_error *err)
 {
     const struct topt_args *a = &q->a;
     struct topt_request *r = &q->r;
     r->counts = TOPT_COUNTS_WHOLE;
-    if (topt_request_read(&a->words, r, NULL, err))
+    if (topt_request_read(&a->asked, r, NULL, err))
         return -1;
-    TOPT_FIELDS(TAKE)
-    r->memory_limit = a->memory;
     r->max_work = a->work;
     r->max_entries = a->entries;
     return topt_search_threads(a->threads, &r->threads, err);
@@ -86,9 +67,9 @@ static int read_words(struct topt_question *q, struct topt_error *err)
 int topt_ask_batch(struct topt_question *q, int64_t batch, struct topt_error *err)
 {
     struct topt_import_options o = {.batch = batch,
-                                    .seq = q->a.words.seq,
+                                    .seq = q->a.asked.seq,
                                     .loss = q->a.loss,
-                                    .train = q->a.train,
+                                    .train = *q->a.asked.train ? q->a.asked.train : NULL,
                                     .as = q->a.as,
                                     .part = q->a.part,
                                     .capacity = q->a.capacity};
@@ -104,10 +85,10 @@ int topt_ask_batch(struct topt_question *q, int64_t batch, struct topt_error *er
 static int load_hw(struct topt_question *q, struct topt_error *err)
 {
     q->hw = topt_hw_load(q->a.hw, err);
-    if (!q->hw || !q->a.gpus_per_node)
+    if (!q->hw || !q->a.asked.gpus_per_node)
         return q->hw ? 0 : -1;
     struct topt_hw *whole = q->hw;
-    q->hw = topt_hw_of_nodes(whole, q->a.gpus_per_node, err);
+    q->hw = topt_hw_of_nodes(whole, q->a.asked.gpus_per_node, err);
     topt_hw_destroy(whole);
     return q->hw ? 0 : topt_wrap(err, "--gpus-per-node");
 }
@@ -117,7 +98,7 @@ static int load(struct topt_question *q, struct topt_error *err)
     if (!q->a.hw)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "--hw is needed; `topt hw list` shows profiles");
-    if (topt_ask_batch(q, q->a.words.batch, err) || load_hw(q, err))
+    if (topt_ask_batch(q, q->a.asked.batch, err) || load_hw(q, err))
         return -1;
     q->r.hw = q->hw;
     if (!topt_request_complete(&q->r, err))
@@ -144,8 +125,7 @@ int topt_ask(struct topt_question *q, const struct topt_option *table, const cha
     if (n != 1)
         return topt_fail(err, TOPT_ERR_USAGE, "which model? usage: %.*s",
                          (int)strcspn(usage, "\n"), usage);
-    if (read_counts(q, err) || read_batches(q, err) || read_limit(&q->a, err) ||
-        read_words(q, err)) {
+    if (read_batches(q, err) || read_limit(&q->a, err) || read_asked(q, err)) {
         if (err->code == TOPT_ERR_INVAL)
             err->code = TOPT_ERR_USAGE;
         return -1;

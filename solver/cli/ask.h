@@ -7,12 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "topt_fields.h"
+#include "topt_query.h"
 #include "topt_options.h"
 #include "topt_plan.h"
 #include "topt_progress.h"
-
-enum { TOPT_ASK_COUNTS = 64 };
 
 /* Counted work that a search may take where nothing is said: about a minute of one core.  (With
  * one thread of a 2026 server's core, `topt plan --framework topt --gpus 64 --hw h100-80-dgx
@@ -21,28 +19,14 @@ enum { TOPT_ASK_COUNTS = 64 };
  * at 64, 183 s for DeepSeek-V3 at 1,024, whose tables take 1 GiB.) */
 #define TOPT_ASK_WORK ((int64_t)200 * 1000 * 1000 * 1000)
 
-/* A member for each field of a question that becomes one of the request (topt_fields.h). */
-#define ASK_TYPE_INT   int64_t
-#define ASK_TYPE_BYTES int64_t
-#define ASK_TYPE_REAL  double
-#define ASK_TYPE_SHARE double
-#define ASK_TYPE_BOOL  int
-#define ASK_HOLD_WORDS(name, KIND)
-#define ASK_HOLD_BATCH(name, KIND)
-#define ASK_HOLD_OTHER(name, KIND)
-#define ASK_HOLD_REQUEST(name, KIND) ASK_TYPE_##KIND name;
-#define ASK_MEMBER(ID, name, KIND, LEAST, MOST, WHERE, KEY, INTO, ...)                   \
-    ASK_HOLD_##INTO(name, KIND)
-
 struct topt_args {
-    TOPT_FIELDS(ASK_MEMBER)
-    const char *hw, *gpus, *batch, *output, *plan, *svg, *loss, *train, *as, *part,
-        *lines, *limit;
-    int64_t gpus_per_node, memory, threads, count, seed, work, entries, proposals;
+    struct topt_query asked;
+    const char *hw, *batch; /* a file, too; several, or "auto" */
+    const char *output, *plan, *svg, *loss, *as, *part, *lines, *limit;
+    int64_t threads, count, seed, work, entries, proposals;
     double seconds, capacity;
     int json, quiet;
     struct topt_explain_options explain;
-    struct topt_words words; /* .batch: of the list the one that is asked about now */
 };
 
 struct topt_question {
@@ -50,37 +34,31 @@ struct topt_question {
     struct topt_model *model;
     struct topt_hw *hw;
     struct topt_request r;
-    const char *path; /* of the model */
-    int64_t gpus[TOPT_ASK_COUNTS];
-    int64_t batch[TOPT_ASK_COUNTS]; /* --batch N,N... */
+    const char *path;                      /* of the model */
+    int64_t batch[TOPT_FIELD_COUNTS_MOST]; /* --batch N,N... */
     int nbatch, batch_auto;
     struct topt_watch watch; /* while the search runs */
 };
 
 /* Options come in groups; a command's table has those that it heeds. */
-#define ASK_AT(field)   offsetof(struct topt_args, field)
-#define ASK_WORD(field) offsetof(struct topt_args, words.field)
+#define ASK_AT(field) offsetof(struct topt_args, field)
 /* A row of the table of fields as an option. */
-#define ASK_OPT_WORD         TOPT_OPT_STRING
-#define ASK_OPT_NAME         TOPT_OPT_STRING
-#define ASK_OPT_LIST         TOPT_OPT_STRING
-#define ASK_OPT_LABEL        TOPT_OPT_STRING
-#define ASK_OPT_BATCH        TOPT_OPT_STRING
-#define ASK_OPT_COUNTS       TOPT_OPT_STRING
-#define ASK_OPT_INT          TOPT_OPT_COUNT
-#define ASK_OPT_BYTES        TOPT_OPT_MEMORY
-#define ASK_OPT_MEMORY       TOPT_OPT_MEMORY
-#define ASK_OPT_REAL         TOPT_OPT_REAL
-#define ASK_OPT_SHARE        TOPT_OPT_SHARE
-#define ASK_OPT_BOOL         TOPT_OPT_FLAG
-#define ASK_TO_WORDS(name)   ASK_WORD(name)
-#define ASK_TO_BATCH(name)   ASK_AT(name)
-#define ASK_TO_REQUEST(name) ASK_AT(name)
-#define ASK_TO_OTHER(name)   ASK_AT(name)
-#define ASK_ROW(ID, name, KIND, LEAST, MOST, WHERE, KEY, INTO, DOORS, OPTION, ARG,       \
-                OTHER, VALUES, HELP)                                                     \
-    TOPT_FIELD_OF_TOPT_##DOORS(                                                          \
-        {OPTION, ASK_OPT_##KIND, ASK_TO_##INTO(name), ARG, HELP "; else " OTHER}, )
+#define ASK_FIELD(name)  TOPT_OPT_FIELD, ASK_AT(asked)
+#define ASK_WORD(name)   ASK_FIELD(name)
+#define ASK_NAME(name)   TOPT_OPT_STRING, ASK_AT(name)
+#define ASK_LIST(name)   ASK_FIELD(name)
+#define ASK_LABEL(name)  ASK_FIELD(name)
+#define ASK_BATCH(name)  TOPT_OPT_STRING, ASK_AT(name)
+#define ASK_COUNTS(name) ASK_FIELD(name)
+#define ASK_INT(name)    ASK_FIELD(name)
+#define ASK_BYTES(name)  ASK_FIELD(name)
+#define ASK_MEMORY(name) ASK_FIELD(name)
+#define ASK_REAL(name)   ASK_FIELD(name)
+#define ASK_SHARE(name)  ASK_FIELD(name)
+#define ASK_BOOL(name)   ASK_FIELD(name)
+#define ASK_ROW(ID, name, KIND, LEAST, MOST, WHERE, KEY, DOORS, OPTION, ARG, OTHER,      \
+                VALUES, HELP)                                                            \
+    TOPT_FIELD_OF_TOPT_##DOORS({OPTION, ASK_##KIND(name), ARG, HELP "; else " OTHER}, )
 
 /* Groups of them, each with the comma after its last: TOPT_FIELDS_JOB(ASK_ROW), ... of
  * topt_fields.h, and what is said on a command line alone. */

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "ask.h"
-#include "cmd_plan.h"
+#include "topt_cli.h"
 #include "topt_export.h"
 #include "topt_pool.h"
 #include "topt_json.h"
@@ -21,22 +21,22 @@ static const struct topt_option evaluate_options[] = {
      "the plan to cost, as it says to run"},
     {"hw", TOPT_OPT_STRING, ASK_AT(hw), "NAME|FILE", "hardware profile (topt hw list)"},
     {"batch", TOPT_OPT_STRING, ASK_AT(batch), "N", "samples a step, over all GPUs"},
-    {"seq", TOPT_OPT_COUNT, ASK_WORD(seq), "N", "positions a sample"},
-    {"train", TOPT_OPT_STRING, ASK_AT(train), "WHAT", "what the plan trains of MODEL"},
+    {"seq", TOPT_OPT_FIELD, ASK_AT(asked), "N", "positions a sample"},
+    {"train", TOPT_OPT_FIELD, ASK_AT(asked), "WHAT", "what the plan trains of MODEL"},
     {"loss", TOPT_OPT_STRING, ASK_AT(loss), "NAME",
      "of an ONNX graph: cross_entropy or mse (default: by its output)"},
     ASK_JSON,
     ASK_OUTPUT,
     {0}};
 static const struct topt_option sample_options[] = {
-    {"gpus", TOPT_OPT_STRING, ASK_AT(gpus), "N", "how many"},
+    {"gpus", TOPT_OPT_FIELD, ASK_AT(asked), "N", "how many"},
     {"count", TOPT_OPT_COUNT, ASK_AT(count), "K", "how many plans"},
     {"seed", TOPT_OPT_INT, ASK_AT(seed), "S", "of the random choices"},
     ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW){"o", TOPT_OPT_STRING, ASK_AT(output), "DIR",
                                        "a folder for them (default: as JSON)"},
     {0}};
 static const struct topt_option costgraph_options[] = {
-    {"gpus", TOPT_OPT_STRING, ASK_AT(gpus), "N", "how many"},
+    {"gpus", TOPT_OPT_FIELD, ASK_AT(asked), "N", "how many"},
     ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW) TOPT_FIELDS_MEMORY(ASK_ROW) ASK_QUIET,
     ASK_OUTPUT,
     {0}};

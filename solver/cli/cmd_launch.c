@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "ask.h"
-#include "cmd_plan.h"
+#include "topt_cli.h"
 #include "topt_carry.h"
 #include "topt_json.h"
 #include "topt_launch.h"

@@ -1,7 +1,7 @@
 /* cmd_plan.c - plan, frontier, compare: questions whose answer is searched.
  *
  * Each command differs by the question it puts to plan/. */
-#include "cmd_plan.h"
+#include "topt_cli.h"
 #include "topt_accpar_row.h"
 #include "topt_flexflow_row.h"
 
@@ -30,7 +30,7 @@ static const struct topt_option plan_options[] = {
     ASK_OUTPUT,
     {0}};
 static const struct topt_option frontier_options[] = {
-    {"gpus", TOPT_OPT_STRING, ASK_AT(gpus), "N", "how many"},
+    {"gpus", TOPT_OPT_FIELD, ASK_AT(asked), "N", "how many"},
     {"svg", TOPT_OPT_STRING, ASK_AT(svg), "FILE", "draw it there"},
     ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW) TOPT_FIELDS_PIN(ASK_ROW)
         TOPT_FIELDS_ALGORITHM(ASK_ROW) ASK_SEARCH ASK_JSON,
@@ -38,7 +38,7 @@ static const struct topt_option frontier_options[] = {
     ASK_OUTPUT,
     {0}};
 static const struct topt_option compare_options[] = {
-    {"gpus", TOPT_OPT_STRING, ASK_AT(gpus), "N", "how many"},
+    {"gpus", TOPT_OPT_FIELD, ASK_AT(asked), "N", "how many"},
     {"svg", TOPT_OPT_STRING, ASK_AT(svg), "FILE", "draw times and memory there"},
     {"seed", TOPT_OPT_COUNT, ASK_AT(seed), "S", "of flexflow's random walk; else 1"},
     {"proposals", TOPT_OPT_COUNT, ASK_AT(proposals), "N",
@@ -209,7 +209,7 @@ int topt_cmd_plan(int argc, char **argv)
     struct topt_error err = {0};
     json_t *answer = NULL;
     int rc = topt_ask(&q, plan_options, usage, NULL, argc, argv, &err);
-    if (!rc && !q.a.words.mode)
+    if (!rc && !*q.a.asked.mode)
         q.r.mode = q.r.ngpu_list > 1    ? TOPT_PROFILING
                    : q.r.ngpu_list == 1 ? TOPT_MINI_TIME
                                         : TOPT_MINI_PARALLELISM;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "ask.h"
-#include "cmd_plan.h"
+#include "topt_cli.h"
 #include "topt_json.h"
 #include "topt_plan_doc.h"
 #include "topt_question.h"

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmd_plan.h"
 #include "topt_cli.h"
 #include "topt_search_cmd.h"
 

@@ -148,11 +148,10 @@ static int any_question(uint64_t seed, struct question *q)
     int at = random_below(&s, NCLUSTERS), tensor = random_below(&s, 2),
         obeys = random_below(&s, 5) > 0;
     const struct cluster *c = &clusters[at];
-    struct topt_words words = {.framework = obeys ? "topt" : "pytorch",
-                               .tensor_parallel = tensor,
-                               .blocks = blocks[random_below(&s, 4)],
-                               .factors = factors[random_below(&s, 7)],
-                               .counts = "whole"};
+    struct topt_query words = {.tensor_parallel = tensor, .counts = "whole"};
+    strcpy(words.framework, obeys ? "topt" : "pytorch");
+    strcpy(words.blocks, blocks[random_below(&s, 4)]);
+    strcpy(words.factors, factors[random_below(&s, 7)]);
     *q = (struct question){.devices = (int64_t)c->nodes * c->per_node};
     topt_request_init(&q->r);
     q->hw = random_cluster(c, &s);

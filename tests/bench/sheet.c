@@ -145,11 +145,10 @@ static struct topt_request run_of(const struct sheet_row *r, const struct topt_m
         [SHEET_MAIN_F32] = "bf16-mixed",
         [SHEET_PURE_BF16] = "bf16",
     };
-    struct topt_words words = {.mode = "profiling",
-                               .framework = r->framework,
-                               .precision = precision[r->precision],
-                               .sequence_parallel = r->whole_norms ? "off" : NULL,
-                               .optimizer = "adamw"};
+    struct topt_query words = {.mode = "profiling", .optimizer = "adamw"};
+    strcpy(words.framework, r->framework);
+    strcpy(words.precision, precision[r->precision]);
+    strcpy(words.sequence_parallel, r->whole_norms ? "off" : "");
     struct topt_error err = {0};
     struct topt_request q;
     topt_request_init(&q);
@@ -512,8 +511,8 @@ static struct topt_request question_of(const struct sheet_row *r,
                                        const struct topt_model *m,
                                        const struct topt_hw *hw)
 {
-    struct topt_words words = {
-        .mode = "mini-parallelism", .framework = r->framework, .counts = "whole"};
+    struct topt_query words = {.mode = "mini-parallelism", .counts = "whole"};
+    strcpy(words.framework, r->framework);
     struct topt_error err = {0};
     struct topt_request q;
     topt_request_init(&q);

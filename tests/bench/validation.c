@@ -367,10 +367,10 @@ static int inside_band(const struct topt_hw *hw, const struct topt_strategy_cost
 static struct topt_request run_of(const struct run *r, const struct topt_model *whole,
                                   const struct topt_hw *hw)
 {
-    struct topt_words words = {.mode = "profiling",
-                               .framework = r->framework,
-                               .precision = r->dtype == TOPT_F32 ? "f32" : "bf16-mixed",
-                               .optimizer = topt_optimizer_name(r->optimizer)};
+    struct topt_query words = {.mode = "profiling"};
+    strcpy(words.framework, r->framework);
+    strcpy(words.precision, r->dtype == TOPT_F32 ? "f32" : "bf16-mixed");
+    strcpy(words.optimizer, topt_optimizer_name(r->optimizer));
     struct topt_error err = {0};
     struct topt_request q;
     topt_request_init(&q);

@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-static struct query question(const char *space, int gpus)
+static struct topt_query question(const char *space, int gpus)
 {
-    struct query q = {.kind = QUERY_PLAN, .ngpus = gpus > 0, .gpus = {gpus}};
+    struct topt_query q = {.kind = TOPT_QUERY_PLAN, .ngpus = gpus > 0, .gpus = {gpus}};
     snprintf(q.space, sizeof q.space, "%s", space);
     return q;
 }
@@ -16,11 +16,12 @@ static struct query question(const char *space, int gpus)
 int main(void)
 {
     static struct costs c;
-    struct query one = question("full", 8), all = question("full", 0),
-                 uniform = question("uniform", 8), canonical = question("canonical", 8);
-    struct query curve = all, frontier = one, default_space = question("", 8);
-    curve.kind = QUERY_CURVE;
-    frontier.kind = QUERY_FRONTIER;
+    struct topt_query one = question("full", 8), all = question("full", 0),
+                      uniform = question("uniform", 8),
+                      canonical = question("canonical", 8);
+    struct topt_query curve = all, frontier = one, default_space = question("", 8);
+    curve.kind = TOPT_QUERY_CURVE;
+    frontier.kind = TOPT_QUERY_FRONTIER;
     ok(cost_expected(&c, &uniform) < cost_expected(&c, &canonical) &&
            cost_expected(&c, &canonical) < cost_expected(&c, &one),
        "larger spaces take longer");

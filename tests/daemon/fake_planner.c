@@ -65,11 +65,11 @@ json_t *planner_model_document(const char *bytes, size_t len, const char *what,
     return NULL;
 }
 
-int planner_check_query(const struct query *q, const char **ret_source,
+int planner_check_query(const struct topt_query *q, const char **ret_source,
                         struct topt_error *err)
 {
     *ret_source = "mode";
-    if (q->kind == QUERY_PLAN && strcmp(q->mode, "mini-time") &&
+    if (q->kind == TOPT_QUERY_PLAN && strcmp(q->mode, "mini-time") &&
         strcmp(q->mode, "mini-parallelism"))
         return topt_fail(err, TOPT_ERR_INVAL, "unknown mode '%s'", q->mode);
     return 0;
@@ -131,7 +131,7 @@ static int work(const json_t *m, const struct planner_question *q, struct topt_e
     return 0;
 }
 
-static json_t *plan_answer(const struct query *q, int64_t bytes, int64_t mill)
+static json_t *plan_answer(const struct topt_query *q, int64_t bytes, int64_t mill)
 {
     int64_t limit = mill > 1000 ? q->memory_bytes * 1000 / mill : q->memory_bytes;
     int64_t gpus = q->ngpus ? q->gpus[0] : 4;
@@ -144,7 +144,9 @@ static json_t *plan_answer(const struct query *q, int64_t bytes, int64_t mill)
                          "ask", "--tensor-parallel", "gpus", 2, "assumed", "what",
                          "framework", "option", "--framework");
     struct topt_text text = {0};
-    query_text(q, &text);
+    const char *source;
+    if (topt_query_write(q, TOPT_QUERY_ANSWER, &text, &source, NULL))
+        return NULL;
     json_t *plan = json_pack("{s:s, s:s}", "format", "topt-plan/1", "question", text.s);
     topt_text_fini(&text);
     json_t *a =
@@ -177,7 +179,7 @@ int planner_answer(struct planner *p, const struct planner_question *q, json_t *
         return -1;
     int rc = work(m, q, err);
     if (rc >= 0)
-        *ret = q->query->kind == QUERY_PLAN
+        *ret = q->query->kind == TOPT_QUERY_PLAN
                    ? plan_answer(q->query, number(m, "fake_bytes"), q->memory_mill)
                    : json_pack("{s:[{s:i, s:i, s:b}]}", "points", "gpus", 1, "time_ns",
                                10, "feasible", 1);

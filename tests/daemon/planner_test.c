@@ -20,10 +20,12 @@ static int64_t memory_mill;
 static atomic_bool is_brief;
 
 /* As toptd names it. */
-static const char *problem_of(const struct query *q, char ret[4096])
+static const char *problem_of(const struct topt_query *q, char ret[4096])
 {
     struct topt_text t = {0};
-    query_problem_text(q, &t);
+    const char *source;
+    struct topt_error err;
+    ok(!topt_query_write(q, TOPT_QUERY_PROBLEM, &t, &source, &err), "its problem");
     snprintf(ret, 4096, "%s", t.s ? t.s : "");
     topt_text_fini(&t);
     return ret;
@@ -32,12 +34,12 @@ static const char *problem_of(const struct query *q, char ret[4096])
 /* The answer as text, freed by the caller.  'searched': as of questions. */
 static char *ask(const char *question, int *searched)
 {
-    struct query q;
+    struct topt_query q;
     struct topt_error err = {0};
     const char *source = "";
     json_t *doc = json_loads(question, 0, NULL), *answer = NULL;
     char *text = NULL, problem[4096];
-    int rc = query_from_json(QUERY_PLAN, doc, &q, &source, &err);
+    int rc = topt_query_from_json(TOPT_QUERY_PLAN, doc, &q, &source, &err);
     struct planner_question pq = {.model_id = "m-1",
                                   .hw_id = "h-1",
                                   .model = model,

@@ -19,7 +19,7 @@ static const char *worker;
 struct search {
     struct pool *pool;
     struct operation *plan;
-    struct operation_answer found;
+    struct store_answer found;
 };
 
 static int run(void *ctx, const struct job_run *r, void *data, struct topt_error *err)
@@ -27,16 +27,15 @@ static int run(void *ctx, const struct job_run *r, void *data, struct topt_error
     (void)ctx;
     struct search *s = data;
     const struct operation_limits limits = {.threads = 1};
-    return operation_search(s->pool, r, s->plan, &limits, &s->found, err);
+    int searched;
+    return operation_search(s->pool, r, s->plan, &limits, &s->found, &searched, err);
 }
 
 static void destroy(void *data)
 {
     struct search *s = data;
     operation_destroy(s->plan);
-    free(s->found.answer);
-    free(s->found.plan_id);
-    free(s->found.plan);
+    store_answer_fini(&s->found);
     free(s);
 }
 
@@ -89,7 +88,7 @@ static struct job *search(struct jobs *j, struct pool *p, const char *model)
     snprintf(key, sizeof key, "%d", ++number);
     s->pool = p;
     s->plan = operation_create(OPERATION_PLAN);
-    s->plan->query = (struct query){.mode = "mini-parallelism", .wait_ms = -1};
+    s->plan->query = (struct topt_query){.mode = "mini-parallelism", .wait_ms = -1};
     s->plan->model_id = strdup("m-1");
     s->plan->model_name = strdup("a model");
     s->plan->model = strdup(model);
@@ -108,7 +107,7 @@ static int answered(struct jobs *j, struct pool *p)
     job_wait(job, 60000, &st);
     const struct search *s = job_data(job);
     int good = st.state == JOB_DONE && s->found.feasible && s->found.plan_id &&
-               s->found.plan && strstr(s->found.answer, "\"memory_bytes\":7");
+               s->found.plan && strstr(s->found.doc, "\"memory_bytes\":7");
     if (!good)
         printf("# %s: %s\n", job_state_name(st.state), st.err.text);
     job_release(job);
@@ -192,7 +191,7 @@ static void test_limit(void)
     struct job *job = search(j, p, "{\"fake_ms\":60000,\"fake_bytes\":9}");
     job_wait(job, 60000, &st);
     const struct search *s = job_data(job);
-    ok(st.state == JOB_DONE && strstr(s->found.answer, "\"stopped\":true"),
+    ok(st.state == JOB_DONE && strstr(s->found.doc, "\"stopped\":true"),
        "near the limit it answers with the best so far");
     job_release(job);
     job = search(j, p, "{\"fake_ms\":60000,\"fake_stubborn\":true}");
@@ -286,8 +285,8 @@ static void test_question(struct jobs *j)
         "{\"mode\":\"mini-time\",\"gpus\":4,\"batch\":8,\"min_efficiency\":0.1,"
         "\"tensor_parallel\":true,\"memory\":\"16GiB\",\"name\":\"x\","
         "\"model\":{\"b\":1,\"a\":2,\"name\":\"tiny\",\"format\":\"topt-model/1\"}}");
-    const struct query *q = &o->query;
-    ok(q->kind == QUERY_PLAN && q->ngpus == 1 && q->gpus[0] == 4 && q->batch == 8 &&
+    const struct topt_query *q = &o->query;
+    ok(q->kind == TOPT_QUERY_PLAN && q->ngpus == 1 && q->gpus[0] == 4 && q->batch == 8 &&
            q->min_efficiency == 0.1 && q->tensor_parallel && q->wait_ms == -1 &&
            q->memory_bytes == (int64_t)16 << 30 && !q->max_gpus,
        "a question's fields");
@@ -302,7 +301,7 @@ static void test_question(struct jobs *j)
     job = run_it(j, o,
                  "{\"mode\":\"profiling\",\"gpus\":[1,2,4],\"min_efficiency\":0.5,"
                  "\"model_id\":\"m\"}");
-    ok(o->query.kind == QUERY_CURVE && o->query.ngpus == 3 &&
+    ok(o->query.kind == TOPT_QUERY_CURVE && o->query.ngpus == 3 &&
            o->query.min_efficiency == 0.5 && !strcmp(o->query.model_id, "m") && !o->model,
        "a curve that is asked for as a plan");
     job_release(job);

@@ -2,7 +2,7 @@
  *
  * Good requests are cut, spliced and overwritten; the parsers must accept or refuse with a
  * reason, and what is accepted must have a text that parses back to itself. */
-#include "query.h"
+#include "topt_query.h"
 #include "server.h"
 #include "tap.h"
 #include "topt_json.h"
@@ -69,20 +69,20 @@ static size_t mutate(char buf[MAX_LEN + 1])
     return len;
 }
 
-static int pairs_of(char *text, struct query_pair *pairs)
+static int pairs_of(char *text, struct topt_pair *pairs)
 {
     int n = 0;
     for (char *next = text, *part; n < MAX_PAIRS && (part = strsep(&next, "&")); n++) {
         char *eq = strchr(part, '=');
         if (eq)
             *eq++ = '\0';
-        pairs[n] = (struct query_pair){part, eq};
+        pairs[n] = (struct topt_pair){part, eq};
     }
     return n;
 }
 
-static int round_json(const char *text, size_t len, enum query_kind kind, struct query *q,
-                      struct topt_error *err)
+static int round_json(const char *text, size_t len, enum topt_query_kind kind,
+                      struct topt_query *q, struct topt_error *err)
 {
     const char *source;
     struct reply r = {0};
@@ -94,41 +94,39 @@ static int round_json(const char *text, size_t len, enum query_kind kind, struct
         return is_envelope ? -1 : -2;
     }
     json_t *doc = topt_json_parse(text, len, "body", err);
-    int rc = doc ? query_from_json(kind, doc, q, &source, err) : -1;
+    int rc = doc ? topt_query_from_json(kind, doc, q, &source, err) : -1;
     json_decref(doc);
     return rc;
 }
 
-static int round_url(char *text, enum query_kind kind, struct query *q,
+static int round_url(char *text, enum topt_query_kind kind, struct topt_query *q,
                      struct topt_error *err)
 {
-    struct query_pair pairs[MAX_PAIRS];
+    struct topt_pair pairs[MAX_PAIRS];
     const char *source;
     int n = pairs_of(text, pairs);
-    return query_from_pairs(kind, pairs, n, q, &source, err);
+    return topt_query_from_pairs(kind, pairs, n, q, &source, err);
 }
 
-/* A worker gets the same question, where it is UTF-8. */
-static int round_worker(const struct query *q, const char *text)
+/* A worker gets the same question, where it is UTF-8; it is one line. */
+static int round_worker(const struct topt_query *q)
 {
     const char *source;
     struct topt_error err;
-    struct query back;
-    struct topt_text t = {0};
-    json_t *doc = query_pack(q, &source, &err);
-    if (!doc)
+    struct topt_query back;
+    struct topt_text was = {0}, is = {0};
+    if (topt_query_write(q, TOPT_QUERY_WHOLE, &was, &source, &err))
         return strstr(err.text, "UTF-8") ? 0 : -1;
-    int rc = query_unpack(doc, &back, &source, &err);
-    if (rc == 0) {
-        query_text(&back, &t);
-        rc = t.s && !strcmp(t.s, text) && back.wait_ms == q->wait_ms &&
-                     !strcmp(back.name, q->name) && !strcmp(back.hw, q->hw) &&
-                     !strcmp(back.model_id, q->model_id)
-                 ? 0
-                 : -1;
-    }
-    topt_text_fini(&t);
-    json_decref(doc);
+    int rc = topt_query_read(was.s, &back, &source, &err) ||
+                     topt_query_write(&back, TOPT_QUERY_WHOLE, &is, &source, &err) ||
+                     strcmp(was.s, is.s) || strchr(was.s, '\n') ||
+                     back.wait_ms != q->wait_ms || back.kind != q->kind ||
+                     strcmp(back.name, q->name) || strcmp(back.hw, q->hw) ||
+                     strcmp(back.model_id, q->model_id)
+                 ? -1
+                 : 0;
+    topt_text_fini(&was);
+    topt_text_fini(&is);
     return rc;
 }
 
@@ -137,28 +135,26 @@ int main(void)
     int accepted = 0, silent = 0, broken = 0, changed = 0;
     for (int i = 0; i < ROUNDS; i++) {
         char buf[MAX_LEN + 1];
-        struct query q;
+        struct topt_query q;
         struct topt_error err = {0};
         size_t len = mutate(buf);
-        enum query_kind kind = (enum query_kind)pick(3);
+        enum topt_query_kind kind = (enum topt_query_kind)pick(3);
         int rc = *buf == '{' ? round_json(buf, len, kind, &q, &err)
                              : round_url(buf, kind, &q, &err);
         if (rc == -1) {
             silent += !*err.text;
         } else if (rc == 0) {
-            struct topt_text t = {0};
-            query_text(&q, &t);
             accepted++;
-            broken += t.oom || strchr(t.s, '\n') != NULL;
-            changed += t.s && round_worker(&q, t.s) < 0;
-            topt_text_fini(&t);
+            changed += round_worker(&q) < 0;
         } else {
             broken++;
         }
     }
     ok(accepted > ROUNDS / 50, "%d of %d were accepted", accepted, ROUNDS);
     is_int(silent, 0, "every refusal has a reason");
-    is_int(broken, 0, "whatever was accepted has a text of one line");
-    is_int(changed, 0, "and is the same question to a worker");
+    is_int(broken, 0, "in the envelope of errors");
+    is_int(
+        changed, 0,
+        "what was accepted is written as one line, and is the same question to a worker");
     return done_testing();
 }

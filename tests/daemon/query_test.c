@@ -1,28 +1,28 @@
 /* query_test.c - questions in JSON and in URLs: what is taken, what is refused by name. */
-#include "query.h"
+#include "topt_query.h"
 #include "tap.h"
 #include "topt_json.h"
 
 #include <string.h>
 
-static struct query q;
+static struct topt_query q;
 static struct topt_error err;
 static const char *source;
 
-static int json(enum query_kind kind, const char *text)
+static int json(enum topt_query_kind kind, const char *text)
 {
     topt_error_clear(&err);
     static json_t *doc; /* 'source' may be one of its keys until the next question */
     json_decref(doc);
     doc = json_loads(text, 0, NULL);
-    return query_from_json(kind, doc, &q, &source, &err);
+    return topt_query_from_json(kind, doc, &q, &source, &err);
 }
 
 /* "a=1&b=2" without decoding. */
-static int url(enum query_kind kind, const char *text)
+static int url(enum topt_query_kind kind, const char *text)
 {
     char copy[512];
-    struct query_pair pairs[32];
+    struct topt_pair pairs[32];
     int n = 0;
     topt_error_clear(&err);
     snprintf(copy, sizeof copy, "%s", text);
@@ -30,9 +30,14 @@ static int url(enum query_kind kind, const char *text)
         char *eq = strchr(part, '=');
         if (eq)
             *eq++ = '\0';
-        pairs[n] = (struct query_pair){part, eq};
+        pairs[n] = (struct topt_pair){part, eq};
     }
-    return query_from_pairs(kind, pairs, n, &q, &source, &err);
+    return topt_query_from_pairs(kind, pairs, n, &q, &source, &err);
+}
+
+static void written(enum topt_query_part part, struct topt_text *ret)
+{
+    is_int(topt_query_write(&q, part, ret, &source, &err), 0, "it is written");
 }
 
 static int says(const char *text)
@@ -41,11 +46,11 @@ static int says(const char *text)
 }
 
 /* The problem of a question in JSON; freed by the caller. */
-static char *problem(enum query_kind kind, const char *text)
+static char *problem(enum topt_query_kind kind, const char *text)
 {
     struct topt_text t = {0};
     if (!json(kind, text))
-        query_problem_text(&q, &t);
+        written(TOPT_QUERY_PROBLEM, &t);
     return t.s ? t.s : strdup("");
 }
 
@@ -59,12 +64,12 @@ static void test_shares(void)
     char text[64];
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
         snprintf(text, sizeof text, "{\"min_efficiency\":%s}", same[i]);
-        ok(!json(QUERY_PLAN, text) && q.min_efficiency == 0.8, "%s is 0.8", text);
+        ok(!json(TOPT_QUERY_PLAN, text) && q.min_efficiency == 0.8, "%s is 0.8", text);
     }
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         snprintf(text, sizeof text, "{\"min_efficiency\":%s}", bad[i]);
-        ok(json(QUERY_PLAN, text) && !strcmp(source, "min_efficiency"), "%s: %s", text,
-           err.text);
+        ok(json(TOPT_QUERY_PLAN, text) && !strcmp(source, "min_efficiency"), "%s: %s",
+           text, err.text);
     }
 }
 
@@ -79,17 +84,18 @@ static void test_problem(void)
         "{\"hw\":\"lab\",\"batch\":16}", "{\"hw\":\"lab\",\"batch\":8,\"seq\":64}",
         "{\"hw\":\"lab\",\"batch\":8,\"train\":\"lora\"}",
         "{\"hw\":\"lab\",\"batch\":8,\"space\":\"full\"}"};
-    char *one = problem(QUERY_PLAN, "{\"hw\":\"lab\",\"batch\":8}");
+    char *one = problem(TOPT_QUERY_PLAN, "{\"hw\":\"lab\",\"batch\":8}");
     for (int i = 0; i < 4; i++) {
-        char *a = problem(QUERY_PLAN, same[i]), *b = problem(QUERY_PLAN, other[i]);
+        char *a = problem(TOPT_QUERY_PLAN, same[i]),
+             *b = problem(TOPT_QUERY_PLAN, other[i]);
         ok(!strcmp(one, a), "of the same problem: %s", same[i]);
         ok(*b && strcmp(one, b), "of another one: %s", other[i]);
         free(a);
         free(b);
     }
     struct topt_text curve = {0};
-    is_int(url(QUERY_CURVE, "batch=8&max_gpus=4"), 0, "a curve");
-    query_problem_text(&q, &curve);
+    is_int(url(TOPT_QUERY_CURVE, "batch=8&max_gpus=4"), 0, "a curve");
+    written(TOPT_QUERY_PROBLEM, &curve);
     ok(!strcmp(one, curve.s), "is of the same problem");
     topt_text_fini(&curve);
     free(one);
@@ -98,62 +104,69 @@ static void test_problem(void)
 static void test_good(void)
 {
     struct topt_text a = {0}, b = {0};
-    is_int(json(QUERY_PLAN, "{\"mode\":\"mini-parallelism\",\"hw\":\"lab\",\"batch\":8,"
-                            "\"seq\":64,\"memory_bytes\":16777216,\"max_gpus\":8,"
-                            "\"epsilon\":0.5,\"model\":{}}"),
+    is_int(json(TOPT_QUERY_PLAN,
+                "{\"mode\":\"mini-parallelism\",\"hw\":\"lab\",\"batch\":8,"
+                "\"seq\":64,\"memory_bytes\":16777216,\"max_gpus\":8,"
+                "\"epsilon\":0.5,\"model\":{}}"),
            0, "a question in JSON");
-    query_text(&q, &a);
-    is_int(url(QUERY_PLAN, "mode=mini-parallelism&hw=lab&batch=8&seq=64&memory=16MiB"
-                           "&max_gpus=8&epsilon=0.5&name=config.json"),
+    written(TOPT_QUERY_ANSWER, &a);
+    is_int(url(TOPT_QUERY_PLAN, "mode=mini-parallelism&hw=lab&batch=8&seq=64&memory=16MiB"
+                                "&max_gpus=8&epsilon=0.5&name=config.json"),
            0, "the same as a URL");
-    query_text(&q, &b);
+    written(TOPT_QUERY_ANSWER, &b);
     ok(!strcmp(a.s, b.s), "have one text: %s", a.s);
     ok(!strcmp(q.hw, "lab") && !strcmp(q.name, "config.json"), "names are kept");
     is_int(q.wait_ms, -1, "no wait was said");
     topt_text_fini(&a);
     topt_text_fini(&b);
-    is_int(json(QUERY_PLAN, "{\"mode\":\"profiling\",\"gpus\":[1,2,4]}"), 0, "a list");
-    ok(q.kind == QUERY_CURVE && q.ngpus == 3 && q.gpus[2] == 4, "profiling is a curve");
-    is_int(url(QUERY_PLAN, "mode=profiling&gpus=1,2,4"), 0, "a list in a URL");
+    is_int(json(TOPT_QUERY_PLAN, "{\"mode\":\"profiling\",\"gpus\":[1,2,4]}"), 0,
+           "a list");
+    ok(q.kind == TOPT_QUERY_CURVE && q.ngpus == 3 && q.gpus[2] == 4,
+       "profiling is a curve");
+    is_int(url(TOPT_QUERY_PLAN, "mode=profiling&gpus=1,2,4"), 0, "a list in a URL");
     ok(q.ngpus == 3 && q.gpus[1] == 2, "has its counts");
-    is_int(url(QUERY_FRONTIER, "gpus=4&sequence_splits=true"), 0, "a frontier");
+    is_int(url(TOPT_QUERY_FRONTIER, "gpus=4&sequence_splits=true"), 0, "a frontier");
     is_int(q.sequence_splits, 1, "splits sequences");
-    is_int(url(QUERY_CURVE, "factors=zero,recompute&blocks=alike&micro_batches=4"), 0,
-           "factors with commas");
+    is_int(url(TOPT_QUERY_CURVE, "factors=zero,recompute&blocks=alike&micro_batches=4"),
+           0, "factors with commas");
     ok(!strcmp(q.factors, "zero,recompute") && !strcmp(q.blocks, "alike") &&
            q.micro_batches == 4,
        "have their values");
-    is_int(
-        url(QUERY_PLAN, "mode=profiling&factors= zero , micro&memory= 80GiB &gpus=1, 2"),
-        0, "blanks around values");
+    is_int(url(TOPT_QUERY_PLAN,
+               "mode=profiling&factors= zero , micro&memory= 80GiB &gpus=1, 2"),
+           0, "blanks around values");
     ok(!strcmp(q.factors, "zero,micro") && q.memory_bytes == 80LL << 30 && q.ngpus == 2,
        "are no part of them");
-    is_int(url(QUERY_CURVE, "memory_bytes=5000"), 0, "bytes that are called so are few");
+    is_int(url(TOPT_QUERY_CURVE, "memory_bytes=5000"), 0,
+           "bytes that are called so are few");
     is_int(q.memory_bytes, 5000, "or many");
-    is_int(url(QUERY_CURVE, "overlap=fsdp&eager=operators,loss"), 0, "another system");
+    is_int(url(TOPT_QUERY_CURVE, "overlap=fsdp&eager=operators,loss"), 0,
+           "another system");
     ok(!strcmp(q.overlap, "fsdp") && !strcmp(q.eager, "operators,loss"),
        "which hides and does not fuse");
-    is_int(url(QUERY_CURVE, ""), 0, "a curve needs nothing");
+    is_int(url(TOPT_QUERY_CURVE, ""), 0, "a curve needs nothing");
     ok(!*q.factors && !*q.blocks && !*q.framework && !*q.precision && !*q.counts,
        "and says no more");
-    is_int(url(QUERY_PLAN, "framework=megatron&precision=bf16-mixed&tensor_parallel=1&"
-                           "min_efficiency=0.8&counts=pow2"),
+    is_int(url(TOPT_QUERY_PLAN,
+               "framework=megatron&precision=bf16-mixed&tensor_parallel=1&"
+               "min_efficiency=0.8&counts=pow2"),
            0, "what trains it, in which precision");
     ok(!strcmp(q.framework, "megatron") && !strcmp(q.precision, "bf16-mixed") &&
            q.tensor_parallel && q.min_efficiency == 0.8 && !strcmp(q.counts, "pow2"),
        "are kept");
-    is_int(url(QUERY_PLAN, "gradient_f32=true&accounting=paper"), 0, "how memory counts");
+    is_int(url(TOPT_QUERY_PLAN, "gradient_f32=true&accounting=paper"), 0,
+           "how memory counts");
     ok(q.gradient_f32 && !strcmp(q.accounting, "paper"), "is kept");
     struct topt_text of_it = {0};
-    query_text(&q, &of_it);
-    ok(strstr(of_it.s, "gradient_f32=1;accounting=paper;") != NULL,
+    written(TOPT_QUERY_ANSWER, &of_it);
+    ok(strstr(of_it.s, "\"gradient_f32\":true,\"accounting\":\"paper\"") != NULL,
        "and decides the answer");
     topt_text_fini(&of_it);
-    is_int(url(QUERY_PLAN, ""), 0, "nothing said");
+    is_int(url(TOPT_QUERY_PLAN, ""), 0, "nothing said");
     ok(!strcmp(q.mode, "mini-parallelism"), "asks for the fewest GPUs");
-    is_int(url(QUERY_PLAN, "gpus=4"), 0, "a number of GPUs");
+    is_int(url(TOPT_QUERY_PLAN, "gpus=4"), 0, "a number of GPUs");
     ok(!strcmp(q.mode, "mini-time"), "for the fastest on it");
-    is_int(json(QUERY_PLAN, "{\"mode\":\"mini-time\",\"gpus\":4,\"hw\":null}"), 0,
+    is_int(json(TOPT_QUERY_PLAN, "{\"mode\":\"mini-time\",\"gpus\":4,\"hw\":null}"), 0,
            "null is nothing");
 }
 
@@ -212,12 +225,13 @@ static void test_bad(void)
         {"mode=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "mode is longer"},
     };
     for (size_t i = 0; i < sizeof bad_url / sizeof *bad_url; i++) {
-        int rc = url(QUERY_PLAN, bad_url[i].text);
+        int rc = url(TOPT_QUERY_PLAN, bad_url[i].text);
         ok(rc == -1 && says(bad_url[i].says), "'%s' is refused: %s", bad_url[i].text,
            err.text);
     }
-    is_int(url(QUERY_CURVE, "mode=mini-time"), -1, "a curve has no mode");
-    is_int(url(QUERY_FRONTIER, "max_gpus=4&gpus=4"), -1, "a frontier has no max_gpus");
+    is_int(url(TOPT_QUERY_CURVE, "mode=mini-time"), -1, "a curve has no mode");
+    is_int(url(TOPT_QUERY_FRONTIER, "max_gpus=4&gpus=4"), -1,
+           "a frontier has no max_gpus");
 }
 
 static void test_bad_json(void)
@@ -248,14 +262,14 @@ static void test_bad_json(void)
         "{\"mode\":\"mini-parallelism\",\"name\":\"a\\nb\"}",
         "{\"mode\":\"mini-parallelism\",\"memory_bytes\":9223372036854775807}"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        int rc = json(QUERY_PLAN, bad[i]);
+        int rc = json(TOPT_QUERY_PLAN, bad[i]);
         ok(rc == -1 && *err.text, "%s is refused: %s", bad[i], err.text);
     }
     char many[1024] = "{\"mode\":\"profiling\",\"gpus\":[1";
     for (int i = 0; i < 70; i++)
         snprintf(many + strlen(many), 8, ",%d", i + 2);
     strcat(many, "]}");
-    is_int(json(QUERY_PLAN, many), -1, "too many counts are refused");
+    is_int(json(TOPT_QUERY_PLAN, many), -1, "too many counts are refused");
 }
 
 int main(void)

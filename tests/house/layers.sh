@@ -48,16 +48,15 @@ declare -A knows=(
     [solver/systems/flexflow]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/free solver/plan/request solver/plan/ask"
     [daemon/config]="common"
     [daemon/access]="common"
-    [daemon/ask]="common"
     [daemon/site]="common"
     [daemon/rightsize]="common daemon/site"
     [daemon/store]="common daemon"
-    [daemon/work]="common daemon/ask"
-    [daemon/api]="common daemon daemon/config daemon/access daemon/ask daemon/site daemon/store daemon/work solver/show"
-    [daemon/net]="common daemon/config daemon/access daemon/ask daemon/site daemon/store daemon/work daemon/api"
-    [daemon/worker]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/free solver/plan/request solver/plan/grid solver/plan/uniform solver/plan/report solver/plan/ask solver/plan/explain solver/plan/unequal solver/cli daemon/ask daemon/work solver/show"
+    [daemon/work]="common daemon/store"
+    [daemon/api]="common daemon daemon/config daemon/access daemon/site daemon/store daemon/work solver/show"
+    [daemon/net]="common daemon/config daemon/access daemon/site daemon/store daemon/work daemon/api"
+    [daemon/worker]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/free solver/plan/request solver/plan/grid solver/plan/uniform solver/plan/report solver/plan/ask solver/plan/explain solver/plan/unequal solver/cli daemon/work solver/show"
     [daemon/client]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/free solver/plan/request solver/plan/grid solver/plan/uniform solver/plan/report solver/plan/ask solver/plan/explain solver/cli daemon/api solver/show daemon/site"
-    [daemon]="common daemon/config daemon/access daemon/ask daemon/site daemon/store daemon/work daemon/api daemon/net"
+    [daemon]="common daemon/config daemon/access daemon/site daemon/store daemon/work daemon/api daemon/net"
     [slurm_plugin]="common"
 )
 # library header (extended regular expression): the parts that may include it
@@ -76,7 +75,7 @@ declare -A library=(
     ['jansson\.h']="common solver runtime daemon"
 )
 # All that the plugin may know of common: no JSON, since Slurm's has clashing symbols.
-plugin_headers="topt_carry.h topt_elastic.h topt_rendezvous.h topt_error.h topt_fields.h topt_text.h topt_near.h topt_label.h topt_place.h topt_credential.h topt_munge.h topt_trust.h"
+plugin_headers="topt_clock.h topt_carry.h topt_elastic.h topt_rendezvous.h topt_error.h topt_fields.h topt_text.h topt_near.h topt_label.h topt_place.h topt_credential.h topt_munge.h topt_trust.h"
 
 files=() bad=0 checked=0
 while IFS= read -r f; do

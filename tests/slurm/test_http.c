@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "http.h"
+#include "topt_clock.h"
 #include "munged.h"
 #include "topt_credential.h"
 #include "topt_munge.h"
@@ -238,9 +239,9 @@ static int ask(enum part part, int tcp, struct topt_http_reply *r, struct topt_e
                                         .trust = &trust};
     *r = (struct topt_http_reply){0};
     *err = (struct topt_error){0};
-    int64_t start = topt_http_now_ms();
+    int64_t start = topt_clock_ms();
     int rc = topt_http_post(&q, r, err);
-    int64_t took = topt_http_now_ms() - start;
+    int64_t took = topt_clock_ms() - start;
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     if (!tcp)

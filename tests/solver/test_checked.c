@@ -192,12 +192,13 @@ static void ask_frontier(const struct topt_request *r, uint64_t number, struct s
 static int ask(uint64_t number, const struct topt_hw *hw, const char *framework,
                int factors, struct seen *seen)
 {
-    struct topt_words w = {.mode = "mini-time", .framework = framework};
+    struct topt_query w = {.mode = "mini-time"};
     struct topt_request r;
     struct topt_error err = {0};
     struct topt_model *m = make_model(number);
     const char *field;
     w.tensor_parallel = number % 3 == 0;
+    strcpy(w.framework, framework);
     topt_request_init(&r);
     r.model = m;
     r.hw = hw;

@@ -76,12 +76,11 @@ static int make_problem(uint64_t number, struct topt_request *r)
     uint64_t seed = number * 104729 + 17;
     struct topt_error err = {0};
     const char *field;
-    struct topt_words w = {.mode = "mini-parallelism",
-                           .space = "uniform",
-                           .precision = number % 3 ? "f32" : NULL,
-                           .framework = frameworks[random_below(&seed, 5)],
-                           .counts = counts[random_below(&seed, 4)],
-                           .tensor_parallel = random_below(&seed, 3) == 0};
+    struct topt_query w = {.mode = "mini-parallelism", .space = "uniform"};
+    strcpy(w.precision, number % 3 ? "f32" : "");
+    strcpy(w.framework, frameworks[random_below(&seed, 5)]);
+    strcpy(w.counts, counts[random_below(&seed, 4)]);
+    w.tensor_parallel = random_below(&seed, 3) == 0;
     topt_request_init(r);
     r->model = number % 4 < 2    ? make_llama(&seed)
                : number % 4 == 2 ? block_model(number, 2, 1 + random_below(&seed, 2))

@@ -52,10 +52,9 @@ static struct topt_hw *random_cluster(uint64_t *seed)
 static int random_request(uint64_t seed, struct topt_request *r)
 {
     uint64_t s = seed * 104729;
-    struct topt_words words = {.framework = random_below(&s, 2) ? "pytorch" : "topt",
-                               .tensor_parallel = random_below(&s, 2),
-                               .factors = "all",
-                               .counts = "whole"};
+    struct topt_query words = {.factors = "all", .counts = "whole"};
+    strcpy(words.framework, random_below(&s, 2) ? "pytorch" : "topt");
+    words.tensor_parallel = random_below(&s, 2);
     topt_request_init(r);
     r->settings.granule_bytes = 1;
     r->max_entries = random_below(&s, 3) ? 0 : 1 + random_below(&s, 200);

@@ -181,7 +181,7 @@ static void test_uniform(void)
 {
     struct topt_model *m = perceptron(16);
     struct topt_hw *hw = cluster();
-    struct topt_words words = {
+    struct topt_query words = {
         .framework = "pytorch", .pin = "h*.up=n:2,b:4", .tensor_parallel = 1};
     struct topt_request r;
     struct topt_error err = {0};
@@ -207,11 +207,12 @@ static void refused(const char *pin, const char *says)
 {
     struct topt_model *m = perceptron(16);
     struct topt_hw *hw = cluster();
-    struct topt_words words = {.pin = pin};
+    struct topt_query words = {0};
     struct topt_request r;
     struct topt_error err = {0};
     json_t *answer = NULL;
     request(&r, m, hw, TOPT_SPACE_CANONICAL);
+    strcpy(words.pin, pin);
     int rc = topt_request_read(&words, &r, NULL, &err);
     r.gpus = 8;
     r.mode = TOPT_MINI_TIME;

@@ -49,14 +49,13 @@ static struct topt_plan_doc *plan(const struct topt_model *m, const struct topt_
                                   const char *framework, const char *positions, int t,
                                   struct topt_error *err)
 {
-    struct topt_words words = {.mode = "mini-time",
-                               .framework = framework,
-                               .factors = "none",
-                               .sequence_parallel = positions,
-                               .tensor_parallel = 1};
+    struct topt_query words = {
+        .mode = "mini-time", .factors = "none", .tensor_parallel = 1};
     struct topt_plan_doc *p = NULL;
     struct topt_request r;
     json_t *answer = NULL;
+    strcpy(words.framework, framework);
+    strcpy(words.sequence_parallel, positions ? positions : "");
     topt_request_init(&r);
     r.model = m;
     r.hw = hw;

@@ -43,7 +43,9 @@ static json_t *ask_in(const struct topt_model *m, const struct topt_hw *hw,
     r.model = m;
     r.hw = hw;
     r.threads = 1;
-    struct topt_words w = {.framework = framework, .precision = precision};
+    struct topt_query w = {0};
+    strcpy(w.framework, framework ? framework : "");
+    strcpy(w.precision, precision ? precision : "");
     if (topt_request_read(&w, &r, NULL, err) || topt_request_complete(&r, err))
         return NULL;
     return topt_plan_unequal(&r, &answer, err) ? NULL : answer;

@@ -8,7 +8,6 @@
 #include "grid.h"
 #include "grid_data.h"
 #include "planning.h"
-#include "names.h"
 #include "free.h"
 #include "request.h"
 #include "topt_question.h"

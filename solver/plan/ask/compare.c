@@ -17,7 +17,6 @@
 #include "grid.h"
 #include "grid_data.h"
 #include "planning.h"
-#include "names.h"
 #include "request.h"
 #include "strategy_words.h"
 #include "topt_minmax.h"

@@ -13,7 +13,6 @@
 #include "grid_solve.h"
 #include "memo.h"
 #include "planning.h"
-#include "names.h"
 #include "request.h"
 #include "strategy_words.h"
 #include "topt_choices.h"

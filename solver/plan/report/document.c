@@ -5,7 +5,6 @@
  * checks it as if a stranger had written it, and lowers it. */
 #include "document.h"
 #include "free.h"
-#include "names.h"
 #include "strategy_words.h"
 #include "topt_choices.h"
 #include "topt_framework.h"

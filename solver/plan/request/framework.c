@@ -14,8 +14,7 @@
  * mean, above what tensors are predicted to take of what comes and goes (torchtitan's
  * four runs of Llama 3 8B in docs/VALIDATION.md), gaps included that are given back when
  * memory runs out.  Two thirds of the mean are taken to be lost. */
-#include "names.h"
-#include "topt_framework.h"
+#include "request.h"
 #include "topt_tensor.h"
 #include "topt_text.h"
 
@@ -36,7 +35,6 @@ static const struct topt_framework frameworks[] = {
      .title = "PyTorch (DDP, FSDP2)",
      .source = "github.com/pytorch/pytorch v2.14.1 (2026-10-20)",
      .uniform_only = 1,
-     .even = 1,
      .zero = ALL,
      .level = {"DDP", "DDP with ZeroRedundancyOptimizer",
                "FSDP2 without resharding after forward", "FSDP2"},
@@ -57,7 +55,6 @@ static const struct topt_framework frameworks[] = {
      .title = "DeepSpeed (ZeRO)",
      .source = "github.com/deepspeedai/DeepSpeed edaa722 (2026-08-22)",
      .uniform_only = 1,
-     .even = 1,
      .zero = ALL,
      .level = {"data parallel", "ZeRO-1", "ZeRO-2", "ZeRO-3"},
      .tensor = TOPT_TENSOR_NEVER,
@@ -74,7 +71,6 @@ static const struct topt_framework frameworks[] = {
      .title = "Megatron-LM",
      .source = "github.com/NVIDIA/Megatron-LM d98e8a6 (2026-08-22)",
      .uniform_only = 1,
-     .even = 1,
      .zero = NONE | STATE,
      .level = {"data parallel", "data parallel with the distributed optimizer"},
      .tensor = TOPT_TENSOR_NODE,
@@ -90,7 +86,6 @@ static const struct topt_framework frameworks[] = {
      .title = "torchtitan",
      .source = "github.com/pytorch/torchtitan b5bcd76 (2026-08-21)",
      .uniform_only = 1,
-     .even = 1,
      .zero = NONE | GRADIENT | PARAM,
      .level = {[TOPT_ZERO_NONE] = "data parallel",
                [TOPT_ZERO_GRADIENT] = "FSDP without resharding after forward",
@@ -130,12 +125,12 @@ const struct topt_framework *topt_framework_at(int i)
     return i >= 0 && i < FRAMEWORKS ? &frameworks[i] : NULL;
 }
 
-static const char *framework_name(int i)
+static const char *framework_name(unsigned i)
 {
     return frameworks[i].name;
 }
 
-static const char *precision_name(int i)
+static const char *precision_name(unsigned i)
 {
     return precisions[i].name;
 }
@@ -156,7 +151,7 @@ char *topt_framework_not_searched(const struct topt_framework *f)
 int topt_framework_find(const char *name, const struct topt_framework **ret,
                         struct topt_error *err)
 {
-    int i;
+    unsigned i;
     if (topt_name_find("framework", name, framework_name, FRAMEWORKS, &i, err))
         return -1;
     *ret = &frameworks[i];
@@ -166,7 +161,7 @@ int topt_framework_find(const char *name, const struct topt_framework **ret,
 int topt_precision_find(const char *name, const struct topt_precision **ret,
                         struct topt_error *err)
 {
-    int i;
+    unsigned i;
     if (topt_name_find("precision", name, precision_name, PRECISIONS, &i, err))
         return -1;
     *ret = &precisions[i];

@@ -1,6 +1,6 @@
-/* names.c - the words people write for modes, spaces, types and optimizers. */
-#include "names.h"
-#include "topt_choices.h"
+/* names.c - the words people write for modes, spaces, types and optimizers.
+ *
+ * An enumeration without negative values is compatible with unsigned int, of GCC and Clang, and so is a function that names its values. */
 #include "topt_question.h"
 #include "topt_near.h"
 #include "topt_text.h"
@@ -32,13 +32,13 @@ static const struct bits eager_parts[] = {
     {"none", 0}};
 enum { EAGER_PARTS = sizeof eager_parts / sizeof *eager_parts, EAGER_ALONE = 4 };
 
-int topt_name_find(const char *what, const char *name, const char *(*at)(int), int n,
-                   int *ret, struct topt_error *err)
+int topt_name_find(const char *what, const char *name, const char *(*at)(unsigned),
+                   unsigned n, unsigned *ret, struct topt_error *err)
 {
     struct topt_text all = {0};
     struct topt_near near = {.name = name};
     char meant[TOPT_NEAR_WORDS];
-    for (int i = 0; i < n; i++) {
+    for (unsigned i = 0; i < n; i++) {
         topt_near_try(&near, at(i));
         if (!strcmp(at(i), name)) {
             *ret = i;
@@ -53,106 +53,54 @@ int topt_name_find(const char *what, const char *name, const char *(*at)(int), i
     return -1;
 }
 
-static const char *mode_at(int i)
-{
-    return modes[i];
-}
-
-static const char *space_at(int i)
-{
-    return spaces[i];
-}
-
-static const char *counts_at(int i)
+static const char *counts_at(unsigned i)
 {
     return counts[i];
 }
 
-static const char *blocks_at(int i)
-{
-    return blocks[i];
-}
-
-static const char *factor_at(int i)
+static const char *factor_at(unsigned i)
 {
     return factors[i].name;
 }
 
-static const char *dtype_at(int i)
-{
-    return topt_dtype_name((enum topt_dtype)i);
-}
-
-static const char *accounting_at(int i)
-{
-    return topt_accounting_name((enum topt_accounting)i);
-}
-
-static const char *overlap_at(int i)
-{
-    return topt_overlap_name((enum topt_overlap)i);
-}
-
-static const char *gather_at(int i)
-{
-    return topt_gather_name((enum topt_gather)i);
-}
-
-static const char *eager_at(int i)
+static const char *eager_at(unsigned i)
 {
     return eager_parts[i].name;
 }
 
-static const char *optimizer_at(int i)
-{
-    return topt_optimizer_name((enum topt_optimizer)i);
-}
-
 int topt_mode_parse(const char *name, enum topt_mode *ret, struct topt_error *err)
 {
-    int i;
-    if (topt_name_find("mode", name, mode_at, TOPT_MODE_COUNT, &i, err))
-        return -1;
-    *ret = (enum topt_mode)i;
-    return 0;
+    return topt_name_find("mode", name, topt_mode_name, TOPT_MODE_COUNT, ret, err);
 }
 
 int topt_space_parse(const char *name, enum topt_space *ret, struct topt_error *err)
 {
-    int i;
-    if (topt_name_find("space", name, space_at, TOPT_SPACE_COUNT, &i, err))
-        return -1;
-    *ret = (enum topt_space)i;
-    return 0;
+    return topt_name_find("space", name, topt_space_name, TOPT_SPACE_COUNT, ret, err);
 }
 
 int topt_counts_parse(const char *name, enum topt_counts *ret, struct topt_error *err)
 {
-    int i;
-    if (topt_name_find("choice of counts", name, counts_at, TOPT_COUNTS_COUNT, &i, err))
-        return -1;
-    *ret = (enum topt_counts)i;
-    return 0;
+    return topt_name_find("choice of counts", name, counts_at, TOPT_COUNTS_COUNT, ret,
+                          err);
 }
 
 int topt_blocks_parse(const char *name, enum topt_block_choice *ret,
                       struct topt_error *err)
 {
-    int i;
-    if (topt_name_find("choice of blocks", name, blocks_at, TOPT_BLOCKS_COUNT, &i, err))
-        return -1;
-    *ret = (enum topt_block_choice)i;
-    return 0;
+    return topt_name_find("choice of blocks", name, topt_blocks_name, TOPT_BLOCKS_COUNT,
+                          ret, err);
 }
 
 /* A list of names with commas, each of which says bits; those from 'alone' on stand
  * alone. */
-static int read_list(const char *what, const char *list, const struct bits *names, int n,
-                     int alone, const char *(*at)(int), int *ret, struct topt_error *err)
+static int read_list(const char *what, const char *list, const struct bits *names,
+                     unsigned n, unsigned alone, const char *(*at)(unsigned), int *ret,
+                     struct topt_error *err)
 {
     const char *from = NULL;
     char name[64];
-    int bits = 0, count = 0, whole = 0, i, rc;
+    int bits = 0, count = 0, whole = 0, rc;
+    unsigned i;
     for (; (rc = topt_list_next(list, &from, name, sizeof name, err)) > 0; count++) {
         if (topt_name_find(what, name, at, n, &i, err))
             return -1;
@@ -182,39 +130,26 @@ int topt_eager_parse(const char *list, int *ret, struct topt_error *err)
 
 int topt_dtype_parse(const char *name, enum topt_dtype *ret, struct topt_error *err)
 {
-    int i;
-    if (topt_name_find("dtype", name, dtype_at, TOPT_DTYPE_COUNT, &i, err))
-        return -1;
-    *ret = (enum topt_dtype)i;
-    return 0;
+    return topt_name_find("dtype", name, topt_dtype_name, TOPT_DTYPE_COUNT, ret, err);
 }
 
 int topt_accounting_parse(const char *name, enum topt_accounting *ret,
                           struct topt_error *err)
 {
-    int i;
-    if (topt_name_find("accounting", name, accounting_at, TOPT_ACCOUNTING_COUNT, &i, err))
-        return -1;
-    *ret = (enum topt_accounting)i;
-    return 0;
+    return topt_name_find("accounting", name, topt_accounting_name, TOPT_ACCOUNTING_COUNT,
+                          ret, err);
 }
 
 int topt_overlap_parse(const char *name, enum topt_overlap *ret, struct topt_error *err)
 {
-    int i;
-    if (topt_name_find("overlap", name, overlap_at, TOPT_OVERLAP_COUNT, &i, err))
-        return -1;
-    *ret = (enum topt_overlap)i;
-    return 0;
+    return topt_name_find("overlap", name, topt_overlap_name, TOPT_OVERLAP_COUNT, ret,
+                          err);
 }
 
 int topt_gather_parse(const char *name, enum topt_gather *ret, struct topt_error *err)
 {
-    int i;
-    if (topt_name_find("way to gather", name, gather_at, TOPT_GATHER_COUNT, &i, err))
-        return -1;
-    *ret = (enum topt_gather)i;
-    return 0;
+    return topt_name_find("way to gather", name, topt_gather_name, TOPT_GATHER_COUNT, ret,
+                          err);
 }
 
 char *topt_eager_words(int parts)
@@ -231,11 +166,8 @@ char *topt_eager_words(int parts)
 int topt_optimizer_parse(const char *name, enum topt_optimizer *ret,
                          struct topt_error *err)
 {
-    int i;
-    if (topt_name_find("optimizer", name, optimizer_at, TOPT_OPTIMIZER_COUNT, &i, err))
-        return -1;
-    *ret = (enum topt_optimizer)i;
-    return 0;
+    return topt_name_find("optimizer", name, topt_optimizer_name, TOPT_OPTIMIZER_COUNT,
+                          ret, err);
 }
 
 const char *topt_mode_name(enum topt_mode m)

@@ -3,15 +3,28 @@
  * so that one question has one answer. */
 #include "algorithm.h"
 #include "pins.h"
-#include "topt_choices.h"
-#include "names.h"
-#include "topt_framework.h"
-#include "topt_question.h"
+#include "request.h"
 #include "topt_text.h"
 
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
+
+static const char *switch_at(unsigned i)
+{
+    return i ? "off" : "on";
+}
+
+/* On or off beside tensor parallelism. */
+static int read_positions(const char *word, struct topt_request *r,
+                          struct topt_error *err)
+{
+    unsigned i;
+    if (topt_name_find("sequence parallelism", word, switch_at, 2, &i, err))
+        return -1;
+    r->sequence_parallel = i ? TOPT_POSITIONS_OFF : TOPT_POSITIONS_ON;
+    return 0;
+}
 
 /* Its words about operators are read once the model is there. */
 static int read_pins(const char *text, struct topt_error *err)
@@ -23,98 +36,70 @@ static int read_pins(const char *text, struct topt_error *err)
     return 0;
 }
 
-static const char *switch_name(int i)
-{
-    return i ? "off" : "on";
-}
-
-static int read_space(const struct topt_words *w, struct topt_request *r,
+/* The words, each where it was said; '*field' is the one that is read. */
+static int read_words(const struct topt_query *w, struct topt_request *r,
                       const char **field, struct topt_error *err)
 {
-    *field = "space";
-    if (w->space && topt_space_parse(w->space, &r->space, err))
-        return -1;
-    *field = "blocks";
-    if (w->blocks && topt_blocks_parse(w->blocks, &r->blocks, err))
-        return -1;
-    *field = "factors";
-    if (w->factors && topt_factors_parse(w->factors, &r->factors, err))
-        return -1;
-    *field = "counts";
-    if (w->counts && topt_counts_parse(w->counts, &r->counts, err))
-        return -1;
-    *field = "pin";
-    if (w->pin && read_pins(w->pin, err))
-        return -1;
-    *field = "algorithm";
-    return topt_algorithm_check(w->algorithm, err);
+#define SAID(name) (*field = #name, *w->name)
+    struct topt_settings *s = &r->settings;
+    return (SAID(mode) && topt_mode_parse(w->mode, &r->mode, err)) ||
+           (SAID(space) && topt_space_parse(w->space, &r->space, err)) ||
+           (SAID(blocks) && topt_blocks_parse(w->blocks, &r->blocks, err)) ||
+           (SAID(factors) && topt_factors_parse(w->factors, &r->factors, err)) ||
+           (SAID(counts) && topt_counts_parse(w->counts, &r->counts, err)) ||
+           (SAID(pin) && read_pins(w->pin, err)) ||
+           (SAID(algorithm) && topt_algorithm_check(w->algorithm, err)) ||
+           (SAID(sequence_parallel) && read_positions(w->sequence_parallel, r, err)) ||
+           (SAID(framework) && topt_framework_find(w->framework, &r->framework, err)) ||
+           (SAID(precision) && topt_precision_find(w->precision, &r->precision, err)) ||
+           (SAID(optimizer) && topt_optimizer_parse(w->optimizer, &s->optimizer, err)) ||
+           (SAID(accounting) &&
+            topt_accounting_parse(w->accounting, &s->accounting, err)) ||
+           (SAID(overlap) && topt_overlap_parse(w->overlap, &s->overlap, err)) ||
+           (SAID(eager) && topt_eager_parse(w->eager, &s->eager, err));
+#undef SAID
 }
 
-/* On or off beside tensor parallelism; not said: as the framework has it. */
-static int read_positions(const struct topt_words *w, struct topt_request *r,
-                          const char **field, struct topt_error *err)
+/* What is neither a word nor decided by the framework; not said: as it is. */
+static void read_numbers(const struct topt_query *w, struct topt_request *r)
 {
-    int i = 0;
-    *field = "sequence_parallel";
-    if (w->sequence_parallel &&
-        topt_name_find("sequence parallelism", w->sequence_parallel, switch_name, 2, &i,
-                       err))
-        return -1;
-    r->sequence_parallel = !w->sequence_parallel ? TOPT_POSITIONS_AUTO
-                           : i                   ? TOPT_POSITIONS_OFF
-                                                 : TOPT_POSITIONS_ON;
-    return 0;
+#define SAID(name, member) r->member = w->name > 0 ? w->name : r->member
+    SAID(max_gpus, max_gpus);
+    SAID(min_efficiency, min_efficiency);
+    SAID(micro_batches, micro_batches);
+    SAID(sequence_splits, sequence_splits);
+    SAID(memory_bytes, memory_limit);
+    SAID(epsilon, epsilon);
+    SAID(max_table_bytes, max_table_bytes);
+#undef SAID
+    if (!w->ngpus)
+        return;
+    r->gpu_list = w->gpus;
+    r->ngpu_list = w->ngpus;
+    r->gpus = w->ngpus == 1 && r->mode != TOPT_PROFILING ? w->gpus[0] : 0;
 }
 
-static int read_system(const struct topt_words *w, struct topt_request *r,
-                       const char **field, struct topt_error *err)
-{
-    *field = "framework";
-    if (w->framework && topt_framework_find(w->framework, &r->framework, err))
-        return -1;
-    *field = "precision";
-    if (w->precision && topt_precision_find(w->precision, &r->precision, err))
-        return -1;
-    *field = "optimizer";
-    if (w->optimizer && topt_optimizer_parse(w->optimizer, &r->settings.optimizer, err))
-        return -1;
-    *field = "accounting";
-    if (w->accounting &&
-        topt_accounting_parse(w->accounting, &r->settings.accounting, err))
-        return -1;
-    *field = "overlap";
-    if (w->overlap && topt_overlap_parse(w->overlap, &r->settings.overlap, err))
-        return -1;
-    *field = "eager";
-    return w->eager ? topt_eager_parse(w->eager, &r->settings.eager, err) : 0;
-}
-
-int topt_request_read(const struct topt_words *w, struct topt_request *r,
+int topt_request_read(const struct topt_query *w, struct topt_request *r,
                       const char **ret_field, struct topt_error *err)
 {
-    const char *field = "mode";
-    if ((w->mode && topt_mode_parse(w->mode, &r->mode, err)) ||
-        read_space(w, r, &field, err) || read_positions(w, r, &field, err) ||
-        read_system(w, r, &field, err)) {
+    const char *field;
+    if (read_words(w, r, &field, err)) {
         if (ret_field)
             *ret_field = field;
         return -1;
     }
-    r->algorithm = w->algorithm && strcmp(w->algorithm, "ft") ? w->algorithm : NULL;
-    r->pin = w->pin && *w->pin ? w->pin : NULL;
+    read_numbers(w, r);
+    r->algorithm = *w->algorithm && strcmp(w->algorithm, "ft") ? w->algorithm : NULL;
+    r->pin = *w->pin ? w->pin : NULL;
     r->settings.gradient_f32 = w->gradient_f32;
     r->tensor_parallel = w->tensor_parallel;
-    r->given = 0;
-#define GIVEN(field, bit) r->given |= w->field ? bit : 0
-    GIVEN(framework, TOPT_GIVEN_FRAMEWORK);
-    GIVEN(precision, TOPT_GIVEN_PRECISION);
-    GIVEN(optimizer, TOPT_GIVEN_OPTIMIZER);
-    GIVEN(overlap, TOPT_GIVEN_OVERLAP);
-    GIVEN(eager, TOPT_GIVEN_EAGER);
-    GIVEN(gradient_f32, TOPT_GIVEN_GRADIENT);
-    GIVEN(batch, TOPT_GIVEN_BATCH);
-    GIVEN(seq, TOPT_GIVEN_SEQ);
-#undef GIVEN
+    r->given = (*w->framework ? TOPT_GIVEN_FRAMEWORK : 0) |
+               (*w->precision ? TOPT_GIVEN_PRECISION : 0) |
+               (*w->optimizer ? TOPT_GIVEN_OPTIMIZER : 0) |
+               (*w->overlap ? TOPT_GIVEN_OVERLAP : 0) |
+               (*w->eager ? TOPT_GIVEN_EAGER : 0) |
+               (w->gradient_f32 ? TOPT_GIVEN_GRADIENT : 0) |
+               (w->batch ? TOPT_GIVEN_BATCH : 0) | (w->seq ? TOPT_GIVEN_SEQ : 0);
     return 0;
 }
 

@@ -4,9 +4,6 @@
 #include "algorithm.h"
 #include "pins.h"
 #include "free.h"
-#include "topt_choices.h"
-#include "topt_framework.h"
-#include "topt_question.h"
 #include "topt_tensor.h"
 
 #include <stdlib.h>
@@ -92,7 +89,7 @@ int topt_request_widest(const struct topt_request *r, enum topt_space space)
 
 int topt_request_even(const struct topt_request *r)
 {
-    return r->framework && r->framework->even;
+    return r->framework && r->framework->uniform_only;
 }
 
 const struct topt_tensor_rules *topt_request_tensor_rules(const struct topt_request *r)
@@ -199,14 +196,9 @@ int64_t topt_data_ranks(const struct topt_mesh *mesh, int cut)
 
 int topt_tensor_from(const struct topt_mesh *mesh, enum topt_tensor_where where)
 {
-    switch (where) {
-    case TOPT_TENSOR_ANYWHERE:
-        return 0;
-    case TOPT_TENSOR_NODE:
-        return mesh->node_axes;
-    default:
-        return mesh->naxes;
-    }
+    return where == TOPT_TENSOR_ANYWHERE ? 0
+           : where == TOPT_TENSOR_NODE   ? mesh->node_axes
+                                         : mesh->naxes;
 }
 
 /* ---- pins -------------------------------------------------------------------------- */

@@ -26,9 +26,10 @@ struct topt_framework {
     const char *title; /* as answers call it: "PyTorch (FSDP2, DDP)" */
     const char *
         source; /* the repository, and the version or commit and date at which the row was read */
-    int uniform_only; /* it obeys one choice for the whole model; else any space */
-    int even;         /* samples, heads and features split into equal parts only */
-    int zero;         /* levels of enum topt_zero that it has, as bits */
+    /* It obeys one choice for the whole model, which splits samples, heads and features into equal parts; else
+     * any space. */
+    int uniform_only;
+    int zero; /* levels of enum topt_zero that it has, as bits */
     const char *level[TOPT_ZERO_COUNT]; /* what people call them there */
     enum topt_tensor_where tensor;      /* the default */
     enum topt_tensor_where tensor_most; /* the most that can be asked for */

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "topt_query.h"
 #include "topt_choices.h"
 #include "topt_framework.h"
 #include "topt_hw.h"
@@ -103,16 +104,9 @@ struct topt_request {
 /* Sensible values for everything that is not a pointer. */
 void topt_request_init(struct topt_request *r);
 
-/* A question in words; NULL and 0: not given.  Borrowed. */
-struct topt_words {
-    const char *mode, *framework, *space, *blocks, *factors, *counts, *algorithm,
-        *precision, *optimizer, *accounting, *overlap, *eager, *pin, *sequence_parallel;
-    int64_t batch, seq;
-    int gradient_f32, tensor_parallel;
-};
-/* Put words into a request (after topt_request_init).  '*ret_field' names the one at
- * fault; may be NULL. */
-int topt_request_read(const struct topt_words *w, struct topt_request *r,
+/* Put what was asked, which 'r' borrows, into a request (after topt_request_init): all but the model and
+ * the profile with what chooses them.  '*ret_field' names the field at fault; may be NULL. */
+int topt_request_read(const struct topt_query *w, struct topt_request *r,
                       const char **ret_field, struct topt_error *err) TOPT_MUST_CHECK;
 /* With the model and the profile in it: what was not said is taken from the framework's
  * row, the default one where none was named, and the precision that the device has.
@@ -157,5 +151,17 @@ int topt_optimizer_parse(const char *name, enum topt_optimizer *ret,
 const char *topt_mode_name(enum topt_mode m);
 const char *topt_space_name(enum topt_space s);
 const char *topt_blocks_name(enum topt_block_choice b);
+
+/* Which of 'n' names it is; INVAL with all of them where it is none, and the one it may
+ * be a slip of. */
+int topt_name_find(const char *what, const char *name, const char *(*at)(unsigned),
+                   unsigned n, unsigned *ret, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* "operator", "unit" or "pool". */
+int topt_gather_parse(const char *name, enum topt_gather *ret,
+                      struct topt_error *err) TOPT_MUST_CHECK;
+
+/* "full, blocks alike"; returns 'buf'. */
+const char *topt_space_words(enum topt_space space, int alike, char *buf, size_t size);
 
 #endif

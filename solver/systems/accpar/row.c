@@ -258,7 +258,7 @@ static int64_t parts_of(uint32_t cuts)
 static int fits(const struct topt_request *r, const struct topt_op *o, int d,
                 int64_t parts)
 {
-    int even = (o->spec->even >> d & 1) || (r->framework && r->framework->even);
+    int even = (o->spec->even >> d & 1) || (r->framework && r->framework->uniform_only);
     return parts <= o->count[d] && (!even || o->count[d] % parts == 0);
 }
 

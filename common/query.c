@@ -1,10 +1,8 @@
-/* query.c - the strict parser of questions.
+/* query.c - the strict reader and the writer of questions.
  *
- * Fields are rows of one table (topt_fields.h).  Values arrive as JSON or as text from a
- * URL; both are stored by one function a kind, so the two ways can't come to differ.
- * Fields that decide the answer are printed in the table's order by query_text: that line
- * is the cache's key. */
-#include "query.h"
+ * Fields are rows of one table (topt_fields.h).  Values arrive as JSON or as text; both are
+ * stored by one function a kind, so the two ways can't come to differ. */
+#include "topt_query.h"
 #include "topt_json.h"
 
 #include <ctype.h>
@@ -18,13 +16,14 @@ struct field {
     const char *name;
     enum topt_field_kind kind;
     int where; /* endpoints that take it */
-    int key;   /* it decides the answer */
+    enum { KEY_NONE, KEY_ANSWER, KEY_PROBLEM } key;
+    const char *option;
     size_t offset, size;
     int64_t min, max;
 };
 
-#define AT(name)        offsetof(struct query, name)
-#define TEXT(name)      AT(name), sizeof((struct query *)0)->name
+#define AT(name)        offsetof(struct topt_query, name)
+#define TEXT(name)      AT(name), sizeof((struct topt_query *)0)->name
 #define AT_WORD(name)   TEXT(name)
 #define AT_NAME(name)   TEXT(name)
 #define AT_LIST(name)   TEXT(name)
@@ -38,16 +37,16 @@ struct field {
 #define AT_COUNTS(name) AT(name), 0
 #define AT_MEMORY(name) AT(name##_bytes), 0
 static const struct field fields[] = {
-#define X(ID, name, KIND, LEAST, MOST, WHERE, KEY, ...)                                  \
-    {#name, TOPT_FIELD_##KIND, WHERE, KEY, AT_##KIND(name), LEAST, MOST},
+#define X(ID, name, KIND, LEAST, MOST, WHERE, KEY, DOORS, OPTION, ...)                   \
+    {#name, TOPT_FIELD_##KIND, WHERE, KEY_##KEY, OPTION, AT_##KIND(name), LEAST, MOST},
     TOPT_FIELDS(X)
 #undef X
 };
 enum { NFIELDS = sizeof fields / sizeof *fields };
 _Static_assert(NFIELDS <= 64, "fields that were seen are the bits of a word");
-_Static_assert((int)TOPT_IN_PLAN == 1 << QUERY_PLAN &&
-                   (int)TOPT_IN_CURVE == 1 << QUERY_CURVE &&
-                   (int)TOPT_IN_FRONTIER == 1 << QUERY_FRONTIER,
+_Static_assert((int)TOPT_IN_PLAN == 1 << TOPT_QUERY_PLAN &&
+                   (int)TOPT_IN_CURVE == 1 << TOPT_QUERY_CURVE &&
+                   (int)TOPT_IN_FRONTIER == 1 << TOPT_QUERY_FRONTIER,
                "an endpoint's bit is its kind's");
 
 static int is_real(const struct field *f)
@@ -55,20 +54,20 @@ static int is_real(const struct field *f)
     return f->kind == TOPT_FIELD_REAL || f->kind == TOPT_FIELD_SHARE;
 }
 
-static void set_defaults(enum query_kind kind, struct query *q)
+static void set_defaults(enum topt_query_kind kind, struct topt_query *q)
 {
-    *q = (struct query){.kind = kind, .wait_ms = -1};
+    *q = (struct topt_query){.kind = kind, .wait_ms = -1};
 }
 
-static const struct field *find(enum query_kind kind, const char *name)
+static const struct field *find(int where, const char *name)
 {
     for (int i = 0; i < NFIELDS; i++)
-        if (fields[i].where & 1 << kind && !strcmp(fields[i].name, name))
+        if (fields[i].where & where && !strcmp(fields[i].name, name))
             return &fields[i];
     return NULL;
 }
 
-int query_is_name(const char *s, size_t max)
+int topt_is_name(const char *s, size_t max)
 {
     size_t n = strlen(s);
     if (!n || n > max || s[0] == '.' || s[0] == '-')
@@ -81,13 +80,13 @@ int query_is_name(const char *s, size_t max)
 
 /* ---- storing one value ------------------------------------------------------------------- */
 
-static int store_text(const struct field *f, const char *s, struct query *q,
+static int store_text(const struct field *f, const char *s, struct topt_query *q,
                       struct topt_error *err)
 {
     if (strlen(s) >= f->size)
         return topt_fail(err, TOPT_ERR_INVAL, "%s is longer than %zu bytes", f->name,
                          f->size - 1);
-    if (f->kind < TOPT_FIELD_LIST && !query_is_name(s, f->size - 1))
+    if (f->kind < TOPT_FIELD_LIST && !topt_is_name(s, f->size - 1))
         return topt_fail(err, TOPT_ERR_INVAL,
                          "%s must be a name of letters, digits and \"._-\""
                          "%s",
@@ -100,7 +99,7 @@ static int store_text(const struct field *f, const char *s, struct query *q,
 }
 
 /* Words with commas between, each once; kept without the blanks around them. */
-static int store_list(const struct field *f, const char *s, struct query *q,
+static int store_list(const struct field *f, const char *s, struct topt_query *q,
                       struct topt_error *err)
 {
     char *to = (char *)q + f->offset, word[32];
@@ -129,7 +128,7 @@ static int check_range(const struct field *f, int64_t v, struct topt_error *err)
                      (long long)(v < f->min ? f->min : f->max));
 }
 
-static int store_int(const struct field *f, int64_t v, struct query *q,
+static int store_int(const struct field *f, int64_t v, struct topt_query *q,
                      struct topt_error *err)
 {
     if (check_range(f, v, err) < 0)
@@ -138,7 +137,7 @@ static int store_int(const struct field *f, int64_t v, struct query *q,
     return 0;
 }
 
-static int store_real(const struct field *f, double v, struct query *q,
+static int store_real(const struct field *f, double v, struct topt_query *q,
                       struct topt_error *err)
 {
     if (!(v >= (double)f->min && v <= (double)f->max))
@@ -149,7 +148,7 @@ static int store_real(const struct field *f, double v, struct query *q,
 }
 
 /* A size as it is written; only what bears "bytes" in its name takes few of them bare. */
-static int parse_size(const struct field *f, const char *s, struct query *q,
+static int parse_size(const struct field *f, const char *s, struct topt_query *q,
                       struct topt_error *err)
 {
     int64_t v;
@@ -159,7 +158,7 @@ static int parse_size(const struct field *f, const char *s, struct query *q,
     return store_int(f, v, q, err);
 }
 
-static int parse_counts(const struct field *f, const char *s, struct query *q,
+static int parse_counts(const struct field *f, const char *s, struct topt_query *q,
                         struct topt_error *err)
 {
     return topt_parse_counts(s, f->max, q->gpus, TOPT_FIELD_COUNTS_MOST, &q->ngpus, err)
@@ -167,7 +166,7 @@ static int parse_counts(const struct field *f, const char *s, struct query *q,
                : 0;
 }
 
-static int parse_bool(const struct field *f, const char *s, struct query *q,
+static int parse_bool(const struct field *f, const char *s, struct topt_query *q,
                       struct topt_error *err)
 {
     int yes = !strcmp(s, "1") || !strcmp(s, "true");
@@ -177,7 +176,7 @@ static int parse_bool(const struct field *f, const char *s, struct query *q,
     return 0;
 }
 
-static int parse_real(const struct field *f, const char *s, struct query *q,
+static int parse_real(const struct field *f, const char *s, struct topt_query *q,
                       struct topt_error *err)
 {
     char *end;
@@ -187,7 +186,7 @@ static int parse_real(const struct field *f, const char *s, struct query *q,
     return store_real(f, v, q, err);
 }
 
-static int store_string(const struct field *f, const char *s, struct query *q,
+static int store_string(const struct field *f, const char *s, struct topt_query *q,
                         struct topt_error *err)
 {
     int64_t v;
@@ -222,7 +221,7 @@ static int store_string(const struct field *f, const char *s, struct query *q,
 }
 
 /* A count of JSON: one more of the list. */
-static int store_count(const struct field *f, int64_t v, struct query *q,
+static int store_count(const struct field *f, int64_t v, struct topt_query *q,
                        struct topt_error *err)
 {
     if (check_range(f, v, err) < 0)
@@ -233,7 +232,7 @@ static int store_count(const struct field *f, int64_t v, struct query *q,
 }
 
 /* A JSON array of counts. */
-static int store_array(const struct field *f, const json_t *array, struct query *q,
+static int store_array(const struct field *f, const json_t *array, struct topt_query *q,
                        struct topt_error *err)
 {
     size_t i;
@@ -250,7 +249,7 @@ static int store_array(const struct field *f, const json_t *array, struct query 
 }
 
 /* A JSON number is read as one that is written. */
-static int store_memory(const struct field *f, int64_t v, struct query *q,
+static int store_memory(const struct field *f, int64_t v, struct topt_query *q,
                         struct topt_error *err)
 {
     char digits[24];
@@ -258,7 +257,7 @@ static int store_memory(const struct field *f, int64_t v, struct query *q,
     return parse_size(f, digits, q, err);
 }
 
-static int store_share(const struct field *f, double v, struct query *q,
+static int store_share(const struct field *f, double v, struct topt_query *q,
                        struct topt_error *err)
 {
     char digits[32];
@@ -273,7 +272,7 @@ static int is_whole(const struct field *f)
            f->kind == TOPT_FIELD_BYTES;
 }
 
-static int store_json(const struct field *f, const json_t *v, struct query *q,
+static int store_json(const struct field *f, const json_t *v, struct topt_query *q,
                       struct topt_error *err)
 {
     int text = f->kind <= TOPT_FIELD_LABEL;
@@ -306,7 +305,7 @@ static int store_json(const struct field *f, const json_t *v, struct query *q,
 
 /* ---- the whole --------------------------------------------------------------------------- */
 
-static int need_counts(const struct query *q, int most, const char **ret_source,
+static int need_counts(const struct topt_query *q, int most, const char **ret_source,
                        struct topt_error *err)
 {
     *ret_source = "gpus";
@@ -318,20 +317,19 @@ static int need_counts(const struct query *q, int most, const char **ret_source,
 }
 
 /* What fields need of each other.  Turns mode profiling into a curve. */
-static int check(struct query *q, const char **ret_source, struct topt_error *err)
+static int check(struct topt_query *q, const char **ret_source, struct topt_error *err)
 {
-    if (q->kind == QUERY_FRONTIER)
+    if (q->kind == TOPT_QUERY_FRONTIER)
         return need_counts(q, 1, ret_source, err);
-    if (q->kind == QUERY_CURVE)
-        return 0;
+    if (q->kind == TOPT_QUERY_CURVE)
+        strcpy(q->mode, "profiling");
     *ret_source = "mode";
     if (!*q->mode)
         strcpy(q->mode, q->ngpus > 1    ? "profiling"
                         : q->ngpus == 1 ? "mini-time"
                                         : "mini-parallelism");
     if (!strcmp(q->mode, "profiling")) {
-        q->kind = QUERY_CURVE;
-        *q->mode = '\0';
+        q->kind = TOPT_QUERY_CURVE;
         return 0;
     }
     if (!strcmp(q->mode, "mini-time"))
@@ -344,10 +342,10 @@ static int check(struct query *q, const char **ret_source, struct topt_error *er
 }
 
 /* The row of 'key', marked as seen; NULL after an error. */
-static const struct field *take(enum query_kind kind, const char *key, uint64_t *seen,
-                                struct topt_error *err)
+static const struct field *row_of(int where, const char *key, uint64_t *seen,
+                                  struct topt_error *err)
 {
-    const struct field *f = find(kind, key);
+    const struct field *f = find(where, key);
     if (!f) {
         topt_fail(err, TOPT_ERR_INVAL, "%.60s: unknown field", key);
         return NULL;
@@ -364,41 +362,52 @@ static const struct field *take(enum query_kind kind, const char *key, uint64_t 
     return f;
 }
 
-int query_from_json(enum query_kind kind, const json_t *obj, struct query *ret,
-                    const char **ret_source, struct topt_error *err)
+/* All members but 'other', which the caller reads. */
+static int take_members(int where, const json_t *obj, const char *other,
+                        struct topt_query *ret, const char **ret_source,
+                        struct topt_error *err)
 {
-    struct query q;
-    set_defaults(kind, &q);
-    *ret_source = "body";
-    if (!json_is_object(obj))
-        return topt_fail(err, TOPT_ERR_INVAL, "the body must be an object");
     uint64_t seen = 0;
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)obj, key, value)
     {
-        if (!strcmp(key, "model") || json_is_null(value))
+        if (!strcmp(key, other) || json_is_null(value))
             continue;
         *ret_source = key;
-        const struct field *f = take(kind, key, &seen, err);
-        if (!f || store_json(f, value, &q, err) < 0)
+        const struct field *f = row_of(where, key, &seen, err);
+        if (!f || store_json(f, value, ret, err) < 0)
             return -1;
     }
-    if (check(&q, ret_source, err) < 0)
+    return 0;
+}
+
+int topt_query_from_json(enum topt_query_kind kind, const json_t *obj,
+                         struct topt_query *ret, const char **ret_source,
+                         struct topt_error *err)
+{
+    struct topt_query q;
+    set_defaults(kind, &q);
+    *ret_source = "body";
+    if (!json_is_object(obj))
+        return topt_fail(err, TOPT_ERR_INVAL, "the body must be an object");
+    if (take_members(1 << kind, obj, "model", &q, ret_source, err) < 0 ||
+        check(&q, ret_source, err) < 0)
         return -1;
     *ret = q;
     return 0;
 }
 
-int query_from_pairs(enum query_kind kind, const struct query_pair *pairs, int npairs,
-                     struct query *ret, const char **ret_source, struct topt_error *err)
+int topt_query_from_pairs(enum topt_query_kind kind, const struct topt_pair *pairs,
+                          int npairs, struct topt_query *ret, const char **ret_source,
+                          struct topt_error *err)
 {
-    struct query q;
-    set_defaults(kind, &q);
     uint64_t seen = 0;
+    struct topt_query q;
+    set_defaults(kind, &q);
     for (int i = 0; i < npairs; i++) {
         *ret_source = pairs[i].key;
-        const struct field *f = take(kind, pairs[i].key, &seen, err);
+        const struct field *f = row_of(1 << kind, pairs[i].key, &seen, err);
         if (!f)
             return -1;
         if (!pairs[i].value)
@@ -412,110 +421,123 @@ int query_from_pairs(enum query_kind kind, const struct query_pair *pairs, int n
     return 0;
 }
 
-static void field_text(const struct field *f, const struct query *q,
-                       struct topt_text *out)
+int topt_query_option(struct topt_query *asked, const char *option, const char *value,
+                      struct topt_error *err)
 {
-    const void *at = (const char *)q + f->offset;
-    topt_text_add(out, "%s=", f->name);
-    if (f->kind <= TOPT_FIELD_LABEL)
-        topt_text_add(out, "%s", (const char *)at);
-    else if (is_real(f))
-        topt_text_add(out, "%.17g", *(const double *)at);
-    else if (f->kind == TOPT_FIELD_BOOL)
-        topt_text_add(out, "%d", *(const int *)at);
-    else if (f->kind == TOPT_FIELD_COUNTS)
-        for (int i = 0; i < q->ngpus; i++)
-            topt_text_add(out, "%s%lld", i ? "," : "", (long long)q->gpus[i]);
-    else
-        topt_text_add(out, "%lld", (long long)*(const int64_t *)at);
-    topt_text_add(out, ";");
+    char name[40];
+    for (int i = 0; i < NFIELDS; i++) {
+        struct field f = fields[i];
+        if (!f.option || strcmp(f.option, option))
+            continue;
+        snprintf(name, sizeof name, "--%s", option);
+        f.name = name;
+        return store_string(&f, value, asked, err);
+    }
+    return topt_fail(err, TOPT_ERR_INTERNAL, "--%s is no field of a question", option);
 }
 
-static void fields_text(const struct query *q, const char *of, struct topt_text *out)
-{
-    topt_text_add(out, "%s/%s;", of, TOPT_VERSION);
-    for (int i = 0; i < NFIELDS; i++)
-        if (fields[i].key)
-            field_text(&fields[i], q, out);
-}
+/* ---- writing ------------------------------------------------------------------------------ */
 
-void query_text(const struct query *q, struct topt_text *out)
-{
-    static const char *const kinds[] = {"plan", "curve", "frontier"};
-    fields_text(q, kinds[q->kind], out);
-}
-
-void query_problem_text(const struct query *q, struct topt_text *out)
-{
-    struct query problem = *q;
-    problem.mode[0] = problem.counts[0] = problem.factors[0] = 0;
-    problem.memory_bytes = problem.max_gpus = problem.micro_batches = 0;
-    problem.min_efficiency = 0;
-    problem.ngpus = problem.tensor_parallel = 0;
-    fields_text(&problem, "problem", out);
-}
-
-/* ---- between the daemon and its workers ----------------------------------------------------- */
-
-static json_t *field_json(const struct field *f, const struct query *q)
+/* NULL: not said, or no UTF-8, or no memory. */
+static json_t *field_json(const struct field *f, const struct topt_query *q)
 {
     const void *at = (const char *)q + f->offset;
     if (f->kind <= TOPT_FIELD_LABEL)
-        return *(const char *)at ? json_string(at) : json_null();
+        return json_string(at);
     if (is_real(f))
         return json_real(*(const double *)at);
     if (f->kind == TOPT_FIELD_BOOL)
-        return json_boolean(*(const int *)at);
-    if (f->kind != TOPT_FIELD_COUNTS) {
-        int64_t v = *(const int64_t *)at;
-        return v < f->min ? json_null() : json_integer(v); /* not said */
-    }
-    json_t *list = q->ngpus ? json_array() : json_null();
+        return json_true();
+    if (f->kind != TOPT_FIELD_COUNTS)
+        return json_integer(*(const int64_t *)at);
+    json_t *list = json_array();
     for (int i = 0; i < q->ngpus; i++)
         json_array_append_new(list, json_integer(q->gpus[i]));
     return list;
 }
 
-json_t *query_pack(const struct query *q, const char **ret_source, struct topt_error *err)
+static int is_said(const struct field *f, const struct topt_query *q)
 {
-    (void)topt_json_lacked();
-    json_t *words = json_object();
-    for (int i = 0; i < NFIELDS; i++)
-        if (fields[i].kind != TOPT_FIELD_MEMORY &&
-            json_object_set_new(words, fields[i].name, field_json(&fields[i], q)) < 0) {
-            *ret_source = fields[i].name;
-            if (topt_json_lacked())
-                topt_nomem(err, NULL);
-            else
-                topt_fail(err, TOPT_ERR_INVAL, "%s must be UTF-8", fields[i].name);
-            json_decref(words);
-            return NULL;
-        }
-    json_t *doc = json_pack("{s:i, s:o}", "kind", q->kind, "fields", words);
-    if (!doc)
-        topt_nomem(err, NULL);
-    return doc;
+    const void *at = (const char *)q + f->offset;
+    if (f->kind == TOPT_FIELD_MEMORY) /* it is memory_bytes */
+        return 0;
+    if (f->kind <= TOPT_FIELD_LABEL)
+        return *(const char *)at != 0;
+    if (is_real(f))
+        return *(const double *)at != 0;
+    if (f->kind == TOPT_FIELD_BOOL)
+        return *(const int *)at;
+    if (f->kind == TOPT_FIELD_COUNTS)
+        return q->ngpus > 0;
+    return *(const int64_t *)at >= f->min;
 }
 
-int query_unpack(const json_t *doc, struct query *ret, const char **ret_source,
-                 struct topt_error *err)
+int topt_query_write(const struct topt_query *asked, enum topt_query_part part,
+                     struct topt_text *out, const char **ret_source,
+                     struct topt_error *err)
 {
-    const char *key;
-    json_t *value, *list = json_object_get(doc, "fields");
+    static const int least[] = {KEY_NONE, KEY_ANSWER, KEY_PROBLEM};
+    (void)topt_json_lacked();
+    json_t *doc = json_object();
+    if (part != TOPT_QUERY_PROBLEM)
+        json_object_set_new(doc, "kind", json_integer(asked->kind));
+    for (int i = 0; i < NFIELDS; i++) {
+        const struct field *f = &fields[i];
+        if ((int)f->key < least[part] || !is_said(f, asked) ||
+            !json_object_set_new(doc, f->name, field_json(f, asked)))
+            continue;
+        json_decref(doc);
+        *ret_source = f->name;
+        return topt_json_lacked()
+                   ? topt_nomem(err, NULL)
+                   : topt_fail(err, TOPT_ERR_INVAL, "%s must be UTF-8", f->name);
+    }
+    char *text = topt_json_text(doc, 0);
+    json_decref(doc);
+    if (text)
+        topt_text_add(out, "%s", text);
+    free(text);
+    return text && !out->oom ? 0 : topt_nomem(err, NULL);
+}
+
+int topt_query_read(const char *text, struct topt_query *ret, const char **ret_source,
+                    struct topt_error *err)
+{
+    json_t *doc = topt_json_parse(text, strlen(text), "the question", err);
     json_int_t kind = json_integer_value(json_object_get(doc, "kind"));
-    if (kind < QUERY_PLAN || kind > QUERY_FRONTIER)
-        return topt_fail(err, TOPT_ERR_INVAL, "a question of no kind");
-    set_defaults((enum query_kind)kind, ret);
-    json_object_foreach(list, key, value)
-    {
-        const struct field *f = NULL;
-        for (int i = 0; i < NFIELDS && !f; i++)
-            f = strcmp(fields[i].name, key) ? NULL : &fields[i];
-        *ret_source = f ? f->name : "";
-        if (!f)
-            return topt_fail(err, TOPT_ERR_INVAL, "%.60s: unknown field", key);
-        if (!json_is_null(value) && store_json(f, value, ret, err) < 0)
+    struct topt_query q;
+    *ret_source = "";
+    if (!doc)
+        return -1;
+    set_defaults((enum topt_query_kind)kind, &q);
+    int rc = kind < TOPT_QUERY_PLAN || kind > TOPT_QUERY_FRONTIER
+                 ? topt_fail(err, TOPT_ERR_INVAL, "a question of no kind")
+                 : take_members(TOPT_IN_ANY, doc, "kind", &q, ret_source, err);
+    const struct field *at = find(TOPT_IN_ANY, *ret_source);
+    *ret_source = at ? at->name : "";
+    json_decref(doc);
+    if (!rc)
+        *ret = q;
+    return rc;
+}
+
+int topt_query_each(const struct topt_query *asked,
+                    void (*take)(void *to, const char *name, const char *value), void *to)
+{
+    for (int i = 0; i < NFIELDS; i++) {
+        const struct field *f = &fields[i];
+        int is_text = f->kind <= TOPT_FIELD_LABEL, is_list = f->kind == TOPT_FIELD_COUNTS;
+        if (!is_said(f, asked))
+            continue;
+        json_t *value = is_text ? NULL : field_json(f, asked);
+        char *text = value ? topt_json_text(value, 0) : NULL;
+        json_decref(value);
+        if (!is_text && !text)
             return -1;
+        if (is_list) /* less its brackets */
+            text[strlen(text) - 1] = '\0';
+        take(to, f->name, is_text ? (const char *)asked + f->offset : text + is_list);
+        free(text);
     }
     return 0;
 }
