@@ -22,7 +22,7 @@ struct topt_tensor_map;
 
 /* ---- spaces ------------------------------------------------------------------------ */
 
-/* What other systems leave out of a space (free/space/restrict.c). */
+/* Restrictions that other systems put on a space (free/space/restrict.c). */
 struct topt_restriction;
 extern const struct topt_restriction topt_restrict_batch, topt_restrict_hybrid,
     topt_restrict_spread, topt_restrict_outputs, topt_restrict_named,
@@ -161,7 +161,7 @@ int topt_capped_crossing(const struct topt_problem *p); /* W */
 
 /* ---- certificates ------------------------------------------------------------------ */
 
-/* What is claimed of an answer that many searches gave together. */
+/* The claims of an answer that many searches gave together. */
 struct topt_certificate {
     int exact;
     double epsilon; /* achieved, of times (topt_search.h); infinite: nothing is proven */

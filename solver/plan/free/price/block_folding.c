@@ -129,7 +129,7 @@ static int64_t recomputed_beyond(const struct topt_problem *p,
     return topt_max(own - most, 0);
 }
 
-/* What nodes of the parts cost together, by configuration: what is recomputed counts once, or,
+/* Add up the costs of the parts' nodes, by configuration: what is recomputed counts once, or,
  * by unit, for each node of the unit that pays, and of what is in flight the most. */
 static int add_up(const struct topt_problem *p, struct domain *c, struct topt_error *err)
 {

@@ -23,7 +23,7 @@ struct pricing {
     int32_t nalts;
 };
 
-/* Of the i-th class of the producer, or of the consumer: of value and gradient. */
+/* The numbers of the i-th class of the producer, or of the consumer: value and gradient. */
 static int32_t *number_of(const struct pricing *x, int consumer, int i)
 {
     return &x->e->number[2 * (consumer ? x->from->n + i : i)];

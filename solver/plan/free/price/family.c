@@ -396,7 +396,7 @@ static void charge_waiting(const struct topt_problem *p, struct choice *x, int t
         x->waiting = bytes;
 }
 
-/* What is left to find out of an operator's configuration once it has a price. */
+/* Find out the rest of an operator's configuration once it has a price. */
 static int finish_op(const struct topt_problem *p, const struct family *f,
                      struct choice *x, struct classes *side)
 {

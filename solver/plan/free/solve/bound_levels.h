@@ -17,7 +17,7 @@ struct bound_levels {
     struct topt_problem *p;
     uint16_t *of;
 };
-/* Those of a family. */
+/* The levels of a family's configurations. */
 uint16_t *topt_bound_levels_of(const struct bound_levels *l, int family);
 
 /* Everything is beyond.  Where it fails there is nothing to free. */

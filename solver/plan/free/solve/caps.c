@@ -96,7 +96,7 @@ void topt_capped_swap_objectives(struct topt_problem *p, int swapped)
 
 /* ---- bounds ------------------------------------------------------------------------ */
 
-/* What every configuration of a domain has in flight. */
+/* The bytes in flight that every configuration of a domain has at least. */
 static struct topt_caps least_of(const struct domain *c)
 {
     struct topt_caps best = {0, 0};

@@ -13,7 +13,7 @@ void topt_capped_swap_objectives(struct topt_problem *p, int swapped);
 struct topt_strategy *topt_capped_strategy(const struct topt_problem *p,
                                            const struct topt_search_point *point);
 
-/* What a point takes beside its memory. */
+/* The bytes that a point takes beside its memory. */
 struct topt_need {
     struct topt_caps caps;
     /* Bytes beyond memory and caps.  Free blocks: how much more the largest block of a kind

@@ -167,7 +167,7 @@ static int search_every(struct lazy_fastest *s, const struct topt_problem *part,
     return topt_lazy_take(&s->lazy, &found, ret);
 }
 
-/* All that is left. */
+/* Search all that is left. */
 static int search_left(struct lazy_fastest *s, int level, struct topt_certificate *ret)
 {
     struct topt_problem *part;

@@ -23,21 +23,13 @@
 #include "restrict.h"
 #include "topt_tensor.h"
 
-static int batch_dim(const struct topt_splits *s)
-{
-    int d = 0;
-    while (d < s->ndims && s->split[d] != TOPT_SPLIT_BATCH)
-        d++;
-    return d < s->ndims ? d : -1;
-}
-
 /* ---- batch ------------------------------------------------------------------------- */
 
 /* Do all axes take the batch? */
 static int over_batch(const struct topt_space_options *o, const struct topt_mesh *mesh,
                       const struct topt_splits *s, const struct topt_config *c)
 {
-    int batch = batch_dim(s);
+    int batch = topt_splits_batch(s);
     (void)o;
     for (int a = 0; a < mesh->naxes; a++)
         if (c->dim[a] != batch)
@@ -128,7 +120,7 @@ static int outputs_op(const struct topt_space_options *o, const struct topt_mesh
         if (c->dim[a] >= 0 && out.at[a] < 0)
             return 0;
     /* Tables without samples are stored, not worked on. */
-    for (int a = 0; a < mesh->node_axes && batch_dim(&s) >= 0; a++)
+    for (int a = 0; a < mesh->node_axes && topt_splits_batch(&s) >= 0; a++)
         if (c->dim[a] < 0 && has_room(o, mesh, op, &s, c, a))
             return 0;
     return 1;

@@ -192,7 +192,7 @@ static int list_tensor_axes(struct lister *l, struct topt_config c)
     return 0;
 }
 
-static int batch_of(const struct topt_splits *s)
+int topt_splits_batch(const struct topt_splits *s)
 {
     int batch = -1;
     for (int d = 0; d < s->ndims; d++)
@@ -253,7 +253,7 @@ static struct lister lister_of(const struct topt_mesh *mesh,
                            .splits = splits,
                            .options = options,
                            .list = list,
-                           .batch = batch_of(splits),
+                           .batch = topt_splits_batch(splits),
                            .err = err};
 }
 

@@ -17,6 +17,9 @@ struct topt_splits topt_splits_of_op(const struct topt_op *op);
 
 struct topt_splits topt_splits_of_tensor(const struct topt_model *m, int tensor);
 
+/* The dimension of samples; -1: none. */
+int topt_splits_batch(const struct topt_splits *s);
+
 struct topt_config_list {
     int n;
     struct topt_config *config; /* owned */
