@@ -131,18 +131,15 @@ static void put_together(struct topt_text *t, const struct topt_plan_doc *p, int
         t->oom = 1;
     for (int i = 0; !t->oom && i < n; i++) {
         size_t column = INDENT;
-        if (!words[i])
+        int first = 0;
+        while (strcmp(words[first], words[i]))
+            first++;
+        if (first < i)
             continue;
         topt_text_add(t, "    %s:\n%*s", words[i], INDENT, "");
-        for (int k = i; k < n; k++) {
-            if (!words[k] || (k > i && strcmp(words[k], words[i])))
-                continue;
-            put_name(t, p->model->op[from + k].name + skip, &column);
-            if (k > i) {
-                free(words[k]);
-                words[k] = NULL;
-            }
-        }
+        for (int k = i; k < n; k++)
+            if (!strcmp(words[k], words[i]))
+                put_name(t, p->model->op[from + k].name + skip, &column);
         topt_text_add(t, "\n");
     }
     for (int i = 0; words && i < n; i++)

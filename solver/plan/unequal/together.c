@@ -111,13 +111,12 @@ static int answer(const struct topt_request *r, int64_t limit, json_t **ret,
     (void)limit; /* each group has its own */
     *ret = NULL;
     topt_unequal_init(&u, r);
-    int rc = 0;
-    if (u.n && r->gpus == u.devices) {
-        rc = topt_shares_best(&u, &best, err);
-        if (!rc && best.found) {
-            rc = find_totals(&u, &best, &t, err);
-            *ret = rc ? NULL : row_json(&t, &u);
-        }
+    if (!u.n || r->gpus != u.devices) /* and nothing is owned yet */
+        return 0;
+    int rc = topt_shares_best(&u, &best, err);
+    if (!rc && best.found) {
+        rc = find_totals(&u, &best, &t, err);
+        *ret = rc ? NULL : row_json(&t, &u);
     }
     totals_fini(&t);
     topt_unequal_fini(&u);

@@ -1,7 +1,7 @@
 /* topt_unequal.h - groups of unlike devices share one job: which rows of the batch each takes,
  * and what part of the model's state.
  *
- * Either all obey one strategy, whose first axis lies between groups and has shares (joint.h).  Or
+ * Either all obey one strategy, whose first axis lies between groups and has shares (joint.c).  Or
  * every group trains on its own rows by a plan of its own, on all of its devices, as any other
  * cluster would, and groups are data parallel to each other.  Rows go by speed: so many that the
  * slowest group is done as early as can be.  The model's state is either in every group whole,
