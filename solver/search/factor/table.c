@@ -171,9 +171,7 @@ static int64_t matrix_room(const struct step *s)
     topt_step_count_values(s, &x, &y);
     x += COLUMNS;
     y += COLUMNS;
-    int64_t rows = 2 * (x + y) * k + (x + y) / (int64_t)sizeof(double);
-    int64_t tiles = x * y + (x > y ? x : y) * k;
-    return x + y + (rows > tiles ? rows : tiles);
+    return x + y + 2 * (x + y) * k + (x + y) / (int64_t)sizeof(double);
 }
 
 static int64_t pairs_of(const struct step *s)
@@ -207,9 +205,6 @@ static void keep_weights(struct tables *ts, struct table *t)
     const struct step *s = &t->how;
     t->weighed = 1;
     ts->all[s->a->id]->weighed = 1;
-    ts->all[s->a->id]->readers++;
-    if (s->b)
-        ts->all[s->b->id]->readers++;
     if (s->matrix)
         ts->matrix_room = topt_max(ts->matrix_room, matrix_room(s));
     keep_rows(ts, &t->how);
