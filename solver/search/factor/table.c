@@ -10,7 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NBUCKETS = 4096, MAX_PARTS = 1 << 20, COLUMNS = TOPT_TILE_COLUMNS };
+enum {
+    NBUCKETS = 4096,
+    MAX_PARTS = 1 << 20,
+    TABLE_BYTES = 232,
+    COLUMNS = TOPT_TILE_COLUMNS
+};
 
 int topt_tables_init(struct tables *ts, const struct topt_search_options *options,
                      struct topt_error *err)
@@ -57,12 +62,13 @@ static int remember(struct tables *ts, struct table *t)
     return 0;
 }
 
-/* A table that takes 'bytes' beside itself. */
+/* A table that takes 'bytes' beside itself, which counts as TABLE_BYTES whatever the
+ * layout of its struct. */
 static struct table *add(struct tables *ts, int64_t nentries, int64_t bytes,
                          struct topt_error *err)
 {
     struct table *t = NULL;
-    if (topt_tables_account(ts, bytes + (int64_t)sizeof *t, err))
+    if (topt_tables_account(ts, bytes + TABLE_BYTES, err))
         return NULL;
     t = calloc(1, sizeof *t);
     if (!t || remember(ts, t)) {
