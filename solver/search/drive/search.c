@@ -1,5 +1,6 @@
 /* search.c - the table of searches, and what is the same for all of them. */
 #include "brute_force.h"
+#include "check_problem.h"
 #include "frontier.h"
 #include "frontier_tracking.h"
 #include "plain_tracking.h"

@@ -34,6 +34,7 @@
 
 #include "factor_tuning.h"
 #include "heuristic.h"
+#include "leaves.h"
 #include "search_common.h"
 
 #include <float.h>

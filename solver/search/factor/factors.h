@@ -64,9 +64,6 @@ struct elimination_plan {
     int root; /* the node of the answer's table, which is over no operator */
 };
 
-/* The leaves of a problem as its first factors (leaves.c). */
-int topt_elimination_leaves(struct elimination_plan *p) TOPT_MUST_CHECK;
-
 /* The factor after 'i' of those that see the operator, or -1. */
 static inline int topt_factor_after(const struct elimination_plan *p, int op, int i)
 {

@@ -3,7 +3,7 @@
  * An operator's values are the distinct tuples of its configurations' classes on all its
  * edges; configurations that share a tuple are one frontier from the start.  Equal costs
  * are one table, however many operators or edges have them. */
-#include "factors.h"
+#include "leaves.h"
 
 #include <stdlib.h>
 #include <string.h>

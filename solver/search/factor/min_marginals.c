@@ -15,12 +15,11 @@
  * An edge's table is large and read once a pass, so where it has one point an entry that
  * is weighed when it is read and not kept.
  *
- * Along a chain a step is a vector times a matrix, in the algebra of least and plus, and
- * that is where nearly all of the time goes.  It is done row by row, in doubles, which
- * processors add and compare several at a time, and which are exact as long as all
- * weights together stay below 2^53.  So is a matrix times a matrix (min_plus.c), and what
- * else reads entries one after the other that are neighbours; what is scattered is done
- * number by number. */
+ * Nearly all of the time goes into products of matrices in the algebra of least and plus
+ * (min_plus.c), and along a chain of a vector and a matrix.  These, and steps that read
+ * entries one after the other that are neighbours, are done in doubles, which processors
+ * add and compare several at a time, and which are exact as long as all weights together
+ * stay below 2^53.  A step whose entries are scattered is done number by number. */
 #include "min_marginals.h"
 
 #include "min_plus.h"

@@ -2,8 +2,8 @@
  *
  * Within a layer most of the work is to eliminate the operator in the middle: A is over x
  * and k, B is over k and y, and an entry (x, y) is the least of A[x, k] + B[k, y] over
- * all k; x and y may be several operators each.  Both are written out as doubles first,
- * so that a processor adds and compares several at a time:
+ * all k; x and y may be several operators each, and along a chain x is none.  Both are
+ * written out as doubles first, so that a processor adds and compares several at a time:
  *
  *     least     a tile of 4 x 16 entries at a time, which stay in registers while k goes
  *               through a panel of 4 rows of A and one of 16 columns of B.  Both stand as

@@ -10,7 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NBUCKETS = 4096, MAX_PARTS = 1 << 20, COLUMNS = TOPT_TILE_COLUMNS };
+enum {
+    NBUCKETS = 4096,
+    MAX_PARTS = 1 << 20,
+    TABLE_BYTES = 232,
+    COLUMNS = TOPT_TILE_COLUMNS
+};
 
 int topt_tables_init(struct tables *ts, const struct topt_search_options *options,
                      struct topt_error *err)
@@ -57,12 +62,13 @@ static int remember(struct tables *ts, struct table *t)
     return 0;
 }
 
-/* A table that takes 'bytes' beside itself. */
+/* A table that takes 'bytes' beside itself, which counts as TABLE_BYTES whatever the
+ * layout of its struct. */
 static struct table *add(struct tables *ts, int64_t nentries, int64_t bytes,
                          struct topt_error *err)
 {
     struct table *t = NULL;
-    if (topt_tables_account(ts, bytes + (int64_t)sizeof *t, err))
+    if (topt_tables_account(ts, bytes + TABLE_BYTES, err))
         return NULL;
     t = calloc(1, sizeof *t);
     if (!t || remember(ts, t)) {
@@ -171,9 +177,7 @@ static int64_t matrix_room(const struct step *s)
     topt_step_count_values(s, &x, &y);
     x += COLUMNS;
     y += COLUMNS;
-    int64_t rows = 2 * (x + y) * k + (x + y) / (int64_t)sizeof(double);
-    int64_t tiles = x * y + (x > y ? x : y) * k;
-    return x + y + (rows > tiles ? rows : tiles);
+    return x + y + 2 * (x + y) * k + (x + y) / (int64_t)sizeof(double);
 }
 
 static int64_t pairs_of(const struct step *s)
@@ -207,9 +211,6 @@ static void keep_weights(struct tables *ts, struct table *t)
     const struct step *s = &t->how;
     t->weighed = 1;
     ts->all[s->a->id]->weighed = 1;
-    ts->all[s->a->id]->readers++;
-    if (s->b)
-        ts->all[s->b->id]->readers++;
     if (s->matrix)
         ts->matrix_room = topt_max(ts->matrix_room, matrix_room(s));
     keep_rows(ts, &t->how);

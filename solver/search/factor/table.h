@@ -55,7 +55,6 @@ struct table {
     struct step how;
     uint64_t hash; /* of the recipe */
     struct table *next;
-    int readers; /* steps that it is a factor of */
 };
 
 struct tables {

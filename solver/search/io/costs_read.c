@@ -5,6 +5,7 @@
  * that may come later; names are resolved, and shapes compared, at the end.  Then the
  * operators are put in an order that does not depend on the file's (costs_order.c). */
 #include "costs.h"
+#include "check_problem.h"
 #include "json_stream.h"
 #include "topt_array.h"
 

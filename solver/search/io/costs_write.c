@@ -1,5 +1,6 @@
 /* costs_write.c - a bare problem as a "topt-costs/1" document. */
 #include "costs.h"
+#include "check_problem.h"
 
 #include "topt_json.h"
 #include "topt_text.h"

@@ -20,6 +20,7 @@
  * while there is a single successor, eliminates only the others, and then walks the
  * marked chain. */
 #include "plain_tracking.h"
+#include "check_problem.h"
 
 #include "frontier.h"
 #include "search_common.h"

@@ -3,6 +3,8 @@
  * A problem comes from outside (a cost file, a model), so it is checked whole before any
  * search sees it: indices in range, tables well shaped, costs of at least 0, no cycle.
  * The searches then index without looking. */
+#include "check_problem.h"
+
 #include "search_common.h"
 
 #include <stdlib.h>

@@ -12,12 +12,6 @@ static inline int add_overflows(int64_t a, int64_t b, int64_t *ret)
     return __builtin_add_overflow(a, b, ret);
 }
 
-/* Is a problem well formed?  INVAL or LIMIT names the place (check_problem.c). */
-int topt_search_check(const struct topt_search_problem *p,
-                      struct topt_error *err) TOPT_MUST_CHECK;
-/* Entries an edge's table may have. */
-#define TOPT_SEARCH_MAX_ENTRIES (1 << 26)
-
 /* Pairs of configurations of all edges. */
 double topt_search_pairs(const struct topt_search_problem *p);
 
