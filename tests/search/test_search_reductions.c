@@ -1,13 +1,13 @@
 /* Each step that makes a problem smaller, by itself, on small random problems: the frontier
  * of what is left is brute force's of the whole, and its strategies lifted back cost the
  * same.  And blocks and cut operators against their plain definition. */
-#include "condensed_problem.h"
+#include "condensed.h"
 #include "frontier_tracking.h"
 #include "frontier.h"
 #include "cutset_conditioning.h"
 #include "frontiers.h"
 #include "articulation.h"
-#include "config_dominance.h"
+#include "reduced_problem.h"
 #include "random_problem.h"
 #include "sizes.h"
 #include "strategies.h"

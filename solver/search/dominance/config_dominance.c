@@ -16,7 +16,7 @@
  * and a conversion of its output (the triangle inequality of conversions): of 256 of a
  * matrix product on 16 devices about 100 stay.  Tables are of two or three operators, so
  * that counts twice or thrice. */
-#include "config_dominance.h"
+#include "reduced_problem.h"
 
 #include "articulation.h"
 #include "dominance_tuning.h"

@@ -6,7 +6,7 @@
  *
  * What was alike stays alike: equal lists of classes, and equal parts of a table, are one
  * in memory, as the searches know repeated blocks by that. */
-#include "config_dominance.h"
+#include "reduced_problem.h"
 
 #include "interning.h"
 

@@ -43,11 +43,6 @@ struct outside_end {
     int number, nsides, edge[TOPT_MOST_SIDES];
 };
 
-/* A strategy's edges outside of a factor. */
-struct outside {
-    struct outside_end end[2];
-};
-
 static int intern_view(struct table_dominance *t, int op, const struct view *v)
 {
     return topt_intern(&t->views, v->of, (size_t)t->plan->nvalues[op] * sizeof *v->of,
@@ -228,7 +223,7 @@ static int describe(const struct table_dominance *t, const struct factor *f, int
 
 /* Unmark in 'alive' what is dominated at those ends of a factor that are known. */
 static int thin_points(struct table_dominance *t, const struct factor *f,
-                       const struct outside *o, const struct dominance_table *table,
+                       const struct outside_end o[2], const struct dominance_table *table,
                        char *alive)
 {
     struct dominance_end end[2];
@@ -236,8 +231,8 @@ static int thin_points(struct table_dominance *t, const struct factor *f,
     struct topt_arena *a = topt_arena_create(0);
     int rc = a ? 0 : -1;
     for (int d = 0; d < 2 && !rc; d++)
-        if (o->end[d].number != NO_END) {
-            rc = describe(t, f, d, &o->end[d], a, &end[d]);
+        if (o[d].number != NO_END) {
+            rc = describe(t, f, d, &o[d], a, &end[d]);
             known[d] = &end[d];
         }
     if (!rc)
@@ -309,7 +304,7 @@ static int put_table(struct table_dominance *t, struct factor *f, struct table *
 
 /* By point of a factor's table: may it be on the frontier?  Malloc'ed; NULL: memory. */
 static char *find_alive(struct table_dominance *t, const struct factor *f,
-                        const struct outside *o)
+                        const struct outside_end o[2])
 {
     struct dominance_table table = {.n = {f->view[0].n, f->view[1].n}};
     struct run *run = runs_of(t, f->table, &table.npoints);
@@ -328,7 +323,8 @@ static char *find_alive(struct table_dominance *t, const struct factor *f,
 }
 
 static int fill_table(struct table_dominance *t, const struct factor *f,
-                      const struct outside *o, struct table *to, struct topt_error *err)
+                      const struct outside_end o[2], struct table *to,
+                      struct topt_error *err)
 {
     char *alive = find_alive(t, f, o);
     int rc = alive ? topt_make_part(t->maker, f->table, alive, to, err)
@@ -339,30 +335,26 @@ static int fill_table(struct table_dominance *t, const struct factor *f,
 
 /* The part outside of a factor, to which edges that are not marked belong. */
 static int find_outside(struct table_dominance *t, const struct factor *f,
-                        struct topt_arena *a, struct outside *ret, struct topt_error *err)
+                        struct topt_arena *a, struct outside_end ret[2],
+                        struct topt_error *err)
 {
     int most = f->table->nparts > 1 ? MOST_SIDES : TOPT_MOST_SIDES;
-    *ret = (struct outside){.end = {{.number = NO_END}, {.number = NO_END}}};
+    ret[0] = ret[1] = (struct outside_end){.number = NO_END};
     if (f->nops != 2 || !f->table->nentries || f->table->nparts > MOST_PARTS)
         return 0;
     t->stamp++;
     mark_edges(t, f->node);
     for (int d = 0; d < 2; d++)
-        if (find_end(t, f, d, most, a, &ret->end[d]))
+        if (find_end(t, f, d, most, a, &ret[d]))
             return topt_search_nomem(err);
     return 0;
 }
 
-static int is_known(const struct outside *o)
-{
-    return o->end[0].number != NO_END || o->end[1].number != NO_END;
-}
-
-static int thin(struct table_dominance *t, struct factor *f, const struct outside *o,
-                struct topt_error *err)
+static int thin(struct table_dominance *t, struct factor *f,
+                const struct outside_end o[2], struct topt_error *err)
 {
     size_t before = t->plan->tables.nall;
-    struct table *to = plan_table(t, f, o->end[0].number, o->end[1].number, err);
+    struct table *to = plan_table(t, f, o[0].number, o[1].number, err);
     if (!to || (t->plan->tables.nall > before && fill_table(t, f, o, to, err)))
         return -1;
     return put_table(t, f, to);
@@ -373,10 +365,10 @@ int topt_table_dominance_apply(struct table_dominance *t, int factor,
 {
     struct factor *f = &t->plan->factor[factor];
     struct topt_arena *a = topt_arena_create(0);
-    struct outside o;
-    int rc = a ? find_outside(t, f, a, &o, err) : topt_search_nomem(err);
-    if (!rc && is_known(&o))
-        rc = thin(t, f, &o, err);
+    struct outside_end o[2];
+    int rc = a ? find_outside(t, f, a, o, err) : topt_search_nomem(err);
+    if (!rc && (o[0].number != NO_END || o[1].number != NO_END))
+        rc = thin(t, f, o, err);
     topt_arena_destroy(a);
     return rc;
 }

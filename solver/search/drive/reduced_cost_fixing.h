@@ -4,7 +4,7 @@
 #define TOPT_SEARCH_REDUCED_COST_FIXING_H
 
 #include "segment.h"
-#include "config_dominance.h"
+#include "reduced_problem.h"
 
 struct fixing {
     struct scalarizer *b;

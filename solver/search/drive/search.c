@@ -1,9 +1,8 @@
 /* search.c - the table of searches, and what is the same for all of them. */
-#include "brute_force.h"
 #include "check_problem.h"
 #include "frontier.h"
 #include "frontier_tracking.h"
-#include "plain_tracking.h"
+#include "oracle.h"
 #include "search_common.h"
 #include "topt_near.h"
 

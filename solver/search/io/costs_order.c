@@ -40,6 +40,7 @@ static int heap_pop(int *heap, int n)
 }
 
 struct order {
+    const struct topt_search_problem *problem;
     const struct topt_search_op **by_rank;
     int *rank;  /* by operator */
     int *place; /* by rank: the operator's number in the new order */
@@ -97,12 +98,6 @@ static int make_order(struct topt_arena *a, const struct topt_search_problem *p,
 
 /* ---- edges ------------------------------------------------------------------------- */
 
-struct numbered {
-    struct topt_search_edge edge;
-    int number; /* the file's */
-    int nfrom, nto;
-};
-
 static int compare_bytes(const void *a, const void *b, size_t n)
 {
     return a == b || !n ? 0 : memcmp(a, b, n);
@@ -110,10 +105,13 @@ static int compare_bytes(const void *a, const void *b, size_t n)
 
 /* By entries, alternatives and who has which: what is equal is interned, so that most
  * that are looked at are the same pointer. */
-static int compare_costs(const struct numbered *x, const struct numbered *y)
+static int compare_costs(const struct topt_search_problem *p,
+                         const struct topt_search_edge *x,
+                         const struct topt_search_edge *y)
 {
-    const struct topt_table *a = x->edge.table, *b = y->edge.table;
+    const struct topt_table *a = x->table, *b = y->table;
     size_t n = (size_t)a->from_classes * (size_t)a->to_classes;
+    size_t nfrom = (size_t)p->op[x->from].nconfigs, nto = (size_t)p->op[x->to].nconfigs;
     int c = a->from_classes - b->from_classes;
     if (!c)
         c = a->to_classes - b->to_classes;
@@ -122,42 +120,22 @@ static int compare_costs(const struct numbered *x, const struct numbered *y)
     if (!c)
         c = compare_bytes(a->alt, b->alt, (size_t)a->first[n] * sizeof *a->alt);
     if (!c)
-        c = compare_bytes(x->edge.from_class, y->edge.from_class,
-                          (size_t)x->nfrom * sizeof *x->edge.from_class);
-    return c ? c
-             : compare_bytes(x->edge.to_class, y->edge.to_class,
-                             (size_t)x->nto * sizeof *x->edge.to_class);
+        c = compare_bytes(x->from_class, y->from_class, nfrom * sizeof *x->from_class);
+    return c ? c : compare_bytes(x->to_class, y->to_class, nto * sizeof *x->to_class);
 }
 
-static int by_ends(const void *a, const void *b)
+/* By the places of their ends, and parallel edges by costs. */
+static int by_ends(const void *a, const void *b, void *ctx)
 {
-    const struct numbered *x = a, *y = b;
-    int c = x->edge.from - y->edge.from;
+    const struct order *o = ctx;
+    int i = *(const int *)a, k = *(const int *)b;
+    const struct topt_search_edge *x = &o->problem->edge[i], *y = &o->problem->edge[k];
+    int c = o->place[o->rank[x->from]] - o->place[o->rank[y->from]];
     if (!c)
-        c = x->edge.to - y->edge.to;
+        c = o->place[o->rank[x->to]] - o->place[o->rank[y->to]];
     if (!c)
-        c = compare_costs(x, y);
-    return c ? c : x->number - y->number;
-}
-
-/* Sort the edges of a problem whose operators are in order; 'number' says which they
- * were. */
-static int sort_edges(struct topt_arena *a, const struct topt_search_op *op,
-                      struct topt_search_edge *edge, int *number, size_t n)
-{
-    struct numbered *all = TOPT_NEW(a, n, struct numbered);
-    if (!all)
-        return -1;
-    for (size_t i = 0; i < n; i++)
-        all[i] = (struct numbered){edge[i], (int)i, op[edge[i].from].nconfigs,
-                                   op[edge[i].to].nconfigs};
-    if (n)
-        qsort(all, n, sizeof *all, by_ends);
-    for (size_t i = 0; i < n; i++) {
-        edge[i] = all[i].edge;
-        number[i] = all[i].number;
-    }
-    return 0;
+        c = compare_costs(o->problem, x, y);
+    return c ? c : i - k;
 }
 
 int topt_costs_order(const struct topt_search_problem *p, struct topt_arena *arena,
@@ -169,22 +147,23 @@ int topt_costs_order(const struct topt_search_problem *p, struct topt_arena *are
     struct topt_search_op *op = TOPT_NEW(arena, n, struct topt_search_op);
     struct topt_search_edge *edge = TOPT_NEW(arena, m, struct topt_search_edge);
     int *number = TOPT_NEW(arena, m, int);
-    struct order o = {0};
+    struct order o = {.problem = p};
     int rc =
         a && op && edge && number && !make_order(a, p, &o) ? 0 : topt_costs_nomem(err);
     int in_order = !rc && sort_ops(p, &o) == p->nops;
     for (size_t i = 0; !rc && i < n; i++)
         op[in_order ? o.place[o.rank[i]] : (int)i] = p->op[i];
-    for (size_t i = 0; !rc && i < m; i++) {
-        edge[i] = p->edge[i];
+    for (size_t i = 0; !rc && i < m; i++)
         number[i] = (int)i;
+    if (in_order && m)
+        qsort_r(number, m, sizeof *number, by_ends, &o);
+    for (size_t i = 0; !rc && i < m; i++) {
+        edge[i] = p->edge[number[i]];
         if (in_order) {
             edge[i].from = o.place[o.rank[edge[i].from]];
             edge[i].to = o.place[o.rank[edge[i].to]];
         }
     }
-    if (!rc && in_order && sort_edges(a, op, edge, number, m))
-        rc = topt_costs_nomem(err);
     *ret = (struct topt_search_problem){p->nops, op, p->nedges, edge};
     *ret_number = number;
     if (a)

@@ -5,7 +5,7 @@
  * alternatives of all edges.  Each strategy is costed by topt_search_cost, the plainest
  * code there is. The frontier is a sorted list; the first strategy found for a cost is
  * its witness. */
-#include "brute_force.h"
+#include "oracle.h"
 
 #include "frontier.h"
 #include "search_common.h"

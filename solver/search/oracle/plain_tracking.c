@@ -19,7 +19,7 @@
  * edges goes into the total.  "ft-plain" first marks the operators from the first on,
  * while there is a single successor, eliminates only the others, and then walks the
  * marked chain. */
-#include "plain_tracking.h"
+#include "oracle.h"
 #include "check_problem.h"
 
 #include "frontier.h"
@@ -40,6 +40,7 @@ struct deriv {
 struct point {
     struct topt_cost cost;
     const struct deriv *a, *b; /* not yet one deriv: that is made for points that stay */
+    size_t number;             /* in the union being formed */
 };
 
 struct front {
@@ -83,41 +84,24 @@ static int nomem(struct plain *p)
 
 /* ---- frontiers --------------------------------------------------------------------- */
 
+/* Of equals the first stays, whatever the C library's qsort does. */
 static int by_cost(const void *x, const void *y)
 {
     const struct point *a = x, *b = y;
     if (a->cost.memory != b->cost.memory)
         return a->cost.memory < b->cost.memory ? -1 : 1;
-    return (a->cost.time > b->cost.time) - (a->cost.time < b->cost.time);
-}
-
-/* Stable, so that the first of equals stays whatever the C library's qsort does. */
-static void sort(struct point *x, size_t n, struct point *scratch)
-{
-    if (n < 2)
-        return;
-    size_t half = n / 2, i = 0, j = half, k = 0;
-    sort(x, half, scratch);
-    sort(x + half, n - half, scratch);
-    while (i < half && j < n)
-        scratch[k++] = by_cost(&x[j], &x[i]) < 0 ? x[j++] : x[i++];
-    while (i < half)
-        scratch[k++] = x[i++];
-    while (j < n)
-        scratch[k++] = x[j++];
-    memcpy(x, scratch, n * sizeof *x);
+    if (a->cost.time != b->cost.time)
+        return a->cost.time < b->cost.time ? -1 : 1;
+    return (a->number > b->number) - (a->number < b->number);
 }
 
 static int plain_add(struct plain *p, struct point x)
 {
     if (p->options->memory_limit && x.cost.memory > p->options->memory_limit)
         return 0;
-    if (p->nwork == p->cap_work) {
-        size_t cap = p->cap_work ? 2 * p->cap_work : 1024;
-        if (TOPT_RESIZE(p->work, 2 * cap)) /* half is sort's */
-            return topt_search_nomem(p->err);
-        p->cap_work = cap;
-    }
+    if (TOPT_ROOM(p->work, p->nwork, p->cap_work, 1024))
+        return topt_search_nomem(p->err);
+    x.number = p->nwork;
     p->work[p->nwork++] = x;
     return 0;
 }
@@ -126,7 +110,8 @@ static int plain_add(struct plain *p, struct point x)
 static int plain_finish(struct plain *p, struct front *ret)
 {
     size_t kept = 0;
-    sort(p->work, p->nwork, p->work + p->cap_work);
+    if (p->nwork)
+        qsort(p->work, p->nwork, sizeof *p->work, by_cost);
     for (size_t i = 0; i < p->nwork; i++)
         if (!kept || p->work[i].cost.time < p->work[kept - 1].cost.time)
             p->work[kept++] = p->work[i];
@@ -138,7 +123,7 @@ static int plain_finish(struct plain *p, struct front *ret)
         return nomem(p);
     for (size_t i = 0; i < kept; i++) {
         d[i] = (struct deriv){p->work[i].a, p->work[i].b, -1, -1, 0};
-        ret->point[i] = (struct point){p->work[i].cost, d + i, NULL};
+        ret->point[i] = (struct point){p->work[i].cost, d + i, NULL, 0};
     }
     p->stats.points += ret->n;
     if (ret->n > p->stats.max_frontier)
@@ -193,7 +178,7 @@ static int leaf(struct plain *p, struct topt_cost cost, int op, int edge, int32_
     if (!d)
         return nomem(p);
     *d = (struct deriv){NULL, NULL, op, edge, choice};
-    return plain_add(p, (struct point){cost, d, NULL});
+    return plain_add(p, (struct point){cost, d, NULL, 0});
 }
 
 static int init_node(struct plain *p, int i)

@@ -19,7 +19,7 @@
  * points an entry and takes a bounded number of sums; otherwise it stays an operator. */
 
 #include "articulation.h"
-#include "condensed_problem.h"
+#include "condensed.h"
 #include "presolve_tuning.h"
 #include "search_common.h"
 #include "table_dominance.h"

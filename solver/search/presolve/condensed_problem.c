@@ -5,7 +5,7 @@
  * them have between them is a table whose alternatives are the points of an entry.
  * Tables lend their points, which stay where they are: nothing is made any more. Which
  * factor an operator or an edge was is noted for the way back (lift.c). */
-#include "condensed_problem.h"
+#include "condensed.h"
 
 const struct factor *topt_own_factor(const struct elimination_plan *p, int op, int *ret)
 {

@@ -8,7 +8,7 @@
  * itself and its edges, is walked again. */
 #include "articulation.h"
 #include "frontier.h"
-#include "condensed_problem.h"
+#include "condensed.h"
 
 #include "strategies.h"
 

@@ -3,8 +3,8 @@
 #ifndef TOPT_SEARCH_PRESOLVE_H
 #define TOPT_SEARCH_PRESOLVE_H
 
-#include "condensed_problem.h"
-#include "config_dominance.h"
+#include "condensed.h"
+#include "reduced_problem.h"
 
 struct presolve {
     const struct topt_search_problem *original;

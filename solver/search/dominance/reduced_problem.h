@@ -1,7 +1,7 @@
-/* config_dominance.h - a problem without configurations that another of their operator
+/* reduced_problem.h - a problem without configurations that another of their operator
  * always beats. Internal to this folder.  Thread safety: one owner. */
-#ifndef TOPT_SEARCH_CONFIG_DOMINANCE_H
-#define TOPT_SEARCH_CONFIG_DOMINANCE_H
+#ifndef TOPT_SEARCH_REDUCED_PROBLEM_H
+#define TOPT_SEARCH_REDUCED_PROBLEM_H
 
 #include "search_common.h"
 

@@ -1,7 +1,7 @@
-/* condensed_problem.h - the problem that is left when blocks have become edges.
+/* condensed.h - the problem that is left when blocks have become edges.
  * Internal to this folder.  Thread safety: one owner; lift.c only reads it. */
-#ifndef TOPT_SEARCH_CONDENSED_PROBLEM_H
-#define TOPT_SEARCH_CONDENSED_PROBLEM_H
+#ifndef TOPT_SEARCH_CONDENSED_H
+#define TOPT_SEARCH_CONDENSED_H
 
 #include "elimination.h"
 #include "make_points.h"
