@@ -4,6 +4,7 @@
  * A strategy's cost (strategy_total.c) is the plain sum over them, plus caps on what is in
  * flight. */
 #include "operator.h"
+#include "param.h"
 #include "recompute.h"
 #include "tally.h"
 #include "topt_minmax.h"

@@ -15,6 +15,7 @@
 #include "live_bytes.h"
 #include "operator.h"
 #include "dataflow.h"
+#include "param.h"
 #include "recompute.h"
 #include "strategy_total.h"
 #include "topt_array.h"

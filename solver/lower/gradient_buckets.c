@@ -25,22 +25,19 @@ static int is_gradient(const struct topt_program *p, const struct topt_instr *i)
            p->buffer[i->a].elem != TOPT_ELEM_BYTE;
 }
 
-/* May 'i' be reduced with what is in bucket 'b' already? */
-static int joins(const struct topt_program *p, const struct topt_bucket *b,
-                 const struct topt_instr *i, int64_t bytes)
-{
-    return b->axes == i->axes && b->elem == p->buffer[i->a].elem && b->bytes < bytes &&
-           p->buffer[i->a].bytes < bytes;
-}
-
+/* The last bucket that it may be reduced with, or a new one. */
 static struct topt_bucket *bucket_for(struct topt_program *p, const struct topt_instr *i,
                                       int64_t bytes)
 {
-    for (int k = p->nbuckets - 1; k >= 0; k--)
-        if (joins(p, &p->bucket[k], i, bytes))
-            return &p->bucket[k];
+    const struct topt_buffer *g = &p->buffer[i->a];
+    for (int k = p->nbuckets - 1; k >= 0; k--) {
+        struct topt_bucket *b = &p->bucket[k];
+        if (b->axes == i->axes && b->elem == g->elem && b->bytes < bytes &&
+            g->bytes < bytes)
+            return b;
+    }
     struct topt_bucket *b = &p->bucket[p->nbuckets++];
-    *b = (struct topt_bucket){.axes = i->axes, .elem = p->buffer[i->a].elem};
+    *b = (struct topt_bucket){.axes = i->axes, .elem = g->elem};
     return b;
 }
 
@@ -80,22 +77,19 @@ static int gather_members(struct topt_program *p, const int *of, struct topt_err
 /* The first of a bucket's all-reduces becomes that of all, the others go. */
 static void replace(struct topt_program *p, const int *of)
 {
-    int n = p->micro_end, end = p->ninstr;
-    uint8_t *done = calloc((size_t)p->nbuckets + 1, 1);
-    for (int i = p->micro_end; done && i < end; i++) {
+    int n = p->micro_end;
+    for (int i = p->micro_end; i < p->ninstr; i++) {
+        struct topt_instr in = p->instr[i];
         int k = of[i - p->micro_end];
-        if (k >= 0 && done[k])
+        if (k >= 0 && in.a != p->member[p->bucket[k].first])
             continue;
-        p->instr[n] = p->instr[i];
         if (k >= 0) {
-            done[k] = 1;
-            p->instr[n].kind = TOPT_I_BUCKET;
-            p->instr[n].b = k;
+            in.kind = TOPT_I_BUCKET;
+            in.b = k;
         }
-        n++;
+        p->instr[n++] = in;
     }
-    p->ninstr = done ? n : end;
-    free(done);
+    p->ninstr = n;
 }
 
 int topt_program_bucket(struct topt_program *p, int64_t bytes, struct topt_error *err)
@@ -128,12 +122,6 @@ int topt_program_bucket(struct topt_program *p, int64_t bytes, struct topt_error
     return rc;
 }
 
-static int64_t bytes_of(const struct topt_program *p, int buffer)
-{
-    const struct topt_buffer *b = &p->buffer[buffer];
-    return topt_block_bytes(&p->mesh, &p->settings, &b->shape, &b->layout, b->elem);
-}
-
 /* The time of all buckets' gradients one by one, less the time of the buckets. */
 int64_t topt_bucket_saves_ns(const struct topt_program *p, struct topt_router *router)
 {
@@ -142,7 +130,9 @@ int64_t topt_bucket_saves_ns(const struct topt_program *p, struct topt_router *r
         const struct topt_bucket *b = &p->bucket[k];
         int64_t all = 0;
         for (int m = 0; m < b->n; m++) {
-            int64_t bytes = bytes_of(p, p->member[b->first + m]);
+            const struct topt_buffer *g = &p->buffer[p->member[b->first + m]];
+            int64_t bytes =
+                topt_block_bytes(&p->mesh, &p->settings, &g->shape, &g->layout, g->elem);
             saved += topt_router_time(router, TOPT_ALL_REDUCE, b->axes, bytes).ns;
             all += bytes;
         }

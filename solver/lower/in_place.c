@@ -53,12 +53,7 @@ static uint32_t bits_of(const struct topt_instr *i, int buffer)
 
 static int touches(const struct topt_instr *i, int buffer)
 {
-    if (i->kind == TOPT_I_KERNEL)
-        return bits_of(i, buffer) != 0;
-    for (int k = 0; k < TOPT_MAX_OPERANDS; k++)
-        if (i->value[k] == buffer || i->grad[k] == buffer)
-            return 1;
-    return i->a == buffer || i->b == buffer || i->c == buffer;
+    return bits_of(i, buffer) || i->a == buffer || i->b == buffer || i->c == buffer;
 }
 
 static int writes(const struct topt_program *p, const struct topt_instr *i, int buffer)
@@ -104,10 +99,10 @@ static int used_between(const struct topt_program *p, int from, int to, int buff
     return 0;
 }
 
-static int written_between(const struct topt_program *p, int from, int to, int x, int y)
+static int written_between(const struct topt_program *p, int from, int to, int buffer)
 {
     for (int i = from + 1; i < to; i++)
-        if (writes(p, &p->instr[i], x) || writes(p, &p->instr[i], y))
+        if (writes(p, &p->instr[i], buffer))
             return 1;
     return 0;
 }
@@ -118,16 +113,21 @@ static void drop(struct topt_program *p, int i)
     p->instr[i].a = -1; /* swept away at the end */
 }
 
+static void rename_one(int *named, int old, int buffer)
+{
+    *named = *named == old ? buffer : *named;
+}
+
 static void rename_buffer(struct topt_program *p, int from, int to, int old, int buffer)
 {
     for (int i = from; i <= to; i++) {
         struct topt_instr *in = &p->instr[i];
-        int *named[] = {&in->a, &in->b, &in->c};
-        for (int k = 0; k < 3; k++)
-            *named[k] = *named[k] == old ? buffer : *named[k];
+        rename_one(&in->a, old, buffer);
+        rename_one(&in->b, old, buffer);
+        rename_one(&in->c, old, buffer);
         for (int k = 0; k < TOPT_MAX_OPERANDS; k++) {
-            in->value[k] = in->value[k] == old ? buffer : in->value[k];
-            in->grad[k] = in->grad[k] == old ? buffer : in->grad[k];
+            rename_one(&in->value[k], old, buffer);
+            rename_one(&in->grad[k], old, buffer);
         }
     }
 }
@@ -142,11 +142,11 @@ static void put_onto(struct topt_program *p, int i, int src, int dst, int same)
         return;
     int first = end < gone ? end : gone;
     if (used_between(p, i, gone, src) &&
-        (!same || written_between(p, i, first, src, dst)))
+        (!same || written_between(p, i, first, src) || written_between(p, i, first, dst)))
         return;
-    enum topt_class *cls = &p->buffer[src].cls;
-    if (p->buffer[dst].cls < *cls) /* what stays longer has the lower number */
-        *cls = p->buffer[dst].cls;
+    if (p->buffer[dst].cls <
+        p->buffer[src].cls) /* what stays longer has the lower number */
+        p->buffer[src].cls = p->buffer[dst].cls;
     drop(p, born);
     drop(p, first);
     rename_buffer(p, i, p->micro_end - 1, dst, src);

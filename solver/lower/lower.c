@@ -6,8 +6,11 @@
  * the place where a tensor waits is its hub's, or the producer's where it has none. */
 #include "operator.h"
 #include "dataflow.h"
+#include "param.h"
 #include "recompute.h"
 #include "record.h"
+#include "tally.h"
+#include "topt_array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -264,8 +267,9 @@ static int check_strategy(const struct topt_model *m, const struct topt_mesh *me
     return rc ? -1 : 0;
 }
 
-int topt_lower_into(struct topt_recorder *r, const struct topt_strategy *s,
-                    struct topt_router *router, struct topt_error *err)
+/* Into an empty program; what it leaves is the recorder's owner's on failure, too. */
+static int lower_into(struct topt_recorder *r, const struct topt_strategy *s,
+                      struct topt_router *router, struct topt_error *err)
 {
     struct topt_program *p = r->p;
     const struct topt_model *m = p->model;
@@ -291,7 +295,7 @@ static int lower(const struct topt_model *m, const struct topt_mesh *mesh,
         return topt_nomem(err, "the program");
     struct topt_recorder r = topt_recorder(p);
     r.fed = fed;
-    if (topt_lower_into(&r, s, router, err)) {
+    if (lower_into(&r, s, router, err)) {
         topt_program_destroy(p);
         return -1;
     }
@@ -314,4 +318,114 @@ int topt_lower_fed(const struct topt_model *m, const struct topt_mesh *mesh,
                    struct topt_error *err)
 {
     return lower(m, mesh, settings, s, router, 1, ret, err);
+}
+
+/* ---- with times -------------------------------------------------------------------- */
+
+/* The sink that records and prices: what each instruction takes by the prices that costs are added
+ * up from (tally.c).
+ *
+ * Frameworks that make a block's activations again run its whole forward; the program leaves out
+ * what is not needed then, as the last projection before a sum.  The price has it, and so has the
+ * time of what is computed next in backward. */
+struct timer {
+    struct topt_recorder r; /* first: it is cast to this */
+    int (*record)(struct topt_sink *sink, const struct topt_instr *i,
+                  struct topt_error *err);
+    struct topt_tally t; /* it prices alone */
+    int cap;
+    int op, backward; /* whose kernels were priced last */
+};
+
+/* Kernels of another operator, or of its other direction: a new block, and what a
+ * framework runs instead of them is to be told again. */
+static void turn_to(struct timer *w, const struct topt_instr *i)
+{
+    int64_t off[TOPT_MAX_OPDIMS];
+    const struct topt_program *p = w->r.p;
+    if (i->kind != TOPT_I_KERNEL || (i->op == w->op && i->backward == w->backward))
+        return;
+    w->op = i->op;
+    w->backward = i->backward;
+    w->t.told = 0;
+    topt_op_box(&p->model->op[i->op], &p->config[i->op], &p->mesh,
+                topt_mesh_costed_device(&p->mesh), off, w->t.len);
+}
+
+static int time_emit(struct topt_sink *sink, const struct topt_instr *i,
+                     struct topt_error *err)
+{
+    struct timer *w = (struct timer *)sink;
+    struct topt_program *p = w->r.p;
+    int at = p->ninstr, network;
+    if (w->record(sink, i, err))
+        return -1;
+    if (TOPT_ROOM(p->time, at, w->cap, 256))
+        return topt_nomem(err, "the program's times");
+    turn_to(w, i);
+    w->t.named = p->buffer;
+    struct topt_time once = topt_tally_price(&w->t, i, &network);
+    p->time[at] = (struct topt_instr_time){
+        .times = w->t.times, .network = (uint8_t)network, .async = (uint8_t)w->t.async};
+    return __builtin_mul_overflow(once.ns, w->t.times, &p->time[at].ns)
+               ? topt_fail(err, TOPT_ERR_LIMIT, "the time of a step overflows")
+               : 0;
+}
+
+static void time_repeat(struct topt_sink *sink, int d, int64_t times)
+{
+    ((struct timer *)sink)->t.along = d;
+    ((struct timer *)sink)->t.times = times;
+}
+
+static void time_async(struct topt_sink *sink, enum topt_async what)
+{
+    ((struct timer *)sink)->t.async = what;
+}
+
+/* What forward takes of operators that are priced again, and are not in the program, goes to the
+ * next kernel of backward.  Operators have their backward from the last to the first. */
+static int charge_left_out(struct topt_program *p, const struct topt_strategy *s,
+                           struct topt_error *err)
+{
+    size_t nops = (size_t)p->model->nops;
+    uint8_t *demanded = malloc(nops + 1);
+    int64_t *left_out = calloc(nops + 1, sizeof *left_out);
+    int last = p->model->nops, rc = demanded && left_out ? 0 : -1;
+    if (!rc)
+        topt_recompute_demand(p->model, s, demanded);
+    for (int i = p->micro_begin; i < p->micro_end && !rc; i++) {
+        const struct topt_instr *in = &p->instr[i];
+        if (in->kind == TOPT_I_KERNEL && !in->backward && s->config[in->op].recompute &&
+            !demanded[in->op])
+            left_out[in->op] += p->time[i].ns;
+    }
+    for (int i = p->micro_begin; i < p->micro_end && !rc; i++) {
+        const struct topt_instr *in = &p->instr[i];
+        for (; in->kind == TOPT_I_KERNEL && in->backward && last > in->op; last--)
+            p->time[i].ns += left_out[last - 1];
+    }
+    free(demanded);
+    free(left_out);
+    return rc ? topt_nomem(err, "the program's times") : 0;
+}
+
+int topt_lower_with_times(const struct topt_costing *k, const struct topt_strategy *s,
+                          struct topt_program **ret, struct topt_error *err)
+{
+    struct topt_program *p = topt_program_create(k->model, k->mesh, k->settings, s);
+    if (!p)
+        return topt_nomem(err, "the program");
+    struct timer w = {.r = topt_recorder(p), .op = -1};
+    w.record = w.r.sink.emit;
+    w.r.sink.emit = time_emit;
+    w.r.sink.repeat = time_repeat;
+    w.r.sink.async = time_async;
+    topt_tally_init(&w.t, k);
+    if (lower_into(&w.r, s, k->router, err) || charge_left_out(p, s, err)) {
+        topt_program_destroy(p);
+        return -1;
+    }
+    *ret = p;
+    return 0;
 }

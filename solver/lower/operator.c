@@ -11,6 +11,7 @@
  * are instructions, with prices. */
 #include "operator.h"
 
+#include "param.h"
 #include "recompute.h"
 #include "rows.h"
 #include "tally.h"

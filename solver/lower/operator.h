@@ -1,5 +1,5 @@
 /* operator.h - an operator's part of a program: its own buffers, kernels and
- * exchanges; its parameters, by how they are sharded over their replicas.  Private to lower/. */
+ * exchanges.  Private to lower/. */
 #ifndef TOPT_OPERATOR_H
 #define TOPT_OPERATOR_H
 
@@ -24,34 +24,5 @@ int topt_op_forward(const struct topt_fragments *f, int op, const struct topt_co
  * those of the parameters. */
 int topt_op_backward(const struct topt_fragments *f, int op, const struct topt_config *c,
                      struct topt_op_buffers *b);
-
-/* ---- parameters (param.c) ----------------------------------------------------------- */
-
-/* f32 numbers that the steps of a framework's optimizer move for each of a parameter;
- * 0: it is one kernel. */
-int topt_optimizer_eager(enum topt_optimizer o);
-/* Add to an operator's cost the bytes of its parameters and their gradients that a system which
- * gathers by unit or from pools (settings.gather) holds beside its shards; by operator there are
- * none. */
-void topt_param_buffers(const struct topt_fragments *f, int op,
-                        const struct topt_config *c, struct topt_fragment_cost *cost);
-/* Bytes of sharded blocks that a system does not have, as the master copy stands for them
- * (settings.shard_f32). */
-int64_t topt_param_uncounted(const struct topt_fragments *f, int op,
-                             const struct topt_config *c);
-int topt_param_init(const struct topt_op_writer *w, int operand);
-/* The buffers that kernels of the direction read as b->value, and their end. */
-int topt_params_open(const struct topt_op_writer *w);
-void topt_params_close(const struct topt_op_writer *w);
-/* The buffers that backward's kernels add to as b->grad, and their end. */
-int topt_param_grads_open(const struct topt_op_writer *w);
-int topt_param_grads_close(const struct topt_op_writer *w);
-/* Start of a step: gradients that stay are zero. */
-int topt_params_zero(const struct topt_fragments *f, int op,
-                     const struct topt_op_buffers *b);
-/* End of a step: parameter gradients are reduced over the replicas, parameters
- * updated. */
-int topt_params_update(const struct topt_fragments *f, int op,
-                       const struct topt_config *c, struct topt_op_buffers *b);
 
 #endif

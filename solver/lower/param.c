@@ -21,7 +21,7 @@
  * A frozen parameter is a value alone: whole or, under 'param', sharded.  It
  * may be stored in few bits (plans only), as QLoRA does (Dettmers et al. 2023): what a
  * kernel reads is then unpacked for it each time, after it was gathered in few bits. */
-#include "operator.h"
+#include "param.h"
 
 #include "rows.h"
 #include "tally.h"

@@ -34,14 +34,14 @@ static int record_alloc(struct topt_sink *sink, const struct topt_buffer *b,
         return topt_nomem(err, "the program");
     p->buffer[p->nbuffers] = *b;
     struct topt_instr i = on_buffer(TOPT_I_ALLOC, p, p->nbuffers);
-    return record_emit(sink, &i, err) ? -1 : p->nbuffers++;
+    return sink->emit(sink, &i, err) ? -1 : p->nbuffers++;
 }
 
 static void record_release(struct topt_sink *sink, int buffer)
 {
     struct topt_recorder *r = (struct topt_recorder *)sink;
     struct topt_instr i = on_buffer(TOPT_I_FREE, r->p, buffer);
-    if (record_emit(sink, &i, NULL))
+    if (sink->emit(sink, &i, NULL))
         r->failed = 1;
 }
 
@@ -155,5 +155,6 @@ void topt_program_destroy(struct topt_program *p)
     free(p->member);
     free(p->buffer);
     free(p->instr);
+    free(p->time);
     free(p);
 }

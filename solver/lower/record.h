@@ -18,10 +18,6 @@ struct topt_program *topt_program_create(const struct topt_model *m,
                                          const struct topt_mesh *mesh,
                                          const struct topt_settings *settings,
                                          const struct topt_strategy *s);
-/* A whole strategy written into an empty program (lower.c); what it leaves is the recorder's
- * owner's on failure, too. */
-int topt_lower_into(struct topt_recorder *r, const struct topt_strategy *s,
-                    struct topt_router *router, struct topt_error *err);
 /* Fills peak_bytes and class_bytes: a micro-batch leaves nothing, so one round tells
  * all. */
 void topt_program_find_peak(struct topt_program *p);

@@ -14,14 +14,6 @@ int topt_rows_fetch(const struct topt_op_writer *w);
 /* Backward: the gradient of the output as rows, exchanged and added to b->param_grad. */
 int topt_rows_add(const struct topt_op_writer *w);
 
-/* Bytes of a row's number; devices that differ along 'axes'; numbers of a row of a block. */
-enum { TOPT_ROW_NUMBER_BYTES = 4 };
-int64_t topt_rows_parts(const struct topt_mesh *mesh, uint32_t axes);
-int64_t topt_rows_cols(const struct topt_mesh *mesh, const struct topt_shape *s,
-                       const struct topt_layout *l);
-
-/* ---- prices (rows_price.c) ---------------------------------------------------------- */
-
 /* The subject of a price: a costing, the buffers that instructions name, and the local box
  * of the operator whose kernels are priced. */
 struct topt_seen {

@@ -2,7 +2,7 @@
  * integers, and follows how many bytes are live. */
 #include "tally.h"
 
-#include "operator.h"
+#include "param.h"
 #include "rows.h"
 
 #include <string.h>

@@ -367,6 +367,12 @@ struct topt_bucket {
     int64_t bytes; /* of all members, as they are charged */
 };
 
+struct topt_instr_time {
+    int64_t ns;
+    int64_t times;          /* rounds of a loop that 'ns' is of */
+    uint8_t network, async; /* the network takes it; enum topt_async */
+};
+
 struct topt_program {
     const struct topt_model *model; /* borrowed */
     struct topt_mesh mesh;
@@ -378,7 +384,8 @@ struct topt_program {
      * micro_end) for each micro-batch, [micro_end, ninstr) once. */
     int ninstr, init_end, micro_begin, micro_end;
     struct topt_instr *instr;
-    int64_t peak_bytes; /* largest sum of live buffers over init and step */
+    struct topt_instr_time *time; /* by instruction; NULL: not asked for */
+    int64_t peak_bytes;           /* largest sum of live buffers over init and step */
     int64_t class_bytes[TOPT_CLASS_COUNT]; /* live of each class at the peak */
     int nbuckets;
     struct topt_bucket *bucket;
@@ -458,23 +465,13 @@ int topt_program_offsets(const struct topt_program *p, int64_t align, int64_t *r
 
 /* ---- its times ----------------------------------------------------------------------- */
 
-/* The time of each instruction of a strategy's program: the prices of costs (below), in the
- * order of the program.  A loop's instructions are there once, with the time of all rounds;
- * so this program is for looking at and does not run. */
-struct topt_instr_time {
-    int64_t ns;
-    int64_t times;          /* rounds of a loop that 'ns' is of */
-    uint8_t network, async; /* the network takes it; enum topt_async */
-};
-struct topt_timed_program {
-    struct topt_program *program;
-    struct topt_instr_time *time; /* by instruction */
-};
+/* The program of a strategy with the time of each instruction: the prices of costs (below).  A
+ * loop's instructions are there once, with the time of all rounds; so this program is for looking
+ * at and does not run. */
 struct topt_costing;
 int topt_lower_with_times(const struct topt_costing *k, const struct topt_strategy *s,
-                          struct topt_timed_program *ret,
+                          struct topt_program **ret,
                           struct topt_error *err) TOPT_MUST_CHECK;
-void topt_timed_program_fini(struct topt_timed_program *t);
 
 /* ---- costs ------------------------------------------------------------------------- */
 

@@ -18,7 +18,7 @@ enum { MAX_TASKS = 1 << 18 };
 struct maker {
     const struct topt_costing *k;
     const struct topt_simulate_options *o;
-    const struct topt_timed_program *timed;
+    const struct topt_program *p;
     struct topt_simulation *to;
     struct topt_schedule *s; /* its schedule */
     int cap;                 /* of its 'task' */
@@ -56,10 +56,10 @@ static int add(struct maker *w, const struct topt_task *x, int instr)
 
 static int add_task(struct maker *w, int instr)
 {
-    const struct topt_instr_time *t = &w->timed->time[instr];
+    const struct topt_instr_time *t = &w->p->time[instr];
     struct topt_task x = {.ns = t->ns};
     if (t->network && t->ns)
-        x.links = links_of(w, w->timed->program->instr[instr].axes);
+        x.links = links_of(w, w->p->instr[instr].axes);
     x.async = x.links && topt_overlap_has(w->o->overlap, (enum topt_async)t->async);
     return add(w, &x, instr);
 }
@@ -112,7 +112,7 @@ static int is_async(const struct maker *w, int buffer)
 /* A task of the chain, unless the system has it beside. */
 static int add_instr(struct maker *w, int at)
 {
-    const struct topt_instr *i = &w->timed->program->instr[at];
+    const struct topt_instr *i = &w->p->instr[at];
     if (i->kind == TOPT_I_ALLOC) {
         w->last[i->a] = -1;
         return 0;
@@ -123,7 +123,7 @@ static int add_instr(struct maker *w, int at)
     int beside = i->kind == TOPT_I_ADD && is_async(w, i->a), n = add_task(w, at);
     if (n < 0)
         return -1;
-    const struct topt_instr_time *t = &w->timed->time[at];
+    const struct topt_instr_time *t = &w->p->time[at];
     /* Moves that only rename (slices) go with those beside them. */
     beside |= topt_overlap_has(w->o->overlap, (enum topt_async)t->async);
     if (t->async == TOPT_ASYNC_PARAM && beside && add_edge(w, w->opened, n))
@@ -144,8 +144,8 @@ static int add_instr(struct maker *w, int at)
 /* A gradient that waits for nothing but its sum over the replicas. */
 static int may_be_packed(const struct maker *w, int at)
 {
-    const struct topt_instr *i = &w->timed->program->instr[at];
-    const struct topt_instr_time *t = &w->timed->time[at];
+    const struct topt_instr *i = &w->p->instr[at];
+    const struct topt_instr_time *t = &w->p->time[at];
     return i->kind == TOPT_I_MOVE && i->a == i->b &&
            i->move.kind == TOPT_MOVE_ALL_REDUCE && t->ns &&
            t->async == TOPT_ASYNC_GRADIENT &&
@@ -189,17 +189,16 @@ static int add_wait(struct maker *w, int host, int64_t ns, int64_t until, int in
 static int add_bucket(struct maker *w, const struct gradient *of, int n, int64_t bytes,
                       int host)
 {
-    const struct topt_program *p = w->timed->program;
     int task = add_task(w, of[0].instr);
     if (task < 0 || add_edge(w, host, task))
         return -1;
     w->to->task[task].packed = n;
-    w->s->task[task].ns =
-        topt_router_time(w->k->router, TOPT_ALL_REDUCE, p->instr[of[0].instr].axes, bytes)
-            .ns;
+    w->s->task[task].ns = topt_router_time(w->k->router, TOPT_ALL_REDUCE,
+                                           w->p->instr[of[0].instr].axes, bytes)
+                              .ns;
     for (int i = 0; i < n; i++) {
-        w->packed[of[i].instr - p->micro_end] = task;
-        if (touch(w, task, p->instr[of[i].instr].a))
+        w->packed[of[i].instr - w->p->micro_end] = task;
+        if (touch(w, task, w->p->instr[of[i].instr].a))
             return -1;
     }
     return 0;
@@ -209,14 +208,13 @@ static int add_bucket(struct maker *w, const struct gradient *of, int n, int64_t
 static int fill(const struct maker *w, const struct gradient *of, int n,
                 int64_t *ret_bytes)
 {
-    const struct topt_program *p = w->timed->program;
-    const struct topt_instr *first = &p->instr[of->instr];
-    *ret_bytes = p->buffer[first->a].bytes;
+    const struct topt_instr *first = &w->p->instr[of->instr];
+    *ret_bytes = w->p->buffer[first->a].bytes;
     for (int to = 1; to < n; to++) {
-        const struct topt_instr *i = &p->instr[of[to].instr];
-        int64_t more = p->buffer[i->a].bytes;
+        const struct topt_instr *i = &w->p->instr[of[to].instr];
+        int64_t more = w->p->buffer[i->a].bytes;
         if (i->axes != first->axes || *ret_bytes + more > w->o->bucket_bytes ||
-            p->buffer[i->a].elem != p->buffer[first->a].elem ||
+            w->p->buffer[i->a].elem != w->p->buffer[first->a].elem ||
             of[to].seen_ns != of->seen_ns)
             return to;
         *ret_bytes += more;
@@ -245,14 +243,14 @@ static int fill_buckets(struct maker *w, const struct gradient *all, int n)
 /* Gradients in the order in which backward makes them. */
 static int pack(struct maker *w)
 {
-    const struct topt_program *p = w->timed->program;
-    struct gradient *all = calloc((size_t)(p->ninstr - p->micro_end) + 1, sizeof *all);
+    struct gradient *all =
+        calloc((size_t)(w->p->ninstr - w->p->micro_end) + 1, sizeof *all);
     int n = 0;
     if (!all)
         return topt_nomem(w->err, "a simulation");
-    for (int at = p->micro_end; at < p->ninstr; at++)
+    for (int at = w->p->micro_end; at < w->p->ninstr; at++)
         if (may_be_packed(w, at))
-            all[n++] = (struct gradient){at, w->last[p->instr[at].a], 0};
+            all[n++] = (struct gradient){at, w->last[w->p->instr[at].a], 0};
     qsort(all, (size_t)n, sizeof *all, by_time);
     look(w, all, n);
     int rc = fill_buckets(w, all, n);
@@ -276,47 +274,44 @@ static int add_range(struct maker *w, enum topt_part part, int from, int to)
 static int begin(void *of, struct topt_schedule *s, struct topt_error *err)
 {
     struct maker *w = of;
-    const struct topt_program *p = w->timed->program;
     (void)s;
     (void)err;
-    memset(w->last, 0xff, (size_t)p->nbuffers * sizeof *w->last);
-    memset(w->packed, 0xff, (size_t)(p->ninstr - p->micro_end) * sizeof *w->packed);
+    memset(w->last, 0xff, (size_t)w->p->nbuffers * sizeof *w->last);
+    memset(w->packed, 0xff, (size_t)(w->p->ninstr - w->p->micro_end) * sizeof *w->packed);
     w->chain = w->begun = w->opened = -1;
     w->micro = 0;
-    return add_range(w, TOPT_PART_BEGIN, p->init_end, p->micro_begin);
+    return add_range(w, TOPT_PART_BEGIN, w->p->init_end, w->p->micro_begin);
 }
 
 static int add_micro(void *of, struct topt_schedule *s, int64_t k, struct topt_error *err)
 {
     struct maker *w = of;
-    const struct topt_program *p = w->timed->program;
     (void)s;
     (void)err;
     w->unit = -1;
     w->micro = (int)k;
     w->before = w->chain;
-    return add_range(w, TOPT_PART_MICRO, p->micro_begin, p->micro_end);
+    return add_range(w, TOPT_PART_MICRO, w->p->micro_begin, w->p->micro_end);
 }
 
 static int end(void *of, struct topt_schedule *s, struct topt_error *err)
 {
     struct maker *w = of;
-    const struct topt_program *p = w->timed->program;
     (void)s;
     (void)err;
     w->part = TOPT_PART_END;
     if (w->o->bucket_bytes > 0 && pack(w))
         return -1;
-    return add_range(w, TOPT_PART_END, p->micro_end, p->ninstr);
+    return add_range(w, TOPT_PART_END, w->p->micro_end, w->p->ninstr);
 }
 
 int sim_schedule(const struct topt_costing *k, const struct topt_simulate_options *o,
                  struct topt_simulation *ret, struct topt_folded *ret_folded,
                  struct topt_error *err)
 {
-    const struct topt_program *p = ret->timed.program;
+    const struct topt_program *p = ret->program;
     struct maker w = {
-        .k = k, .o = o, .timed = &ret->timed, .to = ret, .s = &ret->schedule, .err = err};
+        .k = k, .o = o, .p = ret->program, .to = ret, .s = &ret->schedule, .err = err};
     struct topt_periodic micros = {&w, p->settings.micro_batches, begin, add_micro, end};
     topt_schedule_init(w.s, 1, topt_hw_collective_share(k->hw));
     w.last = malloc(((size_t)p->nbuffers + 1) * sizeof *w.last);

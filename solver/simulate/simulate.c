@@ -14,7 +14,7 @@ const struct topt_simulate_options topt_simulate_horovod = {
 /* The totals of a whole step. */
 static void sum_up(struct topt_simulation *s, const struct topt_folded *f)
 {
-    const struct topt_program *p = s->timed.program;
+    const struct topt_program *p = s->program;
     int64_t more = p->settings.micro_batches - f->laid_out, computing = 0;
     for (int i = 0; i < s->schedule.n; i++) {
         const struct topt_task *t = &s->schedule.task[i];
@@ -40,12 +40,12 @@ int topt_simulate(const struct topt_costing *k, const struct topt_strategy *s,
 {
     struct topt_folded folded;
     *ret = (struct topt_simulation){.micros = 0};
-    if (topt_lower_with_times(k, s, &ret->timed, err))
+    if (topt_lower_with_times(k, s, &ret->program, err))
         return topt_wrap(err, "simulation");
-    int rc = ret->timed.program->ninstr > MAX_INSTRUCTIONS
+    int rc = ret->program->ninstr > MAX_INSTRUCTIONS
                  ? topt_fail(err, TOPT_ERR_LIMIT,
                              "a program of %d instructions is too long to simulate",
-                             ret->timed.program->ninstr)
+                             ret->program->ninstr)
                  : sim_schedule(k, o, ret, &folded, err);
     if (rc) {
         topt_simulation_fini(ret);
@@ -58,7 +58,7 @@ int topt_simulate(const struct topt_costing *k, const struct topt_strategy *s,
 
 void topt_simulation_fini(struct topt_simulation *s)
 {
-    topt_timed_program_fini(&s->timed);
+    topt_program_destroy(s->program);
     topt_schedule_fini(&s->schedule);
     free(s->task);
     *s = (struct topt_simulation){.micros = 0};
@@ -68,44 +68,33 @@ void topt_simulation_fini(struct topt_simulation *s)
 
 static const char *does(const struct topt_instr *i, enum topt_async async)
 {
-    switch (i->kind) {
-    case TOPT_I_MOVE:
-        return async == TOPT_ASYNC_PARAM      ? "gather"
-               : async == TOPT_ASYNC_GRADIENT ? "reduce"
-                                              : "move";
-    case TOPT_I_HALO:
-    case TOPT_I_HALO_ADD:
-        return "halo";
-    case TOPT_I_REDUCE:
-        return "sum in";
-    case TOPT_I_ADD:
-        return "add";
-    case TOPT_I_ZERO:
-        return "zero";
-    case TOPT_I_LOSS:
-        return "report";
-    case TOPT_I_UPDATE:
-        return "update";
-    case TOPT_I_NORM:
-        return "norm";
-    case TOPT_I_UNPACK:
-        return "unpack";
-    case TOPT_I_ROWS_FETCH:
-        return "fetch rows of";
-    case TOPT_I_ROWS_ADD:
-        return "exchange gradients' rows of";
-    default:
-        return "";
-    }
+    static const char *const moves[] = {[TOPT_ASYNC_NOTHING] = "move",
+                                        [TOPT_ASYNC_GRADIENT] = "reduce",
+                                        [TOPT_ASYNC_PARAM] = "gather"};
+    static const char *const words[TOPT_I_BUCKET + 1] = {
+        [TOPT_I_HALO] = "halo",
+        [TOPT_I_HALO_ADD] = "halo",
+        [TOPT_I_REDUCE] = "sum in",
+        [TOPT_I_ADD] = "add",
+        [TOPT_I_ZERO] = "zero",
+        [TOPT_I_LOSS] = "report",
+        [TOPT_I_UPDATE] = "update",
+        [TOPT_I_NORM] = "norm",
+        [TOPT_I_UNPACK] = "unpack",
+        [TOPT_I_ROWS_FETCH] = "fetch rows of",
+        [TOPT_I_ROWS_ADD] = "exchange gradients' rows of"};
+    if (i->kind == TOPT_I_MOVE)
+        return moves[async];
+    return words[i->kind] ? words[i->kind] : "";
 }
 
 const char *topt_task_words(const struct topt_simulation *s, int task, char *buf,
                             size_t size)
 {
     const struct topt_simulated *t = &s->task[task];
-    const struct topt_program *p = s->timed.program;
+    const struct topt_program *p = s->program;
     const struct topt_instr *i = &p->instr[t->instr];
-    const struct topt_instr_time *at = &s->timed.time[t->instr];
+    const struct topt_instr_time *at = &s->program->time[t->instr];
     const char *name = i->op >= 0 ? p->model->op[i->op].name : "step";
     if (t->packed > 1)
         snprintf(buf, size, "reduce %d gradients, %.60s first", t->packed, name);
@@ -127,7 +116,7 @@ json_t *topt_simulation_json(const struct topt_simulation *s,
         "node", (json_int_t)s->link_ns[TOPT_LINK_NODE], "network",
         (json_int_t)s->link_ns[TOPT_LINK_NETWORK], "tasks", s->schedule.n,
         "micro_batches", s->micros, "of_micro_batches",
-        (json_int_t)s->timed.program->settings.micro_batches);
+        (json_int_t)s->program->settings.micro_batches);
     if (doc && o->bucket_bytes)
         json_object_set_new(doc, "bucket_bytes", json_integer(o->bucket_bytes));
     return doc;

@@ -63,12 +63,12 @@ static enum kind kind_of(const struct topt_simulation *s, int task)
 {
     const struct topt_simulated *what = &s->task[task];
     if (!s->schedule.task[task].links)
-        return what->part != TOPT_PART_MICRO                   ? UPDATE
-               : s->timed.program->instr[what->instr].backward ? BACKWARD
-                                                               : FORWARD;
+        return what->part != TOPT_PART_MICRO             ? UPDATE
+               : s->program->instr[what->instr].backward ? BACKWARD
+                                                         : FORWARD;
     if (!s->schedule.task[task].async)
         return WAITED;
-    return s->timed.time[what->instr].async == TOPT_ASYNC_PARAM ? GATHER : REDUCE;
+    return s->program->time[what->instr].async == TOPT_ASYNC_PARAM ? GATHER : REDUCE;
 }
 
 static int in_lane(const struct topt_task *x, int lane)
@@ -231,9 +231,9 @@ static void put_head(struct drawing *d, const char *title)
              topt_show_ns(s->time_ns, a, sizeof a),
              topt_show_ns(s->exposed_ns, b, sizeof b));
     put_words(d, LEFT, 45, "class=\"soft\"", words);
-    if (s->timed.program->settings.micro_batches > s->micros) {
+    if (s->program->settings.micro_batches > s->micros) {
         snprintf(words, sizeof words, "the first %d of %lld micro-batches are drawn",
-                 s->micros, (long long)s->timed.program->settings.micro_batches);
+                 s->micros, (long long)s->program->settings.micro_batches);
         put_words(d, WIDTH - RIGHT, 45, "class=\"soft\" text-anchor=\"end\"", words);
     }
     for (int k = 0; k < KINDS; k++) {

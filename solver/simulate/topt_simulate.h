@@ -40,7 +40,7 @@ struct topt_simulated {
 };
 
 struct topt_simulation {
-    struct topt_timed_program timed;
+    struct topt_program *program;  /* with times */
     struct topt_schedule schedule; /* its tasks are in the order of the program */
     struct topt_simulated *task;   /* by task of the schedule */
     int micros; /* micro-batches that were simulated: the others repeat one of them */

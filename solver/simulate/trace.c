@@ -52,7 +52,7 @@ static void put_task(struct topt_text *t, const struct topt_simulation *s, int t
 {
     const struct topt_task *x = &s->schedule.task[task];
     const struct topt_simulated *what = &s->task[task];
-    const struct topt_instr_time *at = &s->timed.time[what->instr];
+    const struct topt_instr_time *at = &s->program->time[what->instr];
     char name[128];
     topt_text_add(t,
                   ",\n{\"ph\":\"X\",\"pid\":0,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,"
@@ -75,7 +75,7 @@ char *topt_simulation_trace(const struct topt_simulation *s)
         put_name(&t, "thread_name", i, threads[i]);
     topt_text_add(
         &t, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,\"args\":{\"name\":");
-    put_string(&t, s->timed.program->model->name);
+    put_string(&t, s->program->model->name);
     topt_text_add(&t, "}}");
     for (int i = 0; i < s->schedule.n; i++) {
         const struct topt_task *x = &s->schedule.task[i];

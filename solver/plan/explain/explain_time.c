@@ -101,22 +101,21 @@ static enum topt_collective collective_of(const struct topt_strategy *s,
 static int add_collectives(struct lines *l, const struct topt_costing *k,
                            const struct topt_strategy *s, struct topt_error *err)
 {
-    struct topt_timed_program timed;
-    if (topt_lower_with_times(k, s, &timed, err))
+    struct topt_program *g;
+    if (topt_lower_with_times(k, s, &g, err))
         return -1;
-    const struct topt_program *g = timed.program;
     for (int n = g->init_end; n < g->ninstr; n++) {
         const struct topt_instr *i = &g->instr[n];
         int micro = n >= g->micro_begin && n < g->micro_end;
         int64_t times = micro ? k->settings->micro_batches : 1;
-        if (!timed.time[n].network || !timed.time[n].ns)
+        if (!g->time[n].network || !g->time[n].ns)
             continue;
         int across = topt_mesh_group(&g->mesh, i->axes).nodes > 1;
         add(l, (struct line){sent(g, i), collective_of(s, i),
                              across ? "between nodes" : "inside a node",
-                             timed.time[n].ns * times});
+                             g->time[n].ns * times});
     }
-    topt_timed_program_fini(&timed);
+    topt_program_destroy(g);
     return 0;
 }
 
