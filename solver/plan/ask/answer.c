@@ -149,7 +149,7 @@ static int pins_json(struct topt_planning *m, int64_t gpus, int alike, json_t **
         n += topt_pins_at(&m->pins, alike, i) >= 0;
     *ret =
         json_pack("{s:s, s:i, s:o}", "text", r->pin, "operators", n, "without", without);
-    return *ret ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the plan");
+    return *ret ? 0 : topt_nomem(err, "the plan");
 }
 
 /* Check the plan and write it with everything that is said about it. */
@@ -185,7 +185,7 @@ static int write_checked(struct topt_grid_search *s, const struct topt_best *b,
         return -1;
     *ret = answer_json(&f, b, plan);
     if (!*ret)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the plan");
+        return topt_nomem(err, "the plan");
     if (b->stopped)
         topt_answer_put_stopped(*ret, s->planning);
     put_left_out(r, b, *ret);
@@ -250,7 +250,7 @@ static int no_plan(const struct topt_request *r, enum topt_fits fits, const char
 {
     *ret = json_pack("{s:o, s:s, s:I}", "feasible", topt_fits_json(fits), "why", why,
                      "memory_limit", (json_int_t)topt_request_limit(r));
-    return *ret ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the answer");
+    return *ret ? 0 : topt_nomem(err, "the answer");
 }
 
 int topt_answer_unfinished(const struct topt_planning *m, int64_t gpus, json_t **ret,

@@ -246,7 +246,7 @@ static int copy_strategy(const struct topt_model *m, struct topt_solution *to,
 {
     struct topt_strategy *s = topt_strategy_create(m), *of = from->strategy;
     if (!s)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the comparison");
+        return topt_nomem(err, "the comparison");
     memcpy(s->config, of->config, (size_t)of->nops * sizeof *s->config);
     memcpy(s->hub, of->hub, (size_t)of->ntensors * sizeof *s->hub);
     memcpy(s->keep, of->keep, (size_t)of->nops * TOPT_MAX_INPUTS);
@@ -401,7 +401,7 @@ static int put_plan(struct entry *e, const struct topt_best *b, json_t *row,
         words ? words : "");
     free(words);
     if (!plan || json_object_update(row, plan))
-        rc = topt_fail(err, TOPT_ERR_NOMEM, "no memory for the comparison");
+        rc = topt_nomem(err, "the comparison");
     else
         topt_certificate_write(row, e->own.model, &b->certificate);
     json_decref(plan);
@@ -435,7 +435,7 @@ static json_t *row_of_entry(struct entry *e, struct topt_error *err)
                       : head_json(OURS, "the whole space", NULL, e->search_ns);
     if (!row || (b && put_plan(e, b, row, err))) {
         if (!row)
-            topt_fail(err, TOPT_ERR_NOMEM, "no memory for the comparison");
+            topt_nomem(err, "the comparison");
         json_decref(row);
         return NULL;
     }
@@ -530,7 +530,7 @@ static int ask_all(const struct topt_request *asked_for,
     struct topt_request question = *asked_for, *r = &question;
     struct entry *e = calloc((size_t)n, sizeof *e);
     if (!e)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the comparison");
+        return topt_nomem(err, "the comparison");
     rc = ask_ours(&e[asked++], r, err);
     *ret_factors = r->factors;
     for (int i = 0; i < parts - 1 && !rc; i++)
@@ -667,5 +667,5 @@ int topt_plan_compare(const struct topt_request *r,
     if (*ret)
         json_object_update(*ret, stopped);
     json_decref(stopped);
-    return *ret ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the comparison");
+    return *ret ? 0 : topt_nomem(err, "the comparison");
 }

@@ -221,7 +221,7 @@ static int relax(const struct topt_planning *m, const struct relaxation *x,
     if (!x->train)
         return 1;
     if (m->memo && !(*ret_memo = topt_memo_lora(m->memo)))
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the answer");
+        return topt_nomem(err, "the answer");
     struct topt_model *other = topt_model_rebatch(ret->model, ret->model->batch, err);
     if (!other)
         return -1;

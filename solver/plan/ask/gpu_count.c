@@ -147,7 +147,7 @@ static int list_shapes(const struct topt_request *r, int64_t gpus, struct shapes
     int nodes = 0, per_node = 0, most = topt_hw_max_nodes(r->hw);
     *ret = (struct shapes){0, calloc((size_t)most + 1, sizeof *ret->at)};
     if (!ret->at)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the shapes");
+        return topt_nomem(err, "the shapes");
     while (topt_request_grid(r, gpus, &nodes, &per_node))
         ret->at[ret->n++] = (struct shape){.nodes = nodes, .per_node = per_node};
     return ret->n ? 0 : topt_no_grid(r, gpus, err);
@@ -181,9 +181,7 @@ static int warm_start(struct topt_planning *uniform, struct shape *at, int64_t l
         all.at[0].strategy = NULL;
     }
     /* The other space proves nothing about this one; only its work counts. */
-    struct topt_certificate work = topt_certificate_exact();
-    work.stats = all.certificate.stats;
-    rc = rc || topt_certificate_merge(certificate, &work, err);
+    topt_search_stats_add(&certificate->stats, &all.certificate.stats);
     topt_solutions_fini(&all);
     topt_grid_close(&s);
     return rc ? -1 : 0;
@@ -307,11 +305,13 @@ static int is_full(const struct topt_planning *m, int64_t gpus)
     return topt_space_resolve(m->request->space, (int)gpus) == TOPT_SPACE_FULL;
 }
 
-/* Take what another search has, where it is better and lies in the request's own space. */
+/* Take the answer of another search where it is better and lies in the request's own space.  The
+ * other search proves nothing about this one; only its work counts. */
 static int adopt(struct topt_planning *m, struct topt_best *other, int64_t limit,
                  enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
 {
     struct topt_grid_search s;
+    topt_search_stats_add(&ret->certificate.stats, &other->certificate.stats);
     if (!other->found || (limit && other->solution.memory_bytes > limit) ||
         !better(&other->solution, &other->mesh, ret, goal))
         return 0;
@@ -323,15 +323,6 @@ static int adopt(struct topt_planning *m, struct topt_best *other, int64_t limit
     }
     topt_grid_close(&s);
     return rc;
-}
-
-/* The other search proves nothing about ours; only its work counts. */
-static int merge_work(struct topt_best *ret, const struct topt_best *other,
-                      struct topt_error *err)
-{
-    struct topt_certificate work = topt_certificate_exact();
-    work.stats = other->certificate.stats;
-    return topt_certificate_merge(&ret->certificate, &work, err);
 }
 
 static int ask_smaller(struct topt_planning *m, int64_t gpus, int64_t limit,
@@ -347,7 +338,7 @@ static int ask_smaller(struct topt_planning *m, int64_t gpus, int64_t limit,
     int rc = search_shapes(&canonical, gpus, limit, 0, goal, &b, err);
     if (!rc) {
         topt_planning_resume(m, &canonical);
-        rc = merge_work(ret, &b, err) || adopt(m, &b, limit, goal, ret, err);
+        rc = adopt(m, &b, limit, goal, ret, err);
         topt_best_fini(&b);
     }
     topt_planning_fini(&canonical);
@@ -361,7 +352,7 @@ static int ask_unlimited(struct topt_planning *m, int64_t gpus, int64_t limit,
     struct topt_best b;
     if (search_shapes(m, gpus, 0, 0, TOPT_GOAL_FASTEST, &b, err))
         return -1;
-    int rc = merge_work(ret, &b, err) || adopt(m, &b, limit, TOPT_GOAL_FASTEST, ret, err);
+    int rc = adopt(m, &b, limit, TOPT_GOAL_FASTEST, ret, err);
     topt_best_fini(&b);
     return rc ? -1 : 0;
 }

@@ -144,7 +144,7 @@ int topt_plan(const struct topt_request *r, json_t **ret, struct topt_error *err
     struct topt_memo *memo = topt_memo_create();
     *ret = NULL;
     if (!memo)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the plan");
+        return topt_nomem(err, "the plan");
     int rc = topt_plan_from(r, memo, ret, err);
     topt_memo_destroy(memo);
     return rc;

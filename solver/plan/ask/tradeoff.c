@@ -73,7 +73,7 @@ static json_t *check(struct topt_planning *m, const struct topt_best *b,
                           topt_prediction_band(m->request->hw, &cost, peak));
     free(words);
     if (!o)
-        topt_fail(err, TOPT_ERR_NOMEM, "no memory for the curve");
+        topt_nomem(err, "the curve");
     return o;
 }
 
@@ -243,7 +243,7 @@ int topt_answer_curve(const struct topt_request *r, struct topt_memo *memo, json
 
 static int no_memory(struct topt_error *err)
 {
-    return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the frontier");
+    return topt_nomem(err, "the frontier");
 }
 
 /* All shapes of a count: each point with the mesh it is for. */
@@ -341,15 +341,12 @@ static int merge_seeds(struct merged *m, struct topt_planning *own,
 {
     struct topt_grid_search s = {0}, x = {0};
     struct topt_solutions all = {0};
-    struct topt_certificate work = topt_certificate_exact();
     int rc = topt_grid_open(&s, own, nodes, per_node, TOPT_GOAL_FRONTIER, err) ||
              topt_grid_open(&x, from, nodes, per_node, goal, err) ||
              topt_grid_solve(&x, goal, own->request->memory_limit, 0, &all, err);
-    if (!rc) {
-        work.stats = all.certificate.stats;
-        rc = topt_certificate_merge(&m->certificate, &work, err) ||
-             (topt_grid_keep_own(&s, &all) && merge_points(m, &all, &s.mesh, err));
-    }
+    topt_search_stats_add(&m->certificate.stats, &all.certificate.stats);
+    if (!rc && topt_grid_keep_own(&s, &all))
+        rc = merge_points(m, &all, &s.mesh, err);
     topt_solutions_fini(&all);
     topt_grid_close(&x);
     topt_grid_close(&s);

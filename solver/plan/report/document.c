@@ -275,7 +275,7 @@ json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
         hw);
     free(words);
     if (!doc) {
-        topt_fail(err, TOPT_ERR_NOMEM, "no memory for a plan document");
+        topt_nomem(err, "a plan document");
         return NULL;
     }
     topt_certificate_write(doc, f->model, f->certificate);
@@ -298,7 +298,7 @@ json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
     char id[TOPT_ID];
     if (topt_json_id(doc, 'p', id) < 0) {
         json_decref(doc);
-        topt_fail(err, TOPT_ERR_NOMEM, "no memory for a plan document");
+        topt_nomem(err, "a plan document");
         return NULL;
     }
     json_object_set_new(doc, "id", json_string(id));
@@ -554,7 +554,7 @@ static int read_strategy(const json_t *doc, struct topt_plan_doc *p,
                          json_array_size(ops), p->model->nops);
     p->strategy = topt_strategy_create(p->model);
     if (!p->strategy)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a plan");
+        return topt_nomem(err, "a plan");
     for (int i = 0; i < p->model->nops; i++)
         if (read_op(json_array_get(ops, (size_t)i), i, p, err))
             return -1;
@@ -619,7 +619,7 @@ static int read_all(const json_t *doc, struct topt_plan_doc *p, struct topt_erro
         return -1;
     p->router = topt_router_create(p->hw, &p->mesh);
     if (!p->router)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a plan");
+        return topt_nomem(err, "a plan");
     return topt_lower(p->micro, &p->mesh, &p->settings, p->strategy, p->router,
                       &p->program, err);
 }
@@ -628,7 +628,7 @@ int topt_plan_read(const json_t *doc, struct topt_plan_doc **ret, struct topt_er
 {
     struct topt_plan_doc *p = calloc(1, sizeof *p);
     if (!p)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a plan");
+        return topt_nomem(err, "a plan");
     if (read_all(doc, p, err)) {
         topt_plan_doc_destroy(p);
         return topt_wrap(err, "plan");

@@ -15,7 +15,7 @@
 
 static int no_memory(struct topt_error *err)
 {
-    return topt_fail(err, TOPT_ERR_NOMEM, "no memory for checking strategies");
+    return topt_nomem(err, "checking strategies");
 }
 
 /* Is that what the search says, and does the program fit in it? */
