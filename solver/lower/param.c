@@ -539,6 +539,20 @@ static int64_t padding(const struct param *p)
                      topt_parameter_bytes(f->settings));
 }
 
+/* Where bytes add up, each operator is charged for its share of the two largest neighbouring units
+ * (model/units.c), which are gathered at once, and of the gradients of one; what stands outside of
+ * units stays gathered, and its gradients wait until the end of backward. */
+static int64_t share_of_units(struct gathered g, const struct topt_share *s)
+{
+    if (!s->of)
+        return g.value + g.made;
+    /* (both g.value + one g.grad) / of, rounded up, without overflow */
+    int64_t both = s->one + s->other;
+    int64_t rest = both * (g.value % s->of) + s->one * (g.grad % s->of);
+    return both * (g.value / s->of) + s->one * (g.grad / s->of) +
+           (rest + s->of - 1) / s->of;
+}
+
 /* Buffers of units come and go in the step's schedule.  Gradients that are not sharded are all held
  * at once, in buckets.  FSDP2 shards parameters at level GRADIENT, too, but gathers them once for both
  * passes. */
@@ -546,8 +560,10 @@ static void hold_in_units(const struct param *p, struct topt_fragment_cost *cost
 {
     const struct topt_settings *s = p->f->settings;
     struct gathered g = gathered_of(p);
-    if (p->at < TOPT_ZERO_GRADIENT) {
-        cost->class_bytes[TOPT_CLASS_BUFFERS] += g.grad;
+    if (p->at < TOPT_ZERO_GRADIENT || !s->by_schedule) {
+        cost->class_bytes[TOPT_CLASS_BUFFERS] +=
+            p->at < TOPT_ZERO_GRADIENT ? g.grad
+                                       : share_of_units(g, &p->f->model->share[p->op]);
         return;
     }
     if (topt_settings_scheduled(s)) {

@@ -123,7 +123,8 @@ static int hold_backward(struct step *x, int p)
            hold(x, TOPT_HELD_KEPT, b->kept, x->forward[p], task) ||
            hold(x, TOPT_HELD_BUFFERS, b->whole, x->forward[p], task) ||
            hold(x, TOPT_HELD_RECOMPUTED, b->recomputed, x->again, task) ||
-           hold(x, TOPT_HELD_GRADIENT, b->gradient, task, -1);
+           (!(b->outside && b->reduced) &&
+            hold(x, TOPT_HELD_GRADIENT, b->gradient, task, -1));
 }
 
 /* Buffers of the layer whose pass is over. */
@@ -151,17 +152,25 @@ static int hold_unit(struct step *x, int from, int to, int backward)
     return rc || hold(x, TOPT_HELD_BUFFERS, gathered, begin, last);
 }
 
-/* Buffers of what stands outside of layers, whose gradients are reduced when backward is over. */
+/* Buffers of what stands outside of layers.  When backward is over its gradients are copied for their
+ * reduction and freed, but for the last that was made, to which backward still refers; then the
+ * rank's part of them comes beside the copy. */
 static int hold_outside(struct step *x)
 {
     static const struct topt_task nothing = {.ns = 0};
-    int begin = x->forward[0], over = x->chain, rc = link_up(x, &nothing);
+    int begin = x->forward[0], over = x->chain, rc = link_up(x, &nothing), first = 1;
+    int copied = x->chain;
+    rc = rc || link_up(x, &nothing);
     for (int p = 0; p < x->n && !rc; p++) {
         const struct topt_piece_bytes *b = &x->bytes[p];
-        if (b->outside)
-            rc = hold(x, TOPT_HELD_BUFFERS, b->gathered, begin, over) ||
-                 hold(x, TOPT_HELD_BUFFERS, b->made, x->backward[p], x->chain) ||
-                 hold(x, TOPT_HELD_BUFFERS, b->reduced, x->chain, x->chain);
+        if (!b->outside)
+            continue;
+        rc = hold(x, TOPT_HELD_BUFFERS, b->gathered, begin, over) ||
+             hold(x, TOPT_HELD_BUFFERS, b->made, x->backward[p],
+                  first ? x->chain : copied) ||
+             hold(x, TOPT_HELD_BUFFERS, b->reduced, copied, x->chain) ||
+             (b->reduced && hold(x, TOPT_HELD_GRADIENT, b->gradient, x->chain, -1));
+        first &= !b->made;
     }
     return rc;
 }

@@ -417,6 +417,7 @@ static double memory_of(const struct run *r, const struct topt_hw *hw,
     v.micro_batches = r->micro_batches;
     v.data = shape.mesh.devices;
     v.level = (int)r->zero;
+    v.by_schedule = 1;
     v.recompute = r->again == AGAIN_WHOLE || r->again == AGAIN_ASKED;
     peak_of(r->model->name, &shape, &v, s, again_of(r), &at);
     topt_grid_close(&shape);

@@ -101,11 +101,13 @@ void topt_grid_close(struct topt_grid_search *s)
  * them.  A framework's uniform strategy takes the time and the memory of its schedule, so its
  * problem counts only bytes that no schedule gets by without. */
 static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
+                                              const struct topt_degrees *v,
                                               const struct topt_micro *t,
                                               struct topt_error *err)
 {
     struct topt_grid_settings *at = s->settings;
-    while (at && at->settings.micro_batches != t->settings.micro_batches)
+    while (at && (at->settings.micro_batches != v->micro_batches ||
+                  at->settings.by_schedule != v->by_schedule))
         at = at->next;
     if (at)
         return at;
@@ -115,10 +117,7 @@ static struct topt_grid_settings *settings_of(struct topt_grid_search *s,
         return NULL;
     }
     *at = (struct topt_grid_settings){t->settings, t->settings, s->settings};
-    at->settings.by_schedule =
-        s->space == TOPT_SPACE_UNIFORM &&
-        (t->settings.by_unit || t->settings.overlap != TOPT_OVERLAP_NONE);
-    at->searched.by_schedule = at->settings.by_schedule;
+    at->settings.by_schedule = at->searched.by_schedule = v->by_schedule;
     if (topt_settings_scheduled(&at->settings))
         at->searched.accounting = TOPT_ACCOUNTING_LEAST;
     return s->settings = at;
@@ -128,7 +127,7 @@ static int costing_by(struct topt_grid_search *s, const struct topt_degrees *v,
                       int searched, struct topt_costing *ret, struct topt_error *err)
 {
     struct topt_micro *t = topt_planning_at(s->planning, v->micro_batches, err);
-    const struct topt_grid_settings *x = t ? settings_of(s, t, err) : NULL;
+    const struct topt_grid_settings *x = t ? settings_of(s, v, t, err) : NULL;
     if (!x)
         return -1;
     *ret = (struct topt_costing){t->model,     s->request->hw, &s->mesh,

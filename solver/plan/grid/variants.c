@@ -109,6 +109,8 @@ static int add_uniform(struct lister *l, struct topt_degrees v)
 {
     int all = topt_variants_levels(l->s);
     const struct topt_mesh *mesh = &l->s->mesh;
+    const struct topt_settings *x = &l->s->request->settings;
+    v.by_schedule = x->by_unit || x->overlap != TOPT_OVERLAP_NONE;
     for (int axes = topt_tensor_from(mesh, l->s->planning->tensor); axes <= mesh->naxes;
          axes++) {
         v.data = (int)topt_data_ranks(mesh, axes);

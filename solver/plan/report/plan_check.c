@@ -123,6 +123,7 @@ struct shapes {
         struct open_checker {
             struct checker *checker;
             int64_t micro_batches;
+            int by_schedule;
             struct open_checker *next;
         } * checkers;
         struct open_shape *next;
@@ -153,7 +154,7 @@ static struct checker *checker_of(struct open_shape *o, const struct topt_degree
 {
     struct topt_costing k;
     for (struct open_checker *c = o->checkers; c; c = c->next)
-        if (c->micro_batches == v->micro_batches)
+        if (c->micro_batches == v->micro_batches && c->by_schedule == v->by_schedule)
             return c->checker;
     if (topt_grid_costing(&o->s, v, &k, err))
         return NULL;
@@ -163,6 +164,7 @@ static struct checker *checker_of(struct open_shape *o, const struct topt_degree
         return NULL;
     }
     c->micro_batches = v->micro_batches;
+    c->by_schedule = v->by_schedule;
     c->next = o->checkers;
     o->checkers = c;
     c->checker = checker_create(&k, err);

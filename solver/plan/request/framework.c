@@ -10,7 +10,7 @@
  *               core/optimizer/distrib_optimizer.py.
  *   torchtitan  torchtitan/distributed, config/configs.py (FSDP2 throughout; heads that tensor
  *               parallelism has to divide).
- * The allocator's share: published peaks of reserved memory lie 1 to 15 %, 8 % on the
+ * The allocator's share: published peaks of reserved memory lie 5 to 20 %, 12 % on the
  * mean, above what tensors are predicted to take of what comes and goes (torchtitan's
  * four runs of Llama 3 8B in docs/VALIDATION.md), gaps included that are given back when
  * memory runs out.  Two thirds of the mean are taken to be lost. */

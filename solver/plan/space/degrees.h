@@ -19,6 +19,7 @@ struct topt_degrees {
     int recompute; /* may operators be recomputed?  Uniform: are all? */
     uint32_t
         mesh_starts; /* device meshes of systems that have one for all operators; else 0 */
+    int by_schedule; /* as in topt_settings: time and memory are those of a schedule */
 };
 
 /* One of each. */
