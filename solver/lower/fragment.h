@@ -123,4 +123,11 @@ int topt_fragment_emit_staged(const struct topt_fragments *f, struct topt_instr 
 void topt_fragment_release(const struct topt_fragments *f, int buffer);
 void topt_fragment_async(const struct topt_fragments *f, enum topt_async what);
 
+/* With what a caching allocator holds beside what comes and goes; the operands are far
+ * from where that could overflow (topt_model.h limits a tensor). */
+static inline int64_t topt_with_allocator(const struct topt_settings *s, int64_t bytes)
+{
+    return bytes + bytes / 1000 * s->allocator_permille;
+}
+
 #endif

@@ -24,7 +24,6 @@
 #include "param.h"
 
 #include "rows.h"
-#include "tally.h"
 
 /* A parameter of an operator under a configuration. */
 struct param {

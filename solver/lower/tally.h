@@ -67,12 +67,6 @@ extern const struct topt_weights {
     int64_t cls[TOPT_CLASS_COUNT], flight, output;
     int64_t copy; /* of a tensor kept in another layout than where it was made */
 } topt_weights[];
-/* With what a caching allocator holds beside what comes and goes; the operands are far
- * from where that could overflow (topt_model.h limits a tensor). */
-static inline int64_t topt_with_allocator(const struct topt_settings *s, int64_t bytes)
-{
-    return bytes + bytes / 1000 * s->allocator_permille;
-}
 static inline int64_t topt_weigh_bytes(const struct topt_costing *k, enum topt_class cls,
                                        int64_t bytes)
 {

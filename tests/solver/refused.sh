@@ -47,7 +47,7 @@ grep -q "'2x' is not a whole number" err
 check "which says what it is"
 plan "factors: zero is given twice" --factors zero,micro,zero
 plan "'zero,,micro' has an empty place" --factors zero,,micro
-plan "eager parts: loss is given twice" --eager loss,loss
+plan "eager: loss is given twice" --eager loss,loss
 "$topt" plan "$model" --hw lab-cpu --mode mini-time --gpus 2 --factors "zero, micro" >out 2>err
 check "blanks around an item are passed over"
 
