@@ -101,7 +101,7 @@ static int move(struct step *x, int64_t ns, uint8_t links, int before, int *ret)
 
 static int hold(struct step *x, enum topt_held component, int64_t bytes, int from, int to)
 {
-    struct topt_hold h = {from, to, component, bytes};
+    struct topt_hold h = {from, to, (int)component, bytes};
     return topt_schedule_hold(x->s, &h, x->err);
 }
 

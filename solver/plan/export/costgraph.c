@@ -277,7 +277,7 @@ static int add_worst(struct topt_cost *sum, const struct topt_cost *cost, int n)
         worst.memory = topt_max(worst.memory, cost[i].memory);
         worst.time = topt_max(worst.time, cost[i].time);
     }
-    return __builtin_add_overflow(sum->memory, worst.memory, &sum->memory) |
+    return __builtin_add_overflow(sum->memory, worst.memory, &sum->memory) ||
            __builtin_add_overflow(sum->time, worst.time, &sum->time);
 }
 
@@ -298,9 +298,10 @@ static int forbidding(const struct union_builder *u, struct topt_cost *ret)
         most.memory = topt_max(most.memory, worst.memory);
         most.time = topt_max(most.time, worst.time);
     }
-    bad |= __builtin_add_overflow(most.memory, 1, &ret->memory) |
-           __builtin_add_overflow(most.time, 1, &ret->time);
-    return bad ? -1 : 0;
+    return bad || __builtin_add_overflow(most.memory, 1, &ret->memory) ||
+                   __builtin_add_overflow(most.time, 1, &ret->time)
+               ? -1
+               : 0;
 }
 
 static int all_configs(const struct union_builder *u, int op)
