@@ -16,7 +16,7 @@ static int is_true(const json_t *o, const char *key)
     return json_is_true(json_object_get(o, key));
 }
 
-static int has_plan(const json_t *row)
+int topt_compare_has_plan(const json_t *row)
 {
     return json_object_get(row, "time_ns") != NULL;
 }
@@ -33,12 +33,12 @@ static int undecided(const json_t *row)
 
 static int does_not_fit(const json_t *row)
 {
-    return json_is_false(json_object_get(row, "feasible")) && has_plan(row);
+    return json_is_false(json_object_get(row, "feasible")) && topt_compare_has_plan(row);
 }
 
 static int has_none(const json_t *row)
 {
-    return json_is_false(json_object_get(row, "feasible")) && !has_plan(row);
+    return json_is_false(json_object_get(row, "feasible")) && !topt_compare_has_plan(row);
 }
 
 /* Like with like: where gradients travel behind backward, ours do. */
@@ -125,7 +125,7 @@ static char *why(const json_t *row, const json_t *ours)
     struct topt_text t = {0};
     if (undecided(row)) {
         topt_text_add(&t, "nothing was found that fits, which proves nothing");
-    } else if (!has_plan(row)) {
+    } else if (!topt_compare_has_plan(row)) {
         topt_text_add(&t, "has no plan on so many GPUs");
         add_left_out(&t, row);
     } else if (!fits(row)) {
@@ -151,7 +151,7 @@ static char *why(const json_t *row, const json_t *ours)
 
 static int rank_of(const json_t *row)
 {
-    return fits(row) ? 0 : undecided(row) ? 1 : has_plan(row) ? 2 : 3;
+    return fits(row) ? 0 : undecided(row) ? 1 : topt_compare_has_plan(row) ? 2 : 3;
 }
 
 static int before(const json_t *a, const json_t *b)
@@ -227,7 +227,7 @@ char *topt_compare_read(json_t *rows, int64_t limit)
     const json_t *ours = json_array_get(rows, 0);
     for (size_t i = 0; i < json_array_size(rows); i++) {
         json_t *row = json_array_get(rows, i);
-        if (has_plan(row) && has_plan(ours))
+        if (topt_compare_has_plan(row) && topt_compare_has_plan(ours))
             json_object_set_new(row, "ratio", json_real(ratio(row, ours)));
         if (row == ours)
             continue;
@@ -246,7 +246,7 @@ static void show_row(struct topt_text *t, const json_t *row)
     char a[32], b[32], c[32], d[32], e[32] = "-", f[32], ratio_text[16] = "-";
     const json_t *x = json_object_get(row, "ratio");
     topt_show_ns(topt_json_whole_at(row, "search_ns"), f, sizeof f);
-    if (!has_plan(row)) {
+    if (!topt_compare_has_plan(row)) {
         topt_text_add(t, "%-24s no plan %-67s %9s\n",
                       topt_json_words_at(row, "algorithm"),
                       undecided(row) ? "was found" : "on so many GPUs", f);
@@ -283,7 +283,7 @@ static void show_overlap(struct topt_text *t, const json_t *rows)
     const json_t *ours = ours_of(rows);
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
-        if (!is_true(row, "overlaps") || !has_plan(row) || !ours)
+        if (!is_true(row, "overlaps") || !topt_compare_has_plan(row) || !ours)
             continue;
         topt_text_add(
             t,
@@ -326,7 +326,7 @@ static void show_exact(struct topt_text *t, const json_t *rows)
         const json_t *row = json_array_get(rows, i),
                      *epsilon = json_object_get(row, "epsilon"),
                      *decided = json_object_get(row, "heuristic");
-        if (!json_is_false(json_object_get(row, "exact")) || !has_plan(row))
+        if (!json_is_false(json_object_get(row, "exact")) || !topt_compare_has_plan(row))
             continue;
         topt_text_add(t, "not exact: %s", topt_json_words_at(row, "algorithm"));
         if (decided)
