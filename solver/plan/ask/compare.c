@@ -117,33 +117,6 @@ static int refuse(struct entry *e, const struct topt_error *refused,
     return e->chosen.why ? 0 : topt_nomem(err, "the comparison");
 }
 
-/* Bytes that a group's devices may use. */
-static int64_t group_limit(const struct topt_request *r, int group)
-{
-    int64_t has = topt_hw_memory_bytes(topt_hw_group(r->hw, group));
-    return r->memory_limit && r->memory_limit < has ? r->memory_limit : has;
-}
-
-/* The group that is nearest to its limit, or beyond it. */
-static int neediest(const struct entry *e)
-{
-    int worst = 0;
-    double most = 0;
-    for (int i = 0; i < e->groups.n; i++) {
-        double part =
-            (double)e->groups.of[i].memory_bytes / (double)group_limit(&e->own, i);
-        worst = part > most ? i : worst;
-        most = part > most ? part : most;
-    }
-    return worst;
-}
-
-static int groups_fit(const struct entry *e)
-{
-    int i = neediest(e);
-    return e->groups.of[i].memory_bytes <= group_limit(&e->own, i);
-}
-
 /* With shares, whatever devices like the least of all groups hold. */
 static int solve_shares(struct entry *e, int64_t begin, struct topt_error *err)
 {
@@ -192,7 +165,7 @@ static enum topt_fits fits_of(const struct entry *e)
     if (e->none)
         return TOPT_FITS_NOT;
     if (e->by_groups)
-        return groups_fit(e) ? TOPT_FITS : TOPT_FITS_NOT;
+        return topt_groups_fit(&e->own, &e->groups) ? TOPT_FITS : TOPT_FITS_NOT;
     int proven = least->found && !least->certificate.decided;
     return proven && least->solution.memory_bytes > topt_request_limit(&e->own)
                ? TOPT_FITS_NOT
@@ -363,7 +336,7 @@ static int put_plan(const struct entry *e, const struct topt_best *b, json_t *ro
     if (e->by_groups) {
         time = e->groups.of[e->groups.slowest].time_ns;
         compute = e->groups.of[e->groups.slowest].sum.compute_ns;
-        memory = e->groups.of[neediest(e)].memory_bytes;
+        memory = e->groups.of[topt_neediest_group(&e->own, &e->groups)].memory_bytes;
     }
     char *words = topt_strategy_words(e->own.model, &b->mesh, b->solution.strategy,
                                       b->solution.degrees.micro_batches);

@@ -41,6 +41,17 @@ static int has_none(const json_t *row)
     return json_is_false(json_object_get(row, "feasible")) && !topt_compare_has_plan(row);
 }
 
+/* A member in bytes or nanoseconds, for people; returns 'buf'. */
+static const char *show_bytes(const json_t *o, const char *key, char buf[32])
+{
+    return topt_show_bytes(topt_json_whole_at(o, key), buf, 32);
+}
+
+static const char *show_ns(const json_t *o, const char *key, char buf[32])
+{
+    return topt_show_ns(topt_json_whole_at(o, key), buf, 32);
+}
+
 /* Like with like: where gradients travel behind backward, ours do. */
 static int64_t ours_takes(const json_t *row, const json_t *ours)
 {
@@ -66,17 +77,12 @@ static void say_unfit(struct topt_text *t, const json_t *row)
 {
     char buf[32];
     if (!json_object_get(row, "least_bytes"))
-        topt_text_add(
-            t, "its plan needs %s",
-            topt_show_bytes(topt_json_whole_at(row, "memory_bytes"), buf, sizeof buf));
+        topt_text_add(t, "its plan needs %s", show_bytes(row, "memory_bytes", buf));
     else if (is_true(row, "time_only"))
-        topt_text_add(
-            t, "its fastest needs %s, and it looks at no other",
-            topt_show_bytes(topt_json_whole_at(row, "memory_bytes"), buf, sizeof buf));
+        topt_text_add(t, "its fastest needs %s, and it looks at no other",
+                      show_bytes(row, "memory_bytes", buf));
     else
-        topt_text_add(
-            t, "needs %s at least",
-            topt_show_bytes(topt_json_whole_at(row, "least_bytes"), buf, sizeof buf));
+        topt_text_add(t, "needs %s at least", show_bytes(row, "least_bytes", buf));
     add_left_out(t, row);
 }
 
@@ -115,9 +121,8 @@ static void say_as_fast(struct topt_text *t, const json_t *row, const json_t *ou
     int64_t least =
         topt_json_whole_at(row, "least_bytes") - topt_json_whole_at(ours, "least_bytes");
     if (least > topt_json_whole_at(ours, "least_bytes") / 50)
-        topt_text_add(
-            t, "; can't do with less than %s",
-            topt_show_bytes(topt_json_whole_at(row, "least_bytes"), buf, sizeof buf));
+        topt_text_add(t, "; can't do with less than %s",
+                      show_bytes(row, "least_bytes", buf));
 }
 
 static char *why(const json_t *row, const json_t *ours)
@@ -207,7 +212,7 @@ static char *sentence(const json_t *rows, const json_t *ours, int64_t limit)
         return t.s;
     }
     topt_text_add(&t, "%s takes %s a step", topt_json_words_at(ours, "algorithm"),
-                  topt_show_ns(topt_json_whole_at(ours, "time_ns"), buf, sizeof buf));
+                  show_ns(ours, "time_ns", buf));
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
         if (row == ours || !fits(row))
@@ -245,7 +250,7 @@ static void show_row(struct topt_text *t, const json_t *row)
 {
     char a[32], b[32], c[32], d[32], e[32] = "-", f[32], ratio_text[16] = "-";
     const json_t *x = json_object_get(row, "ratio");
-    topt_show_ns(topt_json_whole_at(row, "search_ns"), f, sizeof f);
+    show_ns(row, "search_ns", f);
     if (!topt_compare_has_plan(row)) {
         topt_text_add(t, "%-24s no plan %-67s %9s\n",
                       topt_json_words_at(row, "algorithm"),
@@ -255,18 +260,15 @@ static void show_row(struct topt_text *t, const json_t *row)
     if (x)
         snprintf(ratio_text, sizeof ratio_text, "%.2f", json_real_value(x));
     if (json_object_get(row, "least_bytes"))
-        topt_show_bytes(topt_json_whole_at(row, "least_bytes"), e, sizeof e);
-    topt_text_add(
-        t, "%-24s %-4s %10s%s %10s %10s %6s %11s %11s %9s\n",
-        topt_json_words_at(row, "algorithm"),
-        fits(row)        ? "yes"
-        : undecided(row) ? "?"
-                         : "no",
-        topt_show_ns(topt_json_whole_at(row, "time_ns"), a, sizeof a),
-        is_true(row, "overlaps") ? "*" : " ",
-        topt_show_ns(topt_json_whole_at(row, "compute_ns"), b, sizeof b),
-        topt_show_ns(topt_json_whole_at(row, "network_ns"), c, sizeof c), ratio_text,
-        topt_show_bytes(topt_json_whole_at(row, "memory_bytes"), d, sizeof d), e, f);
+        show_bytes(row, "least_bytes", e);
+    topt_text_add(t, "%-24s %-4s %10s%s %10s %10s %6s %11s %11s %9s\n",
+                  topt_json_words_at(row, "algorithm"),
+                  fits(row)        ? "yes"
+                  : undecided(row) ? "?"
+                                   : "no",
+                  show_ns(row, "time_ns", a), is_true(row, "overlaps") ? "*" : " ",
+                  show_ns(row, "compute_ns", b), show_ns(row, "network_ns", c),
+                  ratio_text, show_bytes(row, "memory_bytes", d), e, f);
 }
 
 static const json_t *ours_of(const json_t *rows)
@@ -289,8 +291,7 @@ static void show_overlap(struct topt_text *t, const json_t *rows)
             t,
             "* what moves runs behind what computes; %s with gradients in buckets behind "
             "backward: %s\n",
-            topt_json_words_at(ours, "algorithm"),
-            topt_show_ns(topt_json_whole_at(ours, "overlapped_ns"), a, sizeof a));
+            topt_json_words_at(ours, "algorithm"), show_ns(ours, "overlapped_ns", a));
         return;
     }
 }
@@ -352,11 +353,11 @@ char *topt_compare_text(const json_t *doc)
     topt_text_of_question(&t, doc);
     if (json_object_get(doc, "question"))
         topt_text_of_words(&t, "question", topt_json_words_at(doc, "question"));
-    topt_text_add(
-        &t, "\n%s on %lld GPU%s of %s, at most %s each\n\n",
-        topt_json_words_at(doc, "model"), (long long)topt_json_whole_at(doc, "gpus"),
-        topt_json_whole_at(doc, "gpus") > 1 ? "s" : "", topt_json_words_at(doc, "hw"),
-        topt_show_bytes(topt_json_whole_at(doc, "memory_limit"), limit, sizeof limit));
+    topt_text_add(&t, "\n%s on %lld GPU%s of %s, at most %s each\n\n",
+                  topt_json_words_at(doc, "model"),
+                  (long long)topt_json_whole_at(doc, "gpus"),
+                  topt_json_whole_at(doc, "gpus") > 1 ? "s" : "",
+                  topt_json_words_at(doc, "hw"), show_bytes(doc, "memory_limit", limit));
     topt_text_add(&t, "%-24s %-4s %10s  %10s %10s %6s %11s %11s %9s\n", "system", "fits",
                   "step", "computing", "network", "to ft", "memory", "at least",
                   "search");

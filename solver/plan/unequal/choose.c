@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan_check.h"
 #include "request.h"
 #include "topt_json.h"
 #include "topt_plan.h"
@@ -171,11 +172,8 @@ static int wanted(const struct choosing *c, const struct device_counts *k)
     struct topt_settings s = r->settings;
     struct topt_least_parameters p = topt_least_parameters(r->model, &s);
     double room = 0;
-    for (int i = 0; i < c->n; i++) {
-        int64_t has = topt_hw_memory_bytes(topt_hw_group(r->hw, i));
-        has = r->memory_limit && r->memory_limit < has ? r->memory_limit : has;
-        room += (double)has * k->of[i];
-    }
+    for (int i = 0; i < c->n; i++)
+        room += (double)topt_group_limit(r, i) * k->of[i];
     if (p.value + p.gradient + p.state > room && !is_all(c, k))
         return 0;
     return r->gpus ? k->all == r->gpus : !r->max_gpus || k->all <= r->max_gpus;

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "plan_check.h"
 #include "topt_json.h"
 #include "topt_model.h"
 
@@ -71,34 +72,16 @@ static int fastest_of(const struct topt_group_costs *g)
     return best;
 }
 
-int topt_neediest_group(const struct topt_unequal *u, const struct topt_group_costs *g)
-{
-    int worst = 0;
-    double most = 0;
-    for (int i = 0; i < g->n; i++) {
-        double part = (double)g->of[i].memory_bytes / (double)u->group[i].limit;
-        worst = part > most ? i : worst;
-        most = part > most ? part : most;
-    }
-    return worst;
-}
-
-int topt_fits_groups(const struct topt_unequal *u, const struct topt_group_costs *g)
-{
-    int need = topt_neediest_group(u, g);
-    return g->of[need].memory_bytes <= u->group[need].limit;
-}
-
 /* Faster, or the first that fits; ranks need the largest share of a part first. */
 static int improves(const struct topt_unequal *u, const int64_t *group,
                     const struct topt_group_costs *a, const struct topt_group_costs *than)
 {
     int64_t share[TOPT_MAX_SHARES];
-    int n = topt_part_shares(u, group, share), fits = topt_fits_groups(u, than);
+    int n = topt_part_shares(u, group, share), fits = topt_groups_fit(u->request, than);
     for (int i = 1; i < n; i++)
         if (share[i] > share[i - 1])
             return 0;
-    return topt_fits_groups(u, a) &&
+    return topt_groups_fit(u->request, a) &&
            (!fits || a->of[a->slowest].time_ns < than->of[than->slowest].time_ns);
 }
 
@@ -140,7 +123,7 @@ static int predict(const struct topt_unequal *u, json_t *plan, struct topt_plan_
     json_t *predicted = json_object_get(plan, "predicted");
     if (topt_cost_groups(&k, p->strategy, ret, err))
         return -1;
-    int need = topt_neediest_group(u, ret);
+    int need = topt_neediest_group(u->request, ret);
     const struct topt_strategy_cost *slow = &ret->of[ret->slowest], *c = &ret->of[need];
     json_object_set_new(plan, "memory_limit", json_integer(u->group[need].limit));
     json_object_set_new(predicted, "slowest_group",
