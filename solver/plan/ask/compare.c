@@ -203,7 +203,8 @@ static int adopt(struct entry *ours, struct topt_best *into, const struct entry 
                  struct topt_error *err)
 {
     int lies;
-    if (!b->found || e->by_groups || (into->found && a >= than))
+    if (!into->certificate.decided || !b->found || e->by_groups ||
+        (into->found && a >= than))
         return 0;
     if (is_ours(ours, e, b, &lies, err))
         return -1;
@@ -227,14 +228,10 @@ static int adopt(struct entry *ours, struct topt_best *into, const struct entry 
 static int adopt_better(struct entry *ours, const struct entry *e, struct topt_error *err)
 {
     struct topt_best *best = &ours->best, *least = &ours->least;
-    int rc = 0;
-    if (best->certificate.decided)
-        rc = adopt(ours, best, e, &e->best, e->best.solution.time_ns,
-                   best->solution.time_ns, err);
-    if (!rc && least->certificate.decided)
-        rc = adopt(ours, least, e, &e->least, e->least.solution.memory_bytes,
-                   least->solution.memory_bytes, err);
-    return rc;
+    return adopt(ours, best, e, &e->best, e->best.solution.time_ns,
+                 best->solution.time_ns, err) ||
+           adopt(ours, least, e, &e->least, e->least.solution.memory_bytes,
+                 least->solution.memory_bytes, err);
 }
 
 /* ---- costs of what is shown ---------------------------------------------------------- */

@@ -191,10 +191,8 @@ static void add_names(struct topt_text *t, const json_t *rows, const char *what,
         const json_t *row = json_array_get(rows, i);
         if (!of(row))
             continue;
-        if (n++ == 0)
-            topt_text_add(t, "; %s: %s", what, topt_json_words_at(row, "algorithm"));
-        else
-            topt_text_add(t, ", %s", topt_json_words_at(row, "algorithm"));
+        topt_text_add(t, n++ ? ", " : "; %s: ", what);
+        topt_text_add(t, "%s", topt_json_words_at(row, "algorithm"));
     }
 }
 
@@ -302,20 +300,10 @@ static void show_why(struct topt_text *t, const json_t *rows)
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
         const char *s = topt_json_words_at(row, "why");
-        int column = NAME;
         if (!*s)
             continue;
-        topt_text_add(t, "%-*s", NAME, topt_json_words_at(row, "algorithm"));
-        while (*s) {
-            int n = (int)strcspn(s, " ");
-            if (column + 1 + n > WIDTH) {
-                topt_text_add(t, "\n%-*s", NAME, "");
-                column = NAME;
-            }
-            topt_text_add(t, " %.*s", n, s);
-            column += 1 + n;
-            s += n + (s[n] == ' ');
-        }
+        topt_text_add(t, "%-*s ", NAME, topt_json_words_at(row, "algorithm"));
+        topt_text_fold(t, s, strlen(s), NAME + 1, WIDTH);
         topt_text_add(t, "\n");
     }
 }

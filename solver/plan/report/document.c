@@ -148,11 +148,12 @@ static json_t *uniform_json(const struct topt_plan_facts *f)
 static void put_shares(const struct topt_mesh *mesh, const int *share, const char *key,
                        json_t *doc)
 {
-    json_t *shares = share[0] ? json_array() : NULL;
-    for (int i = 0; shares && i < mesh->size[0]; i++)
+    if (!share[0])
+        return;
+    json_t *shares = json_array();
+    for (int i = 0; i < mesh->size[0]; i++)
         json_array_append_new(shares, json_integer(share[i]));
-    if (shares)
-        json_object_set_new(doc, key, shares);
+    json_object_set_new(doc, key, shares);
 }
 
 static json_t *mesh_json(const struct topt_mesh *mesh)
@@ -299,11 +300,8 @@ json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
         mesh_json(f->k->mesh), "settings", settings_json(s), "predicted",
         predicted_json(f), "ops", ops_json(f), "hubs", hubs_json(f), "model", model, "hw",
         hw);
+    char id[TOPT_ID];
     free(words);
-    if (!doc) {
-        topt_nomem(err, "a plan document");
-        return NULL;
-    }
     topt_certificate_write(doc, f->model, f->certificate);
     if (f->framework) {
         json_object_set_new(doc, "framework", json_string(f->framework->name));
@@ -321,8 +319,7 @@ json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
         json_object_set_new(doc, "memory_limit", json_integer(f->memory_limit));
     if (f->pins)
         json_object_set(doc, "pins", f->pins);
-    char id[TOPT_ID];
-    if (topt_json_id(doc, 'p', id) < 0) {
+    if (!doc || topt_json_id(doc, 'p', id) < 0) {
         json_decref(doc);
         topt_nomem(err, "a plan document");
         return NULL;
@@ -487,40 +484,24 @@ static int read_shares(const json_t *m, const char *key, struct topt_mesh *ret,
     return rc ? topt_wrap(err, "mesh.%s", key) : 0;
 }
 
-/* A first axis with shares has as many parts, prime or not. */
-static int init_mesh(const json_t *m, int nodes, int per_node, struct topt_mesh *ret,
-                     struct topt_error *err)
-{
-    size_t parts = json_array_size(json_object_get(m, "shares"));
-    if (!parts)
-        parts = json_array_size(json_object_get(m, "state_shares"));
-    if (parts && parts <= TOPT_MAX_SHARES &&
-        !topt_mesh_init_parts(ret, (int)parts, nodes, per_node, NULL))
-        return 0;
-    return topt_mesh_init(ret, nodes, per_node, err);
-}
-
 static int read_mesh(const json_t *m, struct topt_mesh *ret, struct topt_error *err)
 {
     static const char *const allowed[] = {"nodes",  "gpus_per_node", "axes",
                                           "shares", "state_shares",  NULL};
     int64_t nodes, per_node;
-    return topt_json_only(m, "mesh", allowed, err) ||
-           topt_json_int(m, "mesh", "nodes", 1, 1 << 14, &nodes, err) ||
-           topt_json_int(m, "mesh", "gpus_per_node", 1, 1 << 14, &per_node, err) ||
-           init_mesh(m, (int)nodes, (int)per_node, ret, err) ||
+    size_t parts = json_array_size(json_object_get(m, "shares"));
+    if (!parts)
+        parts = json_array_size(json_object_get(m, "state_shares"));
+    if (topt_json_only(m, "mesh", allowed, err) ||
+        topt_json_int(m, "mesh", "nodes", 1, 1 << 14, &nodes, err) ||
+        topt_json_int(m, "mesh", "gpus_per_node", 1, 1 << 14, &per_node, err))
+        return -1;
+    /* A first axis with shares has as many parts, prime or not. */
+    int by_parts =
+        parts && parts <= TOPT_MAX_SHARES &&
+        !topt_mesh_init_parts(ret, (int)parts, (int)nodes, (int)per_node, NULL);
+    return (!by_parts && topt_mesh_init(ret, (int)nodes, (int)per_node, err)) ||
            read_shares(m, "shares", ret, err) || read_shares(m, "state_shares", ret, err);
-}
-
-static int read_predicted(const json_t *doc, struct topt_plan_doc *p,
-                          struct topt_error *err)
-{
-    const json_t *q = json_object_get(doc, "predicted");
-    return topt_json_int(q, "predicted", "memory_bytes", 0, INT64_MAX, &p->memory_bytes,
-                         err) ||
-           topt_json_int(q, "predicted", "peak_bytes", 0, INT64_MAX, &p->peak_bytes,
-                         err) ||
-           topt_json_int(q, "predicted", "time_ns", 0, INT64_MAX, &p->time_ns, err);
 }
 
 static int read_strategy(const json_t *doc, struct topt_plan_doc *p,
@@ -584,12 +565,15 @@ static int read_all(const json_t *doc, struct topt_plan_doc *p, struct topt_erro
         "predicted", "ops",          "hubs",     "model",   "hw",
         "why",       "memory_limit", "blocks",   "uniform", "algorithm",
         "framework", "pins",         NULL};
-    const char *id = "";
+    const char *id = "", *at = "predicted";
+    const json_t *q = json_object_get(doc, at);
     if (topt_json_format(doc, "plan", err) || topt_json_only(doc, "", allowed, err) ||
         topt_json_string_or(doc, "", "id", &id, err) ||
         read_mesh(json_object_get(doc, "mesh"), &p->mesh, err) ||
         read_settings(json_object_get(doc, "settings"), &p->settings, err) ||
-        read_predicted(doc, p, err))
+        topt_json_int(q, at, "memory_bytes", 0, INT64_MAX, &p->memory_bytes, err) ||
+        topt_json_int(q, at, "peak_bytes", 0, INT64_MAX, &p->peak_bytes, err) ||
+        topt_json_int(q, at, "time_ns", 0, INT64_MAX, &p->time_ns, err))
         return -1;
     snprintf(p->id, sizeof p->id, "%s", id);
     if (read_choices(doc, err) || read_model(doc, p, err))

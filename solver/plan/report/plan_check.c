@@ -14,10 +14,7 @@
 
 #include <stdlib.h>
 
-static int no_memory(struct topt_error *err)
-{
-    return topt_nomem(err, "checking strategies");
-}
+static const char checking[] = "checking strategies";
 
 /* Is that what the search says, and does the program fit in it? */
 static int hold(const struct topt_costing *k, const struct topt_strategy_cost *cost,
@@ -131,7 +128,7 @@ static struct open_shape *shape_of(struct shapes *shapes, const struct topt_plac
             return o;
     struct open_shape *o = calloc(1, sizeof *o);
     if (!o) {
-        no_memory(err);
+        topt_nomem(err, checking);
         return NULL;
     }
     o->next = shapes->open;
@@ -150,7 +147,7 @@ static struct checker *checker_of(struct open_shape *o, const struct topt_degree
             return c;
     struct checker *c = calloc(1, sizeof *c);
     if (!c) {
-        no_memory(err);
+        topt_nomem(err, checking);
         return NULL;
     }
     if (!topt_grid_costing(&o->s, v, &c->k, err))
@@ -238,7 +235,7 @@ int topt_points_check(struct topt_planning *m, const struct topt_placed *at, int
     struct team t = {.micros = m, .at = at, .ret = ret, .n = n};
     t.nworkers = threads < 1 ? 1 : threads < most ? threads : most;
     t.worker = calloc((size_t)t.nworkers, sizeof *t.worker);
-    int rc = t.worker ? check_by(&t, err) : no_memory(err);
+    int rc = t.worker ? check_by(&t, err) : topt_nomem(err, checking);
     free(t.worker);
     return rc;
 }

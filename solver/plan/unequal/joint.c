@@ -119,7 +119,7 @@ static int balance_plan(const struct topt_unequal *u, int seen, const int64_t *f
     struct topt_group_costs costs;
     struct topt_plan_doc *p = NULL;
     memcpy(group, from, sizeof group);
-    topt_put_shares(u, group, plan);
+    topt_put_shares(u, group, "shares", plan);
     int rc =
         topt_plan_read(plan, &p, err) || topt_balance_shares(u, p, group, &costs, err);
     topt_plan_doc_destroy(p);

@@ -35,19 +35,15 @@ int topt_part_shares(const struct topt_unequal *u, const int64_t *group, int64_t
     return n;
 }
 
-static json_t *shares_json(const struct topt_unequal *u, const int64_t *group)
+void topt_put_shares(const struct topt_unequal *u, const int64_t *group, const char *key,
+                     json_t *plan)
 {
     int64_t share[TOPT_MAX_SHARES];
     int n = topt_part_shares(u, group, share);
     json_t *shares = json_array();
     for (int i = 0; i < n; i++)
         json_array_append_new(shares, json_integer(share[i]));
-    return shares;
-}
-
-void topt_put_shares(const struct topt_unequal *u, const int64_t *group, json_t *plan)
-{
-    json_object_set_new(json_object_get(plan, "mesh"), "shares", shares_json(u, group));
+    json_object_set_new(json_object_get(plan, "mesh"), key, shares);
 }
 
 static int cost_shares(const struct topt_unequal *u, const struct topt_plan_doc *p,
@@ -147,10 +143,9 @@ int topt_give_shares(const struct topt_unequal *u, const int64_t *group,
 {
     struct topt_plan_doc *p = NULL;
     char id[TOPT_ID];
-    topt_put_shares(u, group, plan);
+    topt_put_shares(u, group, "shares", plan);
     if (state)
-        json_object_set_new(json_object_get(plan, "mesh"), "state_shares",
-                            shares_json(u, state));
+        topt_put_shares(u, state, "state_shares", plan);
     json_object_set_new(
         plan, "why", json_string("shares of groups of unlike devices, by their speed"));
     json_object_set_new(plan, "exact", json_false());

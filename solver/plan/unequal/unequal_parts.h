@@ -92,8 +92,9 @@ int topt_balance_shares(const struct topt_unequal *u, const struct topt_plan_doc
                         int64_t *group, struct topt_group_costs *ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Write shares of all that the first axis splits into a plan. */
-void topt_put_shares(const struct topt_unequal *u, const int64_t *group, json_t *plan);
+/* Write shares into a plan: "shares" of all that the first axis splits, or "state_shares". */
+void topt_put_shares(const struct topt_unequal *u, const int64_t *group, const char *key,
+                     json_t *plan);
 
 /* The same, of the state others where it has its own ('state' is not NULL), and what is predicted
  * of the plan with them. */
