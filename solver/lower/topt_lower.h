@@ -120,7 +120,7 @@ struct topt_settings {
         vocab_multiple; /* tables of the vocabulary are padded to this times their parts; 0: not */
     /* Thousandths that are added to memory that comes and goes in a step, for bytes that a
      * caching allocator holds and can't use.  Our runtime's arena: 0. */
-    int allocator_permille;
+    int64_t allocator_permille;
     enum topt_accounting accounting;
     enum topt_overlap overlap;
     /* A strategy's time is that of its schedule by units (topt_step.h), and costs of pieces leave

@@ -45,7 +45,10 @@ struct entry {
     struct topt_request own;
     struct topt_planning micros; /* of it */
     struct topt_best best, least;
-    int64_t search_ns;     /* that the best took */
+    int64_t search_ns; /* that the best took */
+    struct topt_strategy_cost
+        cost; /* of the plan that the row shows, and its program's peak */
+    int64_t peak_bytes;
     int64_t overlapped_ns; /* a step whose gradients travel in buckets behind backward */
 };
 
@@ -114,53 +117,6 @@ static int refuse(struct entry *e, const struct topt_error *refused,
     return e->chosen.why ? 0 : topt_nomem(err, "the comparison");
 }
 
-/* The cost of a strategy, found with equal shares, under the shares that the system chose,
- * group by group. */
-static int cost_groups(struct entry *e, struct topt_error *err)
-{
-    struct topt_grid_search s;
-    struct topt_costing k;
-    const struct topt_best *b = &e->best;
-    int n = topt_hw_groups(e->own.hw);
-    struct topt_mesh mesh = b->mesh;
-    e->by_groups = 1;
-    int rc = topt_grid_open(&s, &e->micros, b->mesh.nodes, b->mesh.per_node,
-                            TOPT_GOAL_FASTEST, err) ||
-             topt_grid_costing(&s, &b->solution.degrees, &k, err) ||
-             topt_mesh_costed_shares(&mesh, e->chosen.share, n, err);
-    k.mesh = &mesh;
-    rc = rc || topt_cost_groups(&k, b->solution.strategy, &e->groups, err);
-    topt_grid_close(&s);
-    return rc ? -1 : 0;
-}
-
-/* Bytes that a group's devices may use. */
-static int64_t group_limit(const struct topt_request *r, int group)
-{
-    int64_t has = topt_hw_memory_bytes(topt_hw_group(r->hw, group));
-    return r->memory_limit && r->memory_limit < has ? r->memory_limit : has;
-}
-
-/* The group that is nearest to its limit, or beyond it. */
-static int neediest(const struct entry *e)
-{
-    int worst = 0;
-    double most = 0;
-    for (int i = 0; i < e->groups.n; i++) {
-        double part =
-            (double)e->groups.of[i].memory_bytes / (double)group_limit(&e->own, i);
-        worst = part > most ? i : worst;
-        most = part > most ? part : most;
-    }
-    return worst;
-}
-
-static int groups_fit(const struct entry *e)
-{
-    int i = neediest(e);
-    return e->groups.of[i].memory_bytes <= group_limit(&e->own, i);
-}
-
 /* With shares, whatever devices like the least of all groups hold. */
 static int solve_shares(struct entry *e, int64_t begin, struct topt_error *err)
 {
@@ -169,7 +125,8 @@ static int solve_shares(struct entry *e, int64_t begin, struct topt_error *err)
         topt_count_solve(&e->micros, r->gpus, 0, TOPT_GOAL_FASTEST, &e->best, err))
         return -1;
     e->search_ns = now_ns() - begin;
-    return e->best.found ? cost_groups(e, err) : 0;
+    e->by_groups = e->best.found;
+    return 0;
 }
 
 /* Splits that a system chooses by itself; what it leaves open is the fastest, whatever memory
@@ -208,7 +165,7 @@ static enum topt_fits fits_of(const struct entry *e)
     if (e->none)
         return TOPT_FITS_NOT;
     if (e->by_groups)
-        return groups_fit(e) ? TOPT_FITS : TOPT_FITS_NOT;
+        return topt_groups_fit(&e->own, &e->groups) ? TOPT_FITS : TOPT_FITS_NOT;
     int proven = least->found && !least->certificate.decided;
     return proven && least->solution.memory_bytes > topt_request_limit(&e->own)
                ? TOPT_FITS_NOT
@@ -241,34 +198,24 @@ static int is_ours(struct entry *ours, const struct entry *e, const struct topt_
     return rc;
 }
 
-static int copy_strategy(const struct topt_model *m, struct topt_solution *to,
-                         const struct topt_solution *from, struct topt_error *err)
-{
-    struct topt_strategy *s = topt_strategy_create(m), *of = from->strategy;
-    if (!s)
-        return topt_nomem(err, "the comparison");
-    memcpy(s->config, of->config, (size_t)of->nops * sizeof *s->config);
-    memcpy(s->hub, of->hub, (size_t)of->ntensors * sizeof *s->hub);
-    memcpy(s->keep, of->keep, (size_t)of->nops * TOPT_MAX_INPUTS);
-    topt_strategy_destroy(to->strategy);
-    *to = *from;
-    to->strategy = s;
-    return 0;
-}
-
 static int adopt(struct entry *ours, struct topt_best *into, const struct entry *e,
                  const struct topt_best *b, int64_t a, int64_t than,
                  struct topt_error *err)
 {
     int lies;
-    if (!b->found || e->by_groups || (into->found && a >= than))
+    if (!into->certificate.decided || !b->found || e->by_groups ||
+        (into->found && a >= than))
         return 0;
     if (is_ours(ours, e, b, &lies, err))
         return -1;
     if (!lies)
         return 0;
-    if (copy_strategy(ours->own.model, &into->solution, &b->solution, err))
-        return -1;
+    struct topt_strategy *copy = topt_strategy_copy(b->solution.strategy);
+    if (!copy)
+        return topt_nomem(err, "the comparison");
+    topt_strategy_destroy(into->solution.strategy);
+    into->solution = b->solution;
+    into->solution.strategy = copy;
     into->found = 1;
     into->mesh = b->mesh;
     into->space = b->space;
@@ -281,17 +228,13 @@ static int adopt(struct entry *ours, struct topt_best *into, const struct entry 
 static int adopt_better(struct entry *ours, const struct entry *e, struct topt_error *err)
 {
     struct topt_best *best = &ours->best, *least = &ours->least;
-    int rc = 0;
-    if (best->certificate.decided)
-        rc = adopt(ours, best, e, &e->best, e->best.solution.time_ns,
-                   best->solution.time_ns, err);
-    if (!rc && least->certificate.decided)
-        rc = adopt(ours, least, e, &e->least, e->least.solution.memory_bytes,
-                   least->solution.memory_bytes, err);
-    return rc;
+    return adopt(ours, best, e, &e->best, e->best.solution.time_ns,
+                 best->solution.time_ns, err) ||
+           adopt(ours, least, e, &e->least, e->least.solution.memory_bytes,
+                 least->solution.memory_bytes, err);
 }
 
-/* ---- gradients behind backward ----------------------------------------------------- */
+/* ---- costs of what is shown ---------------------------------------------------------- */
 
 /* The least time of 'st' by any of 'n' ways to reduce its gradients. */
 static int simulate(const struct topt_costing *k, const struct topt_strategy *st,
@@ -309,39 +252,54 @@ static int simulate(const struct topt_costing *k, const struct topt_strategy *st
     return 0;
 }
 
-/* One by one, in buckets, and as Horovod does it. */
-static int overlap(struct entry *e, const struct topt_best *b, int64_t *ret,
-                   struct topt_error *err)
+/* The cost of a strategy, found with equal shares, under the shares that the system chose,
+ * group by group; the slowest group decides the time. */
+static int cost_groups(struct entry *e, const struct topt_best *b, struct topt_costing k,
+                       struct topt_error *err)
+{
+    struct topt_mesh mesh = b->mesh;
+    k.mesh = &mesh;
+    if (topt_mesh_costed_shares(&mesh, e->chosen.share, topt_hw_groups(e->own.hw), err) ||
+        topt_cost_groups(&k, b->solution.strategy, &e->groups, err))
+        return -1;
+    e->overlapped_ns = e->groups.of[e->groups.slowest].time_ns;
+    return 0;
+}
+
+/* Check a plan, and simulate it with its gradients reduced one by one, in buckets, and as Horovod
+ * does it. */
+static int cost_plan(struct entry *e, const struct topt_best *b, struct topt_error *err)
 {
     struct topt_grid_search s;
     struct topt_costing k;
+    const struct topt_solution *x = &b->solution;
     const struct topt_simulate_options *horovod = &topt_simulate_horovod;
     const struct topt_simulate_options ways[] = {
         *horovod,
         {.overlap = TOPT_OVERLAP_DDP},
         {.overlap = TOPT_OVERLAP_DDP, .bucket_bytes = horovod->bucket_bytes}};
-    if (e->by_groups) {
-        *ret = e->groups.of[e->groups.slowest].time_ns;
-        return 0;
-    }
-    int rc = topt_grid_open(&s, &e->micros, b->mesh.nodes, b->mesh.per_node,
-                            TOPT_GOAL_FASTEST, err) ||
-             topt_grid_costing(&s, &b->solution.degrees, &k, err) ||
-             simulate(&k, b->solution.strategy, ways,
-                      e->algorithm && e->algorithm->fused ? 1 : 3, ret, err);
+    int nways = e->algorithm && e->algorithm->fused ? 1 : 3;
+    int rc =
+        topt_grid_open(&s, &e->micros, b->mesh.nodes, b->mesh.per_node, TOPT_GOAL_FASTEST,
+                       err) ||
+        topt_grid_costing(&s, &x->degrees, &k, err) ||
+        topt_plan_check(&k, x->strategy, x->memory_bytes, x->time_ns, &e->cost,
+                        &e->peak_bytes, err) ||
+        (e->by_groups ? cost_groups(e, b, k, err)
+                      : simulate(&k, x->strategy, ways, nways, &e->overlapped_ns, err));
     topt_grid_close(&s);
     return rc ? -1 : 0;
 }
 
-/* The time of every row with its communication overlapped; ours is the least of all plans that lie
+/* The costs of every row.  Our time with communication overlapped is the least of all plans that lie
  * in our space. */
-static int overlap_all(struct entry *e, int n, struct topt_error *err)
+static int cost_all(struct entry *e, int n, struct topt_error *err)
 {
     struct entry *ours = &e[0];
     for (int i = 0; i < n; i++) {
         const struct topt_best *b = shown(&e[i]);
         int lies = 0;
-        if (b && overlap(&e[i], b, &e[i].overlapped_ns, err))
+        if (b && cost_plan(&e[i], b, err))
             return -1;
         if (i && e[i].best.found && !e[i].by_groups &&
             e[i].overlapped_ns < ours->overlapped_ns &&
@@ -365,47 +323,35 @@ static json_t *head_json(const char *name, const char *searches, const char *lea
     return row;
 }
 
-static int put_plan(struct entry *e, const struct topt_best *b, json_t *row,
+static int put_plan(const struct entry *e, const struct topt_best *b, json_t *row,
                     struct topt_error *err)
 {
-    struct topt_grid_search s;
-    struct topt_costing k;
-    struct topt_strategy_cost c;
-    int64_t peak;
     char space[48];
-    int rc = topt_grid_open(&s, &e->micros, b->mesh.nodes, b->mesh.per_node,
-                            TOPT_GOAL_FASTEST, err) ||
-             topt_grid_costing(&s, &b->solution.degrees, &k, err) ||
-             topt_plan_check(&k, b->solution.strategy, b->solution.memory_bytes,
-                             b->solution.time_ns, &c, &peak, err);
-    topt_grid_close(&s);
-    if (rc)
-        return -1;
     int fused = e->algorithm && e->algorithm->fused;
-    int64_t time = fused ? e->overlapped_ns : c.time_ns, compute = c.sum.compute_ns,
-            memory = b->solution.memory_bytes;
+    int64_t time = fused ? e->overlapped_ns : e->cost.time_ns,
+            compute = e->cost.sum.compute_ns, memory = b->solution.memory_bytes;
     if (e->by_groups) {
         time = e->groups.of[e->groups.slowest].time_ns;
         compute = e->groups.of[e->groups.slowest].sum.compute_ns;
-        memory = e->groups.of[neediest(e)].memory_bytes;
+        memory = e->groups.of[topt_neediest_group(&e->own, &e->groups)].memory_bytes;
     }
     char *words = topt_strategy_words(e->own.model, &b->mesh, b->solution.strategy,
                                       b->solution.degrees.micro_batches);
     json_t *plan = json_pack(
         "{s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:i, s:i, s:s, s:s}", "memory_bytes",
-        (json_int_t)memory, "peak_bytes", (json_int_t)peak, "time_ns", (json_int_t)time,
-        "compute_ns", (json_int_t)compute, "network_ns", (json_int_t)(time - compute),
-        "overlapped_ns", (json_int_t)e->overlapped_ns, "overlaps", fused, "nodes",
-        b->mesh.nodes, "gpus_per_node", b->mesh.per_node, "space",
-        topt_space_words(b->space, b->alike, space, sizeof space), "strategy",
+        (json_int_t)memory, "peak_bytes", (json_int_t)e->peak_bytes, "time_ns",
+        (json_int_t)time, "compute_ns", (json_int_t)compute, "network_ns",
+        (json_int_t)(time - compute), "overlapped_ns", (json_int_t)e->overlapped_ns,
+        "overlaps", fused, "nodes", b->mesh.nodes, "gpus_per_node", b->mesh.per_node,
+        "space", topt_space_words(b->space, b->alike, space, sizeof space), "strategy",
         words ? words : "");
     free(words);
-    if (!plan || json_object_update(row, plan))
-        rc = topt_nomem(err, "the comparison");
-    else
-        topt_certificate_write(row, e->own.model, &b->certificate);
+    int rc = plan ? json_object_update(row, plan) : -1;
     json_decref(plan);
-    return rc;
+    if (rc)
+        return topt_nomem(err, "the comparison");
+    topt_certificate_write(row, e->own.model, &b->certificate);
+    return 0;
 }
 
 /* The row's own remarks, and each group's part of a step. */
@@ -425,7 +371,7 @@ static int put_why(const struct entry *e, json_t *row, struct topt_error *err)
     return rc;
 }
 
-static json_t *row_of_entry(struct entry *e, struct topt_error *err)
+static int put_row(const struct entry *e, json_t *rows, struct topt_error *err)
 {
     const struct topt_algorithm *a = e->algorithm;
     const struct topt_best *b = shown(e);
@@ -433,23 +379,19 @@ static json_t *row_of_entry(struct entry *e, struct topt_error *err)
     json_t *row = s   ? head_json(s->name, s->searches, s->leaves_out, e->search_ns)
                   : a ? head_json(a->name, a->searches, a->leaves_out, e->search_ns)
                       : head_json(OURS, "the whole space", NULL, e->search_ns);
-    if (!row || (b && put_plan(e, b, row, err))) {
-        if (!row)
-            topt_nomem(err, "the comparison");
-        json_decref(row);
-        return NULL;
-    }
+    if (json_array_append_new(rows, row))
+        return topt_nomem(err, "the comparison");
+    if (b && put_plan(e, b, row, err))
+        return -1;
     json_object_set_new(row, "feasible", topt_fits_json(fits_of(e)));
     if (a && a->time_only)
         json_object_set_new(row, "time_only", json_true());
-    if (e->chosen.why && put_why(e, row, err)) {
-        json_decref(row);
-        return NULL;
-    }
+    if (e->chosen.why && put_why(e, row, err))
+        return -1;
     if (e->least.found)
         json_object_set_new(row, "least_bytes",
                             json_integer(e->least.solution.memory_bytes));
-    return row;
+    return 0;
 }
 
 static int put_systems(const struct topt_request *r,
@@ -476,22 +418,6 @@ static int put_systems(const struct topt_request *r,
 }
 
 /* ---- the whole --------------------------------------------------------------------- */
-
-static int nalgorithms(void)
-{
-    int n = 0;
-    while (topt_algorithm_at(n))
-        n++;
-    return n;
-}
-
-static int nsystems(const struct topt_system *const *systems)
-{
-    int n = 0;
-    while (systems && systems[n])
-        n++;
-    return n;
-}
 
 /* Every system searches sharding beside splits; where our own search finds nothing that
  * fits, every system searches all factors. */
@@ -526,38 +452,34 @@ static int ask_all(const struct topt_request *asked_for,
                    const struct topt_system *const *systems, json_t *rows,
                    int *ret_factors, json_t *ret_stopped, struct topt_error *err)
 {
-    int parts = 1 + nalgorithms(), n = parts + nsystems(systems), asked = 0, rc = 0;
+    int parts = 0, n = 0, asked = 0;
     struct topt_request question = *asked_for, *r = &question;
-    struct entry *e = calloc((size_t)n, sizeof *e);
+    while (topt_algorithm_at(parts))
+        parts++;
+    while (systems && systems[n])
+        n++;
+    struct entry *e = calloc((size_t)(1 + parts + n), sizeof *e);
     if (!e)
         return topt_nomem(err, "the comparison");
-    rc = ask_ours(&e[asked++], r, err);
+    int rc = ask_ours(&e[asked++], r, err);
     *ret_factors = r->factors;
-    for (int i = 0; i < parts - 1 && !rc; i++)
+    for (int i = 0; i < parts && !rc; i++)
         if (!topt_algorithm_at(i)->tables || topt_model_has_tables(r->model))
             rc = ask(&e[asked++], r, topt_algorithm_at(i), err);
     for (int i = 0; !rc && systems && systems[i]; i++)
         if (systems[i]->choices)
             rc = ask_choices(&e[asked++], r, systems[i], err);
-    n = rc ? n : asked;
-    for (int i = 0; i < n && !rc; i++)
+    for (int i = 0; i < asked && !rc; i++)
         note_stopped(&e[i], ret_stopped);
-    for (int i = 1; i < n && !rc; i++)
+    for (int i = 1; i < asked && !rc; i++)
         rc = adopt_better(&e[0], &e[i], err);
-    rc = rc || overlap_all(e, n, err);
-    for (int i = 0; i < n && !rc; i++) {
-        json_t *row = row_of_entry(&e[i], err);
-        rc = row ? json_array_append_new(rows, row) : -1;
-    }
+    rc = rc || cost_all(e, asked, err);
+    for (int i = 0; i < asked && !rc; i++)
+        rc = put_row(&e[i], rows, err);
     for (int i = 0; i < asked; i++)
         entry_fini(&e[i]);
     free(e);
     return rc || put_systems(r, systems, rows, err) ? -1 : 0;
-}
-
-static int has_plan(const json_t *row)
-{
-    return json_object_get(row, "time_ns") != NULL;
 }
 
 /* Ours of unlike devices stands first; the search of the space is then that of equal shares. */
@@ -572,7 +494,7 @@ static void put_first(json_t *rows, const struct topt_system *const *systems)
             continue;
         json_incref(row);
         json_array_remove(rows, i);
-        if (has_plan(row)) {
+        if (topt_compare_has_plan(row)) {
             json_object_set_new(space, "algorithm", json_string("equal-shares"));
             json_object_set_new(space, "leaves_out",
                                 json_string("what some devices have more than others"));
@@ -633,7 +555,7 @@ int topt_plan_compare(const struct topt_request *r,
     if (!rc)
         put_first(rows, systems);
     json_t *ours = json_array_get(rows, 0);
-    if (!rc && !has_plan(ours))
+    if (!rc && !topt_compare_has_plan(ours))
         rc = no_plan(r, ours, err);
     if (rc) {
         json_decref(rows);

@@ -16,7 +16,7 @@ static int is_true(const json_t *o, const char *key)
     return json_is_true(json_object_get(o, key));
 }
 
-static int has_plan(const json_t *row)
+int topt_compare_has_plan(const json_t *row)
 {
     return json_object_get(row, "time_ns") != NULL;
 }
@@ -33,12 +33,23 @@ static int undecided(const json_t *row)
 
 static int does_not_fit(const json_t *row)
 {
-    return json_is_false(json_object_get(row, "feasible")) && has_plan(row);
+    return json_is_false(json_object_get(row, "feasible")) && topt_compare_has_plan(row);
 }
 
 static int has_none(const json_t *row)
 {
-    return json_is_false(json_object_get(row, "feasible")) && !has_plan(row);
+    return json_is_false(json_object_get(row, "feasible")) && !topt_compare_has_plan(row);
+}
+
+/* A member in bytes or nanoseconds, for people; returns 'buf'. */
+static const char *show_bytes(const json_t *o, const char *key, char buf[32])
+{
+    return topt_show_bytes(topt_json_whole_at(o, key), buf, 32);
+}
+
+static const char *show_ns(const json_t *o, const char *key, char buf[32])
+{
+    return topt_show_ns(topt_json_whole_at(o, key), buf, 32);
 }
 
 /* Like with like: where gradients travel behind backward, ours do. */
@@ -66,17 +77,12 @@ static void say_unfit(struct topt_text *t, const json_t *row)
 {
     char buf[32];
     if (!json_object_get(row, "least_bytes"))
-        topt_text_add(
-            t, "its plan needs %s",
-            topt_show_bytes(topt_json_whole_at(row, "memory_bytes"), buf, sizeof buf));
+        topt_text_add(t, "its plan needs %s", show_bytes(row, "memory_bytes", buf));
     else if (is_true(row, "time_only"))
-        topt_text_add(
-            t, "its fastest needs %s, and it looks at no other",
-            topt_show_bytes(topt_json_whole_at(row, "memory_bytes"), buf, sizeof buf));
+        topt_text_add(t, "its fastest needs %s, and it looks at no other",
+                      show_bytes(row, "memory_bytes", buf));
     else
-        topt_text_add(
-            t, "needs %s at least",
-            topt_show_bytes(topt_json_whole_at(row, "least_bytes"), buf, sizeof buf));
+        topt_text_add(t, "needs %s at least", show_bytes(row, "least_bytes", buf));
     add_left_out(t, row);
 }
 
@@ -115,9 +121,8 @@ static void say_as_fast(struct topt_text *t, const json_t *row, const json_t *ou
     int64_t least =
         topt_json_whole_at(row, "least_bytes") - topt_json_whole_at(ours, "least_bytes");
     if (least > topt_json_whole_at(ours, "least_bytes") / 50)
-        topt_text_add(
-            t, "; can't do with less than %s",
-            topt_show_bytes(topt_json_whole_at(row, "least_bytes"), buf, sizeof buf));
+        topt_text_add(t, "; can't do with less than %s",
+                      show_bytes(row, "least_bytes", buf));
 }
 
 static char *why(const json_t *row, const json_t *ours)
@@ -125,7 +130,7 @@ static char *why(const json_t *row, const json_t *ours)
     struct topt_text t = {0};
     if (undecided(row)) {
         topt_text_add(&t, "nothing was found that fits, which proves nothing");
-    } else if (!has_plan(row)) {
+    } else if (!topt_compare_has_plan(row)) {
         topt_text_add(&t, "has no plan on so many GPUs");
         add_left_out(&t, row);
     } else if (!fits(row)) {
@@ -151,7 +156,7 @@ static char *why(const json_t *row, const json_t *ours)
 
 static int rank_of(const json_t *row)
 {
-    return fits(row) ? 0 : undecided(row) ? 1 : has_plan(row) ? 2 : 3;
+    return fits(row) ? 0 : undecided(row) ? 1 : topt_compare_has_plan(row) ? 2 : 3;
 }
 
 static int before(const json_t *a, const json_t *b)
@@ -186,10 +191,8 @@ static void add_names(struct topt_text *t, const json_t *rows, const char *what,
         const json_t *row = json_array_get(rows, i);
         if (!of(row))
             continue;
-        if (n++ == 0)
-            topt_text_add(t, "; %s: %s", what, topt_json_words_at(row, "algorithm"));
-        else
-            topt_text_add(t, ", %s", topt_json_words_at(row, "algorithm"));
+        topt_text_add(t, n++ ? ", " : "; %s: ", what);
+        topt_text_add(t, "%s", topt_json_words_at(row, "algorithm"));
     }
 }
 
@@ -207,7 +210,7 @@ static char *sentence(const json_t *rows, const json_t *ours, int64_t limit)
         return t.s;
     }
     topt_text_add(&t, "%s takes %s a step", topt_json_words_at(ours, "algorithm"),
-                  topt_show_ns(topt_json_whole_at(ours, "time_ns"), buf, sizeof buf));
+                  show_ns(ours, "time_ns", buf));
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
         if (row == ours || !fits(row))
@@ -227,7 +230,7 @@ char *topt_compare_read(json_t *rows, int64_t limit)
     const json_t *ours = json_array_get(rows, 0);
     for (size_t i = 0; i < json_array_size(rows); i++) {
         json_t *row = json_array_get(rows, i);
-        if (has_plan(row) && has_plan(ours))
+        if (topt_compare_has_plan(row) && topt_compare_has_plan(ours))
             json_object_set_new(row, "ratio", json_real(ratio(row, ours)));
         if (row == ours)
             continue;
@@ -245,8 +248,8 @@ static void show_row(struct topt_text *t, const json_t *row)
 {
     char a[32], b[32], c[32], d[32], e[32] = "-", f[32], ratio_text[16] = "-";
     const json_t *x = json_object_get(row, "ratio");
-    topt_show_ns(topt_json_whole_at(row, "search_ns"), f, sizeof f);
-    if (!has_plan(row)) {
+    show_ns(row, "search_ns", f);
+    if (!topt_compare_has_plan(row)) {
         topt_text_add(t, "%-24s no plan %-67s %9s\n",
                       topt_json_words_at(row, "algorithm"),
                       undecided(row) ? "was found" : "on so many GPUs", f);
@@ -255,18 +258,15 @@ static void show_row(struct topt_text *t, const json_t *row)
     if (x)
         snprintf(ratio_text, sizeof ratio_text, "%.2f", json_real_value(x));
     if (json_object_get(row, "least_bytes"))
-        topt_show_bytes(topt_json_whole_at(row, "least_bytes"), e, sizeof e);
-    topt_text_add(
-        t, "%-24s %-4s %10s%s %10s %10s %6s %11s %11s %9s\n",
-        topt_json_words_at(row, "algorithm"),
-        fits(row)        ? "yes"
-        : undecided(row) ? "?"
-                         : "no",
-        topt_show_ns(topt_json_whole_at(row, "time_ns"), a, sizeof a),
-        is_true(row, "overlaps") ? "*" : " ",
-        topt_show_ns(topt_json_whole_at(row, "compute_ns"), b, sizeof b),
-        topt_show_ns(topt_json_whole_at(row, "network_ns"), c, sizeof c), ratio_text,
-        topt_show_bytes(topt_json_whole_at(row, "memory_bytes"), d, sizeof d), e, f);
+        show_bytes(row, "least_bytes", e);
+    topt_text_add(t, "%-24s %-4s %10s%s %10s %10s %6s %11s %11s %9s\n",
+                  topt_json_words_at(row, "algorithm"),
+                  fits(row)        ? "yes"
+                  : undecided(row) ? "?"
+                                   : "no",
+                  show_ns(row, "time_ns", a), is_true(row, "overlaps") ? "*" : " ",
+                  show_ns(row, "compute_ns", b), show_ns(row, "network_ns", c),
+                  ratio_text, show_bytes(row, "memory_bytes", d), e, f);
 }
 
 static const json_t *ours_of(const json_t *rows)
@@ -283,14 +283,13 @@ static void show_overlap(struct topt_text *t, const json_t *rows)
     const json_t *ours = ours_of(rows);
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
-        if (!is_true(row, "overlaps") || !has_plan(row) || !ours)
+        if (!is_true(row, "overlaps") || !topt_compare_has_plan(row) || !ours)
             continue;
         topt_text_add(
             t,
             "* what moves runs behind what computes; %s with gradients in buckets behind "
             "backward: %s\n",
-            topt_json_words_at(ours, "algorithm"),
-            topt_show_ns(topt_json_whole_at(ours, "overlapped_ns"), a, sizeof a));
+            topt_json_words_at(ours, "algorithm"), show_ns(ours, "overlapped_ns", a));
         return;
     }
 }
@@ -301,20 +300,10 @@ static void show_why(struct topt_text *t, const json_t *rows)
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
         const char *s = topt_json_words_at(row, "why");
-        int column = NAME;
         if (!*s)
             continue;
-        topt_text_add(t, "%-*s", NAME, topt_json_words_at(row, "algorithm"));
-        while (*s) {
-            int n = (int)strcspn(s, " ");
-            if (column + 1 + n > WIDTH) {
-                topt_text_add(t, "\n%-*s", NAME, "");
-                column = NAME;
-            }
-            topt_text_add(t, " %.*s", n, s);
-            column += 1 + n;
-            s += n + (s[n] == ' ');
-        }
+        topt_text_add(t, "%-*s ", NAME, topt_json_words_at(row, "algorithm"));
+        topt_text_fold(t, s, strlen(s), NAME + 1, WIDTH);
         topt_text_add(t, "\n");
     }
 }
@@ -326,7 +315,7 @@ static void show_exact(struct topt_text *t, const json_t *rows)
         const json_t *row = json_array_get(rows, i),
                      *epsilon = json_object_get(row, "epsilon"),
                      *decided = json_object_get(row, "heuristic");
-        if (!json_is_false(json_object_get(row, "exact")) || !has_plan(row))
+        if (!json_is_false(json_object_get(row, "exact")) || !topt_compare_has_plan(row))
             continue;
         topt_text_add(t, "not exact: %s", topt_json_words_at(row, "algorithm"));
         if (decided)
@@ -352,11 +341,11 @@ char *topt_compare_text(const json_t *doc)
     topt_text_of_question(&t, doc);
     if (json_object_get(doc, "question"))
         topt_text_of_words(&t, "question", topt_json_words_at(doc, "question"));
-    topt_text_add(
-        &t, "\n%s on %lld GPU%s of %s, at most %s each\n\n",
-        topt_json_words_at(doc, "model"), (long long)topt_json_whole_at(doc, "gpus"),
-        topt_json_whole_at(doc, "gpus") > 1 ? "s" : "", topt_json_words_at(doc, "hw"),
-        topt_show_bytes(topt_json_whole_at(doc, "memory_limit"), limit, sizeof limit));
+    topt_text_add(&t, "\n%s on %lld GPU%s of %s, at most %s each\n\n",
+                  topt_json_words_at(doc, "model"),
+                  (long long)topt_json_whole_at(doc, "gpus"),
+                  topt_json_whole_at(doc, "gpus") > 1 ? "s" : "",
+                  topt_json_words_at(doc, "hw"), show_bytes(doc, "memory_limit", limit));
     topt_text_add(&t, "%-24s %-4s %10s  %10s %10s %6s %11s %11s %9s\n", "system", "fits",
                   "step", "computing", "network", "to ft", "memory", "at least",
                   "search");

@@ -10,4 +10,7 @@
  * caller. */
 char *topt_compare_read(json_t *rows, int64_t limit);
 
+/* Does the row have a plan, whether it fits or not? */
+int topt_compare_has_plan(const json_t *row);
+
 #endif

@@ -14,12 +14,13 @@
 #include "topt_json.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const size_t MAX_PLAN_BYTES = 64 << 20;
-static const int64_t MAX_NUMBERS = (int64_t)1 << 50; /* of pools and buckets */
+#define MAX_NUMBERS ((int64_t)1 << 50) /* of pools and buckets */
 
 /* ---- writing ----------------------------------------------------------------------- */
 
@@ -147,11 +148,12 @@ static json_t *uniform_json(const struct topt_plan_facts *f)
 static void put_shares(const struct topt_mesh *mesh, const int *share, const char *key,
                        json_t *doc)
 {
-    json_t *shares = share[0] ? json_array() : NULL;
-    for (int i = 0; shares && i < mesh->size[0]; i++)
+    if (!share[0])
+        return;
+    json_t *shares = json_array();
+    for (int i = 0; i < mesh->size[0]; i++)
         json_array_append_new(shares, json_integer(share[i]));
-    if (shares)
-        json_object_set_new(doc, key, shares);
+    json_object_set_new(doc, key, shares);
 }
 
 static json_t *mesh_json(const struct topt_mesh *mesh)
@@ -214,45 +216,70 @@ json_t *topt_pricing_json(const struct topt_problem_stats *s)
     return o;
 }
 
-static void put_int(json_t *o, const char *key, int64_t value, int64_t unsaid)
-{
-    if (value != unsaid)
-        json_object_set_new(o, key, json_integer(value));
-}
+/* A member of a document's settings.  A value that equals 'unsaid' is left out. */
+struct setting {
+    const char *name;
+    enum { NUMBER, FLAG, WORD, EAGER } kind; /* NUMBER: of 64 bits; else of an int */
+    size_t at;                               /* in struct topt_settings */
+    int64_t unsaid, least, most;             /* NUMBER: limits */
+    const char *what;                        /* WORD: how a message calls it */
+    const char *(*word)(unsigned value);
+    unsigned words;
+};
 
-static void put_flag(json_t *o, const char *key, int value)
-{
-    if (value)
-        json_object_set_new(o, key, json_true());
-}
+#define AT(member) .at = offsetof(struct topt_settings, member)
+
+enum { ALWAYS = -1 }; /* no value: the document has the member always */
 
 /* Settings that equal our own runtime's are left out. */
+static const struct setting setting[] = {
+    {"dtype", WORD, AT(dtype), ALWAYS, .what = "dtype", .word = topt_dtype_name,
+     .words = TOPT_DTYPE_COUNT},
+    {"optimizer", WORD, AT(optimizer), ALWAYS, .what = "optimizer",
+     .word = topt_optimizer_name, .words = TOPT_OPTIMIZER_COUNT},
+    {"granule_bytes", NUMBER, AT(granule_bytes), ALWAYS, 1, .most = 1 << 30},
+    {"micro_batches", NUMBER, AT(micro_batches), 1, 1, .most = 1 << 24},
+    {"gradient_f32", FLAG, AT(gradient_f32)},
+    {"state_bf16", FLAG, AT(state_bf16)},
+    {"shard_f32", FLAG, AT(shard_f32)},
+    {"accounting", WORD, AT(accounting), TOPT_ACCOUNTING_RUN, .what = "accounting",
+     .word = topt_accounting_name, .words = TOPT_ACCOUNTING_COUNT},
+    {"overlap", WORD, AT(overlap), TOPT_OVERLAP_NONE, .what = "overlap",
+     .word = topt_overlap_name, .words = TOPT_OVERLAP_COUNT},
+    {"gather", WORD, AT(gather), TOPT_GATHER_OPERATOR, .what = "way to gather",
+     .word = topt_gather_name, .words = TOPT_GATHER_COUNT},
+    {"by_unit", FLAG, AT(by_unit)},
+    {"pool_numbers", NUMBER, AT(pool_numbers), .most = MAX_NUMBERS},
+    {"bucket_numbers", NUMBER, AT(bucket_numbers), .most = MAX_NUMBERS},
+    {"allocator_permille", NUMBER, AT(allocator_permille), .most = 1000},
+    {"vocab_multiple", NUMBER, AT(vocab_multiple), .most = 1 << 20},
+    {"by_schedule", FLAG, AT(by_schedule)},
+    {"eager", EAGER, AT(eager)}};
+
+enum { SETTINGS = sizeof setting / sizeof *setting };
+
+static json_t *setting_json(const struct setting *x, int64_t value)
+{
+    if (x->kind == NUMBER)
+        return json_integer(value);
+    if (x->kind == FLAG)
+        return json_true();
+    if (x->kind == WORD)
+        return json_string(x->word((unsigned)value));
+    char *parts = topt_eager_words((int)value);
+    json_t *o = json_string(parts ? parts : "");
+    free(parts);
+    return o;
+}
+
 static json_t *settings_json(const struct topt_settings *s)
 {
-    json_t *o = json_pack("{s:s, s:s, s:I}", "dtype", topt_dtype_name(s->dtype),
-                          "optimizer", topt_optimizer_name(s->optimizer), "granule_bytes",
-                          (json_int_t)s->granule_bytes);
-    put_int(o, "micro_batches", s->micro_batches, 1);
-    put_flag(o, "gradient_f32", s->gradient_f32);
-    put_flag(o, "state_bf16", s->state_bf16);
-    put_flag(o, "shard_f32", s->shard_f32);
-    if (s->accounting != TOPT_ACCOUNTING_RUN)
-        json_object_set_new(o, "accounting",
-                            json_string(topt_accounting_name(s->accounting)));
-    if (s->overlap != TOPT_OVERLAP_NONE)
-        json_object_set_new(o, "overlap", json_string(topt_overlap_name(s->overlap)));
-    if (s->gather != TOPT_GATHER_OPERATOR)
-        json_object_set_new(o, "gather", json_string(topt_gather_name(s->gather)));
-    put_flag(o, "by_unit", s->by_unit);
-    put_int(o, "pool_numbers", s->pool_numbers, 0);
-    put_int(o, "bucket_numbers", s->bucket_numbers, 0);
-    put_int(o, "allocator_permille", s->allocator_permille, 0);
-    put_int(o, "vocab_multiple", s->vocab_multiple, 0);
-    put_flag(o, "by_schedule", s->by_schedule);
-    if (s->eager) {
-        char *parts = topt_eager_words(s->eager);
-        json_object_set_new(o, "eager", json_string(parts ? parts : ""));
-        free(parts);
+    json_t *o = json_object();
+    for (const struct setting *x = setting; x < setting + SETTINGS; x++) {
+        const void *at = (const char *)s + x->at;
+        int64_t value = x->kind == NUMBER ? *(const int64_t *)at : *(const int *)at;
+        if (value != x->unsaid)
+            json_object_set_new(o, x->name, setting_json(x, value));
     }
     return o;
 }
@@ -273,11 +300,8 @@ json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
         mesh_json(f->k->mesh), "settings", settings_json(s), "predicted",
         predicted_json(f), "ops", ops_json(f), "hubs", hubs_json(f), "model", model, "hw",
         hw);
+    char id[TOPT_ID];
     free(words);
-    if (!doc) {
-        topt_nomem(err, "a plan document");
-        return NULL;
-    }
     topt_certificate_write(doc, f->model, f->certificate);
     if (f->framework) {
         json_object_set_new(doc, "framework", json_string(f->framework->name));
@@ -295,8 +319,7 @@ json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
         json_object_set_new(doc, "memory_limit", json_integer(f->memory_limit));
     if (f->pins)
         json_object_set(doc, "pins", f->pins);
-    char id[TOPT_ID];
-    if (topt_json_id(doc, 'p', id) < 0) {
+    if (!doc || topt_json_id(doc, 'p', id) < 0) {
         json_decref(doc);
         topt_nomem(err, "a plan document");
         return NULL;
@@ -335,19 +358,6 @@ static int read_axes(const json_t *axes, const struct topt_mesh *mesh,
     return 0;
 }
 
-static int read_factors(const json_t *o, const char *path, struct topt_config *ret,
-                        struct topt_error *err)
-{
-    int64_t zero = 0;
-    int recompute = 0;
-    if (topt_json_int_or(o, path, "zero", 0, TOPT_ZERO_COUNT - 1, &zero, err) ||
-        topt_json_bool_or(o, path, "recompute", &recompute, err))
-        return -1;
-    ret->zero = (uint8_t)zero;
-    ret->recompute = (uint8_t)recompute;
-    return 0;
-}
-
 static int read_op(const json_t *o, int i, struct topt_plan_doc *p,
                    struct topt_error *err)
 {
@@ -356,6 +366,8 @@ static int read_op(const json_t *o, int i, struct topt_plan_doc *p,
     const struct topt_op *op = &p->model->op[i];
     char path[32];
     const char *have, *name[TOPT_MAX_OPDIMS];
+    int64_t zero = 0;
+    int recompute = 0;
     snprintf(path, sizeof path, "ops[%d]", i);
     if (topt_json_only(o, path, allowed, err) ||
         topt_json_string(o, path, "name", &have, err))
@@ -367,8 +379,11 @@ static int read_op(const json_t *o, int i, struct topt_plan_doc *p,
     op_names(op, name);
     if (read_axes(json_object_get(o, "axes"), &p->mesh, name, op->spec->ndims, 0,
                   &p->strategy->config[i], path, err) ||
-        read_factors(o, path, &p->strategy->config[i], err))
+        topt_json_int_or(o, path, "zero", 0, TOPT_ZERO_COUNT - 1, &zero, err) ||
+        topt_json_bool_or(o, path, "recompute", &recompute, err))
         return -1;
+    p->strategy->config[i].zero = (uint8_t)zero;
+    p->strategy->config[i].recompute = (uint8_t)recompute;
     size_t at;
     json_t *v;
     json_array_foreach(json_object_get(o, "fetch_again"), at, v)
@@ -417,68 +432,36 @@ static int read_hubs(const json_t *hubs, struct topt_plan_doc *p, struct topt_er
                            json_array_size(hubs), i);
 }
 
+static int read_setting(const json_t *s, const struct setting *x,
+                        struct topt_settings *ret, struct topt_error *err)
+{
+    void *at = (char *)ret + x->at;
+    const char *word;
+    if (x->unsaid != ALWAYS && !json_object_get(s, x->name))
+        return 0;
+    if (x->kind == NUMBER)
+        return topt_json_int(s, "settings", x->name, x->least, x->most, at, err);
+    if (x->kind == FLAG)
+        return topt_json_bool_or(s, "settings", x->name, at, err);
+    if (topt_json_string(s, "settings", x->name, &word, err))
+        return -1;
+    return x->kind == WORD ? topt_name_find(x->what, word, x->word, x->words, at, err)
+                           : topt_eager_parse(word, at, err);
+}
+
 static int read_settings(const json_t *s, struct topt_settings *ret,
                          struct topt_error *err)
 {
-    static const char *const allowed[] = {"dtype",
-                                          "optimizer",
-                                          "granule_bytes",
-                                          "micro_batches",
-                                          "gradient_f32",
-                                          "accounting",
-                                          "overlap",
-                                          "eager",
-                                          "state_bf16",
-                                          "shard_f32",
-                                          "gather",
-                                          "pool_numbers",
-                                          "bucket_numbers",
-                                          "allocator_permille",
-                                          "by_schedule",
-                                          "vocab_multiple",
-                                          "precision",
-                                          "by_unit",
-                                          NULL};
-    const char *dtype, *optimizer,
-        *accounting = topt_accounting_name(TOPT_ACCOUNTING_RUN),
-        *overlap = topt_overlap_name(TOPT_OVERLAP_NONE), *eager = "none",
-        *gather = topt_gather_name(TOPT_GATHER_OPERATOR), *precision = "f32";
+    const char *precision = "f32", *allowed[SETTINGS + 2] = {"precision"};
     const struct topt_precision *known; /* dtype and state_bf16 say the same */
-    int64_t allocator = 0;
+    for (int i = 0; i < SETTINGS; i++)
+        allowed[1 + i] = setting[i].name;
     *ret = (struct topt_settings){.micro_batches = 1};
-    return topt_json_only(s, "settings", allowed, err) ||
-           topt_json_string(s, "settings", "dtype", &dtype, err) ||
-           topt_dtype_parse(dtype, &ret->dtype, err) ||
-           topt_json_string(s, "settings", "optimizer", &optimizer, err) ||
-           topt_optimizer_parse(optimizer, &ret->optimizer, err) ||
-           topt_json_int(s, "settings", "granule_bytes", 1, 1 << 30, &ret->granule_bytes,
-                         err) ||
-           topt_json_int_or(s, "settings", "micro_batches", 1, 1 << 24,
-                            &ret->micro_batches, err) ||
-           topt_json_bool_or(s, "settings", "gradient_f32", &ret->gradient_f32, err) ||
-           topt_json_string_or(s, "settings", "accounting", &accounting, err) ||
-           topt_accounting_parse(accounting, &ret->accounting, err) ||
-           topt_json_string_or(s, "settings", "overlap", &overlap, err) ||
-           topt_overlap_parse(overlap, &ret->overlap, err) ||
-           topt_json_string_or(s, "settings", "eager", &eager, err) ||
-           topt_eager_parse(eager, &ret->eager, err) ||
-           topt_json_bool_or(s, "settings", "state_bf16", &ret->state_bf16, err) ||
-           topt_json_bool_or(s, "settings", "shard_f32", &ret->shard_f32, err) ||
-           topt_json_string_or(s, "settings", "gather", &gather, err) ||
-           topt_gather_parse(gather, &ret->gather, err) ||
-           topt_json_bool_or(s, "settings", "by_unit", &ret->by_unit, err) ||
-           topt_json_string_or(s, "settings", "precision", &precision, err) ||
-           topt_precision_find(precision, &known, err) ||
-           topt_json_int_or(s, "settings", "pool_numbers", 0, MAX_NUMBERS,
-                            &ret->pool_numbers, err) ||
-           topt_json_int_or(s, "settings", "bucket_numbers", 0, MAX_NUMBERS,
-                            &ret->bucket_numbers, err) ||
-           topt_json_int_or(s, "settings", "allocator_permille", 0, 1000, &allocator,
-                            err) ||
-           topt_json_int_or(s, "settings", "vocab_multiple", 0, 1 << 20,
-                            &ret->vocab_multiple, err) ||
-           topt_json_bool_or(s, "settings", "by_schedule", &ret->by_schedule, err) ||
-           (ret->allocator_permille = (int)allocator, 0);
+    int rc = topt_json_only(s, "settings", allowed, err);
+    for (int i = 0; i < SETTINGS && !rc; i++)
+        rc = read_setting(s, &setting[i], ret, err);
+    return rc || topt_json_string_or(s, "settings", "precision", &precision, err) ||
+           topt_precision_find(precision, &known, err);
 }
 
 /* Shares of the first axis, of all that it splits or of the state. */
@@ -501,44 +484,24 @@ static int read_shares(const json_t *m, const char *key, struct topt_mesh *ret,
     return rc ? topt_wrap(err, "mesh.%s", key) : 0;
 }
 
-/* A first axis with shares has as many parts, prime or not. */
-static int init_mesh(const json_t *m, int nodes, int per_node, struct topt_mesh *ret,
-                     struct topt_error *err)
-{
-    size_t parts = json_array_size(json_object_get(m, "shares"));
-    if (!parts)
-        parts = json_array_size(json_object_get(m, "state_shares"));
-    if (parts && parts <= TOPT_MAX_SHARES &&
-        !topt_mesh_init_parts(ret, (int)parts, nodes, per_node, NULL))
-        return 0;
-    return topt_mesh_init(ret, nodes, per_node, err);
-}
-
 static int read_mesh(const json_t *m, struct topt_mesh *ret, struct topt_error *err)
 {
     static const char *const allowed[] = {"nodes",  "gpus_per_node", "axes",
                                           "shares", "state_shares",  NULL};
     int64_t nodes, per_node;
+    size_t parts = json_array_size(json_object_get(m, "shares"));
+    if (!parts)
+        parts = json_array_size(json_object_get(m, "state_shares"));
     if (topt_json_only(m, "mesh", allowed, err) ||
         topt_json_int(m, "mesh", "nodes", 1, 1 << 14, &nodes, err) ||
         topt_json_int(m, "mesh", "gpus_per_node", 1, 1 << 14, &per_node, err))
         return -1;
-    if (init_mesh(m, (int)nodes, (int)per_node, ret, err))
-        return -1;
-    return read_shares(m, "shares", ret, err) || read_shares(m, "state_shares", ret, err)
-               ? -1
-               : 0;
-}
-
-static int read_predicted(const json_t *doc, struct topt_plan_doc *p,
-                          struct topt_error *err)
-{
-    const json_t *q = json_object_get(doc, "predicted");
-    return topt_json_int(q, "predicted", "memory_bytes", 0, INT64_MAX, &p->memory_bytes,
-                         err) ||
-           topt_json_int(q, "predicted", "peak_bytes", 0, INT64_MAX, &p->peak_bytes,
-                         err) ||
-           topt_json_int(q, "predicted", "time_ns", 0, INT64_MAX, &p->time_ns, err);
+    /* A first axis with shares has as many parts, prime or not. */
+    int by_parts =
+        parts && parts <= TOPT_MAX_SHARES &&
+        !topt_mesh_init_parts(ret, (int)parts, (int)nodes, (int)per_node, NULL);
+    return (!by_parts && topt_mesh_init(ret, (int)nodes, (int)per_node, err)) ||
+           read_shares(m, "shares", ret, err) || read_shares(m, "state_shares", ret, err);
 }
 
 static int read_strategy(const json_t *doc, struct topt_plan_doc *p,
@@ -602,17 +565,18 @@ static int read_all(const json_t *doc, struct topt_plan_doc *p, struct topt_erro
         "predicted", "ops",          "hubs",     "model",   "hw",
         "why",       "memory_limit", "blocks",   "uniform", "algorithm",
         "framework", "pins",         NULL};
-    const char *id = "";
+    const char *id = "", *at = "predicted";
+    const json_t *q = json_object_get(doc, at);
     if (topt_json_format(doc, "plan", err) || topt_json_only(doc, "", allowed, err) ||
         topt_json_string_or(doc, "", "id", &id, err) ||
         read_mesh(json_object_get(doc, "mesh"), &p->mesh, err) ||
         read_settings(json_object_get(doc, "settings"), &p->settings, err) ||
-        read_predicted(doc, p, err))
+        topt_json_int(q, at, "memory_bytes", 0, INT64_MAX, &p->memory_bytes, err) ||
+        topt_json_int(q, at, "peak_bytes", 0, INT64_MAX, &p->peak_bytes, err) ||
+        topt_json_int(q, at, "time_ns", 0, INT64_MAX, &p->time_ns, err))
         return -1;
     snprintf(p->id, sizeof p->id, "%s", id);
-    if (read_choices(doc, err))
-        return -1;
-    if (read_model(doc, p, err))
+    if (read_choices(doc, err) || read_model(doc, p, err))
         return -1;
     p->hw = topt_hw_from_json(json_object_get(doc, "hw"), err);
     if (!p->hw || read_strategy(doc, p, err))

@@ -9,14 +9,12 @@
 #include "grid_data.h"
 #include "planning.h"
 #include "free.h"
+#include "topt_minmax.h"
 #include "topt_pool.h"
 
 #include <stdlib.h>
 
-static int no_memory(struct topt_error *err)
-{
-    return topt_nomem(err, "checking strategies");
-}
+static const char checking[] = "checking strategies";
 
 /* Is that what the search says, and does the program fit in it? */
 static int hold(const struct topt_costing *k, const struct topt_strategy_cost *cost,
@@ -53,66 +51,63 @@ int topt_plan_check(const struct topt_costing *k, const struct topt_strategy *s,
     return hold(k, ret_cost, *ret_peak, memory_bytes, time_ns, err);
 }
 
+/* ---- groups of unlike devices ------------------------------------------------------- */
+
+int64_t topt_group_limit(const struct topt_request *r, int group)
+{
+    int64_t has = topt_hw_memory_bytes(topt_hw_group(r->hw, group));
+    return r->memory_limit ? topt_min(has, r->memory_limit) : has;
+}
+
+int topt_neediest_group(const struct topt_request *r, const struct topt_group_costs *g)
+{
+    int worst = 0;
+    double most = 0;
+    for (int i = 0; i < g->n; i++) {
+        double part = (double)g->of[i].memory_bytes / (double)topt_group_limit(r, i);
+        worst = part > most ? i : worst;
+        most = part > most ? part : most;
+    }
+    return worst;
+}
+
+int topt_groups_fit(const struct topt_request *r, const struct topt_group_costs *g)
+{
+    int need = topt_neediest_group(r, g);
+    return g->of[need].memory_bytes <= topt_group_limit(r, need);
+}
+
 /* ---- many -------------------------------------------------------------------------- */
 
-/* A checker of strategies under one costing. */
+/* A checker of strategies under the costing of one number of micro-batches. */
 struct checker {
     struct topt_costing k;
     struct topt_evaluator *evaluator;
     int checked; /* one by the plain code */
+    struct checker *next;
 };
 
-static struct checker *checker_create(const struct topt_costing *k,
-                                      struct topt_error *err)
-{
-    struct checker *c = calloc(1, sizeof *c);
-    if (!c) {
-        no_memory(err);
-        return NULL;
-    }
-    c->k = *k;
-    c->evaluator = topt_evaluator_create(&c->k, 1, err);
-    if (!c->evaluator) {
-        free(c);
-        return NULL;
-    }
-    return c;
-}
-
-static void checker_destroy(struct checker *c)
-{
-    if (!c)
-        return;
-    topt_evaluator_destroy(c->evaluator);
-    free(c);
-}
-
-static int check_plainly(struct checker *c, const struct topt_strategy *s,
-                         int64_t memory_bytes, int64_t time_ns, int64_t evaluated_peak,
-                         struct topt_error *err)
+static int check_one(struct checker *c, const struct topt_solution *s,
+                     struct topt_checked *ret, struct topt_error *err)
 {
     struct topt_strategy_cost cost;
     int64_t peak = 0;
-    if (topt_plan_check(&c->k, s, memory_bytes, time_ns, &cost, &peak, err))
+    if (topt_evaluate_strategy(c->evaluator, s->strategy, &ret->cost, &ret->peak_bytes,
+                               err))
+        return topt_wrap(err, "check");
+    if (hold(&c->k, &ret->cost, ret->peak_bytes, s->memory_bytes, s->time_ns, err))
+        return -1;
+    if (c->checked)
+        return 0;
+    if (topt_plan_check(&c->k, s->strategy, s->memory_bytes, s->time_ns, &cost, &peak,
+                        err))
         return -1;
     c->checked = 1;
-    return peak == evaluated_peak
+    return peak == ret->peak_bytes
                ? 0
                : topt_fail(err, TOPT_ERR_INTERNAL,
                            "check: the program needs %lld bytes, the evaluator says %lld",
-                           (long long)peak, (long long)evaluated_peak);
-}
-
-static int check_one(struct checker *c, const struct topt_strategy *s,
-                     int64_t memory_bytes, int64_t time_ns,
-                     struct topt_strategy_cost *ret_cost, int64_t *ret_peak,
-                     struct topt_error *err)
-{
-    if (topt_evaluate_strategy(c->evaluator, s, ret_cost, ret_peak, err))
-        return topt_wrap(err, "check");
-    if (hold(&c->k, ret_cost, *ret_peak, memory_bytes, time_ns, err))
-        return -1;
-    return c->checked ? 0 : check_plainly(c, s, memory_bytes, time_ns, *ret_peak, err);
+                           (long long)peak, (long long)ret->peak_bytes);
 }
 
 /* The checkers of points, made once: by shape, and for each shape by micro-batches. */
@@ -120,12 +115,7 @@ struct shapes {
     struct topt_planning *micros;
     struct open_shape {
         struct topt_grid_search s;
-        struct open_checker {
-            struct checker *checker;
-            int64_t micro_batches;
-            int by_schedule;
-            struct open_checker *next;
-        } * checkers;
+        struct checker *checkers;
         struct open_shape *next;
     } * open;
 };
@@ -138,7 +128,7 @@ static struct open_shape *shape_of(struct shapes *shapes, const struct topt_plac
             return o;
     struct open_shape *o = calloc(1, sizeof *o);
     if (!o) {
-        no_memory(err);
+        topt_nomem(err, checking);
         return NULL;
     }
     o->next = shapes->open;
@@ -152,41 +142,36 @@ static struct open_shape *shape_of(struct shapes *shapes, const struct topt_plac
 static struct checker *checker_of(struct open_shape *o, const struct topt_degrees *v,
                                   struct topt_error *err)
 {
-    struct topt_costing k;
-    for (struct open_checker *c = o->checkers; c; c = c->next)
-        if (c->micro_batches == v->micro_batches && c->by_schedule == v->by_schedule)
-            return c->checker;
-    if (topt_grid_costing(&o->s, v, &k, err))
-        return NULL;
-    struct open_checker *c = calloc(1, sizeof *c);
+    for (struct checker *c = o->checkers; c; c = c->next)
+        if (c->k.settings->micro_batches == v->micro_batches &&
+            c->k.settings->by_schedule == v->by_schedule)
+            return c;
+    struct checker *c = calloc(1, sizeof *c);
     if (!c) {
-        no_memory(err);
+        topt_nomem(err, checking);
         return NULL;
     }
-    c->micro_batches = v->micro_batches;
-    c->by_schedule = v->by_schedule;
-    c->next = o->checkers;
-    o->checkers = c;
-    c->checker = checker_create(&k, err);
-    return c->checker;
-}
-
-static void shape_fini(struct open_shape *o)
-{
-    for (struct open_checker *c = o->checkers, *next; c; c = next) {
-        next = c->next;
-        checker_destroy(c->checker);
+    if (!topt_grid_costing(&o->s, v, &c->k, err))
+        c->evaluator = topt_evaluator_create(&c->k, 1, err);
+    if (!c->evaluator) {
         free(c);
+        return NULL;
     }
-    topt_grid_close(&o->s);
-    free(o);
+    c->next = o->checkers;
+    return o->checkers = c;
 }
 
 static void shapes_fini(struct shapes *shapes)
 {
     for (struct open_shape *o = shapes->open, *next; o; o = next) {
         next = o->next;
-        shape_fini(o);
+        for (struct checker *c = o->checkers, *after; c; c = after) {
+            after = c->next;
+            topt_evaluator_destroy(c->evaluator);
+            free(c);
+        }
+        topt_grid_close(&o->s);
+        free(o);
     }
 }
 
@@ -195,8 +180,7 @@ static int check_point(struct shapes *shapes, const struct topt_placed *p,
 {
     struct open_shape *s = shape_of(shapes, p, err);
     struct checker *c = s ? checker_of(s, &p->s.degrees, err) : NULL;
-    if (!c || check_one(c, p->s.strategy, p->s.memory_bytes, p->s.time_ns, &ret->cost,
-                        &ret->peak_bytes, err))
+    if (!c || check_one(c, &p->s, ret, err))
         return -1;
     TOPT_PROGRESS_ONE(shapes->micros->request->progress, checked);
     return 0;
@@ -252,7 +236,7 @@ int topt_points_check(struct topt_planning *m, const struct topt_placed *at, int
     struct team t = {.micros = m, .at = at, .ret = ret, .n = n};
     t.nworkers = threads < 1 ? 1 : threads < most ? threads : most;
     t.worker = calloc((size_t)t.nworkers, sizeof *t.worker);
-    int rc = t.worker ? check_by(&t, err) : no_memory(err);
+    int rc = t.worker ? check_by(&t, err) : topt_nomem(err, checking);
     free(t.worker);
     return rc;
 }

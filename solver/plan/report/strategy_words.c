@@ -10,38 +10,36 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum kind { DATA, SPATIAL, SEQUENCE, TENSOR, SAME, KINDS };
+
 struct way {
-    int data, spatial, sequence, tensor, same, zero;
+    int devices[KINDS], zero;
     double weight; /* parameters */
-    int nops;
 };
 
 static struct way way_of(const struct topt_op *op, const struct topt_mesh *mesh,
                          const struct topt_config *c)
 {
-    struct way w = {1, 1, 1, 1, 1, c->zero, 0, 1};
+    struct way w = {{1, 1, 1, 1, 1}, c->zero, 0};
     for (int a = 0; a < mesh->naxes; a++) {
         int d = c->dim[a];
         enum topt_split s = d >= 0 ? op->spec->dim[d].split : TOPT_SPLIT_NEVER;
-        int *count = d < 0                      ? &w.same
-                     : s == TOPT_SPLIT_BATCH    ? &w.data
-                     : s == TOPT_SPLIT_SPATIAL  ? &w.spatial
-                     : s == TOPT_SPLIT_SEQUENCE ? &w.sequence
-                                                : &w.tensor;
-        *count *= mesh->size[a];
+        enum kind kind = d < 0                      ? SAME
+                         : s == TOPT_SPLIT_BATCH    ? DATA
+                         : s == TOPT_SPLIT_SPATIAL  ? SPATIAL
+                         : s == TOPT_SPLIT_SEQUENCE ? SEQUENCE
+                                                    : TENSOR;
+        w.devices[kind] *= mesh->size[a];
     }
-    for (int o = 0; o < op->spec->noperands; o++) {
-        if (op->operand[o].role != TOPT_PARAM || !op->operand[o].present)
-            continue;
-        w.weight += (double)topt_operand_numbers(op, o);
-    }
+    for (int o = 0; o < op->spec->noperands; o++)
+        if (op->operand[o].role == TOPT_PARAM && op->operand[o].present)
+            w.weight += (double)topt_operand_numbers(op, o);
     return w;
 }
 
 static int same_way(const struct way *a, const struct way *b)
 {
-    return a->data == b->data && a->spatial == b->spatial && a->sequence == b->sequence &&
-           a->tensor == b->tensor && a->same == b->same && a->zero == b->zero;
+    return a->zero == b->zero && !memcmp(a->devices, b->devices, sizeof a->devices);
 }
 
 enum { MAX_WAYS = 64 };
@@ -64,12 +62,10 @@ static int gather_ways(const struct topt_model *m, const struct topt_mesh *mesh,
             k++;
         if (w.weight <= 0 || k == MAX_WAYS)
             continue;
-        if (k == n) {
+        if (k == n)
             ways[n++] = w;
-        } else {
+        else
             ways[k].weight += w.weight;
-            ways[k].nops++;
-        }
     }
     qsort(ways, (size_t)n, sizeof *ways, heavier);
     return n;
@@ -77,18 +73,11 @@ static int gather_ways(const struct topt_model *m, const struct topt_mesh *mesh,
 
 static void put_way(struct topt_text *t, const struct way *w)
 {
-    const struct {
-        const char *name;
-        int n;
-    } part[] = {{"data", w->data},
-                {"spatial", w->spatial},
-                {"sequence", w->sequence},
-                {"tensor", w->tensor},
-                {"same", w->same}};
+    static const char *const name[] = {"data", "spatial", "sequence", "tensor", "same"};
     int any = 0;
-    for (int i = 0; i < 5; i++)
-        if (part[i].n > 1)
-            topt_text_add(t, "%s%s %d", any++ ? " x " : "", part[i].name, part[i].n);
+    for (int i = 0; i < KINDS; i++)
+        if (w->devices[i] > 1)
+            topt_text_add(t, "%s%s %d", any++ ? " x " : "", name[i], w->devices[i]);
     if (!any)
         topt_text_add(t, "one device");
     static const char *const zero[] = {

@@ -146,12 +146,6 @@ int topt_overlap_parse(const char *name, enum topt_overlap *ret, struct topt_err
                           err);
 }
 
-int topt_gather_parse(const char *name, enum topt_gather *ret, struct topt_error *err)
-{
-    return topt_name_find("way to gather", name, topt_gather_name, TOPT_GATHER_COUNT, ret,
-                          err);
-}
-
 char *topt_eager_words(int parts)
 {
     struct topt_text t = {0};

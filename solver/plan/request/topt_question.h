@@ -157,10 +157,6 @@ const char *topt_blocks_name(enum topt_block_choice b);
 int topt_name_find(const char *what, const char *name, const char *(*at)(unsigned),
                    unsigned n, unsigned *ret, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* "operator", "unit" or "pool". */
-int topt_gather_parse(const char *name, enum topt_gather *ret,
-                      struct topt_error *err) TOPT_MUST_CHECK;
-
 /* "full, blocks alike"; returns 'buf'. */
 const char *topt_space_words(enum topt_space space, int alike, char *buf, size_t size);
 

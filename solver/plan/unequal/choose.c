@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan_check.h"
 #include "request.h"
 #include "topt_json.h"
 #include "topt_plan.h"
@@ -171,11 +172,8 @@ static int wanted(const struct choosing *c, const struct device_counts *k)
     struct topt_settings s = r->settings;
     struct topt_least_parameters p = topt_least_parameters(r->model, &s);
     double room = 0;
-    for (int i = 0; i < c->n; i++) {
-        int64_t has = topt_hw_memory_bytes(topt_hw_group(r->hw, i));
-        has = r->memory_limit && r->memory_limit < has ? r->memory_limit : has;
-        room += (double)has * k->of[i];
-    }
+    for (int i = 0; i < c->n; i++)
+        room += (double)topt_group_limit(r, i) * k->of[i];
     if (p.value + p.gradient + p.state > room && !is_all(c, k))
         return 0;
     return r->gpus ? k->all == r->gpus : !r->max_gpus || k->all <= r->max_gpus;
@@ -189,20 +187,15 @@ static int by_number(const void *x, const void *y)
     return -memcmp(a->of, b->of, sizeof a->of); /* more of the first groups first */
 }
 
-/* Numbers of a group that people book, none among them. */
-struct bookable {
-    int64_t *at; /* owned */
-    int n;
-};
-
-/* All ways to take numbers of two groups and more; of many groups, whole ones alone. */
-static int list_counts(struct choosing *c, const struct bookable *of,
+/* All ways to take numbers of two groups and more: of each none, or one of the 'n' that people book,
+ * 'of'; of many groups, whole ones alone. */
+static int list_counts(struct choosing *c, int64_t *const *of, const int *n,
                        struct topt_error *err)
 {
     enum { MOST = 4096 };
     int64_t ways = 1;
     for (int i = 0; i < c->n; i++)
-        ways *= of[i].n + 1;
+        ways *= n[i] + 1;
     int whole = ways > MOST;
     ways = whole ? (int64_t)1 << c->n : ways;
     c->list = calloc((size_t)ways, sizeof *c->list);
@@ -212,9 +205,9 @@ static int list_counts(struct choosing *c, const struct bookable *of,
         struct device_counts k = {.all = 0};
         int64_t left = way;
         for (int i = 0; i < c->n; i++) {
-            int64_t options = whole ? 2 : of[i].n + 1, at = left % options;
+            int64_t options = whole ? 2 : n[i] + 1, at = left % options;
             left /= options;
-            k.of[i] = !at ? 0 : whole ? c->devices[i] : (int)of[i].at[at - 1];
+            k.of[i] = !at ? 0 : whole ? c->devices[i] : (int)of[i][at - 1];
             k.all += k.of[i];
         }
         if (groups_in(c, &k) > 1)
@@ -226,7 +219,8 @@ static int list_counts(struct choosing *c, const struct bookable *of,
 
 static int find_counts(struct choosing *c, struct topt_error *err)
 {
-    struct bookable of[TOPT_HW_GROUPS] = {{NULL, 0}};
+    int64_t *of[TOPT_HW_GROUPS] = {NULL};
+    int n[TOPT_HW_GROUPS];
     struct topt_request r = *c->request;
     int rc = 0;
     r.gpus = r.max_gpus = 0;
@@ -234,11 +228,11 @@ static int find_counts(struct choosing *c, struct topt_error *err)
     r.ngpu_list = 0;
     for (int i = 0; i < c->n && !rc; i++) {
         r.hw = topt_hw_group(c->request->hw, i);
-        rc = topt_request_counts(&r, &of[i].at, &of[i].n, err);
+        rc = topt_request_counts(&r, &of[i], &n[i], err);
     }
-    rc = rc || list_counts(c, of, err);
+    rc = rc || list_counts(c, of, n, err);
     for (int i = 0; i < c->n; i++)
-        free(of[i].at);
+        free(of[i]);
     return rc ? -1 : 0;
 }
 

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "plan_check.h"
 #include "topt_json.h"
 #include "topt_minmax.h"
 
@@ -17,9 +18,7 @@ void topt_unequal_init(struct topt_unequal *u, const struct topt_request *r)
         struct topt_unequal_group *g = &u->group[i];
         g->hw = topt_hw_group(r->hw, i);
         g->devices = topt_hw_group_devices(r->hw, i);
-        g->limit = topt_hw_memory_bytes(g->hw);
-        if (r->memory_limit)
-            g->limit = topt_min(g->limit, r->memory_limit);
+        g->limit = topt_group_limit(r, i);
         u->devices += g->devices;
     }
 }

@@ -13,6 +13,7 @@
 
 #include <string.h>
 
+#include "plan_check.h"
 #include "topt_choices.h"
 #include "topt_json.h"
 #include "topt_minmax.h"
@@ -118,15 +119,15 @@ static int balance_plan(const struct topt_unequal *u, int seen, const int64_t *f
     struct topt_group_costs costs;
     struct topt_plan_doc *p = NULL;
     memcpy(group, from, sizeof group);
-    topt_put_shares(u, group, plan);
+    topt_put_shares(u, group, "shares", plan);
     int rc =
         topt_plan_read(plan, &p, err) || topt_balance_shares(u, p, group, &costs, err);
     topt_plan_doc_destroy(p);
     *ret_limit = 0;
     if (rc)
         return -1;
-    if (!topt_fits_groups(u, &costs)) {
-        int need = topt_neediest_group(u, &costs);
+    if (!topt_groups_fit(u->request, &costs)) {
+        int need = topt_neediest_group(u->request, &costs);
         double fits = (double)u->group[need].limit / (double)costs.of[need].memory_bytes;
         *ret_limit = (int64_t)(0.999 * fits * (double)costs.of[seen].memory_bytes);
     } else if (costs.of[costs.slowest].time_ns < best->time_ns) {
@@ -193,7 +194,7 @@ static int find_sharded(const struct topt_unequal *u, const struct topt_shares *
         if (plan_sharded(u, topt_most_limit(u) / PARTS * k, &plan, err))
             return -1;
         int rc = plan ? topt_give_shares(u, s->rows, state, plan, &costs, err) : 0;
-        if (plan && !rc && topt_fits_groups(u, &costs))
+        if (plan && !rc && topt_groups_fit(u->request, &costs))
             keep_best(ret, u, plan, s->rows, &costs);
         json_decref(plan);
         if (rc)

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "plan_check.h"
 #include "topt_json.h"
 #include "topt_model.h"
 
@@ -34,19 +35,15 @@ int topt_part_shares(const struct topt_unequal *u, const int64_t *group, int64_t
     return n;
 }
 
-static json_t *shares_json(const struct topt_unequal *u, const int64_t *group)
+void topt_put_shares(const struct topt_unequal *u, const int64_t *group, const char *key,
+                     json_t *plan)
 {
     int64_t share[TOPT_MAX_SHARES];
     int n = topt_part_shares(u, group, share);
     json_t *shares = json_array();
     for (int i = 0; i < n; i++)
         json_array_append_new(shares, json_integer(share[i]));
-    return shares;
-}
-
-void topt_put_shares(const struct topt_unequal *u, const int64_t *group, json_t *plan)
-{
-    json_object_set_new(json_object_get(plan, "mesh"), "shares", shares_json(u, group));
+    json_object_set_new(json_object_get(plan, "mesh"), key, shares);
 }
 
 static int cost_shares(const struct topt_unequal *u, const struct topt_plan_doc *p,
@@ -71,34 +68,16 @@ static int fastest_of(const struct topt_group_costs *g)
     return best;
 }
 
-int topt_neediest_group(const struct topt_unequal *u, const struct topt_group_costs *g)
-{
-    int worst = 0;
-    double most = 0;
-    for (int i = 0; i < g->n; i++) {
-        double part = (double)g->of[i].memory_bytes / (double)u->group[i].limit;
-        worst = part > most ? i : worst;
-        most = part > most ? part : most;
-    }
-    return worst;
-}
-
-int topt_fits_groups(const struct topt_unequal *u, const struct topt_group_costs *g)
-{
-    int need = topt_neediest_group(u, g);
-    return g->of[need].memory_bytes <= u->group[need].limit;
-}
-
 /* Faster, or the first that fits; ranks need the largest share of a part first. */
 static int improves(const struct topt_unequal *u, const int64_t *group,
                     const struct topt_group_costs *a, const struct topt_group_costs *than)
 {
     int64_t share[TOPT_MAX_SHARES];
-    int n = topt_part_shares(u, group, share), fits = topt_fits_groups(u, than);
+    int n = topt_part_shares(u, group, share), fits = topt_groups_fit(u->request, than);
     for (int i = 1; i < n; i++)
         if (share[i] > share[i - 1])
             return 0;
-    return topt_fits_groups(u, a) &&
+    return topt_groups_fit(u->request, a) &&
            (!fits || a->of[a->slowest].time_ns < than->of[than->slowest].time_ns);
 }
 
@@ -140,7 +119,7 @@ static int predict(const struct topt_unequal *u, json_t *plan, struct topt_plan_
     json_t *predicted = json_object_get(plan, "predicted");
     if (topt_cost_groups(&k, p->strategy, ret, err))
         return -1;
-    int need = topt_neediest_group(u, ret);
+    int need = topt_neediest_group(u->request, ret);
     const struct topt_strategy_cost *slow = &ret->of[ret->slowest], *c = &ret->of[need];
     json_object_set_new(plan, "memory_limit", json_integer(u->group[need].limit));
     json_object_set_new(predicted, "slowest_group",
@@ -164,10 +143,9 @@ int topt_give_shares(const struct topt_unequal *u, const int64_t *group,
 {
     struct topt_plan_doc *p = NULL;
     char id[TOPT_ID];
-    topt_put_shares(u, group, plan);
+    topt_put_shares(u, group, "shares", plan);
     if (state)
-        json_object_set_new(json_object_get(plan, "mesh"), "state_shares",
-                            shares_json(u, state));
+        topt_put_shares(u, state, "state_shares", plan);
     json_object_set_new(
         plan, "why", json_string("shares of groups of unlike devices, by their speed"));
     json_object_set_new(plan, "exact", json_false());

@@ -42,16 +42,6 @@ static json_t *group_json(struct topt_unequal *u, const struct topt_shares *s,
     return doc;
 }
 
-static json_t *equal_json(struct topt_unequal *u, struct topt_error *err)
-{
-    struct topt_shares s;
-    if (topt_shares_equal(u, &s, err))
-        return NULL;
-    return s.found
-               ? json_pack("{s:b, s:I}", "feasible", 1, "time_ns", (json_int_t)s.time_ns)
-               : json_pack("{s:b}", "feasible", 0);
-}
-
 /* Groups by plans of their own, or by one strategy where that is faster. */
 static int put_found(struct topt_unequal *u, const struct topt_shares *s, json_t *doc,
                      struct topt_error *err)
@@ -87,14 +77,17 @@ static json_t *document(struct topt_unequal *u, const struct topt_shares *s,
                         struct topt_error *err)
 {
     const struct topt_request *r = u->request;
-    json_t *equal = equal_json(u, err);
-    json_t *doc = equal
-                      ? json_pack("{s:b, s:i, s:o, s:o, s:o}", "feasible", s->found,
-                                  "gpus", u->devices, "equal", equal, "job",
-                                  topt_request_job(r), "assumed", topt_request_assumed(r))
-                      : NULL;
+    struct topt_shares equal;
+    if (topt_shares_equal(u, &equal, err))
+        return NULL;
+    json_t *doc = json_pack("{s:b, s:i, s:{s:b}, s:o, s:o}", "feasible", s->found, "gpus",
+                            u->devices, "equal", "feasible", equal.found, "job",
+                            topt_request_job(r), "assumed", topt_request_assumed(r));
     if (!doc)
         return NULL;
+    if (equal.found)
+        json_object_set_new(json_object_get(doc, "equal"), "time_ns",
+                            json_integer(equal.time_ns));
     if (s->found && put_found(u, s, doc, err)) {
         json_decref(doc);
         return NULL;

@@ -86,19 +86,15 @@ int topt_devices_of_part(const struct topt_unequal *u);
 /* A share of each part in lowest terms, at most TOPT_MAX_SHARES; how many parts there are. */
 int topt_part_shares(const struct topt_unequal *u, const int64_t *group, int64_t *ret);
 
-int topt_fits_groups(const struct topt_unequal *u, const struct topt_group_costs *g);
-
-/* The group that is nearest to its limit, or beyond it. */
-int topt_neediest_group(const struct topt_unequal *u, const struct topt_group_costs *g);
-
 /* Thousandths go from the slowest group to the fastest, in steps that become smaller, as long as
  * the plan's strategy becomes faster.  'group' and '*ret' are those of the last step. */
 int topt_balance_shares(const struct topt_unequal *u, const struct topt_plan_doc *p,
                         int64_t *group, struct topt_group_costs *ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Write shares of all that the first axis splits into a plan. */
-void topt_put_shares(const struct topt_unequal *u, const int64_t *group, json_t *plan);
+/* Write shares into a plan: "shares" of all that the first axis splits, or "state_shares". */
+void topt_put_shares(const struct topt_unequal *u, const int64_t *group, const char *key,
+                     json_t *plan);
 
 /* The same, of the state others where it has its own ('state' is not NULL), and what is predicted
  * of the plan with them. */
