@@ -19,6 +19,7 @@
 #include "planning.h"
 #include "request.h"
 #include "strategy_words.h"
+#include "topt_json.h"
 #include "topt_minmax.h"
 #include "topt_plan.h"
 #include "topt_question.h"
@@ -562,12 +563,11 @@ int topt_plan_compare(const struct topt_request *r,
         return -1;
     }
     json_t *feasible = json_incref(json_object_get(ours, "feasible"));
-    int64_t limit = topt_request_limit(r);
-    if (json_object_get(ours,
-                        "memory_limit")) { /* of unlike devices, those that have most */
-        limit = json_integer_value(json_object_get(ours, "memory_limit"));
-        json_object_del(ours, "memory_limit");
-    }
+    int64_t limit =
+        topt_json_whole_at(ours, "memory_limit"); /* of unlike devices: the most */
+    if (!limit)
+        limit = topt_request_limit(r);
+    json_object_del(ours, "memory_limit");
     char *reading = topt_compare_read(rows, limit);
     *ret = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:s, s:o}", "format",
                      "topt-compare/1", "model", r->model->name, "hw", topt_hw_name(r->hw),
