@@ -562,19 +562,18 @@ int topt_plan_compare(const struct topt_request *r,
         json_decref(stopped);
         return -1;
     }
-    json_t *feasible = json_incref(json_object_get(ours, "feasible"));
     int64_t limit =
         topt_json_whole_at(ours, "memory_limit"); /* of unlike devices: the most */
     if (!limit)
         limit = topt_request_limit(r);
     json_object_del(ours, "memory_limit");
     char *reading = topt_compare_read(rows, limit);
-    *ret = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:s, s:o}", "format",
+    *ret = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:O, s:s, s:o}", "format",
                      "topt-compare/1", "model", r->model->name, "hw", topt_hw_name(r->hw),
                      "gpus", (json_int_t)r->gpus, "batch", (json_int_t)r->model->batch,
                      "seq", (json_int_t)r->model->seq, "memory_limit", (json_int_t)limit,
-                     "feasible", feasible, "reading", reading ? reading : "", "systems",
-                     rows);
+                     "feasible", json_object_get(ours, "feasible"), "reading",
+                     reading ? reading : "", "systems", rows);
     free(reading);
     if (*ret) {
         put_question(*ret, r, factors);
