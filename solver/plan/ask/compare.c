@@ -19,6 +19,7 @@
 #include "planning.h"
 #include "request.h"
 #include "strategy_words.h"
+#include "topt_json.h"
 #include "topt_minmax.h"
 #include "topt_plan.h"
 #include "topt_question.h"
@@ -437,14 +438,6 @@ static int ask_ours(struct entry *e, struct topt_request *r, struct topt_error *
     return ask(e, r, NULL, err);
 }
 
-/* The table says which limit ended the search of a row. */
-static void note_stopped(const struct entry *e, json_t *ret)
-{
-    if (!e->none &&
-        (e->best.stopped || topt_planning_over(&e->micros) || *e->micros.too_large))
-        topt_answer_put_stopped(ret, &e->micros);
-}
-
 /* A row for each system, into 'rows': the space's own answer first, then what searches a part of the
  * space, then the systems that search by themselves.  '*ret_factors' are the factors that all of
  * them searched beside splits. */
@@ -469,8 +462,10 @@ static int ask_all(const struct topt_request *asked_for,
     for (int i = 0; !rc && systems && systems[i]; i++)
         if (systems[i]->choices)
             rc = ask_choices(&e[asked++], r, systems[i], err);
-    for (int i = 0; i < asked && !rc; i++)
-        note_stopped(&e[i], ret_stopped);
+    for (int i = 0; i < asked && !rc; i++) /* the table says which limit ended a search */
+        if (!e[i].none && (e[i].best.stopped || topt_planning_over(&e[i].micros) ||
+                           *e[i].micros.too_large))
+            topt_answer_put_stopped(ret_stopped, &e[i].micros);
     for (int i = 1; i < asked && !rc; i++)
         rc = adopt_better(&e[0], &e[i], err);
     rc = rc || cost_all(e, asked, err);
@@ -527,19 +522,24 @@ static void put_question(json_t *doc, const struct topt_request *r, int factors)
     int widest = topt_request_widest(r, topt_space_resolve(r->space, (int)r->gpus));
     json_object_set_new(doc, "job", topt_request_job(r));
     json_object_set_new(doc, "assumed", topt_request_assumed(r));
-    if (r->given & TOPT_GIVEN_FRAMEWORK || !r->framework || r->framework == usual)
-        return;
-    json_object_set_new(
-        doc, "question",
-        json_sprintf(
-            "that of topt plan --framework %s%s, where every operator may split in "
-            "its own way; topt plan without asks for %s, which obeys one choice "
-            "for the whole model",
-            r->framework->name,
-            factors == widest ? ""
-            : factors         ? " --factors zero"
-                              : " --factors none",
-            usual->title));
+    if (!(r->given & TOPT_GIVEN_FRAMEWORK) && r->framework && r->framework != usual)
+        json_object_set_new(
+            doc, "question",
+            json_sprintf(
+                "that of topt plan --framework %s%s, where every operator may split in "
+                "its own way; topt plan without asks for %s, which obeys one choice "
+                "for the whole model",
+                r->framework->name,
+                factors == widest ? ""
+                : factors         ? " --factors zero"
+                                  : " --factors none",
+                usual->title));
+    if (factors != widest)
+        json_object_set_new(
+            doc, "left_out",
+            json_string("recomputation and micro-batches, of all systems alike, as ft "
+                        "fits without (--factors all searches them, as topt plan does "
+                        "where they are faster)"));
 }
 
 int topt_plan_compare(const struct topt_request *r,
@@ -562,32 +562,23 @@ int topt_plan_compare(const struct topt_request *r,
         json_decref(stopped);
         return -1;
     }
-    json_t *feasible = json_incref(json_object_get(ours, "feasible"));
-    int64_t limit = topt_request_limit(r);
-    if (json_object_get(ours,
-                        "memory_limit")) { /* of unlike devices, those that have most */
-        limit = json_integer_value(json_object_get(ours, "memory_limit"));
-        json_object_del(ours, "memory_limit");
-    }
+    int64_t limit =
+        topt_json_whole_at(ours, "memory_limit"); /* of unlike devices: the most */
+    if (!limit)
+        limit = topt_request_limit(r);
+    json_object_del(ours, "memory_limit");
     char *reading = topt_compare_read(rows, limit);
-    *ret = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:s, s:o}", "format",
+    *ret = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:O, s:s, s:o}", "format",
                      "topt-compare/1", "model", r->model->name, "hw", topt_hw_name(r->hw),
                      "gpus", (json_int_t)r->gpus, "batch", (json_int_t)r->model->batch,
                      "seq", (json_int_t)r->model->seq, "memory_limit", (json_int_t)limit,
-                     "feasible", feasible, "reading", reading ? reading : "", "systems",
-                     rows);
+                     "feasible", json_object_get(ours, "feasible"), "reading",
+                     reading ? reading : "", "systems", rows);
     free(reading);
-    if (*ret)
+    if (*ret) {
         put_question(*ret, r, factors);
-    if (*ret &&
-        factors != topt_request_widest(r, topt_space_resolve(r->space, (int)r->gpus)))
-        json_object_set_new(
-            *ret, "left_out",
-            json_string("recomputation and micro-batches, of all systems alike, as ft "
-                        "fits without (--factors all searches them, as topt plan does "
-                        "where they are faster)"));
-    if (*ret)
         json_object_update(*ret, stopped);
+    }
     json_decref(stopped);
     return *ret ? 0 : topt_nomem(err, "the comparison");
 }

@@ -76,13 +76,14 @@ static void add_left_out(struct topt_text *t, const json_t *row)
 static void say_unfit(struct topt_text *t, const json_t *row)
 {
     char buf[32];
-    if (!json_object_get(row, "least_bytes"))
-        topt_text_add(t, "its plan needs %s", show_bytes(row, "memory_bytes", buf));
-    else if (is_true(row, "time_only"))
-        topt_text_add(t, "its fastest needs %s, and it looks at no other",
-                      show_bytes(row, "memory_bytes", buf));
-    else
+    int knows = json_object_get(row, "least_bytes") != NULL;
+    if (knows && !is_true(row, "time_only"))
         topt_text_add(t, "needs %s at least", show_bytes(row, "least_bytes", buf));
+    else
+        topt_text_add(t,
+                      knows ? "its fastest needs %s, and it looks at no other"
+                            : "its plan needs %s",
+                      show_bytes(row, "memory_bytes", buf));
     add_left_out(t, row);
 }
 
@@ -269,18 +270,13 @@ static void show_row(struct topt_text *t, const json_t *row)
                   ratio_text, show_bytes(row, "memory_bytes", d), e, f);
 }
 
-static const json_t *ours_of(const json_t *rows)
-{
-    for (size_t i = 0; i < json_array_size(rows); i++)
-        if (!json_object_get(json_array_get(rows, i), "why"))
-            return json_array_get(rows, i);
-    return NULL;
-}
-
 static void show_overlap(struct topt_text *t, const json_t *rows)
 {
     char a[32];
-    const json_t *ours = ours_of(rows);
+    const json_t *ours = NULL;
+    for (size_t i = 0; i < json_array_size(rows) && !ours; i++)
+        if (!json_object_get(json_array_get(rows, i), "why"))
+            ours = json_array_get(rows, i);
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
         if (!is_true(row, "overlaps") || !topt_compare_has_plan(row) || !ours)

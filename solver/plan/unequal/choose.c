@@ -318,17 +318,6 @@ static json_t *nothing_fits(const struct choosing *c, int one_kind)
                      topt_request_assumed(c->request));
 }
 
-/* Why it is these GPUs, for doors that give one job one kind of them. */
-static void say_kind(json_t *answer)
-{
-    struct topt_text t = {0};
-    topt_text_add(&t, "%s; GPUs of group %s, as one job takes GPUs of one kind",
-                  topt_json_words_at(answer, "why"), topt_json_words_at(answer, "group"));
-    if (t.s)
-        json_object_set_new(answer, "why", json_string(t.s));
-    topt_text_fini(&t);
-}
-
 static struct choosing choosing_of(const struct topt_request *r)
 {
     struct choosing c = {.request = r, .n = topt_hw_groups(r->hw), .rows = json_array()};
@@ -356,8 +345,12 @@ int topt_plan_groups(const struct topt_request *r, int one_kind, json_t **ret,
         rc = none_asked(&c, err);
     if (!rc) {
         *ret = c.best ? json_incref(c.best) : nothing_fits(&c, one_kind);
-        if (one_kind && c.best)
-            say_kind(*ret);
+        if (one_kind && c.best) /* for doors that give one job one kind of GPUs */
+            json_object_set_new(
+                *ret, "why",
+                json_sprintf("%s; GPUs of group %s, as one job takes GPUs of one kind",
+                             topt_json_words_at(*ret, "why"),
+                             topt_json_words_at(*ret, "group")));
         if (!*ret || json_object_set(*ret, "choices", c.rows))
             rc = topt_nomem(err, "groups");
     }
