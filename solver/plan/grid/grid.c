@@ -280,18 +280,23 @@ static struct spread spread_of(const struct topt_grid_search *s,
 }
 
 /* Parameters, gradients, states, and what backward reads, each once and spread evenly.  Gradients
- * that backward makes one by one are not there yet when all that it reads is. */
+ * that backward makes one by one are not there yet when all that it reads is; and parameters that
+ * are gathered from forward to backward alone are not there any more when all gradients are. */
 int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_degrees *v)
 {
     const struct topt_least_parameters *p = &s->planning->parameters;
     struct spread n = spread_of(s, v);
-    double gradients = p->gradient / n.gradient;
-    double kept = v->recompute ? 0
-                               : s->planning->activation_bytes /
-                                     (double)v->micro_batches / s->mesh.devices;
+    double value = p->value / n.value, gradients = p->gradient / n.gradient;
+    double before = value, after = value + gradients;
     struct topt_settings x = s->request->settings;
     x.micro_batches = v->micro_batches;
-    double both = topt_gradients_come(&x) ? (kept > gradients ? kept : gradients)
-                                          : kept + gradients;
-    return (int64_t)((p->value / n.value + p->state / n.state + both) * (1 - 1e-9));
+    if (!v->recompute)
+        before +=
+            s->planning->activation_bytes / (double)v->micro_batches / s->mesh.devices;
+    if (!topt_gradients_come(&x))
+        before += gradients;
+    else if (v->level == TOPT_ZERO_GRADIENT)
+        after -= value;
+    return (int64_t)((p->state / n.state + (before > after ? before : after)) *
+                     (1 - 1e-9));
 }
