@@ -2,7 +2,10 @@
  * all factors.
  *
  * The checker costs a plan from scratch, and an answer that it does not confirm is refused
- * (TOPT_ERR_INTERNAL).  So random small graphs are asked about in every way: chains whose
+ * (TOPT_ERR_INTERNAL).  And what leaves a choice of degrees out of a framework's uniform space, before or
+ * after it is priced, is a lower bound of what its schedules hold and take.
+ *
+ * Random small graphs are asked about in every way: chains whose
  * repeated blocks are a single operator, as an exported recurrence and a Linear, or an
  * embedding and bare Linears are, blocks of several, graphs without blocks, and models in layers that
  * differ. */
@@ -11,6 +14,7 @@
 
 #include "random_model.h"
 #include "sizes.h"
+#include "grid.h"
 #include "tap.h"
 #include "topt_framework.h"
 #include "topt_plan.h"
@@ -112,7 +116,7 @@ static struct topt_hw *make_cluster(void)
 /* ---- questions --------------------------------------------------------------------------- */
 
 struct seen {
-    int asked, plans, points, recomputing, failed;
+    int asked, plans, points, recomputing, bounds, failed;
 };
 
 /* Are there operators that a plan recomputes?  It may be said only then. */
@@ -189,6 +193,50 @@ static void ask_frontier(const struct topt_request *r, uint64_t number, struct s
     json_decref(answer);
 }
 
+/* A random strategy of these degrees costs no less than is bounded. */
+static int is_bounded(struct topt_grid_search *s, const struct topt_degrees *v,
+                      uint64_t *seed)
+{
+    struct topt_strategy_cost cost = {.memory_bytes = -1};
+    struct topt_problem *p = NULL;
+    struct topt_costing k;
+    if (topt_grid_problem(s, v, &p, NULL) || topt_grid_costing(s, v, &k, NULL))
+        return 0;
+    int good = !topt_problem_has_choices(p);
+    if (!good) {
+        struct topt_strategy *st = topt_problem_random(p, seed);
+        struct topt_cost least = topt_problem_lower_bound(p);
+        good = st && !topt_cost_strategy(&k, st, &cost, NULL) &&
+               cost.memory_bytes >= least.memory && cost.time_ns >= least.time &&
+               cost.memory_bytes >= topt_grid_least_bytes(s, v);
+        topt_strategy_destroy(st);
+    }
+    topt_problem_destroy(p);
+    return good;
+}
+
+static void try_bounds(const struct topt_request *r, uint64_t number, struct seen *seen)
+{
+    struct topt_planning planning;
+    struct topt_grid_search s;
+    uint64_t seed = number;
+    if (topt_planning_init(&planning, r, NULL)) {
+        seen->failed++;
+        return;
+    }
+    int rc = topt_grid_open(&s, &planning, 1, (int)r->gpus, TOPT_GOAL_FASTEST, NULL),
+        bad = 0;
+    for (int i = 0; i < s.ndegrees && !rc; i++) {
+        bad += !is_bounded(&s, &s.degrees[i], &seed);
+        seen->bounds++;
+    }
+    if (rc || bad)
+        complain(r, number, "degrees cost less than their bounds say", "");
+    seen->failed += rc || bad;
+    topt_grid_close(&s);
+    topt_planning_fini(&planning);
+}
+
 static int ask(uint64_t number, const struct topt_hw *hw, const char *framework,
                int factors, struct seen *seen)
 {
@@ -221,6 +269,8 @@ static int ask(uint64_t number, const struct topt_hw *hw, const char *framework,
         r.memory_limit = 0;
         if (factors & TOPT_FACTOR_RECOMPUTE)
             ask_frontier(&r, number, seen);
+        if (r.framework->uniform_only)
+            try_bounds(&r, number, seen);
     }
     topt_model_destroy(m);
     return rc;
@@ -235,6 +285,8 @@ static int test_framework(const struct topt_hw *hw, const char *framework)
         for (int factors = 0; factors < FACTORS; factors++)
             bad += ask(number, hw, framework, factors, &seen) != 0;
     ok(!bad && !seen.failed, "%s: the checker finds what the search says", framework);
+    ok(!strcmp(framework, "topt") || seen.bounds > seen.asked,
+       "%d choices of degrees cost no less than their bounds", seen.bounds);
     ok(seen.plans > seen.asked / 4 && seen.points > seen.plans / 4,
        "%d questions, %d plans, %d points; %d recompute", seen.asked, seen.plans,
        seen.points, seen.recomputing);
