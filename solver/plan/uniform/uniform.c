@@ -5,7 +5,8 @@
  * asked nor on other degrees.  An answer is the best of all of them.  Degrees that can't matter
  * are left out as early as possible: by bytes that each of their strategies needs, before
  * operators are priced; by the sums of what is least for each operator, before anything is
- * searched. */
+ * searched.  What their problems leave out, overlap and bytes that come and go, the schedule of a found strategy
+ * says. */
 #include "uniform.h"
 #include "algorithm.h"
 #include "grid.h"
