@@ -620,7 +620,8 @@ int64_t topt_param_uncounted(const struct topt_fragments *f, int op,
 
 /* ---- at the end of a step ---------------------------------------------------------- */
 
-/* Where an optimizer keeps a number a row, and rows are cut, sums of squares are parts. */
+/* The axes that cut the rows of a parameter whose optimizer keeps one number a row: along them each
+ * device has a part of a row's sum of squares. */
 static uint32_t axes_of_rows(const struct topt_fragments *f, int param)
 {
     const struct topt_buffer *b = f->sink->get(f->sink, param);

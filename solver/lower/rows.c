@@ -301,11 +301,3 @@ int64_t topt_rows_touched(const struct topt_seen *t, const struct topt_op *o, in
                      topt_element_bytes(t->k->settings, TOPT_ELEM_REAL);
     return touched < (double)bytes ? (int64_t)touched : bytes;
 }
-
-int64_t topt_rows_ns(const struct topt_program *p, const struct topt_hw *hw,
-                     struct topt_router *router, int instr)
-{
-    struct topt_costing k = {p->model, hw, &p->mesh, &p->settings, router, NULL};
-    struct topt_seen seen = {&k, p->buffer, NULL};
-    return topt_rows_price(&seen, &p->instr[instr]).ns;
-}

@@ -18,20 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The last operator that takes a tensor, by tensor. */
-static int *last_uses(const struct topt_model *m)
-{
-    int *last = calloc((size_t)m->ntensors + 1, sizeof *last);
-    for (int i = 0; last && i < m->nops; i++)
-        for (int k = 0; k < m->op[i].ninputs; k++)
-            last[m->op[i].operand[m->op[i].input[k]].tensor] = i;
-    return last;
-}
-
 int topt_spans_init(struct topt_spans *s, const struct topt_model *m,
                     struct topt_error *err)
 {
-    int *last = last_uses(m);
+    int *last = topt_model_last_uses(m);
     int *open = calloc((size_t)m->nops + 2, sizeof *open);
     *s = (struct topt_spans){.span = calloc((size_t)m->ntensors + 1, 1)};
     if (!last || !open || !s->span) {
@@ -161,7 +151,7 @@ static int open_bytes(struct topt_totals *t)
     t->bytes = calloc(n, sizeof *t->bytes);
     t->last_bytes = calloc(n, sizeof *t->last_bytes);
     t->held = calloc(n, sizeof *t->held);
-    t->until = last_uses(t->model);
+    t->until = topt_model_last_uses(t->model);
     return t->bytes && t->last_bytes && t->held && t->until ? 0 : -1;
 }
 

@@ -440,9 +440,6 @@ int topt_program_clip(struct topt_program *p, struct topt_error *err) TOPT_MUST_
 int64_t topt_clip_ns(const struct topt_program *p, const struct topt_hw *hw,
                      struct topt_router *router);
 
-/* The time of instruction 'instr', a ROWS_FETCH or ROWS_ADD, each time. */
-int64_t topt_rows_ns(const struct topt_program *p, const struct topt_hw *hw,
-                     struct topt_router *router, int instr);
 /* Kernels of a lowered program write where they read, as far as their rows allow it and nobody
  * reads that later, and copy no gradients; 'joins': those that a device may do in one pass with
  * the kernel before are marked.  Before buckets are made. */

@@ -211,7 +211,7 @@ static void search(struct finder *f, const int *last, int lo, int hi)
 
 /* ---- the whole --------------------------------------------------------------------- */
 
-static int *last_uses(const struct topt_model *m)
+int *topt_model_last_uses(const struct topt_model *m)
 {
     int *last = calloc((size_t)m->ntensors + 1, sizeof *last);
     for (int i = 0; last && i < m->nops; i++)
@@ -225,7 +225,7 @@ static int find_blocks(const struct topt_model *m, struct topt_blocks *ret,
 {
     size_t n = (size_t)m->nops + 1;
     struct finder f = {m, ret, MOST_LOOKS};
-    int *last = last_uses(m);
+    int *last = topt_model_last_uses(m);
     *ret = (struct topt_blocks){.of = calloc(n, sizeof *ret->of),
                                 .block = calloc(n, sizeof *ret->block),
                                 .position = calloc(n, sizeof *ret->position),

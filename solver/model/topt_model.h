@@ -788,6 +788,8 @@ struct topt_blocks {
      * the block, and kind (-1: none). */
     int *block, *position, *kind;
 };
+/* The last operator that takes each tensor, by tensor; owned by the caller, NULL without memory. */
+int *topt_model_last_uses(const struct topt_model *m);
 int topt_model_blocks(const struct topt_model *m, struct topt_blocks *ret,
                       struct topt_error *err) TOPT_MUST_CHECK;
 void topt_blocks_fini(struct topt_blocks *b);

@@ -15,7 +15,7 @@ struct matrix {
     size_t nalts, cap_alts;
 };
 
-/* What is equal in a file is kept once. */
+/* Equal costs and tables of a file, each stored once. */
 struct costs_store {
     struct topt_interning bytes;
     struct topt_error *err;

@@ -84,7 +84,7 @@ static int nomem(struct plain *p)
 
 /* ---- frontiers --------------------------------------------------------------------- */
 
-/* Of equals the first stays, whatever the C library's qsort does. */
+/* The first of equal points stays, whatever order qsort leaves them in. */
 static int by_cost(const void *x, const void *y)
 {
     const struct point *a = x, *b = y;
