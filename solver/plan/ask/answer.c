@@ -112,15 +112,15 @@ static int without_pins(struct topt_planning *m, int64_t gpus, json_t **ret,
                         struct topt_error *err)
 {
     struct topt_request r = *m->request;
-    struct topt_planning own;
+    struct topt_beside own;
     struct topt_best b;
     r.pin = NULL;
     *ret = NULL;
-    if (topt_planning_init(&own, &r, err))
+    if (topt_beside_init(&own, r, err))
         return -1;
-    own.tensor = m->tensor;
-    int rc =
-        topt_count_solve(&own, gpus, topt_request_limit(&r), TOPT_GOAL_FASTEST, &b, err);
+    own.planning.tensor = m->tensor;
+    int rc = topt_count_solve(&own.planning, gpus, topt_request_limit(&r),
+                              TOPT_GOAL_FASTEST, &b, err);
     if (!rc) {
         *ret = b.found
                    ? json_pack("{s:I, s:I}", "time_ns", (json_int_t)b.solution.time_ns,
@@ -128,7 +128,7 @@ static int without_pins(struct topt_planning *m, int64_t gpus, json_t **ret,
                    : json_null();
         topt_best_fini(&b);
     }
-    topt_planning_fini(&own);
+    topt_beside_fini(&own);
     return rc;
 }
 

@@ -129,8 +129,8 @@ static int fall_back_to_uniform(const struct topt_request *asked, int64_t gpus,
 {
     enum topt_space space = topt_space_resolve(asked->space, (int)gpus);
     struct topt_request r =
-        topt_request_uniform_unstopped(asked, topt_request_widest(asked, space));
-    struct topt_planning uniform;
+        topt_request_uniform(asked, topt_request_widest(asked, space));
+    struct topt_beside uniform;
     struct fewest f = {.best = {0}};
     int64_t *count;
     int n, from = 0, rc = -1;
@@ -140,11 +140,11 @@ static int fall_back_to_uniform(const struct topt_request *asked, int64_t gpus,
     while (from < n && count[from] < gpus)
         from++;
     n -= from;
-    if (!topt_planning_init(&uniform, &r, err)) {
-        if (!first_fit(&uniform, count + from, n, &f, err))
-            rc = answer_in_uniform(&uniform, gpus, &f, ret, err);
+    if (!topt_beside_init(&uniform, r, err)) {
+        if (!first_fit(&uniform.planning, count + from, n, &f, err))
+            rc = answer_in_uniform(&uniform.planning, gpus, &f, ret, err);
         topt_best_fini(&f.best);
-        topt_planning_fini(&uniform);
+        topt_beside_fini(&uniform);
     }
     free(count);
     return rc;
@@ -305,9 +305,8 @@ static int alternatives_in_uniform(struct topt_planning *m, const struct counts 
                                    const struct fewest *f, const char *why,
                                    struct topt_alternatives *ret, struct topt_error *err)
 {
-    struct topt_request r = topt_request_uniform_unstopped(
-        m->request, topt_request_widest(m->request, TOPT_SPACE_UNIFORM));
-    struct topt_planning uniform;
+    int factors = topt_request_widest(m->request, TOPT_SPACE_UNIFORM);
+    struct topt_beside uniform;
     json_t *fewest = NULL;
     int64_t *count = calloc((size_t)c->n, sizeof *count), last = f->gpus;
     int n = 0, rc = -1;
@@ -316,16 +315,16 @@ static int alternatives_in_uniform(struct topt_planning *m, const struct counts 
     for (int i = 0; i < c->n; i++)
         if (c->at[i] >= 2 * last)
             last = count[n++] = c->at[i];
-    if (!topt_planning_init(&uniform, &r, err)) {
-        uniform.tensor = m->tensor;
+    if (!topt_beside_init(&uniform, topt_request_uniform(m->request, factors), err)) {
+        uniform.planning.tensor = m->tensor;
         rc = topt_best_point(m, &f->best, f->gpus, &fewest, err) ||
              topt_alternatives_find(
-                 &uniform, fewest, count, n, why,
+                 &uniform.planning, fewest, count, n, why,
                  "of the numbers that were tried, each at least twice the one before; of "
                  "what "
                  "splits all layers alike, so that --gpus may find a faster one",
                  ret, err);
-        topt_planning_fini(&uniform);
+        topt_beside_fini(&uniform);
     }
     free(count);
     return rc ? -1 : 0;
@@ -394,18 +393,13 @@ static int answer_not_found(struct topt_planning *m, const struct counts *c,
 static int widen_until_it_fits(struct topt_planning *m, const struct counts *c,
                                struct fewest *f, struct topt_error *err)
 {
-    for (int i = 0;; i++) {
-        int where = topt_request_tensor_at(m->request, i);
-        if (where < 0)
-            return 0;
-        m->tensor = (enum topt_tensor_where)where;
+    for (int i = 0; !f->best.found && !f->best.stopped && topt_planning_resort(m, &i);) {
         topt_best_fini(&f->best);
         *f = (struct fewest){.best = {0}};
         if (first_fit(m, c->at, c->n, f, err))
             return -1;
-        if (f->best.found || f->best.stopped)
-            return 0;
     }
+    return 0;
 }
 
 int topt_answer_fewest(struct topt_planning *m, json_t **ret, struct topt_error *err)

@@ -201,23 +201,19 @@ static int order_by_warm_start(struct topt_planning *m, int64_t gpus, int64_t li
                                struct topt_error *err)
 {
     enum topt_space space = topt_space_resolve(m->request->space, (int)gpus);
-    struct topt_request r =
-        topt_request_uniform(m->request, topt_request_factors(m->request, space));
-    struct topt_planning uniform;
-    if (topt_planning_init(&uniform, &r, err))
+    int factors = topt_request_factors(m->request, space), rc = 0, stage = 1;
+    struct topt_beside uniform;
+    if (topt_beside_init(&uniform, topt_request_uniform(m->request, factors), err))
         return -1;
-    r.max_work = 0;
     /* The other spaces take tensor parallelism wherever the framework has it. */
-    for (int n = 1, where; (where = topt_request_tensor_at(&r, n)) >= 0; n++)
-        uniform.tensor = (enum topt_tensor_where)where;
-    int rc = 0;
-    r.stop = NULL;
+    while (topt_planning_resort(&uniform.planning, &stage))
+        ;
     for (int i = 0; i < shapes->n && !rc; i++) {
-        rc = warm_start(&uniform, &shapes->at[i], limit, certificate, err);
+        rc = warm_start(&uniform.planning, &shapes->at[i], limit, certificate, err);
         if (shapes->at[i].uniform.strategy)
-            r.stop = m->request->stop;
+            uniform.request.stop = m->request->stop;
     }
-    topt_planning_fini(&uniform);
+    topt_beside_fini(&uniform);
     qsort(shapes->at, (size_t)shapes->n, sizeof *shapes->at, by_warm_start);
     return rc;
 }
@@ -300,61 +296,43 @@ static int asks_others(const struct topt_planning *m, const struct topt_best *b)
     return (!a || !strcmp(a, "ft")) && b->certificate.decided && !b->stopped;
 }
 
-static int is_full(const struct topt_planning *m, int64_t gpus)
+/* Search 'other', which may be 'm', within 'searched', and take its answer where that is better and
+ * lies within 'limit' and in the request's own space.  The other search proves nothing about this
+ * one; only its work counts. */
+static int ask(struct topt_planning *m, struct topt_planning *other, int64_t gpus,
+               int64_t searched, int64_t limit, enum topt_goal goal,
+               struct topt_best *ret, struct topt_error *err)
 {
-    return topt_space_resolve(m->request->space, (int)gpus) == TOPT_SPACE_FULL;
-}
-
-/* Take the answer of another search where it is better and lies in the request's own space.  The
- * other search proves nothing about this one; only its work counts. */
-static int adopt(struct topt_planning *m, struct topt_best *other, int64_t limit,
-                 enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
-{
-    struct topt_grid_search s;
-    topt_search_stats_add(&ret->certificate.stats, &other->certificate.stats);
-    if (!other->found || (limit && other->solution.memory_bytes > limit) ||
-        !better(&other->solution, &other->mesh, ret, goal))
-        return 0;
-    int rc = topt_grid_open(&s, m, other->mesh.nodes, other->mesh.per_node, goal, err);
-    if (!rc && topt_grid_holds(&s, other->solution.strategy)) {
-        take(ret, &s, &other->solution);
-        ret->stats = other->stats;
+    struct topt_best b;
+    struct topt_grid_search s = {0};
+    if (search_shapes(other, gpus, searched, 0, goal, &b, err))
+        return -1;
+    int takes = b.found && !(limit && b.solution.memory_bytes > limit) &&
+                better(&b.solution, &b.mesh, ret, goal);
+    int rc = takes ? topt_grid_open(&s, m, b.mesh.nodes, b.mesh.per_node, goal, err) : 0;
+    topt_search_stats_add(&ret->certificate.stats, &b.certificate.stats);
+    if (takes && !rc && topt_grid_holds(&s, b.solution.strategy)) {
+        take(ret, &s, &b.solution);
+        ret->stats = b.stats;
         claim_epsilon(ret, goal);
     }
     topt_grid_close(&s);
+    topt_best_fini(&b);
     return rc;
 }
 
 static int ask_smaller(struct topt_planning *m, int64_t gpus, int64_t limit,
                        enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
 {
-    struct topt_request r = topt_request_canonical(
-        m->request, topt_request_factors(m->request, TOPT_SPACE_FULL));
-    struct topt_planning canonical;
-    struct topt_best b;
-    if (topt_planning_init(&canonical, &r, err))
+    int factors = topt_request_factors(m->request, TOPT_SPACE_FULL);
+    struct topt_beside canonical;
+    if (topt_beside_init(&canonical, topt_request_canonical(m->request, factors), err))
         return -1;
-    topt_planning_resume(&canonical, m);
-    int rc = search_shapes(&canonical, gpus, limit, 0, goal, &b, err);
-    if (!rc) {
-        topt_planning_resume(m, &canonical);
-        rc = adopt(m, &b, limit, goal, ret, err);
-        topt_best_fini(&b);
-    }
-    topt_planning_fini(&canonical);
-    return rc ? -1 : 0;
-}
-
-/* The fastest of all may fit. */
-static int ask_unlimited(struct topt_planning *m, int64_t gpus, int64_t limit,
-                         struct topt_best *ret, struct topt_error *err)
-{
-    struct topt_best b;
-    if (search_shapes(m, gpus, 0, 0, TOPT_GOAL_FASTEST, &b, err))
-        return -1;
-    int rc = adopt(m, &b, limit, TOPT_GOAL_FASTEST, ret, err);
-    topt_best_fini(&b);
-    return rc ? -1 : 0;
+    topt_planning_resume(&canonical.planning, m);
+    int rc = ask(m, &canonical.planning, gpus, limit, limit, goal, ret, err);
+    topt_planning_resume(m, &canonical.planning);
+    topt_beside_fini(&canonical);
+    return rc;
 }
 
 static int solve_shapes(struct topt_planning *m, int64_t gpus, int64_t limit,
@@ -364,10 +342,12 @@ static int solve_shapes(struct topt_planning *m, int64_t gpus, int64_t limit,
     if (search_shapes(m, gpus, limit, 0, goal, ret, err))
         return -1;
     int rc = 0;
-    if (asks_others(m, ret) && is_full(m, gpus))
+    if (asks_others(m, ret) &&
+        topt_space_resolve(m->request->space, (int)gpus) == TOPT_SPACE_FULL)
         rc = ask_smaller(m, gpus, limit, goal, ret, err);
+    /* The fastest of all may fit. */
     if (!rc && limit && goal == TOPT_GOAL_FASTEST && asks_others(m, ret))
-        rc = ask_unlimited(m, gpus, limit, ret, err);
+        rc = ask(m, m, gpus, 0, limit, goal, ret, err);
     if (rc)
         topt_best_fini(ret);
     return rc ? -1 : 0;
@@ -391,31 +371,26 @@ static int solve(struct topt_planning *m, int64_t gpus, int64_t limit,
     return 0;
 }
 
-/* A planning of the same question with more factors. */
-static int widen(const struct topt_planning *m, int factors, struct topt_request *r,
-                 struct topt_planning *ret, struct topt_error *err)
-{
-    *r = *m->request;
-    r->factors = factors;
-    if (topt_planning_init(ret, r, err))
-        return -1;
-    ret->tensor = m->tensor;
-    topt_planning_resume(ret, m);
-    ret->memo = m->memo;
-    ret->least_is_a_point = m->least_is_a_point;
-    return 0;
-}
-
+/* The same question with more factors; 'slowest_ns': nothing slower is of interest; 0: whatever its
+ * time. */
 static int solve_wider(struct topt_planning *m, int factors, int64_t gpus, int64_t limit,
-                       enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
+                       int64_t slowest_ns, enum topt_goal goal, struct topt_best *ret,
+                       struct topt_error *err)
 {
-    struct topt_request r;
-    struct topt_planning wider;
-    if (widen(m, factors, &r, &wider, err))
+    struct topt_beside wider;
+    struct topt_planning *w = &wider.planning;
+    struct topt_request r = *m->request;
+    r.factors = factors;
+    if (topt_beside_init(&wider, r, err))
         return -1;
-    int rc = solve(&wider, gpus, limit, goal, ret, err);
-    topt_planning_resume(m, &wider);
-    topt_planning_fini(&wider);
+    w->tensor = m->tensor;
+    w->memo = m->memo;
+    w->least_is_a_point = m->least_is_a_point;
+    topt_planning_resume(w, m);
+    int rc = slowest_ns ? search_shapes(w, gpus, limit, slowest_ns, goal, ret, err)
+                        : solve(w, gpus, limit, goal, ret, err);
+    topt_planning_resume(m, w);
+    topt_beside_fini(&wider);
     ret->factors = factors;
     return rc;
 }
@@ -438,18 +413,10 @@ static int limit_binds(struct topt_planning *m, int64_t gpus, struct topt_best *
 static int improve_wider(struct topt_planning *m, int factors, int64_t gpus,
                          int64_t limit, struct topt_best *best, struct topt_error *err)
 {
-    struct topt_request r;
-    struct topt_planning wider;
     struct topt_best b;
-    if (widen(m, factors, &r, &wider, err))
+    if (solve_wider(m, factors, gpus, limit, best->solution.time_ns, TOPT_GOAL_FASTEST,
+                    &b, err))
         return -1;
-    int rc = search_shapes(&wider, gpus, limit, best->solution.time_ns, TOPT_GOAL_FASTEST,
-                           &b, err);
-    topt_planning_resume(m, &wider);
-    topt_planning_fini(&wider);
-    if (rc)
-        return -1;
-    b.factors = factors;
     if (b.found && better(&b.solution, &b.mesh, best, TOPT_GOAL_FASTEST)) {
         topt_best_fini(best);
         *best = b;
@@ -473,7 +440,7 @@ int topt_count_solve(struct topt_planning *m, int64_t gpus, int64_t limit,
     int factors = topt_request_factors(r, space), widest = topt_request_widest(r, space);
     int binds = 0;
     if (widest != factors && goal == TOPT_GOAL_LEAST)
-        return solve_wider(m, widest, gpus, limit, goal, ret, err);
+        return solve_wider(m, widest, gpus, limit, 0, goal, ret, err);
     if (solve(m, gpus, limit, goal, ret, err))
         return -1;
     ret->factors = factors;
@@ -481,7 +448,7 @@ int topt_count_solve(struct topt_planning *m, int64_t gpus, int64_t limit,
         return 0;
     if (!ret->found) {
         topt_best_fini(ret);
-        return solve_wider(m, widest, gpus, limit, goal, ret, err);
+        return solve_wider(m, widest, gpus, limit, 0, goal, ret, err);
     }
     int rc = limit ? limit_binds(m, gpus, ret, &binds, err) : 0;
     if (!rc && binds)

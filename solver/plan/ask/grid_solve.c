@@ -220,7 +220,8 @@ static int solve_variant(struct solver *v, struct topt_degrees *degrees)
     return rc ? -1 : 0;
 }
 
-int topt_grid_keep_own(const struct topt_grid_search *s, struct topt_solutions *all)
+/* Keep the strategies of another space that lie in the shape's own, as its own. */
+static void keep_own(const struct topt_grid_search *s, struct topt_solutions *all)
 {
     int n = 0;
     for (int i = 0; i < all->n; i++) {
@@ -233,34 +234,18 @@ int topt_grid_keep_own(const struct topt_grid_search *s, struct topt_solutions *
         all->at[n++] = all->at[i];
     }
     all->n = n;
-    return n;
 }
 
-/* The fastest of the uniform space on the same grid, as far as it lies in the shape's own. */
-static int solve_uniform(struct topt_grid_search *s, int64_t limit,
-                         struct topt_solutions *ret, struct topt_error *err)
+int topt_grid_solve_other(struct topt_grid_search *s, struct topt_planning *other,
+                          enum topt_goal goal, int64_t limit, struct topt_solutions *ret,
+                          struct topt_error *err)
 {
-    struct topt_request r = topt_request_uniform_unstopped(s->request, s->factors);
-    struct topt_grid_search other = {0};
-    struct topt_planning planning;
-    if (topt_planning_init(&planning, &r, err))
-        return -1;
-    int rc = topt_grid_open(&other, &planning, s->mesh.nodes, s->mesh.per_node,
-                            TOPT_GOAL_FASTEST, err);
-    if (!rc) { /* routes are the same */
-        topt_router_destroy(other.router);
-        other.router = s->router;
-        rc = topt_uniform_solve(&other, TOPT_GOAL_FASTEST, limit, 0, ret, err);
-        other.router = NULL;
-    }
-    topt_grid_close(&other);
-    topt_planning_fini(&planning);
-    if (rc)
-        return -1;
-    topt_grid_keep_own(s, ret);
-    topt_certificate_fini(&ret->certificate); /* says nothing of the own space */
-    ret->certificate = topt_certificate_exact();
-    return 0;
+    struct topt_grid_search o;
+    int rc = topt_grid_open(&o, other, s->mesh.nodes, s->mesh.per_node, goal, err) ||
+             topt_grid_solve(&o, goal, limit, 0, ret, err);
+    topt_grid_close(&o);
+    keep_own(s, ret);
+    return rc ? -1 : 0;
 }
 
 /* A frontier whose search was stopped before it had anything has at least the fastest of
@@ -268,12 +253,19 @@ static int solve_uniform(struct topt_grid_search *s, int64_t limit,
 static int add_uniform_fastest(struct topt_grid_search *s, int64_t limit,
                                struct topt_solutions *ret, struct topt_error *err)
 {
-    struct topt_solutions uniform = {.certificate = topt_certificate_exact()};
+    struct topt_solutions found = {0};
+    struct topt_beside uniform;
     if (ret->n || !ret->stopped || s->nknown || s->algorithm)
         return 0;
-    int rc = solve_uniform(s, limit, &uniform, err) ||
-             topt_solutions_merge(ret, &uniform, err);
-    topt_solutions_fini(&uniform);
+    if (topt_beside_init(&uniform, topt_request_uniform(s->request, s->factors), err))
+        return -1;
+    int rc = topt_grid_solve_other(s, &uniform.planning, TOPT_GOAL_FASTEST, limit, &found,
+                                   err);
+    topt_certificate_fini(&found.certificate); /* says nothing of the own space */
+    found.certificate = topt_certificate_exact();
+    rc = rc || topt_solutions_merge(ret, &found, err);
+    topt_solutions_fini(&found);
+    topt_beside_fini(&uniform);
     return rc ? -1 : 0;
 }
 

@@ -18,18 +18,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A last resort, such as tensor parallelism over nodes, is tried where nothing fits
- * without. */
 static int fastest_of_count(struct topt_planning *m, struct topt_best *ret,
                             struct topt_error *err)
 {
     const struct topt_request *r = m->request;
     *ret = (struct topt_best){.found = 0};
-    for (int i = 0; !ret->found && !ret->stopped; i++) {
-        int where = topt_request_tensor_at(r, i);
-        if (where < 0)
-            return 0;
-        m->tensor = (enum topt_tensor_where)where;
+    for (int i = 0; !ret->found && !ret->stopped && topt_planning_resort(m, &i);) {
         topt_best_fini(ret);
         if (topt_count_solve(m, r->gpus, topt_request_limit(r), TOPT_GOAL_FASTEST, ret,
                              err))

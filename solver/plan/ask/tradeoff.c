@@ -183,20 +183,15 @@ static int any_fits(const json_t *curve)
     return json_object_get(curve, "stopped") != NULL;
 }
 
-/* A last resort, such as tensor parallelism over nodes, is tried where no count fits
- * without. */
 static int put_curve(struct topt_planning *m, const int64_t *count, int n, json_t *curve,
                      struct topt_error *err)
 {
-    for (int i = 0;; i++) {
-        int where = topt_request_tensor_at(m->request, i);
-        if (where < 0 || any_fits(curve))
-            return 0;
-        m->tensor = (enum topt_tensor_where)where;
+    for (int i = 0; !any_fits(curve) && topt_planning_resort(m, &i);) {
         json_array_clear(json_object_get(curve, "points"));
         if (put_points(m, count, n, curve, err))
             return -1;
     }
+    return 0;
 }
 
 /* Each count's efficiency; "knee" is a number of GPUs. */
@@ -302,25 +297,28 @@ static int time_only(const struct topt_request *r)
     return a && a->time_only;
 }
 
-static int merge_shape(struct merged *m, struct topt_planning *micros, int nodes,
-                       int per_node, struct topt_error *err)
+/* Every shape of the count. */
+static int merge_shapes(struct merged *m, struct topt_planning *micros,
+                        struct topt_error *err)
 {
-    struct topt_grid_search s;
-    struct topt_solutions all = {0};
-    int fastest = time_only(micros->request);
+    const struct topt_request *r = micros->request;
+    int fastest = time_only(r), nodes = 0, per_node = 0, rc = 0;
     enum topt_goal goal = fastest ? TOPT_GOAL_FASTEST : TOPT_GOAL_FRONTIER;
-    int rc = topt_grid_open(&s, micros, nodes, per_node, goal, err) ||
+    while (!rc && topt_request_grid(r, r->gpus, &nodes, &per_node)) {
+        struct topt_grid_search s;
+        struct topt_solutions all = {0};
+        rc = topt_grid_open(&s, micros, nodes, per_node, goal, err) ||
              tell_known(m, &s, err) ||
-             topt_grid_solve(&s, goal, fastest ? 0 : micros->request->memory_limit, 0,
-                             &all, err) ||
+             topt_grid_solve(&s, goal, fastest ? 0 : r->memory_limit, 0, &all, err) ||
              topt_certificate_merge(&m->certificate, &all.certificate, err) ||
              merge_points(m, &all, &s.mesh, err);
-    m->stopped |= all.stopped;
-    m->space = s.space;
-    m->alike = s.alike;
-    topt_problem_stats_add(&m->stats, &s.stats);
-    topt_solutions_fini(&all);
-    topt_grid_close(&s);
+        m->stopped |= all.stopped;
+        m->space = s.space;
+        m->alike = s.alike;
+        topt_problem_stats_add(&m->stats, &s.stats);
+        topt_solutions_fini(&all);
+        topt_grid_close(&s);
+    }
     return rc ? -1 : 0;
 }
 
@@ -334,40 +332,36 @@ static int asks_seeds(const struct topt_request *r, const struct merged *m)
            !topt_algorithm_find(r->algorithm);
 }
 
-/* Add the points that 'from' finds on a shape and that lie in the request's own space. */
+/* Add the points that 'from' finds on every shape and that lie in the request's own space. */
 static int merge_seeds(struct merged *m, struct topt_planning *own,
-                       struct topt_planning *from, int nodes, int per_node,
-                       enum topt_goal goal, struct topt_error *err)
+                       struct topt_planning *from, enum topt_goal goal,
+                       struct topt_error *err)
 {
-    struct topt_grid_search s = {0}, x = {0};
-    struct topt_solutions all = {0};
-    int rc = topt_grid_open(&s, own, nodes, per_node, TOPT_GOAL_FRONTIER, err) ||
-             topt_grid_open(&x, from, nodes, per_node, goal, err) ||
-             topt_grid_solve(&x, goal, own->request->memory_limit, 0, &all, err);
-    topt_search_stats_add(&m->certificate.stats, &all.certificate.stats);
-    if (!rc && topt_grid_keep_own(&s, &all))
-        rc = merge_points(m, &all, &s.mesh, err);
-    topt_solutions_fini(&all);
-    topt_grid_close(&x);
-    topt_grid_close(&s);
+    const struct topt_request *r = own->request;
+    int nodes = 0, per_node = 0, rc = 0;
+    while (!rc && topt_request_grid(r, r->gpus, &nodes, &per_node)) {
+        struct topt_grid_search s;
+        struct topt_solutions all = {0};
+        rc = topt_grid_open(&s, own, nodes, per_node, TOPT_GOAL_FRONTIER, err) ||
+             topt_grid_solve_other(&s, from, goal, r->memory_limit, &all, err);
+        topt_search_stats_add(&m->certificate.stats, &all.certificate.stats);
+        rc = rc || merge_points(m, &all, &s.mesh, err);
+        topt_solutions_fini(&all);
+        topt_grid_close(&s);
+    }
     return rc ? -1 : 0;
 }
 
-static int merge_all_seeds(struct merged *m, struct topt_planning *own,
-                           struct topt_error *err)
+/* Begin with what a smaller space has. */
+static int merge_smaller(struct merged *m, struct topt_planning *own,
+                         struct topt_request smaller, struct topt_error *err)
 {
-    const struct topt_request *r = own->request;
-    struct topt_request smaller =
-        topt_request_canonical(r, topt_request_factors(r, TOPT_SPACE_FULL));
-    struct topt_planning canonical;
-    int nodes = 0, per_node = 0, rc = 0;
-    if (topt_planning_init(&canonical, &smaller, err))
+    struct topt_beside from;
+    if (topt_beside_init(&from, smaller, err))
         return -1;
-    while (!rc && topt_request_grid(r, r->gpus, &nodes, &per_node))
-        rc = merge_seeds(m, own, &canonical, nodes, per_node, TOPT_GOAL_FRONTIER, err) ||
-             merge_seeds(m, own, own, nodes, per_node, TOPT_GOAL_FASTEST, err);
-    topt_planning_fini(&canonical);
-    return rc ? -1 : 0;
+    int rc = merge_seeds(m, own, &from.planning, TOPT_GOAL_FRONTIER, err);
+    topt_beside_fini(&from);
+    return rc;
 }
 
 /* ---- everything that saves memory -------------------------------------------------------- */
@@ -409,36 +403,17 @@ static int merge_end(struct merged *m, struct topt_planning *asked, enum topt_go
     return rc;
 }
 
-/* The uniform space takes a hundredth of the time of others: points to begin with, all of them
- * where the search is stopped. */
-static int merge_uniform(struct merged *m, struct topt_planning *wide,
-                         struct topt_error *err)
-{
-    struct topt_request uniform =
-        topt_request_uniform_unstopped(wide->request, wide->request->factors);
-    struct topt_planning from;
-    int nodes = 0, per_node = 0, rc = 0;
-    if (topt_planning_init(&from, &uniform, err))
-        return -1;
-    while (!rc && topt_request_grid(&uniform, uniform.gpus, &nodes, &per_node))
-        rc = merge_seeds(m, wide, &from, nodes, per_node, TOPT_GOAL_FRONTIER, err);
-    topt_planning_fini(&from);
-    return rc;
-}
-
+/* The frontier of the canonical space, with the work that 'asked' has left. */
 static int merge_canonical(struct merged *m, struct topt_planning *asked,
                            const struct topt_request *r, struct topt_error *err)
 {
-    struct topt_request canonical = topt_request_canonical(r, r->factors);
-    struct topt_planning from;
-    int nodes = 0, per_node = 0, rc = 0;
-    if (topt_planning_init(&from, &canonical, err))
+    struct topt_beside from;
+    if (topt_beside_init(&from, topt_request_canonical(r, r->factors), err))
         return -1;
-    topt_planning_resume(&from, asked);
-    while (!rc && topt_request_grid(r, r->gpus, &nodes, &per_node))
-        rc = merge_shape(m, &from, nodes, per_node, err);
-    topt_planning_resume(asked, &from);
-    topt_planning_fini(&from);
+    topt_planning_resume(&from.planning, asked);
+    int rc = merge_shapes(m, &from.planning, err);
+    topt_planning_resume(asked, &from.planning);
+    topt_beside_fini(&from);
     return rc;
 }
 
@@ -449,13 +424,17 @@ static int merge_everything(struct merged *m, struct topt_planning *wide,
                             const struct topt_request *r, struct topt_error *err)
 {
     struct topt_planning asked;
+    const struct topt_request *all = wide->request;
     m->everything = 1;
     if (topt_planning_init(&asked, r, err))
         return -1;
     asked.least_is_a_point = 1;
-    int rc = merge_uniform(m, wide, err) || merge_end(m, &asked, TOPT_GOAL_LEAST, err) ||
+    /* The uniform space takes a hundredth of the time of others: points to begin with, all of them
+     * where the search is stopped. */
+    int rc = merge_smaller(m, wide, topt_request_uniform(all, all->factors), err) ||
+             merge_end(m, &asked, TOPT_GOAL_LEAST, err) ||
              merge_end(m, &asked, TOPT_GOAL_FASTEST, err) ||
-             merge_canonical(m, &asked, wide->request, err);
+             merge_canonical(m, &asked, all, err);
     topt_planning_resume(wide, &asked);
     topt_planning_fini(&asked);
     return rc ? -1 : 0;
@@ -622,23 +601,18 @@ static int some_fits(const struct merged *m, int64_t limit)
     return 0;
 }
 
-/* Every shape of the count.  Where tensor parallelism is a last resort, it is tried where nothing
- * fits without. */
-static int merge_shapes(struct merged *m, struct topt_planning *micros,
-                        struct topt_error *err)
+/* The frontier of the request's own space. */
+static int merge_asked(struct merged *m, struct topt_planning *micros,
+                       struct topt_error *err)
 {
     const struct topt_request *r = micros->request;
-    int rc = 0;
-    for (int i = 0; !rc && !some_fits(m, topt_request_limit(r)); i++) {
-        int where = topt_request_tensor_at(r, i), nodes = 0, per_node = 0;
-        if (where < 0)
-            break;
-        micros->tensor = (enum topt_tensor_where)where;
-        while (!rc && topt_request_grid(r, r->gpus, &nodes, &per_node))
-            rc = merge_shape(m, micros, nodes, per_node, err);
-    }
+    int factors = topt_request_factors(r, TOPT_SPACE_FULL), rc = 0, i = 0;
+    while (!rc && !some_fits(m, topt_request_limit(r)) &&
+           topt_planning_resort(micros, &i))
+        rc = merge_shapes(m, micros, err);
     if (!rc && asks_seeds(r, m))
-        rc = merge_all_seeds(m, micros, err);
+        rc = merge_smaller(m, micros, topt_request_canonical(r, factors), err) ||
+             merge_seeds(m, micros, micros, TOPT_GOAL_FASTEST, err);
     return rc;
 }
 
@@ -661,7 +635,7 @@ int topt_plan_frontier(const struct topt_request *r, json_t **ret, struct topt_e
     if (topt_planning_init(&micros, &own, err))
         return -1;
     int rc = asks_everything(r) ? merge_everything(&m, &micros, r, err)
-                                : merge_shapes(&m, &micros, err);
+                                : merge_asked(&m, &micros, err);
     rc = rc || put_frontier(&micros, &m, ret, err);
     merged_fini(&m);
     topt_planning_fini(&micros);

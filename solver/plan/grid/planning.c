@@ -178,3 +178,23 @@ void topt_planning_resume(struct topt_planning *m, const struct topt_planning *f
     m->work = from->work;
     memcpy(m->too_large, from->too_large, sizeof m->too_large);
 }
+
+int topt_planning_resort(struct topt_planning *m, int *stage)
+{
+    int where = topt_request_tensor_at(m->request, (*stage)++);
+    if (where >= 0)
+        m->tensor = (enum topt_tensor_where)where;
+    return where >= 0;
+}
+
+int topt_beside_init(struct topt_beside *b, struct topt_request request,
+                     struct topt_error *err)
+{
+    b->request = request;
+    return topt_planning_init(&b->planning, &b->request, err);
+}
+
+void topt_beside_fini(struct topt_beside *b)
+{
+    topt_planning_fini(&b->planning);
+}

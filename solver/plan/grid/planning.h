@@ -69,4 +69,21 @@ int topt_planning_gave_up(const struct topt_planning *m, const struct topt_error
 /* Go on where another left off, and back. */
 void topt_planning_resume(struct topt_planning *m, const struct topt_planning *from);
 
+/* Where tensor parallelism may lie at the attempt '*stage' (0, 1...), which then is the next one:
+ * a last resort, such as tensor parallelism over nodes, is tried where nothing fits without.
+ * 0 past the last. */
+int topt_planning_resort(struct topt_planning *m, int *stage);
+
+/* Another question about the same model, such as that of a smaller space, planned beside this one.
+ * Its planning points into it: it stays where it is. */
+struct topt_beside {
+    struct topt_request request;
+    struct topt_planning planning;
+};
+
+int topt_beside_init(struct topt_beside *b, struct topt_request request,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+
+void topt_beside_fini(struct topt_beside *b);
+
 #endif

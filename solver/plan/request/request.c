@@ -133,13 +133,6 @@ struct topt_request topt_request_uniform(const struct topt_request *r, int facto
     uniform.space = TOPT_SPACE_UNIFORM;
     uniform.blocks = TOPT_BLOCKS_ALIKE;
     uniform.factors = factors;
-    return uniform;
-}
-
-struct topt_request topt_request_uniform_unstopped(const struct topt_request *r,
-                                                   int factors)
-{
-    struct topt_request uniform = topt_request_uniform(r, factors);
     uniform.stop = NULL;
     uniform.max_work = 0;
     return uniform;

@@ -41,12 +41,9 @@ int topt_request_factors(const struct topt_request *r, enum topt_space space);
  * otherwise. */
 int topt_request_widest(const struct topt_request *r, enum topt_space space);
 
-/* A request as of the uniform space, where blocks choose alike, with these factors. */
+/* A request as of the uniform space, where blocks choose alike, with these factors.  It takes
+ * milliseconds a number of GPUs, so that neither a stop nor a limit of work ends it. */
 struct topt_request topt_request_uniform(const struct topt_request *r, int factors);
-/* The same, which takes milliseconds a number of GPUs, so that neither a stop nor a limit of work
- * ends it. */
-struct topt_request topt_request_uniform_unstopped(const struct topt_request *r,
-                                                   int factors);
 
 /* The request in the canonical space, where blocks choose as in the request. */
 struct topt_request topt_request_canonical(const struct topt_request *r, int factors);
