@@ -11,7 +11,7 @@
 #include "free.h"
 #include "grid.h"
 #include "grid_data.h"
-#include "grid_solve.h"
+#include "ask.h"
 #include "planning.h"
 #include "request.h"
 #include "topt_export.h"

@@ -9,7 +9,7 @@
 #include "caps.h"
 #include "grid.h"
 #include "grid_data.h"
-#include "grid_solve.h"
+#include "ask.h"
 #include "planning.h"
 #include "topt_export.h"
 #include "topt_plan.h"

@@ -7,7 +7,7 @@
 #include "free.h"
 #include "grid.h"
 #include "grid_data.h"
-#include "grid_solve.h"
+#include "ask.h"
 #include "planning.h"
 #include "space.h"
 #include "topt_plan.h"

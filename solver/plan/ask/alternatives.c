@@ -1,27 +1,63 @@
 /* alternatives.c - one answer beside others: the fewest GPUs, the knee, the fastest.
  *
- * The fastest is the smallest count than which none that was tried is faster; efficiency.h defines
+ * The fastest is the smallest count than which none that was tried is faster; ask.h defines
  * the knee and efficiency.  "min_efficiency" of each is the roundest one that would choose it. */
-#include "alternatives.h"
-#include "efficiency.h"
-#include "gpu_count.h"
+#include "ask.h"
 #include "planning.h"
 #include "request.h"
-#include "tradeoff.h"
 #include "topt_question.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+static const double KNEE_SHARE = 0.5;
+
 static double number(const json_t *o, const char *key)
 {
     return json_number_value(json_object_get(o, key));
 }
 
+/* 0 where nothing fits. */
 static double speed(const json_t *point)
 {
-    return 1 / number(point, "time_ns");
+    double ns = number(point, "time_ns");
+    return ns > 0 ? 1 / ns : 0;
+}
+
+static double best_speed_a_gpu(const json_t *points)
+{
+    double best = 0;
+    size_t i;
+    json_t *p;
+    json_array_foreach(points, i, p)
+    {
+        double own = speed(p) / number(p, "gpus");
+        best = own > best ? own : best;
+    }
+    return best;
+}
+
+int topt_rate_points(json_t *points)
+{
+    double best = best_speed_a_gpu(points);
+    const json_t *k = NULL;
+    int knee = -1;
+    size_t i;
+    json_t *p;
+    json_array_foreach(points, i, p)
+    {
+        if (speed(p) <= 0)
+            continue;
+        double more = number(p, "gpus") - number(k, "gpus");
+        json_object_set_new(p, "efficiency",
+                            json_real(speed(p) / number(p, "gpus") / best));
+        if (!k || speed(p) - speed(k) >= KNEE_SHARE * best * more) {
+            knee = (int)i;
+            k = p;
+        }
+    }
+    return knee;
 }
 
 static size_t fastest_of(const json_t *points)

@@ -1,12 +1,10 @@
 /* answer.c - one answer written down: the best plan checked, with why it is the one, or
  * why there is none. */
-#include "answer.h"
+#include "ask.h"
 #include "algorithm.h"
 #include "plan_check.h"
-#include "gpu_count.h"
 #include "document.h"
 #include "grid.h"
-#include "grid_data.h"
 #include "planning.h"
 #include "free.h"
 #include "request.h"

@@ -8,17 +8,16 @@
  * What a part of the space has, the whole has: where operators of ours were decided by
  * heuristic, ours is the best of what any row found there. */
 #include "algorithm.h"
-#include "answer.h"
+#include "ask.h"
 #include "free.h"
 #include "compare_words.h"
 #include "plan_check.h"
-#include "gpu_count.h"
 #include "document.h"
 #include "grid.h"
-#include "grid_data.h"
 #include "planning.h"
 #include "request.h"
 #include "strategy_words.h"
+#include "topt_clock.h"
 #include "topt_json.h"
 #include "topt_minmax.h"
 #include "topt_plan.h"
@@ -28,7 +27,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static const char OURS[] = "ft";
 
@@ -62,13 +60,6 @@ static void entry_fini(struct entry *e)
     free(e->chosen.why);
 }
 
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* Our search may take half of the counted work, each other system a sixteenth. */
 static void take_share(struct entry *e)
 {
@@ -87,7 +78,7 @@ static int solve(struct entry *e, int64_t begin, struct topt_error *err)
     if (topt_count_solve(&e->micros, r->gpus, topt_request_limit(r), TOPT_GOAL_FASTEST,
                          &e->best, err))
         return -1;
-    e->search_ns = now_ns() - begin;
+    e->search_ns = topt_clock_ns() - begin;
     if (topt_planning_over(&e->micros) || *e->micros.too_large ||
         (e->again && !e->best.found))
         return 0;
@@ -104,7 +95,7 @@ static int ask(struct entry *e, const struct topt_request *r,
     e->own = *r;
     e->own.algorithm = algorithm ? algorithm->name : NULL;
     take_share(e);
-    return solve(e, now_ns(), err);
+    return solve(e, topt_clock_ns(), err);
 }
 
 /* It has no plan where what it chose is none of our space. */
@@ -125,7 +116,7 @@ static int solve_shares(struct entry *e, int64_t begin, struct topt_error *err)
     if (topt_planning_init(&e->micros, r, err) ||
         topt_count_solve(&e->micros, r->gpus, 0, TOPT_GOAL_FASTEST, &e->best, err))
         return -1;
-    e->search_ns = now_ns() - begin;
+    e->search_ns = topt_clock_ns() - begin;
     e->by_groups = e->best.found;
     return 0;
 }
@@ -135,7 +126,7 @@ static int solve_shares(struct entry *e, int64_t begin, struct topt_error *err)
 static int ask_choices(struct entry *e, const struct topt_request *r,
                        const struct topt_system *system, struct topt_error *err)
 {
-    int64_t begin = now_ns();
+    int64_t begin = topt_clock_ns();
     struct topt_error refused = {0};
     e->system = system;
     e->algorithm = topt_algorithm_find("right-end");
@@ -401,13 +392,14 @@ static int put_systems(const struct topt_request *r,
 {
     for (int i = 0; systems && systems[i]; i++) {
         const struct topt_system *s = systems[i];
-        int64_t begin = now_ns();
+        int64_t begin = topt_clock_ns();
         json_t *answer = NULL;
         if (!s->answer)
             continue;
         if (s->answer(r, topt_request_limit(r), &answer, err))
             return -1;
-        json_t *row = head_json(s->name, s->searches, s->leaves_out, now_ns() - begin);
+        json_t *row =
+            head_json(s->name, s->searches, s->leaves_out, topt_clock_ns() - begin);
         if (answer)
             json_object_update(row, answer);
         if (row && !json_object_get(row, "feasible"))

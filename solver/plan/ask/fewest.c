@@ -5,16 +5,11 @@
  * count takes milliseconds, all others are tried too, so that the user sees beside the
  * fewest the knee and the fastest, and can ask for an efficiency instead
  * (alternatives.c). */
-#include "fewest.h"
+#include "ask.h"
 #include "algorithm.h"
-#include "alternatives.h"
-#include "answer.h"
-#include "gpu_count.h"
-#include "grid_data.h"
 #include "memo.h"
 #include "planning.h"
 #include "request.h"
-#include "tradeoff.h"
 #include "topt_choices.h"
 #include "topt_framework.h"
 #include "topt_question.h"

@@ -1,11 +1,9 @@
 /* gpu_count.c - a number of devices: every nodes x devices-per-node shape that the hardware
  * allows, and the best plan over all of them. */
-#include "gpu_count.h"
+#include "ask.h"
 #include "algorithm.h"
 #include "free.h"
 #include "grid.h"
-#include "grid_data.h"
-#include "grid_solve.h"
 #include "planning.h"
 #include "request.h"
 #include "topt_choices.h"

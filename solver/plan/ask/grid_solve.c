@@ -4,11 +4,10 @@
  * strategy of it needs, before operators are priced; by the sums of what is least for
  * each choice, before anything is searched; by the best found so far, within the
  * search. */
-#include "grid_solve.h"
+#include "ask.h"
 #include "algorithm.h"
 #include "free.h"
 #include "grid.h"
-#include "grid_data.h"
 #include "memo.h"
 #include "planning.h"
 #include "request.h"

@@ -1,12 +1,8 @@
 /* plan.c - requests for one plan answered, by mode: counts of devices tried, the best
  * plan written down (answer.c), and what the question was. */
-#include "answer.h"
-#include "gpu_count.h"
-#include "fewest.h"
-#include "grid_data.h"
+#include "ask.h"
 #include "planning.h"
 #include "request.h"
-#include "tradeoff.h"
 #include "topt_choices.h"
 #include "topt_framework.h"
 #include "topt_plan.h"

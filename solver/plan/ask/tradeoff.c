@@ -1,16 +1,11 @@
 /* tradeoff.c - whole trade-offs: the best time for each number of devices, and every
  * point of memory against time for one number. */
-#include "tradeoff.h"
+#include "ask.h"
 #include "algorithm.h"
-#include "answer.h"
 #include "plan_check.h"
 #include "free.h"
-#include "efficiency.h"
-#include "gpu_count.h"
 #include "document.h"
 #include "grid.h"
-#include "grid_data.h"
-#include "grid_solve.h"
 #include "memo.h"
 #include "planning.h"
 #include "request.h"

@@ -1,7 +1,7 @@
 /* explain_around.c - why not fewer GPUs, and what more would buy: the neighbouring counts
  * asked what the plan was asked. */
 #include "explain_parts.h"
-#include "gpu_count.h"
+#include "ask.h"
 #include "planning.h"
 #include "request.h"
 #include "topt_choices.h"
