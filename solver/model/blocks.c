@@ -193,6 +193,20 @@ static void take(struct finder *f, const struct run *r)
     b->of[b->nkinds++] = (struct topt_block_kind){r->first, r->length, r->count};
 }
 
+/* May blocks of 'p' operators cover more of [lo, hi) than 'best'?  Wherever a run of so many begins,
+ * it has the middle in it, and from its third block on each operator matches the one before. */
+static int may_cover(const struct finder *f, int lo, int hi, int p,
+                     const struct run *best)
+{
+    int most = covered(best);
+    if ((hi - lo) / p * p <= most)
+        return 0;
+    for (int i = hi - most + p; i < lo + most - p; i++)
+        if (!matches(f, i, p))
+            return 0;
+    return 1;
+}
+
 /* Operators [lo, hi), of which none is in a block yet.  Recursion is as deep as there
  * are kinds side by side. */
 static void search(struct finder *f, const int *last, int lo, int hi)
@@ -200,7 +214,8 @@ static void search(struct finder *f, const int *last, int lo, int hi)
     struct run best = {0};
     for (int p = 1; p <= MAX_PERIOD && 2 * p <= hi - lo && f->left > 0; p++) {
         f->left -= hi - lo;
-        try_period(f, last, lo, hi, p, &best);
+        if (may_cover(f, lo, hi, p, &best))
+            try_period(f, last, lo, hi, p, &best);
     }
     if (best.count < 2)
         return;

@@ -41,16 +41,19 @@ static int same_list(const struct family *a, const struct family *b)
     return 1;
 }
 
-/* The variable of a node that stands at 'at'.  'first': a node of each variable. */
-static int variable_of(const struct topt_problem *p, const int *first, int at,
+/* The first node of a variable, and where it stands. */
+struct first {
+    int node, at;
+};
+
+/* The variable of a node that stands at 'at'. */
+static int variable_of(const struct topt_problem *p, const struct first *first, int at,
                        const struct node *n)
 {
-    for (int i = 0; at >= 0 && i < p->nvariables; i++) {
-        const struct node *other = &p->node[first[i]];
-        if (position_of(p, other) == at &&
-            same_list(&p->family[other->family], &p->family[n->family]))
+    for (int i = 0; at >= 0 && i < p->nvariables; i++)
+        if (first[i].at == at &&
+            same_list(&p->family[p->node[first[i].node].family], &p->family[n->family]))
             return i;
-    }
     return p->nvariables;
 }
 
@@ -79,17 +82,18 @@ static void copy_variables(struct topt_problem *p)
 
 static int make_variables(struct topt_problem *p, struct topt_error *err)
 {
-    int *first = malloc(((size_t)p->nnodes + 1) * sizeof *first);
+    struct first *first = malloc(((size_t)p->nnodes + 1) * sizeof *first);
     int rc = first ? 0 : topt_nomem(err, "the problem");
     for (int i = 0; i < p->nnodes && !rc; i++) {
         struct node *n = &p->node[i];
-        n->variable = variable_of(p, first, position_of(p, n), n);
+        int at = position_of(p, n);
+        n->variable = variable_of(p, first, at, n);
         if (n->variable < p->nvariables)
             continue;
         const char *name = name_node(p, n, n->op >= 0 ? "" : "hub:");
         if (!name)
             rc = topt_nomem(err, "the problem");
-        first[p->nvariables] = i;
+        first[p->nvariables] = (struct first){i, at};
         p->variable[p->nvariables++] = (struct variable){.name = name};
     }
     free(first);
@@ -238,15 +242,15 @@ static int domain_of(struct topt_problem *p, const struct domain_part *part, int
     return add_up(p, c, err) || drop_dominated(p, c, err) ? -1 : p->ndomains - 1;
 }
 
-/* Families of a variable's nodes, in the order of the nodes. */
-static int parts_of(const struct topt_problem *p, int variable, struct domain_part *ret)
+/* Families of a variable's nodes, in the order of the nodes: from 'i' on, to the node that 'next'
+ * has for each, -1 at the end. */
+static int parts_of(const struct topt_problem *p, const int *next, int i,
+                    struct domain_part *ret)
 {
     int nparts = 0;
-    for (int i = 0; i < p->nnodes; i++) {
+    for (; i >= 0; i = next[i]) {
         const struct node *n = &p->node[i];
         int k = 0;
-        if (n->variable != variable)
-            continue;
         while (k < nparts && ret[k].family != n->family)
             k++;
         if (k == nparts)
@@ -259,13 +263,23 @@ static int parts_of(const struct topt_problem *p, int variable, struct domain_pa
 
 static int make_choices(struct topt_problem *p, struct topt_error *err)
 {
-    struct domain_part *part = malloc(((size_t)p->nnodes + 1) * sizeof *part);
-    int rc = part ? 0 : topt_nomem(err, "the problem");
+    size_t n = (size_t)p->nnodes + 1;
+    struct domain_part *part = malloc(n * sizeof *part);
+    int *next = malloc(n * sizeof *next), *head = malloc(n * sizeof *head);
+    int rc = part && next && head ? 0 : topt_nomem(err, "the problem");
+    for (int i = 0; i < p->nvariables && !rc; i++)
+        head[i] = -1;
+    for (int i = p->nnodes - 1; i >= 0 && !rc; i--) {
+        next[i] = head[p->node[i].variable];
+        head[p->node[i].variable] = i;
+    }
     for (int i = 0; i < p->nvariables && !rc; i++) {
-        p->variable[i].domain = domain_of(p, part, parts_of(p, i, part), err);
+        p->variable[i].domain = domain_of(p, part, parts_of(p, next, head[i], part), err);
         rc = p->variable[i].domain < 0 ? -1 : 0;
     }
     free(part);
+    free(next);
+    free(head);
     return rc;
 }
 

@@ -8,6 +8,7 @@
 #include "topt_minmax.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Bytes in flight that are charged to a configuration: its own, or of several variables each
  * its part. */
@@ -255,9 +256,14 @@ static struct taken_edge taken(const struct topt_problem *p, int l,
 struct topt_strategy *topt_capped_strategy(const struct topt_problem *p,
                                            const struct topt_search_point *point)
 {
+    enum { OPEN = 255 }; /* what no edge of a term has asked for yet */
     struct topt_strategy *s = topt_strategy_create(p->k.model);
-    if (!s)
+    uint8_t *keep = s ? malloc((size_t)p->nterms + 1) : NULL;
+    if (!keep) {
+        topt_strategy_destroy(s);
         return NULL;
+    }
+    memset(keep, OPEN, (size_t)p->nterms);
     for (int i = 0; i < p->nnodes; i++) {
         const struct node *n = &p->node[i];
         const struct family *f = &p->family[n->family];
@@ -270,10 +276,12 @@ struct topt_strategy *topt_capped_strategy(const struct topt_problem *p,
     }
     for (int i = 0; i < p->nedges; i++) {
         const struct edge *e = &p->edge[i];
+        if (e->op >= 0 && keep[e->term] == OPEN)
+            keep[e->term] = topt_taken_fact(p, taken(p, e->term, point)).keep;
         if (e->op >= 0)
-            s->keep[e->op * TOPT_MAX_INPUTS + e->input] =
-                topt_taken_fact(p, taken(p, e->term, point)).keep;
+            s->keep[e->op * TOPT_MAX_INPUTS + e->input] = keep[e->term];
     }
+    free(keep);
     return s;
 }
 
