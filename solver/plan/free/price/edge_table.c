@@ -236,12 +236,15 @@ int topt_table_ask_exact(struct topt_problem *p, const struct edge_table *e,
 
 int topt_edge_table_of(struct topt_problem *p, int from, int to, int input)
 {
-    for (int i = 0; i < p->ntables; i++)
+    int n = p->ntables;
+    for (int k = 1; k <= n; k++) { /* mostly the one after the last that was asked for */
+        int i = p->last_table + k < n ? p->last_table + k : p->last_table + k - n;
         if (p->table[i].from == from && p->table[i].to == to &&
             p->table[i].input == input)
-            return i;
-    p->table[p->ntables] = (struct edge_table){.from = from, .to = to, .input = input};
-    return p->ntables++;
+            return p->last_table = i;
+    }
+    p->table[n] = (struct edge_table){.from = from, .to = to, .input = input};
+    return p->last_table = p->ntables++;
 }
 
 /* ---- will all tables have room? ---------------------------------------------------- */

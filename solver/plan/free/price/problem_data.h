@@ -178,7 +178,7 @@ struct topt_problem {
     uint8_t *reread;        /* by tensor: backward may read it */
     int paying;             /* the unit that pays for what is recomputed; -1: blocks do */
     int swapped;            /* memory is time and time is memory */
-    int nnodes, nedges, nfamilies, ntables;
+    int nnodes, nedges, nfamilies, ntables, last_table;
     int nchoices; /* of all families */
     struct node *node;
     struct edge *edge;
