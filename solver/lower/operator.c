@@ -14,7 +14,6 @@
 #include "param.h"
 #include "recompute.h"
 #include "rows.h"
-#include "tally.h"
 
 static int alloc_value(const struct topt_op_writer *w, int x, enum topt_class cls)
 {
@@ -112,25 +111,6 @@ static int load_parts(const struct topt_op_writer *w, const struct topt_instr *l
         if (load->value[x] >= 0 && load_part(w, x, load->value[x]))
             return -1;
     return 0;
-}
-
-/* Between a LOAD and the next kernel of its operator there are the moves of what it loaded. */
-int64_t topt_fed_ns(const struct topt_program *p, struct topt_router *router)
-{
-    struct topt_costing k = {p->model, NULL, &p->mesh, &p->settings, router, NULL};
-    struct topt_tally t; /* it prices alone */
-    int64_t ns = 0;
-    int loads = -1, network;
-    topt_tally_init(&t, &k);
-    t.named = p->buffer;
-    for (int n = p->micro_begin; n < p->micro_end; n++) {
-        const struct topt_instr *i = &p->instr[n];
-        if (i->kind == TOPT_I_KERNEL)
-            loads = i->kernel == TOPT_K_LOAD ? i->op : -1;
-        else if (i->kind == TOPT_I_MOVE && i->op == loads)
-            ns += topt_tally_price(&t, i, &network).ns;
-    }
-    return ns * p->settings.micro_batches;
 }
 
 /* ---- steps ------------------------------------------------------------------------- */

@@ -426,8 +426,6 @@ int topt_lower_fed(const struct topt_model *m, const struct topt_mesh *mesh,
                    const struct topt_settings *settings, const struct topt_strategy *s,
                    struct topt_router *router, struct topt_program **ret,
                    struct topt_error *err) TOPT_MUST_CHECK;
-/* The time of these moves in a step. */
-int64_t topt_fed_ns(const struct topt_program *p, struct topt_router *router);
 void topt_program_destroy(struct topt_program *p);
 /* The instruction of a micro-batch that is the first kernel of the loss, whose inputs are the
  * model's outputs; -1: there is none. */

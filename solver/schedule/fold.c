@@ -130,9 +130,3 @@ int topt_schedule_fold(struct topt_schedule *s, const struct topt_periodic *p,
     free(f.from);
     return rc;
 }
-
-int64_t topt_folded_times(const struct topt_folded *f, const struct topt_periodic *p,
-                          int task)
-{
-    return task >= f->from && task < f->to ? 1 + p->periods - f->laid_out : 1;
-}

@@ -120,8 +120,5 @@ struct topt_folded {
 int topt_schedule_fold(struct topt_schedule *s, const struct topt_periodic *p,
                        int max_tasks, struct topt_folded *ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
-/* How often a task of a folded schedule happens. */
-int64_t topt_folded_times(const struct topt_folded *f, const struct topt_periodic *p,
-                          int task);
 
 #endif

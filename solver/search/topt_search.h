@@ -169,13 +169,10 @@ size_t topt_reduce(struct topt_cost *point, size_t n);
 /* NULL-ended names of the algorithms, for messages. */
 const char *const *topt_search_algorithms(void);
 
-/* "topt-costs/1" (docs/FORMATS.md), from memory or as a stream of which only the problem
- * is kept.  Operators and edges come in an order of their own, whatever the file's. The
+/* "topt-costs/1" (docs/FORMATS.md), of which only the problem is kept.  Operators and edges come in an order of their own, whatever the file's. The
  * returned file owns everything and is destroyed by the caller. */
 struct topt_costs_file;
 int topt_costs_load(FILE *from, struct topt_costs_file **ret,
-                    struct topt_error *err) TOPT_MUST_CHECK;
-int topt_costs_read(const char *text, size_t len, struct topt_costs_file **ret,
                     struct topt_error *err) TOPT_MUST_CHECK;
 const struct topt_search_problem *topt_costs_problem(const struct topt_costs_file *f);
 /* By edge of the problem, its place in the file; borrowed from the file. */

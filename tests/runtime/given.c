@@ -3,6 +3,7 @@
  * usage: given PLAN STEPS [LAST]   of which LAST have samples; prints "loss X" on rank 0 and "asked NAME N" on every rank */
 #include "feed_model.h"
 #include "random.h"
+#include "tally.h"
 #include "topt_train.h"
 
 #include <stdio.h>
@@ -63,6 +64,25 @@ static int fill(void *ctx, const char *name, int64_t step, int64_t first, int64_
     return 0;
 }
 
+/* Between a LOAD and the next kernel of its operator there are the moves of what it loaded. */
+static int64_t fed_ns(const struct topt_program *p, struct topt_router *router)
+{
+    struct topt_costing k = {p->model, NULL, &p->mesh, &p->settings, router, NULL};
+    struct topt_tally t; /* it prices alone */
+    int64_t ns = 0;
+    int loads = -1, network;
+    topt_tally_init(&t, &k);
+    t.named = p->buffer;
+    for (int n = p->micro_begin; n < p->micro_end; n++) {
+        const struct topt_instr *i = &p->instr[n];
+        if (i->kind == TOPT_I_KERNEL)
+            loads = i->kernel == TOPT_K_LOAD ? i->op : -1;
+        else if (i->kind == TOPT_I_MOVE && i->op == loads)
+            ns += topt_tally_price(&t, i, &network).ns;
+    }
+    return ns * p->settings.micro_batches;
+}
+
 /* What the plan makes of samples that come as data parallel, by the prices of its profile. */
 static int64_t moves_ns(const struct topt_train *t)
 {
@@ -72,7 +92,7 @@ static int64_t moves_ns(const struct topt_train *t)
     if (topt_lower_fed(d->micro, &d->mesh, &d->settings, d->strategy, d->router, &p,
                        &err))
         return -1;
-    int64_t ns = topt_fed_ns(p, d->router);
+    int64_t ns = fed_ns(p, d->router);
     topt_program_destroy(p);
     return ns;
 }

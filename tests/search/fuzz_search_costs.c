@@ -3,6 +3,7 @@
  * Deterministic; meant for sanitized builds too.  With an argument: for so many seconds of
  * the processor; with a second, from that seed on, so that several may run side by side. */
 #include "random_problem.h"
+#include "costs_text.h"
 #include "tap.h"
 
 #include <ctype.h>
@@ -118,7 +119,7 @@ static int try(const char *text, size_t len, uint64_t seed)
 {
     struct topt_costs_file *f;
     struct topt_error err = {0};
-    int refused = topt_costs_read(text, len, &f, &err) != 0;
+    int refused = read_costs(text, len, &f, &err) != 0;
     if (!streams_alike(text, len, refused, err.text))
         return -1;
     if (refused)

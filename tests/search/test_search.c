@@ -1,6 +1,7 @@
 /* The algebra, the worked example by every search, growth of counted work, sharing,
  * and the corners of the interface. */
 #include "random_problem.h"
+#include "costs_text.h"
 #include "tap.h"
 #include "topt_text.h"
 
@@ -88,7 +89,7 @@ static struct topt_costs_file *load(const char *path)
     struct topt_error err;
     size_t len;
     char *text = topt_read_file(path, 1 << 20, &len, &err);
-    if (!text || topt_costs_read(text, len, &f, &err))
+    if (!text || read_costs(text, len, &f, &err))
         printf("# %s\n", err.text);
     free(text);
     return f;

@@ -1,6 +1,7 @@
 /* Cost files: written and read again they are the same problem; malformed ones are refused
  * with one line that names the place. */
 #include "random_problem.h"
+#include "costs_text.h"
 #include "tap.h"
 #include "topt_text.h"
 
@@ -75,7 +76,7 @@ static void test_malformed(void)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct topt_costs_file *f;
         struct topt_error err = {0};
-        int rc = topt_costs_read(bad[i].text, strlen(bad[i].text), &f, &err);
+        int rc = read_costs(bad[i].text, strlen(bad[i].text), &f, &err);
         if (!ok(rc && strstr(err.text, bad[i].says) && !strchr(err.text, '\n'),
                 "refused: %s", err.text))
             printf("#   '%s' should say '%s'\n", bad[i].text, bad[i].says);
@@ -136,7 +137,7 @@ static struct topt_costs_file *reread(const struct topt_search_problem *p,
     struct topt_costs_file *f = NULL;
     struct topt_error err = {0};
     if (topt_costs_write(p, ret_text, &err) ||
-        topt_costs_read(*ret_text, strlen(*ret_text), &f, &err))
+        read_costs(*ret_text, strlen(*ret_text), &f, &err))
         printf("# %s\n", err.text);
     return f;
 }
@@ -294,7 +295,7 @@ static void test_long_names(void)
         for (int n = 0; n < 4096; n += bytes[i / 2])
             topt_text_add(&t, "%s", character[i / 2]);
         topt_text_add(&t, "\"}]}");
-        int rc = topt_costs_read(t.s, t.len, &f, &err);
+        int rc = read_costs(t.s, t.len, &f, &err);
         if (i & 1)
             ok(rc && strstr(err.text, "more than 4096 bytes"), "4,097 bytes: %s",
                err.text);

@@ -16,6 +16,7 @@
 #include "topt_choices.h"
 #include "random_model.h"
 #include "sizes.h"
+#include "costs_text.h"
 #include "tap.h"
 
 static struct topt_hw *hw;
@@ -463,7 +464,7 @@ static int graph_is_frontier(const struct topt_request *r)
     struct topt_search_options o = {.threads = 1};
     int same = 0;
     if (topt_plan_costgraph(r, &text, &err) || topt_plan_frontier(r, &doc, &err) ||
-        topt_costs_read(text, strlen(text), &file, &err) ||
+        read_costs(text, strlen(text), &file, &err) ||
         topt_search(topt_costs_problem(file), &o, &f, &err))
         printf("# %s\n", err.text);
     else

@@ -478,18 +478,6 @@ int topt_costs_load(FILE *from, struct topt_costs_file **ret, struct topt_error 
     return rc;
 }
 
-int topt_costs_read(const char *text, size_t len, struct topt_costs_file **ret,
-                    struct topt_error *err)
-{
-    FILE *from = fmemopen((void *)text, len, "r");
-    *ret = NULL;
-    if (!from)
-        return topt_costs_nomem(err);
-    int rc = topt_costs_load(from, ret, err);
-    fclose(from);
-    return rc;
-}
-
 const struct topt_search_problem *topt_costs_problem(const struct topt_costs_file *f)
 {
     return &f->problem;
