@@ -18,7 +18,6 @@
 #include <string.h>
 
 #include "grid.h"
-#include "grid_data.h"
 #include "planning.h"
 #include "space.h"
 #include "topt_plan.h"

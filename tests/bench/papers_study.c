@@ -2,7 +2,6 @@
 #include "algorithm.h"
 #include "free.h"
 #include "grid.h"
-#include "grid_data.h"
 #include "planning.h"
 #include "space.h"
 #include "topt_choices.h"

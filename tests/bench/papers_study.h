@@ -4,7 +4,7 @@
 
 #include "free.h"
 #include "algorithm.h"
-#include "grid_data.h"
+#include "grid.h"
 #include "planning.h"
 #include "restrict.h"
 #include "topt_plan.h"

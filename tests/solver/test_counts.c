@@ -10,7 +10,6 @@
 
 #include "free.h"
 #include "grid.h"
-#include "grid_data.h"
 #include "grid_solve.h"
 #include "planning.h"
 #include "request.h"

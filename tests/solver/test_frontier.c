@@ -8,7 +8,6 @@
 #include "free.h"
 #include "caps.h"
 #include "grid.h"
-#include "grid_data.h"
 #include "grid_solve.h"
 #include "planning.h"
 #include "topt_export.h"

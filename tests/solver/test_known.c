@@ -6,7 +6,6 @@
 
 #include "free.h"
 #include "grid.h"
-#include "grid_data.h"
 #include "grid_solve.h"
 #include "planning.h"
 #include "space.h"

@@ -8,7 +8,6 @@
 #include "free.h"
 #include "caps.h"
 #include "grid.h"
-#include "grid_data.h"
 #include "planning.h"
 #include "space.h"
 #include "topt_plan.h"

@@ -6,7 +6,6 @@
 #include "gpu_count.h"
 #include "document.h"
 #include "grid.h"
-#include "grid_data.h"
 #include "planning.h"
 #include "free.h"
 #include "request.h"

@@ -15,7 +15,6 @@
 #include "gpu_count.h"
 #include "document.h"
 #include "grid.h"
-#include "grid_data.h"
 #include "planning.h"
 #include "request.h"
 #include "strategy_words.h"

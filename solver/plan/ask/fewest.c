@@ -10,7 +10,7 @@
 #include "alternatives.h"
 #include "answer.h"
 #include "gpu_count.h"
-#include "grid_data.h"
+#include "grid.h"
 #include "memo.h"
 #include "planning.h"
 #include "request.h"

@@ -4,7 +4,6 @@
 #include "algorithm.h"
 #include "free.h"
 #include "grid.h"
-#include "grid_data.h"
 #include "grid_solve.h"
 #include "planning.h"
 #include "request.h"

@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "grid_data.h"
+#include "grid.h"
 
 /* Can so many devices take equal shares of the batch, where the framework wants that?  If
  * not, the batches nearest to it that they can share are in 'ret_nearest' (the smaller

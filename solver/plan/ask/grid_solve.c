@@ -8,7 +8,6 @@
 #include "algorithm.h"
 #include "free.h"
 #include "grid.h"
-#include "grid_data.h"
 #include "memo.h"
 #include "planning.h"
 #include "request.h"

@@ -3,7 +3,7 @@
 #ifndef TOPT_GRID_SOLVE_H
 #define TOPT_GRID_SOLVE_H
 
-#include "grid_data.h"
+#include "grid.h"
 
 /* Points of all variants within 'limit' (0: none) and no slower than 'time_limit' (0:
  * none). */

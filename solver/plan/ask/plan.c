@@ -3,7 +3,7 @@
 #include "answer.h"
 #include "gpu_count.h"
 #include "fewest.h"
-#include "grid_data.h"
+#include "grid.h"
 #include "planning.h"
 #include "request.h"
 #include "tradeoff.h"

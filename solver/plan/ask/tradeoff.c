@@ -9,7 +9,6 @@
 #include "gpu_count.h"
 #include "document.h"
 #include "grid.h"
-#include "grid_data.h"
 #include "grid_solve.h"
 #include "memo.h"
 #include "planning.h"

@@ -20,7 +20,6 @@
  * circle. */
 #include "free.h"
 #include "grid.h"
-#include "grid_data.h"
 #include "planning.h"
 #include "request.h"
 #include "topt_array.h"

@@ -6,7 +6,6 @@
 #include "topt_framework.h"
 #include "topt_question.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,30 +77,20 @@ int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
         return topt_fail(err, TOPT_ERR_USAGE,
                          "%lld micro-batches do not divide the batch of %lld",
                          (long long)given, (long long)batch);
-    if (topt_tensor_map_init(&m->split, r->model, topt_request_tensor_rules(r),
-                             topt_request_positions(r), err))
-        return -1;
-    if (topt_model_blocks(r->model, &m->blocks, err)) {
-        topt_tensor_map_fini(&m->split);
-        return -1;
-    }
-    if (find_recomputable(m, err) ||
-        topt_pins_init(&m->pins, r->pin, r->model, &m->blocks, err)) {
-        topt_tensor_map_fini(&m->split);
-        topt_blocks_fini(&m->blocks);
-        return -1;
-    }
+    pthread_mutex_init(&m->lock, NULL);
     m->at = calloc((size_t)n, sizeof *m->at);
-    if (!m->at) {
-        topt_tensor_map_fini(&m->split);
-        topt_pins_fini(&m->pins);
-        topt_blocks_fini(&m->blocks);
-        return topt_nomem(err, "micro-batches");
+    int rc = m->at ? 0 : topt_nomem(err, "micro-batches");
+    if (rc ||
+        topt_tensor_map_init(&m->split, r->model, topt_request_tensor_rules(r),
+                             topt_request_positions(r), err) ||
+        topt_model_blocks(r->model, &m->blocks, err) || find_recomputable(m, err) ||
+        topt_pins_init(&m->pins, r->pin, r->model, &m->blocks, err)) {
+        topt_planning_fini(m);
+        return -1;
     }
     for (int64_t u = 1; u <= batch; u++)
         if (all ? batch % u == 0 : u == given)
             m->at[m->n++].batches = u;
-    pthread_mutex_init(&m->lock, NULL);
     return 0;
 }
 
