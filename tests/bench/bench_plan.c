@@ -19,7 +19,7 @@
 
 #include "grid.h"
 #include "planning.h"
-#include "space.h"
+#include "configs.h"
 #include "topt_plan.h"
 #include "topt_choices.h"
 

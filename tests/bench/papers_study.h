@@ -6,7 +6,7 @@
 #include "algorithm.h"
 #include "grid.h"
 #include "planning.h"
-#include "restrict.h"
+#include "configs.h"
 #include "topt_plan.h"
 #include "topt_choices.h"
 

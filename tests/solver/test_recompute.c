@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "free.h"
-#include "caps.h"
+#include "exact.h"
 #include "grid.h"
 #include "planning.h"
-#include "space.h"
+#include "configs.h"
 #include "topt_plan.h"
 #include "topt_choices.h"
 #include "random_model.h"

@@ -158,7 +158,7 @@ static int ours_recomputes(const struct topt_grid_search *s)
 }
 
 /* With recomputation the cost of free blocks is known to a little less than it is
- * (problem_data.h), which serves requests for the fastest within a tolerance; frontiers,
+ * (price.h), which serves requests for the fastest within a tolerance; frontiers,
  * the least memory and exact answers are of blocks alike. */
 static int resolve_blocks(struct topt_grid_search *s, enum topt_goal goal,
                           struct topt_error *err)

@@ -4,10 +4,8 @@
  * producer's, which is moved again.  One that another is as good as in everything is left
  * out, and what stays is written by memory ascending, which is how the search wants it:
  * it then reads the table as it is. */
-#include "edge_table.h"
-#include "moves.h"
-#include "problem_data.h"
-#include "restrict.h"
+#include "price.h"
+#include "configs.h"
 #include "topt_array.h"
 #include "topt_minmax.h"
 #include "topt_text.h"

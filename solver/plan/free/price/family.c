@@ -13,10 +13,9 @@
  * An edge costs what it does by the layouts of the tensor there and what is live beside
  * it, not by the configuration as such, of which there are many more.  So a table of an
  * edge is between classes of ends. */
-#include "family.h"
+#include "price.h"
 #include "pins.h"
-#include "problem_data.h"
-#include "restrict.h"
+#include "configs.h"
 #include "topt_array.h"
 #include "topt_hash.h"
 #include "topt_tensor.h"

@@ -7,10 +7,7 @@
  * A strategy of a problem with orbits (problem.c) is one of the full space only where
  * moves cost what they cost between just these layouts: its configurations are listed
  * once more, as they are or with all that they stand for, as a problem of its own. */
-#include "narrowed_problem.h"
-#include "block_folding.h"
-#include "edge_table.h"
-#include "problem_data.h"
+#include "price.h"
 #include "topt_array.h"
 
 #include <stdlib.h>

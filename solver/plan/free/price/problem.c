@@ -4,12 +4,7 @@
  * Edges between the same two families share a table, by class of configuration (layouts
  * of the tensor at that end).  So repeated blocks cost nothing extra here, and the search
  * can recognise them by pointer. */
-#include "block_folding.h"
-#include "edge_multiplicity.h"
-#include "edge_table.h"
-#include "family.h"
-#include "moves.h"
-#include "problem_data.h"
+#include "price.h"
 #include "topt_minmax.h"
 
 #include <stdlib.h>

@@ -5,11 +5,7 @@
  * says of every configuration how good a strategy with it can be at best.  The nearest
  * are a small problem whose prices are few; what is too far is left out of the next
  * one. */
-#include "bound_levels.h"
-#include "edge_table.h"
-#include "moves.h"
-#include "problem_data.h"
-#include "narrowed_problem.h"
+#include "bounds.h"
 #include "topt_minmax.h"
 
 #include <math.h>

@@ -19,11 +19,7 @@
  * or left, they are searched roughly, and more exactly only where that does not decide;
  * at once as exactly as is asked for where there was nothing to find, which takes
  * little. */
-#include "cap_search.h"
-#include "caps.h"
-#include "free.h"
-#include "solve_context.h"
-#include "solve_tuning.h"
+#include "exact.h"
 #include "topt_array.h"
 #include "topt_minmax.h"
 

@@ -2,9 +2,7 @@
  * means.
  *
  * Configurations and alternatives that need more than a cap are left out of the lists. */
-#include "caps.h"
-#include "edge_multiplicity.h"
-#include "problem_data.h"
+#include "exact.h"
 #include "topt_minmax.h"
 
 #include <stdlib.h>

@@ -19,14 +19,8 @@
  * higher, and bears less; then halves of the range, each with its own room, are looked at
  * by themselves.  What matters to none of them does not matter.  This is what
  * cap_search.c does by searches, at the price of scalarised passes. */
-#include "caps_bound.h"
-#include "bound_levels.h"
-#include "caps.h"
-#include "problem_data.h"
-#include "solve_context.h"
-#include "solve_tuning.h"
+#include "bounds.h"
 #include "topt_minmax.h"
-#include "topt_lower_bound.h"
 
 #include <math.h>
 

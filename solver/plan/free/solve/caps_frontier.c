@@ -9,10 +9,7 @@
  * U, outside.
  *
  * Where only one point is wanted there is a shorter way (cap_search.c). */
-#include "caps_frontier.h"
-#include "caps.h"
-#include "free.h"
-#include "solve_context.h"
+#include "exact.h"
 #include "topt_minmax.h"
 
 #include <math.h>

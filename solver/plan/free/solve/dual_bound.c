@@ -12,9 +12,7 @@
  * Memory is a sum, and what is in flight beside.  Of that the variable that needs most at
  * least is charged with what it needs itself: as little as every strategy has in flight,
  * and of most the whole of it, so that lines are near what strategies cost in truth. */
-#include "dual_bound.h"
-#include "caps.h"
-#include "problem_data.h"
+#include "bounds.h"
 #include "topt_minmax.h"
 
 #include <math.h>

@@ -10,14 +10,7 @@
  * takes (price/problem.c).  Of what is left of it in the end it is first asked
  * whether any strategy that it stands for can be as good as is wanted, and only then are
  * all names of axes listed. */
-#include "cap_search.h"
-#include "caps_bound.h"
-#include "edge_table.h"
-#include "lazy_pricing.h"
-#include "narrowed_problem.h"
-#include "problem_data.h"
-#include "solve_context.h"
-#include "solve_tuning.h"
+#include "bounds.h"
 #include "topt_minmax.h"
 
 struct lazy_fastest {

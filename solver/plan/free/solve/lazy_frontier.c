@@ -15,12 +15,7 @@
  *
  * Only the strategy of least memory has a corner that no point bounds: whether something is
  * smaller is asked by itself (solve_context.c, cap_search.c). */
-#include "caps_frontier.h"
-#include "dual_bound.h"
-#include "lazy_pricing.h"
-#include "problem_data.h"
-#include "solve_context.h"
-#include "solve_tuning.h"
+#include "bounds.h"
 #include "topt_array.h"
 #include "topt_minmax.h"
 

@@ -14,11 +14,7 @@
  * until nothing is left, or so little that it is priced and searched as a whole.  Nothing
  * is lost: prices only grow when they become exact, so what weighs too much with bounds
  * does so in truth. */
-#include "lazy_pricing.h"
-#include "free.h"
-#include "narrowed_problem.h"
-#include "solve_context.h"
-#include "solve_tuning.h"
+#include "bounds.h"
 
 static struct solve_context run_of(const struct lazy_pricing *s)
 {

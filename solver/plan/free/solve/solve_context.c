@@ -1,9 +1,6 @@
 /* solve_context.c - searches of a problem under caps, the solutions that they find and what they
  * prove. */
-#include "solve_context.h"
-#include "caps.h"
-#include "problem_data.h"
-#include "solve_tuning.h"
+#include "exact.h"
 #include "topt_array.h"
 #include "topt_lower_bound.h"
 #include "topt_minmax.h"
