@@ -6,12 +6,16 @@
 #include "exact.h"
 #include "topt_lower_bound.h"
 
+/* A cost where memory and time count so much. */
+static inline topt_wide topt_weight(int64_t memory, int64_t time, struct topt_cost c)
+{
+    return (topt_wide)memory * c.memory + (topt_wide)time * c.time;
+}
+
 /* ---- bound_levels.c: how near to what is wanted configurations are ----------------- */
 
 /* Most are for what is very near; the last is what does not matter. */
-#define TOPT_LEVELS 4096
-
-#define TOPT_LEVEL_BEYOND (TOPT_LEVELS - 1)
+enum { TOPT_LEVEL_BEYOND = 4095 };
 
 /* By configuration of all families.  Families of one variable have the same levels. */
 struct bound_levels {
@@ -165,15 +169,13 @@ struct lazy_question {
 
 struct lazy_pricing {
     const struct lazy_question *question;
-    const struct topt_search_options *options;
-    struct topt_solutions *ret;
-    struct topt_error *err;
-    struct topt_problem *whole, *part; /* part: what is left; owned where not the whole */
-    struct bound_levels levels;        /* of the part */
-    int64_t near;                      /* entries of the next problem with exact prices */
+    struct solve_context context; /* of the whole */
+    struct topt_problem *part;    /* what is left; owned where not the whole */
+    struct bound_levels levels;   /* of the part */
+    int64_t near;                 /* entries of the next problem with exact prices */
 };
 
-/* Answer the question for the whole; 's->ret' is empty at first, and where this fails. */
+/* Answer the question for the whole; its solutions are empty at first, and where this fails. */
 int topt_lazy_pricing(struct lazy_pricing *s, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Price what is up to a level exactly, search it as the question does, and add what that

@@ -62,13 +62,13 @@ static struct topt_search_edge mirror_edge(const struct topt_problem *p, struct 
     return (struct topt_search_edge){m->of, m->variable, &m->table, m->number, m->number};
 }
 
-const struct topt_search_problem *
-topt_capped_problem(struct topt_problem *p, int64_t transient_cap, int64_t crossing_cap)
+const struct topt_search_problem *topt_capped_problem(struct topt_problem *p,
+                                                      struct topt_caps caps)
 {
     for (int i = 0; i < p->ndomains; i++)
-        cap_domain(p, &p->domain[i], (struct topt_caps){transient_cap, crossing_cap});
+        cap_domain(p, &p->domain[i], caps);
     for (int i = 0; i < p->nmultiplicities; i++)
-        topt_multiplicity_cap(p, &p->multiplicity[i], transient_cap);
+        topt_multiplicity_cap(p, &p->multiplicity[i], caps.transient);
     for (int i = 0; i < p->nvariables; i++) {
         const struct domain *c = topt_domain(p, i);
         p->search_op[i] =
@@ -175,14 +175,9 @@ void topt_capped_count_in_flight(struct topt_problem *p, int on)
 
 /* ---- caps that matter -------------------------------------------------------------- */
 
-int topt_capped_crossing(const struct topt_problem *p)
-{
-    return p->spans.crossing;
-}
-
 int64_t topt_capped_bytes(const struct topt_problem *p, struct topt_caps caps)
 {
-    return caps.transient + topt_capped_crossing(p) * caps.crossing;
+    return caps.transient + p->spans.crossing * caps.crossing;
 }
 
 /* The nearest value to 'from', above or below it; 'best' is what was so far. */
@@ -223,7 +218,7 @@ int64_t topt_nearest_transient(const struct topt_problem *p, enum topt_side side
 struct topt_caps topt_caps_within(const struct topt_problem *p, struct topt_caps low,
                                   struct topt_caps high, int64_t bytes)
 {
-    int64_t w = topt_capped_crossing(p);
+    int64_t w = p->spans.crossing;
     if (bytes < high.transient - low.transient)
         high.transient = topt_nearest_transient(p, TOPT_BELOW, low.transient + bytes + 1);
     if (w && bytes / w < high.crossing - low.crossing)
@@ -364,11 +359,6 @@ int topt_capped_need(const struct topt_problem *p, const struct topt_search_poin
     ret->surplus = topt_max(-unpaid, 0);
     free(sum);
     return 0;
-}
-
-int topt_capped_nodes(const struct topt_problem *p)
-{
-    return p->k.model->nops + p->k.model->ntensors;
 }
 
 void topt_capped_mark(const struct topt_problem *p, int search_op, uint8_t *mark)

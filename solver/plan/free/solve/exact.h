@@ -31,14 +31,9 @@ struct topt_need {
 int topt_capped_need(const struct topt_problem *p, const struct topt_search_point *point,
                      struct topt_need *ret, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Bytes of caps: T + W * U. */
-int64_t topt_capped_bytes(const struct topt_problem *p, struct topt_caps caps);
-
 /* Operators of the search are nodes of the model: mark those of one, in 'mark' by
  * operator, then by tensor (its hub). */
 void topt_capped_mark(const struct topt_problem *p, int search_op, uint8_t *mark);
-
-int topt_capped_nodes(const struct topt_problem *p); /* operators and tensors */
 
 /* Caps that every strategy needs. */
 struct topt_caps topt_capped_least(const struct topt_problem *p);
@@ -119,10 +114,6 @@ int topt_solve_keep(struct solve_context *r, const struct topt_search_point *poi
  * fits, or -1. */
 int topt_feasible_caps(struct solve_context *r, struct topt_caps low,
                        struct topt_caps *high) TOPT_MUST_CHECK;
-
-/* Can anything fit, as far as caps that are lowered to what fits beside the least sum
- * tell?  1, 0 or -1. */
-int topt_feasible(struct solve_context *r) TOPT_MUST_CHECK;
 
 /* ---- cap_search.c: the fastest strategy that fits, and that of least memory -------- */
 
