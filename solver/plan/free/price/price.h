@@ -57,7 +57,7 @@ struct choice {
 
 /* Everything about configurations of alike nodes. */
 struct family {
-    int op, tensor; /* a representative; op -1: a hub of 'tensor' */
+    int op, tensor; /* a representative and its output; op -1: a hub of 'tensor' */
     int next;       /* another family of operators, or hubs of such, that are alike; -1 */
     int among;      /* each of so many blocks pays its part of what is recomputed */
     int n, ninputs;
@@ -251,7 +251,7 @@ static inline int topt_problem_canceled(const struct topt_problem *p,
 /* The operator that a node is, or whose output it is the hub of. */
 static inline int topt_node_operator(const struct topt_problem *p, const struct node *n)
 {
-    return n->op >= 0 ? n->op : p->k.model->tensor[n->tensor].producer;
+    return p->k.model->tensor[n->tensor].producer;
 }
 
 /* Is a node in the unit that pays for what is recomputed? */
@@ -319,15 +319,11 @@ int topt_edge_table_of(struct topt_problem *p, int from, int to, int input);
 int topt_table_ask_exact(struct topt_problem *p, const struct edge_table *e,
                          int64_t entry, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Price a table with the moves as they are. */
-int topt_table_price(struct topt_problem *p, struct edge_table *e,
-                     struct topt_error *err) TOPT_MUST_CHECK;
+/* Price all tables with the moves as they are.  They are most of the work and of the memory: LIMIT
+ * before the first where they would take more memory than the options allow. */
+int topt_tables_price(struct topt_problem *p, struct topt_error *err) TOPT_MUST_CHECK;
 
 int64_t topt_table_entries(const struct topt_problem *p, const struct edge_table *e);
-
-/* Will the tables take no more memory than the options allow? */
-int topt_table_budget_check(const struct topt_problem *p,
-                            struct topt_error *err) TOPT_MUST_CHECK;
 
 void topt_table_fini(struct edge_table *e);
 
