@@ -226,7 +226,7 @@ static void test_model(uint64_t seed, struct tally *t)
             !topt_grid_costing(&s, &s.degrees[0], &costing, NULL)) {
             struct topt_space_options o = {.space = r.space,
                                            .zero = seed % 2 ? 15 : 1,
-                                           .blocks = &micros.blocks,
+                                           .blocks = m->blocks,
                                            .recompute = TOPT_RECOMPUTE_FREE};
             ask_all(&costing, &o, seed, t);
         }

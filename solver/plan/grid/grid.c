@@ -321,7 +321,7 @@ static int make_problem(struct topt_grid_search *s, const struct topt_degrees *v
                                    .vocab = r->model->vocab,
                                    .sequence = topt_planning_positions(s->planning),
                                    .tensor = topt_planning_tensor(s->planning),
-                                   .blocks = &s->planning->blocks,
+                                   .blocks = r->model->blocks,
                                    .alike = s->alike,
                                    .zero = levels | table_levels(s),
                                    .recompute = recompute_of(s, v),

@@ -83,8 +83,7 @@ int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
     if (rc ||
         topt_tensor_map_init(&m->split, r->model, topt_request_tensor_rules(r),
                              topt_request_positions(r), err) ||
-        topt_model_blocks(r->model, &m->blocks, err) || find_recomputable(m, err) ||
-        topt_pins_init(&m->pins, r->pin, r->model, &m->blocks, err)) {
+        find_recomputable(m, err) || topt_pins_init(&m->pins, r->pin, r->model, err)) {
         topt_planning_fini(m);
         return -1;
     }
@@ -102,7 +101,6 @@ void topt_planning_fini(struct topt_planning *m)
     topt_tensor_map_fini(&m->split);
     pthread_mutex_destroy(&m->lock);
     topt_pins_fini(&m->pins);
-    topt_blocks_fini(&m->blocks);
     *m = (struct topt_planning){0};
 }
 
