@@ -271,14 +271,6 @@ int topt_grid_costing(struct topt_grid_search *s, const struct topt_degrees *v,
     return costing_by(s, v, 0, ret, err);
 }
 
-static enum topt_recompute recompute_of(const struct topt_grid_search *s,
-                                        const struct topt_degrees *v)
-{
-    if (!v->recompute)
-        return TOPT_RECOMPUTE_NONE;
-    return s->space == TOPT_SPACE_UNIFORM ? TOPT_RECOMPUTE_ALL : TOPT_RECOMPUTE_FREE;
-}
-
 /* Layouts of a tensor of three dimensions: of each kind of axis so many go to each
  * dimension or to none; in the full space it matters which. */
 static int64_t count_layouts(const struct topt_mesh *m, int full)
@@ -313,29 +305,30 @@ static int make_problem(struct topt_grid_search *s, const struct topt_degrees *v
                         struct topt_error *err)
 {
     const struct topt_request *r = s->request;
-    int levels = s->space == TOPT_SPACE_UNIFORM ? 1 << v->level : zero_levels(s);
+    int uniform = s->space == TOPT_SPACE_UNIFORM;
+    int levels = uniform ? 1 << v->level : zero_levels(s);
+    enum topt_recompute recompute = uniform ? TOPT_RECOMPUTE_ALL : TOPT_RECOMPUTE_FREE;
     struct topt_costing k;
-    struct topt_space_options o = {.space = s->space,
-                                   .cut = topt_degrees_data_axes(&s->mesh, v),
-                                   .even = topt_request_even(r),
-                                   .vocab = r->model->vocab,
-                                   .sequence = topt_planning_positions(s->planning),
-                                   .tensor = topt_planning_tensor(s->planning),
-                                   .blocks = r->model->blocks,
-                                   .alike = s->alike,
-                                   .zero = levels | table_levels(s),
-                                   .recompute = recompute_of(s, v),
-                                   .mesh_starts = v->mesh_starts,
-                                   .pins = r->pin ? &s->planning->pins : NULL,
-                                   .sums_stay =
-                                       topt_accounting_is_papers(r->settings.accounting),
-                                   .lazy_entries = lazy_entries,
-                                   .orbits = lazy_entries && wants_orbits(s),
-                                   .threads = r->threads,
-                                   .max_bytes = r->max_table_bytes,
-                                   .progress = r->progress};
-    if (s->space !=
-        TOPT_SPACE_UNIFORM) { /* which takes a hundredth of the others' time */
+    struct topt_space_options o = {
+        .space = s->space,
+        .cut = topt_degrees_data_axes(&s->mesh, v),
+        .even = topt_request_even(r),
+        .vocab = r->model->vocab,
+        .sequence = topt_planning_positions(s->planning),
+        .tensor = topt_planning_tensor(s->planning),
+        .blocks = r->model->blocks,
+        .alike = s->alike,
+        .zero = levels | table_levels(s),
+        .recompute = v->recompute ? recompute : TOPT_RECOMPUTE_NONE,
+        .mesh_starts = v->mesh_starts,
+        .pins = r->pin ? &s->planning->pins : NULL,
+        .sums_stay = topt_accounting_is_papers(r->settings.accounting),
+        .lazy_entries = lazy_entries,
+        .orbits = lazy_entries && wants_orbits(s),
+        .threads = r->threads,
+        .max_bytes = r->max_table_bytes,
+        .progress = r->progress};
+    if (!uniform) { /* which takes a hundredth of the others' time */
         o.work = &s->planning->work;
         o.max_work = r->max_work;
     }

@@ -18,11 +18,6 @@ static int may_split_batch(const struct topt_request *r)
     return !topt_settings_fit(r->model, &s, NULL);
 }
 
-static int may_search_micro(const struct topt_request *r)
-{
-    return topt_request_widest(r, r->space) & TOPT_FACTOR_MICRO && may_split_batch(r);
-}
-
 /* The number that splits of attention have to divide: of each operator's heads, or groups
  * of them. */
 static int64_t heads_of(const struct topt_model *m)
@@ -58,7 +53,8 @@ int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
                        struct topt_error *err)
 {
     int64_t batch = r->model->batch, given = r->micro_batches ? r->micro_batches : 1;
-    int all = may_search_micro(r), n = 0;
+    int searched = topt_request_widest(r, r->space) & TOPT_FACTOR_MICRO;
+    int all = searched && may_split_batch(r), n = 0;
     int papers = topt_accounting_is_papers(r->settings.accounting);
     struct topt_model_stats stats;
     topt_model_stats(r->model, &stats);

@@ -235,6 +235,14 @@ struct topt_caps topt_capped_most(const struct topt_problem *p)
 
 /* ---- points ------------------------------------------------------------------------ */
 
+/* The configuration that a point takes for a variable. */
+static const struct value *chosen(const struct topt_problem *p, int variable,
+                                  const struct topt_search_point *point)
+{
+    const struct domain *c = topt_domain(p, variable);
+    return &c->at[c->kept[point->config[variable]]];
+}
+
 /* The alternative that a point takes on term 'l'. */
 static struct taken_edge taken(const struct topt_problem *p, int l,
                                const struct topt_search_point *point)
@@ -253,13 +261,12 @@ struct topt_strategy *topt_capped_strategy(const struct topt_problem *p,
         return NULL;
     for (int i = 0; i < p->nnodes; i++) {
         const struct node *n = &p->node[i];
-        const struct family *f = &p->family[n->family];
-        const struct domain *c = topt_domain(p, n->variable);
-        int k = c->at[c->kept[point->config[n->variable]]].config;
+        const struct choice *c =
+            &p->family[n->family].at[chosen(p, n->variable, point)->config];
         if (n->op >= 0)
-            s->config[n->op] = f->at[k].config;
+            s->config[n->op] = c->config;
         else
-            s->hub[n->tensor] = (struct topt_hub){f->at[k].config, f->at[k].hub_keep};
+            s->hub[n->tensor] = (struct topt_hub){c->config, c->hub_keep};
     }
     for (int i = 0; i < p->nedges; i++) {
         const struct edge *e = &p->edge[i];
@@ -275,10 +282,9 @@ static struct topt_caps caps_of(const struct topt_problem *p,
 {
     struct topt_caps most = {0, 0};
     for (int i = 0; i < p->nvariables; i++) {
-        const struct domain *c = topt_domain(p, i);
-        int k = c->kept[point->config[i]];
-        most.transient = topt_max(most.transient, c->at[k].transient);
-        most.crossing = topt_max(most.crossing, c->at[k].waiting);
+        const struct value *v = chosen(p, i, point);
+        most.transient = topt_max(most.transient, v->transient);
+        most.crossing = topt_max(most.crossing, v->waiting);
     }
     for (int i = 0; i < p->nterms; i++)
         most.transient =
@@ -306,10 +312,8 @@ static int64_t add_recomputed(const struct topt_problem *p,
     int64_t paid = 0;
     for (int i = 0; i < p->nnodes; i++) {
         const struct node *n = &p->node[i];
-        const struct family *f = &p->family[n->family];
-        const struct domain *c = topt_domain(p, n->variable);
-        int config = c->at[c->kept[point->config[n->variable]]].config;
-        paid += add_of_node(p, n, f->at[config].recomputed, sum);
+        int config = chosen(p, n->variable, point)->config;
+        paid += add_of_node(p, n, p->family[n->family].at[config].recomputed, sum);
     }
     for (int i = 0; i < p->nedges; i++) {
         int64_t bytes = topt_taken_recomputed(p, taken(p, p->edge[i].term, point));
@@ -327,7 +331,7 @@ static int64_t paid_once(const struct topt_problem *p,
     for (int i = 0; i < p->nvariables - p->nmirrors;
          i++) { /* mirrors, the last, are free */
         const struct domain *c = topt_domain(p, i);
-        int config = c->at[c->kept[point->config[i]]].config;
+        int config = chosen(p, i, point)->config;
         int64_t most = 0;
         for (int k = 0; k < c->nparts; k++)
             most = topt_max(most, p->family[c->part[k].family].at[config].recomputed);
