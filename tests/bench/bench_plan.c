@@ -18,9 +18,8 @@
 #include <string.h>
 
 #include "grid.h"
-#include "grid_data.h"
 #include "planning.h"
-#include "space.h"
+#include "configs.h"
 #include "topt_plan.h"
 #include "topt_choices.h"
 

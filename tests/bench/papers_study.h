@@ -4,9 +4,9 @@
 
 #include "free.h"
 #include "algorithm.h"
-#include "grid_data.h"
+#include "grid.h"
 #include "planning.h"
-#include "restrict.h"
+#include "configs.h"
 #include "topt_plan.h"
 #include "topt_choices.h"
 

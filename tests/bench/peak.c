@@ -1,7 +1,6 @@
 /* peak.c - what a documented plan takes by the row of its framework, with the planner's own settings
  * of its degrees. */
 #include "grid.h"
-#include "grid_data.h"
 #include "free.h"
 #include "peak.h"
 

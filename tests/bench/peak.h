@@ -2,7 +2,7 @@
 #ifndef TOPT_BENCH_PEAK_H
 #define TOPT_BENCH_PEAK_H
 
-#include "grid_data.h"
+#include "grid.h"
 #include "free.h"
 
 struct peak {

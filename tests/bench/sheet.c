@@ -15,7 +15,6 @@
 #include <time.h>
 
 #include "grid.h"
-#include "grid_data.h"
 #include "planning.h"
 #include "free.h"
 #include "request.h"

@@ -11,7 +11,6 @@
 
 #include "chart.h"
 #include "grid.h"
-#include "grid_data.h"
 #include "planning.h"
 #include "free.h"
 #include "chart_svg.h"

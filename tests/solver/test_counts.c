@@ -10,8 +10,7 @@
 
 #include "free.h"
 #include "grid.h"
-#include "grid_data.h"
-#include "ask.h"
+#include "best.h"
 #include "planning.h"
 #include "request.h"
 #include "topt_export.h"

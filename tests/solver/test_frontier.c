@@ -8,8 +8,7 @@
 #include "free.h"
 #include "caps.h"
 #include "grid.h"
-#include "grid_data.h"
-#include "ask.h"
+#include "best.h"
 #include "planning.h"
 #include "topt_export.h"
 #include "topt_plan.h"
@@ -86,7 +85,7 @@ static struct topt_cost *brute(const struct topt_costing *k, struct topt_problem
                                int flip, size_t *ret_n)
 {
     int visited = 0, inputs = k->model->nops * TOPT_MAX_INPUTS;
-    const struct topt_search_problem *p = topt_capped_problem(problem, -1, -1);
+    const struct topt_search_problem *p = topt_capped_problem(problem, (struct topt_caps){-1, -1});
     if (count(p) < 1 || count(p) > MAX_STRATEGIES / 4)
         return NULL;
     struct odometer o = {p, calloc((size_t)p->nops, 4), calloc((size_t)p->nedges + 1, 4)};
@@ -287,7 +286,7 @@ static struct topt_cost *brute_variants(struct topt_grid_search *s, size_t *ret_
         if (topt_grid_costing(s, &s->degrees[i], &k, NULL) ||
             topt_grid_problem(s, &s->degrees[i], &p, NULL))
             break;
-        int none = count(topt_capped_problem(p, -1, -1)) < 1;
+        int none = count(topt_capped_problem(p, (struct topt_caps){-1, -1})) < 1;
         struct topt_cost *some = none ? NULL : brute(&k, p, 0, &m);
         good = none || some;
         all = realloc(all, (n + m + 1) * sizeof *all);

@@ -6,8 +6,7 @@
 
 #include "free.h"
 #include "grid.h"
-#include "grid_data.h"
-#include "ask.h"
+#include "best.h"
 #include "planning.h"
 #include "space.h"
 #include "topt_plan.h"
@@ -182,7 +181,7 @@ static void test_models(int alike, int wanted)
             !topt_grid_costing(&s, &s.degrees[0], &costing, NULL)) {
             struct topt_space_options o = {.space = k->space,
                                            .zero = seed % 2 ? 15 : 1,
-                                           .blocks = &micros.blocks,
+                                           .blocks = m->blocks,
                                            .alike = alike,
                                            .recompute = alike && seed % 4 < 2
                                                             ? TOPT_RECOMPUTE_FREE

@@ -5,7 +5,6 @@
 
 #include "free.h"
 #include "grid.h"
-#include "grid_data.h"
 #include "planning.h"
 #include "topt_plan.h"
 #include "topt_choices.h"

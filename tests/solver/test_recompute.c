@@ -6,11 +6,10 @@
 #include <string.h>
 
 #include "free.h"
-#include "caps.h"
+#include "exact.h"
 #include "grid.h"
-#include "grid_data.h"
 #include "planning.h"
-#include "space.h"
+#include "configs.h"
 #include "topt_plan.h"
 #include "topt_choices.h"
 #include "random_model.h"
@@ -227,7 +226,7 @@ static void test_model(uint64_t seed, struct tally *t)
             !topt_grid_costing(&s, &s.degrees[0], &costing, NULL)) {
             struct topt_space_options o = {.space = r.space,
                                            .zero = seed % 2 ? 15 : 1,
-                                           .blocks = &micros.blocks,
+                                           .blocks = m->blocks,
                                            .recompute = TOPT_RECOMPUTE_FREE};
             ask_all(&costing, &o, seed, t);
         }

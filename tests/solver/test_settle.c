@@ -7,9 +7,8 @@
 
 #include "free.h"
 #include "grid.h"
-#include "grid_data.h"
 #include "planning.h"
-#include "space.h"
+#include "configs.h"
 #include "topt_plan.h"
 #include "topt_choices.h"
 #include "random_model.h"
@@ -308,7 +307,7 @@ static void test_models(int alike, int wanted)
             !topt_grid_costing(&s, &s.degrees[0], &costing, NULL)) {
             struct topt_space_options o = {.space = k->space,
                                            .zero = seed % 2 ? 15 : 1,
-                                           .blocks = &micros.blocks,
+                                           .blocks = m->blocks,
                                            .alike = alike,
                                            .recompute = alike && seed % 4 < 2
                                                             ? TOPT_RECOMPUTE_FREE
@@ -446,7 +445,7 @@ static void test_orbits(int wanted)
             !topt_grid_costing(&s, &s.degrees[0], &costing, NULL)) {
             struct topt_space_options o = {.space = TOPT_SPACE_FULL,
                                            .zero = seed % 3 ? 15 : 1,
-                                           .blocks = &micros.blocks,
+                                           .blocks = m->blocks,
                                            .alike = alike,
                                            .recompute = blocks && seed % 8 < 4
                                                             ? TOPT_RECOMPUTE_FREE

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "grid_data.h"
 #include "free.h"
 #include "topt_choices.h"
 #include "topt_plan.h"

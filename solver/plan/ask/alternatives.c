@@ -1,70 +1,23 @@
 /* alternatives.c - one answer beside others: the fewest GPUs, the knee, the fastest.
  *
- * The fastest is the smallest count than which none that was tried is faster; ask.h defines
+ * The fastest is the smallest count than which none that was tried is faster; best.h defines
  * the knee and efficiency.  "min_efficiency" of each is the roundest one that would choose it. */
-#include "ask.h"
+#include "best.h"
 #include "planning.h"
 #include "request.h"
+#include "topt_json.h"
 #include "topt_question.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const double KNEE_SHARE = 0.5;
-
-static double number(const json_t *o, const char *key)
-{
-    return json_number_value(json_object_get(o, key));
-}
-
-/* 0 where nothing fits. */
-static double speed(const json_t *point)
-{
-    double ns = number(point, "time_ns");
-    return ns > 0 ? 1 / ns : 0;
-}
-
-static double best_speed_a_gpu(const json_t *points)
-{
-    double best = 0;
-    size_t i;
-    json_t *p;
-    json_array_foreach(points, i, p)
-    {
-        double own = speed(p) / number(p, "gpus");
-        best = own > best ? own : best;
-    }
-    return best;
-}
-
-int topt_rate_points(json_t *points)
-{
-    double best = best_speed_a_gpu(points);
-    const json_t *k = NULL;
-    int knee = -1;
-    size_t i;
-    json_t *p;
-    json_array_foreach(points, i, p)
-    {
-        if (speed(p) <= 0)
-            continue;
-        double more = number(p, "gpus") - number(k, "gpus");
-        json_object_set_new(p, "efficiency",
-                            json_real(speed(p) / number(p, "gpus") / best));
-        if (!k || speed(p) - speed(k) >= KNEE_SHARE * best * more) {
-            knee = (int)i;
-            k = p;
-        }
-    }
-    return knee;
-}
-
 static size_t fastest_of(const json_t *points)
 {
     size_t at = 0;
     for (size_t i = 1; i < json_array_size(points); i++)
-        if (speed(json_array_get(points, i)) > speed(json_array_get(points, at)))
+        if (topt_json_number_at(json_array_get(points, i), "time_ns") <
+            topt_json_number_at(json_array_get(points, at), "time_ns"))
             at = i;
     return at;
 }
@@ -73,7 +26,8 @@ static size_t fastest_of(const json_t *points)
 static json_t *row_of(const struct topt_request *r, const json_t *point, const char *name,
                       const char *why)
 {
-    double seconds = number(point, "time_ns") / 1e9, gpus = number(point, "gpus");
+    double seconds = topt_json_number_at(point, "time_ns") / 1e9,
+           gpus = topt_json_number_at(point, "gpus");
     double samples = (double)r->model->batch / seconds;
     json_t *row = json_pack("{s:[s], s:s}", "names", name, "why", why);
     json_object_update(row, (json_t *)point);
@@ -93,7 +47,7 @@ static void add_row(const struct topt_request *r, json_t *rows, const json_t *po
                     const char *name, const char *why)
 {
     json_t *last = json_array_get(rows, json_array_size(rows) - 1);
-    if (last && number(last, "gpus") == number(point, "gpus"))
+    if (last && topt_json_number_at(last, "gpus") == topt_json_number_at(point, "gpus"))
         json_array_append_new(json_object_get(last, "names"), json_string(name));
     else
         json_array_append_new(rows, row_of(r, point, name, why));
@@ -103,11 +57,12 @@ static void add_row(const struct topt_request *r, json_t *rows, const json_t *po
  * one has it too. */
 static void put_choice(const json_t *points, json_t *row)
 {
-    double own = number(row, "efficiency"), above = 0, tens = 10;
+    double own = topt_json_number_at(row, "efficiency"), above = 0, tens = 10;
     for (size_t i = json_array_size(points); i-- > 0;) {
         const json_t *p = json_array_get(points, i);
-        if (number(p, "gpus") > number(row, "gpus") && number(p, "efficiency") > above)
-            above = number(p, "efficiency");
+        if (topt_json_number_at(p, "gpus") > topt_json_number_at(row, "gpus") &&
+            topt_json_number_at(p, "efficiency") > above)
+            above = topt_json_number_at(p, "efficiency");
     }
     for (int digits = 1; digits <= 6 && above < own; digits++, tens *= 10) {
         double rounded = floor(own * tens) / tens;
@@ -161,7 +116,7 @@ int64_t topt_alternatives_efficient(const struct topt_alternatives *a,
     int64_t gpus = 0;
     for (size_t i = 0; min_efficiency > 0 && i < json_array_size(a->points); i++) {
         const json_t *p = json_array_get(a->points, i);
-        if (number(p, "efficiency") >= min_efficiency)
+        if (topt_json_number_at(p, "efficiency") >= min_efficiency)
             gpus = json_integer_value(json_object_get(p, "gpus"));
     }
     return gpus;

@@ -1,7 +1,6 @@
 /* answer.c - one answer written down: the best plan checked, with why it is the one, or
  * why there is none. */
-#include "ask.h"
-#include "algorithm.h"
+#include "best.h"
 #include "plan_check.h"
 #include "document.h"
 #include "grid.h"

@@ -8,7 +8,7 @@
  * What a part of the space has, the whole has: where operators of ours were decided by
  * heuristic, ours is the best of what any row found there. */
 #include "algorithm.h"
-#include "ask.h"
+#include "best.h"
 #include "free.h"
 #include "compare_words.h"
 #include "plan_check.h"

@@ -5,7 +5,7 @@
  * count takes milliseconds, all others are tried too, so that the user sees beside the
  * fewest the knee and the fastest, and can ask for an efficiency instead
  * (alternatives.c). */
-#include "ask.h"
+#include "best.h"
 #include "algorithm.h"
 #include "memo.h"
 #include "planning.h"

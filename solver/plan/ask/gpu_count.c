@@ -1,6 +1,6 @@
 /* gpu_count.c - a number of devices: every nodes x devices-per-node shape that the hardware
  * allows, and the best plan over all of them. */
-#include "ask.h"
+#include "best.h"
 #include "algorithm.h"
 #include "free.h"
 #include "grid.h"

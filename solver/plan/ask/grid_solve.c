@@ -4,7 +4,7 @@
  * strategy of it needs, before operators are priced; by the sums of what is least for
  * each choice, before anything is searched; by the best found so far, within the
  * search. */
-#include "ask.h"
+#include "best.h"
 #include "algorithm.h"
 #include "free.h"
 #include "grid.h"

@@ -1,9 +1,8 @@
 /* plan.c - requests for one plan answered, by mode: counts of devices tried, the best
  * plan written down (answer.c), and what the question was. */
-#include "ask.h"
+#include "best.h"
 #include "planning.h"
 #include "request.h"
-#include "topt_choices.h"
 #include "topt_framework.h"
 #include "topt_plan.h"
 #include "topt_question.h"

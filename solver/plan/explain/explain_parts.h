@@ -7,26 +7,14 @@
 #include "topt_plan.h"
 #include "topt_text.h"
 
-/* ---- explain_around.c: why not fewer GPUs, and what more would buy ---------------------- */
-
-/* The answers for fewer and for more GPUs, searched as the plan was:
- * [{"gpus","feasible","memory_limit","memory_bytes","time_ns"}], and the same in words. */
-json_t *topt_explain_around_json(const struct topt_plan_doc *p, const json_t *doc,
-                                 const struct topt_explain_options *o,
-                                 struct topt_error *err) TOPT_MUST_CHECK;
-void topt_explain_around(struct topt_text *t, const struct topt_plan_doc *p,
-                         const json_t *doc, const json_t *around);
-
 /* ---- explain_split.c: what is split where ---------------------------------------------- */
 
 /* The splits of operators, of repeated blocks once; 'all': of every operator by itself. */
-void topt_explain_splits(struct topt_text *t, const struct topt_plan_doc *p,
-                         const struct topt_blocks *b, int all);
+void topt_explain_splits(struct topt_text *t, const struct topt_plan_doc *p, int all);
 /* {"axes":[{"name","size","level","operators":{"data":N,...}}],"operators":{words:[names]}} */
 json_t *topt_explain_splits_json(const struct topt_plan_doc *p);
 /* A device mesh and tensor maps, as papers write them. */
-void topt_explain_notation(struct topt_text *t, const struct topt_plan_doc *p,
-                           const struct topt_blocks *b);
+void topt_explain_notation(struct topt_text *t, const struct topt_plan_doc *p);
 
 /* ---- explain_tables.c: what became of sparse tables, and what else could have ---------- */
 

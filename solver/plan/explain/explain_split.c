@@ -274,9 +274,9 @@ json_t *topt_explain_splits_json(const struct topt_plan_doc *p)
     return json_pack("{s:o, s:o}", "axes", axes_json(p), "operators", ways);
 }
 
-void topt_explain_splits(struct topt_text *t, const struct topt_plan_doc *p,
-                         const struct topt_blocks *b, int all)
+void topt_explain_splits(struct topt_text *t, const struct topt_plan_doc *p, int all)
 {
+    const struct topt_blocks *b = p->model->blocks;
     if (p->mesh.naxes) {
         topt_text_add(t, "\nDevices are axes, outermost first, and each axis splits:\n");
         put_axes(t, p);
@@ -307,9 +307,9 @@ void topt_explain_splits(struct topt_text *t, const struct topt_plan_doc *p,
 
 /* The operator in the same place of the first block that does all that this one's block
  * does; itself outside of blocks. */
-static int first_op_like(const struct topt_plan_doc *p, const struct topt_blocks *b,
-                         int op)
+static int first_op_like(const struct topt_plan_doc *p, int op)
 {
+    const struct topt_blocks *b = p->model->blocks;
     if (b->kind[op] < 0)
         return op;
     const struct topt_block_kind *k = &b->of[b->kind[op]];
@@ -369,8 +369,7 @@ static void put_map(struct topt_text *t, const struct topt_op *op, int operand,
     topt_text_add(t, "]%s", topt_layout_partial_mask(&l) ? " (parts of a sum)" : "");
 }
 
-void topt_explain_notation(struct topt_text *t, const struct topt_plan_doc *p,
-                           const struct topt_blocks *b)
+void topt_explain_notation(struct topt_text *t, const struct topt_plan_doc *p)
 {
     struct runs r;
     find_runs(p, &r);
@@ -380,7 +379,7 @@ void topt_explain_notation(struct topt_text *t, const struct topt_plan_doc *p,
     topt_text_add(t, "], devices row-major; tensor maps of outputs and parameters:\n");
     for (int i = 0; i < p->model->nops; i++) {
         const struct topt_op *op = &p->model->op[i];
-        if (first_op_like(p, b, i) != i)
+        if (first_op_like(p, i) != i)
             continue;
         topt_text_add(t, "  %-22s", op->name);
         for (int o = 0; o < op->spec->noperands; o++)

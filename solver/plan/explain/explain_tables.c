@@ -78,11 +78,6 @@ static struct cuts cuts_of(const struct topt_op *o)
                          .columns = w->dim[w->ndim - 1]};
 }
 
-static int same(const struct topt_config *a, const struct topt_config *b)
-{
-    return a->zero == b->zero && !memcmp(a->dim, b->dim, sizeof a->dim);
-}
-
 static int by_time(const void *x, const void *y)
 {
     const struct choice *a = x, *b = y;
@@ -96,7 +91,8 @@ static int add(const struct topt_costing *k, const struct topt_plan_doc *p,
 {
     config.recompute = p->strategy->config[t->op].recompute;
     for (int i = 0; i < t->n; i++)
-        if (same(&t->choice[i].config, &config))
+        if (t->choice[i].config.zero == config.zero &&
+            !memcmp(t->choice[i].config.dim, config.dim, sizeof config.dim))
             return 0;
     if (!topt_config_valid(&p->micro->op[t->op], &config, &p->mesh))
         return 0;
@@ -184,22 +180,13 @@ static void put_cuts(struct topt_text *t, const struct topt_plan_doc *p,
     topt_text_add(t, "%s", *before == ';' ? ")" : "");
 }
 
-static void put_choice(struct topt_text *t, const struct topt_plan_doc *p,
-                       const struct table *of, const struct choice *c)
-{
-    char time[32], bytes[32];
-    topt_text_add(t, "%s, %s  ", topt_show_ns(c->time_ns, time, sizeof time),
-                  topt_show_bytes(c->memory_bytes, bytes, sizeof bytes));
-    topt_config_words(t, &p->micro->op[of->op], &p->mesh, &c->config);
-    put_cuts(t, p, of, &c->config);
-}
-
 static void put_table(struct topt_text *t, const struct topt_plan_doc *p,
                       const struct table *of)
 {
+    const struct topt_op *op = &p->micro->op[of->op];
     int others = 0;
-    int64_t tables = topt_tables_of(&p->micro->op[of->op]);
-    topt_text_add(t, "  %.60s: ", p->micro->op[of->op].name);
+    int64_t tables = topt_tables_of(op);
+    topt_text_add(t, "  %.60s: ", op->name);
     if (tables > 1)
         topt_text_add(t, "%lld tables, ", (long long)tables);
     topt_text_add(t, "%.0f rows of %.0f; %.0f lookups a step name %.0f\n", of->rows,
@@ -208,8 +195,12 @@ static void put_table(struct topt_text *t, const struct topt_plan_doc *p,
         const struct choice *c = &of->choice[i];
         if (!c->chosen && others++ >= SHOWN_OTHERS)
             continue;
-        topt_text_add(t, "    %-8s ", c->chosen ? "chosen" : "instead");
-        put_choice(t, p, of, c);
+        char time[32], bytes[32];
+        topt_text_add(t, "    %-8s %s, %s  ", c->chosen ? "chosen" : "instead",
+                      topt_show_ns(c->time_ns, time, sizeof time),
+                      topt_show_bytes(c->memory_bytes, bytes, sizeof bytes));
+        topt_config_words(t, op, &p->mesh, &c->config);
+        put_cuts(t, p, of, &c->config);
         topt_text_add(t, "\n");
     }
 }

@@ -20,7 +20,6 @@
  * circle. */
 #include "free.h"
 #include "grid.h"
-#include "grid_data.h"
 #include "planning.h"
 #include "request.h"
 #include "topt_array.h"
@@ -117,8 +116,7 @@ static int check_entries(const struct union_builder *u, double entries)
 static int add_block(struct union_builder *u, struct topt_problem *p,
                      struct topt_caps caps, double *n)
 {
-    const struct topt_search_problem *under =
-        topt_capped_problem(p, caps.transient, caps.crossing);
+    const struct topt_search_problem *under = topt_capped_problem(p, caps);
     double entries = 0;
     for (int i = 0; i < under->nops; i++)
         n[i] += under->op[i].nconfigs;
@@ -129,7 +127,7 @@ static int add_block(struct union_builder *u, struct topt_problem *p,
     if (TOPT_RESIZE(u->block, u->nblocks + 1))
         return topt_nomem(u->err, "the cost graph");
     struct block *b = &u->block[u->nblocks++];
-    b->in_flight = caps.transient + topt_capped_crossing(p) * caps.crossing;
+    b->in_flight = topt_capped_bytes(p, caps);
     return copy_problem(u->arena, under, &b->p) ? topt_nomem(u->err, "the cost graph")
                                                 : 0;
 }
@@ -138,7 +136,8 @@ static int add_blocks(struct union_builder *u, struct topt_problem *p)
 {
     struct topt_solutions s = {0};
     struct topt_search_options o = {.memory_limit = u->r->memory_limit, .threads = 1};
-    double *n = calloc((size_t)topt_capped_problem(p, -1, -1)->nops + 1, sizeof *n);
+    double *n = calloc(
+        (size_t)topt_capped_problem(p, (struct topt_caps){-1, -1})->nops + 1, sizeof *n);
     int rc =
         n ? topt_solve_frontier(p, &o, &s, u->err) : topt_nomem(u->err, "the cost graph");
     for (int i = 0; !rc && i < s.ncaps; i++)

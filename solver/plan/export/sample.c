@@ -3,7 +3,6 @@
 #include "plan_check.h"
 #include "document.h"
 #include "grid.h"
-#include "grid_data.h"
 #include "planning.h"
 #include "free.h"
 #include "request.h"

@@ -154,10 +154,11 @@ struct topt_caps {
 
 /* The search problem under one pair of caps (negative: none), borrowed until the next
  * call with other caps.  Nothing allowed gives an operator without configurations. */
-const struct topt_search_problem *
-topt_capped_problem(struct topt_problem *p, int64_t transient_cap, int64_t crossing_cap);
+const struct topt_search_problem *topt_capped_problem(struct topt_problem *p,
+                                                      struct topt_caps caps);
 
-int topt_capped_crossing(const struct topt_problem *p); /* W */
+/* Bytes of caps: T + W * U. */
+int64_t topt_capped_bytes(const struct topt_problem *p, struct topt_caps caps);
 
 /* ---- certificates ------------------------------------------------------------------ */
 

@@ -1,18 +1,146 @@
-/* grid.c - a request on a grid of nodes x devices, and each of its variants as a
- * problem. */
+/* grid.c - a request on a grid of nodes x devices, and each of its variants as a problem.
+ *
+ * A variant is what is chosen for the whole model: the number of micro-batches, recomputation,
+ * device meshes, and in the uniform space the data axes and the level of sharding. */
 #include "grid.h"
-#include "algorithm.h"
-#include "grid_data.h"
-#include "planning.h"
-#include "free.h"
 #include "request.h"
-#include "variants.h"
+#include "topt_array.h"
 #include "topt_choices.h"
+#include "topt_framework.h"
 #include "topt_question.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- variants ---------------------------------------------------------------------- */
+
+static int add_variant(struct topt_grid_search *s, const struct topt_degrees *v)
+{
+    if (TOPT_RESIZE(s->degrees, s->ndegrees + 1))
+        return -1;
+    s->degrees[s->ndegrees++] = *v;
+    return 0;
+}
+
+/* Device meshes: the axes in order, some of them taken together as one dimension. */
+static int add_meshes(struct topt_grid_search *s, struct topt_degrees v)
+{
+    if (!s->algorithm || !s->algorithm->one_mesh)
+        return add_variant(s, &v);
+    uint32_t last = s->mesh.naxes ? 1u << s->mesh.naxes : 2;
+    for (v.mesh_starts = 1; v.mesh_starts < last; v.mesh_starts += 2)
+        if (add_variant(s, &v))
+            return -1;
+    return 0;
+}
+
+/* Variants that recompute are listed only where some operator can be recomputed, as none can
+ * in blocks of one operator: they would be charged for room that they never use. */
+static int add_recompute(struct topt_grid_search *s, struct topt_degrees v)
+{
+    int last = s->factors & TOPT_FACTOR_RECOMPUTE && s->planning->recomputes;
+    for (v.recompute = 0; v.recompute <= last; v.recompute++)
+        if (add_meshes(s, v))
+            return -1;
+    return 0;
+}
+
+/* The levels of sharding that there are, as bits. */
+static int zero_levels(const struct topt_grid_search *s)
+{
+    int all = s->factors & TOPT_FACTOR_ZERO ? (1 << TOPT_ZERO_LEVELS) - 1 : 1;
+    const struct topt_framework *f = s->request->framework;
+    if (s->algorithm && s->algorithm->zero && all > 1)
+        all = s->algorithm->zero;
+    return f ? all & f->zero : all;
+}
+
+/* The levels of sharding of sparse tables, beside those of the other parameters. */
+static int table_levels(const struct topt_grid_search *s)
+{
+    const int all = 1 << TOPT_ZERO_SPARSE | 1 << TOPT_ZERO_OWNER;
+    const struct topt_framework *f = s->request->framework;
+    if (!topt_model_has_tables(s->request->model))
+        return 0;
+    if (s->algorithm && s->algorithm->restriction)
+        return s->algorithm->tables;
+    return f ? all & f->zero : all;
+}
+
+/* Attention is split by heads, those of keys and values too: no framework leaves it whole
+ * beside split products. */
+static int heads_fit(const struct topt_grid_search *s, const struct topt_degrees *v)
+{
+    return !topt_request_even(s->request) || s->planning->heads % v->tensor == 0;
+}
+
+/* May the framework split the model's operators over so many, and with this level of sharding
+ * between its data ranks? */
+static int tensor_fits(const struct topt_grid_search *s, const struct topt_degrees *v)
+{
+    const struct topt_tensor_map *map = topt_planning_tensor(s->planning);
+    int dim;
+    if (!map || v->tensor == 1)
+        return 1;
+    return !map->refused[0] &&
+           topt_tensor_uneven(map, s->request->model, v->tensor, &dim) < 0;
+}
+
+static int level_fits(const struct topt_grid_search *s, const struct topt_degrees *v)
+{
+    const struct topt_tensor_map *map = topt_planning_tensor(s->planning);
+    return !map || !map->rules->levels || v->tensor == 1 ||
+           map->rules->levels >> v->level & 1;
+}
+
+/* Frameworks with equal parts need a batch of data parallel ranks x micro-batch x
+ * accumulation steps; unlike devices have unequal rows. */
+static int batch_fits(const struct topt_grid_search *s, const struct topt_degrees *v)
+{
+    int64_t samples = s->request->model->batch / v->micro_batches;
+    return !topt_request_even(s->request) || s->request->unlike.parts ||
+           samples % v->data == 0;
+}
+
+static int add_uniform(struct topt_grid_search *s, struct topt_degrees v)
+{
+    int all = zero_levels(s);
+    const struct topt_mesh *mesh = &s->mesh;
+    const struct topt_settings *x = &s->request->settings;
+    v.by_schedule = x->by_unit || x->overlap != TOPT_OVERLAP_NONE;
+    for (int axes = topt_tensor_from(mesh, s->planning->tensor); axes <= mesh->naxes;
+         axes++) {
+        v.data = (int)topt_data_ranks(mesh, axes);
+        v.tensor = mesh->devices / v.data;
+        if (!batch_fits(s, &v) || !heads_fit(s, &v) || !tensor_fits(s, &v))
+            continue;
+        for (v.level = 0; v.level < TOPT_ZERO_LEVELS; v.level++)
+            if ((v.data > 1 ? all >> v.level & 1 && level_fits(s, &v) : v.level == 0) &&
+                add_recompute(s, v))
+                return -1;
+    }
+    return 0;
+}
+
+/* Numbers of micro-batches are at hand that are searched only where nothing fits without. */
+static int searched(const struct topt_grid_search *s, const struct topt_degrees *v)
+{
+    return s->factors & TOPT_FACTOR_MICRO || s->planning->n == 1 || v->micro_batches == 1;
+}
+
+static int list_variants(struct topt_grid_search *s, struct topt_error *err)
+{
+    for (int i = 0; i < s->planning->n; i++) {
+        struct topt_degrees v = topt_degrees_none();
+        v.micro_batches = s->planning->at[i].batches;
+        if (searched(s, &v) &&
+            (s->space == TOPT_SPACE_UNIFORM ? add_uniform(s, v) : add_recompute(s, v)))
+            return topt_nomem(err, "the search");
+    }
+    return 0;
+}
+
+/* ---- a grid ------------------------------------------------------------------------ */
 
 static int by_ft(const struct topt_grid_search *s)
 {
@@ -30,7 +158,7 @@ static int ours_recomputes(const struct topt_grid_search *s)
 }
 
 /* With recomputation the cost of free blocks is known to a little less than it is
- * (problem_data.h), which serves requests for the fastest within a tolerance; frontiers,
+ * (price.h), which serves requests for the fastest within a tolerance; frontiers,
  * the least memory and exact answers are of blocks alike. */
 static int resolve_blocks(struct topt_grid_search *s, enum topt_goal goal,
                           struct topt_error *err)
@@ -76,7 +204,7 @@ int topt_grid_open(struct topt_grid_search *s, struct topt_planning *m, int node
     s->algorithm = topt_algorithm_find(r->algorithm);
     s->space = topt_space_resolve(r->space, s->mesh.devices);
     s->factors = topt_request_factors(r, s->space);
-    if (resolve_blocks(s, goal, err) || topt_variants_list(s, err))
+    if (resolve_blocks(s, goal, err) || list_variants(s, err))
         return -1;
     s->router = topt_router_create(r->hw, &s->mesh);
     return s->router ? 0 : topt_nomem(err, "the search");
@@ -143,20 +271,6 @@ int topt_grid_costing(struct topt_grid_search *s, const struct topt_degrees *v,
     return costing_by(s, v, 0, ret, err);
 }
 
-static int zero_levels(const struct topt_grid_search *s, const struct topt_degrees *v)
-{
-    int levels = s->space == TOPT_SPACE_UNIFORM ? 1 << v->level : topt_variants_levels(s);
-    return levels | topt_variants_tables(s);
-}
-
-static enum topt_recompute recompute_of(const struct topt_grid_search *s,
-                                        const struct topt_degrees *v)
-{
-    if (!v->recompute)
-        return TOPT_RECOMPUTE_NONE;
-    return s->space == TOPT_SPACE_UNIFORM ? TOPT_RECOMPUTE_ALL : TOPT_RECOMPUTE_FREE;
-}
-
 /* Layouts of a tensor of three dimensions: of each kind of axis so many go to each
  * dimension or to none; in the full space it matters which. */
 static int64_t count_layouts(const struct topt_mesh *m, int full)
@@ -191,28 +305,30 @@ static int make_problem(struct topt_grid_search *s, const struct topt_degrees *v
                         struct topt_error *err)
 {
     const struct topt_request *r = s->request;
+    int uniform = s->space == TOPT_SPACE_UNIFORM;
+    int levels = uniform ? 1 << v->level : zero_levels(s);
+    enum topt_recompute recompute = uniform ? TOPT_RECOMPUTE_ALL : TOPT_RECOMPUTE_FREE;
     struct topt_costing k;
-    struct topt_space_options o = {.space = s->space,
-                                   .cut = topt_degrees_data_axes(&s->mesh, v),
-                                   .even = topt_request_even(r),
-                                   .vocab = r->model->vocab,
-                                   .sequence = topt_planning_positions(s->planning),
-                                   .tensor = topt_planning_tensor(s->planning),
-                                   .blocks = &s->planning->blocks,
-                                   .alike = s->alike,
-                                   .zero = zero_levels(s, v),
-                                   .recompute = recompute_of(s, v),
-                                   .mesh_starts = v->mesh_starts,
-                                   .pins = r->pin ? &s->planning->pins : NULL,
-                                   .sums_stay =
-                                       topt_accounting_is_papers(r->settings.accounting),
-                                   .lazy_entries = lazy_entries,
-                                   .orbits = lazy_entries && wants_orbits(s),
-                                   .threads = r->threads,
-                                   .max_bytes = r->max_table_bytes,
-                                   .progress = r->progress};
-    if (s->space !=
-        TOPT_SPACE_UNIFORM) { /* which takes a hundredth of the others' time */
+    struct topt_space_options o = {
+        .space = s->space,
+        .cut = topt_degrees_data_axes(&s->mesh, v),
+        .even = topt_request_even(r),
+        .vocab = r->model->vocab,
+        .sequence = topt_planning_positions(s->planning),
+        .tensor = topt_planning_tensor(s->planning),
+        .blocks = r->model->blocks,
+        .alike = s->alike,
+        .zero = levels | table_levels(s),
+        .recompute = v->recompute ? recompute : TOPT_RECOMPUTE_NONE,
+        .mesh_starts = v->mesh_starts,
+        .pins = r->pin ? &s->planning->pins : NULL,
+        .sums_stay = topt_accounting_is_papers(r->settings.accounting),
+        .lazy_entries = lazy_entries,
+        .orbits = lazy_entries && wants_orbits(s),
+        .threads = r->threads,
+        .max_bytes = r->max_table_bytes,
+        .progress = r->progress};
+    if (!uniform) { /* which takes a hundredth of the others' time */
         o.work = &s->planning->work;
         o.max_work = r->max_work;
     }
@@ -254,8 +370,7 @@ int topt_grid_holds(const struct topt_grid_search *s, const struct topt_strategy
     struct topt_space_options o = {.space = s->space,
                                    .even = topt_request_even(s->request),
                                    .vocab = s->request->model->vocab,
-                                   .zero =
-                                       topt_variants_levels(s) | topt_variants_tables(s),
+                                   .zero = zero_levels(s) | table_levels(s),
                                    .sequence = s->request->sequence_splits};
     return topt_space_holds(s->request->model, &s->mesh, &o, st);
 }

@@ -6,7 +6,6 @@
 #include "topt_framework.h"
 #include "topt_question.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,11 +16,6 @@ static int may_split_batch(const struct topt_request *r)
     if (s.granule_bytes == 0)
         s.granule_bytes = 1;
     return !topt_settings_fit(r->model, &s, NULL);
-}
-
-static int may_search_micro(const struct topt_request *r)
-{
-    return topt_request_widest(r, r->space) & TOPT_FACTOR_MICRO && may_split_batch(r);
 }
 
 /* The number that splits of attention have to divide: of each operator's heads, or groups
@@ -59,7 +53,8 @@ int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
                        struct topt_error *err)
 {
     int64_t batch = r->model->batch, given = r->micro_batches ? r->micro_batches : 1;
-    int all = may_search_micro(r), n = 0;
+    int searched = topt_request_widest(r, r->space) & TOPT_FACTOR_MICRO;
+    int all = searched && may_split_batch(r), n = 0;
     int papers = topt_accounting_is_papers(r->settings.accounting);
     struct topt_model_stats stats;
     topt_model_stats(r->model, &stats);
@@ -78,30 +73,19 @@ int topt_planning_init(struct topt_planning *m, const struct topt_request *r,
         return topt_fail(err, TOPT_ERR_USAGE,
                          "%lld micro-batches do not divide the batch of %lld",
                          (long long)given, (long long)batch);
-    if (topt_tensor_map_init(&m->split, r->model, topt_request_tensor_rules(r),
-                             topt_request_positions(r), err))
-        return -1;
-    if (topt_model_blocks(r->model, &m->blocks, err)) {
-        topt_tensor_map_fini(&m->split);
-        return -1;
-    }
-    if (find_recomputable(m, err) ||
-        topt_pins_init(&m->pins, r->pin, r->model, &m->blocks, err)) {
-        topt_tensor_map_fini(&m->split);
-        topt_blocks_fini(&m->blocks);
-        return -1;
-    }
+    pthread_mutex_init(&m->lock, NULL);
     m->at = calloc((size_t)n, sizeof *m->at);
-    if (!m->at) {
-        topt_tensor_map_fini(&m->split);
-        topt_pins_fini(&m->pins);
-        topt_blocks_fini(&m->blocks);
-        return topt_nomem(err, "micro-batches");
+    int rc = m->at ? 0 : topt_nomem(err, "micro-batches");
+    if (rc ||
+        topt_tensor_map_init(&m->split, r->model, topt_request_tensor_rules(r),
+                             topt_request_positions(r), err) ||
+        find_recomputable(m, err) || topt_pins_init(&m->pins, r->pin, r->model, err)) {
+        topt_planning_fini(m);
+        return -1;
     }
     for (int64_t u = 1; u <= batch; u++)
         if (all ? batch % u == 0 : u == given)
             m->at[m->n++].batches = u;
-    pthread_mutex_init(&m->lock, NULL);
     return 0;
 }
 
@@ -113,7 +97,6 @@ void topt_planning_fini(struct topt_planning *m)
     topt_tensor_map_fini(&m->split);
     pthread_mutex_destroy(&m->lock);
     topt_pins_fini(&m->pins);
-    topt_blocks_fini(&m->blocks);
     *m = (struct topt_planning){0};
 }
 

@@ -21,12 +21,11 @@ struct topt_planning {
         split;     /* what tensor parallelism does, where the row has rules */
     int64_t heads; /* tensor parallelism divides it; 0: no attention */
     struct topt_least_parameters parameters;
-    double activation_bytes;   /* that backward reads, of the whole batch */
-    struct topt_blocks blocks; /* of all of them */
-    int recomputes;            /* some operator can be recomputed in backward */
-    struct topt_pins pins;     /* of the request */
-    int64_t work;              /* of searches and their pricing so far */
-    int least_is_a_point;      /* of a frontier: its search too ends where work is done */
+    double activation_bytes; /* that backward reads, of the whole batch */
+    int recomputes;          /* some operator can be recomputed in backward */
+    struct topt_pins pins;   /* of the request */
+    int64_t work;            /* of searches and their pricing so far */
+    int least_is_a_point;    /* of a frontier: its search too ends where work is done */
     /* Why a part of the space was not searched, as an error says it; "": all was. */
     char too_large[240];
     /* The memo of the request's problem (memo.h), which gets what is missing; borrowed,

@@ -288,10 +288,8 @@ json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
 {
     const struct topt_settings *s = f->k->settings;
     int uniform = f->framework && f->space == TOPT_SPACE_UNIFORM;
-    char *words =
-        uniform
-            ? topt_uniform_words(f->framework, f->degrees, samples_at_once(f))
-            : topt_strategy_words(f->model, f->k->mesh, f->strategy, s->micro_batches);
+    char *words = topt_solution_words(uniform ? f->framework : NULL, f->model, f->k->mesh,
+                                      f->strategy, f->degrees);
     json_t *model = topt_model_to_json(f->model), *hw = topt_hw_to_json(f->k->hw);
     json_t *doc = json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "format",

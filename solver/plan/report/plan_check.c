@@ -6,7 +6,6 @@
  * differ in little. */
 #include "plan_check.h"
 #include "grid.h"
-#include "grid_data.h"
 #include "planning.h"
 #include "free.h"
 #include "topt_minmax.h"

@@ -131,8 +131,8 @@ char *topt_strategy_words(const struct topt_model *m, const struct topt_mesh *me
     return t.s;
 }
 
-char *topt_uniform_words(const struct topt_framework *f, const struct topt_degrees *v,
-                         int64_t micro_batch)
+static char *uniform_words(const struct topt_framework *f, const struct topt_degrees *v,
+                           int64_t micro_batch)
 {
     struct topt_text t = {0};
     const char *level = f->level[v->level] ? f->level[v->level] : "data parallel";
@@ -148,4 +148,13 @@ char *topt_uniform_words(const struct topt_framework *f, const struct topt_degre
     if (v->micro_batches > 1)
         topt_text_add(&t, ", %lld accumulation steps", (long long)v->micro_batches);
     return t.s;
+}
+
+char *topt_solution_words(const struct topt_framework *f, const struct topt_model *m,
+                          const struct topt_mesh *mesh, const struct topt_strategy *s,
+                          const struct topt_degrees *v)
+{
+    int64_t samples = m->batch / v->micro_batches;
+    return f ? uniform_words(f, v, (samples + v->data - 1) / v->data)
+             : topt_strategy_words(m, mesh, s, v->micro_batches);
 }

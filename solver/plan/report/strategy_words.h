@@ -11,10 +11,11 @@
 char *topt_strategy_words(const struct topt_model *m, const struct topt_mesh *mesh,
                           const struct topt_strategy *s, int64_t micro_batches);
 
-/* The same of a uniform plan, as its framework calls it: "FSDP2 over 8 GPUs,
- * checkpointing, micro-batch 1, 4 accumulation steps". */
-char *topt_uniform_words(const struct topt_framework *f, const struct topt_degrees *v,
-                         int64_t micro_batch);
+/* The same, and where 'f' is not NULL, of a uniform strategy as that framework calls it: "FSDP2 over
+ * 8 GPUs, checkpointing, micro-batch 1, 4 accumulation steps". */
+char *topt_solution_words(const struct topt_framework *f, const struct topt_model *m,
+                          const struct topt_mesh *mesh, const struct topt_strategy *s,
+                          const struct topt_degrees *v);
 
 /* "data 2 x tensor 4 with ZeRO-1" of one operator. */
 void topt_config_words(struct topt_text *t, const struct topt_op *op,

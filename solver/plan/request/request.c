@@ -238,18 +238,13 @@ static int see_pins(const struct topt_request *r, const struct topt_pins *pins,
 
 static int check_pins(const struct topt_request *r, struct topt_error *err)
 {
-    struct topt_blocks blocks;
     struct topt_pins pins;
     if (!r->pin)
         return 0;
-    if (topt_model_blocks(r->model, &blocks, err))
+    if (topt_pins_init(&pins, r->pin, r->model, err))
         return -1;
-    int rc = topt_pins_init(&pins, r->pin, r->model, &blocks, err);
-    if (!rc) {
-        rc = see_pins(r, &pins, err);
-        topt_pins_fini(&pins);
-    }
-    topt_blocks_fini(&blocks);
+    int rc = see_pins(r, &pins, err);
+    topt_pins_fini(&pins);
     return rc;
 }
 

@@ -315,9 +315,9 @@ static int find_ops(struct topt_pins *p, const struct topt_model *m,
 }
 
 /* The last pin of all operators at one place of a kind's blocks is that of all. */
-static void share(struct topt_pins *p, const struct topt_model *m,
-                  const struct topt_blocks *b)
+static void share(struct topt_pins *p, const struct topt_model *m)
 {
+    const struct topt_blocks *b = m->blocks;
     for (int i = 0; i < m->nops; i++) {
         const struct topt_block_kind *k = b->kind[i] >= 0 ? &b->of[b->kind[i]] : NULL;
         p->alike[i] = p->at[i];
@@ -329,7 +329,7 @@ static void share(struct topt_pins *p, const struct topt_model *m,
 }
 
 int topt_pins_init(struct topt_pins *p, const char *text, const struct topt_model *m,
-                   const struct topt_blocks *b, struct topt_error *err)
+                   struct topt_error *err)
 {
     *p = (struct topt_pins){0};
     if (!text)
@@ -338,17 +338,14 @@ int topt_pins_init(struct topt_pins *p, const char *text, const struct topt_mode
         return -1;
     p->at = malloc(((size_t)m->nops + 1) * sizeof *p->at);
     p->alike = malloc(((size_t)m->nops + 1) * sizeof *p->alike);
-    if (!p->at || !p->alike) {
-        topt_pins_fini(p);
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for pins");
-    }
-    for (int i = 0; i < m->nops; i++)
+    int rc = p->at && p->alike ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for pins");
+    for (int i = 0; i < m->nops && !rc; i++)
         p->at[i] = -1;
-    if (find_ops(p, m, err)) {
+    if (rc || find_ops(p, m, err)) {
         topt_pins_fini(p);
         return -1;
     }
-    share(p, m, b);
+    share(p, m);
     return 0;
 }
 

@@ -39,7 +39,7 @@ int topt_pins_parse(const char *text, struct topt_pins *ret,
                     struct topt_error *err) TOPT_MUST_CHECK;
 /* Read the pins of a model; 'text' may be NULL. */
 int topt_pins_init(struct topt_pins *p, const char *text, const struct topt_model *m,
-                   const struct topt_blocks *b, struct topt_error *err) TOPT_MUST_CHECK;
+                   struct topt_error *err) TOPT_MUST_CHECK;
 void topt_pins_fini(struct topt_pins *p);
 
 /* Has an operator no pin, or a configuration what its pin says? */

@@ -2,7 +2,7 @@
 #ifndef TOPT_PLAN_UNIFORM_H
 #define TOPT_PLAN_UNIFORM_H
 
-#include "grid_data.h"
+#include "grid.h"
 
 /* Of all degrees of a uniform grid, into an empty 'ret': the fastest strategy within 'limit' bytes
  * (0: any) and no slower than 'time_limit' (0: any); the one with the least memory, where that is

@@ -9,9 +9,7 @@
  *
  * Boundaries are no special case: the first block's edges come from elsewhere and are
  * terms of their own. */
-#include "block_folding.h"
-#include "edge_multiplicity.h"
-#include "problem_data.h"
+#include "price.h"
 #include "topt_arena.h"
 #include "topt_minmax.h"
 

@@ -4,9 +4,7 @@
  * Tables are large, so nothing is copied that can be shared.  Most tables have one
  * multiplicity, whose times are multiplied into the table itself; most caps leave out
  * nothing of most tables, which then are shown to the search as they are. */
-#include "edge_multiplicity.h"
-#include "edge_table.h"
-#include "problem_data.h"
+#include "price.h"
 #include "topt_minmax.h"
 
 #include <stdlib.h>

@@ -4,10 +4,8 @@
  * producer's, which is moved again.  One that another is as good as in everything is left
  * out, and what stays is written by memory ascending, which is how the search wants it:
  * it then reads the table as it is. */
-#include "edge_table.h"
-#include "moves.h"
-#include "problem_data.h"
-#include "restrict.h"
+#include "price.h"
+#include "configs.h"
 #include "topt_array.h"
 #include "topt_minmax.h"
 #include "topt_text.h"
@@ -206,22 +204,6 @@ int64_t topt_table_entries(const struct topt_problem *p, const struct edge_table
     return (int64_t)topt_rows(p, e)->n * topt_cols(p, e)->n;
 }
 
-int topt_table_price(struct topt_problem *p, struct edge_table *e, struct topt_error *err)
-{
-    const struct family *a = &p->family[e->from];
-    const struct topt_op *o = a->op >= 0 ? &p->k.model->op[a->op] : NULL;
-    int tensor = o ? o->operand[o->output].tensor : a->tensor;
-    struct pricing x = {.p = p,
-                        .e = e,
-                        .from = topt_rows(p, e),
-                        .to = topt_cols(p, e),
-                        .restricted =
-                            p->options.restriction && p->options.restriction->edge};
-    e->moves = topt_moves_of(p, tensor, err);
-    e->trained = p->k.model->tensor[tensor].needs_gradient;
-    return e->moves ? price_entries(&x, err) : -1;
-}
-
 int topt_table_ask_exact(struct topt_problem *p, const struct edge_table *e,
                          int64_t entry, struct topt_error *err)
 {
@@ -260,10 +242,7 @@ enum {
 
 static const char *name_of(const struct topt_problem *p, int family)
 {
-    const struct topt_model *m = p->k.model;
-    const struct family *f = &p->family[family];
-    const struct topt_op *o = f->op >= 0 ? &m->op[f->op] : NULL;
-    return m->tensor[o ? o->operand[o->output].tensor : f->tensor].name;
+    return p->k.model->tensor[p->family[family].tensor].name;
 }
 
 /* The options that make this problem smaller. */
@@ -300,7 +279,7 @@ static int refuse_table(const struct topt_problem *p, const struct edge_table *e
         advice(&p->options));
 }
 
-int topt_table_budget_check(const struct topt_problem *p, struct topt_error *err)
+static int check_budget(const struct topt_problem *p, struct topt_error *err)
 {
     int64_t limit = p->options.max_bytes, entries = 0;
     const struct edge_table *largest = p->table;
@@ -318,4 +297,33 @@ int topt_table_budget_check(const struct topt_problem *p, struct topt_error *err
     return p->ntables && topt_table_entries(p, largest) > INT32_MAX / 2
                ? refuse_table(p, largest, err)
                : 0;
+}
+
+/* ---- all tables -------------------------------------------------------------------------- */
+
+static int price_table(struct topt_problem *p, struct edge_table *e,
+                       struct topt_error *err)
+{
+    int tensor = p->family[e->from].tensor;
+    struct pricing x = {.p = p,
+                        .e = e,
+                        .from = topt_rows(p, e),
+                        .to = topt_cols(p, e),
+                        .restricted =
+                            p->options.restriction && p->options.restriction->edge};
+    e->moves = topt_moves_of(p, tensor, err);
+    e->trained = p->k.model->tensor[tensor].needs_gradient;
+    return e->moves ? price_entries(&x, err) : -1;
+}
+
+int topt_tables_price(struct topt_problem *p, struct topt_error *err)
+{
+    if (check_budget(p, err))
+        return -1;
+    for (int i = 0; i < p->ntables; i++)
+        if (price_table(p, &p->table[i], err))
+            return -1;
+    if (!p->byte_bounds)
+        topt_moves_fini(p); /* none is asked for from here on */
+    return 0;
 }

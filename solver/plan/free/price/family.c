@@ -13,10 +13,9 @@
  * An edge costs what it does by the layouts of the tensor there and what is live beside
  * it, not by the configuration as such, of which there are many more.  So a table of an
  * edge is between classes of ends. */
-#include "family.h"
+#include "price.h"
 #include "pins.h"
-#include "problem_data.h"
-#include "restrict.h"
+#include "configs.h"
 #include "topt_array.h"
 #include "topt_hash.h"
 #include "topt_tensor.h"
@@ -149,6 +148,13 @@ static int list_op(const struct topt_problem *p, struct family *f,
 
 /* ---- another problem's ------------------------------------------------------------- */
 
+static void swap(int8_t *a, int8_t *b)
+{
+    int8_t x = *a;
+    *a = *b;
+    *b = x;
+}
+
 /* With axes that are alike in an order that does not depend on their names: what a
  * configuration costs follows from that alone, since within a dimension axes keep their
  * order. */
@@ -156,11 +162,8 @@ static struct topt_config nameless(const struct topt_mesh *m, struct topt_config
 {
     for (int a = 1; a < m->naxes; a++)
         for (int i = a; i > 0 && topt_mesh_alike(m, i - 1, i) && c.dim[i] < c.dim[i - 1];
-             i--) {
-            int8_t dim = c.dim[i];
-            c.dim[i] = c.dim[i - 1];
-            c.dim[i - 1] = dim;
-        }
+             i--)
+            swap(&c.dim[i], &c.dim[i - 1]);
     return c;
 }
 
@@ -173,16 +176,10 @@ static int next_order(int8_t *dim, int n)
         i--;
     while (i >= 0 && dim[last] <= dim[i])
         last--;
-    if (i >= 0) {
-        int8_t x = dim[i];
-        dim[i] = dim[last];
-        dim[last] = x;
-    }
-    for (int a = i + 1, b = n - 1; a < b; a++, b--) {
-        int8_t x = dim[a];
-        dim[a] = dim[b];
-        dim[b] = x;
-    }
+    if (i >= 0)
+        swap(&dim[i], &dim[last]);
+    for (int a = i + 1, b = n - 1; a < b; a++, b--)
+        swap(&dim[a], &dim[b]);
     return i >= 0;
 }
 
@@ -398,21 +395,19 @@ static void charge_waiting(const struct topt_problem *p, struct choice *x, int t
 
 /* Find out the rest of an operator's configuration once it has a price. */
 static int finish_op(const struct topt_problem *p, const struct family *f,
-                     struct choice *x, struct classes *side)
+                     struct choice *x, struct classes *side, struct topt_error *err)
 {
     const struct topt_op *o = &p->k.model->op[f->op];
     struct topt_layout l = topt_value_layout(o, o->output, &x->config, p->k.mesh);
-    charge_waiting(p, x, o->operand[o->output].tensor, op_waits(p, f->op), &l);
+    charge_waiting(p, x, f->tensor, op_waits(p, f->op), &l);
     struct topt_edge_end e = topt_edge_producer(&p->k, f->op, &x->config);
-    if (classify(&side[AS_PRODUCER], &e, &x->class[AS_PRODUCER]))
-        return -1;
-    for (int k = 0; k < f->ninputs; k++) {
+    int bad = classify(&side[AS_PRODUCER], &e, &x->class[AS_PRODUCER]);
+    for (int k = 0; k < f->ninputs && !bad; k++) {
         e = topt_edge_consumer(&p->k, f->op, k, &x->config, x->transient);
-        if (classify(&side[AS_CONSUMER + k], &e, &x->class[AS_CONSUMER + k]))
-            return -1;
+        bad = classify(&side[AS_CONSUMER + k], &e, &x->class[AS_CONSUMER + k]);
     }
     x->transient = topt_round_transient(x->transient);
-    return 0;
+    return bad ? topt_nomem(err, "configurations") : 0;
 }
 
 static int price_hub(const struct topt_problem *p, const struct family *f,
@@ -431,27 +426,16 @@ static int price_hub(const struct topt_problem *p, const struct family *f,
                : 0;
 }
 
-static int price_family(struct topt_problem *p, struct family *f, struct classes *side,
-                        struct topt_error *err)
-{
-    if (list_family(p, f, err) || (f->op >= 0 && cost_ops(p, f, err)))
-        return -1;
-    for (int i = 0; i < f->n; i++) {
-        if (f->op < 0 && price_hub(p, f, &f->at[i], side, err))
-            return -1;
-        if (f->op >= 0 && finish_op(p, f, &f->at[i], side))
-            return topt_nomem(err, "configurations");
-    }
-    return 0;
-}
-
 static int make_family(struct topt_problem *p, struct family *f, struct topt_error *err)
 {
     struct classes side[SIDES] = {0};
     f->ninputs = f->op >= 0 ? p->k.model->op[f->op].ninputs : 1;
     for (int i = 0; i < SIDES; i++)
         side[i].side = &f->side[i];
-    int rc = price_family(p, f, side, err);
+    int rc = list_family(p, f, err) || (f->op >= 0 && cost_ops(p, f, err)) ? -1 : 0;
+    for (int i = 0; i < f->n && !rc; i++)
+        rc = f->op < 0 ? price_hub(p, f, &f->at[i], side, err)
+                       : finish_op(p, f, &f->at[i], side, err);
     for (int i = 0; i < SIDES; i++)
         free(side[i].slot);
     f->first = p->nchoices;
@@ -464,8 +448,7 @@ static int make_family(struct topt_problem *p, struct family *f, struct topt_err
 static int find_family(const struct topt_problem *p, int op, int tensor)
 {
     const struct topt_model *m = p->k.model;
-    int i = op >= 0 ? p->of_op[m->alike[op]]
-                    : p->of_hub[m->alike[m->tensor[tensor].producer]];
+    int i = (op >= 0 ? p->of_op : p->of_hub)[m->alike[m->tensor[tensor].producer]];
     while (i >= 0 && !(op >= 0 ? alike_ops(p, p->family[i].op, op)
                                : alike_hubs(p, p->family[i].tensor, tensor)))
         i = p->family[i].next;
@@ -476,11 +459,11 @@ static int find_family(const struct topt_problem *p, int op, int tensor)
 }
 
 /* The blocks that pay for what is recomputed of an operator, or the hub of its tensor. */
-static int paying_blocks(const struct topt_problem *p, int op, int tensor)
+static int paying_blocks(const struct topt_problem *p, int tensor)
 {
     int apart = p->options.alike || p->k.settings->by_unit;
     const struct topt_blocks *b = apart ? NULL : p->options.blocks;
-    int kind = b ? b->kind[op >= 0 ? op : p->k.model->tensor[tensor].producer] : -1;
+    int kind = b ? b->kind[p->k.model->tensor[tensor].producer] : -1;
     return kind >= 0 ? b->of[kind].count : 1;
 }
 
@@ -488,14 +471,13 @@ int topt_problem_family(struct topt_problem *p, int op, int tensor,
                         struct topt_error *err)
 {
     const struct topt_model *m = p->k.model;
-    int found = find_family(p, op, tensor), among = paying_blocks(p, op, tensor);
+    int found = find_family(p, op, tensor), among = paying_blocks(p, tensor);
     if (found >= 0) { /* of several kinds, that with most blocks: none pays too much */
         if (among > p->family[found].among)
             p->family[found].among = among;
         return found;
     }
-    int *head = op >= 0 ? &p->of_op[m->alike[op]]
-                        : &p->of_hub[m->alike[m->tensor[tensor].producer]];
+    int *head = &(op >= 0 ? p->of_op : p->of_hub)[m->alike[m->tensor[tensor].producer]];
     struct family *f = &p->family[p->nfamilies];
     *f = (struct family){.op = op, .tensor = tensor, .next = *head, .among = among};
     *head = p->nfamilies++;

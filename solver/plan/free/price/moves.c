@@ -10,8 +10,7 @@
  * of the problem also what a way between orbits takes (layout/symmetry_bound.c), which
  * knows that a byte may have to travel twice, and its exact price only where that is
  * asked for (lazy_pricing.c). */
-#include "moves.h"
-#include "problem_data.h"
+#include "price.h"
 #include "topt_array.h"
 #include "topt_hash.h"
 #include "topt_minmax.h"

@@ -7,10 +7,7 @@
  * A strategy of a problem with orbits (problem.c) is one of the full space only where
  * moves cost what they cost between just these layouts: its configurations are listed
  * once more, as they are or with all that they stand for, as a problem of its own. */
-#include "narrowed_problem.h"
-#include "block_folding.h"
-#include "edge_table.h"
-#include "problem_data.h"
+#include "price.h"
 #include "topt_array.h"
 
 #include <stdlib.h>
@@ -86,19 +83,9 @@ static int copy_graph(const struct topt_problem *p, struct topt_problem *ret)
     memcpy(ret->edge, p->edge, (size_t)p->nedges * sizeof *p->edge);
     ret->nnodes = p->nnodes;
     ret->nedges = p->nedges;
-    return 0;
-}
-
-static int price_tables(const struct topt_problem *p, struct topt_problem *ret,
-                        struct topt_error *err)
-{
-    for (int i = 0; i < p->ntables; i++) {
-        struct edge_table *e = &ret->table[ret->ntables++];
-        *e = (struct edge_table){
+    for (int i = 0; i < p->ntables; i++)
+        ret->table[ret->ntables++] = (struct edge_table){
             .from = p->table[i].from, .to = p->table[i].to, .input = p->table[i].input};
-        if (topt_table_price(ret, e, err))
-            return -1;
-    }
     return 0;
 }
 
@@ -121,7 +108,7 @@ int topt_narrowed_problem(struct topt_problem *p, const uint16_t *level, int las
     int rc = copy_graph(p, part) || pick_families(p, level, last, part)
                  ? topt_nomem(err, "the problem")
                  : 0;
-    if (rc || price_tables(p, part, err) || topt_fold_blocks(part, err)) {
+    if (rc || topt_tables_price(part, err) || topt_fold_blocks(part, err)) {
         topt_problem_destroy(part);
         return -1;
     }

@@ -4,12 +4,7 @@
  * Edges between the same two families share a table, by class of configuration (layouts
  * of the tensor at that end).  So repeated blocks cost nothing extra here, and the search
  * can recognise them by pointer. */
-#include "block_folding.h"
-#include "edge_multiplicity.h"
-#include "edge_table.h"
-#include "family.h"
-#include "moves.h"
-#include "problem_data.h"
+#include "price.h"
 #include "topt_minmax.h"
 
 #include <stdlib.h>
@@ -51,20 +46,6 @@ static int add_all(struct topt_problem *p, int *source, struct topt_error *err)
         add_edge(p, n, hub, -1, 0);
         source[t] = hub;
     }
-    return 0;
-}
-
-/* Tables are most of the work and of the memory: they are priced once all are known to
- * fit. */
-static int price_tables(struct topt_problem *p, struct topt_error *err)
-{
-    if (topt_table_budget_check(p, err))
-        return -1;
-    for (int i = 0; i < p->ntables; i++)
-        if (topt_table_price(p, &p->table[i], err))
-            return -1;
-    if (!p->byte_bounds)
-        topt_moves_fini(p); /* none is asked for from here on */
     return 0;
 }
 
@@ -179,8 +160,8 @@ int topt_problem_create(const struct topt_costing *k,
         topt_nomem(err, "the problem");
     else
         rc = topt_spans_init(&p->spans, k->model, err) || mark(p, err) ||
-             add_all(p, source, err) || price_tables(p, err) || find_paying(p, err) ||
-             topt_fold_blocks(p, err);
+             add_all(p, source, err) || topt_tables_price(p, err) ||
+             find_paying(p, err) || topt_fold_blocks(p, err);
     free(source);
     if (rc) {
         topt_problem_destroy(p);
@@ -249,10 +230,24 @@ static int64_t renamings(const struct topt_mesh *m, const int what[TOPT_MAX_AXES
     return all;
 }
 
-static int64_t configs_of(const struct topt_problem *p, const struct family *f)
+/* How large the space is that a problem with orbits stands for:
+ *
+ *     full          b n0    b n1    b n0,n1  ...     thousands of an operator
+ *                     |       |        |
+ *     with orbits     `- b n -'     b n,n    ...     hundreds: which of alike axes they
+ *                                                    take is left open
+ *
+ * A problem with orbits has for each strategy of the full space one that costs no more,
+ * so that what it says of the fastest strategy holds there.  Mirrors, the last variables, are none
+ * of that space's. */
+static int64_t configs_of(const struct topt_problem *p, int variable)
 {
+    const struct domain *c = topt_domain(p, variable);
+    const struct family *f = &p->family[c->part[0].family];
     int64_t n = 0;
-    for (int i = 0; i < f->n; i++) {
+    if (!p->options.orbits)
+        return c->n;
+    for (int i = 0; variable < p->nvariables - p->nmirrors && i < f->n; i++) {
         int what[TOPT_MAX_AXES] = {0};
         for (int a = 0; a < p->k.mesh->naxes; a++)
             what[a] = f->at[i].config.dim[a];
@@ -264,6 +259,8 @@ static int64_t configs_of(const struct topt_problem *p, const struct family *f)
 static int64_t classes_of(const struct topt_problem *p, const struct side *side)
 {
     int64_t n = 0;
+    if (!p->options.orbits)
+        return side->n;
     for (int i = 0; i < side->n; i++) {
         int what[TOPT_MAX_AXES] = {0};
         for (int a = 0; a < p->k.mesh->naxes; a++)
@@ -274,51 +271,25 @@ static int64_t classes_of(const struct topt_problem *p, const struct side *side)
     return n;
 }
 
-/* How large the space is that a problem with orbits stands for:
- *
- *     full          b n0    b n1    b n0,n1  ...     thousands of an operator
- *                     |       |        |
- *     with orbits     `- b n -'     b n,n    ...     hundreds: which of alike axes they
- *                                                    take is left open
- *
- * A problem with orbits has for each strategy of the full space one that costs no more,
- * so that what it says of the fastest strategy holds there. */
-static void count_orbits(const struct topt_problem *p, struct topt_problem_stats *all)
-{
-    all->configs = all->layouts = all->edge_entries = 0;
-    for (int i = 0; i < p->nvariables - p->nmirrors; i++) {
-        const struct domain *c = topt_domain(p, i);
-        all->configs += configs_of(p, &p->family[c->part[0].family]);
-    }
-    for (int i = 0; i < p->nfamilies; i++) {
-        int64_t n = classes_of(p, &p->family[i].side[AS_PRODUCER]);
-        all->layouts = topt_max(all->layouts, n);
-    }
-    for (int i = 0; i < p->nterms; i++) {
-        const struct edge_table *t =
-            &p->table[p->multiplicity[p->term[i].multiplicity].table];
-        all->edge_entries +=
-            classes_of(p, topt_rows(p, t)) * classes_of(p, topt_cols(p, t));
-    }
-}
-
 void topt_problem_stats(const struct topt_problem *p, struct topt_problem_stats *ret)
 {
     *ret = (struct topt_problem_stats){.nodes = p->nvariables,
                                        .priced_moves = p->moves_priced};
     for (int i = 0; i < p->nvariables; i++)
-        ret->configs += topt_domain(p, i)->n;
+        ret->configs += configs_of(p, i);
     for (int i = 0; i < p->nfamilies; i++) {
+        int64_t layouts = classes_of(p, &p->family[i].side[AS_PRODUCER]);
         ret->priced_configs += p->family[i].n;
-        ret->layouts = topt_max(ret->layouts, p->family[i].side[AS_PRODUCER].n);
+        ret->layouts = topt_max(ret->layouts, layouts);
     }
-    for (int i = 0; i < p->nterms; i++)
-        ret->edge_entries += topt_table_entries(
-            p, &p->table[p->multiplicity[p->term[i].multiplicity].table]);
+    for (int i = 0; i < p->nterms; i++) {
+        const struct edge_table *t =
+            &p->table[p->multiplicity[p->term[i].multiplicity].table];
+        ret->edge_entries +=
+            classes_of(p, topt_rows(p, t)) * classes_of(p, topt_cols(p, t));
+    }
     for (int i = 0; i < p->ntables; i++)
         ret->priced_entries += topt_table_entries(p, &p->table[i]);
-    if (p->options.orbits)
-        count_orbits(p, ret);
 }
 
 void topt_problem_stats_add(struct topt_problem_stats *into,

@@ -5,11 +5,7 @@
  * says of every configuration how good a strategy with it can be at best.  The nearest
  * are a small problem whose prices are few; what is too far is left out of the next
  * one. */
-#include "bound_levels.h"
-#include "edge_table.h"
-#include "moves.h"
-#include "problem_data.h"
-#include "narrowed_problem.h"
+#include "bounds.h"
 #include "topt_minmax.h"
 
 #include <math.h>
@@ -75,17 +71,13 @@ void topt_bound_levels_share(struct bound_levels *l)
         ;
 }
 
-static topt_wide weight_of(const struct topt_weights *by, struct topt_cost c)
-{
-    return (topt_wide)by->memory * c.memory + (topt_wide)by->time * c.time;
-}
-
 void topt_bound_levels_find(struct bound_levels *l, const struct topt_lower_bound *w,
                             struct topt_cost begin, struct topt_cost end)
 {
     const struct topt_problem *p = l->p;
     struct topt_weights by = topt_lower_bound_weights(w);
-    topt_wide first = weight_of(&by, begin), whole = weight_of(&by, end) - first;
+    topt_wide first = topt_weight(by.memory, by.time, begin),
+              whole = topt_weight(by.memory, by.time, end) - first;
     for (int i = 0; i < p->nvariables - p->nmirrors; i++) {
         const struct domain *h = topt_domain(p, i);
         uint16_t *level = topt_bound_levels_of(l, h->part[0].family);

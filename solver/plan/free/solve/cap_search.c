@@ -19,11 +19,7 @@
  * or left, they are searched roughly, and more exactly only where that does not decide;
  * at once as exactly as is asked for where there was nothing to find, which takes
  * little. */
-#include "cap_search.h"
-#include "caps.h"
-#include "free.h"
-#include "solve_context.h"
-#include "solve_tuning.h"
+#include "exact.h"
 #include "topt_array.h"
 #include "topt_minmax.h"
 
@@ -39,8 +35,9 @@ struct box {
     int level;      /* how exactly it is searched next */
 };
 
-/* Tolerances of rough searches, by level; then comes the one that is asked for. */
-static const double rough[] = ROUGH_TOLERANCES;
+/* Tolerances of rough searches, by level; then comes the one that is asked for.  Tuned by
+ * own-8-free (solve_tuning.h). */
+static const double rough[] = {1.0 / 64, 1.0 / 512};
 enum { LEVELS = sizeof rough / sizeof *rough };
 
 struct cap_search {
@@ -227,10 +224,7 @@ static int search_under_high(struct cap_search *b, const struct box *x,
 {
     struct topt_frontier *f = NULL;
     struct topt_frontier_reader *reader = NULL;
-    if (topt_solve_search(
-            &b->context,
-            topt_capped_problem(b->context.p, x->high.transient, x->high.crossing), o,
-            &f))
+    if (topt_solve_search(&b->context, topt_capped_problem(b->context.p, x->high), o, &f))
         return -1;
     if (b->least && b->context.options->max_work && f->epsilon > 0) {
         topt_frontier_destroy(f);
@@ -330,7 +324,7 @@ static int part_box(struct cap_search *b, const struct box *x, const struct opti
      * exact. */
     if (!x->number && !best->fits && !b->least)
         above.level = below.level = next_level(b, -1);
-    if (over.transient >= over.crossing * topt_capped_crossing(b->context.p)) {
+    if (over.transient >= over.crossing * b->context.p->spans.crossing) {
         above.low.transient = best->need.caps.transient;
         below.high.transient =
             topt_nearest_transient(b->context.p, TOPT_BELOW, best->need.caps.transient);

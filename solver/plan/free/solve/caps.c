@@ -2,9 +2,7 @@
  * means.
  *
  * Configurations and alternatives that need more than a cap are left out of the lists. */
-#include "caps.h"
-#include "edge_multiplicity.h"
-#include "problem_data.h"
+#include "exact.h"
 #include "topt_minmax.h"
 
 #include <stdlib.h>
@@ -65,13 +63,13 @@ static struct topt_search_edge mirror_edge(const struct topt_problem *p, struct 
     return (struct topt_search_edge){m->of, m->variable, &m->table, m->number, m->number};
 }
 
-const struct topt_search_problem *
-topt_capped_problem(struct topt_problem *p, int64_t transient_cap, int64_t crossing_cap)
+const struct topt_search_problem *topt_capped_problem(struct topt_problem *p,
+                                                      struct topt_caps caps)
 {
     for (int i = 0; i < p->ndomains; i++)
-        cap_domain(p, &p->domain[i], (struct topt_caps){transient_cap, crossing_cap});
+        cap_domain(p, &p->domain[i], caps);
     for (int i = 0; i < p->nmultiplicities; i++)
-        topt_multiplicity_cap(p, &p->multiplicity[i], transient_cap);
+        topt_multiplicity_cap(p, &p->multiplicity[i], caps.transient);
     for (int i = 0; i < p->nvariables; i++) {
         const struct domain *c = topt_domain(p, i);
         p->search_op[i] =
@@ -178,14 +176,9 @@ void topt_capped_count_in_flight(struct topt_problem *p, int on)
 
 /* ---- caps that matter -------------------------------------------------------------- */
 
-int topt_capped_crossing(const struct topt_problem *p)
-{
-    return p->spans.crossing;
-}
-
 int64_t topt_capped_bytes(const struct topt_problem *p, struct topt_caps caps)
 {
-    return caps.transient + topt_capped_crossing(p) * caps.crossing;
+    return caps.transient + p->spans.crossing * caps.crossing;
 }
 
 /* The nearest value to 'from', above or below it; 'best' is what was so far. */
@@ -226,7 +219,7 @@ int64_t topt_nearest_transient(const struct topt_problem *p, enum topt_side side
 struct topt_caps topt_caps_within(const struct topt_problem *p, struct topt_caps low,
                                   struct topt_caps high, int64_t bytes)
 {
-    int64_t w = topt_capped_crossing(p);
+    int64_t w = p->spans.crossing;
     if (bytes < high.transient - low.transient)
         high.transient = topt_nearest_transient(p, TOPT_BELOW, low.transient + bytes + 1);
     if (w && bytes / w < high.crossing - low.crossing)
@@ -242,6 +235,14 @@ struct topt_caps topt_capped_most(const struct topt_problem *p)
 }
 
 /* ---- points ------------------------------------------------------------------------ */
+
+/* The configuration that a point takes for a variable. */
+static const struct value *chosen(const struct topt_problem *p, int variable,
+                                  const struct topt_search_point *point)
+{
+    const struct domain *c = topt_domain(p, variable);
+    return &c->at[c->kept[point->config[variable]]];
+}
 
 /* The alternative that a point takes on term 'l'. */
 static struct taken_edge taken(const struct topt_problem *p, int l,
@@ -266,13 +267,12 @@ struct topt_strategy *topt_capped_strategy(const struct topt_problem *p,
     memset(keep, OPEN, (size_t)p->nterms);
     for (int i = 0; i < p->nnodes; i++) {
         const struct node *n = &p->node[i];
-        const struct family *f = &p->family[n->family];
-        const struct domain *c = topt_domain(p, n->variable);
-        int k = c->at[c->kept[point->config[n->variable]]].config;
+        const struct choice *c =
+            &p->family[n->family].at[chosen(p, n->variable, point)->config];
         if (n->op >= 0)
-            s->config[n->op] = f->at[k].config;
+            s->config[n->op] = c->config;
         else
-            s->hub[n->tensor] = (struct topt_hub){f->at[k].config, f->at[k].hub_keep};
+            s->hub[n->tensor] = (struct topt_hub){c->config, c->hub_keep};
     }
     for (int i = 0; i < p->nedges; i++) {
         const struct edge *e = &p->edge[i];
@@ -290,10 +290,9 @@ static struct topt_caps caps_of(const struct topt_problem *p,
 {
     struct topt_caps most = {0, 0};
     for (int i = 0; i < p->nvariables; i++) {
-        const struct domain *c = topt_domain(p, i);
-        int k = c->kept[point->config[i]];
-        most.transient = topt_max(most.transient, c->at[k].transient);
-        most.crossing = topt_max(most.crossing, c->at[k].waiting);
+        const struct value *v = chosen(p, i, point);
+        most.transient = topt_max(most.transient, v->transient);
+        most.crossing = topt_max(most.crossing, v->waiting);
     }
     for (int i = 0; i < p->nterms; i++)
         most.transient =
@@ -321,10 +320,8 @@ static int64_t add_recomputed(const struct topt_problem *p,
     int64_t paid = 0;
     for (int i = 0; i < p->nnodes; i++) {
         const struct node *n = &p->node[i];
-        const struct family *f = &p->family[n->family];
-        const struct domain *c = topt_domain(p, n->variable);
-        int config = c->at[c->kept[point->config[n->variable]]].config;
-        paid += add_of_node(p, n, f->at[config].recomputed, sum);
+        int config = chosen(p, n->variable, point)->config;
+        paid += add_of_node(p, n, p->family[n->family].at[config].recomputed, sum);
     }
     for (int i = 0; i < p->nedges; i++) {
         int64_t bytes = topt_taken_recomputed(p, taken(p, p->edge[i].term, point));
@@ -342,7 +339,7 @@ static int64_t paid_once(const struct topt_problem *p,
     for (int i = 0; i < p->nvariables - p->nmirrors;
          i++) { /* mirrors, the last, are free */
         const struct domain *c = topt_domain(p, i);
-        int config = c->at[c->kept[point->config[i]]].config;
+        int config = chosen(p, i, point)->config;
         int64_t most = 0;
         for (int k = 0; k < c->nparts; k++)
             most = topt_max(most, p->family[c->part[k].family].at[config].recomputed);
@@ -374,11 +371,6 @@ int topt_capped_need(const struct topt_problem *p, const struct topt_search_poin
     ret->surplus = topt_max(-unpaid, 0);
     free(sum);
     return 0;
-}
-
-int topt_capped_nodes(const struct topt_problem *p)
-{
-    return p->k.model->nops + p->k.model->ntensors;
 }
 
 void topt_capped_mark(const struct topt_problem *p, int search_op, uint8_t *mark)

@@ -19,14 +19,8 @@
  * higher, and bears less; then halves of the range, each with its own room, are looked at
  * by themselves.  What matters to none of them does not matter.  This is what
  * cap_search.c does by searches, at the price of scalarised passes. */
-#include "caps_bound.h"
-#include "bound_levels.h"
-#include "caps.h"
-#include "problem_data.h"
-#include "solve_context.h"
-#include "solve_tuning.h"
+#include "bounds.h"
 #include "topt_minmax.h"
-#include "topt_lower_bound.h"
 
 #include <math.h>
 
@@ -133,8 +127,8 @@ static int move_end(struct scope *c)
         return -1;
     if (!some)
         return 0;
-    topt_wide gain = (topt_wide)by.memory * (small.memory - middle.memory) +
-                     (topt_wide)by.time * (small.time - middle.time);
+    topt_wide gain =
+        topt_weight(by.memory, by.time, small) - topt_weight(by.memory, by.time, middle);
     raise_bound(c);
     if (gain <= 0 || (double)gain / (double)by.time < c->bound * enough ||
         c->bound > (double)c->s->aim)
@@ -168,8 +162,7 @@ static int bound_range(struct scope *c, int *ret_some)
     c->bound = c->slope = 0;
     if (c->room < 0)
         return 0;
-    const struct topt_search_problem *under =
-        topt_capped_problem(r->p, c->at.high.transient, c->at.high.crossing);
+    const struct topt_search_problem *under = topt_capped_problem(r->p, c->at.high);
     if (topt_lower_bound_create(under, r->options, &c->weigher, c->err) ||
         find_balance(c, ret_some))
         return -1;
@@ -232,7 +225,7 @@ static struct range trimmed(const struct scope *c)
 static struct topt_caps width_of(const struct scope *c, const struct range *r)
 {
     return (struct topt_caps){r->high.transient - r->low.transient,
-                              topt_capped_crossing(c->s->context.p) *
+                              c->s->context.p->spans.crossing *
                                   (r->high.crossing - r->low.crossing)};
 }
 

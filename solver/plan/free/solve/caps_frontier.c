@@ -9,10 +9,7 @@
  * U, outside.
  *
  * Where only one point is wanted there is a shorter way (cap_search.c). */
-#include "caps_frontier.h"
-#include "caps.h"
-#include "free.h"
-#include "solve_context.h"
+#include "exact.h"
 #include "topt_minmax.h"
 
 #include <math.h>
@@ -47,8 +44,7 @@ static int search_under(struct solve_context *r, struct topt_caps caps,
 {
     struct topt_frontier *f = NULL;
     *ret_need = (struct topt_caps){-1, -1};
-    if (topt_solve_search(r, topt_capped_problem(r->p, caps.transient, caps.crossing),
-                          r->options, &f))
+    if (topt_solve_search(r, topt_capped_problem(r->p, caps), r->options, &f))
         return -1;
     int rc = keep_points(r, f, ret_need);
     topt_frontier_destroy(f);

@@ -12,9 +12,7 @@
  * Memory is a sum, and what is in flight beside.  Of that the variable that needs most at
  * least is charged with what it needs itself: as little as every strategy has in flight,
  * and of most the whole of it, so that lines are near what strategies cost in truth. */
-#include "dual_bound.h"
-#include "caps.h"
-#include "problem_data.h"
+#include "bounds.h"
 #include "topt_minmax.h"
 
 #include <math.h>
@@ -104,10 +102,8 @@ static int part_segment(struct hull_search *x, struct segment s)
     int some;
     if (weigh(x, by, times(ends, 1 + x->o->reach), &middle, &some))
         return -1;
-    topt_wide all =
-        (topt_wide)by.memory * s.small.memory + (topt_wide)by.time * s.small.time;
-    topt_wide gain =
-        all - (topt_wide)by.memory * middle.memory - (topt_wide)by.time * middle.time;
+    topt_wide all = topt_weight(by.memory, by.time, s.small);
+    topt_wide gain = all - topt_weight(by.memory, by.time, middle);
     if (some && gain > 0 && (double)gain > (double)all * x->o->fine) {
         x->next[x->n++] = (struct segment){s.small, middle};
         x->next[x->n++] = (struct segment){middle, s.fast};
@@ -146,8 +142,8 @@ int topt_dual_bound_init(struct dual_bound *h, struct topt_problem *p,
     struct hull_search x = {.h = h, .o = o, .err = err};
     *h = (struct dual_bound){.p = p};
     topt_capped_count_in_flight(p, 1);
-    int rc = topt_lower_bound_create(topt_capped_problem(p, -1, -1), o->search,
-                                     &x.weigher, err);
+    int rc = topt_lower_bound_create(topt_capped_problem(p, (struct topt_caps){-1, -1}),
+                                     o->search, &x.weigher, err);
     if (!rc) {
         rc = weigh_all(&x, ret_some);
         h->work = topt_lower_bound_work(x.weigher);
@@ -161,17 +157,12 @@ int topt_dual_bound_init(struct dual_bound *h, struct topt_problem *p,
 
 /* ---- what they say ----------------------------------------------------------------- */
 
-static topt_wide weight(const struct line *x, struct topt_cost c)
-{
-    return (topt_wide)x->by.memory * c.memory + (topt_wide)x->by.time * c.time;
-}
-
 /* Does a weighted sum say that no strategy with a configuration costs so little? */
 static int is_above(const struct line *x, int config, struct topt_cost c)
 {
     int64_t through = x->of[config];
     return (through < INT64_MAX ? through : (topt_wide)x->by.allowance + 1) >
-           weight(x, c);
+           topt_weight(x->by.memory, x->by.time, c);
 }
 
 int topt_dual_bound_reaches(const struct dual_bound *h, int config,
@@ -207,9 +198,11 @@ double topt_dual_bound_at(const struct dual_bound *h, int config)
 double topt_dual_bound_beyond(const struct dual_bound *h, struct topt_cost c)
 {
     double least = INFINITY;
-    for (int i = 0; i < h->n; i++)
-        least =
-            fmin(least, (double)weight(&h->line[i], c) / (double)h->line[i].by.least - 1);
+    for (int i = 0; i < h->n; i++) {
+        const struct topt_weights *by = &h->line[i].by;
+        double weight = (double)topt_weight(by->memory, by->time, c);
+        least = fmin(least, weight / (double)by->least - 1);
+    }
     return least;
 }
 

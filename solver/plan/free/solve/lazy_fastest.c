@@ -10,14 +10,7 @@
  * takes (price/problem.c).  Of what is left of it in the end it is first asked
  * whether any strategy that it stands for can be as good as is wanted, and only then are
  * all names of axes listed. */
-#include "cap_search.h"
-#include "caps_bound.h"
-#include "edge_table.h"
-#include "lazy_pricing.h"
-#include "narrowed_problem.h"
-#include "problem_data.h"
-#include "solve_context.h"
-#include "solve_tuning.h"
+#include "bounds.h"
 #include "topt_minmax.h"
 
 struct lazy_fastest {
@@ -40,8 +33,8 @@ static struct lazy_fastest *fastest_of(struct lazy_pricing *s)
 /* Slower strategies are of no interest; INT64_MAX: all are. */
 static int64_t aim_of(const struct lazy_fastest *s)
 {
-    const struct topt_search_options *o = s->lazy.options;
-    int64_t best = topt_solutions_best(s->lazy.ret);
+    const struct topt_search_options *o = s->lazy.context.options;
+    int64_t best = topt_solutions_best(s->lazy.context.ret);
     int64_t aim = best < INT64_MAX ? topt_bound_under(best, o->epsilon) : best;
     return o->time_limit ? topt_min(o->time_limit, aim) : aim;
 }
@@ -54,11 +47,10 @@ static void note_bound(struct lazy_fastest *s, int64_t bound)
 /* Set the limits of a search to the time and work that are left. */
 static void set_own_options(struct lazy_fastest *s)
 {
-    const struct topt_search_options *o = s->lazy.options;
-    struct solve_context r = {.options = o, .ret = s->lazy.ret};
+    const struct topt_search_options *o = s->lazy.context.options;
     s->own = *o;
-    s->own.max_work = topt_solve_work_left(&r);
-    int64_t best = topt_solutions_best(s->lazy.ret);
+    s->own.max_work = topt_solve_work_left(&s->lazy.context);
+    int64_t best = topt_solutions_best(s->lazy.context.ret);
     if (best == INT64_MAX)
         return;
     if (!o->time_limit || best < o->time_limit)
@@ -76,10 +68,10 @@ static int bound_fastest(struct lazy_pricing *lazy, int *ret_level)
     int64_t aim = aim_of(s);
     int some;
     s->known_before = aim < INT64_MAX;
-    s->caps.context = (struct solve_context){
-        .p = lazy->part, .options = lazy->options, .ret = lazy->ret, .err = lazy->err};
+    s->caps.context = lazy->context;
+    s->caps.context.p = lazy->part;
     s->caps.aim = aim;
-    if (topt_caps_bound(&s->caps, &lazy->levels, &some, lazy->err))
+    if (topt_caps_bound(&s->caps, &lazy->levels, &some, lazy->context.err))
         return -1;
     if (s->known_before)
         note_bound(s, aim + 1);
@@ -93,7 +85,7 @@ static int search_fastest(struct lazy_pricing *lazy, struct topt_problem *exact,
     struct lazy_fastest *s = fastest_of(lazy);
     (void)near;
     set_own_options(s);
-    return topt_cap_search_fastest(exact, &s->own, ret, lazy->err);
+    return topt_cap_search_fastest(exact, &s->own, ret, lazy->context.err);
 }
 
 static enum lazy_step update_fastest(struct lazy_pricing *lazy, int64_t left, int tries,
@@ -105,11 +97,9 @@ static enum lazy_step update_fastest(struct lazy_pricing *lazy, int64_t left, in
     if (aim == INT64_MAX) {
         /* While nothing is known that fits: can anything?  What is in flight is counted as it is
          * with bounds for prices, which is no more than it takes. */
-        struct solve_context r = {.p = lazy->part,
-                                  .options = lazy->options,
-                                  .ret = lazy->ret,
-                                  .err = lazy->err};
-        int some = tries ? 1 : topt_feasible(&r);
+        struct solve_context *r = &s->caps.context;
+        struct topt_caps high = topt_capped_most(r->p);
+        int some = tries ? 1 : topt_feasible_caps(r, topt_capped_least(r->p), &high);
         return some < 0 ? LAZY_FAILED : some ? LAZY_FURTHER : LAZY_DONE;
     }
     note_bound(s, aim + 1);
@@ -137,7 +127,7 @@ static int search_orbits(struct lazy_fastest *s, struct topt_problem *part, int 
         s->own.time_limit = (int64_t)((double)aim * (1 + s->own.epsilon)) + 2;
         s->known.time = s->own.time_limit;
     }
-    if (topt_cap_search_fastest(part, &s->own, &found, s->lazy.err))
+    if (topt_cap_search_fastest(part, &s->own, &found, s->lazy.context.err))
         return -1;
     *ret_some = found.n && found.certificate.bound_ns <= aim_of(s);
     topt_solutions_keep(&found, -1);
@@ -153,13 +143,14 @@ static int search_every(struct lazy_fastest *s, const struct topt_problem *part,
     struct topt_error why = {0};
     struct topt_solutions found = {0};
     if (topt_problem_of_orbits(part, 1, part->options.lazy_entries, &every, &why)) {
-        if (why.code == TOPT_ERR_LIMIT && topt_solutions_best(s->lazy.ret) < INT64_MAX)
+        if (why.code == TOPT_ERR_LIMIT &&
+            topt_solutions_best(s->lazy.context.ret) < INT64_MAX)
             return 0;
-        *s->lazy.err = why;
+        *s->lazy.context.err = why;
         return -1;
     }
     set_own_options(s);
-    int rc = topt_solve_fastest(every, &s->own, &found, s->lazy.err);
+    int rc = topt_solve_fastest(every, &s->own, &found, s->lazy.context.err);
     topt_problem_destroy(every);
     if (rc)
         return -1;
@@ -172,9 +163,10 @@ static int search_left(struct lazy_fastest *s, int level, struct topt_certificat
 {
     struct topt_problem *part;
     int some;
-    if (!s->lazy.whole->options.orbits)
+    if (!s->lazy.context.p->options.orbits)
         return topt_lazy_search(&s->lazy, level, 0, ret);
-    if (topt_narrowed_problem(s->lazy.part, s->lazy.levels.of, level, &part, s->lazy.err))
+    if (topt_narrowed_problem(s->lazy.part, s->lazy.levels.of, level, &part,
+                              s->lazy.context.err))
         return -1;
     int rc = search_orbits(s, part, &some, ret) || (some && search_every(s, part, ret));
     topt_problem_destroy(part);
@@ -189,7 +181,8 @@ static int finish_fastest(struct lazy_pricing *lazy, int level,
     struct lazy_fastest *s = fastest_of(lazy);
     if (search_left(s, level, ret))
         return -1;
-    s->open = lazy->whole->options.orbits || ret->epsilon > lazy->options->epsilon;
+    s->open =
+        lazy->context.p->options.orbits || ret->epsilon > lazy->context.options->epsilon;
     note_bound(s, ret->bound_ns);
     return 0;
 }
@@ -199,8 +192,7 @@ static int finish_fastest(struct lazy_pricing *lazy, int level,
 static void claim_fastest(struct lazy_pricing *lazy, int stopped)
 {
     struct lazy_fastest *s = fastest_of(lazy);
-    struct topt_solutions *ret = lazy->ret;
-    struct solve_context r = {.options = lazy->options, .ret = ret};
+    struct topt_solutions *ret = lazy->context.ret;
     int64_t best = topt_solutions_best(ret);
     if (stopped)
         note_bound(s, (int64_t)s->caps.bound);
@@ -208,7 +200,7 @@ static void claim_fastest(struct lazy_pricing *lazy, int stopped)
     ret->certificate.bound_ns = topt_min(s->bound, best);
     ret->certificate.exact =
         ret->certificate.bound_ns >= best && !stopped && !ret->certificate.decided;
-    ret->certificate.epsilon = topt_solve_epsilon(&r, s->open);
+    ret->certificate.epsilon = topt_solve_epsilon(&lazy->context, s->open);
     topt_solutions_keep(ret, ret->n - 1);
 }
 
@@ -230,9 +222,7 @@ int topt_solve_fastest(struct topt_problem *p, const struct topt_search_options 
     static const struct lazy_question question = {
         bound_fastest, search_fastest, update_fastest, finish_fastest, claim_fastest};
     struct lazy_fastest s = {.lazy = {.question = &question,
-                                      .options = options,
-                                      .ret = ret,
-                                      .whole = p,
+                                      .context = {.p = p, .options = options, .ret = ret},
                                       .part = p,
                                       .near = first_near(p)},
                              .bound = INT64_MAX};

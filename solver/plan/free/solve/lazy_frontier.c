@@ -15,12 +15,7 @@
  *
  * Only the strategy of least memory has a corner that no point bounds: whether something is
  * smaller is asked by itself (solve_context.c, cap_search.c). */
-#include "caps_frontier.h"
-#include "dual_bound.h"
-#include "lazy_pricing.h"
-#include "problem_data.h"
-#include "solve_context.h"
-#include "solve_tuning.h"
+#include "bounds.h"
 #include "topt_array.h"
 #include "topt_minmax.h"
 
@@ -48,7 +43,7 @@ static struct lazy_frontier *frontier_of(struct lazy_pricing *s)
 
 static struct topt_cost limits_of(const struct lazy_frontier *s)
 {
-    const struct topt_search_options *o = s->lazy.options;
+    const struct topt_search_options *o = s->lazy.context.options;
     return (struct topt_cost){o->memory_limit ? o->memory_limit : INT64_MAX,
                               o->time_limit ? o->time_limit : INT64_MAX};
 }
@@ -57,16 +52,16 @@ static struct topt_cost limits_of(const struct lazy_frontier *s)
 
 static int find_known(struct lazy_frontier *s)
 {
-    const struct topt_search_options *o = s->lazy.options;
-    size_t n = 0, most = (size_t)o->nknown + (size_t)s->lazy.ret->n;
+    const struct topt_search_options *o = s->lazy.context.options;
+    size_t n = 0, most = (size_t)o->nknown + (size_t)s->lazy.context.ret->n;
     if (TOPT_RESIZE(s->known, most + 1) || TOPT_RESIZE(s->corner, most + 1))
-        return topt_nomem(s->lazy.err, "the search");
+        return topt_nomem(s->lazy.context.err, "the search");
     struct topt_cost *known = s->known;
     for (int i = 0; i < o->nknown; i++)
         known[n++] = o->known[i];
-    for (int i = 0; i < s->lazy.ret->n; i++)
-        known[n++] = (struct topt_cost){s->lazy.ret->at[i].memory_bytes,
-                                        s->lazy.ret->at[i].time_ns};
+    for (int i = 0; i < s->lazy.context.ret->n; i++)
+        known[n++] = (struct topt_cost){s->lazy.context.ret->at[i].memory_bytes,
+                                        s->lazy.context.ret->at[i].time_ns};
     s->nknown = (int)topt_reduce(known, n);
     return 0;
 }
@@ -79,8 +74,8 @@ static struct topt_cost corner_at(const struct lazy_frontier *s, int i)
     if (i < s->nknown)
         c.memory = topt_min(c.memory, s->known[i].memory - 1);
     if (i > 0)
-        c.time = topt_min(
-            c.time, topt_search_missed(s->known[i - 1].time, s->lazy.options->epsilon));
+        c.time = topt_min(c.time, topt_search_missed(s->known[i - 1].time,
+                                                     s->lazy.context.options->epsilon));
     return c;
 }
 
@@ -88,7 +83,7 @@ static struct topt_cost corner_at(const struct lazy_frontier *s, int i)
 static double find_gap(const struct lazy_frontier *s)
 {
     struct topt_cost limit = limits_of(s);
-    double gap = s->lazy.options->epsilon;
+    double gap = s->lazy.context.options->epsilon;
     for (int i = 0; i <= s->nknown; i++) {
         int64_t memory = corner_at(s, i).memory;
         int64_t fastest = topt_dual_bound_fastest(&s->hull, memory);
@@ -105,7 +100,7 @@ static double find_gap(const struct lazy_frontier *s)
  * (topt_lower_bound.h). */
 static int64_t most_entries(const struct lazy_frontier *s)
 {
-    int64_t most = s->lazy.options->max_entries;
+    int64_t most = s->lazy.context.options->max_entries;
     return most ? topt_min(most, WEIGHED_ENTRIES) : WEIGHED_ENTRIES;
 }
 
@@ -113,26 +108,28 @@ static int64_t most_entries(const struct lazy_frontier *s)
  * less. */
 static int find_least_memory(struct lazy_frontier *s)
 {
-    struct topt_search_options o = *s->lazy.options;
+    struct topt_search_options o = *s->lazy.context.options;
     struct topt_solutions least;
     int64_t limit = o.memory_limit;
     int64_t below = s->nknown ? s->known[0].memory : limit ? limit + 1 : 0;
     if (below && below <= s->least_memory)
         return 0;
     if (below) { /* can anything need less than what is known? */
-        struct solve_context r = {
-            .p = s->lazy.part, .options = &o, .ret = s->lazy.ret, .err = s->lazy.err};
+        struct solve_context r = s->lazy.context;
+        struct topt_caps high = topt_capped_most(s->lazy.part);
+        r.p = s->lazy.part;
+        r.options = &o;
         o.memory_limit = below - 1;
         o.max_entries = most_entries(s);
-        int some = below > 1 ? topt_feasible(&r) : 0;
+        int some = below > 1 ? topt_feasible_caps(&r, topt_capped_least(r.p), &high) : 0;
         if (some <= 0) {
             s->least_memory = below;
             return some;
         }
-        o = *s->lazy.options;
+        o = *s->lazy.context.options;
     }
     o.max_work = 0;
-    if (topt_solve_least(s->lazy.part, &o, below, &least, s->lazy.err))
+    if (topt_solve_least(s->lazy.part, &o, below, &least, s->lazy.context.err))
         return -1;
     if (!least.certificate.decided)
         s->least_memory = least.n ? least.at[0].memory_bytes : below;
@@ -187,9 +184,8 @@ static int clear_corner(struct lazy_frontier *s)
 static struct topt_search_options options_of(const struct lazy_frontier *s,
                                              double epsilon)
 {
-    struct topt_search_options o = *s->lazy.options;
-    struct solve_context r = {.options = s->lazy.options, .ret = s->lazy.ret};
-    o.max_work = topt_solve_work_left(&r);
+    struct topt_search_options o = *s->lazy.context.options;
+    o.max_work = topt_solve_work_left(&s->lazy.context);
     o.known = s->known;
     o.nknown = s->nknown;
     o.epsilon = epsilon;
@@ -200,14 +196,14 @@ static struct topt_search_options options_of(const struct lazy_frontier *s,
 
 static int nothing_left(struct lazy_frontier *s)
 {
-    s->gap = s->lazy.options->epsilon;
+    s->gap = s->lazy.context.options->epsilon;
     return 0;
 }
 
 static int bound_frontier(struct lazy_pricing *lazy, int *ret_level)
 {
     struct lazy_frontier *s = frontier_of(lazy);
-    double epsilon = lazy->options->epsilon;
+    double epsilon = lazy->context.options->epsilon;
     int some;
     *ret_level = NEAR;
     if (find_known(s))
@@ -219,9 +215,9 @@ static int bound_frontier(struct lazy_pricing *lazy, int *ret_level)
                                    .reach = s->reach,
                                    .fine = fmax(epsilon / 4, FINEST_CORNER)};
     topt_dual_bound_fini(&s->hull);
-    if (topt_dual_bound_init(&s->hull, lazy->part, &o, &some, lazy->err))
+    if (topt_dual_bound_init(&s->hull, lazy->part, &o, &some, lazy->context.err))
         return -1;
-    lazy->ret->certificate.stats.products += s->hull.work;
+    lazy->context.ret->certificate.stats.products += s->hull.work;
     if (!some)
         return nothing_left(s);
     if (find_levels(s))
@@ -235,12 +231,12 @@ static int search_frontier(struct lazy_pricing *lazy, struct topt_problem *exact
                            int near, struct topt_solutions *ret)
 {
     struct lazy_frontier *s = frontier_of(lazy);
-    double epsilon = lazy->options->epsilon;
+    double epsilon = lazy->context.options->epsilon;
     struct topt_search_options o =
         options_of(s, near ? fmax(epsilon, s->rough) : epsilon);
     if (near)
         s->rough /= FINER_TIMES;
-    return topt_caps_frontier(exact, &o, ret, lazy->err);
+    return topt_caps_frontier(exact, &o, ret, lazy->context.err);
 }
 
 static enum lazy_step update_frontier(struct lazy_pricing *lazy, int64_t left, int tries,
@@ -276,18 +272,18 @@ static int finish_frontier(struct lazy_pricing *lazy, int level,
     struct lazy_frontier *s = frontier_of(lazy);
     if (topt_lazy_search(lazy, level, 0, ret) || find_known(s))
         return -1;
-    lazy->ret->certificate.exact = ret->exact;
-    s->gap =
-        isfinite(ret->epsilon) ? fmax(ret->epsilon, lazy->options->epsilon) : find_gap(s);
+    lazy->context.ret->certificate.exact = ret->exact;
+    s->gap = isfinite(ret->epsilon) ? fmax(ret->epsilon, lazy->context.options->epsilon)
+                                    : find_gap(s);
     return 0;
 }
 
 static void claim_frontier(struct lazy_pricing *lazy, int stopped)
 {
     const struct lazy_frontier *s = frontier_of(lazy);
-    struct topt_certificate *c = &lazy->ret->certificate;
-    int64_t best = topt_solutions_best(lazy->ret);
-    lazy->ret->stopped = stopped;
+    struct topt_certificate *c = &lazy->context.ret->certificate;
+    int64_t best = topt_solutions_best(lazy->context.ret);
+    lazy->context.ret->stopped = stopped;
     c->exact = c->exact && !stopped && s->gap == 0;
     c->epsilon = s->gap;
     c->bound_ns = best < INT64_MAX && isfinite(s->gap) ? topt_bound_under(best, s->gap)
@@ -303,15 +299,14 @@ int topt_solve_frontier(struct topt_problem *p, const struct topt_search_options
     static const struct lazy_question question = {bound_frontier, search_frontier,
                                                   update_frontier, finish_frontier,
                                                   claim_frontier};
-    struct lazy_frontier s = {.lazy = {.question = &question,
-                                       .options = options,
-                                       .ret = ret,
-                                       .whole = p,
-                                       .part = p,
-                                       .near = p->options.lazy_entries},
-                              .rough = FIRST_TOLERANCE,
-                              .reach = FIRST_REACH,
-                              .gap = INFINITY};
+    struct lazy_frontier s = {
+        .lazy = {.question = &question,
+                 .context = {.p = p, .options = options, .ret = ret},
+                 .part = p,
+                 .near = p->options.lazy_entries},
+        .rough = FIRST_TOLERANCE,
+        .reach = FIRST_REACH,
+        .gap = INFINITY};
     *ret = (struct topt_solutions){.certificate = topt_certificate_exact()};
     int rc = topt_lazy_pricing(&s.lazy, err);
     topt_dual_bound_fini(&s.hull);

@@ -14,21 +14,11 @@
  * until nothing is left, or so little that it is priced and searched as a whole.  Nothing
  * is lost: prices only grow when they become exact, so what weighs too much with bounds
  * does so in truth. */
-#include "lazy_pricing.h"
-#include "free.h"
-#include "narrowed_problem.h"
-#include "solve_context.h"
-#include "solve_tuning.h"
-
-static struct solve_context run_of(const struct lazy_pricing *s)
-{
-    return (struct solve_context){.p = s->whole, .options = s->options, .ret = s->ret};
-}
+#include "bounds.h"
 
 static int is_over(const struct lazy_pricing *s)
 {
-    struct solve_context r = run_of(s);
-    return s->ret->stopped || topt_solve_is_over(&r);
+    return s->context.ret->stopped || topt_solve_is_over(&s->context);
 }
 
 int topt_lazy_take(struct lazy_pricing *s, struct topt_solutions *found,
@@ -37,7 +27,7 @@ int topt_lazy_take(struct lazy_pricing *s, struct topt_solutions *found,
     *ret = found->certificate;
     found->certificate = topt_certificate_exact();
     found->certificate.stats = ret->stats;
-    int rc = topt_solutions_merge(s->ret, found, s->err);
+    int rc = topt_solutions_merge(s->context.ret, found, s->context.err);
     topt_solutions_fini(found);
     if (rc)
         topt_certificate_fini(ret);
@@ -49,7 +39,7 @@ int topt_lazy_search(struct lazy_pricing *s, int level, int near,
 {
     struct topt_problem *exact;
     struct topt_solutions found = {0};
-    if (topt_bound_levels_exact(&s->levels, level, &exact, s->err))
+    if (topt_bound_levels_exact(&s->levels, level, &exact, s->context.err))
         return -1;
     int rc = s->question->search(s, exact, near, &found);
     topt_problem_destroy(exact);
@@ -58,7 +48,8 @@ int topt_lazy_search(struct lazy_pricing *s, int level, int near,
 
 static enum lazy_step finish(struct lazy_pricing *s, int level)
 {
-    struct topt_certificate c = topt_certificate_exact(), *all = &s->ret->certificate;
+    struct topt_certificate c = topt_certificate_exact(),
+                            *all = &s->context.ret->certificate;
     if (s->question->finish(s, level, &c)) {
         topt_certificate_fini(&c);
         return LAZY_FAILED;
@@ -90,9 +81,9 @@ static enum lazy_step search_and_fix(struct lazy_pricing *s, int level)
     }
     if (step != LAZY_KEEP)
         return step == LAZY_FINISH ? finish(s, level) : step;
-    if (topt_narrowed_problem(s->part, s->levels.of, level, &next, s->err))
+    if (topt_narrowed_problem(s->part, s->levels.of, level, &next, s->context.err))
         return LAZY_FAILED;
-    if (s->part != s->whole)
+    if (s->part != s->context.p)
         topt_problem_destroy(s->part);
     s->part = next;
     return LAZY_KEEP;
@@ -103,21 +94,21 @@ static enum lazy_step finish_unbounded(struct lazy_pricing *s)
 {
     if (topt_bound_levels_entries(&s->levels, TOPT_LEVEL_BEYOND) > WHOLE_ENTRIES) {
         (void)topt_wrap(
-            s->err,
+            s->context.err,
             "so many choices can't be bounded, use --space uniform or fewer --factors");
         return LAZY_FAILED;
     }
-    *s->err = (struct topt_error){0};
+    *s->context.err = (struct topt_error){0};
     return finish(s, TOPT_LEVEL_BEYOND);
 }
 
 static enum lazy_step do_round(struct lazy_pricing *s)
 {
     int level;
-    if (topt_bound_levels_init(&s->levels, s->part, s->err))
+    if (topt_bound_levels_init(&s->levels, s->part, s->context.err))
         return LAZY_FAILED;
     int some = s->question->bound(s, &level);
-    if (some < 0 && s->err->code == TOPT_ERR_LIMIT)
+    if (some < 0 && s->context.err->code == TOPT_ERR_LIMIT)
         return finish_unbounded(s);
     return some < 0 ? LAZY_FAILED : some ? search_and_fix(s, level) : LAZY_DONE;
 }
@@ -126,20 +117,19 @@ int topt_lazy_pricing(struct lazy_pricing *s, struct topt_error *err)
 {
     struct topt_error why = {0};
     enum lazy_step step = LAZY_KEEP;
-    s->err = &why;
+    s->context.err = &why;
     while (step != LAZY_DONE && step != LAZY_FAILED && !is_over(s)) {
         step = do_round(s);
         topt_bound_levels_fini(&s->levels);
     }
-    struct solve_context r = run_of(s);
-    int failed = step == LAZY_FAILED && !topt_solve_was_stopped(&r, &why);
+    int failed = step == LAZY_FAILED && !topt_solve_was_stopped(&s->context, &why);
     if (!failed)
-        s->question->certificate(s, step != LAZY_DONE || s->ret->stopped);
-    if (s->part != s->whole)
+        s->question->certificate(s, step != LAZY_DONE || s->context.ret->stopped);
+    if (s->part != s->context.p)
         topt_problem_destroy(s->part);
     if (!failed)
         return 0;
-    topt_solutions_fini(s->ret);
+    topt_solutions_fini(s->context.ret);
     if (err)
         *err = why;
     return -1;

@@ -63,48 +63,43 @@ void topt_solutions_fini(struct topt_solutions *s)
     memset(s, 0, sizeof *s);
 }
 
-static int by_memory(const void *x, const void *y)
+/* Of equal costs the one that was found first comes first. */
+static int by_cost(const void *x, const void *y)
 {
-    const struct topt_solution *a = x, *b = y;
+    const struct topt_solution *a = *(const struct topt_solution *const *)x,
+                               *b = *(const struct topt_solution *const *)y;
     if (a->memory_bytes != b->memory_bytes)
         return a->memory_bytes < b->memory_bytes ? -1 : 1;
     if (a->time_ns != b->time_ns)
         return a->time_ns < b->time_ns ? -1 : 1;
-    return 0;
-}
-
-/* Stable: among equal costs the one that was found first stays. */
-static void sort_solutions(struct topt_solution *at, int n, struct topt_solution *tmp)
-{
-    if (n < 2)
-        return;
-    int half = n / 2, i = 0, j = half, k = 0;
-    sort_solutions(at, half, tmp);
-    sort_solutions(at + half, n - half, tmp);
-    while (i < half && j < n)
-        tmp[k++] = by_memory(&at[i], &at[j]) <= 0 ? at[i++] : at[j++];
-    while (i < half)
-        tmp[k++] = at[i++];
-    while (j < n)
-        tmp[k++] = at[j++];
-    memcpy(at, tmp, (size_t)n * sizeof *at);
+    return a < b ? -1 : a > b;
 }
 
 int topt_solutions_reduce(struct topt_solutions *s, struct topt_error *err)
 {
-    struct topt_solution *tmp = malloc(((size_t)s->n + 1) * sizeof *tmp);
-    if (!tmp)
-        return topt_nomem(err, "the frontier");
-    sort_solutions(s->at, s->n, tmp);
-    free(tmp);
+    size_t room = (size_t)s->n + 1;
+    struct topt_solution *from = malloc(room * sizeof *from),
+                         **order = malloc(room * sizeof *order);
     int n = 0;
+    if (!from || !order) {
+        free(from);
+        free(order);
+        return topt_nomem(err, "the frontier");
+    }
     for (int i = 0; i < s->n; i++) {
-        if (n > 0 && s->at[i].time_ns >= s->at[n - 1].time_ns)
-            topt_strategy_destroy(s->at[i].strategy);
+        from[i] = s->at[i];
+        order[i] = &from[i];
+    }
+    qsort(order, (size_t)s->n, sizeof *order, by_cost);
+    for (int i = 0; i < s->n; i++) {
+        if (n > 0 && order[i]->time_ns >= s->at[n - 1].time_ns)
+            topt_strategy_destroy(order[i]->strategy);
         else
-            s->at[n++] = s->at[i];
+            s->at[n++] = *order[i];
     }
     s->n = n;
+    free(from);
+    free(order);
     return 0;
 }
 

@@ -1,9 +1,6 @@
 /* solve_context.c - searches of a problem under caps, the solutions that they find and what they
  * prove. */
-#include "solve_context.h"
-#include "caps.h"
-#include "problem_data.h"
-#include "solve_tuning.h"
+#include "exact.h"
 #include "topt_array.h"
 #include "topt_lower_bound.h"
 #include "topt_minmax.h"
@@ -100,11 +97,12 @@ double topt_solve_epsilon(const struct solve_context *r, int open)
 
 static int claim_once(struct solve_context *r, const struct topt_frontier *f)
 {
+    const struct topt_model *m = r->p->k.model;
     struct topt_certificate c = {.exact = r->proves || f->exact,
                                  .epsilon = r->proves ? 0 : f->epsilon,
                                  .bound_ns = INT64_MAX,
                                  .bound_bytes = INT64_MAX,
-                                 .nnodes = topt_capped_nodes(r->p),
+                                 .nnodes = m->nops + m->ntensors,
                                  .stats = f->stats};
     if (f->nheuristic && !(c.decided = calloc((size_t)c.nnodes + 1, 1)))
         return topt_nomem(r->err, "what was decided");
@@ -163,8 +161,7 @@ struct topt_search_options topt_solve_options_for_least(struct topt_search_optio
  * there is no strategy, or -1. */
 static int least_sum(struct solve_context *r, struct topt_caps caps, int64_t *ret)
 {
-    const struct topt_search_problem *under =
-        topt_capped_problem(r->p, caps.transient, caps.crossing);
+    const struct topt_search_problem *under = topt_capped_problem(r->p, caps);
     struct topt_cost least = {0, 0}, corner = {r->options->memory_limit, 0};
     struct topt_lower_bound *w;
     struct topt_error why = {0};
@@ -202,10 +199,4 @@ int topt_feasible_caps(struct solve_context *r, struct topt_caps low,
             break;
     }
     return 1;
-}
-
-int topt_feasible(struct solve_context *r)
-{
-    struct topt_caps high = topt_capped_most(r->p);
-    return topt_feasible_caps(r, topt_capped_least(r->p), &high);
 }

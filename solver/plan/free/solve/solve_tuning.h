@@ -63,10 +63,5 @@ enum {
 
 /* Searches below what is in excess, at most, in a box; gpt3-64-full. */
 enum { EXCESS_SEARCHES = 4 };
-/* Tolerances of rough searches of boxes, one after the other; own-8-free. */
-#define ROUGH_TOLERANCES                                                                 \
-    {                                                                                    \
-        1.0 / 64, 1.0 / 512                                                              \
-    }
 
 #endif

@@ -1,6 +1,6 @@
 /* pins_possible.c - is what the user has pinned possible in a space, and if not, what is? */
 #include "pins.h"
-#include "space.h"
+#include "configs.h"
 #include "topt_array.h"
 #include "topt_text.h"
 

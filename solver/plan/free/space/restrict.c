@@ -20,7 +20,7 @@
  *
  * Beside these, which are other systems', a framework's own tensor parallelism leaves one
  * configuration of each operator along the tensor axes, and one of each hub (topt_tensor.h). */
-#include "restrict.h"
+#include "configs.h"
 #include "topt_tensor.h"
 
 /* ---- batch ------------------------------------------------------------------------- */

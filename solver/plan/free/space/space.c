@@ -8,7 +8,7 @@
  *              axes take together one feature dimension, or none
  *
  * A configuration of `full` is a number in base (dimensions + 1), counted up. */
-#include "space.h"
+#include "configs.h"
 #include "topt_array.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* problem_data.h - what a problem is made of: types alone.  Private to plan/.
+/* price.h - what a problem is made of, and how its parts are made.  Private to plan/free.
  *
  *     node    an operator or hub of the model        edge   a use of a tensor
  *       |  alike ones share                            |  between two families share
@@ -18,8 +18,8 @@
  * Where a framework recomputes by unit (settings.by_unit), the variables of the unit that
  * recomputes most, by the prices of its operators, pay for all, each as a block's would.
  * Another unit may come to recompute more by its choices, which is a point's excess. */
-#ifndef TOPT_PROBLEM_DATA_H
-#define TOPT_PROBLEM_DATA_H
+#ifndef TOPT_PRICE_H
+#define TOPT_PRICE_H
 
 #include "free.h"
 
@@ -57,7 +57,7 @@ struct choice {
 
 /* Everything about configurations of alike nodes. */
 struct family {
-    int op, tensor; /* a representative; op -1: a hub of 'tensor' */
+    int op, tensor; /* a representative and its output; op -1: a hub of 'tensor' */
     int next;       /* another family of operators, or hubs of such, that are alike; -1 */
     int among;      /* each of so many blocks pays its part of what is recomputed */
     int n, ninputs;
@@ -251,7 +251,7 @@ static inline int topt_problem_canceled(const struct topt_problem *p,
 /* The operator that a node is, or whose output it is the hub of. */
 static inline int topt_node_operator(const struct topt_problem *p, const struct node *n)
 {
-    return n->op >= 0 ? n->op : p->k.model->tensor[n->tensor].producer;
+    return p->k.model->tensor[n->tensor].producer;
 }
 
 /* Is a node in the unit that pays for what is recomputed? */
@@ -276,5 +276,102 @@ static inline int topt_problem_may_recompute(const struct topt_problem *p, int o
 {
     return p->may_recompute && p->may_recompute[op];
 }
+
+/* ---- family.c: configurations of alike operators, and of alike hubs ---------------- */
+
+/* The family of an operator, or (op -1) of a tensor's hub, made where it is new.
+ * -1 with an error. */
+int topt_problem_family(struct topt_problem *p, int op, int tensor,
+                        struct topt_error *err) TOPT_MUST_CHECK;
+
+/* ---- moves.c: what it costs to move tensors of one shape, each pair once ----------- */
+
+/* Costs of moving tensors of the shape of 'tensor'.  Layouts are numbered (-1: no
+ * memory); what is read at a pair has been asked for, and all that was asked for
+ * answered. */
+struct topt_moves *topt_moves_of(struct topt_problem *p, int tensor,
+                                 struct topt_error *err) TOPT_MUST_CHECK;
+
+int topt_moves_number(const struct topt_problem *p, struct topt_moves *m,
+                      const struct topt_layout *l);
+
+int topt_moves_ask(struct topt_problem *p, struct topt_moves *m, int from, int to,
+                   struct topt_error *err) TOPT_MUST_CHECK;
+
+int topt_moves_answer(struct topt_problem *p, struct topt_moves *m,
+                      struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Where prices are bounds: ask for the exact one. */
+int topt_moves_ask_exact(struct topt_problem *p, struct topt_moves *m, int from, int to,
+                         struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Without what its time rests on. */
+struct topt_move_cost topt_moves_at(const struct topt_moves *m, int from, int to);
+
+void topt_moves_fini(struct topt_problem *p);
+
+/* ---- edge_table.c: what edges cost, by class --------------------------------------- */
+
+/* The table between two families, listed where it is new, priced later. */
+int topt_edge_table_of(struct topt_problem *p, int from, int to, int input);
+
+/* Ask for the exact prices of an entry of a part of a problem with bounds, to be answered. */
+int topt_table_ask_exact(struct topt_problem *p, const struct edge_table *e,
+                         int64_t entry, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Price all tables with the moves as they are.  They are most of the work and of the memory: LIMIT
+ * before the first where they would take more memory than the options allow. */
+int topt_tables_price(struct topt_problem *p, struct topt_error *err) TOPT_MUST_CHECK;
+
+int64_t topt_table_entries(const struct topt_problem *p, const struct edge_table *e);
+
+void topt_table_fini(struct edge_table *e);
+
+/* ---- edge_multiplicity.c: what terms pay ------------------------------------------- */
+
+/* Charge the multiplicities once all are listed; charge one under a cap; exchange memory and
+ * time, and back. */
+int topt_multiplicities_charge(struct topt_problem *p,
+                               struct topt_error *err) TOPT_MUST_CHECK;
+
+void topt_multiplicity_cap(const struct topt_problem *p, struct multiplicity *t,
+                           int64_t transient_cap);
+
+void topt_multiplicities_exchange(struct topt_problem *p);
+
+/* An alternative of an entry of of->at; its facts, and the bytes that it recomputes. */
+struct taken_edge {
+    const struct multiplicity *of;
+    int from_class, to_class, alt;
+};
+struct edge_fact topt_taken_fact(const struct topt_problem *p, struct taken_edge x);
+int64_t topt_taken_recomputed(const struct topt_problem *p, struct taken_edge x);
+
+/* The most that an alternative of a table recomputes. */
+int64_t topt_table_recomputed_most(const struct topt_problem *p,
+                                   const struct edge_table *e);
+
+/* ---- block_folding.c: blocks that choose alike, as one block ----------------------- */
+
+/* Variables and terms of the nodes and edges. */
+int topt_fold_blocks(struct topt_problem *p, struct topt_error *err) TOPT_MUST_CHECK;
+
+void topt_unfold_blocks(struct topt_problem *p); /* frees them */
+
+/* ---- narrowed_problem.c: problems with some of the configurations of another ------- */
+
+/* The part of a problem with bounds (or of a part of it) that has the configurations up to the
+ * 'last' level, by their numbers among all; families of one variable have the same levels.  It
+ * borrows from the problem, which must outlive it. */
+int topt_narrowed_problem(struct topt_problem *p, const uint16_t *level, int last,
+                          struct topt_problem **ret,
+                          struct topt_error *err) TOPT_MUST_CHECK;
+
+/* The configurations of a problem with orbits, or 'every' one which they stand for, as a
+ * problem of its own: with as many bounds, of moves between just these.  How many there
+ * are of the latter, as what is searched. */
+int topt_problem_of_orbits(const struct topt_problem *p, int every, int bounds,
+                           struct topt_problem **ret,
+                           struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

@@ -1,9 +1,35 @@
-/* restrict.h - what other systems, and a framework's tensor parallelism, leave out of a space.
- * Private to plan/free. */
-#ifndef TOPT_RESTRICT_H
-#define TOPT_RESTRICT_H
+/* configs.h - the configurations that a space lists of an operator or a hub (space.c), and what other
+ * systems, and a framework's tensor parallelism, leave out of them (restrict.c).  Private to plan/free. */
+#ifndef TOPT_CONFIGS_H
+#define TOPT_CONFIGS_H
 
-#include "space.h"
+#include "free.h"
+
+/* Dimensions that axes may be given to. */
+struct topt_splits {
+    int ndims;
+    enum topt_split split[TOPT_MAX_OPDIMS];
+    int64_t count[TOPT_MAX_OPDIMS];
+    uint8_t even[TOPT_MAX_OPDIMS]; /* only into parts that divide the count */
+};
+
+struct topt_splits topt_splits_of_op(const struct topt_op *op);
+
+struct topt_splits topt_splits_of_tensor(const struct topt_model *m, int tensor);
+
+/* The dimension of samples; -1: none. */
+int topt_splits_batch(const struct topt_splits *s);
+
+struct topt_config_list {
+    int n;
+    struct topt_config *config; /* owned */
+};
+
+/* All configurations of the space, in a fixed order. */
+int topt_space_configs(const struct topt_mesh *mesh, const struct topt_splits *splits,
+                       const struct topt_space_options *options,
+                       struct topt_config_list *ret,
+                       struct topt_error *err) TOPT_MUST_CHECK;
 
 /* A system's restriction of a space; a function that is NULL restricts nothing.  Each says
  * whether its arguments are allowed and sees nothing else, so that configurations of one

@@ -1,14 +1,14 @@
-/* ask.h - what answers of all modes are made of: the variants of a grid solved, the best of a
+/* best.h - what answers of all modes are made of: the variants of a grid solved, the best of a
  * number of GPUs, answers beside it, whole trade-offs, and how each is written down.  Private to
  * plan/.
  *
  * Thread safety: reentrant, but for the planning, which one thread has. */
-#ifndef TOPT_ASK_H
-#define TOPT_ASK_H
+#ifndef TOPT_BEST_H
+#define TOPT_BEST_H
 
 #include <jansson.h>
 
-#include "grid_data.h"
+#include "grid.h"
 
 /* ---- a grid (grid_solve.c) ---------------------------------------------------------- */
 
@@ -92,7 +92,7 @@ int topt_answer_indivisible(const struct topt_planning *m, int64_t gpus,
                             const int64_t nearest[2], json_t **ret,
                             struct topt_error *err) TOPT_MUST_CHECK;
 
-/* ---- whole trade-offs (tradeoff.c) -------------------------------------------------- */
+/* ---- curves (curve.c) ---------------------------------------------------------------- */
 
 /* The fastest on so many as a point of a curve; NULL where a search was stopped before it
  * knew. */
@@ -106,6 +106,15 @@ int topt_best_point(struct topt_planning *m, const struct topt_best *b, int64_t 
 /* A curve, from the memo of the request's problem. */
 int topt_answer_curve(const struct topt_request *r, struct topt_memo *memo, json_t **ret,
                       struct topt_error *err) TOPT_MUST_CHECK;
+
+/* How well numbers of GPUs are used, and the knee among them, of the rows beside the fewest GPUs
+ * and of curves:
+ *   efficiency   speed a GPU, as a share of the best speed a GPU of all counts
+ *   knee         the last count, going up, at which each GPU more than at the knee so far adds
+ *                at least half of the best speed a GPU
+ * Put "efficiency" into each of the points, ascending in "gpus", that has a time.  Returns the
+ * number in the array of the knee, or -1 where none has one. */
+int topt_rate_points(json_t *points);
 
 /* ---- one answer beside others (alternatives.c) -------------------------------------- */
 
@@ -129,15 +138,6 @@ int64_t topt_alternatives_efficient(const struct topt_alternatives *a,
                                     double min_efficiency);
 
 void topt_alternatives_fini(struct topt_alternatives *a);
-
-/* How well numbers of GPUs are used, and the knee among them, of the rows beside the fewest GPUs
- * and of curves:
- *   efficiency   speed a GPU, as a share of the best speed a GPU of all counts
- *   knee         the last count, going up, at which each GPU more than at the knee so far adds
- *                at least half of the best speed a GPU
- * Put "efficiency" into each of the points, ascending in "gpus", that has a time.  Returns the
- * number in the array of the knee, or -1 where none has one. */
-int topt_rate_points(json_t *points);
 
 /* ---- mini-parallelism (fewest.c) ---------------------------------------------------- */
 
