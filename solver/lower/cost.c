@@ -24,17 +24,26 @@ static uint32_t counted_by_edges(const struct topt_model *m, int op)
     return read & (read - 1) ? 0 : read;
 }
 
+/* A fragment's buffers from outside: one for each input as the configuration wants it, in
+ * backward where that reads it. */
 static int alloc_inputs(const struct topt_fragments *f, struct topt_tally *t, int op,
                         const struct topt_config *c, int backward,
                         struct topt_op_buffers *b)
 {
+    const struct topt_op *o = &f->model->op[op];
     uint32_t muted = counted_by_edges(f->model, op);
-    for (int k = 0; k < f->model->op[op].ninputs; k++) {
+    for (int k = 0; k < o->ninputs; k++) {
+        int x = o->input[k];
+        if (backward && !topt_reads_back(f->model, op, k))
+            continue;
         t->muted = muted >> k & 1;
-        if (topt_op_alloc_input(f, op, k, c, backward, b))
+        struct topt_layout l = topt_value_layout(o, x, c, f->mesh);
+        b->value[x] = topt_fragment_operand(f, op, x, &l, TOPT_CLASS_TRANSIENT);
+        if (b->value[x] < 0)
             return -1;
     }
     t->muted = 0;
+    topt_live_begin(t->alive);
     return 0;
 }
 
@@ -42,8 +51,10 @@ static void take_inputs(const struct topt_fragments *f, int op, struct topt_op_b
 {
     const struct topt_op *o = &f->model->op[op];
     for (int k = 0; k < o->ninputs; k++)
-        if (b->value[o->input[k]] >= 0)
+        if (b->value[o->input[k]] >= 0) {
             topt_fragment_release(f, b->value[o->input[k]]);
+            b->value[o->input[k]] = -1;
+        }
 }
 
 /* The bytes that the papers count for an operator: its output and the tensors that it makes
@@ -72,6 +83,10 @@ static int tally_forward(const struct topt_fragments *f, struct topt_tally *t, i
     t->told = 0;
     if (alloc_inputs(f, t, op, c, 0, b) || topt_op_forward(f, op, c, pass, b))
         return -1;
+    topt_live_end(t->alive,
+                  pass == TOPT_PASS_RECOMPUTE ? TOPT_LIVE_AGAIN : TOPT_LIVE_FORWARD);
+    if (pass != TOPT_PASS_RECOMPUTE)
+        topt_live_put(t->alive, TOPT_LIVE_OUT, b->value[o->output]);
     take_inputs(f, op, b);
     if (count_output(t, o, t->buffer[b->value[o->output]].bytes, f->err))
         return -1;
@@ -85,9 +100,19 @@ static int tally_backward(const struct topt_fragments *f, struct topt_tally *t, 
 {
     const struct topt_op *o = &f->model->op[op];
     t->told = 0;
-    if (topt_op_alloc_grad(f, op, c, b) || alloc_inputs(f, t, op, c, 1, b) ||
-        topt_op_backward(f, op, c, b))
+    if (op != f->model->loss) {
+        struct topt_layout l = topt_grad_layout(o, o->output, c, f->mesh);
+        b->grad[o->output] =
+            topt_fragment_operand(f, op, o->output, &l, TOPT_CLASS_TRANSIENT);
+        if (b->grad[o->output] < 0)
+            return -1;
+    }
+    if (alloc_inputs(f, t, op, c, 1, b) || topt_op_backward(f, op, c, b))
         return -1;
+    topt_live_end(t->alive, TOPT_LIVE_BACKWARD);
+    for (int k = 0; k < o->ninputs; k++)
+        if (b->grad[o->input[k]] >= 0)
+            topt_live_put(t->alive, TOPT_LIVE_GRADS + k, b->grad[o->input[k]]);
     take_inputs(f, op, b);
     for (int x = 0; x < o->spec->noperands; x++)
         if (b->grad[x] >= 0)
@@ -101,6 +126,7 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
     struct topt_op_buffers b;
     int64_t rounds = t->rounds;
     topt_op_buffers_clear(&b);
+    topt_live_begin(t->alive);
     if (topt_op_init(f, op, c, &b))
         return -1;
     t->cost.compute_ns = 0; /* initialisation is not part of a step */
@@ -111,6 +137,7 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
     t->rounds = 1;
     if (topt_params_zero(f, op, &b))
         return -1;
+    topt_live_end(t->alive, TOPT_LIVE_INIT);
     t->rounds = rounds;
     t->part = TOPT_DURING_FORWARD;
     if (tally_forward(f, t, op, c, c->recompute ? TOPT_PASS_DROP : TOPT_PASS_KEEP, &b))
@@ -122,8 +149,10 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
         return -1;
     t->part = TOPT_DURING_END;
     t->rounds = 1;
+    topt_live_begin(t->alive);
     if (topt_has_backward(f->model, op) && topt_params_update(f, op, c, &b))
         return -1;
+    topt_live_end(t->alive, TOPT_LIVE_END);
     topt_param_buffers(f, op, c, &t->cost);
     t->cost.class_bytes[TOPT_CLASS_PARAM] -= topt_param_uncounted(f, op, c);
     topt_tally_hide(t);
@@ -131,9 +160,10 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
     return 0;
 }
 
-int topt_cost_op_ask(const struct topt_costing *k, int op, const struct topt_config *c,
-                     struct topt_fragment_cost *ret, int *ret_open,
-                     struct topt_error *err)
+/* 'open': as struct topt_fragments has it; 'alive': NULL, or what follows bytes. */
+static int cost_op(const struct topt_costing *k, int op, const struct topt_config *c,
+                   int *open, struct topt_live *alive, struct topt_fragment_cost *ret,
+                   struct topt_error *err)
 {
     struct topt_tally t;
     int64_t off[TOPT_MAX_OPDIMS];
@@ -141,19 +171,37 @@ int topt_cost_op_ask(const struct topt_costing *k, int op, const struct topt_con
     topt_op_box(&k->model->op[op], c, k->mesh, topt_mesh_costed_device(k->mesh), off,
                 t.len);
     struct topt_fragments f = topt_tally_fragments(&t, err);
-    f.open = ret_open;
-    if (ret_open)
-        *ret_open = 0;
+    f.open = open;
+    t.alive = alive;
     if (tally_op(&f, &t, op, c))
         return topt_wrap(err, "operator '%.60s'", k->model->op[op].name);
     *ret = topt_tally_cost(&t, op);
     return 0;
 }
 
+int topt_cost_op_ask(const struct topt_costing *k, int op, const struct topt_config *c,
+                     struct topt_fragment_cost *ret, int *ret_open,
+                     struct topt_error *err)
+{
+    *ret_open = 0;
+    return cost_op(k, op, c, ret_open, NULL, ret, err);
+}
+
+int topt_cost_op_followed(const struct topt_costing *k, int op,
+                          const struct topt_config *c, struct topt_live *alive,
+                          struct topt_fragment_cost *ret, struct topt_error *err)
+{
+    if (alive) {
+        alive->config = c;
+        alive->windows = 0;
+    }
+    return cost_op(k, op, c, NULL, alive, ret, err);
+}
+
 int topt_cost_op(const struct topt_costing *k, int op, const struct topt_config *c,
                  struct topt_fragment_cost *ret, struct topt_error *err)
 {
-    return topt_cost_op_ask(k, op, c, ret, NULL, err);
+    return cost_op(k, op, c, NULL, NULL, ret, err);
 }
 
 int topt_cost_hub(const struct topt_costing *k, int tensor, const struct topt_hub *h,

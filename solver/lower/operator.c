@@ -45,25 +45,6 @@ int topt_op_init(const struct topt_fragments *f, int op, const struct topt_confi
     return 0;
 }
 
-int topt_op_alloc_input(const struct topt_fragments *f, int op, int input,
-                        const struct topt_config *c, int backward,
-                        struct topt_op_buffers *b)
-{
-    struct topt_op_writer w = topt_op_writer(f, op, backward, c, b);
-    int x = w.o->input[input];
-    b->value[x] = -1;
-    return backward && !topt_reads_back(f->model, op, input)
-               ? 0
-               : alloc_value(&w, x, TOPT_CLASS_TRANSIENT);
-}
-
-int topt_op_alloc_grad(const struct topt_fragments *f, int op,
-                       const struct topt_config *c, struct topt_op_buffers *b)
-{
-    struct topt_op_writer w = topt_op_writer(f, op, 1, c, b);
-    return op == f->model->loss ? 0 : alloc_grad(&w, w.o->output);
-}
-
 /* ---- loads of a part of the batch --------------------------------------------------- */
 
 /* The batch over as many axes as leave each part something. */

@@ -1,5 +1,9 @@
 /* tally.c - the sink that adds up: prices each kernel and each collective once, as
- * integers, and follows how many bytes are live. */
+ * integers, and follows how many bytes are live.
+ *
+ * A piece of a program changes what is alive by a number of bytes, and on the way
+ * there rises by some: whatever is alive around it.  So the peak of a program follows
+ * from its pieces. */
 #include "tally.h"
 
 #include "param.h"
@@ -20,6 +24,61 @@ static int held_by_system(const struct topt_tally *t)
            t->async != TOPT_ASYNC_NOTHING;
 }
 
+/* ---- bytes alive -------------------------------------------------------------------- */
+
+static int has_windows(const struct topt_model *m)
+{
+    for (int i = 0; i < m->nops; i++)
+        for (int x = 0; x < m->op[i].spec->noperands; x++)
+            if (m->op[i].spec->operand[x].window_of)
+                return 1;
+    return 0;
+}
+
+void topt_live_init(struct topt_live *a, const struct topt_costing *k)
+{
+    int each = has_windows(k->model) && k->mesh->devices <= TOPT_PEAK_DEVICES;
+    a->lanes = each ? 1 + k->mesh->devices : 1;
+}
+
+void topt_live_begin(struct topt_live *a)
+{
+    if (!a)
+        return;
+    memset(a->now, 0, sizeof a->now);
+    memset(a->most, 0, sizeof a->most);
+}
+
+void topt_live_end(struct topt_live *a, enum topt_live_piece piece)
+{
+    if (!a)
+        return;
+    memcpy(a->number[2 * piece], a->most, sizeof a->most);
+    memcpy(a->number[2 * piece + 1], a->now, sizeof a->now);
+}
+
+void topt_live_put(struct topt_live *a, int number, int buffer)
+{
+    if (a)
+        memcpy(a->number[number], a->bytes[buffer], sizeof a->bytes[buffer]);
+}
+
+static void rise(const struct topt_tally *t, int buffer)
+{
+    struct topt_live *a = t->alive;
+    const struct topt_buffer *b = &t->buffer[buffer];
+    int64_t *bytes = a->bytes[buffer];
+    a->windows |= b->window;
+    for (int i = 0; i < a->lanes; i++) {
+        bytes[i] =
+            topt_bytes_on(t->k->model, t->k->mesh, t->k->settings, a->config, b, i - 1);
+        a->now[i] += bytes[i];
+        a->most[i] = a->now[i] > a->most[i] ? a->now[i] : a->most[i];
+    }
+}
+
+/* ---- the sink ----------------------------------------------------------------------- */
+
 static int tally_alloc(struct topt_sink *sink, const struct topt_buffer *b,
                        struct topt_error *err)
 {
@@ -38,21 +97,31 @@ static int tally_alloc(struct topt_sink *sink, const struct topt_buffer *b,
     } else if (!elsewhere) {
         t->cost.class_bytes[b->cls] += b->bytes;
     }
+    if (t->alive)
+        rise(t, n);
     return n;
 }
 
-static void tally_release(struct topt_sink *sink, int buffer)
+/* It is no more in flight. */
+static void land(struct topt_tally *t, int buffer)
 {
-    struct topt_tally *t = (struct topt_tally *)sink;
     if (t->counted[buffer])
         t->live -= t->buffer[buffer].bytes;
     t->counted[buffer] = 0;
 }
 
+static void tally_release(struct topt_sink *sink, int buffer)
+{
+    struct topt_tally *t = (struct topt_tally *)sink;
+    land(t, buffer);
+    for (int i = 0; t->alive && i < t->alive->lanes; i++)
+        t->alive->now[i] -= t->alive->bytes[buffer][i];
+}
+
 static void tally_keep(struct topt_sink *sink, int buffer, enum topt_class cls)
 {
     struct topt_tally *t = (struct topt_tally *)sink;
-    tally_release(sink, buffer);
+    land(t, buffer);
     t->cost.class_bytes[cls] += t->buffer[buffer].bytes;
 }
 
@@ -60,6 +129,8 @@ static const struct topt_buffer *tally_get(struct topt_sink *sink, int buffer)
 {
     return &((struct topt_tally *)sink)->buffer[buffer];
 }
+
+/* ---- prices ------------------------------------------------------------------------- */
 
 static int64_t bytes_of(const struct topt_tally *t, int buffer)
 {
@@ -309,6 +380,7 @@ void topt_tally_init(struct topt_tally *t, const struct topt_costing *k)
     t->told = 0;
     t->live = t->output_bytes = 0;
     t->named = t->buffer;
+    t->alive = NULL;
     t->muted = t->nbuffers = 0;
     memset(t->len, 0, sizeof t->len);
 }
