@@ -276,7 +276,6 @@ static int follow_move(struct topt_evaluator *a, int tensor,
                        const struct topt_move_cost *cost, int *ret)
 {
     const struct topt_tensor *x = &a->k.model->tensor[tensor];
-    struct topt_shape shape = topt_tensor_shape(x);
     int y = a->k.model->op[x->producer].output, made;
     struct topt_tally t;
     *ret = -1;
@@ -288,7 +287,7 @@ static int follow_move(struct topt_evaluator *a, int tensor,
     t.alive->config = NULL;
     int src = topt_fragment_operand(&f, x->producer, y, from, TOPT_CLASS_TRANSIENT);
     topt_live_begin(t.alive);
-    if (src < 0 || topt_fragment_move(&f, x->producer, 0, src, &shape, from, to, &made))
+    if (src < 0 || topt_fragment_move(&f, x->producer, 0, src, to, &made))
         return -1;
     int64_t bytes = t.alive->most[0] + t.alive->bytes[src][0];
     if (bytes != cost->transient_bytes)

@@ -37,13 +37,11 @@ static int tensor_of(const struct topt_op *o, int k)
     return o->operand[o->input[k]].tensor;
 }
 
-static int move(struct lowering *l, int op, int backward, int tensor, int src,
-                const struct topt_layout *from, const struct topt_layout *to)
+static int move(struct lowering *l, int op, int backward, int src,
+                const struct topt_layout *to)
 {
-    struct topt_shape shape = topt_tensor_shape(&l->m->tensor[tensor]);
     int ret;
-    return topt_fragment_move(&l->f, op, backward, src, &shape, from, to, &ret) ? -1
-                                                                                : ret;
+    return topt_fragment_move(&l->f, op, backward, src, to, &ret) ? -1 : ret;
 }
 
 static int carry_in_place(struct topt_emitter *c, int op, int k)
@@ -61,19 +59,14 @@ static int carry_partial(struct topt_emitter *c, int tensor)
 static int carry_into_hub(struct topt_emitter *c, int tensor, int backward, int value)
 {
     struct lowering *l = (struct lowering *)c;
-    int op = l->m->tensor[tensor].producer;
-    const struct topt_op *o = &l->m->op[op];
-    struct topt_layout from =
-        topt_value_layout(o, o->output, &l->s->config[op], l->f.mesh);
-    return move(l, op, backward, tensor, value, &from, &l->value[tensor]);
+    return move(l, l->m->tensor[tensor].producer, backward, value, &l->value[tensor]);
 }
 
 static int carry_fetch(struct topt_emitter *c, int op, int k, int backward, int value)
 {
     struct lowering *l = (struct lowering *)c;
-    int t = tensor_of(&l->m->op[op], k);
     struct topt_layout to = read_layout(l, op, k);
-    return move(l, op, backward, t, value, &l->value[t], &to);
+    return move(l, op, backward, value, &to);
 }
 
 static int carry_take_grad(struct topt_emitter *c, int tensor, int grad)
@@ -82,17 +75,13 @@ static int carry_take_grad(struct topt_emitter *c, int tensor, int grad)
     int op = l->m->tensor[tensor].producer;
     const struct topt_op *o = &l->m->op[op];
     struct topt_layout to = topt_grad_layout(o, o->output, &l->s->config[op], l->f.mesh);
-    return move(l, op, 1, tensor, grad, &l->grad[tensor], &to);
+    return move(l, op, 1, grad, &to);
 }
 
 static int carry_give_grad(struct topt_emitter *c, int op, int k, int grad)
 {
     struct lowering *l = (struct lowering *)c;
-    const struct topt_op *o = &l->m->op[op];
-    int t = tensor_of(o, k);
-    struct topt_layout from =
-        topt_grad_layout(o, o->input[k], &l->s->config[op], l->f.mesh);
-    return move(l, op, 1, t, grad, &from, &l->grad[t]);
+    return move(l, op, 1, grad, &l->grad[tensor_of(&l->m->op[op], k)]);
 }
 
 static int carry_add(struct topt_emitter *c, int op, int grad, int into)
