@@ -154,16 +154,14 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
         return -1;
     topt_live_end(t->alive, TOPT_LIVE_END);
     topt_param_buffers(f, op, c, &t->cost);
-    t->cost.class_bytes[TOPT_CLASS_PARAM] -= topt_param_uncounted(f, op, c);
     topt_tally_hide(t);
     topt_tally_eager(t, op, c->recompute ? TOPT_CLASS_RECOMPUTED : TOPT_CLASS_KEPT);
     return 0;
 }
 
-/* 'open': as struct topt_fragments has it; 'alive': NULL, or what follows bytes. */
-static int cost_op(const struct topt_costing *k, int op, const struct topt_config *c,
-                   int *open, struct topt_live *alive, struct topt_fragment_cost *ret,
-                   struct topt_error *err)
+int topt_cost_op_by(const struct topt_costing *k, int op, const struct topt_config *c,
+                    int *open, struct topt_live *alive, struct topt_fragment_cost *ret,
+                    struct topt_error *err)
 {
     struct topt_tally t;
     int64_t off[TOPT_MAX_OPDIMS];
@@ -173,6 +171,10 @@ static int cost_op(const struct topt_costing *k, int op, const struct topt_confi
     struct topt_fragments f = topt_tally_fragments(&t, err);
     f.open = open;
     t.alive = alive;
+    if (alive) {
+        alive->config = c;
+        alive->windows = 0;
+    }
     if (tally_op(&f, &t, op, c))
         return topt_wrap(err, "operator '%.60s'", k->model->op[op].name);
     *ret = topt_tally_cost(&t, op);
@@ -184,24 +186,13 @@ int topt_cost_op_ask(const struct topt_costing *k, int op, const struct topt_con
                      struct topt_error *err)
 {
     *ret_open = 0;
-    return cost_op(k, op, c, ret_open, NULL, ret, err);
-}
-
-int topt_cost_op_followed(const struct topt_costing *k, int op,
-                          const struct topt_config *c, struct topt_live *alive,
-                          struct topt_fragment_cost *ret, struct topt_error *err)
-{
-    if (alive) {
-        alive->config = c;
-        alive->windows = 0;
-    }
-    return cost_op(k, op, c, NULL, alive, ret, err);
+    return topt_cost_op_by(k, op, c, ret_open, NULL, ret, err);
 }
 
 int topt_cost_op(const struct topt_costing *k, int op, const struct topt_config *c,
                  struct topt_fragment_cost *ret, struct topt_error *err)
 {
-    return cost_op(k, op, c, NULL, NULL, ret, err);
+    return topt_cost_op_by(k, op, c, NULL, NULL, ret, err);
 }
 
 int topt_cost_hub(const struct topt_costing *k, int tensor, const struct topt_hub *h,
@@ -319,7 +310,9 @@ int topt_cost_move(const struct topt_costing *k, int tensor,
         return -1;
     int rc = topt_cost_move_by(k, r, topt_cost_block(k, tensor, from),
                                topt_cost_block(k, tensor, to), ret, err);
-    ret->links = topt_cost_links(k, topt_layout_changed_mask(from, to));
+    ret->links = k->settings->by_schedule
+                     ? topt_group_links(k->mesh, topt_layout_changed_mask(from, to))
+                     : 0;
     return rc;
 }
 

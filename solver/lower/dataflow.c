@@ -17,12 +17,6 @@
 
 #include <stdlib.h>
 
-/* An operator's facts for the dataflow, in few bytes. */
-struct topt_flow_op {
-    int ninputs, output; /* its tensor */
-    uint8_t trained;     /* it has a backward */
-};
-
 /* Where a tensor waits for its consumers. */
 struct topt_flow_tensor {
     int value, grad; /* -1: none now */
@@ -43,8 +37,6 @@ struct topt_flow_use {
 static void init_op(struct topt_dataflow *o, const struct topt_model *m, int i)
 {
     const struct topt_op *op = &m->op[i];
-    o->op[i] = (struct topt_flow_op){op->ninputs, op->operand[op->output].tensor,
-                                     (uint8_t)topt_has_backward(m, i)};
     for (int k = 0; k < op->ninputs; k++) {
         int t = op->operand[op->input[k]].tensor;
         o->use[i * TOPT_MAX_INPUTS + k] =
@@ -58,11 +50,10 @@ int topt_dataflow_init(struct topt_dataflow *o, const struct topt_model *m,
                        struct topt_error *err)
 {
     *o = (struct topt_dataflow){.m = m};
-    o->op = calloc((size_t)m->nops + 1, sizeof *o->op);
     o->tensor = calloc((size_t)m->ntensors + 1, sizeof *o->tensor);
     o->use = calloc((size_t)m->nops * TOPT_MAX_INPUTS + 1, sizeof *o->use);
     o->demanded = calloc((size_t)m->nops + 1, 1);
-    if (!o->op || !o->tensor || !o->use || !o->demanded)
+    if (!o->tensor || !o->use || !o->demanded)
         return topt_nomem(err, "the order of a step");
     for (int i = 0; i < m->nops; i++)
         init_op(o, m, i);
@@ -75,7 +66,6 @@ int topt_dataflow_init(struct topt_dataflow *o, const struct topt_model *m,
 
 void topt_dataflow_fini(struct topt_dataflow *o)
 {
-    free(o->op);
     free(o->tensor);
     free(o->use);
     free(o->demanded);
@@ -91,6 +81,12 @@ static struct topt_flow_use *use_of(const struct topt_dataflow *d, int op, int k
 static struct topt_flow_tensor *tensor_of(const struct topt_dataflow *d, int op, int k)
 {
     return &d->tensor[use_of(d, op, k)->tensor];
+}
+
+static int output_of(const struct topt_dataflow *d, int op)
+{
+    const struct topt_op *o = &d->m->op[op];
+    return o->operand[o->output].tensor;
 }
 
 static enum topt_keep keep_of(const struct topt_dataflow *d, int op, int k)
@@ -146,7 +142,7 @@ static int init_tensors(struct topt_dataflow *d)
         p->recomputed = (uint8_t)topt_is_recomputed(d->m, d->s, t);
     }
     for (int i = 0; i < d->m->nops; i++)
-        for (int k = 0; k < d->op[i].ninputs; k++)
+        for (int k = 0; k < d->m->op[i].ninputs; k++)
             if (init_use(d, i, k))
                 return -1;
     return 0;
@@ -204,7 +200,7 @@ static void end_forward_use(struct topt_dataflow *d, int op, int k)
 /* The output goes where it waits. */
 static int place_output(struct topt_dataflow *d, int op, enum topt_pass pass, int out)
 {
-    int t = d->op[op].output, again = pass == TOPT_PASS_RECOMPUTE;
+    int t = output_of(d, op), again = pass == TOPT_PASS_RECOMPUTE;
     struct topt_flow_tensor *p = &d->tensor[t];
     if (again)
         p->uses = p->recompute_uses;
@@ -229,14 +225,14 @@ static int place_output(struct topt_dataflow *d, int op, enum topt_pass pass, in
 static int run_forward(struct topt_dataflow *d, int op, enum topt_pass pass)
 {
     int input[TOPT_MAX_INPUTS];
-    for (int k = 0; k < d->op[op].ninputs; k++)
+    for (int k = 0; k < d->m->op[op].ninputs; k++)
         input[k] = input_value(d, op, k);
     return d->c->forward(d->c, op, pass, input);
 }
 
 static int forward(struct topt_dataflow *d, int op)
 {
-    int n = d->op[op].ninputs;
+    int n = d->m->op[op].ninputs;
     enum topt_pass pass = d->s->config[op].recompute ? TOPT_PASS_DROP : TOPT_PASS_KEEP;
     for (int first = 1; first >= 0; first--)
         for (int k = 0; k < n; k++)
@@ -289,7 +285,7 @@ static void end_use(struct topt_dataflow *d, int op, int k)
  * room. */
 static int recompute(struct topt_dataflow *d, int op)
 {
-    int n = d->op[op].ninputs;
+    int n = d->m->op[op].ninputs;
     d->demanded[op] = 0;
     for (int k = 0; k < n; k++) {
         int t = use_of(d, op, k)->tensor;
@@ -314,7 +310,7 @@ static int recompute(struct topt_dataflow *d, int op)
  * failure. */
 static int take_output_grad(struct topt_dataflow *d, int op)
 {
-    int t = d->op[op].output;
+    int t = output_of(d, op);
     struct topt_flow_tensor *p = &d->tensor[t];
     int grad = d->c->take_grad(d->c, t, p->grad);
     if (grad >= 0 && grad != p->grad)
@@ -348,7 +344,7 @@ static int recompute_inputs(struct topt_dataflow *d, int op)
 {
     if (d->demanded[op] && recompute(d, op))
         return -1;
-    for (int k = 0; k < d->op[op].ninputs; k++)
+    for (int k = 0; k < d->m->op[op].ninputs; k++)
         if (use_of(d, op, k)->reads && tensor_of(d, op, k)->recomputed &&
             ensure_input(d, op, k))
             return -1;
@@ -358,7 +354,7 @@ static int recompute_inputs(struct topt_dataflow *d, int op)
 /* Move again the tensors that it reads and only their producer kept. */
 static int restore_inputs(struct topt_dataflow *d, int op, int *ret_input)
 {
-    for (int k = 0; k < d->op[op].ninputs; k++) {
+    for (int k = 0; k < d->m->op[op].ninputs; k++) {
         ret_input[k] = -1;
         if (!use_of(d, op, k)->reads)
             continue;
@@ -387,7 +383,7 @@ static int run_backward(struct topt_dataflow *d, int op, int *ret_input_grad)
 
 static int backward(struct topt_dataflow *d, int op)
 {
-    int grad[TOPT_MAX_INPUTS], n = d->op[op].ninputs;
+    int grad[TOPT_MAX_INPUTS], n = d->m->op[op].ninputs;
     if (run_backward(d, op, grad))
         return -1;
     for (int k = 0; k < n; k++)
@@ -415,7 +411,7 @@ int topt_dataflow_run(struct topt_dataflow *o, const struct topt_strategy *s,
         if (forward(o, i))
             return topt_wrap(err, "operator '%.60s', forward", m->op[i].name);
     for (int i = m->nops - 1; i >= 0; i--)
-        if (o->op[i].trained && backward(o, i))
+        if (topt_has_backward(m, i) && backward(o, i))
             return topt_wrap(err, "operator '%.60s', backward", m->op[i].name);
     return 0;
 }

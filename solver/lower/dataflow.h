@@ -41,7 +41,6 @@ struct topt_dataflow {
     const struct topt_model *m; /* borrowed, as is the strategy at hand */
     const struct topt_strategy *s;
     struct topt_emitter *c;
-    struct topt_flow_op *op;         /* by operator */
     struct topt_flow_tensor *tensor; /* by tensor */
     struct topt_flow_use *use;       /* at op * TOPT_MAX_INPUTS + input */
     uint8_t *demanded;               /* by operator: to be run again in backward */

@@ -214,7 +214,7 @@ static int fill_op(struct topt_evaluator *a, int op, struct entry *e)
     if (!topt_config_valid(o, &e->config, k->mesh))
         return topt_fail(a->err, TOPT_ERR_INVAL,
                          "operator '%.60s' can't be split that way", o->name);
-    if (topt_cost_op_followed(k, op, &e->config, a->alive, &e->cost, a->err))
+    if (topt_cost_op_by(k, op, &e->config, NULL, a->alive, &e->cost, a->err))
         return -1;
     e->from = topt_edge_producer(k, op, &e->config);
     for (int i = 0; i < o->ninputs; i++)

@@ -582,7 +582,9 @@ void topt_param_buffers(const struct topt_fragments *f, int op,
 {
     struct topt_op_writer w = topt_op_writer(f, op, 0, c, NULL);
     int64_t *bytes = &cost->class_bytes[TOPT_CLASS_BUFFERS];
-    if (f->settings->gather == TOPT_GATHER_OPERATOR && !f->settings->vocab_multiple)
+    int master_alone = f->settings->shard_f32 && has_master(f->settings);
+    if (f->settings->gather == TOPT_GATHER_OPERATOR && !f->settings->vocab_multiple &&
+        !master_alone)
         return;
     for (int x = 0; x < w.o->spec->noperands; x++) {
         if (!is_param(w.o, x))
@@ -593,25 +595,10 @@ void topt_param_buffers(const struct topt_fragments *f, int op,
             hold_in_units(&p, cost);
         else if (f->settings->gather == TOPT_GATHER_POOL)
             *bytes += held_in_pools(&p);
+        if (master_alone && p.at == TOPT_ZERO_PARAM && topt_is_trained(w.o, x))
+            cost->class_bytes[TOPT_CLASS_PARAM] -= topt_block_bytes(
+                f->mesh, f->settings, &p.shape, &p.sharded, TOPT_ELEM_REAL);
     }
-}
-
-int64_t topt_param_uncounted(const struct topt_fragments *f, int op,
-                             const struct topt_config *c)
-{
-    struct topt_op_writer w = topt_op_writer(f, op, 0, c, NULL);
-    int64_t bytes = 0;
-    if (!f->settings->shard_f32 || !has_master(f->settings))
-        return 0;
-    for (int x = 0; x < w.o->spec->noperands; x++) {
-        if (!topt_is_trained(w.o, x))
-            continue;
-        struct param p = param_of(&w, x);
-        if (p.at == TOPT_ZERO_PARAM)
-            bytes += topt_block_bytes(f->mesh, f->settings, &p.shape, &p.sharded,
-                                      TOPT_ELEM_REAL);
-    }
-    return bytes;
 }
 
 /* ---- at the end of a step ---------------------------------------------------------- */

@@ -306,11 +306,9 @@ static int runs_async(const struct topt_tally *t)
     return topt_overlap_has(t->k->settings->overlap, t->async);
 }
 
-uint8_t topt_cost_links(const struct topt_costing *k, uint32_t axes)
+uint8_t topt_group_links(const struct topt_mesh *mesh, uint32_t axes)
 {
-    if (!k->settings->by_schedule)
-        return 0;
-    struct topt_group g = topt_mesh_group(k->mesh, axes);
+    struct topt_group g = topt_mesh_group(mesh, axes);
     int between = g.nodes > 1, within = g.per_node > 1 || !between;
     return (uint8_t)(within << TOPT_LINK_NODE | between << TOPT_LINK_NETWORK);
 }
@@ -327,7 +325,9 @@ static int spend(struct topt_tally *t, struct topt_time time, int network, uint3
         __builtin_add_overflow(*basis, ns, basis))
         return topt_fail(err, TOPT_ERR_LIMIT, "the time of a step overflows");
     struct topt_part_time *spent = &t->cost.spent.at[t->part]; /* parts of the above */
-    uint8_t links = network && ns ? topt_cost_links(t->k, axes) : 0;
+    uint8_t links = network && ns && t->k->settings->by_schedule
+                        ? topt_group_links(t->k->mesh, axes)
+                        : 0;
     if (!network) {
         spent->compute_ns += ns;
     } else if (!runs_async(t)) {
@@ -472,12 +472,14 @@ static void count_least(const struct topt_tally *t, int op, struct topt_fragment
 struct topt_fragment_cost topt_tally_cost(const struct topt_tally *t, int op)
 {
     struct topt_fragment_cost c = t->cost;
+    const struct topt_weights *w = &topt_weights[t->k->settings->accounting];
     for (int i = 0; i < TOPT_CLASS_COUNT; i++)
-        c.class_bytes[i] = topt_weigh_bytes(t->k, (enum topt_class)i, c.class_bytes[i]);
+        c.class_bytes[i] *= w->cls[i];
+    for (int i = TOPT_CLASS_BUFFERS; i < TOPT_CLASS_COUNT; i++)
+        c.class_bytes[i] = topt_with_allocator(t->k->settings, c.class_bytes[i]);
     if (t->k->settings->accounting == TOPT_ACCOUNTING_LEAST)
         count_least(t, op, &c);
     c.transient_bytes = topt_in_flight(t->k, c.transient_bytes);
-    c.class_bytes[TOPT_CLASS_KEPT] +=
-        topt_weights[t->k->settings->accounting].output * t->output_bytes;
+    c.class_bytes[TOPT_CLASS_KEPT] += w->output * t->output_bytes;
     return c;
 }

@@ -31,13 +31,13 @@ enum {
  * and, where an operator of the model has windows, on each device. */
 struct topt_live {
     int lanes, windows;               /* 'windows': there was one */
-    const struct topt_config *config; /* of the operator at hand; NULL for moves */
+    const struct topt_config *config; /* of the operator at hand; of moves any */
     int64_t now[TOPT_LIVE_LANES], most[TOPT_LIVE_LANES]; /* since topt_live_begin */
     int64_t number[TOPT_LIVE_NUMBERS][TOPT_LIVE_LANES];
     int64_t bytes[TOPT_TALLY_BUFFERS][TOPT_LIVE_LANES];
 };
 void topt_live_init(struct topt_live *a, const struct topt_costing *k);
-/* A piece begins; and ends.  All may be told of NULL, which follows nothing. */
+/* A piece begins; and ends.  These may be told of NULL, which follows nothing. */
 void topt_live_begin(struct topt_live *a);
 void topt_live_end(struct topt_live *a, enum topt_live_piece piece);
 void topt_live_put(struct topt_live *a, int number, int buffer);
@@ -96,10 +96,11 @@ void topt_tally_eager(struct topt_tally *t, int op, enum topt_class cls);
  * schedule says what is exposed (strategy_total.c). */
 void topt_tally_hide(struct topt_tally *t);
 
-/* topt_cost_op (cost.c), which follows the operator's pieces too. */
-int topt_cost_op_followed(const struct topt_costing *k, int op,
-                          const struct topt_config *c, struct topt_live *alive,
-                          struct topt_fragment_cost *ret, struct topt_error *err);
+/* topt_cost_op (cost.c) with 'open' of struct topt_fragments, and what follows the operator's pieces;
+ * either may be NULL. */
+int topt_cost_op_by(const struct topt_costing *k, int op, const struct topt_config *c,
+                    int *open, struct topt_live *alive, struct topt_fragment_cost *ret,
+                    struct topt_error *err);
 
 /* The sums of an operator (a hub: its producer), weighed as the settings say. */
 struct topt_fragment_cost topt_tally_cost(const struct topt_tally *t, int op);
@@ -109,12 +110,6 @@ extern const struct topt_weights {
     int64_t cls[TOPT_CLASS_COUNT], flight, output;
     int64_t copy; /* of a tensor kept in another layout than where it was made */
 } topt_weights[];
-static inline int64_t topt_weigh_bytes(const struct topt_costing *k, enum topt_class cls,
-                                       int64_t bytes)
-{
-    bytes *= topt_weights[k->settings->accounting].cls[cls];
-    return cls < TOPT_CLASS_BUFFERS ? bytes : topt_with_allocator(k->settings, bytes);
-}
 /* Bytes that wait. */
 static inline int64_t topt_in_flight(const struct topt_costing *k, int64_t bytes)
 {
