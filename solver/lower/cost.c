@@ -160,8 +160,8 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
 }
 
 int topt_cost_op_by(const struct topt_costing *k, int op, const struct topt_config *c,
-                    int *open, struct topt_live *alive, struct topt_fragment_cost *ret,
-                    struct topt_error *err)
+                    struct topt_live *alive, struct topt_fragment_cost *ret,
+                    int *ret_open, struct topt_error *err)
 {
     struct topt_tally t;
     int64_t off[TOPT_MAX_OPDIMS];
@@ -169,7 +169,7 @@ int topt_cost_op_by(const struct topt_costing *k, int op, const struct topt_conf
     topt_op_box(&k->model->op[op], c, k->mesh, topt_mesh_costed_device(k->mesh), off,
                 t.len);
     struct topt_fragments f = topt_tally_fragments(&t, err);
-    f.open = open;
+    f.open = ret_open;
     t.alive = alive;
     if (alive) {
         alive->config = c;
@@ -186,13 +186,13 @@ int topt_cost_op_ask(const struct topt_costing *k, int op, const struct topt_con
                      struct topt_error *err)
 {
     *ret_open = 0;
-    return topt_cost_op_by(k, op, c, ret_open, NULL, ret, err);
+    return topt_cost_op_by(k, op, c, NULL, ret, ret_open, err);
 }
 
 int topt_cost_op(const struct topt_costing *k, int op, const struct topt_config *c,
                  struct topt_fragment_cost *ret, struct topt_error *err)
 {
-    return topt_cost_op_by(k, op, c, NULL, NULL, ret, err);
+    return topt_cost_op_by(k, op, c, NULL, ret, NULL, err);
 }
 
 int topt_cost_hub(const struct topt_costing *k, int tensor, const struct topt_hub *h,
@@ -384,13 +384,6 @@ static int cost_kept(const struct edge *e, struct topt_edge_alternative *a)
     return 2;
 }
 
-/* The papers count the producer's copy with its operator, and beside it the consumer's, or
- * a hub's, where it has another layout and is kept. */
-static int64_t kept_copy(const struct edge *e, const struct topt_edge_alternative *a)
-{
-    return a->keep == TOPT_KEEP_AFTER && !e->in_place && a->kept ? e->after : 0;
-}
-
 int topt_edge_alternatives(const struct topt_costing *k, const struct topt_edge_end *from,
                            const struct topt_edge_end *to, int in_place,
                            const struct topt_move_cost *there,
@@ -417,8 +410,11 @@ int topt_edge_alternatives(const struct topt_costing *k, const struct topt_edge_
         n = cost_kept(&e, ret);
     const struct topt_weights *w = &topt_weights[k->settings->accounting];
     for (int i = 0; i < n; i++) { /* both ends have the allocator's share already */
+        /* The papers count the producer's copy with its operator, and beside it the consumer's,
+         * or a hub's, where it has another layout and is kept. */
+        int copied = ret[i].keep == TOPT_KEEP_AFTER && !in_place && ret[i].kept;
         ret[i].kept =
-            w->cls[TOPT_CLASS_KEPT] * ret[i].kept + w->copy * kept_copy(&e, &ret[i]);
+            w->cls[TOPT_CLASS_KEPT] * ret[i].kept + (copied ? w->copy * e.after : 0);
         ret[i].recomputed *= w->cls[TOPT_CLASS_RECOMPUTED];
         ret[i].transient = topt_in_flight(k, ret[i].transient);
     }

@@ -22,8 +22,7 @@ struct topt_flow_tensor {
     int value, grad; /* -1: none now */
     int uses; /* of this value to come, those of backward too if it stays till then */
     int recompute_uses; /* uses in backward of a value that is recomputed */
-    int producer;
-    uint8_t multi, recomputed;
+    uint8_t recomputed;
 };
 
 /* One input of one operator. */
@@ -57,10 +56,6 @@ int topt_dataflow_init(struct topt_dataflow *o, const struct topt_model *m,
         return topt_nomem(err, "the order of a step");
     for (int i = 0; i < m->nops; i++)
         init_op(o, m, i);
-    for (int t = 0; t < m->ntensors; t++) {
-        o->tensor[t].producer = m->tensor[t].producer;
-        o->tensor[t].multi = m->tensor[t].nconsumers > 1;
-    }
     return 0;
 }
 
@@ -94,9 +89,20 @@ static enum topt_keep keep_of(const struct topt_dataflow *d, int op, int k)
     return (enum topt_keep)d->s->keep[op * TOPT_MAX_INPUTS + k];
 }
 
+static int has_hub(const struct topt_dataflow *d, int tensor)
+{
+    return d->m->tensor[tensor].nconsumers > 1;
+}
+
 static int hub_kept(const struct topt_dataflow *d, int tensor)
 {
-    return d->tensor[tensor].multi && d->s->hub[tensor].keep == TOPT_HUB_KEEP;
+    return has_hub(d, tensor) && d->s->hub[tensor].keep == TOPT_HUB_KEEP;
+}
+
+static void keep(struct topt_dataflow *d, int value, enum topt_class cls)
+{
+    if (d->c->keep)
+        d->c->keep(d->c, value, cls);
 }
 
 static void drop_use(struct topt_dataflow *d, int tensor)
@@ -123,7 +129,7 @@ static int init_use(struct topt_dataflow *d, int op, int k)
     } else if (in_place) {
         p->uses += u->left;
     } else if (keep_of(d, op, k) == TOPT_KEEP_BEFORE && u->left) {
-        if ((d->tensor[t].multi && !hub_kept(d, t)) || d->c->partial(d->c, t))
+        if ((has_hub(d, t) && !hub_kept(d, t)) || d->c->partial(d->c, t))
             return topt_fail(d->err, TOPT_ERR_INVAL,
                              "'%s' can't fetch '%s' again: that copy is not kept",
                              d->m->op[op].name, d->m->tensor[t].name);
@@ -174,7 +180,7 @@ static int input_value(const struct topt_dataflow *d, int op, int k)
 static void keep_tensor(struct topt_dataflow *d, int tensor)
 {
     if (!d->tensor[tensor].recomputed && !hub_kept(d, tensor))
-        d->c->keep(d->c, d->tensor[tensor].value, TOPT_CLASS_KEPT);
+        keep(d, d->tensor[tensor].value, TOPT_CLASS_KEPT);
 }
 
 /* Keep this use's copy for backward, and end its forward use. */
@@ -188,7 +194,7 @@ static void end_forward_use(struct topt_dataflow *d, int op, int k)
             keep_tensor(d, t);
         drop_use(d, t);
     } else if (u->left && own_stays) {
-        d->c->keep(d->c, u->own, TOPT_CLASS_KEPT);
+        keep(d, u->own, TOPT_CLASS_KEPT);
     } else {
         if (u->left)
             keep_tensor(d, t);
@@ -209,15 +215,15 @@ static int place_output(struct topt_dataflow *d, int op, enum topt_pass pass, in
         return 0;
     }
     p->value = out;
-    if (d->tensor[t].multi) {
-        p->value = d->c->into_hub(d->c, t, again, out);
+    if (has_hub(d, t)) {
+        p->value = d->c->fetch(d->c, op, TOPT_FLOW_HUB, again, out);
         if (p->value < 0)
             return -1;
         if (p->value != out)
             d->c->release(d->c, out);
     }
     if (again || hub_kept(d, t))
-        d->c->keep(d->c, p->value, again ? TOPT_CLASS_RECOMPUTED : TOPT_CLASS_KEPT);
+        keep(d, p->value, again ? TOPT_CLASS_RECOMPUTED : TOPT_CLASS_KEPT);
     return 0;
 }
 
@@ -258,13 +264,13 @@ static int ensure_input(struct topt_dataflow *d, int op, int k)
     int t = use_of(d, op, k)->tensor;
     if (u->own >= 0)
         return 0;
-    if (d->tensor[t].value < 0 && recompute(d, d->tensor[t].producer))
+    if (d->tensor[t].value < 0 && recompute(d, d->m->tensor[t].producer))
         return -1;
     if (d->c->in_place(d->c, op, k))
         return 0;
     if (fetch_input(d, op, k, 1))
         return -1;
-    d->c->keep(d->c, u->own, TOPT_CLASS_RECOMPUTED);
+    keep(d, u->own, TOPT_CLASS_RECOMPUTED);
     return 0;
 }
 
@@ -290,7 +296,7 @@ static int recompute(struct topt_dataflow *d, int op)
     for (int k = 0; k < n; k++) {
         int t = use_of(d, op, k)->tensor;
         if (use_of(d, op, k)->own < 0 && d->tensor[t].value < 0 &&
-            recompute(d, d->tensor[t].producer))
+            recompute(d, d->m->tensor[t].producer))
             return -1;
     }
     for (int k = 0; k < n; k++)
@@ -312,7 +318,8 @@ static int take_output_grad(struct topt_dataflow *d, int op)
 {
     int t = output_of(d, op);
     struct topt_flow_tensor *p = &d->tensor[t];
-    int grad = d->c->take_grad(d->c, t, p->grad);
+    int grad =
+        has_hub(d, t) ? d->c->give_grad(d->c, op, TOPT_FLOW_HUB, p->grad) : p->grad;
     if (grad >= 0 && grad != p->grad)
         d->c->release(d->c, p->grad);
     p->grad = -1;
@@ -333,7 +340,7 @@ static int give_input_grad(struct topt_dataflow *d, int op, int k, int grad)
         p->grad = moved;
         return 0;
     }
-    if (d->c->add(d->c, op, moved, p->grad))
+    if (d->c->add && d->c->add(d->c, op, moved, p->grad))
         return -1;
     d->c->release(d->c, moved);
     return 0;

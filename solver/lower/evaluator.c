@@ -214,7 +214,7 @@ static int fill_op(struct topt_evaluator *a, int op, struct entry *e)
     if (!topt_config_valid(o, &e->config, k->mesh))
         return topt_fail(a->err, TOPT_ERR_INVAL,
                          "operator '%.60s' can't be split that way", o->name);
-    if (topt_cost_op_by(k, op, &e->config, NULL, a->alive, &e->cost, a->err))
+    if (topt_cost_op_by(k, op, &e->config, a->alive, &e->cost, NULL, a->err))
         return -1;
     e->from = topt_edge_producer(k, op, &e->config);
     for (int i = 0; i < o->ninputs; i++)
@@ -473,10 +473,16 @@ static int bring(struct topt_evaluator *a, int moved, int src)
     return moved + 1;
 }
 
+static const struct use *use_by(const struct topt_evaluator *a, int op, int k)
+{
+    const struct topt_op *o = &a->k.model->op[op];
+    return use_at(a, k == TOPT_FLOW_HUB ? a->into_hub[o->operand[o->output].tensor]
+                                        : a->use[op * TOPT_MAX_INPUTS + k]);
+}
+
 static int emit_in_place(struct topt_emitter *c, int op, int k)
 {
-    const struct topt_evaluator *a = (const struct topt_evaluator *)c;
-    return use_at(a, a->use[op * TOPT_MAX_INPUTS + k])->there < 0;
+    return use_by((const struct topt_evaluator *)c, op, k)->there < 0;
 }
 
 static int emit_partial(struct topt_emitter *c, int tensor)
@@ -485,41 +491,17 @@ static int emit_partial(struct topt_emitter *c, int tensor)
     return entry_at(a, place_of(a, tensor))->partial;
 }
 
-static int emit_into_hub(struct topt_emitter *c, int tensor, int backward, int value)
-{
-    struct topt_evaluator *a = (struct topt_evaluator *)c;
-    (void)backward;
-    return bring(a, use_at(a, a->into_hub[tensor])->there, value);
-}
-
 static int emit_fetch(struct topt_emitter *c, int op, int k, int backward, int value)
 {
     struct topt_evaluator *a = (struct topt_evaluator *)c;
     (void)backward;
-    return bring(a, use_at(a, a->use[op * TOPT_MAX_INPUTS + k])->there, value);
-}
-
-static int emit_take_grad(struct topt_emitter *c, int tensor, int grad)
-{
-    struct topt_evaluator *a = (struct topt_evaluator *)c;
-    if (a->k.model->tensor[tensor].nconsumers < 2)
-        return grad;
-    return bring(a, use_at(a, a->into_hub[tensor])->back, grad);
+    return bring(a, use_by(a, op, k)->there, value);
 }
 
 static int emit_give_grad(struct topt_emitter *c, int op, int k, int grad)
 {
     struct topt_evaluator *a = (struct topt_evaluator *)c;
-    return bring(a, use_at(a, a->use[op * TOPT_MAX_INPUTS + k])->back, grad);
-}
-
-static int emit_add(struct topt_emitter *c, int op, int grad, int into)
-{
-    (void)c;
-    (void)op;
-    (void)grad;
-    (void)into;
-    return 0;
+    return bring(a, use_by(a, op, k)->back, grad);
 }
 
 static int emit_forward(struct topt_emitter *c, int op, enum topt_pass pass,
@@ -555,17 +537,13 @@ static void emit_release(struct topt_emitter *c, int what)
         a->now[i] -= bytes[i];
 }
 
-static void emit_keep(struct topt_emitter *c, int value, enum topt_class cls)
-{
-    (void)c;
-    (void)value;
-    (void)cls;
-}
-
-static const struct topt_emitter emitter = {emit_in_place, emit_partial,   emit_into_hub,
-                                            emit_fetch,    emit_take_grad, emit_give_grad,
-                                            emit_add,      emit_forward,   emit_backward,
-                                            emit_release,  emit_keep};
+static const struct topt_emitter emitter = {.in_place = emit_in_place,
+                                            .partial = emit_partial,
+                                            .fetch = emit_fetch,
+                                            .give_grad = emit_give_grad,
+                                            .forward = emit_forward,
+                                            .backward = emit_backward,
+                                            .release = emit_release};
 
 static int find_peak(struct topt_evaluator *a, const struct topt_strategy *s,
                      int64_t *ret_peak)

@@ -56,32 +56,23 @@ static int carry_partial(struct topt_emitter *c, int tensor)
     return topt_layout_partial_mask(&((const struct lowering *)c)->value[tensor]) != 0;
 }
 
-static int carry_into_hub(struct topt_emitter *c, int tensor, int backward, int value)
-{
-    struct lowering *l = (struct lowering *)c;
-    return move(l, l->m->tensor[tensor].producer, backward, value, &l->value[tensor]);
-}
-
 static int carry_fetch(struct topt_emitter *c, int op, int k, int backward, int value)
 {
     struct lowering *l = (struct lowering *)c;
-    struct topt_layout to = read_layout(l, op, k);
-    return move(l, op, backward, value, &to);
-}
-
-static int carry_take_grad(struct topt_emitter *c, int tensor, int grad)
-{
-    struct lowering *l = (struct lowering *)c;
-    int op = l->m->tensor[tensor].producer;
     const struct topt_op *o = &l->m->op[op];
-    struct topt_layout to = topt_grad_layout(o, o->output, &l->s->config[op], l->f.mesh);
-    return move(l, op, 1, grad, &to);
+    struct topt_layout to = k == TOPT_FLOW_HUB ? l->value[o->operand[o->output].tensor]
+                                               : read_layout(l, op, k);
+    return move(l, op, backward, value, &to);
 }
 
 static int carry_give_grad(struct topt_emitter *c, int op, int k, int grad)
 {
     struct lowering *l = (struct lowering *)c;
-    return move(l, op, 1, grad, &l->grad[tensor_of(&l->m->op[op], k)]);
+    const struct topt_op *o = &l->m->op[op];
+    struct topt_layout to =
+        k == TOPT_FLOW_HUB ? topt_grad_layout(o, o->output, &l->s->config[op], l->f.mesh)
+                           : l->grad[tensor_of(o, k)];
+    return move(l, op, 1, grad, &to);
 }
 
 static int carry_add(struct topt_emitter *c, int op, int grad, int into)
@@ -144,10 +135,9 @@ static void carry_keep(struct topt_emitter *c, int value, enum topt_class cls)
     sink->keep(sink, value, cls);
 }
 
-static const struct topt_emitter emitter = {
-    carry_in_place,  carry_partial,   carry_into_hub, carry_fetch,
-    carry_take_grad, carry_give_grad, carry_add,      carry_forward,
-    carry_backward,  carry_release,   carry_keep};
+static const struct topt_emitter emitter = {carry_in_place,  carry_partial, carry_fetch,
+                                            carry_give_grad, carry_add,     carry_forward,
+                                            carry_backward,  carry_release, carry_keep};
 
 /* ---- the whole --------------------------------------------------------------------- */
 
@@ -182,17 +172,9 @@ static void lowering_fini(struct lowering *l)
     free(l->op);
 }
 
-static int lower_micro(struct lowering *l, struct topt_error *err)
-{
-    struct topt_dataflow o;
-    int rc = topt_dataflow_init(&o, l->m, err) ||
-             topt_dataflow_run(&o, l->s, &l->emitter, err);
-    topt_dataflow_fini(&o);
-    return rc;
-}
-
 static int lower_all(struct lowering *l, struct topt_program *p, struct topt_error *err)
 {
+    struct topt_dataflow o;
     for (int i = 0; i < l->m->nops; i++)
         if (topt_op_init(&l->f, i, &l->s->config[i], &l->op[i]))
             return -1;
@@ -201,7 +183,10 @@ static int lower_all(struct lowering *l, struct topt_program *p, struct topt_err
         if (topt_params_zero(&l->f, i, &l->op[i]))
             return -1;
     p->micro_begin = p->ninstr;
-    if (lower_micro(l, err))
+    int rc = topt_dataflow_init(&o, l->m, err) ||
+             topt_dataflow_run(&o, l->s, &l->emitter, err);
+    topt_dataflow_fini(&o);
+    if (rc)
         return -1;
     p->micro_end = p->ninstr;
     for (int i = 0; i < l->m->nops; i++)

@@ -270,15 +270,6 @@ static void add_waiting(struct total *s, int tensor)
     }
 }
 
-static int add_tensor(struct total *s, int tensor)
-{
-    const struct topt_tensor *t = &s->t->model->tensor[tensor];
-    if (t->nconsumers > 1 && add(s, t->producer, &s->pieces->hub[tensor]))
-        return -1;
-    add_waiting(s, tensor);
-    return 0;
-}
-
 /* The spans of a model where some operator recomputes, made when they are first asked for. */
 static int find_spans(struct total *s)
 {
@@ -310,9 +301,12 @@ static int add_all(struct total *s)
     for (int i = 0; i < m->nops; i++)
         if (add(s, i, &s->pieces->op[i]))
             return -1;
-    for (int t = 0; t < m->ntensors; t++)
-        if (add_tensor(s, t))
+    for (int t = 0; t < m->ntensors; t++) {
+        if (m->tensor[t].nconsumers > 1 &&
+            add(s, m->tensor[t].producer, &s->pieces->hub[t]))
             return -1;
+        add_waiting(s, t);
+    }
     return 0;
 }
 

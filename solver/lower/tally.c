@@ -11,11 +11,6 @@
 
 #include <string.h>
 
-static int in_flight(enum topt_class c)
-{
-    return c == TOPT_CLASS_TRANSIENT || c == TOPT_CLASS_STAGING;
-}
-
 /* Gathered parameters, and gradients on their way, of a system that holds them in
  * units or pools of its own: topt_param_buffers() says what these take. */
 static int held_by_system(const struct topt_tally *t)
@@ -88,8 +83,9 @@ static int tally_alloc(struct topt_sink *sink, const struct topt_buffer *b,
                          TOPT_TALLY_BUFFERS);
     int n = t->nbuffers++;
     int elsewhere = t->muted || held_by_system(t);
+    int in_flight = b->cls == TOPT_CLASS_TRANSIENT || b->cls == TOPT_CLASS_STAGING;
     t->buffer[n] = *b;
-    t->counted[n] = !elsewhere && in_flight(b->cls);
+    t->counted[n] = !elsewhere && in_flight;
     if (t->counted[n]) {
         t->live += b->bytes;
         if (t->live > t->cost.transient_bytes)

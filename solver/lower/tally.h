@@ -31,13 +31,13 @@ enum {
  * and, where an operator of the model has windows, on each device. */
 struct topt_live {
     int lanes, windows;               /* 'windows': there was one */
-    const struct topt_config *config; /* of the operator at hand; of moves any */
+    const struct topt_config *config; /* of the operator at hand; NULL for moves */
     int64_t now[TOPT_LIVE_LANES], most[TOPT_LIVE_LANES]; /* since topt_live_begin */
     int64_t number[TOPT_LIVE_NUMBERS][TOPT_LIVE_LANES];
     int64_t bytes[TOPT_TALLY_BUFFERS][TOPT_LIVE_LANES];
 };
 void topt_live_init(struct topt_live *a, const struct topt_costing *k);
-/* A piece begins; and ends.  These may be told of NULL, which follows nothing. */
+/* A piece begins; it ends; the bytes of a buffer are a number.  Of NULL nothing is followed. */
 void topt_live_begin(struct topt_live *a);
 void topt_live_end(struct topt_live *a, enum topt_live_piece piece);
 void topt_live_put(struct topt_live *a, int number, int buffer);
@@ -95,12 +95,6 @@ void topt_tally_eager(struct topt_tally *t, int op, enum topt_class cls);
  * Under settings.by_schedule all of it is taken off, so that sums are lower bounds: the step's
  * schedule says what is exposed (strategy_total.c). */
 void topt_tally_hide(struct topt_tally *t);
-
-/* topt_cost_op (cost.c) with 'open' of struct topt_fragments, and what follows the operator's pieces;
- * either may be NULL. */
-int topt_cost_op_by(const struct topt_costing *k, int op, const struct topt_config *c,
-                    int *open, struct topt_live *alive, struct topt_fragment_cost *ret,
-                    struct topt_error *err);
 
 /* The sums of an operator (a hub: its producer), weighed as the settings say. */
 struct topt_fragment_cost topt_tally_cost(const struct topt_tally *t, int op);

@@ -512,6 +512,13 @@ int topt_cost_op_ask(const struct topt_costing *k, int op, const struct topt_con
                      struct topt_fragment_cost *ret, int *ret_open,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
+/* Either way, as 'ret_open' is NULL or not; 'alive' (tally.h) follows the bytes of the operator's
+ * pieces, or is NULL. */
+struct topt_live;
+int topt_cost_op_by(const struct topt_costing *k, int op, const struct topt_config *c,
+                    struct topt_live *alive, struct topt_fragment_cost *ret,
+                    int *ret_open, struct topt_error *err) TOPT_MUST_CHECK;
+
 /* The links that a group of ranks along these axes takes, bits of enum topt_link. */
 uint8_t topt_group_links(const struct topt_mesh *mesh, uint32_t axes);
 
