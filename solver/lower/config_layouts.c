@@ -11,16 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Place of operator dimension 'd' in the operand, or -1. */
-static int place(const struct topt_op *op, int operand, int d)
-{
-    const struct topt_operand_spec *spec = &op->spec->operand[operand];
-    for (int i = 0; i < spec->ndim; i++)
-        if (spec->dim[i] == d)
-            return i;
-    return -1;
-}
-
 static struct topt_layout derive(const struct topt_op *op, int operand,
                                  const struct topt_config *c,
                                  const struct topt_mesh *mesh, int lacking_is_partial)
@@ -156,8 +146,11 @@ int64_t topt_fewest_counts(const struct topt_op *op, int d)
 {
     int64_t n = op->count[d];
     for (int o = 0; o < op->spec->noperands; o++) {
-        int i = place(op, o, d);
-        if (i >= 0 && op->operand[o].present && op->operand[o].dim[i].count < n)
+        const struct topt_operand_spec *spec = &op->spec->operand[o];
+        int i = 0;
+        while (i < spec->ndim && spec->dim[i] != d)
+            i++;
+        if (i < spec->ndim && op->operand[o].present && op->operand[o].dim[i].count < n)
             n = op->operand[o].dim[i].count;
     }
     return n;
@@ -268,13 +261,9 @@ uint32_t topt_window_axes(const struct topt_op *op, int operand,
 {
     const struct topt_operand_spec *spec = &op->spec->operand[operand];
     uint32_t axes = 0;
-    for (int i = 0; i < spec->ndim; i++) {
-        if (!windowed(op, operand, i) || window_is_block(op, operand, i, c, mesh))
-            continue;
-        for (int a = 0; a < mesh->naxes; a++)
-            if (c->dim[a] == spec->dim[i])
-                axes |= 1u << a;
-    }
+    for (int i = 0; i < spec->ndim; i++)
+        if (windowed(op, operand, i) && !window_is_block(op, operand, i, c, mesh))
+            axes |= topt_axes_over(mesh, c, 1u << spec->dim[i]);
     return axes;
 }
 

@@ -24,17 +24,26 @@ static uint32_t counted_by_edges(const struct topt_model *m, int op)
     return read & (read - 1) ? 0 : read;
 }
 
+/* A fragment's buffers from outside: one for each input as the configuration wants it, in
+ * backward where that reads it. */
 static int alloc_inputs(const struct topt_fragments *f, struct topt_tally *t, int op,
                         const struct topt_config *c, int backward,
                         struct topt_op_buffers *b)
 {
+    const struct topt_op *o = &f->model->op[op];
     uint32_t muted = counted_by_edges(f->model, op);
-    for (int k = 0; k < f->model->op[op].ninputs; k++) {
+    for (int k = 0; k < o->ninputs; k++) {
+        int x = o->input[k];
+        if (backward && !topt_reads_back(f->model, op, k))
+            continue;
         t->muted = muted >> k & 1;
-        if (topt_op_alloc_input(f, op, k, c, backward, b))
+        struct topt_layout l = topt_value_layout(o, x, c, f->mesh);
+        b->value[x] = topt_fragment_operand(f, op, x, &l, TOPT_CLASS_TRANSIENT);
+        if (b->value[x] < 0)
             return -1;
     }
     t->muted = 0;
+    topt_live_begin(t->alive);
     return 0;
 }
 
@@ -42,8 +51,10 @@ static void take_inputs(const struct topt_fragments *f, int op, struct topt_op_b
 {
     const struct topt_op *o = &f->model->op[op];
     for (int k = 0; k < o->ninputs; k++)
-        if (b->value[o->input[k]] >= 0)
+        if (b->value[o->input[k]] >= 0) {
             topt_fragment_release(f, b->value[o->input[k]]);
+            b->value[o->input[k]] = -1;
+        }
 }
 
 /* The bytes that the papers count for an operator: its output and the tensors that it makes
@@ -72,6 +83,10 @@ static int tally_forward(const struct topt_fragments *f, struct topt_tally *t, i
     t->told = 0;
     if (alloc_inputs(f, t, op, c, 0, b) || topt_op_forward(f, op, c, pass, b))
         return -1;
+    topt_live_end(t->alive,
+                  pass == TOPT_PASS_RECOMPUTE ? TOPT_LIVE_AGAIN : TOPT_LIVE_FORWARD);
+    if (pass != TOPT_PASS_RECOMPUTE)
+        topt_live_put(t->alive, TOPT_LIVE_OUT, b->value[o->output]);
     take_inputs(f, op, b);
     if (count_output(t, o, t->buffer[b->value[o->output]].bytes, f->err))
         return -1;
@@ -85,9 +100,19 @@ static int tally_backward(const struct topt_fragments *f, struct topt_tally *t, 
 {
     const struct topt_op *o = &f->model->op[op];
     t->told = 0;
-    if (topt_op_alloc_grad(f, op, c, b) || alloc_inputs(f, t, op, c, 1, b) ||
-        topt_op_backward(f, op, c, b))
+    if (op != f->model->loss) {
+        struct topt_layout l = topt_grad_layout(o, o->output, c, f->mesh);
+        b->grad[o->output] =
+            topt_fragment_operand(f, op, o->output, &l, TOPT_CLASS_TRANSIENT);
+        if (b->grad[o->output] < 0)
+            return -1;
+    }
+    if (alloc_inputs(f, t, op, c, 1, b) || topt_op_backward(f, op, c, b))
         return -1;
+    topt_live_end(t->alive, TOPT_LIVE_BACKWARD);
+    for (int k = 0; k < o->ninputs; k++)
+        if (b->grad[o->input[k]] >= 0)
+            topt_live_put(t->alive, TOPT_LIVE_GRADS + k, b->grad[o->input[k]]);
     take_inputs(f, op, b);
     for (int x = 0; x < o->spec->noperands; x++)
         if (b->grad[x] >= 0)
@@ -101,6 +126,7 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
     struct topt_op_buffers b;
     int64_t rounds = t->rounds;
     topt_op_buffers_clear(&b);
+    topt_live_begin(t->alive);
     if (topt_op_init(f, op, c, &b))
         return -1;
     t->cost.compute_ns = 0; /* initialisation is not part of a step */
@@ -111,6 +137,7 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
     t->rounds = 1;
     if (topt_params_zero(f, op, &b))
         return -1;
+    topt_live_end(t->alive, TOPT_LIVE_INIT);
     t->rounds = rounds;
     t->part = TOPT_DURING_FORWARD;
     if (tally_forward(f, t, op, c, c->recompute ? TOPT_PASS_DROP : TOPT_PASS_KEEP, &b))
@@ -122,18 +149,19 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
         return -1;
     t->part = TOPT_DURING_END;
     t->rounds = 1;
+    topt_live_begin(t->alive);
     if (topt_has_backward(f->model, op) && topt_params_update(f, op, c, &b))
         return -1;
+    topt_live_end(t->alive, TOPT_LIVE_END);
     topt_param_buffers(f, op, c, &t->cost);
-    t->cost.class_bytes[TOPT_CLASS_PARAM] -= topt_param_uncounted(f, op, c);
     topt_tally_hide(t);
     topt_tally_eager(t, op, c->recompute ? TOPT_CLASS_RECOMPUTED : TOPT_CLASS_KEPT);
     return 0;
 }
 
-int topt_cost_op_ask(const struct topt_costing *k, int op, const struct topt_config *c,
-                     struct topt_fragment_cost *ret, int *ret_open,
-                     struct topt_error *err)
+int topt_cost_op_by(const struct topt_costing *k, int op, const struct topt_config *c,
+                    struct topt_live *alive, struct topt_fragment_cost *ret,
+                    int *ret_open, struct topt_error *err)
 {
     struct topt_tally t;
     int64_t off[TOPT_MAX_OPDIMS];
@@ -142,18 +170,29 @@ int topt_cost_op_ask(const struct topt_costing *k, int op, const struct topt_con
                 t.len);
     struct topt_fragments f = topt_tally_fragments(&t, err);
     f.open = ret_open;
-    if (ret_open)
-        *ret_open = 0;
+    t.alive = alive;
+    if (alive) {
+        alive->config = c;
+        alive->windows = 0;
+    }
     if (tally_op(&f, &t, op, c))
         return topt_wrap(err, "operator '%.60s'", k->model->op[op].name);
     *ret = topt_tally_cost(&t, op);
     return 0;
 }
 
+int topt_cost_op_ask(const struct topt_costing *k, int op, const struct topt_config *c,
+                     struct topt_fragment_cost *ret, int *ret_open,
+                     struct topt_error *err)
+{
+    *ret_open = 0;
+    return topt_cost_op_by(k, op, c, NULL, ret, ret_open, err);
+}
+
 int topt_cost_op(const struct topt_costing *k, int op, const struct topt_config *c,
                  struct topt_fragment_cost *ret, struct topt_error *err)
 {
-    return topt_cost_op_ask(k, op, c, ret, NULL, err);
+    return topt_cost_op_by(k, op, c, NULL, ret, NULL, err);
 }
 
 int topt_cost_hub(const struct topt_costing *k, int tensor, const struct topt_hub *h,
@@ -271,7 +310,9 @@ int topt_cost_move(const struct topt_costing *k, int tensor,
         return -1;
     int rc = topt_cost_move_by(k, r, topt_cost_block(k, tensor, from),
                                topt_cost_block(k, tensor, to), ret, err);
-    ret->links = topt_cost_links(k, topt_layout_changed_mask(from, to));
+    ret->links = k->settings->by_schedule
+                     ? topt_group_links(k->mesh, topt_layout_changed_mask(from, to))
+                     : 0;
     return rc;
 }
 
@@ -343,13 +384,6 @@ static int cost_kept(const struct edge *e, struct topt_edge_alternative *a)
     return 2;
 }
 
-/* The papers count the producer's copy with its operator, and beside it the consumer's, or
- * a hub's, where it has another layout and is kept. */
-static int64_t kept_copy(const struct edge *e, const struct topt_edge_alternative *a)
-{
-    return a->keep == TOPT_KEEP_AFTER && !e->in_place && a->kept ? e->after : 0;
-}
-
 int topt_edge_alternatives(const struct topt_costing *k, const struct topt_edge_end *from,
                            const struct topt_edge_end *to, int in_place,
                            const struct topt_move_cost *there,
@@ -376,8 +410,11 @@ int topt_edge_alternatives(const struct topt_costing *k, const struct topt_edge_
         n = cost_kept(&e, ret);
     const struct topt_weights *w = &topt_weights[k->settings->accounting];
     for (int i = 0; i < n; i++) { /* both ends have the allocator's share already */
+        /* The papers count the producer's copy with its operator, and beside it the consumer's,
+         * or a hub's, where it has another layout and is kept. */
+        int copied = ret[i].keep == TOPT_KEEP_AFTER && !in_place && ret[i].kept;
         ret[i].kept =
-            w->cls[TOPT_CLASS_KEPT] * ret[i].kept + w->copy * kept_copy(&e, &ret[i]);
+            w->cls[TOPT_CLASS_KEPT] * ret[i].kept + (copied ? w->copy * e.after : 0);
         ret[i].recomputed *= w->cls[TOPT_CLASS_RECOMPUTED];
         ret[i].transient = topt_in_flight(k, ret[i].transient);
     }

@@ -17,19 +17,12 @@
 
 #include <stdlib.h>
 
-/* An operator's facts for the dataflow, in few bytes. */
-struct topt_flow_op {
-    int ninputs, output; /* its tensor */
-    uint8_t trained;     /* it has a backward */
-};
-
 /* Where a tensor waits for its consumers. */
 struct topt_flow_tensor {
     int value, grad; /* -1: none now */
     int uses; /* of this value to come, those of backward too if it stays till then */
     int recompute_uses; /* uses in backward of a value that is recomputed */
-    int producer;
-    uint8_t multi, recomputed;
+    uint8_t recomputed;
 };
 
 /* One input of one operator. */
@@ -43,8 +36,6 @@ struct topt_flow_use {
 static void init_op(struct topt_dataflow *o, const struct topt_model *m, int i)
 {
     const struct topt_op *op = &m->op[i];
-    o->op[i] = (struct topt_flow_op){op->ninputs, op->operand[op->output].tensor,
-                                     (uint8_t)topt_has_backward(m, i)};
     for (int k = 0; k < op->ninputs; k++) {
         int t = op->operand[op->input[k]].tensor;
         o->use[i * TOPT_MAX_INPUTS + k] =
@@ -58,24 +49,18 @@ int topt_dataflow_init(struct topt_dataflow *o, const struct topt_model *m,
                        struct topt_error *err)
 {
     *o = (struct topt_dataflow){.m = m};
-    o->op = calloc((size_t)m->nops + 1, sizeof *o->op);
     o->tensor = calloc((size_t)m->ntensors + 1, sizeof *o->tensor);
     o->use = calloc((size_t)m->nops * TOPT_MAX_INPUTS + 1, sizeof *o->use);
     o->demanded = calloc((size_t)m->nops + 1, 1);
-    if (!o->op || !o->tensor || !o->use || !o->demanded)
+    if (!o->tensor || !o->use || !o->demanded)
         return topt_nomem(err, "the order of a step");
     for (int i = 0; i < m->nops; i++)
         init_op(o, m, i);
-    for (int t = 0; t < m->ntensors; t++) {
-        o->tensor[t].producer = m->tensor[t].producer;
-        o->tensor[t].multi = m->tensor[t].nconsumers > 1;
-    }
     return 0;
 }
 
 void topt_dataflow_fini(struct topt_dataflow *o)
 {
-    free(o->op);
     free(o->tensor);
     free(o->use);
     free(o->demanded);
@@ -93,14 +78,31 @@ static struct topt_flow_tensor *tensor_of(const struct topt_dataflow *d, int op,
     return &d->tensor[use_of(d, op, k)->tensor];
 }
 
+static int output_of(const struct topt_dataflow *d, int op)
+{
+    const struct topt_op *o = &d->m->op[op];
+    return o->operand[o->output].tensor;
+}
+
 static enum topt_keep keep_of(const struct topt_dataflow *d, int op, int k)
 {
     return (enum topt_keep)d->s->keep[op * TOPT_MAX_INPUTS + k];
 }
 
+static int has_hub(const struct topt_dataflow *d, int tensor)
+{
+    return d->m->tensor[tensor].nconsumers > 1;
+}
+
 static int hub_kept(const struct topt_dataflow *d, int tensor)
 {
-    return d->tensor[tensor].multi && d->s->hub[tensor].keep == TOPT_HUB_KEEP;
+    return has_hub(d, tensor) && d->s->hub[tensor].keep == TOPT_HUB_KEEP;
+}
+
+static void keep(struct topt_dataflow *d, int value, enum topt_class cls)
+{
+    if (d->c->keep)
+        d->c->keep(d->c, value, cls);
 }
 
 static void drop_use(struct topt_dataflow *d, int tensor)
@@ -127,7 +129,7 @@ static int init_use(struct topt_dataflow *d, int op, int k)
     } else if (in_place) {
         p->uses += u->left;
     } else if (keep_of(d, op, k) == TOPT_KEEP_BEFORE && u->left) {
-        if ((d->tensor[t].multi && !hub_kept(d, t)) || d->c->partial(d->c, t))
+        if ((has_hub(d, t) && !hub_kept(d, t)) || d->c->partial(d->c, t))
             return topt_fail(d->err, TOPT_ERR_INVAL,
                              "'%s' can't fetch '%s' again: that copy is not kept",
                              d->m->op[op].name, d->m->tensor[t].name);
@@ -146,7 +148,7 @@ static int init_tensors(struct topt_dataflow *d)
         p->recomputed = (uint8_t)topt_is_recomputed(d->m, d->s, t);
     }
     for (int i = 0; i < d->m->nops; i++)
-        for (int k = 0; k < d->op[i].ninputs; k++)
+        for (int k = 0; k < d->m->op[i].ninputs; k++)
             if (init_use(d, i, k))
                 return -1;
     return 0;
@@ -178,7 +180,7 @@ static int input_value(const struct topt_dataflow *d, int op, int k)
 static void keep_tensor(struct topt_dataflow *d, int tensor)
 {
     if (!d->tensor[tensor].recomputed && !hub_kept(d, tensor))
-        d->c->keep(d->c, d->tensor[tensor].value, TOPT_CLASS_KEPT);
+        keep(d, d->tensor[tensor].value, TOPT_CLASS_KEPT);
 }
 
 /* Keep this use's copy for backward, and end its forward use. */
@@ -192,7 +194,7 @@ static void end_forward_use(struct topt_dataflow *d, int op, int k)
             keep_tensor(d, t);
         drop_use(d, t);
     } else if (u->left && own_stays) {
-        d->c->keep(d->c, u->own, TOPT_CLASS_KEPT);
+        keep(d, u->own, TOPT_CLASS_KEPT);
     } else {
         if (u->left)
             keep_tensor(d, t);
@@ -204,7 +206,7 @@ static void end_forward_use(struct topt_dataflow *d, int op, int k)
 /* The output goes where it waits. */
 static int place_output(struct topt_dataflow *d, int op, enum topt_pass pass, int out)
 {
-    int t = d->op[op].output, again = pass == TOPT_PASS_RECOMPUTE;
+    int t = output_of(d, op), again = pass == TOPT_PASS_RECOMPUTE;
     struct topt_flow_tensor *p = &d->tensor[t];
     if (again)
         p->uses = p->recompute_uses;
@@ -213,15 +215,15 @@ static int place_output(struct topt_dataflow *d, int op, enum topt_pass pass, in
         return 0;
     }
     p->value = out;
-    if (d->tensor[t].multi) {
-        p->value = d->c->into_hub(d->c, t, again, out);
+    if (has_hub(d, t)) {
+        p->value = d->c->fetch(d->c, op, TOPT_FLOW_HUB, again, out);
         if (p->value < 0)
             return -1;
         if (p->value != out)
             d->c->release(d->c, out);
     }
     if (again || hub_kept(d, t))
-        d->c->keep(d->c, p->value, again ? TOPT_CLASS_RECOMPUTED : TOPT_CLASS_KEPT);
+        keep(d, p->value, again ? TOPT_CLASS_RECOMPUTED : TOPT_CLASS_KEPT);
     return 0;
 }
 
@@ -229,14 +231,14 @@ static int place_output(struct topt_dataflow *d, int op, enum topt_pass pass, in
 static int run_forward(struct topt_dataflow *d, int op, enum topt_pass pass)
 {
     int input[TOPT_MAX_INPUTS];
-    for (int k = 0; k < d->op[op].ninputs; k++)
+    for (int k = 0; k < d->m->op[op].ninputs; k++)
         input[k] = input_value(d, op, k);
     return d->c->forward(d->c, op, pass, input);
 }
 
 static int forward(struct topt_dataflow *d, int op)
 {
-    int n = d->op[op].ninputs;
+    int n = d->m->op[op].ninputs;
     enum topt_pass pass = d->s->config[op].recompute ? TOPT_PASS_DROP : TOPT_PASS_KEEP;
     for (int first = 1; first >= 0; first--)
         for (int k = 0; k < n; k++)
@@ -262,13 +264,13 @@ static int ensure_input(struct topt_dataflow *d, int op, int k)
     int t = use_of(d, op, k)->tensor;
     if (u->own >= 0)
         return 0;
-    if (d->tensor[t].value < 0 && recompute(d, d->tensor[t].producer))
+    if (d->tensor[t].value < 0 && recompute(d, d->m->tensor[t].producer))
         return -1;
     if (d->c->in_place(d->c, op, k))
         return 0;
     if (fetch_input(d, op, k, 1))
         return -1;
-    d->c->keep(d->c, u->own, TOPT_CLASS_RECOMPUTED);
+    keep(d, u->own, TOPT_CLASS_RECOMPUTED);
     return 0;
 }
 
@@ -289,12 +291,12 @@ static void end_use(struct topt_dataflow *d, int op, int k)
  * room. */
 static int recompute(struct topt_dataflow *d, int op)
 {
-    int n = d->op[op].ninputs;
+    int n = d->m->op[op].ninputs;
     d->demanded[op] = 0;
     for (int k = 0; k < n; k++) {
         int t = use_of(d, op, k)->tensor;
         if (use_of(d, op, k)->own < 0 && d->tensor[t].value < 0 &&
-            recompute(d, d->tensor[t].producer))
+            recompute(d, d->m->tensor[t].producer))
             return -1;
     }
     for (int k = 0; k < n; k++)
@@ -314,9 +316,10 @@ static int recompute(struct topt_dataflow *d, int op)
  * failure. */
 static int take_output_grad(struct topt_dataflow *d, int op)
 {
-    int t = d->op[op].output;
+    int t = output_of(d, op);
     struct topt_flow_tensor *p = &d->tensor[t];
-    int grad = d->c->take_grad(d->c, t, p->grad);
+    int grad =
+        has_hub(d, t) ? d->c->give_grad(d->c, op, TOPT_FLOW_HUB, p->grad) : p->grad;
     if (grad >= 0 && grad != p->grad)
         d->c->release(d->c, p->grad);
     p->grad = -1;
@@ -337,7 +340,7 @@ static int give_input_grad(struct topt_dataflow *d, int op, int k, int grad)
         p->grad = moved;
         return 0;
     }
-    if (d->c->add(d->c, op, moved, p->grad))
+    if (d->c->add && d->c->add(d->c, op, moved, p->grad))
         return -1;
     d->c->release(d->c, moved);
     return 0;
@@ -348,7 +351,7 @@ static int recompute_inputs(struct topt_dataflow *d, int op)
 {
     if (d->demanded[op] && recompute(d, op))
         return -1;
-    for (int k = 0; k < d->op[op].ninputs; k++)
+    for (int k = 0; k < d->m->op[op].ninputs; k++)
         if (use_of(d, op, k)->reads && tensor_of(d, op, k)->recomputed &&
             ensure_input(d, op, k))
             return -1;
@@ -358,7 +361,7 @@ static int recompute_inputs(struct topt_dataflow *d, int op)
 /* Move again the tensors that it reads and only their producer kept. */
 static int restore_inputs(struct topt_dataflow *d, int op, int *ret_input)
 {
-    for (int k = 0; k < d->op[op].ninputs; k++) {
+    for (int k = 0; k < d->m->op[op].ninputs; k++) {
         ret_input[k] = -1;
         if (!use_of(d, op, k)->reads)
             continue;
@@ -387,7 +390,7 @@ static int run_backward(struct topt_dataflow *d, int op, int *ret_input_grad)
 
 static int backward(struct topt_dataflow *d, int op)
 {
-    int grad[TOPT_MAX_INPUTS], n = d->op[op].ninputs;
+    int grad[TOPT_MAX_INPUTS], n = d->m->op[op].ninputs;
     if (run_backward(d, op, grad))
         return -1;
     for (int k = 0; k < n; k++)
@@ -415,7 +418,7 @@ int topt_dataflow_run(struct topt_dataflow *o, const struct topt_strategy *s,
         if (forward(o, i))
             return topt_wrap(err, "operator '%.60s', forward", m->op[i].name);
     for (int i = m->nops - 1; i >= 0; i--)
-        if (o->op[i].trained && backward(o, i))
+        if (topt_has_backward(m, i) && backward(o, i))
             return topt_wrap(err, "operator '%.60s', backward", m->op[i].name);
     return 0;
 }

@@ -9,6 +9,8 @@
 
 #include "fragment.h"
 
+enum { TOPT_FLOW_HUB = -1 }; /* in place of an input: the operator's output */
+
 /* Values and gradients go by the emitter's numbers, from 0; -1 stands for none.  What
  * brings something returns the number of what it made, or of its source where nothing
  * has to be moved, or -1 (error filled); the source is not released. */
@@ -17,15 +19,15 @@ struct topt_emitter {
     int (*in_place)(struct topt_emitter *c, int op, int input);
     /* Is what waits a sum that is still to be made? */
     int (*partial)(struct topt_emitter *c, int tensor);
-    /* A tensor's value, and its gradient:
+    /* A tensor's value, and its gradient: of an operator's input, or of its output
+     * (TOPT_FLOW_HUB), where that has a hub:
      *
-     *     producer -- into_hub --> where it waits -- fetch ----> consumer
-     *     producer <- take_grad -- where it waits <- give_grad -- consumer */
-    int (*into_hub)(struct topt_emitter *c, int tensor, int backward, int value);
+     *     producer -- fetch, HUB -----> where it waits -- fetch ----> consumer
+     *     producer <- give_grad, HUB -- where it waits <- give_grad -- consumer */
     int (*fetch)(struct topt_emitter *c, int op, int input, int backward, int value);
-    int (*take_grad)(struct topt_emitter *c, int tensor, int grad);
     int (*give_grad)(struct topt_emitter *c, int op, int input, int grad);
-    int (*add)(struct topt_emitter *c, int op, int grad, int into); /* -1: failed */
+    /* -1: failed.  NULL: adding makes and takes nothing. */
+    int (*add)(struct topt_emitter *c, int op, int grad, int into);
     /* The operator's output, from values of its inputs. */
     int (*forward)(struct topt_emitter *c, int op, enum topt_pass pass, const int *input);
     /* Gradients of the inputs (-1: needs none) from that of the output (-1: the loss)
@@ -33,6 +35,7 @@ struct topt_emitter {
     int (*backward)(struct topt_emitter *c, int op, int grad, const int *input,
                     int *ret_input_grad);
     void (*release)(struct topt_emitter *c, int what);
+    /* NULL: what is kept is no other. */
     void (*keep)(struct topt_emitter *c, int value, enum topt_class cls);
 };
 
@@ -41,7 +44,6 @@ struct topt_dataflow {
     const struct topt_model *m; /* borrowed, as is the strategy at hand */
     const struct topt_strategy *s;
     struct topt_emitter *c;
-    struct topt_flow_op *op;         /* by operator */
     struct topt_flow_tensor *tensor; /* by tensor */
     struct topt_flow_use *use;       /* at op * TOPT_MAX_INPUTS + input */
     uint8_t *demanded;               /* by operator: to be run again in backward */

@@ -12,15 +12,11 @@
  * which is all that sums and peaks need.  Strategies that come one after the other
  * differ in few choices: what an operator was found to be for one is looked up again
  * only where it differs. */
-#include "live_bytes.h"
-#include "operator.h"
 #include "dataflow.h"
-#include "param.h"
-#include "recompute.h"
 #include "strategy_total.h"
+#include "tally.h"
 #include "topt_array.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,10 +93,7 @@ static uint64_t mix(uint64_t h, const void *data, size_t size)
 
 /* ---- what is remembered ------------------------------------------------------------ */
 
-enum piece { INIT, FORWARD, AGAIN, BACKWARD, END, PIECES };
-
-/* An operator, or a hub, in a configuration.  Numbers of bytes are places in
- * evaluator.bytes: what a piece rises by, then by what it changes what is alive. */
+/* An operator, or a hub, in a configuration. */
 struct entry {
     struct table_entry link;
     int kind;
@@ -109,7 +102,7 @@ struct entry {
     struct topt_fragment_cost cost;
     struct topt_edge_end from, to[TOPT_MAX_INPUTS];
     int64_t waiting;
-    int piece[PIECES], out, grad[TOPT_MAX_INPUTS]; /* -1: none */
+    int bytes; /* the first of TOPT_LIVE_NUMBERS in evaluator.bytes */
     int windows, partial;
 };
 
@@ -119,28 +112,27 @@ struct use {
     struct table_entry link;
     int from, to, input;
     struct topt_edge_cost cost;
-    struct moved {
-        int rise, bytes; /* -1: stays where it is */
-    } there, back;       /* of the value, and of the gradient */
+    /* Of the value, and of the gradient: in evaluator.bytes what the move rises by, and behind
+     * it the bytes of its result; -1: it stays where it is. */
+    int there, back;
 };
 
 struct topt_evaluator {
     struct topt_emitter emitter; /* first: it is cast to this */
-    struct topt_pieces pieces;
+    struct topt_pieces pieces;   /* of the strategy at hand */
     struct topt_costing k;
     struct topt_totals totals;
-    int peaks; /* are they asked for? */
     struct topt_dataflow dataflow;
-    struct topt_live_bytes alive;
-    int *kind_of_op, *kind_of_hub; /* by operator; by tensor; alike ones have the same */
+    struct topt_live *alive; /* NULL: peaks are not asked for */
     struct table entries, uses;
     int64_t *bytes; /* by number and lane */
     int nbytes, bytes_cap;
-    /* The numbers of entries and uses of the strategy at hand. */
+    /* The numbers of entries and uses of the strategy at hand, -1 where none is known yet:
+     * 'nnumbers' in one block from 'op' on. */
     int *op, *hub, *use, *into_hub;
-    uint8_t *keep; /* as the strategy's */
-    /* By operator, with its uses; by tensor, its hub with the move into it. */
-    struct topt_fragment_cost *cost_of_op, *cost_of_hub;
+    size_t nnumbers;
+    int *kind_of_op, *kind_of_hub; /* by operator; by tensor; alike ones have the same */
+    uint8_t *keep;                 /* as the strategy's */
     int windows;
     int64_t now[TOPT_LIVE_LANES], most[TOPT_LIVE_LANES];
     struct topt_error *err;
@@ -195,99 +187,25 @@ static void find_kinds(struct topt_evaluator *a)
 
 /* ---- numbers of bytes -------------------------------------------------------------- */
 
-/* Remember bytes of all lanes; -1 without memory. */
-static int put_bytes(struct topt_evaluator *a, const int64_t *bytes)
+/* Remember 'n' numbers of bytes, each in all lanes: the first's number; -1 without memory. */
+static int put_bytes(struct topt_evaluator *a, const int64_t (*bytes)[TOPT_LIVE_LANES],
+                     int n)
 {
-    size_t lanes = (size_t)a->alive.lanes;
-    if (a->nbytes == a->bytes_cap) {
+    size_t lanes = (size_t)a->alive->lanes;
+    if (a->nbytes + n > a->bytes_cap) {
         int cap = a->bytes_cap ? 2 * a->bytes_cap : 1024;
         if (TOPT_RESIZE(a->bytes, (size_t)cap * lanes))
             return no_memory(a);
         a->bytes_cap = cap;
     }
-    memcpy(&a->bytes[(size_t)a->nbytes * lanes], bytes, lanes * sizeof *bytes);
-    return a->nbytes++;
+    for (int i = 0; i < n; i++)
+        memcpy(&a->bytes[(size_t)(a->nbytes + i) * lanes], bytes[i],
+               lanes * sizeof *a->bytes);
+    a->nbytes += n;
+    return a->nbytes - n;
 }
 
-static int put_buffer(struct topt_evaluator *a, int buffer)
-{
-    return put_bytes(a, &a->alive.bytes[(size_t)buffer * (size_t)a->alive.lanes]);
-}
-
-/* A piece that ends here. */
-static int put_piece(struct topt_evaluator *a)
-{
-    int rise = put_bytes(a, a->alive.most);
-    return rise < 0 || put_bytes(a, a->alive.now) < 0 ? -1 : rise;
-}
-
-/* ---- an operator's fragments ------------------------------------------------------- */
-
-static int alloc_inputs(const struct topt_fragments *f, int op,
-                        const struct topt_config *c, int backward,
-                        struct topt_op_buffers *b)
-{
-    for (int k = 0; k < f->model->op[op].ninputs; k++)
-        if (topt_op_alloc_input(f, op, k, c, backward, b))
-            return -1;
-    return 0;
-}
-
-static int follow_forward(struct topt_evaluator *a, const struct topt_fragments *f,
-                          int op, enum topt_pass pass, struct entry *e,
-                          struct topt_op_buffers *b)
-{
-    int y = f->model->op[op].output, again = pass == TOPT_PASS_RECOMPUTE;
-    if (alloc_inputs(f, op, &e->config, 0, b))
-        return -1;
-    topt_live_bytes_mark(&a->alive);
-    if (topt_op_forward(f, op, &e->config, pass, b))
-        return -1;
-    e->piece[again ? AGAIN : FORWARD] = put_piece(a);
-    if (!again)
-        e->out = put_buffer(a, b->value[y]);
-    b->value[y] = -1;
-    return e->piece[again ? AGAIN : FORWARD] < 0 || e->out < 0 ? -1 : 0;
-}
-
-static int follow_backward(struct topt_evaluator *a, const struct topt_fragments *f,
-                           int op, struct entry *e, struct topt_op_buffers *b)
-{
-    const struct topt_op *o = &f->model->op[op];
-    if (topt_op_alloc_grad(f, op, &e->config, b) || alloc_inputs(f, op, &e->config, 1, b))
-        return -1;
-    topt_live_bytes_mark(&a->alive);
-    if (topt_op_backward(f, op, &e->config, b))
-        return -1;
-    e->piece[BACKWARD] = put_piece(a);
-    for (int k = 0; k < o->ninputs; k++) {
-        int grad = b->grad[o->input[k]];
-        if (grad >= 0 && (e->grad[k] = put_buffer(a, grad)) < 0)
-            return -1;
-    }
-    return e->piece[BACKWARD] < 0 ? -1 : 0;
-}
-
-static int follow_op(struct topt_evaluator *a, int op, struct entry *e)
-{
-    struct topt_fragments f = topt_live_bytes_fragments(&a->alive, a->err);
-    struct topt_op_buffers b;
-    int again = e->config.recompute;
-    topt_op_buffers_clear(&b);
-    topt_live_bytes_start(&a->alive, &e->config);
-    if (topt_op_init(&f, op, &e->config, &b) || topt_params_zero(&f, op, &b) ||
-        (e->piece[INIT] = put_piece(a)) < 0)
-        return -1;
-    if (follow_forward(a, &f, op, again ? TOPT_PASS_DROP : TOPT_PASS_KEEP, e, &b) ||
-        (again && follow_forward(a, &f, op, TOPT_PASS_RECOMPUTE, e, &b)) ||
-        (topt_has_backward(f.model, op) && follow_backward(a, &f, op, e, &b)))
-        return -1;
-    topt_live_bytes_mark(&a->alive);
-    if (topt_params_update(&f, op, &e->config, &b) || (e->piece[END] = put_piece(a)) < 0)
-        return -1;
-    e->windows = a->alive.windows;
-    return 0;
-}
+/* ---- entries ----------------------------------------------------------------------- */
 
 static int fill_op(struct topt_evaluator *a, int op, struct entry *e)
 {
@@ -296,13 +214,17 @@ static int fill_op(struct topt_evaluator *a, int op, struct entry *e)
     if (!topt_config_valid(o, &e->config, k->mesh))
         return topt_fail(a->err, TOPT_ERR_INVAL,
                          "operator '%.60s' can't be split that way", o->name);
-    if (topt_cost_op(k, op, &e->config, &e->cost, a->err))
+    if (topt_cost_op_by(k, op, &e->config, a->alive, &e->cost, NULL, a->err))
         return -1;
     e->from = topt_edge_producer(k, op, &e->config);
     for (int i = 0; i < o->ninputs; i++)
         e->to[i] = topt_edge_consumer(k, op, i, &e->config, e->cost.transient_bytes);
     e->waiting = topt_span_bytes(k, o->operand[o->output].tensor, &e->from.value);
-    return a->peaks ? follow_op(a, op, e) : 0;
+    if (!a->alive)
+        return 0;
+    e->windows = a->alive->windows;
+    e->bytes = put_bytes(a, a->alive->number, TOPT_LIVE_NUMBERS);
+    return e->bytes < 0 ? -1 : 0;
 }
 
 static int fill_hub(struct topt_evaluator *a, int tensor, struct entry *e)
@@ -335,8 +257,6 @@ static int entry_of(struct topt_evaluator *a, int op, int tensor,
             return i;
     }
     struct entry e = {.kind = kind, .config = *config, .hub_keep = hub_keep};
-    memset(e.piece, -1, sizeof e.piece);
-    memset(e.grad, -1, sizeof e.grad);
     if (op >= 0 ? fill_op(a, op, &e) : fill_hub(a, tensor, &e))
         return -1;
     e.partial = topt_layout_partial_mask(&e.from.value) != 0;
@@ -353,30 +273,32 @@ static int entry_of(struct topt_evaluator *a, int op, int tensor,
 /* The fragment of a move, which must need what its cost says. */
 static int follow_move(struct topt_evaluator *a, int tensor,
                        const struct topt_layout *from, const struct topt_layout *to,
-                       const struct topt_move_cost *cost, struct moved *ret)
+                       const struct topt_move_cost *cost, int *ret)
 {
-    struct topt_fragments f = topt_live_bytes_fragments(&a->alive, a->err);
-    const struct topt_tensor *t = &a->k.model->tensor[tensor];
-    struct topt_shape shape = topt_tensor_shape(t);
-    int y = a->k.model->op[t->producer].output, made;
-    *ret = (struct moved){-1, -1};
-    if (!a->peaks)
+    const struct topt_tensor *x = &a->k.model->tensor[tensor];
+    int y = a->k.model->op[x->producer].output, made;
+    struct topt_tally t;
+    *ret = -1;
+    if (!a->alive)
         return 0;
-    topt_live_bytes_start(&a->alive, NULL);
-    int src = topt_fragment_operand(&f, t->producer, y, from, TOPT_CLASS_TRANSIENT);
-    topt_live_bytes_mark(&a->alive);
-    if (src < 0 || topt_fragment_move(&f, t->producer, 0, src, &shape, from, to, &made))
+    topt_tally_init(&t, &a->k);
+    struct topt_fragments f = topt_tally_fragments(&t, a->err);
+    t.alive = a->alive;
+    t.alive->config = NULL;
+    int src = topt_fragment_operand(&f, x->producer, y, from, TOPT_CLASS_TRANSIENT);
+    topt_live_begin(t.alive);
+    if (src < 0 || topt_fragment_move(&f, x->producer, 0, src, to, &made))
         return -1;
-    if (a->alive.most[0] + a->alive.bytes[0] != cost->transient_bytes)
+    int64_t bytes = t.alive->most[0] + t.alive->bytes[src][0];
+    if (bytes != cost->transient_bytes)
         return topt_fail(a->err, TOPT_ERR_INTERNAL,
                          "a move of '%.60s' needs %lld bytes, its cost says %lld",
-                         t->name, (long long)(a->alive.most[0] + a->alive.bytes[0]),
-                         (long long)cost->transient_bytes);
+                         x->name, (long long)bytes, (long long)cost->transient_bytes);
     if (made == src)
         return 0;
-    ret->rise = put_bytes(a, a->alive.most);
-    ret->bytes = put_buffer(a, made);
-    return ret->rise < 0 || ret->bytes < 0 ? -1 : 0;
+    topt_live_end(t.alive, TOPT_LIVE_INIT);
+    *ret = put_bytes(a, t.alive->number, 2);
+    return *ret < 0 ? -1 : 0;
 }
 
 static int fill_use(struct topt_evaluator *a, int tensor, struct use *u)
@@ -385,7 +307,7 @@ static int fill_use(struct topt_evaluator *a, int tensor, struct use *u)
     struct topt_edge_end to = entry_at(a, u->to)->to[u->input];
     int trained = a->k.model->tensor[tensor].needs_gradient;
     struct topt_move_cost there, back;
-    u->back = (struct moved){-1, -1};
+    u->back = -1;
     if (topt_cost_move(&a->k, tensor, &from.value, &to.value, &there, a->err) ||
         follow_move(a, tensor, &from.value, &to.value, &there, &u->there))
         return -1;
@@ -418,6 +340,7 @@ static int use_of(struct topt_evaluator *a, int tensor, int from, int to, int in
 
 /* ---- the strategy at hand ---------------------------------------------------------- */
 
+/* 'tensor' waits there, or -1. */
 static int find_entry(struct topt_evaluator *a, int op, int tensor,
                       const struct topt_config *config, int hub_keep, int *entry)
 {
@@ -425,7 +348,11 @@ static int find_entry(struct topt_evaluator *a, int op, int tensor,
     if (e && e->hub_keep == hub_keep && !memcmp(&e->config, config, sizeof *config))
         return 0;
     *entry = entry_of(a, op, tensor, config, hub_keep);
-    return *entry < 0 ? -1 : 0;
+    if (*entry < 0)
+        return -1;
+    if (tensor >= 0)
+        a->pieces.waiting[tensor] = entry_at(a, *entry)->waiting;
+    return 0;
 }
 
 /* 1 where it is another than before; -1: failed. */
@@ -443,7 +370,9 @@ static int find_entries(struct topt_evaluator *a, const struct topt_strategy *s)
     const struct topt_model *m = a->k.model;
     a->windows = 0;
     for (int i = 0; i < m->nops; i++) {
-        if (find_entry(a, i, -1, &s->config[i], 0, &a->op[i]))
+        int t = m->op[i].operand[m->op[i].output].tensor;
+        if (find_entry(a, i, m->tensor[t].nconsumers > 1 ? -1 : t, &s->config[i], 0,
+                       &a->op[i]))
             return -1;
         a->windows |= entry_at(a, a->op[i])->windows;
     }
@@ -466,7 +395,7 @@ static int place_of(const struct topt_evaluator *a, int tensor)
 static int find_op_uses(struct topt_evaluator *a, const struct topt_strategy *s, int op)
 {
     const struct topt_op *o = &a->k.model->op[op];
-    struct topt_fragment_cost *cost = &a->cost_of_op[op];
+    struct topt_fragment_cost *cost = &a->pieces.op[op];
     int at = op * TOPT_MAX_INPUTS, changed = !o->ninputs;
     for (int k = 0; k < o->ninputs; k++) {
         int t = o->operand[o->input[k]].tensor;
@@ -494,9 +423,9 @@ static int find_into_hub(struct topt_evaluator *a, int tensor)
     int other = find_use(a, tensor, from, a->hub[tensor], 0, &a->into_hub[tensor]);
     if (other <= 0)
         return other;
-    a->cost_of_hub[tensor] = entry_at(a, a->hub[tensor])->cost;
+    a->pieces.hub[tensor] = entry_at(a, a->hub[tensor])->cost;
     return topt_cost_join(
-        &a->cost_of_hub[tensor],
+        &a->pieces.hub[tensor],
         topt_edge_choice(&use_at(a, a->into_hub[tensor])->cost, TOPT_KEEP_AFTER), a->err);
 }
 
@@ -512,68 +441,48 @@ static int find_uses(struct topt_evaluator *a, const struct topt_strategy *s)
     return 0;
 }
 
-/* ---- its cost ---------------------------------------------------------------------- */
-
-static const struct topt_evaluator *evaluator_of(const struct topt_pieces *p)
-{
-    return (const struct topt_evaluator *)((const char *)p -
-                                           offsetof(struct topt_evaluator, pieces));
-}
-
-static const struct topt_fragment_cost *cost_of_op(struct topt_pieces *p, int op)
-{
-    return &evaluator_of(p)->cost_of_op[op];
-}
-
-static const struct topt_fragment_cost *cost_of_hub(struct topt_pieces *p, int tensor)
-{
-    return &evaluator_of(p)->cost_of_hub[tensor];
-}
-
-static int64_t waiting_bytes(struct topt_pieces *p, int tensor)
-{
-    const struct topt_evaluator *a = evaluator_of(p);
-    return entry_at(a, place_of(a, tensor))->waiting;
-}
-
-static const struct topt_pieces pieces = {cost_of_op, cost_of_hub, waiting_bytes};
-
 /* ---- its peak ---------------------------------------------------------------------- */
 
 static const int64_t *bytes_at(const struct topt_evaluator *a, int number)
 {
-    return &a->bytes[(size_t)number * (size_t)a->alive.lanes];
+    return &a->bytes[(size_t)number * (size_t)a->alive->lanes];
 }
 
-static void pass(struct topt_evaluator *a, int rise, int change)
+/* What rises by the bytes at a number, and changes by those behind it. */
+static void pass(struct topt_evaluator *a, int number)
 {
-    const int64_t *up = bytes_at(a, rise), *after = bytes_at(a, change);
-    for (int i = 0; i < a->alive.lanes; i++) {
+    const int64_t *up = bytes_at(a, number), *after = bytes_at(a, number + 1);
+    for (int i = 0; i < a->alive->lanes; i++) {
         int64_t most = a->now[i] + up[i];
         a->most[i] = most > a->most[i] ? most : a->most[i];
         a->now[i] += after[i];
     }
 }
 
-static void pass_piece(struct topt_evaluator *a, int op, enum piece piece)
+static void pass_piece(struct topt_evaluator *a, int op, enum topt_live_piece piece)
 {
-    int rise = entry_at(a, a->op[op])->piece[piece];
-    pass(a, rise, rise + 1);
+    pass(a, entry_at(a, a->op[op])->bytes + 2 * (int)piece);
 }
 
 /* The buffer that is brought, or its source where that stays. */
-static int bring(struct topt_evaluator *a, const struct moved *m, int src)
+static int bring(struct topt_evaluator *a, int moved, int src)
 {
-    if (m->rise < 0)
+    if (moved < 0)
         return src;
-    pass(a, m->rise, m->bytes);
-    return m->bytes;
+    pass(a, moved);
+    return moved + 1;
+}
+
+static const struct use *use_by(const struct topt_evaluator *a, int op, int k)
+{
+    const struct topt_op *o = &a->k.model->op[op];
+    return use_at(a, k == TOPT_FLOW_HUB ? a->into_hub[o->operand[o->output].tensor]
+                                        : a->use[op * TOPT_MAX_INPUTS + k]);
 }
 
 static int emit_in_place(struct topt_emitter *c, int op, int k)
 {
-    const struct topt_evaluator *a = (const struct topt_evaluator *)c;
-    return use_at(a, a->use[op * TOPT_MAX_INPUTS + k])->there.rise < 0;
+    return use_by((const struct topt_evaluator *)c, op, k)->there < 0;
 }
 
 static int emit_partial(struct topt_emitter *c, int tensor)
@@ -582,41 +491,17 @@ static int emit_partial(struct topt_emitter *c, int tensor)
     return entry_at(a, place_of(a, tensor))->partial;
 }
 
-static int emit_into_hub(struct topt_emitter *c, int tensor, int backward, int value)
-{
-    struct topt_evaluator *a = (struct topt_evaluator *)c;
-    (void)backward;
-    return bring(a, &use_at(a, a->into_hub[tensor])->there, value);
-}
-
 static int emit_fetch(struct topt_emitter *c, int op, int k, int backward, int value)
 {
     struct topt_evaluator *a = (struct topt_evaluator *)c;
     (void)backward;
-    return bring(a, &use_at(a, a->use[op * TOPT_MAX_INPUTS + k])->there, value);
-}
-
-static int emit_take_grad(struct topt_emitter *c, int tensor, int grad)
-{
-    struct topt_evaluator *a = (struct topt_evaluator *)c;
-    if (a->k.model->tensor[tensor].nconsumers < 2)
-        return grad;
-    return bring(a, &use_at(a, a->into_hub[tensor])->back, grad);
+    return bring(a, use_by(a, op, k)->there, value);
 }
 
 static int emit_give_grad(struct topt_emitter *c, int op, int k, int grad)
 {
     struct topt_evaluator *a = (struct topt_evaluator *)c;
-    return bring(a, &use_at(a, a->use[op * TOPT_MAX_INPUTS + k])->back, grad);
-}
-
-static int emit_add(struct topt_emitter *c, int op, int grad, int into)
-{
-    (void)c;
-    (void)op;
-    (void)grad;
-    (void)into;
-    return 0;
+    return bring(a, use_by(a, op, k)->back, grad);
 }
 
 static int emit_forward(struct topt_emitter *c, int op, enum topt_pass pass,
@@ -624,8 +509,8 @@ static int emit_forward(struct topt_emitter *c, int op, enum topt_pass pass,
 {
     struct topt_evaluator *a = (struct topt_evaluator *)c;
     (void)input;
-    pass_piece(a, op, pass == TOPT_PASS_RECOMPUTE ? AGAIN : FORWARD);
-    return entry_at(a, a->op[op])->out;
+    pass_piece(a, op, pass == TOPT_PASS_RECOMPUTE ? TOPT_LIVE_AGAIN : TOPT_LIVE_FORWARD);
+    return entry_at(a, a->op[op])->bytes + TOPT_LIVE_OUT;
 }
 
 static int emit_backward(struct topt_emitter *c, int op, int grad, const int *input,
@@ -634,9 +519,13 @@ static int emit_backward(struct topt_emitter *c, int op, int grad, const int *in
     struct topt_evaluator *a = (struct topt_evaluator *)c;
     (void)grad;
     (void)input;
-    pass_piece(a, op, BACKWARD);
-    memcpy(ret_input_grad, entry_at(a, a->op[op])->grad,
-           (size_t)a->k.model->op[op].ninputs * sizeof *ret_input_grad);
+    const struct topt_model *m = a->k.model;
+    const struct topt_op *o = &m->op[op];
+    pass_piece(a, op, TOPT_LIVE_BACKWARD);
+    for (int k = 0; k < o->ninputs; k++)
+        ret_input_grad[k] = m->tensor[o->operand[o->input[k]].tensor].needs_gradient
+                                ? entry_at(a, a->op[op])->bytes + TOPT_LIVE_GRADS + k
+                                : -1;
     return 0;
 }
 
@@ -644,34 +533,30 @@ static void emit_release(struct topt_emitter *c, int what)
 {
     struct topt_evaluator *a = (struct topt_evaluator *)c;
     const int64_t *bytes = bytes_at(a, what);
-    for (int i = 0; i < a->alive.lanes; i++)
+    for (int i = 0; i < a->alive->lanes; i++)
         a->now[i] -= bytes[i];
 }
 
-static void emit_keep(struct topt_emitter *c, int value, enum topt_class cls)
-{
-    (void)c;
-    (void)value;
-    (void)cls;
-}
-
-static const struct topt_emitter emitter = {emit_in_place, emit_partial,   emit_into_hub,
-                                            emit_fetch,    emit_take_grad, emit_give_grad,
-                                            emit_add,      emit_forward,   emit_backward,
-                                            emit_release,  emit_keep};
+static const struct topt_emitter emitter = {.in_place = emit_in_place,
+                                            .partial = emit_partial,
+                                            .fetch = emit_fetch,
+                                            .give_grad = emit_give_grad,
+                                            .forward = emit_forward,
+                                            .backward = emit_backward,
+                                            .release = emit_release};
 
 static int find_peak(struct topt_evaluator *a, const struct topt_strategy *s,
                      int64_t *ret_peak)
 {
-    int nops = a->k.model->nops, lanes = a->alive.lanes, first = a->windows && lanes > 1;
+    int nops = a->k.model->nops, lanes = a->alive->lanes, first = a->windows && lanes > 1;
     memset(a->now, 0, sizeof a->now);
     memset(a->most, 0, sizeof a->most);
     for (int i = 0; i < nops; i++)
-        pass_piece(a, i, INIT);
+        pass_piece(a, i, TOPT_LIVE_INIT);
     if (topt_dataflow_run(&a->dataflow, s, &a->emitter, a->err))
         return -1;
     for (int i = 0; i < nops; i++)
-        pass_piece(a, i, END);
+        pass_piece(a, i, TOPT_LIVE_END);
     *ret_peak = a->most[first];
     for (int i = first + 1; first && i < lanes; i++)
         *ret_peak = a->most[i] > *ret_peak ? a->most[i] : *ret_peak;
@@ -683,11 +568,7 @@ static int find_peak(struct topt_evaluator *a, const struct topt_strategy *s,
 /* After a failure what is known of the strategy at hand is of no use to the next. */
 static void forget(struct topt_evaluator *a)
 {
-    size_t nops = (size_t)a->k.model->nops, ntensors = (size_t)a->k.model->ntensors;
-    memset(a->op, 0xff, nops * sizeof *a->op);
-    memset(a->hub, 0xff, ntensors * sizeof *a->hub);
-    memset(a->use, 0xff, nops * TOPT_MAX_INPUTS * sizeof *a->use);
-    memset(a->into_hub, 0xff, ntensors * sizeof *a->into_hub);
+    memset(a->op, 0xff, a->nnumbers * sizeof *a->op);
 }
 
 int topt_evaluate_strategy(struct topt_evaluator *a, const struct topt_strategy *s,
@@ -707,35 +588,28 @@ int topt_evaluate_strategy(struct topt_evaluator *a, const struct topt_strategy 
     return 0;
 }
 
-static int *numbers(size_t n)
-{
-    int *x = malloc((n + 1) * sizeof *x);
-    if (x)
-        memset(x, 0xff, (n + 1) * sizeof *x);
-    return x;
-}
-
-static int init(struct topt_evaluator *a, const struct topt_costing *k)
+static int init(struct topt_evaluator *a, const struct topt_costing *k, int peaks)
 {
     size_t nops = (size_t)k->model->nops, ntensors = (size_t)k->model->ntensors;
     a->emitter = emitter;
-    a->pieces = pieces;
     a->k = *k;
-    a->alive = topt_live_bytes(&a->k);
+    if (peaks && !(a->alive = calloc(1, sizeof *a->alive)))
+        return no_memory(a);
+    if (peaks)
+        topt_live_init(a->alive, k);
     a->entries.size = sizeof(struct entry);
     a->uses.size = sizeof(struct use);
-    a->kind_of_op = numbers(nops);
-    a->kind_of_hub = numbers(ntensors);
-    a->op = numbers(nops);
-    a->hub = numbers(ntensors);
-    a->use = numbers(nops * TOPT_MAX_INPUTS);
-    a->into_hub = numbers(ntensors);
+    a->nnumbers = 2 * ntensors + nops * (1 + TOPT_MAX_INPUTS);
+    a->op = malloc((a->nnumbers + nops + ntensors + 1) * sizeof *a->op);
     a->keep = calloc(nops * TOPT_MAX_INPUTS + 1, 1);
-    a->cost_of_op = calloc(nops + 1, sizeof *a->cost_of_op);
-    a->cost_of_hub = calloc(ntensors + 1, sizeof *a->cost_of_hub);
-    if (!a->keep || !a->cost_of_op || !a->cost_of_hub || !a->kind_of_op ||
-        !a->kind_of_hub || !a->op || !a->hub || !a->use || !a->into_hub)
+    if (topt_pieces_init(&a->pieces, k->model) || !a->op || !a->keep)
         return no_memory(a);
+    a->hub = a->op + nops;
+    a->use = a->hub + ntensors;
+    a->into_hub = a->use + nops * TOPT_MAX_INPUTS;
+    a->kind_of_op = a->into_hub + ntensors;
+    a->kind_of_hub = a->kind_of_op + nops;
+    forget(a);
     find_kinds(a);
     return topt_settings_fit(k->model, k->settings, a->err) ||
                    topt_totals_init(&a->totals, k, a->err) ||
@@ -753,8 +627,7 @@ struct topt_evaluator *topt_evaluator_create(const struct topt_costing *k, int p
         return NULL;
     }
     a->err = err;
-    a->peaks = peaks;
-    if (init(a, k)) {
+    if (init(a, k, peaks)) {
         topt_evaluator_destroy(a);
         return NULL;
     }
@@ -765,20 +638,14 @@ void topt_evaluator_destroy(struct topt_evaluator *a)
 {
     if (!a)
         return;
-    topt_live_bytes_fini(&a->alive);
+    free(a->alive);
     topt_totals_fini(&a->totals);
     topt_dataflow_fini(&a->dataflow);
     table_fini(&a->entries);
     table_fini(&a->uses);
     free(a->bytes);
-    free(a->kind_of_op);
-    free(a->kind_of_hub);
     free(a->op);
-    free(a->hub);
-    free(a->use);
-    free(a->into_hub);
     free(a->keep);
-    free(a->cost_of_op);
-    free(a->cost_of_hub);
+    topt_pieces_fini(&a->pieces);
     free(a);
 }

@@ -176,26 +176,27 @@ void topt_fragment_async(const struct topt_fragments *f, enum topt_async what)
 /* ---- moves ------------------------------------------------------------------------- */
 
 static int emit_move(const struct topt_fragments *f, int op, int backward,
-                     const struct topt_move *m, const struct topt_shape *shape, int src,
-                     int dst)
+                     const struct topt_move *m, int src, int dst)
 {
-    int bytes = topt_element_bytes(f->settings, f->sink->get(f->sink, src)->elem);
+    const struct topt_buffer *b = f->sink->get(f->sink, src);
     struct topt_instr i = topt_fragment_instr(TOPT_I_MOVE, op, backward);
     i.a = src;
     i.b = dst;
     i.move = *m;
     i.axes = m->axes;
-    return topt_fragment_emit_staged(f, i,
-                                     topt_move_staging_bytes(f->mesh, shape, m, bytes));
+    return topt_fragment_emit_staged(
+        f, i,
+        topt_move_staging_bytes(f->mesh, &b->shape, m,
+                                topt_element_bytes(f->settings, b->elem)));
 }
 
 static int result_of_move(const struct topt_fragments *f, int src,
-                          const struct topt_shape *shape, const struct topt_layout *to)
+                          const struct topt_layout *to)
 {
     const struct topt_buffer *like = f->sink->get(f->sink, src);
     return topt_fragment_block(f, (struct topt_buffer){.cls = TOPT_CLASS_TRANSIENT,
                                                        .elem = like->elem,
-                                                       .shape = *shape,
+                                                       .shape = like->shape,
                                                        .layout = *to,
                                                        .op = like->op,
                                                        .operand = like->operand});
@@ -203,30 +204,30 @@ static int result_of_move(const struct topt_fragments *f, int src,
 
 /* Along the cheapest path; the last move goes to 'dst' unless that is -1. */
 static int move_along(const struct topt_fragments *f, int op, int backward, int src,
-                      const struct topt_shape *shape, const struct topt_layout *from,
                       const struct topt_layout *to, int dst, int *ret)
 {
+    const struct topt_buffer *b = f->sink->get(f->sink, src);
     const struct topt_path *path;
     *ret = src;
-    if (topt_layout_equal(from, to))
+    if (topt_layout_equal(&b->layout, to))
         return 0;
-    int bytes = topt_element_bytes(f->settings, f->sink->get(f->sink, src)->elem);
-    int known = 1;
+    int bytes = topt_element_bytes(f->settings, b->elem), known = 1;
     if (f->open)
-        known = topt_router_seek(f->router, shape, bytes, from, to, f->err);
+        known = topt_router_seek(f->router, &b->shape, bytes, &b->layout, to, f->err);
     if (known == 0) { /* it is found later, beside others */
         *f->open = 1;
-        *ret = dst >= 0 ? dst : result_of_move(f, src, shape, to);
+        *ret = dst >= 0 ? dst : result_of_move(f, src, to);
         return *ret < 0 ? -1 : 0;
     }
-    if (known < 0 || topt_router_path(f->router, shape, bytes, from, to, &path, f->err))
+    if (known < 0 ||
+        topt_router_path(f->router, &b->shape, bytes, &b->layout, to, &path, f->err))
         return -1;
     int at = src;
     for (int k = 0; k < path->nmoves; k++) {
         int next = dst;
         if (dst < 0 || k + 1 < path->nmoves)
-            next = result_of_move(f, src, shape, &path->move[k].to);
-        if (next < 0 || emit_move(f, op, backward, &path->move[k], shape, at, next))
+            next = result_of_move(f, src, &path->move[k].to);
+        if (next < 0 || emit_move(f, op, backward, &path->move[k], at, next))
             return -1;
         if (at != src)
             topt_fragment_release(f, at);
@@ -237,23 +238,20 @@ static int move_along(const struct topt_fragments *f, int op, int backward, int 
 }
 
 int topt_fragment_move(const struct topt_fragments *f, int op, int backward, int src,
-                       const struct topt_shape *shape, const struct topt_layout *from,
                        const struct topt_layout *to, int *ret)
 {
-    return move_along(f, op, backward, src, shape, from, to, -1, ret);
+    return move_along(f, op, backward, src, to, -1, ret);
 }
 
 int topt_fragment_move_into(const struct topt_fragments *f, int op, int backward, int src,
-                            const struct topt_shape *shape,
-                            const struct topt_layout *from, const struct topt_layout *to,
                             int dst)
 {
+    struct topt_layout to = f->sink->get(f->sink, dst)->layout;
     int last;
-    return move_along(f, op, backward, src, shape, from, to, dst, &last);
+    return move_along(f, op, backward, src, &to, dst, &last);
 }
 
 int topt_fragment_all_reduce(const struct topt_fragments *f, int op, int buffer,
-                             const struct topt_shape *shape,
                              const struct topt_layout *partial,
                              const struct topt_layout *whole)
 {
@@ -261,5 +259,5 @@ int topt_fragment_all_reduce(const struct topt_fragments *f, int op, int buffer,
                           .axes = topt_layout_partial_mask(partial),
                           .from = *partial,
                           .to = *whole};
-    return m.axes ? emit_move(f, op, 1, &m, shape, buffer, buffer) : 0;
+    return m.axes ? emit_move(f, op, 1, &m, buffer, buffer) : 0;
 }

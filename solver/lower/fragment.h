@@ -93,20 +93,16 @@ enum { TOPT_PEAK_DEVICES = 64 };
 int topt_fragment_operand(const struct topt_fragments *f, int op, int operand,
                           const struct topt_layout *l, enum topt_class cls);
 
-/* Bring 'src' (in 'from') into 'to'; '*ret' is 'src' itself where they are equal, else
- * a new transient buffer.  'src' is not released. */
+/* Bring 'src' into the layout 'to'; '*ret' is 'src' itself where it is there, else a new
+ * transient buffer.  'src' is not released. */
 int topt_fragment_move(const struct topt_fragments *f, int op, int backward, int src,
-                       const struct topt_shape *shape, const struct topt_layout *from,
                        const struct topt_layout *to, int *ret);
 
-/* Move into 'dst', a buffer in layout 'to', which differs from 'from'. */
+/* Move into 'dst', a buffer of another layout. */
 int topt_fragment_move_into(const struct topt_fragments *f, int op, int backward, int src,
-                            const struct topt_shape *shape,
-                            const struct topt_layout *from, const struct topt_layout *to,
                             int dst);
 /* All-reduce 'buffer' in place where it is partial. */
 int topt_fragment_all_reduce(const struct topt_fragments *f, int op, int buffer,
-                             const struct topt_shape *shape,
                              const struct topt_layout *partial,
                              const struct topt_layout *whole);
 /* A buffer of b.bytes, or where that is 0 of the largest block; rounded up to the

@@ -76,7 +76,6 @@ int topt_program_clip(struct topt_program *p, struct topt_error *err)
     free(p->instr);
     p->instr = all;
     p->ninstr = n;
-    p->peak_bytes = 0;
     topt_program_find_peak(p);
     return 0;
 }

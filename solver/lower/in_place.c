@@ -237,7 +237,6 @@ int topt_program_in_place(struct topt_program *p, int joins, struct topt_error *
     sweep(p);
     for (int i = p->micro_begin; i < p->micro_end && joins; i++)
         join(p, i);
-    p->peak_bytes = 0;
     topt_program_find_peak(p);
     return 0;
 }

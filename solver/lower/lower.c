@@ -37,13 +37,11 @@ static int tensor_of(const struct topt_op *o, int k)
     return o->operand[o->input[k]].tensor;
 }
 
-static int move(struct lowering *l, int op, int backward, int tensor, int src,
-                const struct topt_layout *from, const struct topt_layout *to)
+static int move(struct lowering *l, int op, int backward, int src,
+                const struct topt_layout *to)
 {
-    struct topt_shape shape = topt_tensor_shape(&l->m->tensor[tensor]);
     int ret;
-    return topt_fragment_move(&l->f, op, backward, src, &shape, from, to, &ret) ? -1
-                                                                                : ret;
+    return topt_fragment_move(&l->f, op, backward, src, to, &ret) ? -1 : ret;
 }
 
 static int carry_in_place(struct topt_emitter *c, int op, int k)
@@ -58,41 +56,23 @@ static int carry_partial(struct topt_emitter *c, int tensor)
     return topt_layout_partial_mask(&((const struct lowering *)c)->value[tensor]) != 0;
 }
 
-static int carry_into_hub(struct topt_emitter *c, int tensor, int backward, int value)
-{
-    struct lowering *l = (struct lowering *)c;
-    int op = l->m->tensor[tensor].producer;
-    const struct topt_op *o = &l->m->op[op];
-    struct topt_layout from =
-        topt_value_layout(o, o->output, &l->s->config[op], l->f.mesh);
-    return move(l, op, backward, tensor, value, &from, &l->value[tensor]);
-}
-
 static int carry_fetch(struct topt_emitter *c, int op, int k, int backward, int value)
 {
     struct lowering *l = (struct lowering *)c;
-    int t = tensor_of(&l->m->op[op], k);
-    struct topt_layout to = read_layout(l, op, k);
-    return move(l, op, backward, t, value, &l->value[t], &to);
-}
-
-static int carry_take_grad(struct topt_emitter *c, int tensor, int grad)
-{
-    struct lowering *l = (struct lowering *)c;
-    int op = l->m->tensor[tensor].producer;
     const struct topt_op *o = &l->m->op[op];
-    struct topt_layout to = topt_grad_layout(o, o->output, &l->s->config[op], l->f.mesh);
-    return move(l, op, 1, tensor, grad, &l->grad[tensor], &to);
+    struct topt_layout to = k == TOPT_FLOW_HUB ? l->value[o->operand[o->output].tensor]
+                                               : read_layout(l, op, k);
+    return move(l, op, backward, value, &to);
 }
 
 static int carry_give_grad(struct topt_emitter *c, int op, int k, int grad)
 {
     struct lowering *l = (struct lowering *)c;
     const struct topt_op *o = &l->m->op[op];
-    int t = tensor_of(o, k);
-    struct topt_layout from =
-        topt_grad_layout(o, o->input[k], &l->s->config[op], l->f.mesh);
-    return move(l, op, 1, t, grad, &from, &l->grad[t]);
+    struct topt_layout to =
+        k == TOPT_FLOW_HUB ? topt_grad_layout(o, o->output, &l->s->config[op], l->f.mesh)
+                           : l->grad[tensor_of(o, k)];
+    return move(l, op, 1, grad, &to);
 }
 
 static int carry_add(struct topt_emitter *c, int op, int grad, int into)
@@ -155,10 +135,9 @@ static void carry_keep(struct topt_emitter *c, int value, enum topt_class cls)
     sink->keep(sink, value, cls);
 }
 
-static const struct topt_emitter emitter = {
-    carry_in_place,  carry_partial,   carry_into_hub, carry_fetch,
-    carry_take_grad, carry_give_grad, carry_add,      carry_forward,
-    carry_backward,  carry_release,   carry_keep};
+static const struct topt_emitter emitter = {carry_in_place,  carry_partial, carry_fetch,
+                                            carry_give_grad, carry_add,     carry_forward,
+                                            carry_backward,  carry_release, carry_keep};
 
 /* ---- the whole --------------------------------------------------------------------- */
 
@@ -193,17 +172,9 @@ static void lowering_fini(struct lowering *l)
     free(l->op);
 }
 
-static int lower_micro(struct lowering *l, struct topt_error *err)
-{
-    struct topt_dataflow o;
-    int rc = topt_dataflow_init(&o, l->m, err) ||
-             topt_dataflow_run(&o, l->s, &l->emitter, err);
-    topt_dataflow_fini(&o);
-    return rc;
-}
-
 static int lower_all(struct lowering *l, struct topt_program *p, struct topt_error *err)
 {
+    struct topt_dataflow o;
     for (int i = 0; i < l->m->nops; i++)
         if (topt_op_init(&l->f, i, &l->s->config[i], &l->op[i]))
             return -1;
@@ -212,7 +183,10 @@ static int lower_all(struct lowering *l, struct topt_program *p, struct topt_err
         if (topt_params_zero(&l->f, i, &l->op[i]))
             return -1;
     p->micro_begin = p->ninstr;
-    if (lower_micro(l, err))
+    int rc = topt_dataflow_init(&o, l->m, err) ||
+             topt_dataflow_run(&o, l->s, &l->emitter, err);
+    topt_dataflow_fini(&o);
+    if (rc)
         return -1;
     p->micro_end = p->ninstr;
     for (int i = 0; i < l->m->nops; i++)

@@ -44,25 +44,6 @@ int topt_op_init(const struct topt_fragments *f, int op, const struct topt_confi
     return 0;
 }
 
-int topt_op_alloc_input(const struct topt_fragments *f, int op, int input,
-                        const struct topt_config *c, int backward,
-                        struct topt_op_buffers *b)
-{
-    struct topt_op_writer w = topt_op_writer(f, op, backward, c, b);
-    int x = w.o->input[input];
-    b->value[x] = -1;
-    return backward && !topt_reads_back(f->model, op, input)
-               ? 0
-               : alloc_value(&w, x, TOPT_CLASS_TRANSIENT);
-}
-
-int topt_op_alloc_grad(const struct topt_fragments *f, int op,
-                       const struct topt_config *c, struct topt_op_buffers *b)
-{
-    struct topt_op_writer w = topt_op_writer(f, op, 1, c, b);
-    return op == f->model->loss ? 0 : alloc_grad(&w, w.o->output);
-}
-
 /* ---- loads of a part of the batch --------------------------------------------------- */
 
 /* The batch over as many axes as leave each part something. */
@@ -86,20 +67,19 @@ static struct topt_layout data_parallel(const struct topt_mesh *mesh,
 static int load_part(const struct topt_op_writer *w, int operand, int wanted)
 {
     struct topt_buffer part = *w->f->sink->get(w->f->sink, wanted);
-    struct topt_layout to = part.layout;
+    struct topt_layout fed = data_parallel(w->f->mesh, &part.shape);
     struct topt_instr i = topt_fragment_instr(TOPT_I_KERNEL, w->op, w->backward);
-    part.layout = data_parallel(w->f->mesh, &part.shape);
+    int moves = !topt_layout_equal(&fed, &part.layout);
+    part.layout = fed;
     part.cls = TOPT_CLASS_TRANSIENT;
     part.bytes = 0;
-    int moves = !topt_layout_equal(&part.layout, &to);
     i.kernel = TOPT_K_LOAD;
     i.value[operand] = moves ? topt_fragment_block(w->f, part) : wanted;
     if (i.value[operand] < 0 || topt_fragment_emit(w->f, i))
         return -1;
     if (!moves)
         return 0;
-    if (topt_fragment_move_into(w->f, w->op, w->backward, i.value[operand], &part.shape,
-                                &part.layout, &to, wanted))
+    if (topt_fragment_move_into(w->f, w->op, w->backward, i.value[operand], wanted))
         return -1;
     topt_fragment_release(w->f, i.value[operand]);
     return 0;
@@ -213,12 +193,10 @@ static void release_value(const struct topt_op_writer *w, int operand)
 
 static int move_operand(const struct topt_op_writer *w, const struct topt_step *s)
 {
-    struct topt_layout from = topt_value_layout(w->o, s->operand, w->c, w->f->mesh);
     struct topt_layout to = topt_value_layout(w->o, s->into, w->c, w->f->mesh);
-    struct topt_shape shape = topt_operand_shape(w->o, s->operand);
     release_value(w, s->into);
-    return topt_fragment_move(w->f, w->op, w->backward, w->b->value[s->operand], &shape,
-                              &from, &to, &w->b->value[s->into]);
+    return topt_fragment_move(w->f, w->op, w->backward, w->b->value[s->operand], &to,
+                              &w->b->value[s->into]);
 }
 
 static int emit_step(const struct topt_op_writer *w, const struct topt_step *s,

@@ -9,14 +9,6 @@
  * state, data. */
 int topt_op_init(const struct topt_fragments *f, int op, const struct topt_config *c,
                  struct topt_op_buffers *b);
-/* A fragment's buffers from outside: one for each input as the configuration wants it (in
- * backward, where that reads it; else -1), and one for the gradient of the output, which the
- * loss has not. */
-int topt_op_alloc_input(const struct topt_fragments *f, int op, int input,
-                        const struct topt_config *c, int backward,
-                        struct topt_op_buffers *b);
-int topt_op_alloc_grad(const struct topt_fragments *f, int op,
-                       const struct topt_config *c, struct topt_op_buffers *b);
 /* Inputs are in b->value; makes the output, the saved and the work buffers. */
 int topt_op_forward(const struct topt_fragments *f, int op, const struct topt_config *c,
                     enum topt_pass pass, struct topt_op_buffers *b);

@@ -358,14 +358,10 @@ static int is_read(const struct topt_op *o, int backward, int operand)
 
 /* A move of the parameter or its gradient, which other operators' computation may hide. */
 static int move_async(const struct param *p, enum topt_async what, int backward, int src,
-                      const struct topt_layout *from, const struct topt_layout *to,
-                      int *ret)
+                      const struct topt_layout *to, int *ret)
 {
-    int packed = what == TOPT_ASYNC_PARAM && p->o->attrs.bits;
-    struct topt_shape shape =
-        packed ? packed_shape(p->shape, p->o->attrs.bits) : p->shape;
     topt_fragment_async(p->f, what);
-    int rc = topt_fragment_move(p->f, p->op, backward, src, &shape, from, to, ret);
+    int rc = topt_fragment_move(p->f, p->op, backward, src, to, ret);
     topt_fragment_async(p->f, TOPT_ASYNC_NOTHING);
     return rc;
 }
@@ -389,8 +385,8 @@ static int open_param(const struct topt_op_writer *w, int x)
     if (!is_read(w->o, w->backward, x))
         return 0;
     struct param p = param_of(w, x);
-    if (p.at == TOPT_ZERO_PARAM && move_async(&p, TOPT_ASYNC_PARAM, w->backward, value,
-                                              &p.sharded, &p.whole, &value))
+    if (p.at == TOPT_ZERO_PARAM &&
+        move_async(&p, TOPT_ASYNC_PARAM, w->backward, value, &p.whole, &value))
         return -1;
     w->b->value[x] = value;
     return w->o->attrs.bits ? unpack(&p, w->backward, value) : 0;
@@ -437,7 +433,7 @@ int topt_param_grads_open(const struct topt_op_writer *w)
 /* This device's part of the sum over the replicas, in a buffer of its own. */
 static int reduce_scatter(const struct param *p, int grad, int *ret)
 {
-    return move_async(p, TOPT_ASYNC_GRADIENT, 1, grad, &p->partial, &p->sharded, ret);
+    return move_async(p, TOPT_ASYNC_GRADIENT, 1, grad, &p->sharded, ret);
 }
 
 static int close_grad(const struct topt_op_writer *w, int x)
@@ -586,7 +582,9 @@ void topt_param_buffers(const struct topt_fragments *f, int op,
 {
     struct topt_op_writer w = topt_op_writer(f, op, 0, c, NULL);
     int64_t *bytes = &cost->class_bytes[TOPT_CLASS_BUFFERS];
-    if (f->settings->gather == TOPT_GATHER_OPERATOR && !f->settings->vocab_multiple)
+    int master_alone = f->settings->shard_f32 && has_master(f->settings);
+    if (f->settings->gather == TOPT_GATHER_OPERATOR && !f->settings->vocab_multiple &&
+        !master_alone)
         return;
     for (int x = 0; x < w.o->spec->noperands; x++) {
         if (!is_param(w.o, x))
@@ -597,25 +595,10 @@ void topt_param_buffers(const struct topt_fragments *f, int op,
             hold_in_units(&p, cost);
         else if (f->settings->gather == TOPT_GATHER_POOL)
             *bytes += held_in_pools(&p);
+        if (master_alone && p.at == TOPT_ZERO_PARAM && topt_is_trained(w.o, x))
+            cost->class_bytes[TOPT_CLASS_PARAM] -= topt_block_bytes(
+                f->mesh, f->settings, &p.shape, &p.sharded, TOPT_ELEM_REAL);
     }
-}
-
-int64_t topt_param_uncounted(const struct topt_fragments *f, int op,
-                             const struct topt_config *c)
-{
-    struct topt_op_writer w = topt_op_writer(f, op, 0, c, NULL);
-    int64_t bytes = 0;
-    if (!f->settings->shard_f32 || !has_master(f->settings))
-        return 0;
-    for (int x = 0; x < w.o->spec->noperands; x++) {
-        if (!topt_is_trained(w.o, x))
-            continue;
-        struct param p = param_of(&w, x);
-        if (p.at == TOPT_ZERO_PARAM)
-            bytes += topt_block_bytes(f->mesh, f->settings, &p.shape, &p.sharded,
-                                      TOPT_ELEM_REAL);
-    }
-    return bytes;
 }
 
 /* ---- at the end of a step ---------------------------------------------------------- */
@@ -651,11 +634,8 @@ static int update(const struct param *p, int param, int grad)
 static int update_part(const struct param *p, int grad)
 {
     int param = p->b->param[p->x], part;
-    if (topt_fragment_move(p->f, p->op, 1, param, &p->shape, &p->whole, &p->sharded,
-                           &part) ||
-        update(p, part, grad) ||
-        topt_fragment_move_into(p->f, p->op, 1, part, &p->shape, &p->sharded, &p->whole,
-                                param))
+    if (topt_fragment_move(p->f, p->op, 1, param, &p->sharded, &part) ||
+        update(p, part, grad) || topt_fragment_move_into(p->f, p->op, 1, part, param))
         return -1;
     topt_fragment_release(p->f, part);
     return 0;
@@ -664,8 +644,7 @@ static int update_part(const struct param *p, int grad)
 static int all_reduce(const struct param *p, int grad)
 {
     topt_fragment_async(p->f, TOPT_ASYNC_GRADIENT);
-    int rc =
-        topt_fragment_all_reduce(p->f, p->op, grad, &p->shape, &p->partial, &p->whole);
+    int rc = topt_fragment_all_reduce(p->f, p->op, grad, &p->partial, &p->whole);
     topt_fragment_async(p->f, TOPT_ASYNC_NOTHING);
     return rc;
 }

@@ -10,13 +10,10 @@
 int topt_optimizer_eager(enum topt_optimizer o);
 /* Add to an operator's cost the bytes of its parameters and their gradients that a system which
  * gathers by unit or from pools (settings.gather) holds beside its shards; by operator there are
- * none. */
+ * none.  Sharded blocks that a system does not have, as the master copy stands for them
+ * (settings.shard_f32), are taken off. */
 void topt_param_buffers(const struct topt_fragments *f, int op,
                         const struct topt_config *c, struct topt_fragment_cost *cost);
-/* Bytes of sharded blocks that a system does not have, as the master copy stands for them
- * (settings.shard_f32). */
-int64_t topt_param_uncounted(const struct topt_fragments *f, int op,
-                             const struct topt_config *c);
 int topt_param_init(const struct topt_op_writer *w, int operand);
 /* The buffers that kernels of the direction read as b->value, and their end. */
 int topt_params_open(const struct topt_op_writer *w);

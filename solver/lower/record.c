@@ -83,11 +83,10 @@ struct topt_program *topt_program_create(const struct topt_model *m,
     return p;
 }
 
-/* The largest sum of live buffers on one device. */
-static int64_t peak_on(const struct topt_program *p, int device,
-                       int64_t at_peak[TOPT_CLASS_COUNT])
+/* The largest sum of live buffers on one device, where it is more than is known. */
+static void find_peak_on(struct topt_program *p, int device)
 {
-    int64_t live[TOPT_CLASS_COUNT] = {0}, total = 0, most = 0;
+    int64_t live[TOPT_CLASS_COUNT] = {0}, total = 0;
     for (int i = 0; i < p->ninstr; i++) {
         const struct topt_instr *in = &p->instr[i];
         if (in->kind != TOPT_I_ALLOC && in->kind != TOPT_I_FREE)
@@ -98,20 +97,10 @@ static int64_t peak_on(const struct topt_program *p, int device,
         bytes = in->kind == TOPT_I_ALLOC ? bytes : -bytes;
         live[b->cls] += bytes;
         total += bytes;
-        if (total > most) {
-            most = total;
-            memcpy(at_peak, live, sizeof live);
+        if (total > p->peak_bytes) {
+            p->peak_bytes = total;
+            memcpy(p->class_bytes, live, sizeof live);
         }
-    }
-    return most;
-}
-
-static void find_peak_on(struct topt_program *p, int device)
-{
-    int64_t at_peak[TOPT_CLASS_COUNT] = {0}, bytes = peak_on(p, device, at_peak);
-    if (bytes > p->peak_bytes) {
-        p->peak_bytes = bytes;
-        memcpy(p->class_bytes, at_peak, sizeof at_peak);
     }
 }
 
@@ -128,6 +117,7 @@ static int has_windows(const struct topt_program *p)
  * looked at, or, where they are many, one that has the largest of all. */
 void topt_program_find_peak(struct topt_program *p)
 {
+    p->peak_bytes = 0;
     if (!(has_windows(p) || p->mesh.state_share[0]) ||
         p->mesh.devices > TOPT_PEAK_DEVICES) {
         find_peak_on(p, -1);

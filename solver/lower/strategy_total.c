@@ -217,7 +217,7 @@ const struct topt_fragment_cost *topt_edge_choice(const struct topt_edge_cost *e
 /* Sums of a strategy, and the largest caps seen. */
 struct total {
     struct topt_totals *t;
-    struct topt_pieces *pieces;
+    const struct topt_pieces *pieces;
     const struct topt_spans *spans;
     struct topt_strategy_cost *cost;
     struct topt_error *err;
@@ -238,10 +238,10 @@ static void add_bytes(struct topt_totals *t, int op, const struct topt_fragment_
         p->gradient += c->class_bytes[TOPT_CLASS_GRAD];
 }
 
-/* Add the cost of a piece of operator 'op'; NULL: there is none. */
+/* Add the cost of a piece of operator 'op'. */
 static int add(struct total *s, int op, const struct topt_fragment_cost *c)
 {
-    if (!c || topt_cost_join(&s->cost->sum, c, s->err))
+    if (topt_cost_join(&s->cost->sum, c, s->err))
         return -1;
     if (s->t->spent)
         topt_piece_time_add(&s->t->spent[s->t->piece[op]], &c->spent);
@@ -258,7 +258,7 @@ static void add_waiting(struct total *s, int tensor)
 {
     if (s->spans->span[tensor] == TOPT_SPAN_NEXT)
         return;
-    int64_t bytes = s->pieces->waiting(s->pieces, tensor);
+    int64_t bytes = s->pieces->waiting[tensor];
     if (s->spans->span[tensor] == TOPT_SPAN_LONG)
         s->cost->sum.class_bytes[TOPT_CLASS_KEPT] += bytes;
     else
@@ -268,15 +268,6 @@ static void add_waiting(struct total *s, int tensor)
         s->t->held[s->t->model->tensor[tensor].producer + 1].waiting += bytes;
         s->t->held[s->t->until[tensor]].waiting -= bytes;
     }
-}
-
-static int add_tensor(struct total *s, int tensor)
-{
-    const struct topt_tensor *t = &s->t->model->tensor[tensor];
-    if (t->nconsumers > 1 && add(s, t->producer, s->pieces->hub(s->pieces, tensor)))
-        return -1;
-    add_waiting(s, tensor);
-    return 0;
 }
 
 /* The spans of a model where some operator recomputes, made when they are first asked for. */
@@ -308,11 +299,14 @@ static int add_all(struct total *s)
         memset(s->t->held, 0, (size_t)m->nops * sizeof *s->t->held);
     }
     for (int i = 0; i < m->nops; i++)
-        if (add(s, i, s->pieces->op(s->pieces, i)))
+        if (add(s, i, &s->pieces->op[i]))
             return -1;
-    for (int t = 0; t < m->ntensors; t++)
-        if (add_tensor(s, t))
+    for (int t = 0; t < m->ntensors; t++) {
+        if (m->tensor[t].nconsumers > 1 &&
+            add(s, m->tensor[t].producer, &s->pieces->hub[t]))
             return -1;
+        add_waiting(s, t);
+    }
     return 0;
 }
 
@@ -422,7 +416,7 @@ static int add_exposed(struct total *s)
 }
 
 int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *st,
-                    struct topt_pieces *p, struct topt_strategy_cost *ret,
+                    const struct topt_pieces *p, struct topt_strategy_cost *ret,
                     struct topt_error *err)
 {
     struct topt_strategy_cost cost = {.time_ns = 0};
@@ -471,15 +465,27 @@ int topt_same_op(const struct topt_model *m, int a, int b)
 
 /* ---- pieces one by one ------------------------------------------------------------- */
 
-/* The plainest source of pieces: each fragment is written when it is asked for, of alike operators
- * with one configuration the first one's. */
+int topt_pieces_init(struct topt_pieces *p, const struct topt_model *m)
+{
+    p->op = calloc((size_t)m->nops + 1, sizeof *p->op);
+    p->hub = calloc((size_t)m->ntensors + 1, sizeof *p->hub);
+    p->waiting = calloc((size_t)m->ntensors + 1, sizeof *p->waiting);
+    return p->op && p->hub && p->waiting ? 0 : -1;
+}
+
+void topt_pieces_fini(struct topt_pieces *p)
+{
+    free(p->op);
+    free(p->hub);
+    free(p->waiting);
+}
+
+/* The plainest source of pieces: each fragment is written by itself, of alike operators with one
+ * configuration the first one's. */
 struct plain {
-    struct topt_pieces pieces; /* first: it is cast to this */
     const struct topt_costing *k;
     const struct topt_strategy *st;
-    struct topt_fragment_cost cost;
-    struct topt_fragment_cost
-        *own; /* by operator, of the first of those that are alike */
+    struct topt_pieces pieces;
     struct topt_error *err;
 };
 
@@ -487,11 +493,10 @@ static int cost_own(struct plain *x, int op)
 {
     const struct topt_config *c = x->st->config;
     int first = x->k->model->alike[op];
-    if (!topt_same_op(x->k->model, first, op) || memcmp(&c[first], &c[op], sizeof *c))
-        return topt_cost_op(x->k, op, &c[op], &x->cost, x->err);
-    if (first == op && topt_cost_op(x->k, op, &c[op], &x->own[op], x->err))
-        return -1;
-    x->cost = x->own[first];
+    if (first == op || !topt_same_op(x->k->model, first, op) ||
+        memcmp(&c[first], &c[op], sizeof *c))
+        return topt_cost_op(x->k, op, &c[op], &x->pieces.op[op], x->err);
+    x->pieces.op[op] = x->pieces.op[first];
     return 0;
 }
 
@@ -509,64 +514,71 @@ static struct topt_edge_end end_of_tensor(const struct plain *x, int tensor)
                : end_of_producer(x, tensor);
 }
 
-static int join_edge(struct plain *x, int tensor, const struct topt_edge_end *from,
-                     const struct topt_edge_end *to, enum topt_keep keep)
+static int join_edge(const struct plain *x, int tensor, const struct topt_edge_end *from,
+                     const struct topt_edge_end *to, enum topt_keep keep,
+                     struct topt_fragment_cost *sum)
 {
     struct topt_edge_cost e;
     return topt_cost_edge(x->k, tensor, from, to, &e, x->err) ||
-                   topt_cost_join(&x->cost, topt_edge_choice(&e, keep), x->err)
+                   topt_cost_join(sum, topt_edge_choice(&e, keep), x->err)
                ? -1
                : 0;
 }
 
-static const struct topt_fragment_cost *plain_op(struct topt_pieces *p, int op)
+static int join_inputs(const struct plain *x, int op)
 {
-    struct plain *x = (struct plain *)p;
     const struct topt_op *o = &x->k->model->op[op];
-    const struct topt_config *c = &x->st->config[op];
-    if (cost_own(x, op))
-        return NULL;
-    int64_t transient = x->cost.transient_bytes;
+    int64_t transient = x->pieces.op[op].transient_bytes;
     for (int i = 0; i < o->ninputs; i++) {
         int tensor = o->operand[o->input[i]].tensor;
         struct topt_edge_end from = end_of_tensor(x, tensor);
-        struct topt_edge_end to = topt_edge_consumer(x->k, op, i, c, transient);
+        struct topt_edge_end to =
+            topt_edge_consumer(x->k, op, i, &x->st->config[op], transient);
         if (join_edge(x, tensor, &from, &to,
-                      (enum topt_keep)x->st->keep[op * TOPT_MAX_INPUTS + i]))
-            return NULL;
+                      (enum topt_keep)x->st->keep[op * TOPT_MAX_INPUTS + i],
+                      &x->pieces.op[op]))
+            return -1;
     }
-    return &x->cost;
+    return 0;
 }
 
-static const struct topt_fragment_cost *plain_hub(struct topt_pieces *p, int tensor)
+static int cost_tensor(const struct plain *x, int tensor)
 {
-    struct plain *x = (struct plain *)p;
+    struct topt_fragment_cost *hub = &x->pieces.hub[tensor];
     struct topt_edge_end from = end_of_producer(x, tensor);
     struct topt_edge_end to = end_of_tensor(x, tensor);
-    return topt_cost_hub(x->k, tensor, &x->st->hub[tensor], &x->cost, x->err) ||
-                   join_edge(x, tensor, &from, &to, TOPT_KEEP_AFTER)
-               ? NULL
-               : &x->cost;
+    x->pieces.waiting[tensor] = topt_span_bytes(x->k, tensor, &to.value);
+    return x->k->model->tensor[tensor].nconsumers > 1 &&
+                   (topt_cost_hub(x->k, tensor, &x->st->hub[tensor], hub, x->err) ||
+                    join_edge(x, tensor, &from, &to, TOPT_KEEP_AFTER, hub))
+               ? -1
+               : 0;
 }
 
-static int64_t plain_waiting(struct topt_pieces *p, int tensor)
+static int cost_pieces(struct plain *x)
 {
-    const struct plain *x = (const struct plain *)p;
-    struct topt_edge_end end = end_of_tensor(x, tensor);
-    return topt_span_bytes(x->k, tensor, &end.value);
+    for (int i = 0; i < x->k->model->nops; i++)
+        if (cost_own(x, i))
+            return -1;
+    for (int i = 0; i < x->k->model->nops; i++)
+        if (join_inputs(x, i))
+            return -1;
+    for (int t = 0; t < x->k->model->ntensors; t++)
+        if (cost_tensor(x, t))
+            return -1;
+    return 0;
 }
 
 int topt_cost_strategy(const struct topt_costing *k, const struct topt_strategy *st,
                        struct topt_strategy_cost *ret, struct topt_error *err)
 {
-    struct plain x = {
-        .pieces = {plain_op, plain_hub, plain_waiting}, .k = k, .st = st, .err = err};
+    struct plain x = {.k = k, .st = st, .err = err};
     struct topt_totals t = {.model = NULL};
-    x.own = calloc((size_t)k->model->nops + 1, sizeof *x.own);
-    int rc = (!x.own && topt_nomem(err, "a strategy's cost")) ||
-             topt_settings_fit(k->model, k->settings, err) ||
-             topt_totals_init(&t, k, err) || topt_totals_sum(&t, st, &x.pieces, ret, err);
+    int rc =
+        (topt_pieces_init(&x.pieces, k->model) && topt_nomem(err, "a strategy's cost")) ||
+        topt_settings_fit(k->model, k->settings, err) || topt_totals_init(&t, k, err) ||
+        cost_pieces(&x) || topt_totals_sum(&t, st, &x.pieces, ret, err);
     topt_totals_fini(&t);
-    free(x.own);
+    topt_pieces_fini(&x.pieces);
     return rc ? -1 : 0;
 }

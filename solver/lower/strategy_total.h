@@ -5,16 +5,16 @@
 
 #include "recompute.h"
 
-/* The costs of the strategy's pieces, borrowed until the next question; NULL where that
- * fails (error filled). */
+/* The costs of the strategy's pieces. */
 struct topt_pieces {
-    /* An operator, with the moves to its inputs. */
-    const struct topt_fragment_cost *(*op)(struct topt_pieces *p, int op);
-    /* A hub, with the move into it. */
-    const struct topt_fragment_cost *(*hub)(struct topt_pieces *p, int tensor);
-    /* Bytes of a tensor where it waits, as topt_span_bytes counts them. */
-    int64_t (*waiting)(struct topt_pieces *p, int tensor);
+    struct topt_fragment_cost *op; /* by operator, with the moves to its inputs */
+    struct topt_fragment_cost
+        *hub;         /* by tensor with several uses, with the move into it */
+    int64_t *waiting; /* by tensor: its bytes where it waits, as topt_span_bytes counts */
 };
+int topt_pieces_init(struct topt_pieces *p,
+                     const struct topt_model *m); /* -1: no memory */
+void topt_pieces_fini(struct topt_pieces *p);
 
 /* Add a piece to others: what is in flight is so once.  LIMIT where that overflows. */
 int topt_cost_join(struct topt_fragment_cost *sum, const struct topt_fragment_cost *c,
@@ -56,7 +56,7 @@ int topt_totals_init(struct topt_totals *t, const struct topt_costing *k,
                      struct topt_error *err) TOPT_MUST_CHECK;
 void topt_totals_fini(struct topt_totals *t);
 int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *s,
-                    struct topt_pieces *p, struct topt_strategy_cost *ret,
+                    const struct topt_pieces *p, struct topt_strategy_cost *ret,
                     struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

@@ -1,16 +1,15 @@
 /* tally.c - the sink that adds up: prices each kernel and each collective once, as
- * integers, and follows how many bytes are live. */
+ * integers, and follows how many bytes are live.
+ *
+ * A piece of a program changes what is alive by a number of bytes, and on the way
+ * there rises by some: whatever is alive around it.  So the peak of a program follows
+ * from its pieces. */
 #include "tally.h"
 
 #include "param.h"
 #include "rows.h"
 
 #include <string.h>
-
-static int in_flight(enum topt_class c)
-{
-    return c == TOPT_CLASS_TRANSIENT || c == TOPT_CLASS_STAGING;
-}
 
 /* Gathered parameters, and gradients on their way, of a system that holds them in
  * units or pools of its own: topt_param_buffers() says what these take. */
@@ -19,6 +18,61 @@ static int held_by_system(const struct topt_tally *t)
     return t->k->settings->gather != TOPT_GATHER_OPERATOR &&
            t->async != TOPT_ASYNC_NOTHING;
 }
+
+/* ---- bytes alive -------------------------------------------------------------------- */
+
+static int has_windows(const struct topt_model *m)
+{
+    for (int i = 0; i < m->nops; i++)
+        for (int x = 0; x < m->op[i].spec->noperands; x++)
+            if (m->op[i].spec->operand[x].window_of)
+                return 1;
+    return 0;
+}
+
+void topt_live_init(struct topt_live *a, const struct topt_costing *k)
+{
+    int each = has_windows(k->model) && k->mesh->devices <= TOPT_PEAK_DEVICES;
+    a->lanes = each ? 1 + k->mesh->devices : 1;
+}
+
+void topt_live_begin(struct topt_live *a)
+{
+    if (!a)
+        return;
+    memset(a->now, 0, sizeof a->now);
+    memset(a->most, 0, sizeof a->most);
+}
+
+void topt_live_end(struct topt_live *a, enum topt_live_piece piece)
+{
+    if (!a)
+        return;
+    memcpy(a->number[2 * piece], a->most, sizeof a->most);
+    memcpy(a->number[2 * piece + 1], a->now, sizeof a->now);
+}
+
+void topt_live_put(struct topt_live *a, int number, int buffer)
+{
+    if (a)
+        memcpy(a->number[number], a->bytes[buffer], sizeof a->bytes[buffer]);
+}
+
+static void rise(const struct topt_tally *t, int buffer)
+{
+    struct topt_live *a = t->alive;
+    const struct topt_buffer *b = &t->buffer[buffer];
+    int64_t *bytes = a->bytes[buffer];
+    a->windows |= b->window;
+    for (int i = 0; i < a->lanes; i++) {
+        bytes[i] =
+            topt_bytes_on(t->k->model, t->k->mesh, t->k->settings, a->config, b, i - 1);
+        a->now[i] += bytes[i];
+        a->most[i] = a->now[i] > a->most[i] ? a->now[i] : a->most[i];
+    }
+}
+
+/* ---- the sink ----------------------------------------------------------------------- */
 
 static int tally_alloc(struct topt_sink *sink, const struct topt_buffer *b,
                        struct topt_error *err)
@@ -29,8 +83,9 @@ static int tally_alloc(struct topt_sink *sink, const struct topt_buffer *b,
                          TOPT_TALLY_BUFFERS);
     int n = t->nbuffers++;
     int elsewhere = t->muted || held_by_system(t);
+    int in_flight = b->cls == TOPT_CLASS_TRANSIENT || b->cls == TOPT_CLASS_STAGING;
     t->buffer[n] = *b;
-    t->counted[n] = !elsewhere && in_flight(b->cls);
+    t->counted[n] = !elsewhere && in_flight;
     if (t->counted[n]) {
         t->live += b->bytes;
         if (t->live > t->cost.transient_bytes)
@@ -38,21 +93,31 @@ static int tally_alloc(struct topt_sink *sink, const struct topt_buffer *b,
     } else if (!elsewhere) {
         t->cost.class_bytes[b->cls] += b->bytes;
     }
+    if (t->alive)
+        rise(t, n);
     return n;
 }
 
-static void tally_release(struct topt_sink *sink, int buffer)
+/* It is no more in flight. */
+static void land(struct topt_tally *t, int buffer)
 {
-    struct topt_tally *t = (struct topt_tally *)sink;
     if (t->counted[buffer])
         t->live -= t->buffer[buffer].bytes;
     t->counted[buffer] = 0;
 }
 
+static void tally_release(struct topt_sink *sink, int buffer)
+{
+    struct topt_tally *t = (struct topt_tally *)sink;
+    land(t, buffer);
+    for (int i = 0; t->alive && i < t->alive->lanes; i++)
+        t->alive->now[i] -= t->alive->bytes[buffer][i];
+}
+
 static void tally_keep(struct topt_sink *sink, int buffer, enum topt_class cls)
 {
     struct topt_tally *t = (struct topt_tally *)sink;
-    tally_release(sink, buffer);
+    land(t, buffer);
     t->cost.class_bytes[cls] += t->buffer[buffer].bytes;
 }
 
@@ -60,6 +125,8 @@ static const struct topt_buffer *tally_get(struct topt_sink *sink, int buffer)
 {
     return &((struct topt_tally *)sink)->buffer[buffer];
 }
+
+/* ---- prices ------------------------------------------------------------------------- */
 
 static int64_t bytes_of(const struct topt_tally *t, int buffer)
 {
@@ -235,11 +302,9 @@ static int runs_async(const struct topt_tally *t)
     return topt_overlap_has(t->k->settings->overlap, t->async);
 }
 
-uint8_t topt_cost_links(const struct topt_costing *k, uint32_t axes)
+uint8_t topt_group_links(const struct topt_mesh *mesh, uint32_t axes)
 {
-    if (!k->settings->by_schedule)
-        return 0;
-    struct topt_group g = topt_mesh_group(k->mesh, axes);
+    struct topt_group g = topt_mesh_group(mesh, axes);
     int between = g.nodes > 1, within = g.per_node > 1 || !between;
     return (uint8_t)(within << TOPT_LINK_NODE | between << TOPT_LINK_NETWORK);
 }
@@ -256,7 +321,9 @@ static int spend(struct topt_tally *t, struct topt_time time, int network, uint3
         __builtin_add_overflow(*basis, ns, basis))
         return topt_fail(err, TOPT_ERR_LIMIT, "the time of a step overflows");
     struct topt_part_time *spent = &t->cost.spent.at[t->part]; /* parts of the above */
-    uint8_t links = network && ns ? topt_cost_links(t->k, axes) : 0;
+    uint8_t links = network && ns && t->k->settings->by_schedule
+                        ? topt_group_links(t->k->mesh, axes)
+                        : 0;
     if (!network) {
         spent->compute_ns += ns;
     } else if (!runs_async(t)) {
@@ -309,6 +376,7 @@ void topt_tally_init(struct topt_tally *t, const struct topt_costing *k)
     t->told = 0;
     t->live = t->output_bytes = 0;
     t->named = t->buffer;
+    t->alive = NULL;
     t->muted = t->nbuffers = 0;
     memset(t->len, 0, sizeof t->len);
 }
@@ -400,12 +468,14 @@ static void count_least(const struct topt_tally *t, int op, struct topt_fragment
 struct topt_fragment_cost topt_tally_cost(const struct topt_tally *t, int op)
 {
     struct topt_fragment_cost c = t->cost;
+    const struct topt_weights *w = &topt_weights[t->k->settings->accounting];
     for (int i = 0; i < TOPT_CLASS_COUNT; i++)
-        c.class_bytes[i] = topt_weigh_bytes(t->k, (enum topt_class)i, c.class_bytes[i]);
+        c.class_bytes[i] *= w->cls[i];
+    for (int i = TOPT_CLASS_BUFFERS; i < TOPT_CLASS_COUNT; i++)
+        c.class_bytes[i] = topt_with_allocator(t->k->settings, c.class_bytes[i]);
     if (t->k->settings->accounting == TOPT_ACCOUNTING_LEAST)
         count_least(t, op, &c);
     c.transient_bytes = topt_in_flight(t->k, c.transient_bytes);
-    c.class_bytes[TOPT_CLASS_KEPT] +=
-        topt_weights[t->k->settings->accounting].output * t->output_bytes;
+    c.class_bytes[TOPT_CLASS_KEPT] += w->output * t->output_bytes;
     return c;
 }

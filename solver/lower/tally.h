@@ -1,10 +1,46 @@
-/* tally.h - fragments added up as a cost.  Private to lower/. */
+/* tally.h - fragments added up as a cost, and followed in the bytes that they make alive.  Private
+ * to lower/. */
 #ifndef TOPT_TALLY_H
 #define TOPT_TALLY_H
 
 #include "fragment.h"
 
 enum { TOPT_TALLY_BUFFERS = 128 }; /* of one fragment */
+
+/* The pieces of an operator in a program, each of which the dataflow runs by itself. */
+enum topt_live_piece {
+    TOPT_LIVE_INIT,
+    TOPT_LIVE_FORWARD,
+    TOPT_LIVE_AGAIN, /* forward, for backward */
+    TOPT_LIVE_BACKWARD,
+    TOPT_LIVE_END,
+    TOPT_LIVE_COUNT
+};
+/* The numbers of bytes that are known of an operator's fragments: what a piece rises by at most, at
+ * twice its number, and behind it by what it changes what is alive; its output's, and those of the
+ * gradients of its inputs. */
+enum {
+    TOPT_LIVE_OUT = 2 * TOPT_LIVE_COUNT,
+    TOPT_LIVE_GRADS,
+    TOPT_LIVE_NUMBERS = TOPT_LIVE_GRADS + TOPT_MAX_INPUTS,
+    TOPT_LIVE_LANES = 1 + TOPT_PEAK_DEVICES
+};
+
+/* How many bytes fragments make alive, whatever is alive around them: so the peak of a program
+ * follows from its pieces.  Bytes are followed in lanes: as if each block were the largest one;
+ * and, where an operator of the model has windows, on each device. */
+struct topt_live {
+    int lanes, windows;               /* 'windows': there was one */
+    const struct topt_config *config; /* of the operator at hand; NULL for moves */
+    int64_t now[TOPT_LIVE_LANES], most[TOPT_LIVE_LANES]; /* since topt_live_begin */
+    int64_t number[TOPT_LIVE_NUMBERS][TOPT_LIVE_LANES];
+    int64_t bytes[TOPT_TALLY_BUFFERS][TOPT_LIVE_LANES];
+};
+void topt_live_init(struct topt_live *a, const struct topt_costing *k);
+/* A piece begins; it ends; the bytes of a buffer are a number.  Of NULL nothing is followed. */
+void topt_live_begin(struct topt_live *a);
+void topt_live_end(struct topt_live *a, enum topt_live_piece piece);
+void topt_live_put(struct topt_live *a, int number, int buffer);
 
 struct topt_tally {
     struct topt_sink sink; /* first: it is cast to this */
@@ -27,6 +63,7 @@ struct topt_tally {
     int nbuffers;
     struct topt_buffer buffer[TOPT_TALLY_BUFFERS];
     uint8_t counted[TOPT_TALLY_BUFFERS];
+    struct topt_live *alive; /* NULL: bytes are counted alone */
 };
 
 void topt_tally_init(struct topt_tally *t, const struct topt_costing *k);
@@ -67,12 +104,6 @@ extern const struct topt_weights {
     int64_t cls[TOPT_CLASS_COUNT], flight, output;
     int64_t copy; /* of a tensor kept in another layout than where it was made */
 } topt_weights[];
-static inline int64_t topt_weigh_bytes(const struct topt_costing *k, enum topt_class cls,
-                                       int64_t bytes)
-{
-    bytes *= topt_weights[k->settings->accounting].cls[cls];
-    return cls < TOPT_CLASS_BUFFERS ? bytes : topt_with_allocator(k->settings, bytes);
-}
 /* Bytes that wait. */
 static inline int64_t topt_in_flight(const struct topt_costing *k, int64_t bytes)
 {

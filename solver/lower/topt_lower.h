@@ -510,9 +510,15 @@ int topt_cost_op_ask(const struct topt_costing *k, int op, const struct topt_con
                      struct topt_fragment_cost *ret, int *ret_open,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The links that a group of ranks along these axes takes, bits of enum topt_link; under
- * by_schedule, else 0. */
-uint8_t topt_cost_links(const struct topt_costing *k, uint32_t axes);
+/* Either way, as 'ret_open' is NULL or not; 'alive' (tally.h) follows the bytes of the operator's
+ * pieces, or is NULL. */
+struct topt_live;
+int topt_cost_op_by(const struct topt_costing *k, int op, const struct topt_config *c,
+                    struct topt_live *alive, struct topt_fragment_cost *ret,
+                    int *ret_open, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* The links that a group of ranks along these axes takes, bits of enum topt_link. */
+uint8_t topt_group_links(const struct topt_mesh *mesh, uint32_t axes);
 
 /* The units whose parameters are gathered at once, numbered forward: by operator, in 'ret_unit';
  * returns how many.  One is a unit of the model, or an operator where settings.gather is that;
@@ -549,7 +555,7 @@ struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, in
 struct topt_move_cost {
     int64_t network_ns, basis_ns[TOPT_BASIS_COUNT];
     int64_t transient_bytes, from_bytes, to_bytes;
-    uint8_t links; /* as topt_cost_links says; 0 of one by its route */
+    uint8_t links; /* under by_schedule, else 0; 0 of one by its route */
 };
 int topt_cost_move(const struct topt_costing *k, int tensor,
                    const struct topt_layout *from, const struct topt_layout *to,

@@ -37,14 +37,6 @@ struct maker {
 
 /* ---- tasks ------------------------------------------------------------------------- */
 
-/* The links that a group of ranks takes. */
-static uint8_t links_of(const struct maker *w, uint32_t axes)
-{
-    struct topt_group group = topt_mesh_group(w->k->mesh, axes);
-    return (uint8_t)((group.per_node > 1) << TOPT_LINK_NODE | (group.nodes > 1)
-                                                                  << TOPT_LINK_NETWORK);
-}
-
 /* The new task's number, or -1. */
 static int add(struct maker *w, const struct topt_task *x, int instr)
 {
@@ -59,7 +51,7 @@ static int add_task(struct maker *w, int instr)
     const struct topt_instr_time *t = &w->p->time[instr];
     struct topt_task x = {.ns = t->ns};
     if (t->network && t->ns)
-        x.links = links_of(w, w->p->instr[instr].axes);
+        x.links = topt_group_links(w->k->mesh, w->p->instr[instr].axes);
     x.async = x.links && topt_overlap_has(w->o->overlap, (enum topt_async)t->async);
     return add(w, &x, instr);
 }

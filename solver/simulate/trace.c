@@ -3,8 +3,6 @@
 #include "topt_simulate.h"
 #include "topt_text.h"
 
-#include <string.h>
-
 static const char *const threads[] = {"computing", "links within a node",
                                       "links between nodes"};
 enum { THREADS = sizeof threads / sizeof *threads };
@@ -25,18 +23,18 @@ static void put_string(struct topt_text *t, const char *s)
     topt_text_put(t, "\"", 1);
 }
 
-static void put_name(struct topt_text *t, const char *what, int thread, const char *name)
+static void put_thread(struct topt_text *t, int thread)
 {
+    topt_text_add(t,
+                  "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":0,\"tid\":%d,"
+                  "\"args\":{\"name\":",
+                  thread);
+    put_string(t, threads[thread]);
     topt_text_add(
-        t, "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":0,\"tid\":%d,\"args\":{\"name\":", what,
-        thread);
-    put_string(t, name);
-    topt_text_add(t, "}},\n");
-    if (!strcmp(what, "thread_name"))
-        topt_text_add(t,
-                      "{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":0,\"tid\":%d,"
-                      "\"args\":{\"sort_index\":%d}},\n",
-                      thread, thread);
+        t,
+        "}},\n{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":0,\"tid\":%d,"
+        "\"args\":{\"sort_index\":%d}},\n",
+        thread, thread);
 }
 
 static const char *kind_of(const struct topt_simulation *s, int task)
@@ -72,7 +70,7 @@ char *topt_simulation_trace(const struct topt_simulation *s)
     struct topt_text t = {0};
     topt_text_add(&t, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
     for (int i = 0; i < THREADS; i++)
-        put_name(&t, "thread_name", i, threads[i]);
+        put_thread(&t, i);
     topt_text_add(
         &t, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,\"args\":{\"name\":");
     put_string(&t, s->program->model->name);
