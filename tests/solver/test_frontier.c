@@ -85,7 +85,8 @@ static struct topt_cost *brute(const struct topt_costing *k, struct topt_problem
                                int flip, size_t *ret_n)
 {
     int visited = 0, inputs = k->model->nops * TOPT_MAX_INPUTS;
-    const struct topt_search_problem *p = topt_capped_problem(problem, (struct topt_caps){-1, -1});
+    const struct topt_search_problem *p =
+        topt_capped_problem(problem, (struct topt_caps){-1, -1});
     if (count(p) < 1 || count(p) > MAX_STRATEGIES / 4)
         return NULL;
     struct odometer o = {p, calloc((size_t)p->nops, 4), calloc((size_t)p->nedges + 1, 4)};
