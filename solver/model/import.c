@@ -5,10 +5,14 @@
  *
  * A PyTorch module is a program, which is not run here; it is refused with the lines
  * that export it. */
+#include "hf.h"
 #include "hf_diffusers.h"
-#include "model_impl.h"
+#include "megatron.h"
 #include "model_place.h"
 #include "model_text.h"
+#include "native.h"
+#include "onnx.h"
+#include "papers.h"
 #include "topt_json.h"
 #include "topt_label.h"
 #include "topt_near.h"

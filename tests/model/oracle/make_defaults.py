@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Write solver/model/hf_defaults.json: what the configuration classes of Hugging Face transformers
+"""Write solver/model/hf/read/hf_defaults.json: what the configuration classes of Hugging Face transformers
 take where a config.json leaves a key out.
 
-    python3 make_defaults.py > ../../../solver/model/hf_defaults.json
+    python3 make_defaults.py > ../../../solver/model/hf/read/hf_defaults.json
 
 Run it where the transformers are whose defaults are wanted (the file says which wrote it).  Of each class
 come the numbers, flags and words that say something of a model's shape or arithmetic, the other names that
