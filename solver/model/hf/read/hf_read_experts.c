@@ -182,7 +182,7 @@ static int read_index(const json_t *doc, struct hf_arch *a, struct topt_error *e
         int shared = type                                      ? !strcmp(type, "shared")
                      : pattern && i < (int64_t)strlen(pattern) ? pattern[i] == 'S'
                                                                : after % every != 0;
-        a->layer[i] |= (uint8_t)(HF_LOCAL | (shared ? HF_NO_INDEX : 0));
+        a->layer[i] |= (uint16_t)(HF_LOCAL | (shared ? HF_NO_INDEX : 0));
     }
     return 0;
 }
@@ -411,7 +411,7 @@ static int read_llama4_experts(const json_t *doc, struct hf_arch *a,
         int64_t i = json_integer_value(json_array_get(list, k));
         if (i < 0 || i >= a->layers)
             return topt_fail(err, TOPT_ERR_INVAL, "moe_layers[%zu] is no layer", k);
-        a->layer[i] &= (uint8_t)~HF_DENSE;
+        a->layer[i] &= (uint16_t)~HF_DENSE;
     }
     return 0;
 }

@@ -41,7 +41,7 @@ static int read_list(const json_t *list, const char *key, struct hf_arch *a,
                              "%s[%lld] is \"%.40s\", which is no kind of layer that is "
                              "known",
                              key, (long long)i, name ? name : "no string");
-        a->layer[i] |= (uint8_t)kinds[k].is;
+        a->layer[i] |= (uint16_t)kinds[k].is;
     }
     return 0;
 }
@@ -72,7 +72,7 @@ static int read_rest(const json_t *doc, struct hf_arch *a, struct topt_error *er
     if (!topt_hf_read_decoder(plain, a, err))
         rc = 0;
     for (int i = 0; i < HF_MAX_LAYERS; i++)
-        a->layer[i] = (uint8_t)((a->layer[i] & ~(unsigned)HF_LOCAL) | layer[i]);
+        a->layer[i] = (uint16_t)((a->layer[i] & ~(unsigned)HF_LOCAL) | layer[i]);
     json_decref(plain);
     return rc;
 }
@@ -329,7 +329,7 @@ static void read_attention_layers(const json_t *doc, struct hf_arch *a)
     for (size_t k = 0; k < json_array_size(list); k++) {
         int64_t i = json_integer_value(json_array_get(list, k));
         if (i >= 0 && i < a->layers)
-            a->layer[i] &= (uint8_t)~HF_MIXED;
+            a->layer[i] &= (uint16_t)~HF_MIXED;
     }
 }
 
@@ -405,7 +405,7 @@ static int read_things(const json_t *doc, struct hf_arch *a, struct topt_error *
                            pattern ? pattern[i] : 0, err);
         if (is < 0)
             return -1;
-        a->layer[i] = (uint8_t)is;
+        a->layer[i] = (uint16_t)is;
     }
     return 0;
 }
@@ -554,7 +554,7 @@ int topt_hf_read_lfm2(const json_t *doc, struct hf_arch *a, struct topt_error *e
     for (size_t k = 0; !listed && k < json_array_size(full); k++) {
         int64_t i = json_integer_value(json_array_get(full, k));
         if (i >= 0 && i < a->layers)
-            a->layer[i] &= (uint8_t)~HF_MIXED;
+            a->layer[i] &= (uint16_t)~HF_MIXED;
     }
     a->mixer = (struct hf_mixer){.kind = HF_SHORT_CONV, .kernel = 3};
     if (read_rest(doc, a, err) || number(doc, "conv_L_cache", 1, &a->mixer.kernel, err) ||
