@@ -102,11 +102,34 @@ int topt_json_only(const json_t *obj, const char *path, const char *const allowe
     return 0;
 }
 
+/* The member that holds the names of those asked for; no document has such a name. */
+static const char asked[] = "\001asked";
+
+int topt_json_watch(json_t *obj, struct topt_error *err)
+{
+    return json_object_set_new(obj, asked, json_object())
+               ? topt_nomem(err, "an account of a document's members")
+               : 0;
+}
+
+json_t *topt_json_member(const json_t *obj, const char *key)
+{
+    json_t *names = json_object_get(obj, asked);
+    if (names)
+        json_object_set_new(names, key, json_true());
+    return json_object_get(obj, key);
+}
+
+int topt_json_was_asked(const json_t *obj, const char *key)
+{
+    return !strcmp(key, asked) || json_object_get(json_object_get(obj, asked), key);
+}
+
 /* 1 present, 0 absent or null, -1 absent but needed. */
 static int find(const json_t *obj, const char *path, const char *key, int needed,
                 json_t **ret, struct topt_error *err)
 {
-    *ret = json_object_get(obj, key);
+    *ret = topt_json_member(obj, key);
     if (*ret && !json_is_null(*ret))
         return 1;
     return needed ? topt_fail(err, TOPT_ERR_INVAL, "%s%s%s is missing", base(path),

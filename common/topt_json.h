@@ -54,6 +54,12 @@ int topt_json_string_or(const json_t *obj, const char *path, const char *key,
 int topt_json_array(const json_t *obj, const char *path, const char *key,
                     const json_t **ret, struct topt_error *err) TOPT_MUST_CHECK;
 
+/* Keep account, in the object itself and its copies, of the members that the getters above
+ * and topt_json_member ask for: what nobody asked for had no effect on what was read. */
+int topt_json_watch(json_t *obj, struct topt_error *err) TOPT_MUST_CHECK;
+json_t *topt_json_member(const json_t *obj, const char *key);
+int topt_json_was_asked(const json_t *obj, const char *key);
+
 /* Of a document that topt wrote itself: the member, or 0 and "" where it is not there. */
 int64_t topt_json_whole_at(const json_t *obj, const char *key);
 double topt_json_number_at(const json_t *obj, const char *key);

@@ -10,6 +10,7 @@
 #include "hf_read.h"
 #include "hf_read_vision.h"
 #include "hf_suggest.h"
+#include "hf_unread.h"
 #include "hf_vision.h"
 #include "hf.h"
 #include "topt_json.h"
@@ -20,13 +21,13 @@
 
 int topt_hf_looks_like(const json_t *doc)
 {
-    return json_object_get(doc, "model_type") || json_object_get(doc, "architectures");
+    return topt_json_member(doc, "model_type") || topt_json_member(doc, "architectures");
 }
 
 /* The one name in "architectures", or NULL where there is none. */
 static int read_architecture(const json_t *doc, const char **ret, struct topt_error *err)
 {
-    const json_t *list = json_object_get(doc, "architectures");
+    const json_t *list = topt_json_member(doc, "architectures");
     *ret = NULL;
     if (!list || json_is_null(list) || (json_is_array(list) && !json_array_size(list)))
         return 0;
@@ -51,12 +52,30 @@ static void refuse_task(const struct hf_family *f, const char *architecture,
               architecture, f->model_type, list);
 }
 
+static struct topt_model *build_plain(const json_t *doc, const json_t *around,
+                                      const char *name,
+                                      const struct topt_import_options *o,
+                                      struct topt_error *err);
+
 static const struct hf_family *find_type(const char *type)
 {
     for (const struct hf_family *f = topt_hf_families; f->model_type; f++)
         if (!strcmp(f->model_type, type))
             return f;
     return NULL;
+}
+
+/* A family of several towers whose config has the text's keys alone, as of that text. */
+static const struct hf_family *find_text_of(const char *type)
+{
+    static const char *const ends[] = {"_text", "_text_model", NULL};
+    const struct hf_family *f = NULL;
+    char text[100];
+    for (int i = 0; ends[i] && !f; i++) {
+        snprintf(text, sizeof text, "%.60s%s", type, ends[i]);
+        f = find_type(text);
+    }
+    return f;
 }
 
 /* What an architecture ends with, by the rest of its name after the family's part of it;
@@ -89,6 +108,23 @@ static const struct hf_family *find_architecture(const char *architecture)
     return NULL;
 }
 
+/* The words before sizes that a config left to its class. */
+#define OF_CLASS "the config leaves out, and its class has: "
+
+/* Parameters of the config read as of another family; 0 where that family does not read all
+ * that it says, or has sizes of which it says nothing. */
+static double parameters_as(const json_t *doc, const char *as)
+{
+    struct topt_import_options o = {.as = as};
+    struct topt_error unused = {0};
+    struct topt_model_stats stats = {0};
+    struct topt_model *m = build_plain(doc, NULL, "a config", &o, &unused);
+    if (m && !(m->note && (strstr(m->note, TOPT_HF_UNREAD) || strstr(m->note, OF_CLASS))))
+        topt_model_stats(m, &stats);
+    topt_model_destroy(m);
+    return (double)stats.parameters;
+}
+
 /* The family by model_type, or as the user says, or by architecture where there is no
  * type; and what its models end with. */
 static const struct hf_family *choose(const json_t *doc, const char *as,
@@ -101,8 +137,10 @@ static const struct hf_family *choose(const json_t *doc, const char *as,
     const struct hf_family *f = type           ? find_type(type)
                                 : architecture ? find_architecture(architecture)
                                                : NULL;
+    if (!f && type && !topt_hf_why_unread(type))
+        f = find_text_of(type);
     if (!f) {
-        topt_hf_refuse_unknown(doc, type, architecture, err);
+        topt_hf_refuse_unknown(doc, type, architecture, as ? NULL : parameters_as, err);
         return NULL;
     }
     *ret = architecture ? find_task(f, architecture) : f->tasks;
@@ -117,10 +155,10 @@ static const struct hf_family *choose(const json_t *doc, const char *as,
 /* Older configs of Qwen's say of the text beside its tower, not inside of anything. */
 static int flat_text(const json_t *doc, json_t **ret, struct topt_error *err)
 {
-    const char *type = json_string_value(json_object_get(doc, "model_type"));
+    const char *type = json_string_value(topt_json_member(doc, "model_type"));
     char text[80];
     *ret = NULL;
-    if (!type || !json_is_object(json_object_get(doc, "vision_config")))
+    if (!type || !json_is_object(topt_json_member(doc, "vision_config")))
         return 0;
     snprintf(text, sizeof text, "%.60s_text", type);
     if (!find_type(text))
@@ -131,6 +169,7 @@ static int flat_text(const json_t *doc, json_t **ret, struct topt_error *err)
     json_object_set_new(*ret, "model_type", json_string(text));
     json_object_del(*ret, "architectures");
     json_object_del(*ret, "vision_config");
+    json_object_del(*ret, "audio_config");
     return 0;
 }
 
@@ -141,8 +180,8 @@ static int images_alone(const json_t *doc, json_t **ret, struct topt_error *err)
     static const char *const kept[] = {"architectures", "id2label", "num_labels", NULL};
     static const char end[] = "ForImageClassification";
     const char *name =
-        json_string_value(json_array_get(json_object_get(doc, "architectures"), 0));
-    const json_t *vision = json_object_get(doc, "vision_config");
+        json_string_value(json_array_get(topt_json_member(doc, "architectures"), 0));
+    const json_t *vision = topt_json_member(doc, "vision_config");
     size_t n = name ? strlen(name) : 0, k = sizeof end - 1;
     *ret = NULL;
     if (n < k || strcmp(name + n - k, end) || !json_is_object(vision) ||
@@ -151,11 +190,11 @@ static int images_alone(const json_t *doc, json_t **ret, struct topt_error *err)
     *ret = json_copy((json_t *)vision);
     if (!*ret)
         return topt_nomem(err, "vision_config");
-    if (!json_object_get(*ret, "model_type"))
+    if (!topt_json_member(*ret, "model_type"))
         json_object_set_new(*ret, "model_type", json_string(topt_hf_tower_type(doc)));
     for (int i = 0; kept[i]; i++)
-        if (json_object_get(doc, kept[i]))
-            json_object_set(*ret, kept[i], json_object_get(doc, kept[i]));
+        if (topt_json_member(doc, kept[i]))
+            json_object_set(*ret, kept[i], topt_json_member(doc, kept[i]));
     return 0;
 }
 
@@ -163,11 +202,11 @@ static int images_alone(const json_t *doc, json_t **ret, struct topt_error *err)
  * none.  Whether its head is the table of tokens is the outer one's to say. */
 static int nested_text(const json_t *doc, json_t **ret, struct topt_error *err)
 {
-    json_t *text = json_object_get(doc, "text_config");
-    json_t *tied = json_object_get(doc, "tie_word_embeddings");
+    json_t *text = topt_json_member(doc, "text_config");
+    json_t *tied = topt_json_member(doc, "tie_word_embeddings");
     *ret = NULL;
     if (!text)
-        text = json_object_get(doc, "llm_config");
+        text = topt_json_member(doc, "llm_config");
     if (!text || json_is_null(text))
         return flat_text(doc, ret, err);
     if (!json_is_object(text))
@@ -214,7 +253,7 @@ static void note_further_layers(const json_t *doc, const struct hf_family *f,
     int64_t n = !strcmp(f->model_type, "qwen3_next");
     char text[120];
     for (int i = 0; keys[i]; i++) {
-        const json_t *value = json_object_get(doc, keys[i]);
+        const json_t *value = topt_json_member(doc, keys[i]);
         n = json_is_integer(value) ? json_integer_value(value) : n;
     }
     snprintf(text, sizeof text,
@@ -227,7 +266,7 @@ static void note_further_layers(const json_t *doc, const struct hf_family *f,
 /* What every family may ask for and no model here does. */
 static void note_what_is_left_out(const json_t *doc, struct hf_arch *a)
 {
-    const json_t *quantized = json_object_get(doc, "quantization_config"), *value;
+    const json_t *quantized = topt_json_member(doc, "quantization_config"), *value;
     const char *key;
     int drops = 0;
     json_object_foreach((json_t *)doc, key, value) drops |=
@@ -263,7 +302,7 @@ static void note_what_is_filled_in(const json_t *doc, const char *type, struct h
 {
     char keys[300], text[360];
     topt_hf_filled_in(doc, type, keys, sizeof keys);
-    snprintf(text, sizeof text, "the config leaves out, and its class has: %s", keys);
+    snprintf(text, sizeof text, OF_CLASS "%s", keys);
     if (keys[0])
         topt_hf_note(a, text);
 }
@@ -292,11 +331,15 @@ static struct topt_model *build_family(const json_t *doc, const json_t *around,
         if (!rc && around && topt_hf_has_images(around)) {
             rc = topt_hf_read_tower(around, a->width, tower, err);
             a->tower = tower;
+            if (tower->a.note[0])
+                topt_hf_note(a, tower->a.note);
             a->add_image_tokens = topt_hf_add_image_tokens;
         }
         if (!rc && around && topt_hf_has_audio(around)) {
             rc = topt_hf_read_audio_tower(around, a->width, audio, err);
             a->audio_tower = audio;
+            if (audio->a.note[0])
+                topt_hf_note(a, audio->a.note);
             a->add_audio_tokens = topt_hf_add_audio_tokens;
         }
         if (!rc) {
@@ -305,6 +348,7 @@ static struct topt_model *build_family(const json_t *doc, const json_t *around,
             if (!o || !o->part)
                 note_further_layers(whole, f, a);
             note_what_is_filled_in(doc, type, a);
+            topt_hf_note_unread(doc, whole, type, a);
             m = topt_hf_build_arch(a, name, f->build, o, err);
         }
     }
@@ -326,7 +370,7 @@ static void name_parts(const json_t *doc, int towers, char *ret, size_t size)
     json_object_foreach((json_t *)doc, key, value)
     {
         size_t k = strlen(key);
-        const char *type = json_string_value(json_object_get(value, "model_type"));
+        const char *type = json_string_value(topt_json_member(value, "model_type"));
         if (!json_is_object(value) || !strcmp(key, "text_config") || k < 7 ||
             (towers & 1 &&
              (!strcmp(key, "vision_config") || !strcmp(key, "qformer_config"))) ||
@@ -339,10 +383,10 @@ static void name_parts(const json_t *doc, int towers, char *ret, size_t size)
     }
 }
 
-/* What of several parts the model does not have; what was asked to be left out is not
- * told of. */
+/* What of several parts the model does not have, and 'unread' keys beside them; what was
+ * asked to be left out is not told of. */
 static int note_parts(struct topt_model *m, const json_t *doc, const char *part,
-                      int towers, struct topt_error *err)
+                      int towers, const char *unread, struct topt_error *err)
 {
     static const char *const what[] = {
         "the text model alone",
@@ -356,10 +400,25 @@ static int note_parts(struct topt_model *m, const json_t *doc, const char *part,
     name_parts(doc, towers, parts, sizeof parts);
     if (part)
         return 0;
-    snprintf(note, sizeof note, "%s%s%s%s%s%s", m->note ? m->note : "",
+    snprintf(note, sizeof note, "%s%s%s%s%s%s%s%s", m->note ? m->note : "",
              m->note ? "; " : "", what[towers], parts[0] ? "; left out: " : "", parts,
-             parts[0] ? " and their projectors" : "");
+             parts[0] ? " and their projectors" : "",
+             unread[0] ? "; " TOPT_HF_UNREAD : "", unread);
     return topt_model_note(m, note, err);
+}
+
+/* Keys beside the parts that no reader asked for.  Those that the text has too, as where all
+ * of them stand in one object, were asked for there or told of. */
+static void name_unread(const json_t *doc, const json_t *text, const json_t *outer,
+                        char *ret, size_t size)
+{
+    json_t *own = json_copy((json_t *)doc), *value;
+    const char *key;
+    json_object_foreach((json_t *)doc, key,
+                        value) if (json_is_object(value) || json_object_get(text, key))
+        json_object_del(own, key);
+    topt_hf_unread_keys(own, outer, NULL, ret, size);
+    json_decref(own);
 }
 
 /* 'around' is the config of the towers, NULL where there are none, or none are wanted. */
@@ -373,18 +432,40 @@ static struct topt_model *build_plain(const json_t *doc, const json_t *around,
     return f ? build_family(doc, around, f, task, name, o, err) : NULL;
 }
 
+/* A config that stands alone must say at least one of its sizes: what its class has where
+ * nobody says is another model. */
+static struct topt_model *build_alone(const json_t *doc, const char *name,
+                                      const struct topt_import_options *o,
+                                      struct topt_error *err)
+{
+    const struct hf_task *task;
+    const struct hf_family *f = choose(doc, o ? o->as : NULL, &task, err);
+    const char *type = !f ? NULL : f->like ? f->like : f->model_type;
+    if (f && topt_hf_is_sizeless(doc, type)) {
+        char keys[300];
+        topt_hf_filled_in(doc, type, keys, sizeof keys);
+        topt_fail(
+            err, TOPT_ERR_INVAL,
+            "it says none of its sizes; give the whole config.json (the class of %s "
+            "has %s, where nobody says)",
+            f->model_type, keys);
+        return NULL;
+    }
+    return f ? build_family(doc, NULL, f, task, name, o, err) : NULL;
+}
+
 struct topt_model *topt_hf_build(const json_t *doc, const char *name,
                                  const struct topt_import_options *o,
                                  struct topt_error *err)
 {
-    char text_name[120];
+    char text_name[120], unread[300] = "";
     json_t *text;
     const char *part = o ? o->part : NULL;
     if (part && strcmp(part, "text")) {
         topt_fail(err, TOPT_ERR_USAGE, "--part %.40s is not known; text is", part);
         return NULL;
     }
-    if (images_alone(doc, &text, err))
+    if (topt_hf_refuse_draft(doc, err) || images_alone(doc, &text, err))
         return NULL;
     if (text) {
         struct topt_model *m = build_plain(text, NULL, name, o, err);
@@ -394,18 +475,26 @@ struct topt_model *topt_hf_build(const json_t *doc, const char *name,
     if (nested_text(doc, &text, err))
         return NULL;
     if (!text)
-        return build_plain(doc, NULL, name, o, err);
+        return build_alone(doc, name, o, err);
     int towers = part ? 0 : topt_hf_has_images(doc) + 2 * topt_hf_has_audio(doc);
     snprintf(text_name, sizeof text_name, "%s%s", name, towers ? "" : "-text");
-    struct topt_model *m = build_plain(text, towers ? doc : NULL, text_name, o, err);
+    json_t *outer = json_copy((json_t *)doc);
+    struct topt_model *m = NULL;
+    if (!outer)
+        topt_nomem(err, "a config");
+    else if (!topt_json_watch(outer, err))
+        m = build_plain(text, towers ? outer : NULL, text_name, o, err);
+    if (towers)
+        name_unread(doc, text, outer, unread, sizeof unread);
+    json_decref(outer);
     json_decref(text);
-    const char *type = json_string_value(json_object_get(doc, "model_type"));
+    const char *type = json_string_value(topt_json_member(doc, "model_type"));
     const char *why = !m && !part && type ? topt_hf_why_unread(type) : NULL;
     if (why) {
         topt_fail(err, TOPT_ERR_USAGE, "model_type \"%.40s\" is not read: %s", type, why);
     } else if (!m) {
         topt_wrap(err, "text_config");
-    } else if (note_parts(m, doc, part, towers, err)) {
+    } else if (note_parts(m, doc, part, towers, unread, err)) {
         topt_model_destroy(m);
         m = NULL;
     }

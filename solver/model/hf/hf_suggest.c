@@ -125,32 +125,80 @@ static void near_architecture(const char *name, char *ret, size_t size)
         }
 }
 
-/* The family whose class knows the most of the config's keys, if those are nearly all;
- * the first of several. */
-static const char *fitting(const json_t *doc)
+/* Another number in a name is another version, and no slip. */
+static int same_digits(const char *a, const char *b)
 {
-    enum { NEARLY = 5 };
-    json_t *keys = topt_hf_keys_of_classes(doc);
-    int n = (int)json_array_size(keys), most = 0;
-    const char *best = NULL;
-    for (const struct hf_family *f = topt_hf_families; f->model_type; f++) {
-        int known = f->like ? -1 : topt_hf_knows(keys, f->model_type);
-        if (known > most) {
-            most = known;
-            best = f->model_type;
-        }
+    static const char digits[] = "0123456789";
+    for (;; a++, b++) {
+        a += strcspn(a, digits);
+        b += strcspn(b, digits);
+        if (*a != *b || !*a)
+            return *a == *b;
     }
+}
+
+/* The family whose class knows the most of the config's keys, if those are nearly all, and
+ * that reads every size in it; the first of several. */
+static const char *fitting(const json_t *doc, topt_hf_try *parameters_as, double *ret)
+{
+    enum { NEARLY = 5, MOST_FAMILIES = 400 };
+    json_t *keys = topt_hf_keys_of_classes(doc);
+    int n = (int)json_array_size(keys), known[MOST_FAMILIES], count = 0, usual = -1;
+    const char *best = NULL;
+    for (; topt_hf_families[count].model_type && count < MOST_FAMILIES; count++) {
+        const struct hf_family *f = &topt_hf_families[count];
+        known[count] = f->like || n <= NEARLY ? -1 : topt_hf_knows(keys, f->model_type);
+        usual = strcmp(f->model_type, "llama") ? usual : count;
+    }
+    /* most that are new are built like it */
+    if (usual >= 0 && known[usual] >= n - n / NEARLY)
+        known[usual] = n + 1;
+    for (int most = n + 1; !best && most > 0 && most >= n - n / NEARLY; most--)
+        for (int i = 0; !best && i < count; i++) {
+            const char *type = topt_hf_families[i].model_type;
+            if (known[i] == most && (*ret = parameters_as(doc, type)) > 0)
+                best = type;
+        }
     json_decref(keys);
-    return n > NEARLY && most >= n - n / NEARLY ? best : NULL;
+    return best;
+}
+
+int topt_hf_refuse_draft(const json_t *doc, struct topt_error *err)
+{
+    static const struct {
+        const char *part, *kind;
+    } parts[] = {
+        {"Eagle", "EAGLE"},   {"EAGLE", "EAGLE"},   {"Medusa", "Medusa"},
+        {"DFlash", "DFlash"}, {"Draft", "a draft"}, {"Speculator", "a speculator"},
+        {"NextN", "MTP"},     {"MTP", "MTP"},       {NULL, NULL}};
+    static const char *const keys[] = {"draft_vocab_size",   "eagle_config",
+                                       "dflash_config",      "medusa_num_heads",
+                                       "speculators_config", NULL};
+    const char *name =
+        json_string_value(json_array_get(json_object_get(doc, "architectures"), 0));
+    const char *kind = NULL;
+    for (int i = 0; name && !kind && parts[i].part; i++)
+        kind = strstr(name, parts[i].part) ? parts[i].kind : NULL;
+    for (int i = 0; !kind && keys[i]; i++)
+        kind = json_object_get(doc, keys[i]) ? keys[i] : NULL;
+    if (!kind || json_is_object(json_object_get(doc, "vision_config")))
+        return 0;
+    return topt_fail(
+        err, TOPT_ERR_USAGE,
+        "\"%.60s\" drafts tokens for another model (%s), whose hidden states "
+        "it reads, and is no model alone: give the config.json of the model "
+        "that it drafts for",
+        name ? name : "the config", kind);
 }
 
 void topt_hf_refuse_unknown(const json_t *doc, const char *type, const char *architecture,
-                            struct topt_error *err)
+                            topt_hf_try *parameters_as, struct topt_error *err)
 {
     char slip[120] = "", suggestion[200] = "";
     int by_type = type || !architecture;
     const char *name = type ? type : architecture ? architecture : "null";
     const char *why = type ? topt_hf_why_unread(type) : NULL;
+    double parameters = 0;
     if (why) {
         topt_fail(err, TOPT_ERR_USAGE, "model_type \"%.40s\" is not read: %s", type, why);
         return;
@@ -159,13 +207,19 @@ void topt_hf_refuse_unknown(const json_t *doc, const char *type, const char *arc
         near_type(name, slip, sizeof slip);
     else
         near_architecture(name, slip, sizeof slip);
-    const char *like = fitting(doc);
+    if (!same_digits(name, slip))
+        slip[0] = '\0';
+    const char *like =
+        slip[0] || !parameters_as ? NULL : fitting(doc, parameters_as, &parameters);
     if (slip[0])
         snprintf(suggestion, sizeof suggestion, "; did you mean %s?", slip);
     else if (like)
-        snprintf(suggestion, sizeof suggestion,
-                 "; its keys are those of %s: if it is built alike, say --as %s", like,
-                 like);
+        snprintf(
+            suggestion, sizeof suggestion,
+            "; its keys are those of %s, as which it has %.4g %s parameters: if that is "
+            "right, say --as %s",
+            like, parameters / (parameters < 1e9 ? 1e6 : 1e9),
+            parameters < 1e9 ? "million" : "billion", like);
     topt_fail(err, TOPT_ERR_USAGE, "%s \"%.40s\" is not known%s",
               by_type ? "model_type" : "architecture", name, suggestion);
 }

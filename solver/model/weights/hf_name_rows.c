@@ -284,6 +284,8 @@ static const struct hf_name_row nemotron_h[] = {
     {BACKBONE "mixer.gate.e_score_correction_bias", "h#.route", "correction", WHOLE},
     {BACKBONE "mixer.experts.@.up_proj.weight", "h#.experts", "up", EXPERT},
     {BACKBONE "mixer.experts.@.down_proj.weight", "h#.experts", "down", EXPERT},
+    LINEAR(BACKBONE "mixer.fc1_latent_proj", "h#.experts.in"),
+    LINEAR(BACKBONE "mixer.fc2_latent_proj", "h#.experts.out"),
     LINEAR(BACKBONE "mixer.shared_experts.up_proj", "h#.shared.up"),
     LINEAR(BACKBONE "mixer.shared_experts.down_proj", "h#.shared.down"),
     NORM("backbone.norm_f", "norm"),

@@ -38,6 +38,20 @@ olmo_hybrid qwen2_5_omni_text qwen2_5_omni_vision_encoder qwen2_5_omni_audio_enc
 audioflamingo3_encoder blip_2_vision_model blip_2_qformer phi4_multimodal phi4_multimodal_audio phi4_multimodal_vision led rwkv youtu siglip2_text_model metaclip_2_text_model metaclip_2_vision_model
 """
 
+# What classes of diffusers (0.35) take for keys that no reader here asks for: with another value the key is told of.
+DIFFUSERS = {
+    "UNet2DConditionModel": {
+        "mid_block_type": "UNetMidBlock2DCrossAttn", "downsample_padding": 1, "mid_block_scale_factor": 1,
+        "act_fn": "silu", "norm_num_groups": 32, "resnet_time_scale_shift": "default", "freq_shift": 0,
+        "flip_sin_to_cos": True, "use_linear_projection": False, "upcast_attention": False,
+        "resnet_out_scale_factor": 1.0, "time_embedding_type": "positional", "conv_in_kernel": 3,
+        "conv_out_kernel": 3, "attention_type": "default", "addition_embed_type_num_heads": 64},
+    "FluxTransformer2DModel": {"patch_size": 1, "axes_dims_rope": [16, 56, 56]},
+    "WanTransformer3DModel": {"in_channels": 16, "freq_dim": 256, "qk_norm": "rms_norm_across_heads"},
+    "DiTTransformer2DModel": {"activation_fn": "gelu-approximate", "attention_bias": True, "norm_num_groups": 32},
+    "Transformer2DModel": {"activation_fn": "gelu-approximate", "attention_bias": True, "norm_num_groups": 32},
+}
+
 # What says nothing of shapes or arithmetic, or names tokens.
 DULL = ("dropout", "pdrop", "_token", "_coef", "time_step", "time_mask", "mask_", "ctc_", "feat_quantizer", "codevector",
         "kernels", "pretraining_tp", "use_cache", "num_logits_to_keep", "cache_dtype", "layerdrop", "_loss", "noise",
@@ -85,6 +99,7 @@ def main():
         if isinstance(theta, (int, float)) and "rope_parameters" in {f.name for f in dataclasses.fields(cls)}:
             row["theta"] = theta
         rows[name] = row
+    rows |= {name: {"keys": keys, "none": []} for name, keys in DIFFUSERS.items()}
     lines = [f"{json.dumps(n)}: {json.dumps(r, separators=(',', ':'))}" for n, r in rows.items()]
     print('{"from": "transformers %s",' % transformers.__version__)
     print(",\n".join(lines) + "}")

@@ -127,7 +127,7 @@ static int read_convolutions(const json_t *doc, struct hf_arch *a, struct topt_e
         a->stage_heads[i] = strides[i];
     }
     for (int k = 0; k < 3; k++) {
-        const json_t *list = json_object_get(doc, keys[k]);
+        const json_t *list = topt_json_member(doc, keys[k]);
         size_t n = json_array_size(list);
         if (!list)
             continue;
@@ -201,7 +201,7 @@ int topt_hf_read_wav2vec2(const json_t *doc, struct hf_arch *a, struct topt_erro
         topt_json_bool_or(doc, "", "add_adapter", &adapter, err) ||
         topt_json_bool_or(doc, "", "conv_pos_batch_norm", &batch, err))
         return -1;
-    if (adapter || batch || json_is_integer(json_object_get(doc, "adapter_attn_dim")))
+    if (adapter || batch || json_is_integer(topt_json_member(doc, "adapter_attn_dim")))
         return topt_fail(err, TOPT_ERR_INVAL, "%s is set: no reader takes that",
                          adapter ? "add_adapter"
                          : batch ? "conv_pos_batch_norm"

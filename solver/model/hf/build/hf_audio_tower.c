@@ -8,6 +8,7 @@
 #include "hf_complete.h"
 #include "hf_parts.h"
 #include "hf_read.h"
+#include "hf_unread.h"
 #include "topt_json.h"
 
 #include <stdio.h>
@@ -19,7 +20,7 @@
 static int size_of(const json_t *doc, const char *own, const char *usual, int64_t max,
                    int64_t *ret, struct topt_error *err)
 {
-    const char *key = json_is_integer(json_object_get(doc, own)) ? own : usual;
+    const char *key = json_is_integer(topt_json_member(doc, own)) ? own : usual;
     return topt_json_int(doc, "", key, 1, max, ret, err);
 }
 
@@ -170,7 +171,7 @@ static const struct audio_tower {
 
 static const struct audio_tower *audio_tower_of(const json_t *doc)
 {
-    const char *type = json_string_value(json_object_get(doc, "model_type"));
+    const char *type = json_string_value(topt_json_member(doc, "model_type"));
     const struct audio_tower *h = audio_towers;
     while (h->type && (!type || strcmp(h->type, type)))
         h++;
@@ -179,16 +180,20 @@ static const struct audio_tower *audio_tower_of(const json_t *doc)
 
 int topt_hf_has_audio(const json_t *doc)
 {
-    return audio_tower_of(doc) && json_is_object(json_object_get(doc, "audio_config"));
+    return audio_tower_of(doc) && json_is_object(topt_json_member(doc, "audio_config"));
 }
 
 int topt_hf_read_audio_tower(const json_t *doc, int64_t width, struct hf_tower *ret,
                              struct topt_error *err)
 {
     const struct audio_tower *h = audio_tower_of(doc);
-    json_t *whole = topt_hf_complete(json_object_get(doc, "audio_config"), h->audio, err);
+    json_t *whole =
+        topt_hf_complete(topt_json_member(doc, "audio_config"), h->audio, err);
     *ret = (struct hf_tower){.out = width};
     int rc = !whole || h->read(whole, ret, err) || h->join(doc, whole, ret, err);
+    if (!rc)
+        topt_hf_note_unread(topt_json_member(doc, "audio_config"), whole, h->audio,
+                            &ret->a);
     json_decref(whole);
     return rc ? topt_wrap(err, "audio_config") : 0;
 }

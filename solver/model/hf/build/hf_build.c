@@ -481,7 +481,11 @@ static int expert_mlp(struct hf_builder *b, int x)
     const struct hf_arch *a = b->a;
     int read = x, logits = topt_hf_linear(b, x, a->experts, 1, a->expert_bias, "router");
     int g = a->weigh_input ? weigh_input(b, logits, &read) : route(b, logits);
+    if (a->latent_experts)
+        read = topt_hf_linear(b, read, a->latent_experts, 1, a->mlp_bias, "experts.in");
     int y = through_experts(b, read, g);
+    if (a->latent_experts)
+        y = topt_hf_linear(b, y, a->width, 1, a->mlp_bias, "experts.out");
     if (!a->shared_inner)
         return y;
     int shared = dense_mlp(b, x, a->shared_inner, "shared.");

@@ -246,7 +246,7 @@ int topt_hf_read_efficientnet(const json_t *doc, struct hf_arch *a,
                          stride[] = {1, 2, 2, 2, 1, 2, 1},
                          times[] = {1, 6, 6, 6, 6, 6, 6};
     double wide = 2, deep = 3.1;
-    int64_t divisor = 8;
+    int64_t divisor = 8, said = 0; /* of the last width, which follows from the first */
     for (int s = 0; s < 7; s++)
         stage(a, width[s], depth[s], kernel[s], stride[s], times[s]);
     a->squeeze = 0.25;
@@ -261,9 +261,10 @@ int topt_hf_read_efficientnet(const json_t *doc, struct hf_arch *a,
         topt_json_real_or(doc, "", "width_coefficient", 1e-3, 64, &wide, err) ||
         topt_json_real_or(doc, "", "depth_coefficient", 1e-3, 64, &deep, err) ||
         topt_json_real_or(doc, "", "squeeze_expansion_ratio", 0, 64, &a->squeeze, err) ||
+        topt_json_int_or(doc, "", "hidden_dim", 1, 1 << 20, &said, err) ||
         topt_json_int_or(doc, "", "depth_divisor", 1, 1024, &divisor, err))
         return -1;
-    if (!json_object_get(doc, "hidden_act"))
+    if (!topt_json_member(doc, "hidden_act"))
         a->activation = TOPT_ACT_SILU;
     a->width = whole(32 * wide, divisor, divisor);
     a->last_width = whole(1280 * wide, divisor, divisor);
@@ -320,7 +321,7 @@ int topt_hf_read_regnet(const json_t *doc, struct hf_arch *a, struct topt_error 
         topt_json_bool_or(doc, "", "downsample_in_first_stage", &smaller, err) ||
         topt_json_string_or(doc, "", "layer_type", &kind, err))
         return -1;
-    if (!json_object_get(doc, "hidden_act"))
+    if (!topt_json_member(doc, "hidden_act"))
         a->activation = TOPT_ACT_RELU;
     a->stage_stride[0] = smaller ? 2 : 1;
     a->squeeze = strcmp(kind, "y") ? 0 : 0.25;
@@ -480,7 +481,7 @@ int topt_hf_read_segformer(const json_t *doc, struct hf_arch *a, struct topt_err
         topt_json_int_or(doc, "", "decoder_hidden_size", 1, 1 << 16, &a->project, err) ||
         topt_json_real_or(doc, "", "layer_norm_eps", 1e-30, 1, &a->eps, err))
         return -1;
-    if (!json_object_get(doc, "hidden_act"))
+    if (!topt_json_member(doc, "hidden_act"))
         a->activation = TOPT_ACT_GELU_ERF;
     for (int64_t s = 0; s < a->stages; s++)
         if (a->stage_width[s] % a->stage_heads[s])

@@ -7,8 +7,10 @@
  * model's. */
 #include "hf_diffusers.h"
 #include "hf_build.h"
+#include "hf_complete.h"
 #include "hf_parts.h"
 #include "hf_read.h"
+#include "hf_unread.h"
 #include "topt_model.h"
 #include "topt_json.h"
 
@@ -22,7 +24,7 @@ enum { TIME = 256, FACTOR_OF_LATENTS = 8 };
 struct net {
     struct hf_arch a;
     int64_t in, out, text, pooled, patch, frames, rows, columns, singles, per_block,
-        added, classes;
+        added, classes, guided;
     int guidance, norms, cross_norm, linear, gated;
     uint8_t dual[HF_MAX_LAYERS]; /* blocks whose image also attends to itself alone */
     int64_t width[HF_MAX_STAGES], deep[HF_MAX_STAGES], middle;
@@ -476,6 +478,7 @@ static int go_up(struct hf_builder *b, struct unet *u, int x)
 static int64_t of_time(const struct net *n)
 {
     int64_t t = 4 * n->width[0], sum = map_of(n->width[0], t) + map_of(t, t);
+    sum += n->classes * t + n->guided * n->width[0];
     sum += n->added ? map_of(n->added, t) + map_of(t, t) : 0;
     for (int s = 0; s < n->stages; s++)
         sum += (2 * n->per_block + 1) * map_of(t, n->width[s]);
@@ -545,7 +548,7 @@ static int read_side(const json_t *doc, int64_t usual, struct net *n,
                      struct topt_error *err)
 {
     int64_t side = usual;
-    if (json_is_integer(json_object_get(doc, "sample_size")) &&
+    if (json_is_integer(topt_json_member(doc, "sample_size")) &&
         number(doc, "sample_size", usual, &side, err))
         return -1;
     n->rows = n->columns = side > 0 ? side : usual;
@@ -579,7 +582,7 @@ static int read_sd3(const json_t *doc, struct net *n, struct topt_error *err)
 {
     enum { TEXT = 333 };
     const char *norm = NULL;
-    const json_t *dual = json_object_get(doc, "dual_attention_layers");
+    const json_t *dual = topt_json_member(doc, "dual_attention_layers");
     if (read_blocks(doc, 18, 18, 64, n, err) ||
         number(doc, "joint_attention_dim", 4096, &n->text, err) ||
         number(doc, "pooled_projection_dim", 2048, &n->pooled, err) ||
@@ -624,15 +627,15 @@ static int read_dit(const json_t *doc, struct net *n, struct topt_error *err)
 static int read_wan(const json_t *doc, struct net *n, struct topt_error *err)
 {
     enum { TEXT = 512, FRAMES = 21, ROWS = 60, COLUMNS = 104 };
-    const json_t *patch = json_object_get(doc, "patch_size");
+    const json_t *patch = topt_json_member(doc, "patch_size");
     if (read_blocks(doc, 40, 40, 128, n, err) ||
         number(doc, "ffn_dim", 13824, &n->a.inner, err) ||
         number(doc, "text_dim", 4096, &n->text, err) ||
         number(doc, "out_channels", 16, &n->out, err) ||
         topt_json_bool_or(doc, "", "cross_attn_norm", &n->cross_norm, err))
         return -1;
-    if (json_is_integer(json_object_get(doc, "image_dim")) ||
-        json_is_integer(json_object_get(doc, "added_kv_proj_dim")))
+    if (json_is_integer(topt_json_member(doc, "image_dim")) ||
+        json_is_integer(topt_json_member(doc, "added_kv_proj_dim")))
         return topt_fail(err, TOPT_ERR_INVAL,
                          "image_dim or added_kv_proj_dim is set: "
                          "models that begin with an image are not "
@@ -650,7 +653,7 @@ static int read_wan(const json_t *doc, struct net *n, struct topt_error *err)
 static int each_stage(const json_t *doc, const char *key, int64_t usual, int stages,
                       int64_t *ret, struct topt_error *err)
 {
-    const json_t *value = json_object_get(doc, key);
+    const json_t *value = topt_json_member(doc, key);
     for (int s = 0; s < stages; s++) {
         const json_t *one =
             json_is_array(value) ? json_array_get(value, (size_t)s) : value;
@@ -666,7 +669,7 @@ static int each_stage(const json_t *doc, const char *key, int64_t usual, int sta
 static int which_see(const json_t *doc, const char *key, const char *with,
                      const char *without, int stages, int *ret, struct topt_error *err)
 {
-    const json_t *names = json_object_get(doc, key);
+    const json_t *names = topt_json_member(doc, key);
     for (int s = 0; s < stages; s++) {
         const char *name = json_string_value(json_array_get(names, (size_t)s));
         ret[s] = name && !strcmp(name, with);
@@ -677,10 +680,32 @@ static int which_see(const json_t *doc, const char *key, const char *with,
     return 0;
 }
 
+/* What a UNet may have beside the blocks that are built; a list has a flag a stage. */
+static int refuse_beside(const json_t *doc, struct topt_error *err)
+{
+    static const struct {
+        const char *key, *why;
+    } beside[] = {{"only_cross_attention", "blocks that see the text alone are not read"},
+                  {"dual_cross_attention", "blocks that see the text twice are not read"},
+                  {"encoder_hid_dim", "a map before the text is not read"},
+                  {"class_embed_type", "classes by a map are not read"},
+                  {NULL, NULL}};
+    for (int i = 0; beside[i].key; i++) {
+        const json_t *value = topt_json_member(doc, beside[i].key);
+        int on = json_is_true(value) || json_is_number(value) || json_is_string(value);
+        for (size_t s = 0; s < json_array_size(value); s++)
+            on |= json_is_true(json_array_get(value, s));
+        if (on)
+            return topt_fail(err, TOPT_ERR_INVAL, "%s is set: %s", beside[i].key,
+                             beside[i].why);
+    }
+    return 0;
+}
+
 static int read_unet(const json_t *doc, struct net *n, struct topt_error *err)
 {
     enum { TEXT = 77, EACH = 64 };
-    const json_t *widths = json_object_get(doc, "block_out_channels");
+    const json_t *widths = topt_json_member(doc, "block_out_channels");
     const char *added = NULL;
     int64_t heads_of[HF_MAX_STAGES];
     n->stages = (int)json_array_size(widths);
@@ -690,7 +715,12 @@ static int read_unet(const json_t *doc, struct net *n, struct topt_error *err)
                          HF_MAX_STAGES);
     if (each_stage(doc, "block_out_channels", 320, n->stages, n->width, err) ||
         each_stage(doc, "transformer_layers_per_block", 1, n->stages, n->deep, err) ||
-        each_stage(doc, "attention_head_dim", 8, n->stages, heads_of, err) ||
+        each_stage(doc,
+                   json_is_null(topt_json_member(doc, "num_attention_heads")) ||
+                           !topt_json_member(doc, "num_attention_heads")
+                       ? "attention_head_dim"
+                       : "num_attention_heads",
+                   8, n->stages, heads_of, err) ||
         which_see(doc, "down_block_types", "CrossAttnDownBlock2D", "DownBlock2D",
                   n->stages, n->down_sees, err) ||
         which_see(doc, "up_block_types", "CrossAttnUpBlock2D", "UpBlock2D", n->stages,
@@ -701,7 +731,9 @@ static int read_unet(const json_t *doc, struct net *n, struct topt_error *err)
         number(doc, "out_channels", 4, &n->out, err) ||
         topt_json_string_or(doc, "", "addition_embed_type", &added, err) ||
         number(doc, "projection_class_embeddings_input_dim", 0, &n->added, err) ||
-        read_side(doc, 64, n, err))
+        number(doc, "num_class_embeds", 0, &n->classes, err) ||
+        number(doc, "time_cond_proj_dim", 0, &n->guided, err) ||
+        refuse_beside(doc, err) || read_side(doc, 64, n, err))
         return -1;
     n->added = added ? n->added : 0;
     n->middle = n->deep[n->stages - 1];
@@ -755,10 +787,11 @@ struct topt_model *topt_diffusers_build(const json_t *doc, const char *name,
         return NULL;
     }
     struct net *n = calloc(1, sizeof *n);
+    json_t *whole = topt_hf_complete(doc, c->name, err);
     struct topt_model *m = NULL;
     if (!n)
         topt_nomem(err, "a config");
-    else if (!c->read(doc, n, err)) {
+    else if (whole && !c->read(whole, n, err)) {
         n->a.eps = 1e-6;
         n->a.context_key = "text's length";
         n->a.usual_seq = n->a.context;
@@ -766,8 +799,10 @@ struct topt_model *topt_diffusers_build(const json_t *doc, const char *name,
         topt_hf_note(&n->a,
                      "the text's encoders and what makes pixels of latents are not "
                      "in it; seq is the text's length");
+        topt_hf_note_unread(doc, whole, c->name, &n->a);
         m = topt_hf_build_arch(&n->a, name, c->build, o, err);
     }
+    json_decref(whole);
     free(n);
     return m;
 }

@@ -192,6 +192,7 @@ struct hf_arch {
     int latent_bias; /* of what leads into the ranks, and of the last projection */
     /* mixture of experts; 0 experts: none */
     int64_t experts, top_k, expert_inner, shared_inner;
+    int64_t latent_experts; /* width that experts read and give; 0: the model's */
     int unnormalized, sigmoid, corrected, shared_gate, expert_bias;
     int experts_beside; /* they and the dense feed-forward read the block's input, each by a
                            norm of its own, and their norms are added up */

@@ -18,9 +18,9 @@ __asm__(".pushsection .rodata\n"
         ".popsection\n");
 extern const char topt_hf_defaults[] __attribute__((visibility("hidden")));
 
-/* The line of a class, which begins with its name in quotes: parsing one is far quicker
- * than parsing all.  New reference; NULL where there is none. */
-static json_t *class_of(const char *type)
+/* The line of a class begins with its name in quotes: parsing one is far quicker than parsing
+ * all. */
+json_t *topt_hf_class(const char *type)
 {
     char start[80];
     snprintf(start, sizeof start, "\n\"%.60s\": {", type);
@@ -84,7 +84,7 @@ static int fill_in(json_t *doc, const json_t *row)
 
 json_t *topt_hf_complete(const json_t *doc, const char *type, struct topt_error *err)
 {
-    json_t *ret = json_copy((json_t *)doc), *row = type ? class_of(type) : NULL;
+    json_t *ret = json_copy((json_t *)doc), *row = type ? topt_hf_class(type) : NULL;
     int rc = !ret;
     if (ret && row) {
         const json_t *also = json_object_get(row, "also");
@@ -92,11 +92,36 @@ json_t *topt_hf_complete(const json_t *doc, const char *type, struct topt_error 
         drop_foreign_flags(ret, json_object_get(row, "keys"));
     }
     json_decref(row);
+    if (ret && topt_json_watch(ret, err)) {
+        json_decref(ret);
+        return NULL;
+    }
     if (!rc)
         return ret;
     json_decref(ret);
     topt_nomem(err, "a config");
     return NULL;
+}
+
+int topt_hf_asked(const json_t *whole, const json_t *row, const char *key,
+                  const json_t *value)
+{
+    const char *usual;
+    json_t *own;
+    if (topt_json_was_asked(whole, key) ||
+        json_equal(value, json_object_get(json_object_get(row, "keys"), key)))
+        return 1;
+    json_object_foreach(json_object_get(row, "also"), usual, own)
+    {
+        const char *name = json_string_value(own);
+        if (name && (!strcmp(name, key) || !strcmp(usual, key)) &&
+            (topt_json_was_asked(whole, name) || topt_json_was_asked(whole, usual)))
+            return 1;
+    }
+    for (int i = 0; row && flags[i]; i++)
+        if (!strcmp(key, flags[i]) && !json_object_get(whole, key))
+            return 1;
+    return 0;
 }
 
 /* Is the key there, or one that means the same to the class? */
@@ -146,7 +171,7 @@ static const char *const sizes[] = {"hidden_size",
 
 void topt_hf_filled_in(const json_t *doc, const char *type, char *ret, size_t size)
 {
-    json_t *row = type ? class_of(type) : NULL;
+    json_t *row = type ? topt_hf_class(type) : NULL;
     const json_t *keys = json_object_get(row, "keys"),
                  *also = json_object_get(row, "also");
     size_t n = 0;
@@ -158,6 +183,22 @@ void topt_hf_filled_in(const json_t *doc, const char *type, char *ret, size_t si
                                   (long long)json_integer_value(value));
     }
     json_decref(row);
+}
+
+int topt_hf_is_sizeless(const json_t *doc, const char *type)
+{
+    json_t *row = type ? topt_hf_class(type) : NULL;
+    const json_t *keys = json_object_get(row, "keys"),
+                 *also = json_object_get(row, "also");
+    enum { FEW = 3 }; /* sizes of stages are lists */
+    int known = 0, said = 0;
+    for (int i = 0; sizes[i]; i++) {
+        int has = json_is_integer(json_object_get(keys, sizes[i]));
+        known += has;
+        said |= (has && is_said(doc, also, sizes[i])) || json_object_get(doc, sizes[i]);
+    }
+    json_decref(row);
+    return known >= FEW && !said;
 }
 
 static int lists(const json_t *names, const char *key)
@@ -184,7 +225,7 @@ json_t *topt_hf_keys_of_classes(const json_t *doc)
 
 int topt_hf_knows(const json_t *keys, const char *type)
 {
-    json_t *row = class_of(type);
+    json_t *row = topt_hf_class(type);
     int known = row ? 0 : -1;
     for (size_t i = 0; row && i < json_array_size(keys); i++) {
         const char *key = json_string_value(json_array_get(keys, i));

@@ -54,7 +54,7 @@ int topt_hf_divides(const char *what, int64_t n, const char *by, int64_t d,
 int topt_hf_unturned(const json_t *doc, int64_t every, struct hf_arch *a,
                      struct topt_error *err)
 {
-    const json_t *list = json_object_get(doc, "no_rope_layers");
+    const json_t *list = topt_json_member(doc, "no_rope_layers");
     if (topt_json_int_or(doc, "", "no_rope_layer_interval", 1, HF_MAX_LAYERS, &every,
                          err))
         return -1;
@@ -193,7 +193,7 @@ static int layer_type(const json_t *name, int64_t i, struct hf_arch *a,
 int topt_hf_local_layers(const json_t *doc, int64_t first, int64_t full_every,
                          struct hf_arch *a, struct topt_error *err)
 {
-    const json_t *types = json_object_get(doc, "layer_types");
+    const json_t *types = topt_json_member(doc, "layer_types");
     if (!types || json_is_null(types)) {
         for (int64_t i = first; i < a->layers; i++)
             a->layer[i] |= full_every && (i + 1) % full_every == 0 ? 0 : HF_LOCAL;
@@ -211,8 +211,8 @@ int topt_hf_local_layers(const json_t *doc, int64_t first, int64_t full_every,
 
 void topt_hf_classes(const json_t *doc, struct hf_arch *a)
 {
-    const json_t *names = json_object_get(doc, "id2label");
-    const json_t *number = json_object_get(doc, "num_labels");
+    const json_t *names = topt_json_member(doc, "id2label");
+    const json_t *number = topt_json_member(doc, "num_labels");
     size_t n = json_object_size(names);
     if (!n && json_is_integer(number) && json_integer_value(number) > 0)
         n = (size_t)json_integer_value(number);
@@ -233,7 +233,7 @@ void topt_hf_give_slots(struct hf_arch *a)
 int topt_hf_stage_list(const json_t *doc, const char *key, int64_t max, struct hf_arch *a,
                        int64_t *ret, struct topt_error *err)
 {
-    const json_t *list = json_object_get(doc, key);
+    const json_t *list = topt_json_member(doc, key);
     size_t n = json_array_size(list);
     if (!list || json_is_null(list))
         return 0;

@@ -35,7 +35,7 @@ static int one_of(const json_t *doc, const char *const *names, int64_t min, int6
                   int64_t *ret, struct topt_error *err)
 {
     for (; *names; names++) {
-        const json_t *value = json_object_get(doc, *names);
+        const json_t *value = topt_json_member(doc, *names);
         if (json_is_array(value))
             return same_of_list(value, *names, min, max, ret, err);
         if (value && !json_is_null(value))
@@ -136,14 +136,16 @@ static void take_traits(struct hf_arch *a)
 static int read_flags(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
     int attention = -1, out = -1, all = -1, qkv = -1, norms = -1, parallel = -1;
+    int normed = a->head_norms || a->each_head_norms || a->wide_norms;
     if (topt_json_bool_or(doc, "", "attention_bias", &attention, err) ||
         topt_json_bool_or(doc, "", "attention_out_bias", &out, err) ||
         topt_json_bool_or(doc, "", "use_qkv_bias", &qkv, err) ||
         topt_json_bool_or(doc, "", "use_bias", &all, err) ||
         topt_json_bool_or(doc, "", "bias", &all, err) ||
         topt_json_bool_or(doc, "", "mlp_bias", &a->mlp_bias, err) ||
-        topt_json_bool_or(doc, "", "use_qk_norm", &norms, err) ||
-        topt_json_bool_or(doc, "", "qk_layernorm", &norms, err) ||
+        (normed && (topt_json_bool_or(doc, "", "use_qk_norm", &norms, err) ||
+                    topt_json_bool_or(doc, "", "qk_norm", &norms, err) ||
+                    topt_json_bool_or(doc, "", "qk_layernorm", &norms, err))) ||
         topt_json_bool_or(doc, "", "use_parallel_residual", &parallel, err) ||
         topt_json_bool_or(doc, "", "lm_head_bias", &a->head_bias, err) ||
         topt_json_bool_or(doc, "", "tie_word_embeddings", &a->tied, err))
@@ -157,7 +159,7 @@ static int read_flags(const json_t *doc, struct hf_arch *a, struct topt_error *e
     a->qkv_bias = qkv >= 0 ? qkv : a->qkv_bias;
     a->out_bias = out >= 0 ? out : a->out_bias;
     if (norms == 0)
-        a->head_norms = a->each_head_norms = 0;
+        a->head_norms = a->each_head_norms = a->wide_norms = 0;
     if (parallel == 1) {
         a->norms = HF_PARALLEL;
         a->shared_norm = 1;
@@ -242,7 +244,7 @@ static int read_letters(const char *letters, struct hf_arch *a, struct topt_erro
 static int read_windows(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
     const char *letters =
-        json_string_value(json_object_get(doc, "sliding_window_pattern"));
+        json_string_value(topt_json_member(doc, "sliding_window_pattern"));
     int on = 1;
     int64_t every = a->full_every, first = 0;
     if (letters)
@@ -254,8 +256,10 @@ static int read_windows(const json_t *doc, struct hf_arch *a, struct topt_error 
                1, HF_MAX_LAYERS, &every, err) < 0 ||
         topt_json_int_or(doc, "", "max_window_layers", 0, INT64_MAX, &first, err))
         return -1;
-    if (!on)
+    if (!on) { /* and what it says of one has no effect */
+        (void)topt_json_member(doc, "sliding_window");
         return 0;
+    }
     return topt_hf_window(doc, a, err) || topt_hf_local_layers(doc, first, every, a, err)
                ? -1
                : 0;
@@ -267,8 +271,8 @@ static int read_windows(const json_t *doc, struct hf_arch *a, struct topt_error 
  * so-and-so-many-th. */
 static int read_dense(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
-    const json_t *types = json_object_get(doc, "mlp_layer_types");
-    const json_t *listed = json_object_get(doc, "mlp_only_layers");
+    const json_t *types = topt_json_member(doc, "mlp_layer_types");
+    const json_t *listed = topt_json_member(doc, "mlp_only_layers");
     int64_t first = has(a, HF_T_FIRST_DENSE), every = 1;
     if (one_of(
             doc,
@@ -348,6 +352,9 @@ static int read_experts(const json_t *doc, struct hf_arch *a, struct topt_error 
                 &a->expert_inner, err) < 0))
         return -1;
     topt_hf_give_slots(a);
+    if (one_of(doc, NAMES("moe_latent_size"), 1, HF_MAX_WIDTH, &a->latent_experts, err) <
+        0)
+        return -1;
     return read_dense(doc, a, err) || read_shared(doc, a, err) || read_route(doc, a, err)
                ? -1
                : 0;
@@ -453,7 +460,7 @@ static void read_runs(const json_t *runs, struct hf_arch *a)
 /* Scores are not divided; every second layer sees a window. */
 int topt_hf_read_gpt_neo(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
-    const json_t *runs = json_object_get(doc, "attention_types");
+    const json_t *runs = topt_json_member(doc, "attention_types");
     if (topt_hf_read_decoder(doc, a, err))
         return -1;
     memset(a->layer, 0, sizeof a->layer);
@@ -521,7 +528,7 @@ int topt_hf_read_dbrx(const json_t *doc, struct hf_arch *a, struct topt_error *e
     int rc = flat ? 0 : topt_nomem(err, "a config");
     for (size_t i = 0; flat && i < sizeof names / sizeof *names; i++) {
         json_t *value =
-            json_object_get(json_object_get(doc, names[i].within), names[i].key);
+            topt_json_member(topt_json_member(doc, names[i].within), names[i].key);
         if (value)
             json_object_set(flat, names[i].usual, value);
         else

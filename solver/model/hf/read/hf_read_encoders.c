@@ -127,7 +127,7 @@ int topt_hf_read_dinov2(const json_t *doc, struct hf_arch *a, struct topt_error 
     int64_t ratio = 4;
     int gated = 0;
     json_t *usual = json_copy((json_t *)doc);
-    const json_t *width = json_object_get(doc, "hidden_size");
+    const json_t *width = topt_json_member(doc, "hidden_size");
     if (!usual)
         return topt_nomem(err, "a config");
     int rc = topt_json_int_or(doc, "", "mlp_ratio", 1, 64, &ratio, err) ||

@@ -44,7 +44,7 @@ int topt_hf_read_mixtral(const json_t *doc, struct hf_arch *a, struct topt_error
 /* Dense are the layers that are listed, and all but every so-and-so-many-th. */
 static int read_dense_layers(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
-    const json_t *list = json_object_get(doc, "mlp_only_layers");
+    const json_t *list = topt_json_member(doc, "mlp_only_layers");
     int64_t every = 1;
     if (topt_json_int_or(doc, "", "decoder_sparse_step", 1, HF_MAX_LAYERS, &every, err))
         return -1;
@@ -106,7 +106,7 @@ static int read_deepseek_scores(const json_t *doc, struct hf_arch *a,
     static const char *const places[] = {"rope_scaling", "rope_parameters"};
     double m = 0;
     for (int i = 0; i < 2; i++) {
-        const json_t *rope = json_object_get(doc, places[i]);
+        const json_t *rope = topt_json_member(doc, places[i]);
         if (json_is_object(rope) &&
             topt_json_real_or(rope, places[i], "mscale_all_dim", 0, 1e6, &m, err))
             return -1;
@@ -144,7 +144,7 @@ static int read_deepseek_route(const json_t *doc, struct hf_arch *a,
 static int read_first_dense(const json_t *doc, int64_t dense, struct hf_arch *a,
                             struct topt_error *err)
 {
-    const json_t *types = json_object_get(doc, "mlp_layer_types");
+    const json_t *types = topt_json_member(doc, "mlp_layer_types");
     if (topt_json_int_or(doc, "", "first_k_dense_replace", 0, HF_MAX_LAYERS, &dense, err))
         return -1;
     for (int64_t i = 0; i < a->layers; i++) {
@@ -163,11 +163,11 @@ static int read_index(const json_t *doc, struct hf_arch *a, struct topt_error *e
         HF_SIZE("index_head_dim", index_dim, HF_MAX_WIDTH),
         HF_SIZE("index_topk", window, HF_MAX_CONTEXT),
         {0}};
-    const json_t *types = json_object_get(doc, "indexer_types");
+    const json_t *types = topt_json_member(doc, "indexer_types");
     const char *pattern = NULL;
     int64_t every = 1, offset = 2;
     if (topt_hf_sizes_or(doc, sizes, a, err) ||
-        (json_is_string(json_object_get(doc, "index_topk_pattern")) &&
+        (json_is_string(topt_json_member(doc, "index_topk_pattern")) &&
          topt_json_string_or(doc, "", "index_topk_pattern", &pattern, err)) ||
         topt_json_int_or(doc, "", "index_topk_freq", 1, HF_MAX_LAYERS, &every, err) ||
         topt_json_int_or(doc, "", "index_skip_topk_offset", 0, HF_MAX_LAYERS, &offset,
@@ -283,9 +283,9 @@ int topt_hf_read_deepseek_v2(const json_t *doc, struct hf_arch *a, struct topt_e
  * from which some layers choose. */
 static int read_runs(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
-    const json_t *types = json_object_get(doc, "layer_types"),
-                 *rates = json_object_get(doc, "compress_rates"),
-                 *experts = json_object_get(doc, "mlp_layer_types");
+    const json_t *types = topt_json_member(doc, "layer_types"),
+                 *rates = topt_json_member(doc, "compress_rates"),
+                 *experts = topt_json_member(doc, "mlp_layer_types");
     a->compressed[0] = 128;
     a->compressed[1] = 4;
     if (topt_json_int_or(rates, "compress_rates", "heavily_compressed_attention", 1,
@@ -389,7 +389,7 @@ static int read_chunked(const json_t *doc, struct hf_arch *a, struct topt_error 
 {
     if (topt_hf_unturned(doc, 4, a, err))
         return -1;
-    if (json_object_get(doc, "layer_types"))
+    if (topt_json_member(doc, "layer_types"))
         return topt_hf_local_layers(doc, 0, 0, a, err);
     for (int64_t i = 0; i < a->layers; i++)
         a->layer[i] |= a->layer[i] & HF_UNTURNED ? 0 : HF_LOCAL;
@@ -400,7 +400,7 @@ static int read_chunked(const json_t *doc, struct hf_arch *a, struct topt_error 
 static int read_llama4_experts(const json_t *doc, struct hf_arch *a,
                                struct topt_error *err)
 {
-    const json_t *list = json_object_get(doc, "moe_layers");
+    const json_t *list = topt_json_member(doc, "moe_layers");
     int64_t every = 1;
     if (topt_json_int_or(doc, "", "interleave_moe_layer_step", 1, HF_MAX_LAYERS, &every,
                          err))
@@ -451,7 +451,7 @@ int topt_hf_read_llama4(const json_t *doc, struct hf_arch *a, struct topt_error 
         .weigh_input = 1,
         .head_norms_after = 1,
         .rope = {.rope_theta = 500000},
-        .chunk = json_is_null(json_object_get(doc, "attention_chunk_size")) ? 0 : 8192};
+        .chunk = json_is_null(topt_json_member(doc, "attention_chunk_size")) ? 0 : 8192};
     if (topt_hf_like_llama(doc, a, err) || topt_hf_sizes_or(doc, optional, a, err) ||
         topt_json_int_or(doc, "", "intermediate_size_mlp", 1, 4 * HF_MAX_WIDTH,
                          &dense_inner, err) ||

@@ -111,7 +111,8 @@ static int read_scaled_opt(const json_t *doc, const char *inner, const char *act
                            struct hf_arch *a, struct topt_error *err)
 {
     json_t *plain = json_copy((json_t *)doc);
-    json_t *size = json_object_get(doc, inner), *name = json_object_get(doc, activation);
+    json_t *size = topt_json_member(doc, inner),
+           *name = topt_json_member(doc, activation);
     int scaled = 1;
     if (plain && size)
         json_object_set(plain, "ffn_dim", size);

@@ -51,7 +51,7 @@ static int read_kinds(const json_t *doc, struct hf_arch *a, struct topt_error *e
 {
     static const char *const keys[] = {"layer_types", "layers_block_type", NULL};
     for (int i = 0; keys[i]; i++) {
-        const json_t *list = json_object_get(doc, keys[i]);
+        const json_t *list = topt_json_member(doc, keys[i]);
         if (json_is_array(list))
             return read_list(list, keys[i], a, err) ? -1 : 1;
     }
@@ -105,7 +105,7 @@ static int read_flags(const json_t *doc, const char *bias, const char *kernel_bi
 static int read_steps(const json_t *doc, struct hf_mixer *m, struct topt_error *err)
 {
     enum { BEYOND = 1000000 }; /* no step is as long */
-    const json_t *limit = json_object_get(doc, "time_step_limit");
+    const json_t *limit = topt_json_member(doc, "time_step_limit");
     const json_t *least = json_array_get(limit, 0), *most = json_array_get(limit, 1);
     m->least_step = json_is_number(least) ? json_number_value(least) : 0;
     m->most_step = json_is_number(most) ? json_number_value(most) : 0;
@@ -145,7 +145,7 @@ static int number_or_auto(const json_t *doc, const char *key, int64_t usual, int
                           struct topt_error *err)
 {
     *ret = usual;
-    return json_is_string(json_object_get(doc, key)) ? 0 : number(doc, key, 1, ret, err);
+    return json_is_string(topt_json_member(doc, key)) ? 0 : number(doc, key, 1, ret, err);
 }
 
 static int read_mamba1(const json_t *doc, int64_t width, struct hf_mixer *m,
@@ -191,6 +191,25 @@ int topt_hf_read_falcon_mamba(const json_t *doc, struct hf_arch *a,
     return topt_json_real_or(doc, "", "mixer_rms_eps", 1e-30, 1, &a->mixer.eps, err);
 }
 
+/* Configs of flash-linear-attention have no number of heads: it follows from the width. */
+static int check_heads(const json_t *doc, int64_t width, struct hf_mixer *m,
+                       struct topt_error *err)
+{
+    enum { OF_CLASS = 128 };
+    double expand = 2;
+    if (topt_json_real_or(doc, "", "expand", 1e-3, 64, &expand, err))
+        return -1;
+    int64_t inner = (int64_t)(expand * (double)width);
+    if (m->heads * m->head_dim != inner && m->heads == OF_CLASS)
+        m->heads = inner / m->head_dim;
+    return m->heads * m->head_dim == inner
+               ? 0
+               : topt_fail(err, TOPT_ERR_INVAL,
+                           "num_heads %lld of head_dim %lld are not expand times "
+                           "hidden_size, %lld",
+                           (long long)m->heads, (long long)m->head_dim, (long long)inner);
+}
+
 int topt_hf_read_mamba2(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
     struct hf_mixer *m = &a->mixer;
@@ -209,7 +228,8 @@ int topt_hf_read_mamba2(const json_t *doc, struct hf_arch *a, struct topt_error 
         number(doc, "n_groups", 1, &m->groups, err) ||
         number(doc, "conv_kernel", 1, &m->kernel, err) ||
         number(doc, "chunk_size", 1, &m->chunk, err) ||
-        topt_json_bool_or(doc, "", "rms_norm", &m->norm, err) || read_steps(doc, m, err))
+        topt_json_bool_or(doc, "", "rms_norm", &m->norm, err) ||
+        check_heads(doc, a->width, m, err) || read_steps(doc, m, err))
         return -1;
     return read_flags(doc, "use_bias", "use_conv_bias", m, err);
 }
@@ -266,7 +286,7 @@ int topt_hf_read_rwkv7(const json_t *doc, struct hf_arch *a, struct topt_error *
         topt_hf_refuse_flag(doc, "norm_first", 1,
                             "no reader takes embeddings without a norm", err))
         return -1;
-    if (json_is_object(json_object_get(doc, "attn")))
+    if (json_is_object(topt_json_member(doc, "attn")))
         return topt_fail(
             err, TOPT_ERR_INVAL,
             "attn is set: layers with attention among those of RWKV are not read");
@@ -278,7 +298,7 @@ int topt_hf_read_rwkv7(const json_t *doc, struct hf_arch *a, struct topt_error *
     if (number(doc, "head_dim", 1, &m->head_dim, err) ||
         topt_hf_divides("hidden_size", a->width, "head_dim", m->head_dim, err))
         return -1;
-    if (!json_is_integer(json_object_get(doc, "intermediate_size")))
+    if (!json_is_integer(topt_json_member(doc, "intermediate_size")))
         a->inner = (int64_t)(ratio * (double)a->width + 31) / 32 * 32;
     m->heads = a->width / m->head_dim;
     m->state = m->head_dim;
@@ -323,7 +343,7 @@ static int read_mamba_keys(const json_t *doc, int64_t width, struct hf_mixer *m,
 /* Bamba lists the layers that have attention. */
 static void read_attention_layers(const json_t *doc, struct hf_arch *a)
 {
-    const json_t *list = json_object_get(doc, "attn_layer_indices");
+    const json_t *list = topt_json_member(doc, "attn_layer_indices");
     for (int64_t i = 0; i < a->layers; i++)
         a->layer[i] |= HF_MIXED;
     for (size_t k = 0; k < json_array_size(list); k++) {
@@ -387,7 +407,7 @@ static int one_thing(const char *name, char letter, struct topt_error *err)
 
 static int read_things(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
-    const json_t *list = json_object_get(doc, "layers_block_type");
+    const json_t *list = topt_json_member(doc, "layers_block_type");
     const char *pattern = NULL;
     if (topt_json_string_or(doc, "", "hybrid_override_pattern", &pattern, err))
         return -1;
@@ -505,7 +525,7 @@ int topt_hf_read_olmo_hybrid(const json_t *doc, struct hf_arch *a, struct topt_e
 /* "attn_type_list" has a 1 for each layer with a softmax. */
 int topt_hf_read_minimax(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
-    const json_t *list = json_object_get(doc, "attn_type_list");
+    const json_t *list = topt_json_member(doc, "attn_type_list");
     int listed = count_layers(doc, a, err) ? -1 : read_kinds(doc, a, err);
     if (listed < 0)
         return -1;
@@ -544,7 +564,7 @@ static int read_lfm2_inner(const json_t *doc, struct hf_arch *a, struct topt_err
 
 int topt_hf_read_lfm2(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
-    const json_t *full = json_object_get(doc, "full_attn_idxs");
+    const json_t *full = topt_json_member(doc, "full_attn_idxs");
     int listed = count_layers(doc, a, err) ? -1 : read_kinds(doc, a, err);
     int bias = 0;
     if (listed < 0)

@@ -75,6 +75,8 @@ static int read_window_if(const json_t *doc, struct hf_arch *a, struct topt_erro
         topt_hf_local_layers(doc, first, 0, a, err))
         return -1;
     a->window = windowed ? 4096 : 0;
+    if (!windowed) /* and what it says of one has no effect */
+        (void)topt_json_member(doc, "sliding_window");
     return windowed ? topt_hf_window(doc, a, err) : 0;
 }
 
@@ -193,14 +195,14 @@ static int read_like_gemma2(const json_t *doc, double scalar, struct hf_arch *a,
 /* A null is no cap; a key that is left out is the class's. */
 static double cap_or(const json_t *doc, const char *key, double usual)
 {
-    return json_is_null(json_object_get(doc, key)) ? 0 : usual;
+    return json_is_null(topt_json_member(doc, key)) ? 0 : usual;
 }
 
 /* Some layers attend to an image in place of the text, and are let through by two
  * numbers; eight more tokens are looked up than predicted. */
 int topt_hf_read_mllama_text(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
-    const json_t *across = json_object_get(doc, "cross_attention_layers");
+    const json_t *across = topt_json_member(doc, "cross_attention_layers");
     if (topt_hf_read_llama(doc, a, err))
         return -1;
     if (!json_is_array(across))
@@ -377,7 +379,7 @@ int topt_hf_read_gemma4_unified(const json_t *doc, struct hf_arch *a,
     json_t *plain = json_copy((json_t *)doc);
     if (!plain)
         return topt_nomem(err, "a config");
-    if (!json_object_get(plain, "hidden_size_per_layer_input"))
+    if (!topt_json_member(plain, "hidden_size_per_layer_input"))
         json_object_set_new(plain, "hidden_size_per_layer_input", json_integer(0));
     int rc = topt_hf_read_gemma4(plain, a, err);
     json_decref(plain);
@@ -387,7 +389,7 @@ int topt_hf_read_gemma4_unified(const json_t *doc, struct hf_arch *a,
 /* One number where a list has it for each layer. */
 static int one_width(json_t *doc, struct topt_error *err)
 {
-    const json_t *list = json_object_get(doc, "intermediate_size");
+    const json_t *list = topt_json_member(doc, "intermediate_size");
     json_t *first = json_array_get(list, 0);
     for (size_t i = 0; i < json_array_size(list); i++)
         if (!json_equal(first, json_array_get(list, i)))

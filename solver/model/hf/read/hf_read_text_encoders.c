@@ -71,7 +71,7 @@ int topt_hf_read_ernie(const json_t *doc, struct hf_arch *a, struct topt_error *
  * a window. */
 int topt_hf_read_longformer(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
-    const json_t *windows = json_object_get(doc, "attention_window");
+    const json_t *windows = topt_json_member(doc, "attention_window");
     if (topt_hf_read_roberta(doc, a, err))
         return -1;
     const json_t *one = json_is_array(windows) ? json_array_get(windows, 0) : windows;
@@ -170,7 +170,7 @@ int topt_hf_read_bert_generation(const json_t *doc, struct hf_arch *a,
 /* Kinds of rows, columns and ranks are looked up beside those of tokens. */
 int topt_hf_read_tapas(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
-    const json_t *kinds = json_object_get(doc, "type_vocab_sizes");
+    const json_t *kinds = topt_json_member(doc, "type_vocab_sizes");
     if (topt_hf_read_bert(doc, a, err))
         return -1;
     a->types = json_is_array(kinds) ? 0 : 1039;
@@ -406,7 +406,7 @@ int topt_hf_read_electra(const json_t *doc, struct hf_arch *a, struct topt_error
  * tokens; a table has few rows for a whole step. */
 static void read_own_maps(const json_t *doc, struct hf_arch *a)
 {
-    const json_t *kinds = json_object_get(doc, "pos_att_type"), *one;
+    const json_t *kinds = topt_json_member(doc, "pos_att_type"), *one;
     const char *words = json_string_value(kinds);
     int by_key = words && strstr(words, "c2p"), by_query = words && strstr(words, "p2c");
     size_t i;
@@ -450,7 +450,7 @@ static int read_deberta(const json_t *doc, int key_bias, struct hf_arch *a,
                         struct topt_error *err)
 {
     json_t *plain = json_copy((json_t *)doc);
-    const json_t *types = json_object_get(doc, "type_vocab_size");
+    const json_t *types = topt_json_member(doc, "type_vocab_size");
     int absolute = 1, any = json_integer_value(types) > 0;
     if (plain && !any)
         json_object_del(plain, "type_vocab_size");
@@ -487,7 +487,7 @@ int topt_hf_read_deberta(const json_t *doc, struct hf_arch *a, struct topt_error
 static int read_theta(const json_t *doc, const char *kind, const char *key, double *ret,
                       struct topt_error *err)
 {
-    const json_t *of = json_object_get(json_object_get(doc, "rope_parameters"), kind);
+    const json_t *of = topt_json_member(topt_json_member(doc, "rope_parameters"), kind);
     return topt_json_real_or(doc, "", key, 1, 1e15, ret, err) ||
                    topt_json_real_or(of, kind, "rope_theta", 1, 1e15, ret, err)
                ? -1

@@ -7,6 +7,7 @@
 #include "hf_read_vision.h"
 #include "hf_complete.h"
 #include "hf_read.h"
+#include "hf_unread.h"
 #include "topt_json.h"
 
 #include <string.h>
@@ -17,7 +18,7 @@ enum { USUAL_PIXELS = 448 };
 static int size_of(const json_t *doc, const char *key, int64_t *ret,
                    struct topt_error *err)
 {
-    const json_t *value = json_object_get(doc, key);
+    const json_t *value = topt_json_member(doc, key);
     if (json_is_array(value))
         value = json_array_get(value, 0);
     if (!value || json_is_null(value))
@@ -127,13 +128,13 @@ static int read_qwen(const json_t *doc, struct hf_tower *t, struct topt_error *e
     json_t *usual = json_copy((json_t *)doc), *value;
     if (!usual)
         return topt_nomem(err, "a config");
-    if ((value = json_object_get(doc, "depth")))
+    if ((value = topt_json_member(doc, "depth")))
         json_object_set(usual, "num_hidden_layers", value);
-    if ((value = json_object_get(doc, "num_heads")))
+    if ((value = topt_json_member(doc, "num_heads")))
         json_object_set(usual, "num_attention_heads", value);
-    if ((value = json_object_get(doc, "in_channels")))
+    if ((value = topt_json_member(doc, "in_channels")))
         json_object_set(usual, "num_channels", value);
-    if ((value = json_object_get(doc, "in_chans")))
+    if ((value = topt_json_member(doc, "in_chans")))
         json_object_set(usual, "num_channels", value);
     int rc = read_blocks(usual, t, err);
     json_decref(usual);
@@ -177,8 +178,8 @@ static int read_qwen2_5(const json_t *doc, struct hf_tower *t, struct topt_error
 static int read_qwen3(const json_t *doc, struct hf_tower *t, struct topt_error *err)
 {
     enum { USUAL_DEEP = 3 };
-    const json_t *deep = json_object_get(doc, "deepstack_visual_indexes");
-    const char *type = json_string_value(json_object_get(doc, "model_type"));
+    const json_t *deep = topt_json_member(doc, "deepstack_visual_indexes");
+    const char *type = json_string_value(topt_json_member(doc, "model_type"));
     int shallow = type && !strncmp(type, "qwen3_5", 7);
     if (read_qwen(doc, t, err) || size_of(doc, "num_position_embeddings", &t->rows, err))
         return -1;
@@ -297,10 +298,10 @@ static int read_mllama(const json_t *doc, struct hf_tower *t, struct topt_error 
 {
     json_t *usual = json_copy((json_t *)doc), *heads;
     int64_t global = 8, tiles = 4, patterns = 8;
-    const json_t *ratios = json_object_get(doc, "supported_aspect_ratios");
+    const json_t *ratios = topt_json_member(doc, "supported_aspect_ratios");
     if (!usual)
         return topt_nomem(err, "a config");
-    if ((heads = json_object_get(doc, "attention_heads")))
+    if ((heads = topt_json_member(doc, "attention_heads")))
         json_object_set(usual, "num_attention_heads", heads);
     int rc = read_blocks(usual, t, err);
     json_decref(usual);
@@ -326,7 +327,7 @@ static int read_mllama(const json_t *doc, struct hf_tower *t, struct topt_error 
 static int join_qwen(const json_t *doc, const json_t *vision, struct hf_tower *t,
                      struct topt_error *err)
 {
-    int second = json_object_get(vision, "embed_dim") != NULL;
+    int second = topt_json_member(vision, "embed_dim") != NULL;
     const char *key = second ? "hidden_size" : "out_hidden_size";
     int64_t out = t->out;
     (void)doc;
@@ -370,7 +371,7 @@ static int join_llava_next(const json_t *doc, const json_t *vision, struct hf_to
 static int join_vipllava(const json_t *doc, const json_t *vision, struct hf_tower *t,
                          struct topt_error *err)
 {
-    const json_t *layers = json_object_get(doc, "vision_feature_layers");
+    const json_t *layers = topt_json_member(doc, "vision_feature_layers");
     int64_t n = json_is_array(layers) ? (int64_t)json_array_size(layers) : 5;
     (void)vision;
     if (n < 1)
@@ -408,7 +409,7 @@ static int join_aya(const json_t *doc, const json_t *vision, struct hf_tower *t,
                     struct topt_error *err)
 {
     json_t *own = json_copy((json_t *)doc);
-    if (own && !json_object_get(doc, "alignment_intermediate_size"))
+    if (own && !topt_json_member(doc, "alignment_intermediate_size"))
         json_object_set_new(own, "alignment_intermediate_size", json_integer(t->out));
     int rc = own ? join_cohere2(own, vision, t, err) : topt_nomem(err, "a config");
     json_decref(own);
@@ -645,7 +646,7 @@ static int join_blip2(const json_t *doc, const json_t *vision, struct hf_tower *
                       struct topt_error *err)
 {
     json_t *whole =
-        topt_hf_complete(json_object_get(doc, "qformer_config"), "blip_2_qformer", err);
+        topt_hf_complete(topt_json_member(doc, "qformer_config"), "blip_2_qformer", err);
     struct hf_tower q = {0};
     int text = 0;
     (void)vision;
@@ -750,7 +751,7 @@ static const struct composite {
 
 static const struct composite *composite_of(const json_t *doc)
 {
-    const char *type = json_string_value(json_object_get(doc, "model_type"));
+    const char *type = json_string_value(topt_json_member(doc, "model_type"));
     const struct composite *c = composites;
     while (c->type && (!type || strcmp(c->type, type)))
         c++;
@@ -759,7 +760,7 @@ static const struct composite *composite_of(const json_t *doc)
 
 static const struct kind *kind_of(const json_t *vision, const struct composite *c)
 {
-    const char *type = json_string_value(json_object_get(vision, "model_type"));
+    const char *type = json_string_value(topt_json_member(vision, "model_type"));
     const struct kind *k = kinds;
     type = type ? type : c->vision;
     while (k->type && strcmp(k->type, type) && strcmp(k->also, type))
@@ -770,8 +771,8 @@ static const struct kind *kind_of(const json_t *vision, const struct composite *
 int topt_hf_has_images(const json_t *doc)
 {
     const struct composite *c = composite_of(doc);
-    return c && json_is_object(json_object_get(doc, "vision_config")) &&
-           kind_of(json_object_get(doc, "vision_config"), c);
+    return c && json_is_object(topt_json_member(doc, "vision_config")) &&
+           kind_of(topt_json_member(doc, "vision_config"), c);
 }
 
 const char *topt_hf_tower_type(const json_t *doc)
@@ -783,7 +784,7 @@ const char *topt_hf_tower_type(const json_t *doc)
 /* A tower that is a model by itself. */
 int topt_hf_read_tower_alone(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
-    const char *type = json_string_value(json_object_get(doc, "model_type"));
+    const char *type = json_string_value(topt_json_member(doc, "model_type"));
     const struct kind *k = kinds;
     while (k->type && (!type || strcmp(k->type, type)))
         k++;
@@ -804,12 +805,17 @@ int topt_hf_read_tower_alone(const json_t *doc, struct hf_arch *a, struct topt_e
 int topt_hf_read_tower(const json_t *doc, int64_t width, struct hf_tower *ret,
                        struct topt_error *err)
 {
+    static const char *const beside[] = {"vocab_size", "head_dim", "global_head_dim"};
     const struct composite *c = composite_of(doc);
-    const json_t *vision = json_object_get(doc, "vision_config");
+    const json_t *vision = topt_json_member(doc, "vision_config");
     const struct kind *k = kind_of(vision, c);
     json_t *whole = topt_hf_complete(vision, k->type, err);
     *ret = (struct hf_tower){.out = width};
     int rc = !whole || k->read(whole, ret, err) || c->join(doc, whole, ret, err);
+    for (int i = 0; !rc && i < 3; i++) /* of the text, and what follows from the width */
+        (void)topt_json_member(whole, beside[i]);
+    if (!rc)
+        topt_hf_note_unread(vision, whole, k->type, &ret->a);
     json_decref(whole);
     return rc ? topt_wrap(err, "vision_config") : 0;
 }

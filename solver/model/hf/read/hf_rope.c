@@ -104,7 +104,7 @@ static int read_yarn(const struct scaling *s, struct hf_arch *a, struct topt_err
 static double same_number(const struct scaling *s, const char *key, int64_t n,
                           struct topt_error *err)
 {
-    const json_t *list = json_object_get(s->rope, key);
+    const json_t *list = topt_json_member(s->rope, key);
     double first = 0;
     if (!json_is_array(list) || json_array_size(list) != (size_t)n) {
         topt_fail(err, TOPT_ERR_INVAL, "%s.%s must have a number for each of %lld angles",
@@ -173,6 +173,7 @@ static const struct {
     const char *type;
     int (*read)(const struct scaling *s, struct hf_arch *a, struct topt_error *err);
 } kinds[] = {{"default", read_none},
+             {"mrope", read_none}, /* of a text's positions all sections are the same */
              {"dynamic", read_none},
              {"linear", read_linear},
              {"llama3", read_llama3},
@@ -198,8 +199,8 @@ static int read_scaling(const struct scaling *s, struct hf_arch *a,
             return kinds[i].read(s, a, err);
     return topt_fail(
         err, TOPT_ERR_INVAL,
-        "%s has type \"%.40s\", which is not known: it would need a reader in "
-        "solver/model/hf/read/hf_rope.c",
+        "%s has type \"%.40s\", which is not read; read are default, dynamic, linear, "
+        "llama3, yarn, longrope, proportional and mrope",
         s->place, type);
 }
 
@@ -207,9 +208,9 @@ static int read_scaling(const struct scaling *s, struct hf_arch *a,
 static int read_place(const json_t *doc, const char *place, struct hf_arch *a,
                       struct topt_error *err)
 {
-    const json_t *rope = json_object_get(doc, place);
-    const json_t *full = json_object_get(rope, "full_attention");
-    const json_t *local = json_object_get(rope, "sliding_attention");
+    const json_t *rope = topt_json_member(doc, place);
+    const json_t *full = topt_json_member(rope, "full_attention");
+    const json_t *local = topt_json_member(rope, "sliding_attention");
     if (!rope || json_is_null(rope))
         return 0;
     if (local) {
@@ -232,7 +233,7 @@ static int read_place(const json_t *doc, const char *place, struct hf_arch *a,
 static int read_turned(const json_t *doc, const char *key, double share,
                        struct hf_arch *a, struct topt_error *err)
 {
-    const json_t *rope = json_object_get(doc, "rope_parameters");
+    const json_t *rope = topt_json_member(doc, "rope_parameters");
     if (topt_json_real_or(doc, "", key, 0, 1, &share, err) ||
         (json_is_object(rope) &&
          topt_json_real_or(rope, "rope_parameters", "partial_rotary_factor", 0, 1, &share,
