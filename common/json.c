@@ -45,6 +45,35 @@ json_t *topt_json_parse(const char *text, size_t len, const char *what,
     return doc;
 }
 
+int topt_json_within(const char *text, size_t len, const char *what, size_t values,
+                     size_t depth, struct topt_error *err)
+{
+    size_t n = 1, open = 0;
+    int quoted = 0;
+    for (size_t i = 0; i < len; i++) {
+        char c = text[i];
+        if (quoted && c == '\\')
+            i++;
+        else if (c == '"')
+            quoted = !quoted;
+        if (quoted)
+            continue;
+        n += c == ',' || c == '[' || c == '{';
+        open += c == '[' || c == '{';
+        open -= open && (c == ']' || c == '}');
+        if (n > values)
+            return topt_fail(err, TOPT_ERR_LIMIT,
+                             "%s has more than %zu JSON values, the most that are read",
+                             what, values);
+        if (open > depth)
+            return topt_fail(
+                err, TOPT_ERR_LIMIT,
+                "%s has JSON values more than %zu deep, the deepest that are read", what,
+                depth);
+    }
+    return 0;
+}
+
 json_t *topt_json_load(const char *path, size_t max_bytes, struct topt_error *err)
 {
     size_t len;

@@ -23,6 +23,10 @@ int topt_json_lacked(void);
 /* Parse text / a file (at most 'max_bytes'); duplicate keys are refused.  New reference. */
 json_t *topt_json_parse(const char *text, size_t len, const char *what,
                         struct topt_error *err) TOPT_MUST_CHECK;
+/* Refuse text with more than 'values' values or nested deeper than 'depth', before any memory
+ * is spent on them: a value takes some 100 bytes, and three of its text. */
+int topt_json_within(const char *text, size_t len, const char *what, size_t values,
+                     size_t depth, struct topt_error *err) TOPT_MUST_CHECK;
 json_t *topt_json_load(const char *path, size_t max_bytes,
                        struct topt_error *err) TOPT_MUST_CHECK;
 

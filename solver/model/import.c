@@ -23,7 +23,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_JSON_BYTES = 64 << 20, MAX_MODEL_BYTES = 512 << 20 };
+/* A model of a million operators has fewer values. */
+enum {
+    MAX_JSON_BYTES = 64 << 20,
+    MAX_MODEL_BYTES = 512 << 20,
+    MAX_JSON_VALUES = 8 << 20,
+    MAX_JSON_DEPTH = 64
+};
 
 /* First byte that is not white space, or -1. */
 static int first_byte(const char *text, size_t len)
@@ -259,6 +265,8 @@ static struct topt_model *import(const char *text, size_t len, const char *what,
         refuse_bytes(text, len, what, err);
         return NULL;
     }
+    if (topt_json_within(text, len, what, MAX_JSON_VALUES, MAX_JSON_DEPTH, err))
+        return NULL;
     size_t plain_len;
     char *plain = topt_model_plain_json(text, len, &plain_len);
     json_t *doc = plain ? topt_json_parse(plain, plain_len, what, err)

@@ -196,9 +196,12 @@ static void hostile(void)
 {
     enum { TEN_MB = 10 << 20 };
     write_many("deep.json", "", "{\"a\":", TEN_MB / 5, "");
-    refuses_soon(at("deep.json"), "is not valid JSON");
+    refuses_soon(at("deep.json"), "has JSON values more than 64 deep");
     write_many("lists.json", "{\"model_type\":\"llama\",\"a\":", "[", TEN_MB, "");
-    refuses_soon(at("lists.json"), "is not valid JSON");
+    refuses_soon(at("lists.json"), "has JSON values more than 64 deep");
+    write_many("wide.json", "{\"model_type\":\"llama\",\"a\":[", "[],", 2 * TEN_MB,
+               "0]}");
+    refuses_soon(at("wide.json"), "has more than 8388608 JSON values");
     write_text("layers.json", "{\"model_type\":\"llama\",\"hidden_size\":32,"
                               "\"num_hidden_layers\":1000000}");
     refuses_soon(at("layers.json"), "num_hidden_layers");

@@ -11,6 +11,7 @@
  * that takes a fraction of a second: a model of a thousand layers that all differ has
  * runs everywhere that gain nothing. */
 #include "model_graph.h"
+#include "topt_hash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -53,23 +54,43 @@ static int same_side(const struct topt_model *m, int a, int b)
     return !m->unit || (m->unit[a] < 0) == (m->unit[b] < 0);
 }
 
-/* Most operators repeat one of the last few kinds, so those are compared first. */
+/* Of what same_op compares, so that alike operators have the same. */
+static uint64_t hash_op(const struct topt_model *m, int i)
+{
+    const struct topt_op *op = &m->op[i];
+    uint64_t h = topt_hash(&op->attrs, sizeof op->attrs, 0);
+    h = topt_hash(op->count, sizeof op->count, h);
+    for (int o = 0; o < op->spec->noperands; o++)
+        h = topt_hash(op->operand[o].dim, sizeof op->operand[o].dim, h);
+    return topt_hash(&m->repeats[i], sizeof m->repeats[i], h);
+}
+
+/* The first of each kind stands in a chain of those of one hash. */
 static int find_alike(struct topt_model *m, struct topt_error *err)
 {
-    int *seen = malloc(((size_t)m->nops + 1) * sizeof *seen), n = 0; /* latest last */
-    if (!seen)
+    size_t n = (size_t)m->nops, size = 1;
+    while (size < 2 * n)
+        size *= 2;
+    int *head = malloc(size * sizeof *head), *next = malloc((n + 1) * sizeof *next);
+    if (!head || !next) {
+        free(head);
+        free(next);
         return topt_nomem(err, "the model");
-    for (int i = 0; i < m->nops; i++) {
-        int k = n - 1;
-        while (k >= 0 &&
-               (m->repeats[seen[k]] != m->repeats[i] || !same_side(m, seen[k], i) ||
-                !same_op(&m->op[seen[k]], &m->op[i])))
-            k--;
-        if (k < 0)
-            seen[n++] = i;
-        m->alike[i] = k < 0 ? i : seen[k];
     }
-    free(seen);
+    memset(head, -1, size * sizeof *head);
+    for (int i = 0; i < m->nops; i++) {
+        int *chain = &head[hash_op(m, i) & (size - 1)], k = *chain;
+        while (k >= 0 && (m->repeats[k] != m->repeats[i] || !same_side(m, k, i) ||
+                          !same_op(&m->op[k], &m->op[i])))
+            k = next[k];
+        m->alike[i] = k < 0 ? i : k;
+        if (k < 0) {
+            next[i] = *chain;
+            *chain = i;
+        }
+    }
+    free(head);
+    free(next);
     return 0;
 }
 
