@@ -55,13 +55,21 @@ static int find_snapshot(const char *repo, char ret[TOPT_PLACE])
                : -1;
 }
 
-/* "org/name" in the folder that the hub's tools keep what they download in. */
+/* "org/name". */
+static int is_hub_id(const char *name)
+{
+    const char *slash = strchr(name, '/');
+    return slash && slash != name && slash[1] && !strchr(slash + 1, '/') &&
+           name[0] != '.' && name[0] != '~';
+}
+
+/* In the folder that the hub's tools keep what they download in. */
 static int find_cached(const char *name, char ret[TOPT_PLACE])
 {
     char repo[TOPT_PLACE], root[TOPT_PLACE];
     const char *cache = getenv("HF_HUB_CACHE"), *home = getenv("HF_HOME");
     const char *slash = strchr(name, '/'), *user = getenv("HOME");
-    if (!slash || slash == name || !slash[1] || strchr(slash + 1, '/') || name[0] == '.')
+    if (!is_hub_id(name))
         return -1;
     if (cache)
         snprintf(root, sizeof root, "%s", cache);
@@ -180,6 +188,27 @@ static int refuse_endless(const char *path, const struct stat *st, struct topt_e
                 : 0;
 }
 
+/* What is neither a file nor cached, where its name may be a hub's: a folder of that name
+ * would be there, and a file would have an ending. */
+static int refuse_missing_id(const char *path, struct topt_error *err)
+{
+    static const char *const endings[] = {".json", ".onnx", ".sh",          ".py", ".txt",
+                                          ".args", ".pt",   ".safetensors", NULL};
+    char folder[TOPT_PLACE];
+    struct stat st;
+    if (!is_hub_id(path))
+        return 0;
+    snprintf(folder, sizeof folder, "%.*s", (int)(strchr(path, '/') - path), path);
+    for (int i = 0; endings[i]; i++)
+        if (ends_in(path, endings[i]) || !stat(folder, &st))
+            return 0;
+    return topt_fail(
+        err, TOPT_ERR_NOTFOUND,
+        "'%.200s' is no file, and its config.json is not in the Hugging Face "
+        "cache: huggingface-cli download %.200s config.json",
+        path, path);
+}
+
 int topt_model_place(const char *path, char ret[TOPT_PLACE], char ret_dir[TOPT_PLACE],
                      struct topt_error *err)
 {
@@ -193,7 +222,7 @@ int topt_model_place(const char *path, char ret[TOPT_PLACE], char ret_dir[TOPT_P
         if (strcmp(path, "-") && !find_cached(path, cached))
             return in_folder(cached, ret, ret_dir, err);
         snprintf(ret, TOPT_PLACE, "%s", path);
-        return 0;
+        return refuse_missing_id(path, err);
     }
     if (S_ISDIR(st.st_mode))
         return in_folder(path, ret, ret_dir, err);
