@@ -206,6 +206,9 @@ static void names(void)
     ok(!m && !strstr(err.text, "did you mean"), "another version is no slip: %s",
        err.text);
     topt_model_destroy(m);
+    m = import("'model_type':'phi3_v'," TINY, &err);
+    ok(!m && !strstr(err.text, "did you mean"), "... nor is another part: %s", err.text);
+    topt_model_destroy(m);
     refuses("'model_type':'lama'," TINY, "did you mean llama?");
 }
 

@@ -125,10 +125,10 @@ static void near_architecture(const char *name, char *ret, size_t size)
         }
 }
 
-/* Another number in a name is another version, and no slip. */
-static int same_digits(const char *a, const char *b)
+/* Another number in a name is another version, and another part another model: no slips. */
+static int same_version(const char *a, const char *b)
 {
-    static const char digits[] = "0123456789";
+    static const char digits[] = "0123456789_-.";
     for (;; a++, b++) {
         a += strcspn(a, digits);
         b += strcspn(b, digits);
@@ -207,7 +207,7 @@ void topt_hf_refuse_unknown(const json_t *doc, const char *type, const char *arc
         near_type(name, slip, sizeof slip);
     else
         near_architecture(name, slip, sizeof slip);
-    if (!same_digits(name, slip))
+    if (!same_version(name, slip))
         slip[0] = '\0';
     const char *like =
         slip[0] || !parameters_as ? NULL : fitting(doc, parameters_as, &parameters);

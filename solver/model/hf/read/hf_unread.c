@@ -72,7 +72,10 @@ static const char harmless[] =
     "intermediate_layers_indices spatial_pool_mode spatial_pool_stride video_seq_length "
     "position_id_per_seconds seconds_per_chunk use_decoder_only_language_model crop_size "
     "ext_pw_out_channel nemo_conv_channels chunk_size_feed_forward default_output_length "
-    "standardize vision_soft_tokens_per_image ";
+    "standardize vision_soft_tokens_per_image "
+    "context_window_size prefill_chunk_size attention_sink_size sliding_window_size "
+    "use_dynamic_ntk use_logn_attn n_special predict_special_tokens is_llama_config "
+    "transformers.js_config full_attn_mod interpolate_factor pretraining_tp ";
 
 /* Parts of names that are as harmless. */
 static const char *const parts[] = {"dropout",
@@ -111,7 +114,7 @@ static const char *const parts[] = {"dropout",
                                     NULL};
 
 /* Says something where it is no 1. */
-static const char ones[] = " pretraining_tp moe_layer_freq num_hidden_groups ";
+static const char ones[] = " moe_layer_freq num_hidden_groups ";
 
 static int is_among(const char *list, const char *key)
 {
