@@ -193,6 +193,20 @@ static void qwen_vl(void)
     notes(half, "not read", 0);
 }
 
+#define LING(w, l, h, inner, each)                                                       \
+    "'model_type':'bailing_moe','architectures':['BailingMoeV2ForCausalLM'],"            \
+    "'hidden_size':" #w ",'num_hidden_layers':" #l ",'num_attention_heads':" #h          \
+    ",'num_key_value_heads':4,'head_dim':128,'intermediate_size':" #inner                \
+    ",'moe_intermediate_size':" #each ",'moe_shared_expert_intermediate_size':" #each    \
+    ",'num_experts':256,'num_experts_per_tok':8,'num_shared_experts':1,"                 \
+    "'first_k_dense_replace':1,'n_group':8,'topk_group':4,'norm_topk_prob':true,"        \
+    "'routed_scaling_factor':2.5,'score_function':'sigmoid','router_dtype':'fp32',"      \
+    "'moe_router_enable_expert_bias':true,'use_qk_norm':true,'use_qkv_bias':false,"      \
+    "'use_bias':false,'use_rmsnorm':true,'partial_rotary_factor':0.5,"                   \
+    "'rope_theta':600000,'max_position_embeddings':32768,'max_window_layers':20,"        \
+    "'hidden_act':'silu','rms_norm_eps':1e-06,'tie_word_embeddings':false,"              \
+    "'num_nextn_predict_layers':0,'vocab_size':157184"
+
 static void names(void)
 {
     refuses(LLAMA ",'rope_scaling':{'type':'spiral'}",
@@ -201,6 +215,26 @@ static void names(void)
            parameters(
                "'model_type':'gemma3_text','head_dim':8,'num_key_value_heads':2," TINY),
        "gemma3 with the text's keys alone is that text");
+    /* Ling-mini-2.0 and Ling-flash-2.0, which inclusionAI's cards call 16 and 100 billion; by
+     * the shapes of modeling_bailing_moe_v2.py */
+    ok(parameters(LING(2048, 20, 16, 5120, 512)) == 16255643392,
+       "a second version under the type of the first");
+    ok(parameters(LING(4096, 32, 32, 9216, 1024)) == 102889705216,
+       "... and a larger one");
+    notes(LING(2048, 20, 16, 5120, 512), "not read", 0);
+    /* Yi-6B by its first config, 6.06 billion on its page; Orion-14B-Base, 14.5 */
+    ok(parameters(
+           "'model_type':'Yi','architectures':['YiForCausalLM'],'hidden_size':4096,"
+           "'num_hidden_layers':32,'num_attention_heads':32,'num_key_value_heads':4,"
+           "'intermediate_size':11008,'vocab_size':64000,"
+           "'max_position_embeddings':4096,'tie_word_embeddings':false") == 6061035520,
+       "Yi, which is a Llama");
+    ok(parameters("'model_type':'orion','architectures':['OrionForCausalLM'],"
+                  "'hidden_size':5120,'num_hidden_layers':40,'num_attention_heads':40,"
+                  "'num_key_value_heads':40,'intermediate_size':15360,'vocab_size':84608,"
+                  "'max_position_embeddings':4096,'tie_word_embeddings':false") ==
+           14498703360,
+       "Orion, whose norms have biases");
     struct topt_error err = {0};
     struct topt_model *m = import("'model_type':'qwen4'," TINY, &err);
     ok(!m && !strstr(err.text, "did you mean"), "another version is no slip: %s",

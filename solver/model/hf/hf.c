@@ -144,6 +144,11 @@ static const struct hf_family *choose(const json_t *doc, const char *as,
         return NULL;
     }
     *ret = architecture ? find_task(f, architecture) : f->tasks;
+    if (!*ret && !as) { /* a later family under the type of an earlier one */
+        const struct hf_family *own = find_architecture(architecture);
+        f = own ? own : f;
+        *ret = own ? find_task(own, architecture) : NULL;
+    }
     if (!*ret && as)
         *ret = f->tasks;
     if (*ret)

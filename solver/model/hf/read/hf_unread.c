@@ -74,7 +74,8 @@ static const char harmless[] =
     "ext_pw_out_channel nemo_conv_channels chunk_size_feed_forward default_output_length "
     "standardize vision_soft_tokens_per_image "
     "context_window_size prefill_chunk_size attention_sink_size sliding_window_size "
-    "use_dynamic_ntk use_logn_attn n_special predict_special_tokens is_llama_config "
+    "moe_router_enable_expert_bias use_dynamic_ntk use_logn_attn n_special "
+    "predict_special_tokens is_llama_config "
     "transformers.js_config full_attn_mod interpolate_factor pretraining_tp ";
 
 /* Parts of names that are as harmless. */
