@@ -14,6 +14,7 @@
 #include "megatron.h"
 #include "topt_text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +26,9 @@ struct arguments {
         hidden_dropout, attention_dropout, balance;
     int grouped, rotary, unplaced, scaled, untied, unbiased, qkv_bias, head_norms, gated,
         pre_softmax, expert_bias, shared_gate;
+    int merges;
     char *normalization, *position, *score, *layer_freq, *tokenizer;
+    char open[240]; /* what the script leaves to whoever starts it */
 };
 
 /* ---- which arguments there are ----------------------------------------------------- */
@@ -89,8 +92,22 @@ static const struct row {
     ARG("hidden-dropout", REAL, hidden_dropout),
     ARG("attention-dropout", REAL, attention_dropout),
     ARG("tokenizer-type", TEXT, tokenizer),
+    ARG("merge-file", FLAG, merges),
 };
 enum { ROWS = sizeof rows / sizeof *rows };
+
+/* What says nothing of the model's parameters but how their tables are padded: where a script
+ * leaves it to whoever starts it, it is told of. */
+static const char *const soft[] = {"global-batch-size",
+                                   "seq-length",
+                                   "hidden-dropout",
+                                   "attention-dropout",
+                                   "init-method-std",
+                                   "tensor-model-parallel-size",
+                                   "tokenizer-type",
+                                   "moe-aux-loss-coeff",
+                                   "moe-expert-capacity-factor",
+                                   NULL};
 
 /* What makes another model, for which there are no operators or no reader. */
 static const char *const refused[] = {"multi-latent-attention",
@@ -181,6 +198,30 @@ static int check_again(const char **given, int row, const char *value,
                : 0;
 }
 
+static int is_soft(const char *name)
+{
+    for (int i = 0; soft[i]; i++)
+        if (!strcmp(soft[i], name))
+            return 1;
+    return 0;
+}
+
+static int read_row(const struct megatron_text *t, int row, const char *value,
+                    const char **given, struct arguments *a, struct topt_error *err)
+{
+    const struct row *r = &rows[row];
+    struct topt_error own = {0};
+    size_t n = strlen(a->open);
+    int again = check_again(given, row, r->kind == FLAG ? NULL : value, &own);
+    if (!again && !read_value(t, r, value, a, &own))
+        return 0;
+    if (!is_soft(r->name) || (!again && !(value && strchr(value, '$'))))
+        return topt_fail(err, own.code, "%s", own.text);
+    if (!strstr(a->open, r->name) && n + strlen(r->name) + 5 < sizeof a->open)
+        snprintf(a->open + n, sizeof a->open - n, "%s--%s", n ? ", " : "", r->name);
+    return 0;
+}
+
 static int refuse(const char *name, size_t n, const char *value, struct topt_error *err)
 {
     for (int i = 0; refused[i]; i++)
@@ -208,8 +249,7 @@ static int read_argument(const struct megatron_text *t, const char *word,
         return -1;
     for (int i = 0; i < ROWS; i++)
         if (strlen(rows[i].name) == n && !strncmp(rows[i].name, name, n) &&
-            (check_again(given, i, rows[i].kind == FLAG ? NULL : value, err) ||
-             read_value(t, &rows[i], value, a, err)))
+            read_row(t, i, value, given, a, err))
             return topt_wrap(err, "--%s", rows[i].name);
     return 0;
 }
@@ -358,8 +398,10 @@ static int find_vocab(const struct arguments *x, struct hf_arch *a,
     enum { GPT2 = 50257, LLAMA2 = 32000 };
     const char *type = x->tokenizer ? x->tokenizer : "";
     int64_t vocab = x->vocab, multiple = x->multiple * x->tensor;
-    if (!vocab && !strcmp(type, "GPT2BPETokenizer"))
+    if (!vocab && (!strcmp(type, "GPT2BPETokenizer") || (x->merges && !*type))) {
         vocab = GPT2;
+        topt_hf_note(a, "the vocabulary is taken to be GPT-2's, 50257 and padding");
+    }
     if (!vocab && !strcmp(type, "Llama2Tokenizer"))
         vocab = LLAMA2;
     if (x->padded)
@@ -486,6 +528,7 @@ static int find_sizes(const struct arguments *x, struct hf_arch *a,
 
 static int find_arch(const struct arguments *x, struct hf_arch *a, struct topt_error *err)
 {
+    char open[300];
     if (x->mtp)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "--mtp-num-layers makes another model, which is not read yet");
@@ -497,6 +540,9 @@ static int find_arch(const struct arguments *x, struct hf_arch *a, struct topt_e
     a->head_norms = x->head_norms;
     a->eps = x->eps;
     a->init_std = x->init_std;
+    snprintf(open, sizeof open, "left to whoever starts the script: %s", x->open);
+    if (x->open[0])
+        topt_hf_note(a, open);
     if (x->hidden_dropout > 0 || x->attention_dropout > 0)
         topt_hf_note(a, "dropout is left out");
     return find_sizes(x, a, err) || find_norm(x, a, err) || find_positions(x, a, err) ||

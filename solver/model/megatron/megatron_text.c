@@ -4,7 +4,7 @@
  * No shell is run.  Arguments are where they are written: in a command, an array, or a
  * quoted list ("--num-layers 24 --hidden-size 1024"), whose words count like any
  * others.  Variables are filled in where the text sets them to one value, and from
- * ${NAME:-value}. */
+ * ${NAME:-value}; $((...)) is worked out of whole numbers. */
 #include "megatron_text.h"
 #include "topt_array.h"
 #include "topt_text.h"
@@ -190,12 +190,110 @@ static int value_of(const struct megatron_text *t, const char *name, size_t n,
 static int fill(const struct megatron_text *t, const char *word, int depth,
                 struct topt_text *out, struct topt_error *err);
 
+/* ---- arithmetic -------------------------------------------------------------------- */
+
+struct sum {
+    const char *s;
+    int bad;
+};
+
+static int64_t add_up(struct sum *x, int depth);
+
+static int64_t factor(struct sum *x, int depth)
+{
+    char *end;
+    x->s += strspn(x->s, " \t\n");
+    if (*x->s == '(' && depth < MAX_DEPTH) {
+        x->s++;
+        int64_t v = add_up(x, depth + 1);
+        x->bad |= *x->s != ')';
+        x->s += !x->bad;
+        return v;
+    }
+    int64_t v = strtol(x->s, &end, 10);
+    x->bad |= end == x->s || v < 0 || v > INT32_MAX;
+    x->s = end;
+    return x->bad ? 0 : v;
+}
+
+/* Of numbers of 31 bits; a larger product is no size of a model. */
+static int64_t multiply(struct sum *x, int depth)
+{
+    int64_t v = factor(x, depth);
+    for (x->s += strspn(x->s, " \t\n"); !x->bad && *x->s && strchr("*/%", *x->s);
+         x->s += strspn(x->s, " \t\n")) {
+        char op = *x->s++;
+        int64_t w = factor(x, depth);
+        x->bad |= (op != '*' && !w) || v > INT32_MAX;
+        if (!x->bad)
+            v = op == '*' ? v * w : op == '/' ? v / w : v % w;
+    }
+    return v;
+}
+
+static int64_t add_up(struct sum *x, int depth)
+{
+    int64_t v = multiply(x, depth);
+    while (!x->bad && (*x->s == '+' || *x->s == '-')) {
+        char op = *x->s++;
+        int64_t w = multiply(x, depth);
+        v = op == '+' ? v + w : v - w;
+        x->bad |= v < 0 || v > INT64_MAX / 4;
+    }
+    return v;
+}
+
+/* "$((A * B))", at '*word', whose names may stand without a dollar. */
+static int fill_sum(const struct megatron_text *t, const char **word, int depth,
+                    struct topt_text *out, struct topt_error *err)
+{
+    const char *from = *word + 3, *end = from;
+    for (int open = 0; *end && (open || *end != ')'); end++)
+        open += (*end == '(') - (*end == ')');
+    end = end[0] && end[1] == ')' ? end : NULL;
+    struct topt_text plain = {0}, filled = {0};
+    for (const char *c = from; end && c < end;) {
+        size_t n = name_length(c);
+        int bare = n && !isdigit((unsigned char)*c) && c[-1] != '$' && c[-1] != '{';
+        topt_text_add(&plain, "%s%.*s", bare ? "$" : "", (int)(n ? n : 1), c);
+        c += n ? n : 1;
+    }
+    int rc = !end || plain.oom || depth == MAX_DEPTH ||
+             fill(t, plain.s ? plain.s : "", depth + 1, &filled, err);
+    struct sum x = {.s = filled.s ? filled.s : ""};
+    int64_t v = rc ? 0 : add_up(&x, 0);
+    rc |= x.bad || *x.s;
+    topt_text_fini(&plain);
+    topt_text_fini(&filled);
+    if (rc)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "'%.60s' is not worked out here: write the value", *word);
+    topt_text_add(out, "%lld", (long long)v);
+    *word = end + 2;
+    return 0;
+}
+
+/* NAME=${NAME:-value}: what it is where nobody sets it before. */
+static const char *own_default(const char *value, const char *name, size_t n, size_t *len)
+{
+    const char *from = value + 2 + n + 2, *end = strrchr(value, '}');
+    if (strncmp(value, "${", 2) != 0 || strncmp(value + 2, name, n) != 0 ||
+        (strncmp(value + 2 + n, ":-", 2) != 0 && strncmp(value + 2 + n, ":=", 2) != 0) ||
+        !end || end[1])
+        return NULL;
+    *len = (size_t)(end - from);
+    return from;
+}
+
 /* '*word' is at a '$'. */
 static int fill_variable(const struct megatron_text *t, const char **word, int depth,
                          struct topt_text *out, struct topt_error *err)
 {
-    const char *s = *word + 1, *value;
+    const char *s = *word + 1, *value, *own;
     int braced = *s == '{';
+    size_t len;
+    if (!strncmp(*word, "$((", 3))
+        return fill_sum(t, word, depth, out, err);
     size_t n = name_length(s += braced);
     const char *after = s + n, *end = braced ? strchr(after, '}') : after;
     if (n == 0 || !end || depth == MAX_DEPTH)
@@ -207,6 +305,14 @@ static int fill_variable(const struct megatron_text *t, const char **word, int d
         return -1;
     int defaults = braced && (!strncmp(after, ":-", 2) || !strncmp(after, ":=", 2));
     *word = end + braced;
+    if (value && (own = own_default(value, s, n, &len))) {
+        while (len && (*own == '"' || *own == '\'')) {
+            own++;
+            len = len > 1 ? len - 2 : 0;
+        }
+        topt_text_put(out, own, len);
+        return 0;
+    }
     if (value)
         return fill(t, value, depth + 1, out, err);
     if (!defaults)
