@@ -165,6 +165,23 @@ static int names_op(const struct trainer *t, const char *pattern, int op)
     return some == all ? some > 0 : some ? -1 : 0;
 }
 
+/* What checkpoints of families whose tensors' names are not known here call a projection that
+ * is one module there and one operator here. */
+static const char *called_here(const struct trainer *t, const char *pattern)
+{
+    static const char *const names[][2] = {{"query_key_value", "qkv"},
+                                           {"Wqkv", "qkv"},
+                                           {"c_attn", "qkv"},
+                                           {"dense", "out"},
+                                           {"dense_h_to_4h", "up"},
+                                           {"dense_4h_to_h", "down"},
+                                           {NULL, NULL}};
+    for (int i = 0; !t->nmodules && names[i][0]; i++)
+        if (!strcmp(names[i][0], pattern))
+            return names[i][1];
+    return pattern;
+}
+
 /* Which parts of the operator does the pattern name, as bits; bit 0 of one without
  * parts. */
 static int names_parts(const struct trainer *t, const char *pattern, int op)
@@ -173,7 +190,7 @@ static int names_parts(const struct trainer *t, const char *pattern, int op)
     int bits = 0, every = p.n ? (1 << p.n) - 1 : 1;
     if (!strcmp(pattern, all_linear))
         return op == t->head ? 0 : every;
-    if (fits(pattern, t->from->op[op].name))
+    if (fits(called_here(t, pattern), t->from->op[op].name))
         return every;
     for (int k = 0; k < p.n; k++)
         bits |= fits_tensor(pattern, p.of[k]->name) << k;
