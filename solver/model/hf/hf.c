@@ -131,13 +131,14 @@ static const struct hf_family *choose(const json_t *doc, const char *as,
                                       const struct hf_task **ret, struct topt_error *err)
 {
     const char *type = as, *architecture;
+    char why[160];
     if ((!as && topt_json_string_or(doc, "", "model_type", &type, err)) ||
         read_architecture(doc, &architecture, err))
         return NULL;
     const struct hf_family *f = type           ? find_type(type)
                                 : architecture ? find_architecture(architecture)
                                                : NULL;
-    if (!f && type && !topt_hf_why_unread(type))
+    if (!f && type && !topt_hf_why_unread(type, why, sizeof why))
         f = find_text_of(type);
     if (!f) {
         topt_hf_refuse_unknown(doc, type, architecture, as ? NULL : parameters_as, err);
@@ -463,7 +464,7 @@ struct topt_model *topt_hf_build(const json_t *doc, const char *name,
                                  const struct topt_import_options *o,
                                  struct topt_error *err)
 {
-    char text_name[120], unread[300] = "";
+    char text_name[120], unread[300] = "", why[160];
     json_t *text;
     const char *part = o ? o->part : NULL;
     if (part && strcmp(part, "text")) {
@@ -494,8 +495,7 @@ struct topt_model *topt_hf_build(const json_t *doc, const char *name,
     json_decref(outer);
     json_decref(text);
     const char *type = json_string_value(topt_json_member(doc, "model_type"));
-    const char *why = !m && !part && type ? topt_hf_why_unread(type) : NULL;
-    if (why) {
+    if (!m && !part && type && topt_hf_why_unread(type, why, sizeof why)) {
         topt_fail(err, TOPT_ERR_USAGE, "model_type \"%.40s\" is not read: %s", type, why);
     } else if (!m) {
         topt_wrap(err, "text_config");

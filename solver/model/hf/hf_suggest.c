@@ -10,93 +10,19 @@
 
 enum { SLIPS = 2 };
 
-/* Types that transformers has and no reader here takes, and why: what they do for which
- * there is no operator, loss or reader. */
-static const struct unread {
-    const char *why, *types; /* between blanks */
-} unread[] = {
-    {"it is an object detector, whose loss matches boxes",
-     " conditional_detr d_fine dab-detr deformable_detr deimv2 detr grounding-dino "
-     "lw_detr "
-     "mm-grounding-dino omdet-turbo owlv2 owlvit pp_doclayout_v2 pp_doclayout_v3 rf_detr "
-     "rt_detr rt_detr_v2 table-transformer yolos "},
-    {"it is a segmentation model",
-     " clipseg edgetam edgetam_video eomt mask2former maskformer maskformer-swin "
-     "oneformer "
-     "sam sam2 sam2_hiera_det_model sam2_video sam2_vision_model sam3 sam3_lite_text "
-     "sam3_lite_text_text_model sam3_tracker sam3_tracker_video sam3_video "
-     "sam3_vision_model sam3_vit_model sam_hq sam_hq_vision_model sam_vision_model "
-     "seggpt "
-     "upernet "},
-    {"it estimates depth",
-     " chmv2 depth_anything depth_pro dpt glpn prompt_depth_anything zoedepth "},
-    {"it matches keypoints of two images",
-     " efficientloftr lightglue superglue superpoint "},
-    {"it is an audio codec or a vocoder",
-     " dac encodec higgs_audio_v2_tokenizer mimi speecht5_hifigan univnet "
-     "vibevoice_acoustic_tokenizer vibevoice_acoustic_tokenizer_decoder "
-     "vibevoice_acoustic_tokenizer_encoder xcodec "},
-    {"it generates speech or music",
-     " bark clvp csm dia fastspeech2_conformer fastspeech2_conformer_with_hifigan "
-     "higgs_audio_v2 moshi musicgen musicgen_melody pop2piano qwen2_5_omni "
-     "qwen3_omni_moe "
-     "speecht5 vits "},
-    {"its audio encoder is not read",
-     " audio-spectrogram-transformer audioflamingo3_encoder clap cohere_asr "
-     "gemma3n_audio "
-     "gemma4_audio glmasr_encoder kyutai_speech_to_text lasr_ctc lasr_encoder moonshine "
-     "parakeet_ctc parakeet_encoder parakeet_rnnt parakeet_tdt pe_audio_encoder "
-     "qwen2_audio_encoder qwen3_omni_moe_thinker seamless_m4t seamless_m4t_v2 sew sew-d "
-     "speech_to_text voxtral_encoder voxtral_realtime voxtral_realtime_encoder "
-     "wav2vec2-bert wav2vec2-conformer "},
-    {"it forecasts time series",
-     " autoformer informer patchtsmixer patchtst time_series_transformer timesfm "
-     "timesfm2_5 "},
-    {"it is a video model",
-     " timesformer tvp video_llama_3_vision videomae vivit vjepa2 xclip "},
-    {"it is a policy for robots or games", " decision_transformer pi0 "},
-    {"its network for documents is not read",
-     " donut-swin lilt markuplm mgp-str pix2struct pp_formulanet pp_lcnet "
-     "pp_ocrv5_mobile_det "
-     "pp_ocrv5_mobile_rec pp_ocrv5_server_rec pp_ocrv6_small_det pp_ocrv6_small_rec "
-     "pp_ocrv6_tiny_rec textnet trocr udop uvdoc "},
-    {"its vision tower, or the projector behind it, is not read",
-     " aimv2 aimv2_text_model aimv2_vision_model align align_text_model altclip "
-     "altclip_text_model blip blip_2_qformer blip_text_model bridgetower "
-     "bridgetower_text_model "
-     "chinese_clip chinese_clip_text_model chinese_clip_vision_model colmodernvbert "
-     "colqwen2 ernie4_5_vl_moe ernie4_5_vl_moe_text evolla "
-     "exaone4_5_vision flava flava_text_model gemma4_vision git glm4v_moe_vision "
-     "glm4v_vision "
-     "glm_image_vision glm_image_vqmodel glm_ocr_vision groupvit groupvit_text_model "
-     "idefics ijepa kosmos-2 kosmos_2_text_model kosmos_2_5_text_model "
-     "kosmos-2.5 lxmert minimax_m3_vl mlcd mlcd_vision_model paddleocr_vl "
-     "paddleocr_vl_text "
-     "perceiver pixio qianfan_ocr_vision qwen3_5_moe_vision qwen3_5_vision "
-     "qwen3_vl_moe_vision qwen3_vl_vision vilt visual_bert "},
-    {"its stages of images at falling resolution are not read",
-     " bit cvt dinov3_convnext focalnet hgnet_v2 hiera imagegpt levit mobilevit "
-     "mobilevitv2 poolformer pvt pvt_v2 swiftformer swin2sr swinv2 vitdet timm_wrapper "
-     "timm_backbone "},
-    {"its kind of attention, or what stands in place of it, is not read",
-     " blt canine convbert cpmant doge fnet funnel gpt_neox_japanese hrm_text jetmoe "
-     "longcat_flash luke minimax_m3_vl_text mobilebert openai_privacy_filter "
-     "recurrent_gemma reformer rembert "
-     "roc_bert splinter squeezebert xlstm xmod zamba zamba2 "},
-    {"its kind of encoder and decoder is not read",
-     " bigbird_pegasus encoder-decoder fsmt led nllb-moe pegasus_x prophetnet rag "
-     "t5gemma "
-     "t5gemma2 vision-encoder-decoder speech-encoder-decoder vision-text-dual-encoder "},
-    {NULL, NULL}};
-
-const char *topt_hf_why_unread(const char *type)
+/* Types that transformers has and no reader here takes stand in hf_defaults.json, by what they
+ * do for which there is no operator, loss or reader. */
+int topt_hf_why_unread(const char *type, char *ret, size_t size)
 {
+    json_t *unread = topt_hf_class("unread"), *types;
+    const char *why;
     char word[90];
     snprintf(word, sizeof word, " %.80s ", type);
-    for (const struct unread *u = unread; u->why; u++)
-        if (strstr(u->types, word))
-            return u->why;
-    return NULL;
+    ret[0] = '\0';
+    json_object_foreach(unread, why, types) if (strstr(json_string_value(types), word))
+        snprintf(ret, size, "%s", why);
+    json_decref(unread);
+    return ret[0] != '\0';
 }
 
 static void near_type(const char *type, char *ret, size_t size)
@@ -197,9 +123,9 @@ void topt_hf_refuse_unknown(const json_t *doc, const char *type, const char *arc
     char slip[120] = "", suggestion[200] = "";
     int by_type = type || !architecture;
     const char *name = type ? type : architecture ? architecture : "null";
-    const char *why = type ? topt_hf_why_unread(type) : NULL;
+    char why[160];
     double parameters = 0;
-    if (why) {
+    if (type && topt_hf_why_unread(type, why, sizeof why)) {
         topt_fail(err, TOPT_ERR_USAGE, "model_type \"%.40s\" is not read: %s", type, why);
         return;
     }

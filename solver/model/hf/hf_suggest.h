@@ -16,7 +16,7 @@ void topt_hf_refuse_unknown(const json_t *doc, const char *type, const char *arc
 /* Refuses models that draft tokens for others; 0 where it is none. */
 int topt_hf_refuse_draft(const json_t *doc, struct topt_error *err);
 
-/* Why no reader takes a type that transformers has; NULL: it is read, or unknown. */
-const char *topt_hf_why_unread(const char *type);
+/* Does no reader take a type that transformers has, and why? */
+int topt_hf_why_unread(const char *type, char *ret, size_t size);
 
 #endif

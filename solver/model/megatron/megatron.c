@@ -98,44 +98,21 @@ enum { ROWS = sizeof rows / sizeof *rows };
 
 /* What says nothing of the model's parameters but how their tables are padded: where a script
  * leaves it to whoever starts it, it is told of. */
-static const char *const soft[] = {"global-batch-size",
-                                   "seq-length",
-                                   "hidden-dropout",
-                                   "attention-dropout",
-                                   "init-method-std",
-                                   "tensor-model-parallel-size",
-                                   "tokenizer-type",
-                                   "moe-aux-loss-coeff",
-                                   "moe-expert-capacity-factor",
-                                   NULL};
+static const char soft[] =
+    " global-batch-size seq-length hidden-dropout attention-dropout "
+    "init-method-std tensor-model-parallel-size tokenizer-type "
+    "moe-aux-loss-coeff moe-expert-capacity-factor ";
 
 /* What makes another model, for which there are no operators or no reader. */
-static const char *const refused[] = {"multi-latent-attention",
-                                      "window-size",
-                                      "rotary-seq-len-interpolation-factor",
-                                      "no-rope-freq",
-                                      "mrope-section",
-                                      "apply-residual-connection-post-layernorm",
-                                      "squared-relu",
-                                      "quick-geglu",
-                                      "glu-linear-offset",
-                                      "attention-output-gate",
-                                      "linear-attention-type",
-                                      "linear-attention-freq",
-                                      "experimental-attention-variant",
-                                      "moe-latent-size",
-                                      "retro-add-retriever",
-                                      "encoder-num-layers",
-                                      "decoder-num-layers",
-                                      "hybrid-override-pattern",
-                                      "hybrid-layer-pattern",
-                                      "hybrid-attention-ratio",
-                                      "hybrid-mlp-ratio",
-                                      "is-hybrid-model",
-                                      "heterogeneous-layers-config-path",
-                                      "heterogeneous-layers-config-encoded-json",
-                                      "yaml-cfg",
-                                      NULL};
+static const char refused[] =
+    " multi-latent-attention window-size rotary-seq-len-interpolation-factor "
+    "no-rope-freq mrope-section apply-residual-connection-post-layernorm "
+    "squared-relu quick-geglu glu-linear-offset attention-output-gate "
+    "linear-attention-type linear-attention-freq experimental-attention-variant "
+    "moe-latent-size retro-add-retriever encoder-num-layers decoder-num-layers "
+    "hybrid-override-pattern hybrid-layer-pattern hybrid-attention-ratio "
+    "hybrid-mlp-ratio is-hybrid-model heterogeneous-layers-config-path "
+    "heterogeneous-layers-config-encoded-json yaml-cfg ";
 
 /* The programs that train other models than decoders. */
 static const char *const programs[] = {"pretrain_bert.py",
@@ -198,12 +175,12 @@ static int check_again(const char **given, int row, const char *value,
                : 0;
 }
 
-static int is_soft(const char *name)
+/* Is the word one of the list, which has blanks around each? */
+static int is_among(const char *list, const char *word, size_t n)
 {
-    for (int i = 0; soft[i]; i++)
-        if (!strcmp(soft[i], name))
-            return 1;
-    return 0;
+    char one[80];
+    snprintf(one, sizeof one, " %.*s ", (int)n, word);
+    return strstr(list, one) != NULL;
 }
 
 static int read_row(const struct megatron_text *t, int row, const char *value,
@@ -215,7 +192,8 @@ static int read_row(const struct megatron_text *t, int row, const char *value,
     int again = check_again(given, row, r->kind == FLAG ? NULL : value, &own);
     if (!again && !read_value(t, r, value, a, &own))
         return 0;
-    if (!is_soft(r->name) || (!again && !(value && strchr(value, '$'))))
+    if (!is_among(soft, r->name, strlen(r->name)) ||
+        (!again && !(value && strchr(value, '$'))))
         return topt_fail(err, own.code, "%s", own.text);
     if (!strstr(a->open, r->name) && n + strlen(r->name) + 5 < sizeof a->open)
         snprintf(a->open + n, sizeof a->open - n, "%s--%s", n ? ", " : "", r->name);
@@ -224,11 +202,10 @@ static int read_row(const struct megatron_text *t, int row, const char *value,
 
 static int refuse(const char *name, size_t n, const char *value, struct topt_error *err)
 {
-    for (int i = 0; refused[i]; i++)
-        if (strlen(refused[i]) == n && !strncmp(refused[i], name, n))
-            return topt_fail(err, TOPT_ERR_INVAL,
-                             "--%s makes another model, which is not read yet",
-                             refused[i]);
+    if (n < 70 && is_among(refused, name, n))
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "--%.*s makes another model, which is not read yet", (int)n,
+                         name);
     if (n == 12 && !strncmp(name, "softmax-type", n) && value && strcmp(value, "vanilla"))
         return topt_fail(err, TOPT_ERR_INVAL,
                          "--softmax-type %.40s: no operator does that", value);

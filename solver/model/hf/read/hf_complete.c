@@ -141,33 +141,14 @@ static int is_said(const json_t *doc, const json_t *also, const char *key)
 }
 
 /* Keys without which nobody could tell how large a model is. */
-static const char *const sizes[] = {"hidden_size",
-                                    "num_hidden_layers",
-                                    "num_attention_heads",
-                                    "intermediate_size",
-                                    "vocab_size",
-                                    "num_key_value_heads",
-                                    "head_dim",
-                                    "d_model",
-                                    "num_layers",
-                                    "d_ff",
-                                    "d_kv",
-                                    "num_heads",
-                                    "n_embd",
-                                    "n_layer",
-                                    "n_head",
-                                    "dim",
-                                    "n_layers",
-                                    "n_heads",
-                                    "hidden_dim",
-                                    "encoder_layers",
-                                    "decoder_layers",
-                                    "moe_intermediate_size",
-                                    "num_experts",
-                                    "n_routed_experts",
-                                    "num_local_experts",
-                                    "ffn_dim",
-                                    NULL};
+/* clang-format off */
+static const char *const sizes[] = {
+    "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
+    "vocab_size", "num_key_value_heads", "head_dim", "d_model", "num_layers", "d_ff",
+    "d_kv", "num_heads", "n_embd", "n_layer", "n_head", "dim", "n_layers", "n_heads",
+    "hidden_dim", "encoder_layers", "decoder_layers", "moe_intermediate_size",
+    "num_experts", "n_routed_experts", "num_local_experts", "ffn_dim", NULL};
+/* clang-format on */
 
 void topt_hf_filled_in(const json_t *doc, const char *type, char *ret, size_t size)
 {
