@@ -45,6 +45,35 @@ json_t *topt_json_parse(const char *text, size_t len, const char *what,
     return doc;
 }
 
+int topt_json_within(const char *text, size_t len, const char *what, size_t values,
+                     size_t depth, struct topt_error *err)
+{
+    size_t n = 1, open = 0;
+    int quoted = 0;
+    for (size_t i = 0; i < len; i++) {
+        char c = text[i];
+        if (quoted && c == '\\')
+            i++;
+        else if (c == '"')
+            quoted = !quoted;
+        if (quoted)
+            continue;
+        n += c == ',' || c == '[' || c == '{';
+        open += c == '[' || c == '{';
+        open -= open && (c == ']' || c == '}');
+        if (n > values)
+            return topt_fail(err, TOPT_ERR_LIMIT,
+                             "%s has more than %zu JSON values, the most that are read",
+                             what, values);
+        if (open > depth)
+            return topt_fail(
+                err, TOPT_ERR_LIMIT,
+                "%s has JSON values more than %zu deep, the deepest that are read", what,
+                depth);
+    }
+    return 0;
+}
+
 json_t *topt_json_load(const char *path, size_t max_bytes, struct topt_error *err)
 {
     size_t len;
@@ -102,11 +131,34 @@ int topt_json_only(const json_t *obj, const char *path, const char *const allowe
     return 0;
 }
 
+/* The member that holds the names of those asked for; no document has such a name. */
+static const char asked[] = "\001asked";
+
+int topt_json_watch(json_t *obj, struct topt_error *err)
+{
+    return json_object_set_new(obj, asked, json_object())
+               ? topt_nomem(err, "an account of a document's members")
+               : 0;
+}
+
+json_t *topt_json_member(const json_t *obj, const char *key)
+{
+    json_t *names = json_object_get(obj, asked);
+    if (names)
+        json_object_set_new(names, key, json_true());
+    return json_object_get(obj, key);
+}
+
+int topt_json_was_asked(const json_t *obj, const char *key)
+{
+    return !strcmp(key, asked) || json_object_get(json_object_get(obj, asked), key);
+}
+
 /* 1 present, 0 absent or null, -1 absent but needed. */
 static int find(const json_t *obj, const char *path, const char *key, int needed,
                 json_t **ret, struct topt_error *err)
 {
-    *ret = json_object_get(obj, key);
+    *ret = topt_json_member(obj, key);
     if (*ret && !json_is_null(*ret))
         return 1;
     return needed ? topt_fail(err, TOPT_ERR_INVAL, "%s%s%s is missing", base(path),

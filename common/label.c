@@ -9,6 +9,21 @@ static int is_edge(char c)
     return c == '/' || c == '\'';
 }
 
+/* Of a snapshot in the Hugging Face cache the repository's name, which its folder has after
+ * the owner's: .../models--Qwen--Qwen3-8B/snapshots/HASH/config.json. */
+static int repository(const char *path, char ret[TOPT_LABEL])
+{
+    const char *at = strstr(path, "/models--"), *end = at ? strchr(at + 1, '/') : NULL;
+    if (!end || strncmp(end, "/snapshots/", strlen("/snapshots/")))
+        return 0;
+    const char *name = at + strlen("/models--");
+    for (const char *p = name; p + 2 < end; p++)
+        if (p[0] == '-' && p[1] == '-')
+            name = p + 2;
+    snprintf(ret, TOPT_LABEL, "%.*s", (int)(end - name), name);
+    return 1;
+}
+
 /* The last part of 'path', or of config.json the one before it. */
 static void last_part(const char *path, char ret[TOPT_LABEL])
 {
@@ -30,7 +45,8 @@ void topt_label(const char *path, char ret[TOPT_LABEL])
 {
     static const char *const endings[] = {".onnx", ".json", ".config",
                                           ".sh",   ".txt",  ".args"};
-    last_part(path, ret);
+    if (!repository(path, ret))
+        last_part(path, ret);
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         char *dot = strrchr(ret, '.');
         if (dot && dot > ret && !strcmp(dot, endings[i])) {

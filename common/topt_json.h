@@ -23,6 +23,10 @@ int topt_json_lacked(void);
 /* Parse text / a file (at most 'max_bytes'); duplicate keys are refused.  New reference. */
 json_t *topt_json_parse(const char *text, size_t len, const char *what,
                         struct topt_error *err) TOPT_MUST_CHECK;
+/* Refuse text with more than 'values' values or nested deeper than 'depth', before any memory
+ * is spent on them: a value takes some 100 bytes, and three of its text. */
+int topt_json_within(const char *text, size_t len, const char *what, size_t values,
+                     size_t depth, struct topt_error *err) TOPT_MUST_CHECK;
 json_t *topt_json_load(const char *path, size_t max_bytes,
                        struct topt_error *err) TOPT_MUST_CHECK;
 
@@ -53,6 +57,12 @@ int topt_json_string_or(const json_t *obj, const char *path, const char *key,
                         const char **ret, struct topt_error *err) TOPT_MUST_CHECK;
 int topt_json_array(const json_t *obj, const char *path, const char *key,
                     const json_t **ret, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Keep account, in the object itself and its copies, of the members that the getters above
+ * and topt_json_member ask for: what nobody asked for had no effect on what was read. */
+int topt_json_watch(json_t *obj, struct topt_error *err) TOPT_MUST_CHECK;
+json_t *topt_json_member(const json_t *obj, const char *key);
+int topt_json_was_asked(const json_t *obj, const char *key);
 
 /* Of a document that topt wrote itself: the member, or 0 and "" where it is not there. */
 int64_t topt_json_whole_at(const json_t *obj, const char *key);

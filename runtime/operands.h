@@ -1,5 +1,5 @@
 /* operands.h - which operand of a kernel's row is which, for all backends: the order of the
- * rows of solver/model/ops_*.c, named; and what describes a
+ * rows of solver/model/operators/ops_*.c, named; and what describes a
  * window.  Device code includes this, so it includes nothing of ours. */
 #ifndef RUNTIME_OPERANDS_H
 #define RUNTIME_OPERANDS_H

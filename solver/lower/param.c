@@ -535,7 +535,7 @@ static int64_t padding(const struct param *p)
 }
 
 /* Where bytes add up, each operator is charged for its share of the two largest neighbouring units
- * (model/units.c), which are gathered at once, and of the gradients of one; what stands outside of
+ * (model/graph/units.c), which are gathered at once, and of the gradients of one; what stands outside of
  * units stays gathered, and its gradients wait until the end of backward. */
 static int64_t share_of_units(struct gathered g, const struct topt_share *s)
 {

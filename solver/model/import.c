@@ -5,10 +5,15 @@
  *
  * A PyTorch module is a program, which is not run here; it is refused with the lines
  * that export it. */
+#include "adapters.h"
+#include "hf.h"
 #include "hf_diffusers.h"
-#include "model_impl.h"
+#include "megatron.h"
 #include "model_place.h"
 #include "model_text.h"
+#include "native.h"
+#include "onnx.h"
+#include "papers.h"
 #include "topt_json.h"
 #include "topt_label.h"
 #include "topt_near.h"
@@ -19,7 +24,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_JSON_BYTES = 64 << 20, MAX_MODEL_BYTES = 512 << 20 };
+/* A model of a million operators has fewer values. */
+enum {
+    MAX_JSON_BYTES = 64 << 20,
+    MAX_MODEL_BYTES = 512 << 20,
+    MAX_JSON_VALUES = 8 << 20,
+    MAX_JSON_DEPTH = 64
+};
 
 /* First byte that is not white space, or -1. */
 static int first_byte(const char *text, size_t len)
@@ -103,19 +114,6 @@ static int check_options(const struct topt_import_options *o, struct topt_error 
     return 0;
 }
 
-/* Linear maps that have adapters, with commas; a pattern is taken for all of them. */
-static void adapted_names(const json_t *config, char *ret, size_t size)
-{
-    const json_t *names = json_object_get(config, "target_modules");
-    size_t n = 0;
-    ret[0] = '\0';
-    for (size_t i = 0; i < json_array_size(names); i++) {
-        const char *name = json_string_value(json_array_get(names, i));
-        if (name && n + strlen(name) + 2 < size)
-            n += (size_t)snprintf(ret + n, size - n, "%s%s", n ? "," : ":", name);
-    }
-}
-
 /* Is what lies there again adapters, and no model? */
 static int is_of_adapters(const char *path)
 {
@@ -129,19 +127,32 @@ static int is_of_adapters(const char *path)
     return n >= k && !strcmp(file + n - k, end);
 }
 
+/* Where nobody asked for another, what the config trains. */
+static int train_adapters(struct topt_model **m, const json_t *config, const char *train,
+                          struct topt_error *err)
+{
+    char spec[660], said[1500];
+    const char *note = NULL;
+    if (!train && topt_adapters_spec(config, *m, spec, sizeof spec, &note, err))
+        return -1;
+    if (topt_model_train(m, train ? train : spec, err))
+        return -1;
+    (*m)->adapted = 1;
+    snprintf(said, sizeof said, "%s%s%s", (*m)->note ? (*m)->note : "",
+             (*m)->note ? "; " : "", note ? note : "");
+    return note ? topt_model_note(*m, said, err) : 0;
+}
+
 /* An adapter_config.json is a model with the one that it names, which must be here. */
 static struct topt_model *build_adapters(const json_t *config, const char *what,
                                          const struct topt_import_options *o,
                                          struct topt_error *err)
 {
-    char names[600], train[660];
     const char *base = NULL, *kind = "LORA";
-    int64_t rank = 16;
     struct topt_error inner = {0};
     struct topt_import_options with = o ? *o : (struct topt_import_options){0};
     if (topt_json_string(config, "", "base_model_name_or_path", &base, err) ||
-        topt_json_string_or(config, "", "peft_type", &kind, err) ||
-        topt_json_int_or(config, "", "r", 1, 1 << 16, &rank, err))
+        topt_json_string_or(config, "", "peft_type", &kind, err))
         return NULL;
     if (is_of_adapters(base)) {
         topt_fail(err, TOPT_ERR_INVAL,
@@ -150,24 +161,39 @@ static struct topt_model *build_adapters(const json_t *config, const char *what,
                   what, base);
         return NULL;
     }
-    adapted_names(config, names, sizeof names);
-    snprintf(train, sizeof train, "lora:%lld%s", (long long)rank, names);
     if (strcmp(kind, "LORA")) {
         topt_fail(err, TOPT_ERR_INVAL,
                   "%s has adapters of kind %.40s, of which LORA alone is known", what,
                   kind);
         return NULL;
     }
-    with.train = with.train ? with.train : train;
+    with.train = NULL;
     struct topt_model *m = topt_model_load(base, &with, &inner);
     if (!m)
         topt_fail(err, TOPT_ERR_NOTFOUND,
-                  "%s has adapters of %.200s, which was not found (%.300s); give that "
-                  "model's config.json with --train %.200s",
-                  what, base, inner.text, with.train);
-    else
-        m->adapted = 1;
+                  "%s has adapters of another model: %.300s; or give that model's "
+                  "config.json and --train lora:R:NAMES",
+                  what, inner.text);
+    else if (train_adapters(&m, config, o ? o->train : NULL, err)) {
+        topt_wrap(err, "%s", what);
+        topt_model_destroy(m);
+        return NULL;
+    }
     return m;
+}
+
+/* A config whose path has no name of its own is called as it says that it was, or after its
+ * family. */
+static void name_config(const json_t *doc, const char *what, char ret[TOPT_LABEL])
+{
+    const char *was = topt_json_words_at(doc, "_name_or_path");
+    topt_label(what, ret);
+    if (strcmp(ret, "model") && strcmp(ret, "config"))
+        return;
+    if (*was && !strchr("/.~", *was))
+        topt_label(was, ret);
+    else if (*topt_json_words_at(doc, "model_type"))
+        topt_label(topt_json_words_at(doc, "model_type"), ret);
 }
 
 static struct topt_model *build(const json_t *doc, const char *what,
@@ -188,7 +214,7 @@ static struct topt_model *build(const json_t *doc, const char *what,
         topt_label(what, name);
         m = topt_diffusers_build(doc, name, o, err);
     } else if (topt_hf_looks_like(doc)) {
-        topt_label(what, name);
+        name_config(doc, what, name);
         m = topt_hf_build(doc, name, o, err);
     } else {
         topt_fail(
@@ -255,6 +281,8 @@ static struct topt_model *import(const char *text, size_t len, const char *what,
         refuse_bytes(text, len, what, err);
         return NULL;
     }
+    if (topt_json_within(text, len, what, MAX_JSON_VALUES, MAX_JSON_DEPTH, err))
+        return NULL;
     size_t plain_len;
     char *plain = topt_model_plain_json(text, len, &plain_len);
     json_t *doc = plain ? topt_json_parse(plain, plain_len, what, err)

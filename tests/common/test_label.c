@@ -18,6 +18,8 @@ int main(void)
         {"/config.json", "model"},
         {"./config.json", "model"},
         {"digits.onnx", "digits"},
+        {"'/h/hub/models--Qwen--Qwen3-8B/snapshots/9c9/config.json'", "Qwen3-8B"},
+        {"/h/hub/models--gpt2/snapshots/607/config.json", "gpt2"},
         {"v1.2.onnx", "v1.2"},
         {"a.json.config", "a"},
         {"pretrain_gpt.sh", "pretrain_gpt"},

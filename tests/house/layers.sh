@@ -3,7 +3,8 @@
 #
 # A room is a folder of sources.  Every #include "x.h" must name a header of the room itself
 # or of a room that it may know; across parts only a topt_*.h may be included.  A file may know
-# more than its room: of the planner only plan/free and plan/uniform/uniform.c know the search.
+# more than its room: of the planner only plan/free and plan/uniform/uniform.c know the search, of
+# model/ only import.c knows every importer.
 # Libraries belong to parts, too: only the runtime knows MPI, only the daemon knows HTTP and SQL.
 set -euo pipefail
 cd "$1"
@@ -12,6 +13,18 @@ cd "$1"
 declare -A knows=(
     [common]=""
     [solver/model]="common"
+    [solver/model/operators]="common solver/model"
+    [solver/model/graph]="common solver/model solver/model/operators"
+    [solver/model/native]="common solver/model solver/model/graph"
+    [solver/model/papers]="common solver/model solver/model/graph"
+    [solver/model/files]="common solver/model"
+    [solver/model/weights]="common solver/model solver/model/graph solver/model/files"
+    [solver/model/hf/read]="common solver/model"
+    [solver/model/hf/build]="common solver/model solver/model/graph solver/model/hf/read"
+    [solver/model/hf]="common solver/model solver/model/hf/read solver/model/hf/build"
+    [solver/model/megatron]="common solver/model solver/model/hf/read solver/model/hf/build"
+    [solver/model/onnx]="common solver/model solver/model/graph"
+    [solver/model/import.c]="common solver/model solver/model/native solver/model/papers solver/model/files solver/model/weights solver/model/hf solver/model/hf/build solver/model/megatron solver/model/onnx"
     [solver/layout]="common solver/model"
     [solver/schedule]="common"
     [solver/lower]="common solver/model solver/layout solver/schedule"

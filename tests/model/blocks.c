@@ -193,8 +193,26 @@ static void test_none_and_single(void)
     topt_model_destroy(m);
 }
 
+/* Comparing each operator with all kinds before it took minutes. */
+static void test_many_kinds(void)
+{
+    enum { MANY = 100000 };
+    struct topt_model *m = topt_model_create("many", 2, 4, NULL);
+    int x = table(m), good = 1;
+    for (int i = 0; i < MANY; i++)
+        x = put(m, "linear", x, -1, 8 + i % (MANY / 2));
+    m = finish(m, x);
+    /* the first of each half reads another width */
+    for (int i = 1; m && i < MANY; i++)
+        good &= m->alike[1 + i] == (i > MANY / 2 ? 1 + i - MANY / 2 : 1 + i);
+    ok(m && good, "%d operators of %d kinds: the second of each is as the first", MANY,
+       MANY / 2);
+    topt_model_destroy(m);
+}
+
 int main(void)
 {
+    test_many_kinds();
     test_decoders();
     test_two_kinds();
     test_loose_head();

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "class_config.h"
 #include "tap.h"
 #include "topt_json.h"
 #include "topt_model.h"
@@ -39,13 +40,13 @@ static double forward(const struct topt_model *m, int recurrences)
            of_kinds(m, attention) * 2 / 7;
 }
 
-static struct topt_model *import(const char *text, int64_t seq, const char *part)
+static struct topt_model *import(json_t *config, int64_t seq, const char *part)
 {
     struct topt_error err = {0};
     struct topt_import_options o = {.batch = 1, .seq = seq, .part = part};
-    struct topt_model *m = topt_model_import(text, strlen(text), "config.json", &o, &err);
+    struct topt_model *m = import_class(config, &o, &err);
     o.seq = 0; /* of images and sounds alone the extents are the config's */
-    return m ? m : topt_model_import(text, strlen(text), "config.json", &o, &err);
+    return m ? m : import_class(config, &o, &err);
 }
 
 static void check(const json_t *row, const json_t *seen)
@@ -58,9 +59,9 @@ static void check(const json_t *row, const json_t *seen)
         json_object_set_new(config, "architectures", json_pack("[s]", end));
     int several = json_object_get(config, "text_config") ||
                   json_object_get(config, "vision_config");
-    char *text = json_dumps(config, 0);
-    struct topt_model *m = import(text, json_integer_value(json_object_get(seen, "seq")),
-                                  several ? "text" : NULL);
+    struct topt_model *m =
+        import(config, json_integer_value(json_object_get(seen, "seq")),
+               several ? "text" : NULL);
     double right = json_number_value(json_object_get(seen, "matmul")) +
                    json_number_value(json_object_get(seen, "attention"));
     double ours = m ? forward(m, 0) : 0, with = m ? forward(m, 1) : 0;
@@ -71,7 +72,6 @@ static void check(const json_t *row, const json_t *seen)
        "%s: %.4g operations forward, %.4g are right, %+.1f %%", name, ours, right,
        100 * apart);
     topt_model_destroy(m);
-    free(text);
     json_decref(config);
 }
 

@@ -798,7 +798,8 @@ static void errors(void)
     refuses("{\"architectures\":\"T5Model\"}", 0, "architectures");
     refuses("{\"model_type\":\"gpt2\",\"architectures\":[\"GPT2DoubleHeadsModel\"]}", 0,
             "known are GPT2ForCausalLM, GPT2LMHeadModel");
-    refuses("{\"model_type\":\"gemma2\",\"layer_types\":[]}", 0, "array of 26 names");
+    refuses("{\"model_type\":\"gemma2\",\"num_hidden_layers\":26,\"layer_types\":[]}", 0,
+            "array of 26 names");
     refuses("{\"model_type\":\"gemma2\",\"num_hidden_layers\":1,"
             "\"layer_types\":[\"linear_attention\"]}",
             0, "layer_types[0] is \"linear_attention\"");

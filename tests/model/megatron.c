@@ -55,7 +55,7 @@ static json_t *document(const char *text)
 {
     struct topt_error err = {0};
     struct topt_import_options o = {.batch = 8, .seq = 512};
-    struct topt_model *m = topt_model_import(text, strlen(text), "model", &o, &err);
+    struct topt_model *m = topt_model_import(text, strlen(text), "same", &o, &err);
     if (!m)
         printf("# %s\n", err.text);
     json_t *doc = m ? topt_model_to_json(m) : NULL;
@@ -202,7 +202,9 @@ static void test_refused(void)
         {ROPE "--ffn-hidden-size $FFN", "the file does not set $FFN"},
         {"FFN=1\nFFN=2\n" ROPE "--ffn-hidden-size $FFN", "sets $FFN to '1' and to '2'"},
         {"FFN=$FFN\n" ROPE "--ffn-hidden-size $FFN", "'$FFN' is not worked out"},
-        {ROPE "--ffn-hidden-size $((4 * 64))", "is not worked out here"},
+        {ROPE "--ffn-hidden-size $((4 ** 64))", "is not worked out here"},
+        {ROPE "--ffn-hidden-size $((64 / 0))", "is not worked out here"},
+        {ROPE "--global-batch-size many", "--global-batch-size: "},
         {ROPE "--num-experts 8", "without --disable-bias-linear"},
         {MOE "--moe-layer-freq '([1]*3)'", "is no pattern of 4 layers"},
         {MOE "--moe-layer-freq '([2]*4)'", "is no pattern of 4 layers"},
@@ -222,8 +224,42 @@ static void test_refused(void)
     }
 }
 
+/* Scripts as they are written: arithmetic, defaults of their own, and what they leave to
+ * whoever starts them. */
+static void test_scripts(void)
+{
+#define LEFT                                                                             \
+    "A=${A:-2}\nB=${B:-\"4\"}\nFFN=$((A * 32 * (B - 1)))\n"                              \
+    "--num-layers $B --hidden-size 64 --num-attention-heads $(( ${A} + 2 )) "            \
+    "--max-position-embeddings 32 --ffn-hidden-size $FFN "
+    struct topt_error err = {0};
+    struct topt_model_stats s = {0}, t = {0};
+    struct topt_model *m = import(LEFT "--vocab-size 128 --global-batch-size $5 "
+                                       "--seq-length ${SEQ} --hidden-dropout $HD",
+                                  &err);
+    if (ok(m != NULL, "variables of a script %s", err.text))
+        topt_model_stats(m, &s);
+    ok(m && m->nlayers == 4 && m->note &&
+           strstr(m->note, "left to whoever starts the script: --global-batch-size, "
+                           "--seq-length, --hidden-dropout"),
+       "what is left open is told of: %s", m && m->note ? m->note : "");
+    topt_model_destroy(m);
+    m = import("--num-layers 4 --hidden-size 64 --num-attention-heads 4 "
+               "--max-position-embeddings 32 --ffn-hidden-size 192 --vocab-size 128",
+               &err);
+    if (m)
+        topt_model_stats(m, &t);
+    is_int(s.parameters, t.parameters, "... and the sizes are worked out");
+    topt_model_destroy(m);
+    m = import(LEFT "--vocab-file $3 --merge-file $4", &err);
+    ok(m && m->note && strstr(m->note, "GPT-2's, 50257"), "the merges are GPT-2's: %s",
+       m && m->note ? m->note : err.text);
+    topt_model_destroy(m);
+}
+
 int main(void)
 {
+    test_scripts();
     test_gpt3();
     test_alike();
     test_vocab();

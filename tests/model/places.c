@@ -102,7 +102,7 @@ static void folders(void)
     write_text("adapters/adapter_config.json",
                "{\"peft_type\":\"LORA\",\"r\":8,\"target_modules\":[\"q_proj\"],"
                "\"base_model_name_or_path\":\"org/base\"}");
-    refuses(at("adapters"), "--train lora:8:q_proj");
+    refuses(at("adapters"), "huggingface-cli download org/base config.json");
     mkdir(at("hub"), 0700);
     mkdir(at("hub/models--org--base"), 0700);
     mkdir(at("hub/models--org--base/snapshots"), 0700);
@@ -119,6 +119,51 @@ static void folders(void)
     if (m)
         topt_model_stats(m, &stats);
     is_int(stats.trained, 2 * 8 * (32 + 32), "... train what they say");
+    topt_model_destroy(m);
+    static const struct {
+        const char *members, *says; /* NULL: taken */
+        int64_t trained;
+    } cases[] = {
+        {"\"target_modules\":\".*\\\\.(?:q_proj|v_proj)\"", NULL, 2 * 8 * (64 + 48)},
+        {"\"target_modules\":\"all-linear\"", NULL, 2 * 8 * (2 * 64 + 2 * 48 + 3 * 80)},
+        {"\"target_modules\":\"model.layers.0.*q_proj\"", "takes 1 of 2 modules q_proj",
+         0},
+        {"\"target_modules\":\"(?=q)q_proj\"", "a pattern that is not read", 0},
+        {"\"target_modules\":\"nonesuch\"", "no linear map of the model is named", 0},
+        {"\"target_modules\":[\"q_proj\"],\"modules_to_save\":[\"lm_head\"]",
+         "modules_to_save is set", 0},
+        {"\"target_modules\":[\"q_proj\"],\"rank_pattern\":{\"q_proj\":4}",
+         "rank_pattern is set", 0},
+        {"\"target_modules\":[\"q_proj\"],\"layers_to_transform\":[0]",
+         "layers_to_transform is set", 0},
+        {"\"target_modules\":[\"q_proj\"],\"modules_to_save\":null,\"rank_pattern\":{},"
+         "\"layers_to_transform\":null,\"bias\":\"none\",\"use_dora\":false",
+         NULL, 2 * 8 * 64},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[400];
+        snprintf(
+            text, sizeof text,
+            "{\"peft_type\":\"LORA\",\"r\":8,\"base_model_name_or_path\":\"org/base\","
+            "%s}",
+            cases[i].members);
+        write_text("adapters/adapter_config.json", text);
+        if (cases[i].says) {
+            refuses(at("adapters"), cases[i].says);
+            continue;
+        }
+        m = takes(at("adapters"), NULL, cases[i].members);
+        if (m)
+            topt_model_stats(m, &stats);
+        is_int(stats.trained, cases[i].trained, "... and trains as much");
+        topt_model_destroy(m);
+    }
+    write_text("adapters/adapter_config.json",
+               "{\"peft_type\":\"LORA\",\"r\":8,\"target_modules\":[\"q_proj\"],"
+               "\"use_dora\":true,\"base_model_name_or_path\":\"org/base\"}");
+    m = takes(at("adapters"), NULL, "DoRA");
+    ok(m && m->note && strstr(m->note, "DoRA's magnitudes"),
+       "... tells what is left out");
     topt_model_destroy(m);
 }
 
@@ -196,9 +241,12 @@ static void hostile(void)
 {
     enum { TEN_MB = 10 << 20 };
     write_many("deep.json", "", "{\"a\":", TEN_MB / 5, "");
-    refuses_soon(at("deep.json"), "is not valid JSON");
+    refuses_soon(at("deep.json"), "has JSON values more than 64 deep");
     write_many("lists.json", "{\"model_type\":\"llama\",\"a\":", "[", TEN_MB, "");
-    refuses_soon(at("lists.json"), "is not valid JSON");
+    refuses_soon(at("lists.json"), "has JSON values more than 64 deep");
+    write_many("wide.json", "{\"model_type\":\"llama\",\"a\":[", "[],", 2 * TEN_MB,
+               "0]}");
+    refuses_soon(at("wide.json"), "has more than 8388608 JSON values");
     write_text("layers.json", "{\"model_type\":\"llama\",\"hidden_size\":32,"
                               "\"num_hidden_layers\":1000000}");
     refuses_soon(at("layers.json"), "num_hidden_layers");

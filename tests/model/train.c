@@ -240,6 +240,24 @@ static void test_attributes(void)
     topt_model_destroy(m);
 }
 
+/* Falcon-7B with adapters of rank 16 on its projections: 32 layers of 16 (4544 + 4672), which
+ * PEFT prints as 4,718,592. */
+static void test_falcon(void)
+{
+    static const char falcon[] =
+        "{'architectures':['FalconForCausalLM'],'model_type':'falcon','hidden_size':4544,"
+        "'num_hidden_layers':32,'num_attention_heads':71,'vocab_size':65024,"
+        "'multi_query':true,'parallel_attn':true,'alibi':false,'bias':false,"
+        "'new_decoder_architecture':false}";
+    struct topt_error err = {0};
+    struct topt_model_stats s = {0};
+    struct topt_model *m = import(falcon, "lora:16:query_key_value", &err);
+    if (ok(m != NULL, "query_key_value of Falcon %s", err.text))
+        topt_model_stats(m, &s);
+    is_int(s.trained, 4718592, "... has 4718592 numbers in adapters of rank 16");
+    topt_model_destroy(m);
+}
+
 /* GPT-2, whose head is its table of tokens and whose projections are one module each. */
 static void test_tied(void)
 {
@@ -294,5 +312,6 @@ int main(void)
     test_attributes();
     test_parts();
     test_tied();
+    test_falcon();
     return done_testing();
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Write solver/model/hf_defaults.json: what the configuration classes of Hugging Face transformers
+"""Write solver/model/hf/read/hf_defaults.json: what the configuration classes of Hugging Face transformers
 take where a config.json leaves a key out.
 
-    python3 make_defaults.py > ../../../solver/model/hf_defaults.json
+    python3 make_defaults.py > ../../../solver/model/hf/read/hf_defaults.json
 
 Run it where the transformers are whose defaults are wanted (the file says which wrote it).  Of each class
 come the numbers, flags and words that say something of a model's shape or arithmetic, the other names that
@@ -37,6 +37,126 @@ aria_text bitnet cohere2_moe ctrl diffllama gemma4_unified_text glm_image_text g
 olmo_hybrid qwen2_5_omni_text qwen2_5_omni_vision_encoder qwen2_5_omni_audio_encoder qwen2_audio_encoder voxtral_encoder
 audioflamingo3_encoder blip_2_vision_model blip_2_qformer phi4_multimodal phi4_multimodal_audio phi4_multimodal_vision led rwkv youtu siglip2_text_model metaclip_2_text_model metaclip_2_vision_model
 """
+
+# What classes of diffusers (0.35) take for keys that no reader here asks for: with another value the key is told of.
+DIFFUSERS = {
+    "UNet2DConditionModel": {
+        "mid_block_type": "UNetMidBlock2DCrossAttn", "downsample_padding": 1, "mid_block_scale_factor": 1,
+        "act_fn": "silu", "norm_num_groups": 32, "resnet_time_scale_shift": "default", "freq_shift": 0,
+        "flip_sin_to_cos": True, "use_linear_projection": False, "upcast_attention": False,
+        "resnet_out_scale_factor": 1.0, "time_embedding_type": "positional", "conv_in_kernel": 3,
+        "conv_out_kernel": 3, "attention_type": "default", "addition_embed_type_num_heads": 64},
+    "FluxTransformer2DModel": {"patch_size": 1, "axes_dims_rope": [16, 56, 56]},
+    "WanTransformer3DModel": {"in_channels": 16, "freq_dim": 256, "qk_norm": "rms_norm_across_heads"},
+    "DiTTransformer2DModel": {"activation_fn": "gelu-approximate", "attention_bias": True, "norm_num_groups": 32},
+    "Transformer2DModel": {"activation_fn": "gelu-approximate", "attention_bias": True, "norm_num_groups": 32},
+}
+
+# Keys of configs of which no parameter comes: bookkeeping, tokens, generation, training, what a forward pass does beside
+# weights, and second names of sizes that readers ask for; parts of names that are as harmless; and keys that say something
+# where they are no 1.
+HARMLESS = {"whole": """
+architectures model_type name_or_path transformers_version auto_map use_cache id2label label2id num_labels
+problem_type finetuning_task task_specific_params prefix torchscript gradient_checkpointing tokenizer_class
+return_dict pruned_heads is_encoder_decoder is_decoder tie_encoder_decoder use_return_dict use_mems_eval
+use_mems_train mem_len unsloth_version unsloth_fixed quantization_config compression_config use_bfloat16
+use_flash_attn use_flash_attention use_flash_attention_2 attn_implementation use_sdpa memory_efficient_attention
+unpad_inputs flash_attn use_kernels max_length min_length max_new_tokens do_sample early_stopping num_beams
+num_beam_groups temperature top_p typical_p repetition_penalty length_penalty diversity_penalty num_return_sequences
+remove_invalid_values bad_words_ids exponential_decay_length_penalty no_repeat_ngram_size
+encoder_no_repeat_ngram_size max_sequence_length model_max_length seq_length max_seq_len max_seq_length n_ctx
+initial_context_length original_max_position_embeddings tokenizer_model use_stable_embedding output_past
+normalize_before normalize_embedding n_group topk_group topk_method norm_topk_prob scoring_func score_function
+router_dtype seq_aux ep_size moe_capacity swiglu_limit num_experts_per_tok input_jitter_noise layer_switch
+order_of_interleaved_layers use_embedding_sharing use_gated_activation use_parallel_block use_parallel_embedding
+qk_norm_type normalization_function mamba_inner_layernorms block_dim conv_dim kv_channels attn_rotary_emb
+mlp_multipliers ssm_multipliers decoder_bias static_position_embeddings post_layer_norm rmsnorm no_bias pos_att_type
+codevector_dim apply_spec_augment learned_pos_emb attn_config position_embedding_type global_block_size
+expert_capacity afn adapter_kernel_size adapter_stride num_adapter_layers num_feat_extract_layers output_hidden_size
+projection_dim num_clusters num_codevector_groups num_codevectors_per_group pooler_hidden_size untie_r
+attention_head_dim expand d_inner summary_proj_to_labels summary_type summary_use_proj num_negatives
+proj_codevector_dim pool_scales decoder_sparse_step encoder_sparse_step ignore_index image_seq_length
+use_linear_projection addition_time_embed_dim pos_embed_max_size caption_projection_dim xvector_output_dim
+tie_weights_ median_filter_width directionality pooler_fc_size pooler_num_attention_heads pooler_num_fc_layers
+pooler_size_per_head pooler_type n_positions add_final_layer_norm layernorm_embedding extra_pos_embeddings
+add_bias_logits force_bos_token_to_be_generated offset_alibi skip_bias_add skip_bias_add_qkv masked_softmax_fusion
+slow_but_exact scale_attn_weights scale_embedding apply_query_key_layer_scaling fp32_residual_connection
+cache_implementation fused_dense flash_rotary verbose use_mamba_kernels calc_logits_for_entire_prompt
+rescale_prenorm_residual moe_shared_expert_overlap num_logits_to_keep experts_per_token shared_moe_mode
+attn_type_list use_rmsnorm moe_use_aux_free cla_share_factor num_media_embeds pool_type group_limited_greedy
+moe_drop_tokens moe_random_routing_dropped_token encoder_stride use_weighted_layer_sum is_gated_act max_model_len
+vision_feature_layer vision_feature_select_strategy projector_hidden_act image_grid_pinpoints
+use_image_newline_parameter downsample_mode template system_message ps_version select_layer min_dynamic_patch
+max_dynamic_patch dynamic_image_size use_thumbnail force_image_size image_size_for_tokens pad2square
+mm_tokens_per_image boi_token_index eoi_token_index image_text_hidden_size logit_scale_init_value use_backbone_lora
+use_llm_lora language_model_only fullatt_block_indexes spatial_patch_size tokens_per_second vision_output_dim
+intermediate_layers_indices spatial_pool_mode spatial_pool_stride video_seq_length position_id_per_seconds
+seconds_per_chunk use_decoder_only_language_model crop_size ext_pw_out_channel nemo_conv_channels
+chunk_size_feed_forward default_output_length standardize vision_soft_tokens_per_image context_window_size
+prefill_chunk_size attention_sink_size sliding_window_size moe_router_enable_expert_bias use_dynamic_ntk
+use_logn_attn n_special predict_special_tokens is_llama_config transformers.js_config full_attn_mod
+interpolate_factor pretraining_tp
+""", "parts": """
+dropout pdrop token_id _token_index dtype _coef _loss noise init _eps epsilon rope rotary droppath drop_path
+layerdrop output_router output_att output_hidden_st suppress_tokens ctc_ forced_ _token_ mask_time mask_feature
+time_step tdnn contrastive softmax_ in_fp32 router_prob nextn mtp
+""", "ones": "moe_layer_freq num_hidden_groups"}
+
+# Types that transformers has and no reader here takes, by what they do for which there is no operator, loss or reader.
+UNREAD = {
+    "it is an object detector, whose loss matches boxes": """
+        conditional_detr d_fine dab-detr deformable_detr deimv2 detr grounding-dino lw_detr mm-grounding-dino
+        omdet-turbo owlv2 owlvit pp_doclayout_v2 pp_doclayout_v3 rf_detr rt_detr rt_detr_v2 table-transformer yolos""",
+    "it is a segmentation model": """
+        clipseg edgetam edgetam_video eomt mask2former maskformer maskformer-swin oneformer sam sam2
+        sam2_hiera_det_model sam2_video sam2_vision_model sam3 sam3_lite_text sam3_lite_text_text_model sam3_tracker
+        sam3_tracker_video sam3_video sam3_vision_model sam3_vit_model sam_hq sam_hq_vision_model sam_vision_model
+        seggpt upernet""",
+    "it estimates depth": """
+        chmv2 depth_anything depth_pro dpt glpn prompt_depth_anything zoedepth""",
+    "it matches keypoints of two images": """
+        efficientloftr lightglue superglue superpoint""",
+    "it is an audio codec or a vocoder": """
+        dac encodec higgs_audio_v2_tokenizer mimi speecht5_hifigan univnet vibevoice_acoustic_tokenizer
+        vibevoice_acoustic_tokenizer_decoder vibevoice_acoustic_tokenizer_encoder xcodec""",
+    "it generates speech or music": """
+        bark clvp csm dia fastspeech2_conformer fastspeech2_conformer_with_hifigan higgs_audio_v2 moshi musicgen
+        musicgen_melody pop2piano qwen2_5_omni qwen3_omni_moe speecht5 vits""",
+    "its audio encoder is not read": """
+        audio-spectrogram-transformer audioflamingo3_encoder clap cohere_asr gemma3n_audio gemma4_audio
+        glmasr_encoder kyutai_speech_to_text lasr_ctc lasr_encoder moonshine parakeet_ctc parakeet_encoder
+        parakeet_rnnt parakeet_tdt pe_audio_encoder qwen2_audio_encoder qwen3_omni_moe_thinker seamless_m4t
+        seamless_m4t_v2 sew sew-d speech_to_text voxtral_encoder voxtral_realtime voxtral_realtime_encoder
+        wav2vec2-bert wav2vec2-conformer""",
+    "it forecasts time series": """
+        autoformer informer patchtsmixer patchtst time_series_transformer timesfm timesfm2_5""",
+    "it is a video model": """
+        timesformer tvp video_llama_3_vision videomae vivit vjepa2 xclip""",
+    "it is a policy for robots or games": """
+        decision_transformer pi0""",
+    "its network for documents is not read": """
+        donut-swin lilt markuplm mgp-str pix2struct pp_formulanet pp_lcnet pp_ocrv5_mobile_det pp_ocrv5_mobile_rec
+        pp_ocrv5_server_rec pp_ocrv6_small_det pp_ocrv6_small_rec pp_ocrv6_tiny_rec textnet trocr udop uvdoc""",
+    "its vision tower, or the projector behind it, is not read": """
+        aimv2 aimv2_text_model aimv2_vision_model align align_text_model altclip altclip_text_model blip
+        blip_2_qformer blip_text_model bridgetower bridgetower_text_model chinese_clip chinese_clip_text_model
+        chinese_clip_vision_model colmodernvbert colqwen2 ernie4_5_vl_moe ernie4_5_vl_moe_text evolla
+        exaone4_5_vision flava flava_text_model gemma4_vision git glm4v_moe_vision glm4v_vision glm_image_vision
+        glm_image_vqmodel glm_ocr_vision groupvit groupvit_text_model idefics ijepa kosmos-2 kosmos_2_text_model
+        kosmos_2_5_text_model kosmos-2.5 lxmert minimax_m3_vl mlcd mlcd_vision_model paddleocr_vl paddleocr_vl_text
+        perceiver pixio qianfan_ocr_vision qwen3_5_moe_vision qwen3_5_vision qwen3_vl_moe_vision qwen3_vl_vision vilt
+        visual_bert""",
+    "its stages of images at falling resolution are not read": """
+        bit cvt dinov3_convnext focalnet hgnet_v2 hiera imagegpt levit mobilevit mobilevitv2 poolformer pvt pvt_v2
+        swiftformer swin2sr swinv2 vitdet timm_wrapper timm_backbone""",
+    "its kind of attention, or what stands in place of it, is not read": """
+        blt canine convbert cpmant doge fnet funnel gpt_neox_japanese hrm_text jetmoe longcat_flash luke
+        minimax_m3_vl_text mobilebert openai_privacy_filter recurrent_gemma reformer rembert roc_bert splinter
+        squeezebert xlstm xmod zamba zamba2""",
+    "its kind of encoder and decoder is not read": """
+        bigbird_pegasus encoder-decoder fsmt led nllb-moe pegasus_x prophetnet rag t5gemma t5gemma2
+        vision-encoder-decoder speech-encoder-decoder vision-text-dual-encoder""",
+}
 
 # What says nothing of shapes or arithmetic, or names tokens.
 DULL = ("dropout", "pdrop", "_token", "_coef", "time_step", "time_mask", "mask_", "ctc_", "feat_quantizer", "codevector",
@@ -85,6 +205,9 @@ def main():
         if isinstance(theta, (int, float)) and "rope_parameters" in {f.name for f in dataclasses.fields(cls)}:
             row["theta"] = theta
         rows[name] = row
+    rows |= {name: {"keys": keys, "none": []} for name, keys in DIFFUSERS.items()}
+    for name, words in (("harmless", HARMLESS), ("unread", UNREAD)):
+        rows[name] = {key: f" {' '.join(text.split())} " for key, text in words.items()}
     lines = [f"{json.dumps(n)}: {json.dumps(r, separators=(',', ':'))}" for n, r in rows.items()]
     print('{"from": "transformers %s",' % transformers.__version__)
     print(",\n".join(lines) + "}")
