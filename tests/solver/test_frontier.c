@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "free.h"
-#include "caps.h"
+#include "exact.h"
 #include "grid.h"
 #include "best.h"
 #include "planning.h"

@@ -8,7 +8,7 @@
 #include "grid.h"
 #include "best.h"
 #include "planning.h"
-#include "space.h"
+#include "configs.h"
 #include "topt_plan.h"
 #include "topt_choices.h"
 #include "random_model.h"

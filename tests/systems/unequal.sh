@@ -53,6 +53,13 @@ check "it is explained as the slowest group takes it"
 # shellcheck disable=SC2086
 refused 2 'no groups of mixed have 5 devices in numbers that are booked: 2 of fast, 2 of slow' "$topt" plan gpt.json --hw mixed.json --gpus 5 $ask
 check "more devices than there are"
+cat >llama.json <<'END'
+{"model_type":"llama","hidden_size":256,"num_hidden_layers":2,"num_attention_heads":4,"num_key_value_heads":4,
+ "intermediate_size":1024,"vocab_size":8000,"hidden_act":"silu","tie_word_embeddings":false}
+END
+"$topt" plan llama.json --hw a100-v100 --batch 64 --seq 512 --memory 1GiB --framework topt --space canonical \
+    --factors all >out 2>err && grep -q ' a100 and v100: .* a step on 16 GPUs' out
+check "moves between unequal parts, where memory is costed again"
 # shellcheck disable=SC2086
 "$topt" plan gpt.json --hw small.json $ask --max-gpus 4 >out 2>err
 status=$?
