@@ -8,6 +8,7 @@
  *
  * Micro-batches are the periods that are folded. */
 #include "topt_step.h"
+#include "topt_order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -249,14 +250,8 @@ static void enter(struct step *x)
     x->begun = x->chain;
 }
 
-static int add_micro(void *of, struct topt_schedule *s, int64_t k, struct topt_error *err)
+static int all_forward(struct step *x)
 {
-    struct step *x = of;
-    (void)s;
-    (void)err;
-    x->bytes = k == 0 ? x->held : NULL; /* each micro-batch holds the same */
-    x->ahead = -1;
-    x->reducing_bytes = 0;
     for (int from = 0, to; from < x->n; from = to) {
         for (to = from + 1; to < x->n && x->piece[to].unit == x->piece[from].unit;)
             to++;
@@ -264,6 +259,11 @@ static int add_micro(void *of, struct topt_schedule *s, int64_t k, struct topt_e
         if (pass(x, from, to, TOPT_DURING_FORWARD))
             return -1;
     }
+    return 0;
+}
+
+static int all_backward(struct step *x)
+{
     for (int to = x->n, from; to > 0; to = from) {
         for (from = to - 1; from > 0 && x->piece[from - 1].unit == x->piece[from].unit;)
             from--;
@@ -273,6 +273,24 @@ static int add_micro(void *of, struct topt_schedule *s, int64_t k, struct topt_e
             return -1;
     }
     return x->bytes ? hold_outside(x) : 0;
+}
+
+/* The only stage has as many passes in a period as a micro-batch has. */
+static int add_micro(void *of, struct topt_schedule *s, int64_t k, struct topt_error *err)
+{
+    struct step *x = of;
+    (void)s;
+    (void)err;
+    x->bytes = k == 0 ? x->held : NULL; /* each micro-batch holds the same */
+    x->ahead = -1;
+    x->reducing_bytes = 0;
+    for (int64_t i = 2 * k; i < 2 * k + 2; i++)
+        if (topt_order_turn(&topt_orders[TOPT_ORDER_1F1B], 1, 0, x->micro_batches, i)
+                    .backward
+                ? all_backward(x)
+                : all_forward(x))
+            return -1;
+    return 0;
 }
 
 /* ---- the whole --------------------------------------------------------------------- */

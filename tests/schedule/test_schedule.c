@@ -2,6 +2,7 @@
  * and folded schedules, which must equal those laid out whole. */
 #include "sizes.h"
 #include "tap.h"
+#include "topt_order.h"
 #include "topt_schedule.h"
 #include "topt_step.h"
 
@@ -108,19 +109,15 @@ static int add_pass(struct pipeline *p, int stage, int64_t ns, int before)
     return task < 0 || topt_schedule_after(&p->s, task, before, NULL) ? -1 : task;
 }
 
-/* Every stage runs 'ahead' forward passes before its first backward one, then one of each. */
-static void lay_out(struct pipeline *p, int one_by_one)
+/* The passes of every stage in the order of a row. */
+static void lay_out(struct pipeline *p, const struct topt_order *o)
 {
-    for (int s = 0; s < STAGES; s++) {
-        int ahead = one_by_one ? STAGES - s : MICROS, before = -1;
-        for (int i = 0; i < MICROS + ahead; i++) {
-            if (i < MICROS)
-                before = p->forward[s][i] = add_pass(p, s, FORWARD_NS, before);
-            if (i >= ahead - 1 && i - ahead + 1 < MICROS)
-                before = p->backward[s][i - ahead + 1] =
-                    add_pass(p, s, BACKWARD_NS, before);
+    for (int s = 0; s < STAGES; s++)
+        for (int i = 0, before = -1; i < 2 * MICROS; i++) {
+            struct topt_turn t = topt_order_turn(o, STAGES, s, MICROS, i);
+            before = add_pass(p, s, t.backward ? BACKWARD_NS : FORWARD_NS, before);
+            (t.backward ? p->backward : p->forward)[s][t.micro_batch] = before;
         }
-    }
 }
 
 /* Activations go down the stages, their gradients up. */
@@ -137,22 +134,47 @@ static int join(struct pipeline *p)
     return rc;
 }
 
-/* GPipe (Huang et al. 2019) and one forward, one backward (Narayanan et al. 2019): both take
- * (m + p - 1) (f + b). */
-static void test_pipelines(void)
+/* All rows take (m + p - 1) (f + b), and a rank with all layers sends each micro-batch forward and
+ * back before the next. */
+static void test_orders(void)
 {
-    static const char *const name[] = {"all forward passes first",
-                                       "one forward, one backward"};
-    for (int i = 0; i < 2; i++) {
+    int single = 0;
+    for (int row = 0; row < TOPT_ORDERS; row++) {
+        const struct topt_order *o = &topt_orders[row];
         struct pipeline p;
         topt_schedule_init(&p.s, STAGES, 0);
-        lay_out(&p, i);
+        lay_out(&p, o);
         int rc = join(&p);
         is_int(rc ? -1 : time_of(&p.s),
                (MICROS + STAGES - 1) * (FORWARD_NS + BACKWARD_NS),
-               "a pipeline of %d stages, %d micro-batches, %s", STAGES, MICROS, name[i]);
+               "a pipeline of %d stages, %d micro-batches, %s", STAGES, MICROS, o->name);
         topt_schedule_fini(&p.s);
     }
+    for (int i = 0; i < 2 * MICROS; i++) {
+        struct topt_turn t =
+            topt_order_turn(&topt_orders[TOPT_ORDER_1F1B], 1, 0, MICROS, i);
+        single += t.backward == i % 2 && t.micro_batch == i / 2;
+    }
+    ok(single == 2 * MICROS,
+       "one stage goes forward and back, micro-batch by micro-batch");
+}
+
+/* Of 1F1B a stage holds as many micro-batches as there are stages from it to the last one, of GPipe
+ * all of them. */
+static void test_in_flight(void)
+{
+    for (int row = 0; row < TOPT_ORDERS; row++)
+        for (int s = 0; s < STAGES; s++) {
+            int held = 0, most = 0;
+            for (int i = 0; i < 2 * MICROS; i++) {
+                held += topt_order_turn(&topt_orders[row], STAGES, s, MICROS, i).backward
+                            ? -1
+                            : 1;
+                most = held > most ? held : most;
+            }
+            is_int(most, row == TOPT_ORDER_GPIPE ? MICROS : STAGES - s,
+                   "micro-batches that stage %d of %s holds", s, topt_orders[row].name);
+        }
 }
 
 /* ---- folds --------------------------------------------------------------------------- */
@@ -457,11 +479,12 @@ static void test_held(void)
 int main(void)
 {
     test_holds();
-    test_held();
+    test_in_flight();
     test_links();
     test_share();
     test_circle();
-    test_pipelines();
+    test_orders();
+    test_held();
     test_folds();
     test_drift();
     test_steps();

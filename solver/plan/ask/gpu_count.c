@@ -7,7 +7,6 @@
 #include "planning.h"
 #include "request.h"
 #include "topt_choices.h"
-#include "topt_framework.h"
 #include "topt_question.h"
 
 #include <math.h>

@@ -15,7 +15,6 @@
 
 #include "plan_check.h"
 #include "topt_choices.h"
-#include "topt_json.h"
 #include "topt_minmax.h"
 
 static const char *why_none(const struct topt_unequal *u, const struct topt_shares *s)

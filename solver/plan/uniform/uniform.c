@@ -13,7 +13,6 @@
 #include "memo.h"
 #include "free.h"
 #include "request.h"
-#include "topt_progress.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -26,7 +26,6 @@
 #include "cutset_conditioning.h"
 #include "frontier.h"
 #include "presolve.h"
-#include "search_common.h"
 #include "two_phase.h"
 
 /* The one strategy of a problem without operators. */

@@ -7,8 +7,6 @@
  * counting alike relative to the largest of its costs. */
 #include "heuristic.h"
 
-#include "frontier.h"
-#include "articulation.h"
 #include "search_common.h"
 
 #include <math.h>
