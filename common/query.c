@@ -492,7 +492,8 @@ int topt_query_write(const struct topt_query *asked, enum topt_query_part part,
                    ? topt_nomem(err, NULL)
                    : topt_fail(err, TOPT_ERR_INVAL, "%s must be UTF-8", f->name);
     }
-    char *text = topt_json_text(doc, 0);
+    /* Without one of its members it would be another question. */
+    char *text = topt_json_lacked() ? NULL : topt_json_text(doc, 0);
     json_decref(doc);
     if (text)
         topt_text_add(out, "%s", text);

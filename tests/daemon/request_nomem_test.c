@@ -186,8 +186,9 @@ int main(int argc, char **argv)
        "and a profile");
     for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
         each(&questions[i], all);
-    ok(ask("GET", "/v1/plans", "", "", reply, sizeof reply) == 200 &&
-           strstr(reply, plan_id),
+    char target[100]; /* the list has the latest hundred */
+    snprintf(target, sizeof target, "/v1/plans/%s", plan_id);
+    ok(ask("GET", target, "", "", reply, sizeof reply) == 200 && strstr(reply, plan_id),
        "nothing that was accepted is lost");
     is_int(whole_stop(&w), 0, "it ends well");
     return done_testing();
