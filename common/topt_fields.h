@@ -85,7 +85,8 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
       "what will train it, which decides what a plan may be and costs: pytorch, deepspeed, megatron, torchtitan, or "  \
       "topt (our runtime, topt run)")                                                                                  \
     X(TRAIN, train, LABEL, 0, 199, TOPT_IN_ANY, PROBLEM, SBATCH, "train", "WHAT",                                     \
-      "all", NULL, "what is trained: all, names, or lora[:RANK[:NAMES]]; +4bit or +8bit stores the rest in few bits")  \
+      "all", NULL, "what is trained: all, names, or lora[:RANK[:NAMES]]; +4bit or +8bit stores the rest in few "       \
+      "bits (qlora: lora+4bit)")                                                                                       \
     X(PRECISION, precision, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "precision", "P",                              \
       "bf16-mixed where the GPU has bf16, f32 where not", "bf16-mixed,bf16,f32,f64",                                   \
       "what numbers are kept in: bf16-mixed, bf16, f32 or f64")                                                        \

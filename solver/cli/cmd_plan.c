@@ -126,7 +126,9 @@ static int put_answer(const struct topt_question *q, const json_t *answer,
     if (q->batch_auto)
         topt_show_rows(json_object_get(answer, "tried"), 1);
     topt_show_plan(answer, q->a.output);
-    topt_show_notes(q->model);
+    topt_show_notes(
+        q->model,
+        !strcmp(topt_json_words_at(json_object_get(answer, "job"), "framework"), "topt"));
     return 0;
 }
 

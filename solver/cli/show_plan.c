@@ -46,11 +46,11 @@ static void put_words(const char *heading, const char *text)
     put(&t);
 }
 
-void topt_show_notes(const struct topt_model *m)
+void topt_show_notes(const struct topt_model *m, int own)
 {
     if (m->note)
         put_words("note", m->note);
-    if (m->plan_only) {
+    if (m->plan_only && own) {
         struct topt_text t = {0};
         topt_text_add(&t, "not possible: no operator computes %s", m->plan_only);
         put_words("run", t.s ? t.s : "");

@@ -47,16 +47,13 @@ static const char *rounded(double x, char buf[32])
     return buf;
 }
 
-/* 8.03e9 as "8.03 B". */
+/* 8.03e9 as "8.03 B", of fewer than a million all digits. */
 static const char *parameters(int64_t n, char buf[32])
 {
-    snprintf(buf, 32,
-             n >= 1000000000 ? "%.3g B"
-             : n >= 1000000  ? "%.3g M"
-                             : "%.3g",
-             (double)n / (n >= 1000000000 ? 1e9
-                          : n >= 1000000  ? 1e6
-                                          : 1));
+    if (n < 1000000)
+        return grouped(n, buf);
+    snprintf(buf, 32, n >= 1000000000 ? "%.3g B" : "%.3g M",
+             (double)n / (n >= 1000000000 ? 1e9 : 1e6));
     return buf;
 }
 
@@ -219,9 +216,9 @@ const char *topt_part_words(const char *part)
         {"data", "samples"},
         {"buffers", "gathered parameters, reductions"},
         {"activations", "activations kept for backward"},
-        {"recomputed", "activations recomputed at once"},
+        {"recomputed", "activations recomputed in backward"},
         {"transient", "temporaries of an operator"},
-        {"waiting", "tensors waiting between operators"},
+        {"waiting", "tensors that later operators wait for"},
         {"reserve", "beside it: context and libraries"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (!strcmp(words[i][0], part))
@@ -426,10 +423,11 @@ void topt_text_of_plan(struct topt_text *out, const json_t *a, const char *path)
               nodes = topt_json_whole_at(a, "nodes");
     if (!json_array_size(rows))
         topt_text_add(out, "\n");
-    topt_text_add(out, "%lld GPU%s (%lld node%s of %lld): %s\n", gpus,
-                  gpus > 1 ? "s" : "", nodes, nodes > 1 ? "s" : "",
-                  (long long)topt_json_whole_at(a, "gpus_per_node"),
-                  topt_json_words_at(a, "strategy"));
+    topt_text_add(out, "%lld GPU%s", gpus, gpus > 1 ? "s" : "");
+    if (gpus > 1)
+        topt_text_add(out, " (%lld node%s of %lld)", nodes, nodes > 1 ? "s" : "",
+                      (long long)topt_json_whole_at(a, "gpus_per_node"));
+    topt_text_add(out, ": %s\n", topt_json_words_at(a, "strategy"));
     topt_text_of_words(out, "why", topt_json_words_at(a, "why"));
     show_with(out, a);
     if (json_object_get(a, "needs"))

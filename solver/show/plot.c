@@ -198,14 +198,14 @@ static void put_unshared(struct topt_text *t, const json_t *curve)
             continue;
         first = first ? first : p;
         if (n++ < NAMED)
-            topt_text_add(t, "%s%lld", n == 1 ? "Left out: " : ", ",
+            topt_text_add(t, "%s%lld", n == 1 ? "Not shown: " : ", ",
                           (long long)topt_json_whole_at(p, "gpus"));
     }
     if (!n)
         return;
     if (n > NAMED)
-        topt_text_add(t, " and %zu more", n - NAMED);
-    topt_text_add(t, " GPUs can't take equal shares of a batch of %lld; %lld GPUs can of",
+        topt_text_add(t, " and %zu other numbers of", n - NAMED);
+    topt_text_add(t, " GPUs, by which a batch of %lld does not divide; by %lld do",
                   (long long)topt_json_whole_at(curve, "batch"),
                   (long long)topt_json_whole_at(first, "gpus"));
     json_array_foreach(json_object_get(first, "batches"), i, p)
@@ -238,7 +238,8 @@ char *topt_plot_curve(const json_t *curve, int width)
             hidden++;
     }
     if (hidden)
-        topt_text_add(&t, "%zu counts between are not shown; --json has all.\n", hidden);
+        topt_text_add(&t, "%zu number%s between %s not shown; --json has all.\n", hidden,
+                      hidden == 1 ? "" : "s", hidden == 1 ? "is" : "are");
     put_unshared(&t, curve);
     if (each > 0)
         topt_text_add(

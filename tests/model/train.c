@@ -187,6 +187,10 @@ static void test_document(void)
     again = topt_model_to_json(r);
     ok(json_equal(doc, again) && r->train && !strcmp(r->train, "lora:2+4bit"),
        "... to the same document");
+    struct topt_model *known = import(small, "qlora:2", &err);
+    ok(known && known->train && !strcmp(known->train, "lora:2+4bit"),
+       "qlora is lora with 4 bits %s", err.text);
+    topt_model_destroy(known);
     int a = topt_model_find(r, "a"), down = topt_model_find(r, "a.lora_a"),
         up = topt_model_find(r, "a.lora_b"), head = topt_model_find(r, "b");
     ok(r->op[a].attrs.frozen && r->op[a].attrs.bits == 4 && r->op[head].attrs.frozen &&

@@ -490,9 +490,22 @@ static void fini(struct trainer *t)
     free(t->adapted);
 }
 
+/* "qlora", as people call it, is "lora+4bit". */
+static const char *without_nicknames(const char *spec, char room[2 * MAX_SPEC])
+{
+    static const char qlora[] = "qlora";
+    size_t n = strlen(qlora);
+    if (strncmp(spec, qlora, n) || (spec[n] && spec[n] != ':') || strlen(spec) > MAX_SPEC)
+        return spec;
+    snprintf(room, 2 * MAX_SPEC, "%s+4bit", spec + 1);
+    return room;
+}
+
 int topt_model_train(struct topt_model **m, const char *spec, struct topt_error *err)
 {
     struct trainer t = {.from = *m, .err = err};
+    char room[2 * MAX_SPEC];
+    spec = without_nicknames(spec, room);
     int rc = train(&t, spec);
     fini(&t);
     if (rc) {

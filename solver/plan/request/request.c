@@ -278,10 +278,15 @@ int topt_request_check(const struct topt_request *r, struct topt_error *err)
     if (topt_algorithm_check(r->algorithm, err))
         return -1;
     if (!topt_hw_has_dtype(r->hw, r->settings.dtype))
-        return topt_fail(err, TOPT_ERR_USAGE, "'%s' says nothing of the speed of %s",
-                         topt_hw_name(r->hw), topt_dtype_name(r->settings.dtype));
+        return topt_fail(
+            err, TOPT_ERR_USAGE,
+            "the GPUs of '%s' have no %s, as far as its profile says; ask with "
+            "another --precision",
+            topt_hw_name(r->hw), topt_dtype_name(r->settings.dtype));
     if (r->gpus < 0 || r->gpus > MAX_DEVICES || r->max_gpus < 0 || r->memory_limit < 0)
-        return topt_fail(err, TOPT_ERR_USAGE, "GPUs and memory must be positive");
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "GPUs and memory must be positive, and GPUs at most %d",
+                         MAX_DEVICES);
     for (int i = 0; i < (r->ngpu_list ? r->ngpu_list : 1) && r->max_gpus; i++) {
         int64_t asked = r->ngpu_list ? r->gpu_list[i] : r->gpus;
         if (asked > r->max_gpus)
