@@ -85,7 +85,7 @@ static void place(struct attempt *a)
     }
 }
 
-/* Whose end is the block's is placed before others: all, or some that 'k' draws. */
+/* The buffer that ends the block is placed earlier: before all others, or where 'k' draws. */
 static void raise_top(struct attempt *a, int k)
 {
     uint64_t draw = ((uint64_t)k + 1) * 0x9e3779b97f4a7c15u >> 33;

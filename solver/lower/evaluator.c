@@ -112,8 +112,8 @@ struct use {
     struct table_entry link;
     int from, to, input;
     struct topt_edge_cost cost;
-    /* Of the value, and of the gradient: in evaluator.bytes what the move rises by, and behind
-     * it the bytes of its result; -1: it stays where it is. */
+    /* Two numbers of evaluator.bytes each, of the value and of the gradient: what the move rises
+     * by, and the bytes of its result; -1: it stays where it is. */
     int there, back;
 };
 
@@ -449,7 +449,7 @@ static const int64_t *bytes_at(const struct topt_evaluator *a, int number)
     return &a->bytes[(size_t)number * (size_t)a->alive->lanes];
 }
 
-/* What rises by the bytes at a number, and changes by those behind it. */
+/* Follow a move: bytes rise by those at 'number', and change by those behind it. */
 static void pass(struct topt_evaluator *a, int number)
 {
     const int64_t *up = bytes_at(a, number), *after = bytes_at(a, number + 1);

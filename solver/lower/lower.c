@@ -196,7 +196,7 @@ static int lower_all(struct lowering *l, struct topt_program *p, struct topt_err
                                                        : 0;
 }
 
-/* What the first axis splits of a parameter by a configuration lies as the activations do, which
+/* A parameter that a configuration splits along the first axis lies as the activations do, which
  * have the shares of rows. */
 static int check_state_shares(const struct topt_model *m, const struct topt_mesh *mesh,
                               const struct topt_strategy *s, struct topt_error *err)
@@ -357,8 +357,8 @@ static void time_async(struct topt_sink *sink, enum topt_async what)
     ((struct timer *)sink)->t.async = what;
 }
 
-/* What forward takes of operators that are priced again, and are not in the program, goes to the
- * next kernel of backward.  Operators have their backward from the last to the first. */
+/* Operators that backward runs again are priced and not in the program: their forward time goes to
+ * the next kernel of backward.  Operators have their backward from the last to the first. */
 static int charge_left_out(struct topt_program *p, const struct topt_strategy *s,
                            struct topt_error *err)
 {

@@ -33,7 +33,7 @@ struct param {
     struct topt_op_buffers *b;
     enum topt_zero at; /* its level: an operator may have others without replicas */
     struct topt_shape shape;
-    /* Of its value for kernels, of its gradient as they make it, and of a replica's part. */
+    /* Layouts of its value for kernels, of its gradient as they make it, and of a replica's part. */
     struct topt_layout whole, partial, sharded;
 };
 

@@ -310,7 +310,7 @@ static int add_all(struct total *s)
     return 0;
 }
 
-/* What a piece holds at most beside what it keeps ('again': and what it recomputes), while its
+/* The most that a piece holds beside what it keeps ('again': and what it recomputes), while its
  * operators run one after the other and each adds what it keeps. */
 static void find_work(const struct topt_totals *t, int from, int to, int again,
                       struct topt_piece_bytes *p)
@@ -390,7 +390,7 @@ static void put_held(const struct topt_totals *t, struct topt_strategy_cost *cos
     cost->crossing_cap = t->last_held[TOPT_HELD_WAITING];
 }
 
-/* What the schedule exposes of asynchronous communication joins the sum. */
+/* Add the part of asynchronous communication that the schedule exposes. */
 static int add_exposed(struct total *s)
 {
     struct topt_fragment_cost *sum = &s->cost->sum;

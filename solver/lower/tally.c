@@ -452,7 +452,7 @@ static int last_unit(const struct topt_model *m)
     return i < 0 ? -1 : m->unit[i];
 }
 
-/* Of an operator's bytes those that are there while the loss turns from forward to backward. */
+/* Leave the bytes of an operator that are there while the loss turns from forward to backward. */
 static void count_least(const struct topt_tally *t, int op, struct topt_fragment_cost *c)
 {
     const struct topt_model *m = t->k->model;

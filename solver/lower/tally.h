@@ -51,7 +51,7 @@ struct topt_tally {
     int along;             /* ... once at each count of this dimension; -1: none */
     enum topt_during part; /* when in a step what is written now is */
     enum topt_async async; /* what moves now */
-    /* Of the step's parts what computation may hide, by what it rests on. */
+    /* Communication that computation may hide, by part of the step and by what its time rests on. */
     int64_t async_ns[TOPT_DURING_COUNT][TOPT_BASIS_COUNT];
     int told; /* a framework's kernels of this pass are priced already */
     int64_t live;

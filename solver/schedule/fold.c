@@ -63,7 +63,7 @@ static int64_t earliest_ready(const struct folding *f, int64_t k)
     return ns;
 }
 
-/* Of tasks from 'first' on, to those of period 'to'. */
+/* The latest end of the tasks from 'first' on, to those of period 'to'. */
 static int64_t latest_end(const struct folding *f, int first, int64_t to)
 {
     int64_t ns = 0;

@@ -10,7 +10,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* What runs for one owner.  An asynchronous task that takes several links is at the first. */
+/* The resources of one owner, each of which runs one task at a time.  An asynchronous task that takes
+ * several links is at the first. */
 enum { DEVICE, WAITED, ASIDE, RUNNERS = ASIDE + TOPT_LINK_HOST + 1 };
 enum { LINKS = (1 << TOPT_LINK_COUNT) - 1, ALL = (2 << TOPT_LINK_HOST) - 1 };
 

@@ -17,8 +17,8 @@ enum topt_during {
     TOPT_DURING_COUNT
 };
 
-/* What a unit takes in one part of a step, in all micro-batches together; links as bits of enum
- * topt_link. */
+/* The time that a unit takes in one part of a step, in all micro-batches together; links as bits of
+ * enum topt_link. */
 struct topt_part_time {
     int64_t compute_ns;
     int64_t waited_ns; /* communication that computing waits for */

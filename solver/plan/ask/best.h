@@ -18,7 +18,7 @@ int topt_grid_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t lim
                     int64_t time_limit, struct topt_solutions *ret,
                     struct topt_error *err) TOPT_MUST_CHECK;
 
-/* What another request, of a smaller space, finds on the same grid and lies in the shape's own
+/* Solve another request, of a smaller space, on the same grid, and keep what lies in the shape's own
  * space.  The certificate is the other's.  'ret' starts empty. */
 int topt_grid_solve_other(struct topt_grid_search *s, struct topt_planning *other,
                           enum topt_goal goal, int64_t limit, struct topt_solutions *ret,

@@ -293,9 +293,9 @@ static int answer_efficient(struct topt_planning *m, int64_t gpus, json_t **ret,
     return rc;
 }
 
-/* Of a space in which a count may take minutes the fewest alone is: the others are of the uniform
- * space, which has a plan for each in milliseconds, and each has at least twice the GPUs of the one
- * before.  --gpus finds what may be faster there. */
+/* Alternatives where a count of the asked space may take minutes: they are of the uniform space,
+ * which has a plan for each in milliseconds, and each has at least twice the GPUs of the one before.
+ * --gpus finds what may be faster there. */
 static int alternatives_in_uniform(struct topt_planning *m, const struct counts *c,
                                    const struct fewest *f, const char *why,
                                    struct topt_alternatives *ret, struct topt_error *err)

@@ -426,9 +426,9 @@ static int improve_wider(struct topt_planning *m, int factors, int64_t gpus,
     return 0;
 }
 
-/* What recomputation and micro-batches save is memory: where the fastest of all that is sharded
- * fits, it is the answer.  Where less of it fits, everything is searched that is not slower,
- * and where nothing does, or the least memory is asked for, everything. */
+/* Recomputation and micro-batches only save memory: where the fastest that is only sharded fits, it
+ * is the answer.  Where a slower one fits, everything is searched that is not slower than that; where
+ * none fits, or the least memory is asked for, everything is. */
 int topt_count_solve(struct topt_planning *m, int64_t gpus, int64_t limit,
                      enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
 {

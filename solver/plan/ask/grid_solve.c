@@ -169,8 +169,9 @@ static int price_and_search(struct solver *v, const struct topt_degrees *degrees
     return 0;
 }
 
-/* What makes nothing again costs less than a problem says that is free to: without a
- * tolerance another variant has that for less, with one it may have left it out. */
+/* Strategies that recompute nothing are charged too much by a problem with recomputation.  Without
+ * a tolerance the variant without it has them too; with one it may have left them out, so they are
+ * costed again here. */
 static int charge_what_it_costs(struct solver *v, const struct topt_degrees *degrees,
                                 const struct topt_problem *p, struct topt_solutions *part)
 {

@@ -36,9 +36,9 @@ int topt_plan_from(const struct topt_request *r, struct topt_memo *memo, json_t 
 int topt_plan_frontier(const struct topt_request *r, json_t **ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
 
-/* What a system chose: splits, as pins (request.pin), NULL: it has no plan; and what is to be
- * said of it.  On groups of unlike devices also what each of them takes of all that the first axis
- * splits, in any order; all 0: it knows of no groups. */
+/* The choice of a system: splits, as pins (request.pin), NULL where it has no plan; and what is to
+ * be said of it.  On groups of unlike devices also each group's share of all that the first axis
+ * splits, in any order; all 0 where it knows of no groups. */
 struct topt_chosen {
     char *pins, *why; /* owned by the caller */
     int64_t share[TOPT_HW_GROUPS];

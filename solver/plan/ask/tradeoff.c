@@ -198,9 +198,9 @@ static int merge_canonical(struct merged *m, struct topt_planning *asked,
     return rc;
 }
 
-/* What can be booked at all, with everything that saves memory: both ends as `topt plan` says
- * them, and between them the frontier of the canonical space, which takes seconds where
- * the full one takes minutes.  What is known first is cheapest. */
+/* The trade-off with everything that saves memory: both ends as `topt plan` says them, and between
+ * them the frontier of the canonical space, which takes seconds where the full one takes minutes.
+ * The cheapest searches come first. */
 static int merge_everything(struct merged *m, struct topt_planning *wide,
                             const struct topt_request *r, struct topt_error *err)
 {

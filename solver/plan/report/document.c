@@ -97,8 +97,8 @@ static json_t *hubs_json(const struct topt_plan_facts *f)
     return hubs;
 }
 
-/* What the whole step's schedule takes, where the sum that was searched knows only what each
- * operator's own computation hides; absent where the program is too long for that. */
+/* "simulated_ns": the time of the whole step's schedule, beside the searched sum, which knows only
+ * what each operator's own computation hides; absent where the program is too long. */
 static void put_simulated(const struct topt_plan_facts *f, json_t *predicted)
 {
     const struct topt_settings *s = f->k->settings;
@@ -536,7 +536,7 @@ static int read_model(const json_t *doc, struct topt_plan_doc *p, struct topt_er
     return p->micro ? 0 : -1;
 }
 
-/* What is said of the search besides: only that it can be what it says. */
+/* The other words about the search are only checked to be possible. */
 static int read_choices(const json_t *doc, struct topt_error *err)
 {
     static const char *const fields[] = {

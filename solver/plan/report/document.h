@@ -31,8 +31,8 @@ struct topt_plan_facts {
 /* A new "topt-plan/1" document, or NULL. */
 json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err);
 
-/* What is claimed, into a document: "exact", "epsilon" (null: nothing is proven), and
- * what was decided by heuristic where anything was. */
+/* Put the claims of an answer into its document: "exact", "epsilon" (null: nothing is proven), and
+ * the operators that were decided by heuristic, where there are any. */
 void topt_certificate_write(json_t *doc, const struct topt_model *m,
                             const struct topt_certificate *c);
 

@@ -31,8 +31,8 @@ int topt_plan_check(const struct topt_costing *k, const struct topt_strategy *s,
                     struct topt_strategy_cost *ret_cost, int64_t *ret_peak,
                     struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Of groups of unlike devices: bytes that a device of the group may use, the group that is nearest
- * to its limit, or beyond it, and whether every group stays within its own. */
+/* For groups of unlike devices: the bytes that a device of the group may use, the group that is
+ * nearest to its limit, or beyond it, and whether every group stays within its own. */
 int64_t topt_group_limit(const struct topt_request *r, int group);
 int topt_neediest_group(const struct topt_request *r, const struct topt_group_costs *g);
 int topt_groups_fit(const struct topt_request *r, const struct topt_group_costs *g);

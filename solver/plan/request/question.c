@@ -60,7 +60,7 @@ static int read_words(const struct topt_query *w, struct topt_request *r,
 #undef SAID
 }
 
-/* What is neither a word nor decided by the framework; not said: as it is. */
+/* Read the numbers that no framework decides; those that were not said stay as they are. */
 static void read_numbers(const struct topt_query *w, struct topt_request *r)
 {
 #define SAID(name, member) r->member = w->name > 0 ? w->name : r->member

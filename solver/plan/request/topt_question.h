@@ -64,8 +64,8 @@ struct topt_request {
     double epsilon;
     int threads;
     int64_t micro_batches; /* just so many; 0: searched, or 1 where they are not */
-    /* Of the uniform space: the row decides what it may be.  NULL: nothing is left out
-     * (topt's own). */
+    /* The row that decides what the uniform space may be.  NULL: nothing is left out (topt's
+     * own). */
     const struct topt_framework *framework;
     int tensor_parallel; /* as much as the framework can be asked for */
     /* Sequence parallelism beside it; AUTO: on where the framework has it. */
@@ -113,7 +113,7 @@ int topt_request_read(const struct topt_query *w, struct topt_request *r,
  * INVAL where the limit is more than it has. */
 int topt_request_complete(struct topt_request *r, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* What was not said, as [{"what", "value", "option"}, ...]; and what the job is:
+/* The assumptions, for what was not said: [{"what", "value", "option"}, ...]; and the job:
  * {"model", "hw", "parameters", "batch", "seq", "precision", "optimizer", "framework",
  * ...}.  New references. */
 json_t *topt_request_assumed(const struct topt_request *r);

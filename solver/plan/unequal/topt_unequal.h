@@ -34,7 +34,7 @@ char *topt_unequal_text(const json_t *answer);
 int topt_plan_groups(const struct topt_request *r, int one_kind, json_t **ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
-/* What so many devices are (r->gpus), for questions about one profile: '*ret' is the whole where
+/* The profile of so many devices (r->gpus), for questions about one profile: '*ret' is the whole where
  * all of its devices are asked for, or where it has no groups; else the group in which so many are
  * fastest, borrowed from r->hw, or, unless 'one_kind', numbers of several groups, which is
  * '*ret_own' as well, for the caller to destroy (else NULL). */

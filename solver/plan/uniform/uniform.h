@@ -4,9 +4,9 @@
 
 #include "grid.h"
 
-/* Of all degrees of a uniform grid, into an empty 'ret': the fastest strategy within 'limit' bytes
+/* Find, over all degrees of a uniform grid and by the goal, the fastest strategy within 'limit' bytes
  * (0: any) and no slower than 'time_limit' (0: any); the one with the least memory, where that is
- * within the limit; or the frontier within it.  Exact, whatever tolerance or work the request
+ * within the limit; or the frontier within it.  'ret' starts empty.  Exact, whatever tolerance or work the request
  * allows.  'ret' is empty where nothing is within the limits, or on failure. */
 int topt_uniform_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t limit,
                        int64_t time_limit, struct topt_solutions *ret,

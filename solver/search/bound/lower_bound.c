@@ -119,7 +119,7 @@ static double weigh(const struct scalar_pass *x, struct topt_cost c)
     return (double)x->time * (double)c.time + (double)x->memory * (double)c.memory;
 }
 
-/* As above, where the weight is no more than that of any strategy. */
+/* The same as an integer, at most TOPT_HEAVY, which no strategy's weight is above. */
 static int64_t weigh_exactly(const struct scalar_pass *x, struct topt_cost c)
 {
     return weigh(x, c) < (double)TOPT_HEAVY ? topt_weight(x, c) : TOPT_HEAVY;

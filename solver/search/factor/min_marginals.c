@@ -174,7 +174,7 @@ static void lower_rests(int64_t *restrict rest, const int32_t *at,
     }
 }
 
-/* That room where B's weights are not kept. */
+/* The same for A where B's weights are not kept. */
 static void lower_rests_by_leaf(const struct step *s, const struct cursor *c,
                                 int32_t from, int32_t n, int64_t r, struct scalar_pass *b)
 {

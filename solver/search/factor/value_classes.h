@@ -37,7 +37,7 @@ int topt_value_classes_all(struct views *v, int n, struct view *ret) TOPT_MUST_C
 /* Refine the classes by 'by' (class by value), in the order of their first values. */
 int topt_value_classes_split(struct views *v, int n, const struct view *view,
                              const int32_t *by, struct view *ret) TOPT_MUST_CHECK;
-/* Of n configurations some are one value of 'nvalues': 'classes' by value, from those by
+/* Several of n configurations may be one of 'nvalues' values: 'classes' by value, from those by
  * configuration. */
 int topt_value_classes_of_values(struct views *v, int n, const int32_t *value,
                                  int nvalues, const int32_t *class_of, int classes,

@@ -63,7 +63,7 @@ static int too_long(struct json_stream *s)
                      (long long)s->line, TOPT_JSON_STRING);
 }
 
-/* What a string literal says. */
+/* Put the text that a string literal stands for into the stream's buffer. */
 static int decode(struct json_stream *s, const char *literal, size_t len)
 {
     json_t *v = json_loadb(literal, len, JSON_DECODE_ANY, NULL);

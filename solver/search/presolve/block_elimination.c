@@ -30,7 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a table: BROKEN is one whose points are not made, nor those of any that is made of
+/* The state of a table.  The points of a BROKEN one are not made, nor those of any that is made of
  * it. */
 enum verdict { NOT_MADE, ACCEPTED, REFUSED, BROKEN };
 
@@ -315,8 +315,8 @@ static void find_span(struct condensing *k, int op)
     k->span[op] = others;
 }
 
-/* Of operators that may go those next to where a block begins are last, the cheaper one
- * first.  A table between two others has one edge outside at either end, and is thinned
+/* Among operators that may be eliminated, those next to the beginning of a block are last, the
+ * cheaper one first.  A table between two others has one edge outside at either end, and is thinned
  * at both; one from a fork on has several there, and hardly anything of it is left out.
  * The last step of a block then is by an edge's own table, which has few points. */
 static void rate_operator(struct condensing *k, int op)

@@ -26,8 +26,8 @@ enum {
     TABLE_POINTS = 1 << 22,
     TABLE_WORK = 1 << 27,
     TOTAL_WORK = 1 << 30,
-    /* Of tables of very many entries so many points, and pairs, for each; for all tables
-     * so many pairs for each pair of configurations; wideresnet-16. */
+    /* A table of very many entries may have so many points, and pairs, for each; all tables so
+     * many pairs for each pair of configurations; wideresnet-16. */
     ENTRY_POINTS = 32,
     ENTRY_WORK = 1024,
     PAIR_WORK = 32,

@@ -31,8 +31,8 @@ struct pick {
     uint32_t list, at;
 };
 
-/* What nothing beats of the picks (which are reduced in place; of equal costs the first
- * list's stays) becomes points of an empty frontier. */
+/* The picks that nothing dominates (they are reduced in place; of equal costs the first list's
+ * stays) become points of an empty frontier. */
 int topt_frontier_collect(struct topt_frontier *f, const struct strategies *const *list,
                           size_t nlists, struct pick *pick, size_t n,
                           struct topt_error *err) TOPT_MUST_CHECK;

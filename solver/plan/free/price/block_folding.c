@@ -307,9 +307,8 @@ static int mirror_of(struct topt_problem *p, const struct node *n, struct topt_e
     return p->nvariables++;
 }
 
-/* Of two tables at one position, which a block pays for what is recomputed there: one of a
- * tensor that has a gradient before one of a first block's that has none, else the
- * first. */
+/* Two tables may stand at one position, and a block pays for what is recomputed there by one of
+ * them: that of a tensor with a gradient, where the first block's has none; else the first. */
 static int pays_instead(const struct topt_problem *p, const struct term *l, int table)
 {
     return l->once && p->table[table].trained && !p->table[l->multiplicity].trained;

@@ -63,7 +63,7 @@ void topt_solutions_fini(struct topt_solutions *s)
     memset(s, 0, sizeof *s);
 }
 
-/* Of equal costs the one that was found first comes first. */
+/* Ascending; among equal costs, in the order in which they were found. */
 static int by_cost(const void *x, const void *y)
 {
     const struct topt_solution *a = *(const struct topt_solution *const *)x,

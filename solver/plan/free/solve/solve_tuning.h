@@ -9,8 +9,8 @@
 enum {
     /* Entries of a small problem to those of the one before, times; 8b-frontier-64. */
     NEARER_TIMES = 4,
-    /* What is larger than the next small problem by this only is searched as a whole,
-     * times; 8b-frontier-64. */
+    /* A problem at most so many times larger than its next small problem is searched as a
+     * whole; 8b-frontier-64. */
     SMALL_TIMES = 4,
     /* Entries whose moves are priced at most where no bound says which matter: a minute,
      * and some GiB; GPT-3 in canonical on 1024. */
@@ -19,7 +19,7 @@ enum {
      * 70b-canonical-pow2. */
     NEAR_PART = 512,
     NEAR_MOST = 16384,
-    /* Of the tolerance, by which orbits are searched, a part; gpt3-64-full. */
+    /* Orbits are searched with one such part of the tolerance; gpt3-64-full. */
     PROOF_PART = 2,
     /* A problem has to become so many times smaller for another round of a frontier,
      * unless what was searched is less than a part of it; 8b-frontier-64. */
