@@ -593,6 +593,7 @@ struct topt_model {
     const char *train;  /* what topt_model_train() was told; NULL: all is trained */
     const char *family; /* of an imported config: its model_type; not in documents */
     int adapted;        /* imported from the config of adapters, which are trained */
+    int stored_bits; /* 4 or 8: of linear weights of an imported config; not in documents */
     struct topt_arena *arena;
     int *named, named_cap; /* hash of names, see topt_model_find() */
 };

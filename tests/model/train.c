@@ -127,6 +127,44 @@ static void test_refused(void)
     }
 }
 
+/* A folder whose weights are stored in few bits is the base of adapters as it is. */
+static void test_stored(void)
+{
+    static const struct {
+        const char *config, *train, *is;
+    } of[] = {
+        {"'quant_method':'awq','bits':4", "lora", "lora+4bit"},
+        {"'quant_method':'gptq','bits':8", "lora:8", "lora:8+8bit"},
+        {"'quant_method':'bitsandbytes','load_in_4bit':true", "lora", "lora+4bit"},
+        {"'quant_method':'bitsandbytes','load_in_4bit':true", "lora+8bit", "lora+8bit"},
+        {"'quant_method':'compressed-tensors','config_groups':{'group_0':{'weights':"
+         "{'type':'int','num_bits':4}}}",
+         "lora", "lora+4bit"},
+        {"'quant_method':'compressed-tensors','config_groups':{'group_0':{'weights':"
+         "{'type':'float','num_bits':8}}}",
+         "lora", "lora"},
+        {"'quant_method':'fp8'", "lora", "lora"},
+        {"'quant_method':'gptq','bits':3", "lora", "lora"},
+        {"'quant_method':'awq','bits':4", "qlora:4", "lora:4+4bit"},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct topt_error err = {0};
+        char config[1000];
+        snprintf(config, sizeof config,
+                 "{'model_type':'llama','hidden_size':64,'num_hidden_layers':2,"
+                 "'num_attention_heads':4,'intermediate_size':128,'vocab_size':96,"
+                 "'quantization_config':{%s}}",
+                 of[i].config);
+        struct topt_model *m = import(config, of[i].train, &err);
+        struct topt_model *again = m ? topt_model_rebatch(m, 1, &err) : NULL;
+        ok(again && again->train && !strcmp(again->train, of[i].is) &&
+               again->stored_bits == m->stored_bits,
+           "%s beside %s: %s %s", of[i].train, of[i].config, of[i].is, err.text);
+        topt_model_destroy(again);
+        topt_model_destroy(m);
+    }
+}
+
 /* ---- what backward does ------------------------------------------------------------ */
 
 static const char small[] =
@@ -309,6 +347,7 @@ static void test_parts(void)
 int main(void)
 {
     test_adapters();
+    test_stored();
     test_names();
     test_refused();
     test_backward();

@@ -473,8 +473,10 @@ struct topt_model *topt_model_rebatch(const struct topt_model *m, int64_t batch,
              topt_model_note(r, m->note, err) ||
              topt_model_plan_only(r, m->plan_only, err) ||
              topt_model_say_trained(r, m->train, err);
-    if (!rc)
+    if (!rc) {
+        r->stored_bits = m->stored_bits;
         return r;
+    }
     topt_model_destroy(r);
     topt_wrap(err, "batch %lld", (long long)batch);
     return NULL;

@@ -269,18 +269,44 @@ static void note_further_layers(const json_t *doc, const struct hf_family *f,
         topt_hf_note(a, text);
 }
 
+/* Bits of linear weights as AWQ, GPTQ, bitsandbytes and compressed-tensors store them: 4 or 8; 0:
+ * they are stored otherwise, or not quantized. */
+static int stored_bits(const json_t *doc)
+{
+    const json_t *q = json_object_get(doc, "quantization_config");
+    const char *method = topt_json_words_at(q, "quant_method");
+    const json_t *group = json_object_get(json_object_get(q, "config_groups"), "group_0");
+    const json_t *weights = json_object_get(group, "weights");
+    int64_t bits = 0;
+    if (!strcmp(method, "awq") || !strcmp(method, "gptq"))
+        bits = topt_json_whole_at(q, "bits");
+    else if (!strcmp(method, "bitsandbytes"))
+        bits = json_is_true(json_object_get(q, "load_in_4bit"))   ? 4
+               : json_is_true(json_object_get(q, "load_in_8bit")) ? 8
+                                                                  : 0;
+    else if (!strcmp(method, "compressed-tensors") &&
+             !strcmp(topt_json_words_at(weights, "type"), "int"))
+        bits = topt_json_whole_at(weights, "num_bits");
+    return bits == 4 || bits == 8 ? (int)bits : 0;
+}
+
 /* What every family may ask for and no model here does. */
 static void note_what_is_left_out(const json_t *doc, struct hf_arch *a)
 {
     const json_t *quantized = topt_json_member(doc, "quantization_config"), *value;
+    char text[120];
     const char *key;
     int drops = 0;
     json_object_foreach((json_t *)doc, key, value) drops |=
         (strstr(key, "dropout") || strstr(key, "pdrop")) && json_number_value(value) > 0;
     if (drops)
         topt_hf_note(a, "dropout is left out");
+    snprintf(text, sizeof text,
+             "weights are stored in %d bits, which --train lora keeps and training all "
+             "does not",
+             stored_bits(doc));
     if (quantized && !json_is_null(quantized))
-        topt_hf_note(a, "quantization_config is left out");
+        topt_hf_note(a, stored_bits(doc) ? text : "quantization_config is left out");
 }
 
 /* Slots of experts: where nobody asks for more, tokens are taken to be balanced, which
@@ -358,8 +384,10 @@ static struct topt_model *build_family(const json_t *doc, const json_t *around,
             m = topt_hf_build_arch(a, name, f->build, o, err);
         }
     }
-    if (m)
+    if (m) {
         m->family = f->model_type;
+        m->stored_bits = stored_bits(doc);
+    }
     free(tower);
     free(a);
     json_decref(whole);

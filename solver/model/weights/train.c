@@ -490,14 +490,15 @@ static void fini(struct trainer *t)
     free(t->adapted);
 }
 
-/* "qlora", as people call it, is "lora+4bit". */
-static const char *without_nicknames(const char *spec, char room[2 * MAX_SPEC])
+/* "qlora", as people call it, is "lora+4bit", and so is "lora" beside weights that are stored so. */
+static const char *whole_spec(const struct topt_model *m, const char *spec,
+                              char room[2 * MAX_SPEC])
 {
-    static const char qlora[] = "qlora";
-    size_t n = strlen(qlora);
-    if (strncmp(spec, qlora, n) || (spec[n] && spec[n] != ':') || strlen(spec) > MAX_SPEC)
+    int qlora = *spec == 'q' && is_lora(spec + 1) && !strchr(spec, '+');
+    int bits = qlora ? 4 : is_lora(spec) && !strchr(spec, '+') ? m->stored_bits : 0;
+    if (!bits || strlen(spec) > MAX_SPEC)
         return spec;
-    snprintf(room, 2 * MAX_SPEC, "%s+4bit", spec + 1);
+    snprintf(room, 2 * MAX_SPEC, "%s+%dbit", spec + qlora, bits);
     return room;
 }
 
@@ -505,7 +506,7 @@ int topt_model_train(struct topt_model **m, const char *spec, struct topt_error 
 {
     struct trainer t = {.from = *m, .err = err};
     char room[2 * MAX_SPEC];
-    spec = without_nicknames(spec, room);
+    spec = whole_spec(*m, spec, room);
     int rc = train(&t, spec);
     fini(&t);
     if (rc) {
