@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "topt_carry.h"
 #include "topt_json.h"
 #include "topt_pool.h"
 #include "topt_search.h"
@@ -191,4 +192,23 @@ int topt_cli_plan(const struct topt_option *options, const char *usage, int argc
         rc = topt_fail(err, TOPT_ERR_USAGE, "which plan? usage: %.*s",
                        (int)strcspn(usage, "\n"), usage);
     return rc;
+}
+
+enum { MAX_PLAN_FILE = 64 << 20 };
+
+json_t *topt_cli_read_plan(const char *plan, struct topt_error *err)
+{
+    char *doc = NULL;
+    size_t len = 0;
+    if (access(plan, R_OK) == 0 || !topt_is_id(plan))
+        return topt_json_load(plan, MAX_PLAN_FILE, err);
+    int found = topt_carry_plan(plan, &doc, &len, err);
+    json_t *ret = found > 0 ? topt_json_parse(doc, len, plan, err) : NULL;
+    free(doc);
+    if (!found)
+        topt_fail(err, TOPT_ERR_NOTFOUND,
+                  "%s is not carried by a job here: topt client get-plan %s -o plan.json "
+                  "writes it",
+                  plan, plan);
+    return ret;
 }

@@ -126,6 +126,9 @@ void topt_ask_end(struct topt_question *q, json_t *doc);
 int topt_cli_plan(const struct topt_option *options, const char *usage, int argc,
                   char **argv, void *args, const char *path[1],
                   struct topt_error *err) TOPT_MUST_CHECK;
+/* The plan, or the answer that holds one, in a file or, of an id, in the environment of the job that
+ * was sized by it ($TOPT_PLAN).  New; NULL with the error, NOTFOUND where no job here carries it. */
+json_t *topt_cli_read_plan(const char *plan, struct topt_error *err);
 /* Print the error of a command; the exit status. */
 int topt_cli_fail(const char *command, const struct topt_error *err);
 int topt_cli_write_json(const json_t *doc, const char *path,

@@ -14,8 +14,6 @@
 #include "topt_search.h"
 #include "topt_text.h"
 
-enum { MAX_PLAN_FILE = 64 << 20 };
-
 static const struct topt_option evaluate_options[] = {
     {"plan", TOPT_OPT_STRING, ASK_AT(plan), "FILE",
      "the plan to cost, as it says to run"},
@@ -81,7 +79,7 @@ int topt_cmd_explain(int argc, char **argv)
     if (rc == 1)
         return 0;
     rc = rc || topt_search_threads(a.threads, &a.explain.threads, &err);
-    json_t *doc = rc ? NULL : topt_json_load(path[0], MAX_PLAN_FILE, &err);
+    json_t *doc = rc ? NULL : topt_cli_read_plan(path[0], &err);
     if (!doc)
         return topt_cli_fail("explain", &err);
     a.explain.progress = topt_watch_start(&w, a.quiet || a.json || !a.explain.around);

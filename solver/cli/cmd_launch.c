@@ -7,13 +7,10 @@
 
 #include "ask.h"
 #include "topt_cli.h"
-#include "topt_carry.h"
 #include "topt_json.h"
 #include "topt_launch.h"
 #include "topt_rendezvous.h"
 #include "topt_text.h"
-
-enum { MAX_PLAN_FILE = 64 << 20 };
 
 struct args {
     const char *target, *dir;
@@ -167,29 +164,17 @@ static int is_environment(const struct args *a)
     return a->env || a->exports;
 }
 
-/* The plan in the file or, of an id, in the environment of the job that was sized by it.
- * '*ret' NULL: there is none, and the environment's numbers do, of which variables are made. */
+/* The plan.  '*ret' NULL: there is none, and the environment's numbers do, of which variables are
+ * made. */
 static int load(const struct args *a, const char *plan, json_t **ret,
                 struct topt_error *err)
 {
-    char *doc = NULL;
-    size_t len = 0;
-    if (access(plan, R_OK) == 0 || !topt_is_id(plan)) {
-        *ret = topt_json_load(plan, MAX_PLAN_FILE, err);
-        return *ret ? 0 : -1;
-    }
-    int found = topt_carry_plan(plan, &doc, &len, err);
-    if (found > 0)
-        *ret = topt_json_parse(doc, len, plan, err);
-    free(doc);
-    if (found)
-        return *ret ? 0 : -1;
-    if (is_environment(a) && in_job())
-        return 0;
-    return topt_fail(err, TOPT_ERR_NOTFOUND,
-                     "%s is not carried by a job here: topt client get-plan %s -o "
-                     "plan.json, then topt launch plan.json",
-                     plan, plan);
+    json_t *doc = topt_cli_read_plan(plan, err), *inner = json_object_get(doc, "plan");
+    *ret = json_incref(inner ? inner : doc);
+    json_decref(doc);
+    int numbers = !doc && err->code == TOPT_ERR_NOTFOUND && topt_is_id(plan) &&
+                  is_environment(a) && in_job();
+    return doc || numbers ? 0 : -1;
 }
 
 static int check(const struct args *a, const char **path, int n, struct topt_error *err)

@@ -192,4 +192,13 @@ ask --gpus 8 && "$topt" explain plan.json --around >words 2>err &&
 check "what fewer and more GPUs would do is asked of numbers that people book"
 grep -q "Precision bf16-mixed: computed in bf16" words && grep -q "For PyTorch" words
 check "a plan says for whom it is, and what its numbers are kept in"
+# shellcheck disable=SC2086
+"$topt" plan $model --hw a100-80-dgx --batch 64 --seq 4096 --gpus 8 --json >answer.json 2>err && "$topt" launch answer.json >out 2>err &&
+    grep -q torchrun out && "$topt" simulate answer.json >out 2>err && "$topt" explain answer.json >out 2>err
+check "an answer is launched, simulated and explained by the plan in it"
+for command in launch simulate explain; do
+    refused 1 'p-00000000000000000000000000000000 is not carried by a job here: topt client get-plan' \
+        "$topt" $command p-00000000000000000000000000000000
+    check "$command of an id outside of its job says how to get the plan"
+done
 finish
