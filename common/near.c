@@ -8,6 +8,23 @@
 
 enum { LONGEST = 64, SHORTEST_START = 2, MOST_SLIPS = 4 };
 
+/* What people call what has another name here. */
+static const char *const called[][2] = {
+    {"fsdp", "pytorch"},         {"fsdp2", "pytorch"},   {"ddp", "pytorch"},
+    {"accelerate", "pytorch"},   {"hf", "pytorch"},      {"huggingface", "pytorch"},
+    {"transformers", "pytorch"}, {"trainer", "pytorch"}, {"torchtune", "pytorch"},
+    {"lightning", "pytorch"},    {"torch", "pytorch"},   {"ds", "deepspeed"},
+    {"zero", "deepspeed"},       {"nemo", "megatron"},   {"mcore", "megatron"},
+};
+
+static int is_called(const char *name, const char *known)
+{
+    for (size_t i = 0; i < sizeof called / sizeof *called; i++)
+        if (!strcasecmp(called[i][0], name) && !strcmp(called[i][1], known))
+            return 1;
+    return 0;
+}
+
 static int lower(char c)
 {
     return tolower((unsigned char)c);
@@ -53,7 +70,7 @@ void topt_near_try(struct topt_near *near, const char *known)
         near->nlonger++;
     }
     int slips = least(MOST_SLIPS, len < 3 ? 1 : (int)len / 3);
-    int d = distance(near->name, known);
+    int d = is_called(near->name, known) ? 0 : distance(near->name, known);
     if (d <= slips && d < (int)len && d < (int)other &&
         (!near->best || d < near->distance)) {
         near->best = known;

@@ -23,8 +23,8 @@ struct topt_near {
 void topt_near_try(struct topt_near *near, const char *known);
 
 /* The known name that is close, or NULL: a third of the letters may be wrong, in excess,
- * missing or swapped with the next, capitals count for nothing; else the only one that begins
- * with the name. */
+ * missing or swapped with the next, capitals count for nothing, or it is what people call it
+ * ("fsdp" for pytorch); else the only one that begins with the name. */
 const char *topt_near_name(const struct topt_near *near);
 
 /* "; did you mean NAME?", or where nothing is close "".  Returns 'buf'. */

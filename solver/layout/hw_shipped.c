@@ -3,6 +3,7 @@
 #include "hw_impl.h"
 #include "topt_hw.h"
 #include "topt_near.h"
+#include "topt_text.h"
 
 #include <string.h>
 
@@ -64,12 +65,36 @@ const char *topt_hw_shipped_text(const char *name, size_t *ret_len)
     return NULL;
 }
 
+/* "; did you mean a100-80-dgx or a100-80-p4de?": those that have the name in theirs. */
+static void add_those_with(const char *name, struct topt_text *t)
+{
+    int n = 0, found = 0;
+    for (int i = 0; names[i]; i++)
+        n += strcasestr(names[i], name) != NULL;
+    for (int i = 0; names[i] && n; i++)
+        if (strcasestr(names[i], name)) {
+            topt_text_add(t, "%s%s",
+                          !found          ? "; did you mean "
+                          : found + 1 < n ? ", "
+                                          : " or ",
+                          names[i]);
+            found++;
+        }
+    if (n)
+        topt_text_add(t, "?");
+}
+
 void topt_hw_refuse_name(const char *name, enum topt_err code, struct topt_error *err)
 {
     struct topt_near near = {.name = name};
     char meant[TOPT_NEAR_WORDS];
     for (const char *const *known = topt_hw_shipped(); *known; known++)
         topt_near_try(&near, *known);
+    struct topt_text t = {0};
+    topt_near_words(&near, meant);
+    if (!*meant && strlen(name) >= 3)
+        add_those_with(name, &t);
     topt_fail(err, code, "unknown hardware '%.80s'%s ('topt hw list' names all)", name,
-              topt_near_words(&near, meant));
+              t.s ? t.s : meant);
+    topt_text_fini(&t);
 }

@@ -19,7 +19,9 @@ static const char *const known[] = {"a100-80-dgx",
                                     "--batch",
                                     "-o",
                                     "adam",
-                                    "adamw"};
+                                    "adamw",
+                                    "pytorch",
+                                    "deepspeed"};
 
 static const char *near(const char *name)
 {
@@ -57,6 +59,9 @@ int main(void)
     is("fp32", "f32");
     is("--bacth", "--batch");
     is("adma", "adam");
+    is("fsdp", "pytorch");
+    is("HF", "pytorch");
+    is("zero", "deepspeed");
     is("AdamW", "adamw");
     none("a100"); /* begins two */
     none("x");

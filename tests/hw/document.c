@@ -393,6 +393,9 @@ static void errors(void)
     ok(!topt_hw_load("a100-80-dxg", &err) &&
            strstr(err.text, "unknown hardware 'a100-80-dxg'; did you mean a100-80-dgx?"),
        "one that is near: %s", err.text);
+    ok(!topt_hw_load("h100", &err) &&
+           strstr(err.text, "did you mean h100-80-a3mega, h100-80-dgx or h100-96-500w?"),
+       "those that have the name in theirs: %s", err.text);
     ok(!topt_hw_load("/no/such/file.json", &err), "no such file: %s", err.text);
 }
 
