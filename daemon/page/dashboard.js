@@ -434,7 +434,7 @@ function draw() {
 
 const COLORS = ["#2459c9", "#6f9bf0", "#0b7a75", "#45b3a8", "#b3661f", "#e0a458", "#7a4ba8", "#b89bd6", "#a23b63", "#d98aa6", "#5b6577", "#9aa4b5"];
 const PARTS = { optimizer: "optimizer and master copy", data: "samples", buffers: "gathered parameters, reductions", activations: "activations kept for backward",
-  recomputed: "activations recomputed in backward", transient: "temporaries of an operator", waiting: "tensors that later operators wait for", reserve: "context and libraries" };
+  recomputed: "activations recomputed in backward", transient: "temporaries of an operator", waiting: "tensors kept for later operators", reserve: "context and libraries" };
 function memory(a, W) {
   const all = Object.entries(a.memory_parts || {}).filter(([, v]) => v > 0), parts = all.filter(([k]) => k !== "reserve").sort((x, y) => y[1] - x[1]);
   const beside = (a.memory_parts || {}).reserve, limit = a.memory_limit, sum = parts.reduce((t, [, v]) => t + v, 0), used = Math.max(a.memory_bytes, sum);

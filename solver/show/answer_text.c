@@ -218,7 +218,7 @@ const char *topt_part_words(const char *part)
         {"activations", "activations kept for backward"},
         {"recomputed", "activations recomputed in backward"},
         {"transient", "temporaries of an operator"},
-        {"waiting", "tensors that later operators wait for"},
+        {"waiting", "tensors kept for later operators"},
         {"reserve", "beside it: context and libraries"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (!strcmp(words[i][0], part))

@@ -35,7 +35,7 @@ for word in '' '&hw=moon'; do
     ok $? "a job of Slurm with no profile that is known ($word): $(grep DESCRIPTION "$dir/body")"
 done
 topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" -o "$dir/plan.json"
-[ "$status" = 0 ] && says '^1 GPU ' && says '^assumed +framework pytorch'; ok $? "topt client plan"
+[ "$status" = 0 ] && says '^1 GPU: ' && says '^assumed +framework pytorch'; ok $? "topt client plan"
 id=$(planned)
 ask POST "/v1/plan?mode=mini-parallelism&batch=8&seq=64&max_gpus=4&hw=$hw&name=$(basename "$dir")" \
     "${text[@]}" --data-binary "@$dir/config.json"
@@ -127,7 +127,7 @@ topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" --max-table-bytes 8
 [ "$status" = 2 ] && says 'this server allows 4294967296'; ok $? "not more than the server's"
 if "$make_onnx" digits >"$dir/digits.onnx"; then # a binary file travels as it is
     topt_client plan "$dir/digits.onnx" --batch 16 --max-gpus 2 --hw "$hw" -o "$dir/onnx.json"
-    [ "$status" = 0 ] && says '^1 GPU ' && grep -q '"name": *"digits"' "$dir/onnx.json"
+    [ "$status" = 0 ] && says '^1 GPU: ' && grep -q '"name": *"digits"' "$dir/onnx.json"
     ok $? "topt client plan of an ONNX file"
     id=$(planned)
     ask POST "/v1/plan?mode=mini-parallelism&batch=16&max_gpus=2&hw=$hw&name=digits.onnx" \

@@ -65,7 +65,7 @@ until grep -q "^ran $id\$" again.out || [ $left = 0 ]; do
 done
 is "$(grep -c "^ran $id\$" again.out)" 1 "after a requeue: $(tail -1 again.out)"
 like "$(cat torch.out)" "files-$torch/" "topt launch writes the files of torchrun"
-like "$(cat torch.out)" "^Plan $id\|^memory\|^Memory" "topt explain tells of the carried plan: $(head -1 torch.out)"
+like "$(cat torch.out)" "Why: fastest on 1 GPU" "topt explain tells of the carried plan: $(head -1 torch.out)"
 like "$(cat broken.out)" "the document that is carried is damaged" "a damaged plan is named"
 is "$(grep -c '^ran' broken.out)" 0 "and not run"
 finish

@@ -136,7 +136,7 @@ refused "within partition 'ampere' with 1 node of 4 GPUs" "what does not fit nam
 "$TOPT" plan model.json --hw lab-cpu --max-gpus 4 --batch 8 --seq 64 >told 2>err
 sbatch --parsable --topt-mode=mini-parallelism --topt-model=model.json --topt-batch=8 --topt-seq=64 --topt-dry-run --wrap env >jobs 2>err
 is "$?/$(cat jobs)" "0/" "--topt-dry-run submits nothing"
-is "$(grep -vE '^(sbatch: |not tried )' err)" "$(sed '/^[0-9]* GPUs* (/,$d' told)" "and shows the question and the alternatives of topt plan"
+is "$(grep -vE '^(sbatch: |not tried )' err)" "$(sed -E '/^[0-9]+ GPUs?( \(|:)/,$d' told)" "and shows the question and the alternatives of topt plan"
 is "$(grep -c '^fewest' err)" 1 "which there are"
 "$TOPT" plan model.json --hw lab-cpu --max-gpus 4 --batch 8 --seq 64 --framework topt --precision f32 >told 2>err
 sbatch --parsable $few --topt-dry-run --topt-explain --wrap env >jobs 2>err

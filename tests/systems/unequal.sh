@@ -31,7 +31,7 @@ cluster small "$(group fast 1 8000000),$(group slow 2.3 8000000)"
 cluster three "$(group fast 1 1073741824),$(group slow 2.3 1073741824),$(group slowest 4 1073741824)"
 
 # shellcheck disable=SC2086
-"$topt" plan gpt.json --hw mixed.json $ask >out 2>err && grep -q '^1 GPU ' out && grep -q '^groups *fast: .* a step on 1 GPU$' out &&
+"$topt" plan gpt.json --hw mixed.json $ask >out 2>err && grep -q '^1 GPU: ' out && grep -q '^groups *fast: .* a step on 1 GPU$' out &&
     grep -q ' fast and slow: .* a step on 4 GPUs' out
 check "the fewest devices: one of the faster group, with the other choices beside it"
 # shellcheck disable=SC2086
