@@ -9,8 +9,8 @@ static int is_edge(char c)
     return c == '/' || c == '\'';
 }
 
-/* Of a snapshot in the Hugging Face cache the repository's name, which its folder has after
- * the owner's: .../models--Qwen--Qwen3-8B/snapshots/HASH/config.json. */
+/* The name of the repository where 'path' is a snapshot in the Hugging Face cache, whose folder has
+ * it after the owner's: .../models--Qwen--Qwen3-8B/snapshots/HASH/config.json. */
 static int repository(const char *path, char ret[TOPT_LABEL])
 {
     const char *at = strstr(path, "/models--"), *end = at ? strchr(at + 1, '/') : NULL;

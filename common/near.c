@@ -8,7 +8,7 @@
 
 enum { LONGEST = 64, SHORTEST_START = 2, MOST_SLIPS = 4 };
 
-/* What people call what has another name here. */
+/* Common names of things that have another name here. */
 static const char *const called[][2] = {
     {"fsdp", "pytorch"},         {"fsdp2", "pytorch"},   {"ddp", "pytorch"},
     {"accelerate", "pytorch"},   {"hf", "pytorch"},      {"huggingface", "pytorch"},

@@ -9,6 +9,7 @@
 #include "topt_cli.h"
 #include "topt_json.h"
 #include "topt_launch.h"
+#include "topt_plan_doc.h"
 #include "topt_rendezvous.h"
 #include "topt_text.h"
 
@@ -169,8 +170,8 @@ static int is_environment(const struct args *a)
 static int load(const struct args *a, const char *plan, json_t **ret,
                 struct topt_error *err)
 {
-    json_t *doc = topt_cli_read_plan(plan, err), *inner = json_object_get(doc, "plan");
-    *ret = json_incref(inner ? inner : doc);
+    json_t *doc = topt_cli_read_plan(plan, err);
+    *ret = json_incref((json_t *)topt_plan_in(doc));
     json_decref(doc);
     int numbers = !doc && err->code == TOPT_ERR_NOTFOUND && topt_is_id(plan) &&
                   is_environment(a) && in_job();

@@ -129,8 +129,7 @@ int topt_cmd_simulate(int argc, char **argv)
     if (rc == 1)
         return 0;
     json_t *doc = rc ? NULL : topt_cli_read_plan(path[0], &err);
-    json_t *inner = json_object_get(doc, "plan");
-    rc = !doc || topt_plan_read(inner ? inner : doc, &p, &err) || simulate(&a, p, &err);
+    rc = !doc || topt_plan_read(topt_plan_in(doc), &p, &err) || simulate(&a, p, &err);
     json_decref(doc);
     topt_plan_doc_destroy(p);
     return rc ? topt_cli_fail("simulate", &err) : 0;

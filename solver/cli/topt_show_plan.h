@@ -15,7 +15,7 @@ void topt_show_question(const json_t *answer);
 void topt_show_lacks(const json_t *answer);
 /* Rows of alternatives, or of answers for several batches ('by_batch'). */
 void topt_show_rows(const json_t *rows, int by_batch);
-/* What whoever runs the plan should know of the model; 'own': by topt run, which may lack kernels. */
+/* Show the model's notes for whoever runs the plan; 'own': by topt run, which may lack kernels. */
 void topt_show_notes(const struct topt_model *m, int own);
 
 #endif

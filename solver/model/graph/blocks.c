@@ -54,7 +54,7 @@ static int same_side(const struct topt_model *m, int a, int b)
     return !m->unit || (m->unit[a] < 0) == (m->unit[b] < 0);
 }
 
-/* Of what same_op compares, so that alike operators have the same. */
+/* A hash of the members that same_op compares, so that alike operators have the same one. */
 static uint64_t hash_op(const struct topt_model *m, int i)
 {
     const struct topt_op *op = &m->op[i];

@@ -296,7 +296,7 @@ static void note_what_is_left_out(const json_t *doc, struct hf_arch *a)
     const json_t *quantized = topt_json_member(doc, "quantization_config"), *value;
     char text[120];
     const char *key;
-    int drops = 0;
+    int drops = 0, bits = stored_bits(doc);
     json_object_foreach((json_t *)doc, key, value) drops |=
         (strstr(key, "dropout") || strstr(key, "pdrop")) && json_number_value(value) > 0;
     if (drops)
@@ -304,9 +304,9 @@ static void note_what_is_left_out(const json_t *doc, struct hf_arch *a)
     snprintf(text, sizeof text,
              "weights are stored in %d bits, which --train lora keeps and training all "
              "does not",
-             stored_bits(doc));
+             bits);
     if (quantized && !json_is_null(quantized))
-        topt_hf_note(a, stored_bits(doc) ? text : "quantization_config is left out");
+        topt_hf_note(a, bits ? text : "quantization_config is left out");
 }
 
 /* Slots of experts: where nobody asks for more, tokens are taken to be balanced, which
@@ -417,8 +417,8 @@ static void name_parts(const json_t *doc, int towers, char *ret, size_t size)
     }
 }
 
-/* What of several parts the model does not have, and 'unread' keys beside them; what was
- * asked to be left out is not told of. */
+/* Note the parts of a config that the model does not have, and 'unread' keys beside them, but not
+ * parts that were asked to be left out. */
 static int note_parts(struct topt_model *m, const json_t *doc, const char *part,
                       int towers, const char *unread, struct topt_error *err)
 {

@@ -96,8 +96,8 @@ static const struct row {
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
-/* What says nothing of the model's parameters but how their tables are padded: where a script
- * leaves it to whoever starts it, it is told of. */
+/* Arguments that change no parameters, but for the padding of tables: a script may leave them to
+ * whoever starts it, and the note names them. */
 static const char soft[] =
     " global-batch-size seq-length hidden-dropout attention-dropout "
     "init-method-std tensor-model-parallel-size tokenizer-type "

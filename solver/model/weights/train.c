@@ -165,8 +165,8 @@ static int names_op(const struct trainer *t, const char *pattern, int op)
     return some == all ? some > 0 : some ? -1 : 0;
 }
 
-/* What checkpoints of families whose tensors' names are not known here call a projection that
- * is one module there and one operator here. */
+/* The operator's name for a projection that checkpoints of families without a table of tensors call
+ * otherwise; it is one module there and one operator here. */
 static const char *called_here(const struct trainer *t, const char *pattern)
 {
     static const char *const names[][2] = {{"query_key_value", "qkv"},

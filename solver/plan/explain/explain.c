@@ -301,19 +301,12 @@ static int explain(struct topt_text *t, const struct topt_plan_doc *p, const jso
     return rc;
 }
 
-/* The plan inside of an answer, or the plan. */
-static const json_t *plan_of(const json_t *plan)
-{
-    const json_t *inner = json_object_get(plan, "plan");
-    return inner ? inner : plan;
-}
-
 char *topt_plan_explain(const json_t *plan, const struct topt_explain_options *o,
                         struct topt_error *err)
 {
     struct topt_plan_doc *p;
     struct topt_text t = {0};
-    const json_t *doc = plan_of(plan);
+    const json_t *doc = topt_plan_in(plan);
     if (topt_plan_read(doc, &p, err))
         return NULL;
     int rc = explain(&t, p, doc, o, err);
@@ -342,7 +335,8 @@ json_t *topt_plan_explain_json(const json_t *plan, const struct topt_explain_opt
                                struct topt_error *err)
 {
     struct topt_plan_doc *p;
-    const json_t *doc = plan_of(plan), *predicted = json_object_get(doc, "predicted");
+    const json_t *doc = topt_plan_in(plan),
+                 *predicted = json_object_get(doc, "predicted");
     if (topt_plan_read(doc, &p, err))
         return NULL;
     json_t *ret = said(doc), *time = topt_explain_time_json(p, doc, err), *around = NULL,

@@ -68,9 +68,9 @@ int topt_planning_gave_up(const struct topt_planning *m, const struct topt_error
 /* Go on where another left off, and back. */
 void topt_planning_resume(struct topt_planning *m, const struct topt_planning *from);
 
-/* Where tensor parallelism may lie at the attempt '*stage' (0, 1...), which then is the next one:
- * a last resort, such as tensor parallelism over nodes, is tried where nothing fits without.
- * 0 past the last. */
+/* Set where tensor parallelism may lie at attempt '*stage', from 0 on, and count that up.  A last
+ * resort, such as tensor parallelism over nodes, is an attempt of its own, for where nothing fits
+ * without.  Returns 0 past the last attempt. */
 int topt_planning_resort(struct topt_planning *m, int *stage);
 
 /* Another question about the same model, such as that of a smaller space, planned beside this one.

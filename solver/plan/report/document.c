@@ -599,14 +599,16 @@ int topt_plan_read(const json_t *doc, struct topt_plan_doc **ret, struct topt_er
     return 0;
 }
 
+const json_t *topt_plan_in(const json_t *doc)
+{
+    const json_t *inner = json_object_get(doc, "plan");
+    return inner ? inner : doc;
+}
+
 int topt_plan_load(const char *path, struct topt_plan_doc **ret, struct topt_error *err)
 {
     json_t *doc = topt_json_load(path, MAX_PLAN_BYTES, err);
-    if (!doc)
-        return -1;
-    /* The answer of `topt plan --json` holds the plan inside. */
-    json_t *inner = json_object_get(doc, "plan");
-    int rc = topt_plan_read(inner ? inner : doc, ret, err);
+    int rc = doc ? topt_plan_read(topt_plan_in(doc), ret, err) : -1;
     json_decref(doc);
     return rc;
 }

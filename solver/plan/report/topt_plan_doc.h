@@ -26,6 +26,8 @@ struct topt_plan_doc {
     struct topt_router *router;
     struct topt_hw *hw; /* the profile it was planned for */
 };
+/* The plan inside of an answer of `topt plan --json`, or the document itself; borrowed. */
+const json_t *topt_plan_in(const json_t *doc);
 /* Parse, check (known fields, model digest, strategy fits) and lower. */
 int topt_plan_read(const json_t *doc, struct topt_plan_doc **ret,
                    struct topt_error *err) TOPT_MUST_CHECK;

@@ -680,7 +680,7 @@ static int which_see(const json_t *doc, const char *key, const char *with,
     return 0;
 }
 
-/* What a UNet may have beside the blocks that are built; a list has a flag a stage. */
+/* Refuse parts that a UNet may have beside the blocks that are built; a list has a flag a stage. */
 static int refuse_beside(const json_t *doc, struct topt_error *err)
 {
     static const struct {
@@ -706,6 +706,8 @@ static int read_unet(const json_t *doc, struct net *n, struct topt_error *err)
 {
     enum { TEXT = 77, EACH = 64 };
     const json_t *widths = topt_json_member(doc, "block_out_channels");
+    const json_t *number_of_heads = topt_json_member(doc, "num_attention_heads");
+    int heads = number_of_heads && !json_is_null(number_of_heads);
     const char *added = NULL;
     int64_t heads_of[HF_MAX_STAGES];
     n->stages = (int)json_array_size(widths);
@@ -715,12 +717,8 @@ static int read_unet(const json_t *doc, struct net *n, struct topt_error *err)
                          HF_MAX_STAGES);
     if (each_stage(doc, "block_out_channels", 320, n->stages, n->width, err) ||
         each_stage(doc, "transformer_layers_per_block", 1, n->stages, n->deep, err) ||
-        each_stage(doc,
-                   json_is_null(topt_json_member(doc, "num_attention_heads")) ||
-                           !topt_json_member(doc, "num_attention_heads")
-                       ? "attention_head_dim"
-                       : "num_attention_heads",
-                   8, n->stages, heads_of, err) ||
+        each_stage(doc, heads ? "num_attention_heads" : "attention_head_dim", 8,
+                   n->stages, heads_of, err) ||
         which_see(doc, "down_block_types", "CrossAttnDownBlock2D", "DownBlock2D",
                   n->stages, n->down_sees, err) ||
         which_see(doc, "up_block_types", "CrossAttnUpBlock2D", "UpBlock2D", n->stages,
