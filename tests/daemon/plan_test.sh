@@ -120,7 +120,7 @@ topt_client plan tiny-lama "${small[@]}" --hw "$hw"
 [ "$status" = 2 ] && says 'no such file, and .*did you mean tiny-llama\?'; ok $? "a slip: $(cat "$dir/err")"
 topt_client plan "$dir/nosuch.json" "${small[@]}" --hw "$hw"
 [ "$status" = 1 ] && says "can't open"; ok $? "a file that is not there: $(cat "$dir/err")"
-ask GET "/v1/models/$model/frontier?hw=$hw&gpus=2&batch=8&seq=64"; check "a frontier" 200 '"points":\[\{"memory_bytes"'
+ask GET "/v1/models/$model/frontier?hw=$hw&gpus=2&batch=8&seq=64&wait_ms=60000"; check "a frontier" 200 '"points":\[\{"memory_bytes"'
 ask GET "/v1/models/$model/frontier?hw=$hw&gpus=2&batch=8&seq=64&framework=topt&max_table_bytes=1KiB"
 check "costs may take less" 413 'more than --max-table-bytes of 1'
 topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" --max-table-bytes 8GiB
