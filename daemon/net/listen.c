@@ -64,7 +64,9 @@ static int remove_stale(const struct sockaddr_un *addr, struct topt_error *err)
 int listen_unix(const char *path, struct topt_error *err)
 {
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof addr.sun_path)
+    struct sockaddr_un fresh = {.sun_family = AF_UNIX};
+    int n = snprintf(fresh.sun_path, sizeof fresh.sun_path, "%s.%d", path, (int)getpid());
+    if (n >= (int)sizeof fresh.sun_path)
         return topt_fail(err, TOPT_ERR_USAGE, "socket path '%s' is too long", path);
     strcpy(addr.sun_path, path);
     make_parents(path);
@@ -73,11 +75,16 @@ int listen_unix(const char *path, struct topt_error *err)
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return sys_fail(-1, "make a socket for", path, err);
-    if (bind(fd, (struct sockaddr *)&addr, sizeof addr))
+    /* The socket appears at its path only when it accepts connections: whoever waits for
+     * the file may connect at once.  link() refuses a path that another server took. */
+    if (bind(fd, (struct sockaddr *)&fresh, sizeof fresh))
         return sys_fail(fd, "bind", path, err);
-    if (chmod(path, 0666) || listen(fd, BACKLOG))
-        return sys_fail(fd, "listen on", path, err);
-    return fd;
+    int failed = chmod(fresh.sun_path, 0666) || listen(fd, BACKLOG) ||
+                 link(fresh.sun_path, path);
+    int saved = errno;
+    unlink(fresh.sun_path);
+    errno = saved;
+    return failed ? sys_fail(fd, "listen on", path, err) : fd;
 }
 
 static int is_loopback(const struct sockaddr_storage *a)
