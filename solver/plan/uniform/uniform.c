@@ -5,8 +5,8 @@
  * asked nor on other degrees.  An answer is the best of all of them.  Degrees that can't matter
  * are left out as early as possible: by bytes that each of their strategies needs, before
  * operators are priced; by the sums of what is least for each operator, before anything is
- * searched.  What their problems leave out, overlap and bytes that come and go, the schedule of a found strategy
- * says. */
+ * searched.  Their problems leave out overlap and bytes that come and go; the schedule of a found
+ * strategy says those. */
 #include "uniform.h"
 #include "algorithm.h"
 #include "grid.h"
@@ -222,9 +222,10 @@ static int add_fastest(struct fold *f)
     if (rc || !x->fastest.n)
         return rc;
     first = &x->fastest.at[0];
+    if (beyond(first->sum_ns, f->time_limit)) /* no schedule takes less than the sum */
+        return 0;
     added = add_last(f, &x->fastest);
-    if (added || beyond(first->sum_ns, f->time_limit) ||
-        beyond(first->time_ns, f->time_limit))
+    if (added || beyond(first->time_ns, f->time_limit))
         return added < 0 ? -1 : 0;
     if (first->sum_bytes <= x->least.memory || (rc = find_lightest(f)) ||
         !x->lightest.n || beyond(x->lightest.at[0].memory_bytes, f->memory_limit) ||
