@@ -1,0 +1,75 @@
+/* rows.h - runs that others published, as rows/STEM.csv tells them.  See rows.c. */
+#ifndef TOPT_BENCH_ROWS_H
+#define TOPT_BENCH_ROWS_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+/* One run; texts are "" and numbers 0 where the source says nothing. */
+struct row {
+    const char *source; /* "repository:path", a paper or a page */
+    const char *at;     /* commit, date, line or table there */
+    const char *group;  /* the heading that it stands under in docs/VALIDATION.md */
+    const char *model;  /* a name in models.json */
+    const char *device; /* as the source names it */
+    const char *hw;     /* the shipped profile that is nearest */
+    double device_gib;  /* what the driver shows of the device; 0: as in the profile */
+    int64_t gpus, per_node;
+    int64_t
+        shards; /* GPUs that share one copy of the states; 0: all that are not tensor's */
+    int64_t tensor, pipeline, context, expert; /* degrees; 0: 1 */
+    const char *sequence_parallel; /* "on", "off"; "": the framework's default */
+    int64_t zero;
+    const char
+        *recompute; /* "none", "blocks", "whole", "second", "products", "attention" */
+    int64_t seq, batch, micro; /* positions, samples of a step, of a GPU at a time */
+    const char *precision;     /* "f32", "bf16-mixed", "autocast", "main-f32", "bf16" */
+    const char *optimizer, *framework;
+    const char *overlap, *eager; /* of the software that ran; "": the framework's */
+    const char *
+        gradients; /* "throughout": there all the time, as before PyTorch 2.0; "": as made */
+    const char *measure; /* of 'value': "s", "tokens/s/gpu", "tflops/gpu" */
+    double value;
+    double memory_gib;       /* of a GPU */
+    double beside_gib;       /* of that what is no tensor, as published */
+    const char *memory_kind; /* "allocated", "reserved", "process", "at-failure" */
+    const char *outcome;     /* "ran", "oom" */
+    const char *job;         /* rows of one job are plans for it */
+    const char *ask;         /* "yes": the fewest GPUs are asked for, as this run was */
+    const char *note;        /* what it does that a plan does not say */
+    const char *open;        /* what decides and the source does not say */
+};
+
+struct rows {
+    struct row *row; /* owned, with the texts */
+    int n;
+    char *text;
+};
+
+struct topt_model;
+
+/* The rows of FOLDER/STEM.csv.  Exits with a line that names file, line and column where it is not
+ * well formed. */
+void rows_read(const char *stem, struct rows *ret);
+void rows_fini(struct rows *rows);
+
+/* rows/STEM.json, owned. */
+json_t *rows_json(const char *stem);
+
+/* A row's model for a step of 'batch' samples, owned; its parameters are checked against those
+ * published.  Exits with a line where it can't be made. */
+struct topt_model *row_model(const struct row *r, int64_t batch);
+
+/* How often a GPU takes a micro-batch in a step. */
+int64_t row_accumulation(const struct row *r);
+
+/* Seconds of a step as measured; 0: no time was. */
+double row_seconds(const struct row *r);
+
+/* Print "data 8 x tensor 2, FSDP, blocks recomputed, micro-batch 4 x 2, 4096 positions, bf16-mixed". */
+void row_print_plan(const struct row *r);
+
+/* Print "github.com/owner/name:path (commit)". */
+void row_print_source(const struct row *r);
+
+#endif
