@@ -22,8 +22,8 @@ for document in "${documents[@]}"; do
     while IFS= read -r path; do
         checked=$((checked + 1))
         [ -e "$path" ] || complain "$document names $path, which is not there"
-    done < <(grep -oE '(build/[a-z]+/)?\b(deploy|docs|tests|hw)/[A-Za-z0-9_./-]+[A-Za-z0-9_]' "$document" |
-        grep -v '^build/' | sort -u) # what is built is not there yet
+    done < <(grep -oE '(build/[a-z]+/|:)?\b(deploy|docs|tests|hw)/[A-Za-z0-9_./-]+[A-Za-z0-9_]' "$document" |
+        grep -vE '^(build/|:)' | sort -u) # what is built is not there yet, another repository's never is
 done
 
 subcommands=$(cat "${documents[@]}" | sed 's/\\fR//g; s/\\fB//g; s/\\-/-/g' |
