@@ -101,6 +101,9 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
     X(OVERLAP, overlap, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "overlap", "O",                                     \
       "as the framework does", "none,ddp,fsdp",                                                                        \
       "experts: what the network does behind computation: none, ddp or fsdp")                                          \
+    X(ATTENTION, attention, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "attention", "KERNEL",                         \
+      "the framework's kernel today", "flash-1,flash-2,flash-3,cudnn,xformers",                                        \
+      "experts: the attention kernel: flash-1, flash-2, flash-3, cudnn or xformers")                                   \
     X(EAGER, eager, LIST, 0, 47, TOPT_IN_ANY, PROBLEM, SBATCH, "eager", "LIST",                                       \
       "as the framework does", "operators,scores,loss,optimizer",                                                      \
       "experts: what is not fused: operators,scores,loss,optimizer, or all, none")

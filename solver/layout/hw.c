@@ -27,6 +27,7 @@
  * Every time is computed in double with + - * / and comparisons only, in one order,
  * and rounded up once: the same on every machine with IEEE arithmetic. */
 #include "topt_hw.h"
+#include "hw_attention.h"
 #include "hw_impl.h"
 #include "topt_json.h"
 
@@ -79,6 +80,7 @@ struct topt_hw {
     double efficiency[WORKS], memory_bandwidth, launch_ns;
     /* Curves of products and attention: time against operations; may have no points. */
     struct curve by_size[WORKS][TOPT_DTYPE_COUNT];
+    struct topt_attention_rates *attention; /* owned */
     int64_t granule_bytes;
     int64_t shared_cores;    /* 0: every device has its own */
     enum topt_basis kernels; /* what their times rest on */
@@ -295,21 +297,11 @@ static int read_rates_basis(struct topt_hw *hw, const json_t *device,
 
 static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error *err)
 {
-    static const char *const fields[] = {"name",
-                                         "memory_bytes",
-                                         "reserve_bytes",
-                                         "runtime_bytes",
-                                         "flops",
-                                         "efficiency",
-                                         "memory_bandwidth",
-                                         "launch_ns",
-                                         "shared_cores",
-                                         "granule_bytes",
-                                         "matmul_by_size",
-                                         "attention_by_size",
-                                         "rates",
-                                         "source",
-                                         NULL};
+    static const char *const fields[] = {
+        "name",         "memory_bytes",  "reserve_bytes",    "runtime_bytes",
+        "flops",        "efficiency",    "memory_bandwidth", "launch_ns",
+        "shared_cores", "granule_bytes", "matmul_by_size",   "attention_by_size",
+        "attention",    "rates",         "source",           NULL};
     const json_t *d;
     int64_t memory, reserve = 0;
     hw->granule_bytes = DEFAULT_GRANULE;
@@ -327,7 +319,8 @@ static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error 
         read_runtime(hw, d, reserve, err) || read_flops(hw, d, err) ||
         read_rates_basis(hw, d, err) || read_efficiency(hw, d, err) ||
         read_by_size(hw, d, TOPT_WORK_MATMUL, err) ||
-        read_by_size(hw, d, TOPT_WORK_ATTENTION, err))
+        read_by_size(hw, d, TOPT_WORK_ATTENTION, err) ||
+        topt_attention_rates_read(d, &hw->attention, err))
         return -1;
     hw->memory_bytes = memory - reserve;
     hw->capacity_bytes = memory;
@@ -723,6 +716,7 @@ void topt_hw_destroy(struct topt_hw *hw)
     for (int i = 0; i < WORKS * TOPT_DTYPE_COUNT; i++)
         free_points(&hw->by_size[i / TOPT_DTYPE_COUNT][i % TOPT_DTYPE_COUNT]);
     free(hw->curve);
+    topt_attention_rates_free(hw->attention);
     json_decref(hw->doc);
     free(hw);
 }
@@ -849,21 +843,44 @@ static double on_curve(const struct curve *c, double bytes)
     return c->ns[lo] + (c->ns[hi] - c->ns[lo]) * share;
 }
 
-int64_t topt_hw_compute_ns(const struct topt_hw *hw, enum topt_dtype t, enum topt_work w,
-                           int64_t flops, int64_t bytes, int devices)
+/* A profile without the type is priced as if it computed in f32. */
+static double peak_of(const struct topt_hw *hw, enum topt_dtype t)
 {
-    /* A profile without the type is priced as if it computed in f32. */
     double peak = topt_hw_has_dtype(hw, t) ? hw->flops[t] : hw->flops[TOPT_F32];
-    if (!(peak > 0))
-        peak = hw->flops[TOPT_BF16] > 0 ? hw->flops[TOPT_BF16] : hw->flops[TOPT_F64];
-    double compute = (double)flops * 1e9 / (peak * hw->efficiency[w]);
-    if (hw->by_size[w][t].npoints && flops > 0)
-        compute = on_curve(&hw->by_size[w][t], (double)flops);
+    if (peak > 0)
+        return peak;
+    return hw->flops[TOPT_BF16] > 0 ? hw->flops[TOPT_BF16] : hw->flops[TOPT_F64];
+}
+
+/* A kernel that computes for so many nanoseconds, if memory is fast enough. */
+static int64_t kernel_ns(const struct topt_hw *hw, double compute, int64_t bytes,
+                         int devices)
+{
     double memory = (double)bytes * 1e9 / hw->memory_bandwidth;
     double busy = compute > memory ? compute : memory;
     if (hw->shared_cores && devices > hw->shared_cores)
         busy = busy * (double)devices / (double)hw->shared_cores;
     return round_up(busy + hw->launch_ns);
+}
+
+int64_t topt_hw_compute_ns(const struct topt_hw *hw, enum topt_dtype t, enum topt_work w,
+                           int64_t flops, int64_t bytes, int devices)
+{
+    double compute = (double)flops * 1e9 / (peak_of(hw, t) * hw->efficiency[w]);
+    if (hw->by_size[w][t].npoints && flops > 0)
+        compute = on_curve(&hw->by_size[w][t], (double)flops);
+    return kernel_ns(hw, compute, bytes, devices);
+}
+
+struct topt_time topt_hw_attention(const struct topt_hw *hw, enum topt_dtype t,
+                                   const struct topt_attention_run *run, int64_t flops,
+                                   int64_t bytes, int devices)
+{
+    double share = topt_attention_share(hw->attention, t, run);
+    if (!(share > 0))
+        return topt_hw_compute(hw, t, TOPT_WORK_ATTENTION, flops, bytes, devices);
+    double compute = (double)flops * 1e9 / (peak_of(hw, t) * share);
+    return (struct topt_time){kernel_ns(hw, compute, bytes, devices), hw->kernels};
 }
 
 struct topt_time topt_hw_compute(const struct topt_hw *hw, enum topt_dtype t,

@@ -35,6 +35,25 @@ enum topt_dtype { TOPT_F32, TOPT_F64, TOPT_BF16, TOPT_DTYPE_COUNT };
 const char *topt_dtype_name(enum topt_dtype t);
 int topt_dtype_bytes(enum topt_dtype t);
 
+/* Attention in one kernel, by who wrote it. */
+enum topt_attention {
+    TOPT_ATTENTION_FLASH2, /* Dao 2023 */
+    TOPT_ATTENTION_FLASH1, /* Dao et al. 2022, in Triton */
+    TOPT_ATTENTION_FLASH3,
+    TOPT_ATTENTION_CUDNN,
+    TOPT_ATTENTION_XFORMERS,
+    TOPT_ATTENTION_COUNT
+};
+const char *topt_attention_name(enum topt_attention k);
+
+/* What the rate of an attention kernel follows from: the kernel, numbers of a head, keys that a query
+ * may see, mask and direction. */
+struct topt_attention_run {
+    enum topt_attention kernel;
+    int64_t head, length;
+    int causal, backward;
+};
+
 struct topt_hw; /* opaque */
 
 /* 'name' is a shipped profile or a file.  Owned by the caller. */
@@ -112,6 +131,12 @@ struct topt_time {
  * cores. */
 int64_t topt_hw_compute_ns(const struct topt_hw *hw, enum topt_dtype t, enum topt_work w,
                            int64_t flops, int64_t bytes, int devices);
+
+/* The same of an attention kernel, by the profile's rows for it (hw_attention.c); where the profile
+ * has none, as of any kernel of TOPT_WORK_ATTENTION. */
+struct topt_time topt_hw_attention(const struct topt_hw *hw, enum topt_dtype t,
+                                   const struct topt_attention_run *run, int64_t flops,
+                                   int64_t bytes, int devices);
 
 /* Nanoseconds of one collective; 0 for groups of one.  Rounded once. */
 int64_t topt_hw_collective_ns(const struct topt_hw *hw, enum topt_collective c,

@@ -197,9 +197,15 @@ static struct topt_time own_kernel(const struct topt_tally *t, const struct topt
             bytes_at_once(t, o->spec, x,
                           topt_rows_touched(&seen, o, x, bytes_of(t, i->value[x])) +
                               topt_rows_touched(&seen, o, x, bytes_of(t, i->grad[x])));
-    return topt_hw_compute(t->k->hw, t->k->settings->dtype, topt_kernel_work(i->kernel),
-                           o->spec->flops(o, i->kernel, t->len), bytes,
-                           t->k->mesh->devices);
+    const struct topt_settings *s = t->k->settings;
+    int64_t flops = o->spec->flops(o, i->kernel, t->len);
+    if (i->kernel != TOPT_K_ATTENTION_FWD && i->kernel != TOPT_K_ATTENTION_BWD)
+        return topt_hw_compute(t->k->hw, s->dtype, topt_kernel_work(i->kernel), flops,
+                               bytes, t->k->mesh->devices);
+    struct topt_attention_run run = {s->attention, o->attrs.head_dim,
+                                     topt_attention_keys(o), o->attrs.causal,
+                                     i->backward};
+    return topt_hw_attention(t->k->hw, s->dtype, &run, flops, bytes, t->k->mesh->devices);
 }
 
 /* All that a framework does in one direction is priced with the first of our kernels. */

@@ -129,6 +129,7 @@ struct topt_settings {
      * communication, and bytes are sums under caps, so that costs add up. */
     int by_schedule;
     int eager; /* bits of enum topt_eager_part */
+    enum topt_attention attention; /* the kernel that a device runs */
 };
 struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
 

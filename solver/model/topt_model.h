@@ -618,6 +618,8 @@ double topt_rope_step(const struct topt_attrs *a, int64_t width, int64_t pair);
 
 /* Slots that each expert has for one sample of 'seq' tokens. */
 int64_t topt_expert_slots(const struct topt_attrs *a, int64_t seq, int64_t experts);
+/* Keys that a query of an attention may see: all, or as many as its window or chunk holds. */
+int64_t topt_attention_keys(const struct topt_op *op);
 
 /* The pixels, along rows or columns, that one of a "resize" is made of: low (1 - share) +
  * high share. */

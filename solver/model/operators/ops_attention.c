@@ -260,6 +260,13 @@ static double pairs_of(const struct topt_op *op, const int64_t *len)
     return (double)len[S] * (double)len[T] * share;
 }
 
+int64_t topt_attention_keys(const struct topt_op *op)
+{
+    int64_t keys = op->count[T], window = op->attrs.window, chunk = op->attrs.chunk;
+    keys = window > 0 && window < keys ? window : keys;
+    return chunk > 0 && chunk < keys ? chunk : keys;
+}
+
 /* Scores and weighted sum forward; backward does both again and three more products, and
  * where keys are split also the rows' sums before them. */
 static int64_t flops_attention(const struct topt_op *op, enum topt_kernel k,

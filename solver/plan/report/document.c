@@ -254,6 +254,8 @@ static const struct setting setting[] = {
     {"allocator_permille", NUMBER, AT(allocator_permille), .most = 1000},
     {"vocab_multiple", NUMBER, AT(vocab_multiple), .most = 1 << 20},
     {"by_schedule", FLAG, AT(by_schedule)},
+    {"attention", WORD, AT(attention), TOPT_ATTENTION_FLASH2, .what = "attention kernel",
+     .word = topt_attention_name, .words = TOPT_ATTENTION_COUNT},
     {"eager", EAGER, AT(eager)}};
 
 enum { SETTINGS = sizeof setting / sizeof *setting };

@@ -68,28 +68,12 @@ static const char *eager_at(unsigned i)
     return eager_parts[i].name;
 }
 
-int topt_mode_parse(const char *name, enum topt_mode *ret, struct topt_error *err)
-{
-    return topt_name_find("mode", name, topt_mode_name, TOPT_MODE_COUNT, ret, err);
-}
-
-int topt_space_parse(const char *name, enum topt_space *ret, struct topt_error *err)
-{
-    return topt_name_find("space", name, topt_space_name, TOPT_SPACE_COUNT, ret, err);
-}
-
-int topt_counts_parse(const char *name, enum topt_counts *ret, struct topt_error *err)
-{
-    return topt_name_find("choice of counts", name, counts_at, TOPT_COUNTS_COUNT, ret,
-                          err);
-}
-
-int topt_blocks_parse(const char *name, enum topt_block_choice *ret,
-                      struct topt_error *err)
-{
-    return topt_name_find("choice of blocks", name, topt_blocks_name, TOPT_BLOCKS_COUNT,
-                          ret, err);
-}
+#define PARSE(word, type, what, name_of, count)                                          \
+    int topt_##word##_parse(const char *name, type *ret, struct topt_error *err)         \
+    {                                                                                    \
+        return topt_name_find(what, name, name_of, count, ret, err);                     \
+    }
+TOPT_WORDS(PARSE)
 
 /* A list of names with commas, each of which says bits; those from 'alone' on stand
  * alone. */
@@ -128,24 +112,6 @@ int topt_eager_parse(const char *list, int *ret, struct topt_error *err)
                      ret, err);
 }
 
-int topt_dtype_parse(const char *name, enum topt_dtype *ret, struct topt_error *err)
-{
-    return topt_name_find("dtype", name, topt_dtype_name, TOPT_DTYPE_COUNT, ret, err);
-}
-
-int topt_accounting_parse(const char *name, enum topt_accounting *ret,
-                          struct topt_error *err)
-{
-    return topt_name_find("accounting", name, topt_accounting_name, TOPT_ACCOUNTING_COUNT,
-                          ret, err);
-}
-
-int topt_overlap_parse(const char *name, enum topt_overlap *ret, struct topt_error *err)
-{
-    return topt_name_find("overlap", name, topt_overlap_name, TOPT_OVERLAP_COUNT, ret,
-                          err);
-}
-
 char *topt_eager_words(int parts)
 {
     struct topt_text t = {0};
@@ -155,13 +121,6 @@ char *topt_eager_words(int parts)
     if (!t.s)
         topt_text_add(&t, "none");
     return t.s;
-}
-
-int topt_optimizer_parse(const char *name, enum topt_optimizer *ret,
-                         struct topt_error *err)
-{
-    return topt_name_find("optimizer", name, topt_optimizer_name, TOPT_OPTIMIZER_COUNT,
-                          ret, err);
 }
 
 const char *topt_mode_name(enum topt_mode m)

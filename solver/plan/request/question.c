@@ -56,6 +56,7 @@ static int read_words(const struct topt_query *w, struct topt_request *r,
            (SAID(accounting) &&
             topt_accounting_parse(w->accounting, &s->accounting, err)) ||
            (SAID(overlap) && topt_overlap_parse(w->overlap, &s->overlap, err)) ||
+           (SAID(attention) && topt_attention_parse(w->attention, &s->attention, err)) ||
            (SAID(eager) && topt_eager_parse(w->eager, &s->eager, err));
 #undef SAID
 }
@@ -98,6 +99,7 @@ int topt_request_read(const struct topt_query *w, struct topt_request *r,
                (*w->optimizer ? TOPT_GIVEN_OPTIMIZER : 0) |
                (*w->overlap ? TOPT_GIVEN_OVERLAP : 0) |
                (*w->eager ? TOPT_GIVEN_EAGER : 0) |
+               (*w->attention ? TOPT_GIVEN_ATTENTION : 0) |
                (w->gradient_f32 ? TOPT_GIVEN_GRADIENT : 0) |
                (w->batch ? TOPT_GIVEN_BATCH : 0) | (w->seq ? TOPT_GIVEN_SEQ : 0);
     return 0;
@@ -138,6 +140,8 @@ static void take_row(struct topt_request *r)
         s->overlap = f->overlap;
     if (!(r->given & TOPT_GIVEN_EAGER))
         s->eager = f->eager;
+    if (!(r->given & TOPT_GIVEN_ATTENTION))
+        s->attention = f->attention;
     if (!(r->given & TOPT_GIVEN_GRADIENT))
         s->gradient_f32 = mixed && f->gradient_f32;
     if (!(r->given & TOPT_GIVEN_OPTIMIZER))

@@ -41,6 +41,7 @@ struct topt_framework {
     enum topt_overlap overlap;
     int eager; /* bits of enum topt_eager_part */
     enum topt_gather gather;
+    enum topt_attention attention; /* today's kernel */
     int64_t
         /* a vocabulary is padded to this times the parts of its table; 0: not */
         vocab_multiple;

@@ -35,7 +35,8 @@ enum topt_given {
     TOPT_GIVEN_EAGER = 16,
     TOPT_GIVEN_GRADIENT = 32,
     TOPT_GIVEN_BATCH = 64,
-    TOPT_GIVEN_SEQ = 128
+    TOPT_GIVEN_SEQ = 128,
+    TOPT_GIVEN_ATTENTION = 256
 };
 
 /* Groups of unlike devices along the first axis: its parts, what each takes of all that it splits,
@@ -124,30 +125,34 @@ void topt_request_put_lacks(const struct topt_request *r, json_t *doc);
 /* The request's settings with the profile's granule where none is given. */
 struct topt_settings topt_request_settings(const struct topt_request *r);
 
-/* Names as people write them, for options and JSON: "mini-time", "full"... */
-int topt_mode_parse(const char *name, enum topt_mode *ret,
-                    struct topt_error *err) TOPT_MUST_CHECK;
-int topt_space_parse(const char *name, enum topt_space *ret,
-                     struct topt_error *err) TOPT_MUST_CHECK;
-int topt_blocks_parse(const char *name, enum topt_block_choice *ret,
-                      struct topt_error *err) TOPT_MUST_CHECK;
+/* Names as people write them, for options and JSON: topt_mode_parse() reads "mini-time", and so on.
+ * Each has the type of its values, what messages call it, what names a value, and how many there
+ * are. */
+#define TOPT_WORDS(X)                                                                    \
+    X(mode, enum topt_mode, "mode", topt_mode_name, TOPT_MODE_COUNT)                     \
+    X(space, enum topt_space, "space", topt_space_name, TOPT_SPACE_COUNT)                \
+    X(blocks, enum topt_block_choice, "choice of blocks", topt_blocks_name,              \
+      TOPT_BLOCKS_COUNT)                                                                 \
+    X(counts, enum topt_counts, "choice of counts", counts_at, TOPT_COUNTS_COUNT)        \
+    X(dtype, enum topt_dtype, "dtype", topt_dtype_name, TOPT_DTYPE_COUNT)                \
+    X(accounting, enum topt_accounting, "accounting", topt_accounting_name,              \
+      TOPT_ACCOUNTING_COUNT)                                                             \
+    X(overlap, enum topt_overlap, "overlap", topt_overlap_name, TOPT_OVERLAP_COUNT)      \
+    X(attention, enum topt_attention, "attention kernel", topt_attention_name,           \
+      TOPT_ATTENTION_COUNT)                                                              \
+    X(optimizer, enum topt_optimizer, "optimizer", topt_optimizer_name,                  \
+      TOPT_OPTIMIZER_COUNT)
+#define TOPT_DECLARE_PARSE(word, type, what, name_of, count)                             \
+    int topt_##word##_parse(const char *name, type *ret, struct topt_error *err)         \
+        TOPT_MUST_CHECK;
+TOPT_WORDS(TOPT_DECLARE_PARSE)
 /* "zero,recompute,micro", in any selection, or "all", "none", "auto". */
 int topt_factors_parse(const char *list, int *ret,
-                       struct topt_error *err) TOPT_MUST_CHECK;
-int topt_counts_parse(const char *name, enum topt_counts *ret,
-                      struct topt_error *err) TOPT_MUST_CHECK;
-int topt_dtype_parse(const char *name, enum topt_dtype *ret,
-                     struct topt_error *err) TOPT_MUST_CHECK;
-int topt_accounting_parse(const char *name, enum topt_accounting *ret,
-                          struct topt_error *err) TOPT_MUST_CHECK;
-int topt_overlap_parse(const char *name, enum topt_overlap *ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
 /* "operators,scores,loss,optimizer", in any selection, or "all", "none"; bits of enum
  * topt_eager_part, and back, NULL without memory, owned by the caller. */
 int topt_eager_parse(const char *list, int *ret, struct topt_error *err) TOPT_MUST_CHECK;
 char *topt_eager_words(int parts);
-int topt_optimizer_parse(const char *name, enum topt_optimizer *ret,
-                         struct topt_error *err) TOPT_MUST_CHECK;
 const char *topt_mode_name(enum topt_mode m);
 const char *topt_space_name(enum topt_space s);
 const char *topt_blocks_name(enum topt_block_choice b);

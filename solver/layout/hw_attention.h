@@ -1,0 +1,20 @@
+/* hw_attention.h - rates of attention kernels by kernel, head and length.  See hw_attention.c. */
+#ifndef TOPT_HW_ATTENTION_H
+#define TOPT_HW_ATTENTION_H
+
+#include "topt_hw.h"
+
+struct topt_attention_rates; /* opaque: the rows of one device */
+
+/* Reads device.attention, an array of rows, or the name of a shipped profile whose rows hold for this
+ * device too; an empty table where the device has none.  Owned by the caller.  INVAL where a row is
+ * not well formed. */
+int topt_attention_rates_read(const json_t *device, struct topt_attention_rates **ret,
+                              struct topt_error *err) TOPT_MUST_CHECK;
+void topt_attention_rates_free(struct topt_attention_rates *rates);
+
+/* The share of the peak of type 't' that a kernel reaches; 0 where no row tells it. */
+double topt_attention_share(const struct topt_attention_rates *rates, enum topt_dtype t,
+                            const struct topt_attention_run *run);
+
+#endif
