@@ -130,6 +130,7 @@ static struct topt_request request_of(const struct row *r, const struct topt_mod
     SAY(words, sequence_parallel, r->sequence_parallel);
     SAY(words, overlap, r->overlap);
     SAY(words, eager, r->eager);
+    SAY(words, attention, r->attention);
     struct topt_error err = {0};
     struct topt_request q;
     topt_request_init(&q);

@@ -38,12 +38,13 @@ static const struct column {
     COLUMN(COUNT, batch),       COLUMN(COUNT, micro),
     COLUMN(TEXT, precision),    COLUMN(TEXT, optimizer),
     COLUMN(TEXT, framework),    COLUMN(TEXT, overlap),
-    COLUMN(TEXT, eager),        COLUMN(TEXT, gradients),
-    COLUMN(TEXT, measure),      COLUMN(NUMBER, value),
-    COLUMN(NUMBER, memory_gib), COLUMN(NUMBER, beside_gib),
-    COLUMN(TEXT, memory_kind),  COLUMN(TEXT, outcome),
-    COLUMN(TEXT, job),          COLUMN(TEXT, ask),
-    COLUMN(TEXT, note),         COLUMN(TEXT, open),
+    COLUMN(TEXT, eager),        COLUMN(TEXT, attention),
+    COLUMN(TEXT, gradients),    COLUMN(TEXT, measure),
+    COLUMN(NUMBER, value),      COLUMN(NUMBER, memory_gib),
+    COLUMN(NUMBER, beside_gib), COLUMN(TEXT, memory_kind),
+    COLUMN(TEXT, outcome),      COLUMN(TEXT, job),
+    COLUMN(TEXT, ask),          COLUMN(TEXT, note),
+    COLUMN(TEXT, open),
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 

@@ -25,7 +25,8 @@ struct row {
     int64_t seq, batch, micro; /* positions, samples of a step, of a GPU at a time */
     const char *precision;     /* "f32", "bf16-mixed", "autocast", "main-f32", "bf16" */
     const char *optimizer, *framework;
-    const char *overlap, *eager; /* of the software that ran; "": the framework's */
+    /* Of the software that ran; "": the framework's. */
+    const char *overlap, *eager, *attention;
     const char *
         gradients; /* "throughout": there all the time, as before PyTorch 2.0; "": as made */
     const char *measure; /* of 'value': "s", "tokens/s/gpu", "tflops/gpu" */
