@@ -302,6 +302,7 @@ static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error 
         "flops",        "efficiency",    "memory_bandwidth", "launch_ns",
         "shared_cores", "granule_bytes", "matmul_by_size",   "attention_by_size",
         "attention",    "rates",         "source",           NULL};
+    const char *const types[] = {dtype_names[0], dtype_names[1], dtype_names[2], NULL};
     const json_t *d;
     int64_t memory, reserve = 0;
     hw->granule_bytes = DEFAULT_GRANULE;
@@ -320,7 +321,7 @@ static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error 
         read_rates_basis(hw, d, err) || read_efficiency(hw, d, err) ||
         read_by_size(hw, d, TOPT_WORK_MATMUL, err) ||
         read_by_size(hw, d, TOPT_WORK_ATTENTION, err) ||
-        topt_attention_rates_read(d, &hw->attention, err))
+        topt_attention_rates_read(d, types, &hw->attention, err))
         return -1;
     hw->memory_bytes = memory - reserve;
     hw->capacity_bytes = memory;

@@ -97,20 +97,18 @@ static int read_word(const json_t *row, size_t i, const char *key,
     return refuse(i, what, err);
 }
 
-static int read_row(const json_t *doc, size_t i, struct row *ret, struct topt_error *err)
+static int read_row(const json_t *doc, size_t i, const char *const types[],
+                    struct row *ret, struct topt_error *err)
 {
     static const char *const fields[] = {"kernel",    "head",  "causal",
                                          "direction", "type",  "points",
                                          "source",    "range", NULL};
     static const char *const directions[] = {"forward", "backward", "both", NULL};
-    const char *names[TOPT_ATTENTION_COUNT + 1] = {NULL},
-                                             *types[TOPT_DTYPE_COUNT + 1] = {NULL};
+    const char *names[TOPT_ATTENTION_COUNT + 1] = {NULL};
     int kernel, type, direction;
     char path[40];
     for (int k = 0; k < TOPT_ATTENTION_COUNT; k++)
         names[k] = kernels[k].name;
-    for (int t = 0; t < TOPT_DTYPE_COUNT; t++)
-        types[t] = topt_dtype_name((enum topt_dtype)t);
     snprintf(path, sizeof path, "device.attention[%zu]", i);
     if (topt_json_only(doc, path, fields, err) ||
         read_word(doc, i, "kernel", names, &kernel, err) ||
@@ -149,8 +147,8 @@ static json_t *rows_of(const char *profile, struct topt_error *err)
     return NULL;
 }
 
-int topt_attention_rates_read(const json_t *device, struct topt_attention_rates **ret,
-                              struct topt_error *err)
+int topt_attention_rates_read(const json_t *device, const char *const types[],
+                              struct topt_attention_rates **ret, struct topt_error *err)
 {
     json_t *doc = json_incref(json_object_get(device, "attention"));
     int rc = 0;
@@ -171,7 +169,7 @@ int topt_attention_rates_read(const json_t *device, struct topt_attention_rates 
     if (!rc && !all)
         rc = topt_nomem(err, "the profile");
     for (size_t i = 0; i < n && !rc; i++) {
-        rc = read_row(json_array_get(doc, i), i, &all->row[i], err);
+        rc = read_row(json_array_get(doc, i), i, types, &all->row[i], err);
         all->n++;
     }
     json_decref(doc);

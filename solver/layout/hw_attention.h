@@ -9,7 +9,8 @@ struct topt_attention_rates; /* opaque: the rows of one device */
 /* Reads device.attention, an array of rows, or the name of a shipped profile whose rows hold for this
  * device too; an empty table where the device has none.  Owned by the caller.  INVAL where a row is
  * not well formed. */
-int topt_attention_rates_read(const json_t *device, struct topt_attention_rates **ret,
+int topt_attention_rates_read(const json_t *device, const char *const types[],
+                              struct topt_attention_rates **ret,
                               struct topt_error *err) TOPT_MUST_CHECK;
 void topt_attention_rates_free(struct topt_attention_rates *rates);
 

@@ -128,7 +128,7 @@ struct topt_settings {
      * the most that the schedule holds.  Else each operator's own computation hides its
      * communication, and bytes are sums under caps, so that costs add up. */
     int by_schedule;
-    int eager; /* bits of enum topt_eager_part */
+    int eager;                     /* bits of enum topt_eager_part */
     enum topt_attention attention; /* the kernel that a device runs */
 };
 struct topt_settings topt_settings_default(void); /* f32, adam, 64 */

@@ -8,9 +8,11 @@
 /* One run; texts are "" and numbers 0 where the source says nothing. */
 struct row {
     const char *source; /* "repository:path", a paper or a page */
+    const char *also;   /* another file of the repository that tells the same run */
     const char *at;     /* commit, date, line or table there */
     const char *group;  /* the heading that it stands under in docs/VALIDATION.md */
     const char *model;  /* a name in models.json */
+    const char *named;  /* as the source names the model; "": as models.json does */
     const char *device; /* as the source names it */
     const char *hw;     /* the shipped profile that is nearest */
     double device_gib;  /* what the driver shows of the device; 0: as in the profile */
@@ -24,6 +26,7 @@ struct row {
         *recompute; /* "none", "blocks", "whole", "second", "products", "attention" */
     int64_t seq, batch, micro; /* positions, samples of a step, of a GPU at a time */
     const char *precision;     /* "f32", "bf16-mixed", "autocast", "main-f32", "bf16" */
+    const char *train;         /* "lora:16"; "": all parameters */
     const char *optimizer, *framework;
     /* Of the software that ran; "": the framework's. */
     const char *overlap, *eager, *attention;
@@ -66,6 +69,13 @@ int64_t row_accumulation(const struct row *r);
 
 /* Seconds of a step as measured; 0: no time was. */
 double row_seconds(const struct row *r);
+
+/* "repository:path|model|device" in lower case, as the source has them: runs of one name are a group. */
+void row_group_name(const struct row *r, const char *source, char *buf, size_t size);
+
+/* Is a run's group one that predictions are judged by, so that no constant may follow from it?  The last
+ * bit of the SHA-256 of its name says so; a run that stands in two groups is seen if either is. */
+int row_is_judged(const struct row *r);
 
 /* Print "data 8 x tensor 2, FSDP, blocks recomputed, micro-batch 4 x 2, 4096 positions, bf16-mixed". */
 void row_print_plan(const struct row *r);

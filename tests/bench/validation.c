@@ -13,6 +13,7 @@
 #include "chart_svg.h"
 #include "hw_impl.h"
 #include "ran.h"
+#include "topt_digest.h"
 #include "topt_text.h"
 
 #define GIB ((double)((int64_t)1 << 30))
@@ -181,6 +182,8 @@ static void print_software(const struct row *r)
     printf("overlap %s, eager ", r->overlap);
     for (const char *p = r->eager; *p; p++)
         putchar(*p == ' ' ? ',' : *p);
+    if (*r->attention)
+        printf(", attention %s", r->attention);
 }
 
 static void print_row(const struct group *g, int i, struct error *time,
@@ -339,34 +342,119 @@ static void print_collectives(void)
            "instead.\n\n");
 }
 
+/* The rows of a file with what is predicted of each; those that no plan says stand at the end. */
+struct measured {
+    struct rows rows;
+    struct group all; /* without these */
+};
+
+static int is_left_out(const struct row *r)
+{
+    return !strcmp(r->outcome, "left out");
+}
+
+static void measure(const char *stem, struct measured *m)
+{
+    rows_read(stem, &m->rows);
+    struct row *row = m->rows.row, *rest = calloc((size_t)m->rows.n + 1, sizeof *rest);
+    struct ran *ran = calloc((size_t)m->rows.n + 1, sizeof *ran);
+    int n = 0, out = 0;
+    if (!rest || !ran)
+        give_up(stem, "no memory");
+    for (int i = 0; i < m->rows.n; i++)
+        if (is_left_out(&row[i]))
+            rest[out++] = row[i];
+        else
+            row[n++] = row[i];
+    memcpy(row + n, rest, (size_t)out * sizeof *rest);
+    free(rest);
+    for (int i = 0; i < n; i++)
+        ran[i] = ran_of(&row[i], 0);
+    m->all = (struct group){row, ran, n};
+}
+
+static void forget(struct measured *m)
+{
+    free(m->all.ran);
+    rows_fini(&m->rows);
+}
+
+static void print_groups(const struct group *all, const json_t *texts, struct error *time,
+                         struct error *memory)
+{
+    for (int i = 0, n; i < all->n; i += n) {
+        const char *name = all->row[i].group;
+        for (n = 1; i + n < all->n && !strcmp(name, all->row[i + n].group);)
+            n++;
+        print_group(&(struct group){all->row + i, all->ran + i, n}, texts, time, memory);
+    }
+}
+
+static const char later[] =
+    "## Runs that came later\n\n"
+    "The predictions were there before these rows. Which groups may decide a constant "
+    "(seen) and which\njudge it (judged) is not chosen: the last bit of the SHA-256 of a "
+    "group's name says it, and a run\nthat stands in two groups is seen if either "
+    "is.\n\n";
+
+/* Each group once: its name, what that says, and its side. */
+static void print_sides(const struct group *all)
+{
+    char name[512], hex[TOPT_DIGEST_HEX], before[512] = "";
+    printf("| group | SHA-256 | side |\n|---|---|---|\n");
+    for (int i = 0; i < all->n; i++) {
+        const struct row *r = &all->row[i];
+        row_group_name(r, r->source, name, sizeof name);
+        if (!strcmp(name, before))
+            continue;
+        strcpy(before, name);
+        topt_sha256_hex(name, strlen(name), hex);
+        for (char *bar = name; (bar = strchr(bar, '|'));)
+            *bar = '/';
+        printf("| %s | %s | %s |\n", name, hex, row_is_judged(r) ? "judged" : "seen");
+    }
+    printf("\n");
+}
+
+static void print_later(const json_t *texts)
+{
+    struct error side[2] = {{0}, {0}}, time = {0}, memory = {0};
+    struct measured m;
+    measure("later", &m);
+    fputs(later, stdout);
+    print_groups(&m.all, texts, &time, &memory);
+    print_sides(&m.all);
+    for (int i = 0; i < m.all.n; i++)
+        count(&side[row_is_judged(&m.all.row[i])],
+              predicted(&m.all.ran[i]) / row_seconds(&m.all.row[i]) - 1);
+    print_error("Time, groups that are seen", &side[0]);
+    print_error("Time, groups that judge", &side[1]);
+    printf("\nNot costed yet:\n\n");
+    for (int i = m.all.n; i < m.rows.n; i++)
+        printf("- %s on %d %s: %s.\n", m.rows.row[i].model, (int)m.rows.row[i].gpus,
+               m.rows.row[i].device, m.rows.row[i].note);
+    printf("\n");
+    forget(&m);
+}
+
 int main(int argc, char **argv)
 {
     struct error time = {0}, memory = {0};
-    struct rows rows;
-    rows_read("steps", &rows);
-    struct ran *ran = calloc((size_t)rows.n + 1, sizeof *ran);
+    struct measured m;
     json_t *texts = rows_json("groups");
-    if (!ran)
-        give_up("rows", "no memory");
-    for (int i = 0; i < rows.n; i++)
-        ran[i] = ran_of(&rows.row[i], 0);
-    struct group all = {rows.row, ran, rows.n};
+    measure("steps", &m);
     fputs(head, stdout);
-    for (int i = 0, n; i < rows.n; i += n) {
-        for (n = 1; i + n < rows.n && !strcmp(rows.row[i].group, rows.row[i + n].group);)
-            n++;
-        print_group(&(struct group){rows.row + i, ran + i, n}, texts, &time, &memory);
-    }
+    print_groups(&m.all, texts, &time, &memory);
     printf("## All\n\n");
     print_error("Time", &time);
     print_error("Memory", &memory);
     fputs(standing, stdout);
+    print_later(texts);
     print_collectives();
     fputs(tail, stdout);
     if (argc > 1)
-        write_picture(argv[1], &all);
+        write_picture(argv[1], &m.all);
     json_decref(texts);
-    free(ran);
-    rows_fini(&rows);
+    forget(&m);
     return 0;
 }
