@@ -117,8 +117,10 @@ const COMMON = {
 /* Shorter words, for where the field is empty. */
 const EMPTY = { gpus: "the fewest that fit", memory: "the whole GPU's", max_gpus: "all of the cluster", min_efficiency: "none" };
 const labelOf = name => COMMON[name] || name.replace(/_/g, " ");
-/* A message of the server, in the words of the form. */
-const inWords = text => text.replace(/\b[a-z]+(?:_[a-z]+)+\b/g, name => name in api.fields ? `“${labelOf(name)}”` : name);
+/* A message of the server, in the words of the form: its fields are called min_efficiency there, or --min-efficiency. */
+const optionOf = text => (text.match(/--([a-z]+(?:-[a-z]+)*)/) || ["", ""])[1].replace(/-/g, "_");
+const inWords = text => text.replace(" for a share; give 0 to 1, or 0% to 100%", "; give 0 to 100 %")
+  .replace(/\b[a-z]+(?:_[a-z]+)+\b|--[a-z]+(?:-[a-z]+)*/g, name => ((field => field in api.fields ? `“${labelOf(field)}”` : name)(name.replace(/^--/, "").replace(/-/g, "_"))));
 /* Asked for elsewhere on the page, or another name of a field that is there. */
 const APART = ["model", "model_id", "name", "wait_ms", "memory_bytes"];
 const api = { fields: {}, taken: {}, paths: {} };
@@ -188,7 +190,8 @@ function clearErrors() {
 }
 /* Where the field is; false where there is no such field. */
 function showError(source, text) {
-  const box = document.querySelector(`.field[data-name="${CSS.escape(source === "model" ? "model_id" : source || "")}"]`);
+  const name = source === "model" ? (optionOf(text) in api.fields ? optionOf(text) : "model_id") : source || "";
+  const box = document.querySelector(`.field[data-name="${CSS.escape(name)}"]`);
   if (!box) return false;
   const input = box.querySelector("input, select");
   box.append(el("p", { class: "error", id: "e-" + source }, sentence(inWords(text.replace(`${source}: `, "")))));
@@ -280,7 +283,7 @@ function choose(r) {
 }
 function alternatives(a) {
   const tokens = a.alternatives.some(r => r.tokens_per_second);
-  const rows = a.alternatives.map(r => Object.assign([[(r.names || []).join(", "), "k"], [`${whole(r.gpus)} (${many(r.nodes, "node")})`, "n"], [time(r.time_ns), "n"],
+  const rows = a.alternatives.map(r => Object.assign([[(r.names || []).join(", ")], [`${whole(r.gpus)} (${many(r.nodes, "node")})`, "n"], [time(r.time_ns), "n"],
     [count(r.tokens_per_second || r.samples_per_second), "n"], [count(hours(a.job, r.gpus, r.time_ns)), "n"], [bytes(r.memory_bytes), "n"],
     [Math.round(100 * r.efficiency) + " %", "n"], [r.strategy, "t"], [r.gpus === a.gpus ? "" : choose(r)]], { chosen: r.gpus === a.gpus }));
   return el("div", { class: "scroll" }, table([["choice"], ["GPUs", "n"], ["step", "n"], [tokens ? "tokens/s" : "samples/s", "n"],
@@ -416,7 +419,7 @@ function curves(s, svg, speedOf) {
   const top = s.T, floor = s.H - s.B, inside = list => list.map(([x, y]) => [x, Math.min(floor, Math.max(top, y))]);
   if (low.length > 1) svg.append(el("path", { class: "band", d: `M${join(inside(high))}L${join(inside(low).reverse())}Z` }));
   if (!s.good.length) return;
-  svg.append(el("path", { class: "ideal", d: `M${join([[s.X(s.good[0].gpus), s.Y(speedOf(s.good[0]))], [s.X(s.last), s.Y(s.ideal(s.last))]])}` }),
+  svg.append(el("path", { class: "ideal", d: `M${join([[s.X(s.good[0].gpus), s.Y(s.ideal(s.good[0].gpus))], [s.X(s.last), s.Y(s.ideal(s.last))]])}` }),
     el("path", { class: "line", d: "M" + join(s.good.map(p => [s.X(p.gpus), s.Y(speedOf(p))])) }));
 }
 /* The counts whose marks leave each other room: named ones first, then powers of two.  The table has all. */
@@ -538,7 +541,7 @@ function draw() {
   const { points, a } = drawn, list = [drawn, ...others()], unit = setSpeeds(list), speedOf = drawn.speedOf;
   const box = $("curve"), s = Object.assign(scale(list, drawn, room(box)), { unit }), svg = canvas(s.W, s.H, `${unit} against GPUs`), named = namesOf(a);
   axes(s, svg, unit);
-  const words = shade(s, svg, points, a);
+  const words = others().length ? [] : shade(s, svg, points, a); /* of one answer: others may do there */
   curves(s, svg, speedOf);
   others().forEach((x, i) => otherLine(s, svg, x, i));
   const may = shown(points).length ? shown(points) : points, put = apart(s, may, named, drawn.picked), marks = put.map(p => pointMark(s, svg, p, named, speedOf, unit));
