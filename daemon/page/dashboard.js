@@ -21,7 +21,7 @@ const digits = x => x >= 1000 ? Math.round(x / 10 ** (Math.floor(Math.log10(x)) 
 const whole = x => x.toLocaleString("en");
 const count = x => x > 0 ? digits(x).toLocaleString("en") : "?";
 const bytes = x => x === undefined ? "?" : x >= GIB ? digits(x / GIB) + " GiB" : x >= 2 ** 20 ? digits(x / 2 ** 20) + " MiB" : x >= 1024 ? digits(x / 1024) + " KiB" : whole(x) + " B";
-const time = ns => ns >= 1e9 ? digits(ns / 1e9) + " s" : ns >= 1e6 ? digits(ns / 1e6) + " ms" : digits(ns / 1e3) + " µs";
+const time = ns => ns >= 1e9 ? whole(digits(ns / 1e9)) + " s" : ns >= 1e6 ? digits(ns / 1e6) + " ms" : digits(ns / 1e3) + " µs";
 const many = (n, what) => `${whole(n)} ${what}${n === 1 ? "" : "s"}`;
 const parameters = n => n >= 1e9 ? digits(n / 1e9) + " B" : n >= 1e6 ? digits(n / 1e6) + " M" : whole(n);
 const when = s => new Date(s * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
@@ -116,7 +116,13 @@ const COMMON = {
 };
 /* Shorter words, for where the field is empty. */
 const EMPTY = { gpus: "the fewest that fit", memory: "the whole GPU's", max_gpus: "all of the cluster", min_efficiency: "none" };
-const labelOf = name => COMMON[name] || name.replace(/_/g, " ");
+const EXPERTS = {
+  mode: "what to find", counts: "numbers of GPUs tried", gpus_per_node: "GPUs per node", gradient_f32: "gradients in f32", accounting: "what memory counts",
+  overlap: "communication behind computation", eager: "not fused", space: "search space", blocks: "repeated blocks", factors: "searched beside splits",
+  micro_batches: "micro-batches", tensor_parallel: "tensor parallelism", sequence_parallel: "sequence parallelism", sequence_splits: "sequences split over GPUs",
+  pin: "fixed splits", algorithm: "search algorithm", epsilon: "allowed loss of time", max_table_bytes: "memory of the search"
+};
+const labelOf = name => COMMON[name] || EXPERTS[name] || name.replace(/_/g, " ");
 /* A message of the server, in the words of the form: its fields are called min_efficiency there, or --min-efficiency. */
 const optionOf = text => (text.match(/--([a-z]+(?:-[a-z]+)*)/) || ["", ""])[1].replace(/-/g, "_");
 const inWords = text => text.replace(" for a share; give 0 to 1, or 0% to 100%", "; give 0 to 100 %")
@@ -282,22 +288,22 @@ function choose(r) {
   return button;
 }
 function alternatives(a) {
-  const tokens = a.alternatives.some(r => r.tokens_per_second);
+  const tokens = tokensOf(a.job) > 1;
   const rows = a.alternatives.map(r => Object.assign([[(r.names || []).join(", ")], [`${whole(r.gpus)} (${many(r.nodes, "node")})`, "n"], [time(r.time_ns), "n"],
-    [count(r.tokens_per_second || r.samples_per_second), "n"], [count(hours(a.job, r.gpus, r.time_ns)), "n"], [bytes(r.memory_bytes), "n"],
+    [count(tokens ? r.tokens_per_second : r.samples_per_second), "n"], [count(hours(a.job, r.gpus, r.time_ns, tokens)), "n"], [bytes(r.memory_bytes), "n"],
     [Math.round(100 * r.efficiency) + " %", "n"], [r.strategy, "t"], [r.gpus === a.gpus ? "" : choose(r)]], { chosen: r.gpus === a.gpus }));
   return el("div", { class: "scroll" }, table([["choice"], ["GPUs", "n"], ["step", "n"], [tokens ? "tokens/s" : "samples/s", "n"],
-    [perHours(a.job), "n"], ["memory per GPU", "n"], ["efficiency", "n"], ["strategy"], [""]], rows, ""));
+    [perHours(tokens), "n"], ["memory per GPU", "n"], ["efficiency", "n"], ["strategy"], [""]], rows, ""));
 }
 /* GPU-hours of so many samples, or tokens. */
-const perHours = job => tokensOf(job) > 1 ? "GPU-hours per 1 B tokens" : "GPU-hours per 1 M samples";
-const hours = (job, gpus, ns) => gpus * ns / 3600e9 / (job ? job.batch : 1) / tokensOf(job) * (tokensOf(job) > 1 ? 1e9 : 1e6);
+const perHours = tokens => tokens ? "GPU-hours per 1 B tokens" : "GPU-hours per 1 M samples";
+const hours = (job, gpus, ns, tokens) => gpus * ns / 3600e9 / (job ? job.batch : 1) * (tokens ? 1e9 / job.seq : 1e6);
 function speed(a) {
   const j = a.job || { batch: 1 }, tokens = tokensOf(a.job), per = j.batch * tokens * 1e9 / a.time_ns;
   return [
     ["a step", `${time(a.time_ns)}${margin(a) === null ? "" : ` ± ${margin(a)} %`}`],
     [tokens > 1 ? "tokens/s" : "samples/s", count(per)],
-    [perHours(a.job), count(hours(a.job, a.gpus, a.time_ns))],
+    [perHours(tokens > 1), count(hours(a.job, a.gpus, a.time_ns, tokens > 1))],
     ["memory per GPU", `${bytes(a.memory_bytes)} of ${bytes(a.memory_limit)}`]
   ];
 }
@@ -400,7 +406,7 @@ function shade(s, svg, points, a) {
   const beyond = points.filter(p => p.batches && p.gpus > s.last), near = a.nearest, words = [];
   if (heavy.length) {
     const to = s.good.length ? (s.X(heavy[heavy.length - 1].gpus) + s.X(first)) / 2 : s.W - s.R;
-    region(s, svg, s.L, to, "shade", `does not fit: ${needed(a)}`);
+    region(s, svg, s.L, to, "shade", `does not fit${needed(a) ? `: ${needed(a)}` : ""}`);
     const fits = s.good.length ? ` The nearest that fits is ${many(first, "GPU")} (${bytes(s.good[0].memory_bytes)} each).`
       : near ? ` The nearest to fitting is ${many(near.gpus, "GPU")} (${bytes(near.memory_bytes)} each).` : "";
     const last = heavy[heavy.length - 1].gpus;
@@ -514,9 +520,9 @@ function removeButton(x) {
 /* The legend of several answers: each question in words, and what was answered. */
 function compared(unit) {
   const row = (x, i) => [[el("span", { class: "key" }, swatch(i), el("b", {}, i < 0 ? "now" : letter(i))), "k"], [x.words, "w"], [x.a.gpus ? whole(x.a.gpus) : "does not fit", "n"], [x.a.gpus ? time(x.a.time_ns) : "", "n"],
-    [x.a.gpus ? count(x.speedOf(x.a)) : "", "n"], [x.a.gpus ? count(hours(x.a.job, x.a.gpus, x.a.time_ns)) : "", "n"], [i < 0 ? "" : removeButton(x)]];
+    [x.a.gpus ? count(x.speedOf(x.a)) : "", "n"], [x.a.gpus ? count(hours(x.a.job, x.a.gpus, x.a.time_ns, unit === "tokens/s")) : "", "n"], [i < 0 ? "" : removeButton(x)]];
   const list = others();
-  $("compared").replaceChildren(...(list.length ? [table([["line"], ["question"], ["GPUs", "n"], ["step", "n"], [unit, "n"], [perHours(drawn.a.job), "n"], [""]], [row(drawn, -1), ...list.map(row)], "")] : []));
+  $("compared").replaceChildren(...(list.length ? [table([["line"], ["question"], ["GPUs", "n"], ["step", "n"], [unit, "n"], [perHours(unit === "tokens/s"), "n"], [""]], [row(drawn, -1), ...list.map(row)], "")] : []));
   const is = kept.some(x => x.key === drawn.key);
   $("keep").disabled = is || kept.length >= MOST_KEPT;
   $("keep").textContent = is ? "Kept: change the question and ask again" : kept.length >= MOST_KEPT ? `${MOST_KEPT} are kept: remove one first` : "Keep this curve to compare with others";

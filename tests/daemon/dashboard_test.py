@@ -507,7 +507,7 @@ def check_words(browser, server, question):
     ok("%" in text(page, "label[for=f-min_efficiency]"), "as its label is: " + text(page, "label[for=f-min_efficiency]"))
     page.run(f"location.hash = '{base}&max_table_bytes=5'")
     said = page.until("(t => /costs/.test(t) && t)(document.querySelector('#note').textContent)")
-    ok(said and "max table bytes" in said and "--" not in said and "_" not in said, f"others by their labels: {said}")
+    ok(said and "memory of the search" in said and "--" not in said and "_" not in said, f"others by their labels: {said}")
     page.run(f"location.hash = '{base}&sequence_parallel=on'")
     ok(page.until("/no sequence parallelism/.test((document.querySelector('[data-name=sequence_parallel] .error') || {}).textContent)"), "and at the field that they name")
 
