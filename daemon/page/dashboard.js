@@ -514,6 +514,7 @@ function removeButton(x) {
     kept = kept.filter(y => y !== x);
     draw();
     link(drawn.picked);
+    $("keep").focus();
   });
   return button;
 }
@@ -728,7 +729,7 @@ async function restore(keys, turn) {
     }
   }
 }
-/* A file that is on its way is the model that is asked about; one that was refused is none. */
+/* A file that is on its way is the model that is asked about; where it is refused, nothing is asked. */
 async function fileTaken() {
   if (asking.sending) tell(`reading ${$("f-file").files[0] ? $("f-file").files[0].name : "the file"}…`);
   const taken = asking.sending ? await asking.sending : true;
@@ -813,7 +814,17 @@ function send(file) {
     return false;
   });
   asking.sending = sending;
-  sending.then(taken => { if (taken && asking.sending === sending) asking.sending = null; });
+  sending.then(taken => {
+    if (asking.sending !== sending) return;
+    asking.sending = null;
+    if (!taken) chooseNone();
+  });
+}
+/* No model is chosen: whoever asks has to choose one. */
+function chooseNone() {
+  const list = $("f-model_id");
+  if (list.options.length === 0 || list.options[0].value) list.prepend(el("option", { value: "" }, "choose a model"));
+  list.selectedIndex = 0;
 }
 /* A model of the list is asked about instead of the file. */
 function forgetFile() {

@@ -389,7 +389,9 @@ def check_file_at_once(browser, server, folder):
     ok(page.until("/no JSON/.test((document.querySelector('[data-name=file] .error') || {}).textContent)"), "one that can't be read is refused at its field")
     time.sleep(1)
     ok(len(server.ask("GET", "/v1/plans")[2]["plans"]) == before and "seq=64" in page.run("location.hash"), "and no other model is asked about instead")
-    page.run("document.querySelector('#f-model_id').dispatchEvent(new Event('change')); document.querySelector('#go').click()")
+    page.run("document.querySelector('#go').click()")
+    ok(page.until("/choose a model/i.test((document.querySelector('[data-name=model_id] .error') || {}).textContent)"), "asked again it wants a model")
+    page.run("(e => { e.selectedIndex = 1; e.dispatchEvent(new Event('change')); })(document.querySelector('#f-model_id')); document.querySelector('#go').click()")
     ok(settled(page, "location.hash.includes('seq=32')"), "until one is chosen from the list")
     ok(not page.complaints(), "no complaint", page.complaints())
 
