@@ -793,7 +793,7 @@ async function upload(file) {
     JSON.parse(text);
   } catch (error) {
     tell("", false);
-    showError("file", `${file.name} is no JSON. For ONNX files and Megatron-LM's scripts run topt client add-model ${file.name}; then the model is in the list`);
+    showError("file", `the file ${file.name} is not JSON. For ONNX files and Megatron-LM's scripts run topt client add-model ${file.name}; then the model is in the list`);
     return false;
   }
   const name = file.name === "config.json" ? "" : `?name=${encodeURIComponent(file.name)}`;

@@ -386,7 +386,7 @@ def check_file_at_once(browser, server, folder):
     page.choose_file("#f-file", broken)
     before = len(server.ask("GET", "/v1/plans")[2]["plans"])
     page.run("document.querySelector('[name=seq]').value = '32'; document.querySelector('#go').click()")
-    ok(page.until("/no JSON/.test((document.querySelector('[data-name=file] .error') || {}).textContent)"), "one that can't be read is refused at its field")
+    ok(page.until("/not JSON/.test((document.querySelector('[data-name=file] .error') || {}).textContent)"), "one that can't be read is refused at its field")
     time.sleep(1)
     ok(len(server.ask("GET", "/v1/plans")[2]["plans"]) == before and "seq=64" in page.run("location.hash"), "and no other model is asked about instead")
     page.run("document.querySelector('#go').click()")
