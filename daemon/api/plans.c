@@ -411,6 +411,13 @@ struct reply api_model_frontier(struct request *q)
 
 /* ---- plans that were given out ----------------------------------------------------------- */
 
+static struct reply no_plan(const struct request *q, struct topt_error *err)
+{
+    if (err->code == TOPT_ERR_NOTFOUND)
+        topt_fail(err, TOPT_ERR_NOTFOUND, "no plan '%.60s' was given out here", q->arg);
+    return reply_fail(q, NULL, err);
+}
+
 struct reply api_plan_get(struct request *q)
 {
     struct reply r;
@@ -428,9 +435,44 @@ struct reply api_plan_get(struct request *q)
         reply_named(&r, q->arg);
         return r;
     }
-    if (err.code == TOPT_ERR_NOTFOUND)
-        topt_fail(&err, TOPT_ERR_NOTFOUND, "no plan '%.60s' was given out here", q->arg);
-    return reply_fail(q, NULL, &err);
+    return no_plan(q, &err);
+}
+
+static struct reply after_launch(struct request *q)
+{
+    struct job *job = q->state;
+    struct reply r;
+    q->state = NULL;
+    if (asking_done(q, job, &r) < 0)
+        return r;
+    const struct operation *o = job_data(job);
+    r = reply_owned(200, "text/plain; charset=utf-8", o->text ? strdup(o->text) : NULL);
+    job_release(job);
+    return r;
+}
+
+struct reply api_plan_launch(struct request *q)
+{
+    struct reply r;
+    struct topt_error err = {0};
+    struct reader reader;
+    struct job *job;
+    char key[80];
+    if (no_parameters(q, &r) < 0)
+        return r;
+    struct operation *o = operation_create(OPERATION_LAUNCH);
+    if (!o)
+        return no_memory();
+    if (store_get_plan(q->server->store, q->arg, reader_of(q, &reader), &o->body, &err)) {
+        operation_destroy(o);
+        return no_plan(q, &err);
+    }
+    o->body_len = strlen(o->body);
+    snprintf(key, sizeof key, "launch of %.60s", q->arg);
+    if (asking_submit(q, o, key, &job, &r) < 0)
+        return r;
+    q->state = job;
+    return reply_wait(job, READ_MS, after_launch);
 }
 
 struct reply api_plans(struct request *q)

@@ -11,6 +11,7 @@
     X(POST, "/v1/plan", api_plan, USER)                                                  \
     X(GET, "/v1/plans", api_plans, USER)                                                 \
     X(GET, "/v1/plans/{id}", api_plan_get, USER)                                         \
+    X(GET, "/v1/plans/{id}/launch", api_plan_launch, USER)                               \
     X(DELETE, "/v1/plans/{id}", api_disown, USER)                                        \
     X(PUT, "/v1/plans/{id}/groups/{group}", api_share, USER)                             \
     X(DELETE, "/v1/plans/{id}/groups/{group}", api_unshare, USER)                        \

@@ -21,19 +21,21 @@ const digits = x => x >= 1000 ? Math.round(x / 10 ** (Math.floor(Math.log10(x)) 
 const whole = x => x.toLocaleString("en");
 const count = x => x > 0 ? digits(x).toLocaleString("en") : "?";
 const bytes = x => x === undefined ? "?" : x >= GIB ? digits(x / GIB) + " GiB" : x >= 2 ** 20 ? digits(x / 2 ** 20) + " MiB" : x >= 1024 ? digits(x / 1024) + " KiB" : whole(x) + " B";
-const time = ns => ns >= 1e9 ? digits(ns / 1e9) + " s" : ns >= 1e6 ? digits(ns / 1e6) + " ms" : digits(ns / 1e3) + " µs";
+const time = ns => ns >= 1e9 ? whole(digits(ns / 1e9)) + " s" : ns >= 1e6 ? digits(ns / 1e6) + " ms" : digits(ns / 1e3) + " µs";
 const many = (n, what) => `${whole(n)} ${what}${n === 1 ? "" : "s"}`;
 const parameters = n => n >= 1e9 ? digits(n / 1e9) + " B" : n >= 1e6 ? digits(n / 1e6) + " M" : whole(n);
-const when = s => new Date(s * 1000).toLocaleString();
+const when = s => new Date(s * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
 const lasts = s => s >= 172800 ? many(Math.floor(s / 86400), "day") : s >= 7200 ? many(Math.floor(s / 3600), "hour") : s >= 120 ? many(Math.floor(s / 60), "minute") : many(Math.floor(s), "second");
 const sentence = text => text[0].toUpperCase() + text.slice(1) + (/[.?!]$/.test(text) ? "" : ".");
 const off = (seen, said) => `${seen >= said ? "+" : "−"}${Math.round(Math.abs(100 * (seen / said - 1)))} %`;
 
-/* Cells are [text, class]; 'chosen' on a row makes it bold. */
+/* Cells are [text, class]; 'chosen' on a row makes it bold.  Each cell has its column's name, which stands beside it where
+ * the window is too narrow for columns; roles say what such cells still are. */
 function table(heads, rows, empty) {
   if (!rows.length) return el("p", { class: "soft" }, empty);
-  const row = (cells, tag) => el("tr", cells.chosen ? { class: "chosen" } : {}, ...cells.map(([text, cls]) => el(tag, cls ? { class: cls } : {}, text)));
-  return el("table", {}, el("thead", {}, row(heads, "th")), el("tbody", {}, ...rows.map(r => row(r, "td"))));
+  const cell = tag => ([text, cls], i) => el(tag, { role: tag === "th" ? "columnheader" : "cell", ...(cls ? { class: cls } : {}), ...(tag === "td" && heads[i][0] ? { "data-label": heads[i][0] } : {}) }, text);
+  const row = (cells, tag) => el("tr", { role: "row", ...(cells.chosen ? { class: "chosen" } : {}) }, ...cells.map(cell(tag)));
+  return el("table", { role: "table" }, el("thead", { role: "rowgroup" }, row(heads, "th")), el("tbody", { role: "rowgroup" }, ...rows.map(r => row(r, "td"))));
 }
 const facts = list => list.filter(Boolean).map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)));
 
@@ -109,9 +111,22 @@ function ofModel(what, question, turn, more) {
 /* ---- the question's fields ----------------------------------------------------------------- */
 
 const COMMON = {
-  hw: "hardware", batch: "batch, samples a step", seq: "tokens a sample", framework: "framework", precision: "precision", train: "what is trained",
-  optimizer: "optimizer", memory: "memory of a GPU", gpus: "number of GPUs", max_gpus: "GPUs at most", min_efficiency: "least efficiency, as 80%"
+  hw: "hardware", batch: "global batch, samples", seq: "sequence length, tokens", framework: "framework", precision: "precision", train: "trained parameters",
+  optimizer: "optimizer", memory: "memory per GPU", gpus: "number of GPUs", max_gpus: "GPUs at most", min_efficiency: "least efficiency, %"
 };
+/* Shorter words, for where the field is empty. */
+const EMPTY = { gpus: "the fewest that fit", memory: "the whole GPU's", max_gpus: "all of the cluster", min_efficiency: "none" };
+const EXPERTS = {
+  mode: "what to find", counts: "numbers of GPUs tried", gpus_per_node: "GPUs per node", gradient_f32: "gradients in f32", accounting: "what memory counts",
+  overlap: "communication behind computation", eager: "not fused", space: "search space", blocks: "repeated blocks", factors: "searched beside splits",
+  micro_batches: "micro-batches", tensor_parallel: "tensor parallelism", sequence_parallel: "sequence parallelism", sequence_splits: "sequences split over GPUs",
+  pin: "fixed splits", algorithm: "search algorithm", epsilon: "allowed loss of time", max_table_bytes: "memory of the search"
+};
+const labelOf = name => COMMON[name] || EXPERTS[name] || name.replace(/_/g, " ");
+/* A message of the server, in the words of the form: its fields are called min_efficiency there, or --min-efficiency. */
+const optionOf = text => (text.match(/--([a-z]+(?:-[a-z]+)*)/) || ["", ""])[1].replace(/-/g, "_");
+const inWords = text => text.replace(" for a share; give 0 to 1, or 0% to 100%", "; give 0 to 100 %")
+  .replace(/\b[a-z]+(?:_[a-z]+)+\b|--[a-z]+(?:-[a-z]+)*/g, name => ((field => field in api.fields ? `“${labelOf(field)}”` : name)(name.replace(/^--/, "").replace(/-/g, "_"))));
 /* Asked for elsewhere on the page, or another name of a field that is there. */
 const APART = ["model", "model_id", "name", "wait_ms", "memory_bytes"];
 const api = { fields: {}, taken: {}, paths: {} };
@@ -125,7 +140,7 @@ function control(name, schema, other) {
   const id = "f-" + name;
   if (schema.enum || schema.type === "boolean") {
     const choices = schema.enum ? schema.enum.map(w => [w, w]) : [["true", "yes"], ["false", "no"]];
-    return el("select", { id, name }, el("option", { value: "" }, other || "not said"), ...choices.map(([value, text]) => el("option", { value }, text)));
+    return el("select", { id, name }, el("option", { value: "" }, "automatic"), ...choices.map(([value, text]) => el("option", { value }, text)));
   }
   const input = el("input", { id, name, placeholder: other, type: "text", spellcheck: "false" });
   if (schema.type === "integer") input.inputMode = "numeric";
@@ -133,8 +148,8 @@ function control(name, schema, other) {
   return input;
 }
 function field(name, schema) {
-  const [help, other] = described(schema), input = name === "hw" ? el("select", { id: "f-hw", name }) : control(name, schema, other);
-  const label = COMMON[name] || name.replace(/_/g, " "), words = help.replace(/^experts: /, "");
+  const [help, other] = described(schema), input = name === "hw" ? el("select", { id: "f-hw", name }) : control(name, schema, EMPTY[name] || other);
+  const label = labelOf(name), words = help.replace(/^experts: /, "");
   input.title = sentence(words || label) + (other ? ` If empty: ${other}.` : "");
   return el("div", { class: "field", "data-name": name }, el("label", { for: "f-" + name }, label), input,
     COMMON[name] ? null : el("p", { class: "hint", id: "h-" + name }, words));
@@ -156,13 +171,22 @@ function typed(text, schema) {
   if (schema.oneOf) return /,/.test(text) ? text.split(",").filter(t => t.trim()).map(number) : number(text);
   return text.trim();
 }
-function read() {
-  const q = {}, form = $("ask").elements;
-  if (form.model_id.value) q.model_id = form.model_id.value;
+function questionOf(valueOf) {
+  const q = {};
+  if (valueOf("model_id")) q.model_id = valueOf("model_id");
   for (const [name, schema] of Object.entries(api.fields))
-    if (form[name].value.trim()) q[name] = typed(form[name].value, schema);
+    if (valueOf(name).trim()) q[name] = typed(valueOf(name), schema);
   return q;
 }
+const read = () => questionOf(name => $("ask").elements[name].value);
+/* A question in the words of the form. */
+function worded(question, a) {
+  const j = a.job || {}, told = ["model_id", "hw", "batch", "seq", "framework", "precision"];
+  const size = j.seq > 1 ? `${whole(j.batch)} × ${whole(j.seq)} tokens` : j.batch ? `batch ${whole(j.batch)}` : "";
+  const rest = Object.entries(question).filter(([k]) => !told.includes(k)).map(([k, v]) => `${labelOf(k)} ${v}`);
+  return [j.model || modelName(question.model_id), size, j.framework_title || question.framework, j.hw || question.hw, j.precision || question.precision, ...rest].filter(Boolean).join(", ");
+}
+const modelName = id => ([...$("f-model_id").options].find(o => o.value === id) || { textContent: id }).textContent;
 function clearErrors() {
   for (const e of document.querySelectorAll(".field .error")) e.remove();
   for (const e of document.querySelectorAll("[aria-invalid]")) {
@@ -172,10 +196,11 @@ function clearErrors() {
 }
 /* Where the field is; false where there is no such field. */
 function showError(source, text) {
-  const box = document.querySelector(`.field[data-name="${CSS.escape(source === "model" ? "model_id" : source || "")}"]`);
+  const name = source === "model" ? (optionOf(text) in api.fields ? optionOf(text) : "model_id") : source || "";
+  const box = document.querySelector(`.field[data-name="${CSS.escape(name)}"]`);
   if (!box) return false;
   const input = box.querySelector("input, select");
-  box.append(el("p", { class: "error", id: "e-" + source }, sentence(text.replace(`${source}: `, ""))));
+  box.append(el("p", { class: "error", id: "e-" + source }, sentence(inWords(text.replace(`${source}: `, "")))));
   input.setAttribute("aria-invalid", "true");
   input.setAttribute("aria-describedby", "e-" + source);
   if (box.closest("#rest")) $("more").open = true;
@@ -191,7 +216,12 @@ function tell(text, bad, quietly) {
 
 /* ---- the answer ---------------------------------------------------------------------------- */
 
-const withWords = a => (a.with || []).map(w => `With ${w.ask.replace(/^--/, "").replace(/-/g, " ")} ${many(w.gpus, "GPU")} would do.`).join(" ");
+function withWords(a) {
+  return (a.with || []).map(w => {
+    const [name, ...value] = w.ask.replace(/^--/, "").split(" ");
+    return `${many(w.gpus, "GPU")} would do with ${labelOf(name.replace(/-/g, "_"))}: ${value.join(" ")}.`;
+  }).join(" ");
+}
 const tokensOf = job => job && job.seq > 1 ? job.seq : 1;
 function margin(a) {
   const t = a.band && a.band.time;
@@ -209,7 +239,7 @@ function job(a) {
   const size = j.seq > 1 ? `${whole(j.batch)} × ${whole(j.seq)} tokens a step` : `${many(j.batch, "sample")} a step`;
   const lines = [el("p", {}, `${j.model} (${parameters(j.parameters)} parameters), ${size}, ${j.precision}, for ${j.framework_title || "topt"} on ${j.hw}`)];
   if ((a.assumed || []).length)
-    lines.push(el("p", { class: "soft", id: "assumed" }, "Assumed, as nobody said: " + a.assumed.map(x => `${x.what} ${typeof x.value === "number" ? whole(x.value) : x.value ?? ""}`.trim()).join(", ") + "."));
+    lines.push(el("p", { class: "soft", id: "assumed" }, "Assumed where nothing was said: " + a.assumed.map(x => `${x.what} ${typeof x.value === "number" ? whole(x.value) : x.value ?? ""}`.trim()).join(", ") + "."));
   return lines;
 }
 function copyable(name, text, id) {
@@ -226,6 +256,27 @@ function copyable(name, text, id) {
   });
   return el("p", { class: "copy" }, el("span", {}, name), code, button);
 }
+/* A button that saves what the server has at 'path'; a refusal is said beside it. */
+function saves(words, path, file) {
+  const button = el("button", { type: "button", class: "quiet small" }, words), said = el("span", { role: "status" });
+  button.addEventListener("click", async () => {
+    said.textContent = "";
+    try {
+      const r = await fetch(path, { headers: { Accept: "*/*" } });
+      if (!r.ok) throw new Refusal(r.status, await r.json().catch(() => null));
+      const a = el("a", { href: URL.createObjectURL(await r.blob()), download: file });
+      a.click();
+      setTimeout(() => URL.revokeObjectURL(a.href), 10000);
+    } catch (error) {
+      said.textContent = sentence(inWords(error.message));
+    }
+  });
+  return [button, said];
+}
+function downloads(id) {
+  const path = `v1/plans/${encodeURIComponent(id)}`, script = (api.paths["/v1/plans/{id}/launch"] || {}).get;
+  return el("p", { class: "copy" }, ...saves("Download the plan", path, `${id}.json`), ...(script ? saves("Download the job script", `${path}/launch`, `${id}.sh`) : []));
+}
 function choose(r) {
   const button = el("button", { type: "button", class: "quiet small", "aria-label": `Ask for ${many(r.gpus, "GPU")}` }, "Ask for it");
   button.addEventListener("click", () => {
@@ -237,20 +288,23 @@ function choose(r) {
   return button;
 }
 function alternatives(a) {
-  const tokens = a.alternatives.some(r => r.tokens_per_second);
-  const rows = a.alternatives.map(r => Object.assign([[(r.names || []).join(", "), "k"], [`${whole(r.gpus)} (${many(r.nodes, "node")})`, "n"], [time(r.time_ns), "n"],
-    [count(r.tokens_per_second || r.samples_per_second), "n"], [count(r.gpu_hours_per_million_samples), "n"], [bytes(r.memory_bytes), "n"],
+  const tokens = tokensOf(a.job) > 1;
+  const rows = a.alternatives.map(r => Object.assign([[(r.names || []).join(", ")], [`${whole(r.gpus)} (${many(r.nodes, "node")})`, "n"], [time(r.time_ns), "n"],
+    [count(tokens ? r.tokens_per_second : r.samples_per_second), "n"], [count(hours(a.job, r.gpus, r.time_ns, tokens)), "n"], [bytes(r.memory_bytes), "n"],
     [Math.round(100 * r.efficiency) + " %", "n"], [r.strategy, "t"], [r.gpus === a.gpus ? "" : choose(r)]], { chosen: r.gpus === a.gpus }));
-  return el("div", { class: "scroll" }, table([["Choices"], ["GPUs", "n"], ["step", "n"], [tokens ? "tokens/s" : "samples/s", "n"],
-    ["GPU-hours, 1 M samples", "n"], ["memory a GPU", "n"], ["efficiency", "n"], ["strategy"], [""]], rows, ""));
+  return el("div", { class: "scroll" }, table([["choice"], ["GPUs", "n"], ["step", "n"], [tokens ? "tokens/s" : "samples/s", "n"],
+    [perHours(tokens), "n"], ["memory per GPU", "n"], ["efficiency", "n"], ["strategy"], [""]], rows, ""));
 }
+/* GPU-hours of so many samples, or tokens. */
+const perHours = tokens => tokens ? "GPU-hours per 1 B tokens" : "GPU-hours per 1 M samples";
+const hours = (job, gpus, ns, tokens) => gpus * ns / 3600e9 / (job ? job.batch : 1) * (tokens ? 1e9 / job.seq : 1e6);
 function speed(a) {
   const j = a.job || { batch: 1 }, tokens = tokensOf(a.job), per = j.batch * tokens * 1e9 / a.time_ns;
   return [
     ["a step", `${time(a.time_ns)}${margin(a) === null ? "" : ` ± ${margin(a)} %`}`],
     [tokens > 1 ? "tokens/s" : "samples/s", count(per)],
-    ["GPU-hours, 1 M samples", count(a.gpus * a.time_ns / 3600e9 / j.batch * 1e6)],
-    ["memory a GPU", `${bytes(a.memory_bytes)} of ${bytes(a.memory_limit)}`]
+    [perHours(tokens > 1), count(hours(a.job, a.gpus, a.time_ns, tokens > 1))],
+    ["memory per GPU", `${bytes(a.memory_bytes)} of ${bytes(a.memory_limit)}`]
   ];
 }
 /* What finished jobs make of the predictions. */
@@ -272,6 +326,7 @@ function show(a) {
     ...(a.alternatives ? [alternatives(a)] : [el("div", { id: "beside" })]),
     copyable("for Slurm", a.slurm ? a.slurm.flags : ""),
     copyable("plan", a.plan_id, "plan"),
+    downloads(a.plan_id),
     ...(a.pinned === false ? [el("p", { class: "bad" }, "The server had no room to keep this plan: its number will not be found later.")] : []),
     el("p", { class: "soft" }, rests(a), a.job && a.job.not_searched ? ` Not tried: ${a.job.not_searched}.` : ""));
 }
@@ -315,25 +370,28 @@ function shown(points) {
   const last = Math.max(0, ...points.filter(isPoint).map(p => p.gpus));
   return points.filter(p => p.gpus <= last || !p.batches);
 }
-function scale(points, speedOf, W) {
-  const good = points.filter(isPoint), H = !good.length ? 150 : W < 560 ? 300 : 380, L = W < 560 ? 62 : 76, R = 14, T = good.length ? 28 : 8, B = 58;
-  const ns = (shown(points).length ? shown(points) : points).map(p => p.gpus), more = ns.length < points.length; /* room for why */
-  const x0 = Math.log2(Math.min(...ns)), x1 = Math.max(x0 + 1, Math.log2(Math.max(...ns)) + (more ? 1 : 0));
-  const first = good[0], last = good.length ? good[good.length - 1].gpus : 0, ideal = n => speedOf(first) * n / first.gpus;
-  const all = good.length ? good.map(speedOf).concat(ideal(last)) : [1, 10];
-  const y0 = Math.log2(Math.min(...all)) - 0.4, y1 = Math.log2(Math.max(...all)) + 0.5;
-  return { W, H, L, R, T, B, x0, x1, y0, y1, good, ideal, last,
+/* Where things are in a chart of these series, of which 'own' is the one that was asked for last. */
+function scale(list, own, W) {
+  const good = own.points.filter(isPoint), all = list.flatMap(x => x.points.filter(isPoint).map(p => [p.gpus, x.speedOf(p)]));
+  const H = !all.length ? 150 : W < 560 ? 300 : 380, L = W < 560 ? 62 : 76, R = 14, T = all.length ? 28 : 8, B = 58;
+  const inside = list.flatMap(x => (shown(x.points).length ? shown(x.points) : x.points).map(p => p.gpus)), more = shown(own.points).length < own.points.length; /* room for why */
+  const x0 = Math.log2(Math.min(...inside)), most = Math.log2(Math.max(...inside)), last = good.length ? good[good.length - 1].gpus : 0;
+  const x1 = Math.max(x0 + 1, more ? Math.max(most, Math.log2(Math.max(1, last)) + 1) : most);
+  const each = Math.max(...good.map(p => own.speedOf(p) / p.gpus)), ideal = n => each * n;
+  const speeds = all.length ? [...all.map(p => p[1]), ...(last ? [ideal(last)] : [])] : [1, 10];
+  const y0 = Math.log2(Math.min(...speeds)) - 0.4, y1 = Math.log2(Math.max(...speeds)) + 0.5;
+  return { W, H, L, R, T, B, x0, x1, y0, y1, good, ideal, last, any: all.length > 0, taken: [],
     X: n => L + 12 + (Math.log2(n) - x0) / (x1 - x0) * (W - L - R - 24), Y: v => H - B - (Math.log2(v) - y0) / (y1 - y0) * (H - T - B) };
 }
 function axes(s, svg, unit) {
-  for (const v of s.good.length ? ticks(2 ** s.y0, 2 ** s.y1) : []) {
+  for (const v of s.any ? ticks(2 ** s.y0, 2 ** s.y1) : []) {
     svg.append(el("line", { class: "grid", x1: s.L, x2: s.W - s.R, y1: s.Y(v), y2: s.Y(v) }));
     label(svg, s.L - 8, s.Y(v) + 4, v >= 1e6 ? v / 1e6 + " M" : v >= 1 ? whole(v) : String(Number(v.toPrecision(1))), { "text-anchor": "end" });
   }
   const every = Math.ceil(38 / Math.max(1, s.X(2 ** (Math.ceil(s.x0) + 1)) - s.X(2 ** Math.ceil(s.x0))));
   for (let e = Math.ceil(s.x0); e <= s.x1; e += every) label(svg, s.X(2 ** e), s.H - s.B + 36, whole(2 ** e), { "text-anchor": "middle" });
   label(svg, s.W - s.R, s.H - 4, "GPUs", { "text-anchor": "end" });
-  label(svg, 2, 14, s.good.length ? unit : "");
+  label(svg, 2, 14, s.any ? unit : "");
 }
 /* A region in which nothing is drawn, and as many lines of why as it has room for. */
 function region(s, svg, from, to, cls, text) {
@@ -348,7 +406,7 @@ function shade(s, svg, points, a) {
   const beyond = points.filter(p => p.batches && p.gpus > s.last), near = a.nearest, words = [];
   if (heavy.length) {
     const to = s.good.length ? (s.X(heavy[heavy.length - 1].gpus) + s.X(first)) / 2 : s.W - s.R;
-    region(s, svg, s.L, to, "shade", `does not fit: ${needed(a)}`);
+    region(s, svg, s.L, to, "shade", `does not fit${needed(a) ? `: ${needed(a)}` : ""}`);
     const fits = s.good.length ? ` The nearest that fits is ${many(first, "GPU")} (${bytes(s.good[0].memory_bytes)} each).`
       : near ? ` The nearest to fitting is ${many(near.gpus, "GPU")} (${bytes(near.memory_bytes)} each).` : "";
     const last = heavy[heavy.length - 1].gpus;
@@ -367,14 +425,30 @@ function curves(s, svg, speedOf) {
   const top = s.T, floor = s.H - s.B, inside = list => list.map(([x, y]) => [x, Math.min(floor, Math.max(top, y))]);
   if (low.length > 1) svg.append(el("path", { class: "band", d: `M${join(inside(high))}L${join(inside(low).reverse())}Z` }));
   if (!s.good.length) return;
-  svg.append(el("path", { class: "ideal", d: `M${join([[s.X(s.good[0].gpus), s.Y(speedOf(s.good[0]))], [s.X(s.last), s.Y(s.ideal(s.last))]])}` }),
+  svg.append(el("path", { class: "ideal", d: `M${join([[s.X(s.good[0].gpus), s.Y(s.ideal(s.good[0].gpus))], [s.X(s.last), s.Y(s.ideal(s.last))]])}` }),
     el("path", { class: "line", d: "M" + join(s.good.map(p => [s.X(p.gpus), s.Y(speedOf(p))])) }));
+}
+/* The counts whose marks leave each other room: named ones first, then powers of two.  The table has all. */
+function apart(s, points, named, picked) {
+  const first = p => named.has(p.gpus) || p.gpus === picked, round = p => Number.isInteger(Math.log2(p.gpus)), put = [];
+  const free = p => put.every(q => isPoint(q) !== isPoint(p) || Math.abs(s.X(q.gpus) - s.X(p.gpus)) >= 14);
+  for (const p of [...points.filter(first), ...points.filter(round), ...points])
+    if (!put.includes(p) && (first(p) || free(p))) put.push(p);
+  return put.sort((p, q) => p.gpus - q.gpus);
+}
+/* A name beside a point, where no other name is. */
+function nameAt(s, svg, x, y, text) {
+  const width = 7.4 * text.length, spots = [[x - 12 - width, y - 12], [x + 12, y - 12], [x + 12, y + 20], [x - 12 - width, y + 20], [x - width / 2, y - 28], [x - width / 2, y + 36]];
+  const meets = ([l, b]) => l < s.L || l + width > s.W || b < s.T - 8 || b > s.H - s.B - 2 || s.taken.some(([l2, b2, w2]) => l < l2 + w2 && l2 < l + width && Math.abs(b - b2) < 16);
+  const [l, b] = spots.find(spot => !meets(spot)) || [Math.min(Math.max(s.L, x - width / 2), s.W - width), y - 12];
+  s.taken.push([l, b, width]);
+  label(svg, l, b, text, { class: "name" });
 }
 /* A point that can be chosen: by the mouse, or by the arrow keys and Enter. */
 function mark(p, x, y, shape, text) {
   const g = el("g", { class: "pick", tabindex: "-1", role: "button", "aria-label": text, "data-gpus": p.gpus }, el("title", {}, text),
     el("circle", { class: "hit", cx: x, cy: y, r: 11 }), shape);
-  g.addEventListener("click", () => pick(p, g));
+  g.addEventListener("click", () => pick(p));
   return g;
 }
 function keys(svg, marks, start) {
@@ -401,33 +475,102 @@ function pointMark(s, svg, p, named, speedOf, unit) {
     const text = p.batches ? shares(p) : `${many(p.gpus, "GPU")}: ${p.feasible === null ? "nothing was found that fits" : "does not fit"}`;
     return mark(p, x, below, el("path", { class: "not" + (p.batches ? " batch" : ""), d: `M${x - 4} ${below - 4}L${x + 4} ${below + 4}M${x - 4} ${below + 4}L${x + 4} ${below - 4}` }), text);
   }
-  const y = s.Y(speedOf(p)), name = named.get(p.gpus), end = p.gpus !== s.good[0].gpus || x > s.W - 130;
-  if (name) label(svg, x + (end ? -12 : 12), y + (end ? -12 : 20), `${name}: ${whole(p.gpus)}`, { class: "name", "text-anchor": end ? "end" : "start" });
+  const y = s.Y(speedOf(p)), name = named.get(p.gpus);
+  if (name) nameAt(s, svg, x, y, `${name}: ${whole(p.gpus)}`);
   return mark(p, x, y, el("circle", { class: "point" + (name ? " named" : ""), cx: x, cy: y, r: name ? 7 : 5 }),
-    `${many(p.gpus, "GPU")}${name ? ` (${name})` : ""}: ${count(speedOf(p))} ${unit}, ${time(p.time_ns)} a step, ${bytes(p.memory_bytes)} a GPU. ${p.strategy}`);
+    `${many(p.gpus, "GPU")}${name ? ` (${name})` : ""}: ${count(speedOf(p))} ${unit}, ${time(p.time_ns)} a step, ${bytes(p.memory_bytes)} per GPU. ${p.strategy}`);
 }
-let drawn = null; /* what is on the page: {points, a} */
-function draw() {
-  const { points, a } = drawn, j = a.job || { batch: 1 }, tokens = tokensOf(a.job);
-  const speedOf = p => j.batch * tokens * 1e9 / p.time_ns, unit = tokens > 1 ? "tokens/s" : "samples/s";
-  const box = $("curve"), s = scale(points, speedOf, room(box)), svg = canvas(s.W, s.H, `${unit} against GPUs`);
+/* ---- several answers in one plot ------------------------------------------------------------- */
+
+const MOST_KEPT = 5, SHAPES = ["M-5 -5h10v10h-10z", "M0 -6l6 11h-12z", "M0 -7l7 7l-7 7l-7 -7z", "M-6 -5h12l-6 11z", "M-6 -2h4v-4h4v4h4v4h-4v4h-4v-4h-4z"];
+let drawn = null; /* the answer on the page: {question, key, a, points, words, speedOf} */
+let kept = []; /* those that it is compared with */
+const keyOf = question => new URLSearchParams(question).toString();
+const others = () => kept.filter(x => !drawn || x.key !== drawn.key);
+/* An answer and its curve as a series of the plot; null where there is no curve. */
+async function seriesOf(question, a, turn) {
+  const c = a.points ? a : await ofModel("curve", question, turn);
+  const j = a.job || { model: c.model, batch: c.batch, seq: c.seq }, all = { ...a, job: j, memory_limit: c.memory_limit || a.memory_limit };
+  return c.points.length ? { question, key: keyOf(question), a: all, points: c.points, words: worded(question, all) } : null;
+}
+/* The line of another answer, with its letter at the end. */
+function otherLine(s, svg, x, i) {
+  const good = x.points.filter(isPoint), at = good.map(p => [s.X(p.gpus), s.Y(x.speedOf(p))]);
+  if (!good.length) return;
+  svg.append(el("path", { class: `line other k${i}`, d: "M" + at.map(p => p.map(v => v.toFixed(1)).join(" ")).join("L") }));
+  for (const p of apart(s, good, new Map(), 0))
+    svg.append(el("path", { class: `shape k${i}`, d: SHAPES[i], transform: `translate(${s.X(p.gpus).toFixed(1)} ${s.Y(x.speedOf(p)).toFixed(1)})` },
+      el("title", {}, `${letter(i)}: ${many(p.gpus, "GPU")}, ${count(x.speedOf(p))} ${s.unit}, ${time(p.time_ns)} a step`)));
+  nameAt(s, svg, ...at[at.length - 1], letter(i));
+}
+const letter = i => String.fromCharCode(65 + i);
+function swatch(i) {
+  const shape = i < 0 ? el("circle", { class: "point", cx: 12, cy: 8, r: 5 }) : el("path", { class: `shape k${i}`, d: SHAPES[i], transform: "translate(12 8)" });
+  return el("svg", { viewBox: "0 0 24 16", class: "swatch", "aria-hidden": "true" }, el("line", { class: i < 0 ? "line" : `line other k${i}`, x1: 0, x2: 24, y1: 8, y2: 8 }), shape);
+}
+function removeButton(x) {
+  const button = el("button", { type: "button", class: "quiet small", "aria-label": `Remove ${x.words}` }, "Remove");
+  button.addEventListener("click", () => {
+    kept = kept.filter(y => y !== x);
+    draw();
+    link(drawn.picked);
+    $("keep").focus();
+  });
+  return button;
+}
+/* The legend of several answers: each question in words, and what was answered. */
+function compared(unit) {
+  const row = (x, i) => [[el("span", { class: "key" }, swatch(i), el("b", {}, i < 0 ? "now" : letter(i))), "k"], [x.words, "w"], [x.a.gpus ? whole(x.a.gpus) : "does not fit", "n"], [x.a.gpus ? time(x.a.time_ns) : "", "n"],
+    [x.a.gpus ? count(x.speedOf(x.a)) : "", "n"], [x.a.gpus ? count(hours(x.a.job, x.a.gpus, x.a.time_ns, unit === "tokens/s")) : "", "n"], [i < 0 ? "" : removeButton(x)]];
+  const list = others();
+  $("compared").replaceChildren(...(list.length ? [table([["line"], ["question"], ["GPUs", "n"], ["step", "n"], [unit, "n"], [perHours(unit === "tokens/s"), "n"], [""]], [row(drawn, -1), ...list.map(row)], "")] : []));
+  const is = kept.some(x => x.key === drawn.key);
+  $("keep").disabled = is || kept.length >= MOST_KEPT;
+  $("keep").textContent = is ? "Kept: change the question and ask again" : kept.length >= MOST_KEPT ? `${MOST_KEPT} are kept: remove one first` : "Keep this curve to compare with others";
+}
+function keep() {
+  kept.push(drawn);
+  draw();
+  link(drawn.picked);
+}
+/* Speeds that can be compared: tokens, if all have them. */
+function setSpeeds(list) {
+  const tokens = list.every(x => tokensOf(x.a.job) > 1);
+  for (const x of list) x.speedOf = p => x.a.job.batch * (tokens ? x.a.job.seq : 1) * 1e9 / p.time_ns;
+  return tokens ? "tokens/s" : "samples/s";
+}
+function namesOf(a) {
   const named = new Map((a.alternatives || (a.gpus ? [{ gpus: a.gpus, names: ["answer"] }] : [])).map(r => [r.gpus, (r.names || ["answer"]).join(", ")]));
   if (a.gpus && !named.has(a.gpus)) named.set(a.gpus, "answer");
+  return named;
+}
+function draw() {
+  const { points, a } = drawn, list = [drawn, ...others()], unit = setSpeeds(list), speedOf = drawn.speedOf;
+  const box = $("curve"), s = Object.assign(scale(list, drawn, room(box)), { unit }), svg = canvas(s.W, s.H, `${unit} against GPUs`), named = namesOf(a);
   axes(s, svg, unit);
-  const words = shade(s, svg, points, a);
+  const words = others().length ? [] : shade(s, svg, points, a); /* of one answer: others may do there */
   curves(s, svg, speedOf);
-  const list = shown(points), marks = (list.length ? list : points).map(p => pointMark(s, svg, p, named, speedOf, unit));
+  others().forEach((x, i) => otherLine(s, svg, x, i));
+  const may = shown(points).length ? shown(points) : points, put = apart(s, may, named, drawn.picked), marks = put.map(p => pointMark(s, svg, p, named, speedOf, unit));
   svg.append(...marks);
-  const chosen = drawn.picked || a.gpus, start = marks.find(m => m.dataset.gpus === String(chosen));
-  keys(svg, marks, start);
-  if (drawn.picked && start) start.classList.add("picked");
+  keys(svg, marks, marks.find(m => m.dataset.gpus === String(drawn.picked || a.gpus)));
+  for (const m of marks) m.classList.toggle("picked", m.dataset.gpus === String(drawn.picked));
   box.replaceChildren(svg);
-  if (s.good.length)
-    words.unshift(`Line: what is expected; around it, the margin. Dashed: the speed of ${many(s.good[0].gpus, "GPU")}, if each further GPU added as much.`);
-  $("legend").replaceChildren(el("p", {}, words.join(" ")), el("p", {}, "Choose a point (arrow keys and Enter do, too) for its memory. Crosses are counts that don't do."));
-  $("points").replaceChildren(table([["GPUs", "n"], ["step", "n"], [unit, "n"], ["memory a GPU", "n"], ["strategy, or why not"]],
-    points.map(p => isPoint(p) ? [[whole(p.gpus), "n"], [time(p.time_ns), "n"], [count(speedOf(p)), "n"], [bytes(p.memory_bytes), "n"], [p.strategy, "t"]]
-      : [[whole(p.gpus), "n"], ["", "n"], ["", "n"], ["", "n"], [p.batches ? shares(p) : "does not fit", "t"]]), ""));
+  if (s.good.length) words.unshift("Line: what is expected; around it, the margin. Dashed: perfect scaling, the best speed per GPU times the GPUs.");
+  $("legend").replaceChildren(el("p", {}, words.join(" ")), el("p", {}, "Choose a point (arrow keys and Enter do, too) for its memory. Crosses are numbers of GPUs that can't be used."
+    + (put.length < may.length ? ` ${whole(put.length)} of ${whole(may.length)} numbers have a mark; the table has all.` : "")));
+  compared(unit);
+  $("points").replaceChildren(pointTable(points, speedOf, unit));
+}
+function pointTable(points, speedOf, unit) {
+  const choice = p => {
+    const button = el("button", { type: "button", class: "quiet small", "aria-label": `Memory of ${many(p.gpus, "GPU")}` }, whole(p.gpus));
+    button.addEventListener("click", () => pick(p));
+    return button;
+  };
+  return table([["GPUs", "n"], ["step", "n"], [unit, "n"], ["memory per GPU", "n"], ["strategy, or why not"]],
+    points.map(p => isPoint(p) ? [[choice(p), "n"], [time(p.time_ns), "n"], [count(speedOf(p)), "n"], [bytes(p.memory_bytes), "n"], [p.strategy, "t"]]
+      : [[whole(p.gpus), "n"], ["", "n"], ["", "n"], ["", "n"], [p.batches ? shares(p) : "does not fit", "t"]]), "");
 }
 
 /* ---- one count: memory by component, and its frontier -------------------------------------- */
@@ -476,14 +619,15 @@ function frontier(points, limit, chosen, W) {
       el("title", {}, `${bytes(p.memory_bytes)} a GPU, ${time(p.time_ns)} a step`)));
   label(svg, W - R, H - 4, `memory of a GPU, ${unit[1]}`, { "text-anchor": "end" });
   label(svg, 2, 14, "time of a step");
-  label(svg, X(limit) - 5, T + 12, "limit", { class: "bad", "text-anchor": "end" });
+  label(svg, Math.min(X(limit), W - R - 20), 14, "limit", { class: "bad", "text-anchor": "middle" });
   return svg;
 }
-async function pick(p, g) {
+async function pick(p) {
   if (asking.busy) return;
-  for (const e of document.querySelectorAll(".picked")) e.classList.remove("picked");
-  g.classList.add("picked");
+  const mark = $("curve").querySelector(`[data-gpus="${p.gpus}"]`);
   drawn.picked = p.gpus;
+  if (!mark) draw(); /* it had no room */
+  for (const e of document.querySelectorAll("#curve .pick")) e.classList.toggle("picked", e === mark || e.dataset.gpus === String(p.gpus));
   link(p.gpus);
   const head = el("h3", {}, many(p.gpus, "GPU")), turn = ++asking.turn;
   if (p.batches) return $("detail").replaceChildren(head, el("p", {}, shares(p) + "."));
@@ -503,9 +647,9 @@ async function pick(p, g) {
 async function detail(p, question, turn, box) {
   try {
     const a = await plan({ ...question, mode: "mini-time", gpus: p.gpus }, turn);
-    box.replaceChildren(el("p", {}, sentence(a.strategy)), el("p", {}, `${bytes(a.memory_bytes)} a GPU of ${bytes(a.memory_limit)} that plans may use:`),
+    box.replaceChildren(el("p", {}, sentence(a.strategy)), el("p", {}, `${bytes(a.memory_bytes)} per GPU, of ${bytes(a.memory_limit)} that plans may use:`),
       ...memory(a, room(box)), el("p", {}, `${time(a.time_ns)} a step: ${time(a.compute_ns)} computing, ${time(a.network_ns)} waiting for the network.`),
-      copyable("plan", a.plan_id));
+      copyable("plan", a.plan_id), downloads(a.plan_id));
   } catch (error) {
     if (!(error instanceof Refusal) || error.status !== 422) throw error;
     const near = error.body.nearest;
@@ -539,9 +683,11 @@ async function choices(question, a, turn) {
     if (error === STALE) throw error; /* else: there are none */
   }
 }
-const asking = { turn: 0, tasks: new Set(), question: {}, shown: false, busy: false };
+const asking = { turn: 0, tasks: new Set(), question: {}, shown: false, busy: false, sending: null };
 function link(point) {
-  history.replaceState(null, "", "#" + new URLSearchParams(point ? { ...asking.question, point } : asking.question));
+  const q = new URLSearchParams(point ? { ...asking.question, point } : asking.question);
+  for (const x of kept) q.append("compare", x.key);
+  history.replaceState(null, "", "#" + q);
 }
 function busy(on) {
   asking.busy = on;
@@ -555,48 +701,73 @@ function reveal(on) {
 }
 function wrong(error) {
   const there = error instanceof Refusal && showError(error.source, error.message);
-  tell(there ? "One field needs another look." : sentence(error.message), true);
+  tell(there ? "One field needs another look." : sentence(inWords(error.message)), true);
 }
-async function theAnswer(question, turn) {
+/* The answer, or the refusal of what does not fit. */
+async function answerOf(question, turn) {
   try {
-    const a = await plan(question, turn);
-    if (a.points) return { job: null, points: a.points, ...a }; /* mode profiling: a curve, sizes no job */
-    show(a);
-    return a;
+    return await plan(question, turn);
   } catch (error) {
     if (!(error instanceof Refusal) || error.status !== 422) throw error;
-    refuse(error.body);
     return error.body;
   }
 }
-async function drawn_of(question, a, turn) {
-  const c = a.points ? a : await ofModel("curve", question, turn);
-  const j = a.job || { batch: c.batch, seq: c.seq };
-  $("plot").hidden = !c.points.length;
-  $("answer").hidden = Boolean(a.points);
-  if (!c.points.length) return;
-  drawn = { points: c.points, a: { ...a, job: j, memory_limit: c.memory_limit || a.memory_limit } };
-  $("detail").replaceChildren();
-  draw();
+function showAnswer(a) {
+  $("answer").hidden = Boolean(a.points); /* mode profiling: a curve, sizes no job */
+  if (a.plan_id) show(a);
+  else if (!a.points) refuse(a);
 }
-async function ask(point) {
-  const turn = ++asking.turn, question = read();
+/* The answers that a link compares with, asked anew; those that are refused by now are left out. */
+async function restore(keys, turn) {
+  for (const key of keys) {
+    const params = new URLSearchParams(key), question = questionOf(name => params.get(name) || "");
+    try {
+      const x = await seriesOf(question, await answerOf(question, turn), turn);
+      if (x && !kept.some(y => y.key === x.key)) kept.push(x);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+    }
+  }
+}
+/* A file that is on its way is the model that is asked about; where it is refused, nothing is asked. */
+async function fileTaken() {
+  if (asking.sending) tell(`reading ${$("f-file").files[0] ? $("f-file").files[0].name : "the file"}…`);
+  const taken = asking.sending ? await asking.sending : true;
+  if (!taken) $("f-file").focus();
+  return taken;
+}
+async function ask(point, compare) {
+  const turn = ++asking.turn;
+  if (!await fileTaken() || turn !== asking.turn) return;
+  const question = read();
   clearErrors();
   if (!question.model_id) return wrong(new Refusal(400, { errors: [{ description: "choose a model, or a file", source: "model_id" }] }));
   asking.question = question;
-  link();
+  if (!compare) link();
   tell("asking…");
   reveal(true);
   busy(true);
   try {
-    const a = await theAnswer(question, turn);
+    const a = await answerOf(question, turn);
+    showAnswer(a);
     asking.shown = true;
-    await drawn_of(question, a, turn);
+    const found = await seriesOf(question, a, turn);
+    $("plot").hidden = !found;
+    $("detail").replaceChildren();
+    if (compare) {
+      kept = [];
+      await restore(compare, turn);
+    }
+    if (found) {
+      drawn = found;
+      draw();
+    }
+    link();
     await choices(question, a, turn);
     tell("");
     busy(false);
-    const mark = point && document.querySelector(`#curve [data-gpus="${Number(point)}"]`);
-    if (mark) mark.dispatchEvent(new MouseEvent("click"));
+    const p = point && found && found.points.find(x => x.gpus === Number(point));
+    if (p) pick(p);
     recent().catch(() => 0);
   } catch (error) {
     if (error === STALE) return;
@@ -613,6 +784,7 @@ async function cancel() {
   await Promise.all([...asking.tasks].map(give_up));
   queue().catch(() => 0);
 }
+/* The file becomes the chosen model: true; or is refused, at its field. */
 async function upload(file) {
   clearErrors();
   tell(`reading ${file.name}…`);
@@ -621,14 +793,44 @@ async function upload(file) {
     JSON.parse(text);
   } catch (error) {
     tell("", false);
-    return showError("file", `${file.name} is no JSON. For ONNX files and Megatron-LM's scripts run topt client add-model ${file.name}; then the model is in the list`);
+    showError("file", `the file ${file.name} is not JSON. For ONNX files and Megatron-LM's scripts run topt client add-model ${file.name}; then the model is in the list`);
+    return false;
   }
   const name = file.name === "config.json" ? "" : `?name=${encodeURIComponent(file.name)}`;
   const r = await sent("POST", `v1/models${name}`, text);
-  if (r.status >= 400) return wrong(new Refusal(r.status, { errors: [{ ...r.body.errors[0], source: "file" }] }));
+  if (r.status >= 400) {
+    wrong(new Refusal(r.status, { errors: [{ ...((r.body || {}).errors || [{}])[0], source: "file" }] }));
+    return false;
+  }
   await models();
   $("ask").elements.model_id.value = r.body.id;
   tell(`${r.body.name}: ${parameters(r.body.parameters)} parameters. Press Ask.`);
+  return true;
+}
+/* Whoever asks waits for the file that was chosen last. */
+function send(file) {
+  const sending = upload(file).catch(error => {
+    wrong(error);
+    return false;
+  });
+  asking.sending = sending;
+  sending.then(taken => {
+    if (asking.sending !== sending) return;
+    asking.sending = null;
+    if (!taken) chooseNone();
+  });
+}
+/* No model is chosen: whoever asks has to choose one. */
+function chooseNone() {
+  const list = $("f-model_id");
+  if (list.options.length === 0 || list.options[0].value) list.prepend(el("option", { value: "" }, "choose a model"));
+  list.selectedIndex = 0;
+}
+/* A model of the list is asked about instead of the file. */
+function forgetFile() {
+  asking.sending = null;
+  $("f-file").value = "";
+  clearErrors();
 }
 
 /* ---- lists --------------------------------------------------------------------------------- */
@@ -648,8 +850,8 @@ async function hardware() {
 }
 async function recent() {
   const list = (await get("v1/plans")).plans;
-  $("plans").replaceChildren(table([["model"], ["GPUs", "n"], ["step", "n"], ["memory a GPU", "n"], ["strategy"], ["made"], ["plan"]],
-    list.map(p => [[p.model_name, "k"], [p.gpus ?? "", "n"], [p.time_ns ? time(p.time_ns) : "", "n"], [p.memory_bytes ? bytes(p.memory_bytes) : "", "n"], [p.strategy ?? "", "t"], [when(p.created), "k"], [el("code", {}, p.id), "k"]]),
+  $("plans").replaceChildren(table([["model"], ["GPUs", "n"], ["step", "n"], ["memory per GPU", "n"], ["strategy"], ["made"], ["plan"]],
+    list.map(p => [[p.model_name, "w"], [p.gpus ?? "", "n"], [p.time_ns ? time(p.time_ns) : "", "n"], [p.memory_bytes ? bytes(p.memory_bytes) : "", "n"], [p.strategy ?? "", "t"], [when(p.created), "t"], [el("a", { href: `v1/plans/${encodeURIComponent(p.id)}`, download: `${p.id}.json` }, el("code", {}, p.id)), "w"]]),
     "No plan was asked for yet."));
 }
 function stopButton(t) {
@@ -705,7 +907,7 @@ async function observations() {
   const list = (await get("v1/observations")).observations, cell = (seen, said, text) => [seen ? `${said ? text(said) : "?"} → ${text(seen)}${said ? ` (${off(seen, said)})` : ""}` : "", "n"];
   $("jobs").hidden = false;
   $("observed").replaceChildren(table([["job"], ["plan"], ["step: predicted → observed", "n"], ["memory: predicted → observed", "n"], ["steps", "n"], ["reported"]],
-    list.map(o => { const said = o.predicted || {}; return [[String(o.job)], [el("code", {}, o.plan_id), "k"], cell(o.step_ns, said.time_ns, time), cell(o.peak_bytes, said.memory_bytes, bytes), [o.steps ? whole(o.steps) : "", "n"], [when(o.created), "k"]]; }),
+    list.map(o => { const said = o.predicted || {}; return [[String(o.job)], [el("code", {}, o.plan_id), "w"], cell(o.step_ns, said.time_ns, time), cell(o.peak_bytes, said.memory_bytes, bytes), [o.steps ? whole(o.steps) : "", "n"], [when(o.created), "k"]]; }),
     "No finished job has reported yet: topt run does as it ends, another script by topt client observe."));
 }
 /* Ask again and again while somebody looks, until it is refused.  Done when it was answered for the first time. */
@@ -718,10 +920,11 @@ function watch(f, seconds) {
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
-/* The point to choose, "0": none; false where the link holds no question. */
+/* The point to choose ("0": none) and the questions to compare with; null where the link holds no question. */
 function fromLink() {
   const q = new URLSearchParams(location.hash.slice(1)), form = $("ask").elements;
-  if (!q.has("model_id")) return false;
+  if (!q.has("model_id")) return null;
+  forgetFile();
   for (const name of ["model_id", ...Object.keys(api.fields)]) {
     const value = q.get(name), select = form[name].tagName === "SELECT";
     if (value !== null && select && ![...form[name].options].some(o => o.value === value)) form[name].append(el("option", { value }, value));
@@ -730,24 +933,29 @@ function fromLink() {
     else form[name].selectedIndex = Math.max(0, [...form[name].options].findIndex(o => o.defaultSelected));
   }
   if (Object.keys(api.fields).some(n => !(n in COMMON) && q.has(n))) $("more").open = true;
-  return q.get("point") || "0";
+  return [q.get("point") || "0", q.getAll("compare")];
 }
 async function start() {
   buildForm(await get("openapi.json"));
   const [known, clusters] = await Promise.all([models(), hardware()]);
   $("state").textContent = `${many(known.length, "model")}, ${many(clusters.length, "hardware profile")}`;
-  const has = path => (api.paths[path] || {}).get, point = fromLink();
-  if (point) reveal(true);
+  const has = path => (api.paths[path] || {}).get, linked = fromLink();
+  if (linked) reveal(true);
   /* Nobody is refused for having opened the page. */
   const sees = has("/v1/tasks") ? (await get("v1/tasks")).metrics : true;
   await Promise.all([recent().catch(() => 0), sees && watch(load, 15), has("/v1/tasks") && watch(queue, 5), has("/v1/observations") && watch(observations, 60)]);
   $("page").hidden = false; /* all at once, so that nothing moves */
-  if (point) ask(point);
+  if (linked) ask(...linked);
 }
 $("ask").addEventListener("submit", event => { event.preventDefault(); ask(); });
 $("cancel").addEventListener("click", cancel);
-$("f-file").addEventListener("change", event => { if (event.target.files[0]) upload(event.target.files[0]).catch(wrong); });
-addEventListener("hashchange", () => { const point = fromLink(); if (point) ask(point); });
+$("f-file").addEventListener("change", event => event.target.files[0] ? send(event.target.files[0]) : forgetFile());
+$("f-model_id").addEventListener("change", forgetFile);
+$("keep").addEventListener("click", keep);
+addEventListener("hashchange", () => {
+  const linked = fromLink();
+  if (linked) ask(...linked);
+});
 let width = innerWidth;
 addEventListener("resize", () => { if (drawn && innerWidth !== width) draw(); width = innerWidth; });
 start().catch(error => {

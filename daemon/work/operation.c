@@ -135,6 +135,10 @@ static int put_request(struct operation *o, struct frame *f, struct topt_error *
         frame_begin(f, FRAME_PROFILE);
         frame_put(f, o->body, o->body_len);
         return 0;
+    case OPERATION_LAUNCH:
+        frame_begin(f, FRAME_LAUNCH);
+        frame_put(f, o->body, o->body_len);
+        return 0;
     case OPERATION_PLAN:
         break;
     }
@@ -186,6 +190,9 @@ static int take_result(struct operation *o, struct frame *reply, struct topt_err
     case OPERATION_FACTS:
         take_facts(reply, &o->facts);
         return 0;
+    case OPERATION_LAUNCH:
+        drop(&o->text);
+        return take_text(reply, &o->text, err);
     default:
         return 0;
     }

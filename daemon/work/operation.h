@@ -17,6 +17,7 @@ enum operation_kind {
     OPERATION_CHECK,   /* a question that came without a body: are its words known? */
     OPERATION_FACTS,   /* count a model's parameters, operators, FLOPs */
     OPERATION_PROFILE, /* check a hardware profile, in its normal form */
+    OPERATION_LAUNCH,  /* write the job script that runs a plan */
     OPERATION_PLAN     /* search */
 };
 
@@ -28,7 +29,7 @@ struct operation_facts {
 struct operation {
     enum operation_kind kind;
     int64_t uid; /* who asks, whose what it finds becomes */
-    /* READ, PROFILE: what was sent.  Gone when the job has ended. */
+    /* READ, PROFILE: what was sent; LAUNCH: the plan.  Gone when the job has ended. */
     char *body;
     size_t body_len;
     int is_question; /* READ: a JSON question that holds the model; else the model's file */
@@ -44,7 +45,8 @@ struct operation {
         *model; /* the document of PLAN: gone when the job has ended */
     /* PLAN is given the profile; PROFILE finds it. */
     char *hw_id, *hw; /* the document of PLAN as above */
-    char *text;       /* PLAN: of the question; with the two ids it is the store's key */
+    char *
+        text; /* PLAN: of the question; with the two ids it is the store's key.  LAUNCH finds the script */
     int64_t
         memory_mill; /* PLAN: thousandths that its memory counts for, above 1000; 0: as computed */
     char *problem; /* PLAN: the same of the problem, whose memo a worker keeps */

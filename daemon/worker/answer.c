@@ -202,6 +202,18 @@ static int do_shipped(struct frame *reply, struct topt_error *err)
     return 0;
 }
 
+static int do_launch(struct frame *request, struct frame *reply, const char **ret_source,
+                     struct topt_error *err)
+{
+    char *script = NULL;
+    *ret_source = "id";
+    if (planner_launch(frame_get_text(request), &script, err) < 0)
+        return -1;
+    frame_put_text(reply, script);
+    free(script);
+    return 0;
+}
+
 /* ---- searches ---------------------------------------------------------------------- */
 
 /* Options for sbatch that ask for what the plan needs. */
@@ -311,6 +323,8 @@ static int do_request(struct planner *planner, struct frame *request, struct wat
         return do_check(request, ret_source, err);
     case FRAME_PROFILE:
         return do_profile(request, reply, ret_source, err);
+    case FRAME_LAUNCH:
+        return do_launch(request, reply, ret_source, err);
     case FRAME_SHIPPED:
         return do_shipped(reply, err);
     default:

@@ -2,6 +2,7 @@
 #include "planner.h"
 #include "kept.h"
 #include "topt_json.h"
+#include "topt_launch.h"
 #include "topt_plan.h"
 #include "topt_text.h"
 #include "topt_unequal.h"
@@ -113,6 +114,17 @@ int planner_check_hw(const json_t *doc, json_t **ret_doc, struct topt_error *err
     *ret_doc = topt_hw_to_json(hw);
     topt_hw_destroy(hw);
     return *ret_doc ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+}
+
+int planner_launch(const char *plan, char **ret_script, struct topt_error *err)
+{
+    json_t *launch = NULL, *doc = topt_json_parse(plan, strlen(plan), "the plan", err);
+    int rc = doc ? topt_launch(doc, NULL, 1, &launch, err) : -1;
+    if (rc == 0 && !(*ret_script = topt_launch_text(launch)))
+        rc = topt_nomem(err, NULL);
+    json_decref(launch);
+    json_decref(doc);
+    return rc;
 }
 
 const char *const *planner_hw_shipped(void)

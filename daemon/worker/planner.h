@@ -41,6 +41,11 @@ int planner_check_query(const struct topt_query *q, const char **ret_source,
 int planner_check_hw(const json_t *doc, json_t **ret_doc,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
+/* The script for sbatch that runs a plan, by the usual launcher of its framework.  '*ret_script' is to
+ * be freed.  INFEASIBLE where that can't obey the plan. */
+int planner_launch(const char *plan, char **ret_script,
+                   struct topt_error *err) TOPT_MUST_CHECK;
+
 /* Shipped profiles: names (NULL-ended), and a document by name (never a file's). */
 const char *const *planner_hw_shipped(void);
 int planner_hw_get(const char *name, json_t **ret_doc,

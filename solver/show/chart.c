@@ -42,6 +42,7 @@ static void add_tick(struct topt_axis *a, double at)
 static void linear_ticks(struct topt_axis *a, int want)
 {
     double step = round_step((a->hi - a->lo) / a->per_unit / want);
+    step = a->whole && step < 1 ? 1 : step;
     double first = ceil(a->lo / a->per_unit / step - 1e-9);
     for (int i = 0; (first + i) * step * a->per_unit <= a->hi * (1 + 1e-12); i++)
         add_tick(a, (first + i) * step * a->per_unit);

@@ -17,6 +17,7 @@ struct topt_axis {
     const char *label;
     enum topt_unit unit;
     enum topt_scale { TOPT_LINEAR, TOPT_LOG, TOPT_POWERS_OF_TWO } scale;
+    int whole; /* values are whole numbers, and so are ticks */
     /* Found by topt_axis_fit(). */
     double lo, hi, per_unit; /* one of 'unit_name' is so much */
     const char *unit_name;   /* "GiB"; "" for a number */

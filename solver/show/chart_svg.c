@@ -1,11 +1,11 @@
-/* chart_svg.c - charts as SVG that stands alone: no script, no font, nothing to fetch.
+/* chart_svg.c - charts as SVG (topt_svg.h).
  *
  * Colours are classes, so that a viewer that prefers dark gets dark; a title and a
  * description are there for those who hear the picture.  Coordinates have two decimals.
  * Points that fall on the same spot are drawn once. */
 #include "chart_svg.h"
 #include "chart.h"
-#include "topt_text.h"
+#include "topt_svg.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,12 +13,11 @@
 enum {
     WIDTH = 760,
     PANEL = 340, /* of a chart, with its axis */
-    HEAD = 84,   /* caption and legend */
     LEFT = 76,
     RIGHT = 24,
     TOP = 18,
     BOTTOM = 46,
-    FOOT = 16, /* of the footnote */
+    SWATCH = 18,
     MANY = 80, /* points, from which on a line has no dots */
 };
 
@@ -38,32 +37,6 @@ static const char style[] =
     ".area{fill:#7aa5ff;fill-opacity:.18}.dot{fill:#7aa5ff}"
     ".mark{fill:#171c25;stroke:#7aa5ff}"
     ".rule,.cross{stroke:#ff8f6b}.bad{fill:#ff8f6b}}";
-
-/* Text of a document: markup is escaped, what XML does not know becomes a space. */
-void topt_svg_escape(struct topt_text *t, const char *s)
-{
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        const char *as = c == '<'   ? "&lt;"
-                         : c == '>' ? "&gt;"
-                         : c == '&' ? "&amp;"
-                                    : NULL;
-        if (c == '"')
-            as = "&quot;";
-        if (as)
-            topt_text_add(t, "%s", as);
-        else
-            topt_text_put(t, c < 32 || c == 127 ? " " : s, 1);
-    }
-}
-
-static void put_words(struct topt_text *t, double x, double y, const char *rest,
-                      const char *words)
-{
-    topt_text_add(t, "<text x=\"%.2f\" y=\"%.2f\" %s>", x, y, rest);
-    topt_svg_escape(t, words);
-    topt_text_add(t, "</text>\n");
-}
 
 /* A chart at its place in the picture. */
 struct place {
@@ -98,40 +71,49 @@ static void put_axes(struct topt_text *t, const struct place *p)
         double at = at_y(p, y->tick[i]);
         topt_text_add(t, "<path class=\"grid\" d=\"M%d %.2fH%d\"/>\n", LEFT, at,
                       WIDTH - RIGHT);
-        put_words(t, LEFT - 8, at + 4, "class=\"soft\" text-anchor=\"end\"",
-                  topt_axis_tick(y, i, buf, sizeof buf));
+        topt_svg_words(t, LEFT - 8, at + 4, "class=\"soft\" text-anchor=\"end\"",
+                       topt_axis_tick(y, i, buf, sizeof buf));
     }
     for (int i = 0; i < x->nticks; i++) {
         double at = at_x(p, x->tick[i]);
         topt_text_add(t, "<path class=\"axis\" d=\"M%.2f %.2fv5\"/>\n", at, bottom);
-        put_words(t, at, bottom + 19, "class=\"soft\" text-anchor=\"middle\"",
-                  topt_axis_tick(x, i, buf, sizeof buf));
+        topt_svg_words(t, at, bottom + 19, "class=\"soft\" text-anchor=\"middle\"",
+                       topt_axis_tick(x, i, buf, sizeof buf));
     }
     topt_text_add(t, "<path class=\"axis\" d=\"M%d %.2fH%d\"/>\n", LEFT, bottom,
                   WIDTH - RIGHT);
-    put_words(t, LEFT, p->top - 6, "class=\"soft\"", topt_axis_title(y, buf, sizeof buf));
-    put_words(t, WIDTH - RIGHT, bottom + 37, "class=\"soft\" text-anchor=\"end\"",
-              topt_axis_title(x, buf, sizeof buf));
+    topt_svg_words(t, LEFT, p->top - 6, "class=\"soft\"",
+                   topt_axis_title(y, buf, sizeof buf));
+    topt_svg_words(t, WIDTH - RIGHT, bottom + 37, "class=\"soft\" text-anchor=\"end\"",
+                   topt_axis_title(x, buf, sizeof buf));
+}
+
+/* The name of a rule stands above the plot, where no line runs: at a vertical one but beside the title of
+ * the axis, and else at the right. */
+static void put_rule_name(struct topt_text *t, const struct place *p,
+                          const struct topt_rule *r)
+{
+    char title[96];
+    double length = topt_svg_length(r->name, 12), x = WIDTH - RIGHT;
+    if (r->vertical && at_x(p, r->at) + length / 2 < x)
+        x = at_x(p, r->at) + length / 2;
+    double least = LEFT + 12 + length +
+                   topt_svg_length(topt_axis_title(&p->c->y, title, sizeof title), 12);
+    topt_svg_words(t, x > least ? x : least, p->top - 6,
+                   "class=\"bad\" text-anchor=\"end\"", r->name);
 }
 
 static void put_rules(struct topt_text *t, const struct place *p)
 {
     for (int i = 0; i < p->c->nrules; i++) {
         const struct topt_rule *r = &p->c->rule[i];
-        double x = at_x(p, r->at), y = at_y(p, r->at);
-        if (r->vertical) {
-            int left = x > WIDTH / 2;
-            topt_text_add(t, "<path class=\"rule\" d=\"M%.2f %.2fv%.2f\"/>\n", x, p->top,
-                          plot_height());
-            put_words(t, x + (left ? -6 : 6), p->top + 12,
-                      left ? "class=\"bad\" text-anchor=\"end\"" : "class=\"bad\"",
-                      r->name);
-        } else {
-            topt_text_add(t, "<path class=\"rule\" d=\"M%d %.2fH%d\"/>\n", LEFT, y,
-                          WIDTH - RIGHT);
-            put_words(t, WIDTH - RIGHT, y - 5, "class=\"bad\" text-anchor=\"end\"",
-                      r->name);
-        }
+        if (r->vertical)
+            topt_text_add(t, "<path class=\"rule\" d=\"M%.2f %.2fv%.2f\"/>\n",
+                          at_x(p, r->at), p->top, plot_height());
+        else
+            topt_text_add(t, "<path class=\"rule\" d=\"M%d %.2fH%d\"/>\n", LEFT,
+                          at_y(p, r->at), WIDTH - RIGHT);
+        put_rule_name(t, p, r);
     }
 }
 
@@ -234,30 +216,32 @@ static void put_series(struct topt_text *t, const struct place *p,
 
 /* ---- the whole --------------------------------------------------------------------- */
 
-/* What a series looks like and its name, at x; returns where the next one goes. */
-static double put_key(struct topt_text *t, const struct topt_series *s, double x)
+/* What a series looks like, beside its name. */
+static void put_key(struct topt_svg *v, const struct topt_series *s, double *at)
 {
-    double y = HEAD - 18;
+    double x;
+    topt_svg_key(v, SWATCH, s->name, at, &x);
+    double mid = x + SWATCH / 2.0;
     if (s->kind == TOPT_SERIES_AREA)
-        topt_text_add(t, "<path class=\"area\" d=\"M%.2f %.2fh18v12h-18z\"/>\n", x,
-                      y - 6);
+        topt_text_add(&v->t, "<path class=\"area\" d=\"M%.2f %.2fh%dv12h-%dz\"/>\n", x,
+                      v->y - 6, SWATCH, SWATCH);
     else if (s->kind == TOPT_SERIES_MARK)
-        topt_text_add(t, "<circle class=\"mark\" cx=\"%.2f\" cy=\"%.2f\" r=\"5\"/>\n",
-                      x + 9, y);
+        topt_text_add(&v->t, "<circle class=\"mark\" cx=\"%.2f\" cy=\"%.2f\" r=\"5\"/>\n",
+                      mid, v->y);
     else if (s->kind == TOPT_SERIES_CROSS)
-        topt_text_add(t, "<path class=\"cross\" d=\"M%.2f %.2fm-4 -4l8 8m0 -8l-8 8\"/>\n",
-                      x + 9, y);
+        topt_text_add(&v->t,
+                      "<path class=\"cross\" d=\"M%.2f %.2fm-4 -4l8 8m0 -8l-8 8\"/>\n",
+                      mid, v->y);
     else
-        topt_text_add(t, "<path class=\"%s\" d=\"M%.2f %.2fh18\"/>\n",
-                      s->kind == TOPT_SERIES_IDEAL ? "ideal" : "line", x, y);
-    put_words(t, x + 24, y + 4, "class=\"soft\"", s->name);
-    return x + 40 + 6.2 * (double)strlen(s->name);
+        topt_text_add(&v->t, "<path class=\"%s\" d=\"M%.2f %.2fh%d\"/>\n",
+                      s->kind == TOPT_SERIES_IDEAL ? "ideal" : "line", x, v->y, SWATCH);
 }
 
 /* One legend for all charts: a name stands once. */
-static void put_legend(struct topt_text *t, const struct topt_chart *c, int n)
+static void put_legend(struct topt_svg *v, const struct topt_chart *c, int n)
 {
-    double x = LEFT;
+    double at = 0;
+    v->y += 8;
     for (int i = 0; i < n; i++)
         for (int k = 0; k < c[i].nseries; k++) {
             const char *name = c[i].series[k].name;
@@ -266,30 +250,9 @@ static void put_legend(struct topt_text *t, const struct topt_chart *c, int n)
                 for (int b = 0; b < (a < i ? c[a].nseries : k) && !seen; b++)
                     seen = c[a].series[b].name && !strcmp(c[a].series[b].name, name);
             if (!seen)
-                x = put_key(t, &c[i].series[k], x);
+                put_key(v, &c[i].series[k], &at);
         }
-}
-
-static void put_head(struct topt_text *t, const struct topt_caption *caption, int n)
-{
-    int height = HEAD + n * PANEL + (*caption->footnote ? FOOT : 0);
-    topt_text_add(t,
-                  "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
-                  "width=\"%d\" height=\"%d\" role=\"img\" aria-labelledby=\"t d\" "
-                  "font-family=\"system-ui,sans-serif\" font-size=\"12\">\n<title "
-                  "id=\"t\">",
-                  WIDTH, height, WIDTH, height);
-    topt_svg_escape(t, caption->title);
-    topt_text_add(t, "</title>\n<desc id=\"d\">");
-    topt_svg_escape(t, caption->description);
-    topt_text_add(t,
-                  "</desc>\n<style>%s</style>\n"
-                  "<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n",
-                  style, WIDTH, height);
-    put_words(t, LEFT, 26, "class=\"ink\" font-size=\"16\" font-weight=\"600\"",
-              caption->title);
-    put_words(t, LEFT, 45, "class=\"soft\"", caption->subtitle);
-    put_words(t, LEFT, height - 10, "class=\"soft\" font-size=\"11\"", caption->footnote);
+    v->y += 18;
 }
 
 static void put_chart(struct topt_text *t, const struct place *p)
@@ -310,15 +273,15 @@ static void put_chart(struct topt_text *t, const struct place *p)
 char *topt_chart_svg(const struct topt_caption *caption, const struct topt_chart *c,
                      int n)
 {
-    struct topt_text t = {0};
-    put_head(&t, caption, n);
-    put_legend(&t, c, n);
-    for (int i = 0; i < n; i++) {
-        struct place p = {&c[i], i, HEAD + i * PANEL + TOP};
-        put_chart(&t, &p);
+    struct topt_svg v = {.width = WIDTH, .left = LEFT, .right = WIDTH - RIGHT};
+    topt_svg_head(&v, caption->title, caption->subtitle);
+    if (n)
+        put_legend(&v, c, n);
+    for (int i = 0; i < n; i++, v.y += PANEL) {
+        struct place p = {&c[i], i, v.y + TOP};
+        put_chart(&v.t, &p);
     }
-    topt_text_add(&t, "</svg>\n");
-    if (t.oom)
-        topt_text_fini(&t);
-    return t.s;
+    topt_svg_lines(&v, 11, "class=\"soft\" font-size=\"11\"", caption->footnote);
+    v.y += *caption->footnote ? 6 : 0;
+    return topt_svg_done(&v, caption->title, caption->description, style);
 }

@@ -3,10 +3,6 @@
 #define TOPT_CHART_SVG_H
 
 #include "chart.h"
-#include "topt_text.h"
-
-/* Text of a document, as SVG has it. */
-void topt_svg_escape(struct topt_text *t, const char *s);
 
 /* What stands above and below charts, and what is read out: borrowed texts. */
 struct topt_caption {

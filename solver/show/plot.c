@@ -323,7 +323,7 @@ static void fit_counts(struct topt_axis *x, const json_t *curve)
         lo = gpus < lo ? gpus : lo;
         hi = gpus > hi ? gpus : hi;
     }
-    *x = (struct topt_axis){.label = "GPUs", .scale = count_scale(curve)};
+    *x = (struct topt_axis){.label = "GPUs", .scale = count_scale(curve), .whole = 1};
     topt_axis_fit(x, lo, hi, 12, 0);
 }
 
@@ -334,7 +334,8 @@ static int add_speeds(struct topt_chart *c, const json_t *curve, double *lo, dou
     size_t i;
     int n = 0;
     json_t *p;
-    struct topt_series *band = add_counts(c, curve, 1, TOPT_SERIES_AREA, "band");
+    struct topt_series *band =
+        add_counts(c, curve, 1, TOPT_SERIES_AREA, TOPT_PLOT_MARGIN);
     struct topt_series *s =
         band ? add_counts(c, curve, 1, TOPT_SERIES_LINE, "fastest that fits") : NULL;
     if (!s || add_notes(s, curve, 1))
@@ -410,11 +411,11 @@ static int memory_chart(const json_t *curve, const char *limit, struct topt_char
     size_t i;
     int n = 0;
     json_t *p;
-    double lo = 1e300, hi = 0, at = topt_json_number_at(curve, "memory_limit");
+    double hi = 0, at = topt_json_number_at(curve, "memory_limit");
     fit_counts(&c->x, curve);
-    c->y = (struct topt_axis){
-        .label = "memory of a GPU", .unit = TOPT_UNIT_BYTES, .scale = TOPT_LOG};
-    struct topt_series *band = add_counts(c, curve, 1, TOPT_SERIES_AREA, "band");
+    c->y = (struct topt_axis){.label = "memory of a GPU", .unit = TOPT_UNIT_BYTES};
+    struct topt_series *band =
+        add_counts(c, curve, 1, TOPT_SERIES_AREA, "memory from peak in use to reserved");
     struct topt_series *s =
         band ? add_counts(c, curve, 1, TOPT_SERIES_LINE, "fastest that fits") : NULL;
     if (!s || add_notes(s, curve, 1))
@@ -426,15 +427,12 @@ static int memory_chart(const json_t *curve, const char *limit, struct topt_char
         s->y[n] = band->y2[n] = topt_json_number_at(p, "memory_bytes");
         band->y[n] = topt_json_number_at(
             p, json_object_get(p, "peak_bytes") ? "peak_bytes" : "memory_bytes");
-        lo = band->y[n] < lo ? band->y[n] : lo;
         hi = s->y[n] > hi ? s->y[n] : hi;
         n++;
     }
     if (at > 0)
         c->rule[c->nrules++] = (struct topt_rule){0, at, limit};
-    lo = at > 0 && at < lo ? at : lo;
-    hi = at > hi ? at : hi;
-    topt_axis_fit(&c->y, lo, hi, 6, 0);
+    topt_axis_fit(&c->y, 0, at > hi ? at : hi, 6, 1);
     return 0;
 }
 

@@ -9,6 +9,9 @@
 #include "chart.h"
 #include "topt_text.h"
 
+/* The legend of a time's or a speed's band. */
+#define TOPT_PLOT_MARGIN "margin of the prediction"
+
 /* "batch 8, sequence 128, f32, adam" of either document. */
 void topt_plot_job(struct topt_text *t, const json_t *doc);
 /* The band of a point's time; the time itself where the document says none. */

@@ -1,12 +1,10 @@
 /* plot_compare.c - a comparison as bars: the time of a step, computing and waiting for the
- * network, and the memory of a GPU against its limit.
+ * network, and the memory of a GPU against its limit; as SVG (topt_svg.h).
  *
- * SVG that stands alone, as chart_svg.c has it.  What does not fit is drawn faint, with what it
- * needs in the colour of the limit. */
-#include "chart_svg.h"
+ * What does not fit is drawn faint, with what it needs in the colour of the limit. */
 #include "topt_drawing.h"
 #include "topt_json.h"
-#include "topt_text.h"
+#include "topt_svg.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +13,7 @@ enum {
     WIDTH = 860,
     NAMES = 186,  /* where bars begin */
     VALUES = 134, /* beside the longest one */
-    HEAD = 62,
-    PANEL = 44, /* title and legend of a panel */
+    PANEL = 44,   /* title and legend of a panel */
     ROW = 24,
     BAR = 14,
     FOOT = 18
@@ -38,20 +35,11 @@ static int has_plan(const json_t *row)
 }
 
 struct drawing {
-    struct topt_text *t;
+    struct topt_svg v;
     const json_t *rows;
     int n;
     int64_t limit;
-    double y; /* where the next thing goes */
 };
-
-static void put_words(struct topt_text *t, double x, double y, const char *rest,
-                      const char *text)
-{
-    topt_text_add(t, "<text x=\"%.2f\" y=\"%.2f\" %s>", x, y, rest);
-    topt_svg_escape(t, text);
-    topt_text_add(t, "</text>\n");
-}
 
 static double length(int64_t value, int64_t most)
 {
@@ -60,10 +48,10 @@ static double length(int64_t value, int64_t most)
 
 static void put_bar(struct drawing *d, double x, double w, const char *class)
 {
-    topt_text_add(d->t,
+    topt_text_add(&d->v.t,
                   "<rect class=\"%s\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" "
                   "height=\"%d\"/>\n",
-                  class, x, d->y, w, BAR);
+                  class, x, d->v.y, w, BAR);
 }
 
 static int64_t most_of(const json_t *rows, const char *key, int64_t least)
@@ -75,21 +63,25 @@ static int64_t most_of(const json_t *rows, const char *key, int64_t least)
     return least;
 }
 
-/* The name of a row and, beside a bar that ends at x, its value. */
-static void put_labels(struct drawing *d, const json_t *row, double x, const char *value)
+/* The name of a row and, beside a bar that ends at x, its value; beyond a line at 'rule' that would run
+ * through it. */
+static void put_labels(struct drawing *d, const json_t *row, double x, double rule,
+                       const char *value)
 {
-    put_words(d->t, NAMES - 8, d->y + 11, "class=\"ink\" text-anchor=\"end\"",
-              topt_json_words_at(row, "algorithm"));
-    put_words(d->t, x + 6, d->y + 11, "class=\"soft\"", value);
+    topt_svg_words(&d->v.t, NAMES - 8, d->v.y + 11, "class=\"ink\" text-anchor=\"end\"",
+                   topt_json_words_at(row, "algorithm"));
+    if (x <= rule && x + 12 + topt_svg_length(value, 12) > rule)
+        x = rule;
+    topt_svg_words(&d->v.t, x + 6, d->v.y + 11, "class=\"soft\"", value);
 }
 
 static void put_times(struct drawing *d, int64_t most)
 {
-    for (int i = 0; i < d->n; i++, d->y += ROW) {
+    for (int i = 0; i < d->n; i++, d->v.y += ROW) {
         const json_t *row = json_array_get(d->rows, (size_t)i);
         char value[48], buf[32];
         if (!has_plan(row)) {
-            put_labels(d, row, NAMES, "no plan");
+            put_labels(d, row, NAMES, 2 * WIDTH, "no plan");
             continue;
         }
         double all = length(topt_json_whole_at(row, "time_ns"), most),
@@ -99,52 +91,54 @@ static void put_times(struct drawing *d, int64_t most)
         snprintf(value, sizeof value, "%s%s",
                  topt_show_ns(topt_json_whole_at(row, "time_ns"), buf, sizeof buf),
                  fits ? "" : ", does not fit");
-        topt_text_add(d->t, "<g%s>", fits ? "" : " class=\"faint\"");
-        topt_text_add(d->t, "<title>");
-        topt_svg_escape(d->t, topt_json_words_at(row, "strategy"));
-        topt_text_add(d->t, "</title>\n");
+        topt_text_add(&d->v.t, "<g%s>", fits ? "" : " class=\"faint\"");
+        topt_text_add(&d->v.t, "<title>");
+        topt_svg_escape(&d->v.t, topt_json_words_at(row, "strategy"));
+        topt_text_add(&d->v.t, "</title>\n");
         put_bar(d, NAMES, compute, "compute");
         put_bar(d, NAMES + compute, all - compute, "network");
-        topt_text_add(d->t, "</g>\n");
-        put_labels(d, row, NAMES + all, value);
+        topt_text_add(&d->v.t, "</g>\n");
+        put_labels(d, row, NAMES + all, 2 * WIDTH, value);
     }
 }
 
 static void put_memory(struct drawing *d, int64_t most)
 {
-    double top = d->y, at = NAMES + length(d->limit, most);
+    double top = d->v.y, at = NAMES + length(d->limit, most);
     char buf[32], text[48];
-    for (int i = 0; i < d->n; i++, d->y += ROW) {
+    for (int i = 0; i < d->n; i++, d->v.y += ROW) {
         const json_t *row = json_array_get(d->rows, (size_t)i);
         int64_t bytes = topt_json_whole_at(row, "memory_bytes");
         if (!has_plan(row)) {
-            put_labels(d, row, NAMES, "no plan");
+            put_labels(d, row, NAMES, at, "no plan");
             continue;
         }
         double all = length(bytes, most);
         put_bar(d, NAMES, bytes > d->limit ? at - NAMES : all, "memory");
         if (bytes > d->limit)
             put_bar(d, at, NAMES + all - at, "over");
-        put_labels(d, row, NAMES + all, topt_show_bytes(bytes, buf, sizeof buf));
+        put_labels(d, row, NAMES + all, at, topt_show_bytes(bytes, buf, sizeof buf));
     }
-    topt_text_add(d->t, "<path class=\"rule\" d=\"M%.2f %.2fV%.2f\"/>\n", at, top - 6,
-                  d->y);
+    topt_text_add(&d->v.t, "<path class=\"rule\" d=\"M%.2f %.2fV%.2f\"/>\n", at, top - 6,
+                  d->v.y);
     snprintf(text, sizeof text, "limit %s", topt_show_bytes(d->limit, buf, sizeof buf));
-    put_words(d->t, at, top - 10, "class=\"bad\" text-anchor=\"middle\"", text);
+    topt_svg_words(&d->v.t, at, top - 10, "class=\"bad\" text-anchor=\"middle\"", text);
 }
 
 static void put_title(struct drawing *d, const char *title)
 {
-    d->y += PANEL;
-    put_words(d->t, NAMES, d->y - 26, "class=\"ink\" font-weight=\"600\"", title);
+    d->v.y += PANEL;
+    topt_svg_words(&d->v.t, NAMES, d->v.y - 26, "class=\"ink\" font-weight=\"600\"",
+                   title);
 }
 
 static void put_key(struct drawing *d, double x, const char *class, const char *name)
 {
     topt_text_add(
-        d->t, "<rect class=\"%s\" x=\"%.2f\" y=\"%.2f\" width=\"12\" height=\"12\"/>\n",
-        class, x, d->y - 18);
-    put_words(d->t, x + 17, d->y - 8, "class=\"soft\"", name);
+        &d->v.t,
+        "<rect class=\"%s\" x=\"%.2f\" y=\"%.2f\" width=\"12\" height=\"12\"/>\n", class,
+        x, d->v.y - 18);
+    topt_svg_words(&d->v.t, x + 17, d->v.y - 8, "class=\"soft\"", name);
 }
 
 static void put_all(struct drawing *d)
@@ -161,38 +155,21 @@ static void put_all(struct drawing *d)
 
 char *topt_svg_compare(const json_t *doc)
 {
-    struct topt_text t = {0}, title = {0};
-    struct drawing d = {.t = &t,
+    struct topt_text title = {0};
+    struct drawing d = {.v = {.width = WIDTH, .left = 24, .right = WIDTH - 24},
                         .rows = json_object_get(doc, "systems"),
-                        .limit = topt_json_whole_at(doc, "memory_limit"),
-                        .y = HEAD};
+                        .limit = topt_json_whole_at(doc, "memory_limit")};
     d.n = (int)json_array_size(d.rows);
-    int height = HEAD + 2 * (PANEL + d.n * ROW) + FOOT;
     topt_text_add(&title, "%s on %lld GPU%s of %s", topt_json_words_at(doc, "model"),
                   (long long)topt_json_whole_at(doc, "gpus"),
                   topt_json_whole_at(doc, "gpus") > 1 ? "s" : "",
                   topt_json_words_at(doc, "hw"));
-    topt_text_add(&t,
-                  "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
-                  "width=\"%d\" height=\"%d\" role=\"img\" aria-labelledby=\"t d\" "
-                  "font-family=\"system-ui,sans-serif\" font-size=\"12\">\n<title "
-                  "id=\"t\">",
-                  WIDTH, height, WIDTH, height);
-    topt_svg_escape(&t, title.s ? title.s : "");
-    topt_text_add(&t, "</title>\n<desc id=\"d\">");
-    topt_svg_escape(&t, topt_json_words_at(doc, "reading"));
-    topt_text_add(&t,
-                  "</desc>\n<style>%s</style>\n"
-                  "<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n",
-                  style, WIDTH, height);
-    put_words(&t, 24, 28, "class=\"ink\" font-size=\"16\" font-weight=\"600\"",
-              title.s ? title.s : "");
-    put_words(&t, 24, 47, "class=\"soft\"",
-              "what each system would choose, by one model of costs");
+    topt_svg_head(&d.v, title.s ? title.s : "",
+                  "what each system would choose, by one model of costs");
     put_all(&d);
-    topt_text_add(&t, "</svg>\n");
+    d.v.y += FOOT;
+    char *svg = topt_svg_done(&d.v, title.s ? title.s : "",
+                              topt_json_words_at(doc, "reading"), style);
     topt_text_fini(&title);
-    if (t.oom)
-        topt_text_fini(&t);
-    return t.s;
+    return svg;
 }

@@ -58,13 +58,27 @@ static char *point_note(const json_t *p)
 
 /* ---- the chart --------------------------------------------------------------------- */
 
+/* How many points are drawn, the lightest first: no such memory that the part below the limit is lost. */
+static int drawn_points(const json_t *frontier)
+{
+    double limit = topt_json_number_at(frontier, "memory_limit");
+    double lightest = topt_json_number_at(point_at(frontier, 0), "memory_bytes");
+    double most = 1.6 * limit > 1.25 * lightest ? 1.6 * limit : 1.25 * lightest;
+    int n = 0;
+    while (n < count(frontier) &&
+           (limit <= 0 ||
+            topt_json_number_at(point_at(frontier, n), "memory_bytes") <= most))
+        n++;
+    return n;
+}
+
 /* The band of times where it leaves the staircase to be seen; '*lo' and '*hi' are
  * widened. */
 static int add_band(struct topt_chart *c, const json_t *frontier, double *lo, double *hi)
 {
-    int n = count(frontier);
+    int n = drawn_points(frontier);
     double least = *lo, most = *hi;
-    struct topt_series *s = topt_chart_add(c, TOPT_SERIES_AREA, "band", n, 0);
+    struct topt_series *s = topt_chart_add(c, TOPT_SERIES_AREA, TOPT_PLOT_MARGIN, n, 0);
     if (!s)
         return -1;
     s->steps = 1;
@@ -84,6 +98,7 @@ static int add_band(struct topt_chart *c, const json_t *frontier, double *lo, do
     return 0;
 }
 
+/* The points that are drawn; the knee is that of all. */
 static int add_points(struct topt_chart *c, const json_t *frontier, int *ret_knee)
 {
     int n = count(frontier);
@@ -92,10 +107,13 @@ static int add_points(struct topt_chart *c, const json_t *frontier, int *ret_kne
     for (int i = 0; s && i < n; i++) {
         s->x[i] = topt_json_number_at(point_at(frontier, i), "memory_bytes");
         s->y[i] = topt_json_number_at(point_at(frontier, i), "time_ns");
-        if (!(s->note[i] = point_note(point_at(frontier, i))))
-            return -1;
     }
     *ret_knee = s ? topt_chart_knee(s->x, s->y, n) : -1;
+    if (s)
+        s->n = drawn_points(frontier);
+    for (int i = 0; s && i < s->n; i++)
+        if (!(s->note[i] = point_note(point_at(frontier, i))))
+            return -1;
     return s ? 0 : -1;
 }
 
@@ -115,7 +133,7 @@ static int frontier_chart(const json_t *frontier, int bands, const char *limit,
                           struct topt_chart *c, int *ret_knee)
 {
     const json_t *first = point_at(frontier, 0);
-    const json_t *last = point_at(frontier, count(frontier) - 1);
+    const json_t *last = point_at(frontier, drawn_points(frontier) - 1);
     double lo = topt_json_number_at(first, "memory_bytes");
     double hi = topt_json_number_at(last, "memory_bytes");
     double fast = topt_json_number_at(last, "time_ns");
@@ -125,7 +143,8 @@ static int frontier_chart(const json_t *frontier, int bands, const char *limit,
     c->y = (struct topt_axis){.label = "time of a step", .unit = TOPT_UNIT_NS};
     if ((bands && add_band(c, frontier, &fast, &slow)) ||
         add_points(c, frontier, ret_knee) ||
-        (*ret_knee >= 0 && add_knee(c, point_at(frontier, *ret_knee))))
+        (*ret_knee >= 0 && *ret_knee < drawn_points(frontier) &&
+         add_knee(c, point_at(frontier, *ret_knee))))
         return -1;
     if (topt_plot_near(at, lo, hi)) {
         c->rule[c->nrules++] = (struct topt_rule){1, at, limit};
@@ -248,6 +267,15 @@ char *topt_plot_frontier(const json_t *frontier, int width)
 
 /* ---- as SVG ------------------------------------------------------------------------ */
 
+static void put_footnote(struct topt_text *t, const json_t *frontier)
+{
+    int left = count(frontier) - drawn_points(frontier);
+    topt_plot_band_words(t, point_at(frontier, fastest_that_fits(frontier)));
+    if (left)
+        topt_text_add(t, "%s%d point%s of more memory %s not drawn", t->len ? ". " : "",
+                      left, left == 1 ? "" : "s", left == 1 ? "is" : "are");
+}
+
 static void describe(struct topt_text *t, const json_t *frontier, int knee)
 {
     int n = count(frontier);
@@ -277,8 +305,7 @@ char *topt_svg_frontier(const json_t *frontier)
     if (n && frontier_chart(frontier, 1, limit_words(frontier, limit, sizeof limit), &c,
                             &knee))
         texts.title.oom = 1;
-    topt_plot_band_words(&texts.footnote,
-                         point_at(frontier, fastest_that_fits(frontier)));
+    put_footnote(&texts.footnote, frontier);
     describe(&texts.description, frontier, knee);
     char *svg = topt_plot_svg(&texts, &c, n);
     topt_chart_fini(&c);

@@ -5,7 +5,7 @@
  * the part of its time in which the lane was busy, in the colour of what took most of it;
  * columns alike are one rectangle.  Tasks that are wide enough say their names. */
 #include "topt_simulate.h"
-#include "topt_text.h"
+#include "topt_svg.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +17,6 @@ enum {
     LEFT = 120,
     RIGHT = 20,
     COLUMNS = WIDTH - LEFT - RIGHT,
-    HEAD = 86,
     LANE = 46,
     GAP = 16,
     FOOT = 44,
@@ -25,6 +24,7 @@ enum {
     NAMED = 64, /* columns of a task that says its name */
     TITLED = 3, /* ... that says it where it is pointed at */
     LETTER = 7, /* columns of a letter */
+    SWATCH = 11,
     STEPS = 20, /* different heights of a column */
 };
 
@@ -53,10 +53,11 @@ static const char style[] =
 
 struct drawing {
     const struct topt_simulation *s;
-    struct topt_text t;
+    struct topt_svg v;
     int64_t end_ns;                 /* of what was simulated */
     double (*busy)[COLUMNS][KINDS]; /* by lane: ns */
     int shown[LANES], nlanes;       /* the lane's row, -1: it has nothing */
+    double top;                     /* of the lanes, below the legend */
 };
 
 static enum kind kind_of(const struct topt_simulation *s, int task)
@@ -83,12 +84,12 @@ static double at_x(const struct drawing *d, int64_t ns)
 
 static double lane_top(const struct drawing *d, int lane)
 {
-    return HEAD + d->shown[lane] * (LANE + GAP);
+    return d->top + d->shown[lane] * (LANE + GAP);
 }
 
 static double bottom(const struct drawing *d)
 {
-    return HEAD + d->nlanes * (LANE + GAP) - GAP;
+    return d->top + d->nlanes * (LANE + GAP) - GAP;
 }
 
 /* ---- columns ----------------------------------------------------------------------- */
@@ -129,7 +130,7 @@ static void put_columns(struct drawing *d, int lane)
                 break;
         double h = (double)LANE * high / STEPS;
         if (high)
-            topt_text_add(&d->t,
+            topt_text_add(&d->v.t,
                           "<rect class=\"%s\" x=\"%d\" y=\"%.1f\" width=\"%d\" "
                           "height=\"%.1f\"/>\n",
                           kinds[kind].cls, LEFT + c, lane_top(d, lane) + LANE - h, to - c,
@@ -139,45 +140,25 @@ static void put_columns(struct drawing *d, int lane)
 
 /* ---- words ------------------------------------------------------------------------- */
 
-static void put_escaped(struct topt_text *t, const char *s, size_t most)
-{
-    for (size_t i = 0; s[i] && i < most; i++) {
-        unsigned char c = (unsigned char)s[i];
-        if (c == '<' || c == '>' || c == '&' || c == '"')
-            topt_text_add(t, "&#%d;", c);
-        else
-            topt_text_put(t, c < 32 || c == 127 ? " " : s + i, 1);
-    }
-}
-
-static void put_words(struct drawing *d, double x, double y, const char *rest,
-                      const char *words)
-{
-    topt_text_add(&d->t, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, rest);
-    put_escaped(&d->t, words, strlen(words));
-    topt_text_add(&d->t, "</text>\n");
-}
-
 static void put_name(struct drawing *d, int task, int lane)
 {
     const struct topt_task *x = &d->s->schedule.task[task];
     double from = at_x(d, x->start_ns), wide = at_x(d, x->end_ns) - from;
-    char name[128], took[32];
+    char name[128], shown[128], took[32];
     if (wide < TITLED)
         return;
     topt_task_words(d->s, task, name, sizeof name);
     if (wide >= NAMED) {
-        topt_text_add(&d->t, "<text class=\"name\" x=\"%.1f\" y=\"%.1f\">", from + 4,
-                      lane_top(d, lane) + LANE / 2.0 + 4);
-        put_escaped(&d->t, name, (size_t)((wide - 6) / LETTER));
-        topt_text_add(&d->t, "</text>\n");
+        snprintf(shown, sizeof shown, "%.*s", (int)((wide - 6) / LETTER), name);
+        topt_svg_words(&d->v.t, from + 4, lane_top(d, lane) + LANE / 2.0 + 4,
+                       "class=\"name\"", shown);
     }
-    topt_text_add(&d->t,
+    topt_text_add(&d->v.t,
                   "<rect class=\"hit\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
                   "height=\"%d\"><title>",
                   from, lane_top(d, lane), wide, LANE);
-    put_escaped(&d->t, name, sizeof name);
-    topt_text_add(&d->t, ", %s</title></rect>\n",
+    topt_svg_escape(&d->v.t, name);
+    topt_text_add(&d->v.t, ", %s</title></rect>\n",
                   topt_show_ns(x->end_ns - x->start_ns, took, sizeof took));
 }
 
@@ -190,11 +171,14 @@ static void put_lane(struct drawing *d, int lane)
     double y = lane_top(d, lane);
     int64_t ns = lane ? d->s->link_ns[lane - 1] : d->s->compute_ns;
     topt_text_add(
-        &d->t, "<rect class=\"lane\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%d\"/>\n",
-        LEFT, y, COLUMNS, LANE);
-    put_words(d, LEFT - 10, y + 20, "class=\"ink\" text-anchor=\"end\"", name[lane]);
+        &d->v.t,
+        "<rect class=\"lane\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%d\"/>\n", LEFT,
+        y, COLUMNS, LANE);
+    topt_svg_words(&d->v.t, LEFT - 10, y + 20, "class=\"ink\" text-anchor=\"end\"",
+                   name[lane]);
     snprintf(words, sizeof words, "%s", topt_show_ns(ns, took, sizeof took));
-    put_words(d, LEFT - 10, y + 36, "class=\"soft\" text-anchor=\"end\"", words);
+    topt_svg_words(&d->v.t, LEFT - 10, y + 36, "class=\"soft\" text-anchor=\"end\"",
+                   words);
     put_columns(d, lane);
     for (int i = 0; i < d->s->schedule.n; i++)
         if (in_lane(&d->s->schedule.task[i], lane))
@@ -214,60 +198,42 @@ static void put_axis(struct drawing *d)
     char buf[32];
     for (double at = 0; at <= (double)d->end_ns; at += step) {
         double x = at_x(d, (int64_t)at);
-        topt_text_add(&d->t, "<path class=\"grid\" d=\"M%.1f %dV%.1f\"/>\n", x, HEAD - 6,
-                      bottom(d) + 6);
-        put_words(d, x, bottom(d) + 22, "class=\"soft\" text-anchor=\"middle\"",
-                  topt_show_ns((int64_t)at, buf, sizeof buf));
+        topt_text_add(&d->v.t, "<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/>\n", x,
+                      d->top - 6, bottom(d) + 6);
+        topt_svg_words(&d->v.t, x, bottom(d) + 22,
+                       "class=\"soft\" text-anchor=\"middle\"",
+                       at > 0 ? topt_show_ns((int64_t)at, buf, sizeof buf) : "0");
     }
 }
 
 static void put_head(struct drawing *d, const char *title)
 {
     const struct topt_simulation *s = d->s;
-    char a[32], b[32], words[160];
-    double x = LEFT;
-    put_words(d, LEFT, 26, "class=\"ink\" font-size=\"15\" font-weight=\"600\"", title);
-    snprintf(words, sizeof words, "a step takes %s; of it nothing is computed for %s",
+    char a[32], b[32], c[64] = "", words[192];
+    double x, at = 0;
+    if (s->program->settings.micro_batches > s->micros)
+        snprintf(c, sizeof c, "; the first %d of %lld micro-batches are drawn", s->micros,
+                 (long long)s->program->settings.micro_batches);
+    snprintf(words, sizeof words, "a step takes %s; of it nothing is computed for %s%s",
              topt_show_ns(s->time_ns, a, sizeof a),
-             topt_show_ns(s->exposed_ns, b, sizeof b));
-    put_words(d, LEFT, 45, "class=\"soft\"", words);
-    if (s->program->settings.micro_batches > s->micros) {
-        snprintf(words, sizeof words, "the first %d of %lld micro-batches are drawn",
-                 s->micros, (long long)s->program->settings.micro_batches);
-        put_words(d, WIDTH - RIGHT, 45, "class=\"soft\" text-anchor=\"end\"", words);
-    }
+             topt_show_ns(s->exposed_ns, b, sizeof b), c);
+    topt_svg_head(&d->v, title, words);
+    d->v.y += 6;
     for (int k = 0; k < KINDS; k++) {
-        topt_text_add(&d->t,
-                      "<rect class=\"%s\" x=\"%.1f\" y=\"58\" width=\"11\" "
-                      "height=\"11\"/>\n",
-                      kinds[k].cls, x);
-        put_words(d, x + 16, 68, "class=\"soft\"", kinds[k].words);
-        x += 40 + 6.4 * (double)strlen(kinds[k].words);
+        topt_svg_key(&d->v, SWATCH, kinds[k].words, &at, &x);
+        topt_text_add(&d->v.t,
+                      "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%d\" "
+                      "height=\"%d\"/>\n",
+                      kinds[k].cls, x, d->v.y - 6, SWATCH, SWATCH);
     }
-}
-
-static void put_all(struct drawing *d, const char *title)
-{
-    int high = (int)bottom(d) + FOOT;
-    topt_text_add(&d->t,
-                  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-                  "viewBox=\"0 0 %d %d\" font-family=\"system-ui,sans-serif\" "
-                  "font-size=\"12\" role=\"img\">\n<title>",
-                  WIDTH, high, WIDTH, high);
-    put_escaped(&d->t, title, strlen(title));
-    topt_text_add(&d->t, "</title>\n<style>%s</style>\n", style);
-    topt_text_add(&d->t, "<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n", WIDTH,
-                  high);
-    put_head(d, title);
-    put_axis(d);
-    for (int lane = 0; lane < LANES; lane++)
-        put_lane(d, lane);
-    topt_text_add(&d->t, "</svg>\n");
+    d->top = d->v.y + 22;
+    d->v.y = bottom(d) + FOOT;
 }
 
 char *topt_simulation_svg(const struct topt_simulation *s, const char *title)
 {
-    struct drawing d = {.s = s};
+    struct drawing d = {.s = s,
+                        .v = {.width = WIDTH, .left = LEFT, .right = WIDTH - RIGHT}};
     d.busy = calloc(LANES, sizeof *d.busy);
     if (!d.busy)
         return NULL;
@@ -283,9 +249,10 @@ char *topt_simulation_svg(const struct topt_simulation *s, const char *title)
             }
         d.shown[lane] = any ? d.nlanes++ : -1;
     }
-    put_all(&d, title);
+    put_head(&d, title);
+    put_axis(&d);
+    for (int lane = 0; lane < LANES; lane++)
+        put_lane(&d, lane);
     free(d.busy);
-    if (d.t.oom)
-        topt_text_fini(&d.t);
-    return d.t.s;
+    return topt_svg_done(&d.v, title, "", style);
 }

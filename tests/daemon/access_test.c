@@ -132,6 +132,7 @@ static const struct {
 } rights[] = {{"POST /v1/plan", ROLE_USER},
               {"GET /v1/plans", ROLE_USER},
               {"GET /v1/plans/{id}", ROLE_USER},
+              {"GET /v1/plans/{id}/launch", ROLE_USER},
               {"GET /v1/tasks", ROLE_USER},
               {"GET /v1/observations", ROLE_USER},
               {"POST /v1/observations", ROLE_USER},

@@ -3,7 +3,8 @@
 
 It loads without a complaint of the console, through a tunnel and below a path of a site's proxy; every field of a
 question has its place; a model is sent as a file and asked about with the keyboard alone; the answer, its points and
-its refusals are shown, the link gives them again; a phone's width and the dark scheme hold.
+its refusals are shown, the link gives them again; several answers share a plot; a plan and its job script are saved; a phone's
+width and the dark scheme hold.
 
 TOPTD answers; TOPTD-FAKE takes as long as it is told, for what is shown while a search waits and runs.
 """
@@ -32,6 +33,9 @@ if not CHROMIUM:
 LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 256, "intermediate_size": 512,
          "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 4096,
          "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "tie_word_embeddings": False}
+LARGE = {**LLAMA, "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
+         "vocab_size": 128256, "max_position_embeddings": 8192}
+LONG = "a-fine-tuned-checkpoint-with-a-name-that-says-when-and-by-whom-it-was-trained-2026"
 IDLE = "document.querySelector('#cancel').hidden && !/asking|searching|queued|reading/.test(document.querySelector('#note').textContent)"
 
 
@@ -352,6 +356,164 @@ def check_observations(browser, server):
             ok(all(part in said for part in ("17", "99.6 ms → 104 ms (+5 %)", "128 MiB → 64 MiB (−50 %)")), "with both and their difference", said)
 
 
+# Sending a model takes a while.
+SLOW = """(() => {
+  const real = fetch;
+  window.fetch = async (path, options) => {
+    if (options && options.method === "POST" && path.startsWith("v1/models")) await new Promise(done => setTimeout(done, 700));
+    return real(path, options);
+  };
+})()"""
+
+
+def check_file_at_once(browser, server, folder):
+    """Whoever chooses a file and asks at once is answered for that file, and for no other model."""
+    page = browser.page(1280, 900)
+    page.send("Page.addScriptToEvaluateOnNewDocument", source=SLOW)
+    page.open(server.url)
+    page.until("/hardware profile/.test(document.querySelector('#state').textContent)")
+    other = folder + "/another.json"
+    with open(other, "w") as f:
+        json.dump({**LLAMA, "num_hidden_layers": 3}, f)
+    page.run("document.querySelector('[name=batch]').value = '8'; document.querySelector('[name=seq]').value = '64'")
+    page.choose_file("#f-file", other)
+    page.run("document.querySelector('#go').click()")
+    ok(settled(page, "!!document.querySelector('#plan')") and "another (" in text(page, "#said"), "a file that is chosen is what is asked about, at once, too",
+       text(page, "#said")[:200])
+    broken = folder + "/broken.json"
+    with open(broken, "w") as f:
+        f.write("[")
+    page.choose_file("#f-file", broken)
+    before = len(server.ask("GET", "/v1/plans")[2]["plans"])
+    page.run("document.querySelector('[name=seq]').value = '32'; document.querySelector('#go').click()")
+    ok(page.until("/not JSON/.test((document.querySelector('[data-name=file] .error') || {}).textContent)"), "one that can't be read is refused at its field")
+    time.sleep(1)
+    ok(len(server.ask("GET", "/v1/plans")[2]["plans"]) == before and "seq=64" in page.run("location.hash"), "and no other model is asked about instead")
+    page.run("document.querySelector('#go').click()")
+    ok(page.until("/choose a model/i.test((document.querySelector('[data-name=model_id] .error') || {}).textContent)"), "asked again it wants a model")
+    page.run("(e => { e.selectedIndex = 1; e.dispatchEvent(new Event('change')); })(document.querySelector('#f-model_id')); document.querySelector('#go').click()")
+    ok(settled(page, "location.hash.includes('seq=32')"), "until one is chosen from the list")
+    ok(not page.complaints(), "no complaint", page.complaints())
+
+
+def large(server):
+    """The id of a model that needs several GPUs, and has a long name."""
+    return server.ask("POST", "/v1/models?name=" + LONG, LARGE)[2]["id"]
+
+
+def asked(browser, server, width, question, scheme="light", script=None):
+    page = browser.page(width, 900, scheme)
+    if script:
+        page.send("Page.addScriptToEvaluateOnNewDocument", source=script)
+    page.open(f"{server.url}#{question}")
+    ok(settled(page, "!!document.querySelector('#plan') && !!document.querySelector('#curve svg')"), f"answered: {text(page, '.big')}", text(page, "#note"))
+    return page
+
+
+def check_compare(browser, server, question):
+    """Several answers are lines of one plot, each with its question in words; they can be removed, and the link has them."""
+    page = asked(browser, server, 1280, question + "&batch=512")
+    for name, value in ("batch", "2048"), ("framework", "megatron"), ("hw", "h100-80-dgx"):
+        page.run("document.querySelector('#keep').click()")
+        ok(page.run("document.querySelector('#keep').disabled"), "a curve is kept once")
+        page.run(f"document.querySelector('[name={name}]').value = '{value}'; document.querySelector('#go').click()")
+        ok(settled(page, f"location.hash.includes('{name}={value}')"), f"another {name} is asked for")
+    rows = page.run("[...document.querySelectorAll('#compared tbody tr')].map(e => e.textContent)")
+    words = [("2,048 × 8,192", "Megatron-LM", "h100-80-dgx"), ("512 × 8,192", "PyTorch", "a100-80-dgx"), ("2,048 × 8,192", "PyTorch", "a100-80-dgx"),
+             ("2,048 × 8,192", "Megatron-LM", "a100-80-dgx")]
+    ok(len(rows) == 4 and all(all(w in row for w in said) for row, said in zip(rows, words)), "the legend has the four questions in words", rows)
+    lines = page.run("[...document.querySelectorAll('#curve .line')].map(e => getComputedStyle(e).stroke)")
+    ok(len(lines) == len(set(lines)) == 4, "and the plot four lines, each of a colour of its own", lines)
+    names = page.run("[...document.querySelectorAll('#curve .name')].map(e => e.textContent)")
+    ok({"A", "B", "C"} <= set(names), "and a letter", names)
+    again = asked(browser, server, 1280, page.run("location.hash")[1:])
+    ok(settled(again, "document.querySelectorAll('#compared tbody tr').length === 4"), "the link has them all", text(again, "#compared"))
+    again.run("document.querySelector('#compared [aria-label^=Remove]').click()")
+    ok(again.run("document.querySelectorAll('#compared tbody tr').length === 3 && document.querySelectorAll('#curve .line').length === 3")
+       and again.run("location.hash").count("compare=") == 2, "one can be removed")
+    for p in page, again:
+        ok(not p.complaints(), "no complaint", p.complaints())
+
+
+# Distances of neighbouring marks of a kind, in pixels, and how far the line of perfect scaling is above each point.
+MARKS = """(() => {
+  const place = e => { const b = e.getBBox(); return b.x + b.width / 2; }, near = list => Math.min(...list.map(place).sort((x, y) => x - y).map((x, i, all) => i ? x - all[i - 1] : 99));
+  return ['.pick .point', '.pick .not'].map(kind => near([...document.querySelectorAll('#curve ' + kind)]));
+})()"""
+ABOVE = """(() => {
+  const ends = document.querySelector('#curve .ideal').getAttribute('d').match(/[0-9.]+/g).map(Number), [x0, y0, x1, y1] = ends;
+  return [...document.querySelectorAll('#curve .pick .point')].map(e => e.cy.baseVal.value - (y0 + (y1 - y0) * (e.cx.baseVal.value - x0) / (x1 - x0)));
+})()"""
+
+
+def check_marks(browser, server, question):
+    page = asked(browser, server, 1280, question + "&batch=16384&counts=any&max_gpus=1024")
+    near = page.run(MARKS)
+    ok(min(near) >= 9, f"of up to 1,024 GPUs no two marks lie on each other: at least {min(near):.1f} px apart", near)
+    ok(page.run("document.querySelectorAll('#points tbody tr').length") > 500, "and the table has all numbers")
+    above = page.run(ABOVE)
+    ok(len(above) > 5 and min(above) > -1, "perfect scaling is nowhere below the curve", above)
+    page.run("document.querySelector('#points').closest('details').open = true")
+    hidden = page.run("(b => b && b.textContent)([...document.querySelectorAll('#points button')].find(b => !document.querySelector(`#curve [data-gpus=\"${b.textContent.replace(',', '')}\"]`)) || document.querySelector('#points button'))")
+    page.run(f"[...document.querySelectorAll('#points button')].find(b => b.textContent === '{hidden}').click()")
+    ok(settled(page, f"document.querySelector('#detail h3') && /^{hidden} GPU/.test(document.querySelector('#detail h3').textContent) && !!document.querySelector('#curve .picked')"),
+       f"{hidden} GPUs can be chosen there, and then have a mark")
+
+
+def check_downloads(browser, server, question, base, folder):
+    page = asked(browser, server, 1280, question + "&batch=512")
+    into = folder + "/saved"
+    os.mkdir(into)
+    browser.send("Browser.setDownloadBehavior", behavior="allow", downloadPath=into)
+    plan = text(page, "#plan")
+    for words, name, begin in (("Download the plan", plan + ".json", '{"format":"topt-plan/1"'), ("Download the job script", plan + ".sh", "#!/bin/bash\n")):
+        page.run(f"((b) => b && b.click())([...document.querySelectorAll('#said button')].find(b => b.textContent === '{words}'))")
+        for _ in range(100):
+            if os.path.exists(f"{into}/{name}"):
+                break
+            time.sleep(0.05)
+        got = open(f"{into}/{name}").read() if os.path.exists(f"{into}/{name}") else ""
+        ok(got.replace(" ", "").startswith(begin.replace(" ", "")), f"{words}: {len(got)} bytes", got[:100] or os.listdir(into))
+    ok(not page.complaints(), "no complaint", page.complaints())
+    small = re.search("model_id=[^&]*", base).group(0)
+    page = asked(browser, server, 1280, small + "&hw=lab-cpu&batch=8&seq=64&mode=mini-time&gpus=2&space=canonical")
+    page.run("((b) => b && b.click())([...document.querySelectorAll('#said button')].find(b => b.textContent === 'Download the job script'))")
+    ok(page.until("/topt run/.test(document.querySelector('#said').textContent)", 10), "a plan that its framework can't obey has none, and that is said", text(page, "#said")[-300:])
+
+
+def check_columns(browser, server, question):
+    """Nothing is cut, whatever the window's width."""
+    for width, scheme in (400, "dark"), (1100, "light"), (1280, "dark"):
+        page = asked(browser, server, width, question + "&batch=512", scheme)
+        page.run("document.querySelector('#keep') && document.querySelector('#keep').click(); document.querySelector('[name=batch]').value = '1024'; document.querySelector('#go').click()")
+        settled(page, "location.hash.includes('batch=1024')")
+        page.run("document.querySelector('#points').closest('details').open = true")
+        cut = page.run("[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1).map(e => `${e.id || e.textContent.slice(0, 20)}: ${e.scrollWidth} of ${e.clientWidth}`)")
+        ok(cut == [], f"{width} px: no column is cut", cut)
+        ok(page.run("document.documentElement.scrollWidth <= innerWidth"), f"{width} px: nothing to scroll sideways")
+        over = page.run("""(() => { const W = document.querySelector('#curve svg').viewBox.baseVal.width, boxes = [...document.querySelectorAll('#curve text.name')].map(e => [e.getBBox(), e.textContent]);
+          return boxes.flatMap(([a, s], i) => [...(a.x < 0 || a.x + a.width > W ? ['cut: ' + s] : []),
+            ...boxes.slice(i + 1).filter(([b]) => a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height - 3 && b.y < a.y + a.height - 3).map(([, t]) => s + ' over ' + t)]); })()""")
+        ok(over == [], f"{width} px: names in the chart are whole and apart", over)
+        pale = page.run(CONTRAST)
+        ok(not pale, f"{width} px: all text stands out from its ground", pale)
+
+
+def check_words(browser, server, question):
+    """What is refused is said in the words of the form."""
+    page = asked(browser, server, 1280, question + "&batch=512")
+    base = page.run("location.hash")
+    page.run(f"location.hash = '{base}&min_efficiency=300'")
+    ok(page.until("!!document.querySelector('[data-name=min_efficiency] .error')") and text(page, "[data-name=min_efficiency] .error") == "300 is too large; give 0 to 100 %.",
+       "an efficiency in percent: " + text(page, "[data-name=min_efficiency] .error"))
+    ok("%" in text(page, "label[for=f-min_efficiency]"), "as its label is: " + text(page, "label[for=f-min_efficiency]"))
+    page.run(f"location.hash = '{base}&max_table_bytes=5'")
+    said = page.until("(t => /costs/.test(t) && t)(document.querySelector('#note').textContent)")
+    ok(said and "memory of the search" in said and "--" not in said and "_" not in said, f"others by their labels: {said}")
+    page.run(f"location.hash = '{base}&sequence_parallel=on'")
+    ok(page.until("/no sequence parallelism/.test((document.querySelector('[data-name=sequence_parallel] .error') || {}).textContent)"), "and at the field that they name")
+
+
 def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
@@ -387,6 +549,13 @@ def main():
             check_waiting(browser, fake)
             check_observations(browser, real)
             check_correction(browser, real, page, a)
+            check_file_at_once(browser, real, folder)
+            question = f"model_id={large(real)}&hw=a100-80-dgx&seq=8192"
+            check_compare(browser, real, question)
+            check_marks(browser, real, question)
+            check_downloads(browser, real, question, page.run("location.hash"), folder)
+            check_columns(browser, real, question)
+            check_words(browser, real, question)
             for p in page, again:
                 ok(not p.complaints(), "the console has no complaint", p.complaints())
             again.run("document.body.append(Object.assign(document.createElement('script'), {text: 'document.title = \"inline\"'}))")

@@ -57,6 +57,13 @@ int planner_model_facts(const char *text, const char *what, struct planner_facts
     return 0;
 }
 
+int planner_launch(const char *plan, char **ret_script, struct topt_error *err)
+{
+    (void)plan;
+    *ret_script = strdup("#!/bin/bash\n");
+    return *ret_script ? 0 : topt_nomem(err, NULL);
+}
+
 json_t *planner_model_document(const char *bytes, size_t len, const char *what,
                                int64_t batch, int64_t seq, struct topt_error *err)
 {

@@ -419,6 +419,12 @@ def exercise(server):
     ask("POST", "/v1/plan?hw=nosuch", json.dumps(LLAMA))
     ask("POST", "/v1/plan", {"model": LLAMA, "batch": 8, "seq": 32})
     ask("GET", "/v1/plans"), ask("GET", "/v1/plans/" + r.json["plan_id"]), ask("GET", "/v1/plans/p-0")
+    script = ask("GET", f"/v1/plans/{r.json['plan_id']}/launch")
+    ok(script.status == 200 and script.text.startswith("#!/bin/bash\n") and "#SBATCH --nodes=1" in script.text, "a plan has a job script", script.text)
+    free = ask("POST", f"/v1/plan?{small}&mode=mini-time&gpus=2&space=canonical&framework=pytorch&name=small", json.dumps(LLAMA))
+    refused = ask("GET", f"/v1/plans/{free.json['plan_id']}/launch")
+    ok(refused.status == 422 and "topt run" in refused.text, "one that its framework can't obey has none", refused.text)
+    ask("GET", "/v1/plans/p-0/launch")
     for path in f"/v1/plans/{plan}", f"/v1/models/{model}", f"/v1/hardware/{hw}":
         tag = ask("GET", path).headers["ETag"]
         ok(tag is None or ask("GET", path, If_None_Match=tag).status == 304, f"{path[:14]}... is the same for who has it")
