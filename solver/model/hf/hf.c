@@ -204,6 +204,16 @@ static int images_alone(const json_t *doc, json_t **ret, struct topt_error *err)
     return 0;
 }
 
+/* A text that names no type has that of its class, by the type around it. */
+static void name_text(const json_t *doc, json_t *text)
+{
+    const char *type = json_string_value(topt_json_member(doc, "model_type"));
+    const struct hf_family *f = type ? find_text_of(type) : NULL;
+    if (text && f && !topt_json_member(text, "model_type") &&
+        !topt_json_member(text, "architectures"))
+        json_object_set_new(text, "model_type", json_string(f->model_type));
+}
+
 /* The config of the language model inside one of several towers; NULL where there is
  * none.  Whether its head is the table of tokens is the outer one's to say. */
 static int nested_text(const json_t *doc, json_t **ret, struct topt_error *err)
@@ -218,6 +228,7 @@ static int nested_text(const json_t *doc, json_t **ret, struct topt_error *err)
     if (!json_is_object(text))
         return topt_fail(err, TOPT_ERR_INVAL, "text_config must be an object");
     *ret = json_copy(text);
+    name_text(doc, *ret);
     if (*ret && tied)
         json_object_set(*ret, "tie_word_embeddings", tied);
     return *ret ? 0 : topt_nomem(err, "text_config");

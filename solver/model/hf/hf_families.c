@@ -14,6 +14,7 @@
 #include "hf_images.h"
 #include "hf_read_images.h"
 #include "hf_read_llama.h"
+#include "hf_read_renamed.h"
 #include "hf_read_text_encoders.h"
 #include "hf_read_vision.h"
 #include "hf_towers.h"
@@ -189,6 +190,8 @@ const struct hf_family topt_hf_families[] = {
     OWN("deepseek_v4", "DeepseekV4", topt_hf_read_deepseek_v4),
     OWN("glm_moe_dsa", "GlmMoeDsa", topt_hf_read_deepseek_v3),
     OWN("glm4_moe_lite", "Glm4MoeLite", topt_hf_read_glm4_moe_lite),
+    OWN("kimi_linear", "KimiLinear", topt_hf_read_kimi_linear),
+    OWN("longcat_flash", "LongcatFlash", topt_hf_read_longcat),
     OWN("youtu", "Youtu", topt_hf_read_youtu),
     OWN("mistral4", "Mistral4", topt_hf_read_mistral4),
     ROW("exaone", "Exaone", LLAMA),
@@ -238,6 +241,13 @@ const struct hf_family topt_hf_families[] = {
          NULL),
     LIKE("gpt_bigcode", "GPTBigCode", topt_hf_read_gpt_bigcode, POSITIONS | BIASES, NULL),
     WINDOWS("gpt_oss", "GptOss", LLAMA | SINKS | EXPERT_BIAS | ALL_EXPERTS | ATTENTION_BIAS, 2),
+    LIKE("mimo_v2_flash", "MiMoV2Flash", topt_hf_read_mimo_v2, LLAMA | CORRECTED, NULL),
+    LIKE("minimax_m3_vl_text", "MiniMaxM3", topt_hf_read_minimax_m3,
+         LLAMA | HEADS | CORRECTED | ALL_EXPERTS, NULL),
+    LIKE("minimax_m3", "MiniMaxM3", topt_hf_read_minimax_m3,
+         LLAMA | HEADS | CORRECTED | ALL_EXPERTS, "minimax_m3_vl_text"),
+    LIKE("step3_text", "Step3Text", topt_hf_read_step3, LLAMA, NULL),
+    LIKE("step3p5", "Step3p5", topt_hf_read_step3p5, LLAMA | HEADS | HF_T_SIGMOID, NULL),
     ROW("minimax_m2", "MiniMaxM2", LLAMA | WIDE | CORRECTED | ALL_EXPERTS),
     ROW("olmoe", "Olmoe", LLAMA | WIDE | ALL_EXPERTS),
     ROW("flex_olmo", "FlexOlmo", LLAMA | AFTER | WIDE | ALL_EXPERTS),

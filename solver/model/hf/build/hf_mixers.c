@@ -196,6 +196,31 @@ static int rwkv7(struct hf_builder *b, int x)
     return last(b, v, 0);
 }
 
+/* A delta rule by decays of each number of a key (Kimi Team, 2025); decays and the gate of what
+ * comes out are made by way of few numbers. */
+static int kda(struct hf_builder *b, int x)
+{
+    enum { RATE_AND_DECAYS = 1 };
+    const struct hf_mixer *m = &b->a->mixer;
+    struct topt_attrs norm = {.head_dim = m->head_dim, .rms = 1, .eps = b->a->eps};
+    int q = topt_hf_linear(b, x, m->heads, m->state, 0, "in.q");
+    int k = topt_hf_linear(b, x, m->heads, m->state, 0, "in.k");
+    int v = topt_hf_linear(b, x, m->heads, m->head_dim, 0, "in.v");
+    q = convolved(b, q, 1, "conv.q");
+    k = convolved(b, k, 1, "conv.k");
+    v = convolved(b, v, 1, "conv.v");
+    int w = narrow(b, x, m->ranks[0], 0, 0, "decay");
+    int beta = topt_hf_linear(b, x, m->heads, 1, 0, "in.b");
+    int g = narrow(b, x, m->ranks[0], 0, 0, "gate");
+    q = topt_hf_add(b, "concat", q, w, NULL, "scan.q");
+    v = topt_hf_add(b, "concat", k, v, NULL, "scan.kv");
+    v = topt_hf_add(b, "concat", q, v, NULL, "scan.qkv");
+    v = topt_hf_add(b, "concat", v, beta, NULL, "scan.in");
+    v = scan(b, v, RATE_AND_DECAYS + m->head_dim);
+    v = topt_hf_add(b, "head_norm", v, -1, &norm, "mixer.norm");
+    return last(b, gated_by(b, v, g, TOPT_ACT_SIGMOID), 0);
+}
+
 /* RWKV-4 (Peng et al., 2023): a decaying mean of values, each number by itself. */
 static int rwkv4(struct hf_builder *b, int x)
 {
@@ -212,9 +237,10 @@ static int rwkv4(struct hf_builder *b, int x)
 int topt_hf_mix(struct hf_builder *b, int x)
 {
     static int (*const mixers[])(struct hf_builder *, int) = {
-        [HF_MAMBA2] = mamba2,       [HF_MAMBA] = mamba,           [HF_DELTA] = delta,
-        [HF_LIGHTNING] = lightning, [HF_SHORT_CONV] = short_conv, [HF_RWKV4] = rwkv4,
-        [HF_RWKV7] = rwkv7,
+        [HF_MAMBA2] = mamba2,         [HF_MAMBA] = mamba,
+        [HF_DELTA] = delta,           [HF_LIGHTNING] = lightning,
+        [HF_SHORT_CONV] = short_conv, [HF_RWKV4] = rwkv4,
+        [HF_RWKV7] = rwkv7,           [HF_KDA] = kda,
     };
     return mixers[b->a->mixer.kind](b, x);
 }

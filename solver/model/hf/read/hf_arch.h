@@ -54,6 +54,9 @@ enum hf_head {
     HF_BARE
 };
 
+/* Sinks of local layers alone. */
+enum { HF_SINKS_LOCAL = 2 };
+
 /* What a family is, whatever its configs say. */
 enum hf_trait {
     HF_T_RMS = 1 << 0,
@@ -97,15 +100,17 @@ enum hf_mix {
     HF_LIGHTNING,
     HF_SHORT_CONV,
     HF_RWKV4,
-    HF_RWKV7
+    HF_RWKV7,
+    HF_KDA
 };
 struct hf_mixer {
     enum hf_mix kind;
     int64_t kernel, chunk;
-    int64_t heads, head_dim;         /* of what is carried on: values */
-    int64_t groups, state;           /* keys: how many, and how wide one is */
-    int64_t rank;                    /* Mamba: of what the steps are made of */
-    int64_t ranks[4];                /* RWKV: of decays, rates, values, gates */
+    int64_t heads, head_dim; /* of what is carried on: values */
+    int64_t groups, state;   /* keys: how many, and how wide one is */
+    int64_t rank;            /* Mamba: of what the steps are made of */
+    int64_t
+        ranks[4]; /* RWKV: of decays, rates, values, gates; KDA: of decays and gates */
     int bias, out_bias, kernel_bias; /* of projections, the last; of the convolution */
     int norm;                        /* of what comes out, or of Mamba's parts */
     int64_t norm_groups;             /* ... in so many groups, each by itself; 0: one */
@@ -156,13 +161,15 @@ struct hf_arch {
     double embed_factor;   /* 0: 1 */
     /* attention; of 'rope' what rotary embedding takes, rope_theta 0: there is none */
     struct topt_attrs rope,
-        local_rope;        /* the latter of local layers, where it is another */
-    double rope_share;     /* of a head that is turned; 0: all */
-    int head_norms;        /* of queries and keys, before they are turned */
-    int each_head_norms;   /* the same with gains of each head */
-    int wide_norms;        /* of all heads at once */
-    int head_norms_after;  /* by head, after that, with nothing trained */
-    int sinks, gate;       /* of each head; of what attention gives */
+        local_rope;       /* the latter of local layers, where it is another */
+    double rope_share;    /* of a head that is turned; 0: all */
+    int head_norms;       /* of queries and keys, before they are turned */
+    int each_head_norms;  /* the same with gains of each head */
+    int wide_norms;       /* of all heads at once */
+    int head_norms_after; /* by head, after that, with nothing trained */
+    int sinks,
+        gate; /* of each head, HF_SINKS_LOCAL: of local layers' alone; of what attention gives */
+    int head_gates;        /* a number of each head lets it through */
     int no_key_bias;       /* where the other two have one */
     double score_factor;   /* 0: one over the root of the width of a head */
     int score_by_layer;    /* layer i over i + 1 more */
@@ -173,7 +180,7 @@ struct hf_arch {
     int relative_each;         /* ... each layer has a table of its own */
     /* layers that are not local, where their heads are of another size; 0: they are
      * not */
-    int64_t full_head_dim, full_kv_heads;
+    int64_t full_head_dim, full_heads, full_kv_heads;
     int full_keys_are_values; /* one projection makes both */
     int value_norms;          /* with nothing trained */
     /* numbers that each layer gets of a table of its own, and that table's rows; last
@@ -192,6 +199,8 @@ struct hf_arch {
     int latent_bias; /* of what leads into the ranks, and of the last projection */
     /* mixture of experts; 0 experts: none */
     int64_t experts, top_k, expert_inner, shared_inner;
+    int64_t zero_experts;   /* beside them: these give back what they read */
+    int two_halves;         /* a layer has two of all but the experts */
     int64_t latent_experts; /* width that experts read and give; 0: the model's */
     int unnormalized, sigmoid, corrected, shared_gate, expert_bias;
     int experts_beside; /* they and the dense feed-forward read the block's input, each by a

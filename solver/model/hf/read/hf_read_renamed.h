@@ -1,0 +1,11 @@
+/* hf_read_renamed.h - readers of decoders whose configs name in their own way what others say
+ * too.  Private to model/. */
+#ifndef TOPT_HF_READ_RENAMED_H
+#define TOPT_HF_READ_RENAMED_H
+
+#include "hf_arch.h"
+
+topt_hf_reader topt_hf_read_kimi_linear, topt_hf_read_longcat, topt_hf_read_mimo_v2,
+    topt_hf_read_minimax_m3, topt_hf_read_step3, topt_hf_read_step3p5;
+
+#endif
