@@ -140,6 +140,9 @@ static const struct hf_family *choose(const json_t *doc, const char *as,
                                                : NULL;
     if (!f && type && !topt_hf_why_unread(type, why, sizeof why))
         f = find_text_of(type);
+    /* a type of its own for a class that is known */
+    if (!f && type && !as && architecture && !topt_hf_why_unread(type, why, sizeof why))
+        f = find_architecture(architecture);
     if (!f) {
         topt_hf_refuse_unknown(doc, type, architecture, as ? NULL : parameters_as, err);
         return NULL;
@@ -209,8 +212,7 @@ static void name_text(const json_t *doc, json_t *text)
 {
     const char *type = json_string_value(topt_json_member(doc, "model_type"));
     const struct hf_family *f = type ? find_text_of(type) : NULL;
-    if (text && f && !topt_json_member(text, "model_type") &&
-        !topt_json_member(text, "architectures"))
+    if (text && f && !topt_json_member(text, "model_type"))
         json_object_set_new(text, "model_type", json_string(f->model_type));
 }
 
@@ -424,7 +426,8 @@ static void name_parts(const json_t *doc, int towers, char *ret, size_t size)
             n + 120 > size)
             continue;
         n += (size_t)snprintf(ret + n, size - n, "%s%.60s%s%.40s%s", n ? ", " : "", key,
-                              type ? " (" : "", type ? type : "", type ? ")" : "");
+                              type && *type ? " (" : "", type ? type : "",
+                              type && *type ? ")" : "");
     }
 }
 

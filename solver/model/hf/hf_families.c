@@ -242,7 +242,7 @@ const struct hf_family topt_hf_families[] = {
     LIKE("gpt_bigcode", "GPTBigCode", topt_hf_read_gpt_bigcode, POSITIONS | BIASES, NULL),
     WINDOWS("gpt_oss", "GptOss", LLAMA | SINKS | EXPERT_BIAS | ALL_EXPERTS | ATTENTION_BIAS, 2),
     LIKE("mimo_v2_flash", "MiMoV2Flash", topt_hf_read_mimo_v2, LLAMA | CORRECTED, NULL),
-    LIKE("minimax_m3_vl_text", "MiniMaxM3", topt_hf_read_minimax_m3,
+    LIKE("minimax_m3_vl_text", "MiniMaxM3Sparse", topt_hf_read_minimax_m3,
          LLAMA | HEADS | CORRECTED | ALL_EXPERTS, NULL),
     LIKE("minimax_m3", "MiniMaxM3", topt_hf_read_minimax_m3,
          LLAMA | HEADS | CORRECTED | ALL_EXPERTS, "minimax_m3_vl_text"),

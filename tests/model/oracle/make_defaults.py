@@ -97,7 +97,7 @@ chunk_size_feed_forward default_output_length standardize vision_soft_tokens_per
 prefill_chunk_size attention_sink_size sliding_window_size moe_router_enable_expert_bias use_dynamic_ntk
 use_logn_attn n_special predict_special_tokens is_llama_config transformers.js_config full_attn_mod
 interpolate_factor pretraining_tp use_grouped_topk use_gemma_norm use_routing_bias moe_layer_offset moe_every_n_layer
-need_fp32_gate swiglu_limits swiglu_limits_shared swiglu_alpha yarn_only_types attention_chunk_size true_head_dim
+need_fp32_gate swiglu_limits swiglu_limits_shared swiglu_alpha yarn_only_types attention_chunk_size true_head_dim qk_head_dim top_k output_gate_type
 """, "parts": """
 dropout pdrop token_id _token_index dtype _coef _loss noise init _eps epsilon rope rotary droppath drop_path
 layerdrop output_router output_att output_hidden_st suppress_tokens ctc_ forced_ _token_ mask_time mask_feature
@@ -155,13 +155,16 @@ UNREAD = {
         blt canine convbert cpmant doge fnet funnel gpt_neox_japanese hrm_text jetmoe luke
         mobilebert openai_privacy_filter recurrent_gemma reformer rembert roc_bert splinter
         squeezebert xlstm xmod zamba zamba2""",
+    "its layers differ in heads and widths, of which no reader takes more than two kinds": """
+        nemotron-nas deci openelm""",
     "its kind of encoder and decoder is not read": """
         bigbird_pegasus encoder-decoder fsmt led nllb-moe pegasus_x prophetnet rag t5gemma t5gemma2
         vision-encoder-decoder speech-encoder-decoder vision-text-dual-encoder""",
 }
 
 # Keys that a class computes from others, or that nothing of it reads.
-COMPUTED = {"longcat_flash": ("num_hidden_layers", "head_dim")}
+COMPUTED = {"longcat_flash": ("num_hidden_layers", "head_dim"), "glm_moe_dsa": ("num_experts", "head_dim"),
+            "deepseek_v32": ("num_experts", "head_dim")}
 
 # What says nothing of shapes or arithmetic, or names tokens.
 DULL = ("dropout", "pdrop", "_token", "_coef", "time_step", "time_mask", "mask_", "ctc_", "feat_quantizer", "codevector",

@@ -363,7 +363,8 @@ static int attention_compressed(struct hf_builder *b, int x)
 {
     const struct hf_arch *a = b->a;
     int chooses = layer_is(b, HF_CHOSEN) != 0;
-    int64_t rate = a->compressed[chooses], runs = b->m->seq / (rate > 0 ? rate : 1);
+    int64_t rate = layer_is(b, HF_NEAR) ? 0 : a->compressed[chooses],
+            runs = b->m->seq / (rate > 0 ? rate : 1);
     struct topt_attrs sinks = {.extra = a->heads},
                       near = {.heads = a->heads,
                               .kv_heads = 1,

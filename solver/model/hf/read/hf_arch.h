@@ -36,6 +36,7 @@ enum {
     HF_HASHED = 512,   /* which experts a token goes to is not learned */
     HF_CHOSEN = 1024,  /* of its compressed keys some are chosen */
     HF_ACROSS = 256,   /* its keys and values are what a tower made */
+    HF_NEAR = 2048,    /* it sees the keys just before alone, where others see more */
 };
 
 /* What stands on top of a stack: logits of the vocabulary, or classes: of the first

@@ -503,6 +503,7 @@ int topt_hf_read_qwen3_next(const json_t *doc, struct hf_arch *a, struct topt_er
     for (int64_t i = 0; !listed && i < a->layers; i++)
         a->layer[i] |= (i + 1) % every ? HF_MIXED : 0;
     return read_rest(doc, a, err) ||
+                   topt_json_bool_or(doc, "", "attn_output_gate", &a->gate, err) ||
                    number(doc, "linear_conv_kernel_dim", 1, &m->kernel, err) ||
                    number(doc, "linear_key_head_dim", 1, &m->state, err) ||
                    number(doc, "linear_value_head_dim", 1, &m->head_dim, err) ||
