@@ -150,7 +150,9 @@ static void unets(void)
        "a UNet's classes are counted");
     ok(parameters(UNET ",'time_cond_proj_dim':10") == plain + 10 * 32,
        "... and what guides it");
-    refuses(UNET ",'only_cross_attention':[true,false]", "only_cross_attention is set");
+    ok(parameters(UNET ",'only_cross_attention':[true,false]") !=
+           parameters(UNET ",'only_cross_attention':[false,false]"),
+       "blocks that see the text alone have other maps");
     refuses(UNET ",'encoder_hid_dim':24,'encoder_hid_dim_type':'text_proj'",
             "encoder_hid_dim is set");
     notes(UNET ",'only_cross_attention':false,'num_class_embeds':null,'conv_in_kernel':3,"

@@ -48,6 +48,12 @@ DIFFUSERS = {
         "resnet_out_scale_factor": 1.0, "time_embedding_type": "positional", "conv_in_kernel": 3,
         "conv_out_kernel": 3, "attention_type": "default", "addition_embed_type_num_heads": 64},
     "FluxTransformer2DModel": {"patch_size": 1, "axes_dims_rope": [16, 56, 56]},
+    "QwenImageTransformer2DModel": {"patch_size": 2, "axes_dims_rope": [16, 56, 56], "zero_cond_t": False,
+                                    "use_layer3d_rope": False},
+    "CogVideoXTransformer3DModel": {
+        "in_channels": 16, "activation_fn": "gelu-approximate", "timestep_activation_fn": "silu", "flip_sin_to_cos": True,
+        "freq_shift": 0, "norm_elementwise_affine": True, "patch_bias": True,
+        "use_rotary_positional_embeddings": False},
     "WanTransformer3DModel": {"in_channels": 16, "freq_dim": 256, "qk_norm": "rms_norm_across_heads"},
     "DiTTransformer2DModel": {"activation_fn": "gelu-approximate", "attention_bias": True, "norm_num_groups": 32},
     "Transformer2DModel": {"activation_fn": "gelu-approximate", "attention_bias": True, "norm_num_groups": 32},
@@ -98,6 +104,7 @@ prefill_chunk_size attention_sink_size sliding_window_size moe_router_enable_exp
 use_logn_attn n_special predict_special_tokens is_llama_config transformers.js_config full_attn_mod
 interpolate_factor pretraining_tp use_grouped_topk use_gemma_norm use_routing_bias moe_layer_offset moe_every_n_layer
 need_fp32_gate swiglu_limits swiglu_limits_shared swiglu_alpha yarn_only_types attention_chunk_size true_head_dim qk_head_dim top_k output_gate_type
+upcast_attention moe_router_score_func activation_sparsity_pattern
 """, "parts": """
 dropout pdrop token_id _token_index dtype _coef _loss noise init _eps epsilon rope rotary droppath drop_path
 layerdrop output_router output_att output_hidden_st suppress_tokens ctc_ forced_ _token_ mask_time mask_feature

@@ -357,6 +357,28 @@ static int grouped_out(struct hf_builder *b, int x)
     return topt_hf_add(b, "regroup", x, -1, &flat, "out.flat");
 }
 
+/* As many keys as each query chooses, of all runs. */
+static int fewer_runs(struct hf_builder *b, int k, int64_t runs)
+{
+    const struct hf_arch *a = b->a;
+    int64_t each = a->chosen_keys > 0 ? runs / a->chosen_keys : 1;
+    struct topt_attrs line = {.height = 1, .width = runs},
+                      pool = {.kernel_h = 1,
+                              .kernel_w = each,
+                              .stride_h = 1,
+                              .stride_w = each,
+                              .average = 1},
+                      flat = {.features = a->head_dim, .features_unit = 1},
+                      whole = {.features = 1, .features_unit = a->head_dim};
+    if (each < 2)
+        return k;
+    k = topt_hf_add(b, "regroup", k, -1, &flat, "chosen.flat");
+    k = topt_hf_add(b, "untokens", k, -1, &line, "chosen.line");
+    k = topt_hf_add(b, "pool", k, -1, &pool, "chosen.runs");
+    k = topt_hf_add(b, "tokens", k, -1, NULL, "chosen.tokens");
+    return topt_hf_add(b, "regroup", k, -1, &whole, "chosen.whole");
+}
+
 /* One key for all heads, which is the value too: of the positions just before, and of runs
  * of all positions. */
 static int attention_compressed(struct hf_builder *b, int x)
@@ -385,8 +407,8 @@ static int attention_compressed(struct hf_builder *b, int x)
     int kv = topt_hf_add(b, "concat", k, k, NULL, "kv.both");
     int y = topt_hf_add(b, "attention", q, kv, &near, "attend");
     if (rate) {
-        far.chunk = chooses && 2 * a->chosen_keys < runs ? 2 * a->chosen_keys : 0;
         k = compressed(b, x, rate, chooses + 1, a->head_dim, "runs");
+        k = chooses ? fewer_runs(b, k, runs) : k;
         kv = topt_hf_add(b, "concat", k, k, NULL, "runs.both");
         k = topt_hf_add(b, "attention", q, kv, &far, "runs.attend");
         y = topt_hf_add(b, "add", y, k, NULL, "runs.add");
