@@ -125,6 +125,13 @@ void topt_hf_refuse_unknown(const json_t *doc, const char *type, const char *arc
     const char *name = type ? type : architecture ? architecture : "null";
     char why[160];
     double parameters = 0;
+    if (!type && !architecture) {
+        topt_fail(
+            err, TOPT_ERR_USAGE,
+            "it names no model_type and no architecture; --as FAMILY reads it as one "
+            "of that");
+        return;
+    }
     if (type && topt_hf_why_unread(type, why, sizeof why)) {
         topt_fail(err, TOPT_ERR_USAGE, "model_type \"%.40s\" is not read: %s", type, why);
         return;

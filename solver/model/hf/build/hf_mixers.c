@@ -136,6 +136,7 @@ static int lightning(struct hf_builder *b, int x)
     const struct hf_mixer *m = &b->a->mixer;
     int y = topt_hf_linear(b, x, m->heads, 3 * m->head_dim, 0, "qkv");
     y = topt_hf_unary(b, y, TOPT_ACT_SILU, "qkv.activation");
+    y = topt_hf_unread(b, y, m->ranks[0], "qkv.norms");
     y = scan(b, y, 0);
     y = normed(b, y, "mixer.norm");
     int z = topt_hf_linear(b, x, m->heads, m->head_dim, 0, "gate");

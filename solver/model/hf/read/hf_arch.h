@@ -102,7 +102,7 @@ enum hf_mix {
     HF_SHORT_CONV,
     HF_RWKV4,
     HF_RWKV7,
-    HF_KDA
+    HF_KDA /* of 'ranks' the first, for decays and gates */
 };
 struct hf_mixer {
     enum hf_mix kind;

@@ -545,6 +545,28 @@ int topt_hf_read_minimax(const json_t *doc, struct hf_arch *a, struct topt_error
     return number(doc, "block_size", 1, &a->mixer.chunk, err);
 }
 
+/* Every so-many-th layer has a softmax, and those that are left at the end; the others as Lightning
+ * attention, with norms of queries and keys (Ling Team, 2025). */
+int topt_hf_read_bailing_linear(const json_t *doc, struct hf_arch *a,
+                                struct topt_error *err)
+{
+    int64_t every = 4;
+    if (count_layers(doc, a, err) || number(doc, "layer_group_size", 1, &every, err))
+        return -1;
+    for (int64_t i = 0; i < a->layers; i++)
+        a->layer[i] |= (i + 1) % every && i < a->layers / every * every ? HF_MIXED : 0;
+    (void)topt_json_member(doc, "group_norm_size"); /* gains are of all numbers */
+    if (read_rest(doc, a, err))
+        return -1;
+    a->mixer = (struct hf_mixer){.kind = HF_LIGHTNING,
+                                 .chunk = 256,
+                                 .heads = a->heads,
+                                 .head_dim = a->head_dim,
+                                 .state = a->head_dim,
+                                 .ranks = {a->head_norms ? 2 * a->head_dim : 0}};
+    return 0;
+}
+
 /* Two thirds of the width asked for, in whole blocks. */
 static int read_lfm2_inner(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {

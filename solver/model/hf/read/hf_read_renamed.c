@@ -7,6 +7,7 @@
 #include "hf_read.h"
 #include "hf_read_decoder.h"
 #include "hf_read_experts.h"
+#include "hf_read_llama.h"
 #include "topt_json.h"
 
 #include <stdlib.h>
@@ -96,6 +97,94 @@ static int refuse_if_set(const json_t *doc, const char *key, const char *why,
         (json_is_integer(value) && !json_integer_value(value)))
         return 0;
     return topt_fail(err, TOPT_ERR_INVAL, "%s is set: %s", key, why);
+}
+
+/* ---- text by masks: every position sees all ----------------------------------------- */
+
+static int sees_all(struct hf_arch *a)
+{
+    a->bidirectional = 1;
+    topt_hf_note(a, "the loss is taken over all tokens, as if each were masked");
+    return 0;
+}
+
+/* OLMo's keys (Nie et al., 2025). */
+int topt_hf_read_llada(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    static const struct name names[] = {
+        {NULL, "n_layers", "num_hidden_layers"},
+        {NULL, "n_kv_heads", "num_key_value_heads"},
+        {NULL, "mlp_hidden_size", "intermediate_size"},
+        {NULL, "embedding_size", "vocab_size"},
+        {NULL, "weight_tying", "tie_word_embeddings"},
+        {NULL, "max_sequence_length", "max_position_embeddings"},
+        {NULL, "include_bias", "bias"},
+        {NULL, "include_qkv_bias", "use_qkv_bias"},
+        {0}};
+    static const char *const of_no_size[] = {"vocab_size",
+                                             "mlp_ratio",
+                                             "block_group_size",
+                                             "layer_norm_type",
+                                             "rope",
+                                             "layer_norm_with_affine",
+                                             "activation_type",
+                                             "precision",
+                                             "attention_layer_norm_with_affine",
+                                             "flash_attention",
+                                             "mask_token_id",
+                                             "rope_full_precision",
+                                             NULL};
+    if (topt_hf_expect(doc, "block_type", "llama", err) ||
+        topt_hf_refuse_flag(doc, "attention_layer_norm", 0,
+                            "norms of queries and keys are not read", err) ||
+        topt_hf_refuse_flag(doc, "alibi", 0, "scores by distance are not read", err) ||
+        topt_hf_refuse_flag(doc, "input_emb_norm", 0,
+                            "factors of embeddings are not read", err))
+        return -1;
+    for (int i = 0; of_no_size[i]; i++)
+        (void)topt_json_member(doc, of_no_size[i]);
+    json_t *usual = renamed(doc, names, err);
+    int rc = usual ? topt_hf_read_decoder(usual, a, err) : -1;
+    json_decref(usual);
+    return rc ? -1 : sees_all(a);
+}
+
+int topt_hf_read_dream(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    return topt_hf_read_qwen2(doc, a, err) ? -1 : sees_all(a);
+}
+
+int topt_hf_read_sdar(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    return topt_hf_read_qwen3(doc, a, err) ? -1 : sees_all(a);
+}
+
+int topt_hf_read_sdar_moe(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    return topt_hf_read_qwen3_moe(doc, a, err) ? -1 : sees_all(a);
+}
+
+int topt_hf_read_llada2(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    return topt_hf_read_decoder(doc, a, err) ? -1 : sees_all(a);
+}
+
+/* ---- Klear ------------------------------------------------------------------------- */
+
+/* Two numbers of each token weigh the experts and the one that all take. */
+int topt_hf_read_klear(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    if (topt_hf_read_decoder(doc, a, err))
+        return -1;
+    for (int64_t i = 0; i < a->layers; i++)
+        if (a->layer[i] & HF_DENSE)
+            return topt_fail(
+                err, TOPT_ERR_INVAL,
+                "mlp_only_layers or decoder_sparse_step leaves layers without "
+                "experts, which no reader of this family takes");
+    a->layer_unused = 2 * (a->width + 1);
+    a->not_run = "weights of experts against those that all tokens take";
+    return 0;
 }
 
 /* ---- Kimi Linear ------------------------------------------------------------------- */

@@ -7,5 +7,8 @@
 
 topt_hf_reader topt_hf_read_kimi_linear, topt_hf_read_longcat, topt_hf_read_mimo_v2,
     topt_hf_read_minimax_m3, topt_hf_read_step3, topt_hf_read_step3p5;
+/* Of text by masks, and of experts weighed against those that all take. */
+topt_hf_reader topt_hf_read_llada, topt_hf_read_dream, topt_hf_read_sdar,
+    topt_hf_read_sdar_moe, topt_hf_read_llada2, topt_hf_read_klear;
 
 #endif
