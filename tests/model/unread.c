@@ -246,6 +246,18 @@ static void names(void)
     ok(!m && !strstr(err.text, "did you mean"), "... nor is another part: %s", err.text);
     topt_model_destroy(m);
     refuses("'model_type':'lama'," TINY, "did you mean llama?");
+    m = import("'model_type':'plamo3'," TINY, &err);
+    ok(!m && !strstr(err.text, "did you mean"), "nor are two letters of a short name: %s",
+       err.text);
+    topt_model_destroy(m);
+    refuses("'model_type':'gemma4_assistant','backbone_hidden_size':64," TINY,
+            "drafts tokens for another model");
+    refuses("'model_type':'kimi_vl','text_config':{'hidden_size':64}",
+            "names no model_type and no architecture");
+    ok(parameters(
+           "'model_type':'of_their_own','architectures':['LlamaForCausalLM']," TINY) ==
+           parameters("'model_type':'llama'," TINY),
+       "a type of its own for a known class is that class");
 }
 
 #define FRESH                                                                            \

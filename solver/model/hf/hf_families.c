@@ -293,6 +293,8 @@ const struct hf_family topt_hf_families[] = {
     LIKE("qwen2_5_omni_text", "Qwen2_5Omni", topt_hf_read_qwen2, 0, NULL),
     LIKE("olmo_hybrid", "OlmoHybrid", topt_hf_read_olmo_hybrid, LLAMA | AFTER | WIDE, NULL),
     LIKE("minimax", "MiniMax", topt_hf_read_minimax, LLAMA | ALL_EXPERTS, NULL),
+    LIKE("minimax_text_01", "MiniMaxText01", topt_hf_read_minimax, LLAMA | ALL_EXPERTS, "minimax"),
+    LIKE("minimax_m1", "MiniMaxM1", topt_hf_read_minimax, LLAMA | ALL_EXPERTS, "minimax"),
     LIKE("qwen3_next", "Qwen3Next", topt_hf_read_qwen3_next, LLAMA | HEADS | GATE | SHARED_GATE,
          NULL),
     LIKE("qwen3_5_text", "Qwen3_5", topt_hf_read_qwen3_next, LLAMA | HEADS | GATE, NULL),

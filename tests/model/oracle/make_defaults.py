@@ -104,7 +104,9 @@ prefill_chunk_size attention_sink_size sliding_window_size moe_router_enable_exp
 use_logn_attn n_special predict_special_tokens is_llama_config transformers.js_config full_attn_mod
 interpolate_factor pretraining_tp use_grouped_topk use_gemma_norm use_routing_bias moe_layer_offset moe_every_n_layer
 need_fp32_gate swiglu_limits swiglu_limits_shared swiglu_alpha yarn_only_types attention_chunk_size true_head_dim qk_head_dim top_k output_gate_type
-upcast_attention moe_router_score_func activation_sparsity_pattern
+upcast_attention moe_router_score_func activation_sparsity_pattern quantization group_size bits block_use_swiglu
+conv_dim_out use_pos_enc do_image_splitting encoder_patch_size max_image_tokens max_tiles min_image_tokens min_tiles
+tile_size use_image_special_tokens image_seq_len postnorm
 """, "parts": """
 dropout pdrop token_id _token_index dtype _coef _loss noise init _eps epsilon rope rotary droppath drop_path
 layerdrop output_router output_att output_hidden_st suppress_tokens ctc_ forced_ _token_ mask_time mask_feature
@@ -153,13 +155,14 @@ UNREAD = {
         exaone4_5_vision flava flava_text_model gemma4_vision git glm4v_moe_vision glm4v_vision glm_image_vision
         glm_image_vqmodel glm_ocr_vision groupvit groupvit_text_model idefics ijepa kosmos-2 kosmos_2_text_model
         kosmos_2_5_text_model kosmos-2.5 lxmert mlcd mlcd_vision_model paddleocr_vl paddleocr_vl_text
-        perceiver pixio qianfan_ocr_vision qwen3_5_moe_vision qwen3_5_vision qwen3_vl_moe_vision qwen3_vl_vision vilt
+        bunny-llama deepseek_vl_v2 hunyuan_vl llava-qwen2 llava_qwen2 minicpmo minicpmv molmo molmo2 moondream1
+        moondream2 moondream3 phi4-siglip phi4mm youtu_vl perceiver pixio qianfan_ocr_vision qwen3_5_moe_vision qwen3_5_vision qwen3_vl_moe_vision qwen3_vl_vision vilt
         visual_bert""",
     "its stages of images at falling resolution are not read": """
         bit cvt dinov3_convnext focalnet hgnet_v2 hiera imagegpt levit mobilevit mobilevitv2 poolformer pvt pvt_v2
         swiftformer swin2sr swinv2 vitdet timm_wrapper timm_backbone""",
     "its kind of attention, or what stands in place of it, is not read": """
-        blt canine convbert cpmant doge fnet funnel gpt_neox_japanese hrm_text jetmoe luke
+        blt canine convbert cpmant longcat_flash_ngram phi3small plamo2 doge fnet funnel gpt_neox_japanese hrm_text jetmoe luke
         mobilebert openai_privacy_filter recurrent_gemma reformer rembert roc_bert splinter
         squeezebert xlstm xmod zamba zamba2""",
     "its layers differ in heads and widths, of which no reader takes more than two kinds": """

@@ -247,12 +247,13 @@ static int read_windows(const json_t *doc, struct hf_arch *a, struct topt_error 
         json_string_value(topt_json_member(doc, "sliding_window_pattern"));
     int on = 1;
     int64_t every = a->full_every, first = 0;
-    if (letters)
+    if (letters && !json_is_array(topt_json_member(doc, "layer_types")))
         return topt_hf_window(doc, a, err) || read_letters(letters, a, err) ? -1 : 0;
     if (topt_json_bool_or(doc, "", "use_sliding_window", &on, err) ||
         one_of(doc,
-               NAMES("sliding_window_pattern", "_sliding_window_pattern",
-                     "global_attn_every_n_layers"),
+               letters ? NAMES("global_attn_every_n_layers")
+                       : NAMES("sliding_window_pattern", "_sliding_window_pattern",
+                               "global_attn_every_n_layers"),
                1, HF_MAX_LAYERS, &every, err) < 0 ||
         topt_json_int_or(doc, "", "max_window_layers", 0, INT64_MAX, &first, err))
         return -1;
