@@ -319,6 +319,7 @@ const struct hf_family topt_hf_families[] = {
     BUILT("switch_transformers", "SwitchTransformers", topt_hf_read_switch,
          topt_hf_build_translation, generation),
     BUILT("longt5", "LongT5", topt_hf_read_longt5, topt_hf_build_translation, generation),
+    BUILT("t5gemma", "T5Gemma", topt_hf_read_t5gemma, topt_hf_build_two_decoders, generation),
     BUILT("vit", "ViT", topt_hf_read_vit, topt_hf_build_vision, images),
     BUILT("wav2vec2", "Wav2Vec2", topt_hf_read_wav2vec2, topt_hf_build_frames, frames),
     BUILT("hubert", "Hubert", topt_hf_read_hubert, topt_hf_build_frames, frames),

@@ -168,7 +168,7 @@ UNREAD = {
     "its layers differ in heads and widths, of which no reader takes more than two kinds": """
         nemotron-nas deci openelm""",
     "its kind of encoder and decoder is not read": """
-        bigbird_pegasus encoder-decoder fsmt led nllb-moe pegasus_x prophetnet rag t5gemma t5gemma2
+        bigbird_pegasus encoder-decoder fsmt led nllb-moe pegasus_x prophetnet rag t5gemma2
         vision-encoder-decoder speech-encoder-decoder vision-text-dual-encoder""",
 }
 

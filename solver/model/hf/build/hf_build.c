@@ -719,6 +719,8 @@ struct half {
     const char *norm, *after, *scale, *add;
 };
 static const struct half mixing = {"norm1", "norm1.after", "scale1", "add1"},
+                         crossing = {"cross.norm", "cross.norm.after", "cross.scale",
+                                     "cross.add"},
                          feeding = {"norm2", "norm2.after", "scale2", "add2"};
 
 static int norm_before(struct hf_builder *b, const struct half *h, int x)
@@ -789,9 +791,34 @@ static int with_own_input(struct hf_builder *b, int x)
     return topt_hf_add(b, "add", x, y, NULL, "own.add");
 }
 
+/* Queries of the text, keys and values of what the encoder made, all of it. */
+static int reading_encoder(struct hf_builder *b, int x)
+{
+    const struct hf_arch *a = b->a;
+    struct topt_attrs attrs = attend_attrs(b);
+    int64_t each = a->heads / a->kv_heads * a->head_dim;
+    attrs.causal = 0;
+    attrs.window = attrs.chunk = 0;
+    int q = topt_hf_linear(b, x, a->kv_heads, each, a->qkv_bias, "cross.q");
+    int k =
+        topt_hf_linear(b, b->encoded, a->kv_heads, a->head_dim, a->qkv_bias, "cross.k");
+    int v =
+        topt_hf_linear(b, b->encoded, a->kv_heads, a->head_dim, a->qkv_bias, "cross.v");
+    int kv = topt_hf_add(b, "concat", k, v, NULL, "cross.kv");
+    x = topt_hf_add(b, "attention", q, kv, &attrs, "cross.attend");
+    return topt_hf_linear(b, x, a->width, 1, a->out_bias, "cross.out");
+}
+
+static int crossing_half(struct hf_builder *b, int x)
+{
+    int y = reading_encoder(b, norm_before(b, &crossing, x));
+    return residual(b, &crossing, x, norm_after(b, &crossing, y));
+}
+
 static int serial_block(struct hf_builder *b, int x)
 {
     x = layer_is(b, HF_NO_MIX) ? x : mixing_half(b, x);
+    x = b->a->encoder ? crossing_half(b, x) : x;
     x = layer_is(b, HF_NO_MLP) ? x : feeding_half(b, x);
     return b->own >= 0 ? with_own_input(b, x) : x;
 }

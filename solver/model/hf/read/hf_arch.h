@@ -224,7 +224,8 @@ struct hf_arch {
     double logit_cap;   /* tanh(x / cap) cap; 0: none */
     /* the vision tower, whose tokens are among the text's; NULL: none */
     const struct hf_tower *tower;
-    struct hf_tower *own_tower; /* where a reader of a tower alone puts it */
+    struct hf_tower *own_tower;    /* where a reader of a tower alone puts it */
+    const struct hf_arch *encoder; /* of a decoder whose layers read one; NULL: none */
     int (*add_image_tokens)(struct hf_builder *b, int x);
     const struct hf_tower *audio_tower; /* the same of audio */
     int (*add_audio_tokens)(struct hf_builder *b, int x);

@@ -4,10 +4,12 @@
  * A copy of the config gets the usual names, a reader that others share takes it, and the
  * family's own parts follow.  A part that no operator here has is refused by its key. */
 #include "hf_read_renamed.h"
+#include "hf_complete.h"
 #include "hf_read.h"
 #include "hf_read_decoder.h"
 #include "hf_read_experts.h"
 #include "hf_read_llama.h"
+#include "hf_tower.h"
 #include "topt_json.h"
 
 #include <stdlib.h>
@@ -167,6 +169,35 @@ int topt_hf_read_sdar_moe(const json_t *doc, struct hf_arch *a, struct topt_erro
 int topt_hf_read_llada2(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
     return topt_hf_read_decoder(doc, a, err) ? -1 : sees_all(a);
+}
+
+/* ---- T5Gemma ------------------------------------------------------------------------ */
+
+/* One of two stacks, each a Gemma 2 by its own config. */
+static int read_stack(const json_t *doc, const char *key, struct hf_arch *a,
+                      struct topt_error *err)
+{
+    json_t *whole = topt_hf_complete(topt_json_member(doc, key), "gemma2", err);
+    int rc = !json_is_object(topt_json_member(doc, key))
+                 ? topt_fail(err, TOPT_ERR_INVAL, "%s is missing", key)
+             : whole ? topt_hf_read_gemma2(whole, a, err)
+                     : -1;
+    json_decref(whole);
+    return rc ? topt_wrap(err, "%s", key) : 0;
+}
+
+/* Every position of the encoder sees all (Zhang et al., 2025). */
+int topt_hf_read_t5gemma(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    struct hf_tower *place = a->own_tower;
+    if (read_stack(doc, "decoder", a, err) ||
+        read_stack(doc, "encoder", &place->a, err) ||
+        topt_json_bool_or(doc, "", "tie_word_embeddings", &a->tied, err))
+        return -1;
+    (void)topt_json_member(doc, "vocab_size");
+    place->a.bidirectional = 1;
+    a->encoder = &place->a;
+    return 0;
 }
 
 /* ---- Klear ------------------------------------------------------------------------- */

@@ -10,5 +10,7 @@ topt_hf_reader topt_hf_read_kimi_linear, topt_hf_read_longcat, topt_hf_read_mimo
 /* Of text by masks, and of experts weighed against those that all take. */
 topt_hf_reader topt_hf_read_llada, topt_hf_read_dream, topt_hf_read_sdar,
     topt_hf_read_sdar_moe, topt_hf_read_llada2, topt_hf_read_klear;
+/* Of an encoder and a decoder, each a Gemma 2. */
+topt_hf_reader topt_hf_read_t5gemma;
 
 #endif
