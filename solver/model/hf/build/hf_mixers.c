@@ -222,6 +222,26 @@ static int kda(struct hf_builder *b, int x)
     return last(b, gated_by(b, v, g, TOPT_ACT_SIGMOID), 0);
 }
 
+/* A matrix of each head that gates by exponentials write and forget (Beck et al., 2024). */
+static int mlstm(struct hf_builder *b, int x)
+{
+    const struct hf_mixer *m = &b->a->mixer;
+    struct topt_attrs norm = {.head_dim = m->head_dim, .plain = 1, .eps = b->a->eps};
+    int q = topt_hf_linear(b, x, m->heads, m->state, m->bias, "in.q");
+    int k = topt_hf_linear(b, x, m->heads, m->state, m->bias, "in.k");
+    int v = topt_hf_linear(b, x, m->heads, m->head_dim, m->bias, "in.v");
+    int i = topt_hf_linear(b, x, m->heads, 1, 1, "in.i");
+    int f = topt_hf_linear(b, x, m->heads, 1, 1, "in.f");
+    int o = topt_hf_linear(b, x, m->heads, m->head_dim, m->bias, "in.o");
+    q = topt_hf_add(b, "concat", q, k, NULL, "scan.qk");
+    i = topt_hf_add(b, "concat", i, f, NULL, "scan.gates");
+    v = topt_hf_add(b, "concat", v, i, NULL, "scan.v");
+    v = scan(b, topt_hf_add(b, "concat", q, v, NULL, "scan.in"), 0);
+    v = topt_hf_add(b, "head_norm", v, -1, &norm, "mixer.norm");
+    v = topt_hf_add(b, "gain", v, -1, NULL, "mixer.norm.gain");
+    return last(b, gated_by(b, v, o, TOPT_ACT_SIGMOID), m->bias);
+}
+
 /* RWKV-4 (Peng et al., 2023): a decaying mean of values, each number by itself. */
 static int rwkv4(struct hf_builder *b, int x)
 {
@@ -242,6 +262,7 @@ int topt_hf_mix(struct hf_builder *b, int x)
         [HF_DELTA] = delta,           [HF_LIGHTNING] = lightning,
         [HF_SHORT_CONV] = short_conv, [HF_RWKV4] = rwkv4,
         [HF_RWKV7] = rwkv7,           [HF_KDA] = kda,
+        [HF_MLSTM] = mlstm,
     };
     return mixers[b->a->mixer.kind](b, x);
 }

@@ -102,7 +102,8 @@ enum hf_mix {
     HF_SHORT_CONV,
     HF_RWKV4,
     HF_RWKV7,
-    HF_KDA /* of 'ranks' the first, for decays and gates */
+    HF_KDA, /* of 'ranks' the first, for decays and gates */
+    HF_MLSTM
 };
 struct hf_mixer {
     enum hf_mix kind;

@@ -487,6 +487,86 @@ int topt_hf_read_jamba(const json_t *doc, struct hf_arch *a, struct topt_error *
     return read_flags(doc, "mamba_proj_bias", "mamba_conv_bias", &a->mixer, err);
 }
 
+/* ---- xLSTM -------------------------------------------------------------------------- */
+
+/* Shares of the width, and the feed-forward's in whole multiples (Beck et al., 2025). */
+static int read_shares(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    struct hf_mixer *m = &a->mixer;
+    double keys = 0.5, values = 1, inner = 2.667;
+    int64_t multiple = 64;
+    if (topt_json_real_or(doc, "", "qk_dim_factor", 1e-3, 64, &keys, err) ||
+        topt_json_real_or(doc, "", "v_dim_factor", 1e-3, 64, &values, err) ||
+        topt_json_real_or(doc, "", "ffn_proj_factor", 1e-3, 64, &inner, err) ||
+        number(doc, "ffn_round_up_to_multiple_of", 1, &multiple, err) ||
+        number(doc, "num_heads", 1, &m->heads, err) ||
+        number(doc, "chunk_size", 1, &m->chunk, err) ||
+        topt_json_bool_or(doc, "", "use_bias", &m->bias, err))
+        return -1;
+    double width = (double)a->width;
+    a->inner = ((int64_t)(inner * width) + multiple - 1) / multiple * multiple;
+    if (topt_hf_divides("keys' share of hidden_size", (int64_t)(keys * width),
+                        "num_heads", m->heads, err) ||
+        topt_hf_divides("values' share of hidden_size", (int64_t)(values * width),
+                        "num_heads", m->heads, err))
+        return -1;
+    m->state = (int64_t)(keys * width) / m->heads;
+    m->head_dim = (int64_t)(values * width) / m->heads;
+    return m->state && m->head_dim
+               ? 0
+               : topt_fail(err, TOPT_ERR_INVAL,
+                           "num_heads %lld leave a head without numbers",
+                           (long long)m->heads);
+}
+
+int topt_hf_read_xlstm(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    static const char *const names[][2] = {{"embedding_dim", "hidden_size"},
+                                           {"num_blocks", "num_hidden_layers"},
+                                           {NULL, NULL}};
+    static const char *const of_kernels[] = {"chunkwise_kernel",
+                                             "sequence_kernel",
+                                             "step_kernel",
+                                             "mode",
+                                             "return_last_states",
+                                             "autocast_kernel_dtype",
+                                             "inference_state_dtype",
+                                             "norm_reduction_force_float32",
+                                             "gate_soft_cap",
+                                             "add_post_blocks_norm",
+                                             "head_dim",
+                                             "mlstm_round_up_to_multiple_of",
+                                             NULL};
+    json_t *usual = json_copy((json_t *)doc);
+    if (!usual)
+        return topt_nomem(err, "a config");
+    for (int i = 0; names[i][0]; i++) {
+        json_t *value = topt_json_member(doc, names[i][0]);
+        if (json_is_integer(value))
+            json_object_set(usual, names[i][1], value);
+    }
+    for (int i = 0; of_kernels[i]; i++)
+        (void)topt_json_member(doc, of_kernels[i]);
+    int rc = read_only_mixers(usual, a, err);
+    json_decref(usual);
+    a->gated = 1;
+    a->activation = TOPT_ACT_SILU;
+    a->eps = 1e-6;
+    a->logit_cap = 30;
+    a->mixer = (struct hf_mixer){.kind = HF_MLSTM, .heads = 8, .chunk = 64};
+    for (int64_t i = 0; !rc && i < a->layers; i++)
+        a->layer[i] = HF_MIXED;
+    return rc || topt_json_real_or(doc, "", "norm_eps", 1e-30, 1, &a->eps, err) ||
+                   topt_json_real_or(doc, "", "output_logit_soft_cap", 1e-3, 1e9,
+                                     &a->logit_cap, err) ||
+                   topt_hf_refuse_flag(doc, "add_out_norm", 1,
+                                       "models without a last norm are not read", err) ||
+                   topt_hf_expect(doc, "weight_mode", "single", err) ||
+                   read_shares(doc, a, err)
+               ? -1
+               : 0;
+}
+
 /* ---- linear attention -------------------------------------------------------------- */
 
 /* Every fourth layer has attention, with a gate, norms of heads and a part of each head
