@@ -250,6 +250,10 @@ static void names(void)
     ok(!m && !strstr(err.text, "did you mean"), "nor are two letters of a short name: %s",
        err.text);
     topt_model_destroy(m);
+    refuses("'model_type':'t5','architectures':['T5EncoderModel']," TINY,
+            "it is a text encoder alone");
+    refuses("'model_type':'qwen3','architectures':['JinaForRanking']," TINY,
+            "it is a model that ranks texts");
     refuses("'model_type':'gemma4_assistant','backbone_hidden_size':64," TINY,
             "drafts tokens for another model");
     refuses("'model_type':'kimi_vl','text_config':{'hidden_size':64}",

@@ -893,6 +893,21 @@ static const struct class
                {"UNet2DConditionModel", read_unet, build_unet},
                {NULL, NULL, NULL}};
 
+/* Parts of pipelines beside the network that is trained, by a part of their names. */
+static const char *part_of_pipeline(const char *class)
+{
+    static const char *const parts[][2] = {
+        {"Autoencoder", "an autoencoder, which makes pixels of latents"},
+        {"VQModel", "an autoencoder, which makes pixels of latents"},
+        {"Scheduler", "a schedule of steps, without parameters"},
+        {"ControlNet", "a network beside another, whose layers it reads"},
+        {NULL, NULL}};
+    for (int i = 0; class && parts[i][0]; i++)
+        if (strstr(class, parts[i][0]))
+            return parts[i][1];
+    return NULL;
+}
+
 static void list_classes(char *ret, size_t size)
 {
     size_t n = 0;
@@ -906,14 +921,15 @@ struct topt_model *topt_diffusers_build(const json_t *doc, const char *name,
 {
     const char *class = json_string_value(json_object_get(doc, "_class_name"));
     const struct class *c = classes;
-    char known[300];
+    char known[400];
     while (c->name && (!class || strcmp(c->name, class)))
         c++;
     if (!c->name) {
+        const char *part = part_of_pipeline(class);
         list_classes(known, sizeof known);
         topt_fail(err, TOPT_ERR_INVAL,
-                  "a config of diffusers of the class %.60s; read are %s",
-                  class ? class : "(none)", known);
+                  "a config of diffusers of the class %.60s%s%s; read are %s",
+                  class ? class : "(none)", part ? ", " : "", part ? part : "", known);
         return NULL;
     }
     struct net *n = calloc(1, sizeof *n);
