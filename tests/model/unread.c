@@ -250,6 +250,12 @@ static void names(void)
     ok(!m && !strstr(err.text, "did you mean"), "nor are two letters of a short name: %s",
        err.text);
     topt_model_destroy(m);
+    refuses(
+        "'model_type':'step3p5','num_hidden_layers':4,'hidden_size':64,'vocab_size':8,"
+        "'num_attention_heads':4,'moe_num_experts':4,'moe_layers_enum':'2,x'",
+        "moe_layers_enum has \"x\", which is no layer's number");
+    refuses("'model_type':'kimi_linear','num_hidden_layers':2",
+            "linear_attn_config is missing");
     refuses("'model_type':'t5','architectures':['T5EncoderModel']," TINY,
             "it is a text encoder alone");
     refuses("'model_type':'qwen3','architectures':['JinaForRanking']," TINY,

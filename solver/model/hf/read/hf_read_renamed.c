@@ -52,17 +52,19 @@ static void set_words(const json_t *doc, const char *list, const char *zero,
 }
 
 /* Numbers of layers that have experts, "4,5,6" or a list, as words of all layers; without it
- * all but the first have them. */
-static void set_expert_layers(const json_t *doc, json_t *ret)
+ * all but the first have them.  Layers behind the last are left out. */
+static int set_expert_layers(const json_t *doc, json_t *ret, struct topt_error *err)
 {
     enum { OTHERS = 1 };
-    const json_t *some = topt_json_member(doc, "moe_layers_enum");
+    static const char key[] = "moe_layers_enum";
+    const json_t *some = topt_json_member(doc, key);
     const char *text = json_string_value(some);
     int64_t n = topt_json_whole_at(doc, "num_hidden_layers");
     json_t *words = json_array();
     for (int64_t i = 0; i < n && i < HF_MAX_LAYERS; i++)
         json_array_append_new(words,
                               json_string(i < OTHERS || some ? "dense" : "sparse"));
+    json_object_set_new(ret, "mlp_layer_types", words);
     for (size_t k = 0; k < json_array_size(some); k++)
         json_array_set_new(words, (size_t)json_integer_value(json_array_get(some, k)),
                            json_string("sparse"));
@@ -70,11 +72,12 @@ static void set_expert_layers(const json_t *doc, json_t *ret)
         char *end;
         size_t i = strtoul(text, &end, 10);
         if (end == text)
-            break;
+            return topt_fail(err, TOPT_ERR_INVAL,
+                             "%s has \"%.20s\", which is no layer's number", key, text);
         json_array_set_new(words, i, json_string("sparse"));
         text = end + strspn(end, ", ");
     }
-    json_object_set_new(ret, "mlp_layer_types", words);
+    return 0;
 }
 
 /* A list with a number for each layer, of which the first layer of that kind has 'ret'; left
@@ -495,8 +498,7 @@ int topt_hf_read_step3(const json_t *doc, struct hf_arch *a, struct topt_error *
     json_t *usual = renamed(doc, of_step, err);
     if (!usual)
         return -1;
-    set_expert_layers(doc, usual);
-    int rc = topt_hf_read_decoder(usual, a, err);
+    int rc = set_expert_layers(doc, usual, err) || topt_hf_read_decoder(usual, a, err);
     json_decref(usual);
     a->kv_heads = 1;
     return rc ? -1
@@ -537,7 +539,7 @@ int topt_hf_read_step3p5(const json_t *doc, struct hf_arch *a, struct topt_error
     json_t *usual = renamed(doc, of_step, err);
     if (!usual)
         return -1;
-    set_expert_layers(doc, usual);
+    int rc = set_expert_layers(doc, usual, err);
     json_object_del(usual, "use_qk_norm"); /* they are there all the same */
     (void)topt_json_member(doc, "use_qk_norm");
     of_full_layers(doc, usual, of_local);
@@ -547,7 +549,7 @@ int topt_hf_read_step3p5(const json_t *doc, struct hf_arch *a, struct topt_error
             json_array_append(own, json_array_get(types, i));
         json_object_set_new(usual, "layer_types", own);
     }
-    int rc = topt_hf_read_decoder(usual, a, err);
+    rc = rc || topt_hf_read_decoder(usual, a, err);
     json_decref(usual);
     if (rc || topt_json_bool_or(doc, "", "use_head_wise_attn_gate", &gates, err) ||
         topt_json_bool_or(doc, "", "use_moe_router_bias", &corrected, err) ||
