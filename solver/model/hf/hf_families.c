@@ -306,6 +306,7 @@ const struct hf_family topt_hf_families[] = {
     LIKE("rwkv", "Rwkv", topt_hf_read_rwkv, 0, NULL),
     LIKE("rwkv7", "RWKV7", topt_hf_read_rwkv7, 0, NULL),
     LIKE("xlstm", "xLSTM", topt_hf_read_xlstm, 0, NULL),
+    LIKE("zamba2", "Zamba2", topt_hf_read_zamba2, 0, NULL),
     LIKE("bamba", "Bamba", topt_hf_read_hybrid_mamba2, LLAMA, NULL),
     LIKE("granitemoehybrid", "GraniteMoeHybrid", topt_hf_read_hybrid_mamba2, LLAMA | ALL_EXPERTS,
          NULL),

@@ -164,7 +164,7 @@ UNREAD = {
     "its kind of attention, or what stands in place of it, is not read": """
         blt canine convbert cpmant longcat_flash_ngram phi3small plamo2 doge fnet funnel gpt_neox_japanese hrm_text jetmoe luke
         mobilebert openai_privacy_filter recurrent_gemma reformer rembert roc_bert splinter
-        squeezebert xmod zamba zamba2""",
+        squeezebert xmod zamba""",
     "its layers differ in heads and widths, of which no reader takes more than two kinds": """
         nemotron-nas deci openelm""",
     "its kind of encoder and decoder is not read": """

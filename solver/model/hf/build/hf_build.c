@@ -837,8 +837,74 @@ static int full_block(struct hf_builder *b, int x)
     return x;
 }
 
+/* ---- blocks that layers take by turns (Glorioso et al., Zamba2, 2024) ---------------- */
+
+/* A map that a block's layers share, and what the layer has of its own beside it. */
+static int turned_linear(struct hf_builder *b, struct hf_shared *of, int x,
+                         int64_t features, int64_t unit, int own, const char *name)
+{
+    char part[40];
+    b->shared = of;
+    int y = topt_hf_linear(b, x, features, unit, 0, name);
+    b->shared = NULL;
+    if (!own || !b->a->own_rank)
+        return y;
+    snprintf(part, sizeof part, "%s.own.in", name);
+    x = topt_hf_linear(b, x, b->a->own_rank, 1, 0, part);
+    snprintf(part, sizeof part, "%s.own.out", name);
+    x = topt_hf_linear(b, x, features, unit, 0, part);
+    return topt_hf_add(b, "add", y, x, NULL, "%s.both", name);
+}
+
+static int turned_norm(struct hf_builder *b, struct hf_shared *of, int x,
+                       const char *name)
+{
+    b->shared = of;
+    x = topt_hf_norm(b, x, name);
+    b->shared = NULL;
+    return x;
+}
+
+/* Of the layer's input and the embeddings side by side; ends with a map of the layer's own. */
+static int take_turn(struct hf_builder *b, int x)
+{
+    const struct hf_arch *a = b->a;
+    struct hf_shared *of = &b->blocks[b->turns++ % a->shared_blocks];
+    struct topt_attrs attrs = attend_attrs(b), glu = {.activation = a->activation},
+                      flat = {.features = 2 * a->width, .features_unit = 1};
+    int own = a->own_queries;
+    int64_t each = a->heads / a->kv_heads * a->head_dim;
+    x = topt_hf_add(b, "concat", x, b->encoded, NULL, "turn.both");
+    x = topt_hf_add(b, "regroup", x, -1, &flat, "turn.in");
+    x = turned_norm(b, of, x, "turn.norm1");
+    int q = turned_linear(b, of, x, a->kv_heads, each, own, "q");
+    int k = turned_linear(b, of, x, a->kv_heads, a->head_dim, own, "k");
+    int v = turned_linear(b, of, x, a->kv_heads, a->head_dim, own, "v");
+    q = rotary(b, q, a->head_dim, "q.rotary");
+    k = rotary(b, k, a->head_dim, "k.rotary");
+    x = topt_hf_add(b, "attention", q, topt_hf_add(b, "concat", k, v, NULL, "kv"), &attrs,
+                    "attend");
+    x = turned_linear(b, of, x, a->width, 1, 0, "out");
+    x = turned_norm(b, of, x, "turn.norm2");
+    x = turned_linear(b, of, x, a->inner, 2, 1, "gate_up");
+    x = topt_hf_add(b, "glu", x, -1, &glu, "glu");
+    x = turned_linear(b, of, x, a->width, 1, 0, "down");
+    return topt_hf_linear(b, x, a->width, 1, 0, "turn.out");
+}
+
+static int block_of_turns(struct hf_builder *b, int x)
+{
+    int y = layer_is(b, HF_BOTH)
+                ? topt_hf_add(b, "add", x, take_turn(b, x), NULL, "turn.add")
+                : x;
+    y = topt_hf_mix(b, topt_hf_norm(b, y, "norm1"));
+    return topt_hf_add(b, "add", x, y, NULL, "add1");
+}
+
 int topt_hf_block(struct hf_builder *b, int x)
 {
+    if (b->a->shared_blocks)
+        return block_of_turns(b, x);
     if (b->a->norms == HF_PARALLEL)
         return parallel_block(b, x);
     if (b->a->two_halves)
@@ -941,11 +1007,20 @@ static void build_stack(struct hf_builder *b)
     x = a->audio_tower && a->add_audio_tokens ? a->add_audio_tokens(b, x) : x;
     if (a->own_inputs)
         b->own = own_inputs(b, x);
+    if (a->shared_blocks) {
+        b->encoded = x;
+        b->blocks = calloc((size_t)a->shared_blocks, sizeof *b->blocks);
+        b->failed |= !b->blocks;
+    }
     x = with_copies(b, x, "copies.in");
     x = topt_hf_stack(b, x, a->layers, "", topt_hf_block);
     x = with_copies(b, x, "copies.out");
     topt_hf_free_shared(b->shared);
     b->shared = NULL;
+    for (int64_t i = 0; b->blocks && i < a->shared_blocks; i++)
+        topt_hf_free_shared(b->blocks[i].next);
+    free(b->blocks);
+    b->blocks = NULL;
     topt_hf_head(b, x, table);
     b->kept = NULL;
 }

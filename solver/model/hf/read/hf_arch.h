@@ -225,7 +225,11 @@ struct hf_arch {
     double logit_cap;   /* tanh(x / cap) cap; 0: none */
     /* the vision tower, whose tokens are among the text's; NULL: none */
     const struct hf_tower *tower;
-    struct hf_tower *own_tower;    /* where a reader of a tower alone puts it */
+    struct hf_tower *own_tower; /* where a reader of a tower alone puts it */
+    /* Blocks of attention and feed-forward that layers take by turns, before their mixers; the
+     * rank of what each layer has of its own there; 0 blocks: none. */
+    int64_t shared_blocks, own_rank;
+    int own_queries;               /* that is of queries, keys and values, too */
     const struct hf_arch *encoder; /* of a decoder whose layers read one; NULL: none */
     int (*add_image_tokens)(struct hf_builder *b, int x);
     const struct hf_tower *audio_tower; /* the same of audio */
@@ -275,6 +279,8 @@ struct hf_builder {
     int64_t encoded_every;    /* each so-many-th layer reads it */
     int own;                  /* all layers' own inputs, or -1 */
     struct hf_shared *shared; /* what layers of a group share, or NULL */
+    struct hf_shared *blocks; /* the same of each block that layers take by turns */
+    int64_t turns;
     int *kept; /* keys and values of the last local and the last full layer */
     int failed;
     struct topt_error *err;

@@ -234,6 +234,84 @@ int topt_hf_read_mamba2(const json_t *doc, struct hf_arch *a, struct topt_error 
     return read_flags(doc, "use_bias", "use_conv_bias", m, err);
 }
 
+/* ---- Zamba2 ------------------------------------------------------------------------- */
+
+/* Mamba-2 in all layers, and before some of them a block that several of these share. */
+int topt_hf_read_zamba2(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    static const char *const same[] = {"attention_hidden_size", "attention_head_dim",
+                                       "hybrid_layer_ids",      "mamba_headdim",
+                                       "use_conv_bias",         NULL};
+    struct hf_mixer *m = &a->mixer;
+    int64_t expand = 2;
+    int turned = 0;
+    if (read_only_mixers(doc, a, err))
+        return -1;
+    memset(a->layer, 0, sizeof a->layer);
+    int listed = read_kinds(doc, a, err);
+    if (listed <= 0)
+        return listed ? -1
+                      : topt_fail(err, TOPT_ERR_INVAL, "layers_block_type is missing");
+    *m = (struct hf_mixer){.kind = HF_MAMBA2,
+                           .kernel = 4,
+                           .chunk = 256,
+                           .heads = 8,
+                           .groups = 1,
+                           .state = 64,
+                           .kernel_bias = 1,
+                           .norm = 1};
+    a->heads = 32;
+    a->inner = 4 * a->width;
+    a->shared_blocks = 1;
+    a->own_rank = 128;
+    a->gated = 1;
+    a->activation = TOPT_ACT_GELU_ERF;
+    a->rope = (struct topt_attrs){.rope_theta = 10000};
+    if (number(doc, "num_attention_heads", 1, &a->heads, err))
+        return -1;
+    a->kv_heads = a->heads;
+    if (number(doc, "num_key_value_heads", 1, &a->kv_heads, err) ||
+        number(doc, "intermediate_size", 1, &a->inner, err) ||
+        number(doc, "num_mem_blocks", 1, &a->shared_blocks, err) ||
+        number(doc, "adapter_rank", 1, &a->own_rank, err) ||
+        topt_json_int_or(doc, "", "max_position_embeddings", 1, HF_MAX_CONTEXT,
+                         &a->context, err) ||
+        number(doc, "mamba_expand", 1, &expand, err) ||
+        number(doc, "mamba_d_state", 1, &m->state, err) ||
+        number(doc, "mamba_d_conv", 1, &m->kernel, err) ||
+        number(doc, "mamba_ngroups", 1, &m->groups, err) ||
+        number(doc, "n_mamba_heads", 1, &m->heads, err) ||
+        number(doc, "chunk_size", 1, &m->chunk, err) ||
+        topt_hf_divides("mamba_expand times hidden_size", expand * a->width,
+                        "n_mamba_heads", m->heads, err) ||
+        topt_hf_divides("twice hidden_size", 2 * a->width, "num_attention_heads",
+                        a->heads, err) ||
+        topt_hf_divides("num_attention_heads", a->heads, "num_key_value_heads",
+                        a->kv_heads, err) ||
+        topt_hf_divides("n_mamba_heads", m->heads, "mamba_ngroups", m->groups, err) ||
+        topt_json_bool_or(doc, "", "use_shared_attention_adapter", &a->own_queries,
+                          err) ||
+        topt_json_bool_or(doc, "", "use_mem_rope", &turned, err) ||
+        topt_json_real_or(doc, "", "rope_theta", 1, 1e15, &a->rope.rope_theta, err) ||
+        topt_json_real_or(doc, "", "rms_norm_eps", 1e-30, 1, &a->eps, err) ||
+        topt_hf_refuse_flag(doc, "add_bias_linear", 0, "maps with biases are not read",
+                            err) ||
+        topt_hf_activation(doc, "hidden_act", &a->activation, err))
+        return -1;
+    m->head_dim = expand * a->width / m->heads;
+    m->norm_groups = m->groups;
+    a->head_dim = 2 * a->width / a->heads;
+    a->rope.rope_dim = a->head_dim;
+    a->rope.rope_theta = turned ? a->rope.rope_theta : 0;
+    for (int i = 0; same[i]; i++)
+        (void)topt_json_member(doc, same[i]);
+    a->context_key = "max_position_embeddings";
+    a->not_run = "blocks that layers take by turns";
+    /* scores over the root of half a head's width */
+    a->score_factor = sqrt(2) / sqrt((double)a->head_dim);
+    return 0;
+}
+
 /* ---- RWKV --------------------------------------------------------------------------- */
 
 /* Blocks of a recurrence and a feed-forward by squares, with norms by mean and deviation;
