@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "topt_hub.h"
 #include "topt_near.h"
 
 enum { MODEL_LIMIT = 64 << 20 };
@@ -287,21 +288,15 @@ char *topt_ask_model(const struct topt_ask *ask, size_t *ret_len,
                      char ret_name[TOPT_LABEL], struct topt_error *err)
 {
     const char *path = ask->value[TOPT_ASK_MODEL];
-    struct topt_text file = {0};
-    struct stat st;
+    char file[TOPT_HUB_PATH];
     char *bytes = NULL;
     path += *path == '@'; /* as in arguments of Megatron-LM: the file that holds them */
-    int is_folder = !stat(path, &st) && S_ISDIR(st.st_mode);
-    topt_text_add(&file, "%s%s", path, is_folder ? "/config.json" : "");
-    if (file.oom)
-        topt_fail(err, TOPT_ERR_NOMEM, "no memory to read '%s'", path);
-    else
-        bytes = read_regular(file.s, ret_len, err);
+    if (!topt_hub_config(path, file, err))
+        bytes = read_regular(file, ret_len, err);
     if (bytes)
-        topt_label(file.s, ret_name);
+        topt_label(file, ret_name);
     else
         topt_wrap(err, "--topt-model");
-    topt_text_fini(&file);
     return bytes;
 }
 

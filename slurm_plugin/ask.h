@@ -26,7 +26,8 @@ enum topt_ask_kind {
  * are the fields of a question (topt_fields.h) that are options of sbatch. */
 #define TOPT_ASK_OPTIONS(X)                                                              \
     X(MODEL, "topt-model", "FILE", FILE,                                                 \
-      "the model: native, a config.json or its folder, ONNX or Megatron-LM's arguments") \
+      "the model: native, a config.json, its folder or org/name, ONNX or Megatron-LM's " \
+      "arguments")                                                                       \
     X(TASKS, "topt-tasks", "WHAT", TEXT,                                                 \
       "gpu: a task for each GPU, as topt run wants; node: one a node, as torchrun, "     \
       "accelerate and deepspeed do; else as the job's tasks and --topt-framework mean")  \

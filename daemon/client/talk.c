@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "topt_hub.h"
 #include "topt_json.h"
 
 enum {
@@ -282,15 +282,11 @@ int client_do(struct client *c, const char *method, const char *path)
 
 char *client_read_input(struct client *c, size_t *ret_len)
 {
-    struct stat st;
     struct topt_error err = {0};
     const char *arg = c->arg + (*c->arg == '@'); /* as in arguments of Megatron-LM */
-    int is_dir = !stat(arg, &st) && S_ISDIR(st.st_mode);
-    int len = (int)strlen(arg);
-    while (is_dir && len > 1 && arg[len - 1] == '/')
-        len--;
-    snprintf(c->path, sizeof c->path, "%.*s%s", len, arg, is_dir ? "/config.json" : "");
-    char *text = topt_read_file(c->path, MAX_FILE, ret_len, &err);
+    char *text = topt_hub_config(arg, c->path, &err)
+                     ? NULL
+                     : topt_read_file(c->path, MAX_FILE, ret_len, &err);
     if (!text)
         client_complain(c, &err);
     return text;

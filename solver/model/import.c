@@ -9,6 +9,7 @@
 #include "hf.h"
 #include "hf_diffusers.h"
 #include "megatron.h"
+#include "megatron_source.h"
 #include "model_place.h"
 #include "model_text.h"
 #include "native.h"
@@ -278,7 +279,17 @@ static struct topt_model *import(const char *text, size_t len, const char *what,
     if (first != '{' && topt_megatron_looks_like(text, len))
         return build_megatron(text, len, what, options, err);
     if (first != '{') {
-        refuse_bytes(text, len, what, err);
+        char sources[300];
+        topt_megatron_sources(text, len, sources, sizeof sources);
+        if (sources[0])
+            topt_fail(
+                err, TOPT_ERR_INVAL,
+                "%s has no --num-layers, --hidden-size and --num-attention-heads; it "
+                "sources %s: put the text of the file that has them in place of that "
+                "line",
+                what, sources);
+        else
+            refuse_bytes(text, len, what, err);
         return NULL;
     }
     if (topt_json_within(text, len, what, MAX_JSON_VALUES, MAX_JSON_DEPTH, err))
@@ -313,6 +324,25 @@ struct topt_model *topt_model_import(const char *text, size_t len, const char *w
     return trained(import(text, len, what, options, err), options, err);
 }
 
+/* A script with the files beside it that it sources. */
+static void take_sources(char **text, size_t *len, const char *file)
+{
+    char dir[TOPT_PLACE];
+    const char *slash = strrchr(file, '/');
+    size_t n;
+    int first = first_byte(*text, *len);
+    snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - file) + 1 : 1,
+             slash ? file : ".");
+    char *whole = first == '#' || first == '.' || first == 's'
+                      ? topt_megatron_with_sources(*text, *len, dir, &n)
+                      : NULL;
+    if (whole) {
+        free(*text);
+        *text = whole;
+        *len = n;
+    }
+}
+
 static struct topt_model *
 load(const char *path, const struct topt_import_options *options, struct topt_error *err)
 {
@@ -334,6 +364,7 @@ load(const char *path, const struct topt_import_options *options, struct topt_er
     char *text = topt_read_file(file, MAX_MODEL_BYTES, &len, err);
     if (!text)
         return NULL;
+    take_sources(&text, &len, file);
     struct topt_model *m = import(text, len, what, options, err);
     free(text);
     if (m && dir[0] && !m->adapted && topt_safetensors_check(dir, m, err)) {

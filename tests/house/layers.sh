@@ -88,7 +88,7 @@ declare -A library=(
     ['jansson\.h']="common solver runtime daemon"
 )
 # All that the plugin may know of common: no JSON, since Slurm's has clashing symbols.
-plugin_headers="topt_clock.h topt_carry.h topt_elastic.h topt_rendezvous.h topt_error.h topt_fields.h topt_text.h topt_near.h topt_label.h topt_place.h topt_credential.h topt_munge.h topt_trust.h"
+plugin_headers="topt_clock.h topt_carry.h topt_elastic.h topt_rendezvous.h topt_error.h topt_fields.h topt_text.h topt_near.h topt_label.h topt_hub.h topt_place.h topt_credential.h topt_munge.h topt_trust.h"
 
 files=() bad=0 checked=0
 while IFS= read -r f; do

@@ -1,7 +1,9 @@
 /* Megatron-LM's arguments: parameter counts are the published ones, models are those of the
  * Hugging Face configs of the same models, and what can't be read is refused by its name. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tap.h"
 #include "topt_json.h"
@@ -188,8 +190,14 @@ static void test_layers(void)
 static void test_refused(void)
 {
     static const char *const of[][2] = {
-        {ROPE "--squared-relu", "--squared-relu makes another model"},
-        {ROPE "--multi-latent-attention", "--multi-latent-attention makes another"},
+        {ROPE "--quick-geglu", "--quick-geglu makes another model"},
+        {ROPE "--multi-latent-attention", "latent attention without norms"},
+        {"#!/bin/bash\nsource ./model.sh\ntorchrun pretrain_gpt.py $ARGS\n",
+         "it sources model.sh: put the text"},
+        {"#!/bin/bash\n. \"${DIR}/sizes.sh\"\n" ROPE "--ffn-hidden-size $FFN",
+         "does not set $FFN: write the value (sizes.sh, which it sources, is not read"},
+        {"#!/bin/bash\ntorchrun pretrain_t5.py --encoder-num-layers 12\n",
+         "pretrain_t5.py trains another model"},
         {ROPE "--mtp-num-layers 1", "--mtp-num-layers makes another model"},
         {ROPE "--softmax-type learnable", "--softmax-type learnable"},
         {ROPE "--normalization BatchNorm", "--normalization BatchNorm is not known"},
@@ -257,9 +265,67 @@ static void test_scripts(void)
     topt_model_destroy(m);
 }
 
+/* examples/post_training/modelopt/conf/deepseek-ai/DeepSeek-V2-Lite.sh, of 15.7 billion
+ * parameters; a tokenizer that a variable names. */
+static void test_latent(void)
+{
+    struct topt_error err = {0};
+    struct topt_model_stats s = {0};
+    struct topt_model *m = import(
+        "TOKENIZER_MODEL=\"deepseek-ai/DeepSeek-V2-Lite\"\n"
+        "--disable-bias-linear --untie-embeddings-and-output-weights --swiglu "
+        "--position-embedding-type rope --normalization RMSNorm --num-layers 27 "
+        "--hidden-size 2048 --ffn-hidden-size 10944 --num-attention-heads 16 "
+        "--kv-channels 16 --multi-latent-attention --kv-lora-rank 512 --v-head-dim 128 "
+        "--qk-head-dim 128 --qk-layernorm --qk-pos-emb-head-dim 64 --num-experts 64 "
+        "--moe-layer-freq ([0]+[1]*26) --moe-ffn-hidden-size 1408 --moe-router-topk 6 "
+        "--moe-router-pre-softmax --moe-shared-expert-intermediate-size 2816 "
+        "--seq-length 1024 --make-vocab-size-divisible-by 3200",
+        &err);
+    if (ok(m != NULL, "latent attention is read %s", err.text))
+        topt_model_stats(m, &s);
+    ok(s.parameters == 15706484224, "... %lld parameters", (long long)s.parameters);
+    topt_model_destroy(m);
+    m = import(ROPE "--squared-relu", &err);
+    ok(m != NULL, "squares of what is above 0 %s", err.text);
+    topt_model_destroy(m);
+}
+
+static void write_text(const char *name, const char *text)
+{
+    FILE *f = fopen(name, "w");
+    if (f) {
+        fputs(text, f);
+        fclose(f);
+    }
+}
+
+/* A script with files beside it. */
+static void test_sources(void)
+{
+    char dir[] = "/tmp/topt-megatron-XXXXXX", name[3][60];
+    struct topt_error err = {0};
+    struct topt_model *m = NULL;
+    if (!ok(mkdtemp(dir) != NULL, "a folder"))
+        return;
+    for (int i = 0; i < 3; i++)
+        snprintf(name[i], sizeof name[i], "%s/%d.sh", dir, i);
+    write_text(name[0], "#!/bin/bash\nsource $(dirname $0)/1.sh\ntorchrun $ARGS\n");
+    write_text(name[1], "FFN=192\n. `pwd`/2.sh\n");
+    write_text(name[2], ROPE "--ffn-hidden-size $FFN\n");
+    m = topt_model_load(name[0], NULL, &err);
+    ok(m && m->nlayers == 4, "files that a script sources are read %s", err.text);
+    topt_model_destroy(m);
+    for (int i = 0; i < 3; i++)
+        unlink(name[i]);
+    rmdir(dir);
+}
+
 int main(void)
 {
     test_scripts();
+    test_latent();
+    test_sources();
     test_gpt3();
     test_alike();
     test_vocab();

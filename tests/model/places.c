@@ -67,7 +67,9 @@ static void files(void)
     refuses(at("m.gguf"), "GGUF");
     refuses(at("u16.json"), "UTF-16");
     refuses(at("page.json"), "web page");
-    refuses(at("unet.json"), "of the class AutoencoderKL; read are FluxTransformer2D");
+    refuses(
+        at("unet.json"),
+        "AutoencoderKL, an autoencoder, which makes pixels of latents; read are FluxT");
     mkfifo(at("pipe"), 0600);
     refuses(at("pipe"), "a named pipe");
     refuses("/dev/zero", "a device");

@@ -150,7 +150,9 @@ static void unets(void)
        "a UNet's classes are counted");
     ok(parameters(UNET ",'time_cond_proj_dim':10") == plain + 10 * 32,
        "... and what guides it");
-    refuses(UNET ",'only_cross_attention':[true,false]", "only_cross_attention is set");
+    ok(parameters(UNET ",'only_cross_attention':[true,false]") !=
+           parameters(UNET ",'only_cross_attention':[false,false]"),
+       "blocks that see the text alone have other maps");
     refuses(UNET ",'encoder_hid_dim':24,'encoder_hid_dim_type':'text_proj'",
             "encoder_hid_dim is set");
     notes(UNET ",'only_cross_attention':false,'num_class_embeds':null,'conv_in_kernel':3,"
@@ -244,6 +246,28 @@ static void names(void)
     ok(!m && !strstr(err.text, "did you mean"), "... nor is another part: %s", err.text);
     topt_model_destroy(m);
     refuses("'model_type':'lama'," TINY, "did you mean llama?");
+    m = import("'model_type':'plamo3'," TINY, &err);
+    ok(!m && !strstr(err.text, "did you mean"), "nor are two letters of a short name: %s",
+       err.text);
+    topt_model_destroy(m);
+    refuses(
+        "'model_type':'step3p5','num_hidden_layers':4,'hidden_size':64,'vocab_size':8,"
+        "'num_attention_heads':4,'moe_num_experts':4,'moe_layers_enum':'2,x'",
+        "moe_layers_enum has \"x\", which is no layer's number");
+    refuses("'model_type':'kimi_linear','num_hidden_layers':2",
+            "linear_attn_config is missing");
+    refuses("'model_type':'t5','architectures':['T5EncoderModel']," TINY,
+            "it is a text encoder alone");
+    refuses("'model_type':'qwen3','architectures':['JinaForRanking']," TINY,
+            "it is a model that ranks texts");
+    refuses("'model_type':'gemma4_assistant','backbone_hidden_size':64," TINY,
+            "drafts tokens for another model");
+    refuses("'model_type':'kimi_vl','text_config':{'hidden_size':64}",
+            "names no model_type and no architecture");
+    ok(parameters(
+           "'model_type':'of_their_own','architectures':['LlamaForCausalLM']," TINY) ==
+           parameters("'model_type':'llama'," TINY),
+       "a type of its own for a known class is that class");
 }
 
 #define FRESH                                                                            \

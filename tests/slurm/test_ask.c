@@ -138,6 +138,10 @@ static void test_model(void)
     unlink(path);
     ok(!topt_ask_model(&ask, &len, name, &err) && strstr(err.text, "--topt-model: "),
        "missing: %s", err.text);
+    give(&ask, TOPT_ASK_MODEL, "org/absent");
+    ok(!topt_ask_model(&ask, &len, name, &err) &&
+           strstr(err.text, "huggingface-cli download org/absent config.json"),
+       "an id that is not in the cache: %s", err.text);
     rmdir(folder);
     const char *const bad[] = {"-", "/dev/zero", "/nowhere/m.json"};
     for (size_t i = 0; i < 3; i++) {

@@ -124,6 +124,8 @@ goes_on "nothing was found" "what the planner can't decide"
 : >requests
 mode=--topt-mode=mini-parallelism
 refused "can't read 'nowhere.json': No such file" "no model file" $mode --topt-model=nowhere.json
+HF_HUB_CACHE=$PWD refused "huggingface-cli download org/absent config.json" "an id that is not in the cache" \
+    $mode --topt-model=org/absent
 mkfifo pipe
 refused "'pipe' is not a file" "a pipe" $mode --topt-model=pipe
 : >empty

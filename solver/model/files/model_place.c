@@ -1,5 +1,6 @@
 /* model_place.c - from what a user calls a model to the file that says what it is. */
 #include "model_place.h"
+#include "topt_hub.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -23,63 +24,6 @@ static int join(char ret[TOPT_PLACE], const char *dir, const char *name,
         snprintf(ret, TOPT_PLACE, "%s%s%s", dir, n && dir[n - 1] == '/' ? "" : "/", name);
     return k < TOPT_PLACE ? 0
                           : topt_fail(err, TOPT_ERR_INVAL, "a model's path is too long");
-}
-
-/* ---- a hub's cache ----------------------------------------------------------------- */
-
-/* The snapshot that refs/main names, or the only one. */
-static int find_snapshot(const char *repo, char ret[TOPT_PLACE])
-{
-    char path[TOPT_PLACE], hash[80] = "";
-    if (snprintf(path, sizeof path, "%s/refs/main", repo) >= (int)sizeof path)
-        return -1;
-    FILE *f = fopen(path, "r");
-    if (f && fscanf(f, "%79[0-9a-zA-Z]", hash) != 1)
-        hash[0] = '\0';
-    if (f)
-        fclose(f);
-    if (!hash[0]) {
-        snprintf(path, sizeof path, "%.4000s/snapshots", repo);
-        DIR *d = opendir(path);
-        for (struct dirent *e; d && (e = readdir(d));)
-            if (e->d_name[0] != '.')
-                snprintf(hash, sizeof hash, "%.79s", e->d_name);
-        if (d)
-            closedir(d);
-    }
-    if (!hash[0] || snprintf(ret, TOPT_PLACE, "%.3900s/snapshots/%s", repo, hash) < 0)
-        return -1;
-    return is_there(ret, "config.json") || is_there(ret, "adapter_config.json") ||
-                   is_there(ret, "model_index.json")
-               ? 0
-               : -1;
-}
-
-/* "org/name". */
-static int is_hub_id(const char *name)
-{
-    const char *slash = strchr(name, '/');
-    return slash && slash != name && slash[1] && !strchr(slash + 1, '/') &&
-           name[0] != '.' && name[0] != '~';
-}
-
-/* In the folder that the hub's tools keep what they download in. */
-static int find_cached(const char *name, char ret[TOPT_PLACE])
-{
-    char repo[TOPT_PLACE], root[TOPT_PLACE];
-    const char *cache = getenv("HF_HUB_CACHE"), *home = getenv("HF_HOME");
-    const char *slash = strchr(name, '/'), *user = getenv("HOME");
-    if (!is_hub_id(name))
-        return -1;
-    if (cache)
-        snprintf(root, sizeof root, "%s", cache);
-    else if (home)
-        snprintf(root, sizeof root, "%.4000s/hub", home);
-    else
-        snprintf(root, sizeof root, "%.4000s/.cache/huggingface/hub", user ? user : "");
-    int n = snprintf(repo, sizeof repo, "%.3800s/models--%.*s--%.200s", root,
-                     (int)(slash - name), name, slash + 1);
-    return n < (int)sizeof repo ? find_snapshot(repo, ret) : -1;
 }
 
 /* ---- folders ----------------------------------------------------------------------- */
@@ -156,9 +100,10 @@ static int part_of_pipeline(const char *dir, char ret[TOPT_PLACE])
 static int in_folder(const char *dir, char ret[TOPT_PLACE], char ret_dir[TOPT_PLACE],
                      struct topt_error *err)
 {
-    char snapshot[TOPT_PLACE];
-    const char *at = dir;
-    if (is_there(dir, "snapshots") && !find_snapshot(dir, snapshot))
+    char snapshot[TOPT_PLACE], named[TOPT_PLACE];
+    topt_hub_named(dir, named);
+    const char *at = named;
+    if (is_there(dir, "snapshots") && !topt_hub_snapshot(dir, snapshot))
         at = snapshot;
     if (part_of_pipeline(at, ret_dir))
         return join(ret, ret_dir, "config.json", err);
@@ -166,7 +111,7 @@ static int in_folder(const char *dir, char ret[TOPT_PLACE], char ret_dir[TOPT_PL
                        : is_there(at, "adapter_config.json") ? "adapter_config.json"
                                                              : NULL;
     if (!file)
-        return refuse_folder(at, err);
+        return refuse_folder(at == named ? dir : at, err);
     snprintf(ret_dir, TOPT_PLACE, "%s", at);
     return join(ret, at, file, err);
 }
@@ -188,27 +133,6 @@ static int refuse_endless(const char *path, const struct stat *st, struct topt_e
                 : 0;
 }
 
-/* What is neither a file nor cached, where its name may be a hub's: a folder of that name
- * would be there, and a file would have an ending. */
-static int refuse_missing_id(const char *path, struct topt_error *err)
-{
-    static const char *const endings[] = {".json", ".onnx", ".sh",          ".py", ".txt",
-                                          ".args", ".pt",   ".safetensors", NULL};
-    char folder[TOPT_PLACE];
-    struct stat st;
-    if (!is_hub_id(path))
-        return 0;
-    snprintf(folder, sizeof folder, "%.*s", (int)(strchr(path, '/') - path), path);
-    for (int i = 0; endings[i]; i++)
-        if (ends_in(path, endings[i]) || !stat(folder, &st))
-            return 0;
-    return topt_fail(
-        err, TOPT_ERR_NOTFOUND,
-        "'%.200s' is no file, and its config.json is not in the Hugging Face "
-        "cache: huggingface-cli download %.200s config.json",
-        path, path);
-}
-
 int topt_model_place(const char *path, char ret[TOPT_PLACE], char ret_dir[TOPT_PLACE],
                      struct topt_error *err)
 {
@@ -219,10 +143,10 @@ int topt_model_place(const char *path, char ret[TOPT_PLACE], char ret_dir[TOPT_P
                          strlen(path));
     if (!strcmp(path, "-") || stat(path, &st)) {
         char cached[TOPT_PLACE];
-        if (strcmp(path, "-") && !find_cached(path, cached))
+        if (strcmp(path, "-") && !topt_hub_find(path, cached))
             return in_folder(cached, ret, ret_dir, err);
         snprintf(ret, TOPT_PLACE, "%s", path);
-        return refuse_missing_id(path, err);
+        return topt_hub_refuse(path, err);
     }
     if (S_ISDIR(st.st_mode))
         return in_folder(path, ret, ret_dir, err);

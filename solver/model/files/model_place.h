@@ -6,8 +6,9 @@
 #include <stddef.h>
 
 #include "topt_error.h"
+#include "topt_hub.h"
 
-enum { TOPT_PLACE = 4096 };
+enum { TOPT_PLACE = TOPT_HUB_PATH };
 
 /* The file to read in 'ret', and in 'ret_dir' the folder around it where that was named
  * ("" where it was not).  A folder has a config.json, or is a cache of a hub's snapshots;

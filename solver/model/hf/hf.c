@@ -38,11 +38,34 @@ static int read_architecture(const json_t *doc, const char **ret, struct topt_er
                            "architectures must be an array of one name");
 }
 
+/* Models that are parts of others, by how their names end. */
+static const char *part_of_another(const char *architecture)
+{
+    static const char *const parts[][2] = {
+        {"EncoderModel", "a text encoder alone, which another model reads"},
+        {"TextModel", "a text encoder alone, which another model reads"},
+        {"TextModelWithProjection", "a text encoder alone, which another model reads"},
+        {"ForRanking", "a model that ranks texts, for which there is no loss"},
+        {NULL, NULL}};
+    size_t len = strlen(architecture);
+    for (int i = 0; parts[i][0]; i++) {
+        size_t k = strlen(parts[i][0]);
+        if (len > k && !strcmp(architecture + len - k, parts[i][0]))
+            return parts[i][1];
+    }
+    return NULL;
+}
+
 static void refuse_task(const struct hf_family *f, const char *architecture,
                         struct topt_error *err)
 {
     char list[300] = "";
     size_t n = 0;
+    if (part_of_another(architecture)) {
+        topt_fail(err, TOPT_ERR_USAGE, "architecture \"%.60s\" is not read: it is %s",
+                  architecture, part_of_another(architecture));
+        return;
+    }
     for (const struct hf_task *t = f->tasks; t->suffix && n + 60 < sizeof list; t++)
         n += (size_t)snprintf(list + n, sizeof list - n, "%s%s%s", n ? ", " : "",
                               f->prefix, t->suffix);
@@ -78,24 +101,33 @@ static const struct hf_family *find_text_of(const char *type)
     return f;
 }
 
-/* What an architecture ends with, by the rest of its name after the family's part of it;
- * where that part is another's, by the longest end that fits.  NULL: nobody knows. */
-static const struct hf_task *find_task(const struct hf_family *f,
-                                       const char *architecture)
+/* By the longest end that fits; NULL: none does. */
+static const struct hf_task *find_end(const struct hf_family *f, const char *architecture)
 {
     const struct hf_task *found = NULL;
-    size_t n = strlen(f->prefix), len = strlen(architecture), longest = 0;
-    int own = !strncmp(architecture, f->prefix, n);
+    size_t len = strlen(architecture), longest = 0;
     for (const struct hf_task *t = f->tasks; t->suffix; t++) {
         size_t k = strlen(t->suffix);
-        if (own && !strcmp(architecture + n, t->suffix))
-            return t;
         if (len > k && k > longest && !strcmp(architecture + len - k, t->suffix)) {
             found = t;
             longest = k;
         }
     }
-    return own ? NULL : found;
+    return found;
+}
+
+/* What an architecture ends with, by the rest of its name after the family's part of it;
+ * where that part is another's, by the longest end that fits.  NULL: nobody knows. */
+static const struct hf_task *find_task(const struct hf_family *f,
+                                       const char *architecture)
+{
+    size_t n = strlen(f->prefix);
+    if (strncmp(architecture, f->prefix, n) != 0)
+        return find_end(f, architecture);
+    for (const struct hf_task *t = f->tasks; t->suffix; t++)
+        if (!strcmp(architecture + n, t->suffix))
+            return t;
+    return NULL;
 }
 
 /* By the architecture alone: the family's part of the name and the end must both fit. */
@@ -140,6 +172,9 @@ static const struct hf_family *choose(const json_t *doc, const char *as,
                                                : NULL;
     if (!f && type && !topt_hf_why_unread(type, why, sizeof why))
         f = find_text_of(type);
+    /* a type of its own for a class that is known */
+    if (!f && type && !as && architecture && !topt_hf_why_unread(type, why, sizeof why))
+        f = find_architecture(architecture);
     if (!f) {
         topt_hf_refuse_unknown(doc, type, architecture, as ? NULL : parameters_as, err);
         return NULL;
@@ -150,6 +185,8 @@ static const struct hf_family *choose(const json_t *doc, const char *as,
         f = own ? own : f;
         *ret = own ? find_task(own, architecture) : NULL;
     }
+    if (!*ret && as)
+        *ret = find_end(f, architecture);
     if (!*ret && as)
         *ret = f->tasks;
     if (*ret)
@@ -204,6 +241,15 @@ static int images_alone(const json_t *doc, json_t **ret, struct topt_error *err)
     return 0;
 }
 
+/* A text that names no type has that of its class, by the type around it. */
+static void name_text(const json_t *doc, json_t *text)
+{
+    const char *type = json_string_value(topt_json_member(doc, "model_type"));
+    const struct hf_family *f = type ? find_text_of(type) : NULL;
+    if (text && f && !topt_json_member(text, "model_type"))
+        json_object_set_new(text, "model_type", json_string(f->model_type));
+}
+
 /* The config of the language model inside one of several towers; NULL where there is
  * none.  Whether its head is the table of tokens is the outer one's to say. */
 static int nested_text(const json_t *doc, json_t **ret, struct topt_error *err)
@@ -218,6 +264,7 @@ static int nested_text(const json_t *doc, json_t **ret, struct topt_error *err)
     if (!json_is_object(text))
         return topt_fail(err, TOPT_ERR_INVAL, "text_config must be an object");
     *ret = json_copy(text);
+    name_text(doc, *ret);
     if (*ret && tied)
         json_object_set(*ret, "tie_word_embeddings", tied);
     return *ret ? 0 : topt_nomem(err, "text_config");
@@ -413,7 +460,8 @@ static void name_parts(const json_t *doc, int towers, char *ret, size_t size)
             n + 120 > size)
             continue;
         n += (size_t)snprintf(ret + n, size - n, "%s%.60s%s%.40s%s", n ? ", " : "", key,
-                              type ? " (" : "", type ? type : "", type ? ")" : "");
+                              type && *type ? " (" : "", type ? type : "",
+                              type && *type ? ")" : "");
     }
 }
 

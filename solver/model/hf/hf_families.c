@@ -14,6 +14,7 @@
 #include "hf_images.h"
 #include "hf_read_images.h"
 #include "hf_read_llama.h"
+#include "hf_read_renamed.h"
 #include "hf_read_text_encoders.h"
 #include "hf_read_vision.h"
 #include "hf_towers.h"
@@ -37,6 +38,8 @@ static const struct hf_task generator[] = {{"Model", HF_LANGUAGE},
                                            {"ForConditionalGeneration", HF_LANGUAGE},
                                            {"ForSequenceClassification", HF_LAST_CLASS},
                                            {NULL, 0}};
+static const struct hf_task masked[] = {
+    {"ModelLM", HF_LANGUAGE}, {"ForCausalLM", HF_LANGUAGE}, {NULL, 0}};
 static const struct hf_task encoder[] = {{"ForMaskedLM", HF_LANGUAGE},
                                          {"ForCausalLM", HF_LANGUAGE},
                                          {"LMHeadModel", HF_LANGUAGE},
@@ -189,6 +192,8 @@ const struct hf_family topt_hf_families[] = {
     OWN("deepseek_v4", "DeepseekV4", topt_hf_read_deepseek_v4),
     OWN("glm_moe_dsa", "GlmMoeDsa", topt_hf_read_deepseek_v3),
     OWN("glm4_moe_lite", "Glm4MoeLite", topt_hf_read_glm4_moe_lite),
+    OWN("kimi_linear", "KimiLinear", topt_hf_read_kimi_linear),
+    OWN("longcat_flash", "LongcatFlash", topt_hf_read_longcat),
     OWN("youtu", "Youtu", topt_hf_read_youtu),
     OWN("mistral4", "Mistral4", topt_hf_read_mistral4),
     ROW("exaone", "Exaone", LLAMA),
@@ -204,6 +209,17 @@ const struct hf_family topt_hf_families[] = {
     ROW("minicpm", "MiniCPM", LLAMA),
     ROW("bailing_moe", "BailingMoe", LLAMA),
     ROW("bailing_moe_v2", "BailingMoeV2", LLAMA | HEADS | CORRECTED),
+    LIKE("bailing_moe_linear", "BailingMoeLinearV2", topt_hf_read_bailing_linear,
+         LLAMA | HEADS | CORRECTED, NULL),
+    {"llada", "LLaDA", topt_hf_read_llada, NULL, masked, LLAMA, NULL, 0},
+    {"llada2_moe", "LLaDA2Moe", topt_hf_read_llada2, NULL, masked, LLAMA | HEADS | CORRECTED, NULL,
+     0},
+    {"Dream", "Dream", topt_hf_read_dream, NULL, generator, 0, "qwen2", 0},
+    LIKE("sdar", "SDAR", topt_hf_read_sdar, 0, "qwen3"),
+    LIKE("sdar_moe", "SDARMoe", topt_hf_read_sdar_moe, 0, "qwen3_moe"),
+    LIKE("Klear", "KlearMoe", topt_hf_read_klear, LLAMA | HEADS | CORRECTED, NULL),
+    LIKE("telechat3", "TeleChat3", topt_hf_read_llama, 0, "llama"),
+    LIKE("youtu_llm", "Youtu", topt_hf_read_youtu, 0, "youtu"),
     {"chatglm", "ChatGLM", topt_hf_read_chatglm, NULL, generator, LLAMA, NULL, 0},
     LIKE("qwen", "QWen", topt_hf_read_qwen, LLAMA | HF_T_QKV_BIAS, NULL),
     ROW("apertus", "Apertus", RMS | HEADS),
@@ -238,6 +254,13 @@ const struct hf_family topt_hf_families[] = {
          NULL),
     LIKE("gpt_bigcode", "GPTBigCode", topt_hf_read_gpt_bigcode, POSITIONS | BIASES, NULL),
     WINDOWS("gpt_oss", "GptOss", LLAMA | SINKS | EXPERT_BIAS | ALL_EXPERTS | ATTENTION_BIAS, 2),
+    LIKE("mimo_v2_flash", "MiMoV2Flash", topt_hf_read_mimo_v2, LLAMA | CORRECTED, NULL),
+    LIKE("minimax_m3_vl_text", "MiniMaxM3Sparse", topt_hf_read_minimax_m3,
+         LLAMA | HEADS | CORRECTED | ALL_EXPERTS, NULL),
+    LIKE("minimax_m3", "MiniMaxM3", topt_hf_read_minimax_m3,
+         LLAMA | HEADS | CORRECTED | ALL_EXPERTS, "minimax_m3_vl_text"),
+    LIKE("step3_text", "Step3Text", topt_hf_read_step3, LLAMA, NULL),
+    LIKE("step3p5", "Step3p5", topt_hf_read_step3p5, LLAMA | HEADS | HF_T_SIGMOID, NULL),
     ROW("minimax_m2", "MiniMaxM2", LLAMA | WIDE | CORRECTED | ALL_EXPERTS),
     ROW("olmoe", "Olmoe", LLAMA | WIDE | ALL_EXPERTS),
     ROW("flex_olmo", "FlexOlmo", LLAMA | AFTER | WIDE | ALL_EXPERTS),
@@ -270,6 +293,8 @@ const struct hf_family topt_hf_families[] = {
     LIKE("qwen2_5_omni_text", "Qwen2_5Omni", topt_hf_read_qwen2, 0, NULL),
     LIKE("olmo_hybrid", "OlmoHybrid", topt_hf_read_olmo_hybrid, LLAMA | AFTER | WIDE, NULL),
     LIKE("minimax", "MiniMax", topt_hf_read_minimax, LLAMA | ALL_EXPERTS, NULL),
+    LIKE("minimax_text_01", "MiniMaxText01", topt_hf_read_minimax, LLAMA | ALL_EXPERTS, "minimax"),
+    LIKE("minimax_m1", "MiniMaxM1", topt_hf_read_minimax, LLAMA | ALL_EXPERTS, "minimax"),
     LIKE("qwen3_next", "Qwen3Next", topt_hf_read_qwen3_next, LLAMA | HEADS | GATE | SHARED_GATE,
          NULL),
     LIKE("qwen3_5_text", "Qwen3_5", topt_hf_read_qwen3_next, LLAMA | HEADS | GATE, NULL),
@@ -280,6 +305,8 @@ const struct hf_family topt_hf_families[] = {
     LIKE("mamba2", "Mamba2", topt_hf_read_mamba2, 0, NULL),
     LIKE("rwkv", "Rwkv", topt_hf_read_rwkv, 0, NULL),
     LIKE("rwkv7", "RWKV7", topt_hf_read_rwkv7, 0, NULL),
+    LIKE("xlstm", "xLSTM", topt_hf_read_xlstm, 0, NULL),
+    LIKE("zamba2", "Zamba2", topt_hf_read_zamba2, 0, NULL),
     LIKE("bamba", "Bamba", topt_hf_read_hybrid_mamba2, LLAMA, NULL),
     LIKE("granitemoehybrid", "GraniteMoeHybrid", topt_hf_read_hybrid_mamba2, LLAMA | ALL_EXPERTS,
          NULL),
@@ -294,6 +321,7 @@ const struct hf_family topt_hf_families[] = {
     BUILT("switch_transformers", "SwitchTransformers", topt_hf_read_switch,
          topt_hf_build_translation, generation),
     BUILT("longt5", "LongT5", topt_hf_read_longt5, topt_hf_build_translation, generation),
+    BUILT("t5gemma", "T5Gemma", topt_hf_read_t5gemma, topt_hf_build_two_decoders, generation),
     BUILT("vit", "ViT", topt_hf_read_vit, topt_hf_build_vision, images),
     BUILT("wav2vec2", "Wav2Vec2", topt_hf_read_wav2vec2, topt_hf_build_frames, frames),
     BUILT("hubert", "Hubert", topt_hf_read_hubert, topt_hf_build_frames, frames),

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SLIPS = 2 };
+/* A slip of few letters in a name; in a short one it is mostly another name. */
+enum { SLIPS = 2, SHORT = 10 };
 
 /* Types that transformers has and no reader here takes stand in hf_defaults.json, by what they
  * do for which there is no operator, loss or reader. */
@@ -30,7 +31,8 @@ static void near_type(const char *type, char *ret, size_t size)
     struct topt_near near = {.name = type};
     for (const struct hf_family *f = topt_hf_families; f->model_type; f++)
         topt_near_try(&near, f->model_type);
-    const char *close = near.distance <= SLIPS ? topt_near_name(&near) : NULL;
+    int slips = strlen(type) < SHORT ? 1 : SLIPS;
+    const char *close = near.distance <= slips ? topt_near_name(&near) : NULL;
     snprintf(ret, size, "%s", close ? close : "");
 }
 
@@ -93,13 +95,23 @@ int topt_hf_refuse_draft(const json_t *doc, struct topt_error *err)
 {
     static const struct {
         const char *part, *kind;
-    } parts[] = {
-        {"Eagle", "EAGLE"},   {"EAGLE", "EAGLE"},   {"Medusa", "Medusa"},
-        {"DFlash", "DFlash"}, {"Draft", "a draft"}, {"Speculator", "a speculator"},
-        {"NextN", "MTP"},     {"MTP", "MTP"},       {NULL, NULL}};
-    static const char *const keys[] = {"draft_vocab_size",   "eagle_config",
-                                       "dflash_config",      "medusa_num_heads",
-                                       "speculators_config", NULL};
+    } parts[] = {{"Eagle", "EAGLE"},
+                 {"EAGLE", "EAGLE"},
+                 {"Medusa", "Medusa"},
+                 {"DFlash", "DFlash"},
+                 {"Draft", "a draft"},
+                 {"Speculator", "a speculator"},
+                 {"Assistant", "an assistant"},
+                 {"NextN", "MTP"},
+                 {"MTP", "MTP"},
+                 {NULL, NULL}};
+    static const char *const keys[] = {"draft_vocab_size",
+                                       "eagle_config",
+                                       "dflash_config",
+                                       "medusa_num_heads",
+                                       "speculators_config",
+                                       "backbone_hidden_size",
+                                       NULL};
     const char *name =
         json_string_value(json_array_get(json_object_get(doc, "architectures"), 0));
     const char *kind = NULL;
@@ -125,6 +137,13 @@ void topt_hf_refuse_unknown(const json_t *doc, const char *type, const char *arc
     const char *name = type ? type : architecture ? architecture : "null";
     char why[160];
     double parameters = 0;
+    if (!type && !architecture) {
+        topt_fail(
+            err, TOPT_ERR_USAGE,
+            "it names no model_type and no architecture; --as FAMILY reads it as one "
+            "of that");
+        return;
+    }
     if (type && topt_hf_why_unread(type, why, sizeof why)) {
         topt_fail(err, TOPT_ERR_USAGE, "model_type \"%.40s\" is not read: %s", type, why);
         return;

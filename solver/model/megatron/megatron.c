@@ -12,6 +12,7 @@
 #include "hf_build.h"
 #include "hf_read.h"
 #include "megatron.h"
+#include "megatron_source.h"
 #include "topt_text.h"
 
 #include <stdio.h>
@@ -21,13 +22,14 @@
 struct arguments {
     int64_t layers, width, inner, heads, kv_channels, query_groups, positions, seq, vocab,
         padded, multiple, tensor, experts, top_k, expert_inner, shared_inner, groups,
-        top_groups, batch, mtp;
+        top_groups, batch, mtp, latent_experts, query_rank, latent_rank, plain_dim,
+        turned_dim, value_dim;
     double eps, init_std, rotary_base, rotary_share, rope_factor, route_factor, capacity,
-        hidden_dropout, attention_dropout, balance;
+        hidden_dropout, attention_dropout, balance, interpolated;
     int grouped, rotary, unplaced, scaled, untied, unbiased, qkv_bias, head_norms, gated,
-        pre_softmax, expert_bias, shared_gate;
+        pre_softmax, expert_bias, shared_gate, squared, latent;
     int merges;
-    char *normalization, *position, *score, *layer_freq, *tokenizer;
+    char *normalization, *position, *score, *layer_freq, *tokenizer, *tokenizer_model;
     char open[240]; /* what the script leaves to whoever starts it */
 };
 
@@ -65,11 +67,19 @@ static const struct row {
     ARG("rotary-percent", REAL, rotary_share),
     ARG("use-rope-scaling", FLAG, scaled),
     ARG("rope-scaling-factor", REAL, rope_factor),
+    ARG("rotary-seq-len-interpolation-factor", REAL, interpolated),
     ARG("normalization", TEXT, normalization),
     ARG("norm-epsilon", REAL, eps),
     ARG("layernorm-epsilon", REAL, eps),
     ARG("init-method-std", REAL, init_std),
     ARG("swiglu", FLAG, gated),
+    ARG("squared-relu", FLAG, squared),
+    ARG("multi-latent-attention", FLAG, latent),
+    ARG("q-lora-rank", WHOLE, query_rank),
+    ARG("kv-lora-rank", WHOLE, latent_rank),
+    ARG("qk-head-dim", WHOLE, plain_dim),
+    ARG("qk-pos-emb-head-dim", WHOLE, turned_dim),
+    ARG("v-head-dim", WHOLE, value_dim),
     ARG("untie-embeddings-and-output-weights", FLAG, untied),
     ARG("disable-bias-linear", FLAG, unbiased),
     ARG("add-qkv-bias", FLAG, qkv_bias),
@@ -80,6 +90,7 @@ static const struct row {
     ARG("moe-shared-expert-intermediate-size", WHOLE, shared_inner),
     ARG("moe-shared-expert-gate", FLAG, shared_gate),
     ARG("moe-layer-freq", TEXT, layer_freq),
+    ARG("moe-latent-size", WHOLE, latent_experts),
     ARG("moe-router-score-function", TEXT, score),
     ARG("moe-router-pre-softmax", FLAG, pre_softmax),
     ARG("moe-router-enable-expert-bias", FLAG, expert_bias),
@@ -92,6 +103,7 @@ static const struct row {
     ARG("hidden-dropout", REAL, hidden_dropout),
     ARG("attention-dropout", REAL, attention_dropout),
     ARG("tokenizer-type", TEXT, tokenizer),
+    ARG("tokenizer-model", TEXT, tokenizer_model),
     ARG("merge-file", FLAG, merges),
 };
 enum { ROWS = sizeof rows / sizeof *rows };
@@ -100,16 +112,16 @@ enum { ROWS = sizeof rows / sizeof *rows };
  * whoever starts it, and the note names them. */
 static const char soft[] =
     " global-batch-size seq-length hidden-dropout attention-dropout "
-    "init-method-std tensor-model-parallel-size tokenizer-type "
+    "init-method-std tensor-model-parallel-size tokenizer-type tokenizer-model "
     "moe-aux-loss-coeff moe-expert-capacity-factor ";
 
 /* What makes another model, for which there are no operators or no reader. */
 static const char refused[] =
-    " multi-latent-attention window-size rotary-seq-len-interpolation-factor "
-    "no-rope-freq mrope-section apply-residual-connection-post-layernorm "
-    "squared-relu quick-geglu glu-linear-offset attention-output-gate "
+    " window-size no-rope-freq mrope-section "
+    "apply-residual-connection-post-layernorm "
+    "quick-geglu glu-linear-offset attention-output-gate "
     "linear-attention-type linear-attention-freq experimental-attention-variant "
-    "moe-latent-size retro-add-retriever encoder-num-layers decoder-num-layers "
+    "retro-add-retriever encoder-num-layers decoder-num-layers "
     "hybrid-override-pattern hybrid-layer-pattern hybrid-attention-ratio "
     "hybrid-mlp-ratio is-hybrid-model heterogeneous-layers-config-path "
     "heterogeneous-layers-config-encoded-json yaml-cfg ";
@@ -245,6 +257,47 @@ static int read_program(const char *word, struct topt_error *err)
     return 0;
 }
 
+/* Tokens of a tokenizer on the Hugging Face hub, by how its name begins: those of its file, with
+ * the ones that are added. */
+static int64_t tokens_of(const char *id)
+{
+    static const struct {
+        const char *start;
+        int64_t tokens;
+    } known[] = {{"meta-llama/Llama-3", 128256},
+                 {"meta-llama/Meta-Llama-3", 128256},
+                 {"nvidia/Llama-3", 128256},
+                 {"meta-llama/Llama-2", 32000},
+                 {"deepseek-ai/DeepSeek-V3", 128815},
+                 {"deepseek-ai/DeepSeek-R1", 128815},
+                 {"deepseek-ai/DeepSeek-V2", 100002},
+                 {"mistralai/Mixtral-8x7B", 32000},
+                 {"mistralai/Mistral-7B-v0.1", 32000},
+                 {"mistralai/Mistral-7B-Instruct-v0.3", 32768},
+                 {"mistralai/Mistral-7B-v0.3", 32768},
+                 {"Qwen/Qwen3", 151669},
+                 {"Qwen/Qwen2.5", 151665},
+                 {"Qwen/Qwen2", 151646}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strncmp(id, known[i].start, strlen(known[i].start)) &&
+            !strstr(id, "Qwen3.5") && !strstr(id, "Qwen3-Next"))
+            return known[i].tokens;
+    return 0;
+}
+
+/* Scripts that leave the tokenizer to a common one set it in a variable. */
+static int read_tokenizer(const struct megatron_text *t, struct arguments *a,
+                          struct topt_error *err)
+{
+    static const char set[] = "TOKENIZER_MODEL=";
+    for (int i = 0; i < t->nwords && !a->tokenizer_model; i++)
+        if (!strncmp(t->word[i], set, sizeof set - 1) &&
+            tokens_of(t->word[i] + sizeof set - 1) &&
+            read_text(t->word[i] + sizeof set - 1, &a->tokenizer_model, err))
+            return -1;
+    return 0;
+}
+
 static int read_all(const struct megatron_text *t, struct arguments *a,
                     struct topt_error *err)
 {
@@ -257,7 +310,7 @@ static int read_all(const struct megatron_text *t, struct arguments *a,
             read_argument(t, w, i + 1 < t->nwords ? t->word[i + 1] : NULL, given, a, err))
             return -1;
     }
-    return 0;
+    return read_tokenizer(t, a, err);
 }
 
 /* ---- patterns of layers ------------------------------------------------------------ */
@@ -381,6 +434,13 @@ static int find_vocab(const struct arguments *x, struct hf_arch *a,
     }
     if (!vocab && !strcmp(type, "Llama2Tokenizer"))
         vocab = LLAMA2;
+    if (!vocab && x->tokenizer_model && (vocab = tokens_of(x->tokenizer_model))) {
+        char text[200];
+        snprintf(text, sizeof text,
+                 "the vocabulary is that of %.80s's tokenizer, %lld and padding",
+                 x->tokenizer_model, (long long)vocab);
+        topt_hf_note(a, text);
+    }
     if (x->padded)
         vocab = x->padded;
     else if (vocab && multiple > 0)
@@ -411,6 +471,8 @@ static int find_positions(const struct arguments *x, struct hf_arch *a,
         a->context = a->context ? a->context : HF_MAX_CONTEXT;
         a->rope.rope_theta = x->rotary_base;
         a->rope.rope_dim = (int64_t)((double)a->head_dim * x->rotary_share) / 2 * 2;
+        if (x->interpolated > 1)
+            a->rope.rope_factor = x->interpolated;
         if (x->scaled) { /* as Llama 3.1's configs say */
             a->rope.rope_factor = x->rope_factor;
             a->rope.rope_context = 8192;
@@ -454,6 +516,7 @@ static int find_experts(const struct arguments *x, struct hf_arch *a,
                          "--moe-router-score-function %.40s: no operator does that",
                          score);
     a->experts = x->experts;
+    a->latent_experts = x->latent_experts;
     a->top_k = x->top_k;
     a->expert_inner = x->expert_inner ? x->expert_inner : a->inner;
     a->shared_inner = x->shared_inner;
@@ -503,6 +566,33 @@ static int find_sizes(const struct arguments *x, struct hf_arch *a,
                : topt_hf_set_heads(a, err);
 }
 
+/* Keys and values of all heads by way of few numbers; norms of these are an argument. */
+static int find_latent(const struct arguments *x, struct hf_arch *a,
+                       struct topt_error *err)
+{
+    if (!x->latent)
+        return 0;
+    if (!x->head_norms)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "--multi-latent-attention without --qk-layernorm: latent "
+                         "attention without norms is not read");
+    a->head_norms = 0;
+    a->query_rank = x->query_rank;
+    a->latent_rank = x->latent_rank;
+    a->plain_dim = x->plain_dim;
+    a->value_dim = x->value_dim;
+    a->kv_heads = a->heads;
+    a->head_dim = x->plain_dim + x->turned_dim;
+    a->rope.rope_dim = x->turned_dim;
+    a->not_run = "angles of Megatron-LM's latent attention";
+    return missing("kv-lora-rank", a->latent_rank, HF_MAX_WIDTH, err) ||
+                   missing("qk-head-dim", a->plain_dim, HF_MAX_WIDTH, err) ||
+                   missing("qk-pos-emb-head-dim", x->turned_dim, HF_MAX_WIDTH, err) ||
+                   missing("v-head-dim", a->value_dim, HF_MAX_WIDTH, err)
+               ? -1
+               : 0;
+}
+
 static int find_arch(const struct arguments *x, struct hf_arch *a, struct topt_error *err)
 {
     char open[300];
@@ -510,7 +600,9 @@ static int find_arch(const struct arguments *x, struct hf_arch *a, struct topt_e
         return topt_fail(err, TOPT_ERR_INVAL,
                          "--mtp-num-layers makes another model, which is not read yet");
     a->gated = x->gated;
-    a->activation = x->gated ? TOPT_ACT_SILU : TOPT_ACT_GELU;
+    a->activation = x->gated     ? TOPT_ACT_SILU
+                    : x->squared ? TOPT_ACT_RELU2
+                                 : TOPT_ACT_GELU;
     a->tied = !x->untied;
     a->qkv_bias = !x->unbiased || x->qkv_bias;
     a->out_bias = a->mlp_bias = !x->unbiased;
@@ -523,9 +615,20 @@ static int find_arch(const struct arguments *x, struct hf_arch *a, struct topt_e
     if (x->hidden_dropout > 0 || x->attention_dropout > 0)
         topt_hf_note(a, "dropout is left out");
     return find_sizes(x, a, err) || find_norm(x, a, err) || find_positions(x, a, err) ||
-                   find_vocab(x, a, err) || find_experts(x, a, err)
+                   find_vocab(x, a, err) || find_latent(x, a, err) ||
+                   find_experts(x, a, err)
                ? -1
                : 0;
+}
+
+/* Does a script start a program that trains another model than a decoder? */
+static int starts_another(const char *text, size_t len)
+{
+    static const char shell[] = "#!/bin/";
+    int found = 0;
+    for (int i = 0; programs[i]; i++)
+        found |= memmem(text, len, programs[i], strlen(programs[i])) != NULL;
+    return found && len > sizeof shell && !memcmp(text, shell, sizeof shell - 1);
 }
 
 int topt_megatron_looks_like(const char *text, size_t len)
@@ -534,7 +637,7 @@ int topt_megatron_looks_like(const char *text, size_t len)
                                          "--num-attention-heads"};
     for (int i = 0; i < 3; i++)
         if (!memmem(text, len, needed[i], strlen(needed[i])))
-            return 0;
+            return starts_another(text, len);
     return 1;
 }
 
@@ -554,6 +657,10 @@ struct topt_model *topt_megatron_build(const char *text, size_t len, const char 
 {
     struct arguments x = {.query_groups = 1,
                           .multiple = 128,
+                          .latent_rank = 32,
+                          .plain_dim = 128,
+                          .turned_dim = 64,
+                          .value_dim = 128,
                           .tensor = 1,
                           .top_k = 2,
                           .eps = 1e-5,
@@ -567,11 +674,21 @@ struct topt_model *topt_megatron_build(const char *text, size_t len, const char 
     struct topt_model *m = NULL;
     if (!topt_megatron_split(&t, text, len, err) && !read_all(&t, &x, err))
         m = build(&x, name, o, err);
+    char sources[300];
+    topt_megatron_sources(text, len, sources, sizeof sources);
+    if (!m && sources[0]) {
+        struct topt_error own = *err;
+        topt_fail(err, own.code,
+                  "%s (%s, which it sources, is not read: put its text in "
+                  "place of that line)",
+                  own.text, sources);
+    }
     topt_megatron_fini(&t);
     free(x.normalization);
     free(x.position);
     free(x.score);
     free(x.layer_freq);
     free(x.tokenizer);
+    free(x.tokenizer_model);
     return m;
 }

@@ -36,6 +36,7 @@ roformer segformer tapas xlm xlnet yoso
 aria_text bitnet cohere2_moe ctrl diffllama gemma4_unified_text glm_image_text glm_ocr_text laguna mellum
 olmo_hybrid qwen2_5_omni_text qwen2_5_omni_vision_encoder qwen2_5_omni_audio_encoder qwen2_audio_encoder voxtral_encoder
 audioflamingo3_encoder blip_2_vision_model blip_2_qformer phi4_multimodal phi4_multimodal_audio phi4_multimodal_vision led rwkv youtu siglip2_text_model metaclip_2_text_model metaclip_2_vision_model
+longcat_flash minimax_m3_vl_text
 """
 
 # What classes of diffusers (0.35) take for keys that no reader here asks for: with another value the key is told of.
@@ -47,6 +48,12 @@ DIFFUSERS = {
         "resnet_out_scale_factor": 1.0, "time_embedding_type": "positional", "conv_in_kernel": 3,
         "conv_out_kernel": 3, "attention_type": "default", "addition_embed_type_num_heads": 64},
     "FluxTransformer2DModel": {"patch_size": 1, "axes_dims_rope": [16, 56, 56]},
+    "QwenImageTransformer2DModel": {"patch_size": 2, "axes_dims_rope": [16, 56, 56], "zero_cond_t": False,
+                                    "use_layer3d_rope": False},
+    "CogVideoXTransformer3DModel": {
+        "in_channels": 16, "activation_fn": "gelu-approximate", "timestep_activation_fn": "silu", "flip_sin_to_cos": True,
+        "freq_shift": 0, "norm_elementwise_affine": True, "patch_bias": True,
+        "use_rotary_positional_embeddings": False},
     "WanTransformer3DModel": {"in_channels": 16, "freq_dim": 256, "qk_norm": "rms_norm_across_heads"},
     "DiTTransformer2DModel": {"activation_fn": "gelu-approximate", "attention_bias": True, "norm_num_groups": 32},
     "Transformer2DModel": {"activation_fn": "gelu-approximate", "attention_bias": True, "norm_num_groups": 32},
@@ -95,7 +102,11 @@ seconds_per_chunk use_decoder_only_language_model crop_size ext_pw_out_channel n
 chunk_size_feed_forward default_output_length standardize vision_soft_tokens_per_image context_window_size
 prefill_chunk_size attention_sink_size sliding_window_size moe_router_enable_expert_bias use_dynamic_ntk
 use_logn_attn n_special predict_special_tokens is_llama_config transformers.js_config full_attn_mod
-interpolate_factor pretraining_tp
+interpolate_factor pretraining_tp use_grouped_topk use_gemma_norm use_routing_bias moe_layer_offset moe_every_n_layer
+need_fp32_gate swiglu_limits swiglu_limits_shared swiglu_alpha yarn_only_types attention_chunk_size true_head_dim qk_head_dim top_k output_gate_type
+upcast_attention moe_router_score_func activation_sparsity_pattern quantization group_size bits block_use_swiglu
+conv_dim_out use_pos_enc do_image_splitting encoder_patch_size max_image_tokens max_tiles min_image_tokens min_tiles
+tile_size use_image_special_tokens image_seq_len postnorm
 """, "parts": """
 dropout pdrop token_id _token_index dtype _coef _loss noise init _eps epsilon rope rotary droppath drop_path
 layerdrop output_router output_att output_hidden_st suppress_tokens ctc_ forced_ _token_ mask_time mask_feature
@@ -143,20 +154,27 @@ UNREAD = {
         chinese_clip_vision_model colmodernvbert colqwen2 ernie4_5_vl_moe ernie4_5_vl_moe_text evolla
         exaone4_5_vision flava flava_text_model gemma4_vision git glm4v_moe_vision glm4v_vision glm_image_vision
         glm_image_vqmodel glm_ocr_vision groupvit groupvit_text_model idefics ijepa kosmos-2 kosmos_2_text_model
-        kosmos_2_5_text_model kosmos-2.5 lxmert minimax_m3_vl mlcd mlcd_vision_model paddleocr_vl paddleocr_vl_text
-        perceiver pixio qianfan_ocr_vision qwen3_5_moe_vision qwen3_5_vision qwen3_vl_moe_vision qwen3_vl_vision vilt
+        kosmos_2_5_text_model kosmos-2.5 lxmert mlcd mlcd_vision_model paddleocr_vl paddleocr_vl_text
+        bunny-llama deepseek_vl_v2 hunyuan_vl llava-qwen2 llava_qwen2 minicpmo minicpmv molmo molmo2 moondream1
+        moondream2 moondream3 phi4-siglip phi4mm youtu_vl perceiver pixio qianfan_ocr_vision qwen3_5_moe_vision qwen3_5_vision qwen3_vl_moe_vision qwen3_vl_vision vilt
         visual_bert""",
     "its stages of images at falling resolution are not read": """
         bit cvt dinov3_convnext focalnet hgnet_v2 hiera imagegpt levit mobilevit mobilevitv2 poolformer pvt pvt_v2
         swiftformer swin2sr swinv2 vitdet timm_wrapper timm_backbone""",
     "its kind of attention, or what stands in place of it, is not read": """
-        blt canine convbert cpmant doge fnet funnel gpt_neox_japanese hrm_text jetmoe longcat_flash luke
-        minimax_m3_vl_text mobilebert openai_privacy_filter recurrent_gemma reformer rembert roc_bert splinter
-        squeezebert xlstm xmod zamba zamba2""",
+        blt canine convbert cpmant longcat_flash_ngram phi3small plamo2 doge fnet funnel gpt_neox_japanese hrm_text jetmoe luke
+        mobilebert openai_privacy_filter recurrent_gemma reformer rembert roc_bert splinter
+        squeezebert xmod zamba""",
+    "its layers differ in heads and widths, of which no reader takes more than two kinds": """
+        nemotron-nas deci openelm""",
     "its kind of encoder and decoder is not read": """
-        bigbird_pegasus encoder-decoder fsmt led nllb-moe pegasus_x prophetnet rag t5gemma t5gemma2
+        bigbird_pegasus encoder-decoder fsmt led nllb-moe pegasus_x prophetnet rag t5gemma2
         vision-encoder-decoder speech-encoder-decoder vision-text-dual-encoder""",
 }
+
+# Keys that a class computes from others, or that nothing of it reads.
+COMPUTED = {"longcat_flash": ("num_hidden_layers", "head_dim"), "glm_moe_dsa": ("num_experts", "head_dim"),
+            "deepseek_v32": ("num_experts", "head_dim")}
 
 # What says nothing of shapes or arithmetic, or names tokens.
 DULL = ("dropout", "pdrop", "_token", "_coef", "time_step", "time_mask", "mask_", "ctc_", "feat_quantizer", "codevector",
@@ -197,7 +215,7 @@ def main():
                 cls = cls or next((c for c in sub.values() if getattr(c, "model_type", "") == name), None)
         if cls is None:
             raise SystemExit(f"no class for {name}")
-        row = {"keys": keys_of(cls)}
+        row = {"keys": {k: v for k, v in keys_of(cls).items() if k not in COMPUTED.get(name, ())}}
         row["none"] = empty_of(cls)
         if cls.attribute_map:
             row["also"] = dict(cls.attribute_map)

@@ -45,6 +45,8 @@ static int read_encoder(const json_t *doc, struct hf_tower *t, struct topt_error
         topt_json_string_or(doc, "", "activation_function", &name, err) ||
         topt_hf_activation_of("activation_function", name, a, err))
         return -1;
+    (void)topt_json_member(doc, "head_dim"); /* a head's share, and one key a query */
+    (void)topt_json_member(doc, "num_key_value_heads");
     t->side = t->rows;
     t->norm_after = 1;
     t->activation = TOPT_ACT_GELU_ERF;

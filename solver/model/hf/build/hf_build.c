@@ -158,13 +158,51 @@ static int keys_and_values(struct hf_builder *b, int x, int *ret_k)
         .head_dim = a->head_dim, .rms = a->rms, .plain = 1, .eps = a->eps};
     int k = topt_hf_linear(b, x, a->kv_heads, a->head_dim, a->qkv_bias && !a->no_key_bias,
                            "k");
+    int64_t width = a->value_dim ? a->value_dim : a->head_dim;
     int v = a->full_keys_are_values && !layer_is(b, HF_LOCAL)
                 ? k
-                : topt_hf_linear(b, x, a->kv_heads, a->head_dim, a->qkv_bias, "v");
+                : topt_hf_linear(b, x, a->kv_heads, width, a->qkv_bias, "v");
     *ret_k = prepared(b, k, "k");
     if (a->value_norms)
         v = topt_hf_add(b, "head_norm", v, -1, &plain, "v.norm");
     return topt_hf_add(b, "concat", *ret_k, v, NULL, "kv");
+}
+
+/* Which blocks of keys each query sees is chosen by narrow heads with norms. */
+static int chosen_blocks(struct hf_builder *b, int x)
+{
+    const struct hf_arch *a = b->a;
+    struct topt_attrs narrow = {.heads = a->index_heads,
+                                .kv_heads = 1,
+                                .head_dim = a->index_dim,
+                                .v_head_dim = 1,
+                                .causal = 1},
+                      norm = {.head_dim = a->index_dim, .rms = 1, .eps = a->eps},
+                      one = {.features_unit = 1}, mean = {.mean = 1};
+    int q = topt_hf_linear(b, x, 1, a->index_heads * a->index_dim, 0, "index.q");
+    q = topt_hf_add(b, "head_norm", q, -1, &norm, "index.q.norm");
+    int k = topt_hf_linear(b, x, 1, a->index_dim, 0, "index.k");
+    k = topt_hf_add(b, "head_norm", k, -1, &norm, "index.k.norm");
+    int v = topt_hf_add(b, "slice", k, -1, &one, "index.value");
+    int kv = topt_hf_add(b, "concat", k, v, NULL, "index.kv");
+    q = topt_hf_add(b, "attention", q, kv, &narrow, "index.scores");
+    return topt_hf_add(b, "reduce_features", q, -1, &mean, "index.choice");
+}
+
+/* Queries of each group of heads, perhaps by way of few numbers. */
+static int queries(struct hf_builder *b, int x)
+{
+    const struct hf_arch *a = b->a;
+    if (a->query_rank)
+        x = topt_hf_norm(b, topt_hf_linear(b, x, a->query_rank, 1, 0, "q_down"),
+                         "q_norm");
+    return topt_hf_linear(b, x, a->kv_heads, a->heads / a->kv_heads * a->head_dim,
+                          a->qkv_bias, "q");
+}
+
+static int has_sinks(const struct hf_builder *b)
+{
+    return b->a->sinks && (b->a->sinks != HF_SINKS_LOCAL || layer_is(b, HF_LOCAL));
 }
 
 /* Queries, keys and values apart. */
@@ -172,17 +210,19 @@ static int attention_apart(struct hf_builder *b, int x)
 {
     const struct hf_arch *a = b->a;
     struct topt_attrs attrs = attend_attrs(b);
-    int64_t queries = a->heads / a->kv_heads * a->head_dim;
-    int q = topt_hf_linear(b, x, a->kv_heads, queries, a->qkv_bias, "q");
-    q = prepared(b, q, "q");
+    attrs.v_head_dim = a->value_dim;
+    int chosen = a->index_heads && layer_is(b, HF_LOCAL) ? chosen_blocks(b, x) : -1;
+    int q = prepared(b, queries(b, x), "q");
     int k = -1, *kept = b->kept ? &b->kept[layer_is(b, HF_LOCAL) ? 0 : 1] : NULL;
     int kv = takes_keys(b) && kept ? *kept : keys_and_values(b, x, &k);
     if (kept)
         *kept = kv;
     struct topt_attrs sinks = {.extra = a->heads / a->kv_heads};
-    if (a->sinks)
+    if (has_sinks(b))
         q = topt_hf_add(b, "beside", q, -1, &sinks, "sinks");
     int y = topt_hf_attend(b, (int[]){q, kv, -1, b->relative}, &attrs);
+    if (chosen >= 0)
+        return topt_hf_add(b, "weigh", y, chosen, NULL, "index.chosen");
     if (a->places_projected)
         return by_places(b, x, y, q);
     return a->disentangled ? by_positions(b, y, q, k, k) : y;
@@ -317,13 +357,36 @@ static int grouped_out(struct hf_builder *b, int x)
     return topt_hf_add(b, "regroup", x, -1, &flat, "out.flat");
 }
 
+/* As many keys as each query chooses, of all runs. */
+static int fewer_runs(struct hf_builder *b, int k, int64_t runs)
+{
+    const struct hf_arch *a = b->a;
+    int64_t each = a->chosen_keys > 0 ? runs / a->chosen_keys : 1;
+    struct topt_attrs line = {.height = 1, .width = runs},
+                      pool = {.kernel_h = 1,
+                              .kernel_w = each,
+                              .stride_h = 1,
+                              .stride_w = each,
+                              .average = 1},
+                      flat = {.features = a->head_dim, .features_unit = 1},
+                      whole = {.features = 1, .features_unit = a->head_dim};
+    if (each < 2)
+        return k;
+    k = topt_hf_add(b, "regroup", k, -1, &flat, "chosen.flat");
+    k = topt_hf_add(b, "untokens", k, -1, &line, "chosen.line");
+    k = topt_hf_add(b, "pool", k, -1, &pool, "chosen.runs");
+    k = topt_hf_add(b, "tokens", k, -1, NULL, "chosen.tokens");
+    return topt_hf_add(b, "regroup", k, -1, &whole, "chosen.whole");
+}
+
 /* One key for all heads, which is the value too: of the positions just before, and of runs
  * of all positions. */
 static int attention_compressed(struct hf_builder *b, int x)
 {
     const struct hf_arch *a = b->a;
     int chooses = layer_is(b, HF_CHOSEN) != 0;
-    int64_t rate = a->compressed[chooses], runs = b->m->seq / (rate > 0 ? rate : 1);
+    int64_t rate = layer_is(b, HF_NEAR) ? 0 : a->compressed[chooses],
+            runs = b->m->seq / (rate > 0 ? rate : 1);
     struct topt_attrs sinks = {.extra = a->heads},
                       near = {.heads = a->heads,
                               .kv_heads = 1,
@@ -344,8 +407,8 @@ static int attention_compressed(struct hf_builder *b, int x)
     int kv = topt_hf_add(b, "concat", k, k, NULL, "kv.both");
     int y = topt_hf_add(b, "attention", q, kv, &near, "attend");
     if (rate) {
-        far.chunk = chooses && 2 * a->chosen_keys < runs ? 2 * a->chosen_keys : 0;
         k = compressed(b, x, rate, chooses + 1, a->head_dim, "runs");
+        k = chooses ? fewer_runs(b, k, runs) : k;
         kv = topt_hf_add(b, "concat", k, k, NULL, "runs.both");
         k = topt_hf_add(b, "attention", q, kv, &far, "runs.attend");
         y = topt_hf_add(b, "add", y, k, NULL, "runs.add");
@@ -379,10 +442,11 @@ static int is_apart(const struct hf_builder *b)
 {
     const struct hf_arch *a = b->a;
     return (is_turned(b) && a->rope.rope_dim != a->head_dim) || a->head_norms ||
-           a->each_head_norms || a->wide_norms || a->sinks || a->disentangled ||
-           a->places_projected || (a->head_norms_after && is_turned(b)) ||
-           a->no_key_bias || a->score_cap > 0 || a->by_distance > 0 || b->relative >= 0 ||
-           seen(b, a->window) || seen(b, a->chunk);
+           a->each_head_norms || a->wide_norms || has_sinks(b) || a->disentangled ||
+           a->value_dim || a->query_rank || a->places_projected ||
+           (a->head_norms_after && is_turned(b)) || a->no_key_bias || a->score_cap > 0 ||
+           a->by_distance > 0 || b->relative >= 0 || seen(b, a->window) ||
+           seen(b, a->chunk);
 }
 
 /* What attention gives times how much of it is let through. */
@@ -395,6 +459,17 @@ static int gated(struct hf_builder *b, int x, int y)
                        NULL, "gated");
 }
 
+/* Each head is let through by a number, which costs what its map does. */
+static int gated_heads(struct hf_builder *b, int x, int y)
+{
+    const struct hf_arch *a = b->a;
+    struct topt_attrs mean = {.mean = 1};
+    int g = topt_hf_linear(b, x, a->kv_heads, a->heads / a->kv_heads, 0, "gate.heads");
+    g = topt_hf_unary(b, g, TOPT_ACT_SIGMOID, "gate.sigmoid");
+    g = topt_hf_add(b, "reduce_features", g, -1, &mean, "gate.mean");
+    return topt_hf_add(b, "weigh", y, g, NULL, "gated");
+}
+
 int topt_hf_attention(struct hf_builder *b, int x)
 {
     const struct hf_arch *a = b->a;
@@ -405,7 +480,7 @@ int topt_hf_attention(struct hf_builder *b, int x)
             : a->latent_rank ? attention_latent(b, x)
             : is_apart(b)    ? attention_apart(b, x)
                              : attention_fused(b, x);
-    x = a->gate ? gated(b, x, y) : y;
+    x = a->gate ? gated(b, x, y) : a->head_gates ? gated_heads(b, x, y) : y;
     if (a->inner_norms)
         x = topt_hf_norm(b, x, "out.norm");
     return topt_hf_linear(b, x, a->width, 1, a->out_bias || a->latent_bias, "out");
@@ -480,6 +555,8 @@ static int expert_mlp(struct hf_builder *b, int x)
 {
     const struct hf_arch *a = b->a;
     int read = x, logits = topt_hf_linear(b, x, a->experts, 1, a->expert_bias, "router");
+    logits = topt_hf_unread(b, logits, a->zero_experts * (a->width + a->corrected),
+                            "router.zero");
     int g = a->weigh_input ? weigh_input(b, logits, &read) : route(b, logits);
     if (a->latent_experts)
         read = topt_hf_linear(b, read, a->latent_experts, 1, a->mlp_bias, "experts.in");
@@ -512,6 +589,34 @@ static int mlp_beside_experts(struct hf_builder *b, int x)
     int z = through_experts(b, topt_hf_norm(b, x, "norm2.experts"), g);
     z = topt_hf_norm(b, z, "norm2.experts.after");
     return topt_hf_add(b, "add", y, z, NULL, "add_experts");
+}
+
+/* All but what experts do. */
+static int dense_half(struct hf_builder *b, int x, int *ret_in)
+{
+    x = topt_hf_add(b, "add", x, topt_hf_attention(b, topt_hf_norm(b, x, "norm1")), NULL,
+                    "add1");
+    *ret_in = topt_hf_norm(b, x, "norm2");
+    return topt_hf_add(b, "add", x, dense_mlp(b, *ret_in, b->a->inner, ""), NULL, "add2");
+}
+
+/* Experts read what the first half's feed-forward does; what they give is added behind the
+ * second half. */
+static int two_halves(struct hf_builder *b, int x)
+{
+    char name[48];
+    const char *prefix = b->prefix;
+    int in, unused;
+    snprintf(name, sizeof name, "%sfirst.", prefix);
+    b->prefix = name;
+    x = dense_half(b, x, &in);
+    b->prefix = prefix;
+    int y = expert_mlp(b, in);
+    snprintf(name, sizeof name, "%ssecond.", prefix);
+    b->prefix = name;
+    x = dense_half(b, x, &unused);
+    b->prefix = prefix;
+    return topt_hf_add(b, "add", x, y, NULL, "add_experts");
 }
 
 int topt_hf_mlp(struct hf_builder *b, int x)
@@ -614,6 +719,8 @@ struct half {
     const char *norm, *after, *scale, *add;
 };
 static const struct half mixing = {"norm1", "norm1.after", "scale1", "add1"},
+                         crossing = {"cross.norm", "cross.norm.after", "cross.scale",
+                                     "cross.add"},
                          feeding = {"norm2", "norm2.after", "scale2", "add2"};
 
 static int norm_before(struct hf_builder *b, const struct half *h, int x)
@@ -684,9 +791,34 @@ static int with_own_input(struct hf_builder *b, int x)
     return topt_hf_add(b, "add", x, y, NULL, "own.add");
 }
 
+/* Queries of the text, keys and values of what the encoder made, all of it. */
+static int reading_encoder(struct hf_builder *b, int x)
+{
+    const struct hf_arch *a = b->a;
+    struct topt_attrs attrs = attend_attrs(b);
+    int64_t each = a->heads / a->kv_heads * a->head_dim;
+    attrs.causal = 0;
+    attrs.window = attrs.chunk = 0;
+    int q = topt_hf_linear(b, x, a->kv_heads, each, a->qkv_bias, "cross.q");
+    int k =
+        topt_hf_linear(b, b->encoded, a->kv_heads, a->head_dim, a->qkv_bias, "cross.k");
+    int v =
+        topt_hf_linear(b, b->encoded, a->kv_heads, a->head_dim, a->qkv_bias, "cross.v");
+    int kv = topt_hf_add(b, "concat", k, v, NULL, "cross.kv");
+    x = topt_hf_add(b, "attention", q, kv, &attrs, "cross.attend");
+    return topt_hf_linear(b, x, a->width, 1, a->out_bias, "cross.out");
+}
+
+static int crossing_half(struct hf_builder *b, int x)
+{
+    int y = reading_encoder(b, norm_before(b, &crossing, x));
+    return residual(b, &crossing, x, norm_after(b, &crossing, y));
+}
+
 static int serial_block(struct hf_builder *b, int x)
 {
     x = layer_is(b, HF_NO_MIX) ? x : mixing_half(b, x);
+    x = b->a->encoder ? crossing_half(b, x) : x;
     x = layer_is(b, HF_NO_MLP) ? x : feeding_half(b, x);
     return b->own >= 0 ? with_own_input(b, x) : x;
 }
@@ -697,6 +829,7 @@ static int full_block(struct hf_builder *b, int x)
     struct hf_arch full = *b->a;
     struct hf_builder own = *b;
     full.head_dim = full.full_head_dim;
+    full.heads = full.full_heads ? full.full_heads : full.heads;
     full.kv_heads = full.full_kv_heads;
     own.a = &full;
     x = serial_block(&own, x);
@@ -704,10 +837,78 @@ static int full_block(struct hf_builder *b, int x)
     return x;
 }
 
+/* ---- blocks that layers take by turns (Glorioso et al., Zamba2, 2024) ---------------- */
+
+/* A map that a block's layers share, and what the layer has of its own beside it. */
+static int turned_linear(struct hf_builder *b, struct hf_shared *of, int x,
+                         int64_t features, int64_t unit, int own, const char *name)
+{
+    char part[40];
+    b->shared = of;
+    int y = topt_hf_linear(b, x, features, unit, 0, name);
+    b->shared = NULL;
+    if (!own || !b->a->own_rank)
+        return y;
+    snprintf(part, sizeof part, "%s.own.in", name);
+    x = topt_hf_linear(b, x, b->a->own_rank, 1, 0, part);
+    snprintf(part, sizeof part, "%s.own.out", name);
+    x = topt_hf_linear(b, x, features, unit, 0, part);
+    return topt_hf_add(b, "add", y, x, NULL, "%s.both", name);
+}
+
+static int turned_norm(struct hf_builder *b, struct hf_shared *of, int x,
+                       const char *name)
+{
+    b->shared = of;
+    x = topt_hf_norm(b, x, name);
+    b->shared = NULL;
+    return x;
+}
+
+/* Of the layer's input and the embeddings side by side; ends with a map of the layer's own. */
+static int take_turn(struct hf_builder *b, int x)
+{
+    const struct hf_arch *a = b->a;
+    struct hf_shared *of = &b->blocks[b->turns++ % a->shared_blocks];
+    struct topt_attrs attrs = attend_attrs(b), glu = {.activation = a->activation},
+                      flat = {.features = 2 * a->width, .features_unit = 1};
+    int own = a->own_queries;
+    int64_t each = a->heads / a->kv_heads * a->head_dim;
+    x = topt_hf_add(b, "concat", x, b->encoded, NULL, "turn.both");
+    x = topt_hf_add(b, "regroup", x, -1, &flat, "turn.in");
+    x = turned_norm(b, of, x, "turn.norm1");
+    int q = turned_linear(b, of, x, a->kv_heads, each, own, "q");
+    int k = turned_linear(b, of, x, a->kv_heads, a->head_dim, own, "k");
+    int v = turned_linear(b, of, x, a->kv_heads, a->head_dim, own, "v");
+    q = rotary(b, q, a->head_dim, "q.rotary");
+    k = rotary(b, k, a->head_dim, "k.rotary");
+    x = topt_hf_add(b, "attention", q, topt_hf_add(b, "concat", k, v, NULL, "kv"), &attrs,
+                    "attend");
+    x = turned_linear(b, of, x, a->width, 1, 0, "out");
+    x = turned_norm(b, of, x, "turn.norm2");
+    x = turned_linear(b, of, x, a->inner, 2, 1, "gate_up");
+    x = topt_hf_add(b, "glu", x, -1, &glu, "glu");
+    x = turned_linear(b, of, x, a->width, 1, 0, "down");
+    return topt_hf_linear(b, x, a->width, 1, 0, "turn.out");
+}
+
+static int block_of_turns(struct hf_builder *b, int x)
+{
+    int y = layer_is(b, HF_BOTH)
+                ? topt_hf_add(b, "add", x, take_turn(b, x), NULL, "turn.add")
+                : x;
+    y = topt_hf_mix(b, topt_hf_norm(b, y, "norm1"));
+    return topt_hf_add(b, "add", x, y, NULL, "add1");
+}
+
 int topt_hf_block(struct hf_builder *b, int x)
 {
+    if (b->a->shared_blocks)
+        return block_of_turns(b, x);
     if (b->a->norms == HF_PARALLEL)
         return parallel_block(b, x);
+    if (b->a->two_halves)
+        return two_halves(b, x);
     return b->a->full_head_dim && !layer_is(b, HF_LOCAL) ? full_block(b, x)
                                                          : serial_block(b, x);
 }
@@ -806,11 +1007,20 @@ static void build_stack(struct hf_builder *b)
     x = a->audio_tower && a->add_audio_tokens ? a->add_audio_tokens(b, x) : x;
     if (a->own_inputs)
         b->own = own_inputs(b, x);
+    if (a->shared_blocks) {
+        b->encoded = x;
+        b->blocks = calloc((size_t)a->shared_blocks, sizeof *b->blocks);
+        b->failed |= !b->blocks;
+    }
     x = with_copies(b, x, "copies.in");
     x = topt_hf_stack(b, x, a->layers, "", topt_hf_block);
     x = with_copies(b, x, "copies.out");
     topt_hf_free_shared(b->shared);
     b->shared = NULL;
+    for (int64_t i = 0; b->blocks && i < a->shared_blocks; i++)
+        topt_hf_free_shared(b->blocks[i].next);
+    free(b->blocks);
+    b->blocks = NULL;
     topt_hf_head(b, x, table);
     b->kept = NULL;
 }

@@ -25,10 +25,12 @@ struct net {
     struct hf_arch a;
     int64_t in, out, text, pooled, patch, frames, rows, columns, singles, per_block,
         added, classes, guided;
-    int guidance, norms, cross_norm, linear, gated;
+    int guidance, norms, cross_norm, linear, gated, whole_text, text_norm, biased;
+    int64_t time;                /* width that steps have, where it is not the model's */
     uint8_t dual[HF_MAX_LAYERS]; /* blocks whose image also attends to itself alone */
     int64_t width[HF_MAX_STAGES], deep[HF_MAX_STAGES], middle;
-    int stages, down_sees[HF_MAX_STAGES], up_sees[HF_MAX_STAGES];
+    int stages, down_sees[HF_MAX_STAGES], up_sees[HF_MAX_STAGES],
+        text_alone[HF_MAX_STAGES]; /* pixels attend to the text in both halves */
 };
 
 static const struct net *net_of(const struct hf_builder *b)
@@ -207,21 +209,26 @@ static void end(struct hf_builder *b, int x, int64_t features, int64_t extra)
     topt_hf_add(b, "mse", x, -1, NULL, "loss");
 }
 
-/* Stable Diffusion 3 and FLUX: blocks of two streams, then perhaps of one. */
+/* Stable Diffusion 3, FLUX and Qwen-Image: blocks of two streams, then perhaps of one. */
 static void build_joint(struct hf_builder *b)
 {
     const struct net *n = net_of(b);
+    struct topt_attrs rms = {.rms = 1, .eps = 1e-6};
     int64_t w = b->a->width;
     char prefix[24];
-    int image = patches(b), text = topt_hf_linear(b, the_text(b), w, 1, 1, "text.in");
-    int64_t times =
-        map_of(TIME, w) * (1 + n->guidance) + map_of(w, w) * (2 + n->guidance);
-    image = topt_hf_unread(b, image, times + map_of(n->pooled, w), "steps");
+    int image = patches(b), text = the_text(b);
+    if (n->text_norm)
+        text = topt_hf_add(b, "norm", text, -1, &rms, "text.in.norm");
+    text = topt_hf_linear(b, text, w, 1, 1, "text.in");
+    int64_t times = (map_of(TIME, w) + map_of(w, w)) * (1 + n->guidance);
+    times += n->pooled ? map_of(n->pooled, w) + map_of(w, w) : 0;
+    image = topt_hf_unread(b, image, times, "steps");
     for (int64_t i = 0; i < b->a->layers && !b->failed; i++) {
         snprintf(prefix, sizeof prefix, "h%d.", (int)i);
         b->prefix = prefix;
         topt_hf_next_layer(b);
-        joint_block(b, &image, &text, !n->singles && i + 1 == b->a->layers, n->dual[i]);
+        int last = !n->singles && !n->whole_text && i + 1 == b->a->layers;
+        joint_block(b, &image, &text, last, n->dual[i]);
     }
     b->shared = calloc(1, sizeof *b->shared);
     for (int64_t i = 0; i < n->singles && b->shared && !b->failed; i++) {
@@ -235,8 +242,63 @@ static void build_joint(struct hf_builder *b)
     b->shared = NULL;
     topt_hf_no_layer(b);
     b->prefix = "";
-    image = n->singles ? ending(b, image, text) : image;
+    image = n->singles || n->whole_text ? ending(b, image, text) : image;
     end(b, image, n->out * n->patch * n->patch, map_of(w, 2 * w));
+}
+
+/* CogVideoX: both streams by the same maps, whose heads have norms with biases. */
+static struct stream of_both(struct hf_builder *b, int x, const char *part)
+{
+    const struct hf_arch *a = b->a;
+    struct topt_attrs norm = {.head_dim = a->head_dim, .eps = 1e-6, .plain = *part != 0};
+    int made[3];
+    for (int i = 0; i < 3; i++) {
+        char name[40];
+        snprintf(name, sizeof name, "%s%c", part, "qkv"[i]);
+        made[i] = topt_hf_linear(b, x, a->heads, a->head_dim, net_of(b)->biased, name);
+        if (i < 2)
+            made[i] = topt_hf_add(b, "head_norm", made[i], -1, &norm, "%s.norm", name);
+    }
+    return (struct stream){
+        made[0], topt_hf_add(b, "concat", made[1], made[2], NULL, "%skv", part)};
+}
+
+static void both_block(struct hf_builder *b, int *image, int *text)
+{
+    const struct net *n = net_of(b);
+    int64_t w = b->a->width;
+    struct stream i = of_both(b, plain_norm(b, *image, "norm"), ""),
+                  t = of_both(b, plain_norm(b, *text, "text.norm"), "text.");
+    *image = added_map(b, *image, find(b, i, t, "attend"), "out");
+    *text = added_map(b, *text, find(b, t, i, "text.attend"), "text.out");
+    *image = fed(b, *image, "feed");
+    *text = fed(b, *text, "text.feed");
+    *image = topt_hf_unread(b, *image, 2 * (map_of(n->time, 6 * w) + 2 * w), "time");
+}
+
+static void build_cog(struct hf_builder *b)
+{
+    const struct net *n = net_of(b);
+    struct topt_attrs norm = {.eps = 1e-5};
+    int64_t w = b->a->width;
+    char prefix[24];
+    int image = patches(b), text = topt_hf_linear(b, the_text(b), w, 1, 1, "text.in");
+    image =
+        topt_hf_unread(b, image, map_of(w, n->time) + map_of(n->time, n->time), "steps");
+    b->shared = calloc(1, sizeof *b->shared);
+    for (int64_t i = 0; i < b->a->layers && b->shared && !b->failed; i++) {
+        snprintf(prefix, sizeof prefix, "h%d.", (int)i);
+        b->prefix = prefix;
+        topt_hf_next_layer(b);
+        b->layer = i;
+        both_block(b, &image, &text);
+    }
+    topt_hf_free_shared(b->shared);
+    b->shared = NULL;
+    topt_hf_no_layer(b);
+    b->prefix = "";
+    image = topt_hf_add(b, "norm", ending(b, image, text), -1, &norm, "norm.final");
+    end(b, image, n->out * n->patch * n->patch, map_of(n->time, 2 * w) + 2 * w);
 }
 
 /* DiT: classes in place of a text; each block has its own tables of steps and classes. */
@@ -373,11 +435,12 @@ static int sees(struct hf_builder *b, int x, int from, const char *part)
     return topt_hf_linear(b, y, width, 1, 1, name);
 }
 
-static int text_block(struct hf_builder *b, int x, int text, int64_t width)
+/* 'own': what the first half attends to, -1: the pixels themselves. */
+static int text_block(struct hf_builder *b, int x, int own, int text, int64_t width)
 {
     struct topt_attrs eps = {.eps = 1e-5}, gelu = {.activation = TOPT_ACT_GELU_ERF};
     int y = topt_hf_add(b, "norm", x, -1, &eps, "norm1");
-    x = topt_hf_add(b, "add", x, sees(b, y, -1, "own."), NULL, "add1");
+    x = topt_hf_add(b, "add", x, sees(b, y, own, "own."), NULL, "add1");
     y = topt_hf_add(b, "norm", x, -1, &eps, "norm2");
     x = topt_hf_add(b, "add", x, sees(b, y, text, "text."), NULL, "add2");
     y = topt_hf_add(b, "norm", x, -1, &eps, "norm3");
@@ -388,7 +451,7 @@ static int text_block(struct hf_builder *b, int x, int text, int64_t width)
 }
 
 /* Blocks over the pixels, which see the text; heads of the stage. */
-static int with_text(struct hf_builder *b, int x, int text, int64_t blocks,
+static int with_text(struct hf_builder *b, int x, int text, int alone, int64_t blocks,
                      int64_t side[2], const char *prefix)
 {
     int64_t width = channels_of(b, x);
@@ -400,7 +463,7 @@ static int with_text(struct hf_builder *b, int x, int text, int64_t blocks,
     for (int64_t i = 0; i < blocks && !b->failed; i++) {
         snprintf(own, sizeof own, "%sh%d.", prefix, (int)i);
         b->prefix = own;
-        y = text_block(b, y, text, width);
+        y = text_block(b, y, alone ? text : -1, text, width);
     }
     b->prefix = prefix;
     y = topt_hf_linear(b, y, width, 1, 1, "see.out");
@@ -431,7 +494,8 @@ static int go_down(struct hf_builder *b, struct unet *u, int x)
             b->prefix = prefix;
             x = residual(b, x, n->width[s]);
             if (n->down_sees[s])
-                x = with_text(b, x, u->text, n->deep[s], u->side, prefix);
+                x = with_text(b, x, u->text, n->text_alone[s], n->deep[s], u->side,
+                              prefix);
             keep(u, x);
         }
         if (s + 1 < n->stages) {
@@ -459,7 +523,8 @@ static int go_up(struct hf_builder *b, struct unet *u, int x)
                             "beside");
             x = residual(b, x, n->width[stage]);
             if (n->up_sees[s])
-                x = with_text(b, x, u->text, n->deep[stage], u->side, prefix);
+                x = with_text(b, x, u->text, n->text_alone[stage], n->deep[stage],
+                              u->side, prefix);
         }
         if (s + 1 < n->stages) {
             struct topt_attrs twice = {.height = u->side[0] *= 2,
@@ -499,7 +564,7 @@ static void build_unet(struct hf_builder *b)
     topt_hf_next_layer(b);
     x = residual(b, x, last);
     topt_hf_no_layer(b);
-    x = with_text(b, x, u.text, n->middle, u.side, "middle.");
+    x = with_text(b, x, u.text, 0, n->middle, u.side, "middle.");
     b->prefix = "middle1.";
     topt_hf_next_layer(b);
     x = residual(b, x, last);
@@ -575,6 +640,62 @@ static int read_flux(const json_t *doc, struct net *n, struct topt_error *err)
     n->norms = 1;
     n->rows = n->columns = LATENTS;
     n->a.context = TEXT;
+    return 0;
+}
+
+static int read_qwen_image(const json_t *doc, struct net *n, struct topt_error *err)
+{
+    enum { LATENTS = 64, TEXT = 1024 };
+    int layered = 0;
+    if (read_blocks(doc, 60, 24, 128, n, err) ||
+        number(doc, "in_channels", 64, &n->in, err) ||
+        number(doc, "out_channels", 16, &n->out, err) ||
+        number(doc, "joint_attention_dim", 3584, &n->text, err) ||
+        topt_json_bool_or(doc, "", "use_additional_t_cond", &layered, err) ||
+        topt_json_bool_or(doc, "", "guidance_embeds", &n->guidance, err))
+        return -1;
+    if (layered || n->guidance)
+        return topt_fail(err, TOPT_ERR_INVAL, "%s is true, which is not read",
+                         layered ? "use_additional_t_cond" : "guidance_embeds");
+    (void)topt_json_member(doc, "pooled_projection_dim"); /* of no use to the class */
+    n->patch = 1; /* in_channels has the patch of 2 already */
+    n->out *= 4;
+    n->norms = n->whole_text = n->text_norm = 1;
+    n->rows = n->columns = LATENTS;
+    n->a.context = TEXT;
+    return 0;
+}
+
+/* 49 frames, which four by four become 13. */
+static int read_cog(const json_t *doc, struct net *n, struct topt_error *err)
+{
+    enum { TEXT = 226, FRAMES = 49, FEWER = 4 };
+    int64_t frames, fewer;
+    n->biased = 1;
+    if (read_blocks(doc, 30, 30, 64, n, err) ||
+        number(doc, "out_channels", 16, &n->out, err) ||
+        number(doc, "text_embed_dim", 4096, &n->text, err) ||
+        number(doc, "time_embed_dim", 512, &n->time, err) ||
+        number(doc, "patch_size", 2, &n->patch, err) ||
+        number(doc, "sample_height", 60, &n->rows, err) ||
+        number(doc, "sample_width", 90, &n->columns, err) ||
+        number(doc, "sample_frames", FRAMES, &frames, err) ||
+        number(doc, "temporal_compression_ratio", FEWER, &fewer, err) ||
+        number(doc, "max_text_seq_length", TEXT, &n->a.context, err) ||
+        topt_json_bool_or(doc, "", "attention_bias", &n->biased, err))
+        return -1;
+    static const struct {
+        const char *key, *why;
+    } other[] = {{"patch_size_t", "patches of several frames are not read"},
+                 {"ofs_embed_dim", "models that begin with an image are not read"},
+                 {"use_learned_positional_embeddings", "a table of places is not read"}};
+    for (int i = 0; i < 3; i++) {
+        const json_t *value = topt_json_member(doc, other[i].key);
+        if (json_is_true(value) || json_is_number(value))
+            return topt_fail(err, TOPT_ERR_INVAL, "%s is set: %s", other[i].key,
+                             other[i].why);
+    }
+    n->frames = (frames - 1) / (fewer ? fewer : 1) + 1;
     return 0;
 }
 
@@ -685,8 +806,7 @@ static int refuse_beside(const json_t *doc, struct topt_error *err)
 {
     static const struct {
         const char *key, *why;
-    } beside[] = {{"only_cross_attention", "blocks that see the text alone are not read"},
-                  {"dual_cross_attention", "blocks that see the text twice are not read"},
+    } beside[] = {{"dual_cross_attention", "blocks that see the text twice are not read"},
                   {"encoder_hid_dim", "a map before the text is not read"},
                   {"class_embed_type", "classes by a map are not read"},
                   {NULL, NULL}};
@@ -700,6 +820,15 @@ static int refuse_beside(const json_t *doc, struct topt_error *err)
                              beside[i].why);
     }
     return 0;
+}
+
+/* A flag for all stages, or one for each. */
+static void which_see_alone(const json_t *doc, struct net *n)
+{
+    const json_t *value = topt_json_member(doc, "only_cross_attention");
+    for (int s = 0; s < n->stages; s++)
+        n->text_alone[s] =
+            json_is_true(json_is_array(value) ? json_array_get(value, (size_t)s) : value);
 }
 
 static int read_unet(const json_t *doc, struct net *n, struct topt_error *err)
@@ -733,6 +862,7 @@ static int read_unet(const json_t *doc, struct net *n, struct topt_error *err)
         number(doc, "time_cond_proj_dim", 0, &n->guided, err) ||
         refuse_beside(doc, err) || read_side(doc, 64, n, err))
         return -1;
+    which_see_alone(doc, n);
     n->added = added ? n->added : 0;
     n->middle = n->deep[n->stages - 1];
     n->a.heads = heads_of[0];
@@ -755,11 +885,28 @@ static const struct class
     void (*build)(struct hf_builder *b);
 } classes[] = {{"FluxTransformer2DModel", read_flux, build_joint},
                {"SD3Transformer2DModel", read_sd3, build_joint},
+               {"QwenImageTransformer2DModel", read_qwen_image, build_joint},
+               {"CogVideoXTransformer3DModel", read_cog, build_cog},
                {"DiTTransformer2DModel", read_dit, build_dit},
                {"Transformer2DModel", read_dit, build_dit},
                {"WanTransformer3DModel", read_wan, build_wan},
                {"UNet2DConditionModel", read_unet, build_unet},
                {NULL, NULL, NULL}};
+
+/* Parts of pipelines beside the network that is trained, by a part of their names. */
+static const char *part_of_pipeline(const char *class)
+{
+    static const char *const parts[][2] = {
+        {"Autoencoder", "an autoencoder, which makes pixels of latents"},
+        {"VQModel", "an autoencoder, which makes pixels of latents"},
+        {"Scheduler", "a schedule of steps, without parameters"},
+        {"ControlNet", "a network beside another, whose layers it reads"},
+        {NULL, NULL}};
+    for (int i = 0; class && parts[i][0]; i++)
+        if (strstr(class, parts[i][0]))
+            return parts[i][1];
+    return NULL;
+}
 
 static void list_classes(char *ret, size_t size)
 {
@@ -774,14 +921,15 @@ struct topt_model *topt_diffusers_build(const json_t *doc, const char *name,
 {
     const char *class = json_string_value(json_object_get(doc, "_class_name"));
     const struct class *c = classes;
-    char known[300];
+    char known[400];
     while (c->name && (!class || strcmp(c->name, class)))
         c++;
     if (!c->name) {
+        const char *part = part_of_pipeline(class);
         list_classes(known, sizeof known);
         topt_fail(err, TOPT_ERR_INVAL,
-                  "a config of diffusers of the class %.60s; read are %s",
-                  class ? class : "(none)", known);
+                  "a config of diffusers of the class %.60s%s%s; read are %s",
+                  class ? class : "(none)", part ? ", " : "", part ? part : "", known);
         return NULL;
     }
     struct net *n = calloc(1, sizeof *n);

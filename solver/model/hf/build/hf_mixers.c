@@ -136,6 +136,7 @@ static int lightning(struct hf_builder *b, int x)
     const struct hf_mixer *m = &b->a->mixer;
     int y = topt_hf_linear(b, x, m->heads, 3 * m->head_dim, 0, "qkv");
     y = topt_hf_unary(b, y, TOPT_ACT_SILU, "qkv.activation");
+    y = topt_hf_unread(b, y, m->ranks[0], "qkv.norms");
     y = scan(b, y, 0);
     y = normed(b, y, "mixer.norm");
     int z = topt_hf_linear(b, x, m->heads, m->head_dim, 0, "gate");
@@ -196,6 +197,51 @@ static int rwkv7(struct hf_builder *b, int x)
     return last(b, v, 0);
 }
 
+/* A delta rule by decays of each number of a key (Kimi Team, 2025); decays and the gate of what
+ * comes out are made by way of few numbers. */
+static int kda(struct hf_builder *b, int x)
+{
+    enum { RATE_AND_DECAYS = 1 };
+    const struct hf_mixer *m = &b->a->mixer;
+    struct topt_attrs norm = {.head_dim = m->head_dim, .rms = 1, .eps = b->a->eps};
+    int q = topt_hf_linear(b, x, m->heads, m->state, 0, "in.q");
+    int k = topt_hf_linear(b, x, m->heads, m->state, 0, "in.k");
+    int v = topt_hf_linear(b, x, m->heads, m->head_dim, 0, "in.v");
+    q = convolved(b, q, 1, "conv.q");
+    k = convolved(b, k, 1, "conv.k");
+    v = convolved(b, v, 1, "conv.v");
+    int w = narrow(b, x, m->ranks[0], 0, 0, "decay");
+    int beta = topt_hf_linear(b, x, m->heads, 1, 0, "in.b");
+    int g = narrow(b, x, m->ranks[0], 0, 0, "gate");
+    q = topt_hf_add(b, "concat", q, w, NULL, "scan.q");
+    v = topt_hf_add(b, "concat", k, v, NULL, "scan.kv");
+    v = topt_hf_add(b, "concat", q, v, NULL, "scan.qkv");
+    v = topt_hf_add(b, "concat", v, beta, NULL, "scan.in");
+    v = scan(b, v, RATE_AND_DECAYS + m->head_dim);
+    v = topt_hf_add(b, "head_norm", v, -1, &norm, "mixer.norm");
+    return last(b, gated_by(b, v, g, TOPT_ACT_SIGMOID), 0);
+}
+
+/* A matrix of each head that gates by exponentials write and forget (Beck et al., 2024). */
+static int mlstm(struct hf_builder *b, int x)
+{
+    const struct hf_mixer *m = &b->a->mixer;
+    struct topt_attrs norm = {.head_dim = m->head_dim, .plain = 1, .eps = b->a->eps};
+    int q = topt_hf_linear(b, x, m->heads, m->state, m->bias, "in.q");
+    int k = topt_hf_linear(b, x, m->heads, m->state, m->bias, "in.k");
+    int v = topt_hf_linear(b, x, m->heads, m->head_dim, m->bias, "in.v");
+    int i = topt_hf_linear(b, x, m->heads, 1, 1, "in.i");
+    int f = topt_hf_linear(b, x, m->heads, 1, 1, "in.f");
+    int o = topt_hf_linear(b, x, m->heads, m->head_dim, m->bias, "in.o");
+    q = topt_hf_add(b, "concat", q, k, NULL, "scan.qk");
+    i = topt_hf_add(b, "concat", i, f, NULL, "scan.gates");
+    v = topt_hf_add(b, "concat", v, i, NULL, "scan.v");
+    v = scan(b, topt_hf_add(b, "concat", q, v, NULL, "scan.in"), 0);
+    v = topt_hf_add(b, "head_norm", v, -1, &norm, "mixer.norm");
+    v = topt_hf_add(b, "gain", v, -1, NULL, "mixer.norm.gain");
+    return last(b, gated_by(b, v, o, TOPT_ACT_SIGMOID), m->bias);
+}
+
 /* RWKV-4 (Peng et al., 2023): a decaying mean of values, each number by itself. */
 static int rwkv4(struct hf_builder *b, int x)
 {
@@ -212,9 +258,11 @@ static int rwkv4(struct hf_builder *b, int x)
 int topt_hf_mix(struct hf_builder *b, int x)
 {
     static int (*const mixers[])(struct hf_builder *, int) = {
-        [HF_MAMBA2] = mamba2,       [HF_MAMBA] = mamba,           [HF_DELTA] = delta,
-        [HF_LIGHTNING] = lightning, [HF_SHORT_CONV] = short_conv, [HF_RWKV4] = rwkv4,
-        [HF_RWKV7] = rwkv7,
+        [HF_MAMBA2] = mamba2,         [HF_MAMBA] = mamba,
+        [HF_DELTA] = delta,           [HF_LIGHTNING] = lightning,
+        [HF_SHORT_CONV] = short_conv, [HF_RWKV4] = rwkv4,
+        [HF_RWKV7] = rwkv7,           [HF_KDA] = kda,
+        [HF_MLSTM] = mlstm,
     };
     return mixers[b->a->mixer.kind](b, x);
 }

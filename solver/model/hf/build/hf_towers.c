@@ -186,6 +186,28 @@ void topt_hf_build_translation(struct hf_builder *b)
     topt_hf_head(b, x, a->tied ? table : -1);
 }
 
+/* Two stacks with tables of their own, of which that of the decoder is its head too. */
+void topt_hf_build_two_decoders(struct hf_builder *b)
+{
+    const struct hf_arch *a = b->a, *of = a->encoder;
+    struct hf_builder e = *b;
+    struct topt_attrs read = {
+        .vocab = of->vocab, .features = of->width, .init_std = of->init_std};
+    struct topt_attrs written = {
+        .vocab = a->vocab, .features = a->width, .init_std = a->init_std};
+    e.a = of;
+    int x = topt_hf_add(&e, "embedding", -1, -1, &read, "encoder.embedding");
+    x = topt_hf_scale(&e, x, of->embed_factor, "encoder.embedding.scale");
+    x = topt_hf_stack(&e, x, of->layers, "encoder.", topt_hf_block);
+    b->encoded = topt_hf_norm(&e, x, "encoder.norm");
+    b->failed |= e.failed;
+    int table = topt_hf_add(b, "variable", -1, -1, &written, "wte");
+    x = topt_hf_add(b, "embedding", table, -1, NULL, "embedding");
+    x = topt_hf_scale(b, x, a->embed_factor, "embedding.scale");
+    x = topt_hf_stack(b, x, a->layers, "", topt_hf_block);
+    topt_hf_head(b, x, a->tied ? table : -1);
+}
+
 /* Tokens with what is added to them, of one stack. */
 static int placed_tokens(struct hf_builder *b, int table, const char *prefix)
 {

@@ -36,6 +36,7 @@ enum {
     HF_HASHED = 512,   /* which experts a token goes to is not learned */
     HF_CHOSEN = 1024,  /* of its compressed keys some are chosen */
     HF_ACROSS = 256,   /* its keys and values are what a tower made */
+    HF_NEAR = 2048,    /* it sees the keys just before alone, where others see more */
 };
 
 /* What stands on top of a stack: logits of the vocabulary, or classes: of the first
@@ -53,6 +54,9 @@ enum hf_head {
     HF_ORIGINAL, /* of each position whether its token is the text's own */
     HF_BARE
 };
+
+/* Sinks of local layers alone. */
+enum { HF_SINKS_LOCAL = 2 };
 
 /* What a family is, whatever its configs say. */
 enum hf_trait {
@@ -97,15 +101,18 @@ enum hf_mix {
     HF_LIGHTNING,
     HF_SHORT_CONV,
     HF_RWKV4,
-    HF_RWKV7
+    HF_RWKV7,
+    HF_KDA, /* of 'ranks' the first, for decays and gates */
+    HF_MLSTM
 };
 struct hf_mixer {
     enum hf_mix kind;
     int64_t kernel, chunk;
-    int64_t heads, head_dim;         /* of what is carried on: values */
-    int64_t groups, state;           /* keys: how many, and how wide one is */
-    int64_t rank;                    /* Mamba: of what the steps are made of */
-    int64_t ranks[4];                /* RWKV: of decays, rates, values, gates */
+    int64_t heads, head_dim; /* of what is carried on: values */
+    int64_t groups, state;   /* keys: how many, and how wide one is */
+    int64_t rank;            /* Mamba: of what the steps are made of */
+    int64_t
+        ranks[4]; /* RWKV: of decays, rates, values, gates; KDA: of decays and gates */
     int bias, out_bias, kernel_bias; /* of projections, the last; of the convolution */
     int norm;                        /* of what comes out, or of Mamba's parts */
     int64_t norm_groups;             /* ... in so many groups, each by itself; 0: one */
@@ -156,13 +163,15 @@ struct hf_arch {
     double embed_factor;   /* 0: 1 */
     /* attention; of 'rope' what rotary embedding takes, rope_theta 0: there is none */
     struct topt_attrs rope,
-        local_rope;        /* the latter of local layers, where it is another */
-    double rope_share;     /* of a head that is turned; 0: all */
-    int head_norms;        /* of queries and keys, before they are turned */
-    int each_head_norms;   /* the same with gains of each head */
-    int wide_norms;        /* of all heads at once */
-    int head_norms_after;  /* by head, after that, with nothing trained */
-    int sinks, gate;       /* of each head; of what attention gives */
+        local_rope;       /* the latter of local layers, where it is another */
+    double rope_share;    /* of a head that is turned; 0: all */
+    int head_norms;       /* of queries and keys, before they are turned */
+    int each_head_norms;  /* the same with gains of each head */
+    int wide_norms;       /* of all heads at once */
+    int head_norms_after; /* by head, after that, with nothing trained */
+    int sinks,
+        gate; /* of each head, HF_SINKS_LOCAL: of local layers' alone; of what attention gives */
+    int head_gates;        /* a number of each head lets it through */
     int no_key_bias;       /* where the other two have one */
     double score_factor;   /* 0: one over the root of the width of a head */
     int score_by_layer;    /* layer i over i + 1 more */
@@ -173,7 +182,7 @@ struct hf_arch {
     int relative_each;         /* ... each layer has a table of its own */
     /* layers that are not local, where their heads are of another size; 0: they are
      * not */
-    int64_t full_head_dim, full_kv_heads;
+    int64_t full_head_dim, full_heads, full_kv_heads;
     int full_keys_are_values; /* one projection makes both */
     int value_norms;          /* with nothing trained */
     /* numbers that each layer gets of a table of its own, and that table's rows; last
@@ -192,6 +201,8 @@ struct hf_arch {
     int latent_bias; /* of what leads into the ranks, and of the last projection */
     /* mixture of experts; 0 experts: none */
     int64_t experts, top_k, expert_inner, shared_inner;
+    int64_t zero_experts;   /* beside them: these give back what they read */
+    int two_halves;         /* a layer has two of all but the experts */
     int64_t latent_experts; /* width that experts read and give; 0: the model's */
     int unnormalized, sigmoid, corrected, shared_gate, expert_bias;
     int experts_beside; /* they and the dense feed-forward read the block's input, each by a
@@ -215,6 +226,11 @@ struct hf_arch {
     /* the vision tower, whose tokens are among the text's; NULL: none */
     const struct hf_tower *tower;
     struct hf_tower *own_tower; /* where a reader of a tower alone puts it */
+    /* Blocks of attention and feed-forward that layers take by turns, before their mixers; the
+     * rank of what each layer has of its own there; 0 blocks: none. */
+    int64_t shared_blocks, own_rank;
+    int own_queries;               /* that is of queries, keys and values, too */
+    const struct hf_arch *encoder; /* of a decoder whose layers read one; NULL: none */
     int (*add_image_tokens)(struct hf_builder *b, int x);
     const struct hf_tower *audio_tower; /* the same of audio */
     int (*add_audio_tokens)(struct hf_builder *b, int x);
@@ -263,6 +279,8 @@ struct hf_builder {
     int64_t encoded_every;    /* each so-many-th layer reads it */
     int own;                  /* all layers' own inputs, or -1 */
     struct hf_shared *shared; /* what layers of a group share, or NULL */
+    struct hf_shared *blocks; /* the same of each block that layers take by turns */
+    int64_t turns;
     int *kept; /* keys and values of the last local and the last full layer */
     int failed;
     struct topt_error *err;

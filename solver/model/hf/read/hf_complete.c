@@ -147,7 +147,8 @@ static const char *const sizes[] = {
     "vocab_size", "num_key_value_heads", "head_dim", "d_model", "num_layers", "d_ff",
     "d_kv", "num_heads", "n_embd", "n_layer", "n_head", "dim", "n_layers", "n_heads",
     "hidden_dim", "encoder_layers", "decoder_layers", "moe_intermediate_size",
-    "num_experts", "n_routed_experts", "num_local_experts", "ffn_dim", NULL};
+    "num_experts", "n_routed_experts", "num_local_experts", "ffn_dim",
+    "dense_intermediate_size", NULL};
 /* clang-format on */
 
 void topt_hf_filled_in(const json_t *doc, const char *type, char *ret, size_t size)

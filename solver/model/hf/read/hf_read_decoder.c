@@ -247,12 +247,13 @@ static int read_windows(const json_t *doc, struct hf_arch *a, struct topt_error 
         json_string_value(topt_json_member(doc, "sliding_window_pattern"));
     int on = 1;
     int64_t every = a->full_every, first = 0;
-    if (letters)
+    if (letters && !json_is_array(topt_json_member(doc, "layer_types")))
         return topt_hf_window(doc, a, err) || read_letters(letters, a, err) ? -1 : 0;
     if (topt_json_bool_or(doc, "", "use_sliding_window", &on, err) ||
         one_of(doc,
-               NAMES("sliding_window_pattern", "_sliding_window_pattern",
-                     "global_attn_every_n_layers"),
+               letters ? NAMES("global_attn_every_n_layers")
+                       : NAMES("sliding_window_pattern", "_sliding_window_pattern",
+                               "global_attn_every_n_layers"),
                1, HF_MAX_LAYERS, &every, err) < 0 ||
         topt_json_int_or(doc, "", "max_window_layers", 0, INT64_MAX, &first, err))
         return -1;
@@ -273,17 +274,23 @@ static int read_dense(const json_t *doc, struct hf_arch *a, struct topt_error *e
 {
     const json_t *types = topt_json_member(doc, "mlp_layer_types");
     const json_t *listed = topt_json_member(doc, "mlp_only_layers");
-    int64_t first = has(a, HF_T_FIRST_DENSE), every = 1;
+    const json_t *flags = topt_json_member(doc, "is_moe_layer");
+    int64_t first = has(a, HF_T_FIRST_DENSE), every = 1, last = a->layers - 1;
     if (one_of(
             doc,
             NAMES("first_k_dense_replace", "num_dense_layers", "moe_layer_start_index"),
             0, HF_MAX_LAYERS, &first, err) < 0 ||
         one_of(doc, NAMES("decoder_sparse_step", "moe_layer_freq", "moe_layer_interval"),
-               1, HF_MAX_LAYERS, &every, err) < 0)
+               1, HF_MAX_LAYERS, &every, err) < 0 ||
+        one_of(doc, NAMES("moe_layer_end_index"), -1, HF_MAX_LAYERS, &last, err) < 0)
         return -1;
+    last = last < 0 ? a->layers - 1 : last;
     for (int64_t i = 0; i < a->layers; i++) {
         const char *type = json_string_value(json_array_get(types, (size_t)i));
-        int dense = type ? !strcmp(type, "dense") : i < first || (i + 1) % every;
+        const json_t *flag = json_array_get(flags, (size_t)i);
+        int dense = type   ? !strcmp(type, "dense")
+                    : flag ? !json_is_true(flag)
+                           : i < first || i > last || (i + 1) % every;
         a->layer[i] |= dense ? HF_DENSE : 0;
     }
     for (size_t k = 0; k < json_array_size(listed); k++) {

@@ -176,6 +176,8 @@ static int read_index(const json_t *doc, struct hf_arch *a, struct topt_error *e
     if (!a->index_heads)
         return 0;
     a->not_run = "the choice of keys that each query attends to";
+    (void)topt_json_member(doc,
+                           "layer_types"); /* all layers are alike but for the index */
     for (int64_t i = 0; i < a->layers; i++) {
         const char *type = json_string_value(json_array_get(types, (size_t)i));
         int64_t after = i - offset + 1 > 0 ? i - offset + 1 : 0;
@@ -285,28 +287,41 @@ static int read_runs(const json_t *doc, struct hf_arch *a, struct topt_error *er
 {
     const json_t *types = topt_json_member(doc, "layer_types"),
                  *rates = topt_json_member(doc, "compress_rates"),
+                 *ratios = topt_json_member(doc, "compress_ratios"),
                  *experts = topt_json_member(doc, "mlp_layer_types");
+    int64_t hashed = 3;
     a->compressed[0] = 128;
     a->compressed[1] = 4;
     if (topt_json_int_or(rates, "compress_rates", "heavily_compressed_attention", 1,
                          HF_MAX_CONTEXT, &a->compressed[0], err) ||
         topt_json_int_or(rates, "compress_rates", "compressed_sparse_attention", 1,
-                         HF_MAX_CONTEXT, &a->compressed[1], err))
+                         HF_MAX_CONTEXT, &a->compressed[1], err) ||
+        topt_json_int_or(doc, "", "num_hash_layers", 0, HF_MAX_LAYERS, &hashed, err))
         return -1;
     for (int64_t i = 0; i < a->layers; i++) {
+        const json_t *ratio = json_array_get(ratios, (size_t)i);
         const char *type = json_string_value(json_array_get(types, (size_t)i));
         const char *kind = json_string_value(json_array_get(experts, (size_t)i));
-        int chooses =
-            type ? !strcmp(type, "compressed_sparse_attention") : i >= 3 && i % 2 == 1;
-        if (type && !chooses && strcmp(type, "heavily_compressed_attention"))
+        int near = type    ? !strcmp(type, "sliding_attention")
+                   : ratio ? !json_integer_value(ratio)
+                           : 0;
+        int chooses = type    ? !strcmp(type, "compressed_sparse_attention")
+                      : ratio ? json_integer_value(ratio) == a->compressed[1]
+                              : i >= 3 && i % 2 == 1;
+        if (ratio && !near && !chooses && json_integer_value(ratio) != a->compressed[0])
+            return topt_fail(
+                err, TOPT_ERR_INVAL, "compress_ratios[%lld] is none of 0, %lld and %lld",
+                (long long)i, (long long)a->compressed[1], (long long)a->compressed[0]);
+        a->layer[i] |= near ? HF_NEAR : 0;
+        if (type && !near && !chooses && strcmp(type, "heavily_compressed_attention"))
             return topt_fail(err, TOPT_ERR_INVAL,
                              "layer_types[%lld] is \"%.40s\": no reader takes that among "
                              "compressed keys",
                              (long long)i, type);
         a->layer[i] |= chooses ? HF_CHOSEN : 0;
-        a->layer[i] |= kind    ? (strcmp(kind, "hash_moe") ? 0 : HF_HASHED)
-                       : i < 3 ? HF_HASHED
-                               : 0;
+        a->layer[i] |= kind         ? (strcmp(kind, "hash_moe") ? 0 : HF_HASHED)
+                       : i < hashed ? HF_HASHED
+                                    : 0;
     }
     return 0;
 }

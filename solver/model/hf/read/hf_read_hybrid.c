@@ -234,6 +234,84 @@ int topt_hf_read_mamba2(const json_t *doc, struct hf_arch *a, struct topt_error 
     return read_flags(doc, "use_bias", "use_conv_bias", m, err);
 }
 
+/* ---- Zamba2 ------------------------------------------------------------------------- */
+
+/* Mamba-2 in all layers, and before some of them a block that several of these share. */
+int topt_hf_read_zamba2(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    static const char *const same[] = {"attention_hidden_size", "attention_head_dim",
+                                       "hybrid_layer_ids",      "mamba_headdim",
+                                       "use_conv_bias",         NULL};
+    struct hf_mixer *m = &a->mixer;
+    int64_t expand = 2;
+    int turned = 0;
+    if (read_only_mixers(doc, a, err))
+        return -1;
+    memset(a->layer, 0, sizeof a->layer);
+    int listed = read_kinds(doc, a, err);
+    if (listed <= 0)
+        return listed ? -1
+                      : topt_fail(err, TOPT_ERR_INVAL, "layers_block_type is missing");
+    *m = (struct hf_mixer){.kind = HF_MAMBA2,
+                           .kernel = 4,
+                           .chunk = 256,
+                           .heads = 8,
+                           .groups = 1,
+                           .state = 64,
+                           .kernel_bias = 1,
+                           .norm = 1};
+    a->heads = 32;
+    a->inner = 4 * a->width;
+    a->shared_blocks = 1;
+    a->own_rank = 128;
+    a->gated = 1;
+    a->activation = TOPT_ACT_GELU_ERF;
+    a->rope = (struct topt_attrs){.rope_theta = 10000};
+    if (number(doc, "num_attention_heads", 1, &a->heads, err))
+        return -1;
+    a->kv_heads = a->heads;
+    if (number(doc, "num_key_value_heads", 1, &a->kv_heads, err) ||
+        number(doc, "intermediate_size", 1, &a->inner, err) ||
+        number(doc, "num_mem_blocks", 1, &a->shared_blocks, err) ||
+        number(doc, "adapter_rank", 1, &a->own_rank, err) ||
+        topt_json_int_or(doc, "", "max_position_embeddings", 1, HF_MAX_CONTEXT,
+                         &a->context, err) ||
+        number(doc, "mamba_expand", 1, &expand, err) ||
+        number(doc, "mamba_d_state", 1, &m->state, err) ||
+        number(doc, "mamba_d_conv", 1, &m->kernel, err) ||
+        number(doc, "mamba_ngroups", 1, &m->groups, err) ||
+        number(doc, "n_mamba_heads", 1, &m->heads, err) ||
+        number(doc, "chunk_size", 1, &m->chunk, err) ||
+        topt_hf_divides("mamba_expand times hidden_size", expand * a->width,
+                        "n_mamba_heads", m->heads, err) ||
+        topt_hf_divides("twice hidden_size", 2 * a->width, "num_attention_heads",
+                        a->heads, err) ||
+        topt_hf_divides("num_attention_heads", a->heads, "num_key_value_heads",
+                        a->kv_heads, err) ||
+        topt_hf_divides("n_mamba_heads", m->heads, "mamba_ngroups", m->groups, err) ||
+        topt_json_bool_or(doc, "", "use_shared_attention_adapter", &a->own_queries,
+                          err) ||
+        topt_json_bool_or(doc, "", "use_mem_rope", &turned, err) ||
+        topt_json_real_or(doc, "", "rope_theta", 1, 1e15, &a->rope.rope_theta, err) ||
+        topt_json_real_or(doc, "", "rms_norm_eps", 1e-30, 1, &a->eps, err) ||
+        topt_hf_refuse_flag(doc, "add_bias_linear", 0, "maps with biases are not read",
+                            err) ||
+        topt_hf_activation(doc, "hidden_act", &a->activation, err))
+        return -1;
+    m->head_dim = expand * a->width / m->heads;
+    m->norm_groups = m->groups;
+    a->head_dim = 2 * a->width / a->heads;
+    a->rope.rope_dim = a->head_dim;
+    a->rope.rope_theta = turned ? a->rope.rope_theta : 0;
+    for (int i = 0; same[i]; i++)
+        (void)topt_json_member(doc, same[i]);
+    a->context_key = "max_position_embeddings";
+    a->not_run = "blocks that layers take by turns";
+    /* scores over the root of half a head's width */
+    a->score_factor = sqrt(2) / sqrt((double)a->head_dim);
+    return 0;
+}
+
 /* ---- RWKV --------------------------------------------------------------------------- */
 
 /* Blocks of a recurrence and a feed-forward by squares, with norms by mean and deviation;
@@ -487,6 +565,86 @@ int topt_hf_read_jamba(const json_t *doc, struct hf_arch *a, struct topt_error *
     return read_flags(doc, "mamba_proj_bias", "mamba_conv_bias", &a->mixer, err);
 }
 
+/* ---- xLSTM -------------------------------------------------------------------------- */
+
+/* Shares of the width, and the feed-forward's in whole multiples (Beck et al., 2025). */
+static int read_shares(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    struct hf_mixer *m = &a->mixer;
+    double keys = 0.5, values = 1, inner = 2.667;
+    int64_t multiple = 64;
+    if (topt_json_real_or(doc, "", "qk_dim_factor", 1e-3, 64, &keys, err) ||
+        topt_json_real_or(doc, "", "v_dim_factor", 1e-3, 64, &values, err) ||
+        topt_json_real_or(doc, "", "ffn_proj_factor", 1e-3, 64, &inner, err) ||
+        number(doc, "ffn_round_up_to_multiple_of", 1, &multiple, err) ||
+        number(doc, "num_heads", 1, &m->heads, err) ||
+        number(doc, "chunk_size", 1, &m->chunk, err) ||
+        topt_json_bool_or(doc, "", "use_bias", &m->bias, err))
+        return -1;
+    double width = (double)a->width;
+    a->inner = ((int64_t)(inner * width) + multiple - 1) / multiple * multiple;
+    if (topt_hf_divides("keys' share of hidden_size", (int64_t)(keys * width),
+                        "num_heads", m->heads, err) ||
+        topt_hf_divides("values' share of hidden_size", (int64_t)(values * width),
+                        "num_heads", m->heads, err))
+        return -1;
+    m->state = (int64_t)(keys * width) / m->heads;
+    m->head_dim = (int64_t)(values * width) / m->heads;
+    return m->state && m->head_dim
+               ? 0
+               : topt_fail(err, TOPT_ERR_INVAL,
+                           "num_heads %lld leave a head without numbers",
+                           (long long)m->heads);
+}
+
+int topt_hf_read_xlstm(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    static const char *const names[][2] = {{"embedding_dim", "hidden_size"},
+                                           {"num_blocks", "num_hidden_layers"},
+                                           {NULL, NULL}};
+    static const char *const of_kernels[] = {"chunkwise_kernel",
+                                             "sequence_kernel",
+                                             "step_kernel",
+                                             "mode",
+                                             "return_last_states",
+                                             "autocast_kernel_dtype",
+                                             "inference_state_dtype",
+                                             "norm_reduction_force_float32",
+                                             "gate_soft_cap",
+                                             "add_post_blocks_norm",
+                                             "head_dim",
+                                             "mlstm_round_up_to_multiple_of",
+                                             NULL};
+    json_t *usual = json_copy((json_t *)doc);
+    if (!usual)
+        return topt_nomem(err, "a config");
+    for (int i = 0; names[i][0]; i++) {
+        json_t *value = topt_json_member(doc, names[i][0]);
+        if (json_is_integer(value))
+            json_object_set(usual, names[i][1], value);
+    }
+    for (int i = 0; of_kernels[i]; i++)
+        (void)topt_json_member(doc, of_kernels[i]);
+    int rc = read_only_mixers(usual, a, err);
+    json_decref(usual);
+    a->gated = 1;
+    a->activation = TOPT_ACT_SILU;
+    a->eps = 1e-6;
+    a->logit_cap = 30;
+    a->mixer = (struct hf_mixer){.kind = HF_MLSTM, .heads = 8, .chunk = 64};
+    for (int64_t i = 0; !rc && i < a->layers; i++)
+        a->layer[i] = HF_MIXED;
+    return rc || topt_json_real_or(doc, "", "norm_eps", 1e-30, 1, &a->eps, err) ||
+                   topt_json_real_or(doc, "", "output_logit_soft_cap", 1e-3, 1e9,
+                                     &a->logit_cap, err) ||
+                   topt_hf_refuse_flag(doc, "add_out_norm", 1,
+                                       "models without a last norm are not read", err) ||
+                   topt_hf_expect(doc, "weight_mode", "single", err) ||
+                   read_shares(doc, a, err)
+               ? -1
+               : 0;
+}
+
 /* ---- linear attention -------------------------------------------------------------- */
 
 /* Every fourth layer has attention, with a gate, norms of heads and a part of each head
@@ -503,6 +661,7 @@ int topt_hf_read_qwen3_next(const json_t *doc, struct hf_arch *a, struct topt_er
     for (int64_t i = 0; !listed && i < a->layers; i++)
         a->layer[i] |= (i + 1) % every ? HF_MIXED : 0;
     return read_rest(doc, a, err) ||
+                   topt_json_bool_or(doc, "", "attn_output_gate", &a->gate, err) ||
                    number(doc, "linear_conv_kernel_dim", 1, &m->kernel, err) ||
                    number(doc, "linear_key_head_dim", 1, &m->state, err) ||
                    number(doc, "linear_value_head_dim", 1, &m->head_dim, err) ||
@@ -542,6 +701,28 @@ int topt_hf_read_minimax(const json_t *doc, struct hf_arch *a, struct topt_error
                                  .head_dim = a->head_dim,
                                  .state = a->head_dim};
     return number(doc, "block_size", 1, &a->mixer.chunk, err);
+}
+
+/* Every so-many-th layer has a softmax, and those that are left at the end; the others as Lightning
+ * attention, with norms of queries and keys (Ling Team, 2025). */
+int topt_hf_read_bailing_linear(const json_t *doc, struct hf_arch *a,
+                                struct topt_error *err)
+{
+    int64_t every = 4;
+    if (count_layers(doc, a, err) || number(doc, "layer_group_size", 1, &every, err))
+        return -1;
+    for (int64_t i = 0; i < a->layers; i++)
+        a->layer[i] |= (i + 1) % every && i < a->layers / every * every ? HF_MIXED : 0;
+    (void)topt_json_member(doc, "group_norm_size"); /* gains are of all numbers */
+    if (read_rest(doc, a, err))
+        return -1;
+    a->mixer = (struct hf_mixer){.kind = HF_LIGHTNING,
+                                 .chunk = 256,
+                                 .heads = a->heads,
+                                 .head_dim = a->head_dim,
+                                 .state = a->head_dim,
+                                 .ranks = {a->head_norms ? 2 * a->head_dim : 0}};
+    return 0;
 }
 
 /* Two thirds of the width asked for, in whole blocks. */

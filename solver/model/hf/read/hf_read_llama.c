@@ -290,6 +290,7 @@ static int read_full_heads(const json_t *doc, struct hf_arch *a, struct topt_err
                          err))
         return -1;
     a->full_kv_heads = a->kv_heads;
+    (void)topt_json_member(doc, "num_global_key_value_heads"); /* of such keys alone */
     if (a->full_keys_are_values &&
         topt_json_int_or(doc, "", "num_global_key_value_heads", 1, HF_MAX_HEADS,
                          &a->full_kv_heads, err))

@@ -47,6 +47,8 @@ static int is_second_name(const json_t *whole, const char *key, const json_t *va
                                            {"n_head", "num_attention_heads"},
                                            {"n_heads", "num_attention_heads"},
                                            {"num_heads", "num_attention_heads"},
+                                           {"moe_intermediate_size", "intermediate_size"},
+                                           {"num_experts", "n_routed_experts"},
                                            {NULL, NULL}};
     for (int i = 0; names[i][0]; i++)
         if (!strcmp(names[i][0], key) && topt_json_was_asked(whole, names[i][1]) &&
@@ -69,6 +71,7 @@ static int says_nothing(const char *key, const json_t *value)
            (json_is_array(value) && !json_array_size(value)) ||
            (json_is_object(value) && !json_object_size(value)) ||
            (json_is_string(value) && !json_string_length(value)) ||
+           (json_is_integer(value) && !json_integer_value(value)) ||
            (json_is_real(value) && is_scale(key));
 }
 
