@@ -75,7 +75,7 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
 /* The cluster, and how the job runs. */
 #define TOPT_FIELDS_JOB(X)                                                                                             \
     X(HW, hw, NAME, 0, 79, TOPT_IN_ANY, NONE, SBATCH, "hw", "NAME",                                                \
-      "of toptd its default, or the only one registered", NULL,                                                        \
+      "topt plan: of the GPUs that nvidia-smi or sinfo shows; toptd: its default, or the only one registered", NULL,                                                        \
       "hardware profile by name, of toptd also by id; topt plan takes a file as well (topt hw list)")                  \
     X(GPUS_PER_NODE, gpus_per_node, INT, 1, 1 << 10, TOPT_IN_ANY, PROBLEM, TOPT, "gpus-per-node", "N",                \
       "as many as the profile's", NULL, "nodes have just so many GPUs, fewer than the profile's")                      \

@@ -215,7 +215,7 @@ static int plan_unequal(struct topt_question *q, struct topt_error *err)
 int topt_cmd_plan(int argc, char **argv)
 {
     static const char usage[] =
-        "topt plan MODEL --hw HW [--batch N] [--seq N] [options]\n"
+        "topt plan MODEL [--hw HW] [--batch N] [--seq N] [options]\n"
         "How many GPUs a training job needs, and the best strategy for them.\n"
         "Without more: the fewest GPUs that fit, beside them the knee and the fastest.\n"
         "--gpus N: the fastest plan on so many.  --batch N,N...: batches side by side;\n"
