@@ -10,6 +10,8 @@ foreach(part MPI CUDA SLURM ONNX MUNGE PCRE2 UTF8PROC HWLOC)
     set(TOPT_${part} AUTO CACHE STRING "Build the ${part} part: AUTO, ON or OFF")
     set_property(CACHE TOPT_${part} PROPERTY STRINGS AUTO ON OFF)
 endforeach()
+set(TOPT_STATIC_LIBS OFF CACHE STRING "Programs hold their small libraries: AUTO (those that have an archive here), ON (all) or OFF")
+set_property(CACHE TOPT_STATIC_LIBS PROPERTY STRINGS AUTO ON OFF)
 set(TOPT_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them: address,undefined or thread")
 option(TOPT_WERROR "Warnings are errors" OFF)
 option(TOPT_TESTS "Build the tests, too" ON)
@@ -50,7 +52,30 @@ pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
 pkg_check_modules(NETTLE REQUIRED IMPORTED_TARGET nettle)
 pkg_check_modules(MICROHTTPD REQUIRED IMPORTED_TARGET libmicrohttpd)
 pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
-pkg_check_modules(NETTLE REQUIRED IMPORTED_TARGET nettle)
+
+# topt_static(NAME NEEDS...): programs hold PkgConfig::NAME, a library whose name differs between distributions or
+# that a bare one lacks, where TOPT_STATIC_LIBS asks for it; NEEDS are what its archive needs beside libc.  Modules and
+# shared libraries keep the shared one, as archives need not be position independent.
+function(topt_static name)
+    if(TOPT_STATIC_LIBS STREQUAL "OFF" OR NOT ${name}_FOUND)
+        return()
+    endif()
+    list(GET ${name}_LIBRARIES 0 library)
+    find_library(TOPT_ARCHIVE_${name} lib${library}.a HINTS ${${name}_LIBRARY_DIRS})
+    mark_as_advanced(TOPT_ARCHIVE_${name})
+    if(TOPT_ARCHIVE_${name})
+        get_target_property(shared PkgConfig::${name} INTERFACE_LINK_LIBRARIES)
+        set(program $<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>)
+        set_target_properties(PkgConfig::${name} PROPERTIES INTERFACE_LINK_LIBRARIES
+            "$<${program}:${TOPT_ARCHIVE_${name}};${ARGN}>;$<$<NOT:${program}>:${shared}>")
+        set_property(GLOBAL APPEND PROPERTY TOPT_ARCHIVES ${TOPT_ARCHIVE_${name}})
+    elseif(TOPT_STATIC_LIBS STREQUAL "ON")
+        message(FATAL_ERROR "TOPT_STATIC_LIBS=ON, but lib${library}.a was not found")
+    endif()
+endfunction()
+topt_static(JANSSON)
+topt_static(NETTLE)
+topt_static(SQLITE m)
 
 # topt_part(NAME FOUND "reason"): sets TOPT_HAVE_NAME and TOPT_WHY_NAME from the option.
 function(topt_part name found why)
@@ -117,6 +142,7 @@ topt_part(SLURM "${slurm_found}" "slurm/spank.h was not found")
 
 pkg_check_modules(MUNGE QUIET IMPORTED_TARGET munge)
 topt_part(MUNGE "${MUNGE_FOUND}" "libmunge-dev was not found")
+topt_static(MUNGE)
 
 pkg_check_modules(PROTOBUFC QUIET IMPORTED_TARGET libprotobuf-c)
 find_program(TOPT_PROTOC_C protoc-c)
@@ -126,14 +152,17 @@ if(PROTOBUFC_FOUND AND TOPT_PROTOC_C AND TOPT_ONNX_PROTO)
     set(onnx_found ON)
 endif()
 topt_part(ONNX "${onnx_found}" "libonnx-dev, protobuf-c-compiler or libprotobuf-c-dev was not found")
+topt_static(PROTOBUFC)
 
 # Patterns of tokenizers; without it these are refused.
 pkg_check_modules(PCRE2 QUIET IMPORTED_TARGET libpcre2-8)
 topt_part(PCRE2 "${PCRE2_FOUND}" "libpcre2-dev was not found")
+topt_static(PCRE2)
 
 # Normal forms and classes of characters, for tokenizers that change them.
 pkg_check_modules(UTF8PROC QUIET IMPORTED_TARGET libutf8proc)
 topt_part(UTF8PROC "${UTF8PROC_FOUND}" "libutf8proc-dev was not found")
+topt_static(UTF8PROC)
 
 # What nodes are made of, for `topt profile`.
 pkg_check_modules(HWLOC QUIET IMPORTED_TARGET hwloc)
@@ -142,6 +171,10 @@ topt_part(HWLOC "${HWLOC_FOUND}" "libhwloc-dev was not found")
 function(topt_print_summary)
     message(STATUS "topt ${PROJECT_VERSION}: ${CMAKE_BUILD_TYPE}, ${CMAKE_C_COMPILER_ID}"
         " ${CMAKE_C_COMPILER_VERSION}, sanitizers: ${TOPT_SANITIZE}")
+    get_property(archives GLOBAL PROPERTY TOPT_ARCHIVES)
+    list(TRANSFORM archives REPLACE ".*/lib(.*)\\.a" "\\1")
+    string(JOIN ", " archives ${archives})
+    message(STATUS "  libraries in programs: ${archives}")
     foreach(part MPI CUDA SLURM ONNX MUNGE PCRE2 UTF8PROC HWLOC)
         if(TOPT_HAVE_${part})
             message(STATUS "  ${part}: yes")

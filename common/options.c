@@ -16,7 +16,8 @@ static const struct topt_option *lookup(const struct topt_option *table, const c
                                         size_t len)
 {
     for (; table->name; table++)
-        if (strlen(table->name) == len && !memcmp(table->name, name, len))
+        if (table->kind != TOPT_OPT_EXAMPLE && strlen(table->name) == len &&
+            !memcmp(table->name, name, len))
             return table;
     return NULL;
 }
@@ -30,7 +31,8 @@ static int refuse_unknown(const struct topt_option *table, const char *given,
     snprintf(name, sizeof name, "%.*s", len, given);
     near.name += strspn(name, "-");
     for (; table->name; table++)
-        topt_near_try(&near, table->name);
+        if (table->kind != TOPT_OPT_EXAMPLE)
+            topt_near_try(&near, table->name);
     const char *meant = topt_near_name(&near);
     return topt_fail(err, TOPT_ERR_USAGE,
                      meant
@@ -75,6 +77,8 @@ static int store(const struct topt_option *o, const char *value, void *target,
         break;
     case TOPT_OPT_FIELD:
         rc = topt_query_option(field, o->name, value, err);
+        break;
+    case TOPT_OPT_EXAMPLE: /* lookup() finds none */
         break;
     }
     if (rc && o->kind != TOPT_OPT_FIELD) /* whose errors name it */
@@ -127,11 +131,31 @@ int topt_options_parse(const struct topt_option *table, int argc, char **argv,
     return 0;
 }
 
+enum { LEFT = 27, COLUMNS = 80 };
+
+static void add_examples(struct topt_text *t, const struct topt_option *table)
+{
+    enum { INDENT = 8 };
+    const char *title = "\nExamples:\n";
+    for (; table->name; table++) {
+        if (table->kind != TOPT_OPT_EXAMPLE)
+            continue;
+        topt_text_add(t, "%s    %s\n%*s", title, table->name, INDENT, "");
+        topt_text_fold(t, table->help, strlen(table->help), INDENT, COLUMNS);
+        topt_text_add(t, "\n");
+        title = "";
+    }
+    if (!*title)
+        topt_text_add(t, "\nOptions:\n");
+}
+
 void topt_options_help(FILE *out, const char *usage, const struct topt_option *table)
 {
-    enum { LEFT = 27, COLUMNS = 80 };
     struct topt_text t = {0};
+    add_examples(&t, table);
     for (; table->name; table++) {
+        if (table->kind == TOPT_OPT_EXAMPLE)
+            continue;
         size_t begin = t.len;
         topt_text_add(&t, "  %s%s %s", dashes(table), table->name,
                       table->arg ? table->arg : "");

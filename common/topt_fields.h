@@ -17,7 +17,7 @@
  *                profile are keys by their digests)
  * DOORS          SBATCH: an option everywhere; TOPT: of topt plan and topt client; REST: of none
  * OPTION, ARG    the option without its dashes, and what stands for its value in a help text
- * OTHER          what is taken where it is not said; shown as "HELP; else OTHER"
+ * OTHER          what is taken where it is not said; shown as "HELP; else OTHER", in help texts by TOPT_FIELD_HELP
  * VALUES         words that it can be, or that a list can hold, with commas between; NULL: not just so many
  * HELP           what it is, in one sentence
  */
@@ -50,12 +50,15 @@ enum topt_field_where {
 
 enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
 
+/* Of a row, for --help. */
+#define TOPT_FIELD_HELP(HELP, OTHER) HELP " (default: " OTHER ")"
+
 /* clang-format off */
 
 /* What is asked. */
 #define TOPT_FIELDS_ASKED(X)                                                                                           \
     X(MODE, mode, WORD, 0, 31, TOPT_IN_PLAN, ANSWER, SBATCH, "mode", "MODE",                                         \
-      "as gpus says: none, one, several", "mini-parallelism,mini-time,profiling",                                      \
+      "by gpus: none mini-parallelism, one mini-time, several profiling", "mini-parallelism,mini-time,profiling",                                      \
       "mini-parallelism: the fewest GPUs that fit; mini-time: the fastest on a number of GPUs; profiling: a curve "    \
       "of all numbers, which is shown and sizes no job")                                                                            \
     X(GPUS, gpus, COUNTS, 1, 1 << 14, TOPT_IN_PLAN | TOPT_IN_FRONTIER, ANSWER, SBATCH, "gpus", "N",                  \
@@ -72,16 +75,16 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
 /* The cluster, and how the job runs. */
 #define TOPT_FIELDS_JOB(X)                                                                                             \
     X(HW, hw, NAME, 0, 79, TOPT_IN_ANY, NONE, SBATCH, "hw", "NAME",                                                \
-      "of toptd its default, or the only one registered", NULL,                                                        \
+      "topt plan: of the GPUs that nvidia-smi or sinfo shows; toptd: its default, or the only one registered", NULL,                                                        \
       "hardware profile by name, of toptd also by id; topt plan takes a file as well (topt hw list)")                  \
     X(GPUS_PER_NODE, gpus_per_node, INT, 1, 1 << 10, TOPT_IN_ANY, PROBLEM, TOPT, "gpus-per-node", "N",                \
       "as many as the profile's", NULL, "nodes have just so many GPUs, fewer than the profile's")                      \
     X(BATCH, batch, BATCH, 1, 1 << 30, TOPT_IN_ANY, PROBLEM, SBATCH, "batch", "N",                                    \
-      "the model's", NULL, "samples a step, over all GPUs (the global batch)")                                         \
+      "the model file's, or 8", NULL, "samples a step, over all GPUs (the global batch)")                                         \
     X(SEQ, seq, INT, 1, 1 << 30, TOPT_IN_ANY, PROBLEM, SBATCH, "seq", "N",                                            \
-      "the model's", NULL, "positions a sample: tokens of a sequence")                                                 \
+      "the model file's, of a config.json at most 1024", NULL, "positions a sample: tokens of a sequence")                                                 \
     X(FRAMEWORK, framework, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "framework", "NAME",                           \
-      "pytorch", "pytorch,deepspeed,megatron,torchtitan,topt",                                                         \
+      "pytorch; of topt compare, sample and costgraph topt", "pytorch,deepspeed,megatron,torchtitan,topt",                                                         \
       "what will train it, which decides what a plan may be and costs: pytorch, deepspeed, megatron, torchtitan, or "  \
       "topt (our runtime, topt run)")                                                                                  \
     X(TRAIN, train, LABEL, 0, 199, TOPT_IN_ANY, PROBLEM, SBATCH, "train", "WHAT",                                     \
@@ -147,7 +150,7 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
 /* How it is searched. */
 #define TOPT_FIELDS_SEARCH(X)                                                                                          \
     X(EPSILON, epsilon, REAL, 0, 1, TOPT_IN_ANY, PROBLEM, TOPT, "epsilon", "E",                                     \
-      "0: exact", NULL, "allowed loss of time, proven")                                                                \
+      "0, which is exact", NULL, "allowed loss of time, proven")                                                                \
     X(MAX_TABLE_BYTES, max_table_bytes, BYTES, 1, (int64_t)1 << 61, TOPT_IN_ANY, PROBLEM, TOPT,                     \
       "max-table-bytes", "SIZE", "4GiB, or what toptd is set to, which is its most", NULL,                             \
       "refuse problems whose costs take more memory")

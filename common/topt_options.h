@@ -2,6 +2,7 @@
  *
  * Usage:
  *     static const struct topt_option table[] = {
+ *         TOPT_EXAMPLE("topt hw show a100", "one as a document"),
  *         {"hw", TOPT_OPT_STRING, offsetof(struct args, hw), "NAME", "hardware profile"}, ...
  *         {0}};
  *     topt_options_parse(table, argc, argv, &args, positional, max, &npositional, err)
@@ -25,6 +26,7 @@ enum topt_option_kind {
     TOPT_OPT_BYTES,    /* int64_t */
     TOPT_OPT_MEMORY,   /* int64_t; a small number without a unit is refused */
     TOPT_OPT_FIELD, /* struct topt_query: the field that has this option; arg "": a switch */
+    TOPT_OPT_EXAMPLE, /* no option: name is a command line that --help shows, help what it does */
 };
 
 struct topt_option {
@@ -36,14 +38,20 @@ struct topt_option {
     const char *help;
 };
 
+/* A row that shows how the command is used. */
+#define TOPT_EXAMPLE(line, what)                                                         \
+    {                                                                                    \
+        line, TOPT_OPT_EXAMPLE, 0, NULL, what                                            \
+    }
+
 /* '--name value', '--name=value', '-o value', '--' ends options.  Positional arguments go
  * to 'ret_args' (at most 'max_args').  Returns 1 where --help was asked for, 0, or -1. */
 int topt_options_parse(const struct topt_option *table, int argc, char **argv,
                        void *target, const char **ret_args, int max_args, int *ret_nargs,
                        struct topt_error *err) TOPT_MUST_CHECK;
 
-/* "Usage: " + usage, which may go on with lines that say what the command is for, then each
- * option, in 80 columns. */
+/* "Usage: " + usage, which may go on with lines that say what the command is for, then the
+ * examples and each option, in 80 columns; a command line is never broken. */
 void topt_options_help(FILE *out, const char *usage, const struct topt_option *table);
 
 #endif

@@ -1,20 +1,13 @@
 #!/bin/sh
-# pack.sh PACKAGE MULTIARCH - one package out of debian/tmp: the files that debian/PACKAGE.files names.
+# pack.sh PACKAGE BUILD - one package: what cmake installs of its component.
 set -eu
-package=$1 multiarch=$2
+package=$1 build=$2
 root=$PWD/debian/packages/$package
 rm -rf "$root"
-mkdir -p "$root/DEBIAN" "$root/usr/share/doc/$package"
-sed "s/@MULTIARCH@/$multiarch/" "debian/$package.files" | while read -r pattern; do
-    # shellcheck disable=SC2086 # patterns are patterns
-    (cd debian/tmp && for path in $pattern; do
-        [ -e "$path" ] || { echo "$package: there is no $path" >&2; exit 1; }
-        mkdir -p "$root/$(dirname "$path")"
-        cp -a "$path" "$root/$(dirname "$path")/"
-    done)
-done
-[ "$package" != topt-doc ] || rm -rf "$root/usr/share/doc/topt/examples"
-cp debian/copyright "$root/usr/share/doc/$package/copyright"
+mkdir -p "$root/DEBIAN"
+DESTDIR=$root cmake --install "$build" --component "$package"
+[ -f "$root/usr/share/doc/$package/copyright" ] || { echo "$package: this build has no such component" >&2; exit 1; }
+[ ! -d "$root/usr/share/man" ] || find "$root/usr/share/man" -type f -exec gzip -9n {} +
 gzip -9nc debian/changelog >"$root/usr/share/doc/$package/changelog.gz"
 for script in postinst prerm postrm; do
     [ ! -f "debian/$package.$script" ] || install -m755 "debian/$package.$script" "$root/DEBIAN/$script"
@@ -32,7 +25,7 @@ if [ "$package" = slurm-spank-topt ]; then
     next=$(echo "$slurm" | awk -F. '{ printf "%s.%02d", $1, $2 + 1 }')
     echo "slurm:Depends=slurm-client (>= $slurm), slurm-client (<< $next)" >>"debian/$package.substvars"
 fi
-shared=$(find "$root/usr/lib/$multiarch" -maxdepth 1 -name '*.so.[0-9]' 2>/dev/null | sed 's,.*/,,')
+shared=$(find "$root/usr/lib" -maxdepth 2 -name '*.so.[0-9]' 2>/dev/null | sed 's,.*/,,')
 for library in $shared; do
     echo "${library%.so.*} ${library##*.} $package (>= $(dpkg-parsechangelog -S Version))" >>"$root/DEBIAN/shlibs"
     echo 'activate-noawait ldconfig' >"$root/DEBIAN/triggers"

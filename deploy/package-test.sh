@@ -1,7 +1,7 @@
 #!/bin/bash
-# package-test.sh FOLDER - the packages in FOLDER (dpkg-buildpackage -b) installed into a new Debian 12 by mmdebstrap, and
-# the guide of docs/SLURM.md followed there under its own systemd, from nothing to a planned job, a restart, an update and
-# away again.  Needs root, mmdebstrap and a mirror; some minutes.  Nothing of the machine is changed.
+# package-test.sh FOLDER - the packages in FOLDER (dpkg-buildpackage -b, or the target package) installed into a new
+# Debian 12 by mmdebstrap, and the guide of docs/SLURM.md followed there under its own systemd, from nothing to a planned
+# job, a restart, an update and away again.  Needs root, mmdebstrap and a mirror; some minutes.  Nothing of the machine is changed.
 set -eu
 [ $# = 1 ] && [ -n "$(ls "$1"/toptd_*.deb 2>/dev/null)" ] || {
     echo "usage: package-test.sh FOLDER-WITH-PACKAGES" >&2
@@ -87,7 +87,7 @@ in_it sh -euc '
     toptd --check-config
     systemctl restart toptd
     topt client status | head -1
-    /opt/cluster.sh start /tmp/c --url unix:/run/topt/toptd.sock --plugin /usr/lib/*/slurm/spank_topt.so
+    /opt/cluster.sh start /tmp/c --url unix:/run/topt/toptd.sock --plugin "$(dpkg -L slurm-spank-topt | grep /spank_topt.so)"
     export SLURM_CONF=/tmp/c/slurm.conf
     cd /tmp
     printf "#!/bin/sh\nsrun topt run \"\$TOPT_PLAN\" --data synthetic --steps 1\n" >job.sh

@@ -30,7 +30,7 @@ const struct topt_ask_row topt_ask_table[TOPT_ASK_COUNT] = {
 #define X(ID, name, KIND, LEAST, MOST, WHERE, KEY, DOORS, OPTION, ARG, OTHER, VALUES,    \
           HELP)                                                                          \
     TOPT_FIELD_OF_SBATCH_##DOORS([TOPT_ASK_##ID] = {"topt-" OPTION, #name,               \
-                                                    HELP "; else " OTHER,                \
+                                                    TOPT_FIELD_HELP(HELP, OTHER),        \
                                                     SHOWN_##KIND(ARG)}, )
     TOPT_FIELDS(X)
 #undef X

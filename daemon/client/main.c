@@ -16,10 +16,12 @@
 #include "topt_place.h"
 
 static const struct topt_option table[] = {
+    TOPT_EXAMPLE("topt client plan config.json --hw a100-80-dgx --batch 64 --seq 4096",
+                 "the question of topt plan, put to toptd"),
 #define X(ID, name, KIND, LEAST, MOST, WHERE, KEY, DOORS, OPTION, ARG, OTHER, VALUES,    \
           HELP)                                                                          \
     TOPT_FIELD_OF_TOPT_##DOORS({OPTION, TOPT_OPT_FIELD, offsetof(struct args, asked),    \
-                                ARG, HELP "; else " OTHER}, )
+                                ARG, TOPT_FIELD_HELP(HELP, OTHER)}, )
     TOPT_FIELDS(X)
 #undef X
         {"o", TOPT_OPT_STRING, offsetof(struct args, output), "FILE",

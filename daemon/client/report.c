@@ -2,7 +2,7 @@
  * its plan had said. */
 #include "client.h"
 #include "topt_clock.h"
-#include "command.h"
+#include "topt_command.h"
 #include "request.h"
 
 #include <stdio.h>
@@ -153,7 +153,7 @@ static int64_t ask_accounting(int64_t job)
     snprintf(id, sizeof id, "%lld", (long long)job);
     const char *const args[] = {"sacct", "-nP", "-j", id, "--format=TRESUsageInAve",
                                 NULL};
-    int rc = site_run(args, topt_clock_ms() + SACCT_MS, &t, NULL);
+    int rc = topt_command_read(args, topt_clock_ms() + SACCT_MS, &t, NULL);
     int64_t busy = rc || !t.s ? -1 : busy_of(t.s);
     topt_text_fini(&t);
     return busy;

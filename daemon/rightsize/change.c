@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "command.h"
+#include "topt_command.h"
 #include "scontrol.h"
 
 enum { TELL_MS = 10000, WORDS = 12 };
@@ -77,7 +77,7 @@ static int tell(const char *scontrol, const struct site_queued *j,
     const char *args[WORDS] = {
         scontrol, "update", id,   nodes,     tasks,
         each,     gres,     cpus, cpus_each, j->time_s == to->time_s ? NULL : time};
-    return site_tell(args, topt_clock_ms() + TELL_MS, err);
+    return topt_command_tell(args, topt_clock_ms() + TELL_MS, err);
 }
 
 /* The job as it is now.  -1 where it can't be read, or is gone. */

@@ -25,6 +25,8 @@ struct args {
 
 #define AT(field) offsetof(struct args, field)
 static const struct topt_option options[] = {
+    TOPT_EXAMPLE("topt rightsize --partition gpu",
+                 "what it would change in a partition; nothing is changed"),
     {"apply", TOPT_OPT_FLAG, AT(apply), "", "change the jobs; else nothing is changed"},
     {"undo", TOPT_OPT_FLAG, AT(undo), "",
      "take changes of the log back, of jobs that still wait as they were left"},

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "command.h"
+#include "topt_command.h"
 
 enum { SITE_PATH = 4096 };
 
@@ -22,14 +22,14 @@ static int show(const char *program, const char *what, int64_t deadline,
                 struct topt_text *out, struct topt_error *err)
 {
     const char *const args[] = {program, "-o", "show", what, NULL};
-    return site_run(args, deadline, out, err);
+    return topt_command_read(args, deadline, out, err);
 }
 
 static int list(const char *program, const char *what, const char *format,
                 int64_t deadline, struct topt_text *out, struct topt_error *err)
 {
     const char *const args[] = {program, "-nP", "show", what, format, NULL};
-    return site_run(args, deadline, out, err);
+    return topt_command_read(args, deadline, out, err);
 }
 
 int site_ask_accounts(const char *scontrol, int64_t ms, struct site_accounts *ret,
@@ -67,7 +67,7 @@ static int ask(const char *program, const char *flag, int64_t ms, struct site_sl
     int rc = 0;
     for (int i = 0; !rc && i < WHAT; i++) {
         const char *const args[] = {program, i == 1 ? flag : "-o", "show", what[i], NULL};
-        rc = site_run(args, deadline, &text[i], err);
+        rc = topt_command_read(args, deadline, &text[i], err);
         topt_text_put(&text[i], "", 0);
         if (!rc && text[i].oom)
             rc = topt_nomem(err, NULL);

@@ -2,7 +2,7 @@
 #include "site.h"
 #include "topt_clock.h"
 
-#include "command.h"
+#include "topt_command.h"
 #include "scontrol.h"
 
 #include <pthread.h>

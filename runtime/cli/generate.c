@@ -30,6 +30,8 @@ struct args {
 };
 
 static const struct topt_option options[] = {
+    TOPT_EXAMPLE("topt generate model --prompt ROMEO: --tokens 20",
+                 "what a model in the folder model goes on with"),
     {"checkpoint", TOPT_OPT_STRING, offsetof(struct args, checkpoint), "DIR",
      "weights of the last checkpoint there, instead of MODEL's own"},
     {"tokenizer", TOPT_OPT_STRING, offsetof(struct args, tokenizer), "FILE",

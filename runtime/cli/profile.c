@@ -19,6 +19,7 @@
 #include <string.h>
 
 static const struct topt_option options[] = {
+    TOPT_EXAMPLE("mpirun -n 2 topt profile -o hw.json", "for topt plan --hw hw.json"),
     {"o", TOPT_OPT_STRING, offsetof(struct topt_profile_args, out), "FILE",
      "the profile (hw.json); until it is written, what was measured is kept in "
      "FILE.part, and "

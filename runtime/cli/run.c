@@ -19,6 +19,8 @@
 #include <string.h>
 
 static const struct topt_option options[] = {
+    TOPT_EXAMPLE("mpirun -n 2 topt run plan.json --data synthetic --steps 5",
+                 "five steps of a plan for 2 devices of topt plan --framework topt"),
     {"data", TOPT_OPT_STRING, offsetof(struct topt_run_args, data), "PATH",
      "to train on: text, tokens (*.bin), idx or csv, a file or a directory; or "
      "'synthetic'"},

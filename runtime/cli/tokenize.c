@@ -13,10 +13,12 @@ struct args {
     const char *out;
 };
 
-static const struct topt_option options[] = {{"o", TOPT_OPT_STRING,
-                                              offsetof(struct args, out), "FILE.bin",
-                                              "the tokens, for --data of topt run"},
-                                             {0}};
+static const struct topt_option options[] = {
+    TOPT_EXAMPLE("topt tokenize tokenizer.json text.txt -o text.bin",
+                 "for topt run --data text.bin"),
+    {"o", TOPT_OPT_STRING, offsetof(struct args, out), "FILE.bin",
+     "the tokens, for --data of topt run"},
+    {0}};
 
 static const char usage[] = "topt tokenize TOKENIZER TEXT -o FILE.bin";
 

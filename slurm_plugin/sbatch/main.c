@@ -235,7 +235,12 @@ static const char usage[] =
     "Usage: topt sbatch [OPTIONS OF sbatch] [--topt-...] SCRIPT [ARGUMENTS]\n"
     "Sizes the job as topt's plugin of Slurm does, where that is not installed, and "
     "becomes "
-    "sbatch.\n";
+    "sbatch.\n\n"
+    "Examples:\n"
+    "    topt sbatch --topt-hw=a100-80-dgx --topt-model=config.json --topt-batch=64 "
+    "train.sh\n"
+    "        a job with the fewest GPUs that hold it\n\n"
+    "Options:\n";
 
 static void help(void)
 {

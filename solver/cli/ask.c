@@ -1,6 +1,7 @@
 /* ask.c - questions about a model and a cluster, from the command line: one table of options, one
  * loader, and what all answers are written with. */
 #include "ask.h"
+#include "hw_here.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,11 +95,24 @@ static int load_hw(struct topt_question *q, struct topt_error *err)
     return q->hw ? 0 : topt_wrap(err, "--gpus-per-node");
 }
 
+/* Without --hw: that of the GPUs at hand, which is said. */
+static int choose_hw(struct topt_question *q, struct topt_error *err)
+{
+    struct topt_text said = {0};
+    int rc = topt_hw_here(&q->a.hw, &said, err);
+    if (!rc && !q->a.hw)
+        rc = topt_fail(err, TOPT_ERR_USAGE,
+                       "--hw is needed; `topt hw list` shows profiles");
+    else if (!rc && !q->a.quiet)
+        fprintf(stderr, "note: --hw %s, as %s\n", q->a.hw, said.s ? said.s : "");
+    topt_text_fini(&said);
+    return rc;
+}
+
 static int load(struct topt_question *q, struct topt_error *err)
 {
-    if (!q->a.hw)
-        return topt_fail(err, TOPT_ERR_USAGE,
-                         "--hw is needed; `topt hw list` shows profiles");
+    if (!q->a.hw && choose_hw(q, err))
+        return -1;
     if (topt_ask_batch(q, q->a.asked.batch, err) || load_hw(q, err))
         return -1;
     q->r.hw = q->hw;

@@ -15,6 +15,9 @@
 #include "topt_text.h"
 
 static const struct topt_option evaluate_options[] = {
+    TOPT_EXAMPLE("topt evaluate config.json --hw a100-80-dgx --batch 64 --seq 4096 "
+                 "--plan plan.json",
+                 "memory and time of a plan, by operator"),
     {"plan", TOPT_OPT_STRING, ASK_AT(plan), "FILE",
      "the plan to cost, as it says to run"},
     {"hw", TOPT_OPT_STRING, ASK_AT(hw), "NAME|FILE", "hardware profile (topt hw list)"},
@@ -27,6 +30,9 @@ static const struct topt_option evaluate_options[] = {
     ASK_OUTPUT,
     {0}};
 static const struct topt_option sample_options[] = {
+    TOPT_EXAMPLE("topt sample config.json --hw a100-80-dgx --batch 8 --seq 1024 --gpus 4 "
+                 "--count 2 --seed 1 -o samples",
+                 "two random plans on 4 GPUs"),
     {"gpus", TOPT_OPT_FIELD, ASK_AT(asked), "N", "how many"},
     {"count", TOPT_OPT_COUNT, ASK_AT(count), "K", "how many plans"},
     {"seed", TOPT_OPT_INT, ASK_AT(seed), "S", "of the random choices"},
@@ -34,6 +40,9 @@ static const struct topt_option sample_options[] = {
                                        "a folder for them (default: as JSON)"},
     {0}};
 static const struct topt_option costgraph_options[] = {
+    TOPT_EXAMPLE("topt costgraph config.json --hw a100-80-dgx --batch 8 --seq 1024 "
+                 "--gpus 2 -o costs.json",
+                 "the problem on 2 GPUs, for topt solve or another solver"),
     {"gpus", TOPT_OPT_FIELD, ASK_AT(asked), "N", "how many"},
     ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW) TOPT_FIELDS_MEMORY(ASK_ROW) ASK_QUIET,
     ASK_OUTPUT,
@@ -57,6 +66,8 @@ static int put_explanation(char *text, json_t *doc, struct topt_error *err)
 int topt_cmd_explain(int argc, char **argv)
 {
     static const struct topt_option options[] = {
+        TOPT_EXAMPLE("topt explain plan.json --operators",
+                     "a plan that topt plan -o wrote"),
         {"operators", TOPT_OPT_FLAG, ASK_AT(explain.operators), "",
          "every operator by itself"},
         {"notation", TOPT_OPT_FLAG, ASK_AT(explain.notation), "",
@@ -64,7 +75,7 @@ int topt_cmd_explain(int argc, char **argv)
         {"around", TOPT_OPT_FLAG, ASK_AT(explain.around), "",
          "search what fewer and more GPUs would do, too"},
         {"threads", TOPT_OPT_COUNT, ASK_AT(threads), "N",
-         "threads of that search; else the processors, at most 8"},
+         "threads of that search (default: the processors, at most 8)"},
         ASK_JSON,
         ASK_QUIET,
         {0}};

@@ -20,7 +20,10 @@ struct args {
 };
 
 static const struct topt_option table[] = {
-    {"json", TOPT_OPT_FLAG, offsetof(struct args, json), NULL, "print JSON"}, {0}};
+    TOPT_EXAMPLE("topt hw show a100-80-dgx",
+                 "a profile as a document, to make another from"),
+    {"json", TOPT_OPT_FLAG, offsetof(struct args, json), NULL, "print JSON"},
+    {0}};
 
 static const char *const usage =
     "topt hw list | show NAME_OR_FILE | check NAME_OR_FILE [--json]\n"

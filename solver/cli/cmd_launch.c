@@ -20,9 +20,11 @@ struct args {
 
 #define AT(field) offsetof(struct args, field)
 static const struct topt_option options[] = {
+    TOPT_EXAMPLE("topt launch plan.json --for accelerate -o job",
+                 "the command, and the files that it reads in the folder job"),
     {"for", TOPT_OPT_STRING, AT(target), "NAME",
-     "torchrun, accelerate, hf, torchtune, deepspeed, megatron, torchtitan or topt; else "
-     "by the plan"},
+     "torchrun, accelerate, hf, torchtune, deepspeed, megatron, torchtitan or topt "
+     "(default: by the plan)"},
     {"sbatch", TOPT_OPT_FLAG, AT(is_job), "",
      "one script for sbatch, with all files in it"},
     {"env", TOPT_OPT_FLAG, AT(env), "",

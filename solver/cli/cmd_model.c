@@ -41,14 +41,18 @@ struct args {
             "all (default), names, or lora[:RANK[:NAMES]]; +4bit or +8bit"               \
     }
 
-static const struct topt_option import_table[] = {BATCH_AND_SEQ,
-                                                  LOSS_AND_TRAIN,
-                                                  {"o", TOPT_OPT_STRING,
-                                                   offsetof(struct args, out), "FILE",
-                                                   "write there, - is stdout"},
-                                                  {0}};
+static const struct topt_option import_table[] = {
+    TOPT_EXAMPLE("topt import config.json --batch 8 --seq 1024 -o model.json",
+                 "the model operator by operator"),
+    BATCH_AND_SEQ,
+    LOSS_AND_TRAIN,
+    {"o", TOPT_OPT_STRING, offsetof(struct args, out), "FILE",
+     "write there, - is stdout"},
+    {0}};
 
 static const struct topt_option inspect_table[] = {
+    TOPT_EXAMPLE("topt inspect config.json --batch 8 --seq 4096",
+                 "how large it is, and where its operations are"),
     BATCH_AND_SEQ,
     LOSS_AND_TRAIN,
     {"json", TOPT_OPT_FLAG, offsetof(struct args, json), NULL, "print JSON"},

@@ -20,6 +20,15 @@
 #include "topt_unequal.h"
 
 static const struct topt_option plan_options[] = {
+    TOPT_EXAMPLE("topt plan config.json --hw a100-80-dgx --batch 64 --seq 4096",
+                 "the fewest GPUs that fit, the knee and the fastest"),
+    TOPT_EXAMPLE("topt plan config.json --hw a100-80-dgx --batch 64 --seq 4096 --mode "
+                 "profiling --svg curve.svg",
+                 "every number of GPUs, as a table and as a picture"),
+    TOPT_EXAMPLE("topt sbatch --topt-hw=a100-80-dgx --topt-model=config.json "
+                 "--topt-batch=64 train.sh",
+                 "the same question for a job of Slurm, which is submitted with the GPUs "
+                 "that it needs"),
     TOPT_FIELDS_ASKED(ASK_ROW){"svg", TOPT_OPT_STRING, ASK_AT(svg), "FILE",
                                "profiling: draw the curve there"},
     {"lines", TOPT_OPT_STRING, ASK_AT(lines), "WHAT",
@@ -30,6 +39,9 @@ static const struct topt_option plan_options[] = {
     ASK_OUTPUT,
     {0}};
 static const struct topt_option frontier_options[] = {
+    TOPT_EXAMPLE(
+        "topt frontier config.json --hw a100-80-dgx --batch 64 --seq 4096 --gpus 8",
+        "memory against time on 8 GPUs"),
     {"gpus", TOPT_OPT_FIELD, ASK_AT(asked), "N", "how many"},
     {"svg", TOPT_OPT_STRING, ASK_AT(svg), "FILE", "draw it there"},
     ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW) TOPT_FIELDS_PIN(ASK_ROW)
@@ -38,11 +50,14 @@ static const struct topt_option frontier_options[] = {
     ASK_OUTPUT,
     {0}};
 static const struct topt_option compare_options[] = {
+    TOPT_EXAMPLE("topt compare config.json --hw a100-80-dgx --batch 8 --seq 4096 --gpus "
+                 "8 --space canonical",
+                 "what other systems would choose on 8 GPUs"),
     {"gpus", TOPT_OPT_FIELD, ASK_AT(asked), "N", "how many"},
     {"svg", TOPT_OPT_STRING, ASK_AT(svg), "FILE", "draw times and memory there"},
-    {"seed", TOPT_OPT_COUNT, ASK_AT(seed), "S", "of flexflow's random walk; else 1"},
+    {"seed", TOPT_OPT_COUNT, ASK_AT(seed), "S", "of flexflow's random walk (default: 1)"},
     {"proposals", TOPT_OPT_COUNT, ASK_AT(proposals), "N",
-     "that it tries at most; else by the size of its task graph"},
+     "that it tries at most (default: by the size of its task graph)"},
     ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW) TOPT_FIELDS_PIN(ASK_ROW) ASK_SEARCH ASK_JSON,
     ASK_QUIET,
     ASK_OUTPUT,
@@ -200,7 +215,7 @@ static int plan_unequal(struct topt_question *q, struct topt_error *err)
 int topt_cmd_plan(int argc, char **argv)
 {
     static const char usage[] =
-        "topt plan MODEL --hw HW [--batch N] [--seq N] [options]\n"
+        "topt plan MODEL [--hw HW] [--batch N] [--seq N] [options]\n"
         "How many GPUs a training job needs, and the best strategy for them.\n"
         "Without more: the fewest GPUs that fit, beside them the knee and the fastest.\n"
         "--gpus N: the fastest plan on so many.  --batch N,N...: batches side by side;\n"

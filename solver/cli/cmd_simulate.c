@@ -19,6 +19,8 @@ struct args {
 
 #define AT(field) offsetof(struct args, field)
 static const struct topt_option options[] = {
+    TOPT_EXAMPLE("topt simulate plan.json --svg step.svg",
+                 "a step in time, as a picture"),
     {"overlap", TOPT_OPT_STRING, AT(overlap), "NAME",
      "what moves while computing goes on: none, ddp or fsdp; else as the plan says"},
     {"bucket", TOPT_OPT_BYTES, AT(bucket), "SIZE",

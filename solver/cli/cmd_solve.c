@@ -23,6 +23,7 @@ struct args {
 };
 
 static const struct topt_option table[] = {
+    TOPT_EXAMPLE("topt solve costs.json", "the frontier of what topt costgraph wrote"),
     {"algorithm", TOPT_OPT_STRING, offsetof(struct args, algorithm), "NAME",
      "ft (default), ft-plain, ft-elimination or brute-force"},
     {"epsilon", TOPT_OPT_REAL, offsetof(struct args, epsilon), "E",

@@ -23,10 +23,12 @@ struct args {
 
 #define AT(field) offsetof(struct args, field)
 static const struct topt_option options[] = {
-    {"hw", TOPT_OPT_STRING, AT(hw), "NAME", "of accpar: the array; else tpu-v2-v3"},
+    TOPT_EXAMPLE("topt study accpar", "its choices for each of its networks"),
+    {"hw", TOPT_OPT_STRING, AT(hw), "NAME", "of accpar: the array (default: tpu-v2-v3)"},
     {"group", TOPT_OPT_STRING, AT(group), "NAME",
      "of accpar: only the boards of this group"},
-    {"batch", TOPT_OPT_COUNT, AT(batch), "N", "of accpar: images of a step; else 512"},
+    {"batch", TOPT_OPT_COUNT, AT(batch), "N",
+     "of accpar: images of a step (default: 512)"},
     {"json", TOPT_OPT_FLAG, AT(json), "", "JSON on standard output"},
     {0}};
 static const char usage[] =

@@ -84,7 +84,11 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], commands[i].name))
             continue;
         if (program_path(commands[i].program, path, sizeof path)) {
-            fprintf(stderr, "topt: the path of %s is too long\n", commands[i].program);
+            fprintf(stderr,
+                    "topt: can't tell where %s is, as /proc is not mounted or the path "
+                    "is too "
+                    "long; TOPT_LIBEXEC names its folder\n",
+                    commands[i].program);
             return 1;
         }
         execv(path, argv);

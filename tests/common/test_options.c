@@ -4,6 +4,7 @@
 #include "topt_options.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct args {
@@ -22,6 +23,7 @@ static const struct topt_option table[] = {
     {"epsilon", TOPT_OPT_REAL, offsetof(struct args, epsilon), "E", ""},
     {"o", TOPT_OPT_STRING, offsetof(struct args, out), "FILE", ""},
     {"json", TOPT_OPT_FLAG, offsetof(struct args, json), "", ""},
+    TOPT_EXAMPLE("test --batch 8", "eight of them"),
     {0}};
 
 static struct args args;
@@ -44,8 +46,26 @@ static void refused(const char *one, const char *two, const char *says)
        "%s %s: %s", one, two ? two : "", err.text);
 }
 
+/* Examples stand above the options, which they are none of. */
+static void examples(void)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    topt_options_help(out, "test [options]", table);
+    fclose(out);
+    const char *example =
+        strstr(text, "\nExamples:\n    test --batch 8\n        eight of them\n");
+    ok(!strncmp(text, "Usage: test [options]\n", 22) && example &&
+           strstr(example, "\nOptions:\n  --batch N") && !strstr(text, "--test"),
+       "help has the example, then the options");
+    free(text);
+    refused("--test --batch 8", NULL, "unknown option '--test --batch 8'");
+}
+
 int main(void)
 {
+    examples();
     ok(!parse("--batch", "1") && args.batch == 1, "a count");
     ok(!parse("--seed=0", "--epsilon=0") && !args.seed, "0 where it means something");
     ok(!parse("--seconds", "0.1") && args.seconds > 0, "a positive number");

@@ -5,7 +5,7 @@ cmake=$1 build=$2 cc=$3 mpiexec=$4
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/../tap.sh"
 
-"$cmake" --install "$build" --prefix "$dir/usr" --component development >out 2>err
+"$cmake" --install "$build" --prefix "$dir/usr" --component libtopt-runtime-dev >out 2>err
 check "the library is installed"
 pc=$(find usr -name topt-runtime.pc)
 PKG_CONFIG_PATH=$(dirname "$dir/$pc")

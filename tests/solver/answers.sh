@@ -159,9 +159,13 @@ shown() {
     sed -n "/^    \$ $1/,/^[^ ]/{/^    \$ /d; /^[^ ]/d; s/^    //; p}" "$root/README.md" | sed -e :a -e '/^\n*$/{$d;N;ba' -e '}'
 }
 cp "$model" llama-3.1-8b.json
-"$topt" plan llama-3.1-8b.json --hw a100-80-dgx --batch 64 --seq 4096 >out 2>err && shown "topt plan llama" >shown &&
+"$topt" plan llama-3.1-8b.json --hw a100-80-dgx --batch 64 --seq 4096 >out 2>err && shown "topt plan llama-3.1-8b.json --hw a100" >shown &&
     sed -i 's/p-[0-9a-f]\{32\}/p-/' shown out && diff shown out >differ
 check "README's first answer is the one that is given: $(cat differ)"
+sed -n '/^In `ours.json`:$/,/^    \$ /{/^    [{ ]/p}' "$root/README.md" >ours.json
+"$topt" plan llama-3.1-8b.json --hw ours.json --batch 64 --seq 4096 --gpus 8 >out 2>err && [ "$(wc -l <ours.json)" -le 4 ] &&
+    shown "topt plan llama-3.1-8b.json --hw ours.json" >shown && sed -i 's/p-[0-9a-f]\{32\}/p-/' shown out && diff shown out >differ
+check "and that for a cluster of one's own, by the lines that it shows: $(cat err differ)"
 hint=$("$topt" plan llama-3.1-8b.json --hw a100-80-dgx --batch 64 --seq 4096 --lines plan | sed -n 's/^TOPT_HINT=//p')
 [ -n "$hint" ] && shown "sbatch --topt-mode" | grep -qF "sbatch: topt: $(echo "$hint" | sed 's/--min/--topt-min/')"
 check "and what sbatch says beside it: $hint"

@@ -80,7 +80,12 @@ no "did you mean mistral?" inspect slip.json
 
 # What is missing.
 no "which model?" plan
-no "--hw is needed" plan "$model"
+found=$PATH PATH=/nowhere # so that neither nvidia-smi nor sinfo is there (solver_hw_here)
+refused_hw=0
+"$topt" plan "$model" >"$dir/out" 2>"$dir/err" || refused_hw=$?
+PATH=$found
+[ $refused_hw = 2 ] && grep -q -- "--hw is needed" err
+check "topt plan $model: $(cat err)"
 no "--plan is needed" evaluate "$model" --hw lab-cpu
 no "which plan?" explain
 no "a model is needed" inspect

@@ -1,5 +1,5 @@
-/* command.c - see command.h. */
-#include "command.h"
+/* command.c - other programs, run without a shell, until a deadline. */
+#include "topt_command.h"
 #include "topt_clock.h"
 
 #include <errno.h>
@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -69,6 +70,16 @@ static int spawn(const char *const *args, int out, int with_errors, pid_t *ret)
     return rc;
 }
 
+/* Put the command before what is said of it; -1. */
+static int wrap(const char *const *args, struct topt_error *err)
+{
+    char line[160];
+    size_t n = 0;
+    for (; *args && n < sizeof line; args++)
+        n += (size_t)snprintf(line + n, sizeof line - n, n ? " %s" : "%s", *args);
+    return topt_wrap(err, "%s", line);
+}
+
 /* '*ret_failed': it ran, and ended with a failure. */
 static int run(const char *const *args, int64_t deadline, int with_errors,
                struct topt_text *out, int *ret_failed, struct topt_error *err)
@@ -91,21 +102,22 @@ static int run(const char *const *args, int64_t deadline, int with_errors,
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
     *ret_failed = !WIFEXITED(status) || WEXITSTATUS(status);
-    return rc ? topt_wrap(err, "%s %s %s %s", args[0], args[1], args[2], args[3]) : 0;
+    return rc ? wrap(args, err) : 0;
 }
 
-int site_run(const char *const *args, int64_t deadline, struct topt_text *out,
-             struct topt_error *err)
+int topt_command_read(const char *const *args, int64_t deadline, struct topt_text *out,
+                      struct topt_error *err)
 {
     int failed = 0;
     if (run(args, deadline, 0, out, &failed, err))
         return -1;
-    return failed ? topt_fail(err, TOPT_ERR_IO, "%s %s %s %s: it fails", args[0], args[1],
-                              args[2], args[3])
-                  : 0;
+    if (!failed)
+        return 0;
+    topt_fail(err, TOPT_ERR_IO, "it fails");
+    return wrap(args, err);
 }
 
-int site_tell(const char *const *args, int64_t deadline, struct topt_error *err)
+int topt_command_tell(const char *const *args, int64_t deadline, struct topt_error *err)
 {
     struct topt_text said = {0};
     int failed = 0, rc = run(args, deadline, 1, &said, &failed, err);
