@@ -6,6 +6,7 @@
  * the smallest batch that is nearly as fast as the best.  Where no number of GPUs is named, it is
  * found in the same way: the fewest on which a GPU is nearly as fast as on the best number. */
 #include "batches.h"
+#include "topt_rates.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,20 +24,10 @@ static json_t *row_of(const struct topt_question *q, const json_t *answer)
                                         "strategy", "memory_bytes", "why",     "uniform",
                                         "band",     "nearest",      "stopped", NULL};
     json_t *row = json_object();
-    double batch = (double)q->model->batch;
-    double seconds = json_number_value(json_object_get(answer, "time_ns")) / 1e9;
-    double gpus = json_number_value(json_object_get(answer, "gpus"));
     json_object_set_new(row, "batch", json_integer(q->model->batch));
     for (int i = 0; taken[i]; i++)
         json_object_set(row, taken[i], json_object_get(answer, taken[i]));
-    if (seconds <= 0)
-        return row;
-    json_object_set_new(row, "samples_per_second", json_real(batch / seconds));
-    if (q->model->seq > 1)
-        json_object_set_new(row, "tokens_per_second",
-                            json_real(batch * (double)q->model->seq / seconds));
-    json_object_set_new(row, "gpu_hours_per_million_samples",
-                        json_real(1e6 / batch * seconds * gpus / 3600));
+    topt_rates_put(row, json_object_get(answer, "job"));
     return row;
 }
 

@@ -118,13 +118,15 @@ static int put_answer(const struct topt_question *q, const json_t *answer,
     }
     if (q->nbatch > 1) {
         topt_show_question(answer);
-        topt_show_rows(json_object_get(answer, "batches"), 1);
+        topt_show_rows(json_object_get(answer, "batches"), json_object_get(answer, "job"),
+                       1);
         topt_show_lacks(answer);
         put_stopped(answer, "some rows are not the best of their batch");
         return 0;
     }
     if (q->batch_auto)
-        topt_show_rows(json_object_get(answer, "tried"), 1);
+        topt_show_rows(json_object_get(answer, "tried"), json_object_get(answer, "job"),
+                       1);
     topt_show_plan(answer, q->a.output);
     topt_show_notes(
         q->model,

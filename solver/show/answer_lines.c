@@ -91,7 +91,7 @@ static void show(const json_t *answer, enum topt_lines_shown what, struct topt_t
     } else {
         topt_text_of_question(out, answer);
         if (json_array_size(rows))
-            topt_text_of_rows(out, rows, 0);
+            topt_text_of_rows(out, rows, json_object_get(answer, "job"), 0);
         topt_text_of_lacks(out, answer);
     }
 }

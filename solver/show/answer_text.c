@@ -3,12 +3,12 @@
  * field of the JSON answer. */
 #include "topt_answer_text.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "topt_json.h"
+#include "topt_rates.h"
 #include "topt_text.h"
 
 enum { COLUMNS = 100, INDENT = 10 };
@@ -34,16 +34,6 @@ static const char *grouped(int64_t n, char buf[32])
         buf[at++] = digits[i];
     }
     buf[at] = '\0';
-    return buf;
-}
-
-/* Three significant digits, thousands apart. */
-static const char *rounded(double x, char buf[32])
-{
-    double unit = x >= 1000 ? pow(10, floor(log10(x)) - 2) : 1;
-    if (x >= 1000)
-        return grouped((int64_t)(floor(x / unit + 0.5) * unit), buf);
-    snprintf(buf, 32, "%.3g", x);
     return buf;
 }
 
@@ -160,19 +150,23 @@ static struct widths widths_of(const json_t *rows, int by_batch)
 static void show_row(struct topt_text *out, const json_t *row, int by_batch,
                      struct widths w)
 {
-    char label[48], a[32], b[32], c[32], e[32], gpus[48];
+    char label[48], a[32], b[32], c[32], e[32], each[32], mfu[16] = "-", gpus[48];
     double tokens = topt_json_number_at(row, "tokens_per_second");
+    double rate = tokens > 0 ? tokens : topt_json_number_at(row, "samples_per_second");
     label_words(row, by_batch, label);
     if (!json_is_true(json_object_get(row, "feasible")) && by_batch) {
         topt_text_add(out, "%-*s %s\n", w.label, label, topt_json_words_at(row, "why"));
         return;
     }
     booked_words(row, gpus);
+    if (json_object_get(row, "mfu"))
+        snprintf(mfu, sizeof mfu, "%.3g %%", 100 * topt_json_number_at(row, "mfu"));
     topt_text_add(
-        out, "%-*s %-*s %8s %10s %8s %10s  %s\n", w.label, label, w.gpus, gpus,
+        out, "%-*s %-*s %8s %10s %10s %7s %8s %10s  %s\n", w.label, label, w.gpus, gpus,
         topt_show_ns(topt_json_whole_at(row, "time_ns"), a, sizeof a),
-        rounded(tokens > 0 ? tokens : topt_json_number_at(row, "samples_per_second"), b),
-        rounded(topt_json_number_at(row, "gpu_hours_per_million_samples"), c),
+        topt_rates_number(rate, b),
+        topt_rates_number(rate / topt_json_number_at(row, "gpus"), each), mfu,
+        topt_rates_number(topt_json_number_at(row, "gpu_hours_per_million_samples"), c),
         topt_show_bytes(topt_json_whole_at(row, "memory_bytes"), e, sizeof e),
         topt_json_words_at(row, "strategy"));
 }
@@ -187,17 +181,26 @@ static int of_two_spaces(const json_t *rows)
     return first && last && strcmp(first, "uniform") && !strcmp(last, "uniform");
 }
 
-void topt_text_of_rows(struct topt_text *out, const json_t *rows, int by_batch)
+void topt_text_of_rows(struct topt_text *out, const json_t *rows, const json_t *job,
+                       int by_batch)
 {
     size_t i;
     json_t *row;
-    int tokens = json_object_get(json_array_get(rows, 0), "tokens_per_second") != NULL;
+    int tokens = 0, mfu = 0;
+    char rate[32];
+    json_array_foreach(rows, i, row)
+    {
+        tokens |= json_object_get(row, "tokens_per_second") != NULL;
+        mfu |= json_object_get(row, "mfu") != NULL;
+    }
     struct widths w = widths_of(rows, by_batch);
-    topt_text_add(out, "\n%-*s %-*s %8s %10s %8s %10s  strategy\n", w.label,
-                  by_batch ? "batch" : "", w.gpus, "GPUs", "step",
-                  tokens ? "tokens/s" : "samples/s", "GPU-h/1M", "memory");
+    snprintf(rate, sizeof rate, "%s/s", tokens ? "tokens" : topt_rates_samples(job));
+    topt_text_add(out, "\n%-*s %-*s %8s %10s %10s %7s %8s %10s  strategy\n", w.label,
+                  by_batch ? "batch" : "", w.gpus, "GPUs", "step", rate, "per GPU", "MFU",
+                  "GPU-h/1M", "memory");
     json_array_foreach(rows, i, row) show_row(out, row, by_batch, w);
-    topt_text_add(out, "%-*s (GPU-h/1M: GPU-hours for a million samples)\n", w.label, "");
+    topt_text_add(out, "%-*s (GPU-h/1M: GPU-hours per million %s%s)\n", w.label, "",
+                  topt_rates_samples(job), mfu ? "; MFU: model FLOPs utilization" : "");
     if (!by_batch && of_two_spaces(rows))
         topt_text_add(
             out,
@@ -253,6 +256,15 @@ static void show_memory(struct topt_text *out, const json_t *a)
     show_parts(out, json_object_get(a, "memory_parts"));
 }
 
+static void show_rates(struct topt_text *out, const json_t *a)
+{
+    struct topt_text t = {0};
+    topt_rates_text(&t, a, json_object_get(a, "job"));
+    if (t.s)
+        topt_text_add(out, "          %s\n", t.s);
+    topt_text_fini(&t);
+}
+
 /* "+-29 %: 96 % estimated from data sheets". */
 static void show_time(struct topt_text *out, const json_t *a)
 {
@@ -270,6 +282,7 @@ static void show_time(struct topt_text *out, const json_t *a)
                   topt_show_ns(topt_json_whole_at(a, "time_ns"), x, sizeof x),
                   topt_show_ns(topt_json_whole_at(a, "compute_ns"), y, sizeof y),
                   topt_show_ns(topt_json_whole_at(a, "network_ns"), z, sizeof z));
+    show_rates(out, a);
     topt_text_add(
         out,
         "          \u00b1%.0f %%: %.0f %% estimated from data sheets, %.0f %% between "
@@ -418,7 +431,7 @@ void topt_text_of_plan(struct topt_text *out, const json_t *a, const char *path)
         return;
     }
     if (json_array_size(rows))
-        topt_text_of_rows(out, rows, 0);
+        topt_text_of_rows(out, rows, json_object_get(a, "job"), 0);
     long long gpus = topt_json_whole_at(a, "gpus"),
               nodes = topt_json_whole_at(a, "nodes");
     if (!json_array_size(rows))

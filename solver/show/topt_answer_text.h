@@ -15,8 +15,9 @@
 void topt_text_of_plan(struct topt_text *out, const json_t *answer, const char *path);
 /* The question's head: model, cluster, framework; and what was assumed. */
 void topt_text_of_question(struct topt_text *out, const json_t *answer);
-/* Rows of alternatives, or of answers for several batches ('by_batch'). */
-void topt_text_of_rows(struct topt_text *out, const json_t *rows, int by_batch);
+/* Rows of alternatives, or of answers for several batches ('by_batch'), to a question ('job'). */
+void topt_text_of_rows(struct topt_text *out, const json_t *rows, const json_t *job,
+                       int by_batch);
 /* Of an answer whose search was stopped: when that was, as "after 60 s ..."; else NULL.  Owned by
  * the caller. */
 char *topt_stopped_words(const json_t *answer);

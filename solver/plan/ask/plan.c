@@ -6,6 +6,7 @@
 #include "topt_framework.h"
 #include "topt_plan.h"
 #include "topt_question.h"
+#include "topt_rates.h"
 #include "topt_text.h"
 
 #include <math.h>
@@ -108,6 +109,7 @@ static void put_question(const struct topt_request *r, json_t *answer)
     const char *needs = r->framework ? needs_of(r, uniform) : NULL;
     if (needs)
         json_object_set_new(answer, "needs", json_string(needs));
+    topt_rates_put_all(answer);
 }
 
 int topt_plan_from(const struct topt_request *r, struct topt_memo *memo, json_t **ret,

@@ -10,9 +10,25 @@
 #include "topt_framework.h"
 #include "topt_json.h"
 #include "topt_question.h"
+#include "topt_rates.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* The plan's step and the question behind it, for topt_rates.h; owned by the caller. */
+static json_t *rates_of(const struct topt_plan_doc *p)
+{
+    struct topt_request r;
+    topt_request_init(&r);
+    r.model = p->model;
+    r.hw = p->hw;
+    r.settings = p->settings;
+    json_t *row = json_pack("{s:b, s:I, s:i, s:o}", "feasible", 1, "time_ns",
+                            (json_int_t)p->time_ns, "gpus", p->mesh.devices, "job",
+                            topt_request_job(&r));
+    topt_rates_put_all(row);
+    return row;
+}
 
 static void put_head(struct topt_text *t, const struct topt_plan_doc *p,
                      const json_t *doc)
@@ -20,31 +36,35 @@ static void put_head(struct topt_text *t, const struct topt_plan_doc *p,
     char a[32], b[32], c[32];
     const struct topt_framework *f = NULL;
     const char *name = json_string_value(json_object_get(doc, "framework"));
-    topt_text_add(t, "%s on %d GPU%s (%d node%s of %d): %s\n", p->model->name,
-                  p->mesh.devices, p->mesh.devices > 1 ? "s" : "", p->mesh.nodes,
-                  p->mesh.nodes > 1 ? "s" : "", p->mesh.per_node,
-                  topt_json_words_at(doc, "strategy"));
+    topt_text_add(t, "%s on %d GPU", p->model->name, p->mesh.devices);
+    if (p->mesh.devices > 1)
+        topt_text_add(t, "s (%d node%s of %d)", p->mesh.nodes,
+                      p->mesh.nodes > 1 ? "s" : "", p->mesh.per_node);
+    topt_text_add(t, ": %s\n", topt_json_words_at(doc, "strategy"));
     if (name && !topt_framework_find(name, &f, NULL))
-        topt_text_add(t, "For %s, as it is in %s.\n", f->title, f->source);
+        topt_text_add(t, "Framework: %s (read in %s).\n", f->title, f->source);
     const char *why = json_string_value(json_object_get(doc, "why"));
     if (why)
         topt_text_add(t, "Why: %s.\n", why);
     const json_t *band = json_object_get(
         json_object_get(json_object_get(doc, "predicted"), "band"), "time");
-    topt_text_add(t, "A step of %lld samples takes %s", (long long)p->model->batch,
-                  topt_show_ns(p->time_ns, a, sizeof a));
+    json_t *rates = rates_of(p);
+    const json_t *job = json_object_get(rates, "job");
+    topt_text_add(t, "A step of %lld %s takes %s", (long long)p->model->batch,
+                  topt_rates_samples(job), topt_show_ns(p->time_ns, a, sizeof a));
     if (band)
         topt_text_add(t, " (%s to %s)",
                       topt_show_ns(topt_json_whole_at(band, "low_ns"), b, sizeof b),
                       topt_show_ns(topt_json_whole_at(band, "high_ns"), c, sizeof c));
-    topt_text_add(
-        t, " with %s.\nPrecision %s: %s.\n", topt_optimizer_name(p->settings.optimizer),
-        topt_precision_of(&p->settings)->name, topt_precision_of(&p->settings)->means);
+    topt_text_add(t, " with %s: ", topt_optimizer_name(p->settings.optimizer));
+    topt_rates_text(t, rates, job);
+    json_decref(rates);
+    topt_text_add(t, ".\nPrecision %s: %s.\n", topt_precision_of(&p->settings)->name,
+                  topt_precision_of(&p->settings)->means);
     if (p->settings.micro_batches > 1)
-        topt_text_add(t,
-                      "It has %lld accumulation steps: gradients of as many times %lld "
-                      "samples are added up.\n",
-                      (long long)p->settings.micro_batches, (long long)p->micro->batch);
+        topt_text_add(
+            t, "Gradient accumulation: %lld steps of %lld samples over all GPUs.\n",
+            (long long)p->settings.micro_batches, (long long)p->micro->batch);
 }
 
 /* How good the search was: relative to which space, proven how far, what was guessed. */
@@ -347,6 +367,7 @@ json_t *topt_plan_explain_json(const json_t *plan, const struct topt_explain_opt
     if (!rc && topt_model_has_tables(p->micro))
         rc = (tables = topt_explain_tables_json(p, err)) ? 0 : -1;
     json_object_set_new(ret, "model", json_string(p->model->name));
+    json_object_set_new(ret, "rates", rates_of(p));
     json_object_set(ret, "memory_parts", json_object_get(predicted, "memory_parts"));
     json_object_set(ret, "memory_bytes", json_object_get(predicted, "memory_bytes"));
     json_object_set(ret, "peak_bytes", json_object_get(predicted, "peak_bytes"));
