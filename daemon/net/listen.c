@@ -79,8 +79,8 @@ int listen_unix(const char *path, struct topt_error *err)
      * the file may connect at once.  link() refuses a path that another server took. */
     if (bind(fd, (struct sockaddr *)&fresh, sizeof fresh))
         return sys_fail(fd, "bind", path, err);
-    int failed = chmod(fresh.sun_path, 0666) || listen(fd, BACKLOG) ||
-                 link(fresh.sun_path, path);
+    int failed =
+        chmod(fresh.sun_path, 0666) || listen(fd, BACKLOG) || link(fresh.sun_path, path);
     int saved = errno;
     unlink(fresh.sun_path);
     errno = saved;

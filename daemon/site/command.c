@@ -100,7 +100,7 @@ int site_run(const char *const *args, int64_t deadline, struct topt_text *out,
     int failed = 0;
     if (run(args, deadline, 0, out, &failed, err))
         return -1;
-    return failed ? topt_fail(err, TOPT_ERR_IO, "%s %s %s %s: it fails", args[0], args[1],
+    return failed ? topt_fail(err, TOPT_ERR_IO, "`%s %s %s %s` failed", args[0], args[1],
                               args[2], args[3])
                   : 0;
 }
@@ -112,7 +112,7 @@ int site_tell(const char *const *args, int64_t deadline, struct topt_error *err)
     if (!rc && failed) {
         size_t n = said.s ? strcspn(said.s, "\n") : 0;
         rc = topt_fail(err, TOPT_ERR_IO, "%.*s", n < 200 ? (int)n : 200,
-                       n ? said.s : "it fails");
+                       n ? said.s : "it failed");
     }
     topt_text_fini(&said);
     return rc;

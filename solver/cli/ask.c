@@ -98,7 +98,7 @@ static int load(struct topt_question *q, struct topt_error *err)
 {
     if (!q->a.hw)
         return topt_fail(err, TOPT_ERR_USAGE,
-                         "--hw is needed; `topt hw list` shows profiles");
+                         "--hw is needed; `topt hw list` lists the profiles");
     if (topt_ask_batch(q, q->a.asked.batch, err) || load_hw(q, err))
         return -1;
     q->r.hw = q->hw;
@@ -207,8 +207,8 @@ json_t *topt_cli_read_plan(const char *plan, struct topt_error *err)
     free(doc);
     if (!found)
         topt_fail(err, TOPT_ERR_NOTFOUND,
-                  "%s is not carried by a job here: topt client get-plan %s -o plan.json "
-                  "writes it",
+                  "%s is not carried by this job; write it with topt client get-plan %s "
+                  "-o plan.json",
                   plan, plan);
     return ret;
 }

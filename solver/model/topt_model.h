@@ -807,7 +807,7 @@ struct topt_model_stats {
     int64_t parameters, trained; /* all of them; those that are not frozen */
     int64_t operators, flops_per_sample, model_flops_per_sample,
         activation_bytes_per_sample;
-    int images; /* the loader brings images */
+    int images; /* samples are images, without a sequence */
 };
 void topt_model_stats(const struct topt_model *m, struct topt_model_stats *ret);
 /* The same of the operators of one kind; NULL: of all. */

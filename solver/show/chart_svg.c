@@ -1,8 +1,7 @@
-/* chart_svg.c - charts as SVG that stands alone: no script, no font, nothing to fetch.
+/* chart_svg.c - charts as self-contained SVG: no script, no font, no external file.
  *
- * Colours are classes, so that a viewer that prefers dark gets dark; a title and a
- * description are there for those who hear the picture.  Coordinates have two decimals.
- * Points that fall on the same spot are drawn once. */
+ * Colours are classes, so that a dark theme applies.  A title and a description serve screen readers.
+ * Coordinates have two decimals.  Points at the same place are drawn once. */
 #include "chart_svg.h"
 #include "chart.h"
 #include "topt_text.h"
@@ -39,7 +38,7 @@ static const char style[] =
     ".mark{fill:#171c25;stroke:#7aa5ff}"
     ".rule,.cross{stroke:#ff8f6b}.bad{fill:#ff8f6b}}";
 
-/* Text of a document: markup is escaped, what XML does not know becomes a space. */
+/* Write text of a document: escape markup, replace characters that XML does not allow by a space. */
 void topt_svg_escape(struct topt_text *t, const char *s)
 {
     for (; *s; s++) {
@@ -65,7 +64,7 @@ static void put_words(struct topt_text *t, double x, double y, const char *rest,
     topt_text_add(t, "</text>\n");
 }
 
-/* A chart at its place in the picture. */
+/* A chart and its position in the picture. */
 struct place {
     const struct topt_chart *c;
     int index;
@@ -137,7 +136,7 @@ static void put_rules(struct topt_text *t, const struct place *p)
 
 /* ---- series ------------------------------------------------------------------------ */
 
-/* Has the pen moved since the last point that was put down? */
+/* Has the pen moved since the last point that was drawn? */
 static int moved(double x, double y, double last[2])
 {
     double dx = x - last[0], dy = y - last[1];
@@ -148,7 +147,7 @@ static int moved(double x, double y, double last[2])
     return 1;
 }
 
-/* Along the points of a series, on 'y', forward or back; the first point is 'start'ed. */
+/* Draw along the points of a series, at 'y', forward or back; 'start' begins the path. */
 static void put_path(struct topt_text *t, const struct place *p,
                      const struct topt_series *s, const double *y, int back,
                      const char *start)
@@ -234,7 +233,7 @@ static void put_series(struct topt_text *t, const struct place *p,
 
 /* ---- the whole --------------------------------------------------------------------- */
 
-/* What a series looks like and its name, at x; returns where the next one goes. */
+/* Draw the legend entry of a series at x; return the x of the next entry. */
 static double put_key(struct topt_text *t, const struct topt_series *s, double x)
 {
     double y = HEAD - 18;
@@ -254,7 +253,7 @@ static double put_key(struct topt_text *t, const struct topt_series *s, double x
     return x + 40 + 6.2 * (double)strlen(s->name);
 }
 
-/* One legend for all charts: a name stands once. */
+/* Draw one legend for all charts, each name once. */
 static void put_legend(struct topt_text *t, const struct topt_chart *c, int n)
 {
     double x = LEFT;

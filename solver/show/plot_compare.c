@@ -1,8 +1,8 @@
-/* plot_compare.c - a comparison as bars: the time of a step, computing and waiting for the
- * network, and the memory of a GPU against its limit.
+/* plot_compare.c - a comparison as bars: compute and exposed communication of a step, and memory per GPU
+ * against the limit.
  *
- * SVG that stands alone, as chart_svg.c has it.  What does not fit is drawn faint, with what it
- * needs in the colour of the limit. */
+ * Self-contained SVG, as in chart_svg.c.  Plans that do not fit are drawn faint, with their memory in the
+ * colour of the limit. */
 #include "chart_svg.h"
 #include "topt_drawing.h"
 #include "topt_json.h"
@@ -42,7 +42,7 @@ struct drawing {
     const json_t *rows;
     int n;
     int64_t limit;
-    double y; /* where the next thing goes */
+    double y; /* y of the next element */
 };
 
 static void put_words(struct topt_text *t, double x, double y, const char *rest,
@@ -75,7 +75,7 @@ static int64_t most_of(const json_t *rows, const char *key, int64_t least)
     return least;
 }
 
-/* The name of a row and, beside a bar that ends at x, its value. */
+/* Write the name of a row and, beside a bar that ends at x, its value. */
 static void put_labels(struct drawing *d, const json_t *row, double x, const char *value)
 {
     put_words(d->t, NAMES - 8, d->y + 11, "class=\"ink\" text-anchor=\"end\"",
@@ -151,11 +151,11 @@ static void put_all(struct drawing *d)
 {
     int64_t most_ns = most_of(d->rows, "time_ns", 0);
     int64_t most_bytes = most_of(d->rows, "memory_bytes", d->limit);
-    put_title(d, "time of a step");
-    put_key(d, NAMES, "compute", "computing");
-    put_key(d, NAMES + 100, "network", "waiting for the network");
+    put_title(d, "time per step");
+    put_key(d, NAMES, "compute", "compute");
+    put_key(d, NAMES + 100, "network", "exposed communication");
     put_times(d, most_ns);
-    put_title(d, "memory of a GPU");
+    put_title(d, "memory per GPU");
     put_memory(d, most_bytes);
 }
 
@@ -188,7 +188,7 @@ char *topt_svg_compare(const json_t *doc)
     put_words(&t, 24, 28, "class=\"ink\" font-size=\"16\" font-weight=\"600\"",
               title.s ? title.s : "");
     put_words(&t, 24, 47, "class=\"soft\"",
-              "what each system would choose, by one model of costs");
+              "what each system would choose, under one cost model");
     put_all(&d);
     topt_text_add(&t, "</svg>\n");
     topt_text_fini(&title);

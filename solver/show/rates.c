@@ -79,5 +79,5 @@ void topt_rates_text(struct topt_text *out, const json_t *row, const json_t *job
     if (gpus > 1)
         topt_text_add(out, ", %s %s/s per GPU", topt_rates_number(rate / gpus, b), unit);
     if (json_object_get(row, "mfu"))
-        topt_text_add(out, ", MFU %.3g %%", 100 * topt_json_number_at(row, "mfu"));
+        topt_text_add(out, ", MFU %.1f %%", 100 * topt_json_number_at(row, "mfu"));
 }

@@ -36,7 +36,7 @@ static const struct {
     [FORWARD] = {"f", "forward"},
     [BACKWARD] = {"b", "backward"},
     [UPDATE] = {"u", "begin and end of the step"},
-    [WAITED] = {"w", "moved while computing waits"},
+    [WAITED] = {"w", "exposed communication"},
     [GATHER] = {"g", "asynchronous gathers of parameters"},
     [REDUCE] = {"r", "asynchronous reductions of gradients"},
 };
@@ -183,7 +183,7 @@ static void put_name(struct drawing *d, int task, int lane)
 
 static void put_lane(struct drawing *d, int lane)
 {
-    static const char *const name[LANES] = {"computing", "within nodes", "between nodes"};
+    static const char *const name[LANES] = {"computing", "inside nodes", "between nodes"};
     char took[32], words[64];
     if (d->shown[lane] < 0)
         return;
@@ -227,7 +227,7 @@ static void put_head(struct drawing *d, const char *title)
     char a[32], b[32], words[160];
     double x = LEFT;
     put_words(d, LEFT, 26, "class=\"ink\" font-size=\"15\" font-weight=\"600\"", title);
-    snprintf(words, sizeof words, "a step takes %s; of it nothing is computed for %s",
+    snprintf(words, sizeof words, "%s per step, of which %s is exposed communication",
              topt_show_ns(s->time_ns, a, sizeof a),
              topt_show_ns(s->exposed_ns, b, sizeof b));
     put_words(d, LEFT, 45, "class=\"soft\"", words);

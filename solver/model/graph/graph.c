@@ -439,11 +439,12 @@ int topt_model_check_run(const struct topt_model *m, struct topt_error *err)
                          "model '%.60s' can be planned, not run: the parameters of "
                          "'%.60s' are stored in %lld bits",
                          m->name, few->name, (long long)few->attrs.bits);
-    return m->plan_only ? topt_fail(err, TOPT_ERR_INVAL,
-                                    "model '%.60s' can be planned, not run: no operator "
-                                    "computes %s",
-                                    m->name, m->plan_only)
-                        : 0;
+    return m->plan_only
+               ? topt_fail(err, TOPT_ERR_INVAL,
+                           "model '%.60s' can be planned, not run: no kernel for "
+                           "%s",
+                           m->name, m->plan_only)
+               : 0;
 }
 
 /* An operator's inputs stand in the order in which they were given. */
@@ -578,7 +579,7 @@ void topt_model_kind_stats(const struct topt_model *m, const char *kind,
         ret->operators += counts;
         flops += counts ? op_flops(op) : 0;
         model_flops += counts ? op_model_flops(op) : 0;
-        ret->images |= counts && !strcmp(op->spec->name, "image");
+        ret->images |= counts && m->seq <= 1 && !strcmp(op->spec->name, "image");
         for (int o = 0; o < op->spec->noperands; o++) {
             const struct topt_operand *x = &op->operand[o];
             if (counts && x->role == TOPT_PARAM && x->present &&

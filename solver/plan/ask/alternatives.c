@@ -85,8 +85,9 @@ int topt_alternatives_find(struct topt_planning *m, json_t *fewest, const int64_
     const json_t *at = json_array_get(ret->points, 0);
     add_row(ret->named, at, "fewest", why_fewest);
     if (knee <= fastest)
-        add_row(ret->named, json_array_get(ret->points, knee), "knee",
-                "beyond it each further GPU adds less than half of the best speed a GPU");
+        add_row(
+            ret->named, json_array_get(ret->points, knee), "knee",
+            "beyond it each further GPU adds less than half of the best speed per GPU");
     add_row(ret->named, json_array_get(ret->points, fastest), "fastest", why_fastest);
     for (size_t i = 0; i < json_array_size(ret->named); i++)
         put_choice(ret->points, json_array_get(ret->named, i));

@@ -59,7 +59,7 @@ static int mini_time(struct topt_planning *m, json_t **ret, struct topt_error *e
         return gave_up ? topt_answer_unfinished(m, r->gpus, ret, err)
                        : topt_answer_infeasible(m, r->gpus, 0, ret, err);
     }
-    snprintf(why, sizeof why, "%s on %d GPU%s within %s a GPU",
+    snprintf(why, sizeof why, "%s on %d GPU%s within %s per GPU",
              b.stopped ? "fastest found so far" : "fastest", b.mesh.devices,
              b.mesh.devices > 1 ? "s" : "",
              topt_show_bytes(topt_request_limit(r), limit, sizeof limit));
@@ -93,10 +93,9 @@ static const char *needs_of(const struct topt_request *r, const json_t *uniform)
         return r->framework->tensor_needs;
     if (r->framework->gather == TOPT_GATHER_UNIT && zero >= TOPT_ZERO_GRADIENT &&
         few_rows(r->model, dp))
-        return "experts have to be shared out by another dimension than the first, of "
-               "which "
-               "there are fewer than GPUs (fully_shard's shard_placement_fn, as "
-               "topt_apply.py does)";
+        return "experts must be sharded along a dimension other than 0, because there "
+               "are fewer experts than GPUs (fully_shard's shard_placement_fn; "
+               "topt_apply.py does it)";
     return NULL;
 }
 

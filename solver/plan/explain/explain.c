@@ -42,7 +42,7 @@ static void put_head(struct topt_text *t, const struct topt_plan_doc *p,
                       p->mesh.nodes > 1 ? "s" : "", p->mesh.per_node);
     topt_text_add(t, ": %s\n", topt_json_words_at(doc, "strategy"));
     if (name && !topt_framework_find(name, &f, NULL))
-        topt_text_add(t, "Framework: %s (read in %s).\n", f->title, f->source);
+        topt_text_add(t, "Framework: %s (source: %s).\n", f->title, f->source);
     const char *why = json_string_value(json_object_get(doc, "why"));
     if (why)
         topt_text_add(t, "Why: %s.\n", why);
@@ -65,36 +65,6 @@ static void put_head(struct topt_text *t, const struct topt_plan_doc *p,
         topt_text_add(
             t, "Gradient accumulation: %lld steps of %lld samples over all GPUs.\n",
             (long long)p->settings.micro_batches, (long long)p->micro->batch);
-}
-
-/* How good the search was: relative to which space, proven how far, what was guessed. */
-static void put_search(struct topt_text *t, const json_t *doc)
-{
-    enum { SHOWN = 12 };
-    const json_t *epsilon = json_object_get(doc, "epsilon");
-    const json_t *decided = json_object_get(doc, "heuristic");
-    size_t i, n = json_array_size(decided);
-    json_t *name;
-    topt_text_add(t, "Search: space %s, ",
-                  json_string_value(json_object_get(doc, "space")));
-    if (json_is_true(json_object_get(doc, "exact")))
-        topt_text_add(t, "exact: nothing in it is better.\n");
-    else if (json_is_number(epsilon) && json_number_value(epsilon) > 0)
-        topt_text_add(t, "proven to be at most %.3g %% slower than the best in it.\n",
-                      100 * json_number_value(epsilon));
-    else if (n > 0)
-        topt_text_add(t, "the best but for what was decided by heuristic.\n");
-    else
-        topt_text_add(t, "nothing is proven of how good it is.\n");
-    if (n > 0)
-        topt_text_add(t, "Decided by heuristic: ");
-    json_array_foreach(decided, i, name)
-    {
-        if (i < SHOWN)
-            topt_text_add(t, "%s%s", i ? ", " : "", json_string_value(name));
-    }
-    if (n > 0)
-        topt_text_add(t, n > SHOWN ? " and %zu more.\n" : ".\n", n - SHOWN);
 }
 
 static void put_part(struct topt_text *t, const char *name, int64_t bytes, int64_t all)
@@ -120,26 +90,26 @@ static void put_memory(struct topt_text *t, const struct topt_plan_doc *p,
     int64_t limit = topt_json_whole_at(doc, "memory_limit");
     json_t *parts = json_object_get(json_object_get(doc, "predicted"), "memory_parts");
     int papers = topt_accounting_is_papers(p->settings.accounting);
-    topt_text_add(t, "\nMemory of one GPU, %s %s",
-                  topt_show_bytes(p->memory_bytes, a, sizeof a),
-                  papers ? "as papers count it" : "at most");
+    topt_text_add(t, "\nMemory per GPU%s: %s", papers ? " as papers count it" : "",
+                  topt_show_bytes(p->memory_bytes, a, sizeof a));
     if (papers)
         topt_text_add(t, " (a run needs %s at its peak)",
                       topt_show_bytes(p->program->peak_bytes, b, sizeof b));
     else if (p->settings.gather == TOPT_GATHER_OPERATOR)
-        topt_text_add(t, " (%s at the peak of the program)",
+        topt_text_add(t, " (%s at the peak of the computation)",
                       topt_show_bytes(p->program->peak_bytes, b, sizeof b));
     if (limit)
-        topt_text_add(t, " of %s", topt_show_bytes(limit, c, sizeof c));
-    topt_text_add(t, ":\n");
+        topt_text_add(t, " of %s usable", topt_show_bytes(limit, c, sizeof c));
+    topt_text_add(t, "\n");
     json_object_foreach(parts, key, value)
     {
         if (strcmp(key, "reserve"))
             put_part(t, topt_part_words(key), json_integer_value(value), p->memory_bytes);
     }
     if (topt_json_whole_at(parts, "reserve"))
-        topt_text_add(t, "  beside it context, libraries and fragmentation: up to %s\n",
-                      topt_show_bytes(topt_json_whole_at(parts, "reserve"), a, sizeof a));
+        topt_text_add(
+            t, "  outside this limit: context, libraries and fragmentation, up to %s\n",
+            topt_show_bytes(topt_json_whole_at(parts, "reserve"), a, sizeof a));
 }
 
 /* ---- why not fewer GPUs, and what more would buy ------------------------------------------ */
@@ -249,12 +219,11 @@ static void put_infeasible(struct topt_text *t, const json_t *answer)
     int64_t need = topt_json_whole_at(answer, "memory_bytes"),
             limit = topt_json_whole_at(answer, "memory_limit");
     if (json_is_null(json_object_get(answer, "feasible")))
-        topt_text_add(t, "it was not found to fit\n");
+        topt_text_add(t, "no plan was found that fits\n");
     else
-        topt_text_add(
-            t, "does not fit: it would need at least %s a GPU, %s more than there is\n",
-            topt_show_bytes(need, a, sizeof a),
-            topt_show_bytes(need - limit, b, sizeof b));
+        topt_text_add(t, "does not fit: needs at least %s per GPU, %s more than usable\n",
+                      topt_show_bytes(need, a, sizeof a),
+                      topt_show_bytes(need - limit, b, sizeof b));
 }
 
 static void put_feasible(struct topt_text *t, const struct topt_plan_doc *p,
@@ -265,13 +234,15 @@ static void put_feasible(struct topt_text *t, const struct topt_plan_doc *p,
     double times = (double)p->time_ns / (double)ns;
     double devices = (double)gpus / p->mesh.devices;
     topt_text_add(
-        t, "%s a step and %s a GPU: ", topt_show_ns(ns, a, sizeof a),
+        t, "%s per step and %s per GPU: ", topt_show_ns(ns, a, sizeof a),
         topt_show_bytes(topt_json_whole_at(answer, "memory_bytes"), b, sizeof b));
     if (gpus > p->mesh.devices)
-        topt_text_add(t, "%.2f times as fast with %.3g times the GPUs (%.0f %% kept)\n",
-                      times, devices, 100 * times / devices);
+        topt_text_add(
+            t,
+            "%.2f times as fast with %.3g times the GPUs (%.0f %% scaling efficiency)\n",
+            times, devices, 100 * times / devices);
     else
-        topt_text_add(t, "it fits too, and takes %.2f times as long\n", 1 / times);
+        topt_text_add(t, "fits too, and takes %.2f times as long\n", 1 / times);
 }
 
 static void put_around(struct topt_text *t, const struct topt_plan_doc *p,
@@ -281,7 +252,7 @@ static void put_around(struct topt_text *t, const struct topt_plan_doc *p,
     json_t *x;
     /* Parts that are pinned are those of one number. */
     topt_text_add(t, "\nOther numbers of GPUs%s:\n",
-                  json_object_get(doc, "pins") ? ", where nothing is pinned" : "");
+                  json_object_get(doc, "pins") ? ", without --pin" : "");
     json_array_foreach(around, i, x)
     {
         int64_t gpus = topt_json_whole_at(x, "gpus");
@@ -304,7 +275,7 @@ static int explain(struct topt_text *t, const struct topt_plan_doc *p, const jso
     if (pinned)
         topt_text_add(t, "Pinned: %s.\n", pinned);
     free(pinned);
-    put_search(t, doc);
+    topt_text_of_search(t, doc);
     put_memory(t, p, doc);
     int rc = topt_explain_time(t, p, doc, err);
     topt_explain_splits(t, p, o->operators);

@@ -167,8 +167,7 @@ static int check_memory(const struct topt_request *r, struct topt_error *err)
         return 0;
     return topt_fail(
         err, TOPT_ERR_USAGE,
-        "%s of memory a GPU are more than the %s of a %s; ask for less, or for "
-        "other hardware",
+        "--memory %s is more than the %s of a %s; ask for less, or for other hardware",
         topt_show_bytes(r->memory_limit, asked, sizeof asked),
         topt_show_bytes(has, have, sizeof have), topt_hw_device(r->hw));
 }
