@@ -136,11 +136,10 @@ static void say_what_is_saved(const struct topt_run *r)
     double before = (double)r->plan->time_ns, now = (double)r->report.predicted_time_ns;
     if (r->args.clip > 0 || now >= (1 - LITTLE) * before)
         return;
-    topt_run_note(
-        r, "the plan says %s per step; kernels that are done together%s make it %s",
-        topt_show_ns(r->plan->time_ns, said, sizeof said),
-        r->plan->mesh.devices > 1 ? ", and small gradients that are reduced so," : "",
-        topt_show_ns(r->report.predicted_time_ns, time, sizeof time));
+    topt_run_note(r, "the plan predicts %s per step; fused kernels%s make it %s",
+                  topt_show_ns(r->plan->time_ns, said, sizeof said),
+                  r->plan->mesh.devices > 1 ? " and bucketed small gradients" : "",
+                  topt_show_ns(r->report.predicted_time_ns, time, sizeof time));
 }
 
 static void say_what_differs(const struct topt_run *r, const char *foreign, int same)

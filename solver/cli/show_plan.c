@@ -52,9 +52,9 @@ void topt_show_notes(const struct topt_model *m, int own)
         put_words("note", m->note);
     if (m->plan_only && own) {
         struct topt_text t = {0};
-        topt_text_add(&t, "topt run cannot train this model: it has no kernel for %s",
+        topt_text_add(&t, "cannot train this model: it has no kernel for %s",
                       m->plan_only);
-        put_words("run", t.s ? t.s : "");
+        put_words("topt run", t.s ? t.s : "");
         topt_text_fini(&t);
     }
 }

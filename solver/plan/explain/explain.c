@@ -42,7 +42,7 @@ static void put_head(struct topt_text *t, const struct topt_plan_doc *p,
                       p->mesh.nodes > 1 ? "s" : "", p->mesh.per_node);
     topt_text_add(t, ": %s\n", topt_json_words_at(doc, "strategy"));
     if (name && !topt_framework_find(name, &f, NULL))
-        topt_text_add(t, "Framework: %s (source: %s).\n", f->title, f->source);
+        topt_text_add(t, "Framework: %s, source: %s.\n", f->title, f->source);
     const char *why = json_string_value(json_object_get(doc, "why"));
     if (why)
         topt_text_add(t, "Why: %s.\n", why);
@@ -62,9 +62,8 @@ static void put_head(struct topt_text *t, const struct topt_plan_doc *p,
     topt_text_add(t, ".\nPrecision %s: %s.\n", topt_precision_of(&p->settings)->name,
                   topt_precision_of(&p->settings)->means);
     if (p->settings.micro_batches > 1)
-        topt_text_add(
-            t, "Gradient accumulation: %lld steps of %lld samples over all GPUs.\n",
-            (long long)p->settings.micro_batches, (long long)p->micro->batch);
+        topt_text_add(t, "Gradient accumulation: %lld steps with a batch of %lld each.\n",
+                      (long long)p->settings.micro_batches, (long long)p->micro->batch);
 }
 
 static void put_part(struct topt_text *t, const char *name, int64_t bytes, int64_t all)
