@@ -113,7 +113,7 @@ int topt_command_read(const char *const *args, int64_t deadline, struct topt_tex
         return -1;
     if (!failed)
         return 0;
-    topt_fail(err, TOPT_ERR_IO, "it fails");
+    topt_fail(err, TOPT_ERR_IO, "it failed");
     return wrap(args, err);
 }
 
@@ -124,7 +124,7 @@ int topt_command_tell(const char *const *args, int64_t deadline, struct topt_err
     if (!rc && failed) {
         size_t n = said.s ? strcspn(said.s, "\n") : 0;
         rc = topt_fail(err, TOPT_ERR_IO, "%.*s", n < 200 ? (int)n : 200,
-                       n ? said.s : "it fails");
+                       n ? said.s : "it failed");
     }
     topt_text_fini(&said);
     return rc;

@@ -91,7 +91,7 @@ int topt_place_ask(char *ret, size_t size, struct topt_error *err)
     if (!found)
         topt_fail(
             err, TOPT_ERR_NOTFOUND,
-            "toptd is not running (start `toptd`, or set TOPT_URL): nobody listens at %s",
+            "toptd is not running (nothing listens at %s); start `toptd` or set TOPT_URL",
             looked.s ? looked.s : site);
     topt_text_fini(&looked);
     return found ? 0 : -1;

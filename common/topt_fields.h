@@ -17,7 +17,7 @@
  *                profile are keys by their digests)
  * DOORS          SBATCH: an option everywhere; TOPT: of topt plan and topt client; REST: of none
  * OPTION, ARG    the option without its dashes, and what stands for its value in a help text
- * OTHER          what is taken where it is not said; shown as "HELP; else OTHER", in help texts by TOPT_FIELD_HELP
+ * OTHER          what is taken where it is not said; shown as "HELP (default: OTHER)"
  * VALUES         words that it can be, or that a list can hold, with commas between; NULL: not just so many
  * HELP           what it is, in one sentence
  */
@@ -58,102 +58,100 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
 /* What is asked. */
 #define TOPT_FIELDS_ASKED(X)                                                                                           \
     X(MODE, mode, WORD, 0, 31, TOPT_IN_PLAN, ANSWER, SBATCH, "mode", "MODE",                                         \
-      "by gpus: none mini-parallelism, one mini-time, several profiling", "mini-parallelism,mini-time,profiling",                                      \
-      "mini-parallelism: the fewest GPUs that fit; mini-time: the fastest on a number of GPUs; profiling: a curve "    \
-      "of all numbers, which is shown and sizes no job")                                                                            \
+      "chosen by --gpus: none mini-parallelism, one mini-time, several profiling", "mini-parallelism,mini-time,profiling",   \
+      "mini-parallelism: the fewest GPUs that fit; mini-time: the fastest plan on --gpus N; profiling: speed and "       \
+      "memory of every number of GPUs")                                                                              \
     X(GPUS, gpus, COUNTS, 1, 1 << 14, TOPT_IN_PLAN | TOPT_IN_FRONTIER, ANSWER, SBATCH, "gpus", "N",                  \
-      "as the mode finds", NULL, "how many GPUs: a number, or for profiling a list")                                   \
+      "found by the mode", NULL, "number of GPUs; a list for profiling")                                   \
     X(MAX_GPUS, max_gpus, INT, 1, 1 << 20, TOPT_IN_PLAN | TOPT_IN_CURVE, ANSWER, SBATCH, "max-gpus", "N",          \
-      "all that the profile has", NULL, "never more GPUs than this")                                                   \
+      "all GPUs of the profile", NULL, "use at most N GPUs")                                                   \
     X(COUNTS, counts, WORD, 0, 31, TOPT_IN_PLAN | TOPT_IN_CURVE, ANSWER, TOPT, "counts", "NAME",                      \
       "whole", "whole,nodes,pow2,any",                                                                                 \
-      "which numbers of GPUs are tried: whole (divisors of a node, then whole nodes), nodes (these alone), pow2 or any") \
+      "GPU counts to try: whole (divisors of a node, then whole nodes), nodes (whole nodes only), pow2 or any") \
     X(MIN_EFFICIENCY, min_efficiency, SHARE, 0, 1, TOPT_IN_PLAN, ANSWER, SBATCH, "min-efficiency", "E",            \
-      "the fewest", NULL,                                                                                              \
-      "mini-parallelism: the most GPUs that keep this share (0.8, or 80%) of the best speed a GPU of all numbers")
+      "the fewest GPUs", NULL,                                                                                              \
+      "mini-parallelism: use the most GPUs that keep this scaling efficiency (0.8 or 80%)")
 
 /* The cluster, and how the job runs. */
 #define TOPT_FIELDS_JOB(X)                                                                                             \
     X(HW, hw, NAME, 0, 79, TOPT_IN_ANY, NONE, SBATCH, "hw", "NAME",                                                \
-      "topt plan: of the GPUs that nvidia-smi or sinfo shows; toptd: its default, or the only one registered", NULL,                                                        \
-      "hardware profile by name, of toptd also by id; topt plan takes a file as well (topt hw list)")                  \
+      "topt plan: of the GPUs that nvidia-smi or sinfo shows; toptd: its default, or its only profile", NULL,            \
+      "hardware profile: a name (topt hw list), with topt plan also a file, with toptd also an id")                  \
     X(GPUS_PER_NODE, gpus_per_node, INT, 1, 1 << 10, TOPT_IN_ANY, PROBLEM, TOPT, "gpus-per-node", "N",                \
-      "as many as the profile's", NULL, "nodes have just so many GPUs, fewer than the profile's")                      \
+      "as in the profile", NULL, "GPUs per node, if fewer than in the profile")                      \
     X(BATCH, batch, BATCH, 1, 1 << 30, TOPT_IN_ANY, PROBLEM, SBATCH, "batch", "N",                                    \
-      "the model file's, or 8", NULL, "samples a step, over all GPUs (the global batch)")                                         \
+      "the model file's, or 8", NULL, "global batch size: samples per step over all GPUs")                               \
     X(SEQ, seq, INT, 1, 1 << 30, TOPT_IN_ANY, PROBLEM, SBATCH, "seq", "N",                                            \
-      "the model file's, of a config.json at most 1024", NULL, "positions a sample: tokens of a sequence")                                                 \
+      "the model file's, of a config.json at most 1024", NULL, "sequence length: tokens per sample")                    \
     X(FRAMEWORK, framework, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "framework", "NAME",                           \
-      "pytorch; of topt compare, sample and costgraph topt", "pytorch,deepspeed,megatron,torchtitan,topt",                                                         \
-      "what will train it, which decides what a plan may be and costs: pytorch, deepspeed, megatron, torchtitan, or "  \
-      "topt (our runtime, topt run)")                                                                                  \
+      "pytorch; of topt compare, sample and costgraph topt", "pytorch,deepspeed,megatron,torchtitan,topt",             \
+      "training framework, which determines the strategies and their costs: pytorch, deepspeed, megatron, torchtitan or topt (our runtime, topt run)") \
     X(TRAIN, train, LABEL, 0, 199, TOPT_IN_ANY, PROBLEM, SBATCH, "train", "WHAT",                                     \
-      "all", NULL, "what is trained: all, names, or lora[:RANK[:NAMES]]; +4bit or +8bit stores the rest in few "       \
-      "bits (qlora: lora+4bit)")                                                                                       \
+      "all", NULL, "trained parameters: all, names, or lora[:RANK[:NAMES]]; +4bit or +8bit quantizes the frozen ones (qlora: lora+4bit)")                                                                                       \
     X(PRECISION, precision, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "precision", "P",                              \
-      "bf16-mixed where the GPU has bf16, f32 where not", "bf16-mixed,bf16,f32,f64",                                   \
-      "what numbers are kept in: bf16-mixed, bf16, f32 or f64")                                                        \
+      "bf16-mixed if the GPU has bf16, or f32", "bf16-mixed,bf16,f32,f64",                                   \
+      "precision: bf16-mixed, bf16, f32 or f64")                                                        \
     X(OPTIMIZER, optimizer, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "optimizer", "O",                              \
-      "adamw, of topt adam", "adamw,adam,adafactor,adam8,momentum,sgd,row_wise_adagrad",                                                \
-      "what updates the parameters: sgd, momentum, adam, adamw, row_wise_adagrad, adafactor or adam8")                                   \
+      "adamw; adam with --framework topt", "adamw,adam,adafactor,adam8,momentum,sgd,row_wise_adagrad",                                                \
+      "optimizer: sgd, momentum, adam, adamw, row_wise_adagrad, adafactor or adam8")                                   \
     X(GRADIENT_F32, gradient_f32, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, TOPT, "gradient-f32", "",                         \
-      "as the framework does", NULL, "with bf16-mixed gradients are added up in f32")                                  \
+      "as in the framework", NULL, "accumulate gradients in f32 with bf16-mixed")                                  \
     X(ACCOUNTING, accounting, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, TOPT, "accounting", "A",                             \
       "run", "run,paper,paper-reuse",                                                                                    \
-      "what memory counts: run, what a run needs; paper, what papers count; paper-reuse, and copies kept in other layouts")                       \
+      "memory accounting: run (what a run needs), paper (as papers count it) or paper-reuse (also copies kept in other layouts)")                       \
     X(OVERLAP, overlap, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "overlap", "O",                                     \
-      "as the framework does", "none,ddp,fsdp",                                                                        \
-      "experts: what the network does behind computation: none, ddp or fsdp")                                          \
+      "as in the framework", "none,ddp,fsdp",                                                                        \
+      "experts: communication that overlaps with compute: none, ddp or fsdp")                                          \
     X(ATTENTION, attention, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "attention", "KERNEL",                         \
       "the framework's kernel today", "flash-1,flash-2,flash-3,cudnn,xformers",                                        \
       "experts: the attention kernel: flash-1, flash-2, flash-3, cudnn or xformers")                                   \
     X(EAGER, eager, LIST, 0, 47, TOPT_IN_ANY, PROBLEM, SBATCH, "eager", "LIST",                                       \
-      "as the framework does", "operators,scores,loss,optimizer",                                                      \
-      "experts: what is not fused: operators,scores,loss,optimizer, or all, none")
+      "as in the framework", "operators,scores,loss,optimizer",                                                      \
+      "experts: parts that are not fused: operators,scores,loss,optimizer, or all, none")
 
 /* Which strategies there are. */
 #define TOPT_FIELDS_SPACE(X)                                                                                           \
     X(SPACE, space, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "space", "NAME",                                       \
-      "what the framework obeys", "uniform,canonical,full,auto",                                                       \
-      "experts: the strategies that are searched: uniform, canonical, full or auto")                                   \
+      "what the framework supports", "uniform,canonical,full,auto",                                                       \
+      "experts: strategies to search: uniform, canonical, full or auto")                                   \
     X(BLOCKS, blocks, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, TOPT, "blocks", "NAME",                                      \
-      "auto", "auto,free,alike", "experts: repeated blocks choose auto, free or alike")                                \
+      "auto", "auto,free,alike", "experts: strategies of repeated blocks: alike, free or auto")                                \
     X(FACTORS, factors, LIST, 0, 39, TOPT_IN_ANY, ANSWER, SBATCH, "factors", "LIST",                                 \
       "auto", "zero,recompute,micro",                                                                                  \
-      "experts: what is searched beside splits: zero,recompute,micro, or all, none, auto")                             \
+      "experts: what is searched besides splits: zero,recompute,micro, or all, none, auto")                             \
     X(MICRO_BATCHES, micro_batches, INT, 1, 1 << 30, TOPT_IN_ANY, ANSWER, TOPT, "micro-batches", "N",              \
-      "searched", NULL, "just so many micro-batches a step")                                                           \
+      "searched", NULL, "micro-batches per step")                                                           \
     X(TENSOR_PARALLEL, tensor_parallel, BOOL, 0, 1, TOPT_IN_ANY, ANSWER, SBATCH, "tensor-parallel", "",              \
-      "Megatron-LM inside a node, others where nothing else fits", NULL,                                               \
-      "tensor parallelism, too, also across nodes; the script has to support it")                                      \
+      "Megatron-LM: inside a node; others: only where nothing else fits", NULL,                                               \
+      "also search tensor parallelism, across nodes too; the script must support it")                                      \
     X(SEQUENCE_PARALLEL, sequence_parallel, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "sequence-parallel", "on/off",  \
-      "on where the framework has it", "on,off",                                                                       \
-      "with tensor parallelism, norms and residual sums are split by positions: on or off (megatron, torchtitan)")     \
+      "on if the framework has it", "on,off",                                                                       \
+      "sequence parallelism beside tensor parallelism: on or off (megatron, torchtitan)")     \
     X(SEQUENCE_SPLITS, sequence_splits, BOOL, 0, 1, TOPT_IN_ANY, PROBLEM, TOPT, "sequence-splits", "",              \
-      "not", NULL, "split positions of a sample over GPUs, too")
+      "off", NULL, "also search splits of a sample's positions over GPUs")
 
 #define TOPT_FIELDS_PIN(X)                                                                                             \
     X(PIN, pin, LABEL, 0, 3999, TOPT_IN_ANY, PROBLEM, SBATCH, "pin", "NAME=SPLIT",                                     \
-      "nothing is pinned", NULL,                                                                                       \
-      "experts: splits that plans obey, as 'h0.up=n:8' or 'h*.up=data 2 x tensor 4 over n', with ; between")
+      "none", NULL,                                                                                       \
+      "experts: fixed splits of operators, as 'h0.up=n:8' or 'h*.up=data 2 x tensor 4 over n', separated by ;")
 
 #define TOPT_FIELDS_MEMORY(X)                                                                                          \
     X(MEMORY_BYTES, memory_bytes, BYTES, 1, (int64_t)1 << 61, TOPT_IN_ANY, ANSWER, REST, NULL, NULL,                 \
-      "what the profile's GPU has", NULL, "memory that a plan may use of a GPU, in bytes")                             \
+      "the usable memory of the profile's GPU", NULL, "memory limit per GPU, in bytes")                             \
     X(MEMORY, memory, MEMORY, 1, (int64_t)1 << 61, TOPT_IN_ANY, NONE, SBATCH, "memory", "SIZE",                    \
-      "what the profile's GPU has", NULL, "memory that a plan may use of a GPU, as 14.5GiB")
+      "the usable memory of the profile's GPU", NULL, "memory limit per GPU, as 14.5GiB")
 
 #define TOPT_FIELDS_ALGORITHM(X)                                                                                       \
     X(ALGORITHM, algorithm, WORD, 0, 31, TOPT_IN_ANY, PROBLEM, SBATCH, "algorithm", "NAME",                           \
-      "ft", NULL, "how it is searched, or another system's way: data-parallel, tofu, ...")
+      "ft", NULL, "search algorithm, or another system's: data-parallel, tofu, ...")
 
 /* How it is searched. */
 #define TOPT_FIELDS_SEARCH(X)                                                                                          \
     X(EPSILON, epsilon, REAL, 0, 1, TOPT_IN_ANY, PROBLEM, TOPT, "epsilon", "E",                                     \
-      "0, which is exact", NULL, "allowed loss of time, proven")                                                                \
+      "0, which is exact", NULL, "allowed optimality gap of the time")                                                \
     X(MAX_TABLE_BYTES, max_table_bytes, BYTES, 1, (int64_t)1 << 61, TOPT_IN_ANY, PROBLEM, TOPT,                     \
-      "max-table-bytes", "SIZE", "4GiB, or what toptd is set to, which is its most", NULL,                             \
-      "refuse problems whose costs take more memory")
+      "max-table-bytes", "SIZE", "4GiB, or toptd's limit", NULL,                             \
+      "largest memory for the cost tables")
 
 /* Of requests alone. */
 #define TOPT_FIELDS_REQUEST(X)                                                                                         \
@@ -164,7 +162,7 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
       "what the model is called where its file does not say: a path, of which the last part counts, of "               \
       "x/config.json the folder")                                                                                      \
     X(WAIT_MS, wait_ms, INT, 0, TOPT_FIELD_WAIT_MOST, TOPT_IN_ANY, NONE, REST, NULL, NULL,                         \
-      "2000, of text/plain 25000", NULL, "how long to wait before a 202, in milliseconds")
+      "2000; 25000 for text/plain", NULL, "how long to wait before a 202, in milliseconds")
 
 #define TOPT_FIELDS(X)                                                                                                 \
     TOPT_FIELDS_ASKED(X)                                                                                               \
@@ -181,7 +179,7 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
  * NULL: none alone does. */
 #define TOPT_SLURM_FIELDS(X)                                                                                           \
     X(partition, TEXT, 255, "partition", NULL,                                                                         \
-      "where the job may go: a partition, or several with commas between; else the default one")                       \
+      "where the job may go: a partition, or several with commas between (default: Slurm's)")                       \
     X(constraint, TEXT, 255, "constraint", NULL, "features that its nodes must have")                                  \
     X(nodelist, TEXT, 4095, "nodelist", NULL, "nodes that it must have, as Slurm lists them")                          \
     X(gpu_type, TEXT, 63, NULL, NULL, "the type of GPU that it names")                                                 \
@@ -196,8 +194,8 @@ enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
     X(mem_per_cpu, TEXT, 63, "mem-per-cpu", NULL, "memory for each CPU")                                               \
     X(cpus_per_gpu, INT, 1 << 30, "cpus-per-gpu", NULL, "CPUs for each GPU")                                           \
     X(reservation, TEXT, 255, "reservation", NULL, "the reservation that it runs in")                                  \
-    X(account, TEXT, 63, "account", NULL, "the account that is charged; else the user's own")                          \
-    X(qos, TEXT, 63, "qos", NULL, "its quality of service; else the account's")                                        \
+    X(account, TEXT, 63, "account", NULL, "the account that is charged (default: the user's own)")                          \
+    X(qos, TEXT, 63, "qos", NULL, "its quality of service (default: the account's)")                                        \
     X(show, WORD, 7, NULL, "table,all",                                                                                \
       "what of the answer is told in lines TOPT_SHOWN of text/plain: the alternatives, or all; of a curve its drawing")
 

@@ -110,7 +110,7 @@ static int start_tcp(struct daemon *d, const struct service_sockets *given,
         return -1;
     topt_log(TOPT_LOG_INFO, "http: listening on port %d%s%s, %s", d->port,
              given->tcp < 0 ? " of " : ", handed over", given->tcp < 0 ? c->listen : "",
-             c->uses_munge ? "for users by MUNGE" : "for nobody in particular");
+             c->uses_munge ? "for users by MUNGE" : "without authentication");
     int n = snprintf(text, sizeof text, "%d\n", d->port);
     return c->port_file ? topt_write_file(c->port_file, text, (size_t)n, err) : 0;
 }
@@ -146,8 +146,8 @@ static int start_proxy(struct daemon *d, struct topt_error *err)
     d->proxy_socket_made = 1;
     if (http_listen(d->http, fd, DOOR_PROXY, err) < 0)
         return -1;
-    topt_log(TOPT_LOG_INFO, "http: listening on %s, for uid %d's logins", c->proxy_socket,
-             (int)d->server.proxy_uid);
+    topt_log(TOPT_LOG_INFO, "http: listening on %s, for the proxy of uid %d",
+             c->proxy_socket, (int)d->server.proxy_uid);
     return 0;
 }
 

@@ -286,7 +286,7 @@ compare()
     local i
     title "5. Predicted and measured: the same $steps steps on the same English text"
     printf '  %-9s %4s %6s   %19s   %17s   %-14s  %s\n' "a GPU has" GPUs nodes \
-        "memory: said, seen" "step: said, seen" loss strategy
+        "memory: plan, run" "step: plan, run" loss strategy
     for i in "${!jobs[@]}"; do
         show_row "${job_limits[i]}" "${job_gpus[i]}" "${jobs[i]}"
     done

@@ -88,8 +88,8 @@ static int check_mode(const char *value, struct topt_error *err)
         if (strcmp(value, modes[i]) == 0)
             return 0;
     return topt_fail(err, TOPT_ERR_INVAL,
-                     "'%.60s' is none of mini-parallelism, mini-time, profiling%s", value,
-                     topt_near_among(value, modes, meant));
+                     "'%.60s' is not one of mini-parallelism, mini-time, profiling%s",
+                     value, topt_near_among(value, modes, meant));
 }
 
 static int check_counts(const char *value, struct topt_error *err)
@@ -125,7 +125,7 @@ static int check_on_error(const char *value, struct topt_error *err)
     char meant[TOPT_NEAR_WORDS];
     if (topt_ask_on_error(value) >= 0)
         return 0;
-    return topt_fail(err, TOPT_ERR_INVAL, "'%.60s' is none of gpus, submit, abort%s",
+    return topt_fail(err, TOPT_ERR_INVAL, "'%.60s' is not one of gpus, submit, abort%s",
                      value, topt_near_among(value, answers, meant));
 }
 

@@ -26,18 +26,19 @@ enum topt_ask_kind {
  * are the fields of a question (topt_fields.h) that are options of sbatch. */
 #define TOPT_ASK_OPTIONS(X)                                                              \
     X(MODEL, "topt-model", "FILE", FILE,                                                 \
-      "the model: native, a config.json, its folder or org/name, ONNX or Megatron-LM's " \
-      "arguments")                                                                       \
+      "the model: a config.json, its folder or org/name, ONNX, a Megatron-LM script or " \
+      "native")                                                                          \
     X(TASKS, "topt-tasks", "WHAT", TEXT,                                                 \
-      "gpu: a task for each GPU, as topt run wants; node: one a node, as torchrun, "     \
-      "accelerate and deepspeed do; else as the job's tasks and --topt-framework mean")  \
+      "gpu: one task per GPU, as for topt run; node: one per node, as for torchrun, "    \
+      "accelerate and deepspeed (default: from the job's tasks and --topt-framework)")   \
     X(ELASTIC, "topt-elastic", "COUNTS", ELASTIC,                                        \
-      "plans for other numbers of GPUs travel with the job, so that it may be resized "  \
-      "while it waits: these numbers, or auto (halves and doubles); no: none")           \
+      "let the job be resized while it waits: to these numbers of GPUs, or auto "        \
+      "(halves "                                                                         \
+      "and doubles); no: never")                                                         \
     X(DRY_RUN, "topt-dry-run", NULL, FLAG,                                               \
-      "show the alternatives and what the job would get, and submit nothing")            \
+      "show the alternatives and what the job would get, without submitting")            \
     X(EXPLAIN, "topt-explain", NULL, FLAG,                                               \
-      "show the whole answer: alternatives, why not fewer, where memory and time go")    \
+      "show the whole answer: alternatives, why not fewer GPUs, memory and time")        \
     X(ON_ERROR, "topt-on-error", "WHAT", TEXT,                                           \
       "when there is no plan: gpus (the job as asked, if it asks for GPUs), submit (as " \
       "asked) or abort")

@@ -221,7 +221,8 @@ int topt_http_parse(const char *bytes, size_t len, int eof, struct topt_http_rep
     }
     int status = read_status(bytes, body);
     if (status < 0)
-        return topt_fail(err, TOPT_ERR_IO, "what answered doesn't speak HTTP");
+        return topt_fail(err, TOPT_ERR_IO,
+                         "the server at that address doesn't speak HTTP");
     const char *head = memchr(bytes, '\n', len);
     int rc =
         parse_body(head + 1, body, len - (size_t)(body - bytes), eof, status, ret, err);
@@ -364,7 +365,7 @@ static int connect_to(struct talk *t, struct topt_error *err)
         err,
         sys == EAGAIN || sys == ECONNREFUSED || sys == ECONNRESET ? TOPT_ERR_BUSY
                                                                   : TOPT_ERR_IO,
-        "nobody answers at %s: %s", t->url, sys == EAGAIN ? "too busy" : strerror(sys));
+        "no answer from %s: %s", t->url, sys == EAGAIN ? "too busy" : strerror(sys));
 }
 
 /* Send until done or until something is there to read. */

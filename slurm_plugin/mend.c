@@ -306,7 +306,7 @@ int topt_mend_stale(const struct topt_env *env, int is_batch, char *why, size_t 
     } rows[] = {
         {"nodes", number_of(env, "SLURM_TOPT_NODES"),
          number_of(env, "SLURM_JOB_NUM_NODES")},
-        {"GPUs a node", number_of(env, "SLURM_TOPT_GPUS_PER_NODE"),
+        {"GPUs per node", number_of(env, "SLURM_TOPT_GPUS_PER_NODE"),
          is_batch ? number_of(env, "SLURM_GPUS_ON_NODE") : 0},
         {"tasks", number_of(env, "SLURM_TOPT_NTASKS"), is_batch ? tasks_of(env) : 0},
     };

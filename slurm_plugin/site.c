@@ -49,7 +49,7 @@ static int take(const char *arg, struct topt_site *site, struct topt_error *err)
     } else {
         return topt_fail(
             err, TOPT_ERR_INVAL,
-            "plugstack.conf: '%s' is none of url=, timeout_ms=, "
+            "plugstack.conf: '%s' is not one of url=, timeout_ms=, "
             "on_error=, hw=, daemon_uid=, munge_socket=, report=, or an option's, as "
             "framework=",
             arg);

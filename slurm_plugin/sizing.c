@@ -51,7 +51,7 @@ int topt_size_not(const struct topt_ask *ask, const struct topt_bounds *bounds,
                        bounds ? "asks for no GPUs itself" : "may ask for no GPUs itself");
         return -1;
     }
-    topt_say_error("topt: %s; the job goes on as it was asked, without a plan",
+    topt_say_error("topt: %s; the job is submitted as it was asked for, without a plan",
                    err->text);
     return 0;
 }
@@ -179,7 +179,7 @@ static void say_plan(const struct topt_answer *plan, const struct topt_bounds *b
                   (long long)plan->gpus, plan->gpus == 1 ? "" : "s",
                   (long long)plan->nodes, plan->nodes == 1 ? "" : "s",
                   (long long)plan->gpus_per_node,
-                  bounds->by_node ? ", one task a node" : "", *plan->why ? ": " : "",
+                  bounds->by_node ? ", one task per node" : "", *plan->why ? ": " : "",
                   plan->why, *plan->strategy ? "; " : "", plan->strategy, plan->plan_id,
                   *words ? " (within " : "", words, *words ? ")" : "");
     if (*plan->needs)
@@ -201,7 +201,7 @@ static void show(const struct topt_answer *answer)
 static void say_prediction(const struct topt_answer *plan)
 {
     char memory[32], time[32];
-    topt_say_info("topt: %s a GPU, %s a step; nothing is submitted (--topt-dry-run)",
+    topt_say_info("topt: %s per GPU, %s per step; not submitted (--topt-dry-run)",
                   topt_show_bytes(plan->memory_bytes, memory, sizeof memory),
                   topt_show_ns(plan->time_ns, time, sizeof time));
 }

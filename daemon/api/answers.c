@@ -156,7 +156,7 @@ static struct reply beyond(const struct request *q, const json_t *answer)
     struct topt_error err = {0};
     long long nodes = json_integer_value(json_object_get(answer, "nodes"));
     topt_fail(&err, TOPT_ERR_INFEASIBLE,
-              "within %s: nothing fits; %lld GPUs on %lld node%s would do", q->within,
+              "within %s: nothing fits; it fits on %lld GPUs on %lld node%s", q->within,
               (long long)json_integer_value(json_object_get(answer, "gpus")), nodes,
               nodes == 1 ? "" : "s");
     return reply_fail(q, NULL, &err);

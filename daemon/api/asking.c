@@ -87,7 +87,7 @@ int asking_done(const struct request *q, struct job *job, struct reply *ret)
         *ret = asking_failed(q, job, &st);
     else
         *ret = reply_error(q, 503, "busy", NULL, NULL,
-                           "the server did not come to read this in time");
+                           "the server was too busy to read this in time");
     job_release(job);
     return -1;
 }

@@ -36,7 +36,8 @@ static int store(const struct field *f, const char *value, struct site_job *ret,
     if (f->kind == ABOUT_INT)
         return topt_parse_int(value, 0, f->most, (int64_t *)(void *)to, err);
     if (f->kind == ABOUT_WORD && !site_has_word(f->values, value))
-        return topt_fail(err, TOPT_ERR_INVAL, "'%.20s' is none of %s", value, f->values);
+        return topt_fail(err, TOPT_ERR_INVAL, "'%.20s' is not one of %s", value,
+                         f->values);
     if (strlen(value) >= f->size)
         return topt_fail(err, TOPT_ERR_INVAL, "it is longer than %zu bytes", f->size - 1);
     for (const char *p = value; *p; p++)

@@ -168,8 +168,7 @@ char *metrics_text(const struct metrics *m, const struct metrics_gauge *gauges,
     topt_text_add(&p.text, name "_total %lld\n", (long long)atomic_load(&m->field));
     METRICS_COUNTERS(X)
 #undef X
-    head(&p, "topt_refusals", "counter",
-         "Requests refused, by the word of the refusal and who asked");
+    head(&p, "topt_refusals", "counter", "Requests refused, by reason and role");
     for (int i = 0; i < METRICS_NREASONS; i++)
         for (int r = 0; r < METRICS_ROLES; r++)
             topt_text_add(&p.text,

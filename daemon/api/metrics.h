@@ -21,7 +21,7 @@
     X(cache_hits, "topt_cache_hits", "Questions answered from the store")                \
     X(searches, "topt_searches", "Searches started")                                     \
     X(remembered, "topt_memo_answers",                                                   \
-      "Questions answered from what a worker had priced before")                         \
+      "Questions answered from prices that a worker had cached")                         \
     X(shared, "topt_searches_shared", "Questions that joined a running search")          \
     X(failed, "topt_searches_failed", "Searches that failed or were canceled")           \
     X(refused, "topt_queue_full", "Questions refused because the queue was full")        \

@@ -100,7 +100,7 @@ static int read_report(const struct request *q, struct report *r, const char **r
     return r->o.step_ns || r->o.peak_bytes
                ? 0
                : topt_fail(err, TOPT_ERR_INVAL,
-                           "neither step_ns nor peak_bytes: what was measured?");
+                           "neither step_ns nor peak_bytes is given");
 }
 
 /* ---- as documents ------------------------------------------------------------------------ */

@@ -48,12 +48,11 @@ static struct reply call(const struct route *r, struct request *q)
     if (q->caller.role >= least)
         return r->handle(q);
     if (q->caller.role == ROLE_NOBODY)
-        return reply_error(
-            q, 401, "unauthorized", NULL, NULL,
-            q->server->config->uses_munge
-                ? "who asks is not known: ask with a credential of MUNGE, as "
-                  "topt client does, or over the Unix socket"
-                : "who asks is not known: ask over the Unix socket");
+        return reply_error(q, 401, "unauthorized", NULL, NULL,
+                           q->server->config->uses_munge
+                               ? "unauthenticated request: use a MUNGE credential, as "
+                                 "topt client does, or the Unix socket"
+                               : "unauthenticated request: use the Unix socket");
     snprintf(text, sizeof text, "that takes an %s, and you are %s", role_name(least),
              q->caller.role == ROLE_OPERATOR ? "an operator" : "a user");
     return reply_error(q, 403, "forbidden", NULL, NULL, text);

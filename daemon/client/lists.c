@@ -269,7 +269,8 @@ static const char *beside(const json_t *row, const char *seen, const char *said,
     char a[32], b[32];
     *ret = '\0';
     if (v && w)
-        snprintf(ret, size, "%s (said %s)", show(v, a, sizeof a), show(w, b, sizeof b));
+        snprintf(ret, size, "%s (predicted %s)", show(v, a, sizeof a),
+                 show(w, b, sizeof b));
     else if (v)
         snprintf(ret, size, "%s", show(v, a, sizeof a));
     return ret;

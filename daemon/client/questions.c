@@ -23,7 +23,7 @@
 static void show_part(const json_t *f, const char *what, const char *sep)
 {
     json_int_t jobs = json_integer_value(json_object_get(f, "jobs"));
-    printf("%s%s %.3f times as said on %lld job%s of ", sep, what,
+    printf("%s%s %.3f times the prediction on %lld job%s of ", sep, what,
            json_number_value(json_object_get(f, "factor")), (long long)jobs,
            jobs == 1 ? "" : "s");
     if (!strcmp(client_words(f, "of"), "yours"))
@@ -43,9 +43,9 @@ static void show_correction(const json_t *c)
         return;
     printf("measured  ");
     if (ns)
-        printf("%s a step", topt_show_ns(ns, text, sizeof text));
+        printf("%s per step", topt_show_ns(ns, text, sizeof text));
     if (bytes)
-        printf("%s%s a GPU", ns ? ", " : "", topt_show_bytes(bytes, text, sizeof text));
+        printf("%s%s per GPU", ns ? ", " : "", topt_show_bytes(bytes, text, sizeof text));
     printf(" are to be expected:\n          ");
     if (time)
         show_part(time, "time", "");

@@ -44,8 +44,8 @@ static void add_beside(struct topt_text *t, const char *what, const json_t *row,
         return;
     topt_text_add(t, "%s%s ", t->len ? "; " : "", what);
     if (was)
-        topt_text_add(t, "%s said, ", show(was, said, sizeof said));
-    topt_text_add(t, "%s seen", show(is, seen, sizeof seen));
+        topt_text_add(t, "%s predicted, ", show(was, said, sizeof said));
+    topt_text_add(t, "%s measured", show(is, seen, sizeof seen));
     if (was)
         topt_text_add(t, " (%+.0f %%)", 100 * ((double)is / (double)was - 1));
 }
@@ -76,8 +76,7 @@ int client_observe(struct client *c)
     if (!job)
         return -1;
     if (c->args.step_seconds <= 0 && !c->args.peak_memory) {
-        topt_fail(&err, TOPT_ERR_USAGE,
-                  "--step-seconds or --peak-memory is needed: what was measured?");
+        topt_fail(&err, TOPT_ERR_USAGE, "--step-seconds or --peak-memory is needed");
         return client_complain(c, &err);
     }
     json_t *report = json_pack("{s:I, s:s}", "job", (json_int_t)job, "plan_id", c->arg);

@@ -19,13 +19,13 @@
       "also listen there; with --auth munge on any address, else on loopback")           \
     X(port_file, "port-file", STRING, NULL, "FILE", "write the TCP port there")          \
     X(auth, "auth", STRING, NULL, "munge",                                               \
-      "TCP clients show who they are by MUNGE; else they may ask for next to nothing")   \
+      "TCP clients authenticate by MUNGE; without it they may ask for next to nothing")  \
     X(munge_socket, "munge-socket", STRING, NULL, "PATH",                                \
       "of munged, where it is not the usual one")                                        \
     X(host, "host", STRING, NULL, "NAME[,NAME...]",                                      \
       "names that requests may be sent to, beside loopback addresses")                   \
     X(admins, "admins", STRING, NULL, "LIST",                                            \
-      "users and @groups who may all, beside root and the daemon's user")                \
+      "users and @groups with all rights, besides root and the daemon's user")           \
     X(operators, "operators", STRING, NULL, "LIST",                                      \
       "users and @groups who may see metrics and cancel tasks of others")                \
     X(proxy_socket, "proxy-socket", STRING, NULL, "PATH",                                \
@@ -41,7 +41,7 @@
     X(site_map, "site-map", STRING, NULL, "FILE",                                        \
       "which profile a partition's GPUs have: lines of PARTITION GPU-TYPE PROFILE")      \
     X(scontrol, "scontrol", STRING, "scontrol", "PROGRAM",                               \
-      "what knows the limits of Slurm's partitions (scontrol; empty: nobody)")           \
+      "program that knows the limits of Slurm's partitions (scontrol; empty: none)")     \
     X(workers, "workers", INT, 2, "N", "searches at a time (2)")                         \
     X(threads, "threads", INT, 1, "N", "threads of one search (1)")                      \
     X(queue, "queue", INT, 16, "N", "searches that may wait (16)")                       \
@@ -70,7 +70,7 @@
     X(user_bytes, "user-bytes", BYTES, (int64_t)256 << 20, "BYTES",                      \
       "and their bytes (256MiB)")                                                        \
     X(share_answers, "share-answers", STRING, "no", "yes|no",                            \
-      "a question that another user has asked takes no search (no: nobody can tell)")    \
+      "reuse answers across users (no: keep users' questions private)")                  \
     X(backup_to, "backup-to", STRING, NULL, "FILE",                                      \
       "copy the store there, check the copy, and end; also beside a running toptd")      \
     X(log_level, "log-level", STRING, "info", "LEVEL",                                   \

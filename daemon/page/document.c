@@ -179,7 +179,7 @@ static json_t *schema_of(const struct field *f, int in_url)
 
 static json_t *description_of(const struct field *f)
 {
-    return need(json_sprintf("%s; else %s", f->help, f->other));
+    return need(json_sprintf("%s (default: %s)", f->help, f->other));
 }
 
 static json_t *parameter_of(const struct field *f)
@@ -482,7 +482,8 @@ static void print_abouts(void)
 
 static void print_slurm(void)
 {
-    puts("| option | | where it is not said |\n|---|---|---|");
+    puts("| option | | default |\n"
+         "|---|---|---|");
     for (int i = 0; i < NFIELDS; i++)
         if (fields[i].doors == SBATCH)
             printf("| `--topt-%s%s%s` | %s | %s |\n", fields[i].option,
@@ -498,7 +499,7 @@ static void print_roff(const char *s)
         printf(*s == '-' ? "\\-" : *s == '\\' ? "\\e" : "%c", *s);
 }
 
-/* As "HELP; else OTHER.", a sentence. */
+/* As "HELP (default: OTHER).", a sentence. */
 static void print_sentence(const struct field *f)
 {
     char first[2] = {*f->help, '\0'};
@@ -507,9 +508,9 @@ static void print_sentence(const struct field *f)
         *first = (char)(*first - 'a' + 'A');
     print_roff(first);
     print_roff(f->help + 1);
-    printf("; else ");
+    printf(" (default: ");
     print_roff(f->other);
-    puts(".");
+    puts(").");
 }
 
 /* 'prefix' before the option, 'joint' between it and its argument. */

@@ -27,38 +27,39 @@ struct args {
 static const struct topt_option options[] = {
     TOPT_EXAMPLE("topt rightsize --partition gpu",
                  "what it would change in a partition; nothing is changed"),
-    {"apply", TOPT_OPT_FLAG, AT(apply), "", "change the jobs; else nothing is changed"},
+    {"apply", TOPT_OPT_FLAG, AT(apply), "",
+     "change the jobs (default: only print what would change)"},
     {"undo", TOPT_OPT_FLAG, AT(undo), "",
-     "take changes of the log back, of jobs that still wait as they were left"},
-    {"job", TOPT_OPT_STRING, AT(jobs), "ID,...", "these jobs alone"},
+     "undo the changes in the log, for jobs that still wait unchanged"},
+    {"job", TOPT_OPT_STRING, AT(jobs), "ID,...", "only these jobs"},
     {"partition", TOPT_OPT_STRING, AT(limits.partitions), "NAME,...",
-     "jobs of these partitions alone"},
-    {"max-jobs", TOPT_OPT_COUNT, AT(limits.jobs), "N", "changed in a run; else 20"},
+     "only jobs of these partitions"},
+    {"max-jobs", TOPT_OPT_COUNT, AT(limits.jobs), "N",
+     "most jobs to change in a run (default: 20)"},
     {"max-per-user", TOPT_OPT_COUNT, AT(limits.per_user), "N",
-     "of each user changed in a run; else 5"},
+     "most jobs per user to change in a run (default: 5)"},
     {"min-gpus", TOPT_OPT_COUNT, AT(limits.min_gpus), "N",
-     "no job gets fewer; else as its plans say"},
+     "fewest GPUs per job (default: as its plans allow)"},
     {"max-gpus", TOPT_OPT_COUNT, AT(limits.max_gpus), "N",
-     "no job gets more; else as its plans say"},
+     "most GPUs per job (default: as its plans allow)"},
     {"min-efficiency", TOPT_OPT_SHARE, AT(limits.min_efficiency), "E",
-     "of jobs that said none: the share of the best speed a GPU that is kept; else 0.8"},
+     "scaling efficiency to keep, for jobs that gave none (default: 0.8)"},
     {"max-slowdown", TOPT_OPT_POSITIVE, AT(limits.max_slowdown), "X",
-     "no job gets a step that takes more than X times what it was submitted with; else "
-     "4"},
+     "slowest step, as a multiple of the submitted job's (default: 4)"},
     {"settle", TOPT_OPT_INT, AT(limits.settle_s), "SECONDS",
-     "how long a job that was changed is left alone; else 600"},
+     "how long to leave a changed job alone (default: 600)"},
     {"log", TOPT_OPT_STRING, AT(log), "FILE",
-     "what was decided, and of which job what was changed; with --apply else "
-     "/var/lib/topt-rightsize/log.jsonl"},
-    {"scontrol", TOPT_OPT_STRING, AT(scontrol), "PROGRAM", "else scontrol"},
+     "log of decisions and changes (default with --apply: "
+     "/var/lib/topt-rightsize/log.jsonl)"},
+    {"scontrol", TOPT_OPT_STRING, AT(scontrol), "PROGRAM",
+     "path of scontrol (default: scontrol)"},
     {"json", TOPT_OPT_FLAG, AT(json), "", "JSON on standard output"},
     {0}};
 static const char usage[] =
     "topt rightsize [--apply] [options]\n"
-    "Waiting jobs of Slurm that were submitted with --topt-elastic get the number of "
-    "GPUs "
-    "with which\n"
-    "they start now, or that nobody else waits for.  Without --apply it is only said.";
+    "Resize waiting Slurm jobs submitted with --topt-elastic to a number of GPUs with\n"
+    "which they can start now, or that no other job waits for.  Without --apply, only\n"
+    "print what would change.";
 
 /* What is said of a job, and what is to be done about it. */
 struct row {

@@ -411,7 +411,7 @@ static void grow(struct deal *d, struct rightsize_choice *c)
     if (to < 0)
         return;
     change(d, c, to);
-    snprintf(c->why, sizeof c->why, "nobody else waits for these GPUs");
+    snprintf(c->why, sizeof c->why, "no other job waits for these GPUs");
 }
 
 static int by_priority(const void *a, const void *b)

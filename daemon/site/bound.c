@@ -410,7 +410,7 @@ static void lower_to(const struct site_job *job, const struct site_partition *p,
         ret->nodes = job->nodes;
         if (!ret->gpus || ret->nodes * ret->gpus_per_node < ret->gpus)
             snprintf(ret->words, sizeof ret->words,
-                     "-N %lld in partition '%.40s', %lld GPUs a node",
+                     "-N %lld in partition '%.40s', %lld GPUs per node",
                      (long long)job->nodes, p->name, (long long)ret->gpus_per_node);
     }
 }

@@ -154,7 +154,7 @@ int store_disown_all(struct store *s, const char *id, struct topt_error *err)
         shares = -1;
     atomic_store(&s->orphans, true);
     return change(s, c, shares < 0 ? -1 : owners + shares, id,
-                  "nobody owns it or may read it", err);
+                  "it has no owner and no reader", err);
 }
 
 /* ---- sharing ------------------------------------------------------------------------------- */

@@ -248,8 +248,8 @@ static int talks_nonsense(struct call *c, struct topt_error *err)
 {
     int status = 0;
     process_end(&c->slot->process, &status);
-    lose(c, "sent what is no answer, and was killed");
-    return topt_fail(err, TOPT_ERR_INTERNAL, "the %s's process sent what is no answer",
+    lose(c, "sent an invalid answer, and was killed");
+    return topt_fail(err, TOPT_ERR_INTERNAL, "the %s's process sent an invalid answer",
                      what(c));
 }
 

@@ -32,7 +32,7 @@ int main(int argc, char **argv)
     if (argc != 4 || topt_parse_int(argv[1], 0, INT64_MAX, &parent, &err) < 0 ||
         topt_parse_int(argv[2], 0, INT64_MAX, &memory, &err) < 0 ||
         topt_parse_int(argv[3], 0, 39, &more_nice, &err) < 0) {
-        fprintf(stderr, "toptd-worker: toptd starts this, nobody else does\n");
+        fprintf(stderr, "toptd-worker: this program is started by toptd\n");
         return 2;
     }
     topt_log_init("toptd-worker", TOPT_LOG_WARN, getenv("JOURNAL_STREAM") != NULL);

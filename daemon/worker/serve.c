@@ -244,7 +244,7 @@ int serve_alone(long long parent, long long memory, int more_nice, struct topt_e
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
-        return topt_fail(err, TOPT_ERR_CANCELED, "who started this is gone");
+        return topt_fail(err, TOPT_ERR_CANCELED, "the parent process has ended");
     errno = 0;
     if (nice(more_nice) < 0 && errno)
         return topt_fail(err, TOPT_ERR_IO, "nice: %s", strerror(errno));

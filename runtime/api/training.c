@@ -91,8 +91,8 @@ static int check_early(const struct topt_training *t, const char *what,
                        struct topt_error *err)
 {
     return t->settled ? topt_fail(err, TOPT_ERR_INVAL,
-                                  "'%.60s' is said after the strategy, which is of the "
-                                  "model and the optimizer before it",
+                                  "'%.60s' must come before the strategy, which depends "
+                                  "on the model and the optimizer",
                                   what)
                       : 0;
 }

@@ -96,9 +96,10 @@ int topt_run_device_connect(struct topt_run_device *d, struct topt_comm **ret,
     if (!staged && d->host->size > 1 && shared_by_ranks(d, &shared, err))
         return -1;
     if (shared)
-        return topt_fail(err, TOPT_ERR_DEVICE,
-                         "two ranks of a node have the same GPU: start one a GPU (srun "
-                         "--gpus-per-task=1), or let them share it with --comm staged");
+        return topt_fail(
+            err, TOPT_ERR_DEVICE,
+            "two ranks of a node use the same GPU: start one rank per GPU (srun "
+            "--gpus-per-task=1), or let them share it with --comm staged");
     if (!strcmp(d->comm, "auto") && d->host->size > 1)
         nccl = d->module->communicator != NULL;
     if (nccl && !d->module->communicator)

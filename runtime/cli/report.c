@@ -64,7 +64,7 @@ void topt_report_print_times(const struct topt_run_report *r, FILE *out)
     qsort(part, (size_t)n, sizeof *part, by_cost);
     for (int i = 0; i < n && part[i].ns > 0; i++) {
         topt_show_ns(part[i].ns / r->steps, total, sizeof total);
-        fprintf(out, "  %-16s %10s a step", part[i].name, total);
+        fprintf(out, "  %-16s %10s per step", part[i].name, total);
         if (part[i].calls)
             fprintf(out, ", %lld times %s", (long long)(part[i].calls / r->steps),
                     topt_show_ns(part[i].ns / part[i].calls, each, sizeof each));

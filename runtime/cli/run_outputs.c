@@ -214,15 +214,14 @@ static void say(const struct topt_run *r)
     char took[32], planned[32], peak[32], bound[32];
     if (r->steps == 0)
         return;
-    printf(
-        "%lld step%s on %d rank%s: loss %.4f to %.4f, %s a step (predicted %s), peak %s "
-        "(predicted %s)\n",
-        (long long)r->steps, r->steps == 1 ? "" : "s", r->comm->size,
-        r->comm->size == 1 ? "" : "s", r->loss[0], r->loss[r->steps - 1],
-        topt_show_ns(topt_median_ns(r->step_ns, r->steps), took, sizeof took),
-        topt_show_ns(p->predicted_time_ns, planned, sizeof planned),
-        topt_show_bytes(p->peak_bytes, peak, sizeof peak),
-        topt_show_bytes(p->program->peak_bytes, bound, sizeof bound));
+    printf("%lld step%s on %d rank%s: loss %.4f to %.4f, %s per step (predicted %s), "
+           "peak %s (predicted %s)\n",
+           (long long)r->steps, r->steps == 1 ? "" : "s", r->comm->size,
+           r->comm->size == 1 ? "" : "s", r->loss[0], r->loss[r->steps - 1],
+           topt_show_ns(topt_median_ns(r->step_ns, r->steps), took, sizeof took),
+           topt_show_ns(p->predicted_time_ns, planned, sizeof planned),
+           topt_show_bytes(p->peak_bytes, peak, sizeof peak),
+           topt_show_bytes(p->program->peak_bytes, bound, sizeof bound));
     topt_report_print_tables(p, stdout);
     if (r->args.times)
         topt_report_print_times(p, stdout);

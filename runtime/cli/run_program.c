@@ -136,11 +136,10 @@ static void say_what_is_saved(const struct topt_run *r)
     double before = (double)r->plan->time_ns, now = (double)r->report.predicted_time_ns;
     if (r->args.clip > 0 || now >= (1 - LITTLE) * before)
         return;
-    topt_run_note(
-        r, "the plan says %s a step; kernels that are done together%s make it %s",
-        topt_show_ns(r->plan->time_ns, said, sizeof said),
-        r->plan->mesh.devices > 1 ? ", and small gradients that are reduced so," : "",
-        topt_show_ns(r->report.predicted_time_ns, time, sizeof time));
+    topt_run_note(r, "the plan predicts %s per step; fused kernels%s make it %s",
+                  topt_show_ns(r->plan->time_ns, said, sizeof said),
+                  r->plan->mesh.devices > 1 ? " and bucketed small gradients" : "",
+                  topt_show_ns(r->report.predicted_time_ns, time, sizeof time));
 }
 
 static void say_what_differs(const struct topt_run *r, const char *foreign, int same)
@@ -150,13 +149,13 @@ static void say_what_differs(const struct topt_run *r, const char *foreign, int 
     if (foreign)
         topt_run_note(
             r,
-            "the plan counts with %s, which topt run does not do; without: %s a "
-            "step, %s a device",
+            "the plan assumes %s, which topt run does not do; without it: %s per step, "
+            "%s per device",
             foreign, topt_show_ns(r->report.predicted_time_ns, time, sizeof time),
             topt_show_bytes(r->report.predicted_memory_bytes, memory, sizeof memory));
     else if (same && p->memory_bytes != r->report.predicted_memory_bytes)
         topt_run_note(
-            r, "the plan says that it needs %s a device; counted again it is %s",
+            r, "the plan states %s per device; recomputed it is %s",
             topt_show_bytes(p->memory_bytes, said, sizeof said),
             topt_show_bytes(r->report.predicted_memory_bytes, memory, sizeof memory));
     else if (same)

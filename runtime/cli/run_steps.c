@@ -41,9 +41,10 @@ static void progress(struct topt_run *r, int last)
         return;
     r->shown_ns = t;
     topt_show_ns(topt_median_ns(r->step_ns, r->steps), took, sizeof took);
-    fprintf(stderr, "%sstep %lld of %lld, loss %.4f, %s a step%s", tty ? "\r\033[K" : "",
-            (long long)(r->first + r->steps), (long long)r->args.steps,
-            r->loss[r->steps - 1], took, tty && !last ? "" : "\n");
+    fprintf(stderr, "%sstep %lld of %lld, loss %.4f, %s per step%s",
+            tty ? "\r\033[K" : "", (long long)(r->first + r->steps),
+            (long long)r->args.steps, r->loss[r->steps - 1], took,
+            tty && !last ? "" : "\n");
     fflush(stderr);
 }
 

@@ -587,8 +587,8 @@ static int cuda_update(struct topt_device *d, const struct topt_update_call *cal
         u.n = c->rows * c->cols;
     if (c->row && u.state[2]) /* rows that no step has named yet have no master copy */
         return topt_fail(err, TOPT_ERR_DEVICE,
-                         "the cuda device updates no rows of a table that has a master "
-                         "copy; run in f32");
+                         "the cuda device does not update rows of a table that has "
+                         "master weights; run in f32");
     switch (c->optimizer) {
     case TOPT_SGD:
         u.optimizer = CU_SGD;

@@ -291,7 +291,7 @@ static int check_class(double x, int64_t line, const struct topt_feed_needs *n,
     return !n->classes || (x >= 0 && x < (double)n->classes && x == floor(x))
                ? 0
                : topt_fail(err, TOPT_ERR_INVAL,
-                           "line %lld: %g is none of the classes 0 to %lld of '%s'",
+                           "line %lld: %g is not one of the classes 0 to %lld of '%s'",
                            (long long)line, x, (long long)n->classes - 1, n->loss->name);
 }
 

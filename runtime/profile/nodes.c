@@ -81,7 +81,7 @@ static json_t *receive_words(struct topt_comm *comm, int rank, struct topt_error
         return NULL;
     char *text = len > 0 && len < MOST_BYTES ? malloc((size_t)len) : NULL;
     if (!text) {
-        topt_fail(err, TOPT_ERR_INTERNAL, "rank %d says nothing of its node", rank);
+        topt_fail(err, TOPT_ERR_INTERNAL, "rank %d does not describe its node", rank);
         return NULL;
     }
     json_t *doc = NULL;

@@ -130,12 +130,12 @@ enum topt_verdict sbatch_plan_here(const struct topt_ask *ask, const char *name,
     (void)name; /* it reads the file itself */
     if (solver(path)) {
         topt_fail(err, TOPT_ERR_NOTFOUND,
-                  "no toptd answers, and this build can't plan without it");
+                  "toptd does not answer, and this build can't plan without it");
         return verdict;
     }
     if (!said++)
-        topt_say_info("topt: no toptd answers: planning on this machine, where limits of "
-                      "partitions aren't known");
+        topt_say_info("topt: toptd does not answer; planning on this machine, without "
+                      "the partitions' limits");
     write_command(ask, bound, &c);
     if (c.oom) {
         topt_fail(err, TOPT_ERR_NOMEM, "no memory for the question");

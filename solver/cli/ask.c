@@ -221,8 +221,8 @@ json_t *topt_cli_read_plan(const char *plan, struct topt_error *err)
     free(doc);
     if (!found)
         topt_fail(err, TOPT_ERR_NOTFOUND,
-                  "%s is not carried by a job here: topt client get-plan %s -o plan.json "
-                  "writes it",
+                  "%s is not carried by this job; write it with topt client get-plan %s "
+                  "-o plan.json",
                   plan, plan);
     return ret;
 }

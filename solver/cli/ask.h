@@ -66,33 +66,32 @@ struct topt_question {
 #define ASK_JOB                                                                          \
     TOPT_FIELDS_JOB(ASK_ROW){                                                            \
         "loss", TOPT_OPT_STRING, ASK_AT(loss), "NAME",                                   \
-        "of an ONNX graph: cross_entropy or mse (default: by its output)"},              \
+        "loss of an ONNX graph: cross_entropy or mse (default: by its output)"},         \
         {"as", TOPT_OPT_STRING, ASK_AT(as), "FAMILY",                                    \
-         "read a config of a family that is not known as one of this"},                  \
+         "read a config of an unknown family as this family"},                           \
         {"part", TOPT_OPT_STRING, ASK_AT(part), "PART",                                  \
-         "of a config of several models: text"},                                         \
+         "part of a multimodal config: text"},                                           \
         {"capacity", TOPT_OPT_POSITIVE, ASK_AT(capacity), "X",                           \
-         "slots of an expert over its share (default: none is dropped)"},
+         "expert capacity factor (default: no token is dropped)"},
 
 #define ASK_SEARCH                                                                       \
     TOPT_FIELDS_MEMORY(ASK_ROW)                                                          \
     TOPT_FIELDS_SEARCH(ASK_ROW){                                                         \
         "threads", TOPT_OPT_COUNT, ASK_AT(threads), "N",                                 \
-        "threads of the search (default: the processors, at most 8)"},                   \
+        "threads of the search (default: all processors, at most 8)"},                   \
         {"seconds", TOPT_OPT_STRING, ASK_AT(limit), "S",                                 \
-         "answer after so long with the best so far, and how good it is; or none "       \
-         "(default: as --max-work says)"},                                               \
+         "stop after S seconds with the best plan so far and its optimality gap; or "    \
+         "none (default: as --max-work says)"},                                          \
         {"max-work", TOPT_OPT_COUNT, ASK_AT(work), "N",                                  \
-         "the same after so many pairs of points, the same on any machine (default: "    \
-         "200000000000, about a minute; none where the space is uniform)"},              \
+         "stop after N pairs of points, the same on any machine (default: "              \
+         "200000000000, "                                                                \
+         "about a minute; none where the space is uniform)"},                            \
         {"max-entries", TOPT_OPT_COUNT, ASK_AT(entries), "N",                            \
-         "decide operators by heuristic where tables would be larger (default: "         \
-         "8388608)"},
+         "fix operators by heuristic where tables would be larger (default: 8388608)"},
 
 #define ASK_QUIET                                                                        \
     {                                                                                    \
-        "quiet", TOPT_OPT_FLAG, ASK_AT(quiet), "",                                       \
-            "no line on a terminal about progress"                                       \
+        "quiet", TOPT_OPT_FLAG, ASK_AT(quiet), "", "no progress line on a terminal"      \
     }
 
 #define ASK_JSON                                                                         \

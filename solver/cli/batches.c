@@ -6,6 +6,7 @@
  * the smallest batch that is nearly as fast as the best.  Where no number of GPUs is named, it is
  * found in the same way: the fewest on which a GPU is nearly as fast as on the best number. */
 #include "batches.h"
+#include "topt_rates.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,20 +24,10 @@ static json_t *row_of(const struct topt_question *q, const json_t *answer)
                                         "strategy", "memory_bytes", "why",     "uniform",
                                         "band",     "nearest",      "stopped", NULL};
     json_t *row = json_object();
-    double batch = (double)q->model->batch;
-    double seconds = json_number_value(json_object_get(answer, "time_ns")) / 1e9;
-    double gpus = json_number_value(json_object_get(answer, "gpus"));
     json_object_set_new(row, "batch", json_integer(q->model->batch));
     for (int i = 0; taken[i]; i++)
         json_object_set(row, taken[i], json_object_get(answer, taken[i]));
-    if (seconds <= 0)
-        return row;
-    json_object_set_new(row, "samples_per_second", json_real(batch / seconds));
-    if (q->model->seq > 1)
-        json_object_set_new(row, "tokens_per_second",
-                            json_real(batch * (double)q->model->seq / seconds));
-    json_object_set_new(row, "gpu_hours_per_million_samples",
-                        json_real(1e6 / batch * seconds * gpus / 3600));
+    topt_rates_put(row, json_object_get(answer, "job"));
     return row;
 }
 
@@ -174,12 +165,12 @@ static int try_counts(struct topt_question *q, json_t *counts, struct topt_error
     if (json_array_size(counts))
         return 0;
     if (q->r.stop && atomic_load(q->r.stop))
-        return topt_fail(
-            err, TOPT_ERR_LIMIT,
-            "stopped before a number of GPUs was found that holds one sample "
-            "each; give more --seconds, or --gpus");
-    return topt_fail(err, TOPT_ERR_INFEASIBLE,
-                     "no number of GPUs holds one sample each of this model");
+        return topt_fail(err, TOPT_ERR_LIMIT,
+                         "stopped before a GPU count was found that fits one sample per "
+                         "GPU; raise --seconds, or give --gpus");
+    return topt_fail(
+        err, TOPT_ERR_INFEASIBLE,
+        "this model does not fit on any number of GPUs with one sample per GPU");
 }
 
 static double speed_a_gpu(const json_t *counts, size_t i)
@@ -231,21 +222,19 @@ static void put_why(json_t *answer, const json_t *rows, size_t at, const char *g
     const char *why = json_string_value(json_object_get(answer, "why"));
     if (!fits(answer) || !why)
         return;
-    json_object_set_new(
-        answer, "why",
-        json_sprintf(
-            "%sbatch %lld is the smallest of those tried that keeps %.0f %% of the "
-            "best speed there, that of batch %lld; %s",
-            gpus, (long long)batch_at(rows, at), 100 * KEPT,
-            (long long)batch_at(rows, best_of(rows)), why));
+    json_object_set_new(answer, "why",
+                        json_sprintf("%sbatch %lld is the smallest one tried that keeps "
+                                     "%.0f %% of the best speed (that of batch %lld); %s",
+                                     gpus, (long long)batch_at(rows, at), 100 * KEPT,
+                                     (long long)batch_at(rows, best_of(rows)), why));
 }
 
 int topt_batches_fill(struct topt_question *q, json_t **ret, struct topt_error *err)
 {
     if (q->r.min_efficiency > 0)
         return topt_fail(err, TOPT_ERR_USAGE,
-                         "--batch auto finds the GPUs that keep the best speed, or takes "
-                         "--gpus N; --min-efficiency goes with a --batch");
+                         "--batch auto chooses the number of GPUs itself, or takes "
+                         "--gpus N; give --min-efficiency with a fixed --batch");
     json_t *counts = json_array(), *shown = NULL, *answer = NULL, *rows = NULL;
     size_t at = 0;
     int named = q->r.ngpu_list > 0;
@@ -268,9 +257,8 @@ int topt_batches_fill(struct topt_question *q, json_t **ret, struct topt_error *
         put_why(answer, rows, at,
                 named ? ""
                 : json_array_size(counts) > 1
-                    ? "fewest GPUs that keep 97 % of the best "
-                      "speed a GPU; "
-                    : "fewest GPUs that hold one sample each; ");
+                    ? "fewest GPUs that keep 97 % of the best speed per GPU; "
+                    : "fewest GPUs that fit one sample each; ");
         json_object_set(answer, "tried", shown);
         take_stopped(answer, shown);
         *ret = answer;

@@ -18,14 +18,15 @@ static const struct topt_option evaluate_options[] = {
     TOPT_EXAMPLE("topt evaluate config.json --hw a100-80-dgx --batch 64 --seq 4096 "
                  "--plan plan.json",
                  "memory and time of a plan, by operator"),
-    {"plan", TOPT_OPT_STRING, ASK_AT(plan), "FILE",
-     "the plan to cost, as it says to run"},
+    {"plan", TOPT_OPT_STRING, ASK_AT(plan), "FILE", "the plan to evaluate"},
     {"hw", TOPT_OPT_STRING, ASK_AT(hw), "NAME|FILE", "hardware profile (topt hw list)"},
-    {"batch", TOPT_OPT_STRING, ASK_AT(batch), "N", "samples a step, over all GPUs"},
-    {"seq", TOPT_OPT_FIELD, ASK_AT(asked), "N", "positions a sample"},
-    {"train", TOPT_OPT_FIELD, ASK_AT(asked), "WHAT", "what the plan trains of MODEL"},
+    {"batch", TOPT_OPT_STRING, ASK_AT(batch), "N",
+     "global batch size: samples per step over all GPUs"},
+    {"seq", TOPT_OPT_FIELD, ASK_AT(asked), "N", "sequence length: tokens per sample"},
+    {"train", TOPT_OPT_FIELD, ASK_AT(asked), "WHAT",
+     "the part of MODEL that the plan trains"},
     {"loss", TOPT_OPT_STRING, ASK_AT(loss), "NAME",
-     "of an ONNX graph: cross_entropy or mse (default: by its output)"},
+     "loss of an ONNX graph: cross_entropy or mse (default: by its output)"},
     ASK_JSON,
     ASK_OUTPUT,
     {0}};
@@ -33,9 +34,9 @@ static const struct topt_option sample_options[] = {
     TOPT_EXAMPLE("topt sample config.json --hw a100-80-dgx --batch 8 --seq 1024 --gpus 4 "
                  "--count 2 --seed 1 -o samples",
                  "two random plans on 4 GPUs"),
-    {"gpus", TOPT_OPT_FIELD, ASK_AT(asked), "N", "how many"},
-    {"count", TOPT_OPT_COUNT, ASK_AT(count), "K", "how many plans"},
-    {"seed", TOPT_OPT_INT, ASK_AT(seed), "S", "of the random choices"},
+    {"gpus", TOPT_OPT_FIELD, ASK_AT(asked), "N", "number of GPUs"},
+    {"count", TOPT_OPT_COUNT, ASK_AT(count), "K", "number of plans"},
+    {"seed", TOPT_OPT_INT, ASK_AT(seed), "S", "seed of the random choices"},
     ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW){"o", TOPT_OPT_STRING, ASK_AT(output), "DIR",
                                        "a folder for them (default: as JSON)"},
     {0}};
@@ -43,7 +44,7 @@ static const struct topt_option costgraph_options[] = {
     TOPT_EXAMPLE("topt costgraph config.json --hw a100-80-dgx --batch 8 --seq 1024 "
                  "--gpus 2 -o costs.json",
                  "the problem on 2 GPUs, for topt solve or another solver"),
-    {"gpus", TOPT_OPT_FIELD, ASK_AT(asked), "N", "how many"},
+    {"gpus", TOPT_OPT_FIELD, ASK_AT(asked), "N", "number of GPUs"},
     ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW) TOPT_FIELDS_MEMORY(ASK_ROW) ASK_QUIET,
     ASK_OUTPUT,
     {0}};
@@ -69,19 +70,19 @@ int topt_cmd_explain(int argc, char **argv)
         TOPT_EXAMPLE("topt explain plan.json --operators",
                      "a plan that topt plan -o wrote"),
         {"operators", TOPT_OPT_FLAG, ASK_AT(explain.operators), "",
-         "every operator by itself"},
+         "list every operator"},
         {"notation", TOPT_OPT_FLAG, ASK_AT(explain.notation), "",
-         "also as a device mesh and tensor maps"},
+         "also print the device mesh and tensor maps"},
         {"around", TOPT_OPT_FLAG, ASK_AT(explain.around), "",
-         "search what fewer and more GPUs would do, too"},
+         "also search fewer and more GPUs"},
         {"threads", TOPT_OPT_COUNT, ASK_AT(threads), "N",
-         "threads of that search (default: the processors, at most 8)"},
+         "threads of that search (default: all processors, at most 8)"},
         ASK_JSON,
         ASK_QUIET,
         {0}};
-    static const char usage[] =
-        "topt explain plan.json [options]\n"
-        "A plan in words: why, memory, time, and what is split where.";
+    static const char usage[] = "topt explain plan.json [options]\n"
+                                "Explain a plan: why it was chosen, its memory and time, "
+                                "and what is split where.";
     struct topt_args a = {.threads = topt_pool_processors()};
     struct topt_watch w;
     struct topt_error err = {0};
@@ -178,8 +179,9 @@ static void show_evaluation(const json_t *doc)
 
 int topt_cmd_evaluate(int argc, char **argv)
 {
-    static const char usage[] = "topt evaluate MODEL --hw HW --plan plan.json [options]\n"
-                                "What a given plan costs, by part and by operator.";
+    static const char usage[] =
+        "topt evaluate MODEL --hw HW --plan plan.json [options]\n"
+        "Memory and time of a given plan, by part and by operator.";
     struct topt_question q;
     struct topt_error err = {0};
     struct topt_plan_doc *p = NULL;

@@ -27,7 +27,8 @@ static const struct topt_option table[] = {
 
 static const char *const usage =
     "topt hw list | show NAME_OR_FILE | check NAME_OR_FILE [--json]\n"
-    "Hardware profiles: those shipped, one as a document, what its prices rest on.";
+    "Hardware profiles: list the shipped ones, show one, or check where its figures come "
+    "from.";
 
 static int print_json(json_t *doc)
 {
@@ -232,8 +233,8 @@ static void print_device(const struct topt_hw *hw, const json_t *d)
                json_number_value(json_object_get(d, "memory_bandwidth")) *
                    (memory > 0 ? memory : 1) / 1e9,
                "GB/s");
-    print_rate("starting a kernel",
-               json_number_value(json_object_get(d, "launch_ns")) / 1e3, "us");
+    print_rate("kernel launch", json_number_value(json_object_get(d, "launch_ns")) / 1e3,
+               "us");
     print_source(json_string_value(json_object_get(d, "source")));
 }
 
@@ -245,10 +246,10 @@ static void print_links(const json_t *doc)
     {
         int cluster = !strcmp(json_string_value(json_object_get(l, "level")), "cluster");
         printf("%s:\n", cluster ? "between nodes" : "inside a node");
-        print_rate(cluster ? "a node, all its ports" : "a device",
+        print_rate(cluster ? "per node, all ports" : "per device",
                    json_number_value(json_object_get(l, "bytes_per_second")) / 1e9,
                    "GB/s");
-        print_rate("a step waits",
+        print_rate("latency of a step",
                    json_number_value(json_object_get(l, "latency_ns")) / 1e3, "us");
         print_source(json_string_value(json_object_get(l, "source")));
     }
@@ -344,7 +345,7 @@ static void check_text(const struct topt_hw *hw)
     for (int i = 0; i < topt_hw_groups(hw); i++)
         print_size("group ", topt_hw_group(hw, i), "");
     if (topt_hw_groups(hw))
-        printf("of the groups together, which is as the least of each:\n");
+        printf("all groups together, as if each device were the slowest:\n");
     print_device(hw, json_object_get(doc, "device"));
     print_links(doc);
     print_curves(hw, doc);
@@ -355,7 +356,7 @@ static void check_text(const struct topt_hw *hw)
                "      srun -N %d --ntasks-per-node %d topt profile -o hw.json\n",
                topt_hw_max_nodes(hw) > 1 ? 2 : 1, topt_hw_gpus_per_node(hw));
     if (!print_remarks("implausible", topt_hw_warnings(hw)))
-        printf("well formed; nothing implausible\n");
+        printf("valid; nothing implausible\n");
 }
 
 static int run(const struct args *args, const char *verb, const char *name,

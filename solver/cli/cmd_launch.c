@@ -24,23 +24,22 @@ static const struct topt_option options[] = {
                  "the command, and the files that it reads in the folder job"),
     {"for", TOPT_OPT_STRING, AT(target), "NAME",
      "torchrun, accelerate, hf, torchtune, deepspeed, megatron, torchtitan or topt "
-     "(default: by the plan)"},
+     "(default: by the plan's framework)"},
     {"sbatch", TOPT_OPT_FLAG, AT(is_job), "",
-     "one script for sbatch, with all files in it"},
+     "print one sbatch script that holds all files"},
     {"env", TOPT_OPT_FLAG, AT(env), "",
-     "words for srun: a task for each GPU, and the plan as NAME=VALUE"},
+     "print arguments for srun: one task per GPU, and the plan as NAME=VALUE"},
     {"export", TOPT_OPT_FLAG, AT(exports), "",
-     "the plan, TOPT_SRUN and TOPT_TORCHRUN for a shell's eval"},
+     "print the plan, TOPT_SRUN and TOPT_TORCHRUN for a shell's eval"},
     {"json", TOPT_OPT_FLAG, AT(json), "", "JSON on standard output"},
-    {"o", TOPT_OPT_STRING, AT(dir), "DIR", "write the files into a folder"},
+    {"o", TOPT_OPT_STRING, AT(dir), "DIR", "write the files to a directory"},
     {0}};
 static const char usage[] =
     "topt launch [plan.json] [--for NAME] [options]\n"
-    "The command and the configuration files that make a framework train by a plan.\n"
-    "Without a plan, what $TOPT_PLAN names: a file, or in a job that topt sized the plan "
-    "that\n"
-    "it carries; where it carries none, --env and --export say what its environment "
-    "says.";
+    "The command and the configuration files with which a framework runs a plan.\n"
+    "Without plan.json, the plan that $TOPT_PLAN names: a file, or the plan carried by a "
+    "job\n"
+    "that topt sized. If the job carries none, --env and --export print its environment.";
 
 /* Each of the files into 'dir', which is made where it is not there. */
 static int write_files(const json_t *launch, const char *dir, struct topt_error *err)
@@ -188,11 +187,12 @@ static int check(const struct args *a, const char **path, int n, struct topt_err
         return topt_fail(err, TOPT_ERR_USAGE, "which plan? usage: %.*s",
                          (int)strcspn(usage, "\n"), usage);
     if (is_environment(a) && (a->target || a->is_job || a->dir))
-        return topt_fail(err, TOPT_ERR_USAGE,
-                         "--env and --export print variables, and no files: leave out %s",
-                         a->target   ? "--for"
-                         : a->is_job ? "--sbatch"
-                                     : "-o");
+        return topt_fail(
+            err, TOPT_ERR_USAGE,
+            "--env and --export print variables instead of files: leave out %s",
+            a->target   ? "--for"
+            : a->is_job ? "--sbatch"
+                        : "-o");
     return 0;
 }
 

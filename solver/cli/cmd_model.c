@@ -21,21 +21,21 @@ struct args {
 
 #define BATCH_AND_SEQ                                                                    \
     {"batch", TOPT_OPT_COUNT, offsetof(struct args, import.batch), "N",                  \
-     "samples of a step (default: the model's, else 8)"},                                \
+     "global batch size (default: the model's, or 8)"},                                  \
     {                                                                                    \
         "seq", TOPT_OPT_COUNT, offsetof(struct args, import.seq), "N",                   \
-            "positions of a sample (default: the model's, at most 1024)"                 \
+            "sequence length (default: the model's, at most 1024)"                       \
     }
 
 #define LOSS_AND_TRAIN                                                                   \
     {"loss", TOPT_OPT_STRING, offsetof(struct args, import.loss), "NAME",                \
-     "of an ONNX graph: cross_entropy or mse (default: by its output)"},                 \
+     "loss of an ONNX graph: cross_entropy or mse (default: by its output)"},            \
         {"as", TOPT_OPT_STRING, offsetof(struct args, import.as), "FAMILY",              \
-         "read a config of a family that is not known as one of this"},                  \
+         "read a config of an unknown family as this family"},                           \
         {"part", TOPT_OPT_STRING, offsetof(struct args, import.part), "PART",            \
-         "of a config of several models: text"},                                         \
+         "part of a multimodal config: text"},                                           \
         {"capacity", TOPT_OPT_POSITIVE, offsetof(struct args, import.capacity), "X",     \
-         "slots of an expert over its share (default: none is dropped)"},                \
+         "expert capacity factor (default: no token is dropped)"},                       \
     {                                                                                    \
         "train", TOPT_OPT_STRING, offsetof(struct args, import.train), "WHAT",           \
             "all (default), names, or lora[:RANK[:NAMES]]; +4bit or +8bit"               \
@@ -73,7 +73,7 @@ static struct topt_model *begin(const char *usage, const struct topt_option *tab
         return NULL;
     }
     if (!rc && !path)
-        rc = topt_fail(&err, TOPT_ERR_USAGE, "a model is needed; try --help");
+        rc = topt_fail(&err, TOPT_ERR_USAGE, "which model? try --help");
     if (!rc && table == inspect_table && topt_weights_alone(path)) {
         args->weights = path;
         return NULL;
@@ -199,7 +199,7 @@ static void put_data(struct topt_text *t, const struct topt_op *op, int operand)
                       (long long)(dim->count * dim->unit));
     }
     int real = op->operand[operand].role != TOPT_DATA || spec->operand[operand].real;
-    topt_text_add(t, real ? " (real)\n" : " (whole)\n");
+    topt_text_add(t, real ? " (real numbers)\n" : " (integers)\n");
 }
 
 /* Does the loader bring this operand?  Of an operator that has nothing else it is the output. */
@@ -231,7 +231,7 @@ static void show_blocks(const struct topt_model *m)
     if (topt_model_blocks(m, &b, &err))
         return;
     for (int k = 0; k < b.nkinds; k++)
-        printf("  %-24s %d of %d operators each, from %s on\n",
+        printf("  %-24s %d of %d operators each, starting at %s\n",
                k ? "" : "repeated blocks", b.of[k].count, b.of[k].length,
                m->op[b.of[k].first].name);
     topt_blocks_fini(&b);
@@ -248,7 +248,7 @@ static void show_kinds(const struct topt_model *m, const struct topt_model_stats
     const char *kind;
     char n[32], flops[32], bytes[32];
     printf("\n  %-17s %9s %18s  %4s %10s  %4s %12s\n", "kind", "operators", "parameters",
-           "%", "flops", "%", "activations");
+           "%", "FLOPs", "%", "activations");
     for (int k = 0; (kind = next_kind(m, &k, &one));)
         printf("  %-17s %9lld %18s  %4.1f %10s  %4.1f %12s\n", kind,
                (long long)one.operators, in_threes(one.parameters, n),
@@ -294,15 +294,17 @@ static void inspect_text(const struct topt_model *m, const struct topt_model_sta
                m->train ? m->train : "");
     printf("  operators                %s\n", in_threes(s->operators, a));
     show_blocks(m);
-    printf("  flops per sample         %s (forward and backward)\n",
+    printf("  FLOPs per sample         %s (forward and backward)\n",
            in_powers(s->flops_per_sample, a, sizeof a));
-    printf("  activations per sample   %s (f32, kept for backward)\n",
+    printf("  model FLOPs per sample   %s (as MFU counts them)\n",
+           in_powers(s->model_flops_per_sample, a, sizeof a));
+    printf("  activations per sample   %s (in f32, saved for backward)\n",
            topt_show_bytes(s->activation_bytes_per_sample, a, sizeof a));
     show_kinds(m, s);
     if (m->note)
         show_note("note:", m->note);
     if (m->plan_only)
-        show_note("for planning only: no operator computes", m->plan_only);
+        show_note("topt run cannot train this model: no kernel for", m->plan_only);
 }
 
 /* ---- weights without a config ------------------------------------------------------ */
@@ -347,8 +349,8 @@ static void weights_text(const char *path, const struct topt_weights_told *told)
                told->numbers ? in_threes(told->kind[i].numbers, n) : "",
                told->kind[i].name);
     show_note("for counting only:",
-              "a plan needs the model's config.json: shapes do not tell heads, nor the "
-              "experts that a token takes");
+              "a plan needs the model's config.json: tensor shapes do not show the "
+              "number of heads or of experts per token");
 }
 
 static int inspect_weights(const char *path, int json)
@@ -375,7 +377,7 @@ int topt_cmd_inspect(int argc, char **argv)
     int status;
     struct topt_model *m =
         begin("topt inspect MODEL [options]\n"
-              "Operators, parameters, operations and bytes, by kind of operator.",
+              "Operators, parameters, FLOPs and activation bytes, by kind of operator.",
               inspect_table, argc, argv, &args, &status);
     if (args.weights)
         return inspect_weights(args.weights, args.json);

@@ -30,9 +30,10 @@ static const struct topt_option plan_options[] = {
                  "the same question for a job of Slurm, which is submitted with the GPUs "
                  "that it needs"),
     TOPT_FIELDS_ASKED(ASK_ROW){"svg", TOPT_OPT_STRING, ASK_AT(svg), "FILE",
-                               "profiling: draw the curve there"},
+                               "draw the curve of --mode profiling"},
     {"lines", TOPT_OPT_STRING, ASK_AT(lines), "WHAT",
-     "KEY=VALUE lines as sbatch reads them: plan, table (with the alternatives) or all"},
+     "print KEY=VALUE lines, as sbatch reads them: plan, table (with the alternatives) "
+     "or all"},
     ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW) TOPT_FIELDS_PIN(ASK_ROW)
         TOPT_FIELDS_ALGORITHM(ASK_ROW) ASK_SEARCH ASK_JSON,
     ASK_QUIET,
@@ -42,8 +43,8 @@ static const struct topt_option frontier_options[] = {
     TOPT_EXAMPLE(
         "topt frontier config.json --hw a100-80-dgx --batch 64 --seq 4096 --gpus 8",
         "memory against time on 8 GPUs"),
-    {"gpus", TOPT_OPT_FIELD, ASK_AT(asked), "N", "how many"},
-    {"svg", TOPT_OPT_STRING, ASK_AT(svg), "FILE", "draw it there"},
+    {"gpus", TOPT_OPT_FIELD, ASK_AT(asked), "N", "number of GPUs"},
+    {"svg", TOPT_OPT_STRING, ASK_AT(svg), "FILE", "draw the frontier"},
     ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW) TOPT_FIELDS_PIN(ASK_ROW)
         TOPT_FIELDS_ALGORITHM(ASK_ROW) ASK_SEARCH ASK_JSON,
     ASK_QUIET,
@@ -53,11 +54,12 @@ static const struct topt_option compare_options[] = {
     TOPT_EXAMPLE("topt compare config.json --hw a100-80-dgx --batch 8 --seq 4096 --gpus "
                  "8 --space canonical",
                  "what other systems would choose on 8 GPUs"),
-    {"gpus", TOPT_OPT_FIELD, ASK_AT(asked), "N", "how many"},
-    {"svg", TOPT_OPT_STRING, ASK_AT(svg), "FILE", "draw times and memory there"},
-    {"seed", TOPT_OPT_COUNT, ASK_AT(seed), "S", "of flexflow's random walk (default: 1)"},
+    {"gpus", TOPT_OPT_FIELD, ASK_AT(asked), "N", "number of GPUs"},
+    {"svg", TOPT_OPT_STRING, ASK_AT(svg), "FILE", "draw times and memory"},
+    {"seed", TOPT_OPT_COUNT, ASK_AT(seed), "S",
+     "seed of FlexFlow's random walk (default: 1)"},
     {"proposals", TOPT_OPT_COUNT, ASK_AT(proposals), "N",
-     "that it tries at most (default: by the size of its task graph)"},
+     "most proposals FlexFlow tries (default: by the size of its task graph)"},
     ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW) TOPT_FIELDS_PIN(ASK_ROW) ASK_SEARCH ASK_JSON,
     ASK_QUIET,
     ASK_OUTPUT,
@@ -82,7 +84,7 @@ static int put_lines(const json_t *answer, const char *what, struct topt_error *
     const json_t *doc = json_object_get(answer, "plan");
     if (strcmp(what, "plan") && strcmp(what, "table") && strcmp(what, "all"))
         return topt_fail(err, TOPT_ERR_USAGE,
-                         "--lines: '%.20s' is none of plan, table, all", what);
+                         "--lines: '%.20s' is not one of plan, table, all", what);
     if (json_is_true(json_object_get(answer, "feasible"))) {
         topt_lines_of_plan(&t, answer, NULL);
     } else if (!json_object_get(answer, "points")) {
@@ -128,18 +130,20 @@ static int put_answer(const struct topt_question *q, const json_t *answer,
         char *plot = topt_plot_curve(answer, topt_cli_width());
         fputs(plot ? plot : "", stdout);
         free(plot);
-        put_stopped(answer, "some numbers of GPUs are missing, or not the fastest");
+        put_stopped(answer, "some GPU counts are missing or not the fastest");
         return 0;
     }
     if (q->nbatch > 1) {
         topt_show_question(answer);
-        topt_show_rows(json_object_get(answer, "batches"), 1);
+        topt_show_rows(json_object_get(answer, "batches"), json_object_get(answer, "job"),
+                       1);
         topt_show_lacks(answer);
-        put_stopped(answer, "some rows are not the best of their batch");
+        put_stopped(answer, "some rows are not the fastest for their batch");
         return 0;
     }
     if (q->batch_auto)
-        topt_show_rows(json_object_get(answer, "tried"), 1);
+        topt_show_rows(json_object_get(answer, "tried"), json_object_get(answer, "job"),
+                       1);
     topt_show_plan(answer, q->a.output);
     topt_show_notes(
         q->model,
@@ -163,8 +167,7 @@ static int ask_batches(struct topt_question *q, json_t **ret, struct topt_error 
     if (several && q->r.mode == TOPT_PROFILING)
         return topt_fail(err, TOPT_ERR_USAGE, "--mode profiling takes one --batch");
     if (q->nbatch > 1 && q->a.output)
-        return topt_fail(err, TOPT_ERR_USAGE,
-                         "-o writes one plan; give --batch the one that you choose");
+        return topt_fail(err, TOPT_ERR_USAGE, "-o writes one plan; give one --batch");
     return q->batch_auto ? topt_batches_fill(q, ret, err)
            : several     ? topt_batches_compare(q, ret, err)
                          : topt_plan(&q->r, ret, err);
@@ -194,9 +197,9 @@ static int plan_unequal(struct topt_question *q, struct topt_error *err)
 {
     json_t *answer = NULL;
     if (q->nbatch > 1 || q->batch_auto || q->a.svg)
-        return topt_fail(err, TOPT_ERR_USAGE,
-                         "a profile with groups of unlike devices takes one --batch, and "
-                         "no --svg");
+        return topt_fail(
+            err, TOPT_ERR_USAGE,
+            "a profile with groups of unlike devices takes one --batch and no --svg");
     topt_ask_begin(q);
     int rc = topt_plan_groups(&q->r, 0, &answer, err);
     topt_ask_end(q, answer);
@@ -204,7 +207,7 @@ static int plan_unequal(struct topt_question *q, struct topt_error *err)
     if (!rc && q->a.output)
         rc = plan ? topt_cli_write_json(plan, q->a.output, err)
                   : topt_fail(err, TOPT_ERR_INFEASIBLE,
-                              "-o: no plan that all groups run together: %s",
+                              "-o: no plan runs on all groups together: %s",
                               topt_json_words_at(answer, "no_plan"));
     rc = rc ? rc : show_groups(q, answer, err);
     int status = rc ? rc : exit_of(answer);
@@ -217,11 +220,12 @@ int topt_cmd_plan(int argc, char **argv)
     static const char usage[] =
         "topt plan MODEL [--hw HW] [--batch N] [--seq N] [options]\n"
         "How many GPUs a training job needs, and the best strategy for them.\n"
-        "Without more: the fewest GPUs that fit, beside them the knee and the fastest.\n"
-        "--gpus N: the fastest plan on so many.  --batch N,N...: batches side by side;\n"
-        "--batch auto: the smallest batch that is nearly as fast as any.  --mode "
-        "profiling:\n"
-        "every number of GPUs.";
+        "By default: the fewest GPUs that fit, with the knee and the fastest beside it.\n"
+        "  --gpus 8                      the fastest plan on 8 GPUs\n"
+        "  --batch 32,64,128             several batch sizes side by side; --batch auto: "
+        "the\n"
+        "                                smallest one that is nearly as fast as any\n"
+        "  --mode profiling              speed and memory of every number of GPUs";
     struct topt_question q;
     struct topt_error err = {0};
     json_t *answer = NULL;
@@ -240,10 +244,10 @@ int topt_cmd_plan(int argc, char **argv)
     }
     if (!rc && q.r.mode == TOPT_MINI_PARALLELISM && q.r.ngpu_list)
         rc = topt_fail(&err, TOPT_ERR_USAGE,
-                       "--gpus goes with mini-time and profiling; mini-parallelism takes "
-                       "--max-gpus N");
+                       "--gpus is for --mode mini-time and profiling; --mode "
+                       "mini-parallelism takes --max-gpus N");
     if (!rc && q.r.mode == TOPT_MINI_TIME && q.r.ngpu_list != 1)
-        rc = topt_fail(&err, TOPT_ERR_USAGE, "mini-time needs one --gpus N");
+        rc = topt_fail(&err, TOPT_ERR_USAGE, "--mode mini-time needs one --gpus N");
     if (!rc && q.a.svg && q.r.mode != TOPT_PROFILING)
         rc = topt_fail(&err, TOPT_ERR_USAGE, "--svg draws the curve of --mode profiling");
     if (!rc)
@@ -276,20 +280,19 @@ static int needs_points(const json_t *doc, struct topt_error *err)
         return 0;
     if (json_is_true(json_object_get(doc, "stopped")))
         return topt_fail(err, TOPT_ERR_LIMIT,
-                         "stopped before anything was found; give more time or work, or "
-                         "take a smaller space (--space uniform)");
+                         "stopped before a plan was found; raise --seconds or "
+                         "--max-work, or choose a smaller space (--space uniform)");
     topt_show_bytes(json_integer_value(json_object_get(doc, "memory_limit")), limit,
                     sizeof limit);
     const json_t *ends = json_object_get(doc, "ends");
     if (json_object_get(doc, "heuristic") ||
         json_is_false(json_object_get(ends, "least")))
-        return topt_fail(
-            err, TOPT_ERR_LIMIT,
-            "nothing was found that fits in %s a GPU, as operators were decided "
-            "by heuristic; give more --max-entries",
-            limit);
+        return topt_fail(err, TOPT_ERR_LIMIT,
+                         "no plan was found that fits in %s per GPU, because operators "
+                         "were fixed by heuristic; raise --max-entries",
+                         limit);
     return topt_fail(err, TOPT_ERR_INFEASIBLE,
-                     "nothing fits in %s a GPU; give more --memory or --gpus", limit);
+                     "nothing fits in %s per GPU; raise --memory or --gpus", limit);
 }
 
 /* A question of one number of GPUs, asked and answered: '*ret_doc' is owned by the
@@ -326,7 +329,7 @@ int topt_cmd_frontier(int argc, char **argv)
 {
     static const char usage[] =
         "topt frontier MODEL --hw HW --gpus N [options]\n"
-        "Every strategy that nothing beats in both memory and time.";
+        "The Pareto frontier of memory per GPU against time per step.";
     struct topt_question q;
     struct topt_error err = {0};
     json_t *doc = NULL;
@@ -361,9 +364,9 @@ static int compare_all(const struct topt_request *r, json_t **ret, struct topt_e
 int topt_cmd_compare(int argc, char **argv)
 {
     static const char usage[] = "topt compare MODEL --hw HW --gpus N [options]\n"
-                                "What other systems would choose, beside ours, by one "
-                                "model of costs, and why each\n"
-                                "loses where it loses.";
+                                "What other auto-parallel systems would choose, under "
+                                "one cost model, and why each is\n"
+                                "slower or does not fit.";
     struct topt_question q;
     struct topt_error err = {0};
     json_t *doc = NULL;

@@ -22,18 +22,19 @@ static const struct topt_option options[] = {
     TOPT_EXAMPLE("topt simulate plan.json --svg step.svg",
                  "a step in time, as a picture"),
     {"overlap", TOPT_OPT_STRING, AT(overlap), "NAME",
-     "what moves while computing goes on: none, ddp or fsdp; else as the plan says"},
+     "communication that overlaps with compute: none, ddp or fsdp (default: as in the "
+     "plan)"},
     {"bucket", TOPT_OPT_BYTES, AT(bucket), "SIZE",
-     "all-reduce gradients in buckets of so much; else one by one"},
+     "all-reduce gradients in buckets of SIZE (default: one by one)"},
     {"trace", TOPT_OPT_STRING, AT(trace), "FILE",
      "write all tasks for chrome://tracing or Perfetto"},
-    {"svg", TOPT_OPT_STRING, AT(svg), "FILE", "draw them as a timeline"},
+    {"svg", TOPT_OPT_STRING, AT(svg), "FILE", "draw a timeline"},
     {"json", TOPT_OPT_FLAG, AT(json), "", "JSON on standard output"},
     {"o", TOPT_OPT_STRING, AT(output), "FILE", "write the result to a file"},
     {0}};
 static const char usage[] =
     "topt simulate plan.json [options]\n"
-    "A step of a plan, instruction by instruction: what computes, what moves, and when.";
+    "Simulate a step of a plan: compute, communication and their overlap over time.";
 
 static int put_file(const char *path, char *text, struct topt_error *err)
 {
@@ -74,19 +75,18 @@ static void show(const json_t *doc)
             compute = topt_json_whole_at(doc, "compute_ns"),
             exposed = topt_json_whole_at(doc, "exposed_ns"),
             predicted = topt_json_whole_at(doc, "predicted_ns");
-    printf("a step takes %s: %s computing, %s waiting for the network",
+    printf("%s per step: %s compute, %s communication cost",
            topt_show_ns(time, a, sizeof a), topt_show_ns(compute, b, sizeof b),
            topt_show_ns(time - compute, c, sizeof c));
-    printf(" (%s in which nothing is computed, %s by which it slows what is)\n",
+    printf(" (%s exposed, %s by slowing overlapped compute)\n",
            topt_show_ns(exposed, a, sizeof a),
            topt_show_ns(time - compute - exposed, b, sizeof b));
-    printf("links     %s within nodes, %s between nodes; overlap %s\n",
+    printf("links     busy %s inside nodes, %s between nodes; overlap %s\n",
            topt_show_ns(topt_json_whole_at(links, "node"), a, sizeof a),
            topt_show_ns(topt_json_whole_at(links, "network"), b, sizeof b),
            topt_json_words_at(doc, "overlap"));
     if (predicted > 0)
-        printf("predicted %s by the plan: %+.1f %%\n",
-               topt_show_ns(predicted, a, sizeof a),
+        printf("plan      predicts %s (%+.1f %%)\n", topt_show_ns(predicted, a, sizeof a),
                100 * ((double)predicted / (double)(time ? time : 1) - 1));
 }
 

@@ -29,7 +29,8 @@ static const struct topt_option table[] = {
     {"epsilon", TOPT_OPT_REAL, offsetof(struct args, epsilon), "E",
      "0 is exact (default); else times may be (1+E) times the best"},
     {"threads", TOPT_OPT_COUNT, offsetof(struct args, threads), "N",
-     "threads to search with, else the processors, at most 8; the answer is the same"},
+     "threads of the search (default: all processors, at most 8); they do not change the "
+     "answer"},
     {"memory", TOPT_OPT_BYTES, offsetof(struct args, memory), "BYTES",
      "leave out what takes more, as 14.5GiB"},
     {"max-work", TOPT_OPT_COUNT, offsetof(struct args, work), "N",
@@ -40,7 +41,7 @@ static const struct topt_option table[] = {
      "decide operators by heuristic where exact tables would be larger (8388608)"},
     {"json", TOPT_OPT_FLAG, offsetof(struct args, json), NULL, "print JSON"},
     {"quiet", TOPT_OPT_FLAG, offsetof(struct args, quiet), NULL,
-     "no line on a terminal about progress"},
+     "no progress line on a terminal"},
     {0},
 };
 
@@ -146,10 +147,9 @@ static int nothing_fits(const struct args *args, const struct topt_frontier *f,
     if (!isfinite(f->epsilon))
         return topt_fail(err, TOPT_ERR_LIMIT, "stopped before anything was found");
     if (f->nheuristic)
-        return topt_fail(
-            err, TOPT_ERR_LIMIT,
-            "nothing was found, as operators were decided by heuristic; give "
-            "more --max-entries");
+        return topt_fail(err, TOPT_ERR_LIMIT,
+                         "nothing was found, because operators were fixed by heuristic; "
+                         "raise --max-entries");
     if (!args->memory)
         return topt_fail(err, TOPT_ERR_INFEASIBLE, "no strategy is allowed at all");
     return topt_fail(err, TOPT_ERR_INFEASIBLE,

@@ -28,7 +28,7 @@ static const struct topt_option options[] = {
     {"group", TOPT_OPT_STRING, AT(group), "NAME",
      "of accpar: only the boards of this group"},
     {"batch", TOPT_OPT_COUNT, AT(batch), "N",
-     "of accpar: images of a step (default: 512)"},
+     "of accpar: images per step (default: 512)"},
     {"json", TOPT_OPT_FLAG, AT(json), "", "JSON on standard output"},
     {0}};
 static const char usage[] =
@@ -87,10 +87,12 @@ static int all_networks(const struct array *a, json_t *rows, struct topt_error *
     double product[TOPT_ACCPAR_SYSTEMS] = {0};
     int n = 0, text = !a->args->json;
     if (text) {
-        printf("%lld images a step on ", (long long)a->args->batch);
+        printf("%lld images per step on ", (long long)a->args->batch);
         print_array(a);
-        printf(": the time of a step by data parallelism, and how\nmany times as fast "
-               "the others are\n\n%-10s %13s %16s %8s %8s\n",
+        printf(": the time of a step with data parallelism, and how\n"
+               "many times as fast the others are\n"
+               "\n"
+               "%-10s %13s %16s %8s %8s\n",
                "network", "data parallel", "one weird trick", "HyPar", "AccPar");
     }
     for (const char *const *name = topt_accpar_nets(); *name; name++, n++) {
@@ -167,7 +169,7 @@ static int one_network(const struct array *a, const char *name, json_t *rows,
     if (solve(a, name, TOPT_ACCPAR_DATA, &net, &r, err))
         return -1;
     if (text) {
-        printf("%s, %lld images a step on ", name, (long long)a->args->batch);
+        printf("%s, %lld images per step on ", name, (long long)a->args->batch);
         print_array(a);
         printf(
             "\nBy cut, the first between the kinds of boards where there are two: I the "

@@ -13,29 +13,29 @@
 static const struct {
     const char *name, *program, *help;
 } commands[] = {
-    {"plan", "topt-solver", "the fewest GPUs that fit, or the fastest strategy for N"},
-    {"frontier", "topt-solver", "memory against time: every point for N GPUs"},
-    {"compare", "topt-solver", "what other systems would choose, in one table"},
-    {"inspect", "topt-solver", "operators, parameters, flops and bytes of a model"},
-    {"import", "topt-solver", "turn a model into topt's own document"},
-    {"explain", "topt-solver", "a plan in words"},
-    {"launch", "topt-solver", "a plan as another framework's command or files"},
-    {"evaluate", "topt-solver", "what a given plan costs, by part and by operator"},
-    {"simulate", "topt-solver", "a step of a plan in time: a trace, a timeline"},
+    {"plan", "topt-solver",
+     "plan a job: the fewest GPUs that fit, or the fastest strategy on N"},
+    {"frontier", "topt-solver", "memory per GPU against time per step on N GPUs"},
+    {"compare", "topt-solver", "compare with other auto-parallel systems"},
+    {"inspect", "topt-solver", "operators, parameters, FLOPs and bytes of a model"},
+    {"import", "topt-solver", "convert a model to topt's own format"},
+    {"explain", "topt-solver", "explain a plan: memory, time, what is split where"},
+    {"launch", "topt-solver", "print a plan as its framework's command and files"},
+    {"evaluate", "topt-solver", "memory and time of a given plan, by operator"},
+    {"simulate", "topt-solver", "simulate a step: a trace, a timeline"},
     {"sample", "topt-solver", "random valid plans"},
-    {"costgraph", "topt-solver", "the bare combinatorial problem of a model"},
-    {"solve", "topt-solver", "the frontier of such a problem"},
-    {"study", "topt-solver", "another system's own search, as its paper has it"},
+    {"costgraph", "topt-solver", "export the optimization problem of a model"},
+    {"solve", "topt-solver", "solve such a problem"},
+    {"study", "topt-solver", "reproduce another system's own search"},
     {"hw", "topt-solver", "hardware profiles: list, show, check"},
-    {"run", "topt-runtime", "train by a plan, on every rank (mpirun, srun)"},
-    {"generate", "topt-runtime", "text from a model that was trained"},
-    {"tokenize", "topt-runtime", "texts as the tokens of a tokenizer.json"},
+    {"run", "topt-runtime", "train with a plan, on every rank (mpirun, srun)"},
+    {"generate", "topt-runtime", "generate text with a trained model"},
+    {"tokenize", "topt-runtime", "tokenize texts with a tokenizer.json"},
     {"profile", "topt-runtime", "measure this cluster, on every rank"},
     {"client", "topt-client", "ask a running toptd"},
-    {"report", "topt-client", "what a job's plan said, and what was seen"},
-    {"sbatch", "topt-sbatch", "submit a job of Slurm with the plan's size"},
-    {"rightsize", "topt-rightsize",
-     "give waiting jobs that agreed another number of GPUs"},
+    {"report", "topt-client", "compare a job's prediction with its measurement"},
+    {"sbatch", "topt-sbatch", "submit a Slurm job sized by a plan"},
+    {"rightsize", "topt-rightsize", "resize waiting jobs that opted in"},
 };
 
 static void help(FILE *out)
@@ -93,7 +93,7 @@ int main(int argc, char **argv)
         }
         execv(path, argv);
         fprintf(stderr, "topt %s: can't start '%s': %s\n", argv[1], path,
-                errno == ENOENT ? "this build does not have it" : strerror(errno));
+                errno == ENOENT ? "not part of this build" : strerror(errno));
         return 1;
     }
     char meant[TOPT_NEAR_WORDS];

@@ -32,10 +32,10 @@ void topt_show_lacks(const json_t *answer)
     put(&t);
 }
 
-void topt_show_rows(const json_t *rows, int by_batch)
+void topt_show_rows(const json_t *rows, const json_t *job, int by_batch)
 {
     struct topt_text t = {0};
-    topt_text_of_rows(&t, rows, by_batch);
+    topt_text_of_rows(&t, rows, job, by_batch);
     put(&t);
 }
 
@@ -52,8 +52,9 @@ void topt_show_notes(const struct topt_model *m, int own)
         put_words("note", m->note);
     if (m->plan_only && own) {
         struct topt_text t = {0};
-        topt_text_add(&t, "not possible: no operator computes %s", m->plan_only);
-        put_words("run", t.s ? t.s : "");
+        topt_text_add(&t, "cannot train this model: it has no kernel for %s",
+                      m->plan_only);
+        put_words("topt run", t.s ? t.s : "");
         topt_text_fini(&t);
     }
 }

@@ -14,7 +14,7 @@ void topt_show_question(const json_t *answer);
 /* Features of the framework that no question searches. */
 void topt_show_lacks(const json_t *answer);
 /* Rows of alternatives, or of answers for several batches ('by_batch'). */
-void topt_show_rows(const json_t *rows, int by_batch);
+void topt_show_rows(const json_t *rows, const json_t *job, int by_batch);
 /* Show the model's notes for whoever runs the plan; 'own': by topt run, which may lack kernels. */
 void topt_show_notes(const struct topt_model *m, int own);
 

@@ -60,8 +60,8 @@ static int check(const struct job *j, struct topt_error *err)
     if (j->dp > 1 && j->zero == 1)
         return topt_fail(
             err, TOPT_ERR_INFEASIBLE,
-            "accelerate has no ZeRO-1 of PyTorch's own (this plan shards the "
-            "optimizer state alone); torchrun does: topt launch --for torchrun");
+            "accelerate has no ZeRO-1 of PyTorch's own (this plan shards only the "
+            "optimizer state); torchrun does: topt launch --for torchrun");
     if (j->tp > 1 && (j->zero < 2 || j->dp == 1))
         return topt_job_refuse(
             j, "pytorch", err,
@@ -76,7 +76,7 @@ static int check(const struct job *j, struct topt_error *err)
 
 static void remarks(const struct job *j, struct sheet *s)
 {
-    topt_sheet_script(s, "its data loader gives %lld samples a rank at once",
+    topt_sheet_script(s, "its data loader yields %lld samples per rank at a time",
                       (long long)j->micro);
     if (j->steps > 1)
         topt_sheet_script(

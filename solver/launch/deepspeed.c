@@ -51,8 +51,8 @@ static int write_config(const struct job *j, struct sheet *s, struct topt_error 
 static void remarks(const struct job *j, struct sheet *s)
 {
     topt_sheet_script(s,
-                      "deepspeed.initialize() gets the optimizer (%s), the loader %lld "
-                      "samples a rank at once",
+                      "deepspeed.initialize() gets the optimizer (%s), the data loader "
+                      "%lld samples per rank at a time",
                       j->optimizer, (long long)j->micro);
     if (j->recompute)
         topt_sheet_script(s,

@@ -71,10 +71,10 @@ static int check(const struct job *j, struct topt_error *err)
                          "has %lld); torchrun does it: topt launch --for torchrun",
                          (long long)j->tp);
     if (j->dp > 1 && j->zero == 1)
-        return topt_fail(err, TOPT_ERR_INFEASIBLE,
-                         "Trainer has no ZeRO-1 of PyTorch's own (this plan shards the "
-                         "optimizer state alone); torchrun does: topt launch --for "
-                         "torchrun");
+        return topt_fail(
+            err, TOPT_ERR_INFEASIBLE,
+            "Trainer has no ZeRO-1 of PyTorch's own (this plan shards only the optimizer "
+            "state); torchrun does: topt launch --for torchrun");
     if (topt_job_train_fits(j, 2, err))
         return -1;
     if (!optimizer_of(j))

@@ -335,7 +335,7 @@ int topt_job_refuse(const struct job *j, const char *framework, struct topt_erro
     vsnprintf(why, sizeof why, reason, ap);
     va_end(ap);
     return topt_fail(err, TOPT_ERR_INFEASIBLE,
-                     "%s; ask: topt plan MODEL --hw %.40s --batch %lld --seq %lld --mode "
+                     "%s; run: topt plan MODEL --hw %.40s --batch %lld --seq %lld --mode "
                      "mini-time --gpus %lld --framework %s%s%.80s",
                      why, j->hw, (long long)j->batch, (long long)j->seq,
                      (long long)j->gpus, framework,

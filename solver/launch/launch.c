@@ -24,12 +24,12 @@ static const struct target {
      "pytorch",
      topt_launch_torchrun,
      {"pytorch/pytorch", "v2.14.1", "2026-10-20",
-      "run on the CPU with a small GPT on 2026-11-22, not on GPUs"}},
+      "tested on CPU with a small GPT on 2026-11-22, not on GPUs"}},
     {"accelerate",
      "pytorch",
      topt_launch_accelerate,
      {"huggingface/accelerate", "16cb6eb80dd9aa8b4df1a63ef57863e455d53b83", "2026-07-24",
-      "read by the launcher of 1.14.0 on 2026-11-22, not run"}},
+      "parsed by the launcher of 1.14.0 on 2026-11-22, not run"}},
     {"deepspeed",
      "deepspeed",
      topt_launch_deepspeed,
@@ -49,9 +49,8 @@ static const struct target {
      "pytorch",
      topt_launch_hf,
      {"huggingface/transformers", "v5.12.1", "2026-08-01",
-      "DDP run on the CPU with a small Llama, FSDP's arguments read, on 2026-11-23; not "
-      "on "
-      "GPUs"}},
+      "DDP tested on CPU with a small Llama and FSDP's arguments parsed on 2026-11-23, "
+      "not on GPUs"}},
     {"torchtune",
      "pytorch",
      topt_launch_torchtune,
@@ -109,10 +108,11 @@ static void put_head(const struct target *t, const struct job *j, const struct s
                      struct topt_text *text)
 {
     topt_text_add(text, "# plan %s for %s: %s\n", j->id, t->name,
-                  json_array_size(s->differs) ? "set below, but for what differs"
-                                              : "all that it says is set below");
+                  json_array_size(s->differs)
+                      ? "settings of the plan are below, except for the differences"
+                      : "every setting of the plan is below");
     if (t->pin.repository)
-        topt_text_add(text, "# names checked against %s %.12s (%s), %s\n",
+        topt_text_add(text, "# option names checked against %s %.12s (%s); %s\n",
                       t->pin.repository, t->pin.commit, t->pin.date, t->pin.run);
     add_remarks(text, "differs", s->differs);
     add_remarks(text, "script", s->script);
@@ -140,14 +140,14 @@ static void put_resources(const struct job *j, int64_t tasks_per_node,
 {
     topt_text_add(t, "#SBATCH --job-name=");
     topt_job_put_name(j->name, t);
-    topt_text_add(
-        t,
-        "\n#SBATCH --nodes=%lld\n#SBATCH --gpus-per-node=%lld\n"
-        "#SBATCH --ntasks-per-node=%lld\n"
-        "# Where the partition gives no CPUs with a GPU (DefCpuPerGPU), one '#' less:\n"
-        "##SBATCH --cpus-per-gpu=8\n"
-        "set -eu\n",
-        (long long)j->nodes, (long long)j->per_node, (long long)tasks_per_node);
+    topt_text_add(t,
+                  "\n#SBATCH --nodes=%lld\n"
+                  "#SBATCH --gpus-per-node=%lld\n"
+                  "#SBATCH --ntasks-per-node=%lld\n"
+                  "# Uncomment if the partition sets no DefCpuPerGPU:\n"
+                  "##SBATCH --cpus-per-gpu=8\n"
+                  "set -eu\n",
+                  (long long)j->nodes, (long long)j->per_node, (long long)tasks_per_node);
 }
 
 /* The plan's numbers win over those of a topt_apply.py that lies beside the script. */
@@ -239,9 +239,9 @@ char *topt_launch_text(const json_t *launch)
 
 static int refuse_own(const struct job *j, struct topt_error *err)
 {
-    return topt_job_refuse(j, "pytorch", err,
-                           "this plan splits operators each in its own way, which only "
-                           "`topt run` obeys");
+    return topt_job_refuse(
+        j, "pytorch", err,
+        "this plan splits operators individually, which only `topt run` supports");
 }
 
 static int check(const struct job *j, const struct target *t, struct sheet *s,
@@ -250,7 +250,7 @@ static int check(const struct job *j, const struct target *t, struct sheet *s,
     int is_own = !strcmp(j->framework, "topt");
     if (is_own && strcmp(t->name, "topt"))
         topt_sheet_differs(
-            s, "memory and time of this plan are those of topt's own runtime");
+            s, "this plan's memory and time are predicted for topt's own runtime");
     else if (strcmp(j->framework, t->framework))
         return topt_job_refuse(j, t->framework, err, "this plan was made for %.20s",
                                j->framework);
@@ -276,7 +276,7 @@ static int no_target(const struct job *j, const char *name, struct topt_error *e
     struct topt_text names = {0};
     for (int i = 0; i < NTARGETS; i++)
         topt_text_add(&names, "%s%s", i ? ", " : "", targets[i].name);
-    topt_fail(err, TOPT_ERR_NOTFOUND, "no target %s'%.40s'; --for says one of: %s",
+    topt_fail(err, TOPT_ERR_NOTFOUND, "unknown target %s'%.40s'; --for takes one of: %s",
               name ? "" : "for the framework ", name ? name : j->framework,
               names.s ? names.s : "");
     topt_text_fini(&names);

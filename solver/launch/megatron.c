@@ -140,8 +140,8 @@ static void remarks(const struct job *j, struct sheet *s)
 {
     const struct job_model *m = &j->model;
     int64_t multiple = 128 * j->tp;
-    topt_sheet_script(s, "data, tokenizer, learning rate and number of steps are yours: "
-                         "launch.sh ARGUMENTS hands them on");
+    topt_sheet_script(s, "give data, tokenizer, learning rate and number of steps: "
+                         "launch.sh ARGUMENTS passes them on");
     if (!is_decoder(m))
         topt_sheet_script(s,
                           "the arguments of the architecture are not written, since it "

@@ -14,8 +14,7 @@ int topt_launch_topt(const struct job *j, struct sheet *s, struct topt_error *er
     if (topt_sheet_file(s, "launch.sh", &t, err))
         return -1;
     s->each_gpu = "--mpi=pmix topt run \"$files/plan.json\"";
-    topt_sheet_script(s, "its arguments say what to train on and how long: --data PATH "
-                         "--steps N");
+    topt_sheet_script(s, "give the data and the number of steps: --data PATH --steps N");
     char *text = topt_json_text(j->plan, 0);
     if (text)
         topt_text_add(&plan, "%s\n", text);

@@ -70,7 +70,7 @@ static void check_device(const json_t *doc, json_t *list)
     if (bf16 > 0 && bf16 < f32)
         remark(list, "device.flops: bf16 is slower than f32");
     if (number(d, "launch_ns") > 1e5)
-        remark(list, "device.launch_ns: starting a kernel takes %.3g us",
+        remark(list, "device.launch_ns: kernel launch takes %.3g us",
                number(d, "launch_ns") / 1e3);
     if (number(d, "reserve_bytes") > 0.5 * number(d, "memory_bytes"))
         remark(list, "device.reserve_bytes is more than half of the memory");
@@ -102,7 +102,7 @@ static void check_links(const json_t *doc, json_t *list)
                "devices send inside it, %.4g GB/s",
                out / 1e9, in * per_node / 1e9);
     if (number(cluster, "device_bytes_per_second") > out && out > 0)
-        remark(list, "links: one device is said to send faster than its whole node");
+        remark(list, "links: one device is faster than its whole node");
     if (node && cluster && number(node, "latency_ns") > number(cluster, "latency_ns"))
         remark(list, "links: a step inside a node waits longer than one between nodes");
 }

@@ -94,7 +94,7 @@ void topt_hw_refuse_name(const char *name, enum topt_err code, struct topt_error
     topt_near_words(&near, meant);
     if (!*meant && strlen(name) >= 3)
         add_those_with(name, &t);
-    topt_fail(err, code, "unknown hardware '%.80s'%s ('topt hw list' names all)", name,
+    topt_fail(err, code, "unknown hardware '%.80s'%s (`topt hw list` lists all)", name,
               t.s ? t.s : meant);
     topt_text_fini(&t);
 }

@@ -800,10 +800,16 @@ void topt_blocks_fini(struct topt_blocks *b);
 /* Numbers of a whole operand, and all that an operator's parameters hold. */
 int64_t topt_operand_numbers(const struct topt_op *op, int operand);
 double topt_op_parameters(const struct topt_op *op);
-/* Numbers that people check first.  flops_per_sample counts forward and backward. */
+/* Numbers that people check first.  flops_per_sample counts what kernels compute, forward and
+ * backward.  model_flops_per_sample is the numerator of model FLOPs utilization (PaLM, Chowdhery et
+ * al. 2022, appendix B): three times the matrix products of forward, as if all parameters were
+ * trained, attention over all positions in reach of a query, causal or not.  It counts neither
+ * recomputation nor elementwise work. */
 struct topt_model_stats {
     int64_t parameters, trained; /* all of them; those that are not frozen */
-    int64_t operators, flops_per_sample, activation_bytes_per_sample;
+    int64_t operators, flops_per_sample, model_flops_per_sample,
+        activation_bytes_per_sample;
+    int images; /* samples are images, without a sequence */
 };
 void topt_model_stats(const struct topt_model *m, struct topt_model_stats *ret);
 /* The same of the operators of one kind; NULL: of all. */

@@ -23,7 +23,7 @@ static void add_line(struct topt_text *t, const char *key, const json_t *value)
     }
 }
 
-/* What a script of another framework is told of a plan that makes one choice for all. */
+/* The variables that describe a uniform plan to the script of another framework. */
 static void add_uniform(struct topt_text *t, const json_t *uniform)
 {
     static const struct {
@@ -39,7 +39,7 @@ static void add_uniform(struct topt_text *t, const json_t *uniform)
                       json_is_true(json_object_get(uniform, "recompute")));
 }
 
-/* A line of words that is given up; none where there are no words. */
+/* Add a line and free 'words'; add none where 'words' is NULL. */
 static void add_words(struct topt_text *t, const char *key, char *words)
 {
     if (words)
@@ -64,7 +64,7 @@ void topt_lines_of_document(struct topt_text *t, const char *plan)
     free(word);
 }
 
-/* What people read, a line of it under the key each. */
+/* Add each line of 'shown' as a line TOPT_SHOWN=. */
 static void add_shown(struct topt_text *t, const char *shown)
 {
     for (const char *s = shown; *s; s += *s == '\n') {
@@ -76,8 +76,7 @@ static void add_shown(struct topt_text *t, const char *shown)
     }
 }
 
-/* The question and the alternatives, or all of an answer, as `topt plan` shows them; of a
- * curve its drawing. */
+/* Write the question and the alternatives, or the whole answer, as `topt plan` does. A curve is drawn. */
 static void show(const json_t *answer, enum topt_lines_shown what, struct topt_text *out)
 {
     const json_t *rows = json_object_get(answer, "alternatives");
@@ -91,7 +90,7 @@ static void show(const json_t *answer, enum topt_lines_shown what, struct topt_t
     } else {
         topt_text_of_question(out, answer);
         if (json_array_size(rows))
-            topt_text_of_rows(out, rows, 0);
+            topt_text_of_rows(out, rows, json_object_get(answer, "job"), 0);
         topt_text_of_lacks(out, answer);
     }
 }

@@ -1,14 +1,13 @@
-/* answer_text.c - an answer as a person reads it: what was asked and assumed, the choices
- * side by side, why, where memory and time go, and what to do next.  Every figure is a
- * field of the JSON answer. */
+/* answer_text.c - an answer as text: the question and its defaults, the alternatives side by side, the
+ * reason, memory and time by part, and the next command.  Every figure is a field of the JSON answer. */
 #include "topt_answer_text.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "topt_json.h"
+#include "topt_rates.h"
 #include "topt_text.h"
 
 enum { COLUMNS = 100, INDENT = 10 };
@@ -37,17 +36,7 @@ static const char *grouped(int64_t n, char buf[32])
     return buf;
 }
 
-/* Three significant digits, thousands apart. */
-static const char *rounded(double x, char buf[32])
-{
-    double unit = x >= 1000 ? pow(10, floor(log10(x)) - 2) : 1;
-    if (x >= 1000)
-        return grouped((int64_t)(floor(x / unit + 0.5) * unit), buf);
-    snprintf(buf, 32, "%.3g", x);
-    return buf;
-}
-
-/* 8.03e9 as "8.03 B", of fewer than a million all digits. */
+/* 8.03e9 as "8.03 B"; all digits below a million. */
 static const char *parameters(int64_t n, char buf[32])
 {
     if (n < 1000000)
@@ -88,9 +77,9 @@ void topt_text_of_question(struct topt_text *out, const json_t *answer)
                   parameters(topt_json_whole_at(job, "parameters"), n),
                   grouped(topt_json_whole_at(job, "batch"), batch));
     if (positions > 1)
-        topt_text_add(out, " x %s tokens a step", grouped(positions, seq));
+        topt_text_add(out, " x %s tokens per step", grouped(positions, seq));
     else
-        topt_text_add(out, " samples a step");
+        topt_text_add(out, " samples per step");
     if (json_object_get(job, "train"))
         topt_text_add(out, ", training %s", topt_json_words_at(job, "train"));
     topt_text_add(out, ", %s, for %s on %s\n", topt_json_words_at(job, "precision"),
@@ -118,7 +107,7 @@ static void add_names(char *buf, size_t size, const json_t *row)
         buf + at, size - at, "%s%s", i ? ", " : "", json_string_value(x));
 }
 
-/* "64 (8 nodes)"; its length. */
+/* Write "64 (8 nodes)" and return its length. */
 static int booked_words(const json_t *row, char buf[48])
 {
     int64_t nodes = topt_json_whole_at(row, "nodes");
@@ -127,7 +116,7 @@ static int booked_words(const json_t *row, char buf[48])
                     nodes == 1 ? "" : "s");
 }
 
-/* Columns of what names a row, and of what is booked. */
+/* Widths of the columns that name a row and the GPUs that it books. */
 struct widths {
     int label, gpus;
 };
@@ -160,24 +149,28 @@ static struct widths widths_of(const json_t *rows, int by_batch)
 static void show_row(struct topt_text *out, const json_t *row, int by_batch,
                      struct widths w)
 {
-    char label[48], a[32], b[32], c[32], e[32], gpus[48];
+    char label[48], a[32], b[32], c[32], e[32], each[32], mfu[16] = "-", gpus[48];
     double tokens = topt_json_number_at(row, "tokens_per_second");
+    double rate = tokens > 0 ? tokens : topt_json_number_at(row, "samples_per_second");
     label_words(row, by_batch, label);
     if (!json_is_true(json_object_get(row, "feasible")) && by_batch) {
         topt_text_add(out, "%-*s %s\n", w.label, label, topt_json_words_at(row, "why"));
         return;
     }
     booked_words(row, gpus);
+    if (json_object_get(row, "mfu"))
+        snprintf(mfu, sizeof mfu, "%.1f %%", 100 * topt_json_number_at(row, "mfu"));
     topt_text_add(
-        out, "%-*s %-*s %8s %10s %8s %10s  %s\n", w.label, label, w.gpus, gpus,
+        out, "%-*s %-*s %8s %10s %10s %7s %8s %10s  %s\n", w.label, label, w.gpus, gpus,
         topt_show_ns(topt_json_whole_at(row, "time_ns"), a, sizeof a),
-        rounded(tokens > 0 ? tokens : topt_json_number_at(row, "samples_per_second"), b),
-        rounded(topt_json_number_at(row, "gpu_hours_per_million_samples"), c),
+        topt_rates_number(rate, b),
+        topt_rates_number(rate / topt_json_number_at(row, "gpus"), each), mfu,
+        topt_rates_number(topt_json_number_at(row, "gpu_hours_per_million_samples"), c),
         topt_show_bytes(topt_json_whole_at(row, "memory_bytes"), e, sizeof e),
         topt_json_words_at(row, "strategy"));
 }
 
-/* Rows of which only the first is of the space that was asked for say so. */
+/* Is the last row, unlike the first, from the uniform space? */
 static int of_two_spaces(const json_t *rows)
 {
     const char *first =
@@ -187,23 +180,31 @@ static int of_two_spaces(const json_t *rows)
     return first && last && strcmp(first, "uniform") && !strcmp(last, "uniform");
 }
 
-void topt_text_of_rows(struct topt_text *out, const json_t *rows, int by_batch)
+void topt_text_of_rows(struct topt_text *out, const json_t *rows, const json_t *job,
+                       int by_batch)
 {
     size_t i;
     json_t *row;
-    int tokens = json_object_get(json_array_get(rows, 0), "tokens_per_second") != NULL;
+    int tokens = 0, mfu = 0;
+    char rate[32];
+    json_array_foreach(rows, i, row)
+    {
+        tokens |= json_object_get(row, "tokens_per_second") != NULL;
+        mfu |= json_object_get(row, "mfu") != NULL;
+    }
     struct widths w = widths_of(rows, by_batch);
-    topt_text_add(out, "\n%-*s %-*s %8s %10s %8s %10s  strategy\n", w.label,
-                  by_batch ? "batch" : "", w.gpus, "GPUs", "step",
-                  tokens ? "tokens/s" : "samples/s", "GPU-h/1M", "memory");
+    snprintf(rate, sizeof rate, "%s/s", tokens ? "tokens" : topt_rates_samples(job));
+    topt_text_add(out, "\n%-*s %-*s %8s %10s %10s %7s %8s %10s  strategy\n", w.label,
+                  by_batch ? "batch" : "", w.gpus, "GPUs", "step", rate, "per GPU", "MFU",
+                  "GPU-h/1M", "memory");
     json_array_foreach(rows, i, row) show_row(out, row, by_batch, w);
-    topt_text_add(out, "%-*s (GPU-h/1M: GPU-hours for a million samples)\n", w.label, "");
+    topt_text_add(out, "%-*s (GPU-h/1M: GPU-hours per million %s%s)\n", w.label, "",
+                  topt_rates_samples(job), mfu ? "; MFU: model FLOPs utilization" : "");
     if (!by_batch && of_two_spaces(rows))
-        topt_text_add(
-            out,
-            "%-*s (after the first row all layers are split alike: --gpus N may "
-            "find faster)\n",
-            w.label, "");
+        topt_text_add(out,
+                      "%-*s (below the first row, all layers share one strategy; --gpus "
+                      "N may find a faster plan)\n",
+                      w.label, "");
     topt_text_add(out, "\n");
 }
 
@@ -212,21 +213,20 @@ void topt_text_of_rows(struct topt_text *out, const json_t *rows, int by_batch)
 const char *topt_part_words(const char *part)
 {
     static const char *const words[][2] = {
-        {"optimizer", "optimizer and master copy"},
+        {"optimizer", "optimizer state + master weights"},
         {"data", "samples"},
-        {"buffers", "gathered parameters, reductions"},
-        {"activations", "activations kept for backward"},
-        {"recomputed", "activations recomputed in backward"},
-        {"transient", "temporaries of an operator"},
-        {"waiting", "tensors kept for later operators"},
-        {"reserve", "beside it: context and libraries"}};
+        {"buffers", "communication buffers"},
+        {"activations", "activations saved for backward"},
+        {"recomputed", "recomputed activations"},
+        {"transient", "temporary buffers of an operator"},
+        {"waiting", "activations between operators"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (!strcmp(words[i][0], part))
             return words[i][1];
     return part;
 }
 
-/* What memory consists of, without what there is none of. */
+/* List the parts of memory that are at least 1 MiB. */
 static void show_parts(struct topt_text *out, const json_t *parts)
 {
     char x[32];
@@ -235,10 +235,14 @@ static void show_parts(struct topt_text *out, const json_t *parts)
     struct topt_text t = {0};
     json_object_foreach((json_t *)parts, key, value)
     {
-        if (json_integer_value(value) >> 20)
+        if (strcmp(key, "reserve") && json_integer_value(value) >> 20)
             topt_text_add(&t, "%s%s %s", t.len ? ", " : "", topt_part_words(key),
                           topt_show_bytes(json_integer_value(value), x, sizeof x));
     }
+    int64_t reserve = topt_json_whole_at(parts, "reserve");
+    if (reserve)
+        topt_text_add(&t, "%soutside this limit: context and libraries, up to %s",
+                      t.len ? "; " : "", topt_show_bytes(reserve, x, sizeof x));
     if (t.s)
         topt_text_of_words(out, "", t.s);
     topt_text_fini(&t);
@@ -247,13 +251,22 @@ static void show_parts(struct topt_text *out, const json_t *parts)
 static void show_memory(struct topt_text *out, const json_t *a)
 {
     char x[32], y[32];
-    topt_text_add(out, "memory    %s a GPU of %s that plans may use\n",
+    topt_text_add(out, "memory    %s per GPU, of %s usable\n",
                   topt_show_bytes(topt_json_whole_at(a, "memory_bytes"), x, sizeof x),
                   topt_show_bytes(topt_json_whole_at(a, "memory_limit"), y, sizeof y));
     show_parts(out, json_object_get(a, "memory_parts"));
 }
 
-/* "+-29 %: 96 % estimated from data sheets". */
+static void show_rates(struct topt_text *out, const json_t *a)
+{
+    struct topt_text t = {0};
+    topt_rates_text(&t, a, json_object_get(a, "job"));
+    if (t.s)
+        topt_text_add(out, "          %s\n", t.s);
+    topt_text_fini(&t);
+}
+
+/* Write the time of a step, its rates, its error band and what the estimate rests on. */
 static void show_time(struct topt_text *out, const json_t *a)
 {
     char x[32], y[32], z[32];
@@ -266,21 +279,27 @@ static void show_time(struct topt_text *out, const json_t *a)
         all;
     double sheets = topt_json_number_at(rests, "analytic") / all,
            measured = topt_json_number_at(rests, "measured") / all;
-    topt_text_add(out, "time      %s a step: %s computing, %s waiting for the network\n",
-                  topt_show_ns(topt_json_whole_at(a, "time_ns"), x, sizeof x),
-                  topt_show_ns(topt_json_whole_at(a, "compute_ns"), y, sizeof y),
-                  topt_show_ns(topt_json_whole_at(a, "network_ns"), z, sizeof z));
-    topt_text_add(
-        out,
-        "          \u00b1%.0f %%: %.0f %% estimated from data sheets, %.0f %% between "
-        "measured "
-        "sizes, %.0f %% measured\n",
-        100 * wide, 100 * sheets, 100 * (1 - sheets - measured), 100 * measured);
+    topt_text_add(out, "time      %s per step: ",
+                  topt_show_ns(topt_json_whole_at(a, "time_ns"), x, sizeof x));
+    if (topt_json_whole_at(a, "network_ns"))
+        topt_text_add(out, "%s compute, %s exposed communication\n",
+                      topt_show_ns(topt_json_whole_at(a, "compute_ns"), y, sizeof y),
+                      topt_show_ns(topt_json_whole_at(a, "network_ns"), z, sizeof z));
+    else
+        topt_text_add(out, "all compute\n");
+    show_rates(out, a);
+    topt_text_add(out,
+                  "          \u00b1%.0f %%: %.0f %% from data sheets, %.0f %% "
+                  "interpolated, %.0f %% "
+                  "measured\n",
+                  100 * wide, 100 * sheets, 100 * (1 - sheets - measured),
+                  100 * measured);
     if (sheets > 0.5)
-        topt_text_add(out, "          `topt profile` on the cluster narrows that\n");
+        topt_text_add(out,
+                      "          `topt profile` on the cluster narrows this range\n");
     if (json_object_get(a, "simulated_ns"))
         topt_text_add(out,
-                      "          %s by the schedule of the whole step (topt simulate)\n",
+                      "          %s when the whole step is simulated (topt simulate)\n",
                       topt_show_ns(topt_json_whole_at(a, "simulated_ns"), x, sizeof x));
 }
 
@@ -297,7 +316,7 @@ static void show_search(struct topt_text *out, const json_t *a)
         (long long)topt_json_whole_at(a, "edge_entries"));
 }
 
-/* What would fit on fewer GPUs if it had been asked for. */
+/* List options with which fewer GPUs would be enough. */
 static void show_with(struct topt_text *out, const json_t *a)
 {
     size_t i;
@@ -307,7 +326,7 @@ static void show_with(struct topt_text *out, const json_t *a)
         long long n = topt_json_whole_at(x, "gpus");
         char need[32];
         topt_text_add(
-            out, "%-9s %s: %lld GPU%s would do, with %s each\n", i ? "" : "but with",
+            out, "%-9s %s: fits on %lld GPU%s, %s per GPU\n", i ? "" : "or with",
             topt_json_words_at(x, "ask"), n, n == 1 ? "" : "s",
             topt_show_bytes(topt_json_whole_at(x, "memory_bytes"), need, sizeof need));
     }
@@ -320,9 +339,8 @@ static void show_next(struct topt_text *out, const json_t *a, const char *path)
     if (path)
         topt_text_add(out, ", written to %s; next: topt explain %s", path, path);
     else
-        topt_text_add(
-            out, "; with -o plan.json it is written: then topt explain plan.json, topt "
-                 "launch plan.json");
+        topt_text_add(out, "; add -o plan.json to write it, then topt explain plan.json, "
+                           "topt launch plan.json");
     topt_text_add(out, "\n");
 }
 
@@ -333,15 +351,15 @@ static void put_cost(struct topt_text *t, const json_t *without, int64_t time_ns
             bytes = topt_json_whole_at(without, "memory_bytes");
     int64_t later = time_ns - ns, more = memory_bytes - bytes;
     char a[32], b[32];
-    topt_text_add(t, "without, a step takes %s", topt_show_ns(ns, a, sizeof a));
+    topt_text_add(t, "without it, a step takes %s", topt_show_ns(ns, a, sizeof a));
     if (later)
         topt_text_add(t, ", %s %s (%.1f %%)",
                       topt_show_ns(later > 0 ? later : -later, a, sizeof a),
                       later > 0 ? "less" : "more",
                       100.0 * (double)(later > 0 ? later : -later) / (double)time_ns);
     else
-        topt_text_add(t, ", as long");
-    topt_text_add(t, ", with %s a GPU", topt_show_bytes(bytes, a, sizeof a));
+        topt_text_add(t, ", the same time");
+    topt_text_add(t, ", with %s per GPU", topt_show_bytes(bytes, a, sizeof a));
     if (more)
         topt_text_add(t, ", %s %s", topt_show_bytes(more > 0 ? more : -more, b, sizeof b),
                       more > 0 ? "less" : "more");
@@ -358,7 +376,7 @@ char *topt_pins_words(const json_t *pins, int64_t time_ns, int64_t memory_bytes)
     if (json_is_object(without))
         put_cost(&t, without, time_ns, memory_bytes);
     else
-        topt_text_add(&t, "what that costs was not found out");
+        topt_text_add(&t, "its cost was not computed");
     if (t.oom)
         topt_text_fini(&t);
     return t.s;
@@ -400,8 +418,8 @@ static void show_infeasible(struct topt_text *out, const json_t *a)
         topt_text_add(
             out,
             topt_json_whole_at(near, "gpus") == 1
-                ? "nearest   %lld GPU, which needs %s\n"
-                : "nearest   %lld GPUs, which need %s each\n",
+                ? "nearest   %lld GPU, needing %s\n"
+                : "nearest   %lld GPUs, needing %s each\n",
             (long long)topt_json_whole_at(near, "gpus"),
             topt_show_bytes(topt_json_whole_at(near, "memory_bytes"), x, sizeof x));
     show_with(out, a);
@@ -418,7 +436,7 @@ void topt_text_of_plan(struct topt_text *out, const json_t *a, const char *path)
         return;
     }
     if (json_array_size(rows))
-        topt_text_of_rows(out, rows, 0);
+        topt_text_of_rows(out, rows, json_object_get(a, "job"), 0);
     long long gpus = topt_json_whole_at(a, "gpus"),
               nodes = topt_json_whole_at(a, "nodes");
     if (!json_array_size(rows))
@@ -451,14 +469,14 @@ char *topt_stopped_words(const json_t *a)
     if (!json_is_true(json_object_get(a, "stopped")))
         return NULL;
     if (after)
-        topt_text_add(&t, "after %.4g s (--seconds N or none gives more)",
+        topt_text_add(&t, "after %.4g s (raise with --seconds N, or --seconds none)",
                       json_number_value(after));
     else if (json_object_get(a, "stopped_after_work"))
         topt_text_add(
-            &t, "after %.3g pairs of points (--max-work N or --seconds S gives more)",
+            &t, "after %.3g pairs of points (raise with --max-work N or --seconds S)",
             json_number_value(json_object_get(a, "stopped_after_work")));
     else if (json_object_get(a, "too_large"))
-        topt_text_add(&t, "as the space is too large (%s)",
+        topt_text_add(&t, "because the space is too large (%s)",
                       json_string_value(json_object_get(a, "too_large")));
     else
         topt_text_add(&t, "before the search was finished");
@@ -478,24 +496,52 @@ void topt_text_of_claim(struct topt_text *out, const json_t *a)
                  *ends = json_object_get(a, "ends");
     char *stopped = topt_stopped_words(a);
     if (stopped)
-        topt_text_add(out, "stopped   %s: this is the best so far\n", stopped);
+        topt_text_add(out, "stopped   %s; this is the best plan so far\n", stopped);
     free(stopped);
     if (json_is_null(epsilon))
-        topt_text_add(out, "proven    %s: faster ones may be anywhere\n",
+        topt_text_add(out, "proven    %s: faster strategies may exist\n",
                       json_is_true(json_object_get(ends, "least")) ? "the least memory"
                                                                    : "nothing");
     else if (json_number_value(epsilon) > 0)
-        topt_text_add(out, "proven    times at most %.3g %% above the best\n",
+        topt_text_add(out, "proven    within %.3g %% of the fastest strategy\n",
                       100 * json_number_value(epsilon));
     else if (json_is_true(json_object_get(a, "stopped")))
-        topt_text_add(out, "proven    none is faster%s\n",
-                      decided ? ", with what was decided" : "");
+        topt_text_add(out, "proven    no strategy is faster%s\n",
+                      decided ? ", given the operators fixed by heuristic" : "");
     size_t n = json_array_size(decided);
     for (size_t i = 0; i < n && i < SHOWN; i++)
-        topt_text_add(out, "%s%s", i ? ", " : "decided   by heuristic: ",
+        topt_text_add(out, "%s%s", i ? ", " : "heuristic fixed these operators: ",
                       json_string_value(json_array_get(decided, i)));
     if (n > SHOWN)
         topt_text_add(out, " and %zu more", n - SHOWN);
     if (n > 0)
         topt_text_add(out, "\n");
+}
+
+void topt_text_of_search(struct topt_text *out, const json_t *doc)
+{
+    enum { SHOWN = 12 };
+    const json_t *epsilon = json_object_get(doc, "epsilon");
+    const json_t *decided = json_object_get(doc, "heuristic");
+    size_t i, n = json_array_size(decided);
+    json_t *name;
+    topt_text_add(out, "Search: %s space, ", topt_json_words_at(doc, "space"));
+    if (json_is_true(json_object_get(doc, "exact")))
+        topt_text_add(out, "solved exactly: no strategy in it is faster.\n");
+    else if (json_is_number(epsilon) && json_number_value(epsilon) > 0)
+        topt_text_add(out, "proven within %.3g %% of the fastest strategy in it.\n",
+                      100 * json_number_value(epsilon));
+    else if (n > 0)
+        topt_text_add(out, "the fastest found with some operators fixed by heuristic.\n");
+    else
+        topt_text_add(out, "without a proven bound.\n");
+    if (n > 0)
+        topt_text_add(out, "Fixed by heuristic: ");
+    json_array_foreach(decided, i, name)
+    {
+        if (i < SHOWN)
+            topt_text_add(out, "%s%s", i ? ", " : "", json_string_value(name));
+    }
+    if (n > 0)
+        topt_text_add(out, n > SHOWN ? " and %zu more.\n" : ".\n", n - SHOWN);
 }

@@ -1,8 +1,7 @@
-/* chart.c - what all drawings of a chart share: ranges, ticks, the knee.
+/* chart.c - ranges, ticks and the knee, which all drawings of a chart share.
  *
- * A tick is a round number of the unit that people would say the largest value in: 1, 2
- * or 5 times a power of ten of it, and of bytes below a thousand of a unit that is a
- * power of 1024. */
+ * A tick is 1, 2 or 5 times a power of ten, in the unit in which the largest value is written.  For
+ * bytes the unit is the power of 1024 that keeps the number below a thousand. */
 #include "chart.h"
 
 #include <math.h>
@@ -25,7 +24,7 @@ static void choose_unit(struct topt_axis *a, double hi)
     a->unit_name = a->unit == TOPT_UNIT_BYTES ? bytes[i] : times[i];
 }
 
-/* The smallest of 1, 2, 5 times a power of ten that is not below. */
+/* Round 'x' up to 1, 2 or 5 times a power of ten. */
 static double round_step(double step)
 {
     double power = pow(10, floor(log10(step)));
@@ -56,8 +55,7 @@ static void power_ticks(struct topt_axis *a, int want)
         add_tick(a, ldexp(1, k));
 }
 
-/* Decades, over few of them their doubles and fives too, and over less than one round
- * steps. */
+/* Ticks of a log axis: decades; 2 and 5 of each where there are few decades; round steps below one decade. */
 static void log_ticks(struct topt_axis *a, int want)
 {
     static const double part[] = {1, 2, 5};

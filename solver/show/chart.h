@@ -1,8 +1,7 @@
-/* chart.h - a picture of a trade-off, whatever it is drawn with.  Private to plan/.
+/* chart.h - a chart of a trade-off, independent of the medium that it is drawn on.  Private to show/.
  *
- * A chart is two axes and, over them, series of points and straight rules.  chart.c finds
- * ranges and ticks, chart_svg.c and chart_text.c draw.  Everything is plain arithmetic on
- * the numbers given, so the same numbers are the same bytes.  Thread safety: reentrant; a
+ * A chart has two axes, series of points and straight rules.  chart.c computes ranges and ticks;
+ * chart_svg.c and chart_text.c draw.  The same numbers give the same bytes.  Thread safety: reentrant; a
  * chart has one owner. */
 #ifndef TOPT_CHART_H
 #define TOPT_CHART_H
@@ -18,8 +17,8 @@ struct topt_axis {
     enum topt_unit unit;
     enum topt_scale { TOPT_LINEAR, TOPT_LOG, TOPT_POWERS_OF_TWO } scale;
     int whole; /* values are whole numbers, and so are ticks */
-    /* Found by topt_axis_fit(). */
-    double lo, hi, per_unit; /* one of 'unit_name' is so much */
+    /* Set by topt_axis_fit(). */
+    double lo, hi, per_unit; /* the size of one 'unit_name' */
     const char *unit_name;   /* "GiB"; "" for a number */
     int nticks;
     double tick[TOPT_CHART_TICKS];
@@ -30,16 +29,16 @@ enum topt_series_kind {
     TOPT_SERIES_STEPS, /* level until the next point */
     TOPT_SERIES_IDEAL, /* from point to point, dashed */
     TOPT_SERIES_AREA,  /* between y and y2; level until the next point if 'steps' */
-    TOPT_SERIES_MARK,  /* points that are pointed out */
-    TOPT_SERIES_CROSS  /* points where there is nothing */
+    TOPT_SERIES_MARK,  /* highlighted points */
+    TOPT_SERIES_CROSS  /* points without a value */
 };
 
 struct topt_series {
     enum topt_series_kind kind;
-    const char *name; /* in the legend; NULL: not there */
+    const char *name; /* in the legend; NULL: none */
     int n, steps;
-    double *x, *y, *y2; /* owned; y2 for areas alone */
-    char **note;        /* what is said of each point, owned; NULL: nothing */
+    double *x, *y, *y2; /* owned; y2 only for areas */
+    char **note;        /* a note for each point, owned; NULL: none */
 };
 
 struct topt_chart {
@@ -57,22 +56,21 @@ struct topt_chart {
 /* Range and ticks for values from 'lo' to 'hi', at most 'want' ticks; 'zero': the range
  * starts there. */
 void topt_axis_fit(struct topt_axis *a, double lo, double hi, int want, int zero);
-/* Where a value is, from 0 at 'lo' to 1 at 'hi'; beyond for others. */
+/* Map a value to its position: 0 at 'lo', 1 at 'hi', outside 0..1 beyond them. */
 double topt_axis_at(const struct topt_axis *a, double value);
 /* "12.5" of tick 'i', in the axis' unit.  Returns 'buf'. */
 char *topt_axis_tick(const struct topt_axis *a, int i, char *buf, size_t size);
 /* "memory of a GPU, GiB" */
 char *topt_axis_title(const struct topt_axis *a, char *buf, size_t size);
 
-/* A series of n points, zeroed; NULL where there is no memory or no room.  'notes': with
- * room for what is said of each. */
+/* Add a series of n points, zeroed, with 'notes' also room for a note per point.  NULL without memory or
+ * room. */
 struct topt_series *topt_chart_add(struct topt_chart *c, enum topt_series_kind kind,
                                    const char *name, int n, int notes);
 void topt_chart_fini(struct topt_chart *c);
 
-/* The point farthest from the straight line between the ends, both axes scaled to the
- * same length: where more of x begins to buy less.  -1 where there is none to speak
- * of. */
+/* The knee: the point farthest from the straight line between the ends, with both axes scaled to the same
+ * length.  -1 where the curve is nearly straight. */
 int topt_chart_knee(const double *x, const double *y, int n);
 
 #endif

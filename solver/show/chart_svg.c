@@ -1,8 +1,7 @@
 /* chart_svg.c - charts as SVG (topt_svg.h).
  *
- * Colours are classes, so that a viewer that prefers dark gets dark; a title and a
- * description are there for those who hear the picture.  Coordinates have two decimals.
- * Points that fall on the same spot are drawn once. */
+ * Colours are classes, so that a dark theme applies.  A title and a description serve screen readers.
+ * Coordinates have two decimals.  Points at the same place are drawn once. */
 #include "chart_svg.h"
 #include "chart.h"
 #include "topt_svg.h"
@@ -38,7 +37,7 @@ static const char style[] =
     ".mark{fill:#171c25;stroke:#7aa5ff}"
     ".rule,.cross{stroke:#ff8f6b}.bad{fill:#ff8f6b}}";
 
-/* A chart at its place in the picture. */
+/* A chart and its position in the picture. */
 struct place {
     const struct topt_chart *c;
     int index;
@@ -119,7 +118,7 @@ static void put_rules(struct topt_text *t, const struct place *p)
 
 /* ---- series ------------------------------------------------------------------------ */
 
-/* Has the pen moved since the last point that was put down? */
+/* Has the pen moved since the last point that was drawn? */
 static int moved(double x, double y, double last[2])
 {
     double dx = x - last[0], dy = y - last[1];
@@ -130,7 +129,7 @@ static int moved(double x, double y, double last[2])
     return 1;
 }
 
-/* Along the points of a series, on 'y', forward or back; the first point is 'start'ed. */
+/* Draw along the points of a series, at 'y', forward or back; 'start' begins the path. */
 static void put_path(struct topt_text *t, const struct place *p,
                      const struct topt_series *s, const double *y, int back,
                      const char *start)
@@ -216,7 +215,7 @@ static void put_series(struct topt_text *t, const struct place *p,
 
 /* ---- the whole --------------------------------------------------------------------- */
 
-/* What a series looks like, beside its name. */
+/* Draw the legend entry of a series. */
 static void put_key(struct topt_svg *v, const struct topt_series *s, double *at)
 {
     double x;
@@ -237,7 +236,7 @@ static void put_key(struct topt_svg *v, const struct topt_series *s, double *at)
                       s->kind == TOPT_SERIES_IDEAL ? "ideal" : "line", x, v->y, SWATCH);
 }
 
-/* One legend for all charts: a name stands once. */
+/* Draw one legend for all charts, each name once. */
 static void put_legend(struct topt_svg *v, const struct topt_chart *c, int n)
 {
     double at = 0;

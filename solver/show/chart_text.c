@@ -1,8 +1,7 @@
 /* chart_text.c - charts for a terminal.
  *
- * A character cell is two by four dots (the Braille patterns, U+2800 and on), which is
- * enough for a staircase to be seen as one.  Dots are set column by column; marks and
- * rules take a whole cell. */
+ * A character cell has two by four dots (the Braille patterns from U+2800 on), which is fine enough to show
+ * the steps of a frontier.  Dots are set column by column; marks and rules take a whole cell. */
 #include "chart_text.h"
 #include "chart.h"
 #include "topt_text.h"
@@ -46,7 +45,7 @@ static int dot_y(const struct canvas *v, double y)
     return (int)floor((1 - topt_axis_at(&v->c->y, y)) * (v->rows * CELL_Y - 1) + 0.5);
 }
 
-/* All dots of a straight piece that is at most as steep as the canvas is high. */
+/* Set the dots of a straight segment. */
 static void draw_line(struct canvas *v, int x0, int y0, int x1, int y1)
 {
     int dx = abs(x1 - x0), dy = abs(y1 - y0), n = dx > dy ? dx : dy;
@@ -124,7 +123,7 @@ static void put_rows(struct topt_text *t, const struct canvas *v)
     }
 }
 
-/* The axis below, and its labels where they have room. */
+/* Draw the x axis, with the labels that fit. */
 static void put_x_axis(struct topt_text *t, const struct canvas *v)
 {
     const struct topt_axis *a = &v->c->x;

@@ -14,7 +14,7 @@ static double number(const json_t *o, const char *key)
     return json_number_value(json_object_get(o, key));
 }
 
-/* How many times the GPU-hours of 'answer' a step takes on 'row'. */
+/* GPU-hours of a step on 'row', relative to those of 'answer'. */
 static double hours(const json_t *row, const json_t *answer)
 {
     return number(row, "gpus") * number(row, "time_ns") /
@@ -56,7 +56,7 @@ char *hint_beyond(const json_t *answer, int64_t most, const char *limit)
                       number(best, "nodes"));
         add_gain(best, answer, &t);
     } else {
-        topt_text_add(&t, " would make it no faster");
+        topt_text_add(&t, " would not be faster");
     }
     return t.s;
 }
@@ -94,7 +94,7 @@ char *hint_with(const json_t *answer, const char *prefix)
             topt_text_put(&t, ask, (size_t)(next - ask));
             topt_text_add(&t, "%s", prefix);
         }
-        topt_text_add(&t, "%s %.0f GPU%s would hold it", ask, gpus, gpus > 1 ? "s" : "");
+        topt_text_add(&t, "%s it fits on %.0f GPU%s", ask, gpus, gpus > 1 ? "s" : "");
     }
     return t.s;
 }

@@ -1,9 +1,7 @@
-/* plot.c - curves drawn: time, and so speed, for each number of devices.
+/* plot.c - drawings of curves: speed and memory for each number of devices.
  *
- * In a terminal a curve is a list of rows, a bar as long as the speed of each count: bars
- * need no axes to be read and no more than one column a step to be exact.  As SVG it is
- * two charts (chart.h): speed against devices with the line of perfect scaling, and
- * memory below it. */
+ * On a terminal, each number of devices is a row with a bar as long as its speed.  As SVG, a curve is two
+ * charts (chart.h): speed against devices with the line of perfect scaling, and memory below it. */
 #include "plot.h"
 #include "chart.h"
 #include "chart_svg.h"
@@ -87,21 +85,21 @@ static int feasible(const json_t *point)
     return json_is_true(json_object_get(point, "feasible"));
 }
 
-/* Can its GPUs not take equal shares of the batch? */
+/* Is it a number of GPUs that does not divide the batch? */
 static int unshared(const json_t *point)
 {
     return json_array_size(json_object_get(point, "batches")) > 0;
 }
 
-/* What is said of a count that has no plan. */
+/* The note for a number of GPUs without a plan. */
 static void put_no_plan(struct topt_text *t, const json_t *point)
 {
     char limit[32];
     topt_text_add(
         t,
         json_is_null(json_object_get(point, "feasible"))
-            ? "not found to fit in %s a GPU, with operators decided by heuristic"
-            : "does not fit in %s a GPU",
+            ? "not found to fit in %s per GPU, with operators fixed by heuristic"
+            : "does not fit in %s per GPU",
         topt_show_bytes(topt_json_whole_at(point, "limit"), limit, sizeof limit));
 }
 
@@ -115,7 +113,7 @@ static double samples_per_second(const json_t *curve, const json_t *point)
     return feasible(point) ? speed_at(curve, topt_json_number_at(point, "time_ns")) : 0;
 }
 
-/* The highest speed, and the best of one device (0: nothing fits). */
+/* The highest speed, and the highest speed per device (0: nothing fits). */
 static double find_speeds(const json_t *curve, double *ret_max)
 {
     size_t i;
@@ -136,7 +134,7 @@ static double find_speeds(const json_t *curve, double *ret_max)
 
 static void put_bar(struct topt_text *t, double value, double max, int width)
 {
-    /* Eighths of a column, as the block characters U+2588..U+258F allow. */
+    /* Draw a bar in eighths of a column, with the block characters U+2588..U+258F. */
     static const char *const part[] = {"",       "\u258f", "\u258e", "\u258d",
                                        "\u258c", "\u258b", "\u258a", "\u2589"};
     int eighths = max > 0 ? (int)(value / max * width * 8 + 0.5) : 0;
@@ -155,8 +153,8 @@ static int bar_width(int width)
     return w < 10 ? 10 : w;
 }
 
-/* Of many counts those shown: powers of two, each where it begins or ceases to fit, the
- * ends, and so many of the others that a screen holds all. */
+/* Choose the rows of a long curve: powers of two, counts where fitting begins or ends, both ends, and as
+ * many others as a screen holds. */
 static int shown(const json_t *points, size_t i)
 {
     size_t n = json_array_size(points), stride = (n + ROWS - 1) / ROWS;
@@ -185,7 +183,7 @@ static void put_count(struct topt_text *t, const json_t *curve, const json_t *p,
                   topt_show_ns(topt_json_whole_at(p, "time_ns"), b, sizeof b));
 }
 
-/* Counts whose GPUs can't share the batch have one line together. */
+/* List the counts that do not divide the batch in one line. */
 static void put_unshared(struct topt_text *t, const json_t *curve)
 {
     enum { NAMED = 12 };
@@ -204,8 +202,8 @@ static void put_unshared(struct topt_text *t, const json_t *curve)
     if (!n)
         return;
     if (n > NAMED)
-        topt_text_add(t, " and %zu other numbers of", n - NAMED);
-    topt_text_add(t, " GPUs, by which a batch of %lld does not divide; by %lld do",
+        topt_text_add(t, " and %zu more", n - NAMED);
+    topt_text_add(t, " GPU counts, which do not divide a batch of %lld; %lld divides",
                   (long long)topt_json_whole_at(curve, "batch"),
                   (long long)topt_json_whole_at(first, "gpus"));
     json_array_foreach(json_object_get(first, "batches"), i, p)
@@ -242,17 +240,17 @@ char *topt_plot_curve(const json_t *curve, int width)
                       hidden == 1 ? "" : "s", hidden == 1 ? "is" : "are");
     put_unshared(&t, curve);
     if (each > 0)
-        topt_text_add(
-            &t, "eff.: speed a GPU, as a share of the best here.  Knee: %.0f GPUs.\n",
-            topt_json_number_at(curve, "knee"));
+        topt_text_add(&t,
+                      "eff.: scaling efficiency, speed per GPU against the best row.  "
+                      "Knee: %.0f.\n",
+                      topt_json_number_at(curve, "knee"));
     topt_text_of_lacks(&t, curve);
     return topt_plot_done(&t);
 }
 
 /* ---- as SVG ------------------------------------------------------------------------ */
 
-/* Counts that fit, or those that do not, as a series whose values are set by the
- * caller. */
+/* Add a series of the counts that fit, or of those that do not; the caller sets its values. */
 static struct topt_series *add_counts(struct topt_chart *c, const json_t *curve, int fit,
                                       enum topt_series_kind kind, const char *name)
 {
@@ -280,7 +278,7 @@ static char *count_note(const json_t *curve, const json_t *p)
     if (!feasible(p))
         put_no_plan(&t, p);
     else
-        topt_text_add(&t, "%.5g samples a second, %s a step, %s a GPU; %s",
+        topt_text_add(&t, "%.5g samples/s, %s per step, %s per GPU; %s",
                       samples_per_second(curve, p),
                       topt_show_ns(topt_json_whole_at(p, "time_ns"), a, sizeof a),
                       topt_show_bytes(topt_json_whole_at(p, "memory_bytes"), b, sizeof b),
@@ -288,7 +286,7 @@ static char *count_note(const json_t *curve, const json_t *p)
     return topt_plot_done(&t);
 }
 
-/* What is said of each point of a series of counts. */
+/* Set the notes of a series of counts. */
 static int add_notes(struct topt_series *s, const json_t *curve, int fit)
 {
     size_t i;
@@ -302,7 +300,7 @@ static int add_notes(struct topt_series *s, const json_t *curve, int fit)
     return 0;
 }
 
-/* Counts are far apart where the last is many times the first. */
+/* Use a log axis where the last count is many times the first. */
 static enum topt_scale count_scale(const json_t *curve)
 {
     const json_t *points = json_object_get(curve, "points");
@@ -327,8 +325,7 @@ static void fit_counts(struct topt_axis *x, const json_t *curve)
     topt_axis_fit(x, lo, hi, 12, 0);
 }
 
-/* Speeds of the counts that fit between the bounds of their bands; '*lo' and '*hi' are
- * widened. */
+/* Draw the error bands of the speeds, and widen '*lo' and '*hi' to hold them. */
 static int add_speeds(struct topt_chart *c, const json_t *curve, double *lo, double *hi)
 {
     size_t i;
@@ -390,7 +387,7 @@ static int speed_chart(const json_t *curve, struct topt_chart *c)
     double max, lo = 1e300, hi = 0, each = find_speeds(curve, &max);
     fit_counts(&c->x, curve);
     c->y =
-        (struct topt_axis){.label = "samples a second",
+        (struct topt_axis){.label = "samples/s",
                            .scale = c->x.scale == TOPT_LINEAR ? TOPT_LINEAR : TOPT_LOG};
     if (each > 0 && (add_speeds(c, curve, &lo, &hi) || add_ideal(c, each, &lo, &hi) ||
                      add_knee(c, curve)))
@@ -405,7 +402,7 @@ static int speed_chart(const json_t *curve, struct topt_chart *c)
     return 0;
 }
 
-/* Memory of the counts that fit, from the program's peak to the sum that decides. */
+/* Draw memory of the counts that fit, from the peak of the computation to the sum that must fit. */
 static int memory_chart(const json_t *curve, const char *limit, struct topt_chart *c)
 {
     size_t i;
@@ -413,7 +410,7 @@ static int memory_chart(const json_t *curve, const char *limit, struct topt_char
     json_t *p;
     double hi = 0, at = topt_json_number_at(curve, "memory_limit");
     fit_counts(&c->x, curve);
-    c->y = (struct topt_axis){.label = "memory of a GPU", .unit = TOPT_UNIT_BYTES};
+    c->y = (struct topt_axis){.label = "memory per GPU", .unit = TOPT_UNIT_BYTES};
     struct topt_series *band =
         add_counts(c, curve, 1, TOPT_SERIES_AREA, "memory from peak in use to reserved");
     struct topt_series *s =

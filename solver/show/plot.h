@@ -1,5 +1,4 @@
-/* plot.h - what drawings of curves and of frontiers share: reading their documents.
- * Private to plan/. */
+/* plot.h - how drawings read the documents of curves and frontiers.  Private to show/. */
 #ifndef TOPT_PLOT_H
 #define TOPT_PLOT_H
 
@@ -14,17 +13,16 @@
 
 /* "batch 8, sequence 128, f32, adam" of either document. */
 void topt_plot_job(struct topt_text *t, const json_t *doc);
-/* The band of a point's time; the time itself where the document says none. */
+/* The error band of a point's time; both ends are the time itself where the document has none. */
 void topt_plot_time_band(const json_t *point, double *ret_low, double *ret_high);
-/* Between what and what the time and the memory of the fastest that fits may be; nothing
- * where the document has no band. */
+/* The error bands of time and memory of the fastest plan that fits; nothing where the document has none. */
 void topt_plot_band_words(struct topt_text *t, const json_t *point);
-/* A limit is drawn if the values from 'lo' to 'hi' are still to be told apart then. */
+/* Can a limit be drawn without squeezing the values from 'lo' to 'hi' together? */
 int topt_plot_near(double limit, double lo, double hi);
-/* The text, to be freed; NULL, and nothing left behind, where memory ran out. */
+/* Return the text, which the caller frees; NULL without memory, with 't' freed. */
 char *topt_plot_done(struct topt_text *t);
 
-/* A picture of charts below texts, which are given up; NULL where memory ran out. */
+/* Draw charts below their texts and free the texts; NULL without memory. */
 struct topt_plot_texts {
     struct topt_text title, subtitle, footnote, description;
 };

@@ -1,7 +1,7 @@
-/* plot_compare.c - a comparison as bars: the time of a step, computing and waiting for the
- * network, and the memory of a GPU against its limit; as SVG (topt_svg.h).
+/* plot_compare.c - a comparison as bars: compute and exposed communication of a step, and memory per GPU
+ * against the limit; as SVG (topt_svg.h).
  *
- * What does not fit is drawn faint, with what it needs in the colour of the limit. */
+ * Plans that do not fit are drawn faint, with their memory in the colour of the limit. */
 #include "topt_drawing.h"
 #include "topt_json.h"
 #include "topt_svg.h"
@@ -63,8 +63,8 @@ static int64_t most_of(const json_t *rows, const char *key, int64_t least)
     return least;
 }
 
-/* The name of a row and, beside a bar that ends at x, its value; beyond a line at 'rule' that would run
- * through it. */
+/* Write the name of a row and, beside a bar that ends at x, its value; beyond a line at 'rule' that
+ * would run through it. */
 static void put_labels(struct drawing *d, const json_t *row, double x, double rule,
                        const char *value)
 {
@@ -145,11 +145,11 @@ static void put_all(struct drawing *d)
 {
     int64_t most_ns = most_of(d->rows, "time_ns", 0);
     int64_t most_bytes = most_of(d->rows, "memory_bytes", d->limit);
-    put_title(d, "time of a step");
-    put_key(d, NAMES, "compute", "computing");
-    put_key(d, NAMES + 100, "network", "waiting for the network");
+    put_title(d, "time per step");
+    put_key(d, NAMES, "compute", "compute");
+    put_key(d, NAMES + 100, "network", "exposed communication");
     put_times(d, most_ns);
-    put_title(d, "memory of a GPU");
+    put_title(d, "memory per GPU");
     put_memory(d, most_bytes);
 }
 
@@ -165,7 +165,7 @@ char *topt_svg_compare(const json_t *doc)
                   topt_json_whole_at(doc, "gpus") > 1 ? "s" : "",
                   topt_json_words_at(doc, "hw"));
     topt_svg_head(&d.v, title.s ? title.s : "",
-                  "what each system would choose, by one model of costs");
+                  "what each system would choose, under one cost model");
     put_all(&d);
     d.v.y += FOOT;
     char *svg = topt_svg_done(&d.v, title.s ? title.s : "",

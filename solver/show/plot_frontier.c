@@ -1,5 +1,5 @@
-/* plot_frontier.c - frontiers drawn: a staircase of memory against time, with the points
- * worth knowing: the ends, the knee, the fastest that fits. */
+/* plot_frontier.c - drawings of frontiers: time against memory as a staircase, with both ends, the knee and
+ * the fastest plan that fits marked. */
 #include "chart.h"
 #include "chart_text.h"
 #include "plot.h"
@@ -44,21 +44,22 @@ static char *point_note(const json_t *p)
     char a[32], b[32], c[32], d[32];
     double low, high;
     topt_plot_time_band(p, &low, &high);
-    topt_text_add(&t, "%s a GPU (%s at the peak), %s a step, of which network %s",
+    topt_text_add(&t,
+                  "%s per GPU (%s at the peak), %s per step, of which communication %s",
                   topt_show_bytes(topt_json_whole_at(p, "memory_bytes"), a, sizeof a),
                   topt_show_bytes(topt_json_whole_at(p, "peak_bytes"), b, sizeof b),
                   topt_show_ns(topt_json_whole_at(p, "time_ns"), c, sizeof c),
                   topt_show_ns(topt_json_whole_at(p, "network_ns"), d, sizeof d));
     if (high > low)
-        topt_text_add(&t, "; the step may take %s to %s",
-                      topt_show_ns((int64_t)low, a, sizeof a),
+        topt_text_add(&t, "; expected %s to %s", topt_show_ns((int64_t)low, a, sizeof a),
                       topt_show_ns((int64_t)high, b, sizeof b));
     return topt_plot_done(&t);
 }
 
 /* ---- the chart --------------------------------------------------------------------- */
 
-/* How many points are drawn, the lightest first: no such memory that the part below the limit is lost. */
+/* How many points are drawn, from the least memory on: points far above the limit are left out, so that
+ * those below it can be told apart. */
 static int drawn_points(const json_t *frontier)
 {
     double limit = topt_json_number_at(frontier, "memory_limit");
@@ -72,8 +73,7 @@ static int drawn_points(const json_t *frontier)
     return n;
 }
 
-/* The band of times where it leaves the staircase to be seen; '*lo' and '*hi' are
- * widened. */
+/* Draw the error band of the times unless it hides the staircase, and widen '*lo' and '*hi'. */
 static int add_band(struct topt_chart *c, const json_t *frontier, double *lo, double *hi)
 {
     int n = drawn_points(frontier);
@@ -128,7 +128,7 @@ static int add_knee(struct topt_chart *c, const json_t *p)
     return s->note[0] ? 0 : -1;
 }
 
-/* The chart of at least one point; '*ret_knee' is -1 where there is none. */
+/* Make the chart of at least one point; '*ret_knee' is -1 without a knee. */
 static int frontier_chart(const json_t *frontier, int bands, const char *limit,
                           struct topt_chart *c, int *ret_knee)
 {
@@ -139,8 +139,8 @@ static int frontier_chart(const json_t *frontier, int bands, const char *limit,
     double fast = topt_json_number_at(last, "time_ns");
     double slow = topt_json_number_at(first, "time_ns");
     double at = topt_json_number_at(frontier, "memory_limit");
-    c->x = (struct topt_axis){.label = "memory of a GPU", .unit = TOPT_UNIT_BYTES};
-    c->y = (struct topt_axis){.label = "time of a step", .unit = TOPT_UNIT_NS};
+    c->x = (struct topt_axis){.label = "memory per GPU", .unit = TOPT_UNIT_BYTES};
+    c->y = (struct topt_axis){.label = "time per step", .unit = TOPT_UNIT_NS};
     if ((bands && add_band(c, frontier, &fast, &slow)) ||
         add_points(c, frontier, ret_knee) ||
         (*ret_knee >= 0 && *ret_knee < drawn_points(frontier) &&
@@ -183,7 +183,7 @@ static void list_points(struct topt_text *t, const json_t *frontier, int knee)
     int n = count(frontier), fastest = fastest_that_fits(frontier);
     int stride = n > SHOWN ? (n + SHOWN - 1) / SHOWN : 1;
     topt_text_add(t, "%*s  %10s  %10s  %10s  nodes%s\n", LABEL, "memory", "step",
-                  "computing", "network",
+                  "compute", "comm.",
                   n && *topt_json_words_at(point_at(frontier, 0), "strategy")
                       ? "                      strategy"
                       : "");
@@ -195,7 +195,7 @@ static void list_points(struct topt_text *t, const json_t *frontier, int knee)
                        : i == 0     ? "least memory"
                                     : "");
     if (n > SHOWN)
-        topt_text_add(t, "%*s  some of the points; --json has all\n", LABEL, "");
+        topt_text_add(t, "%*s  a selection of the points; --json lists all\n", LABEL, "");
 }
 
 static const char *limit_words(const json_t *frontier, char *buf, size_t size)
@@ -217,7 +217,7 @@ static void put_title(struct topt_text *t, const json_t *frontier)
 static void put_answer(struct topt_text *t, const json_t *frontier)
 {
     int n = count(frontier);
-    topt_text_add(t, "%d point%s of space %s, %s", n, n == 1 ? "" : "s",
+    topt_text_add(t, "%d point%s (space: %s), %s", n, n == 1 ? "" : "s",
                   topt_json_words_at(frontier, "space"),
                   json_is_true(json_object_get(frontier, "exact")) ? "exact"
                                                                    : "not exact");
@@ -225,7 +225,7 @@ static void put_answer(struct topt_text *t, const json_t *frontier)
     int both = json_is_true(json_object_get(ends, "least")) &&
                json_is_true(json_object_get(ends, "fastest"));
     if (ends)
-        topt_text_add(t, "; ends of space %s, %s", topt_json_words_at(ends, "space"),
+        topt_text_add(t, "; ends (space: %s), %s", topt_json_words_at(ends, "space"),
                       both ? "exact" : "not exact");
 }
 
@@ -233,7 +233,7 @@ static void put_terms(struct topt_text *t, const json_t *frontier)
 {
     char limit[48];
     topt_plot_job(t, frontier);
-    topt_text_add(t, "; %s a GPU", limit_words(frontier, limit, sizeof limit));
+    topt_text_add(t, "; %s per GPU", limit_words(frontier, limit, sizeof limit));
 }
 
 char *topt_plot_frontier(const json_t *frontier, int width)

@@ -1,7 +1,7 @@
 /* topt_answer_text.h - answers about plans as text: for `topt`, `topt client`, and of
  * toptd for sbatch.
  *
- * All append to 'out', whose oom tells failure.  Thread safety: reentrant; documents are only read.
+ * All append to 'out' and set its oom on failure.  Thread safety: reentrant; documents are only read.
  */
 #ifndef TOPT_ANSWER_TEXT_H
 #define TOPT_ANSWER_TEXT_H
@@ -13,24 +13,27 @@
 
 /* The answer of topt_plan.  'path': the file that the plan is written to, or NULL. */
 void topt_text_of_plan(struct topt_text *out, const json_t *answer, const char *path);
-/* The question's head: model, cluster, framework; and what was assumed. */
+/* The head: model, cluster, framework and the defaults that were taken. */
 void topt_text_of_question(struct topt_text *out, const json_t *answer);
-/* Rows of alternatives, or of answers for several batches ('by_batch'). */
-void topt_text_of_rows(struct topt_text *out, const json_t *rows, int by_batch);
-/* Of an answer whose search was stopped: when that was, as "after 60 s ..."; else NULL.  Owned by
- * the caller. */
+/* Rows of alternatives, or of answers for several batches ('by_batch'), to a question ('job'). */
+void topt_text_of_rows(struct topt_text *out, const json_t *rows, const json_t *job,
+                       int by_batch);
+/* When the search of an answer was stopped, as "after 60 s ..."; NULL where it was not.  The caller frees
+ * it. */
 char *topt_stopped_words(const json_t *answer);
+/* How good a plan document's search was: its space, what is proven, what was fixed by heuristic. */
+void topt_text_of_search(struct topt_text *out, const json_t *doc);
 /* How good an answer is known to be, where it is not exact. */
 void topt_text_of_claim(struct topt_text *out, const json_t *answer);
-/* Print the features of the framework that no question searches, from an answer, a curve or a frontier; nothing where
- * there is none. */
+/* The framework's features that no question searches, from an answer, a curve or a frontier; nothing where
+ * there are none. */
 void topt_text_of_lacks(struct topt_text *out, const json_t *answer);
-/* A line of words under a heading of the answer, folded. */
+/* A heading and folded text. */
 void topt_text_of_words(struct topt_text *out, const char *heading, const char *text);
-/* What pins cost ("pins" of a plan or of an answer), beside what the plan takes: a
- * sentence, freed by the caller. */
+/* A sentence about the cost of pins ("pins" of a plan or of an answer), against the plan's time and memory.
+ * The caller frees it. */
 char *topt_pins_words(const json_t *pins, int64_t time_ns, int64_t memory_bytes);
-/* What a part of memory is called. */
+/* The printed name of a part of memory. */
 const char *topt_part_words(const char *part);
 
 #endif

@@ -1,4 +1,4 @@
-/* topt_drawing.h - curves and frontiers drawn.
+/* topt_drawing.h - drawings of curves, frontiers and comparisons.
  *
  * Thread safety: reentrant; documents are only read. */
 #ifndef TOPT_DRAWING_H
@@ -6,18 +6,17 @@
 
 #include <jansson.h>
 
-/* The curve of topt_plan drawn for a terminal of 'width' columns; freed by
- * caller. */
+/* Draw the curve of topt_plan for a terminal of 'width' columns.  The caller frees the text. */
 char *topt_plot_curve(const json_t *curve, int width);
-/* The frontier of topt_plan_frontier drawn the same way. */
+/* Draw the frontier of topt_plan_frontier in the same way. */
 char *topt_plot_frontier(const json_t *frontier, int width);
-/* Both as SVG that stands alone, the same bytes for the same document; freed by the
- * caller, NULL when out of memory. */
+/* Draw both as self-contained SVG, the same bytes for the same document.  The caller frees it; NULL without
+ * memory. */
 char *topt_svg_curve(const json_t *curve);
 char *topt_svg_frontier(const json_t *frontier);
 
-/* What topt_plan_compare answers: a table with a clause for each system that says why it is
- * where it is; and times and memory as bars, SVG as the others. */
+/* The answer of topt_plan_compare: a table with the reason for each system's place, and times and memory as
+ * bars in SVG. */
 char *topt_compare_text(const json_t *compare);
 char *topt_svg_compare(const json_t *compare);
 

@@ -1,4 +1,4 @@
-/* topt_hint.h - the next question worth asking, in a line.
+/* topt_hint.h - one line that proposes the next question.
  * Thread safety: reentrant. */
 #ifndef TOPT_HINT_H
 #define TOPT_HINT_H
@@ -6,20 +6,17 @@
 #include <jansson.h>
 #include <stdint.h>
 
-/* Of an answer's "alternatives" the largest count of GPUs that is faster than the
- * answer's for at most a quarter more GPU-hours, with the efficiency that would choose it
- * after 'option' ("--min-efficiency="): "8 GPUs would be 3.9 times as fast for the same
- * GPU-hours: --min-efficiency=0.8".  Owned; NULL where there is none. */
+/* The largest number of GPUs among an answer's "alternatives" that is faster for at most a quarter more
+ * GPU-hours, with the efficiency that chooses it after 'option' ("--min-efficiency="): "8 GPUs would be 3.9 times as fast for the same
+ * GPU-hours: --min-efficiency=0.8".  The caller frees it; NULL where there is none. */
 char *hint_line(const json_t *answer, const char *option);
 
-/* What more than 'most' GPUs, as 'limit' allows ("-N 1"), would give: of an answer's
- * alternatives the fastest of these. "more than -N 1: 8 GPUs on 2 nodes would be 1.9
- * times as fast for 1.1 times the GPU-hours".  Owned; NULL without memory. */
+/* The fastest of an answer's alternatives with more GPUs than 'most', the number that 'limit' ("-N 1") allows: "more than -N 1: 8 GPUs on 2 nodes would be 1.9
+ * times as fast for 1.1 times the GPU-hours".  The caller frees it; NULL without memory. */
 char *hint_beyond(const json_t *answer, int64_t most, const char *limit);
 
-/* What would fit if it had been asked for (an answer's "with"), options written with 'prefix'
- * ("--", "--topt-"): "with --topt-tensor-parallel 8 GPUs would hold it".  Owned; NULL where
- * nothing would. */
+/* Options with which it would fit (an answer's "with"), written with 'prefix' ("--", "--topt-"):
+ * "with --topt-tensor-parallel it fits on 8 GPUs".  The caller frees it; NULL where there are none. */
 char *hint_with(const json_t *answer, const char *prefix);
 
 #endif

@@ -36,7 +36,7 @@ static const struct {
     [FORWARD] = {"f", "forward"},
     [BACKWARD] = {"b", "backward"},
     [UPDATE] = {"u", "begin and end of the step"},
-    [WAITED] = {"w", "moved while computing waits"},
+    [WAITED] = {"w", "exposed communication"},
     [GATHER] = {"g", "asynchronous gathers of parameters"},
     [REDUCE] = {"r", "asynchronous reductions of gradients"},
 };
@@ -164,7 +164,7 @@ static void put_name(struct drawing *d, int task, int lane)
 
 static void put_lane(struct drawing *d, int lane)
 {
-    static const char *const name[LANES] = {"computing", "within nodes", "between nodes"};
+    static const char *const name[LANES] = {"computing", "inside nodes", "between nodes"};
     char took[32], words[64];
     if (d->shown[lane] < 0)
         return;
@@ -214,7 +214,7 @@ static void put_head(struct drawing *d, const char *title)
     if (s->program->settings.micro_batches > s->micros)
         snprintf(c, sizeof c, "; the first %d of %lld micro-batches are drawn", s->micros,
                  (long long)s->program->settings.micro_batches);
-    snprintf(words, sizeof words, "a step takes %s; of it nothing is computed for %s%s",
+    snprintf(words, sizeof words, "%s per step, of which %s is exposed communication%s",
              topt_show_ns(s->time_ns, a, sizeof a),
              topt_show_ns(s->exposed_ns, b, sizeof b), c);
     topt_svg_head(&d->v, title, words);

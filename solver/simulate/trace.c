@@ -3,7 +3,7 @@
 #include "topt_simulate.h"
 #include "topt_text.h"
 
-static const char *const threads[] = {"computing", "links within a node",
+static const char *const threads[] = {"computing", "links inside a node",
                                       "links between nodes"};
 enum { THREADS = sizeof threads / sizeof *threads };
 

@@ -81,7 +81,7 @@ if [ -n "$mpiexec" ]; then
     done
     grep -q "note: --overlap: nothing runs beside what computes over 'staged'" err
     check "... by way of the hosts' memory nothing overlaps, which is said"
-    TOPT_FAKE_GPUS=1 refused 1 'have the same GPU' "$mpiexec" -n 2 "$runtime" run plan2-0.json \
+    TOPT_FAKE_GPUS=1 refused 1 'use the same GPU' "$mpiexec" -n 2 "$runtime" run plan2-0.json \
         --data text --device cuda
     check "two ranks on one GPU: one line"
     TOPT_FAKE_GPUS=1 "$mpiexec" -n 2 "$runtime" run plan2-0.json --data text --steps 2 --device cuda \

@@ -88,7 +88,7 @@ for path in /v1/models /v1/plans /v1/hardware /metrics; do
     tcp GET $path '' ''; check "$path is for those who are known" 401 '"error":"unauthorized"'
 done
 header '^WWW-Authenticate: MUNGE'; ok $? "and how is named"
-logged 'refused: r-[0-9]+: GET /v1/models: 401 to uid -1 \(nobody, unknown\) at 127.0.0.1: who asks' "each leaves a line"
+logged 'refused: r-[0-9]+: GET /v1/models: 401 to uid -1 \(nobody, unknown\) at 127.0.0.1: unauthenticated' "each leaves a line"
 tcp POST "$q" '' "$model"; check "no question either" 401
 tcp GET /v1/models '' '' -H 'Authorization: Basic cm9vdDo='; check "nor with a password" 401 'no credential of MUNGE'
 
@@ -329,7 +329,7 @@ tcp GET /metrics '' ''; check "metrics that are open" 200
 unix $alice POST "$q" -d '{"fake_bytes":9}'; check "without a default profile the server has an outage" 503 '"error":"no_default"'
 header '^Retry-After'; [ $? = 1 ]; ok $? "which does not end by itself"
 unix $alice POST "$q&hw=nosuch" -d '{"fake_bytes":9}'; check "while a wrong one is the user's" 404 '"source":"hw"'
-tcp GET /v1/models "$answer" ''; check "without --auth munge credentials are worth nothing" 401 'over the Unix socket'
+tcp GET /v1/models "$answer" ''; check "without --auth munge credentials are worth nothing" 401 'use the Unix socket'
 stop TERM
 "$toptd" --listen 0.0.0.0:0 --socket "$dir/y" --state "$dir/state2" >"$dir/out" 2>&1
 [ $? = 2 ] && grep -q 'without --auth munge' "$dir/out"; ok $? "and no address but loopback is taken"

@@ -85,10 +85,10 @@ status=$?; check "topt client lists it" 0 'fake-hw|h-[0-9a-f]+.*1\.122 of 1 job.
 
 setpriv --reuid=$alice --regid=$alice --clear-groups "$client" client plan "$dir/model.json" --batch 8 --mode mini-parallelism \
     --url "unix:$sock" >"$dir/body" 2>&1
-status=$?; check "and shows it beside a plan" 0 '^measured +.* a step, .* a GPU are to be expected:'
-check "with the jobs it is of" 0 'time 1\.122 times as said on 1 job of yours; memory 1\.122 times'
+status=$?; check "and shows it beside a plan" 0 '^measured +.* per step, .* per GPU are to be expected:'
+check "with the jobs it is of" 0 'time 1\.122 times the prediction on 1 job of yours; memory 1\.122 times'
 setpriv --reuid=$alice --regid=$alice --clear-groups "$client" client observations --url "unix:$sock" >"$dir/body" 2>&1
-status=$?; check "and what was reported" 0 'job 1 .* step .*\(said .*\)  memory'
+status=$?; check "and what was reported" 0 'job 1 .* step .*\(predicted .*\)  memory'
 
 # --- the site's
 report $dave 17 500 4000; check "dave's job is none that Slurm knows" 201

@@ -37,10 +37,10 @@ static void beyond(const char *rows, const char *want)
 
 int main(void)
 {
-    beyond("[]", "more than -N 1 would make it no faster");
+    beyond("[]", "more than -N 1 would not be faster");
     beyond("[{\"gpus\":2,\"nodes\":1,\"time_ns\":50}, "
            "{\"gpus\":4,\"nodes\":2,\"time_ns\":100}]",
-           "more than -N 1 would make it no faster");
+           "more than -N 1 would not be faster");
     beyond("[{\"gpus\":4,\"nodes\":2,\"time_ns\":50}, "
            "{\"gpus\":8,\"nodes\":4,\"time_ns\":40}]",
            "more than -N 1: 8 GPUs on 4 nodes would be 2.5 times as fast for 1.6 times "
@@ -65,11 +65,11 @@ int main(void)
     line("[{}, 5, null]", NULL);
     with("[]", "--", NULL);
     with("[{\"ask\":\"--tensor-parallel\",\"gpus\":8}]", "--topt-",
-         "with --topt-tensor-parallel 8 GPUs would hold it");
+         "with --topt-tensor-parallel it fits on 8 GPUs");
     with("[{\"ask\":\"--factors all\",\"gpus\":1},{\"gpus\":3},{\"ask\":\"other "
          "--micro-batches\",\"gpus\":2}]",
          "--",
-         "with --factors all 1 GPU would hold it; with other --micro-batches 2 GPUs "
-         "would hold it");
+         "with --factors all it fits on 1 GPU; with other --micro-batches it fits on 2 "
+         "GPUs");
     return done_testing();
 }

@@ -133,7 +133,7 @@ static void test_policy(void)
     decided("what one gets is not the next one's", &t, 2, 3, &usual, NULL,
             "1:1x2/120 2:1x1/240", "");
     add_job(&t, 1, 1, 2, "None", "", SHAPES("", "*", "", ""));
-    decided("nobody else waits: grown", &t, 0, 4, &usual, NULL, "1:1x4", "nobody else");
+    decided("nobody else waits: grown", &t, 0, 4, &usual, NULL, "1:1x4", "no other job");
     add_job(&t, 1, 1, 2, "None", "QOS=short", SHAPES("", "*", "", ""));
     decided("but not beyond its QOS", &t, 0, 4, &usual, NULL, "1:-", "");
     add_job(&t, 1, 1, 4, "None", "", SHAPES("", "", "*", ""));

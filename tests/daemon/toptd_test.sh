@@ -95,7 +95,7 @@ ask GET /v1/models; check "do not break the list" 200 '"models":\['
 # --- refusals
 ask POST "$mini&memory_bytes=1000" "${text[@]}" --data-binary "@$dir/model.json"
 check "infeasible" 422 '^ERROR=infeasible$'
-grep -q '^NEAREST=4 GPUs with 4.88 KiB each; with --topt-tensor-parallel 2 GPUs would hold it$' "$dir/body"
+grep -q '^NEAREST=4 GPUs with 4.88 KiB each; with --topt-tensor-parallel it fits on 2 GPUs$' "$dir/body"
 ok $? "with the nearest, and what to ask instead"
 ask POST "$mini&memory_bytes=1000" --data-binary "@$dir/model.json"
 check "infeasible in JSON" 422 '"nearest":\{"gpus":4'

@@ -244,7 +244,7 @@ def check_keys(models):
         done = launch(plan, target)
         if done.returncode == 3:
             refused += 1
-            asked = asked and ("; ask: topt plan MODEL" in done.stderr or "topt launch --for" in done.stderr)
+            asked = asked and ("; run: topt plan MODEL" in done.stderr or "topt launch --for" in done.stderr)
             continue
         if done.returncode:
             ok(False, f"{target} takes the plan or refuses it", done.stderr)
@@ -281,14 +281,14 @@ def check_refusals(gpt, llama):
     refuses(plan_of(gpt, 4, framework="pytorch"), "deepspeed", "made for pytorch", "--framework deepspeed")
     own = plan_of(gpt, 4)
     del own["uniform"]
-    refuses(own, "torchrun", "only `topt run` obeys", "--framework pytorch")
+    refuses(own, "torchrun", "only `topt run` supports", "--framework pytorch")
     done = run("launch", "plan.json", "--sbatch")
     ok("#SBATCH --ntasks-per-node=4\n" in done.stdout and
        done.stdout.endswith('--ntasks-per-node=4 --mpi=pmix topt run "$files/plan.json" "$@"\n'),
        "which it is launched with, a task for each GPU", done.stdout[-300:] + done.stderr)
     uneven = plan_of(gpt, 4)
     uneven["uniform"]["micro_batch"] += 1
-    refuses(uneven, "deepspeed", "batch 32 is not", "ask: topt plan MODEL --hw a100-80-dgx --batch 32 --seq 64")
+    refuses(uneven, "deepspeed", "batch 32 is not", "run: topt plan MODEL --hw a100-80-dgx --batch 32 --seq 64")
     done = launch(plan_of(llama, 1, 16), "megatron")
     ok(done.returncode == 0 and "--num-query-groups 8" in done.stdout,
        "Megatron-LM takes tensor parallelism that key-value heads divide", done.stderr)
@@ -547,7 +547,7 @@ def check_command_line(gpt):
        "in a job whose plan is an id it is what the job was told", done.stdout + done.stderr)
     done = run("launch", "--for", "torchrun", **job)
     ok(done.returncode == 1 and "p-0123456789abcdef" in done.stderr, "files take the plan itself", done.stderr)
-    for args, words in ((["plan.json", "--for", "slurm"], "no target"), (["plan.json", "--sbatch", "--export"], "leave out --sbatch"),
+    for args, words in ((["plan.json", "--for", "slurm"], "unknown target"), (["plan.json", "--sbatch", "--export"], "leave out --sbatch"),
                         (["plan.json", "--for", "torchrun", "--env"], "leave out --for"), (["none.json", "--env"], "none.json"),
                         (["model.json", "--env"], "topt-plan/1"), (["plan.json", "--env", "-o", "x"], "-o")):
         done = run("launch", *args)

@@ -47,7 +47,7 @@ static void test_gpt3(void)
            "174.6 billion parameters, the vocabulary padded for 8 parts");
     ok(m->batch == 1536 && m->seq == 2048 && !strcmp(m->name, "train"),
        "a step's samples and positions, the file's name");
-    ok(m->note && strstr(m->note, "dropout"), "dropout is left out: %s", m->note);
+    ok(m->note && strstr(m->note, "dropout"), "dropout is ignored: %s", m->note);
     topt_model_destroy(m);
 }
 

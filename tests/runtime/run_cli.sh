@@ -14,7 +14,7 @@ done
 "$runtime" run plan1-0.json --data text --steps 12 --report r1 >out 2>err
 check "one device runs without a launcher"
 planned=$(jq .predicted.time_ns plan1-0.json) expected=$(jq .predicted.time_ns r1)
-[ "$expected" -lt "$planned" ] && grep -q '^note: the plan says .* a step; kernels that are done together make it' err
+[ "$expected" -lt "$planned" ] && grep -q '^note: the plan predicts .* per step; fused kernels make it' err
 check "that its time is not the plan's is said: $(grep '^note: the plan says' err)"
 "$runtime" run plan1-0.json --data text --steps 1 --quiet >out 2>err && ! grep -q 'note: the plan' err
 check "... and not to who wants no notes"

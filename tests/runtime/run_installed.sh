@@ -75,8 +75,8 @@ told() { # told NUMBER PATTERN: what the library says of it
 }
 told 1 "^what describes 'logits' is not valid JSON"
 told 2 '^a learning rate of -1; give more than 0'
-told 3 "^'sgd' is said after the strategy"
-told 4 "^'late' is said after the strategy"
+told 3 "^'sgd' must come before the strategy"
+told 4 "^'late' must come before the strategy"
 told 5 "^'adam.json' is a plan for adam, not for sgd"
 told 6 "on 1 device: nothing fits in 100 B"
 yes 'a small crowd of numbers adds itself up over four quiet machines. ' | head -30 >text

@@ -8,7 +8,7 @@ model=$root/deploy/quickstart/mlp.json
 "$topt" plan "$model" --hw lab-cpu --framework topt --mode mini-time --gpus 4 --json -o plan.json >out 2>err
 check "a plan"
 "$topt" simulate plan.json --trace trace.json --svg step.svg >out 2>err &&
-    grep -q "a step takes" out && grep -q "predicted .*+0.0 %" out
+    grep -q " per step: " out && grep -q "predicts .*+0.0 %" out
 check "a step of it takes what is predicted"
 grep -q '"traceEvents"' trace.json && grep -q '"ph":"X"' trace.json && head -c 4 step.svg | grep -q '<svg'
 check "a trace and a picture are written"
@@ -43,7 +43,7 @@ near "$root/deploy/quickstart/llama-3.1-8b.json" a100-40-dgx 8 pytorch --batch 2
 grep -q checkpointing u.json
 check "which recomputes"
 "$topt" plan paper:vgg16 --hw v100-dgx1-2x8 --mode mini-time --gpus 16 --framework topt --algorithm data-parallel --accounting paper \
-    --overlap ddp >out 2>err && grep -q "188.0 ms a step" out && grep -q "130.1 ms by the schedule" out
+    --overlap ddp >out 2>err && grep -q "188.0 ms per step" out && grep -q "130.1 ms when the whole step is simulated" out
 check "elsewhere the schedule's time is said beside the sum"
 refused 2 "which plan?" "$topt" simulate
 check "a plan is needed"

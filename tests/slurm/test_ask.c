@@ -62,7 +62,7 @@ static void test_check(void)
     refused(TOPT_ASK_MEMORY, "80XiB", "unknown unit");
     refused(TOPT_ASK_MEMORY, "-1GiB", "positive");
     refused(TOPT_ASK_HW, "", "empty");
-    refused(TOPT_ASK_ON_ERROR, "perhaps", "none of gpus");
+    refused(TOPT_ASK_ON_ERROR, "perhaps", "not one of gpus");
     refused(TOPT_ASK_GPUS, "4", "mini-time");
     refused(TOPT_ASK_GPUS, "4,,8", "empty");
     refused(TOPT_ASK_ELASTIC, "yes", "whole number");

@@ -51,7 +51,7 @@ wait_job "$job"
 : >requests
 sbatch --parsable $topt --topt-dry-run --topt-tensor-parallel -o out env.sh >job 2>err
 is "$?/$(cat job)/$(wc -l <err)" "0//3" "--topt-dry-run says it all and submits nothing"
-like "$(cat err)" "1.00 MiB a GPU, 2.50 ms a step; nothing is submitted" "with memory and time"
+like "$(cat err)" "1.00 MiB per GPU, 2.50 ms per step; not submitted" "with memory and time"
 like "$(cat requests)" "&tensor_parallel=1&" "a flag is sent"
 plan 1 2
 sed -i '1s/.*/later 6/' "$answer"

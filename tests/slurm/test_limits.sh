@@ -85,11 +85,11 @@ scancel "$job"
 mv with c/plugstack.conf
 refused "8 GPUs are more than partition 'ampere' with 1 node of 4 GPUs allows; partition 'twice' would do" "more nodes than the partition has" $fast --topt-gpus=8
 refused "MaxNodes=1" "MaxNodes" $fast --topt-gpus=8 -p both
-refused "8 GPUs are more than -N 1 in partition 'twice', 4 GPUs a node allows" "-N 1" $fast --topt-gpus=8 -N 1 -p twice
+refused "8 GPUs are more than -N 1 in partition 'twice', 4 GPUs per node allows" "-N 1" $fast --topt-gpus=8 -N 1 -p twice
 gets 2/8/gres:gpu:4 "8 GPUs" "two nodes" $fast --topt-gpus=8 -p twice
-gets 1/1/gres:gpu:4 "more than -N 1 in partition 'twice', 4 GPUs a node: 8 GPUs on 2 nodes would be 1." "-N 1, and what more nodes would give" \
+gets 1/1/gres:gpu:4 "more than -N 1 in partition 'twice', 4 GPUs per node: 8 GPUs on 2 nodes would be 1." "-N 1, and what more nodes would give" \
     --topt-mode=mini-parallelism --topt-model=model.json --topt-batch=8 --topt-seq=64 -p twice -N 1 --topt-memory=8MiB
-refused "within -N 1 in partition 'twice', 4 GPUs a node: nothing fits; 8 GPUs on 2 nodes would do" "-N 1 that is too few" \
+refused "within -N 1 in partition 'twice', 4 GPUs per node: nothing fits; it fits on 8 GPUs on 2 nodes" "-N 1 that is too few" \
     --topt-mode=mini-parallelism --topt-model=model.json --topt-batch=8 --topt-seq=64 -p twice -N 1 --topt-memory=6MiB
 gets 2/8/gres:gpu:4 "8 GPUs" "the partition of a list that has as many nodes" $fast --topt-gpus=8 -p ampere,twice
 gets 1/4/gres:gpu:4 "4 GPUs" "of two kinds the first" $fast --topt-gpus=4 -p ampere,volta

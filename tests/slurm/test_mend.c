@@ -192,7 +192,7 @@ static void test_stale(void)
 {
     is_stale(1, "OTHER", "1", NULL);
     is_stale(1, "SLURM_JOB_NUM_NODES", "1", "for 2 nodes, and the job has 1");
-    is_stale(1, "SLURM_GPUS_ON_NODE", "2", "for 3 GPUs a node, and the job has 2");
+    is_stale(1, "SLURM_GPUS_ON_NODE", "2", "for 3 GPUs per node, and the job has 2");
     is_stale(1, "SLURM_GPUS_ON_NODE", "4", NULL);
     is_stale(1, "SLURM_JOB_NUM_NODES", "3", NULL);
     is_stale(1, "SLURM_TASKS_PER_NODE", "4(x2)", NULL);

@@ -12,7 +12,7 @@ plugstack() # ARGS: the plugin's, from now on
     echo "optional $work/c/spank_topt.so $*" >"$work/c/plugstack.conf"
 }
 
-# The job goes on as it was asked, after one line with this in it.
+# The job is submitted as it was asked, after one line with this in it.
 goes_on() # PART TEXT OPTIONS...
 {
     local part=$1 text=$2 job rc
@@ -43,7 +43,7 @@ refused() # PART TEXT OPTIONS...
 # --- the planner is away
 plan 2 4
 plugstack "url=unix:$work/nobody timeout_ms=2000"
-goes_on "nobody answers at unix:$work/nobody" "no socket"
+goes_on "no answer from unix:$work/nobody" "no socket"
 refused "on-error=abort" "no socket, abort" $asked $topt --topt-on-error=abort
 salloc --gpus=1 $topt /bin/true >out 2>err
 is "$?" 0 "salloc goes on"
@@ -52,21 +52,21 @@ is "$?" 0 "srun goes on"
 refused "not submitted, since it asks for no GPUs itself" "no socket, no GPUs" -n 2 $topt
 refused "not submitted, since it asks for no GPUs itself" "no GPUs by the environment" --gres=license:1 $topt
 job=$(sbatch --parsable -n2 $topt --topt-on-error=submit -o out --wrap env 2>err)
-is "$?/$(grep -c 'goes on as it was asked' err)" "0/1" "who wants it so goes on without GPUs"
+is "$?/$(grep -c 'is submitted as it was asked' err)" "0/1" "who wants it so goes on without GPUs"
 job=$(TOPT_ON_ERROR=submit sbatch --parsable -n2 $topt -o out --wrap env 2>err)
-is "$?/$(grep -c 'goes on as it was asked' err)" "0/1" "or says so in the environment"
+is "$?/$(grep -c 'is submitted as it was asked' err)" "0/1" "or says so in the environment"
 plugstack "url=unix:$work/nobody on_error=submit"
 job=$(sbatch --parsable -n2 $topt -o out --wrap env 2>err)
-is "$?/$(grep -c 'goes on as it was asked' err)" "0/1" "and so does the site"
+is "$?/$(grep -c 'is submitted as it was asked' err)" "0/1" "and so does the site"
 plugstack "url=unix:$work/nobody on_error=abort"
 refused "on-error=abort" "the site's abort" $asked $topt
-goes_on "nobody answers" "the user's submit over the site's abort" --topt-on-error=submit
+goes_on "no answer from" "the user's submit over the site's abort" --topt-on-error=submit
 salloc -n1 $topt /bin/true >out 2>err
 is "$?" 1 "salloc is refused too"
 srun -n1 $topt /bin/true >out 2>err
 is "$?" 1 "srun is refused too"
 plugstack "url=http://127.0.0.1:1 timeout_ms=600"
-goes_on "nobody answers at http://127.0.0.1:1" "no port"
+goes_on "no answer from http://127.0.0.1:1" "no port"
 
 # A planner that is being restarted: its socket is there before anybody listens.
 python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$work/restarts"
@@ -132,7 +132,7 @@ refused "'pipe' is not a file" "a pipe" $mode --topt-model=pipe
 refused "'empty' is empty" "an empty file" $mode --topt-model=empty
 refused "--topt-mode needs --topt-model=FILE" "no --topt-model" $mode
 refused "--topt-batch needs --topt-model=FILE" "--topt-batch alone" --topt-batch=3
-refused "--topt-mode: 'fast' is none of" "an unknown mode" --topt-mode=fast --topt-model=config.json
+refused "--topt-mode: 'fast' is not one of" "an unknown mode" --topt-mode=fast --topt-model=config.json
 refused "--topt-batch: 'x' is not a whole number" "a bad batch" $topt --topt-batch=x
 refused "--topt-memory: '16XB'" "a bad memory" $topt --topt-memory=16XB
 refused "--topt-on-error: 'maybe'" "a bad --topt-on-error" $topt --topt-on-error=maybe

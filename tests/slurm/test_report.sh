@@ -25,7 +25,7 @@ sed -i 's/ report=1$//' c/plugstack.conf
 is "$(grep -c '^topt: step' site.out)/$(grep -c '^topt: step' user.out)" "1/0" "a line in every job's output where the site has report=1, unless the job says no"
 "$TOPT" report "$job" >report 2>err
 is "$?" 0 "topt report: $(head -1 report)$(cat err)"
-ok "it says both" grep -qE '^step [0-9.]+ m?s said, [0-9.]+ m?s seen \([+-][0-9]+ %\); memory [0-9.]+ [KM]iB said, [0-9.]+ [KM]iB seen' report
+ok "it says both" grep -qE '^step [0-9.]+ m?s predicted, [0-9.]+ m?s measured \([+-][0-9]+ %\); memory [0-9.]+ [KM]iB predicted, [0-9.]+ [KM]iB measured' report
 ok "and the plan" grep -q '^plan p-' report
 is "$(cat err)" "" "and nothing went wrong"
 torch=$(sbatch --parsable --topt-mode=mini-parallelism --topt-model=model.json --topt-batch=8 --topt-seq=64 -o torch.out \
@@ -38,7 +38,7 @@ is "$("$TOPT" client report "$quiet" --json | grep -c '"steps": 3')" 1 "topt cli
 is "$?/$(cat out)" "1/" "a job that told nothing: $(cat err)"
 like "$(cat err)" "topt client observe" "says how it would"
 "$TOPT" client observe "$(sed -n 's/^plan //p' report)" --job 77 --step-seconds 0.05 --peak-memory 40MiB >out 2>err
-like "$(cat out)" "50.00 ms seen" "another script tells: $(cat out err)"
+like "$(cat out)" "50.00 ms measured" "another script tells: $(cat out err)"
 "$TOPT" report 77 >report 2>err
 like "$(cat report)" "memory" "and topt report shows it: $(head -1 report)"
 "$TOPT" client observe p-x >out 2>err

@@ -318,7 +318,7 @@ static void test_dry_run(void)
     answer = good;
     option("nodes", "2-4");
     ok(submit(words) == 1 && strstr(said, "data 6; plan p-1") &&
-           strstr(said, "nothing is submitted"),
+           strstr(said, "not submitted"),
        "a dry run says what it would get: %s", said);
     ok(strcmp(shown("nodes"), "2-4") == 0 && !getenv("SLURM_TOPT_PLAN"), "and no more");
 }
@@ -327,8 +327,8 @@ static void test_dry_outage(void)
 {
     const char *const words[] = {ask_words[0], ask_words[1], "topt-dry-run=", NULL};
     answer = NULL;
-    ok(submit(words) == -1 && strstr(said, "error: topt: nobody answers") &&
-           !strstr(said, "goes on"),
+    ok(submit(words) == -1 && strstr(said, "error: topt: no answer") &&
+           !strstr(said, "is submitted as"),
        "nobody there: %s", said);
 }
 
@@ -352,7 +352,7 @@ static void test_put_back(void)
     option("nodes", "2");
     opt.refuses = "ntasks";
     ok(submit(ask_words) == 0 &&
-           strstr(said, "Slurm refuses --ntasks=6; the job goes on"),
+           strstr(said, "Slurm refuses --ntasks=6; the job is submitted as"),
        "a half-sized job: %s", said);
     ok(strcmp(shown("gpus"), "v100:8") == 0 && strcmp(shown("gres"), "gpu:4,fs:1") == 0 &&
            strcmp(shown("nodes"), "2") == 0 && strcmp(shown("gpus-per-node"), "-") == 0,
@@ -366,7 +366,7 @@ static void test_outage(void)
     answer = NULL;
     option("nodes", "3");
     option("gpus-per-node", "2");
-    ok(submit(ask_words) == 0 && strstr(said, "error: topt: nobody answers"), "away: %s",
+    ok(submit(ask_words) == 0 && strstr(said, "error: topt: no answer"), "away: %s",
        said);
     ok(strcmp(shown("nodes"), "3") == 0 && !getenv("SLURM_TOPT_PLAN"), "as asked");
     said[0] = '\0';
@@ -458,7 +458,8 @@ static void test_by_node(void)
     option("gpus-per-node", "3");
     option("ntasks-per-node", "1");
     option("tres-per-task", "cpu=8,gres/gpu=3");
-    ok(submit(ask_words) == 0 && strstr(said, "(2 nodes of 3, one task a node): it fits"),
+    ok(submit(ask_words) == 0 &&
+           strstr(said, "(2 nodes of 3, one task per node): it fits"),
        "sized: %s", said);
     ok(strcmp(shown("ntasks"), "2") == 0 && strcmp(shown("ntasks-per-node"), "1") == 0 &&
            strcmp(shown("gpus-per-node"), "3") == 0,
@@ -576,7 +577,7 @@ static void test_callbacks(void)
     choose("topt-model=/proc/self/stat");
     choose("topt-on-error=submit");
     ok(slurm_spank_init_post_opt(NULL, 1, argv) == ESPANK_SUCCESS &&
-           strstr(said, "goes on"),
+           strstr(said, "is submitted as"),
        "nobody there: %s", said);
     ok(slurm_spank_exit(NULL, 1, argv) == ESPANK_SUCCESS, "exit");
     const spank_context_t elsewhere[] = {S_CTX_SLURMD, S_CTX_JOB_SCRIPT, S_CTX_ERROR};

@@ -86,10 +86,10 @@ like "$?$(cat err)" "1topt: the parts of a heterogeneous job can't be sized" "a 
 scancel "$(cat jobs)"
 stop_toptd
 job=$("$TOPT" sbatch --parsable --hold $few --topt-hw=lab-cpu env.sh 2>alone)
-like "$(head -1 alone)" "no toptd answers: planning on this machine" "without toptd it says so"
+like "$(head -1 alone)" "toptd does not answer; planning on this machine" "without toptd it says so"
 is "$(tail -n +2 alone)" "$(cat err)" "and gives the same answer"
 is "$(shape "$job")" "1/1/gres:gpu:1" "and size"
 scancel "$job"
 "$TOPT" sbatch --parsable $few --topt-hw=lab-cpu --topt-memory=3MiB --topt-max-gpus=2 env.sh >jobs 2>err
-like "$?$(tail -1 err)" "1topt: nothing fits in 3.00 MiB a GPU" "what does not fit is refused: $(tail -1 err)"
+like "$?$(tail -1 err)" "1topt: nothing fits in 3.00 MiB per GPU" "what does not fit is refused: $(tail -1 err)"
 finish

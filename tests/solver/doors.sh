@@ -88,7 +88,7 @@ ask fewest.json plan && jq -e '(.alternatives | map(.names[]) | sort) == ["faste
     ([.alternatives[1:][].space] | unique) == ["uniform"]' fewest.json >/dev/null
 check "the fewest GPUs, the knee and the fastest: $(of fewest.json '[.alternatives[].gpus] | join(", ")')"
 # shellcheck disable=SC2086
-"$topt" plan $job >out 2>err && grep -q 'after the first row all layers are split alike' out
+"$topt" plan $job >out 2>err && grep -q 'below the first row, all layers share one strategy' out
 check "in words, with what the others are of"
 ask min.json plan --min-efficiency 0.9 &&
     jq -e --slurpfile few fewest.json '.gpus > $few[0].gpus and (.why | test("90 %"))' min.json >/dev/null
@@ -106,7 +106,7 @@ job="$llama --hw a100-80-dgx --batch 64 --seq 4096 --framework topt --gpus 16"
 ask stopped.json plan --seconds 0.05 && jq -e '.feasible and .stopped and .stopped_after_s == 0.05' stopped.json >/dev/null
 check "a plan comes in time, and says after how long it was stopped"
 # shellcheck disable=SC2086
-"$topt" plan $job --seconds 0.05 >out 2>err && grep -q '^stopped   after 0.05 s (--seconds' out && grep -q '^proven ' out
+"$topt" plan $job --seconds 0.05 >out 2>err && grep -q '^stopped   after 0.05 s (raise with --seconds' out && grep -q '^proven ' out
 check "in words, with what is proven"
 ask stopped.json frontier --seconds 0.05 &&
     jq -e '.stopped and (.points | length) > 3 and .ends.fastest == false' stopped.json >/dev/null

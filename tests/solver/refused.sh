@@ -57,7 +57,7 @@ check "blanks around an item are passed over"
 check "topt pln: $(cat err)"
 no "unknown option '--bacth'; did you mean --batch?" plan "$model" --bacth=8
 no "unknown option '--zzz'; try --help" plan "$model" --zzz 8
-no "unknown hardware 'a100-80-dxg'; did you mean a100-80-dgx? ('topt hw list' names all)" \
+no "unknown hardware 'a100-80-dxg'; did you mean a100-80-dgx? (\`topt hw list\` lists all)" \
     plan "$model" --hw a100-80-dxg --mode mini-parallelism
 no "did you mean lab-cpu?" hw show lab-cpo
 no "did you mean list?" hw lst
@@ -71,7 +71,7 @@ plan "unknown framework 'pytroch'; did you mean pytorch?" --framework pytroch
 plan "unknown optimizer 'AdamW'; did you mean adamw?" --optimizer AdamW
 plan "unknown overlap 'fsdp2'; did you mean fsdp?" --overlap fsdp2
 plan "unknown accounting 'papr'; did you mean paper?" --accounting papr
-plan "whole nodes of 'lab-cpu' have 4 GPUs, and at most 2 are allowed" --counts nodes --max-gpus 2
+plan "a node of 'lab-cpu' has 4 GPUs, more than --max-gpus 2" --counts nodes --max-gpus 2
 plan "unknown choice of counts 'odd' (one of any, pow2, whole, nodes)" --counts odd
 no "did you mean paper:vgg16?" inspect paper:vgg61
 no "unknown loss 'mes'; did you mean mse?" inspect "$model" --loss mes
@@ -88,7 +88,7 @@ PATH=$found
 check "topt plan $model: $(cat err)"
 no "--plan is needed" evaluate "$model" --hw lab-cpu
 no "which plan?" explain
-no "a model is needed" inspect
+no "which model?" inspect
 no "list, show or check is needed" hw
 no "show needs the name" hw show
 no "which cost file?" solve

@@ -142,14 +142,13 @@ static void test_explain(void)
     json_t *plan = a_plan(4);
     char *brief = topt_plan_explain(plan, &few, &err);
     char *whole_story = topt_plan_explain(plan, &all, &err);
-    ok(says(brief, "on 4 GPUs") && says(brief, "exact: nothing in it is better"),
+    ok(says(brief, "on 4 GPUs") && says(brief, "solved exactly: no strategy"),
        "a plan is explained %s", err.text);
     ok(says(brief, "parameters") && says(brief, "optimizer"), "memory by part");
-    ok(says(brief, "computing\n") && says(brief, " bounds the step: "),
-       "what bounds the time");
+    ok(says(brief, "compute\n") && says(brief, "The step is "), "what bounds the time");
     ok(says(brief, "g0:2 inside a node") && says(brief, " operators\n"),
        "what each axis does");
-    ok(!says(brief, "Device mesh") && says(whole_story, "Device mesh ["),
+    ok(!says(brief, "Device mesh [") && says(whole_story, "Device mesh ["),
        "the papers' notation where it is asked for");
     ok(!says(brief, "Other numbers") && says(whole_story, "  3 GPUs: ") &&
            says(whole_story, "  6 GPUs: ") && says(whole_story, "  8 GPUs: "),
@@ -173,7 +172,7 @@ static void test_explain(void)
     json_object_set_new(plan, "heuristic", json_pack("[s]", "one.of.them"));
     free(brief);
     brief = topt_plan_explain(plan, &few, &err);
-    ok(says(brief, "at most 1 % slower") && says(brief, "heuristic: one.of.them."),
+    ok(says(brief, "within 1 % of the fastest") && says(brief, "heuristic: one.of.them."),
        "what was not proven %s", err.text);
     free(brief);
     free(whole_story);

@@ -371,8 +371,8 @@ static void test_compare(void)
     is_int(said, 8, "of all but ours it is said why they are there");
     is_int(ours, 1, "ours among them, the measure of the others");
     char *text = topt_compare_text(doc);
-    ok(text && strstr(text, "to ft") && strstr(text, "data-parallel") &&
-           strstr(text, "; it leaves out "),
+    ok(text && strstr(text, "vs. ft") && strstr(text, "data-parallel") &&
+           strstr(text, "; does not consider "),
        "a table that says it in a line");
     free(text);
     json_decref(doc);

@@ -298,7 +298,7 @@ static void check_explained(void)
         printf("# %s\n", err.text);
     char *text = topt_plan_explain(doc, &o, &err);
     ok(text && strstr(text, "tables: 10 tables, 33742688 rows of 16") &&
-           strstr(text, "all_to_all of rows of tables from their owners"),
+           strstr(text, "all-to-all of rows of tables from their owners"),
        "explain tells of tables, and of what their rows take on the network");
     free(text);
     json_t *told = topt_plan_explain_json(doc, &o, &err);

@@ -35,6 +35,6 @@ check "nor for WideResNet: $(field overlapped_ns ft) and $(field overlapped_ns h
 compare paper:rnn 16 --space canonical --proposals 300 && least "$(field time_ns ft)" "$(field time_ns flexflow)"
 check "the RNN: ft is faster than flexflow, $(field time_ns ft) and $(field time_ns flexflow) ns"
 "$topt" compare paper:vgg16 --hw v100-dgx1-2x8 --gpus 8 --accounting paper --space canonical --blocks alike --seed 5 --proposals 300 >out 2>err &&
-    grep -q "flexflow .*\*" out && grep -q "walked 200 steps" out
+    grep -q "flexflow .*\*" out && grep -q "random walk of 200 steps" out
 check "the table says what it did"
 finish

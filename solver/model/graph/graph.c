@@ -439,11 +439,12 @@ int topt_model_check_run(const struct topt_model *m, struct topt_error *err)
                          "model '%.60s' can be planned, not run: the parameters of "
                          "'%.60s' are stored in %lld bits",
                          m->name, few->name, (long long)few->attrs.bits);
-    return m->plan_only ? topt_fail(err, TOPT_ERR_INVAL,
-                                    "model '%.60s' can be planned, not run: no operator "
-                                    "computes %s",
-                                    m->name, m->plan_only)
-                        : 0;
+    return m->plan_only
+               ? topt_fail(err, TOPT_ERR_INVAL,
+                           "model '%.60s' can be planned, not run: no kernel for "
+                           "%s",
+                           m->name, m->plan_only)
+               : 0;
 }
 
 /* An operator's inputs stand in the order in which they were given. */
@@ -496,6 +497,43 @@ static double op_flops(const struct topt_op *op)
     return total;
 }
 
+/* The operator with as many keys as a query attends to: all of the sequence, or of the window or
+ * chunk.  A causal mask is not discounted. */
+static struct topt_op without_mask(const struct topt_op *op, int64_t len[TOPT_MAX_OPDIMS])
+{
+    enum { KEYS = 3 }; /* dimension t of the row "attention" */
+    struct topt_op whole = *op;
+    struct topt_attrs *a = &whole.attrs;
+    int64_t window = a->causal || !a->window ? a->window : 2 * a->window - 1;
+    if (window > 0 && window < len[KEYS])
+        len[KEYS] = window;
+    if (a->chunk > 0 && a->chunk < len[KEYS])
+        len[KEYS] = a->chunk;
+    a->causal = 0;
+    a->window = a->chunk = 0;
+    return whole;
+}
+
+/* Three times the matrix products of forward: one for forward, two for backward. */
+static double op_model_flops(const struct topt_op *op)
+{
+    double total = 0;
+    for (const struct topt_step *s = op->spec->forward;
+         s < op->spec->forward + TOPT_MAX_STEPS && s->kind; s++) {
+        int64_t len[TOPT_MAX_OPDIMS];
+        struct topt_op all = *op;
+        memcpy(len, op->count, sizeof len);
+        if (s->kind != TOPT_STEP_KERNEL || s->dims ||
+            topt_kernel_work(s->kernel) == TOPT_WORK_ELEMENTWISE)
+            continue;
+        if (s->kernel == TOPT_K_ATTENTION_FWD)
+            all = without_mask(op, len);
+        total += 3 * (double)op->spec->flops(&all, s->kernel, len) *
+                 (s->loop ? (double)op->count[s->loop - 1] : 1);
+    }
+    return total;
+}
+
 /* Sums over operators may pass 2^63 though each is far below: then they stay at 2^62. */
 static int64_t saturate(double x)
 {
@@ -532,7 +570,7 @@ static int keeps(const struct topt_model *m, const struct topt_op *op, int o, ch
 void topt_model_kind_stats(const struct topt_model *m, const char *kind,
                            struct topt_model_stats *ret)
 {
-    double flops = 0, kept = 0;
+    double flops = 0, model_flops = 0, kept = 0;
     *ret = (struct topt_model_stats){0};
     char *seen = calloc((size_t)m->ntensors + 1, 1);
     for (int i = 0; i < m->nops && seen; i++) {
@@ -540,6 +578,8 @@ void topt_model_kind_stats(const struct topt_model *m, const char *kind,
         int counts = !kind || !strcmp(op->spec->name, kind);
         ret->operators += counts;
         flops += counts ? op_flops(op) : 0;
+        model_flops += counts ? op_model_flops(op) : 0;
+        ret->images |= counts && m->seq <= 1 && !strcmp(op->spec->name, "image");
         for (int o = 0; o < op->spec->noperands; o++) {
             const struct topt_operand *x = &op->operand[o];
             if (counts && x->role == TOPT_PARAM && x->present &&
@@ -553,6 +593,7 @@ void topt_model_kind_stats(const struct topt_model *m, const char *kind,
     }
     free(seen);
     ret->flops_per_sample = saturate(flops / (double)m->batch);
+    ret->model_flops_per_sample = saturate(model_flops / (double)m->batch);
     ret->activation_bytes_per_sample = saturate(kept / (double)m->batch);
 }
 

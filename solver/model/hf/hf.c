@@ -347,13 +347,13 @@ static void note_what_is_left_out(const json_t *doc, struct hf_arch *a)
     json_object_foreach((json_t *)doc, key, value) drops |=
         (strstr(key, "dropout") || strstr(key, "pdrop")) && json_number_value(value) > 0;
     if (drops)
-        topt_hf_note(a, "dropout is left out");
+        topt_hf_note(a, "dropout is ignored");
     snprintf(text, sizeof text,
              "weights are stored in %d bits, which --train lora keeps and training all "
              "does not",
              bits);
     if (quantized && !json_is_null(quantized))
-        topt_hf_note(a, bits ? text : "quantization_config is left out");
+        topt_hf_note(a, bits ? text : "quantization_config is ignored");
 }
 
 /* Slots of experts: where nobody asks for more, tokens are taken to be balanced, which
@@ -371,8 +371,8 @@ static void take_capacity(double asked, struct hf_arch *a)
                  asked);
         topt_hf_note(a, text);
     } else {
-        topt_hf_note(a, "experts get equally many tokens, as if none were dropped (a run "
-                        "drops those beyond: --capacity)");
+        topt_hf_note(a, "tokens are balanced over experts and none is dropped (topt run "
+                        "drops those beyond --capacity)");
     }
 }
 
@@ -405,8 +405,7 @@ static struct topt_model *build_family(const json_t *doc, const json_t *around,
         a->full_every = f->full_every;
         int rc = f->read(whole, a, err) || read_classes(doc, task->head, a, err);
         if (!rc && task->head == HF_LANGUAGE && !strcmp(task->suffix, "ForPreTraining"))
-            topt_hf_note(a, "the pooler and the head that tells whether sentences follow "
-                            "each other are left out");
+            topt_hf_note(a, "the pooler and the next-sentence head are left out");
         if (!rc && around && topt_hf_has_images(around)) {
             rc = topt_hf_read_tower(around, a->width, tower, err);
             a->tower = tower;

@@ -527,9 +527,9 @@ static int find_experts(const struct arguments *x, struct hf_arch *a,
     a->top_groups = x->top_groups;
     a->route_factor = x->route_factor;
     if (x->balance > 0)
-        topt_hf_note(a, "no loss balances the experts");
+        topt_hf_note(a, "there is no load-balancing loss");
     if (x->expert_bias)
-        topt_hf_note(a, "the correction of the experts' scores stays as it is");
+        topt_hf_note(a, "the router's bias correction is not updated");
     if (x->capacity > 0)
         a->capacity = x->capacity;
     else
@@ -613,7 +613,7 @@ static int find_arch(const struct arguments *x, struct hf_arch *a, struct topt_e
     if (x->open[0])
         topt_hf_note(a, open);
     if (x->hidden_dropout > 0 || x->attention_dropout > 0)
-        topt_hf_note(a, "dropout is left out");
+        topt_hf_note(a, "dropout is ignored");
     return find_sizes(x, a, err) || find_norm(x, a, err) || find_positions(x, a, err) ||
                    find_vocab(x, a, err) || find_latent(x, a, err) ||
                    find_experts(x, a, err)

@@ -116,7 +116,7 @@ const struct topt_op_spec topt_ops_mixers[] = {
      * what several read alike. */
     {.name = "scan",
      .attrs = A(FEATURES_UNIT) | A(STATE) | A(CHUNK) | A(EXTRA) | A(INIT_STD),
-     .plan_only = "recurrences with a state (lightning attention, RWKV)",
+     .plan_only = "lightning attention or RWKV",
      .ndims = 5,
      .dim = {BATCH,
              WHOLE_SEQ,
@@ -136,8 +136,7 @@ const struct topt_op_spec topt_ops_mixers[] = {
     /* x as it is, and 'extra' numbers of each feature that the operator after it reads. */
     {.name = "beside",
      .attrs = A(EXTRA) | A(INIT_STD),
-     .plan_only = "scores that no key has (attention sinks), and what stands beside "
-                  "other operators",
+     .plan_only = "attention sinks or other extra parameters of operators",
      .ndims = 3,
      .dim = {BATCH, SEQ, FEATURES},
      .noperands = 3,
@@ -162,7 +161,7 @@ const struct topt_op_spec topt_ops_mixers[] = {
      .flops = topt_flops_none},
     /* x with rows of z at the places that are theirs. */
     {.name = "insert",
-     .plan_only = "tokens of images or sounds among those of a text",
+     .plan_only = "image or audio tokens among text tokens",
      .ndims = 4,
      .dim = {BATCH, WHOLE_SEQ, FEATURES, {"t", TOPT_SPLIT_NEVER}},
      .noperands = 3,

@@ -129,8 +129,7 @@ int topt_refuse_density(const struct topt_op *op, struct topt_error *err)
 {
     double d = op->attrs.density, rows = topt_table_heights(op);
     if (!op->attrs.sparse && (d > 0 || op->attrs.density_of))
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "density is said of tables that are sparse");
+        return topt_fail(err, TOPT_ERR_INVAL, "\"density\" is for sparse tables only");
     if (op->attrs.sparse && op->operand[1].role == TOPT_INPUT)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "a table that is another operator's tensor can't be sparse: its "

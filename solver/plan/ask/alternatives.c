@@ -22,35 +22,19 @@ static size_t fastest_of(const json_t *points)
     return at;
 }
 
-/* The figures that people compare: samples and tokens a second, GPU-hours. */
-static json_t *row_of(const struct topt_request *r, const json_t *point, const char *name,
-                      const char *why)
+/* Add a row; a number of GPUs that has one already gets another name. */
+static void add_row(json_t *rows, const json_t *point, const char *name, const char *why)
 {
-    double seconds = topt_json_number_at(point, "time_ns") / 1e9,
-           gpus = topt_json_number_at(point, "gpus");
-    double samples = (double)r->model->batch / seconds;
-    json_t *row = json_pack("{s:[s], s:s}", "names", name, "why", why);
+    json_t *last = json_array_get(rows, json_array_size(rows) - 1), *row;
+    if (last && topt_json_number_at(last, "gpus") == topt_json_number_at(point, "gpus")) {
+        json_array_append_new(json_object_get(last, "names"), json_string(name));
+        return;
+    }
+    row = json_pack("{s:[s], s:s}", "names", name, "why", why);
     json_object_update(row, (json_t *)point);
     json_object_del(row, "limit");
     json_object_del(row, "feasible");
-    json_object_set_new(row, "samples_per_second", json_real(samples));
-    if (r->model->seq > 1)
-        json_object_set_new(row, "tokens_per_second",
-                            json_real(samples * (double)r->model->seq));
-    json_object_set_new(row, "gpu_hours_per_million_samples",
-                        json_real(1e6 / samples * gpus / 3600));
-    return row;
-}
-
-/* Add a row; a number of GPUs that has one already gets another name. */
-static void add_row(const struct topt_request *r, json_t *rows, const json_t *point,
-                    const char *name, const char *why)
-{
-    json_t *last = json_array_get(rows, json_array_size(rows) - 1);
-    if (last && topt_json_number_at(last, "gpus") == topt_json_number_at(point, "gpus"))
-        json_array_append_new(json_object_get(last, "names"), json_string(name));
-    else
-        json_array_append_new(rows, row_of(r, point, name, why));
+    json_array_append_new(rows, row);
 }
 
 /* The efficiency with the fewest digits that 'row' has and no larger count; none where
@@ -99,12 +83,12 @@ int topt_alternatives_find(struct topt_planning *m, json_t *fewest, const int64_
     size_t knee = (size_t)topt_rate_points(ret->points),
            fastest = fastest_of(ret->points);
     const json_t *at = json_array_get(ret->points, 0);
-    add_row(m->request, ret->named, at, "fewest", why_fewest);
+    add_row(ret->named, at, "fewest", why_fewest);
     if (knee <= fastest)
-        add_row(m->request, ret->named, json_array_get(ret->points, knee), "knee",
-                "beyond it each further GPU adds less than half of the best speed a GPU");
-    add_row(m->request, ret->named, json_array_get(ret->points, fastest), "fastest",
-            why_fastest);
+        add_row(
+            ret->named, json_array_get(ret->points, knee), "knee",
+            "beyond it each further GPU adds less than half of the best speed per GPU");
+    add_row(ret->named, json_array_get(ret->points, fastest), "fastest", why_fastest);
     for (size_t i = 0; i < json_array_size(ret->named); i++)
         put_choice(ret->points, json_array_get(ret->named, i));
     return 0;

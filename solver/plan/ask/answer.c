@@ -35,7 +35,7 @@ static void put_left_out(const struct topt_request *r, const struct topt_best *b
             topt_text_add(&t, "%s%s", t.len ? ", " : "", names[i]);
     if (t.len)
         topt_text_add(&t, "%s (--factors all searches them)",
-                      spared ? ", as the fastest without them fits" : "");
+                      spared ? ", because the fastest plan without them fits" : "");
     if (t.s)
         json_object_set_new(answer, "left_out", json_string(t.s));
     topt_text_fini(&t);
@@ -216,13 +216,13 @@ static void add_across_nodes(const struct topt_planning *m, const struct topt_be
         ranks <= b->mesh.per_node)
         return;
     char *lacks = topt_framework_not_searched(r->framework);
-    topt_text_add(
-        why,
-        "; tensor parallel over %d GPUs, across nodes, as nothing else that was "
-        "searched fits%s",
-        ranks, r->mode == TOPT_MINI_TIME ? " on as many" : " on any number of GPUs");
+    topt_text_add(why,
+                  "; tensor parallel over %d GPUs, across nodes, because nothing else "
+                  "that was searched fits%s",
+                  ranks,
+                  r->mode == TOPT_MINI_TIME ? " on as many" : " on any number of GPUs");
     if (lacks)
-        topt_text_add(why, " (%s, was not)", lacks);
+        topt_text_add(why, " (%s, was not searched)", lacks);
     why->oom |= r->framework->lacks && !lacks;
     free(lacks);
 }
@@ -254,11 +254,10 @@ int topt_answer_unfinished(const struct topt_planning *m, int64_t gpus, json_t *
                            struct topt_error *err)
 {
     char why[200];
-    snprintf(
-        why, sizeof why,
-        "stopped before anything was found that fits on %lld GPUs; give more time or "
-        "work, or take a smaller space (--space uniform)",
-        (long long)gpus);
+    snprintf(why, sizeof why,
+             "stopped before a plan was found that fits on %lld GPUs; raise --seconds or "
+             "--max-work, or choose a smaller space (--space uniform)",
+             (long long)gpus);
     if (no_plan(m->request, TOPT_FITS_UNKNOWN, why, ret, err))
         return -1;
     topt_answer_put_stopped(*ret, m);
@@ -273,9 +272,8 @@ int topt_answer_indivisible(const struct topt_planning *m, int64_t gpus,
     if (nearest[0])
         snprintf(less, sizeof less, "%lld or ", (long long)nearest[0]);
     snprintf(why, sizeof why,
-             "%lld GPUs can't take equal shares of a batch of %lld; with --batch %s%lld "
-             "they can",
-             (long long)gpus, (long long)m->request->model->batch, less,
+             "a batch of %lld does not divide evenly over %lld GPUs; use --batch %s%lld",
+             (long long)m->request->model->batch, (long long)gpus, less,
              (long long)nearest[1]);
     if (no_plan(m->request, TOPT_FITS_NOT, why, ret, err))
         return -1;
@@ -296,15 +294,14 @@ static int none_at_all(const struct topt_planning *m, const struct topt_best *b,
     if (topt_best_fits(b) == TOPT_FITS_NOT)
         return topt_fail(
             err, TOPT_ERR_INFEASIBLE,
-            r->pin ? "no plan for %lld GPUs in this space with what is pinned%s%s"
-                   : "no plan for %lld GPUs in this space: nothing splits the model into "
-                     "parts for as many%s%s",
+            r->pin ? "no plan for %lld GPUs in this space satisfies --pin%s%s"
+                   : "no plan for %lld GPUs in this space: the model can't be split over "
+                     "that many%s%s",
             (long long)gpus, m->split.refused[0] ? "; " : "", m->split.refused);
-    snprintf(
-        why, sizeof why,
-        "no plan was found for %lld GPUs, as operators were decided by heuristic; give "
-        "more --max-entries",
-        (long long)gpus);
+    snprintf(why, sizeof why,
+             "no plan was found for %lld GPUs, because operators were fixed by "
+             "heuristic; raise --max-entries",
+             (long long)gpus);
     return no_plan(r, TOPT_FITS_UNKNOWN, why, ret, err);
 }
 
@@ -331,12 +328,12 @@ static int too_heavy(const struct topt_request *r, const struct topt_best *b,
     snprintf(
         why, sizeof why,
         b->certificate.decided
-            ? "nothing was found that fits in %s a GPU: %lld GPU%s %s with operators "
-              "decided by heuristic, perhaps less with more --max-entries"
-        : open  ? "nothing was found that fits in %s a GPU: %lld GPU%s %s, perhaps less"
-        : doubt ? "nothing was found that fits in %s a GPU: %lld GPU%s at least %s, "
-                  "of fewer it is not known"
-                : "nothing fits in %s a GPU: %lld GPU%s at least %s",
+            ? "no plan was found that fits in %s per GPU: %lld GPU%s %s with operators "
+              "fixed by heuristic, perhaps less with a larger --max-entries"
+        : open  ? "no plan was found that fits in %s per GPU: %lld GPU%s %s, perhaps less"
+        : doubt ? "no plan was found that fits in %s per GPU: %lld GPU%s at least %s; "
+                  "fewer GPUs were not settled"
+                : "nothing fits in %s per GPU: %lld GPU%s at least %s",
         have, (long long)gpus, gpus == 1 ? " needs" : "s need", need);
     if (no_plan(r, open || doubt ? TOPT_FITS_UNKNOWN : TOPT_FITS_NOT, why, ret, err))
         return -1;
@@ -356,7 +353,7 @@ static int say_without_pins(struct topt_planning *m, int64_t gpus, json_t *answe
     topt_text_add(&t, "%s", json_string_value(json_object_get(answer, "why")));
     if (json_is_object(without))
         topt_text_add(
-            &t, "; without --pin %s would do",
+            &t, "; without --pin it fits in %s",
             topt_show_bytes(json_integer_value(json_object_get(without, "memory_bytes")),
                             need, sizeof need));
     if (t.s)

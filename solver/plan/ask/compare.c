@@ -499,11 +499,10 @@ static int no_plan(const struct topt_request *r, const json_t *ours,
     if (!stopped && !json_is_null(json_object_get(ours, "feasible")))
         return topt_fail(err, TOPT_ERR_INFEASIBLE, "no plan for %lld GPUs in this space",
                          (long long)r->gpus);
-    return topt_fail(err, TOPT_ERR_LIMIT, "no plan was found for %lld GPUs%s",
-                     (long long)r->gpus,
-                     stopped ? " before the search was stopped"
-                             : ", as operators were decided by heuristic; "
-                               "give more --max-entries");
+    return topt_fail(
+        err, TOPT_ERR_LIMIT, "no plan was found for %lld GPUs%s", (long long)r->gpus,
+        stopped ? " before the search was stopped"
+                : ", because operators were fixed by heuristic; raise --max-entries");
 }
 
 /* Write the question, and how it differs from that of topt plan without more options: operators
@@ -517,21 +516,20 @@ static void put_question(json_t *doc, const struct topt_request *r, int factors)
     if (!(r->given & TOPT_GIVEN_FRAMEWORK) && r->framework && r->framework != usual)
         json_object_set_new(
             doc, "question",
-            json_sprintf(
-                "that of topt plan --framework %s%s, where every operator may split in "
-                "its own way; topt plan without asks for %s, which obeys one choice "
-                "for the whole model",
-                r->framework->name,
-                factors == widest ? ""
-                : factors         ? " --factors zero"
-                                  : " --factors none",
-                usual->title));
+            json_sprintf("the same as topt plan --framework %s%s, where each operator "
+                         "may be split differently; topt plan by default plans for %s, "
+                         "which takes one strategy for the whole model",
+                         r->framework->name,
+                         factors == widest ? ""
+                         : factors         ? " --factors zero"
+                                           : " --factors none",
+                         usual->title));
     if (factors != widest)
         json_object_set_new(
             doc, "left_out",
-            json_string("recomputation and micro-batches, of all systems alike, as ft "
-                        "fits without (--factors all searches them, as topt plan does "
-                        "where they are faster)"));
+            json_string("recomputation and micro-batches, for every system, because ft "
+                        "fits without them (--factors all searches them, as topt plan "
+                        "does where they are faster)"));
 }
 
 int topt_plan_compare(const struct topt_request *r,

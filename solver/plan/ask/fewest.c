@@ -38,43 +38,43 @@ static int why_not_fewer(struct topt_planning *m, const struct fewest *f, char *
     char limit[32], need[32];
     topt_show_bytes(topt_request_limit(r), limit, sizeof limit);
     if (!f->fewer && r->counts == TOPT_COUNTS_NODES) {
-        snprintf(why, size, "it fits on %lld node%s, %s a GPU",
+        snprintf(why, size, "fits on %lld node%s, %s per GPU",
                  (long long)f->gpus / topt_hw_gpus_per_node(r->hw),
                  f->gpus == topt_hw_gpus_per_node(r->hw) ? "" : "s", limit);
         return 0;
     }
     if (!f->fewer) {
-        snprintf(why, size, "it fits on one GPU of %s", limit);
+        snprintf(why, size, "fits on one GPU (%s usable)", limit);
         return 0;
     }
     if (f->doubt && f->doubt != f->fewer) {
         snprintf(why, size,
-                 "fewest GPUs that were found to fit %s each: on %lld operators were "
-                 "decided by heuristic",
+                 "fewest GPUs found to fit in %s each; on %lld, operators were fixed by "
+                 "heuristic",
                  limit, (long long)f->doubt);
         return 0;
     }
     int64_t bound = topt_count_least_bytes(m, f->fewer);
     if (bound > topt_request_limit(r)) {
-        snprintf(why, size, "fewest GPUs that fit %s each: %lld would need more than %s",
-                 limit, (long long)f->fewer, topt_show_bytes(bound, need, sizeof need));
+        snprintf(why, size,
+                 "fewest GPUs that fit in %s each: %lld would need more than %s", limit,
+                 (long long)f->fewer, topt_show_bytes(bound, need, sizeof need));
         return 0;
     }
     struct topt_best b;
-    int n = snprintf(why, size, "fewest GPUs that fit %s each", limit);
+    int n = snprintf(why, size, "fewest GPUs that fit in %s each", limit);
     if (topt_count_solve(m, f->fewer, 0, TOPT_GOAL_LEAST, &b, err))
         return topt_planning_gave_up(m, err) ? 0 : -1;
     int open = b.certificate.decided || topt_best_bound(&b) <= topt_request_limit(r);
     topt_show_bytes(open ? b.solution.memory_bytes : topt_best_bound(&b), need,
                     sizeof need);
     if (b.found && n > 0 && (size_t)n < size)
-        snprintf(
-            why + n, size - (size_t)n,
-            b.certificate.decided
-                ? " as far as was found: %lld need %s with operators decided by heuristic"
-            : open ? " as far as was found: %lld need %s, perhaps less"
-                   : ": %lld would need at least %s",
-            (long long)f->fewer, need);
+        snprintf(why + n, size - (size_t)n,
+                 b.certificate.decided
+                     ? " found so far: %lld need %s with operators fixed by heuristic"
+                 : open ? " found so far: %lld need %s, perhaps less"
+                        : ": %lld would need at least %s",
+                 (long long)f->fewer, need);
     topt_best_fini(&b);
     return 0;
 }
@@ -110,10 +110,11 @@ static int answer_in_uniform(struct topt_planning *uniform, int64_t gpus,
     f->best.stopped = 1;
     f->best.certificate.exact = 0;
     f->best.certificate.epsilon = INFINITY;
-    snprintf(why, sizeof why,
-             "it fits %s each; fewer GPUs may do, as the search was stopped at %lld",
-             topt_show_bytes(topt_request_limit(uniform->request), limit, sizeof limit),
-             (long long)gpus);
+    snprintf(
+        why, sizeof why,
+        "fits in %s each; fewer GPUs may suffice, because the search stopped at %lld",
+        topt_show_bytes(topt_request_limit(uniform->request), limit, sizeof limit),
+        (long long)gpus);
     return topt_answer_write(uniform, &f->best, why, ret, err);
 }
 
@@ -286,7 +287,7 @@ static int answer_efficient(struct topt_planning *m, int64_t gpus, json_t **ret,
     if (topt_count_solve(m, gpus, topt_request_limit(m->request), TOPT_GOAL_FASTEST, &b,
                          err))
         return -1;
-    snprintf(why, sizeof why, "the most GPUs that keep %.3g %% of the best speed a GPU",
+    snprintf(why, sizeof why, "the most GPUs that keep %.3g %% of the best speed per GPU",
              100 * m->request->min_efficiency);
     int rc = topt_answer_write(m, &b, why, ret, err);
     topt_best_fini(&b);
@@ -315,9 +316,8 @@ static int alternatives_in_uniform(struct topt_planning *m, const struct counts 
         rc = topt_best_point(m, &f->best, f->gpus, &fewest, err) ||
              topt_alternatives_find(
                  &uniform.planning, fewest, count, n, why,
-                 "of the numbers that were tried, each at least twice the one before; of "
-                 "what "
-                 "splits all layers alike, so that --gpus may find a faster one",
+                 "of the counts tried (each at least twice the previous one) with one "
+                 "strategy for all layers; --gpus N may find a faster plan",
                  ret, err);
         topt_beside_fini(&uniform);
     }
@@ -340,9 +340,9 @@ static int find_alternatives(struct topt_planning *m, const struct counts *c,
         return alternatives_in_uniform(m, c, f, why, ret, err);
     while (c->at[first] < f->gpus)
         first++;
-    return topt_alternatives_find(
-        m, NULL, c->at + first, c->n - first, why,
-        "no number of GPUs that the batch can be shared by is faster", ret, err);
+    return topt_alternatives_find(m, NULL, c->at + first, c->n - first, why,
+                                  "no GPU count that divides the batch is faster", ret,
+                                  err);
 }
 
 static int answer_found(struct topt_planning *m, const struct counts *c,
@@ -406,10 +406,9 @@ int topt_answer_fewest(struct topt_planning *m, json_t **ret, struct topt_error 
     if (topt_request_counts(r, &c.at, &c.n, err))
         return -1;
     if (c.n == 0 && r->counts == TOPT_COUNTS_NODES)
-        topt_fail(err, TOPT_ERR_USAGE,
-                  "whole nodes of '%s' have %d GPUs, and at most %lld are allowed",
-                  topt_hw_name(r->hw), topt_hw_gpus_per_node(r->hw),
-                  (long long)r->max_gpus);
+        topt_fail(
+            err, TOPT_ERR_USAGE, "a node of '%s' has %d GPUs, more than --max-gpus %lld",
+            topt_hw_name(r->hw), topt_hw_gpus_per_node(r->hw), (long long)r->max_gpus);
     else if (c.n == 0)
         topt_fail(err, TOPT_ERR_USAGE, "'%s' has no GPUs to plan for",
                   topt_hw_name(r->hw));

@@ -6,6 +6,7 @@
 #include "topt_framework.h"
 #include "topt_plan.h"
 #include "topt_question.h"
+#include "topt_rates.h"
 #include "topt_text.h"
 
 #include <math.h>
@@ -58,7 +59,7 @@ static int mini_time(struct topt_planning *m, json_t **ret, struct topt_error *e
         return gave_up ? topt_answer_unfinished(m, r->gpus, ret, err)
                        : topt_answer_infeasible(m, r->gpus, 0, ret, err);
     }
-    snprintf(why, sizeof why, "%s on %d GPU%s within %s a GPU",
+    snprintf(why, sizeof why, "%s on %d GPU%s within %s per GPU",
              b.stopped ? "fastest found so far" : "fastest", b.mesh.devices,
              b.mesh.devices > 1 ? "s" : "",
              topt_show_bytes(topt_request_limit(r), limit, sizeof limit));
@@ -92,10 +93,9 @@ static const char *needs_of(const struct topt_request *r, const json_t *uniform)
         return r->framework->tensor_needs;
     if (r->framework->gather == TOPT_GATHER_UNIT && zero >= TOPT_ZERO_GRADIENT &&
         few_rows(r->model, dp))
-        return "experts have to be shared out by another dimension than the first, of "
-               "which "
-               "there are fewer than GPUs (fully_shard's shard_placement_fn, as "
-               "topt_apply.py does)";
+        return "experts must be sharded along a dimension other than 0, because there "
+               "are fewer experts than GPUs (fully_shard's shard_placement_fn; "
+               "topt_apply.py does it)";
     return NULL;
 }
 
@@ -108,6 +108,7 @@ static void put_question(const struct topt_request *r, json_t *answer)
     const char *needs = r->framework ? needs_of(r, uniform) : NULL;
     if (needs)
         json_object_set_new(answer, "needs", json_string(needs));
+    topt_rates_put_all(answer);
 }
 
 int topt_plan_from(const struct topt_request *r, struct topt_memo *memo, json_t **ret,

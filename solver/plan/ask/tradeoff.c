@@ -335,10 +335,10 @@ static void put_left_out(json_t *doc, const struct topt_planning *p,
     if (p->request->gpus == 1) /* nothing is split */
         return;
     if (m->n && no_tensor)
-        words = "tensor parallelism, with which less memory may do "
-                "(--tensor-parallel searches it)";
+        words = "tensor parallelism, which may need less memory (--tensor-parallel "
+                "searches it)";
     else if (m->everything && m->ends.space == TOPT_SPACE_FULL)
-        words = "between the ends, splits that canonical lacks and full has "
+        words = "between the two ends, splits of the full space that are not canonical "
                 "(--space full --factors all searches them)";
     if (words)
         json_object_set_new(doc, "left_out", json_string(words));

@@ -10,9 +10,25 @@
 #include "topt_framework.h"
 #include "topt_json.h"
 #include "topt_question.h"
+#include "topt_rates.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* The plan's step and the question behind it, for topt_rates.h; owned by the caller. */
+static json_t *rates_of(const struct topt_plan_doc *p)
+{
+    struct topt_request r;
+    topt_request_init(&r);
+    r.model = p->model;
+    r.hw = p->hw;
+    r.settings = p->settings;
+    json_t *row = json_pack("{s:b, s:I, s:i, s:o}", "feasible", 1, "time_ns",
+                            (json_int_t)p->time_ns, "gpus", p->mesh.devices, "job",
+                            topt_request_job(&r));
+    topt_rates_put_all(row);
+    return row;
+}
 
 static void put_head(struct topt_text *t, const struct topt_plan_doc *p,
                      const json_t *doc)
@@ -20,61 +36,34 @@ static void put_head(struct topt_text *t, const struct topt_plan_doc *p,
     char a[32], b[32], c[32];
     const struct topt_framework *f = NULL;
     const char *name = json_string_value(json_object_get(doc, "framework"));
-    topt_text_add(t, "%s on %d GPU%s (%d node%s of %d): %s\n", p->model->name,
-                  p->mesh.devices, p->mesh.devices > 1 ? "s" : "", p->mesh.nodes,
-                  p->mesh.nodes > 1 ? "s" : "", p->mesh.per_node,
-                  topt_json_words_at(doc, "strategy"));
+    topt_text_add(t, "%s on %d GPU", p->model->name, p->mesh.devices);
+    if (p->mesh.devices > 1)
+        topt_text_add(t, "s (%d node%s of %d)", p->mesh.nodes,
+                      p->mesh.nodes > 1 ? "s" : "", p->mesh.per_node);
+    topt_text_add(t, ": %s\n", topt_json_words_at(doc, "strategy"));
     if (name && !topt_framework_find(name, &f, NULL))
-        topt_text_add(t, "For %s, as it is in %s.\n", f->title, f->source);
+        topt_text_add(t, "Framework: %s, source: %s.\n", f->title, f->source);
     const char *why = json_string_value(json_object_get(doc, "why"));
     if (why)
         topt_text_add(t, "Why: %s.\n", why);
     const json_t *band = json_object_get(
         json_object_get(json_object_get(doc, "predicted"), "band"), "time");
-    topt_text_add(t, "A step of %lld samples takes %s", (long long)p->model->batch,
-                  topt_show_ns(p->time_ns, a, sizeof a));
+    json_t *rates = rates_of(p);
+    const json_t *job = json_object_get(rates, "job");
+    topt_text_add(t, "A step of %lld %s takes %s", (long long)p->model->batch,
+                  topt_rates_samples(job), topt_show_ns(p->time_ns, a, sizeof a));
     if (band)
         topt_text_add(t, " (%s to %s)",
                       topt_show_ns(topt_json_whole_at(band, "low_ns"), b, sizeof b),
                       topt_show_ns(topt_json_whole_at(band, "high_ns"), c, sizeof c));
-    topt_text_add(
-        t, " with %s.\nPrecision %s: %s.\n", topt_optimizer_name(p->settings.optimizer),
-        topt_precision_of(&p->settings)->name, topt_precision_of(&p->settings)->means);
+    topt_text_add(t, " with %s: ", topt_optimizer_name(p->settings.optimizer));
+    topt_rates_text(t, rates, job);
+    json_decref(rates);
+    topt_text_add(t, ".\nPrecision %s: %s.\n", topt_precision_of(&p->settings)->name,
+                  topt_precision_of(&p->settings)->means);
     if (p->settings.micro_batches > 1)
-        topt_text_add(t,
-                      "It has %lld accumulation steps: gradients of as many times %lld "
-                      "samples are added up.\n",
+        topt_text_add(t, "Gradient accumulation: %lld steps with a batch of %lld each.\n",
                       (long long)p->settings.micro_batches, (long long)p->micro->batch);
-}
-
-/* How good the search was: relative to which space, proven how far, what was guessed. */
-static void put_search(struct topt_text *t, const json_t *doc)
-{
-    enum { SHOWN = 12 };
-    const json_t *epsilon = json_object_get(doc, "epsilon");
-    const json_t *decided = json_object_get(doc, "heuristic");
-    size_t i, n = json_array_size(decided);
-    json_t *name;
-    topt_text_add(t, "Search: space %s, ",
-                  json_string_value(json_object_get(doc, "space")));
-    if (json_is_true(json_object_get(doc, "exact")))
-        topt_text_add(t, "exact: nothing in it is better.\n");
-    else if (json_is_number(epsilon) && json_number_value(epsilon) > 0)
-        topt_text_add(t, "proven to be at most %.3g %% slower than the best in it.\n",
-                      100 * json_number_value(epsilon));
-    else if (n > 0)
-        topt_text_add(t, "the best but for what was decided by heuristic.\n");
-    else
-        topt_text_add(t, "nothing is proven of how good it is.\n");
-    if (n > 0)
-        topt_text_add(t, "Decided by heuristic: ");
-    json_array_foreach(decided, i, name)
-    {
-        if (i < SHOWN)
-            topt_text_add(t, "%s%s", i ? ", " : "", json_string_value(name));
-    }
-    if (n > 0)
-        topt_text_add(t, n > SHOWN ? " and %zu more.\n" : ".\n", n - SHOWN);
 }
 
 static void put_part(struct topt_text *t, const char *name, int64_t bytes, int64_t all)
@@ -100,26 +89,26 @@ static void put_memory(struct topt_text *t, const struct topt_plan_doc *p,
     int64_t limit = topt_json_whole_at(doc, "memory_limit");
     json_t *parts = json_object_get(json_object_get(doc, "predicted"), "memory_parts");
     int papers = topt_accounting_is_papers(p->settings.accounting);
-    topt_text_add(t, "\nMemory of one GPU, %s %s",
-                  topt_show_bytes(p->memory_bytes, a, sizeof a),
-                  papers ? "as papers count it" : "at most");
+    topt_text_add(t, "\nMemory per GPU%s: %s", papers ? " as papers count it" : "",
+                  topt_show_bytes(p->memory_bytes, a, sizeof a));
     if (papers)
         topt_text_add(t, " (a run needs %s at its peak)",
                       topt_show_bytes(p->program->peak_bytes, b, sizeof b));
     else if (p->settings.gather == TOPT_GATHER_OPERATOR)
-        topt_text_add(t, " (%s at the peak of the program)",
+        topt_text_add(t, " (%s at the peak of the computation)",
                       topt_show_bytes(p->program->peak_bytes, b, sizeof b));
     if (limit)
-        topt_text_add(t, " of %s", topt_show_bytes(limit, c, sizeof c));
-    topt_text_add(t, ":\n");
+        topt_text_add(t, " of %s usable", topt_show_bytes(limit, c, sizeof c));
+    topt_text_add(t, "\n");
     json_object_foreach(parts, key, value)
     {
         if (strcmp(key, "reserve"))
             put_part(t, topt_part_words(key), json_integer_value(value), p->memory_bytes);
     }
     if (topt_json_whole_at(parts, "reserve"))
-        topt_text_add(t, "  beside it context, libraries and fragmentation: up to %s\n",
-                      topt_show_bytes(topt_json_whole_at(parts, "reserve"), a, sizeof a));
+        topt_text_add(
+            t, "  outside this limit: context, libraries and fragmentation, up to %s\n",
+            topt_show_bytes(topt_json_whole_at(parts, "reserve"), a, sizeof a));
 }
 
 /* ---- why not fewer GPUs, and what more would buy ------------------------------------------ */
@@ -229,12 +218,11 @@ static void put_infeasible(struct topt_text *t, const json_t *answer)
     int64_t need = topt_json_whole_at(answer, "memory_bytes"),
             limit = topt_json_whole_at(answer, "memory_limit");
     if (json_is_null(json_object_get(answer, "feasible")))
-        topt_text_add(t, "it was not found to fit\n");
+        topt_text_add(t, "no plan was found that fits\n");
     else
-        topt_text_add(
-            t, "does not fit: it would need at least %s a GPU, %s more than there is\n",
-            topt_show_bytes(need, a, sizeof a),
-            topt_show_bytes(need - limit, b, sizeof b));
+        topt_text_add(t, "does not fit: needs at least %s per GPU, %s more than usable\n",
+                      topt_show_bytes(need, a, sizeof a),
+                      topt_show_bytes(need - limit, b, sizeof b));
 }
 
 static void put_feasible(struct topt_text *t, const struct topt_plan_doc *p,
@@ -245,13 +233,15 @@ static void put_feasible(struct topt_text *t, const struct topt_plan_doc *p,
     double times = (double)p->time_ns / (double)ns;
     double devices = (double)gpus / p->mesh.devices;
     topt_text_add(
-        t, "%s a step and %s a GPU: ", topt_show_ns(ns, a, sizeof a),
+        t, "%s per step and %s per GPU: ", topt_show_ns(ns, a, sizeof a),
         topt_show_bytes(topt_json_whole_at(answer, "memory_bytes"), b, sizeof b));
     if (gpus > p->mesh.devices)
-        topt_text_add(t, "%.2f times as fast with %.3g times the GPUs (%.0f %% kept)\n",
-                      times, devices, 100 * times / devices);
+        topt_text_add(
+            t,
+            "%.2f times as fast with %.3g times the GPUs (%.0f %% scaling efficiency)\n",
+            times, devices, 100 * times / devices);
     else
-        topt_text_add(t, "it fits too, and takes %.2f times as long\n", 1 / times);
+        topt_text_add(t, "fits too, and takes %.2f times as long\n", 1 / times);
 }
 
 static void put_around(struct topt_text *t, const struct topt_plan_doc *p,
@@ -261,7 +251,7 @@ static void put_around(struct topt_text *t, const struct topt_plan_doc *p,
     json_t *x;
     /* Parts that are pinned are those of one number. */
     topt_text_add(t, "\nOther numbers of GPUs%s:\n",
-                  json_object_get(doc, "pins") ? ", where nothing is pinned" : "");
+                  json_object_get(doc, "pins") ? ", without --pin" : "");
     json_array_foreach(around, i, x)
     {
         int64_t gpus = topt_json_whole_at(x, "gpus");
@@ -284,7 +274,7 @@ static int explain(struct topt_text *t, const struct topt_plan_doc *p, const jso
     if (pinned)
         topt_text_add(t, "Pinned: %s.\n", pinned);
     free(pinned);
-    put_search(t, doc);
+    topt_text_of_search(t, doc);
     put_memory(t, p, doc);
     int rc = topt_explain_time(t, p, doc, err);
     topt_explain_splits(t, p, o->operators);
@@ -347,6 +337,7 @@ json_t *topt_plan_explain_json(const json_t *plan, const struct topt_explain_opt
     if (!rc && topt_model_has_tables(p->micro))
         rc = (tables = topt_explain_tables_json(p, err)) ? 0 : -1;
     json_object_set_new(ret, "model", json_string(p->model->name));
+    json_object_set_new(ret, "rates", rates_of(p));
     json_object_set(ret, "memory_parts", json_object_get(predicted, "memory_parts"));
     json_object_set(ret, "memory_bytes", json_object_get(predicted, "memory_bytes"));
     json_object_set(ret, "peak_bytes", json_object_get(predicted, "peak_bytes"));

@@ -70,7 +70,7 @@ static void put_choice(struct topt_text *t, const struct topt_plan_doc *p, int i
     for (int k = 0; k < op->ninputs; k++)
         again |= p->strategy->keep[i * TOPT_MAX_INPUTS + k] == TOPT_KEEP_BEFORE;
     if (again)
-        topt_text_add(t, ", its input fetched again in backward");
+        topt_text_add(t, ", input gathered again in backward");
 }
 
 /* An operator's splits in words, owned; NULL where memory ran out. */
@@ -180,13 +180,13 @@ static void put_blocks(struct topt_text *t, const struct topt_plan_doc *p,
         int from = k->first + x * k->length;
         topt_text_add(t, "  blocks");
         put_numbers(t, p, k, x);
-        topt_text_add(t, " of %d, %d operators each, from %s on:\n", k->count, k->length,
-                      p->model->op[from].name);
+        topt_text_add(t, " of %d (%d operators each, starting at %s):\n", k->count,
+                      k->length, p->model->op[from].name);
         put_together(t, p, from, from + k->length);
     }
     if (more)
-        topt_text_add(t, "  and %d more ways of such blocks; --operators tells all\n",
-                      more);
+        topt_text_add(
+            t, "  and %d more strategies for such blocks; --operators lists all\n", more);
 }
 
 static void put_each(struct topt_text *t, const struct topt_plan_doc *p)
@@ -278,7 +278,8 @@ void topt_explain_splits(struct topt_text *t, const struct topt_plan_doc *p, int
 {
     const struct topt_blocks *b = p->model->blocks;
     if (p->mesh.naxes) {
-        topt_text_add(t, "\nDevices are axes, outermost first, and each axis splits:\n");
+        topt_text_add(
+            t, "\nDevice mesh, outermost axis first, and what each axis splits:\n");
         put_axes(t, p);
     }
     topt_text_add(t, "\nWhat is split where:\n");

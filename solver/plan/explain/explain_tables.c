@@ -167,7 +167,7 @@ static void put_cuts(struct topt_text *t, const struct topt_plan_doc *p,
         int dim;
         const char *words;
     } cuts[] = {{cut.tables, "whole tables"},
-                {cut.rows, "rows, their sums added up"},
+                {cut.rows, "rows, partial sums reduced"},
                 {cut.columns, "columns"}};
     const char *before = " (";
     for (int i = 0; i < 3; i++)
@@ -214,16 +214,14 @@ int topt_explain_tables(struct topt_text *t, const struct topt_plan_doc *p,
         return 0;
     if (look_at_all(p, &all, &n, err))
         return -1;
-    topt_text_add(t,
-                  "\nSparse tables, each with its gradient, its update and bringing its "
-                  "output to who reads it:\n");
+    topt_text_add(
+        t, "\nSparse tables, with the cost of gradient, update and output exchange:\n");
     for (int i = 0; i < n && i < SHOWN_TABLES; i++)
         put_table(t, p, &all[i]);
     if (n > SHOWN_TABLES)
         topt_text_add(t, "  and %d smaller ones (--json has them)\n", n - SHOWN_TABLES);
-    topt_text_add(
-        t, "  A plan is the fastest of the whole model within the memory there is: not "
-           "each table by itself.\n");
+    topt_text_add(t, "  The plan minimizes the time of the whole model, not of each "
+                     "table by itself.\n");
     free(all);
     return 0;
 }

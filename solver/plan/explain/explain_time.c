@@ -73,8 +73,7 @@ static const char *sent(const struct topt_program *g, const struct topt_instr *i
     if (i->kind == TOPT_I_ROWS_ADD)
         return "gradients' rows of tables";
     if (param || b->cls == TOPT_CLASS_PARAM || b->cls == TOPT_CLASS_GRAD)
-        return sums || b->cls == TOPT_CLASS_GRAD ? "gradients of parameters"
-                                                 : "parameters";
+        return sums || b->cls == TOPT_CLASS_GRAD ? "gradients" : "parameters";
     return i->backward ? "activations and their gradients, in backward"
                        : "activations, in forward";
 }
@@ -134,9 +133,18 @@ static double percent(int64_t part, int64_t whole)
     return 100.0 * (double)part / (double)(whole > 0 ? whole : 1);
 }
 
+/* "all-gather", as people write it. */
+static const char *collective_words(const struct line *x, char buf[32])
+{
+    snprintf(buf, 32, "%s", x->far ? topt_collective_name(x->collective) : "");
+    for (char *s = buf; (s = strchr(s, '_'));)
+        *s = '-';
+    return buf;
+}
+
 static void put_lines(struct topt_text *t, const struct lines *l, int64_t whole)
 {
-    char a[32];
+    char a[32], b[32];
     int64_t rest = 0;
     for (int i = 0; i < l->n; i++) {
         const struct line *x = &l->at[i];
@@ -145,13 +153,12 @@ static void put_lines(struct topt_text *t, const struct lines *l, int64_t whole)
             continue;
         }
         topt_text_add(t, "    %10s %3.0f %%  %s", topt_show_ns(x->ns, a, sizeof a),
-                      percent(x->ns, whole),
-                      x->far ? topt_collective_name(x->collective) : "");
+                      percent(x->ns, whole), collective_words(x, b));
         topt_text_add(t, "%s%s%s%s\n", x->far ? " of " : "", x->what, x->far ? ", " : "",
                       x->far ? x->far : "");
     }
     if (rest)
-        topt_text_add(t, "    %10s %3.0f %%  the rest\n", topt_show_ns(rest, a, sizeof a),
+        topt_text_add(t, "    %10s %3.0f %%  other\n", topt_show_ns(rest, a, sizeof a),
                       percent(rest, whole));
 }
 
@@ -160,17 +167,17 @@ static void put_bound(struct topt_text *t, const struct lines *compute,
 {
     int64_t all = compute_ns + network_ns;
     const struct lines *l = network_ns > compute_ns ? network : compute;
+    char name[32];
     if (!l->n || all <= 0)
         return;
-    topt_text_add(t, "%s bounds the step: %.0f %% of it",
-                  l == network ? "The network" : "Computing",
+    topt_text_add(t, "The step is %s-bound (%.0f %% of its time)",
+                  l == network ? "communication" : "compute",
                   percent(l == network ? network_ns : compute_ns, all));
     if (l == network)
-        topt_text_add(t, ", most by %s of %s, %s",
-                      topt_collective_name(l->at[0].collective), l->at[0].what,
-                      l->at[0].far);
+        topt_text_add(t, ", mostly %s of %s, %s", collective_words(&l->at[0], name),
+                      l->at[0].what, l->at[0].far);
     else
-        topt_text_add(t, ", most in operators of kind %s", l->at[0].what);
+        topt_text_add(t, ", mostly %s operators", l->at[0].what);
     topt_text_add(t, ".\n");
 }
 
@@ -244,17 +251,16 @@ int topt_explain_time(struct topt_text *t, const struct topt_plan_doc *p,
     char a[32], b[32];
     if (find_shares(&s, p, doc, err))
         return -1;
-    topt_text_add(t, "\nTime of a step, %s", topt_show_ns(p->time_ns, a, sizeof a));
+    topt_text_add(t, "\nTime per step: %s", topt_show_ns(p->time_ns, a, sizeof a));
     if (slowest_group(doc))
-        topt_text_add(t, ", of the group that the others wait for, %s",
-                      slowest_group(doc));
-    topt_text_add(t, ":\n");
-    topt_text_add(t, "  %s computing\n", topt_show_ns(s.compute_ns, a, sizeof a));
+        topt_text_add(t, ", of the slowest group, %s", slowest_group(doc));
+    topt_text_add(t, "\n  %s compute\n", topt_show_ns(s.compute_ns, a, sizeof a));
     put_lines(t, &s.compute, p->time_ns);
     if (p->mesh.devices > 1) {
-        topt_text_add(t, "  %s on the network", topt_show_ns(s.network_ns, a, sizeof a));
+        topt_text_add(t, "  %s exposed communication",
+                      topt_show_ns(s.network_ns, a, sizeof a));
         if (sum(&s.network) > s.network_ns)
-            topt_text_add(t, ", beside %s hidden behind computing",
+            topt_text_add(t, ", besides %s hidden behind compute",
                           topt_show_ns(sum(&s.network) - s.network_ns, b, sizeof b));
         topt_text_add(t, "\n");
         put_lines(t, &s.network, p->time_ns);

@@ -70,7 +70,7 @@ static double ratio(const json_t *row, const json_t *ours)
 static void add_left_out(struct topt_text *t, const json_t *row)
 {
     if (*topt_json_words_at(row, "leaves_out"))
-        topt_text_add(t, "; it leaves out %s", topt_json_words_at(row, "leaves_out"));
+        topt_text_add(t, "; does not consider %s", topt_json_words_at(row, "leaves_out"));
 }
 
 static void say_unfit(struct topt_text *t, const json_t *row)
@@ -81,7 +81,7 @@ static void say_unfit(struct topt_text *t, const json_t *row)
         topt_text_add(t, "needs %s at least", show_bytes(row, "least_bytes", buf));
     else
         topt_text_add(t,
-                      knows ? "its fastest needs %s, and it looks at no other"
+                      knows ? "its fastest plan needs %s, and it considers no other"
                             : "its plan needs %s",
                       show_bytes(row, "memory_bytes", buf));
     add_left_out(t, row);
@@ -98,12 +98,11 @@ static void say_slower(struct topt_text *t, const json_t *row, const json_t *our
     char buf[32];
     int said = 0;
     if (network > more / 50) {
-        topt_text_add(t, "%s more on the network",
-                      topt_show_ns(network, buf, sizeof buf));
+        topt_text_add(t, "%s more communication", topt_show_ns(network, buf, sizeof buf));
         said = 1;
     }
     if (compute > more / 50)
-        topt_text_add(t, "%s%s more computing", said ? ", " : "",
+        topt_text_add(t, "%s%s more compute", said ? ", " : "",
                       topt_show_ns(compute, buf, sizeof buf));
     add_left_out(t, row);
 }
@@ -122,17 +121,16 @@ static void say_as_fast(struct topt_text *t, const json_t *row, const json_t *ou
     int64_t least =
         topt_json_whole_at(row, "least_bytes") - topt_json_whole_at(ours, "least_bytes");
     if (least > topt_json_whole_at(ours, "least_bytes") / 50)
-        topt_text_add(t, "; can't do with less than %s",
-                      show_bytes(row, "least_bytes", buf));
+        topt_text_add(t, "; needs at least %s", show_bytes(row, "least_bytes", buf));
 }
 
 static char *why(const json_t *row, const json_t *ours)
 {
     struct topt_text t = {0};
     if (undecided(row)) {
-        topt_text_add(&t, "nothing was found that fits, which proves nothing");
+        topt_text_add(&t, "no plan was found that fits; one may exist");
     } else if (!topt_compare_has_plan(row)) {
-        topt_text_add(&t, "has no plan on so many GPUs");
+        topt_text_add(&t, "has no plan for this number of GPUs");
         add_left_out(&t, row);
     } else if (!fits(row)) {
         say_unfit(&t, row);
@@ -205,12 +203,12 @@ static char *sentence(const json_t *rows, const json_t *ours, int64_t limit)
     char buf[32];
     int n = 0;
     if (!fits(ours)) {
-        topt_text_add(&t, "nothing %s in %s a GPU",
+        topt_text_add(&t, "nothing %s in %s per GPU",
                       undecided(ours) ? "was found that fits" : "fits",
                       topt_show_bytes(limit, buf, sizeof buf));
         return t.s;
     }
-    topt_text_add(&t, "%s takes %s a step", topt_json_words_at(ours, "algorithm"),
+    topt_text_add(&t, "%s takes %s per step", topt_json_words_at(ours, "algorithm"),
                   show_ns(ours, "time_ns", buf));
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
@@ -253,7 +251,7 @@ static void show_row(struct topt_text *t, const json_t *row)
     if (!topt_compare_has_plan(row)) {
         topt_text_add(t, "%-24s no plan %-67s %9s\n",
                       topt_json_words_at(row, "algorithm"),
-                      undecided(row) ? "was found" : "on so many GPUs", f);
+                      undecided(row) ? "was found" : "for this number of GPUs", f);
         return;
     }
     if (x)
@@ -281,11 +279,11 @@ static void show_overlap(struct topt_text *t, const json_t *rows)
         const json_t *row = json_array_get(rows, i);
         if (!is_true(row, "overlaps") || !topt_compare_has_plan(row) || !ours)
             continue;
-        topt_text_add(
-            t,
-            "* what moves runs behind what computes; %s with gradients in buckets behind "
-            "backward: %s\n",
-            topt_json_words_at(ours, "algorithm"), show_ns(ours, "overlapped_ns", a));
+        topt_text_add(t,
+                      "* communication overlaps with compute; %s with gradient buckets "
+                      "overlapped with backward: %s\n",
+                      topt_json_words_at(ours, "algorithm"),
+                      show_ns(ours, "overlapped_ns", a));
         return;
     }
 }
@@ -321,10 +319,10 @@ static void show_exact(struct topt_text *t, const json_t *rows)
                 json_array_size(decided), json_string_value(json_array_get(decided, 0)),
                 json_array_size(decided) > 1 ? ", ..." : "");
         if (json_is_number(epsilon) && json_number_value(epsilon) > 0)
-            topt_text_add(t, "; at most %.3g %% above the fastest",
+            topt_text_add(t, "; within %.3g %% of the fastest",
                           100 * json_number_value(epsilon));
         else
-            topt_text_add(t, "; how far it is from the fastest is not known");
+            topt_text_add(t, "; its distance from the fastest is not known");
         topt_text_add(t, "\n");
     }
 }
@@ -343,8 +341,7 @@ char *topt_compare_text(const json_t *doc)
                   topt_json_whole_at(doc, "gpus") > 1 ? "s" : "",
                   topt_json_words_at(doc, "hw"), show_bytes(doc, "memory_limit", limit));
     topt_text_add(&t, "%-24s %-4s %10s  %10s %10s %6s %11s %11s %9s\n", "system", "fits",
-                  "step", "computing", "network", "to ft", "memory", "at least",
-                  "search");
+                  "step", "compute", "comm.", "vs. ft", "memory", "min. mem.", "search");
     for (size_t i = 0; i < json_array_size(rows); i++)
         show_row(&t, json_array_get(rows, i));
     topt_text_add(&t, "\n");
@@ -358,7 +355,8 @@ char *topt_compare_text(const json_t *doc)
     topt_text_of_lacks(&t, doc);
     char *stopped = topt_stopped_words(doc);
     if (stopped)
-        topt_text_add(&t, "stopped %s: plans are missing, or not the fastest\n", stopped);
+        topt_text_add(&t, "stopped %s: plans may be missing or not the fastest\n",
+                      stopped);
     free(stopped);
     return t.s;
 }

@@ -40,9 +40,8 @@ static const struct topt_framework frameworks[] = {
                "FSDP2 without resharding after forward", "FSDP2"},
      .tensor = TOPT_TENSOR_LAST,
      .tensor_most = TOPT_TENSOR_ANYWHERE,
-     .tensor_needs =
-         "tensor parallelism has to be in the script (DTensor's parallelize_module); "
-         "a plain FSDP script does not have it",
+     .tensor_needs = "the script must apply tensor parallelism (DTensor's "
+                     "parallelize_module); a plain FSDP script does not",
      .rules = &topt_tensor_pytorch,
      .lacks = "pipeline and context parallelism",
      .gradient_f32 = 1,
@@ -60,7 +59,7 @@ static const struct topt_framework frameworks[] = {
      .level = {"data parallel", "ZeRO-1", "ZeRO-2", "ZeRO-3"},
      .tensor = TOPT_TENSOR_NEVER,
      .tensor_most = TOPT_TENSOR_NODE,
-     .tensor_needs = "AutoTP knows the models of transformers only",
+     .tensor_needs = "DeepSpeed's AutoTP supports models of transformers only",
      .lacks = "pipelines, expert parallelism and offloading to the host",
      .overlap = TOPT_OVERLAP_FSDP,
      .eager = TOPT_EAGER_OPERATORS | TOPT_EAGER_LOSS,
@@ -117,9 +116,8 @@ enum { FRAMEWORKS = sizeof frameworks / sizeof *frameworks };
 
 static const struct topt_precision precisions[] = {
     {"bf16-mixed", TOPT_BF16, 0,
-     "computed in bf16; a master copy of the weights and what the optimizer keeps in "
-     "f32"},
-    {"bf16", TOPT_BF16, 1, "weights, gradients and what the optimizer keeps in bf16"},
+     "computes in bf16; master weights and optimizer state in f32"},
+    {"bf16", TOPT_BF16, 1, "weights, gradients and optimizer state in bf16"},
     {"f32", TOPT_F32, 0, "everything in f32"},
     {"f64", TOPT_F64, 0, "everything in f64"},
 };
@@ -147,7 +145,7 @@ char *topt_framework_not_searched(const struct topt_framework *f)
         return NULL;
     const char *levels = strstr(f->title, " (");
     int len = (int)(levels ? (size_t)(levels - f->title) : strlen(f->title));
-    topt_text_add(&t, "%s, which %.*s has", f->lacks, len, f->title);
+    topt_text_add(&t, "%s, which %.*s supports", f->lacks, len, f->title);
     if (t.oom)
         topt_text_fini(&t);
     return t.s;

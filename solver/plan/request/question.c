@@ -171,8 +171,7 @@ static int check_memory(const struct topt_request *r, struct topt_error *err)
         return 0;
     return topt_fail(
         err, TOPT_ERR_USAGE,
-        "%s of memory a GPU are more than the %s of a %s; ask for less, or for "
-        "other hardware",
+        "--memory %s is more than the %s of a %s; ask for less, or for other hardware",
         topt_show_bytes(r->memory_limit, asked, sizeof asked),
         topt_show_bytes(has, have, sizeof have), topt_hw_device(r->hw));
 }
@@ -233,6 +232,13 @@ json_t *topt_request_job(const struct topt_request *r)
                   "batch", (json_int_t)r->model->batch, "seq", (json_int_t)r->model->seq,
                   "precision", topt_precision_of(&r->settings)->name, "optimizer",
                   topt_optimizer_name(r->settings.optimizer));
+    json_object_set_new(job, "samples", json_string(stats.images ? "images" : "samples"));
+    /* Of frozen parameters MFU has no definition that people share. */
+    if (stats.trained == stats.parameters)
+        json_object_update_new(job, json_pack("{s:I, s:f}", "model_flops_per_sample",
+                                              (json_int_t)stats.model_flops_per_sample,
+                                              "peak_flops",
+                                              topt_hw_peak(r->hw, r->settings.dtype)));
     if (r->model->train)
         json_object_set_new(job, "train", json_string(r->model->train));
     if (r->framework) {

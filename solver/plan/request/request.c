@@ -55,13 +55,12 @@ int topt_next_grid(const struct topt_hw *hw, int64_t gpus, int *nodes, int *per_
 int topt_no_grid(const struct topt_request *r, int64_t gpus, struct topt_error *err)
 {
     if (r->counts == TOPT_COUNTS_NODES && gpus % topt_hw_gpus_per_node(r->hw))
-        return topt_fail(err, TOPT_ERR_USAGE,
-                         "%lld GPUs are no whole nodes of '%s', which have %d each",
-                         (long long)gpus, topt_hw_name(r->hw),
-                         topt_hw_gpus_per_node(r->hw));
+        return topt_fail(
+            err, TOPT_ERR_USAGE, "%lld GPUs are not whole nodes of '%s' (%d GPUs each)",
+            (long long)gpus, topt_hw_name(r->hw), topt_hw_gpus_per_node(r->hw));
     return topt_fail(err, TOPT_ERR_USAGE,
-                     "%lld GPUs can't be had on '%s': at most %d nodes of %d",
-                     (long long)gpus, topt_hw_name(r->hw), topt_hw_max_nodes(r->hw),
+                     "%lld GPUs are more than '%s' has: %d nodes of %d", (long long)gpus,
+                     topt_hw_name(r->hw), topt_hw_max_nodes(r->hw),
                      topt_hw_gpus_per_node(r->hw));
 }
 
@@ -258,7 +257,7 @@ static int check_tensor(const struct topt_request *r, struct topt_error *err)
     if (r->sequence_parallel == TOPT_POSITIONS_ON && !(rules && rules->positions))
         return topt_fail(
             err, TOPT_ERR_USAGE,
-            "'%s' has no sequence parallelism; leave --sequence-parallel out",
+            "'%s' has no sequence parallelism; leave out --sequence-parallel",
             r->framework ? r->framework->name : "topt");
     if (!r->tensor_parallel)
         return 0;
@@ -278,21 +277,18 @@ int topt_request_check(const struct topt_request *r, struct topt_error *err)
     if (topt_algorithm_check(r->algorithm, err))
         return -1;
     if (!topt_hw_has_dtype(r->hw, r->settings.dtype))
-        return topt_fail(
-            err, TOPT_ERR_USAGE,
-            "the GPUs of '%s' have no %s, as far as its profile says; ask with "
-            "another --precision",
-            topt_hw_name(r->hw), topt_dtype_name(r->settings.dtype));
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "the GPUs of '%s' have no %s; choose another --precision",
+                         topt_hw_name(r->hw), topt_dtype_name(r->settings.dtype));
     if (r->gpus < 0 || r->gpus > MAX_DEVICES || r->max_gpus < 0 || r->memory_limit < 0)
         return topt_fail(err, TOPT_ERR_USAGE,
-                         "GPUs and memory must be positive, and GPUs at most %d",
-                         MAX_DEVICES);
+                         "--gpus must be 1 to %d, and --memory positive", MAX_DEVICES);
     for (int i = 0; i < (r->ngpu_list ? r->ngpu_list : 1) && r->max_gpus; i++) {
         int64_t asked = r->ngpu_list ? r->gpu_list[i] : r->gpus;
         if (asked > r->max_gpus)
             return topt_fail(
                 err, TOPT_ERR_USAGE,
-                "%lld GPUs are asked for, and at most %lld; give one of the two",
+                "--gpus %lld is more than --max-gpus %lld; give one of the two",
                 (long long)asked, (long long)r->max_gpus);
     }
     if (r->mode == TOPT_MINI_TIME && r->gpus == 0)

@@ -432,7 +432,7 @@ char *topt_groups_text(const json_t *answer)
         }
         if (json_is_true(json_object_get(row, "feasible")))
             topt_text_add(
-                &t, ": %s a step on %lld GPU%s\n",
+                &t, ": %s per step on %lld GPU%s\n",
                 topt_show_ns(topt_json_whole_at(row, "time_ns"), buf, sizeof buf), gpus,
                 gpus == 1 ? "" : "s");
         else

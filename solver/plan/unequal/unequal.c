@@ -150,7 +150,7 @@ static void add_alone(struct topt_text *t, const json_t *answer)
     json_array_foreach(groups, i, g)
     {
         if (!json_is_integer(json_object_get(g, "alone_ns"))) {
-            topt_text_add(t, "alone     %s does not hold it\n",
+            topt_text_add(t, "alone     %s: does not fit\n",
                           topt_json_words_at(g, "name"));
             rates = -1;
             continue;
@@ -158,14 +158,14 @@ static void add_alone(struct topt_text *t, const json_t *answer)
         topt_text_add(t, "alone     %s would take %s%s\n", topt_json_words_at(g, "name"),
                       topt_show_ns(topt_json_whole_at(g, "alone_ns"), buf, sizeof buf),
                       topt_json_number_at(g, "alone_ns") < time
-                          ? ": better without the others, which it would wait for"
+                          ? ": faster without the others, for which it would wait"
                           : "");
         if (rates >= 0)
             rates += 1 / topt_json_number_at(g, "alone_ns");
     }
     if (rates > 0)
         topt_text_add(t,
-                      "together  %.2f times the time that the sum of their rates gives\n",
+                      "together  %.2f times the ideal time by the sum of their speeds\n",
                       time * rates);
 }
 
@@ -195,7 +195,7 @@ char *topt_unequal_text(const json_t *answer)
                  *equal = json_object_get(answer, "equal"),
                  *job = json_object_get(answer, "job");
     topt_text_add(
-        &t, "%s, %lld samples a step, on %lld GPUs of %s\n",
+        &t, "%s, %lld samples per step, on %lld GPUs of %s\n",
         topt_json_words_at(job, "model"), (long long)topt_json_whole_at(job, "batch"),
         (long long)topt_json_whole_at(answer, "gpus"), topt_json_words_at(job, "hw"));
     if (!json_is_true(json_object_get(answer, "feasible"))) {
@@ -231,7 +231,7 @@ char *topt_unequal_text(const json_t *answer)
     const json_t *plan = json_object_get(answer, "plan");
     if (plan)
         topt_text_add(&t,
-                      "plan      %s: one strategy for all groups, %s a step, which -o "
+                      "plan      %s: one strategy for all groups, %s per step, which -o "
                       "writes for topt run\n",
                       topt_json_words_at(plan, "id"),
                       topt_show_ns(topt_json_whole_at(answer, "plan_ns"), a, sizeof a));

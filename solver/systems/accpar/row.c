@@ -340,12 +340,12 @@ static void find_shares(const struct chosen *c, const struct topt_accpar_cut *cu
 
 /* ---- choices ------------------------------------------------------------------------ */
 
-/* "of 16 layers it cuts 13 over the batch alone, input features of 3, output features of 0". */
+/* "of 16 layers it splits 13 by batch only, 3 by input features, 0 by output features". */
 static void tell(struct topt_text *why, int layers, const int *with)
 {
     topt_text_add(why,
-                  "of %d layers it cuts %d over the batch alone, input features of %d, "
-                  "output features of %d",
+                  "of %d layers it splits %d by batch only, %d by input features, %d by "
+                  "output features",
                   layers, with[TOPT_ACCPAR_BATCH], with[TOPT_ACCPAR_INPUT],
                   with[TOPT_ACCPAR_OUTPUT]);
 }
@@ -436,11 +436,11 @@ const struct topt_system topt_accpar_row = {
     .name = "accpar",
     .searches = "cut by cut, the type of every layer that takes least time by its own "
                 "costs (AccPar); what has no weights follows as is fastest",
-    .leaves_out = "layers that all devices repeat, what later cuts cost, memory",
+    .leaves_out = "replicated layers, the cost of later cuts, memory",
     .choices = accpar};
 const struct topt_system topt_hypar_row = {
     .name = "hypar",
     .searches = "the same by numbers exchanged alone, over the batch or input features "
                 "(HyPar)",
-    .leaves_out = "split output features, computing, what later cuts cost, memory",
+    .leaves_out = "output feature splits, compute time, the cost of later cuts, memory",
     .choices = hypar};

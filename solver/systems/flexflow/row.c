@@ -49,7 +49,7 @@ static char *why_words(const struct topt_flexflow_found *found,
 {
     struct topt_text t = {0};
     char a[32];
-    topt_text_add(&t, "walked %lld steps from data parallel, which takes it %s",
+    topt_text_add(&t, "random walk of %lld steps from data parallel, which takes %s",
                   (long long)found->tried, topt_show_ns(found->start_ns, a, sizeof a));
     if (facts->placed)
         topt_text_add(&t,
@@ -120,6 +120,5 @@ const struct topt_system topt_flexflow_row = {
     .name = "flexflow",
     .searches = "a random walk over splits and devices of single operators (FlexFlow), "
                 "by a simulation in which what moves runs beside what computes",
-    .leaves_out = "sums inside operators, sharding, recomputation, micro-batches, and "
-                  "memory altogether",
+    .leaves_out = "contraction splits, sharding, recomputation, micro-batches, memory",
     .answer = answer};

@@ -334,7 +334,7 @@ static int read_route(const json_t *doc, struct hf_arch *a, struct topt_error *e
         return -1;
     a->unnormalized = !normalized;
     if (a->corrected)
-        topt_hf_note(a, "the correction of the experts' scores stays as it is");
+        topt_hf_note(a, "the router's bias correction is not updated");
     return 0;
 }
 

@@ -171,7 +171,7 @@ int topt_hf_read_whisper(const json_t *doc, struct hf_arch *a, struct topt_error
         topt_json_real_or(doc, "", "init_std", 1e-12, 100, &a->init_std, err) ||
         topt_hf_refuse_flag(doc, "scale_embedding", 0, "no reader does that yet", err))
         return -1;
-    topt_hf_note(a, "the encoder's positions, fixed there, are trained");
+    topt_hf_note(a, "the encoder's position embeddings, fixed there, are trained");
     a->positions = a->context;
     return topt_hf_activation(doc, "activation_function", &a->activation, err);
 }

@@ -17,9 +17,9 @@ static int read_balance(const json_t *doc, struct hf_arch *a, struct topt_error 
         topt_json_real_or(doc, "", "router_jitter_noise", 0, 1e6, &noise, err))
         return -1;
     if (balanced)
-        topt_hf_note(a, "no loss balances the experts");
+        topt_hf_note(a, "there is no load-balancing loss");
     if (noise > 0)
-        topt_hf_note(a, "routers get no noise");
+        topt_hf_note(a, "there is no router noise");
     return 0;
 }
 
@@ -136,7 +136,7 @@ static int read_deepseek_route(const json_t *doc, struct hf_arch *a,
         return -1;
     a->sigmoid = a->corrected = 1;
     a->unnormalized = !normalized;
-    topt_hf_note(a, "the correction of the experts' scores stays as it is");
+    topt_hf_note(a, "the router's bias correction is not updated");
     return 0;
 }
 
@@ -380,7 +380,7 @@ int topt_hf_read_deepseek_v4(const json_t *doc, struct hf_arch *a, struct topt_e
     a->layer_unused = 2 * (mixed * copies * a->width + mixed + 3);
     a->unused = copies * copies * a->width + copies + 1;
     topt_hf_give_slots(a);
-    topt_hf_note(a, "the correction of the experts' scores stays as it is");
+    topt_hf_note(a, "the router's bias correction is not updated");
     return 0;
 }
 

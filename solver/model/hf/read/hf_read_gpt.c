@@ -55,7 +55,7 @@ int topt_hf_read_ctrl(const json_t *doc, struct hf_arch *a, struct topt_error *e
     a->positions = 0;
     a->head_bias = 1;
     a->activation = TOPT_ACT_RELU;
-    topt_hf_note(a, "sines of positions are left out");
+    topt_hf_note(a, "sinusoidal position embeddings are left out");
     return 0;
 }
 
@@ -132,7 +132,7 @@ int topt_hf_read_xglm(const json_t *doc, struct hf_arch *a, struct topt_error *e
     if (read_scaled_opt(doc, "ffn_dim", "activation_function", a, err))
         return -1;
     a->positions = 0;
-    topt_hf_note(a, "sines of positions are left out");
+    topt_hf_note(a, "sinusoidal position embeddings are left out");
     return 0;
 }
 

@@ -369,7 +369,7 @@ int topt_hf_read_gemma4(const json_t *doc, struct hf_arch *a, struct topt_error 
                          "num_kv_shared_layers %lld leaves no layer of %lld with keys of "
                          "its own",
                          (long long)a->shared_kv, (long long)a->layers);
-    topt_hf_note(a, "the fixed factor of each layer's output is 1");
+    topt_hf_note(a, "each layer's fixed output scale is taken as 1");
     return 0;
 }
 

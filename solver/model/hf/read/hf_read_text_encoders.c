@@ -636,7 +636,7 @@ int topt_hf_read_marian(const json_t *doc, struct hf_arch *a, struct topt_error 
         return -1;
     a->norms = HF_POST;
     a->positions = a->context;
-    topt_hf_note(a, "tables of positions, fixed there, are trained");
+    topt_hf_note(a, "position embeddings, fixed there, are trained");
     return 0;
 }
 
@@ -656,7 +656,7 @@ int topt_hf_read_m2m_100(const json_t *doc, struct hf_arch *a, struct topt_error
         return -1;
     a->norms = HF_PRE;
     a->stack_norms = 1;
-    topt_hf_note(a, "sines of positions are left out");
+    topt_hf_note(a, "sinusoidal position embeddings are left out");
     return 0;
 }
 
