@@ -7,6 +7,7 @@
 The module is called with `batch` (a tensor, a tuple, or a dict of keywords), on the meta device, where nothing is computed.
 Calls of torch's functions become operators; views, casts and what costs next to nothing are looked through; every other
 function is refused by its name and the module that calls it. Needs torch, 1.13 or later, and topt in the PATH."""
+import contextlib
 import copy
 import itertools
 import json
@@ -80,7 +81,7 @@ class Layouts(TorchFunctionMode):
         self.batch, self.seq, self.before = batch, seq, calls or Counter()
         self.ops, self.claims, self.calls, self.lengths, self.roots = [], {}, Counter(), {}, []
         self.variables, self.layer, self.path, self.called, self.shapes = {}, {}, [], "", {}
-        self.numbers, self.sources = itertools.count(1), {}
+        self.numbers, self.sources, self.attended = itertools.count(1), {}, set()
 
     def refuse(self, why="no operator of topt does it"):
         name, kind = self.path[-1] if self.path else ("", "the module")
@@ -103,8 +104,11 @@ class Layouts(TorchFunctionMode):
 
     def under(self, make, *args):
         """What `make` gives, whose calls are traced as those of a module are."""
+        called = self.called
         with self:
-            return make(*args)
+            made = make(*args)
+        self.called = called
+        return made
 
     def like(self, shape, value):
         t = torch.empty(shape, device="meta")
@@ -290,22 +294,30 @@ class Layouts(TorchFunctionMode):
 
     # ---- parameters ----
 
+    @staticmethod
+    def keys(*weights):
+        """Parameters, each by its name and which part of it a tensor is."""
+        return [(name, w.storage_offset()) for w in weights if of(w, Weight) for name in of(w, Weight).names]
+
     def claimed(self, *weights, numbers=0):
         """The parameters of an operator, how many numbers it has of each, and whether they are trained."""
         claims = {}
         for w in weights:
             for name in of(w, Weight).names if of(w, Weight) else ():
                 claims[name] = min(numbers or w.numel(), math.prod(self.shapes[name][0]))
-        self.calls.update(claims.keys())
+        self.calls.update(self.keys(*weights))
         return dict(claims=claims, frozen=bool(claims) and not any(self.shapes[name][1] for name in claims))
 
     def again(self, *weights):
         """Whether an operator has these parameters already."""
-        names = [name for w in weights if of(w, Weight) for name in of(w, Weight).names]
-        return any(self.calls[name] for name in names)
+        return any(self.calls[key] for key in self.keys(*weights))
 
     def shared(self, *weights):
-        return any(self.before[name] > 1 for w in weights if of(w, Weight) for name in of(w, Weight).names)
+        return any(self.before[key] > 1 for key in self.keys(*weights))
+
+    def copied(self, x):
+        """Whether a tensor repeats parameters, such as for each sample."""
+        return of(x, Weight) is not None and x.numel() > sum(math.prod(self.shapes[name][0]) for name in of(x, Weight).names)
 
     def once(self, what, *weights):
         if self.shared(*weights):
@@ -314,14 +326,14 @@ class Layouts(TorchFunctionMode):
 
     def variable(self, weight, rows, features):
         """The operator that several others read a matrix of."""
-        key = of(weight, Weight).names
-        if (key, rows, features) not in self.variables:
+        key = *self.keys(weight), rows, features
+        if key not in self.variables:
             layer, self.layer = self.layer, {}
-            self.variables[key, rows, features] = self.add("variable", vocab=rows, features=features, **self.claimed(weight))
+            self.variables[key] = self.add("variable", vocab=rows, features=features, **self.claimed(weight))
             self.layer = layer
         else:
-            self.calls.update(key)
-        return self.variables[key, rows, features]
+            self.calls.update(self.keys(weight))
+        return self.variables[key]
 
     def biased(self, v, bias):
         if bias is None:
@@ -437,7 +449,8 @@ class Trace(Layouts):
         """Some positions of each sample, or some indices of one dimension, by numbers that are data."""
         tensors = [(i, t) for i, t in enumerate(index) if isinstance(t, (torch.Tensor, list))]
         d, v = tensors[-1][0], of(x)
-        if any(i is None or i is Ellipsis or isinstance(i, int) for i in index[:d]) or len(tensors) > 2:
+        if any(i is None or i is Ellipsis or isinstance(i, int) for i in index[:d]) or len(tensors) > 2 or \
+                any(i is not Ellipsis and i != slice(None) for i in index[d + 1:]):
             self.refuse("indices of several dimensions")
         n = torch.as_tensor(tensors[-1][1]).numel() if isinstance(tensors[-1][1], list) else tensors[-1][1].numel()
         if len(tensors) == 2 and d == 1 and n == x.shape[0]:  # a position of each sample
@@ -541,10 +554,12 @@ class Trace(Layouts):
 
     def product(self, out, x, y, *_, **_kw):
         a, b = of(x), of(y)
+        if a and not (b or of(y, Weight)) and (y.dim() < 3 or y.shape[0] != self.batch):
+            self.refuse("a product with a matrix that is no parameter")
         if a and a.scores:
+            self.attended.add(id(a.scores))
             return self.attend(out, *a.scores[:2], y, is_causal=a.masked)
-        if not of(y, Weight) and not of(x, Weight):
-            a, b = self.traced(x), self.traced(y)
+        a, b = (self.traced(t) if v or self.copied(t) or not of(t, Weight) else None for t, v in ((x, a), (y, b)))
         if a and of(y, Weight):
             return self.linear(out, x, y) if y.dim() < 3 or y.numel() == y.shape[-1] * y.shape[-2] else self.each(out, x, y)
         if b and of(x, Weight):  # over positions
@@ -696,7 +711,9 @@ class Trace(Layouts):
             mixed = self.like(q.shape, self.attend(None, q, k, v, attn_mask, is_causal=is_causal))
             return F.linear(mixed.permute(2, 0, 1, 3).flatten(-2), last, last_bias)
         made = of(self.under(attention))
-        return [made, made._replace(scores=(query, key, "the weights of attention"))]
+        weights = made._replace(scores=(query, key, "the weights of attention"))
+        self.attended.add(id(weights.scores))
+        return [made, weights]
 
     # ---- recurrences ----
 
@@ -898,7 +915,7 @@ class Trace(Layouts):
         return made
 
     def claimed_again(self, *weights):
-        self.calls.update(name for w in weights if of(w, Weight) for name in of(w, Weight).names)
+        self.calls.update(self.keys(*weights))
 
     def batch_norm(self, out, x, _mean=None, _variance=None, weight=None, bias=None, *_, **_kw):
         v = self.image(x) if x.dim() > 2 else self.tokens(x)
@@ -910,13 +927,9 @@ class Trace(Layouts):
     def group_norm(self, out, x, groups, weight=None, bias=None, *_, **_kw):
         v = self.image(x) if x.dim() > 2 else self.image(self.under(lambda: x[:, :, None]))
         c = x.shape[1]
-        op = self.add("group_norm", self.grouped(v.op, groups, c // groups))
+        self.once("a group norm", weight)
+        op = self.add("group_norm", self.grouped(v.op, groups, c // groups), **self.claimed(weight, bias))
         v = v._replace(op=self.plain(op, c) if c > groups else op)
-        if weight is not None:
-            again = self.again(weight)
-            v = v._replace(op=self.add("scale", v.op, factor=1) if again else self.add("gain", v.op, **self.claimed(weight)))
-            self.claimed_again(*([weight] if again else []))
-        v = self.biased(v, bias)
         return v if x.dim() > 2 else v._replace(dims=v.dims[:2])
 
     def instance_norm(self, out, x, _mean=None, _var=None, weight=None, bias=None, *_, **_kw):
@@ -1041,6 +1054,8 @@ class Trace(Layouts):
     def reduced(self, out, x, dim=None, keepdim=False, *_, average=True, **kw):
         outs = out if isinstance(out, (list, tuple)) else [out]
         v, out = of(x), outs[0]
+        if v.scores and not (keepdim or self.called in ("max", "amax", "logsumexp")):
+            self.refuse("it takes a product of two computed tensors that is no attention")
         if v.scores or v.loss or v.stat:
             return v
         if "axis" in kw:
@@ -1144,7 +1159,7 @@ class Trace(Layouts):
         if meta and name not in ("getitem", "index_select"):
             args, kwargs = moved(args), moved(kwargs)
         try:
-            out = func(*args, **kwargs)
+            out = SHAPES.get(name, func)(*args, **kwargs) if meta else func(*args, **kwargs)
         except NotTraced:
             raise
         except (NotImplementedError, RuntimeError) as error:
@@ -1154,6 +1169,11 @@ class Trace(Layouts):
             self.refuse(f"torch does not do it without numbers: {str(error).splitlines()[0][:200]}")
         self.called = name
         values = [t for t in tensors if of(t)]
+        if name in PRODUCTS and not values and any(of(t, Weight) for t in tensors):
+            for t in tensors:  # constants for each sample, such as the first state of a recurrence
+                if of(t, Weight) is None and t.is_floating_point() and t.dim() > 1 and t.shape[0] == self.batch:
+                    t.topt = self.data(t)
+                    values.append(t)
         if name in ("embedding", "embedding_bag") or values:
             self.outputs(out, self.what(name, func, out, args, kwargs, values), name)
         elif any(of(t, Weight) for t in tensors) and name not in CONSTANT:
@@ -1205,6 +1225,17 @@ class Trace(Layouts):
 
 
 ALL = "whether all of a mask is set"
+
+
+def three_pooled(x, size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+    """What torch 1.13 can't do on the meta device: the output's shape alone."""
+    if dilation not in (1, (1, 1, 1)) or return_indices:
+        raise NotImplementedError("windows of three dimensions with gaps, or where their largest numbers are")
+    return F.avg_pool3d(x, size, stride, padding, ceil_mode)
+
+
+# What torch can't do on the meta device: shapes alone; and whether padding is at the end, which asks for a path of inference.
+SHAPES = {"max_pool3d": three_pooled, "nested_tensor_from_mask_left_aligned": lambda *_: False}
 
 
 def flattened(things):
@@ -1286,6 +1317,8 @@ CONSTANT = set("""zeros_like ones_like full_like empty_like rand_like randn_like
 # Of whole numbers that are data: what is still one.
 IDS = set("""embedding embedding_bag view reshape flatten unsqueeze squeeze transpose permute t T getitem to type long int contiguous
     clone detach narrow select split chunk unbind cat stack add sub rsub clamp where masked_fill expand repeat movedim roll flip""".split())
+PRODUCTS = set("""linear matmul bmm mm addmm baddbmm einsum conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d lstm gru
+    rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell multi_head_attention_forward""".split())
 DYNAMIC = set("""nonzero masked_select unique unique_consecutive argwhere bincount getitem bool item int float index tolist numpy where
     repeat_interleave masked_scatter""".split())
 
@@ -1299,6 +1332,21 @@ def layers_of(module):
             yield from child
         else:
             yield from layers_of(child)
+
+
+@contextlib.contextmanager
+def indexed():
+    """torch 1.13 tells a mode of no index that is a number, a slice or a tensor alone, but of tuples."""
+    known = torch.Tensor.__getitem__
+
+    def __getitem__(t, index):
+        index = index if isinstance(index, tuple) else (index,)
+        return known(t, index + (Ellipsis,) if len(index) == 1 and isinstance(index[0], (torch.Tensor, list)) else index)
+    torch.Tensor.__getitem__ = __getitem__
+    try:
+        yield
+    finally:
+        del torch.Tensor.__getitem__
 
 
 def traced(model, batch, batch_dim, seq, calls):
@@ -1321,7 +1369,7 @@ def traced(model, batch, batch_dim, seq, calls):
     for t in data:
         if t.shape[batch_dim] == trace.batch and t.dtype != torch.bool:
             t.topt = trace.data(t, batch_dim, not t.is_floating_point())
-    with torch.enable_grad(), trace:
+    with torch.enable_grad(), indexed(), trace:
         out = twin(*args, **keywords)
     return trace, [t for t in flattened([vars(out) if hasattr(out, "__dict__") and not isinstance(out, (dict, torch.Tensor)) else out])
                    if isinstance(t, torch.Tensor)], data
@@ -1333,6 +1381,9 @@ def ended(trace, out):
     ends = list(trace.roots)
     for t in out:
         v = of(t)
+        if v and v.scores and id(v.scores) not in trace.attended:
+            trace.called = v.scores[2]
+            trace.refuse("its output is a product of two computed tensors that is no attention")
         if v and v.op and not v.loss and not v.scores:
             with trace:
                 flat = t.movedim(1, -1) if "h" in v.axes and t.dim() > 2 else t

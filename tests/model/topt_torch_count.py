@@ -20,6 +20,10 @@ class Products(TorchDispatchMode):
             self.operations += 2 * args[first].numel() * args[first + 1].shape[-1]
         elif name == "convolution":
             self.operations += self.convolution(args[0], args[1], out, args[6])
+        elif name.startswith("_scaled_dot_product") and "attention" in name:
+            q, k, v = args[1:4] if "backward" in name else args[:3]
+            times = 4 if "backward" in name else 2  # without the scores, where they are made again
+            self.operations += times * q.numel() // q.shape[-1] * k.shape[-2] * (q.shape[-1] + v.shape[-1])
         elif name == "convolution_backward":
             self.operations += sum(args[-1][:2]) * self.convolution(args[1], args[2], args[0], args[7])
         return out
@@ -37,8 +41,8 @@ def tensors(out):
 
 
 def count(model, batch):
-    """Of one step with this batch."""
-    with Products() as products:
+    """Of one step with this batch; recurrences as the products that they are."""
+    with torch.backends.mkldnn.flags(enabled=False), Products() as products:
         out = model(*batch) if isinstance(batch, tuple) else model(batch)
         sum(t.float().mean() for t in tensors(out)).backward()
     return products.operations
