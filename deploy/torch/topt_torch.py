@@ -26,11 +26,11 @@ from torch.overrides import TorchFunctionMode
 Digit = namedtuple("Digit", "axis stride size")
 Cut = namedtuple("Cut", "axis stride full first count")
 # What made a tensor: the operator (None: the data itself), the extents of its axes, the digits of the tensor's dimensions,
-# parts of axes that are all that is there, and what is known beside: queries and keys of scores, whether these are masked,
+# parts of axes that are all that is there, and what is known beside: queries and keys of scores,
 # whether it is a statistic of the operator's output or divided by one, whether it is a loss; of data, whether they are whole
 # numbers, and which they are.
-Value = namedtuple("Value", "op axes dims cuts scores masked stat normed loss ids data parts",
-                   defaults=((), None, False, False, False, False, False, 0, None))
+Value = namedtuple("Value", "op axes dims cuts scores stat normed loss ids data parts",
+                   defaults=((), None, False, False, False, False, 0, None))
 Weight = namedtuple("Weight", "names rows", defaults=(0,))  # of parameters alone, perhaps rows looked up
 
 
@@ -131,6 +131,9 @@ class Layouts(TorchFunctionMode):
             v = self.data(x)
             if of(x, Weight):
                 rows, width = x[0].numel() // x.shape[-1], x.shape[-1]
+                has = sum(math.prod(self.shapes[name][0]) for name in of(x, Weight).names)
+                if has < rows * width:  # one row, or less, for all
+                    rows = 1
                 v = self.tokens(x, v)
                 v = v._replace(op=self.add("position" if rows > 1 else "bias", v.op, positions=rows if rows > 1 else 0,
                                            **self.claimed(x, numbers=rows * width)))
@@ -237,6 +240,9 @@ class Layouts(TorchFunctionMode):
     def tokens(self, x, v=None):
         """[samples, positions, features], the last dimension of x its features."""
         v = self.repeated(self.whole(self.statistic(v or self.traced(x))))
+        if len(v.dims) == 1 and product(v.dims[0], "b") > 1:  # a number for each sample
+            v = self.tokens(x, v._replace(dims=v.dims + ((),)))
+            return v._replace(dims=v.dims[:1])
         last, rest = v.dims[-1] if v.dims else (), [d for dim in v.dims[:-1] for d in dim]
         if product(last, "b") > 1:
             self.refuse("it mixes the samples of the batch")
@@ -558,7 +564,7 @@ class Trace(Layouts):
             self.refuse("a product with a matrix that is no parameter")
         if a and a.scores:
             self.attended.add(id(a.scores))
-            return self.attend(out, *a.scores[:2], y, is_causal=a.masked)
+            return self.attend(out, *a.scores[:2], y)
         a, b = (self.traced(t) if v or self.copied(t) or not of(t, Weight) else None for t, v in ((x, a), (y, b)))
         if a and of(y, Weight):
             return self.linear(out, x, y) if y.dim() < 3 or y.numel() == y.shape[-1] * y.shape[-2] else self.each(out, x, y)
@@ -651,25 +657,24 @@ class Trace(Layouts):
         if "s" in v.axes and all(d.axis == "s" for d in at) and all(d.axis in "bfr" for dim in lead for d in dim) and \
                 all(d.axis == "f" for d in last) and product(at) * math.prod(c.full // c.count for c in v.cuts if c.axis == "s") == v.axes["s"]:
             return v
-        n = x.dim() - 2
-        moved = self.under(lambda: x.movedim(n, 0).flatten(1 + sum(1 for dim in lead if any(d.axis == "b" for d in dim)))
-                           if n and all(any(d.axis == "b" for d in dim) for dim in lead[:1]) else x)
-        v = self.whole(self.tokens(moved, of(moved)))
-        y = self.like(moved.shape, v)
-        sizes = [product(dim, "sfhwr") for dim in lead]
-        back = [n for n in sizes if n > 1] + [x.shape[-1]]
-        digits = digits_of("f", back)
-        made, k = [], 0
-        for dim, size in zip(lead, sizes):
-            made.append(tuple(d for d in dim if d.axis == "b") + (digits[k] if size > 1 else ()))
-            k += size > 1
-        del y
-        return Value(v.op, v.axes, tuple(made) + (digits_of("s", [x.shape[-2]])[0], digits[-1]))
+        if any(d.axis == "b" for dim in lead for d in dim[1:]):
+            self.refuse("its samples lie inside of other dimensions")
+        sizes = [(product(dim, "b"), product(dim, "sfhwr")) for dim in lead]
+        n = len(lead)
+
+        def apart():  # samples, positions, then heads and all else that each of them is done for
+            y = x.reshape([size for pair in sizes for size in pair] + list(x.shape[-2:]))
+            y = y.permute([2 * i for i in range(n)] + [2 * n] + [2 * i + 1 for i in range(n)] + [2 * n + 1])
+            return y.reshape(math.prod(pair[0] for pair in sizes), x.shape[-2], -1)
+        v = self.tokens(self.under(apart))
+        digits = digits_of("f", [pair[1] for pair in sizes] + [x.shape[-1]])
+        dims = tuple(tuple(d for d in dim if d.axis == "b") + digit for dim, digit in zip(lead, digits))
+        return Value(v.op, v.axes, dims + (digits_of("s", [x.shape[-2]])[0], digits[-1]))
 
     def attend(self, out, q, k, v, attn_mask=None, *_, is_causal=False, **_kw):
         """Queries, keys, values [samples, heads, positions, numbers], of one projection or more."""
         parts = [self.by_heads(t) for t in (q, k, v)]
-        width, wide, causal = q.shape[-1], v.shape[-1], bool(is_causal) or attn_mask is not None
+        width, wide, causal = q.shape[-1], v.shape[-1], bool(is_causal) and attn_mask is None
         heads, kv = (math.prod(product(dim, axes) for dim in part.dims[:-2]) for part, axes in zip(parts[:2], ("sfhwr", "f")))
         how = dict(heads=heads, head_dim=width, causal=causal and k.shape[-2] >= q.shape[-2])
         if kv < 1 or heads % kv:
@@ -708,7 +713,7 @@ class Trace(Layouts):
 
         def attention():
             q, k, v = (t.unflatten(-1, (heads, -1)).permute(1, 2, 0, 3) for t in project())
-            mixed = self.like(q.shape, self.attend(None, q, k, v, attn_mask, is_causal=is_causal))
+            mixed = self.like(q.shape, self.attend(None, q, k, v, is_causal=is_causal))
             return F.linear(mixed.permute(2, 0, 1, 3).flatten(-2), last, last_bias)
         made = of(self.under(attention))
         weights = made._replace(scores=(query, key, "the weights of attention"))
@@ -733,7 +738,7 @@ class Trace(Layouts):
                 at = layer * ways + way
                 weights = flat[at * each:(at + 1) * each]
                 given = [self.under(lambda s=s: s[at]) if of(s) else None for s in states]
-                steps = self.unrolled if self.shared(*weights) else self.direction
+                steps = self.unrolled if self.shared(*weights) or (gates == 3 and not biases) else self.direction
                 z, end = steps(y, weights, given, kind, gates, way)
                 made.append(z)
                 ends.append(end)
@@ -941,16 +946,10 @@ class Trace(Layouts):
         v = of(x)
         return v._replace(parts=None) if v.parts else v
 
-    def noted(self, out, x, *args, **kwargs):
-        """A mask that is put over scores."""
-        v = of(x)
-        mask = args[0] if args and isinstance(args[0], torch.Tensor) else None
-        return v._replace(masked=v.masked or (mask is not None and mask.dim() > 1 and mask.shape[-1] == mask.shape[-2] > 1), parts=None) if v.scores else self.same(out, x)
-
     def chosen(self, out, condition, x=None, y=None, **_kw):
         if x is None:
             self.refuse("the shape of its output depends on numbers")
-        return of(self.under(torch.add, x, y)) if of(x) and of(y) else self.noted(out, x if of(x) else y, condition)
+        return of(self.under(torch.add, x, y)) if of(x) and of(y) else self.same(out, x if of(x) else y)
 
     def function(self, out, x, *args, activation="relu", alpha=0.0, beta=0.0, **_kw):
         v = self.traced(x) if not (of(x) and of(x).scores) else of(x)
@@ -978,8 +977,7 @@ class Trace(Layouts):
         x, y = (y, x) if of(x) is None else (x, y)
         a, b, weight = of(x), of(y), of(y, Weight)
         if b and (a.scores or b.scores):
-            keeps = a if a.scores else b
-            return keeps._replace(masked=a.masked or b.masked)
+            return a if a.scores else b
         if b and (a.loss or b.loss):
             return a if a.loss else b
         if b and a.op is None and b.op is None:
@@ -996,8 +994,7 @@ class Trace(Layouts):
             return self.of_two(out, x, y, kind)
         if weight:
             return self.with_weight(out, x, y, weight, kind)
-        masks = kind == "add" and isinstance(y, torch.Tensor) and y.dim() > 1
-        v = a._replace(masked=a.masked or (masks and bool(a.scores)), parts=None)
+        v = a._replace(parts=None)
         return v if tuple(out.shape) == tuple(x.shape) or a.scores else of(self.under(lambda: x.expand(out.shape)))
 
     def of_two(self, out, x, y, kind):
@@ -1151,11 +1148,16 @@ class Trace(Layouts):
             name = getattr(func.__self__, "__name__", "")
         elif name in ("__set__", "__delete__"):
             return func(*args, **kwargs)
-        name = self.called = name.strip("_")
+        asked, name = name in ASKED, name.strip("_")
+        self.called = name
         tensors = [t for t in flattened([*args, *kwargs.values()]) if isinstance(t, torch.Tensor)]
         meta = any(t.is_meta for t in tensors)
+        if meta and asked and not (name in ("bool", "item") and getattr(args[0], "topt", None) == ALL):
+            self.refuse("the module asks for a number of a tensor (a condition or a size that depends on data)")
         if meta and name in DYNAMIC:
             self.dynamic(name, args)
+        if name == "setitem" and of(args[2]) and not args[2].topt.ids:
+            self.refuse("numbers are put into a tensor; torch.stack or torch.cat of the parts is known")
         if meta and name not in ("getitem", "index_select"):
             args, kwargs = moved(args), moved(kwargs)
         try:
@@ -1182,24 +1184,22 @@ class Trace(Layouts):
             for t in flattened([out]):
                 if isinstance(t, torch.Tensor) and of(t, Weight) is None:
                     t.topt = Weight(names)
+                    if name in ("expand", "repeat", "expand_as", "tile") and t.dim() == 3 and t.shape[0] == self.batch and \
+                            t.shape[1] > 1 and self.copied(t):
+                        self.traced(t)  # rows that are read for each sample, such as latents
         elif name == "all" and isinstance(out, torch.Tensor):
             out.topt = ALL
         return out
 
     def dynamic(self, name, args):
-        """What depends on numbers. Whether all of a mask is set is taken as true."""
+        """A shape that depends on numbers."""
         if name == "getitem":
             index = args[1] if isinstance(args[1], tuple) else (args[1],)
             if not any(isinstance(i, torch.Tensor) and i.dtype in (torch.bool, torch.uint8) and i.dim() for i in index):
                 return
             self.called = "boolean indexing"
-        if name in ("bool", "item") and getattr(args[0], "topt", None) == ALL:
-            return
         if name == "where" and len(args) > 1 or name == "repeat_interleave" and not isinstance(args[-1], torch.Tensor):
             return
-        if name in ("bool", "item", "int", "float", "index", "tolist", "numpy"):
-            self.called = "bool" if name == "bool" else name
-            self.refuse("the module asks for a number of a tensor (a condition or a size that depends on data)")
         self.refuse("the shape of its output depends on numbers")
 
     def what(self, name, func, out, args, kwargs, values):
@@ -1209,10 +1209,11 @@ class Trace(Layouts):
         if all(of(t).ids for t in values) and name not in IDS:
             return None
         if call is None and all(of(t).op is None and not of(t).scores for t in values):
-            t = out if isinstance(out, torch.Tensor) else None
-            return self.data(t) if t is not None and t.dim() and t.shape[0] == self.batch and t.is_floating_point() else None
+            return None if all(of(t).ids for t in values) else self.refuse()
         if call is None:
             self.refuse()
+        if "out" in kwargs:
+            kwargs = {key: v for key, v in kwargs.items() if key != "out"}
         if call is Trace.permuted:
             return call(self, out, *args, func=func, **kwargs)
         return call(self, out, *args, **kwargs)
@@ -1234,8 +1235,15 @@ def three_pooled(x, size, stride=None, padding=0, dilation=1, ceil_mode=False, r
     return F.avg_pool3d(x, size, stride, padding, ceil_mode)
 
 
+def interleaved(x, times, dim, **_):
+    """The shape alone, too."""
+    dim %= x.dim()
+    return x.unsqueeze(dim + 1).expand([-1] * (dim + 1) + [times] + [-1] * (x.dim() - dim - 1)).flatten(dim, dim + 1)
+
+
 # What torch can't do on the meta device: shapes alone; and whether padding is at the end, which asks for a path of inference.
-SHAPES = {"max_pool3d": three_pooled, "nested_tensor_from_mask_left_aligned": lambda *_: False}
+SHAPES = {"max_pool3d": three_pooled, "repeat_interleave": interleaved, "weight_norm": lambda v, *_: torch.empty_like(v),
+          "nested_tensor_from_mask_left_aligned": lambda *_: False}
 
 
 def flattened(things):
@@ -1297,7 +1305,7 @@ CALLS = {
     "binary_cross_entropy_with_logits kl_div gaussian_nll_loss poisson_nll_loss": Trace.lost,
     "add iadd radd sub isub rsub subtract": partial(Trace.both, kind="add"),
     "mul imul rmul multiply div idiv truediv itruediv rtruediv rdiv true_divide maximum minimum": partial(Trace.both, kind="mul"),
-    "masked_fill where_mask": Trace.noted, "where": Trace.chosen, "glu": Trace.gated, "prelu": Trace.prelu,
+    "masked_fill": Trace.same, "where": Trace.chosen, "glu": Trace.gated, "prelu": Trace.prelu,
     "softmax log_softmax softmin": Trace.softmax,
     "gelu": unary("gelu_erf"), "hardswish": unary("hard_swish"), "hardsigmoid": unary("hard_sigmoid", alpha=1 / 6, beta=0.5),
     "relu6 hardtanh": unary("clip", beta=6.0), "mish celu selu logsigmoid": unary("softplus"),
@@ -1319,8 +1327,9 @@ IDS = set("""embedding embedding_bag view reshape flatten unsqueeze squeeze tran
     clone detach narrow select split chunk unbind cat stack add sub rsub clamp where masked_fill expand repeat movedim roll flip""".split())
 PRODUCTS = set("""linear matmul bmm mm addmm baddbmm einsum conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d lstm gru
     rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell multi_head_attention_forward""".split())
-DYNAMIC = set("""nonzero masked_select unique unique_consecutive argwhere bincount getitem bool item int float index tolist numpy where
-    repeat_interleave masked_scatter""".split())
+DYNAMIC = set("nonzero masked_select unique unique_consecutive argwhere bincount getitem where repeat_interleave masked_scatter".split())
+ASKED = set("__bool__ __int__ __float__ __index__ __complex__ item tolist numpy".split())  # whether all of a mask is set: yes
+
 
 
 def layers_of(module):
@@ -1356,6 +1365,8 @@ def traced(model, batch, batch_dim, seq, calls):
     for name, p in parameters.items():
         shadow[id(p)] = nn.Parameter(meta(p), p.is_floating_point())
         shadow[id(p)].topt = Weight((name,))
+    for t in (t for m in model.modules() for t in vars(m).values() if isinstance(t, torch.Tensor)):
+        shadow.setdefault(id(t), meta(t))  # such as the weight that a norm of weights made last
     twin = copy.deepcopy(model, shadow)
     batch = batch if isinstance(batch, (dict, tuple, list)) else (batch,)
     keywords = {key: meta(v) for key, v in batch.items()} if isinstance(batch, dict) else {}

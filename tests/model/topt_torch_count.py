@@ -43,6 +43,6 @@ def tensors(out):
 def count(model, batch):
     """Of one step with this batch; recurrences as the products that they are."""
     with torch.backends.mkldnn.flags(enabled=False), Products() as products:
-        out = model(*batch) if isinstance(batch, tuple) else model(batch)
+        out = model(*batch) if isinstance(batch, tuple) else model(**batch) if isinstance(batch, dict) else model(batch)
         sum(t.float().mean() for t in tensors(out)).backward()
     return products.operations
