@@ -309,8 +309,11 @@ class Layouts(TorchFunctionMode):
         """The parameters of an operator, how many numbers it has of each, and whether they are trained."""
         claims = {}
         for w in weights:
-            for name in of(w, Weight).names if of(w, Weight) else ():
-                claims[name] = min(numbers or w.numel(), math.prod(self.shapes[name][0]))
+            left = numbers or (w.numel() if w is not None else 0)
+            size = lambda name: math.prod(self.shapes[name][0])
+            for name in sorted(of(w, Weight).names if of(w, Weight) else (), key=size, reverse=True):
+                claims[name] = min(left, size(name))
+                left -= claims[name]
         self.calls.update(self.keys(*weights))
         return dict(claims=claims, frozen=bool(claims) and not any(self.shapes[name][1] for name in claims))
 

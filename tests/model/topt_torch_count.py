@@ -35,8 +35,11 @@ class Products(TorchDispatchMode):
 
 
 def tensors(out):
+    """Those of an output that have a gradient, however they are packed."""
     if isinstance(out, torch.Tensor):
-        return [out]
+        return [out] if out.requires_grad else []
+    if not isinstance(out, (dict, list, tuple)):
+        return []
     return [t for o in (out.values() if isinstance(out, dict) else out) for t in tensors(o)]
 
 
