@@ -171,10 +171,8 @@ class Layouts(TorchFunctionMode):
             if cut.axis in "hw":
                 width = v.axes["w"]
                 v = self.tokenised(v)
-                scale = width if cut.axis == "h" else 1
                 cut, *rest = [c._replace(axis="s", stride=c.stride * (width if c.axis == "h" else 1)) if c.axis in "hw" else c
                               for c in (cut, *rest)]
-                del scale
             op, n = v.op, v.axes[cut.axis]
             unit, kept = cut.stride * cut.full, cut.stride * cut.count
             if cut.axis == "s" and unit == n and kept == 1:
@@ -400,7 +398,7 @@ class Trace(Layouts):
     def as_real(self, out, x):
         return of(x)._replace(dims=regrouped(of(x).dims, out.shape))
 
-    def index_one(self, v, at, d, n, first, count, keep, step=1):
+    def index_one(self, v, d, n, first, count, keep, step=1):
         """The value of `count` indices from `first` on, `step` apart, of dimension d, which has n."""
         dim = v.dims[d]
         if v.parts and v.parts[0] == d and step == 1:
@@ -448,9 +446,9 @@ class Trace(Layouts):
             elif isinstance(i, slice):
                 first, stop, step = i.indices(shape[d])
                 count = len(range(first, stop, step))
-                v, d = self.index_one(v, 0, d, shape[d], first, count, True, step) if count != shape[d] else v, d + 1
+                v, d = self.index_one(v, d, shape[d], first, count, True, step) if count != shape[d] else v, d + 1
             else:
-                v = self.index_one(v, 0, d, shape[d], int(i) % shape[d], 1, False)
+                v = self.index_one(v, d, shape[d], int(i) % shape[d], 1, False)
                 del shape[d]
         return v
 
@@ -463,25 +461,25 @@ class Trace(Layouts):
             self.refuse("indices of several dimensions")
         n = torch.as_tensor(tensors[-1][1]).numel() if isinstance(tensors[-1][1], list) else tensors[-1][1].numel()
         if len(tensors) == 2 and d == 1 and n == x.shape[0]:  # a position of each sample
-            return self.index_one(v, 0, 1, x.shape[1], 0, 1, False)
+            return self.index_one(v, 1, x.shape[1], 0, 1, False)
         if len(tensors) == 1 and out.dim() == x.dim() and n <= x.shape[d]:
-            return self.index_one(v, 0, d, x.shape[d], 0, n, True) if n != x.shape[d] else v
+            return self.index_one(v, d, x.shape[d], 0, n, True) if n != x.shape[d] else v
         return self.refuse("indices of several dimensions")
 
     def selected(self, out, x, dim, index):
         if isinstance(index, torch.Tensor):
             return self.gathered(out, x, (slice(None),) * (dim % x.dim()) + (index,))
-        return self.index_one(of(x), 0, dim % x.dim(), x.shape[dim], index % x.shape[dim], 1, False)
+        return self.index_one(of(x), dim % x.dim(), x.shape[dim], index % x.shape[dim], 1, False)
 
     def narrowed(self, _out, x, dim, start, length):
-        return self.index_one(of(x), 0, dim % x.dim(), x.shape[dim], start, length, True)
+        return self.index_one(of(x), dim % x.dim(), x.shape[dim], start, length, True)
 
     def split(self, out, x, *args, dim=None, unbind=False, at=1, **_):
         dim = args[at] if dim is None and len(args) > at else dim or 0
         start, made, d = 0, [], dim % x.dim()
         for t in out:
             n = 1 if unbind else t.shape[d]
-            made.append(of(x) if n == x.shape[d] and not unbind else self.index_one(of(x), 0, d, x.shape[d], start, n, not unbind))
+            made.append(of(x) if n == x.shape[d] and not unbind else self.index_one(of(x), d, x.shape[d], start, n, not unbind))
             start += n
         return made
 
@@ -779,7 +777,7 @@ class Trace(Layouts):
         state = [t if t is not None else torch.zeros(x.shape[0], hidden.shape[1], device="meta") for t in given]
         outputs, steps = [None] * x.shape[1], range(x.shape[1])
         for t in reversed(steps) if back else steps:
-            state = list(self.under(cell, x[:, t] if x.shape[1] == 0 else self.under(lambda t=t: x[:, t]), state, w, hidden, *biases))
+            state = list(self.under(cell, self.under(lambda t=t: x[:, t]), state, w, hidden, *biases))
             outputs[t] = state[0]
         return self.under(torch.stack, outputs, 1), state[0]
 
@@ -1027,8 +1025,6 @@ class Trace(Layouts):
             x = self.under(lambda: x.expand(out.shape))
             a = of(x)
         shape = (1,) * (out.dim() - y.dim()) + tuple(y.shape)
-        if shape[0] != 1 and out.shape[0] == self.batch and of(y, Weight).rows == 0:
-            rows = 0
         channels = out.dim() > 3 and shape[1] == numbers
         v = self.image(x) if channels else self.tokens(x)
         if kind == "mul":
@@ -1067,7 +1063,7 @@ class Trace(Layouts):
                 return self.lost(out, x)
             self.refuse("a reduction of all dimensions")
         where = sorted(d % x.dim() for d in ([dim] if isinstance(dim, int) else dim))
-        rest = [[None] * (len(outs) - 1)][0]
+        rest = [None] * (len(outs) - 1)
         kept = [i for i in range(x.dim()) if i not in where]
         gone = sum((v.dims[i] for i in where), ())
         shaped = lambda dims: tuple(() if i in where else dims[i] for i in range(x.dim()) if keepdim or i not in where)
