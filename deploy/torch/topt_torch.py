@@ -82,6 +82,7 @@ class Layouts(TorchFunctionMode):
         self.ops, self.claims, self.calls, self.lengths, self.roots = [], {}, Counter(), {}, []
         self.variables, self.layer, self.path, self.called, self.shapes = {}, {}, [], "", {}
         self.numbers, self.sources, self.attended = itertools.count(1), {}, set()
+        self.plan_only = {}  # what no operator computes as the module does, though it costs the same
 
     def refuse(self, why="no operator of topt does it"):
         name, kind = self.path[-1] if self.path else ("", "the module")
@@ -202,6 +203,7 @@ class Layouts(TorchFunctionMode):
     def flat(self, v):
         """[samples, 1, all numbers]; the order of the numbers is not looked at."""
         op, n = v.op, math.prod(size for axis, size in v.axes.items() if axis != "b")
+        self.plan_only["views that lay numbers out anew"] = True
         if "h" in v.axes:
             return self.plain(self.add("flatten", op), n)
         if v.axes["s"] > 1:
@@ -810,6 +812,8 @@ class Trace(Layouts):
         """Windows over one to three dimensions, padded so that the output is as large as torch's. Of three the last two are
         columns, with as many windows of as many numbers."""
         n = out.dim() - 2
+        if n == 3:
+            self.plan_only["windows over three dimensions"] = True
         three = [[p] * n if isinstance(p, int) else list(p) for p in (kernel, stride or kernel, dilation)]
         three = [p * n if len(p) < n else p for p in three]
         folded = [[p[0], math.prod(p[1:])] for p in three]
@@ -1450,7 +1454,8 @@ def document(model, batch, loss=None, batch_dim=0):
         op = trace.add("weigh", op, trace.add("beside", mean, extra=sum(lost.values())))
     needed = reached({trace.add(loss or kind, op)})
     return {"format": "topt-model/1", "name": type(model).__name__, "batch": trace.batch,
-            "seq": max(tokens), "ops": [o for o in trace.ops if o["name"] in needed]}, lost
+            "seq": max(tokens), **({"plan_only": ", ".join(trace.plan_only)} if trace.plan_only else {}),
+            "ops": [o for o in trace.ops if o["name"] in needed]}, lost
 
 
 def plan(model, batch, hw, topt="topt", loss=None, batch_dim=0, **options):
