@@ -17,6 +17,8 @@ except ImportError:
 
 sys.path.insert(0, sys.argv[2])
 import topt_torch  # noqa: E402 - its folder is an argument
+import topt_torch_count  # noqa: E402 - where torch is
+import torch_modules  # noqa: E402
 
 TOPT = sys.argv[1]
 failed = tests = 0
@@ -121,15 +123,16 @@ class Gated(nn.Module):
         return x.mean((2, 3))
 
 
-class Recurrent(nn.Module):
-    """With a part that is not traced."""
+class Spare(nn.Module):
+    """With a part that is never called, and a number that all are multiplied by."""
 
     def __init__(self):
         super().__init__()
         self.steps, self.classes = nn.LSTM(32, 32, batch_first=True), nn.Linear(32, 10)
+        self.pooler, self.scale = nn.Linear(32, 32), nn.Parameter(torch.ones(1))
 
     def forward(self, x):
-        return self.classes(self.steps(x)[0][:, -1])
+        return self.classes(self.steps(x)[0][:, -1]) * self.scale
 
 
 def inspected(doc):
@@ -155,7 +158,7 @@ def check(name, model, batch, kinds, flops=None):
 ids, rows = torch.zeros(2, 16, dtype=torch.long), torch.zeros(2, 6, 32)
 products = 2 * 12 * 32 * 32 + 32 * 100
 check("a language model", Language(False), ids, {"attention": 2, "position": 1, "add": 4, "norm": 5},
-      6 * 16 * products + 2 * 6 * 2 * 16 * 16 * 32)
+      6 * 16 * products + 2 * 7 * 4 * 16 * 16 * 32)
 lost = check("one whose head is its table", Language(True), ids, {"variable": 1, "linear": 9})
 ok(not lost, "nothing of it is left out", lost)
 
@@ -205,8 +208,28 @@ check("images that a pool reads past the end of", nn.Sequential(nn.Conv2d(3, 8, 
 check("gated channels", Gated(), torch.zeros(2, 3, 8, 8), {"conv": 2, "linear": 1, "weigh": 1, "global_pool": 2})
 check("one table for two lookups", Shared(), (ids, ids.clone()), {"variable": 1, "embedding": 2})
 check("torch's own encoder layer", nn.TransformerEncoderLayer(32, 4, 64, batch_first=True), rows, {"attention": 1, "add": 2})
-lost = check("a recurrence", Recurrent(), rows, {"linear": 1, "beside": 1, "select": 1})
-ok(sum(lost.values()) == 8 * 32 * 32 + 8 * 32 and "steps.weight_hh_l0" in lost, "is counted, and named as not traced", lost)
+lost = check("parameters that nothing reads", Spare(), rows, {"linear": 2, "beside": 1, "select": 1, "lstm": 1})
+ok(lost == {"pooler.weight": 1024, "pooler.bias": 32, "scale": 1}, "are counted, and named", lost)
+
+for name, make, batch, kinds, *apart in torch_modules.MODULES:
+    torch.manual_seed(1)
+    model = make()
+    lost = check(name, model, batch, kinds)
+    ok(not lost, "... each of them in an operator", lost)
+    doc, _ = topt_torch.document(model, batch)
+    seen = inspected(doc)["kinds"]
+    flops = lambda *of: sum(seen[kind]["flops_per_sample"] for kind in of if kind in seen)
+    # An attention's backward makes its scores again: seven products in place of six.
+    got = doc["batch"] * (flops("linear", "conv", "conv_grouped", "conv_transpose", "lstm", "gru", "rnn", "interact")
+                          + flops("attention") * 6 // 7)
+    want = topt_torch_count.count(model, batch)
+    ok(abs(got / want - 1) <= (apart or [0.01])[0], f"... {want} operations of a step", got)
+for name, part, words in torch_modules.REFUSED:
+    try:
+        doc, _ = topt_torch.document(torch_modules.Dynamic(part), torch_modules.ROWS)
+        ok(False, f"{name} is refused", [op["kind"] for op in doc["ops"]])
+    except topt_torch.NotTraced as error:
+        ok(all(word in str(error) for word in words) and "\n" not in str(error), f"{name} is refused: {error}", words)
 
 model = Language(False)
 weight = model.head.weight

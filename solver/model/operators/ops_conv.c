@@ -252,17 +252,23 @@ static int shape_conv_transpose(struct topt_op *op, struct topt_error *err)
     return 0;
 }
 
-/* Each weight once for each pixel of the input, of which a stride of the output has
- * one. */
+/* Pixels of the input that a block of 'len' of the output's rows or columns is made of:
+ * its share of them, rounded up. */
+static int64_t spread_from(const struct topt_op *op, int d, int64_t len, int i)
+{
+    int64_t in = op->operand[CONV_X].dim[i].count, out = op->count[d];
+    return (len * in + out - 1) / out;
+}
+
+/* Each weight once for each pixel of the input. */
 static int64_t flops_conv_transpose(const struct topt_op *op, enum topt_kernel k,
                                     const int64_t *len)
 {
     enum { B, K, N, H, W };
     const struct topt_dim *weight = op->operand[CONV_W].dim;
     (void)k;
-    return 2 * len[B] * (len[H] / op->attrs.stride_h + 1) *
-           (len[W] / op->attrs.stride_w + 1) * len[K] * weight[0].unit * len[N] *
-           weight[1].unit;
+    return 2 * len[B] * spread_from(op, H, len[H], 2) * spread_from(op, W, len[W], 3) *
+           len[K] * weight[0].unit * len[N] * weight[1].unit;
 }
 
 /* Each weight once for each pixel of the output. */
