@@ -17,7 +17,7 @@ step() # HW MODEL OPTIONS...
 # Does each take longer than the one before?
 rises() # OPTIONS -- HW...
 {
-    options= last=0
+    options='' last=0
     while [ "$1" != -- ]; do options="$options $1" && shift; done
     shift
     for hw in "$@"; do
