@@ -3,7 +3,6 @@
 #include "hw_impl.h"
 #include "topt_hw.h"
 #include "topt_near.h"
-#include "topt_text.h"
 
 #include <string.h>
 
@@ -105,49 +104,21 @@ const char *topt_hw_shipped_origin(const char *name, int *ret_year)
     return "";
 }
 
-/* Does the profile's name contain what was typed?  Two letters must begin it. */
-static int contains(const char *profile, const char *typed)
-{
-    const char *at = strlen(typed) >= 2 ? strcasestr(profile, typed) : NULL;
-    return at && (strlen(typed) > 2 || at == profile);
-}
-
-/* "; did you mean a100-80-dgx or a100-80-p4de?": the profiles whose names contain what was typed. */
-static void add_matches(const char *typed, struct topt_text *t)
-{
-    int n = 0, found = 0;
-    for (int i = 0; names[i]; i++)
-        n += contains(names[i], typed);
-    for (int i = 0; names[i] && n; i++)
-        if (contains(names[i], typed)) {
-            topt_text_add(t, "%s%s",
-                          !found          ? "; did you mean "
-                          : found + 1 < n ? ", "
-                                          : " or ",
-                          names[i]);
-            found++;
-        }
-    if (n)
-        topt_text_add(t, "?");
-}
-
 void topt_hw_refuse_name(const char *name, enum topt_err code, struct topt_error *err)
 {
     struct topt_near near = {.name = name};
-    char meant[TOPT_NEAR_WORDS];
+    char meant[TOPT_NEAR_WORDS], matches[TOPT_NEAR_MATCHES];
     for (const char *const *known = topt_hw_shipped(); *known; known++)
         topt_near_try(&near, *known);
-    struct topt_text t = {0};
-    add_matches(name, &t);
     topt_near_words(&near, meant);
-    if (t.s || *meant)
+    topt_near_containing(name, names, matches);
+    if (*matches || *meant)
         topt_fail(err, code, "unknown hardware '%.80s'%s ('topt hw list' names all)",
-                  name, t.s ? t.s : meant);
+                  name, *matches ? matches : meant);
     else
         topt_fail(err, code,
                   "unknown hardware '%.80s': 'topt hw list' names all; 'topt profile' "
                   "measures a cluster, or write a file with \"like\": NAME and what is "
                   "different",
                   name);
-    topt_text_fini(&t);
 }
